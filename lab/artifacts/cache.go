@@ -1,0 +1,113 @@
+// Package artifacts makes everything that a lab is built from, once: a later
+// run finds it in the cache. What lies in the cache under its name is
+// complete; a run that was killed leaves nothing that another would trust.
+//
+// An artifact's name carries a hash of the recipe that made it, so a changed
+// recipe makes a new artifact and never meets an old one.
+package artifacts
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Reporter is told when a step begins, and calls back when it ends. Steps
+// whose result is in the cache already are not reported. Steps do not overlap.
+type Reporter func(step string) (done func(error))
+
+// Cache is a folder of finished artifacts. Several processes may share one.
+type Cache struct {
+	Dir    string
+	Report Reporter
+}
+
+// Open makes the folder if there is none. A nil report is silent.
+func Open(dir string, report Reporter) (*Cache, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the cache %q: %w", dir, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("opening the cache: %w", err)
+	}
+	if report == nil {
+		report = func(string) func(error) { return func(error) {} }
+	}
+	return &Cache{Dir: dir, Report: report}, nil
+}
+
+// artifact says what to make. recipe is everything that the result depends
+// on; build fills dir, which exists and is empty.
+type artifact struct {
+	name   string
+	recipe []string
+	step   string
+	build  func(dir string) error
+}
+
+func (a artifact) folder() string {
+	sum := sha256.Sum256([]byte(strings.Join(a.recipe, "\x00")))
+	return fmt.Sprintf("%s-%x", a.name, sum[:4])
+}
+
+// obtain returns the artifact's folder, and builds it if it is not there.
+func (c *Cache) obtain(a artifact) (string, error) {
+	done := filepath.Join(c.Dir, a.folder())
+	if _, err := os.Stat(done); err == nil {
+		return done, nil
+	}
+	unlock, err := c.lock(a.folder())
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", a.step, err)
+	}
+	defer unlock()
+	if _, err := os.Stat(done); err == nil {
+		return done, nil
+	}
+	finish := c.Report(a.step)
+	err = c.build(a, done)
+	finish(err)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", a.step, err)
+	}
+	return done, nil
+}
+
+// build works in a folder with another name, so that done is all or nothing.
+// The lock is held: a folder that is there already was left by a killed run.
+func (c *Cache) build(a artifact, done string) error {
+	partial := filepath.Join(c.Dir, ".partial-"+a.folder())
+	if err := os.RemoveAll(partial); err != nil {
+		return err
+	}
+	if err := os.Mkdir(partial, 0o755); err != nil {
+		return err
+	}
+	if err := a.build(partial); err != nil {
+		return err
+	}
+	return os.Rename(partial, done)
+}
+
+// lock keeps other processes from making the same artifact. The kernel frees
+// it when this process ends, however it ends.
+func (c *Cache) lock(folder string) (unlock func(), err error) {
+	dir := filepath.Join(c.Dir, "lock")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, folder), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}

@@ -1,0 +1,156 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// UpgradeType says what kind of change an upgrade is.
+// +kubebuilder:validation:Enum=Patch;Minor;Reboot
+type UpgradeType string
+
+// The kinds of change.
+const (
+	TypePatch  UpgradeType = "Patch"  // a new patch of the running minor
+	TypeMinor  UpgradeType = "Minor"  // the next minor
+	TypeReboot UpgradeType = "Reboot" // a reboot that the operating system asks for
+)
+
+// MaintenanceSchedule says when nodes may be taken out of service.
+//
+// With several schedules, windows add up and the exclusions of any of them win.
+// A node that no window matches is never touched. A schedule with only
+// exclusions is a freeze.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,shortName=ms,categories=upgrade
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Zone",type=string,JSONPath=`.spec.timeZone`
+// +kubebuilder:printcolumn:name="Automatic",type=string,JSONPath=`.spec.automatic`
+// +kubebuilder:printcolumn:name="Valid",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
+// +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.status.until`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type MaintenanceSchedule struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec MaintenanceScheduleSpec `json:"spec"`
+	// +optional
+	Status MaintenanceScheduleStatus `json:"status,omitempty"`
+}
+
+// MaintenanceScheduleSpec is what a person wants.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.nodeSelector) || !has(self.automatic) || size(self.automatic) == 0",message="automatic upgrades concern the whole cluster: leave nodeSelector out, or automatic",fieldPath=".automatic"
+type MaintenanceScheduleSpec struct {
+	// TimeZone is the IANA name of the zone whose wall clock the recurrences
+	// follow, such as Europe/Berlin.
+	// +kubebuilder:default=UTC
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	TimeZone string `json:"timeZone,omitempty"`
+
+	// NodeSelector limits the schedule to the nodes it matches. Absent: every
+	// node.
+	// +optional
+	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
+
+	// MaintenanceWindows are the times when nodes may be taken out of service.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	MaintenanceWindows []MaintenanceWindow `json:"maintenanceWindows,omitempty"`
+
+	// MaintenanceExclusions are the times when nothing may begin, whatever
+	// window is open.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	MaintenanceExclusions []MaintenanceExclusion `json:"maintenanceExclusions,omitempty"`
+
+	// Automatic lists what is upgraded with no further command, as soon as it
+	// is on offer: Patch, Reboot, both, or nothing.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:Enum=Patch;Reboot
+	// +optional
+	Automatic []UpgradeType `json:"automatic,omitempty"`
+}
+
+// MaintenanceWindow is a time span, once or again and again.
+type MaintenanceWindow struct {
+	Period `json:",inline"`
+}
+
+// MaintenanceExclusion is a time span in which nothing may begin.
+type MaintenanceExclusion struct {
+	Period `json:",inline"`
+
+	// Reason is shown to whoever waits because of this exclusion.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// Upgrades lists the kinds of upgrade that are excluded. Absent or empty:
+	// all.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=3
+	// +optional
+	Upgrades []UpgradeType `json:"upgrades,omitempty"`
+}
+
+// Period is a time span from startTime (in) to endTime (out) that may recur.
+//
+// +kubebuilder:validation:XValidation:rule="self.startTime < self.endTime",message="endTime must be later than startTime",fieldPath=".endTime"
+type Period struct {
+	// Name tells this entry from the others in the list.
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// StartTime is the first instant of the first occurrence, RFC 3339.
+	StartTime metav1.Time `json:"startTime"`
+
+	// EndTime is the first instant after the first occurrence, RFC 3339.
+	EndTime metav1.Time `json:"endTime"`
+
+	// Recurrence is an RFC 5545 RRULE such as FREQ=WEEKLY;BYDAY=SA,SU that
+	// repeats the span on the wall clock of the schedule's zone. DAILY,
+	// WEEKLY, MONTHLY and YEARLY; no BYHOUR, BYMINUTE or BYSECOND. Absent:
+	// once.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Recurrence string `json:"recurrence,omitempty"`
+}
+
+// MaintenanceScheduleStatus is what the coordinator makes of the schedule.
+type MaintenanceScheduleStatus struct {
+	// ObservedGeneration is the generation this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// State is Open, Closed or Excluded, now, for this schedule alone.
+	// +kubebuilder:validation:Enum=Open;Closed;Excluded
+	// +optional
+	State string `json:"state,omitempty"`
+
+	// Until is when State changes next, where that is known.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+
+	// Conditions: Valid says whether the schedule can be understood.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// MaintenanceScheduleList is a list of schedules.
+// +kubebuilder:object:root=true
+type MaintenanceScheduleList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MaintenanceSchedule `json:"items"`
+}

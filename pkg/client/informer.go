@@ -1,0 +1,32 @@
+package client
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Informer keeps a copy of all objects of the kind, or with a name of that one
+// alone, so that an agent watches its own object and not the fleet's.
+func (r Resource[T, L]) Informer(name string) cache.SharedIndexInformer {
+	narrow := func(options *metav1.ListOptions) {
+		if name != "" {
+			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		}
+	}
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			narrow(&options)
+			return r.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			narrow(&options)
+			return r.Watch(ctx, options)
+		},
+	}
+	return cache.NewSharedIndexInformer(source, r.empty(), 0, cache.Indexers{})
+}

@@ -2,19 +2,23 @@ package artifacts
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
 )
 
 // Kubernetes is one version of Kubernetes, built and packed.
 type Kubernetes struct {
 	// Version has no leading v: "1.34.4".
 	Version string
-	// BinDir holds kubeadm, kubectl, kubelet and the other programs, and
-	// etcd, etcdctl and etcdutl of the version that kubeadm names.
+	// BinDir holds kubeadm, kubectl, kubelet and the other programs.
 	BinDir string
+	// EtcdBinDir holds etcd, etcdctl and etcdutl of the version that kubeadm
+	// names.
+	EtcdBinDir string
 	// Sysext is the path of kubernetes-v1.34.4-x86-64.raw.
 	Sysext string
-	// Images are all that kubeadm needs of this version.
+	// Images are all that kubeadm needs for this version.
 	Images []Image
 	// Etcd, CoreDNS and Pause are the references that kubeadm names.
 	Etcd, CoreDNS, Pause string
@@ -22,23 +26,59 @@ type Kubernetes struct {
 
 // Image is a container image as an archive on disk.
 type Image struct {
+	// Ref is the full reference, "registry.k8s.io/pause:3.10.1".
 	Ref string
+	// Tar is the path of the archive.
 	Tar string
 }
 
-// Kubernetes builds the version, such as "1.34.4", from its published
-// sources.
+var patchVersion = regexp.MustCompile(`^1\.\d+\.\d+$`)
+
+// Kubernetes builds a version, such as "1.34.4", from its published sources,
+// with the etcd, CoreDNS and pause images that its kubeadm names. A version
+// takes minutes when it is first compiled.
 func (c *Cache) Kubernetes(ctx context.Context, version string) (Kubernetes, error) {
-	return Kubernetes{}, errors.New("not built yet")
+	if !patchVersion.MatchString(version) {
+		return Kubernetes{}, fmt.Errorf("%q is no Kubernetes version: write it as 1.34.4", version)
+	}
+	k := Kubernetes{Version: version}
+	var err error
+	if k.BinDir, err = c.programs(ctx, version); err != nil {
+		return Kubernetes{}, err
+	}
+	names, err := c.imageNames(ctx, k.BinDir, version)
+	if err != nil {
+		return Kubernetes{}, err
+	}
+	k.Etcd, k.CoreDNS, k.Pause = names.etcd, names.coredns, names.pause
+	if k.EtcdBinDir, err = c.etcd(ctx, names.etcdVersion()); err != nil {
+		return Kubernetes{}, err
+	}
+	if k.Sysext, err = c.kubernetesSysext(ctx, version, k.BinDir); err != nil {
+		return Kubernetes{}, err
+	}
+	if k.Images, err = c.images(ctx, k, names); err != nil {
+		return Kubernetes{}, err
+	}
+	return k, nil
 }
 
-// Containerd makes a sysext of Debian's containerd and runc, as Flatcar has
-// one, and returns its path: a node links it as /etc/extensions/containerd.raw.
-func (c *Cache) Containerd(ctx context.Context) (string, error) {
-	return "", errors.New("not built yet")
-}
-
-// Rootfs makes the read-only root file system that every node lies over.
-func (c *Cache) Rootfs(ctx context.Context) (string, error) {
-	return "", errors.New("not built yet")
+// kubernetesSysext packs the programs of a node, and returns the image.
+func (c *Cache) kubernetesSysext(ctx context.Context, version, binDir string) (string, error) {
+	rootfs, err := c.Rootfs(ctx)
+	if err != nil {
+		return "", err
+	}
+	tree, err := kubernetesTree(version, binDir, rootfs)
+	if err != nil {
+		return "", err
+	}
+	image := "kubernetes-v" + version + "-x86-64.raw"
+	dir, err := c.obtain(artifact{
+		name:   "kubernetes-v" + version + "-sysext",
+		recipe: tree.recipe(),
+		step:   "Kubernetes " + version + " (sysext)",
+		build:  func(dir string) error { return c.squash(ctx, tree, "/", filepath.Join(dir, image)) },
+	})
+	return filepath.Join(dir, image), err
 }

@@ -1,0 +1,92 @@
+package artifacts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// goEnv makes programs that run in any image, and whose bytes do not depend
+// on where they were built. It decides which entries of Go's build cache can
+// be used again, so every build here has the same.
+var goEnv = []string{"GOFLAGS=-mod=mod -trimpath -buildvcs=false", "CGO_ENABLED=0", "GOWORK=off", "GOOS=linux", "GOARCH=amd64"}
+
+// goModule is a small module whose only use is to build programs of others at
+// the versions that it requires.
+type goModule struct {
+	cache *Cache
+	name  string // "kubernetes-v1.34.4": folder below build/, and name of the log
+}
+
+func (m goModule) dir() string { return filepath.Join(m.cache.Dir, "build", m.name) }
+
+func (m goModule) run(ctx context.Context, args ...string) (string, error) {
+	return m.cache.run(ctx, command{log: m.name, dir: m.dir(), env: goEnv, args: append([]string{"go"}, args...)})
+}
+
+// prepare writes go.mod and the given sources, and resolves what they import.
+// requires and replaces are "path@version" and "path=path@version".
+func (m goModule) prepare(ctx context.Context, sources map[string]string, requires, replaces []string) error {
+	if err := os.MkdirAll(m.dir(), 0o755); err != nil {
+		return err
+	}
+	path, _, _ := strings.Cut(m.name, "-v")
+	sources["go.mod"] = "module lab/" + path + "\n"
+	for name, text := range sources {
+		if err := os.WriteFile(filepath.Join(m.dir(), name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	edit := []string{"mod", "edit", "-go=1.24"}
+	for _, one := range requires {
+		edit = append(edit, "-require="+one)
+	}
+	for _, one := range replaces {
+		edit = append(edit, "-replace="+one)
+	}
+	for _, args := range [][]string{edit, {"mod", "tidy"}} {
+		if _, err := m.run(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// build writes each package's program into dir, under the package's last
+// name. One call for all compiles what they share once.
+func (m goModule) build(ctx context.Context, dir string, ldflags string, packages ...string) error {
+	args := append([]string{"build", "-ldflags", ldflags, "-o", dir + "/"}, packages...)
+	_, err := m.run(ctx, args...)
+	return err
+}
+
+// source downloads a module and returns the folder of its sources.
+func (m goModule) source(ctx context.Context, module string) (string, error) {
+	if err := os.MkdirAll(m.dir(), 0o755); err != nil {
+		return "", err
+	}
+	out, err := m.run(ctx, "mod", "download", "-json", module)
+	if err != nil {
+		return "", fmt.Errorf("downloading %s: %w", module, err)
+	}
+	var downloaded struct{ Dir string }
+	if err := json.Unmarshal([]byte(out), &downloaded); err != nil {
+		return "", fmt.Errorf("downloading %s: %w", module, err)
+	}
+	return downloaded.Dir, nil
+}
+
+// imports is a source file that exists to name programs, so that go.mod
+// covers them. Its build tag keeps it out of every build.
+func imports(packages []string) map[string]string {
+	var text strings.Builder
+	text.WriteString("//go:build tools\n\npackage tools\n\nimport (\n")
+	for _, one := range packages {
+		fmt.Fprintf(&text, "\t_ %q\n", one)
+	}
+	text.WriteString(")\n")
+	return map[string]string{"tools.go": text.String()}
+}

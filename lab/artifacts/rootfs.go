@@ -1,0 +1,62 @@
+package artifacts
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// release is the Debian that nodes run. Its systemd 257 is Flatcar stable's,
+// and it has systemd-sysupdate and systemd-sysext.
+const release = "trixie"
+
+// nodePackages are what a Flatcar node has on its own: systemd with its
+// tools, and what kubelet, kube-proxy and CNI plugins call. There is no
+// container runtime: as on Flatcar, it comes as a sysext. libseccomp2 is what
+// that one needs of its host.
+var nodePackages = []string{
+	"systemd", "systemd-sysv", "systemd-container", "systemd-resolved", "dbus", "udev", "polkitd",
+	"kmod", "util-linux", "mount", "procps", "ca-certificates", "curl", "gpg",
+	"iproute2", "iptables", "nftables", "conntrack", "socat", "ethtool",
+	"containernetworking-plugins", "libseccomp2",
+}
+
+// Rootfs makes the root file system that every node lies over, and returns
+// its folder. Nothing may write to it. systemd-networkd is enabled in it.
+func (c *Cache) Rootfs(ctx context.Context) (string, error) {
+	dir, err := c.obtain(artifact{
+		name:   "rootfs-" + release,
+		recipe: nodePackages,
+		step:   "root file system (Debian " + release + ")",
+		build:  func(dir string) error { return c.buildRootfs(ctx, filepath.Join(dir, "root")) },
+	})
+	return filepath.Join(dir, "root"), err
+}
+
+func (c *Cache) buildRootfs(ctx context.Context, root string) error {
+	if err := c.debian(ctx, "rootfs", "minbase", nodePackages, root); err != nil {
+		return err
+	}
+	_, err := c.run(ctx, command{log: "rootfs", args: []string{"chroot", root, "systemctl", "enable", "systemd-networkd"}})
+	return err
+}
+
+// debian makes a folder out of Debian packages. variant is mmdebstrap's:
+// minbase installs them, extract only unpacks them.
+func (c *Cache) debian(ctx context.Context, log, variant string, packages []string, root string) error {
+	mirror, err := debianMirror("/")
+	if err != nil {
+		return err
+	}
+	_, err = c.run(ctx, command{
+		log:       log,
+		ownMounts: true,
+		args: []string{"mmdebstrap", "--mode=root", "--variant=" + variant, "--architectures=amd64",
+			"--include=" + strings.Join(packages, ","), release, root, mirror},
+	})
+	if err != nil {
+		return fmt.Errorf("making it from %s: %w", mirror, err)
+	}
+	return nil
+}

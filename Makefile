@@ -1,0 +1,75 @@
+# `make` lists the targets.
+.DEFAULT_GOAL := help
+SHELL := bash -o pipefail
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+IMAGE   ?= ghcr.io/kubectl-upgrade/node-agent:dev
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GO      := GOFLAGS="$(GOFLAGS) -buildvcs=false -trimpath" go
+
+GOTESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails --hide-summary=skipped
+GOLANGCI  := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# The real API server that tests talk to comes out of the lab's cache.
+KUBERNETES := v1.34.3
+export LAB_CACHE ?= /var/cache/kubectl-upgrade-lab
+export KUBE_ASSETS ?= $(LAB_CACHE)/assets-$(KUBERNETES)
+
+##@ Use it
+
+.PHONY: demo
+demo: lab image ## Show the main job on a real cluster on this machine (root; about 15 minutes the first time)
+	bin/lab demo --image bin/node-agent.tar
+
+.PHONY: build
+build: ## Build bin/kubectl-upgrade and bin/node-agent
+	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+.PHONY: image
+image: build lab ## Build the container image bin/node-agent.tar, with no container engine
+	bin/lab build-image --binary bin/node-agent --ref $(IMAGE) --out bin/node-agent.tar
+
+.PHONY: lab
+lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md)
+	cd lab && CGO_ENABLED=0 $(GO) build -o ../bin/lab .
+
+##@ Check it
+
+.PHONY: test
+test: assets ## Unit tests and tests against a real API server (root: it builds one into the cache first)
+	$(GOTESTSUM) -- -race ./...
+	cd lab && $(GOTESTSUM) -- -race ./...
+
+.PHONY: e2e
+e2e: lab image ## The patch, end to end, on a fresh real cluster (root; about 15 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m ./e2e/...
+
+.PHONY: lint
+lint: ## Linters, formatting, and whether generated files are fresh
+	$(GOLANGCI) run ./...
+	cd lab && $(GOLANGCI) run --build-tags e2e ./...
+	$(MAKE) --no-print-directory generate
+	@git diff --exit-code -- pkg/api manifests docs || { echo 'generated files are stale: commit what `make generate` wrote' >&2; exit 1; }
+
+.PHONY: bench
+bench: ## Go benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: assets
+assets: lab ## Build the API server and etcd that tests need, into the lab's cache
+	bin/lab assets --version $(KUBERNETES) --out $(KUBE_ASSETS)
+
+##@ Keep it
+
+.PHONY: generate
+generate: ## Write deep copies, CRDs and docs/reasons.md anew
+	$(GO) tool controller-gen object crd paths=./pkg/api/... output:crd:dir=manifests/crd output:object:dir=pkg/api/v1alpha1
+	$(GO) generate ./...
+
+.PHONY: clean
+clean: ## Remove what was built here (the lab's cache stays)
+	rm -rf bin
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

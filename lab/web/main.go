@@ -1,0 +1,44 @@
+// Command web is the service whose clients must not notice an upgrade: it
+// answers every request with its pod's name. Told to stop, it goes on
+// answering for a while, as a good citizen does: the news that it is leaving
+// takes a moment to reach every node.
+package main
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// farewell is how long a stopping server still takes new connections.
+const farewell = 5 * time.Second
+
+func main() {
+	name, _ := os.Hostname()
+	server := &http.Server{
+		Addr:              ":8080",
+		ReadHeaderTimeout: 5 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(name + "\n"))
+		}),
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer cancel()
+	stopped := make(chan error)
+	go func() {
+		<-ctx.Done()
+		time.Sleep(farewell)
+		stopped <- server.Shutdown(context.Background())
+	}()
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		log.Fatal(err)
+	}
+	if err := <-stopped; err != nil {
+		log.Fatal(err)
+	}
+}

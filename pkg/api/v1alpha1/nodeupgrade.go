@@ -51,7 +51,7 @@ const (
 
 // NodeUpgradeSpec is what the coordinator wants of the node.
 //
-// +kubebuilder:validation:XValidation:rule="self.release == 'None' || has(self.upgrade)",message="a release needs the upgrade it is for",fieldPath=".release"
+// +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || has(self.upgrade)",message="a release needs the upgrade it is for",fieldPath=".release"
 type NodeUpgradeSpec struct {
 	// Upgrade is the name of the ClusterUpgrade this is part of. Empty:
 	// nothing is asked for.

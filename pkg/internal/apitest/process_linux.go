@@ -1,0 +1,9 @@
+package apitest
+
+import "syscall"
+
+// dieWithParent has the kernel end the program when the test binary is killed,
+// as by a timeout.
+func dieWithParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}

@@ -1,0 +1,167 @@
+// Package node is one machine of the lab: a systemd-nspawn container that
+// behaves as a Flatcar node does wherever an upgrade can tell. It boots
+// systemd, gets containerd and Kubernetes from sysext images only, reboots
+// through its own logind, and has a new boot id and empty /run after each boot.
+//
+// What a machine writes lies in its folder; the root file system below is
+// never written. A machine's mounts live in a namespace of its own, so that
+// they end with it however it ends, and its control groups lie below one that
+// the lab made: the machine that the lab runs on keeps its own as they are.
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
+)
+
+// Spec is what a machine is made of.
+type Spec struct {
+	network.Endpoint
+	// Peers are all nodes of the lab, this one among them.
+	Peers []network.Endpoint
+	// Rootfs is the folder of the root file system.
+	Rootfs string
+	// Containerd and Kubernetes are the paths of the sysext images.
+	Containerd, Kubernetes string
+	// Version is that of the Kubernetes image, without v: "1.34.3".
+	Version string
+	// Pause is the reference of the sandbox image.
+	Pause string
+	// ImageServer and Registry are URLs without a slash at the end.
+	ImageServer, Registry string
+	// AutoUpdate turns on the timer that fetches new Kubernetes images by
+	// itself, as Flatcar's guides have it.
+	AutoUpdate bool
+	// Files are written into the machine as well: text by absolute path.
+	Files map[string]string
+}
+
+// Machine is a node's folder and what is in it.
+type Machine struct {
+	Dir  string
+	Spec Spec
+}
+
+// Open reads a machine that Create made. There is none: os.ErrNotExist.
+func Open(dir string) (*Machine, error) {
+	data, err := os.ReadFile(filepath.Join(dir, "spec.json"))
+	if err != nil {
+		return nil, fmt.Errorf("opening node %s: %w", filepath.Base(dir), err)
+	}
+	m := &Machine{Dir: dir}
+	if err := json.Unmarshal(data, &m.Spec); err != nil {
+		return nil, fmt.Errorf("opening node %s: %w", filepath.Base(dir), err)
+	}
+	return m, nil
+}
+
+// Create makes a machine with empty disks, that is off. What is in dir goes;
+// no machine may run from it.
+func Create(dir string, spec Spec) (*Machine, error) {
+	m := &Machine{Dir: dir, Spec: spec}
+	if err := m.create(); err != nil {
+		return nil, fmt.Errorf("creating node %s: %w", spec.Name, err)
+	}
+	return m, nil
+}
+
+func (m *Machine) create() error {
+	if err := os.RemoveAll(m.Dir); err != nil {
+		return err
+	}
+	for _, dir := range []string{m.upper(), m.work(), m.root(), m.containerd(), m.Journal()} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	files, err := m.Spec.files()
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := file.write(m.upper()); err != nil {
+			return err
+		}
+	}
+	data, err := json.MarshalIndent(m.Spec, "", "  ")
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(filepath.Join(m.Dir, "spec.json"), data, 0o644)
+}
+
+// The folders of a machine. containerd's is a plain folder, because its
+// snapshots are overlays and an overlay cannot lie over another; the journal's
+// is one so that it can be read while the machine is off.
+func (m *Machine) upper() string      { return filepath.Join(m.Dir, "upper") }
+func (m *Machine) work() string       { return filepath.Join(m.Dir, "work") }
+func (m *Machine) root() string       { return filepath.Join(m.Dir, "root") }
+func (m *Machine) containerd() string { return filepath.Join(m.Dir, "containerd") }
+
+// Journal is the folder of the machine's journal, for journalctl -D.
+func (m *Machine) Journal() string { return filepath.Join(m.Dir, "journal") }
+
+// Console is the file of what the machine prints, over all its boots.
+func (m *Machine) Console() string { return filepath.Join(m.Dir, "console") }
+
+// The records of a machine's processes, and the mark that its cable is out.
+func (m *Machine) supervisorRecord() string { return filepath.Join(m.Dir, "supervisor.json") }
+func (m *Machine) nspawnRecord() string     { return filepath.Join(m.Dir, "nspawn.json") }
+func (m *Machine) leaderRecord() string     { return filepath.Join(m.Dir, "leader.json") }
+func (m *Machine) partitionMark() string    { return filepath.Join(m.Dir, "partitioned") }
+
+// Leader is the machine's first process, as this machine sees it. running is
+// false while the node is off or between two boots.
+func (m *Machine) Leader() (id process.ID, running bool, err error) {
+	return process.Load(m.leaderRecord())
+}
+
+// On tells whether the machine is powered, which it is also while it reboots.
+func (m *Machine) On() (bool, error) {
+	_, on, err := process.Load(m.supervisorRecord())
+	return on, err
+}
+
+// Partitioned tells whether the machine is cut off from the others.
+func (m *Machine) Partitioned() bool {
+	_, err := os.Stat(m.partitionMark())
+	return err == nil
+}
+
+// ErrOff is met where a node has to run, and does not.
+var ErrOff = errors.New("the node is off")
+
+// BootID is the machine's boot id, new with each boot.
+func (m *Machine) BootID() (string, error) {
+	leader, running, err := m.Leader()
+	if err != nil {
+		return "", err
+	}
+	if !running {
+		return "", fmt.Errorf("node %s: %w", m.Spec.Name, ErrOff)
+	}
+	id, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(leader.PID), "root/proc/sys/kernel/random/boot_id"))
+	if err != nil {
+		return "", fmt.Errorf("reading the boot id of node %s: %w", m.Spec.Name, err)
+	}
+	return string(trimNewline(id)), nil
+}
+
+func trimNewline(b []byte) []byte {
+	if n := len(b); n > 0 && b[n-1] == '\n' {
+		return b[:n-1]
+	}
+	return b
+}
+
+// gateway is the way to all that is not on the bridge.
+var gateway = netip.MustParseAddr(network.Host)

@@ -1,0 +1,160 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
+)
+
+// Supervise runs the machine until it powers itself off or the context ends,
+// which cuts its power; a reboot inside only starts it anew. It has to be
+// called in a session and a mount namespace of its own, as Start does.
+func (m *Machine) Supervise(ctx context.Context) error {
+	if err := m.supervise(ctx); err != nil {
+		return fmt.Errorf("running node %s: %w", m.Spec.Name, err)
+	}
+	return nil
+}
+
+func (m *Machine) supervise(ctx context.Context) error {
+	if private, err := ownMounts(); err != nil || !private {
+		return errors.Join(err, errors.New("this process shares its mounts: nodes are started with `lab start`"))
+	}
+	unlock, err := m.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	self, err := process.Of(os.Getpid())
+	if err != nil {
+		return err
+	}
+	if err := process.Save(m.supervisorRecord(), self); err != nil {
+		return err
+	}
+	if err := enterGroups(m.Spec.Name); err != nil {
+		return err
+	}
+	if err := m.mount(); err != nil {
+		return err
+	}
+	for {
+		if err := emptyGroups(m.Spec.Name); err != nil {
+			return err
+		}
+		again, err := m.boot(ctx)
+		if err != nil || !again || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// boot runs the machine from power-on to power-off or reboot.
+func (m *Machine) boot(ctx context.Context) (again bool, err error) {
+	// The parent-death signal below belongs to the thread that starts nspawn.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := m.nspawn()
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	// With the supervisor the machine goes, however the supervisor went.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	fmt.Printf("--- %s %s: power on\n", time.Now().UTC().Format(time.RFC3339), m.Spec.Name)
+	if err := cmd.Start(); err != nil {
+		return false, fmt.Errorf("starting systemd-nspawn: %w", err)
+	}
+	ended, stop := context.WithCancel(context.Background())
+	defer stop()
+	go m.attend(ctx, ended, cmd.Process.Pid)
+	err = cmd.Wait()
+	if ctx.Err() != nil {
+		return false, nil
+	}
+	return rebooted(err)
+}
+
+// attend records the machine's processes, keeps its cable out if it is cut
+// off, and cuts its power when ctx ends. Power is the life of the machine's
+// first process: with it the kernel kills all others.
+func (m *Machine) attend(ctx, ended context.Context, nspawn int) {
+	id, err := process.Of(nspawn)
+	if err != nil {
+		return
+	}
+	leader, err := findLeader(ended, nspawn)
+	if err == nil {
+		err = errors.Join(process.Save(m.nspawnRecord(), id), process.Save(m.leaderRecord(), leader))
+	}
+	if err == nil && m.Partitioned() {
+		err = network.DetachOnceThere(ended, m.Spec.Name)
+	}
+	if err != nil && ended.Err() == nil {
+		fmt.Printf("--- %s: %v\n", m.Spec.Name, err)
+		_ = id.Signal(unix.SIGKILL)
+	}
+	select {
+	case <-ctx.Done():
+		_ = leader.Signal(unix.SIGKILL)
+	case <-ended.Done():
+	}
+}
+
+// mount puts the machine's root file system together, and gives nspawn the
+// /run/systemd/nspawn that it needs: one that is not on a disk, or a reboot
+// fails as nspawn tidies up.
+func (m *Machine) mount() error {
+	const ownRun = "/run/systemd/nspawn"
+	if err := os.MkdirAll(ownRun, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("tmpfs", ownRun, "tmpfs", 0, "mode=0755"); err != nil {
+		return fmt.Errorf("mounting %s: %w", ownRun, err)
+	}
+	layers := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", m.Spec.Rootfs, m.upper(), m.work())
+	const attempts, pause = 100, 50 * time.Millisecond
+	var err error
+	for range attempts {
+		err = unix.Mount("overlay", m.root(), "overlay", 0, layers)
+		// Busy while the mounts of the last run go away.
+		if !errors.Is(err, unix.EBUSY) {
+			break
+		}
+		time.Sleep(pause)
+	}
+	if err != nil {
+		return fmt.Errorf("mounting the root file system: %w", err)
+	}
+	return nil
+}
+
+// lock makes this the machine's only supervisor. It goes with the process.
+func (m *Machine) lock() (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(m.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, errors.New("it runs already")
+	}
+	return func() { f.Close() }, nil
+}
+
+func ownMounts() (bool, error) {
+	own, err := os.Readlink("/proc/self/ns/mnt")
+	if err != nil {
+		return false, err
+	}
+	parent, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", os.Getppid()))
+	// The parent may be gone; then it was not a shell that would wait for us.
+	return err != nil || own != parent, nil
+}

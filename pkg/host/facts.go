@@ -1,0 +1,72 @@
+package host
+
+import "time"
+
+// Facts are what the verb "facts" finds on a node. Versions are written
+// v1.34.4; an empty one is not known or not there.
+type Facts struct {
+	BootID string `json:"bootID"`
+	// Architecture as systemd names it: x86-64 or arm64.
+	Architecture string `json:"architecture"`
+	// Supported is false where Kubernetes does not come as a sysext image in
+	// the bakery's layout; UnsupportedReason is a sentence that says why.
+	Supported         bool   `json:"supported"`
+	UnsupportedReason string `json:"unsupportedReason,omitempty"`
+	// Installed are the versions with an image on the disk, oldest first.
+	Installed []string `json:"installed,omitempty"`
+	// Active is the version that the symlink points to: the next boot's.
+	Active string `json:"active,omitempty"`
+	// Merged is the version that /usr shows: this boot's.
+	Merged string `json:"merged,omitempty"`
+	// Kubeadm is the last `kubeadm upgrade` that completed under our care.
+	Kubeadm KubeadmDone `json:"kubeadm,omitzero"`
+	// ControlPlane is true where there is a static pod of kube-apiserver.
+	ControlPlane bool `json:"controlPlane"`
+	// StaticPods maps a control-plane component, such as kube-apiserver, to
+	// the tag of the image in its manifest.
+	StaticPods map[string]string `json:"staticPods,omitempty"`
+	// Confs are the files in the node's own sysupdate definitions.
+	Confs []string `json:"confs,omitempty"`
+	// ConfProblem says why staging would refuse these; empty if it would not.
+	ConfProblem string `json:"confProblem,omitempty"`
+	// RebootRequiredFile is true when /run/reboot-required is there. It is a
+	// hint: the operating system's own update writes it too.
+	RebootRequiredFile bool `json:"rebootRequiredFile"`
+	// FreeBytes is the room left where images are stored.
+	FreeBytes int64 `json:"freeBytes"`
+	// Guard is the guard that was armed last, if any.
+	Guard *Guard `json:"guard,omitempty"`
+}
+
+// KubeadmDone records a `kubeadm upgrade` that ended well.
+type KubeadmDone struct {
+	Version    string    `json:"version,omitempty"`
+	Command    string    `json:"command,omitempty"`
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+}
+
+// Guard is what the boot-time guard has to know: armed by the verb "activate"
+// before the flip.
+type Guard struct {
+	// From is the version to go back to, To the one that was activated.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// BootID of the system that armed it: the boot to leave behind.
+	BootID  string    `json:"bootID"`
+	ArmedAt time.Time `json:"armedAt"`
+	// Within is how long after boot the new kubelet has to become healthy.
+	Within time.Duration `json:"within"`
+	// Restore is what a way back has to put where.
+	Restore Restore `json:"restore"`
+}
+
+// Restore is what a way back would put back.
+type Restore struct {
+	// Link is the symlink, LinkTarget what it pointed to.
+	Link       string `json:"link"`
+	LinkTarget string `json:"linkTarget"`
+	// Confs maps each file of the sysupdate definitions to its former text.
+	Confs map[string]string `json:"confs,omitempty"`
+	// Files maps a path on the node to the saved copy of it.
+	Files map[string]string `json:"files,omitempty"`
+}

@@ -1,0 +1,84 @@
+// Package host is the machine that a lab runs on: what it has to have, and
+// what the lab changes on it. Every change is written down before it is made,
+// so that it can be undone after any end.
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// program is one that the lab calls, and the Debian package that has it.
+type program struct{ name, pkg string }
+
+var programs = []program{
+	{"systemd-nspawn", "systemd-container"},
+	{"journalctl", "systemd"},
+	{"mmdebstrap", "mmdebstrap"},
+	{"mksquashfs", "squashfs-tools"},
+	{"ip", "iproute2"},
+	{"nsenter", "util-linux"},
+}
+
+// Require finds out whether this machine can run a lab. The error is one line
+// that says what to do.
+func Require() error {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return fmt.Errorf("a lab needs Linux on amd64, and this is %s on %s: run it in a virtual machine", runtime.GOOS, runtime.GOARCH)
+	}
+	if err := RequireRoot(); err != nil {
+		return err
+	}
+	if err := requirePrograms(exec.LookPath); err != nil {
+		return err
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New("missing go, which builds Kubernetes: see https://go.dev/doc/install")
+	}
+	var where unix.Statfs_t
+	if unix.Statfs("/sys/fs/cgroup/memory", &where) != nil || where.Type != unix.CGROUP_SUPER_MAGIC {
+		return errors.New("a lab needs version 1 control groups: boot with systemd.unified_cgroup_hierarchy=0")
+	}
+	return nil
+}
+
+// RequireRoot is what every command needs that touches a node.
+func RequireRoot() error {
+	if unix.Geteuid() != 0 {
+		return errors.New("a lab needs root: run it again with sudo")
+	}
+	return nil
+}
+
+func requirePrograms(lookPath func(string) (string, error)) error {
+	var names, packages []string
+	for _, program := range programs {
+		if _, err := lookPath(program.name); err != nil {
+			names, packages = append(names, program.name), append(packages, program.pkg)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("missing %s: apt-get install %s", strings.Join(names, ", "), strings.Join(packages, " "))
+}
+
+// gib is a gibibyte, in bytes.
+const gib = 1 << 30
+
+// RequireDisk makes sure that so many GiB are free where dir is. dir exists.
+func RequireDisk(dir string, need uint64) error {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(dir, &disk); err != nil {
+		return fmt.Errorf("looking for room in %s: %w", dir, err)
+	}
+	if free := disk.Bavail * uint64(disk.Bsize) / gib; free < need {
+		return fmt.Errorf("%s has %d GiB free, and a lab needs %d: free some, or choose other folders with LAB_STATE and LAB_CACHE", dir, free, need)
+	}
+	return nil
+}

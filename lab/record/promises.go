@@ -1,0 +1,76 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Promises checks design.md's promises 1 and 4 at every moment: never more than
+// slots nodes cordoned or NotReady at once, each of them holding a slot all the
+// while, and only one control-plane node among them. A node in foreign was
+// cordoned by somebody else, so that its cordon says nothing; its readiness
+// does.
+func Promises(moments []Moment, slots int, foreign ...string) ([]string, error) {
+	var broken []string
+	err := Walk(moments, func(m Moment, s State) {
+		var down, masters []string
+		for name, node := range s.Nodes {
+			cordoned := node.Cordoned && (node.OurCordon || !slices.Contains(foreign, name))
+			if !cordoned && node.Ready {
+				continue
+			}
+			down = append(down, name)
+			if node.ControlPlane {
+				masters = append(masters, name)
+			}
+			if !s.Holds(name) {
+				broken = append(broken, fmt.Sprintf("revision %d: %s is down (cordoned %t, Ready %t) and holds no slot", m.Revision, name, node.Cordoned, node.Ready))
+			}
+		}
+		slices.Sort(down)
+		if len(down) > slots {
+			broken = append(broken, fmt.Sprintf("revision %d: %d nodes down at once: %s", m.Revision, len(down), strings.Join(down, ", ")))
+		}
+		if len(masters) > 1 {
+			broken = append(broken, fmt.Sprintf("revision %d: %d control-plane nodes down at once", m.Revision, len(masters)))
+		}
+	})
+	return broken, err
+}
+
+// BootIDs are the boot ids that each node had, in order.
+func BootIDs(moments []Moment) (map[string][]string, error) {
+	boots := map[string][]string{}
+	err := Walk(moments, func(_ Moment, s State) {
+		for name, node := range s.Nodes {
+			if ids := boots[name]; len(ids) == 0 || ids[len(ids)-1] != node.BootID {
+				boots[name] = append(ids, node.BootID)
+			}
+		}
+	})
+	return boots, err
+}
+
+// Disturbed says what was done to nodes: cordons, boots and slots taken, in
+// words. It is empty where nothing was touched.
+func Disturbed(moments []Moment) ([]string, error) {
+	var done []string
+	seen := map[string]Node{}
+	err := Walk(moments, func(m Moment, s State) {
+		for name, node := range s.Nodes {
+			before, known := seen[name]
+			seen[name] = node
+			if known && node.OurCordon && !before.OurCordon {
+				done = append(done, fmt.Sprintf("revision %d: %s was cordoned by us", m.Revision, name))
+			}
+			if known && node.BootID != before.BootID {
+				done = append(done, fmt.Sprintf("revision %d: %s was rebooted", m.Revision, name))
+			}
+		}
+		for slot, holder := range s.Holders {
+			done = append(done, fmt.Sprintf("revision %d: %s is held by %s", m.Revision, slot, holder))
+		}
+	})
+	return done, err
+}

@@ -1,0 +1,75 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+)
+
+// Install loads the product's image and applies the manifests, and returns when
+// every node has its agent and the coordinator runs. source is the root of the
+// checkout.
+func (l Lab) Install(ctx context.Context, source, image string) error {
+	if _, err := l.Lab(ctx, "load-image", image); err != nil {
+		return err
+	}
+	if _, err := l.Kube(ctx, "apply", "--server-side", "-k", filepath.Join(source, "lab", "manifests")); err != nil {
+		return err
+	}
+	for _, workload := range []string{"daemonset/node-agent", "deployment/coordinator"} {
+		if _, err := l.Kube(ctx, "-n", "kubectl-upgrade", "rollout", "status", workload, "--timeout", "3m"); err != nil {
+			return fmt.Errorf("waiting for %s: %w", workload, err)
+		}
+	}
+	return nil
+}
+
+// web is a service that can lose any one of its two pods.
+const web = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default, labels: {app: web}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      topologySpreadConstraints:
+        - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: web}}}
+      containers:
+        - name: web
+          image: kubectl-upgrade.dev/lab-web:dev
+          ports: [{containerPort: 8080}]
+          readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
+          resources: {requests: {cpu: 10m, memory: 16Mi}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web, namespace: default}
+spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: default}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+`
+
+// StartWeb runs the web service and returns its cluster address.
+func (l Lab) StartWeb(ctx context.Context) (string, error) {
+	dir := filepath.Dir(l.Program)
+	tar := filepath.Join(dir, "lab-web.tar")
+	if _, err := l.Lab(ctx, "build-image", "--binary", filepath.Join(dir, "lab-web"), "--ref", "kubectl-upgrade.dev/lab-web:dev", "--out", tar); err != nil {
+		return "", err
+	}
+	if _, err := l.Lab(ctx, "load-image", tar); err != nil {
+		return "", err
+	}
+	if err := l.KubeApply(ctx, web); err != nil {
+		return "", err
+	}
+	if _, err := l.Kube(ctx, "rollout", "status", "deployment/web", "--timeout", "2m"); err != nil {
+		return "", err
+	}
+	return l.Kube(ctx, "get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")
+}

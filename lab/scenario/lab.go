@@ -1,0 +1,74 @@
+// Package scenario is what the demo and the end-to-end tests do alike on a lab:
+// install the product, run a web service on it, wait, and tell the story
+// afterwards. It drives the lab and the cluster as a user does, by commands.
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Lab is the running lab, as seen from outside.
+type Lab struct {
+	Program    string // bin/lab
+	Kubectl    string
+	Kubeconfig string
+	Out        io.Writer // what commands print; nil: nowhere
+}
+
+// OpenLab finds the lab that `lab up` made.
+func OpenLab(program, state string) Lab {
+	return Lab{
+		Program:    program,
+		Kubectl:    filepath.Join(state, "bin", "kubectl"),
+		Kubeconfig: filepath.Join(state, "kubeconfig"),
+	}
+}
+
+// Lab runs a subcommand of lab and returns what it printed.
+func (l Lab) Lab(ctx context.Context, args ...string) (string, error) {
+	return l.run(exec.CommandContext(ctx, l.Program, args...))
+}
+
+// Exec runs a command on a node.
+func (l Lab) Exec(ctx context.Context, node string, args ...string) (string, error) {
+	return l.Lab(ctx, append([]string{"exec", node, "--"}, args...)...)
+}
+
+// Kube runs kubectl against the lab's cluster.
+func (l Lab) Kube(ctx context.Context, args ...string) (string, error) {
+	return l.run(exec.CommandContext(ctx, l.Kubectl, append([]string{"--kubeconfig", l.Kubeconfig}, args...)...))
+}
+
+// KubeApply applies a manifest that is given as text.
+func (l Lab) KubeApply(ctx context.Context, manifest string) error {
+	cmd := exec.CommandContext(ctx, l.Kubectl, "--kubeconfig", l.Kubeconfig, "apply", "--server-side", "--force-conflicts", "-f", "-")
+	cmd.Stdin = strings.NewReader(manifest)
+	_, err := l.run(cmd)
+	return err
+}
+
+// Upgrade runs the plugin as `kubectl upgrade …` does.
+func (l Lab) Upgrade(ctx context.Context, args ...string) (string, error) {
+	plugin := filepath.Join(filepath.Dir(l.Program), "kubectl-upgrade")
+	return l.run(exec.CommandContext(ctx, plugin, append([]string{"--kubeconfig", l.Kubeconfig}, args...)...))
+}
+
+func (l Lab) run(cmd *exec.Cmd) (string, error) {
+	var out, all bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), &all
+	if l.Out != nil {
+		cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all, l.Out), io.MultiWriter(&all, l.Out)
+	}
+	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	if err := cmd.Run(); err != nil {
+		return all.String(), fmt.Errorf("running %s: %w: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(all.String()))
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,44 @@
+package scenario
+
+import (
+	"fmt"
+	"time"
+)
+
+// OpenSchedule lets patches reach every node at any time.
+const OpenSchedule = `
+apiVersion: kubectl-upgrade.dev/v1alpha1
+kind: MaintenanceSchedule
+metadata: {name: lab}
+spec:
+  automatic: [Patch]
+  maintenanceWindows:
+    - {name: always, startTime: "2020-01-01T00:00:00Z", endTime: "2020-01-02T00:00:00Z", recurrence: FREQ=DAILY}
+`
+
+// ClosedSchedule allows the same, in a window that begins in six hours.
+func ClosedSchedule(now time.Time) string {
+	start := now.UTC().Add(6 * time.Hour).Truncate(time.Second)
+	return fmt.Sprintf(`
+apiVersion: kubectl-upgrade.dev/v1alpha1
+kind: MaintenanceSchedule
+metadata: {name: lab}
+spec:
+  automatic: [Patch]
+  maintenanceWindows:
+    - {name: tonight, startTime: %q, endTime: %q}
+`, start.Format(time.RFC3339), start.Add(time.Hour).Format(time.RFC3339))
+}
+
+// Freeze excludes everything for an hour from a minute ago.
+func Freeze(now time.Time) string {
+	start := now.UTC().Add(-time.Minute).Truncate(time.Second)
+	return fmt.Sprintf(`
+apiVersion: kubectl-upgrade.dev/v1alpha1
+kind: MaintenanceSchedule
+metadata: {name: freeze}
+spec:
+  maintenanceExclusions:
+    - {name: freeze, startTime: %q, endTime: %q, reason: the lab is frozen}
+`, start.Format(time.RFC3339), start.Add(time.Hour).Format(time.RFC3339))
+}

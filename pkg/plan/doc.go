@@ -1,0 +1,19 @@
+// Package plan decides which node may do what now, and says of every other one
+// why it waits.
+//
+// It promises, for any snapshot of the cluster:
+//
+//   - Never more nodes are let go than the budget has room for, counting those
+//     that are NotReady; never two control-plane nodes; none whose absence would
+//     cost etcd its quorum.
+//   - No node begins outside its windows or inside an exclusion.
+//   - No kubelet gets newer than an apiserver; no minor is skipped; nothing goes
+//     back.
+//   - A node that failed stops all others.
+//   - Whoever waits has one reason code and one sentence, and an instant where
+//     one is known.
+//
+// Decide is pure: the same snapshot and the same instant give the same plan, and
+// its input is left as it was. `kubectl upgrade plan`, the coordinator and the
+// simulator all run it, so what is shown is what happens.
+package plan

@@ -1,0 +1,59 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
+)
+
+// Gate says whether the upgrade may begin on a node with these labels at now,
+// as far as people decide that: suspend, startTime, windows and exclusions. An
+// empty reason is yes. Until is when the answer may change, nil where that is
+// not known.
+//
+// The planner asks it before it releases a node, and the agent again, with what
+// it reads itself, before it begins and before it flips.
+func Gate(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time) (v1alpha1.Reason, string, *time.Time) {
+	hold := gate(upgrade, schedule.Look(schedules, now), nodeLabels, now)
+	return hold.Reason, hold.Message, hold.Until
+}
+
+// Hold is why a node may not go on: a code, a sentence, and until when if that
+// is known. A Hold without a reason holds nobody.
+type Hold struct {
+	Reason  v1alpha1.Reason
+	Message string
+	Until   *time.Time
+}
+
+func gate(upgrade *v1alpha1.ClusterUpgrade, moment *schedule.Moment, nodeLabels map[string]string, now time.Time) Hold {
+	if upgrade.Spec.Suspend {
+		return Hold{Reason: v1alpha1.ReasonSuspended, Message: fmt.Sprintf("upgrade %s is suspended", upgrade.Name)}
+	}
+	if start := upgrade.Spec.StartTime; start != nil && now.Before(start.Time) {
+		return Hold{
+			Reason:  v1alpha1.ReasonNotStarted,
+			Message: fmt.Sprintf("upgrade %s starts %s", upgrade.Name, start.UTC().Format("2006-01-02 15:04 MST")),
+			Until:   &start.Time,
+		}
+	}
+	verdict := moment.At(nodeLabels, TypeOf(upgrade))
+	if upgrade.Spec.Schedule == v1alpha1.ScheduleIgnore {
+		verdict = moment.IgnoringWindows(nodeLabels, TypeOf(upgrade))
+	}
+	if verdict.Open {
+		return Hold{}
+	}
+	return Hold{Reason: verdict.Reason, Message: verdict.Message, Until: verdict.Until}
+}
+
+// TypeOf is the upgrade's type as it was derived at the trigger, or as it was
+// written before that. Empty: not known yet.
+func TypeOf(upgrade *v1alpha1.ClusterUpgrade) v1alpha1.UpgradeType {
+	if upgrade.Status.Type != "" {
+		return upgrade.Status.Type
+	}
+	return upgrade.Spec.Type
+}

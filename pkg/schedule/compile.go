@@ -1,0 +1,100 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// compiled is a schedule that was understood.
+type compiled struct {
+	selector   labels.Selector
+	windows    []entry
+	exclusions []entry
+}
+
+// entry is a window or an exclusion.
+type entry struct {
+	name     string // schedule/window
+	zone     *time.Location
+	series   *series
+	reason   string
+	upgrades []v1alpha1.UpgradeType
+}
+
+// clock writes t as people in the schedule's zone read it.
+func (e entry) clock(t time.Time) string {
+	return t.In(e.zone).Format("2006-01-02 15:04 ") + e.zone.String()
+}
+
+// concerns says whether an exclusion stops upgrades of that type.
+func (e entry) concerns(t v1alpha1.UpgradeType) bool {
+	return t == "" || len(e.upgrades) == 0 || slices.Contains(e.upgrades, t)
+}
+
+// Check says what in the schedule cannot be understood, naming schedule and
+// field; nil if everything can.
+func Check(s *v1alpha1.MaintenanceSchedule) error {
+	_, err := compile(s, s.CreationTimestamp.Time)
+	return err
+}
+
+func compile(s *v1alpha1.MaintenanceSchedule, now time.Time) (compiled, error) {
+	c := compiled{selector: labels.Everything()}
+	in, err := zone(s.Spec.TimeZone)
+	if err != nil {
+		return c, fmt.Errorf("schedule %s: timeZone: %w", s.Name, err)
+	}
+	if s.Spec.NodeSelector != nil {
+		if c.selector, err = metav1.LabelSelectorAsSelector(s.Spec.NodeSelector); err != nil {
+			return c, fmt.Errorf("schedule %s: nodeSelector: %w", s.Name, err)
+		}
+	}
+	for i, w := range s.Spec.MaintenanceWindows {
+		e, err := compilePeriod(s.Name, w.Period, in, false, now)
+		if err != nil {
+			return c, fmt.Errorf("schedule %s: maintenanceWindows[%d] %q: %w", s.Name, i, w.Name, err)
+		}
+		c.windows = append(c.windows, e)
+	}
+	for i, x := range s.Spec.MaintenanceExclusions {
+		e, err := compileExclusion(s.Name, x, in, now)
+		if err != nil {
+			return c, fmt.Errorf("schedule %s: maintenanceExclusions[%d] %q: %w", s.Name, i, x.Name, err)
+		}
+		c.exclusions = append(c.exclusions, e)
+	}
+	return c, nil
+}
+
+func compileExclusion(schedule string, x v1alpha1.MaintenanceExclusion, in *time.Location, now time.Time) (entry, error) {
+	e, err := compilePeriod(schedule, x.Period, in, true, now)
+	e.reason, e.upgrades = x.Reason, x.Upgrades
+	for _, t := range x.Upgrades {
+		if t != v1alpha1.TypePatch && t != v1alpha1.TypeMinor && t != v1alpha1.TypeReboot {
+			return e, fmt.Errorf("upgrades: %q is not Patch, Minor or Reboot", t)
+		}
+	}
+	return e, err
+}
+
+func compilePeriod(schedule string, p v1alpha1.Period, in *time.Location, exclusion bool, now time.Time) (entry, error) {
+	e := entry{name: schedule + "/" + p.Name, zone: in}
+	if year := p.StartTime.UTC().Year(); year < 1970 || year > 2999 {
+		return e, fmt.Errorf("startTime: year %d is not within 1970 to 2999", year)
+	}
+	if !p.StartTime.Before(&p.EndTime) {
+		return e, fmt.Errorf("endTime: must be later than startTime")
+	}
+	series, err := newSeries(p, in, exclusion, now)
+	if err != nil {
+		return e, fmt.Errorf("recurrence: %w", err)
+	}
+	e.series = series
+	return e, nil
+}

@@ -1,0 +1,138 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Moment is a set of schedules looked at at one instant. What it finds out for
+// one node it remembers for the next: asking for every node of a fleet costs
+// little more than asking once. It is not for concurrent use.
+type Moment struct {
+	now       time.Time
+	invalid   error
+	schedules []compiled
+	known     map[string]Verdict
+}
+
+// Look reads the schedules for questions about now.
+func Look(schedules []v1alpha1.MaintenanceSchedule, now time.Time) *Moment {
+	m := &Moment{now: now, known: map[string]Verdict{}}
+	for i := range schedules {
+		one, err := compile(&schedules[i], now)
+		if err != nil {
+			m.invalid = err
+			return m
+		}
+		m.schedules = append(m.schedules, one)
+	}
+	return m
+}
+
+// At says whether upgrades of type t may begin on a node with these labels.
+func (m *Moment) At(nodeLabels map[string]string, t v1alpha1.UpgradeType) Verdict {
+	return m.ask(nodeLabels, t, true)
+}
+
+// IgnoringWindows is At where windows do not count and exclusions do.
+func (m *Moment) IgnoringWindows(nodeLabels map[string]string, t v1alpha1.UpgradeType) Verdict {
+	return m.ask(nodeLabels, t, false)
+}
+
+func (m *Moment) ask(nodeLabels map[string]string, t v1alpha1.UpgradeType, windowsCount bool) Verdict {
+	if m.invalid != nil {
+		return Verdict{Reason: v1alpha1.ReasonScheduleInvalid, Message: m.invalid.Error()}
+	}
+	key, matching := m.matching(nodeLabels)
+	key = fmt.Sprintf("%s %s %t", key, t, windowsCount)
+	verdict, ok := m.known[key]
+	if !ok {
+		windows, exclusions := entries(matching, t)
+		verdict = judge(windows, exclusions, windowsCount, m.now)
+		m.known[key] = verdict
+	}
+	return verdict
+}
+
+// matching is the schedules that concern the node, and a key for the set.
+func (m *Moment) matching(nodeLabels map[string]string) (string, []compiled) {
+	var key strings.Builder
+	var matching []compiled
+	for i, one := range m.schedules {
+		if one.selector.Matches(labels.Set(nodeLabels)) {
+			fmt.Fprintf(&key, "%d,", i)
+			matching = append(matching, one)
+		}
+	}
+	return key.String(), matching
+}
+
+func entries(matching []compiled, t v1alpha1.UpgradeType) (windows, exclusions []entry) {
+	for _, one := range matching {
+		windows = append(windows, one.windows...)
+		for _, exclusion := range one.exclusions {
+			if exclusion.concerns(t) {
+				exclusions = append(exclusions, exclusion)
+			}
+		}
+	}
+	return windows, exclusions
+}
+
+// judge decides from the entries that concern the node.
+func judge(windows, exclusions []entry, windowsCount bool, now time.Time) Verdict {
+	if exclusion, _, ok := covering(exclusions, now); ok {
+		return excluded(exclusion, chainEnd(exclusions, now))
+	}
+	if !windowsCount {
+		return Verdict{Open: true, Message: "windows are ignored", Until: firstStart(exclusions, now)}
+	}
+	if window, _, ok := covering(windows, now); ok {
+		return opened(window, chainEnd(windows, now), firstStart(exclusions, now))
+	}
+	if len(windows) == 0 {
+		return Verdict{Reason: v1alpha1.ReasonWindowClosed, Message: "no maintenance window matches this node"}
+	}
+	return closed(windows, exclusions, now)
+}
+
+func excluded(by entry, until *time.Time) Verdict {
+	message := fmt.Sprintf("exclusion %s holds", by.name)
+	if until != nil {
+		message += " until " + by.clock(*until)
+	}
+	if by.reason != "" {
+		message += ": " + by.reason
+	}
+	return Verdict{Reason: v1alpha1.ReasonExcluded, Message: message, Window: by.name, Until: until}
+}
+
+func opened(window entry, end, exclusionStart *time.Time) Verdict {
+	until := end
+	if exclusionStart != nil && (until == nil || exclusionStart.Before(*until)) {
+		until = exclusionStart
+	}
+	message := fmt.Sprintf("window %s is open", window.name)
+	if until != nil {
+		message += " until " + window.clock(*until)
+	}
+	return Verdict{Open: true, Message: message, Window: window.name, Until: until}
+}
+
+func closed(windows, exclusions []entry, now time.Time) Verdict {
+	window, start, ok := opening(windows, exclusions, now)
+	if !ok {
+		return Verdict{Reason: v1alpha1.ReasonWindowClosed, Message: "no maintenance window opens again"}
+	}
+	return Verdict{
+		Reason:  v1alpha1.ReasonWindowClosed,
+		Message: fmt.Sprintf("window %s opens %s", window.name, window.clock(start)),
+		Window:  window.name,
+		Until:   &start,
+	}
+}

@@ -1,0 +1,168 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/teambition/rrule-go"
+)
+
+// rule is a recurrence that was understood: what rrule-go needs, and UNTIL
+// apart, as UNTIL is an instant and the rest speaks of the wall clock.
+type rule struct {
+	option rrule.ROption
+	until  time.Time // zero: for ever
+}
+
+var frequencies = map[string]rrule.Frequency{
+	"DAILY": rrule.DAILY, "WEEKLY": rrule.WEEKLY, "MONTHLY": rrule.MONTHLY, "YEARLY": rrule.YEARLY,
+}
+
+var weekdays = map[string]rrule.Weekday{
+	"MO": rrule.MO, "TU": rrule.TU, "WE": rrule.WE, "TH": rrule.TH, "FR": rrule.FR, "SA": rrule.SA, "SU": rrule.SU,
+}
+
+// maxInterval keeps INTERVAL within what a person may mean.
+const maxInterval = 1000
+
+// parseRule reads an RFC 5545 recurrence. It takes the text apart itself and
+// refuses what it does not know, because rrule-go drops some of it silently
+// (a second RRULE, the ordinal of a weekly BYDAY) and never returns from other
+// (HOURLY with BYHOUR).
+func parseRule(text string) (rule, error) {
+	var r rule
+	parts, err := splitRule(text)
+	if err != nil {
+		return r, err
+	}
+	freq, ok := frequencies[parts["FREQ"]]
+	if !ok {
+		return r, fmt.Errorf("FREQ must be DAILY, WEEKLY, MONTHLY or YEARLY")
+	}
+	r.option.Freq = freq
+	for key, value := range parts {
+		if err := r.set(key, value); err != nil {
+			return r, fmt.Errorf("%s=%s: %w", key, value, err)
+		}
+	}
+	return r, r.agrees()
+}
+
+func splitRule(text string) (map[string]string, error) {
+	parts := map[string]string{}
+	for _, part := range strings.Split(strings.TrimPrefix(strings.ToUpper(text), "RRULE:"), ";") {
+		key, value, ok := strings.Cut(part, "=")
+		if !ok || value == "" {
+			return nil, fmt.Errorf("%q is not NAME=VALUE", part)
+		}
+		if _, twice := parts[key]; twice {
+			return nil, fmt.Errorf("%s is given twice", key)
+		}
+		parts[key] = value
+	}
+	return parts, nil
+}
+
+func (r *rule) set(key, value string) (err error) {
+	switch key {
+	case "FREQ":
+	case "INTERVAL":
+		r.option.Interval, err = number(value, 1, maxInterval, false)
+	case "COUNT":
+		r.option.Count, err = number(value, 1, 1<<20, false)
+	case "UNTIL":
+		r.until, err = time.Parse("20060102T150405Z", value)
+		if err != nil {
+			err = fmt.Errorf("want an instant in UTC such as 20261231T235959Z")
+		}
+	case "WKST":
+		day, ok := weekdays[value]
+		if !ok {
+			return fmt.Errorf("not a weekday")
+		}
+		r.option.Wkst = day
+	case "BYMONTH":
+		r.option.Bymonth, err = numbers(value, 1, 12, false)
+	case "BYMONTHDAY":
+		r.option.Bymonthday, err = numbers(value, 1, 31, true)
+	case "BYSETPOS":
+		r.option.Bysetpos, err = numbers(value, 1, 366, true)
+	case "BYDAY":
+		r.option.Byweekday, err = days(value, r.option.Freq)
+	default:
+		err = fmt.Errorf("not supported; known are FREQ, INTERVAL, COUNT, UNTIL, WKST, BYMONTH, BYMONTHDAY, BYDAY and BYSETPOS")
+	}
+	return err
+}
+
+// agrees refuses parts that RFC 5545 does not allow together, or on which
+// implementations differ.
+func (r *rule) agrees() error {
+	o := r.option
+	daily := o.Freq == rrule.DAILY || o.Freq == rrule.WEEKLY
+	switch {
+	case o.Count > 0 && !r.until.IsZero():
+		return fmt.Errorf("COUNT and UNTIL cannot both be given")
+	case o.Freq == rrule.WEEKLY && len(o.Bymonthday) > 0:
+		return fmt.Errorf("BYMONTHDAY does not go with FREQ=WEEKLY")
+	case len(o.Bysetpos) > 0 && (daily || len(o.Byweekday)+len(o.Bymonthday)+len(o.Bymonth) == 0):
+		return fmt.Errorf("BYSETPOS needs FREQ=MONTHLY or YEARLY and another BY part")
+	}
+	return nil
+}
+
+// number reads a number from low to high, or with signed also from -high to
+// -low.
+func number(text string, low, high int, signed bool) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number", text)
+	}
+	size := n
+	if signed && n < 0 {
+		size = -n
+	}
+	if size < low || size > high {
+		return 0, fmt.Errorf("%d is not within %d to %d", n, low, high)
+	}
+	return n, nil
+}
+
+func numbers(text string, low, high int, signed bool) ([]int, error) {
+	var list []int
+	for _, item := range strings.Split(text, ",") {
+		n, err := number(item, low, high, signed)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	return list, nil
+}
+
+// days reads BYDAY. An ordinal such as -1SU has a meaning only within a month
+// or a year.
+func days(text string, freq rrule.Frequency) ([]rrule.Weekday, error) {
+	var list []rrule.Weekday
+	for _, item := range strings.Split(text, ",") {
+		day, ok := weekdays[item[max(0, len(item)-2):]]
+		if !ok {
+			return nil, fmt.Errorf("%q is not a weekday", item)
+		}
+		if ordinal := item[:len(item)-2]; ordinal != "" {
+			limit := map[rrule.Frequency]int{rrule.MONTHLY: 5, rrule.YEARLY: 53}[freq]
+			n, err := number(ordinal, 1, limit, true)
+			if err != nil {
+				return nil, fmt.Errorf("%q: an ordinal goes with FREQ=MONTHLY (to 5) or YEARLY (to 53)", item)
+			}
+			day = day.Nth(n)
+		}
+		list = append(list, day)
+	}
+	return list, nil
+}

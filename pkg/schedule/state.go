@@ -1,0 +1,32 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// The states of a schedule, as they stand in its status.
+const (
+	StateOpen     = "Open"
+	StateClosed   = "Closed"
+	StateExcluded = "Excluded"
+)
+
+// State says what the schedule alone says now for the nodes that it concerns,
+// and when that changes, if that is known. Any exclusion counts, whatever it
+// excludes. A schedule that cannot be understood is Closed; Check says why.
+func State(s *v1alpha1.MaintenanceSchedule, now time.Time) (string, *time.Time) {
+	c, err := compile(s, now)
+	if err != nil {
+		return StateClosed, nil
+	}
+	verdict := judge(c.windows, c.exclusions, true, now)
+	switch {
+	case verdict.Open:
+		return StateOpen, verdict.Until
+	case verdict.Reason == v1alpha1.ReasonExcluded:
+		return StateExcluded, verdict.Until
+	}
+	return StateClosed, verdict.Until
+}

@@ -1,0 +1,35 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Verdict says whether an upgrade may begin on a node, and why not.
+type Verdict struct {
+	// Open is true when it may begin.
+	Open bool
+	// Reason is empty when open; else WindowClosed, Excluded or
+	// ScheduleInvalid.
+	Reason v1alpha1.Reason
+	// Message says it in one sentence, with the time and its zone.
+	Message string
+	// Window is the window or exclusion that decided, as schedule/name.
+	Window string
+	// Until is when this verdict may change: an open window or an exclusion
+	// ends, a closed one opens. Nil: not within the Horizon.
+	Until *time.Time
+}
+
+// At says whether upgrades of type t may begin at now on a node with these
+// labels. An empty type is one that every exclusion concerns.
+func At(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, now time.Time) Verdict {
+	return Look(schedules, now).At(nodeLabels, t)
+}
+
+// IgnoringWindows is At for an upgrade with `schedule: Ignore`: windows do not
+// count, exclusions do.
+func IgnoringWindows(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, now time.Time) Verdict {
+	return Look(schedules, now).IgnoringWindows(nodeLabels, t)
+}

@@ -1,0 +1,63 @@
+package artifacts
+
+import (
+	"go/parser"
+	"go/token"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestStagingReplaces(t *testing.T) {
+	goMod := `module k8s.io/kubernetes
+
+require (
+	k8s.io/api v0.0.0
+	k8s.io/klog/v2 v2.130.1
+)
+
+replace (
+	k8s.io/api => ./staging/src/k8s.io/api
+	k8s.io/cri-client => ./staging/src/k8s.io/cri-client
+	example.com/other => example.com/fork v1.0.0
+)
+`
+	want := []string{"k8s.io/api=k8s.io/api@v0.34.4", "k8s.io/cri-client=k8s.io/cri-client@v0.34.4"}
+	if diff := cmp.Diff(want, stagingReplaces(goMod, "1.34.4")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestVersionFlags(t *testing.T) {
+	got := versionFlags("1.35.4")
+	for _, want := range []string{
+		"k8s.io/component-base/version.gitVersion=v1.35.4", "k8s.io/component-base/version.gitMinor=35",
+		"k8s.io/client-go/pkg/version.gitVersion=v1.35.4", "k8s.io/client-go/pkg/version.gitMajor=1",
+	} {
+		if !strings.Contains(got, "-X "+want) {
+			t.Errorf("%q lacks %s", got, want)
+		}
+	}
+}
+
+func TestKubernetesRefusesWhatIsNoVersion(t *testing.T) {
+	c := openCache(t, func(step string) func(error) { t.Errorf("step %q began", step); return func(error) {} })
+	for _, version := range []string{"", "v1.34.4", "1.34", "1.34.4-rc.0", "../1.34.4"} {
+		if _, err := c.Kubernetes(t.Context(), version); err == nil {
+			t.Errorf("%q was taken for a version", version)
+		}
+	}
+}
+
+func TestWrittenSourcesAreGo(t *testing.T) {
+	for name, text := range map[string]string{
+		"coredns": corednsMain(),
+		"pause":   pauseMain,
+		"tools":   imports([]string{"example.com/a", "example.com/b/v3"})["tools.go"],
+	} {
+		if _, err := parser.ParseFile(token.NewFileSet(), name, text, parser.AllErrors); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -79,19 +79,30 @@ func (c *Cache) obtain(a artifact) (string, error) {
 }
 
 // build works in a folder with another name, so that done is all or nothing.
-// The lock is held: a folder that is there already was left by a killed run.
 func (c *Cache) build(a artifact, done string) error {
-	partial := filepath.Join(c.Dir, ".partial-"+a.folder())
-	if err := os.RemoveAll(partial); err != nil {
+	pattern := ".partial-" + a.folder() + "-"
+	c.removeLeftovers(pattern)
+	partial, err := os.MkdirTemp(c.Dir, pattern)
+	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(partial, 0o755); err != nil {
+	defer os.RemoveAll(partial)
+	if err := os.Chmod(partial, 0o755); err != nil {
 		return err
 	}
 	if err := a.build(partial); err != nil {
 		return err
 	}
 	return os.Rename(partial, done)
+}
+
+// removeLeftovers tidies after killed runs: this one holds the lock, so what
+// is there is nobody's. Only disk space depends on it, hence no error.
+func (c *Cache) removeLeftovers(pattern string) {
+	left, _ := filepath.Glob(filepath.Join(c.Dir, pattern+"*"))
+	for _, folder := range left {
+		os.RemoveAll(folder)
+	}
 }
 
 // lock keeps other processes from making the same artifact. The kernel frees

@@ -59,9 +59,14 @@ func TestObtainTrustsNothingHalfDone(t *testing.T) {
 	if _, err := c.obtain(one); !errors.Is(err, broken) {
 		t.Fatalf("error is %v, want the build's", err)
 	}
+	killed := filepath.Join(c.Dir, ".partial-"+one.folder()+"-1")
+	write(t, killed, "half", "")
 	fail = false
 	if _, err := c.obtain(one); err != nil {
 		t.Errorf("the build after a failed one: %v", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(c.Dir, ".partial-*")); err != nil || len(left) != 0 {
+		t.Errorf("killed and failed runs left %v (%v)", left, err)
 	}
 }
 

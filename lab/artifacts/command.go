@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -43,7 +44,11 @@ func (c *Cache) run(ctx context.Context, what command) (string, error) {
 	cmd.Env = append(os.Environ(), what.env...)
 	cmd.Stdout = &out
 	cmd.Stderr = io.MultiWriter(log, tail)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// The program ends with this process, even when this one is killed. The
+	// kernel ties that to the thread that starts it, so the thread must stay.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if what.ownMounts {
 		cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
 	}

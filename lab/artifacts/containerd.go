@@ -17,7 +17,10 @@ func (c *Cache) Containerd(ctx context.Context) (string, error) {
 		step:   "containerd (sysext)",
 		build:  func(dir string) error { return c.buildContainerd(ctx, tree, dir) },
 	})
-	return filepath.Join(dir, "containerd.raw"), err
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "containerd.raw"), nil
 }
 
 // containerdTree takes its files from where Debian puts them.

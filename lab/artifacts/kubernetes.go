@@ -80,5 +80,8 @@ func (c *Cache) kubernetesSysext(ctx context.Context, version, binDir string) (s
 		step:   "Kubernetes " + version + " (sysext)",
 		build:  func(dir string) error { return c.squash(ctx, tree, "/", filepath.Join(dir, image)) },
 	})
-	return filepath.Join(dir, image), err
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, image), nil
 }

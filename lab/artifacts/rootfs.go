@@ -31,7 +31,10 @@ func (c *Cache) Rootfs(ctx context.Context) (string, error) {
 		step:   "root file system (Debian " + release + ")",
 		build:  func(dir string) error { return c.buildRootfs(ctx, filepath.Join(dir, "root")) },
 	})
-	return filepath.Join(dir, "root"), err
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "root"), nil
 }
 
 func (c *Cache) buildRootfs(ctx context.Context, root string) error {

@@ -16,8 +16,7 @@ func Promises(moments []Moment, slots int, foreign ...string) ([]string, error) 
 	err := Walk(moments, func(m Moment, s State) {
 		var down, masters []string
 		for name, node := range s.Nodes {
-			cordoned := node.Cordoned && (node.OurCordon || !slices.Contains(foreign, name))
-			if !cordoned && node.Ready {
+			if !node.down(foreign) {
 				continue
 			}
 			down = append(down, name)
@@ -37,6 +36,13 @@ func Promises(moments []Moment, slots int, foreign ...string) ([]string, error) 
 		}
 	})
 	return broken, err
+}
+
+// down says whether a node is out of service, not counting a cordon that
+// somebody else is known to have set.
+func (n Node) down(foreign []string) bool {
+	cordoned := n.Cordoned && (n.OurCordon || !slices.Contains(foreign, n.Name))
+	return cordoned || !n.Ready
 }
 
 // BootIDs are the boot ids that each node had, in order.
@@ -73,4 +79,18 @@ func Disturbed(moments []Moment) ([]string, error) {
 		}
 	})
 	return done, err
+}
+
+// FirstDown is the node that was cordoned or NotReady before any other was; the
+// cordons of nodes in foreign do not count.
+func FirstDown(moments []Moment, foreign ...string) (string, error) {
+	first := ""
+	err := Walk(moments, func(_ Moment, s State) {
+		for name, node := range s.Nodes {
+			if first == "" && node.down(foreign) {
+				first = name
+			}
+		}
+	})
+	return first, err
 }

@@ -36,7 +36,7 @@ func Walk(moments []Moment, visit func(Moment, State)) error {
 		switch m.Resource {
 		case "nodes":
 			var node corev1.Node
-			if err := convert(m, &node); err != nil {
+			if err := Convert(m, &node); err != nil {
 				return err
 			}
 			if delete(state.Nodes, node.Name); !m.Deleted {
@@ -44,7 +44,7 @@ func Walk(moments []Moment, visit func(Moment, State)) error {
 			}
 		case "leases":
 			var lease coordinationv1.Lease
-			if err := convert(m, &lease); err != nil {
+			if err := Convert(m, &lease); err != nil {
 				return err
 			}
 			if lease.Labels[v1alpha1.SlotLabel] == "" {
@@ -62,7 +62,8 @@ func Walk(moments []Moment, visit func(Moment, State)) error {
 	return nil
 }
 
-func convert(m Moment, into any) error {
+// Convert reads a moment's object into a typed one.
+func Convert(m Moment, into any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object.Object, into)
 }
 

@@ -1,0 +1,108 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// badSources breaks the index in each way, with the window wide open.
+func (w *world) badSources(t *testing.T) {
+	w.apply(t, scenario.OpenSchedule)
+	for _, bad := range []struct {
+		fault  string
+		reason v1alpha1.Reason
+	}{
+		{"down", v1alpha1.ReasonSourceUnavailable},
+		{"empty", v1alpha1.ReasonSourceEmpty},
+		{"rubbish", v1alpha1.ReasonSourceInvalid},
+	} {
+		t.Run(bad.fault, func(t *testing.T) {
+			w.must(t)(w.Lab.Lab(w.ctx, "fault", bad.fault))
+			w.everyNodeWaits(t, bad.reason)
+			w.statusNames(t, string(bad.reason))
+			w.untouched(t)
+		})
+	}
+	w.must(t)(w.Lab.Lab(w.ctx, "fault", "none"))
+	w.everyNodeWaits(t, v1alpha1.ReasonNoUpgrade)
+}
+
+// badImages offers patches that lie, with the window wide open.
+func (w *world) badImages(t *testing.T) {
+	for _, bad := range []struct {
+		version string
+		flags   []string
+		reason  v1alpha1.Reason
+	}{
+		{"v1.34.5", []string{"--content", from, "--corrupt"}, v1alpha1.ReasonHashMismatch},
+		{"v1.34.6", []string{"--content", from}, v1alpha1.ReasonContentMismatch},
+	} {
+		t.Run(string(bad.reason), func(t *testing.T) {
+			w.must(t)(w.Lab.Lab(w.ctx, append([]string{"publish", bad.version}, bad.flags...)...))
+			w.everyNodeWaits(t, bad.reason)
+			w.statusNames(t, string(bad.reason), bad.version)
+			w.quiet(t, 5*time.Second)
+			w.untouched(t)
+			w.forget(t, bad.version)
+		})
+	}
+}
+
+// badNodes breaks the staging on one node: nobody goes, as staging comes first
+// everywhere, and the one node says why.
+func (w *world) badNodes(t *testing.T) {
+	const conf = "/etc/sysupdate.kubernetes.d/kubernetes-v1.33.conf"
+	for _, bad := range []struct {
+		name, version, breaks, mends string
+		reason                       v1alpha1.Reason
+	}{
+		{"the confs of two minors", "v1.34.7", "touch " + conf, "rm " + conf, v1alpha1.ReasonConfConflict},
+		{"a full disk", "v1.34.8", fullDisk, "umount /opt/extensions/kubernetes", v1alpha1.ReasonDiskFull},
+	} {
+		t.Run(bad.name, func(t *testing.T) {
+			w.must(t)(w.Exec(w.ctx, "w1", "sh", "-c", bad.breaks))
+			w.must(t)(w.Lab.Lab(w.ctx, "publish", bad.version, "--content", from, "--corrupt"))
+			w.eventually(t, time.Minute, "w1 says "+string(bad.reason), func() error { return w.nodeSays("w1", bad.reason) })
+			w.statusNames(t, string(bad.reason))
+			w.quiet(t, 5*time.Second)
+			w.must(t)(w.Exec(w.ctx, "w1", "sh", "-c", bad.mends))
+			w.untouched(t)
+			w.forget(t, bad.version)
+		})
+	}
+}
+
+// fullDisk puts the images on a file system that has room for the running one
+// and no other.
+const fullDisk = `set -e
+cd /opt/extensions; image=$(readlink -f /etc/extensions/kubernetes.raw)
+mount -t tmpfs -o size=$(( $(stat -c %s $image) / 1024 + 4096 ))k tmpfs /mnt
+cp -a $image /mnt/; mount --move /mnt /opt/extensions/kubernetes`
+
+func (w *world) nodeSays(name string, reason v1alpha1.Reason) error {
+	node, err := w.ours.NodeUpgrades.Get(w.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if node.Status.Reason != reason {
+		return fmt.Errorf("reason %s: %s", node.Status.Reason, node.Status.Message)
+	}
+	return nil
+}
+
+// forget takes a version off offer, and the upgrade that it caused away.
+func (w *world) forget(t *testing.T, version string) {
+	t.Helper()
+	w.must(t)(w.Lab.Lab(w.ctx, "withdraw", version))
+	time.Sleep(5 * time.Second) // the coordinator's next look at the index
+	w.must(t)(w.Kube(w.ctx, "delete", "clusterupgrade", version))
+	w.everyNodeWaits(t, v1alpha1.ReasonNoUpgrade)
+}

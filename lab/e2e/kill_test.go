@@ -1,0 +1,103 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// killed are the steps in the middle of which an agent dies. w1's last steps are
+// left alone, and w2 altogether, so that a hand-off from w1 to w2 can be timed.
+var killed = map[string][]v1alpha1.Step{
+	"cp1": {
+		v1alpha1.StepLocking, v1alpha1.StepKubeadm, v1alpha1.StepChecking, v1alpha1.StepCordoning, v1alpha1.StepDraining,
+		v1alpha1.StepLastCheck, v1alpha1.StepActivating, v1alpha1.StepVerifying, v1alpha1.StepSettling,
+		v1alpha1.StepUncordoning, v1alpha1.StepUnlocking,
+	},
+	"w1": {
+		v1alpha1.StepLocking, v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck,
+		v1alpha1.StepActivating, v1alpha1.StepRebooting, v1alpha1.StepVerifying, v1alpha1.StepSettling,
+	},
+}
+
+// killAgents kills the agent of a node as soon as it is seen at one of these
+// steps, each once. The function it returns waits, and fails the test when a
+// step was never seen.
+func (w *world) killAgents(ctx context.Context, t *testing.T) (wait func()) {
+	var all sync.WaitGroup
+	for node, steps := range killed {
+		all.Go(func() {
+			left := map[v1alpha1.Step]bool{}
+			for _, step := range steps {
+				left[step] = true
+			}
+			w.killAtSteps(ctx, t, node, left)
+			for step := range left {
+				t.Errorf("%s was never seen at %s: its agent could not be killed there", node, step)
+			}
+		})
+	}
+	return all.Wait
+}
+
+func (w *world) killAtSteps(ctx context.Context, t *testing.T, node string, left map[v1alpha1.Step]bool) {
+	for ctx.Err() == nil && len(left) > 0 {
+		changed := w.recorder.Changed()
+		step, since := lastStep(w.recorder.Moments(), node)
+		if left[step] {
+			delete(left, step)
+			if err := w.killAgent(ctx, node); err != nil {
+				t.Logf("%s at %s: %v", node, step, err)
+			}
+			t.Logf("%s: agent killed at %s, %s after that step began", node, step, time.Since(since).Round(time.Millisecond))
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		}
+	}
+}
+
+// lastStep is where a node is, as far as its agent has told.
+func lastStep(moments []record.Moment, node string) (v1alpha1.Step, time.Time) {
+	for i := len(moments) - 1; i >= 0; i-- {
+		m := moments[i]
+		if m.Resource != v1alpha1.NodeUpgrades.Resource || m.Object.GetName() != node {
+			continue
+		}
+		var upgrade v1alpha1.NodeUpgrade
+		if record.Convert(m, &upgrade) != nil || upgrade.Status.Since == nil {
+			return "", time.Time{}
+		}
+		return upgrade.Status.Step, m.Seen
+	}
+	return "", time.Time{}
+}
+
+// killAgent ends the agent's process with SIGKILL, and deletes the pod as well:
+// the kubelet would make a container that dies so often wait longer and longer.
+func (w *world) killAgent(ctx context.Context, node string) error {
+	_, err := w.Exec(ctx, node, "pkill", "-KILL", "-f", "node-agent agent")
+	pods, listErr := w.kube.CoreV1().Pods(v1alpha1.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: "app.kubernetes.io/name=node-agent", FieldSelector: "spec.nodeName=" + node,
+	})
+	if listErr != nil {
+		return listErr
+	}
+	now := int64(0)
+	for _, pod := range pods.Items {
+		if err := w.kube.CoreV1().Pods(v1alpha1.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+			return err
+		}
+	}
+	return err
+}

@@ -1,0 +1,40 @@
+package scenario
+
+import (
+	"context"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
+)
+
+// StartClient starts the client machine on the lab's bridge, with routes to the
+// pods of the nodes named, and the kube-proxy of that version.
+func (l Lab) StartClient(ctx context.Context, cache, version, dir string, nodes ...string) (*client.Client, error) {
+	routes := map[string]string{}
+	for _, name := range nodes {
+		node, err := network.Lookup(name)
+		if err != nil {
+			return nil, err
+		}
+		routes[node.Pods.String()] = node.Address.String()
+	}
+	store, err := artifacts.Open(cache, func(string) func(error) { return func(error) {} })
+	if err != nil {
+		return nil, err
+	}
+	kubernetes, err := store.Kubernetes(ctx, version)
+	if err != nil {
+		return nil, err
+	}
+	return client.Start(ctx, client.Config{
+		Name:       "lab-client",
+		Bridge:     network.Bridge,
+		Address:    "10.88.0.9/24",
+		Routes:     routes,
+		KubeProxy:  kubernetes.BinDir + "/kube-proxy",
+		Kubeconfig: l.Kubeconfig,
+		Node:       nodes[0],
+		Dir:        dir,
+	})
+}

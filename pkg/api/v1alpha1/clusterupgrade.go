@@ -23,16 +23,20 @@ type ClusterUpgrade struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// Spec is what is wanted.
 	Spec ClusterUpgradeSpec `json:"spec"`
+	// Status is how it goes, or went.
 	// +optional
-	Status ClusterUpgradeStatus `json:"status,omitempty"`
+	Status ClusterUpgradeStatus `json:"status,omitzero"`
 }
 
 // ClusterUpgradeSpec is what a person, Git or the coordinator wants.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.version) != (has(self.type) && self.type == 'Reboot')",message="a Patch or Minor needs a version, a Reboot has none",fieldPath=".version"
-// +kubebuilder:validation:XValidation:rule="has(self.version) == has(oldSelf.version) && (!has(self.version) || self.version == oldSelf.version)",message="version cannot be changed: its images were fixed at the trigger; create another ClusterUpgrade",fieldPath=".version"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.type) || (has(self.type) && self.type == oldSelf.type)",message="type cannot be changed; create another ClusterUpgrade",fieldPath=".type"
+// +kubebuilder:validation:XValidation:rule="has(self.version) || (has(self.type) && self.type == 'Reboot')",message="is needed, such as v1.34.4, unless type is Reboot",fieldPath=".version"
+// +kubebuilder:validation:XValidation:rule="!has(self.version) || !has(self.type) || self.type != 'Reboot'",message="must be absent where type is Reboot",fieldPath=".version"
+// +kubebuilder:validation:XValidation:rule="has(self.version) == has(oldSelf.version) && (!has(self.version) || self.version == oldSelf.version)",message="cannot be changed, as its images are fixed at the trigger; create another ClusterUpgrade",fieldPath=".version"
+// +kubebuilder:validation:XValidation:rule="has(self.type) == has(oldSelf.type) && (!has(self.type) || self.type == oldSelf.type)",message="cannot be changed; create another ClusterUpgrade",fieldPath=".type"
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type == 'Patch' || self.strategy.method != 'Restart'",message="Restart is for patches; use Reboot",fieldPath=".strategy.method"
 type ClusterUpgradeSpec struct {
 	// Type is derived from version where it is absent; where it is given it
 	// must agree. Reboot needs no version.
@@ -40,8 +44,8 @@ type ClusterUpgradeSpec struct {
 	Type UpgradeType `json:"type,omitempty"`
 
 	// Version is the Kubernetes version to reach, such as v1.34.4.
-	// +kubebuilder:validation:Pattern=`^v1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`
 	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^v1[.](0|[1-9][0-9]{0,3})[.](0|[1-9][0-9]{0,3})$')",message="must be a released version of Kubernetes in full, such as v1.34.4"
 	// +optional
 	Version string `json:"version,omitempty"`
 
@@ -229,11 +233,15 @@ type Finding struct {
 // Image is a sysext image, fixed by its hash.
 type Image struct {
 	// Architecture as systemd names it: x86-64 or arm64.
+	// +kubebuilder:validation:Enum=x86-64;arm64
 	Architecture string `json:"architecture"`
 	// URL of the image file.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]+/')",message="must be an http or https address"
 	URL string `json:"url"`
 	// SHA256 of the image file, in lower-case hex.
-	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{64}$')",message="must be the 64 lower-case hex digits of a SHA-256"
 	SHA256 string `json:"sha256"`
 }
 

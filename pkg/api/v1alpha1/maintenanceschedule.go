@@ -28,13 +28,16 @@ const (
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.status.until`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Valid")].message`
 type MaintenanceSchedule struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// Spec is when nodes may be taken out of service, and when not.
 	Spec MaintenanceScheduleSpec `json:"spec"`
+	// Status is what the coordinator makes of it.
 	// +optional
-	Status MaintenanceScheduleStatus `json:"status,omitempty"`
+	Status MaintenanceScheduleStatus `json:"status,omitzero"`
 }
 
 // MaintenanceScheduleSpec is what a person wants.
@@ -44,13 +47,14 @@ type MaintenanceScheduleSpec struct {
 	// TimeZone is the IANA name of the zone whose wall clock the recurrences
 	// follow, such as Europe/Berlin.
 	// +kubebuilder:default=UTC
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self != '' && self != 'Local' && !self.contains(':') && timestamp('2000-01-01T00:00:00Z').getFullYear(self) > 0",message="must be the IANA name of a time zone, such as Europe/Berlin or UTC"
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 
 	// NodeSelector limits the schedule to the nodes it matches. Absent: every
 	// node.
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="an operator is In or NotIn with values, or Exists or DoesNotExist without",fieldPath=".matchExpressions"
 	// +optional
 	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
 
@@ -102,11 +106,12 @@ type MaintenanceExclusion struct {
 
 // Period is a time span from startTime (in) to endTime (out) that may recur.
 //
-// +kubebuilder:validation:XValidation:rule="self.startTime < self.endTime",message="endTime must be later than startTime",fieldPath=".endTime"
+// +kubebuilder:validation:XValidation:rule="self.startTime < self.endTime",message="must be later than startTime",fieldPath=".endTime"
+// +kubebuilder:validation:XValidation:rule="self.startTime.getFullYear() >= 1970 && self.startTime.getFullYear() <= 2999",message="must lie in the years 1970 to 2999",fieldPath=".startTime"
 type Period struct {
 	// Name tells this entry from the others in the list.
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be of lower-case letters, digits, '-' and '.', and begin and end with a letter or digit"
 	Name string `json:"name"`
 
 	// StartTime is the first instant of the first occurrence, RFC 3339.
@@ -119,8 +124,14 @@ type Period struct {
 	// repeats the span on the wall clock of the schedule's zone. DAILY,
 	// WEEKLY, MONTHLY and YEARLY; no BYHOUR, BYMINUTE or BYSECOND. Absent:
 	// once.
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^(RRULE:)?(((FREQ|WKST|BYHOUR|BYMINUTE|BYSECOND)=[A-Z0-9,]+|(INTERVAL|COUNT)=[1-9][0-9]{0,5}|UNTIL=[0-9]{8}T[0-9]{6}Z|BYMONTH=(0?[1-9]|1[0-2])(,(0?[1-9]|1[0-2]))*|BYMONTHDAY=[-+]?[0-9]{1,2}(,[-+]?[0-9]{1,2})*|BYSETPOS=[-+]?[0-9]{1,3}(,[-+]?[0-9]{1,3})*|BYDAY=([-+]?[0-9]{0,2}(MO|TU|WE|TH|FR|SA|SU),?)+)(;|$))+$')",message="must be one RFC 5545 rule on one line, such as FREQ=WEEKLY;BYDAY=SA,SU, made of FREQ, INTERVAL, COUNT, UNTIL (an instant in UTC, 20261231T235959Z), WKST, BYMONTH, BYMONTHDAY, BYDAY and BYSETPOS"
+	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)FREQ=(DAILY|WEEKLY|MONTHLY|YEARLY)([^A-Z]|$)')",message="FREQ must be DAILY, WEEKLY, MONTHLY or YEARLY"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)BY(HOUR|MINUTE|SECOND)=')",message="BYHOUR, BYMINUTE and BYSECOND are not supported: the time of day is that of startTime"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)(FREQ=.*FREQ=|INTERVAL=.*INTERVAL=|COUNT=.*COUNT=|UNTIL=.*UNTIL=|WKST=.*WKST=|BYMONTH=.*BYMONTH=|BYMONTHDAY=.*BYMONTHDAY=|BYDAY=.*BYDAY=|BYSETPOS=.*BYSETPOS=)')",message="no part may be given twice"
+	// +kubebuilder:validation:XValidation:rule="!(self.matches('(?i)COUNT=') && self.matches('(?i)UNTIL='))",message="COUNT and UNTIL cannot both be given"
+	// +kubebuilder:validation:XValidation:rule="!(self.matches('(?i)FREQ=WEEKLY') && self.matches('(?i)BYMONTHDAY='))",message="BYMONTHDAY does not go with FREQ=WEEKLY"
+	// +kubebuilder:validation:XValidation:rule="!(self.matches('(?i)FREQ=(DAILY|WEEKLY)') && self.matches('(?i)(BYSETPOS=|[0-9](MO|TU|WE|TH|FR|SA|SU))'))",message="BYSETPOS, and an ordinal such as -1SU in BYDAY, need FREQ=MONTHLY or YEARLY"
 	// +optional
 	Recurrence string `json:"recurrence,omitempty"`
 }

@@ -21,11 +21,13 @@ type NodeUpgrade struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// Spec is what the coordinator wants of the node.
 	// +kubebuilder:default={}
 	// +optional
 	Spec NodeUpgradeSpec `json:"spec,omitzero"`
+	// Status is what the node's agent sees and does.
 	// +optional
-	Status NodeUpgradeStatus `json:"status,omitempty"`
+	Status NodeUpgradeStatus `json:"status,omitzero"`
 }
 
 // Release is what the coordinator lets a node do.
@@ -51,7 +53,9 @@ const (
 
 // NodeUpgradeSpec is what the coordinator wants of the node.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || has(self.upgrade)",message="a release needs the upgrade it is for",fieldPath=".release"
+// +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || has(self.upgrade)",message="a release needs the upgrade it is for",fieldPath=".upgrade"
+// +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || (has(self.type) && self.type == 'Reboot') || has(self.version)",message="a release needs the version to reach, unless type is Reboot",fieldPath=".version"
+// +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || (has(self.type) && self.type == 'Reboot') || has(self.image)",message="a release needs the image whose hash was fixed, unless type is Reboot",fieldPath=".image"
 type NodeUpgradeSpec struct {
 	// Upgrade is the name of the ClusterUpgrade this is part of. Empty:
 	// nothing is asked for.
@@ -64,7 +68,8 @@ type NodeUpgradeSpec struct {
 	Type UpgradeType `json:"type,omitempty"`
 
 	// Version to reach, such as v1.34.4.
-	// +kubebuilder:validation:Pattern=`^v1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^v1[.](0|[1-9][0-9]{0,3})[.](0|[1-9][0-9]{0,3})$')",message="must be a released version of Kubernetes in full, such as v1.34.4"
 	// +optional
 	Version string `json:"version,omitempty"`
 
@@ -89,6 +94,8 @@ type NodeUpgradeSpec struct {
 
 	// Settle is the quiet time after Ready and before the uncordon.
 	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a duration from 0s, such as 2m or 1h30m"
 	// +optional
 	Settle *metav1.Duration `json:"settle,omitempty"`
 
@@ -102,7 +109,6 @@ type NodeUpgradeSpec struct {
 	Reason Reason `json:"reason,omitempty"`
 
 	// Message says the same in one sentence.
-	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 
@@ -112,6 +118,7 @@ type NodeUpgradeSpec struct {
 }
 
 // Step is where a node is on its way.
+// +kubebuilder:validation:Enum=Idle;Staging;Waiting;Locking;Kubeadm;Checking;Cordoning;Draining;LastCheck;Activating;Rebooting;Verifying;Settling;Uncordoning;Unlocking;Aborting;Failed;RolledBack;Unsupported
 type Step string
 
 // The steps, in their order. Pass 1 is Locking, Kubeadm, Checking, Unlocking;

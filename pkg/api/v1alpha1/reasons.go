@@ -2,6 +2,8 @@ package v1alpha1
 
 // Reason is the one code that says why a node waits, stopped or failed. The
 // same code stands in NodeUpgrade, conditions, events and the CLI.
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
 type Reason string
 
 // Reasons that the planner gives to a node that may not go.

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -44,8 +45,8 @@ type Strategy struct {
 	// uncordoned.
 	// +kubebuilder:default="2m"
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a duration from 0s, such as 2m or 1h30m"
 	// +optional
 	Settle *metav1.Duration `json:"settle,omitempty"`
 
@@ -64,18 +65,39 @@ type Strategy struct {
 // NodeGroup is a set of nodes with a budget of its own.
 type NodeGroup struct {
 	// Name of the group.
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be of lower-case letters, digits and '-', and begin and end with a letter or digit"
 	Name string `json:"name"`
 	// NodeSelector says which nodes belong to it. A node belongs to the first
 	// group that matches.
-	NodeSelector metav1.LabelSelector `json:"nodeSelector"`
+	NodeSelector NodeSelector `json:"nodeSelector"`
 	// MaxUnavailable of this group, within the strategy's own.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=8
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number from 1, or a percentage from 1% to 100%"
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+}
+
+// NodeSelector chooses nodes by their labels. It is a metav1.LabelSelector with
+// limits, without which the API server will not check it in a list.
+type NodeSelector struct {
+	// MatchLabels are labels that a node must have, all of them.
+	// +kubebuilder:validation:MaxProperties=16
+	// +optional
+	MatchLabels map[string]string `json:"matchLabels,omitempty"`
+	// MatchExpressions are requirements that a node must meet, all of them.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="an operator is In or NotIn with values, or Exists or DoesNotExist without"
+	// +listType=atomic
+	// +optional
+	MatchExpressions []metav1.LabelSelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
+// AsSelector is what matches the labels. The error names a key, value or
+// operator that Kubernetes does not know.
+func (s NodeSelector) AsSelector() (labels.Selector, error) {
+	return metav1.LabelSelectorAsSelector((*metav1.LabelSelector)(&s))
 }
 
 // OnTimeout says what happens to a drain that takes too long.
@@ -92,9 +114,8 @@ type Drain struct {
 	// Timeout limits the drain of one node.
 	// +kubebuilder:default="15m"
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be longer than 0s: a drain without a limit would hold its slot for ever"
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a duration longer than 0s, such as 15m: a drain without a limit would hold its slot for ever"
 	// +optional
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 
@@ -105,7 +126,8 @@ type Drain struct {
 	// +optional
 	OnTimeout OnTimeout `json:"onTimeout,omitempty"`
 
-	// GracePeriodSeconds overrides the pods' own. -1: each pod's own.
+	// GracePeriodSeconds overrides the time that pods are given to end. -1:
+	// each pod's own. 0: they are killed at once.
 	// +kubebuilder:default=-1
 	// +kubebuilder:validation:Minimum=-1
 	// +optional

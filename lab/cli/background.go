@@ -1,0 +1,40 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+// serveCommand and superviseCommand are what runs behind a lab that is up.
+func serveCommand(where *folders) *cobra.Command {
+	return &cobra.Command{
+		Use:    "serve",
+		Short:  "Run the bridge's services (what `lab up` starts)",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := where.open(cmd)
+			if err != nil {
+				return err
+			}
+			return c.Serve(cmd.Context())
+		},
+	}
+}
+
+func superviseCommand(where *folders) *cobra.Command {
+	return &cobra.Command{
+		Use:    "supervise NODE",
+		Short:  "Keep a node running over its reboots (what `lab start` starts)",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := where.open(cmd)
+			if err != nil {
+				return err
+			}
+			machine, err := c.Node(args[0])
+			if err != nil {
+				return err
+			}
+			return machine.Supervise(cmd.Context())
+		},
+	}
+}

@@ -1,0 +1,81 @@
+// Package cli is what a person types: it turns arguments into calls of package
+// cluster and shows what comes of them. It decides nothing by itself.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cluster"
+)
+
+// folders are where the lab is, and what it is made from.
+type folders struct{ state, cache string }
+
+// Main runs the program and returns its exit code.
+func Main(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := New()
+	root.SetArgs(args)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "lab:", err)
+		return 1
+	}
+	return 0
+}
+
+// New is the command with all its verbs.
+func New() *cobra.Command {
+	where := &folders{}
+	root := &cobra.Command{
+		Use:   "lab",
+		Short: "A real Kubernetes cluster of Flatcar-like nodes, on this machine",
+		Long: `A real Kubernetes cluster of Flatcar-like nodes, on this machine.
+
+Each node is a machine of its own that boots systemd, gets Kubernetes from a
+sysext image, and reboots through its own logind. Needs root.`,
+		Example: `  lab up --workers 2                     # a cluster of three nodes
+  export KUBECONFIG=$(lab kubeconfig --path)
+  lab publish v1.34.4                    # now there is something to upgrade to
+  lab exec w1 -- systemctl status kubelet
+  lab reboot w1
+  lab down`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&where.state, "state", env("LAB_STATE", "/var/lib/kubectl-upgrade-lab"), "the lab's folder (LAB_STATE)")
+	flags.StringVar(&where.cache, "cache", env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), "what labs are made from, kept for the next one (LAB_CACHE)")
+	root.AddCommand(
+		upCommand(where), downCommand(where), statusCommand(where), kubeconfigCommand(where),
+		publishCommand(where), withdrawCommand(where), loadImageCommand(where),
+		execCommand(where), logsCommand(where),
+		rebootCommand(where), killCommand(where), startCommand(where), partitionCommand(where), healCommand(where),
+		buildImageCommand(), assetsCommand(where),
+		serveCommand(where), superviseCommand(where),
+	)
+	return root
+}
+
+func env(name, otherwise string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return otherwise
+}
+
+// open finds the lab, and has it tell of its steps on the terminal.
+func (f *folders) open(cmd *cobra.Command) (*cluster.Cluster, error) {
+	c, err := cluster.Open(f.state)
+	if err != nil {
+		return nil, err
+	}
+	c.Report = progress(cmd.ErrOrStderr())
+	return c, nil
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cluster"
+)
+
+// DefaultVersion is one patch behind another that can be built, and one minor
+// behind the next: there is always something to upgrade to.
+const DefaultVersion = "v1.34.3"
+
+func upCommand(where *folders) *cobra.Command {
+	spec := cluster.Spec{}
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Make a cluster, or go on making one",
+		Long: `Make a cluster. The first one of a version takes some ten minutes, because
+Kubernetes is built from its sources; a later one takes about a minute. If it is
+interrupted, run it again. Nodes that are off are powered on.`,
+		Example: `  lab up
+  lab up --control-planes 3 --workers 1
+  lab up --version v1.34.3 --raw-flatcar   # nodes fetch new versions by themselves`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			began := time.Now()
+			c, already, err := cluster.Up(cmd.Context(), cluster.Options{
+				Dir: where.state, CacheDir: where.cache, Spec: spec, Report: progress(cmd.ErrOrStderr())})
+			if cmd.Context().Err() != nil {
+				return errors.New("interrupted: `lab up` goes on from here, `lab down` removes what there is")
+			}
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			if already {
+				fmt.Fprintf(out, "The lab is up already: %s.\n", c.Spec())
+			} else {
+				fmt.Fprintf(out, "The lab is up after %s: %s.\n", time.Since(began).Round(time.Second), c.Spec())
+			}
+			fmt.Fprintf(out, "\n  export KUBECONFIG=%s PATH=%s:$PATH\n  kubectl get nodes\n", c.Kubeconfig(), c.BinDir())
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&spec.ControlPlanes, "control-planes", 1, "how many control planes: 1 or 3")
+	cmd.Flags().IntVar(&spec.Workers, "workers", 2, "how many workers")
+	cmd.Flags().StringVar(&spec.Version, "version", DefaultVersion, "of Kubernetes")
+	cmd.Flags().BoolVar(&spec.RawFlatcar, "raw-flatcar", false, "have the timer on that fetches and activates new versions, as on plain Flatcar")
+	return cmd
+}

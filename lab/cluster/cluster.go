@@ -1,0 +1,170 @@
+// Package cluster is the lab as a whole: a Kubernetes cluster that kubeadm
+// made, of machines that behave as Flatcar nodes do, all on this machine.
+//
+// Everything about a lab lies in one folder. Whoever opens that folder has the
+// lab in hand, from whatever process: the programs that keep a lab going run
+// on their own, and are found again by what they recorded there. Any step may
+// be cut off; Up goes on from what it finds, and Down removes whatever it
+// finds.
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/node"
+)
+
+// Spec is what a lab is asked to be.
+type Spec struct {
+	ControlPlanes int    `json:"controlPlanes"` // 1 or 3
+	Workers       int    `json:"workers"`
+	Version       string `json:"version"` // of Kubernetes, "v1.34.3"
+	// RawFlatcar turns on the timer that fetches and activates new images by
+	// itself on every node, as plain Flatcar guides have it.
+	RawFlatcar bool `json:"rawFlatcar"`
+}
+
+// Validate tells a person what is wrong with the spec.
+func (s Spec) Validate() error {
+	if s.ControlPlanes != 1 && s.ControlPlanes != network.MaxControlPlanes {
+		return fmt.Errorf("a lab has 1 or %d control planes, not %d", network.MaxControlPlanes, s.ControlPlanes)
+	}
+	if s.Workers < 0 || s.Workers > network.MaxWorkers {
+		return fmt.Errorf("a lab has 0 to %d workers, not %d", network.MaxWorkers, s.Workers)
+	}
+	_, err := bare(s.Version)
+	return err
+}
+
+func (s Spec) String() string {
+	text := fmt.Sprintf("%d control plane(s), %d worker(s), Kubernetes %s", s.ControlPlanes, s.Workers, s.Version)
+	if s.RawFlatcar {
+		text += ", with Flatcar's update timer"
+	}
+	return text
+}
+
+// endpoints are all nodes, control planes first.
+func (s Spec) endpoints() []network.Endpoint {
+	var all []network.Endpoint
+	for n := range s.ControlPlanes {
+		all = append(all, network.ControlPlane(n+1))
+	}
+	for n := range s.Workers {
+		all = append(all, network.Worker(n+1))
+	}
+	return all
+}
+
+// state is what the lab's folder remembers of its making.
+type state struct {
+	Spec     Spec   `json:"spec"`
+	CacheDir string `json:"cacheDir"`
+	// Token and CertificateKey are kubeadm's, for nodes that join.
+	Token          string `json:"token"`
+	CertificateKey string `json:"certificateKey"`
+	// Complete is true once all nodes were Ready.
+	Complete bool `json:"complete"`
+}
+
+// Cluster is a lab that is up, or on its way.
+type Cluster struct {
+	Dir    string
+	Report artifacts.Reporter
+	state  state
+}
+
+// ErrNone is met where there is no lab.
+var ErrNone = errors.New("there is no lab: make one with `lab up`")
+
+// Open finds the lab of a folder. There is none: ErrNone.
+func Open(dir string) (*Cluster, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the lab: %w", err)
+	}
+	c := &Cluster{Dir: dir, Report: silent}
+	data, err := os.ReadFile(c.stateFile())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, ErrNone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the lab: %w", err)
+	}
+	if err := json.Unmarshal(data, &c.state); err != nil {
+		return nil, fmt.Errorf("opening the lab: %s: %w", c.stateFile(), err)
+	}
+	return c, nil
+}
+
+func (c *Cluster) save() error {
+	data, err := json.MarshalIndent(c.state, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(c.stateFile(), data, 0o600); err != nil {
+		return fmt.Errorf("recording the lab: %w", err)
+	}
+	return nil
+}
+
+func silent(string) func(error) { return func(error) {} }
+
+// Spec is what the lab was made as; an upgrade does not change it.
+func (c *Cluster) Spec() Spec { return c.state.Spec }
+
+// Nodes are the names of all nodes, control planes first.
+func (c *Cluster) Nodes() []string {
+	var names []string
+	for _, endpoint := range c.state.Spec.endpoints() {
+		names = append(names, endpoint.Name)
+	}
+	return names
+}
+
+// Node finds a machine by name.
+func (c *Cluster) Node(name string) (*node.Machine, error) {
+	for _, known := range c.Nodes() {
+		if known == name {
+			return node.Open(c.nodeDir(name))
+		}
+	}
+	return nil, fmt.Errorf("there is no node %q: there are %v", name, c.Nodes())
+}
+
+// Kubeconfig is the path of the administrator's kubeconfig. Its server is the
+// balancer before all apiservers.
+func (c *Cluster) Kubeconfig() string { return filepath.Join(c.Dir, "kubeconfig") }
+
+// KubectlPath is the kubectl that the lab was made with.
+func (c *Cluster) KubectlPath() string { return filepath.Join(c.BinDir(), "kubectl") }
+
+// BinDir is for PATH: it has kubectl.
+func (c *Cluster) BinDir() string { return filepath.Join(c.Dir, "bin") }
+
+// CacheDir holds what labs are made from, and outlives them.
+func (c *Cluster) CacheDir() string { return c.state.CacheDir }
+
+// LogDir is where kubeadm's own words are, in a file for each node.
+func (c *Cluster) LogDir() string { return filepath.Join(c.Dir, "log") }
+
+// ServeDir is the folder for package serve's functions.
+func (c *Cluster) ServeDir() string { return filepath.Join(c.Dir, "serve") }
+
+func (c *Cluster) stateFile() string          { return filepath.Join(c.Dir, "lab.json") }
+func (c *Cluster) nodesDir() string           { return filepath.Join(c.Dir, "nodes") }
+func (c *Cluster) nodeDir(name string) string { return filepath.Join(c.nodesDir(), name) }
+func (c *Cluster) joinedMark(name string) string {
+	return filepath.Join(c.nodeDir(name), "joined")
+}
+func (c *Cluster) program() string      { return filepath.Join(c.BinDir(), "lab") }
+func (c *Cluster) serveRecord() string  { return filepath.Join(c.Dir, "serve.json") }
+func (c *Cluster) kernelRecord() string { return filepath.Join(c.Dir, "kernel.json") }

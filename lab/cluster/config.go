@@ -1,0 +1,91 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"embed"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/node"
+)
+
+// apiEndpoint is where every kubelet and kubeconfig finds the apiservers.
+const apiEndpoint = network.Host + ":6443"
+
+// ignored are the preflight errors of kubeadm that are the container's and not
+// the node's: it looks for kernel modules and wants version 2 control groups.
+var ignored = []string{"SystemVerification"}
+
+//go:embed kubeadm
+var kubeadmFiles embed.FS
+
+var kubeadmTemplates = template.Must(template.ParseFS(kubeadmFiles, "kubeadm/*.yaml"))
+
+// nodeConfig is what kubeadm has to know about a node.
+type nodeConfig struct {
+	network.Endpoint
+	ControlPlane          bool
+	Version               string // with v
+	Token, CertificateKey string
+	CAHash                string // of the certificate that a joining node trusts
+}
+
+// render fills in init.yaml, join.yaml or upgrade.yaml.
+func (n nodeConfig) render(name string) (string, error) {
+	var b strings.Builder
+	err := kubeadmTemplates.ExecuteTemplate(&b, name, struct {
+		nodeConfig
+		// Endpoint and Pods shadow those of the node: they are the cluster's.
+		Endpoint, Pods, FlexVolumes string
+		Ignored                     []string
+	}{n, apiEndpoint, network.Pods, node.FlexVolumes + "/", ignored})
+	if err != nil {
+		return "", fmt.Errorf("writing kubeadm's configuration: %w", err)
+	}
+	return b.String(), nil
+}
+
+func (c *Cluster) config(endpoint network.Endpoint, controlPlane bool, caHash string) nodeConfig {
+	return nodeConfig{
+		Endpoint:       endpoint,
+		ControlPlane:   controlPlane,
+		Version:        c.state.Spec.Version,
+		Token:          c.state.Token,
+		CertificateKey: c.state.CertificateKey,
+		CAHash:         caHash,
+	}
+}
+
+// caHash is the pin of a certificate authority as kubeadm writes it: the hash
+// of the public key, so that a renewed certificate keeps it.
+func caHash(certificate []byte) (string, error) {
+	block, _ := pem.Decode(certificate)
+	if block == nil {
+		return "", errors.New("reading the cluster's certificate authority: no PEM block")
+	}
+	ca, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return "", fmt.Errorf("reading the cluster's certificate authority: %w", err)
+	}
+	sum := sha256.Sum256(ca.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// newToken is a bootstrap token, and newCertificateKey the key under which
+// kubeadm hands the control plane's certificates on.
+func newToken() string          { h := randomHex(11); return h[:6] + "." + h[6:22] }
+func newCertificateKey() string { return randomHex(32) }
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	// It never fails: crypto/rand ends the program first.
+	_, _ = rand.Read(b)
+	return hex.EncodeToString(b)
+}

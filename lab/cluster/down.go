@@ -1,0 +1,75 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/node"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
+)
+
+// Down removes the lab of a folder, whatever state it is in, and all that it
+// changed on this machine. The cache stays. There is none: ErrNone.
+func Down(ctx context.Context, dir string, report artifacts.Reporter) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	c := &Cluster{Dir: dir, Report: report}
+	if report == nil {
+		c.Report = silent
+	}
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return ErrNone
+	}
+	if err := host.RequireRoot(); err != nil {
+		return err
+	}
+	unlock, err := lock(dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return c.down(ctx)
+}
+
+func (c *Cluster) down(ctx context.Context) error {
+	// Not from what was planned, but from what is there.
+	nodes, err := os.ReadDir(c.nodesDir())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("looking for nodes: %w", err)
+	}
+	if err := c.step("powering off nodes", func() error {
+		return each(nodes, func(entry os.DirEntry) error { return c.discard(ctx, entry.Name()) })
+	}); err != nil {
+		return err
+	}
+	if err := c.step("services and bridge", func() error {
+		server, _, err := process.Load(c.serveRecord())
+		if err == nil {
+			err = server.End(ctx, 5*time.Second)
+		}
+		return errors.Join(err, network.Down(ctx, c.Dir), host.Restore(c.kernelRecord()))
+	}); err != nil {
+		return err
+	}
+	return c.step("removing "+c.Dir, func() error { return os.RemoveAll(c.Dir) })
+}
+
+// discard ends all that runs of a node, and removes its control groups. Its
+// mounts were in a namespace that went with its processes.
+func (c *Cluster) discard(ctx context.Context, name string) error {
+	machine := node.Machine{Dir: c.nodeDir(name)}
+	machine.Spec.Name = name
+	if err := machine.Kill(ctx); err != nil {
+		return err
+	}
+	return node.RemoveGroups(name)
+}

@@ -1,0 +1,249 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/node"
+)
+
+// form makes one cluster of the nodes: those that belong to it are only
+// powered on, the others start from empty disks.
+func (c *Cluster) form(ctx context.Context, parts parts) error {
+	joined := c.joined()
+	fresh := startAnew(c.state.Spec.endpoints(), joined)
+	if err := c.step("powering on "+strings.Join(c.Nodes(), ", "), func() error {
+		return c.powerOn(ctx, fresh, parts)
+	}); err != nil {
+		return err
+	}
+	first := c.Nodes()[0]
+	if slices.Contains(fresh, first) {
+		if err := c.step("kubeadm init on "+first, func() error { return c.init(ctx, first) }); err != nil {
+			return err
+		}
+	}
+	if err := c.writeKubeconfig(ctx, first); err != nil {
+		return err
+	}
+	if err := c.joinAll(ctx, fresh); err != nil {
+		return err
+	}
+	return c.step("waiting for Ready", func() error { return c.settle(ctx, fresh) })
+}
+
+func (c *Cluster) joined() map[string]bool {
+	joined := map[string]bool{}
+	for _, name := range c.Nodes() {
+		_, err := os.Stat(c.joinedMark(name))
+		joined[name] = err == nil
+	}
+	return joined
+}
+
+// startAnew names the nodes that have to begin with empty disks. An etcd that
+// waits for a member that was half made has no quorum, so with one control
+// plane missing all begin anew.
+func startAnew(all []network.Endpoint, joined map[string]bool) []string {
+	var missing, names []string
+	for _, endpoint := range all {
+		names = append(names, endpoint.Name)
+		if !joined[endpoint.Name] {
+			missing = append(missing, endpoint.Name)
+		}
+	}
+	if slices.ContainsFunc(missing, isControlPlane) {
+		return names
+	}
+	return missing
+}
+
+func isControlPlane(name string) bool { return strings.HasPrefix(name, "cp") }
+
+// powerOn returns when all nodes have booted.
+func (c *Cluster) powerOn(ctx context.Context, fresh []string, parts parts) error {
+	return each(c.state.Spec.endpoints(), func(endpoint network.Endpoint) error {
+		if slices.Contains(fresh, endpoint.Name) {
+			if err := c.wipe(ctx, endpoint, parts); err != nil {
+				return err
+			}
+		}
+		if err := c.Start(ctx, endpoint.Name); err != nil {
+			return err
+		}
+		machine, err := c.Node(endpoint.Name)
+		if err != nil {
+			return err
+		}
+		return machine.WaitBooted(ctx)
+	})
+}
+
+// wipe ends what runs of a node, and makes it new.
+func (c *Cluster) wipe(ctx context.Context, endpoint network.Endpoint, parts parts) error {
+	left := node.Machine{Dir: c.nodeDir(endpoint.Name), Spec: node.Spec{Endpoint: endpoint}}
+	if err := left.Kill(ctx); err != nil {
+		return err
+	}
+	upgrade, err := c.config(endpoint, false, "").render("upgrade.yaml")
+	if err != nil {
+		return err
+	}
+	_, err = node.Create(c.nodeDir(endpoint.Name), node.Spec{
+		Endpoint:    endpoint,
+		Peers:       c.state.Spec.endpoints(),
+		Rootfs:      parts.Rootfs,
+		Containerd:  parts.Containerd,
+		Kubernetes:  parts.Kubernetes.Sysext,
+		Version:     parts.Kubernetes.Version,
+		Pause:       parts.Kubernetes.Pause,
+		ImageServer: "http://" + imageServer,
+		Registry:    "http://" + registry,
+		AutoUpdate:  c.state.Spec.RawFlatcar,
+		Files:       map[string]string{upgradeConfig: upgrade},
+	})
+	return err
+}
+
+// upgradeConfig is the file that an upgrade gives to kubeadm.
+const upgradeConfig = "/etc/kubernetes/kubeadm-upgrade.yaml"
+
+func (c *Cluster) init(ctx context.Context, name string) error {
+	endpoint, err := network.Lookup(name)
+	if err != nil {
+		return err
+	}
+	config, err := c.config(endpoint, true, "").render("init.yaml")
+	if err != nil {
+		return err
+	}
+	return c.kubeadm(ctx, name, config, "init", "--upload-certs")
+}
+
+// joinAll adds control planes one after the other, as etcd takes them, and
+// meanwhile the workers.
+func (c *Cluster) joinAll(ctx context.Context, fresh []string) error {
+	var planes, workers []string
+	for _, name := range fresh {
+		switch {
+		case name == c.Nodes()[0]:
+		case isControlPlane(name):
+			planes = append(planes, name)
+		default:
+			workers = append(workers, name)
+		}
+	}
+	if len(planes)+len(workers) == 0 {
+		return nil
+	}
+	return c.step("kubeadm join on "+strings.Join(append(planes, workers...), ", "), func() error {
+		hash, err := c.readCAHash(ctx)
+		if err != nil {
+			return err
+		}
+		return each([][]string{planes, workers}, func(names []string) error {
+			for _, name := range names {
+				if err := c.join(ctx, name, hash); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+func (c *Cluster) readCAHash(ctx context.Context) (string, error) {
+	ca, err := c.Exec(ctx, c.Nodes()[0], "cat", "/etc/kubernetes/pki/ca.crt")
+	if err != nil {
+		return "", err
+	}
+	return caHash(ca)
+}
+
+func (c *Cluster) join(ctx context.Context, name, caHash string) error {
+	endpoint, err := network.Lookup(name)
+	if err != nil {
+		return err
+	}
+	config, err := c.config(endpoint, isControlPlane(name), caHash).render("join.yaml")
+	if err != nil {
+		return err
+	}
+	// A Node that an interrupted join left would keep this one from joining.
+	// Control planes always begin anew together, with no Node left.
+	if !isControlPlane(name) {
+		if _, err := c.Kubectl(ctx, "delete", "node", name, "--ignore-not-found"); err != nil {
+			return err
+		}
+	}
+	return c.kubeadm(ctx, name, config, "join")
+}
+
+// kubeadm runs a verb on a node that is to become part of the cluster, and
+// marks it when it has.
+func (c *Cluster) kubeadm(ctx context.Context, name, config, verb string, flags ...string) error {
+	machine, err := c.Node(name)
+	if err != nil {
+		return err
+	}
+	file := "/etc/kubernetes/kubeadm-" + verb + ".yaml"
+	if err := machine.WriteFile(ctx, file, config); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.LogDir(), 0o755); err != nil {
+		return err
+	}
+	log := filepath.Join(c.LogDir(), "kubeadm-"+verb+"-"+name)
+	said, failed := machine.Exec(ctx, append([]string{"kubeadm", verb, "--config", file, "--v=1"}, flags...)...)
+	if failed != nil {
+		said = append(said, failed.Error()...)
+	}
+	if err := os.WriteFile(log, said, 0o600); err != nil {
+		return err
+	}
+	if failed != nil {
+		return fmt.Errorf("kubeadm %s on %s failed: %w (log: %s)", verb, name, lastLines(failed), log)
+	}
+	return renameio.WriteFile(c.joinedMark(name), nil, 0o644)
+}
+
+// lastLines shortens an error that holds a program's whole story.
+func lastLines(err error) error {
+	const many = 12
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	if len(lines) <= many {
+		return err
+	}
+	return errors.New(strings.Join(lines[len(lines)-many:], "\n"))
+}
+
+func (c *Cluster) writeKubeconfig(ctx context.Context, first string) error {
+	config, err := c.Exec(ctx, first, "cat", "/etc/kubernetes/admin.conf")
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(c.Kubeconfig(), config, 0o600); err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// each does the same for all at once, and returns all errors.
+func each[T any](all []T, do func(T) error) error {
+	var wait sync.WaitGroup
+	failures := make([]error, len(all))
+	for i, one := range all {
+		wait.Go(func() { failures[i] = do(one) })
+	}
+	wait.Wait()
+	return errors.Join(failures...)
+}

@@ -1,0 +1,63 @@
+package cluster
+
+import (
+	"context"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
+)
+
+// PublishOptions are the ways in which what is published can be wrong.
+type PublishOptions struct {
+	// Content is the version that the image really holds, "v1.34.3". Empty:
+	// the one that it is published as.
+	Content string
+	// Corrupt serves bytes that differ from what the index promises.
+	Corrupt bool
+}
+
+// Publish offers a version of Kubernetes on the image server, and its
+// container images on the registry. A version that was never built takes
+// minutes.
+func (c *Cluster) Publish(ctx context.Context, version string, options PublishOptions) error {
+	offered, err := bare(version)
+	if err != nil {
+		return err
+	}
+	content := offered
+	if options.Content != "" {
+		if content, err = bare(options.Content); err != nil {
+			return err
+		}
+	}
+	cache, err := artifacts.Open(c.CacheDir(), c.Report)
+	if err != nil {
+		return err
+	}
+	kubernetes, err := cache.Kubernetes(ctx, content)
+	if err != nil {
+		return err
+	}
+	return c.step("publishing v"+offered, func() error {
+		if err := c.pushImages(ctx, kubernetes); err != nil {
+			return err
+		}
+		return serve.Publish(c.ServeDir(), kubernetes.Sysext, offered, serve.PublishOptions{Corrupt: options.Corrupt})
+	})
+}
+
+// Withdraw ends the offer of a version. Its container images stay, as on any
+// registry.
+func (c *Cluster) Withdraw(version string) error {
+	offered, err := bare(version)
+	if err != nil {
+		return err
+	}
+	return serve.Withdraw(c.ServeDir(), offered)
+}
+
+// LoadImage puts a container image's archive on the lab's registry, which
+// answers for all registries: nodes pull it under its own reference.
+func (c *Cluster) LoadImage(ctx context.Context, tar string) error {
+	return serve.PushTar(ctx, registry, tar)
+}

@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
+)
+
+// Where the bridge's services listen.
+const (
+	imageServer = network.Host + ":8080"
+	registry    = network.Host + ":5000"
+)
+
+// Serve runs the bridge's services until the context ends: images to update
+// from, container images, and the apiservers' one address.
+func (c *Cluster) Serve(ctx context.Context) error {
+	return serve.Run(ctx, serve.Config{StateDir: c.ServeDir(), Images: imageServer, Registry: registry, Balancer: apiEndpoint})
+}
+
+// offer starts the services, and fills them with one version of Kubernetes.
+func (c *Cluster) offer(ctx context.Context, kubernetes artifacts.Kubernetes) error {
+	return c.step("image server, registry and balancer", func() error {
+		if err := c.setBackends(); err != nil {
+			return err
+		}
+		if err := c.startServing(ctx); err != nil {
+			return err
+		}
+		if err := c.pushImages(ctx, kubernetes); err != nil {
+			return err
+		}
+		return serve.Publish(c.ServeDir(), kubernetes.Sysext, kubernetes.Version, serve.PublishOptions{})
+	})
+}
+
+func (c *Cluster) setBackends() error {
+	var apiservers []string
+	for _, endpoint := range c.state.Spec.endpoints()[:c.state.Spec.ControlPlanes] {
+		apiservers = append(apiservers, net.JoinHostPort(endpoint.Address.String(), "6443"))
+	}
+	if err := os.MkdirAll(c.ServeDir(), 0o755); err != nil {
+		return fmt.Errorf("making the services' folder: %w", err)
+	}
+	return serve.SetBackends(c.ServeDir(), apiservers)
+}
+
+func (c *Cluster) serving() bool {
+	_, running, err := process.Load(c.serveRecord())
+	return err == nil && running
+}
+
+// startServing starts the services in a session of their own, and returns
+// when they listen.
+func (c *Cluster) startServing(ctx context.Context) error {
+	if c.serving() {
+		return nil
+	}
+	logName := filepath.Join(c.Dir, "serve.log")
+	log, err := os.OpenFile(logName, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("starting the services: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(c.program(), "serve", "--state", c.Dir)
+	cmd.Dir = "/"
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the services: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	id, err := process.Of(cmd.Process.Pid)
+	if err == nil {
+		err = process.Save(c.serveRecord(), id)
+	}
+	if err != nil {
+		return fmt.Errorf("starting the services: %w", errors.Join(err, cmd.Process.Kill()))
+	}
+	for _, address := range []string{imageServer, registry, apiEndpoint} {
+		if err := waitListening(ctx, address, ended); err != nil {
+			return fmt.Errorf("starting the services: %w (log: %s)", err, logName)
+		}
+	}
+	return nil
+}
+
+func waitListening(ctx context.Context, address string, ended <-chan error) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	for {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err == nil {
+			return connection.Close()
+		}
+		select {
+		case err := <-ended:
+			return fmt.Errorf("they ended at once: %v", err)
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", address, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (c *Cluster) pushImages(ctx context.Context, kubernetes artifacts.Kubernetes) error {
+	for _, image := range kubernetes.Images {
+		if err := serve.PushTar(ctx, registry, image.Tar); err != nil {
+			return err
+		}
+	}
+	return nil
+}

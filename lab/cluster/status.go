@@ -1,0 +1,50 @@
+package cluster
+
+import (
+	"context"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
+)
+
+// Status is what a lab is at this moment.
+type Status struct {
+	Spec     Spec
+	Complete bool // all nodes were Ready once
+	Serving  bool // the bridge's services run
+	Nodes    []NodeStatus
+	Offers   []serve.Offer
+	// APIError says why the cluster's own view is missing.
+	APIError error
+}
+
+// NodeStatus is a machine, and what the cluster thinks of it.
+type NodeStatus struct {
+	Name, Address   string
+	On, Partitioned bool
+	Memory          int64  // bytes that its processes hold
+	BootID          string // empty when it is off
+	Member
+}
+
+// Status looks at all parts of the lab. An API that does not answer is part of
+// the answer.
+func (c *Cluster) Status(ctx context.Context) (Status, error) {
+	status := Status{Spec: c.state.Spec, Complete: c.state.Complete, Serving: c.serving()}
+	members, err := c.Members(ctx)
+	status.APIError = err
+	for _, endpoint := range c.state.Spec.endpoints() {
+		entry := NodeStatus{Name: endpoint.Name, Address: endpoint.Address.String(), Member: members[endpoint.Name]}
+		if machine, err := c.Node(endpoint.Name); err == nil {
+			if entry.On, err = machine.On(); err != nil {
+				return Status{}, err
+			}
+			entry.Partitioned = machine.Partitioned()
+			// Both are unknown for a node that is off.
+			entry.BootID, _ = machine.BootID()
+			entry.Memory, _ = machine.Memory()
+		}
+		status.Nodes = append(status.Nodes, entry)
+	}
+	status.Offers, err = serve.Offers(c.ServeDir())
+	return status, err
+}

@@ -1,0 +1,215 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
+)
+
+// Options say which lab to make, and where.
+type Options struct {
+	// Dir is the lab's folder, CacheDir that of what outlives it.
+	Dir, CacheDir string
+	Spec          Spec
+	// Program is the `lab` program, which keeps nodes running. A copy of it
+	// goes into Dir. Empty: the program that runs now.
+	Program string
+	// Report is told of each step. Nil is silent.
+	Report artifacts.Reporter
+}
+
+// Up makes a lab, or goes on making one, or powers its nodes on: it does what
+// is missing. already is true when nothing was. A lab that is not like the
+// spec is an error. Interrupted by its context, it leaves what there is, for
+// the next Up or for Down.
+func Up(ctx context.Context, options Options) (c *Cluster, already bool, err error) {
+	if err := options.Spec.Validate(); err != nil {
+		return nil, false, err
+	}
+	if err := host.Require(); err != nil {
+		return nil, false, err
+	}
+	dir, err := filepath.Abs(options.Dir)
+	if err != nil {
+		return nil, false, err
+	}
+	unlock, err := lock(dir)
+	if err != nil {
+		return nil, false, err
+	}
+	defer unlock()
+	if c, err = openOrBegin(dir, options); err != nil {
+		return nil, false, err
+	}
+	if c.running() {
+		return c, true, nil
+	}
+	return c, false, c.up(ctx, options.Program)
+}
+
+// openOrBegin finds the lab, or writes down the plan for one.
+func openOrBegin(dir string, options Options) (*Cluster, error) {
+	c, err := Open(dir)
+	switch {
+	case errors.Is(err, ErrNone):
+		c, err = begin(dir, options)
+	case err == nil && c.state.Spec != options.Spec:
+		err = fmt.Errorf("there is another lab (%s): take it down with `lab down` first", c.state.Spec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if options.Report != nil {
+		c.Report = options.Report
+	}
+	return c, nil
+}
+
+func begin(dir string, options Options) (*Cluster, error) {
+	cache, err := filepath.Abs(options.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Dir: dir, Report: silent, state: state{
+		Spec: options.Spec, CacheDir: cache, Token: newToken(), CertificateKey: newCertificateKey()}}
+	if err := c.requireDisk(); err != nil {
+		return nil, err
+	}
+	return c, c.save()
+}
+
+// requireDisk asks for room in GiB, as measured and rounded up: building a
+// version takes more than using it.
+func (c *Cluster) requireDisk() error {
+	if err := os.MkdirAll(c.CacheDir(), 0o755); err != nil {
+		return fmt.Errorf("making the cache: %w", err)
+	}
+	const cold, warm = 15, 5
+	built, err := filepath.Glob(filepath.Join(c.CacheDir(), "kubernetes-"+c.state.Spec.Version+"-programs-*"))
+	if err != nil {
+		return err
+	}
+	if len(built) == 0 {
+		if err := host.RequireDisk(c.CacheDir(), cold); err != nil {
+			return err
+		}
+	}
+	return host.RequireDisk(c.Dir, warm)
+}
+
+// running is true when all that Up makes is there and alive.
+func (c *Cluster) running() bool {
+	if !c.state.Complete || !c.serving() {
+		return false
+	}
+	for _, name := range c.Nodes() {
+		machine, err := c.Node(name)
+		if err != nil {
+			return false
+		}
+		if on, err := machine.On(); err != nil || !on {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Cluster) up(ctx context.Context, program string) error {
+	parts, err := c.parts(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.install(program, parts.Kubernetes.BinDir); err != nil {
+		return err
+	}
+	if err := c.step("bridge "+network.Bridge, func() error {
+		return errors.Join(host.Tune(c.kernelRecord()), network.Up(ctx, c.Dir, c.state.Spec.endpoints()))
+	}); err != nil {
+		return err
+	}
+	if err := c.offer(ctx, parts.Kubernetes); err != nil {
+		return err
+	}
+	if err := c.form(ctx, parts); err != nil {
+		return err
+	}
+	c.state.Complete = true
+	return c.save()
+}
+
+// parts are what nodes are made of.
+type parts struct {
+	Rootfs, Containerd string
+	Kubernetes         artifacts.Kubernetes
+}
+
+func (c *Cluster) parts(ctx context.Context) (p parts, err error) {
+	version, err := bare(c.state.Spec.Version)
+	if err != nil {
+		return p, err
+	}
+	cache, err := artifacts.Open(c.CacheDir(), c.Report)
+	if err != nil {
+		return p, err
+	}
+	if p.Rootfs, err = cache.Rootfs(ctx); err != nil {
+		return p, err
+	}
+	if p.Containerd, err = cache.Containerd(ctx); err != nil {
+		return p, err
+	}
+	p.Kubernetes, err = cache.Kubernetes(ctx, version)
+	return p, err
+}
+
+// install puts the programs into the lab that have to stay as they are while
+// it runs, however often they are built anew.
+func (c *Cluster) install(program, kubernetes string) error {
+	if program == "" {
+		own, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("finding the lab program: %w", err)
+		}
+		program = own
+	}
+	for target, source := range map[string]string{
+		c.program():     program,
+		c.KubectlPath(): filepath.Join(kubernetes, "kubectl"),
+	} {
+		if err := copyProgram(source, target); err != nil {
+			return fmt.Errorf("installing %s: %w", target, err)
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) step(name string, do func() error) error {
+	done := c.Report(name)
+	err := do()
+	done(err)
+	return err
+}
+
+// lock keeps a second Up or Down away from a lab.
+func lock(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("opening the lab's folder: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("opening the lab's folder: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("another `lab up` or `lab down` is at work in %s: wait for it", dir)
+	}
+	return func() { f.Close() }, nil
+}

@@ -1,0 +1,119 @@
+package version_test
+
+import (
+	"errors"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+func parse(t *testing.T, s string) version.Version {
+	t.Helper()
+	v, err := version.Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestParse(t *testing.T) {
+	for in, want := range map[string]string{
+		"v1.34.4": "v1.34.4", "1.34.4": "v1.34.4", "v1.0.0": "v1.0.0",
+		"v1.34": "", "v1.34.4-rc.1": "", "v1.34.4+k3s1": "", "v1.034.4": "", "latest": "", "": "",
+		"v1.34.4\n": "", "v1.99999.1": "", "v-1.2.3": "",
+	} {
+		got, err := version.Parse(in)
+		if want == "" {
+			if err == nil {
+				t.Errorf("Parse(%q) = %s, want an error", in, got)
+			}
+			continue
+		}
+		if err != nil || got.String() != want {
+			t.Errorf("Parse(%q) = %s, %v; want %s", in, got, err, want)
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	ascending := []string{"v1.9.10", "v1.34.3", "v1.34.4", "v1.34.10", "v1.35.0", "v2.0.0"}
+	for i := range ascending {
+		for j := range ascending {
+			a, b := parse(t, ascending[i]), parse(t, ascending[j])
+			if got := a.Compare(b); sign(got) != sign(i-j) {
+				t.Errorf("Compare(%s, %s) = %d", a, b, got)
+			}
+		}
+	}
+	if !parse(t, "v1.34.4").IsPatchOf(parse(t, "v1.34.3")) || parse(t, "v1.35.4").IsPatchOf(parse(t, "v1.34.3")) ||
+		parse(t, "v1.34.3").IsPatchOf(parse(t, "v1.34.3")) {
+		t.Error("IsPatchOf: a patch is newer and of the same minor")
+	}
+}
+
+func sign(n int) int {
+	switch {
+	case n < 0:
+		return -1
+	case n > 0:
+		return 1
+	}
+	return 0
+}
+
+func TestRefusals(t *testing.T) {
+	v := func(s string) version.Version { return parse(t, s) }
+	for _, test := range []struct {
+		name string
+		err  error
+		want version.Rule
+	}{
+		{"a patch", version.CheckStep(v("v1.34.3"), v("v1.34.4")), ""},
+		{"the same again", version.CheckStep(v("v1.34.4"), v("v1.34.4")), ""},
+		{"the next minor", version.CheckStep(v("v1.34.3"), v("v1.35.0")), ""},
+		{"two minors at once", version.CheckStep(v("v1.34.3"), v("v1.36.0")), version.RuleSkippedMinor},
+		{"a major", version.CheckStep(v("v1.34.3"), v("v2.34.3")), version.RuleSkippedMinor},
+		{"back a patch", version.CheckStep(v("v1.34.4"), v("v1.34.3")), version.RuleDowngrade},
+		{"back a minor", version.CheckStep(v("v1.35.0"), v("v1.34.9")), version.RuleDowngrade},
+		{"kubelet as old as allowed", version.CheckKubelet(v("v1.31.0"), v("v1.34.3")), ""},
+		{"kubelet too old", version.CheckKubelet(v("v1.30.9"), v("v1.34.3")), version.RuleKubeletTooOld},
+		{"kubelet a patch ahead", version.CheckKubelet(v("v1.34.4"), v("v1.34.3")), ""},
+		{"kubelet a minor ahead", version.CheckKubelet(v("v1.35.0"), v("v1.34.3")), version.RuleKubeletNewer},
+		{"apiservers within one minor", version.CheckAPIServers(v("v1.34.3"), v("v1.35.4"), v("v1.34.4")), ""},
+		{"apiservers two minors apart", version.CheckAPIServers(v("v1.36.0"), v("v1.35.4"), v("v1.34.4")), version.RuleAPIServerApart},
+		{"no apiserver", version.CheckAPIServers(), ""},
+	} {
+		var refusal *version.Refusal
+		if errors.As(test.err, &refusal); refusal == nil {
+			if test.want != "" || test.err != nil {
+				t.Errorf("%s: got %v, want a refusal by %q", test.name, test.err, test.want)
+			}
+			continue
+		}
+		if refusal.Rule != test.want || refusal.Error() == "" {
+			t.Errorf("%s: refused by %s (%s), want %q", test.name, refusal.Rule, refusal, test.want)
+		}
+	}
+}
+
+// A step that is allowed leaves a kubelet of the old version allowed with an
+// apiserver of the new one: pass 2 may follow pass 1.
+func TestAllowedStepKeepsKubelets(t *testing.T) {
+	small := rapid.Custom(func(t *rapid.T) version.Version {
+		return version.Version{Major: 1, Minor: rapid.IntRange(28, 36).Draw(t, "minor"), Patch: rapid.IntRange(0, 12).Draw(t, "patch")}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		from, to := small.Draw(t, "from"), small.Draw(t, "to")
+		if version.CheckStep(from, to) != nil {
+			return
+		}
+		if err := version.CheckKubelet(from, to); err != nil {
+			t.Fatalf("step %s to %s is allowed, but: %v", from, to, err)
+		}
+		if err := version.CheckAPIServers(from, to); err != nil {
+			t.Fatalf("step %s to %s is allowed, but: %v", from, to, err)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/client"
@@ -23,7 +24,7 @@ func (l Lab) StartClient(ctx context.Context, cache, version, dir string, nodes 
 	if err != nil {
 		return nil, err
 	}
-	kubernetes, err := store.Kubernetes(ctx, version)
+	kubernetes, err := store.Kubernetes(ctx, strings.TrimPrefix(version, "v"))
 	if err != nil {
 		return nil, err
 	}

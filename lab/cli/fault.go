@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cluster"
+)
+
+func faultCommand(where *folders) *cobra.Command {
+	return &cobra.Command{
+		Use:   "fault " + strings.Join(cluster.Faults, "|"),
+		Short: "Break the image server, or mend it",
+		Long: `Break the image server, or mend it: down answers 503 to everything, empty offers
+nothing, rubbish lists what is no version.`,
+		Example:   "  lab fault down\n  lab fault none",
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: cluster.Faults,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := where.open(cmd)
+			if err != nil {
+				return err
+			}
+			return c.Fault(args[0])
+		},
+	}
+}

@@ -77,7 +77,7 @@ type MaintenanceScheduleSpec struct {
 	// is on offer: Patch, Reboot, both, or nothing.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2
-	// +kubebuilder:validation:items:Enum=Patch;Reboot
+	// +kubebuilder:validation:items:XValidation:rule="self != 'Minor'",message="Patch and Reboot may be automatic; a Minor is asked for with a ClusterUpgrade"
 	// +optional
 	Automatic []UpgradeType `json:"automatic,omitempty"`
 }

@@ -1,0 +1,56 @@
+package v1alpha1_test
+
+import (
+	"context"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+)
+
+func TestMain(m *testing.M) { apitest.Main(m) }
+
+var resources = map[string]schema.GroupVersionResource{
+	"MaintenanceSchedule": v1alpha1.MaintenanceSchedules,
+	"ClusterUpgrade":      v1alpha1.ClusterUpgrades,
+	"NodeUpgrade":         v1alpha1.NodeUpgrades,
+}
+
+// server is a real API server that serves the three kinds.
+func server(t *testing.T) dynamic.Interface {
+	t.Helper()
+	config := apitest.Start(t)
+	apitest.InstallCRDs(t, config)
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// object reads YAML and adds apiVersion and, where there is none, a name.
+func object(t *testing.T, kind, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict([]byte(text), &u.Object); err != nil {
+		t.Fatalf("reading the test's YAML: %v\n%s", err, text)
+	}
+	u.SetAPIVersion(v1alpha1.GroupVersion.String())
+	u.SetKind(kind)
+	if u.GetName() == "" {
+		u.SetName("example")
+	}
+	return u
+}
+
+// dryRun creates the object as kubectl would, strictly, but keeps nothing.
+func dryRun(client dynamic.Interface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return client.Resource(resources[u.GetKind()]).Create(context.Background(), u,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+}

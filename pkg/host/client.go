@@ -2,37 +2,95 @@ package host
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 // Client has verbs run on the node. It connects to the system bus when it is
-// first needed, and again when the bus went away.
+// first needed, and again when the bus went away. Its methods may be called
+// from several goroutines; errors of the bus bear the reason HostUnreachable.
 type Client struct {
-	root, bus string
+	root, address string
+
+	mu  sync.Mutex
+	bus *dbus.Conn
 }
 
 // NewClient makes a Client for the folder that pod and node share (Root) and
 // the bus at that D-Bus address; an empty address is SystemBus.
-func NewClient(root, busAddress string) *Client { return &Client{root: root, bus: busAddress} }
+func NewClient(root, busAddress string) *Client {
+	if busAddress == "" {
+		busAddress = SystemBus
+	}
+	return &Client{root: root, address: busAddress}
+}
 
 // Start has the node run a verb. It does nothing when that verb is running
-// already, whatever it was asked for. It returns once the unit is started.
-func (c *Client) Start(ctx context.Context, r Request, o Options) error { return nil }
+// already, whatever it was asked for: Last tells when it has ended. Otherwise
+// it returns when systemd has accepted the unit.
+func (c *Client) Start(ctx context.Context, r Request, o Options) error {
+	running, err := c.running(ctx, r.Verb)
+	if err != nil || running {
+		return err
+	}
+	r.RequestedAt = time.Now().UTC()
+	if err := os.Remove(resultFile(c.root, r.Verb)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the former result of host verb %q: %w", r.Verb, err)
+	}
+	if err := writeJSON(requestFile(c.root, r.Verb), r); err != nil {
+		return err
+	}
+	err = c.call(ctx, systemd, managerInterface+".StartTransientUnit", nil,
+		r.Verb.Unit(), "fail", properties(c.root, r.Verb, o), []auxUnit{})
+	if isDBusError(err, "org.freedesktop.systemd1.UnitExists") {
+		return nil
+	}
+	if err != nil {
+		return unreachable("starting host verb %q: %w", r.Verb, err)
+	}
+	return nil
+}
 
 // Last says whether a verb is running, and what came of the last request: nil
 // when there was none, or while it runs. A unit that ended without leaving a
 // result gives one that says so.
 func (c *Client) Last(ctx context.Context, v Verb) (running bool, last *Result, err error) {
-	return false, nil, nil
+	if running, err = c.running(ctx, v); err != nil || running {
+		return running, nil, err
+	}
+	request, result, err := lastRequest(c.root, v)
+	if err != nil || request == nil || result != nil {
+		return false, result, err
+	}
+	return false, noResult(request, "", "its unit is gone: it was killed, or the node lost power"), nil
 }
-
-// Changes tells of every verb whose unit changed its state, until ctx ends;
-// then the channel is closed. Several changes may arrive as one. After the bus
-// was away, every verb is reported once.
-func (c *Client) Changes(ctx context.Context) (<-chan Verb, error) { return nil, nil }
 
 // Reboot asks logind to reboot the node. No error means that logind accepted,
 // not that the node will go down: only a changed boot id says that it did.
-func (c *Client) Reboot(ctx context.Context) error { return nil }
+func (c *Client) Reboot(ctx context.Context) error {
+	const interactive = false
+	if err := c.call(ctx, logind, "org.freedesktop.login1.Manager.Reboot", nil, interactive); err != nil {
+		return Fail(v1alpha1.ReasonRebootFailed, "asking logind for a reboot: %w", err)
+	}
+	return nil
+}
 
-// Close ends the connection to the bus.
-func (c *Client) Close() error { return nil }
+// Close ends the connection to the bus. A later call opens a new one.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bus == nil {
+		return nil
+	}
+	bus := c.bus
+	c.bus = nil
+	return bus.Close()
+}

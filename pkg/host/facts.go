@@ -1,7 +1,5 @@
 package host
 
-import "time"
-
 // Facts are what the verb "facts" finds on a node. Versions are written
 // v1.34.4; an empty one is not known or not there.
 type Facts struct {
@@ -36,37 +34,4 @@ type Facts struct {
 	FreeBytes int64 `json:"freeBytes"`
 	// Guard is the guard that was armed last, if any.
 	Guard *Guard `json:"guard,omitempty"`
-}
-
-// KubeadmDone records a `kubeadm upgrade` that ended well.
-type KubeadmDone struct {
-	Version    string    `json:"version,omitempty"`
-	Command    string    `json:"command,omitempty"`
-	FinishedAt time.Time `json:"finishedAt,omitzero"`
-}
-
-// Guard is what the boot-time guard has to know: armed by the verb "activate"
-// before the flip.
-type Guard struct {
-	// From is the version to go back to, To the one that was activated.
-	From string `json:"from"`
-	To   string `json:"to"`
-	// BootID of the system that armed it: the boot to leave behind.
-	BootID  string    `json:"bootID"`
-	ArmedAt time.Time `json:"armedAt"`
-	// Within is how long after boot the new kubelet has to become healthy.
-	Within time.Duration `json:"within"`
-	// Restore is what a way back has to put where.
-	Restore Restore `json:"restore"`
-}
-
-// Restore is what a way back would put back.
-type Restore struct {
-	// Link is the symlink, LinkTarget what it pointed to.
-	Link       string `json:"link"`
-	LinkTarget string `json:"linkTarget"`
-	// Confs maps each file of the sysupdate definitions to its former text.
-	Confs map[string]string `json:"confs,omitempty"`
-	// Files maps a path on the node to the saved copy of it.
-	Files map[string]string `json:"files,omitempty"`
 }

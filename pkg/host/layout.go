@@ -11,14 +11,46 @@ const SystemBus = "unix:path=/run/dbus/system_bus_socket"
 // Program is our own program on the node.
 func Program(root string) string { return filepath.Join(root, "bin", "node-agent") }
 
-// StateDir holds requests, results and records.
+// StateDir holds requests, results, records and kubeadm's logs.
 func StateDir(root string) string { return filepath.Join(root, "state") }
 
-// ImagePath is where the image of a version lies on a node. The architecture
-// is named as systemd does: x86-64 or arm64.
-func ImagePath(version, architecture string) string {
-	return filepath.Join(ImagesDir, "kubernetes-"+version+"-"+architecture+".raw")
+// DefinitionsDir holds the definitions that staging gives to systemd-sysupdate.
+func DefinitionsDir(root string) string { return filepath.Join(root, "definitions") }
+
+// Where the bakery's image and conf put things on a node
+// (https://flatcar.github.io/sysext-bakery/kubernetes/).
+const (
+	ImagesDir         = "/opt/extensions/kubernetes"
+	Link              = "/etc/extensions/kubernetes.raw"
+	ConfDir           = "/etc/sysupdate.kubernetes.d"
+	MergedVersionFile = "/usr/local/share/kubernetes-version"
+	Sysupdate         = "/usr/lib/systemd/systemd-sysupdate"
+)
+
+// Where kubeadm and the kubelet keep their files.
+const (
+	ManifestsDir     = "/etc/kubernetes/manifests"
+	KubernetesTmpDir = "/etc/kubernetes/tmp"
+	EtcdDataDir      = "/var/lib/etcd"
+	KubeletConfig    = "/var/lib/kubelet/config.yaml"
+	KubeletFlags     = "/var/lib/kubelet/kubeadm-flags.env"
+)
+
+const (
+	bootIDFile         = "/proc/sys/kernel/random/boot_id"
+	rebootRequiredFile = "/run/reboot-required"
+)
+
+// Layout is a node's file system: "/" on the node itself, a folder in a test.
+type Layout struct{ Dir string }
+
+// OnNode is the layout of the node that this program runs on.
+var OnNode = Layout{Dir: "/"}
+
+// At is the place of one of the node's absolute paths.
+func (l Layout) At(elem ...string) string {
+	return filepath.Join(append([]string{l.Dir}, elem...)...)
 }
 
-// ImagesDir is where the bakery's conf has images stored.
-const ImagesDir = "/opt/extensions/kubernetes"
+// Root is the shared folder.
+func (l Layout) Root() string { return l.At(Root) }

@@ -16,8 +16,6 @@ type Request struct {
 	Key string `json:"key"`
 	// Args are the verb's own, see Verb.
 	Args json.RawMessage `json:"args,omitempty"`
-	// BootID of the system that the request was made on, set by Start.
-	BootID string `json:"bootID,omitempty"`
 	// RequestedAt is set by Start.
 	RequestedAt time.Time `json:"requestedAt"`
 }
@@ -35,7 +33,9 @@ func NewRequest(verb Verb, key string, args any) (Request, error) {
 type Result struct {
 	Verb Verb   `json:"verb"`
 	Key  string `json:"key"`
-	// BootID of the system that the verb ended on.
+	// BootID of the system that the verb ended on; empty when it left no
+	// result. A pod may see another boot id than its node (it does where the
+	// node is itself a container), so it comes from the node's side.
 	BootID     string    `json:"bootID,omitempty"`
 	StartedAt  time.Time `json:"startedAt"`
 	FinishedAt time.Time `json:"finishedAt"`

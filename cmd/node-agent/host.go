@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
+)
+
+// verbs are what the node's systemd runs for the agent.
+var verbs = map[host.Verb]struct {
+	short string
+	work  host.Work
+}{
+	host.VerbFacts:    {"look at what is installed, merged and active", facts},
+	host.VerbStage:    {"download and check an image, beside the running one", stage},
+	host.VerbKubeadm:  {"run kubeadm upgrade from the staged image", upgrade},
+	host.VerbActivate: {"make a staged image the next boot's", activate},
+}
+
+func newHostCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "host",
+		Short: "Work on the files of the node; run as units by the node's systemd",
+	}
+	for _, v := range host.Verbs {
+		cmd.AddCommand(newVerbCommand(v))
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "ended VERB",
+		Short: "Leave a result for a verb that could not leave its own",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return host.Ended(host.OnNode, host.Verb(args[0]), os.Getenv)
+		},
+	})
+	return cmd
+}
+
+func newVerbCommand(v host.Verb) *cobra.Command {
+	return &cobra.Command{
+		Use:   string(v),
+		Short: verbs[v].short,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			result, err := host.Run(cmd.Context(), host.OnNode, v, verbs[v].work, cmd.ErrOrStderr())
+			if result == nil {
+				return err
+			}
+			return errors.Join(err, printJSON(cmd.OutOrStdout(), result))
+		},
+	}
+}
+
+func facts(context.Context, json.RawMessage, *host.Log) (any, error) {
+	facts, err := host.Gather(host.OnNode)
+	if err != nil {
+		return nil, err
+	}
+	var problem error
+	if facts.Confs, problem = sysupdate.Confs(host.OnNode); problem != nil {
+		facts.ConfProblem = problem.Error()
+	}
+	return facts, nil
+}
+
+func stage(ctx context.Context, raw json.RawMessage, log *host.Log) (any, error) {
+	args, err := decode[sysupdate.StageArgs](raw)
+	if err != nil {
+		return nil, err
+	}
+	return output(sysupdate.Stage(ctx, host.OnNode, args, log))
+}
+
+func upgrade(ctx context.Context, raw json.RawMessage, log *host.Log) (any, error) {
+	args, err := decode[kubeadm.UpgradeArgs](raw)
+	if err != nil {
+		return nil, err
+	}
+	return output(kubeadm.Upgrade(ctx, host.OnNode, args, log))
+}
+
+func activate(ctx context.Context, raw json.RawMessage, _ *host.Log) (any, error) {
+	args, err := decode[sysupdate.ActivateArgs](raw)
+	if err != nil {
+		return nil, err
+	}
+	return output(sysupdate.Activate(ctx, host.OnNode, args))
+}
+
+func decode[T any](raw json.RawMessage) (args T, err error) {
+	if len(raw) == 0 {
+		return args, errors.New("there is no request with arguments")
+	}
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return args, fmt.Errorf("decoding the arguments: %w", err)
+	}
+	return args, nil
+}
+
+// output keeps a typed nil from becoming an output.
+func output[T any](out *T, err error) (any, error) {
+	if out == nil {
+		return nil, err
+	}
+	return out, err
+}
+
+func printJSON(to io.Writer, value any) error {
+	encoder := json.NewEncoder(to)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}

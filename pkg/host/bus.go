@@ -1,0 +1,91 @@
+package host
+
+import (
+	"context"
+	"errors"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+const managerInterface = "org.freedesktop.systemd1.Manager"
+
+// peer is an object on the bus.
+type peer struct {
+	name string
+	path dbus.ObjectPath
+}
+
+var (
+	systemd = peer{"org.freedesktop.systemd1", "/org/freedesktop/systemd1"}
+	logind  = peer{"org.freedesktop.login1", "/org/freedesktop/login1"}
+)
+
+// dial opens a connection. Signals are kept in their order and never dropped.
+func (c *Client) dial(ctx context.Context) (*dbus.Conn, error) {
+	bus, err := dbus.Connect(c.address, dbus.WithSignalHandler(dbus.NewSequentialSignalHandler()))
+	if err != nil {
+		return nil, unreachable("connecting to the node's system bus at %s: %w", c.address, err)
+	}
+	return bus, ctx.Err()
+}
+
+func (c *Client) connected(ctx context.Context) (*dbus.Conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bus != nil && c.bus.Connected() {
+		return c.bus, nil
+	}
+	bus, err := c.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.bus = bus
+	return bus, nil
+}
+
+// call calls a method; reply is a pointer, or nil when nothing is expected.
+func (c *Client) call(ctx context.Context, to peer, method string, reply any, args ...any) error {
+	bus, err := c.connected(ctx)
+	if err != nil {
+		return err
+	}
+	call := bus.Object(to.name, to.path).CallWithContext(ctx, method, 0, args...)
+	if reply == nil || call.Err != nil {
+		return call.Err
+	}
+	return call.Store(reply)
+}
+
+// running says whether a verb's unit is there and not at its end.
+func (c *Client) running(ctx context.Context, v Verb) (bool, error) {
+	var path dbus.ObjectPath
+	err := c.call(ctx, systemd, managerInterface+".GetUnit", &path, v.Unit())
+	var state dbus.Variant
+	if err == nil {
+		err = c.call(ctx, peer{systemd.name, path}, "org.freedesktop.DBus.Properties.Get", &state,
+			"org.freedesktop.systemd1.Unit", "ActiveState")
+	}
+	if isDBusError(err, "org.freedesktop.systemd1.NoSuchUnit") || isDBusError(err, "org.freedesktop.DBus.Error.UnknownObject") {
+		return false, nil
+	}
+	if err != nil {
+		return false, unreachable("asking systemd about %s: %w", v.Unit(), err)
+	}
+	switch state.Value() {
+	case "inactive", "failed":
+		return false, nil
+	default:
+		return true, nil
+	}
+}
+
+func unreachable(format string, args ...any) error {
+	return Fail(v1alpha1.ReasonHostUnreachable, format, args...)
+}
+
+func isDBusError(err error, name string) bool {
+	var e dbus.Error
+	return errors.As(err, &e) && e.Name == name
+}

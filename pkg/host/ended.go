@@ -1,0 +1,47 @@
+package host
+
+import (
+	"fmt"
+	"time"
+)
+
+// Ended leaves a Result in the place of a verb that could not leave its own:
+// it was killed, hung until its limit, or was never started. The verb's unit
+// calls it as ExecStopPost=, with what systemd knows of the end in the
+// environment (systemd.exec(5), $SERVICE_RESULT).
+func Ended(l Layout, v Verb, getenv func(string) string) error {
+	request, result, err := lastRequest(l.Root(), v)
+	if err != nil || request == nil || result != nil {
+		return err
+	}
+	bootID, err := l.BootID()
+	if err != nil {
+		return err
+	}
+	end := fmt.Sprintf("%s, %s %s", getenv("SERVICE_RESULT"), getenv("EXIT_CODE"), getenv("EXIT_STATUS"))
+	return writeJSON(resultFile(l.Root(), v), noResult(request, bootID, end))
+}
+
+// lastRequest is the last request for a verb, and the result that answers it.
+// Each is nil when there is none.
+func lastRequest(root string, v Verb) (*Request, *Result, error) {
+	request, err := readJSON[Request](requestFile(root, v))
+	if err != nil || request == nil {
+		return nil, nil, err
+	}
+	result, err := readJSON[Result](resultFile(root, v))
+	if err != nil || result == nil || result.Key != request.Key {
+		return request, nil, err
+	}
+	return request, result, nil
+}
+
+func noResult(request *Request, bootID, end string) *Result {
+	now := time.Now().UTC()
+	return &Result{
+		Verb: request.Verb, Key: request.Key, BootID: bootID,
+		StartedAt: request.RequestedAt, FinishedAt: now,
+		Reason:  request.Verb.failed(),
+		Message: fmt.Sprintf("host verb %q ended without a result (%s)", request.Verb, end),
+	}
+}

@@ -1,0 +1,126 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"sigs.k8s.io/yaml"
+)
+
+// Gather looks at the node. It leaves Confs and ConfProblem to package
+// sysupdate, which knows what they mean.
+func Gather(l Layout) (Facts, error) {
+	facts := Facts{Architecture: Architecture()}
+	var err error
+	if facts.BootID, err = l.BootID(); err != nil {
+		return Facts{}, err
+	}
+	installed, err := l.Installed()
+	if err != nil {
+		return Facts{}, err
+	}
+	for _, image := range installed {
+		facts.Installed = append(facts.Installed, image.Version())
+	}
+	if merged, err := l.Merged(); err == nil {
+		facts.Merged = merged.Version()
+	}
+	if active, err := l.Active(); err == nil {
+		facts.Active = active.Version()
+	}
+	facts.UnsupportedReason = l.unsupported()
+	facts.Supported = facts.UnsupportedReason == ""
+	if facts.StaticPods, err = l.staticPods(); err != nil {
+		return Facts{}, err
+	}
+	facts.ControlPlane = facts.StaticPods["kube-apiserver"] != ""
+	return facts, l.gatherRecords(&facts)
+}
+
+func (l Layout) gatherRecords(facts *Facts) error {
+	done, err := l.KubeadmDone()
+	if err != nil {
+		return err
+	}
+	if done != nil {
+		facts.Kubeadm = *done
+	}
+	if facts.Guard, err = l.Guard(); err != nil {
+		return err
+	}
+	_, err = os.Stat(l.At(rebootRequiredFile))
+	facts.RebootRequiredFile = err == nil
+	if facts.FreeBytes, err = l.FreeBytes(ImagesDir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// unsupported says why this node cannot be upgraded by switching sysext
+// images, or nothing.
+func (l Layout) unsupported() string {
+	if a := Architecture(); a != "x86-64" && a != "arm64" {
+		return "there are no Kubernetes images for the architecture " + a
+	}
+	if _, err := l.Active(); err != nil {
+		return err.Error()
+	}
+	if _, err := os.Stat(l.At(Sysupdate)); err != nil {
+		return fmt.Sprintf("there is no %s on this node", Sysupdate)
+	}
+	return ""
+}
+
+// FreeBytes is the room that root has left on the file system of a folder.
+func (l Layout) FreeBytes(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(l.At(dir), &st); err != nil {
+		return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
+	}
+	return int64(st.Bfree) * int64(st.Bsize), nil
+}
+
+var controlPlaneComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+// staticPods reads the tags from the manifests that kubeadm wrote.
+func (l Layout) staticPods() (map[string]string, error) {
+	tags := map[string]string{}
+	for _, component := range controlPlaneComponents {
+		data, err := os.ReadFile(l.At(ManifestsDir, component+".yaml"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the manifest of %s: %w", component, err)
+		}
+		tag, err := manifestTag(data, component)
+		if err != nil {
+			return nil, err
+		}
+		tags[component] = tag
+	}
+	return tags, nil
+}
+
+func manifestTag(manifest []byte, component string) (string, error) {
+	var pod struct {
+		Spec struct {
+			Containers []struct{ Name, Image string }
+		}
+	}
+	if err := yaml.Unmarshal(manifest, &pod); err != nil {
+		return "", fmt.Errorf("decoding the manifest of %s: %w", component, err)
+	}
+	for _, c := range pod.Spec.Containers {
+		if c.Name != component {
+			continue
+		}
+		ref, _, _ := strings.Cut(c.Image, "@")
+		return ref[strings.LastIndex(ref, ":")+1:], nil
+	}
+	return "", fmt.Errorf("the manifest of %s has no container of that name", component)
+}

@@ -1,0 +1,36 @@
+package host
+
+import "io"
+
+const tailBytes = 4 << 10
+
+// Log takes what a verb's programs print: it passes all of it on, and keeps
+// the end.
+type Log struct {
+	to   io.Writer
+	tail []byte
+}
+
+// NewLog passes on to a writer.
+func NewLog(to io.Writer) *Log { return &Log{to: to} }
+
+func (l *Log) Write(p []byte) (int, error) {
+	l.tail = append(l.tail, p...)
+	if over := len(l.tail) - tailBytes; over > 0 {
+		l.tail = append(l.tail[:0], l.tail[over:]...)
+	}
+	return l.to.Write(p)
+}
+
+// Tail is the end, at most 4 KiB and from a line's beginning where it was cut.
+func (l *Log) Tail() string {
+	if len(l.tail) < tailBytes {
+		return string(l.tail)
+	}
+	for i, b := range l.tail {
+		if b == '\n' {
+			return string(l.tail[i+1:])
+		}
+	}
+	return string(l.tail)
+}

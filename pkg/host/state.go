@@ -1,0 +1,75 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+)
+
+func requestFile(root string, v Verb) string {
+	return filepath.Join(StateDir(root), string(v)+".request.json")
+}
+
+func resultFile(root string, v Verb) string { return filepath.Join(StateDir(root), string(v)+".json") }
+
+func kubeadmDoneFile(root string) string { return filepath.Join(StateDir(root), "kubeadm-done.json") }
+
+func guardFile(root string) string { return filepath.Join(StateDir(root), "guard.json") }
+
+// WriteFile replaces a file atomically and durably: after a power cut there is
+// the old text or the new one.
+func WriteFile(path string, data []byte, mode os.FileMode) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(path, data, mode, renameio.WithTempDir(dir), renameio.WithStaticPermissions(mode)); err != nil {
+		return err
+	}
+	return SyncDir(dir)
+}
+
+// SyncDir makes renames in a folder durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("syncing %s: %w", dir, err)
+	}
+	return nil
+}
+
+func writeJSON(path string, value any) error {
+	data, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", filepath.Base(path), err)
+	}
+	if err := WriteFile(path, append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// readJSON is nil, without an error, when there is no such file.
+func readJSON[T any](path string) (*T, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	value := new(T)
+	if err := json.Unmarshal(data, value); err != nil {
+		return nil, fmt.Errorf("decoding %s: %w", path, err)
+	}
+	return value, nil
+}

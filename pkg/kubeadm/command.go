@@ -1,0 +1,94 @@
+package kubeadm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// UserConfig is the UpgradeConfiguration that a cluster's owner may put on
+// each node: which preflight errors to ignore, patches, and the like. It is
+// handed to kubeadm as it is.
+const UserConfig = "/etc/kubernetes/kubeadm-upgrade.yaml"
+
+type line struct {
+	args []string
+	// confirm is true when kubeadm has to be told on its standard input.
+	confirm bool
+}
+
+func (c line) String() string { return strings.Join(c.args, " ") }
+
+func (c line) stdin() io.Reader {
+	if c.confirm {
+		return strings.NewReader("y\n")
+	}
+	return nil
+}
+
+// commandLine is what kubeadm is called with. The version is always an
+// argument: it goes before the one of a configuration file (kubeadm 1.34,
+// cmd/upgrade/apply.go). Beside --config older kubeadms refuse --yes
+// (ValidateMixedArguments), so there the question is answered instead.
+func commandLine(l host.Layout, args UpgradeArgs) (line, error) {
+	config, err := userConfig(l)
+	if err != nil {
+		return line{}, err
+	}
+	switch args.Command {
+	case v1alpha1.KubeadmApply:
+		if config == nil {
+			return line{args: []string{"upgrade", "apply", args.Version, "--yes"}}, nil
+		}
+		return line{args: append([]string{"upgrade", "apply", args.Version}, config...), confirm: true}, nil
+	case v1alpha1.KubeadmNode:
+		return line{args: append([]string{"upgrade", "node"}, config...)}, nil
+	default:
+		return line{}, fmt.Errorf("there is no kubeadm upgrade %q: want Apply or Node", args.Command)
+	}
+}
+
+func userConfig(l host.Layout) ([]string, error) {
+	_, err := os.Stat(l.At(UserConfig))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for %s: %w", UserConfig, err)
+	}
+	return []string{"--config", l.At(UserConfig)}, nil
+}
+
+// environment puts the image's programs first: kubeadm's preflight runs the
+// kubelet that it finds in PATH, and means the new one.
+func environment(l host.Layout, inherited []string) []string {
+	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	env := make([]string, 0, len(inherited)+1)
+	for _, e := range inherited {
+		if p, ok := strings.CutPrefix(e, "PATH="); ok {
+			path = p
+			continue
+		}
+		env = append(env, e)
+	}
+	return append(env, "PATH="+filepath.Join(l.At(ImageMount), "usr/bin")+":"+path)
+}
+
+// lastError is the line that says what went wrong: kubeadm prints advice
+// after it.
+func lastError(tail string) string {
+	lines := strings.Split(strings.TrimSpace(tail), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if strings.HasPrefix(lines[i], "error:") || strings.Contains(lines[i], "[ERROR") || strings.Contains(lines[i], "FATAL") {
+			return strings.TrimSpace(lines[i])
+		}
+	}
+	return strings.TrimSpace(lines[len(lines)-1])
+}

@@ -1,0 +1,53 @@
+package kubeadm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+const (
+	logName  = "kubeadm.log"
+	logsKept = 4
+)
+
+// openLog begins a new kubeadm.log; the former ones become kubeadm.log.1 and
+// so on.
+func openLog(dir string) (*os.File, error) {
+	path := filepath.Join(dir, logName)
+	for i := logsKept - 1; i > 0; i-- {
+		from := path
+		if i > 1 {
+			from += "." + strconv.Itoa(i-1)
+		}
+		if err := os.Rename(from, path+"."+strconv.Itoa(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("keeping kubeadm's former log: %w", err)
+		}
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening kubeadm's log: %w", err)
+	}
+	return file, nil
+}
+
+// both writes to the file and to the verb's log. A full disk loses the file's
+// part and does not stop kubeadm.
+type both struct {
+	file io.Writer
+	log  io.Writer
+}
+
+func (b *both) Write(p []byte) (int, error) {
+	if b.file != nil {
+		if _, err := b.file.Write(p); err != nil {
+			b.file = nil
+			fmt.Fprintf(b.log, "%v: the rest is not in the file\n", err)
+		}
+	}
+	return b.log.Write(p)
+}

@@ -1,0 +1,158 @@
+package sysupdate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// download has systemd-sysupdate fetch the image, after a look at whether that
+// can go well.
+func (s *staging) download(ctx context.Context) error {
+	if err := s.source.check(ctx, s.args.SHA256); err != nil {
+		return err
+	}
+	if err := s.removePartial(); err != nil {
+		return err
+	}
+	if err := s.checkRoom(ctx); err != nil {
+		return err
+	}
+	definitions, err := s.writeDefinitions()
+	if err != nil {
+		return err
+	}
+	var output bytes.Buffer
+	cmd := exec.CommandContext(ctx, s.layout.At(host.Sysupdate), "--definitions="+definitions, "update", strconv.Itoa(s.image.Kubernetes.Patch))
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "SYSTEMD_COLORS=0", "SYSTEMD_URLIFY=0")
+	cmd.Stdout = io.MultiWriter(s.log, &output)
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Run(); err != nil {
+		return explain(err, output.String(), s.image)
+	}
+	return nil
+}
+
+// room is what a file system keeps free beside the image.
+const room = 32 << 20
+
+func (s *staging) checkRoom(ctx context.Context) error {
+	size, err := s.source.size(ctx)
+	if err != nil {
+		return err
+	}
+	free, err := s.layout.FreeBytes(host.ImagesDir)
+	if err != nil {
+		return fmt.Errorf("looking for free space: %w", err)
+	}
+	if free < size+room {
+		return host.Fail(v1alpha1.ReasonDiskFull, "%s needs %d MiB in %s, where %d MiB are free",
+			s.image.Name(), (size+room)>>20, host.ImagesDir, free>>20)
+	}
+	return nil
+}
+
+// partialAge keeps a download alone that somebody else may have under way.
+const partialAge = 10 * time.Minute
+
+// removePartial removes what interrupted downloads of this image left behind:
+// systemd-sysupdate gives them other names and never comes back to them.
+func (s *staging) removePartial() error {
+	entries, err := os.ReadDir(s.layout.At(host.ImagesDir))
+	if err != nil {
+		return fmt.Errorf("listing the folder of images: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() == s.image.Name() || !strings.Contains(e.Name(), s.image.Name()) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || time.Since(info.ModTime()) < partialAge {
+			continue
+		}
+		if err := os.Remove(s.layout.At(host.ImagesDir, e.Name())); err != nil {
+			return fmt.Errorf("removing an interrupted download: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeDefinitions writes a folder of our own, with one conf that offers the
+// target's minor and has no CurrentSymlink=: with it systemd-sysupdate stages,
+// and does not activate.
+func (s *staging) writeDefinitions() (dir string, err error) {
+	_, needed, err := s.needed()
+	if err != nil {
+		return "", err
+	}
+	conf := Conf{
+		Line:    s.image.Kubernetes.Line(),
+		Source:  strings.ReplaceAll(s.source.folder, "%", "%%"),
+		Verify:  s.args.VerifySignature,
+		Protect: patchesOf(s.image.Kubernetes.Line(), needed),
+	}
+	conf.Protect = without(conf.Protect, s.image.Kubernetes.Patch)
+	dir = s.layout.At(host.DefinitionsDir(host.Root))
+	if err := os.RemoveAll(dir); err != nil {
+		return "", fmt.Errorf("clearing our sysupdate definitions: %w", err)
+	}
+	name := filepath.Join(dir, "kubernetes-"+conf.Line+".conf")
+	if err := host.WriteFile(name, []byte(conf.Render()), 0o644); err != nil {
+		return "", fmt.Errorf("writing our sysupdate definition: %w", err)
+	}
+	return dir, nil
+}
+
+func without(patches []int, patch int) []int {
+	var rest []int
+	for _, p := range patches {
+		if p != patch {
+			rest = append(rest, p)
+		}
+	}
+	return rest
+}
+
+// explain turns what systemd-sysupdate printed into a reason. Its exit status
+// says no more than that it failed.
+func explain(err error, output string, image host.Image) error {
+	last := lastLine(output)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return fmt.Errorf("running systemd-sysupdate: %w", err)
+	}
+	for _, sign := range []struct {
+		text   string
+		reason v1alpha1.Reason
+	}{
+		{"DOWNLOAD INVALID", v1alpha1.ReasonHashMismatch},
+		{"Checksum of", v1alpha1.ReasonHashMismatch},
+		{"No space left on device", v1alpha1.ReasonDiskFull},
+		{"signature", v1alpha1.ReasonHashMismatch},
+		{"code 404", v1alpha1.ReasonNotOffered},
+		{"Candidate", v1alpha1.ReasonNotOffered},
+		{"Transfer failed", v1alpha1.ReasonSourceUnavailable},
+		{"Could not resolve host", v1alpha1.ReasonSourceUnavailable},
+	} {
+		if strings.Contains(output, sign.text) {
+			return host.Fail(sign.reason, "downloading %s: systemd-sysupdate failed: %s", image.Name(), last)
+		}
+	}
+	return fmt.Errorf("downloading %s: systemd-sysupdate ended with %w: %s", image.Name(), err, last)
+}
+
+func lastLine(output string) string {
+	output = strings.TrimSpace(output)
+	return output[strings.LastIndex(output, "\n")+1:]
+}

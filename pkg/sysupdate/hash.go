@@ -1,0 +1,43 @@
+package sysupdate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// VerifyHash reads a file and fails with HashMismatch when its sha256 is not
+// that one. A missing file fails with an error that is fs.ErrNotExist.
+func VerifyHash(ctx context.Context, path, sha256Hex string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("opening the image: %w", err)
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, contextReader{ctx, file}); err != nil {
+		return fmt.Errorf("reading the image %s: %w", path, err)
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != sha256Hex {
+		return host.Fail(v1alpha1.ReasonHashMismatch, "the image %s has the sha256 %s, not %s as fixed at the trigger", path, got, sha256Hex)
+	}
+	return nil
+}
+
+type contextReader struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.from.Read(p)
+}

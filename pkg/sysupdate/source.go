@@ -1,0 +1,102 @@
+package sysupdate
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// source is the folder of a web server that has an image and its index.
+type source struct {
+	folder string
+	image  host.Image
+}
+
+const (
+	indexName    = "SHA256SUMS"
+	indexMax     = 4 << 20
+	indexTimeout = 30 * time.Second
+)
+
+// parseSource splits an image's address.
+func parseSource(address string, image host.Image) (source, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return source{}, fmt.Errorf("the image's address %q is not an http or https URL", address)
+	}
+	if path.Base(u.Path) != image.Name() || u.RawQuery != "" || u.Fragment != "" {
+		return source{}, fmt.Errorf("the image's address %q does not end in %s", address, image.Name())
+	}
+	return source{folder: strings.TrimSuffix(address, image.Name()), image: image}, nil
+}
+
+// check fails unless the index offers the image with that hash: nothing else
+// is worth a download.
+func (s source) check(ctx context.Context, sha256Hex string) error {
+	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
+	defer cancel()
+	body, _, err := s.get(ctx, http.MethodGet, indexName)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	lines := bufio.NewScanner(io.LimitReader(body, indexMax))
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) != 2 || strings.TrimPrefix(fields[1], "*") != s.image.Name() {
+			continue
+		}
+		if !strings.EqualFold(fields[0], sha256Hex) {
+			return host.Fail(v1alpha1.ReasonHashMismatch, "%s%s now lists %s with the sha256 %s, not %s as fixed at the trigger",
+				s.folder, indexName, s.image.Name(), fields[0], sha256Hex)
+		}
+		return nil
+	}
+	if err := lines.Err(); err != nil {
+		return host.Fail(v1alpha1.ReasonSourceUnavailable, "reading %s%s: %w", s.folder, indexName, err)
+	}
+	return host.Fail(v1alpha1.ReasonNotOffered, "%s%s does not list %s", s.folder, indexName, s.image.Name())
+}
+
+// size of the image, or -1 when the server does not say.
+func (s source) size(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
+	defer cancel()
+	body, size, err := s.get(ctx, http.MethodHead, s.image.Name())
+	if host.ReasonOf(err, "") == v1alpha1.ReasonSourceUnavailable {
+		return -1, nil // a server may answer GET alone: the download will tell
+	}
+	if err != nil {
+		return 0, err
+	}
+	return size, body.Close()
+}
+
+func (s source) get(ctx context.Context, method, name string) (io.ReadCloser, int64, error) {
+	request, err := http.NewRequestWithContext(ctx, method, s.folder+name, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, 0, host.Fail(v1alpha1.ReasonSourceUnavailable, "reaching the source of images: %w", err)
+	}
+	if response.StatusCode == http.StatusOK {
+		return response.Body, response.ContentLength, nil
+	}
+	response.Body.Close()
+	reason := v1alpha1.ReasonSourceUnavailable
+	if response.StatusCode == http.StatusNotFound && name != indexName {
+		reason = v1alpha1.ReasonNotOffered
+	}
+	return nil, 0, host.Fail(reason, "%s%s: the server answers %s", s.folder, name, response.Status)
+}

@@ -1,0 +1,176 @@
+package sysupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// staging is one call of Stage.
+type staging struct {
+	layout host.Layout
+	args   StageArgs
+	image  host.Image
+	source source
+	log    *host.Log
+	out    StageOutput
+}
+
+// Stage puts an image on the node's disk, beside the one that runs, and looks
+// at its bytes and into it. First it makes the node's own definitions harmless.
+// A right file that is there already is not downloaded again. A wrong one is
+// removed, unless it is merged or active, and downloaded once more.
+//
+// Reasons: ConfConflict, SourceUnavailable, NotOffered, DiskFull,
+// HashMismatch, ContentMismatch, StageFailed.
+func Stage(ctx context.Context, l host.Layout, args StageArgs, log *host.Log) (*StageOutput, error) {
+	image, err := host.NewImage(args.Version, host.Architecture())
+	if err != nil {
+		return nil, err
+	}
+	if err := checkHash(args.SHA256); err != nil {
+		return nil, err
+	}
+	s := &staging{layout: l, args: args, image: image, log: log, out: StageOutput{Path: image.Path()}}
+	if s.source, err = parseSource(args.URL, image); err != nil {
+		return nil, err
+	}
+	err = s.run(ctx)
+	return &s.out, err
+}
+
+func (s *staging) run(ctx context.Context) error {
+	if err := s.disarmTimer(); err != nil {
+		return err
+	}
+	err := s.verify(ctx)
+	if wrong := isWrong(err); wrong && !s.inUse() {
+		fmt.Fprintf(s.log, "%v; removing it\n", err)
+		if err := s.remove(); err != nil {
+			return err
+		}
+	} else if err == nil || wrong || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.download(ctx); err != nil {
+		return err
+	}
+	s.out.Downloaded = true
+	if err := s.verify(ctx); err != nil {
+		if isWrong(err) && !s.inUse() {
+			err = errors.Join(err, s.remove())
+		}
+		return err
+	}
+	return s.disarmTimer()
+}
+
+// disarmTimer makes sure that nobody else's systemd-sysupdate activates an
+// image, or deletes one of ours. It runs again after the download: a timer's
+// run that had begun before may have flipped the symlink meanwhile.
+func (s *staging) disarmTimer() error {
+	pending, err := s.layout.ActivationPending()
+	if err != nil {
+		return err
+	}
+	files, err := readConfs(s.layout)
+	if err != nil || pending {
+		return err
+	}
+	current, needed, err := s.needed()
+	if err != nil {
+		return err
+	}
+	_, notes, err := setConfs(s.layout, files, current.Kubernetes.Line(), patchesOf(current.Kubernetes.Line(), needed))
+	if err != nil {
+		return err
+	}
+	note, err := keepMerged(s.layout)
+	if note != "" {
+		notes = append(notes, note)
+	}
+	s.out.Notes = append(s.out.Notes, notes...)
+	return err
+}
+
+// needed are the images that must stay: what runs, what the next boot merges,
+// what a guard would go back to, and the target. current is the one that runs.
+func (s *staging) needed() (current host.Image, needed []host.Image, err error) {
+	active, err := s.layout.Active()
+	if err != nil {
+		return host.Image{}, nil, err
+	}
+	if current, err = running(s.layout); err != nil {
+		return host.Image{}, nil, err
+	}
+	needed = []host.Image{current, active, s.image}
+	guard, err := s.layout.Guard()
+	if err != nil || guard == nil {
+		return current, needed, err
+	}
+	if from, err := host.NewImage(guard.From, host.Architecture()); err == nil {
+		needed = append(needed, from)
+	}
+	return current, needed, nil
+}
+
+// patchesOf are the patch numbers of those images that are of a minor.
+func patchesOf(line string, images []host.Image) []int {
+	var patches []int
+	for _, image := range images {
+		if image.Kubernetes.Line() == line {
+			patches = append(patches, image.Kubernetes.Patch)
+		}
+	}
+	return patches
+}
+
+func (s *staging) path() string { return s.layout.At(s.image.Path()) }
+
+func (s *staging) verify(ctx context.Context) error {
+	info, err := os.Lstat(s.path())
+	if err != nil {
+		return fmt.Errorf("looking for the image: %w", err)
+	}
+	s.out.Bytes = info.Size()
+	if err := VerifyHash(ctx, s.path(), s.args.SHA256); err != nil {
+		return err
+	}
+	return verifyContent(ctx, s.path(), s.image)
+}
+
+func isWrong(err error) bool {
+	reason := host.ReasonOf(err, "")
+	return reason == v1alpha1.ReasonHashMismatch || reason == v1alpha1.ReasonContentMismatch
+}
+
+// inUse says whether the image is merged, or the next boot's. Where that is
+// not known it is.
+func (s *staging) inUse() bool {
+	active, err := s.layout.Active()
+	if err != nil || active == s.image {
+		return true
+	}
+	merged, err := s.layout.Merged()
+	return err == nil && merged == s.image
+}
+
+func (s *staging) remove() error {
+	if err := os.Remove(s.path()); err != nil {
+		return fmt.Errorf("removing a wrong image: %w", err)
+	}
+	return nil
+}
+
+func checkHash(sha256Hex string) error {
+	if len(sha256Hex) != 64 || strings.Trim(sha256Hex, "0123456789abcdef") != "" {
+		return fmt.Errorf("%q is not a sha256 in lower-case hex", sha256Hex)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package slot
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Slots reads and changes the slots of a cluster, always live.
+type Slots struct {
+	client kubernetes.Interface
+}
+
+// New uses client for everything.
+func New(client kubernetes.Interface) *Slots {
+	return &Slots{client: client}
+}
+
+func (s *Slots) leases() coordinationclient.LeaseInterface {
+	return s.client.CoordinationV1().Leases(v1alpha1.Namespace)
+}
+
+func (s *Slots) list(ctx context.Context) ([]coordinationv1.Lease, error) {
+	list, err := s.leases().List(ctx, metav1.ListOptions{LabelSelector: LabelSelector})
+	if err != nil {
+		return nil, fmt.Errorf("listing slots: %w", err)
+	}
+	return list.Items, nil
+}
+
+// change decides on the Lease as it is now and writes what was decided; when
+// somebody else was faster it reads and decides again. decide returns false to
+// leave the slot as it is.
+func (s *Slots) change(ctx context.Context, name string, decide func(*Slot) (bool, error)) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		lease, err := s.leases().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("reading slot %s: %w", name, err)
+		}
+		slot, err := FromLease(lease)
+		if err != nil {
+			return err
+		}
+		before := slot
+		if write, err := decide(&slot); err != nil || !write {
+			return err
+		}
+		slot.write(lease)
+		if slot.Holder != before.Holder {
+			lease.Spec.AcquireTime = acquired(slot)
+		}
+		_, err = s.leases().Update(ctx, lease, metav1.UpdateOptions{})
+		if err != nil && !apierrors.IsConflict(err) {
+			return fmt.Errorf("writing slot %s: %w", name, err)
+		}
+		return err
+	})
+}
+
+func acquired(s Slot) *metav1.MicroTime {
+	if s.Free() {
+		return nil
+	}
+	now := metav1.NewMicroTime(time.Now())
+	return &now
+}

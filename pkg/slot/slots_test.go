@@ -1,0 +1,250 @@
+package slot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+)
+
+func TestMain(m *testing.M) { apitest.Main(m) }
+
+// What the slots promise is tested twice: in memory, and against a real API
+// server, which alone knows what a conflict is.
+func TestSlots(t *testing.T) {
+	t.Run("fake", func(t *testing.T) { promises(t, fake.NewClientset()) })
+	t.Run("real", func(t *testing.T) { promises(t, real(t)) })
+}
+
+func real(t *testing.T) kubernetes.Interface {
+	config := apitest.Start(t)
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.Namespace}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func promises(t *testing.T, client kubernetes.Interface) {
+	ctx := t.Context()
+	s := New(client)
+	a, b := addNode(t, client, "slot-a"), addNode(t, client, "slot-b")
+
+	step(t, "three are made", s.Ensure(ctx, 3), nil)
+	look(t, s, "slot-0: -", "slot-1: -", "slot-2: -")
+	step(t, "spare ones go", s.Ensure(ctx, 2), nil)
+	look(t, s, "slot-0: -", "slot-1: -")
+
+	_, err := s.Take(ctx, a)
+	step(t, "nothing is taken unreserved", err, ErrNotReserved)
+	step(t, "a gets a reservation", s.Reserve(ctx, "slot-0", a), nil)
+	step(t, "twice is once", s.Reserve(ctx, "slot-0", a), nil)
+	step(t, "b does not get the same", s.Reserve(ctx, "slot-0", b), ErrTaken)
+	step(t, "a reserved slot is no spare one", s.Ensure(ctx, 0), nil)
+	step(t, "and one more comes back", s.Ensure(ctx, 2), nil)
+	look(t, s, "slot-0: for slot-a", "slot-1: -")
+
+	_, err = s.Take(ctx, plan.Owner{Node: a.Node, UID: "joined-anew"})
+	step(t, "another node under that name is another node", err, ErrNotReserved)
+	name, err := s.Take(ctx, a)
+	step(t, "a takes it", err, nil)
+	if name != "slot-0" {
+		t.Errorf("took %q", name)
+	}
+	step(t, "a held slot is not withdrawn", s.Withdraw(ctx, a), nil)
+	look(t, s, "slot-0: held by slot-a", "slot-1: -")
+	step(t, "nor reaped while the node is there", s.Reap(ctx, a), ErrNodeExists)
+	step(t, "b cannot free it", s.Free(ctx, b), nil)
+	look(t, s, "slot-0: held by slot-a", "slot-1: -")
+	step(t, "a frees it with its reservation", s.Free(ctx, a), nil)
+	step(t, "and may say so twice", s.Free(ctx, a), nil)
+	look(t, s, "slot-0: -", "slot-1: -")
+
+	step(t, "b is next", s.Reserve(ctx, "slot-1", b), nil)
+	step(t, "a reservation can be withdrawn", s.Withdraw(ctx, b), nil)
+	look(t, s, "slot-0: -", "slot-1: -")
+
+	step(t, "a node that is gone", s.Reserve(ctx, "slot-1", b), nil)
+	_, err = s.Take(ctx, b)
+	step(t, "while it holds a slot", err, nil)
+	if err := client.CoreV1().Nodes().Delete(ctx, b.Node, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	step(t, "is reaped", s.Reap(ctx, b), nil)
+	look(t, s, "slot-0: -", "slot-1: -")
+}
+
+func TestRebuild(t *testing.T) {
+	t.Run("fake", func(t *testing.T) { rebuilds(t, fake.NewClientset()) })
+	t.Run("real", func(t *testing.T) { rebuilds(t, real(t)) })
+}
+
+func rebuilds(t *testing.T, client kubernetes.Interface) {
+	ctx := t.Context()
+	s := New(client)
+	down, other := addNode(t, client, "slot-down"), addNode(t, client, "slot-other")
+	mark(t, client, down.Node, "slot-0")
+	marked, err := client.CoreV1().Nodes().Get(ctx, down.Node, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(t, client)
+
+	step(t, "a deleted Lease comes back", s.Rebuild(ctx, []*corev1.Node{marked}), nil)
+	look(t, s, "slot-0: held by slot-down")
+	step(t, "twice is once", s.Rebuild(ctx, []*corev1.Node{marked}), nil)
+
+	clear(t, client)
+	step(t, "one made anew as free", s.Ensure(ctx, 1), nil)
+	step(t, "and promised to another node", s.Reserve(ctx, "slot-0", other), nil)
+	step(t, "goes to the node that is down", s.Rebuild(ctx, []*corev1.Node{marked}), nil)
+	look(t, s, "slot-0: held by slot-down")
+
+	clear(t, client)
+	step(t, "one that another node has taken", s.Ensure(ctx, 1), nil)
+	step(t, "is reserved", s.Reserve(ctx, "slot-0", other), nil)
+	_, err = s.Take(ctx, other)
+	step(t, "is taken", err, nil)
+	step(t, "stays its own", s.Rebuild(ctx, []*corev1.Node{marked}), ErrTaken)
+
+	clear(t, client)
+	mark(t, client, down.Node, "")
+	step(t, "a mark that is only in the cache counts for nothing", s.Rebuild(ctx, []*corev1.Node{marked}), nil)
+	look(t, s)
+}
+
+// Whoever is asked at the same time, one wins.
+func TestOneWinner(t *testing.T) {
+	client := real(t)
+	clear(t, client)
+	s := New(client)
+	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
+	var wait sync.WaitGroup
+	won := make(chan plan.Owner, 20)
+	for i := range 20 {
+		wait.Go(func() {
+			me := plan.Owner{Node: fmt.Sprintf("slot-racer-%d", i), UID: "u"}
+			if s.Reserve(t.Context(), "slot-0", me) == nil {
+				won <- me
+			}
+		})
+	}
+	wait.Wait()
+	close(won)
+	var winners []plan.Owner
+	for me := range won {
+		winners = append(winners, me)
+	}
+	if len(winners) != 1 {
+		t.Fatalf("%d nodes were promised the only slot: %v", len(winners), winners)
+	}
+	look(t, s, "slot-0: for "+winners[0].Node)
+}
+
+// A conflict is decided anew on what the winner wrote, and not overwritten.
+func TestConflictIsDecidedAnew(t *testing.T) {
+	a, b := plan.Owner{Node: "a", UID: "1"}, plan.Owner{Node: "b", UID: "2"}
+	client := fake.NewClientset()
+	s := New(client)
+	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
+	beaten := false
+	client.PrependReactor("update", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if beaten {
+			return false, nil, nil
+		}
+		beaten = true
+		step(t, "b is faster", s.Reserve(t.Context(), "slot-0", b), nil)
+		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), "slot-0", errors.New("changed"))
+	})
+	step(t, "a is told", s.Reserve(t.Context(), "slot-0", a), ErrTaken)
+	look(t, s, "slot-0: for b")
+}
+
+func addNode(t *testing.T, client kubernetes.Interface, name string) plan.Owner {
+	t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, isFake := client.(*fake.Clientset); isFake {
+		node.UID = "uid-of-" + "node"
+	}
+	node, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan.Owner{Node: node.Name, UID: string(node.UID)}
+}
+
+func mark(t *testing.T, client kubernetes.Interface, node, slot string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.SlotAnnotation, slot)
+	if _, err := client.CoreV1().Nodes().Patch(t.Context(), node, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clear deletes every slot, whoever holds it.
+func clear(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	leases := client.CoordinationV1().Leases(v1alpha1.Namespace)
+	list, err := leases.List(context.Background(), metav1.ListOptions{LabelSelector: LabelSelector})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lease := range list.Items {
+		if err := leases.Delete(context.Background(), lease.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func step(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%s: got %v, want %v", what, err, want)
+	}
+}
+
+// look compares all slots with want, one line each.
+func look(t *testing.T, s *Slots, want ...string) {
+	t.Helper()
+	leases, err := s.list(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range leases {
+		slot, err := FromLease(&leases[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := slot.Name + ": -"
+		switch {
+		case slot.Holder != plan.Owner{}:
+			line = slot.Name + ": held by " + slot.Holder.Node
+		case slot.ReservedFor != plan.Owner{}:
+			line = slot.Name + ": for " + slot.ReservedFor.Node
+		}
+		got = append(got, line)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("slots (-want +got):\n%s", diff)
+	}
+}

@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -172,7 +174,13 @@ func TestConflictIsDecidedAnew(t *testing.T) {
 			return false, nil, nil
 		}
 		beaten = true
-		step(t, "b is faster", s.Reserve(t.Context(), "slot-0", b), nil)
+		// Not through the client: it holds its lock while it asks us.
+		lease, err := client.Tracker().Get(action.GetResource(), v1alpha1.Namespace, "slot-0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		Slot{Name: "slot-0", ReservedFor: b}.write(lease.(*coordinationv1.Lease))
+		step(t, "b is faster", client.Tracker().Update(action.GetResource(), lease, v1alpha1.Namespace), nil)
 		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), "slot-0", errors.New("changed"))
 	})
 	step(t, "a is told", s.Reserve(t.Context(), "slot-0", a), ErrTaken)
@@ -183,7 +191,7 @@ func addNode(t *testing.T, client kubernetes.Interface, name string) plan.Owner 
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, isFake := client.(*fake.Clientset); isFake {
-		node.UID = "uid-of-" + "node"
+		node.UID = types.UID("uid-of-" + name)
 	}
 	node, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
 	if err != nil {

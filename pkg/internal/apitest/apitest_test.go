@@ -46,7 +46,7 @@ func TestAKubeletMayChangeItsOwnNodeOnly(t *testing.T) {
 }
 
 func TestMissingProgramNamesTheTarget(t *testing.T) {
-	t.Setenv(assetsVariable, t.TempDir())
+	t.Setenv("KUBE_ASSETS", t.TempDir())
 	_, err := newServer()
 	if err == nil || !strings.Contains(err.Error(), "make assets") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, want one line that names the make target", err)

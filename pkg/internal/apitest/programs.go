@@ -1,23 +1,17 @@
 package apitest
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
 )
-
-// assetsVariable lists the folders in which the programs are looked for.
-const assetsVariable = "KUBE_ASSETS"
-
-// labCache is where the lab keeps what it has built.
-const labCache = "/var/cache/kubectl-upgrade-lab"
 
 // Program returns the path of etcd, kube-apiserver or kubectl.
 func Program(name string) (string, error) {
-	folders := filepath.SplitList(os.Getenv(assetsVariable))
+	folders := filepath.SplitList(os.Getenv("KUBE_ASSETS"))
 	if len(folders) == 0 {
-		folders = cached(name)
+		folders = cached()
 	}
 	for _, folder := range folders {
 		path := filepath.Join(folder, name)
@@ -25,17 +19,13 @@ func Program(name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("looking for %s in %s and in %s: not there; `make assets` builds it, `make test` does that by itself", name, assetsVariable, labCache)
+	return "", fmt.Errorf("looking for %s in KUBE_ASSETS and the lab's cache: not there; `make assets` builds it, and `make test` does that by itself", name)
 }
 
-// cached are the lab's folders that may hold the program, oldest version
-// first: what the oldest API server takes, the newer ones take too.
-func cached(name string) []string {
-	pattern := "kubernetes-v*-programs-*"
-	if name == "etcd" {
-		pattern = "etcd-v*"
-	}
-	folders, _ := filepath.Glob(filepath.Join(labCache, pattern)) // its only error is a bad pattern
-	sort.Strings(folders)
+// cached are the folders that `make assets` fills, oldest version first: what
+// the oldest API server takes, the newer ones take too.
+func cached() []string {
+	cache := cmp.Or(os.Getenv("LAB_CACHE"), "/var/cache/kubectl-upgrade-lab")
+	folders, _ := filepath.Glob(filepath.Join(cache, "assets-v*")) // sorted; its only error is a bad pattern
 	return folders
 }

@@ -54,10 +54,10 @@ sysext image, and reboots through its own logind. Needs root.`,
 	flags.StringVar(&where.cache, "cache", env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), "what labs are made from, kept for the next one (LAB_CACHE)")
 	root.AddCommand(
 		upCommand(where), downCommand(where), statusCommand(where), kubeconfigCommand(where),
-		publishCommand(where), withdrawCommand(where), loadImageCommand(where),
+		publishCommand(where), withdrawCommand(where), faultCommand(where), loadImageCommand(where),
 		execCommand(where), logsCommand(where),
 		rebootCommand(where), killCommand(where), startCommand(where), partitionCommand(where), healCommand(where),
-		buildImageCommand(), assetsCommand(where),
+		buildImageCommand(), assetsCommand(where), demoCommand(where),
 		serveCommand(where), superviseCommand(where),
 	)
 	return root

@@ -132,25 +132,16 @@ func (c *Cluster) init(ctx context.Context, name string) error {
 // joinAll adds control planes one after the other, as etcd takes them, and
 // meanwhile the workers.
 func (c *Cluster) joinAll(ctx context.Context, fresh []string) error {
-	var planes, workers []string
-	for _, name := range fresh {
-		switch {
-		case name == c.Nodes()[0]:
-		case isControlPlane(name):
-			planes = append(planes, name)
-		default:
-			workers = append(workers, name)
-		}
-	}
-	if len(planes)+len(workers) == 0 {
+	queues := joinQueues(fresh)
+	if len(queues) == 0 {
 		return nil
 	}
-	return c.step("kubeadm join on "+strings.Join(append(planes, workers...), ", "), func() error {
+	return c.step("kubeadm join on "+strings.Join(slices.Concat(queues...), ", "), func() error {
 		hash, err := c.readCAHash(ctx)
 		if err != nil {
 			return err
 		}
-		return each([][]string{planes, workers}, func(names []string) error {
+		return each(queues, func(names []string) error {
 			for _, name := range names {
 				if err := c.join(ctx, name, hash); err != nil {
 					return err
@@ -159,6 +150,26 @@ func (c *Cluster) joinAll(ctx context.Context, fresh []string) error {
 			return nil
 		})
 	})
+}
+
+// joinQueues are the nodes that join what the first one began: in each queue
+// one after the other, all queues at once.
+func joinQueues(fresh []string) [][]string {
+	var queues [][]string
+	var planes []string
+	for _, name := range fresh {
+		switch {
+		case name == network.ControlPlane(1).Name:
+		case isControlPlane(name):
+			planes = append(planes, name)
+		default:
+			queues = append(queues, []string{name})
+		}
+	}
+	if len(planes) > 0 {
+		queues = slices.Insert(queues, 0, planes)
+	}
+	return queues
 }
 
 func (c *Cluster) readCAHash(ctx context.Context) (string, error) {

@@ -124,15 +124,23 @@ func (c *Cluster) notReady(ctx context.Context, names []string) ([]string, error
 	return waiting, nil
 }
 
-// settle waits for all nodes. CoreDNS was placed when there was one node only:
-// begun again, it spreads over all of them.
+// settle waits for all nodes, and for what kubeadm runs on them. CoreDNS was
+// placed when there was one node only: begun again, it spreads over all. That
+// comes after kube-proxy, because a pod whose first call to a Service gets lost
+// waits for half a minute.
 func (c *Cluster) settle(ctx context.Context, fresh []string) error {
 	if err := c.WaitReady(ctx); err != nil {
 		return err
 	}
-	if len(c.Nodes()) == 1 || !slices.Contains(fresh, c.Nodes()[0]) {
-		return nil
+	steps := [][]string{{"rollout", "status", "daemonset/kube-proxy", "--timeout=2m"}}
+	if len(c.Nodes()) > 1 && slices.Contains(fresh, c.Nodes()[0]) {
+		steps = append(steps, []string{"delete", "pods", "--selector=k8s-app=kube-dns", "--grace-period=1"})
 	}
-	_, err := c.Kubectl(ctx, "-n", "kube-system", "rollout", "restart", "deployment/coredns")
-	return err
+	steps = append(steps, []string{"rollout", "status", "deployment/coredns", "--timeout=2m"})
+	for _, step := range steps {
+		if _, err := c.Kubectl(ctx, append([]string{"--namespace=kube-system"}, step...)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }

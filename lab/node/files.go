@@ -26,6 +26,9 @@ func (s Spec) files() ([]file, error) {
 		// Nobody answers there, and at once: CoreDNS refuses to start without
 		// a name server to forward to.
 		{path: "/etc/resolv.conf", text: "nameserver " + gateway.String() + "\n"},
+		// kube-proxy's pod mounts it, and would make it where nothing can be
+		// written any more.
+		{path: "/usr/lib/modules", dir: true},
 		// flex volume plugins: below /usr, where their default is, nothing can
 		// be written once a sysext is merged.
 		{path: FlexVolumes, dir: true},

@@ -16,37 +16,44 @@ import (
 // The planner asks it before it releases a node, and the agent again, with what
 // it reads itself, before it begins and before it flips.
 func Gate(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time) (v1alpha1.Reason, string, *time.Time) {
-	hold := gate(upgrade, schedule.Look(schedules, now), nodeLabels, now)
+	hold, _ := gate(upgrade, schedule.Look(schedules, now), nodeLabels, now)
 	return hold.Reason, hold.Message, hold.Until
 }
 
 // Hold is why a node may not go on: a code, a sentence, and until when if that
 // is known. A Hold without a reason holds nobody.
 type Hold struct {
-	Reason  v1alpha1.Reason
-	Message string
-	Until   *time.Time
+	Reason  v1alpha1.Reason `json:"reason,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Until   *time.Time      `json:"until,omitempty"`
 }
 
-func gate(upgrade *v1alpha1.ClusterUpgrade, moment *schedule.Moment, nodeLabels map[string]string, now time.Time) Hold {
+// gate is Gate for many nodes at one moment. closes is when an open gate
+// closes, if that is known.
+func gate(upgrade *v1alpha1.ClusterUpgrade, moment *schedule.Moment, nodeLabels map[string]string, now time.Time) (hold Hold, closes *time.Time) {
 	if upgrade.Spec.Suspend {
-		return Hold{Reason: v1alpha1.ReasonSuspended, Message: fmt.Sprintf("upgrade %s is suspended", upgrade.Name)}
+		return Hold{Reason: v1alpha1.ReasonSuspended, Message: fmt.Sprintf("upgrade %s is suspended", upgrade.Name)}, nil
 	}
 	if start := upgrade.Spec.StartTime; start != nil && now.Before(start.Time) {
 		return Hold{
 			Reason:  v1alpha1.ReasonNotStarted,
-			Message: fmt.Sprintf("upgrade %s starts %s", upgrade.Name, start.UTC().Format("2006-01-02 15:04 MST")),
+			Message: fmt.Sprintf("upgrade %s starts %s", upgrade.Name, clock(start.Time)),
 			Until:   &start.Time,
-		}
+		}, nil
 	}
 	verdict := moment.At(nodeLabels, TypeOf(upgrade))
 	if upgrade.Spec.Schedule == v1alpha1.ScheduleIgnore {
 		verdict = moment.IgnoringWindows(nodeLabels, TypeOf(upgrade))
 	}
 	if verdict.Open {
-		return Hold{}
+		return Hold{}, verdict.Until
 	}
-	return Hold{Reason: verdict.Reason, Message: verdict.Message, Until: verdict.Until}
+	return Hold{Reason: verdict.Reason, Message: verdict.Message, Until: verdict.Until}, nil
+}
+
+// clock writes an instant for people, where no schedule's zone is at hand.
+func clock(t time.Time) string {
+	return t.UTC().Format("2006-01-02 15:04 MST")
 }
 
 // TypeOf is the upgrade's type as it was derived at the trigger, or as it was

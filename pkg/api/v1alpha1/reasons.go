@@ -27,6 +27,7 @@ const (
 	ReasonEtcdQuorum        Reason = "EtcdQuorum"        // etcd would lose its quorum
 	ReasonReleased          Reason = "Released"          // the coordinator let it go; the agent is at work
 	ReasonAbandoned         Reason = "Abandoned"         // a person gave the node up
+	ReasonUpgradeInvalid    Reason = "UpgradeInvalid"    // the ClusterUpgrade asks for what is not possible or not supported
 )
 
 // Reasons about the source of images.

@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// automatic is the upgrade that a schedule's `automatic: [Patch]` asks for now,
+// or nil: the newest patch of the minor that every part of the cluster runs,
+// on offer for every architecture. It bears the version as its name, so that
+// two coordinators create the same one, and one that ended, however it ended,
+// is not begun again.
+func (d *decider) automatic() *v1alpha1.ClusterUpgrade {
+	if !d.wantsPatches() {
+		return nil
+	}
+	oldest, newest, ok := d.running()
+	if !ok || !oldest.SameLine(newest) {
+		return nil
+	}
+	best, ok := d.newestPatch(oldest)
+	if !ok || !oldest.Less(best) || best.Less(newest) || d.wasAsked(best) {
+		return nil
+	}
+	return &v1alpha1.ClusterUpgrade{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterUpgrade"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        best.String(),
+			Annotations: map[string]string{v1alpha1.CreatedByAnnotation: v1alpha1.CreatedByCoordinator},
+		},
+		Spec: v1alpha1.ClusterUpgradeSpec{
+			Type:     v1alpha1.TypePatch,
+			Version:  best.String(),
+			Schedule: v1alpha1.ScheduleRespect,
+			Strategy: withDefaults(d.Strategy),
+		},
+	}
+}
+
+// wantsPatches is whether a schedule for every node asks for them.
+func (d *decider) wantsPatches() bool {
+	return slices.ContainsFunc(d.Schedules, func(s v1alpha1.MaintenanceSchedule) bool {
+		return s.Spec.NodeSelector == nil && s.DeletionTimestamp == nil && slices.Contains(s.Spec.Automatic, v1alpha1.TypePatch)
+	})
+}
+
+// running is the oldest and the newest version of any part; not ok when one
+// cannot be read.
+func (d *decider) running() (oldest, newest version.Version, ok bool) {
+	var all []string
+	for _, pod := range d.APIServers {
+		all = append(all, pod.Version)
+	}
+	if len(all) == 0 {
+		return oldest, newest, false
+	}
+	for _, n := range d.nodes {
+		if n.counts() {
+			all = append(all, n.Kubelet)
+		}
+	}
+	for i, text := range all {
+		v, err := version.Parse(text)
+		if err != nil {
+			return oldest, newest, false
+		}
+		if i == 0 || v.Less(oldest) {
+			oldest = v
+		}
+		if i == 0 || newest.Less(v) {
+			newest = v
+		}
+	}
+	return oldest, newest, true
+}
+
+// newestPatch is the newest version of the line that is on offer for every
+// node that counts.
+func (d *decider) newestPatch(line version.Version) (best version.Version, ok bool) {
+	offered := map[version.Version][]string{}
+	for _, offer := range d.Source.Offers {
+		if v, err := version.Parse(offer.Version); err == nil && v.SameLine(line) {
+			offered[v] = append(offered[v], offer.Image.Architecture)
+		}
+	}
+	for v, architectures := range offered {
+		complete := !slices.ContainsFunc(d.nodes, func(n *node) bool {
+			return n.counts() && !n.kubeletAt(v) && !slices.Contains(architectures, n.Architecture)
+		})
+		if complete && (!ok || best.Less(v)) {
+			best, ok = v, true
+		}
+	}
+	return best, ok
+}
+
+// wasAsked is whether there is an upgrade to v already, finished or not.
+func (d *decider) wasAsked(v version.Version) bool {
+	return slices.ContainsFunc(d.Upgrades, func(u v1alpha1.ClusterUpgrade) bool {
+		return u.Name == v.String() || u.Spec.Version == v.String()
+	})
+}

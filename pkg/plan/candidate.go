@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// candidate lets n go, or says why not. The order of the questions is the order
+// in which the answers help: first what the node itself lacks, then what people
+// decided, then whose turn it is.
+func (d *decider) candidate(n *node) Hold {
+	for _, question := range []func(*node) Hold{
+		func(*node) Hold { return d.wholly },
+		d.ownHold,
+		d.failureHold,
+		d.gate,
+		d.retryHold,
+		d.stagingHold,
+		d.turnHold,
+		d.controlPlaneHold,
+		d.budgetHold,
+		d.slotHold,
+	} {
+		if hold := question(n); hold.Reason != "" {
+			return hold
+		}
+	}
+	d.takeOut(n)
+	n.release = v1alpha1.ReleaseNode
+	if d.pass1 {
+		n.release = v1alpha1.ReleaseControlPlane
+	}
+	return Hold{}
+}
+
+// ownHold is what the node itself lacks.
+func (d *decider) ownHold(n *node) Hold {
+	if err := n.step(d.to); err != nil {
+		return Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}
+	}
+	if !n.Ready {
+		return Hold{Reason: v1alpha1.ReasonNodeNotReady, Message: "the node is not Ready"}
+	}
+	if !n.stagedAt(d.to) {
+		return n.unstaged(d.to, d.Source.Trouble)
+	}
+	return Hold{}
+}
+
+func (d *decider) failureHold(*node) Hold {
+	if d.failed == nil {
+		return Hold{}
+	}
+	return d.failedHold()
+}
+
+// retryHold keeps everybody back while a node that gave up waits to try again:
+// what stopped it would stop the next.
+func (d *decider) retryHold(n *node) Hold {
+	if d.retrying == nil {
+		return Hold{}
+	}
+	at := d.retrying.status.RetryAt
+	d.wake = append(d.wake, at.Time)
+	if n == d.retrying || d.retries(n) {
+		return Hold{Reason: n.status.Reason, Message: n.status.Message, Until: &n.status.RetryAt.Time}
+	}
+	message := fmt.Sprintf("node %s gave up (%s) and tries again %s; nobody starts before it", d.retrying.Name, d.retrying.status.Reason, clock(at.Time))
+	return Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message, Until: &at.Time}
+}
+
+// stagingHold: nobody begins before every node that is in service has its
+// image. Once somebody has begun, each waits for its own only.
+func (d *decider) stagingHold(*node) Hold {
+	switch {
+	case d.begun || d.unstaged == nil:
+		return Hold{}
+	case d.stageError != nil:
+		n := d.stageError
+		message := fmt.Sprintf("node %s has not staged %s (%s): %s", n.Name, d.to, n.status.Reason, n.status.Message)
+		return Hold{Reason: v1alpha1.ReasonNotStaged, Message: message}
+	}
+	return Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("other nodes are still staging %s", d.to)}
+}
+
+// turnHold is whose turn it is: control planes in pass 1, then control-plane
+// nodes, then group after group.
+func (d *decider) turnHold(n *node) Hold {
+	if d.pass1 {
+		switch {
+		case n.ControlPlane && n.kubeadm == v1alpha1.KubeadmNode && d.applier != nil:
+			return Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: fmt.Sprintf("kubeadm upgrade apply runs on %s first", d.applier.Name)}
+		case n.ControlPlane && !n.kubeadmAt(d.to):
+			return Hold{}
+		case d.oldServer != "":
+			return Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: fmt.Sprintf("not every kube-apiserver is at %s yet", d.to)}
+		}
+		return Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: fmt.Sprintf("kubeadm has not completed on every control-plane node at %s yet", d.to)}
+	}
+	for _, g := range d.groups[:n.group] {
+		if g.blocked == nil {
+			continue
+		}
+		if g.name == ControlPlaneGroup {
+			return Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: "control-plane nodes go first"}
+		}
+		return Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("group %s goes first", g.name)}
+	}
+	return Hold{}
+}
+
+// controlPlaneHold guards apiservers and etcd.
+func (d *decider) controlPlaneHold(n *node) Hold {
+	servers := []version.Version{d.to}
+	for _, pod := range d.APIServers {
+		v, err := version.Parse(pod.Version)
+		if err == nil && !d.pass1 {
+			err = version.CheckKubelet(d.to, v)
+		}
+		if err != nil {
+			return Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("kube-apiserver on %s: %v", pod.Node, err)}
+		}
+		servers = append(servers, v)
+	}
+	if err := version.CheckAPIServers(servers...); err != nil {
+		return Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}
+	}
+	if !n.ControlPlane {
+		return Hold{}
+	}
+	return d.etcdHold(n)
+}
+
+// budgetHold is how many may be down at once: of all, and of the group.
+func (d *decider) budgetHold(n *node) Hold {
+	g := d.groups[n.group]
+	if d.down < d.budget && (g.limit == 0 || g.down < g.limit) {
+		return Hold{}
+	}
+	if absent := d.absent; absent != nil && (d.down-d.absentees < d.budget || absent.group == n.group) {
+		return Hold{Reason: v1alpha1.ReasonNodeNotReady, Message: fmt.Sprintf("node %s is not Ready and uses the budget up", absent.Name)}
+	}
+	return Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes are before it (at most %d at once)", d.limit(g))}
+}
+
+func (d *decider) limit(g *group) int {
+	if g.limit > 0 && g.limit < d.budget {
+		return g.limit
+	}
+	return d.budget
+}
+
+// slotHold finds the slot for n: the one that is kept for it, or a free one.
+func (d *decider) slotHold(n *node) Hold {
+	if n.promised() && (!n.ControlPlane || n.slot.Name == ControlPlaneSlot) {
+		n.reserve = n.slot.Name
+		return Hold{}
+	}
+	for i, name := range d.spare {
+		if n.ControlPlane && name != ControlPlaneSlot {
+			continue
+		}
+		n.reserve = name
+		d.spare = append(d.spare[:i:i], d.spare[i+1:]...)
+		return Hold{}
+	}
+	return Hold{Reason: v1alpha1.ReasonNoSlot, Message: "no slot is free"}
+}

@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// decider is one run of Decide: the snapshot sorted out, and what was decided
+// so far.
+type decider struct {
+	Snapshot
+	now    time.Time
+	moment *schedule.Moment
+
+	queue      []*v1alpha1.ClusterUpgrade // unfinished; the first is active
+	target     *v1alpha1.ClusterUpgrade   // active, or else the last that succeeded
+	converging bool                       // target is finished already
+	to         version.Version
+	strategy   v1alpha1.Strategy
+	wholly     Hold // nothing of the upgrade can begin
+	stalled    bool // and nothing will until somebody acts
+
+	nodes  []*node
+	groups []*group
+	total  int // nodes that count
+	budget int // how many may be down at once
+	view
+
+	wake []time.Time // when the answer may change by itself
+}
+
+func newDecider(s Snapshot, now time.Time) *decider {
+	d := &decider{Snapshot: s, now: now, moment: schedule.Look(s.Schedules, now), strategy: s.Strategy}
+	d.queue = unfinished(s.Upgrades)
+	d.readNodes()
+	switch last := lastSucceeded(s.Upgrades); {
+	case len(d.queue) > 0:
+		d.target = d.queue[0]
+		d.wholly, d.stalled = d.trigger(d.target)
+	case last != nil:
+		d.target, d.converging = last, true
+		// A late joiner waits for a window, whatever the others did not.
+		d.target.Spec.Schedule = v1alpha1.ScheduleRespect
+	}
+	if d.target != nil {
+		d.strategy = d.target.Spec.Strategy
+		if v, err := version.Parse(d.target.Spec.Version); err == nil {
+			d.to = v
+		}
+	}
+	d.strategy = withDefaults(d.strategy)
+	d.place()
+	d.budget = scaled(d.strategy.MaxUnavailable, d.total)
+	return d
+}
+
+// readNodes joins Nodes, NodeUpgrades and slots.
+func (d *decider) readNodes() {
+	words := make(map[string]*v1alpha1.NodeUpgrade, len(d.NodeUpgrades))
+	for i := range d.NodeUpgrades {
+		words[d.NodeUpgrades[i].Name] = &d.NodeUpgrades[i]
+	}
+	slots := make(map[Owner]*Slot, len(d.Slots))
+	for i := range d.Slots {
+		slot := &d.Slots[i]
+		for _, owner := range []Owner{slot.ReservedFor, slot.Holder} {
+			// What a node holds counts before what is merely kept for it.
+			if owner != (Owner{}) && (slots[owner] == nil || slot.Holder == owner) {
+				slots[owner] = slot
+			}
+		}
+	}
+	for _, one := range d.Snapshot.Nodes {
+		n := &node{Node: one, slot: slots[one.Owner()], release: v1alpha1.ReleaseNone, kubeadm: v1alpha1.KubeadmNode}
+		if word := words[one.Name]; word != nil && ownedBy(word, one.UID) {
+			n.known, n.spec, n.status = true, word.Spec, word.Status
+			n.abandon = word.Annotations[v1alpha1.AbandonedAnnotation]
+		}
+		d.nodes = append(d.nodes, n)
+	}
+}
+
+// ownedBy is whether the NodeUpgrade is that of the Node with this UID, and
+// not of one that bore its name before.
+func ownedBy(word *v1alpha1.NodeUpgrade, uid string) bool {
+	for _, ref := range word.OwnerReferences {
+		if ref.Kind == "Node" && string(ref.UID) != uid {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// decideNodes decides for every node: first for those about which there is no
+// choice, then for those that a slot is kept for already, then for the rest in
+// their order.
+func (d *decider) decideNodes() {
+	d.look()
+	d.chooseApplier()
+	var promised, rest []*node
+	for _, n := range d.nodes {
+		switch {
+		case d.settle(n):
+		case n.promised():
+			promised = append(promised, n)
+		default:
+			rest = append(rest, n)
+		}
+	}
+	for _, n := range append(promised, rest...) {
+		if n.hold = d.candidate(n); n.hold.Reason == "" {
+			n.decision = Go
+			n.hold = Hold{Reason: v1alpha1.ReasonReleased, Message: "the coordinator let it go"}
+			continue
+		}
+		n.decision = Wait
+		if needsSomebody[n.hold.Reason] || d.stalled || !n.stagedAt(d.to) && stageErrors[n.status.Reason] {
+			n.decision = Blocked
+		}
+	}
+}
+
+// needsSomebody are the reasons that do not pass by themselves.
+var needsSomebody = map[v1alpha1.Reason]bool{
+	v1alpha1.ReasonSkew: true, v1alpha1.ReasonEtcdQuorum: true, v1alpha1.ReasonScheduleInvalid: true,
+	v1alpha1.ReasonUnsupported: true, v1alpha1.ReasonAbandoned: true,
+}
+
+// settle decides for a node about which there is no choice, and says whether it
+// did.
+func (d *decider) settle(n *node) bool {
+	switch {
+	case n.unsupported():
+		n.decide(Blocked, v1alpha1.ReasonUnsupported, or(n.status.Message, "Kubernetes does not come to this node as a sysext image"))
+	case n.abandon != "":
+		n.decide(Blocked, v1alpha1.ReasonAbandoned, "given up: "+n.abandon)
+	case n.failed():
+		n.decide(Blocked, n.status.Reason, n.status.Message)
+		n.release = n.spec.Release
+	case n.busy(), n.released() && !d.forTarget(n):
+		d.atWork(n)
+	case d.target == nil:
+		n.decide(Done, v1alpha1.ReasonNoUpgrade, "nothing is asked for")
+	case d.to.Major != 0 && n.asWanted(d.to):
+		n.decide(Done, v1alpha1.ReasonUpToDate, fmt.Sprintf("runs %s", n.Kubelet))
+	default:
+		return false
+	}
+	if n.decision == Done && d.Source.Trouble.Reason != "" {
+		n.hold = d.Source.Trouble
+	}
+	return true
+}
+
+func (n *node) decide(decision Decision, reason v1alpha1.Reason, message string) {
+	n.decision, n.hold = decision, Hold{Reason: reason, Message: message}
+}
+
+// atWork decides whether a node that has begun goes on or is called back. One
+// that was called back stays so until it is back in service.
+func (d *decider) atWork(n *node) {
+	n.release, n.kubeadm = n.spec.Release, n.spec.Kubeadm
+	n.decide(Go, v1alpha1.ReasonReleased, "the coordinator let it go")
+	if n.finishes() {
+		return
+	}
+	if hold := d.callBack(n); hold.Reason != "" {
+		n.decision, n.hold, n.release = Wait, hold, v1alpha1.ReleaseNone
+	}
+}
+
+// forTarget is whether the node was let go for the upgrade that is planned.
+func (d *decider) forTarget(n *node) bool {
+	return d.target != nil && n.spec.Upgrade == d.target.Name
+}
+
+// callBack is why a node that has begun shall give up.
+func (d *decider) callBack(n *node) Hold {
+	switch {
+	case !d.forTarget(n):
+		return Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: fmt.Sprintf("upgrade %q is not the active one any more", n.spec.Upgrade)}
+	case d.failed != nil:
+		return d.failedHold()
+	}
+	if hold := d.gate(n); hold.Reason != "" {
+		return hold
+	}
+	if n.spec.Release == v1alpha1.ReleaseNone || n.spec.Release == "" {
+		return Hold{Reason: v1alpha1.ReasonGateClosed, Message: "was called back; waits until it is in service again"}
+	}
+	return Hold{}
+}
+
+func (d *decider) failedHold() Hold {
+	message := fmt.Sprintf("node %s failed (%s): nobody starts after it", d.failed.Name, d.failed.status.Reason)
+	return Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message}
+}
+
+// gate asks the upgrade's gate for n, and remembers when the answer may
+// change.
+func (d *decider) gate(n *node) Hold {
+	hold, closes := gate(d.target, d.moment, n.Labels, d.now)
+	if closes != nil {
+		d.wake = append(d.wake, *closes)
+	}
+	return hold
+}
+
+// chooseApplier picks the control-plane node that runs `kubeadm upgrade apply`:
+// the one that was picked before, as it may have got half-way; else the first.
+// Once a node has completed, the others run `kubeadm upgrade node`.
+func (d *decider) chooseApplier() {
+	var first, picked *node
+	for _, n := range d.nodes {
+		if !n.ControlPlane || !n.counts() || d.target == nil {
+			continue
+		}
+		if atLeast(n.status.KubeadmVersion, d.to) {
+			return
+		}
+		if first == nil {
+			first = n
+		}
+		if picked == nil && n.spec.Upgrade == d.target.Name && n.spec.Kubeadm == v1alpha1.KubeadmApply {
+			picked = n
+		}
+	}
+	if picked == nil {
+		picked = first
+	}
+	if picked != nil {
+		picked.kubeadm = v1alpha1.KubeadmApply
+		d.applier = picked
+	}
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

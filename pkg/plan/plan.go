@@ -1,0 +1,90 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Kind is how a Plan calls itself in JSON.
+const Kind = "UpgradePlan"
+
+// Decision is what a node may do.
+type Decision string
+
+// The decisions.
+const (
+	Go      Decision = "Go"      // it is let go, or is at work
+	Wait    Decision = "Wait"    // it will go by itself
+	Done    Decision = "Done"    // nothing is left to do
+	Blocked Decision = "Blocked" // it goes when somebody has acted
+)
+
+// Plan is what is to be done now.
+type Plan struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Upgrade is the ClusterUpgrade that the plan is for, and Version its aim.
+	// Both are empty where nothing is asked for.
+	Upgrade string `json:"upgrade,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Nodes in the order in which they go.
+	Nodes []NodePlan `json:"nodes"`
+	// Create is an upgrade that a schedule's `automatic` asks for.
+	Create *v1alpha1.ClusterUpgrade `json:"create,omitempty"`
+	// Next is when this plan may change though nothing happens. Nil: never.
+	Next *time.Time `json:"next,omitempty"`
+
+	// Statuses are the status that each unfinished ClusterUpgrade should have.
+	Statuses []UpgradeStatus `json:"-"`
+	// Slots is what is to be done about the Leases.
+	Slots SlotPlan `json:"-"`
+}
+
+// NodePlan is what one node may do, and why it may not do more.
+type NodePlan struct {
+	Name     string          `json:"name"`
+	Group    string          `json:"group"`
+	From     string          `json:"from"`
+	To       string          `json:"to"`
+	Decision Decision        `json:"decision"`
+	Reason   v1alpha1.Reason `json:"reason"`
+	Message  string          `json:"message"`
+	Until    *time.Time      `json:"until,omitempty"`
+	// Release is what the node is let do, with the slot kept for it.
+	Release v1alpha1.Release        `json:"release,omitempty"`
+	Kubeadm v1alpha1.KubeadmCommand `json:"kubeadm,omitempty"`
+	Slot    string                  `json:"slot,omitempty"`
+
+	// Owner is the node as slots know it.
+	Owner Owner `json:"-"`
+	// Spec is what its NodeUpgrade should say.
+	Spec v1alpha1.NodeUpgradeSpec `json:"-"`
+}
+
+// UpgradeStatus is the status that a ClusterUpgrade should have.
+type UpgradeStatus struct {
+	Name   string
+	Status v1alpha1.ClusterUpgradeStatus
+}
+
+// Decide says for every node what it may do at now, and what is to be written
+// so that it happens. It takes time in proportion to the number of nodes.
+func Decide(s Snapshot, now time.Time) Plan {
+	d := newDecider(s, now)
+	p := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: []NodePlan{}}
+	if d.target == nil || d.converging {
+		p.Create = d.automatic()
+	}
+	if d.target != nil {
+		p.Upgrade, p.Version = d.target.Name, d.target.Spec.Version
+	}
+	d.decideNodes()
+	for _, n := range d.nodes {
+		p.Nodes = append(p.Nodes, n.plan(d))
+	}
+	p.Statuses = d.statuses()
+	p.Slots = d.slotPlan()
+	p.Next = d.next(p.Nodes)
+	return p
+}

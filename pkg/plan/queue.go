@@ -1,0 +1,52 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// unfinished are the upgrades that have not ended, the active one first, then
+// the queue: oldest first.
+func unfinished(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
+	var open []*v1alpha1.ClusterUpgrade
+	for i := range upgrades {
+		if upgrades[i].Status.Outcome == "" && upgrades[i].DeletionTimestamp == nil {
+			open = append(open, upgrades[i].DeepCopy())
+		}
+	}
+	slices.SortFunc(open, func(a, b *v1alpha1.ClusterUpgrade) int {
+		return cmp.Or(
+			triggeredLast(a)-triggeredLast(b),
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+	return open
+}
+
+// triggeredLast keeps the one that has begun in front, should an older one
+// turn up.
+func triggeredLast(u *v1alpha1.ClusterUpgrade) int {
+	if u.Status.TriggeredAt != nil {
+		return 0
+	}
+	return 1
+}
+
+// lastSucceeded is the upgrade that nodes converge to which join late or come
+// back, or nil.
+func lastSucceeded(upgrades []v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
+	var last *v1alpha1.ClusterUpgrade
+	for i := range upgrades {
+		u := &upgrades[i]
+		if u.Status.Outcome != v1alpha1.OutcomeSucceeded || u.Spec.Version == "" || u.Status.FinishedAt == nil {
+			continue
+		}
+		if last == nil || last.Status.FinishedAt.Before(u.Status.FinishedAt) {
+			last = u
+		}
+	}
+	return last.DeepCopy()
+}

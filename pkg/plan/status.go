@@ -1,0 +1,146 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// maxNotes is the API's limit on the nodes that a status names.
+const maxNotes = 32
+
+// statuses are what the unfinished upgrades should say about themselves.
+func (d *decider) statuses() []UpgradeStatus {
+	var list []UpgradeStatus
+	for i, u := range d.queue {
+		u.Status.ObservedGeneration = u.Generation
+		if i == 0 {
+			d.report(u)
+		} else {
+			message := fmt.Sprintf("waits for upgrade %s", d.queue[0].Name)
+			d.conditions(u, metav1.ConditionUnknown, Hold{Reason: v1alpha1.ReasonQueued, Message: message}, false)
+		}
+		list = append(list, UpgradeStatus{Name: u.Name, Status: u.Status})
+	}
+	return list
+}
+
+// report fills the status of the active upgrade.
+func (d *decider) report(u *v1alpha1.ClusterUpgrade) {
+	d.count(u)
+	if d.finished(u) {
+		u.Status.FinishedAt = &metav1.Time{Time: d.now.UTC().Truncate(time.Second)}
+		u.Status.Outcome = v1alpha1.OutcomeSucceeded
+		message := fmt.Sprintf("all %d nodes run %s", d.total, d.to)
+		d.conditions(u, metav1.ConditionTrue, Hold{Reason: v1alpha1.ReasonUpToDate, Message: message}, false)
+		return
+	}
+	hold, stalled := d.story()
+	d.conditions(u, metav1.ConditionUnknown, hold, stalled)
+}
+
+// count counts nodes by what was decided for them, and names those that matter.
+func (d *decider) count(u *v1alpha1.ClusterUpgrade) {
+	var c v1alpha1.NodeCounts
+	u.Status.Active, u.Status.Blocked = nil, nil
+	for _, n := range d.nodes {
+		if n.unsupported() {
+			c.Unsupported++
+			continue
+		}
+		if n.abandon == "" {
+			c.Total++
+		}
+		switch {
+		case n.decision == Blocked:
+			if n.abandon == "" {
+				c.Blocked++
+			}
+			u.Status.Blocked = note(u.Status.Blocked, n)
+		case n.decision == Go || n.busy():
+			c.Active++
+			u.Status.Active = note(u.Status.Active, n)
+		case n.decision == Done:
+			c.Done++
+		default:
+			c.Waiting++
+		}
+	}
+	u.Status.Nodes = c
+	u.Status.Progress = fmt.Sprintf("%d/%d", c.Done, c.Total)
+}
+
+func note(list []v1alpha1.NodeNote, n *node) []v1alpha1.NodeNote {
+	if len(list) == maxNotes {
+		return list
+	}
+	return append(list, v1alpha1.NodeNote{Name: n.Name, Step: n.status.Step, Reason: n.hold.Reason, Message: clip(n.hold.Message)})
+}
+
+// finished is whether nothing is left to do: every node as wanted and back in
+// service, every apiserver new.
+func (d *decider) finished(u *v1alpha1.ClusterUpgrade) bool {
+	return u.Status.TriggeredAt != nil && d.total > 0 && d.oldServer == "" &&
+		u.Status.Nodes.Done == u.Status.Nodes.Total
+}
+
+// story is what the upgrade as a whole waits for: the first node that blocks
+// it, else who is at work, else the first that waits.
+func (d *decider) story() (hold Hold, stalled bool) {
+	if d.wholly.Reason != "" {
+		return d.wholly, d.stalled
+	}
+	if d.failed != nil {
+		n := d.failed
+		return Hold{Reason: v1alpha1.ReasonNodeFailed, Message: fmt.Sprintf("node %s failed (%s): %s", n.Name, n.status.Reason, n.status.Message)}, true
+	}
+	var active, waiting, blocked *node
+	for _, n := range d.nodes {
+		switch {
+		case !n.counts() || n.decision == Done:
+		case active == nil && (n.decision == Go || n.busy()):
+			active = n
+		case waiting == nil && n.decision == Wait:
+			waiting = n
+		case blocked == nil && n.decision == Blocked:
+			blocked = n
+		}
+	}
+	switch {
+	case active != nil:
+		return Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is at work", active.Name)}, false
+	case waiting != nil && (blocked == nil || waiting.hold.Reason != v1alpha1.ReasonControlPlaneFirst && waiting.hold.Reason != v1alpha1.ReasonNotItsTurn):
+		return prefixed(waiting), false
+	case blocked != nil:
+		return prefixed(blocked), true
+	}
+	return Hold{Reason: v1alpha1.ReasonNotStaged, Message: "no node has reported yet"}, false
+}
+
+func prefixed(n *node) Hold {
+	return Hold{Reason: n.hold.Reason, Message: fmt.Sprintf("node %s: %s", n.Name, n.hold.Message), Until: n.hold.Until}
+}
+
+// conditions sets the three conditions that kstatus reads.
+func (d *decider) conditions(u *v1alpha1.ClusterUpgrade, succeeded metav1.ConditionStatus, hold Hold, stalled bool) {
+	set := func(kind string, status metav1.ConditionStatus) {
+		meta.SetStatusCondition(&u.Status.Conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: string(hold.Reason), Message: clip(hold.Message),
+			ObservedGeneration: u.Generation, LastTransitionTime: metav1.Time{Time: d.now.UTC().Truncate(time.Second)},
+		})
+	}
+	set(v1alpha1.ConditionSucceeded, succeeded)
+	set(v1alpha1.ConditionReconciling, truth(succeeded == metav1.ConditionUnknown && !stalled))
+	set(v1alpha1.ConditionStalled, truth(stalled))
+}
+
+func truth(is bool) metav1.ConditionStatus {
+	if is {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}

@@ -1,0 +1,147 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// ControlPlaneSlot is the only slot that control-plane nodes use: so the Lease
+// itself keeps two of them from being down at once, whatever the budget and
+// whoever decides.
+const ControlPlaneSlot = "slot-0"
+
+// view is what all nodes together look like before anyone is let go, and the
+// budget as it is being spent.
+type view struct {
+	begun      bool     // somebody has begun with this upgrade
+	failed     *node    // the first that failed
+	retrying   *node    // the first that tries again later
+	unstaged   *node    // the first that is in service and not staged
+	stageError *node    // the first whose staging does not succeed
+	oldServer  string   // an apiserver's node that is not at the version yet
+	absent     *node    // the first that is NotReady by itself
+	down       int      // nodes down, promised or released
+	absentees  int      // of them, NotReady by themselves
+	spare      []string // slots that are free, highest first
+	pass1      bool     // control planes still have to be taken to the version
+	applier    *node    // runs kubeadm upgrade apply; nil when that is over
+}
+
+// look fills the view from the nodes in their order.
+func (d *decider) look() {
+	for _, n := range d.nodes {
+		if !n.counts() {
+			continue
+		}
+		d.notice(n)
+		if n.busy() || !n.Ready {
+			d.takeOut(n)
+		}
+		if n.blocksNext(d) && d.groups[n.group].blocked == nil {
+			d.groups[n.group].blocked = n
+		}
+	}
+	for _, pod := range d.APIServers {
+		if d.oldServer == "" && !atLeast(pod.Version, d.to) {
+			d.oldServer = pod.Node
+		}
+	}
+	d.pass1 = d.pass1 || d.oldServer != ""
+	d.begun = d.begun || d.converging
+	d.spare = spareSlots(d.Slots, d.budget)
+}
+
+// spareSlots are the free slots within the budget, highest first: the first one
+// is left to control-plane nodes as long as there is another.
+func spareSlots(slots []Slot, budget int) []string {
+	var indices []int
+	for _, slot := range slots {
+		if i, ok := slotIndex(slot.Name); ok && i < budget && slot.free() {
+			indices = append(indices, i)
+		}
+	}
+	slices.SortFunc(indices, func(a, b int) int { return b - a })
+	var names []string
+	for _, i := range indices {
+		names = append(names, slotName(i))
+	}
+	return names
+}
+
+// notice remembers the first node of each kind.
+func (d *decider) notice(n *node) {
+	first := func(at **node, is bool) {
+		if is && *at == nil {
+			*at = n
+		}
+	}
+	staged := n.stagedAt(d.to)
+	first(&d.failed, n.failed())
+	first(&d.retrying, d.retries(n))
+	first(&d.unstaged, n.Ready && !staged)
+	first(&d.stageError, n.Ready && !staged && stageErrors[n.status.Reason])
+	first(&d.absent, !n.Ready && !n.busy())
+	if !n.Ready && !n.busy() {
+		d.absentees++
+	}
+	d.begun = d.begun || n.busy() || n.promised() || n.ControlPlane && n.kubeadmAt(d.to)
+	d.pass1 = d.pass1 || n.ControlPlane && !n.kubeadmAt(d.to)
+}
+
+// takeOut spends the budget for n.
+func (d *decider) takeOut(n *node) {
+	d.down++
+	d.groups[n.group].down++
+}
+
+// retries is whether n gave up and tries again later by itself.
+func (d *decider) retries(n *node) bool {
+	return n.status.RetryAt != nil && n.status.RetryAt.After(d.now) && n.status.Step == v1alpha1.StepWaiting && n.stagedAt(d.to)
+}
+
+// blocksNext is whether the next groups wait for n: not for one that is done,
+// and not for a worker that cannot go, since it might never.
+func (n *node) blocksNext(d *decider) bool {
+	if n.busy() || n.ControlPlane {
+		return n.busy() || !n.asWanted(d.to)
+	}
+	return n.Ready && !n.asWanted(d.to) && n.step(d.to) == nil
+}
+
+// step is whether Kubernetes allows this node's step. Its kubelet may follow
+// the apiservers from one minor to the next only.
+func (n *node) step(to version.Version) error {
+	v, err := version.Parse(n.Kubelet)
+	if err != nil {
+		return err
+	}
+	return version.CheckStep(v, to)
+}
+
+// etcdHold is why etcd does not allow a control-plane node to go: with it away,
+// fewer members than a majority would be left. A single member is allowed: the
+// API is then away as long as its node.
+func (d *decider) etcdHold(n *node) Hold {
+	members, others := len(d.Etcd), 0
+	here := false
+	for _, pod := range d.Etcd {
+		here = here || pod.Node == n.Name
+		if pod.Ready && pod.Node != n.Name {
+			others++
+		}
+	}
+	majority := members/2 + 1
+	if !here || members == 1 || others >= majority {
+		return Hold{}
+	}
+	message := "etcd has " + strconv.Itoa(members) + " members and would have " + strconv.Itoa(others) +
+		" of the " + strconv.Itoa(majority) + " it needs while this node is away"
+	if members == 2 {
+		message += "; add a third control-plane node"
+	}
+	return Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: strings.TrimSpace(message)}
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+)
+
+// reader reads the objects that the verbs show.
+type reader struct {
+	kinds *client.Interface
+	core  kubernetes.Interface
+}
+
+// objects are what was read. nodes is nil where they may not be read: status
+// is then drawn without them.
+type objects struct {
+	upgrades     []v1alpha1.ClusterUpgrade
+	nodeUpgrades []v1alpha1.NodeUpgrade
+	schedules    []v1alpha1.MaintenanceSchedule
+	nodes        []corev1.Node
+}
+
+func (p *program) reader() (*reader, error) {
+	config, err := p.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := client.New(config)
+	if err != nil {
+		return nil, err
+	}
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{kinds: kinds, core: core}, nil
+}
+
+func (r *reader) read(ctx context.Context) (objects, error) {
+	var o objects
+	nodeUpgrades, err := r.kinds.NodeUpgrades.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return o, explain("reading NodeUpgrades", err)
+	}
+	upgrades, err := r.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return o, explain("reading ClusterUpgrades", err)
+	}
+	schedules, err := r.kinds.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return o, explain("reading MaintenanceSchedules", err)
+	}
+	o = objects{upgrades: upgrades.Items, nodeUpgrades: nodeUpgrades.Items, schedules: schedules.Items}
+	nodes, err := r.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		return o, nil
+	case err != nil:
+		return o, explain("reading Nodes", err)
+	}
+	o.nodes = nodes.Items
+	return o, nil
+}
+
+// upgrade finds a ClusterUpgrade by its name.
+func (o objects) upgrade(name string) *v1alpha1.ClusterUpgrade {
+	for i := range o.upgrades {
+		if o.upgrades[i].Name == name {
+			return &o.upgrades[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+)
+
+// status is `kubectl upgrade status` with its arguments.
+type status struct {
+	*program
+	output
+	node    string // empty: all
+	watch   bool
+	timeout time.Duration
+}
+
+func newStatus(p *program) *cobra.Command {
+	s := &status{program: p}
+	cmd := &cobra.Command{
+		Use:   "status [NODE]",
+		Short: "What runs, what is staged, who goes, who waits and why",
+		Long: `Shows on one screen the upgrade that is active, the maintenance schedules as they
+are now, and every node: what runs, what is staged, which step it is at, and for
+whoever waits why and until when. With NODE, that node in detail.
+
+With --watch it follows. It ends when the upgrade does: with 0 when it succeeded,
+3 when it failed or cannot go on by itself, 4 when --timeout passed before. On a
+terminal the screen is redrawn; elsewhere each change becomes a line.`,
+		Example: `  kubectl upgrade status
+  kubectl upgrade status worker-1
+  kubectl upgrade status --watch --timeout 1h
+  kubectl upgrade status -o jsonpath='{.nodes[?(@.state=="Waiting")].name}'`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				s.node = args[0]
+			}
+			return s.run(cmd.Context())
+		},
+		ValidArgsFunction: p.completeNode,
+	}
+	s.addTo(cmd)
+	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "Follow until the upgrade has ended.")
+	cmd.Flags().DurationVar(&s.timeout, "timeout", 0, "With --watch: how long to follow, such as 30m. 0: without limit.")
+	return cmd
+}
+
+func (s *status) check() error {
+	switch {
+	case s.timeout < 0:
+		return fmt.Errorf("--timeout=%s: must not be negative", s.timeout)
+	case s.timeout > 0 && !s.watch:
+		return errors.New("--timeout limits --watch: add -w")
+	case s.watch && !s.forPeople():
+		return fmt.Errorf("--watch is for people: leave out -o %s, or --watch", s.format())
+	}
+	return nil
+}
+
+func (s *status) run(ctx context.Context) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	reader, err := s.reader()
+	if err != nil {
+		return err
+	}
+	first, err := reader.read(ctx)
+	if err != nil {
+		return err
+	}
+	shown, err := s.look(first)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.watch:
+		return s.follow(ctx, reader, first)
+	case s.format() == "name":
+		return names(s.Out, shown)
+	case !s.forPeople():
+		return s.print(s.program, shown)
+	}
+	_, err = io.WriteString(s.Out, s.draw(shown))
+	return err
+}
+
+// look is the view of what was asked for: all, or one node.
+func (s *status) look(o objects) (render.Status, error) {
+	all := view(o)
+	if s.node == "" {
+		return all, nil
+	}
+	all.Nodes = slices.DeleteFunc(all.Nodes, func(n render.Node) bool { return n.Name != s.node })
+	if len(all.Nodes) == 0 {
+		return all, fmt.Errorf("there is no node %q; `kubectl upgrade status` lists them", s.node)
+	}
+	return all, nil
+}
+
+func (s *status) draw(shown render.Status) string {
+	options := s.drawing()
+	options.Wide = s.format() == "wide"
+	if s.node != "" && len(shown.Nodes) == 1 {
+		return render.NodePage(shown.Nodes[0], options)
+	}
+	return render.Screen(shown, options)
+}
+
+// names writes the nodes' objects as kubectl takes them.
+func names(out io.Writer, shown render.Status) error {
+	for _, node := range shown.Nodes {
+		if _, err := fmt.Fprintf(out, "nodeupgrade.%s/%s\n", v1alpha1.Group, node.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// completeNode offers the nodes' names to the shell.
+func (p *program) completeNode(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second)
+	defer cancel()
+	reader, err := p.reader()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	o, err := reader.read(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var nodes []string
+	for _, node := range viewNodes(o) {
+		nodes = append(nodes, node.Name)
+	}
+	return nodes, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,74 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// NodePage draws one node: what it is at, why, and how long each step took.
+func NodePage(n Node, o Options) string {
+	state := string(n.State)
+	if n.Step != "" {
+		state = fmt.Sprintf("%s, for %s", n.Step, o.age(n.Since))
+	}
+	lines := []struct {
+		title string
+		value cell
+	}{
+		{"Node:", cell{n.Name, bold}},
+		{"Condition:", cell{n.Condition, plain}},
+		{"Step:", cell{state, stateColours[n.State]}},
+		{"Why:", cell{o.why(n.Reason, n.Message, n.Until), plain}},
+		{"Retry at:", cell{o.future(n.RetryAt), plain}},
+		{"Kubelet:", cell{n.Kubelet, plain}},
+		{"Staged:", cell{n.Staged, plain}},
+		{"Target:", cell{n.Target, plain}},
+		{"On disk:", cell{strings.Join(n.Installed, ", "), plain}},
+		{"Release:", cell{string(n.Release), plain}},
+		{"Slot:", cell{n.Slot, plain}},
+		{"Attempts:", cell{number(n.Attempts), plain}},
+		{"Last error:", cell{n.LastError, plain}},
+		{"Agent:", cell{n.Agent, plain}},
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		if line.value.text != "" {
+			o.hang(&b, fmt.Sprintf("%-13s", line.title), 13, line.value)
+		}
+	}
+	if len(n.Steps) > 0 {
+		b.WriteString("\n" + o.table([]string{"STEP", "TOOK", "BEGAN"}, stepRows(n.Steps, o)))
+	}
+	return b.String()
+}
+
+func stepRows(steps []v1alpha1.StepTime, o Options) [][]cell {
+	rows := make([][]cell, 0, len(steps))
+	for _, step := range steps {
+		took := "so far " + duration.HumanDuration(max(o.Now.Sub(step.StartedAt.Time), 0))
+		if step.FinishedAt != nil {
+			took = step.FinishedAt.Sub(step.StartedAt.Time).Round(100 * time.Millisecond).String()
+		}
+		rows = append(rows, []cell{{string(step.Step), plain}, {took, plain}, {step.StartedAt.In(o.Zone).Format("2006-01-02 15:04:05 MST"), plain}})
+	}
+	return rows
+}
+
+func (o Options) future(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return o.when(*t)
+}
+
+func number(n int32) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,151 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Screen draws the cluster on one screen.
+func Screen(s Status, o Options) string {
+	rows := headline(s, o)
+	for i, schedule := range s.Schedules {
+		title := ""
+		if i == 0 {
+			title = "Schedules:"
+		}
+		rows = append(rows, titled(title, scheduleLine(schedule, o)))
+	}
+	if len(s.Schedules) == 0 {
+		rows = append(rows, titled("Schedules:", cell{"none, so no window ever opens: see `kubectl explain maintenanceschedule.spec`", plain}))
+	}
+	rows = append(rows, titled("Nodes:", cell{count(s.Nodes), plain}))
+	var b strings.Builder
+	for _, row := range rows {
+		o.hang(&b, fmt.Sprintf("%-12s", row[0].text), 12, row[1])
+	}
+	if len(s.Nodes) > 0 {
+		b.WriteString("\n" + nodeTable(s.Nodes, o))
+	}
+	return b.String()
+}
+
+func titled(title string, text cell) [2]cell { return [2]cell{{text: title}, text} }
+
+// headline says what is going on: the active upgrade, or the last one.
+func headline(s Status, o Options) [][2]cell {
+	if s.Upgrade == nil {
+		rows := [][2]cell{titled("Upgrade:", cell{"none is active", plain})}
+		if s.Last != nil {
+			rows = append(rows, titled("Last:", cell{ended(*s.Last, o), outcomeColour(*s.Last)}))
+		}
+		return rows
+	}
+	u := *s.Upgrade
+	text := u.Name + ", " + path(u)
+	if u.Progress != "" {
+		text += ", " + u.Progress + " nodes done"
+	}
+	if u.TriggeredAt != nil {
+		text += ", for " + o.age(u.TriggeredAt)
+	}
+	rows := [][2]cell{titled("Upgrade:", cell{text, bold})}
+	if why := o.why(u.Reason, u.Message, nil); why != "" {
+		rows = append(rows, titled("", cell{why, upgradeColour(u)}))
+	}
+	if len(s.Queued) > 0 {
+		rows = append(rows, titled("Queued:", cell{strings.Join(s.Queued, ", "), plain}))
+	}
+	return rows
+}
+
+func path(u Upgrade) string {
+	switch {
+	case u.To == "":
+		return string(u.Type)
+	case u.From == "" || u.From == u.To:
+		return strings.TrimSpace(string(u.Type) + " to " + u.To)
+	}
+	return fmt.Sprintf("%s %s -> %s", u.Type, u.From, u.To)
+}
+
+func ended(u Upgrade, o Options) string {
+	text := fmt.Sprintf("%s, %s: %s", u.Name, path(u), u.Outcome)
+	if u.FinishedAt != nil {
+		text += " " + o.age(u.FinishedAt) + " ago"
+	}
+	if u.Outcome != "Succeeded" {
+		text = strings.TrimSuffix(text+"; "+o.why(u.Reason, u.Message, nil), "; ")
+	}
+	return text
+}
+
+func outcomeColour(u Upgrade) colour {
+	if u.Outcome == "Succeeded" {
+		return plain
+	}
+	return red
+}
+
+func upgradeColour(u Upgrade) colour {
+	if u.Stalled {
+		return red
+	}
+	return plain
+}
+
+func scheduleLine(s Schedule, o Options) cell {
+	text := s.Name + ": " + s.State
+	if s.Until != nil && s.Until.After(o.Now) {
+		text += " until " + o.when(*s.Until)
+	}
+	if len(s.Automatic) > 0 {
+		kinds := make([]string, len(s.Automatic))
+		for i, kind := range s.Automatic {
+			kinds[i] = string(kind)
+		}
+		text += ", automatic " + strings.Join(kinds, ", ")
+	}
+	if s.Message != "" {
+		text += "; " + s.Message
+	}
+	return cell{text, map[string]colour{"Open": green, "Invalid": red}[s.State]}
+}
+
+// count is "3 nodes: 1 done, 2 waiting".
+func count(nodes []Node) string {
+	if len(nodes) == 0 {
+		return "none: no agent has reported; see `kubectl -n kubectl-upgrade get pods`"
+	}
+	numbers := map[State]int{}
+	for _, node := range nodes {
+		numbers[node.State]++
+	}
+	var parts []string
+	for _, state := range []State{StateDone, StateActive, StateWaiting, StateFailed, StateUnsupported, StateUnknown} {
+		if n := numbers[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(string(state))))
+		}
+	}
+	return fmt.Sprintf("%d: %s", len(nodes), strings.Join(parts, ", "))
+}
+
+func nodeTable(nodes []Node, o Options) string {
+	header := []string{"NODE", "CONDITION", "KUBELET", "STAGED", "STEP", "SINCE", "WHY"}
+	if o.Wide {
+		header = []string{"NODE", "CONDITION", "KUBELET", "STAGED", "TARGET", "RELEASE", "SLOT", "AGENT", "STEP", "SINCE", "WHY"}
+	}
+	rows := make([][]cell, 0, len(nodes))
+	for _, node := range nodes {
+		step := cell{orDash(string(node.Step)), stateColours[node.State]}
+		row := []cell{{node.Name, plain}, {orDash(node.Condition), plain}, {orDash(node.Kubelet), plain}, {orDash(node.Staged), plain}}
+		if o.Wide {
+			row = append(row, cell{orDash(node.Target), plain}, cell{orDash(string(node.Release)), plain}, cell{orDash(node.Slot), plain}, cell{orDash(node.Agent), plain})
+		}
+		why := cell{o.why(node.Reason, node.Message, node.Until), plain}
+		if node.State == StateFailed {
+			why.colour = red
+		}
+		rows = append(rows, append(row, step, cell{o.age(node.Since), plain}, why))
+	}
+	return o.table(header, rows)
+}

@@ -1,0 +1,104 @@
+package render
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Status is the cluster on one screen. Its JSON is a shape that scripts may
+// rely on; times are in UTC.
+type Status struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Upgrade is the active one; nil where none is.
+	Upgrade *Upgrade `json:"upgrade,omitempty"`
+	// Queued are the names of those that wait behind it.
+	Queued []string `json:"queued,omitempty"`
+	// Last is the one that ended last.
+	Last      *Upgrade   `json:"last,omitempty"`
+	Schedules []Schedule `json:"schedules"`
+	Nodes     []Node     `json:"nodes"`
+}
+
+// Upgrade is a ClusterUpgrade.
+type Upgrade struct {
+	Name        string               `json:"name"`
+	Type        v1alpha1.UpgradeType `json:"type,omitempty"`
+	From        string               `json:"from,omitempty"`
+	To          string               `json:"to,omitempty"`
+	Progress    string               `json:"progress,omitempty"` // done/total
+	TriggeredAt *time.Time           `json:"triggeredAt,omitempty"`
+	FinishedAt  *time.Time           `json:"finishedAt,omitempty"`
+	Outcome     v1alpha1.Outcome     `json:"outcome,omitempty"`
+	Reason      v1alpha1.Reason      `json:"reason,omitempty"`
+	Message     string               `json:"message,omitempty"`
+	// Stalled is true where nothing moves until somebody acts.
+	Stalled bool `json:"stalled,omitempty"`
+}
+
+// Schedule is a MaintenanceSchedule, as the coordinator sees it now.
+type Schedule struct {
+	Name string `json:"name"`
+	// State is Open, Closed, Excluded, Invalid, or Unknown while the
+	// coordinator has not looked at it.
+	State     string                 `json:"state"`
+	Until     *time.Time             `json:"until,omitempty"`
+	Automatic []v1alpha1.UpgradeType `json:"automatic,omitempty"`
+	Message   string                 `json:"message,omitempty"`
+}
+
+// Node is one node, its NodeUpgrade and its Node together.
+type Node struct {
+	Name string `json:"name"`
+	// Condition is as in `kubectl get nodes`: Ready,SchedulingDisabled. Empty
+	// where Nodes may not be read.
+	Condition string              `json:"condition,omitempty"`
+	State     State               `json:"state"`
+	Kubelet   string              `json:"kubelet,omitempty"`
+	Staged    string              `json:"staged,omitempty"`
+	Target    string              `json:"target,omitempty"`
+	Release   v1alpha1.Release    `json:"release,omitempty"`
+	Step      v1alpha1.Step       `json:"step,omitempty"`
+	Since     *time.Time          `json:"since,omitempty"`
+	Reason    v1alpha1.Reason     `json:"reason,omitempty"`
+	Message   string              `json:"message,omitempty"`
+	Until     *time.Time          `json:"until,omitempty"`
+	RetryAt   *time.Time          `json:"retryAt,omitempty"`
+	Slot      string              `json:"slot,omitempty"`
+	Agent     string              `json:"agent,omitempty"`
+	Attempts  int32               `json:"attempts,omitempty"`
+	LastError string              `json:"lastError,omitempty"`
+	Installed []string            `json:"installed,omitempty"`
+	Steps     []v1alpha1.StepTime `json:"steps,omitempty"`
+}
+
+// State is what a person wants to know of a node first.
+type State string
+
+// The states of a node.
+const (
+	StateDone        State = "Done"        // as wanted, or nothing is asked for
+	StateActive      State = "Active"      // at work
+	StateWaiting     State = "Waiting"     // will go by itself
+	StateFailed      State = "Failed"      // needs somebody
+	StateUnsupported State = "Unsupported" // Kubernetes does not come as a sysext image
+	StateUnknown     State = "Unknown"     // no agent has reported
+)
+
+// StateOf is the state of a node that is at step.
+func StateOf(step v1alpha1.Step) State {
+	switch step {
+	case "":
+		return StateUnknown
+	case v1alpha1.StepIdle:
+		return StateDone
+	case v1alpha1.StepStaging, v1alpha1.StepWaiting:
+		return StateWaiting
+	case v1alpha1.StepFailed, v1alpha1.StepRolledBack:
+		return StateFailed
+	case v1alpha1.StepUnsupported:
+		return StateUnsupported
+	}
+	return StateActive
+}

@@ -9,7 +9,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-const managerInterface = "org.freedesktop.systemd1.Manager"
+const (
+	managerInterface    = "org.freedesktop.systemd1.Manager"
+	propertiesInterface = "org.freedesktop.DBus.Properties"
+)
 
 // peer is an object on the bus.
 type peer struct {
@@ -58,14 +61,14 @@ func (c *Client) call(ctx context.Context, to peer, method string, reply any, ar
 	return call.Store(reply)
 }
 
-// running says whether a verb's unit is there and not at its end.
+// running says whether a verb's unit is there and not at its end. A unit that
+// was asked for a moment ago is still inactive, and has a job.
 func (c *Client) running(ctx context.Context, v Verb) (bool, error) {
 	var path dbus.ObjectPath
 	err := c.call(ctx, systemd, managerInterface+".GetUnit", &path, v.Unit())
-	var state dbus.Variant
+	var unit map[string]dbus.Variant
 	if err == nil {
-		err = c.call(ctx, peer{systemd.name, path}, "org.freedesktop.DBus.Properties.Get", &state,
-			"org.freedesktop.systemd1.Unit", "ActiveState")
+		err = c.call(ctx, peer{systemd.name, path}, propertiesInterface+".GetAll", &unit, "org.freedesktop.systemd1.Unit")
 	}
 	if isDBusError(err, "org.freedesktop.systemd1.NoSuchUnit") || isDBusError(err, "org.freedesktop.DBus.Error.UnknownObject") {
 		return false, nil
@@ -73,12 +76,19 @@ func (c *Client) running(ctx context.Context, v Verb) (bool, error) {
 	if err != nil {
 		return false, unreachable("asking systemd about %s: %w", v.Unit(), err)
 	}
-	switch state.Value() {
-	case "inactive", "failed":
-		return false, nil
-	default:
-		return true, nil
+	state, _ := unit["ActiveState"].Value().(string)
+	return hasJob(unit["Job"]) || state != "inactive" && state != "failed", nil
+}
+
+// hasJob reads the property Job, a structure of the job's number, 0 for none,
+// and its path.
+func hasJob(property dbus.Variant) bool {
+	job, _ := property.Value().([]any)
+	if len(job) == 0 {
+		return false
 	}
+	number, _ := job[0].(uint32)
+	return number != 0
 }
 
 func unreachable(format string, args ...any) error {

@@ -108,8 +108,6 @@ func match(ctx context.Context, conn *bus.Conn) error {
 	return conn.Object(systemd.name, systemd.path).CallWithContext(ctx, managerInterface+".Subscribe", 0).Err
 }
 
-const propertiesInterface = "org.freedesktop.DBus.Properties"
-
 func unitPath(v Verb) bus.ObjectPath {
 	return bus.ObjectPath("/org/freedesktop/systemd1/unit/" + dbus.PathBusEscape(v.Unit()))
 }

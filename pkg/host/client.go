@@ -70,7 +70,7 @@ func (c *Client) Last(ctx context.Context, v Verb) (running bool, last *Result, 
 	if err != nil || request == nil || result != nil {
 		return false, result, err
 	}
-	return false, noResult(request, "", "its unit is gone: it was killed, or the node lost power"), nil
+	return false, noResult(request, "", "the journal of "+v.Unit()+" on the node may say why; or the node lost power"), nil
 }
 
 // Reboot asks logind to reboot the node. No error means that logind accepted,

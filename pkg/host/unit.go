@@ -37,6 +37,7 @@ type imageOption struct{ Partition, Options string }
 // properties of a verb's unit. Type=exec has RuntimeMaxUSec count from the
 // start; CollectMode has systemd forget the unit when it ends, so that its
 // name is free again; PrivateMounts has what a verb mounts vanish with it.
+// ExecStopPost sees the same mounts: where they fail, Client.Last has to tell.
 func properties(root string, v Verb, o Options) []property {
 	program := Program(root)
 	props := []property{

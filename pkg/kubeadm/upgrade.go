@@ -2,10 +2,11 @@ package kubeadm
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -52,6 +53,14 @@ func Upgrade(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log
 	return out, pruneBackups(l)
 }
 
+// errStopped: systemd ends a unit with SIGTERM to all of its processes.
+var errStopped = errors.New("it was stopped, by its time limit or because the node shuts down")
+
+func terminated(state *os.ProcessState) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
+}
+
 func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*UpgradeOutput, error) {
 	line, err := commandLine(l, args)
 	if err != nil {
@@ -71,8 +80,8 @@ func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*
 	started := time.Now()
 	err = cmd.Run()
 	out.Duration = time.Since(started)
-	if ctx.Err() != nil {
-		err = fmt.Errorf("it was stopped: %w", ctx.Err())
+	if err != nil && (ctx.Err() != nil || terminated(cmd.ProcessState)) {
+		err = errStopped
 	}
 	if err != nil {
 		return out, host.Fail(v1alpha1.ReasonKubeadmFailed, "kubeadm %s: %w: %s (all of it is in %s on the node)",

@@ -124,10 +124,10 @@ func without(patches []int, patch int) []int {
 	return rest
 }
 
-// explain turns what systemd-sysupdate printed into a reason. Its exit status
-// says no more than that it failed.
+// explain turns what systemd-sysupdate printed into a reason: its exit status
+// says no more than that it failed. The texts are those of systemd 252 to 257;
+// "DOWNLOAD INVALID" is a wrong checksum or a wrong signature.
 func explain(err error, output string, image host.Image) error {
-	last := lastLine(output)
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return fmt.Errorf("running systemd-sysupdate: %w", err)
@@ -137,19 +137,25 @@ func explain(err error, output string, image host.Image) error {
 		reason v1alpha1.Reason
 	}{
 		{"DOWNLOAD INVALID", v1alpha1.ReasonHashMismatch},
-		{"Checksum of", v1alpha1.ReasonHashMismatch},
 		{"No space left on device", v1alpha1.ReasonDiskFull},
-		{"signature", v1alpha1.ReasonHashMismatch},
-		{"code 404", v1alpha1.ReasonNotOffered},
-		{"Candidate", v1alpha1.ReasonNotOffered},
+		{"' not found.", v1alpha1.ReasonNotOffered},
+		{"Failed to retrieve", v1alpha1.ReasonSourceUnavailable},
 		{"Transfer failed", v1alpha1.ReasonSourceUnavailable},
-		{"Could not resolve host", v1alpha1.ReasonSourceUnavailable},
 	} {
-		if strings.Contains(output, sign.text) {
-			return host.Fail(sign.reason, "downloading %s: systemd-sysupdate failed: %s", image.Name(), last)
+		if line := lineWith(output, sign.text); line != "" {
+			return host.Fail(sign.reason, "downloading %s: systemd-sysupdate failed: %s", image.Name(), line)
 		}
 	}
-	return fmt.Errorf("downloading %s: systemd-sysupdate ended with %w: %s", image.Name(), err, last)
+	return fmt.Errorf("downloading %s: systemd-sysupdate ended with %w: %s", image.Name(), err, lastLine(output))
+}
+
+func lineWith(output, text string) string {
+	for line := range strings.Lines(output) {
+		if strings.Contains(line, text) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
 }
 
 func lastLine(output string) string {

@@ -1,0 +1,228 @@
+//go:build integration
+
+package host_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+)
+
+func connect(t *testing.T) *host.Client {
+	c := host.NewClient(host.Root, "")
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func request(t *testing.T, v host.Verb, key string, args any) host.Request {
+	t.Helper()
+	r, err := host.NewRequest(v, key, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func start(t *testing.T, c *host.Client, r host.Request, o host.Options) {
+	t.Helper()
+	if err := c.Start(t.Context(), r, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// finish waits, by signals alone, until a verb has ended.
+func finish(t *testing.T, c *host.Client, changes <-chan host.Verb, v host.Verb) *host.Result {
+	t.Helper()
+	timeout := time.After(time.Minute)
+	for {
+		running, last, err := c.Last(t.Context(), v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !running && last != nil {
+			return last
+		}
+		select {
+		case <-changes:
+		case <-timeout:
+			t.Fatalf("host verb %s: no signal told of its end", v)
+		}
+	}
+}
+
+func follow(t *testing.T, c *host.Client) <-chan host.Verb {
+	t.Helper()
+	changes, err := c.Changes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changes
+}
+
+func TestNothingRequested(t *testing.T) {
+	running, last, err := connect(t).Last(t.Context(), host.VerbStage)
+	if running || last != nil || err != nil {
+		t.Errorf("%v %v %v", running, last, err)
+	}
+}
+
+func TestFacts(t *testing.T) {
+	c := connect(t)
+	changes := follow(t, c)
+	start(t, c, request(t, host.VerbFacts, "1", nil), host.Options{})
+	result := finish(t, c, changes, host.VerbFacts)
+	var facts host.Facts
+	if err := result.Decode(&facts); err != nil {
+		t.Fatal(err)
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !facts.Supported || facts.Active != "v1.34.3" || facts.Merged != "v1.34.3" || facts.BootID != strings.TrimSpace(string(boot)) {
+		t.Errorf("%+v", facts)
+	}
+	if !slices.Equal(facts.Installed, []string{"v1.34.3", "v1.34.4"}) {
+		t.Errorf("installed: %v", facts.Installed)
+	}
+	if result.Key != "1" || !result.OK {
+		t.Errorf("%+v", result)
+	}
+}
+
+func upgradeArgs(t *testing.T) kubeadm.UpgradeArgs {
+	t.Helper()
+	data, err := os.ReadFile(host.ImagePath("v1.34.4", host.Architecture()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(data)
+	return kubeadm.UpgradeArgs{Version: "v1.34.4", Command: v1alpha1.KubeadmNode, SHA256: hex.EncodeToString(sum[:])}
+}
+
+func kubeadmOptions() host.Options { return kubeadm.Options("v1.34.4", host.Architecture()) }
+
+func TestKubeadmFromStagedImage(t *testing.T) {
+	if err := os.MkdirAll("/etc/kubernetes", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t)
+	changes := follow(t, c)
+	start(t, c, request(t, host.VerbKubeadm, "k", upgradeArgs(t)), kubeadmOptions())
+	result := finish(t, c, changes, host.VerbKubeadm)
+	if !result.OK {
+		t.Fatalf("%+v", result)
+	}
+	for _, want := range []string{"kubeadm upgrade node", "kubelet from PATH: " + kubeadm.ImageMount + "/usr/bin/kubelet"} {
+		if !strings.Contains(result.LogTail, want) {
+			t.Errorf("no %q in %q", want, result.LogTail)
+		}
+	}
+	done, err := host.OnNode.KubeadmDone()
+	if err != nil || done == nil || done.Version != "v1.34.4" {
+		t.Errorf("%+v %v", done, err)
+	}
+	if out, err := exec.Command("findmnt", kubeadm.ImageMount).CombinedOutput(); err == nil {
+		t.Errorf("the image is mounted outside the unit: %s", out)
+	}
+}
+
+// A unit that is killed leaves a result that says so, without the pod's help.
+func TestKilled(t *testing.T) {
+	c := connect(t)
+	changes := follow(t, c)
+	if err := os.WriteFile("/run/hang", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	start(t, c, request(t, host.VerbKubeadm, "killed", upgradeArgs(t)), kubeadmOptions())
+	for !busy(t, "sleep") {
+		time.Sleep(50 * time.Millisecond)
+	}
+	// Starting it again while it runs does nothing.
+	start(t, c, request(t, host.VerbKubeadm, "other", upgradeArgs(t)), kubeadmOptions())
+	if running, last, err := c.Last(t.Context(), host.VerbKubeadm); !running || last != nil || err != nil {
+		t.Errorf("%v %v %v", running, last, err)
+	}
+	if out, err := exec.Command("systemctl", "kill", "-s", "KILL", host.VerbKubeadm.Unit()).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	result := finish(t, c, changes, host.VerbKubeadm)
+	if result.OK || result.Key != "killed" || !strings.Contains(result.Message, "signal") || result.Reason != v1alpha1.ReasonKubeadmFailed {
+		t.Errorf("%+v", result)
+	}
+	if err := os.Remove("/run/hang"); err != nil {
+		t.Fatal(err)
+	}
+	start(t, c, request(t, host.VerbKubeadm, "again", upgradeArgs(t)), kubeadmOptions())
+	if result := finish(t, c, changes, host.VerbKubeadm); !result.OK || result.Key != "again" {
+		t.Errorf("%+v", result)
+	}
+}
+
+// Nothing in such a unit can run, not even what tells of its end
+// (226/NAMESPACE).
+func TestMountFails(t *testing.T) {
+	c := connect(t)
+	changes := follow(t, c)
+	options := kubeadm.Options("v1.34.9", host.Architecture())
+	start(t, c, request(t, host.VerbKubeadm, "m", upgradeArgs(t)), options)
+	result := finish(t, c, changes, host.VerbKubeadm)
+	if result.OK || result.Key != "m" || !strings.Contains(result.Message, "journal") {
+		t.Errorf("%+v", result)
+	}
+}
+
+func TestRuntimeMax(t *testing.T) {
+	c := connect(t)
+	changes := follow(t, c)
+	if err := os.WriteFile("/run/hang", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove("/run/hang")
+	options := kubeadmOptions()
+	options.RuntimeMax = 2 * time.Second
+	start(t, c, request(t, host.VerbKubeadm, "slow", upgradeArgs(t)), options)
+	result := finish(t, c, changes, host.VerbKubeadm)
+	if result.OK || result.Reason != v1alpha1.ReasonKubeadmFailed || !strings.Contains(result.Message, "stopped") {
+		t.Errorf("%+v", result)
+	}
+}
+
+func TestBusGoesAway(t *testing.T) {
+	c := connect(t)
+	changes := follow(t, c)
+	for range host.Verbs {
+		<-changes
+	}
+	if out, err := exec.Command("systemctl", "kill", "-s", "KILL", "dbus.service").CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for range host.Verbs {
+		select {
+		case <-changes:
+		case <-ctx.Done():
+			t.Fatal("not told after the bus was back")
+		}
+	}
+	start(t, c, request(t, host.VerbFacts, "after", nil), host.Options{})
+	if result := finish(t, c, changes, host.VerbFacts); !result.OK || result.Key != "after" {
+		t.Errorf("%+v", result)
+	}
+}
+
+func busy(t *testing.T, program string) bool {
+	t.Helper()
+	return exec.Command("pgrep", "-x", program).Run() == nil
+}

@@ -1,0 +1,124 @@
+//go:build integration
+
+package host_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// inNode marks the run of this test program that is inside.
+const inNode = "HOST_TEST_IN_NODE"
+
+// TestMain boots a machine from NODE_ROOTFS, the root file system of a Debian
+// with systemd-container such as the lab's, and runs the tests in it: systemd,
+// the system bus and logind are the real ones. The machine has no network and
+// writes to an overlay that is thrown away.
+func TestMain(m *testing.M) {
+	if os.Getenv(inNode) != "" {
+		os.Exit(m.Run())
+	}
+	status, err := runInside()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+func runInside() (status int, err error) {
+	rootfs := os.Getenv("NODE_ROOTFS")
+	if _, err := os.Stat(filepath.Join(rootfs, "usr/lib/systemd/systemd-sysupdate")); rootfs == "" || err != nil {
+		return 0, fmt.Errorf("NODE_ROOTFS=%q must be a root file system with systemd-sysupdate (and this test must be root)", rootfs)
+	}
+	dir, err := os.MkdirTemp("", "host-test-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	if err := prepare(dir); err != nil {
+		return 0, err
+	}
+	cmd := exec.Command("sh", "-c", boot)
+	cmd.Env = append(os.Environ(), "DIR="+dir,
+		"SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=0", "SYSTEMD_NSPAWN_API_VFS_WRITABLE=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	console, err := cmd.CombinedOutput()
+	output, readErr := os.ReadFile(filepath.Join(dir, "out/test.log"))
+	if readErr != nil {
+		return 0, fmt.Errorf("the machine did not run the test: %w\n%s", err, console)
+	}
+	os.Stdout.Write(output)
+	text, err := os.ReadFile(filepath.Join(dir, "out/status"))
+	if err != nil {
+		return 0, fmt.Errorf("the machine did not end the test: %w\n%s", err, console)
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
+}
+
+// boot needs a mount namespace of its own. systemd-nspawn wants a tmpfs at
+// /run/systemd/nspawn; 133 is its status after a reboot inside.
+const boot = `set -e
+mount --make-rprivate /
+mkdir -p /run/systemd/nspawn
+mount -t tmpfs tmpfs /run/systemd/nspawn
+mkdir "$DIR/work" "$DIR/root"
+mount -t overlay overlay -o "lowerdir=$NODE_ROOTFS,upperdir=$DIR/upper,workdir=$DIR/work" "$DIR/root"
+status=0
+systemd-nspawn --register=no --keep-unit --console=read-only -D "$DIR/root" -M "host-test-$$" --private-network \
+  --capability=all --system-call-filter=@known --bind=/dev/loop-control --bind="$DIR/out:/out" \
+  --setenv=SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1 -b </dev/null || status=$?
+echo "$status" >"$DIR/out/nspawn"
+`
+
+// prepare fills the overlay: this test program and its unit, node-agent, and a
+// node with one image.
+func prepare(dir string) error {
+	upper := filepath.Join(dir, "upper")
+	for name, text := range map[string]string{
+		"etc/systemd/system/loops.service": "[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\n" +
+			"ExecStart=/bin/sh -c 'for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23; do [ -e /dev/loop$i ] || mknod /dev/loop$i b 7 $i; done'\n",
+		"etc/systemd/system/test.service": "[Unit]\nAfter=loops.service\nRequires=loops.service\n[Service]\nType=oneshot\nEnvironment=" + inNode + "=1\n" +
+			"ExecStart=/bin/sh -c '/test " + strings.Join(os.Args[1:], " ") + " >/out/test.log 2>&1; echo $? >/out/status'\n" +
+			"ExecStopPost=systemctl poweroff --force --force\n",
+		"usr/local/share/kubernetes-version":                      "v1.34.3\n",
+		"opt/extensions/kubernetes/kubernetes-v1.34.3-x86-64.raw": "not looked at",
+	} {
+		path := filepath.Join(upper, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	script := `set -e
+mkdir -p "$UPPER/etc/extensions" "$UPPER/etc/systemd/system/multi-user.target.wants" "$UPPER/opt/kubectl-upgrade/bin" "$DIR/out" "$DIR/tree/usr/bin" "$DIR/tree/usr/local/share" "$DIR/tree/usr/lib/extension-release.d"
+ln -s ../../opt/extensions/kubernetes/kubernetes-v1.34.3-x86-64.raw "$UPPER/etc/extensions/kubernetes.raw"
+ln -s /etc/systemd/system/test.service "$UPPER/etc/systemd/system/multi-user.target.wants/"
+cp "$SELF" "$UPPER/test"
+CGO_ENABLED=0 go build -o "$UPPER/opt/kubectl-upgrade/bin/node-agent" ../../cmd/node-agent
+cd "$DIR/tree"
+printf '#!/bin/sh\necho Kubernetes v1.34.4\n' >usr/bin/kubelet
+printf '#!/bin/sh\nif [ "$1" = version ]; then echo v1.34.4; exit; fi\n[ -e /run/hang ] && exec sleep 600\necho "kubelet from PATH: $(command -v kubelet)"\necho "kubeadm $*"\n' >usr/bin/kubeadm
+echo v1.34.4 >usr/local/share/kubernetes-version
+printf 'ID=_any\n' >usr/lib/extension-release.d/extension-release.kubernetes
+chmod 755 usr/bin/*
+mksquashfs . "$UPPER/opt/extensions/kubernetes/kubernetes-v1.34.4-x86-64.raw" -quiet -no-progress -all-root`
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Env = append(os.Environ(), "DIR="+dir, "UPPER="+upper, "SELF="+self)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("preparing the machine: %w: %s", err, out)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+//go:build integration
+
+package sysupdate_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mksquashfs makes small images in the bakery's layout: programs that only
+// say their version. "wrong" holds another version than its name says.
+func mksquashfs(dir string) error {
+	for _, i := range []struct{ file, says, release string }{
+		{"v1.34.2", "v1.34.2", "kubernetes"},
+		{"v1.34.3", "v1.34.3", "kubernetes"},
+		{"v1.34.4", "v1.34.4", "kubernetes"},
+		{"v1.34.5", "v1.34.5", "kubernetes"},
+		{"v1.35.4", "v1.35.4", "kubernetes"},
+		{"wrong", "v1.34.3", "kubernetes"},
+		{"misnamed", "v1.34.4", "kubernetes-v1.34"},
+	} {
+		tree := filepath.Join(dir, i.file+".tree")
+		for name, file := range map[string]struct {
+			text string
+			mode os.FileMode
+		}{
+			"usr/bin/kubelet":                    {"#!/bin/sh\necho Kubernetes " + i.says + "\n", 0o755},
+			"usr/bin/kubeadm":                    {"#!/bin/sh\necho " + i.says + "\n", 0o755},
+			"usr/local/share/kubernetes-version": {i.says + "\n", 0o644},
+			"usr/lib/extension-release.d/extension-release." + i.release: {"ID=_any\nARCHITECTURE=x86-64\n", 0o644},
+		} {
+			path := filepath.Join(tree, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(path, []byte(file.text), file.mode); err != nil {
+				return err
+			}
+		}
+		out, err := exec.Command("mksquashfs", tree, filepath.Join(dir, i.file+".raw"), "-quiet", "-no-progress", "-all-root").CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("mksquashfs: %w: %s", err, out)
+		}
+	}
+	return nil
+}
+
+// publisher is a web server with images and their index.
+type publisher struct {
+	t     *testing.T
+	files map[string][]byte
+	index map[string]string
+	gets  map[string]int
+	url   string
+	// breakAfter closes the connection after so many bytes of an image.
+	breakAfter int
+	// onImage is called when an image is asked for, and keeps it back.
+	onImage func()
+}
+
+func newPublisher(t *testing.T, versions ...string) *publisher {
+	p := &publisher{t: t, files: map[string][]byte{}, index: map[string]string{}, gets: map[string]int{}}
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	p.url = server.URL + "/"
+	for _, v := range versions {
+		p.publish(v, v)
+	}
+	return p
+}
+
+func imageName(version string) string { return "kubernetes-" + version + "-x86-64.raw" }
+
+// publish offers one of mksquashfs's images as that version.
+func (p *publisher) publish(version, content string) {
+	data := image(p.t, content)
+	p.files[imageName(version)] = data
+	p.index[imageName(version)] = hashOf(data)
+}
+
+func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/")
+	if r.Method == http.MethodGet {
+		p.gets[name]++
+	}
+	if name == "SHA256SUMS" {
+		for file, hash := range p.index {
+			fmt.Fprintf(w, "%s  %s\n", hash, file)
+		}
+		return
+	}
+	data, ok := p.files[name]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Length", fmt.Sprint(len(data)))
+	if r.Method == http.MethodHead {
+		return
+	}
+	if p.onImage != nil {
+		p.onImage()
+		<-r.Context().Done()
+		return
+	}
+	if p.breakAfter > 0 {
+		data = data[:p.breakAfter]
+	}
+	_, _ = w.Write(data)
+}
+
+func image(t *testing.T, content string) []byte {
+	t.Helper()
+	data, err := os.ReadFile("/images/" + content + ".raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,333 @@
+//go:build integration
+
+package sysupdate_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
+)
+
+// newNode makes the node as CAPZ's bootstrap leaves it, with v1.34.3 merged
+// and the publisher's conf.
+func newNode(t *testing.T, source string) {
+	t.Helper()
+	for _, dir := range []string{host.ImagesDir, host.ConfDir, host.Root, filepath.Dir(host.Link), filepath.Dir(host.MergedVersionFile)} {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	install(t, "v1.34.3", "v1.34.3")
+	write(t, host.MergedVersionFile, "v1.34.3\n")
+	write(t, filepath.Join(host.ConfDir, "kubernetes-v1.34.conf"), publishersConf("v1.34", source))
+	point(t, "v1.34.3")
+}
+
+func publishersConf(line, source string) string {
+	return "[Transfer]\nVerify=false\n\n[Source]\nType=url-file\nPath=" + source +
+		"\nMatchPattern=kubernetes-" + line + ".@v-%a.raw\n\n[Target]\nInstancesMax=3\nType=regular-file\n" +
+		"Path=/opt/extensions/kubernetes\nCurrentSymlink=/etc/extensions/kubernetes.raw\n"
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func install(t *testing.T, version, content string) {
+	t.Helper()
+	write(t, filepath.Join(host.ImagesDir, imageName(version)), string(image(t, content)))
+}
+
+func point(t *testing.T, version string) {
+	t.Helper()
+	_ = os.Remove(host.Link)
+	if err := os.Symlink("../../opt/extensions/kubernetes/"+imageName(version), host.Link); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func stage(t *testing.T, p *publisher, version, content string) (*sysupdate.StageOutput, error) {
+	t.Helper()
+	return stageWith(t.Context(), t, p, version, content)
+}
+
+func stageWith(ctx context.Context, t *testing.T, p *publisher, version, content string) (*sysupdate.StageOutput, error) {
+	t.Helper()
+	var log bytes.Buffer
+	out, err := sysupdate.Stage(ctx, host.OnNode, sysupdate.StageArgs{
+		Version: version, URL: p.url + imageName(version), SHA256: hashOf(image(t, content)),
+	}, host.NewLog(&log))
+	if t.Failed() || testing.Verbose() {
+		t.Logf("%v\n%s", err, log.String())
+	}
+	return out, err
+}
+
+func wantReason(t *testing.T, err error, want v1alpha1.Reason) {
+	t.Helper()
+	if got := host.ReasonOf(err, "none"); got != want {
+		t.Errorf("reason %s (%v), want %s", got, err, want)
+	}
+}
+
+// wantNode is what the symlink points to, and all that lies in the folder of
+// images.
+func wantNode(t *testing.T, active string, installed ...string) {
+	t.Helper()
+	facts, err := host.Gather(host.OnNode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if facts.Active != active {
+		t.Errorf("the symlink points to %s, want %s", facts.Active, active)
+	}
+	if diff := cmp.Diff(installed, facts.Installed); diff != "" {
+		t.Errorf("installed (-want +got):\n%s", diff)
+	}
+	entries, err := os.ReadDir(host.ImagesDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != len(installed) {
+		t.Errorf("something is left over in %s: %v", host.ImagesDir, entries)
+	}
+}
+
+func TestStagePatch(t *testing.T) {
+	p := newPublisher(t, "v1.34.3", "v1.34.4", "v1.34.5", "v1.35.4")
+	newNode(t, p.url)
+	out, err := stage(t, p, "v1.34.4", "v1.34.4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !out.Downloaded {
+		t.Error("not downloaded")
+	}
+	wantNode(t, "v1.34.3", "v1.34.3", "v1.34.4")
+	if p.gets[imageName("v1.34.5")] > 0 {
+		t.Error("another version was downloaded too")
+	}
+
+	again, err := stage(t, p, "v1.34.4", "v1.34.4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Downloaded || p.gets[imageName("v1.34.4")] != 1 {
+		t.Error("downloaded again what was there")
+	}
+}
+
+func TestStageMinor(t *testing.T) {
+	p := newPublisher(t, "v1.34.3", "v1.35.4")
+	newNode(t, p.url)
+	if _, err := stage(t, p, "v1.35.4", "v1.35.4"); err != nil {
+		t.Fatal(err)
+	}
+	wantNode(t, "v1.34.3", "v1.34.3", "v1.35.4")
+	confs, err := sysupdate.Confs(host.OnNode)
+	if diff := cmp.Diff([]string{"kubernetes-v1.34.conf"}, confs); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
+// The timer of Flatcar runs systemd-sysupdate on the node's own definitions,
+// whenever it likes.
+func TestTimerAfterStage(t *testing.T) {
+	p := newPublisher(t, "v1.34.2", "v1.34.3", "v1.34.4")
+	newNode(t, p.url)
+	install(t, "v1.34.2", "v1.34.2")
+	if _, err := stage(t, p, "v1.34.4", "v1.34.4"); err != nil {
+		t.Fatal(err)
+	}
+	p.publish("v1.34.5", "v1.34.5")
+	p.publish("v1.34.6", "v1.34.5")
+	for range 2 {
+		out, err := exec.Command(host.Sysupdate, "-C", "kubernetes", "update").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		facts, err := host.Gather(host.OnNode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if facts.Active != "v1.34.3" {
+			t.Errorf("the timer activated %s", facts.Active)
+		}
+		for _, v := range []string{"v1.34.3", "v1.34.4"} {
+			if !strings.Contains(strings.Join(facts.Installed, " "), v) {
+				t.Errorf("the timer deleted %s, which is needed; left: %v", v, facts.Installed)
+			}
+		}
+	}
+}
+
+func TestStageAfterTimerFlipped(t *testing.T) {
+	p := newPublisher(t, "v1.34.3", "v1.34.4")
+	newNode(t, p.url)
+	if out, err := exec.Command(host.Sysupdate, "-C", "kubernetes", "update").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	wantNode(t, "v1.34.4", "v1.34.3", "v1.34.4")
+	out, err := stage(t, p, "v1.34.4", "v1.34.4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantNode(t, "v1.34.3", "v1.34.3", "v1.34.4")
+	if len(out.Notes) != 1 || out.Downloaded {
+		t.Errorf("want one note and no download: %+v", out)
+	}
+}
+
+func TestStageRefuses(t *testing.T) {
+	tests := []struct {
+		name    string
+		prepare func(*testing.T, *publisher)
+		want    v1alpha1.Reason
+	}{
+		{"index lists another hash", func(_ *testing.T, p *publisher) {
+			p.index[imageName("v1.34.4")] = strings.Repeat("ab", 32)
+		}, v1alpha1.ReasonHashMismatch},
+		{"file is not what the index says", func(t *testing.T, p *publisher) {
+			p.files[imageName("v1.34.4")] = image(t, "v1.34.5")
+		}, v1alpha1.ReasonHashMismatch},
+		{"not listed", func(_ *testing.T, p *publisher) {
+			delete(p.index, imageName("v1.34.4"))
+		}, v1alpha1.ReasonNotOffered},
+		{"listed and not there", func(_ *testing.T, p *publisher) {
+			delete(p.files, imageName("v1.34.4"))
+		}, v1alpha1.ReasonNotOffered},
+		{"source is down", func(_ *testing.T, p *publisher) {
+			p.url = "http://127.0.0.1:1/"
+		}, v1alpha1.ReasonSourceUnavailable},
+		{"connection breaks", func(_ *testing.T, p *publisher) {
+			p.breakAfter = 1000
+		}, v1alpha1.ReasonSourceUnavailable},
+		{"two minors' confs", func(t *testing.T, p *publisher) {
+			write(t, filepath.Join(host.ConfDir, "kubernetes-v1.35.conf"), publishersConf("v1.35", p.url))
+		}, v1alpha1.ReasonConfConflict},
+		{"disk is full", func(t *testing.T, _ *publisher) {
+			if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", host.ImagesDir).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			t.Cleanup(func() { _ = exec.Command("umount", host.ImagesDir).Run() })
+			install(t, "v1.34.3", "v1.34.3")
+		}, v1alpha1.ReasonDiskFull},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := newPublisher(t, "v1.34.3", "v1.34.4")
+			newNode(t, p.url)
+			test.prepare(t, p)
+			_, err := stage(t, p, "v1.34.4", "v1.34.4")
+			wantReason(t, err, test.want)
+			wantNode(t, "v1.34.3", "v1.34.3")
+		})
+	}
+}
+
+func TestStageWrongContent(t *testing.T) {
+	for _, content := range []string{"wrong", "misnamed"} {
+		p := newPublisher(t, "v1.34.3")
+		newNode(t, p.url)
+		p.publish("v1.34.4", content)
+		_, err := stage(t, p, "v1.34.4", content)
+		wantReason(t, err, v1alpha1.ReasonContentMismatch)
+		wantNode(t, "v1.34.3", "v1.34.3")
+	}
+}
+
+func TestStageReplacesWrongFile(t *testing.T) {
+	p := newPublisher(t, "v1.34.3", "v1.34.4")
+	newNode(t, p.url)
+	write(t, filepath.Join(host.ImagesDir, imageName("v1.34.4")), "half of")
+	out, err := stage(t, p, "v1.34.4", "v1.34.4")
+	if err != nil || !out.Downloaded {
+		t.Errorf("%+v %v", out, err)
+	}
+	wantNode(t, "v1.34.3", "v1.34.3", "v1.34.4")
+}
+
+// A call that is stopped leaves nothing that hinders the next one.
+func TestStageInterrupted(t *testing.T) {
+	p := newPublisher(t, "v1.34.3", "v1.34.4")
+	newNode(t, p.url)
+	left := filepath.Join(host.ImagesDir, ".#sysupdate"+imageName("v1.34.4")+"0123456789abcdef")
+	write(t, left, "half of")
+	anHourAgo := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(left, anHourAgo, anHourAgo); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	p.onImage = cancel
+	if _, err := stageWith(ctx, t, p, "v1.34.4", "v1.34.4"); err == nil {
+		t.Error("a call that was stopped must fail")
+	}
+	p.onImage = nil
+	if _, err := stage(t, p, "v1.34.4", "v1.34.4"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); err == nil {
+		t.Error("an old interrupted download is still there")
+	}
+}
+
+func TestStageNeverRemovesWhatRuns(t *testing.T) {
+	p := newPublisher(t, "v1.34.3", "v1.34.4")
+	newNode(t, p.url)
+	_, err := stage(t, p, "v1.34.3", "v1.34.4")
+	wantReason(t, err, v1alpha1.ReasonHashMismatch)
+	wantNode(t, "v1.34.3", "v1.34.3")
+}
+
+func TestActivate(t *testing.T) {
+	p := newPublisher(t, "v1.34.3", "v1.34.4", "v1.35.4")
+	for _, version := range []string{"v1.34.4", "v1.35.4"} {
+		newNode(t, p.url)
+		if _, err := stage(t, p, version, version); err != nil {
+			t.Fatal(err)
+		}
+		args := sysupdate.ActivateArgs{Version: version, SHA256: hashOf(image(t, version))}
+		for range 2 {
+			out, err := sysupdate.Activate(t.Context(), host.OnNode, args)
+			want := &sysupdate.ActivateOutput{From: "v1.34.3", To: version, Conf: "kubernetes-" + version[:5] + ".conf"}
+			if diff := cmp.Diff(want, out); diff != "" || err != nil {
+				t.Errorf("%v %s", err, diff)
+			}
+		}
+		wantNode(t, version, "v1.34.3", version)
+		if list, err := exec.Command(host.Sysupdate, "-C", "kubernetes", "list").CombinedOutput(); err != nil {
+			t.Errorf("systemd-sysupdate does not like the new conf: %v\n%s", err, list)
+		}
+		// A second stage, before the reboot, takes nothing of that back.
+		if _, err := stage(t, p, version, version); err != nil {
+			t.Error(err)
+		}
+		wantNode(t, version, "v1.34.3", version)
+	}
+}
+
+func TestActivateWrongBytes(t *testing.T) {
+	p := newPublisher(t, "v1.34.3", "v1.34.4")
+	newNode(t, p.url)
+	install(t, "v1.34.4", "wrong")
+	_, err := sysupdate.Activate(t.Context(), host.OnNode, sysupdate.ActivateArgs{Version: "v1.34.4", SHA256: hashOf(image(t, "v1.34.4"))})
+	wantReason(t, err, v1alpha1.ReasonHashMismatch)
+	wantNode(t, "v1.34.3", "v1.34.3", "v1.34.4")
+}

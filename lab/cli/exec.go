@@ -6,8 +6,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/host"
 )
 
 func execCommand(where *folders) *cobra.Command {
@@ -21,9 +19,6 @@ func execCommand(where *folders) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := where.open(cmd)
 			if err != nil {
-				return err
-			}
-			if err := host.RequireRoot(); err != nil {
 				return err
 			}
 			enter, err := c.Command(cmd.Context(), args[0], args[1:]...)

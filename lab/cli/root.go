@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cluster"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/host"
 )
 
 // folders are where the lab is, and what it is made from.
@@ -72,6 +73,9 @@ func env(name, otherwise string) string {
 
 // open finds the lab, and has it tell of its steps on the terminal.
 func (f *folders) open(cmd *cobra.Command) (*cluster.Cluster, error) {
+	if err := host.RequireRoot(); err != nil {
+		return nil, err
+	}
 	c, err := cluster.Open(f.state)
 	if err != nil {
 		return nil, err

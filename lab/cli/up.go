@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cluster"
 )
@@ -21,13 +22,17 @@ func upCommand(where *folders) *cobra.Command {
 		Short: "Make a cluster, or go on making one",
 		Long: `Make a cluster. The first one of a version takes some ten minutes, because
 Kubernetes is built from its sources; a later one takes about a minute. If it is
-interrupted, run it again. Nodes that are off are powered on.`,
+interrupted, run it again. On a lab that is there, only nodes that are off are
+powered on, and flags that are not given are as they were.`,
 		Example: `  lab up
   lab up --control-planes 3 --workers 1
   lab up --version v1.34.3 --raw-flatcar   # nodes fetch new versions by themselves`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			began := time.Now()
+			if there, err := cluster.Open(where.state); err == nil {
+				spec = unlessGiven(cmd.Flags(), spec, there.Spec())
+			}
 			c, already, err := cluster.Up(cmd.Context(), cluster.Options{
 				Dir: where.state, CacheDir: where.cache, Spec: spec, Report: progress(cmd.ErrOrStderr())})
 			if cmd.Context().Err() != nil {
@@ -51,4 +56,21 @@ interrupted, run it again. Nodes that are off are powered on.`,
 	cmd.Flags().StringVar(&spec.Version, "version", DefaultVersion, "of Kubernetes")
 	cmd.Flags().BoolVar(&spec.RawFlatcar, "raw-flatcar", false, "have the timer on that fetches and activates new versions, as on plain Flatcar")
 	return cmd
+}
+
+// unlessGiven takes what the person did not say from the lab that is there.
+func unlessGiven(flags *pflag.FlagSet, asked, there cluster.Spec) cluster.Spec {
+	if !flags.Changed("control-planes") {
+		asked.ControlPlanes = there.ControlPlanes
+	}
+	if !flags.Changed("workers") {
+		asked.Workers = there.Workers
+	}
+	if !flags.Changed("version") {
+		asked.Version = there.Version
+	}
+	if !flags.Changed("raw-flatcar") {
+		asked.RawFlatcar = there.RawFlatcar
+	}
+	return asked
 }

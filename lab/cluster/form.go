@@ -38,7 +38,7 @@ func (c *Cluster) form(ctx context.Context, parts parts) error {
 	if err := c.joinAll(ctx, fresh); err != nil {
 		return err
 	}
-	return c.step("waiting for Ready", func() error { return c.settle(ctx, fresh) })
+	return c.step("waiting for Ready", func() error { return c.settle(ctx) })
 }
 
 func (c *Cluster) joined() map[string]bool {

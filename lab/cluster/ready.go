@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 )
@@ -128,12 +127,12 @@ func (c *Cluster) notReady(ctx context.Context, names []string) ([]string, error
 // placed when there was one node only: begun again, it spreads over all. That
 // comes after kube-proxy, because a pod whose first call to a Service gets lost
 // waits for half a minute.
-func (c *Cluster) settle(ctx context.Context, fresh []string) error {
+func (c *Cluster) settle(ctx context.Context) error {
 	if err := c.WaitReady(ctx); err != nil {
 		return err
 	}
 	steps := [][]string{{"rollout", "status", "daemonset/kube-proxy", "--timeout=2m"}}
-	if len(c.Nodes()) > 1 && slices.Contains(fresh, c.Nodes()[0]) {
+	if len(c.Nodes()) > 1 && !c.state.Complete {
 		steps = append(steps, []string{"delete", "pods", "--selector=k8s-app=kube-dns", "--grace-period=1"})
 	}
 	steps = append(steps, []string{"rollout", "status", "deployment/coredns", "--timeout=2m"})

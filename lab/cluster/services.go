@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -26,6 +25,15 @@ const (
 // Serve runs the bridge's services until the context ends: images to update
 // from, container images, and the apiservers' one address.
 func (c *Cluster) Serve(ctx context.Context) error {
+	// By itself, so that it is known even when whoever started it was killed
+	// right then.
+	self, err := process.Of(os.Getpid())
+	if err != nil {
+		return err
+	}
+	if err := process.Save(c.serveRecord(), self); err != nil {
+		return err
+	}
 	return serve.Run(ctx, serve.Config{StateDir: c.ServeDir(), Images: imageServer, Registry: registry, Balancer: apiEndpoint})
 }
 
@@ -82,13 +90,6 @@ func (c *Cluster) startServing(ctx context.Context) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	id, err := process.Of(cmd.Process.Pid)
-	if err == nil {
-		err = process.Save(c.serveRecord(), id)
-	}
-	if err != nil {
-		return fmt.Errorf("starting the services: %w", errors.Join(err, cmd.Process.Kill()))
-	}
 	for _, address := range []string{imageServer, registry, apiEndpoint} {
 		if err := waitListening(ctx, address, ended); err != nil {
 			return fmt.Errorf("starting the services: %w (log: %s)", err, logName)

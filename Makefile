@@ -31,7 +31,7 @@ image: build lab ## Build the container image bin/node-agent.tar, with no contai
 
 .PHONY: lab
 lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md)
-	cd lab && CGO_ENABLED=0 $(GO) build -o ../bin/lab .
+	cd lab && CGO_ENABLED=0 $(GO) build -o ../bin/lab . && CGO_ENABLED=0 $(GO) build -o ../bin/lab-web ./web
 
 ##@ Check it
 

@@ -1,0 +1,39 @@
+package machine
+
+import "time"
+
+// Do is one kind of action.
+type Do string
+
+// The actions. Each may be done twice in a row without harm.
+const (
+	DoNothing  Do = ""
+	DoStage    Do = "Stage"    // have the image staged, under Key
+	DoTake     Do = "Take"     // take the slot that is reserved
+	DoKubeadm  Do = "Kubeadm"  // run kubeadm upgrade, under Key
+	DoCordon   Do = "Cordon"   // cordon and mark in one update
+	DoDrain    Do = "Drain"    // one round of evictions
+	DoActivate Do = "Activate" // arm the guard and flip, under Key
+	DoReboot   Do = "Reboot"   // ask for the reboot
+	DoUncordon Do = "Uncordon" // lift our own cordon and clear the marks
+	DoFree     Do = "Free"     // free the slot
+)
+
+// Action is what to do now, and when to look again if nothing happens before.
+type Action struct {
+	Do Do
+	// Key of the work on the host, for DoStage, DoKubeadm and DoActivate.
+	Key string
+	// Delete makes DoDrain delete the pods that are left.
+	Delete bool
+	// Wake is when to look again at the latest. Zero: when something happens.
+	Wake time.Time
+}
+
+func act(do Do) Action {
+	return Action{Do: do}
+}
+
+func wait(until time.Time) Action {
+	return Action{Wake: until}
+}

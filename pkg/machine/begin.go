@@ -1,0 +1,97 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// locking asks the gate and takes the slot. Up to the slot nothing has to be
+// undone.
+func locking(s State, o Observation) (State, Action) {
+	switch {
+	case withdrawn(s, o) && o.Slot.Held == "":
+		return quiet(s.enter(v1alpha1.StepWaiting, o), o)
+	case withdrawn(s, o):
+		return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn")
+	case o.Gate == nil:
+		return s, Action{}
+	case !o.Gate.Open && o.Slot.Held != "":
+		return abort(s, o, o.Gate.Reason, o.Gate.Message)
+	case !o.Gate.Open:
+		return s.say(o.Gate.Reason, o.Gate.Message).until(o.Gate.Until), wait(o.Now.Add(gateRound))
+	case o.Slot.Held == "" && !o.Slot.Reserved:
+		return quiet(s.enter(v1alpha1.StepWaiting, o), o)
+	case o.Slot.Held == "":
+		return s, Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
+	}
+	s.Attempts++
+	s.RebootedFrom = ""
+	switch {
+	case !kubeadmDone(o):
+		return s.enter(v1alpha1.StepKubeadm, o), Action{}
+	case o.Spec.Release == v1alpha1.ReleaseNode:
+		return s.enter(v1alpha1.StepCordoning, o), Action{}
+	}
+	return s.enter(v1alpha1.StepUnlocking, o), Action{}
+}
+
+// kubeadm runs to its end once it runs: it cannot be stopped half-way.
+func kubeadm(s State, o Observation) (State, Action) {
+	key := attemptKey(s, o)
+	switch {
+	case o.Kubeadm.Running:
+		return s.say(v1alpha1.ReasonReleased, "kubeadm is running"), Action{}
+	case kubeadmDone(o), o.Kubeadm.answers(key) && o.Kubeadm.OK:
+		if o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) {
+			return s.enter(v1alpha1.StepCordoning, o), Action{}
+		}
+		return s.enter(v1alpha1.StepChecking, o), Action{}
+	case o.Kubeadm.answers(key):
+		return abortAndRetry(s, o, orElse(o.Kubeadm.Reason, v1alpha1.ReasonKubeadmFailed), o.Kubeadm.Message)
+	}
+	if s, stop, halted := mayNotBegin(s, o); halted {
+		return s, stop
+	}
+	if o.Gate == nil {
+		return s, Action{}
+	}
+	return s, Action{Do: DoKubeadm, Key: key}
+}
+
+// checking is the end of pass 1. Its slot is kept until all is well again.
+func checking(s State, o Observation) (State, Action) {
+	limit := deadline(s, o, CheckWithin)
+	switch {
+	case o.Health == nil:
+		return s, wait(limit)
+	case o.Health.OK:
+		return s.enter(v1alpha1.StepUnlocking, o), Action{}
+	case !o.Now.Before(limit):
+		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after kubeadm: %s", CheckWithin, o.Health.Message))
+	}
+	return s.say(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
+}
+
+// mayNotBegin is what stands against beginning anything that disturbs.
+func mayNotBegin(s State, o Observation) (State, Action, bool) {
+	switch {
+	case withdrawn(s, o):
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn")
+		return s, a, true
+	case o.Slot.Held == "":
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateClosed, "the slot is not this node's any more")
+		return s, a, true
+	case o.Gate != nil && !o.Gate.Open:
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateClosed, o.Gate.Message)
+		return s, a, true
+	}
+	return s, Action{}, false
+}
+
+func orElse(reason, otherwise v1alpha1.Reason) v1alpha1.Reason {
+	if reason == "" {
+		return otherwise
+	}
+	return reason
+}

@@ -1,0 +1,28 @@
+// Package machine is one node's way through an upgrade: given what was persisted
+// and what is seen now, it says what comes next.
+//
+// Pass 1, on control-plane nodes:
+//
+//	Waiting → Locking → Kubeadm → Checking → Unlocking → Waiting
+//
+// Pass 2, on every node (Kubeadm is left out where it is done already):
+//
+//	Waiting → Locking → Kubeadm → Cordoning → Draining → LastCheck →
+//	Activating → Rebooting → Verifying → Settling → Uncordoning → Unlocking → Idle
+//
+// It promises:
+//
+//   - Nothing that disturbs (kubeadm, cordon, drain, flip, reboot) begins without
+//     the slot, or with the gate closed.
+//   - Up to LastCheck a node gives up cleanly, by Aborting: uncordon our own
+//     cordon, clear the mark, free the slot, wait. Behind it a node finishes
+//     what it began.
+//   - The cordon goes before the slot. A cordon that is not ours stays.
+//   - One attempt reboots the node once. Attempts that fail are counted, wait
+//     longer each time, and end in Failed, which keeps its slot.
+//   - Each step is recognised by what is seen. An agent that died, or a node that
+//     lost power, anywhere, goes on from there with the State that was written
+//     last, or with an older one.
+//
+// Next is pure: no clock, no client, no logger. Its input is left as it was.
+package machine

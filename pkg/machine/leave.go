@@ -1,0 +1,123 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+func cordoning(s State, o Observation) (State, Action) {
+	if s, stop, halted := mayNotBegin(s, o); halted {
+		return s, stop
+	}
+	switch {
+	case o.Gate == nil:
+		return s, Action{}
+	case cordoned(o):
+		return s.enter(v1alpha1.StepDraining, o), Action{}
+	}
+	return s, act(DoCordon)
+}
+
+// draining lasts until no pod is left, or its time is up.
+func draining(s State, o Observation) (State, Action) {
+	limit := s.Since.Add(drainTimeout(o))
+	late := !o.Now.Before(limit)
+	if o.Drain != nil && o.Drain.At.Before(s.Since) {
+		o.Drain = nil
+	}
+	force := o.Spec.Drain.OnTimeout == v1alpha1.OnTimeoutForce
+	switch {
+	case withdrawn(s, o):
+		return abort(s.uncounted(), o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn while pods were leaving")
+	case o.Slot.Held != "" && !cordoned(o):
+		return s.enter(v1alpha1.StepCordoning, o), Action{}
+	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0:
+		return s.enter(v1alpha1.StepLastCheck, o), Action{}
+	case late && (!force || o.Slot.Held == "" || !o.Now.Before(limit.Add(drainTimeout(o)))):
+		return abortAndRetry(s, o, v1alpha1.ReasonDrainTimeout, fmt.Sprintf("not drained within %s: %s", drainTimeout(o), drainMessage(o)))
+	case o.Slot.Held == "":
+		return s.say(v1alpha1.ReasonNoSlot, "the Lease of this node's slot is gone; waits until it is rebuilt from the mark"), wait(limit)
+	}
+	// Deleted pods that hang get as long again as they had to leave.
+	round := Action{Do: DoDrain, Delete: late, Wake: o.Now.Add(drainRound)}
+	if !late && limit.Before(round.Wake) {
+		round.Wake = limit
+	}
+	reason := v1alpha1.ReasonDraining
+	if o.Drain != nil && o.Drain.Blocked {
+		reason = v1alpha1.ReasonDrainBlocked
+	}
+	return s.say(reason, drainMessage(o)).until(limit), round
+}
+
+func drainMessage(o Observation) string {
+	if o.Drain == nil {
+		return "pods are asked to leave"
+	}
+	return o.Drain.Message
+}
+
+// lastCheck is where a node can still give up. The gate looks at window,
+// exclusion, release and slot, all live.
+func lastCheck(s State, o Observation) (State, Action) {
+	if s, stop, halted := mayNotBegin(s, o); halted {
+		return s, stop
+	}
+	switch {
+	case !cordoned(o):
+		return s.enter(v1alpha1.StepCordoning, o), Action{}
+	case o.Gate == nil:
+		return s, Action{}
+	}
+	s.RebootedFrom = o.Host.BootID
+	if o.Spec.Type == v1alpha1.TypeReboot {
+		return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
+	}
+	return s.enter(v1alpha1.StepActivating, o), Action{Do: DoActivate, Key: attemptKey(s, o)}
+}
+
+// activating finishes a flip that was begun. Where nothing was begun the last
+// check is made again: the agent may have been away since.
+func activating(s State, o Observation) (State, Action) {
+	key := attemptKey(s, o)
+	flipped := o.Host.Active == expected(s, o)
+	booted := o.Host.BootID != s.RebootedFrom
+	switch {
+	case booted && flipped:
+		return s.enter(v1alpha1.StepVerifying, o), Action{}
+	case booted:
+		s.RebootedFrom = ""
+		return s.enter(v1alpha1.StepLastCheck, o), Action{}
+	case o.Activate.Running:
+		return s, Action{}
+	case o.Activate.answers(key) && o.Activate.OK:
+		return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
+	case o.Activate.answers(key) && flipped:
+		return fail(s, o, orElse(o.Activate.Reason, v1alpha1.ReasonActivateFailed), o.Activate.Message)
+	case o.Activate.answers(key):
+		return abortAndRetry(s, o, orElse(o.Activate.Reason, v1alpha1.ReasonActivateFailed), o.Activate.Message)
+	case o.Spec.Upgrade == s.Upgrade && flipped:
+		return s, Action{Do: DoActivate, Key: key}
+	case flipped:
+		// Another upgrade is asked for by now; the symlink is what this one left.
+		return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
+	}
+	return s.enter(v1alpha1.StepLastCheck, o), Action{}
+}
+
+// rebooting asks, and asks once more: the call may succeed and nothing happen.
+func rebooting(s State, o Observation) (State, Action) {
+	again, limit := s.Since.Add(RebootWithin), s.Since.Add(2*RebootWithin)
+	switch {
+	case o.Host.BootID != s.RebootedFrom:
+		return s.enter(v1alpha1.StepVerifying, o), Action{}
+	case !o.Now.Before(limit):
+		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the node runs the same boot %s after its reboot was asked for", 2*RebootWithin))
+	case o.RebootAskedAt.Before(s.Since), !o.Now.Before(again) && o.RebootAskedAt.Before(again):
+		return s, Action{Do: DoReboot, Wake: limit}
+	case o.Now.Before(again):
+		return s, wait(again)
+	}
+	return s, wait(limit)
+}

@@ -1,0 +1,78 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// The limits of each step.
+const (
+	// MaxAttempts is how often a node begins for one upgrade, when something on
+	// it fails in the end. A drain that is blocked never ends the attempts: what
+	// blocks it is not on this node.
+	MaxAttempts = 3
+	// CheckWithin is how long static pods may take to become healthy.
+	CheckWithin = 5 * time.Minute
+	// RebootWithin is how long a reboot that was asked for may take to begin.
+	// Then it is asked for once more.
+	RebootWithin = 5 * time.Minute
+	// ReadyWithin is how long a node may take from its boot to Ready.
+	ReadyWithin = 10 * time.Minute
+
+	defaultSettle       = 2 * time.Minute
+	defaultDrainTimeout = 15 * time.Minute
+
+	firstRetry = time.Minute
+	lastRetry  = time.Hour
+	// A failed download is tried again sooner: it disturbs nobody.
+	firstStageRetry = 10 * time.Second
+	lastStageRetry  = 10 * time.Minute
+
+	drainRound = 5 * time.Second
+	gateRound  = 15 * time.Second
+	confRound  = time.Minute
+)
+
+// backOff doubles with each attempt.
+func backOff(attempts int32) time.Duration {
+	delay := firstRetry
+	for i := int32(1); i < attempts && delay < lastRetry; i++ {
+		delay *= 2
+	}
+	return min(delay, lastRetry)
+}
+
+// stageRetry is when a stage that failed is tried again: after as long again as
+// it has been tried for, which doubles the pause each time with nothing to
+// remember but when the step began.
+func stageRetry(s State, failed time.Time) time.Time {
+	return failed.Add(min(max(failed.Sub(s.Since), firstStageRetry), lastStageRetry))
+}
+
+func drainTimeout(o Observation) time.Duration {
+	if t := o.Spec.Drain.Timeout; t != nil && t.Duration > 0 {
+		return t.Duration
+	}
+	return defaultDrainTimeout
+}
+
+func settle(o Observation) time.Duration {
+	if t := o.Spec.Settle; t != nil {
+		return t.Duration
+	}
+	return defaultSettle
+}
+
+// deadline is when a step that waits for something runs out of time.
+func deadline(s State, o Observation, within time.Duration) time.Time {
+	if o.WatchingSince.After(s.Since) {
+		return o.WatchingSince.Add(within)
+	}
+	return s.Since.Add(within)
+}
+
+// gaveUp is true for a failure on the node that came too often.
+func gaveUp(s State) bool {
+	return !s.RetryAt.IsZero() && s.Reason != v1alpha1.ReasonDrainTimeout && s.Attempts >= MaxAttempts
+}

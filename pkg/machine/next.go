@@ -1,0 +1,53 @@
+package machine
+
+import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+
+// steps are the functions that know each step.
+var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
+	v1alpha1.StepLocking:     locking,
+	v1alpha1.StepKubeadm:     kubeadm,
+	v1alpha1.StepChecking:    checking,
+	v1alpha1.StepCordoning:   cordoning,
+	v1alpha1.StepDraining:    draining,
+	v1alpha1.StepLastCheck:   lastCheck,
+	v1alpha1.StepActivating:  activating,
+	v1alpha1.StepRebooting:   rebooting,
+	v1alpha1.StepVerifying:   verifying,
+	v1alpha1.StepSettling:    settling,
+	v1alpha1.StepUncordoning: uncordoning,
+	v1alpha1.StepUnlocking:   unlocking,
+	v1alpha1.StepAborting:    aborting,
+	v1alpha1.StepFailed:      failed,
+	v1alpha1.StepRolledBack:  rolledBack,
+}
+
+// Next says what the State becomes and what to do. The State must be persisted
+// before the Action is done, or a later look would not recognise what was done;
+// DoStage alone may go on without. A State that comes with no Action may be
+// persisted later.
+//
+// When the State changed, or the Action did something, look and ask again.
+func Next(s State, o Observation) (State, Action) {
+	if o.Host == nil {
+		return unseen(s, o), Action{}
+	}
+	if s.Reason == v1alpha1.ReasonHostUnreachable {
+		s = s.say("", "")
+	}
+	if step, ok := steps[s.Step]; ok {
+		return step(s, o)
+	}
+	return quiet(s, o)
+}
+
+// unseen waits where the host cannot be looked at: nothing is recognised then.
+func unseen(s State, o Observation) State {
+	if s.Step == "" {
+		s = s.enter(v1alpha1.StepIdle, o)
+	}
+	// What failed says more than that the host is silent now.
+	if o.HostProblem != "" && s.Step != v1alpha1.StepFailed && s.Step != v1alpha1.StepRolledBack && s.Step != v1alpha1.StepAborting {
+		s = s.say(v1alpha1.ReasonHostUnreachable, o.HostProblem)
+	}
+	return s
+}

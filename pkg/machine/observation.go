@@ -1,0 +1,127 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Observation is everything that is seen of a node at one moment.
+type Observation struct {
+	Now time.Time
+	// WatchingSince is when this agent began to look. Deadlines do not run while
+	// nobody looks: the node may have been without power for a night.
+	WatchingSince time.Time
+
+	Spec v1alpha1.NodeUpgradeSpec
+	Node Node
+	Slot Slot
+
+	// Host is what the node's own files say, gathered after the last work on
+	// them ended. Nil: not known now, and HostProblem may say why.
+	Host        *Host
+	HostProblem string
+	// Stage, Kubeadm and Activate are the three kinds of work on the host.
+	Stage, Kubeadm, Activate Work
+
+	// Gate is asked where NeedsGate says so. Nil: it was not asked.
+	Gate *Gate
+	// Health is asked where NeedsHealth says so. Nil: it was not asked.
+	Health *Health
+	// Drain is what the last round of draining left. Nil: there was none yet.
+	Drain *Drain
+	// RebootAskedAt is when this agent asked for the reboot. Zero: it did not.
+	RebootAskedAt time.Time
+}
+
+// Node is what the Node object says.
+type Node struct {
+	Unschedulable bool
+	// OurCordon is true where the mark says that the cordon is ours.
+	OurCordon bool
+	// SlotMark is the slot that the Node is marked with.
+	SlotMark       string
+	Ready          bool
+	KubeletVersion string
+	// BootID that the kubelet reported: another one than the host's means that
+	// the kubelet of this boot has not spoken yet.
+	BootID string
+}
+
+// Slot is what the slots' Leases say of this node.
+type Slot struct {
+	// Reserved is true where a slot is kept for the node.
+	Reserved bool
+	// Held is the name of the slot that the node holds.
+	Held string
+}
+
+// Host is what the node's files say. Versions are written v1.34.4.
+type Host struct {
+	BootID            string
+	Supported         bool
+	UnsupportedReason string
+	Installed         []string
+	Active            string // what the next boot merges
+	Merged            string // what this boot has merged
+	KubeadmVersion    string // up to which kubeadm completed under our care
+	ControlPlane      bool
+	// ControlPlaneVersion is the lowest version in the static pods' manifests.
+	ControlPlaneVersion string
+	ConfProblem         string
+	RebootRequired      bool
+}
+
+// Work is one kind of work on the host: what runs, or what came of the last.
+type Work struct {
+	Running bool
+	// Key of the last request that ended. Empty: there was none.
+	Key        string
+	OK         bool
+	Reason     v1alpha1.Reason
+	Message    string
+	FinishedAt time.Time
+}
+
+// Gate is whether something may begin now.
+type Gate struct {
+	Open    bool
+	Reason  v1alpha1.Reason
+	Message string
+	Until   time.Time
+}
+
+// Health is whether the control plane on this node, and the node, are well
+// after kubeadm.
+type Health struct {
+	OK      bool
+	Message string
+}
+
+// Drain is how far a drain is.
+type Drain struct {
+	// At is when that round ended: one of an earlier attempt does not count.
+	At time.Time
+	// Left is how many pods are still to leave. Zero: the node is drained.
+	Left int
+	// Blocked is true where a pod cannot be evicted now.
+	Blocked bool
+	// Message names pods, and what blocks.
+	Message string
+}
+
+// NeedsGate is true where Next wants to know whether something may begin.
+func NeedsGate(s State, o Observation) bool {
+	switch s.Step {
+	case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepLastCheck:
+		return true
+	case v1alpha1.StepKubeadm:
+		return !o.Kubeadm.Running
+	}
+	return false
+}
+
+// NeedsHealth is true where Next wants to know how the control plane is.
+func NeedsHealth(s State) bool {
+	return s.Step == v1alpha1.StepChecking || s.Step == v1alpha1.StepFailed && s.Reason == v1alpha1.ReasonUnhealthy
+}

@@ -1,0 +1,161 @@
+package machine
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// TestPromises lets a node go through an upgrade while the agent dies, the power
+// fails, windows close, releases come and go, and work fails, at random. The
+// world watches over every promise at each action. In the end the trouble is
+// over, and the node must get where it was to go.
+func TestPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld()
+		w.want("patch")
+		if rapid.Bool().Draw(t, "control plane") {
+			w.host.ControlPlane, w.host.ControlPlaneVersion = true, oldVersion
+		}
+		if rapid.Bool().Draw(t, "somebody cordoned it") {
+			w.foreignCordon, w.node.Unschedulable = true, true
+		}
+		failures := rapid.IntRange(0, 2).Draw(t, "failures")
+		for range rapid.IntRange(0, 150).Draw(t, "moves") {
+			w.trouble(t, &failures)
+			if len(w.broken) > 0 {
+				t.Fatalf("broken: %v\n%+v", w.broken, w.state)
+			}
+		}
+		w.goWell()
+		if len(w.broken) > 0 {
+			t.Fatalf("broken: %v\n%+v", w.broken, w.state)
+		}
+		if w.state.Step == v1alpha1.StepFailed && w.state.Attempts >= MaxAttempts {
+			return // it failed too often to go on, and says so
+		}
+		if w.state.Step != v1alpha1.StepIdle || w.node.KubeletVersion != newVersion || w.held != "" || w.node.marked() {
+			t.Fatalf("the node does not get there: %+v\nnode %+v, slot %q", w.state, w.node, w.held)
+		}
+		if w.node.Unschedulable != w.foreignCordon {
+			t.Fatalf("unschedulable %t, cordoned by somebody else %t", w.node.Unschedulable, w.foreignCordon)
+		}
+	})
+}
+
+// trouble is one thing that happens.
+func (w *world) trouble(t *rapid.T, failures *int) {
+	switch rapid.SampledFrom([]string{
+		"turn", "turn", "turn", "turn", "turn and die", "turn with the API away",
+		"work", "work", "failure", "time", "gate", "release", "release", "withdraw",
+		"power", "pods", "pass 1", "kubelet",
+	}).Draw(t, "move") {
+	case "turn":
+		w.turn(true, true)
+	case "turn and die":
+		persisted := rapid.Bool().Draw(t, "persisted")
+		done := persisted && rapid.Bool().Draw(t, "done")
+		w.turn(persisted, done)
+		w.crash()
+	case "turn with the API away":
+		w.turn(false, false)
+	case "work":
+		w.settle(true)
+	case "failure":
+		w.settle(*failures == 0)
+		*failures = max(0, *failures-1)
+	case "time":
+		w.now = w.now.Add(rapid.SampledFrom([]time.Duration{time.Second, time.Minute, 6 * time.Minute, 20 * time.Minute}).Draw(t, "passes"))
+	case "gate":
+		w.gate = Gate{Open: !w.gate.Open, Reason: v1alpha1.ReasonWindowClosed}
+	case "release":
+		w.coordinate(v1alpha1.ReleaseNode)
+	case "pass 1":
+		w.coordinate(v1alpha1.ReleaseControlPlane)
+	case "withdraw":
+		w.spec.Release = v1alpha1.ReleaseNone
+		w.reserved = w.reserved && w.held != ""
+	case "power":
+		if *failures > 0 {
+			*failures--
+			w.boot()
+		}
+	case "pods":
+		if !w.node.Unschedulable {
+			w.pods = rapid.IntRange(0, 3).Draw(t, "pods")
+		}
+		w.blocked = rapid.Bool().Draw(t, "blocked")
+	case "kubelet":
+		w.stuckKubelet = !w.stuckKubelet
+		w.settleKubelet()
+	}
+}
+
+// settleKubelet lets the kubelet report, and leaves work running.
+func (w *world) settleKubelet() {
+	w.node.BootID, w.node.KubeletVersion = w.host.BootID, w.host.Merged
+	w.node.Ready = !w.stuckKubelet
+}
+
+// turn is one turn of the loop. Without persistence only state that comes with
+// no action goes on, in memory.
+func (w *world) turn(persisted, done bool) {
+	w.now = w.now.Add(time.Millisecond)
+	before, a := w.look()
+	if !persisted {
+		if a.Do != DoNothing {
+			w.state = before
+		}
+		return
+	}
+	w.persist()
+	if done {
+		w.do(a)
+	}
+}
+
+// coordinate releases a node as the coordinator would: with a slot.
+func (w *world) coordinate(release v1alpha1.Release) {
+	if w.held == "" {
+		w.spec.Release, w.reserved = release, true
+	}
+}
+
+// goWell ends all trouble and gives the node what it needs.
+func (w *world) goWell() {
+	w.gate, w.blocked, w.stuckKubelet = Gate{Open: true}, false, false
+	for range 500 {
+		if w.state.Step == v1alpha1.StepIdle && w.held == "" {
+			return
+		}
+		if w.spec.Release == v1alpha1.ReleaseNone || !w.reserved || w.spec.Release == v1alpha1.ReleaseControlPlane {
+			w.coordinate(v1alpha1.ReleaseNode)
+		}
+		w.turn(true, true)
+		w.settle(true)
+		w.now = w.now.Add(30 * time.Second)
+	}
+}
+
+// TestNextIsPure: the same State and Observation give the same
+// answer, and the State that was handed in stays as it was.
+func TestNextIsPure(t *testing.T) {
+	w := newWorld()
+	w.want("patch")
+	w.state, _ = Next(w.state, w.observe())
+	steps := w.state.Steps
+	o := w.observe()
+	o.Host.Supported = false
+	for range 2 {
+		after, _ := Next(w.state, o)
+		if after.Step != v1alpha1.StepUnsupported {
+			t.Fatalf("step %s", after.Step)
+		}
+	}
+	if !steps[0].FinishedAt.IsZero() {
+		t.Error("the timeline of the State that was handed in was written to")
+	}
+}

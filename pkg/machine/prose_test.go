@@ -1,0 +1,171 @@
+package machine
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write what happens into testdata")
+
+// TestProse runs the stories in testdata. A paragraph is a command, a line of
+// dashes, and what the machine then does, one line each:
+//
+//	Step → Step: action (reason: message)
+//
+// Commands end when nothing more happens by itself.
+func TestProse(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("looking for stories: %d found, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := newWorld()
+			var got []string
+			for paragraph := range strings.SplitSeq(strings.TrimSpace(string(want)), "\n\n") {
+				got = append(got, w.tell(t, paragraph))
+			}
+			text := strings.Join(got, "\n\n") + "\n"
+			if len(w.broken) > 0 {
+				t.Errorf("broken promises: %v", w.broken)
+			}
+			if *update {
+				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(want), text); diff != "" {
+				t.Errorf("the story is another one (-want +got); run with -update to accept:\n%s", diff)
+			}
+		})
+	}
+}
+
+func (w *world) tell(t *testing.T, paragraph string) string {
+	var out []string
+	for line := range strings.SplitSeq(paragraph, "\n") {
+		if strings.HasPrefix(line, "----") {
+			break
+		}
+		out = append(out, line)
+		if !strings.HasPrefix(line, "#") {
+			w.command(t, strings.Fields(line))
+		}
+	}
+	lines := w.runOut(t)
+	if len(out) > 0 && strings.HasPrefix(out[len(out)-1], "#") && len(lines) == 0 {
+		return strings.Join(out, "\n")
+	}
+	return strings.Join(append(append(out, "----"), lines...), "\n")
+}
+
+// runOut turns the loop until nothing changes, and tells each turn.
+func (w *world) runOut(t *testing.T) []string {
+	var lines []string
+	for range 100 {
+		before, a := w.look()
+		w.persist()
+		if line := describe(before, w.state, a); line != "" && (len(lines) == 0 || lines[len(lines)-1] != line) {
+			lines = append(lines, line)
+		}
+		w.do(a)
+		busy := a.Do != DoNothing && a.Do != DoDrain && a.Do != DoReboot || a.Do == DoDrain && w.drained.Left == 0 || a.Do == DoReboot && w.rebootWorks
+		if !busy && cmp.Equal(before, w.state) {
+			return lines
+		}
+	}
+	t.Fatalf("the machine never comes to rest:\n%s", strings.Join(lines, "\n"))
+	return nil
+}
+
+func describe(before, after State, a Action) string {
+	if cmp.Equal(before, after) && a.Do == DoNothing {
+		return ""
+	}
+	line := fmt.Sprintf("%s → %s", before.Step, after.Step)
+	if before.Step == after.Step {
+		line = string(after.Step)
+	}
+	if a.Do != DoNothing {
+		line += ": " + string(a.Do)
+	}
+	if a.Delete {
+		line += " by deleting"
+	}
+	if after.Reason != "" {
+		line += fmt.Sprintf(" (%s: %s)", after.Reason, after.Message)
+	}
+	if !after.RetryAt.IsZero() {
+		line += " again at " + after.RetryAt.Format("15:04:05")
+	}
+	return line
+}
+
+func (w *world) command(t *testing.T, words []string) {
+	t.Helper()
+	arg := strings.Join(words[1:], " ")
+	switch words[0] {
+	case "want":
+		w.want(arg)
+	case "control-plane":
+		w.host.ControlPlane, w.host.ControlPlaneVersion = true, oldVersion
+	case "release":
+		w.spec.Release = v1alpha1.Release(arg)
+		w.reserved = arg != "None"
+	case "withhold": // the release without its slot
+		w.spec.Release, w.reserved = v1alpha1.Release(arg), false
+	case "wait": // why the coordinator does not let the node go
+		w.spec.Release, w.spec.Reason, w.spec.Message = v1alpha1.ReleaseNone, v1alpha1.Reason(words[1]), strings.Join(words[2:], " ")
+		w.reserved = false
+	case "gate":
+		w.gate = Gate{Open: arg == "open", Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open"}
+	case "work":
+		w.settle(arg == "ends")
+	case "pods":
+		fmt.Sscanf(arg, "%d", &w.pods)
+		w.blocked = strings.HasSuffix(arg, "blocked")
+	case "pass":
+		d, err := time.ParseDuration(arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.now = w.now.Add(d)
+	case "somebody":
+		w.foreignCordon = arg == "cordons"
+		w.node.Unschedulable, w.node.OurCordon = w.foreignCordon, false
+	case "power":
+		w.boot()
+	case "agent":
+		w.crash()
+	case "reboot":
+		w.rebootWorks = arg == "works"
+	case "kubelet":
+		w.stuckKubelet = arg == "stuck"
+	case "health":
+		w.healthy = arg == "good"
+	case "lease":
+		w.held, w.reserved = "", false
+	case "state":
+		w.state, w.persisted = State{}, State{}
+	case "merges": // the next boot merges another version than asked for
+		w.host.Active, w.host.Merged = arg, arg
+	case "confs":
+		w.host.ConfProblem = arg
+	default:
+		t.Fatalf("unknown command %q", words)
+	}
+}

@@ -1,0 +1,120 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// quiet is Idle, Staging, Waiting and Unsupported: which of them it is follows
+// from what is seen alone.
+func quiet(s State, o Observation) (State, Action) {
+	if o.Spec.Upgrade != "" && o.Spec.Upgrade != s.Upgrade {
+		s = begin(o.Spec.Upgrade)
+	}
+	switch {
+	case o.Node.marked() || o.Slot.Held != "":
+		return resume(s, o)
+	case !o.Host.Supported:
+		return s.enter(v1alpha1.StepUnsupported, o).say(v1alpha1.ReasonUnsupported, o.Host.UnsupportedReason), Action{}
+	case o.Spec.Upgrade == "":
+		return idle(s, o, v1alpha1.ReasonNoUpgrade, "no upgrade is asked for")
+	case done(o):
+		return idle(s, o, v1alpha1.ReasonUpToDate, upToDate(o))
+	case !Staged(o):
+		return staging(s, o)
+	}
+	return waiting(s, o)
+}
+
+func upToDate(o Observation) string {
+	if o.Spec.Type == v1alpha1.TypeReboot {
+		return "no reboot is needed"
+	}
+	return "the node runs " + o.Spec.Version
+}
+
+func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
+	s = s.enter(v1alpha1.StepIdle, o).say(reason, message)
+	s.RetryAt = time.Time{}
+	return s, Action{}
+}
+
+// resume takes up a slot or a mark that the State does not speak of: it was
+// lost, or is older than what was done.
+func resume(s State, o Observation) (State, Action) {
+	version := expected(s, o)
+	switch {
+	case o.Node.marked() && version != "" && o.Node.KubeletVersion == version && o.Host.Active == version:
+		return s.enter(v1alpha1.StepVerifying, o), Action{}
+	case o.Slot.Held != "" && !withdrawn(s, o):
+		return s.enter(v1alpha1.StepLocking, o), Action{}
+	}
+	return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the node bore the mark of an upgrade that is not asked for")
+}
+
+func staging(s State, o Observation) (State, Action) {
+	s = s.enter(v1alpha1.StepStaging, o)
+	key := StageKey(o.Spec)
+	switch {
+	case o.Spec.Image == nil:
+		return s.say(v1alpha1.ReasonNotOffered, "the upgrade names no image for this node"), Action{}
+	case o.Stage.Running:
+		return keepFailure(s, "the image is being downloaded and checked"), Action{}
+	case o.Stage.answers(key) && !o.Stage.OK:
+		return stageFailed(s, o, key)
+	case o.Host.ConfProblem != "":
+		return s.say(v1alpha1.ReasonConfConflict, o.Host.ConfProblem), wait(o.Now.Add(confRound))
+	}
+	s.RetryAt = time.Time{}
+	return keepFailure(s, "the image is being downloaded and checked"), Action{Do: DoStage, Key: key}
+}
+
+func stageFailed(s State, o Observation, key string) (State, Action) {
+	reason := o.Stage.Reason
+	if reason == "" {
+		reason = v1alpha1.ReasonStageFailed
+	}
+	s = s.say(reason, o.Stage.Message)
+	s.LastError = fmt.Sprintf("%s: %s", reason, o.Stage.Message)
+	s.RetryAt = stageRetry(s, o.Stage.FinishedAt)
+	if o.Now.Before(s.RetryAt) {
+		return s, wait(s.RetryAt)
+	}
+	return s, Action{Do: DoStage, Key: key}
+}
+
+// keepFailure leaves the reason of a failed stage standing while the next try
+// runs, so that it does not come and go.
+func keepFailure(s State, message string) State {
+	if s.Reason != "" && s.Reason != v1alpha1.ReasonStaging && s.LastError != "" {
+		return s
+	}
+	return s.say(v1alpha1.ReasonStaging, message)
+}
+
+// waiting tells why, and begins as soon as the node is let go.
+func waiting(s State, o Observation) (State, Action) {
+	failed := s.Step == v1alpha1.StepWaiting && o.Now.Before(s.RetryAt)
+	s = s.enter(v1alpha1.StepWaiting, o)
+	switch {
+	case failed:
+		return s, wait(s.RetryAt)
+	case withdrawn(s, o):
+		s.RetryAt = time.Time{}
+		s = s.say(o.Spec.Reason, o.Spec.Message)
+		if o.Spec.Until != nil {
+			s = s.until(o.Spec.Until.Time)
+		}
+		return s, Action{}
+	case o.Spec.Release == v1alpha1.ReleaseControlPlane && kubeadmDone(o):
+		return s.say(v1alpha1.ReasonControlPlaneFirst, "this node's control plane is at "+o.Spec.Version+"; the others come before the kubelets"), Action{}
+	case o.Spec.Method == v1alpha1.MethodRestart && o.Spec.Release == v1alpha1.ReleaseNode:
+		return s.say(v1alpha1.ReasonUnsupported, "method Restart is not there yet: set strategy.method to Reboot"), Action{}
+	case !o.Slot.Reserved:
+		return s.say(v1alpha1.ReasonNoSlot, "released; waits for its slot"), Action{}
+	}
+	s.RetryAt = time.Time{}
+	return s.enter(v1alpha1.StepLocking, o), Action{}
+}

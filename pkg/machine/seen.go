@@ -1,0 +1,94 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// StageKey is the key of staging what spec wants: version and hash.
+func StageKey(spec v1alpha1.NodeUpgradeSpec) string {
+	if spec.Image == nil {
+		return ""
+	}
+	return spec.Version + "@sha256:" + spec.Image.SHA256
+}
+
+// attemptKey tells one attempt's work from another's, so that the failure of
+// the last one is not taken for the failure of this one.
+func attemptKey(s State, o Observation) string {
+	return fmt.Sprintf("%s %s attempt %d", o.Spec.Version, s.Upgrade, s.Attempts)
+}
+
+func (w Work) answers(key string) bool {
+	return !w.Running && w.Key == key && key != ""
+}
+
+// Staged is true when the image that spec wants lies on the disk, checked.
+func Staged(o Observation) bool {
+	if o.Spec.Type == v1alpha1.TypeReboot {
+		return true
+	}
+	return o.Host != nil && o.Host.ConfProblem == "" &&
+		o.Stage.answers(StageKey(o.Spec)) && o.Stage.OK &&
+		slices.Contains(o.Host.Installed, o.Spec.Version)
+}
+
+// KubeadmVersion is the version up to which kubeadm upgrade has completed. A
+// control-plane node that joined at a version needs none; one on which kubeadm
+// was begun for it and has not completed does, whatever its static pods run.
+func KubeadmVersion(o Observation) string {
+	switch {
+	case o.Host == nil:
+		return ""
+	case o.Host.KubeadmVersion == o.Spec.Version:
+	case !o.Host.ControlPlane, o.Host.ControlPlaneVersion != o.Spec.Version:
+	case o.Kubeadm.Running, strings.HasPrefix(o.Kubeadm.Key, o.Spec.Version+" "):
+	default:
+		return o.Spec.Version
+	}
+	return o.Host.KubeadmVersion
+}
+
+func kubeadmDone(o Observation) bool {
+	return o.Spec.Type == v1alpha1.TypeReboot || KubeadmVersion(o) == o.Spec.Version
+}
+
+// done is true when nothing is left to do for spec.
+func done(o Observation) bool {
+	if o.Spec.Type == v1alpha1.TypeReboot {
+		return !o.Host.RebootRequired && o.Host.Active == o.Host.Merged
+	}
+	return o.Node.KubeletVersion == o.Spec.Version && (!o.Host.ControlPlane || kubeadmDone(o))
+}
+
+// withdrawn is true when the node may not go on with what it began.
+func withdrawn(s State, o Observation) bool {
+	return o.Spec.Upgrade != s.Upgrade || o.Spec.Release == "" || o.Spec.Release == v1alpha1.ReleaseNone
+}
+
+// marked is true where the Node bears a mark of ours.
+func (n Node) marked() bool {
+	return n.OurCordon || n.SlotMark != ""
+}
+
+// cordoned is true when no new pods come and the mark names the slot.
+func cordoned(o Observation) bool {
+	return o.Node.Unschedulable && o.Slot.Held != "" && o.Node.SlotMark == o.Slot.Held
+}
+
+// expected is the version that a node past its last check comes back with. Once
+// another upgrade is asked for, only the symlink still says.
+func expected(s State, o Observation) string {
+	if o.Spec.Type == v1alpha1.TypeReboot || o.Spec.Upgrade != s.Upgrade {
+		return o.Host.Active
+	}
+	return o.Spec.Version
+}
+
+// kubeletSpeaks is true when what the Node says comes from this boot's kubelet.
+func kubeletSpeaks(o Observation) bool {
+	return o.Node.BootID == o.Host.BootID
+}

@@ -1,0 +1,82 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// abort begins to give up cleanly, for a reason that is nobody's fault.
+func abort(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
+	s.RetryAt = time.Time{}
+	return s.enter(v1alpha1.StepAborting, o).say(reason, message), Action{}
+}
+
+// uncounted takes an attempt back that ended for a reason that is nobody's
+// fault.
+func (s State) uncounted() State {
+	s.Attempts = max(0, s.Attempts-1)
+	return s
+}
+
+// abortAndRetry begins to give up for now.
+func abortAndRetry(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
+	s = fault(s.enter(v1alpha1.StepAborting, o), reason, message)
+	s.RetryAt = o.Now.Add(backOff(s.Attempts))
+	return s, Action{}
+}
+
+// fail stops the node where it is, with its slot, until somebody acts.
+func fail(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
+	s.RetryAt = time.Time{}
+	return fault(s.enter(v1alpha1.StepFailed, o), reason, message), Action{}
+}
+
+func fault(s State, reason v1alpha1.Reason, message string) State {
+	s = s.say(reason, message)
+	s.LastError = fmt.Sprintf("%s: %s", reason, message)
+	return s
+}
+
+// aborting undoes in the one order that is safe: cordon, mark, slot.
+func aborting(s State, o Observation) (State, Action) {
+	reason, message := s.Reason, s.Message
+	switch {
+	case o.Node.marked():
+		return s, act(DoUncordon)
+	case gaveUp(s):
+		return fail(s, o, reason, fmt.Sprintf("gave up after %d attempts: %s", s.Attempts, message))
+	case o.Slot.Held != "":
+		return s, act(DoFree)
+	}
+	s.RebootedFrom = ""
+	return s.enter(v1alpha1.StepWaiting, o).say(reason, message), Action{}
+}
+
+// failed ends when another upgrade is asked for, or by itself where what was
+// waited for has come true after all.
+func failed(s State, o Observation) (State, Action) {
+	if o.Spec.Upgrade != s.Upgrade {
+		return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "gives way to another upgrade after: "+s.LastError)
+	}
+	switch s.Reason {
+	case v1alpha1.ReasonUnhealthy:
+		if o.Health != nil && o.Health.OK {
+			return s.enter(v1alpha1.StepUnlocking, o), Action{}
+		}
+	case v1alpha1.ReasonRebootFailed, v1alpha1.ReasonNotReadyInTime, v1alpha1.ReasonWrongVersion:
+		if isBack(s, o) {
+			return s.enter(v1alpha1.StepSettling, o), Action{}
+		}
+	}
+	return s, Action{}
+}
+
+// rolledBack ends when another upgrade is asked for.
+func rolledBack(s State, o Observation) (State, Action) {
+	if o.Spec.Upgrade != s.Upgrade {
+		return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "gives way to another upgrade after: "+s.LastError)
+	}
+	return s, Action{}
+}

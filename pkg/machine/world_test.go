@@ -1,0 +1,213 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// world is a model of one node, its slot, and all that the agent's actions
+// change. It watches over the machine's promises: what breaks one is in broken.
+type world struct {
+	now     time.Time
+	started time.Time // of the agent
+	spec    v1alpha1.NodeUpgradeSpec
+	node    Node
+	host    Host
+	stage   Work
+	kubeadm Work
+	active  Work // the verb "activate"
+
+	state     State // the agent's own
+	persisted State // what the API server has
+
+	gate     Gate
+	reserved bool
+	held     string
+	pods     int
+	blocked  bool
+	healthy  bool
+	asked    time.Time
+	drained  *Drain
+
+	foreignCordon bool
+	boots         int
+	reboots       int            // asked for
+	rebootsOf     map[string]int // asked for, by attempt and boot
+	rebootWorks   bool
+	lastCheckOpen bool // the gate was open when the last check asked
+	stuckKubelet  bool // the kubelet of the new boot does not become Ready
+	broken        []string
+}
+
+const (
+	oldVersion = "v1.34.3"
+	newVersion = "v1.34.4"
+)
+
+func newWorld() *world {
+	w := &world{
+		now:         time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC),
+		gate:        Gate{Open: true},
+		healthy:     true,
+		rebootWorks: true,
+		rebootsOf:   map[string]int{},
+	}
+	w.started = w.now
+	w.node = Node{Ready: true, KubeletVersion: oldVersion, BootID: "boot-0"}
+	w.host = Host{BootID: "boot-0", Supported: true, Installed: []string{oldVersion}, Active: oldVersion, Merged: oldVersion}
+	w.spec = v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone}
+	return w
+}
+
+func (w *world) want(upgrade string) {
+	w.spec.Upgrade, w.spec.Type, w.spec.Version = upgrade, v1alpha1.TypePatch, newVersion
+	w.spec.Image = &v1alpha1.Image{SHA256: strings.Repeat("a", 64)}
+}
+
+func (w *world) observe() Observation {
+	host := w.host
+	o := Observation{
+		Now: w.now, WatchingSince: w.started, Spec: w.spec, Node: w.node, Host: &host,
+		Slot:  Slot{Reserved: w.reserved, Held: w.held},
+		Stage: w.stage, Kubeadm: w.kubeadm, Activate: w.active,
+		Drain: w.drained, RebootAskedAt: w.asked,
+	}
+	if NeedsGate(w.state, o) {
+		gate := w.gate
+		o.Gate = &gate
+		if w.state.Step == v1alpha1.StepLastCheck {
+			w.lastCheckOpen = gate.Open && w.held != ""
+		}
+	}
+	if NeedsHealth(w.state) {
+		o.Health = &Health{OK: w.healthy, Message: "kube-apiserver is not Ready"}
+	}
+	return o
+}
+
+// look is one turn of the agent's loop, up to the action.
+func (w *world) look() (before State, a Action) {
+	before = w.state
+	w.state, a = Next(w.state, w.observe())
+	return before, a
+}
+
+func (w *world) persist() { w.persisted = w.state }
+
+func (w *world) check(ok bool, format string, args ...any) {
+	if !ok {
+		w.broken = append(w.broken, fmt.Sprintf(format, args...)+fmt.Sprintf(" (step %s)", w.state.Step))
+	}
+}
+
+// do carries an action out, as host and API server would.
+func (w *world) do(a Action) {
+	switch a.Do {
+	case DoStage:
+		w.stage = Work{Running: true, Key: a.Key}
+	case DoTake:
+		if w.reserved && w.held == "" {
+			w.held = "slot-0"
+		}
+	case DoKubeadm:
+		w.check(w.held != "", "kubeadm begins without a slot")
+		w.check(w.gate.Open, "kubeadm begins with the gate closed")
+		w.kubeadm = Work{Running: true, Key: a.Key}
+	case DoCordon:
+		w.check(w.held != "", "the node is cordoned without a slot")
+		w.check(w.gate.Open, "the node is cordoned with the gate closed")
+		if !w.node.Unschedulable {
+			w.node.OurCordon = true
+		}
+		w.node.Unschedulable, w.node.SlotMark = true, w.held
+	case DoDrain:
+		w.check(w.held != "" && w.node.Unschedulable, "pods are evicted without slot or cordon")
+		if w.pods > 0 && (!w.blocked || a.Delete) {
+			w.pods--
+		}
+		w.drained = &Drain{At: w.now, Left: w.pods, Blocked: w.blocked, Message: fmt.Sprintf("%d pods left", w.pods)}
+	case DoActivate:
+		flipped := w.host.Active == w.spec.Version
+		w.check(flipped || w.held != "" && w.lastCheckOpen, "the symlink is flipped after a last check that was closed")
+		w.check(w.node.Unschedulable && w.pods == 0, "the symlink is flipped on a node that is not drained")
+		w.active = Work{Running: true, Key: a.Key}
+	case DoReboot:
+		w.reboot()
+	case DoUncordon:
+		if w.node.OurCordon {
+			w.node.Unschedulable = false
+		}
+		w.node.OurCordon, w.node.SlotMark = false, ""
+	case DoFree:
+		w.check(!w.node.OurCordon && w.node.SlotMark == "", "the slot is freed before the uncordon")
+		w.held, w.reserved = "", false
+	}
+	w.check(!w.foreignCordon || w.node.Unschedulable, "somebody else's cordon is gone")
+}
+
+func (w *world) reboot() {
+	w.reboots++
+	w.asked = w.now
+	w.check(w.node.Unschedulable, "the node is rebooted without a cordon")
+	w.check(w.persisted.RebootedFrom == w.host.BootID, "the reboot is asked for before that is written down")
+	w.check(w.host.Active == w.spec.Version, "the node is rebooted into %s", w.host.Active)
+	if !w.rebootWorks {
+		return
+	}
+	key := fmt.Sprintf("%s/%d", w.state.Upgrade, w.state.Attempts)
+	w.rebootsOf[key]++
+	w.check(w.rebootsOf[key] == 1, "attempt %s rebooted the node twice", key)
+	w.boot()
+}
+
+// boot is what a power cut or a reboot does.
+func (w *world) boot() {
+	w.boots++
+	w.host.BootID = fmt.Sprintf("boot-%d", w.boots)
+	w.host.Merged = w.host.Active
+	w.node.Ready = false
+	w.crash()
+	for _, work := range []*Work{&w.stage, &w.kubeadm, &w.active} {
+		if work.Running {
+			*work = Work{Key: work.Key, Reason: v1alpha1.ReasonHostUnreachable, Message: "ended without a result", FinishedAt: w.now}
+		}
+	}
+}
+
+// crash is what the death of the agent leaves.
+func (w *world) crash() {
+	w.state, w.started = w.persisted, w.now
+	w.asked, w.drained = time.Time{}, nil
+}
+
+// settle lets the outside do what it is about to: units end, the kubelet
+// reports. ok is whether work succeeds.
+func (w *world) settle(ok bool) {
+	end := func(work *Work, reason v1alpha1.Reason) bool {
+		if !work.Running {
+			return false
+		}
+		*work = Work{Key: work.Key, OK: ok, FinishedAt: w.now}
+		if !ok {
+			work.Reason, work.Message = reason, "broken"
+		}
+		return ok
+	}
+	if end(&w.stage, v1alpha1.ReasonHashMismatch) {
+		w.host.Installed = []string{oldVersion, newVersion}
+	}
+	if end(&w.kubeadm, v1alpha1.ReasonKubeadmFailed) {
+		w.host.KubeadmVersion = newVersion
+		if w.host.ControlPlane {
+			w.host.ControlPlaneVersion = newVersion
+		}
+	}
+	if end(&w.active, v1alpha1.ReasonActivateFailed) {
+		w.host.Active = newVersion
+	}
+	w.node.BootID, w.node.KubeletVersion = w.host.BootID, w.host.Merged
+	w.node.Ready = !w.stuckKubelet
+}

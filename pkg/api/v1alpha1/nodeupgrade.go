@@ -151,6 +151,11 @@ type NodeUpgradeStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// Upgrade is the name of the ClusterUpgrade that step, attempts and steps
+	// speak of: the one before spec.upgrade, while the node still finishes it.
+	// +optional
+	Upgrade string `json:"upgrade,omitempty"`
+
 	// Step the node is at.
 	// +optional
 	Step Step `json:"step,omitempty"`

@@ -50,13 +50,15 @@ func (d *decider) settle(n *node) bool {
 	case n.abandon != "":
 		n.decide(Blocked, v1alpha1.ReasonAbandoned, "given up: "+n.abandon)
 	case n.failed():
-		n.decide(Blocked, n.status.Reason, n.status.Message)
-		n.release = n.spec.Release
+		n.decide(Blocked, n.status.Reason, or(n.status.Message, "the node failed and needs somebody"))
+		if d.forTarget(n) {
+			n.release = n.spec.Release
+		}
 	case n.busy(), n.released() && !d.forTarget(n):
 		d.atWork(n)
 	case d.target == nil:
 		n.decide(Done, v1alpha1.ReasonNoUpgrade, "nothing is asked for")
-	case d.to.Major != 0 && n.asWanted(d.to):
+	case !d.stalled && n.asWanted(d.to):
 		n.decide(Done, v1alpha1.ReasonUpToDate, fmt.Sprintf("runs %s", n.Kubelet))
 	default:
 		return false

@@ -26,11 +26,12 @@ func (n *node) plan(d *decider) NodePlan {
 }
 
 // wanted is what the NodeUpgrade should say. Nothing but the release changes
-// under the feet of a node that has begun.
+// under the feet of a node that has begun; one that failed may be asked for
+// something else, and gives up when it is.
 func (n *node) wanted(d *decider) v1alpha1.NodeUpgradeSpec {
 	var spec v1alpha1.NodeUpgradeSpec
 	switch {
-	case n.busy() || n.released() && !d.forTarget(n):
+	case !(n.failed() && !d.forTarget(n)) && (n.busy() || n.released() && !d.forTarget(n)):
 		spec = *n.spec.DeepCopy()
 	case d.target != nil && d.wholly.Reason == "" && n.counts():
 		spec = v1alpha1.NodeUpgradeSpec{

@@ -88,8 +88,8 @@ func (d *decider) finished(u *v1alpha1.ClusterUpgrade) bool {
 		u.Status.Nodes.Done == u.Status.Nodes.Total
 }
 
-// story is what the upgrade as a whole waits for: the first node that blocks
-// it, else who is at work, else the first that waits.
+// story is what the upgrade as a whole waits for: what stops it, else who is at
+// work, else why the first node waits that does not merely wait for its turn.
 func (d *decider) story() (hold Hold, stalled bool) {
 	if d.wholly.Reason != "" {
 		return d.wholly, d.stalled
@@ -98,31 +98,41 @@ func (d *decider) story() (hold Hold, stalled bool) {
 		n := d.failed
 		return Hold{Reason: v1alpha1.ReasonNodeFailed, Message: fmt.Sprintf("node %s failed (%s): %s", n.Name, n.status.Reason, n.status.Message)}, true
 	}
-	var active, waiting, blocked *node
+	var active, waiting, turn, blocked *node
+	first := func(at **node, n *node) {
+		if *at == nil {
+			*at = n
+		}
+	}
 	for _, n := range d.nodes {
 		switch {
 		case !n.counts() || n.decision == Done:
-		case active == nil && (n.decision == Go || n.busy()):
-			active = n
-		case waiting == nil && n.decision == Wait:
-			waiting = n
-		case blocked == nil && n.decision == Blocked:
-			blocked = n
+		case n.decision == Go || n.busy():
+			first(&active, n)
+		case n.decision == Blocked:
+			first(&blocked, n)
+		case isTurn[n.hold.Reason]:
+			first(&turn, n)
+		default:
+			first(&waiting, n)
 		}
 	}
 	switch {
 	case active != nil:
 		return Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is at work", active.Name)}, false
-	case waiting != nil && (blocked == nil || waiting.hold.Reason != v1alpha1.ReasonControlPlaneFirst && waiting.hold.Reason != v1alpha1.ReasonNotItsTurn):
-		return prefixed(waiting), false
+	case waiting != nil:
+		return waiting.hold, waiting.hold.Reason == v1alpha1.ReasonNotStaged && d.stageError != nil
 	case blocked != nil:
-		return prefixed(blocked), true
+		return Hold{Reason: blocked.hold.Reason, Message: fmt.Sprintf("node %s: %s", blocked.Name, blocked.hold.Message)}, true
+	case turn != nil:
+		return turn.hold, false
 	}
-	return Hold{Reason: v1alpha1.ReasonNotStaged, Message: "no node has reported yet"}, false
+	return Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: fmt.Sprintf("not every kube-apiserver is at %s yet", d.to)}, false
 }
 
-func prefixed(n *node) Hold {
-	return Hold{Reason: n.hold.Reason, Message: fmt.Sprintf("node %s: %s", n.Name, n.hold.Message), Until: n.hold.Until}
+// isTurn are the reasons that point to another node.
+var isTurn = map[v1alpha1.Reason]bool{
+	v1alpha1.ReasonControlPlaneFirst: true, v1alpha1.ReasonNotItsTurn: true, v1alpha1.ReasonNoSlot: true,
 }
 
 // conditions sets the three conditions that kstatus reads.

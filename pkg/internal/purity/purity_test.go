@@ -1,0 +1,95 @@
+// Package purity checks that the packages which decide stay values in, values
+// out: what design.md calls PURE.
+package purity
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var pure = []string{"version", "schedule", "plan", "machine"}
+
+// forbidden are imports that reach out of the program. One that ends in a slash
+// forbids what is below it too.
+var forbidden = []string{
+	"k8s.io/client-go/", "k8s.io/client-go", "os", "os/", "net", "net/", "context", "log", "log/",
+	"io", "io/", "sync", "syscall", "math/rand", "math/rand/v2", "crypto/rand",
+}
+
+// clock is what the time package has besides arithmetic.
+var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+
+func TestPurePackages(t *testing.T) {
+	for _, name := range pure {
+		files := 0
+		dir := filepath.Join("..", "..", name)
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			files++
+			for _, problem := range impurities(t, path) {
+				t.Errorf("%s %s", path, problem)
+			}
+			return nil
+		})
+		if err != nil || files == 0 {
+			t.Errorf("pkg/%s: %d files, %v", name, files, err)
+		}
+	}
+}
+
+// impurities says what in a file reaches out.
+func impurities(t *testing.T, path string) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	timeName := ""
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(forbidden, func(f string) bool {
+			return imported == f || strings.HasSuffix(f, "/") && strings.HasPrefix(imported, f)
+		}) {
+			found = append(found, "imports "+imported)
+		}
+		if imported == "time" {
+			timeName = "time"
+			if spec.Name != nil {
+				timeName = spec.Name.Name
+			}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if pkg, ok := selector.X.(*ast.Ident); ok && timeName != "" && pkg.Name == timeName && slices.Contains(clock, selector.Sel.Name) {
+			found = append(found, "uses time."+selector.Sel.Name)
+		}
+		return true
+	})
+	return found
+}
+
+// The check itself finds what it is for.
+func TestImpuritiesAreFound(t *testing.T) {
+	got := strings.Join(impurities(t, filepath.Join("testdata", "impure.go")), "; ")
+	want := "imports net/http; imports os; imports k8s.io/client-go/rest; uses time.Now"
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

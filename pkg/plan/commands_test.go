@@ -1,0 +1,259 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+)
+
+// script is a simulated cluster that obeys commands.
+type script struct{ *sim }
+
+// run obeys one command. Arguments are words, or key=value.
+//
+//	node NAME VERSION [control-plane] [label=value] [arch=arm64] [os=windows] [uid=U]
+//	delete NODE                  the Node is gone
+//	ready NODE | notready NODE
+//	source VERSION...            offered for both architectures
+//	trouble REASON TEXT          the index cannot be used
+//	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch] [exclude=TYPE|all]
+//	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore]
+//	remove UPGRADE
+//	set UPGRADE suspend=true|false | max=N
+//	agent NODE step=S reason=R message=M retry=TIME staged=V
+//	abandon NODE REASON
+//	drop SLOT                    somebody deletes the Lease
+//	slots                        prints the Leases
+//	now TIME                     the clock
+//	decide                       prints the plan, changes nothing
+//	tick N                       N times: decide, write, one step of each agent
+//	tell                         tick until nothing changes; prints what happened
+func (s *script) run(out *strings.Builder, words []string) error {
+	name, args := words[0], words[1:]
+	option := options(args)
+	switch name {
+	case "node":
+		s.addNode(args, option)
+	case "delete":
+		s.Nodes = slices.DeleteFunc(s.Nodes, func(n plan.Node) bool { return n.Name == args[0] })
+		s.NodeUpgrades = slices.DeleteFunc(s.NodeUpgrades, func(n v1alpha1.NodeUpgrade) bool { return n.Name == args[0] })
+	case "ready", "notready":
+		s.node(args[0]).Ready = name == "ready"
+	case "source":
+		s.offer(args)
+	case "trouble":
+		s.Source.Trouble = plan.Hold{Reason: v1alpha1.Reason(args[0]), Message: strings.Join(args[1:], " ")}
+	case "schedule":
+		return s.addSchedule(args, option)
+	case "upgrade":
+		return s.addUpgrade(args, option)
+	case "remove":
+		s.Upgrades = slices.DeleteFunc(s.Upgrades, func(u v1alpha1.ClusterUpgrade) bool { return u.Name == args[0] })
+	case "set":
+		change(s.upgrade(args[0]), option)
+	case "agent":
+		return s.say(args[0], option)
+	case "abandon":
+		s.word(args[0], s.node(args[0]).UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: strings.Join(args[1:], " ")}
+	case "now":
+		t, err := time.Parse(time.RFC3339, args[0])
+		s.now = t
+		return err
+	case "decide":
+		printPlan(out, plan.Decide(s.Snapshot, s.now))
+	case "tick":
+		n, _ := strconv.Atoi(args[0])
+		for range n {
+			s.step()
+		}
+	case "tell":
+		s.tell(out)
+	case "drop":
+		s.Slots = slices.DeleteFunc(s.Slots, func(slot plan.Slot) bool { return slot.Name == args[0] })
+	case "slots":
+		for _, slot := range s.Slots {
+			fmt.Fprintf(out, "%s reserved for %q, held by %q\n", slot.Name, slot.ReservedFor.Node, slot.Holder.Node)
+		}
+	default:
+		return fmt.Errorf("no such command")
+	}
+	return nil
+}
+
+func options(args []string) map[string]string {
+	option := map[string]string{}
+	for _, arg := range args {
+		key, value, _ := strings.Cut(arg, "=")
+		option[key] = value
+	}
+	return option
+}
+
+func (s *script) node(name string) *plan.Node {
+	i := slices.IndexFunc(s.Nodes, func(n plan.Node) bool { return n.Name == name })
+	return &s.Nodes[i]
+}
+
+func (s *script) addNode(args []string, option map[string]string) {
+	n := plan.Node{Name: args[0], UID: "u-" + args[0], Kubelet: args[1], Ready: true, OS: "linux", Architecture: "x86-64", Labels: map[string]string{}}
+	for key, value := range option {
+		switch key {
+		case "control-plane":
+			n.ControlPlane = true
+			pod := plan.StaticPod{Node: n.Name, Version: n.Kubelet, Ready: true}
+			s.APIServers = append(s.APIServers, pod)
+			s.Etcd = append(s.Etcd, plan.StaticPod{Node: n.Name, Ready: true})
+		case "arch":
+			n.Architecture = value
+		case "os":
+			n.OS = value
+		case "uid":
+			n.UID = value
+		default:
+			n.Labels[key] = value
+		}
+	}
+	s.Nodes = append(s.Nodes, n)
+}
+
+func (s *script) offer(versions []string) {
+	s.Source = plan.Source{}
+	for _, v := range versions {
+		for _, architecture := range []string{"x86-64", "arm64"} {
+			only, found := strings.CutSuffix(v, "/x86-64")
+			if found && architecture != "x86-64" {
+				continue
+			}
+			s.Source.Offers = append(s.Source.Offers, plan.Offer{Version: only, Image: v1alpha1.Image{
+				Architecture: architecture, URL: "http://images/" + only, SHA256: strings.Repeat("a", 64),
+			}})
+		}
+	}
+}
+
+func (s *script) addSchedule(args []string, option map[string]string) error {
+	start, err := time.Parse(time.RFC3339, args[1])
+	if err != nil {
+		return err
+	}
+	end, err := time.Parse(time.RFC3339, args[2])
+	if err != nil {
+		return err
+	}
+	p := v1alpha1.Period{Name: "w", StartTime: metav1.NewTime(start), EndTime: metav1.NewTime(end), Recurrence: rule(args)}
+	m := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: args[0]}}
+	m.Spec.TimeZone = option["zone"]
+	if kind, ok := option["exclude"]; ok {
+		x := v1alpha1.MaintenanceExclusion{Period: p}
+		if kind != "all" {
+			x.Upgrades = []v1alpha1.UpgradeType{v1alpha1.UpgradeType(kind)}
+		}
+		m.Spec.MaintenanceExclusions = append(m.Spec.MaintenanceExclusions, x)
+	} else {
+		m.Spec.MaintenanceWindows = append(m.Spec.MaintenanceWindows, v1alpha1.MaintenanceWindow{Period: p})
+	}
+	if kind := option["automatic"]; kind != "" {
+		m.Spec.Automatic = []v1alpha1.UpgradeType{v1alpha1.UpgradeType(kind)}
+	}
+	s.Schedules = append(slices.DeleteFunc(s.Schedules, func(m v1alpha1.MaintenanceSchedule) bool { return m.Name == args[0] }), m)
+	return nil
+}
+
+func rule(args []string) string {
+	for _, arg := range args {
+		if text, ok := strings.CutPrefix(arg, "rule="); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+func (s *script) addUpgrade(args []string, option map[string]string) error {
+	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: args[0], CreationTimestamp: metav1.NewTime(s.now)}}
+	if !strings.Contains(args[1], "=") {
+		u.Spec.Version = args[1]
+	}
+	u.Spec.Type = v1alpha1.UpgradeType(option["type"])
+	if text, ok := option["start"]; ok {
+		start, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return err
+		}
+		u.Spec.StartTime = &metav1.Time{Time: start}
+	}
+	if names := option["groups"]; names != "" {
+		for _, name := range strings.Split(names, ",") {
+			u.Spec.Strategy.Groups = append(u.Spec.Strategy.Groups, v1alpha1.NodeGroup{Name: name, NodeSelector: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": name}}})
+		}
+	}
+	change(&u, option)
+	s.Upgrades = append(s.Upgrades, u)
+	s.now = s.now.Add(time.Second)
+	return nil
+}
+
+func change(u *v1alpha1.ClusterUpgrade, option map[string]string) {
+	if text, ok := option["max"]; ok {
+		limit := intstr.Parse(text)
+		u.Spec.Strategy.MaxUnavailable = &limit
+	}
+	if text, ok := option["suspend"]; ok {
+		u.Spec.Suspend = text != "false"
+	}
+	if _, ok := option["ignore"]; ok {
+		u.Spec.Schedule = v1alpha1.ScheduleIgnore
+	}
+}
+
+func (s *script) say(name string, option map[string]string) error {
+	status := &s.word(name, s.node(name).UID).Status
+	for key, value := range option {
+		switch key {
+		case "step":
+			status.Step, status.LastError = v1alpha1.Step(value), s.word(name, s.node(name).UID).Spec.Upgrade
+		case "reason":
+			status.Reason = v1alpha1.Reason(value)
+		case "message":
+			status.Message = strings.ReplaceAll(value, "_", " ")
+		case "staged":
+			status.StagedVersion = value
+		case "retry":
+			at, err := time.Parse(time.RFC3339, value)
+			if err != nil {
+				return err
+			}
+			status.RetryAt = &metav1.Time{Time: at}
+		}
+	}
+	return nil
+}
+
+// tell lets the cluster go on until nothing changes, and says what happened.
+func (s *script) tell(out *strings.Builder) {
+	was := map[string]string{}
+	for quiet := 0; quiet < 8; quiet++ {
+		p := s.step()
+		if p.Create != nil {
+			fmt.Fprintf(out, "%s creates %s\n", s.now.Format("15:04"), p.Create.Name)
+			quiet = 0
+		}
+		for _, n := range s.Nodes {
+			status := s.word(n.Name, n.UID).Status
+			if is := string(status.Step); is != was[n.Name] && is != "" {
+				fmt.Fprintf(out, "%s %s %s\n", s.now.Format("15:04"), n.Name, is)
+				was[n.Name], quiet = is, 0
+			}
+		}
+	}
+	for _, u := range s.Upgrades {
+		out.WriteString(story(plan.UpgradeStatus{Name: u.Name, Status: u.Status}))
+	}
+}

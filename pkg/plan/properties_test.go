@@ -1,0 +1,258 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// TestPromises lets any small cluster live through an upgrade while windows
+// open and close, nodes break and come back, agents fail, and a second
+// coordinator acts on what it saw a while ago. At every moment the promises
+// hold; and once the world is left in peace, every node gets there.
+func TestPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newChaos(t)
+		for range rapid.IntRange(5, 80).Draw(t, "steps") {
+			c.disturb(t)
+			c.watch(t, c.step())
+		}
+		c.peace()
+		for range 40 + 16*len(c.Nodes) {
+			c.watch(t, c.step())
+		}
+		for _, n := range c.Nodes {
+			if n.Kubelet != c.to && (n.OS == "linux" && !c.etcdForbids(n)) {
+				t.Fatalf("node %s is at %s, want %s: %s", n.Name, n.Kubelet, c.to, c.why(n.Name))
+			}
+		}
+	})
+}
+
+// chaos is a sim with what may go wrong.
+type chaos struct {
+	*sim
+	to     string
+	budget int
+	stale  *plan.Plan
+}
+
+func newChaos(t *rapid.T) *chaos {
+	c := &chaos{sim: newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)), to: "v1.34.4"}
+	if rapid.Bool().Draw(t, "minor") {
+		c.to = "v1.35.4"
+	}
+	controlPlanes := rapid.IntRange(1, 5).Draw(t, "control planes")
+	for i := range controlPlanes + rapid.IntRange(0, 6).Draw(t, "workers") {
+		n := plan.Node{Name: fmt.Sprintf("n%d", i), UID: fmt.Sprintf("u%d", i), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "x86-64"}
+		n.Labels = map[string]string{"pool": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "pool")}
+		if i < controlPlanes {
+			n.ControlPlane = true
+			c.APIServers = append(c.APIServers, plan.StaticPod{Node: n.Name, Version: n.Kubelet, Ready: true})
+			c.Etcd = append(c.Etcd, plan.StaticPod{Node: n.Name, Ready: true})
+		}
+		c.Nodes = append(c.Nodes, n)
+	}
+	c.budget = rapid.IntRange(1, 4).Draw(t, "budget")
+	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", CreationTimestamp: metav1.NewTime(c.now)}}
+	u.Spec.Version = c.to
+	u.Spec.Strategy.MaxUnavailable = &intstr.IntOrString{IntVal: int32(c.budget)}
+	one := intstr.FromInt32(1)
+	u.Spec.Strategy.Groups = []v1alpha1.NodeGroup{
+		{Name: "b", NodeSelector: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": "b"}}},
+		{Name: "a", NodeSelector: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": "a"}}, MaxUnavailable: &one},
+	}
+	c.Upgrades = append(c.Upgrades, u)
+	image := v1alpha1.Image{Architecture: "x86-64", URL: "http://images", SHA256: fmt.Sprintf("%064d", 1)}
+	c.Source.Offers = []plan.Offer{{Version: c.to, Image: image}}
+	c.setWindow(true)
+	return c
+}
+
+// setWindow opens a window for the next two days, or closes it.
+func (c *chaos) setWindow(open bool) {
+	c.Schedules = nil
+	if !open {
+		return
+	}
+	m := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
+	p := v1alpha1.Period{Name: "w", StartTime: metav1.NewTime(c.now.Add(-time.Hour)), EndTime: metav1.NewTime(c.now.Add(48 * time.Hour))}
+	m.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: p}}
+	c.Schedules = append(c.Schedules, m)
+}
+
+// disturb does something that happens in the life of a cluster, or nothing.
+func (c *chaos) disturb(t *rapid.T) {
+	n := &c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "node")]
+	switch rapid.SampledFrom([]string{"", "", "", "", "open", "close", "suspend", "resume", "break", "mend", "remember", "stale", "fail", "lose lease"}).Draw(t, "event") {
+	case "open":
+		c.setWindow(true)
+	case "close":
+		c.setWindow(false)
+	case "suspend", "resume":
+		c.Upgrades[0].Spec.Suspend = !c.Upgrades[0].Spec.Suspend
+	case "break":
+		n.Ready = false
+	case "mend":
+		n.Ready = true
+	case "remember":
+		p := plan.Decide(c.Snapshot, c.now)
+		c.stale = &p
+	case "stale":
+		if c.stale != nil {
+			c.stale.Statuses = nil // a status is applied as a whole, and comes right by itself
+			c.write(*c.stale)
+		}
+	case "fail":
+		if status := &c.word(n.Name, n.UID).Status; status.Step == v1alpha1.StepVerifying {
+			status.Step, status.Reason, status.LastError = v1alpha1.StepFailed, v1alpha1.ReasonWrongVersion, "u"
+		}
+	case "lose lease":
+		for i, slot := range c.Slots {
+			if n.Slot != "" && n.Slot == slot.Name {
+				c.Slots = append(c.Slots[:i:i], c.Slots[i+1:]...)
+				break
+			}
+		}
+	}
+}
+
+// peace mends everything, so that the upgrade can end.
+func (c *chaos) peace() {
+	c.setWindow(true)
+	c.Upgrades[0].Spec.Suspend = false
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		n.Ready = true
+		if status := &c.word(n.Name, n.UID).Status; status.Step == v1alpha1.StepFailed {
+			status.Step = v1alpha1.StepVerifying
+		}
+	}
+}
+
+// watch checks what must hold at any moment.
+func (c *chaos) watch(t *rapid.T, p plan.Plan) {
+	down, controlPlanes := 0, 0
+	for _, n := range c.Nodes {
+		switch c.word(n.Name, n.UID).Status.Step {
+		case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking:
+			continue
+		}
+		down++
+		if n.ControlPlane {
+			controlPlanes++
+		}
+	}
+	if down > c.budget || controlPlanes > 1 {
+		t.Fatalf("promise 1: %d nodes down (%d control planes), budget %d", down, controlPlanes, c.budget)
+	}
+	if len(c.Etcd) == 2 && controlPlanes > 0 {
+		t.Fatal("promise 1: one of two etcd members is away")
+	}
+	c.watchVersions(t)
+	for _, n := range p.Nodes {
+		if n.Slot != "" && c.was(p) != "" {
+			t.Fatalf("promise 2: %s is let go while %s", n.Name, c.was(p))
+		}
+		if n.Reason == "" || n.Message == "" {
+			t.Fatalf("promise 8: %s is %s without a word (%q, %q)", n.Name, n.Decision, n.Reason, n.Message)
+		}
+	}
+}
+
+// was is why the gate was closed when p was decided.
+func (c *chaos) was(p plan.Plan) v1alpha1.Reason {
+	if p.Upgrade == "" {
+		return ""
+	}
+	reason, _, _ := plan.Gate(c.upgrade(p.Upgrade), c.Schedules, nil, c.now.Add(-c.tick))
+	return reason
+}
+
+func (c *chaos) watchVersions(t *rapid.T) {
+	for _, n := range c.Nodes {
+		kubelet, err := version.Parse(n.Kubelet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pod := range c.APIServers {
+			server, err := version.Parse(pod.Version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := version.CheckKubelet(kubelet, server); err != nil {
+				t.Fatalf("promise 3: %s beside %s: %v", n.Name, pod.Node, err)
+			}
+		}
+	}
+}
+
+// etcdForbids is whether the cluster cannot do without a control-plane node.
+func (c *chaos) etcdForbids(plan.Node) bool { return len(c.Etcd) == 2 }
+
+func (c *chaos) why(name string) string {
+	for _, n := range plan.Decide(c.Snapshot, c.now).Nodes {
+		if n.Name == name {
+			return fmt.Sprintf("%s %s: %s (step %s)", n.Decision, n.Reason, n.Message, c.word(n.Name, n.Owner.UID).Status.Step)
+		}
+	}
+	return "not planned"
+}
+
+// The same snapshot and instant give the same plan, and stay as they were.
+func TestDecideIsAFunction(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newChaos(t)
+		for range rapid.IntRange(0, 40).Draw(t, "steps") {
+			c.disturb(t)
+			c.step()
+		}
+		before := encode(t, c.Snapshot)
+		first := encode(t, plan.Decide(c.Snapshot, c.now))
+		if second := encode(t, plan.Decide(c.Snapshot, c.now)); first != second {
+			t.Fatalf("two plans:\n%s\n%s", first, second)
+		}
+		if after := encode(t, c.Snapshot); before != after {
+			t.Fatalf("the snapshot was changed:\n%s\n%s", before, after)
+		}
+	})
+}
+
+func encode(t *rapid.T, v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// Deciding for many nodes takes time in proportion to their number.
+func BenchmarkDecide(b *testing.B) {
+	for _, size := range []int{500, 5000, 50000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			s := newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC))
+			c := &chaos{sim: s}
+			for i := range size {
+				s.Nodes = append(s.Nodes, plan.Node{Name: fmt.Sprintf("n%05d", i), UID: fmt.Sprintf("u%d", i), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "x86-64"})
+			}
+			s.APIServers = []plan.StaticPod{{Node: "n00000", Version: "v1.34.4", Ready: true}}
+			u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u"}}
+			u.Spec.Version = "v1.34.4"
+			s.Upgrades = append(s.Upgrades, u)
+			s.Source.Offers = []plan.Offer{{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: "x86-64"}}}
+			c.setWindow(true)
+			for b.Loop() {
+				plan.Decide(s.Snapshot, s.now)
+			}
+		})
+	}
+}

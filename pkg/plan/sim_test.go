@@ -1,0 +1,128 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+)
+
+// sim is a cluster in which plans come true: a coordinator that writes what the
+// plan says, and on each node an agent that does one step at a time.
+type sim struct {
+	plan.Snapshot
+	now   time.Time
+	tick  time.Duration
+	begun []string // nodes in the order in which they were cordoned
+}
+
+func newSim(start time.Time) *sim { return &sim{now: start, tick: time.Minute} }
+
+// step lets the coordinator decide and write, and each agent do one step.
+func (s *sim) step() plan.Plan {
+	p := plan.Decide(s.Snapshot, s.now)
+	s.write(p)
+	for i := range s.Nodes {
+		s.agent(&s.Nodes[i])
+	}
+	s.now = s.now.Add(s.tick)
+	return p
+}
+
+// write is what the coordinator does with a plan.
+func (s *sim) write(p plan.Plan) {
+	if p.Create != nil {
+		created := *p.Create.DeepCopy()
+		created.CreationTimestamp = metav1.NewTime(s.now)
+		s.Upgrades = append(s.Upgrades, created)
+	}
+	for _, status := range p.Statuses {
+		for i := range s.Upgrades {
+			if s.Upgrades[i].Name == status.Name {
+				s.Upgrades[i].Status = status.Status
+			}
+		}
+	}
+	s.writeSlots(p)
+	for _, n := range p.Nodes {
+		if n.Slot == "" || s.reserve(n.Slot, n.Owner) {
+			s.word(n.Name, n.Owner.UID).Spec = n.Spec
+		}
+	}
+}
+
+// reserve keeps a slot for a node, unless another one was faster.
+func (s *sim) reserve(name string, owner plan.Owner) bool {
+	slot := s.slot(name)
+	if slot.ReservedFor != owner && (slot.ReservedFor != plan.Owner{} || slot.Holder != plan.Owner{}) {
+		return false
+	}
+	slot.ReservedFor = owner
+	return true
+}
+
+func (s *sim) writeSlots(p plan.Plan) {
+	for i := range s.Slots {
+		slot := &s.Slots[i]
+		gone := slices.Contains(p.Slots.Reap, slot.Holder) && !s.exists(slot.Holder) || slices.Contains(p.Slots.Abandon, slot.Holder)
+		reserved := slices.Contains(append(append(p.Slots.Withdraw, p.Slots.Reap...), p.Slots.Abandon...), slot.ReservedFor)
+		if gone || reserved && slot.Holder == (plan.Owner{}) {
+			slot.ReservedFor, slot.Holder = plan.Owner{}, plan.Owner{}
+		}
+	}
+	if p.Slots.Rebuild {
+		for _, n := range s.Nodes {
+			if n.Slot != "" {
+				*s.slot(n.Slot) = plan.Slot{Name: n.Slot, ReservedFor: n.Owner(), Holder: n.Owner()}
+			}
+		}
+	}
+	if p.Slots.Ensure {
+		for i := range p.Slots.Count {
+			s.slot(fmt.Sprintf("slot-%d", i))
+		}
+	}
+}
+
+func (s *sim) exists(owner plan.Owner) bool {
+	return slices.ContainsFunc(s.Nodes, func(n plan.Node) bool { return n.Owner() == owner })
+}
+
+// slot finds a slot, or makes it.
+func (s *sim) slot(name string) *plan.Slot {
+	for i := range s.Slots {
+		if s.Slots[i].Name == name {
+			return &s.Slots[i]
+		}
+	}
+	s.Slots = append(s.Slots, plan.Slot{Name: name})
+	return &s.Slots[len(s.Slots)-1]
+}
+
+// word finds a NodeUpgrade, or makes it.
+func (s *sim) word(name, uid string) *v1alpha1.NodeUpgrade {
+	for i := range s.NodeUpgrades {
+		if s.NodeUpgrades[i].Name == name {
+			return &s.NodeUpgrades[i]
+		}
+	}
+	owner := metav1.OwnerReference{Kind: "Node", Name: name, UID: types.UID(uid)}
+	s.NodeUpgrades = append(s.NodeUpgrades, v1alpha1.NodeUpgrade{
+		ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{owner}},
+	})
+	return &s.NodeUpgrades[len(s.NodeUpgrades)-1]
+}
+
+func (s *sim) upgrade(name string) *v1alpha1.ClusterUpgrade {
+	for i := range s.Upgrades {
+		if s.Upgrades[i].Name == name {
+			return &s.Upgrades[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package plan_test
+
+import (
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+)
+
+// agent does one step on a node, as a real agent would: it asks the gate
+// itself, takes its slot before it begins and frees it after all else.
+func (s *sim) agent(n *plan.Node) {
+	word := s.word(n.Name, n.UID)
+	spec, status := word.Spec, &word.Status
+	if n.OS == "windows" {
+		return
+	}
+	if status.Step == v1alpha1.StepFailed {
+		if spec.Upgrade != status.LastError { // where this agent keeps what it failed for
+			status.Step = v1alpha1.StepAborting
+		}
+		return
+	}
+	switch step := status.Step; step {
+	case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting:
+		s.rest(n, spec, status)
+	case v1alpha1.StepLocking:
+		s.lock(n, spec, status)
+	case v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining:
+		if spec.Release == v1alpha1.ReleaseNone {
+			status.Step = v1alpha1.StepAborting
+			return
+		}
+		s.work(n, spec, status)
+	case v1alpha1.StepLastCheck:
+		if spec.Release == v1alpha1.ReleaseNone || s.closed(n, spec) {
+			status.Step = v1alpha1.StepAborting
+			return
+		}
+		status.Step = v1alpha1.StepActivating
+	case v1alpha1.StepAborting:
+		n.Slot = ""
+		s.free(n)
+		status.Step = v1alpha1.StepWaiting
+	default:
+		s.finish(n, spec, status)
+	}
+}
+
+// rest stages what is asked for, and begins when it is let go.
+func (s *sim) rest(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	switch {
+	case status.Step == "":
+		status.Step = v1alpha1.StepIdle
+		for _, pod := range s.APIServers {
+			if pod.Node == n.Name {
+				status.ControlPlaneVersion = pod.Version
+			}
+		}
+	case stageTrouble(status.Reason):
+	case spec.Image != nil && status.StagedVersion != spec.Version && n.Kubelet != spec.Version:
+		if status.Step == v1alpha1.StepStaging {
+			status.StagedVersion, status.Step = spec.Version, v1alpha1.StepWaiting
+			return
+		}
+		status.Step = v1alpha1.StepStaging
+	case spec.Release == v1alpha1.ReleaseControlPlane || spec.Release == v1alpha1.ReleaseNode:
+		status.Step = v1alpha1.StepLocking
+	}
+}
+
+func stageTrouble(r v1alpha1.Reason) bool {
+	return r == v1alpha1.ReasonHashMismatch || r == v1alpha1.ReasonDiskFull
+}
+
+func (s *sim) lock(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	if spec.Release == v1alpha1.ReleaseNone || s.closed(n, spec) || !s.take(n) {
+		status.Step = v1alpha1.StepWaiting
+		return
+	}
+	status.Step = v1alpha1.StepKubeadm
+}
+
+// take makes the node the holder of what is reserved for it.
+func (s *sim) take(n *plan.Node) bool {
+	for i := range s.Slots {
+		if s.Slots[i].ReservedFor == n.Owner() && (s.Slots[i].Holder == plan.Owner{} || s.Slots[i].Holder == n.Owner()) {
+			s.Slots[i].Holder = n.Owner()
+			return true
+		}
+	}
+	return false
+}
+
+func (s *sim) held(n *plan.Node) string {
+	for _, slot := range s.Slots {
+		if slot.Holder == n.Owner() {
+			return slot.Name
+		}
+	}
+	return ""
+}
+
+func (s *sim) free(n *plan.Node) {
+	for i := range s.Slots {
+		if s.Slots[i].Holder == n.Owner() {
+			s.Slots[i].Holder, s.Slots[i].ReservedFor = plan.Owner{}, plan.Owner{}
+		}
+	}
+}
+
+func (s *sim) closed(n *plan.Node, spec v1alpha1.NodeUpgradeSpec) bool {
+	u := s.upgrade(spec.Upgrade)
+	if u == nil {
+		return true
+	}
+	reason, _, _ := plan.Gate(u, s.Schedules, n.Labels, s.now)
+	return reason != ""
+}
+
+// work is what an agent does before its last check.
+func (s *sim) work(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	switch status.Step {
+	case v1alpha1.StepKubeadm:
+		s.kubeadm(n, spec, status)
+	case v1alpha1.StepCordoning:
+		n.Slot = s.held(n)
+		s.begun = append(s.begun, n.Name)
+		status.Step = v1alpha1.StepDraining
+	case v1alpha1.StepDraining:
+		status.Step = v1alpha1.StepLastCheck
+	}
+}
+
+func (s *sim) kubeadm(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	status.KubeadmVersion = spec.Version
+	for i := range s.APIServers {
+		if s.APIServers[i].Node == n.Name {
+			s.APIServers[i].Version, status.ControlPlaneVersion = spec.Version, spec.Version
+		}
+	}
+	status.Step = v1alpha1.StepCordoning
+	if spec.Release != v1alpha1.ReleaseNode {
+		status.Step = v1alpha1.StepUnlocking
+	}
+}
+
+// finish is what an agent does after its last check, come what may.
+func (s *sim) finish(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	switch status.Step {
+	case v1alpha1.StepActivating:
+		status.Step = v1alpha1.StepRebooting
+	case v1alpha1.StepRebooting:
+		n.Ready = false
+		status.Step = v1alpha1.StepVerifying
+	case v1alpha1.StepVerifying:
+		n.Ready, n.Kubelet = true, spec.Version
+		status.Step = v1alpha1.StepUncordoning
+	case v1alpha1.StepUncordoning:
+		n.Slot = ""
+		status.Step = v1alpha1.StepUnlocking
+	case v1alpha1.StepUnlocking:
+		s.free(n)
+		status.Step = v1alpha1.StepWaiting
+	}
+}

@@ -32,7 +32,7 @@ func upToDate(o Observation) string {
 	if o.Spec.Type == v1alpha1.TypeReboot {
 		return "no reboot is needed"
 	}
-	return "the node runs " + o.Spec.Version
+	return "the node runs " + o.Node.KubeletVersion
 }
 
 func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {

@@ -3,9 +3,9 @@ package machine
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // StageKey is the key of staging what spec wants: version and hash.
@@ -36,32 +36,26 @@ func Staged(o Observation) bool {
 		slices.Contains(o.Host.Installed, o.Spec.Version)
 }
 
-// KubeadmVersion is the version up to which kubeadm upgrade has completed. A
-// control-plane node that joined at a version needs none; one on which kubeadm
-// was begun for it and has not completed does, whatever its static pods run.
-func KubeadmVersion(o Observation) string {
-	switch {
-	case o.Host == nil:
-		return ""
-	case o.Host.KubeadmVersion == o.Spec.Version:
-	case !o.Host.ControlPlane, o.Host.ControlPlaneVersion != o.Spec.Version:
-	case o.Kubeadm.Running, strings.HasPrefix(o.Kubeadm.Key, o.Spec.Version+" "):
-	default:
-		return o.Spec.Version
-	}
-	return o.Host.KubeadmVersion
-}
-
+// kubeadmDone is true when kubeadm upgrade has completed for the target.
 func kubeadmDone(o Observation) bool {
-	return o.Spec.Type == v1alpha1.TypeReboot || KubeadmVersion(o) == o.Spec.Version
+	return o.Spec.Type == v1alpha1.TypeReboot || atLeast(o.Host.KubeadmVersion, o.Spec.Version)
 }
 
-// done is true when nothing is left to do for spec.
+// done is true when nothing is left to do for spec. A control-plane node that
+// joined at the target has nothing to do, though kubeadm upgrade never ran.
 func done(o Observation) bool {
 	if o.Spec.Type == v1alpha1.TypeReboot {
 		return !o.Host.RebootRequired && o.Host.Active == o.Host.Merged
 	}
-	return o.Node.KubeletVersion == o.Spec.Version && (!o.Host.ControlPlane || kubeadmDone(o))
+	return atLeast(o.Node.KubeletVersion, o.Spec.Version) &&
+		(!o.Host.ControlPlane || kubeadmDone(o) || atLeast(o.Host.ControlPlaneVersion, o.Spec.Version))
+}
+
+// atLeast is false for what is not a version: then something is left to do.
+func atLeast(got, want string) bool {
+	g, errGot := version.Parse(got)
+	w, errWant := version.Parse(want)
+	return errGot == nil && errWant == nil && !g.Less(w)
 }
 
 // withdrawn is true when the node may not go on with what it began.

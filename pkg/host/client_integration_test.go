@@ -198,6 +198,31 @@ func TestRuntimeMax(t *testing.T) {
 	}
 }
 
+func busy(t *testing.T, program string) bool {
+	t.Helper()
+	return exec.Command("pgrep", "-x", program).Run() == nil
+}
+
+// Since systemd 257 an inhibitor binds root too: the agent must hear of it.
+func TestRebootRefused(t *testing.T) {
+	inhibitor := exec.Command("systemd-inhibit", "--what=shutdown", "--mode=block", "--who=test", "--why=test", "sleep", "60")
+	if err := inhibitor.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer inhibitor.Process.Kill()
+	for {
+		if out, _ := exec.Command("systemd-inhibit", "--list", "--no-legend").Output(); strings.Contains(string(out), "test") {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	err := connect(t).Reboot(t.Context())
+	if host.ReasonOf(err, "") != v1alpha1.ReasonRebootFailed {
+		t.Errorf("logind let a reboot pass an inhibitor: %v", err)
+	}
+}
+
+// The last one: logind and others do not come back from this.
 func TestBusGoesAway(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
@@ -220,9 +245,4 @@ func TestBusGoesAway(t *testing.T) {
 	if result := finish(t, c, changes, host.VerbFacts); !result.OK || result.Key != "after" {
 		t.Errorf("%+v", result)
 	}
-}
-
-func busy(t *testing.T, program string) bool {
-	t.Helper()
-	return exec.Command("pgrep", "-x", program).Run() == nil
 }

@@ -29,6 +29,8 @@ type Conf struct {
 }
 
 // minInstances leaves room for the running image, the one before and the next.
+// One more than are protected is always allowed: systemd-sysupdate fails when
+// it may remove none.
 const minInstances = 3
 
 // Target is where images go.
@@ -38,8 +40,8 @@ var confTemplate = template.Must(template.New("conf").Parse(templates.Kubernetes
 
 // Render is the conf's text.
 func (c Conf) Render() string {
-	c.InstancesMax = max(c.InstancesMax, minInstances)
 	c.Protect = slices.Compact(slices.Sorted(slices.Values(c.Protect)))
+	c.InstancesMax = max(c.InstancesMax, minInstances, len(c.Protect)+1)
 	var text strings.Builder
 	if err := confTemplate.Execute(&text, c); err != nil {
 		panic(fmt.Sprintf("rendering the embedded conf: %v", err))

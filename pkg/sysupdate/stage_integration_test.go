@@ -153,6 +153,9 @@ func TestTimerAfterStage(t *testing.T) {
 	p := newPublisher(t, "v1.34.2", "v1.34.3", "v1.34.4")
 	newNode(t, p.url)
 	install(t, "v1.34.2", "v1.34.2")
+	if err := host.OnNode.SetGuard(host.Guard{From: "v1.34.2", To: "v1.34.3"}); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := stage(t, p, "v1.34.4", "v1.34.4"); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +173,7 @@ func TestTimerAfterStage(t *testing.T) {
 		if facts.Active != "v1.34.3" {
 			t.Errorf("the timer activated %s", facts.Active)
 		}
-		for _, v := range []string{"v1.34.3", "v1.34.4"} {
+		for _, v := range []string{"v1.34.2", "v1.34.3", "v1.34.4"} {
 			if !strings.Contains(strings.Join(facts.Installed, " "), v) {
 				t.Errorf("the timer deleted %s, which is needed; left: %v", v, facts.Installed)
 			}

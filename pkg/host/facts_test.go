@@ -1,0 +1,114 @@
+//go:build !integration
+
+package host_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+func TestGather(t *testing.T) {
+	l := newTree(t)
+	done := host.KubeadmDone{Version: "v1.34.3", Command: "Apply", FinishedAt: time.Unix(1, 0).UTC()}
+	if err := l.SetKubeadmDone(done); err != nil {
+		t.Fatal(err)
+	}
+	write(t, l, "/run/reboot-required", "")
+	facts, err := host.Gather(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if facts.FreeBytes <= 0 {
+		t.Errorf("free bytes: %d", facts.FreeBytes)
+	}
+	facts.FreeBytes = 0
+	want := host.Facts{
+		BootID: bootID, Architecture: host.Architecture(), Supported: true,
+		Installed: []string{"v1.34.3", "v1.34.10"}, Active: "v1.34.3", Merged: "v1.34.3",
+		Kubeadm: done, ControlPlane: true, RebootRequiredFile: true,
+		StaticPods: map[string]string{"kube-apiserver": "v1.34.3", "kube-scheduler": "v1.34.2"},
+	}
+	if diff := cmp.Diff(want, facts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUnsupported(t *testing.T) {
+	tests := map[string]struct {
+		spoil func(host.Layout)
+		want  string
+	}{
+		"no symlink":   {func(l host.Layout) { os.Remove(l.At(host.Link)) }, "does not come as a sysext"},
+		"elsewhere":    {func(l host.Layout) { point(t, l, "/opt/kubernetes.raw") }, "points to /opt/kubernetes.raw"},
+		"other folder": {func(l host.Layout) { point(t, l, "/srv/kubernetes-v1.34.3-x86-64.raw") }, "points to /srv"},
+		"no sysupdate": {func(l host.Layout) { os.Remove(l.At(host.Sysupdate)) }, "no " + host.Sysupdate},
+		"an absolute link is fine": {func(l host.Layout) {
+			point(t, l, host.ImagePath("v1.34.3", host.Architecture()))
+		}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newTree(t)
+			test.spoil(l)
+			facts, err := host.Gather(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if facts.Supported != (test.want == "") || !strings.Contains(facts.UnsupportedReason, test.want) {
+				t.Errorf("supported %v: %q, want %q", facts.Supported, facts.UnsupportedReason, test.want)
+			}
+		})
+	}
+}
+
+func TestParseImageName(t *testing.T) {
+	for name, want := range map[string]string{
+		"kubernetes-v1.34.4-x86-64.raw":      "v1.34.4",
+		"kubernetes-v1.34.4-arm64.raw":       "v1.34.4",
+		"kubernetes-1.34.4-x86-64.raw":       "",
+		"kubernetes-v1.34-x86-64.raw":        "",
+		"kubernetes-v1.34.04-x86-64.raw":     "",
+		"kubernetes-v1.34.4-rc.1-x86-64.raw": "",
+		"kubernetes-v1.34.4-riscv64.raw":     "",
+		"kubernetes-v1.34.4-x86-64.raw.xz":   "",
+		"kubernetes-v1.34.4/../-x86-64.raw":  "",
+		".#kubernetes-v1.34.4-x86-64.raw":    "",
+		"containerd-v1.34.4-x86-64.raw":      "",
+		"kubernetes-v1.34.4\n-x86-64.raw":    "",
+		"kubernetes-v01.34.4-x86-64.raw":     "",
+		"kubernetes-v1.34.99999-x86-64.raw":  "",
+	} {
+		image, ok := host.ParseImageName(name)
+		if ok != (want != "") || ok && (image.Version() != want || image.Name() != name) {
+			t.Errorf("%q: %v %v", name, image, ok)
+		}
+	}
+}
+
+func TestActivationPending(t *testing.T) {
+	l := newTree(t)
+	arch := host.Architecture()
+	pending := func(want bool) {
+		t.Helper()
+		if got, err := l.ActivationPending(); got != want || err != nil {
+			t.Errorf("pending %v (%v), want %v", got, err, want)
+		}
+	}
+	pending(false)
+	if err := l.SetGuard(host.Guard{From: "v1.34.3", To: "v1.34.10"}); err != nil {
+		t.Fatal(err)
+	}
+	pending(false) // armed, not flipped
+	point(t, l, host.ImagePath("v1.34.10", arch))
+	pending(true)
+	write(t, l, host.MergedVersionFile, "v1.34.10\n")
+	pending(false)
+	os.Remove(l.At(host.MergedVersionFile))
+	pending(true) // nothing was merged: the guard's to judge
+}

@@ -1,0 +1,113 @@
+//go:build !integration
+
+package sysupdate
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// bakery is the conf of Flatcar's sysext-bakery, with the lines that hurt us.
+const bakery = `[Transfer]
+Verify=false
+
+[Source]
+Type=url-file
+Path=https://extensions.flatcar.org/extensions/kubernetes/
+MatchPattern=kubernetes-v1.34.@v-%a.raw
+
+[Target]
+InstancesMax=3
+Type=regular-file
+Path=/opt/extensions/kubernetes
+CurrentSymlink=/etc/extensions/kubernetes.raw
+`
+
+func TestRender(t *testing.T) {
+	publishers, err := ParseConf(bakery)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := publishers
+	node.Protect = []int{4, 3, 3}
+	minor := publishers
+	minor.Line = "v1.35"
+	for file, conf := range map[string]Conf{
+		"testdata/node.conf":   node,
+		"testdata/minor.conf":  minor,
+		"testdata/signed.conf": {Line: "v1.34", Source: "https://mirror.example/k8s%%20images/", Verify: true, InstancesMax: 7, Protect: []int{0}},
+	} {
+		got := conf.Render()
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
+// What we write we read back, and never does it activate anything.
+func TestRenderRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		conf := Conf{
+			Line:         "v1." + rapid.StringMatching(`0|[1-9][0-9]{0,2}`).Draw(t, "minor"),
+			Source:       "https://" + rapid.StringMatching(`[a-z.]{1,20}(/[a-zA-Z0-9_%~-]{0,8}){0,3}/`).Draw(t, "source"),
+			Verify:       rapid.Bool().Draw(t, "verify"),
+			InstancesMax: rapid.IntRange(5, 9).Draw(t, "max"),
+		}
+		for i := range rapid.IntRange(0, 4).Draw(t, "protected") {
+			conf.Protect = append(conf.Protect, i*2)
+		}
+		text := conf.Render()
+		if strings.Contains(text, "\nCurrentSymlink") {
+			t.Fatalf("it would activate:\n%s", text)
+		}
+		got, err := ParseConf(text)
+		if diff := cmp.Diff(conf, got); diff != "" || err != nil {
+			t.Fatalf("%v\n%s\n%s", err, diff, text)
+		}
+	})
+}
+
+func TestParseConf(t *testing.T) {
+	replaced := func(old, by string) string { return strings.Replace(bakery, old, by, 1) }
+	tests := map[string]struct {
+		text string
+		want string // part of the error; empty: none
+	}{
+		"bakery":           {bakery, ""},
+		"several patterns": {replaced("-%a.raw", "-%a.raw \\\n  kubernetes-v1.34.@v-%a.raw.xz"), ""},
+		"spaces, comments": {replaced("Path=", "# Path=x\n ; no\n Path = "), ""},
+		"two minors":       {replaced("-%a.raw", "-%a.raw kubernetes-v1.35.@v-%a.raw"), "one minor"},
+		"every minor":      {replaced("v1.34.@v", "@v"), "one minor"},
+		"another sysext":   {replaced("kubernetes-v1.34", "containerd-v1.34"), "one minor"},
+		"no path":          {replaced("Path=https", "Paht=https"), "no Path="},
+		"a local source":   {replaced("Type=url-file", "Type=regular-file"), "regular-file"},
+		"empty":            {"", "one minor"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			conf, err := ParseConf(test.text)
+			if test.want == "" && (err != nil || conf.Line != "v1.34" || conf.Source != "https://extensions.flatcar.org/extensions/kubernetes/" || conf.Verify || conf.InstancesMax != 3) {
+				t.Errorf("%+v %v", conf, err)
+			}
+			if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+}

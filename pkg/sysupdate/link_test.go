@@ -1,0 +1,151 @@
+//go:build !integration
+
+package sysupdate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// node has three images; merged is what runs, target what the symlink says.
+func node(t *testing.T, merged, target string) host.Layout {
+	t.Helper()
+	l := confDir(t, map[string]string{"kubernetes-v1.34.conf": of("v1.34")})
+	files := map[string]string{
+		host.MergedVersionFile:            merged + "\n",
+		"/proc/sys/kernel/random/boot_id": "boot-1\n",
+		host.KubeletConfig:                "config",
+	}
+	for _, v := range []string{"v1.34.2", "v1.34.3", "v1.34.4", "v1.35.4"} {
+		files[host.ImagePath(v, host.Architecture())] = v
+	}
+	for path, text := range files {
+		if err := os.MkdirAll(filepath.Dir(l.At(path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(l.At(path), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(l.At(host.Link)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, l.At(host.Link)); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func relative(version string) string { return "../.." + host.ImagePath(version, host.Architecture()) }
+func absolute(version string) string { return host.ImagePath(version, host.Architecture()) }
+
+func target(t *testing.T, l host.Layout) string {
+	t.Helper()
+	target, err := os.Readlink(l.At(host.Link))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+func TestKeepMerged(t *testing.T) {
+	tests := map[string]struct {
+		merged, before, after string
+		guard                 *host.Guard
+		note                  bool
+	}{
+		"as it should be":          {"v1.34.3", relative("v1.34.3"), relative("v1.34.3"), nil, false},
+		"a timer was ahead":        {"v1.34.3", relative("v1.34.4"), relative("v1.34.3"), nil, true},
+		"absolute stays absolute":  {"v1.34.3", absolute("v1.34.4"), absolute("v1.34.3"), nil, true},
+		"somebody goes back":       {"v1.34.3", relative("v1.34.2"), relative("v1.34.2"), nil, false},
+		"past the last check":      {"v1.34.3", relative("v1.35.4"), relative("v1.35.4"), &host.Guard{To: "v1.35.4"}, false},
+		"another one than ours":    {"v1.34.3", relative("v1.35.4"), relative("v1.34.3"), &host.Guard{To: "v1.34.4"}, true},
+		"what runs is gone":        {"v1.34.1", relative("v1.34.4"), relative("v1.34.4"), nil, true},
+		"nothing is merged at all": {"", relative("v1.34.4"), relative("v1.34.4"), nil, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := node(t, test.merged, test.before)
+			if test.guard != nil {
+				if err := l.SetGuard(*test.guard); err != nil {
+					t.Fatal(err)
+				}
+			}
+			note, err := keepMerged(l)
+			if err != nil || (note != "") != test.note || target(t, l) != test.after {
+				t.Errorf("%q %v; the symlink points to %s, want %s", note, err, target(t, l), test.after)
+			}
+		})
+	}
+}
+
+func args(version string) ActivateArgs {
+	sum := sha256.Sum256([]byte(version))
+	return ActivateArgs{Version: version, SHA256: hex.EncodeToString(sum[:])}
+}
+
+// Killed anywhere in its middle, a second call ends where one would have: what
+// the guard is to restore is from before the first.
+func TestActivateAgain(t *testing.T) {
+	l := node(t, "v1.34.3", relative("v1.34.3"))
+	before := contents(t, l)
+	for range 2 {
+		out, err := Activate(t.Context(), l, args("v1.35.4"))
+		want := &ActivateOutput{From: "v1.34.3", To: "v1.35.4", Conf: "kubernetes-v1.35.conf"}
+		if diff := cmp.Diff(want, out); diff != "" || err != nil {
+			t.Fatalf("%v %s", err, diff)
+		}
+		guard, err := l.Guard()
+		if err != nil {
+			t.Fatal(err)
+		}
+		restore := host.Restore{
+			Link: host.Link, LinkTarget: relative("v1.34.3"), Confs: before,
+			Files: map[string]string{host.KubeletConfig: host.Root + "/state/saved/v1.35.4/config.yaml"},
+		}
+		if diff := cmp.Diff(restore, guard.Restore); diff != "" || guard.Within != DefaultGuardWithin || guard.BootID != "boot-1" {
+			t.Errorf("%+v %s", guard, diff)
+		}
+	}
+	if got := target(t, l); got != relative("v1.35.4") {
+		t.Errorf("the symlink points to %s", got)
+	}
+}
+
+// After the reboot there is nothing left to arm: a late call must not take
+// what runs now for what to go back to.
+func TestActivateAfterReboot(t *testing.T) {
+	l := node(t, "v1.34.4", relative("v1.34.4"))
+	armed := host.Guard{From: "v1.34.3", To: "v1.34.4", BootID: "boot-0"}
+	if err := l.SetGuard(armed); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Activate(t.Context(), l, args("v1.34.4")); err != nil {
+		t.Fatal(err)
+	}
+	guard, err := l.Guard()
+	if diff := cmp.Diff(&armed, guard); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
+func TestActivateRefuses(t *testing.T) {
+	wrong := args("v1.34.4")
+	wrong.SHA256 = args("v1.34.3").SHA256
+	for name, a := range map[string]ActivateArgs{"wrong bytes": wrong, "not staged": args("v1.34.9"), "no version": args("latest")} {
+		l := node(t, "v1.34.3", relative("v1.34.3"))
+		if _, err := Activate(t.Context(), l, a); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if guard, _ := l.Guard(); guard != nil || target(t, l) != relative("v1.34.3") {
+			t.Errorf("%s: something was changed", name)
+		}
+	}
+}

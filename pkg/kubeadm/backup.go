@@ -21,51 +21,6 @@ var backupKinds = []string{
 	"kubeadm-backup-manifests-*", "kubeadm-backup-etcd-*", "kubeadm-upgraded-manifests*", "kubeadm-kubelet-config*",
 }
 
-// components are those whose manifests kubeadm moves.
-var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
-
-// restoreManifests heals what a killed kubeadm may leave: it moves a manifest
-// away and then the new one in, and between the two there is none. Where a
-// control-plane node misses one that the newest backup has, that one is put
-// back; the run that follows does the rest.
-func restoreManifests(l host.Layout, log *host.Log) error {
-	backups, err := byAge(l, "kubeadm-backup-manifests-*")
-	if err != nil || len(backups) == 0 {
-		return err
-	}
-	for _, component := range components {
-		manifest := l.At(host.ManifestsDir, component+".yaml")
-		if _, err := os.Stat(manifest); !errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join(backups[0], component+".yaml"))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("reading the backup of a manifest: %w", err)
-		}
-		if err := putManifest(manifest, data); err != nil {
-			return fmt.Errorf("putting back the manifest of %s: %w", component, err)
-		}
-		fmt.Fprintf(log, "an interrupted kubeadm left no manifest of %s; it was put back from %s\n", component, backups[0])
-	}
-	return nil
-}
-
-// putManifest makes the file outside the folder that the kubelet watches, and
-// renames it into it.
-func putManifest(manifest string, data []byte) error {
-	outside := filepath.Join(filepath.Dir(filepath.Dir(manifest)), "tmp", ".put-back-"+filepath.Base(manifest))
-	if err := host.WriteFile(outside, data, 0o600); err != nil {
-		return err
-	}
-	if err := os.Rename(outside, manifest); err != nil {
-		return err
-	}
-	return host.SyncDir(filepath.Dir(manifest))
-}
-
 // byAge lists folders in /etc/kubernetes/tmp, the newest first.
 func byAge(l host.Layout, pattern string) ([]string, error) {
 	dirs, err := filepath.Glob(l.At(host.KubernetesTmpDir, pattern))

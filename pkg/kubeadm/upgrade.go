@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,14 +54,6 @@ func Upgrade(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log
 	return out, pruneBackups(l)
 }
 
-// errStopped: systemd ends a unit with SIGTERM to all of its processes.
-var errStopped = errors.New("it was stopped, by its time limit or because the node shuts down")
-
-func terminated(state *os.ProcessState) bool {
-	status, ok := state.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
-}
-
 func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*UpgradeOutput, error) {
 	line, err := commandLine(l, args)
 	if err != nil {
@@ -71,21 +64,44 @@ func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*
 		return nil, err
 	}
 	defer logFile.Close()
-	out := &UpgradeOutput{Args: line.args, LogFile: logFile.Name()}
 	cmd := exec.CommandContext(ctx, l.At(ImageMount, "usr/bin/kubeadm"), line.args...)
 	cmd.Env = environment(l, os.Environ())
 	cmd.Stdin = line.stdin()
 	cmd.Stdout = &both{logFile, log}
 	cmd.Stderr = cmd.Stdout
 	started := time.Now()
-	err = cmd.Run()
-	out.Duration = time.Since(started)
-	if err != nil && (ctx.Err() != nil || terminated(cmd.ProcessState)) {
-		err = errStopped
-	}
+	err = execute(ctx, l, cmd)
+	out := &UpgradeOutput{Args: line.args, LogFile: logFile.Name(), Duration: time.Since(started)}
 	if err != nil {
 		return out, host.Fail(v1alpha1.ReasonKubeadmFailed, "kubeadm %s: %w: %s (all of it is in %s on the node)",
 			line, err, lastError(log.Tail()), filepath.Join(host.StateDir(host.Root), logName))
 	}
 	return out, nil
+}
+
+var errStopped = errors.New("it was stopped, by its time limit or because the node shuts down")
+
+// execute runs kubeadm, and leaves startedFile behind when it did not end by
+// itself: then it has not put back what it moved.
+func execute(ctx context.Context, l host.Layout, cmd *exec.Cmd) error {
+	if err := host.WriteFile(startedFile(l), nil, 0o600); err != nil {
+		return fmt.Errorf("noting that it runs: %w", err)
+	}
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		return err // it was not even started
+	}
+	if cmd.ProcessState.Exited() {
+		return errors.Join(err, os.Remove(startedFile(l)))
+	}
+	if ctx.Err() != nil || terminated(cmd.ProcessState) {
+		return errStopped
+	}
+	return err
+}
+
+// terminated: systemd ends a unit with SIGTERM to all of its processes.
+func terminated(state *os.ProcessState) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
 }

@@ -1,0 +1,80 @@
+package kubeadm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// components are those whose manifests kubeadm moves.
+var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+// restoreManifests heals what a killed kubeadm may leave: it moves a manifest
+// away and then the new one in, and between the two there is none. What the
+// backup of that very run has and the node misses is put back; the run that
+// follows does the rest. A manifest that somebody removed stays away.
+func restoreManifests(l host.Layout, log *host.Log) error {
+	mark, err := os.Stat(startedFile(l))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking for an interrupted kubeadm: %w", err)
+	}
+	backups, err := byAge(l, "kubeadm-backup-manifests-*")
+	if err != nil {
+		return err
+	}
+	for _, backup := range backups {
+		if info, err := os.Stat(backup); err != nil || info.ModTime().Before(mark.ModTime()) {
+			break
+		}
+		if err := restoreFrom(l, backup, log); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func restoreFrom(l host.Layout, backup string, log *host.Log) error {
+	for _, component := range components {
+		manifest := l.At(host.ManifestsDir, component+".yaml")
+		if _, err := os.Stat(manifest); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(backup, component+".yaml"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading the backup of a manifest: %w", err)
+		}
+		if err := putManifest(manifest, data); err != nil {
+			return fmt.Errorf("putting back the manifest of %s: %w", component, err)
+		}
+		fmt.Fprintf(log, "an interrupted kubeadm left no manifest of %s; it was put back from %s\n", component, backup)
+	}
+	return nil
+}
+
+// startedFile is there while kubeadm runs, and after it was killed.
+func startedFile(l host.Layout) string {
+	return filepath.Join(host.StateDir(l.Root()), "kubeadm-started")
+}
+
+// putManifest makes the file outside the folder that the kubelet watches, and
+// renames it into it.
+func putManifest(manifest string, data []byte) error {
+	outside := filepath.Join(filepath.Dir(filepath.Dir(manifest)), "tmp", ".put-back-"+filepath.Base(manifest))
+	if err := host.WriteFile(outside, data, 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(outside, manifest); err != nil {
+		return err
+	}
+	return host.SyncDir(filepath.Dir(manifest))
+}

@@ -1,0 +1,63 @@
+package kubeadm
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// newTree is a node with v1.34.4 staged and mounted. Its kubeadm is a script
+// that prints how it was called and then runs behave.
+func newTree(t *testing.T, behave string) host.Layout {
+	t.Helper()
+	l := host.Layout{Dir: t.TempDir()}
+	for path, text := range map[string]string{
+		host.ImagePath("v1.34.4", host.Architecture()):                           "image",
+		ImageMount + "/usr/local/share/kubernetes-version":                       "v1.34.4\n",
+		ImageMount + "/usr/lib/extension-release.d/extension-release.kubernetes": "ID=_any\n",
+		ImageMount + "/usr/bin/kubelet":                                          "#!/bin/sh\necho Kubernetes v1.34.4\n",
+		ImageMount + "/usr/bin/kubeadm":                                          "#!/bin/sh\n[ \"$1\" = version ] && echo v1.34.4 && exit\necho \"kubeadm $*; kubelet is $(command -v kubelet)\"\n" + behave,
+		host.KubeletConfig:                                                       "before",
+		host.ManifestsDir + "/kube-apiserver.yaml":                               "old",
+	} {
+		write(t, l, path, text)
+	}
+	return l
+}
+
+func write(t *testing.T, l host.Layout, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(l.At(path)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(l.At(path), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, l host.Layout, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(l.At(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func upgradeArgs(command v1alpha1.KubeadmCommand) UpgradeArgs {
+	sum := sha256.Sum256([]byte("image"))
+	return UpgradeArgs{Version: "v1.34.4", Command: command, SHA256: hex.EncodeToString(sum[:])}
+}
+
+func upgrade(t *testing.T, l host.Layout, args UpgradeArgs) (string, error) {
+	t.Helper()
+	log := host.NewLog(&bytes.Buffer{})
+	_, err := Upgrade(t.Context(), l, args, log)
+	return log.Tail(), err
+}

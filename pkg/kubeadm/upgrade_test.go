@@ -1,0 +1,181 @@
+package kubeadm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+const done = host.Root + "/state/kubeadm-done.json"
+
+func TestUpgrade(t *testing.T) {
+	tests := map[string]struct {
+		command v1alpha1.KubeadmCommand
+		config  bool
+		want    string
+	}{
+		"apply":             {v1alpha1.KubeadmApply, false, "kubeadm upgrade apply v1.34.4 --yes; kubelet is "},
+		"apply with config": {v1alpha1.KubeadmApply, true, "kubeadm upgrade apply v1.34.4 --config /etc/kubernetes/kubeadm-upgrade.yaml; kubelet is "},
+		"node":              {v1alpha1.KubeadmNode, false, "kubeadm upgrade node; kubelet is "},
+		"node with config":  {v1alpha1.KubeadmNode, true, "kubeadm upgrade node --config /etc/kubernetes/kubeadm-upgrade.yaml; kubelet is "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newTree(t, `[ "$2" = apply ] && [ "$4" = --config ] && { read answer; echo "answer: $answer"; }; echo after >"$0/../../../../../../var/lib/kubelet/config.yaml" 2>/dev/null; exit 0`)
+			if test.config {
+				write(t, l, UserConfig, "kind: UpgradeConfiguration\n")
+			}
+			log, err := upgrade(t, l, upgradeArgs(test.command))
+			if err != nil {
+				t.Fatalf("%v\n%s", err, log)
+			}
+			printed := strings.ReplaceAll(log, l.Dir, "")
+			if !strings.Contains(printed, test.want+ImageMount+"/usr/bin/kubelet") {
+				t.Errorf("printed %q, want %q", printed, test.want)
+			}
+			if asked := test.config && test.command == v1alpha1.KubeadmApply; asked != strings.Contains(log, "answer: y") {
+				t.Errorf("answered wrongly: %q", log)
+			}
+			record, err := l.KubeadmDone()
+			if err != nil || record == nil || record.Version != "v1.34.4" || record.Command != string(test.command) {
+				t.Errorf("%+v %v", record, err)
+			}
+			if got := read(t, l, host.Root+"/state/kubeadm.log"); got != log {
+				t.Errorf("the file has %q, not %q", got, log)
+			}
+		})
+	}
+}
+
+func TestUpgradeFails(t *testing.T) {
+	l := newTree(t, "echo '[ERROR CoreDNS]: not today' >&2; echo 'To see the stack trace use --v=5' >&2; exit 1")
+	_, err := upgrade(t, l, upgradeArgs(v1alpha1.KubeadmNode))
+	if host.ReasonOf(err, "") != v1alpha1.ReasonKubeadmFailed || !strings.Contains(err.Error(), "not today") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(l.At(done)); err == nil {
+		t.Error("recorded as done")
+	}
+	if got := read(t, l, host.Root+"/state/saved/v1.34.4/config.yaml"); got != "before" {
+		t.Errorf("saved %q", got)
+	}
+}
+
+func TestUpgradeStopped(t *testing.T) {
+	l := newTree(t, "exec sleep 60")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := Upgrade(ctx, l, upgradeArgs(v1alpha1.KubeadmNode), host.NewLog(&strings.Builder{}))
+	if _, err := os.Stat(startedFile(l)); err != nil {
+		t.Errorf("an interrupted run is not noted: %v", err)
+	}
+	if host.ReasonOf(err, "") != v1alpha1.ReasonKubeadmFailed || !strings.Contains(err.Error(), "stopped") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestUpgradeRefuses(t *testing.T) {
+	tests := map[string]struct {
+		spoil func(host.Layout, *UpgradeArgs)
+		want  v1alpha1.Reason
+	}{
+		"other bytes": {func(_ host.Layout, a *UpgradeArgs) { a.SHA256 = strings.Repeat("0", 64) }, v1alpha1.ReasonHashMismatch},
+		"other content": {func(l host.Layout, _ *UpgradeArgs) {
+			write(t, l, ImageMount+"/usr/bin/kubelet", "#!/bin/sh\necho Kubernetes v1.34.3\n")
+		}, v1alpha1.ReasonContentMismatch},
+		"nothing inside": {func(l host.Layout, _ *UpgradeArgs) { os.Remove(l.At(ImageMount, "usr/bin/kubeadm")) }, v1alpha1.ReasonContentMismatch},
+		"what command":   {func(_ host.Layout, a *UpgradeArgs) { a.Command = "Plan" }, "none"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newTree(t, "")
+			args := upgradeArgs(v1alpha1.KubeadmNode)
+			test.spoil(l, &args)
+			log, err := upgrade(t, l, args)
+			if err == nil || host.ReasonOf(err, "none") != test.want || strings.Contains(log, "kubeadm upgrade") {
+				t.Errorf("%v; %q", err, log)
+			}
+		})
+	}
+}
+
+// Between two renames a killed kubeadm leaves a control plane without a part.
+func TestRestoreManifests(t *testing.T) {
+	l := newTree(t, "")
+	backup := func(stamp, component, text string, age time.Duration) {
+		t.Helper()
+		dir := host.KubernetesTmpDir + "/kubeadm-backup-manifests-" + stamp
+		write(t, l, dir+"/"+component+".yaml", text)
+		at := time.Now().Add(-age)
+		if err := os.Chtimes(l.At(dir), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	backup("2026-01-01-00-00-00", "etcd", "very old", 2*time.Hour)
+	backup("2026-02-01-00-00-00", "etcd", "old", time.Hour)
+	backup("2026-02-01-00-00-00", "kube-apiserver", "not needed", time.Hour)
+	backup("2026-02-01-00-00-00", "kube-scheduler", "removed by somebody", time.Hour)
+	if log, err := upgrade(t, l, upgradeArgs(v1alpha1.KubeadmNode)); err != nil || strings.Contains(log, "put back") {
+		t.Errorf("put back what no interrupted run had moved: %v %q", err, log)
+	}
+	if err := os.RemoveAll(l.At(host.KubernetesTmpDir, "kubeadm-backup-manifests-2026-02-01-00-00-00")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, l, host.Root+"/state/kubeadm-started", "")
+	at := time.Now().Add(-90 * time.Minute)
+	if err := os.Chtimes(startedFile(l), at, at); err != nil {
+		t.Fatal(err)
+	}
+	backup("2026-02-02-00-00-00", "etcd", "old", time.Hour)
+	backup("2026-02-02-00-00-00", "kube-apiserver", "not needed", time.Hour)
+	log, err := upgrade(t, l, upgradeArgs(v1alpha1.KubeadmNode))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, l, host.ManifestsDir+"/etcd.yaml"); got != "old" || !strings.Contains(log, "no manifest of etcd") {
+		t.Errorf("etcd's manifest is %q; %q", got, log)
+	}
+	if got := read(t, l, host.ManifestsDir+"/kube-apiserver.yaml"); got != "old" {
+		t.Errorf("the apiserver's manifest is %q", got)
+	}
+	if _, err := os.Stat(l.At(host.ManifestsDir, "kube-scheduler.yaml")); err == nil {
+		t.Error("a manifest that no backup has appeared")
+	}
+	if _, err := os.Stat(startedFile(l)); err == nil {
+		t.Error("a run that ended is still noted as running")
+	}
+}
+
+func TestBackupsAndLogsAreKept(t *testing.T) {
+	l := newTree(t, "")
+	for i := range 9 {
+		dir := l.At(host.KubernetesTmpDir, fmt.Sprintf("kubeadm-backup-etcd-2026-01-0%d-00-00-00", i))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(time.Duration(i-9) * time.Hour)
+		if err := os.Chtimes(dir, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, l, host.KubernetesTmpDir+"/mine/file", "stays")
+	for range 6 {
+		if _, err := upgrade(t, l, upgradeArgs(v1alpha1.KubeadmNode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, _ := filepath.Glob(l.At(host.KubernetesTmpDir, "*"))
+	if len(left) != backupsKept+1 || !strings.HasSuffix(left[0], "-04-00-00-00") {
+		t.Errorf("left: %q", left)
+	}
+	if logs, _ := filepath.Glob(l.At(host.Root, "state/kubeadm.log*")); len(logs) != logsKept {
+		t.Errorf("logs: %q", logs)
+	}
+}

@@ -21,16 +21,17 @@ func (s *status) follow(ctx context.Context, reader *reader, first objects) erro
 	}
 	sheet := s.newSheet()
 	defer sheet.close()
+	answers := reader.answers(limited)
 	tick := time.NewTicker(time.Second) // ages grow while nothing changes
 	defer tick.Stop()
-	followed := ""
+	followed, silent := "", false
 	for {
 		o := live.objects()
 		shown, err := s.look(o)
 		if err != nil {
 			return err
 		}
-		sheet.show(shown, live.lostWith())
+		sheet.show(shown, silent)
 		if followed == "" && shown.Upgrade != nil {
 			followed = shown.Upgrade.Name
 		}
@@ -39,14 +40,28 @@ func (s *status) follow(ctx context.Context, reader *reader, first objects) erro
 		}
 		select {
 		case <-limited.Done():
-			if ctx.Err() != nil {
-				return ctx.Err()
+			return s.expired(ctx)
+		case answer := <-answers:
+			if silent = !answer; silent {
+				break
 			}
-			return exitError{exitTimeout, fmt.Errorf("waiting timed out after %s; the upgrade goes on without us, `kubectl upgrade status` shows it", s.timeout)}
+			// Watches that failed for a while wait long before they try again.
+			live.stop()
+			if live, err = reader.watch(limited, o); err != nil {
+				return err
+			}
 		case <-live.changed:
 		case <-tick.C:
 		}
 	}
+}
+
+// expired tells an interruption from the end of --timeout.
+func (s *status) expired(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return exitError{exitTimeout, fmt.Errorf("waiting timed out after %s; the upgrade goes on without us, `kubectl upgrade status` shows it", s.timeout)}
 }
 
 // outcome says whether the upgrade with that name has ended, or stands still

@@ -2,119 +2,68 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"io"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// live keeps objects up to date by watches. An API server that is away, as the
-// only control plane's is while it reboots, ends nothing: lost says so until
-// it is back.
+// live keeps objects up to date by watches.
 type live struct {
-	reader                                       *reader
-	nodeUpgrades, upgrades, schedules, coreNodes cache.SharedIndexInformer
-	first                                        objects
-	changed                                      chan struct{} // there is something new to look at
-
-	mu   sync.Mutex
-	lost error
+	nodeUpgrades, upgrades, schedules cache.SharedIndexInformer
+	nodes                             cache.SharedIndexInformer // nil where Nodes may not be read
+	first                             objects
+	changed                           chan struct{} // there is something new to look at
+	stop                              context.CancelFunc
 }
 
-// watch begins to follow; first is shown until the watches stand.
+// watch begins to follow; first is what is known until the watches stand.
 func (r *reader) watch(ctx context.Context, first objects) (*live, error) {
+	ctx, stop := context.WithCancel(ctx)
 	l := &live{
-		reader:       r,
 		nodeUpgrades: r.kinds.NodeUpgrades.Informer(""),
 		upgrades:     r.kinds.ClusterUpgrades.Informer(""),
 		schedules:    r.kinds.MaintenanceSchedules.Informer(""),
 		first:        first,
 		changed:      make(chan struct{}, 1),
+		stop:         stop,
 	}
 	if first.nodes != nil {
-		l.coreNodes = informers.NewSharedInformerFactory(r.core, 0).Core().V1().Nodes().Informer()
+		l.nodes = informers.NewSharedInformerFactory(r.core, 0).Core().V1().Nodes().Informer()
 	}
 	for _, informer := range l.informers() {
-		if err := informer.SetWatchErrorHandlerWithContext(l.failed); err != nil {
-			return nil, err
-		}
 		if _, err := informer.AddEventHandler(l); err != nil {
+			stop()
 			return nil, err
 		}
 		go informer.RunWithContext(ctx)
 	}
-	go l.probe(ctx)
 	return l, nil
 }
 
 func (l *live) informers() []cache.SharedIndexInformer {
 	all := []cache.SharedIndexInformer{l.nodeUpgrades, l.upgrades, l.schedules}
-	if l.coreNodes != nil {
-		all = append(all, l.coreNodes)
+	if l.nodes != nil {
+		all = append(all, l.nodes)
 	}
 	return all
 }
 
-// OnAdd, OnUpdate and OnDelete are cache.ResourceEventHandler.
-func (l *live) OnAdd(any, bool)   { l.notify() }
+// OnAdd is part of cache.ResourceEventHandler.
+func (l *live) OnAdd(any, bool) { l.notify() }
+
+// OnUpdate is part of cache.ResourceEventHandler.
 func (l *live) OnUpdate(_, _ any) { l.notify() }
-func (l *live) OnDelete(any)      { l.notify() }
+
+// OnDelete is part of cache.ResourceEventHandler.
+func (l *live) OnDelete(any) { l.notify() }
 
 func (l *live) notify() {
 	select {
 	case l.changed <- struct{}{}:
 	default: // the last notice has not been taken yet
-	}
-}
-
-// failed hears of a watch that broke. Watches end now and then by themselves.
-func (l *live) failed(_ context.Context, _ *cache.Reflector, err error) {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		return
-	}
-	l.setLost(err)
-}
-
-func (l *live) setLost(err error) {
-	l.mu.Lock()
-	l.lost = err
-	l.mu.Unlock()
-	l.notify()
-}
-
-func (l *live) lostWith() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lost
-}
-
-// probe looks whether a lost API server is back: a watch that stands again
-// says nothing while nothing changes.
-func (l *live) probe(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if l.lostWith() == nil {
-			continue
-		}
-		short, cancel := context.WithTimeout(ctx, 2*time.Second)
-		_, err := l.reader.core.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(short)
-		cancel()
-		if err == nil {
-			l.setLost(nil)
-		}
 	}
 }
 
@@ -130,8 +79,8 @@ func (l *live) objects() objects {
 		nodeUpgrades: stored[v1alpha1.NodeUpgrade](l.nodeUpgrades),
 		schedules:    stored[v1alpha1.MaintenanceSchedule](l.schedules),
 	}
-	if l.coreNodes != nil {
-		o.nodes = stored[corev1.Node](l.coreNodes)
+	if l.nodes != nil {
+		o.nodes = stored[corev1.Node](l.nodes)
 	}
 	return o
 }

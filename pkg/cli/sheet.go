@@ -11,8 +11,9 @@ import (
 
 // sheet is what --watch writes on.
 type sheet interface {
-	// show draws the status; lost is why it may be old.
-	show(shown render.Status, lost error)
+	// show draws the status; silent says that the API server does not answer,
+	// so that the status may be old.
+	show(shown render.Status, silent bool)
 	close()
 }
 
@@ -41,10 +42,10 @@ type screen struct {
 	last string
 }
 
-func (s *screen) show(shown render.Status, lost error) {
+func (s *screen) show(shown render.Status, silent bool) {
 	s.last = s.draw(shown)
 	foot := "Following; Ctrl-C ends that, and not the upgrade."
-	if lost != nil {
+	if silent {
 		foot = "The API server does not answer, what stands above is what was known last. Trying again."
 	}
 	lines := strings.Split(strings.TrimRight(s.last, "\n"), "\n")
@@ -62,21 +63,21 @@ func (s *screen) close() { fmt.Fprint(s.Out, leaveScreen+s.last) }
 type log struct {
 	out    io.Writer
 	now    func() time.Time
-	before render.Status
-	lost   bool
+	before *render.Status
+	silent bool
 }
 
-func (l *log) show(shown render.Status, lost error) {
+func (l *log) show(shown render.Status, silent bool) {
 	for _, line := range render.Transitions(l.before, shown, l.now()) {
 		fmt.Fprintln(l.out, line)
 	}
-	l.before = shown
-	if l.lost == (lost != nil) {
+	l.before = &shown
+	if l.silent == silent {
 		return
 	}
-	l.lost = lost != nil
+	l.silent = silent
 	words := "the API server answers again"
-	if l.lost {
+	if silent {
 		words = "the API server does not answer"
 	}
 	fmt.Fprintln(l.out, l.now().UTC().Format(time.RFC3339), words)

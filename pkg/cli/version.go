@@ -65,7 +65,7 @@ func (v versions) write(p *program) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		fmt.Fprintf(p.Out, "agent    %s on %d nodes\n", name, v.Agents[name])
+		fmt.Fprintf(p.Out, "agent    %s (nodes: %d)\n", name, v.Agents[name])
 	}
 }
 

@@ -8,11 +8,14 @@ import (
 
 // Transitions are what changed from one look to the next, a line each with the
 // time: what `status -w` writes where there is no terminal to redraw. A change
-// of a message alone is none.
-func Transitions(before, after Status, now time.Time) []string {
+// of a message alone is none. The first look has no before: all is told.
+func Transitions(before *Status, after Status, now time.Time) []string {
 	var changes []string
-	if line := upgradeLine(after); line != upgradeLine(before) {
+	if line := upgradeLine(after); before == nil || line != upgradeLine(*before) {
 		changes = append(changes, line)
+	}
+	if before == nil {
+		before = &Status{}
 	}
 	was := map[string]string{}
 	for _, schedule := range before.Schedules {

@@ -18,13 +18,16 @@ var shared struct {
 }
 
 // Main runs a package's tests with one API server among them.
-func Main(m *testing.M) {
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main for a TestMain that has more to do; it returns the exit code.
+func Run(m *testing.M) int {
 	shared.on = true
 	code := m.Run()
 	if shared.server != nil {
 		shared.server.stop()
 	}
-	os.Exit(code)
+	return code
 }
 
 // Start returns the configuration of a cluster administrator: of the package's

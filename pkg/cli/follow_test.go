@@ -1,0 +1,229 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cli"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+)
+
+// output is what a command that still runs has written.
+type output struct {
+	sync.Mutex
+	bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.Lock()
+	defer o.Unlock()
+	return o.Buffer.Write(p)
+}
+
+func (o *output) text() string {
+	o.Lock()
+	defer o.Unlock()
+	return o.String()
+}
+
+func (o *output) await(t *testing.T, words string) {
+	t.Helper()
+	for limit := time.Now().Add(20 * time.Second); !strings.Contains(o.text(), words); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("waiting for %q:\n%s", words, o.text())
+		}
+	}
+}
+
+// watched is `kubectl upgrade status --watch` at work.
+type watched struct {
+	out, errOut output
+	code        chan int
+}
+
+func startWatch(ctx context.Context, t *testing.T, config *rest.Config) *watched {
+	w := &watched{code: make(chan int, 1)}
+	cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &w.out, ErrOut: &w.errOut}, "test")
+	cmd.SetArgs([]string{"status", "--watch", "--kubeconfig=" + apitest.Kubeconfig(t, config)})
+	go func() { w.code <- cli.Exit(cmd.ExecuteContext(ctx), &w.errOut) }()
+	return w
+}
+
+func (w *watched) exit(t *testing.T, want int) {
+	t.Helper()
+	select {
+	case got := <-w.code:
+		if got != want {
+			t.Errorf("exit code %d, want %d; it wrote:\n%s%s", got, want, w.out.text(), w.errOut.text())
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatalf("it does not end; it wrote:\n%s", w.out.text())
+	}
+}
+
+const upgradeBegins = `
+kind: ClusterUpgrade
+metadata: {name: u}
+spec: {version: v1.34.4}
+status: {type: Patch, fromVersion: v1.34.3, triggeredAt: "2020-01-01T00:00:00Z"}
+---
+kind: NodeUpgrade
+metadata: {name: w-1}
+spec: {upgrade: u, version: v1.34.4}
+status: {step: Waiting, reason: WindowClosed, message: no window is open}
+`
+
+func change(t *testing.T, config *rest.Config, text string) {
+	t.Helper()
+	if err := createObjects(config, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWatchTellsEachTransitionAndEndsWithTheUpgrade(t *testing.T) {
+	config := apitest.Start(t)
+	apitest.InstallCRDs(t, config)
+	for _, end := range []struct {
+		outcome string
+		code    int
+	}{{"Succeeded", 0}, {"Failed", 3}, {"RolledBack", 3}, {"Cancelled", 3}} {
+		t.Run(end.outcome, func(t *testing.T) {
+			removeObjects(t, config)
+			w := startWatch(context.Background(), t, config)
+			w.out.await(t, "upgrade: none is active")
+			change(t, config, upgradeBegins)
+			w.out.await(t, "upgrade u: Patch v1.34.3 -> v1.34.4")
+			w.out.await(t, "node w-1: Waiting: WindowClosed: no window is open")
+			change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-1}\nstatus: {step: Draining, reason: Draining, message: 2 pods are leaving}")
+			w.out.await(t, "node w-1: Draining: Draining: 2 pods are leaving")
+			change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {outcome: "+end.outcome+`, finishedAt: "2026-01-01T00:00:00Z"}`)
+			w.exit(t, end.code)
+			for _, line := range strings.Split(strings.TrimSpace(w.out.text()), "\n") {
+				stamp, _, _ := strings.Cut(line, " ")
+				if _, err := time.Parse(time.RFC3339, stamp); err != nil || strings.Contains(line, "\x1b") {
+					t.Errorf("a line without its time, or with colour: %q", line)
+				}
+			}
+		})
+	}
+}
+
+func TestWatchSaysThatTheUpgradeWasDeleted(t *testing.T) {
+	config := apitest.Start(t)
+	apitest.InstallCRDs(t, config)
+	removeObjects(t, config)
+	change(t, config, upgradeBegins)
+	w := startWatch(context.Background(), t, config)
+	w.out.await(t, "node w-1")
+	removeObjects(t, config)
+	w.exit(t, 3)
+	if !strings.Contains(w.errOut.text(), "was deleted") {
+		t.Errorf("got %q, want words about the deletion", w.errOut.text())
+	}
+}
+
+func TestInterruptedWatchEndsWithoutWords(t *testing.T) {
+	config := apitest.Start(t)
+	apitest.InstallCRDs(t, config)
+	removeObjects(t, config)
+	ctx, interrupt := context.WithCancel(context.Background())
+	w := startWatch(ctx, t, config)
+	w.out.await(t, "none is active")
+	interrupt()
+	w.exit(t, 130)
+	if w.errOut.text() != "" {
+		t.Errorf("it wrote %q", w.errOut.text())
+	}
+}
+
+// The only control plane reboots in every upgrade of its cluster: following
+// must outlive that.
+func TestWatchOutlivesTheAPIServersAbsence(t *testing.T) {
+	config := apitest.Start(t)
+	apitest.InstallCRDs(t, config)
+	removeObjects(t, config)
+	line := newLine(t, config)
+	far := rest.CopyConfig(config)
+	far.Host = "https://" + line.listener.Addr().String()
+
+	w := startWatch(context.Background(), t, far)
+	w.out.await(t, "none is active")
+	line.cut()
+	w.out.await(t, "the API server does not answer")
+	change(t, config, upgradeBegins)
+	line.mend()
+	w.out.await(t, "the API server answers again")
+	w.out.await(t, "node w-1: Waiting")
+	change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {outcome: Succeeded}")
+	w.exit(t, 0)
+}
+
+// line carries connections to the API server, and can be cut.
+type line struct {
+	listener net.Listener
+	target   string
+
+	mu    sync.Mutex
+	down  bool
+	conns []net.Conn
+}
+
+func newLine(t *testing.T, config *rest.Config) *line {
+	t.Helper()
+	host, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &line{listener: listener, target: host.Host}
+	t.Cleanup(func() { listener.Close() })
+	go l.serve()
+	return l
+}
+
+func (l *line) serve() {
+	for {
+		near, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		l.mu.Lock()
+		far, err := net.Dial("tcp", l.target)
+		if l.down || err != nil {
+			near.Close()
+		} else {
+			l.conns = append(l.conns, near, far)
+			go func() { _, _ = io.Copy(far, near) }()
+			go func() { _, _ = io.Copy(near, far) }()
+		}
+		l.mu.Unlock()
+	}
+}
+
+func (l *line) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = true
+	for _, conn := range l.conns {
+		conn.Close()
+	}
+}
+
+func (l *line) mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = false
+}

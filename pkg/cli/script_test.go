@@ -1,0 +1,121 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/rogpeppe/go-internal/testscript"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cli"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+)
+
+// withServer runs the tests with an API server among them.
+type withServer struct{ *testing.M }
+
+func (m withServer) Run() int { return apitest.Run(m.M) }
+
+func TestMain(m *testing.M) {
+	testscript.Main(withServer{m}, map[string]func(){"kubectl-upgrade": func() {
+		klog.SetLogger(logr.Discard())
+		streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+		os.Exit(cli.Exit(cli.New(streams, "v0.0.0-test").ExecuteContext(context.Background()), os.Stderr))
+	}})
+}
+
+// Each script has the cluster to itself: scripts run one after the other.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("looking for scripts: %d, %v", len(files), err)
+	}
+	kubectl, err := apitest.Program("kubectl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := apitest.Start(t)
+	kubeconfig := apitest.Kubeconfig(t, config)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			apitest.InstallCRDs(t, config)
+			removeObjects(t, config)
+			testscript.Run(t, testscript.Params{
+				Files: []string{file},
+				Setup: func(env *testscript.Env) error {
+					env.Setenv("KUBECONFIG", kubeconfig)
+					env.Setenv("TZ", "Europe/Berlin")
+					env.Setenv("HOME", env.WorkDir)
+					env.Setenv("PATH", filepath.Dir(kubectl)+string(os.PathListSeparator)+env.Getenv("PATH"))
+					return nil
+				},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){
+					"objects": func(ts *testscript.TestScript, _ bool, args []string) {
+						ts.Check(createObjects(config, ts.ReadFile(args[0])))
+					},
+				},
+			})
+		})
+	}
+}
+
+var kinds = map[string]schema.GroupVersionResource{
+	"Node":                {Version: "v1", Resource: "nodes"},
+	"MaintenanceSchedule": v1alpha1.MaintenanceSchedules,
+	"ClusterUpgrade":      v1alpha1.ClusterUpgrades,
+	"NodeUpgrade":         v1alpha1.NodeUpgrades,
+}
+
+func removeObjects(t *testing.T, config *rest.Config) {
+	t.Helper()
+	client := dynamic.NewForConfigOrDie(config)
+	for kind, resource := range kinds {
+		if err := client.Resource(resource).DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			t.Fatalf("removing every %s: %v", kind, err)
+		}
+	}
+}
+
+// createObjects creates the objects in YAML, or changes them, status included.
+func createObjects(config *rest.Config, text string) error {
+	client := dynamic.NewForConfigOrDie(config)
+	options := metav1.ApplyOptions{FieldManager: "test", Force: true}
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(text), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		if err := decoder.Decode(&u.Object); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		u.SetAPIVersion(v1alpha1.GroupVersion.String())
+		if u.GetKind() == "Node" {
+			u.SetAPIVersion("v1")
+		}
+		resource := client.Resource(kinds[u.GetKind()])
+		if _, err := resource.Apply(context.Background(), u.GetName(), u, options); err != nil {
+			return err
+		}
+		if u.Object["status"] == nil {
+			continue
+		}
+		if _, err := resource.ApplyStatus(context.Background(), u.GetName(), u, options); err != nil {
+			return err
+		}
+	}
+}

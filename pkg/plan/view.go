@@ -1,9 +1,8 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
@@ -45,14 +44,29 @@ func (d *decider) look() {
 			d.groups[n.group].blocked = n
 		}
 	}
-	for _, pod := range d.APIServers {
-		if d.oldServer == "" && !atLeast(pod.Version, d.to) {
-			d.oldServer = pod.Node
-		}
-	}
+	d.oldServer = d.findOldServer()
 	d.pass1 = d.pass1 || d.oldServer != ""
 	d.begun = d.begun || d.converging
 	d.spare = spareSlots(d.Slots, d.budget)
+}
+
+// findOldServer is a node whose apiserver is not at the version yet, or whose
+// apiserver is not to be seen: its pod is away for a moment while kubeadm
+// replaces it.
+func (d *decider) findOldServer() string {
+	seen := map[string]bool{}
+	for _, pod := range d.APIServers {
+		if !atLeast(pod.Version, d.to) {
+			return pod.Node
+		}
+		seen[pod.Node] = true
+	}
+	for _, n := range d.nodes {
+		if n.ControlPlane && n.abandon == "" && !seen[n.Name] {
+			return n.Name
+		}
+	}
+	return ""
 }
 
 // spareSlots are the free slots within the budget, highest first: the first one
@@ -125,23 +139,29 @@ func (n *node) step(to version.Version) error {
 // etcdHold is why etcd does not allow a control-plane node to go: with it away,
 // fewer members than a majority would be left. A single member is allowed: the
 // API is then away as long as its node.
+//
+// With a member on one control-plane node, each of them has one, though its pod
+// may be away for a moment.
 func (d *decider) etcdHold(n *node) Hold {
-	members, others := len(d.Etcd), 0
-	here := false
+	members, others := 0, 0
+	for _, other := range d.nodes {
+		if other.ControlPlane && other.abandon == "" {
+			members++
+		}
+	}
+	members = max(members, len(d.Etcd))
 	for _, pod := range d.Etcd {
-		here = here || pod.Node == n.Name
 		if pod.Ready && pod.Node != n.Name {
 			others++
 		}
 	}
 	majority := members/2 + 1
-	if !here || members == 1 || others >= majority {
+	if len(d.Etcd) == 0 || members == 1 || others >= majority {
 		return Hold{}
 	}
-	message := "etcd has " + strconv.Itoa(members) + " members and would have " + strconv.Itoa(others) +
-		" of the " + strconv.Itoa(majority) + " it needs while this node is away"
+	message := fmt.Sprintf("etcd has %d members and would have %d of the %d it needs while this node is away", members, others, majority)
 	if members == 2 {
 		message += "; add a third control-plane node"
 	}
-	return Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: strings.TrimSpace(message)}
+	return Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: message}
 }

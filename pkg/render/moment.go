@@ -1,6 +1,7 @@
 package render
 
 import (
+	"regexp"
 	"strings"
 	"time"
 
@@ -26,23 +27,21 @@ func (o Options) when(t time.Time) string {
 	return text
 }
 
-// why is the one sentence for whoever waits or failed.
+// aDate is how a message that tells the time itself is known.
+var aDate = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
+
+// why is the one sentence for whoever waits or failed. Where the sentence
+// tells the time already, only how far away that is comes after it.
 func (o Options) why(reason v1alpha1.Reason, message string, until *time.Time) string {
-	parts := make([]string, 0, 3)
-	if reason != "" {
-		parts = append(parts, string(reason))
-	}
-	if message != "" {
-		parts = append(parts, message)
-	}
-	text := strings.Join(parts, ": ")
-	if until == nil || until.Before(o.Now) {
+	text := strings.TrimSuffix(string(reason)+": "+message, ": ")
+	text = strings.TrimPrefix(text, ": ")
+	switch {
+	case until == nil || until.Before(o.Now):
 		return text
+	case aDate.MatchString(message):
+		return text + " (in " + duration.HumanDuration(until.Sub(o.Now)) + ")"
 	}
-	if text == "" {
-		return "until " + o.when(*until)
-	}
-	return text + ", until " + o.when(*until)
+	return strings.TrimPrefix(text+", until "+o.when(*until), ", ")
 }
 
 func orDash(text string) string {

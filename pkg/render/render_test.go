@@ -37,6 +37,7 @@ func busy() render.Status {
 		},
 		Nodes: []render.Node{
 			{Name: "cp-1", Condition: "Ready", State: render.StateDone, Kubelet: "v1.34.4", Staged: "v1.34.4", Target: "v1.34.4", Step: "Idle", Since: ago(time.Minute), Reason: "UpToDate"},
+			{Name: "cp-2", Condition: "Ready", State: render.StateWaiting, Kubelet: "v1.34.3", Staged: "v1.34.4", Step: "Waiting", Since: ago(time.Minute), Reason: "WindowClosed", Message: "window nightly/w opens 2026-11-23 02:00 Europe/Berlin", Until: ago(-23*time.Hour - 30*time.Minute)},
 			{Name: "worker-1", Condition: "Ready,SchedulingDisabled", State: render.StateActive, Kubelet: "v1.34.3", Staged: "v1.34.4", Target: "v1.34.4", Release: "Node", Slot: "slot-0", Agent: "v0.1.0", Step: "Draining", Since: ago(12 * time.Second),
 				Reason: "DrainBlocked", Message: "PodDisruptionBudget web/web allows no eviction of pod web/web-7c9f-abcde"},
 			{Name: "worker-2", Condition: "Ready", State: render.StateWaiting, Kubelet: "v1.34.3", Staged: "v1.34.4", Step: "Waiting", Since: ago(4 * time.Minute), Reason: "NotItsTurn", Message: "worker-1 is before it", Until: ago(-210 * time.Minute)},
@@ -54,7 +55,7 @@ func TestScreens(t *testing.T) {
 	finished := render.Status{Last: &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Outcome: "Succeeded", FinishedAt: ago(72 * time.Hour)},
 		Schedules: []render.Schedule{{Name: "nightly", State: "Closed", Until: ago(-22 * time.Hour)}}}
 	failed := render.Status{Last: &render.Upgrade{Name: "u", Type: "Reboot", Outcome: "Failed", FinishedAt: ago(time.Hour), Reason: "NodeFailed", Message: "worker-3 did not come back"}}
-	worker := busy().Nodes[1]
+	worker := busy().Nodes[2]
 	worker.Attempts, worker.LastError, worker.Installed, worker.RetryAt = 2, "draining: timed out", []string{"v1.34.3", "v1.34.4"}, ago(-5*time.Minute)
 	step := func(name v1alpha1.Step, began, ended time.Duration) v1alpha1.StepTime {
 		s := v1alpha1.StepTime{Step: name, StartedAt: metav1.NewMicroTime(now.Add(-began))}
@@ -115,9 +116,9 @@ func TestTransitions(t *testing.T) {
 	if got := render.Transitions(&before, after, now); len(got) > 0 {
 		t.Errorf("nothing changed, and yet: %q", got)
 	}
-	after.Nodes[1].Message = "one pod less"
-	after.Nodes[2].Step, after.Nodes[2].Reason, after.Nodes[2].Message = "Locking", "Released", ""
-	after.Nodes = append(after.Nodes[:4], render.Node{Name: "worker-5", Message: "no agent has reported from this node"})
+	after.Nodes[2].Message = "one pod less"
+	after.Nodes[3].Step, after.Nodes[3].Reason, after.Nodes[3].Message = "Locking", "Released", ""
+	after.Nodes = append(after.Nodes[:5], render.Node{Name: "worker-5", Message: "no agent has reported from this node"})
 	after.Schedules[0].State = "Closed"
 	after.Upgrade, after.Last = nil, &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", To: "v1.34.4", Outcome: "Failed"}
 	want := []string{

@@ -109,6 +109,7 @@ type NodeUpgradeSpec struct {
 	Reason Reason `json:"reason,omitempty"`
 
 	// Message says the same in one sentence.
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 

@@ -222,7 +222,7 @@ func TestRebootRefused(t *testing.T) {
 	}
 }
 
-// The last one: logind and others do not come back from this.
+// systemd itself survives this; logind and others do not come back.
 func TestBusGoesAway(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)

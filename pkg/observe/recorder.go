@@ -1,0 +1,44 @@
+package observe
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+)
+
+// Recorder records events on one Node.
+type Recorder struct {
+	events record.EventRecorder
+	node   corev1.ObjectReference
+}
+
+// NewRecorder records as component, until ctx ends. Events are sent in the
+// background and again when the API was away.
+//
+// A node on its way has more events in a short time than client-go lets through
+// by default: 25 for each object, then one in five minutes.
+func NewRecorder(ctx context.Context, client kubernetes.Interface, component, node string) *Recorder {
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx), record.WithCorrelatorOptions(record.CorrelatorOptions{
+		BurstSize: 200, QPS: 1, MaxEvents: 100,
+	}))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	context.AfterFunc(ctx, broadcaster.Shutdown)
+	scheme := runtime.NewScheme()
+	return &Recorder{
+		events: broadcaster.NewRecorder(scheme, corev1.EventSource{Component: component, Host: node}),
+		node:   corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node},
+	}
+}
+
+// Record records e on the Node with that UID: `kubectl describe node` looks for
+// events by it.
+func (r *Recorder) Record(uid string, e Event) {
+	node := r.node
+	node.UID = types.UID(uid)
+	r.events.Event(&node, e.Type, e.Reason, e.Message)
+}

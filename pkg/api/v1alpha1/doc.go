@@ -10,3 +10,5 @@
 // +kubebuilder:object:generate=true
 // +groupName=kubectl-upgrade.dev
 package v1alpha1
+
+//go:generate go run ../../internal/apidoc

@@ -1,0 +1,49 @@
+package v1alpha1_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+)
+
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// What the pages show is what people copy.
+func TestExamplesInThePagesAreAccepted(t *testing.T) {
+	client := server(t)
+	pages, err := filepath.Glob(filepath.Join(apitest.Root(t), "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range append(pages, filepath.Join(apitest.Root(t), "README.md")) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range yamlBlock.FindAllSubmatch(text, -1) {
+			u := &unstructured.Unstructured{}
+			if err := yaml.UnmarshalStrict(block[1], &u.Object); err != nil {
+				t.Errorf("%s: %v\n%s", filepath.Base(page), err, block[1])
+				continue
+			}
+			if u.GetAPIVersion() != v1alpha1.GroupVersion.String() {
+				continue
+			}
+			found++
+			if _, err := dryRun(client, u); err != nil {
+				t.Errorf("%s: %v\n%s", filepath.Base(page), err, block[1])
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("only %d examples were found: the test looks in the wrong place", found)
+	}
+}

@@ -1,0 +1,57 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
+)
+
+// writeSchedules applies the status of each schedule that differs, and returns
+// when the first of them changes by itself.
+func (c *Coordinator) writeSchedules(ctx context.Context, schedules []v1alpha1.MaintenanceSchedule, now time.Time) (*time.Time, error) {
+	var next *time.Time
+	var problems []error
+	for i := range schedules {
+		s := &schedules[i]
+		status, until := scheduleStatus(s, now)
+		next = earliest(next, until)
+		if equality.Semantic.DeepEqual(s.Status, status) {
+			continue
+		}
+		object := &v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: s.Name}, Status: status}
+		if _, err := c.ours.MaintenanceSchedules.Apply(ctx, object, manager, "status"); err != nil {
+			problems = append(problems, fmt.Errorf("applying the status of MaintenanceSchedule %s: %w", s.Name, err))
+			continue
+		}
+		c.log.Info("a schedule's state changed", "schedule", s.Name, "state", status.State, "until", until)
+	}
+	return next, errors.Join(problems...)
+}
+
+// scheduleStatus is what a schedule should say about itself.
+func scheduleStatus(s *v1alpha1.MaintenanceSchedule, now time.Time) (v1alpha1.MaintenanceScheduleStatus, *time.Time) {
+	state, until := schedule.State(s, now)
+	status := *s.Status.DeepCopy()
+	status.ObservedGeneration, status.State, status.Until = s.Generation, state, nil
+	if until != nil {
+		status.Until = &metav1.Time{Time: until.UTC().Truncate(time.Second)}
+	}
+	valid := metav1.Condition{
+		Type: v1alpha1.ConditionValid, Status: metav1.ConditionTrue, Reason: "Understood", Message: "every field is understood",
+		ObservedGeneration: s.Generation, LastTransitionTime: metav1.Time{Time: now.UTC().Truncate(time.Second)},
+	}
+	if err := schedule.Check(s); err != nil {
+		valid.Status, valid.Reason = metav1.ConditionFalse, string(v1alpha1.ReasonScheduleInvalid)
+		valid.Message = err.Error() + "; every window of every schedule is closed until this is mended"
+	}
+	meta.SetStatusCondition(&status.Conditions, valid)
+	return status, until
+}

@@ -1,0 +1,55 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+)
+
+// create makes an upgrade that a schedule asks for. That it is there already
+// is success: another coordinator was faster.
+func (c *Coordinator) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) error {
+	created, err := c.ours.ClusterUpgrades.Create(ctx, u, metav1.CreateOptions{FieldManager: manager})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("creating ClusterUpgrade %s: %w", u.Name, err)
+	}
+	c.log.Info("created an upgrade, as a schedule asks for patches", "upgrade", u.Name, "version", u.Spec.Version)
+	c.tellCreated(created)
+	return nil
+}
+
+// writeStatuses applies the status of each upgrade that differs.
+func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.ClusterUpgrade, wanted []plan.UpgradeStatus) error {
+	for _, w := range wanted {
+		for i := range stored {
+			was := &stored[i]
+			if was.Name != w.Name || equality.Semantic.DeepEqual(was.Status, w.Status) {
+				continue
+			}
+			object := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: w.Name}, Status: w.Status}
+			if _, err := c.ours.ClusterUpgrades.Apply(ctx, object, manager, "status"); err != nil {
+				return fmt.Errorf("applying the status of ClusterUpgrade %s: %w", w.Name, err)
+			}
+			c.tellUpgrade(was, w.Status)
+		}
+	}
+	return nil
+}
+
+// story is the reason and message of an upgrade's Succeeded condition.
+func story(s v1alpha1.ClusterUpgradeStatus) (reason, message string) {
+	if condition := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionSucceeded); condition != nil {
+		return condition.Reason, condition.Message
+	}
+	return "", ""
+}

@@ -1,0 +1,173 @@
+// Package snapshot reads a cluster into a plan.Snapshot.
+//
+// It promises that a snapshot is taken from watches alone, in memory, whatever
+// the size of the cluster, and that a change which no plan looks at (a kubelet's
+// heartbeat) wakes nobody.
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+)
+
+// How kubeadm labels its static pods.
+const (
+	systemNamespace = "kube-system"
+	componentLabel  = "component"
+	apiServer       = "kube-apiserver"
+	etcdMember      = "etcd"
+)
+
+// Reader keeps what a plan looks at up to date by watches.
+type Reader struct {
+	nodes, pods, leases               cache.SharedIndexInformer
+	schedules, upgrades, nodeUpgrades cache.SharedIndexInformer
+}
+
+// NewReader makes the informers. onChange is called, from several goroutines,
+// whenever a plan may come out differently.
+func NewReader(kube kubernetes.Interface, ours *client.Interface, onChange func()) (*Reader, error) {
+	r := &Reader{
+		nodes: informers.NewSharedInformerFactory(kube, 0).Core().V1().Nodes().Informer(),
+		pods: narrowed(kube, systemNamespace, fmt.Sprintf("%s in (%s,%s)", componentLabel, apiServer, etcdMember)).
+			Core().V1().Pods().Informer(),
+		leases:       narrowed(kube, v1alpha1.Namespace, slot.LabelSelector).Coordination().V1().Leases().Informer(),
+		schedules:    ours.MaintenanceSchedules.Informer(""),
+		upgrades:     ours.ClusterUpgrades.Informer(""),
+		nodeUpgrades: ours.NodeUpgrades.Informer(""),
+	}
+	for _, informer := range r.informers() {
+		if err := informer.SetTransform(trim); err != nil {
+			return nil, fmt.Errorf("preparing a watch: %w", err)
+		}
+		if _, err := informer.AddEventHandler(handler(onChange)); err != nil {
+			return nil, fmt.Errorf("preparing a watch: %w", err)
+		}
+	}
+	return r, nil
+}
+
+func narrowed(kube kubernetes.Interface, namespace, selector string) informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))
+}
+
+func (r *Reader) informers() []cache.SharedIndexInformer {
+	return []cache.SharedIndexInformer{r.nodes, r.pods, r.leases, r.schedules, r.upgrades, r.nodeUpgrades}
+}
+
+// Start begins to watch, and returns when everything has been read once. False:
+// ctx ended before.
+func (r *Reader) Start(ctx context.Context) bool {
+	var synced []cache.InformerSynced
+	for _, informer := range r.informers() {
+		go informer.RunWithContext(ctx)
+		synced = append(synced, informer.HasSynced)
+	}
+	return cache.WaitForCacheSync(ctx.Done(), synced...)
+}
+
+// trim drops what nobody here looks at and what makes up most of an object.
+func trim(object any) (any, error) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	if node, ok := object.(*corev1.Node); ok {
+		node.Status.Images, node.Status.VolumesAttached, node.Status.VolumesInUse = nil, nil, nil
+	}
+	return object, nil
+}
+
+func handler(onChange func()) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { onChange() },
+		DeleteFunc: func(any) { onChange() },
+		UpdateFunc: func(before, after any) {
+			if !reflect.DeepEqual(essence(before), essence(after)) {
+				onChange()
+			}
+		},
+	}
+}
+
+// essence is what plans look at.
+func essence(object any) any {
+	switch o := object.(type) {
+	case *corev1.Node:
+		return Node(o)
+	case *corev1.Pod:
+		return []any{o.Labels, o.Spec.NodeName, imageTag(o), podReady(o)}
+	case metav1.Object:
+		return o.GetResourceVersion()
+	}
+	return object
+}
+
+// Snapshot is the cluster as it is known now. The caller must not change what
+// the snapshot points to.
+func (r *Reader) Snapshot() plan.Snapshot {
+	var s plan.Snapshot
+	for _, n := range sorted[*corev1.Node](r.nodes) {
+		s.Nodes = append(s.Nodes, Node(n))
+	}
+	for _, one := range sorted[*v1alpha1.NodeUpgrade](r.nodeUpgrades) {
+		s.NodeUpgrades = append(s.NodeUpgrades, *one)
+	}
+	for _, one := range sorted[*v1alpha1.ClusterUpgrade](r.upgrades) {
+		s.Upgrades = append(s.Upgrades, *one)
+	}
+	for _, one := range sorted[*v1alpha1.MaintenanceSchedule](r.schedules) {
+		s.Schedules = append(s.Schedules, *one)
+	}
+	for _, lease := range sorted[*coordinationv1.Lease](r.leases) {
+		s.Slots = append(s.Slots, Slot(lease))
+	}
+	s.APIServers, s.Etcd = staticPods(sorted[*corev1.Pod](r.pods))
+	return s
+}
+
+// Slot is what counts of a slot's Lease.
+func Slot(lease *coordinationv1.Lease) plan.Slot {
+	one, err := slot.FromLease(lease)
+	return plan.Slot{Name: one.Name, ReservedFor: one.ReservedFor, Holder: one.Holder, Unreadable: err != nil}
+}
+
+// MarkedNodes are the Nodes that say they hold a slot.
+func (r *Reader) MarkedNodes() []*corev1.Node {
+	var marked []*corev1.Node
+	for _, n := range sorted[*corev1.Node](r.nodes) {
+		if n.Annotations[v1alpha1.SlotAnnotation] != "" {
+			marked = append(marked, n)
+		}
+	}
+	return marked
+}
+
+// sorted lists what an informer knows by name, so that equal clusters give
+// equal snapshots.
+func sorted[T metav1.Object](informer cache.SharedIndexInformer) []T {
+	var list []T
+	for _, object := range informer.GetStore().List() {
+		if one, ok := object.(T); ok {
+			list = append(list, one)
+		}
+	}
+	slices.SortFunc(list, func(a, b T) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return list
+}

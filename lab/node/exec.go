@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // environment is what a root shell on the machine has.
@@ -39,7 +41,8 @@ func (m *Machine) Command(ctx context.Context, args ...string) (*exec.Cmd, error
 	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...), nil
 }
 
-// Exec runs a program on the machine and returns what it printed. The error
+// Exec runs a program on the machine and returns what it printed; the end of
+// the context kills it. The error
 // of one that failed ends with what it complained about, and wraps an
 // *exec.ExitError.
 func (m *Machine) Exec(ctx context.Context, args ...string) ([]byte, error) {
@@ -59,6 +62,11 @@ func (m *Machine) run(ctx context.Context, in io.Reader, args []string) ([]byte,
 	}
 	var complaint bytes.Buffer
 	cmd.Stdin, cmd.Stderr = in, &complaint
+	// nsenter stays between us and the program: a group of their own lets
+	// both be killed at once.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 2 * time.Second
 	out, err := cmd.Output()
 	if err == nil {
 		return out, nil

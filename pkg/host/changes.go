@@ -45,7 +45,7 @@ func (c *Client) follow(ctx context.Context, sub *subscription, out chan<- Verb)
 		}
 		select {
 		case <-ctx.Done():
-			sub.conn.Close()
+			_ = sub.conn.Close()
 			return
 		case ready <- next:
 			pending = pending[1:]
@@ -84,7 +84,7 @@ func (c *Client) subscribe(ctx context.Context) (*subscription, error) {
 	sub := &subscription{conn: conn, signals: make(chan *bus.Signal, 16)}
 	conn.Signal(sub.signals)
 	if err := match(ctx, conn); err != nil {
-		conn.Close()
+		_ = conn.Close()
 		return nil, unreachable("subscribing to systemd's signals: %w", err)
 	}
 	return sub, nil

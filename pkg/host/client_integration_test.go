@@ -20,7 +20,7 @@ import (
 
 func connect(t *testing.T) *host.Client {
 	c := host.NewClient(host.Root, "")
-	t.Cleanup(func() { c.Close() })
+	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
@@ -132,7 +132,7 @@ func TestKubeadmFromStagedImage(t *testing.T) {
 	if err != nil || done == nil || done.Version != "v1.34.4" {
 		t.Errorf("%+v %v", done, err)
 	}
-	if out, err := exec.Command("findmnt", kubeadm.ImageMount).CombinedOutput(); err == nil {
+	if out, err := exec.CommandContext(t.Context(), "findmnt", kubeadm.ImageMount).CombinedOutput(); err == nil {
 		t.Errorf("the image is mounted outside the unit: %s", out)
 	}
 }
@@ -153,7 +153,7 @@ func TestKilled(t *testing.T) {
 	if running, last, err := c.Last(t.Context(), host.VerbKubeadm); !running || last != nil || err != nil {
 		t.Errorf("%v %v %v", running, last, err)
 	}
-	if out, err := exec.Command("systemctl", "kill", "-s", "KILL", host.VerbKubeadm.Unit()).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "systemctl", "kill", "-s", "KILL", host.VerbKubeadm.Unit()).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
 	result := finish(t, c, changes, host.VerbKubeadm)
@@ -188,7 +188,7 @@ func TestRuntimeMax(t *testing.T) {
 	if err := os.WriteFile("/run/hang", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	defer os.Remove("/run/hang")
+	defer func() { _ = os.Remove("/run/hang") }()
 	options := kubeadmOptions()
 	options.RuntimeMax = 2 * time.Second
 	start(t, c, request(t, host.VerbKubeadm, "slow", upgradeArgs(t)), options)
@@ -200,18 +200,18 @@ func TestRuntimeMax(t *testing.T) {
 
 func busy(t *testing.T, program string) bool {
 	t.Helper()
-	return exec.Command("pgrep", "-x", program).Run() == nil
+	return exec.CommandContext(t.Context(), "pgrep", "-x", program).Run() == nil
 }
 
 // Since systemd 257 an inhibitor binds root too: the agent must hear of it.
 func TestRebootRefused(t *testing.T) {
-	inhibitor := exec.Command("systemd-inhibit", "--what=shutdown", "--mode=block", "--who=test", "--why=test", "sleep", "60")
+	inhibitor := exec.CommandContext(t.Context(), "systemd-inhibit", "--what=shutdown", "--mode=block", "--who=test", "--why=test", "sleep", "60")
 	if err := inhibitor.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer inhibitor.Process.Kill()
+	defer func() { _ = inhibitor.Process.Kill() }()
 	for {
-		if out, _ := exec.Command("systemd-inhibit", "--list", "--no-legend").Output(); strings.Contains(string(out), "test") {
+		if out, _ := exec.CommandContext(t.Context(), "systemd-inhibit", "--list", "--no-legend").Output(); strings.Contains(string(out), "test") {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -229,7 +229,7 @@ func TestBusGoesAway(t *testing.T) {
 	for range host.Verbs {
 		<-changes
 	}
-	if out, err := exec.Command("systemctl", "kill", "-s", "KILL", "dbus.service").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "systemctl", "kill", "-s", "KILL", "dbus.service").CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

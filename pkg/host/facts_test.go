@@ -44,10 +44,10 @@ func TestUnsupported(t *testing.T) {
 		spoil func(host.Layout)
 		want  string
 	}{
-		"no symlink":   {func(l host.Layout) { os.Remove(l.At(host.Link)) }, "does not come as a sysext"},
+		"no symlink":   {func(l host.Layout) { _ = os.Remove(l.At(host.Link)) }, "does not come as a sysext"},
 		"elsewhere":    {func(l host.Layout) { point(t, l, "/opt/kubernetes.raw") }, "points to /opt/kubernetes.raw"},
 		"other folder": {func(l host.Layout) { point(t, l, "/srv/kubernetes-v1.34.3-x86-64.raw") }, "points to /srv"},
-		"no sysupdate": {func(l host.Layout) { os.Remove(l.At(host.Sysupdate)) }, "no " + host.Sysupdate},
+		"no sysupdate": {func(l host.Layout) { _ = os.Remove(l.At(host.Sysupdate)) }, "no " + host.Sysupdate},
 		"an absolute link is fine": {func(l host.Layout) {
 			point(t, l, host.ImagePath("v1.34.3", host.Architecture()))
 		}, ""},
@@ -109,6 +109,6 @@ func TestActivationPending(t *testing.T) {
 	pending(true)
 	write(t, l, host.MergedVersionFile, "v1.34.10\n")
 	pending(false)
-	os.Remove(l.At(host.MergedVersionFile))
+	_ = os.Remove(l.At(host.MergedVersionFile))
 	pending(true) // nothing was merged: the guard's to judge
 }

@@ -81,7 +81,7 @@ func (l Layout) FreeBytes(dir string) (int64, error) {
 	if err := unix.Statfs(l.At(dir), &st); err != nil {
 		return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
 	}
-	return int64(st.Bfree) * int64(st.Bsize), nil
+	return int64(st.Bfree) * st.Bsize, nil
 }
 
 var controlPlaneComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}

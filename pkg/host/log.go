@@ -1,6 +1,9 @@
 package host
 
-import "io"
+import (
+	"fmt"
+	"io"
+)
 
 const tailBytes = 4 << 10
 
@@ -20,6 +23,11 @@ func (l *Log) Write(p []byte) (int, error) {
 		l.tail = append(l.tail[:0], l.tail[over:]...)
 	}
 	return l.to.Write(p)
+}
+
+// Printf adds a line of ours.
+func (l *Log) Printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(l, format+"\n", args...)
 }
 
 // Tail is the end, at most 4 KiB and from a line's beginning where it was cut.

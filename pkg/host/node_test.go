@@ -3,6 +3,7 @@
 package host_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,11 +42,11 @@ func runInside() (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := prepare(dir); err != nil {
 		return 0, err
 	}
-	cmd := exec.Command("sh", "-c", boot)
+	cmd := exec.CommandContext(context.Background(), "sh", "-c", boot)
 	cmd.Env = append(os.Environ(), "DIR="+dir,
 		"SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=0", "SYSTEMD_NSPAWN_API_VFS_WRITABLE=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
@@ -54,7 +55,7 @@ func runInside() (status int, err error) {
 	if readErr != nil {
 		return 0, fmt.Errorf("the machine did not run the test: %w\n%s", err, console)
 	}
-	os.Stdout.Write(output)
+	_, _ = os.Stdout.Write(output)
 	text, err := os.ReadFile(filepath.Join(dir, "out/status"))
 	if err != nil {
 		return 0, fmt.Errorf("the machine did not end the test: %w\n%s", err, console)
@@ -115,7 +116,7 @@ mksquashfs . "$UPPER/opt/extensions/kubernetes/kubernetes-v1.34.4-x86-64.raw" -q
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("sh", "-c", script)
+	cmd := exec.CommandContext(context.Background(), "sh", "-c", script)
 	cmd.Env = append(os.Environ(), "DIR="+dir, "UPPER="+upper, "SELF="+self)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("preparing the machine: %w: %s", err, out)

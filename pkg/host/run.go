@@ -63,7 +63,7 @@ func (r *Result) conclude(l Layout, output any, workErr error) (err error) {
 func protect(ctx context.Context, work Work, args json.RawMessage, log *Log) (output any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			fmt.Fprintf(log, "%s", debug.Stack())
+			log.Printf("%s", debug.Stack())
 			err = fmt.Errorf("a bug in this program: %v", p)
 		}
 	}()

@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 			if string(args) != `{"n":1}` {
 				return nil, fmt.Errorf("args are %s", args)
 			}
-			fmt.Fprintln(log, "working")
+			log.Printf("working")
 			return output, nil
 		}, true, "", ""},
 		"with a reason": {func(context.Context, json.RawMessage, *host.Log) (any, error) {
@@ -109,7 +109,7 @@ func TestLogTail(t *testing.T) {
 	var all bytes.Buffer
 	log := host.NewLog(&all)
 	for i := range 1000 {
-		fmt.Fprintf(log, "line %d\n", i)
+		log.Printf("line %d", i)
 	}
 	tail := log.Tail()
 	if len(tail) > 4096 || !strings.HasPrefix(tail, "line ") || !strings.HasSuffix(tail, "line 999\n") {

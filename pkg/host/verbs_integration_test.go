@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,9 +21,9 @@ func publish(t *testing.T, image host.Image, data []byte, sha256Hex string) (url
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch strings.TrimPrefix(r.URL.Path, "/") {
 		case "SHA256SUMS":
-			fmt.Fprintf(w, "%s  %s\n", sha256Hex, image.Name())
+			_, _ = fmt.Fprintf(w, "%s  %s\n", sha256Hex, image.Name())
 		case image.Name():
-			w.Header().Set("Content-Length", fmt.Sprint(len(data)))
+			w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 			_, _ = w.Write(data)
 		default:
 			http.NotFound(w, r)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
 const (
@@ -39,14 +41,14 @@ func openLog(dir string) (*os.File, error) {
 // part and does not stop kubeadm.
 type both struct {
 	file io.Writer
-	log  io.Writer
+	log  *host.Log
 }
 
 func (b *both) Write(p []byte) (int, error) {
 	if b.file != nil {
 		if _, err := b.file.Write(p); err != nil {
 			b.file = nil
-			fmt.Fprintf(b.log, "%v: the rest is not in the file\n", err)
+			b.log.Printf("%v: the rest is not in the file", err)
 		}
 	}
 	return b.log.Write(p)

@@ -30,7 +30,11 @@ func restoreManifests(l host.Layout, log *host.Log) error {
 		return err
 	}
 	for _, backup := range backups {
-		if info, err := os.Stat(backup); err != nil || info.ModTime().Before(mark.ModTime()) {
+		info, err := os.Stat(backup)
+		if err != nil {
+			return fmt.Errorf("looking at a backup of manifests: %w", err)
+		}
+		if info.ModTime().Before(mark.ModTime()) {
 			break
 		}
 		if err := restoreFrom(l, backup, log); err != nil {
@@ -56,7 +60,7 @@ func restoreFrom(l host.Layout, backup string, log *host.Log) error {
 		if err := putManifest(manifest, data); err != nil {
 			return fmt.Errorf("putting back the manifest of %s: %w", component, err)
 		}
-		fmt.Fprintf(log, "an interrupted kubeadm left no manifest of %s; it was put back from %s\n", component, backup)
+		log.Printf("an interrupted kubeadm left no manifest of %s; it was put back from %s", component, backup)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*
 	if err != nil {
 		return nil, err
 	}
-	defer logFile.Close()
+	defer func() { _ = logFile.Close() }()
 	cmd := exec.CommandContext(ctx, l.At(ImageMount, "usr/bin/kubeadm"), line.args...)
 	cmd.Env = environment(l, os.Environ())
 	cmd.Stdin = line.stdin()

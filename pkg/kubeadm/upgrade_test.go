@@ -90,7 +90,7 @@ func TestUpgradeRefuses(t *testing.T) {
 		"other content": {func(l host.Layout, _ *UpgradeArgs) {
 			write(t, l, ImageMount+"/usr/bin/kubelet", "#!/bin/sh\necho Kubernetes v1.34.3\n")
 		}, v1alpha1.ReasonContentMismatch},
-		"nothing inside": {func(l host.Layout, _ *UpgradeArgs) { os.Remove(l.At(ImageMount, "usr/bin/kubeadm")) }, v1alpha1.ReasonContentMismatch},
+		"nothing inside": {func(l host.Layout, _ *UpgradeArgs) { _ = os.Remove(l.At(ImageMount, "usr/bin/kubeadm")) }, v1alpha1.ReasonContentMismatch},
 		"what command":   {func(_ host.Layout, a *UpgradeArgs) { a.Command = "Plan" }, "none"},
 	}
 	for name, test := range tests {

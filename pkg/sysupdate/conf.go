@@ -1,6 +1,7 @@
 package sysupdate
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -74,7 +75,7 @@ func ParseConf(text string) (Conf, error) {
 		return Conf{}, fmt.Errorf("its source is of the type %q, not url-file", t)
 	}
 	if conf.Source = last("Source.Path"); conf.Source == "" {
-		return Conf{}, fmt.Errorf("its source has no Path=")
+		return Conf{}, errors.New("its source has no Path=")
 	}
 	conf.Verify = isTrue(last("Transfer.Verify"))
 	conf.InstancesMax, _ = strconv.Atoi(last("Target.InstancesMax"))

@@ -27,7 +27,7 @@ func verifyContent(ctx context.Context, path string, image host.Image) (err erro
 		return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s cannot be mounted: %w: %s", path, err, lastLine(string(out)))
 	}
 	defer func() {
-		if out, e := exec.Command("umount", dir).CombinedOutput(); e != nil {
+		if out, e := exec.CommandContext(context.WithoutCancel(ctx), "umount", dir).CombinedOutput(); e != nil {
 			err = errors.Join(err, fmt.Errorf("unmounting the image: %w: %s", e, lastLine(string(out))))
 		}
 	}()
@@ -42,7 +42,7 @@ func VerifyTree(ctx context.Context, dir string, image host.Image) error {
 	if err != nil {
 		return fmt.Errorf("opening the image's files: %w", err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	if err := verifyFiles(root, image); err != nil {
 		return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s does not hold what its name says: %w", image.Name(), err)
 	}

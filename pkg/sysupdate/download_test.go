@@ -13,7 +13,7 @@ import (
 
 // The lines are systemd 257's own.
 func TestExplain(t *testing.T) {
-	failed := exec.Command("false").Run()
+	failed := exec.CommandContext(t.Context(), "false").Run()
 	image, err := host.NewImage("v1.34.4", "x86-64")
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func VerifyHash(ctx context.Context, path, sha256Hex string) error {
 	if err != nil {
 		return fmt.Errorf("opening the image: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	hash := sha256.New()
 	if _, err := io.Copy(hash, contextReader{ctx, file}); err != nil {
 		return fmt.Errorf("reading the image %s: %w", path, err)

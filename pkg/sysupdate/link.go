@@ -41,15 +41,20 @@ func keepMerged(l host.Layout) (note string, err error) {
 	if err != nil {
 		return "", err
 	}
-	merged, err := l.Merged()
+	merged, err := running(l)
 	if err != nil || !merged.Kubernetes.Less(active.Kubernetes) {
-		return "", nil
+		return "", err
 	}
-	if _, err := os.Stat(l.At(merged.Path())); err != nil {
+	if !isFile(l.At(merged.Path())) {
 		return fmt.Sprintf("%s points to %s while %s runs, whose image is gone: left as it is", host.Link, active.Version(), merged.Version()), nil
 	}
 	if err := flip(l, merged); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%s pointed to %s, which nobody had released; it points to %s again, which runs", host.Link, active.Version(), merged.Version()), nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }

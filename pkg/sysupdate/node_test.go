@@ -3,6 +3,8 @@
 package sysupdate_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,7 +41,7 @@ func runInside() (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := mksquashfs(filepath.Join(dir, "images")); err != nil {
 		return 0, err
 	}
@@ -62,12 +64,13 @@ exec chroot "$DIR/root" /test "$@"`
 	if err := os.Mkdir(filepath.Join(dir, "over"), 0o700); err != nil {
 		return 0, err
 	}
-	cmd := exec.Command("sh", append([]string{"-c", script, "sh"}, os.Args[1:]...)...)
+	cmd := exec.CommandContext(context.Background(), "sh", append([]string{"-c", script, "sh"}, os.Args[1:]...)...)
 	cmd.Env = append(os.Environ(), inNode+"=1", "DIR="+dir, "SELF="+self, "TMPDIR=/tmp")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	err = cmd.Run()
-	if exit, ok := err.(*exec.ExitError); ok {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
 		return exit.ExitCode(), nil
 	}
 	return 0, err

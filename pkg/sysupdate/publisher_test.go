@@ -3,6 +3,7 @@
 package sysupdate_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -45,7 +47,7 @@ func mksquashfs(dir string) error {
 				return err
 			}
 		}
-		out, err := exec.Command("mksquashfs", tree, filepath.Join(dir, i.file+".raw"), "-quiet", "-no-progress", "-all-root").CombinedOutput()
+		out, err := exec.CommandContext(context.Background(), "mksquashfs", tree, filepath.Join(dir, i.file+".raw"), "-quiet", "-no-progress", "-all-root").CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("mksquashfs: %w: %s", err, out)
 		}
@@ -93,7 +95,7 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if name == "SHA256SUMS" {
 		for file, hash := range p.index {
-			fmt.Fprintf(w, "%s  %s\n", hash, file)
+			_, _ = fmt.Fprintf(w, "%s  %s\n", hash, file)
 		}
 		return
 	}
@@ -102,7 +104,7 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	w.Header().Set("Content-Length", fmt.Sprint(len(data)))
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	if r.Method == http.MethodHead {
 		return
 	}

@@ -48,7 +48,7 @@ func (s source) check(ctx context.Context, sha256Hex string) error {
 	if err != nil {
 		return err
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }()
 	lines := bufio.NewScanner(io.LimitReader(body, indexMax))
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
@@ -93,7 +93,7 @@ func (s source) get(ctx context.Context, method, name string) (io.ReadCloser, in
 	if response.StatusCode == http.StatusOK {
 		return response.Body, response.ContentLength, nil
 	}
-	response.Body.Close()
+	_ = response.Body.Close()
 	reason := v1alpha1.ReasonSourceUnavailable
 	if response.StatusCode == http.StatusNotFound && name != indexName {
 		reason = v1alpha1.ReasonNotOffered

@@ -51,7 +51,7 @@ func (s *staging) run(ctx context.Context) error {
 	}
 	err := s.verify(ctx)
 	if wrong := isWrong(err); wrong && !s.inUse() {
-		fmt.Fprintf(s.log, "%v; removing it\n", err)
+		s.log.Printf("%v; removing it", err)
 		if err := s.remove(); err != nil {
 			return err
 		}

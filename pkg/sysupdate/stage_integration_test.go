@@ -162,7 +162,7 @@ func TestTimerAfterStage(t *testing.T) {
 	p.publish("v1.34.5", "v1.34.5")
 	p.publish("v1.34.6", "v1.34.5")
 	for range 2 {
-		out, err := exec.Command(host.Sysupdate, "-C", "kubernetes", "update").CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), host.Sysupdate, "-C", "kubernetes", "update").CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -184,7 +184,7 @@ func TestTimerAfterStage(t *testing.T) {
 func TestStageAfterTimerFlipped(t *testing.T) {
 	p := newPublisher(t, "v1.34.3", "v1.34.4")
 	newNode(t, p.url)
-	if out, err := exec.Command(host.Sysupdate, "-C", "kubernetes", "update").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), host.Sysupdate, "-C", "kubernetes", "update").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	wantNode(t, "v1.34.4", "v1.34.3", "v1.34.4")
@@ -226,10 +226,10 @@ func TestStageRefuses(t *testing.T) {
 			write(t, filepath.Join(host.ConfDir, "kubernetes-v1.35.conf"), publishersConf("v1.35", p.url))
 		}, v1alpha1.ReasonConfConflict},
 		{"disk is full", func(t *testing.T, _ *publisher) {
-			if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", host.ImagesDir).CombinedOutput(); err != nil {
+			if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", host.ImagesDir).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			t.Cleanup(func() { _ = exec.Command("umount", host.ImagesDir).Run() })
+			t.Cleanup(func() { _ = exec.CommandContext(context.Background(), "umount", host.ImagesDir).Run() })
 			install(t, "v1.34.3", "v1.34.3")
 		}, v1alpha1.ReasonDiskFull},
 	}
@@ -315,7 +315,7 @@ func TestActivate(t *testing.T) {
 			}
 		}
 		wantNode(t, version, "v1.34.3", version)
-		if list, err := exec.Command(host.Sysupdate, "-C", "kubernetes", "list").CombinedOutput(); err != nil {
+		if list, err := exec.CommandContext(t.Context(), host.Sysupdate, "-C", "kubernetes", "list").CombinedOutput(); err != nil {
 			t.Errorf("systemd-sysupdate does not like the new conf: %v\n%s", err, list)
 		}
 		// A second stage, before the reboot, takes nothing of that back.

@@ -27,6 +27,6 @@ func newCommand() *cobra.Command {
 		Short:        "Upgrade the Kubernetes of Flatcar nodes",
 		SilenceUsage: true,
 	}
-	root.AddCommand(newHostCommand(), newGuardCommand())
+	root.AddCommand(newCoordinatorCommand(), newHostCommand(), newGuardCommand())
 	return root
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -81,7 +82,8 @@ func (c *Cluster) startServing(ctx context.Context) error {
 		return fmt.Errorf("starting the services: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command(c.program(), "serve", "--state", c.Dir)
+	// They outlive whoever started them.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program(), "serve", "--state", c.Dir)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -108,7 +110,7 @@ func waitListening(ctx context.Context, address string, ended <-chan error) erro
 		}
 		select {
 		case err := <-ended:
-			return fmt.Errorf("they ended at once: %v", err)
+			return errors.Join(errors.New("they ended at once"), err)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s: %w", address, err)
 		case <-time.After(20 * time.Millisecond):

@@ -13,7 +13,7 @@ import (
 
 // bridgeMAC is fixed, because a bridge otherwise takes the lowest address of
 // its ports: it would change whenever a node reboots, and every other node
-// would lose the way to the apiservers until its neighbour table caught up.
+// would lose the way to the apiservers until its ARP table caught up.
 const bridgeMAC = "02:6c:61:62:00:01"
 
 // Up makes the bridge and the routes to the nodes' pods. owner is written on

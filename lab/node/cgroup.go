@@ -18,7 +18,7 @@ import (
 const cgroupRoot = "/sys/fs/cgroup"
 
 // labGroup holds the groups of all nodes. Without one for each, nodes would
-// share their host's, and a kubelet would delete its neighbour's pods as
+// share their host's, and a kubelet would delete its neighbor's pods as
 // orphans.
 const labGroup = "kubectl-upgrade-lab"
 

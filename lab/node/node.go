@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/google/renameio/v2"
 
@@ -149,7 +150,7 @@ func (m *Machine) BootID() (string, error) {
 	if !running {
 		return "", fmt.Errorf("node %s: %w", m.Spec.Name, ErrOff)
 	}
-	id, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(leader.PID), "root/proc/sys/kernel/random/boot_id"))
+	id, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(leader.PID), "root/proc/sys/kernel/random/boot_id"))
 	if err != nil {
 		return "", fmt.Errorf("reading the boot id of node %s: %w", m.Spec.Name, err)
 	}

@@ -25,8 +25,8 @@ const statusReboot = 133
 // boots on it only when forced. With /proc/sys writable for the network alone,
 // nothing in a machine can change the kernel that it shares with its host; and
 // with /sys read-only, udev stays away from the host's devices.
-func (m *Machine) nspawn() *exec.Cmd {
-	cmd := exec.Command("systemd-nspawn",
+func (m *Machine) nspawn(ctx context.Context) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "systemd-nspawn",
 		"--register=no", "--keep-unit", "--settings=no", "--link-journal=no",
 		"--resolv-conf=off", "--timezone=off", "--console=read-only",
 		"--machine="+m.Spec.Name, "--directory="+m.root(),

@@ -25,7 +25,7 @@ func TestInnermostPID(t *testing.T) {
 
 func TestOnlyStatus133IsAReboot(t *testing.T) {
 	for status, want := range map[string]bool{"0": false, "1": false, "133": true, "134": false} {
-		again, err := rebooted(exec.Command("sh", "-c", "exit "+status).Run())
+		again, err := rebooted(exec.CommandContext(t.Context(), "sh", "-c", "exit "+status).Run())
 		if again != want || (err != nil) == (status == "0" || status == "133") {
 			t.Errorf("status %s: again %v, %v", status, again, err)
 		}
@@ -37,7 +37,7 @@ func TestOnlyStatus133IsAReboot(t *testing.T) {
 
 func TestWhatRunsBelongsToThisMachine(t *testing.T) {
 	m := create(t, spec(t))
-	line := strings.Join(m.nspawn().Args, " ")
+	line := strings.Join(m.nspawn(t.Context()).Args, " ")
 	for _, part := range []string{
 		"--machine=w1 ", "--network-bridge=labbr0 ", "--directory=" + m.Dir + "/root ",
 		"--bind=" + m.Dir + "/containerd:/var/lib/containerd ", "--settings=no ",

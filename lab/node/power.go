@@ -27,7 +27,7 @@ func (m *Machine) Start(ctx context.Context, supervisor ...string) error {
 	if err := m.Kill(ctx); err != nil {
 		return err
 	}
-	ended, err := m.launch(supervisor)
+	ended, err := m.launch(ctx, supervisor)
 	if err != nil {
 		return fmt.Errorf("starting node %s: %w", m.Spec.Name, err)
 	}
@@ -39,7 +39,7 @@ func (m *Machine) Start(ctx context.Context, supervisor ...string) error {
 		}
 		select {
 		case err := <-ended:
-			return fmt.Errorf("starting node %s: its supervisor ended (%v): %s", m.Spec.Name, err, m.lastWords())
+			return fmt.Errorf("starting node %s: its supervisor ended: %w: %s", m.Spec.Name, err, m.lastWords())
 		case <-ctx.Done():
 			return fmt.Errorf("starting node %s: %w", m.Spec.Name, ctx.Err())
 		case <-time.After(20 * time.Millisecond):
@@ -47,15 +47,18 @@ func (m *Machine) Start(ctx context.Context, supervisor ...string) error {
 	}
 }
 
+// errEnded is that of a supervisor that saw its machine power itself off.
+var errEnded = errors.New("the machine went off")
+
 // launch starts the supervisor in a session and a mount namespace of its own:
 // neither a closed terminal nor an interrupt reaches it.
-func (m *Machine) launch(supervisor []string) (ended <-chan error, err error) {
+func (m *Machine) launch(ctx context.Context, supervisor []string) (ended <-chan error, err error) {
 	console, err := os.OpenFile(m.Console(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	defer console.Close()
-	cmd := exec.Command(supervisor[0], supervisor[1:]...)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), supervisor[0], supervisor[1:]...)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = console, console
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Unshareflags: syscall.CLONE_NEWNS}
@@ -63,7 +66,13 @@ func (m *Machine) launch(supervisor []string) (ended <-chan error, err error) {
 		return nil, err
 	}
 	result := make(chan error, 1)
-	go func() { result <- cmd.Wait() }()
+	go func() {
+		err := cmd.Wait()
+		if err == nil {
+			err = errEnded
+		}
+		result <- err
+	}()
 	return result, nil
 }
 

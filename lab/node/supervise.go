@@ -64,7 +64,8 @@ func (m *Machine) boot(ctx context.Context) (again bool, err error) {
 	// The parent-death signal below belongs to the thread that starts nspawn.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := m.nspawn()
+	// Its power is cut in attend, where its first process is known.
+	cmd := m.nspawn(context.WithoutCancel(ctx))
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	// With the supervisor the machine goes, however the supervisor went.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -155,6 +156,8 @@ func ownMounts() (bool, error) {
 		return false, err
 	}
 	parent, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", os.Getppid()))
-	// The parent may be gone; then it was not a shell that would wait for us.
-	return err != nil || own != parent, nil
+	if errors.Is(err, os.ErrNotExist) {
+		return true, nil // it is gone, so it was no shell that would wait for us
+	}
+	return own != parent, err
 }

@@ -34,7 +34,7 @@ func TestParseStat(t *testing.T) {
 
 func sleeper(t *testing.T) (ID, *exec.Cmd) {
 	t.Helper()
-	cmd := exec.Command("sleep", "60")
+	cmd := exec.CommandContext(t.Context(), "sleep", "60")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestAnotherProcessWithTheSameIDIsLeftAlone(t *testing.T) {
 	}
 	time.Sleep(50 * time.Millisecond)
 	if !id.Alive() {
-		t.Error("the process was signalled by a stale name")
+		t.Error("the process was reached by a stale name")
 	}
 }
 

@@ -131,7 +131,12 @@ func (c *Cluster) up(ctx context.Context, program string) error {
 		return err
 	}
 	if err := c.step("bridge "+network.Bridge, func() error {
-		return errors.Join(host.Tune(c.kernelRecord()), network.Up(ctx, c.Dir, c.state.Spec.endpoints()))
+		// The bridge first: it tells whether another lab is up, before
+		// anything is changed.
+		if err := network.Up(ctx, c.Dir, c.state.Spec.endpoints()); err != nil {
+			return err
+		}
+		return host.Tune(c.kernelRecord())
 	}); err != nil {
 		return err
 	}

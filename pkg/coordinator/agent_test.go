@@ -1,0 +1,166 @@
+package coordinator_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+)
+
+// tally knows who is out of service, at any moment and in which order.
+type tally struct {
+	sync.Mutex
+	down                    map[string]bool
+	most, mostControlPlanes int
+	order                   []string
+}
+
+func (t *tally) leave(node string) {
+	t.Lock()
+	defer t.Unlock()
+	if t.down == nil {
+		t.down = map[string]bool{}
+	}
+	t.down[node] = true
+	controlPlanes := 0
+	for name := range t.down {
+		if strings.HasPrefix(name, "cp") {
+			controlPlanes++
+		}
+	}
+	t.most, t.mostControlPlanes = max(t.most, len(t.down)), max(t.mostControlPlanes, controlPlanes)
+	t.order = append(t.order, node)
+}
+
+func (t *tally) enter(node string) {
+	t.Lock()
+	defer t.Unlock()
+	delete(t.down, node)
+}
+
+// agent plays a node's agent until the test ends: it stages at once, and is out
+// of service for a moment where a real one would be.
+func (c *cluster) agent(name string) {
+	node, err := c.kube.CoreV1().Nodes().Get(c.Context(), name, metav1.GetOptions{})
+	c.must(err)
+	me := plan.Owner{Node: name, UID: string(node.UID)}
+	a := &agent{cluster: c, me: me, slots: slot.New(c.kube)}
+	ended := make(chan struct{})
+	ctx, stop := context.WithCancel(c.Context())
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			a.turn(ctx)
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	c.Cleanup(func() { stop(); <-ended })
+}
+
+type agent struct {
+	*cluster
+	me     plan.Owner
+	slots  *slot.Slots
+	status v1alpha1.NodeUpgradeStatus
+}
+
+// turn looks at what is asked for and does it. Errors are tried again.
+func (a *agent) turn(ctx context.Context) {
+	word, err := a.ours.NodeUpgrades.Get(ctx, a.me.Node, metav1.GetOptions{})
+	if err != nil {
+		return
+	}
+	spec := word.Spec
+	switch {
+	case spec.Image == nil:
+		a.say(ctx, v1alpha1.StepIdle)
+	case a.status.StagedVersion != spec.Version:
+		a.status.StagedVersion = spec.Version
+		a.say(ctx, v1alpha1.StepWaiting)
+	case spec.Release == v1alpha1.ReleaseControlPlane && a.status.KubeadmVersion != spec.Version:
+		a.work(ctx, func() error {
+			a.status.KubeadmVersion = spec.Version
+			return a.setAPIServer(ctx, spec.Version)
+		})
+	case spec.Release == v1alpha1.ReleaseNode && a.status.KubeletVersion != spec.Version:
+		a.work(ctx, func() error {
+			a.status.KubeletVersion = spec.Version
+			return a.reboot(ctx, spec.Version)
+		})
+	case a.status.Step != v1alpha1.StepWaiting:
+		a.say(ctx, v1alpha1.StepWaiting)
+	}
+}
+
+// work does something out of service, if the node gets its slot.
+func (a *agent) work(ctx context.Context, do func() error) {
+	name, err := a.slots.Take(ctx, a.me)
+	if err != nil {
+		return
+	}
+	a.tally.leave(a.me.Node)
+	a.status.Slot = name
+	a.say(ctx, v1alpha1.StepDraining)
+	a.mark(ctx, name)
+	if err := do(); err != nil && ctx.Err() == nil {
+		a.Errorf("agent of %s: %v", a.me.Node, err)
+	}
+	time.Sleep(50 * time.Millisecond)
+	a.mark(ctx, "")
+	a.tally.enter(a.me.Node)
+	if err := a.slots.Free(ctx, a.me); err != nil && ctx.Err() == nil {
+		a.Errorf("agent of %s: %v", a.me.Node, err)
+	}
+	a.status.Slot = ""
+	a.say(ctx, v1alpha1.StepWaiting)
+}
+
+func (a *agent) say(ctx context.Context, step v1alpha1.Step) {
+	if a.status.Step == step && step == v1alpha1.StepIdle {
+		return
+	}
+	a.status.Step = step
+	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.me.Node}, Status: a.status}
+	if _, err := a.ours.NodeUpgrades.Apply(ctx, object, "node-agent", "status"); err != nil && ctx.Err() == nil {
+		a.Errorf("agent of %s: %v", a.me.Node, err)
+	}
+}
+
+func (a *agent) mark(ctx context.Context, slot string) {
+	value := "null"
+	if slot != "" {
+		value = fmt.Sprintf("%q", slot)
+	}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}},"spec":{"unschedulable":%t}}`, v1alpha1.SlotAnnotation, value, slot != "")
+	_, err := a.kube.CoreV1().Nodes().Patch(ctx, a.me.Node, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil && ctx.Err() == nil {
+		a.Errorf("agent of %s: %v", a.me.Node, err)
+	}
+}
+
+func (a *agent) setAPIServer(ctx context.Context, version string) error {
+	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/containers/0/image","value":"registry.k8s.io/kube-apiserver:%s"}]`, version)
+	_, err := a.kube.CoreV1().Pods("kube-system").Patch(ctx, "kube-apiserver-"+a.me.Node, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// reboot makes the node NotReady for a moment, and come back at the version.
+func (a *agent) reboot(ctx context.Context, version string) error {
+	for _, ready := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue} {
+		patch := fmt.Sprintf(`{"status":{"nodeInfo":{"kubeletVersion":%q},"conditions":[{"type":"Ready","status":%q}]}}`, version, ready)
+		if _, err := a.kube.CoreV1().Nodes().Patch(ctx, a.me.Node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+			return err
+		}
+		time.Sleep(30 * time.Millisecond)
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package coordinator_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/coordinator"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+)
+
+// cluster is a real API server with nodes that exist as objects only.
+type cluster struct {
+	*testing.T
+	config *rest.Config
+	kube   kubernetes.Interface
+	ours   *client.Interface
+	index  *index
+	tally  tally
+}
+
+// index is a source of images whose list can be changed.
+type index struct {
+	sync.Mutex
+	*httptest.Server
+	lines string
+}
+
+func (i *index) offer(versions ...string) {
+	i.Lock()
+	defer i.Unlock()
+	i.lines = ""
+	for _, v := range versions {
+		i.lines += fmt.Sprintf("%064x  kubernetes-%s-x86-64.raw\n", len(v), v)
+	}
+}
+
+// newCluster starts an API server with our CRDs and the coordinator's own
+// manifests, so that it is tested with the rights it has.
+func newCluster(t *testing.T, nodes ...string) *cluster {
+	c := &cluster{T: t, config: apitest.Start(t)}
+	apitest.InstallCRDs(t, c.config)
+	for _, args := range [][]string{{"-f", "../../manifests/namespace.yaml"}, {"-k", "../../manifests/coordinator"}} {
+		if out, err := apitest.Kubectl(t, c.config, append([]string{"apply"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("kubectl apply %s: %v\n%s", args, err, out)
+		}
+	}
+	c.kube = kubernetes.NewForConfigOrDie(c.config)
+	ours, err := client.New(c.config)
+	c.must(err)
+	c.ours = ours
+	c.index = &index{}
+	c.index.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c.index.Lock()
+		defer c.index.Unlock()
+		_, _ = w.Write([]byte(c.index.lines))
+	}))
+	t.Cleanup(c.index.Close)
+	for _, name := range nodes {
+		c.addNode(name)
+	}
+	return c
+}
+
+func (c *cluster) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// addNode makes a Node at v1.34.3, and for a name that begins with cp what makes
+// it a control plane.
+func (c *cluster) addNode(name string) {
+	c.Helper()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+	if strings.HasPrefix(name, "cp") {
+		n.Labels["node-role.kubernetes.io/control-plane"] = ""
+		for _, component := range []string{"kube-apiserver", "etcd"} {
+			c.addPod(component, name)
+		}
+	}
+	made, err := c.kube.CoreV1().Nodes().Create(c.Context(), n, metav1.CreateOptions{})
+	c.must(err)
+	made.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: "v1.34.3", Architecture: "amd64", OperatingSystem: "linux"}
+	made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	_, err = c.kube.CoreV1().Nodes().UpdateStatus(c.Context(), made, metav1.UpdateOptions{})
+	c.must(err)
+}
+
+func (c *cluster) addPod(component, node string) {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: component + "-" + node, Labels: map[string]string{"component": component, "tier": "control-plane"}},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: component, Image: "registry.k8s.io/" + component + ":v1.34.3"}}},
+	}
+	made, err := c.kube.CoreV1().Pods("kube-system").Create(c.Context(), pod, metav1.CreateOptions{})
+	c.must(err)
+	made.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	_, err = c.kube.CoreV1().Pods("kube-system").UpdateStatus(c.Context(), made, metav1.UpdateOptions{})
+	c.must(err)
+}
+
+// coordinate runs a coordinator with its own rights until the test ends.
+func (c *cluster) coordinate(name string) {
+	c.Helper()
+	config := rest.CopyConfig(c.config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:kubectl-upgrade:coordinator",
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:kubectl-upgrade", "system:authenticated"},
+	}
+	settings, err := coordinator.ParseConfig([]byte("source: {url: " + c.index.URL + ", interval: 1s}\nstrategy: {maxUnavailable: 2, settle: 0s}\n"))
+	c.must(err)
+	kube := kubernetes.NewForConfigOrDie(config)
+	ours, err := client.New(config)
+	c.must(err)
+	broadcaster := record.NewBroadcaster()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kube.CoreV1().Events("")})
+	log := slog.New(slog.NewTextHandler(c.Output(), nil)).With("coordinator", name)
+	one, err := coordinator.New(settings, coordinator.Clients{
+		Kube: kube, Ours: ours, Log: log, Events: broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: name}),
+	})
+	c.must(err)
+	ctx, stop := context.WithCancel(c.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- one.Run(ctx) }()
+	c.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			c.Error(err)
+		}
+		broadcaster.Shutdown()
+	})
+}
+
+// schedule makes a window that is always open and asks for patches.
+func (c *cluster) schedule(name string, change func(*v1alpha1.MaintenanceSchedule)) {
+	c.Helper()
+	start := time.Now().Add(-time.Hour).Truncate(time.Second)
+	m := &v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	m.Spec.TimeZone = "UTC"
+	m.Spec.Automatic = []v1alpha1.UpgradeType{v1alpha1.TypePatch}
+	m.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: v1alpha1.Period{
+		Name: "now", StartTime: metav1.NewTime(start), EndTime: metav1.NewTime(start.Add(24 * time.Hour)),
+	}}}
+	change(m)
+	_, err := c.ours.MaintenanceSchedules.Create(c.Context(), m, metav1.CreateOptions{})
+	c.must(err)
+}
+
+// eventually waits until what returns nothing to complain about.
+func (c *cluster) eventually(what func() string) {
+	c.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	problem := what()
+	for problem != "" {
+		if time.Now().After(deadline) {
+			c.Fatal(problem)
+		}
+		time.Sleep(50 * time.Millisecond)
+		problem = what()
+	}
+}
+
+// versions are the resourceVersions of everything that the coordinator writes.
+func (c *cluster) versions() map[string]string {
+	c.Helper()
+	all := map[string]string{}
+	upgrades, err := c.ours.ClusterUpgrades.List(c.Context(), metav1.ListOptions{})
+	c.must(err)
+	for _, o := range upgrades.Items {
+		all["upgrade "+o.Name] = o.ResourceVersion
+	}
+	nodes, err := c.ours.NodeUpgrades.List(c.Context(), metav1.ListOptions{})
+	c.must(err)
+	for _, o := range nodes.Items {
+		all["node "+o.Name] = o.ResourceVersion
+	}
+	schedules, err := c.ours.MaintenanceSchedules.List(c.Context(), metav1.ListOptions{})
+	c.must(err)
+	for _, o := range schedules.Items {
+		all["schedule "+o.Name] = o.ResourceVersion
+	}
+	leases, err := c.kube.CoordinationV1().Leases(v1alpha1.Namespace).List(c.Context(), metav1.ListOptions{})
+	c.must(err)
+	for _, o := range leases.Items {
+		all["lease "+o.Name] = o.ResourceVersion
+	}
+	return all
+}

@@ -27,6 +27,6 @@ func newCommand() *cobra.Command {
 		Short:        "Upgrade the Kubernetes of Flatcar nodes",
 		SilenceUsage: true,
 	}
-	root.AddCommand(newCoordinatorCommand(), newHostCommand(), newGuardCommand())
+	root.AddCommand(newAgentCommand(), newCoordinatorCommand(), newHostCommand(), newGuardCommand())
 	return root
 }

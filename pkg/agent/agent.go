@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/drain"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+)
+
+// Host is the node's own systemd and logind, as *host.Client reaches them.
+type Host interface {
+	Start(ctx context.Context, r host.Request, o host.Options) error
+	Last(ctx context.Context, v host.Verb) (running bool, last *host.Result, err error)
+	Changes(ctx context.Context) (<-chan host.Verb, error)
+	Reboot(ctx context.Context) error
+}
+
+// Config is what an agent works with.
+type Config struct {
+	// Node is the name of its node.
+	Node string
+	// Version of the agent, for status.
+	Version string
+	// Host is its node's systemd. Install makes our own program be there for
+	// the host verbs.
+	Host    Host
+	Install func() error
+	// Account is the ServiceAccount's client, Kubelet the kubelet's, Upgrades
+	// the ServiceAccount's for our own kinds.
+	Account, Kubelet kubernetes.Interface
+	Upgrades         *client.Interface
+	// Events gets a node's transitions.
+	Events *observe.Recorder
+	Log    *slog.Logger
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Agent is the loop of one node.
+type Agent struct {
+	Config
+	slots   *slot.Slots
+	drainer *drain.Drainer
+	kick    chan struct{}
+	started time.Time
+
+	nodeUpgrades, nodes, leases cache.SharedIndexInformer
+	pods                        podWatch
+
+	state     machine.State
+	seen      hostView
+	written   written
+	drained   *machine.Drain
+	rebootAt  time.Time // when the reboot was asked for
+	trouble   int       // turns that ended with an error, in a row
+	installed bool
+}
+
+// New makes an agent.
+func New(c Config) *Agent {
+	a := &Agent{
+		Config:  c,
+		slots:   slot.New(c.Account),
+		drainer: &drain.Drainer{Node: c.Node, Reads: c.Account, Evicts: c.Kubelet},
+		kick:    make(chan struct{}, 1),
+		started: c.Now(),
+	}
+	a.watch()
+	return a
+}
+
+// Run works until ctx ends. It returns no error: whatever is away comes back,
+// or somebody is told in the status.
+func (a *Agent) Run(ctx context.Context) {
+	a.Log.InfoContext(ctx, "watching", "node", a.Node)
+	if !a.startWatches(ctx) {
+		return
+	}
+	go a.watchHost(ctx)
+	if nu := a.nodeUpgrade(); nu != nil {
+		a.state = stateOf(nu.Status)
+		a.written.conditions = nu.Status.Conditions
+	}
+	for {
+		pause := a.turn(ctx)
+		select {
+		case <-ctx.Done():
+			a.Log.InfoContext(ctx, "ending", "node", a.Node, "step", a.state.Step)
+			return
+		case <-a.kick:
+		case <-time.After(pause):
+		}
+	}
+}
+
+// wakeUp has the loop look again soon.
+func (a *Agent) wakeUp() {
+	select {
+	case a.kick <- struct{}{}:
+	default:
+	}
+}
+
+// nodeUpgrade is this node's, from the watch; nil where there is none.
+func (a *Agent) nodeUpgrade() *v1alpha1.NodeUpgrade {
+	return one[*v1alpha1.NodeUpgrade](a.nodeUpgrades)
+}
+
+// node is the Node object, from the watch; nil where there is none.
+func (a *Agent) node() *corev1.Node {
+	return one[*corev1.Node](a.nodes)
+}
+
+func one[T any](informer cache.SharedIndexInformer) (none T) {
+	for _, object := range informer.GetStore().List() {
+		return object.(T)
+	}
+	return none
+}

@@ -1,0 +1,65 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+)
+
+// health says how this node's control plane is after kubeadm. The kubelet asks
+// each static pod by its probes, the apiserver by /readyz, so that a pod's Ready
+// says it all.
+func (a *Agent) health(ctx context.Context, o machine.Observation) *machine.Health {
+	if err := a.unhealthy(ctx, o); err != nil {
+		return &machine.Health{Message: err.Error()}
+	}
+	return &machine.Health{OK: true}
+}
+
+func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
+	if !o.Node.Ready {
+		return fmt.Errorf("the node is not Ready")
+	}
+	if !o.Host.ControlPlane {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, gateWithin)
+	defer cancel()
+	pods, err := a.Account.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
+		LabelSelector: "tier=control-plane",
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", a.Node).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("listing this node's static pods: %w", err)
+	}
+	byComponent := map[string]*corev1.Pod{}
+	for i := range pods.Items {
+		byComponent[pods.Items[i].Labels["component"]] = &pods.Items[i]
+	}
+	for _, component := range controlPlane {
+		pod := byComponent[component]
+		switch {
+		case pod == nil:
+			return fmt.Errorf("%s is not there", component)
+		case imageTag(pod) != o.Spec.Version:
+			return fmt.Errorf("%s is still at %s", component, imageTag(pod))
+		case !ready(pod):
+			return fmt.Errorf("%s is not Ready", component)
+		}
+	}
+	return nil
+}
+
+func ready(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

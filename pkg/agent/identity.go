@@ -1,0 +1,59 @@
+package agent
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+)
+
+// AccountDir is where a pod finds its ServiceAccount.
+const AccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// Clients are the two identities of an agent.
+type Clients struct {
+	Account, Kubelet kubernetes.Interface
+	Upgrades         *client.Interface
+}
+
+// Connect makes clients for the API server that the kubelet's own kubeconfig
+// names: it can be reached without cluster DNS, CNI and kube-proxy. Certificate
+// and token are named as files, which client-go reads again when they rotate.
+func Connect(kubeletConfig, accountDir string) (*Clients, error) {
+	kubelet, err := clientcmd.BuildConfigFromFlags("", kubeletConfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubelet's kubeconfig %s: %w", kubeletConfig, err)
+	}
+	if kubelet.CAFile != "" {
+		// A file of the host that the pod does not mount; it holds the same.
+		kubelet.CAFile = filepath.Join(accountDir, "ca.crt")
+	}
+	kubelet.UserAgent = "kubectl-upgrade-agent/kubelet"
+	// A full node has a few hundred pods, each asked about in a round.
+	kubelet.QPS, kubelet.Burst = 50, 200
+	account := &rest.Config{
+		Host:            kubelet.Host,
+		APIPath:         kubelet.APIPath,
+		BearerTokenFile: filepath.Join(accountDir, "token"),
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: kubelet.CAData, CAFile: kubelet.CAFile, ServerName: kubelet.ServerName, Insecure: kubelet.Insecure,
+		},
+		UserAgent: "kubectl-upgrade-agent",
+		QPS:       kubelet.QPS, Burst: kubelet.Burst,
+	}
+	var c Clients
+	if c.Kubelet, err = kubernetes.NewForConfig(kubelet); err != nil {
+		return nil, fmt.Errorf("making a client with the kubelet's identity: %w", err)
+	}
+	if c.Account, err = kubernetes.NewForConfig(account); err != nil {
+		return nil, fmt.Errorf("making a client with the ServiceAccount's identity: %w", err)
+	}
+	if c.Upgrades, err = client.New(account); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}

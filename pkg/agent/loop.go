@@ -1,0 +1,113 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
+)
+
+// Pauses between looks, when no watch says something earlier.
+const (
+	afterAction = time.Second      // a watch that is slow, or was cut
+	afterError  = time.Second      // doubled up to maxPause
+	maxPause    = 30 * time.Second // also the longest nap: facts grow old
+	maxTurns    = 64               // steps in one turn, before the loop breathes
+)
+
+// turn goes on until there is nothing to do but to wait, and returns how long to
+// wait at most.
+func (a *Agent) turn(ctx context.Context) time.Duration {
+	for range maxTurns {
+		o := a.observe(ctx)
+		next, action := machine.Next(a.state, o)
+		moved := next.Step != a.state.Step
+		a.move(ctx, next, o)
+		a.follow(ctx)
+		if err := a.persist(ctx, o); err != nil && (!moved || action.Do != machine.DoNothing) && action.Do != machine.DoStage {
+			return a.stumble(ctx, "writing the status", err)
+		}
+		if action.Do == machine.DoNothing {
+			if moved {
+				continue
+			}
+			a.trouble = 0
+			return a.rest(o, action.Wake)
+		}
+		if err := a.act(ctx, action, o); err != nil {
+			return a.stumble(ctx, "step "+string(a.state.Step)+", action "+string(action.Do), err)
+		}
+		a.trouble = 0
+		if action.Do == machine.DoDrain && a.drained != nil && a.drained.Left == 0 {
+			continue
+		}
+		if action.Do == machine.DoDrain {
+			return a.rest(o, action.Wake)
+		}
+		return afterAction
+	}
+	a.Log.ErrorContext(ctx, "turning without coming to rest", "node", a.Node, "step", a.state.Step)
+	return afterError
+}
+
+// stumble tells of an error and says when to try again.
+func (a *Agent) stumble(ctx context.Context, doing string, err error) time.Duration {
+	if ctx.Err() != nil {
+		return 0
+	}
+	pause := min(afterError<<min(a.trouble, 10), maxPause)
+	a.trouble++
+	a.Log.WarnContext(ctx, doing, "node", a.Node, "error", err, "again", pause)
+	return pause
+}
+
+// rest is how long to wait for an instant, or the longest nap.
+func (a *Agent) rest(o machine.Observation, wake time.Time) time.Duration {
+	longest := maxPause
+	if o.Host == nil {
+		longest = factsRetry
+	}
+	if wake.IsZero() {
+		return longest
+	}
+	return max(0, min(wake.Sub(a.Now()), longest))
+}
+
+// move takes on the next State, and tells of a step that changed.
+func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observation) {
+	before := a.state
+	a.state = next
+	if before.Step == next.Step {
+		return
+	}
+	if machine.Quiet(next.Step) || next.Step == v1alpha1.StepRebooting {
+		a.rebootAt, a.drained = time.Time{}, nil
+	}
+	t := observe.Transition{
+		Node: a.Node, Upgrade: next.Upgrade, Version: o.Spec.Version,
+		From: before.Step, To: next.Step, Reason: next.Reason, Message: next.Message,
+	}
+	if !before.Since.IsZero() {
+		t.Took = o.Now.Sub(before.Since)
+	}
+	t.Log(ctx, a.Log)
+	if node := a.node(); node != nil && before.Step != "" {
+		a.Events.Record(string(node.UID), observe.StepEvent(t))
+	}
+}
+
+// follow watches the node's pods while they matter.
+func (a *Agent) follow(ctx context.Context) {
+	switch a.state.Step {
+	case v1alpha1.StepDraining, v1alpha1.StepChecking:
+		a.pods.start(ctx, a.Account, a.Node, a.wakeUp)
+	case v1alpha1.StepFailed:
+		if machine.NeedsHealth(a.state) {
+			a.pods.start(ctx, a.Account, a.Node, a.wakeUp)
+		}
+	default:
+		a.pods.stop()
+	}
+}

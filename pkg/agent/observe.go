@@ -1,0 +1,85 @@
+package agent
+
+import (
+	"context"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+)
+
+// observe looks at everything. What cannot be seen is left out, and machine
+// waits for it or takes it for closed.
+func (a *Agent) observe(ctx context.Context) machine.Observation {
+	o := machine.Observation{
+		Now: a.Now(), WatchingSince: a.started,
+		Drain: a.drained, RebootAskedAt: a.rebootAt,
+	}
+	if nu := a.nodeUpgrade(); nu != nil {
+		o.Spec = nu.Spec
+	}
+	node := a.node()
+	if node == nil {
+		o.HostProblem = "this node's Node object is not there"
+		return o
+	}
+	o.Node = nodeOf(node)
+	o.Slot = a.slot(node)
+	if err := a.lookAtHost(ctx, &o); err != nil {
+		o.Host, o.HostProblem = nil, err.Error()
+		return o
+	}
+	if o.Host == nil {
+		return o
+	}
+	if machine.NeedsGate(a.state, o) {
+		gate := a.gate(ctx, node, o)
+		o.Gate = &gate
+	}
+	if machine.NeedsHealth(a.state) {
+		o.Health = a.health(ctx, o)
+	}
+	return o
+}
+
+func nodeOf(node *corev1.Node) machine.Node {
+	seen := machine.Node{
+		Unschedulable:  node.Spec.Unschedulable,
+		SlotMark:       node.Annotations[v1alpha1.SlotAnnotation],
+		KubeletVersion: node.Status.NodeInfo.KubeletVersion,
+		BootID:         node.Status.NodeInfo.BootID,
+	}
+	_, seen.OurCordon = node.Annotations[v1alpha1.CordonAnnotation]
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			seen.Ready = condition.Status == corev1.ConditionTrue
+		}
+	}
+	return seen
+}
+
+func ownerOf(node *corev1.Node) plan.Owner {
+	return plan.Owner{Node: node.Name, UID: string(node.UID)}
+}
+
+// slot is what the watched Leases say. One that cannot be read is not ours.
+func (a *Agent) slot(node *corev1.Node) machine.Slot {
+	var seen machine.Slot
+	for _, object := range a.leases.GetStore().List() {
+		s, err := slot.FromLease(object.(*coordinationv1.Lease))
+		if err != nil {
+			continue
+		}
+		if s.Holder == ownerOf(node) {
+			seen.Held = s.Name
+		}
+		if s.ReservedFor == ownerOf(node) {
+			seen.Reserved = true
+		}
+	}
+	return seen
+}

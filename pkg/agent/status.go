@@ -1,0 +1,139 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+)
+
+const fieldManager = "node-agent"
+
+// written is the status as this agent wrote it last, and to which object.
+type written struct {
+	uid        types.UID
+	status     v1alpha1.NodeUpgradeStatus
+	conditions []metav1.Condition
+}
+
+// persist writes the whole status where it changed: with server-side apply, a
+// field that is left out is taken away.
+func (a *Agent) persist(ctx context.Context, o machine.Observation) error {
+	nu := a.nodeUpgrade()
+	if nu == nil {
+		return fmt.Errorf("the coordinator has not made a NodeUpgrade for this node yet")
+	}
+	status := statusOf(a.state)
+	a.addFacts(&status, nu, o)
+	status.ObservedGeneration = nu.Generation
+	status.Conditions = conditions(a.written.conditions, a.state, o)
+	if a.written.uid == nu.UID && equality.Semantic.DeepEqual(a.written.status, status) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	out := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.Node}, Status: status}
+	if _, err := a.Upgrades.NodeUpgrades.Apply(ctx, out, fieldManager, "status"); err != nil {
+		return fmt.Errorf("writing the status of NodeUpgrade %s: %w", a.Node, err)
+	}
+	a.written = written{uid: nu.UID, status: status, conditions: status.Conditions}
+	return nil
+}
+
+// addFacts says what runs and what lies on the disk. What is not known now stays
+// as it was told last: an agent that has just started knows nothing yet.
+func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUpgrade, o machine.Observation) {
+	status.AgentVersion = a.Version
+	status.KubeletVersion = o.Node.KubeletVersion
+	status.Slot = o.Slot.Held
+	last := &nu.Status
+	if a.written.uid == nu.UID {
+		last = &a.written.status
+	}
+	switch {
+	case o.Host == nil:
+		status.StagedVersion = last.StagedVersion
+	case o.Spec.Type != v1alpha1.TypeReboot && o.Spec.Version != "" && machine.Staged(o):
+		status.StagedVersion = o.Spec.Version
+	}
+	facts := a.seen.facts
+	if facts == nil {
+		status.KubeadmVersion, status.ControlPlaneVersion = last.KubeadmVersion, last.ControlPlaneVersion
+		status.ActiveVersion, status.Installed = last.ActiveVersion, last.Installed
+		status.Architecture, status.BootID = last.Architecture, last.BootID
+		status.RebootRequired, status.RebootReason = last.RebootRequired, last.RebootReason
+		return
+	}
+	status.KubeadmVersion = facts.Kubeadm.Version
+	status.ControlPlaneVersion = lowest(facts.StaticPods)
+	status.ActiveVersion = facts.Active
+	status.Installed = facts.Installed
+	status.Architecture = facts.Architecture
+	status.BootID = facts.BootID
+	switch {
+	case facts.Active != "" && facts.Merged != "" && facts.Active != facts.Merged:
+		status.RebootRequired = true
+		status.RebootReason = fmt.Sprintf("runs %s, and the next boot brings %s", facts.Merged, facts.Active)
+	case facts.RebootRequiredFile:
+		status.RebootRequired = true
+		status.RebootReason = "the operating system asks for a reboot (/run/reboot-required)"
+	}
+}
+
+// statusOf writes a State, stateOf reads it. Times lose what is below a second
+// but in steps, which keep microseconds.
+func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
+	status := v1alpha1.NodeUpgradeStatus{
+		Upgrade: s.Upgrade, Step: s.Step, Since: timeOf(s.Since),
+		Reason: s.Reason, Message: s.Message, Until: timeOf(s.Until),
+		Attempts: s.Attempts, LastError: s.LastError, RetryAt: timeOf(s.RetryAt),
+		RebootedFrom: s.RebootedFrom,
+	}
+	for _, step := range s.Steps {
+		t := v1alpha1.StepTime{Step: step.Step, StartedAt: metav1.NewMicroTime(step.StartedAt)}
+		if !step.FinishedAt.IsZero() {
+			finished := metav1.NewMicroTime(step.FinishedAt)
+			t.FinishedAt = &finished
+		}
+		status.Steps = append(status.Steps, t)
+	}
+	return status
+}
+
+func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
+	s := machine.State{
+		Upgrade: status.Upgrade, Step: status.Step, Since: instant(status.Since),
+		Reason: status.Reason, Message: status.Message, Until: instant(status.Until),
+		Attempts: status.Attempts, LastError: status.LastError, RetryAt: instant(status.RetryAt),
+		RebootedFrom: status.RebootedFrom,
+	}
+	for _, step := range status.Steps {
+		t := machine.StepTime{Step: step.Step, StartedAt: step.StartedAt.Time}
+		if step.FinishedAt != nil {
+			t.FinishedAt = step.FinishedAt.Time
+		}
+		s.Steps = append(s.Steps, t)
+	}
+	return s
+}
+
+func timeOf(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	whole := metav1.NewTime(t.UTC().Truncate(time.Second))
+	return &whole
+}
+
+func instant(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}

@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+)
+
+// watch makes the watches, each as narrow as can be: or every node would watch
+// every node.
+func (a *Agent) watch() {
+	own := fields.OneTermEqualSelector(metav1.ObjectNameField, a.Node).String()
+	a.nodeUpgrades = a.Upgrades.NodeUpgrades.Informer(a.Node)
+	a.nodes = informers.NewSharedInformerFactoryWithOptions(a.Account, 0,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = own })).Core().V1().Nodes().Informer()
+	a.leases = informers.NewSharedInformerFactoryWithOptions(a.Account, 0,
+		informers.WithNamespace(v1alpha1.Namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = slot.LabelSelector })).Coordination().V1().Leases().Informer()
+	for _, informer := range a.watches() {
+		addKick(informer, a.wakeUp)
+	}
+}
+
+func (a *Agent) watches() []cache.SharedIndexInformer {
+	return []cache.SharedIndexInformer{a.nodeUpgrades, a.nodes, a.leases}
+}
+
+// startWatches returns false when ctx ended before all were there. The API
+// server may be away for as long as it likes.
+func (a *Agent) startWatches(ctx context.Context) bool {
+	var synced []cache.InformerSynced
+	for _, informer := range a.watches() {
+		go informer.RunWithContext(ctx)
+		synced = append(synced, informer.HasSynced)
+	}
+	return cache.WaitForCacheSync(ctx.Done(), synced...)
+}
+
+// addKick cannot fail: an informer refuses handlers only once it has stopped.
+func addKick(informer cache.SharedIndexInformer, kick func()) {
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { kick() },
+		UpdateFunc: func(any, any) { kick() },
+		DeleteFunc: func(any) { kick() },
+	})
+}
+
+// watchHost kicks when a unit on the host changes. The bus may be away.
+func (a *Agent) watchHost(ctx context.Context) {
+	for ctx.Err() == nil {
+		changes, err := a.Host.Changes(ctx)
+		if err != nil {
+			a.Log.WarnContext(ctx, "watching the host's units", "node", a.Node, "error", err)
+			sleep(ctx, maxPause)
+			continue
+		}
+		for range changes {
+			a.wakeUp()
+		}
+		sleep(ctx, afterError)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// podWatch watches the node's own pods.
+type podWatch struct {
+	cancel context.CancelFunc
+	left   atomic.Bool // one has gone since somebody asked
+}
+
+func (w *podWatch) start(ctx context.Context, client kubernetes.Interface, node string, kick func()) {
+	if w.cancel != nil {
+		return
+	}
+	ctx, w.cancel = context.WithCancel(ctx)
+	informer := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
+	})).Core().V1().Pods().Informer()
+	// What a pod is made of is not looked at here: keep what tells them apart.
+	_ = informer.SetTransform(func(object any) (any, error) {
+		if pod, ok := object.(*corev1.Pod); ok {
+			return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion}}, nil
+		}
+		return object, nil
+	})
+	addKick(informer, kick)
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { w.left.Store(true); kick() }})
+	go informer.RunWithContext(ctx)
+}
+
+func (w *podWatch) stop() {
+	if w.cancel != nil {
+		w.cancel()
+		w.cancel = nil
+	}
+}
+
+var _ Host = (*host.Client)(nil)

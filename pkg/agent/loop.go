@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
@@ -11,10 +13,11 @@ import (
 
 // Pauses between looks, when no watch says something earlier.
 const (
-	afterAction = time.Second      // a watch that is slow, or was cut
-	afterError  = time.Second      // doubled up to maxPause
-	maxPause    = 30 * time.Second // also the longest nap: facts grow old
-	maxTurns    = 64               // steps in one turn, before the loop breathes
+	afterAction   = time.Second // a watch that is slow, or was cut
+	afterConflict = 200 * time.Millisecond
+	afterError    = time.Second      // doubled up to maxPause
+	maxPause      = 30 * time.Second // also the longest nap: facts grow old
+	maxTurns      = 64               // steps in one turn, before the loop breathes
 )
 
 // turn goes on until there is nothing to do but to wait, and returns how long to
@@ -56,6 +59,9 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 func (a *Agent) stumble(ctx context.Context, doing string, err error) time.Duration {
 	if ctx.Err() != nil {
 		return 0
+	}
+	if apierrors.IsConflict(err) {
+		return afterConflict // somebody else wrote, and the watch will say what
 	}
 	pause := min(afterError<<min(a.trouble, 10), maxPause)
 	a.trouble++

@@ -26,6 +26,9 @@ type written struct {
 // field that is left out is taken away.
 func (a *Agent) persist(ctx context.Context, o machine.Observation) error {
 	nu := a.nodeUpgrade()
+	if a.state.Step == "" {
+		return nil // nothing has been seen yet
+	}
 	if nu == nil {
 		return fmt.Errorf("the coordinator has not made a NodeUpgrade for this node yet")
 	}

@@ -42,7 +42,7 @@ func Next(s State, o Observation) (State, Action) {
 
 // unseen waits where the host cannot be looked at: nothing is recognised then.
 func unseen(s State, o Observation) State {
-	if s.Step == "" {
+	if o.HostProblem != "" && s.Step == "" {
 		s = s.enter(v1alpha1.StepIdle, o)
 	}
 	// What failed says more than that the host is silent now.

@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+)
+
+// Whoever took over a node has its agent's token. Beyond its own node, that
+// token must be good for nothing.
+func TestAnAgentIsHeldToItsNode(t *testing.T) {
+	c := newCluster(t, "agent-honest")
+	c.order(v1alpha1.ReleaseNone)
+	ctx := t.Context()
+	status := func(node string) error {
+		upgrades, err := client.New(c.account(node))
+		c.must(err)
+		out := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.node}, Status: v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle}}
+		_, err = upgrades.NodeUpgrades.Apply(ctx, out, fieldManager, "status")
+		return err
+	}
+	awaitDenied(t, "another node's status", func() error { return status("agent-bad") })
+	awaitDenied(t, "a status, with a token of no node", func() error { return status("") })
+	allowed(t, "its own status", status(c.node))
+
+	bad := slot.New(kubernetes.NewForConfigOrDie(c.account("agent-bad")))
+	own := slot.New(kubernetes.NewForConfigOrDie(c.account(c.node)))
+	c.must(c.slots.Reserve(ctx, "slot-0", c.owner))
+	awaitDenied(t, "another node's reservation taken", func() error { _, err := bad.Take(ctx, c.owner); return err })
+	_, err := own.Take(ctx, c.owner)
+	allowed(t, "its own reservation taken", err)
+	awaitDenied(t, "another node's slot freed", func() error { return bad.Free(ctx, c.owner) })
+	awaitDenied(t, "a slot kept for itself", func() error {
+		return own.Reserve(ctx, c.secondSlot(), c.owner)
+	})
+	if err := own.Ensure(ctx, 3); !apierrors.IsForbidden(err) {
+		t.Errorf("a slot made: %v, want Forbidden", err)
+	}
+	allowed(t, "its own slot freed", own.Free(ctx, c.owner))
+}
+
+// secondSlot is a slot that nobody has.
+func (c *cluster) secondSlot() string {
+	c.must(c.slots.Ensure(context.Background(), 2))
+	return slot.Name(1)
+}
+
+func allowed(t *testing.T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// awaitDenied waits for the policies to take effect: that is a moment after they
+// were created.
+func awaitDenied(t *testing.T, what string, do func() error) {
+	t.Helper()
+	var err error
+	for range 100 {
+		if err = do(); err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("%s: %v, want it refused by a policy", what, err)
+}
+

@@ -1,0 +1,258 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+var wholeWay = []v1alpha1.Step{
+	v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking, v1alpha1.StepKubeadm, v1alpha1.StepCordoning,
+	v1alpha1.StepDraining, v1alpha1.StepLastCheck, v1alpha1.StepActivating, v1alpha1.StepRebooting,
+	v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepUncordoning, v1alpha1.StepUnlocking,
+}
+
+func stepsOf(status v1alpha1.NodeUpgradeStatus) []v1alpha1.Step {
+	var steps []v1alpha1.Step
+	for _, s := range status.Steps {
+		steps = append(steps, s.Step)
+	}
+	return steps
+}
+
+// replicated is a pod that a controller starts again elsewhere.
+func replicated(p *corev1.Pod) {
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: types.UID("x"), Controller: ptr.To(true)}}
+}
+
+func TestWorker(t *testing.T) {
+	c := newCluster(t, "agent-worker")
+	c.kubelet()
+	c.pod("default", "web-"+c.node, replicated)
+	seen := c.record()
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	waiting := c.await("it is staged", func(s v1alpha1.NodeUpgradeStatus) bool { return s.StagedVersion == "v1.34.4" })
+	if waiting.Reason != v1alpha1.ReasonNotItsTurn || waiting.Message != "others go first" {
+		t.Errorf("waits for %s: %s", waiting.Reason, waiting.Message)
+	}
+	c.order(v1alpha1.ReleaseNode)
+	status := c.awaitStep(v1alpha1.StepIdle)
+
+	if diff := cmp.Diff(wholeWay, stepsOf(status)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if status.KubeletVersion != "v1.34.4" || status.Slot != "" || status.Attempts != 1 || status.Upgrade != "patch" || status.BootID != "boot-1" {
+		t.Errorf("status %+v", status)
+	}
+	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate"}, c.host.began); diff != "" || c.host.reboots != 1 {
+		t.Errorf("%d reboots; work on the host:\n%s", c.host.reboots, diff)
+	}
+	want := []string{"in service", "cordoned by us, slot-0", "in service"}
+	if diff := cmp.Diff(want, seen()); diff != "" {
+		t.Errorf("the Node (-want +got):\n%s", diff)
+	}
+	c.free()
+	c.events("UpgradeCordoning", "UpgradeRebooting", "UpgradeIdle")
+}
+
+// An agent that is killed in the middle of each step leaves nothing half.
+func TestKilledInEachStep(t *testing.T) {
+	c := newCluster(t, "agent-killed")
+	c.kubelet()
+	c.host.takes = 150 * time.Millisecond
+	c.pod("default", "web-"+c.node, replicated)
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	c.awaitStep(v1alpha1.StepWaiting)
+	c.order(v1alpha1.ReleaseNode)
+	killed := map[v1alpha1.Step]bool{}
+	deadline := time.Now().Add(60 * time.Second)
+	for status := c.status(); status.Step != v1alpha1.StepIdle; status = c.status() {
+		if time.Now().After(deadline) {
+			t.Fatalf("does not arrive: %+v", status)
+		}
+		if !killed[status.Step] {
+			killed[status.Step] = true
+			c.kill()
+			c.run()
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	for _, step := range []v1alpha1.Step{v1alpha1.StepKubeadm, v1alpha1.StepDraining, v1alpha1.StepActivating, v1alpha1.StepSettling} {
+		if !killed[step] {
+			t.Errorf("was never seen in step %s: killed in %v", step, killed)
+		}
+	}
+	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate"}, c.host.began); diff != "" || c.host.reboots != 1 {
+		t.Errorf("%d reboots; work on the host:\n%s", c.host.reboots, diff)
+	}
+	c.free()
+}
+
+// A cordon that somebody else made stays, and the slot is marked all the same.
+func TestForeignCordon(t *testing.T) {
+	c := newCluster(t, "agent-cordoned")
+	c.kubelet()
+	c.kubectl("cordon", c.node)
+	seen := c.record()
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	c.awaitStep(v1alpha1.StepIdle)
+	want := []string{"cordoned by somebody", "cordoned by somebody, slot-0", "cordoned by somebody"}
+	if diff := cmp.Diff(want, seen()); diff != "" {
+		t.Errorf("the Node (-want +got):\n%s", diff)
+	}
+	c.free()
+}
+
+func TestPassOneNeedsHealthyStaticPods(t *testing.T) {
+	c := newCluster(t, "agent-control-plane")
+	c.host.facts.ControlPlane = true
+	c.host.facts.StaticPods = map[string]string{"kube-apiserver": "v1.34.3", "kube-controller-manager": "v1.34.3", "kube-scheduler": "v1.34.3"}
+	c.order(v1alpha1.ReleaseControlPlane, func(s *v1alpha1.NodeUpgradeSpec) { s.Kubeadm = v1alpha1.KubeadmApply })
+	c.run()
+	status := c.await("it checks", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonUnhealthy })
+	if !strings.Contains(status.Message, "kube-apiserver is not there") {
+		t.Errorf("message %q", status.Message)
+	}
+	for _, component := range controlPlane {
+		c.pod("kube-system", component+"-"+c.node, func(p *corev1.Pod) {
+			p.Labels = map[string]string{"component": component, "tier": "control-plane"}
+			p.Spec.Containers[0].Image = "registry.k8s.io/" + component + ":v1.34.4"
+		})
+		ready := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
+		_, err := c.admin.CoreV1().Pods("kube-system").Patch(t.Context(), component+"-"+c.node, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status")
+		c.must(err)
+	}
+	status = c.await("it waits again", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.Step == v1alpha1.StepWaiting && s.KubeadmVersion == "v1.34.4"
+	})
+	if status.ControlPlaneVersion != "v1.34.4" || slices.Contains(stepsOf(status), v1alpha1.StepCordoning) {
+		t.Errorf("status %+v", status)
+	}
+	c.free()
+}
+
+// A freeze that the coordinator has not seen yet keeps the node where it is.
+func TestGateIsReadLive(t *testing.T) {
+	c := newCluster(t, "agent-frozen")
+	freeze := &v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "freeze"}}
+	freeze.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Reason: "quarter end", Period: v1alpha1.Period{
+		Name: "freeze", StartTime: metav1.NewTime(time.Now().Add(-time.Hour)), EndTime: metav1.NewTime(time.Now().Add(time.Hour)),
+	}}}
+	c.create(freeze)
+	defer func() {
+		c.must(c.ours.MaintenanceSchedules.Delete(context.Background(), "freeze", metav1.DeleteOptions{}))
+	}()
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	status := c.await("it is excluded", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonExcluded })
+	if status.Step != v1alpha1.StepLocking || status.Until == nil || !strings.Contains(status.Message, "quarter end") {
+		t.Errorf("status %+v", status)
+	}
+	if slices.Contains(c.host.began, "kubeadm") {
+		t.Error("kubeadm ran during an exclusion")
+	}
+	c.order(v1alpha1.ReleaseNone)
+	c.must(c.slots.Withdraw(t.Context(), c.owner))
+	c.awaitStep(v1alpha1.StepWaiting)
+	c.free()
+}
+
+// An image that cannot be trusted leaves the node in service, and says so.
+func TestBadImage(t *testing.T) {
+	c := newCluster(t, "agent-bad-image")
+	c.host.fail[host.VerbStage] = &host.Result{Reason: v1alpha1.ReasonHashMismatch, Message: "sha256 is bbbb, not aaaa"}
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	status := c.await("it says so", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonHashMismatch })
+	if status.Step != v1alpha1.StepStaging || status.RetryAt == nil || status.StagedVersion != "" || status.Message != "sha256 is bbbb, not aaaa" {
+		t.Errorf("status %+v", status)
+	}
+	c.await("it tries again by itself", func(s v1alpha1.NodeUpgradeStatus) bool { return s.StagedVersion == "v1.34.4" })
+}
+
+// free checks that nothing of the upgrade is left on Node and slot.
+func (c *cluster) free() {
+	c.t.Helper()
+	lease, err := c.admin.CoordinationV1().Leases(v1alpha1.Namespace).Get(context.Background(), "slot-0", metav1.GetOptions{})
+	c.must(err)
+	if lease.Spec.HolderIdentity != nil || lease.Annotations[v1alpha1.ReservedForAnnotation] != "" {
+		c.t.Errorf("the slot is not free: %+v", lease)
+	}
+}
+
+// events waits for events on the Node, as `kubectl describe node` finds them.
+func (c *cluster) events(want ...string) {
+	c.t.Helper()
+	var got []string
+	for range 100 {
+		got = nil
+		list, err := c.admin.CoreV1().Events("default").List(context.Background(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + c.owner.UID})
+		c.must(err)
+		for _, e := range list.Items {
+			got = append(got, e.Reason)
+		}
+		missing := slices.ContainsFunc(want, func(reason string) bool { return !slices.Contains(got, reason) })
+		if !missing {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	c.t.Errorf("events %v, want %v among them", got, want)
+}
+
+// record watches the Node from now on. The function that it returns tells how
+// it went, changes only.
+func (c *cluster) record() func() []string {
+	c.t.Helper()
+	node, err := c.admin.CoreV1().Nodes().Get(c.t.Context(), c.node, metav1.GetOptions{})
+	c.must(err)
+	seen := []string{marksOf(node)}
+	watcher, err := c.admin.CoreV1().Nodes().Watch(c.t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + c.node, ResourceVersion: node.ResourceVersion})
+	c.must(err)
+	told := make(chan []string)
+	go func() {
+		for event := range watcher.ResultChan() {
+			node, ok := event.Object.(*corev1.Node)
+			if !ok || event.Type != watch.Modified {
+				continue
+			}
+			if now := marksOf(node); now != seen[len(seen)-1] {
+				seen = append(seen, now)
+			}
+		}
+		told <- seen
+	}()
+	return func() []string {
+		watcher.Stop()
+		return <-told
+	}
+}
+
+func marksOf(node *corev1.Node) string {
+	seen := "in service"
+	if node.Spec.Unschedulable {
+		seen = "cordoned by somebody"
+	}
+	if node.Annotations[v1alpha1.CordonAnnotation] != "" {
+		seen = strings.Replace(seen, "by somebody", "by us", 1)
+	}
+	if slot := node.Annotations[v1alpha1.SlotAnnotation]; slot != "" {
+		seen += ", " + slot
+	}
+	return seen
+}

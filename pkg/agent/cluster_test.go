@@ -1,0 +1,277 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+)
+
+func TestMain(m *testing.M) { apitest.Main(m) }
+
+// cluster is a real API server with our kinds, rights and policies, one node
+// whose host is a fake, and a kubelet's part played by the test.
+type cluster struct {
+	t      *testing.T
+	config *rest.Config
+	admin  kubernetes.Interface
+	ours   *client.Interface
+	slots  *slot.Slots
+	node   string
+	owner  plan.Owner
+	host   *fakeHost
+
+	mu   sync.Mutex
+	stop func() // of the agent that runs
+	log  bytes.Buffer
+}
+
+func newCluster(t *testing.T, node string) *cluster {
+	t.Helper()
+	config := apitest.Start(t)
+	apitest.InstallCRDs(t, config)
+	c := &cluster{t: t, config: config, node: node, host: newFakeHost(), stop: func() {}}
+	c.admin = kubernetes.NewForConfigOrDie(config)
+	ours, err := client.New(config)
+	c.must(err)
+	c.ours, c.slots = ours, slot.New(c.admin)
+	c.host.onReboot = c.boot
+	manifests := filepath.Join(apitest.Root(t), "manifests")
+	c.kubectl("apply", "-f", filepath.Join(manifests, "namespace.yaml"))
+	c.kubectl("apply", "-f", filepath.Join(manifests, "agent", "rbac.yaml"))
+	c.kubectl("apply", "-k", filepath.Join(manifests, "admission"))
+	c.createNode()
+	c.createUpgrade()
+	t.Cleanup(func() {
+		c.kill()
+		if err := c.slots.Abandon(context.Background(), c.owner); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log(c.log.String())
+		}
+	})
+	return c
+}
+
+func (c *cluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) kubectl(args ...string) {
+	c.t.Helper()
+	if out, err := apitest.Kubectl(c.t, c.config, args...).CombinedOutput(); err != nil {
+		c.t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func (c *cluster) createNode() {
+	node, err := c.admin.CoreV1().Nodes().Create(c.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.node}}, metav1.CreateOptions{})
+	c.must(err)
+	c.owner = plan.Owner{Node: node.Name, UID: string(node.UID)}
+	c.report("boot-0", corev1.ConditionTrue)
+}
+
+// report is what the kubelet says of its node.
+func (c *cluster) report(boot string, ready corev1.ConditionStatus) {
+	status := fmt.Sprintf(`{"status":{"nodeInfo":{"kubeletVersion":%q,"bootID":%q},"conditions":[{"type":"Ready","status":%q}]}}`, c.host.merged(), boot, ready)
+	_, err := c.admin.CoreV1().Nodes().Patch(context.Background(), c.node, "application/strategic-merge-patch+json", []byte(status), metav1.PatchOptions{}, "status")
+	if err != nil {
+		c.t.Error(err)
+	}
+}
+
+// boot is the node's way down and up again: the agent dies, the kubelet comes
+// back, and starts the agent.
+func (c *cluster) boot(boot string) {
+	c.kill()
+	c.report(boot, corev1.ConditionFalse)
+	time.Sleep(100 * time.Millisecond)
+	c.report(boot, corev1.ConditionTrue)
+	c.run()
+}
+
+func (c *cluster) createUpgrade() {
+	always := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "always"}}
+	always.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: v1alpha1.Period{
+		Name: "always", StartTime: metav1.NewTime(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)), EndTime: metav1.NewTime(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)),
+	}}}
+	c.create(&always)
+	c.create(&v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "patch"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}})
+	c.pod("kube-system", "kube-apiserver-elsewhere", func(p *corev1.Pod) {
+		p.Labels = map[string]string{"component": "kube-apiserver"}
+		p.Spec.NodeName, p.Spec.Containers[0].Image = "elsewhere", "registry.k8s.io/kube-apiserver:v1.34.4"
+	})
+	c.must(c.slots.Ensure(c.t.Context(), 1))
+}
+
+// create makes an object that all tests share.
+func (c *cluster) create(object any) {
+	c.t.Helper()
+	var err error
+	switch o := object.(type) {
+	case *v1alpha1.MaintenanceSchedule:
+		_, err = c.ours.MaintenanceSchedules.Apply(c.t.Context(), o, "test", "")
+	case *v1alpha1.ClusterUpgrade:
+		_, err = c.ours.ClusterUpgrades.Apply(c.t.Context(), o, "test", "")
+	}
+	c.must(err)
+}
+
+func (c *cluster) pod(namespace, name string, change func(*corev1.Pod)) {
+	c.t.Helper()
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       corev1.PodSpec{NodeName: c.node, Containers: []corev1.Container{{Name: "c", Image: "web"}}},
+	}
+	change(p)
+	_, err := c.admin.CoreV1().Pods(namespace).Create(c.t.Context(), p, metav1.CreateOptions{})
+	if err != nil && !strings.Contains(err.Error(), "already exists") {
+		c.t.Fatal(err)
+	}
+}
+
+// order is what the coordinator wants of the node.
+func (c *cluster) order(release v1alpha1.Release, change ...func(*v1alpha1.NodeUpgradeSpec)) {
+	c.t.Helper()
+	nu := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.node}}
+	nu.Spec = v1alpha1.NodeUpgradeSpec{
+		Upgrade: "patch", Type: v1alpha1.TypePatch, Version: "v1.34.4", Release: release, Kubeadm: v1alpha1.KubeadmNode,
+		Image:  &v1alpha1.Image{Architecture: "x86-64", URL: "http://bakery/kubernetes-v1.34.4-x86-64.raw", SHA256: strings.Repeat("a", 64)},
+		Settle: &metav1.Duration{Duration: time.Second},
+		Reason: v1alpha1.ReasonNotItsTurn, Message: "others go first",
+	}
+	for _, f := range change {
+		f(&nu.Spec)
+	}
+	if release != v1alpha1.ReleaseNone {
+		c.must(c.slots.Reserve(c.t.Context(), "slot-0", c.owner))
+	}
+	_, err := c.ours.NodeUpgrades.Apply(c.t.Context(), nu, "coordinator", "")
+	c.must(err)
+}
+
+// as is a client that acts for somebody else.
+func (c *cluster) as(user string, groups []string, node string) *rest.Config {
+	config := rest.CopyConfig(c.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
+	if node != "" {
+		config.Impersonate.Extra = map[string][]string{"authentication.kubernetes.io/node-name": {node}}
+	}
+	return config
+}
+
+func (c *cluster) account(node string) *rest.Config {
+	return c.as("system:serviceaccount:"+v1alpha1.Namespace+":node-agent", []string{"system:serviceaccounts"}, node)
+}
+
+// run starts an agent, with the identities and rights of a real one.
+func (c *cluster) run() {
+	account := c.account(c.node)
+	upgrades, err := client.New(account)
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	accountClient := kubernetes.NewForConfigOrDie(account)
+	a := New(Config{
+		Node: c.node, Version: "test", Host: c.host, Install: func() error { return nil },
+		Account: accountClient, Upgrades: upgrades,
+		Kubelet: kubernetes.NewForConfigOrDie(c.as("system:node:"+c.node, []string{"system:nodes"}, "")),
+		Events:  observe.NewRecorder(ctx, accountClient, "node-agent", c.node),
+		Log:     slog.New(slog.NewTextHandler(&locked{c: c}, nil)),
+		Now:     time.Now,
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.Run(ctx)
+	}()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stop = func() { cancel(); <-done }
+}
+
+// kill ends the agent that runs, and waits until it is gone.
+func (c *cluster) kill() {
+	c.mu.Lock()
+	stop := c.stop
+	c.stop = func() {}
+	c.mu.Unlock()
+	stop()
+}
+
+type locked struct{ c *cluster }
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	return l.c.log.Write(p)
+}
+
+// kubelet ends pods that were asked to leave, until the test is over.
+func (c *cluster) kubelet() {
+	ctx := c.t.Context()
+	go func() {
+		for ctx.Err() == nil {
+			pods, err := c.admin.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + c.node})
+			if err != nil {
+				return
+			}
+			for _, p := range pods.Items {
+				if p.DeletionTimestamp != nil {
+					_ = c.admin.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
+				}
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
+}
+
+// status is what the agent has written.
+func (c *cluster) status() v1alpha1.NodeUpgradeStatus {
+	nu, err := c.ours.NodeUpgrades.Get(context.Background(), c.node, metav1.GetOptions{})
+	if err != nil {
+		return v1alpha1.NodeUpgradeStatus{}
+	}
+	return nu.Status
+}
+
+func (c *cluster) await(what string, is func(v1alpha1.NodeUpgradeStatus) bool) v1alpha1.NodeUpgradeStatus {
+	c.t.Helper()
+	for range 600 {
+		if status := c.status(); is(status) {
+			return status
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	c.t.Fatalf("waiting until %s: %+v", what, c.status())
+	return v1alpha1.NodeUpgradeStatus{}
+}
+
+func (c *cluster) awaitStep(step v1alpha1.Step) v1alpha1.NodeUpgradeStatus {
+	c.t.Helper()
+	return c.await("step is "+string(step), func(s v1alpha1.NodeUpgradeStatus) bool { return s.Step == step })
+}

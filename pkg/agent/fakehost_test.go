@@ -1,0 +1,139 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// fakeHost is a node's systemd and logind: it outlives the agents that ask it.
+type fakeHost struct {
+	mu       sync.Mutex
+	facts    host.Facts
+	running  map[host.Verb]bool
+	results  map[host.Verb]*host.Result
+	began    []string // verbs that change something, as they began
+	takes    time.Duration
+	fail     map[host.Verb]*host.Result // how a verb ends next time
+	watchers map[chan host.Verb]bool
+	reboots  int
+	onReboot func(boot string)
+}
+
+func newFakeHost() *fakeHost {
+	return &fakeHost{
+		facts: host.Facts{
+			BootID: "boot-0", Architecture: "x86-64", Supported: true,
+			Installed: []string{"v1.34.3"}, Active: "v1.34.3", Merged: "v1.34.3",
+		},
+		running: map[host.Verb]bool{}, results: map[host.Verb]*host.Result{},
+		fail: map[host.Verb]*host.Result{}, watchers: map[chan host.Verb]bool{},
+		takes: 30 * time.Millisecond,
+	}
+}
+
+func (h *fakeHost) Start(_ context.Context, r host.Request, _ host.Options) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running[r.Verb] {
+		return nil
+	}
+	h.running[r.Verb] = true
+	delete(h.results, r.Verb)
+	if r.Verb != host.VerbFacts {
+		h.began = append(h.began, string(r.Verb))
+	}
+	h.tell(r.Verb)
+	time.AfterFunc(h.takes, func() { h.end(r) })
+	return nil
+}
+
+func (h *fakeHost) end(r host.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	result := &host.Result{Verb: r.Verb, Key: r.Key, BootID: h.facts.BootID, FinishedAt: time.Now(), OK: true}
+	if failure := h.fail[r.Verb]; failure != nil {
+		result.OK, result.Reason, result.Message = false, failure.Reason, failure.Message
+		delete(h.fail, r.Verb)
+	}
+	if result.OK {
+		h.apply(r)
+	}
+	if r.Verb == host.VerbFacts {
+		result.Output, _ = json.Marshal(h.facts)
+	}
+	h.running[r.Verb] = false
+	h.results[r.Verb] = result
+	h.tell(r.Verb)
+}
+
+// apply is what a verb does to the node.
+func (h *fakeHost) apply(r host.Request) {
+	var args struct{ Version string }
+	_ = json.Unmarshal(r.Args, &args)
+	switch r.Verb {
+	case host.VerbStage:
+		h.facts.Installed = []string{"v1.34.3", args.Version}
+	case host.VerbKubeadm:
+		h.facts.Kubeadm.Version = args.Version
+		for component := range h.facts.StaticPods {
+			h.facts.StaticPods[component] = args.Version
+		}
+	case host.VerbActivate:
+		h.facts.Active = args.Version
+	}
+}
+
+func (h *fakeHost) tell(v host.Verb) {
+	for watcher := range h.watchers {
+		select {
+		case watcher <- v:
+		default:
+		}
+	}
+}
+
+func (h *fakeHost) Last(_ context.Context, v host.Verb) (bool, *host.Result, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running[v] {
+		return true, nil, nil
+	}
+	return false, h.results[v], nil
+}
+
+func (h *fakeHost) Changes(ctx context.Context) (<-chan host.Verb, error) {
+	changes := make(chan host.Verb, 16)
+	h.mu.Lock()
+	h.watchers[changes] = true
+	h.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.watchers, changes)
+		close(changes)
+	})
+	return changes, nil
+}
+
+// Reboot takes the node away: whoever runs on it dies.
+func (h *fakeHost) Reboot(context.Context) error {
+	h.mu.Lock()
+	h.reboots++
+	h.facts.BootID = fmt.Sprintf("boot-%d", h.reboots)
+	h.facts.Merged = h.facts.Active
+	boot := h.facts.BootID
+	h.mu.Unlock()
+	go h.onReboot(boot)
+	return nil
+}
+
+func (h *fakeHost) merged() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.facts.Merged
+}

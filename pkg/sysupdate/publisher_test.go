@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -58,6 +59,7 @@ func mksquashfs(dir string) error {
 // publisher is a web server with images and their index.
 type publisher struct {
 	t     *testing.T
+	mu    sync.Mutex
 	files map[string][]byte
 	index map[string]string
 	gets  map[string]int
@@ -84,22 +86,31 @@ func imageName(version string) string { return "kubernetes-" + version + "-x86-6
 // publish offers one of mksquashfs's images as that version.
 func (p *publisher) publish(version, content string) {
 	data := image(p.t, content)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.files[imageName(version)] = data
 	p.index[imageName(version)] = hashOf(data)
 }
 
+// downloads says how often an image was asked for.
+func (p *publisher) downloads(version string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.gets[imageName(version)]
+}
+
 func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
+	if name == "SHA256SUMS" {
+		p.serveIndex(w)
+		return
+	}
+	p.mu.Lock()
+	data, ok := p.files[name]
 	if r.Method == http.MethodGet {
 		p.gets[name]++
 	}
-	if name == "SHA256SUMS" {
-		for file, hash := range p.index {
-			_, _ = fmt.Fprintf(w, "%s  %s\n", hash, file)
-		}
-		return
-	}
-	data, ok := p.files[name]
+	p.mu.Unlock()
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -117,6 +128,14 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		data = data[:p.breakAfter]
 	}
 	_, _ = w.Write(data)
+}
+
+func (p *publisher) serveIndex(w http.ResponseWriter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for file, hash := range p.index {
+		_, _ = fmt.Fprintf(w, "%s  %s\n", hash, file)
+	}
 }
 
 func image(t *testing.T, content string) []byte {

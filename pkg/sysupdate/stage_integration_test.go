@@ -121,7 +121,7 @@ func TestStagePatch(t *testing.T) {
 		t.Error("not downloaded")
 	}
 	wantNode(t, "v1.34.3", "v1.34.3", "v1.34.4")
-	if p.gets[imageName("v1.34.5")] > 0 {
+	if p.downloads("v1.34.5") > 0 {
 		t.Error("another version was downloaded too")
 	}
 
@@ -129,7 +129,7 @@ func TestStagePatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.Downloaded || p.gets[imageName("v1.34.4")] != 1 {
+	if again.Downloaded || p.downloads("v1.34.4") != 1 {
 		t.Error("downloaded again what was there")
 	}
 }

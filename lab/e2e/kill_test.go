@@ -88,7 +88,7 @@ func lastStep(moments []record.Moment, node string) (v1alpha1.Step, time.Time) {
 func (w *world) killAgent(ctx context.Context, node string) error {
 	_, err := w.Exec(ctx, node, "pkill", "-KILL", "-f", "node-agent agent")
 	pods, listErr := w.kube.CoreV1().Pods(v1alpha1.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: "app.kubernetes.io/name=node-agent", FieldSelector: "spec.nodeName=" + node,
+		LabelSelector: "app.kubernetes.io/component=node-agent", FieldSelector: "spec.nodeName=" + node,
 	})
 	if listErr != nil {
 		return listErr

@@ -43,7 +43,7 @@ func (r *reader) answers(ctx context.Context) <-chan bool {
 func (r *reader) ready(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	_, err := r.core.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+	_, err := r.core.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	var refusal apierrors.APIStatus
 	return err == nil || errors.As(err, &refusal)
 }

@@ -63,7 +63,7 @@ func (p *program) addClusterFlags(root *cobra.Command) {
 	p.cluster.AddFlags(root.PersistentFlags())
 	for _, name := range []string{
 		"as", "as-group", "as-uid", "as-user-extra", "cache-dir", "certificate-authority", "client-certificate", "client-key",
-		"cluster", "disable-compression", "insecure-skip-tls-verify", "namespace", "server", "tls-server-name", "token", "user",
+		"cluster", "disable-compression", "insecure-skip-tls-verify", "namespace", "proxy-url", "server", "tls-server-name", "token", "user",
 	} {
 		if flag := root.PersistentFlags().Lookup(name); flag != nil {
 			flag.Hidden = true

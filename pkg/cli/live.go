@@ -4,7 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -31,7 +31,8 @@ func (r *reader) watch(ctx context.Context, first objects) (*live, error) {
 		stop:         stop,
 	}
 	if first.nodes != nil {
-		l.nodes = informers.NewSharedInformerFactory(r.core, 0).Core().V1().Nodes().Informer()
+		source := cache.NewListWatchFromClient(r.core.RESTClient(), "nodes", corev1.NamespaceAll, fields.Everything())
+		l.nodes = cache.NewSharedIndexInformer(source, &corev1.Node{}, 0, cache.Indexers{})
 	}
 	for _, informer := range l.informers() {
 		if _, err := informer.AddEventHandler(l); err != nil {

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
@@ -15,7 +15,7 @@ import (
 // reader reads the objects that the verbs show.
 type reader struct {
 	kinds *client.Interface
-	core  kubernetes.Interface
+	core  corev1client.CoreV1Interface
 }
 
 // objects are what was read. nodes is nil where they may not be read: status
@@ -36,7 +36,7 @@ func (p *program) reader() (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, err := kubernetes.NewForConfig(config)
+	core, err := corev1client.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (r *reader) read(ctx context.Context) (objects, error) {
 		return o, explain("reading MaintenanceSchedules", err)
 	}
 	o = objects{upgrades: upgrades.Items, nodeUpgrades: nodeUpgrades.Items, schedules: schedules.Items}
-	nodes, err := r.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	nodes, err := r.core.Nodes().List(ctx, metav1.ListOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
 		return o, nil

@@ -54,7 +54,9 @@ func (s *screen) show(shown render.Status, silent bool) {
 		lines = append(lines[:room-1], fmt.Sprintf("… and %d lines more", len(lines)-room+1))
 	}
 	lines = append(lines, "", foot)
-	fmt.Fprint(s.Out, home+strings.Join(lines, clearLine+"\n")+clearLine+clearBelow)
+	// A line is cleared before it is written: behind a full line it would lose
+	// its last letter.
+	fmt.Fprint(s.Out, home+clearLine+strings.Join(lines, "\n"+clearLine)+clearBelow)
 }
 
 func (s *screen) close() { fmt.Fprint(s.Out, leaveScreen+s.last) }

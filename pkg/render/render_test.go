@@ -73,6 +73,7 @@ func TestScreens(t *testing.T) {
 		"pipe":     render.Screen(busy(), options),
 		"120":      render.Screen(busy(), with(func(o *render.Options) { o.Width = 120 })),
 		"80":       render.Screen(busy(), with(func(o *render.Options) { o.Width = 80 })),
+		"60":       render.Screen(busy(), with(func(o *render.Options) { o.Width = 60 })),
 		"wide":     render.Screen(busy(), with(func(o *render.Options) { o.Wide = true })),
 		"colour":   render.Screen(busy(), with(func(o *render.Options) { o.Colour = true })),
 		"finished": render.Screen(finished, options),

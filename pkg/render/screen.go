@@ -128,24 +128,3 @@ func count(nodes []Node) string {
 	}
 	return fmt.Sprintf("%d: %s", len(nodes), strings.Join(parts, ", "))
 }
-
-func nodeTable(nodes []Node, o Options) string {
-	header := []string{"NODE", "CONDITION", "KUBELET", "STAGED", "STEP", "SINCE", "WHY"}
-	if o.Wide {
-		header = []string{"NODE", "CONDITION", "KUBELET", "STAGED", "TARGET", "RELEASE", "SLOT", "AGENT", "STEP", "SINCE", "WHY"}
-	}
-	rows := make([][]cell, 0, len(nodes))
-	for _, node := range nodes {
-		step := cell{orDash(string(node.Step)), stateColours[node.State]}
-		row := []cell{{node.Name, plain}, {orDash(node.Condition), plain}, {orDash(node.Kubelet), plain}, {orDash(node.Staged), plain}}
-		if o.Wide {
-			row = append(row, cell{orDash(node.Target), plain}, cell{orDash(string(node.Release)), plain}, cell{orDash(node.Slot), plain}, cell{orDash(node.Agent), plain})
-		}
-		why := cell{o.why(node.Reason, node.Message, node.Until), plain}
-		if node.State == StateFailed {
-			why.colour = red
-		}
-		rows = append(rows, append(row, step, cell{o.age(node.Since), plain}, why))
-	}
-	return o.table(header, rows)
-}

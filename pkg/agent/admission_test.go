@@ -74,4 +74,3 @@ func awaitDenied(t *testing.T, what string, do func() error) {
 	}
 	t.Errorf("%s: %v, want it refused by a policy", what, err)
 }
-

@@ -84,14 +84,10 @@ func New(c Config) *Agent {
 // or somebody is told in the status.
 func (a *Agent) Run(ctx context.Context) {
 	a.Log.InfoContext(ctx, "watching", "node", a.Node)
-	if !a.startWatches(ctx) {
+	if !a.startWatches(ctx) || !a.remember(ctx) {
 		return
 	}
 	go a.watchHost(ctx)
-	if nu := a.nodeUpgrade(); nu != nil {
-		a.state = stateOf(nu.Status)
-		a.written.conditions = nu.Status.Conditions
-	}
 	for {
 		pause := a.turn(ctx)
 		select {

@@ -35,6 +35,7 @@ func Connect(kubeletConfig, accountDir string) (*Clients, error) {
 	kubelet.UserAgent = "kubectl-upgrade-agent/kubelet"
 	// A full node has a few hundred pods, each asked about in a round.
 	kubelet.QPS, kubelet.Burst = 50, 200
+	kubelet.Wrap(patience)
 	account := &rest.Config{
 		Host:            kubelet.Host,
 		APIPath:         kubelet.APIPath,
@@ -45,6 +46,7 @@ func Connect(kubeletConfig, accountDir string) (*Clients, error) {
 		UserAgent: "kubectl-upgrade-agent",
 		QPS:       kubelet.QPS, Burst: kubelet.Burst,
 	}
+	account.Wrap(patience)
 	var c Clients
 	if c.Kubelet, err = kubernetes.NewForConfig(kubelet); err != nil {
 		return nil, fmt.Errorf("making a client with the kubelet's identity: %w", err)

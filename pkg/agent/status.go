@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -47,6 +48,26 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation) error {
 	}
 	a.written = written{uid: nu.UID, status: status, conditions: status.Conditions}
 	return nil
+}
+
+// remember takes up what the last agent wrote. It is read live: a list that a
+// watch begins with may be older than the last write, of the very step at which
+// the node rebooted. It returns false when ctx ended before it was read.
+func (a *Agent) remember(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
+		switch {
+		case err == nil:
+			a.state = stateOf(nu.Status)
+			a.written.conditions = nu.Status.Conditions
+			return true
+		case apierrors.IsNotFound(err):
+			return true
+		}
+		a.Log.WarnContext(ctx, "reading the last status", "node", a.Node, "error", err)
+		sleep(ctx, afterError)
+	}
+	return false
 }
 
 // addFacts says what runs and what lies on the disk. What is not known now stays

@@ -7,6 +7,9 @@ import (
 )
 
 func cordoning(s State, o Observation) (State, Action) {
+	if arrived(o) {
+		return s.enter(v1alpha1.StepVerifying, o), Action{}
+	}
 	if s, stop, halted := mayNotBegin(s, o); halted {
 		return s, stop
 	}
@@ -61,6 +64,9 @@ func drainMessage(o Observation) string {
 // lastCheck is where a node can still give up. The gate looks at window,
 // exclusion, release and slot, all live.
 func lastCheck(s State, o Observation) (State, Action) {
+	if arrived(o) {
+		return s.enter(v1alpha1.StepVerifying, o), Action{}
+	}
 	if s, stop, halted := mayNotBegin(s, o); halted {
 		return s, stop
 	}
@@ -108,7 +114,7 @@ func activating(s State, o Observation) (State, Action) {
 
 // rebooting asks, and asks once more: the call may succeed and nothing happen.
 func rebooting(s State, o Observation) (State, Action) {
-	again, limit := s.Since.Add(RebootWithin), s.Since.Add(2*RebootWithin)
+	again, limit := deadline(s, o, RebootWithin), deadline(s, o, 2*RebootWithin)
 	switch {
 	case o.Host.BootID != s.RebootedFrom:
 		return s.enter(v1alpha1.StepVerifying, o), Action{}

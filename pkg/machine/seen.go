@@ -51,6 +51,13 @@ func done(o Observation) bool {
 		(!o.Host.ControlPlane || kubeadmDone(o) || atLeast(o.Host.ControlPlaneVersion, o.Spec.Version))
 }
 
+// arrived is true for a node that runs the target already, by another's reboot
+// or by one that the State does not know of: it must not reboot again.
+func arrived(o Observation) bool {
+	return o.Spec.Type != v1alpha1.TypeReboot && o.Host.Merged == o.Spec.Version &&
+		kubeletSpeaks(o) && o.Node.KubeletVersion == o.Spec.Version
+}
+
 // atLeast is false for what is not a version: then something is left to do.
 func atLeast(got, want string) bool {
 	g, errGot := version.Parse(got)

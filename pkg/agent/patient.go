@@ -1,0 +1,42 @@
+package agent
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"time"
+)
+
+// patientPause is how long to wait for an API server that nobody answers for.
+const patientPause = 500 * time.Millisecond
+
+// patience makes reads wait for an API server that is away, for as long as
+// their context allows. A watch's own retries grow to half a minute, and the
+// control plane that was just upgraded would be noticed that much later.
+func patience(next http.RoundTripper) http.RoundTripper {
+	return patient{next: next}
+}
+
+type patient struct {
+	next http.RoundTripper
+}
+
+func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
+	for {
+		response, err := p.next.RoundTrip(r)
+		if err == nil || r.Method != http.MethodGet || !nobodyThere(err) {
+			return response, err
+		}
+		select {
+		case <-r.Context().Done():
+			return nil, err
+		case <-time.After(patientPause):
+		}
+	}
+}
+
+// nobodyThere is true when no connection came about: nothing was asked yet.
+func nobodyThere(err error) bool {
+	var failed *net.OpError
+	return errors.As(err, &failed) && failed.Op == "dial"
+}

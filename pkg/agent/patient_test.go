@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+type answers struct {
+	errors []error
+	asked  int
+}
+
+func (a *answers) RoundTrip(*http.Request) (*http.Response, error) {
+	a.asked++
+	if a.asked <= len(a.errors) {
+		return nil, a.errors[a.asked-1]
+	}
+	return &http.Response{StatusCode: http.StatusOK}, nil
+}
+
+func TestPatience(t *testing.T) {
+	away := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	cut := &net.OpError{Op: "read", Err: errors.New("connection reset")}
+	for name, test := range map[string]struct {
+		method string
+		errors []error
+		asked  int
+		fails  bool
+	}{
+		"a read waits":                   {http.MethodGet, []error{away}, 2, false},
+		"a read that was cut does not":   {http.MethodGet, []error{cut}, 1, true},
+		"a write is its caller's affair": {http.MethodPatch, []error{away}, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next := &answers{errors: test.errors}
+			request, err := http.NewRequestWithContext(t.Context(), test.method, "https://api", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := patience(next).RoundTrip(request); (err != nil) != test.fails || next.asked != test.asked {
+				t.Errorf("asked %d times, error %v", next.asked, err)
+			}
+		})
+	}
+	t.Run("until its time is up", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://api", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := patience(&answers{errors: []error{away, away, away}}).RoundTrip(request); err == nil {
+			t.Error("no error")
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package agent
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+)
+
+// What the machine persists must come back, through JSON as through etcd.
+func TestStateSurvivesTheStatus(t *testing.T) {
+	at := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
+	want := machine.State{
+		Upgrade: "patch", Step: v1alpha1.StepRebooting, Since: at, Reason: v1alpha1.ReasonReleased, Message: "m",
+		Until: at.Add(time.Minute), Attempts: 2, LastError: "e", RetryAt: at.Add(time.Hour), RebootedFrom: "boot-0",
+		Steps: []machine.StepTime{
+			{Step: v1alpha1.StepLocking, StartedAt: at.Add(1500 * time.Microsecond), FinishedAt: at.Add(2500 * time.Microsecond)},
+			{Step: v1alpha1.StepRebooting, StartedAt: at.Add(2500 * time.Microsecond)},
+		},
+	}
+	text, err := json.Marshal(statusOf(want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status v1alpha1.NodeUpgradeStatus
+	if err := json.Unmarshal(text, &status); err != nil {
+		t.Fatal(err)
+	}
+	same := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })
+	if diff := cmp.Diff(want, stateOf(status), same); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestImageTag(t *testing.T) {
+	for image, want := range map[string]string{
+		"registry.k8s.io/kube-apiserver:v1.34.4":                "v1.34.4",
+		"registry.k8s.io/kube-apiserver:v1.34.4@sha256:0123":    "v1.34.4",
+		"localhost:5000/kube-apiserver:v1.34.4":                 "v1.34.4",
+		"localhost:5000/kube-apiserver":                         "",
+		"registry.k8s.io/kube-apiserver@sha256:0123456789abcde": "",
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: image}}}}
+		if got := imageTag(pod); got != want {
+			t.Errorf("%s: got %q, want %q", image, got, want)
+		}
+	}
+}
+
+func TestLowestOfTheControlPlane(t *testing.T) {
+	for name, test := range map[string]struct {
+		pods map[string]string
+		want string
+	}{
+		"a worker":      {nil, ""},
+		"all alike":     {map[string]string{"kube-apiserver": "v1.34.4", "kube-scheduler": "v1.34.4", "etcd": "3.6.5-0"}, "v1.34.4"},
+		"half-way":      {map[string]string{"kube-apiserver": "v1.34.4", "kube-scheduler": "v1.34.3"}, "v1.34.3"},
+		"not a version": {map[string]string{"kube-apiserver": "latest", "kube-scheduler": "v1.34.3"}, ""},
+	} {
+		if got := lowest(test.pods); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// The patch must carry what it was decided on, and touch no foreign cordon.
+func TestNodePatches(t *testing.T) {
+	marks := func(marks ...string) map[string]string {
+		m := map[string]string{}
+		for _, mark := range marks {
+			m[mark] = "x"
+		}
+		return m
+	}
+	for name, test := range map[string]struct {
+		unschedulable bool
+		marks         map[string]string
+		cordon        string
+		uncordon      string
+	}{
+		"in service": {
+			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":"patch","kubectl-upgrade.dev/slot":"slot-0"}},"spec":{"unschedulable":true}}`,
+			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}}}`,
+		},
+		"cordoned by somebody": {
+			unschedulable: true, marks: marks(v1alpha1.SlotAnnotation),
+			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/slot":"slot-0"}}}`,
+			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}}}`,
+		},
+		"cordoned by us": {
+			unschedulable: true, marks: marks(v1alpha1.SlotAnnotation, v1alpha1.CordonAnnotation),
+			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/slot":"slot-0"}}}`,
+			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}},"spec":{"unschedulable":null}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7", Annotations: test.marks}}
+			node.Spec.Unschedulable = test.unschedulable
+			for want, patch := range map[string]nodePatch{test.cordon: cordon(node, "patch", "slot-0"), test.uncordon: uncordon(node)} {
+				got, err := json.Marshal(patch)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, string(got)); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}
+
+// New results must not be seen with old facts: the machine would think that what
+// was flipped was not.
+func TestFactsAreGatheredAfterWork(t *testing.T) {
+	h := newFakeHost()
+	h.takes = 0
+	now := time.Now()
+	a := &Agent{Config: Config{Host: h, Install: func() error { return nil }}}
+	look := func() machine.Observation {
+		var o machine.Observation
+		o.Now = now
+		if err := a.lookAtHost(t.Context(), &o); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	settled := func() machine.Observation {
+		for range 100 {
+			if o := look(); o.Host != nil {
+				return o
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		t.Fatal("the host is never seen")
+		return machine.Observation{}
+	}
+	if look().Host != nil {
+		t.Error("facts that nobody gathered")
+	}
+	if o := settled(); o.Host.Active != "v1.34.3" {
+		t.Errorf("active %s", o.Host.Active)
+	}
+	request, err := host.NewRequest(host.VerbActivate, "k", map[string]string{"Version": "v1.34.4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Start(t.Context(), request, host.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		o := look()
+		if o.Activate.OK && o.Host != nil {
+			if o.Host.Active != "v1.34.4" {
+				t.Fatalf("the flip is over and the facts say %s", o.Host.Active)
+			}
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	asked := a.seen.asked.key
+	look()
+	if a.seen.asked.key != asked {
+		t.Error("facts are asked for again though they are fresh")
+	}
+	now = now.Add(factsAge)
+	look()
+	if a.seen.asked.key == asked {
+		t.Error("old facts are not asked for again")
+	}
+}
+
+func TestConditions(t *testing.T) {
+	now := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
+	for name, test := range map[string]struct {
+		state machine.State
+		want  [3]metav1.ConditionStatus // Succeeded, Reconciling, Stalled
+	}{
+		"done":    {machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonUpToDate}, [3]metav1.ConditionStatus{"True", "False", "False"}},
+		"waits":   {machine.State{Step: v1alpha1.StepWaiting, Reason: v1alpha1.ReasonNotItsTurn}, [3]metav1.ConditionStatus{"Unknown", "True", "False"}},
+		"at work": {machine.State{Step: v1alpha1.StepRebooting}, [3]metav1.ConditionStatus{"Unknown", "True", "False"}},
+		"failed":  {machine.State{Step: v1alpha1.StepFailed, Reason: v1alpha1.ReasonKubeadmFailed}, [3]metav1.ConditionStatus{"False", "False", "True"}},
+	} {
+		got := conditions(nil, test.state, machine.Observation{Now: now})
+		for i, c := range got {
+			if c.Status != test.want[i] || c.Reason == "" || !c.LastTransitionTime.Equal(&metav1.Time{Time: now}) {
+				t.Errorf("%s: %+v, want %s", name, c, test.want[i])
+			}
+		}
+		again := conditions(got, test.state, machine.Observation{Now: now.Add(time.Hour)})
+		if diff := cmp.Diff(got, again); diff != "" {
+			t.Errorf("%s: nothing changed, and yet:\n%s", name, diff)
+		}
+	}
+}

@@ -76,7 +76,7 @@ func (d *decider) readNodes() {
 	for _, one := range d.Snapshot.Nodes {
 		n := &node{Node: one, slot: slots[one.Owner()], release: v1alpha1.ReleaseNone, kubeadm: v1alpha1.KubeadmNode}
 		if word := words[one.Name]; word != nil && ownedBy(word, one.UID) {
-			n.known, n.spec, n.status = true, word.Spec, word.Status
+			n.spec, n.status = word.Spec, word.Status
 			n.abandon = word.Annotations[v1alpha1.AbandonedAnnotation]
 		}
 		d.nodes = append(d.nodes, n)

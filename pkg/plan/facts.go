@@ -10,7 +10,6 @@ import (
 // node is a Node together with its agent's word, and what was decided for it.
 type node struct {
 	Node
-	known   bool // it has a NodeUpgrade
 	spec    v1alpha1.NodeUpgradeSpec
 	status  v1alpha1.NodeUpgradeStatus
 	abandon string // a person's reason for giving it up

@@ -50,7 +50,7 @@ type NodePlan struct {
 	Decision Decision        `json:"decision"`
 	Reason   v1alpha1.Reason `json:"reason"`
 	Message  string          `json:"message"`
-	Until    *time.Time      `json:"until,omitempty"`
+	Until    *time.Time      `json:"until"`
 	// Release is what the node is let do, with the slot kept for it.
 	Release v1alpha1.Release        `json:"release,omitempty"`
 	Kubeadm v1alpha1.KubeadmCommand `json:"kubeadm,omitempty"`

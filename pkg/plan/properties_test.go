@@ -31,7 +31,7 @@ func TestPromises(t *testing.T) {
 			c.watch(t, c.step())
 		}
 		for _, n := range c.Nodes {
-			if n.Kubelet != c.to && (n.OS == "linux" && !c.etcdForbids(n)) {
+			if n.Kubelet != c.to && len(c.Etcd) != 2 {
 				t.Fatalf("node %s is at %s, want %s: %s", n.Name, n.Kubelet, c.to, c.why(n.Name))
 			}
 		}
@@ -195,9 +195,6 @@ func (c *chaos) watchVersions(t *rapid.T) {
 		}
 	}
 }
-
-// etcdForbids is whether the cluster cannot do without a control-plane node.
-func (c *chaos) etcdForbids(plan.Node) bool { return len(c.Etcd) == 2 }
 
 func (c *chaos) why(name string) string {
 	for _, n := range plan.Decide(c.Snapshot, c.now).Nodes {

@@ -14,7 +14,7 @@ import (
 type program struct {
 	genericiooptions.IOStreams
 	cluster *genericclioptions.ConfigFlags
-	colour  string
+	color   string
 	version string
 	now     func() time.Time
 }
@@ -41,7 +41,7 @@ stops nothing.`,
 			return unknownCommand(cmd, args[0])
 		},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) error { return p.checkColour() },
+		PersistentPreRunE: func(*cobra.Command, []string) error { return p.checkColor() },
 	}
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
@@ -49,7 +49,7 @@ stops nothing.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
 	})
-	root.PersistentFlags().StringVar(&p.colour, "color", "auto", "Whether to colour: auto (on a terminal, unless NO_COLOR is set), always or never.")
+	root.PersistentFlags().StringVar(&p.color, "color", "auto", "Whether to color: auto (on a terminal, unless NO_COLOR is set), always or never.")
 	p.addClusterFlags(root)
 	root.AddCommand(newStatus(p), newVersion(p), newCompletion(p))
 	root.CompletionOptions.DisableDefaultCmd = true

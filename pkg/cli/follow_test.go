@@ -111,7 +111,7 @@ func TestWatchTellsEachTransitionAndEndsWithTheUpgrade(t *testing.T) {
 			for _, line := range strings.Split(strings.TrimSpace(w.out.text()), "\n") {
 				stamp, _, _ := strings.Cut(line, " ")
 				if _, err := time.Parse(time.RFC3339, stamp); err != nil || strings.Contains(line, "\x1b") {
-					t.Errorf("a line without its time, or with colour: %q", line)
+					t.Errorf("a line without its time, or with color: %q", line)
 				}
 			}
 		})
@@ -184,7 +184,7 @@ func newLine(t *testing.T, config *rest.Config) *line {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func (l *line) serve() {
 			return
 		}
 		l.mu.Lock()
-		far, err := net.Dial("tcp", l.target)
+		far, err := new(net.Dialer).DialContext(context.Background(), "tcp", l.target)
 		if l.down || err != nil {
 			near.Close()
 		} else {

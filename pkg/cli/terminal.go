@@ -10,12 +10,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
 
-func (p *program) checkColour() error {
-	switch p.colour {
+func (p *program) checkColor() error {
+	switch p.color {
 	case "auto", "always", "never":
 		return nil
 	}
-	return fmt.Errorf("--color=%s: must be auto, always or never", p.colour)
+	return fmt.Errorf("--color=%s: must be auto, always or never", p.color)
 }
 
 // terminal returns the size of the terminal that output goes to, if it goes
@@ -35,9 +35,9 @@ func (p *program) drawing() render.Options {
 	// https://no-color.org: any value but the empty one.
 	wanted := terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	return render.Options{
-		Now:    p.now(),
-		Zone:   time.Local,
-		Width:  width,
-		Colour: p.colour == "always" || p.colour == "auto" && wanted,
+		Now:   p.now(),
+		Zone:  time.Local,
+		Width: width,
+		Color: p.color == "always" || p.color == "auto" && wanted,
 	}
 }

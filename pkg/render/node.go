@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ func NodePage(n Node, o Options) string {
 	}{
 		{"Node:", cell{n.Name, bold}},
 		{"Condition:", cell{n.Condition, plain}},
-		{"Step:", cell{state, stateColours[n.State]}},
+		{"Step:", cell{state, stateColors[n.State]}},
 		{"Why:", cell{o.why(n.Reason, n.Message, n.Until), plain}},
 		{"Retry at:", cell{o.future(n.RetryAt), plain}},
 		{"Kubelet:", cell{n.Kubelet, plain}},
@@ -70,5 +71,5 @@ func number(n int32) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprint(n)
+	return strconv.Itoa(int(n))
 }

@@ -14,9 +14,9 @@ func nodeTable(nodes []Node, o Options) string {
 		{"RELEASE", func(n Node) cell { return cell{orDash(string(n.Release)), plain} }},
 		{"SLOT", func(n Node) cell { return cell{orDash(n.Slot), plain} }},
 		{"AGENT", func(n Node) cell { return cell{orDash(n.Agent), plain} }},
-		{"STEP", func(n Node) cell { return cell{orDash(string(n.Step)), stateColours[n.State]} }},
+		{"STEP", func(n Node) cell { return cell{orDash(string(n.Step)), stateColors[n.State]} }},
 		{"SINCE", func(n Node) cell { return cell{o.age(n.Since), plain} }},
-		{"WHY", func(n Node) cell { return cell{o.why(n.Reason, n.Message, n.Until), whyColour(n)} }},
+		{"WHY", func(n Node) cell { return cell{o.why(n.Reason, n.Message, n.Until), whyColor(n)} }},
 	}
 	columns = slices.DeleteFunc(columns, func(c column) bool {
 		switch c.title {
@@ -46,7 +46,7 @@ type column struct {
 	of    func(Node) cell
 }
 
-func whyColour(n Node) colour {
+func whyColor(n Node) color {
 	if n.State == StateFailed {
 		return red
 	}

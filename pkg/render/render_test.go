@@ -75,7 +75,7 @@ func TestScreens(t *testing.T) {
 		"80":       render.Screen(busy(), with(func(o *render.Options) { o.Width = 80 })),
 		"60":       render.Screen(busy(), with(func(o *render.Options) { o.Width = 60 })),
 		"wide":     render.Screen(busy(), with(func(o *render.Options) { o.Wide = true })),
-		"colour":   render.Screen(busy(), with(func(o *render.Options) { o.Colour = true })),
+		"color":    render.Screen(busy(), with(func(o *render.Options) { o.Color = true })),
 		"finished": render.Screen(finished, options),
 		"failed":   render.Screen(failed, options),
 		"node":     render.NodePage(worker, options),
@@ -98,17 +98,17 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// Colour may only repeat what words say.
-func TestColourAddsNothing(t *testing.T) {
+// Color may only repeat what words say.
+func TestColorAddsNothing(t *testing.T) {
 	o := render.Options{Now: now, Zone: time.UTC, Width: 100}
 	without := render.Screen(busy(), o)
-	o.Colour = true
+	o.Color = true
 	with := render.Screen(busy(), o)
 	for _, code := range []string{"0", "1", "2", "31", "32", "33", "36"} {
 		with = strings.ReplaceAll(with, "\x1b["+code+"m", "")
 	}
 	if diff := cmp.Diff(without, with); diff != "" {
-		t.Errorf("the coloured screen reads otherwise (-without +with):\n%s", diff)
+		t.Errorf("the colored screen reads otherwise (-without +with):\n%s", diff)
 	}
 }
 

@@ -36,7 +36,7 @@ func headline(s Status, o Options) [][2]cell {
 	if s.Upgrade == nil {
 		rows := [][2]cell{titled("Upgrade:", cell{"none is active", plain})}
 		if s.Last != nil {
-			rows = append(rows, titled("Last:", cell{ended(*s.Last, o), outcomeColour(*s.Last)}))
+			rows = append(rows, titled("Last:", cell{ended(*s.Last, o), outcomeColor(*s.Last)}))
 		}
 		return rows
 	}
@@ -50,7 +50,7 @@ func headline(s Status, o Options) [][2]cell {
 	}
 	rows := [][2]cell{titled("Upgrade:", cell{text, bold})}
 	if why := o.why(u.Reason, u.Message, nil); why != "" {
-		rows = append(rows, titled("", cell{why, upgradeColour(u)}))
+		rows = append(rows, titled("", cell{why, upgradeColor(u)}))
 	}
 	if len(s.Queued) > 0 {
 		rows = append(rows, titled("Queued:", cell{strings.Join(s.Queued, ", "), plain}))
@@ -79,14 +79,14 @@ func ended(u Upgrade, o Options) string {
 	return text
 }
 
-func outcomeColour(u Upgrade) colour {
+func outcomeColor(u Upgrade) color {
 	if u.Outcome == "Succeeded" {
 		return plain
 	}
 	return red
 }
 
-func upgradeColour(u Upgrade) colour {
+func upgradeColor(u Upgrade) color {
 	if u.Stalled {
 		return red
 	}
@@ -108,7 +108,7 @@ func scheduleLine(s Schedule, o Options) cell {
 	if s.Message != "" {
 		text += "; " + s.Message
 	}
-	return cell{text, map[string]colour{"Open": green, "Invalid": red}[s.State]}
+	return cell{text, map[string]color{"Open": green, "Invalid": red}[s.State]}
 }
 
 // count is "3 nodes: 1 done, 2 waiting".

@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// cell is a text of one colour.
+// cell is a text of one color.
 type cell struct {
-	text   string
-	colour colour
+	text  string
+	color color
 }
 
 const gap = "   "
@@ -41,7 +41,7 @@ func (o Options) table(header []string, rows [][]cell) string {
 	for n, row := range all {
 		var line strings.Builder
 		for i, width := range widths {
-			line.WriteString(o.paint(row[i].text, row[i].colour))
+			line.WriteString(o.paint(row[i].text, row[i].color))
 			line.WriteString(strings.Repeat(" ", width-utf8.RuneCountInString(row[i].text)) + gap)
 		}
 		switch {
@@ -69,7 +69,7 @@ func (o Options) hang(b *strings.Builder, start string, indent int, c cell) {
 		if i > 0 {
 			start = strings.Repeat(" ", indent)
 		}
-		b.WriteString(strings.TrimRight(start+o.paint(line, c.colour), " ") + "\n")
+		b.WriteString(strings.TrimRight(start+o.paint(line, c.color), " ") + "\n")
 	}
 }
 

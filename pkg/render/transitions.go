@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -61,11 +62,6 @@ func upgradeLine(s Status) string {
 }
 
 func nodeLine(n Node) string {
-	text := fmt.Sprintf("node %s: %s", n.Name, orDash(string(n.Step)))
-	for _, part := range []string{string(n.Reason), n.Message} {
-		if part != "" {
-			text += ": " + part
-		}
-	}
-	return text
+	parts := []string{"node " + n.Name, orDash(string(n.Step)), string(n.Reason), n.Message}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }

@@ -31,7 +31,11 @@ func TestWhatMayBeChanged(t *testing.T) {
 			if _, err := client.Create(ctx, u, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			defer client.Delete(ctx, "changed", metav1.DeleteOptions{})
+			t.Cleanup(func() {
+				if err := client.Delete(ctx, "changed", metav1.DeleteOptions{}); err != nil {
+					t.Error(err)
+				}
+			})
 			_, err := client.Patch(ctx, "changed", types.MergePatchType, []byte(row.change), metav1.PatchOptions{})
 			switch {
 			case row.field == "" && err != nil:

@@ -23,7 +23,11 @@ func TestCoordinatorAndAgentDoNotFight(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	defer kinds.NodeUpgrades.Delete(ctx, "shared", metav1.DeleteOptions{})
+	t.Cleanup(func() {
+		if err := kinds.NodeUpgrades.Delete(ctx, "shared", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 
 	until := metav1.NewTime(time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC))
 	named := metav1.ObjectMeta{Name: "shared"}

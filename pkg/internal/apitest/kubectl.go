@@ -33,5 +33,5 @@ func Kubectl(t testing.TB, config *rest.Config, args ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return exec.Command(path, append([]string{"--kubeconfig=" + Kubeconfig(t, config), "--cache-dir=" + t.TempDir()}, args...)...)
+	return exec.CommandContext(t.Context(), path, append([]string{"--kubeconfig=" + Kubeconfig(t, config), "--cache-dir=" + t.TempDir()}, args...)...)
 }

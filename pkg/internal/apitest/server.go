@@ -63,14 +63,22 @@ func (s *server) startEtcd() (endpoint string, err error) {
 		return "", err
 	}
 	s.processes = append(s.processes, p)
-	return endpoint, p.await(func() bool {
-		answer, err := http.Get(endpoint + "/health")
-		if err != nil {
-			return false
-		}
-		defer answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
-	})
+	return endpoint, p.await(func() bool { return healthy(endpoint) })
+}
+
+func healthy(endpoint string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/health", nil)
+	if err != nil {
+		return false
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
 }
 
 func (s *server) startAPIServer(etcd string) error {

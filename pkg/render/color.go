@@ -10,32 +10,32 @@ type Options struct {
 	Zone *time.Location
 	// Width of the terminal in columns; 0: no limit.
 	Width int
-	// Colour allows colour.
-	Colour bool
+	// Color allows color.
+	Color bool
 	// Wide adds columns.
 	Wide bool
 }
 
-// colour is an ANSI SGR parameter.
-type colour string
+// color is an ANSI SGR parameter.
+type color string
 
 const (
-	plain  colour = ""
-	bold   colour = "1"
-	faint  colour = "2"
-	red    colour = "31"
-	green  colour = "32"
-	yellow colour = "33"
-	cyan   colour = "36"
+	plain  color = ""
+	bold   color = "1"
+	faint  color = "2"
+	red    color = "31"
+	green  color = "32"
+	yellow color = "33"
+	cyan   color = "36"
 )
 
-func (o Options) paint(text string, c colour) string {
-	if !o.Colour || c == plain || text == "" {
+func (o Options) paint(text string, c color) string {
+	if !o.Color || c == plain || text == "" {
 		return text
 	}
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-var stateColours = map[State]colour{
+var stateColors = map[State]color{
 	StateDone: green, StateActive: cyan, StateWaiting: yellow, StateFailed: red, StateUnsupported: faint, StateUnknown: faint,
 }

@@ -51,7 +51,7 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 	switch rapid.SampledFrom([]string{
 		"turn", "turn", "turn", "turn", "turn and die", "turn with the API away",
 		"work", "work", "failure", "time", "gate", "release", "release", "withdraw",
-		"power", "pods", "pass 1", "kubelet",
+		"power", "pods", "pass 1", "kubelet", "night",
 	}).Draw(t, "move") {
 	case "turn":
 		w.turn(true, true)
@@ -68,7 +68,10 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 		w.settle(*failures == 0)
 		*failures = max(0, *failures-1)
 	case "time":
-		w.now = w.now.Add(rapid.SampledFrom([]time.Duration{time.Second, time.Minute, 6 * time.Minute, 20 * time.Minute}).Draw(t, "passes"))
+		w.pass(rapid.SampledFrom([]time.Duration{time.Second, time.Minute, 6 * time.Minute, 20 * time.Minute}).Draw(t, "passes"))
+	case "night": // nobody looks
+		w.now = w.now.Add(8 * time.Hour)
+		w.crash()
 	case "gate":
 		w.gate = Gate{Open: !w.gate.Open, Reason: v1alpha1.ReasonWindowClosed}
 	case "release":
@@ -91,6 +94,14 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 	case "kubelet":
 		w.stuckKubelet = !w.stuckKubelet
 		w.settleKubelet()
+	}
+}
+
+// pass lets time go by, in which a living agent looks at least twice a minute.
+func (w *world) pass(d time.Duration) {
+	for ; d > 0; d -= 30 * time.Second {
+		w.now = w.now.Add(min(d, 30*time.Second))
+		w.turn(true, true)
 	}
 }
 

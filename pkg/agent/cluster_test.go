@@ -56,7 +56,7 @@ func newCluster(t *testing.T, node string) *cluster {
 	c.host.onReboot = c.boot
 	manifests := filepath.Join(apitest.Root(t), "manifests")
 	c.kubectl("apply", "-f", filepath.Join(manifests, "namespace.yaml"))
-	c.kubectl("apply", "-f", filepath.Join(manifests, "agent", "rbac.yaml"))
+	c.kubectl("apply", "-k", filepath.Join(manifests, "agent"))
 	c.kubectl("apply", "-k", filepath.Join(manifests, "admission"))
 	c.createNode()
 	c.createUpgrade()

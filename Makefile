@@ -36,8 +36,8 @@ lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md
 ##@ Check it
 
 .PHONY: test
-test: assets ## Unit tests and tests against a real API server (root: it builds one into the cache first)
-	$(GOTESTSUM) -- -race ./...
+test: assets ## Unit tests, and tests on a real API server and a real systemd (root: builds them into a cache first)
+	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -tags integration ./...
 	cd lab && $(GOTESTSUM) -- -race ./...
 
 .PHONY: e2e
@@ -46,7 +46,7 @@ e2e: lab image ## The patch, end to end, on a fresh real cluster (root; about 15
 
 .PHONY: lint
 lint: ## Linters, formatting, and whether generated files are fresh
-	$(GOLANGCI) run ./...
+	$(GOLANGCI) run --build-tags integration ./...
 	cd lab && $(GOLANGCI) run --build-tags e2e ./...
 	$(MAKE) --no-print-directory generate
 	@git diff --exit-code -- pkg/api manifests docs || { echo 'generated files are stale: commit what `make generate` wrote' >&2; exit 1; }
@@ -56,7 +56,7 @@ bench: ## Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: assets
-assets: lab ## Build the API server and etcd that tests need, into the lab's cache
+assets: lab ## Build the API server, etcd and node that tests need, into the lab's cache
 	bin/lab assets --version $(KUBERNETES) --out $(KUBE_ASSETS)
 
 ##@ Keep it

@@ -14,9 +14,10 @@ import (
 func assetsCommand(where *folders) *cobra.Command {
 	var version, out string
 	cmd := &cobra.Command{
-		Use:     "assets",
-		Short:   "Build the API server and etcd that tests need",
-		Long:    "Build the API server and etcd that tests need, and link them in a folder. Needs no lab.",
+		Use:   "assets",
+		Short: "Build what tests need: an API server, etcd, and the root of a node",
+		Long: `Build what tests need: an API server, etcd, kubectl, and the root file system of
+a node; and link them in a folder. Needs no lab.`,
 		Example: "  lab assets --version v1.34.3 --out /tmp/assets",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -28,7 +29,11 @@ func assetsCommand(where *folders) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return linkAll(out, filepath.Join(kubernetes.BinDir, "kube-apiserver"),
+			rootfs, err := cache.Rootfs(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return linkAll(out, rootfs, filepath.Join(kubernetes.BinDir, "kube-apiserver"),
 				filepath.Join(kubernetes.BinDir, "kubectl"), filepath.Join(kubernetes.EtcdBinDir, "etcd"))
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,7 @@ type Config struct {
 	Name       string            // of the network namespace
 	Bridge     string            // to join
 	Address    string            // of the client on the bridge, with its prefix length: 10.88.0.9/24
+	Gateway    string            // the kernel wants a way to a Service's address before kube-proxy rewrites it
 	Routes     map[string]string // pod subnet to the node's address that leads there
 	KubeProxy  string            // the program
 	Kubeconfig string            // that kube-proxy watches Services with
@@ -58,7 +60,7 @@ func (c *Client) Stop() {
 
 func (c *Client) join(ctx context.Context) error {
 	name, outside := c.config.Name, "lab-"+c.config.Name
-	in := []string{"-n", name}
+	in := slices.Clip([]string{"-n", name})
 	steps := [][]string{
 		{"netns", "add", name},
 		{"link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", name},
@@ -67,6 +69,7 @@ func (c *Client) join(ctx context.Context) error {
 		append(in, "link", "set", "eth0", "up"),
 		append(in, "addr", "add", c.config.Address, "dev", "eth0"),
 	}
+	steps = append(steps, append(in, "route", "add", "default", "via", c.config.Gateway))
 	for subnet, via := range c.config.Routes {
 		steps = append(steps, []string{"-n", name, "route", "add", subnet, "via", via})
 	}

@@ -32,6 +32,7 @@ func (l Lab) StartClient(ctx context.Context, cache, version, dir string, nodes 
 		Name:       "lab-client",
 		Bridge:     network.Bridge,
 		Address:    "10.88.0.9/24",
+		Gateway:    network.Host,
 		Routes:     routes,
 		KubeProxy:  kubernetes.BinDir + "/kube-proxy",
 		Kubeconfig: l.Kubeconfig,

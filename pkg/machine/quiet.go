@@ -28,6 +28,10 @@ func quiet(s State, o Observation) (State, Action) {
 	return waiting(s, o)
 }
 
+var sourceTrouble = map[v1alpha1.Reason]bool{
+	v1alpha1.ReasonSourceUnavailable: true, v1alpha1.ReasonSourceEmpty: true, v1alpha1.ReasonSourceInvalid: true,
+}
+
 func upToDate(o Observation) string {
 	if o.Spec.Type == v1alpha1.TypeReboot {
 		return "no reboot is needed"
@@ -35,7 +39,12 @@ func upToDate(o Observation) string {
 	return "the node runs " + o.Node.KubeletVersion
 }
 
+// idle says that all is well, unless the coordinator has news about the source
+// of images: nobody else would tell them.
 func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
+	if sourceTrouble[o.Spec.Reason] {
+		reason, message = o.Spec.Reason, o.Spec.Message
+	}
 	s = s.enter(v1alpha1.StepIdle, o).say(reason, message)
 	s.RetryAt = time.Time{}
 	return s, Action{}

@@ -5,14 +5,19 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 )
 
 func main() {
+	// Lines of key=value, client-go's own among them.
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	klog.SetSlogLogger(slog.Default())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newCommand().ExecuteContext(ctx)
 	stop()

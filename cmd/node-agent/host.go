@@ -21,6 +21,7 @@ var verbs = map[host.Verb]struct {
 	work  host.Work
 }{
 	host.VerbFacts:    {"look at what is installed, merged and active", facts},
+	host.VerbDisarm:   {"keep others from activating or deleting images", disarm},
 	host.VerbStage:    {"download and check an image, beside the running one", stage},
 	host.VerbKubeadm:  {"run kubeadm upgrade from the staged image", upgrade},
 	host.VerbActivate: {"make a staged image the next boot's", activate},
@@ -69,7 +70,12 @@ func facts(context.Context, json.RawMessage, *host.Log) (any, error) {
 	if facts.Confs, problem = sysupdate.Confs(host.OnNode); problem != nil {
 		facts.ConfProblem = problem.Error()
 	}
+	facts.Armed = sysupdate.Armed(host.OnNode)
 	return facts, nil
+}
+
+func disarm(context.Context, json.RawMessage, *host.Log) (any, error) {
+	return output(sysupdate.Disarm(host.OnNode))
 }
 
 func stage(ctx context.Context, raw json.RawMessage, log *host.Log) (any, error) {

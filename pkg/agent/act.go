@@ -36,6 +36,8 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
 	switch action.Do {
+	case machine.DoDisarm:
+		return a.start(ctx, host.VerbDisarm, action.Key, nil, host.Options{RuntimeMax: activateWithin})
 	case machine.DoStage, machine.DoKubeadm, machine.DoActivate:
 		return a.work(ctx, action, o.Spec)
 	case machine.DoTake:

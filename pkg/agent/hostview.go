@@ -38,7 +38,7 @@ type question struct {
 }
 
 // works are the verbs that change what the facts say.
-var works = []host.Verb{host.VerbStage, host.VerbKubeadm, host.VerbActivate}
+var works = []host.Verb{host.VerbDisarm, host.VerbStage, host.VerbKubeadm, host.VerbActivate}
 
 // lookAtHost reads what the verbs left and has the facts gathered again when one
 // of them has ended since: the machine must not see new results with old facts.
@@ -46,7 +46,7 @@ func (a *Agent) lookAtHost(ctx context.Context, o *machine.Observation) error {
 	if err := a.install(); err != nil {
 		return err
 	}
-	into := map[host.Verb]*machine.Work{host.VerbStage: &o.Stage, host.VerbKubeadm: &o.Kubeadm, host.VerbActivate: &o.Activate}
+	into := map[host.Verb]*machine.Work{host.VerbDisarm: &o.Disarm, host.VerbStage: &o.Stage, host.VerbKubeadm: &o.Kubeadm, host.VerbActivate: &o.Activate}
 	var after strings.Builder
 	for _, verb := range works {
 		running, last, err := a.Host.Last(ctx, verb)
@@ -133,7 +133,7 @@ func (a *Agent) askForFacts(ctx context.Context, now time.Time, after string) er
 }
 
 func (h *hostView) maxAge() time.Duration {
-	if h.facts.ConfProblem != "" || !h.facts.Supported {
+	if h.facts.ConfProblem != "" || h.facts.Armed || !h.facts.Supported {
 		return factsAgeAmiss
 	}
 	return factsAge
@@ -154,7 +154,7 @@ func hostOf(f host.Facts) *machine.Host {
 		Installed: f.Installed, Active: f.Active, Merged: f.Merged,
 		KubeadmVersion: f.Kubeadm.Version,
 		ControlPlane:   f.ControlPlane, ControlPlaneVersion: lowest(f.StaticPods),
-		ConfProblem: f.ConfProblem, RebootRequired: f.RebootRequiredFile,
+		ConfProblem: f.ConfProblem, Armed: f.Armed, RebootRequired: f.RebootRequiredFile,
 	}
 }
 

@@ -29,7 +29,7 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 		moved := next.Step != a.state.Step
 		a.move(ctx, next, o)
 		a.follow(ctx)
-		if err := a.persist(ctx, o); err != nil && (!moved || action.Do != machine.DoNothing) && action.Do != machine.DoStage {
+		if err := a.persist(ctx, o); err != nil && (!moved || action.Do != machine.DoNothing) && !action.Do.Harmless() {
 			return a.stumble(ctx, "writing the status", err)
 		}
 		if action.Do == machine.DoNothing {

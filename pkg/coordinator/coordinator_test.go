@@ -92,7 +92,9 @@ func TestWhatWaitsSaysWhy(t *testing.T) {
 		t.Errorf("the schedule says %+v", frozen.Status)
 	}
 
-	c.schedule("broken", func(m *v1alpha1.MaintenanceSchedule) { m.Spec.MaintenanceWindows[0].Recurrence = "FREQ=MONTHLY;BYSETPOS=1" })
+	c.schedule("broken", func(m *v1alpha1.MaintenanceSchedule) {
+		m.Spec.MaintenanceWindows[0].Recurrence = "FREQ=MONTHLY;BYSETPOS=1"
+	})
 	c.eventually(c.everyNodeSays(v1alpha1.ReasonScheduleInvalid))
 	c.quiet()
 	c.must(c.ours.MaintenanceSchedules.Delete(t.Context(), "broken", metav1.DeleteOptions{}))

@@ -27,6 +27,9 @@ type Facts struct {
 	Confs []string `json:"confs,omitempty"`
 	// ConfProblem says why staging would refuse these; empty if it would not.
 	ConfProblem string `json:"confProblem,omitempty"`
+	// Armed is true where the node's own systemd-sysupdate could activate an
+	// image, or has, or could delete one that is needed: see verb disarm.
+	Armed bool `json:"armed,omitempty"`
 	// RebootRequiredFile is true when /run/reboot-required is there. It is a
 	// hint: the operating system's own update writes it too.
 	RebootRequiredFile bool `json:"rebootRequiredFile"`

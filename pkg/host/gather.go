@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Gather looks at the node. It leaves Confs and ConfProblem to package
-// sysupdate, which knows what they mean.
+// Gather looks at the node. It leaves Confs, ConfProblem and Armed to
+// package sysupdate, which knows what they mean.
 func Gather(l Layout) (Facts, error) {
 	facts := Facts{Architecture: Architecture()}
 	var err error

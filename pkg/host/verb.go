@@ -8,13 +8,14 @@ type Verb string
 // The verbs.
 const (
 	VerbFacts    Verb = "facts"    // what there is: output Facts
+	VerbDisarm   Verb = "disarm"   // package sysupdate: no arguments, DisarmOutput
 	VerbStage    Verb = "stage"    // package sysupdate: StageArgs, StageOutput
 	VerbKubeadm  Verb = "kubeadm"  // package kubeadm: UpgradeArgs, UpgradeOutput
 	VerbActivate Verb = "activate" // package sysupdate: ActivateArgs, ActivateOutput
 )
 
 // Verbs are all of them.
-var Verbs = []Verb{VerbFacts, VerbStage, VerbKubeadm, VerbActivate}
+var Verbs = []Verb{VerbFacts, VerbDisarm, VerbStage, VerbKubeadm, VerbActivate}
 
 const (
 	unitPrefix = "kubectl-upgrade-"

@@ -8,6 +8,7 @@ type Do string
 // The actions. Each may be done twice in a row without harm.
 const (
 	DoNothing  Do = ""
+	DoDisarm   Do = "Disarm"   // keep others from activating or deleting images, under Key
 	DoStage    Do = "Stage"    // have the image staged, under Key
 	DoTake     Do = "Take"     // take the slot that is reserved
 	DoKubeadm  Do = "Kubeadm"  // run kubeadm upgrade, under Key
@@ -22,7 +23,7 @@ const (
 // Action is what to do now, and when to look again if nothing happens before.
 type Action struct {
 	Do Do
-	// Key of the work on the host, for DoStage, DoKubeadm and DoActivate.
+	// Key of the work on the host, for DoDisarm, DoStage, DoKubeadm and DoActivate.
 	Key string
 	// Delete makes DoDrain delete the pods that are left.
 	Delete bool
@@ -37,3 +38,7 @@ func act(do Do) Action {
 func wait(until time.Time) Action {
 	return Action{Wake: until}
 }
+
+// Harmless is true for what may be done though the State could not be persisted:
+// its result says all that there is to remember.
+func (d Do) Harmless() bool { return d == DoStage || d == DoDisarm }

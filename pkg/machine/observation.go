@@ -21,8 +21,8 @@ type Observation struct {
 	// them ended. Nil: not known now, and HostProblem may say why.
 	Host        *Host
 	HostProblem string
-	// Stage, Kubeadm and Activate are the three kinds of work on the host.
-	Stage, Kubeadm, Activate Work
+	// Disarm, Stage, Kubeadm and Activate are the kinds of work on the host.
+	Disarm, Stage, Kubeadm, Activate Work
 
 	// Gate is asked where NeedsGate says so. Nil: it was not asked.
 	Gate *Gate
@@ -69,7 +69,10 @@ type Host struct {
 	// ControlPlaneVersion is the lowest version in the static pods' manifests.
 	ControlPlaneVersion string
 	ConfProblem         string
-	RebootRequired      bool
+	// Armed is true where somebody else's systemd-sysupdate could activate or
+	// delete images.
+	Armed          bool
+	RebootRequired bool
 }
 
 // Work is one kind of work on the host: what runs, or what came of the last.

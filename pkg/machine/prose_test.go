@@ -163,6 +163,8 @@ func (w *world) command(t *testing.T, words []string) {
 		w.state, w.persisted = State{}, State{}
 	case "merges": // the next boot merges another version than asked for
 		w.host.Active, w.host.Merged = arg, arg
+	case "timer": // somebody else's systemd-sysupdate can flip the symlink
+		w.host.Armed = true
 	case "confs":
 		w.host.ConfProblem = arg
 	default:

@@ -18,6 +18,8 @@ func quiet(s State, o Observation) (State, Action) {
 		return resume(s, o)
 	case !o.Host.Supported:
 		return s.enter(v1alpha1.StepUnsupported, o).say(v1alpha1.ReasonUnsupported, o.Host.UnsupportedReason), Action{}
+	case o.Host.Armed && mayDisarm(o):
+		return s, Action{Do: DoDisarm, Key: disarmKey}
 	case o.Spec.Upgrade == "":
 		return idle(s, o, v1alpha1.ReasonNoUpgrade, "no upgrade is asked for")
 	case done(o):
@@ -30,6 +32,13 @@ func quiet(s State, o Observation) (State, Action) {
 
 var sourceTrouble = map[v1alpha1.Reason]bool{
 	v1alpha1.ReasonSourceUnavailable: true, v1alpha1.ReasonSourceEmpty: true, v1alpha1.ReasonSourceInvalid: true,
+}
+
+const disarmKey = "disarm"
+
+// mayDisarm leaves a while between one try and the next.
+func mayDisarm(o Observation) bool {
+	return !o.Disarm.Running && !o.Stage.Running && !o.Now.Before(o.Disarm.FinishedAt.Add(confRound))
 }
 
 func upToDate(o Observation) string {

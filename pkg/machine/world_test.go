@@ -16,6 +16,7 @@ type world struct {
 	spec    v1alpha1.NodeUpgradeSpec
 	node    Node
 	host    Host
+	disarm  Work
 	stage   Work
 	kubeadm Work
 	active  Work // the verb "activate"
@@ -71,8 +72,8 @@ func (w *world) observe() Observation {
 	host := w.host
 	o := Observation{
 		Now: w.now, WatchingSince: w.started, Spec: w.spec, Node: w.node, Host: &host,
-		Slot:  Slot{Reserved: w.reserved, Held: w.held},
-		Stage: w.stage, Kubeadm: w.kubeadm, Activate: w.active,
+		Slot:   Slot{Reserved: w.reserved, Held: w.held},
+		Disarm: w.disarm, Stage: w.stage, Kubeadm: w.kubeadm, Activate: w.active,
 		Drain: w.drained, RebootAskedAt: w.asked,
 	}
 	if NeedsGate(w.state, o) {
@@ -106,6 +107,8 @@ func (w *world) check(ok bool, format string, args ...any) {
 // do carries an action out, as host and API server would.
 func (w *world) do(a Action) {
 	switch a.Do {
+	case DoDisarm:
+		w.disarm = Work{Running: true, Key: a.Key}
 	case DoStage:
 		w.stage = Work{Running: true, Key: a.Key}
 	case DoTake:
@@ -170,7 +173,7 @@ func (w *world) boot() {
 	w.host.Merged = w.host.Active
 	w.node.Ready = false
 	w.crash()
-	for _, work := range []*Work{&w.stage, &w.kubeadm, &w.active} {
+	for _, work := range []*Work{&w.disarm, &w.stage, &w.kubeadm, &w.active} {
 		if work.Running {
 			*work = Work{Key: work.Key, Reason: v1alpha1.ReasonHostUnreachable, Message: "ended without a result", FinishedAt: w.now}
 		}
@@ -195,6 +198,9 @@ func (w *world) settle(ok bool) {
 			work.Reason, work.Message = reason, "broken"
 		}
 		return ok
+	}
+	if end(&w.disarm, v1alpha1.ReasonConfConflict) {
+		w.host.Armed = false
 	}
 	if end(&w.stage, v1alpha1.ReasonHashMismatch) {
 		w.host.Installed = []string{oldVersion, newVersion}

@@ -92,7 +92,7 @@ func (s *staging) removePartial() error {
 // target's minor and has no CurrentSymlink=: with it systemd-sysupdate stages,
 // and does not activate.
 func (s *staging) writeDefinitions() (dir string, err error) {
-	_, needed, err := s.needed()
+	_, images, err := needed(s.layout)
 	if err != nil {
 		return "", err
 	}
@@ -100,7 +100,7 @@ func (s *staging) writeDefinitions() (dir string, err error) {
 		Line:    s.image.Kubernetes.Line(),
 		Source:  strings.ReplaceAll(s.source.folder, "%", "%%"),
 		Verify:  s.args.VerifySignature,
-		Protect: patchesOf(s.image.Kubernetes.Line(), needed),
+		Protect: patchesOf(s.image.Kubernetes.Line(), images),
 	}
 	conf.Protect = without(conf.Protect, s.image.Kubernetes.Patch)
 	dir = s.layout.At(host.DefinitionsDir(host.Root))

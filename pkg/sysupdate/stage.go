@@ -71,64 +71,12 @@ func (s *staging) run(ctx context.Context) error {
 	return s.disarmTimer()
 }
 
-// disarmTimer makes sure that nobody else's systemd-sysupdate activates an
-// image, or deletes one of ours. It runs again after the download: a timer's
-// run that had begun before may have flipped the symlink meanwhile.
+// disarmTimer runs again after the download: a timer's run that had begun
+// before may have flipped the symlink meanwhile.
 func (s *staging) disarmTimer() error {
-	pending, err := s.layout.ActivationPending()
-	if err != nil {
-		return err
-	}
-	files, err := readConfs(s.layout)
-	if err != nil || pending {
-		return err
-	}
-	current, needed, err := s.needed()
-	if err != nil {
-		return err
-	}
-	_, notes, err := setConfs(s.layout, files, current.Kubernetes.Line(), patchesOf(current.Kubernetes.Line(), needed))
-	if err != nil {
-		return err
-	}
-	note, err := keepMerged(s.layout)
-	if note != "" {
-		notes = append(notes, note)
-	}
+	notes, err := disarm(s.layout, s.image)
 	s.out.Notes = append(s.out.Notes, notes...)
 	return err
-}
-
-// needed are the images that must stay: what runs, what the next boot merges,
-// what a guard would go back to, and the target. current is the one that runs.
-func (s *staging) needed() (current host.Image, needed []host.Image, err error) {
-	active, err := s.layout.Active()
-	if err != nil {
-		return host.Image{}, nil, err
-	}
-	if current, err = running(s.layout); err != nil {
-		return host.Image{}, nil, err
-	}
-	needed = []host.Image{current, active, s.image}
-	guard, err := s.layout.Guard()
-	if err != nil || guard == nil {
-		return current, needed, err
-	}
-	if from, err := host.NewImage(guard.From, host.Architecture()); err == nil {
-		needed = append(needed, from)
-	}
-	return current, needed, nil
-}
-
-// patchesOf are the patch numbers of those images that are of a minor.
-func patchesOf(line string, images []host.Image) []int {
-	var patches []int
-	for _, image := range images {
-		if image.Kubernetes.Line() == line {
-			patches = append(patches, image.Kubernetes.Patch)
-		}
-	}
-	return patches
 }
 
 func (s *staging) path() string { return s.layout.At(s.image.Path()) }

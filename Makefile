@@ -37,8 +37,9 @@ lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md
 
 .PHONY: test
 test: assets ## Unit tests, and tests on a real API server and a real systemd (root: builds them into a cache first)
-	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -tags integration ./...
+	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -tags integration ./pkg/host ./pkg/sysupdate
 	cd lab && $(GOTESTSUM) -- -race ./...
+	$(GOTESTSUM) -- -race ./...
 
 .PHONY: e2e
 e2e: lab image ## The patch, end to end, on a fresh real cluster (root; about 15 minutes)
@@ -46,7 +47,8 @@ e2e: lab image ## The patch, end to end, on a fresh real cluster (root; about 15
 
 .PHONY: lint
 lint: ## Linters, formatting, and whether generated files are fresh
-	$(GOLANGCI) run --build-tags integration ./...
+	$(GOLANGCI) run ./...
+	$(GOLANGCI) run --build-tags integration ./pkg/host ./pkg/sysupdate
 	cd lab && $(GOLANGCI) run --build-tags e2e ./...
 	$(MAKE) --no-print-directory generate
 	@git diff --exit-code -- pkg/api manifests docs || { echo 'generated files are stale: commit what `make generate` wrote' >&2; exit 1; }

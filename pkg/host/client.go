@@ -66,11 +66,8 @@ func (c *Client) Last(ctx context.Context, v Verb) (running bool, last *Result, 
 	if running, err = c.running(ctx, v); err != nil || running {
 		return running, nil, err
 	}
-	request, result, err := lastRequest(c.root, v)
-	if err != nil || request == nil || result != nil {
-		return false, result, err
-	}
-	return false, noResult(request, "", "the journal of "+v.Unit()+" on the node may say why; or the node lost power"), nil
+	last, err = lastResult(c.root, v)
+	return false, last, err
 }
 
 // Reboot asks logind to reboot the node. No error means that logind accepted,

@@ -19,7 +19,19 @@ func Ended(l Layout, v Verb, getenv func(string) string) error {
 		return err
 	}
 	end := fmt.Sprintf("%s, %s %s", getenv("SERVICE_RESULT"), getenv("EXIT_CODE"), getenv("EXIT_STATUS"))
-	return writeJSON(resultFile(l.Root(), v), noResult(request, bootID, end))
+	return writeJSON(resultFile(l.Root(), v), noResult(request, bootID, end, time.Now().UTC()))
+}
+
+// lastResult is what came of the last request, of a verb that does not run.
+// Where nothing was left, as after a power cut, it is the same failure each time
+// it is asked for: nobody knows the end, so it ended when it was asked for.
+func lastResult(root string, v Verb) (*Result, error) {
+	request, result, err := lastRequest(root, v)
+	if err != nil || request == nil || result != nil {
+		return result, err
+	}
+	const end = "the node lost power, or the unit could not be set up: its journal on the node may say why"
+	return noResult(request, "", end, request.RequestedAt), nil
 }
 
 // lastRequest is the last request for a verb, and the result that answers it.
@@ -36,11 +48,10 @@ func lastRequest(root string, v Verb) (*Request, *Result, error) {
 	return request, result, nil
 }
 
-func noResult(request *Request, bootID, end string) *Result {
-	now := time.Now().UTC()
+func noResult(request *Request, bootID, end string, at time.Time) *Result {
 	return &Result{
 		Verb: request.Verb, Key: request.Key, BootID: bootID,
-		StartedAt: request.RequestedAt, FinishedAt: now,
+		StartedAt: request.RequestedAt, FinishedAt: at,
 		Reason:  request.Verb.failed(),
 		Message: fmt.Sprintf("host verb %q ended without a result (%s)", request.Verb, end),
 	}

@@ -32,13 +32,13 @@ type Config struct {
 type Client struct {
 	config Config
 	stop   context.CancelFunc
-	done   chan error
+	done   chan struct{}
 }
 
 // Start makes the namespace, replacing one that a killed run left behind, and
 // starts kube-proxy in it. The client lives until Stop.
 func Start(ctx context.Context, config Config) (*Client, error) {
-	c := &Client{config: config, done: make(chan error, 1)}
+	c := &Client{config: config, done: make(chan struct{})}
 	c.remove(ctx)
 	if err := c.join(ctx); err != nil {
 		c.remove(ctx)

@@ -14,7 +14,7 @@ import (
 
 // run keeps its thread, as the kernel ends the child when the thread that made
 // it ends: kube-proxy must not outlive a program that was killed.
-func run(cmd *exec.Cmd, log *os.File, started, done chan<- error) {
+func run(cmd *exec.Cmd, log *os.File, started chan<- error, done chan<- struct{}) {
 	runtime.LockOSThread()
 	defer func() { _ = log.Close() }()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -23,7 +23,8 @@ func run(cmd *exec.Cmd, log *os.File, started, done chan<- error) {
 		return
 	}
 	started <- nil
-	done <- cmd.Wait()
+	_ = cmd.Wait() // it is killed, sooner or later
+	close(done)
 }
 
 // dialIn opens the socket on a thread that is inside the namespace; a socket

@@ -26,7 +26,7 @@ func copyProgram(source, target string) error {
 	if err != nil {
 		return err
 	}
-	defer out.Cleanup()
+	defer func() { _ = out.Cleanup() }()
 	if _, err := io.Copy(out, in); err != nil {
 		return err
 	}

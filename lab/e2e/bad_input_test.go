@@ -59,16 +59,16 @@ func (w *world) badImages(t *testing.T) {
 // badNodes breaks the staging on one node: nobody goes, as staging comes first
 // everywhere, and the one node says why.
 func (w *world) badNodes(t *testing.T) {
-	const conf = "/etc/sysupdate.kubernetes.d/kubernetes-v1.33.conf"
+	const confs = "cd /etc/sysupdate.kubernetes.d; "
 	for _, bad := range []struct {
 		name, version, breaks, mends string
 		reason                       v1alpha1.Reason
 	}{
-		{"the confs of two minors", "v1.34.7", "touch " + conf, "rm " + conf, v1alpha1.ReasonConfConflict},
-		{"a full disk", "v1.34.8", fullDisk, "umount /opt/extensions/kubernetes", v1alpha1.ReasonDiskFull},
+		{"the confs of two minors", "v1.34.7", confs + "sed s/v1.34/v1.33/ kubernetes-v1.34.conf >kubernetes-v1.33.conf", confs + "rm kubernetes-v1.33.conf", v1alpha1.ReasonConfConflict},
+		{"a full disk", "v1.34.8", fullDisk, "umount /opt/extensions/kubernetes /mnt", v1alpha1.ReasonDiskFull},
 	} {
 		t.Run(bad.name, func(t *testing.T) {
-			w.must(t)(w.Exec(w.ctx, "w1", "sh", "-c", bad.breaks))
+			w.must(t)(w.Exec(w.ctx, "w1", "sh", "-ec", bad.breaks))
 			w.must(t)(w.Lab.Lab(w.ctx, "publish", bad.version, "--content", from, "--corrupt"))
 			w.eventually(t, time.Minute, "w1 says "+string(bad.reason), func() error { return w.nodeSays("w1", bad.reason) })
 			w.statusNames(t, string(bad.reason))
@@ -82,10 +82,9 @@ func (w *world) badNodes(t *testing.T) {
 
 // fullDisk puts the images on a file system that has room for the running one
 // and no other.
-const fullDisk = `set -e
-cd /opt/extensions; image=$(readlink -f /etc/extensions/kubernetes.raw)
+const fullDisk = `image=$(readlink -f /etc/extensions/kubernetes.raw)
 mount -t tmpfs -o size=$(( $(stat -c %s $image) / 1024 + 4096 ))k tmpfs /mnt
-cp -a $image /mnt/; mount --move /mnt /opt/extensions/kubernetes`
+cp -a $image /mnt/; mount --bind /mnt /opt/extensions/kubernetes`
 
 func (w *world) nodeSays(name string, reason v1alpha1.Reason) error {
 	node, err := w.ours.NodeUpgrades.Get(w.ctx, name, metav1.GetOptions{})

@@ -100,9 +100,9 @@ func relay(a, b net.Conn) {
 	var ways sync.WaitGroup
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
 		ways.Go(func() {
-			io.Copy(way[0], way[1])
+			_, _ = io.Copy(way[0], way[1])
 			if half, ok := way[0].(*net.TCPConn); ok {
-				half.CloseWrite()
+				_ = half.CloseWrite()
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -93,7 +94,7 @@ func (r *diskRegistry) replay() error {
 }
 
 func (r *diskRegistry) put(saved savedManifest) error {
-	request, err := http.NewRequest(http.MethodPut, saved.Path, bytes.NewReader(saved.Body))
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPut, saved.Path, bytes.NewReader(saved.Body))
 	if err != nil {
 		return err
 	}

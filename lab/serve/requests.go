@@ -3,6 +3,7 @@ package serve
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -37,14 +38,14 @@ func Requests(stateDir string) ([]Request, error) {
 	var requests []Request
 	for lines := json.NewDecoder(f); ; {
 		var one Request
-		switch err := lines.Decode(&one); err {
-		case nil:
-			requests = append(requests, one)
-		case io.EOF, io.ErrUnexpectedEOF: // a line that is just being written
+		err := lines.Decode(&one)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // a line that is just being written
 			return requests, nil
-		default:
+		}
+		if err != nil {
 			return nil, fmt.Errorf("reading the image server's log: %w", err)
 		}
+		requests = append(requests, one)
 	}
 }
 
@@ -73,7 +74,7 @@ func (l *requestLog) add(r *http.Request, status int) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.file.Write(append(line, '\n'))
+	_, _ = l.file.Write(append(line, '\n'))
 }
 
 func (l *requestLog) close() { l.file.Close() }

@@ -19,6 +19,12 @@ import (
 const farewell = 5 * time.Second
 
 func main() {
+	if err := serve(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func serve() error {
 	name, _ := os.Hostname()
 	server := &http.Server{
 		Addr:              ":8080",
@@ -36,9 +42,7 @@ func main() {
 		stopped <- server.Shutdown(context.Background())
 	}()
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		log.Fatal(err)
+		return err
 	}
-	if err := <-stopped; err != nil {
-		log.Fatal(err)
-	}
+	return <-stopped
 }

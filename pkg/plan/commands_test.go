@@ -22,6 +22,7 @@ type script struct{ *sim }
 //	node NAME VERSION [control-plane] [label=value] [arch=arm64] [os=windows] [uid=U]
 //	delete NODE                  the Node is gone
 //	ready NODE | notready NODE
+//	etcd NODE ready|away         its etcd member
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
 //	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch] [exclude=TYPE|all]
@@ -47,6 +48,9 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.NodeUpgrades = slices.DeleteFunc(s.NodeUpgrades, func(n v1alpha1.NodeUpgrade) bool { return n.Name == args[0] })
 	case "ready", "notready":
 		s.node(args[0]).Ready = name == "ready"
+	case "etcd":
+		i := slices.IndexFunc(s.Etcd, func(pod plan.StaticPod) bool { return pod.Node == args[0] })
+		s.Etcd[i].Ready = args[1] == "ready"
 	case "source":
 		s.offer(args)
 	case "trouble":

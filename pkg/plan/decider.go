@@ -73,7 +73,7 @@ func (d *decider) readNodes() {
 			}
 		}
 	}
-	for _, one := range d.Snapshot.Nodes {
+	for _, one := range d.Nodes {
 		n := &node{Node: one, slot: slots[one.Owner()], release: v1alpha1.ReleaseNone, kubeadm: v1alpha1.KubeadmNode}
 		if word := words[one.Name]; word != nil && ownedBy(word, one.UID) {
 			n.spec, n.status = word.Spec, word.Status

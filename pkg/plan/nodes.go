@@ -102,6 +102,12 @@ func (d *decider) callBack(n *node) Hold {
 	if hold := d.gate(n); hold.Reason != "" {
 		return hold
 	}
+	if n.ControlPlane {
+		// A member that broke since this node was let go.
+		if hold := d.etcdHold(n); hold.Reason != "" {
+			return hold
+		}
+	}
 	if n.spec.Release == v1alpha1.ReleaseNone || n.spec.Release == "" {
 		return Hold{Reason: v1alpha1.ReasonGateClosed, Message: "was called back; waits until it is in service again"}
 	}

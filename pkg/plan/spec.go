@@ -31,7 +31,7 @@ func (n *node) plan(d *decider) NodePlan {
 func (n *node) wanted(d *decider) v1alpha1.NodeUpgradeSpec {
 	var spec v1alpha1.NodeUpgradeSpec
 	switch {
-	case !(n.failed() && !d.forTarget(n)) && (n.busy() || n.released() && !d.forTarget(n)):
+	case (!n.failed() || d.forTarget(n)) && (n.busy() || n.released() && !d.forTarget(n)):
 		spec = *n.spec.DeepCopy()
 	case d.target != nil && d.wholly.Reason == "" && n.counts():
 		spec = v1alpha1.NodeUpgradeSpec{

@@ -136,27 +136,34 @@ func (n *node) step(to version.Version) error {
 	return version.CheckStep(v, to)
 }
 
-// etcdHold is why etcd does not allow a control-plane node to go: with it away,
-// fewer members than a majority would be left. A single member is allowed: the
-// API is then away as long as its node.
+// etcdHold is why etcd does not allow a control-plane node to go.
 //
 // With a member on one control-plane node, each of them has one, though its pod
 // may be away for a moment.
 func (d *decider) etcdHold(n *node) Hold {
-	members, others := 0, 0
+	members := 0
 	for _, other := range d.nodes {
 		if other.ControlPlane && other.abandon == "" {
 			members++
 		}
 	}
-	members = max(members, len(d.Etcd))
-	for _, pod := range d.Etcd {
-		if pod.Ready && pod.Node != n.Name {
+	return EtcdGate(d.Etcd, members, n.Name)
+}
+
+// EtcdGate says whether etcd allows the node to be away: with it, fewer members
+// than a majority would be left. members is how many there are to be, if that is
+// more than were found. A single one is allowed: the API is then away as long as
+// its node. The planner asks it, and the agent again with what it reads itself.
+func EtcdGate(etcd []StaticPod, members int, node string) Hold {
+	members = max(members, len(etcd))
+	others := 0
+	for _, pod := range etcd {
+		if pod.Ready && pod.Node != node {
 			others++
 		}
 	}
 	majority := members/2 + 1
-	if len(d.Etcd) == 0 || members == 1 || others >= majority {
+	if len(etcd) == 0 || members == 1 || others >= majority {
 		return Hold{}
 	}
 	message := fmt.Sprintf("etcd has %d members and would have %d of the %d it needs while this node is away", members, others, majority)

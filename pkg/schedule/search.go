@@ -31,20 +31,20 @@ func chainEnd(list []entry, t time.Time) *time.Time {
 
 // firstStart is the next start of any entry after t.
 func firstStart(list []entry, t time.Time) *time.Time {
-	_, start, ok := starting(list, t)
+	start, ok := starting(list, t)
 	if !ok {
 		return nil
 	}
 	return &start
 }
 
-func starting(list []entry, t time.Time) (by entry, start time.Time, ok bool) {
+func starting(list []entry, t time.Time) (start time.Time, ok bool) {
 	for _, e := range list {
 		if at, comes := e.series.after(t); comes && (!ok || at.Before(start)) {
-			by, start, ok = e, at, true
+			start, ok = at, true
 		}
 	}
-	return by, start, ok
+	return start, ok
 }
 
 // opening is the first instant from t on at which a window is open and no
@@ -58,7 +58,7 @@ func opening(windows, exclusions []entry, t time.Time) (by entry, start time.Tim
 		if window, _, open := covering(windows, t); open {
 			return window, t, true
 		}
-		_, next, comes := starting(windows, t)
+		next, comes := starting(windows, t)
 		if !comes {
 			break
 		}

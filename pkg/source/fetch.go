@@ -14,6 +14,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -105,7 +106,8 @@ func setIf(header http.Header, key, value string) {
 
 // cause leaves out what a url.Error says twice: the method and the address.
 func cause(err error) error {
-	if wrapped, ok := err.(*url.Error); ok {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
 		return wrapped.Err
 	}
 	return err

@@ -172,6 +172,31 @@ func TestGateIsReadLive(t *testing.T) {
 	c.free()
 }
 
+// A member of etcd that broke after the release keeps the node in service.
+func TestEtcdIsAskedLive(t *testing.T) {
+	c := newCluster(t, "agent-etcd")
+	c.host.facts.ControlPlane = true
+	for name, ready := range map[string]string{c.node: "True", "other-1": "True", "other-2": "False"} {
+		name, ready := "etcd-"+name, []byte(`{"status":{"conditions":[{"type":"Ready","status":"`+ready+`"}]}}`)
+		c.pod("kube-system", name, func(p *corev1.Pod) {
+			p.Labels, p.Spec.NodeName = map[string]string{"component": "etcd"}, strings.TrimPrefix(name, "etcd-")
+		})
+		_, err := c.admin.CoreV1().Pods("kube-system").Patch(t.Context(), name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status")
+		c.must(err)
+		defer func() {
+			c.must(c.admin.CoreV1().Pods("kube-system").Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
+		}()
+	}
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	c.await("it says so", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.Step == v1alpha1.StepLocking && s.Reason == v1alpha1.ReasonEtcdQuorum
+	})
+	if slices.Contains(c.host.began, "kubeadm") {
+		t.Error("kubeadm ran")
+	}
+}
+
 // An image that cannot be trusted leaves the node in service, and says so.
 func TestBadImage(t *testing.T) {
 	c := newCluster(t, "agent-bad-image")

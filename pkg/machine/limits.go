@@ -20,6 +20,9 @@ const (
 	// ReadyWithin is how long a node may take from its boot to Ready.
 	ReadyWithin = 10 * time.Minute
 
+	// HostWithin is how long a host may be silent before its last check.
+	HostWithin = 5 * time.Minute
+
 	defaultSettle       = 2 * time.Minute
 	defaultDrainTimeout = 15 * time.Minute
 

@@ -29,7 +29,7 @@ var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
 // When the State changed, or the Action did something, look and ask again.
 func Next(s State, o Observation) (State, Action) {
 	if o.Host == nil {
-		return unseen(s, o), Action{}
+		return unseen(s, o)
 	}
 	if s.Reason == v1alpha1.ReasonHostUnreachable {
 		s = s.say("", "")
@@ -38,16 +38,4 @@ func Next(s State, o Observation) (State, Action) {
 		return step(s, o)
 	}
 	return quiet(s, o)
-}
-
-// unseen waits where the host cannot be looked at: nothing is recognised then.
-func unseen(s State, o Observation) State {
-	if o.HostProblem != "" && s.Step == "" {
-		s = s.enter(v1alpha1.StepIdle, o)
-	}
-	// What failed says more than that the host is silent now.
-	if o.HostProblem != "" && s.Step != v1alpha1.StepFailed && s.Step != v1alpha1.StepRolledBack && s.Step != v1alpha1.StepAborting {
-		s = s.say(v1alpha1.ReasonHostUnreachable, o.HostProblem)
-	}
-	return s
 }

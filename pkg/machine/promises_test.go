@@ -51,7 +51,7 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 	switch rapid.SampledFrom([]string{
 		"turn", "turn", "turn", "turn", "turn and die", "turn with the API away",
 		"work", "work", "failure", "time", "gate", "release", "release", "withdraw",
-		"power", "pods", "pass 1", "kubelet", "night",
+		"power", "pods", "pass 1", "kubelet", "night", "host",
 	}).Draw(t, "move") {
 	case "turn":
 		w.turn(true, true)
@@ -69,6 +69,8 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 		*failures = max(0, *failures-1)
 	case "time":
 		w.pass(rapid.SampledFrom([]time.Duration{time.Second, time.Minute, 6 * time.Minute, 20 * time.Minute}).Draw(t, "passes"))
+	case "host":
+		w.silent = rapid.SampledFrom([]string{"", "", "the disk is full"}).Draw(t, "silent")
 	case "night": // nobody looks
 		w.now = w.now.Add(8 * time.Hour)
 		w.crash()
@@ -137,9 +139,9 @@ func (w *world) coordinate(release v1alpha1.Release) {
 
 // goWell ends all trouble and gives the node what it needs.
 func (w *world) goWell() {
-	w.gate, w.blocked, w.stuckKubelet = Gate{Open: true}, false, false
+	w.gate, w.blocked, w.stuckKubelet, w.silent = Gate{Open: true}, false, false, ""
 	for range 500 {
-		if w.state.Step == v1alpha1.StepIdle && w.held == "" {
+		if w.state.Step == v1alpha1.StepIdle && w.held == "" && w.node.KubeletVersion == newVersion {
 			return
 		}
 		if w.spec.Release == v1alpha1.ReleaseNone || !w.reserved || w.spec.Release == v1alpha1.ReleaseControlPlane {

@@ -165,6 +165,8 @@ func (w *world) command(t *testing.T, words []string) {
 		w.host.Active, w.host.Merged = arg, arg
 	case "timer": // somebody else's systemd-sysupdate can flip the symlink
 		w.host.Armed = true
+	case "host":
+		w.silent = strings.TrimPrefix(arg, "answers")
 	case "confs":
 		w.host.ConfProblem = arg
 	default:

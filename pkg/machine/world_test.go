@@ -38,8 +38,9 @@ type world struct {
 	reboots       int            // asked for
 	rebootsOf     map[string]int // asked for, by attempt and boot
 	rebootWorks   bool
-	lastCheckOpen bool // the gate was open when the last check asked
-	stuckKubelet  bool // the kubelet of the new boot does not become Ready
+	lastCheckOpen bool   // the gate was open when the last check asked
+	stuckKubelet  bool   // the kubelet of the new boot does not become Ready
+	silent        string // why the host cannot be looked at
 	broken        []string
 }
 
@@ -75,6 +76,10 @@ func (w *world) observe() Observation {
 		Slot:   Slot{Reserved: w.reserved, Held: w.held},
 		Disarm: w.disarm, Stage: w.stage, Kubeadm: w.kubeadm, Activate: w.active,
 		Drain: w.drained, RebootAskedAt: w.asked,
+	}
+	if w.silent != "" {
+		o.Host, o.HostProblem = nil, w.silent
+		return o
 	}
 	if NeedsGate(w.state, o) {
 		gate := w.gate

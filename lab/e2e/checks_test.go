@@ -4,12 +4,16 @@ package e2e
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -179,5 +183,48 @@ func (w *world) staticPods(t *testing.T) {
 	}
 	if components != 3 {
 		t.Errorf("%d static pods beside etcd, want 3", components)
+	}
+}
+
+// oneLook wants the index to have been read since then, and for the whole
+// cluster by one machine.
+func (w *world) oneLook(t *testing.T, since time.Time) {
+	t.Helper()
+	requests, err := serve.Requests(filepath.Join(filepath.Dir(w.Kubeconfig), "serve"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks := map[string]int{}
+	for _, request := range requests {
+		if request.Time.After(since) {
+			looks[request.Client]++
+		}
+	}
+	if len(looks) != 1 {
+		t.Errorf("the index was read by %v, want one reader", looks)
+	}
+	t.Logf("requests to the image server meanwhile: %v", looks)
+}
+
+// events wants one on the Node for each step of w2, whose agent nobody killed.
+func (w *world) events(t *testing.T) {
+	seen := map[string]string{}
+	for _, m := range w.recorder.Moments() {
+		var event corev1.Event
+		if m.Resource != "events" || record.Convert(m, &event) != nil || event.InvolvedObject.Name != "w2" {
+			continue
+		}
+		seen[event.Reason] = event.Message
+	}
+	node, err := w.ours.NodeUpgrades.Get(w.ctx, "w2", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range node.Status.Steps {
+		message, ok := seen["Upgrade"+string(s.Step)]
+		if !ok {
+			t.Errorf("no event for %s", s.Step)
+		}
+		t.Logf("Upgrade%s: %s", s.Step, message)
 	}
 }

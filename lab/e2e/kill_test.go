@@ -28,36 +28,51 @@ var killed = map[string][]v1alpha1.Step{
 	},
 }
 
+// kill is the end of one agent.
+type kill struct {
+	node string
+	step v1alpha1.Step // that the node was seen at
+	at   time.Time     // just after the process was gone
+}
+
 // killAgents kills the agent of a node as soon as it is seen at one of these
-// steps, each once. The function it returns waits, and fails the test when a
-// step was never seen.
-func (w *world) killAgents(ctx context.Context, t *testing.T) (wait func()) {
+// steps, each once. The function it returns waits for the last kill, and fails
+// the test when a step was never seen.
+func (w *world) killAgents(ctx context.Context, t *testing.T) (wait func() []kill) {
 	var all sync.WaitGroup
+	var mu sync.Mutex
+	var kills []kill
 	for node, steps := range killed {
 		all.Go(func() {
 			left := map[v1alpha1.Step]bool{}
 			for _, step := range steps {
 				left[step] = true
 			}
-			w.killAtSteps(ctx, t, node, left)
+			done := w.killAtSteps(ctx, t, node, left)
+			mu.Lock()
+			defer mu.Unlock()
+			kills = append(kills, done...)
 			for step := range left {
 				t.Errorf("%s was never seen at %s: its agent could not be killed there", node, step)
 			}
 		})
 	}
-	return all.Wait
+	return func() []kill {
+		all.Wait()
+		return kills
+	}
 }
 
-func (w *world) killAtSteps(ctx context.Context, t *testing.T, node string, left map[v1alpha1.Step]bool) {
+func (w *world) killAtSteps(ctx context.Context, t *testing.T, node string, left map[v1alpha1.Step]bool) (kills []kill) {
 	for ctx.Err() == nil && len(left) > 0 {
 		changed := w.recorder.Changed()
-		step, since := lastStep(w.recorder.Moments(), node)
-		if left[step] {
+		if step := lastStep(w.recorder.Moments(), node); left[step] {
 			delete(left, step)
-			if err := w.killAgent(ctx, node); err != nil {
+			at, err := w.killAgent(ctx, node)
+			if err != nil {
 				t.Logf("%s at %s: %v", node, step, err)
 			}
-			t.Logf("%s: agent killed at %s, %s after that step began", node, step, time.Since(since).Round(time.Millisecond))
+			kills = append(kills, kill{node, step, at})
 			continue
 		}
 		select {
@@ -65,39 +80,56 @@ func (w *world) killAtSteps(ctx context.Context, t *testing.T, node string, left
 		case <-changed:
 		}
 	}
+	return kills
+}
+
+// tell says which kills came in the middle of their step: the short ones are
+// over before anybody outside can act on them.
+func (k kill) tell(t *testing.T, nodes []v1alpha1.NodeUpgrade) {
+	for _, node := range nodes {
+		for _, s := range node.Status.Steps {
+			if node.Name == k.node && s.Step == k.step && !s.StartedAt.After(k.at) && (s.FinishedAt == nil || s.FinishedAt.After(k.at)) {
+				t.Logf("%s: agent killed in the middle of %s, after %s", k.node, k.step, k.at.Sub(s.StartedAt.Time).Round(time.Millisecond))
+				return
+			}
+		}
+	}
+	t.Logf("%s: agent killed just after %s", k.node, k.step)
 }
 
 // lastStep is where a node is, as far as its agent has told.
-func lastStep(moments []record.Moment, node string) (v1alpha1.Step, time.Time) {
+func lastStep(moments []record.Moment, node string) v1alpha1.Step {
 	for i := len(moments) - 1; i >= 0; i-- {
 		m := moments[i]
 		if m.Resource != v1alpha1.NodeUpgrades.Resource || m.Object.GetName() != node {
 			continue
 		}
 		var upgrade v1alpha1.NodeUpgrade
-		if record.Convert(m, &upgrade) != nil || upgrade.Status.Since == nil {
-			return "", time.Time{}
+		if record.Convert(m, &upgrade) != nil {
+			return ""
 		}
-		return upgrade.Status.Step, m.Seen
+		return upgrade.Status.Step
 	}
-	return "", time.Time{}
+	return ""
 }
 
 // killAgent ends the agent's process with SIGKILL, and deletes the pod as well:
 // the kubelet would make a container that dies so often wait longer and longer.
-func (w *world) killAgent(ctx context.Context, node string) error {
-	_, err := w.Exec(ctx, node, "pkill", "-KILL", "-f", "node-agent agent")
+// Where no process was found it is between two lives already.
+func (w *world) killAgent(ctx context.Context, node string) (at time.Time, err error) {
+	_, err = w.Exec(ctx, node, "pkill", "-KILL", "-f", "node-agent agent")
+	at = time.Now()
 	pods, listErr := w.kube.CoreV1().Pods(v1alpha1.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: "app.kubernetes.io/component=node-agent", FieldSelector: "spec.nodeName=" + node,
 	})
 	if listErr != nil {
-		return listErr
+		return at, listErr
 	}
 	now := int64(0)
 	for _, pod := range pods.Items {
 		if err := w.kube.CoreV1().Pods(v1alpha1.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
-			return err
+			return at, err
 		}
 	}
-	return err
+	return at, err
 }

@@ -27,6 +27,7 @@ func TestPatchReachesEveryNode(t *testing.T) {
 		{"an exclusion on an open window: nothing", w.exclusion},
 		{"the patch reaches every node", w.rollout},
 		{"every node is as wanted", w.asWanted},
+		{"each transition was an event on the node", w.events},
 		{"the promises held at every moment", w.promises},
 		{"the web service answered every request", w.served},
 	}
@@ -43,7 +44,9 @@ func (w *world) closedWindow(t *testing.T) {
 	w.must(t)(w.Lab.Lab(w.ctx, "publish", to))
 	w.everyNodeWaits(t, "WindowClosed")
 	w.statusNames(t, "WindowClosed", to)
+	began := time.Now()
 	w.quiet(t, 20*time.Second)
+	w.oneLook(t, began)
 	w.untouched(t)
 	w.staged(t)
 }
@@ -68,12 +71,15 @@ func (w *world) rollout(t *testing.T) {
 	w.must(t)(w.Kube(w.ctx, "delete", "maintenanceschedule", "freeze"))
 	w.eventually(t, 12*time.Minute, "every node runs "+to, w.everyNodeDone)
 	stop()
-	killed()
+	kills := killed()
 	w.eventually(t, time.Minute, "the upgrade is recorded as succeeded", w.recorded)
 	t.Log("\n" + w.must(t)(w.Upgrade(w.ctx, "status")))
 	nodes, err := w.nodeUpgrades()
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, k := range kills {
+		k.tell(t, nodes)
 	}
 	scenario.Timeline(os.Stdout, nodes)
 }

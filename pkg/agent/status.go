@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 )
 
 const fieldManager = "node-agent"
+
+var errNoNodeUpgrade = errors.New("the coordinator has not made a NodeUpgrade for this node yet")
 
 // written is the status as this agent wrote it last, and to which object.
 type written struct {
@@ -31,7 +34,7 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation) error {
 		return nil // nothing has been seen yet
 	}
 	if nu == nil {
-		return fmt.Errorf("the coordinator has not made a NodeUpgrade for this node yet")
+		return errNoNodeUpgrade
 	}
 	status := statusOf(a.state)
 	a.addFacts(&status, nu, o)
@@ -143,6 +146,11 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 			t.FinishedAt = step.FinishedAt.Time
 		}
 		s.Steps = append(s.Steps, t)
+	}
+	if last := len(s.Steps) - 1; last >= 0 && s.Steps[last].Step == s.Step && s.Steps[last].FinishedAt.IsZero() {
+		// since has whole seconds only: a settle time that is counted from it
+		// would be too short.
+		s.Since = s.Steps[last].StartedAt
 	}
 	return s
 }

@@ -18,7 +18,7 @@ import (
 func TestStateSurvivesTheStatus(t *testing.T) {
 	at := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 	want := machine.State{
-		Upgrade: "patch", Step: v1alpha1.StepRebooting, Since: at, Reason: v1alpha1.ReasonReleased, Message: "m",
+		Upgrade: "patch", Step: v1alpha1.StepRebooting, Since: at.Add(2500 * time.Microsecond), Reason: v1alpha1.ReasonReleased, Message: "m",
 		Until: at.Add(time.Minute), Attempts: 2, LastError: "e", RetryAt: at.Add(time.Hour), RebootedFrom: "boot-0",
 		Steps: []machine.StepTime{
 			{Step: v1alpha1.StepLocking, StartedAt: at.Add(1500 * time.Microsecond), FinishedAt: at.Add(2500 * time.Microsecond)},

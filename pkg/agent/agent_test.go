@@ -172,6 +172,32 @@ func TestGateIsReadLive(t *testing.T) {
 	c.free()
 }
 
+// Somebody deletes the NodeUpgrade of a node that is out of service, and there
+// is no coordinator to make it anew: the node is given back.
+func TestNodeUpgradeIsDeleted(t *testing.T) {
+	c := newCluster(t, "agent-forgotten")
+	c.pod("default", "web-"+c.node, replicated) // with no kubelet to end it
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	c.awaitStep(v1alpha1.StepDraining)
+	c.must(c.ours.NodeUpgrades.Delete(t.Context(), c.node, metav1.DeleteOptions{}))
+	held := true
+	for range 200 {
+		node, err := c.admin.CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
+		c.must(err)
+		lease, err := c.admin.CoordinationV1().Leases(v1alpha1.Namespace).Get(t.Context(), "slot-0", metav1.GetOptions{})
+		c.must(err)
+		if held = marksOf(node) != "in service" || lease.Spec.HolderIdentity != nil; !held {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if held {
+		t.Error("the node stays out of service")
+	}
+	c.free()
+}
+
 // A member of etcd that broke after the release keeps the node in service.
 func TestEtcdIsAskedLive(t *testing.T) {
 	c := newCluster(t, "agent-etcd")

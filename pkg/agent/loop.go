@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,7 +30,8 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 		moved := next.Step != a.state.Step
 		a.move(ctx, next, o)
 		a.follow(ctx)
-		if err := a.persist(ctx, o); err != nil && (!moved || action.Do != machine.DoNothing) && !action.Do.Harmless() {
+		err := a.persist(ctx, o)
+		if err != nil && (!moved || action.Do != machine.DoNothing) && !mayUnwritten(action.Do, err) {
 			return a.stumble(ctx, "writing the status", err)
 		}
 		if action.Do == machine.DoNothing {
@@ -53,6 +55,13 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 	}
 	a.Log.ErrorContext(ctx, "turning without coming to rest", "node", a.Node, "step", a.state.Step)
 	return afterError
+}
+
+// mayUnwritten is true for what may be done though the State was not written.
+// Where the NodeUpgrade was deleted, the coordinator that makes it anew may be
+// waiting for this very node: the only control plane, which is cordoned.
+func mayUnwritten(do machine.Do, err error) bool {
+	return do.Harmless() || errors.Is(err, errNoNodeUpgrade) && do.GivesBack()
 }
 
 // stumble tells of an error and says when to try again.

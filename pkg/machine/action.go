@@ -42,3 +42,8 @@ func wait(until time.Time) Action {
 // Harmless is true for what may be done though the State could not be persisted:
 // its result says all that there is to remember.
 func (d Do) Harmless() bool { return d == DoStage || d == DoDisarm }
+
+// GivesBack is true for what brings a node that is out of service back: it is
+// done even where nobody keeps the State any more, as the Node's marks and the
+// slot's Lease say all that there is to undo.
+func (d Do) GivesBack() bool { return d == DoReboot || d == DoUncordon || d == DoFree }

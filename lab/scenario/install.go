@@ -13,7 +13,7 @@ func (l Lab) Install(ctx context.Context, source, image string) error {
 	if _, err := l.Lab(ctx, "load-image", image); err != nil {
 		return err
 	}
-	if _, err := l.Kube(ctx, "apply", "--server-side", "-k", filepath.Join(source, "lab", "manifests")); err != nil {
+	if _, err := l.Kube(ctx, "apply", "-k", filepath.Join(source, "lab", "manifests")); err != nil {
 		return err
 	}
 	for _, workload := range []string{"daemonset/node-agent", "deployment/coordinator"} {

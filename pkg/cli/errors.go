@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The exit codes beside 0 and 1.
@@ -46,6 +47,12 @@ func Exit(err error, errOut io.Writer) int {
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
+// isMissing is whether the object is not there; a kind that the cluster does
+// not know is another matter.
+func isMissing(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
 const installHint = "`kubectl apply --server-side -k github.com/kubectl-upgrade/kubectl-upgrade/manifests` installs it"
 
 // explain says what an error of the API server means, and what to try next.
@@ -59,7 +66,7 @@ func explain(doing string, err error) error {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s: this cluster does not know the kind, kubectl-upgrade is not installed on it; %s", doing, installHint)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w; ask whoever runs the cluster for the right to read it", err)
+		return fmt.Errorf("%w; ask whoever runs the cluster for that right", err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%s: the API server does not accept your credentials; try `kubectl auth whoami`", doing)
 	case errors.As(err, &unreachable):

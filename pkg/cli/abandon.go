@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+func newAbandon(p *program) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "abandon NODE --reason TEXT",
+		Short: "Declare that a node will not come back",
+		Long: `Declares that NODE will not come back: its slot is freed and the upgrade goes on
+without it. Nothing else ever frees the slot of a node that is gone astray, as
+time alone does not tell a slow node from a dead one.
+
+Be sure that it is off: a node that only seems dead and comes back would be one
+more out of service than the budget allows. Once it is repaired,
+` + "`kubectl annotate nodeupgrade NODE " + v1alpha1.AbandonedAnnotation + "-`" + ` takes it back.`,
+		Example:           `  kubectl upgrade abandon worker-3 --reason "disk died, ticket 4711"`,
+		Args:              named("node"),
+		ValidArgsFunction: p.completeNode,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkReason(reason); err != nil {
+				return err
+			}
+			return p.abandon(cmd.Context(), args[0], strings.TrimSpace(reason))
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "Why, for whoever looks at it later. Required.")
+	return cmd
+}
+
+// maxReason is the API's limit on an exclusion's reason.
+const maxReason = 256
+
+func checkReason(reason string) error {
+	switch {
+	case strings.TrimSpace(reason) == "":
+		return errors.New("--reason is required: whoever waits wants to know why")
+	case len([]rune(reason)) > maxReason:
+		return fmt.Errorf("--reason: has %d characters, and %d is the most", len([]rune(reason)), maxReason)
+	}
+	return nil
+}
+
+func (p *program) abandon(ctx context.Context, node, reason string) error {
+	reader, err := p.reader()
+	if err != nil {
+		return err
+	}
+	u, err := reader.kinds.NodeUpgrades.Get(ctx, node, metav1.GetOptions{})
+	switch {
+	case isMissing(err):
+		return fmt.Errorf("there is no node %q; `kubectl upgrade status` lists them", node)
+	case err != nil:
+		return explain("reading NodeUpgrade "+node, err)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": u.UID, "annotations": map[string]string{v1alpha1.AbandonedAnnotation: reason},
+	}})
+	if err != nil {
+		return err
+	}
+	if _, err := reader.kinds.NodeUpgrades.Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}); err != nil {
+		return explain("changing NodeUpgrade "+node, err)
+	}
+	fmt.Fprintf(p.Out, "nodeupgrade.%s/%s abandoned\n", v1alpha1.Group, node)
+	return nil
+}

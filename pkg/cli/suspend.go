@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// manager is the name under which the plugin writes fields.
+const manager = "kubectl-upgrade"
+
+func newSuspend(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "suspend NAME",
+		Short: "Stop an upgrade before the next node",
+		Long: `Stops the ClusterUpgrade NAME before the next node. Nodes that have not passed
+their last check give up and come back into service; those that have finish what
+they began. ` + "`kubectl upgrade resume NAME`" + ` lets it go on.`,
+		Example: `  kubectl upgrade suspend v1.34.4
+  kubectl upgrade status`,
+		Args:              named("ClusterUpgrade"),
+		ValidArgsFunction: p.completeUpgrade(false),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.setSuspend(cmd.Context(), args[0], true) },
+	}
+}
+
+func newResume(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume NAME",
+		Short: "Let a suspended upgrade go on",
+		Long: `Lets the ClusterUpgrade NAME, which ` + "`kubectl upgrade suspend`" + ` stopped, go on: the
+next node begins as soon as windows, budget and order allow.`,
+		Example: `  kubectl upgrade resume v1.34.4
+  kubectl upgrade status --watch`,
+		Args:              named("ClusterUpgrade"),
+		ValidArgsFunction: p.completeUpgrade(true),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.setSuspend(cmd.Context(), args[0], false) },
+	}
+}
+
+// named wants exactly one name, and says of what.
+func named(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("want the name of one %s, got %d; see `%s --help`", what, len(args), cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+func (p *program) setSuspend(ctx context.Context, name string, suspend bool) error {
+	reader, err := p.reader()
+	if err != nil {
+		return err
+	}
+	u, err := reader.kinds.ClusterUpgrades.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case isMissing(err):
+		return fmt.Errorf("there is no ClusterUpgrade %q; `kubectl get clusterupgrades` lists them", name)
+	case err != nil:
+		return explain("reading ClusterUpgrade "+name, err)
+	case u.Status.Outcome != "":
+		return fmt.Errorf("ClusterUpgrade %s has ended (%s): there is nothing to stop or to go on with", name, u.Status.Outcome)
+	}
+	word := map[bool]string{true: "suspended", false: "resumed"}[suspend]
+	if u.Spec.Suspend == suspend {
+		fmt.Fprintf(p.Out, "clusterupgrade.%s/%s %s already\n", v1alpha1.Group, name, word)
+		return nil
+	}
+	if owner := gitOwner(u); owner != "" {
+		fmt.Fprintf(p.ErrOut, "warning: %s owns ClusterUpgrade %s and may undo this: set spec.suspend in Git too\n", owner, name)
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"suspend":%t}}`, u.UID, suspend)
+	if _, err := reader.kinds.ClusterUpgrades.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}); err != nil {
+		return explain("changing ClusterUpgrade "+name, err)
+	}
+	fmt.Fprintf(p.Out, "clusterupgrade.%s/%s %s\n", v1alpha1.Group, name, word)
+	return nil
+}
+
+// completeUpgrade offers the upgrades that have not ended, and are suspended
+// or not.
+func (p *program) completeUpgrade(suspended bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second)
+		defer cancel()
+		reader, err := p.reader()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		list, err := reader.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for _, u := range active(list.Items) {
+			if u.Spec.Suspend == suspended {
+				names = append(names, u.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -81,20 +81,26 @@ func TestScreens(t *testing.T) {
 		"node":     render.NodePage(worker, options),
 		"node-60":  render.NodePage(worker, with(func(o *render.Options) { o.Width = 60 })),
 	} {
-		file := filepath.Join("testdata", name+".txt")
-		text := strings.ReplaceAll(got, "\x1b", "<ESC>")
-		if *update {
-			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
+		golden(t, name, got)
+	}
+}
+
+// golden compares what was drawn with testdata/NAME.txt.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".txt")
+	text := strings.ReplaceAll(got, "\x1b", "<ESC>")
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(want), text); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", file, diff)
-		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
 }
 

@@ -1,0 +1,49 @@
+package render
+
+import (
+	"strings"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Freeze is one exclusion of a schedule that has no window.
+type Freeze struct {
+	Name        string
+	From, Until time.Time
+	Recurrence  string // from and until are then those of the first time
+	Upgrades    []v1alpha1.UpgradeType
+	Nodes       string // a selector; empty: every node
+	Owner       string // what keeps it as it stands in Git
+	Reason      string
+}
+
+// Freezes draws a table of freezes.
+func Freezes(freezes []Freeze, o Options) string {
+	rows := make([][]cell, 0, len(freezes))
+	for _, f := range freezes {
+		upgrades := make([]string, len(f.Upgrades))
+		for i, t := range f.Upgrades {
+			upgrades[i] = string(t)
+		}
+		until := o.when(f.Until)
+		if f.Recurrence != "" {
+			until = f.Recurrence
+		}
+		rows = append(rows, []cell{
+			{f.Name, plain}, {until, plain}, {orAll(strings.Join(upgrades, ",")), plain}, {orAll(f.Nodes), plain},
+			{orDash(f.Owner), plain}, {orDash(f.Reason), plain},
+		})
+	}
+	return o.table([]string{"FREEZE", "UNTIL", "UPGRADES", "NODES", "OWNER", "REASON"}, rows)
+}
+
+func orAll(text string) string {
+	if text == "" {
+		return "all"
+	}
+	return text
+}
+
+// When is a time with its zone, and how far away it is.
+func When(t time.Time, o Options) string { return o.when(t) }

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// schedulesIn reads the MaintenanceSchedules in files, in the YAML and JSON
+// files of folders, and on standard input for "-". Other kinds are passed over,
+// so that a folder of Git can be given as it is; a field that the kind does not
+// have is an error, as it is on the API server.
+func (p *program) schedulesIn(paths []string) ([]v1alpha1.MaintenanceSchedule, error) {
+	var all []v1alpha1.MaintenanceSchedule
+	from := map[string]string{}
+	for _, path := range paths {
+		files, err := filesOf(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			found, err := p.schedulesInFile(file)
+			if err != nil {
+				return nil, fmt.Errorf("reading %s: %w", file, err)
+			}
+			for _, s := range found {
+				if before, twice := from[s.Name]; twice {
+					return nil, fmt.Errorf("reading %s: MaintenanceSchedule %s stands in %s as well", file, s.Name, before)
+				}
+				from[s.Name] = file
+			}
+			all = append(all, found...)
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there is no MaintenanceSchedule in %s", strings.Join(paths, ", "))
+	}
+	return all, nil
+}
+
+// filesOf is the file itself, or what a folder holds, not looking into folders
+// below, as with kubectl.
+func filesOf(path string) ([]string, error) {
+	if path == "-" {
+		return []string{path}, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		if !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
+			files = append(files, filepath.Join(path, entry.Name()))
+		}
+	}
+	return files, nil
+}
+
+func (p *program) schedulesInFile(file string) ([]v1alpha1.MaintenanceSchedule, error) {
+	in := p.In
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, errors.Unwrap(err)
+		}
+		defer f.Close()
+		in = f
+	}
+	return decodeSchedules(in)
+}
+
+// decodeSchedules reads a stream of YAML or JSON documents.
+func decodeSchedules(in io.Reader) ([]v1alpha1.MaintenanceSchedule, error) {
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(in))
+	var all []v1alpha1.MaintenanceSchedule
+	for {
+		text, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		found, err := decodeDocument(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+}
+
+func decodeDocument(text []byte) ([]v1alpha1.MaintenanceSchedule, error) {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := yaml.Unmarshal(text, &head); err != nil {
+		return nil, err
+	}
+	ours := head.APIVersion == v1alpha1.GroupVersion.String()
+	switch {
+	case head.Kind == "MaintenanceSchedule" && !ours:
+		return nil, fmt.Errorf("a MaintenanceSchedule with apiVersion %q: want %s", head.APIVersion, v1alpha1.GroupVersion)
+	case head.Kind == "MaintenanceSchedule":
+		var one v1alpha1.MaintenanceSchedule
+		if err := yaml.UnmarshalStrict(text, &one); err != nil {
+			return nil, err
+		}
+		if one.Name == "" {
+			return nil, errors.New("a MaintenanceSchedule without metadata.name")
+		}
+		return []v1alpha1.MaintenanceSchedule{one}, nil
+	case head.Kind == "MaintenanceScheduleList" && ours, head.Kind == "List" && head.APIVersion == "v1":
+		return decodeList(text)
+	}
+	return nil, nil
+}
+
+// decodeList reads what `kubectl get -o yaml` prints of several objects.
+func decodeList(text []byte) ([]v1alpha1.MaintenanceSchedule, error) {
+	var list struct {
+		Items []any `json:"items"`
+	}
+	if err := yaml.Unmarshal(text, &list); err != nil {
+		return nil, err
+	}
+	var all []v1alpha1.MaintenanceSchedule
+	for _, item := range list.Items {
+		one, err := yaml.Marshal(item)
+		if err != nil {
+			return nil, err
+		}
+		found, err := decodeDocument(one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}

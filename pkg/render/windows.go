@@ -1,0 +1,67 @@
+package render
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
+)
+
+// WindowList is what `kubectl upgrade windows -o json` prints. Its shape is one
+// that scripts may rely on; times are in UTC, to the second.
+type WindowList struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Items      []Window `json:"items"`
+}
+
+// Window is one opening: from start (in) to end (out).
+type Window struct {
+	Start time.Time `json:"start"`
+	// End is absent where no end is in sight.
+	End *time.Time `json:"end,omitempty"`
+	// Windows names the windows that it comes from, as schedule/window.
+	Windows []string `json:"windows"`
+}
+
+// NewWindowList is the openings as scripts read them.
+func NewWindowList(openings []schedule.Opening) WindowList {
+	list := WindowList{APIVersion: v1alpha1.GroupVersion.String(), Kind: "WindowList", Items: []Window{}}
+	for _, o := range openings {
+		w := Window{Start: o.Start.UTC().Truncate(time.Second), Windows: o.Windows}
+		if !o.End.IsZero() {
+			end := o.End.UTC().Truncate(time.Second)
+			w.End = &end
+		}
+		list.Items = append(list.Items, w)
+	}
+	return list
+}
+
+// Windows draws a table of openings. o.Now is the instant they were asked for
+// from: one that began before is open then.
+func Windows(openings []schedule.Opening, o Options) string {
+	if len(openings) == 0 {
+		return "No window opens.\n"
+	}
+	rows := make([][]cell, 0, len(openings))
+	for _, opening := range openings {
+		opens, ink := cell{o.day(opening.Start), plain}, plain
+		if !opening.Start.After(o.Now) {
+			opens, ink = cell{"open already", green}, green
+		}
+		closes, lasts := cell{"no end in sight", plain}, "-"
+		if !opening.End.IsZero() {
+			closes.text, lasts = o.day(opening.End), duration.HumanDuration(opening.End.Sub(opening.Start))
+		}
+		closes.color = ink
+		rows = append(rows, []cell{opens, closes, {lasts, plain}, {strings.Join(opening.Windows, ", "), plain}})
+	}
+	return o.table([]string{"OPENS", "CLOSES", "LASTS", "WINDOWS"}, rows)
+}
+
+// day is a time with its weekday and zone.
+func (o Options) day(t time.Time) string { return t.In(o.Zone).Format("Mon 2006-01-02 15:04 MST") }

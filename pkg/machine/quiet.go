@@ -14,7 +14,7 @@ func quiet(s State, o Observation) (State, Action) {
 		s = begin(o.Spec.Upgrade)
 	}
 	switch {
-	case o.Node.marked() || o.Slot.Held != "":
+	case o.Node.Marked() || o.Slot.Held != "":
 		return resume(s, o)
 	case !o.Host.Supported:
 		return s.enter(v1alpha1.StepUnsupported, o).say(v1alpha1.ReasonUnsupported, o.Host.UnsupportedReason), Action{}
@@ -64,7 +64,7 @@ func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State
 func resume(s State, o Observation) (State, Action) {
 	version := expected(s, o)
 	switch {
-	case o.Node.marked() && version != "" && o.Node.KubeletVersion == version && o.Host.Active == version:
+	case o.Node.Marked() && version != "" && o.Node.KubeletVersion == version && o.Host.Active == version:
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case o.Slot.Held != "" && !withdrawn(s, o):
 		return s.enter(v1alpha1.StepLocking, o), Action{}

@@ -42,8 +42,6 @@ func newDecider(s Snapshot, now time.Time) *decider {
 		d.wholly, d.stalled = d.trigger(d.target)
 	case last != nil:
 		d.target, d.converging = last, true
-		// A late joiner waits for a window, whatever the others did not.
-		d.target.Spec.Schedule = v1alpha1.ScheduleRespect
 	}
 	if d.target != nil {
 		d.strategy = d.target.Spec.Strategy

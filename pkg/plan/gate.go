@@ -42,7 +42,9 @@ func gate(upgrade *v1alpha1.ClusterUpgrade, moment *schedule.Moment, nodeLabels 
 		}, nil
 	}
 	verdict := moment.At(nodeLabels, TypeOf(upgrade))
-	if upgrade.Spec.Schedule == v1alpha1.ScheduleIgnore {
+	// A node that joins after the upgrade ended waits for a window, whatever the
+	// others did not.
+	if upgrade.Spec.Schedule == v1alpha1.ScheduleIgnore && upgrade.Status.Outcome == "" {
 		verdict = moment.IgnoringWindows(nodeLabels, TypeOf(upgrade))
 	}
 	if verdict.Open {

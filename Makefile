@@ -50,7 +50,11 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 
 .PHONY: e2e
 e2e: packages lab image ## The patch, end to end, on a fresh real cluster (root; about 15 minutes)
-	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m ./e2e/...
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run TestPatchReachesEveryNode ./e2e/...
+
+.PHONY: e2e-ha
+e2e-ha: packages lab image ## The same with three control planes, a power cut and Flatcar's own timer (root; about 20 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run TestThreeControlPlanes ./e2e/...
 
 .PHONY: lint
 lint: ## Linters, formatting, and whether generated files are fresh

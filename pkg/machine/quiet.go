@@ -38,7 +38,9 @@ const disarmKey = "disarm"
 
 // mayDisarm leaves a while between one try and the next.
 func mayDisarm(o Observation) bool {
-	return !o.Disarm.Running && !o.Stage.Running && !o.Now.Before(o.Disarm.FinishedAt.Add(confRound))
+	ended := o.Disarm.FinishedAt
+	due := ended.After(o.Now) || !o.Now.Before(ended.Add(confRound))
+	return !o.Disarm.Running && !o.Stage.Running && due
 }
 
 func upToDate(o Observation) string {
@@ -96,7 +98,11 @@ func stageFailed(s State, o Observation, key string) (State, Action) {
 	}
 	s = s.say(reason, o.Stage.Message)
 	s.LastError = fmt.Sprintf("%s: %s", reason, o.Stage.Message)
-	s.RetryAt = stageRetry(s, o.Stage.FinishedAt)
+	ended := o.Stage.FinishedAt
+	if ended.After(o.Now) { // by a clock that was ahead
+		ended = s.Since
+	}
+	s.RetryAt = stageRetry(s, ended)
 	if o.Now.Before(s.RetryAt) {
 		return s, wait(s.RetryAt)
 	}

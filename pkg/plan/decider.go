@@ -71,14 +71,28 @@ func (d *decider) readNodes() {
 			}
 		}
 	}
-	for _, one := range d.Nodes {
-		n := &node{Node: one, slot: slots[one.Owner()], release: v1alpha1.ReleaseNone, kubeadm: v1alpha1.KubeadmNode}
-		if word := words[one.Name]; word != nil && ownedBy(word, one.UID) {
-			n.spec, n.status = word.Spec, word.Status
-			n.abandon = word.Annotations[v1alpha1.AbandonedAnnotation]
+	silent := &v1alpha1.NodeUpgrade{}
+	all := make([]node, len(d.Nodes))
+	d.nodes = make([]*node, len(d.Nodes))
+	for i, one := range d.Nodes {
+		n := &all[i]
+		d.nodes[i] = n
+		word := words[one.Name]
+		if word == nil || !ownedBy(word, one.UID) {
+			word = silent
 		}
-		d.nodes = append(d.nodes, n)
+		n.Node, n.slot = one, slots[one.Owner()]
+		n.spec, n.status, n.abandon = &word.Spec, &word.Status, word.Annotations[v1alpha1.AbandonedAnnotation]
+		n.phase = phases[n.status.Step]
+		n.readVersions()
+		n.forget()
 	}
+}
+
+// forget takes back what was decided for n.
+func (n *node) forget() {
+	n.decision, n.hold, n.reserve = "", Hold{}, ""
+	n.release, n.kubeadm = v1alpha1.ReleaseNone, v1alpha1.KubeadmNode
 }
 
 // ownedBy is whether the NodeUpgrade is that of the Node with this UID, and

@@ -138,7 +138,7 @@ func (d *decider) chooseApplier() {
 		if !n.ControlPlane || !n.counts() || d.target == nil {
 			continue
 		}
-		if atLeast(n.status.KubeadmVersion, d.to) {
+		if atLeast(n.runs.kubeadm, d.to) {
 			return
 		}
 		if first == nil {

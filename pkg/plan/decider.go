@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -12,8 +11,7 @@ import (
 // so far.
 type decider struct {
 	Snapshot
-	now    time.Time
-	moment *schedule.Moment
+	now time.Time
 
 	queue      []*v1alpha1.ClusterUpgrade // unfinished; the first is active
 	target     *v1alpha1.ClusterUpgrade   // active, or else the last that succeeded
@@ -29,11 +27,12 @@ type decider struct {
 	budget int // how many may be down at once
 	view
 
-	wake []time.Time // when the answer may change by itself
+	gates *gates
+	wake  *time.Time // the first instant at which an answer may change by itself
 }
 
 func newDecider(s Snapshot, now time.Time) *decider {
-	d := &decider{Snapshot: s, now: now, moment: schedule.Look(s.Schedules, now), strategy: s.Strategy}
+	d := &decider{Snapshot: s, now: now, strategy: s.Strategy}
 	d.queue = unfinished(s.Upgrades)
 	d.readNodes()
 	switch last := lastSucceeded(s.Upgrades); {
@@ -50,6 +49,7 @@ func newDecider(s Snapshot, now time.Time) *decider {
 		}
 	}
 	d.strategy = withDefaults(d.strategy)
+	d.gates = newGates(d.target, s.Schedules, now)
 	d.place()
 	d.budget = scaled(d.strategy.MaxUnavailable, d.total)
 	return d

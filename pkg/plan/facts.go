@@ -17,6 +17,7 @@ type node struct {
 	group   int                         // its place in decider.groups
 	rank    int                         // how many of its group and zone are before it
 	phase   phase
+	class   *class // nil until the gate was asked
 	runs    versions
 
 	decision Decision

@@ -28,7 +28,7 @@ type Hold struct {
 	Until   *time.Time      `json:"until,omitempty"`
 }
 
-// gate is Gate for many nodes at one moment. closes is when an open gate
+// gate is Gate at a moment that is looked at already. closes is when an open gate
 // closes, if that is known.
 func gate(upgrade *v1alpha1.ClusterUpgrade, moment *schedule.Moment, nodeLabels map[string]string, now time.Time) (hold Hold, closes *time.Time) {
 	if upgrade.Spec.Suspend {

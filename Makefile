@@ -15,10 +15,13 @@ KUBERNETES := v1.34.3
 export LAB_CACHE ?= /var/cache/kubectl-upgrade-lab
 export KUBE_ASSETS ?= $(LAB_CACHE)/assets-$(KUBERNETES)
 
+# What the lab calls, and what the programs of a bare Debian lack of it.
+PACKAGES := ca-certificates mmdebstrap systemd-container squashfs-tools iproute2 iptables util-linux procps
+
 ##@ Use it
 
 .PHONY: demo
-demo: lab image ## Show the main job on a real cluster on this machine (root; about 15 minutes the first time)
+demo: packages lab image ## Show the main job on a real cluster on this machine (root; about 15 minutes the first time)
 	bin/lab demo --image bin/node-agent.tar
 
 .PHONY: build
@@ -28,6 +31,10 @@ build: ## Build bin/kubectl-upgrade and bin/node-agent
 .PHONY: image
 image: build lab ## Build the container image bin/node-agent.tar, with no container engine
 	bin/lab build-image --binary bin/node-agent --ref $(IMAGE) --out bin/node-agent.tar
+
+.PHONY: packages
+packages: ## Install the Debian packages that the lab calls, where one is missing (root)
+	@dpkg -s $(PACKAGES) >/dev/null 2>&1 || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(PACKAGES); }
 
 .PHONY: lab
 lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md)
@@ -42,8 +49,12 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	$(GOTESTSUM) -- -race ./...
 
 .PHONY: e2e
-e2e: lab image ## The patch, end to end, on a fresh real cluster (root; about 15 minutes)
-	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m ./e2e/...
+e2e: packages lab image ## The patch, end to end, on a fresh real cluster (root; about 15 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run TestPatchReachesEveryNode ./e2e/...
+
+.PHONY: e2e-ha
+e2e-ha: packages lab image ## The same with three control planes, a power cut and Flatcar's own timer (root; about 20 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run TestThreeControlPlanes ./e2e/...
 
 .PHONY: lint
 lint: ## Linters, formatting, and whether generated files are fresh
@@ -58,7 +69,7 @@ bench: ## Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: assets
-assets: lab ## Build the API server, etcd and node that tests need, into the lab's cache
+assets: packages lab ## Build the API server, etcd and node that tests need, into the lab's cache
 	bin/lab assets --version $(KUBERNETES) --out $(KUBE_ASSETS)
 
 ##@ Keep it

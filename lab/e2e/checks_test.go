@@ -228,3 +228,40 @@ func (w *world) events(t *testing.T) {
 		t.Logf("Upgrade%s: %s", s.Step, message)
 	}
 }
+
+// promised looks at every recorded moment: one node down at once and never
+// without its slot, and a control-plane node first. foreign are the nodes that
+// somebody else cordoned.
+func (w *world) promised(t *testing.T, foreign ...string) {
+	t.Helper()
+	moments := w.recorder.Moments()
+	broken, err := record.Promises(moments, 1, foreign...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range broken {
+		t.Error(line)
+	}
+	first, err := record.FirstDown(moments, foreign...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(first, "cp") {
+		t.Errorf("%q went first, want a control-plane node", first)
+	}
+	t.Logf("%d moments recorded, %s went first", len(moments), first)
+}
+
+// rebooted counts each node's boots but the first.
+func (w *world) rebooted(t *testing.T, want map[string]int) {
+	t.Helper()
+	boots, err := record.BootIDs(w.recorder.Moments())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node, times := range want {
+		if len(boots[node]) != times+1 {
+			t.Errorf("%s had the boot ids %v, want %d reboots", node, boots[node], times)
+		}
+	}
+}

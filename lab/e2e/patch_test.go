@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
 )
 
 // TestPatchReachesEveryNode is one story on one cluster: each part begins where
 // the one before it ended.
 func TestPatchReachesEveryNode(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, 1, 2)
+	w.startClient(t)
 	steps := []struct {
 		name string
 		run  func(*testing.T)
@@ -86,30 +86,8 @@ func (w *world) rollout(t *testing.T) {
 
 // promises looks at every recorded moment.
 func (w *world) promises(t *testing.T) {
-	broken, err := record.Promises(w.recorder.Moments(), 1, "w2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range broken {
-		t.Error(line)
-	}
-	first, err := record.FirstDown(w.recorder.Moments(), "w2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first != "cp1" {
-		t.Errorf("%q went first, want the control plane", first)
-	}
-	boots, err := record.BootIDs(w.recorder.Moments())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, node := range w.nodes {
-		if len(boots[node]) != 2 {
-			t.Errorf("%s had the boot ids %v, want one reboot", node, boots[node])
-		}
-	}
-	t.Logf("%d moments recorded", len(w.recorder.Moments()))
+	w.promised(t, "w2")
+	w.rebooted(t, map[string]int{"cp1": 1, "w1": 1, "w2": 1})
 }
 
 // served counts the requests of the whole run, bad input and reboots included.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ const (
 type world struct {
 	scenario.Lab
 	ctx      context.Context
+	root     string // of the checkout
 	nodes    []string
 	kube     kubernetes.Interface
 	ours     *ours.Interface
@@ -60,10 +62,9 @@ func env(name, otherwise string) string {
 	return otherwise
 }
 
-// newWorld makes a fresh lab of one control plane and two workers, installs
-// everything on it, and begins to record. The lab goes down with the test,
-// unless E2E_KEEP is set.
-func newWorld(t *testing.T) *world {
+// newWorld makes a fresh lab, installs everything on it, and begins to record.
+// The lab goes down with the test, unless E2E_KEEP is set.
+func newWorld(t *testing.T, controlPlanes, workers int, flags ...string) *world {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	root, err := filepath.Abs("../..")
@@ -71,9 +72,15 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{
-		Lab:   scenario.OpenLab(filepath.Join(root, "bin", "lab"), env("LAB_STATE", "/var/lib/kubectl-upgrade-lab")),
-		ctx:   ctx,
-		nodes: []string{"cp1", "w1", "w2"},
+		Lab:  scenario.OpenLab(filepath.Join(root, "bin", "lab"), env("LAB_STATE", "/var/lib/kubectl-upgrade-lab")),
+		ctx:  ctx,
+		root: root,
+	}
+	for i := range controlPlanes {
+		w.nodes = append(w.nodes, fmt.Sprintf("cp%d", i+1))
+	}
+	for i := range workers {
+		w.nodes = append(w.nodes, fmt.Sprintf("w%d", i+1))
 	}
 	t.Cleanup(func() {
 		cancel()
@@ -87,12 +94,12 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	w.must(t)(w.Lab.Lab(ctx, "down"))
-	t.Log(w.must(t)(w.Lab.Lab(ctx, "up", "--control-planes", "1", "--workers", "2", "--version", from)))
+	up := []string{"up", "--control-planes", strconv.Itoa(controlPlanes), "--workers", strconv.Itoa(workers), "--version", from}
+	t.Log(w.must(t)(w.Lab.Lab(ctx, append(up, flags...)...)))
 	if err := w.Install(ctx, root, filepath.Join(root, "bin", "node-agent.tar")); err != nil {
 		t.Fatal(err)
 	}
 	w.connect(t)
-	w.startClient(t)
 	return w
 }
 

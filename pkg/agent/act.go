@@ -44,7 +44,7 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 		_, err := a.slots.Take(ctx, ownerOf(node))
 		return err
 	case machine.DoFree:
-		return a.slots.Free(ctx, ownerOf(node))
+		return a.free(ctx, node)
 	case machine.DoCordon:
 		return a.patch(ctx, cordon(node, o.Spec.Upgrade, o.Slot.Held))
 	case machine.DoUncordon:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -64,4 +65,19 @@ func (a *Agent) patch(ctx context.Context, p nodePatch) error {
 		return fmt.Errorf("writing node %s as its kubelet: %w", a.Node, err)
 	}
 	return nil
+}
+
+// free gives up the slot, provided that the Node bears no mark of ours: it reads
+// live, as a watch that lags may not show the cordon that we have just made, and
+// the next node would begin beside this one.
+func (a *Agent) free(ctx context.Context, node *corev1.Node) error {
+	now, err := a.Kubelet.CoreV1().Nodes().Get(ctx, a.Node, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return fmt.Errorf("reading node %s before its slot is freed: %w", a.Node, err)
+	case nodeOf(now).Marked():
+		return fmt.Errorf("node %s still bears our mark, which the watch does not show yet: its slot is not freed", a.Node)
+	}
+	return a.slots.Free(ctx, ownerOf(node))
 }

@@ -40,7 +40,8 @@ func (c *Coordinator) carryOut(ctx context.Context, s plan.Snapshot, p plan.Plan
 		return err
 	}
 	if err := c.keepSlots(ctx, p.Slots); err != nil {
-		return fmt.Errorf("keeping slots: %w", err)
+		// Nobody is let go, and whoever waits is told why all the same.
+		return errors.Join(fmt.Errorf("keeping slots: %w", err), c.tellOthers(ctx, stored, p.Nodes))
 	}
 	return errors.Join(c.letGo(ctx, stored, p.Nodes), c.tellOthers(ctx, stored, p.Nodes))
 }

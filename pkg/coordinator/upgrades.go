@@ -37,6 +37,10 @@ func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.Clust
 				continue
 			}
 			object := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: w.Name}, Status: w.Status}
+			if was.Status.TriggeredAt == nil && w.Status.TriggeredAt != nil {
+				// The hashes are fixed once: by whoever saw that they were not.
+				object.ResourceVersion = was.ResourceVersion
+			}
 			if _, err := c.ours.ClusterUpgrades.Apply(ctx, object, manager, "status"); err != nil {
 				return fmt.Errorf("applying the status of ClusterUpgrade %s: %w", w.Name, err)
 			}

@@ -63,9 +63,11 @@ func (d *Drainer) Round(ctx context.Context, o Options) (Progress, error) {
 		}
 		err := d.ask(ctx, pod, o)
 		switch {
-		case err == nil:
+		case err == nil, apierrors.IsConflict(err):
+			// A conflict is another pod's UID, or a PodDisruptionBudget that others
+			// write to: the next list will tell which.
 			left = append(left, name)
-		case gone(err):
+		case apierrors.IsNotFound(err):
 		default:
 			left = append(left, name)
 			blocked = append(blocked, fmt.Sprintf("%s: %s", name, why(err)))
@@ -86,12 +88,6 @@ func (d *Drainer) ask(ctx context.Context, pod corev1.Pod, o Options) error {
 		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
 		DeleteOptions: &options,
 	})
-}
-
-// gone is true when the pod that was meant is not there any more. A conflict is
-// its UID, now another pod's.
-func gone(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }
 
 // why names the PodDisruptionBudget where the API server does: in a cause of its

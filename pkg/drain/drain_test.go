@@ -118,9 +118,16 @@ func TestRound(t *testing.T) {
 		},
 		"one that went meanwhile is gone": {
 			pods:    []runtime.Object{pod("a"), pod("b")},
-			refuse:  map[string]error{"a": apierrors.NewNotFound(podResource, "a"), "b": apierrors.NewConflict(podResource, "b", errors.New("uid"))},
+			refuse:  map[string]error{"a": apierrors.NewNotFound(podResource, "a"), "b": apierrors.NewNotFound(podResource, "b")},
 			evicted: []string{"a", "b"},
 			want:    Progress{Message: "drained"},
+		},
+		"a conflict may be the budget's, not the pod's": {
+			pods: []runtime.Object{pod("a")},
+			refuse: map[string]error{"a": apierrors.NewConflict(policyv1.Resource("poddisruptionbudgets"), "web",
+				errors.New("the object has been modified"))},
+			evicted: []string{"a"},
+			want:    Progress{Left: 1, Message: "1 pods are leaving: default/a"},
 		},
 		"the rest is deleted where that is asked": {
 			pods:    []runtime.Object{pod("a")},

@@ -41,7 +41,7 @@ func settling(s State, o Observation) (State, Action) {
 }
 
 func uncordoning(s State, o Observation) (State, Action) {
-	if o.Node.marked() {
+	if o.Node.Marked() {
 		return s, act(DoUncordon)
 	}
 	return s.enter(v1alpha1.StepUnlocking, o), Action{}

@@ -1,6 +1,10 @@
 package machine
 
-import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
 
 // steps are the functions that know each step.
 var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
@@ -28,6 +32,7 @@ var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
 //
 // When the State changed, or the Action did something, look and ask again.
 func Next(s State, o Observation) (State, Action) {
+	s = s.notAhead(o.Now)
 	if o.Host == nil {
 		return unseen(s, o)
 	}
@@ -38,4 +43,16 @@ func Next(s State, o Observation) (State, Action) {
 		return step(s, o)
 	}
 	return quiet(s, o)
+}
+
+// notAhead is for a clock that was ahead when the State was written: what began
+// later than now begins now, and a pause is no longer than the longest.
+func (s State) notAhead(now time.Time) State {
+	if s.Since.After(now) {
+		s.Since = now
+	}
+	if latest := now.Add(lastRetry); s.RetryAt.After(latest) {
+		s.RetryAt = latest
+	}
+	return s
 }

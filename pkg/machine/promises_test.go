@@ -37,7 +37,7 @@ func TestPromises(t *testing.T) {
 		if w.state.Step == v1alpha1.StepFailed && w.state.Attempts >= MaxAttempts {
 			return // it failed too often to go on, and says so
 		}
-		if w.state.Step != v1alpha1.StepIdle || w.node.KubeletVersion != newVersion || w.held != "" || w.node.marked() {
+		if w.state.Step != v1alpha1.StepIdle || w.node.KubeletVersion != newVersion || w.held != "" || w.node.Marked() {
 			t.Fatalf("the node does not get there: %+v\nnode %+v, slot %q", w.state, w.node, w.held)
 		}
 		if w.node.Unschedulable != w.foreignCordon {

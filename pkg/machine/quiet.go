@@ -14,7 +14,7 @@ func quiet(s State, o Observation) (State, Action) {
 		s = begin(o.Spec.Upgrade)
 	}
 	switch {
-	case o.Node.marked() || o.Slot.Held != "":
+	case o.Node.Marked() || o.Slot.Held != "":
 		return resume(s, o)
 	case !o.Host.Supported:
 		return s.enter(v1alpha1.StepUnsupported, o).say(v1alpha1.ReasonUnsupported, o.Host.UnsupportedReason), Action{}
@@ -38,7 +38,9 @@ const disarmKey = "disarm"
 
 // mayDisarm leaves a while between one try and the next.
 func mayDisarm(o Observation) bool {
-	return !o.Disarm.Running && !o.Stage.Running && !o.Now.Before(o.Disarm.FinishedAt.Add(confRound))
+	ended := o.Disarm.FinishedAt
+	due := ended.After(o.Now) || !o.Now.Before(ended.Add(confRound))
+	return !o.Disarm.Running && !o.Stage.Running && due
 }
 
 func upToDate(o Observation) string {
@@ -64,7 +66,7 @@ func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State
 func resume(s State, o Observation) (State, Action) {
 	version := expected(s, o)
 	switch {
-	case o.Node.marked() && version != "" && o.Node.KubeletVersion == version && o.Host.Active == version:
+	case o.Node.Marked() && version != "" && o.Node.KubeletVersion == version && o.Host.Active == version:
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case o.Slot.Held != "" && !withdrawn(s, o):
 		return s.enter(v1alpha1.StepLocking, o), Action{}
@@ -96,7 +98,11 @@ func stageFailed(s State, o Observation, key string) (State, Action) {
 	}
 	s = s.say(reason, o.Stage.Message)
 	s.LastError = fmt.Sprintf("%s: %s", reason, o.Stage.Message)
-	s.RetryAt = stageRetry(s, o.Stage.FinishedAt)
+	ended := o.Stage.FinishedAt
+	if ended.After(o.Now) { // by a clock that was ahead
+		ended = s.Since
+	}
+	s.RetryAt = stageRetry(s, ended)
 	if o.Now.Before(s.RetryAt) {
 		return s, wait(s.RetryAt)
 	}

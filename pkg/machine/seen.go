@@ -70,8 +70,8 @@ func withdrawn(s State, o Observation) bool {
 	return o.Spec.Upgrade != s.Upgrade || o.Spec.Release == "" || o.Spec.Release == v1alpha1.ReleaseNone
 }
 
-// marked is true where the Node bears a mark of ours.
-func (n Node) marked() bool {
+// Marked is true where the Node bears a mark of ours.
+func (n Node) Marked() bool {
 	return n.OurCordon || n.SlotMark != ""
 }
 

@@ -43,7 +43,7 @@ func fault(s State, reason v1alpha1.Reason, message string) State {
 func aborting(s State, o Observation) (State, Action) {
 	reason, message := s.Reason, s.Message
 	switch {
-	case o.Node.marked():
+	case o.Node.Marked():
 		return s, act(DoUncordon)
 	case gaveUp(s):
 		return fail(s, o, reason, fmt.Sprintf("gave up after %d attempts: %s", s.Attempts, message))

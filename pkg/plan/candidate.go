@@ -63,7 +63,7 @@ func (d *decider) retryHold(n *node) Hold {
 		return Hold{}
 	}
 	at := d.retrying.status.RetryAt
-	d.wake = append(d.wake, at.Time)
+	d.wakeAt(&at.Time)
 	if n == d.retrying || d.retries(n) {
 		return Hold{Reason: n.status.Reason, Message: n.status.Message, Until: &n.status.RetryAt.Time}
 	}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -12,8 +11,7 @@ import (
 // so far.
 type decider struct {
 	Snapshot
-	now    time.Time
-	moment *schedule.Moment
+	now time.Time
 
 	queue      []*v1alpha1.ClusterUpgrade // unfinished; the first is active
 	target     *v1alpha1.ClusterUpgrade   // active, or else the last that succeeded
@@ -29,11 +27,12 @@ type decider struct {
 	budget int // how many may be down at once
 	view
 
-	wake []time.Time // when the answer may change by itself
+	gates *gates
+	wake  *time.Time // the first instant at which an answer may change by itself
 }
 
 func newDecider(s Snapshot, now time.Time) *decider {
-	d := &decider{Snapshot: s, now: now, moment: schedule.Look(s.Schedules, now), strategy: s.Strategy}
+	d := &decider{Snapshot: s, now: now, strategy: s.Strategy}
 	d.queue = unfinished(s.Upgrades)
 	d.readNodes()
 	switch last := lastSucceeded(s.Upgrades); {
@@ -42,8 +41,6 @@ func newDecider(s Snapshot, now time.Time) *decider {
 		d.wholly, d.stalled = d.trigger(d.target)
 	case last != nil:
 		d.target, d.converging = last, true
-		// A late joiner waits for a window, whatever the others did not.
-		d.target.Spec.Schedule = v1alpha1.ScheduleRespect
 	}
 	if d.target != nil {
 		d.strategy = d.target.Spec.Strategy
@@ -52,6 +49,7 @@ func newDecider(s Snapshot, now time.Time) *decider {
 		}
 	}
 	d.strategy = withDefaults(d.strategy)
+	d.gates = newGates(d.target, s.Schedules, now)
 	d.place()
 	d.budget = scaled(d.strategy.MaxUnavailable, d.total)
 	return d
@@ -73,14 +71,28 @@ func (d *decider) readNodes() {
 			}
 		}
 	}
-	for _, one := range d.Nodes {
-		n := &node{Node: one, slot: slots[one.Owner()], release: v1alpha1.ReleaseNone, kubeadm: v1alpha1.KubeadmNode}
-		if word := words[one.Name]; word != nil && ownedBy(word, one.UID) {
-			n.spec, n.status = word.Spec, word.Status
-			n.abandon = word.Annotations[v1alpha1.AbandonedAnnotation]
+	silent := &v1alpha1.NodeUpgrade{}
+	all := make([]node, len(d.Nodes))
+	d.nodes = make([]*node, len(d.Nodes))
+	for i, one := range d.Nodes {
+		n := &all[i]
+		d.nodes[i] = n
+		word := words[one.Name]
+		if word == nil || !ownedBy(word, one.UID) {
+			word = silent
 		}
-		d.nodes = append(d.nodes, n)
+		n.Node, n.slot = one, slots[one.Owner()]
+		n.spec, n.status, n.abandon = &word.Spec, &word.Status, word.Annotations[v1alpha1.AbandonedAnnotation]
+		n.phase = phases[n.status.Step]
+		n.readVersions()
+		n.forget()
 	}
+}
+
+// forget takes back what was decided for n.
+func (n *node) forget() {
+	n.decision, n.hold, n.reserve = "", Hold{}, ""
+	n.release, n.kubeadm = v1alpha1.ReleaseNone, v1alpha1.KubeadmNode
 }
 
 // ownedBy is whether the NodeUpgrade is that of the Node with this UID, and

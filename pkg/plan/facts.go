@@ -10,11 +10,15 @@ import (
 // node is a Node together with its agent's word, and what was decided for it.
 type node struct {
 	Node
-	spec    v1alpha1.NodeUpgradeSpec
-	status  v1alpha1.NodeUpgradeStatus
-	abandon string // a person's reason for giving it up
-	slot    *Slot  // reserved for or held by it
-	group   int    // its place in decider.groups
+	spec    *v1alpha1.NodeUpgradeSpec   // as stored; never written to
+	status  *v1alpha1.NodeUpgradeStatus // as stored; never written to
+	abandon string                      // a person's reason for giving it up
+	slot    *Slot                       // reserved for or held by it
+	group   int                         // its place in decider.groups
+	rank    int                         // how many of its group and zone are before it
+	phase   phase
+	class   *class // nil until the gate was asked
+	runs    versions
 
 	decision Decision
 	hold     Hold
@@ -23,27 +27,59 @@ type node struct {
 	reserve  string // the slot to keep for it
 }
 
-// away are the steps of a node that has begun and may still give up.
-var away = map[v1alpha1.Step]bool{
-	v1alpha1.StepLocking: true, v1alpha1.StepKubeadm: true, v1alpha1.StepChecking: true,
-	v1alpha1.StepCordoning: true, v1alpha1.StepDraining: true, v1alpha1.StepLastCheck: true,
-	v1alpha1.StepAborting: true,
+// versions are what a node runs and has. The zero version is one that is not
+// known.
+type versions struct {
+	kubelet, kubeadm, controlPlane, staged version.Version
+	trouble                                error // why the kubelet's is not known
 }
 
-// committed are the steps of a node that finishes whatever happens.
-var committed = map[v1alpha1.Step]bool{
-	v1alpha1.StepActivating: true, v1alpha1.StepRebooting: true, v1alpha1.StepVerifying: true,
-	v1alpha1.StepSettling: true, v1alpha1.StepUncordoning: true, v1alpha1.StepUnlocking: true,
+func (n *node) readVersions() {
+	n.runs.kubelet, n.runs.trouble = version.Parse(n.Kubelet)
+	n.runs.kubeadm = parsed(n.status.KubeadmVersion)
+	n.runs.controlPlane = parsed(n.status.ControlPlaneVersion)
+	n.runs.staged = parsed(n.status.StagedVersion)
+}
+
+// parsed is the zero version for what cannot be read.
+func parsed(s string) version.Version {
+	v, err := version.Parse(s)
+	if err != nil {
+		return version.Version{}
+	}
+	return v
+}
+
+// phase sorts the steps by what a plan may do about them.
+type phase int
+
+const (
+	resting    phase = iota // in service
+	away                    // has begun, and may still give up
+	committed               // finishes whatever happens
+	failed                  // keeps its slot until somebody comes
+	impossible              // not a node of ours
+)
+
+// phases of the steps that are not resting.
+var phases = map[v1alpha1.Step]phase{
+	v1alpha1.StepLocking: away, v1alpha1.StepKubeadm: away, v1alpha1.StepChecking: away,
+	v1alpha1.StepCordoning: away, v1alpha1.StepDraining: away, v1alpha1.StepLastCheck: away,
+	v1alpha1.StepAborting: away,
+
+	v1alpha1.StepActivating: committed, v1alpha1.StepRebooting: committed, v1alpha1.StepVerifying: committed,
+	v1alpha1.StepSettling: committed, v1alpha1.StepUncordoning: committed, v1alpha1.StepUnlocking: committed,
+
+	v1alpha1.StepFailed: failed, v1alpha1.StepRolledBack: failed,
+	v1alpha1.StepUnsupported: impossible,
 }
 
 // failed is a node that keeps its slot until somebody comes.
-func (n *node) failed() bool {
-	return n.status.Step == v1alpha1.StepFailed || n.status.Step == v1alpha1.StepRolledBack
-}
+func (n *node) failed() bool { return n.phase == failed }
 
 // unsupported is a node that is not counted.
 func (n *node) unsupported() bool {
-	return n.OS != "" && n.OS != "linux" || n.status.Step == v1alpha1.StepUnsupported
+	return n.phase == impossible || n.OS != "" && n.OS != "linux"
 }
 
 // counts is whether the node is part of the upgrade.
@@ -52,7 +88,7 @@ func (n *node) counts() bool { return !n.unsupported() && n.abandon == "" }
 // busy is a node that is or may be out of service by our doing: it has begun,
 // failed on the way, or holds a slot.
 func (n *node) busy() bool {
-	return away[n.status.Step] || committed[n.status.Step] || n.failed() ||
+	return n.phase == away || n.phase == committed || n.phase == failed ||
 		n.Slot != "" || n.slot != nil && n.slot.Holder == n.Owner()
 }
 
@@ -62,23 +98,21 @@ func (n *node) released() bool {
 }
 
 // promised is a node that a slot is kept for, though it has not begun.
-func (n *node) promised() bool { return !n.busy() && n.slot != nil }
+func (n *node) promised() bool { return n.slot != nil && !n.busy() }
 
 // finishes is whether a node that is busy cannot, or must not, be called back:
 // it passed its last check, or kubeadm runs on a control plane.
 func (n *node) finishes() bool {
-	if n.spec.Release == v1alpha1.ReleaseControlPlane {
-		return n.status.Step == v1alpha1.StepKubeadm || n.status.Step == v1alpha1.StepChecking || committed[n.status.Step]
-	}
-	return committed[n.status.Step]
+	kubeadm := n.status.Step == v1alpha1.StepKubeadm || n.status.Step == v1alpha1.StepChecking
+	return n.phase == committed || kubeadm && n.spec.Release == v1alpha1.ReleaseControlPlane
 }
 
 // kubeletAt is whether the kubelet runs v or a later one.
-func (n *node) kubeletAt(v version.Version) bool { return atLeast(n.Kubelet, v) }
+func (n *node) kubeletAt(v version.Version) bool { return atLeast(n.runs.kubelet, v) }
 
 // kubeadmAt is whether pass 1 is over for this control-plane node.
 func (n *node) kubeadmAt(v version.Version) bool {
-	return atLeast(n.status.KubeadmVersion, v) || n.kubeletAt(v) && atLeast(n.status.ControlPlaneVersion, v)
+	return atLeast(n.runs.kubeadm, v) || n.kubeletAt(v) && atLeast(n.runs.controlPlane, v)
 }
 
 // asWanted is whether every part of the node runs v or a later version.
@@ -88,7 +122,7 @@ func (n *node) asWanted(v version.Version) bool {
 
 // stagedAt is whether the node needs no more bytes to reach v.
 func (n *node) stagedAt(v version.Version) bool {
-	return n.kubeletAt(v) || n.status.StagedVersion == v.String()
+	return n.kubeletAt(v) || n.runs.staged == v && known(v)
 }
 
 // stageErrors are what an agent says when it cannot stage.
@@ -111,7 +145,7 @@ func (n *node) unstaged(v version.Version, trouble Hold) Hold {
 	return Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("the image of %s is being staged", v)}
 }
 
-func atLeast(s string, v version.Version) bool {
-	got, err := version.Parse(s)
-	return err == nil && !got.Less(v)
-}
+func known(v version.Version) bool { return v != version.Version{} }
+
+// atLeast is whether a version that is known is v or a later one.
+func atLeast(got, v version.Version) bool { return known(got) && !got.Less(v) }

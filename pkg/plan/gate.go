@@ -28,7 +28,7 @@ type Hold struct {
 	Until   *time.Time      `json:"until,omitempty"`
 }
 
-// gate is Gate for many nodes at one moment. closes is when an open gate
+// gate is Gate at a moment that is looked at already. closes is when an open gate
 // closes, if that is known.
 func gate(upgrade *v1alpha1.ClusterUpgrade, moment *schedule.Moment, nodeLabels map[string]string, now time.Time) (hold Hold, closes *time.Time) {
 	if upgrade.Spec.Suspend {
@@ -42,7 +42,9 @@ func gate(upgrade *v1alpha1.ClusterUpgrade, moment *schedule.Moment, nodeLabels 
 		}, nil
 	}
 	verdict := moment.At(nodeLabels, TypeOf(upgrade))
-	if upgrade.Spec.Schedule == v1alpha1.ScheduleIgnore {
+	// A node that joins after the upgrade ended waits for a window, whatever the
+	// others did not.
+	if upgrade.Spec.Schedule == v1alpha1.ScheduleIgnore && upgrade.Status.Outcome == "" {
 		verdict = moment.IgnoringWindows(nodeLabels, TypeOf(upgrade))
 	}
 	if verdict.Open {

@@ -2,22 +2,19 @@ package plan
 
 import "time"
 
+// wakeAt remembers an instant at which somebody may have another answer, if it
+// is after now and the first of them.
+func (d *decider) wakeAt(t *time.Time) {
+	if t != nil && t.After(d.now) && (d.wake == nil || t.Before(*d.wake)) {
+		d.wake = t
+	}
+}
+
 // next is the earliest instant after now at which somebody may have another
 // answer.
 func (d *decider) next(nodes []NodePlan) *time.Time {
-	var first *time.Time
-	consider := func(t time.Time) {
-		if t.After(d.now) && (first == nil || t.Before(*first)) {
-			first = &t
-		}
+	for i := range nodes {
+		d.wakeAt(nodes[i].Until)
 	}
-	for _, t := range d.wake {
-		consider(t)
-	}
-	for _, n := range nodes {
-		if n.Until != nil {
-			consider(*n.Until)
-		}
-	}
-	return first
+	return d.wake
 }

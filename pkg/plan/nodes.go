@@ -122,11 +122,9 @@ func (d *decider) failedHold() Hold {
 // gate asks the upgrade's gate for n, and remembers when the answer may
 // change.
 func (d *decider) gate(n *node) Hold {
-	hold, closes := gate(d.target, d.moment, n.Labels, d.now)
-	if closes != nil {
-		d.wake = append(d.wake, *closes)
-	}
-	return hold
+	c := d.gates.ask(n)
+	d.wakeAt(c.closes)
+	return c.hold
 }
 
 // chooseApplier picks the control-plane node that runs `kubeadm upgrade apply`:
@@ -138,7 +136,7 @@ func (d *decider) chooseApplier() {
 		if !n.ControlPlane || !n.counts() || d.target == nil {
 			continue
 		}
-		if atLeast(n.status.KubeadmVersion, d.to) {
+		if atLeast(n.runs.kubeadm, d.to) {
 			return
 		}
 		if first == nil {

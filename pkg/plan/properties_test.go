@@ -231,25 +231,3 @@ func encode(t *rapid.T, v any) string {
 	}
 	return string(data)
 }
-
-// Deciding for many nodes takes time in proportion to their number.
-func BenchmarkDecide(b *testing.B) {
-	for _, size := range []int{500, 5000, 50000} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			s := newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC))
-			c := &chaos{sim: s}
-			for i := range size {
-				s.Nodes = append(s.Nodes, plan.Node{Name: fmt.Sprintf("n%05d", i), UID: fmt.Sprintf("u%d", i), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "x86-64"})
-			}
-			s.APIServers = []plan.StaticPod{{Node: "n00000", Version: "v1.34.4", Ready: true}}
-			u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u"}}
-			u.Spec.Version = "v1.34.4"
-			s.Upgrades = append(s.Upgrades, u)
-			s.Source.Offers = []plan.Offer{{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: "x86-64"}}}
-			c.setWindow(true)
-			for b.Loop() {
-				plan.Decide(s.Snapshot, s.now)
-			}
-		})
-	}
-}

@@ -29,7 +29,8 @@ func (d *decider) slotPlan() SlotPlan {
 	for _, n := range d.nodes {
 		owners[n.Owner()] = n
 		held := n.slot != nil && n.slot.Holder == n.Owner() && n.slot.Name == n.Slot
-		p.Rebuild = p.Rebuild || n.Slot != "" && !held && n.abandon == ""
+		_, slot := slotIndex(n.Slot)
+		p.Rebuild = p.Rebuild || slot && !held && n.abandon == ""
 	}
 	for _, slot := range d.Slots {
 		for _, owner := range []Owner{slot.Holder, slot.ReservedFor} {

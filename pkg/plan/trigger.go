@@ -71,11 +71,10 @@ func (d *decider) derive(u *v1alpha1.ClusterUpgrade, to version.Version) Hold {
 			continue
 		}
 		counted++
-		v, err := version.Parse(n.Kubelet)
-		if err != nil {
+		if err := n.runs.trouble; err != nil {
 			return Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("node %s: %v", n.Name, err)}
 		}
-		if from == "" || v.Less(lowest) {
+		if v := n.runs.kubelet; from == "" || v.Less(lowest) {
 			lowest, from = v, v.String()
 		}
 	}

@@ -56,7 +56,7 @@ func (d *decider) look() {
 func (d *decider) findOldServer() string {
 	seen := map[string]bool{}
 	for _, pod := range d.APIServers {
-		if !atLeast(pod.Version, d.to) {
+		if !atLeast(parsed(pod.Version), d.to) {
 			return pod.Node
 		}
 		seen[pod.Node] = true
@@ -129,11 +129,10 @@ func (n *node) blocksNext(d *decider) bool {
 // step is whether Kubernetes allows this node's step. Its kubelet may follow
 // the apiservers from one minor to the next only.
 func (n *node) step(to version.Version) error {
-	v, err := version.Parse(n.Kubelet)
-	if err != nil {
-		return err
+	if n.runs.trouble != nil {
+		return n.runs.trouble
 	}
-	return version.CheckStep(v, to)
+	return version.CheckStep(n.runs.kubelet, to)
 }
 
 // etcdHold is why etcd does not allow a control-plane node to go.

@@ -40,7 +40,8 @@ func (s *Slots) Abandon(ctx context.Context, owner plan.Owner) error {
 // where its Lease is gone or has lost its holder. Nodes may come from a cache:
 // each one that is suspect is read again live, since a node clears its mark just
 // before it frees its slot. Where another node has the slot meanwhile, it is an
-// error that names both: one of them has to finish first.
+// error that names both: one of them has to finish first. A mark that names no
+// slot is nobody's: the node's own agent clears it.
 func (s *Slots) Rebuild(ctx context.Context, nodes []*corev1.Node) error {
 	leases, err := s.list(ctx)
 	if err != nil {
@@ -48,17 +49,16 @@ func (s *Slots) Rebuild(ctx context.Context, nodes []*corev1.Node) error {
 	}
 	holders := map[string]plan.Owner{}
 	for i := range leases {
-		slot, err := FromLease(&leases[i])
-		if err != nil {
-			return err
+		// One that cannot be read is an error to the node that is marked with it.
+		if slot, err := FromLease(&leases[i]); err == nil {
+			holders[slot.Name] = slot.Holder
 		}
-		holders[slot.Name] = slot.Holder
 	}
 	var problems []error
 	for _, node := range nodes {
 		name := node.Annotations[v1alpha1.SlotAnnotation]
 		owner := plan.Owner{Node: node.Name, UID: string(node.UID)}
-		if name == "" || holders[name] == owner {
+		if _, slot := (Slot{Name: name}).Index(); !slot || holders[name] == owner {
 			continue
 		}
 		problems = append(problems, s.restore(ctx, name, owner))

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
@@ -185,6 +186,45 @@ func TestConflictIsDecidedAnew(t *testing.T) {
 	})
 	step(t, "a is told", s.Reserve(t.Context(), "slot-0", a), ErrTaken)
 	look(t, s, "slot-0: for b")
+}
+
+// A mark that names no slot, by a slip or by whoever took over one node, keeps
+// no other node's slot from being rebuilt, and no Lease of others is looked at.
+func TestMarkThatNamesNoSlot(t *testing.T) {
+	client := fake.NewClientset()
+	s := New(client)
+	leader := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.Namespace, Name: "coordinator"}}
+	leader.Spec.HolderIdentity = ptr.To("host_0123")
+	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Create(t.Context(), leader, metav1.CreateOptions{})
+	step(t, "a leader", err, nil)
+	var nodes []*corev1.Node
+	for name, slot := range map[string]string{"a": "coordinator", "b": "Not a name!", "c": "slot-0", "d": "slot-01"} {
+		addNode(t, client, name)
+		mark(t, client, name, slot)
+		node, err := client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+		step(t, "a node", err, nil)
+		nodes = append(nodes, node)
+	}
+	step(t, "rebuild", s.Rebuild(t.Context(), nodes), nil)
+	look(t, s, "slot-0: held by c")
+}
+
+// A Lease that cannot be read keeps other nodes' from being rebuilt no more.
+func TestUnreadableLeaseIsItsOwnTrouble(t *testing.T) {
+	client := fake.NewClientset()
+	s := New(client)
+	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
+	garbage := []byte(`{"spec":{"holderIdentity":"garbage"}}`)
+	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Patch(t.Context(), "slot-0", "application/merge-patch+json", garbage, metav1.PatchOptions{})
+	step(t, "somebody writes garbage", err, nil)
+	owner := addNode(t, client, "a")
+	mark(t, client, "a", "slot-1")
+	node, err := client.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{})
+	step(t, "the node", err, nil)
+	step(t, "rebuild", s.Rebuild(t.Context(), []*corev1.Node{node}), nil)
+	if name, err := s.find(t.Context(), func(slot Slot) bool { return slot.Holder == owner }); err != nil || name != "slot-1" {
+		t.Errorf("a holds %q: %v", name, err)
+	}
 }
 
 func addNode(t *testing.T, client kubernetes.Interface, name string) plan.Owner {

@@ -7,6 +7,8 @@ type Rule string
 
 // The rules.
 const (
+	RuleNotRelease     Rule = "NotRelease"     // what is not exactly a release has no place in the order
+	RuleOtherMajor     Rule = "OtherMajor"     // nothing is promised across majors
 	RuleDowngrade      Rule = "Downgrade"      // Kubernetes is never taken back
 	RuleSkippedMinor   Rule = "SkippedMinor"   // kubeadm goes one minor at a time
 	RuleKubeletNewer   Rule = "KubeletNewer"   // a kubelet is never newer than an apiserver
@@ -36,7 +38,9 @@ func CheckStep(from, to Version) error {
 	switch {
 	case to.Less(from):
 		return refuse(RuleDowngrade, "%s is older than %s, and Kubernetes cannot be downgraded", to, from)
-	case to.Major != from.Major || to.Minor > from.Minor+1:
+	case to.Major != from.Major:
+		return otherMajor(from, to)
+	case to.Minor > from.Minor+1:
 		return refuse(RuleSkippedMinor, "from %s to %s skips a minor; kubeadm goes one at a time: v%d.%d first",
 			from, to, from.Major, from.Minor+1)
 	}
@@ -48,7 +52,9 @@ func CheckStep(from, to Version) error {
 // *Refusal.
 func CheckKubelet(kubelet, apiserver Version) error {
 	switch {
-	case kubelet.Major != apiserver.Major || kubelet.Minor > apiserver.Minor:
+	case kubelet.Major != apiserver.Major:
+		return otherMajor(kubelet, apiserver)
+	case kubelet.Minor > apiserver.Minor:
 		return refuse(RuleKubeletNewer, "a kubelet %s would be newer than an apiserver %s", kubelet, apiserver)
 	case apiserver.Minor-kubelet.Minor > kubeletLag:
 		return refuse(RuleKubeletTooOld, "a kubelet %s would be more than %d minors older than an apiserver %s",
@@ -72,8 +78,15 @@ func CheckAPIServers(versions ...Version) error {
 			newest = v
 		}
 	}
-	if oldest.Major != newest.Major || newest.Minor-oldest.Minor > 1 {
+	switch {
+	case oldest.Major != newest.Major:
+		return otherMajor(oldest, newest)
+	case newest.Minor-oldest.Minor > 1:
 		return refuse(RuleAPIServerApart, "apiservers %s and %s would be more than one minor apart", oldest, newest)
 	}
 	return nil
+}
+
+func otherMajor(a, b Version) error {
+	return refuse(RuleOtherMajor, "%s and %s are of different majors", a, b)
 }

@@ -9,8 +9,7 @@ package version
 import (
 	"cmp"
 	"fmt"
-	"regexp"
-	"strconv"
+	"strings"
 )
 
 // Version is a release of Kubernetes.
@@ -18,20 +17,37 @@ type Version struct {
 	Major, Minor, Patch int
 }
 
-var release = regexp.MustCompile(`^v?(\d{1,4})\.(0|[1-9]\d{0,3})\.(0|[1-9]\d{0,3})$`)
+// maxDigits is how many digits each of the three numbers may have.
+const maxDigits = 4
 
 // Parse reads v1.34.4 or 1.34.4. Pre-releases and vendors' suffixes are
-// errors: nothing is known of their order.
+// errors, *Refusals by RuleNotRelease: nothing is known of their order.
 func Parse(s string) (Version, error) {
-	m := release.FindStringSubmatch(s)
-	if m == nil {
-		return Version{}, fmt.Errorf("parsing version %q: want a release such as v1.34.4", s)
-	}
 	var v Version
+	rest := strings.TrimPrefix(s, "v")
 	for i, field := range []*int{&v.Major, &v.Minor, &v.Patch} {
-		*field, _ = strconv.Atoi(m[i+1]) // at most four digits: the pattern says so
+		text, after, dot := strings.Cut(rest, ".")
+		n, ok := number(text)
+		if last := i == 2; !ok || dot == last {
+			return Version{}, refuse(RuleNotRelease, "%q is not a release of Kubernetes such as v1.34.4", s)
+		}
+		*field, rest = n, after
 	}
 	return v, nil
+}
+
+// number reads decimal digits without a leading zero.
+func number(s string) (n int, ok bool) {
+	if s == "" || len(s) > maxDigits || s[0] == '0' && s != "0" {
+		return 0, false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = 10*n + int(s[i]-'0')
+	}
+	return n, true
 }
 
 // String is the version as Kubernetes writes it: v1.34.4.

@@ -22,12 +22,14 @@ func TestParse(t *testing.T) {
 	for in, want := range map[string]string{
 		"v1.34.4": "v1.34.4", "1.34.4": "v1.34.4", "v1.0.0": "v1.0.0",
 		"v1.34": "", "v1.34.4-rc.1": "", "v1.34.4+k3s1": "", "v1.034.4": "", "latest": "", "": "",
-		"v1.34.4\n": "", "v1.99999.1": "", "v-1.2.3": "",
+		"v1.34.4\n": "", "v1.99999.1": "", "v-1.2.3": "", "v01.34.4": "", "vv1.34.4": "", "v1.34.4.1": "",
+		"v1.34.": "", "v1..4": "", ".1.34": "", " v1.34.4": "", "v1.3４.4": "", "v0.0.0": "v0.0.0",
 	} {
 		got, err := version.Parse(in)
 		if want == "" {
-			if err == nil {
-				t.Errorf("Parse(%q) = %s, want an error", in, got)
+			var refusal *version.Refusal
+			if !errors.As(err, &refusal) || refusal.Rule != version.RuleNotRelease || got != (version.Version{}) {
+				t.Errorf("Parse(%q) = %s, %v; want a refusal by %s", in, got, err, version.RuleNotRelease)
 			}
 			continue
 		}
@@ -74,7 +76,10 @@ func TestRefusals(t *testing.T) {
 		{"the same again", version.CheckStep(v("v1.34.4"), v("v1.34.4")), ""},
 		{"the next minor", version.CheckStep(v("v1.34.3"), v("v1.35.0")), ""},
 		{"two minors at once", version.CheckStep(v("v1.34.3"), v("v1.36.0")), version.RuleSkippedMinor},
-		{"a major", version.CheckStep(v("v1.34.3"), v("v2.34.3")), version.RuleSkippedMinor},
+		{"a major", version.CheckStep(v("v1.34.3"), v("v2.34.3")), version.RuleOtherMajor},
+		{"back a major", version.CheckStep(v("v2.0.0"), v("v1.34.3")), version.RuleDowngrade},
+		{"kubelet of another major", version.CheckKubelet(v("v2.34.3"), v("v1.34.3")), version.RuleOtherMajor},
+		{"apiservers of two majors", version.CheckAPIServers(v("v2.34.3"), v("v1.34.3")), version.RuleOtherMajor},
 		{"back a patch", version.CheckStep(v("v1.34.4"), v("v1.34.3")), version.RuleDowngrade},
 		{"back a minor", version.CheckStep(v("v1.35.0"), v("v1.34.9")), version.RuleDowngrade},
 		{"kubelet as old as allowed", version.CheckKubelet(v("v1.31.0"), v("v1.34.3")), ""},
@@ -116,4 +121,25 @@ func TestAllowedStepKeepsKubelets(t *testing.T) {
 			t.Fatalf("step %s to %s is allowed, but: %v", from, to, err)
 		}
 	})
+}
+
+// What is written reads back as the same version, and parsing allocates
+// nothing: a plan parses several versions of every node.
+func TestParseReadsString(t *testing.T) {
+	number := rapid.IntRange(0, 9999)
+	rapid.Check(t, func(t *rapid.T) {
+		want := version.Version{Major: number.Draw(t, "major"), Minor: number.Draw(t, "minor"), Patch: number.Draw(t, "patch")}
+		if got, err := version.Parse(want.String()); err != nil || got != want {
+			t.Fatalf("Parse(%s) = %s, %v", want, got, err)
+		}
+	})
+	if n := testing.AllocsPerRun(100, func() { _, _ = version.Parse("v1.34.4") }); n != 0 {
+		t.Errorf("Parse allocates %v times", n)
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	for b.Loop() {
+		_, _ = version.Parse("v1.34.4")
+	}
 }

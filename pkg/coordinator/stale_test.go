@@ -1,0 +1,51 @@
+package coordinator
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+)
+
+// A coordinator that lags fixes no hashes over those that were fixed already.
+func TestStaleStatus(t *testing.T) {
+	config := apitest.Start(t)
+	apitest.InstallCRDs(t, config)
+	ours, err := client.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Coordinator{ours: ours, events: record.NewFakeRecorder(10), log: slog.New(slog.DiscardHandler)}
+	seen := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "stale"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}
+	if seen, err = ours.ClusterUpgrades.Create(t.Context(), seen, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	trigger := func(hash string) error {
+		status := v1alpha1.ClusterUpgradeStatus{TriggeredAt: &metav1.Time{Time: time.Now().Truncate(time.Second)}}
+		status.Images = []v1alpha1.Image{{Architecture: "x86-64", URL: "http://images/i.raw", SHA256: strings.Repeat(hash, 64)}}
+		return c.writeStatuses(t.Context(), []v1alpha1.ClusterUpgrade{*seen}, []plan.UpgradeStatus{{Name: seen.Name, Status: status}})
+	}
+	if err := trigger("a"); err != nil {
+		t.Fatal(err)
+	}
+	err = trigger("b")
+	now, readErr := ours.ClusterUpgrades.Get(t.Context(), "stale", metav1.GetOptions{})
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	if hash := now.Status.Images[0].SHA256; !apierrors.IsConflict(err) || !strings.HasPrefix(hash, "a") {
+		t.Errorf("%v; the hash is now %s", err, hash)
+	}
+	if err := ours.ClusterUpgrades.Delete(t.Context(), "stale", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}

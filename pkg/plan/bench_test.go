@@ -1,0 +1,113 @@
+package plan_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+)
+
+// fleet is a cluster of that many nodes in three zones and ten groups, three of
+// them control planes, with five schedules, in the middle of an upgrade: every
+// node is staged, and pass 1 is over.
+func fleet(size int, maxUnavailable string) *sim {
+	s := newSim(time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)) // a Sunday, as the window opens
+	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u"}}
+	u.Spec.Version = "v1.34.4"
+	limit := intstr.Parse(maxUnavailable)
+	u.Spec.Strategy.MaxUnavailable = &limit
+	for i := range 10 {
+		u.Spec.Strategy.Groups = append(u.Spec.Strategy.Groups, v1alpha1.NodeGroup{
+			Name: fmt.Sprintf("g%d", i), NodeSelector: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": fmt.Sprint(i)}},
+		})
+	}
+	s.Upgrades = append(s.Upgrades, u)
+	image := v1alpha1.Image{Architecture: "x86-64", URL: "http://images/", SHA256: fmt.Sprintf("%064d", 1)}
+	s.Source.Offers = []plan.Offer{{Version: "v1.34.4", Image: image}}
+	for i := range size {
+		s.addFleetNode(i)
+	}
+	s.addFleetSchedules()
+	return s
+}
+
+func (s *sim) addFleetNode(i int) {
+	n := plan.Node{Name: fmt.Sprintf("n%05d", i), UID: fmt.Sprintf("u%d", i), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "x86-64"}
+	n.Labels = map[string]string{
+		"kubernetes.io/hostname": n.Name, "kubernetes.io/os": "linux", "topology.kubernetes.io/region": "r",
+		"topology.kubernetes.io/zone": fmt.Sprint("z", i%3), "pool": fmt.Sprint(i / 3 % 10),
+	}
+	word := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
+	word.Status.Step, word.Status.StagedVersion = v1alpha1.StepWaiting, "v1.34.4"
+	word.Status.Steps = worked(s.now.AddDate(0, 0, -7))
+	if i < 3 {
+		n.ControlPlane = true
+		word.Status.KubeadmVersion, word.Status.ControlPlaneVersion = "v1.34.4", "v1.34.4"
+		s.APIServers = append(s.APIServers, plan.StaticPod{Node: n.Name, Version: "v1.34.4", Ready: true})
+		s.Etcd = append(s.Etcd, plan.StaticPod{Node: n.Name, Ready: true})
+	}
+	s.Nodes = append(s.Nodes, n)
+	s.NodeUpgrades = append(s.NodeUpgrades, word)
+}
+
+// worked is the steps of a node that was out of service for five minutes.
+func worked(at time.Time) []v1alpha1.StepTime {
+	var steps []v1alpha1.StepTime
+	for _, step := range []v1alpha1.Step{
+		v1alpha1.StepLocking, v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck,
+		v1alpha1.StepActivating, v1alpha1.StepRebooting, v1alpha1.StepVerifying, v1alpha1.StepUncordoning, v1alpha1.StepUnlocking,
+	} {
+		end := metav1.NewMicroTime(at.Add(30 * time.Second))
+		steps = append(steps, v1alpha1.StepTime{Step: step, StartedAt: metav1.NewMicroTime(at), FinishedAt: &end})
+		at = end.Time
+	}
+	return steps
+}
+
+// addFleetSchedules adds weekend nights for all, working days for some, and
+// freezes.
+func (s *sim) addFleetSchedules() {
+	period := func(start string, lasts time.Duration, rule string) v1alpha1.Period {
+		at, _ := time.Parse(time.RFC3339, start)
+		return v1alpha1.Period{Name: "p", StartTime: metav1.NewTime(at), EndTime: metav1.NewTime(at.Add(lasts)), Recurrence: rule}
+	}
+	window := func(name string, p v1alpha1.Period, pool string) {
+		m := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		m.Spec.TimeZone = "Europe/Berlin"
+		m.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: p}}
+		if pool != "" {
+			m.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pool": pool}}
+		}
+		s.Schedules = append(s.Schedules, m)
+	}
+	window("nights", period("2026-01-03T01:00:00+01:00", 4*time.Hour, "FREQ=WEEKLY;BYDAY=SA,SU"), "")
+	window("pool-3", period("2026-01-05T09:00:00+01:00", 8*time.Hour, "FREQ=WEEKLY;BYDAY=TU,WE,TH"), "3")
+	window("pool-5", period("2026-01-05T22:00:00+01:00", 6*time.Hour, "FREQ=DAILY"), "5")
+	for _, freeze := range []v1alpha1.Period{
+		period("2026-12-20T00:00:00+01:00", 17*24*time.Hour, "FREQ=YEARLY"), period("2026-01-01T00:00:00+01:00", 24*time.Hour, "FREQ=MONTHLY"),
+	} {
+		m := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "freeze-" + freeze.Recurrence}}
+		m.Spec.TimeZone = "Europe/Berlin"
+		m.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: freeze}}
+		s.Schedules = append(s.Schedules, m)
+	}
+}
+
+// Deciding for many nodes takes time in proportion to their number: at most
+// 10 ms for 5,000.
+func BenchmarkDecide(b *testing.B) {
+	for _, size := range []int{500, 5000, 50000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			s := fleet(size, "1%")
+			s.write(plan.Decide(s.Snapshot, s.now))
+			for b.Loop() {
+				plan.Decide(s.Snapshot, s.now)
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
+)
+
+// gates asks the upgrade's gate for many nodes, and as time goes on. Nodes that
+// the same schedules concern get the same answer, so it is asked for once, and
+// again when it may have changed.
+type gates struct {
+	upgrade   *v1alpha1.ClusterUpgrade
+	schedules []v1alpha1.MaintenanceSchedule
+	now       time.Time
+	moment    *schedule.Moment // nil until somebody asks
+	selectors []labels.Selector
+	classes   map[string]*class
+}
+
+// class is the nodes that the same schedules concern, and what the gate says to
+// them.
+type class struct {
+	labels map[string]string // of one of them
+	asked  bool
+	hold   Hold
+	closes *time.Time // when an open gate closes, if that is known
+}
+
+// changes is when the answer may change. Nil: not that anybody knows.
+func (c *class) changes() *time.Time {
+	if c.hold.Reason == "" {
+		return c.closes
+	}
+	return c.hold.Until
+}
+
+func newGates(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.MaintenanceSchedule, now time.Time) *gates {
+	g := &gates{upgrade: upgrade, schedules: schedules, now: now, classes: map[string]*class{}}
+	for _, s := range schedules {
+		if s.Spec.NodeSelector == nil {
+			continue
+		}
+		// One that cannot be read closes the gate for everybody, whatever
+		// class they are in.
+		if selector, err := metav1.LabelSelectorAsSelector(s.Spec.NodeSelector); err == nil {
+			g.selectors = append(g.selectors, selector)
+		}
+	}
+	return g
+}
+
+// move lets time go on.
+func (g *gates) move(now time.Time) {
+	g.now, g.moment = now, nil
+	for _, c := range g.classes {
+		if t := c.changes(); t != nil && !now.Before(*t) {
+			c.asked = false
+		}
+	}
+}
+
+// ask returns n's class with what the gate says now.
+func (g *gates) ask(n *node) *class {
+	if n.class == nil {
+		n.class = g.classOf(n.Labels)
+	}
+	if c := n.class; !c.asked {
+		if g.moment == nil {
+			g.moment = schedule.Look(g.schedules, g.now)
+		}
+		c.hold, c.closes = gate(g.upgrade, g.moment, c.labels, g.now)
+		c.asked = true
+	}
+	return n.class
+}
+
+func (g *gates) classOf(nodeLabels map[string]string) *class {
+	matches := make([]byte, len(g.selectors))
+	for i, selector := range g.selectors {
+		if selector.Matches(labels.Set(nodeLabels)) {
+			matches[i] = 1
+		}
+	}
+	c := g.classes[string(matches)]
+	if c == nil {
+		c = &class{labels: nodeLabels}
+		g.classes[string(matches)] = c
+	}
+	return c
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -120,18 +121,25 @@ func decodeDocument(text []byte) ([]v1alpha1.MaintenanceSchedule, error) {
 	case head.Kind == "MaintenanceSchedule" && !ours:
 		return nil, fmt.Errorf("a MaintenanceSchedule with apiVersion %q: want %s", head.APIVersion, v1alpha1.GroupVersion)
 	case head.Kind == "MaintenanceSchedule":
-		var one v1alpha1.MaintenanceSchedule
-		if err := yaml.UnmarshalStrict(text, &one); err != nil {
-			return nil, err
-		}
-		if one.Name == "" {
-			return nil, errors.New("a MaintenanceSchedule without metadata.name")
-		}
-		return []v1alpha1.MaintenanceSchedule{one}, nil
+		one, err := decodeSchedule(text)
+		return []v1alpha1.MaintenanceSchedule{one}, err
 	case head.Kind == "MaintenanceScheduleList" && ours, head.Kind == "List" && head.APIVersion == "v1":
 		return decodeList(text)
 	}
 	return nil, nil
+}
+
+// decodeSchedule is as strict as the API server: capitals count, too.
+func decodeSchedule(text []byte) (one v1alpha1.MaintenanceSchedule, err error) {
+	object, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return one, err
+	}
+	strict, err := json.UnmarshalStrict(object, &one)
+	if err = errors.Join(append(strict, err)...); err == nil && one.Name == "" {
+		err = errors.New("a MaintenanceSchedule without metadata.name")
+	}
+	return one, err
 }
 
 // decodeList reads what `kubectl get -o yaml` prints of several objects.

@@ -14,18 +14,26 @@ import (
 
 // The exit codes beside 0 and 1.
 const (
+	exitToDo        = 2
 	exitFailed      = 3
 	exitTimeout     = 4
 	exitInterrupted = 130
 )
 
-// exitError ends the program with a code of its own.
+// exitError ends the program with a code of its own. Without err, the code
+// says it all.
 type exitError struct {
 	code int
 	err  error
 }
 
-func (e exitError) Error() string { return e.err.Error() }
+func (e exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
 func (e exitError) Unwrap() error { return e.err }
 
 // Exit writes the error as one line and returns the program's exit code. An
@@ -38,14 +46,16 @@ func Exit(err error, errOut io.Writer) int {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &exit):
-		fmt.Fprintln(errOut, "error:", oneLine(err))
+		if exit.err != nil {
+			fmt.Fprintln(errOut, "error:", oneLine(err.Error()))
+		}
 		return exit.code
 	}
-	fmt.Fprintln(errOut, "error:", oneLine(err))
+	fmt.Fprintln(errOut, "error:", oneLine(err.Error()))
 	return 1
 }
 
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // isMissing is whether the object is not there; a kind that the cluster does
 // not know is another matter.

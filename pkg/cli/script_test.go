@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +54,12 @@ func TestScripts(t *testing.T) {
 	}
 	config := apitest.Start(t)
 	kubeconfig := apitest.Kubeconfig(t, config)
+	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for _, name := range []string{"v1.34.4-x86-64", "v1.34.5-x86-64", "v1.34.10-x86-64", "v1.35.0-arm64"} {
+			fmt.Fprintf(w, "%064d  kubernetes-%s.raw\n", 0, name)
+		}
+	}))
+	defer images.Close()
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			apitest.InstallCRDs(t, config)
@@ -59,6 +68,8 @@ func TestScripts(t *testing.T) {
 				Files: []string{file},
 				Setup: func(env *testscript.Env) error {
 					env.Setenv("KUBECONFIG", kubeconfig)
+					env.Setenv("ADMIN", kubeconfig)
+					env.Setenv("IMAGES", images.URL)
 					env.Setenv("TZ", "Europe/Berlin")
 					env.Setenv("HOME", env.WorkDir)
 					env.Setenv("PATH", filepath.Dir(kubectl)+string(os.PathListSeparator)+env.Getenv("PATH"))

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/source"
 )
 
 // Config is the coordinator's configuration file.
@@ -30,9 +31,8 @@ type SourceConfig struct {
 	Keyring string `json:"keyring,omitempty"`
 }
 
-// DefaultSource is where Flatcar's sysext-bakery publishes its Kubernetes
-// images.
-const DefaultSource = "https://extensions.flatcar.org/extensions/kubernetes/"
+// DefaultSource is where images come from where the configuration does not say.
+const DefaultSource = source.Default
 
 const (
 	defaultInterval = 10 * time.Minute

@@ -1,8 +1,8 @@
 // Package snapshot reads a cluster into a plan.Snapshot.
 //
-// It promises that a snapshot is taken from watches alone, in memory, whatever
-// the size of the cluster, and that a change which no plan looks at (a kubelet's
-// heartbeat) wakes nobody.
+// It promises that a Reader's snapshot is taken from watches alone, in memory,
+// whatever the size of the cluster, that a change which no plan looks at (a
+// kubelet's heartbeat) wakes nobody, and that Read, which lists, finds the same.
 package snapshot
 
 import (
@@ -34,6 +34,9 @@ const (
 	etcdMember      = "etcd"
 )
 
+// controlPlanePods selects apiservers and etcd members.
+const controlPlanePods = componentLabel + " in (" + apiServer + "," + etcdMember + ")"
+
 // Reader keeps what a plan looks at up to date by watches.
 type Reader struct {
 	nodes, pods, leases               cache.SharedIndexInformer
@@ -45,7 +48,7 @@ type Reader struct {
 func NewReader(kube kubernetes.Interface, ours *client.Interface, onChange func()) (*Reader, error) {
 	r := &Reader{
 		nodes: informers.NewSharedInformerFactory(kube, 0).Core().V1().Nodes().Informer(),
-		pods: narrowed(kube, systemNamespace, fmt.Sprintf("%s in (%s,%s)", componentLabel, apiServer, etcdMember)).
+		pods: narrowed(kube, systemNamespace, controlPlanePods).
 			Core().V1().Pods().Informer(),
 		leases:       narrowed(kube, v1alpha1.Namespace, slot.LabelSelector).Coordination().V1().Leases().Informer(),
 		schedules:    ours.MaintenanceSchedules.Informer(""),

@@ -29,6 +29,9 @@ import (
 // Index is the name of the index at the source.
 const Index = "SHA256SUMS"
 
+// Default is where Flatcar's sysext-bakery publishes its Kubernetes images.
+const Default = "https://extensions.flatcar.org/extensions/kubernetes/"
+
 const (
 	// most is how long an index may be.
 	most = 4 << 20

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+)
+
+// planning is `kubectl upgrade plan` with its arguments.
+type planning struct {
+	*program
+	output
+	version        string // empty: what is asked for in the cluster
+	snapshot, save string
+	at, timeZone   string
+	schedules      []string
+	exitCode       bool
+}
+
+func newPlan(p *program) *cobra.Command {
+	n := &planning{program: p}
+	cmd := &cobra.Command{
+		Use:   "plan [VERSION]",
+		Short: "What would happen now: in which order, and why a node waits",
+		Long: `Shows the coordinator's own plan: the order of the nodes, what each may do, and
+for whoever waits why and until when. It changes nothing. With VERSION it plans an
+upgrade that nobody has asked for yet; a minor such as v1.35 is its newest patch.
+
+It reads the cluster as you. Where you may not, or there is no cluster, --snapshot
+takes a file that --save-snapshot wrote; it is then as late as it was then, or as
+--at says. The index of images is read from here, from the address in the
+coordinator's configuration.`,
+		Example: `  kubectl upgrade plan
+  kubectl upgrade plan v1.35 --at "2026-12-24 18:00"
+  kubectl upgrade plan -f new-schedules/
+  kubectl upgrade plan --save-snapshot cluster.json
+  kubectl upgrade plan --snapshot cluster.json v1.34.5
+  kubectl upgrade plan --exit-code -o jsonpath='{.nodes[?(@.decision=="Wait")].name}'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				n.version = args[0]
+			}
+			return n.run(cmd.Context())
+		},
+	}
+	n.addTo(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&n.snapshot, "snapshot", "", "Read the cluster from this file, and ask none.")
+	flags.StringVar(&n.save, "save-snapshot", "", "Write the cluster as it was read into this file as well.")
+	flags.StringVar(&n.at, "at", "", "Plan as if it were then: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
+	flags.StringVar(&n.timeZone, "time-zone", "", "The zone to read and print times in. Default: this machine's.")
+	flags.StringSliceVarP(&n.schedules, "filename", "f", nil, "Add the schedules of this file, folder, or standard input (-); they replace those of the same name.")
+	flags.BoolVar(&n.exitCode, "exit-code", false, "Exit with 2 where there is something to do.")
+	return cmd
+}
+
+func (n *planning) run(ctx context.Context) error {
+	if n.snapshot != "" && n.save != "" {
+		return errors.New("--save-snapshot saves what a cluster says: leave out --snapshot")
+	}
+	in, err := zone(n.timeZone)
+	if err != nil {
+		return err
+	}
+	shot, err := n.read(ctx)
+	if err != nil {
+		return err
+	}
+	at := shot.TakenAt
+	if n.at != "" {
+		if at, err = moment("at", n.at, in); err != nil {
+			return err
+		}
+	}
+	if err := n.change(&shot.Snapshot, at); err != nil {
+		return err
+	}
+	decided := inUTC(plan.Decide(shot.Snapshot, at))
+	if err := n.show(decided, at, in); err != nil {
+		return err
+	}
+	if n.exitCode && leavesWork(decided) {
+		return exitError{code: exitToDo}
+	}
+	return nil
+}
+
+// read takes the snapshot, and saves it where that is asked for.
+func (n *planning) read(ctx context.Context) (snapshotFile, error) {
+	if n.snapshot != "" {
+		return loadSnapshot(n.snapshot)
+	}
+	shot, err := n.takeSnapshot(ctx)
+	if err == nil && n.save != "" {
+		err = shot.save(n.save)
+	}
+	return shot, err
+}
+
+// change puts what is only supposed into the snapshot.
+func (n *planning) change(s *plan.Snapshot, at time.Time) error {
+	if len(n.schedules) > 0 {
+		more, err := n.schedulesIn(n.schedules)
+		if err != nil {
+			return err
+		}
+		s.Schedules = slices.DeleteFunc(s.Schedules, func(old v1alpha1.MaintenanceSchedule) bool {
+			return slices.ContainsFunc(more, func(one v1alpha1.MaintenanceSchedule) bool { return one.Name == old.Name })
+		})
+		s.Schedules = append(s.Schedules, more...)
+	}
+	if n.version == "" {
+		return nil
+	}
+	notes, err := suppose(s, n.version, at)
+	for _, note := range notes {
+		fmt.Fprintln(n.ErrOut, note)
+	}
+	return err
+}
+
+func (n *planning) show(decided plan.Plan, at time.Time, in *time.Location) error {
+	switch {
+	case n.format() == "name":
+		for _, node := range decided.Nodes {
+			fmt.Fprintf(n.Out, "nodeupgrade.%s/%s\n", v1alpha1.Group, node.Name)
+		}
+		return nil
+	case !n.forPeople():
+		return n.print(n.program, decided)
+	}
+	options := n.drawing()
+	options.Now, options.Zone, options.Wide = at, in, n.format() == "wide"
+	_, err := io.WriteString(n.Out, render.Plan(decided, viewPlanned(decided), options))
+	return err
+}
+
+// viewPlanned is the upgrade that the plan is for, as it will report itself;
+// nil where the plan is for none, or for one that is over.
+func viewPlanned(decided plan.Plan) *render.Upgrade {
+	for _, one := range decided.Statuses {
+		if one.Name == decided.Upgrade {
+			u := &v1alpha1.ClusterUpgrade{Status: one.Status}
+			u.Name, u.Spec.Version = one.Name, decided.Version
+			return viewUpgrade(u)
+		}
+	}
+	return nil
+}
+
+// leavesWork is whether anything is to be done, or would be if it could.
+func leavesWork(decided plan.Plan) bool {
+	return decided.Create != nil || slices.ContainsFunc(decided.Nodes, func(n plan.NodePlan) bool {
+		leftOut := n.Reason == v1alpha1.ReasonUnsupported || n.Reason == v1alpha1.ReasonAbandoned
+		return n.Decision != plan.Done && !leftOut
+	})
+}
+
+// inUTC is the plan with its times as JSON is to show them.
+func inUTC(decided plan.Plan) plan.Plan {
+	decided.Next = utc(decided.Next)
+	for i := range decided.Nodes {
+		decided.Nodes[i].Until = utc(decided.Nodes[i].Until)
+	}
+	return decided
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	whole := t.UTC().Truncate(time.Second)
+	return &whole
+}

@@ -1,0 +1,39 @@
+package render_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+)
+
+func TestPlan(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closes, retries := ago(-210*time.Minute), ago(-20*time.Minute)
+	nodes := []plan.NodePlan{
+		{Name: "cp-1", Group: "control-plane", From: "v1.34.4", To: "v1.34.4", Decision: plan.Done, Reason: v1alpha1.ReasonUpToDate, Message: "runs v1.34.4"},
+		{Name: "worker-1", Group: "first", From: "v1.34.3", To: "v1.34.4", Decision: plan.Go, Reason: v1alpha1.ReasonReleased, Message: "the coordinator let it go"},
+		{Name: "worker-2", From: "v1.34.3", To: "v1.34.4", Decision: plan.Wait, Reason: v1alpha1.ReasonNotItsTurn, Message: "group first goes first", Until: closes},
+		{Name: "worker-3", To: "v1.34.4", Decision: plan.Blocked, Reason: v1alpha1.ReasonUnsupported, Message: "Kubernetes does not come to this node as a sysext image"},
+	}
+	p := plan.Plan{Upgrade: "patch-v1.34.4", Version: "v1.34.4", Nodes: nodes, Next: retries}
+	u := &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Reason: v1alpha1.ReasonReleased, Message: "node worker-1 is at work"}
+	o := render.Options{Now: now, Zone: berlin}
+	golden(t, "plan", render.Plan(p, u, o))
+	o.Width = 100
+	golden(t, "plan-100", render.Plan(p, u, o))
+	o.Width = 60
+	golden(t, "plan-60", render.Plan(p, u, o))
+	o.Width, o.Color = 0, true
+	golden(t, "plan-color", render.Plan(p, u, o))
+	o.Color = false
+	create := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}
+	create.Name = "v1.34.4"
+	golden(t, "plan-create", render.Plan(plan.Plan{Create: create, Upgrade: "v1.34.3", Version: "v1.34.3", Nodes: nodes[:1]}, nil, o))
+	golden(t, "plan-none", render.Plan(plan.Plan{}, nil, o))
+}

@@ -6,17 +6,35 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// The Gregorian calendar repeats itself, weekdays included, after this many
-// years.
-const cycle = 400
+// occurrences enumerates, in order, what the rule makes of o: all that end
+// after now and start within the Horizon, and perhaps some before.
+func (r rule) occurrences(o *occurrence, now time.Time) (func() (span, bool), error) {
+	from, until := wall(now, o.starts.in).Add(-o.longest()), now.Add(Horizon)
+	if o.written.start.After(until) {
+		return func() (span, bool) { return span{}, false }, nil
+	}
+	starts, err := r.starts(o.begin, from, until)
+	if err != nil {
+		return nil, err
+	}
+	return func() (span, bool) {
+		w, more := starts()
+		if !more {
+			return span{}, false
+		}
+		one := o.at(w)
+		return one, !one.start.After(until) && (r.until.IsZero() || !one.start.After(r.until))
+	}, nil
+}
 
 // starts enumerates, in order, the wall-clock starts of a rule that begins at
-// begin: all from the time given on, and perhaps some before. rrule-go searches
-// for a next occurrence up to the year 9999, which takes long for a rule that
-// has none: it is asked about the same days at the end of that time instead.
-func (r rule) starts(begin, from time.Time) (func() (time.Time, bool), error) {
+// begin: all between from and until, and perhaps some before and after. rrule-go
+// searches for a next occurrence up to the year 9999, which takes long for a
+// rule that has none: it is asked about years that are the same, at the end of
+// that time, instead.
+func (r rule) starts(begin, from, until time.Time) (func() (time.Time, bool), error) {
 	option, begin := r.skip(begin, from)
-	years := (rrule.MAXYEAR - begin.Year()) / cycle * cycle
+	years := sameYears(begin.Year(), until.Year()+1)
 	option.Dtstart = begin.AddDate(years, 0, 0)
 	expanded, err := rrule.NewRRule(option)
 	if err != nil {
@@ -27,6 +45,27 @@ func (r rule) starts(begin, from time.Time) (func() (time.Time, bool), error) {
 		w, more := next()
 		return w.AddDate(-years, 0, 0), more
 	}, nil
+}
+
+// sameYears is how many years later, as late as rrule-go knows any, the years
+// from first to last come again with the same days of the week. It ends, as the
+// Gregorian calendar repeats itself every 400 years.
+func sameYears(first, last int) int {
+	later := rrule.MAXYEAR - last
+	for !alike(first, last, later) {
+		later--
+	}
+	return later
+}
+
+func alike(first, last, later int) bool {
+	newYear := func(year int) time.Weekday { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).Weekday() }
+	for year := first; year <= last+1; year++ {
+		if newYear(year) != newYear(year+later) {
+			return false
+		}
+	}
+	return true
 }
 
 // skip is the rule begun anew as late as possible, but not after from, so that

@@ -1,6 +1,9 @@
 package schedule
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // occurrence turns a wall-clock start into instants.
 type occurrence struct {
@@ -17,9 +20,11 @@ func newOccurrence(written span, in *time.Location, exclusion bool) *occurrence 
 	return &occurrence{clock{in: in}, clock{in: in}, exclusion, written, begin, wall(written.end, in).Sub(begin)}
 }
 
-// longest is more than any occurrence lasts on the wall clock.
+// longest is more than any occurrence lasts on the wall clock, up to what a
+// Duration can hold: 292 years.
 func (o *occurrence) longest() time.Duration {
-	return max(o.written.lasts(), o.wallLasts) + 2*clockSlack
+	const slack = 2 * clockSlack
+	return min(max(o.written.lasts(), o.wallLasts), math.MaxInt64-slack) + slack
 }
 
 // at resolves the occurrence that starts when the clock shows w. A window may

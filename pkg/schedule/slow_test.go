@@ -92,7 +92,9 @@ func (w *walker) minutes(p v1alpha1.Period, zone string, exclusion bool) [][2]in
 	var list [][2]int64
 	for _, wall := range days(p.Recurrence, begin, w.shown[len(w.shown)-1]) {
 		if wall == begin {
-			list = append(list, [2]int64{writtenStart, writtenEnd})
+			if writtenStart <= until {
+				list = append(list, [2]int64{writtenStart, writtenEnd})
+			}
 			continue
 		}
 		if wall < w.shown[0]+2*day {
@@ -218,7 +220,7 @@ func fits(rule map[string]string, t, first time.Time) bool {
 
 // slowOpen says for each minute from from to until whether a window is open.
 func slowOpen(s v1alpha1.MaintenanceSchedule, from, until time.Time) []bool {
-	w := walk(s.Spec.TimeZone, from.AddDate(0, 0, -20), until.AddDate(0, 0, 20))
+	w := walk(s.Spec.TimeZone, from.AddDate(0, 0, -12), until.AddDate(0, 0, 12))
 	open := make([]bool, (until.Unix()-from.Unix())/60)
 	paint := func(p v1alpha1.Period, exclusion bool) {
 		for _, o := range w.minutes(p, s.Spec.TimeZone, exclusion) {

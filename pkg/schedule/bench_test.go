@@ -41,6 +41,7 @@ func BenchmarkWorstRule(b *testing.B) {
 		"yearly that never fits":           "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",
 		"monthly, a place that is not":     "FREQ=MONTHLY;BYDAY=1MO;BYSETPOS=" + places(55),
 		"yearly, a place that is not":      "FREQ=YEARLY;BYMONTH=1;BYSETPOS=" + places(55),
+		"yearly, counted, many places":     "FREQ=YEARLY;COUNT=1000000;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYSETPOS=" + places(48),
 		"yearly, ordinals without the day": "FREQ=YEARLY;BYMONTHDAY=31;BYMONTH=2;BYDAY=1MO,2MO,3MO,4MO,5MO,1TU,2TU,3TU,4TU,5TU,1WE,2WE,3WE,4WE,5WE,1TH,2TH,3TH,4TH,5TH,1FR,2FR,3FR,4FR,5FR,1SA,2SA,3SA,4SA,5SA,SU",
 		"daily that never ends":            "FREQ=DAILY",
 		"daily, counted from 1970":         "FREQ=DAILY;COUNT=1000000",

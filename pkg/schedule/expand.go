@@ -33,18 +33,26 @@ func (r rule) occurrences(o *occurrence, now time.Time) (func() (span, bool), er
 // rule that has none: it is asked about years that are the same, at the end of
 // that time, instead.
 func (r rule) starts(begin, from, until time.Time) (func() (time.Time, bool), error) {
-	option, begin := r.skip(begin, from)
-	years := sameYears(begin.Year(), until.Year()+1)
-	option.Dtstart = begin.AddDate(years, 0, 0)
+	option, start := r.skip(begin, from)
+	if len(r.option.Bysetpos) > 0 {
+		option.Bysetpos, option.Count = nil, 0
+		start = periodStart(option.Freq, start)
+	}
+	years := sameYears(start.Year(), until.Year()+1)
+	option.Dtstart = start.AddDate(years, 0, 0)
 	expanded, err := rrule.NewRRule(option)
 	if err != nil {
 		return nil, err
 	}
-	next := expanded.Iterator()
-	return func() (time.Time, bool) {
-		w, more := next()
+	iterate := expanded.Iterator()
+	next := func() (time.Time, bool) {
+		w, more := iterate()
 		return w.AddDate(-years, 0, 0), more
-	}, nil
+	}
+	if len(r.option.Bysetpos) > 0 {
+		return r.places(next, begin), nil
+	}
+	return next, nil
 }
 
 // sameYears is how many years later, as late as rrule-go knows any, the years
@@ -72,15 +80,9 @@ func alike(first, last, later int) bool {
 // the years in between need no expansion. It moves begin by whole intervals. A
 // rule with a COUNT has to count from its true begin.
 func (r rule) skip(begin, from time.Time) (rrule.ROption, time.Time) {
-	o := r.option
+	o := r.spelledOut(begin)
 	if o.Count > 0 || !begin.Before(from) {
 		return o, begin
-	}
-	if len(o.Byweekday)+len(o.Bymonthday) == 0 && (o.Freq == rrule.MONTHLY || o.Freq == rrule.YEARLY) {
-		o.Bymonthday = []int{begin.Day()}
-		if o.Freq == rrule.YEARLY && len(o.Bymonth) == 0 {
-			o.Bymonth = []int{int(begin.Month())}
-		}
 	}
 	interval := max(1, o.Interval)
 	whole := func(units int) int { return units / interval * interval }
@@ -94,12 +96,34 @@ func (r rule) skip(begin, from time.Time) (rrule.ROption, time.Time) {
 		return o, begin.AddDate(0, 0, 7*whole(days/7))
 	case rrule.MONTHLY:
 		if n := whole(months); n > 0 {
-			begin = begin.AddDate(0, n, 1-begin.Day())
+			begin = periodStart(o.Freq, begin).AddDate(0, n, 0)
 		}
 	default:
 		if n := whole(years); n > 0 {
-			begin = time.Date(begin.Year()+n, 1, 1, begin.Hour(), begin.Minute(), begin.Second(), 0, time.UTC)
+			begin = periodStart(o.Freq, begin).AddDate(n, 0, 0)
 		}
 	}
 	return o, begin
+}
+
+// spelledOut names the day of the month, and of the year, that a rule else
+// takes from begin.
+func (r rule) spelledOut(begin time.Time) rrule.ROption {
+	o := r.option
+	if len(o.Byweekday)+len(o.Bymonthday) > 0 || o.Freq != rrule.MONTHLY && o.Freq != rrule.YEARLY {
+		return o
+	}
+	o.Bymonthday = []int{begin.Day()}
+	if o.Freq == rrule.YEARLY && len(o.Bymonth) == 0 {
+		o.Bymonth = []int{int(begin.Month())}
+	}
+	return o
+}
+
+// periodStart is the first day of t's month or year, at t's time of day.
+func periodStart(freq rrule.Frequency, t time.Time) time.Time {
+	if freq == rrule.YEARLY {
+		return t.AddDate(0, 0, 1-t.YearDay())
+	}
+	return t.AddDate(0, 0, 1-t.Day())
 }

@@ -57,7 +57,7 @@ func (l *linter) find(field, message string, args ...any) {
 
 func (l *linter) window(field string, p v1alpha1.Period, e entry) {
 	if neverOpens(p, e.zone) {
-		l.find(field, "window %s never opens: no day fits %s", e.name, p.Recurrence)
+		l.find(field, "window %s never opens: no day within nine years fits %s", e.name, p.Recurrence)
 		return
 	}
 	l.monthEnds(field, p, e)

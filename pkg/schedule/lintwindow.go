@@ -57,18 +57,13 @@ func (l *linter) clockChanges(field string, p v1alpha1.Period, e entry) {
 		l.find(field+".endTime", "window %s opens only once: a clock in %s shows no later time at endTime than at startTime", e.name, e.zone)
 		return
 	}
-	starts, err := r.starts(o.begin, wall(l.now, e.zone))
+	next, err := r.occurrences(o, l.now)
 	if err != nil {
 		return
 	}
-	for {
-		w, more := starts()
-		one := o.at(w)
-		if !more || one.start.After(l.now.Add(Horizon)) || !r.until.IsZero() && one.start.After(r.until) {
-			return
-		}
+	for one, more := next(); more; one, more = next() {
 		if one.start.After(l.now) && one.lasts() <= 0 {
-			l.find(field, "window %s stays closed on %s: the change of the clock in %s leaves out all of it", e.name, w.Format("2006-01-02"), e.zone)
+			l.find(field, "window %s stays closed on the night of %s: the change of the clock in %s leaves out all of it", e.name, one.start.In(e.zone).Format("2006-01-02"), e.zone)
 			return
 		}
 	}

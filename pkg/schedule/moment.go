@@ -91,8 +91,7 @@ func judge(windows, exclusions []entry, windowsCount bool, now time.Time) Verdic
 		return !ok || o.end(held) != nil
 	})
 	if held, ok := seen.at(seen.exclusions); ok {
-		exclusion, _ := covering(exclusions, now)
-		return excluded(exclusion, seen.end(held))
+		return excluded(seen.covering(exclusions, now), seen.end(held))
 	}
 	if !windowsCount {
 		return ignoring(exclusions, now)
@@ -107,7 +106,7 @@ func judge(windows, exclusions []entry, windowsCount bool, now time.Time) Verdic
 		return Verdict{Reason: v1alpha1.ReasonWindowClosed, Message: "no maintenance window opens again"}
 	}
 	first := seen.effective[0]
-	window, _ := covering(windows, first.start)
+	window := seen.covering(windows, first.start)
 	if first.start.After(now) {
 		return closed(window, first.start)
 	}

@@ -26,13 +26,17 @@ type Opening struct {
 // empty type is one that every exclusion concerns. It fails where a schedule
 // cannot be understood, as then nothing opens.
 func Next(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, now time.Time, n int) ([]Opening, error) {
-	m := Look(schedules, now)
+	return Look(schedules, now).Next(nodeLabels, t, n)
+}
+
+// Next is the next n openings from the moment on.
+func (m *Moment) Next(nodeLabels map[string]string, t v1alpha1.UpgradeType, n int) ([]Opening, error) {
 	if m.invalid != nil || n <= 0 {
 		return nil, m.invalid
 	}
 	_, matching := m.matching(nodeLabels)
 	windows, exclusions := entries(matching, t)
-	seen := foresee(windows, exclusions, now, func(o outlook) bool {
+	seen := foresee(windows, exclusions, m.now, func(o outlook) bool {
 		return len(o.effective) >= n && o.end(o.effective[n-1]) != nil
 	})
 	var list []Opening

@@ -65,15 +65,15 @@ func (o outlook) at(list []span) (span, bool) {
 	return list[0], true
 }
 
-// covering is the entry that covers t and ends last.
-func covering(list []entry, t time.Time) (by entry, ok bool) {
+// covering is the entry that covers t and ends last, as far as was looked.
+func (o outlook) covering(list []entry, t time.Time) (by entry) {
 	var end time.Time
 	for _, e := range list {
-		for _, s := range e.series.until(t.Add(1)) {
-			if s.covers(t) && s.end.After(end) {
-				by, end, ok = e, s.end, true
+		for _, s := range e.series.until(o.edge) {
+			if s.covers(t) && earlier(s.end, o.edge).After(end) {
+				by, end = e, earlier(s.end, o.edge)
 			}
 		}
 	}
-	return by, ok
+	return by
 }

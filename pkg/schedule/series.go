@@ -6,12 +6,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// series is the occurrences of one period that end after now, in order of
-// their starts, made as they are asked for. One that has no length is left
-// out.
+// series is when one period covers, from now on to the Horizon: its
+// occurrences in order, made as they are asked for, those that overlap or touch
+// as one. An occurrence without any length is left out.
 type series struct {
 	now   time.Time
 	next  func() (span, bool) // nil: there are no more
+	made  time.Time           // every occurrence that starts before it is among spans
 	spans []span
 }
 
@@ -29,35 +30,30 @@ func newSeries(p v1alpha1.Period, in *time.Location, exclusion bool, now time.Ti
 		return nil, err
 	}
 	o := newOccurrence(written, in, exclusion)
-	starts, err := r.starts(o.begin, wall(now, in).Add(-o.longest()))
-	if err != nil {
-		return nil, err
-	}
-	next := func() (span, bool) {
-		w, more := starts()
-		if !more {
-			return span{}, false
-		}
-		one := o.at(w)
-		return one, r.until.IsZero() || !one.start.After(r.until)
-	}
-	return &series{now: now, next: next}, nil
+	next, err := r.occurrences(o, now)
+	return &series{now: now, next: next}, err
 }
 
 func (s *series) add(one span) {
-	if one.end.After(s.now) && one.end.After(one.start) {
-		s.spans = append(s.spans, one)
+	if !one.end.After(s.now) || !one.end.After(one.start) {
+		return
 	}
+	if last := len(s.spans) - 1; last >= 0 && !one.start.After(s.spans[last].end) {
+		s.spans[last].end = later(s.spans[last].end, one.end)
+		return
+	}
+	s.spans = append(s.spans, one)
 }
 
-// until is the occurrences that start before edge.
+// until is the spans that start before edge. Their ends count to edge at least.
 func (s *series) until(edge time.Time) []span {
-	for s.next != nil && (len(s.spans) == 0 || s.spans[len(s.spans)-1].start.Before(edge)) {
+	for s.next != nil && s.made.Before(edge) {
 		one, more := s.next()
 		if !more {
 			s.next = nil
 			break
 		}
+		s.made = one.start
 		s.add(one)
 	}
 	for i := len(s.spans); i > 0; i-- {

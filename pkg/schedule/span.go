@@ -42,7 +42,7 @@ func subtract(spans, cuts []span) []span {
 			if s.start.Before(cut.start) {
 				rest = append(rest, span{s.start, cut.start})
 			}
-			s.start = later(s.start, cut.end)
+			s.start = cut.end
 		}
 		if s.start.Before(s.end) {
 			rest = append(rest, s)

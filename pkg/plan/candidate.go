@@ -15,7 +15,9 @@ func (d *decider) candidate(n *node) Hold {
 		func(*node) Hold { return d.wholly },
 		d.ownHold,
 		d.failureHold,
+		d.managerHold,
 		d.gate,
+		d.timeHold,
 		d.retryHold,
 		d.stagingHold,
 		d.turnHold,
@@ -54,6 +56,14 @@ func (d *decider) failureHold(*node) Hold {
 		return Hold{}
 	}
 	return d.failedHold()
+}
+
+// managerHold keeps everybody back while another program may reboot nodes.
+func (d *decider) managerHold(*node) Hold {
+	if len(d.RebootManagers) == 0 {
+		return Hold{}
+	}
+	return Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: d.RebootManagers[0].Message}
 }
 
 // retryHold keeps everybody back while a node that gave up waits to try again:

@@ -28,6 +28,7 @@ type decider struct {
 	view
 
 	gates *gates
+	times *durations // nil until somebody asks
 	wake  *time.Time // the first instant at which an answer may change by itself
 }
 

@@ -105,25 +105,36 @@ func passes(steps []v1alpha1.StepTime) []sample {
 	return done
 }
 
-func median(list []time.Duration, otherwise time.Duration) time.Duration {
-	if len(list) == 0 {
-		return otherwise
+// few is how many must have been measured before what was assumed does not
+// count any more. A first node that hung would otherwise close every window that
+// is shorter than that, to all others too.
+const few = 3
+
+func median(measured []time.Duration, assumed time.Duration) time.Duration {
+	for len(measured) < few {
+		measured = append(measured, assumed)
 	}
-	slices.Sort(list)
-	return list[len(list)/2]
+	slices.Sort(measured)
+	return measured[len(measured)/2]
+}
+
+// durations are measured once, when somebody asks.
+func (d *decider) durations() *durations {
+	if d.times == nil {
+		d.times = measure(d.nodes, d.strategy.Settle.Duration)
+	}
+	return d.times
 }
 
 // expected is how long n is out of service, or its control plane under
 // kubeadm's hands, once it has been let go.
 func (d *decider) expected(n *node, components bool) time.Duration {
-	if d.times == nil {
-		d.times = measure(d.nodes, d.strategy.Settle.Duration)
-	}
+	times := d.durations()
 	switch {
 	case components:
-		return d.times.components
+		return times.components
 	case n.ControlPlane:
-		return d.times.controlPlane + d.times.settle
+		return times.controlPlane + times.settle
 	}
-	return d.times.worker + d.times.settle
+	return times.worker + times.settle
 }

@@ -33,8 +33,9 @@ func (d *decider) tooShort(n *node) Hold {
 	if hold, known := c.tooShort[need]; known {
 		return hold
 	}
-	message := fmt.Sprintf("%s are left until %s, and a node is expected to need %s",
-		length(c.closes.Sub(d.now)), clock(*c.closes), length(need))
+	// Not how much is left: the words would change with each look.
+	message := fmt.Sprintf("a node is expected to need %s, longer than is left until %s",
+		need.Round(10*time.Second), clock(*c.closes))
 	until := d.gates.roomFor(c, need)
 	if until == nil {
 		message += "; no opening in sight is long enough"
@@ -66,16 +67,4 @@ func (g *gates) roomFor(c *class, need time.Duration) *time.Time {
 		}
 	}
 	return nil
-}
-
-// length writes a duration for people.
-func length(d time.Duration) string {
-	if d >= time.Minute {
-		d = d.Round(time.Minute)
-		if hours := d / time.Hour; hours > 0 {
-			return fmt.Sprintf("%dh%02dm", hours, (d-hours*time.Hour)/time.Minute)
-		}
-		return fmt.Sprintf("%dm", d/time.Minute)
-	}
-	return fmt.Sprintf("%ds", d.Round(time.Second)/time.Second)
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -30,7 +31,8 @@ func (d *decider) decideNodes() {
 func (d *decider) open() []*node {
 	d.look()
 	d.chooseApplier()
-	var promised, rest []*node
+	var promised []*node
+	rest := make([]*node, 0, len(d.nodes))
 	for _, n := range d.nodes {
 		switch {
 		case d.settle(n):
@@ -40,7 +42,7 @@ func (d *decider) open() []*node {
 			rest = append(rest, n)
 		}
 	}
-	return append(promised, rest...)
+	return slices.Insert(rest, 0, promised...)
 }
 
 // needsSomebody is whether n does not go by itself after a while.

@@ -16,7 +16,10 @@ const zoneLabel = "topology.kubernetes.io/zone"
 // there are any; and the order stays as it is while the nodes go.
 func (d *decider) sort() {
 	slices.SortFunc(d.nodes, func(a, b *node) int {
-		return cmp.Or(a.group-b.group, strings.Compare(a.Name, b.Name))
+		if a.group != b.group {
+			return a.group - b.group
+		}
+		return strings.Compare(a.Name, b.Name)
 	})
 	type place struct {
 		group int

@@ -82,7 +82,7 @@ type UpgradeStatus struct {
 // so that it happens. It takes time in proportion to the number of nodes.
 func Decide(s Snapshot, now time.Time) Plan {
 	d := newDecider(s, now)
-	p := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: []NodePlan{}}
+	p := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: make([]NodePlan, 0, len(d.nodes))}
 	if d.target == nil || d.converging {
 		p.Create = d.automatic()
 	}

@@ -32,7 +32,8 @@ func newPlan(p *program) *cobra.Command {
 		Use:   "plan [VERSION]",
 		Short: "What would happen now: in which order, and why a node waits",
 		Long: `Shows the coordinator's own plan: the order of the nodes, what each may do, and
-for whoever waits why and until when. It changes nothing. With VERSION it plans an
+for whoever waits why and until when; and when each is expected to begin and to be
+done, from how long this cluster's nodes took before. It changes nothing. With VERSION it plans an
 upgrade that nobody has asked for yet; a minor such as v1.35 is its newest patch.
 
 It reads the cluster as you. Where you may not, or there is no cluster, --snapshot
@@ -86,7 +87,7 @@ func (n *planning) run(ctx context.Context) error {
 	if err := n.change(&shot.Snapshot, at); err != nil {
 		return err
 	}
-	decided := inUTC(plan.Decide(shot.Snapshot, at))
+	decided := inUTC(plan.Predict(shot.Snapshot, at))
 	if err := n.show(decided, at, in); err != nil {
 		return err
 	}
@@ -170,8 +171,10 @@ func leavesWork(decided plan.Plan) bool {
 // inUTC is the plan with its times as JSON is to show them.
 func inUTC(decided plan.Plan) plan.Plan {
 	decided.Next = utc(decided.Next)
+	decided.PredictedStart, decided.PredictedEnd = utc(decided.PredictedStart), utc(decided.PredictedEnd)
 	for i := range decided.Nodes {
-		decided.Nodes[i].Until = utc(decided.Nodes[i].Until)
+		n := &decided.Nodes[i]
+		n.Until, n.PredictedStart, n.PredictedEnd = utc(n.Until), utc(n.PredictedStart), utc(n.PredictedEnd)
 	}
 	return decided
 }

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"sigs.k8s.io/yaml"
 
@@ -66,7 +67,11 @@ func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err erro
 	if err != nil {
 		return shot, err
 	}
-	shot.Snapshot, err = snapshot.Read(ctx, snapshot.Clients{Core: reader.core, Leases: leases, Ours: reader.kinds})
+	daemonSets, err := appsv1client.NewForConfig(config)
+	if err != nil {
+		return shot, err
+	}
+	shot.Snapshot, err = snapshot.Read(ctx, snapshot.Clients{Core: reader.core, DaemonSets: daemonSets, Leases: leases, Ours: reader.kinds})
 	if apierrors.IsForbidden(err) {
 		return shot, fmt.Errorf("%w; a plan takes what the coordinator reads: whoever may read it can write it down with `kubectl upgrade plan --save-snapshot FILE`, for --snapshot FILE", err)
 	}

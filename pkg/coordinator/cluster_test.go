@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -115,6 +116,25 @@ func (c *cluster) addPod(component, node string) {
 	made.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	_, err = c.kube.CoreV1().Pods("kube-system").UpdateStatus(c.Context(), made, metav1.UpdateOptions{})
 	c.must(err)
+}
+
+// kuredLocks installs kured, as it holds its lock, and returns what releases it.
+func (c *cluster) kuredLocks() (unlock func()) {
+	c.Helper()
+	const lock = "weave.works/kured-node-lock"
+	labels := map[string]string{"name": "kured"}
+	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "kured", Annotations: map[string]string{lock: `{"nodeID":"w1","TTL":0}`}}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	d.Spec.Template.Labels = labels
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "kured", Image: "ghcr.io/kubereboot/kured"}}
+	made, err := c.kube.AppsV1().DaemonSets("kube-system").Create(c.Context(), d, metav1.CreateOptions{})
+	c.must(err)
+	return func() {
+		c.Helper()
+		delete(made.Annotations, lock)
+		_, err := c.kube.AppsV1().DaemonSets("kube-system").Update(c.Context(), made, metav1.UpdateOptions{})
+		c.must(err)
+	}
 }
 
 // coordinate runs a coordinator with its own rights until the test ends.

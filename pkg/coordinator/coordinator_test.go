@@ -92,6 +92,12 @@ func TestWhatWaitsSaysWhy(t *testing.T) {
 		t.Errorf("the schedule says %+v", frozen.Status)
 	}
 
+	unlock := c.kuredLocks()
+	c.eventually(c.everyNodeSays(v1alpha1.ReasonOtherRebootManager))
+	c.quiet()
+	unlock()
+	c.eventually(c.everyNodeSays(v1alpha1.ReasonExcluded))
+
 	c.schedule("broken", func(m *v1alpha1.MaintenanceSchedule) {
 		m.Spec.MaintenanceWindows[0].Recurrence = "FREQ=MONTHLY;BYSETPOS=1"
 	})

@@ -104,10 +104,27 @@ func BenchmarkDecide(b *testing.B) {
 	for _, size := range []int{500, 5000, 50000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			s := fleet(size, "1%")
-			s.write(plan.Decide(s.Snapshot, s.now))
 			for b.Loop() {
 				plan.Decide(s.Snapshot, s.now)
 			}
+		})
+	}
+}
+
+// A whole rollout, decided again at each instant at which a node comes back or a
+// window opens or closes: at most 5 s for 5,000 nodes.
+func BenchmarkPredict(b *testing.B) {
+	for _, limit := range []string{"1", "1%", "10%"} {
+		b.Run("5000/"+limit, func(b *testing.B) {
+			s := fleet(5000, limit)
+			var p plan.Plan
+			for b.Loop() {
+				p = plan.Predict(s.Snapshot, s.now)
+			}
+			if p.PredictedEnd == nil {
+				b.Fatal("the rollout does not end")
+			}
+			b.ReportMetric(p.PredictedEnd.Sub(s.now).Hours()/24, "days")
 		})
 	}
 }

@@ -7,23 +7,28 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// candidate lets n go, or says why not. The order of the questions is the order
-// in which the answers help: first what the node itself lacks, then what people
-// decided, then whose turn it is.
+// questions stand between a node and its release. Their order is that in which
+// the answers help: first what the node itself lacks, then what people decided,
+// then whose turn it is.
+var questions = []func(*decider, *node) Hold{
+	(*decider).whollyHold,
+	(*decider).ownHold,
+	(*decider).failureHold,
+	(*decider).managerHold,
+	(*decider).gate,
+	(*decider).timeHold,
+	(*decider).retryHold,
+	(*decider).stagingHold,
+	(*decider).turnHold,
+	(*decider).controlPlaneHold,
+	(*decider).budgetHold,
+	(*decider).slotHold,
+}
+
+// candidate lets n go, or says why not.
 func (d *decider) candidate(n *node) Hold {
-	for _, question := range []func(*node) Hold{
-		func(*node) Hold { return d.wholly },
-		d.ownHold,
-		d.failureHold,
-		d.gate,
-		d.retryHold,
-		d.stagingHold,
-		d.turnHold,
-		d.controlPlaneHold,
-		d.budgetHold,
-		d.slotHold,
-	} {
-		if hold := question(n); hold.Reason != "" {
+	for _, question := range questions {
+		if hold := question(d, n); hold.Reason != "" {
 			return hold
 		}
 	}
@@ -34,6 +39,8 @@ func (d *decider) candidate(n *node) Hold {
 	}
 	return Hold{}
 }
+
+func (d *decider) whollyHold(*node) Hold { return d.wholly }
 
 // ownHold is what the node itself lacks.
 func (d *decider) ownHold(n *node) Hold {
@@ -56,19 +63,27 @@ func (d *decider) failureHold(*node) Hold {
 	return d.failedHold()
 }
 
+// managerHold keeps everybody back while another program may reboot nodes.
+func (d *decider) managerHold(*node) Hold {
+	if len(d.RebootManagers) == 0 {
+		return Hold{}
+	}
+	return Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: d.RebootManagers[0].Message}
+}
+
 // retryHold keeps everybody back while a node that gave up waits to try again:
 // what stopped it would stop the next.
 func (d *decider) retryHold(n *node) Hold {
 	if d.retrying == nil {
 		return Hold{}
 	}
-	at := d.retrying.status.RetryAt
-	d.wakeAt(&at.Time)
+	at := d.retrying.retryAt
+	d.wakeAt(at)
 	if n == d.retrying || d.retries(n) {
-		return Hold{Reason: n.status.Reason, Message: n.status.Message, Until: &n.status.RetryAt.Time}
+		return Hold{Reason: n.status.Reason, Message: n.status.Message, Until: n.retryAt}
 	}
-	message := fmt.Sprintf("node %s gave up (%s) and tries again %s; nobody starts before it", d.retrying.Name, d.retrying.status.Reason, clock(at.Time))
-	return Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message, Until: &at.Time}
+	message := fmt.Sprintf("node %s gave up (%s) and tries again %s; nobody starts before it", d.retrying.Name, d.retrying.status.Reason, clock(*at))
+	return Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message, Until: at}
 }
 
 // stagingHold: nobody begins before every node that is in service has its

@@ -22,6 +22,9 @@ type script struct{ *sim }
 //	node NAME VERSION [control-plane] [label=value] [arch=arm64] [os=windows] [uid=U]
 //	delete NODE                  the Node is gone
 //	ready NODE | notready NODE
+//	cordon NODE                  somebody else does
+//	took NODE DURATION           a pass that it went through last week
+//	manager NAME stays|passes MESSAGE, or manager none
 //	etcd NODE ready|away         its etcd member
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
@@ -35,6 +38,7 @@ type script struct{ *sim }
 //	slots                        prints the Leases
 //	now TIME                     the clock
 //	decide                       prints the plan, changes nothing
+//	predict                      prints it with what is expected of each node
 //	tick N                       N times: decide, write, one step of each agent
 //	tell                         tick until nothing changes; prints what happened
 func (s *script) run(out *strings.Builder, words []string) error {
@@ -48,6 +52,15 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.NodeUpgrades = slices.DeleteFunc(s.NodeUpgrades, func(n v1alpha1.NodeUpgrade) bool { return n.Name == args[0] })
 	case "ready", "notready":
 		s.node(args[0]).Ready = name == "ready"
+	case "cordon":
+		s.node(args[0]).Cordoned = true
+	case "took":
+		return s.took(args[0], args[1])
+	case "manager":
+		s.RebootManagers = nil
+		if args[0] != "none" {
+			s.RebootManagers = []plan.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
+		}
 	case "etcd":
 		i := slices.IndexFunc(s.Etcd, func(pod plan.StaticPod) bool { return pod.Node == args[0] })
 		s.Etcd[i].Ready = args[1] == "ready"
@@ -73,6 +86,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		return err
 	case "decide":
 		printPlan(out, plan.Decide(s.Snapshot, s.now))
+	case "predict":
+		printPlan(out, plan.Predict(s.Snapshot, s.now))
 	case "tick":
 		n, _ := strconv.Atoi(args[0])
 		for range n {
@@ -126,6 +141,21 @@ func (s *script) addNode(args []string, option map[string]string) {
 		}
 	}
 	s.Nodes = append(s.Nodes, n)
+}
+
+// took writes down a pass that a node went through.
+func (s *script) took(name, text string) error {
+	lasted, err := time.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	status := &s.word(name, s.node(name).UID).Status
+	begin := s.now.AddDate(0, 0, -7)
+	middle, end := metav1.NewMicroTime(begin.Add(lasted/2)), metav1.NewMicroTime(begin.Add(lasted))
+	status.Steps = slices.Insert(status.Steps, 0,
+		v1alpha1.StepTime{Step: v1alpha1.StepLocking, StartedAt: metav1.NewMicroTime(begin), FinishedAt: &middle},
+		v1alpha1.StepTime{Step: v1alpha1.StepUnlocking, StartedAt: middle, FinishedAt: &end})
+	return nil
 }
 
 func (s *script) offer(versions []string) {

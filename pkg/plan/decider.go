@@ -28,6 +28,7 @@ type decider struct {
 	view
 
 	gates *gates
+	times *durations // nil until somebody asks
 	wake  *time.Time // the first instant at which an answer may change by itself
 }
 
@@ -83,8 +84,7 @@ func (d *decider) readNodes() {
 		}
 		n.Node, n.slot = one, slots[one.Owner()]
 		n.spec, n.status, n.abandon = &word.Spec, &word.Status, word.Annotations[v1alpha1.AbandonedAnnotation]
-		n.phase = phases[n.status.Step]
-		n.readVersions()
+		n.readStatus()
 		n.forget()
 	}
 }

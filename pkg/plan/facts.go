@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
@@ -17,7 +18,8 @@ type node struct {
 	group   int                         // its place in decider.groups
 	rank    int                         // how many of its group and zone are before it
 	phase   phase
-	class   *class // nil until the gate was asked
+	class   *class     // nil until the gate was asked
+	retryAt *time.Time // when it tries again by itself, having given up
 	runs    versions
 
 	decision Decision
@@ -34,7 +36,12 @@ type versions struct {
 	trouble                                error // why the kubelet's is not known
 }
 
-func (n *node) readVersions() {
+// readStatus sorts out what the agent said.
+func (n *node) readStatus() {
+	n.phase = phases[n.status.Step]
+	if at := n.status.RetryAt; at != nil && n.status.Step == v1alpha1.StepWaiting {
+		n.retryAt = &at.Time
+	}
 	n.runs.kubelet, n.runs.trouble = version.Parse(n.Kubelet)
 	n.runs.kubeadm = parsed(n.status.KubeadmVersion)
 	n.runs.controlPlane = parsed(n.status.ControlPlaneVersion)
@@ -43,6 +50,9 @@ func (n *node) readVersions() {
 
 // parsed is the zero version for what cannot be read.
 func parsed(s string) version.Version {
+	if s == "" {
+		return version.Version{}
+	}
 	v, err := version.Parse(s)
 	if err != nil {
 		return version.Version{}

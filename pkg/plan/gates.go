@@ -29,6 +29,8 @@ type class struct {
 	asked  bool
 	hold   Hold
 	closes *time.Time // when an open gate closes, if that is known
+	// tooShort is why nodes that need so long do not begin any more at now.
+	tooShort map[time.Duration]Hold
 }
 
 // changes is when the answer may change. Nil: not that anybody knows.
@@ -58,6 +60,7 @@ func newGates(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.Maintenance
 func (g *gates) move(now time.Time) {
 	g.now, g.moment = now, nil
 	for _, c := range g.classes {
+		c.tooShort = nil
 		if t := c.changes(); t != nil && !now.Before(*t) {
 			c.asked = false
 		}

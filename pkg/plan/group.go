@@ -56,12 +56,7 @@ func (d *decider) place() {
 			d.groups[i+1].limit = scaled(g.MaxUnavailable, sizes[i+1])
 		}
 	}
-	slices.SortFunc(d.nodes, func(a, b *node) int {
-		if a.group != b.group {
-			return a.group - b.group
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
+	d.sort()
 }
 
 // scaled is how many of n nodes a number or percentage allows: rounded down,

@@ -2,17 +2,37 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// decideNodes decides for every node: first for those about which there is no
-// choice, then for those that a slot is kept for already, then for the rest in
-// their order.
+// decideNodes decides for every node.
 func (d *decider) decideNodes() {
+	for _, n := range d.open() {
+		n.hold = d.candidate(n)
+		switch n.hold.Reason {
+		case "":
+			n.decide(Go, v1alpha1.ReasonReleased, "the coordinator let it go")
+			continue
+		case v1alpha1.ReasonTimeLeft:
+			n.hold = d.tooShort(n)
+		}
+		n.decision = Wait
+		if d.needsSomebody(n) {
+			n.decision = Blocked
+		}
+	}
+}
+
+// open decides for those about whom there is no choice, and returns the others
+// as they are to be asked: first those that a slot is kept for already, then the
+// rest in their order.
+func (d *decider) open() []*node {
 	d.look()
 	d.chooseApplier()
-	var promised, rest []*node
+	var promised []*node
+	rest := make([]*node, 0, len(d.nodes))
 	for _, n := range d.nodes {
 		switch {
 		case d.settle(n):
@@ -22,17 +42,14 @@ func (d *decider) decideNodes() {
 			rest = append(rest, n)
 		}
 	}
-	for _, n := range append(promised, rest...) {
-		if n.hold = d.candidate(n); n.hold.Reason == "" {
-			n.decision = Go
-			n.hold = Hold{Reason: v1alpha1.ReasonReleased, Message: "the coordinator let it go"}
-			continue
-		}
-		n.decision = Wait
-		if needsSomebody[n.hold.Reason] || d.stalled || !n.stagedAt(d.to) && stageErrors[n.status.Reason] {
-			n.decision = Blocked
-		}
-	}
+	return slices.Insert(rest, 0, promised...)
+}
+
+// needsSomebody is whether n does not go by itself after a while.
+func (d *decider) needsSomebody(n *node) bool {
+	return d.stalled || needsSomebody[n.hold.Reason] || !n.stagedAt(d.to) && stageErrors[n.status.Reason] ||
+		n.hold.Reason == v1alpha1.ReasonOtherRebootManager && !d.RebootManagers[0].Passes ||
+		n.hold.Reason == v1alpha1.ReasonTimeLeft && n.hold.Until == nil
 }
 
 // needsSomebody are the reasons that do not pass by themselves.
@@ -69,7 +86,12 @@ func (d *decider) settle(n *node) bool {
 	return true
 }
 
+// decide notes what was decided without a choice. Whoever looks at a node that
+// goes or is done may ask why it is cordoned then.
 func (n *node) decide(decision Decision, reason v1alpha1.Reason, message string) {
+	if n.Cordoned && (decision == Go || decision == Done) {
+		message += "; somebody else's cordon on it stays"
+	}
 	n.decision, n.hold = decision, Hold{Reason: reason, Message: message}
 }
 
@@ -98,6 +120,8 @@ func (d *decider) callBack(n *node) Hold {
 		return Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: fmt.Sprintf("upgrade %q is not the active one any more", n.spec.Upgrade)}
 	case d.failed != nil:
 		return d.failedHold()
+	case len(d.RebootManagers) > 0:
+		return d.managerHold(n)
 	}
 	if hold := d.gate(n); hold.Reason != "" {
 		return hold

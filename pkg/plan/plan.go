@@ -30,6 +30,11 @@ type Plan struct {
 	Version string `json:"version,omitempty"`
 	// Nodes in the order in which they go.
 	Nodes []NodePlan `json:"nodes"`
+	// PredictedStart is when the first node is expected to begin, with kubeadm on
+	// a control plane, and PredictedEnd when the last is done. Nil where that is
+	// not known, as when a node stays behind. Only Predict sets them.
+	PredictedStart *time.Time `json:"predictedStart,omitempty"`
+	PredictedEnd   *time.Time `json:"predictedEnd,omitempty"`
 	// Create is an upgrade that a schedule's `automatic` asks for.
 	Create *v1alpha1.ClusterUpgrade `json:"create,omitempty"`
 	// Next is when this plan may change though nothing happens. Nil: never.
@@ -55,6 +60,11 @@ type NodePlan struct {
 	Release v1alpha1.Release        `json:"release,omitempty"`
 	Kubeadm v1alpha1.KubeadmCommand `json:"kubeadm,omitempty"`
 	Slot    string                  `json:"slot,omitempty"`
+	// PredictedStart is when the node is expected to be taken out of service,
+	// and PredictedEnd when it is back; on a control plane kubeadm runs before.
+	// Nil where that is not known, or is over. Only Predict sets them.
+	PredictedStart *time.Time `json:"predictedStart,omitempty"`
+	PredictedEnd   *time.Time `json:"predictedEnd,omitempty"`
 
 	// Owner is the node as slots know it.
 	Owner Owner `json:"-"`
@@ -72,7 +82,7 @@ type UpgradeStatus struct {
 // so that it happens. It takes time in proportion to the number of nodes.
 func Decide(s Snapshot, now time.Time) Plan {
 	d := newDecider(s, now)
-	p := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: []NodePlan{}}
+	p := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: make([]NodePlan, 0, len(d.nodes))}
 	if d.target == nil || d.converging {
 		p.Create = d.automatic()
 	}

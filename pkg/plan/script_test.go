@@ -90,10 +90,20 @@ func printPlan(out *strings.Builder, p plan.Plan) {
 		if n.Until != nil {
 			fmt.Fprintf(out, " [until %s]", n.Until.UTC().Format("Jan 2 15:04"))
 		}
+		if n.PredictedEnd != nil {
+			fmt.Fprintf(out, " {%s to %s}", n.PredictedStart.UTC().Format("Jan 2 15:04:05"), n.PredictedEnd.UTC().Format("Jan 2 15:04:05"))
+		}
 		out.WriteString("\n")
 	}
 	for _, u := range p.Statuses {
 		out.WriteString(story(u))
+	}
+	if p.PredictedStart != nil {
+		fmt.Fprintf(out, "begins %s", p.PredictedStart.UTC().Format("Jan 2 15:04:05"))
+		if p.PredictedEnd != nil {
+			fmt.Fprintf(out, ", ends %s", p.PredictedEnd.UTC().Format("Jan 2 15:04:05"))
+		}
+		out.WriteString("\n")
 	}
 	if p.Next != nil {
 		fmt.Fprintf(out, "looks again %s\n", p.Next.UTC().Format("2006-01-02 15:04"))

@@ -29,9 +29,26 @@ func (s *sim) step() plan.Plan {
 	s.write(p)
 	for i := range s.Nodes {
 		s.agent(&s.Nodes[i])
+		s.note(&s.Nodes[i])
 	}
 	s.now = s.now.Add(s.tick)
 	return p
+}
+
+// note keeps the times of steps, as an agent does.
+func (s *sim) note(n *plan.Node) {
+	status := &s.word(n.Name, n.UID).Status
+	last := len(status.Steps) - 1
+	if last >= 0 && status.Steps[last].FinishedAt == nil {
+		if status.Steps[last].Step == status.Step {
+			return
+		}
+		at := metav1.NewMicroTime(s.now)
+		status.Steps[last].FinishedAt = &at
+	}
+	if status.Step != "" && status.Step != v1alpha1.StepIdle {
+		status.Steps = append(status.Steps, v1alpha1.StepTime{Step: status.Step, StartedAt: metav1.NewMicroTime(s.now)})
+	}
 }
 
 // write is what the coordinator does with a plan.

@@ -27,7 +27,9 @@ func (d *decider) slotPlan() SlotPlan {
 	p := SlotPlan{Count: d.budget}
 	owners := map[Owner]*node{}
 	for _, n := range d.nodes {
-		owners[n.Owner()] = n
+		if n.slot != nil {
+			owners[n.Owner()] = n
+		}
 		held := n.slot != nil && n.slot.Holder == n.Owner() && n.slot.Name == n.Slot
 		_, slot := slotIndex(n.Slot)
 		p.Rebuild = p.Rebuild || slot && !held && n.abandon == ""

@@ -14,6 +14,8 @@ type Snapshot struct {
 	APIServers   []StaticPod                    `json:"apiServers"`
 	Etcd         []StaticPod                    `json:"etcd"`
 	Source       Source                         `json:"source"`
+	// RebootManagers are other programs that may reboot nodes now.
+	RebootManagers []RebootManager `json:"rebootManagers,omitempty"`
 	// Strategy is for the upgrades that the planner creates by itself.
 	Strategy v1alpha1.Strategy `json:"strategy,omitzero"`
 }
@@ -32,6 +34,9 @@ type Node struct {
 	Ready        bool   `json:"ready,omitempty"`
 	// Kubelet is the version that runs, such as v1.34.3.
 	Kubelet string `json:"kubelet,omitempty"`
+	// Cordoned is whether somebody else cordoned it. It goes like any other,
+	// and that cordon stays.
+	Cordoned bool `json:"cordoned,omitempty"`
 	// Slot is the mark of a node that is out of service by our doing.
 	Slot string `json:"slot,omitempty"`
 }
@@ -59,6 +64,17 @@ type StaticPod struct {
 	// Version is the tag of its image. Empty where that is not a version.
 	Version string `json:"version,omitempty"`
 	Ready   bool   `json:"ready,omitempty"`
+}
+
+// RebootManager is another program that may reboot nodes now, such as kured or
+// FLUO. While there is one, nobody begins: two of them on one node end badly.
+type RebootManager struct {
+	// Name of the program.
+	Name string `json:"name"`
+	// Message says in one sentence what it is at, and how to make it stop.
+	Message string `json:"message"`
+	// Passes is whether it stops by itself, as when kured's lock is released.
+	Passes bool `json:"passes,omitempty"`
 }
 
 // Source is what the index of images said when it was last read.

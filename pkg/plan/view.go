@@ -114,7 +114,7 @@ func (d *decider) takeOut(n *node) {
 
 // retries is whether n gave up and tries again later by itself.
 func (d *decider) retries(n *node) bool {
-	return n.status.RetryAt != nil && n.status.RetryAt.After(d.now) && n.status.Step == v1alpha1.StepWaiting && n.stagedAt(d.to)
+	return n.retryAt != nil && n.retryAt.After(d.now) && n.stagedAt(d.to)
 }
 
 // blocksNext is whether the next groups wait for n: not for one that is done,

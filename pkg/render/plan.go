@@ -2,8 +2,10 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
@@ -42,6 +44,12 @@ func planHead(p plan.Plan, upgrade *Upgrade, o Options) [][2]cell {
 	if p.Next != nil {
 		rows = append(rows, titled("Until:", cell{o.when(*p.Next) + ", unless something happens before", plain}))
 	}
+	switch {
+	case p.PredictedStart != nil && p.PredictedEnd != nil:
+		rows = append(rows, titled("Predicted:", cell{fmt.Sprintf("from %s to %s", o.minute(p.PredictedStart), o.when(*p.PredictedEnd)), plain}))
+	case p.PredictedStart != nil:
+		rows = append(rows, titled("Predicted:", cell{fmt.Sprintf("from %s; an end is not in sight", o.when(*p.PredictedStart)), plain}))
+	}
 	return append(rows, titled("Nodes:", cell{decisions(p.Nodes), plain}))
 }
 
@@ -65,21 +73,58 @@ func decisions(nodes []plan.NodePlan) string {
 
 var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Wait: yellow, plan.Done: green, plan.Blocked: red}
 
-// planTable has a row for each node, in the order in which they go.
+// planTable has a row for each node, in the order in which they go. Where there
+// is little room, the columns that can be done without are left out.
 func planTable(nodes []plan.NodePlan, o Options) string {
-	narrow := o.Width > 0 && o.Width < 80 && !o.Wide
-	header := []string{"#", "NODE"}
-	if !narrow {
-		header = append(header, "GROUP", "FROM", "TO")
+	predicted := slices.ContainsFunc(nodes, func(n plan.NodePlan) bool { return n.PredictedStart != nil })
+	columns := []planColumn{
+		{"#", nil},
+		{"NODE", func(n plan.NodePlan) cell { return cell{n.Name, plain} }},
+		{"GROUP", func(n plan.NodePlan) cell { return cell{orDash(n.Group), plain} }},
+		{"FROM", func(n plan.NodePlan) cell { return cell{orDash(n.From), plain} }},
+		{"TO", func(n plan.NodePlan) cell { return cell{orDash(n.To), plain} }},
+		{"DECISION", func(n plan.NodePlan) cell { return cell{string(n.Decision), decisionColors[n.Decision]} }},
+		{"START", func(n plan.NodePlan) cell { return cell{o.minute(n.PredictedStart), plain} }},
+		{"END", func(n plan.NodePlan) cell { return cell{o.minute(n.PredictedEnd), plain} }},
+		{"WHY", func(n plan.NodePlan) cell { return cell{o.why(n.Reason, n.Message, n.Until), plain} }},
 	}
-	header = append(header, "DECISION", "WHY")
-	rows := make([][]cell, 0, len(nodes))
-	for i, n := range nodes {
-		row := []cell{{strconv.Itoa(i + 1), plain}, {n.Name, plain}}
-		if !narrow {
-			row = append(row, cell{orDash(n.Group), plain}, cell{orDash(n.From), plain}, cell{orDash(n.To), plain})
+	columns = slices.DeleteFunc(columns, func(c planColumn) bool {
+		switch c.title {
+		case "START":
+			return !predicted
+		case "END":
+			return !predicted || o.narrow()
+		case "GROUP", "FROM", "TO":
+			return o.narrow()
 		}
-		rows = append(rows, append(row, cell{string(n.Decision), decisionColors[n.Decision]}, cell{o.why(n.Reason, n.Message, n.Until), plain}))
+		return false
+	})
+	header := make([]string, len(columns))
+	for i, c := range columns {
+		header[i] = c.title
+	}
+	rows := make([][]cell, len(nodes))
+	for i, n := range nodes {
+		rows[i] = append(rows[i], cell{strconv.Itoa(i + 1), plain})
+		for _, c := range columns[1:] {
+			rows[i] = append(rows[i], c.of(n))
+		}
 	}
 	return o.table(header, rows)
+}
+
+// planColumn is a column of a plan; that of the numbers has no function.
+type planColumn struct {
+	title string
+	of    func(plan.NodePlan) cell
+}
+
+func (o Options) narrow() bool { return o.Width > 0 && o.Width < 80 && !o.Wide }
+
+// minute is a time to the minute, as a forecast is no better than that.
+func (o Options) minute(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.In(o.Zone).Format("2006-01-02 15:04 MST")
 }

@@ -21,10 +21,13 @@ func TestPlan(t *testing.T) {
 		{Name: "worker-2", From: "v1.34.3", To: "v1.34.4", Decision: plan.Wait, Reason: v1alpha1.ReasonNotItsTurn, Message: "group first goes first", Until: closes},
 		{Name: "worker-3", To: "v1.34.4", Decision: plan.Blocked, Reason: v1alpha1.ReasonUnsupported, Message: "Kubernetes does not come to this node as a sysext image"},
 	}
-	p := plan.Plan{Upgrade: "patch-v1.34.4", Version: "v1.34.4", Nodes: nodes, Next: retries}
+	nodes[1].PredictedStart, nodes[1].PredictedEnd = ago(0), ago(-9*time.Minute)
+	nodes[2].PredictedStart, nodes[2].PredictedEnd = ago(-9*time.Minute), ago(-18*time.Minute)
+	p := plan.Plan{PredictedStart: ago(0), PredictedEnd: ago(-18 * time.Minute), Upgrade: "patch-v1.34.4", Version: "v1.34.4", Nodes: nodes, Next: retries}
 	u := &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Reason: v1alpha1.ReasonReleased, Message: "node worker-1 is at work"}
 	o := render.Options{Now: now, Zone: berlin}
 	golden(t, "plan", render.Plan(p, u, o))
+	p.PredictedEnd = nil
 	o.Width = 100
 	golden(t, "plan-100", render.Plan(p, u, o))
 	o.Width = 60

@@ -18,6 +18,7 @@ var architectures = map[string]string{"amd64": "x86-64", "arm64": "arm64"}
 // Node is what counts of a Node.
 func Node(n *corev1.Node) plan.Node {
 	_, controlPlane := n.Labels[controlPlaneLabel]
+	_, ours := n.Annotations[v1alpha1.CordonAnnotation]
 	architecture, known := architectures[n.Status.NodeInfo.Architecture]
 	if !known {
 		architecture = n.Status.NodeInfo.Architecture
@@ -26,7 +27,8 @@ func Node(n *corev1.Node) plan.Node {
 		Name: n.Name, UID: string(n.UID), Labels: n.Labels, ControlPlane: controlPlane,
 		OS: n.Status.NodeInfo.OperatingSystem, Architecture: architecture,
 		Ready: nodeReady(n), Kubelet: n.Status.NodeInfo.KubeletVersion,
-		Slot: n.Annotations[v1alpha1.SlotAnnotation],
+		Cordoned: n.Spec.Unschedulable && !ours,
+		Slot:     n.Annotations[v1alpha1.SlotAnnotation],
 	}
 }
 

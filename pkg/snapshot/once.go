@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
@@ -16,9 +17,10 @@ import (
 
 // Clients read what a snapshot is made of.
 type Clients struct {
-	Core   corev1client.CoreV1Interface
-	Leases coordinationv1client.LeasesGetter
-	Ours   *client.Interface
+	Core       corev1client.CoreV1Interface
+	DaemonSets appsv1client.DaemonSetsGetter
+	Leases     coordinationv1client.LeasesGetter
+	Ours       *client.Interface
 }
 
 // Read takes one snapshot by listing, as who asks once does. Source and
@@ -33,6 +35,11 @@ func Read(ctx context.Context, c Clients) (plan.Snapshot, error) {
 	for i := range nodes.Items {
 		s.Nodes = append(s.Nodes, Node(&nodes.Items[i]))
 	}
+	daemonSets, err := c.DaemonSets.DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return s, fmt.Errorf("reading DaemonSets: %w", err)
+	}
+	s.RebootManagers = rebootManagers(pointers(nodes.Items), pointers(daemonSets.Items))
 	if err := readOurs(ctx, c.Ours, &s); err != nil {
 		return s, err
 	}

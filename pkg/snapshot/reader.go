@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -39,17 +40,19 @@ const controlPlanePods = componentLabel + " in (" + apiServer + "," + etcdMember
 
 // Reader keeps what a plan looks at up to date by watches.
 type Reader struct {
-	nodes, pods, leases               cache.SharedIndexInformer
+	nodes, pods, leases, daemonSets   cache.SharedIndexInformer
 	schedules, upgrades, nodeUpgrades cache.SharedIndexInformer
 }
 
 // NewReader makes the informers. onChange is called, from several goroutines,
 // whenever a plan may come out differently.
 func NewReader(kube kubernetes.Interface, ours *client.Interface, onChange func()) (*Reader, error) {
+	everywhere := informers.NewSharedInformerFactory(kube, 0)
 	r := &Reader{
-		nodes: informers.NewSharedInformerFactory(kube, 0).Core().V1().Nodes().Informer(),
+		nodes: everywhere.Core().V1().Nodes().Informer(),
 		pods: narrowed(kube, systemNamespace, controlPlanePods).
 			Core().V1().Pods().Informer(),
+		daemonSets:   everywhere.Apps().V1().DaemonSets().Informer(),
 		leases:       narrowed(kube, v1alpha1.Namespace, slot.LabelSelector).Coordination().V1().Leases().Informer(),
 		schedules:    ours.MaintenanceSchedules.Informer(""),
 		upgrades:     ours.ClusterUpgrades.Informer(""),
@@ -72,7 +75,7 @@ func narrowed(kube kubernetes.Interface, namespace, selector string) informers.S
 }
 
 func (r *Reader) informers() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{r.nodes, r.pods, r.leases, r.schedules, r.upgrades, r.nodeUpgrades}
+	return []cache.SharedIndexInformer{r.nodes, r.pods, r.leases, r.daemonSets, r.schedules, r.upgrades, r.nodeUpgrades}
 }
 
 // Start begins to watch, and returns when everything has been read once. False:
@@ -91,8 +94,15 @@ func trim(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
 	}
-	if node, ok := object.(*corev1.Node); ok {
-		node.Status.Images, node.Status.VolumesAttached, node.Status.VolumesInUse = nil, nil, nil
+	switch o := object.(type) {
+	case *corev1.Node:
+		o.Status.Images, o.Status.VolumesAttached, o.Status.VolumesInUse = nil, nil, nil
+	case *appsv1.DaemonSet:
+		var images []corev1.Container
+		for _, c := range o.Spec.Template.Spec.Containers {
+			images = append(images, corev1.Container{Name: c.Name, Image: c.Image})
+		}
+		o.Spec = appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: images}}}
 	}
 	return object, nil
 }
@@ -113,7 +123,9 @@ func handler(onChange func()) cache.ResourceEventHandler {
 func essence(object any) any {
 	switch o := object.(type) {
 	case *corev1.Node:
-		return Node(o)
+		return []any{Node(o), fluoMarks(o)}
+	case *appsv1.DaemonSet:
+		return []any{o.Annotations[kuredLock], runsFLUO(o)}
 	case *corev1.Pod:
 		return []any{o.Labels, o.Spec.NodeName, imageTag(o), podReady(o)}
 	case metav1.Object:
@@ -126,9 +138,11 @@ func essence(object any) any {
 // the snapshot points to.
 func (r *Reader) Snapshot() plan.Snapshot {
 	var s plan.Snapshot
-	for _, n := range sorted[*corev1.Node](r.nodes) {
+	nodes := sorted[*corev1.Node](r.nodes)
+	for _, n := range nodes {
 		s.Nodes = append(s.Nodes, Node(n))
 	}
+	s.RebootManagers = rebootManagers(nodes, sorted[*appsv1.DaemonSet](r.daemonSets))
 	for _, one := range sorted[*v1alpha1.NodeUpgrade](r.nodeUpgrades) {
 		s.NodeUpgrades = append(s.NodeUpgrades, *one)
 	}

@@ -8,26 +8,28 @@ type Reason string
 
 // Reasons that the planner gives to a node that may not go.
 const (
-	ReasonUpToDate          Reason = "UpToDate"          // every part is as wanted
-	ReasonNoUpgrade         Reason = "NoUpgrade"         // nothing is asked for
-	ReasonUnsupported       Reason = "Unsupported"       // Kubernetes does not come to this node as a sysext image
-	ReasonQueued            Reason = "Queued"            // another ClusterUpgrade is active
-	ReasonNotStaged         Reason = "NotStaged"         // the image is not on the node's disk yet
-	ReasonWindowClosed      Reason = "WindowClosed"      // no maintenance window is open
-	ReasonExcluded          Reason = "Excluded"          // a maintenance exclusion or a freeze holds
-	ReasonScheduleInvalid   Reason = "ScheduleInvalid"   // a schedule cannot be understood: everything stays closed
-	ReasonSuspended         Reason = "Suspended"         // spec.suspend of the ClusterUpgrade
-	ReasonNotStarted        Reason = "NotStarted"        // spec.startTime is still to come
-	ReasonControlPlaneFirst Reason = "ControlPlaneFirst" // pass 1 is not over, or a control-plane node is before it
-	ReasonNotItsTurn        Reason = "NotItsTurn"        // other nodes are before it
-	ReasonNoSlot            Reason = "NoSlot"            // all slots are taken
-	ReasonNodeFailed        Reason = "NodeFailed"        // another node failed: nobody starts after it
-	ReasonNodeNotReady      Reason = "NodeNotReady"      // a NotReady node uses the budget up
-	ReasonSkew              Reason = "Skew"              // Kubernetes' version skew rules forbid it
-	ReasonEtcdQuorum        Reason = "EtcdQuorum"        // etcd would lose its quorum
-	ReasonReleased          Reason = "Released"          // the coordinator let it go; the agent is at work
-	ReasonAbandoned         Reason = "Abandoned"         // a person gave the node up
-	ReasonUpgradeInvalid    Reason = "UpgradeInvalid"    // the ClusterUpgrade asks for what is not possible or not supported
+	ReasonUpToDate           Reason = "UpToDate"           // every part is as wanted
+	ReasonNoUpgrade          Reason = "NoUpgrade"          // nothing is asked for
+	ReasonUnsupported        Reason = "Unsupported"        // Kubernetes does not come to this node as a sysext image
+	ReasonQueued             Reason = "Queued"             // another ClusterUpgrade is active
+	ReasonNotStaged          Reason = "NotStaged"          // the image is not on the node's disk yet
+	ReasonWindowClosed       Reason = "WindowClosed"       // no maintenance window is open
+	ReasonExcluded           Reason = "Excluded"           // a maintenance exclusion or a freeze holds
+	ReasonScheduleInvalid    Reason = "ScheduleInvalid"    // a schedule cannot be understood: everything stays closed
+	ReasonTimeLeft           Reason = "TimeLeft"           // the window, or an exclusion's start, leaves less time than a node is expected to need
+	ReasonSuspended          Reason = "Suspended"          // spec.suspend of the ClusterUpgrade
+	ReasonNotStarted         Reason = "NotStarted"         // spec.startTime is still to come
+	ReasonControlPlaneFirst  Reason = "ControlPlaneFirst"  // pass 1 is not over, or a control-plane node is before it
+	ReasonNotItsTurn         Reason = "NotItsTurn"         // other nodes are before it
+	ReasonNoSlot             Reason = "NoSlot"             // all slots are taken
+	ReasonNodeFailed         Reason = "NodeFailed"         // another node failed: nobody starts after it
+	ReasonNodeNotReady       Reason = "NodeNotReady"       // a NotReady node uses the budget up
+	ReasonSkew               Reason = "Skew"               // Kubernetes' version skew rules forbid it
+	ReasonEtcdQuorum         Reason = "EtcdQuorum"         // etcd would lose its quorum
+	ReasonOtherRebootManager Reason = "OtherRebootManager" // kured or FLUO may reboot nodes now
+	ReasonReleased           Reason = "Released"           // the coordinator let it go; the agent is at work
+	ReasonAbandoned          Reason = "Abandoned"          // a person gave the node up
+	ReasonUpgradeInvalid     Reason = "UpgradeInvalid"     // the ClusterUpgrade asks for what is not possible or not supported
 )
 
 // Reasons about the source of images.

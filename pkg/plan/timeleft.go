@@ -1,0 +1,70 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
+)
+
+// maxOpenings is how many openings are looked at for one that is long enough.
+const maxOpenings = 8
+
+// timeHold keeps a node back that is not expected to be done when the gate
+// closes: nothing is started that cannot end in time. tooShort says the rest.
+func (d *decider) timeHold(n *node) Hold {
+	closes := d.gates.ask(n).closes
+	if closes == nil || !d.now.Add(d.needs(n)).After(*closes) {
+		return Hold{}
+	}
+	return Hold{Reason: v1alpha1.ReasonTimeLeft}
+}
+
+// needs is how long n is expected to take if it is let go now.
+func (d *decider) needs(n *node) time.Duration {
+	return d.expected(n, n.ControlPlane && d.pass1)
+}
+
+// tooShort explains a timeHold, and until when it holds: the next opening that
+// is long enough. It is found out once for all nodes that need as long.
+func (d *decider) tooShort(n *node) Hold {
+	c, need := d.gates.ask(n), d.needs(n)
+	if hold, known := c.tooShort[need]; known {
+		return hold
+	}
+	// Not how much is left: the words would change with each look.
+	message := fmt.Sprintf("a node is expected to need %s, longer than is left until %s",
+		need.Round(10*time.Second), clock(*c.closes))
+	until := d.gates.roomFor(c, need)
+	if until == nil {
+		message += "; no opening in sight is long enough"
+	}
+	hold := Hold{Reason: v1alpha1.ReasonTimeLeft, Message: message, Until: until}
+	if c.tooShort == nil {
+		c.tooShort = map[time.Duration]Hold{}
+	}
+	c.tooShort[need] = hold
+	return hold
+}
+
+// roomFor is the next opening, after the present one, that lasts that long. Nil:
+// none of the next few does.
+func (g *gates) roomFor(c *class, need time.Duration) *time.Time {
+	at := c.closes
+	for openings := 0; openings < maxOpenings; {
+		hold, closes := gate(g.upgrade, schedule.Look(g.schedules, *at), c.labels, *at)
+		switch {
+		case hold.Reason != "" && hold.Until == nil:
+			return nil
+		case hold.Reason != "":
+			at = hold.Until
+		case closes == nil || closes.Sub(*at) >= need:
+			return at
+		default:
+			at = closes
+			openings++
+		}
+	}
+	return nil
+}

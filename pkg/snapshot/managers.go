@@ -1,0 +1,124 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+)
+
+// kuredLock stands on kured's DaemonSet while a node holds its lock, unless
+// kured was told another name (--lock-annotation).
+// https://github.com/kubereboot/kured/blob/main/pkg/daemonsetlock/daemonsetlock.go
+const kuredLock = "weave.works/kured-node-lock"
+
+// What FLUO calls its marks on Nodes, and its image.
+// https://github.com/flatcar/flatcar-linux-update-operator/blob/main/pkg/constants/constants.go
+const (
+	fluoPrefix     = "flatcar-linux-update.v1.flatcar-linux.net/"
+	fluoNeeded     = fluoPrefix + "reboot-needed"
+	fluoOK         = fluoPrefix + "reboot-ok"
+	fluoInProgress = fluoPrefix + "reboot-in-progress"
+	fluoPaused     = fluoPrefix + "reboot-paused"
+	fluoImage      = "flatcar-linux-update-operator"
+)
+
+// rebootManagers are the other programs that may reboot nodes now.
+func rebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []plan.RebootManager {
+	var found []plan.RebootManager
+	runs := ""
+	for _, d := range daemonSets {
+		if by, held := lockHolders(d.Annotations[kuredLock]); held {
+			message := fmt.Sprintf("kured holds its lock for %s (annotation %s of DaemonSet %s/%s); remove kured, as two programs would reboot the same nodes",
+				by, kuredLock, d.Namespace, d.Name)
+			found = append(found, plan.RebootManager{Name: "kured", Message: message, Passes: true})
+		}
+		if runsFLUO(d) {
+			runs = d.Namespace + "/" + d.Name
+		}
+	}
+	if manager, may := fluo(nodes, runs); may {
+		found = append(found, manager)
+	}
+	return found
+}
+
+// lockHolders reads kured's lock: the holder, or with --concurrency a list of
+// them, which stays there when it is empty. A lock that cannot be read is held;
+// one that has run out is too, as its node may be on its way down.
+func lockHolders(value string) (by string, held bool) {
+	if value == "" {
+		return "", false
+	}
+	type lock struct {
+		NodeID string `json:"nodeID"`
+	}
+	var read struct {
+		lock
+		MaxOwners *int   `json:"maxOwners"`
+		Locks     []lock `json:"locks"`
+	}
+	if err := json.Unmarshal([]byte(value), &read); err != nil {
+		return "a node that cannot be read", true
+	}
+	var names []string
+	for _, one := range append(read.Locks, read.lock) {
+		if one.NodeID != "" {
+			names = append(names, one.NodeID)
+		}
+	}
+	switch {
+	case len(names) > 0:
+		return "node " + strings.Join(names, ", "), true
+	case read.MaxOwners != nil:
+		return "", false
+	}
+	return "a node that it does not name", true
+}
+
+// runsFLUO is whether the DaemonSet is FLUO's agent, without which FLUO reboots
+// nothing.
+func runsFLUO(d *appsv1.DaemonSet) bool {
+	for _, c := range d.Spec.Template.Spec.Containers {
+		if strings.Contains(c.Image, fluoImage) {
+			return d.Status.DesiredNumberScheduled > 0
+		}
+	}
+	return false
+}
+
+// fluoMarks are those of FLUO's marks that fluo looks at.
+func fluoMarks(n *corev1.Node) [4]string {
+	return [4]string{n.Annotations[fluoNeeded], n.Annotations[fluoOK], n.Annotations[fluoInProgress], n.Annotations[fluoPaused]}
+}
+
+// fluo is FLUO, if there is a node that it reboots, or may at any moment. What
+// it left on Nodes when it was removed (its labels, and marks that say "false")
+// does not count.
+func fluo(nodes []*corev1.Node, runs string) (plan.RebootManager, bool) {
+	for _, n := range nodes {
+		is := func(mark string) bool { return n.Annotations[mark] == "true" }
+		does := ""
+		switch {
+		case is(fluoOK), is(fluoInProgress):
+			does = "reboots"
+		case !is(fluoPaused) && (is(fluoNeeded) || n.Labels[fluoNeeded] == "true"):
+			does = "is about to reboot"
+		case !is(fluoPaused) && runs != "":
+			does = "may reboot"
+		default:
+			continue
+		}
+		by := "annotations " + fluoPrefix + "reboot-*"
+		if runs != "" {
+			by = "DaemonSet " + runs
+		}
+		message := fmt.Sprintf("FLUO %s node %s (%s); remove FLUO, or annotate every node %s=true", does, n.Name, by, fluoPaused)
+		return plan.RebootManager{Name: "FLUO", Message: message}, true
+	}
+	return plan.RebootManager{}, false
+}

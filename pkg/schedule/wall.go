@@ -2,13 +2,8 @@ package schedule
 
 import (
 	"fmt"
-	"sync"
 	"time"
 )
-
-// zones keeps the zones that were loaded: reading one takes longer than all
-// else that a verdict needs.
-var zones sync.Map // of *time.Location by name
 
 // zone loads an IANA zone; an empty name is UTC. Local is refused: it is
 // another zone on every machine.
@@ -16,14 +11,10 @@ func zone(name string) (*time.Location, error) {
 	if name == "Local" {
 		return nil, fmt.Errorf("%q is another zone on every machine; write its IANA name, such as Europe/Berlin", name)
 	}
-	if known, ok := zones.Load(name); ok {
-		return known.(*time.Location), nil
-	}
 	location, err := time.LoadLocation(name)
 	if err != nil {
 		return nil, fmt.Errorf("%q is not an IANA time zone such as Europe/Berlin", name)
 	}
-	zones.Store(name, location)
 	return location, nil
 }
 

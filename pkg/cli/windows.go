@@ -2,12 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,16 +65,6 @@ Schedules with a nodeSelector count for the nodes they select: say which with
 	return cmd
 }
 
-// question is what was asked, understood.
-type question struct {
-	schedules   []v1alpha1.MaintenanceSchedule
-	labels      map[string]string
-	kind        v1alpha1.UpgradeType
-	from, until time.Time // until is zero where there is no limit
-	count       int       // 0: no limit
-	zone        *time.Location
-}
-
 func (w *windows) run(ctx context.Context, counted bool) error {
 	q, err := w.question(counted)
 	if err != nil {
@@ -98,45 +85,6 @@ func (w *windows) run(ctx context.Context, counted bool) error {
 	options.Now, options.Zone = q.from, q.zone
 	_, err = io.WriteString(w.Out, render.Windows(openings, options))
 	return err
-}
-
-// question reads the flags.
-func (w *windows) question(counted bool) (q question, err error) {
-	q.from, q.labels, q.count = w.now(), w.labels, w.count
-	if q.zone, err = zone(w.timeZone); err != nil {
-		return q, err
-	}
-	if w.from != "" {
-		if q.from, err = moment("from", w.from, q.zone); err != nil {
-			return q, err
-		}
-	}
-	if w.until != "" {
-		if q.until, err = moment("until", w.until, q.zone); err != nil {
-			return q, err
-		}
-		if !counted {
-			q.count = 0
-		}
-	}
-	if w.kind != "" {
-		kinds, err := upgradeTypes("type", []string{w.kind})
-		if err != nil {
-			return q, err
-		}
-		q.kind = kinds[0]
-	}
-	switch {
-	case counted && w.count < 1:
-		return q, fmt.Errorf("--count=%d: must be 1 or more", w.count)
-	case w.until != "" && !q.until.After(q.from):
-		return q, fmt.Errorf("--until=%q: must be later than --from", w.until)
-	case w.ofNode != "" && (len(w.files) > 0 || len(w.labels) > 0):
-		return q, errors.New("--node asks the cluster for its labels: leave out -f and --labels, or --node")
-	case w.format() == "name":
-		return q, errors.New("-o name: openings have no names; use -o json")
-	}
-	return q, nil
 }
 
 // read gets the schedules, and the labels of the node that is asked about.
@@ -166,30 +114,6 @@ func (w *windows) read(ctx context.Context, q *question) (err error) {
 	}
 	q.labels = node.Labels
 	return nil
-}
-
-// openings are those that begin before until, and no more than count. How many
-// lie before until is not known: it asks for more and more.
-func (q question) openings() ([]schedule.Opening, error) {
-	for n := max(q.count, defaultCount); ; n *= 4 {
-		found, err := schedule.Next(q.schedules, q.labels, q.kind, q.from, n)
-		if err != nil {
-			return nil, err
-		}
-		complete := len(found) < n
-		if !q.until.IsZero() {
-			late := slices.IndexFunc(found, func(o schedule.Opening) bool { return !o.Start.Before(q.until) })
-			if late >= 0 {
-				found, complete = found[:late], true
-			}
-		}
-		if q.count > 0 {
-			return found[:min(q.count, len(found))], nil
-		}
-		if complete {
-			return found, nil
-		}
-	}
 }
 
 // warn tells what in the schedules is surely not meant, and which of them were

@@ -13,6 +13,7 @@ import (
 
 // compiled is a schedule that was understood.
 type compiled struct {
+	zone       *time.Location
 	selector   labels.Selector
 	windows    []entry
 	exclusions []entry
@@ -50,6 +51,7 @@ func compile(s *v1alpha1.MaintenanceSchedule, now time.Time) (compiled, error) {
 	if err != nil {
 		return c, fmt.Errorf("schedule %s: timeZone: %w", s.Name, err)
 	}
+	c.zone = in
 	if s.Spec.NodeSelector != nil {
 		if c.selector, err = metav1.LabelSelectorAsSelector(s.Spec.NodeSelector); err != nil {
 			return c, fmt.Errorf("schedule %s: nodeSelector: %w", s.Name, err)

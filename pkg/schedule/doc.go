@@ -1,5 +1,6 @@
-// Package schedule says whether nodes may be taken out of service now, from
-// MaintenanceSchedules.
+// Package schedule says from MaintenanceSchedules whether nodes may be taken out
+// of service now, when they may next, and what in a schedule is surely not
+// meant.
 //
 // It promises:
 //
@@ -7,14 +8,17 @@
 //   - What cannot be understood (a zone, a rule, a selector) closes every
 //     window of every schedule. Nothing that cannot be read ever opens one.
 //   - A verdict says why, in one sentence with the time zone, and until when.
-//   - Every search ends: rules are checked before they are expanded, and
-//     nothing is looked for beyond the Horizon.
+//   - At, Next and Openings agree at every instant. They find whatever begins or
+//     ends within the Horizon, and nothing beyond it.
+//   - Every question is answered soon: rules are checked before they are
+//     expanded, and years that nobody asks about are skipped.
 //
 // Recurrences follow the wall clock of the schedule's zone. A start that falls
 // into the hour a spring night leaves out moves forward by as much; of an hour
 // that an autumn night has twice, the first counts. A window ends at the
 // earlier of its written duration and its written end on the wall clock, an
-// exclusion at the later.
+// exclusion at the later. The first occurrence, where the rule does not miss it,
+// is as it is written.
 //
 // The package is pure: values in, values out; the clock is an argument.
 package schedule

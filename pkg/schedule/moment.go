@@ -86,19 +86,31 @@ func entries(matching []compiled, t v1alpha1.UpgradeType) (windows, exclusions [
 
 // judge decides from the entries that concern the node.
 func judge(windows, exclusions []entry, windowsCount bool, now time.Time) Verdict {
-	if exclusion, _, ok := covering(exclusions, now); ok {
-		return excluded(exclusion, chainEnd(exclusions, now))
+	seen := foresee(nil, exclusions, now, func(o outlook) bool {
+		held, ok := o.at(o.exclusions)
+		return !ok || o.end(held) != nil
+	})
+	if held, ok := seen.at(seen.exclusions); ok {
+		return excluded(seen.covering(exclusions, now), seen.end(held))
 	}
 	if !windowsCount {
-		return Verdict{Open: true, Message: "windows are ignored", Until: firstStart(exclusions, now)}
-	}
-	if window, _, ok := covering(windows, now); ok {
-		return opened(window, chainEnd(windows, now), firstStart(exclusions, now))
+		return ignoring(exclusions, now)
 	}
 	if len(windows) == 0 {
 		return Verdict{Reason: v1alpha1.ReasonWindowClosed, Message: "no maintenance window matches this node"}
 	}
-	return closed(windows, exclusions, now)
+	seen = foresee(windows, exclusions, now, func(o outlook) bool {
+		return len(o.effective) > 0 && (o.effective[0].start.After(now) || o.end(o.effective[0]) != nil)
+	})
+	if len(seen.effective) == 0 {
+		return Verdict{Reason: v1alpha1.ReasonWindowClosed, Message: "no maintenance window opens again"}
+	}
+	first := seen.effective[0]
+	window := seen.covering(windows, first.start)
+	if first.start.After(now) {
+		return closed(window, first.start)
+	}
+	return opened(window, seen.end(first))
 }
 
 func excluded(by entry, until *time.Time) Verdict {
@@ -112,11 +124,16 @@ func excluded(by entry, until *time.Time) Verdict {
 	return Verdict{Reason: v1alpha1.ReasonExcluded, Message: message, Window: by.name, Until: until}
 }
 
-func opened(window entry, end, exclusionStart *time.Time) Verdict {
-	until := end
-	if exclusionStart != nil && (until == nil || exclusionStart.Before(*until)) {
-		until = exclusionStart
+func ignoring(exclusions []entry, now time.Time) Verdict {
+	v := Verdict{Open: true, Message: "windows are ignored"}
+	seen := foresee(nil, exclusions, now, func(o outlook) bool { return len(o.exclusions) > 0 })
+	if len(seen.exclusions) > 0 {
+		v.Until = &seen.exclusions[0].start
 	}
+	return v
+}
+
+func opened(window entry, until *time.Time) Verdict {
 	message := fmt.Sprintf("window %s is open", window.name)
 	if until != nil {
 		message += " until " + window.clock(*until)
@@ -124,15 +141,11 @@ func opened(window entry, end, exclusionStart *time.Time) Verdict {
 	return Verdict{Open: true, Message: message, Window: window.name, Until: until}
 }
 
-func closed(windows, exclusions []entry, now time.Time) Verdict {
-	window, start, ok := opening(windows, exclusions, now)
-	if !ok {
-		return Verdict{Reason: v1alpha1.ReasonWindowClosed, Message: "no maintenance window opens again"}
-	}
+func closed(window entry, opens time.Time) Verdict {
 	return Verdict{
 		Reason:  v1alpha1.ReasonWindowClosed,
-		Message: fmt.Sprintf("window %s opens %s", window.name, window.clock(start)),
+		Message: fmt.Sprintf("window %s opens %s", window.name, window.clock(opens)),
 		Window:  window.name,
-		Until:   &start,
+		Until:   &opens,
 	}
 }

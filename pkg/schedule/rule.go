@@ -28,12 +28,24 @@ var weekdays = map[string]rrule.Weekday{
 // maxInterval keeps INTERVAL within what a person may mean.
 const maxInterval = 1000
 
+// maxRule is how many characters a rule may have, here as in the API.
+const maxRule = 256
+
+// How often a weekday may come.
+const (
+	weeksOfMonth = 5
+	weeksOfYear  = 53
+)
+
 // parseRule reads an RFC 5545 recurrence. It takes the text apart itself and
 // refuses what it does not know, because rrule-go drops some of it silently
 // (a second RRULE, the ordinal of a weekly BYDAY) and never returns from other
 // (HOURLY with BYHOUR).
 func parseRule(text string) (rule, error) {
 	var r rule
+	if len(text) > maxRule {
+		return r, fmt.Errorf("longer than %d characters", maxRule)
+	}
 	parts, err := splitRule(text)
 	if err != nil {
 		return r, err
@@ -111,7 +123,39 @@ func (r *rule) agrees() error {
 	case len(o.Bysetpos) > 0 && (daily || len(o.Byweekday)+len(o.Bymonthday)+len(o.Bymonth) == 0):
 		return fmt.Errorf("BYSETPOS needs FREQ=MONTHLY or YEARLY and another BY part")
 	}
+	// rrule-go panics on some of these: it looks for the day outside the year.
+	for _, day := range o.Byweekday {
+		if len(o.Bymonth) > 0 && (day.N() > weeksOfMonth || day.N() < -weeksOfMonth) {
+			return fmt.Errorf("with BYMONTH, an ordinal of BYDAY counts within the month (to %d)", weeksOfMonth)
+		}
+	}
+	r.spellOutDays()
 	return nil
+}
+
+// spellOutDays writes a plain day beside one with an ordinal, as in MO,1TU, as
+// all of its ordinals. rrule-go would want days that are both.
+func (r *rule) spellOutDays() {
+	days := r.option.Byweekday
+	plain := func(day rrule.Weekday) bool { return day.N() == 0 }
+	if !slices.ContainsFunc(days, plain) || !slices.ContainsFunc(days, func(day rrule.Weekday) bool { return !plain(day) }) {
+		return
+	}
+	most := weeksOfMonth
+	if r.option.Freq == rrule.YEARLY && len(r.option.Bymonth) == 0 {
+		most = weeksOfYear
+	}
+	var all []rrule.Weekday
+	for _, day := range days {
+		if !plain(day) {
+			all = append(all, day)
+			continue
+		}
+		for n := 1; n <= most; n++ {
+			all = append(all, day.Nth(n))
+		}
+	}
+	r.option.Byweekday = all
 }
 
 // number reads a number from low to high, or with signed also from -high to
@@ -155,14 +199,16 @@ func days(text string, freq rrule.Frequency) ([]rrule.Weekday, error) {
 			return nil, fmt.Errorf("%q is not a weekday", item)
 		}
 		if ordinal := item[:len(item)-2]; ordinal != "" {
-			limit := map[rrule.Frequency]int{rrule.MONTHLY: 5, rrule.YEARLY: 53}[freq]
+			limit := map[rrule.Frequency]int{rrule.MONTHLY: weeksOfMonth, rrule.YEARLY: weeksOfYear}[freq]
 			n, err := number(ordinal, 1, limit, true)
 			if err != nil {
 				return nil, fmt.Errorf("%q: an ordinal goes with FREQ=MONTHLY (to 5) or YEARLY (to 53)", item)
 			}
 			day = day.Nth(n)
 		}
-		list = append(list, day)
+		if !slices.Contains(list, day) {
+			list = append(list, day)
+		}
 	}
 	return list, nil
 }

@@ -129,6 +129,9 @@ func TestInvalidClosesEverything(t *testing.T) {
 		"until a day":       "FREQ=DAILY;UNTIL=20261231",
 		"setpos alone":      "FREQ=MONTHLY;BYSETPOS=1",
 		"words":             "every sunday",
+		"outside the month": "FREQ=YEARLY;BYMONTH=12;BYDAY=53MO",
+		"before the month":  "FREQ=YEARLY;BYMONTH=1;BYDAY=-6MO",
+		"very long":         "FREQ=DAILY;BYMONTHDAY=1" + strings.Repeat(",1", 200),
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := windows("bad", "UTC", period("w", good, "2026-01-01T13:00:00Z", rule))

@@ -2,67 +2,78 @@ package schedule
 
 import "time"
 
-// maxSteps ends a search over windows and exclusions that follow each other
-// without end.
-const maxSteps = 1000
+// Horizon is how far ahead anything is looked for: far enough for a rule on
+// the 29th of February across a year that leaves it out.
+const Horizon = 9 * 366 * 24 * time.Hour
 
-// covering is the entry that covers t and ends last.
-func covering(list []entry, t time.Time) (by entry, end time.Time, ok bool) {
+// firstLook is how far ahead is looked at first: a week and some, in which most
+// schedules open.
+const firstLook = 10 * 24 * time.Hour
+
+// outlook is what windows and exclusions come to from now until edge. A span
+// that ends at edge may go on after it.
+type outlook struct {
+	now, edge          time.Time
+	windows, effective []span // all windows; what exclusions leave of them
+	exclusions         []span
+}
+
+// foresee looks further and further ahead until enough is seen, at most to
+// the Horizon.
+func foresee(windows, exclusions []entry, now time.Time, enough func(outlook) bool) outlook {
+	for ahead := firstLook; ahead < Horizon; ahead *= 6 {
+		if seen := survey(windows, exclusions, now, now.Add(ahead)); enough(seen) {
+			return seen
+		}
+	}
+	return survey(windows, exclusions, now, now.Add(Horizon))
+}
+
+func survey(windows, exclusions []entry, now, edge time.Time) outlook {
+	o := outlook{now: now, edge: edge, windows: within(windows, now, edge), exclusions: within(exclusions, now, edge)}
+	o.effective = subtract(o.windows, o.exclusions)
+	return o
+}
+
+// within is when any of the entries covers, cut to from and until.
+func within(list []entry, from, until time.Time) []span {
+	var spans []span
 	for _, e := range list {
-		if until, covers := e.series.covers(t); covers && (!ok || until.After(end)) {
-			by, end, ok = e, until, true
+		for _, s := range e.series.until(until) {
+			s = span{later(s.start, from), earlier(s.end, until)}
+			if s.start.Before(s.end) {
+				spans = append(spans, s)
+			}
 		}
 	}
-	return by, end, ok
+	return union(spans)
 }
 
-// chainEnd is when no entry covers any more, from t on, which one covers. Nil:
-// not within the horizon.
-func chainEnd(list []entry, t time.Time) *time.Time {
-	for range maxSteps {
-		_, end, ok := covering(list, t)
-		if !ok {
-			return &t
-		}
-		t = end
-	}
-	return nil
-}
-
-// firstStart is the next start of any entry after t.
-func firstStart(list []entry, t time.Time) *time.Time {
-	start, ok := starting(list, t)
-	if !ok {
+// end is when s ends; nil: not within what was looked at.
+func (o outlook) end(s span) *time.Time {
+	if !s.end.Before(o.edge) {
 		return nil
 	}
-	return &start
+	return &s.end
 }
 
-func starting(list []entry, t time.Time) (start time.Time, ok bool) {
+// at is the span of the list that covers now.
+func (o outlook) at(list []span) (span, bool) {
+	if len(list) == 0 || list[0].start.After(o.now) {
+		return span{}, false
+	}
+	return list[0], true
+}
+
+// covering is the entry that covers t and ends last, as far as was looked.
+func (o outlook) covering(list []entry, t time.Time) (by entry) {
+	var end time.Time
 	for _, e := range list {
-		if at, comes := e.series.after(t); comes && (!ok || at.Before(start)) {
-			start, ok = at, true
+		for _, s := range e.series.until(o.edge) {
+			if s.covers(t) && earlier(s.end, o.edge).After(end) {
+				by, end = e, earlier(s.end, o.edge)
+			}
 		}
 	}
-	return start, ok
-}
-
-// opening is the first instant from t on at which a window is open and no
-// exclusion holds.
-func opening(windows, exclusions []entry, t time.Time) (by entry, start time.Time, ok bool) {
-	for range maxSteps {
-		if _, end, holds := covering(exclusions, t); holds {
-			t = end
-			continue
-		}
-		if window, _, open := covering(windows, t); open {
-			return window, t, true
-		}
-		next, comes := starting(windows, t)
-		if !comes {
-			break
-		}
-		t = next
-	}
-	return entry{}, time.Time{}, false
+	return by
 }

@@ -1,0 +1,71 @@
+package schedule_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
+)
+
+var since2010 = windows("weekend", "Europe/Berlin", period("sunday-night", "2010-01-03T02:00:00+01:00", "2010-01-03T06:00:00+01:00", "FREQ=WEEKLY;BYDAY=SU"))
+
+func BenchmarkAt(b *testing.B) {
+	for name, now := range map[string]string{"closed": "2026-11-18T12:00:00Z", "open": "2026-11-22T02:00:00Z"} {
+		b.Run(name, func(b *testing.B) {
+			schedules, at := list(since2010), instant(now)
+			b.ReportAllocs()
+			for b.Loop() {
+				schedule.At(schedules, nil, "Patch", at)
+			}
+		})
+	}
+}
+
+func BenchmarkNext1(b *testing.B) {
+	schedules, at := list(since2010), instant("2026-11-18T12:00:00Z")
+	b.ReportAllocs()
+	for b.Loop() {
+		if next, err := schedule.Next(schedules, nil, "Patch", at, 1); err != nil || len(next) != 1 {
+			b.Fatal(next, err)
+		}
+	}
+}
+
+// The rules that take longest: none may take 50 ms.
+func BenchmarkWorstRule(b *testing.B) {
+	for name, rule := range map[string]string{
+		"daily that never fits":            "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30",
+		"weekly that never fits":           "FREQ=WEEKLY;BYMONTH=2;COUNT=1000000;INTERVAL=1000;BYDAY=MO",
+		"monthly that never fits":          "FREQ=MONTHLY;BYMONTH=2;BYMONTHDAY=30",
+		"yearly that never fits":           "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",
+		"monthly, a place that is not":     "FREQ=MONTHLY;BYDAY=1MO;BYSETPOS=" + places(55),
+		"yearly, a place that is not":      "FREQ=YEARLY;BYMONTH=1;BYSETPOS=" + places(55),
+		"yearly, counted, many places":     "FREQ=YEARLY;COUNT=1000000;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYSETPOS=" + places(48),
+		"yearly, ordinals without the day": "FREQ=YEARLY;BYMONTHDAY=31;BYMONTH=2;BYDAY=1MO,2MO,3MO,4MO,5MO,1TU,2TU,3TU,4TU,5TU,1WE,2WE,3WE,4WE,5WE,1TH,2TH,3TH,4TH,5TH,1FR,2FR,3FR,4FR,5FR,1SA,2SA,3SA,4SA,5SA,SU",
+		"daily that never ends":            "FREQ=DAILY",
+		"daily, counted from 1970":         "FREQ=DAILY;COUNT=1000000",
+		"yearly, every day of it":          "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU",
+	} {
+		for length, end := range map[string]string{"a day": "1970-01-02T00:00:00Z", "a century": "2070-01-01T00:00:00Z"} {
+			b.Run(name+" for "+length, func(b *testing.B) {
+				schedules, at := list(windows("s", "Europe/Berlin", period("w", "1970-01-01T00:00:00Z", end, rule))), instant("2026-11-18T12:00:00Z")
+				if err := schedule.Check(&schedules[0]); err != nil {
+					b.Fatal(err)
+				}
+				for b.Loop() {
+					schedule.At(schedules, nil, "Patch", at)
+				}
+			})
+		}
+	}
+}
+
+// places is n places that a list of few days does not have.
+func places(n int) string {
+	var list []string
+	for i := range n {
+		list = append(list, strconv.Itoa(100+i))
+	}
+	return strings.Join(list, ",")
+}

@@ -1,0 +1,34 @@
+package schedule
+
+import "time"
+
+// clockSlack is more than any change of a clock moves a time of day: Apia left
+// out a whole day.
+const clockSlack = 26 * time.Hour
+
+// endOfTime is later than anything that is asked about.
+var endOfTime = time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// clock resolves wall-clock times of a zone. It remembers the time without a
+// transition in which the last one lay, as the next mostly lies there too.
+type clock struct {
+	in     *time.Location
+	steady span          // no transition within clockSlack of it
+	offset time.Duration // then
+}
+
+// instants is the function instants, remembered.
+func (c *clock) instants(w time.Time) (first, last time.Time, gap bool) {
+	if at := w.Add(-c.offset); c.steady.covers(at) {
+		return at, at, false
+	}
+	first, last, gap = instants(w, c.in)
+	here := first.In(c.in)
+	begin, end := here.ZoneBounds()
+	if end.IsZero() {
+		end = endOfTime
+	}
+	c.steady = span{begin.Add(clockSlack).UTC(), end.Add(-clockSlack).UTC()}
+	c.offset = time.Duration(offset(here)) * time.Second
+	return first, last, gap
+}

@@ -1,0 +1,67 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// NodeTime is what one node may need at the default limits: fifteen minutes to
+// drain, and five to reboot, start and settle.
+const NodeTime = 20 * time.Minute
+
+// Finding is something in a schedule that is legal, and surely not meant.
+type Finding struct {
+	// Schedule is the name of the schedule.
+	Schedule string
+	// Field is the path below spec, such as maintenanceWindows[0].recurrence.
+	Field string
+	// Message says in one sentence what happens and, where there is one, how
+	// to say what was meant.
+	Message string
+}
+
+// Lint finds what is legal in a schedule and surely not meant, as it looks from
+// now on: a monthly rule that leaves months out, a window that never opens or
+// that a change of the clock leaves out, one too short for a single node, and
+// exclusions that leave too little. It has nothing to say of a schedule that
+// Check refuses.
+func Lint(s v1alpha1.MaintenanceSchedule, now time.Time) []Finding {
+	c, err := compile(&s, now)
+	if err != nil {
+		return nil
+	}
+	l := &linter{schedule: s.Name, compiled: c, now: now}
+	for i, w := range s.Spec.MaintenanceWindows {
+		l.window(fmt.Sprintf("maintenanceWindows[%d]", i), w.Period, c.windows[i])
+	}
+	for i, x := range s.Spec.MaintenanceExclusions {
+		l.monthEnds(fmt.Sprintf("maintenanceExclusions[%d]", i), x.Period, c.exclusions[i])
+	}
+	l.room()
+	return l.findings
+}
+
+// linter collects findings about one schedule.
+type linter struct {
+	compiled
+	schedule string
+	now      time.Time
+	findings []Finding
+}
+
+func (l *linter) find(field, message string, args ...any) {
+	l.findings = append(l.findings, Finding{l.schedule, field, fmt.Sprintf(message, args...)})
+}
+
+func (l *linter) window(field string, p v1alpha1.Period, e entry) {
+	if neverOpens(p, e.zone) {
+		l.find(field, "window %s never opens: no day within nine years fits %s", e.name, p.Recurrence)
+		return
+	}
+	l.monthEnds(field, p, e)
+	l.clockChanges(field, p, e)
+	l.length(field, p, e)
+	l.covered(field, e)
+}

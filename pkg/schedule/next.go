@@ -1,0 +1,79 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Opening is a time in which upgrades may begin: windows that overlap or touch
+// are one opening, and what exclusions cover is cut out.
+type Opening struct {
+	// Start is the first instant, in UTC. It is the instant asked about where
+	// the opening began before.
+	Start time.Time
+	// End is the first instant after, in UTC. Zero: it does not end within
+	// the Horizon.
+	End time.Time
+	// Windows names the windows that it comes from, as schedule/window, in
+	// the order of the schedules.
+	Windows []string
+}
+
+// Next is the next n openings from now on, in order, for upgrades of type t on
+// a node with these labels; fewer where there are fewer within the Horizon. An
+// empty type is one that every exclusion concerns. It fails where a schedule
+// cannot be understood, as then nothing opens.
+func Next(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, now time.Time, n int) ([]Opening, error) {
+	return Look(schedules, now).Next(nodeLabels, t, n)
+}
+
+// Next is the next n openings from the moment on.
+func (m *Moment) Next(nodeLabels map[string]string, t v1alpha1.UpgradeType, n int) ([]Opening, error) {
+	if m.invalid != nil || n <= 0 {
+		return nil, m.invalid
+	}
+	_, matching := m.matching(nodeLabels)
+	windows, exclusions := entries(matching, t)
+	seen := foresee(windows, exclusions, m.now, func(o outlook) bool {
+		return len(o.effective) >= n && o.end(o.effective[n-1]) != nil
+	})
+	var list []Opening
+	for _, s := range seen.effective[:min(n, len(seen.effective))] {
+		opening := seen.opening(s, windows)
+		if seen.end(s) == nil {
+			opening.End = time.Time{}
+		}
+		list = append(list, opening)
+	}
+	return list, nil
+}
+
+// Openings is the openings between two instants, cut to them, for upgrades of
+// type t on a node with these labels. It looks no further than the Horizon. It
+// fails where a schedule cannot be understood.
+func Openings(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, from, until time.Time) ([]Opening, error) {
+	m := Look(schedules, from)
+	if m.invalid != nil {
+		return nil, m.invalid
+	}
+	_, matching := m.matching(nodeLabels)
+	windows, exclusions := entries(matching, t)
+	seen := survey(windows, exclusions, from, earlier(until, from.Add(Horizon)))
+	var list []Opening
+	for _, s := range seen.effective {
+		list = append(list, seen.opening(s, windows))
+	}
+	return list, nil
+}
+
+func (o outlook) opening(s span, windows []entry) Opening {
+	opening := Opening{Start: s.start.UTC(), End: s.end.UTC()}
+	for _, e := range windows {
+		if slices.ContainsFunc(e.series.until(s.end), s.meets) {
+			opening.Windows = append(opening.Windows, e.name)
+		}
+	}
+	return opening
+}

@@ -44,7 +44,7 @@ lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md
 
 .PHONY: test
 test: assets ## Unit tests, and tests on a real API server and a real systemd (root: builds them into a cache first)
-	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -tags integration ./pkg/host ./pkg/sysupdate
+	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -count 1 -tags integration ./pkg/host ./pkg/sysupdate
 	cd lab && $(GOTESTSUM) -- -race ./...
 	$(GOTESTSUM) -- -race ./...
 

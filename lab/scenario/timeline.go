@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -86,9 +85,8 @@ func handOffs(nodes []v1alpha1.NodeUpgrade) []string {
 		if from.IsZero() || to.IsZero() {
 			continue
 		}
-		kubeadm, _ := spent(nodes[i], v1alpha1.StepKubeadm)
 		line := fmt.Sprintf("hand-off %s -> %s: %.2f s from uncordon to cordon", nodes[i-1].Name, nodes[i].Name, to.Sub(from).Seconds())
-		if kubeadm > 0 {
+		if kubeadm := kubeadmBetween(nodes[i], from, to); kubeadm > 0 {
 			line += fmt.Sprintf(", of which kubeadm %.2f s", kubeadm.Seconds())
 		}
 		lines = append(lines, line)
@@ -96,9 +94,12 @@ func handOffs(nodes []v1alpha1.NodeUpgrade) []string {
 	return lines
 }
 
-// Story is the timeline as text.
-func Story(nodes []v1alpha1.NodeUpgrade) string {
-	var b strings.Builder
-	Timeline(&b, nodes)
-	return b.String()
+// kubeadmBetween leaves pass 1 out, which was long before.
+func kubeadmBetween(node v1alpha1.NodeUpgrade, from, to time.Time) (total time.Duration) {
+	for _, s := range node.Status.Steps {
+		if s.Step == v1alpha1.StepKubeadm && s.FinishedAt != nil && s.StartedAt.After(from) && !s.FinishedAt.After(to) {
+			total += s.FinishedAt.Sub(s.StartedAt.Time)
+		}
+	}
+	return total
 }

@@ -84,9 +84,10 @@ func (a *Agent) start(ctx context.Context, verb host.Verb, key string, args any,
 
 func (a *Agent) reboot(ctx context.Context, o machine.Observation) error {
 	if err := a.Host.Reboot(ctx); err != nil {
+		a.refused = err.Error()
 		return err
 	}
-	a.rebootAt = o.Now
+	a.rebootAt, a.refused = o.Now, ""
 	return nil
 }
 

@@ -63,6 +63,7 @@ type Agent struct {
 	written   written
 	drained   *machine.Drain
 	rebootAt  time.Time // when the reboot was asked for
+	refused   string    // why it was not accepted the last time
 	trouble   int       // turns that ended with an error, in a row
 	installed bool
 }

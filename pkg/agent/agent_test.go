@@ -198,6 +198,25 @@ func TestNodeUpgradeIsDeleted(t *testing.T) {
 	c.free()
 }
 
+// What an earlier node of that name left behind is not this one's past.
+func TestNodeJoinsAgain(t *testing.T) {
+	c := newCluster(t, "agent-again")
+	c.order(v1alpha1.ReleaseNone)
+	old := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.node}}
+	old.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: c.node, UID: "of-the-former"}}
+	_, err := c.ours.NodeUpgrades.Apply(t.Context(), old, "test", "")
+	c.must(err)
+	old = &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.node}}
+	old.Status = v1alpha1.NodeUpgradeStatus{Upgrade: "patch", Step: v1alpha1.StepFailed, Reason: v1alpha1.ReasonWrongVersion, Attempts: 3}
+	_, err = c.ours.NodeUpgrades.Apply(t.Context(), old, fieldManager, "status")
+	c.must(err)
+	c.run()
+	status := c.await("it begins anew", func(s v1alpha1.NodeUpgradeStatus) bool { return s.StagedVersion == "v1.34.4" })
+	if status.Attempts != 0 || status.Step != v1alpha1.StepWaiting {
+		t.Errorf("status %+v", status)
+	}
+}
+
 // A member of etcd that broke after the release keeps the node in service.
 func TestEtcdIsAskedLive(t *testing.T) {
 	c := newCluster(t, "agent-etcd")

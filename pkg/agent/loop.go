@@ -97,8 +97,8 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 	if before.Step == next.Step {
 		return
 	}
-	if machine.Quiet(next.Step) || next.Step == v1alpha1.StepRebooting {
-		a.rebootAt, a.drained = time.Time{}, nil
+	if machine.Quiet(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
+		a.rebootAt, a.refused, a.drained = time.Time{}, "", nil
 	}
 	t := observe.Transition{
 		Node: a.Node, Upgrade: next.Upgrade, Version: o.Spec.Version,

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,6 +62,8 @@ func (a *Agent) remember(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
 		switch {
+		case err == nil && ofAnother(nu, a.node()):
+			return true // the coordinator is about to delete it
 		case err == nil:
 			a.state = stateOf(nu.Status)
 			a.written.conditions = nu.Status.Conditions
@@ -71,6 +75,14 @@ func (a *Agent) remember(ctx context.Context) bool {
 		sleep(ctx, afterError)
 	}
 	return false
+}
+
+// ofAnother is true for what a Node left behind that bore this one's name before:
+// it may have failed, and this one has not even begun.
+func ofAnother(nu *v1alpha1.NodeUpgrade, node *corev1.Node) bool {
+	return node != nil && slices.ContainsFunc(nu.OwnerReferences, func(owner metav1.OwnerReference) bool {
+		return owner.Kind == "Node" && owner.UID != node.UID
+	})
 }
 
 // addFacts says what runs and what lies on the disk. What is not known now stays

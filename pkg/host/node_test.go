@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -86,7 +87,7 @@ func prepare(dir string) error {
 		"etc/systemd/system/loops.service": "[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\n" +
 			"ExecStart=/bin/sh -c 'for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23; do [ -e /dev/loop$i ] || mknod /dev/loop$i b 7 $i; done'\n",
 		"etc/systemd/system/test.service": "[Unit]\nAfter=loops.service\nRequires=loops.service\n[Service]\nType=oneshot\nEnvironment=" + inNode + "=1\n" +
-			"ExecStart=/bin/sh -c '/test " + strings.Join(os.Args[1:], " ") + " >/out/test.log 2>&1; echo $? >/out/status'\n" +
+			"ExecStart=/bin/sh -c '/test " + strings.Join(arguments(), " ") + " >/out/test.log 2>&1; echo $? >/out/status'\n" +
 			"ExecStopPost=systemctl poweroff --force --force\n",
 		"usr/local/share/kubernetes-version":                      "v1.34.3\n",
 		"opt/extensions/kubernetes/kubernetes-v1.34.3-x86-64.raw": "not looked at",
@@ -122,4 +123,12 @@ mksquashfs . "$UPPER/opt/extensions/kubernetes/kubernetes-v1.34.4-x86-64.raw" -q
 		return fmt.Errorf("preparing the machine: %w: %s", err, out)
 	}
 	return nil
+}
+
+// arguments are this program's, but for the file that go test keeps its cache
+// with: it is not there inside.
+func arguments() []string {
+	return slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool {
+		return strings.HasPrefix(arg, "-test.testlogfile=")
+	})
 }

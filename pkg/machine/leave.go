@@ -115,11 +115,15 @@ func activating(s State, o Observation) (State, Action) {
 // rebooting asks, and asks once more: the call may succeed and nothing happen.
 func rebooting(s State, o Observation) (State, Action) {
 	again, limit := deadline(s, o, RebootWithin), deadline(s, o, 2*RebootWithin)
+	refused := ""
+	if o.RebootProblem != "" {
+		s, refused = s.say(v1alpha1.ReasonRebootFailed, o.RebootProblem), ": "+o.RebootProblem
+	}
 	switch {
 	case o.Host.BootID != s.RebootedFrom:
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case !o.Now.Before(limit):
-		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the node runs the same boot %s after its reboot was asked for", 2*RebootWithin))
+		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the node runs the same boot %s after its reboot was asked for%s", 2*RebootWithin, refused))
 	case o.RebootAskedAt.Before(s.Since), !o.Now.Before(again) && o.RebootAskedAt.Before(again):
 		return s, Action{Do: DoReboot, Wake: limit}
 	case o.Now.Before(again):

@@ -32,6 +32,8 @@ type Observation struct {
 	Drain *Drain
 	// RebootAskedAt is when this agent asked for the reboot. Zero: it did not.
 	RebootAskedAt time.Time
+	// RebootProblem is why the host refused the last request for it.
+	RebootProblem string
 }
 
 // Node is what the Node object says.

@@ -152,7 +152,10 @@ func (w *world) command(t *testing.T, words []string) {
 	case "agent":
 		w.crash()
 	case "reboot":
-		w.rebootWorks = arg == "works"
+		w.rebootWorks, w.refused = arg == "works", ""
+		if why, refused := strings.CutPrefix(arg, "refused "); refused {
+			w.refused = why
+		}
 	case "kubelet":
 		w.stuckKubelet = arg == "stuck"
 	case "health":

@@ -40,6 +40,7 @@ type world struct {
 	rebootWorks   bool
 	lastCheckOpen bool   // the gate was open when the last check asked
 	stuckKubelet  bool   // the kubelet of the new boot does not become Ready
+	refused       string // why logind does not reboot
 	silent        string // why the host cannot be looked at
 	broken        []string
 }
@@ -75,7 +76,7 @@ func (w *world) observe() Observation {
 		Now: w.now, WatchingSince: w.started, Spec: w.spec, Node: w.node, Host: &host,
 		Slot:   Slot{Reserved: w.reserved, Held: w.held},
 		Disarm: w.disarm, Stage: w.stage, Kubeadm: w.kubeadm, Activate: w.active,
-		Drain: w.drained, RebootAskedAt: w.asked,
+		Drain: w.drained, RebootAskedAt: w.asked, RebootProblem: w.refused,
 	}
 	if w.silent != "" {
 		o.Host, o.HostProblem = nil, w.silent
@@ -157,6 +158,9 @@ func (w *world) do(a Action) {
 }
 
 func (w *world) reboot() {
+	if w.refused != "" {
+		return
+	}
 	w.reboots++
 	w.asked = w.now
 	w.check(w.node.Unschedulable, "the node is rebooted without a cordon")

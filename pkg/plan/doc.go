@@ -6,7 +6,9 @@
 //   - Never more nodes are let go than the budget has room for, counting those
 //     that are NotReady; never two control-plane nodes; none whose absence would
 //     cost etcd its quorum.
-//   - No node begins outside its windows or inside an exclusion.
+//   - No node begins outside its windows or inside an exclusion, or when it is
+//     not expected to be done before they close; nor beside another program that
+//     may reboot nodes.
 //   - No kubelet gets newer than an apiserver; no minor is skipped; nothing goes
 //     back.
 //   - A node that failed stops all others.
@@ -15,5 +17,6 @@
 //
 // Decide is pure: the same snapshot and the same instant give the same plan, and
 // its input is left as it was. `kubectl upgrade plan`, the coordinator and the
-// simulator all run it, so what is shown is what happens.
+// simulator all run it, so what is shown is what happens. Predict runs it again
+// and again, as time goes on.
 package plan

@@ -16,7 +16,6 @@ type node struct {
 	abandon string                      // a person's reason for giving it up
 	slot    *Slot                       // reserved for or held by it
 	group   int                         // its place in decider.groups
-	rank    int                         // how many of its group and zone are before it
 	phase   phase
 	class   *class     // nil until the gate was asked
 	retryAt *time.Time // when it tries again by itself, having given up

@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -15,26 +15,32 @@ const zoneLabel = "topology.kubernetes.io/zone"
 // together, or shortly after each other, stand in different zones as far as
 // there are any; and the order stays as it is while the nodes go.
 func (d *decider) sort() {
-	slices.SortFunc(d.nodes, func(a, b *node) int {
-		if a.group != b.group {
-			return a.group - b.group
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	type place struct {
-		group int
-		zone  string
-	}
-	before := map[place]int{}
+	slices.SortFunc(d.nodes, func(a, b *node) int { return strings.Compare(a.Name, b.Name) })
+	zones := make([]map[string][]*node, len(d.groups))
 	for _, n := range d.nodes {
-		at := place{n.group, n.Labels[zoneLabel]}
-		n.rank = before[at]
-		before[at]++
-	}
-	slices.SortStableFunc(d.nodes, func(a, b *node) int {
-		if a.group != b.group || a.rank != b.rank {
-			return cmp.Or(a.group-b.group, a.rank-b.rank)
+		if zones[n.group] == nil {
+			zones[n.group] = map[string][]*node{}
 		}
-		return strings.Compare(a.Labels[zoneLabel], b.Labels[zoneLabel])
-	})
+		zone := n.Labels[zoneLabel]
+		zones[n.group][zone] = append(zones[n.group][zone], n)
+	}
+	d.nodes = d.nodes[:0]
+	for _, group := range zones {
+		d.nodes = append(d.nodes, inTurn(group)...)
+	}
+}
+
+// inTurn takes one node from each zone, again and again.
+func inTurn(zones map[string][]*node) []*node {
+	names := slices.Sorted(maps.Keys(zones))
+	var list []*node
+	for round, more := 0, true; more; round++ {
+		more = false
+		for _, name := range names {
+			if round < len(zones[name]) {
+				list, more = append(list, zones[name][round]), true
+			}
+		}
+	}
+	return list
 }

@@ -30,9 +30,10 @@ type Plan struct {
 	Version string `json:"version,omitempty"`
 	// Nodes in the order in which they go.
 	Nodes []NodePlan `json:"nodes"`
-	// PredictedStart is when the first node is expected to begin, with kubeadm on
-	// a control plane, and PredictedEnd when the last is done. Nil where that is
-	// not known, as when a node stays behind. Only Predict sets them.
+	// PredictedStart is when the first of the nodes that are at work or still to
+	// go began or will, with kubeadm on a control plane, and PredictedEnd when
+	// the last is done. Nil where that is not known, as when a node stays
+	// behind. Only Predict sets them.
 	PredictedStart *time.Time `json:"predictedStart,omitempty"`
 	PredictedEnd   *time.Time `json:"predictedEnd,omitempty"`
 	// Create is an upgrade that a schedule's `automatic` asks for.

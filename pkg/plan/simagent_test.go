@@ -139,13 +139,15 @@ func (s *sim) kubeadm(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alp
 	}
 	status.Step = v1alpha1.StepCordoning
 	if spec.Release != v1alpha1.ReleaseNode {
-		status.Step = v1alpha1.StepUnlocking
+		status.Step = v1alpha1.StepChecking
 	}
 }
 
 // finish is what an agent does after its last check, come what may.
 func (s *sim) finish(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	switch status.Step {
+	case v1alpha1.StepChecking:
+		status.Step = v1alpha1.StepUnlocking
 	case v1alpha1.StepActivating:
 		status.Step = v1alpha1.StepRebooting
 	case v1alpha1.StepRebooting:

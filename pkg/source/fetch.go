@@ -19,6 +19,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -38,6 +39,10 @@ const (
 	// patience is how long one look may take.
 	patience = 30 * time.Second
 )
+
+// ownPort is our end of a connection that broke, another one each time: every
+// node's status repeats the message, and would be written anew with each look.
+var ownPort = regexp.MustCompile(`\S+:\d+->`)
 
 // Poller looks at one index again and again. It is not for concurrent use.
 type Poller struct {
@@ -63,7 +68,7 @@ func NewPoller(base string) (*Poller, error) {
 func (p *Poller) Look(ctx context.Context) plan.Source {
 	s, err := p.look(ctx)
 	if err != nil {
-		message := fmt.Sprintf("reading %s%s: %v", p.base, Index, err)
+		message := fmt.Sprintf("reading %s%s: %s", p.base, Index, ownPort.ReplaceAllString(err.Error(), ""))
 		return plan.Source{Trouble: plan.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
 	}
 	return s

@@ -2,6 +2,7 @@ package source_test
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -103,6 +104,31 @@ func TestLook(t *testing.T) {
 	look(0, v1alpha1.ReasonSourceUnavailable, 3)
 	if message := p.Look(context.Background()).Trouble.Message; !strings.Contains(message, "/images/SHA256SUMS: ") || strings.Count(message, "SHA256SUMS") != 1 {
 		t.Errorf("the message does not name the address once: %s", message)
+	}
+}
+
+// The same trouble is told in the same words, whatever port we had this time.
+func TestTroubleIsTheSameEachTime(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		connection, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = connection.(*net.TCPConn).SetLinger(0) // closes with a reset
+		_ = connection.Close()
+	}))
+	defer server.Close()
+	poller, err := source.NewPoller(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := poller.Look(t.Context())
+	if first.Trouble.Reason != v1alpha1.ReasonSourceUnavailable || !strings.Contains(first.Trouble.Message, "reset") {
+		t.Fatalf("%+v", first.Trouble)
+	}
+	if diff := cmp.Diff(first, poller.Look(t.Context())); diff != "" {
+		t.Error(diff)
 	}
 }
 

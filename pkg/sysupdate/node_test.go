@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -64,7 +66,7 @@ exec chroot "$DIR/root" /test "$@"`
 	if err := os.Mkdir(filepath.Join(dir, "over"), 0o700); err != nil {
 		return 0, err
 	}
-	cmd := exec.CommandContext(context.Background(), "sh", append([]string{"-c", script, "sh"}, os.Args[1:]...)...)
+	cmd := exec.CommandContext(context.Background(), "sh", append([]string{"-c", script, "sh"}, arguments()...)...)
 	cmd.Env = append(os.Environ(), inNode+"=1", "DIR="+dir, "SELF="+self, "TMPDIR=/tmp")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
@@ -74,4 +76,12 @@ exec chroot "$DIR/root" /test "$@"`
 		return exit.ExitCode(), nil
 	}
 	return 0, err
+}
+
+// arguments are this program's, but for the file that go test keeps its cache
+// with: it is not there inside.
+func arguments() []string {
+	return slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool {
+		return strings.HasPrefix(arg, "-test.testlogfile=")
+	})
 }

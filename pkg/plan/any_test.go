@@ -1,0 +1,183 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// The promises hold for whatever is read, not only for what an upgrade that
+// went by the book leaves behind.
+func TestAnySnapshot(t *testing.T) {
+	now := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
+	rapid.Check(t, func(t *rapid.T) {
+		s := anySnapshot(t, now)
+		before := copied(s)
+		p := plan.Predict(s, now)
+		// The same snapshot and instant give the same plan, and stay as they were.
+		if diff := cmp.Diff(before, s, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("the snapshot was changed:\n%s", diff)
+		}
+		if diff := cmp.Diff(p, plan.Predict(before, now)); diff != "" {
+			t.Fatalf("two plans:\n%s", diff)
+		}
+		if len(p.Nodes) != len(s.Nodes) {
+			t.Fatalf("%d nodes, %d in the plan", len(s.Nodes), len(p.Nodes))
+		}
+		c := &claims{T: t, s: s, now: now, p: p}
+		c.room()
+		for _, n := range p.Nodes {
+			c.saysWhy(n)
+			if n.Slot != "" {
+				c.mayBegin(n)
+			}
+		}
+	})
+}
+
+// claims are what a plan promises of a snapshot.
+type claims struct {
+	*rapid.T
+	s   plan.Snapshot
+	now time.Time
+	p   plan.Plan
+}
+
+func (c *claims) node(name string) (plan.Node, v1alpha1.NodeUpgrade) {
+	var word v1alpha1.NodeUpgrade
+	for _, one := range c.s.NodeUpgrades {
+		if one.Name == name {
+			word = one
+		}
+	}
+	for _, n := range c.s.Nodes {
+		if n.Name == name {
+			return n, word
+		}
+	}
+	c.Fatalf("the plan has a node %s that is not there", name)
+	return plan.Node{}, word
+}
+
+// out is whether a node is away, or may be.
+func (c *claims) out(n plan.Node, word v1alpha1.NodeUpgrade) bool {
+	switch word.Status.Step {
+	case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting:
+	default:
+		return true
+	}
+	for _, slot := range c.s.Slots {
+		if slot.Holder == n.Owner() {
+			return true
+		}
+	}
+	return !n.Ready || n.Slot != ""
+}
+
+// room is promise 1: who is let go has room beside all who are away already.
+func (c *claims) room() {
+	away, begin, controlPlanes := 0, 0, 0
+	slots := map[string]bool{}
+	for _, planned := range c.p.Nodes {
+		n, word := c.node(planned.Name)
+		ignored := word.Status.Step == v1alpha1.StepUnsupported || word.Annotations[v1alpha1.AbandonedAnnotation] != ""
+		out := !ignored && c.out(n, word)
+		if out {
+			away++
+		}
+		if planned.Slot != "" {
+			begin++
+			if slots[planned.Slot] {
+				c.Fatalf("promise 1: %s is kept for two", planned.Slot)
+			}
+			slots[planned.Slot] = true
+		}
+		if n.ControlPlane && (planned.Slot != "" || out && n.Ready) {
+			controlPlanes++
+		}
+		if n.ControlPlane && planned.Slot != "" && controlPlanes > 1 {
+			c.Fatal("promise 1: two control planes")
+		}
+	}
+	if begin > 0 && away+begin > c.p.Slots.Count {
+		c.Fatalf("promise 1: %d are away and %d begin, of %d", away, begin, c.p.Slots.Count)
+	}
+}
+
+// mayBegin is what holds of a node that a slot is kept for.
+func (c *claims) mayBegin(planned plan.NodePlan) {
+	n, _ := c.node(planned.Name)
+	if n.ControlPlane {
+		if planned.Slot != plan.ControlPlaneSlot {
+			c.Fatalf("promise 1: control plane %s with %s", n.Name, planned.Slot)
+		}
+		if hold := plan.EtcdGate(c.s.Etcd, 0, n.Name); hold.Reason != "" {
+			c.Fatalf("promise 1: %s: %s", n.Name, hold.Message)
+		}
+	}
+	u := &v1alpha1.ClusterUpgrade{}
+	for i := range c.s.Upgrades {
+		if c.s.Upgrades[i].Name == c.p.Upgrade {
+			u = c.s.Upgrades[i].DeepCopy()
+		}
+	}
+	for _, status := range c.p.Statuses {
+		if status.Name == u.Name {
+			u.Status = status.Status // its type may have been found out just now
+		}
+	}
+	if reason, message, _ := plan.Gate(u, c.s.Schedules, n.Labels, c.now); reason != "" {
+		c.Fatalf("promise 2: %s begins, and %s: %s", n.Name, reason, message)
+	}
+	if len(c.s.RebootManagers) > 0 {
+		c.Fatalf("%s begins beside %s", n.Name, c.s.RebootManagers[0].Name)
+	}
+	c.skew(n, planned)
+}
+
+// skew is promise 3.
+func (c *claims) skew(n plan.Node, planned plan.NodePlan) {
+	to, err := version.Parse(planned.To)
+	if err != nil {
+		c.Fatalf("promise 3: %s begins, to %q", n.Name, planned.To)
+	}
+	from, err := version.Parse(n.Kubelet)
+	if err == nil {
+		err = version.CheckStep(from, to)
+	}
+	if err != nil {
+		c.Fatalf("promise 3: %s begins: %v", n.Name, err)
+	}
+	for _, pod := range c.s.APIServers {
+		server, err := version.Parse(pod.Version)
+		if err == nil && planned.Release == v1alpha1.ReleaseNode {
+			err = version.CheckKubelet(to, server)
+		}
+		if err == nil {
+			err = version.CheckAPIServers(to, server)
+		}
+		if err != nil {
+			c.Fatalf("promise 3: %s begins beside the apiserver on %s: %v", n.Name, pod.Node, err)
+		}
+	}
+}
+
+// saysWhy is promise 8.
+func (c *claims) saysWhy(n plan.NodePlan) {
+	if n.Decision == "" || n.Reason == "" || n.Message == "" {
+		c.Fatalf("promise 8: %s is %q without a word (%q, %q)", n.Name, n.Decision, n.Reason, n.Message)
+	}
+	if n.Spec.Reason != n.Reason {
+		c.Fatalf("promise 8: %s is told %s and the plan says %s", n.Name, n.Spec.Reason, n.Reason)
+	}
+	if n.PredictedStart != nil && n.PredictedEnd.Before(*n.PredictedStart) {
+		c.Fatalf("%s ends before it begins", n.Name)
+	}
+}

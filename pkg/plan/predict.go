@@ -1,0 +1,42 @@
+package plan
+
+import "time"
+
+// Predict is Decide, and says for each node when it is expected to begin and to
+// be done, across the windows to come. It lets the same decisions be made again
+// and again, at each instant at which one may come out differently, while every
+// node takes as long as this cluster's nodes took before. What cannot be known
+// (when a node that failed is mended, when people resume) is taken to stay as
+// it is: nodes that wait for it get no prediction.
+func Predict(s Snapshot, now time.Time) Plan {
+	p := Decide(s, now)
+	f := newForecast(s, now)
+	f.run()
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if span, ok := f.spans[n.Name]; ok {
+			n.PredictedStart, n.PredictedEnd = &span.start, &span.end
+		}
+	}
+	p.PredictedStart, p.PredictedEnd = f.whole()
+	return p
+}
+
+// whole is the first begin and the last end; no end where a node stays behind.
+func (f *forecast) whole() (start, end *time.Time) {
+	if f.begins.IsZero() {
+		return nil, nil
+	}
+	for _, n := range f.nodes {
+		if n.counts() && !n.asWanted(f.to) {
+			return &f.begins, nil
+		}
+	}
+	var last time.Time
+	for _, span := range f.spans {
+		if span.end.After(last) {
+			last = span.end
+		}
+	}
+	return &f.begins, &last
+}

@@ -1,0 +1,88 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+)
+
+// What is predicted happens: a cluster that was upgraded once knows how long its
+// nodes take, so each node's part in the next upgrade comes when it was foretold,
+// but for the minute that passes at each hand-off.
+func TestPredictionComesTrue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newChaos(t)
+		c.Etcd = nil // two members would block
+		c.Upgrades[0].Spec.Strategy.Settle = &metav1.Duration{}
+		c.finishUpgrade(t, "u")
+		for i := range c.NodeUpgrades {
+			steps := &c.NodeUpgrades[i].Status.Steps
+			over := (*steps)[:len(*steps)-1] // all but the one that it is at
+			*steps = slices.Repeat(over, 3)  // fewer would not count for themselves
+		}
+
+		next := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "next", CreationTimestamp: metav1.NewTime(c.now)}}
+		next.Spec.Version, next.Spec.Strategy = "v1.35.9", c.Upgrades[0].Spec.Strategy
+		limit := intstr.FromInt32(int32(c.budget))
+		next.Spec.Strategy.MaxUnavailable = &limit
+		c.Upgrades = append(c.Upgrades, next)
+		c.Source.Offers = append(c.Source.Offers, plan.Offer{Version: "v1.35.9", Image: c.Source.Offers[0].Image})
+		for range 4 {
+			c.step() // until every image is there
+		}
+		c.setWindow(true)
+		p := plan.Predict(c.Snapshot, c.now)
+		spans := c.finishUpgrade(t, "next")
+		slack := time.Duration(3+len(c.Nodes)+len(c.APIServers)) * c.tick
+		for _, n := range p.Nodes {
+			if n.PredictedStart == nil {
+				t.Fatalf("nothing is predicted for %s", n.Name)
+			}
+			got := spans[n.Name]
+			if off := got[0].Sub(*n.PredictedStart).Abs(); off > slack {
+				t.Fatalf("%s began %s, which was predicted for %s", n.Name, got[0], n.PredictedStart)
+			}
+			if off := got[1].Sub(*n.PredictedEnd).Abs(); off > slack {
+				t.Fatalf("%s was done %s, which was predicted for %s", n.Name, got[1], n.PredictedEnd)
+			}
+		}
+		if p.PredictedEnd == nil || c.now.Sub(*p.PredictedEnd).Abs() > slack+2*c.tick {
+			t.Fatalf("the upgrade ended %s, which was predicted for %v", c.now, p.PredictedEnd)
+		}
+	})
+}
+
+// finishUpgrade lets time pass until the upgrade has ended, and says when each
+// node was last out of service.
+func (c *chaos) finishUpgrade(t *rapid.T, name string) map[string][2]time.Time {
+	for range 200 + 60*len(c.Nodes) {
+		if c.upgrade(name).Status.Outcome != "" {
+			break
+		}
+		c.step()
+	}
+	if c.upgrade(name).Status.Outcome != v1alpha1.OutcomeSucceeded {
+		t.Fatalf("upgrade %s has not ended: %s", name, fmt.Sprint(c.upgrade(name).Status.Conditions))
+	}
+	spans := map[string][2]time.Time{}
+	for _, word := range c.NodeUpgrades {
+		var begin time.Time
+		for _, step := range word.Status.Steps {
+			switch step.Step {
+			case v1alpha1.StepLocking:
+				begin = step.StartedAt.Time
+			case v1alpha1.StepUnlocking:
+				spans[word.Name] = [2]time.Time{begin, step.FinishedAt.Time}
+			}
+		}
+	}
+	return spans
+}

@@ -1,0 +1,180 @@
+package plan_test
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+)
+
+var (
+	anyVersion = rapid.SampledFrom([]string{"v1.33.9", "v1.34.3", "v1.34.3", "v1.34.4", "v1.34.4", "v1.35.0", "v1.36.1", "", "latest"})
+	anyStep    = rapid.SampledFrom([]v1alpha1.Step{
+		"", v1alpha1.StepIdle, v1alpha1.StepWaiting, v1alpha1.StepWaiting, v1alpha1.StepWaiting, v1alpha1.StepWaiting, v1alpha1.StepStaging,
+		v1alpha1.StepLocking, v1alpha1.StepKubeadm, v1alpha1.StepChecking, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck,
+		v1alpha1.StepActivating, v1alpha1.StepRebooting, v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepUncordoning,
+		v1alpha1.StepUnlocking, v1alpha1.StepAborting, v1alpha1.StepFailed, v1alpha1.StepRolledBack, v1alpha1.StepUnsupported,
+	})
+	oneIn4 = rapid.Map(rapid.IntRange(0, 3), func(n int) bool { return n == 0 })
+	rarely = rapid.Map(rapid.IntRange(0, 9), func(n int) bool { return n == 9 })
+	mostly = rapid.Map(rarely, func(b bool) bool { return !b })
+	coin   = rapid.Bool()
+)
+
+// usually draws what is usual, nine times of ten.
+func usually[T any](t *rapid.T, label string, usual T, other *rapid.Generator[T]) T {
+	if mostly.Draw(t, "usual "+label) {
+		return usual
+	}
+	return other.Draw(t, label)
+}
+
+// anySnapshot is a cluster as it may be read, and much that never happens.
+func anySnapshot(t *rapid.T, now time.Time) plan.Snapshot {
+	var s plan.Snapshot
+	for i := range rapid.IntRange(0, 8).Draw(t, "nodes") {
+		addAnyNode(t, &s, i, now)
+	}
+	for i := range rapid.IntRange(0, 4).Draw(t, "slots") {
+		slot := plan.Slot{Name: fmt.Sprintf("slot-%d", i), Unreadable: rarely.Draw(t, "unreadable")}
+		if len(s.Nodes) > 0 && oneIn4.Draw(t, "reserved") {
+			slot.ReservedFor = rapid.SampledFrom(s.Nodes).Draw(t, "for").Owner()
+			if coin.Draw(t, "held") {
+				slot.Holder = slot.ReservedFor
+			}
+		}
+		s.Slots = append(s.Slots, slot)
+	}
+	for i := range usually(t, "upgrades", 1, rapid.IntRange(0, 3)) {
+		s.Upgrades = append(s.Upgrades, anyUpgrade(t, i, now))
+	}
+	for i := range rapid.IntRange(0, 3).Draw(t, "schedules") {
+		s.Schedules = append(s.Schedules, anySchedule(t, i, now))
+	}
+	if rarely.Draw(t, "another manager") {
+		s.RebootManagers = []plan.RebootManager{{Name: "kured", Message: "kured holds its lock", Passes: coin.Draw(t, "passes")}}
+	}
+	for _, v := range []string{"v1.34.3", "v1.34.4", "v1.35.0"} {
+		s.Source.Offers = append(s.Source.Offers, plan.Offer{Version: v, Image: v1alpha1.Image{Architecture: "x86-64", URL: "http://images/" + v}})
+	}
+	return s
+}
+
+func addAnyNode(t *rapid.T, s *plan.Snapshot, i int, now time.Time) {
+	n := plan.Node{
+		Name: fmt.Sprintf("n%d", i), UID: fmt.Sprintf("u%d", i), OS: "linux", Architecture: "x86-64",
+		Kubelet: usually(t, "kubelet", "v1.34.3", anyVersion), Ready: mostly.Draw(t, "ready"), Cordoned: rarely.Draw(t, "cordoned"),
+		ControlPlane: i < 3 && coin.Draw(t, "control plane"),
+		Labels:       map[string]string{"pool": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "pool"), "topology.kubernetes.io/zone": rapid.SampledFrom([]string{"x", "y"}).Draw(t, "zone")},
+	}
+	if rarely.Draw(t, "marked") {
+		n.Slot = rapid.SampledFrom([]string{"slot-0", "slot-1", "slot-7", "nonsense"}).Draw(t, "mark")
+	}
+	if n.ControlPlane && mostly.Draw(t, "has static pods") {
+		s.APIServers = append(s.APIServers, plan.StaticPod{Node: n.Name, Version: usually(t, "apiserver", "v1.34.4", anyVersion), Ready: true})
+		s.Etcd = append(s.Etcd, plan.StaticPod{Node: n.Name, Ready: mostly.Draw(t, "etcd")})
+	}
+	s.Nodes = append(s.Nodes, n)
+	if rarely.Draw(t, "no agent") {
+		return
+	}
+	word := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: n.Name, UID: types.UID(n.UID)}}}}
+	if rarely.Draw(t, "abandoned") {
+		word.Annotations = map[string]string{v1alpha1.AbandonedAnnotation: "gone"}
+	}
+	word.Spec.Upgrade = usually(t, "for upgrade", "u0", rapid.SampledFrom([]string{"", "u1"}))
+	word.Spec.Release = rapid.SampledFrom([]v1alpha1.Release{v1alpha1.ReleaseNone, "", v1alpha1.ReleaseControlPlane, v1alpha1.ReleaseNode}).Draw(t, "release")
+	word.Status.Step = usually(t, "step", v1alpha1.StepWaiting, anyStep)
+	word.Status.StagedVersion = usually(t, "staged", "v1.34.4", anyVersion)
+	word.Status.KubeadmVersion = usually(t, "kubeadm", "v1.34.4", anyVersion)
+	word.Status.ControlPlaneVersion = usually(t, "static pods", "v1.34.4", anyVersion)
+	if rarely.Draw(t, "retries") {
+		word.Status.RetryAt = &metav1.Time{Time: now.Add(time.Duration(rapid.IntRange(-60, 60).Draw(t, "retry")) * time.Minute)}
+		word.Status.Reason, word.Status.Message = v1alpha1.ReasonDrainTimeout, "a pod did not leave"
+	}
+	if word.Status.Step == v1alpha1.StepFailed || word.Status.Step == v1alpha1.StepRolledBack {
+		word.Status.Reason = v1alpha1.ReasonWrongVersion
+	}
+	if coin.Draw(t, "went through it before") {
+		word.Status.Steps = worked(now.AddDate(0, 0, -7))
+	}
+	s.NodeUpgrades = append(s.NodeUpgrades, word)
+}
+
+func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
+	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("u%d", i), CreationTimestamp: metav1.NewTime(now)}}
+	u.Spec.Version = usually(t, "version", "v1.34.4", rapid.SampledFrom([]string{"v1.35.0", "v1.34.3", "nonsense"}))
+	u.Spec.Suspend = rarely.Draw(t, "suspend")
+	if rarely.Draw(t, "ignore") {
+		u.Spec.Schedule = v1alpha1.ScheduleIgnore
+	}
+	limit := rapid.SampledFrom([]intstr.IntOrString{intstr.FromInt32(2), intstr.FromInt32(1), intstr.FromInt32(3), intstr.FromString("20%"), intstr.FromString("nonsense")}).Draw(t, "limit")
+	u.Spec.Strategy.MaxUnavailable = &limit
+	if coin.Draw(t, "groups") {
+		u.Spec.Strategy.Groups = []v1alpha1.NodeGroup{{Name: "b", NodeSelector: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": "b"}}, MaxUnavailable: &limit}}
+	}
+	switch rapid.IntRange(0, 3).Draw(t, "state") {
+	case 0:
+		at := metav1.NewTime(now.Add(-time.Hour))
+		u.Status.Outcome, u.Status.FinishedAt, u.Status.TriggeredAt = v1alpha1.OutcomeSucceeded, &at, &at
+	case 1:
+		at := metav1.NewTime(now.Add(-time.Hour))
+		u.Status.TriggeredAt, u.Status.Type = &at, v1alpha1.TypePatch
+		u.Status.Images = []v1alpha1.Image{{Architecture: "x86-64", URL: "http://images/"}}
+	}
+	return u
+}
+
+// anySchedule is a window or an exclusion around now, for all or for one pool.
+func anySchedule(t *rapid.T, i int, now time.Time) v1alpha1.MaintenanceSchedule {
+	m := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("s%d", i)}}
+	begin := now.Add(time.Duration(rapid.IntRange(-90, 10).Draw(t, "begin")) * time.Minute)
+	end := begin.Add(time.Duration(rapid.IntRange(60, 240).Draw(t, "length")) * time.Minute)
+	p := v1alpha1.Period{Name: "p", StartTime: metav1.NewTime(begin), EndTime: metav1.NewTime(end)}
+	p.Recurrence = rapid.SampledFrom([]string{"", "FREQ=DAILY", "FREQ=WEEKLY"}).Draw(t, "rule")
+	if coin.Draw(t, "of one pool") {
+		m.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "a"}}
+	}
+	if rarely.Draw(t, "exclusion") {
+		m.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: p}}
+	} else {
+		m.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: p}}
+	}
+	return m
+}
+
+// copied shares nothing with s.
+func copied(s plan.Snapshot) plan.Snapshot {
+	s.Nodes = append([]plan.Node(nil), s.Nodes...)
+	for i := range s.Nodes {
+		labels := map[string]string{}
+		for key, value := range s.Nodes[i].Labels {
+			labels[key] = value
+		}
+		s.Nodes[i].Labels = labels
+	}
+	s.NodeUpgrades = append([]v1alpha1.NodeUpgrade(nil), s.NodeUpgrades...)
+	for i := range s.NodeUpgrades {
+		s.NodeUpgrades[i] = *s.NodeUpgrades[i].DeepCopy()
+	}
+	s.Upgrades = append([]v1alpha1.ClusterUpgrade(nil), s.Upgrades...)
+	for i := range s.Upgrades {
+		s.Upgrades[i] = *s.Upgrades[i].DeepCopy()
+	}
+	s.Schedules = append([]v1alpha1.MaintenanceSchedule(nil), s.Schedules...)
+	for i := range s.Schedules {
+		s.Schedules[i] = *s.Schedules[i].DeepCopy()
+	}
+	s.Slots = append([]plan.Slot(nil), s.Slots...)
+	s.APIServers = append([]plan.StaticPod(nil), s.APIServers...)
+	s.Etcd = append([]plan.StaticPod(nil), s.Etcd...)
+	s.Source.Offers = append([]plan.Offer(nil), s.Source.Offers...)
+	s.RebootManagers = append([]plan.RebootManager(nil), s.RebootManagers...)
+	return s
+}

@@ -40,10 +40,11 @@ func suppose(s *plan.Snapshot, wanted string, at time.Time) (notes []string, err
 		notes = append(notes, fmt.Sprintf("The index of images was not read (%s); this plan takes it that %s is on offer.", s.Source.Trouble.Message, to))
 		s.Source = presume(s.Nodes, to)
 	}
-	s.Upgrades = append(others, v1alpha1.ClusterUpgrade{
+	others = append(others, v1alpha1.ClusterUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Name: supposed, CreationTimestamp: metav1.NewTime(at)},
 		Spec:       v1alpha1.ClusterUpgradeSpec{Version: to.String(), Schedule: v1alpha1.ScheduleRespect, Strategy: s.Strategy},
 	})
+	s.Upgrades = others
 	return notes, nil
 }
 

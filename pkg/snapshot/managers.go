@@ -102,7 +102,7 @@ func fluoMarks(n *corev1.Node) [4]string {
 func fluo(nodes []*corev1.Node, runs string) (plan.RebootManager, bool) {
 	for _, n := range nodes {
 		is := func(mark string) bool { return n.Annotations[mark] == "true" }
-		does := ""
+		var does string
 		switch {
 		case is(fluoOK), is(fluoInProgress):
 			does = "reboots"

@@ -57,7 +57,7 @@ func filesOf(path string) ([]string, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading schedules: %w; -f wants a file, a folder, or - for standard input", err)
 	}
 	if !info.IsDir() {
 		return []string{path}, nil

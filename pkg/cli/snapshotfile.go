@@ -33,7 +33,7 @@ type snapshotFile struct {
 func loadSnapshot(file string) (shot snapshotFile, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return shot, err
+		return shot, fmt.Errorf("reading a snapshot: %w; `kubectl upgrade plan --save-snapshot FILE` writes one", err)
 	}
 	if err := json.Unmarshal(text, &shot); err != nil {
 		return shot, fmt.Errorf("reading %s: %w", file, err)

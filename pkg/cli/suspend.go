@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,26 +86,16 @@ func (p *program) setSuspend(ctx context.Context, name string, suspend bool) err
 // completeUpgrade offers the upgrades that have not ended, and are suspended
 // or not.
 func (p *program) completeUpgrade(suspended bool) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second)
-		defer cancel()
-		reader, err := p.reader()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
+	return p.completeName(func(ctx context.Context, reader *reader) (names []string, err error) {
 		list, err := reader.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
+			return nil, err
 		}
-		var names []string
 		for _, u := range active(list.Items) {
 			if u.Spec.Suspend == suspended {
 				names = append(names, u.Name)
 			}
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+		return names, nil
+	})
 }

@@ -33,7 +33,7 @@ refused, naming the owner.`,
 		Example: `  kubectl upgrade unfreeze
   kubectl upgrade unfreeze christmas`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: p.completeFreeze,
+		ValidArgsFunction: p.completeFreeze(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				u.name = args[0]
@@ -143,25 +143,17 @@ func selectorText(s *metav1.LabelSelector) string {
 }
 
 // completeFreeze offers the freezes' names to the shell.
-func (p *program) completeFreeze(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second)
-	defer cancel()
-	reader, err := p.reader()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	list, err := reader.kinds.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, s := range list.Items {
-		if isFreeze(s) {
-			names = append(names, s.Name)
+func (p *program) completeFreeze() cobra.CompletionFunc {
+	return p.completeName(func(ctx context.Context, reader *reader) (names []string, err error) {
+		list, err := reader.kinds.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
 		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+		for _, s := range list.Items {
+			if isFreeze(s) {
+				names = append(names, s.Name)
+			}
+		}
+		return names, nil
+	})
 }

@@ -27,6 +27,8 @@ const (
 	ReasonSkew               Reason = "Skew"               // Kubernetes' version skew rules forbid it
 	ReasonEtcdQuorum         Reason = "EtcdQuorum"         // etcd would lose its quorum
 	ReasonOtherRebootManager Reason = "OtherRebootManager" // kured or FLUO may reboot nodes now
+	ReasonPreflight          Reason = "Preflight"          // a preflight check blocks: see the upgrade's findings
+	ReasonWebhookBackend     Reason = "WebhookBackend"     // an admission webhook would lose its last ready backend with this node
 	ReasonReleased           Reason = "Released"           // the coordinator let it go; the agent is at work
 	ReasonAbandoned          Reason = "Abandoned"          // a person gave the node up
 	ReasonUpgradeInvalid     Reason = "UpgradeInvalid"     // the ClusterUpgrade asks for what is not possible or not supported
@@ -48,6 +50,9 @@ const (
 	ReasonConfConflict     Reason = "ConfConflict"     // the conf directory has the confs of two minors
 	ReasonDiskFull         Reason = "DiskFull"         // no room for the image
 	ReasonStageFailed      Reason = "StageFailed"      // staging failed for another reason
+	ReasonPullingImages    Reason = "PullingImages"    // the control plane's container images are being pulled
+	ReasonPullFailed       Reason = "PullFailed"       // a container image of the control plane could not be pulled
+	ReasonSnapshotFailed   Reason = "SnapshotFailed"   // etcd's snapshot could not be taken or verified
 	ReasonKubeadmFailed    Reason = "KubeadmFailed"    // kubeadm ended with an error
 	ReasonUnhealthy        Reason = "Unhealthy"        // static pods or the node are not healthy after kubeadm
 	ReasonDraining         Reason = "Draining"         // pods are leaving
@@ -55,6 +60,7 @@ const (
 	ReasonDrainTimeout     Reason = "DrainTimeout"     // the drain took longer than its limit and was given up
 	ReasonGateClosed       Reason = "GateClosed"       // the last check found window, release or slot gone
 	ReasonActivateFailed   Reason = "ActivateFailed"   // conf or symlink could not be switched
+	ReasonRestartFailed    Reason = "RestartFailed"    // the merged image could not be refreshed, or the kubelet not restarted
 	ReasonRebootFailed     Reason = "RebootFailed"     // the reboot was asked for and did not happen
 	ReasonWrongVersion     Reason = "WrongVersion"     // the node came back with another kubelet than wanted
 	ReasonNotReadyInTime   Reason = "NotReadyInTime"   // the node came back and did not become Ready

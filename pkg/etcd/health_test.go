@@ -32,6 +32,7 @@ func find(t *testing.T, facts *v1alpha1.EtcdFacts, name string) v1alpha1.EtcdMem
 }
 
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	nodes := newCluster(t, 3)
 	facts := Health(t.Context(), nodes[0].l)
 	if facts.Problem != "" || len(facts.Members) != 3 || len(strings.Fields(healthy(facts))) != 3 || facts.DatabaseBytes == 0 {
@@ -64,6 +65,7 @@ func TestHealth(t *testing.T) {
 }
 
 func TestMemberThatIsBeingAdded(t *testing.T) {
+	t.Parallel()
 	n := newCluster(t, 1)[0]
 	if _, err := n.dial().MemberAddAsLearner(t.Context(), []string{freeURL(t)}); err != nil {
 		t.Fatal(err)

@@ -44,6 +44,7 @@ func (n *node) files() []string {
 }
 
 func TestTake(t *testing.T) {
+	t.Parallel()
 	n := newCluster(t, 1)[0]
 	n.write(host.SnapshotsDir+"/"+partPrefix+"etcd-x.db.part", "of a run that was killed")
 	out := n.mustTake("v1.35.4")
@@ -105,6 +106,7 @@ func TestRoom(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	n := newCluster(t, 1)[0]
 	whole, err := os.ReadFile(n.l.At(n.mustTake("u").Path))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
@@ -25,6 +26,9 @@ var verbs = map[host.Verb]struct {
 	host.VerbStage:    {"download and check an image, beside the running one", stage},
 	host.VerbKubeadm:  {"run kubeadm upgrade from the staged image", upgrade},
 	host.VerbActivate: {"make a staged image the next boot's", activate},
+	host.VerbPull:     {"bring the container images of a control plane", pull},
+	host.VerbSnapshot: {"take a snapshot of etcd, and verify it", snapshot},
+	host.VerbEtcd:     {"ask each member of etcd how it is", etcdHealth},
 }
 
 func newHostCommand() *cobra.Command {
@@ -100,6 +104,26 @@ func activate(ctx context.Context, raw json.RawMessage, _ *host.Log) (any, error
 		return nil, err
 	}
 	return output(sysupdate.Activate(ctx, host.OnNode, args))
+}
+
+func pull(ctx context.Context, raw json.RawMessage, log *host.Log) (any, error) {
+	args, err := decode[kubeadm.PullArgs](raw)
+	if err != nil {
+		return nil, err
+	}
+	return output(kubeadm.Pull(ctx, host.OnNode, args, log))
+}
+
+func snapshot(ctx context.Context, raw json.RawMessage, log *host.Log) (any, error) {
+	args, err := decode[etcd.SnapshotArgs](raw)
+	if err != nil {
+		return nil, err
+	}
+	return output(etcd.Take(ctx, host.OnNode, args, log))
+}
+
+func etcdHealth(ctx context.Context, _ json.RawMessage, _ *host.Log) (any, error) {
+	return etcd.HealthOutput{Etcd: etcd.Health(ctx, host.OnNode)}, nil
 }
 
 func decode[T any](raw json.RawMessage) (args T, err error) {

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +26,10 @@ type Host interface {
 	Last(ctx context.Context, v host.Verb) (running bool, last *host.Result, err error)
 	Changes(ctx context.Context) (<-chan host.Verb, error)
 	Reboot(ctx context.Context) error
+	// Asked is the last request for a verb, or nil. Open opens a file of the
+	// state folder.
+	Asked(v host.Verb) (*host.Request, error)
+	Open(name string) (*os.File, error)
 }
 
 // Config is what an agent works with.
@@ -43,6 +49,8 @@ type Config struct {
 	// Events gets a node's transitions.
 	Events *observe.Recorder
 	Log    *slog.Logger
+	// Output gets kubeadm's own words, a line in each Write.
+	Output io.Writer
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -64,7 +72,10 @@ type Agent struct {
 	drained   *machine.Drain
 	rebootAt  time.Time // when the reboot was asked for
 	refused   string    // why it was not accepted the last time
-	trouble   int       // turns that ended with an error, in a row
+	notPulled string    // why the last pull could not even be asked for
+	etcd      etcdView
+	kubeadm   *mirror
+	trouble   int // turns that ended with an error, in a row
 	installed bool
 }
 
@@ -77,6 +88,7 @@ func New(c Config) *Agent {
 		kick:    make(chan struct{}, 1),
 		started: c.Now(),
 	}
+	a.kubeadm = newMirror(c.Host, c.Output)
 	a.watch()
 	return a
 }
@@ -89,6 +101,7 @@ func (a *Agent) Run(ctx context.Context) {
 		return
 	}
 	go a.watchHost(ctx)
+	go a.kubeadm.run(ctx)
 	for {
 		pause := a.turn(ctx)
 		select {

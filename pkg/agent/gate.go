@@ -60,8 +60,8 @@ func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observ
 	if err := a.skew(ctx, o); err != nil {
 		return v1alpha1.ReasonSkew, err.Error(), nil, nil
 	}
-	hold, err := a.etcd(ctx, o)
-	return hold.Reason, hold.Message, nil, err
+	hold := a.etcdHold(o)
+	return hold.Reason, hold.Message, nil, nil
 }
 
 // stillReleased looks past the watch at what the coordinator wants now.

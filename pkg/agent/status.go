@@ -41,6 +41,9 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation) error {
 	status := statusOf(a.state)
 	a.addFacts(&status, nu, o)
 	status.ObservedGeneration = nu.Generation
+	if o.Host != nil && o.Host.ControlPlane && status.StagedVersion == o.Spec.Version && machine.Pulled(o) {
+		status.PulledVersion = o.Spec.Version
+	}
 	status.Conditions = conditions(a.written.conditions, a.state, o)
 	if a.written.uid == nu.UID && equality.Semantic.DeepEqual(a.written.status, status) {
 		return nil
@@ -132,7 +135,7 @@ func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 		Upgrade: s.Upgrade, Step: s.Step, Since: timeOf(s.Since),
 		Reason: s.Reason, Message: s.Message, Until: timeOf(s.Until),
 		Attempts: s.Attempts, LastError: s.LastError, RetryAt: timeOf(s.RetryAt),
-		RebootedFrom: s.RebootedFrom,
+		RebootedFrom: s.RebootedFrom, EtcdSnapshot: s.Snapshot, KubeadmLog: s.KubeadmLog,
 	}
 	for _, step := range s.Steps {
 		t := v1alpha1.StepTime{Step: step.Step, StartedAt: metav1.NewMicroTime(step.StartedAt)}
@@ -150,7 +153,7 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 		Upgrade: status.Upgrade, Step: status.Step, Since: instant(status.Since),
 		Reason: status.Reason, Message: status.Message, Until: instant(status.Until),
 		Attempts: status.Attempts, LastError: status.LastError, RetryAt: instant(status.RetryAt),
-		RebootedFrom: status.RebootedFrom,
+		RebootedFrom: status.RebootedFrom, Snapshot: status.EtcdSnapshot, KubeadmLog: status.KubeadmLog,
 	}
 	for _, step := range status.Steps {
 		t := machine.StepTime{Step: step.Step, StartedAt: step.StartedAt.Time}

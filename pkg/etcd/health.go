@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -19,9 +21,10 @@ type HealthOutput struct {
 	Etcd *v1alpha1.EtcdFacts `json:"etcd,omitempty"`
 }
 
-// Health asks each member how it is, as this node's member knows them. It
-// returns nil where the node has none. What cannot be found out is told in
-// Problem, of the whole or of a member; nothing is an error.
+// Health asks each member how it is, as this node's member knows them; this
+// node's is the first of them. It returns nil where the node has none. What
+// cannot be found out is told in Problem, of the whole or of a member; nothing is
+// an error.
 func Health(ctx context.Context, l host.Layout) *v1alpha1.EtcdFacts {
 	own, err := findMember(l)
 	if err != nil {
@@ -53,7 +56,15 @@ func (m *member) health(ctx context.Context, l host.Layout) (*v1alpha1.EtcdFacts
 	if err != nil {
 		return nil, fmt.Errorf("asking etcd at %s for its members: %w", m.endpoint, err)
 	}
-	facts := &v1alpha1.EtcdFacts{Members: make([]v1alpha1.EtcdMember, len(list.Members))}
+	status, err := client.Status(asked, m.endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("asking etcd at %s how it is: %w", m.endpoint, err)
+	}
+	own := slices.IndexFunc(list.Members, func(one *etcdserverpb.Member) bool { return one.ID == status.Header.MemberId })
+	if own > 0 {
+		list.Members[0], list.Members[own] = list.Members[own], list.Members[0]
+	}
+	facts := &v1alpha1.EtcdFacts{Members: make([]v1alpha1.EtcdMember, len(list.Members)), DatabaseBytes: status.DbSize}
 	var wait sync.WaitGroup
 	for i, one := range list.Members {
 		facts.Members[i] = v1alpha1.EtcdMember{Name: one.Name, Learner: one.IsLearner}
@@ -62,9 +73,6 @@ func (m *member) health(ctx context.Context, l host.Layout) (*v1alpha1.EtcdFacts
 			endpoint = one.ClientURLs[0]
 		}
 		wait.Go(func() { m.ask(ctx, l, endpoint, &facts.Members[i]) })
-	}
-	if status, err := client.Status(asked, m.endpoint); err == nil {
-		facts.DatabaseBytes = status.DbSize
 	}
 	wait.Wait()
 	return facts, nil

@@ -38,6 +38,9 @@ func TestHealth(t *testing.T) {
 	if facts.Problem != "" || len(facts.Members) != 3 || len(strings.Fields(healthy(facts))) != 3 || facts.DatabaseBytes == 0 {
 		t.Fatalf("%+v", facts)
 	}
+	if own := Health(t.Context(), nodes[1].l).Members[0].Name; own != "cp2" {
+		t.Errorf("cp2's own member is said to be %s", own)
+	}
 	if m := find(t, facts, "cp2"); !strings.HasPrefix(m.Version, "3.") || m.Learner || m.Problem != "" {
 		t.Errorf("%+v", m)
 	}

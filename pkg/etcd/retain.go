@@ -45,23 +45,22 @@ func snapshots(l host.Layout) ([]string, error) {
 	return paths, nil
 }
 
-// prune keeps the newest few, all of the upgrade that goes on, and what keep
-// names. It returns what it removed.
-func prune(l host.Layout, upgrade string, keep []string) (removed []string, err error) {
+// prune keeps the newest few, and all of the upgrade that goes on: there is one
+// at a time. It returns what it removed.
+func prune(l host.Layout, upgrade string) (removed []string, err error) {
 	all, err := snapshots(l)
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range all[min(len(all), kept):] {
 		name := filepath.Base(path)
-		onNode := filepath.Join(host.SnapshotsDir, name)
-		if ofUpgrade(name, upgrade) || slices.Contains(keep, onNode) {
+		if ofUpgrade(name, upgrade) {
 			continue
 		}
 		if err := os.Remove(path); err != nil {
 			return removed, fmt.Errorf("removing an old snapshot: %w", err)
 		}
-		removed = append(removed, onNode)
+		removed = append(removed, filepath.Join(host.SnapshotsDir, name))
 	}
 	return removed, nil
 }

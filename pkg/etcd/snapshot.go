@@ -18,9 +18,6 @@ import (
 type SnapshotArgs struct {
 	// Upgrade it is taken for.
 	Upgrade string `json:"upgrade"`
-	// Keep are the paths of older snapshots on this node that somebody still
-	// speaks of.
-	Keep []string `json:"keep,omitempty"`
 }
 
 // SnapshotOutput says what was taken.
@@ -86,7 +83,7 @@ func take(ctx context.Context, l host.Layout, args SnapshotArgs, log *host.Log) 
 	}
 	out.Path = filepath.Join(host.SnapshotsDir, name)
 	log.Printf("%s: %d bytes of etcd %s, sha256 %s", out.Path, out.Bytes, out.EtcdVersion, out.SHA256)
-	if out.Removed, err = prune(l, args.Upgrade, args.Keep); err != nil {
+	if out.Removed, err = prune(l, args.Upgrade); err != nil {
 		// It is there, and that is what was asked for.
 		log.Printf("%v", err)
 	}

@@ -79,7 +79,7 @@ func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*
 	out := &UpgradeOutput{Args: line.args, LogFile: logFile.Name(), Duration: time.Since(started)}
 	if err != nil {
 		return out, host.Fail(v1alpha1.ReasonKubeadmFailed, "kubeadm %s: %w: %s (all of it is in %s on the node)",
-			line, err, lastError(log.Tail()), filepath.Join(host.StateDir(host.Root), logName))
+			line, err, lastError(log.Tail()), filepath.Join(host.StateDir(host.Root), LogName))
 	}
 	return out, nil
 }

@@ -31,11 +31,13 @@ type script struct{ *sim }
 //	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch] [exclude=TYPE|all]
 //	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore]
 //	remove UPGRADE
-//	set UPGRADE suspend=true|false | max=N
-//	agent NODE step=S reason=R message=M retry=TIME staged=V
+//	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip
+//	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V
 //	abandon NODE REASON
 //	drop SLOT                    somebody deletes the Lease
 //	slots                        prints the Leases
+//	slow                         pulls and snapshots take a step of their own
+//	snapshots                    who is asked for one, and which one is recorded
 //	now TIME                     the clock
 //	decide                       prints the plan, changes nothing
 //	predict                      prints it with what is expected of each node
@@ -80,6 +82,10 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		return s.say(args[0], option)
 	case "abandon":
 		s.word(args[0], s.node(args[0]).UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: strings.Join(args[1:], " ")}
+	case "snapshots":
+		s.tellSnapshots(out)
+	case "slow":
+		s.slow = true
 	case "now":
 		t, err := time.Parse(time.RFC3339, args[0])
 		s.now = t
@@ -105,6 +111,19 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		return fmt.Errorf("no such command")
 	}
 	return nil
+}
+
+func (s *script) tellSnapshots(out *strings.Builder) {
+	for _, n := range plan.Decide(s.Snapshot, s.now).Nodes {
+		if n.Spec.EtcdSnapshot {
+			fmt.Fprintf(out, "%s is asked\n", n.Name)
+		}
+	}
+	for _, u := range s.Upgrades {
+		if taken := u.Status.EtcdSnapshot; taken != nil {
+			fmt.Fprintf(out, "%s has that of %s\n", u.Name, taken.Node)
+		}
+	}
 }
 
 func options(args []string) map[string]string {
@@ -242,6 +261,9 @@ func change(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 	if text, ok := option["suspend"]; ok {
 		u.Spec.Suspend = text != "false"
 	}
+	if text, ok := option["snapshot"]; ok {
+		u.Spec.Strategy.EtcdSnapshot = text
+	}
 	if _, ok := option["ignore"]; ok {
 		u.Spec.Schedule = v1alpha1.ScheduleIgnore
 	}
@@ -259,6 +281,8 @@ func (s *script) say(name string, option map[string]string) error {
 			status.Message = strings.ReplaceAll(value, "_", " ")
 		case "staged":
 			status.StagedVersion = value
+		case "pulled":
+			status.PulledVersion = value
 		case "retry":
 			at, err := time.Parse(time.RFC3339, value)
 			if err != nil {

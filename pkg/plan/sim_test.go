@@ -19,6 +19,10 @@ type sim struct {
 	now   time.Time
 	tick  time.Duration
 	begun []string // nodes in the order in which they were cordoned
+
+	snapshots int // of etcd, that were taken
+	// slow makes pulls and snapshots take a step of their own.
+	slow bool
 }
 
 func newSim(start time.Time) *sim { return &sim{now: start, tick: time.Minute} }

@@ -43,6 +43,8 @@ func (n *node) wanted(d *decider) v1alpha1.NodeUpgradeSpec {
 			Drain:   d.strategy.Drain,
 			Method:  d.strategy.Method,
 			Kubeadm: n.kubeadm,
+
+			EtcdSnapshot: n == d.saver,
 		}
 	}
 	spec.Release = n.release

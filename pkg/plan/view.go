@@ -19,8 +19,8 @@ type view struct {
 	begun      bool     // somebody has begun with this upgrade
 	failed     *node    // the first that failed
 	retrying   *node    // the first that tries again later
-	unstaged   *node    // the first that is in service and not staged
-	stageError *node    // the first whose staging does not succeed
+	unprepared *node    // the first that is in service and not prepared
+	stageError *node    // the first whose staging or pull does not succeed
 	oldServer  string   // an apiserver's node that is not at the version yet
 	absent     *node    // the first that is NotReady by itself
 	down       int      // nodes down, promised or released
@@ -28,6 +28,7 @@ type view struct {
 	spare      []string // slots that are free, highest first
 	pass1      bool     // control planes still have to be taken to the version
 	applier    *node    // runs kubeadm upgrade apply; nil when that is over
+	saver      *node    // takes the snapshot of etcd; nil when there is none to take
 }
 
 // look fills the view from the nodes in their order.
@@ -93,11 +94,11 @@ func (d *decider) notice(n *node) {
 			*at = n
 		}
 	}
-	staged := n.stagedAt(d.to)
+	prepared := n.preparedAt(d.to)
 	first(&d.failed, n.failed())
 	first(&d.retrying, d.retries(n))
-	first(&d.unstaged, n.Ready && !staged)
-	first(&d.stageError, n.Ready && !staged && stageErrors[n.status.Reason])
+	first(&d.unprepared, n.Ready && !prepared)
+	first(&d.stageError, n.Ready && !prepared && stageErrors[n.status.Reason])
 	first(&d.absent, !n.Ready && !n.busy())
 	if !n.Ready && !n.busy() {
 		d.absentees++

@@ -43,8 +43,12 @@ func newHostCommand() *cobra.Command {
 		Use:   "ended VERB",
 		Short: "Leave a result for a verb that could not leave its own",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return host.Ended(host.OnNode, host.Verb(args[0]), os.Getenv)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := host.Ended(host.OnNode, host.Verb(args[0]), os.Getenv)
+			if host.Verb(args[0]) == host.VerbKubeadm {
+				err = errors.Join(err, kubeadm.Ended(host.OnNode, host.NewLog(cmd.ErrOrStderr())))
+			}
+			return err
 		},
 	})
 	return cmd

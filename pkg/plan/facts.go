@@ -97,9 +97,11 @@ func (n *node) counts() bool { return !n.unsupported() && n.abandon == "" }
 // busy is a node that is or may be out of service by our doing: it has begun,
 // failed on the way, or holds a slot.
 func (n *node) busy() bool {
-	return n.phase == away || n.phase == committed || n.phase == failed ||
-		n.Slot != "" || n.slot != nil && n.slot.Holder == n.Owner()
+	return n.phase == away || n.phase == committed || n.phase == failed || n.Slot != "" || n.holds()
 }
+
+// holds is whether a slot says that the node has taken it.
+func (n *node) holds() bool { return n.slot != nil && n.slot.Holder == n.Owner() }
 
 // released is a node whose agent has been told to begin.
 func (n *node) released() bool {

@@ -126,6 +126,12 @@ func (d *decider) callBack(n *node) Hold {
 	if hold := d.gate(n); hold.Reason != "" {
 		return hold
 	}
+	if c := n.class; n.status.Step == v1alpha1.StepLocking && !n.holds() && n.spec.ExpectedDuration != nil {
+		// It came too late to begin, and its agent knows: others may be quicker.
+		if need := n.spec.ExpectedDuration.Duration; !c.fits(d.now, need) {
+			return d.gates.tooShort(c, need)
+		}
+	}
 	if n.ControlPlane {
 		// A member that broke since this node was let go.
 		if hold := d.etcdHold(n); hold.Reason != "" {

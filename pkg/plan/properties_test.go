@@ -174,8 +174,7 @@ func (c *chaos) was(p plan.Plan) v1alpha1.Reason {
 	if p.Upgrade == "" {
 		return ""
 	}
-	reason, _, _ := plan.Gate(c.upgrade(p.Upgrade), c.Schedules, nil, c.now.Add(-c.tick))
-	return reason
+	return plan.Gate(c.upgrade(p.Upgrade), c.Schedules, nil, c.now.Add(-c.tick), 0).Reason
 }
 
 func (c *chaos) watchVersions(t *rapid.T) {

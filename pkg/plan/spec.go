@@ -44,8 +44,13 @@ func (n *node) wanted(d *decider) v1alpha1.NodeUpgradeSpec {
 			Method:  d.strategy.Method,
 			Kubeadm: n.kubeadm,
 		}
+		if n.release != v1alpha1.ReleaseNone {
+			spec.ExpectedDuration = &metav1.Duration{Duration: d.needs(n)}
+		}
 	}
-	spec.Release = n.release
+	if spec.Release = n.release; spec.Release == v1alpha1.ReleaseNone {
+		spec.ExpectedDuration = nil
+	}
 	return complete(spec, n.hold)
 }
 

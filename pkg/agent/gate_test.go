@@ -1,0 +1,57 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// freeze is an exclusion that holds between two instants, until the test ends.
+func (c *cluster) freeze(name string, from, until time.Time) {
+	c.t.Helper()
+	freeze := &v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	freeze.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: v1alpha1.Period{
+		Name: "freeze", StartTime: metav1.NewTime(from), EndTime: metav1.NewTime(until),
+	}}}
+	c.create(freeze)
+	c.t.Cleanup(func() {
+		c.must(c.ours.MaintenanceSchedules.Delete(context.Background(), name, metav1.DeleteOptions{}))
+	})
+}
+
+func needs(d time.Duration) func(*v1alpha1.NodeUpgradeSpec) {
+	return func(s *v1alpha1.NodeUpgradeSpec) { s.ExpectedDuration = &metav1.Duration{Duration: d} }
+}
+
+// What does not end before the window closes does not begin; what has begun is
+// not asked again.
+func TestTimeLeftIsAskedLive(t *testing.T) {
+	c := newCluster(t, "agent-late")
+	c.pod("default", "web-"+c.node, replicated)
+	closes := time.Now().Add(10 * time.Minute).Truncate(time.Second)
+	c.freeze("soon", closes, closes.Add(time.Hour))
+	c.order(v1alpha1.ReleaseNode, needs(20*time.Minute))
+	c.run()
+	status := c.await("it is too late", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonTimeLeft })
+	if status.Step != v1alpha1.StepLocking || status.Slot != "" || !strings.Contains(status.Message, "expected to need 20m0s") {
+		t.Errorf("status %+v", status)
+	}
+	if status.Until == nil || !status.Until.Time.Equal(closes.Add(time.Hour)) {
+		t.Errorf("until %v, want the end of the exclusion, %v", status.Until, closes.Add(time.Hour))
+	}
+	if slices.Contains(c.host.began, "kubeadm") {
+		t.Error("kubeadm ran")
+	}
+	c.order(v1alpha1.ReleaseNode, needs(5*time.Minute))
+	c.awaitStep(v1alpha1.StepDraining)
+	c.order(v1alpha1.ReleaseNode, needs(20*time.Minute))
+	c.kubelet()
+	c.awaitStep(v1alpha1.StepIdle)
+	c.free()
+}

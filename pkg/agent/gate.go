@@ -42,13 +42,17 @@ func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observati
 func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observation) (plan.Hold, error) {
 	// A node with a slot has begun: from here on only the window itself counts.
 	begins := a.state.Step == v1alpha1.StepLocking && o.Slot.Held == ""
-	for _, ask := range []func() (plan.Hold, error){
+	questions := []func() (plan.Hold, error){
 		func() (plan.Hold, error) { return a.window(ctx, node, o, begins) },
 		func() (plan.Hold, error) { return a.stillReleased(ctx, o) },
 		func() (plan.Hold, error) { return a.stillHeld(ctx, node, o) },
 		func() (plan.Hold, error) { return a.skew(ctx, o) },
 		func() (plan.Hold, error) { return a.etcd(ctx, o) },
-	} {
+	}
+	if begins {
+		questions = append(questions, func() (plan.Hold, error) { return a.managers(ctx, node) })
+	}
+	for _, ask := range questions {
 		if hold, err := ask(); err != nil || hold.Reason != "" {
 			return hold, err
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -52,6 +54,53 @@ func TestTimeLeftIsAskedLive(t *testing.T) {
 	c.awaitStep(v1alpha1.StepDraining)
 	c.order(v1alpha1.ReleaseNode, needs(20*time.Minute))
 	c.kubelet()
+	c.awaitStep(v1alpha1.StepIdle)
+	c.free()
+}
+
+// kured took its lock after the release, and no coordinator has seen it.
+func TestOtherRebootManagerIsAskedLive(t *testing.T) {
+	c := newCluster(t, "agent-kured")
+	c.kubelet()
+	const lock = "weave.works/kured-node-lock"
+	labels := map[string]string{"name": "kured"}
+	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "kured", Annotations: map[string]string{lock: `{"nodeID":"elsewhere"}`}}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	d.Spec.Template.Labels = labels
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "kured", Image: "ghcr.io/kubereboot/kured"}}
+	made, err := c.admin.AppsV1().DaemonSets("kube-system").Create(t.Context(), d, metav1.CreateOptions{})
+	c.must(err)
+	t.Cleanup(func() {
+		c.must(c.admin.AppsV1().DaemonSets("kube-system").Delete(context.Background(), "kured", metav1.DeleteOptions{}))
+	})
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	status := c.await("it says so", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonOtherRebootManager })
+	if status.Step != v1alpha1.StepLocking || status.Slot != "" || !strings.Contains(status.Message, "kured holds its lock for node elsewhere") {
+		t.Errorf("status %+v", status)
+	}
+	if slices.Contains(c.host.began, "kubeadm") {
+		t.Error("kubeadm ran")
+	}
+	delete(made.Annotations, lock)
+	_, err = c.admin.AppsV1().DaemonSets("kube-system").Update(t.Context(), made, metav1.UpdateOptions{})
+	c.must(err)
+	c.awaitStep(v1alpha1.StepIdle)
+	c.free()
+}
+
+// FLUO says on the Node itself what it is about to do.
+func TestFLUOIsAskedLive(t *testing.T) {
+	c := newCluster(t, "agent-fluo")
+	const needed = "flatcar-linux-update.v1.flatcar-linux.net/reboot-needed"
+	c.kubectl("annotate", "node", c.node, needed+"=true")
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	status := c.await("it says so", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonOtherRebootManager })
+	if status.Step != v1alpha1.StepLocking || !strings.Contains(status.Message, "FLUO is about to reboot node agent-fluo") {
+		t.Errorf("status %+v", status)
+	}
+	c.kubectl("annotate", "node", c.node, needed+"-")
 	c.awaitStep(v1alpha1.StepIdle)
 	c.free()
 }

@@ -104,3 +104,28 @@ func TestFLUOIsAskedLive(t *testing.T) {
 	c.awaitStep(v1alpha1.StepIdle)
 	c.free()
 }
+
+// A freeze that comes while pods leave is what the node names after it gave up,
+// though no coordinator answers: not that its slot has gone.
+func TestWhoGivesUpSaysWhy(t *testing.T) {
+	c := newCluster(t, "agent-gives-up")
+	c.pod("default", "web-"+c.node, replicated)
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	c.awaitStep(v1alpha1.StepDraining)
+	until := time.Now().Add(time.Hour).Truncate(time.Second)
+	c.freeze("sudden", time.Now().Add(-time.Minute), until)
+	c.kubelet()
+	c.awaitStep(v1alpha1.StepWaiting)
+	time.Sleep(2 * time.Second) // turns enough for another reason to take its place
+	status := c.status()
+	if status.Reason != v1alpha1.ReasonExcluded || status.Until == nil || !status.Until.Time.Equal(until) || status.Attempts != 0 {
+		t.Errorf("status %+v, want Excluded until %v", status, until)
+	}
+	node, err := c.admin.CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
+	c.must(err)
+	if marks := marksOf(node); marks != "in service" {
+		t.Errorf("the Node is %s", marks)
+	}
+	c.free()
+}

@@ -32,7 +32,7 @@ func draining(s State, o Observation) (State, Action) {
 	force := o.Spec.Drain.OnTimeout == v1alpha1.OnTimeoutForce
 	switch {
 	case withdrawn(s, o):
-		return abort(s.uncounted(), o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn while pods were leaving")
+		return callBack(s.uncounted(), o)
 	case o.Slot.Held != "" && !cordoned(o):
 		return s.enter(v1alpha1.StepCordoning, o), Action{}
 	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0:

@@ -139,7 +139,7 @@ func (d *decider) callBack(n *node) Hold {
 		}
 	}
 	if n.spec.Release == v1alpha1.ReleaseNone || n.spec.Release == "" {
-		return Hold{Reason: v1alpha1.ReasonGateClosed, Message: "was called back; waits until it is in service again"}
+		return Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "was called back; waits until it is in service again"}
 	}
 	return Hold{}
 }

@@ -168,6 +168,8 @@ func (w *world) command(t *testing.T, words []string) {
 		w.stuckKubelet = arg == "stuck"
 	case "health":
 		w.healthy = arg == "good"
+	case "abandon": // a person gives the node up, and the coordinator frees its slot
+		w.abandon(arg)
 	case "lease":
 		w.held, w.reserved = "", false
 	case "state":

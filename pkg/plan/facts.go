@@ -11,15 +11,16 @@ import (
 // node is a Node together with its agent's word, and what was decided for it.
 type node struct {
 	Node
-	spec    *v1alpha1.NodeUpgradeSpec   // as stored; never written to
-	status  *v1alpha1.NodeUpgradeStatus // as stored; never written to
-	abandon string                      // a person's reason for giving it up
-	slot    *Slot                       // reserved for or held by it
-	group   int                         // its place in decider.groups
-	phase   phase
-	class   *class     // nil until the gate was asked
-	retryAt *time.Time // when it tries again by itself, having given up
-	runs    versions
+	spec     *v1alpha1.NodeUpgradeSpec   // as stored; never written to
+	status   *v1alpha1.NodeUpgradeStatus // as stored; never written to
+	abandon  string                      // a person's reason for giving it up
+	answered bool                        // the agent has seen the spec as it is stored
+	slot     *Slot                       // reserved for or held by it
+	group    int                         // its place in decider.groups
+	phase    phase
+	class    *class     // nil until the gate was asked
+	retryAt  *time.Time // when it tries again by itself, having given up
+	runs     versions
 
 	decision Decision
 	hold     Hold

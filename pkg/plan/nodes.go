@@ -62,10 +62,10 @@ var needsSomebody = map[v1alpha1.Reason]bool{
 // did.
 func (d *decider) settle(n *node) bool {
 	switch {
+	case n.abandon != "":
+		n.decide(Blocked, v1alpha1.ReasonAbandoned, n.leftOut())
 	case n.unsupported():
 		n.decide(Blocked, v1alpha1.ReasonUnsupported, or(n.status.Message, "Kubernetes does not come to this node as a sysext image"))
-	case n.abandon != "":
-		n.decide(Blocked, v1alpha1.ReasonAbandoned, "given up: "+n.abandon)
 	case n.failed():
 		n.decide(Blocked, n.status.Reason, or(n.status.Message, "the node failed and needs somebody"))
 		if d.forTarget(n) {

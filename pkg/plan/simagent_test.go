@@ -12,6 +12,7 @@ import (
 func (s *sim) agent(n *plan.Node) {
 	word := s.word(n.Name, n.UID)
 	spec, status := word.Spec, &word.Status
+	defer func() { status.ObservedGeneration = word.Generation }()
 	if n.OS == "windows" {
 		return
 	}
@@ -42,6 +43,12 @@ func (s *sim) agent(n *plan.Node) {
 		n.Slot = ""
 		s.free(n)
 		status.Step = v1alpha1.StepWaiting
+	case v1alpha1.StepActivating, v1alpha1.StepRebooting:
+		if spec.Release == v1alpha1.ReleaseNone && s.held(n) == "" {
+			status.Step = v1alpha1.StepAborting // its slot is another's by now
+			return
+		}
+		s.finish(n, spec, status)
 	default:
 		s.finish(n, spec, status)
 	}

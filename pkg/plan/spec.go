@@ -17,7 +17,7 @@ func (n *node) plan(d *decider) NodePlan {
 		Name: n.Name, Group: d.groups[n.group].name, From: n.Kubelet,
 		Decision: n.decision, Reason: n.hold.Reason, Message: clip(n.hold.Message), Until: n.hold.Until,
 		Release: n.release, Kubeadm: n.kubeadm, Slot: n.reserve,
-		Owner: n.Owner(), Spec: n.wanted(d),
+		Returned: n.returned(), Owner: n.Owner(), Spec: n.wanted(d),
 	}
 	if d.target != nil {
 		p.To = d.target.Spec.Version

@@ -81,6 +81,12 @@ func TestPeoplesRoles(t *testing.T) {
 			t.Errorf("who may decide: `%s` ends with %d: %s", command, code, errOut)
 		}
 	}
+	for user, want := range map[string]string{"kubectl-upgrade-view": "no\n", "kubectl-upgrade-edit": "yes\n"} {
+		// can-i ends with 1 for a no.
+		if out, _ := apitest.Kubectl(t, config, "auth", "can-i", "create", "clusterupgrades", "--as="+user).Output(); string(out) != want {
+			t.Errorf("may %s create an upgrade? %s", user, out)
+		}
+	}
 	aggregated(t, roles)
 }
 

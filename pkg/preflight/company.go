@@ -69,7 +69,7 @@ func (c *checker) checkCompany() {
 		if len(n.facts.SysupdateTimerDropIns) > 0 {
 			timers = append(timers, n)
 		}
-		if state := n.facts.Locksmithd; state != "" && !strings.HasPrefix(state, "masked") {
+		if state := n.facts.Locksmithd; state != "" && state != "masked" {
 			locksmiths = append(locksmiths, n)
 		}
 	}

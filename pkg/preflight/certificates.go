@@ -39,6 +39,9 @@ const (
 	soonCA = 180 * 24 * time.Hour
 )
 
+// workerAdvice: kubeadm keeps no certificate on a worker but the authority's.
+const workerAdvice = "Renew it in the way it came to that node: kubeadm has no certificates on workers."
+
 func (c *checker) checkCertificates() {
 	var endingWorkers []*node
 	authorities := map[string]*authority{}
@@ -62,7 +65,11 @@ func (c *checker) checkCertificates() {
 			}
 		}
 		if len(ended) > 0 {
-			c.onNode(n, v1alpha1.Finding{ID: "certificate-ended", Message: fmt.Sprintf("On node %s, %s ended: %s.", n.name, plural(len(ended), "certificate"), names(ended))})
+			f := v1alpha1.Finding{ID: "certificate-ended", Message: fmt.Sprintf("On node %s, %s ended: %s.", n.name, plural(len(ended), "certificate"), names(ended))}
+			if !n.controlPlane {
+				f.Advice = workerAdvice
+			}
+			c.onNode(n, f)
 		}
 		switch {
 		case len(ending) == 0:
@@ -73,7 +80,11 @@ func (c *checker) checkCertificates() {
 		}
 	}
 	if len(endingWorkers) > 0 {
-		c.add(v1alpha1.Finding{ID: "certificate-ending", Message: fmt.Sprintf("Certificates below /etc/kubernetes end within 30 days on %s: %s.", plural(len(endingWorkers), "worker"), nodeNames(endingWorkers))})
+		c.add(v1alpha1.Finding{
+			ID:      "certificate-ending",
+			Message: fmt.Sprintf("Certificates below /etc/kubernetes end within 30 days on %s: %s.", plural(len(endingWorkers), "worker"), nodeNames(endingWorkers)),
+			Advice:  workerAdvice,
+		})
 	}
 	c.checkAuthorities(authorities)
 }
@@ -113,9 +124,9 @@ func (c *checker) checkAuthorities(authorities map[string]*authority) {
 		day := a.ends.UTC().Format(time.DateOnly)
 		switch {
 		case left <= 0:
-			c.add(v1alpha1.Finding{ID: "ca-ended", Object: "File/" + path, Message: fmt.Sprintf("The certificate authority %s ended on %s (%s).", path, day, nodeNames(a.nodes))})
+			c.add(v1alpha1.Finding{ID: "ca-ended", Object: "File" + path, Message: fmt.Sprintf("The certificate authority %s ended on %s (%s).", path, day, nodeNames(a.nodes))})
 		case left <= soonCA:
-			c.add(v1alpha1.Finding{ID: "ca-ending", Object: "File/" + path, Message: fmt.Sprintf("The certificate authority %s ends on %s, and no upgrade renews it (%s).", path, day, nodeNames(a.nodes))})
+			c.add(v1alpha1.Finding{ID: "ca-ending", Object: "File" + path, Message: fmt.Sprintf("The certificate authority %s ends on %s, and no upgrade renews it (%s).", path, day, nodeNames(a.nodes))})
 		}
 	}
 }

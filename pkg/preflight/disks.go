@@ -25,9 +25,8 @@ const (
 
 // What each of them takes.
 const (
-	// sysextBytes: the images of v1.34.4 and v1.35.4 are 79 MiB and 78 MiB;
-	// what is left of it keeps the file system from running full, as systemd-sysupdate
-	// writes the new one beside the old.
+	// sysextBytes: images of v1.34.4 and v1.35.4 were 79 MiB and 78 MiB, and
+	// staging keeps 32 MiB free beside the new one.
 	sysextBytes = 128 << 20
 	// controlPlaneBytes: the six images that kubeadm 1.35 pulls on a control
 	// plane (apiserver, controller-manager, scheduler, proxy, etcd, CoreDNS)
@@ -108,7 +107,7 @@ func (c *checker) checkRoom(n *node, free int64, needs map[string]int64) {
 	c.onNode(n, v1alpha1.Finding{
 		ID: "disk-room",
 		Message: fmt.Sprintf("Node %s has %d MiB left for %s, where the upgrade needs %d MiB.",
-			n.name, free>>20, strings.Join(slices.Sorted(maps.Keys(needs)), " and "), total>>20),
+			n.name, free>>20, strings.Join(slices.Sorted(maps.Keys(needs)), ", "), total>>20),
 	})
 }
 

@@ -48,7 +48,7 @@ func (c *checker) checkFacts() {
 		case !n.controlPlane:
 			silent = append(silent, n)
 		case old:
-			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s last said how the node is %s ago.", n.name, c.Now.Sub(n.facts.GatheredAt.Time).Round(time.Minute))})
+			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not said how the node is since %s.", n.name, n.facts.GatheredAt.UTC().Format("2006-01-02 15:04 MST"))})
 		default:
 			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not said how the node is.", n.name)})
 		}

@@ -10,28 +10,41 @@ import (
 )
 
 func certificateScenes() []scene {
-	ends := func(name string, index int, in time.Duration) func(*preflight.Facts) {
-		return func(f *preflight.Facts) { facts(f, name).Certificates[index].NotAfter = metav1.NewTime(now.Add(in)) }
+	ends := func(name string, in time.Duration) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { facts(f, name).Certificates[0].NotAfter = metav1.NewTime(now.Add(in)) }
+	}
+	authorityEnds := func(in time.Duration) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { facts(f, "cp-2").Certificates[1].NotAfter = metav1.NewTime(now.Add(in)) }
 	}
 	const day = 24 * time.Hour
 	return []scene{
-		{check: "certificate-ended", name: "just now", alter: ends("cp-1", 0, 0), want: []string{"Block certificate-ended Node/cp-1"}},
-		{check: "certificate-ended", name: "on a worker", alter: ends("worker-1", 0, -day), want: []string{"Block certificate-ended Node/worker-1 @worker-1"}},
-		{check: "certificate-ended", name: "in a moment", alter: ends("cp-1", 0, time.Second), want: []string{"Warn certificate-ending Node/cp-1"}},
-		{check: "certificate-ending", name: "in 30 days", alter: ends("cp-1", 0, 30*day), want: []string{"Warn certificate-ending Node/cp-1"}},
-		{check: "certificate-ending", name: "in 31 days", alter: ends("cp-1", 0, 31*day)},
+		{check: "certificate-ended", name: "just now", alter: ends("cp-1", 0), want: []string{"Block certificate-ended Node/cp-1"}},
+		{check: "certificate-ended", name: "on a worker", alter: ends("worker-1", -day), want: []string{"Block certificate-ended Node/worker-1 @worker-1"}},
+		{check: "certificate-ended", name: "in a moment", alter: ends("cp-1", time.Second), want: []string{"Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ending", name: "in 30 days", alter: ends("cp-1", 30*day), want: []string{"Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ending", name: "in 31 days", alter: ends("cp-1", 31*day)},
 		{check: "certificate-ending", name: "renewed by nobody, as the upgrade only reboots", alter: func(f *preflight.Facts) {
-			ends("cp-1", 0, 3*day)(f)
+			ends("cp-1", 3*day)(f)
 			f.Upgrade.Spec.Version, f.Upgrade.Spec.Type = "", v1alpha1.TypeReboot
 		}, want: []string{"Warn certificate-ending Node/cp-1"}},
 		{check: "certificate-ending", name: "on workers", alter: func(f *preflight.Facts) {
-			ends("worker-1", 0, 3*day)(f)
-			ends("worker-2", 0, 3*day)(f)
+			ends("worker-1", 3*day)(f)
+			ends("worker-2", 3*day)(f)
 		}, want: []string{"Warn certificate-ending"}},
-		{check: "ca-ended", name: "yesterday", alter: ends("cp-2", 1, -day), want: []string{"Block ca-ended File/etc/kubernetes/pki/ca.crt"}},
+		{check: "certificate-ending", name: "the kubelets' own", alter: func(f *preflight.Facts) {
+			for _, name := range []string{"cp-1", "worker-1", "worker-2"} {
+				facts(f, name).Certificates[0].Path = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+				ends(name, 3*day)(f)
+			}
+		}, want: []string{"Warn certificate-ending"}},
+		{check: "certificate-ended", name: "a kubelet's own", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].Path = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+			ends("cp-1", -day)(f)
+		}, want: []string{"Block certificate-ended Node/cp-1"}},
+		{check: "ca-ended", name: "yesterday", alter: authorityEnds(-day), want: []string{"Block ca-ended File/etc/kubernetes/pki/ca.crt"}},
 		{check: "ca-ended", name: "in years"},
-		{check: "ca-ending", name: "in 180 days", alter: ends("cp-2", 1, 180*day), want: []string{"Warn ca-ending File/etc/kubernetes/pki/ca.crt"}},
-		{check: "ca-ending", name: "in 181 days", alter: ends("cp-2", 1, 181*day)},
+		{check: "ca-ending", name: "in 180 days", alter: authorityEnds(180 * day), want: []string{"Warn ca-ending File/etc/kubernetes/pki/ca.crt"}},
+		{check: "ca-ending", name: "in 181 days", alter: authorityEnds(181 * day)},
 	}
 }
 
@@ -78,6 +91,12 @@ func diskScenes() []scene {
 				free(i, 700)(f)
 			}
 		}, want: lacks},
+		{check: "disk-room", name: "containerd keeps its images elsewhere", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/data/containerd", FreeBytes: mib}}
+		}, want: lacks},
+		{check: "disk-room", name: "etcd grows by itself", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/var/lib/etcd", FreeBytes: mib}}
+		}},
 		{check: "disk-room", name: "a folder that is not there yet stands for its parent", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/etc/kubernetes", FreeBytes: mib}}
 		}, want: lacks},
@@ -109,6 +128,10 @@ func factsScenes() []scene {
 			facts(f, "cp-1").Certificates = nil
 			facts(f, "worker-1").Disks = nil
 		}, want: []string{"Warn facts-incomplete", "Warn facts-incomplete", "Warn facts-incomplete"}},
+		{check: "facts-incomplete", name: "the same trouble on two nodes", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").Problems = []string{"decoding /var/lib/kubelet/config.yaml: no YAML"}
+			facts(f, "worker-2").Problems = []string{"decoding /var/lib/kubelet/config.yaml: no YAML"}
+		}, want: []string{"Warn facts-incomplete"}},
 		{check: "facts-incomplete", name: "cgroups before 1.35", alter: func(f *preflight.Facts) {
 			f.Upgrade.Spec.Version = "v1.34.5"
 			facts(f, "cp-1").CgroupVersion = 0

@@ -37,13 +37,16 @@ const stale = time.Hour
 
 func (c *checker) checkFacts() {
 	var silent []*node
-	lacks := map[string][]*node{}
+	lacks, troubles := map[string][]*node{}, map[string][]*node{}
 	for _, n := range c.nodes {
 		old := n.facts != nil && c.Now.Sub(n.facts.GatheredAt.Time) > stale
 		switch {
 		case n.facts != nil && !old:
 			for _, what := range c.unknown(n) {
 				lacks[what] = append(lacks[what], n)
+			}
+			for _, problem := range n.facts.Problems {
+				troubles[sentence(problem)] = append(troubles[sentence(problem)], n)
 			}
 		case !n.controlPlane:
 			silent = append(silent, n)
@@ -56,6 +59,9 @@ func (c *checker) checkFacts() {
 	c.warnOfNodes("facts-missing", silent, "No word from the agents of %[1]s: %[2]s.")
 	for what, nodes := range lacks {
 		c.warnOfNodes("facts-incomplete", nodes, "The agents of %[1]s do not know %[3]s: %[2]s.", what)
+	}
+	for trouble, nodes := range troubles {
+		c.warnOfNodes("facts-incomplete", nodes, "Agents had trouble on %[1]s (%[2]s): %[3]s.", trouble)
 	}
 	for _, what := range c.Unread {
 		c.add(v1alpha1.Finding{ID: "unread", Message: what})

@@ -39,6 +39,9 @@ func (d *decider) tooShort(n *node) Hold {
 	until := d.gates.roomFor(c, need)
 	if until == nil {
 		message += "; no opening in sight is long enough"
+	} else {
+		// Whoever shows it puts how far away Until is behind the sentence.
+		message += "; there is room again from " + clock(*until)
 	}
 	hold := Hold{Reason: v1alpha1.ReasonTimeLeft, Message: message, Until: until}
 	if c.tooShort == nil {

@@ -16,9 +16,10 @@ func at(second int, m Moment) Moment {
 	return m
 }
 
-func step(name, step string) Moment {
+// w1At is w1's agent telling which step it is at.
+func w1At(step string) Moment {
 	return Moment{Resource: "nodeupgrades", Object: &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": name}, "status": map[string]any{"step": step},
+		"metadata": map[string]any{"name": "w1"}, "status": map[string]any{"step": step},
 	}}}
 }
 
@@ -52,7 +53,7 @@ const (
 
 func TestOutOfHours(t *testing.T) {
 	up := []Moment{
-		at(1, node(0, "w1", "", "True", "a")), at(2, step("w1", "Waiting")), at(3, schedule("lab", windows, 0, 60, 90, 600)),
+		at(1, node(0, "w1", "", "True", "a")), at(2, w1At("Waiting")), at(3, schedule("lab", windows, 0, 60, 90, 600)),
 	}
 	cordon, uncordon := node(0, "w1", "ours", "True", "a"), node(0, "w1", "", "True", "a")
 	frozen, rebooted := schedule("freeze", exclusions, 20, 3600), node(0, "w1", "ours", "True", "b")
@@ -61,20 +62,20 @@ func TestOutOfHours(t *testing.T) {
 		struck []string
 		want   string // part of what is reported; "" for nothing
 	}{
-		"a whole pass in a window":               {then: []Moment{at(10, step("w1", "Kubeadm")), at(11, cordon), at(20, step("w1", "Activating")), at(30, rebooted)}},
-		"a reboot after the end, checked before": {then: []Moment{at(10, cordon), at(58, step("w1", "Activating")), at(70, rebooted)}},
+		"a whole pass in a window":               {then: []Moment{at(10, w1At("Kubeadm")), at(11, cordon), at(20, w1At("Activating")), at(30, rebooted)}},
+		"a reboot after the end, checked before": {then: []Moment{at(10, cordon), at(58, w1At("Activating")), at(70, rebooted)}},
 		"a reboot that nothing checked":          {then: []Moment{at(10, cordon), at(30, rebooted)}, want: "w1 was rebooted without having passed its last check"},
-		"a check that was for another reboot":    {then: []Moment{at(10, step("w1", "Activating")), at(30, rebooted), at(40, node(0, "w1", "", "True", "c"))}, want: "revision 40"},
+		"a check that was for another reboot":    {then: []Moment{at(10, w1At("Activating")), at(30, rebooted), at(40, node(0, "w1", "", "True", "c"))}, want: "revision 40"},
 		"somebody cut the power":                 {then: []Moment{at(30, node(0, "w1", "", "True", "b"))}, struck: []string{"w1"}},
 		"a cordon after the end":                 {then: []Moment{at(63, cordon)}, want: "cordon of w1 began at 00:01:03: no window is open"},
 		"the news of it came after the end":      {then: []Moment{at(61, cordon)}},
-		"kubeadm between two windows":            {then: []Moment{at(70, step("w1", "Kubeadm"))}, want: "kubeadm of w1"},
-		"a last check between two windows":       {then: []Moment{at(10, cordon), at(70, step("w1", "Activating"))}, want: "flip of w1"},
-		"the next window":                        {then: []Moment{at(90, cordon), at(95, step("w1", "Activating"))}},
+		"kubeadm between two windows":            {then: []Moment{at(70, w1At("Kubeadm"))}, want: "kubeadm of w1"},
+		"a last check between two windows":       {then: []Moment{at(10, cordon), at(70, w1At("Activating"))}, want: "flip of w1"},
+		"the next window":                        {then: []Moment{at(90, cordon), at(95, w1At("Activating"))}},
 		"a cordon in a freeze":                   {then: []Moment{at(20, frozen), at(25, cordon)}, want: "exclusion freeze/p0 holds"},
 		"a cordon as the freeze came":            {then: []Moment{at(20, frozen), at(21, cordon)}},
 		"a cordon after the freeze was lifted":   {then: []Moment{at(20, frozen), at(25, gone(frozen)), at(26, cordon)}},
-		"giving up in a freeze":                  {then: []Moment{at(10, cordon), at(20, frozen), at(25, step("w1", "Aborting")), at(26, uncordon), at(27, step("w1", "Waiting"))}},
+		"giving up in a freeze":                  {then: []Moment{at(10, cordon), at(20, frozen), at(25, w1At("Aborting")), at(26, uncordon), at(27, w1At("Waiting"))}},
 		"a window that was taken away":           {then: []Moment{at(10, gone(schedule("lab", windows))), at(20, cordon)}, want: "no window is open"},
 		"a daily window":                         {then: []Moment{at(70, daily(schedule("nights", windows, -86400+60, -86400+120))), at(80, cordon)}},
 		"a daily window, at another hour":        {then: []Moment{at(70, daily(schedule("nights", windows, -86400+60, -86400+75))), at(80, cordon)}, want: "no window is open"},

@@ -1,8 +1,9 @@
 //go:build e2e
 
-// Package e2e lets a patch reach every node of a real cluster and watches, from
-// the first second to the last, whether the promises of docs hold. It needs
-// root, `make image`, and no lab that runs already.
+// Package e2e lets a patch reach every node of a real cluster, past everything
+// that may stop it, and watches, from the first second to the last, whether the
+// promises of docs hold. It needs root, `make image`, and no lab that runs
+// already.
 package e2e
 
 import (

@@ -154,6 +154,10 @@ type ClusterUpgradeStatus struct {
 	// +optional
 	Blocked []NodeNote `json:"blocked,omitempty"`
 
+	// PreflightAt is when preflight ran last.
+	// +optional
+	PreflightAt *metav1.Time `json:"preflightAt,omitempty"`
+
 	// Findings are what preflight found at the last run.
 	// +kubebuilder:validation:MaxItems=128
 	// +listType=atomic
@@ -171,6 +175,13 @@ type ClusterUpgradeStatus struct {
 	// EtcdSnapshot is where the snapshot that was taken first lies.
 	// +optional
 	EtcdSnapshot *EtcdSnapshot `json:"etcdSnapshot,omitempty"`
+
+	// Record says how each node went, once the upgrade is over: the first nodes
+	// in their order, where there are more than it may hold.
+	// +kubebuilder:validation:MaxItems=5000
+	// +listType=atomic
+	// +optional
+	Record []NodeRecord `json:"record,omitempty"`
 
 	// Conditions: Succeeded, Reconciling, Stalled.
 	// +listType=map
@@ -210,13 +221,50 @@ type NodeNote struct {
 	Message string `json:"message,omitempty"`
 }
 
+// FindingLevel says what a finding does.
+// +kubebuilder:validation:Enum=Block;Warn
+type FindingLevel string
+
+// The levels.
+const (
+	LevelBlock FindingLevel = "Block" // nothing begins until it is mended or ignored
+	LevelWarn  FindingLevel = "Warn"  // for people to know
+)
+
+// NodeRecord says how one node went.
+type NodeRecord struct {
+	// Name of the node.
+	Name string `json:"name"`
+	// From is the kubelet's version at the trigger.
+	// +optional
+	From string `json:"from,omitempty"`
+	// To is the kubelet's version at the end.
+	// +optional
+	To string `json:"to,omitempty"`
+	// StartedAt is when the node first took its slot. Absent: it was not touched.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// FinishedAt is when it was back in service.
+	// +optional
+	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
+	// Attempts counts how often it began.
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+	// Reason it ended with, where it is not UpToDate.
+	// +optional
+	Reason Reason `json:"reason,omitempty"`
+}
+
 // Finding is one thing that preflight noticed.
 type Finding struct {
 	// ID names the check, as ignoreChecks does.
 	ID string `json:"id"`
 	// Level is Block or Warn.
-	// +kubebuilder:validation:Enum=Block;Warn
-	Level string `json:"level"`
+	Level FindingLevel `json:"level"`
+	// Node that it is about: a Block then holds that node alone. Empty: it
+	// holds the whole upgrade.
+	// +optional
+	Node string `json:"node,omitempty"`
 	// Object that it is about, as kind/namespace/name.
 	// +optional
 	Object string `json:"object,omitempty"`
@@ -247,6 +295,9 @@ type Image struct {
 
 // EtcdSnapshot is a verified snapshot of etcd's database on a node's disk.
 type EtcdSnapshot struct {
+	// Upgrade it was taken for.
+	// +optional
+	Upgrade string `json:"upgrade,omitempty"`
 	// Node that has it.
 	Node string `json:"node"`
 	// Path on that node.

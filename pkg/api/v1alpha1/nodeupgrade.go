@@ -87,6 +87,10 @@ type NodeUpgradeSpec struct {
 	// +optional
 	Kubeadm KubeadmCommand `json:"kubeadm,omitempty"`
 
+	// EtcdSnapshot asks the node to take a snapshot of etcd before kubeadm runs.
+	// +optional
+	EtcdSnapshot bool `json:"etcdSnapshot,omitempty"`
+
 	// Method is how the image is activated.
 	// +kubebuilder:default=Reboot
 	// +optional
@@ -104,6 +108,16 @@ type NodeUpgradeSpec struct {
 	// +optional
 	Drain Drain `json:"drain,omitzero"`
 
+	// ExpectedDuration is how long the coordinator expects the node to need for
+	// what it is released for. The agent does not begin where less is left before
+	// the window, or an exclusion, closes it. Absent: nothing is known to be
+	// needed.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a duration from 0s, such as 2m or 1h30m"
+	// +optional
+	ExpectedDuration *metav1.Duration `json:"expectedDuration,omitempty"`
+
 	// Reason is why the node may not go on, while release is None.
 	// +optional
 	Reason Reason `json:"reason,omitempty"`
@@ -119,31 +133,34 @@ type NodeUpgradeSpec struct {
 }
 
 // Step is where a node is on its way.
-// +kubebuilder:validation:Enum=Idle;Staging;Waiting;Locking;Kubeadm;Checking;Cordoning;Draining;LastCheck;Activating;Rebooting;Verifying;Settling;Uncordoning;Unlocking;Aborting;Failed;RolledBack;Unsupported
+// +kubebuilder:validation:Enum=Idle;Staging;Waiting;Locking;Snapshotting;Kubeadm;Checking;Cordoning;Draining;LastCheck;Activating;Rebooting;Restarting;Verifying;Settling;Uncordoning;Unlocking;Aborting;Failed;RolledBack;Unsupported
 type Step string
 
-// The steps, in their order. Pass 1 is Locking, Kubeadm, Checking, Unlocking;
-// pass 2 runs from Locking to Unlocking without Checking.
+// The steps, in their order. Pass 1 is Locking, Snapshotting on the first
+// control plane, Kubeadm, Checking, Unlocking; pass 2 runs from Locking to
+// Unlocking without Snapshotting and Checking.
 const (
-	StepIdle        Step = "Idle"        // nothing is asked for, or all is as wanted
-	StepStaging     Step = "Staging"     // the image is being downloaded and checked
-	StepWaiting     Step = "Waiting"     // staged; waits to be released
-	StepLocking     Step = "Locking"     // window, release and skew are checked, the slot is taken
-	StepKubeadm     Step = "Kubeadm"     // kubeadm runs from the staged image
-	StepChecking    Step = "Checking"    // pass 1: static pods and node become healthy
-	StepCordoning   Step = "Cordoning"   // no new pods
-	StepDraining    Step = "Draining"    // pods leave
-	StepLastCheck   Step = "LastCheck"   // window, release and slot are checked for the last time
-	StepActivating  Step = "Activating"  // guard armed, conf and symlink flipped
-	StepRebooting   Step = "Rebooting"   // the reboot was asked for
-	StepVerifying   Step = "Verifying"   // a new boot; kubelet's version and Ready are awaited
-	StepSettling    Step = "Settling"    // quiet time
-	StepUncordoning Step = "Uncordoning" // our own cordon is lifted, the mark cleared
-	StepUnlocking   Step = "Unlocking"   // the slot is freed
-	StepAborting    Step = "Aborting"    // gives up cleanly: uncordon, unlock, wait
-	StepFailed      Step = "Failed"      // needs somebody; keeps its slot
-	StepRolledBack  Step = "RolledBack"  // the guard took the kubelet back; keeps its slot
-	StepUnsupported Step = "Unsupported" // Kubernetes does not come as a sysext image here
+	StepIdle         Step = "Idle"         // nothing is asked for, or all is as wanted
+	StepStaging      Step = "Staging"      // the image is being downloaded and checked
+	StepWaiting      Step = "Waiting"      // staged; waits to be released
+	StepLocking      Step = "Locking"      // window, release and skew are checked, the slot is taken
+	StepSnapshotting Step = "Snapshotting" // a snapshot of etcd is taken and verified
+	StepKubeadm      Step = "Kubeadm"      // kubeadm runs from the staged image
+	StepChecking     Step = "Checking"     // pass 1: static pods and node become healthy
+	StepCordoning    Step = "Cordoning"    // no new pods
+	StepDraining     Step = "Draining"     // pods leave
+	StepLastCheck    Step = "LastCheck"    // window, release and slot are checked for the last time
+	StepActivating   Step = "Activating"   // guard armed, conf and symlink flipped
+	StepRebooting    Step = "Rebooting"    // the reboot was asked for
+	StepRestarting   Step = "Restarting"   // method Restart: the merged image is refreshed, the kubelet restarted
+	StepVerifying    Step = "Verifying"    // a new boot; kubelet's version and Ready are awaited
+	StepSettling     Step = "Settling"     // quiet time
+	StepUncordoning  Step = "Uncordoning"  // our own cordon is lifted, the mark cleared
+	StepUnlocking    Step = "Unlocking"    // the slot is freed
+	StepAborting     Step = "Aborting"     // gives up cleanly: uncordon, unlock, wait
+	StepFailed       Step = "Failed"       // needs somebody; keeps its slot
+	StepRolledBack   Step = "RolledBack"   // the guard took the kubelet back; keeps its slot
+	StepUnsupported  Step = "Unsupported"  // Kubernetes does not come as a sysext image here
 )
 
 // NodeUpgradeStatus is what the agent sees and does on its node.
@@ -222,6 +239,11 @@ type NodeUpgradeStatus struct {
 	// +optional
 	StagedVersion string `json:"stagedVersion,omitempty"`
 
+	// PulledVersion is spec.version once the control plane's container images
+	// of that version lie on the node; empty on a worker.
+	// +optional
+	PulledVersion string `json:"pulledVersion,omitempty"`
+
 	// Installed are the versions whose images lie on the disk.
 	// +listType=set
 	// +optional
@@ -243,6 +265,27 @@ type NodeUpgradeStatus struct {
 	// RebootReason says why.
 	// +optional
 	RebootReason string `json:"rebootReason,omitempty"`
+
+	// Method is how this node activates the image, where that is decided: Reboot
+	// also where spec.method is Restart and a restart would break something.
+	// +optional
+	Method Method `json:"method,omitempty"`
+
+	// MethodMessage says why method is not the one that was asked for.
+	// +optional
+	MethodMessage string `json:"methodMessage,omitempty"`
+
+	// EtcdSnapshot is the snapshot that was taken on this node for upgrade.
+	// +optional
+	EtcdSnapshot *EtcdSnapshot `json:"etcdSnapshot,omitempty"`
+
+	// KubeadmLog is the end of kubeadm's own words, where it failed.
+	// +optional
+	KubeadmLog string `json:"kubeadmLog,omitempty"`
+
+	// Facts are what preflight has to know of the node.
+	// +optional
+	Facts *NodeFacts `json:"facts,omitempty"`
 
 	// AgentVersion is the agent's own.
 	// +optional

@@ -1,0 +1,133 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// NodeFacts are what preflight has to know of a node, as its agent found it.
+type NodeFacts struct {
+	// GatheredAt is when.
+	GatheredAt metav1.Time `json:"gatheredAt"`
+
+	// CgroupVersion is 1 or 2. Zero: not known.
+	// +optional
+	CgroupVersion int32 `json:"cgroupVersion,omitempty"`
+
+	// FailCgroupV1 is what the kubelet's configuration says. Absent: nothing.
+	// +optional
+	FailCgroupV1 *bool `json:"failCgroupV1,omitempty"`
+
+	// KubeletFlags are the names of the flags that the kubelet's unit, with its
+	// drop-ins and environment files, starts it with, such as
+	// pod-infra-container-image.
+	// +listType=set
+	// +optional
+	KubeletFlags []string `json:"kubeletFlags,omitempty"`
+
+	// KubeletConfigFields are the fields at the top of the kubelet's
+	// configuration that are set, such as cgroupDriver, and the feature gates,
+	// such as featureGates.CPUManager.
+	// +listType=set
+	// +optional
+	KubeletConfigFields []string `json:"kubeletConfigFields,omitempty"`
+
+	// Disks are the folders that an upgrade writes to.
+	// +listType=map
+	// +listMapKey=path
+	// +optional
+	Disks []DiskFacts `json:"disks,omitempty"`
+
+	// Certificates are those below /etc/kubernetes, and the one that the kubelet
+	// speaks to the API server with.
+	// +listType=map
+	// +listMapKey=path
+	// +optional
+	Certificates []CertificateFacts `json:"certificates,omitempty"`
+
+	// Etcd is what this node's member says of the whole. Absent: there is none
+	// here.
+	// +optional
+	Etcd *EtcdFacts `json:"etcd,omitempty"`
+
+	// KubeadmPatches is a folder below /etc/kubernetes with kubeadm patches that
+	// the node's UpgradeConfiguration does not name: an upgrade would silently
+	// leave them out.
+	// +optional
+	KubeadmPatches string `json:"kubeadmPatches,omitempty"`
+
+	// SysupdateTimerDropIns are the files that somebody has added to
+	// systemd-sysupdate's timer or service. None of them is ours.
+	// +listType=set
+	// +optional
+	SysupdateTimerDropIns []string `json:"sysupdateTimerDropIns,omitempty"`
+
+	// Locksmithd is that unit's state: masked, enabled or disabled. Empty: there
+	// is no such unit.
+	// +optional
+	Locksmithd string `json:"locksmithd,omitempty"`
+
+	// UpdateEngine is the status of Flatcar's own updates, such as
+	// UPDATE_STATUS_UPDATED_NEED_REBOOT. Empty: it does not run here.
+	// +optional
+	UpdateEngine string `json:"updateEngine,omitempty"`
+
+	// RefreshBlockers are the mounts below /usr and /opt that a refresh of the
+	// merged image would break.
+	// +listType=set
+	// +optional
+	RefreshBlockers []string `json:"refreshBlockers,omitempty"`
+
+	// Problems say what could not be read or understood, one sentence each: the
+	// fact that it is about is missing here, or incomplete.
+	// +listType=set
+	// +optional
+	Problems []string `json:"problems,omitempty"`
+}
+
+// DiskFacts is the room in a folder that an upgrade writes to.
+type DiskFacts struct {
+	// Path of the folder, such as /opt/extensions/kubernetes.
+	Path string `json:"path"`
+	// FreeBytes that root may still write.
+	FreeBytes int64 `json:"freeBytes"`
+}
+
+// CertificateFacts is one certificate.
+type CertificateFacts struct {
+	// Path of the file that has it, such as /etc/kubernetes/pki/apiserver.crt.
+	Path string `json:"path"`
+	// NotAfter is when it ends.
+	NotAfter metav1.Time `json:"notAfter"`
+	// CA is true for one that signs others: an upgrade does not renew it.
+	// +optional
+	CA bool `json:"ca,omitempty"`
+}
+
+// EtcdFacts is what a member of etcd says of all.
+type EtcdFacts struct {
+	// Members of the cluster.
+	// +listType=atomic
+	// +optional
+	Members []EtcdMember `json:"members,omitempty"`
+	// DatabaseBytes is the size of this member's database.
+	// +optional
+	DatabaseBytes int64 `json:"databaseBytes,omitempty"`
+	// Problem is why the members are not known.
+	// +optional
+	Problem string `json:"problem,omitempty"`
+}
+
+// EtcdMember is one member of etcd.
+type EtcdMember struct {
+	// Name of the member: with kubeadm, its node's.
+	Name string `json:"name"`
+	// Healthy is whether it answers and has a leader.
+	Healthy bool `json:"healthy"`
+	// Learner is one that has no vote yet.
+	// +optional
+	Learner bool `json:"learner,omitempty"`
+	// Version of etcd, such as 3.6.5.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Problem says why it is not healthy.
+	// +optional
+	Problem string `json:"problem,omitempty"`
+}

@@ -1,0 +1,64 @@
+package preflight
+
+import (
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Facts are everything that the checks look at.
+type Facts struct {
+	Now time.Time
+	// Upgrade that is to begin or goes on; its spec.version is the target.
+	Upgrade v1alpha1.ClusterUpgrade
+
+	Nodes        []corev1.Node
+	NodeUpgrades []v1alpha1.NodeUpgrade
+	// SystemPods are those of kube-system, where static pods live.
+	SystemPods []corev1.Pod
+	// Offered are the architectures, as systemd names them, for which the source
+	// has an image of the target.
+	Offered []string
+	// RequestedAPIs are deprecated APIs that were called since each apiserver
+	// started.
+	RequestedAPIs []RequestedAPI
+
+	Workloads Workloads
+	// RebootManagers are other programs that may reboot nodes.
+	RebootManagers []RebootManager
+
+	// Unread is what could not be read, one sentence each.
+	Unread []string
+}
+
+// Workloads is what runs on the cluster.
+type Workloads struct {
+	Pods           []corev1.Pod
+	Budgets        []policyv1.PodDisruptionBudget
+	Deployments    []appsv1.Deployment
+	StatefulSets   []appsv1.StatefulSet
+	EndpointSlices []discoveryv1.EndpointSlice
+	Validating     []admissionregistrationv1.ValidatingWebhookConfiguration
+	Mutating       []admissionregistrationv1.MutatingWebhookConfiguration
+}
+
+// RequestedAPI is one of an apiserver's apiserver_requested_deprecated_apis.
+type RequestedAPI struct {
+	APIServer                                     string // the node it runs on
+	Group, Version, Resource, Subresource, Remove string // Remove is the release that serves it no more, such as 1.36
+}
+
+// RebootManager is another program that may reboot nodes.
+type RebootManager struct {
+	Name    string
+	Message string
+	// Active is whether it may reboot one now: kured with its lock held, FLUO
+	// whenever it runs.
+	Active bool
+}

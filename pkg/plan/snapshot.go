@@ -96,6 +96,19 @@ type Offer struct {
 	Image   v1alpha1.Image `json:"image"`
 }
 
+// Architectures are those for which the version is on offer. Nil: that is not
+// known, as the index is missing or incomplete.
+func (s Source) Architectures(version string) []string {
+	if s.Trouble.Reason != "" {
+		return nil
+	}
+	list := []string{}
+	for _, image := range s.images(version) {
+		list = append(list, image.Architecture)
+	}
+	return list
+}
+
 // images are the offered images of that version, one for each architecture.
 func (s Source) images(version string) []v1alpha1.Image {
 	var images []v1alpha1.Image

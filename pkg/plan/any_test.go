@@ -149,10 +149,12 @@ func (c *claims) mayBegin(planned plan.NodePlan) {
 func (c *claims) checked(n plan.Node, planned plan.NodePlan) {
 	if converges := len(c.p.Statuses) == 0; !converges {
 		report := c.s.Preflight
-		if _, word := c.node(n.Name); report == nil || report.Key != c.p.PreflightKey && word.Spec.Release == v1alpha1.ReleaseNone {
+		_, word := c.node(n.Name)
+		goesOn := word.Spec.Upgrade == c.p.Upgrade && (word.Spec.Release == v1alpha1.ReleaseNode || word.Spec.Release == v1alpha1.ReleaseControlPlane)
+		if current := report != nil && report.Key == c.p.PreflightKey; !current && !goesOn {
 			c.Fatalf("%s begins unchecked: %+v", n.Name, report)
 		}
-		if slices.ContainsFunc(report.Findings, blocks(n.Name)) {
+		if report != nil && report.Upgrade == c.p.Upgrade && slices.ContainsFunc(report.Findings, blocks(n.Name)) {
 			c.Fatalf("%s begins in spite of %v", n.Name, report.Findings)
 		}
 	}

@@ -106,7 +106,7 @@ func (s *sim) addFleetChecks() {
 	for i := range 100 {
 		s.finds = append(s.finds, v1alpha1.Finding{ID: "replicas", Level: v1alpha1.LevelWarn, Object: fmt.Sprint("deployment/d", i), Message: "it has one replica"})
 		nodes := []string{fmt.Sprintf("n%05d", 10+i), fmt.Sprintf("n%05d", 200+i)}
-		s.Webhooks = append(s.Webhooks, preflight.Webhook{Name: "w", Configuration: "ValidatingWebhookConfiguration/c", Service: fmt.Sprint("n/s", i), Nodes: nodes})
+		s.Webhooks = append(s.Webhooks, preflight.Webhook{Name: "w", Configuration: "c", Namespace: "n", Service: fmt.Sprint("s", i), Nodes: nodes})
 	}
 	s.decide()
 }

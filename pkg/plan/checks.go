@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -62,7 +63,7 @@ func (d *decider) readChecks() {
 		}
 		d.checks.blocks = true
 		switch {
-		case f.ID == preflight.WebhookBackend: // which is asked again, for the present moment
+		case f.ID == preflight.LastBackend: // which is asked again, for the present moment
 		case f.Node == "":
 			d.checks.whole = append(d.checks.whole, f)
 		case d.checks.own[f.Node] == nil:
@@ -122,19 +123,15 @@ func (c *checks) wholeHold() Hold {
 	switch more := len(c.whole) - 1; more {
 	case 0:
 	case 1:
-		message += " (one more check blocks)"
+		message += " One more check blocks."
 	default:
-		message += fmt.Sprintf(" (%d more checks block)", more)
+		message += fmt.Sprintf(" %d more checks block.", more)
 	}
 	return Hold{Reason: v1alpha1.ReasonPreflight, Message: message}
 }
 
-func told(f *v1alpha1.Finding) string {
-	if f.Advice == "" {
-		return f.Message
-	}
-	return f.Message + "; " + f.Advice
-}
+// told is what is wrong and what to do. Findings are sentences.
+func told(f *v1alpha1.Finding) string { return strings.TrimSpace(f.Message + " " + f.Advice) }
 
 // reportHold keeps everybody back, but who was let go before, until there is a
 // report for how far the upgrade is. It is asked for only where nothing else
@@ -171,17 +168,10 @@ func (d *decider) noteFindings(u *v1alpha1.ClusterUpgrade) {
 	u.Status.PreflightAt, u.Status.Findings = at, bounded(report.Findings)
 }
 
-// bounded keeps findings within the API's limits. They come with what blocks
-// first.
+// bounded keeps findings within the API's limits.
 func bounded(findings []v1alpha1.Finding) []v1alpha1.Finding {
-	list := slices.Clone(findings)
-	if more := len(list) - maxFindings + 1; more > 1 {
-		list = append(list[:maxFindings-1], v1alpha1.Finding{
-			ID: FindingsLeftOut, Level: v1alpha1.LevelWarn,
-			Message: fmt.Sprintf("%d more findings are not listed here", more),
-			Advice:  "`kubectl upgrade plan -o wide` shows all",
-		})
-	}
+	list := slices.Clone(preflight.Bound(findings, maxFindings))
+	list = list[:min(len(list), maxFindings)]
 	for i := range list {
 		list[i].Message, list[i].Advice = clip(list[i].Message), clip(list[i].Advice)
 	}
@@ -190,7 +180,3 @@ func bounded(findings []v1alpha1.Finding) []v1alpha1.Finding {
 
 // maxFindings is the API's limit on the findings that a status lists.
 const maxFindings = 128
-
-// FindingsLeftOut is the id of the last finding in a status, where there were
-// more than it may list.
-const FindingsLeftOut = "findings-left-out"

@@ -70,7 +70,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "webhook":
 		s.Webhooks = nil
 		if args[0] != "none" {
-			s.Webhooks = []preflight.Webhook{{Name: args[0], Configuration: "ValidatingWebhookConfiguration/policy", Service: "policy/" + args[0], Nodes: args[1:]}}
+			s.Webhooks = []preflight.Webhook{{Name: args[0], Kind: "ValidatingWebhookConfiguration", Configuration: "policy", Namespace: "policy", Service: args[0], Nodes: args[1:]}}
 		}
 	case "findings":
 		s.printFindings(out)
@@ -184,7 +184,7 @@ func (s *script) find(args []string, option map[string]string) {
 		f.Level = v1alpha1.LevelBlock
 	}
 	words := slices.DeleteFunc(slices.Clone(args[2:]), func(word string) bool { return strings.HasPrefix(word, "node=") })
-	f.Message, f.Advice, _ = strings.Cut(strings.Join(words, " "), "; ")
+	f.Message, f.Advice, _ = strings.Cut(strings.Join(words, " "), " / ")
 	s.finds = append(s.finds, f)
 }
 

@@ -122,7 +122,7 @@ func (c *chaos) disturb(t *rapid.T) {
 		c.finds = nil
 	case "webhook":
 		other := c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "other")]
-		c.Webhooks = []preflight.Webhook{{Name: "w", Service: "n/s", Nodes: slices.Compact([]string{n.Name, other.Name})}}
+		c.Webhooks = []preflight.Webhook{{Name: "w", Namespace: "n", Service: "s", Nodes: slices.Compact([]string{n.Name, other.Name})}}
 	case "fail":
 		if status := &c.word(n.Name, n.UID).Status; status.Step == v1alpha1.StepVerifying {
 			status.Step, status.Reason, status.LastError = v1alpha1.StepFailed, v1alpha1.ReasonWrongVersion, "u"

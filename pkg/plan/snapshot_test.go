@@ -76,7 +76,7 @@ func addAnyChecks(t *rapid.T, s *plan.Snapshot, now time.Time) {
 	name := rapid.Custom(func(t *rapid.T) string { return rapid.SampledFrom(s.Nodes).Draw(t, "node").Name })
 	for range rapid.IntRange(0, 2).Draw(t, "webhooks") {
 		nodes := rapid.SliceOfNDistinct(name, 1, min(3, len(s.Nodes)), rapid.ID[string]).Draw(t, "backends")
-		s.Webhooks = append(s.Webhooks, preflight.Webhook{Name: "w", Service: "n/s", Nodes: nodes})
+		s.Webhooks = append(s.Webhooks, preflight.Webhook{Name: "w", Namespace: "n", Service: "s", Nodes: nodes})
 	}
 	p := plan.Decide(*s, now)
 	s.Preflight = &plan.Preflight{

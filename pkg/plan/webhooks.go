@@ -18,7 +18,7 @@ type webhook struct {
 // readWebhooks notes which node has backends of which webhook, unless that check
 // is ignored.
 func (d *decider) readWebhooks() {
-	if d.target == nil || slices.Contains(d.target.Spec.IgnoreChecks, preflight.WebhookBackend) {
+	if d.target == nil || slices.Contains(d.target.Spec.IgnoreChecks, preflight.LastBackend) {
 		return
 	}
 	d.checks.webhooks = map[string][]*webhook{}
@@ -32,20 +32,21 @@ func (d *decider) readWebhooks() {
 }
 
 // webhookHold keeps n from taking the last ready backend of a webhook along:
-// whatever it is asked about would fail. Pass 1 moves no pod.
+// whatever it is asked about would fail. Pass 1 moves no pod, nor does a restart.
 func (d *decider) webhookHold(n *node) Hold {
-	if d.pass1 {
+	restarts := d.strategy.Method == v1alpha1.MethodRestart && n.status.Method != v1alpha1.MethodReboot
+	if d.pass1 || restarts {
 		return Hold{}
 	}
 	for _, w := range d.checks.webhooks[n.Name] {
 		if w.left > 1 {
 			continue
 		}
-		message := fmt.Sprintf("webhook %s (%s) would lose its last ready backend, of Service %s, with this node", w.Name, w.Configuration, w.Service)
+		message := fmt.Sprintf("webhook %s would lose its last ready backend with this node, and requests fail without it", w)
 		if len(w.Nodes) > 1 {
 			message += ", as nodes with others are away"
 		} else {
-			message += "; let a second one run on another node"
+			message += "; run a second replica of its backend on another node"
 		}
 		return Hold{Reason: v1alpha1.ReasonWebhookBackend, Message: message}
 	}

@@ -94,19 +94,14 @@ const running = "status.phase!=Succeeded,status.phase!=Failed"
 
 func (r *factsReader) readWorkloads() {
 	w := &r.facts.Workloads
-	apps := r.Kube.AppsV1()
 	w.Pods = tried(r, "Pods", "what a drain would do to them", r.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running}, trimPod)
 	w.Budgets = tried(r, "PodDisruptionBudgets", "which of them would stop a drain", r.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List, metav1.ListOptions{},
 		func(b *policyv1.PodDisruptionBudget) policyv1.PodDisruptionBudget {
 			return policyv1.PodDisruptionBudget{ObjectMeta: named(b), Spec: b.Spec, Status: b.Status}
 		})
-	w.Deployments = tried(r, "Deployments", "which of them have one replica", apps.Deployments(metav1.NamespaceAll).List, metav1.ListOptions{},
+	w.Deployments = tried(r, "Deployments", "which of them have one replica", r.Kube.AppsV1().Deployments(metav1.NamespaceAll).List, metav1.ListOptions{},
 		func(d *appsv1.Deployment) appsv1.Deployment {
 			return appsv1.Deployment{ObjectMeta: named(d), Spec: appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector}}
-		})
-	w.StatefulSets = tried(r, "StatefulSets", "which of them have one replica", apps.StatefulSets(metav1.NamespaceAll).List, metav1.ListOptions{},
-		func(s *appsv1.StatefulSet) appsv1.StatefulSet {
-			return appsv1.StatefulSet{ObjectMeta: named(s), Spec: appsv1.StatefulSetSpec{Replicas: s.Spec.Replicas, Selector: s.Spec.Selector}}
 		})
 }
 

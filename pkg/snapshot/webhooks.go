@@ -29,7 +29,7 @@ func (r *Reader) webhooks() []preflight.Webhook {
 	mutating := values(sorted[*admissionregistrationv1.MutatingWebhookConfiguration](r.mutating))
 	var slices []discoveryv1.EndpointSlice
 	for _, w := range preflight.Webhooks(validating, mutating, nil) {
-		found, err := r.backends.GetIndexer().ByIndex(serviceIndex, w.Service)
+		found, err := r.backends.GetIndexer().ByIndex(serviceIndex, w.Namespace+"/"+w.Service)
 		if err != nil {
 			continue // the index is there: it was added with the informer
 		}
@@ -50,7 +50,7 @@ func (r *Reader) counts(object any) bool {
 		return true
 	}
 	for _, w := range r.webhooks() {
-		if w.Service == serviceOf(s) {
+		if w.Namespace+"/"+w.Service == serviceOf(s) {
 			return true
 		}
 	}

@@ -158,7 +158,9 @@ type ClusterUpgradeStatus struct {
 	// +optional
 	PreflightAt *metav1.Time `json:"preflightAt,omitempty"`
 
-	// Findings are what preflight found at the last run.
+	// Findings are what preflight found at the last run, what blocks first; those
+	// that were ignored before stay. Where there are too many, those of the checks
+	// with most are left out, and a last one of the same check says how many.
 	// +kubebuilder:validation:MaxItems=128
 	// +listType=atomic
 	// +optional

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
@@ -161,11 +163,11 @@ func (d *decider) noteFindings(u *v1alpha1.ClusterUpgrade) {
 	if report == nil {
 		return
 	}
-	at := wholeSecond(report.At)
-	if last := u.Status.PreflightAt; last != nil && !last.Time.Before(at.Time) {
+	at := metav1.NewMicroTime(report.At.UTC().Truncate(time.Microsecond))
+	if last := u.Status.PreflightAt; last != nil && !last.Before(&at) {
 		return
 	}
-	u.Status.PreflightAt, u.Status.Findings = at, bounded(withIgnored(report.Findings, u.Status.Findings))
+	u.Status.PreflightAt, u.Status.Findings = &at, bounded(withIgnored(report.Findings, u.Status.Findings))
 }
 
 // withIgnored keeps what was ignored before in the record, behind what blocks

@@ -19,6 +19,8 @@ type sim struct {
 	now   time.Time
 	tick  time.Duration
 	begun []string // nodes in the order in which they were cordoned
+	// remembers is whether agents keep the steps of the upgrade before.
+	remembers bool
 }
 
 func newSim(start time.Time) *sim { return &sim{now: start, tick: time.Minute} }

@@ -84,7 +84,8 @@ func (s *status) run(ctx context.Context) error {
 	}
 	switch {
 	case s.watch:
-		return s.follow(ctx, reader, first)
+		f := following{program: s.program, timeout: s.timeout, other: s.instead}
+		return f.follow(ctx, reader, first)
 	case s.format() == "name":
 		return names(s.Out, shown)
 	case !s.forPeople():
@@ -92,6 +93,13 @@ func (s *status) run(ctx context.Context) error {
 	}
 	_, err = io.WriteString(s.Out, s.draw(shown))
 	return err
+}
+
+// instead is what is followed instead of an upgrade's progress: the node that was
+// asked for, or as long as there is no upgrade, all.
+func (s *status) instead(o objects) (picture string, instead bool, err error) {
+	shown, err := s.look(o)
+	return s.draw(shown), s.node != "" || s.format() == "wide", err
 }
 
 // look is the view of what was asked for: all, or one node.

@@ -40,7 +40,10 @@ func (n NodeProgress) share() int {
 		return 0
 	}
 	step := n.Step
-	if step == v1alpha1.StepStaging {
+	switch step {
+	case v1alpha1.StepIdle: // its agent has not come to the upgrade yet
+		return 0
+	case v1alpha1.StepStaging:
 		return staged / 2
 	}
 	if n.State == StateFailed {

@@ -144,6 +144,7 @@ func (a *apply) run(ctx context.Context) error {
 
 // propose shows what would happen, refuses or asks, and does it.
 func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1.ClusterUpgrade, in *time.Location) error {
+	a.tellQueue(shot.Snapshot, wanted)
 	foreseen := supposeObject(shot.Snapshot, wanted, shot.TakenAt)
 	decided := plan.Predict(foreseen, shot.TakenAt)
 	if err := a.show(decided, wanted, in); err != nil {
@@ -173,6 +174,16 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 		return nil
 	}
 	return a.follow(ctx, created.Name)
+}
+
+// tellQueue says which upgrades come before it.
+func (a *apply) tellQueue(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
+	if wanted.Annotations[v1alpha1.RetryOfAnnotation] != "" {
+		return // it comes next
+	}
+	for _, u := range active(s.Upgrades) {
+		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s has not ended and comes before it; this plan leaves that out.\n", u.Name)
+	}
 }
 
 // show writes findings and plan for people; who asked for the object alone gets

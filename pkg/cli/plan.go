@@ -154,6 +154,9 @@ func viewPlanned(decided plan.Plan) *render.Upgrade {
 		if one.Name == decided.Upgrade {
 			u := &v1alpha1.ClusterUpgrade{Status: one.Status}
 			u.Name, u.Spec.Version = one.Name, decided.Version
+			if one.Name == supposed {
+				u.Name = decided.Version + " (not asked for yet)"
+			}
 			return viewUpgrade(u)
 		}
 	}

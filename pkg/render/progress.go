@@ -33,10 +33,14 @@ type NodeProgress struct {
 // room, those that need somebody, are at work or come next do. 0 lines: no
 // limit.
 func Follow(p Progress, lines int, o Options) string {
+	o.unbroken = lines > 0
 	var b strings.Builder
-	for _, row := range p.head(o) {
-		o.hang(&b, fmt.Sprintf("%-12s", row[0].text), 12, row[1])
+	b.WriteString(o.titles(p.head(o)))
+	words := strings.SplitAfter(o.titles(p.words(o)), "\n")
+	if most := lines / 3; lines > 0 && len(words)-1 > most {
+		words = append(words[:max(most-1, 0)], o.cut("            … `kubectl upgrade status` tells it all", o.Width)+"\n")
 	}
+	b.WriteString(strings.Join(words, ""))
 	if len(p.Nodes) == 0 {
 		return b.String()
 	}
@@ -57,8 +61,14 @@ func (p Progress) head(o Options) [][2]cell {
 	text := u.Name + ", " + path(u)
 	rows := [][2]cell{titled("Upgrade:", cell{text, bold})}
 	story := o.why(u.Reason, u.Message, nil)
+	if u.Reason == v1alpha1.ReasonReleased {
+		story = "" // the nodes that are at work are there to see
+	}
 	if u.Outcome != "" {
 		story = strings.TrimSuffix(string(u.Outcome)+": "+u.Message, ": ")
+	}
+	if u.TriggeredAt == nil && u.Reason == "" {
+		story = "the coordinator has not taken it up yet"
 	}
 	if story != "" {
 		rows = append(rows, titled("", cell{story, p.storyColor()}))
@@ -73,7 +83,16 @@ func (p Progress) head(o Options) [][2]cell {
 	case u.TriggeredAt != nil:
 		rows = append(rows, titled("Predicted:", cell{"an end is not in sight", plain}))
 	}
-	return append(rows, p.words(o)...)
+	return rows
+}
+
+// titles are lines, each behind its title.
+func (o Options) titles(rows [][2]cell) string {
+	var b strings.Builder
+	for _, row := range rows {
+		o.hang(&b, fmt.Sprintf("%-12s", row[0].text), 12, row[1])
+	}
+	return b.String()
 }
 
 func (p Progress) storyColor() color {
@@ -99,7 +118,7 @@ func (p Progress) overall(o Options) string {
 			done++
 		}
 	}
-	text := fmt.Sprintf(" %d of %d nodes", done, total)
+	text := fmt.Sprintf(" %d of %d nodes done", done, total)
 	switch u := p.Upgrade; {
 	case u.TriggeredAt != nil && u.FinishedAt != nil:
 		text += ", in " + clock(u.FinishedAt.Sub(*u.TriggeredAt))

@@ -115,25 +115,13 @@ func (n NodeProgress) time(o Options) string {
 			return clock(took)
 		}
 	case StateWaiting:
-		return o.soon(n.PredictedStart)
+		if n.PredictedStart != nil {
+			return "~" + o.shortly(n.PredictedStart)
+		}
 	}
 	return "-"
 }
 
-// soon is the time of a day, with the day where it is another one.
-func (o Options) soon(t *time.Time) string {
-	if t == nil {
-		return "-"
-	}
-	at, today := t.In(o.Zone), o.Now.In(o.Zone)
-	switch {
-	case at.YearDay() == today.YearDay() && at.Year() == today.Year():
-		return "~" + at.Format("15:04")
-	case at.Before(today.AddDate(0, 0, 6)):
-		return "~" + at.Format("Mon 15:04")
-	}
-	return "~" + at.Format("Jan 2 15:04")
-}
 
 // passBegan is when a node that is at work took its slot.
 func (n NodeProgress) passBegan(otherwise time.Time) time.Time {

@@ -48,11 +48,11 @@ func Releases(items []Release, o Options) string {
 	for _, r := range items {
 		newest := orDash(r.Newest)
 		if r.Partly != "" {
-			newest += fmt.Sprintf(" (%s not for every architecture)", r.Partly)
+			newest += fmt.Sprintf(" (%s partly)", r.Partly)
 		}
-		rows = append(rows, []cell{{r.Minor, plain}, {newest, plain}, {counts(r.Runs), cyan}, {counts(r.Staged), plain}, r.support()})
+		rows = append(rows, []cell{{r.Minor, plain}, {newest, plain}, r.support(), {counts(r.Staged), plain}, {counts(r.Runs), cyan}})
 	}
-	return o.table([]string{"MINOR", "NEWEST", "RUNS", "STAGED", "SUPPORT"}, rows)
+	return o.table([]string{"MINOR", "NEWEST", "SUPPORT", "STAGED", "RUNS"}, rows)
 }
 
 func (r Release) support() cell {
@@ -60,9 +60,9 @@ func (r Release) support() cell {
 	case version.Supported:
 		return cell{"until " + r.SupportEnds, plain}
 	case version.SupportEnded:
-		return cell{"out of support since " + cmp.Or(r.SupportEnds, "long ago"), red}
+		return cell{"ended " + cmp.Or(r.SupportEnds, "long ago"), red}
 	}
-	return cell{"newer than this plugin knows", plain}
+	return cell{"not known", plain}
 }
 
 func counts(list []Count) string {

@@ -39,7 +39,7 @@ func (p Progress) reasons(o Options, of func(NodeProgress) bool) []string {
 	nodes := map[string][]string{}
 	for _, n := range p.Nodes {
 		why := n.why(o)
-		if !of(n) || why == "" || n.Message == p.Upgrade.Message && n.Reason == p.Upgrade.Reason {
+		if !of(n) || why == "" || n.Message != "" && strings.Contains(p.Upgrade.Message, n.Message) {
 			continue
 		}
 		if nodes[why] == nil {

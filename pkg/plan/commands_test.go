@@ -34,6 +34,7 @@ type script struct{ *sim }
 //	set UPGRADE suspend=true|false | max=N
 //	agent NODE step=S reason=R message=M retry=TIME staged=V
 //	abandon NODE REASON
+//	hangs NODE | wakes NODE      its agent does nothing; goes on
 //	drop SLOT                    somebody deletes the Lease
 //	slots                        prints the Leases
 //	now TIME                     the clock
@@ -81,6 +82,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		return s.say(args[0], option)
 	case "abandon":
 		s.word(args[0], s.node(args[0]).UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: strings.Join(args[1:], " ")}
+	case "hangs", "wakes":
+		s.hung[args[0]] = name == "hangs"
 	case "now":
 		t, err := time.Parse(time.RFC3339, args[0])
 		s.now = t

@@ -13,6 +13,7 @@ const (
 	eventCreated   = "Created"
 	eventTriggered = "Triggered"
 	eventFinished  = "Finished"
+	eventIgnored   = "CheckIgnored"
 )
 
 // tell records an event on a ClusterUpgrade.
@@ -26,6 +27,12 @@ func tell(recorder record.EventRecorder, u *v1alpha1.ClusterUpgrade, kind, reaso
 
 func (c *Coordinator) tellCreated(u *v1alpha1.ClusterUpgrade) {
 	tell(c.events, u, corev1.EventTypeNormal, eventCreated, u.Spec.Version+" is on offer, and a schedule asks for patches")
+}
+
+// tellIgnored records that somebody lets an upgrade go on in spite of a finding.
+func (c *Coordinator) tellIgnored(u *v1alpha1.ClusterUpgrade, f v1alpha1.Finding) {
+	tell(c.events, u, corev1.EventTypeWarning, eventIgnored, "spec.ignoreChecks lets "+f.ID+" through: "+f.Message)
+	c.log.Warn("a check is ignored", "upgrade", u.Name, "check", f.ID, "object", f.Object, "message", f.Message)
 }
 
 // tellUpgrade says what is new about an upgrade: that it was triggered, why it

@@ -26,6 +26,7 @@ type decider struct {
 	total  int // nodes that count
 	budget int // how many may be down at once
 	view
+	checks checks
 
 	gates *gates
 	times *durations // nil until somebody asks
@@ -53,6 +54,7 @@ func newDecider(s Snapshot, now time.Time) *decider {
 	d.gates = newGates(d.target, s.Schedules, now)
 	d.place()
 	d.budget = scaled(d.strategy.MaxUnavailable, d.total)
+	d.readChecks()
 	return d
 }
 

@@ -20,7 +20,6 @@ import (
 func TestPredictionComesTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChaos(t)
-		c.remembers = true
 		c.Etcd = nil // two members would block
 		c.Upgrades[0].Spec.Strategy.Settle = &metav1.Duration{}
 		c.finishUpgrade(t, "u")

@@ -1,10 +1,6 @@
 package plan
 
 import (
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -55,8 +51,4 @@ func (n *node) record(upgrade string) v1alpha1.NodeRecord {
 		}
 	}
 	return r
-}
-
-func wholeSecond(t time.Time) *metav1.Time {
-	return &metav1.Time{Time: t.UTC().Truncate(time.Second)}
 }

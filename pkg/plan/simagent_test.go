@@ -57,7 +57,7 @@ func (s *sim) agent(n *plan.Node) {
 // rest stages what is asked for, and begins when it is let go.
 func (s *sim) rest(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	if spec.Upgrade != "" && spec.Upgrade != status.Upgrade {
-		if status.Upgrade != "" && !s.remembers { // before the first, a script may have written some down
+		if s.forgets {
 			status.Steps = nil
 		}
 		status.Upgrade, status.FromVersion, status.Attempts = spec.Upgrade, n.Kubelet, 0

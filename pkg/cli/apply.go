@@ -146,6 +146,9 @@ func (a *apply) run(ctx context.Context) error {
 func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1.ClusterUpgrade, in *time.Location) error {
 	a.tellQueue(shot.Snapshot, wanted)
 	foreseen := supposeObject(shot.Snapshot, wanted, shot.TakenAt)
+	if err := a.runPreflight(ctx, &foreseen, shot.TakenAt); err != nil {
+		return err
+	}
 	decided := plan.Predict(foreseen, shot.TakenAt)
 	if err := a.show(decided, wanted, in); err != nil {
 		return err

@@ -44,6 +44,9 @@ func forecast(o objects, name string, now time.Time) plan.Plan {
 		return plan.Plan{}
 	}
 	s := plan.Snapshot{Upgrades: o.upgrades, NodeUpgrades: o.nodeUpgrades, Schedules: o.schedules}
+	if u.Status.PreflightAt != nil {
+		s.Preflight = &plan.Preflight{Upgrade: u.Name, At: u.Status.PreflightAt.Time, Findings: u.Status.Findings}
+	}
 	for _, image := range u.Status.Images {
 		s.Source.Offers = append(s.Source.Offers, plan.Offer{Version: u.Spec.Version, Image: image})
 	}

@@ -87,6 +87,11 @@ func (n *planning) run(ctx context.Context) error {
 	if err := n.change(&shot.Snapshot, at); err != nil {
 		return err
 	}
+	if n.snapshot == "" {
+		if err := n.runPreflight(ctx, &shot.Snapshot, at); err != nil {
+			return err
+		}
+	}
 	decided := inUTC(plan.Predict(shot.Snapshot, at))
 	if err := n.show(decided, at, in); err != nil {
 		return err

@@ -21,6 +21,7 @@ func (a *apply) refusal(s plan.Snapshot, decided plan.Plan, wanted *v1alpha1.Clu
 		func() error { return refuseStep(s, wanted) },
 		func() error { return refuseMethod(decided, wanted) },
 		func() error { return refuseTrigger(decided, wanted) },
+		func() error { return refuseFindings(decided.Findings, wanted.Spec.Version) },
 		func() error { return refuseFreeze(s, decided, wanted) },
 	} {
 		if err := refuse(); err != nil {
@@ -77,6 +78,34 @@ func refuseTrigger(decided plan.Plan, wanted *v1alpha1.ClusterUpgrade) error {
 		return fmt.Errorf("%s; `kubectl upgrade releases` shows what is on offer", why.Message)
 	}
 	return fmt.Errorf("the coordinator would not begin with it: %s: %s; `kubectl upgrade plan %s` shows more", why.Reason, why.Message, wanted.Spec.Version)
+}
+
+// refuseFindings is for what preflight found and nobody has let through.
+func refuseFindings(findings []v1alpha1.Finding, version string) error {
+	var first *v1alpha1.Finding
+	var ids []string
+	count := 0
+	for i, f := range findings {
+		if f.Level != v1alpha1.LevelBlock || f.Ignored {
+			continue
+		}
+		count++
+		if first == nil {
+			first = &findings[i]
+		}
+		if !slices.Contains(ids, f.ID) {
+			ids = append(ids, f.ID)
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	more := ""
+	if count > 1 {
+		more = fmt.Sprintf("; and %d more", count-1)
+	}
+	return fmt.Errorf("preflight blocks: %s: %s%s; mend that, or if you know better `kubectl upgrade apply %s --ignore-check %s`",
+		first.ID, strings.TrimSuffix(first.Message, "."), more, version, strings.Join(ids, ","))
 }
 
 // refuseFreeze is for an exclusion that holds for every node when the upgrade

@@ -70,7 +70,7 @@ func sentence(f v1alpha1.Finding) string {
 	if f.Advice == "" {
 		return f.Message
 	}
-	return f.Message + "; " + f.Advice
+	return f.Message + " " + f.Advice
 }
 
 // CountFindings is "2 block, 3 warn".
@@ -85,8 +85,15 @@ func CountFindings(findings []v1alpha1.Finding) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(string(l))))
 		}
 	}
-	if len(parts) == 0 {
-		return "nothing found"
-	}
 	return strings.Join(parts, ", ")
+}
+
+// findingsColor is red where something blocks.
+func findingsColor(findings []v1alpha1.Finding) color {
+	for _, f := range findings {
+		if level(f) == v1alpha1.LevelBlock {
+			return red
+		}
+	}
+	return plain
 }

@@ -14,7 +14,7 @@ import (
 
 func TestFindings(t *testing.T) {
 	findings := []v1alpha1.Finding{
-		{ID: "etcd-member", Level: v1alpha1.LevelBlock, Node: "cp-2", Message: "etcd member cp-2 does not answer", Advice: "see `crictl logs` of etcd on cp-2"},
+		{ID: "etcd-member", Level: v1alpha1.LevelBlock, Node: "cp-2", Message: "etcd member cp-2 does not answer.", Advice: "See `crictl logs` of etcd on cp-2."},
 		{ID: "cgroup-v1", Level: v1alpha1.LevelBlock, Object: "Node/worker-1", Message: "runs cgroup v1, which kubelet v1.35 refuses", Ignored: true},
 	}
 	for i := range 7 {

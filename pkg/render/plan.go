@@ -18,6 +18,9 @@ func Plan(p plan.Plan, upgrade *Upgrade, o Options) string {
 	for _, row := range planHead(p, upgrade, o) {
 		o.hang(&b, fmt.Sprintf("%-12s", row[0].text), 12, row[1])
 	}
+	if len(p.Findings) > 0 {
+		b.WriteString("\n" + Findings(p.Findings, o))
+	}
 	if len(p.Nodes) > 0 {
 		b.WriteString("\n" + planTable(p.Nodes, o))
 	}
@@ -49,6 +52,9 @@ func planHead(p plan.Plan, upgrade *Upgrade, o Options) [][2]cell {
 		rows = append(rows, titled("Predicted:", cell{fmt.Sprintf("from %s to %s", o.minute(p.PredictedStart), o.when(*p.PredictedEnd)), plain}))
 	case p.PredictedStart != nil:
 		rows = append(rows, titled("Predicted:", cell{fmt.Sprintf("from %s; an end is not in sight", o.when(*p.PredictedStart)), plain}))
+	}
+	if len(p.Findings) > 0 {
+		rows = append(rows, titled("Preflight:", cell{CountFindings(p.Findings), findingsColor(p.Findings)}))
 	}
 	return append(rows, titled("Nodes:", cell{decisions(p.Nodes), plain}))
 }

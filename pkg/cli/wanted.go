@@ -24,6 +24,8 @@ func (a *apply) running(s plan.Snapshot, to version.Version) (*v1alpha1.ClusterU
 		case u.DeletionTimestamp != nil || u.Spec.Version != to.String():
 		case a.retry && hasFailed(u):
 			return nil, nil
+		case a.retry:
+			return nil, fmt.Errorf("--retry: ClusterUpgrade %s asks for %s already, and has not failed; leave out --retry to follow it", u.Name, to)
 		case len(a.asked) > 0:
 			return nil, fmt.Errorf("ClusterUpgrade %s asks for %s already, and %s would change it: leave that out to follow it, or `kubectl edit clusterupgrade %s`",
 				u.Name, to, strings.Join(a.asked, ", "), u.Name)

@@ -18,10 +18,6 @@ type Options struct {
 	Color bool
 	// Wide adds columns.
 	Wide bool
-
-	// unbroken is for a screen that cuts lines that are too long: there, a word
-	// that is longer than a line is broken.
-	unbroken bool
 }
 
 // color is an ANSI SGR parameter.

@@ -2,34 +2,51 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// sameCheck is how many findings of one check are shown, unless more columns are
-// asked for: of a thousand pods without a probe, a few say as much.
-const sameCheck = 3
+// sameCheck is how many findings of one check and level are shown, unless more
+// columns are asked for: of a thousand nodes without a word, a few say as much.
+var sameCheck = map[v1alpha1.FindingLevel]int{v1alpha1.LevelBlock: 8, v1alpha1.LevelWarn: 3, ignored: 3}
 
-// Findings draws what preflight found, a row for each. Nothing found, nothing
-// drawn.
+// ignored is shown as the level of what would block, and was let through.
+const ignored v1alpha1.FindingLevel = "Ignored"
+
+// Findings draws what preflight found, a row for each; advice that several have
+// stands with the first. Nothing found, nothing drawn.
 func Findings(findings []v1alpha1.Finding, o Options) string {
 	if len(findings) == 0 {
 		return ""
 	}
 	shown := map[string]int{}
 	left := map[string]int{}
+	advised := map[string]bool{}
 	var rows [][]cell
 	for _, f := range findings {
 		key := f.ID + string(level(f))
-		if shown[key] == sameCheck && !o.Wide && (f.Level != v1alpha1.LevelBlock || f.Ignored) {
+		if shown[key] == sameCheck[level(f)] && !o.Wide {
 			left[f.ID]++
 			continue
 		}
 		shown[key]++
-		rows = append(rows, []cell{{string(level(f)), levelColors[level(f)]}, {f.ID, plain}, {subject(f), plain}, {sentence(f), plain}})
+		row := []cell{{string(level(f)), levelColors[level(f)]}, {f.ID, plain}, {f.Message, plain}}
+		if f.Advice != "" && !advised[f.ID+f.Advice] {
+			row[2].text += " " + f.Advice
+			advised[f.ID+f.Advice] = true
+		}
+		if o.Wide {
+			row = slices.Insert(row, 2, cell{subject(f), plain})
+		}
+		rows = append(rows, row)
 	}
-	text := o.table([]string{"FINDING", "CHECK", "ABOUT", "WHAT"}, rows)
+	header := []string{"FINDING", "CHECK", "WHAT"}
+	if o.Wide {
+		header = slices.Insert(header, 2, "ABOUT")
+	}
+	text := o.table(header, rows)
 	if len(left) == 0 {
 		return text
 	}
@@ -49,12 +66,12 @@ func Findings(findings []v1alpha1.Finding, o Options) string {
 // level is Block, Warn, or Ignored for what would block.
 func level(f v1alpha1.Finding) v1alpha1.FindingLevel {
 	if f.Ignored && f.Level == v1alpha1.LevelBlock {
-		return "Ignored"
+		return ignored
 	}
 	return f.Level
 }
 
-var levelColors = map[v1alpha1.FindingLevel]color{v1alpha1.LevelBlock: red, v1alpha1.LevelWarn: yellow, "Ignored": yellow}
+var levelColors = map[v1alpha1.FindingLevel]color{v1alpha1.LevelBlock: red, v1alpha1.LevelWarn: yellow, ignored: yellow}
 
 func subject(f v1alpha1.Finding) string {
 	switch {
@@ -66,13 +83,6 @@ func subject(f v1alpha1.Finding) string {
 	return "-"
 }
 
-func sentence(f v1alpha1.Finding) string {
-	if f.Advice == "" {
-		return f.Message
-	}
-	return f.Message + " " + f.Advice
-}
-
 // CountFindings is "2 block, 3 warn".
 func CountFindings(findings []v1alpha1.Finding) string {
 	numbers := map[v1alpha1.FindingLevel]int{}
@@ -80,7 +90,7 @@ func CountFindings(findings []v1alpha1.Finding) string {
 		numbers[level(f)]++
 	}
 	var parts []string
-	for _, l := range []v1alpha1.FindingLevel{v1alpha1.LevelBlock, "Ignored", v1alpha1.LevelWarn} {
+	for _, l := range []v1alpha1.FindingLevel{v1alpha1.LevelBlock, ignored, v1alpha1.LevelWarn} {
 		if n := numbers[l]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(string(l))))
 		}

@@ -33,7 +33,6 @@ type NodeProgress struct {
 // room, those that need somebody, are at work or come next do. 0 lines: no
 // limit.
 func Follow(p Progress, lines int, o Options) string {
-	o.unbroken = lines > 0
 	var b strings.Builder
 	b.WriteString(o.titles(p.head(o)))
 	words := strings.SplitAfter(o.titles(p.words(o)), "\n")

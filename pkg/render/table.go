@@ -77,11 +77,7 @@ func (o Options) hang(b *strings.Builder, start string, indent int, c cell) {
 	if o.Width > 0 {
 		room = max(o.Width-indent, 1)
 	}
-	lines := wrap(c.text, room)
-	if o.unbroken {
-		lines = fold(lines, room)
-	}
-	for i, line := range lines {
+	for i, line := range fold(wrap(c.text, room), room) {
 		if i > 0 {
 			start = strings.Repeat(" ", indent)
 		}
@@ -89,7 +85,8 @@ func (o Options) hang(b *strings.Builder, start string, indent int, c cell) {
 	}
 }
 
-// fold breaks lines that are still too long.
+// fold breaks lines that are too long for want of a space: a terminal would break
+// them at its edge, and the rest would stand at its left.
 func fold(lines []string, room int) []string {
 	var short []string
 	for _, line := range lines {

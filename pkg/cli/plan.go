@@ -87,6 +87,11 @@ func (n *planning) run(ctx context.Context) error {
 	if err := n.change(&shot.Snapshot, at); err != nil {
 		return err
 	}
+	if n.snapshot == "" {
+		if err := n.runPreflight(ctx, &shot.Snapshot, at); err != nil {
+			return err
+		}
+	}
 	decided := inUTC(plan.Predict(shot.Snapshot, at))
 	if err := n.show(decided, at, in); err != nil {
 		return err
@@ -154,6 +159,9 @@ func viewPlanned(decided plan.Plan) *render.Upgrade {
 		if one.Name == decided.Upgrade {
 			u := &v1alpha1.ClusterUpgrade{Status: one.Status}
 			u.Name, u.Spec.Version = one.Name, decided.Version
+			if one.Name == supposed {
+				u.Name = decided.Version + " (not asked for yet)"
+			}
 			return viewUpgrade(u)
 		}
 	}

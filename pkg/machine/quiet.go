@@ -11,7 +11,7 @@ import (
 // from what is seen alone.
 func quiet(s State, o Observation) (State, Action) {
 	if o.Spec.Upgrade != "" && o.Spec.Upgrade != s.Upgrade {
-		s = begin(o.Spec.Upgrade)
+		s = begin(o.Spec.Upgrade, o.Node.KubeletVersion)
 	}
 	switch {
 	case o.Node.Marked() || o.Slot.Held != "":
@@ -118,6 +118,14 @@ func keepFailure(s State, message string) State {
 	return s.say(v1alpha1.ReasonStaging, message)
 }
 
+// gaveUpFor is true while the reason stands for which the node gave up last: it
+// says more than that the slot is gone with it.
+func gaveUpFor(s State, o Observation) bool {
+	last := len(s.Steps) - 2
+	return last >= 0 && s.Steps[last].Step == v1alpha1.StepAborting && s.Reason != "" && s.RetryAt.IsZero() &&
+		(s.Until.IsZero() || o.Now.Before(s.Until))
+}
+
 // waiting tells why, and begins as soon as the node is let go.
 func waiting(s State, o Observation) (State, Action) {
 	failed := s.Step == v1alpha1.StepWaiting && o.Now.Before(s.RetryAt)
@@ -136,6 +144,8 @@ func waiting(s State, o Observation) (State, Action) {
 		return s.say(v1alpha1.ReasonControlPlaneFirst, "this node's control plane is at "+o.Spec.Version+"; the others come before the kubelets"), Action{}
 	case o.Spec.Method == v1alpha1.MethodRestart && o.Spec.Release == v1alpha1.ReleaseNode:
 		return s.say(v1alpha1.ReasonUnsupported, "method Restart is not there yet: set strategy.method to Reboot"), Action{}
+	case !o.Slot.Reserved && gaveUpFor(s, o):
+		return s, wait(s.Until)
 	case !o.Slot.Reserved:
 		return s.say(v1alpha1.ReasonNoSlot, "released; waits for its slot"), Action{}
 	}

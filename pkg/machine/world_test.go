@@ -141,6 +141,7 @@ func (w *world) do(a Action) {
 	case DoActivate:
 		flipped := w.host.Active == w.spec.Version
 		w.check(flipped || w.held != "" && w.lastCheckOpen, "the symlink is flipped after a last check that was closed")
+		w.check(w.mayGoOn(), "the symlink is flipped with a slot that is gone")
 		w.check(w.node.Unschedulable && w.pods == 0, "the symlink is flipped on a node that is not drained")
 		w.active = Work{Running: true, Key: a.Key}
 	case DoReboot:
@@ -164,6 +165,7 @@ func (w *world) reboot() {
 	w.reboots++
 	w.asked = w.now
 	w.check(w.node.Unschedulable, "the node is rebooted without a cordon")
+	w.check(w.mayGoOn(), "the node is rebooted with a slot that is gone")
 	w.check(w.persisted.RebootedFrom == w.host.BootID, "the reboot is asked for before that is written down")
 	w.check(w.host.Active == w.spec.Version, "the node is rebooted into %s", w.host.Active)
 	if !w.rebootWorks {
@@ -194,6 +196,16 @@ func (w *world) crash() {
 	w.state, w.started = w.persisted, w.now
 	w.asked, w.drained = time.Time{}, nil
 }
+
+// abandon is a person who gives the node up, and the coordinator that acts on it.
+func (w *world) abandon(why string) {
+	w.spec.Release, w.spec.Reason, w.spec.Message = v1alpha1.ReleaseNone, v1alpha1.ReasonAbandoned, why
+	w.held, w.reserved = "", false
+}
+
+// mayGoOn is false for a node whose slot was taken from it, so that another one
+// may be out of service in its place.
+func (w *world) mayGoOn() bool { return w.held != "" || w.spec.Release != v1alpha1.ReleaseNone }
 
 // settle lets the outside do what it is about to: units end, the kubelet
 // reports. ok is whether work succeeds.

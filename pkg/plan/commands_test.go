@@ -33,14 +33,17 @@ type script struct{ *sim }
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
 //	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch] [exclude=TYPE|all]
-//	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore]
+//	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [retry=UPGRADE]
 //	remove UPGRADE
 //	set UPGRADE suspend=true|false | max=N | check=ID
 //	agent NODE step=S reason=R message=M retry=TIME staged=V
 //	abandon NODE REASON
+//	hangs NODE | wakes NODE      its agent does nothing; goes on
 //	drop SLOT                    somebody deletes the Lease
 //	slots                        prints the Leases
 //	now TIME                     the clock
+//	forget                       agents drop the steps of the upgrade before
+//	record UPGRADE               prints how each node went
 //	decide                       prints the plan, changes nothing
 //	predict                      prints it with what is expected of each node
 //	tick N                       N times: decide, write, one step of each agent
@@ -94,6 +97,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		return s.say(args[0], option)
 	case "abandon":
 		s.word(args[0], s.node(args[0]).UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: strings.Join(args[1:], " ")}
+	case "hangs", "wakes":
+		s.hung[args[0]] = name == "hangs"
 	case "now":
 		t, err := time.Parse(time.RFC3339, args[0])
 		s.now = t
@@ -110,6 +115,10 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		}
 	case "tell":
 		s.tell(out)
+	case "forget":
+		s.forgets = true
+	case "record":
+		printRecord(out, s.upgrade(args[0]))
 	case "drop":
 		s.Slots = slices.DeleteFunc(s.Slots, func(slot plan.Slot) bool { return slot.Name == args[0] })
 	case "slots":
@@ -271,6 +280,9 @@ func (s *script) addUpgrade(args []string, option map[string]string) error {
 			u.Spec.Strategy.Groups = append(u.Spec.Strategy.Groups, v1alpha1.NodeGroup{Name: name, NodeSelector: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": name}}})
 		}
 	}
+	if before := option["retry"]; before != "" {
+		u.Annotations = map[string]string{v1alpha1.RetryOfAnnotation: before}
+	}
 	change(&u, option)
 	s.Upgrades = append(s.Upgrades, u)
 	s.now = s.now.Add(time.Second)
@@ -298,7 +310,7 @@ func (s *script) say(name string, option map[string]string) error {
 	for key, value := range option {
 		switch key {
 		case "step":
-			status.Step, status.LastError = v1alpha1.Step(value), s.word(name, s.node(name).UID).Spec.Upgrade
+			status.Step, status.Upgrade = v1alpha1.Step(value), s.word(name, s.node(name).UID).Spec.Upgrade
 		case "reason":
 			status.Reason = v1alpha1.Reason(value)
 		case "message":

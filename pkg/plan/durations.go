@@ -132,9 +132,9 @@ func (d *decider) expected(n *node, components bool) time.Duration {
 	times := d.durations()
 	switch {
 	case components:
-		return times.components
+		return upTo(times.components)
 	case n.ControlPlane:
-		return times.controlPlane + times.settle
+		return upTo(times.controlPlane + times.settle)
 	}
-	return times.worker + times.settle
+	return upTo(times.worker + times.settle)
 }

@@ -18,6 +18,7 @@ const ControlPlaneSlot = "slot-0"
 type view struct {
 	begun      bool     // somebody has begun with this upgrade
 	failed     *node    // the first that failed
+	leaving    *node    // the first that failed in another upgrade, and gives way
 	retrying   *node    // the first that tries again later
 	unstaged   *node    // the first that is in service and not staged
 	stageError *node    // the first whose staging does not succeed
@@ -54,11 +55,18 @@ func (d *decider) look() {
 
 // findOldServer is a node whose apiserver is not at the version yet, or whose
 // apiserver is not to be seen: its pod is away for a moment while kubeadm
-// replaces it.
+// replaces it. That of a node that was given up does not count: the pod of a
+// machine that is off stays as it was.
 func (d *decider) findOldServer() string {
+	abandoned := map[string]bool{}
+	for _, n := range d.nodes {
+		if n.abandon != "" {
+			abandoned[n.Name] = true
+		}
+	}
 	seen := map[string]bool{}
 	for _, pod := range d.APIServers {
-		if !atLeast(parsed(pod.Version), d.to) {
+		if !abandoned[pod.Node] && !atLeast(parsed(pod.Version), d.to) {
 			return pod.Node
 		}
 		seen[pod.Node] = true
@@ -96,7 +104,8 @@ func (d *decider) notice(n *node) {
 		}
 	}
 	staged := n.stagedAt(d.to)
-	first(&d.failed, n.failed())
+	first(&d.failed, n.failed() && !d.givesWay(n))
+	first(&d.leaving, d.givesWay(n))
 	first(&d.retrying, d.retries(n))
 	first(&d.unstaged, n.Ready && !staged)
 	first(&d.stageError, n.Ready && !staged && stageErrors[n.status.Reason])

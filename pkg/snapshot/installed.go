@@ -17,7 +17,7 @@ import (
 // not do so at the moment.
 func installedManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []preflight.RebootManager {
 	var found []preflight.RebootManager
-	active := rebootManagers(nodes, daemonSets)
+	active := RebootManagers(nodes, daemonSets)
 	for _, m := range active {
 		found = append(found, preflight.RebootManager{Name: m.Name, Message: m.Message, Active: true})
 	}

@@ -21,7 +21,7 @@ const (
 	ReasonNotStarted         Reason = "NotStarted"         // spec.startTime is still to come
 	ReasonControlPlaneFirst  Reason = "ControlPlaneFirst"  // pass 1 is not over, or a control-plane node is before it
 	ReasonNotItsTurn         Reason = "NotItsTurn"         // other nodes are before it
-	ReasonNoSlot             Reason = "NoSlot"             // all slots are taken
+	ReasonNoSlot             Reason = "NoSlot"             // all slots are taken, or the node has lost its own
 	ReasonNodeFailed         Reason = "NodeFailed"         // another node failed: nobody starts after it
 	ReasonNodeNotReady       Reason = "NodeNotReady"       // a NotReady node uses the budget up
 	ReasonSkew               Reason = "Skew"               // Kubernetes' version skew rules forbid it
@@ -58,7 +58,7 @@ const (
 	ReasonDraining         Reason = "Draining"         // pods are leaving
 	ReasonDrainBlocked     Reason = "DrainBlocked"     // a pod cannot be evicted, as a PodDisruptionBudget or its owner forbids it
 	ReasonDrainTimeout     Reason = "DrainTimeout"     // the drain took longer than its limit and was given up
-	ReasonGateClosed       Reason = "GateClosed"       // the last check found window, release or slot gone
+	ReasonGateClosed       Reason = "GateClosed"       // what stands against beginning could not be read
 	ReasonActivateFailed   Reason = "ActivateFailed"   // conf or symlink could not be switched
 	ReasonRestartFailed    Reason = "RestartFailed"    // the merged image could not be refreshed, or the kubelet not restarted
 	ReasonRebootFailed     Reason = "RebootFailed"     // the reboot was asked for and did not happen

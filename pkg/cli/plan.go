@@ -84,11 +84,17 @@ func (n *planning) run(ctx context.Context) error {
 			return err
 		}
 	}
+	asRead := shot
+	asRead.Schedules = slices.Clone(shot.Schedules)
 	if err := n.change(&shot.Snapshot, at); err != nil {
 		return err
 	}
-	if n.snapshot == "" {
-		if err := n.runPreflight(ctx, &shot.Snapshot, at); err != nil {
+	if err := n.check(ctx, &shot.Snapshot, at); err != nil {
+		return err
+	}
+	if n.save != "" {
+		asRead.Preflight, asRead.Webhooks = shot.Preflight, shot.Webhooks
+		if err := asRead.save(n.save); err != nil {
 			return err
 		}
 	}
@@ -102,16 +108,22 @@ func (n *planning) run(ctx context.Context) error {
 	return nil
 }
 
-// read takes the snapshot, and saves it where that is asked for.
 func (n *planning) read(ctx context.Context) (snapshotFile, error) {
 	if n.snapshot != "" {
 		return loadSnapshot(n.snapshot)
 	}
-	shot, err := n.takeSnapshot(ctx)
-	if err == nil && n.save != "" {
-		err = shot.save(n.save)
+	return n.takeSnapshot(ctx)
+}
+
+// check makes the checks, or takes those that a file has.
+func (n *planning) check(ctx context.Context, s *plan.Snapshot, at time.Time) error {
+	if n.snapshot == "" {
+		return n.runPreflight(ctx, s, at)
 	}
-	return shot, err
+	if !recallPreflight(s, at) {
+		fmt.Fprintf(n.ErrOut, "%s has no findings for this upgrade: the plan takes it that nothing speaks against it.\n", n.snapshot)
+	}
+	return nil
 }
 
 // change puts what is only supposed into the snapshot.

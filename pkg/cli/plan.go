@@ -33,7 +33,8 @@ func newPlan(p *program) *cobra.Command {
 		Short: "What would happen now: in which order, and why a node waits",
 		Long: `Shows the coordinator's own plan: the order of the nodes, what each may do, and
 for whoever waits why and until when; and when each is expected to begin and to be
-done, from how long this cluster's nodes took before. It changes nothing. With VERSION it plans an
+done, from how long this cluster's nodes took before; and what the checks find that
+the coordinator makes before an upgrade. It changes nothing. With VERSION it plans an
 upgrade that nobody has asked for yet; a minor such as v1.35 is its newest patch.
 
 It reads the cluster as you. Where you may not, or there is no cluster, --snapshot
@@ -45,6 +46,7 @@ coordinator's configuration.`,
   kubectl upgrade plan -f new-schedules/
   kubectl upgrade plan --save-snapshot cluster.json
   kubectl upgrade plan --snapshot cluster.json v1.34.5
+  kubectl upgrade plan v1.35 -o jsonpath='{.findings[?(@.level=="Block")].message}'
   kubectl upgrade plan --exit-code -o jsonpath='{.nodes[?(@.decision=="Wait")].name}'`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,

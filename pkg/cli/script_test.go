@@ -87,6 +87,7 @@ func TestScripts(t *testing.T) {
 
 var kinds = map[string]schema.GroupVersionResource{
 	"Node":                {Version: "v1", Resource: "nodes"},
+	"Pod":                 {Version: "v1", Resource: "pods"},
 	"MaintenanceSchedule": v1alpha1.MaintenanceSchedules,
 	"ClusterUpgrade":      v1alpha1.ClusterUpgrades,
 	"NodeUpgrade":         v1alpha1.NodeUpgrades,
@@ -96,8 +97,15 @@ func removeObjects(t *testing.T, config *rest.Config) {
 	t.Helper()
 	client := dynamic.NewForConfigOrDie(config)
 	for kind, resource := range kinds {
-		if err := client.Resource(resource).DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-			t.Fatalf("removing every %s: %v", kind, err)
+		namespaces := []string{metav1.NamespaceAll}
+		if kind == "Pod" {
+			namespaces = []string{metav1.NamespaceSystem, v1alpha1.Namespace}
+		}
+		for _, namespace := range namespaces {
+			err := client.Resource(resource).Namespace(namespace).DeleteCollection(context.Background(), *metav1.NewDeleteOptions(0), metav1.ListOptions{})
+			if err != nil {
+				t.Fatalf("removing every %s: %v", kind, err)
+			}
 		}
 	}
 }
@@ -115,10 +123,10 @@ func createObjects(config *rest.Config, text string) error {
 			return err
 		}
 		u.SetAPIVersion(v1alpha1.GroupVersion.String())
-		if u.GetKind() == "Node" {
+		if kinds[u.GetKind()].Group == "" {
 			u.SetAPIVersion("v1")
 		}
-		resource := client.Resource(kinds[u.GetKind()])
+		resource := client.Resource(kinds[u.GetKind()]).Namespace(u.GetNamespace())
 		if _, err := resource.Apply(context.Background(), u.GetName(), u, options); err != nil {
 			return err
 		}

@@ -81,12 +81,10 @@ func (a *agent) turn(ctx context.Context) {
 		return
 	}
 	spec := word.Spec
-	if a.status.ObservedGeneration != word.Generation && a.status.Step != "" {
+	news := a.facts != nil && a.learn(a.facts(a.me.Node))
+	if news || a.status.ObservedGeneration != word.Generation && a.status.Step != "" {
 		a.status.ObservedGeneration = word.Generation
-		a.tell(ctx)
-	}
-	if a.facts != nil && a.learn(a.facts(a.me.Node)) {
-		a.tell(ctx)
+		a.apply(ctx)
 	}
 	switch {
 	case spec.Image == nil:
@@ -137,7 +135,7 @@ func (a *agent) say(ctx context.Context, step v1alpha1.Step) {
 		return
 	}
 	a.status.Step = step
-	a.tell(ctx)
+	a.apply(ctx)
 }
 
 // learn notes facts, and says whether they are news.
@@ -149,8 +147,8 @@ func (a *agent) learn(facts *v1alpha1.NodeFacts) bool {
 	return true
 }
 
-// tell writes the status.
-func (a *agent) tell(ctx context.Context) {
+// apply writes the status.
+func (a *agent) apply(ctx context.Context) {
 	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.me.Node}, Status: a.status}
 	if _, err := a.ours.NodeUpgrades.Apply(ctx, object, "node-agent", "status"); err != nil && ctx.Err() == nil {
 		a.Errorf("agent of %s: %v", a.me.Node, err)

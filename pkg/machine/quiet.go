@@ -11,7 +11,7 @@ import (
 // from what is seen alone.
 func quiet(s State, o Observation) (State, Action) {
 	if o.Spec.Upgrade != "" && o.Spec.Upgrade != s.Upgrade {
-		s = begin(o.Spec.Upgrade)
+		s = begin(o.Spec.Upgrade, o.Node.KubeletVersion)
 	}
 	switch {
 	case o.Node.Marked() || o.Slot.Held != "":

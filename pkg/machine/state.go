@@ -11,6 +11,7 @@ import (
 // what they mean there; a zero time is none.
 type State struct {
 	Upgrade      string
+	From         string // the kubelet's version when Upgrade began here
 	Step         v1alpha1.Step
 	Since        time.Time
 	Reason       v1alpha1.Reason
@@ -65,8 +66,8 @@ func (s State) until(t time.Time) State {
 }
 
 // begin forgets the former upgrade.
-func begin(upgrade string) State {
-	return State{Upgrade: upgrade}
+func begin(upgrade, from string) State {
+	return State{Upgrade: upgrade, From: from}
 }
 
 // Quiet is true for a step in which the node is in service and holds nothing.

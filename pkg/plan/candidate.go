@@ -61,7 +61,7 @@ func (d *decider) ownHold(n *node) Hold {
 
 func (d *decider) failureHold(*node) Hold {
 	if d.failed == nil {
-		return Hold{}
+		return d.wayHold()
 	}
 	return d.failedHold()
 }

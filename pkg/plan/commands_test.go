@@ -33,7 +33,7 @@ type script struct{ *sim }
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
 //	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch] [exclude=TYPE|all]
-//	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore]
+//	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [retry=UPGRADE]
 //	remove UPGRADE
 //	set UPGRADE suspend=true|false | max=N | check=ID
 //	agent NODE step=S reason=R message=M retry=TIME staged=V
@@ -42,6 +42,8 @@ type script struct{ *sim }
 //	drop SLOT                    somebody deletes the Lease
 //	slots                        prints the Leases
 //	now TIME                     the clock
+//	forget                       agents drop the steps of the upgrade before
+//	record UPGRADE               prints how each node went
 //	decide                       prints the plan, changes nothing
 //	predict                      prints it with what is expected of each node
 //	tick N                       N times: decide, write, one step of each agent
@@ -113,6 +115,10 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		}
 	case "tell":
 		s.tell(out)
+	case "forget":
+		s.forgets = true
+	case "record":
+		printRecord(out, s.upgrade(args[0]))
 	case "drop":
 		s.Slots = slices.DeleteFunc(s.Slots, func(slot plan.Slot) bool { return slot.Name == args[0] })
 	case "slots":
@@ -274,6 +280,9 @@ func (s *script) addUpgrade(args []string, option map[string]string) error {
 			u.Spec.Strategy.Groups = append(u.Spec.Strategy.Groups, v1alpha1.NodeGroup{Name: name, NodeSelector: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": name}}})
 		}
 	}
+	if before := option["retry"]; before != "" {
+		u.Annotations = map[string]string{v1alpha1.RetryOfAnnotation: before}
+	}
 	change(&u, option)
 	s.Upgrades = append(s.Upgrades, u)
 	s.now = s.now.Add(time.Second)
@@ -301,7 +310,7 @@ func (s *script) say(name string, option map[string]string) error {
 	for key, value := range option {
 		switch key {
 		case "step":
-			status.Step, status.LastError = v1alpha1.Step(value), s.word(name, s.node(name).UID).Spec.Upgrade
+			status.Step, status.Upgrade = v1alpha1.Step(value), s.word(name, s.node(name).UID).Spec.Upgrade
 		case "reason":
 			status.Reason = v1alpha1.Reason(value)
 		case "message":

@@ -68,6 +68,8 @@ func (d *decider) settle(n *node) bool {
 		n.decide(Blocked, v1alpha1.ReasonAbandoned, n.leftOut())
 	case n.unsupported():
 		n.decide(Blocked, v1alpha1.ReasonUnsupported, or(n.status.Message, "Kubernetes does not come to this node as a sysext image"))
+	case d.givesWay(n):
+		n.decide(Wait, n.status.Reason, fmt.Sprintf("failed in upgrade %s; gives that up, and begins anew", n.status.Upgrade))
 	case n.failed():
 		n.decide(Blocked, n.status.Reason, or(n.status.Message, "the node failed and needs somebody"))
 		if d.forTarget(n) {
@@ -120,8 +122,8 @@ func (d *decider) callBack(n *node) Hold {
 	switch {
 	case !d.forTarget(n):
 		return Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: fmt.Sprintf("upgrade %q is not the active one any more", n.spec.Upgrade)}
-	case d.failed != nil:
-		return d.failedHold()
+	case d.failed != nil || d.leaving != nil:
+		return d.failureHold(n)
 	case len(d.RebootManagers) > 0:
 		return d.managerHold(n)
 	}

@@ -21,6 +21,9 @@ type sim struct {
 	tick  time.Duration
 	begun []string        // nodes in the order in which they were cordoned
 	hung  map[string]bool // nodes whose agents do nothing
+	// forgets is whether agents drop the steps of the upgrade before, as real ones
+	// do. Otherwise every node is known to take as long as it did.
+	forgets bool
 
 	finds  []v1alpha1.Finding // what preflight finds, whenever it runs
 	checks int                // how often it ran

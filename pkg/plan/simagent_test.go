@@ -16,8 +16,8 @@ func (s *sim) agent(n *plan.Node) {
 	if n.OS == "windows" {
 		return
 	}
-	if status.Step == v1alpha1.StepFailed {
-		if spec.Upgrade != status.LastError { // where this agent keeps what it failed for
+	if status.Step == v1alpha1.StepFailed || status.Step == v1alpha1.StepRolledBack {
+		if spec.Upgrade != status.Upgrade {
 			status.Step = v1alpha1.StepAborting
 		}
 		return
@@ -56,6 +56,12 @@ func (s *sim) agent(n *plan.Node) {
 
 // rest stages what is asked for, and begins when it is let go.
 func (s *sim) rest(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	if spec.Upgrade != "" && spec.Upgrade != status.Upgrade {
+		if s.forgets {
+			status.Steps = nil
+		}
+		status.Upgrade, status.FromVersion, status.Attempts = spec.Upgrade, n.Kubelet, 0
+	}
 	switch {
 	case status.Step == "":
 		status.Step = v1alpha1.StepIdle
@@ -133,6 +139,7 @@ func (s *sim) work(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 	case v1alpha1.StepCordoning:
 		n.Slot = s.held(n)
 		s.begun = append(s.begun, n.Name)
+		status.Attempts++
 		status.Step = v1alpha1.StepDraining
 	case v1alpha1.StepDraining:
 		status.Step = v1alpha1.StepLastCheck

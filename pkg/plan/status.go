@@ -34,10 +34,11 @@ func (d *decider) report(u *v1alpha1.ClusterUpgrade) {
 	d.count(u)
 	d.noteFindings(u)
 	if d.finished(u) {
-		u.Status.FinishedAt = wholeSecond(d.now)
-		u.Status.Outcome = v1alpha1.OutcomeSucceeded
 		message := fmt.Sprintf("all %d nodes run %s", d.total, d.to)
-		d.conditions(u, metav1.ConditionTrue, Hold{Reason: v1alpha1.ReasonUpToDate, Message: message}, false)
+		d.end(u, v1alpha1.OutcomeSucceeded, Hold{Reason: v1alpha1.ReasonUpToDate, Message: message})
+		return
+	}
+	if d.giveUp(u) {
 		return
 	}
 	hold, stalled := d.story()
@@ -96,8 +97,7 @@ func (d *decider) story() (hold Hold, stalled bool) {
 		return d.wholly, d.stalled
 	}
 	if d.failed != nil {
-		n := d.failed
-		return Hold{Reason: v1alpha1.ReasonNodeFailed, Message: fmt.Sprintf("node %s failed (%s): %s", n.Name, n.status.Reason, n.status.Message)}, true
+		return d.failedStory(), true
 	}
 	var active, waiting, turn, blocked *node
 	first := func(at **node, n *node) {
@@ -131,6 +131,11 @@ func (d *decider) story() (hold Hold, stalled bool) {
 		return turn.hold, false
 	}
 	return Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: fmt.Sprintf("not every kube-apiserver is at %s yet", d.to)}, false
+}
+
+func (d *decider) failedStory() Hold {
+	n := d.failed
+	return Hold{Reason: v1alpha1.ReasonNodeFailed, Message: fmt.Sprintf("node %s failed (%s): %s", n.Name, n.status.Reason, n.status.Message)}
 }
 
 // isTurn are the reasons that point to another node.

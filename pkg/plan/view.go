@@ -18,6 +18,7 @@ const ControlPlaneSlot = "slot-0"
 type view struct {
 	begun      bool     // somebody has begun with this upgrade
 	failed     *node    // the first that failed
+	leaving    *node    // the first that failed in another upgrade, and gives way
 	retrying   *node    // the first that tries again later
 	unstaged   *node    // the first that is in service and not staged
 	stageError *node    // the first whose staging does not succeed
@@ -103,7 +104,8 @@ func (d *decider) notice(n *node) {
 		}
 	}
 	staged := n.stagedAt(d.to)
-	first(&d.failed, n.failed())
+	first(&d.failed, n.failed() && !d.givesWay(n))
+	first(&d.leaving, d.givesWay(n))
 	first(&d.retrying, d.retries(n))
 	first(&d.unstaged, n.Ready && !staged)
 	first(&d.stageError, n.Ready && !staged && stageErrors[n.status.Reason])

@@ -216,6 +216,10 @@ type NodeUpgradeStatus struct {
 	// +optional
 	Slot string `json:"slot,omitempty"`
 
+	// FromVersion is the kubelet's version that ran when upgrade began here.
+	// +optional
+	FromVersion string `json:"fromVersion,omitempty"`
+
 	// KubeletVersion that runs.
 	// +optional
 	KubeletVersion string `json:"kubeletVersion,omitempty"`

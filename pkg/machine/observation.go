@@ -73,8 +73,15 @@ type Host struct {
 	ConfProblem         string
 	// Armed is true where somebody else's systemd-sysupdate could activate or
 	// delete images.
-	Armed          bool
+	Armed bool
+	// RebootRequired is true where the operating system asks for a reboot, for
+	// a reason of its own; RebootReason is a sentence that says why. That Active
+	// differs from Merged is another reason, and not among these.
 	RebootRequired bool
+	RebootReason   string
+	// RefreshBlockers are the mounts that a refresh of the merged image would
+	// break.
+	RefreshBlockers []string
 }
 
 // Work is one kind of work on the host: what runs, or what came of the last.

@@ -21,8 +21,9 @@ type Observation struct {
 	// them ended. Nil: not known now, and HostProblem may say why.
 	Host        *Host
 	HostProblem string
-	// Disarm, Stage, Kubeadm and Activate are the kinds of work on the host.
-	Disarm, Stage, Kubeadm, Activate Work
+	// Disarm, Stage, Kubeadm, Activate and Restart are the kinds of work on the
+	// host.
+	Disarm, Stage, Kubeadm, Activate, Restart Work
 
 	// Gate is asked where NeedsGate says so. Nil: it was not asked.
 	Gate *Gate
@@ -60,6 +61,8 @@ type Slot struct {
 
 // Host is what the node's files say. Versions are written v1.34.4.
 type Host struct {
+	// At is when this was asked for: it is no older.
+	At                time.Time
 	BootID            string
 	Supported         bool
 	UnsupportedReason string
@@ -73,8 +76,15 @@ type Host struct {
 	ConfProblem         string
 	// Armed is true where somebody else's systemd-sysupdate could activate or
 	// delete images.
-	Armed          bool
+	Armed bool
+	// RebootRequired is true where the operating system asks for a reboot, for
+	// RebootReason. A symlink that points to another version than the one that
+	// is merged is no such wish.
 	RebootRequired bool
+	RebootReason   string
+	// RefreshBlockers are the mounts that a refresh of the merged image would
+	// break.
+	RefreshBlockers []string
 }
 
 // Work is one kind of work on the host: what runs, or what came of the last.

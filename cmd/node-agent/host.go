@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/nodefacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 )
 
@@ -71,6 +73,7 @@ func facts(context.Context, json.RawMessage, *host.Log) (any, error) {
 		facts.ConfProblem = problem.Error()
 	}
 	facts.Armed = sysupdate.Armed(host.OnNode)
+	facts.Node = nodefacts.Gather(host.OnNode, time.Now())
 	return facts, nil
 }
 

@@ -18,12 +18,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// Host is the node's own systemd and logind, as *host.Client reaches them.
+// Host is the node's own systemd, logind and update_engine, as *host.Client
+// reaches them.
 type Host interface {
 	Start(ctx context.Context, r host.Request, o host.Options) error
 	Last(ctx context.Context, v host.Verb) (running bool, last *host.Result, err error)
 	Changes(ctx context.Context) (<-chan host.Verb, error)
 	Reboot(ctx context.Context) error
+	UpdateEngine(ctx context.Context) (status string, err error)
 }
 
 // Config is what an agent works with.
@@ -36,6 +38,9 @@ type Config struct {
 	// the host verbs.
 	Host    Host
 	Install func() error
+	// EtcdFacts are what this node's member of etcd said last; nil where there
+	// is none. No function: nobody asks it.
+	EtcdFacts func() *v1alpha1.EtcdFacts
 	// Account is the ServiceAccount's client, Kubelet the kubelet's, Upgrades
 	// the ServiceAccount's for our own kinds.
 	Account, Kubelet kubernetes.Interface
@@ -60,6 +65,7 @@ type Agent struct {
 
 	state     machine.State
 	seen      hostView
+	engine    engineView
 	written   written
 	drained   *machine.Drain
 	rebootAt  time.Time // when the reboot was asked for
@@ -77,6 +83,7 @@ func New(c Config) *Agent {
 		kick:    make(chan struct{}, 1),
 		started: c.Now(),
 	}
+	a.engine.ask.Store(true)
 	a.watch()
 	return a
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
@@ -20,6 +22,7 @@ type fakeHost struct {
 	takes    time.Duration
 	fail     map[host.Verb]*host.Result // how a verb ends next time
 	watchers map[chan host.Verb]bool
+	engine   func() (string, error) // what update_engine says; nil: it does not run
 	reboots  int
 	onReboot func(boot string)
 }
@@ -64,6 +67,7 @@ func (h *fakeHost) end(r host.Request) {
 		h.apply(r)
 	}
 	if r.Verb == host.VerbFacts {
+		h.facts.Node.GatheredAt = metav1.Now()
 		result.Output, _ = json.Marshal(h.facts)
 	}
 	h.running[r.Verb] = false
@@ -118,6 +122,15 @@ func (h *fakeHost) Changes(ctx context.Context) (<-chan host.Verb, error) {
 		close(changes)
 	})
 	return changes, nil
+}
+
+func (h *fakeHost) UpdateEngine(context.Context) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.engine == nil {
+		return "", nil
+	}
+	return h.engine()
 }
 
 // Reboot takes the node away: whoever runs on it dies.

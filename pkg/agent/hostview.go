@@ -61,8 +61,9 @@ func (a *Agent) lookAtHost(ctx context.Context, o *machine.Observation) error {
 	if err := a.gather(ctx, o.Now, after.String()); err != nil {
 		return err
 	}
+	a.lookAtUpdateEngine(ctx)
 	if a.seen.facts != nil && a.seen.after == after.String() {
-		o.Host = hostOf(*a.seen.facts)
+		o.Host = hostOf(*a.seen.facts, a.engine.status)
 	}
 	return nil
 }
@@ -148,13 +149,15 @@ func workOf(running bool, last *host.Result) machine.Work {
 	return work
 }
 
-func hostOf(f host.Facts) *machine.Host {
+func hostOf(f host.Facts, updateEngine string) *machine.Host {
+	rebootRequired, rebootReason := osReboot(f, updateEngine)
 	return &machine.Host{
 		BootID: f.BootID, Supported: f.Supported, UnsupportedReason: f.UnsupportedReason,
 		Installed: f.Installed, Active: f.Active, Merged: f.Merged,
 		KubeadmVersion: f.Kubeadm.Version,
 		ControlPlane:   f.ControlPlane, ControlPlaneVersion: lowest(f.StaticPods),
-		ConfProblem: f.ConfProblem, Armed: f.Armed, RebootRequired: f.RebootRequiredFile,
+		ConfProblem: f.ConfProblem, Armed: f.Armed,
+		RebootRequired: rebootRequired, RebootReason: rebootReason, RefreshBlockers: f.Node.RefreshBlockers,
 	}
 }
 

@@ -107,6 +107,7 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 		status.ActiveVersion, status.Installed = last.ActiveVersion, last.Installed
 		status.Architecture, status.BootID = last.Architecture, last.BootID
 		status.RebootRequired, status.RebootReason = last.RebootRequired, last.RebootReason
+		status.Facts = last.Facts
 		return
 	}
 	status.KubeadmVersion = facts.Kubeadm.Version
@@ -115,14 +116,9 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 	status.Installed = facts.Installed
 	status.Architecture = facts.Architecture
 	status.BootID = facts.BootID
-	switch {
-	case facts.Active != "" && facts.Merged != "" && facts.Active != facts.Merged:
-		status.RebootRequired = true
-		status.RebootReason = fmt.Sprintf("runs %s, and the next boot brings %s", facts.Merged, facts.Active)
-	case facts.RebootRequiredFile:
-		status.RebootRequired = true
-		status.RebootReason = "the operating system asks for a reboot (/run/reboot-required)"
-	}
+	status.RebootReason = rebootReason(*facts, a.engine.status)
+	status.RebootRequired = status.RebootReason != ""
+	status.Facts = toTell(last.Facts, a.nodeFacts(), o.Now)
 }
 
 // statusOf writes a State, stateOf reads it. Times lose what is below a second

@@ -65,7 +65,10 @@ func (a *Agent) watchHost(ctx context.Context) {
 			sleep(ctx, maxPause)
 			continue
 		}
-		for range changes {
+		for verb := range changes {
+			if verb == host.VerbFacts {
+				a.engine.ask.Store(true)
+			}
 			a.wakeUp()
 		}
 		sleep(ctx, afterError)

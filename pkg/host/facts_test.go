@@ -19,7 +19,6 @@ func TestGather(t *testing.T) {
 	if err := l.SetKubeadmDone(done); err != nil {
 		t.Fatal(err)
 	}
-	write(t, l, "/run/reboot-required", "")
 	facts, err := host.Gather(l)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +30,7 @@ func TestGather(t *testing.T) {
 	want := host.Facts{
 		BootID: bootID, Architecture: host.Architecture(), Supported: true,
 		Installed: []string{"v1.34.3", "v1.34.10"}, Active: "v1.34.3", Merged: "v1.34.3",
-		Kubeadm: done, ControlPlane: true, RebootRequiredFile: true,
+		Kubeadm: done, ControlPlane: true,
 		StaticPods: map[string]string{"kube-apiserver": "v1.34.3", "kube-scheduler": "v1.34.2"},
 	}
 	if diff := cmp.Diff(want, facts); diff != "" {

@@ -78,8 +78,8 @@ type Host struct {
 	// delete images.
 	Armed bool
 	// RebootRequired is true where the operating system asks for a reboot, for
-	// RebootReason. A symlink that points to another version than the one that
-	// is merged is no such wish.
+	// a reason of its own; RebootReason is a sentence that says why. That Active
+	// differs from Merged is another reason, and not among these.
 	RebootRequired bool
 	RebootReason   string
 	// RefreshBlockers are the mounts that a refresh of the merged image would

@@ -128,7 +128,7 @@ func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 		Upgrade: s.Upgrade, Step: s.Step, Since: timeOf(s.Since),
 		Reason: s.Reason, Message: s.Message, Until: timeOf(s.Until),
 		Attempts: s.Attempts, LastError: s.LastError, RetryAt: timeOf(s.RetryAt),
-		RebootedFrom: s.RebootedFrom,
+		RebootedFrom: s.RebootedFrom, Method: s.Method, MethodMessage: s.MethodMessage,
 	}
 	for _, step := range s.Steps {
 		t := v1alpha1.StepTime{Step: step.Step, StartedAt: metav1.NewMicroTime(step.StartedAt)}
@@ -146,7 +146,7 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 		Upgrade: status.Upgrade, Step: status.Step, Since: instant(status.Since),
 		Reason: status.Reason, Message: status.Message, Until: instant(status.Until),
 		Attempts: status.Attempts, LastError: status.LastError, RetryAt: instant(status.RetryAt),
-		RebootedFrom: status.RebootedFrom,
+		RebootedFrom: status.RebootedFrom, Method: status.Method, MethodMessage: status.MethodMessage,
 	}
 	for _, step := range status.Steps {
 		t := machine.StepTime{Step: step.Step, StartedAt: step.StartedAt.Time}

@@ -50,6 +50,7 @@ func newDecider(s Snapshot, now time.Time) *decider {
 		}
 	}
 	d.strategy = withDefaults(d.strategy)
+	d.readNeeds()
 	d.gates = newGates(d.target, s.Schedules, now)
 	d.place()
 	d.budget = scaled(d.strategy.MaxUnavailable, d.total)

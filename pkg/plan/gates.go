@@ -72,14 +72,19 @@ func (g *gates) ask(n *node) *class {
 	if n.class == nil {
 		n.class = g.classOf(n.Labels)
 	}
-	if c := n.class; !c.asked {
-		if g.moment == nil {
-			g.moment = schedule.Look(g.schedules, g.now)
-		}
-		c.hold, c.closes = gate(g.upgrade, g.moment, c.labels, g.now)
-		c.asked = true
-	}
+	g.answer(n.class)
 	return n.class
+}
+
+func (g *gates) answer(c *class) {
+	if c.asked {
+		return
+	}
+	if g.moment == nil {
+		g.moment = schedule.Look(g.schedules, g.now)
+	}
+	c.hold, c.closes = gate(g.upgrade, g.moment, c.labels, g.now)
+	c.asked = true
 }
 
 func (g *gates) classOf(nodeLabels map[string]string) *class {

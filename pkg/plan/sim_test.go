@@ -19,6 +19,7 @@ type sim struct {
 	now   time.Time
 	tick  time.Duration
 	begun []string // nodes in the order in which they were cordoned
+	boots int
 }
 
 func newSim(start time.Time) *sim { return &sim{now: start, tick: time.Minute} }

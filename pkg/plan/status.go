@@ -36,6 +36,9 @@ func (d *decider) report(u *v1alpha1.ClusterUpgrade) {
 		u.Status.FinishedAt = &metav1.Time{Time: d.now.UTC().Truncate(time.Second)}
 		u.Status.Outcome = v1alpha1.OutcomeSucceeded
 		message := fmt.Sprintf("all %d nodes run %s", d.total, d.to)
+		if d.isReboot() {
+			message = "every node that needed a reboot has had one"
+		}
 		d.conditions(u, metav1.ConditionTrue, Hold{Reason: v1alpha1.ReasonUpToDate, Message: message}, false)
 		return
 	}

@@ -54,6 +54,9 @@ func (d *decider) look() {
 // apiserver is not to be seen: its pod is away for a moment while kubeadm
 // replaces it.
 func (d *decider) findOldServer() string {
+	if d.isReboot() {
+		return ""
+	}
 	seen := map[string]bool{}
 	for _, pod := range d.APIServers {
 		if !atLeast(parsed(pod.Version), d.to) {
@@ -129,6 +132,9 @@ func (n *node) blocksNext(d *decider) bool {
 // step is whether Kubernetes allows this node's step. Its kubelet may follow
 // the apiservers from one minor to the next only.
 func (n *node) step(to version.Version) error {
+	if n.reboot {
+		return n.rebootStep()
+	}
 	if n.runs.trouble != nil {
 		return n.runs.trouble
 	}

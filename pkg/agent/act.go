@@ -88,6 +88,9 @@ func (a *Agent) start(ctx context.Context, verb host.Verb, key string, args any,
 }
 
 func (a *Agent) reboot(ctx context.Context, o machine.Observation) error {
+	if err := a.givenUp(ctx, o); err != nil {
+		return err
+	}
 	if err := a.Host.Reboot(ctx); err != nil {
 		a.refused = err.Error()
 		return err

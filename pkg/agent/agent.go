@@ -63,15 +63,16 @@ type Agent struct {
 	nodeUpgrades, nodes, leases cache.SharedIndexInformer
 	pods                        podWatch
 
-	state     machine.State
-	seen      hostView
-	engine    engineView
-	written   written
-	drained   *machine.Drain
-	rebootAt  time.Time // when the reboot was asked for
-	refused   string    // why it was not accepted the last time
-	trouble   int       // turns that ended with an error, in a row
-	installed bool
+	state      machine.State
+	generation int64 // of the spec that state was found with
+	seen       hostView
+	engine     engineView
+	written    written
+	drained    *machine.Drain
+	rebootAt   time.Time // when the reboot was asked for
+	refused    string    // why it was not accepted the last time
+	trouble    int       // turns that ended with an error, in a row
+	installed  bool
 }
 
 // New makes an agent.

@@ -20,7 +20,7 @@ func (a *Agent) observe(ctx context.Context) machine.Observation {
 		Drain: a.drained, RebootAskedAt: a.rebootAt, RebootProblem: a.refused,
 	}
 	if nu := a.nodeUpgrade(); nu != nil {
-		o.Spec = nu.Spec
+		o.Spec, a.generation = nu.Spec, nu.Generation
 	}
 	node := a.node()
 	if node == nil {

@@ -40,7 +40,7 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation) error {
 	}
 	status := statusOf(a.state)
 	a.addFacts(&status, nu, o)
-	status.ObservedGeneration = nu.Generation
+	status.ObservedGeneration = a.generation
 	status.Conditions = conditions(a.written.conditions, a.state, o)
 	if a.written.uid == nu.UID && equality.Semantic.DeepEqual(a.written.status, status) {
 		return nil

@@ -80,6 +80,10 @@ func (a *agent) turn(ctx context.Context) {
 		return
 	}
 	spec := word.Spec
+	if a.status.ObservedGeneration != word.Generation && a.status.Step != "" {
+		a.status.ObservedGeneration = word.Generation
+		a.apply(ctx)
+	}
 	switch {
 	case spec.Image == nil:
 		a.say(ctx, v1alpha1.StepIdle)
@@ -129,6 +133,11 @@ func (a *agent) say(ctx context.Context, step v1alpha1.Step) {
 		return
 	}
 	a.status.Step = step
+	a.apply(ctx)
+}
+
+// apply writes the status.
+func (a *agent) apply(ctx context.Context) {
 	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.me.Node}, Status: a.status}
 	if _, err := a.ours.NodeUpgrades.Apply(ctx, object, "node-agent", "status"); err != nil && ctx.Err() == nil {
 		a.Errorf("agent of %s: %v", a.me.Node, err)

@@ -43,7 +43,7 @@ func (c *Coordinator) carryOut(ctx context.Context, s plan.Snapshot, p plan.Plan
 		// Nobody is let go, and whoever waits is told why all the same.
 		return errors.Join(fmt.Errorf("keeping slots: %w", err), c.tellOthers(ctx, stored, p.Nodes))
 	}
-	return errors.Join(c.letGo(ctx, stored, p.Nodes), c.tellOthers(ctx, stored, p.Nodes))
+	return errors.Join(c.letGo(ctx, stored, p.Nodes), c.tellOthers(ctx, stored, p.Nodes), c.welcome(ctx, stored, p.Nodes))
 }
 
 func earliest(times ...*time.Time) *time.Time {

@@ -89,6 +89,8 @@ func prepare(dir string) error {
 		"etc/systemd/system/test.service": "[Unit]\nAfter=loops.service\nRequires=loops.service\n[Service]\nType=oneshot\nEnvironment=" + inNode + "=1\n" +
 			"ExecStart=/bin/sh -c '/test " + strings.Join(arguments(), " ") + " >/out/test.log 2>&1; echo $? >/out/status'\n" +
 			"ExecStopPost=systemctl poweroff --force --force\n",
+		"etc/dbus-1/system.d/com.coreos.update1.conf": `<busconfig><policy user="root"><allow own="com.coreos.update1"/></policy>` +
+			`<policy context="default"><allow send_destination="com.coreos.update1"/></policy></busconfig>`,
 		"usr/local/share/kubernetes-version":                      "v1.34.3\n",
 		"opt/extensions/kubernetes/kubernetes-v1.34.3-x86-64.raw": "not looked at",
 	} {

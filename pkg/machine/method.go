@@ -69,6 +69,8 @@ func restarting(s State, o Observation) (State, Action) {
 		return s.say(v1alpha1.ReasonReleased, "the merged image is being refreshed and the kubelet restarted"), Action{}
 	case merged && (ended || !kubeletSpeaks(o) || o.Node.KubeletVersion == version):
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
+	case lost(s, o):
+		return callBack(s, o)
 	case ended && o.Host.Merged == "":
 		return rebootUndrained(s, o)
 	case ended:
@@ -84,8 +86,11 @@ func restarting(s State, o Observation) (State, Action) {
 // is all that helps, and the sooner the better.
 func rebootUndrained(s State, o Observation) (State, Action) {
 	why := "the refresh left nothing merged, so that pods cannot be asked to leave: " + o.Restart.Message
+	if o.Slot.Held == "" {
+		return abort(s, o, v1alpha1.ReasonNoSlot, why+"; the slot for the reboot that helps is not this node's any more")
+	}
 	s.Method, s.MethodMessage, s.RebootedFrom = v1alpha1.MethodReboot, why, o.Host.BootID
-	if o.Slot.Held != "" && !cordoned(o) {
+	if !cordoned(o) {
 		return s.say(v1alpha1.ReasonRestartFailed, why), act(DoCordon)
 	}
 	return s.enter(v1alpha1.StepRebooting, o).say(v1alpha1.ReasonRestartFailed, why), act(DoReboot)

@@ -60,7 +60,7 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 	switch rapid.SampledFrom([]string{
 		"turn", "turn", "turn", "turn", "turn and die", "turn with the API away", "on", "on",
 		"work", "work", "failure", "time", "gate", "release", "release", "withdraw",
-		"power", "pods", "pass 1", "kubelet", "night", "host", "mounts", "need",
+		"power", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need",
 	}).Draw(t, "move") {
 	case "turn":
 		w.turn(true, true)
@@ -101,6 +101,8 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 	case "withdraw":
 		w.spec.Release = v1alpha1.ReleaseNone
 		w.reserved = w.reserved && w.held != ""
+	case "abandon":
+		w.abandon("it is on fire")
 	case "power":
 		if *failures > 0 {
 			*failures--

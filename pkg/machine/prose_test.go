@@ -109,6 +109,9 @@ func describe(before, after State, a Action) string {
 	if after.Reason != "" {
 		line += fmt.Sprintf(" (%s: %s)", after.Reason, after.Message)
 	}
+	if !after.Until.IsZero() && (Quiet(after.Step) || after.Step == v1alpha1.StepLocking || after.Step == v1alpha1.StepAborting) {
+		line += " until " + after.Until.Format("15:04:05")
+	}
 	if !after.RetryAt.IsZero() {
 		line += " again at " + after.RetryAt.Format("15:04:05")
 	}
@@ -147,6 +150,11 @@ func (w *world) command(t *testing.T, words []string) {
 		w.reserved = false
 	case "gate":
 		w.gate = Gate{Open: arg == "open", Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open"}
+	case "closes": // the gate, for a reason, and for how long if that is known
+		w.gate = Gate{Reason: v1alpha1.Reason(words[1]), Message: strings.Join(words[3:], " ")}
+		if d, err := time.ParseDuration(words[2]); err == nil && d > 0 {
+			w.gate.Until = w.now.Add(d)
+		}
 	case "work":
 		w.settle(arg == "ends")
 	case "pods":
@@ -179,6 +187,8 @@ func (w *world) command(t *testing.T, words []string) {
 		w.report()
 	case "health":
 		w.healthy = arg == "good"
+	case "abandon": // a person gives the node up, and the coordinator frees its slot
+		w.abandon(arg)
 	case "lease":
 		w.held, w.reserved = "", false
 	case "state":

@@ -123,6 +123,14 @@ func keepFailure(s State, message string) State {
 	return s.say(v1alpha1.ReasonStaging, message)
 }
 
+// gaveUpFor is true while the reason stands for which the node gave up last: it
+// says more than that the slot is gone with it.
+func gaveUpFor(s State, o Observation) bool {
+	last := len(s.Steps) - 2
+	return last >= 0 && s.Steps[last].Step == v1alpha1.StepAborting && s.Reason != "" && s.RetryAt.IsZero() &&
+		(s.Until.IsZero() || o.Now.Before(s.Until))
+}
+
 // waiting tells why, and begins as soon as the node is let go.
 func waiting(s State, o Observation) (State, Action) {
 	failed := s.Step == v1alpha1.StepWaiting && o.Now.Before(s.RetryAt)
@@ -139,6 +147,8 @@ func waiting(s State, o Observation) (State, Action) {
 		return s, Action{}
 	case o.Spec.Release == v1alpha1.ReleaseControlPlane && kubeadmDone(o):
 		return s.say(v1alpha1.ReasonControlPlaneFirst, "this node's control plane is at "+o.Spec.Version+"; the others come before the kubelets"), Action{}
+	case !o.Slot.Reserved && gaveUpFor(s, o):
+		return s, wait(s.Until)
 	case !o.Slot.Reserved:
 		return s.say(v1alpha1.ReasonNoSlot, "released; waits for its slot"), Action{}
 	}

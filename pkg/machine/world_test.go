@@ -171,10 +171,12 @@ func (w *world) do(a Action) {
 		w.check(w.spec.Type != v1alpha1.TypeReboot, "a Reboot flips the symlink")
 		w.check(w.state.restarts() || w.node.Unschedulable && w.pods == 0, "the symlink is flipped on a node that is not drained")
 		w.check(!w.state.restarts() || w.looked(), "a restart begins without a fresh look at what it would break")
+		w.check(w.mayGoOn(), "the symlink is flipped with a slot that is gone")
 		w.active = Work{Running: true, Key: a.Key}
 	case DoRestart:
 		w.check(w.spec.Type == v1alpha1.TypePatch && w.state.restarts(), "method %q restarts", w.state.Method)
 		w.check(w.host.Active == w.spec.Version, "the node is refreshed into %s", w.host.Active)
+		w.check(w.mayGoOn(), "the restart begins with a slot that is gone")
 		w.check(w.persisted.Step == v1alpha1.StepRestarting, "the restart begins before that is written down")
 		w.restart = Work{Running: true, Key: a.Key}
 	case DoReboot:
@@ -208,6 +210,7 @@ func (w *world) reboot() {
 	w.reboots++
 	w.asked = w.now
 	w.check(w.node.Unschedulable, "the node is rebooted without a cordon")
+	w.check(w.mayGoOn(), "the node is rebooted with a slot that is gone")
 	w.check(w.persisted.RebootedFrom == w.host.BootID, "the reboot is asked for before that is written down")
 	into := w.spec.Version
 	if w.spec.Type == v1alpha1.TypeReboot {
@@ -246,6 +249,16 @@ func (w *world) crash() {
 	w.state, w.started = w.persisted, w.now
 	w.asked, w.drained = time.Time{}, nil
 }
+
+// abandon is a person who gives the node up, and the coordinator that acts on it.
+func (w *world) abandon(why string) {
+	w.spec.Release, w.spec.Reason, w.spec.Message = v1alpha1.ReleaseNone, v1alpha1.ReasonAbandoned, why
+	w.held, w.reserved = "", false
+}
+
+// mayGoOn is false for a node whose slot was taken from it, so that another one
+// may be out of service in its place.
+func (w *world) mayGoOn() bool { return w.held != "" || w.spec.Release != v1alpha1.ReleaseNone }
 
 // settle lets the outside do what it is about to: units end, the kubelet
 // reports. ok is whether work succeeds.

@@ -1,8 +1,12 @@
 package nodefacts
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
 // mountsFile shows the node's own mounts. A verb's unit has a mount namespace
@@ -13,22 +17,34 @@ const mountsFile = "/proc/1/mountinfo"
 var hierarchies = []string{"/usr", "/opt"}
 
 func (g *gatherer) mounts() {
-	data, err := g.read(mountsFile)
+	blockers, err := RefreshBlockers(g.Layout)
 	if err != nil {
 		g.problem("%v", err)
-		return
 	}
-	g.facts.RefreshBlockers = refreshBlockers(parseMounts(string(data)))
+	g.facts.RefreshBlockers = blockers
+}
+
+// RefreshBlockers are the mounts below /usr and /opt that `systemd-sysext
+// refresh` would break, in order. A refresh takes the merged file system away
+// and puts another one there, and with it goes what is mounted below: up to
+// systemd 256 such a mount is lost. From 257 on it is carried over; but in
+// between it is away, and with a mount within a mount 257 crashes: the old image
+// stays merged, and the mounts are gone (measured; systemd#31922, #34381,
+// #41875). The merged file system itself lies at /usr and not below it.
+//
+// Facts are minutes old: whoever is about to refresh asks again.
+func RefreshBlockers(l host.Layout) ([]string, error) {
+	data, err := os.ReadFile(l.At(mountsFile))
+	if err != nil {
+		return nil, fmt.Errorf("reading the node's mounts from %s: %w", mountsFile, cause(err))
+	}
+	return refreshBlockers(parseMounts(string(data))), nil
 }
 
 type mount struct{ id, parent, point string }
 
-// refreshBlockers are the mounts below /usr and /opt that somebody can see. A
-// refresh takes the merged file system away and puts another one there, and
-// with it what is mounted below: up to systemd 256 such a mount is lost, from
-// 257 on it is carried over, but not one within another (systemd#31922,
-// #34381, #41875), and in between it is away. The merged file system itself
-// lies at /usr and not below it.
+// refreshBlockers leaves out what nobody can see any more, as it lies under
+// another mount: systemd leaves it alone.
 func refreshBlockers(mounts []mount) []string {
 	var points []string
 	for _, m := range mounts {

@@ -133,8 +133,12 @@ func (c *claims) mayBegin(planned plan.NodePlan) {
 			u.Status = status.Status // its type may have been found out just now
 		}
 	}
-	if reason, message, _ := plan.Gate(u, c.s.Schedules, n.Labels, c.now); reason != "" {
-		c.Fatalf("promise 2: %s begins, and %s: %s", n.Name, reason, message)
+	if planned.Spec.ExpectedDuration == nil {
+		c.Fatalf("%s begins, and its agent is not told how long it is expected to need", n.Name)
+	}
+	// What the agent asks: planner and agent never disagree about the same moment.
+	if hold := plan.Gate(u, c.s.Schedules, n.Labels, c.now, planned.Spec.ExpectedDuration.Duration); hold.Reason != "" {
+		c.Fatalf("promise 2: %s begins, and %s: %s", n.Name, hold.Reason, hold.Message)
 	}
 	if len(c.s.RebootManagers) > 0 {
 		c.Fatalf("%s begins beside %s", n.Name, c.s.RebootManagers[0].Name)

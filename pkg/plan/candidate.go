@@ -67,11 +67,15 @@ func (d *decider) failureHold(*node) Hold {
 }
 
 // managerHold keeps everybody back while another program may reboot nodes.
-func (d *decider) managerHold(*node) Hold {
-	if len(d.RebootManagers) == 0 {
+func (d *decider) managerHold(*node) Hold { return ManagerGate(d.RebootManagers) }
+
+// ManagerGate says whether another program that reboots nodes stands against
+// beginning. The planner asks it, and the agent again with what it reads itself.
+func ManagerGate(found []RebootManager) Hold {
+	if len(found) == 0 {
 		return Hold{}
 	}
-	return Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: d.RebootManagers[0].Message}
+	return Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: found[0].Message}
 }
 
 // retryHold keeps everybody back while a node that gave up waits to try again:

@@ -35,6 +35,7 @@ type script struct{ *sim }
 //	agent NODE step=S reason=R message=M retry=TIME staged=V active=V mounted=PATH
 //	os NODE asks|content         its operating system, for a reboot
 //	abandon NODE REASON
+//	hangs NODE | wakes NODE      its agent does nothing; goes on
 //	drop SLOT                    somebody deletes the Lease
 //	slots                        prints the Leases
 //	now TIME                     the clock
@@ -83,6 +84,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		askForReboot(&s.word(args[0], s.node(args[0]).UID).Status, args[1] == "asks")
 	case "abandon":
 		s.word(args[0], s.node(args[0]).UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: strings.Join(args[1:], " ")}
+	case "hangs", "wakes":
+		s.hung[args[0]] = name == "hangs"
 	case "now":
 		t, err := time.Parse(time.RFC3339, args[0])
 		s.now = t

@@ -85,6 +85,7 @@ func (d *decider) readNodes() {
 		}
 		n.Node, n.slot = one, slots[one.Owner()]
 		n.spec, n.status, n.abandon = &word.Spec, &word.Status, word.Annotations[v1alpha1.AbandonedAnnotation]
+		n.answered = word.Generation > 0 && word.Status.ObservedGeneration == word.Generation
 		n.readStatus()
 		n.forget()
 	}

@@ -141,11 +141,11 @@ func (d *decider) expected(n *node, components bool) time.Duration {
 	times := d.durations()
 	switch {
 	case components:
-		return times.components
+		return upTo(times.components)
 	case d.restarts(n):
-		return times.restart + times.settle
+		return upTo(times.restart + times.settle)
 	case n.ControlPlane:
-		return times.controlPlane + times.settle
+		return upTo(times.controlPlane + times.settle)
 	}
-	return times.worker + times.settle
+	return upTo(times.worker + times.settle)
 }

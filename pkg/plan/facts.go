@@ -11,17 +11,18 @@ import (
 // node is a Node together with its agent's word, and what was decided for it.
 type node struct {
 	Node
-	spec    *v1alpha1.NodeUpgradeSpec   // as stored; never written to
-	status  *v1alpha1.NodeUpgradeStatus // as stored; never written to
-	abandon string                      // a person's reason for giving it up
-	slot    *Slot                       // reserved for or held by it
-	group   int                         // its place in decider.groups
-	phase   phase
-	class   *class     // nil until the gate was asked
-	retryAt *time.Time // when it tries again by itself, having given up
-	runs    versions
-	reboot  bool // the upgrade is a Reboot, for which no version counts
-	due     bool // and is to reboot the node
+	spec     *v1alpha1.NodeUpgradeSpec   // as stored; never written to
+	status   *v1alpha1.NodeUpgradeStatus // as stored; never written to
+	abandon  string                      // a person's reason for giving it up
+	answered bool                        // the agent has seen the spec as it is stored
+	slot     *Slot                       // reserved for or held by it
+	group    int                         // its place in decider.groups
+	phase    phase
+	class    *class     // nil until the gate was asked
+	retryAt  *time.Time // when it tries again by itself, having given up
+	runs     versions
+	reboot   bool // the upgrade is a Reboot, for which no version counts
+	due      bool // and is to reboot the node
 
 	decision Decision
 	hold     Hold
@@ -99,9 +100,11 @@ func (n *node) counts() bool { return !n.unsupported() && n.abandon == "" }
 // busy is a node that is or may be out of service by our doing: it has begun,
 // failed on the way, or holds a slot.
 func (n *node) busy() bool {
-	return n.phase == away || n.phase == committed || n.phase == failed ||
-		n.Slot != "" || n.slot != nil && n.slot.Holder == n.Owner()
+	return n.phase == away || n.phase == committed || n.phase == failed || n.Slot != "" || n.holds()
 }
+
+// holds is whether a slot says that the node has taken it.
+func (n *node) holds() bool { return n.slot != nil && n.slot.Holder == n.Owner() }
 
 // released is a node whose agent has been told to begin.
 func (n *node) released() bool {

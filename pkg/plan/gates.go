@@ -72,11 +72,12 @@ func (g *gates) ask(n *node) *class {
 	if n.class == nil {
 		n.class = g.classOf(n.Labels)
 	}
-	g.answer(n.class)
+	g.look(n.class)
 	return n.class
 }
 
-func (g *gates) answer(c *class) {
+// look brings what the gate says to c up to now.
+func (g *gates) look(c *class) {
 	if c.asked {
 		return
 	}

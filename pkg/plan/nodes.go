@@ -62,10 +62,10 @@ var needsSomebody = map[v1alpha1.Reason]bool{
 // did.
 func (d *decider) settle(n *node) bool {
 	switch {
+	case n.abandon != "":
+		n.decide(Blocked, v1alpha1.ReasonAbandoned, n.leftOut())
 	case n.unsupported():
 		n.decide(Blocked, v1alpha1.ReasonUnsupported, or(n.status.Message, "Kubernetes does not come to this node as a sysext image"))
-	case n.abandon != "":
-		n.decide(Blocked, v1alpha1.ReasonAbandoned, "given up: "+n.abandon)
 	case n.failed():
 		n.decide(Blocked, n.status.Reason, or(n.status.Message, "the node failed and needs somebody"))
 		if d.forTarget(n) {
@@ -126,6 +126,12 @@ func (d *decider) callBack(n *node) Hold {
 	if hold := d.gate(n); hold.Reason != "" {
 		return hold
 	}
+	if c := n.class; n.status.Step == v1alpha1.StepLocking && !n.holds() && n.spec.ExpectedDuration != nil {
+		// It came too late to begin, and its agent knows: others may be quicker.
+		if need := n.spec.ExpectedDuration.Duration; !c.fits(d.now, need) {
+			return d.gates.tooShort(c, need)
+		}
+	}
 	if n.ControlPlane {
 		// A member that broke since this node was let go.
 		if hold := d.etcdHold(n); hold.Reason != "" {
@@ -133,7 +139,7 @@ func (d *decider) callBack(n *node) Hold {
 		}
 	}
 	if n.spec.Release == v1alpha1.ReleaseNone || n.spec.Release == "" {
-		return Hold{Reason: v1alpha1.ReasonGateClosed, Message: "was called back; waits until it is in service again"}
+		return Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "was called back; waits until it is in service again"}
 	}
 	return Hold{}
 }

@@ -67,6 +67,9 @@ type NodePlan struct {
 	PredictedStart *time.Time `json:"predictedStart,omitempty"`
 	PredictedEnd   *time.Time `json:"predictedEnd,omitempty"`
 
+	// Returned is whether a node that a person gave up is heard of again: the
+	// mark of that is to be taken away.
+	Returned bool `json:"-"`
 	// Owner is the node as slots know it.
 	Owner Owner `json:"-"`
 	// Spec is what its NodeUpgrade should say.

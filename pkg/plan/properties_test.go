@@ -44,10 +44,11 @@ type chaos struct {
 	to     string
 	budget int
 	stale  *plan.Plan
+	astray map[string]bool // given up by a person, and not back in service yet
 }
 
 func newChaos(t *rapid.T) *chaos {
-	c := &chaos{sim: newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)), to: "v1.34.4"}
+	c := &chaos{sim: newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)), to: "v1.34.4", astray: map[string]bool{}}
 	if rapid.Bool().Draw(t, "minor") {
 		c.to = "v1.35.4"
 	}
@@ -97,7 +98,7 @@ func (c *chaos) setWindow(open bool) {
 // disturb does something that happens in the life of a cluster, or nothing.
 func (c *chaos) disturb(t *rapid.T) {
 	n := &c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "node")]
-	switch rapid.SampledFrom([]string{"", "", "", "", "open", "close", "suspend", "resume", "break", "mend", "remember", "stale", "fail", "lose lease"}).Draw(t, "event") {
+	switch rapid.SampledFrom([]string{"", "", "", "", "open", "close", "suspend", "resume", "break", "mend", "remember", "stale", "fail", "lose lease", "hang", "wake", "abandon"}).Draw(t, "event") {
 	case "open":
 		c.setWindow(true)
 	case "close":
@@ -120,6 +121,11 @@ func (c *chaos) disturb(t *rapid.T) {
 		if status := &c.word(n.Name, n.UID).Status; status.Step == v1alpha1.StepVerifying {
 			status.Step, status.Reason, status.LastError = v1alpha1.StepFailed, v1alpha1.ReasonWrongVersion, "u"
 		}
+	case "hang", "wake":
+		c.hung[n.Name] = !c.hung[n.Name]
+	case "abandon":
+		c.word(n.Name, n.UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: "it is on fire"}
+		c.astray[n.Name] = true
 	case "lose lease":
 		for i, slot := range c.Slots {
 			if n.Slot != "" && n.Slot == slot.Name {
@@ -136,7 +142,7 @@ func (c *chaos) peace() {
 	c.Upgrades[0].Spec.Suspend = false
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		n.Ready = true
+		n.Ready, c.hung[n.Name] = true, false
 		if status := &c.word(n.Name, n.UID).Status; status.Step == v1alpha1.StepFailed {
 			status.Step = v1alpha1.StepVerifying
 		}
@@ -149,7 +155,11 @@ func (c *chaos) watch(t *rapid.T, p plan.Plan) {
 	for _, n := range c.Nodes {
 		switch c.word(n.Name, n.UID).Status.Step {
 		case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking:
+			c.astray[n.Name] = c.astray[n.Name] && c.word(n.Name, n.UID).Annotations != nil
 			continue
+		}
+		if c.astray[n.Name] {
+			continue // a person took it upon themselves
 		}
 		down++
 		if n.ControlPlane {
@@ -178,8 +188,7 @@ func (c *chaos) was(p plan.Plan) v1alpha1.Reason {
 	if p.Upgrade == "" {
 		return ""
 	}
-	reason, _, _ := plan.Gate(c.upgrade(p.Upgrade), c.Schedules, nil, c.now.Add(-c.tick))
-	return reason
+	return plan.Gate(c.upgrade(p.Upgrade), c.Schedules, nil, c.now.Add(-c.tick), 0).Reason
 }
 
 func (c *chaos) watchVersions(t *rapid.T) {

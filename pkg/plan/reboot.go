@@ -96,10 +96,9 @@ func (d *decider) automaticReboot() *v1alpha1.ClusterUpgrade {
 			continue
 		}
 		c := gates.classOf(n.Labels)
-		gates.answer(c)
+		gates.look(c)
 		d.wakeAt(c.changes())
-		inTime := c.closes == nil || !d.now.Add(d.expected(n, false)).After(*c.closes)
-		if c.hold.Reason == "" && inTime {
+		if c.hold.Reason == "" && c.fits(d.now, d.expected(n, false)) {
 			return d.unlessThere(u)
 		}
 	}

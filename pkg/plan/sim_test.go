@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,19 +19,24 @@ type sim struct {
 	plan.Snapshot
 	now   time.Time
 	tick  time.Duration
-	begun []string // nodes in the order in which they were cordoned
+	begun []string        // nodes in the order in which they were cordoned
+	hung  map[string]bool // nodes whose agents do nothing
 	boots int
 }
 
-func newSim(start time.Time) *sim { return &sim{now: start, tick: time.Minute} }
+func newSim(start time.Time) *sim {
+	return &sim{now: start, tick: time.Minute, hung: map[string]bool{}}
+}
 
 // step lets the coordinator decide and write, and each agent do one step.
 func (s *sim) step() plan.Plan {
 	p := plan.Decide(s.Snapshot, s.now)
 	s.write(p)
 	for i := range s.Nodes {
-		s.agent(&s.Nodes[i])
-		s.note(&s.Nodes[i])
+		if n := &s.Nodes[i]; !s.hung[n.Name] {
+			s.agent(n)
+			s.note(n)
+		}
 	}
 	s.now = s.now.Add(s.tick)
 	return p
@@ -69,7 +75,14 @@ func (s *sim) write(p plan.Plan) {
 	s.writeSlots(p)
 	for _, n := range p.Nodes {
 		if n.Slot == "" || s.reserve(n.Slot, n.Owner) {
-			s.word(n.Name, n.Owner.UID).Spec = n.Spec
+			word := s.word(n.Name, n.Owner.UID)
+			if !equality.Semantic.DeepEqual(word.Spec, n.Spec) {
+				word.Generation++
+			}
+			word.Spec = n.Spec
+			if n.Returned {
+				word.Annotations = nil
+			}
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package plan_test
 
 import (
+	"time"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
@@ -10,6 +12,7 @@ import (
 func (s *sim) agent(n *plan.Node) {
 	word := s.word(n.Name, n.UID)
 	spec, status := word.Spec, &word.Status
+	defer func() { status.ObservedGeneration = word.Generation }()
 	if n.OS == "windows" {
 		return
 	}
@@ -31,7 +34,7 @@ func (s *sim) agent(n *plan.Node) {
 		}
 		s.work(n, spec, status)
 	case v1alpha1.StepLastCheck:
-		if spec.Release == v1alpha1.ReleaseNone || s.closed(n, spec) {
+		if spec.Release == v1alpha1.ReleaseNone || s.closed(n, spec, 0) {
 			status.Step = v1alpha1.StepAborting
 			return
 		}
@@ -40,6 +43,12 @@ func (s *sim) agent(n *plan.Node) {
 		n.Slot = ""
 		s.free(n)
 		status.Step = v1alpha1.StepWaiting
+	case v1alpha1.StepActivating, v1alpha1.StepRebooting:
+		if spec.Release == v1alpha1.ReleaseNone && s.held(n) == "" {
+			status.Step = v1alpha1.StepAborting // its slot is another's by now
+			return
+		}
+		s.finish(n, spec, status)
 	default:
 		s.finish(n, spec, status)
 	}
@@ -72,7 +81,11 @@ func stageTrouble(r v1alpha1.Reason) bool {
 }
 
 func (s *sim) lock(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
-	if spec.Release == v1alpha1.ReleaseNone || s.closed(n, spec) || !s.take(n) {
+	need := time.Duration(0)
+	if spec.ExpectedDuration != nil {
+		need = spec.ExpectedDuration.Duration
+	}
+	if spec.Release == v1alpha1.ReleaseNone || s.closed(n, spec, need) || !s.take(n) {
 		status.Step = v1alpha1.StepWaiting
 		return
 	}
@@ -107,13 +120,9 @@ func (s *sim) free(n *plan.Node) {
 	}
 }
 
-func (s *sim) closed(n *plan.Node, spec v1alpha1.NodeUpgradeSpec) bool {
+func (s *sim) closed(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, need time.Duration) bool {
 	u := s.upgrade(spec.Upgrade)
-	if u == nil {
-		return true
-	}
-	reason, _, _ := plan.Gate(u, s.Schedules, n.Labels, s.now)
-	return reason != ""
+	return u == nil || plan.Gate(u, s.Schedules, n.Labels, s.now, need).Reason != ""
 }
 
 // work is what an agent does before its last check.

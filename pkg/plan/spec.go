@@ -17,7 +17,7 @@ func (n *node) plan(d *decider) NodePlan {
 		Name: n.Name, Group: d.groups[n.group].name, From: n.Kubelet,
 		Decision: n.decision, Reason: n.hold.Reason, Message: clip(n.hold.Message), Until: n.hold.Until,
 		Release: n.release, Kubeadm: n.kubeadm, Slot: n.reserve,
-		Owner: n.Owner(), Spec: n.wanted(d),
+		Returned: n.returned(), Owner: n.Owner(), Spec: n.wanted(d),
 	}
 	if d.target != nil {
 		p.To = d.target.Spec.Version
@@ -44,8 +44,13 @@ func (n *node) wanted(d *decider) v1alpha1.NodeUpgradeSpec {
 			Method:  d.strategy.Method,
 			Kubeadm: n.kubeadm,
 		}
+		if n.release != v1alpha1.ReleaseNone {
+			spec.ExpectedDuration = &metav1.Duration{Duration: d.needs(n)}
+		}
 	}
-	spec.Release = n.release
+	if spec.Release = n.release; spec.Release == v1alpha1.ReleaseNone {
+		spec.ExpectedDuration = nil
+	}
 	return complete(spec, n.hold)
 }
 

@@ -52,14 +52,21 @@ func (d *decider) look() {
 
 // findOldServer is a node whose apiserver is not at the version yet, or whose
 // apiserver is not to be seen: its pod is away for a moment while kubeadm
-// replaces it.
+// replaces it. That of a node that was given up does not count: the pod of a
+// machine that is off stays as it was.
 func (d *decider) findOldServer() string {
 	if d.isReboot() {
 		return ""
 	}
+	abandoned := map[string]bool{}
+	for _, n := range d.nodes {
+		if n.abandon != "" {
+			abandoned[n.Name] = true
+		}
+	}
 	seen := map[string]bool{}
 	for _, pod := range d.APIServers {
-		if !atLeast(parsed(pod.Version), d.to) {
+		if !abandoned[pod.Node] && !atLeast(parsed(pod.Version), d.to) {
 			return pod.Node
 		}
 		seen[pod.Node] = true

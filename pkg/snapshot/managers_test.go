@@ -58,7 +58,7 @@ func TestRebootManagers(t *testing.T) {
 		{"FLUO would, and is paused", node(fluoNeeded+"=true", fluoPaused+"=true"), daemonSet("", "cni", 3), ""},
 		{"FLUO does, paused too late", node(fluoOK+"=true", fluoPaused+"=true"), daemonSet("", "cni", 3), "FLUO reboots node w1 "},
 	} {
-		got := rebootManagers([]*corev1.Node{test.node}, []*appsv1.DaemonSet{test.daemonSet})
+		got := RebootManagers([]*corev1.Node{test.node}, []*appsv1.DaemonSet{test.daemonSet})
 		switch {
 		case test.want == "" && len(got) > 0:
 			t.Errorf("%s: %s", test.name, got[0].Message)

@@ -142,7 +142,7 @@ func (r *Reader) Snapshot() plan.Snapshot {
 	for _, n := range nodes {
 		s.Nodes = append(s.Nodes, Node(n))
 	}
-	s.RebootManagers = rebootManagers(nodes, sorted[*appsv1.DaemonSet](r.daemonSets))
+	s.RebootManagers = RebootManagers(nodes, sorted[*appsv1.DaemonSet](r.daemonSets))
 	for _, one := range sorted[*v1alpha1.NodeUpgrade](r.nodeUpgrades) {
 		s.NodeUpgrades = append(s.NodeUpgrades, *one)
 	}

@@ -49,13 +49,11 @@ func keepMerged(l host.Layout) (note string, err error) {
 	if !isFile(l.At(merged.Path())) {
 		return fmt.Sprintf("%s points to %s while %s runs, whose image is gone: left as it is", host.Link, active.Version(), merged.Version()), nil
 	}
-	if err := l.ExplainRebootFile(); err != nil {
-		return "", err
-	}
+	explained := l.ExplainRebootFile()
 	if err := flip(l, merged); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s pointed to %s, which nobody had released; it points to %s again, which runs", host.Link, active.Version(), merged.Version()), nil
+	return fmt.Sprintf("%s pointed to %s, which nobody had released; it points to %s again, which runs", host.Link, active.Version(), merged.Version()), explained
 }
 
 func isFile(path string) bool {

@@ -28,7 +28,8 @@ const (
 	CreatedByCoordinator = "coordinator"
 
 	// AbandonedAnnotation stands on a NodeUpgrade that a person gave up: its
-	// value is the reason. The node's slot is freed.
+	// value is the reason. The node's slot is freed. The coordinator takes it
+	// away when the node's agent reports again.
 	AbandonedAnnotation = Group + "/abandoned"
 )
 

@@ -698,6 +698,11 @@ func (in *NodeUpgradeSpec) DeepCopyInto(out *NodeUpgradeSpec) {
 		**out = **in
 	}
 	in.Drain.DeepCopyInto(&out.Drain)
+	if in.ExpectedDuration != nil {
+		in, out := &in.ExpectedDuration, &out.ExpectedDuration
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.Until != nil {
 		in, out := &in.Until, &out.Until
 		*out = (*in).DeepCopy()

@@ -93,15 +93,16 @@ type engine struct {
 func (e *engine) GetStatus() (checked int64, progress float64, status, version string, size int64, failure *dbus.Error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	checked, progress, status, version, size = e.words()
-	return checked, progress, status, version, size, nil
+	progress, version = e.update()
+	return e.checked, progress, e.status, version, 0, nil
 }
 
-func (e *engine) words() (checked int64, progress float64, status, version string, size int64) {
+// update is how far it is, and to which version.
+func (e *engine) update() (progress float64, version string) {
 	if e.status == needReboot {
-		return e.checked, 1, e.status, "9999.0.0", 0
+		return 1, "9999.0.0"
 	}
-	return e.checked, 0, e.status, "0.0.0", 0
+	return 0, "0.0.0"
 }
 
 // Set has it say another status from now on. An update that is installed leaves
@@ -116,8 +117,8 @@ func (e *engine) Set(status string) *dbus.Error {
 		}
 	}
 	e.status = status
-	checked, progress, said, version, size := e.words()
-	if err := e.emit(path, manager+".StatusUpdate", checked, progress, said, version, size); err != nil {
+	progress, version := e.update()
+	if err := e.emit(path, manager+".StatusUpdate", e.checked, progress, e.status, version, int64(0)); err != nil {
 		return dbus.MakeFailedError(err)
 	}
 	return nil

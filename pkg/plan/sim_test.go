@@ -29,6 +29,7 @@ type sim struct {
 
 	finds  []v1alpha1.Finding // what preflight finds, whenever it runs
 	checks int                // how often it ran
+	boots  int
 }
 
 func newSim(start time.Time) *sim {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -82,7 +83,10 @@ func (a *agent) turn(ctx context.Context) {
 	spec := word.Spec
 	if a.status.ObservedGeneration != word.Generation && a.status.Step != "" {
 		a.status.ObservedGeneration = word.Generation
-		a.apply(ctx)
+		a.tell(ctx)
+	}
+	if a.facts != nil && a.learn(a.facts(a.me.Node)) {
+		a.tell(ctx)
 	}
 	switch {
 	case spec.Image == nil:
@@ -133,11 +137,20 @@ func (a *agent) say(ctx context.Context, step v1alpha1.Step) {
 		return
 	}
 	a.status.Step = step
-	a.apply(ctx)
+	a.tell(ctx)
 }
 
-// apply writes the status.
-func (a *agent) apply(ctx context.Context) {
+// learn notes facts, and says whether they are news.
+func (a *agent) learn(facts *v1alpha1.NodeFacts) bool {
+	if was := a.status.Facts; was != nil && equality.Semantic.DeepEqual(was.Disks, facts.Disks) {
+		return false
+	}
+	a.status.Facts = facts
+	return true
+}
+
+// tell writes the status.
+func (a *agent) tell(ctx context.Context) {
 	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.me.Node}, Status: a.status}
 	if _, err := a.ours.NodeUpgrades.Apply(ctx, object, "node-agent", "status"); err != nil && ctx.Err() == nil {
 		a.Errorf("agent of %s: %v", a.me.Node, err)

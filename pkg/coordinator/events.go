@@ -13,6 +13,7 @@ const (
 	eventCreated   = "Created"
 	eventTriggered = "Triggered"
 	eventFinished  = "Finished"
+	eventIgnored   = "CheckIgnored"
 )
 
 // tell records an event on a ClusterUpgrade.
@@ -28,6 +29,12 @@ func (c *Coordinator) tellCreated(u *v1alpha1.ClusterUpgrade) {
 	tell(c.events, u, corev1.EventTypeNormal, eventCreated, u.Spec.Version+" is on offer, and a schedule asks for patches")
 }
 
+// tellIgnored records that somebody lets an upgrade go on in spite of a finding.
+func (c *Coordinator) tellIgnored(u *v1alpha1.ClusterUpgrade, f v1alpha1.Finding) {
+	tell(c.events, u, corev1.EventTypeWarning, eventIgnored, "spec.ignoreChecks lets "+f.ID+" through: "+f.Message)
+	c.log.Warn("a check is ignored", "upgrade", u.Name, "check", f.ID, "object", f.Object, "message", f.Message)
+}
+
 // tellUpgrade says what is new about an upgrade: that it was triggered, why it
 // waits, that it ended.
 func (c *Coordinator) tellUpgrade(was *v1alpha1.ClusterUpgrade, now v1alpha1.ClusterUpgradeStatus) {
@@ -37,6 +44,9 @@ func (c *Coordinator) tellUpgrade(was *v1alpha1.ClusterUpgrade, now v1alpha1.Clu
 		tell(c.events, was, corev1.EventTypeNormal, eventFinished, message)
 	case was.Status.TriggeredAt == nil && now.TriggeredAt != nil:
 		tell(c.events, was, corev1.EventTypeNormal, eventTriggered, "from "+now.FromVersion+" to "+now.ToVersion+"; the images are fixed")
+		if stalled(now) { // at once: what preflight found
+			tell(c.events, was, corev1.EventTypeWarning, reason, message)
+		}
 	case before != reason:
 		kind := corev1.EventTypeNormal
 		if stalled(now) {

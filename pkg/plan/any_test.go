@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -140,10 +141,37 @@ func (c *claims) mayBegin(planned plan.NodePlan) {
 	if hold := plan.Gate(u, c.s.Schedules, n.Labels, c.now, planned.Spec.ExpectedDuration.Duration); hold.Reason != "" {
 		c.Fatalf("promise 2: %s begins, and %s: %s", n.Name, hold.Reason, hold.Message)
 	}
+	c.checked(n, planned)
 	if len(c.s.RebootManagers) > 0 {
 		c.Fatalf("%s begins beside %s", n.Name, c.s.RebootManagers[0].Name)
 	}
 	c.skew(n, planned)
+}
+
+// checked is that preflight has nothing against n, and that no webhook loses its
+// last backend.
+func (c *claims) checked(n plan.Node, planned plan.NodePlan) {
+	if converges := len(c.p.Statuses) == 0; !converges {
+		report := c.s.Preflight
+		_, word := c.node(n.Name)
+		goesOn := word.Spec.Upgrade == c.p.Upgrade && (word.Spec.Release == v1alpha1.ReleaseNode || word.Spec.Release == v1alpha1.ReleaseControlPlane)
+		if current := report != nil && report.Key == c.p.PreflightKey; !current && !goesOn {
+			c.Fatalf("%s begins unchecked: %+v", n.Name, report)
+		}
+		if report != nil && report.Upgrade == c.p.Upgrade && slices.ContainsFunc(report.Findings, blocks(n.Name)) {
+			c.Fatalf("%s begins in spite of %v", n.Name, report.Findings)
+		}
+	}
+	for _, w := range c.s.Webhooks {
+		answers := func(name string) bool {
+			i := slices.IndexFunc(c.p.Nodes, func(p plan.NodePlan) bool { return p.Name == name })
+			other, word := c.node(name)
+			return c.p.Nodes[i].Slot == "" && !c.out(other, word)
+		}
+		if planned.Release == v1alpha1.ReleaseNode && slices.Contains(w.Nodes, n.Name) && !slices.ContainsFunc(w.Nodes, answers) {
+			c.Fatalf("%s begins, and nobody answers for a webhook on %v", n.Name, w.Nodes)
+		}
+	}
 }
 
 // skew is promise 3.

@@ -15,13 +15,16 @@ var questions = []func(*decider, *node) Hold{
 	(*decider).ownHold,
 	(*decider).failureHold,
 	(*decider).managerHold,
+	(*decider).checksHold,
 	(*decider).gate,
 	(*decider).timeHold,
 	(*decider).retryHold,
 	(*decider).stagingHold,
 	(*decider).turnHold,
 	(*decider).controlPlaneHold,
+	(*decider).webhookHold,
 	(*decider).budgetHold,
+	(*decider).reportHold,
 	(*decider).slotHold,
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
 // script is a simulated cluster that obeys commands.
@@ -25,13 +26,16 @@ type script struct{ *sim }
 //	cordon NODE                  somebody else does
 //	took NODE DURATION           a pass that it went through last week
 //	manager NAME stays|passes MESSAGE, or manager none
+//	finding block|warn ID [node=NODE] MESSAGE, or finding none
+//	webhook NAME NODE...         it has a ready backend on each; or webhook none
+//	findings                     prints what the upgrade's status lists, and how often preflight ran
 //	etcd NODE ready|away         its etcd member
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
 //	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch] [exclude=TYPE|all]
 //	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore]
 //	remove UPGRADE
-//	set UPGRADE suspend=true|false | max=N
+//	set UPGRADE suspend=true|false | max=N | check=ID
 //	agent NODE step=S reason=R message=M retry=TIME staged=V
 //	abandon NODE REASON
 //	hangs NODE | wakes NODE      its agent does nothing; goes on
@@ -62,6 +66,15 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		if args[0] != "none" {
 			s.RebootManagers = []plan.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
 		}
+	case "finding":
+		s.find(args, option)
+	case "webhook":
+		s.Webhooks = nil
+		if args[0] != "none" {
+			s.Webhooks = []preflight.Webhook{{Name: args[0], Kind: "ValidatingWebhookConfiguration", Configuration: "policy", Namespace: "policy", Service: args[0], Nodes: args[1:]}}
+		}
+	case "findings":
+		s.printFindings(out)
 	case "etcd":
 		i := slices.IndexFunc(s.Etcd, func(pod plan.StaticPod) bool { return pod.Node == args[0] })
 		s.Etcd[i].Ready = args[1] == "ready"
@@ -76,6 +89,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "remove":
 		s.Upgrades = slices.DeleteFunc(s.Upgrades, func(u v1alpha1.ClusterUpgrade) bool { return u.Name == args[0] })
 	case "set":
+		s.upgrade(args[0]).Generation++
 		change(s.upgrade(args[0]), option)
 	case "agent":
 		return s.say(args[0], option)
@@ -88,8 +102,9 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.now = t
 		return err
 	case "decide":
-		printPlan(out, plan.Decide(s.Snapshot, s.now))
+		printPlan(out, s.decide())
 	case "predict":
+		s.decide()
 		printPlan(out, plan.Predict(s.Snapshot, s.now))
 	case "tick":
 		n, _ := strconv.Atoi(args[0])
@@ -159,6 +174,34 @@ func (s *script) took(name, text string) error {
 		v1alpha1.StepTime{Step: v1alpha1.StepLocking, StartedAt: metav1.NewMicroTime(begin), FinishedAt: &middle},
 		v1alpha1.StepTime{Step: v1alpha1.StepUnlocking, StartedAt: middle, FinishedAt: &end})
 	return nil
+}
+
+// find makes preflight find something, from its next run on.
+func (s *script) find(args []string, option map[string]string) {
+	if args[0] == "none" {
+		s.finds = nil
+		return
+	}
+	f := v1alpha1.Finding{ID: args[1], Level: v1alpha1.LevelWarn, Node: option["node"]}
+	if args[0] == "block" {
+		f.Level = v1alpha1.LevelBlock
+	}
+	words := slices.DeleteFunc(slices.Clone(args[2:]), func(word string) bool { return strings.HasPrefix(word, "node=") })
+	f.Message, f.Advice, _ = strings.Cut(strings.Join(words, " "), " / ")
+	s.finds = append(s.finds, f)
+}
+
+func (s *script) printFindings(out *strings.Builder) {
+	for _, u := range s.Upgrades {
+		for _, f := range u.Status.Findings {
+			fmt.Fprintf(out, "%s %s %s: %s", u.Name, f.Level, f.ID, f.Message)
+			if f.Ignored {
+				out.WriteString(" (ignored)")
+			}
+			out.WriteString("\n")
+		}
+	}
+	fmt.Fprintf(out, "preflight ran %d times\n", s.checks)
 }
 
 func (s *script) offer(versions []string) {
@@ -244,6 +287,9 @@ func change(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 	}
 	if text, ok := option["suspend"]; ok {
 		u.Spec.Suspend = text != "false"
+	}
+	if id, ok := option["check"]; ok {
+		u.Spec.IgnoreChecks = append(u.Spec.IgnoreChecks, id)
 	}
 	if _, ok := option["ignore"]; ok {
 		u.Spec.Schedule = v1alpha1.ScheduleIgnore

@@ -26,6 +26,7 @@ type decider struct {
 	total  int // nodes that count
 	budget int // how many may be down at once
 	view
+	checks checks
 
 	gates *gates
 	times *durations // nil until somebody asks
@@ -54,6 +55,7 @@ func newDecider(s Snapshot, now time.Time) *decider {
 	d.place()
 	// A slot for each node is enough, however many were written down.
 	d.budget = min(scaled(d.strategy.MaxUnavailable, d.total), max(1, d.total))
+	d.readChecks()
 	return d
 }
 

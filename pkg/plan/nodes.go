@@ -49,7 +49,9 @@ func (d *decider) open() []*node {
 func (d *decider) needsSomebody(n *node) bool {
 	return d.stalled || needsSomebody[n.hold.Reason] || !n.stagedAt(d.to) && stageErrors[n.status.Reason] ||
 		n.hold.Reason == v1alpha1.ReasonOtherRebootManager && !d.RebootManagers[0].Passes ||
-		n.hold.Reason == v1alpha1.ReasonTimeLeft && n.hold.Until == nil
+		n.hold.Reason == v1alpha1.ReasonTimeLeft && n.hold.Until == nil ||
+		n.hold.Reason == v1alpha1.ReasonPreflight && d.stopped(n) ||
+		n.hold.Reason == v1alpha1.ReasonWebhookBackend && d.lastBackend(n)
 }
 
 // needsSomebody are the reasons that do not pass by themselves.

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -94,7 +96,7 @@ func (c *chaos) setWindow(open bool) {
 // disturb does something that happens in the life of a cluster, or nothing.
 func (c *chaos) disturb(t *rapid.T) {
 	n := &c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "node")]
-	switch rapid.SampledFrom([]string{"", "", "", "", "open", "close", "suspend", "resume", "break", "mend", "remember", "stale", "fail", "lose lease", "hang", "wake", "abandon"}).Draw(t, "event") {
+	switch rapid.SampledFrom([]string{"", "", "", "", "open", "close", "suspend", "resume", "break", "mend", "remember", "stale", "fail", "lose lease", "hang", "wake", "abandon", "find", "find on it", "clear", "webhook"}).Draw(t, "event") {
 	case "open":
 		c.setWindow(true)
 	case "close":
@@ -113,6 +115,15 @@ func (c *chaos) disturb(t *rapid.T) {
 			c.stale.Statuses = nil // a status is applied as a whole, and comes right by itself
 			c.write(*c.stale)
 		}
+	case "find":
+		c.finds = append(c.finds, v1alpha1.Finding{ID: "any", Level: v1alpha1.LevelBlock, Message: "something is wrong"})
+	case "find on it":
+		c.finds = append(c.finds, v1alpha1.Finding{ID: "any", Level: v1alpha1.LevelBlock, Node: n.Name, Message: "something is wrong there"})
+	case "clear":
+		c.finds = nil
+	case "webhook":
+		other := c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "other")]
+		c.Webhooks = []preflight.Webhook{{Name: "w", Namespace: "n", Service: "s", Nodes: slices.Compact([]string{n.Name, other.Name})}}
 	case "fail":
 		if status := &c.word(n.Name, n.UID).Status; status.Step == v1alpha1.StepVerifying {
 			status.Step, status.Reason, status.LastError = v1alpha1.StepFailed, v1alpha1.ReasonWrongVersion, "u"
@@ -136,6 +147,10 @@ func (c *chaos) disturb(t *rapid.T) {
 func (c *chaos) peace() {
 	c.setWindow(true)
 	c.Upgrades[0].Spec.Suspend = false
+	c.finds = nil
+	if len(c.Webhooks) > 0 && len(c.Webhooks[0].Nodes) == 1 {
+		c.Webhooks = nil
+	}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		n.Ready, c.hung[n.Name] = true, false
@@ -170,12 +185,22 @@ func (c *chaos) watch(t *rapid.T, p plan.Plan) {
 	}
 	c.watchVersions(t)
 	for _, n := range p.Nodes {
+		if n.Slot != "" && slices.ContainsFunc(c.Preflight.Findings, blocks(n.Name)) {
+			t.Fatalf("%s is let go in spite of %v", n.Name, c.Preflight.Findings)
+		}
 		if n.Slot != "" && c.was(p) != "" {
 			t.Fatalf("promise 2: %s is let go while %s", n.Name, c.was(p))
 		}
 		if n.Reason == "" || n.Message == "" {
 			t.Fatalf("promise 8: %s is %s without a word (%q, %q)", n.Name, n.Decision, n.Reason, n.Message)
 		}
+	}
+}
+
+// blocks is whether a finding holds that node.
+func blocks(node string) func(v1alpha1.Finding) bool {
+	return func(f v1alpha1.Finding) bool {
+		return f.Level == v1alpha1.LevelBlock && !f.Ignored && (f.Node == "" || f.Node == node)
 	}
 }
 

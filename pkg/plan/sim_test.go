@@ -23,6 +23,9 @@ type sim struct {
 	tick  time.Duration
 	begun []string        // nodes in the order in which they were cordoned
 	hung  map[string]bool // nodes whose agents do nothing
+
+	finds  []v1alpha1.Finding // what preflight finds, whenever it runs
+	checks int                // how often it ran
 }
 
 func newSim(start time.Time) *sim {
@@ -31,7 +34,7 @@ func newSim(start time.Time) *sim {
 
 // step lets the coordinator decide and write, and each agent do one step.
 func (s *sim) step() plan.Plan {
-	p := plan.Decide(s.Snapshot, s.now)
+	p := s.decide()
 	s.write(p)
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; !s.hung[n.Name] {
@@ -41,6 +44,21 @@ func (s *sim) step() plan.Plan {
 	}
 	s.now = s.now.Add(s.tick)
 	return p
+}
+
+// decide runs preflight where the plan asks for it, and decides again.
+func (s *sim) decide() plan.Plan {
+	p := plan.Decide(s.Snapshot, s.now)
+	if !p.NeedsPreflight {
+		return p
+	}
+	s.checks++
+	s.Preflight = &plan.Preflight{Upgrade: p.Upgrade, Key: p.PreflightKey, At: s.now}
+	for _, f := range s.finds {
+		f.Ignored = slices.Contains(s.upgrade(p.Upgrade).Spec.IgnoreChecks, f.ID)
+		s.Preflight.Findings = append(s.Preflight.Findings, f)
+	}
+	return plan.Decide(s.Snapshot, s.now)
 }
 
 // note keeps the times of steps, as an agent does.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
 var (
@@ -63,7 +64,32 @@ func anySnapshot(t *rapid.T, now time.Time) plan.Snapshot {
 	for _, v := range []string{"v1.34.3", "v1.34.4", "v1.35.0"} {
 		s.Source.Offers = append(s.Source.Offers, plan.Offer{Version: v, Image: v1alpha1.Image{Architecture: "x86-64", URL: "http://images/" + v}})
 	}
+	addAnyChecks(t, &s, now)
 	return s
+}
+
+// addAnyChecks adds a report, mostly the one that is asked for, and webhooks.
+func addAnyChecks(t *rapid.T, s *plan.Snapshot, now time.Time) {
+	if len(s.Nodes) == 0 || rarely.Draw(t, "unchecked") {
+		return
+	}
+	name := rapid.Custom(func(t *rapid.T) string { return rapid.SampledFrom(s.Nodes).Draw(t, "node").Name })
+	for range rapid.IntRange(0, 2).Draw(t, "webhooks") {
+		nodes := rapid.SliceOfNDistinct(name, 1, min(3, len(s.Nodes)), rapid.ID[string]).Draw(t, "backends")
+		s.Webhooks = append(s.Webhooks, preflight.Webhook{Name: "w", Namespace: "n", Service: "s", Nodes: nodes})
+	}
+	p := plan.Decide(*s, now)
+	s.Preflight = &plan.Preflight{
+		Upgrade: usually(t, "checked upgrade", p.Upgrade, rapid.Just("other")), Key: usually(t, "key", p.PreflightKey, rapid.Just("other")),
+		At: now.Add(-time.Duration(rapid.IntRange(0, 12).Draw(t, "age")) * time.Minute),
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "findings") {
+		f := v1alpha1.Finding{ID: "any", Level: usually(t, "level", v1alpha1.LevelWarn, rapid.Just(v1alpha1.LevelBlock)), Message: "something is wrong", Ignored: rarely.Draw(t, "ignored")}
+		if coin.Draw(t, "of one node") {
+			f.Node = name.Draw(t, "node")
+		}
+		s.Preflight.Findings = append(s.Preflight.Findings, f)
+	}
 }
 
 func addAnyNode(t *rapid.T, s *plan.Snapshot, i int, now time.Time) {
@@ -176,5 +202,11 @@ func copied(s plan.Snapshot) plan.Snapshot {
 	s.Etcd = append([]plan.StaticPod(nil), s.Etcd...)
 	s.Source.Offers = append([]plan.Offer(nil), s.Source.Offers...)
 	s.RebootManagers = append([]plan.RebootManager(nil), s.RebootManagers...)
+	s.Webhooks = append([]preflight.Webhook(nil), s.Webhooks...)
+	if s.Preflight != nil {
+		report := *s.Preflight
+		report.Findings = append([]v1alpha1.Finding(nil), report.Findings...)
+		s.Preflight = &report
+	}
 	return s
 }

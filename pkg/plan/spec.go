@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"time"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -68,7 +68,7 @@ func complete(spec v1alpha1.NodeUpgradeSpec, hold Hold) v1alpha1.NodeUpgradeSpec
 	spec.Drain = drainDefaults(spec.Drain)
 	spec.Reason, spec.Message, spec.Until = hold.Reason, clip(hold.Message), nil
 	if hold.Until != nil {
-		spec.Until = &metav1.Time{Time: hold.Until.UTC().Truncate(time.Second)}
+		spec.Until = wholeSecond(*hold.Until)
 	}
 	return spec
 }
@@ -87,5 +87,5 @@ func clip(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}
-	return message[:maxMessage-3] + "..."
+	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
 }

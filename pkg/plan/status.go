@@ -32,8 +32,9 @@ func (d *decider) statuses() []UpgradeStatus {
 // report fills the status of the active upgrade.
 func (d *decider) report(u *v1alpha1.ClusterUpgrade) {
 	d.count(u)
+	d.noteFindings(u)
 	if d.finished(u) {
-		u.Status.FinishedAt = &metav1.Time{Time: d.now.UTC().Truncate(time.Second)}
+		u.Status.FinishedAt = wholeSecond(d.now)
 		u.Status.Outcome = v1alpha1.OutcomeSucceeded
 		message := fmt.Sprintf("all %d nodes run %s", d.total, d.to)
 		d.conditions(u, metav1.ConditionTrue, Hold{Reason: v1alpha1.ReasonUpToDate, Message: message}, false)
@@ -120,6 +121,8 @@ func (d *decider) story() (hold Hold, stalled bool) {
 	switch {
 	case active != nil:
 		return Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is at work", active.Name)}, false
+	case len(d.checks.whole) > 0:
+		return d.checks.wholeHold(), true
 	case waiting != nil:
 		return waiting.hold, waiting.hold.Reason == v1alpha1.ReasonNotStaged && d.stageError != nil
 	case blocked != nil:
@@ -147,6 +150,9 @@ func (d *decider) conditions(u *v1alpha1.ClusterUpgrade, succeeded metav1.Condit
 	set(v1alpha1.ConditionReconciling, truth(succeeded == metav1.ConditionUnknown && !stalled))
 	set(v1alpha1.ConditionStalled, truth(stalled))
 }
+
+// wholeSecond is an instant as objects hold it.
+func wholeSecond(t time.Time) *metav1.Time { return &metav1.Time{Time: t.UTC().Truncate(time.Second)} }
 
 func truth(is bool) metav1.ConditionStatus {
 	if is {

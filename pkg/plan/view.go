@@ -27,11 +27,13 @@ type view struct {
 	absentees  int      // of them, NotReady by themselves
 	spare      []string // slots that are free, highest first
 	pass1      bool     // control planes still have to be taken to the version
+	busy       int      // nodes that are out of service by our doing
 	applier    *node    // runs kubeadm upgrade apply; nil when that is over
 }
 
 // look fills the view from the nodes in their order.
 func (d *decider) look() {
+	d.checks.allAnswer()
 	for _, n := range d.nodes {
 		if !n.counts() {
 			continue
@@ -109,6 +111,9 @@ func (d *decider) notice(n *node) {
 	if !n.Ready && !n.busy() {
 		d.absentees++
 	}
+	if n.busy() {
+		d.busy++
+	}
 	d.begun = d.begun || n.busy() || n.promised() || n.ControlPlane && n.kubeadmAt(d.to)
 	d.pass1 = d.pass1 || n.ControlPlane && !n.kubeadmAt(d.to)
 }
@@ -117,6 +122,9 @@ func (d *decider) notice(n *node) {
 func (d *decider) takeOut(n *node) {
 	d.down++
 	d.groups[n.group].down++
+	for _, w := range d.checks.webhooks[n.Name] {
+		w.left--
+	}
 }
 
 // retries is whether n gave up and tries again later by itself.
@@ -130,7 +138,7 @@ func (n *node) blocksNext(d *decider) bool {
 	if n.busy() || n.ControlPlane {
 		return n.busy() || !n.asWanted(d.to)
 	}
-	return n.Ready && !n.asWanted(d.to) && n.step(d.to) == nil
+	return n.Ready && !n.asWanted(d.to) && n.step(d.to) == nil && d.checks.own[n.Name] == nil && !d.lastBackend(n)
 }
 
 // step is whether Kubernetes allows this node's step. Its kubelet may follow

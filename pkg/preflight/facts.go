@@ -42,7 +42,6 @@ type Workloads struct {
 	Pods           []corev1.Pod
 	Budgets        []policyv1.PodDisruptionBudget
 	Deployments    []appsv1.Deployment
-	StatefulSets   []appsv1.StatefulSet
 	EndpointSlices []discoveryv1.EndpointSlice
 	Validating     []admissionregistrationv1.ValidatingWebhookConfiguration
 	Mutating       []admissionregistrationv1.MutatingWebhookConfiguration

@@ -11,9 +11,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
+// LastBackend is the id of the check that no node takes the last ready backend
+// of a webhook along. The planner asks it again before each release.
+const LastBackend = "webhook-last-backend"
+
 var webhookChecks = []Entry{
 	{
-		"webhook-last-backend", blocks,
+		LastBackend, blocks,
 		"an admission webhook with failurePolicy Fail would lose its last ready backend with a node, and the API server would refuse what it is asked about; that node is held",
 		"Run a second replica of its backend on another node, or set the webhook's failurePolicy to Ignore.",
 	},
@@ -27,11 +31,14 @@ var webhookChecks = []Entry{
 // Webhook is an admission webhook without which the API server refuses what it
 // is asked about, and that runs in the cluster.
 type Webhook struct {
-	Kind          string // ValidatingWebhookConfiguration or MutatingWebhookConfiguration
-	Configuration string // its name
-	Name          string // the webhook's in it
-	Namespace     string // its Service's
-	Service       string
+	Kind          string `json:"kind"`          // ValidatingWebhookConfiguration or MutatingWebhookConfiguration
+	Configuration string `json:"configuration"` // its name
+	Name          string `json:"name"`          // the webhook's in it
+	Namespace     string `json:"namespace"`     // its Service's
+	Service       string `json:"service"`
+	// Nodes that have a ready backend of it, each once, sorted. An empty name is
+	// a backend that runs on no node of this cluster.
+	Nodes []string `json:"nodes,omitempty"`
 }
 
 // String is the webhook for people.
@@ -39,29 +46,35 @@ func (w Webhook) String() string {
 	return fmt.Sprintf("%s (Service %s/%s)", w.Name, w.Namespace, w.Service)
 }
 
-// LastBackends are the webhooks that would lose their last ready backend with a
-// node, by node and in order. The planner asks it again before each release.
-func LastBackends(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration, slices []discoveryv1.EndpointSlice) map[string][]Webhook {
-	backends := readyBackends(slices)
-	last := map[string][]Webhook{}
-	for _, w := range required(validating, mutating) {
-		if b := backends[w.service()]; b.ready && !b.spread && b.node != "" {
-			last[b.node] = append(last[b.node], w)
-		}
+// Webhooks are the webhooks with failurePolicy Fail, which is also what is meant
+// where nothing is said, whose backend is a Service. They are sorted; of those
+// with the same Service the first is there. The lists may hold others too.
+func Webhooks(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration, backends []discoveryv1.EndpointSlice) []Webhook {
+	list := required(validating, mutating)
+	nodes := readyNodes(backends)
+	seen := map[string]bool{}
+	list = slices.DeleteFunc(list, func(w Webhook) bool {
+		twice := seen[w.service()]
+		seen[w.service()] = true
+		return twice
+	})
+	for i := range list {
+		list[i].Nodes = nodes[list[i].service()]
 	}
-	return last
+	return list
 }
 
 // service is the key of the webhook's Service.
 func (w Webhook) service() string { return w.Namespace + "/" + w.Service }
 
-// required are the webhooks with failurePolicy Fail, which is also what is
-// meant where nothing is said, whose backend is a Service. They are sorted.
+// lastOn is whether the webhook has backends on that node and nowhere else.
+func (w Webhook) lastOn(node string) bool { return len(w.Nodes) == 1 && w.Nodes[0] == node }
+
 func required(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration) []Webhook {
 	var list []Webhook
 	note := func(kind, configuration, name string, policy *admissionregistrationv1.FailurePolicyType, client admissionregistrationv1.WebhookClientConfig) {
 		if (policy == nil || *policy == admissionregistrationv1.Fail) && client.Service != nil {
-			list = append(list, Webhook{kind, configuration, name, client.Service.Namespace, client.Service.Name})
+			list = append(list, Webhook{Kind: kind, Configuration: configuration, Name: name, Namespace: client.Service.Namespace, Service: client.Service.Name})
 		}
 	}
 	for _, c := range validating {
@@ -80,15 +93,9 @@ func required(validating []admissionregistrationv1.ValidatingWebhookConfiguratio
 	return list
 }
 
-// backend is where the ready endpoints of a Service are.
-type backend struct {
-	ready, spread bool
-	node          string // empty: outside the cluster
-}
-
-// readyBackends are those of every Service.
-func readyBackends(list []discoveryv1.EndpointSlice) map[string]backend {
-	backends := map[string]backend{}
+// readyNodes are the nodes with a ready endpoint, by Service.
+func readyNodes(list []discoveryv1.EndpointSlice) map[string][]string {
+	nodes := map[string][]string{}
 	for i := range list {
 		key := list[i].Namespace + "/" + list[i].Labels[discoveryv1.LabelServiceName]
 		for _, endpoint := range list[i].Endpoints {
@@ -100,30 +107,35 @@ func readyBackends(list []discoveryv1.EndpointSlice) map[string]backend {
 			if endpoint.NodeName != nil {
 				node = *endpoint.NodeName
 			}
-			b, seen := backends[key]
-			backends[key] = backend{ready: true, node: node, spread: b.spread || seen && b.node != node}
+			nodes[key] = append(nodes[key], node)
 		}
 	}
-	return backends
+	for key, names := range nodes {
+		slices.Sort(names)
+		nodes[key] = slices.Compact(names)
+	}
+	return nodes
 }
 
 func (c *checker) checkWebhooks() {
-	last := LastBackends(c.Workloads.Validating, c.Workloads.Mutating, c.Workloads.EndpointSlices)
+	webhooks := Webhooks(c.Workloads.Validating, c.Workloads.Mutating, c.Workloads.EndpointSlices)
 	for _, n := range c.nodes {
 		if !n.drains {
 			continue
 		}
-		for _, w := range last[n.name] {
+		for _, w := range webhooks {
+			if !w.lastOn(n.name) {
+				continue
+			}
 			c.add(v1alpha1.Finding{
-				ID: "webhook-last-backend", Node: n.name, Object: w.Kind + "/" + w.Configuration,
+				ID: LastBackend, Node: n.name, Object: w.Kind + "/" + w.Configuration,
 				Message: fmt.Sprintf("Webhook %s has its last ready backend on node %s, and requests fail without it.", w, n.name),
 			})
 		}
 	}
-	backends := readyBackends(c.Workloads.EndpointSlices)
 	var without []string
-	for _, w := range required(c.Workloads.Validating, c.Workloads.Mutating) {
-		if !backends[w.service()].ready {
+	for _, w := range webhooks {
+		if len(w.Nodes) == 0 {
 			without = append(without, w.String())
 		}
 	}

@@ -1,6 +1,7 @@
 package preflight_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,19 +88,33 @@ func webhookScenes() []scene {
 	}
 }
 
-// The planner asks for a node's webhooks by itself.
-func TestLastBackends(t *testing.T) {
+// The planner asks for the webhooks by itself, to see which nodes may not be away
+// together.
+func TestWebhooks(t *testing.T) {
 	f := preflight.Facts{}
 	guard(&f, nil)
-	endpoints(&f, on("worker-1", nil))
-	got := preflight.LastBackends(f.Workloads.Validating, f.Workloads.Mutating, f.Workloads.EndpointSlices)
-	want := map[string][]preflight.Webhook{"worker-1": {{
-		Kind: "ValidatingWebhookConfiguration", Configuration: "guard", Name: "pods.guard.example", Namespace: "guard", Service: "guard",
-	}}}
+	again := guard(&f, nil)
+	again.Name = "again.guard.example" // with the same Service
+	guard(&f, ptr.To(admissionregistrationv1.Ignore)).ClientConfig.Service.Name = "lenient"
+	guard(&f, nil).ClientConfig.Service.Name = "away"
+	guard(&f, nil).ClientConfig.Service.Name = "outside"
+	yes, no := ptr.To(true), ptr.To(false)
+	endpoints(&f, on("worker-2", yes), on("worker-1", nil), on("worker-3", no))
+	endpoints(&f, on("worker-2", yes))
+	endpoints(&f, discoveryv1.Endpoint{})
+	f.Workloads.EndpointSlices[2].Labels[discoveryv1.LabelServiceName] = "outside"
+	endpoints(&f, on("worker-9", yes))
+	f.Workloads.EndpointSlices[3].Namespace = "other"
+	var got []string
+	for _, w := range preflight.Webhooks(f.Workloads.Validating, f.Workloads.Mutating, f.Workloads.EndpointSlices) {
+		got = append(got, fmt.Sprintf("%s %q", w, w.Nodes))
+	}
+	want := []string{
+		`again.guard.example (Service guard/guard) ["worker-1" "worker-2"]`,
+		`pods.guard.example (Service guard/away) []`,
+		`pods.guard.example (Service guard/outside) [""]`,
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-	if got := want["worker-1"][0].String(); got != "pods.guard.example (Service guard/guard)" {
-		t.Error(got)
 	}
 }

@@ -88,7 +88,7 @@ func TestForeignCordon(t *testing.T) {
 // What makes another plan must wake the coordinator, and a heartbeat must not.
 func TestEssence(t *testing.T) {
 	woken := 0
-	h := handler(func() { woken++ })
+	h := new(Reader).handler(func() { woken++ })
 	h.OnUpdate(daemonSet("", "kured", 3), daemonSet(`{"nodeID":"w2"}`, "kured", 3))
 	h.OnUpdate(node(), node(fluoNeeded+"=true"))
 	if woken != 2 {

@@ -87,10 +87,8 @@ func (n *planning) run(ctx context.Context) error {
 	if err := n.change(&shot.Snapshot, at); err != nil {
 		return err
 	}
-	if n.snapshot == "" {
-		if err := n.runPreflight(ctx, &shot.Snapshot, at); err != nil {
-			return err
-		}
+	if err := n.checks(ctx, &shot.Snapshot, at); err != nil {
+		return err
 	}
 	decided := inUTC(plan.Predict(shot.Snapshot, at))
 	if err := n.show(decided, at, in); err != nil {
@@ -108,10 +106,34 @@ func (n *planning) read(ctx context.Context) (snapshotFile, error) {
 		return loadSnapshot(n.snapshot)
 	}
 	shot, err := n.takeSnapshot(ctx)
-	if err == nil && n.save != "" {
-		err = shot.save(n.save)
+	if err != nil || n.save == "" {
+		return shot, err
 	}
-	return shot, err
+	if err := n.runPreflight(ctx, &shot.Snapshot, shot.TakenAt); err != nil {
+		return shot, err
+	}
+	return shot, shot.save(n.save)
+}
+
+// checks puts a report of preflight into the snapshot that is as late as the plan:
+// what was found is taken to be the same then. Without a cluster, what is not in
+// the file is taken to be nothing.
+func (n *planning) checks(ctx context.Context, s *plan.Snapshot, at time.Time) error {
+	if n.snapshot == "" {
+		return n.runPreflight(ctx, s, at)
+	}
+	decided := plan.Decide(*s, at)
+	if decided.PreflightKey == "" || planned(*s, decided) == nil {
+		return nil
+	}
+	if s.Preflight == nil || s.Preflight.Upgrade != decided.Upgrade {
+		s.Preflight = &plan.Preflight{Upgrade: decided.Upgrade}
+		fmt.Fprintln(n.ErrOut, "The file has no checks of this upgrade; this plan takes it that they find nothing.")
+	}
+	report := *s.Preflight
+	report.Key, report.At = decided.PreflightKey, at
+	s.Preflight = &report
+	return nil
 }
 
 // change puts what is only supposed into the snapshot.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,7 +39,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(withServer{m}, map[string]func(){"kubectl-upgrade": func() {
 		klog.SetLogger(logr.Discard())
 		streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-		os.Exit(cli.Exit(cli.New(streams, "v0.0.0-test").ExecuteContext(context.Background()), os.Stderr))
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		err := cli.New(streams, "v0.0.0-test").ExecuteContext(ctx)
+		stop()
+		os.Exit(cli.Exit(err, os.Stderr))
 	}})
 }
 

@@ -141,3 +141,31 @@ func (w *world) succeed(name string) {
 		s.Nodes.Total, s.Nodes.Done = int32(len(w.words)), int32(len(w.words))
 	})
 }
+
+// addServer makes a node's apiserver to be seen.
+func (w *world) addServer(node, version string) {
+	w.t.Helper()
+	ctx := context.Background()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-" + node, Labels: map[string]string{"component": "kube-apiserver"}},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "kube-apiserver", Image: "registry.k8s.io/kube-apiserver:" + version}}},
+	}
+	pod, err := w.kube.CoreV1().Pods(metav1.NamespaceSystem).Create(ctx, pod, metav1.CreateOptions{})
+	w.must(err)
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	_, err = w.kube.CoreV1().Pods(metav1.NamespaceSystem).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	w.must(err)
+}
+
+// finish lets every node be done, and the upgrade end.
+func (w *world) finish(upgrade string) {
+	w.t.Helper()
+	for name, word := range w.words {
+		word.KubeletVersion, word.Slot, word.Upgrade = "v1.35.4", "", upgrade
+		if word.ControlPlaneVersion != "" {
+			word.ControlPlaneVersion, word.KubeadmVersion = "v1.35.4", "v1.35.4"
+		}
+		w.step(name, v1alpha1.StepIdle, v1alpha1.ReasonUpToDate, "the node runs v1.35.4")
+	}
+	w.succeed(upgrade)
+}

@@ -95,19 +95,6 @@ func (s *session) exit(want int) string {
 	return s.text()
 }
 
-// minorWorld is a cluster of one control plane and two workers, and a plugin that
-// has been told to ignore what this poor cluster lacks.
-func minorWorld(t *testing.T) (*world, *rest.Config, []string) {
-	t.Helper()
-	config := apitest.Start(t)
-	w := newWorld(t, config)
-	w.addNode("cp-1", "v1.34.4", true)
-	w.addNode("worker-1.eu-central-1.compute.internal", "v1.34.4", false)
-	w.addNode("worker-2.eu-central-1.compute.internal", "v1.34.4", false)
-	w.addServer("cp-1", "v1.34.4")
-	return w, config, []string{"apply", "v1.35.4", "--ignore-schedule", "--ignore-check", "control-plane-pod,facts-missing"}
-}
-
 // The whole of it, as a person sees it.
 func TestTerminalShowsAnUpgradeFromTheQuestionToTheEnd(t *testing.T) {
 	w, config, args := minorWorld(t)

@@ -133,11 +133,11 @@ func (w *world) tell(name string, reason v1alpha1.Reason, message string, change
 	w.must(err)
 }
 
-// succeed ends the upgrade.
-func (w *world) succeed(name string) {
+// end ends the upgrade.
+func (w *world) end(name string, outcome v1alpha1.Outcome) {
 	w.t.Helper()
 	w.tell(name, v1alpha1.ReasonUpToDate, fmt.Sprintf("all %d nodes are done", len(w.words)), func(s *v1alpha1.ClusterUpgradeStatus) {
-		s.Outcome, s.FinishedAt = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: time.Now().Truncate(time.Second)}
+		s.Outcome, s.FinishedAt = outcome, &metav1.Time{Time: time.Now().Truncate(time.Second)}
 		s.Nodes.Total, s.Nodes.Done = int32(len(w.words)), int32(len(w.words))
 	})
 }
@@ -160,6 +160,11 @@ func (w *world) addServer(node, version string) {
 // finish lets every node be done, and the upgrade end.
 func (w *world) finish(upgrade string) {
 	w.t.Helper()
+	w.finishAs(upgrade, v1alpha1.OutcomeSucceeded)
+}
+
+func (w *world) finishAs(upgrade string, outcome v1alpha1.Outcome) {
+	w.t.Helper()
 	for name, word := range w.words {
 		word.KubeletVersion, word.Slot, word.Upgrade = "v1.35.4", "", upgrade
 		if word.ControlPlaneVersion != "" {
@@ -167,5 +172,18 @@ func (w *world) finish(upgrade string) {
 		}
 		w.step(name, v1alpha1.StepIdle, v1alpha1.ReasonUpToDate, "the node runs v1.35.4")
 	}
-	w.succeed(upgrade)
+	w.end(upgrade, outcome)
+}
+
+// minorWorld is a cluster of one control plane and two workers, and a plugin that
+// has been told to ignore what this poor cluster lacks.
+func minorWorld(t *testing.T) (*world, *rest.Config, []string) {
+	t.Helper()
+	config := apitest.Start(t)
+	w := newWorld(t, config)
+	w.addNode("cp-1", "v1.34.4", true)
+	w.addNode("worker-1.eu-central-1.compute.internal", "v1.34.4", false)
+	w.addNode("worker-2.eu-central-1.compute.internal", "v1.34.4", false)
+	w.addServer("cp-1", "v1.34.4")
+	return w, config, []string{"apply", "v1.35.4", "--ignore-schedule", "--ignore-check", "control-plane-pod,facts-missing"}
 }

@@ -105,7 +105,7 @@ func TestPlay(t *testing.T) {
 		w.words[n].KubeletVersion, w.words[n].Slot = "v1.35.4", ""
 		w.step(n, "Idle", "UpToDate", "the node runs v1.35.4")
 	}
-	w.succeed(name)
+	w.end(name, v1alpha1.OutcomeSucceeded)
 	time.Sleep(time.Hour)
 }
 

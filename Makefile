@@ -49,8 +49,8 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	$(GOTESTSUM) -- -race ./...
 
 .PHONY: e2e
-e2e: packages lab image ## The patch, end to end, on a fresh real cluster (root; about 15 minutes)
-	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run TestPatchReachesEveryNode ./e2e/...
+e2e: packages lab image ## The patch, and all that may stop it, end to end on fresh real clusters (root; about 20 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestPatchReachesEveryNode|TestWindowsFreezesAndBudgets' ./e2e/...
 
 .PHONY: e2e-ha
 e2e-ha: packages lab image ## The same with three control planes, a power cut and Flatcar's own timer (root; about 20 minutes)

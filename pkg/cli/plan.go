@@ -33,7 +33,8 @@ func newPlan(p *program) *cobra.Command {
 		Short: "What would happen now: in which order, and why a node waits",
 		Long: `Shows the coordinator's own plan: the order of the nodes, what each may do, and
 for whoever waits why and until when; and when each is expected to begin and to be
-done, from how long this cluster's nodes took before. It changes nothing. With VERSION it plans an
+done, from how long this cluster's nodes took before; and what the checks find that
+the coordinator makes before an upgrade. It changes nothing. With VERSION it plans an
 upgrade that nobody has asked for yet; a minor such as v1.35 is its newest patch.
 
 It reads the cluster as you. Where you may not, or there is no cluster, --snapshot
@@ -45,6 +46,7 @@ coordinator's configuration.`,
   kubectl upgrade plan -f new-schedules/
   kubectl upgrade plan --save-snapshot cluster.json
   kubectl upgrade plan --snapshot cluster.json v1.34.5
+  kubectl upgrade plan v1.35 -o jsonpath='{.findings[?(@.level=="Block")].message}'
   kubectl upgrade plan --exit-code -o jsonpath='{.nodes[?(@.decision=="Wait")].name}'`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -84,11 +86,19 @@ func (n *planning) run(ctx context.Context) error {
 			return err
 		}
 	}
+	asRead := shot
+	asRead.Schedules = slices.Clone(shot.Schedules)
 	if err := n.change(&shot.Snapshot, at); err != nil {
 		return err
 	}
-	if err := n.checks(ctx, &shot.Snapshot, at); err != nil {
+	if err := n.check(ctx, &shot.Snapshot, at); err != nil {
 		return err
+	}
+	if n.save != "" {
+		asRead.Preflight, asRead.Webhooks = shot.Preflight, shot.Webhooks
+		if err := asRead.save(n.save); err != nil {
+			return err
+		}
 	}
 	decided := inUTC(plan.Predict(shot.Snapshot, at))
 	if err := n.show(decided, at, in); err != nil {
@@ -100,39 +110,21 @@ func (n *planning) run(ctx context.Context) error {
 	return nil
 }
 
-// read takes the snapshot, and saves it where that is asked for.
 func (n *planning) read(ctx context.Context) (snapshotFile, error) {
 	if n.snapshot != "" {
 		return loadSnapshot(n.snapshot)
 	}
-	shot, err := n.takeSnapshot(ctx)
-	if err != nil || n.save == "" {
-		return shot, err
-	}
-	if err := n.runPreflight(ctx, &shot.Snapshot, shot.TakenAt); err != nil {
-		return shot, err
-	}
-	return shot, shot.save(n.save)
+	return n.takeSnapshot(ctx)
 }
 
-// checks puts a report of preflight into the snapshot that is as late as the plan:
-// what was found is taken to be the same then. Without a cluster, what is not in
-// the file is taken to be nothing.
-func (n *planning) checks(ctx context.Context, s *plan.Snapshot, at time.Time) error {
+// check makes the checks, or takes those that a file has.
+func (n *planning) check(ctx context.Context, s *plan.Snapshot, at time.Time) error {
 	if n.snapshot == "" {
 		return n.runPreflight(ctx, s, at)
 	}
-	decided := plan.Decide(*s, at)
-	if decided.PreflightKey == "" || planned(*s, decided) == nil {
-		return nil
+	if !recallPreflight(s, at) {
+		fmt.Fprintf(n.ErrOut, "%s has no findings for this upgrade: the plan takes it that nothing speaks against it.\n", n.snapshot)
 	}
-	if s.Preflight == nil || s.Preflight.Upgrade != decided.Upgrade {
-		s.Preflight = &plan.Preflight{Upgrade: decided.Upgrade}
-		fmt.Fprintln(n.ErrOut, "The file has no checks of this upgrade; this plan takes it that they find nothing.")
-	}
-	report := *s.Preflight
-	report.Key, report.At = decided.PreflightKey, at
-	s.Preflight = &report
 	return nil
 }
 

@@ -42,8 +42,28 @@ func (p *program) runPreflight(ctx context.Context, s *plan.Snapshot, at time.Ti
 	if err != nil {
 		return explain("reading the cluster for the checks", err)
 	}
+	w := facts.Workloads
+	s.Webhooks = preflight.Webhooks(w.Validating, w.Mutating, w.EndpointSlices)
 	s.Preflight = &plan.Preflight{Upgrade: decided.Upgrade, Key: decided.PreflightKey, At: at, Findings: preflight.Check(facts)}
 	return nil
+}
+
+// recallPreflight takes the findings of a saved snapshot to be those of that
+// moment. False: they are about another upgrade, and left out.
+func recallPreflight(s *plan.Snapshot, at time.Time) bool {
+	report := s.Preflight
+	s.Preflight = nil
+	decided := plan.Decide(*s, at)
+	if decided.PreflightKey == "" {
+		return true // nothing is asked for
+	}
+	now := plan.Preflight{Upgrade: decided.Upgrade, Key: decided.PreflightKey, At: at}
+	known := report != nil && report.Key == now.Key
+	if known {
+		now.Findings = report.Findings
+	}
+	s.Preflight = &now
+	return known
 }
 
 // planned is the upgrade that the plan is for, as it will say about itself; nil

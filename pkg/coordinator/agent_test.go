@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -80,7 +81,8 @@ func (a *agent) turn(ctx context.Context) {
 		return
 	}
 	spec := word.Spec
-	if a.status.ObservedGeneration != word.Generation && a.status.Step != "" {
+	news := a.facts != nil && a.learn(a.facts(a.me.Node))
+	if news || a.status.ObservedGeneration != word.Generation && a.status.Step != "" {
 		a.status.ObservedGeneration = word.Generation
 		a.apply(ctx)
 	}
@@ -134,6 +136,15 @@ func (a *agent) say(ctx context.Context, step v1alpha1.Step) {
 	}
 	a.status.Step = step
 	a.apply(ctx)
+}
+
+// learn notes facts, and says whether they are news.
+func (a *agent) learn(facts *v1alpha1.NodeFacts) bool {
+	if was := a.status.Facts; was != nil && equality.Semantic.DeepEqual(was.Disks, facts.Disks) {
+		return false
+	}
+	a.status.Facts = facts
+	return true
 }
 
 // apply writes the status.

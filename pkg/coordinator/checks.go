@@ -12,6 +12,8 @@ import (
 )
 
 const (
+	// soon is how long a plan waits for them.
+	soon = 2 * time.Second
 	// checksPatience is how long reading a big cluster for the checks may take.
 	checksPatience = 2 * time.Minute
 	// checksRetry is when they are tried again where that failed.
@@ -53,18 +55,30 @@ func (c *checks) end(report *plan.Preflight, notYet time.Time) {
 	}
 }
 
-// check runs preflight where the plan asks for it, beside the loop: nodes are
-// called back meanwhile, and nobody new is let go. Then it has a plan made.
-func (c *Coordinator) check(ctx context.Context, s plan.Snapshot, p plan.Plan) {
-	if !p.NeedsPreflight || !c.checks.begin(time.Now()) {
-		return
-	}
+// decide makes a plan, and runs preflight where that asks for it. A report that
+// is there soon makes another plan at once. Otherwise it is waited for beside the
+// loop: nodes are called back meanwhile, and nobody new is let go.
+func (c *Coordinator) decide(ctx context.Context, s plan.Snapshot, now time.Time) plan.Plan {
+	s.Preflight = c.checks.last()
+	p := plan.Decide(s, now)
 	upgrade, known := planned(s, p)
-	if !known {
-		c.checks.end(nil, time.Time{})
-		return
+	if !p.NeedsPreflight || !known || !c.checks.begin(now) {
+		return p
 	}
+	select {
+	case <-c.check(ctx, s, p, upgrade):
+	case <-time.After(soon):
+		return p
+	}
+	s.Preflight = c.checks.last()
+	return plan.Decide(s, now)
+}
+
+// check runs preflight, and then has a plan made.
+func (c *Coordinator) check(ctx context.Context, s plan.Snapshot, p plan.Plan, upgrade v1alpha1.ClusterUpgrade) <-chan struct{} {
+	done := make(chan struct{})
 	c.checks.group.Go(func() {
+		defer close(done)
 		report, err := c.runChecks(ctx, upgrade, s.Source.Architectures(p.Version), p.PreflightKey)
 		if err == nil {
 			c.checks.end(report, time.Time{})
@@ -77,6 +91,7 @@ func (c *Coordinator) check(ctx context.Context, s plan.Snapshot, p plan.Plan) {
 			c.queue.AddAfter(everything, checksRetry)
 		}
 	})
+	return done
 }
 
 // planned is the upgrade that the plan is for, as it will say about itself.

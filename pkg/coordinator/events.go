@@ -44,6 +44,9 @@ func (c *Coordinator) tellUpgrade(was *v1alpha1.ClusterUpgrade, now v1alpha1.Clu
 		tell(c.events, was, corev1.EventTypeNormal, eventFinished, message)
 	case was.Status.TriggeredAt == nil && now.TriggeredAt != nil:
 		tell(c.events, was, corev1.EventTypeNormal, eventTriggered, "from "+now.FromVersion+" to "+now.ToVersion+"; the images are fixed")
+		if stalled(now) { // at once: what preflight found
+			tell(c.events, was, corev1.EventTypeWarning, reason, message)
+		}
 	case before != reason:
 		kind := corev1.EventTypeNormal
 		if stalled(now) {

@@ -17,9 +17,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	if offered := c.offered.Load(); offered != nil {
 		s.Source = *offered
 	}
-	s.Preflight = c.checks.last()
-	p := plan.Decide(s, now)
-	c.check(ctx, s, p)
+	p := c.decide(ctx, s, now)
 	schedulesChange, scheduleErr := c.writeSchedules(ctx, s.Schedules, now)
 	err := errors.Join(c.carryOut(ctx, s, p), scheduleErr)
 	return earliest(p.Next, schedulesChange), err

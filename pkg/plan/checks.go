@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
@@ -161,11 +163,29 @@ func (d *decider) noteFindings(u *v1alpha1.ClusterUpgrade) {
 	if report == nil {
 		return
 	}
-	at := wholeSecond(report.At)
-	if last := u.Status.PreflightAt; last != nil && !last.Time.Before(at.Time) {
+	at := metav1.NewMicroTime(report.At.UTC().Truncate(time.Microsecond))
+	if last := u.Status.PreflightAt; last != nil && !last.Before(&at) {
 		return
 	}
-	u.Status.PreflightAt, u.Status.Findings = at, bounded(report.Findings)
+	u.Status.PreflightAt, u.Status.Findings = &at, bounded(withIgnored(report.Findings, u.Status.Findings))
+}
+
+// withIgnored keeps what was ignored before in the record, behind what blocks
+// now, though it is not found any more.
+func withIgnored(found, before []v1alpha1.Finding) []v1alpha1.Finding {
+	list := slices.Clone(found)
+	for _, was := range before {
+		again := func(f v1alpha1.Finding) bool { return f.ID == was.ID && f.Object == was.Object && f.Node == was.Node }
+		if !was.Ignored || was.Level != v1alpha1.LevelBlock || slices.ContainsFunc(list, again) {
+			continue
+		}
+		at := slices.IndexFunc(list, func(f v1alpha1.Finding) bool { return f.Level != v1alpha1.LevelBlock })
+		if at < 0 {
+			at = len(list)
+		}
+		list = slices.Insert(list, at, was)
+	}
+	return list
 }
 
 // bounded keeps findings within the API's limits.

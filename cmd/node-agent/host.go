@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/nodefacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysext"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 )
 
@@ -29,6 +32,7 @@ var verbs = map[host.Verb]struct {
 	host.VerbPull:     {"bring the container images of a control plane", pull},
 	host.VerbSnapshot: {"take a snapshot of etcd, and verify it", snapshot},
 	host.VerbEtcd:     {"ask each member of etcd how it is", etcdHealth},
+	host.VerbRestart:  {"merge the active image now and restart the kubelet", restart},
 }
 
 func newHostCommand() *cobra.Command {
@@ -79,6 +83,7 @@ func facts(context.Context, json.RawMessage, *host.Log) (any, error) {
 		facts.ConfProblem = problem.Error()
 	}
 	facts.Armed = sysupdate.Armed(host.OnNode)
+	facts.Node = nodefacts.Gather(host.OnNode, time.Now())
 	return facts, nil
 }
 
@@ -128,6 +133,14 @@ func snapshot(ctx context.Context, raw json.RawMessage, log *host.Log) (any, err
 
 func etcdHealth(ctx context.Context, _ json.RawMessage, _ *host.Log) (any, error) {
 	return etcd.HealthOutput{Etcd: etcd.Health(ctx, host.OnNode)}, nil
+}
+
+func restart(ctx context.Context, raw json.RawMessage, log *host.Log) (any, error) {
+	args, err := decode[sysext.RestartArgs](raw)
+	if err != nil {
+		return nil, err
+	}
+	return output(sysext.Restart(ctx, host.OnNode, args, log))
 }
 
 func decode[T any](raw json.RawMessage) (args T, err error) {

@@ -20,7 +20,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// Host is the node's own systemd and logind, as *host.Client reaches them.
+// Host is the node's own systemd, logind and update_engine, as *host.Client
+// reaches them.
 type Host interface {
 	Start(ctx context.Context, r host.Request, o host.Options) error
 	Last(ctx context.Context, v host.Verb) (running bool, last *host.Result, err error)
@@ -30,6 +31,7 @@ type Host interface {
 	// state folder.
 	Asked(v host.Verb) (*host.Request, error)
 	Open(name string) (*os.File, error)
+	UpdateEngine(ctx context.Context) (status string, err error)
 }
 
 // Config is what an agent works with.
@@ -66,17 +68,19 @@ type Agent struct {
 	nodeUpgrades, nodes, leases cache.SharedIndexInformer
 	pods                        podWatch
 
-	state     machine.State
-	seen      hostView
-	written   written
-	drained   *machine.Drain
-	rebootAt  time.Time // when the reboot was asked for
-	refused   string    // why it was not accepted the last time
-	notPulled string    // why the last pull could not even be asked for
-	etcd      etcdView
-	kubeadm   *mirror
-	trouble   int // turns that ended with an error, in a row
-	installed bool
+	state      machine.State
+	generation int64 // of the spec that state was found with
+	seen       hostView
+	engine     engineView
+	written    written
+	drained    *machine.Drain
+	rebootAt   time.Time // when the reboot was asked for
+	refused    string    // why it was not accepted the last time
+	notPulled  string    // why the last pull could not even be asked for
+	etcd       etcdView
+	kubeadm    *mirror
+	trouble    int // turns that ended with an error, in a row
+	installed  bool
 }
 
 // New makes an agent.
@@ -89,6 +93,7 @@ func New(c Config) *Agent {
 		started: c.Now(),
 	}
 	a.kubeadm = newMirror(c.Host, c.Output)
+	a.engine.ask.Store(true)
 	a.watch()
 	return a
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
@@ -25,10 +27,15 @@ type fakeHost struct {
 	fail     map[host.Verb]*host.Result // how a verb ends next time
 	watchers map[chan host.Verb]bool
 	asked    map[host.Verb]*host.Request
-	etcd     *v1alpha1.EtcdFacts // what the members say
-	dir      string              // the state folder
+	etcd     *v1alpha1.EtcdFacts    // what the members say
+	dir      string                 // the state folder
+	engine   func() (string, error) // what update_engine says; nil: it does not run
 	reboots  int
 	onReboot func(boot string)
+	// onRestart is told of a kubelet that was restarted; refresh is what a
+	// restart that fails leaves merged, nil for what was merged before.
+	onRestart func(boot string)
+	refresh   *string
 }
 
 func newFakeHost() *fakeHost {
@@ -69,12 +76,16 @@ func (h *fakeHost) end(r host.Request) {
 	if failure := h.fail[r.Verb]; failure != nil {
 		result.OK, result.Reason, result.Message, result.LogTail = false, failure.Reason, failure.Message, failure.LogTail
 		delete(h.fail, r.Verb)
+		if r.Verb == host.VerbRestart && h.refresh != nil {
+			h.facts.Merged = *h.refresh
+		}
 	}
 	if result.OK {
 		h.apply(r)
 	}
 	switch r.Verb {
 	case host.VerbFacts:
+		h.facts.Node.GatheredAt = metav1.Now()
 		result.Output, _ = json.Marshal(h.facts)
 	case host.VerbEtcd:
 		result.Output, _ = json.Marshal(etcd.HealthOutput{Etcd: h.etcd})
@@ -100,6 +111,9 @@ func (h *fakeHost) apply(r host.Request) {
 		}
 	case host.VerbActivate:
 		h.facts.Active = args.Version
+	case host.VerbRestart:
+		h.facts.Merged = args.Version
+		go h.onRestart(h.facts.BootID)
 	}
 }
 
@@ -148,6 +162,15 @@ func (h *fakeHost) Changes(ctx context.Context) (<-chan host.Verb, error) {
 		close(changes)
 	})
 	return changes, nil
+}
+
+func (h *fakeHost) UpdateEngine(context.Context) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.engine == nil {
+		return "", nil
+	}
+	return h.engine()
 }
 
 // Reboot takes the node away: whoever runs on it dies.

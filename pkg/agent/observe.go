@@ -21,7 +21,7 @@ func (a *Agent) observe(ctx context.Context) machine.Observation {
 		Drain: a.drained, RebootAskedAt: a.rebootAt, RebootProblem: a.refused, PullProblem: a.notPulled,
 	}
 	if nu := a.nodeUpgrade(); nu != nil {
-		o.Spec = nu.Spec
+		o.Spec, a.generation = nu.Spec, nu.Generation
 	}
 	node := a.node()
 	if node == nil {
@@ -45,6 +45,7 @@ func (a *Agent) observe(ctx context.Context) machine.Observation {
 	if machine.NeedsHealth(a.state, o) && a.lookAtEtcd(ctx, o, a.state.Since) {
 		o.Health = a.health(ctx, o)
 	}
+	a.keepEtcdKnown(ctx, o)
 	return o
 }
 

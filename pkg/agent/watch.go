@@ -66,8 +66,11 @@ func (a *Agent) watchHost(ctx context.Context) {
 			continue
 		}
 		for verb := range changes {
-			if verb == host.VerbKubeadm {
+			switch verb {
+			case host.VerbKubeadm:
 				a.kubeadm.wakeUp()
+			case host.VerbFacts:
+				a.engine.ask.Store(true)
 			}
 			a.wakeUp()
 		}

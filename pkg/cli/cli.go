@@ -51,7 +51,7 @@ stops nothing.`,
 	})
 	root.PersistentFlags().StringVar(&p.color, "color", "auto", "Whether to color: auto (on a terminal, unless NO_COLOR is set), always or never.")
 	p.addClusterFlags(root)
-	root.AddCommand(newStatus(p), newPlan(p), newWindows(p), newFreeze(p), newUnfreeze(p), newSuspend(p), newResume(p), newAbandon(p), newVersion(p), newCompletion(p))
+	root.AddCommand(newStatus(p), newPlan(p), newApply(p), newHistory(p), newReleases(p), newWindows(p), newFreeze(p), newUnfreeze(p), newSuspend(p), newResume(p), newAbandon(p), newVersion(p), newCompletion(p))
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
 	return root

@@ -13,27 +13,27 @@ func locking(s State, o Observation) (State, Action) {
 	case withdrawn(s, o) && o.Slot.Held == "":
 		return quiet(s.enter(v1alpha1.StepWaiting, o), o)
 	case withdrawn(s, o):
-		return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn")
+		return callBack(s, o)
 	case o.Gate == nil:
 		return s, Action{}
 	case !o.Gate.Open && o.Slot.Held != "":
-		return abort(s, o, o.Gate.Reason, o.Gate.Message)
+		return closed(s, o)
 	case !o.Gate.Open:
 		return s.say(o.Gate.Reason, o.Gate.Message).until(o.Gate.Until), wait(o.Now.Add(gateRound))
 	case o.Slot.Held == "" && !o.Slot.Reserved:
 		return quiet(s.enter(v1alpha1.StepWaiting, o), o)
 	case o.Slot.Held == "":
-		return s, Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
+		return s.say("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
 	}
 	s.Attempts++
-	s.RebootedFrom = ""
+	s.RebootedFrom, s.Method, s.MethodMessage = "", "", ""
 	switch {
 	case wantsSnapshot(s, o):
 		return s.enter(v1alpha1.StepSnapshotting, o), Action{}
 	case !kubeadmDone(o):
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}
 	case o.Spec.Release == v1alpha1.ReleaseNode:
-		return s.enter(v1alpha1.StepCordoning, o), Action{}
+		return onward(s, o)
 	}
 	return s.enter(v1alpha1.StepUnlocking, o), Action{}
 }
@@ -77,7 +77,7 @@ func kubeadm(s State, o Observation) (State, Action) {
 	case kubeadmDone(o), o.Kubeadm.answers(key) && o.Kubeadm.OK:
 		s.KubeadmLog = ""
 		if o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) {
-			return s.enter(v1alpha1.StepCordoning, o), Action{}
+			return onward(s, o)
 		}
 		return s.enter(v1alpha1.StepChecking, o), Action{}
 	case o.Kubeadm.answers(key):
@@ -111,13 +111,16 @@ func checking(s State, o Observation) (State, Action) {
 func mayNotBegin(s State, o Observation) (State, Action, bool) {
 	switch {
 	case withdrawn(s, o):
-		s, a := abort(s.uncounted(), o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn")
+		s, a := callBack(s.uncounted(), o)
 		return s, a, true
 	case o.Slot.Held == "":
-		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateClosed, "the slot is not this node's any more")
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, "the slot is not this node's any more")
 		return s, a, true
 	case o.Gate != nil && !o.Gate.Open:
-		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateClosed, o.Gate.Message)
+		s, a := closed(s.uncounted(), o)
+		return s, a, true
+	case wouldActivate(o):
+		s, a := abortAndRetry(s.uncounted(), o, v1alpha1.ReasonNextBootDiffers, nextBoot(o))
 		return s, a, true
 	}
 	return s, Action{}, false

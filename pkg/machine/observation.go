@@ -21,9 +21,9 @@ type Observation struct {
 	// them ended. Nil: not known now, and HostProblem may say why.
 	Host        *Host
 	HostProblem string
-	// Disarm, Stage, Pull, Snapshot, Kubeadm and Activate are the kinds of work on
-	// the host.
-	Disarm, Stage, Pull, Snapshot, Kubeadm, Activate Work
+	// Disarm, Stage, Pull, Snapshot, Kubeadm, Activate and Restart are the kinds of
+	// work on the host.
+	Disarm, Stage, Pull, Snapshot, Kubeadm, Activate, Restart Work
 	// PullProblem is why the last Pull could not even be asked for.
 	PullProblem string
 	// EtcdSnapshot is what the last Snapshot left, where that ended well.
@@ -65,6 +65,8 @@ type Slot struct {
 
 // Host is what the node's files say. Versions are written v1.34.4.
 type Host struct {
+	// At is when this was asked for: it is no older.
+	At                time.Time
 	BootID            string
 	Supported         bool
 	UnsupportedReason string
@@ -78,8 +80,15 @@ type Host struct {
 	ConfProblem         string
 	// Armed is true where somebody else's systemd-sysupdate could activate or
 	// delete images.
-	Armed          bool
+	Armed bool
+	// RebootRequired is true where the operating system asks for a reboot, for
+	// a reason of its own; RebootReason is a sentence that says why. That Active
+	// differs from Merged is another reason, and not among these.
 	RebootRequired bool
+	RebootReason   string
+	// RefreshBlockers are the mounts that a refresh of the merged image would
+	// break.
+	RefreshBlockers []string
 }
 
 // Work is one kind of work on the host: what runs, or what came of the last.

@@ -10,7 +10,7 @@ import (
 // from what is seen alone.
 func quiet(s State, o Observation) (State, Action) {
 	if o.Spec.Upgrade != "" && o.Spec.Upgrade != s.Upgrade {
-		s = begin(o.Spec.Upgrade)
+		s = begin(o.Spec.Upgrade, o.Node.KubeletVersion)
 	}
 	switch {
 	case o.Node.Marked() || o.Slot.Held != "":
@@ -21,8 +21,8 @@ func quiet(s State, o Observation) (State, Action) {
 		return s, Action{Do: DoDisarm, Key: disarmKey}
 	case o.Spec.Upgrade == "":
 		return idle(s, o, v1alpha1.ReasonNoUpgrade, "no upgrade is asked for")
-	case done(o):
-		return idle(s, o, v1alpha1.ReasonUpToDate, upToDate(o))
+	case done(s, o):
+		return idle(s, o, v1alpha1.ReasonUpToDate, upToDate(s, o))
 	case !Staged(o):
 		return staging(s, o)
 	case !Pulled(o):
@@ -44,11 +44,14 @@ func mayDisarm(o Observation) bool {
 	return !o.Disarm.Running && !o.Stage.Running && due
 }
 
-func upToDate(o Observation) string {
-	if o.Spec.Type == v1alpha1.TypeReboot {
-		return "no reboot is needed"
+func upToDate(s State, o Observation) string {
+	switch {
+	case o.Spec.Type != v1alpha1.TypeReboot:
+		return "the node runs " + o.Node.KubeletVersion
+	case rebooted(s, o):
+		return "the node was rebooted"
 	}
-	return "the node runs " + o.Node.KubeletVersion
+	return "no reboot is needed"
 }
 
 // idle says that all is well, unless the coordinator has news about the source
@@ -67,6 +70,8 @@ func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State
 func resume(s State, o Observation) (State, Action) {
 	version := expected(s, o)
 	switch {
+	case o.Spec.Type == v1alpha1.TypeReboot && o.Host.RebootRequired && o.Slot.Held != "" && !withdrawn(s, o):
+		return s.enter(v1alpha1.StepLocking, o), Action{}
 	case o.Node.Marked() && version != "" && o.Node.KubeletVersion == version && o.Host.Active == version:
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case o.Slot.Held != "" && !withdrawn(s, o):
@@ -137,6 +142,14 @@ func keepFailure(s State, message string) State {
 	return s.say(v1alpha1.ReasonStaging, message)
 }
 
+// gaveUpFor is true while the reason stands for which the node gave up last: it
+// says more than that the slot is gone with it.
+func gaveUpFor(s State, o Observation) bool {
+	last := len(s.Steps) - 2
+	return last >= 0 && s.Steps[last].Step == v1alpha1.StepAborting && s.Reason != "" && s.RetryAt.IsZero() &&
+		(s.Until.IsZero() || o.Now.Before(s.Until))
+}
+
 // waiting tells why, and begins as soon as the node is let go.
 func waiting(s State, o Observation) (State, Action) {
 	failed := s.Step == v1alpha1.StepWaiting && o.Now.Before(s.RetryAt)
@@ -156,8 +169,8 @@ func waiting(s State, o Observation) (State, Action) {
 		return s, Action{}
 	case o.Spec.Release == v1alpha1.ReleaseControlPlane && kubeadmDone(o):
 		return s.say(v1alpha1.ReasonControlPlaneFirst, "this node's control plane is at "+o.Spec.Version+"; the others come before the kubelets"), Action{}
-	case o.Spec.Method == v1alpha1.MethodRestart && o.Spec.Release == v1alpha1.ReleaseNode:
-		return s.say(v1alpha1.ReasonUnsupported, "method Restart is not there yet: set strategy.method to Reboot"), Action{}
+	case !o.Slot.Reserved && gaveUpFor(s, o):
+		return s, wait(s.Until)
 	case !o.Slot.Reserved:
 		return s.say(v1alpha1.ReasonNoSlot, "released; waits for its slot"), Action{}
 	}

@@ -15,13 +15,16 @@ var questions = []func(*decider, *node) Hold{
 	(*decider).ownHold,
 	(*decider).failureHold,
 	(*decider).managerHold,
+	(*decider).checksHold,
 	(*decider).gate,
 	(*decider).timeHold,
 	(*decider).retryHold,
 	(*decider).stagingHold,
 	(*decider).turnHold,
 	(*decider).controlPlaneHold,
+	(*decider).webhookHold,
 	(*decider).budgetHold,
+	(*decider).reportHold,
 	(*decider).slotHold,
 }
 
@@ -44,6 +47,9 @@ func (d *decider) whollyHold(*node) Hold { return d.wholly }
 
 // ownHold is what the node itself lacks.
 func (d *decider) ownHold(n *node) Hold {
+	if n.reboot && n.nextBootDiffers() {
+		return n.nextBootHold()
+	}
 	if err := n.step(d.to); err != nil {
 		return Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}
 	}
@@ -58,17 +64,21 @@ func (d *decider) ownHold(n *node) Hold {
 
 func (d *decider) failureHold(*node) Hold {
 	if d.failed == nil {
-		return Hold{}
+		return d.wayHold()
 	}
 	return d.failedHold()
 }
 
 // managerHold keeps everybody back while another program may reboot nodes.
-func (d *decider) managerHold(*node) Hold {
-	if len(d.RebootManagers) == 0 {
+func (d *decider) managerHold(*node) Hold { return ManagerGate(d.RebootManagers) }
+
+// ManagerGate says whether another program that reboots nodes stands against
+// beginning. The planner asks it, and the agent again with what it reads itself.
+func ManagerGate(found []RebootManager) Hold {
+	if len(found) == 0 {
 		return Hold{}
 	}
-	return Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: d.RebootManagers[0].Message}
+	return Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: found[0].Message}
 }
 
 // retryHold keeps everybody back while a node that gave up waits to try again:
@@ -136,6 +146,17 @@ func (d *decider) turnHold(n *node) Hold {
 
 // controlPlaneHold guards apiservers and etcd.
 func (d *decider) controlPlaneHold(n *node) Hold {
+	if hold := d.skewHold(); hold.Reason != "" || !n.ControlPlane {
+		return hold
+	}
+	return d.etcdHold(n)
+}
+
+// skewHold is why the apiservers allow nobody's step. A Reboot takes none.
+func (d *decider) skewHold() Hold {
+	if d.isReboot() {
+		return Hold{}
+	}
 	servers := []version.Version{d.to}
 	for _, pod := range d.APIServers {
 		v, err := version.Parse(pod.Version)
@@ -150,10 +171,7 @@ func (d *decider) controlPlaneHold(n *node) Hold {
 	if err := version.CheckAPIServers(servers...); err != nil {
 		return Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}
 	}
-	if !n.ControlPlane {
-		return Hold{}
-	}
-	return d.etcdHold(n)
+	return Hold{}
 }
 
 // budgetHold is how many may be down at once: of all, and of the group.

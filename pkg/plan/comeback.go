@@ -44,6 +44,9 @@ func (f *forecast) finish(w work) {
 		n.runs.kubeadm, n.runs.controlPlane = f.to, f.to
 		f.saved = f.saved || n == f.saver
 		f.setServer(n)
+	case n.reboot:
+		n.due = false
+		f.spans[n.Name] = w.span
 	default:
 		n.runs.kubelet = f.to
 		f.spans[n.Name] = w.span

@@ -11,15 +11,18 @@ import (
 // node is a Node together with its agent's word, and what was decided for it.
 type node struct {
 	Node
-	spec    *v1alpha1.NodeUpgradeSpec   // as stored; never written to
-	status  *v1alpha1.NodeUpgradeStatus // as stored; never written to
-	abandon string                      // a person's reason for giving it up
-	slot    *Slot                       // reserved for or held by it
-	group   int                         // its place in decider.groups
-	phase   phase
-	class   *class     // nil until the gate was asked
-	retryAt *time.Time // when it tries again by itself, having given up
-	runs    versions
+	spec     *v1alpha1.NodeUpgradeSpec   // as stored; never written to
+	status   *v1alpha1.NodeUpgradeStatus // as stored; never written to
+	abandon  string                      // a person's reason for giving it up
+	answered bool                        // the agent has seen the spec as it is stored
+	slot     *Slot                       // reserved for or held by it
+	group    int                         // its place in decider.groups
+	phase    phase
+	class    *class     // nil until the gate was asked
+	retryAt  *time.Time // when it tries again by itself, having given up
+	runs     versions
+	reboot   bool // the upgrade is a Reboot, for which no version counts
+	due      bool // and is to reboot the node
 
 	decision Decision
 	hold     Hold
@@ -77,7 +80,7 @@ var phases = map[v1alpha1.Step]phase{
 	v1alpha1.StepCordoning: away, v1alpha1.StepDraining: away, v1alpha1.StepLastCheck: away,
 	v1alpha1.StepAborting: away,
 
-	v1alpha1.StepActivating: committed, v1alpha1.StepRebooting: committed, v1alpha1.StepVerifying: committed,
+	v1alpha1.StepActivating: committed, v1alpha1.StepRebooting: committed, v1alpha1.StepRestarting: committed, v1alpha1.StepVerifying: committed,
 	v1alpha1.StepSettling: committed, v1alpha1.StepUncordoning: committed, v1alpha1.StepUnlocking: committed,
 
 	v1alpha1.StepFailed: failed, v1alpha1.StepRolledBack: failed,
@@ -98,9 +101,11 @@ func (n *node) counts() bool { return !n.unsupported() && n.abandon == "" }
 // busy is a node that is or may be out of service by our doing: it has begun,
 // failed on the way, or holds a slot.
 func (n *node) busy() bool {
-	return n.phase == away || n.phase == committed || n.phase == failed ||
-		n.Slot != "" || n.slot != nil && n.slot.Holder == n.Owner()
+	return n.phase == away || n.phase == committed || n.phase == failed || n.Slot != "" || n.holds()
 }
+
+// holds is whether a slot says that the node has taken it.
+func (n *node) holds() bool { return n.slot != nil && n.slot.Holder == n.Owner() }
 
 // released is a node whose agent has been told to begin.
 func (n *node) released() bool {
@@ -122,17 +127,21 @@ func (n *node) kubeletAt(v version.Version) bool { return atLeast(n.runs.kubelet
 
 // kubeadmAt is whether pass 1 is over for this control-plane node.
 func (n *node) kubeadmAt(v version.Version) bool {
-	return atLeast(n.runs.kubeadm, v) || n.kubeletAt(v) && atLeast(n.runs.controlPlane, v)
+	return n.reboot || atLeast(n.runs.kubeadm, v) || n.kubeletAt(v) && atLeast(n.runs.controlPlane, v)
 }
 
-// asWanted is whether every part of the node runs v or a later version.
+// asWanted is whether every part of the node runs v or a later version; for a
+// Reboot, whether none is due.
 func (n *node) asWanted(v version.Version) bool {
+	if n.reboot {
+		return !n.due
+	}
 	return n.kubeletAt(v) && (!n.ControlPlane || n.kubeadmAt(v))
 }
 
 // stagedAt is whether the node needs no more bytes to reach v.
 func (n *node) stagedAt(v version.Version) bool {
-	return n.kubeletAt(v) || n.runs.staged == v && known(v)
+	return n.reboot || n.kubeletAt(v) || n.runs.staged == v && known(v)
 }
 
 // pulledAt is whether kubeadm finds the container images that it starts v's

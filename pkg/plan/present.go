@@ -16,6 +16,7 @@ func newForecast(s Snapshot, now time.Time) *forecast {
 	s.Slots = withSlots(s.Slots, d.budget)
 	s.APIServers, s.Etcd = slices.Clone(s.APIServers), slices.Clone(s.Etcd)
 	f := &forecast{decider: newDecider(s, now), spans: map[string]span{}}
+	f.checks.stay = true
 	if f.target == nil || f.wholly.Reason != "" {
 		f.nodes = nil
 		return f

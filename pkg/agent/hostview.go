@@ -41,6 +41,9 @@ type question struct {
 // works are the verbs that change what the facts say.
 var works = []host.Verb{host.VerbDisarm, host.VerbStage, host.VerbKubeadm, host.VerbActivate, host.VerbRestart}
 
+// quietWorks change nothing that the facts say.
+var quietWorks = []host.Verb{host.VerbPull, host.VerbSnapshot}
+
 // lookAtHost reads what the verbs left and has the facts gathered again when one
 // of them has ended since: the machine must not see new results with old facts.
 func (a *Agent) lookAtHost(ctx context.Context, o *machine.Observation) error {
@@ -66,10 +69,33 @@ func (a *Agent) lookAtHost(ctx context.Context, o *machine.Observation) error {
 		return err
 	}
 	a.lookAtUpdateEngine(ctx)
-	if a.seen.facts != nil && a.seen.after == after.String() {
-		o.Host = hostOf(*a.seen.facts, a.engine.status)
-		o.Host.At = a.seen.at
+	if a.seen.facts == nil || a.seen.after != after.String() {
+		return nil
 	}
+	o.Host = hostOf(*a.seen.facts, a.engine.status)
+	o.Host.At = a.seen.at
+	return a.lookAtControlPlane(ctx, o)
+}
+
+// lookAtControlPlane reads what the verbs left that run on control planes alone.
+func (a *Agent) lookAtControlPlane(ctx context.Context, o *machine.Observation) error {
+	if !o.Host.ControlPlane {
+		return nil
+	}
+	into := map[host.Verb]*machine.Work{host.VerbPull: &o.Pull, host.VerbSnapshot: &o.Snapshot}
+	for _, verb := range quietWorks {
+		running, last, err := a.Host.Last(ctx, verb)
+		if err != nil {
+			return err
+		}
+		*into[verb] = workOf(running, last)
+		if verb == host.VerbSnapshot && last != nil && last.OK {
+			if o.EtcdSnapshot, err = a.snapshotOf(last); err != nil {
+				return err
+			}
+		}
+	}
+	a.keepEtcdKnown(ctx, *o)
 	return nil
 }
 
@@ -150,7 +176,7 @@ func workOf(running bool, last *host.Result) machine.Work {
 	work := machine.Work{Running: running}
 	if last != nil {
 		work.Key, work.OK, work.Reason, work.FinishedAt = last.Key, last.OK, last.Reason, last.FinishedAt
-		work.Message = last.Message
+		work.Message, work.Log = last.Message, last.LogTail
 	}
 	return work
 }

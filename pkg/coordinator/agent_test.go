@@ -106,10 +106,13 @@ func (a *agent) turn(ctx context.Context) {
 	case spec.Image == nil:
 		a.say(ctx, v1alpha1.StepIdle)
 	case a.status.StagedVersion != spec.Version:
-		a.status.StagedVersion = spec.Version
+		a.status.StagedVersion, a.status.PulledVersion = spec.Version, spec.Version
 		a.say(ctx, v1alpha1.StepWaiting)
 	case spec.Release == v1alpha1.ReleaseControlPlane && a.status.KubeadmVersion != spec.Version:
 		a.work(ctx, func() error {
+			if spec.EtcdSnapshot {
+				a.status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Upgrade: spec.Upgrade, Node: a.me.Node, Path: "/snapshot", SHA256: "abc", TakenAt: metav1.Now().Rfc3339Copy()}
+			}
 			a.status.KubeadmVersion = spec.Version
 			return a.setAPIServer(ctx, spec.Version)
 		})

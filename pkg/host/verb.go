@@ -13,10 +13,13 @@ const (
 	VerbKubeadm  Verb = "kubeadm"  // package kubeadm: UpgradeArgs, UpgradeOutput
 	VerbActivate Verb = "activate" // package sysupdate: ActivateArgs, ActivateOutput
 	VerbRestart  Verb = "restart"  // package sysext: RestartArgs, RestartOutput
+	VerbPull     Verb = "pull"     // package kubeadm: PullArgs, PullOutput
+	VerbSnapshot Verb = "snapshot" // package etcd: SnapshotArgs, SnapshotOutput
+	VerbEtcd     Verb = "etcd"     // package etcd: no arguments, HealthOutput
 )
 
 // Verbs are all of them.
-var Verbs = []Verb{VerbFacts, VerbDisarm, VerbStage, VerbKubeadm, VerbActivate, VerbRestart}
+var Verbs = []Verb{VerbFacts, VerbDisarm, VerbStage, VerbKubeadm, VerbActivate, VerbRestart, VerbPull, VerbSnapshot, VerbEtcd}
 
 const (
 	unitPrefix = "kubectl-upgrade-"

@@ -10,7 +10,9 @@ const (
 	DoNothing  Do = ""
 	DoDisarm   Do = "Disarm"   // keep others from activating or deleting images, under Key
 	DoStage    Do = "Stage"    // have the image staged, under Key
+	DoPull     Do = "Pull"     // have the control plane's container images pulled, under Key
 	DoTake     Do = "Take"     // take the slot that is reserved
+	DoSnapshot Do = "Snapshot" // have a snapshot of etcd taken, under Key
 	DoKubeadm  Do = "Kubeadm"  // run kubeadm upgrade, under Key
 	DoCordon   Do = "Cordon"   // cordon and mark in one update
 	DoDrain    Do = "Drain"    // one round of evictions
@@ -24,8 +26,8 @@ const (
 // Action is what to do now, and when to look again if nothing happens before.
 type Action struct {
 	Do Do
-	// Key of the work on the host, for DoDisarm, DoStage, DoKubeadm, DoActivate
-	// and DoRestart.
+	// Key of the work on the host, for what has it done: DoDisarm, DoStage, DoPull,
+	// DoSnapshot, DoKubeadm, DoActivate and DoRestart.
 	Key string
 	// Delete makes DoDrain delete the pods that are left.
 	Delete bool
@@ -43,7 +45,7 @@ func wait(until time.Time) Action {
 
 // Harmless is true for what may be done though the State could not be persisted:
 // its result says all that there is to remember.
-func (d Do) Harmless() bool { return d == DoStage || d == DoDisarm }
+func (d Do) Harmless() bool { return d == DoStage || d == DoPull || d == DoDisarm }
 
 // GivesBack is true for what brings a node that is out of service back: it is
 // done even where nobody keeps the State any more, as the Node's marks and the

@@ -34,13 +34,22 @@ func isBack(s State, o Observation) bool {
 	return o.Host.BootID != s.RebootedFrom && kubeletSpeaks(o) && o.Node.Ready && o.Node.KubeletVersion == expected(s, o)
 }
 
+// settling ends when the quiet time is over and the node's control plane, with
+// etcd as a whole, is well: the next node may go as soon as the slot is free.
 func settling(s State, o Observation) (State, Action) {
-	end := s.Since.Add(settle(o))
+	quiet := settle(o)
+	end, limit := s.Since.Add(quiet), deadline(s, o, quiet+CheckWithin)
 	switch {
 	case !isBack(s, o):
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case o.Now.Before(end):
 		return s.say(v1alpha1.ReasonReleased, "Ready; quiet time").until(end), wait(end)
+	case o.Health == nil:
+		return s, wait(limit)
+	case !o.Health.OK && o.Now.Before(limit):
+		return s.say(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
+	case !o.Health.OK:
+		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after the quiet time: %s", CheckWithin, o.Health.Message))
 	case stillRequired(s, o):
 		return abortAndRetry(s, o, v1alpha1.ReasonRebootStillRequired, "the node rebooted, and its operating system asks for another reboot: "+o.Host.RebootReason)
 	case o.Node.Marked():

@@ -3,7 +3,9 @@
 //
 // Pass 1, on control-plane nodes:
 //
-//	Waiting → Locking → Kubeadm → Checking → Unlocking → Waiting
+//	Waiting → Locking → Snapshotting → Kubeadm → Checking → Unlocking → Waiting
+//
+// Snapshotting is for the node that is asked for it, once in an upgrade.
 //
 // Pass 2, on every node (Kubeadm is left out where it is done already):
 //
@@ -28,6 +30,10 @@
 //     cordon, clear the mark, free the slot, wait. Behind it a node finishes
 //     what it began.
 //   - The cordon goes before the slot. A cordon that is not ours stays.
+//   - Where a snapshot of etcd is asked for, kubeadm begins only when there is one;
+//     on a control plane only when its container images have been pulled.
+//   - The slot of a control plane is freed only when its static pods and etcd are
+//     well again.
 //   - One attempt reboots the node once. Attempts that fail are counted, wait
 //     longer each time, and end in Failed, which keeps its slot.
 //   - A restart drains nothing and reboots nothing. Where it cannot be done the

@@ -17,6 +17,7 @@ func TestPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
 		w.wantAny(t)
+		w.spec.EtcdSnapshot = rapid.Bool().Draw(t, "a snapshot is required")
 		if rapid.Bool().Draw(t, "control plane") {
 			w.host.ControlPlane, w.host.ControlPlaneVersion = true, oldVersion
 		}
@@ -60,7 +61,7 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 	switch rapid.SampledFrom([]string{
 		"turn", "turn", "turn", "turn", "turn and die", "turn with the API away", "on", "on",
 		"work", "work", "failure", "time", "gate", "release", "release", "withdraw",
-		"power", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need",
+		"power", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip",
 	}).Draw(t, "move") {
 	case "turn":
 		w.turn(true, true)
@@ -89,6 +90,12 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 		w.pass(rapid.SampledFrom([]time.Duration{time.Second, time.Minute, 6 * time.Minute, 20 * time.Minute}).Draw(t, "passes"))
 	case "host":
 		w.silent = rapid.SampledFrom([]string{"", "", "the disk is full"}).Draw(t, "silent")
+	case "health":
+		w.healthy = !w.healthy
+	case "skip": // the coordinator asks no more for a snapshot
+		if Quiet(w.state.Step) {
+			w.spec.EtcdSnapshot = rapid.Bool().Draw(t, "required")
+		}
 	case "night": // nobody looks
 		w.now = w.now.Add(8 * time.Hour)
 		w.crash()
@@ -158,7 +165,7 @@ func (w *world) coordinate(release v1alpha1.Release) {
 
 // goWell ends all trouble and gives the node what it needs.
 func (w *world) goWell() {
-	w.gate, w.blocked, w.stuckKubelet, w.silent = Gate{Open: true}, false, false, ""
+	w.gate, w.blocked, w.stuckKubelet, w.silent, w.healthy = Gate{Open: true}, false, false, "", true
 	for range 500 {
 		if w.there() && w.held == "" {
 			return

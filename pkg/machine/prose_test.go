@@ -83,13 +83,27 @@ func (w *world) runOut(t *testing.T) []string {
 			lines = append(lines, line)
 		}
 		w.do(a)
-		busy := w.asking || a.Do != DoNothing && a.Do != DoDrain && a.Do != DoReboot || a.Do == DoDrain && w.drained.Left == 0 || a.Do == DoReboot && w.rebootWorks
-		if !busy && cmp.Equal(before, w.state) {
+		if !w.asking && !w.did(a) && cmp.Equal(before, w.state) {
 			return lines
 		}
 	}
 	t.Fatalf("the machine never comes to rest:\n%s", strings.Join(lines, "\n"))
 	return nil
+}
+
+// did is whether an action has changed anything by now.
+func (w *world) did(a Action) bool {
+	switch a.Do {
+	case DoNothing:
+		return false
+	case DoDrain:
+		return w.drained.Left == 0
+	case DoReboot:
+		return w.rebootWorks
+	case DoPull:
+		return w.noPull == ""
+	}
+	return true
 }
 
 func describe(before, after State, a Action) string {
@@ -140,6 +154,10 @@ func (w *world) command(t *testing.T, words []string) {
 		w.host.Active = arg
 	case "control-plane":
 		w.host.ControlPlane, w.host.ControlPlaneVersion = true, oldVersion
+	case "snapshot": // the coordinator asks for one, or does not
+		w.spec.EtcdSnapshot = arg == "required"
+	case "pull":
+		w.noPull = strings.TrimPrefix(arg, "possible")
 	case "release":
 		w.spec.Release = v1alpha1.Release(arg)
 		w.reserved = arg != "None"

@@ -19,7 +19,7 @@ func StageKey(spec v1alpha1.NodeUpgradeSpec) string {
 // attemptKey tells one attempt's work from another's, so that the failure of
 // the last one is not taken for the failure of this one.
 func attemptKey(s State, o Observation) string {
-	return fmt.Sprintf("%s %s attempt %d", o.Spec.Version, s.Upgrade, s.Attempts)
+	return fmt.Sprintf("%s/%s/attempt-%d", o.Spec.Version, s.Upgrade, s.Attempts)
 }
 
 func (w Work) answers(key string) bool {
@@ -34,6 +34,12 @@ func Staged(o Observation) bool {
 	return o.Host != nil && o.Host.ConfProblem == "" &&
 		o.Stage.answers(StageKey(o.Spec)) && o.Stage.OK &&
 		slices.Contains(o.Host.Installed, o.Spec.Version)
+}
+
+// Pulled is true when nothing has to be pulled any more: the control plane's
+// container images are there, or kubeadm has used them. A worker needs none.
+func Pulled(o Observation) bool {
+	return o.Host != nil && (!o.Host.ControlPlane || kubeadmDone(o) || o.Pull.answers(StageKey(o.Spec)) && o.Pull.OK)
 }
 
 // kubeadmDone is true when kubeadm upgrade has completed for the target.

@@ -19,6 +19,8 @@ type world struct {
 	host    Host
 	disarm  Work
 	stage   Work
+	pull    Work
+	snap    Work // the verb "snapshot"
 	kubeadm Work
 	active  Work // the verb "activate"
 	restart Work
@@ -42,6 +44,10 @@ type world struct {
 	pods     int
 	blocked  bool
 	healthy  bool
+	unsure   bool   // something was done to the node, and its health not seen since
+	noPull   string // why a pull cannot even be asked for
+	pulled   bool   // the container images are there
+	taken    int    // snapshots of etcd
 	asked    time.Time
 	drained  *Drain
 
@@ -101,8 +107,12 @@ func (w *world) observe() Observation {
 	o := Observation{
 		Now: w.now, WatchingSince: w.started, Spec: w.spec, Node: w.node, Host: &host,
 		Slot:   Slot{Reserved: w.reserved, Held: w.held},
-		Disarm: w.disarm, Stage: w.stage, Kubeadm: w.kubeadm, Activate: w.active, Restart: w.restart,
-		Drain: w.drained, RebootAskedAt: w.asked, RebootProblem: w.refused,
+		Disarm: w.disarm, Stage: w.stage, Pull: w.pull, Snapshot: w.snap, Kubeadm: w.kubeadm, Activate: w.active, Restart: w.restart,
+		PullProblem: w.noPull,
+		Drain:       w.drained, RebootAskedAt: w.asked, RebootProblem: w.refused,
+	}
+	if w.snap.OK && !w.snap.Running {
+		o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Upgrade: w.spec.Upgrade, Node: "n", Path: fmt.Sprintf("/snapshot-%d", w.taken)}
 	}
 	if w.silent != "" {
 		o.Host, o.HostProblem = nil, w.silent
@@ -115,7 +125,8 @@ func (w *world) observe() Observation {
 			w.lastCheckOpen = gate.Open && w.held != ""
 		}
 	}
-	if NeedsHealth(w.state) {
+	if NeedsHealth(w.state, o) {
+		w.unsure = w.unsure && !w.healthy
 		o.Health = &Health{OK: w.healthy, Message: "kube-apiserver is not Ready"}
 	}
 	return o
@@ -143,6 +154,14 @@ func (w *world) do(a Action) {
 		w.disarm = Work{Running: true, Key: a.Key}
 	case DoStage:
 		w.stage = Work{Running: true, Key: a.Key}
+	case DoPull:
+		if w.noPull == "" {
+			w.pull = Work{Running: true, Key: a.Key}
+		}
+	case DoSnapshot:
+		w.check(w.held != "" && w.gate.Open, "a snapshot is taken without a slot, or with the gate closed")
+		w.check(w.host.KubeadmVersion != newVersion, "a snapshot is taken after kubeadm")
+		w.snap = Work{Running: true, Key: a.Key}
 	case DoTake:
 		if w.reserved && w.held == "" {
 			w.held = "slot-0"
@@ -150,6 +169,9 @@ func (w *world) do(a Action) {
 	case DoKubeadm:
 		w.check(w.held != "", "kubeadm begins without a slot")
 		w.check(w.gate.Open, "kubeadm begins with the gate closed")
+		w.check(w.pulled || !w.host.ControlPlane, "kubeadm begins before its images are pulled")
+		w.check(!w.spec.EtcdSnapshot || !w.host.ControlPlane || w.taken > 0 && w.persisted.Snapshot != nil, "kubeadm begins before there is a snapshot that is written down")
+		w.unsure = w.spec.Release == v1alpha1.ReleaseControlPlane
 		w.kubeadm = Work{Running: true, Key: a.Key}
 	case DoCordon:
 		w.check(w.held != "", "the node is cordoned without a slot")
@@ -188,6 +210,7 @@ func (w *world) do(a Action) {
 		w.node.OurCordon, w.node.SlotMark = false, ""
 	case DoFree:
 		w.check(!w.node.OurCordon && w.node.SlotMark == "", "the slot is freed before the uncordon")
+		w.check(w.state.Step != v1alpha1.StepUnlocking || !w.unsure, "the slot is freed before the node was seen to be well")
 		w.held, w.reserved = "", false
 	}
 	w.check(!w.foreignCordon || w.node.Unschedulable, "somebody else's cordon is gone")
@@ -208,6 +231,7 @@ func (w *world) reboot() {
 		return
 	}
 	w.reboots++
+	w.unsure = true
 	w.asked = w.now
 	w.check(w.node.Unschedulable, "the node is rebooted without a cordon")
 	w.check(w.mayGoOn(), "the node is rebooted with a slot that is gone")
@@ -237,7 +261,7 @@ func (w *world) boot() {
 	w.late = false
 	w.node.Ready = false
 	w.crash()
-	for _, work := range []*Work{&w.disarm, &w.stage, &w.kubeadm, &w.active, &w.restart} {
+	for _, work := range []*Work{&w.disarm, &w.stage, &w.pull, &w.snap, &w.kubeadm, &w.active, &w.restart} {
 		if work.Running {
 			*work = Work{Key: work.Key, Reason: v1alpha1.ReasonHostUnreachable, Message: "ended without a result", FinishedAt: w.now}
 		}
@@ -269,7 +293,7 @@ func (w *world) settle(ok bool) {
 		}
 		*work = Work{Key: work.Key, OK: ok, FinishedAt: w.now}
 		if !ok {
-			work.Reason, work.Message = reason, "broken"
+			work.Reason, work.Message, work.Log = reason, "broken", "its last words"
 		}
 		return ok
 	}
@@ -278,6 +302,12 @@ func (w *world) settle(ok bool) {
 	}
 	if end(&w.stage, v1alpha1.ReasonHashMismatch) {
 		w.host.Installed = []string{oldVersion, newVersion}
+	}
+	if end(&w.pull, v1alpha1.ReasonPullFailed) {
+		w.pulled = true
+	}
+	if end(&w.snap, v1alpha1.ReasonSnapshotFailed) {
+		w.taken++
 	}
 	if end(&w.kubeadm, v1alpha1.ReasonKubeadmFailed) {
 		w.host.KubeadmVersion = newVersion

@@ -35,13 +35,15 @@ type script struct{ *sim }
 //	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch,Reboot] [exclude=TYPE|all]
 //	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	remove UPGRADE
-//	set UPGRADE suspend=true|false | max=N | check=ID
-//	agent NODE step=S reason=R message=M retry=TIME staged=V active=V mounted=PATH
+//	set UPGRADE suspend=true|false | max=N | check=ID | snapshot=Required|Skip
+//	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V active=V mounted=PATH
 //	os NODE asks|content         its operating system, for a reboot
 //	abandon NODE REASON
 //	hangs NODE | wakes NODE      its agent does nothing; goes on
 //	drop SLOT                    somebody deletes the Lease
 //	slots                        prints the Leases
+//	slow                         pulls and snapshots take a step of their own
+//	snapshots                    who is asked for one, and which one is recorded
 //	now TIME                     the clock
 //	forget                       agents drop the steps of the upgrade before
 //	record UPGRADE               prints how each node went
@@ -102,6 +104,10 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.word(args[0], s.node(args[0]).UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: strings.Join(args[1:], " ")}
 	case "hangs", "wakes":
 		s.hung[args[0]] = name == "hangs"
+	case "snapshots":
+		s.tellSnapshots(out)
+	case "slow":
+		s.slow = true
 	case "now":
 		t, err := time.Parse(time.RFC3339, args[0])
 		s.now = t
@@ -132,6 +138,19 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		return fmt.Errorf("no such command")
 	}
 	return nil
+}
+
+func (s *script) tellSnapshots(out *strings.Builder) {
+	for _, n := range plan.Decide(s.Snapshot, s.now).Nodes {
+		if n.Spec.EtcdSnapshot {
+			fmt.Fprintf(out, "%s is asked\n", n.Name)
+		}
+	}
+	for _, u := range s.Upgrades {
+		if taken := u.Status.EtcdSnapshot; taken != nil {
+			fmt.Fprintf(out, "%s has that of %s\n", u.Name, taken.Node)
+		}
+	}
 }
 
 func options(args []string) map[string]string {
@@ -308,6 +327,9 @@ func change(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 	if text, ok := option["method"]; ok {
 		u.Spec.Strategy.Method = v1alpha1.Method(text)
 	}
+	if text, ok := option["snapshot"]; ok {
+		u.Spec.Strategy.EtcdSnapshot = text
+	}
 	if _, ok := option["ignore"]; ok {
 		u.Spec.Schedule = v1alpha1.ScheduleIgnore
 	}
@@ -329,6 +351,8 @@ func (s *script) say(name string, option map[string]string) error {
 			status.Facts = &v1alpha1.NodeFacts{RefreshBlockers: []string{value}}
 		case "staged":
 			status.StagedVersion = value
+		case "pulled":
+			status.PulledVersion = value
 		case "retry":
 			at, err := time.Parse(time.RFC3339, value)
 			if err != nil {

@@ -34,8 +34,8 @@ type node struct {
 // versions are what a node runs and has. The zero version is one that is not
 // known.
 type versions struct {
-	kubelet, kubeadm, controlPlane, staged version.Version
-	trouble                                error // why the kubelet's is not known
+	kubelet, kubeadm, controlPlane, staged, pulled version.Version
+	trouble                                        error // why the kubelet's is not known
 }
 
 // readStatus sorts out what the agent said.
@@ -48,6 +48,7 @@ func (n *node) readStatus() {
 	n.runs.kubeadm = parsed(n.status.KubeadmVersion)
 	n.runs.controlPlane = parsed(n.status.ControlPlaneVersion)
 	n.runs.staged = parsed(n.status.StagedVersion)
+	n.runs.pulled = parsed(n.status.PulledVersion)
 }
 
 // parsed is the zero version for what cannot be read.
@@ -75,7 +76,7 @@ const (
 
 // phases of the steps that are not resting.
 var phases = map[v1alpha1.Step]phase{
-	v1alpha1.StepLocking: away, v1alpha1.StepKubeadm: away, v1alpha1.StepChecking: away,
+	v1alpha1.StepLocking: away, v1alpha1.StepSnapshotting: away, v1alpha1.StepKubeadm: away, v1alpha1.StepChecking: away,
 	v1alpha1.StepCordoning: away, v1alpha1.StepDraining: away, v1alpha1.StepLastCheck: away,
 	v1alpha1.StepAborting: away,
 
@@ -143,20 +144,31 @@ func (n *node) stagedAt(v version.Version) bool {
 	return n.reboot || n.kubeletAt(v) || n.runs.staged == v && known(v)
 }
 
-// stageErrors are what an agent says when it cannot stage.
+// pulledAt is whether kubeadm finds the container images that it starts v's
+// control plane with.
+func (n *node) pulledAt(v version.Version) bool {
+	return !n.ControlPlane || n.kubeadmAt(v) || n.runs.pulled == v && known(v)
+}
+
+// preparedAt is whether all that v needs lies on the node.
+func (n *node) preparedAt(v version.Version) bool { return n.stagedAt(v) && n.pulledAt(v) }
+
+// stageErrors are what an agent says when it cannot stage, or pull.
 var stageErrors = map[v1alpha1.Reason]bool{
 	v1alpha1.ReasonHashMismatch: true, v1alpha1.ReasonContentMismatch: true, v1alpha1.ReasonConfConflict: true,
 	v1alpha1.ReasonDiskFull: true, v1alpha1.ReasonStageFailed: true, v1alpha1.ReasonHostUnreachable: true,
-	v1alpha1.ReasonSourceUnavailable: true, v1alpha1.ReasonNotOffered: true,
+	v1alpha1.ReasonSourceUnavailable: true, v1alpha1.ReasonNotOffered: true, v1alpha1.ReasonPullFailed: true,
 }
 
-// unstaged says why a node that is not staged is not.
-func (n *node) unstaged(v version.Version, trouble Hold) Hold {
+// unprepared says why a node that is not prepared is not.
+func (n *node) unprepared(v version.Version, trouble Hold) Hold {
 	switch {
 	case stageErrors[n.status.Reason]:
 		return Hold{Reason: n.status.Reason, Message: n.status.Message}
 	case n.status.Step == "":
 		return Hold{Reason: v1alpha1.ReasonNotStaged, Message: "no agent has reported from this node yet"}
+	case n.stagedAt(v):
+		return Hold{Reason: v1alpha1.ReasonPullingImages, Message: fmt.Sprintf("the container images of %s are being pulled", v)}
 	case trouble.Reason != "":
 		return trouble
 	}

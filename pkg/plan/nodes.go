@@ -31,6 +31,7 @@ func (d *decider) decideNodes() {
 func (d *decider) open() []*node {
 	d.look()
 	d.chooseApplier()
+	d.chooseSaver()
 	var promised []*node
 	rest := make([]*node, 0, len(d.nodes))
 	for _, n := range d.nodes {
@@ -47,7 +48,7 @@ func (d *decider) open() []*node {
 
 // needsSomebody is whether n does not go by itself after a while.
 func (d *decider) needsSomebody(n *node) bool {
-	return d.stalled || needsSomebody[n.hold.Reason] || !n.stagedAt(d.to) && stageErrors[n.status.Reason] ||
+	return d.stalled || needsSomebody[n.hold.Reason] || !n.preparedAt(d.to) && stageErrors[n.status.Reason] ||
 		n.hold.Reason == v1alpha1.ReasonOtherRebootManager && !d.RebootManagers[0].Passes ||
 		n.hold.Reason == v1alpha1.ReasonTimeLeft && n.hold.Until == nil ||
 		n.hold.Reason == v1alpha1.ReasonPreflight && d.stopped(n) ||

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -27,7 +28,7 @@ func (s *sim) agent(n *plan.Node) {
 		s.rest(n, spec, status)
 	case v1alpha1.StepLocking:
 		s.lock(n, spec, status)
-	case v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining:
+	case v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining:
 		if spec.Release == v1alpha1.ReleaseNone {
 			status.Step = v1alpha1.StepAborting
 			return
@@ -71,9 +72,18 @@ func (s *sim) rest(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 			}
 		}
 	case stageTrouble(status.Reason):
+	case n.ControlPlane && spec.Image != nil && status.StagedVersion == spec.Version && status.PulledVersion != spec.Version && n.Kubelet != spec.Version:
+		status.PulledVersion, status.Step = spec.Version, v1alpha1.StepWaiting
 	case spec.Image != nil && status.StagedVersion != spec.Version && n.Kubelet != spec.Version:
 		if status.Step == v1alpha1.StepStaging {
-			status.StagedVersion, status.Step = spec.Version, v1alpha1.StepWaiting
+			status.StagedVersion = spec.Version
+			if n.ControlPlane && s.slow {
+				return
+			}
+			status.Step = v1alpha1.StepWaiting
+			if n.ControlPlane {
+				status.PulledVersion = spec.Version
+			}
 			return
 		}
 		status.Step = v1alpha1.StepStaging
@@ -83,7 +93,7 @@ func (s *sim) rest(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 }
 
 func stageTrouble(r v1alpha1.Reason) bool {
-	return r == v1alpha1.ReasonHashMismatch || r == v1alpha1.ReasonDiskFull
+	return r == v1alpha1.ReasonHashMismatch || r == v1alpha1.ReasonDiskFull || r == v1alpha1.ReasonPullFailed
 }
 
 func (s *sim) lock(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
@@ -96,6 +106,12 @@ func (s *sim) lock(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 		return
 	}
 	afterLock(spec, status)
+	if has := status.EtcdSnapshot; spec.EtcdSnapshot && (has == nil || has.Upgrade != spec.Upgrade) {
+		status.Step = v1alpha1.StepSnapshotting
+		if !s.slow {
+			s.work(n, spec, status)
+		}
+	}
 }
 
 // take makes the node the holder of what is reserved for it.
@@ -134,6 +150,10 @@ func (s *sim) closed(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, need time.Dura
 // work is what an agent does before its last check.
 func (s *sim) work(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	switch status.Step {
+	case v1alpha1.StepSnapshotting:
+		s.snapshots++
+		status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Upgrade: spec.Upgrade, Node: n.Name, Path: "/snapshot", TakenAt: metav1.NewTime(s.now)}
+		status.Step = v1alpha1.StepKubeadm
 	case v1alpha1.StepKubeadm:
 		s.kubeadm(n, spec, status)
 	case v1alpha1.StepCordoning:

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
 
@@ -79,7 +81,20 @@ elsewhere each change becomes a line that begins with its time.`,
 	flags.BoolVar(&a.detach, "detach", false, "Do not follow it.")
 	flags.DurationVar(&a.timeout, "timeout", 0, "How long to follow, such as 2h; the upgrade goes on after that. 0: without limit.")
 	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("ignore-check", completeCheck)
 	return cmd
+}
+
+// completeCheck offers the ids of the checks that may block.
+func completeCheck(*cobra.Command, []string, string) (ids []string, _ cobra.ShellCompDirective) {
+	for _, family := range preflight.Catalog() {
+		for _, entry := range family.Checks {
+			if slices.Contains(entry.Levels, v1alpha1.LevelBlock) {
+				ids = append(ids, cobra.CompletionWithDesc(entry.ID, entry.About))
+			}
+		}
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
 func oneVersion(cmd *cobra.Command, args []string) error {

@@ -36,7 +36,7 @@ status: {step: Failed, reason: RebootFailed}
 // which each finds something to do.
 var (
 	reads = []string{
-		"status", "status w-1", "plan", "plan v1.34.5", "windows", "windows --node w-1", "version",
+		"status", "status w-1", "plan", "plan v1.34.5", "windows", "windows --node w-1", "version", "history", "releases",
 	}
 	decides = []string{
 		"freeze f --for 1h --reason x --dry-run=server", "freeze f --for 1h --reason x", "unfreeze f --dry-run=server", "unfreeze f",
@@ -68,16 +68,16 @@ func TestPeoplesRoles(t *testing.T) {
 	roles := bind(t, config)
 	for _, command := range reads {
 		for user := range roles {
-			if errOut, code := run(t, config, user, command); code != 0 || strings.Contains(errOut, "orbidden") {
-				t.Errorf("%s: `%s` ends with %d: %s", user, command, code, errOut)
+			if out, errOut, code := run(t, config, user, command); code != 0 || strings.Contains(out+errOut, "orbidden") {
+				t.Errorf("%s: `%s` ends with %d: %s%s", user, command, code, out, errOut)
 			}
 		}
 	}
 	for _, command := range decides {
-		if errOut, code := run(t, config, "kubectl-upgrade-view", command); code != 1 || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "; ask whoever runs the cluster for that right") {
+		if _, errOut, code := run(t, config, "kubectl-upgrade-view", command); code != 1 || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "; ask whoever runs the cluster for that right") {
 			t.Errorf("who may only view: `%s` ends with %d: %s", command, code, errOut)
 		}
-		if errOut, code := run(t, config, "kubectl-upgrade-edit", command); code != 0 || strings.Contains(errOut, "orbidden") {
+		if _, errOut, code := run(t, config, "kubectl-upgrade-edit", command); code != 0 || strings.Contains(errOut, "orbidden") {
 			t.Errorf("who may decide: `%s` ends with %d: %s", command, code, errOut)
 		}
 	}
@@ -133,12 +133,12 @@ func aggregated(t *testing.T, roles map[string]*rbacv1.ClusterRole) {
 	}
 }
 
-// run is one command as that user.
-func run(t *testing.T, config *rest.Config, user, command string) (errOut string, code int) {
+// run is one command as that user, or without one as the administrator.
+func run(t *testing.T, config *rest.Config, user, command string) (out, errOut string, code int) {
 	t.Helper()
-	var out, problems bytes.Buffer
-	cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &problems}, "test")
+	var said, problems bytes.Buffer
+	cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &said, ErrOut: &problems}, "test")
 	cmd.SetArgs(append(strings.Fields(command), "--as="+user, "--kubeconfig="+apitest.Kubeconfig(t, config)))
 	code = cli.Exit(cmd.ExecuteContext(t.Context()), &problems)
-	return problems.String(), code
+	return said.String(), problems.String(), code
 }

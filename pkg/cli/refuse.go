@@ -19,7 +19,7 @@ import (
 func (a *apply) refusal(s plan.Snapshot, decided plan.Plan, wanted *v1alpha1.ClusterUpgrade) error {
 	for _, refuse := range []func() error{
 		func() error { return refuseStep(s, wanted) },
-		func() error { return refuseMethod(decided, wanted) },
+		func() error { return refuseMethod(s, wanted) },
 		func() error { return refuseTrigger(decided, wanted) },
 		func() error { return refuseFindings(decided.Findings, wanted.Spec.Version) },
 		func() error { return refuseFreeze(s, decided, wanted) },
@@ -58,10 +58,15 @@ func refuseStep(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) error {
 }
 
 // refuseMethod is for a minor that shall come without a reboot.
-func refuseMethod(decided plan.Plan, wanted *v1alpha1.ClusterUpgrade) error {
-	status := statusOf(decided)
-	if status != nil && status.Type == v1alpha1.TypeMinor && wanted.Spec.Strategy.Method == v1alpha1.MethodRestart {
-		return fmt.Errorf("from %s to %s is a Minor, and --method Restart is for patches: leave it out, or say --method Reboot", status.FromVersion, status.ToVersion)
+func refuseMethod(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) error {
+	to, err := version.Parse(wanted.Spec.Version)
+	if err != nil || wanted.Spec.Strategy.Method != v1alpha1.MethodRestart {
+		return err
+	}
+	for _, server := range s.APIServers {
+		if from, err := version.Parse(server.Version); err == nil && !from.SameLine(to) {
+			return fmt.Errorf("from %s to %s is a Minor, and --method Restart is for patches: leave it out, or say --method Reboot", from, to)
+		}
 	}
 	return nil
 }

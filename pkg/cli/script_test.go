@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,7 +39,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(withServer{m}, map[string]func(){"kubectl-upgrade": func() {
 		klog.SetLogger(logr.Discard())
 		streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-		os.Exit(cli.Exit(cli.New(streams, "v0.0.0-test").ExecuteContext(context.Background()), os.Stderr))
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		err := cli.New(streams, "v0.0.0-test").ExecuteContext(ctx)
+		stop()
+		os.Exit(cli.Exit(err, os.Stderr))
 	}})
 }
 
@@ -54,8 +58,12 @@ func TestScripts(t *testing.T) {
 	}
 	config := apitest.Start(t)
 	kubeconfig := apitest.Kubeconfig(t, config)
-	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for _, name := range []string{"v1.34.4-x86-64", "v1.34.5-x86-64", "v1.34.10-x86-64", "v1.35.0-arm64"} {
+	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		names := []string{"v1.34.4-x86-64", "v1.34.5-x86-64", "v1.34.10-x86-64", "v1.35.0-arm64"}
+		if strings.HasPrefix(r.URL.Path, "/more") {
+			names = append(names, "v1.35.4-x86-64", "v1.35.5-arm64", "v1.38.0-x86-64")
+		}
+		for _, name := range names {
 			fmt.Fprintf(w, "%064d  kubernetes-%s.raw\n", 0, name)
 		}
 	}))

@@ -133,11 +133,57 @@ func (w *world) tell(name string, reason v1alpha1.Reason, message string, change
 	w.must(err)
 }
 
-// succeed ends the upgrade.
-func (w *world) succeed(name string) {
+// end ends the upgrade.
+func (w *world) end(name string, outcome v1alpha1.Outcome) {
 	w.t.Helper()
 	w.tell(name, v1alpha1.ReasonUpToDate, fmt.Sprintf("all %d nodes are done", len(w.words)), func(s *v1alpha1.ClusterUpgradeStatus) {
-		s.Outcome, s.FinishedAt = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: time.Now().Truncate(time.Second)}
+		s.Outcome, s.FinishedAt = outcome, &metav1.Time{Time: time.Now().Truncate(time.Second)}
 		s.Nodes.Total, s.Nodes.Done = int32(len(w.words)), int32(len(w.words))
 	})
+}
+
+// addServer makes a node's apiserver to be seen.
+func (w *world) addServer(node, version string) {
+	w.t.Helper()
+	ctx := context.Background()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-" + node, Labels: map[string]string{"component": "kube-apiserver"}},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "kube-apiserver", Image: "registry.k8s.io/kube-apiserver:" + version}}},
+	}
+	pod, err := w.kube.CoreV1().Pods(metav1.NamespaceSystem).Create(ctx, pod, metav1.CreateOptions{})
+	w.must(err)
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	_, err = w.kube.CoreV1().Pods(metav1.NamespaceSystem).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	w.must(err)
+}
+
+// finish lets every node be done, and the upgrade end.
+func (w *world) finish(upgrade string) {
+	w.t.Helper()
+	w.finishAs(upgrade, v1alpha1.OutcomeSucceeded)
+}
+
+func (w *world) finishAs(upgrade string, outcome v1alpha1.Outcome) {
+	w.t.Helper()
+	for name, word := range w.words {
+		word.KubeletVersion, word.Slot, word.Upgrade = "v1.35.4", "", upgrade
+		if word.ControlPlaneVersion != "" {
+			word.ControlPlaneVersion, word.KubeadmVersion = "v1.35.4", "v1.35.4"
+		}
+		w.step(name, v1alpha1.StepIdle, v1alpha1.ReasonUpToDate, "the node runs v1.35.4")
+	}
+	w.end(upgrade, outcome)
+}
+
+// minorWorld is a cluster of one control plane and two workers, and a plugin that
+// has been told to ignore what this poor cluster lacks.
+func minorWorld(t *testing.T) (*world, *rest.Config, []string) {
+	t.Helper()
+	config := apitest.Start(t)
+	w := newWorld(t, config)
+	w.addNode("cp-1", "v1.34.4", true)
+	w.addNode("worker-1.eu-central-1.compute.internal", "v1.34.4", false)
+	w.addNode("worker-2.eu-central-1.compute.internal", "v1.34.4", false)
+	w.addServer("cp-1", "v1.34.4")
+	return w, config, []string{"apply", "v1.35.4", "--ignore-schedule", "--ignore-check", "control-plane-pod,facts-missing"}
 }

@@ -36,7 +36,11 @@ func TestPlay(t *testing.T) {
 	cps := []string{"cp-1", "cp-2", "cp-3"}
 	for _, n := range cps {
 		w.addNode(n, "v1.34.4", true)
-		apply(t, config, fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"kube-apiserver-%[1]s","namespace":"kube-system","labels":{"component":"kube-apiserver"}},"spec":{"nodeName":"%[1]s","containers":[{"name":"kube-apiserver","image":"registry.k8s.io/kube-apiserver:v1.34.4"}]}}`, n))
+		w.words[n].Facts = &v1alpha1.NodeFacts{GatheredAt: metav1.Now(), CgroupVersion: 2, Etcd: &v1alpha1.EtcdFacts{Members: []v1alpha1.EtcdMember{{Name: "cp-1", Healthy: true, Version: "3.6.4"}, {Name: "cp-2", Healthy: true, Version: "3.6.4"}, {Name: "cp-3", Healthy: true, Version: "3.6.4"}}}}
+		w.write(n)
+		for _, c := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+			createObjects(config, fmt.Sprintf("kind: Pod\nmetadata: {name: %[2]s-%[1]s, namespace: kube-system, labels: {component: %[2]s}}\nspec: {nodeName: %[1]s, containers: [{name: c, image: \"registry.k8s.io/%[2]s:v1.34.4\"}]}\nstatus: {conditions: [{type: Ready, status: \"True\"}]}\n", n, c))
+		}
 	}
 	var names []string
 	for i := range workers {
@@ -105,7 +109,7 @@ func TestPlay(t *testing.T) {
 		w.words[n].KubeletVersion, w.words[n].Slot = "v1.35.4", ""
 		w.step(n, "Idle", "UpToDate", "the node runs v1.35.4")
 	}
-	w.succeed(name)
+	w.end(name, v1alpha1.OutcomeSucceeded)
 	time.Sleep(time.Hour)
 }
 

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,6 +16,9 @@ const gap = "   "
 
 // narrowest is the width below which a last column gets lines of its own.
 const narrowest = 30
+
+// shortestName is how much is left of a node's name at least.
+const shortestName = 12
 
 // table draws rows under a header. All columns but the last are as wide as
 // they must be; the last takes what is left of the width and breaks between
@@ -34,12 +38,17 @@ func (o Options) table(header []string, rows [][]cell) string {
 		longest = max(longest, utf8.RuneCountInString(row[last].text))
 	}
 	below := o.tight(left) && left+longest > o.Width
+	if name := slices.Index(header, "NODE"); below && name >= 0 && left-len(gap) > o.Width {
+		// A name is known by its begin; other texts have to be read to their end.
+		widths[name] = max(widths[name]-(left-len(gap)-o.Width), shortestName)
+	}
 	var b strings.Builder
 	for n, row := range all {
 		var line strings.Builder
 		for i, width := range widths {
-			line.WriteString(o.paint(row[i].text, row[i].color))
-			line.WriteString(strings.Repeat(" ", width-utf8.RuneCountInString(row[i].text)) + gap)
+			text := o.cut(row[i].text, width)
+			line.WriteString(o.paint(text, row[i].color))
+			line.WriteString(strings.Repeat(" ", width-utf8.RuneCountInString(text)) + gap)
 		}
 		switch {
 		case !below:

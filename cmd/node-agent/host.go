@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/nodefacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysext"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 )
 
@@ -27,6 +28,7 @@ var verbs = map[host.Verb]struct {
 	host.VerbStage:    {"download and check an image, beside the running one", stage},
 	host.VerbKubeadm:  {"run kubeadm upgrade from the staged image", upgrade},
 	host.VerbActivate: {"make a staged image the next boot's", activate},
+	host.VerbRestart:  {"merge the active image now and restart the kubelet", restart},
 }
 
 func newHostCommand() *cobra.Command {
@@ -103,6 +105,14 @@ func activate(ctx context.Context, raw json.RawMessage, _ *host.Log) (any, error
 		return nil, err
 	}
 	return output(sysupdate.Activate(ctx, host.OnNode, args))
+}
+
+func restart(ctx context.Context, raw json.RawMessage, log *host.Log) (any, error) {
+	args, err := decode[sysext.RestartArgs](raw)
+	if err != nil {
+		return nil, err
+	}
+	return output(sysext.Restart(ctx, host.OnNode, args, log))
 }
 
 func decode[T any](raw json.RawMessage) (args T, err error) {

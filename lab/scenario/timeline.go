@@ -57,9 +57,9 @@ func spent(node v1alpha1.NodeUpgrade, step v1alpha1.Step) (total time.Duration, 
 	return total, times
 }
 
-// began is when a node's cordon began.
+// began is when a node's last cordon began: those before it were given up.
 func began(node v1alpha1.NodeUpgrade) time.Time {
-	for _, s := range node.Status.Steps {
+	for _, s := range slices.Backward(node.Status.Steps) {
 		if s.Step == v1alpha1.StepCordoning {
 			return s.StartedAt.Time
 		}
@@ -82,8 +82,8 @@ func handOffs(nodes []v1alpha1.NodeUpgrade) []string {
 	var lines []string
 	for i := 1; i < len(nodes); i++ {
 		from, to := uncordoned(nodes[i-1]), began(nodes[i])
-		if from.IsZero() || to.IsZero() {
-			continue
+		if from.IsZero() || to.IsZero() || to.Before(from) {
+			continue // they were out of service together
 		}
 		line := fmt.Sprintf("hand-off %s -> %s: %.2f s from uncordon to cordon", nodes[i-1].Name, nodes[i].Name, to.Sub(from).Seconds())
 		if kubeadm := kubeadmBetween(nodes[i], from, to); kubeadm > 0 {

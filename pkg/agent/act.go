@@ -10,6 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysext"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 )
 
@@ -19,6 +20,7 @@ const (
 	drainWithin    = 2 * time.Minute
 	stageWithin    = time.Hour
 	activateWithin = 10 * time.Minute
+	restartWithin  = 5 * time.Minute
 	// betweenRounds keeps a node's busy pods from causing a round of evictions
 	// with each of their changes. One that has left is worth a round at once.
 	betweenRounds = 4 * time.Second
@@ -38,6 +40,9 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	switch action.Do {
 	case machine.DoDisarm:
 		return a.start(ctx, host.VerbDisarm, action.Key, nil, host.Options{RuntimeMax: activateWithin})
+	case machine.DoRestart:
+		args := sysext.RestartArgs{Version: o.Host.Active}
+		return a.start(ctx, host.VerbRestart, action.Key, args, host.Options{RuntimeMax: restartWithin})
 	case machine.DoStage, machine.DoKubeadm, machine.DoActivate:
 		return a.work(ctx, action, o.Spec)
 	case machine.DoTake:

@@ -54,6 +54,7 @@ func newCluster(t *testing.T, node string) *cluster {
 	c.must(err)
 	c.ours, c.slots = ours, slot.New(c.admin)
 	c.host.onReboot = c.boot
+	c.host.onRestart = func(boot string) { c.report(boot, corev1.ConditionTrue) }
 	manifests := filepath.Join(apitest.Root(t), "manifests")
 	c.kubectl("apply", "-f", filepath.Join(manifests, "namespace.yaml"))
 	c.kubectl("apply", "-k", filepath.Join(manifests, "agent"))

@@ -25,6 +25,10 @@ type fakeHost struct {
 	engine   func() (string, error) // what update_engine says; nil: it does not run
 	reboots  int
 	onReboot func(boot string)
+	// onRestart is told of a kubelet that was restarted; refresh is what a
+	// restart that fails leaves merged, nil for what was merged before.
+	onRestart func(boot string)
+	refresh   *string
 }
 
 func newFakeHost() *fakeHost {
@@ -62,6 +66,9 @@ func (h *fakeHost) end(r host.Request) {
 	if failure := h.fail[r.Verb]; failure != nil {
 		result.OK, result.Reason, result.Message = false, failure.Reason, failure.Message
 		delete(h.fail, r.Verb)
+		if r.Verb == host.VerbRestart && h.refresh != nil {
+			h.facts.Merged = *h.refresh
+		}
 	}
 	if result.OK {
 		h.apply(r)
@@ -89,6 +96,9 @@ func (h *fakeHost) apply(r host.Request) {
 		}
 	case host.VerbActivate:
 		h.facts.Active = args.Version
+	case host.VerbRestart:
+		h.facts.Merged = args.Version
+		go h.onRestart(h.facts.BootID)
 	}
 }
 

@@ -129,6 +129,7 @@ func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 		Reason: s.Reason, Message: s.Message, Until: timeOf(s.Until),
 		Attempts: s.Attempts, LastError: s.LastError, RetryAt: timeOf(s.RetryAt),
 		RebootedFrom: s.RebootedFrom, FromVersion: s.From,
+		Method: s.Method, MethodMessage: s.MethodMessage,
 	}
 	for _, step := range s.Steps {
 		t := v1alpha1.StepTime{Step: step.Step, StartedAt: metav1.NewMicroTime(step.StartedAt)}
@@ -147,6 +148,7 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 		Reason: status.Reason, Message: status.Message, Until: instant(status.Until),
 		Attempts: status.Attempts, LastError: status.LastError, RetryAt: instant(status.RetryAt),
 		RebootedFrom: status.RebootedFrom, From: status.FromVersion,
+		Method: status.Method, MethodMessage: status.MethodMessage,
 	}
 	for _, step := range status.Steps {
 		t := machine.StepTime{Step: step.Step, StartedAt: step.StartedAt.Time}

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -65,6 +66,11 @@ func TestPeoplesRoles(t *testing.T) {
 			t.Fatalf("kubectl %s: %v\n%s", args, err, out)
 		}
 	}
+	t.Cleanup(func() {
+		if err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("kubectl-upgrade").Delete(context.Background(), "coordinator", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	roles := bind(t, config)
 	for _, command := range reads {
 		for user := range roles {

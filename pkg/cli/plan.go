@@ -123,7 +123,7 @@ func (n *planning) check(ctx context.Context, s *plan.Snapshot, at time.Time) er
 		return n.runPreflight(ctx, s, at)
 	}
 	if !recallPreflight(s, at) {
-		fmt.Fprintln(n.ErrOut, "The file has no checks of this upgrade; this plan takes it that they find nothing.")
+		fmt.Fprintf(n.ErrOut, "%s has no findings for this upgrade: the plan takes it that nothing speaks against it.\n", n.snapshot)
 	}
 	return nil
 }

@@ -46,6 +46,9 @@ func TestAbandonedUntilItReportsAgain(t *testing.T) {
 	if word := c.word("w1"); word.Spec.Reason != v1alpha1.ReasonAbandoned || word.Spec.Release != v1alpha1.ReleaseNone {
 		t.Errorf("w1 is told %s, %s", word.Spec.Release, word.Spec.Reason)
 	}
+	if reason := c.word("w2").Spec.Reason; reason == v1alpha1.ReasonAbandoned {
+		t.Error("w2 is told that it was given up")
+	}
 	// What its agent wrote before it hung arrives late.
 	w1.status.LastError = "late"
 	w1.say(t.Context(), v1alpha1.StepDraining)

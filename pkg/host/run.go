@@ -79,6 +79,8 @@ func (v Verb) failed() v1alpha1.Reason {
 		return v1alpha1.ReasonKubeadmFailed
 	case VerbActivate:
 		return v1alpha1.ReasonActivateFailed
+	case VerbRestart:
+		return v1alpha1.ReasonRestartFailed
 	default:
 		return v1alpha1.ReasonHostUnreachable
 	}

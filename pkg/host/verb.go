@@ -12,10 +12,11 @@ const (
 	VerbStage    Verb = "stage"    // package sysupdate: StageArgs, StageOutput
 	VerbKubeadm  Verb = "kubeadm"  // package kubeadm: UpgradeArgs, UpgradeOutput
 	VerbActivate Verb = "activate" // package sysupdate: ActivateArgs, ActivateOutput
+	VerbRestart  Verb = "restart"  // package sysext: RestartArgs, RestartOutput
 )
 
 // Verbs are all of them.
-var Verbs = []Verb{VerbFacts, VerbDisarm, VerbStage, VerbKubeadm, VerbActivate}
+var Verbs = []Verb{VerbFacts, VerbDisarm, VerbStage, VerbKubeadm, VerbActivate, VerbRestart}
 
 const (
 	unitPrefix = "kubectl-upgrade-"

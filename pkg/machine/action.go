@@ -15,6 +15,7 @@ const (
 	DoCordon   Do = "Cordon"   // cordon and mark in one update
 	DoDrain    Do = "Drain"    // one round of evictions
 	DoActivate Do = "Activate" // arm the guard and flip, under Key
+	DoRestart  Do = "Restart"  // refresh the merged image and restart the kubelet, under Key
 	DoReboot   Do = "Reboot"   // ask for the reboot
 	DoUncordon Do = "Uncordon" // lift our own cordon and clear the marks
 	DoFree     Do = "Free"     // free the slot
@@ -23,7 +24,8 @@ const (
 // Action is what to do now, and when to look again if nothing happens before.
 type Action struct {
 	Do Do
-	// Key of the work on the host, for DoDisarm, DoStage, DoKubeadm and DoActivate.
+	// Key of the work on the host, for DoDisarm, DoStage, DoKubeadm, DoActivate
+	// and DoRestart.
 	Key string
 	// Delete makes DoDrain delete the pods that are left.
 	Delete bool

@@ -26,12 +26,12 @@ func locking(s State, o Observation) (State, Action) {
 		return s.say("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
 	}
 	s.Attempts++
-	s.RebootedFrom = ""
+	s.RebootedFrom, s.Method, s.MethodMessage = "", "", ""
 	switch {
 	case !kubeadmDone(o):
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}
 	case o.Spec.Release == v1alpha1.ReleaseNode:
-		return s.enter(v1alpha1.StepCordoning, o), Action{}
+		return onward(s, o)
 	}
 	return s.enter(v1alpha1.StepUnlocking, o), Action{}
 }
@@ -44,7 +44,7 @@ func kubeadm(s State, o Observation) (State, Action) {
 		return s.say(v1alpha1.ReasonReleased, "kubeadm is running"), Action{}
 	case kubeadmDone(o), o.Kubeadm.answers(key) && o.Kubeadm.OK:
 		if o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) {
-			return s.enter(v1alpha1.StepCordoning, o), Action{}
+			return onward(s, o)
 		}
 		return s.enter(v1alpha1.StepChecking, o), Action{}
 	case o.Kubeadm.answers(key):
@@ -84,6 +84,9 @@ func mayNotBegin(s State, o Observation) (State, Action, bool) {
 		return s, a, true
 	case o.Gate != nil && !o.Gate.Open:
 		s, a := closed(s.uncounted(), o)
+		return s, a, true
+	case wouldActivate(o):
+		s, a := abortAndRetry(s.uncounted(), o, v1alpha1.ReasonNextBootDiffers, nextBoot(o))
 		return s, a, true
 	}
 	return s, Action{}, false

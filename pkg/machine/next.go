@@ -16,6 +16,7 @@ var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
 	v1alpha1.StepLastCheck:   lastCheck,
 	v1alpha1.StepActivating:  activating,
 	v1alpha1.StepRebooting:   rebooting,
+	v1alpha1.StepRestarting:  restarting,
 	v1alpha1.StepVerifying:   verifying,
 	v1alpha1.StepSettling:    settling,
 	v1alpha1.StepUncordoning: uncordoning,

@@ -21,8 +21,9 @@ type Observation struct {
 	// them ended. Nil: not known now, and HostProblem may say why.
 	Host        *Host
 	HostProblem string
-	// Disarm, Stage, Kubeadm and Activate are the kinds of work on the host.
-	Disarm, Stage, Kubeadm, Activate Work
+	// Disarm, Stage, Kubeadm, Activate and Restart are the kinds of work on the
+	// host.
+	Disarm, Stage, Kubeadm, Activate, Restart Work
 
 	// Gate is asked where NeedsGate says so. Nil: it was not asked.
 	Gate *Gate
@@ -60,6 +61,8 @@ type Slot struct {
 
 // Host is what the node's files say. Versions are written v1.34.4.
 type Host struct {
+	// At is when this was asked for: it is no older.
+	At                time.Time
 	BootID            string
 	Supported         bool
 	UnsupportedReason string

@@ -83,7 +83,7 @@ func (w *world) runOut(t *testing.T) []string {
 			lines = append(lines, line)
 		}
 		w.do(a)
-		busy := a.Do != DoNothing && a.Do != DoDrain && a.Do != DoReboot || a.Do == DoDrain && w.drained.Left == 0 || a.Do == DoReboot && w.rebootWorks
+		busy := w.asking || a.Do != DoNothing && a.Do != DoDrain && a.Do != DoReboot || a.Do == DoDrain && w.drained.Left == 0 || a.Do == DoReboot && w.rebootWorks
 		if !busy && cmp.Equal(before, w.state) {
 			return lines
 		}
@@ -124,6 +124,20 @@ func (w *world) command(t *testing.T, words []string) {
 	switch words[0] {
 	case "want":
 		w.want(arg)
+	case "want-reboot":
+		w.wantReboot(arg)
+	case "method":
+		w.spec.Method = v1alpha1.Method(arg)
+	case "mounted": // below /usr or /opt
+		w.blockers = words[1:]
+	case "looks": // the agent looks at the host by itself, now and then
+		w.seenAt, w.seenBlockers = w.now, w.blockers
+	case "refresh": // what a restart that breaks leaves
+		w.refresh = arg
+	case "os": // the operating system
+		w.host.RebootRequired, w.stubborn = arg != "content", arg == "asks again and again"
+	case "links": // somebody points the symlink elsewhere
+		w.host.Active = arg
 	case "control-plane":
 		w.host.ControlPlane, w.host.ControlPlaneVersion = true, oldVersion
 	case "release":
@@ -166,6 +180,11 @@ func (w *world) command(t *testing.T, words []string) {
 		}
 	case "kubelet":
 		w.stuckKubelet = arg == "stuck"
+		w.mute = arg == "mute"
+		if arg == "starts" {
+			w.kubelet = w.host.Merged
+		}
+		w.report()
 	case "health":
 		w.healthy = arg == "good"
 	case "abandon": // a person gives the node up, and the coordinator frees its slot
@@ -175,7 +194,7 @@ func (w *world) command(t *testing.T, words []string) {
 	case "state":
 		w.state, w.persisted = State{}, State{}
 	case "merges": // the next boot merges another version than asked for
-		w.host.Active, w.host.Merged = arg, arg
+		w.host.Active, w.host.Merged, w.kubelet = arg, arg, arg
 	case "timer": // somebody else's systemd-sysupdate can flip the symlink
 		w.host.Armed = true
 	case "host":

@@ -22,8 +22,8 @@ func quiet(s State, o Observation) (State, Action) {
 		return s, Action{Do: DoDisarm, Key: disarmKey}
 	case o.Spec.Upgrade == "":
 		return idle(s, o, v1alpha1.ReasonNoUpgrade, "no upgrade is asked for")
-	case done(o):
-		return idle(s, o, v1alpha1.ReasonUpToDate, upToDate(o))
+	case done(s, o):
+		return idle(s, o, v1alpha1.ReasonUpToDate, upToDate(s, o))
 	case !Staged(o):
 		return staging(s, o)
 	}
@@ -43,11 +43,14 @@ func mayDisarm(o Observation) bool {
 	return !o.Disarm.Running && !o.Stage.Running && due
 }
 
-func upToDate(o Observation) string {
-	if o.Spec.Type == v1alpha1.TypeReboot {
-		return "no reboot is needed"
+func upToDate(s State, o Observation) string {
+	switch {
+	case o.Spec.Type != v1alpha1.TypeReboot:
+		return "the node runs " + o.Node.KubeletVersion
+	case rebooted(s, o):
+		return "the node was rebooted"
 	}
-	return "the node runs " + o.Node.KubeletVersion
+	return "no reboot is needed"
 }
 
 // idle says that all is well, unless the coordinator has news about the source
@@ -66,6 +69,8 @@ func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State
 func resume(s State, o Observation) (State, Action) {
 	version := expected(s, o)
 	switch {
+	case o.Spec.Type == v1alpha1.TypeReboot && o.Host.RebootRequired && o.Slot.Held != "" && !withdrawn(s, o):
+		return s.enter(v1alpha1.StepLocking, o), Action{}
 	case o.Node.Marked() && version != "" && o.Node.KubeletVersion == version && o.Host.Active == version:
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case o.Slot.Held != "" && !withdrawn(s, o):
@@ -142,8 +147,6 @@ func waiting(s State, o Observation) (State, Action) {
 		return s, Action{}
 	case o.Spec.Release == v1alpha1.ReleaseControlPlane && kubeadmDone(o):
 		return s.say(v1alpha1.ReasonControlPlaneFirst, "this node's control plane is at "+o.Spec.Version+"; the others come before the kubelets"), Action{}
-	case o.Spec.Method == v1alpha1.MethodRestart && o.Spec.Release == v1alpha1.ReleaseNode:
-		return s.say(v1alpha1.ReasonUnsupported, "method Restart is not there yet: set strategy.method to Reboot"), Action{}
 	case !o.Slot.Reserved && gaveUpFor(s, o):
 		return s, wait(s.Until)
 	case !o.Slot.Reserved:

@@ -43,18 +43,22 @@ func kubeadmDone(o Observation) bool {
 
 // done is true when nothing is left to do for spec. A control-plane node that
 // joined at the target has nothing to do, though kubeadm upgrade never ran.
-func done(o Observation) bool {
+func done(s State, o Observation) bool {
 	if o.Spec.Type == v1alpha1.TypeReboot {
-		return !o.Host.RebootRequired && o.Host.Active == o.Host.Merged
+		return !o.Host.RebootRequired || rebooted(s, o)
 	}
 	return atLeast(o.Node.KubeletVersion, o.Spec.Version) &&
 		(!o.Host.ControlPlane || kubeadmDone(o) || atLeast(o.Host.ControlPlaneVersion, o.Spec.Version))
 }
 
-// arrived is true for a node that runs the target already, by another's reboot
-// or by one that the State does not know of: it must not reboot again.
+// arrived is true for a node that runs the target already, or needs no reboot
+// any more, by another's reboot or by one that the State does not know of: it
+// must not reboot again.
 func arrived(o Observation) bool {
-	return o.Spec.Type != v1alpha1.TypeReboot && o.Host.Merged == o.Spec.Version &&
+	if o.Spec.Type == v1alpha1.TypeReboot {
+		return !o.Host.RebootRequired && !wouldActivate(o)
+	}
+	return o.Host.Merged == o.Spec.Version &&
 		kubeletSpeaks(o) && o.Node.KubeletVersion == o.Spec.Version
 }
 

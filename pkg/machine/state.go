@@ -21,7 +21,11 @@ type State struct {
 	LastError    string
 	RetryAt      time.Time
 	RebootedFrom string
-	Steps        []StepTime
+	// Method is how the present attempt activates the image, once that is
+	// decided, and MethodMessage why it is not the one that was asked for.
+	Method        v1alpha1.Method
+	MethodMessage string
+	Steps         []StepTime
 }
 
 // StepTime says when a step began and ended; it ends when the next one begins.

@@ -15,7 +15,7 @@ func (g *gatherer) cgroup() {
 		g.problem("looking for the version of control groups at %s: %v", cgroupDir, err)
 		return
 	}
-	g.facts.CgroupVersion = cgroupVersion(int64(st.Type))
+	g.facts.CgroupVersion = cgroupVersion(st.Type)
 }
 
 func cgroupVersion(fileSystem int64) int32 {

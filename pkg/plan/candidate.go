@@ -47,6 +47,9 @@ func (d *decider) whollyHold(*node) Hold { return d.wholly }
 
 // ownHold is what the node itself lacks.
 func (d *decider) ownHold(n *node) Hold {
+	if n.reboot && n.nextBootDiffers() {
+		return n.nextBootHold()
+	}
 	if err := n.step(d.to); err != nil {
 		return Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}
 	}
@@ -135,6 +138,17 @@ func (d *decider) turnHold(n *node) Hold {
 
 // controlPlaneHold guards apiservers and etcd.
 func (d *decider) controlPlaneHold(n *node) Hold {
+	if hold := d.skewHold(); hold.Reason != "" || !n.ControlPlane {
+		return hold
+	}
+	return d.etcdHold(n)
+}
+
+// skewHold is why the apiservers allow nobody's step. A Reboot takes none.
+func (d *decider) skewHold() Hold {
+	if d.isReboot() {
+		return Hold{}
+	}
 	servers := []version.Version{d.to}
 	for _, pod := range d.APIServers {
 		v, err := version.Parse(pod.Version)
@@ -149,10 +163,7 @@ func (d *decider) controlPlaneHold(n *node) Hold {
 	if err := version.CheckAPIServers(servers...); err != nil {
 		return Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}
 	}
-	if !n.ControlPlane {
-		return Hold{}
-	}
-	return d.etcdHold(n)
+	return Hold{}
 }
 
 // budgetHold is how many may be down at once: of all, and of the group.

@@ -43,6 +43,9 @@ func (f *forecast) finish(w work) {
 	case w.components:
 		n.runs.kubeadm, n.runs.controlPlane = f.to, f.to
 		f.setServer(n)
+	case n.reboot:
+		n.due = false
+		f.spans[n.Name] = w.span
 	default:
 		n.runs.kubelet = f.to
 		f.spans[n.Name] = w.span

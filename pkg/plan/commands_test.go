@@ -32,11 +32,12 @@ type script struct{ *sim }
 //	etcd NODE ready|away         its etcd member
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
-//	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch] [exclude=TYPE|all]
-//	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [retry=UPGRADE]
+//	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch,Reboot] [exclude=TYPE|all]
+//	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	remove UPGRADE
 //	set UPGRADE suspend=true|false | max=N | check=ID
-//	agent NODE step=S reason=R message=M retry=TIME staged=V
+//	agent NODE step=S reason=R message=M retry=TIME staged=V active=V mounted=PATH
+//	os NODE asks|content         its operating system, for a reboot
 //	abandon NODE REASON
 //	hangs NODE | wakes NODE      its agent does nothing; goes on
 //	drop SLOT                    somebody deletes the Lease
@@ -95,6 +96,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		change(s.upgrade(args[0]), option)
 	case "agent":
 		return s.say(args[0], option)
+	case "os":
+		askForReboot(&s.word(args[0], s.node(args[0]).UID).Status, args[1] == "asks")
 	case "abandon":
 		s.word(args[0], s.node(args[0]).UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: strings.Join(args[1:], " ")}
 	case "hangs", "wakes":
@@ -247,7 +250,9 @@ func (s *script) addSchedule(args []string, option map[string]string) error {
 		m.Spec.MaintenanceWindows = append(m.Spec.MaintenanceWindows, v1alpha1.MaintenanceWindow{Period: p})
 	}
 	if kind := option["automatic"]; kind != "" {
-		m.Spec.Automatic = []v1alpha1.UpgradeType{v1alpha1.UpgradeType(kind)}
+		for one := range strings.SplitSeq(kind, ",") {
+			m.Spec.Automatic = append(m.Spec.Automatic, v1alpha1.UpgradeType(one))
+		}
 	}
 	s.Schedules = append(slices.DeleteFunc(s.Schedules, func(m v1alpha1.MaintenanceSchedule) bool { return m.Name == args[0] }), m)
 	return nil
@@ -300,6 +305,9 @@ func change(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 	if id, ok := option["check"]; ok {
 		u.Spec.IgnoreChecks = append(u.Spec.IgnoreChecks, id)
 	}
+	if text, ok := option["method"]; ok {
+		u.Spec.Strategy.Method = v1alpha1.Method(text)
+	}
 	if _, ok := option["ignore"]; ok {
 		u.Spec.Schedule = v1alpha1.ScheduleIgnore
 	}
@@ -315,6 +323,10 @@ func (s *script) say(name string, option map[string]string) error {
 			status.Reason = v1alpha1.Reason(value)
 		case "message":
 			status.Message = strings.ReplaceAll(value, "_", " ")
+		case "active":
+			status.ActiveVersion = value
+		case "mounted":
+			status.Facts = &v1alpha1.NodeFacts{RefreshBlockers: []string{value}}
 		case "staged":
 			status.StagedVersion = value
 		case "retry":

@@ -51,9 +51,11 @@ func newDecider(s Snapshot, now time.Time) *decider {
 		}
 	}
 	d.strategy = withDefaults(d.strategy)
+	d.readNeeds()
 	d.gates = newGates(d.target, s.Schedules, now)
 	d.place()
-	d.budget = scaled(d.strategy.MaxUnavailable, d.total)
+	// A slot for each node is enough, however many were written down.
+	d.budget = min(scaled(d.strategy.MaxUnavailable, d.total), max(1, d.total))
 	d.readChecks()
 	return d
 }

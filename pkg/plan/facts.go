@@ -21,6 +21,8 @@ type node struct {
 	class    *class     // nil until the gate was asked
 	retryAt  *time.Time // when it tries again by itself, having given up
 	runs     versions
+	reboot   bool // the upgrade is a Reboot, for which no version counts
+	due      bool // and is to reboot the node
 
 	decision Decision
 	hold     Hold
@@ -77,7 +79,7 @@ var phases = map[v1alpha1.Step]phase{
 	v1alpha1.StepCordoning: away, v1alpha1.StepDraining: away, v1alpha1.StepLastCheck: away,
 	v1alpha1.StepAborting: away,
 
-	v1alpha1.StepActivating: committed, v1alpha1.StepRebooting: committed, v1alpha1.StepVerifying: committed,
+	v1alpha1.StepActivating: committed, v1alpha1.StepRebooting: committed, v1alpha1.StepRestarting: committed, v1alpha1.StepVerifying: committed,
 	v1alpha1.StepSettling: committed, v1alpha1.StepUncordoning: committed, v1alpha1.StepUnlocking: committed,
 
 	v1alpha1.StepFailed: failed, v1alpha1.StepRolledBack: failed,
@@ -124,17 +126,21 @@ func (n *node) kubeletAt(v version.Version) bool { return atLeast(n.runs.kubelet
 
 // kubeadmAt is whether pass 1 is over for this control-plane node.
 func (n *node) kubeadmAt(v version.Version) bool {
-	return atLeast(n.runs.kubeadm, v) || n.kubeletAt(v) && atLeast(n.runs.controlPlane, v)
+	return n.reboot || atLeast(n.runs.kubeadm, v) || n.kubeletAt(v) && atLeast(n.runs.controlPlane, v)
 }
 
-// asWanted is whether every part of the node runs v or a later version.
+// asWanted is whether every part of the node runs v or a later version; for a
+// Reboot, whether none is due.
 func (n *node) asWanted(v version.Version) bool {
+	if n.reboot {
+		return !n.due
+	}
 	return n.kubeletAt(v) && (!n.ControlPlane || n.kubeadmAt(v))
 }
 
 // stagedAt is whether the node needs no more bytes to reach v.
 func (n *node) stagedAt(v version.Version) bool {
-	return n.kubeletAt(v) || n.runs.staged == v && known(v)
+	return n.reboot || n.kubeletAt(v) || n.runs.staged == v && known(v)
 }
 
 // stageErrors are what an agent says when it cannot stage.

@@ -57,7 +57,7 @@ func (d *decider) needsSomebody(n *node) bool {
 // needsSomebody are the reasons that do not pass by themselves.
 var needsSomebody = map[v1alpha1.Reason]bool{
 	v1alpha1.ReasonSkew: true, v1alpha1.ReasonEtcdQuorum: true, v1alpha1.ReasonScheduleInvalid: true,
-	v1alpha1.ReasonUnsupported: true, v1alpha1.ReasonAbandoned: true,
+	v1alpha1.ReasonUnsupported: true, v1alpha1.ReasonAbandoned: true, v1alpha1.ReasonNextBootDiffers: true,
 }
 
 // settle decides for a node about which there is no choice, and says whether it
@@ -78,9 +78,9 @@ func (d *decider) settle(n *node) bool {
 	case n.busy(), n.released() && !d.forTarget(n):
 		d.atWork(n)
 	case d.target == nil:
-		n.decide(Done, v1alpha1.ReasonNoUpgrade, "nothing is asked for")
+		n.decide(Done, v1alpha1.ReasonNoUpgrade, "nothing is asked for"+n.stillDue())
 	case !d.stalled && n.asWanted(d.to):
-		n.decide(Done, v1alpha1.ReasonUpToDate, fmt.Sprintf("runs %s", n.Kubelet))
+		n.decide(Done, v1alpha1.ReasonUpToDate, d.asItShould(n))
 	default:
 		return false
 	}
@@ -167,7 +167,7 @@ func (d *decider) gate(n *node) Hold {
 func (d *decider) chooseApplier() {
 	var first, picked *node
 	for _, n := range d.nodes {
-		if !n.ControlPlane || !n.counts() || d.target == nil {
+		if !n.ControlPlane || !n.counts() || d.target == nil || n.reboot {
 			continue
 		}
 		if atLeast(n.runs.kubeadm, d.to) {

@@ -54,6 +54,10 @@ func newChaos(t *rapid.T) *chaos {
 	if rapid.Bool().Draw(t, "minor") {
 		c.to = "v1.35.4"
 	}
+	method := v1alpha1.MethodReboot
+	if c.to == "v1.34.4" && rapid.Bool().Draw(t, "restarts") {
+		method = v1alpha1.MethodRestart
+	}
 	controlPlanes := rapid.IntRange(1, 5).Draw(t, "control planes")
 	for i := range controlPlanes + rapid.IntRange(0, 6).Draw(t, "workers") {
 		n := plan.Node{Name: fmt.Sprintf("n%d", i), UID: fmt.Sprintf("u%d", i), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "x86-64"}
@@ -67,7 +71,7 @@ func newChaos(t *rapid.T) *chaos {
 	}
 	c.budget = rapid.IntRange(1, 4).Draw(t, "budget")
 	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", CreationTimestamp: metav1.NewTime(c.now)}}
-	u.Spec.Version = c.to
+	u.Spec.Version, u.Spec.Strategy.Method = c.to, method
 	u.Spec.Strategy.MaxUnavailable = &intstr.IntOrString{IntVal: int32(c.budget)}
 	one := intstr.FromInt32(1)
 	u.Spec.Strategy.Groups = []v1alpha1.NodeGroup{

@@ -3,6 +3,8 @@ package plan_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -27,6 +29,7 @@ type sim struct {
 
 	finds  []v1alpha1.Finding // what preflight finds, whenever it runs
 	checks int                // how often it ran
+	boots  int
 }
 
 func newSim(start time.Time) *sim {
@@ -134,6 +137,10 @@ func (s *sim) writeSlots(p plan.Plan) {
 		}
 	}
 	if p.Slots.Ensure {
+		s.Slots = slices.DeleteFunc(s.Slots, func(slot plan.Slot) bool {
+			i, err := strconv.Atoi(strings.TrimPrefix(slot.Name, "slot-"))
+			return err == nil && i >= p.Slots.Count && slot.ReservedFor == plan.Owner{} && slot.Holder == plan.Owner{}
+		})
 		for i := range p.Slots.Count {
 			s.slot(fmt.Sprintf("slot-%d", i))
 		}

@@ -38,7 +38,7 @@ func (s *sim) agent(n *plan.Node) {
 			status.Step = v1alpha1.StepAborting
 			return
 		}
-		status.Step = v1alpha1.StepActivating
+		lastCheck(spec, status)
 	case v1alpha1.StepAborting:
 		n.Slot = ""
 		s.free(n)
@@ -64,7 +64,7 @@ func (s *sim) rest(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 	}
 	switch {
 	case status.Step == "":
-		status.Step = v1alpha1.StepIdle
+		status.Step, status.BootID = v1alpha1.StepIdle, "boot"
 		for _, pod := range s.APIServers {
 			if pod.Node == n.Name {
 				status.ControlPlaneVersion = pod.Version
@@ -95,7 +95,7 @@ func (s *sim) lock(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 		status.Step = v1alpha1.StepWaiting
 		return
 	}
-	status.Step = v1alpha1.StepKubeadm
+	afterLock(spec, status)
 }
 
 // take makes the node the holder of what is reserved for it.
@@ -153,7 +153,7 @@ func (s *sim) kubeadm(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alp
 			s.APIServers[i].Version, status.ControlPlaneVersion = spec.Version, spec.Version
 		}
 	}
-	status.Step = v1alpha1.StepCordoning
+	status.Step = leave(spec, status)
 	if spec.Release != v1alpha1.ReleaseNode {
 		status.Step = v1alpha1.StepChecking
 	}
@@ -166,12 +166,24 @@ func (s *sim) finish(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alph
 		status.Step = v1alpha1.StepUnlocking
 	case v1alpha1.StepActivating:
 		status.Step = v1alpha1.StepRebooting
+		if status.Method == v1alpha1.MethodRestart {
+			status.Step = v1alpha1.StepRestarting
+		}
 	case v1alpha1.StepRebooting:
 		n.Ready = false
+		s.boot(status)
+		status.Step = v1alpha1.StepVerifying
+	case v1alpha1.StepRestarting:
 		status.Step = v1alpha1.StepVerifying
 	case v1alpha1.StepVerifying:
-		n.Ready, n.Kubelet = true, spec.Version
+		n.Ready = true
+		if spec.Type != v1alpha1.TypeReboot {
+			n.Kubelet = spec.Version
+		}
 		status.Step = v1alpha1.StepUncordoning
+		if status.Method == v1alpha1.MethodRestart {
+			status.Step = v1alpha1.StepUnlocking
+		}
 	case v1alpha1.StepUncordoning:
 		n.Slot = ""
 		status.Step = v1alpha1.StepUnlocking

@@ -58,6 +58,9 @@ func (g *gates) tooShort(c *class, need time.Duration) Hold {
 	until := g.roomFor(c, need)
 	if until == nil {
 		message += "; no opening in sight is long enough"
+	} else {
+		// Whoever shows it puts how far away Until is behind the sentence.
+		message += "; there is room again from " + clock(*until)
 	}
 	hold := Hold{Reason: v1alpha1.ReasonTimeLeft, Message: message, Until: until}
 	if c.tooShort == nil {

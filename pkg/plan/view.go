@@ -58,6 +58,9 @@ func (d *decider) look() {
 // replaces it. That of a node that was given up does not count: the pod of a
 // machine that is off stays as it was.
 func (d *decider) findOldServer() string {
+	if d.isReboot() {
+		return ""
+	}
 	abandoned := map[string]bool{}
 	for _, n := range d.nodes {
 		if n.abandon != "" {
@@ -146,6 +149,9 @@ func (n *node) blocksNext(d *decider) bool {
 // step is whether Kubernetes allows this node's step. Its kubelet may follow
 // the apiservers from one minor to the next only.
 func (n *node) step(to version.Version) error {
+	if n.reboot {
+		return n.rebootStep()
+	}
 	if n.runs.trouble != nil {
 		return n.runs.trouble
 	}

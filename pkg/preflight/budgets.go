@@ -46,7 +46,7 @@ func (c *checker) checkBudgets() {
 		c.add(f)
 	}
 	if more := len(found) - budgetsNamed; more > 0 {
-		c.add(v1alpha1.Finding{ID: "pdb-blocks", Message: fmt.Sprintf("%s more would hold drains: kubectl get poddisruptionbudgets -A shows 0 ALLOWED DISRUPTIONS.", plural(more, "PodDisruptionBudget"))})
+		c.add(v1alpha1.Finding{ID: "pdb-blocks", Message: fmt.Sprintf("%s would hold drains: kubectl get poddisruptionbudgets -A shows 0 as ALLOWED DISRUPTIONS.", plural(more, "more PodDisruptionBudget"))})
 	}
 }
 

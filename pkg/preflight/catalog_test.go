@@ -53,7 +53,7 @@ func TestCatalogIsWhole(t *testing.T) {
 			seen[e.ID] = true
 		}
 	}
-	if preflight.Known("versoin-skip") || !preflight.Known("version-skip") {
+	if preflight.Known("no-such-check") || !preflight.Known("version-skip") {
 		t.Error("Known does not know the ids")
 	}
 }

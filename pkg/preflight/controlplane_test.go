@@ -83,6 +83,10 @@ func etcdScenes() []scene {
 		{check: "etcd-quorum", name: "two members", facts: cluster(2, 1), want: []string{"Block etcd-quorum"}},
 		{check: "etcd-single", name: "one member", facts: cluster(1, 1), want: []string{"Warn etcd-single"}},
 		{check: "etcd-single", name: "three members"},
+		{check: "etcd-single", name: "its node is done", facts: cluster(1, 1), alter: func(f *preflight.Facts) {
+			runs(f, "v1.35.4")
+			upgrade(f, "cp-1").Status.ControlPlaneVersion = "v1.35.4"
+		}},
 		{check: "etcd-version", name: "1.34 with 3.5.24", alter: to("v1.33.9", "v1.34.4", at("3.5.24")), want: tooOld},
 		{check: "etcd-version", name: "1.34 with 3.5.26", alter: to("v1.33.9", "v1.34.4", at("3.5.26"))},
 		{check: "etcd-version", name: "1.33 with 3.5.16", alter: to("v1.32.9", "v1.33.9", at("3.5.16"))},

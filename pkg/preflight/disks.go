@@ -15,7 +15,7 @@ var diskChecks = []Entry{{
 	"Make room on that node: crictl rmi --prune removes images that nobody uses; old backups lie in /etc/kubernetes/tmp.",
 }}
 
-// Folders that an upgrade writes to, as DiskFacts names them.
+// Folders that an upgrade writes to.
 const (
 	ImagesDir     = "/opt/extensions/kubernetes" // sysext images
 	StateDir      = "/opt/kubectl-upgrade"       // etcd's snapshots
@@ -25,9 +25,8 @@ const (
 
 // What each of them takes.
 const (
-	// sysextBytes: the images of v1.34.4 and v1.35.4 are 79 MiB and 78 MiB;
-	// what is left of it keeps the file system from running full, as systemd-sysupdate
-	// writes the new one beside the old.
+	// sysextBytes: images of v1.34.4 and v1.35.4 were 79 MiB and 78 MiB, and
+	// staging keeps 32 MiB free beside the new one.
 	sysextBytes = 128 << 20
 	// controlPlaneBytes: the six images that kubeadm 1.35 pulls on a control
 	// plane (apiserver, controller-manager, scheduler, proxy, etcd, CoreDNS)
@@ -80,16 +79,16 @@ func (c *checker) checkDisks() {
 			continue
 		}
 		needs := c.needs(n)
-		shared := map[int64]map[string]int64{}
+		shared := map[int64]map[string]int64{} // by room, then by folder
 		for _, disk := range n.facts.Disks {
-			dir := purpose(disk.Path)
-			if needs[dir] == 0 {
+			need := needs[purpose(disk.Path)]
+			if need == 0 {
 				continue
 			}
 			if shared[disk.FreeBytes] == nil {
 				shared[disk.FreeBytes] = map[string]int64{}
 			}
-			shared[disk.FreeBytes][dir] = needs[dir]
+			shared[disk.FreeBytes][disk.Path] = need
 		}
 		for _, free := range slices.Sorted(maps.Keys(shared)) {
 			c.checkRoom(n, free, shared[free])
@@ -108,23 +107,23 @@ func (c *checker) checkRoom(n *node, free int64, needs map[string]int64) {
 	c.onNode(n, v1alpha1.Finding{
 		ID: "disk-room",
 		Message: fmt.Sprintf("Node %s has %d MiB left for %s, where the upgrade needs %d MiB.",
-			n.name, free>>20, strings.Join(slices.Sorted(maps.Keys(needs)), " and "), total>>20),
+			n.name, free>>20, strings.Join(slices.Sorted(maps.Keys(needs)), ", "), total>>20),
 	})
 }
 
 // purposes are the folders above, by what may stand for them: a parent, where
-// the folder itself is not there yet, or another container runtime's.
+// the folder itself is not there yet. Nothing is written where etcd's data are.
 var purposes = map[string]string{
-	"/opt/extensions": ImagesDir, StateDir: StateDir, "/etc/kubernetes": BackupsDir,
-	ContainersDir: ContainersDir, "/var/lib/containers": ContainersDir,
+	"/opt/extensions": ImagesDir, StateDir: StateDir, "/etc/kubernetes": BackupsDir, "/var/lib/etcd": "",
 }
 
-// purpose is which of the folders a path stands for.
+// purpose is which of the folders a path stands for. One of another name is
+// where containerd was told to keep its images.
 func purpose(path string) string {
 	for prefix, dir := range purposes {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {
 			return dir
 		}
 	}
-	return ""
+	return ContainersDir
 }

@@ -139,9 +139,9 @@ func (c *checker) checkQuorum(voters, healthy int) {
 	majority := voters/2 + 1
 	switch {
 	case voters == 0:
-	case voters == 1:
+	case voters == 1 && slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.moves }):
 		c.add(v1alpha1.Finding{ID: "etcd-single", Message: "etcd has a single member, so the API is away while its node is upgraded."})
-	case healthy-1 < majority:
+	case voters > 1 && healthy-1 < majority:
 		c.add(v1alpha1.Finding{
 			ID:      "etcd-quorum",
 			Message: fmt.Sprintf("etcd has %d members, %d of them healthy, and would have no majority with one of these away: it needs %d.", voters, healthy, majority),

@@ -37,7 +37,7 @@ const stale = time.Hour
 
 func (c *checker) checkFacts() {
 	var silent []*node
-	lacks := map[string][]*node{}
+	lacks, troubles := map[string][]*node{}, map[string][]*node{}
 	for _, n := range c.nodes {
 		old := n.facts != nil && c.Now.Sub(n.facts.GatheredAt.Time) > stale
 		switch {
@@ -45,10 +45,13 @@ func (c *checker) checkFacts() {
 			for _, what := range c.unknown(n) {
 				lacks[what] = append(lacks[what], n)
 			}
+			for _, problem := range n.facts.Problems {
+				troubles[sentence(problem)] = append(troubles[sentence(problem)], n)
+			}
 		case !n.controlPlane:
 			silent = append(silent, n)
 		case old:
-			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s last said how the node is %s ago.", n.name, c.Now.Sub(n.facts.GatheredAt.Time).Round(time.Minute))})
+			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not said how the node is since %s.", n.name, n.facts.GatheredAt.UTC().Format("2006-01-02 15:04 MST"))})
 		default:
 			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not said how the node is.", n.name)})
 		}
@@ -56,6 +59,9 @@ func (c *checker) checkFacts() {
 	c.warnOfNodes("facts-missing", silent, "No word from the agents of %[1]s: %[2]s.")
 	for what, nodes := range lacks {
 		c.warnOfNodes("facts-incomplete", nodes, "The agents of %[1]s do not know %[3]s: %[2]s.", what)
+	}
+	for trouble, nodes := range troubles {
+		c.warnOfNodes("facts-incomplete", nodes, "Agents had trouble on %[1]s (%[2]s): %[3]s.", trouble)
 	}
 	for _, what := range c.Unread {
 		c.add(v1alpha1.Finding{ID: "unread", Message: what})

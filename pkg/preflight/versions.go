@@ -141,13 +141,21 @@ func (c *checker) checkKubelets(servers []version.Version) {
 			c.refused(newer, f, who)
 		case older != nil:
 			c.refused(older, f, who)
-		case c.kubeadm && ours[n] && n.kubelet.Less(c.to):
+		case c.kubeadm && ours[n] && n.kubelet.Less(c.to) && behind(n.kubelet, servers):
+			f.Advice = "Wait until that node has followed the last upgrade, which it does by itself inside windows; or remove it."
 			if !n.controlPlane {
 				f.Node = n.name
 			}
 			c.refused(version.CheckStep(n.kubelet, c.to), f, who)
 		}
 	}
+}
+
+// behind is whether a kubelet is of an older minor than every apiserver. What
+// forbids an apiserver's step forbids that of kubelets beside it too, and is
+// said once.
+func behind(kubelet version.Version, servers []version.Version) bool {
+	return len(servers) == 0 || kubelet.Less(servers[0]) && !kubelet.SameLine(servers[0])
 }
 
 // checkOffered looks for an image for every node that still needs one. The
@@ -172,7 +180,7 @@ func (c *checker) checkOffered() {
 	for architecture, nodes := range lacks {
 		c.add(v1alpha1.Finding{
 			ID:      "image-not-offered",
-			Message: fmt.Sprintf("The source offers no image of %s for %s, which %s needs: %s.", c.to, architecture, plural(len(nodes), "node"), names(nodes)),
+			Message: fmt.Sprintf("The source offers no image of %s for %s, the architecture of %s: %s.", c.to, architecture, plural(len(nodes), "node"), names(nodes)),
 		})
 	}
 }

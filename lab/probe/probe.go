@@ -1,0 +1,94 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Answer is what became of one question.
+type Answer struct {
+	Asked, Ended time.Time
+	Err          error
+}
+
+// Probe asks one address again and again.
+type Probe struct {
+	Name   string
+	url    string
+	every  time.Duration
+	client *http.Client
+
+	mu      sync.Mutex
+	answers []Answer
+}
+
+// New makes a probe that asks every so often, each time over a new connection,
+// and gives an answer up to five seconds: a machine that is busy is no machine
+// that is away.
+func New(name, url string, config *tls.Config, every time.Duration) *Probe {
+	return &Probe{
+		Name: name, url: url, every: every,
+		client: &http.Client{
+			Timeout:   5 * time.Second,
+			Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true},
+		},
+	}
+}
+
+// Run asks until ctx ends. A question that hangs does not keep the next from
+// being asked.
+func (p *Probe) Run(ctx context.Context) {
+	var open sync.WaitGroup
+	defer open.Wait()
+	tick := time.NewTicker(p.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case asked := <-tick.C:
+			open.Go(func() { p.note(asked, p.ask(context.WithoutCancel(ctx))) })
+		}
+	}
+}
+
+func (p *Probe) note(asked time.Time, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answers = append(p.answers, Answer{Asked: asked, Ended: time.Now(), Err: err})
+}
+
+func (p *Probe) ask(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := p.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 4096))
+	if err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("answered %s: %s", response.Status, body)
+	}
+	return nil
+}
+
+// Answers are all so far, in the order in which they were asked.
+func (p *Probe) Answers() []Answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	answers := slices.Clone(p.answers)
+	slices.SortFunc(answers, func(a, b Answer) int { return a.Asked.Compare(b.Asked) })
+	return answers
+}

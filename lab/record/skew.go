@@ -1,0 +1,79 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// Skew checks design.md's promise 3 at every moment: no kubelet is newer than
+// any kube-apiserver, and none ever goes back or skips a minor.
+func Skew(moments []Moment) ([]string, error) {
+	var broken []string
+	kubelets, servers := map[string]version.Version{}, map[string]version.Version{}
+	for _, m := range moments {
+		name, v, err := versionOf(m)
+		if err != nil {
+			return nil, err
+		}
+		into := map[string]map[string]version.Version{"nodes": kubelets, "pods": servers}[m.Resource]
+		if name == "" || into == nil {
+			continue
+		}
+		if m.Deleted {
+			delete(into, name)
+			continue
+		}
+		if before, known := kubelets[name]; known && m.Resource == "nodes" && before != v {
+			if err := version.CheckStep(before, v); err != nil {
+				broken = append(broken, fmt.Sprintf("revision %d: kubelet of %s: %v", m.Revision, name, err))
+			}
+		}
+		into[name] = v
+		broken = append(broken, tooNew(m.Revision, kubelets, servers)...)
+	}
+	return broken, nil
+}
+
+// versionOf is the kubelet's version of a Node, or that of a kube-apiserver's
+// pod; no name for anything else.
+func versionOf(m Moment) (name string, v version.Version, err error) {
+	switch m.Resource {
+	case "nodes":
+		var node corev1.Node
+		if err := Convert(m, &node); err != nil {
+			return "", v, err
+		}
+		v, err = version.Parse(node.Status.NodeInfo.KubeletVersion)
+		return node.Name, v, err
+	case "pods":
+		var pod corev1.Pod
+		if err := Convert(m, &pod); err != nil {
+			return "", v, err
+		}
+		if pod.Namespace != "kube-system" || pod.Labels["component"] != "kube-apiserver" {
+			return "", v, nil
+		}
+		image := pod.Spec.Containers[0].Image
+		v, err = version.Parse(image[strings.LastIndex(image, ":")+1:])
+		return pod.Name, v, err
+	}
+	return "", v, nil
+}
+
+func tooNew(revision int64, kubelets, servers map[string]version.Version) []string {
+	var broken []string
+	for node, kubelet := range kubelets {
+		for pod, server := range servers {
+			if err := version.CheckKubelet(kubelet, server); err != nil {
+				broken = append(broken, fmt.Sprintf("revision %d: %s and %s: %v", revision, node, pod, err))
+			}
+		}
+	}
+	slices.Sort(broken)
+	return broken
+}

@@ -204,6 +204,9 @@ func (a *apply) tellQueue(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
 	}
 }
 
+// mostRows is how many nodes of a plan a person is shown before the question.
+const mostRows = 20
+
 // show writes findings and plan for people; who asked for the object alone gets
 // that.
 func (a *apply) show(decided plan.Plan, wanted *v1alpha1.ClusterUpgrade, in *time.Location) error {
@@ -212,6 +215,9 @@ func (a *apply) show(decided plan.Plan, wanted *v1alpha1.ClusterUpgrade, in *tim
 	}
 	options := a.drawing()
 	options.Zone, options.Wide = in, a.format() == "wide"
+	if _, _, terminal := a.terminal(); terminal && !options.Wide {
+		options.Rows = mostRows // the question shall be seen with what it is about
+	}
 	shown := viewPlanned(decided)
 	if shown != nil {
 		shown.Name = wanted.Name

@@ -74,14 +74,16 @@ func (d *decider) readChecks() {
 	}
 }
 
-// checksKey changes whenever another control-plane node is about to go, and when
-// somebody changes what is asked for.
+// checksKey changes whenever another control-plane node is about to go, when
+// somebody changes what is asked for, and when etcd gets better or worse: a
+// member that was away for its node's reboot must not hold the next one up.
 func (d *decider) checksKey() string {
-	components, nodes := 0, 0
+	components, nodes, complaints := 0, 0, 0
 	for _, n := range d.nodes {
 		if !n.ControlPlane || !n.counts() {
 			continue
 		}
+		complaints += etcdComplaints(n.status.Facts)
 		if n.kubeadmAt(d.to) && (!n.busy() || n.spec.Release == v1alpha1.ReleaseNode) {
 			components++
 		}
@@ -89,7 +91,29 @@ func (d *decider) checksKey() string {
 			nodes++
 		}
 	}
-	return fmt.Sprintf("%s/%d %s kubeadm/%d kubelet/%d", d.target.Name, d.target.Generation, d.target.Spec.Version, components, nodes)
+	return fmt.Sprintf("%s/%d %s kubeadm/%d kubelet/%d etcd/%d",
+		d.target.Name, d.target.Generation, d.target.Spec.Version, components, nodes, complaints)
+}
+
+// etcdComplaints counts what a control-plane node's agent has to say against
+// etcd, and that it has not spoken.
+func etcdComplaints(facts *v1alpha1.NodeFacts) int {
+	if facts == nil {
+		return 1
+	}
+	if facts.Etcd == nil {
+		return 0
+	}
+	count := 0
+	if facts.Etcd.Problem != "" {
+		count++
+	}
+	for _, member := range facts.Etcd.Members {
+		if !member.Healthy {
+			count++
+		}
+	}
+	return count
 }
 
 // needsChecks is whether preflight is to run now: because the upgrade is about to

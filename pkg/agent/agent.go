@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +28,10 @@ type Host interface {
 	Changes(ctx context.Context) (<-chan host.Verb, error)
 	Reboot(ctx context.Context) error
 	UpdateEngine(ctx context.Context) (status string, err error)
+	// Asked is the last request for a verb, or nil. Open opens a file of the
+	// state folder.
+	Asked(v host.Verb) (*host.Request, error)
+	Open(name string) (*os.File, error)
 }
 
 // Config is what an agent works with.
@@ -38,9 +44,6 @@ type Config struct {
 	// the host verbs.
 	Host    Host
 	Install func() error
-	// EtcdFacts are what this node's member of etcd said last; nil where there
-	// is none. No function: nobody asks it.
-	EtcdFacts func() *v1alpha1.EtcdFacts
 	// Account is the ServiceAccount's client, Kubelet the kubelet's, Upgrades
 	// the ServiceAccount's for our own kinds.
 	Account, Kubelet kubernetes.Interface
@@ -48,6 +51,8 @@ type Config struct {
 	// Events gets a node's transitions.
 	Events *observe.Recorder
 	Log    *slog.Logger
+	// Output gets kubeadm's own words, a line in each Write.
+	Output io.Writer
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -71,7 +76,10 @@ type Agent struct {
 	drained    *machine.Drain
 	rebootAt   time.Time // when the reboot was asked for
 	refused    string    // why it was not accepted the last time
-	trouble    int       // turns that ended with an error, in a row
+	notPulled  string    // why the last pull could not even be asked for
+	etcd       etcdView
+	kubeadm    *mirror
+	trouble    int // turns that ended with an error, in a row
 	installed  bool
 }
 
@@ -85,6 +93,7 @@ func New(c Config) *Agent {
 		started: c.Now(),
 	}
 	a.engine.ask.Store(true)
+	a.kubeadm = newMirror(c.Host, c.Output)
 	a.watch()
 	return a
 }
@@ -97,6 +106,7 @@ func (a *Agent) Run(ctx context.Context) {
 		return
 	}
 	go a.watchHost(ctx)
+	go a.kubeadm.run(ctx)
 	for {
 		pause := a.turn(ctx)
 		select {

@@ -47,7 +47,7 @@ func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observ
 		func() (plan.Hold, error) { return a.stillReleased(ctx, o) },
 		func() (plan.Hold, error) { return a.stillHeld(ctx, node, o) },
 		func() (plan.Hold, error) { return a.skew(ctx, o) },
-		func() (plan.Hold, error) { return a.etcd(ctx, o) },
+		func() (plan.Hold, error) { return a.etcdHold(o), nil },
 	}
 	if begins {
 		questions = append(questions, func() (plan.Hold, error) { return a.managers(ctx, node) })

@@ -21,9 +21,7 @@ func (a *Agent) nodeFacts() v1alpha1.NodeFacts {
 	if a.engine.problem != "" {
 		facts.Problems = append(facts.Problems, a.engine.problem)
 	}
-	if a.EtcdFacts != nil {
-		facts.Etcd = a.EtcdFacts()
-	}
+	facts.Etcd = a.etcd.facts
 	return facts
 }
 

@@ -41,6 +41,9 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation) error {
 	status := statusOf(a.state)
 	a.addFacts(&status, nu, o)
 	status.ObservedGeneration = a.generation
+	if o.Host != nil && o.Host.ControlPlane && status.StagedVersion == o.Spec.Version && machine.Pulled(o) {
+		status.PulledVersion = o.Spec.Version
+	}
 	status.Conditions = conditions(a.written.conditions, a.state, o)
 	if a.written.uid == nu.UID && equality.Semantic.DeepEqual(a.written.status, status) {
 		return nil
@@ -129,6 +132,8 @@ func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 		Reason: s.Reason, Message: s.Message, Until: timeOf(s.Until),
 		Attempts: s.Attempts, LastError: s.LastError, RetryAt: timeOf(s.RetryAt),
 		RebootedFrom: s.RebootedFrom, FromVersion: s.From,
+		Method: s.Method, MethodMessage: s.MethodMessage,
+		EtcdSnapshot: s.Snapshot, KubeadmLog: s.KubeadmLog,
 	}
 	for _, step := range s.Steps {
 		t := v1alpha1.StepTime{Step: step.Step, StartedAt: metav1.NewMicroTime(step.StartedAt)}
@@ -147,6 +152,8 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 		Reason: status.Reason, Message: status.Message, Until: instant(status.Until),
 		Attempts: status.Attempts, LastError: status.LastError, RetryAt: instant(status.RetryAt),
 		RebootedFrom: status.RebootedFrom, From: status.FromVersion,
+		Method: status.Method, MethodMessage: status.MethodMessage,
+		Snapshot: status.EtcdSnapshot, KubeadmLog: status.KubeadmLog,
 	}
 	for _, step := range status.Steps {
 		t := machine.StepTime{Step: step.Step, StartedAt: step.StartedAt.Time}

@@ -66,8 +66,11 @@ func (a *Agent) watchHost(ctx context.Context) {
 			continue
 		}
 		for verb := range changes {
-			if verb == host.VerbFacts {
+			switch verb {
+			case host.VerbFacts:
 				a.engine.ask.Store(true)
+			case host.VerbKubeadm:
+				a.kubeadm.wakeUp()
 			}
 			a.wakeUp()
 		}

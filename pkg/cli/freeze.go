@@ -132,7 +132,9 @@ func (f *freeze) schedule() (*v1alpha1.MaintenanceSchedule, error) {
 	if f.name == "" {
 		s.Name = "freeze-" + now.Format("20060102-1504")
 	}
-	s.Spec.TimeZone = f.timeZone
+	if f.timeZone != "Local" { // another zone on every machine
+		s.Spec.TimeZone = f.timeZone
+	}
 	if f.selector != "" {
 		if s.Spec.NodeSelector, err = metav1.ParseToLabelSelector(f.selector); err != nil {
 			return nil, fmt.Errorf("--node-selector=%s: %w", f.selector, err)

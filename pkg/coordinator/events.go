@@ -26,7 +26,11 @@ func tell(recorder record.EventRecorder, u *v1alpha1.ClusterUpgrade, kind, reaso
 }
 
 func (c *Coordinator) tellCreated(u *v1alpha1.ClusterUpgrade) {
-	tell(c.events, u, corev1.EventTypeNormal, eventCreated, u.Spec.Version+" is on offer, and a schedule asks for patches")
+	message := u.Spec.Version + " is on offer, and a schedule asks for patches"
+	if u.Spec.Type == v1alpha1.TypeReboot {
+		message = "a node's operating system asks for a reboot, and a schedule lets it have one"
+	}
+	tell(c.events, u, corev1.EventTypeNormal, eventCreated, message)
 }
 
 // tellIgnored records that somebody lets an upgrade go on in spite of a finding.
@@ -43,7 +47,7 @@ func (c *Coordinator) tellUpgrade(was *v1alpha1.ClusterUpgrade, now v1alpha1.Clu
 	case was.Status.Outcome == "" && now.Outcome != "":
 		tell(c.events, was, corev1.EventTypeNormal, eventFinished, message)
 	case was.Status.TriggeredAt == nil && now.TriggeredAt != nil:
-		tell(c.events, was, corev1.EventTypeNormal, eventTriggered, "from "+now.FromVersion+" to "+now.ToVersion+"; the images are fixed")
+		tell(c.events, was, corev1.EventTypeNormal, eventTriggered, triggered(now))
 		if stalled(now) { // at once: what preflight found
 			tell(c.events, was, corev1.EventTypeWarning, reason, message)
 		}
@@ -57,6 +61,13 @@ func (c *Coordinator) tellUpgrade(was *v1alpha1.ClusterUpgrade, now v1alpha1.Clu
 		return
 	}
 	c.log.Info("an upgrade's state changed", "upgrade", was.Name, "progress", now.Progress, "reason", reason, "message", message)
+}
+
+func triggered(s v1alpha1.ClusterUpgradeStatus) string {
+	if s.Type == v1alpha1.TypeReboot {
+		return "nodes whose operating system asks for a reboot get one"
+	}
+	return "from " + s.FromVersion + " to " + s.ToVersion + "; the images are fixed"
 }
 
 func stalled(s v1alpha1.ClusterUpgradeStatus) bool {

@@ -109,12 +109,16 @@ ln -s /etc/systemd/system/test.service "$UPPER/etc/systemd/system/multi-user.tar
 cp "$SELF" "$UPPER/test"
 CGO_ENABLED=0 go build -o "$UPPER/opt/kubectl-upgrade/bin/node-agent" ../../cmd/node-agent
 cd "$DIR/tree"
-printf '#!/bin/sh\necho Kubernetes v1.34.4\n' >usr/bin/kubelet
+printf '#!/bin/sh\n[ $# = 0 ] && exec sleep infinity\necho Kubernetes v1.34.4\n' >usr/bin/kubelet
+mkdir -p usr/lib/systemd/system
+printf '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\nRestartSec=10\n' >usr/lib/systemd/system/kubelet.service
 printf '#!/bin/sh\nif [ "$1" = version ]; then echo v1.34.4; exit; fi\n[ -e /run/hang ] && exec sleep 600\necho "kubelet from PATH: $(command -v kubelet)"\necho "kubeadm $*"\n' >usr/bin/kubeadm
 echo v1.34.4 >usr/local/share/kubernetes-version
-printf 'ID=_any\n' >usr/lib/extension-release.d/extension-release.kubernetes
+printf 'ID=_any\nEXTENSION_RELOAD_MANAGER=1\n' >usr/lib/extension-release.d/extension-release.kubernetes
 chmod 755 usr/bin/*
-mksquashfs . "$UPPER/opt/extensions/kubernetes/kubernetes-v1.34.4-x86-64.raw" -quiet -no-progress -all-root`
+mksquashfs . "$UPPER/opt/extensions/kubernetes/kubernetes-v1.34.4-x86-64.raw" -quiet -no-progress -all-root
+echo v1.34.5 >usr/local/share/kubernetes-version
+mksquashfs . "$UPPER/later.raw" -quiet -no-progress -all-root`
 	self, err := os.Executable()
 	if err != nil {
 		return err

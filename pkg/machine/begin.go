@@ -26,14 +26,46 @@ func locking(s State, o Observation) (State, Action) {
 		return s.say("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
 	}
 	s.Attempts++
-	s.RebootedFrom = ""
+	s.RebootedFrom, s.Method, s.MethodMessage = "", "", ""
 	switch {
+	case wantsSnapshot(s, o):
+		return s.enter(v1alpha1.StepSnapshotting, o), Action{}
 	case !kubeadmDone(o):
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}
 	case o.Spec.Release == v1alpha1.ReleaseNode:
-		return s.enter(v1alpha1.StepCordoning, o), Action{}
+		return onward(s, o)
 	}
 	return s.enter(v1alpha1.StepUnlocking, o), Action{}
+}
+
+// snapshotting goes before the first kubeadm of an upgrade. What is taken is
+// written down before kubeadm begins.
+func snapshotting(s State, o Observation) (State, Action) {
+	key := attemptKey(s, o)
+	switch {
+	case o.Snapshot.Running:
+		return s.say(v1alpha1.ReasonReleased, "a snapshot of etcd is being taken"), Action{}
+	case !wantsSnapshot(s, o):
+		return s.enter(v1alpha1.StepKubeadm, o), Action{}
+	case o.Snapshot.answers(key) && o.Snapshot.OK && o.EtcdSnapshot != nil:
+		s.Snapshot = o.EtcdSnapshot
+		return s.enter(v1alpha1.StepKubeadm, o), Action{}
+	case o.Snapshot.answers(key):
+		return abortAndRetry(s, o, v1alpha1.ReasonSnapshotFailed, o.Snapshot.Message)
+	}
+	if s, stop, halted := mayNotBegin(s, o); halted {
+		return s, stop
+	}
+	if o.Gate == nil {
+		return s, Action{}
+	}
+	return s, Action{Do: DoSnapshot, Key: key}
+}
+
+// wantsSnapshot is true until there is one for this upgrade. Behind kubeadm it
+// would be too late.
+func wantsSnapshot(s State, o Observation) bool {
+	return o.Spec.EtcdSnapshot && o.Host.ControlPlane && s.Snapshot == nil && !kubeadmDone(o)
 }
 
 // kubeadm runs to its end once it runs: it cannot be stopped half-way.
@@ -43,11 +75,13 @@ func kubeadm(s State, o Observation) (State, Action) {
 	case o.Kubeadm.Running:
 		return s.say(v1alpha1.ReasonReleased, "kubeadm is running"), Action{}
 	case kubeadmDone(o), o.Kubeadm.answers(key) && o.Kubeadm.OK:
+		s.KubeadmLog = ""
 		if o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) {
-			return s.enter(v1alpha1.StepCordoning, o), Action{}
+			return onward(s, o)
 		}
 		return s.enter(v1alpha1.StepChecking, o), Action{}
 	case o.Kubeadm.answers(key):
+		s.KubeadmLog = o.Kubeadm.Log
 		return abortAndRetry(s, o, orElse(o.Kubeadm.Reason, v1alpha1.ReasonKubeadmFailed), o.Kubeadm.Message)
 	}
 	if s, stop, halted := mayNotBegin(s, o); halted {
@@ -84,6 +118,9 @@ func mayNotBegin(s State, o Observation) (State, Action, bool) {
 		return s, a, true
 	case o.Gate != nil && !o.Gate.Open:
 		s, a := closed(s.uncounted(), o)
+		return s, a, true
+	case wouldActivate(o):
+		s, a := abortAndRetry(s.uncounted(), o, v1alpha1.ReasonNextBootDiffers, nextBoot(o))
 		return s, a, true
 	}
 	return s, Action{}, false

@@ -71,6 +71,8 @@ func lastCheck(s State, o Observation) (State, Action) {
 		return s, stop
 	}
 	switch {
+	case s.restarts():
+		return lastCheckInService(s, o)
 	case !cordoned(o):
 		return s.enter(v1alpha1.StepCordoning, o), Action{}
 	case o.Gate == nil:
@@ -96,8 +98,10 @@ func lost(s State, o Observation) bool {
 func activating(s State, o Observation) (State, Action) {
 	key := attemptKey(s, o)
 	flipped := o.Host.Active == expected(s, o)
-	booted := o.Host.BootID != s.RebootedFrom
+	booted := !s.restarts() && o.Host.BootID != s.RebootedFrom
 	switch {
+	case s.restarts() && flipped && o.Host.Merged == o.Host.Active:
+		return s.enter(v1alpha1.StepRestarting, o), Action{}
 	case booted && flipped:
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case booted:
@@ -108,7 +112,7 @@ func activating(s State, o Observation) (State, Action) {
 	case lost(s, o):
 		return callBack(s, o)
 	case o.Activate.answers(key) && o.Activate.OK:
-		return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
+		return activated(s, o)
 	case o.Activate.answers(key) && flipped:
 		return fail(s, o, orElse(o.Activate.Reason, v1alpha1.ReasonActivateFailed), o.Activate.Message)
 	case o.Activate.answers(key):
@@ -117,9 +121,17 @@ func activating(s State, o Observation) (State, Action) {
 		return s, Action{Do: DoActivate, Key: key}
 	case flipped:
 		// Another upgrade is asked for by now; the symlink is what this one left.
-		return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
+		return activated(s, o)
 	}
 	return s.enter(v1alpha1.StepLastCheck, o), Action{}
+}
+
+// activated has the image that was flipped merged.
+func activated(s State, o Observation) (State, Action) {
+	if s.restarts() {
+		return s.enter(v1alpha1.StepRestarting, o), Action{Do: DoRestart, Key: restartKey(s, o)}
+	}
+	return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
 }
 
 // rebooting asks, and asks once more: the call may succeed and nothing happen.

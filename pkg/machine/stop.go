@@ -81,12 +81,20 @@ func failed(s State, o Observation) (State, Action) {
 	}
 	switch s.Reason {
 	case v1alpha1.ReasonUnhealthy:
-		if o.Health != nil && o.Health.OK {
+		switch {
+		case o.Health == nil || !o.Health.OK:
+		case o.Node.Marked():
+			return s.enter(v1alpha1.StepSettling, o), Action{}
+		default:
 			return s.enter(v1alpha1.StepUnlocking, o), Action{}
 		}
-	case v1alpha1.ReasonRebootFailed, v1alpha1.ReasonNotReadyInTime, v1alpha1.ReasonWrongVersion:
+	case v1alpha1.ReasonRebootFailed, v1alpha1.ReasonRestartFailed, v1alpha1.ReasonNotReadyInTime, v1alpha1.ReasonWrongVersion:
 		if isBack(s, o) {
 			return s.enter(v1alpha1.StepSettling, o), Action{}
+		}
+	case v1alpha1.ReasonRebootStillRequired:
+		if !o.Host.RebootRequired {
+			return s.enter(v1alpha1.StepUnlocking, o), Action{}
 		}
 	}
 	return s, Action{}

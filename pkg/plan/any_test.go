@@ -176,6 +176,14 @@ func (c *claims) checked(n plan.Node, planned plan.NodePlan) {
 
 // skew is promise 3.
 func (c *claims) skew(n plan.Node, planned plan.NodePlan) {
+	if planned.Spec.Type == v1alpha1.TypeReboot {
+		_, word := c.node(n.Name)
+		s := word.Status
+		if !s.RebootRequired || s.ActiveVersion != "" && s.ActiveVersion != n.Kubelet || s.RebootedFrom == "boot-0" && s.Upgrade == c.p.Upgrade {
+			c.Fatalf("%s is rebooted: %+v", n.Name, s)
+		}
+		return
+	}
 	to, err := version.Parse(planned.To)
 	if err != nil {
 		c.Fatalf("promise 3: %s begins, to %q", n.Name, planned.To)

@@ -32,15 +32,18 @@ type script struct{ *sim }
 //	etcd NODE ready|away         its etcd member
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
-//	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch] [exclude=TYPE|all]
-//	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [retry=UPGRADE]
+//	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch,Reboot] [exclude=TYPE|all]
+//	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	remove UPGRADE
-//	set UPGRADE suspend=true|false | max=N | check=ID
-//	agent NODE step=S reason=R message=M retry=TIME staged=V
+//	set UPGRADE suspend=true|false | max=N | check=ID | snapshot=Required|Skip
+//	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V active=V mounted=PATH
+//	os NODE asks|content         its operating system, for a reboot
 //	abandon NODE REASON
 //	hangs NODE | wakes NODE      its agent does nothing; goes on
 //	drop SLOT                    somebody deletes the Lease
 //	slots                        prints the Leases
+//	slow                         pulls and snapshots take a step of their own
+//	snapshots                    who is asked for one, and which one is recorded
 //	now TIME                     the clock
 //	forget                       agents drop the steps of the upgrade before
 //	record UPGRADE               prints how each node went
@@ -95,10 +98,16 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		change(s.upgrade(args[0]), option)
 	case "agent":
 		return s.say(args[0], option)
+	case "os":
+		askForReboot(&s.word(args[0], s.node(args[0]).UID).Status, args[1] == "asks")
 	case "abandon":
 		s.word(args[0], s.node(args[0]).UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: strings.Join(args[1:], " ")}
 	case "hangs", "wakes":
 		s.hung[args[0]] = name == "hangs"
+	case "snapshots":
+		s.tellSnapshots(out)
+	case "slow":
+		s.slow = true
 	case "now":
 		t, err := time.Parse(time.RFC3339, args[0])
 		s.now = t
@@ -129,6 +138,19 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		return fmt.Errorf("no such command")
 	}
 	return nil
+}
+
+func (s *script) tellSnapshots(out *strings.Builder) {
+	for _, n := range plan.Decide(s.Snapshot, s.now).Nodes {
+		if n.Spec.EtcdSnapshot {
+			fmt.Fprintf(out, "%s is asked\n", n.Name)
+		}
+	}
+	for _, u := range s.Upgrades {
+		if taken := u.Status.EtcdSnapshot; taken != nil {
+			fmt.Fprintf(out, "%s has that of %s\n", u.Name, taken.Node)
+		}
+	}
 }
 
 func options(args []string) map[string]string {
@@ -247,7 +269,9 @@ func (s *script) addSchedule(args []string, option map[string]string) error {
 		m.Spec.MaintenanceWindows = append(m.Spec.MaintenanceWindows, v1alpha1.MaintenanceWindow{Period: p})
 	}
 	if kind := option["automatic"]; kind != "" {
-		m.Spec.Automatic = []v1alpha1.UpgradeType{v1alpha1.UpgradeType(kind)}
+		for one := range strings.SplitSeq(kind, ",") {
+			m.Spec.Automatic = append(m.Spec.Automatic, v1alpha1.UpgradeType(one))
+		}
 	}
 	s.Schedules = append(slices.DeleteFunc(s.Schedules, func(m v1alpha1.MaintenanceSchedule) bool { return m.Name == args[0] }), m)
 	return nil
@@ -300,6 +324,12 @@ func change(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 	if id, ok := option["check"]; ok {
 		u.Spec.IgnoreChecks = append(u.Spec.IgnoreChecks, id)
 	}
+	if text, ok := option["method"]; ok {
+		u.Spec.Strategy.Method = v1alpha1.Method(text)
+	}
+	if text, ok := option["snapshot"]; ok {
+		u.Spec.Strategy.EtcdSnapshot = text
+	}
 	if _, ok := option["ignore"]; ok {
 		u.Spec.Schedule = v1alpha1.ScheduleIgnore
 	}
@@ -315,8 +345,14 @@ func (s *script) say(name string, option map[string]string) error {
 			status.Reason = v1alpha1.Reason(value)
 		case "message":
 			status.Message = strings.ReplaceAll(value, "_", " ")
+		case "active":
+			status.ActiveVersion = value
+		case "mounted":
+			status.Facts = &v1alpha1.NodeFacts{RefreshBlockers: []string{value}}
 		case "staged":
 			status.StagedVersion = value
+		case "pulled":
+			status.PulledVersion = value
 		case "retry":
 			at, err := time.Parse(time.RFC3339, value)
 			if err != nil {

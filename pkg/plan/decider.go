@@ -23,8 +23,9 @@ type decider struct {
 
 	nodes  []*node
 	groups []*group
-	total  int // nodes that count
-	budget int // how many may be down at once
+	total  int  // nodes that count
+	saved  bool // there is a snapshot of etcd for target, or none is wanted
+	budget int  // how many may be down at once
 	view
 	checks checks
 
@@ -51,6 +52,8 @@ func newDecider(s Snapshot, now time.Time) *decider {
 		}
 	}
 	d.strategy = withDefaults(d.strategy)
+	d.readNeeds()
+	d.findSnapshot()
 	d.gates = newGates(d.target, s.Schedules, now)
 	d.place()
 	// A slot for each node is enough, however many were written down.

@@ -31,6 +31,7 @@ func (d *decider) decideNodes() {
 func (d *decider) open() []*node {
 	d.look()
 	d.chooseApplier()
+	d.chooseSaver()
 	var promised []*node
 	rest := make([]*node, 0, len(d.nodes))
 	for _, n := range d.nodes {
@@ -47,7 +48,7 @@ func (d *decider) open() []*node {
 
 // needsSomebody is whether n does not go by itself after a while.
 func (d *decider) needsSomebody(n *node) bool {
-	return d.stalled || needsSomebody[n.hold.Reason] || !n.stagedAt(d.to) && stageErrors[n.status.Reason] ||
+	return d.stalled || needsSomebody[n.hold.Reason] || !n.preparedAt(d.to) && stageErrors[n.status.Reason] ||
 		n.hold.Reason == v1alpha1.ReasonOtherRebootManager && !d.RebootManagers[0].Passes ||
 		n.hold.Reason == v1alpha1.ReasonTimeLeft && n.hold.Until == nil ||
 		n.hold.Reason == v1alpha1.ReasonPreflight && d.stopped(n) ||
@@ -57,7 +58,7 @@ func (d *decider) needsSomebody(n *node) bool {
 // needsSomebody are the reasons that do not pass by themselves.
 var needsSomebody = map[v1alpha1.Reason]bool{
 	v1alpha1.ReasonSkew: true, v1alpha1.ReasonEtcdQuorum: true, v1alpha1.ReasonScheduleInvalid: true,
-	v1alpha1.ReasonUnsupported: true, v1alpha1.ReasonAbandoned: true,
+	v1alpha1.ReasonUnsupported: true, v1alpha1.ReasonAbandoned: true, v1alpha1.ReasonNextBootDiffers: true,
 }
 
 // settle decides for a node about which there is no choice, and says whether it
@@ -78,9 +79,9 @@ func (d *decider) settle(n *node) bool {
 	case n.busy(), n.released() && !d.forTarget(n):
 		d.atWork(n)
 	case d.target == nil:
-		n.decide(Done, v1alpha1.ReasonNoUpgrade, "nothing is asked for")
+		n.decide(Done, v1alpha1.ReasonNoUpgrade, "nothing is asked for"+n.stillDue())
 	case !d.stalled && n.asWanted(d.to):
-		n.decide(Done, v1alpha1.ReasonUpToDate, fmt.Sprintf("runs %s", n.Kubelet))
+		n.decide(Done, v1alpha1.ReasonUpToDate, d.asItShould(n))
 	default:
 		return false
 	}
@@ -167,7 +168,7 @@ func (d *decider) gate(n *node) Hold {
 func (d *decider) chooseApplier() {
 	var first, picked *node
 	for _, n := range d.nodes {
-		if !n.ControlPlane || !n.counts() || d.target == nil {
+		if !n.ControlPlane || !n.counts() || d.target == nil || n.reboot {
 			continue
 		}
 		if atLeast(n.runs.kubeadm, d.to) {

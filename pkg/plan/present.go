@@ -78,7 +78,7 @@ func (f *forecast) takeUp(n *node) {
 			w.end = f.now
 		}
 		f.begin(w)
-	case n.Ready && !n.stagedAt(f.to) && !stageErrors[n.status.Reason] && n.status.Step != "":
+	case n.Ready && !n.preparedAt(f.to) && !stageErrors[n.status.Reason] && n.status.Step != "":
 		at := f.now.Add(f.durations().staging)
 		f.staged = &at
 	}

@@ -37,6 +37,9 @@ func TestPromises(t *testing.T) {
 				t.Fatalf("node %s is at %s, want %s: %s", n.Name, n.Kubelet, c.to, c.why(n.Name))
 			}
 		}
+		if taken := c.Upgrades[0].Status.EtcdSnapshot; len(c.Etcd) != 2 && (taken != nil) != (c.snapshots == 1) {
+			t.Fatalf("the upgrade records %+v, and %d were taken", taken, c.snapshots)
+		}
 	})
 }
 
@@ -51,8 +54,13 @@ type chaos struct {
 
 func newChaos(t *rapid.T) *chaos {
 	c := &chaos{sim: newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)), to: "v1.34.4", astray: map[string]bool{}}
+	c.slow = true
 	if rapid.Bool().Draw(t, "minor") {
 		c.to = "v1.35.4"
+	}
+	method := v1alpha1.MethodReboot
+	if c.to == "v1.34.4" && rapid.Bool().Draw(t, "restarts") {
+		method = v1alpha1.MethodRestart
 	}
 	controlPlanes := rapid.IntRange(1, 5).Draw(t, "control planes")
 	for i := range controlPlanes + rapid.IntRange(0, 6).Draw(t, "workers") {
@@ -67,7 +75,10 @@ func newChaos(t *rapid.T) *chaos {
 	}
 	c.budget = rapid.IntRange(1, 4).Draw(t, "budget")
 	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", CreationTimestamp: metav1.NewTime(c.now)}}
-	u.Spec.Version = c.to
+	u.Spec.Version, u.Spec.Strategy.Method = c.to, method
+	if rapid.Bool().Draw(t, "without snapshot") {
+		u.Spec.Strategy.EtcdSnapshot = "Skip"
+	}
 	u.Spec.Strategy.MaxUnavailable = &intstr.IntOrString{IntVal: int32(c.budget)}
 	one := intstr.FromInt32(1)
 	u.Spec.Strategy.Groups = []v1alpha1.NodeGroup{
@@ -184,6 +195,7 @@ func (c *chaos) watch(t *rapid.T, p plan.Plan) {
 		t.Fatal("promise 1: one of two etcd members is away")
 	}
 	c.watchVersions(t)
+	c.watchOrder(t)
 	for _, n := range p.Nodes {
 		if n.Slot != "" && slices.ContainsFunc(c.Preflight.Findings, blocks(n.Name)) {
 			t.Fatalf("%s is let go in spite of %v", n.Name, c.Preflight.Findings)
@@ -201,6 +213,27 @@ func (c *chaos) watch(t *rapid.T, p plan.Plan) {
 func blocks(node string) func(v1alpha1.Finding) bool {
 	return func(f v1alpha1.Finding) bool {
 		return f.Level == v1alpha1.LevelBlock && !f.Ignored && (f.Node == "" || f.Node == node)
+	}
+}
+
+// watchOrder: the snapshot of etcd goes before any kubeadm, once and where it is
+// wanted; and so do the container images of each control plane.
+func (c *chaos) watchOrder(t *rapid.T) {
+	skip := c.Upgrades[0].Spec.Strategy.EtcdSnapshot == "Skip"
+	if c.snapshots > 1 || skip && c.snapshots > 0 {
+		t.Fatalf("%d snapshots of etcd were taken", c.snapshots)
+	}
+	for _, n := range c.Nodes {
+		status := c.word(n.Name, n.UID).Status
+		if !n.ControlPlane || status.Step != v1alpha1.StepKubeadm && status.KubeadmVersion == "" {
+			continue
+		}
+		if !skip && c.snapshots == 0 {
+			t.Fatalf("kubeadm on %s begins before there is a snapshot", n.Name)
+		}
+		if status.PulledVersion != c.to {
+			t.Fatalf("kubeadm on %s begins before its images are pulled", n.Name)
+		}
 	}
 }
 

@@ -29,6 +29,11 @@ type sim struct {
 
 	finds  []v1alpha1.Finding // what preflight finds, whenever it runs
 	checks int                // how often it ran
+	boots  int
+
+	snapshots int // of etcd, that were taken
+	// slow makes pulls and snapshots take a step of their own.
+	slow bool
 }
 
 func newSim(start time.Time) *sim {

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -27,7 +28,7 @@ func (s *sim) agent(n *plan.Node) {
 		s.rest(n, spec, status)
 	case v1alpha1.StepLocking:
 		s.lock(n, spec, status)
-	case v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining:
+	case v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining:
 		if spec.Release == v1alpha1.ReleaseNone {
 			status.Step = v1alpha1.StepAborting
 			return
@@ -38,7 +39,7 @@ func (s *sim) agent(n *plan.Node) {
 			status.Step = v1alpha1.StepAborting
 			return
 		}
-		status.Step = v1alpha1.StepActivating
+		lastCheck(spec, status)
 	case v1alpha1.StepAborting:
 		n.Slot = ""
 		s.free(n)
@@ -64,16 +65,25 @@ func (s *sim) rest(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 	}
 	switch {
 	case status.Step == "":
-		status.Step = v1alpha1.StepIdle
+		status.Step, status.BootID = v1alpha1.StepIdle, "boot"
 		for _, pod := range s.APIServers {
 			if pod.Node == n.Name {
 				status.ControlPlaneVersion = pod.Version
 			}
 		}
 	case stageTrouble(status.Reason):
+	case n.ControlPlane && spec.Image != nil && status.StagedVersion == spec.Version && status.PulledVersion != spec.Version && n.Kubelet != spec.Version:
+		status.PulledVersion, status.Step = spec.Version, v1alpha1.StepWaiting
 	case spec.Image != nil && status.StagedVersion != spec.Version && n.Kubelet != spec.Version:
 		if status.Step == v1alpha1.StepStaging {
-			status.StagedVersion, status.Step = spec.Version, v1alpha1.StepWaiting
+			status.StagedVersion = spec.Version
+			if n.ControlPlane && s.slow {
+				return
+			}
+			status.Step = v1alpha1.StepWaiting
+			if n.ControlPlane {
+				status.PulledVersion = spec.Version
+			}
 			return
 		}
 		status.Step = v1alpha1.StepStaging
@@ -83,7 +93,7 @@ func (s *sim) rest(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 }
 
 func stageTrouble(r v1alpha1.Reason) bool {
-	return r == v1alpha1.ReasonHashMismatch || r == v1alpha1.ReasonDiskFull
+	return r == v1alpha1.ReasonHashMismatch || r == v1alpha1.ReasonDiskFull || r == v1alpha1.ReasonPullFailed
 }
 
 func (s *sim) lock(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
@@ -95,7 +105,13 @@ func (s *sim) lock(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 		status.Step = v1alpha1.StepWaiting
 		return
 	}
-	status.Step = v1alpha1.StepKubeadm
+	afterLock(spec, status)
+	if has := status.EtcdSnapshot; spec.EtcdSnapshot && (has == nil || has.Upgrade != spec.Upgrade) {
+		status.Step = v1alpha1.StepSnapshotting
+		if !s.slow {
+			s.work(n, spec, status)
+		}
+	}
 }
 
 // take makes the node the holder of what is reserved for it.
@@ -134,6 +150,10 @@ func (s *sim) closed(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, need time.Dura
 // work is what an agent does before its last check.
 func (s *sim) work(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	switch status.Step {
+	case v1alpha1.StepSnapshotting:
+		s.snapshots++
+		status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Upgrade: spec.Upgrade, Node: n.Name, Path: "/snapshot", TakenAt: metav1.NewTime(s.now)}
+		status.Step = v1alpha1.StepKubeadm
 	case v1alpha1.StepKubeadm:
 		s.kubeadm(n, spec, status)
 	case v1alpha1.StepCordoning:
@@ -153,7 +173,7 @@ func (s *sim) kubeadm(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alp
 			s.APIServers[i].Version, status.ControlPlaneVersion = spec.Version, spec.Version
 		}
 	}
-	status.Step = v1alpha1.StepCordoning
+	status.Step = leave(spec, status)
 	if spec.Release != v1alpha1.ReleaseNode {
 		status.Step = v1alpha1.StepChecking
 	}
@@ -166,12 +186,24 @@ func (s *sim) finish(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alph
 		status.Step = v1alpha1.StepUnlocking
 	case v1alpha1.StepActivating:
 		status.Step = v1alpha1.StepRebooting
+		if status.Method == v1alpha1.MethodRestart {
+			status.Step = v1alpha1.StepRestarting
+		}
 	case v1alpha1.StepRebooting:
 		n.Ready = false
+		s.boot(status)
+		status.Step = v1alpha1.StepVerifying
+	case v1alpha1.StepRestarting:
 		status.Step = v1alpha1.StepVerifying
 	case v1alpha1.StepVerifying:
-		n.Ready, n.Kubelet = true, spec.Version
+		n.Ready = true
+		if spec.Type != v1alpha1.TypeReboot {
+			n.Kubelet = spec.Version
+		}
 		status.Step = v1alpha1.StepUncordoning
+		if status.Method == v1alpha1.MethodRestart {
+			status.Step = v1alpha1.StepUnlocking
+		}
 	case v1alpha1.StepUncordoning:
 		n.Slot = ""
 		status.Step = v1alpha1.StepUnlocking

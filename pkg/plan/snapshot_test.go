@@ -120,6 +120,10 @@ func addAnyNode(t *rapid.T, s *plan.Snapshot, i int, now time.Time) {
 	word.Status.StagedVersion = usually(t, "staged", "v1.34.4", anyVersion)
 	word.Status.KubeadmVersion = usually(t, "kubeadm", "v1.34.4", anyVersion)
 	word.Status.ControlPlaneVersion = usually(t, "static pods", "v1.34.4", anyVersion)
+	word.Status.RebootRequired = coin.Draw(t, "asks for a reboot")
+	word.Status.ActiveVersion = usually(t, "active", n.Kubelet, anyVersion)
+	word.Status.Upgrade = word.Spec.Upgrade
+	word.Status.BootID, word.Status.RebootedFrom = "boot-1", rapid.SampledFrom([]string{"", "", "boot-0", "boot-1"}).Draw(t, "rebooted from")
 	if rarely.Draw(t, "retries") {
 		word.Status.RetryAt = &metav1.Time{Time: now.Add(time.Duration(rapid.IntRange(-60, 60).Draw(t, "retry")) * time.Minute)}
 		word.Status.Reason, word.Status.Message = v1alpha1.ReasonDrainTimeout, "a pod did not leave"
@@ -136,6 +140,11 @@ func addAnyNode(t *rapid.T, s *plan.Snapshot, i int, now time.Time) {
 func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("u%d", i), CreationTimestamp: metav1.NewTime(now)}}
 	u.Spec.Version = usually(t, "version", "v1.34.4", rapid.SampledFrom([]string{"v1.35.0", "v1.34.3", "nonsense"}))
+	if rarely.Draw(t, "a reboot") {
+		u.Spec.Type, u.Spec.Version = v1alpha1.TypeReboot, ""
+	} else if rarely.Draw(t, "restart") {
+		u.Spec.Strategy.Method = v1alpha1.MethodRestart
+	}
 	u.Spec.Suspend = rarely.Draw(t, "suspend")
 	if rarely.Draw(t, "ignore") {
 		u.Spec.Schedule = v1alpha1.ScheduleIgnore
@@ -152,6 +161,9 @@ func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 	case 1:
 		at := metav1.NewTime(now.Add(-time.Hour))
 		u.Status.TriggeredAt, u.Status.Type = &at, v1alpha1.TypePatch
+		if u.Spec.Type != "" {
+			u.Status.Type = u.Spec.Type
+		}
 		u.Status.Images = []v1alpha1.Image{{Architecture: "x86-64", URL: "http://images/"}}
 	}
 	return u

@@ -43,6 +43,8 @@ func (n *node) wanted(d *decider) v1alpha1.NodeUpgradeSpec {
 			Drain:   d.strategy.Drain,
 			Method:  d.strategy.Method,
 			Kubeadm: n.kubeadm,
+
+			EtcdSnapshot: n == d.saver,
 		}
 		if n.release != v1alpha1.ReleaseNone {
 			spec.ExpectedDuration = &metav1.Duration{Duration: d.needs(n)}

@@ -20,8 +20,8 @@ type view struct {
 	failed     *node    // the first that failed
 	leaving    *node    // the first that failed in another upgrade, and gives way
 	retrying   *node    // the first that tries again later
-	unstaged   *node    // the first that is in service and not staged
-	stageError *node    // the first whose staging does not succeed
+	unprepared *node    // the first that is in service and not prepared
+	stageError *node    // the first whose staging or pull does not succeed
 	oldServer  string   // an apiserver's node that is not at the version yet
 	absent     *node    // the first that is NotReady by itself
 	down       int      // nodes down, promised or released
@@ -30,6 +30,7 @@ type view struct {
 	pass1      bool     // control planes still have to be taken to the version
 	busy       int      // nodes that are out of service by our doing
 	applier    *node    // runs kubeadm upgrade apply; nil when that is over
+	saver      *node    // takes the snapshot of etcd; nil when there is none to take
 }
 
 // look fills the view from the nodes in their order.
@@ -58,6 +59,9 @@ func (d *decider) look() {
 // replaces it. That of a node that was given up does not count: the pod of a
 // machine that is off stays as it was.
 func (d *decider) findOldServer() string {
+	if d.isReboot() {
+		return ""
+	}
 	abandoned := map[string]bool{}
 	for _, n := range d.nodes {
 		if n.abandon != "" {
@@ -103,12 +107,12 @@ func (d *decider) notice(n *node) {
 			*at = n
 		}
 	}
-	staged := n.stagedAt(d.to)
+	prepared := n.preparedAt(d.to)
 	first(&d.failed, n.failed() && !d.givesWay(n))
 	first(&d.leaving, d.givesWay(n))
 	first(&d.retrying, d.retries(n))
-	first(&d.unstaged, n.Ready && !staged)
-	first(&d.stageError, n.Ready && !staged && stageErrors[n.status.Reason])
+	first(&d.unprepared, n.Ready && !prepared)
+	first(&d.stageError, n.Ready && !prepared && stageErrors[n.status.Reason])
 	first(&d.absent, !n.Ready && !n.busy())
 	if !n.Ready && !n.busy() {
 		d.absentees++
@@ -146,6 +150,9 @@ func (n *node) blocksNext(d *decider) bool {
 // step is whether Kubernetes allows this node's step. Its kubelet may follow
 // the apiservers from one minor to the next only.
 func (n *node) step(to version.Version) error {
+	if n.reboot {
+		return n.rebootStep()
+	}
 	if n.runs.trouble != nil {
 		return n.runs.trouble
 	}

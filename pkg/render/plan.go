@@ -48,7 +48,7 @@ func planHead(p plan.Plan, upgrade *Upgrade, o Options) [][2]cell {
 		rows = append(rows, titled("Upgrade:", cell{"none is active", plain}))
 	}
 	if p.Create != nil {
-		rows = append(rows, titled("Creates:", cell{fmt.Sprintf("ClusterUpgrade %s to %s, as a schedule's `automatic` asks for", p.Create.Name, p.Create.Spec.Version), cyan}))
+		rows = append(rows, titled("Creates:", cell{fmt.Sprintf("ClusterUpgrade %s, as a schedule's `automatic` asks for", strings.TrimSuffix(p.Create.Name+" to "+p.Create.Spec.Version, " to ")), cyan}))
 	}
 	rows = append(rows, titled("At:", cell{o.when(o.Now), plain}))
 	if p.Next != nil {

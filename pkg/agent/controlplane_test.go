@@ -221,3 +221,17 @@ func (c *cluster) says(want ...string) {
 	}
 	c.t.Errorf("kubeadm's words (-want +got):\n%s", cmp.Diff(want, got))
 }
+
+// Preflight reads the status, also of a node from which nothing is wanted.
+func TestEtcdStandsInTheFacts(t *testing.T) {
+	c := newControlPlane(t, "agent-etcd-facts")
+	c.host.setEtcd(members(c.node, "other-2"))
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	status := c.await("the facts name etcd's members", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.Facts != nil && s.Facts.Etcd != nil
+	})
+	if diff := cmp.Diff(members(c.node, "other-2"), status.Facts.Etcd); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -95,6 +95,7 @@ func (a *Agent) lookAtControlPlane(ctx context.Context, o *machine.Observation) 
 			}
 		}
 	}
+	a.keepEtcdKnown(ctx, *o)
 	return nil
 }
 

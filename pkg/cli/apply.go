@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"time"
@@ -12,9 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
 
 // apply is `kubectl upgrade apply` with its arguments.
@@ -157,69 +154,6 @@ func (a *apply) run(ctx context.Context) error {
 	return a.propose(ctx, shot, wanted, in)
 }
 
-// propose shows what would happen, refuses or asks, and does it.
-func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1.ClusterUpgrade, in *time.Location) error {
-	a.tellQueue(shot.Snapshot, wanted)
-	foreseen := supposeObject(shot.Snapshot, wanted, shot.TakenAt)
-	if err := a.runPreflight(ctx, &foreseen, shot.TakenAt); err != nil {
-		return err
-	}
-	decided := plan.Predict(foreseen, shot.TakenAt)
-	if err := a.show(decided, wanted, in); err != nil {
-		return err
-	}
-	if !leavesWork(decided) {
-		fmt.Fprintf(a.ErrOut, "Nothing is to be done: every node is at %s.\n", wanted.Spec.Version)
-		return nil
-	}
-	if err := a.refusal(foreseen, decided, wanted); err != nil {
-		return err
-	}
-	if a.mode == dryRunNone {
-		if err := a.ask(ctx, decided, wanted); err != nil {
-			return err
-		}
-	}
-	created, err := a.create(ctx, wanted)
-	if err != nil {
-		return err
-	}
-	if !a.forPeople() {
-		return a.print(a.program, created)
-	}
-	fmt.Fprintf(a.Out, "clusterupgrade.%s/%s created%s\n", v1alpha1.Group, created.Name, a.dryRun)
-	if a.mode != dryRunNone {
-		return nil
-	}
-	return a.follow(ctx, created.Name)
-}
-
-// tellQueue says which upgrades come before it.
-func (a *apply) tellQueue(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
-	if wanted.Annotations[v1alpha1.RetryOfAnnotation] != "" {
-		return // it comes next
-	}
-	for _, u := range active(s.Upgrades) {
-		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s has not ended and comes before it; this plan leaves that out.\n", u.Name)
-	}
-}
-
-// show writes findings and plan for people; who asked for the object alone gets
-// that.
-func (a *apply) show(decided plan.Plan, wanted *v1alpha1.ClusterUpgrade, in *time.Location) error {
-	if !a.forPeople() {
-		return nil
-	}
-	options := a.drawing()
-	options.Zone, options.Wide = in, a.format() == "wide"
-	shown := viewPlanned(decided)
-	if shown != nil {
-		shown.Name = wanted.Name
-	}
-	_, err := io.WriteString(a.Out, render.Plan(decided, shown, options)+"\n")
-	return err
-}
-
 // start is when the upgrade may begin; nil: at once.
 func (a *apply) start(in *time.Location) (*time.Time, error) {
 	if a.startTime == "" {
@@ -231,34 +165,4 @@ func (a *apply) start(in *time.Location) (*time.Time, error) {
 	}
 	at = at.UTC().Truncate(time.Second)
 	return &at, nil
-}
-
-// attach follows the upgrade that asks for the same already: it is not asked for
-// twice.
-func (a *apply) attach(ctx context.Context, running *v1alpha1.ClusterUpgrade) error {
-	fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.\n", running.Name, running.Spec.Version)
-	if !a.forPeople() {
-		return a.print(a.program, withKind(running))
-	}
-	if a.mode != dryRunNone {
-		return nil
-	}
-	return a.follow(ctx, running.Name)
-}
-
-func (a *apply) follow(ctx context.Context, name string) error {
-	if a.detach {
-		fmt.Fprintf(a.ErrOut, "Not followed: `kubectl upgrade status -w` does, `kubectl upgrade suspend %s` stops it before the next node.\n", name)
-		return nil
-	}
-	reader, err := a.reader()
-	if err != nil {
-		return err
-	}
-	first, err := reader.read(ctx)
-	if err != nil {
-		return err
-	}
-	f := following{program: a.program, timeout: a.timeout, upgrade: name, other: func(objects) (string, bool, error) { return "", false, nil }}
-	return f.follow(ctx, reader, first)
 }

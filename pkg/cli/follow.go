@@ -37,11 +37,13 @@ func (f *following) follow(ctx context.Context, reader *reader, first objects) e
 }
 
 func (f *following) watch(ctx context.Context, reader *reader, first objects) error {
-	limited, cancel := ctx, context.CancelFunc(func() {})
+	limited, stop := context.WithCancel(ctx)
+	defer stop()
 	if f.timeout > 0 {
-		limited, cancel = context.WithTimeout(ctx, f.timeout)
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(limited, f.timeout)
+		defer cancel()
 	}
-	defer cancel()
 	live, err := reader.watch(limited, first)
 	if err != nil {
 		return err
@@ -49,8 +51,8 @@ func (f *following) watch(ctx context.Context, reader *reader, first objects) er
 	sheet := f.newSheet()
 	defer sheet.close()
 	answers := reader.answers(limited)
-	resized, stop := resizes()
-	defer stop()
+	resized, ignore := resizes()
+	defer ignore()
 	tick := time.NewTicker(time.Second) // clocks go on while nothing changes
 	defer tick.Stop()
 	for silent, changed := false, true; ; {

@@ -26,7 +26,7 @@ const (
 func TestStatusLogTellsKubeadmsOwnWords(t *testing.T) {
 	config := apitest.Start(t)
 	w := newWorld(t, config)
-	w.addNode("cp-1", "v1.34.4", true)
+	w.addNode("cp-1", true)
 	for _, row := range []struct {
 		name            string
 		present, before string // the container's log, and that of the one before

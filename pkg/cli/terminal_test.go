@@ -107,8 +107,8 @@ func TestTerminalShowsAnUpgradeFromTheQuestionToTheEnd(t *testing.T) {
 	}
 	s.press("y\r")
 	s.await("the coordinator has not taken it up yet")
-	w.ask("v1.35.4", "v1.35.4")
-	w.trigger("v1.35.4", "v1.34.4", "v1.35.4")
+	w.ask()
+	w.trigger()
 	const node = "worker-1.eu-central-1.compute.internal"
 	w.words[node].Slot = "slot-0"
 	w.step(node, v1alpha1.StepLocking, v1alpha1.ReasonReleased, "takes its slot")
@@ -131,7 +131,7 @@ suspend v1.35.4. stops it before the next node.$`)
 	}
 	w.step(node, v1alpha1.StepRebooting, v1alpha1.ReasonReleased, "")
 	s.await("Rebooting")
-	w.finish("v1.35.4")
+	w.finish()
 	left := s.exit(0)
 	for _, words := range []string{"clusterupgrade.kubectl-upgrade.dev/v1.35.4 created", "Succeeded: all 3 nodes are done", "3 of 3 nodes done, in 0:"} {
 		if !strings.Contains(left, words) {
@@ -147,8 +147,8 @@ func TestTerminalThatIsNarrowAndHasNoColor(t *testing.T) {
 	w, config, args := minorWorld(t)
 	s := open(t, config, 50, 24, []string{"NO_COLOR=1"}, append(args, "--yes")...)
 	s.await("0 of 3 nodes done")
-	w.ask("v1.35.4", "v1.35.4")
-	w.trigger("v1.35.4", "v1.34.4", "v1.35.4")
+	w.ask()
+	w.trigger()
 	w.step("cp-1", v1alpha1.StepKubeadm, v1alpha1.ReasonReleased, "kubeadm upgrade apply v1.35.4 runs")
 	want := regexp.MustCompile(`(?m)^Upgrade:    v1.35.4, Minor v1.34.4 -> v1.35.4
 Progress:   #+\.+ 0 of 3 nodes done, for 0:\d\d
@@ -164,7 +164,7 @@ worker-2.eu-cen…  Idle     \.{8}.*
 	if got := s.await("Kubeadm "); !want.MatchString(got) {
 		t.Errorf("the screen shows:\n%s\nwhich does not match:\n%s", got, want)
 	}
-	w.finish("v1.35.4")
+	w.finish()
 	s.exit(0)
 	if s.colors > 0 {
 		t.Error("it is colored in spite of NO_COLOR")
@@ -176,8 +176,8 @@ func TestTerminalDetachesAndComesBack(t *testing.T) {
 	w, config, args := minorWorld(t)
 	s := open(t, config, 100, 30, nil, append(args, "--yes")...)
 	s.await("0 of 3 nodes done")
-	w.ask("v1.35.4", "v1.35.4")
-	w.trigger("v1.35.4", "v1.34.4", "v1.35.4")
+	w.ask()
+	w.trigger()
 	w.step("cp-1", v1alpha1.StepKubeadm, v1alpha1.ReasonReleased, "kubeadm runs")
 	s.await("Kubeadm ")
 	other := open(t, config, 100, 30, nil, "status", "-w")
@@ -203,7 +203,7 @@ func TestTerminalDetachesAndComesBack(t *testing.T) {
 	if a, b := again.text(), other.text(); a != b {
 		t.Errorf("one terminal shows:\n%s\nand another:\n%s", a, b)
 	}
-	w.finish("v1.35.4")
+	w.finish()
 	other.exit(0)
 	again.exit(0)
 	list, err := w.ours.ClusterUpgrades.List(context.Background(), metav1.ListOptions{})
@@ -226,7 +226,7 @@ func TestTerminalIsResized(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.await("worker-1.eu-central-1.compute.internal   Idle")
-	w.finish("v1.35.4")
+	w.finish()
 	s.exit(0)
 }
 
@@ -250,7 +250,7 @@ func TestTerminalIsNotFlooded(t *testing.T) {
 	if frames > limit || frames < 2 {
 		t.Errorf("%d changes became %d pictures in %s", changes, frames, time.Since(began))
 	}
-	w.finish("v1.35.4")
+	w.finish()
 	s.exit(0)
 }
 

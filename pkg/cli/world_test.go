@@ -44,19 +44,22 @@ func (w *world) must(err error) {
 	}
 }
 
-// addNode makes a Node that runs that version, and its NodeUpgrade.
-func (w *world) addNode(name, version string, controlPlane bool) {
+// The upgrade that is played, and named after its aim.
+const before, after = "v1.34.4", "v1.35.4"
+
+// addNode makes a Node that runs the version before, and its NodeUpgrade.
+func (w *world) addNode(name string, controlPlane bool) {
 	w.t.Helper()
 	ctx := context.Background()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
-	word := &v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, KubeletVersion: version, Architecture: "x86-64"}
+	word := &v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, KubeletVersion: before, Architecture: "x86-64"}
 	if controlPlane {
 		n.Labels["node-role.kubernetes.io/control-plane"] = ""
-		word.ControlPlaneVersion, word.KubeadmVersion = version, version
+		word.ControlPlaneVersion, word.KubeadmVersion = before, before
 	}
 	n, err := w.kube.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{})
 	w.must(err)
-	n.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: version, Architecture: "amd64", OperatingSystem: "linux"}
+	n.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: before, Architecture: "amd64", OperatingSystem: "linux"}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	_, err = w.kube.CoreV1().Nodes().UpdateStatus(ctx, n, metav1.UpdateOptions{})
 	w.must(err)
@@ -74,14 +77,14 @@ func (w *world) write(name string) {
 }
 
 // ask writes what the coordinator wants of every node.
-func (w *world) ask(upgrade, version string) {
+func (w *world) ask() {
 	w.t.Helper()
 	for name, word := range w.words {
 		object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		object.Spec.Upgrade, object.Spec.Version = upgrade, version
+		object.Spec.Upgrade, object.Spec.Version = after, after
 		_, err := w.ours.NodeUpgrades.Apply(context.Background(), object, "coordinator", "")
 		w.must(err)
-		word.Upgrade, word.FromVersion, word.Steps = upgrade, word.KubeletVersion, nil
+		word.Upgrade, word.FromVersion, word.Steps = after, word.KubeletVersion, nil
 	}
 }
 
@@ -103,19 +106,19 @@ func (w *world) step(name string, step v1alpha1.Step, reason v1alpha1.Reason, me
 }
 
 // trigger makes the upgrade the active one.
-func (w *world) trigger(name, from, to string) {
+func (w *world) trigger() {
 	w.t.Helper()
-	w.tell(name, v1alpha1.ReasonReleased, "begins", func(s *v1alpha1.ClusterUpgradeStatus) {
-		s.Type, s.FromVersion, s.ToVersion = v1alpha1.TypeMinor, from, to
+	w.tell(v1alpha1.ReasonReleased, "begins", func(s *v1alpha1.ClusterUpgradeStatus) {
+		s.Type, s.FromVersion, s.ToVersion = v1alpha1.TypeMinor, before, after
 		s.TriggeredAt = &metav1.Time{Time: time.Now().Truncate(time.Second)}
 		s.Images = []v1alpha1.Image{{Architecture: "x86-64", URL: "http://images.example/k.raw", SHA256: fmt.Sprintf("%064d", 1)}}
 	})
 }
 
 // tell writes the upgrade's status with what the coordinator says of it.
-func (w *world) tell(name string, reason v1alpha1.Reason, message string, change func(*v1alpha1.ClusterUpgradeStatus)) {
+func (w *world) tell(reason v1alpha1.Reason, message string, change func(*v1alpha1.ClusterUpgradeStatus)) {
 	w.t.Helper()
-	u, err := w.ours.ClusterUpgrades.Get(context.Background(), name, metav1.GetOptions{})
+	u, err := w.ours.ClusterUpgrades.Get(context.Background(), after, metav1.GetOptions{})
 	w.must(err)
 	status := metav1.ConditionUnknown
 	if change != nil {
@@ -134,21 +137,21 @@ func (w *world) tell(name string, reason v1alpha1.Reason, message string, change
 }
 
 // end ends the upgrade.
-func (w *world) end(name string, outcome v1alpha1.Outcome) {
+func (w *world) end(outcome v1alpha1.Outcome) {
 	w.t.Helper()
-	w.tell(name, v1alpha1.ReasonUpToDate, fmt.Sprintf("all %d nodes are done", len(w.words)), func(s *v1alpha1.ClusterUpgradeStatus) {
+	w.tell(v1alpha1.ReasonUpToDate, fmt.Sprintf("all %d nodes are done", len(w.words)), func(s *v1alpha1.ClusterUpgradeStatus) {
 		s.Outcome, s.FinishedAt = outcome, &metav1.Time{Time: time.Now().Truncate(time.Second)}
 		s.Nodes.Total, s.Nodes.Done = int32(len(w.words)), int32(len(w.words))
 	})
 }
 
 // addServer makes a node's apiserver to be seen.
-func (w *world) addServer(node, version string) {
+func (w *world) addServer(node string) {
 	w.t.Helper()
 	ctx := context.Background()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-" + node, Labels: map[string]string{"component": "kube-apiserver"}},
-		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "kube-apiserver", Image: "registry.k8s.io/kube-apiserver:" + version}}},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "kube-apiserver", Image: "registry.k8s.io/kube-apiserver:" + before}}},
 	}
 	pod, err := w.kube.CoreV1().Pods(metav1.NamespaceSystem).Create(ctx, pod, metav1.CreateOptions{})
 	w.must(err)
@@ -158,21 +161,21 @@ func (w *world) addServer(node, version string) {
 }
 
 // finish lets every node be done, and the upgrade end.
-func (w *world) finish(upgrade string) {
+func (w *world) finish() {
 	w.t.Helper()
-	w.finishAs(upgrade, v1alpha1.OutcomeSucceeded)
+	w.finishAs(v1alpha1.OutcomeSucceeded)
 }
 
-func (w *world) finishAs(upgrade string, outcome v1alpha1.Outcome) {
+func (w *world) finishAs(outcome v1alpha1.Outcome) {
 	w.t.Helper()
 	for name, word := range w.words {
-		word.KubeletVersion, word.Slot, word.Upgrade = "v1.35.4", "", upgrade
+		word.KubeletVersion, word.Slot, word.Upgrade = after, "", after
 		if word.ControlPlaneVersion != "" {
-			word.ControlPlaneVersion, word.KubeadmVersion = "v1.35.4", "v1.35.4"
+			word.ControlPlaneVersion, word.KubeadmVersion = after, after
 		}
 		w.step(name, v1alpha1.StepIdle, v1alpha1.ReasonUpToDate, "the node runs v1.35.4")
 	}
-	w.end(upgrade, outcome)
+	w.end(outcome)
 }
 
 // minorWorld is a cluster of one control plane and two workers, and a plugin that
@@ -181,9 +184,9 @@ func minorWorld(t *testing.T) (*world, *rest.Config, []string) {
 	t.Helper()
 	config := apitest.Start(t)
 	w := newWorld(t, config)
-	w.addNode("cp-1", "v1.34.4", true)
-	w.addNode("worker-1.eu-central-1.compute.internal", "v1.34.4", false)
-	w.addNode("worker-2.eu-central-1.compute.internal", "v1.34.4", false)
-	w.addServer("cp-1", "v1.34.4")
+	w.addNode("cp-1", true)
+	w.addNode("worker-1.eu-central-1.compute.internal", false)
+	w.addNode("worker-2.eu-central-1.compute.internal", false)
+	w.addServer("cp-1")
 	return w, config, []string{"apply", "v1.35.4", "--ignore-schedule", "--ignore-check", "control-plane-pod,facts-missing"}
 }

@@ -18,6 +18,8 @@ type Options struct {
 	Color bool
 	// Wide adds columns.
 	Wide bool
+	// Rows is how many nodes of a plan are shown; 0: all.
+	Rows int
 }
 
 // color is an ANSI SGR parameter.

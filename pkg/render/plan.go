@@ -21,8 +21,15 @@ func Plan(p plan.Plan, upgrade *Upgrade, o Options) string {
 	if len(p.Findings) > 0 {
 		b.WriteString("\n" + Findings(p.Findings, o))
 	}
-	if len(p.Nodes) > 0 {
-		b.WriteString("\n" + planTable(p.Nodes, o))
+	shown := p.Nodes
+	if o.Rows > 0 && len(shown) > o.Rows {
+		shown = shown[:o.Rows]
+	}
+	if len(shown) > 0 {
+		b.WriteString("\n" + planTable(shown, o))
+	}
+	if rest := p.Nodes[len(shown):]; len(rest) > 0 {
+		o.hang(&b, "", 0, cell{fmt.Sprintf("and more nodes, %s; `kubectl upgrade plan %s` shows all", decisions(rest), p.Version), plain})
 	}
 	return b.String()
 }

@@ -122,7 +122,6 @@ func (n NodeProgress) time(o Options) string {
 	return "-"
 }
 
-
 // passBegan is when a node that is at work took its slot.
 func (n NodeProgress) passBegan(otherwise time.Time) time.Time {
 	for _, step := range slices.Backward(n.Steps) {

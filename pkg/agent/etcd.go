@@ -41,21 +41,8 @@ func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since tim
 	if !o.Host.ControlPlane {
 		return true
 	}
-	a.etcd.wanted = true
-	return a.askEtcd(ctx, o, since, etcdAge)
-}
-
-// keepEtcdKnown has an answer for preflight, who asks the status and not etcd.
-func (a *Agent) keepEtcdKnown(ctx context.Context, o machine.Observation) {
-	age := factsAge
-	if a.etcd.amiss() {
-		age, a.etcd.wanted = etcdAge, true
-	}
-	a.askEtcd(ctx, o, time.Time{}, age)
-}
-
-func (a *Agent) askEtcd(ctx context.Context, o machine.Observation, since time.Time, age time.Duration) bool {
 	seen := &a.etcd
+	seen.wanted = true
 	running, last, err := a.Host.Last(ctx, host.VerbEtcd)
 	if err != nil {
 		return a.etcdSilent(o, err)
@@ -66,7 +53,7 @@ func (a *Agent) askEtcd(ctx context.Context, o machine.Observation, since time.T
 	if seen.asked.open && last != nil && last.Key == seen.asked.key {
 		seen.answer(last)
 	}
-	if !seen.at.IsZero() && !seen.at.Before(since) && o.Now.Sub(seen.at) < age {
+	if !seen.at.IsZero() && !seen.at.Before(since) && o.Now.Sub(seen.at) < etcdAge {
 		return true
 	}
 	key := o.Now.UTC().Format(time.RFC3339Nano)

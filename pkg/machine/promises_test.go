@@ -110,6 +110,7 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 		w.reserved = w.reserved && w.held != ""
 	case "abandon":
 		w.abandon("it is on fire")
+		w.unsure = false // a person has seen it
 	case "power":
 		if *failures > 0 {
 			*failures--

@@ -212,7 +212,7 @@ func (w *world) do(a Action) {
 	case DoFree:
 		w.check(!w.node.OurCordon && w.node.SlotMark == "", "the slot is freed before the uncordon")
 		w.check(w.state.Step != v1alpha1.StepUnlocking || !w.unsure, "the slot is freed before the node was seen to be well")
-		w.held, w.reserved = "", false
+		w.held, w.reserved, w.unsure = "", false, false
 	}
 	w.check(!w.foreignCordon || w.node.Unschedulable, "somebody else's cordon is gone")
 }

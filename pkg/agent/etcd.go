@@ -42,7 +42,7 @@ func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since tim
 func (a *Agent) keepEtcdKnown(ctx context.Context, o machine.Observation) {
 	age := factsAge
 	if a.etcd.amiss() {
-		age = maxPause
+		age, a.etcd.wanted = etcdAge, true
 	}
 	a.askEtcd(ctx, o, time.Time{}, age)
 }

@@ -162,6 +162,11 @@ func (c *claims) checked(n plan.Node, planned plan.NodePlan) {
 			c.Fatalf("%s begins in spite of %v", n.Name, report.Findings)
 		}
 	}
+	_, word := c.node(n.Name)
+	mounted := word.Status.Facts != nil && len(word.Status.Facts.RefreshBlockers) > 0
+	if planned.Spec.Method == v1alpha1.MethodRestart && !mounted && word.Status.Method != v1alpha1.MethodReboot {
+		return // its pods stay
+	}
 	for _, w := range c.s.Webhooks {
 		answers := func(name string) bool {
 			i := slices.IndexFunc(c.p.Nodes, func(p plan.NodePlan) bool { return p.Name == name })

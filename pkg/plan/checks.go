@@ -2,11 +2,8 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
@@ -74,14 +71,16 @@ func (d *decider) readChecks() {
 	}
 }
 
-// checksKey changes whenever another control-plane node is about to go, and when
-// somebody changes what is asked for.
+// checksKey changes whenever another control-plane node is about to go, when
+// somebody changes what is asked for, and when etcd gets better or worse: a
+// member that was away for its node's reboot must not hold the next one up.
 func (d *decider) checksKey() string {
-	components, nodes := 0, 0
+	components, nodes, complaints := 0, 0, 0
 	for _, n := range d.nodes {
 		if !n.ControlPlane || !n.counts() {
 			continue
 		}
+		complaints += etcdComplaints(n.status.Facts)
 		if n.kubeadmAt(d.to) && (!n.busy() || n.spec.Release == v1alpha1.ReleaseNode) {
 			components++
 		}
@@ -89,7 +88,29 @@ func (d *decider) checksKey() string {
 			nodes++
 		}
 	}
-	return fmt.Sprintf("%s/%d %s kubeadm/%d kubelet/%d", d.target.Name, d.target.Generation, d.target.Spec.Version, components, nodes)
+	return fmt.Sprintf("%s/%d %s kubeadm/%d kubelet/%d etcd/%d",
+		d.target.Name, d.target.Generation, d.target.Spec.Version, components, nodes, complaints)
+}
+
+// etcdComplaints counts what a control-plane node's agent has to say against
+// etcd, and that it has not spoken.
+func etcdComplaints(facts *v1alpha1.NodeFacts) int {
+	if facts == nil {
+		return 1
+	}
+	if facts.Etcd == nil {
+		return 0
+	}
+	count := 0
+	if facts.Etcd.Problem != "" {
+		count++
+	}
+	for _, member := range facts.Etcd.Members {
+		if !member.Healthy {
+			count++
+		}
+	}
+	return count
 }
 
 // needsChecks is whether preflight is to run now: because the upgrade is about to
@@ -155,48 +176,3 @@ func (d *decider) reportHold(n *node) Hold {
 func (d *decider) stopped(n *node) bool {
 	return len(d.checks.whole) > 0 || d.checks.own[n.Name] != nil
 }
-
-// noteFindings writes the report into the upgrade's status, unless a later one
-// stands there.
-func (d *decider) noteFindings(u *v1alpha1.ClusterUpgrade) {
-	report := d.checks.report
-	if report == nil {
-		return
-	}
-	at := metav1.NewMicroTime(report.At.UTC().Truncate(time.Microsecond))
-	if last := u.Status.PreflightAt; last != nil && !last.Before(&at) {
-		return
-	}
-	u.Status.PreflightAt, u.Status.Findings = &at, bounded(withIgnored(report.Findings, u.Status.Findings))
-}
-
-// withIgnored keeps what was ignored before in the record, behind what blocks
-// now, though it is not found any more.
-func withIgnored(found, before []v1alpha1.Finding) []v1alpha1.Finding {
-	list := slices.Clone(found)
-	for _, was := range before {
-		again := func(f v1alpha1.Finding) bool { return f.ID == was.ID && f.Object == was.Object && f.Node == was.Node }
-		if !was.Ignored || was.Level != v1alpha1.LevelBlock || slices.ContainsFunc(list, again) {
-			continue
-		}
-		at := slices.IndexFunc(list, func(f v1alpha1.Finding) bool { return f.Level != v1alpha1.LevelBlock })
-		if at < 0 {
-			at = len(list)
-		}
-		list = slices.Insert(list, at, was)
-	}
-	return list
-}
-
-// bounded keeps findings within the API's limits.
-func bounded(findings []v1alpha1.Finding) []v1alpha1.Finding {
-	list := slices.Clone(preflight.Bound(findings, maxFindings))
-	list = list[:min(len(list), maxFindings)]
-	for i := range list {
-		list[i].Message, list[i].Advice = clip(list[i].Message), clip(list[i].Advice)
-	}
-	return list
-}
-
-// maxFindings is the API's limit on the findings that a status lists.
-const maxFindings = 128

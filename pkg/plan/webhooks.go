@@ -34,8 +34,7 @@ func (d *decider) readWebhooks() {
 // webhookHold keeps n from taking the last ready backend of a webhook along:
 // whatever it is asked about would fail. Pass 1 moves no pod, nor does a restart.
 func (d *decider) webhookHold(n *node) Hold {
-	restarts := d.strategy.Method == v1alpha1.MethodRestart && n.status.Method != v1alpha1.MethodReboot
-	if d.pass1 || restarts {
+	if d.pass1 || d.restarts(n) {
 		return Hold{}
 	}
 	for _, w := range d.checks.webhooks[n.Name] {

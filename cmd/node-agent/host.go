@@ -29,10 +29,10 @@ var verbs = map[host.Verb]struct {
 	host.VerbStage:    {"download and check an image, beside the running one", stage},
 	host.VerbKubeadm:  {"run kubeadm upgrade from the staged image", upgrade},
 	host.VerbActivate: {"make a staged image the next boot's", activate},
-	host.VerbRestart:  {"merge the active image now and restart the kubelet", restart},
 	host.VerbPull:     {"bring the container images of a control plane", pull},
 	host.VerbSnapshot: {"take a snapshot of etcd, and verify it", snapshot},
 	host.VerbEtcd:     {"ask each member of etcd how it is", etcdHealth},
+	host.VerbRestart:  {"merge the active image now and restart the kubelet", restart},
 }
 
 func newHostCommand() *cobra.Command {
@@ -115,14 +115,6 @@ func activate(ctx context.Context, raw json.RawMessage, _ *host.Log) (any, error
 	return output(sysupdate.Activate(ctx, host.OnNode, args))
 }
 
-func restart(ctx context.Context, raw json.RawMessage, log *host.Log) (any, error) {
-	args, err := decode[sysext.RestartArgs](raw)
-	if err != nil {
-		return nil, err
-	}
-	return output(sysext.Restart(ctx, host.OnNode, args, log))
-}
-
 func pull(ctx context.Context, raw json.RawMessage, log *host.Log) (any, error) {
 	args, err := decode[kubeadm.PullArgs](raw)
 	if err != nil {
@@ -141,6 +133,14 @@ func snapshot(ctx context.Context, raw json.RawMessage, log *host.Log) (any, err
 
 func etcdHealth(ctx context.Context, _ json.RawMessage, _ *host.Log) (any, error) {
 	return etcd.HealthOutput{Etcd: etcd.Health(ctx, host.OnNode)}, nil
+}
+
+func restart(ctx context.Context, raw json.RawMessage, log *host.Log) (any, error) {
+	args, err := decode[sysext.RestartArgs](raw)
+	if err != nil {
+		return nil, err
+	}
+	return output(sysext.Restart(ctx, host.OnNode, args, log))
 }
 
 func decode[T any](raw json.RawMessage) (args T, err error) {

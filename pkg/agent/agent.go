@@ -27,11 +27,11 @@ type Host interface {
 	Last(ctx context.Context, v host.Verb) (running bool, last *host.Result, err error)
 	Changes(ctx context.Context) (<-chan host.Verb, error)
 	Reboot(ctx context.Context) error
-	UpdateEngine(ctx context.Context) (status string, err error)
 	// Asked is the last request for a verb, or nil. Open opens a file of the
 	// state folder.
 	Asked(v host.Verb) (*host.Request, error)
 	Open(name string) (*os.File, error)
+	UpdateEngine(ctx context.Context) (status string, err error)
 }
 
 // Config is what an agent works with.
@@ -92,8 +92,8 @@ func New(c Config) *Agent {
 		kick:    make(chan struct{}, 1),
 		started: c.Now(),
 	}
-	a.engine.ask.Store(true)
 	a.kubeadm = newMirror(c.Host, c.Output)
+	a.engine.ask.Store(true)
 	a.watch()
 	return a
 }

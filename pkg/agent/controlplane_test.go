@@ -72,6 +72,9 @@ func TestPassOne(t *testing.T) {
 		return s.PulledVersion == "v1.34.4" && s.Step == v1alpha1.StepWaiting
 	})
 	c.host.setEtcd(members(c.node, c.node))
+	c.await("preflight can read how etcd is", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.Facts != nil && s.Facts.Etcd != nil && len(s.Facts.Etcd.Members) == 3
+	})
 	c.order(v1alpha1.ReleaseControlPlane, func(s *v1alpha1.NodeUpgradeSpec) { s.Kubeadm, s.EtcdSnapshot = v1alpha1.KubeadmApply, true })
 	status := c.await("it checks", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonUnhealthy })
 	if !strings.Contains(status.Message, "kube-apiserver is not there") {

@@ -3,19 +3,26 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // How old an answer of etcd may be, and how long one may take.
 const (
 	etcdAge = 5 * time.Second
 	etcdMax = time.Minute
+	// For preflight, which reads it in the status, and where something is wrong.
+	etcdTold      = time.Minute
+	etcdToldAmiss = 10 * time.Second
 )
 
 // etcdView is what etcd's members said last. One may have broken since the node
@@ -34,21 +41,8 @@ func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since tim
 	if !o.Host.ControlPlane {
 		return true
 	}
-	a.etcd.wanted = true
-	return a.askEtcd(ctx, o, since, etcdAge)
-}
-
-// keepEtcdKnown has an answer for preflight, who asks the status and not etcd.
-func (a *Agent) keepEtcdKnown(ctx context.Context, o machine.Observation) {
-	age := factsAge
-	if a.etcd.amiss() {
-		age, a.etcd.wanted = etcdAge, true
-	}
-	a.askEtcd(ctx, o, time.Time{}, age)
-}
-
-func (a *Agent) askEtcd(ctx context.Context, o machine.Observation, since time.Time, age time.Duration) bool {
 	seen := &a.etcd
+	seen.wanted = true
 	running, last, err := a.Host.Last(ctx, host.VerbEtcd)
 	if err != nil {
 		return a.etcdSilent(o, err)
@@ -59,7 +53,7 @@ func (a *Agent) askEtcd(ctx context.Context, o machine.Observation, since time.T
 	if seen.asked.open && last != nil && last.Key == seen.asked.key {
 		seen.answer(last)
 	}
-	if !seen.at.IsZero() && !seen.at.Before(since) && o.Now.Sub(seen.at) < age {
+	if !seen.at.IsZero() && !seen.at.Before(since) && o.Now.Sub(seen.at) < etcdAge {
 		return true
 	}
 	key := o.Now.UTC().Format(time.RFC3339Nano)
@@ -70,9 +64,33 @@ func (a *Agent) askEtcd(ctx context.Context, o machine.Observation, since time.T
 	return false
 }
 
-// amiss is whether somebody may be mending something now.
-func (v *etcdView) amiss() bool {
-	return v.facts != nil && (v.facts.Problem != "" || unwell(v.facts.Members) != "")
+// keepEtcdKnown asks now and then, for whoever reads the status. Not while a node
+// is out of service: that its member is away is no news, and preflight would hold
+// the next one by it.
+func (a *Agent) keepEtcdKnown(ctx context.Context, o machine.Observation) {
+	if !o.Host.ControlPlane || a.someSlotHeld() {
+		return
+	}
+	age := etcdTold
+	if amiss(a.etcd.facts) {
+		age, a.etcd.wanted = etcdToldAmiss, true
+	}
+	if o.Now.Sub(a.etcd.at) >= age {
+		a.lookAtEtcd(ctx, o, time.Time{})
+	}
+}
+
+// amiss is true where a member is not well, or nobody knows.
+func amiss(facts *v1alpha1.EtcdFacts) bool {
+	return facts != nil && (facts.Problem != "" || slices.ContainsFunc(facts.Members, func(m v1alpha1.EtcdMember) bool { return !m.Healthy }))
+}
+
+// someSlotHeld is whether any node may be out of service by our doing.
+func (a *Agent) someSlotHeld() bool {
+	return slices.ContainsFunc(a.leases.GetStore().List(), func(object any) bool {
+		s, err := slot.FromLease(object.(*coordinationv1.Lease))
+		return err != nil || s.Holder != (plan.Owner{})
+	})
 }
 
 // etcdSilent makes an answer of why there is none.

@@ -26,10 +26,10 @@ type fakeHost struct {
 	takes    time.Duration
 	fail     map[host.Verb]*host.Result // how a verb ends next time
 	watchers map[chan host.Verb]bool
-	engine   func() (string, error) // what update_engine says; nil: it does not run
 	asked    map[host.Verb]*host.Request
-	etcd     *v1alpha1.EtcdFacts // what the members say
-	dir      string              // the state folder
+	etcd     *v1alpha1.EtcdFacts    // what the members say
+	dir      string                 // the state folder
+	engine   func() (string, error) // what update_engine says; nil: it does not run
 	reboots  int
 	onReboot func(boot string)
 	// onRestart is told of a kubelet that was restarted; refresh is what a

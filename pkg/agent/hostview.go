@@ -95,7 +95,6 @@ func (a *Agent) lookAtControlPlane(ctx context.Context, o *machine.Observation) 
 			}
 		}
 	}
-	a.keepEtcdKnown(ctx, *o)
 	return nil
 }
 

@@ -15,13 +15,17 @@ import (
 const factsTold = 10 * time.Minute
 
 // nodeFacts are those that the host's files, update_engine and etcd told last.
-func (a *Agent) nodeFacts() v1alpha1.NodeFacts {
+// What etcd said stands until this agent has asked it.
+func (a *Agent) nodeFacts(told *v1alpha1.NodeFacts) v1alpha1.NodeFacts {
 	facts := *a.seen.facts.Node.DeepCopy()
 	facts.UpdateEngine = a.engine.status
 	if a.engine.problem != "" {
 		facts.Problems = append(facts.Problems, a.engine.problem)
 	}
 	facts.Etcd = a.etcd.facts
+	if a.etcd.at.IsZero() && told != nil {
+		facts.Etcd = told.Etcd
+	}
 	return facts
 }
 

@@ -45,6 +45,7 @@ func (a *Agent) observe(ctx context.Context) machine.Observation {
 	if machine.NeedsHealth(a.state, o) && a.lookAtEtcd(ctx, o, a.state.Since) {
 		o.Health = a.health(ctx, o)
 	}
+	a.keepEtcdKnown(ctx, o)
 	return o
 }
 

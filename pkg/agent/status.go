@@ -41,9 +41,6 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation) error {
 	status := statusOf(a.state)
 	a.addFacts(&status, nu, o)
 	status.ObservedGeneration = a.generation
-	if o.Host != nil && o.Host.ControlPlane && status.StagedVersion == o.Spec.Version && machine.Pulled(o) {
-		status.PulledVersion = o.Spec.Version
-	}
 	status.Conditions = conditions(a.written.conditions, a.state, o)
 	if a.written.uid == nu.UID && equality.Semantic.DeepEqual(a.written.status, status) {
 		return nil
@@ -100,9 +97,12 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 	}
 	switch {
 	case o.Host == nil:
-		status.StagedVersion = last.StagedVersion
+		status.StagedVersion, status.PulledVersion = last.StagedVersion, last.PulledVersion
 	case o.Spec.Type != v1alpha1.TypeReboot && o.Spec.Version != "" && machine.Staged(o):
 		status.StagedVersion = o.Spec.Version
+		if o.Host.ControlPlane && machine.Pulled(o) {
+			status.PulledVersion = o.Spec.Version
+		}
 	}
 	facts := a.seen.facts
 	if facts == nil {
@@ -121,7 +121,7 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 	status.BootID = facts.BootID
 	status.RebootReason = rebootReason(*facts, a.engine.status)
 	status.RebootRequired = status.RebootReason != ""
-	status.Facts = toTell(last.Facts, a.nodeFacts(), o.Now)
+	status.Facts = toTell(last.Facts, a.nodeFacts(last.Facts), o.Now)
 }
 
 // statusOf writes a State, stateOf reads it. Times lose what is below a second

@@ -67,10 +67,10 @@ func (a *Agent) watchHost(ctx context.Context) {
 		}
 		for verb := range changes {
 			switch verb {
-			case host.VerbFacts:
-				a.engine.ask.Store(true)
 			case host.VerbKubeadm:
 				a.kubeadm.wakeUp()
+			case host.VerbFacts:
+				a.engine.ask.Store(true)
 			}
 			a.wakeUp()
 		}

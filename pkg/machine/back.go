@@ -44,18 +44,18 @@ func settling(s State, o Observation) (State, Action) {
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case o.Now.Before(end):
 		return s.say(v1alpha1.ReasonReleased, "Ready; quiet time").until(end), wait(end)
-	case o.Health == nil:
-		return s, wait(limit)
-	case !o.Health.OK && o.Now.Before(limit):
-		return s.say(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
-	case !o.Health.OK:
-		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after the quiet time: %s", CheckWithin, o.Health.Message))
 	case stillRequired(s, o):
 		return abortAndRetry(s, o, v1alpha1.ReasonRebootStillRequired, "the node rebooted, and its operating system asks for another reboot: "+o.Host.RebootReason)
-	case o.Node.Marked():
+	case o.Health == nil:
+		return s, wait(limit)
+	case o.Health.OK && o.Node.Marked():
 		return s.enter(v1alpha1.StepUncordoning, o), Action{}
+	case o.Health.OK:
+		return s.enter(v1alpha1.StepUnlocking, o), Action{}
+	case !o.Now.Before(limit):
+		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after the quiet time: %s", CheckWithin, o.Health.Message))
 	}
-	return s.enter(v1alpha1.StepUnlocking, o), Action{}
+	return s.say(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
 }
 
 func uncordoning(s State, o Observation) (State, Action) {

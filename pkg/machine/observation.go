@@ -21,8 +21,8 @@ type Observation struct {
 	// them ended. Nil: not known now, and HostProblem may say why.
 	Host        *Host
 	HostProblem string
-	// Disarm, Stage, Pull, Snapshot, Kubeadm, Activate and Restart are the kinds
-	// of work on the host.
+	// Disarm, Stage, Pull, Snapshot, Kubeadm, Activate and Restart are the kinds of
+	// work on the host.
 	Disarm, Stage, Pull, Snapshot, Kubeadm, Activate, Restart Work
 	// PullProblem is why the last Pull could not even be asked for.
 	PullProblem string

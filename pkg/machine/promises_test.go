@@ -17,7 +17,7 @@ func TestPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
 		w.wantAny(t)
-		w.spec.EtcdSnapshot = rapid.Bool().Draw(t, "a snapshot is required")
+		w.spec.EtcdSnapshot = w.spec.Type == v1alpha1.TypePatch && rapid.Bool().Draw(t, "a snapshot is required")
 		if rapid.Bool().Draw(t, "control plane") {
 			w.host.ControlPlane, w.host.ControlPlaneVersion = true, oldVersion
 		}

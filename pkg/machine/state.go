@@ -21,15 +21,15 @@ type State struct {
 	LastError    string
 	RetryAt      time.Time
 	RebootedFrom string
-	// Method is how the present attempt activates the image, once that is
-	// decided, and MethodMessage why it is not the one that was asked for.
-	Method        v1alpha1.Method
-	MethodMessage string
 	// Snapshot is the one of etcd that was taken here for Upgrade.
 	Snapshot *v1alpha1.EtcdSnapshot
 	// KubeadmLog is the end of kubeadm's words, until it succeeds.
 	KubeadmLog string
-	Steps      []StepTime
+	// Method is how the present attempt activates the image, once that is
+	// decided, and MethodMessage why it is not the one that was asked for.
+	Method        v1alpha1.Method
+	MethodMessage string
+	Steps         []StepTime
 }
 
 // StepTime says when a step began and ended; it ends when the next one begins.

@@ -196,6 +196,7 @@ func (w *world) do(a Action) {
 		w.check(w.mayGoOn(), "the symlink is flipped with a slot that is gone")
 		w.active = Work{Running: true, Key: a.Key}
 	case DoRestart:
+		w.unsure = true
 		w.check(w.spec.Type == v1alpha1.TypePatch && w.state.restarts(), "method %q restarts", w.state.Method)
 		w.check(w.host.Active == w.spec.Version, "the node is refreshed into %s", w.host.Active)
 		w.check(w.mayGoOn(), "the restart begins with a slot that is gone")

@@ -35,7 +35,7 @@ type script struct{ *sim }
 //	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch,Reboot] [exclude=TYPE|all]
 //	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	remove UPGRADE
-//	set UPGRADE suspend=true|false | max=N | check=ID | snapshot=Required|Skip
+//	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | check=ID
 //	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V active=V mounted=PATH
 //	os NODE asks|content         its operating system, for a reboot
 //	abandon NODE REASON
@@ -102,12 +102,12 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		askForReboot(&s.word(args[0], s.node(args[0]).UID).Status, args[1] == "asks")
 	case "abandon":
 		s.word(args[0], s.node(args[0]).UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: strings.Join(args[1:], " ")}
-	case "hangs", "wakes":
-		s.hung[args[0]] = name == "hangs"
 	case "snapshots":
 		s.tellSnapshots(out)
 	case "slow":
 		s.slow = true
+	case "hangs", "wakes":
+		s.hung[args[0]] = name == "hangs"
 	case "now":
 		t, err := time.Parse(time.RFC3339, args[0])
 		s.now = t
@@ -321,14 +321,14 @@ func change(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 	if text, ok := option["suspend"]; ok {
 		u.Spec.Suspend = text != "false"
 	}
+	if text, ok := option["snapshot"]; ok {
+		u.Spec.Strategy.EtcdSnapshot = text
+	}
 	if id, ok := option["check"]; ok {
 		u.Spec.IgnoreChecks = append(u.Spec.IgnoreChecks, id)
 	}
 	if text, ok := option["method"]; ok {
 		u.Spec.Strategy.Method = v1alpha1.Method(text)
-	}
-	if text, ok := option["snapshot"]; ok {
-		u.Spec.Strategy.EtcdSnapshot = text
 	}
 	if _, ok := option["ignore"]; ok {
 		u.Spec.Schedule = v1alpha1.ScheduleIgnore

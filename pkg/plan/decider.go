@@ -52,8 +52,8 @@ func newDecider(s Snapshot, now time.Time) *decider {
 		}
 	}
 	d.strategy = withDefaults(d.strategy)
-	d.readNeeds()
 	d.findSnapshot()
+	d.readNeeds()
 	d.gates = newGates(d.target, s.Schedules, now)
 	d.place()
 	// A slot for each node is enough, however many were written down.

@@ -209,13 +209,6 @@ func (c *chaos) watch(t *rapid.T, p plan.Plan) {
 	}
 }
 
-// blocks is whether a finding holds that node.
-func blocks(node string) func(v1alpha1.Finding) bool {
-	return func(f v1alpha1.Finding) bool {
-		return f.Level == v1alpha1.LevelBlock && !f.Ignored && (f.Node == "" || f.Node == node)
-	}
-}
-
 // watchOrder: the snapshot of etcd goes before any kubeadm, once and where it is
 // wanted; and so do the container images of each control plane.
 func (c *chaos) watchOrder(t *rapid.T) {
@@ -234,6 +227,13 @@ func (c *chaos) watchOrder(t *rapid.T) {
 		if status.PulledVersion != c.to {
 			t.Fatalf("kubeadm on %s begins before its images are pulled", n.Name)
 		}
+	}
+}
+
+// blocks is whether a finding holds that node.
+func blocks(node string) func(v1alpha1.Finding) bool {
+	return func(f v1alpha1.Finding) bool {
+		return f.Level == v1alpha1.LevelBlock && !f.Ignored && (f.Node == "" || f.Node == node)
 	}
 }
 

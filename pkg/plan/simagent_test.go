@@ -106,13 +106,20 @@ func (s *sim) lock(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 		status.Step = v1alpha1.StepWaiting
 		return
 	}
-	afterLock(spec, status)
 	if has := status.EtcdSnapshot; spec.EtcdSnapshot && (has == nil || has.Upgrade != spec.Upgrade) {
-		status.Step = v1alpha1.StepSnapshotting
-		if !s.slow {
-			s.work(n, spec, status)
+		status.Upgrade, status.Step = spec.Upgrade, v1alpha1.StepSnapshotting
+		if s.slow {
+			return
 		}
+		s.snapshot(n, status)
 	}
+	afterLock(spec, status)
+}
+
+// snapshot takes one of etcd.
+func (s *sim) snapshot(n *plan.Node, status *v1alpha1.NodeUpgradeStatus) {
+	s.snapshots++
+	status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Upgrade: status.Upgrade, Node: n.Name, Path: "/snapshot", TakenAt: metav1.NewTime(s.now)}
 }
 
 // take makes the node the holder of what is reserved for it.
@@ -152,9 +159,8 @@ func (s *sim) closed(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, need time.Dura
 func (s *sim) work(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	switch status.Step {
 	case v1alpha1.StepSnapshotting:
-		s.snapshots++
-		status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Upgrade: spec.Upgrade, Node: n.Name, Path: "/snapshot", TakenAt: metav1.NewTime(s.now)}
-		status.Step = v1alpha1.StepKubeadm
+		s.snapshot(n, status)
+		afterLock(spec, status)
 	case v1alpha1.StepKubeadm:
 		s.kubeadm(n, spec, status)
 	case v1alpha1.StepCordoning:

@@ -38,7 +38,7 @@ packages: ## Install the Debian packages that the lab calls, where one is missin
 
 .PHONY: lab
 lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md)
-	cd lab && CGO_ENABLED=0 $(GO) build -o ../bin/lab . && CGO_ENABLED=0 $(GO) build -o ../bin/lab-web ./web
+	cd lab && CGO_ENABLED=0 $(GO) build -o ../bin/lab . && CGO_ENABLED=0 $(GO) build -o ../bin/lab-web ./web && CGO_ENABLED=0 $(GO) build -o ../bin/lab-update-engine ./updateengine
 
 ##@ Check it
 
@@ -49,12 +49,16 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	$(GOTESTSUM) -- -race ./...
 
 .PHONY: e2e
-e2e: packages lab image ## The patch, end to end, on a fresh real cluster (root; about 15 minutes)
-	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run TestPatchReachesEveryNode ./e2e/...
+e2e: packages lab image ## The patch, and all that may stop it, end to end on fresh real clusters (root; about 20 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestPatchReachesEveryNode|TestWindowsFreezesAndBudgets' ./e2e/...
 
 .PHONY: e2e-ha
 e2e-ha: packages lab image ## The same with three control planes, a power cut and Flatcar's own timer (root; about 20 minutes)
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run TestThreeControlPlanes ./e2e/...
+
+.PHONY: e2e-reboot
+e2e-reboot: packages lab image ## Reboots that operating systems ask for, and a patch without any (root; about 15 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run TestRebootAndRestart ./e2e/...
 
 .PHONY: lint
 lint: ## Linters, formatting, and whether generated files are fresh

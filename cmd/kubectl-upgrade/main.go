@@ -24,6 +24,7 @@ func main() {
 	klog.SetLogger(logr.Discard()) // errors are told once, in one line
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
 	err := cli.New(streams, versionOrBuild()).ExecuteContext(ctx)
 	stop()
 	os.Exit(cli.Exit(err, os.Stderr))

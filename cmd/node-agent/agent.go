@@ -63,6 +63,7 @@ func runAgent(ctx context.Context, o agentOptions) error {
 		Upgrades: clients.Upgrades,
 		Events:   observe.NewRecorder(ctx, clients.Account, "node-agent", o.node),
 		Log:      slog.Default(),
+		Output:   os.Stderr,
 		Now:      time.Now,
 	}).Run(ctx)
 	return nil

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/coordinator"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
 // coordinatorOptions are the flags of `node-agent coordinator`.
@@ -69,7 +70,9 @@ func runCoordinator(ctx context.Context, o coordinatorOptions) error {
 	log := slog.Default()
 	events, stop := recorder(kube)
 	defer stop()
-	c, err := coordinator.New(config, coordinator.Clients{Kube: kube, Ours: ours, Events: events, Log: log})
+	c, err := coordinator.New(config, coordinator.Clients{
+		Kube: kube, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.config, err)
 	}

@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/nodefacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysext"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 )
 
@@ -25,6 +29,10 @@ var verbs = map[host.Verb]struct {
 	host.VerbStage:    {"download and check an image, beside the running one", stage},
 	host.VerbKubeadm:  {"run kubeadm upgrade from the staged image", upgrade},
 	host.VerbActivate: {"make a staged image the next boot's", activate},
+	host.VerbPull:     {"bring the container images of a control plane", pull},
+	host.VerbSnapshot: {"take a snapshot of etcd, and verify it", snapshot},
+	host.VerbEtcd:     {"ask each member of etcd how it is", etcdHealth},
+	host.VerbRestart:  {"merge the active image now and restart the kubelet", restart},
 }
 
 func newHostCommand() *cobra.Command {
@@ -39,8 +47,12 @@ func newHostCommand() *cobra.Command {
 		Use:   "ended VERB",
 		Short: "Leave a result for a verb that could not leave its own",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return host.Ended(host.OnNode, host.Verb(args[0]), os.Getenv)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := host.Ended(host.OnNode, host.Verb(args[0]), os.Getenv)
+			if host.Verb(args[0]) == host.VerbKubeadm {
+				err = errors.Join(err, kubeadm.Ended(host.OnNode, host.NewLog(cmd.ErrOrStderr())))
+			}
+			return err
 		},
 	})
 	return cmd
@@ -71,6 +83,7 @@ func facts(context.Context, json.RawMessage, *host.Log) (any, error) {
 		facts.ConfProblem = problem.Error()
 	}
 	facts.Armed = sysupdate.Armed(host.OnNode)
+	facts.Node = nodefacts.Gather(host.OnNode, time.Now())
 	return facts, nil
 }
 
@@ -100,6 +113,34 @@ func activate(ctx context.Context, raw json.RawMessage, _ *host.Log) (any, error
 		return nil, err
 	}
 	return output(sysupdate.Activate(ctx, host.OnNode, args))
+}
+
+func pull(ctx context.Context, raw json.RawMessage, log *host.Log) (any, error) {
+	args, err := decode[kubeadm.PullArgs](raw)
+	if err != nil {
+		return nil, err
+	}
+	return output(kubeadm.Pull(ctx, host.OnNode, args, log))
+}
+
+func snapshot(ctx context.Context, raw json.RawMessage, log *host.Log) (any, error) {
+	args, err := decode[etcd.SnapshotArgs](raw)
+	if err != nil {
+		return nil, err
+	}
+	return output(etcd.Take(ctx, host.OnNode, args, log))
+}
+
+func etcdHealth(ctx context.Context, _ json.RawMessage, _ *host.Log) (any, error) {
+	return etcd.HealthOutput{Etcd: etcd.Health(ctx, host.OnNode)}, nil
+}
+
+func restart(ctx context.Context, raw json.RawMessage, log *host.Log) (any, error) {
+	args, err := decode[sysext.RestartArgs](raw)
+	if err != nil {
+		return nil, err
+	}
+	return output(sysext.Restart(ctx, host.OnNode, args, log))
 }
 
 func decode[T any](raw json.RawMessage) (args T, err error) {

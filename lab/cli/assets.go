@@ -16,8 +16,8 @@ func assetsCommand(where *folders) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "assets",
 		Short: "Build what tests need: an API server, etcd, and the root of a node",
-		Long: `Build what tests need: an API server, etcd, kubectl, and the root file system of
-a node; and link them in a folder. Needs no lab.`,
+		Long: `Build what tests need: an API server, etcd with etcdutl, kubectl, and the root
+file system of a node; and link them in a folder. Needs no lab.`,
 		Example: "  lab assets --version v1.34.3 --out /tmp/assets",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,7 +34,8 @@ a node; and link them in a folder. Needs no lab.`,
 				return err
 			}
 			return linkAll(out, rootfs, filepath.Join(kubernetes.BinDir, "kube-apiserver"),
-				filepath.Join(kubernetes.BinDir, "kubectl"), filepath.Join(kubernetes.EtcdBinDir, "etcd"))
+				filepath.Join(kubernetes.BinDir, "kubectl"), filepath.Join(kubernetes.EtcdBinDir, "etcd"),
+				filepath.Join(kubernetes.EtcdBinDir, "etcdutl"))
 		},
 	}
 	cmd.Flags().StringVar(&version, "version", DefaultVersion, "of Kubernetes")

@@ -26,7 +26,8 @@ interrupted, run it again. On a lab that is there, only nodes that are off are
 powered on, and flags that are not given are as they were.`,
 		Example: `  lab up
   lab up --control-planes 3 --workers 1
-  lab up --version v1.34.3 --raw-flatcar   # nodes fetch new versions by themselves`,
+  lab up --version v1.34.3 --raw-flatcar   # nodes fetch new versions by themselves
+  lab up --update-engine                   # and then: lab update-engine w1 need-reboot`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			began := time.Now()
@@ -55,6 +56,7 @@ powered on, and flags that are not given are as they were.`,
 	cmd.Flags().IntVar(&spec.Workers, "workers", 2, "how many workers")
 	cmd.Flags().StringVar(&spec.Version, "version", DefaultVersion, "of Kubernetes")
 	cmd.Flags().BoolVar(&spec.RawFlatcar, "raw-flatcar", false, "have the timer on that fetches and activates new versions, as on plain Flatcar")
+	cmd.Flags().BoolVar(&spec.UpdateEngine, "update-engine", false, "have nodes run a service that plays Flatcar's update_engine")
 	return cmd
 }
 
@@ -71,6 +73,9 @@ func unlessGiven(flags *pflag.FlagSet, asked, there cluster.Spec) cluster.Spec {
 	}
 	if !flags.Changed("raw-flatcar") {
 		asked.RawFlatcar = there.RawFlatcar
+	}
+	if !flags.Changed("update-engine") {
+		asked.UpdateEngine = there.UpdateEngine
 	}
 	return asked
 }

@@ -30,6 +30,9 @@ type Spec struct {
 	// RawFlatcar turns on the timer that fetches and activates new images by
 	// itself on every node, as plain Flatcar guides have it.
 	RawFlatcar bool `json:"rawFlatcar"`
+	// UpdateEngine has every node run a service that plays Flatcar's
+	// update_engine.
+	UpdateEngine bool `json:"updateEngine,omitempty"`
 }
 
 // Validate tells a person what is wrong with the spec.
@@ -48,6 +51,9 @@ func (s Spec) String() string {
 	text := fmt.Sprintf("%d control plane(s), %d worker(s), Kubernetes %s", s.ControlPlanes, s.Workers, s.Version)
 	if s.RawFlatcar {
 		text += ", with Flatcar's update timer"
+	}
+	if s.UpdateEngine {
+		text += ", with update_engine"
 	}
 	return text
 }
@@ -166,5 +172,6 @@ func (c *Cluster) joinedMark(name string) string {
 	return filepath.Join(c.nodeDir(name), "joined")
 }
 func (c *Cluster) program() string      { return filepath.Join(c.BinDir(), "lab") }
+func (c *Cluster) updateEngine() string { return filepath.Join(c.BinDir(), updateEngine) }
 func (c *Cluster) serveRecord() string  { return filepath.Join(c.Dir, "serve.json") }
 func (c *Cluster) kernelRecord() string { return filepath.Join(c.Dir, "kernel.json") }

@@ -94,18 +94,23 @@ func (c *Cluster) wipe(ctx context.Context, endpoint network.Endpoint, parts par
 	if err != nil {
 		return err
 	}
+	engine := ""
+	if c.state.Spec.UpdateEngine {
+		engine = c.updateEngine()
+	}
 	_, err = node.Create(c.nodeDir(endpoint.Name), node.Spec{
-		Endpoint:    endpoint,
-		Peers:       c.state.Spec.endpoints(),
-		Rootfs:      parts.Rootfs,
-		Containerd:  parts.Containerd,
-		Kubernetes:  parts.Kubernetes.Sysext,
-		Version:     parts.Kubernetes.Version,
-		Pause:       parts.Kubernetes.Pause,
-		ImageServer: "http://" + imageServer,
-		Registry:    "http://" + registry,
-		AutoUpdate:  c.state.Spec.RawFlatcar,
-		Files:       map[string]string{upgradeConfig: upgrade},
+		Endpoint:     endpoint,
+		Peers:        c.state.Spec.endpoints(),
+		Rootfs:       parts.Rootfs,
+		Containerd:   parts.Containerd,
+		Kubernetes:   parts.Kubernetes.Sysext,
+		Version:      parts.Kubernetes.Version,
+		Pause:        parts.Kubernetes.Pause,
+		ImageServer:  "http://" + imageServer,
+		Registry:     "http://" + registry,
+		AutoUpdate:   c.state.Spec.RawFlatcar,
+		UpdateEngine: engine,
+		Files:        map[string]string{upgradeConfig: upgrade},
 	})
 	return err
 }

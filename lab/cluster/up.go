@@ -185,10 +185,14 @@ func (c *Cluster) install(program, kubernetes string) error {
 		}
 		program = own
 	}
-	for target, source := range map[string]string{
+	programs := map[string]string{
 		c.program():     program,
 		c.KubectlPath(): filepath.Join(kubernetes, "kubectl"),
-	} {
+	}
+	if c.state.Spec.UpdateEngine {
+		programs[c.updateEngine()] = filepath.Join(filepath.Dir(program), updateEngine)
+	}
+	for target, source := range programs {
 		if err := copyProgram(source, target); err != nil {
 			return fmt.Errorf("installing %s: %w", target, err)
 		}

@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,8 +127,8 @@ func (w *world) everyNodeDone() error {
 }
 
 // recorded looks for the ClusterUpgrade's own word.
-func (w *world) recorded() error {
-	upgrade, err := w.ours.ClusterUpgrades.Get(w.ctx, to, metav1.GetOptions{})
+func (w *world) recorded(name string) error {
+	upgrade, err := w.ours.ClusterUpgrades.Get(w.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -137,8 +138,9 @@ func (w *world) recorded() error {
 	return nil
 }
 
-// asWanted looks at the cluster and at the nodes themselves.
-func (w *world) asWanted(t *testing.T) {
+// asWanted looks at the cluster and at the nodes themselves. foreign are the
+// nodes that somebody else cordoned: they stay so.
+func (w *world) asWanted(t *testing.T, foreign ...string) {
 	for _, name := range w.nodes {
 		w.active(t, name, to)
 		node, err := w.kube.CoreV1().Nodes().Get(w.ctx, name, metav1.GetOptions{})
@@ -148,7 +150,7 @@ func (w *world) asWanted(t *testing.T) {
 		if got := node.Status.NodeInfo.KubeletVersion; got != to {
 			t.Errorf("%s: kubelet %s, want %s", name, got, to)
 		}
-		if cordoned := name == "w2"; node.Spec.Unschedulable != cordoned {
+		if cordoned := slices.Contains(foreign, name); node.Spec.Unschedulable != cordoned {
 			t.Errorf("%s: unschedulable %t, want %t", name, node.Spec.Unschedulable, cordoned)
 		}
 		for _, condition := range node.Status.Conditions {
@@ -229,19 +231,13 @@ func (w *world) events(t *testing.T) {
 	}
 }
 
-// promised looks at every recorded moment: one node down at once and never
-// without its slot, and a control-plane node first. foreign are the nodes that
-// somebody else cordoned.
-func (w *world) promised(t *testing.T, foreign ...string) {
+// promised looks at every recorded moment: no more nodes down at once than there
+// are slots and never one without its slot, and a control-plane node first.
+// foreign are the nodes that somebody else cordoned.
+func (w *world) promised(t *testing.T, slots int, foreign ...string) {
 	t.Helper()
 	moments := w.recorder.Moments()
-	broken, err := record.Promises(moments, 1, foreign...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range broken {
-		t.Error(line)
-	}
+	w.unbroken(t)(record.Promises(moments, slots, foreign...))
 	first, err := record.FirstDown(moments, foreign...)
 	if err != nil {
 		t.Fatal(err)
@@ -250,6 +246,36 @@ func (w *world) promised(t *testing.T, foreign ...string) {
 		t.Errorf("%q went first, want a control-plane node", first)
 	}
 	t.Logf("%d moments recorded, %s went first", len(moments), first)
+}
+
+// inHours looks at everything that ever began, whether it might then. The power
+// of nodes in struck was cut.
+func (w *world) inHours(t *testing.T, struck ...string) {
+	t.Helper()
+	moments := w.recorder.Moments()
+	begun, err := record.Beginnings(moments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(begun) < 3*len(w.nodes) {
+		t.Errorf("%d beginnings on %d nodes: they were not all seen", len(begun), len(w.nodes))
+	}
+	w.unbroken(t)(record.OutOfHours(moments, struck...))
+	t.Logf("%d things began, each of them in a window and outside every exclusion", len(begun))
+}
+
+// unbroken takes what a look at the moments reported.
+func (w *world) unbroken(t *testing.T) func([]string, error) {
+	t.Helper()
+	return func(broken []string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range broken {
+			t.Error(line)
+		}
+	}
 }
 
 // rebooted counts each node's boots but the first.

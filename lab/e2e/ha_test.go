@@ -35,7 +35,7 @@ func TestThreeControlPlanes(t *testing.T) {
 	w.must(t)(w.Lab.Lab(w.ctx, "start", "cp2"))
 
 	w.eventually(t, 15*time.Minute, "every node runs "+to, w.everyNodeDone)
-	w.eventually(t, time.Minute, "the upgrade is recorded as succeeded", w.recorded)
+	w.eventually(t, time.Minute, "the upgrade is recorded as succeeded", func() error { return w.recorded(to) })
 	nodes, err := w.nodeUpgrades()
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,8 @@ func TestThreeControlPlanes(t *testing.T) {
 	for _, name := range w.nodes {
 		w.active(t, name, to)
 	}
-	w.promised(t)
+	w.promised(t, 1)
+	w.inHours(t, "cp2")
 	w.rebooted(t, map[string]int{"cp1": 1, "cp2": 2, "cp3": 1, "w1": 1})
 }
 

@@ -26,7 +26,7 @@ func TestPatchReachesEveryNode(t *testing.T) {
 		{"a closed window: staged, and nothing else", w.closedWindow},
 		{"an exclusion on an open window: nothing", w.exclusion},
 		{"the patch reaches every node", w.rollout},
-		{"every node is as wanted", w.asWanted},
+		{"every node is as wanted", func(t *testing.T) { w.asWanted(t, "w2") }},
 		{"each transition was an event on the node", w.events},
 		{"the promises held at every moment", w.promises},
 		{"the web service answered every request", w.served},
@@ -72,7 +72,7 @@ func (w *world) rollout(t *testing.T) {
 	w.eventually(t, 12*time.Minute, "every node runs "+to, w.everyNodeDone)
 	stop()
 	kills := killed()
-	w.eventually(t, time.Minute, "the upgrade is recorded as succeeded", w.recorded)
+	w.eventually(t, time.Minute, "the upgrade is recorded as succeeded", func() error { return w.recorded(to) })
 	t.Log("\n" + w.must(t)(w.Upgrade(w.ctx, "status")))
 	nodes, err := w.nodeUpgrades()
 	if err != nil {
@@ -86,7 +86,8 @@ func (w *world) rollout(t *testing.T) {
 
 // promises looks at every recorded moment.
 func (w *world) promises(t *testing.T) {
-	w.promised(t, "w2")
+	w.promised(t, 1, "w2")
+	w.inHours(t)
 	w.rebooted(t, map[string]int{"cp1": 1, "w1": 1, "w2": 1})
 }
 

@@ -1,8 +1,9 @@
 //go:build e2e
 
-// Package e2e lets a patch reach every node of a real cluster and watches, from
-// the first second to the last, whether the promises of docs hold. It needs
-// root, `make image`, and no lab that runs already.
+// Package e2e lets a patch reach every node of a real cluster, past everything
+// that may stop it, and watches, from the first second to the last, whether the
+// promises of docs hold. It needs root, `make image`, and no lab that runs
+// already.
 package e2e
 
 import (
@@ -54,6 +55,7 @@ var followed = []schema.GroupVersionResource{
 	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
 	v1alpha1.NodeUpgrades,
 	v1alpha1.ClusterUpgrades,
+	v1alpha1.MaintenanceSchedules,
 }
 
 func env(name, otherwise string) string {
@@ -158,9 +160,20 @@ func (w *world) must(t *testing.T) func(string, error) string {
 // something new, and every second besides, for what the cluster does not tell.
 func (w *world) eventually(t *testing.T, limit time.Duration, what string, check func() error) {
 	t.Helper()
+	w.patiently(t, limit, what, w.recorder.Changed, check)
+}
+
+// eachSecond waits as eventually does, for a check that costs more.
+func (w *world) eachSecond(t *testing.T, limit time.Duration, what string, check func() error) {
+	t.Helper()
+	w.patiently(t, limit, what, func() <-chan struct{} { return nil }, check)
+}
+
+func (w *world) patiently(t *testing.T, limit time.Duration, what string, news func() <-chan struct{}, check func() error) {
+	t.Helper()
 	deadline := time.Now().Add(limit)
 	for {
-		changed := w.recorder.Changed()
+		changed := news()
 		err := check()
 		if err == nil {
 			return

@@ -12,7 +12,7 @@ import (
 // (what a symlink says) and source (a file to copy) counts; dir is a folder.
 type file struct {
 	path   string
-	mode   fs.FileMode // 0: 0644
+	mode   fs.FileMode // 0: 0644; of a link, none
 	text   string
 	link   string
 	source string
@@ -30,13 +30,19 @@ func (f file) write(root string) error {
 	case f.link != "":
 		return os.Symlink(f.link, target)
 	case f.source != "":
-		return copyFile(f.source, target)
+		if err := copyFile(f.source, target); err != nil {
+			return err
+		}
+		return os.Chmod(target, f.permissions())
 	}
-	mode := f.mode
-	if mode == 0 {
-		mode = 0o644
+	return os.WriteFile(target, []byte(f.text), f.permissions())
+}
+
+func (f file) permissions() fs.FileMode {
+	if f.mode == 0 {
+		return 0o644
 	}
-	return os.WriteFile(target, []byte(f.text), mode)
+	return f.mode
 }
 
 // copyFile makes a copy that shares nothing with its source: what happens to

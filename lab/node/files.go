@@ -36,6 +36,7 @@ func (s Spec) files() ([]file, error) {
 	files = append(files, s.systemdFiles()...)
 	files = append(files, s.containerFiles()...)
 	files = append(files, updates...)
+	files = append(files, s.updateEngineFiles()...)
 	for _, path := range slices.Sorted(maps.Keys(s.Files)) {
 		files = append(files, file{path: path, text: s.Files[path]})
 	}

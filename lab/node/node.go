@@ -42,6 +42,9 @@ type Spec struct {
 	// AutoUpdate turns on the timer that fetches new Kubernetes images by
 	// itself, as Flatcar's guides have it.
 	AutoUpdate bool
+	// UpdateEngine is the path of the program that plays Flatcar's. Empty: there
+	// is none, as on nodes where it is masked.
+	UpdateEngine string
 	// Files are written into the machine as well: text by absolute path.
 	Files map[string]string
 }

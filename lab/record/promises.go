@@ -2,47 +2,34 @@ package record
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
 // Promises checks design.md's promises 1 and 4 at every moment: never more than
 // slots nodes cordoned or NotReady at once, each of them holding a slot all the
-// while, and only one control-plane node among them. A node in foreign was
-// cordoned by somebody else, so that its cordon says nothing; its readiness
-// does.
+// while, and only one control-plane node among them. The cordons of nodes in
+// foreign are somebody else's.
 func Promises(moments []Moment, slots int, foreign ...string) ([]string, error) {
 	var broken []string
 	err := Walk(moments, func(m Moment, s State) {
-		var down, masters []string
-		for name, node := range s.Nodes {
-			if !node.down(foreign) {
-				continue
-			}
-			down = append(down, name)
+		masters, down := 0, s.Down(foreign...)
+		for _, name := range down {
+			node := s.Nodes[name]
 			if node.ControlPlane {
-				masters = append(masters, name)
+				masters++
 			}
 			if !s.Holds(name) {
 				broken = append(broken, fmt.Sprintf("revision %d: %s is down (cordoned %t, Ready %t) and holds no slot", m.Revision, name, node.Cordoned, node.Ready))
 			}
 		}
-		slices.Sort(down)
 		if len(down) > slots {
 			broken = append(broken, fmt.Sprintf("revision %d: %d nodes down at once: %s", m.Revision, len(down), strings.Join(down, ", ")))
 		}
-		if len(masters) > 1 {
-			broken = append(broken, fmt.Sprintf("revision %d: %d control-plane nodes down at once", m.Revision, len(masters)))
+		if masters > 1 {
+			broken = append(broken, fmt.Sprintf("revision %d: %d control-plane nodes down at once", m.Revision, masters))
 		}
 	})
 	return broken, err
-}
-
-// down says whether a node is out of service, not counting a cordon that
-// somebody else is known to have set.
-func (n Node) down(foreign []string) bool {
-	cordoned := n.Cordoned && (n.OurCordon || !slices.Contains(foreign, n.Name))
-	return cordoned || !n.Ready
 }
 
 // BootIDs are the boot ids that each node had, in order.

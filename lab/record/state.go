@@ -1,6 +1,8 @@
 package record
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -24,42 +26,66 @@ type Node struct {
 
 // State is the cluster at one moment.
 type State struct {
-	Nodes   map[string]Node
-	Holders map[string]string // slot's name to the name of the node that holds it; only held slots
+	Nodes     map[string]Node
+	Holders   map[string]string // slot's name to the name of the node that holds it; only held slots
+	Steps     map[string]v1alpha1.Step
+	Schedules map[string]v1alpha1.MaintenanceSchedule
 }
 
-// Walk calls visit after each change of a Node or a slot, with the state as it
-// then was, from the first moment to the last.
+// Walk calls visit after each change of a Node, a slot, a NodeUpgrade or a
+// MaintenanceSchedule, with the state as it then was, from the first moment to
+// the last.
 func Walk(moments []Moment, visit func(Moment, State)) error {
-	state := State{Nodes: map[string]Node{}, Holders: map[string]string{}}
+	state := State{
+		Nodes: map[string]Node{}, Holders: map[string]string{},
+		Steps: map[string]v1alpha1.Step{}, Schedules: map[string]v1alpha1.MaintenanceSchedule{},
+	}
 	for _, m := range moments {
-		switch m.Resource {
-		case "nodes":
-			var node corev1.Node
-			if err := Convert(m, &node); err != nil {
-				return err
-			}
-			if delete(state.Nodes, node.Name); !m.Deleted {
-				state.Nodes[node.Name] = view(&node)
-			}
-		case "leases":
-			var lease coordinationv1.Lease
-			if err := Convert(m, &lease); err != nil {
-				return err
-			}
-			if lease.Labels[v1alpha1.SlotLabel] == "" {
-				continue
-			}
-			delete(state.Holders, lease.Name)
-			if holder, _, held := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "/"); held && !m.Deleted {
-				state.Holders[lease.Name] = holder
-			}
-		default:
-			continue
+		matters, err := state.take(m)
+		if err != nil {
+			return fmt.Errorf("reading revision %d of %s %s: %w", m.Revision, m.Resource, m.Object.GetName(), err)
 		}
-		visit(m, state)
+		if matters {
+			visit(m, state)
+		}
 	}
 	return nil
+}
+
+// take brings the state up to a moment, and says whether it has to do with it.
+func (s State) take(m Moment) (matters bool, err error) {
+	name := m.Object.GetName()
+	switch m.Resource {
+	case "nodes":
+		var node corev1.Node
+		err = Convert(m, &node)
+		put(s.Nodes, name, view(&node), m.Deleted)
+	case "leases":
+		if m.Object.GetLabels()[v1alpha1.SlotLabel] == "" {
+			return false, nil
+		}
+		var lease coordinationv1.Lease
+		err = Convert(m, &lease)
+		holder, _, held := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "/")
+		put(s.Holders, name, holder, m.Deleted || !held)
+	case v1alpha1.NodeUpgrades.Resource:
+		var upgrade v1alpha1.NodeUpgrade
+		err = Convert(m, &upgrade)
+		put(s.Steps, name, upgrade.Status.Step, m.Deleted)
+	case v1alpha1.MaintenanceSchedules.Resource:
+		var schedule v1alpha1.MaintenanceSchedule
+		err = Convert(m, &schedule)
+		put(s.Schedules, name, schedule, m.Deleted)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+func put[V any](into map[string]V, name string, value V, gone bool) {
+	if delete(into, name); !gone {
+		into[name] = value
+	}
 }
 
 // Convert reads a moment's object into a typed one.
@@ -92,4 +118,25 @@ func (s State) Holds(node string) bool {
 		}
 	}
 	return false
+}
+
+// Down are the nodes that are out of service, by name. A node in foreign was
+// cordoned by somebody else, so that its cordon says nothing; its readiness
+// does.
+func (s State) Down(foreign ...string) []string {
+	var down []string
+	for name, node := range s.Nodes {
+		if node.down(foreign) {
+			down = append(down, name)
+		}
+	}
+	slices.Sort(down)
+	return down
+}
+
+// down says whether a node is out of service, not counting a cordon that
+// somebody else is known to have set.
+func (n Node) down(foreign []string) bool {
+	cordoned := n.Cordoned && (n.OurCordon || !slices.Contains(foreign, n.Name))
+	return cordoned || !n.Ready
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -41,4 +42,23 @@ spec:
   maintenanceExclusions:
     - {name: freeze, startTime: %q, endTime: %q, reason: the lab is frozen}
 `, start.Format(time.RFC3339), start.Add(time.Hour).Format(time.RFC3339))
+}
+
+// Span is from its start (in) to its end (out).
+type Span struct{ Start, End time.Time }
+
+// Windows lets nothing begin by itself, and what is asked for only within these
+// spans. It takes the place of OpenSchedule.
+func Windows(spans ...Span) string {
+	var windows strings.Builder
+	for i, span := range spans {
+		fmt.Fprintf(&windows, "    - {name: window-%d, startTime: %q, endTime: %q}\n", i+1, span.Start.UTC().Format(time.RFC3339), span.End.UTC().Format(time.RFC3339))
+	}
+	return `
+apiVersion: kubectl-upgrade.dev/v1alpha1
+kind: MaintenanceSchedule
+metadata: {name: lab}
+spec:
+  maintenanceWindows:
+` + windows.String()
 }

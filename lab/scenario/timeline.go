@@ -11,7 +11,7 @@ import (
 
 // steps that a timeline has rows for, in their order.
 var steps = []v1alpha1.Step{
-	v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking, v1alpha1.StepKubeadm, v1alpha1.StepChecking,
+	v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking, v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepChecking,
 	v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck, v1alpha1.StepActivating, v1alpha1.StepRebooting,
 	v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepUncordoning, v1alpha1.StepUnlocking, v1alpha1.StepAborting,
 }
@@ -57,9 +57,9 @@ func spent(node v1alpha1.NodeUpgrade, step v1alpha1.Step) (total time.Duration, 
 	return total, times
 }
 
-// began is when a node's cordon began.
+// began is when a node's last cordon began: those before it were given up.
 func began(node v1alpha1.NodeUpgrade) time.Time {
-	for _, s := range node.Status.Steps {
+	for _, s := range slices.Backward(node.Status.Steps) {
 		if s.Step == v1alpha1.StepCordoning {
 			return s.StartedAt.Time
 		}
@@ -82,8 +82,8 @@ func handOffs(nodes []v1alpha1.NodeUpgrade) []string {
 	var lines []string
 	for i := 1; i < len(nodes); i++ {
 		from, to := uncordoned(nodes[i-1]), began(nodes[i])
-		if from.IsZero() || to.IsZero() {
-			continue
+		if from.IsZero() || to.IsZero() || to.Before(from) {
+			continue // they were out of service together
 		}
 		line := fmt.Sprintf("hand-off %s -> %s: %.2f s from uncordon to cordon", nodes[i-1].Name, nodes[i].Name, to.Sub(from).Seconds())
 		if kubeadm := kubeadmBetween(nodes[i], from, to); kubeadm > 0 {

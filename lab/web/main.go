@@ -1,7 +1,8 @@
 // Command web is the service whose clients must not notice an upgrade: it
 // answers every request with its pod's name. Told to stop, it goes on
 // answering for a while, as a good citizen does: the news that it is leaving
-// takes a moment to reach every node.
+// takes a moment to reach every node. FAREWELL, such as 2m, makes it one that
+// takes its time.
 package main
 
 import (
@@ -15,16 +16,24 @@ import (
 	"time"
 )
 
-// farewell is how long a stopping server still takes new connections.
+// farewell is how long a stopping server still takes new connections, if nobody
+// says otherwise.
 const farewell = 5 * time.Second
 
 func main() {
-	if err := serve(); err != nil {
+	lasts := farewell
+	if text := os.Getenv("FAREWELL"); text != "" {
+		var err error
+		if lasts, err = time.ParseDuration(text); err != nil {
+			log.Fatalf("FAREWELL: %v", err)
+		}
+	}
+	if err := serve(lasts); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func serve() error {
+func serve(farewell time.Duration) error {
 	name, _ := os.Hostname()
 	server := &http.Server{
 		Addr:              ":8080",

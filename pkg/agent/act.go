@@ -7,9 +7,11 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/drain"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysext"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 )
 
@@ -19,6 +21,7 @@ const (
 	drainWithin    = 2 * time.Minute
 	stageWithin    = time.Hour
 	activateWithin = 10 * time.Minute
+	restartWithin  = 5 * time.Minute
 	// betweenRounds keeps a node's busy pods from causing a round of evictions
 	// with each of their changes. One that has left is worth a round at once.
 	betweenRounds = 4 * time.Second
@@ -38,8 +41,13 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	switch action.Do {
 	case machine.DoDisarm:
 		return a.start(ctx, host.VerbDisarm, action.Key, nil, host.Options{RuntimeMax: activateWithin})
-	case machine.DoStage, machine.DoKubeadm, machine.DoActivate:
+	case machine.DoRestart:
+		args := sysext.RestartArgs{Version: o.Host.Active}
+		return a.start(ctx, host.VerbRestart, action.Key, args, host.Options{RuntimeMax: restartWithin})
+	case machine.DoStage, machine.DoPull, machine.DoKubeadm, machine.DoActivate:
 		return a.work(ctx, action, o.Spec)
+	case machine.DoSnapshot:
+		return a.start(ctx, host.VerbSnapshot, action.Key, etcd.SnapshotArgs{Upgrade: o.Spec.Upgrade}, host.Options{RuntimeMax: etcd.RuntimeMax})
 	case machine.DoTake:
 		_, err := a.slots.Take(ctx, ownerOf(node))
 		return err
@@ -64,6 +72,8 @@ func (a *Agent) work(ctx context.Context, action machine.Action, spec v1alpha1.N
 	case machine.DoStage:
 		args := sysupdate.StageArgs{Version: spec.Version, URL: spec.Image.URL, SHA256: spec.Image.SHA256}
 		return a.start(ctx, host.VerbStage, action.Key, args, host.Options{RuntimeMax: stageWithin})
+	case machine.DoPull:
+		return a.pull(ctx, action.Key, spec)
 	case machine.DoKubeadm:
 		args := kubeadm.UpgradeArgs{Version: spec.Version, Command: spec.Kubeadm, SHA256: spec.Image.SHA256}
 		return a.start(ctx, host.VerbKubeadm, action.Key, args, kubeadm.Options(spec.Version, spec.Image.Architecture))
@@ -83,6 +93,9 @@ func (a *Agent) start(ctx context.Context, verb host.Verb, key string, args any,
 }
 
 func (a *Agent) reboot(ctx context.Context, o machine.Observation) error {
+	if err := a.givenUp(ctx, o); err != nil {
+		return err
+	}
 	if err := a.Host.Reboot(ctx); err != nil {
 		a.refused = err.Error()
 		return err

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,12 +20,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// Host is the node's own systemd and logind, as *host.Client reaches them.
+// Host is the node's own systemd, logind and update_engine, as *host.Client
+// reaches them.
 type Host interface {
 	Start(ctx context.Context, r host.Request, o host.Options) error
 	Last(ctx context.Context, v host.Verb) (running bool, last *host.Result, err error)
 	Changes(ctx context.Context) (<-chan host.Verb, error)
 	Reboot(ctx context.Context) error
+	// Asked is the last request for a verb, or nil. Open opens a file of the
+	// state folder.
+	Asked(v host.Verb) (*host.Request, error)
+	Open(name string) (*os.File, error)
+	UpdateEngine(ctx context.Context) (status string, err error)
 }
 
 // Config is what an agent works with.
@@ -43,6 +51,8 @@ type Config struct {
 	// Events gets a node's transitions.
 	Events *observe.Recorder
 	Log    *slog.Logger
+	// Output gets kubeadm's own words, a line in each Write.
+	Output io.Writer
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -58,14 +68,19 @@ type Agent struct {
 	nodeUpgrades, nodes, leases cache.SharedIndexInformer
 	pods                        podWatch
 
-	state     machine.State
-	seen      hostView
-	written   written
-	drained   *machine.Drain
-	rebootAt  time.Time // when the reboot was asked for
-	refused   string    // why it was not accepted the last time
-	trouble   int       // turns that ended with an error, in a row
-	installed bool
+	state      machine.State
+	generation int64 // of the spec that state was found with
+	seen       hostView
+	engine     engineView
+	written    written
+	drained    *machine.Drain
+	rebootAt   time.Time // when the reboot was asked for
+	refused    string    // why it was not accepted the last time
+	notPulled  string    // why the last pull could not even be asked for
+	etcd       etcdView
+	kubeadm    *mirror
+	trouble    int // turns that ended with an error, in a row
+	installed  bool
 }
 
 // New makes an agent.
@@ -77,6 +92,8 @@ func New(c Config) *Agent {
 		kick:    make(chan struct{}, 1),
 		started: c.Now(),
 	}
+	a.kubeadm = newMirror(c.Host, c.Output)
+	a.engine.ask.Store(true)
 	a.watch()
 	return a
 }
@@ -89,6 +106,7 @@ func (a *Agent) Run(ctx context.Context) {
 		return
 	}
 	go a.watchHost(ctx)
+	go a.kubeadm.run(ctx)
 	for {
 		pause := a.turn(ctx)
 		select {

@@ -118,34 +118,6 @@ func TestForeignCordon(t *testing.T) {
 	c.free()
 }
 
-func TestPassOneNeedsHealthyStaticPods(t *testing.T) {
-	c := newCluster(t, "agent-control-plane")
-	c.host.facts.ControlPlane = true
-	c.host.facts.StaticPods = map[string]string{"kube-apiserver": "v1.34.3", "kube-controller-manager": "v1.34.3", "kube-scheduler": "v1.34.3"}
-	c.order(v1alpha1.ReleaseControlPlane, func(s *v1alpha1.NodeUpgradeSpec) { s.Kubeadm = v1alpha1.KubeadmApply })
-	c.run()
-	status := c.await("it checks", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonUnhealthy })
-	if !strings.Contains(status.Message, "kube-apiserver is not there") {
-		t.Errorf("message %q", status.Message)
-	}
-	for _, component := range controlPlane {
-		c.pod("kube-system", component+"-"+c.node, func(p *corev1.Pod) {
-			p.Labels = map[string]string{"component": component, "tier": "control-plane"}
-			p.Spec.Containers[0].Image = "registry.k8s.io/" + component + ":v1.34.4"
-		})
-		ready := []byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
-		_, err := c.admin.CoreV1().Pods("kube-system").Patch(t.Context(), component+"-"+c.node, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status")
-		c.must(err)
-	}
-	status = c.await("it waits again", func(s v1alpha1.NodeUpgradeStatus) bool {
-		return s.Step == v1alpha1.StepWaiting && s.KubeadmVersion == "v1.34.4"
-	})
-	if status.ControlPlaneVersion != "v1.34.4" || slices.Contains(stepsOf(status), v1alpha1.StepCordoning) {
-		t.Errorf("status %+v", status)
-	}
-	c.free()
-}
-
 // A freeze that the coordinator has not seen yet keeps the node where it is.
 func TestGateIsReadLive(t *testing.T) {
 	c := newCluster(t, "agent-frozen")
@@ -214,31 +186,6 @@ func TestNodeJoinsAgain(t *testing.T) {
 	status := c.await("it begins anew", func(s v1alpha1.NodeUpgradeStatus) bool { return s.StagedVersion == "v1.34.4" })
 	if status.Attempts != 0 || status.Step != v1alpha1.StepWaiting {
 		t.Errorf("status %+v", status)
-	}
-}
-
-// A member of etcd that broke after the release keeps the node in service.
-func TestEtcdIsAskedLive(t *testing.T) {
-	c := newCluster(t, "agent-etcd")
-	c.host.facts.ControlPlane = true
-	for name, ready := range map[string]string{c.node: "True", "other-1": "True", "other-2": "False"} {
-		name, ready := "etcd-"+name, []byte(`{"status":{"conditions":[{"type":"Ready","status":"`+ready+`"}]}}`)
-		c.pod("kube-system", name, func(p *corev1.Pod) {
-			p.Labels, p.Spec.NodeName = map[string]string{"component": "etcd"}, strings.TrimPrefix(name, "etcd-")
-		})
-		_, err := c.admin.CoreV1().Pods("kube-system").Patch(t.Context(), name, types.StrategicMergePatchType, ready, metav1.PatchOptions{}, "status")
-		c.must(err)
-		defer func() {
-			c.must(c.admin.CoreV1().Pods("kube-system").Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}))
-		}()
-	}
-	c.order(v1alpha1.ReleaseNode)
-	c.run()
-	c.await("it says so", func(s v1alpha1.NodeUpgradeStatus) bool {
-		return s.Step == v1alpha1.StepLocking && s.Reason == v1alpha1.ReasonEtcdQuorum
-	})
-	if slices.Contains(c.host.began, "kubeadm") {
-		t.Error("kubeadm ran")
 	}
 }
 

@@ -54,12 +54,15 @@ func newCluster(t *testing.T, node string) *cluster {
 	c.must(err)
 	c.ours, c.slots = ours, slot.New(c.admin)
 	c.host.onReboot = c.boot
+	c.host.onRestart = func(boot string) { c.report(boot, corev1.ConditionTrue) }
 	manifests := filepath.Join(apitest.Root(t), "manifests")
 	c.kubectl("apply", "-f", filepath.Join(manifests, "namespace.yaml"))
 	c.kubectl("apply", "-k", filepath.Join(manifests, "agent"))
 	c.kubectl("apply", "-k", filepath.Join(manifests, "admission"))
+	c.host.dir = t.TempDir()
 	c.createNode()
 	c.createUpgrade()
+	c.createKubeadmConfig()
 	t.Cleanup(func() {
 		c.kill()
 		if err := c.slots.Abandon(context.Background(), c.owner); err != nil {
@@ -124,6 +127,37 @@ func (c *cluster) createUpgrade() {
 		p.Spec.NodeName, p.Spec.Containers[0].Image = "elsewhere", "registry.k8s.io/kube-apiserver:v1.34.4"
 	})
 	c.must(c.slots.Ensure(c.t.Context(), 1))
+}
+
+// createKubeadmConfig makes what kubeadm leaves in a cluster, with the rights that
+// it gives to kubelets.
+func (c *cluster) createKubeadmConfig() {
+	c.t.Helper()
+	cmd := apitest.Kubectl(c.t, c.config, "apply", "-f", "-")
+	cmd.Stdin = strings.NewReader(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: kubeadm-config, namespace: kube-system}
+data:
+  ClusterConfiguration: |
+    kind: ClusterConfiguration
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: "kubeadm:nodes-kubeadm-config", namespace: kube-system}
+rules:
+- {apiGroups: [""], resources: [configmaps], resourceNames: [kubeadm-config], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: "kubeadm:nodes-kubeadm-config", namespace: kube-system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: "kubeadm:nodes-kubeadm-config"}
+subjects:
+- {kind: Group, name: "system:nodes", apiGroup: rbac.authorization.k8s.io}
+`)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		c.t.Fatalf("%v\n%s", err, out)
+	}
 }
 
 // create makes an object that all tests share.
@@ -201,6 +235,7 @@ func (c *cluster) run() {
 		Account: accountClient, Upgrades: upgrades,
 		Kubelet: kubernetes.NewForConfigOrDie(c.as("system:node:"+c.node, []string{"system:nodes"}, "")),
 		Events:  observe.NewRecorder(ctx, accountClient, "node-agent", c.node),
+		Output:  &locked{c: c},
 		Log:     slog.New(slog.NewTextHandler(&locked{c: c}, nil)),
 		Now:     time.Now,
 	})

@@ -3,26 +3,180 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// etcd keeps a control-plane node in service whose member etcd needs now: one
-// may have broken since the node was let go, with no coordinator to call it back.
-func (a *Agent) etcd(ctx context.Context, o machine.Observation) (plan.Hold, error) {
+// How old an answer of etcd may be, and how long one may take.
+const (
+	etcdAge = 5 * time.Second
+	etcdMax = time.Minute
+	// For preflight, which reads it in the status, and where something is wrong.
+	etcdTold      = time.Minute
+	etcdToldAmiss = 10 * time.Second
+)
+
+// etcdView is what etcd's members said last. One may have broken since the node
+// was let go, with no coordinator to call it back.
+type etcdView struct {
+	facts  *v1alpha1.EtcdFacts // nil: no member runs here
+	at     time.Time           // when that was asked for; zero: nothing is known
+	asked  question
+	wanted bool // somebody wants to know in this turn
+}
+
+// lookAtEtcd says whether there is an answer that is fresh, and was asked for
+// not before since. Otherwise it has the host ask, and whoever wants to know
+// looks again when the answer is there. Only control planes have a member.
+func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since time.Time) bool {
 	if !o.Host.ControlPlane {
-		return plan.Hold{}, nil
+		return true
 	}
-	pods, err := a.Account.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=etcd"})
+	seen := &a.etcd
+	seen.wanted = true
+	running, last, err := a.Host.Last(ctx, host.VerbEtcd)
 	if err != nil {
-		return plan.Hold{}, fmt.Errorf("listing the members of etcd: %w", err)
+		return a.etcdSilent(o, err)
 	}
-	var members []plan.StaticPod
-	for i := range pods.Items {
-		members = append(members, plan.StaticPod{Node: pods.Items[i].Spec.NodeName, Ready: ready(&pods.Items[i])})
+	if running {
+		return false
 	}
-	return plan.EtcdGate(members, len(members), a.Node), nil
+	if seen.asked.open && last != nil && last.Key == seen.asked.key {
+		seen.answer(last)
+	}
+	if !seen.at.IsZero() && !seen.at.Before(since) && o.Now.Sub(seen.at) < etcdAge {
+		return true
+	}
+	key := o.Now.UTC().Format(time.RFC3339Nano)
+	if err := a.start(ctx, host.VerbEtcd, key, nil, host.Options{RuntimeMax: etcdMax}); err != nil {
+		return a.etcdSilent(o, err)
+	}
+	seen.asked = question{key: key, at: o.Now, open: true}
+	return false
+}
+
+// keepEtcdKnown asks now and then, for whoever reads the status. Not while a node
+// is out of service: that its member is away is no news, and preflight would hold
+// the next one by it.
+func (a *Agent) keepEtcdKnown(ctx context.Context, o machine.Observation) {
+	if !o.Host.ControlPlane || a.someSlotHeld() {
+		return
+	}
+	age := etcdTold
+	if amiss(a.etcd.facts) {
+		age, a.etcd.wanted = etcdToldAmiss, true
+	}
+	if o.Now.Sub(a.etcd.at) >= age {
+		a.lookAtEtcd(ctx, o, time.Time{})
+	}
+}
+
+// amiss is true where a member is not well, or nobody knows.
+func amiss(facts *v1alpha1.EtcdFacts) bool {
+	return facts != nil && (facts.Problem != "" || slices.ContainsFunc(facts.Members, func(m v1alpha1.EtcdMember) bool { return !m.Healthy }))
+}
+
+// someSlotHeld is whether any node may be out of service by our doing.
+func (a *Agent) someSlotHeld() bool {
+	return slices.ContainsFunc(a.leases.GetStore().List(), func(object any) bool {
+		s, err := slot.FromLease(object.(*coordinationv1.Lease))
+		return err != nil || s.Holder != (plan.Owner{})
+	})
+}
+
+// etcdSilent makes an answer of why there is none.
+func (a *Agent) etcdSilent(o machine.Observation, err error) bool {
+	a.etcd.facts, a.etcd.at = &v1alpha1.EtcdFacts{Problem: err.Error()}, o.Now
+	return true
+}
+
+func (v *etcdView) answer(last *host.Result) {
+	v.asked.open, v.at = false, v.asked.at
+	var out etcd.HealthOutput
+	err := last.Decode(&out)
+	switch {
+	case !last.OK:
+		v.facts = &v1alpha1.EtcdFacts{Problem: last.Message}
+	case err != nil:
+		v.facts = &v1alpha1.EtcdFacts{Problem: err.Error()}
+	default:
+		v.facts = out.Etcd
+	}
+}
+
+// voters are the members that count for a majority, this node's own by its name.
+func (v *etcdView) voters(node string) []plan.StaticPod {
+	var list []plan.StaticPod
+	for i, m := range v.facts.Members {
+		name := m.Name
+		if i == 0 {
+			name = node
+		}
+		if !m.Learner {
+			list = append(list, plan.StaticPod{Node: name, Ready: m.Healthy})
+		}
+	}
+	return list
+}
+
+// etcdHold keeps a control-plane node in service whose member etcd needs now, and
+// any of which is not known whether it does.
+func (a *Agent) etcdHold(o machine.Observation) plan.Hold {
+	facts := a.etcd.facts
+	if !o.Host.ControlPlane || facts == nil {
+		return plan.Hold{}
+	}
+	if facts.Problem != "" {
+		return plan.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: "it is not known whether etcd can do without this node: " + facts.Problem}
+	}
+	voters := a.etcd.voters(a.Node)
+	hold := plan.EtcdGate(voters, len(voters), a.Node)
+	if hold.Reason != "" {
+		hold.Message += unwell(facts.Members[1:])
+	}
+	return hold
+}
+
+// etcdUnwell is what is wrong with etcd after this node was worked on: its own
+// member has to be well again, and a majority with it.
+func (a *Agent) etcdUnwell() error {
+	facts := a.etcd.facts
+	switch {
+	case facts == nil:
+		return nil
+	case facts.Problem != "":
+		return fmt.Errorf("etcd: %s", facts.Problem)
+	case !facts.Members[0].Healthy:
+		return fmt.Errorf("this node's member of etcd %s", facts.Members[0].Problem)
+	}
+	voters, healthy := a.etcd.voters(a.Node), 0
+	for _, one := range voters {
+		if one.Ready {
+			healthy++
+		}
+	}
+	if healthy <= len(voters)/2 {
+		return fmt.Errorf("%d of etcd's %d members are healthy%s", healthy, len(voters), unwell(facts.Members))
+	}
+	return nil
+}
+
+// unwell tells of the members that are not healthy.
+func unwell(members []v1alpha1.EtcdMember) string {
+	text := ""
+	for _, m := range members {
+		if !m.Healthy {
+			text += fmt.Sprintf("; member %s %s", m.Name, m.Problem)
+		}
+	}
+	return text
 }

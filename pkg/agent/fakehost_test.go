@@ -4,9 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
@@ -20,8 +26,16 @@ type fakeHost struct {
 	takes    time.Duration
 	fail     map[host.Verb]*host.Result // how a verb ends next time
 	watchers map[chan host.Verb]bool
+	asked    map[host.Verb]*host.Request
+	etcd     *v1alpha1.EtcdFacts    // what the members say
+	dir      string                 // the state folder
+	engine   func() (string, error) // what update_engine says; nil: it does not run
 	reboots  int
 	onReboot func(boot string)
+	// onRestart is told of a kubelet that was restarted; refresh is what a
+	// restart that fails leaves merged, nil for what was merged before.
+	onRestart func(boot string)
+	refresh   *string
 }
 
 func newFakeHost() *fakeHost {
@@ -32,6 +46,7 @@ func newFakeHost() *fakeHost {
 		},
 		running: map[host.Verb]bool{}, results: map[host.Verb]*host.Result{},
 		fail: map[host.Verb]*host.Result{}, watchers: map[chan host.Verb]bool{},
+		asked: map[host.Verb]*host.Request{},
 		takes: 30 * time.Millisecond,
 	}
 }
@@ -44,7 +59,9 @@ func (h *fakeHost) Start(_ context.Context, r host.Request, _ host.Options) erro
 	}
 	h.running[r.Verb] = true
 	delete(h.results, r.Verb)
-	if r.Verb != host.VerbFacts {
+	r.RequestedAt = time.Now()
+	h.asked[r.Verb] = &r
+	if r.Verb != host.VerbFacts && r.Verb != host.VerbEtcd {
 		h.began = append(h.began, string(r.Verb))
 	}
 	h.tell(r.Verb)
@@ -57,14 +74,23 @@ func (h *fakeHost) end(r host.Request) {
 	defer h.mu.Unlock()
 	result := &host.Result{Verb: r.Verb, Key: r.Key, BootID: h.facts.BootID, FinishedAt: time.Now(), OK: true}
 	if failure := h.fail[r.Verb]; failure != nil {
-		result.OK, result.Reason, result.Message = false, failure.Reason, failure.Message
+		result.OK, result.Reason, result.Message, result.LogTail = false, failure.Reason, failure.Message, failure.LogTail
 		delete(h.fail, r.Verb)
+		if r.Verb == host.VerbRestart && h.refresh != nil {
+			h.facts.Merged = *h.refresh
+		}
 	}
 	if result.OK {
 		h.apply(r)
 	}
-	if r.Verb == host.VerbFacts {
+	switch r.Verb {
+	case host.VerbFacts:
+		h.facts.Node.GatheredAt = metav1.Now()
 		result.Output, _ = json.Marshal(h.facts)
+	case host.VerbEtcd:
+		result.Output, _ = json.Marshal(etcd.HealthOutput{Etcd: h.etcd})
+	case host.VerbSnapshot:
+		result.Output, _ = json.Marshal(etcd.SnapshotOutput{Path: "/snapshots/1", SHA256: "abc", TakenAt: time.Now()})
 	}
 	h.running[r.Verb] = false
 	h.results[r.Verb] = result
@@ -85,7 +111,25 @@ func (h *fakeHost) apply(r host.Request) {
 		}
 	case host.VerbActivate:
 		h.facts.Active = args.Version
+	case host.VerbRestart:
+		h.facts.Merged = args.Version
+		go h.onRestart(h.facts.BootID)
 	}
+}
+
+func (h *fakeHost) Asked(v host.Verb) (*host.Request, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.asked[v], nil
+}
+
+func (h *fakeHost) Open(name string) (*os.File, error) { return os.Open(filepath.Join(h.dir, name)) }
+
+// setEtcd says how the members are from now on.
+func (h *fakeHost) setEtcd(facts *v1alpha1.EtcdFacts) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.etcd = facts
 }
 
 func (h *fakeHost) tell(v host.Verb) {
@@ -118,6 +162,15 @@ func (h *fakeHost) Changes(ctx context.Context) (<-chan host.Verb, error) {
 		close(changes)
 	})
 	return changes, nil
+}
+
+func (h *fakeHost) UpdateEngine(context.Context) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.engine == nil {
+		return "", nil
+	}
+	return h.engine()
 }
 
 // Reboot takes the node away: whoever runs on it dies.

@@ -8,12 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 )
 
-// health says how this node's control plane is after kubeadm. The kubelet asks
-// each static pod by its probes, the apiserver by /readyz, so that a pod's Ready
-// says it all.
+// health says how this node and its control plane are after what was done to
+// them. The kubelet asks each static pod by its probes, the apiserver by /readyz,
+// so that a pod's Ready says it all; the members of etcd were asked themselves.
 func (a *Agent) health(ctx context.Context, o machine.Observation) *machine.Health {
 	if err := a.unhealthy(ctx, o); err != nil {
 		return &machine.Health{Message: err.Error()}
@@ -46,13 +47,13 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 		switch {
 		case pod == nil:
 			return fmt.Errorf("%s is not there", component)
-		case imageTag(pod) != o.Spec.Version:
+		case o.Spec.Type != v1alpha1.TypeReboot && o.Spec.Upgrade == a.state.Upgrade && imageTag(pod) != o.Spec.Version:
 			return fmt.Errorf("%s is still at %s", component, imageTag(pod))
 		case !ready(pod):
 			return fmt.Errorf("%s is not Ready", component)
 		}
 	}
-	return nil
+	return a.etcdUnwell()
 }
 
 func ready(pod *corev1.Pod) bool {

@@ -23,7 +23,8 @@ const (
 // hostView is what the agent knows of the host's files.
 type hostView struct {
 	facts *host.Facts
-	after string // the work that facts were gathered after
+	after string    // the work that facts were gathered after
+	at    time.Time // when they were asked for
 	asked question
 	wrong string // why the last gathering failed
 }
@@ -38,7 +39,10 @@ type question struct {
 }
 
 // works are the verbs that change what the facts say.
-var works = []host.Verb{host.VerbDisarm, host.VerbStage, host.VerbKubeadm, host.VerbActivate}
+var works = []host.Verb{host.VerbDisarm, host.VerbStage, host.VerbKubeadm, host.VerbActivate, host.VerbRestart}
+
+// quietWorks change nothing that the facts say.
+var quietWorks = []host.Verb{host.VerbPull, host.VerbSnapshot}
 
 // lookAtHost reads what the verbs left and has the facts gathered again when one
 // of them has ended since: the machine must not see new results with old facts.
@@ -46,7 +50,10 @@ func (a *Agent) lookAtHost(ctx context.Context, o *machine.Observation) error {
 	if err := a.install(); err != nil {
 		return err
 	}
-	into := map[host.Verb]*machine.Work{host.VerbDisarm: &o.Disarm, host.VerbStage: &o.Stage, host.VerbKubeadm: &o.Kubeadm, host.VerbActivate: &o.Activate}
+	into := map[host.Verb]*machine.Work{
+		host.VerbDisarm: &o.Disarm, host.VerbStage: &o.Stage, host.VerbKubeadm: &o.Kubeadm,
+		host.VerbActivate: &o.Activate, host.VerbRestart: &o.Restart,
+	}
 	var after strings.Builder
 	for _, verb := range works {
 		running, last, err := a.Host.Last(ctx, verb)
@@ -61,8 +68,32 @@ func (a *Agent) lookAtHost(ctx context.Context, o *machine.Observation) error {
 	if err := a.gather(ctx, o.Now, after.String()); err != nil {
 		return err
 	}
-	if a.seen.facts != nil && a.seen.after == after.String() {
-		o.Host = hostOf(*a.seen.facts)
+	a.lookAtUpdateEngine(ctx)
+	if a.seen.facts == nil || a.seen.after != after.String() {
+		return nil
+	}
+	o.Host = hostOf(*a.seen.facts, a.engine.status)
+	o.Host.At = a.seen.at
+	return a.lookAtControlPlane(ctx, o)
+}
+
+// lookAtControlPlane reads what the verbs left that run on control planes alone.
+func (a *Agent) lookAtControlPlane(ctx context.Context, o *machine.Observation) error {
+	if !o.Host.ControlPlane {
+		return nil
+	}
+	into := map[host.Verb]*machine.Work{host.VerbPull: &o.Pull, host.VerbSnapshot: &o.Snapshot}
+	for _, verb := range quietWorks {
+		running, last, err := a.Host.Last(ctx, verb)
+		if err != nil {
+			return err
+		}
+		*into[verb] = workOf(running, last)
+		if verb == host.VerbSnapshot && last != nil && last.OK {
+			if o.EtcdSnapshot, err = a.snapshotOf(last); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -92,7 +123,8 @@ func (a *Agent) gather(ctx context.Context, now time.Time, after string) error {
 		}
 	}
 	age := now.Sub(seen.asked.at)
-	stale := seen.facts == nil || seen.after != after || age >= seen.maxAge()
+	stale := seen.facts == nil || seen.after != after || age >= seen.maxAge() ||
+		machine.NeedsFreshHost(a.state) && seen.at.Before(a.state.Since)
 	if (seen.asked.open || seen.wrong != "") && age < factsRetry {
 		stale = false
 	}
@@ -115,7 +147,7 @@ func (h *hostView) answer(last *host.Result) error {
 	if err := last.Decode(&facts); err != nil {
 		return fmt.Errorf("reading the host's facts: %w", err)
 	}
-	h.facts, h.after = &facts, h.asked.after
+	h.facts, h.after, h.at = &facts, h.asked.after, h.asked.at
 	return nil
 }
 
@@ -143,18 +175,20 @@ func workOf(running bool, last *host.Result) machine.Work {
 	work := machine.Work{Running: running}
 	if last != nil {
 		work.Key, work.OK, work.Reason, work.FinishedAt = last.Key, last.OK, last.Reason, last.FinishedAt
-		work.Message = last.Message
+		work.Message, work.Log = last.Message, last.LogTail
 	}
 	return work
 }
 
-func hostOf(f host.Facts) *machine.Host {
+func hostOf(f host.Facts, updateEngine string) *machine.Host {
+	rebootRequired, rebootReason := osReboot(f, updateEngine)
 	return &machine.Host{
 		BootID: f.BootID, Supported: f.Supported, UnsupportedReason: f.UnsupportedReason,
 		Installed: f.Installed, Active: f.Active, Merged: f.Merged,
 		KubeadmVersion: f.Kubeadm.Version,
 		ControlPlane:   f.ControlPlane, ControlPlaneVersion: lowest(f.StaticPods),
-		ConfProblem: f.ConfProblem, Armed: f.Armed, RebootRequired: f.RebootRequiredFile,
+		ConfProblem: f.ConfProblem, Armed: f.Armed,
+		RebootRequired: rebootRequired, RebootReason: rebootReason, RefreshBlockers: f.Node.RefreshBlockers,
 	}
 }
 

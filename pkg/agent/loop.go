@@ -29,7 +29,7 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 		next, action := machine.Next(a.state, o)
 		moved := next.Step != a.state.Step
 		a.move(ctx, next, o)
-		a.follow(ctx)
+		a.follow(ctx, o)
 		err := a.persist(ctx, o)
 		if err != nil && (!moved || action.Do != machine.DoNothing) && !mayUnwritten(action.Do, err) {
 			return a.stumble(ctx, "writing the status", err)
@@ -81,8 +81,11 @@ func (a *Agent) stumble(ctx context.Context, doing string, err error) time.Durat
 // rest is how long to wait for an instant, or the longest nap.
 func (a *Agent) rest(o machine.Observation, wake time.Time) time.Duration {
 	longest := maxPause
-	if o.Host == nil {
+	switch {
+	case o.Host == nil:
 		longest = factsRetry
+	case a.etcd.wanted:
+		longest = etcdAge
 	}
 	if wake.IsZero() {
 		return longest
@@ -114,15 +117,10 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 }
 
 // follow watches the node's pods while they matter.
-func (a *Agent) follow(ctx context.Context) {
-	switch a.state.Step {
-	case v1alpha1.StepDraining, v1alpha1.StepChecking:
+func (a *Agent) follow(ctx context.Context, o machine.Observation) {
+	if a.state.Step == v1alpha1.StepDraining || machine.NeedsHealth(a.state, o) {
 		a.pods.start(ctx, a.Account, a.Node, a.wakeUp)
-	case v1alpha1.StepFailed:
-		if machine.NeedsHealth(a.state) {
-			a.pods.start(ctx, a.Account, a.Node, a.wakeUp)
-		}
-	default:
-		a.pods.stop()
+		return
 	}
+	a.pods.stop()
 }

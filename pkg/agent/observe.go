@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,10 +18,10 @@ import (
 func (a *Agent) observe(ctx context.Context) machine.Observation {
 	o := machine.Observation{
 		Now: a.Now(), WatchingSince: a.started,
-		Drain: a.drained, RebootAskedAt: a.rebootAt, RebootProblem: a.refused,
+		Drain: a.drained, RebootAskedAt: a.rebootAt, RebootProblem: a.refused, PullProblem: a.notPulled,
 	}
 	if nu := a.nodeUpgrade(); nu != nil {
-		o.Spec = nu.Spec
+		o.Spec, a.generation = nu.Spec, nu.Generation
 	}
 	node := a.node()
 	if node == nil {
@@ -36,13 +37,15 @@ func (a *Agent) observe(ctx context.Context) machine.Observation {
 	if o.Host == nil {
 		return o
 	}
-	if machine.NeedsGate(a.state, o) {
+	a.etcd.wanted = false
+	if machine.NeedsGate(a.state, o) && a.lookAtEtcd(ctx, o, time.Time{}) {
 		gate := a.gate(ctx, node, o)
 		o.Gate = &gate
 	}
-	if machine.NeedsHealth(a.state) {
+	if machine.NeedsHealth(a.state, o) && a.lookAtEtcd(ctx, o, a.state.Since) {
 		o.Health = a.health(ctx, o)
 	}
+	a.keepEtcdKnown(ctx, o)
 	return o
 }
 

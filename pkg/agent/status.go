@@ -40,7 +40,7 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation) error {
 	}
 	status := statusOf(a.state)
 	a.addFacts(&status, nu, o)
-	status.ObservedGeneration = nu.Generation
+	status.ObservedGeneration = a.generation
 	status.Conditions = conditions(a.written.conditions, a.state, o)
 	if a.written.uid == nu.UID && equality.Semantic.DeepEqual(a.written.status, status) {
 		return nil
@@ -97,9 +97,12 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 	}
 	switch {
 	case o.Host == nil:
-		status.StagedVersion = last.StagedVersion
+		status.StagedVersion, status.PulledVersion = last.StagedVersion, last.PulledVersion
 	case o.Spec.Type != v1alpha1.TypeReboot && o.Spec.Version != "" && machine.Staged(o):
 		status.StagedVersion = o.Spec.Version
+		if o.Host.ControlPlane && machine.Pulled(o) {
+			status.PulledVersion = o.Spec.Version
+		}
 	}
 	facts := a.seen.facts
 	if facts == nil {
@@ -107,6 +110,7 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 		status.ActiveVersion, status.Installed = last.ActiveVersion, last.Installed
 		status.Architecture, status.BootID = last.Architecture, last.BootID
 		status.RebootRequired, status.RebootReason = last.RebootRequired, last.RebootReason
+		status.Facts = last.Facts
 		return
 	}
 	status.KubeadmVersion = facts.Kubeadm.Version
@@ -115,14 +119,9 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 	status.Installed = facts.Installed
 	status.Architecture = facts.Architecture
 	status.BootID = facts.BootID
-	switch {
-	case facts.Active != "" && facts.Merged != "" && facts.Active != facts.Merged:
-		status.RebootRequired = true
-		status.RebootReason = fmt.Sprintf("runs %s, and the next boot brings %s", facts.Merged, facts.Active)
-	case facts.RebootRequiredFile:
-		status.RebootRequired = true
-		status.RebootReason = "the operating system asks for a reboot (/run/reboot-required)"
-	}
+	status.RebootReason = rebootReason(*facts, a.engine.status)
+	status.RebootRequired = status.RebootReason != ""
+	status.Facts = toTell(last.Facts, a.nodeFacts(last.Facts), o.Now)
 }
 
 // statusOf writes a State, stateOf reads it. Times lose what is below a second
@@ -132,7 +131,9 @@ func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 		Upgrade: s.Upgrade, Step: s.Step, Since: timeOf(s.Since),
 		Reason: s.Reason, Message: s.Message, Until: timeOf(s.Until),
 		Attempts: s.Attempts, LastError: s.LastError, RetryAt: timeOf(s.RetryAt),
-		RebootedFrom: s.RebootedFrom,
+		RebootedFrom: s.RebootedFrom, FromVersion: s.From,
+		Method: s.Method, MethodMessage: s.MethodMessage,
+		EtcdSnapshot: s.Snapshot, KubeadmLog: s.KubeadmLog,
 	}
 	for _, step := range s.Steps {
 		t := v1alpha1.StepTime{Step: step.Step, StartedAt: metav1.NewMicroTime(step.StartedAt)}
@@ -150,7 +151,9 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 		Upgrade: status.Upgrade, Step: status.Step, Since: instant(status.Since),
 		Reason: status.Reason, Message: status.Message, Until: instant(status.Until),
 		Attempts: status.Attempts, LastError: status.LastError, RetryAt: instant(status.RetryAt),
-		RebootedFrom: status.RebootedFrom,
+		RebootedFrom: status.RebootedFrom, From: status.FromVersion,
+		Method: status.Method, MethodMessage: status.MethodMessage,
+		Snapshot: status.EtcdSnapshot, KubeadmLog: status.KubeadmLog,
 	}
 	for _, step := range status.Steps {
 		t := machine.StepTime{Step: step.Step, StartedAt: step.StartedAt.Time}

@@ -20,6 +20,7 @@ func TestStateSurvivesTheStatus(t *testing.T) {
 	want := machine.State{
 		Upgrade: "patch", Step: v1alpha1.StepRebooting, Since: at.Add(2500 * time.Microsecond), Reason: v1alpha1.ReasonReleased, Message: "m",
 		Until: at.Add(time.Minute), Attempts: 2, LastError: "e", RetryAt: at.Add(time.Hour), RebootedFrom: "boot-0",
+		Method: v1alpha1.MethodReboot, MethodMessage: "why",
 		Steps: []machine.StepTime{
 			{Step: v1alpha1.StepLocking, StartedAt: at.Add(1500 * time.Microsecond), FinishedAt: at.Add(2500 * time.Microsecond)},
 			{Step: v1alpha1.StepRebooting, StartedAt: at.Add(2500 * time.Microsecond)},

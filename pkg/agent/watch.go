@@ -65,7 +65,13 @@ func (a *Agent) watchHost(ctx context.Context) {
 			sleep(ctx, maxPause)
 			continue
 		}
-		for range changes {
+		for verb := range changes {
+			switch verb {
+			case host.VerbKubeadm:
+				a.kubeadm.wakeUp()
+			case host.VerbFacts:
+				a.engine.ask.Store(true)
+			}
 			a.wakeUp()
 		}
 		sleep(ctx, afterError)

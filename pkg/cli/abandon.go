@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
 
 func newAbandon(p *program) *cobra.Command {
@@ -24,8 +25,12 @@ without it. Nothing else ever frees the slot of a node that is gone astray, as
 time alone does not tell a slow node from a dead one.
 
 Be sure that it is off: a node that only seems dead and comes back would be one
-more out of service than the budget allows. Once it is repaired,
-` + "`kubectl annotate nodeupgrade NODE " + v1alpha1.AbandonedAnnotation + "-`" + ` takes it back.`,
+more out of service than the budget allows.
+
+It is left out until its agent reports again and the node is Ready. Then it takes
+part by itself, from the beginning and with a slot of its own; one that failed
+must be mended before, and one that never joins again is forgotten with
+` + "`kubectl delete node NODE`" + `.`,
 		Example:           `  kubectl upgrade abandon worker-3 --reason "disk died, ticket 4711"`,
 		Args:              named("node"),
 		ValidArgsFunction: p.completeNode,
@@ -75,5 +80,14 @@ func (p *program) abandon(ctx context.Context, node, reason string) error {
 		return explain("changing NodeUpgrade "+node, err)
 	}
 	fmt.Fprintf(p.Out, "nodeupgrade.%s/%s abandoned\n", v1alpha1.Group, node)
+	if render.StateOf(u.Status.Step) != render.StateFailed && reader.isReady(ctx, node) {
+		fmt.Fprintf(p.ErrOut, "warning: node %s is Ready: it takes part again as soon as its agent has seen this\n", node)
+	}
 	return nil
+}
+
+// isReady is whether the Node is known to be Ready.
+func (r *reader) isReady(ctx context.Context, name string) bool {
+	node, err := r.core.Nodes().Get(ctx, name, metav1.GetOptions{})
+	return err == nil && strings.HasPrefix(condition(*node), "Ready")
 }

@@ -25,9 +25,10 @@ func New(streams genericiooptions.IOStreams, version string) *cobra.Command {
 	p := &program{IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), version: version, now: time.Now}
 	root := &cobra.Command{
 		Use:   "kubectl-upgrade",
-		Short: "Kubernetes patches for the nodes of a cluster, one at a time, inside maintenance windows",
-		Long: `Keeps the nodes of a kubeadm cluster on Flatcar patched, one at a time, inside
-maintenance windows, and says why whenever it waits.
+		Short: "Kubernetes patches and minors for the nodes of a cluster, one at a time, inside maintenance windows",
+		Long: `Takes the nodes of a kubeadm cluster on Flatcar from one version of Kubernetes to
+the next, one at a time, inside maintenance windows, and says why whenever it
+waits.
 
 The plugin shows and asks. Agents on the nodes do the work, so to interrupt it
 stops nothing.`,
@@ -51,7 +52,7 @@ stops nothing.`,
 	})
 	root.PersistentFlags().StringVar(&p.color, "color", "auto", "Whether to color: auto (on a terminal, unless NO_COLOR is set), always or never.")
 	p.addClusterFlags(root)
-	root.AddCommand(newStatus(p), newPlan(p), newWindows(p), newFreeze(p), newUnfreeze(p), newSuspend(p), newResume(p), newAbandon(p), newVersion(p), newCompletion(p))
+	root.AddCommand(newStatus(p), newPlan(p), newApply(p), newHistory(p), newReleases(p), newWindows(p), newFreeze(p), newUnfreeze(p), newSuspend(p), newResume(p), newAbandon(p), newVersion(p), newCompletion(p))
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
 	return root

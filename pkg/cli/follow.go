@@ -2,45 +2,72 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
 
-// follow shows what changes until the upgrade has ended.
-func (s *status) follow(ctx context.Context, reader *reader, first objects) error {
-	limited, cancel := ctx, context.CancelFunc(func() {})
-	if s.timeout > 0 {
-		limited, cancel = context.WithTimeout(ctx, s.timeout)
+// following shows an upgrade until it has ended, from the cluster's objects
+// alone: whoever follows it, from wherever and since whenever, sees the same.
+type following struct {
+	*program
+	timeout time.Duration
+	// upgrade that is followed. Empty: the active one, or the next.
+	upgrade string
+	// other draws what was asked for instead of the upgrade's progress: the
+	// whole screen while there is no upgrade, or one node. Its error ends it.
+	other func(objects) (picture string, instead bool, err error)
+
+	expected forecaster
+}
+
+// redrawEvery limits how often a screen is drawn, however much changes.
+const redrawEvery = 150 * time.Millisecond
+
+// follow ends with the upgrade: nil when it succeeded.
+func (f *following) follow(ctx context.Context, reader *reader, first objects) error {
+	err := f.watch(ctx, reader, first)
+	if errors.Is(err, context.Canceled) && f.upgrade != "" {
+		fmt.Fprintf(f.ErrOut, "Detached: upgrade %s goes on. `kubectl upgrade status -w` follows it again, `kubectl upgrade suspend %s` stops it before the next node.\n", f.upgrade, f.upgrade)
 	}
-	defer cancel()
+	return err
+}
+
+func (f *following) watch(ctx context.Context, reader *reader, first objects) error {
+	limited, stop := context.WithCancel(ctx)
+	defer stop()
+	if f.timeout > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(limited, f.timeout)
+		defer cancel()
+	}
 	live, err := reader.watch(limited, first)
 	if err != nil {
 		return err
 	}
-	sheet := s.newSheet()
+	sheet := f.newSheet()
 	defer sheet.close()
 	answers := reader.answers(limited)
-	tick := time.NewTicker(time.Second) // ages grow while nothing changes
+	resized, ignore := resizes()
+	defer ignore()
+	tick := time.NewTicker(time.Second) // clocks go on while nothing changes
 	defer tick.Stop()
-	followed, silent := "", false
-	for {
+	for silent, changed := false, true; ; {
 		o := live.objects()
-		shown, err := s.look(o)
-		if err != nil {
+		if ended, err := f.show(sheet, o, silent, changed); ended || err != nil {
 			return err
 		}
-		sheet.show(shown, silent)
-		if followed == "" && shown.Upgrade != nil {
-			followed = shown.Upgrade.Name
-		}
-		if ended, err := outcome(o, followed); ended {
-			return err
+		changed = false
+		select {
+		case <-limited.Done():
+		case <-time.After(redrawEvery):
 		}
 		select {
 		case <-limited.Done():
-			return s.expired(ctx)
+			return f.expired(ctx)
 		case answer := <-answers:
 			if silent = !answer; silent {
 				break
@@ -51,17 +78,52 @@ func (s *status) follow(ctx context.Context, reader *reader, first objects) erro
 				return err
 			}
 		case <-live.changed:
+			changed = true
+		case <-resized:
 		case <-tick.C:
 		}
 	}
 }
 
+// show draws what is known, and says whether the upgrade has ended and how.
+func (f *following) show(sheet sheet, o objects, silent, changed bool) (ended bool, err error) {
+	shown := look{status: view(o), silent: silent}
+	if f.upgrade == "" && shown.status.Upgrade != nil {
+		f.upgrade = shown.status.Upgrade.Name
+	}
+	u := o.upgrade(f.upgrade)
+	if u != nil {
+		shown.status.Upgrade = viewUpgrade(u)
+		shown.progress = viewProgress(o, u, f.expected.look(o, f.upgrade, changed, f.now()))
+	}
+	picture, instead, err := f.other(o)
+	if err != nil {
+		return false, err
+	}
+	if instead || u == nil {
+		shown.progress, shown.picture = nil, picture
+	}
+	sheet.show(shown)
+	return outcome(o, f.upgrade)
+}
+
+// look is what is known at one moment.
+type look struct {
+	status render.Status
+	// progress of the upgrade that is followed. Nil: picture is shown instead.
+	progress *render.Progress
+	picture  string
+	// silent says that the API server does not answer, so that all this may be
+	// old.
+	silent bool
+}
+
 // expired tells an interruption from the end of --timeout.
-func (s *status) expired(ctx context.Context) error {
+func (f *following) expired(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return exitError{exitTimeout, fmt.Errorf("waiting timed out after %s; the upgrade goes on without us, `kubectl upgrade status` shows it", s.timeout)}
+	return exitError{exitTimeout, fmt.Errorf("waiting timed out after %s; the upgrade goes on without us, `kubectl upgrade status` shows it", f.timeout)}
 }
 
 // outcome says whether the upgrade with that name has ended, or stands still
@@ -79,9 +141,17 @@ func outcome(o objects, name string) (ended bool, err error) {
 	case v.Outcome == v1alpha1.OutcomeSucceeded:
 		return true, nil
 	case v.Outcome != "":
-		return true, exitError{exitFailed, fmt.Errorf("ClusterUpgrade %s ended: %s: %s; `kubectl upgrade status` shows the nodes", name, v.Outcome, v.Message)}
-	case v.Stalled && v.Reason != v1alpha1.ReasonSuspended:
+		return true, exitError{exitFailed, fmt.Errorf("ClusterUpgrade %s ended: %s: %s; `kubectl upgrade history %s` shows the nodes", name, v.Outcome, v.Message, name)}
+	case v.Stalled && v.Reason == v1alpha1.ReasonNodeFailed:
+		return true, exitError{exitFailed, fmt.Errorf("ClusterUpgrade %s cannot go on by itself: %s: %s; `kubectl upgrade apply %s --retry` begins anew once that is mended", name, v.Reason, v.Message, v.To)}
+	case v.Stalled && !goesOn[v.Reason]:
 		return true, exitError{exitFailed, fmt.Errorf("ClusterUpgrade %s cannot go on by itself: %s: %s; `kubectl upgrade status` shows the nodes", name, v.Reason, v.Message)}
 	}
 	return false, nil
+}
+
+// goesOn are the reasons for which an upgrade stands still, and goes on by itself
+// as soon as what it names is mended: who follows it can watch that.
+var goesOn = map[v1alpha1.Reason]bool{
+	v1alpha1.ReasonSuspended: true, v1alpha1.ReasonPreflight: true, v1alpha1.ReasonWebhookBackend: true, v1alpha1.ReasonNotStaged: true,
 }

@@ -30,6 +30,9 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.Buffer.Write(p)
 }
 
+// WriteString is that of Write, and not of the Buffer, which does not lock.
+func (o *output) WriteString(s string) (int, error) { return o.Write([]byte(s)) }
+
 func (o *output) text() string {
 	o.Lock()
 	defer o.Unlock()

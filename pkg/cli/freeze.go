@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
@@ -119,6 +120,11 @@ func (f *freeze) schedule() (*v1alpha1.MaintenanceSchedule, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.name != "" {
+		if problems := validation.IsDNS1123Subdomain(f.name); len(problems) > 0 {
+			return nil, fmt.Errorf("NAME %q: %s", f.name, problems[0])
+		}
+	}
 	s := &v1alpha1.MaintenanceSchedule{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "MaintenanceSchedule"},
 		ObjectMeta: metav1.ObjectMeta{Name: f.name},
@@ -126,7 +132,9 @@ func (f *freeze) schedule() (*v1alpha1.MaintenanceSchedule, error) {
 	if f.name == "" {
 		s.Name = "freeze-" + now.Format("20060102-1504")
 	}
-	s.Spec.TimeZone = f.timeZone
+	if f.timeZone != "Local" { // another zone on every machine
+		s.Spec.TimeZone = f.timeZone
+	}
 	if f.selector != "" {
 		if s.Spec.NodeSelector, err = metav1.ParseToLabelSelector(f.selector); err != nil {
 			return nil, fmt.Errorf("--node-selector=%s: %w", f.selector, err)
@@ -162,7 +170,13 @@ func (f *freeze) end(now time.Time) (time.Time, error) {
 	if err == nil && !end.After(now) {
 		err = fmt.Errorf("--until=%q: is over already", f.until)
 	}
-	return end.UTC().Truncate(time.Second), err
+	return wholeSeconds(end), err
+}
+
+// wholeSeconds is t as the API keeps it: a freeze ends no earlier than was asked
+// for.
+func wholeSeconds(t time.Time) time.Time {
+	return t.Add(time.Second - time.Nanosecond).UTC().Truncate(time.Second)
 }
 
 // upgradeTypes reads Patch, Minor and Reboot, however they are capitalized.

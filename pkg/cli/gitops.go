@@ -7,11 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// gitOwner names what keeps the object as it stands in Git, and would undo a
-// change made here; empty: nothing does. The marks are those of
+// gitOwner names what keeps the object as it stands in Git, or in a chart, and
+// would undo a change made here; empty: nothing does. The marks are those of
 // https://fluxcd.io/flux/components/kustomize/kustomizations/#controlling-the-apply-behavior-of-resources,
-// https://fluxcd.io/flux/components/helm/helmreleases/ and
-// https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/.
+// https://fluxcd.io/flux/components/helm/helmreleases/,
+// https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/ and
+// https://helm.sh/docs/chart_best_practices/labels/.
 func gitOwner(o metav1.Object) string {
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
 	argo, _, _ := strings.Cut(annotations["argocd.argoproj.io/tracking-id"], ":")
@@ -29,6 +30,9 @@ func gitOwner(o metav1.Object) string {
 	// where Argo CD wrote the object.
 	if instance := labels["app.kubernetes.io/instance"]; instance != "" && strings.HasPrefix(manager, "Argo CD") {
 		return "Argo CD application " + instance
+	}
+	if release := annotations["meta.helm.sh/release-name"]; release != "" && manager == "" {
+		return "Helm release " + annotations["meta.helm.sh/release-namespace"] + "/" + release
 	}
 	return manager
 }

@@ -16,9 +16,12 @@ func TestGitOwner(t *testing.T) {
 		"Argo CD application tracked":         {Annotations: map[string]string{"argocd.argoproj.io/tracking-id": "tracked:kubectl-upgrade.dev/MaintenanceSchedule:/freeze"}},
 		"Argo CD application labelled":        {Labels: map[string]string{"argocd.argoproj.io/instance": "labelled"}},
 		"Argo CD application default":         {Labels: map[string]string{"app.kubernetes.io/instance": "default"}, ManagedFields: by("argocd-controller", "")},
-		"Flux (kustomize-controller)":         {ManagedFields: by("kustomize-controller", "")},
-		"Argo CD (argocd-controller)":         {ManagedFields: by("argocd-controller", "")},
-		"":                                    {Labels: map[string]string{"app.kubernetes.io/instance": "chart"}, ManagedFields: by("kustomize-controller", "status")},
+		"Helm release ops/upgrades": {Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}, Annotations: map[string]string{
+			"meta.helm.sh/release-name": "upgrades", "meta.helm.sh/release-namespace": "ops"}},
+		"Flux HelmRelease ops/chart":  {Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm", "helm.toolkit.fluxcd.io/name": "chart", "helm.toolkit.fluxcd.io/namespace": "ops"}},
+		"Flux (kustomize-controller)": {ManagedFields: by("kustomize-controller", "")},
+		"Argo CD (argocd-controller)": {ManagedFields: by("argocd-controller", "")},
+		"":                            {Labels: map[string]string{"app.kubernetes.io/instance": "chart"}, ManagedFields: by("kustomize-controller", "status")},
 	} {
 		if got := gitOwner(&o); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -48,6 +48,7 @@ func viewNode(u v1alpha1.NodeUpgrade) render.Node {
 		Reason: u.Status.Reason, Message: u.Status.Message, Until: instant(u.Status.Until), RetryAt: instant(u.Status.RetryAt),
 		Slot: u.Status.Slot, Agent: u.Status.AgentVersion, Attempts: u.Status.Attempts, LastError: u.Status.LastError,
 		Installed: u.Status.Installed, Steps: u.Status.Steps,
+		Method: u.Status.Method, MethodMessage: u.Status.MethodMessage, RebootReason: u.Status.RebootReason,
 	}
 	switch {
 	case u.Annotations[v1alpha1.AbandonedAnnotation] != "":

@@ -33,7 +33,8 @@ func newPlan(p *program) *cobra.Command {
 		Short: "What would happen now: in which order, and why a node waits",
 		Long: `Shows the coordinator's own plan: the order of the nodes, what each may do, and
 for whoever waits why and until when; and when each is expected to begin and to be
-done, from how long this cluster's nodes took before. It changes nothing. With VERSION it plans an
+done, from how long this cluster's nodes took before; and what the checks find that
+the coordinator makes before an upgrade. It changes nothing. With VERSION it plans an
 upgrade that nobody has asked for yet; a minor such as v1.35 is its newest patch.
 
 It reads the cluster as you. Where you may not, or there is no cluster, --snapshot
@@ -45,6 +46,7 @@ coordinator's configuration.`,
   kubectl upgrade plan -f new-schedules/
   kubectl upgrade plan --save-snapshot cluster.json
   kubectl upgrade plan --snapshot cluster.json v1.34.5
+  kubectl upgrade plan v1.35 -o jsonpath='{.findings[?(@.level=="Block")].message}'
   kubectl upgrade plan --exit-code -o jsonpath='{.nodes[?(@.decision=="Wait")].name}'`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -84,8 +86,19 @@ func (n *planning) run(ctx context.Context) error {
 			return err
 		}
 	}
+	asRead := shot
+	asRead.Schedules = slices.Clone(shot.Schedules)
 	if err := n.change(&shot.Snapshot, at); err != nil {
 		return err
+	}
+	if err := n.check(ctx, &shot.Snapshot, at); err != nil {
+		return err
+	}
+	if n.save != "" {
+		asRead.Preflight, asRead.Webhooks = shot.Preflight, shot.Webhooks
+		if err := asRead.save(n.save); err != nil {
+			return err
+		}
 	}
 	decided := inUTC(plan.Predict(shot.Snapshot, at))
 	if err := n.show(decided, at, in); err != nil {
@@ -97,16 +110,22 @@ func (n *planning) run(ctx context.Context) error {
 	return nil
 }
 
-// read takes the snapshot, and saves it where that is asked for.
 func (n *planning) read(ctx context.Context) (snapshotFile, error) {
 	if n.snapshot != "" {
 		return loadSnapshot(n.snapshot)
 	}
-	shot, err := n.takeSnapshot(ctx)
-	if err == nil && n.save != "" {
-		err = shot.save(n.save)
+	return n.takeSnapshot(ctx)
+}
+
+// check makes the checks, or takes those that a file has.
+func (n *planning) check(ctx context.Context, s *plan.Snapshot, at time.Time) error {
+	if n.snapshot == "" {
+		return n.runPreflight(ctx, s, at)
 	}
-	return shot, err
+	if !recallPreflight(s, at) {
+		fmt.Fprintf(n.ErrOut, "%s has no findings for this upgrade: the plan takes it that nothing speaks against it.\n", n.snapshot)
+	}
+	return nil
 }
 
 // change puts what is only supposed into the snapshot.
@@ -154,6 +173,9 @@ func viewPlanned(decided plan.Plan) *render.Upgrade {
 		if one.Name == decided.Upgrade {
 			u := &v1alpha1.ClusterUpgrade{Status: one.Status}
 			u.Name, u.Spec.Version = one.Name, decided.Version
+			if one.Name == supposed {
+				u.Name = decided.Version + " (not asked for yet)"
+			}
 			return viewUpgrade(u)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/json"
@@ -32,11 +33,11 @@ func (p *program) schedulesIn(paths []string) ([]v1alpha1.MaintenanceSchedule, e
 		for _, file := range files {
 			found, err := p.schedulesInFile(file)
 			if err != nil {
-				return nil, fmt.Errorf("reading %s: %w", file, err)
+				return nil, fmt.Errorf("reading %s: %w", called(file), err)
 			}
 			for _, s := range found {
 				if before, twice := from[s.Name]; twice {
-					return nil, fmt.Errorf("reading %s: MaintenanceSchedule %s stands in %s as well", file, s.Name, before)
+					return nil, fmt.Errorf("reading %s: MaintenanceSchedule %s stands in %s as well", called(file), s.Name, called(before))
 				}
 				from[s.Name] = file
 			}
@@ -44,9 +45,21 @@ func (p *program) schedulesIn(paths []string) ([]v1alpha1.MaintenanceSchedule, e
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("there is no MaintenanceSchedule in %s", strings.Join(paths, ", "))
+		names := make([]string, len(paths))
+		for i, path := range paths {
+			names[i] = called(path)
+		}
+		return nil, fmt.Errorf("there is no MaintenanceSchedule in %s", strings.Join(names, ", "))
 	}
 	return all, nil
+}
+
+// called is what people call the file.
+func called(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
 }
 
 // filesOf is the file itself, or what a folder holds, not looking into folders
@@ -136,10 +149,13 @@ func decodeSchedule(text []byte) (one v1alpha1.MaintenanceSchedule, err error) {
 		return one, err
 	}
 	strict, err := json.UnmarshalStrict(object, &one)
-	if err = errors.Join(append(strict, err)...); err == nil && one.Name == "" {
-		err = errors.New("a MaintenanceSchedule without metadata.name")
+	if bad := (*time.ParseError)(nil); errors.As(err, &bad) {
+		return one, fmt.Errorf("%q is not a time such as 2026-01-03T01:00:00Z", bad.Value)
 	}
-	return one, err
+	if err = errors.Join(append(strict, err)...); err != nil {
+		return one, err
+	}
+	return one, checkForm(one)
 }
 
 // decodeList reads what `kubectl get -o yaml` prints of several objects.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,7 +39,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(withServer{m}, map[string]func(){"kubectl-upgrade": func() {
 		klog.SetLogger(logr.Discard())
 		streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-		os.Exit(cli.Exit(cli.New(streams, "v0.0.0-test").ExecuteContext(context.Background()), os.Stderr))
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		err := cli.New(streams, "v0.0.0-test").ExecuteContext(ctx)
+		stop()
+		os.Exit(cli.Exit(err, os.Stderr))
 	}})
 }
 
@@ -54,8 +58,12 @@ func TestScripts(t *testing.T) {
 	}
 	config := apitest.Start(t)
 	kubeconfig := apitest.Kubeconfig(t, config)
-	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for _, name := range []string{"v1.34.4-x86-64", "v1.34.5-x86-64", "v1.34.10-x86-64", "v1.35.0-arm64"} {
+	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		names := []string{"v1.34.4-x86-64", "v1.34.5-x86-64", "v1.34.10-x86-64", "v1.35.0-arm64"}
+		if strings.HasPrefix(r.URL.Path, "/more") {
+			names = append(names, "v1.35.4-x86-64", "v1.35.5-arm64", "v1.38.0-x86-64")
+		}
+		for _, name := range names {
 			fmt.Fprintf(w, "%064d  kubernetes-%s.raw\n", 0, name)
 		}
 	}))
@@ -87,6 +95,7 @@ func TestScripts(t *testing.T) {
 
 var kinds = map[string]schema.GroupVersionResource{
 	"Node":                {Version: "v1", Resource: "nodes"},
+	"Pod":                 {Version: "v1", Resource: "pods"},
 	"MaintenanceSchedule": v1alpha1.MaintenanceSchedules,
 	"ClusterUpgrade":      v1alpha1.ClusterUpgrades,
 	"NodeUpgrade":         v1alpha1.NodeUpgrades,
@@ -96,8 +105,15 @@ func removeObjects(t *testing.T, config *rest.Config) {
 	t.Helper()
 	client := dynamic.NewForConfigOrDie(config)
 	for kind, resource := range kinds {
-		if err := client.Resource(resource).DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-			t.Fatalf("removing every %s: %v", kind, err)
+		namespaces := []string{metav1.NamespaceAll}
+		if kind == "Pod" {
+			namespaces = []string{metav1.NamespaceSystem, v1alpha1.Namespace}
+		}
+		for _, namespace := range namespaces {
+			err := client.Resource(resource).Namespace(namespace).DeleteCollection(context.Background(), *metav1.NewDeleteOptions(0), metav1.ListOptions{})
+			if err != nil {
+				t.Fatalf("removing every %s: %v", kind, err)
+			}
 		}
 	}
 }
@@ -115,10 +131,10 @@ func createObjects(config *rest.Config, text string) error {
 			return err
 		}
 		u.SetAPIVersion(v1alpha1.GroupVersion.String())
-		if u.GetKind() == "Node" {
+		if kinds[u.GetKind()].Group == "" {
 			u.SetAPIVersion("v1")
 		}
-		resource := client.Resource(kinds[u.GetKind()])
+		resource := client.Resource(kinds[u.GetKind()]).Namespace(u.GetNamespace())
 		if _, err := resource.Apply(context.Background(), u.GetName(), u, options); err != nil {
 			return err
 		}

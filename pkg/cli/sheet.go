@@ -9,20 +9,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
 
-// sheet is what --watch writes on.
+// sheet is what following writes on.
 type sheet interface {
-	// show draws the status; silent says that the API server does not answer,
-	// so that the status may be old.
-	show(shown render.Status, silent bool)
+	show(look)
 	close()
 }
 
-func (s *status) newSheet() sheet {
-	if _, _, terminal := s.terminal(); terminal {
-		fmt.Fprint(s.Out, enterScreen)
-		return &screen{status: s}
+func (p *program) newSheet() sheet {
+	if _, _, terminal := p.terminal(); terminal {
+		fmt.Fprint(p.Out, enterScreen)
+		return &screen{program: p}
 	}
-	return &log{out: s.Out, now: s.now}
+	return &log{out: p.Out, now: p.now}
 }
 
 // Escape sequences of xterm, which every terminal of today knows.
@@ -38,28 +36,46 @@ const (
 
 // screen redraws a terminal, and leaves the last picture behind.
 type screen struct {
-	*status
-	last string
+	*program
+	picture string // the last, without what stands below it
+	written string
 }
 
-func (s *screen) show(shown render.Status, silent bool) {
-	s.last = s.draw(shown)
-	foot := "Following; Ctrl-C ends that, and not the upgrade."
-	if silent {
-		foot = "The API server does not answer, what stands above is what was known last. Trying again."
+func (s *screen) show(now look) {
+	width, height, _ := s.terminal()
+	options := s.drawing()
+	foot := footer(now, options)
+	room := max(height-len(foot)-1, 1) // an empty line above the foot
+	s.picture = now.picture
+	if now.progress != nil {
+		s.picture = render.Follow(*now.progress, room, options)
 	}
-	lines := strings.Split(strings.TrimRight(s.last, "\n"), "\n")
-	_, height, _ := s.terminal()
-	if room := max(height-2, 1); len(lines) > room {
+	lines := strings.Split(strings.TrimRight(s.picture, "\n"), "\n")
+	if len(lines) > room {
 		lines = append(lines[:room-1], fmt.Sprintf("… and %d lines more", len(lines)-room+1))
 	}
-	lines = append(lines, "", foot)
+	lines = append(append(lines, ""), foot...)
 	// A line is cleared before it is written: behind a full line it would lose
 	// its last letter.
-	fmt.Fprint(s.Out, home+clearLine+strings.Join(lines, "\n"+clearLine)+clearBelow)
+	all := home + clearLine + strings.Join(lines, "\n"+clearLine) + clearBelow
+	if size := fmt.Sprint(width, height); s.written != size+all {
+		s.written = size + all
+		fmt.Fprint(s.Out, all)
+	}
 }
 
-func (s *screen) close() { fmt.Fprint(s.Out, leaveScreen+s.last) }
+// footer is what a screen says below the picture.
+func footer(now look, o render.Options) []string {
+	switch {
+	case now.silent:
+		return render.Paragraph("The API server does not answer, what stands above is what was known last. Trying again.", o)
+	case now.progress == nil:
+		return render.Paragraph("Following; Ctrl-C ends that, and not the upgrade.", o)
+	}
+	return render.Paragraph(fmt.Sprintf("Ctrl-C detaches, and the upgrade goes on: `kubectl upgrade status -w` comes back, `kubectl upgrade suspend %s` stops it before the next node.", now.progress.Upgrade.Name), o)
+}
+
+func (s *screen) close() { fmt.Fprint(s.Out, leaveScreen+s.picture) }
 
 // log writes a line for each change.
 type log struct {
@@ -69,17 +85,17 @@ type log struct {
 	silent bool
 }
 
-func (l *log) show(shown render.Status, silent bool) {
-	for _, line := range render.Transitions(l.before, shown, l.now()) {
+func (l *log) show(now look) {
+	for _, line := range render.Transitions(l.before, now.status, l.now()) {
 		fmt.Fprintln(l.out, line)
 	}
-	l.before = &shown
-	if l.silent == silent {
+	l.before = &now.status
+	if l.silent == now.silent {
 		return
 	}
-	l.silent = silent
+	l.silent = now.silent
 	words := "the API server answers again"
-	if silent {
+	if now.silent {
 		words = "the API server does not answer"
 	}
 	fmt.Fprintln(l.out, l.now().UTC().Format(time.RFC3339), words)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -35,11 +36,16 @@ func loadSnapshot(file string) (shot snapshotFile, err error) {
 	if err != nil {
 		return shot, fmt.Errorf("reading a snapshot: %w; `kubectl upgrade plan --save-snapshot FILE` writes one", err)
 	}
-	if err := json.Unmarshal(text, &shot); err != nil {
+	strict, err := strictjson.UnmarshalStrict(text, &shot)
+	if err != nil {
 		return shot, fmt.Errorf("reading %s: %w", file, err)
 	}
 	if shot.APIVersion != v1alpha1.GroupVersion.String() || shot.Kind != snapshotKind || shot.TakenAt.IsZero() {
 		return shot, fmt.Errorf("reading %s: it is no %s; `kubectl upgrade plan --save-snapshot FILE` writes one", file, snapshotKind)
+	}
+	if len(strict) > 0 {
+		// What is not understood may be what keeps a node back.
+		return shot, fmt.Errorf("reading %s: %w; another version of kubectl-upgrade wrote it, or somebody changed it", file, strict[0])
 	}
 	return shot, nil
 }

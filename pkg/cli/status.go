@@ -20,6 +20,7 @@ type status struct {
 	output
 	node    string // empty: all
 	watch   bool
+	log     bool
 	timeout time.Duration
 }
 
@@ -32,12 +33,18 @@ func newStatus(p *program) *cobra.Command {
 are now, and every node: what runs, what is staged, which step it is at, and for
 whoever waits why and until when. With NODE, that node in detail.
 
-With --watch it follows. It ends when the upgrade does: with 0 when it succeeded,
+With --watch it follows the upgrade that is active, or the next one: each node's
+step, how far it is and how long it has been at it, what holds it up, and when all
+is expected to be done. It ends when the upgrade does: with 0 when it succeeded,
 3 when it failed or cannot go on by itself, 4 when --timeout passed before. On a
-terminal the screen is redrawn; elsewhere each change becomes a line.`,
+terminal the screen is redrawn; elsewhere each change becomes a line.
+
+With NODE and --log it prints what kubeadm said there in its last run, from the log
+of that node's agent.`,
 		Example: `  kubectl upgrade status
   kubectl upgrade status worker-1
   kubectl upgrade status --watch --timeout 1h
+  kubectl upgrade status cp-1 --log
   kubectl upgrade status -o jsonpath='{.nodes[?(@.state=="Waiting")].name}'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,6 +57,7 @@ terminal the screen is redrawn; elsewhere each change becomes a line.`,
 	}
 	s.addTo(cmd)
 	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "Follow until the upgrade has ended.")
+	cmd.Flags().BoolVar(&s.log, "log", false, "With NODE: kubeadm's own words, from its last run there.")
 	cmd.Flags().DurationVar(&s.timeout, "timeout", 0, "With --watch: how long to follow, such as 30m. 0: without limit.")
 	return cmd
 }
@@ -60,6 +68,10 @@ func (s *status) check() error {
 		return fmt.Errorf("--timeout=%s: must not be negative", s.timeout)
 	case s.timeout > 0 && !s.watch:
 		return errors.New("--timeout limits --watch: add -w")
+	case s.log && s.node == "":
+		return errors.New("--log wants a node: `kubectl upgrade status NODE --log`")
+	case s.log && (s.watch || s.format() != ""):
+		return errors.New("--log prints kubeadm's words as they are: leave out --watch and -o")
 	case s.watch && !s.forPeople():
 		return fmt.Errorf("--watch is for people: leave out -o %s, or --watch", s.format())
 	}
@@ -83,8 +95,11 @@ func (s *status) run(ctx context.Context) error {
 		return err
 	}
 	switch {
+	case s.log:
+		return s.showKubeadmLog(ctx, reader, first)
 	case s.watch:
-		return s.follow(ctx, reader, first)
+		f := following{program: s.program, timeout: s.timeout, other: s.instead}
+		return f.follow(ctx, reader, first)
 	case s.format() == "name":
 		return names(s.Out, shown)
 	case !s.forPeople():
@@ -92,6 +107,13 @@ func (s *status) run(ctx context.Context) error {
 	}
 	_, err = io.WriteString(s.Out, s.draw(shown))
 	return err
+}
+
+// instead is what is followed instead of an upgrade's progress: the node that was
+// asked for, or as long as there is no upgrade, all.
+func (s *status) instead(o objects) (picture string, instead bool, err error) {
+	shown, err := s.look(o)
+	return s.draw(shown), s.node != "" || s.format() == "wide", err
 }
 
 // look is the view of what was asked for: all, or one node.

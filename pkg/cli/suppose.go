@@ -16,18 +16,16 @@ import (
 // suppose makes an upgrade to that version the active one. The notes are what
 // it had to take for granted.
 func suppose(s *plan.Snapshot, wanted string, at time.Time) (notes []string, err error) {
-	to, err := resolve(s.Source, wanted)
+	to, err := resolve(*s, wanted)
 	if err != nil {
 		return nil, err
 	}
-	if to.String() != wanted && "v"+wanted != to.String() {
-		notes = append(notes, fmt.Sprintf("%s is %s, its newest patch.", wanted, to))
+	if note := newestNote(wanted, to); note != "" {
+		notes = append(notes, note)
 	}
-	var others []v1alpha1.ClusterUpgrade
 	for _, u := range s.Upgrades {
 		switch {
 		case u.Status.Outcome != "":
-			others = append(others, u)
 		case u.Spec.Version == to.String():
 			notes = append(notes, fmt.Sprintf("ClusterUpgrade %s asks for %s already: this is its plan.", u.Name, to))
 			s.Upgrades = []v1alpha1.ClusterUpgrade{u}
@@ -38,24 +36,58 @@ func suppose(s *plan.Snapshot, wanted string, at time.Time) (notes []string, err
 	}
 	if s.Source.Trouble.Reason == v1alpha1.ReasonSourceUnavailable {
 		notes = append(notes, fmt.Sprintf("The index of images was not read (%s); this plan takes it that %s is on offer.", s.Source.Trouble.Message, to))
+	}
+	*s = supposeObject(*s, &v1alpha1.ClusterUpgrade{
+		Spec: v1alpha1.ClusterUpgradeSpec{Version: to.String(), Schedule: v1alpha1.ScheduleRespect, Strategy: s.Strategy},
+	}, at)
+	return notes, nil
+}
+
+// supposeObject is the snapshot with that upgrade as the active one, in place of
+// those that have not ended. Where the index of images was not read, its image
+// is taken to be on offer.
+func supposeObject(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade, at time.Time) plan.Snapshot {
+	if to, err := version.Parse(wanted.Spec.Version); err == nil && s.Source.Trouble.Reason == v1alpha1.ReasonSourceUnavailable {
 		s.Source = presume(s.Nodes, to)
 	}
-	others = append(others, v1alpha1.ClusterUpgrade{
-		ObjectMeta: metav1.ObjectMeta{Name: supposed, CreationTimestamp: metav1.NewTime(at)},
-		Spec:       v1alpha1.ClusterUpgradeSpec{Version: to.String(), Schedule: v1alpha1.ScheduleRespect, Strategy: s.Strategy},
-	})
-	s.Upgrades = others
-	return notes, nil
+	s.Upgrades = slices.DeleteFunc(slices.Clone(s.Upgrades), func(u v1alpha1.ClusterUpgrade) bool { return u.Status.Outcome == "" })
+	one := *wanted.DeepCopy()
+	one.Name, one.CreationTimestamp = supposed, metav1.NewTime(at)
+	s.Upgrades = append(s.Upgrades, one)
+	return s
 }
 
 // supposed is the name of an upgrade that is only supposed. No object can bear
 // it: so no node takes it for the one that it is at work for.
 const supposed = "(supposed)"
 
+// decidedAt is when that upgrade could begin at the earliest.
+func decidedAt(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) time.Time {
+	at := time.Time{}
+	for _, u := range s.Upgrades {
+		if u.Name == supposed {
+			at = u.CreationTimestamp.Time
+		}
+	}
+	if start := wanted.Spec.StartTime; start != nil && start.After(at) {
+		return start.Time
+	}
+	return at
+}
+
 var minor = regexp.MustCompile(`^v?1\.(0|[1-9]\d{0,3})$`)
 
-// resolve reads a version, or finds a minor's newest patch on offer.
-func resolve(source plan.Source, wanted string) (version.Version, error) {
+// newestNote says which patch a minor was taken for.
+func newestNote(wanted string, to version.Version) string {
+	if to.String() == wanted || to.String() == "v"+wanted {
+		return ""
+	}
+	return fmt.Sprintf("%s is %s, its newest patch.", wanted, to)
+}
+
+// resolve reads a version, or finds a minor's newest patch on offer: of those
+// that there are for every architecture of the cluster, if there is one.
+func resolve(s plan.Snapshot, wanted string) (version.Version, error) {
 	m := minor.FindStringSubmatch(wanted)
 	if m == nil {
 		to, err := version.Parse(wanted)
@@ -64,19 +96,43 @@ func resolve(source plan.Source, wanted string) (version.Version, error) {
 		}
 		return to, nil
 	}
-	var patches []version.Version
-	for _, offer := range source.Offers {
-		if v, err := version.Parse(offer.Version); err == nil && v.Line() == "v1."+m[1] {
-			patches = append(patches, v)
-		}
-	}
-	if len(patches) > 0 {
-		return slices.MaxFunc(patches, version.Version.Compare), nil
-	}
-	if trouble := source.Trouble; trouble.Reason != "" {
+	complete, partly := newest(s, "v1."+m[1])
+	switch trouble := s.Source.Trouble; {
+	case complete != version.Version{}:
+		return complete, nil
+	case partly != version.Version{}:
+		return partly, nil
+	case trouble.Reason != "":
 		return version.Version{}, fmt.Errorf("looking for the newest patch of %s: %s: %s; say the patch too", wanted, trouble.Reason, trouble.Message)
 	}
-	return version.Version{}, fmt.Errorf("the source offers no patch of %s", wanted)
+	return version.Version{}, fmt.Errorf("the source offers no patch of %s; `kubectl upgrade releases` shows what is on offer", wanted)
+}
+
+// newest are the newest patch of a minor that is on offer for every architecture
+// of the cluster, and the newest of all. The zero version is none.
+func newest(s plan.Snapshot, line string) (complete, any version.Version) {
+	for _, offer := range s.Source.Offers {
+		v, err := version.Parse(offer.Version)
+		if err != nil || v.Line() != line {
+			continue
+		}
+		if any.Less(v) {
+			any = v
+		}
+		if complete.Less(v) && forEveryNode(s, offer.Version) {
+			complete = v
+		}
+	}
+	return complete, any
+}
+
+func forEveryNode(s plan.Snapshot, wanted string) bool {
+	return !slices.ContainsFunc(s.Nodes, func(n plan.Node) bool {
+		offered := slices.ContainsFunc(s.Source.Offers, func(o plan.Offer) bool {
+			return o.Version == wanted && o.Image.Architecture == n.Architecture
+		})
+		return (n.OS == "" || n.OS == "linux") && !offered
+	})
 }
 
 // presume is a source that offers the version for every node.

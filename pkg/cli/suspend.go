@@ -73,7 +73,7 @@ func (p *program) setSuspend(ctx context.Context, name string, suspend bool) err
 		return nil
 	}
 	if owner := gitOwner(u); owner != "" {
-		fmt.Fprintf(p.ErrOut, "warning: %s owns ClusterUpgrade %s and may undo this: set spec.suspend in Git too\n", owner, name)
+		fmt.Fprintf(p.ErrOut, "warning: %s owns ClusterUpgrade %s and may undo this: set spec.suspend there too\n", owner, name)
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"suspend":%t}}`, u.UID, suspend)
 	if _, err := reader.kinds.ClusterUpgrades.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}); err != nil {

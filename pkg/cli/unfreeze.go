@@ -28,8 +28,8 @@ func newUnfreeze(p *program) *cobra.Command {
 		Short: "End a freeze before its time",
 		Long: `Deletes the freeze NAME, a MaintenanceSchedule that has only exclusions. Without
 NAME it deletes the only one that is not over, or lists them when there are
-several. What Flux or Argo CD keeps as it stands in Git would come back: that is
-refused, naming the owner.`,
+several. What Flux, Argo CD or Helm keeps as it stands in Git or in a chart would
+come back: that is refused, naming the owner.`,
 		Example: `  kubectl upgrade unfreeze
   kubectl upgrade unfreeze christmas`,
 		Args:              cobra.MaximumNArgs(1),
@@ -62,7 +62,7 @@ func (u *unfreeze) run(ctx context.Context) error {
 		return err
 	}
 	if owner := gitOwner(target); owner != "" {
-		return fmt.Errorf("%s owns freeze %s and would bring it back: delete it in Git", owner, target.Name)
+		return fmt.Errorf("%s owns freeze %s and would bring it back: delete it there", owner, target.Name)
 	}
 	if u.dryRun.mode != dryRunClient {
 		options := metav1.NewPreconditionDeleteOptions(string(target.UID))

@@ -128,6 +128,9 @@ func (w *windows) warn(q question) {
 			others = append(others, s.Name)
 		}
 	}
+	if edge := q.from.Add(schedule.Horizon); q.until.After(edge) {
+		fmt.Fprintf(w.ErrOut, "Nothing is looked for after %s.\n", edge.In(q.zone).Format("2006-01-02"))
+	}
 	if len(others) > 0 && len(q.labels) == 0 {
 		fmt.Fprintf(w.ErrOut, "Left out, as they concern some nodes only: %s; see --node and --labels.\n", strings.Join(others, ", "))
 	}

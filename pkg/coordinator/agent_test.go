@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -49,11 +50,14 @@ func (t *tally) enter(node string) {
 
 // agent plays a node's agent until the test ends: it stages at once, and is out
 // of service for a moment where a real one would be.
-func (c *cluster) agent(name string) {
+func (c *cluster) agent(name string) { c.agentOf(name, func(*agent) {}) }
+
+func (c *cluster) agentOf(name string, change func(*agent)) {
 	node, err := c.kube.CoreV1().Nodes().Get(c.Context(), name, metav1.GetOptions{})
 	c.must(err)
 	me := plan.Owner{Node: name, UID: string(node.UID)}
 	a := &agent{cluster: c, me: me, slots: slot.New(c.kube)}
+	change(a)
 	ended := make(chan struct{})
 	ctx, stop := context.WithCancel(c.Context())
 	go func() {
@@ -64,6 +68,11 @@ func (c *cluster) agent(name string) {
 		}
 	}()
 	c.Cleanup(func() { stop(); <-ended })
+}
+
+// asksForReboot is an agent whose operating system does.
+func asksForReboot(a *agent) {
+	a.status.BootID, a.status.RebootRequired, a.status.RebootReason = "boot-0", true, "update_engine has installed an update"
 }
 
 type agent struct {
@@ -80,14 +89,30 @@ func (a *agent) turn(ctx context.Context) {
 		return
 	}
 	spec := word.Spec
+	news := a.facts != nil && a.learn(a.facts(a.me.Node))
+	if news || a.status.ObservedGeneration != word.Generation && a.status.Step != "" {
+		a.status.ObservedGeneration = word.Generation
+		a.apply(ctx)
+	}
 	switch {
+	case spec.Type == v1alpha1.TypeReboot && spec.Release == v1alpha1.ReleaseNode && a.status.RebootRequired:
+		a.work(ctx, func() error {
+			a.status.Upgrade, a.status.RebootedFrom, a.status.BootID = spec.Upgrade, "boot-0", "boot-1"
+			a.status.RebootRequired, a.status.RebootReason = false, ""
+			return a.reboot(ctx, "v1.34.3")
+		})
+	case spec.Type == v1alpha1.TypeReboot && !a.status.RebootRequired:
+		a.say(ctx, v1alpha1.StepIdle)
 	case spec.Image == nil:
 		a.say(ctx, v1alpha1.StepIdle)
 	case a.status.StagedVersion != spec.Version:
-		a.status.StagedVersion = spec.Version
+		a.status.StagedVersion, a.status.PulledVersion = spec.Version, spec.Version
 		a.say(ctx, v1alpha1.StepWaiting)
 	case spec.Release == v1alpha1.ReleaseControlPlane && a.status.KubeadmVersion != spec.Version:
 		a.work(ctx, func() error {
+			if spec.EtcdSnapshot {
+				a.status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Upgrade: spec.Upgrade, Node: a.me.Node, Path: "/snapshot", SHA256: "abc", TakenAt: metav1.Now().Rfc3339Copy()}
+			}
 			a.status.KubeadmVersion = spec.Version
 			return a.setAPIServer(ctx, spec.Version)
 		})
@@ -129,6 +154,20 @@ func (a *agent) say(ctx context.Context, step v1alpha1.Step) {
 		return
 	}
 	a.status.Step = step
+	a.apply(ctx)
+}
+
+// learn notes facts, and says whether they are news.
+func (a *agent) learn(facts *v1alpha1.NodeFacts) bool {
+	if was := a.status.Facts; was != nil && equality.Semantic.DeepEqual(was.Disks, facts.Disks) {
+		return false
+	}
+	a.status.Facts = facts
+	return true
+}
+
+// apply writes the status.
+func (a *agent) apply(ctx context.Context) {
 	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.me.Node}, Status: a.status}
 	if _, err := a.ours.NodeUpgrades.Apply(ctx, object, "node-agent", "status"); err != nil && ctx.Err() == nil {
 		a.Errorf("agent of %s: %v", a.me.Node, err)

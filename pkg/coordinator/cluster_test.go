@@ -25,6 +25,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/coordinator"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
 // cluster is a real API server with nodes that exist as objects only.
@@ -35,6 +36,8 @@ type cluster struct {
 	ours   *client.Interface
 	index  *index
 	tally  tally
+	check  func(preflight.Facts) []v1alpha1.Finding // nil: nothing is found
+	facts  func(node string) *v1alpha1.NodeFacts    // what agents say; nil: nothing
 }
 
 // index is a source of images whose list can be changed.
@@ -155,6 +158,12 @@ func (c *cluster) coordinate(name string) {
 	log := slog.New(slog.NewTextHandler(c.Output(), nil)).With("coordinator", name)
 	one, err := coordinator.New(settings, coordinator.Clients{
 		Kube: kube, Ours: ours, Log: log, Events: broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: name}),
+		Access: config, Check: func(f preflight.Facts) []v1alpha1.Finding {
+			if c.check == nil {
+				return nil
+			}
+			return c.check(f)
+		},
 	})
 	c.must(err)
 	ctx, stop := context.WithCancel(c.Context())

@@ -57,8 +57,8 @@ func ParseConfig(data []byte) (Config, error) {
 		return c, fmt.Errorf("reading configuration: source.interval %s is shorter than %s", c.Source.Interval.Duration, leastInterval)
 	case c.Source.Keyring != "":
 		return c, fmt.Errorf("reading configuration: source.keyring is not supported yet: leave it out")
-	case c.Strategy.Method == v1alpha1.MethodRestart:
-		return c, fmt.Errorf("reading configuration: strategy.method Restart is not supported yet: use Reboot")
+	case c.Strategy.Method != "" && c.Strategy.Method != v1alpha1.MethodReboot && c.Strategy.Method != v1alpha1.MethodRestart:
+		return c, fmt.Errorf("reading configuration: strategy.method %q is neither Reboot nor Restart", c.Strategy.Method)
 	}
 	return c, nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/coordinator"
 )
 
@@ -12,6 +13,10 @@ func TestParseConfig(t *testing.T) {
 	c, err := coordinator.ParseConfig([]byte("source: {url: http://x/, interval: 30s}\nstrategy: {maxUnavailable: 10%, drain: {timeout: 5m}}\n"))
 	if err != nil || c.Source.URL != "http://x/" || c.Source.Interval.Duration != 30*time.Second || c.Strategy.MaxUnavailable.String() != "10%" {
 		t.Errorf("got %+v, %v", c, err)
+	}
+	c, err = coordinator.ParseConfig([]byte("strategy: {method: Restart}\n"))
+	if err != nil || c.Strategy.Method != v1alpha1.MethodRestart {
+		t.Errorf("method Restart gives %+v, %v", c, err)
 	}
 	c, err = coordinator.ParseConfig(nil)
 	if err != nil || c.Source.URL != coordinator.DefaultSource || c.Source.Interval.Duration != 10*time.Minute {
@@ -24,7 +29,7 @@ func TestParseConfig(t *testing.T) {
 		"source: {interval: 10}":             "interval",
 		"source: {interval: 1ms}":            "shorter than 1s",
 		"source: {keyring: /etc/x}":          "keyring is not supported",
-		"strategy: {method: Restart}":        "Restart is not supported",
+		"strategy: {method: Reload}":         "neither Reboot nor Restart",
 		"source: {url: a}\nsource: {url: b}": "source",
 	} {
 		_, err := coordinator.ParseConfig([]byte(text))

@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/source"
@@ -31,6 +34,10 @@ type Coordinator struct {
 	events record.EventRecorder
 	log    *slog.Logger
 
+	access     *rest.Config
+	checkFacts func(preflight.Facts) []v1alpha1.Finding
+	checks     checks
+
 	queue   workqueue.TypedRateLimitingInterface[string]
 	offered atomic.Pointer[plan.Source] // what the index said last; nil before the first look
 }
@@ -41,6 +48,11 @@ type Clients struct {
 	Ours   *client.Interface
 	Events record.EventRecorder
 	Log    *slog.Logger
+	// Access is how these reach the API server: each apiserver is asked for its
+	// metrics in the same way.
+	Access *rest.Config
+	// Check says what speaks against an upgrade.
+	Check func(preflight.Facts) []v1alpha1.Finding
 }
 
 // New makes a coordinator that does nothing until it runs.
@@ -51,7 +63,7 @@ func New(config Config, clients Clients) (*Coordinator, error) {
 	}
 	return &Coordinator{
 		config: config, kube: clients.Kube, ours: clients.Ours, events: clients.Events, log: clients.Log,
-		slots: slot.New(clients.Kube), poller: poller,
+		slots: slot.New(clients.Kube), poller: poller, access: clients.Access, checkFacts: clients.Check,
 	}, nil
 }
 
@@ -84,6 +96,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	}
 	stop()
 	<-watching
+	c.checks.group.Wait()
 	return nil
 }
 

@@ -41,6 +41,11 @@ func TestAPatchByItself(t *testing.T) {
 	}
 	c.eventually(c.everyNodeSays(v1alpha1.ReasonUpToDate))
 	c.quiet()
+	done, err := c.ours.ClusterUpgrades.Get(t.Context(), "v1.34.4", metav1.GetOptions{})
+	c.must(err)
+	if taken := done.Status.EtcdSnapshot; taken == nil || taken.Node != "cp1" || taken.Path != "/snapshot" || taken.SHA256 != "abc" {
+		t.Errorf("the upgrade records the snapshot of etcd as %+v", taken)
+	}
 	c.events("v1.34.4", "Created", "Triggered", "Finished")
 
 	c.addNode("w4")

@@ -11,5 +11,6 @@
 //     once, break no promise of the planner: what must be exclusive is a
 //     compare-and-swap on a Lease.
 //   - What is as it should be is not written again: its own writes wake it once,
-//     and then it is quiet.
+//     and then it is quiet. While a check blocks it looks every half minute, and
+//     writes down when.
 package coordinator

@@ -13,6 +13,7 @@ const (
 	eventCreated   = "Created"
 	eventTriggered = "Triggered"
 	eventFinished  = "Finished"
+	eventIgnored   = "CheckIgnored"
 )
 
 // tell records an event on a ClusterUpgrade.
@@ -25,7 +26,17 @@ func tell(recorder record.EventRecorder, u *v1alpha1.ClusterUpgrade, kind, reaso
 }
 
 func (c *Coordinator) tellCreated(u *v1alpha1.ClusterUpgrade) {
-	tell(c.events, u, corev1.EventTypeNormal, eventCreated, u.Spec.Version+" is on offer, and a schedule asks for patches")
+	message := u.Spec.Version + " is on offer, and a schedule asks for patches"
+	if u.Spec.Type == v1alpha1.TypeReboot {
+		message = "a node's operating system asks for a reboot, and a schedule lets it have one"
+	}
+	tell(c.events, u, corev1.EventTypeNormal, eventCreated, message)
+}
+
+// tellIgnored records that somebody lets an upgrade go on in spite of a finding.
+func (c *Coordinator) tellIgnored(u *v1alpha1.ClusterUpgrade, f v1alpha1.Finding) {
+	tell(c.events, u, corev1.EventTypeWarning, eventIgnored, "spec.ignoreChecks lets "+f.ID+" through: "+f.Message)
+	c.log.Warn("a check is ignored", "upgrade", u.Name, "check", f.ID, "object", f.Object, "message", f.Message)
 }
 
 // tellUpgrade says what is new about an upgrade: that it was triggered, why it
@@ -36,7 +47,10 @@ func (c *Coordinator) tellUpgrade(was *v1alpha1.ClusterUpgrade, now v1alpha1.Clu
 	case was.Status.Outcome == "" && now.Outcome != "":
 		tell(c.events, was, corev1.EventTypeNormal, eventFinished, message)
 	case was.Status.TriggeredAt == nil && now.TriggeredAt != nil:
-		tell(c.events, was, corev1.EventTypeNormal, eventTriggered, "from "+now.FromVersion+" to "+now.ToVersion+"; the images are fixed")
+		tell(c.events, was, corev1.EventTypeNormal, eventTriggered, triggered(now))
+		if stalled(now) { // at once: what preflight found
+			tell(c.events, was, corev1.EventTypeWarning, reason, message)
+		}
 	case before != reason:
 		kind := corev1.EventTypeNormal
 		if stalled(now) {
@@ -47,6 +61,13 @@ func (c *Coordinator) tellUpgrade(was *v1alpha1.ClusterUpgrade, now v1alpha1.Clu
 		return
 	}
 	c.log.Info("an upgrade's state changed", "upgrade", was.Name, "progress", now.Progress, "reason", reason, "message", message)
+}
+
+func triggered(s v1alpha1.ClusterUpgradeStatus) string {
+	if s.Type == v1alpha1.TypeReboot {
+		return "nodes whose operating system asks for a reboot get one"
+	}
+	return "from " + s.FromVersion + " to " + s.ToVersion + "; the images are fixed"
 }
 
 func stalled(s v1alpha1.ClusterUpgradeStatus) bool {

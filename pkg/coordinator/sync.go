@@ -17,7 +17,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	if offered := c.offered.Load(); offered != nil {
 		s.Source = *offered
 	}
-	p := plan.Decide(s, now)
+	p := c.decide(ctx, s, now)
 	schedulesChange, scheduleErr := c.writeSchedules(ctx, s.Schedules, now)
 	err := errors.Join(c.carryOut(ctx, s, p), scheduleErr)
 	return earliest(p.Next, schedulesChange), err
@@ -43,7 +43,7 @@ func (c *Coordinator) carryOut(ctx context.Context, s plan.Snapshot, p plan.Plan
 		// Nobody is let go, and whoever waits is told why all the same.
 		return errors.Join(fmt.Errorf("keeping slots: %w", err), c.tellOthers(ctx, stored, p.Nodes))
 	}
-	return errors.Join(c.letGo(ctx, stored, p.Nodes), c.tellOthers(ctx, stored, p.Nodes))
+	return errors.Join(c.letGo(ctx, stored, p.Nodes), c.tellOthers(ctx, stored, p.Nodes), c.welcome(ctx, stored, p.Nodes))
 }
 
 func earliest(times ...*time.Time) *time.Time {

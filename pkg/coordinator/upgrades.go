@@ -23,7 +23,7 @@ func (c *Coordinator) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) er
 	if err != nil {
 		return fmt.Errorf("creating ClusterUpgrade %s: %w", u.Name, err)
 	}
-	c.log.Info("created an upgrade, as a schedule asks for patches", "upgrade", u.Name, "version", u.Spec.Version)
+	c.log.Info("created an upgrade, as a schedule asks for it", "upgrade", u.Name, "type", u.Spec.Type, "version", u.Spec.Version)
 	c.tellCreated(created)
 	return nil
 }

@@ -21,8 +21,9 @@ type peer struct {
 }
 
 var (
-	systemd = peer{"org.freedesktop.systemd1", "/org/freedesktop/systemd1"}
-	logind  = peer{"org.freedesktop.login1", "/org/freedesktop/login1"}
+	systemd      = peer{"org.freedesktop.systemd1", "/org/freedesktop/systemd1"}
+	logind       = peer{"org.freedesktop.login1", "/org/freedesktop/login1"}
+	updateEngine = peer{"com.coreos.update1", "/com/coreos/update1"}
 )
 
 // dial opens a connection. Signals are kept in their order and never dropped.

@@ -15,7 +15,8 @@ const redialEvery = time.Second
 // Changes tells of every verb whose unit changed its state, until ctx ends;
 // then the channel is closed. Several changes may arrive as one. Every verb is
 // reported once in the beginning and after the bus was away, as what happened
-// meanwhile is not known.
+// meanwhile is not known. Another status of Flatcar's update_engine is told as
+// a change of VerbFacts: it is a fact, though the verb does not gather it.
 func (c *Client) Changes(ctx context.Context) (<-chan Verb, error) {
 	sub, err := c.subscribe(ctx)
 	if err != nil {
@@ -30,6 +31,8 @@ func (c *Client) Changes(ctx context.Context) (<-chan Verb, error) {
 type subscription struct {
 	conn    *bus.Conn
 	signals chan *bus.Signal
+	// engine is update_engine's status as it was told last.
+	engine string
 }
 
 // follow hands changes on. Those that nobody has taken yet wait in pending,
@@ -55,7 +58,7 @@ func (c *Client) follow(ctx context.Context, sub *subscription, out chan<- Verb)
 					return
 				}
 				pending = slices.Clone(Verbs)
-			} else if v, ok := changed(signal); ok && !slices.Contains(pending, v) {
+			} else if v, ok := sub.changed(signal); ok && !slices.Contains(pending, v) {
 				pending = append(pending, v)
 			}
 		}
@@ -90,8 +93,8 @@ func (c *Client) subscribe(ctx context.Context) (*subscription, error) {
 	return sub, nil
 }
 
-// match asks for the signals of our units only. systemd sends none before
-// somebody has called Subscribe.
+// match asks for the signals of our units and of update_engine only. systemd
+// sends none before somebody has called Subscribe.
 func match(ctx context.Context, conn *bus.Conn) error {
 	for _, v := range Verbs {
 		rules := [][]bus.MatchOption{
@@ -105,6 +108,9 @@ func match(ctx context.Context, conn *bus.Conn) error {
 			}
 		}
 	}
+	if err := conn.AddMatchSignalContext(ctx, statusUpdate...); err != nil {
+		return err
+	}
 	return conn.Object(systemd.name, systemd.path).CallWithContext(ctx, managerInterface+".Subscribe", 0).Err
 }
 
@@ -113,7 +119,12 @@ func unitPath(v Verb) bus.ObjectPath {
 }
 
 // changed is the verb that a signal is about.
-func changed(s *bus.Signal) (Verb, bool) {
+func (sub *subscription) changed(s *bus.Signal) (Verb, bool) {
+	if status, ok := engineStatus(s); ok {
+		before := sub.engine
+		sub.engine = status
+		return VerbFacts, status != before
+	}
 	for _, v := range Verbs {
 		if s.Path == unitPath(v) {
 			return v, true

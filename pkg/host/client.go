@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -68,6 +69,14 @@ func (c *Client) Last(ctx context.Context, v Verb) (running bool, last *Result, 
 	}
 	last, err = lastResult(c.root, v)
 	return false, last, err
+}
+
+// Asked is the last request for a verb, or nil.
+func (c *Client) Asked(v Verb) (*Request, error) { return readJSON[Request](requestFile(c.root, v)) }
+
+// Open opens a file of the state folder, such as a log, to be read.
+func (c *Client) Open(name string) (*os.File, error) {
+	return os.Open(filepath.Join(StateDir(c.root), name))
 }
 
 // Reboot asks logind to reboot the node. No error means that logind accepted,

@@ -1,5 +1,7 @@
 package host
 
+import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+
 // Facts are what the verb "facts" finds on a node. Versions are written
 // v1.34.4; an empty one is not known or not there.
 type Facts struct {
@@ -30,11 +32,16 @@ type Facts struct {
 	// Armed is true where the node's own systemd-sysupdate could activate an
 	// image, or has, or could delete one that is needed: see verb disarm.
 	Armed bool `json:"armed,omitempty"`
-	// RebootRequiredFile is true when /run/reboot-required is there. It is a
-	// hint: the operating system's own update writes it too.
-	RebootRequiredFile bool `json:"rebootRequiredFile"`
+	// RebootRequired is true when /run/reboot-required is there for another
+	// reason than Kubernetes: the operating system wants it. RebootReason is a
+	// sentence that says so. Flatcar's update_engine is asked over the bus, see
+	// Client.UpdateEngine.
+	RebootRequired bool   `json:"rebootRequired,omitempty"`
+	RebootReason   string `json:"rebootReason,omitempty"`
 	// FreeBytes is the room left where images are stored.
 	FreeBytes int64 `json:"freeBytes"`
 	// Guard is the guard that was armed last, if any.
 	Guard *Guard `json:"guard,omitempty"`
+	// Node is what preflight has to know, see package nodefacts.
+	Node v1alpha1.NodeFacts `json:"node"`
 }

@@ -19,7 +19,6 @@ func TestGather(t *testing.T) {
 	if err := l.SetKubeadmDone(done); err != nil {
 		t.Fatal(err)
 	}
-	write(t, l, "/run/reboot-required", "")
 	facts, err := host.Gather(l)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +30,7 @@ func TestGather(t *testing.T) {
 	want := host.Facts{
 		BootID: bootID, Architecture: host.Architecture(), Supported: true,
 		Installed: []string{"v1.34.3", "v1.34.10"}, Active: "v1.34.3", Merged: "v1.34.3",
-		Kubeadm: done, ControlPlane: true, RebootRequiredFile: true,
+		Kubeadm: done, ControlPlane: true,
 		StaticPods: map[string]string{"kube-apiserver": "v1.34.3", "kube-scheduler": "v1.34.2"},
 	}
 	if diff := cmp.Diff(want, facts); diff != "" {
@@ -111,4 +110,51 @@ func TestActivationPending(t *testing.T) {
 	pending(false)
 	_ = os.Remove(l.At(host.MergedVersionFile))
 	pending(true) // nothing was merged: the guard's to judge
+}
+
+// /run/reboot-required does not say why it is there.
+func TestRebootRequired(t *testing.T) {
+	l := newTree(t)
+	required := func(want bool, when string) {
+		t.Helper()
+		facts, err := host.Gather(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if facts.RebootRequired != want || (facts.RebootReason != "") != want {
+			t.Errorf("%s: %v %q, want %v", when, facts.RebootRequired, facts.RebootReason, want)
+		}
+	}
+	touch := func(at time.Time) {
+		t.Helper()
+		write(t, l, "/run/reboot-required", "")
+		if err := os.Chtimes(l.At("/run/reboot-required"), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	required(false, "no file")
+	touch(time.Unix(100, 5))
+	required(true, "Kubernetes is as it should be")
+
+	point(t, l, host.ImagePath("v1.34.10", host.Architecture()))
+	required(false, "the symlink is ahead: that is why")
+	if err := l.ExplainRebootFile(); err != nil {
+		t.Fatal(err)
+	}
+	point(t, l, host.ImagePath("v1.34.3", host.Architecture()))
+	required(false, "the symlink was moved back")
+	touch(time.Unix(200, 0))
+	required(true, "touched once more")
+	touch(time.Unix(100, 5))
+	write(t, l, "/proc/sys/kernel/random/boot_id", "another boot\n")
+	required(true, "another boot")
+	write(t, l, host.Root+"/state/reboot-file.json", "{")
+	required(true, "the record is broken")
+	_ = os.Remove(l.At(host.MergedVersionFile))
+	required(true, "nobody knows what runs")
+	_ = os.Remove(l.At("/run/reboot-required"))
+	required(false, "gone")
+	if err := l.ExplainRebootFile(); err != nil {
+		t.Errorf("nothing to explain: %v", err)
+	}
 }

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Gather looks at the node. It leaves Confs, ConfProblem and Armed to
-// package sysupdate, which knows what they mean.
+// Gather looks at the node. It leaves Confs, ConfProblem and Armed to package
+// sysupdate and Node to package nodefacts, which know what they mean.
 func Gather(l Layout) (Facts, error) {
 	facts := Facts{Architecture: Architecture()}
 	var err error
@@ -52,8 +52,10 @@ func (l Layout) gatherRecords(facts *Facts) error {
 	if facts.Guard, err = l.Guard(); err != nil {
 		return err
 	}
-	_, err = os.Stat(l.At(rebootRequiredFile))
-	facts.RebootRequiredFile = err == nil
+	if l.rebootFileCounts(*facts) {
+		facts.RebootRequired = true
+		facts.RebootReason = "the operating system asks for a reboot: " + rebootRequiredFile + " is there, and not because of Kubernetes"
+	}
 	if facts.FreeBytes, err = l.FreeBytes(ImagesDir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

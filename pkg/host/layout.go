@@ -36,6 +36,10 @@ const (
 	KubeletFlags     = "/var/lib/kubelet/kubeadm-flags.env"
 )
 
+// SnapshotsDir has the snapshots of etcd. It is outside Root, which the agent's
+// pod sees: a snapshot holds every secret of the cluster.
+const SnapshotsDir = "/var/lib/kubectl-upgrade/snapshots"
+
 const (
 	bootIDFile         = "/proc/sys/kernel/random/boot_id"
 	rebootRequiredFile = "/run/reboot-required"

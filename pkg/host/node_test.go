@@ -89,6 +89,8 @@ func prepare(dir string) error {
 		"etc/systemd/system/test.service": "[Unit]\nAfter=loops.service\nRequires=loops.service\n[Service]\nType=oneshot\nEnvironment=" + inNode + "=1\n" +
 			"ExecStart=/bin/sh -c '/test " + strings.Join(arguments(), " ") + " >/out/test.log 2>&1; echo $? >/out/status'\n" +
 			"ExecStopPost=systemctl poweroff --force --force\n",
+		"etc/dbus-1/system.d/com.coreos.update1.conf": `<busconfig><policy user="root"><allow own="com.coreos.update1"/></policy>` +
+			`<policy context="default"><allow send_destination="com.coreos.update1"/></policy></busconfig>`,
 		"usr/local/share/kubernetes-version":                      "v1.34.3\n",
 		"opt/extensions/kubernetes/kubernetes-v1.34.3-x86-64.raw": "not looked at",
 	} {
@@ -107,12 +109,16 @@ ln -s /etc/systemd/system/test.service "$UPPER/etc/systemd/system/multi-user.tar
 cp "$SELF" "$UPPER/test"
 CGO_ENABLED=0 go build -o "$UPPER/opt/kubectl-upgrade/bin/node-agent" ../../cmd/node-agent
 cd "$DIR/tree"
-printf '#!/bin/sh\necho Kubernetes v1.34.4\n' >usr/bin/kubelet
+printf '#!/bin/sh\n[ $# = 0 ] && exec sleep infinity\necho Kubernetes v1.34.4\n' >usr/bin/kubelet
+mkdir -p usr/lib/systemd/system
+printf '[Service]\nExecStart=/usr/bin/kubelet\nRestart=always\nRestartSec=10\n' >usr/lib/systemd/system/kubelet.service
 printf '#!/bin/sh\nif [ "$1" = version ]; then echo v1.34.4; exit; fi\n[ -e /run/hang ] && exec sleep 600\necho "kubelet from PATH: $(command -v kubelet)"\necho "kubeadm $*"\n' >usr/bin/kubeadm
 echo v1.34.4 >usr/local/share/kubernetes-version
-printf 'ID=_any\n' >usr/lib/extension-release.d/extension-release.kubernetes
+printf 'ID=_any\nEXTENSION_RELOAD_MANAGER=1\n' >usr/lib/extension-release.d/extension-release.kubernetes
 chmod 755 usr/bin/*
-mksquashfs . "$UPPER/opt/extensions/kubernetes/kubernetes-v1.34.4-x86-64.raw" -quiet -no-progress -all-root`
+mksquashfs . "$UPPER/opt/extensions/kubernetes/kubernetes-v1.34.4-x86-64.raw" -quiet -no-progress -all-root
+echo v1.34.5 >usr/local/share/kubernetes-version
+mksquashfs . "$UPPER/later.raw" -quiet -no-progress -all-root`
 	self, err := os.Executable()
 	if err != nil {
 		return err

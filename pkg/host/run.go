@@ -79,6 +79,12 @@ func (v Verb) failed() v1alpha1.Reason {
 		return v1alpha1.ReasonKubeadmFailed
 	case VerbActivate:
 		return v1alpha1.ReasonActivateFailed
+	case VerbPull:
+		return v1alpha1.ReasonPullFailed
+	case VerbSnapshot:
+		return v1alpha1.ReasonSnapshotFailed
+	case VerbRestart:
+		return v1alpha1.ReasonRestartFailed
 	default:
 		return v1alpha1.ReasonHostUnreachable
 	}

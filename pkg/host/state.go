@@ -19,6 +19,8 @@ func resultFile(root string, v Verb) string { return filepath.Join(StateDir(root
 
 func kubeadmDoneFile(root string) string { return filepath.Join(StateDir(root), "kubeadm-done.json") }
 
+func rebootFileFile(root string) string { return filepath.Join(StateDir(root), "reboot-file.json") }
+
 func guardFile(root string) string { return filepath.Join(StateDir(root), "guard.json") }
 
 // WriteFile replaces a file atomically and durably: after a power cut there is

@@ -36,7 +36,8 @@ type imageOption struct{ Partition, Options string }
 
 // properties of a verb's unit. Type=exec has RuntimeMaxUSec count from the
 // start; CollectMode has systemd forget the unit when it ends, so that its
-// name is free again; PrivateMounts has what a verb mounts vanish with it.
+// name is free again; PrivateMounts has what a verb mounts vanish with it, but
+// what VerbRestart merges is for the whole node.
 // ExecStopPost sees the same mounts: where they fail, Client.Last has to tell.
 func properties(root string, v Verb, o Options) []property {
 	program := Program(root)
@@ -44,7 +45,7 @@ func properties(root string, v Verb, o Options) []property {
 		{"Description", dbus.MakeVariant("kubectl-upgrade: host verb " + string(v))},
 		{"Type", dbus.MakeVariant("exec")},
 		{"CollectMode", dbus.MakeVariant("inactive-or-failed")},
-		{"PrivateMounts", dbus.MakeVariant(true)},
+		{"PrivateMounts", dbus.MakeVariant(v != VerbRestart)},
 		{"ExecStart", dbus.MakeVariant([]command{{Path: program, Argv: []string{program, "host", string(v)}}})},
 		{"ExecStopPost", dbus.MakeVariant([]command{{Path: program, Argv: []string{program, "host", "ended", string(v)}}})},
 	}

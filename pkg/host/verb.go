@@ -12,10 +12,14 @@ const (
 	VerbStage    Verb = "stage"    // package sysupdate: StageArgs, StageOutput
 	VerbKubeadm  Verb = "kubeadm"  // package kubeadm: UpgradeArgs, UpgradeOutput
 	VerbActivate Verb = "activate" // package sysupdate: ActivateArgs, ActivateOutput
+	VerbRestart  Verb = "restart"  // package sysext: RestartArgs, RestartOutput
+	VerbPull     Verb = "pull"     // package kubeadm: PullArgs, PullOutput
+	VerbSnapshot Verb = "snapshot" // package etcd: SnapshotArgs, SnapshotOutput
+	VerbEtcd     Verb = "etcd"     // package etcd: no arguments, HealthOutput
 )
 
 // Verbs are all of them.
-var Verbs = []Verb{VerbFacts, VerbDisarm, VerbStage, VerbKubeadm, VerbActivate}
+var Verbs = []Verb{VerbFacts, VerbDisarm, VerbStage, VerbKubeadm, VerbActivate, VerbRestart, VerbPull, VerbSnapshot, VerbEtcd}
 
 const (
 	unitPrefix = "kubectl-upgrade-"

@@ -1,5 +1,5 @@
 // Package kubeadm runs `kubeadm upgrade` on a node, from an image that is
-// staged and not merged.
+// staged and not merged, and brings the container images for it beforehand.
 //
 // The promise: the kubeadm that runs is the target version's, from the bytes
 // fixed at the trigger. What the kubelet was configured with before is saved

@@ -12,15 +12,16 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-const (
-	logName  = "kubeadm.log"
-	logsKept = 4
-)
+// LogName is the file in the state folder that has all that the present or the
+// last run of kubeadm printed.
+const LogName = "kubeadm.log"
+
+const logsKept = 4
 
 // openLog begins a new kubeadm.log; the former ones become kubeadm.log.1 and
 // so on.
 func openLog(dir string) (*os.File, error) {
-	path := filepath.Join(dir, logName)
+	path := filepath.Join(dir, LogName)
 	for i := logsKept - 1; i > 0; i-- {
 		from := path
 		if i > 1 {

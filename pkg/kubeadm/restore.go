@@ -13,6 +13,11 @@ import (
 // components are those whose manifests kubeadm moves.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
+// Ended puts back what a kubeadm that was killed had moved away. The verb's unit
+// calls it when all of its processes are gone: a control plane without one of its
+// parts may not be able to ask for the next run.
+func Ended(l host.Layout, log *host.Log) error { return restoreManifests(l, log) }
+
 // restoreManifests heals what a killed kubeadm may leave: it moves a manifest
 // away and then the new one in, and between the two there is none. What the
 // backup of that very run has and the node misses is put back; the run that

@@ -18,20 +18,12 @@ import (
 // Upgrade runs kubeadm from the image that its unit has mounted, and records
 // when that ended well.
 //
-// It pulls no images itself: kubeadm's own preflight does on control-plane
-// nodes, from the registry that the cluster's configuration names, which
-// `kubeadm config images pull` does not know.
+// Pull has brought a control plane's container images before. What is missing
+// all the same, kubeadm's own preflight pulls.
 //
 // Reasons: HashMismatch, ContentMismatch, DiskFull, KubeadmFailed.
 func Upgrade(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*UpgradeOutput, error) {
-	image, err := host.NewImage(args.Version, host.Architecture())
-	if err != nil {
-		return nil, err
-	}
-	if err := sysupdate.VerifyHash(ctx, l.At(image.Path()), args.SHA256); err != nil {
-		return nil, err
-	}
-	if err := sysupdate.VerifyTree(ctx, l.At(ImageMount), image); err != nil {
+	if err := verifyMounted(ctx, l, args.Version, args.SHA256); err != nil {
 		return nil, err
 	}
 	if err := restoreManifests(l, log); err != nil {
@@ -54,6 +46,19 @@ func Upgrade(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log
 	return out, pruneBackups(l)
 }
 
+// verifyMounted looks at the image that the unit has mounted: its bytes are those
+// that were fixed, and it holds what its name says.
+func verifyMounted(ctx context.Context, l host.Layout, version, sha256 string) error {
+	image, err := host.NewImage(version, host.Architecture())
+	if err != nil {
+		return err
+	}
+	if err := sysupdate.VerifyHash(ctx, l.At(image.Path()), sha256); err != nil {
+		return err
+	}
+	return sysupdate.VerifyTree(ctx, l.At(ImageMount), image)
+}
+
 func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*UpgradeOutput, error) {
 	line, err := commandLine(l, args)
 	if err != nil {
@@ -74,7 +79,7 @@ func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*
 	out := &UpgradeOutput{Args: line.args, LogFile: logFile.Name(), Duration: time.Since(started)}
 	if err != nil {
 		return out, host.Fail(v1alpha1.ReasonKubeadmFailed, "kubeadm %s: %w: %s (all of it is in %s on the node)",
-			line, err, lastError(log.Tail()), filepath.Join(host.StateDir(host.Root), logName))
+			line, err, lastError(log.Tail()), filepath.Join(host.StateDir(host.Root), LogName))
 	}
 	return out, nil
 }

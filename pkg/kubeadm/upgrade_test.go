@@ -153,6 +153,25 @@ func TestRestoreManifests(t *testing.T) {
 	}
 }
 
+// The unit's end heals at once what a kubeadm left that was killed.
+func TestEnded(t *testing.T) {
+	l := newTree(t, "")
+	write(t, l, host.Root+"/state/kubeadm-started", "")
+	write(t, l, host.KubernetesTmpDir+"/kubeadm-backup-manifests-2026-02-02-00-00-00/etcd.yaml", "old")
+	later := time.Now().Add(time.Second)
+	if err := os.Chtimes(l.At(host.KubernetesTmpDir, "kubeadm-backup-manifests-2026-02-02-00-00-00"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := Ended(l, host.NewLog(&strings.Builder{})); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, l, host.ManifestsDir+"/etcd.yaml"); got != "old" {
+			t.Errorf("etcd's manifest is %q", got)
+		}
+	}
+}
+
 func TestBackupsAndLogsAreKept(t *testing.T) {
 	l := newTree(t, "")
 	for i := range 9 {

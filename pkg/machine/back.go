@@ -13,6 +13,10 @@ func verifying(s State, o Observation) (State, Action) {
 	switch {
 	case isBack(s, o):
 		return s.enter(v1alpha1.StepSettling, o), Action{}
+	case s.restarts() && o.Now.Before(limit):
+		// The former kubelet's word stands on the Node until the new one speaks.
+	case s.restarts():
+		return fail(s, o, v1alpha1.ReasonRestartFailed, fmt.Sprintf("kubelet %s is not Ready %s after its restart%s", version, ReadyWithin, saidToRestart(s, o)))
 	case kubeletSpeaks(o) && o.Node.KubeletVersion != version && o.Host.Active != version:
 		s = fault(s, v1alpha1.ReasonWrongVersion, fmt.Sprintf("the kubelet was taken back to %s, as %s did not become healthy", o.Node.KubeletVersion, version))
 		return s.enter(v1alpha1.StepRolledBack, o).say(v1alpha1.ReasonWrongVersion, s.Message), Action{}
@@ -24,20 +28,34 @@ func verifying(s State, o Observation) (State, Action) {
 	return s.say(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready").until(limit), wait(limit)
 }
 
-// isBack is true when the node runs what it should, after a boot.
+// isBack is true when the node runs what it should, after a boot where one was
+// asked for.
 func isBack(s State, o Observation) bool {
 	return o.Host.BootID != s.RebootedFrom && kubeletSpeaks(o) && o.Node.Ready && o.Node.KubeletVersion == expected(s, o)
 }
 
+// settling ends when the quiet time is over and the node's control plane, with
+// etcd as a whole, is well: the next node may go as soon as the slot is free.
 func settling(s State, o Observation) (State, Action) {
-	end := s.Since.Add(settle(o))
+	quiet := settle(o)
+	end, limit := s.Since.Add(quiet), deadline(s, o, quiet+CheckWithin)
 	switch {
 	case !isBack(s, o):
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
-	case !o.Now.Before(end):
+	case o.Now.Before(end):
+		return s.say(v1alpha1.ReasonReleased, "Ready; quiet time").until(end), wait(end)
+	case stillRequired(s, o):
+		return abortAndRetry(s, o, v1alpha1.ReasonRebootStillRequired, "the node rebooted, and its operating system asks for another reboot: "+o.Host.RebootReason)
+	case o.Health == nil:
+		return s, wait(limit)
+	case o.Health.OK && o.Node.Marked():
 		return s.enter(v1alpha1.StepUncordoning, o), Action{}
+	case o.Health.OK:
+		return s.enter(v1alpha1.StepUnlocking, o), Action{}
+	case !o.Now.Before(limit):
+		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after the quiet time: %s", CheckWithin, o.Health.Message))
 	}
-	return s.say(v1alpha1.ReasonReleased, "Ready; quiet time").until(end), wait(end)
+	return s.say(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
 }
 
 func uncordoning(s State, o Observation) (State, Action) {
@@ -51,6 +69,9 @@ func unlocking(s State, o Observation) (State, Action) {
 	if o.Slot.Held != "" {
 		return s, act(DoFree)
 	}
-	s.RebootedFrom, s.RetryAt = "", time.Time{}
+	if !rebooted(s, o) {
+		s.RebootedFrom = ""
+	}
+	s.RetryAt = time.Time{}
 	return quiet(s, o)
 }

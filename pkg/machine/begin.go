@@ -13,27 +13,59 @@ func locking(s State, o Observation) (State, Action) {
 	case withdrawn(s, o) && o.Slot.Held == "":
 		return quiet(s.enter(v1alpha1.StepWaiting, o), o)
 	case withdrawn(s, o):
-		return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn")
+		return callBack(s, o)
 	case o.Gate == nil:
 		return s, Action{}
 	case !o.Gate.Open && o.Slot.Held != "":
-		return abort(s, o, o.Gate.Reason, o.Gate.Message)
+		return closed(s, o)
 	case !o.Gate.Open:
 		return s.say(o.Gate.Reason, o.Gate.Message).until(o.Gate.Until), wait(o.Now.Add(gateRound))
 	case o.Slot.Held == "" && !o.Slot.Reserved:
 		return quiet(s.enter(v1alpha1.StepWaiting, o), o)
 	case o.Slot.Held == "":
-		return s, Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
+		return s.say("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
 	}
 	s.Attempts++
-	s.RebootedFrom = ""
+	s.RebootedFrom, s.Method, s.MethodMessage = "", "", ""
 	switch {
+	case wantsSnapshot(s, o):
+		return s.enter(v1alpha1.StepSnapshotting, o), Action{}
 	case !kubeadmDone(o):
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}
 	case o.Spec.Release == v1alpha1.ReleaseNode:
-		return s.enter(v1alpha1.StepCordoning, o), Action{}
+		return onward(s, o)
 	}
 	return s.enter(v1alpha1.StepUnlocking, o), Action{}
+}
+
+// snapshotting goes before the first kubeadm of an upgrade. What is taken is
+// written down before kubeadm begins.
+func snapshotting(s State, o Observation) (State, Action) {
+	key := attemptKey(s, o)
+	switch {
+	case o.Snapshot.Running:
+		return s.say(v1alpha1.ReasonReleased, "a snapshot of etcd is being taken"), Action{}
+	case !wantsSnapshot(s, o):
+		return s.enter(v1alpha1.StepKubeadm, o), Action{}
+	case o.Snapshot.answers(key) && o.Snapshot.OK && o.EtcdSnapshot != nil:
+		s.Snapshot = o.EtcdSnapshot
+		return s.enter(v1alpha1.StepKubeadm, o), Action{}
+	case o.Snapshot.answers(key):
+		return abortAndRetry(s, o, v1alpha1.ReasonSnapshotFailed, o.Snapshot.Message)
+	}
+	if s, stop, halted := mayNotBegin(s, o); halted {
+		return s, stop
+	}
+	if o.Gate == nil {
+		return s, Action{}
+	}
+	return s, Action{Do: DoSnapshot, Key: key}
+}
+
+// wantsSnapshot is true until there is one for this upgrade. Behind kubeadm it
+// would be too late.
+func wantsSnapshot(s State, o Observation) bool {
+	return o.Spec.EtcdSnapshot && o.Host.ControlPlane && s.Snapshot == nil && !kubeadmDone(o)
 }
 
 // kubeadm runs to its end once it runs: it cannot be stopped half-way.
@@ -43,11 +75,13 @@ func kubeadm(s State, o Observation) (State, Action) {
 	case o.Kubeadm.Running:
 		return s.say(v1alpha1.ReasonReleased, "kubeadm is running"), Action{}
 	case kubeadmDone(o), o.Kubeadm.answers(key) && o.Kubeadm.OK:
+		s.KubeadmLog = ""
 		if o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) {
-			return s.enter(v1alpha1.StepCordoning, o), Action{}
+			return onward(s, o)
 		}
 		return s.enter(v1alpha1.StepChecking, o), Action{}
 	case o.Kubeadm.answers(key):
+		s.KubeadmLog = o.Kubeadm.Log
 		return abortAndRetry(s, o, orElse(o.Kubeadm.Reason, v1alpha1.ReasonKubeadmFailed), o.Kubeadm.Message)
 	}
 	if s, stop, halted := mayNotBegin(s, o); halted {
@@ -77,13 +111,16 @@ func checking(s State, o Observation) (State, Action) {
 func mayNotBegin(s State, o Observation) (State, Action, bool) {
 	switch {
 	case withdrawn(s, o):
-		s, a := abort(s.uncounted(), o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn")
+		s, a := callBack(s.uncounted(), o)
 		return s, a, true
 	case o.Slot.Held == "":
-		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateClosed, "the slot is not this node's any more")
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, "the slot is not this node's any more")
 		return s, a, true
 	case o.Gate != nil && !o.Gate.Open:
-		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateClosed, o.Gate.Message)
+		s, a := closed(s.uncounted(), o)
+		return s, a, true
+	case wouldActivate(o):
+		s, a := abortAndRetry(s.uncounted(), o, v1alpha1.ReasonNextBootDiffers, nextBoot(o))
 		return s, a, true
 	}
 	return s, Action{}, false

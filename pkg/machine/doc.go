@@ -3,23 +3,43 @@
 //
 // Pass 1, on control-plane nodes:
 //
-//	Waiting → Locking → Kubeadm → Checking → Unlocking → Waiting
+//	Waiting → Locking → Snapshotting → Kubeadm → Checking → Unlocking → Waiting
+//
+// Snapshotting is for the node that is asked for it, once in an upgrade.
 //
 // Pass 2, on every node (Kubeadm is left out where it is done already):
 //
 //	Waiting → Locking → Kubeadm → Cordoning → Draining → LastCheck →
 //	Activating → Rebooting → Verifying → Settling → Uncordoning → Unlocking → Idle
 //
+// The same with method Restart, by which the node stays in service:
+//
+//	Waiting → Locking → Kubeadm → LastCheck →
+//	Activating → Restarting → Verifying → Settling → Unlocking → Idle
+//
+// A Reboot, which the operating system asks for:
+//
+//	Waiting → Locking → Cordoning → Draining → LastCheck →
+//	Rebooting → Verifying → Settling → Uncordoning → Unlocking → Idle
+//
 // It promises:
 //
-//   - Nothing that disturbs (kubeadm, cordon, drain, flip, reboot) begins without
-//     the slot, or with the gate closed.
+//   - Nothing that disturbs (kubeadm, cordon, drain, flip, restart, reboot) begins
+//     without the slot, or with the gate closed.
 //   - Up to LastCheck a node gives up cleanly, by Aborting: uncordon our own
 //     cordon, clear the mark, free the slot, wait. Behind it a node finishes
 //     what it began.
 //   - The cordon goes before the slot. A cordon that is not ours stays.
+//   - Where a snapshot of etcd is asked for, kubeadm begins only when there is one;
+//     on a control plane only when its container images have been pulled.
+//   - The slot of a control plane is freed only when its static pods and etcd are
+//     well again.
 //   - One attempt reboots the node once. Attempts that fail are counted, wait
 //     longer each time, and end in Failed, which keeps its slot.
+//   - A restart drains nothing and reboots nothing. Where it cannot be done the
+//     node is drained and rebooted; where it left nothing merged the node reboots
+//     as it is, as no pod can be stopped there any more.
+//   - A Reboot changes no version, and succeeds on a node once.
 //   - Each step is recognised by what is seen. An agent that died, or a node that
 //     lost power, anywhere, goes on from there with the State that was written
 //     last, or with an older one.

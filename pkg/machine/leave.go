@@ -32,7 +32,7 @@ func draining(s State, o Observation) (State, Action) {
 	force := o.Spec.Drain.OnTimeout == v1alpha1.OnTimeoutForce
 	switch {
 	case withdrawn(s, o):
-		return abort(s.uncounted(), o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn while pods were leaving")
+		return callBack(s.uncounted(), o)
 	case o.Slot.Held != "" && !cordoned(o):
 		return s.enter(v1alpha1.StepCordoning, o), Action{}
 	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0:
@@ -71,6 +71,8 @@ func lastCheck(s State, o Observation) (State, Action) {
 		return s, stop
 	}
 	switch {
+	case s.restarts():
+		return lastCheckInService(s, o)
 	case !cordoned(o):
 		return s.enter(v1alpha1.StepCordoning, o), Action{}
 	case o.Gate == nil:
@@ -83,13 +85,23 @@ func lastCheck(s State, o Observation) (State, Action) {
 	return s.enter(v1alpha1.StepActivating, o), Action{Do: DoActivate, Key: attemptKey(s, o)}
 }
 
+// lost is true for a node that may not finish what it began: it was called back,
+// and its slot was taken from it, as when a person gave the node up. Others may
+// be out of service in its place, so it gives up too, though the symlink may be
+// flipped already. A slot alone may come back, rebuilt from the mark.
+func lost(s State, o Observation) bool {
+	return withdrawn(s, o) && o.Slot.Held == ""
+}
+
 // activating finishes a flip that was begun. Where nothing was begun the last
 // check is made again: the agent may have been away since.
 func activating(s State, o Observation) (State, Action) {
 	key := attemptKey(s, o)
 	flipped := o.Host.Active == expected(s, o)
-	booted := o.Host.BootID != s.RebootedFrom
+	booted := !s.restarts() && o.Host.BootID != s.RebootedFrom
 	switch {
+	case s.restarts() && flipped && o.Host.Merged == o.Host.Active:
+		return s.enter(v1alpha1.StepRestarting, o), Action{}
 	case booted && flipped:
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case booted:
@@ -97,8 +109,10 @@ func activating(s State, o Observation) (State, Action) {
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
 	case o.Activate.Running:
 		return s, Action{}
+	case lost(s, o):
+		return callBack(s, o)
 	case o.Activate.answers(key) && o.Activate.OK:
-		return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
+		return activated(s, o)
 	case o.Activate.answers(key) && flipped:
 		return fail(s, o, orElse(o.Activate.Reason, v1alpha1.ReasonActivateFailed), o.Activate.Message)
 	case o.Activate.answers(key):
@@ -107,14 +121,23 @@ func activating(s State, o Observation) (State, Action) {
 		return s, Action{Do: DoActivate, Key: key}
 	case flipped:
 		// Another upgrade is asked for by now; the symlink is what this one left.
-		return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
+		return activated(s, o)
 	}
 	return s.enter(v1alpha1.StepLastCheck, o), Action{}
+}
+
+// activated has the image that was flipped merged.
+func activated(s State, o Observation) (State, Action) {
+	if s.restarts() {
+		return s.enter(v1alpha1.StepRestarting, o), Action{Do: DoRestart, Key: restartKey(s, o)}
+	}
+	return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
 }
 
 // rebooting asks, and asks once more: the call may succeed and nothing happen.
 func rebooting(s State, o Observation) (State, Action) {
 	again, limit := deadline(s, o, RebootWithin), deadline(s, o, 2*RebootWithin)
+	ask := o.RebootAskedAt.Before(s.Since) || !o.Now.Before(again) && o.RebootAskedAt.Before(again)
 	refused := ""
 	if o.RebootProblem != "" {
 		s, refused = s.say(v1alpha1.ReasonRebootFailed, o.RebootProblem), ": "+o.RebootProblem
@@ -122,9 +145,11 @@ func rebooting(s State, o Observation) (State, Action) {
 	switch {
 	case o.Host.BootID != s.RebootedFrom:
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
+	case ask && lost(s, o):
+		return callBack(s, o)
 	case !o.Now.Before(limit):
 		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the node runs the same boot %s after its reboot was asked for%s", 2*RebootWithin, refused))
-	case o.RebootAskedAt.Before(s.Since), !o.Now.Before(again) && o.RebootAskedAt.Before(again):
+	case ask:
 		return s, Action{Do: DoReboot, Wake: limit}
 	case o.Now.Before(again):
 		return s, wait(again)

@@ -10,7 +10,9 @@ import (
 const (
 	// MaxAttempts is how often a node begins for one upgrade, when something on
 	// it fails in the end. A drain that is blocked never ends the attempts: what
-	// blocks it is not on this node.
+	// blocks it is not on this node. Nor does a snapshot that cannot be taken: it
+	// is asked for before anything is touched, until a person makes it possible
+	// or does without.
 	MaxAttempts = 3
 	// CheckWithin is how long static pods may take to become healthy.
 	CheckWithin = 5 * time.Minute
@@ -77,5 +79,6 @@ func deadline(s State, o Observation, within time.Duration) time.Time {
 
 // gaveUp is true for a failure on the node that came too often.
 func gaveUp(s State) bool {
-	return !s.RetryAt.IsZero() && s.Reason != v1alpha1.ReasonDrainTimeout && s.Attempts >= MaxAttempts
+	endless := s.Reason == v1alpha1.ReasonDrainTimeout || s.Reason == v1alpha1.ReasonSnapshotFailed
+	return !s.RetryAt.IsZero() && !endless && s.Attempts >= MaxAttempts
 }

@@ -8,27 +8,29 @@ import (
 
 // steps are the functions that know each step.
 var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
-	v1alpha1.StepLocking:     locking,
-	v1alpha1.StepKubeadm:     kubeadm,
-	v1alpha1.StepChecking:    checking,
-	v1alpha1.StepCordoning:   cordoning,
-	v1alpha1.StepDraining:    draining,
-	v1alpha1.StepLastCheck:   lastCheck,
-	v1alpha1.StepActivating:  activating,
-	v1alpha1.StepRebooting:   rebooting,
-	v1alpha1.StepVerifying:   verifying,
-	v1alpha1.StepSettling:    settling,
-	v1alpha1.StepUncordoning: uncordoning,
-	v1alpha1.StepUnlocking:   unlocking,
-	v1alpha1.StepAborting:    aborting,
-	v1alpha1.StepFailed:      failed,
-	v1alpha1.StepRolledBack:  rolledBack,
+	v1alpha1.StepLocking:      locking,
+	v1alpha1.StepSnapshotting: snapshotting,
+	v1alpha1.StepKubeadm:      kubeadm,
+	v1alpha1.StepChecking:     checking,
+	v1alpha1.StepCordoning:    cordoning,
+	v1alpha1.StepDraining:     draining,
+	v1alpha1.StepLastCheck:    lastCheck,
+	v1alpha1.StepActivating:   activating,
+	v1alpha1.StepRebooting:    rebooting,
+	v1alpha1.StepRestarting:   restarting,
+	v1alpha1.StepVerifying:    verifying,
+	v1alpha1.StepSettling:     settling,
+	v1alpha1.StepUncordoning:  uncordoning,
+	v1alpha1.StepUnlocking:    unlocking,
+	v1alpha1.StepAborting:     aborting,
+	v1alpha1.StepFailed:       failed,
+	v1alpha1.StepRolledBack:   rolledBack,
 }
 
 // Next says what the State becomes and what to do. The State must be persisted
 // before the Action is done, or a later look would not recognise what was done;
-// DoDisarm and DoStage alone may go on without. A State that comes with no Action may be
-// persisted later.
+// what is Harmless alone may go on without. A State that comes with no Action may
+// be persisted later.
 //
 // When the State changed, or the Action did something, look and ask again.
 func Next(s State, o Observation) (State, Action) {

@@ -21,8 +21,13 @@ type Observation struct {
 	// them ended. Nil: not known now, and HostProblem may say why.
 	Host        *Host
 	HostProblem string
-	// Disarm, Stage, Kubeadm and Activate are the kinds of work on the host.
-	Disarm, Stage, Kubeadm, Activate Work
+	// Disarm, Stage, Pull, Snapshot, Kubeadm, Activate and Restart are the kinds of
+	// work on the host.
+	Disarm, Stage, Pull, Snapshot, Kubeadm, Activate, Restart Work
+	// PullProblem is why the last Pull could not even be asked for.
+	PullProblem string
+	// EtcdSnapshot is what the last Snapshot left, where that ended well.
+	EtcdSnapshot *v1alpha1.EtcdSnapshot
 
 	// Gate is asked where NeedsGate says so. Nil: it was not asked.
 	Gate *Gate
@@ -60,6 +65,8 @@ type Slot struct {
 
 // Host is what the node's files say. Versions are written v1.34.4.
 type Host struct {
+	// At is when this was asked for: it is no older.
+	At                time.Time
 	BootID            string
 	Supported         bool
 	UnsupportedReason string
@@ -73,18 +80,27 @@ type Host struct {
 	ConfProblem         string
 	// Armed is true where somebody else's systemd-sysupdate could activate or
 	// delete images.
-	Armed          bool
+	Armed bool
+	// RebootRequired is true where the operating system asks for a reboot, for
+	// a reason of its own; RebootReason is a sentence that says why. That Active
+	// differs from Merged is another reason, and not among these.
 	RebootRequired bool
+	RebootReason   string
+	// RefreshBlockers are the mounts that a refresh of the merged image would
+	// break.
+	RefreshBlockers []string
 }
 
 // Work is one kind of work on the host: what runs, or what came of the last.
 type Work struct {
 	Running bool
 	// Key of the last request that ended. Empty: there was none.
-	Key        string
-	OK         bool
-	Reason     v1alpha1.Reason
-	Message    string
+	Key     string
+	OK      bool
+	Reason  v1alpha1.Reason
+	Message string
+	// Log is the end of what it printed.
+	Log        string
 	FinishedAt time.Time
 }
 
@@ -96,8 +112,8 @@ type Gate struct {
 	Until   time.Time
 }
 
-// Health is whether the control plane on this node, and the node, are well
-// after kubeadm.
+// Health is whether the node, and on a control plane its static pods and etcd
+// as a whole, are well after what was done to them.
 type Health struct {
 	OK      bool
 	Message string
@@ -120,13 +136,24 @@ func NeedsGate(s State, o Observation) bool {
 	switch s.Step {
 	case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepLastCheck:
 		return true
+	case v1alpha1.StepSnapshotting:
+		return !o.Snapshot.Running
 	case v1alpha1.StepKubeadm:
 		return !o.Kubeadm.Running
 	}
 	return false
 }
 
-// NeedsHealth is true where Next wants to know how the control plane is.
-func NeedsHealth(s State) bool {
-	return s.Step == v1alpha1.StepChecking || s.Step == v1alpha1.StepFailed && s.Reason == v1alpha1.ReasonUnhealthy
+// NeedsHealth is true where Next wants to know how the control plane is: before
+// the slot is freed, in either pass.
+func NeedsHealth(s State, o Observation) bool {
+	switch s.Step {
+	case v1alpha1.StepChecking:
+		return true
+	case v1alpha1.StepSettling:
+		return !o.Now.Before(s.Since.Add(settle(o)))
+	case v1alpha1.StepFailed:
+		return s.Reason == v1alpha1.ReasonUnhealthy
+	}
+	return false
 }

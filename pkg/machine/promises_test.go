@@ -16,7 +16,8 @@ import (
 func TestPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
-		w.want("patch")
+		w.wantAny(t)
+		w.spec.EtcdSnapshot = w.spec.Type == v1alpha1.TypePatch && rapid.Bool().Draw(t, "a snapshot is required")
 		if rapid.Bool().Draw(t, "control plane") {
 			w.host.ControlPlane, w.host.ControlPlaneVersion = true, oldVersion
 		}
@@ -24,6 +25,9 @@ func TestPromises(t *testing.T) {
 			w.foreignCordon, w.node.Unschedulable = true, true
 		}
 		failures := rapid.IntRange(0, 2).Draw(t, "failures")
+		for range rapid.IntRange(0, 15).Draw(t, "head start") {
+			w.goOn()
+		}
 		for range rapid.IntRange(0, 150).Draw(t, "moves") {
 			w.trouble(t, &failures)
 			if len(w.broken) > 0 {
@@ -34,10 +38,16 @@ func TestPromises(t *testing.T) {
 		if len(w.broken) > 0 {
 			t.Fatalf("broken: %v\n%+v", w.broken, w.state)
 		}
+		if attempts := len(w.rebootsOf); w.spec.Type == v1alpha1.TypeReboot && attempts > MaxAttempts {
+			t.Fatalf("%d attempts rebooted the node: %v", attempts, w.rebootsOf)
+		}
 		if w.state.Step == v1alpha1.StepFailed && w.state.Attempts >= MaxAttempts {
 			return // it failed too often to go on, and says so
 		}
-		if w.state.Step != v1alpha1.StepIdle || w.node.KubeletVersion != newVersion || w.held != "" || w.node.Marked() {
+		if w.state.Step == v1alpha1.StepFailed && w.state.Reason == v1alpha1.ReasonActivateFailed && w.host.Active == newVersion {
+			return // the next boot would bring the new version: somebody has to look
+		}
+		if !w.there() || w.held != "" || w.node.Marked() {
 			t.Fatalf("the node does not get there: %+v\nnode %+v, slot %q", w.state, w.node, w.held)
 		}
 		if w.node.Unschedulable != w.foreignCordon {
@@ -49,9 +59,9 @@ func TestPromises(t *testing.T) {
 // trouble is one thing that happens.
 func (w *world) trouble(t *rapid.T, failures *int) {
 	switch rapid.SampledFrom([]string{
-		"turn", "turn", "turn", "turn", "turn and die", "turn with the API away",
+		"turn", "turn", "turn", "turn", "turn and die", "turn with the API away", "on", "on",
 		"work", "work", "failure", "time", "gate", "release", "release", "withdraw",
-		"power", "pods", "pass 1", "kubelet", "night", "host",
+		"power", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip",
 	}).Draw(t, "move") {
 	case "turn":
 		w.turn(true, true)
@@ -64,13 +74,28 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 		w.turn(false, false)
 	case "work":
 		w.settle(true)
+	case "on":
+		w.goOn()
+	case "mounts":
+		w.blockers = rapid.SampledFrom([][]string{nil, nil, {"/usr/share/x"}}).Draw(t, "mounts")
+	case "need":
+		if w.spec.Type == v1alpha1.TypeReboot && !w.host.RebootRequired {
+			w.host.RebootRequired, w.late = true, true
+		}
 	case "failure":
+		w.refresh = rapid.SampledFrom([]string{"refused", "nothing", "no kubelet"}).Draw(t, "refresh")
 		w.settle(*failures == 0)
 		*failures = max(0, *failures-1)
 	case "time":
 		w.pass(rapid.SampledFrom([]time.Duration{time.Second, time.Minute, 6 * time.Minute, 20 * time.Minute}).Draw(t, "passes"))
 	case "host":
 		w.silent = rapid.SampledFrom([]string{"", "", "the disk is full"}).Draw(t, "silent")
+	case "health":
+		w.healthy = !w.healthy
+	case "skip": // the coordinator asks no more for a snapshot
+		if Quiet(w.state.Step) {
+			w.spec.EtcdSnapshot = rapid.Bool().Draw(t, "required")
+		}
 	case "night": // nobody looks
 		w.now = w.now.Add(8 * time.Hour)
 		w.crash()
@@ -83,6 +108,8 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 	case "withdraw":
 		w.spec.Release = v1alpha1.ReleaseNone
 		w.reserved = w.reserved && w.held != ""
+	case "abandon":
+		w.abandon("it is on fire")
 	case "power":
 		if *failures > 0 {
 			*failures--
@@ -109,8 +136,7 @@ func (w *world) pass(d time.Duration) {
 
 // settleKubelet lets the kubelet report, and leaves work running.
 func (w *world) settleKubelet() {
-	w.node.BootID, w.node.KubeletVersion = w.host.BootID, w.host.Merged
-	w.node.Ready = !w.stuckKubelet
+	w.report()
 }
 
 // turn is one turn of the loop. Without persistence only state that comes with
@@ -139,18 +165,48 @@ func (w *world) coordinate(release v1alpha1.Release) {
 
 // goWell ends all trouble and gives the node what it needs.
 func (w *world) goWell() {
-	w.gate, w.blocked, w.stuckKubelet, w.silent = Gate{Open: true}, false, false, ""
+	w.gate, w.blocked, w.stuckKubelet, w.silent, w.healthy = Gate{Open: true}, false, false, "", true
 	for range 500 {
-		if w.state.Step == v1alpha1.StepIdle && w.held == "" && w.node.KubeletVersion == newVersion {
+		if w.there() && w.held == "" {
 			return
 		}
-		if w.spec.Release == v1alpha1.ReleaseNone || !w.reserved || w.spec.Release == v1alpha1.ReleaseControlPlane {
-			w.coordinate(v1alpha1.ReleaseNode)
+		if w.kubelet == "" { // systemd starts it again and again
+			w.kubelet = w.host.Merged
 		}
-		w.turn(true, true)
-		w.settle(true)
-		w.now = w.now.Add(30 * time.Second)
+		w.goOn()
 	}
+}
+
+// goOn is what happens while nothing is wrong.
+func (w *world) goOn() {
+	if w.spec.Release == v1alpha1.ReleaseNone || !w.reserved || w.spec.Release == v1alpha1.ReleaseControlPlane {
+		w.coordinate(v1alpha1.ReleaseNode)
+	}
+	w.turn(true, true)
+	w.settle(true)
+	w.now = w.now.Add(30 * time.Second)
+}
+
+// wantAny asks for a patch by either method, or for a reboot.
+func (w *world) wantAny(t *rapid.T) {
+	switch rapid.SampledFrom([]string{"patch", "restart", "reboot"}).Draw(t, "what") {
+	case "restart":
+		w.want("patch")
+		w.spec.Method = v1alpha1.MethodRestart
+	case "reboot":
+		w.wantReboot("reboot")
+		w.stubborn = rapid.Bool().Draw(t, "asks again after each reboot")
+	default:
+		w.want("patch")
+	}
+}
+
+// there is true when the node has what was asked for, and says so.
+func (w *world) there() bool {
+	if w.spec.Type == v1alpha1.TypeReboot {
+		return w.state.Step == v1alpha1.StepIdle && w.host.Active == oldVersion && (!w.host.RebootRequired || w.late && w.state.RebootedFrom != "")
+	}
+	return w.state.Step == v1alpha1.StepIdle && w.node.KubeletVersion == newVersion
 }
 
 // TestNextIsPure: the same State and Observation give the same

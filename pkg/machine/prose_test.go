@@ -83,13 +83,27 @@ func (w *world) runOut(t *testing.T) []string {
 			lines = append(lines, line)
 		}
 		w.do(a)
-		busy := a.Do != DoNothing && a.Do != DoDrain && a.Do != DoReboot || a.Do == DoDrain && w.drained.Left == 0 || a.Do == DoReboot && w.rebootWorks
-		if !busy && cmp.Equal(before, w.state) {
+		if !w.asking && !w.did(a) && cmp.Equal(before, w.state) {
 			return lines
 		}
 	}
 	t.Fatalf("the machine never comes to rest:\n%s", strings.Join(lines, "\n"))
 	return nil
+}
+
+// did is whether an action has changed anything by now.
+func (w *world) did(a Action) bool {
+	switch a.Do {
+	case DoNothing:
+		return false
+	case DoDrain:
+		return w.drained.Left == 0
+	case DoReboot:
+		return w.rebootWorks
+	case DoPull:
+		return w.noPull == ""
+	}
+	return true
 }
 
 func describe(before, after State, a Action) string {
@@ -109,6 +123,9 @@ func describe(before, after State, a Action) string {
 	if after.Reason != "" {
 		line += fmt.Sprintf(" (%s: %s)", after.Reason, after.Message)
 	}
+	if !after.Until.IsZero() && (Quiet(after.Step) || after.Step == v1alpha1.StepLocking || after.Step == v1alpha1.StepAborting) {
+		line += " until " + after.Until.Format("15:04:05")
+	}
 	if !after.RetryAt.IsZero() {
 		line += " again at " + after.RetryAt.Format("15:04:05")
 	}
@@ -121,8 +138,26 @@ func (w *world) command(t *testing.T, words []string) {
 	switch words[0] {
 	case "want":
 		w.want(arg)
+	case "want-reboot":
+		w.wantReboot(arg)
+	case "method":
+		w.spec.Method = v1alpha1.Method(arg)
+	case "mounted": // below /usr or /opt
+		w.blockers = words[1:]
+	case "looks": // the agent looks at the host by itself, now and then
+		w.seenAt, w.seenBlockers = w.now, w.blockers
+	case "refresh": // what a restart that breaks leaves
+		w.refresh = arg
+	case "os": // the operating system
+		w.host.RebootRequired, w.stubborn = arg != "content", arg == "asks again and again"
+	case "links": // somebody points the symlink elsewhere
+		w.host.Active = arg
 	case "control-plane":
 		w.host.ControlPlane, w.host.ControlPlaneVersion = true, oldVersion
+	case "snapshot": // the coordinator asks for one, or does not
+		w.spec.EtcdSnapshot = arg == "required"
+	case "pull":
+		w.noPull = strings.TrimPrefix(arg, "possible")
 	case "release":
 		w.spec.Release = v1alpha1.Release(arg)
 		w.reserved = arg != "None"
@@ -133,6 +168,11 @@ func (w *world) command(t *testing.T, words []string) {
 		w.reserved = false
 	case "gate":
 		w.gate = Gate{Open: arg == "open", Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open"}
+	case "closes": // the gate, for a reason, and for how long if that is known
+		w.gate = Gate{Reason: v1alpha1.Reason(words[1]), Message: strings.Join(words[3:], " ")}
+		if d, err := time.ParseDuration(words[2]); err == nil && d > 0 {
+			w.gate.Until = w.now.Add(d)
+		}
 	case "work":
 		w.settle(arg == "ends")
 	case "pods":
@@ -158,14 +198,21 @@ func (w *world) command(t *testing.T, words []string) {
 		}
 	case "kubelet":
 		w.stuckKubelet = arg == "stuck"
+		w.mute = arg == "mute"
+		if arg == "starts" {
+			w.kubelet = w.host.Merged
+		}
+		w.report()
 	case "health":
 		w.healthy = arg == "good"
+	case "abandon": // a person gives the node up, and the coordinator frees its slot
+		w.abandon(arg)
 	case "lease":
 		w.held, w.reserved = "", false
 	case "state":
 		w.state, w.persisted = State{}, State{}
 	case "merges": // the next boot merges another version than asked for
-		w.host.Active, w.host.Merged = arg, arg
+		w.host.Active, w.host.Merged, w.kubelet = arg, arg, arg
 	case "timer": // somebody else's systemd-sysupdate can flip the symlink
 		w.host.Armed = true
 	case "host":

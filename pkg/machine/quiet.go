@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -11,7 +10,7 @@ import (
 // from what is seen alone.
 func quiet(s State, o Observation) (State, Action) {
 	if o.Spec.Upgrade != "" && o.Spec.Upgrade != s.Upgrade {
-		s = begin(o.Spec.Upgrade)
+		s = begin(o.Spec.Upgrade, o.Node.KubeletVersion)
 	}
 	switch {
 	case o.Node.Marked() || o.Slot.Held != "":
@@ -22,10 +21,12 @@ func quiet(s State, o Observation) (State, Action) {
 		return s, Action{Do: DoDisarm, Key: disarmKey}
 	case o.Spec.Upgrade == "":
 		return idle(s, o, v1alpha1.ReasonNoUpgrade, "no upgrade is asked for")
-	case done(o):
-		return idle(s, o, v1alpha1.ReasonUpToDate, upToDate(o))
+	case done(s, o):
+		return idle(s, o, v1alpha1.ReasonUpToDate, upToDate(s, o))
 	case !Staged(o):
 		return staging(s, o)
+	case !Pulled(o):
+		return pulling(s, o)
 	}
 	return waiting(s, o)
 }
@@ -43,11 +44,14 @@ func mayDisarm(o Observation) bool {
 	return !o.Disarm.Running && !o.Stage.Running && due
 }
 
-func upToDate(o Observation) string {
-	if o.Spec.Type == v1alpha1.TypeReboot {
-		return "no reboot is needed"
+func upToDate(s State, o Observation) string {
+	switch {
+	case o.Spec.Type != v1alpha1.TypeReboot:
+		return "the node runs " + o.Node.KubeletVersion
+	case rebooted(s, o):
+		return "the node was rebooted"
 	}
-	return "the node runs " + o.Node.KubeletVersion
+	return "no reboot is needed"
 }
 
 // idle says that all is well, unless the coordinator has news about the source
@@ -66,6 +70,8 @@ func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State
 func resume(s State, o Observation) (State, Action) {
 	version := expected(s, o)
 	switch {
+	case o.Spec.Type == v1alpha1.TypeReboot && o.Host.RebootRequired && o.Slot.Held != "" && !withdrawn(s, o):
+		return s.enter(v1alpha1.StepLocking, o), Action{}
 	case o.Node.Marked() && version != "" && o.Node.KubeletVersion == version && o.Host.Active == version:
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case o.Slot.Held != "" && !withdrawn(s, o):
@@ -83,7 +89,7 @@ func staging(s State, o Observation) (State, Action) {
 	case o.Stage.Running:
 		return keepFailure(s, "the image is being downloaded and checked"), Action{}
 	case o.Stage.answers(key) && !o.Stage.OK:
-		return stageFailed(s, o, key)
+		return tryAgain(s, o, o.Stage, orElse(o.Stage.Reason, v1alpha1.ReasonStageFailed), Action{Do: DoStage, Key: key})
 	case o.Host.ConfProblem != "":
 		return s.say(v1alpha1.ReasonConfConflict, o.Host.ConfProblem), wait(o.Now.Add(confRound))
 	}
@@ -91,14 +97,32 @@ func staging(s State, o Observation) (State, Action) {
 	return keepFailure(s, "the image is being downloaded and checked"), Action{Do: DoStage, Key: key}
 }
 
-func stageFailed(s State, o Observation, key string) (State, Action) {
-	reason := o.Stage.Reason
-	if reason == "" {
-		reason = v1alpha1.ReasonStageFailed
+// pulling is the end of staging on a control plane: what kubeadm starts must be
+// there before anybody begins. Like staging it is done outside windows too.
+func pulling(s State, o Observation) (State, Action) {
+	s = s.enter(v1alpha1.StepStaging, o)
+	again := Action{Do: DoPull, Key: StageKey(o.Spec)}
+	if o.Pull.answers(again.Key) {
+		return tryAgain(s, o, o.Pull, v1alpha1.ReasonPullFailed, again)
 	}
-	s = s.say(reason, o.Stage.Message)
-	s.LastError = fmt.Sprintf("%s: %s", reason, o.Stage.Message)
-	ended := o.Stage.FinishedAt
+	switch {
+	case o.PullProblem != "":
+		s = s.say(v1alpha1.ReasonPullFailed, o.PullProblem)
+	case s.Reason != v1alpha1.ReasonPullFailed:
+		s = s.say(v1alpha1.ReasonPullingImages, "the control plane's container images are being pulled")
+	}
+	if o.Pull.Running {
+		return s, Action{}
+	}
+	s.RetryAt = time.Time{}
+	return s, again
+}
+
+// tryAgain tells of a preparation that failed, and has it done again after a
+// while.
+func tryAgain(s State, o Observation, failed Work, reason v1alpha1.Reason, again Action) (State, Action) {
+	s = fault(s, reason, failed.Message)
+	ended := failed.FinishedAt
 	if ended.After(o.Now) { // by a clock that was ahead
 		ended = s.Since
 	}
@@ -106,7 +130,7 @@ func stageFailed(s State, o Observation, key string) (State, Action) {
 	if o.Now.Before(s.RetryAt) {
 		return s, wait(s.RetryAt)
 	}
-	return s, Action{Do: DoStage, Key: key}
+	return s, again
 }
 
 // keepFailure leaves the reason of a failed stage standing while the next try
@@ -118,9 +142,20 @@ func keepFailure(s State, message string) State {
 	return s.say(v1alpha1.ReasonStaging, message)
 }
 
+// gaveUpFor is true while the reason stands for which the node gave up last: it
+// says more than that the slot is gone with it.
+func gaveUpFor(s State, o Observation) bool {
+	last := len(s.Steps) - 2
+	return last >= 0 && s.Steps[last].Step == v1alpha1.StepAborting && s.Reason != "" && s.RetryAt.IsZero() &&
+		(s.Until.IsZero() || o.Now.Before(s.Until))
+}
+
 // waiting tells why, and begins as soon as the node is let go.
 func waiting(s State, o Observation) (State, Action) {
 	failed := s.Step == v1alpha1.StepWaiting && o.Now.Before(s.RetryAt)
+	if s.Reason == v1alpha1.ReasonSnapshotFailed && !o.Spec.EtcdSnapshot {
+		failed = false // somebody decided to do without
+	}
 	s = s.enter(v1alpha1.StepWaiting, o)
 	switch {
 	case failed:
@@ -134,8 +169,8 @@ func waiting(s State, o Observation) (State, Action) {
 		return s, Action{}
 	case o.Spec.Release == v1alpha1.ReleaseControlPlane && kubeadmDone(o):
 		return s.say(v1alpha1.ReasonControlPlaneFirst, "this node's control plane is at "+o.Spec.Version+"; the others come before the kubelets"), Action{}
-	case o.Spec.Method == v1alpha1.MethodRestart && o.Spec.Release == v1alpha1.ReleaseNode:
-		return s.say(v1alpha1.ReasonUnsupported, "method Restart is not there yet: set strategy.method to Reboot"), Action{}
+	case !o.Slot.Reserved && gaveUpFor(s, o):
+		return s, wait(s.Until)
 	case !o.Slot.Reserved:
 		return s.say(v1alpha1.ReasonNoSlot, "released; waits for its slot"), Action{}
 	}

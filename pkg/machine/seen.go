@@ -19,7 +19,7 @@ func StageKey(spec v1alpha1.NodeUpgradeSpec) string {
 // attemptKey tells one attempt's work from another's, so that the failure of
 // the last one is not taken for the failure of this one.
 func attemptKey(s State, o Observation) string {
-	return fmt.Sprintf("%s %s attempt %d", o.Spec.Version, s.Upgrade, s.Attempts)
+	return fmt.Sprintf("%s/%s/attempt-%d", o.Spec.Version, s.Upgrade, s.Attempts)
 }
 
 func (w Work) answers(key string) bool {
@@ -36,6 +36,12 @@ func Staged(o Observation) bool {
 		slices.Contains(o.Host.Installed, o.Spec.Version)
 }
 
+// Pulled is true when nothing has to be pulled any more: the control plane's
+// container images are there, or kubeadm has used them. A worker needs none.
+func Pulled(o Observation) bool {
+	return o.Host != nil && (!o.Host.ControlPlane || kubeadmDone(o) || o.Pull.answers(StageKey(o.Spec)) && o.Pull.OK)
+}
+
 // kubeadmDone is true when kubeadm upgrade has completed for the target.
 func kubeadmDone(o Observation) bool {
 	return o.Spec.Type == v1alpha1.TypeReboot || atLeast(o.Host.KubeadmVersion, o.Spec.Version)
@@ -43,18 +49,22 @@ func kubeadmDone(o Observation) bool {
 
 // done is true when nothing is left to do for spec. A control-plane node that
 // joined at the target has nothing to do, though kubeadm upgrade never ran.
-func done(o Observation) bool {
+func done(s State, o Observation) bool {
 	if o.Spec.Type == v1alpha1.TypeReboot {
-		return !o.Host.RebootRequired && o.Host.Active == o.Host.Merged
+		return !o.Host.RebootRequired || rebooted(s, o)
 	}
 	return atLeast(o.Node.KubeletVersion, o.Spec.Version) &&
 		(!o.Host.ControlPlane || kubeadmDone(o) || atLeast(o.Host.ControlPlaneVersion, o.Spec.Version))
 }
 
-// arrived is true for a node that runs the target already, by another's reboot
-// or by one that the State does not know of: it must not reboot again.
+// arrived is true for a node that runs the target already, or needs no reboot
+// any more, by another's reboot or by one that the State does not know of: it
+// must not reboot again.
 func arrived(o Observation) bool {
-	return o.Spec.Type != v1alpha1.TypeReboot && o.Host.Merged == o.Spec.Version &&
+	if o.Spec.Type == v1alpha1.TypeReboot {
+		return !o.Host.RebootRequired && !wouldActivate(o)
+	}
+	return o.Host.Merged == o.Spec.Version &&
 		kubeletSpeaks(o) && o.Node.KubeletVersion == o.Spec.Version
 }
 

@@ -11,6 +11,7 @@ import (
 // what they mean there; a zero time is none.
 type State struct {
 	Upgrade      string
+	From         string // the kubelet's version when Upgrade began here
 	Step         v1alpha1.Step
 	Since        time.Time
 	Reason       v1alpha1.Reason
@@ -20,7 +21,15 @@ type State struct {
 	LastError    string
 	RetryAt      time.Time
 	RebootedFrom string
-	Steps        []StepTime
+	// Snapshot is the one of etcd that was taken here for Upgrade.
+	Snapshot *v1alpha1.EtcdSnapshot
+	// KubeadmLog is the end of kubeadm's words, until it succeeds.
+	KubeadmLog string
+	// Method is how the present attempt activates the image, once that is
+	// decided, and MethodMessage why it is not the one that was asked for.
+	Method        v1alpha1.Method
+	MethodMessage string
+	Steps         []StepTime
 }
 
 // StepTime says when a step began and ended; it ends when the next one begins.
@@ -65,8 +74,8 @@ func (s State) until(t time.Time) State {
 }
 
 // begin forgets the former upgrade.
-func begin(upgrade string) State {
-	return State{Upgrade: upgrade}
+func begin(upgrade, from string) State {
+	return State{Upgrade: upgrade, From: from}
 }
 
 // Quiet is true for a step in which the node is in service and holds nothing.

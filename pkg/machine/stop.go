@@ -13,6 +13,25 @@ func abort(s State, o Observation, reason v1alpha1.Reason, message string) (Stat
 	return s.enter(v1alpha1.StepAborting, o).say(reason, message), Action{}
 }
 
+// closed gives up because something stands against beginning, and says what.
+func closed(s State, o Observation) (State, Action) {
+	s, a := abort(s, o, orElse(o.Gate.Reason, v1alpha1.ReasonGateClosed), o.Gate.Message)
+	return s.until(o.Gate.Until), a
+}
+
+// callBack gives up because the coordinator wants it, for its reason if it has
+// one.
+func callBack(s State, o Observation) (State, Action) {
+	if o.Spec.Upgrade != s.Upgrade || o.Spec.Reason == "" || o.Spec.Reason == v1alpha1.ReasonReleased {
+		return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn")
+	}
+	s, a := abort(s, o, o.Spec.Reason, o.Spec.Message)
+	if o.Spec.Until != nil {
+		s = s.until(o.Spec.Until.Time)
+	}
+	return s, a
+}
+
 // uncounted takes an attempt back that ended for a reason that is nobody's
 // fault.
 func (s State) uncounted() State {
@@ -41,7 +60,7 @@ func fault(s State, reason v1alpha1.Reason, message string) State {
 
 // aborting undoes in the one order that is safe: cordon, mark, slot.
 func aborting(s State, o Observation) (State, Action) {
-	reason, message := s.Reason, s.Message
+	reason, message, until := s.Reason, s.Message, s.Until
 	switch {
 	case o.Node.Marked():
 		return s, act(DoUncordon)
@@ -51,7 +70,7 @@ func aborting(s State, o Observation) (State, Action) {
 		return s, act(DoFree)
 	}
 	s.RebootedFrom = ""
-	return s.enter(v1alpha1.StepWaiting, o).say(reason, message), Action{}
+	return s.enter(v1alpha1.StepWaiting, o).say(reason, message).until(until), Action{}
 }
 
 // failed ends when another upgrade is asked for, or by itself where what was
@@ -62,12 +81,20 @@ func failed(s State, o Observation) (State, Action) {
 	}
 	switch s.Reason {
 	case v1alpha1.ReasonUnhealthy:
-		if o.Health != nil && o.Health.OK {
+		switch {
+		case o.Health == nil || !o.Health.OK:
+		case o.Node.Marked():
+			return s.enter(v1alpha1.StepSettling, o), Action{}
+		default:
 			return s.enter(v1alpha1.StepUnlocking, o), Action{}
 		}
-	case v1alpha1.ReasonRebootFailed, v1alpha1.ReasonNotReadyInTime, v1alpha1.ReasonWrongVersion:
+	case v1alpha1.ReasonRebootFailed, v1alpha1.ReasonRestartFailed, v1alpha1.ReasonNotReadyInTime, v1alpha1.ReasonWrongVersion:
 		if isBack(s, o) {
 			return s.enter(v1alpha1.StepSettling, o), Action{}
+		}
+	case v1alpha1.ReasonRebootStillRequired:
+		if !o.Host.RebootRequired {
+			return s.enter(v1alpha1.StepUnlocking, o), Action{}
 		}
 	}
 	return s, Action{}

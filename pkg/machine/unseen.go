@@ -44,7 +44,7 @@ func unseen(s State, o Observation) (State, Action) {
 func giveUpUnseen(s State, o Observation) (State, Action, bool) {
 	switch {
 	case withdrawn(s, o):
-		s, a := abort(s.uncounted(), o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn")
+		s, a := callBack(s.uncounted(), o)
 		return s, a, true
 	case o.HostProblem != "" && !o.Now.Before(deadline(s, o, HostWithin)):
 		message := fmt.Sprintf("the host could not be looked at for %s: %s", HostWithin, o.HostProblem)

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,8 +19,21 @@ type world struct {
 	host    Host
 	disarm  Work
 	stage   Work
+	pull    Work
+	snap    Work // the verb "snapshot"
 	kubeadm Work
 	active  Work // the verb "activate"
+	restart Work
+	kubelet string // the version whose process runs; empty: none
+
+	seenAt       time.Time // when the agent last looked at what is mounted
+	blockers     []string  // what is mounted below /usr
+	seenBlockers []string
+	asking       bool
+	refresh      string // what a restart that fails leaves: "refused", "nothing" or "no kubelet"
+	mute         bool   // the kubelet has not spoken yet
+	stubborn     bool   // a reboot does not content the operating system
+	late         bool   // the operating system asks for another reboot than the first
 
 	state     State // the agent's own
 	persisted State // what the API server has
@@ -30,6 +44,10 @@ type world struct {
 	pods     int
 	blocked  bool
 	healthy  bool
+	unsure   bool   // something was done to the node, and its health not seen since
+	noPull   string // why a pull cannot even be asked for
+	pulled   bool   // the container images are there
+	taken    int    // snapshots of etcd
 	asked    time.Time
 	drained  *Drain
 
@@ -57,6 +75,7 @@ func newWorld() *world {
 		healthy:     true,
 		rebootWorks: true,
 		rebootsOf:   map[string]int{},
+		kubelet:     oldVersion,
 	}
 	w.started = w.now
 	w.node = Node{Ready: true, KubeletVersion: oldVersion, BootID: "boot-0"}
@@ -70,13 +89,30 @@ func (w *world) want(upgrade string) {
 	w.spec.Image = &v1alpha1.Image{SHA256: strings.Repeat("a", 64)}
 }
 
+// wantReboot is what the operating system asks for.
+func (w *world) wantReboot(upgrade string) {
+	w.spec.Upgrade, w.spec.Type, w.spec.Version, w.spec.Image = upgrade, v1alpha1.TypeReboot, "", nil
+	w.host.RebootRequired, w.host.RebootReason = true, "update_engine has updated the system"
+}
+
 func (w *world) observe() Observation {
+	switch {
+	case w.asking: // and has the answer by now
+		w.asking, w.seenAt, w.seenBlockers = false, w.now, w.blockers
+	case NeedsFreshHost(w.state) && w.seenAt.Before(w.state.Since):
+		w.asking = true
+	}
 	host := w.host
+	host.At, host.RefreshBlockers = w.seenAt, w.seenBlockers
 	o := Observation{
 		Now: w.now, WatchingSince: w.started, Spec: w.spec, Node: w.node, Host: &host,
 		Slot:   Slot{Reserved: w.reserved, Held: w.held},
-		Disarm: w.disarm, Stage: w.stage, Kubeadm: w.kubeadm, Activate: w.active,
-		Drain: w.drained, RebootAskedAt: w.asked, RebootProblem: w.refused,
+		Disarm: w.disarm, Stage: w.stage, Pull: w.pull, Snapshot: w.snap, Kubeadm: w.kubeadm, Activate: w.active, Restart: w.restart,
+		PullProblem: w.noPull,
+		Drain:       w.drained, RebootAskedAt: w.asked, RebootProblem: w.refused,
+	}
+	if w.snap.OK && !w.snap.Running {
+		o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Upgrade: w.spec.Upgrade, Node: "n", Path: fmt.Sprintf("/snapshot-%d", w.taken)}
 	}
 	if w.silent != "" {
 		o.Host, o.HostProblem = nil, w.silent
@@ -89,7 +125,8 @@ func (w *world) observe() Observation {
 			w.lastCheckOpen = gate.Open && w.held != ""
 		}
 	}
-	if NeedsHealth(w.state) {
+	if NeedsHealth(w.state, o) {
+		w.unsure = w.unsure && !w.healthy
 		o.Health = &Health{OK: w.healthy, Message: "kube-apiserver is not Ready"}
 	}
 	return o
@@ -117,6 +154,14 @@ func (w *world) do(a Action) {
 		w.disarm = Work{Running: true, Key: a.Key}
 	case DoStage:
 		w.stage = Work{Running: true, Key: a.Key}
+	case DoPull:
+		if w.noPull == "" {
+			w.pull = Work{Running: true, Key: a.Key}
+		}
+	case DoSnapshot:
+		w.check(w.held != "" && w.gate.Open, "a snapshot is taken without a slot, or with the gate closed")
+		w.check(w.host.KubeadmVersion != newVersion, "a snapshot is taken after kubeadm")
+		w.snap = Work{Running: true, Key: a.Key}
 	case DoTake:
 		if w.reserved && w.held == "" {
 			w.held = "slot-0"
@@ -124,10 +169,14 @@ func (w *world) do(a Action) {
 	case DoKubeadm:
 		w.check(w.held != "", "kubeadm begins without a slot")
 		w.check(w.gate.Open, "kubeadm begins with the gate closed")
+		w.check(w.pulled || !w.host.ControlPlane, "kubeadm begins before its images are pulled")
+		w.check(!w.spec.EtcdSnapshot || !w.host.ControlPlane || w.taken > 0 && w.persisted.Snapshot != nil, "kubeadm begins before there is a snapshot that is written down")
+		w.unsure = w.spec.Release == v1alpha1.ReleaseControlPlane
 		w.kubeadm = Work{Running: true, Key: a.Key}
 	case DoCordon:
 		w.check(w.held != "", "the node is cordoned without a slot")
-		w.check(w.gate.Open, "the node is cordoned with the gate closed")
+		w.check(w.gate.Open || w.host.Merged == "", "the node is cordoned with the gate closed")
+		w.check(w.state.Method == v1alpha1.MethodReboot, "the node is cordoned by method %q", w.state.Method)
 		if !w.node.Unschedulable {
 			w.node.OurCordon = true
 		}
@@ -141,8 +190,18 @@ func (w *world) do(a Action) {
 	case DoActivate:
 		flipped := w.host.Active == w.spec.Version
 		w.check(flipped || w.held != "" && w.lastCheckOpen, "the symlink is flipped after a last check that was closed")
-		w.check(w.node.Unschedulable && w.pods == 0, "the symlink is flipped on a node that is not drained")
+		w.check(w.spec.Type != v1alpha1.TypeReboot, "a Reboot flips the symlink")
+		w.check(w.state.restarts() || w.node.Unschedulable && w.pods == 0, "the symlink is flipped on a node that is not drained")
+		w.check(!w.state.restarts() || w.looked(), "a restart begins without a fresh look at what it would break")
+		w.check(w.mayGoOn(), "the symlink is flipped with a slot that is gone")
 		w.active = Work{Running: true, Key: a.Key}
+	case DoRestart:
+		w.unsure = true
+		w.check(w.spec.Type == v1alpha1.TypePatch && w.state.restarts(), "method %q restarts", w.state.Method)
+		w.check(w.host.Active == w.spec.Version, "the node is refreshed into %s", w.host.Active)
+		w.check(w.mayGoOn(), "the restart begins with a slot that is gone")
+		w.check(w.persisted.Step == v1alpha1.StepRestarting, "the restart begins before that is written down")
+		w.restart = Work{Running: true, Key: a.Key}
 	case DoReboot:
 		w.reboot()
 	case DoUncordon:
@@ -152,9 +211,20 @@ func (w *world) do(a Action) {
 		w.node.OurCordon, w.node.SlotMark = false, ""
 	case DoFree:
 		w.check(!w.node.OurCordon && w.node.SlotMark == "", "the slot is freed before the uncordon")
+		w.check(w.state.Step != v1alpha1.StepUnlocking || !w.unsure, "the slot is freed before the node was seen to be well")
 		w.held, w.reserved = "", false
 	}
 	w.check(!w.foreignCordon || w.node.Unschedulable, "somebody else's cordon is gone")
+}
+
+// looked is true when the mounts were looked at in the last LastCheck.
+func (w *world) looked() bool {
+	for _, step := range slices.Backward(w.state.Steps) {
+		if step.Step == v1alpha1.StepLastCheck {
+			return !w.seenAt.Before(step.StartedAt) && len(w.seenBlockers) == 0
+		}
+	}
+	return w.host.Active == w.spec.Version
 }
 
 func (w *world) reboot() {
@@ -162,10 +232,18 @@ func (w *world) reboot() {
 		return
 	}
 	w.reboots++
+	w.unsure = true
 	w.asked = w.now
 	w.check(w.node.Unschedulable, "the node is rebooted without a cordon")
+	w.check(w.mayGoOn(), "the node is rebooted with a slot that is gone")
 	w.check(w.persisted.RebootedFrom == w.host.BootID, "the reboot is asked for before that is written down")
-	w.check(w.host.Active == w.spec.Version, "the node is rebooted into %s", w.host.Active)
+	into := w.spec.Version
+	if w.spec.Type == v1alpha1.TypeReboot {
+		into = w.host.Merged
+	}
+	w.check(w.host.Active == into, "the node is rebooted into %s", w.host.Active)
+	w.check(w.pods == 0 || w.host.Merged == "", "the node is rebooted with pods on it")
+	w.check(w.state.Method == v1alpha1.MethodReboot, "the node is rebooted by method %q", w.state.Method)
 	if !w.rebootWorks {
 		return
 	}
@@ -179,10 +257,12 @@ func (w *world) reboot() {
 func (w *world) boot() {
 	w.boots++
 	w.host.BootID = fmt.Sprintf("boot-%d", w.boots)
-	w.host.Merged = w.host.Active
+	w.host.Merged, w.kubelet = w.host.Active, w.host.Active
+	w.host.RebootRequired = w.host.RebootRequired && w.stubborn
+	w.late = false
 	w.node.Ready = false
 	w.crash()
-	for _, work := range []*Work{&w.disarm, &w.stage, &w.kubeadm, &w.active} {
+	for _, work := range []*Work{&w.disarm, &w.stage, &w.pull, &w.snap, &w.kubeadm, &w.active, &w.restart} {
 		if work.Running {
 			*work = Work{Key: work.Key, Reason: v1alpha1.ReasonHostUnreachable, Message: "ended without a result", FinishedAt: w.now}
 		}
@@ -195,6 +275,16 @@ func (w *world) crash() {
 	w.asked, w.drained = time.Time{}, nil
 }
 
+// abandon is a person who gives the node up, and the coordinator that acts on it.
+func (w *world) abandon(why string) {
+	w.spec.Release, w.spec.Reason, w.spec.Message = v1alpha1.ReleaseNone, v1alpha1.ReasonAbandoned, why
+	w.held, w.reserved = "", false
+}
+
+// mayGoOn is false for a node whose slot was taken from it, so that another one
+// may be out of service in its place.
+func (w *world) mayGoOn() bool { return w.held != "" || w.spec.Release != v1alpha1.ReleaseNone }
+
 // settle lets the outside do what it is about to: units end, the kubelet
 // reports. ok is whether work succeeds.
 func (w *world) settle(ok bool) {
@@ -204,7 +294,7 @@ func (w *world) settle(ok bool) {
 		}
 		*work = Work{Key: work.Key, OK: ok, FinishedAt: w.now}
 		if !ok {
-			work.Reason, work.Message = reason, "broken"
+			work.Reason, work.Message, work.Log = reason, "broken", "its last words"
 		}
 		return ok
 	}
@@ -213,6 +303,12 @@ func (w *world) settle(ok bool) {
 	}
 	if end(&w.stage, v1alpha1.ReasonHashMismatch) {
 		w.host.Installed = []string{oldVersion, newVersion}
+	}
+	if end(&w.pull, v1alpha1.ReasonPullFailed) {
+		w.pulled = true
+	}
+	if end(&w.snap, v1alpha1.ReasonSnapshotFailed) {
+		w.taken++
 	}
 	if end(&w.kubeadm, v1alpha1.ReasonKubeadmFailed) {
 		w.host.KubeadmVersion = newVersion
@@ -223,6 +319,33 @@ func (w *world) settle(ok bool) {
 	if end(&w.active, v1alpha1.ReasonActivateFailed) {
 		w.host.Active = newVersion
 	}
-	w.node.BootID, w.node.KubeletVersion = w.host.BootID, w.host.Merged
-	w.node.Ready = !w.stuckKubelet
+	running := w.restart.Running
+	if end(&w.restart, v1alpha1.ReasonRestartFailed) {
+		w.host.Merged, w.kubelet = w.host.Active, w.host.Active
+	} else if running {
+		w.breakRefresh()
+	}
+	w.report()
+}
+
+// breakRefresh is what a restart that failed leaves.
+func (w *world) breakRefresh() {
+	switch w.refresh {
+	case "nothing":
+		w.host.Merged = ""
+	case "no kubelet":
+		w.host.Merged, w.kubelet = w.host.Active, ""
+	}
+}
+
+// report lets the kubelet speak. One that does not run leaves what the last one
+// said, until the API server finds it silent.
+func (w *world) report() {
+	if w.mute {
+		return
+	}
+	w.node.Ready = w.kubelet != "" && !w.stuckKubelet
+	if w.kubelet != "" {
+		w.node.BootID, w.node.KubeletVersion = w.host.BootID, w.kubelet
+	}
 }

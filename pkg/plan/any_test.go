@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -133,17 +134,61 @@ func (c *claims) mayBegin(planned plan.NodePlan) {
 			u.Status = status.Status // its type may have been found out just now
 		}
 	}
-	if reason, message, _ := plan.Gate(u, c.s.Schedules, n.Labels, c.now); reason != "" {
-		c.Fatalf("promise 2: %s begins, and %s: %s", n.Name, reason, message)
+	if planned.Spec.ExpectedDuration == nil {
+		c.Fatalf("%s begins, and its agent is not told how long it is expected to need", n.Name)
 	}
+	// What the agent asks: planner and agent never disagree about the same moment.
+	if hold := plan.Gate(u, c.s.Schedules, n.Labels, c.now, planned.Spec.ExpectedDuration.Duration); hold.Reason != "" {
+		c.Fatalf("promise 2: %s begins, and %s: %s", n.Name, hold.Reason, hold.Message)
+	}
+	c.checked(n, planned)
 	if len(c.s.RebootManagers) > 0 {
 		c.Fatalf("%s begins beside %s", n.Name, c.s.RebootManagers[0].Name)
 	}
 	c.skew(n, planned)
 }
 
+// checked is that preflight has nothing against n, and that no webhook loses its
+// last backend.
+func (c *claims) checked(n plan.Node, planned plan.NodePlan) {
+	if converges := len(c.p.Statuses) == 0; !converges {
+		report := c.s.Preflight
+		_, word := c.node(n.Name)
+		goesOn := word.Spec.Upgrade == c.p.Upgrade && (word.Spec.Release == v1alpha1.ReleaseNode || word.Spec.Release == v1alpha1.ReleaseControlPlane)
+		if current := report != nil && report.Key == c.p.PreflightKey; !current && !goesOn {
+			c.Fatalf("%s begins unchecked: %+v", n.Name, report)
+		}
+		if report != nil && report.Upgrade == c.p.Upgrade && slices.ContainsFunc(report.Findings, blocks(n.Name)) {
+			c.Fatalf("%s begins in spite of %v", n.Name, report.Findings)
+		}
+	}
+	_, word := c.node(n.Name)
+	mounted := word.Status.Facts != nil && len(word.Status.Facts.RefreshBlockers) > 0
+	if planned.Spec.Method == v1alpha1.MethodRestart && !mounted && word.Status.Method != v1alpha1.MethodReboot {
+		return // its pods stay
+	}
+	for _, w := range c.s.Webhooks {
+		answers := func(name string) bool {
+			i := slices.IndexFunc(c.p.Nodes, func(p plan.NodePlan) bool { return p.Name == name })
+			other, word := c.node(name)
+			return c.p.Nodes[i].Slot == "" && !c.out(other, word)
+		}
+		if planned.Release == v1alpha1.ReleaseNode && slices.Contains(w.Nodes, n.Name) && !slices.ContainsFunc(w.Nodes, answers) {
+			c.Fatalf("%s begins, and nobody answers for a webhook on %v", n.Name, w.Nodes)
+		}
+	}
+}
+
 // skew is promise 3.
 func (c *claims) skew(n plan.Node, planned plan.NodePlan) {
+	if planned.Spec.Type == v1alpha1.TypeReboot {
+		_, word := c.node(n.Name)
+		s := word.Status
+		if !s.RebootRequired || s.ActiveVersion != "" && s.ActiveVersion != n.Kubelet || s.RebootedFrom == "boot-0" && s.Upgrade == c.p.Upgrade {
+			c.Fatalf("%s is rebooted: %+v", n.Name, s)
+		}
+		return
+	}
 	to, err := version.Parse(planned.To)
 	if err != nil {
 		c.Fatalf("promise 3: %s begins, to %q", n.Name, planned.To)

@@ -9,13 +9,21 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// automatic is the upgrade that a schedule's `automatic: [Patch]` asks for now,
-// or nil: the newest patch of the minor that every part of the cluster runs,
-// on offer for every architecture. It bears the version as its name, so that
-// two coordinators create the same one, and one that ended, however it ended,
-// is not begun again.
+// automatic is the upgrade that a schedule's `automatic` asks for now, or nil. A
+// patch goes first, as its reboot is the one that the operating system asks for.
 func (d *decider) automatic() *v1alpha1.ClusterUpgrade {
-	if !d.wantsPatches() {
+	if patch := d.automaticPatch(); patch != nil {
+		return patch
+	}
+	return d.automaticReboot()
+}
+
+// automaticPatch is what `automatic: [Patch]` asks for: the newest patch of the
+// minor that every part of the cluster runs, on offer for every architecture. It
+// bears the version as its name, so that two coordinators create the same one,
+// and one that ended, however it ended, is not begun again.
+func (d *decider) automaticPatch() *v1alpha1.ClusterUpgrade {
+	if !d.wants(v1alpha1.TypePatch) {
 		return nil
 	}
 	oldest, newest, ok := d.running()
@@ -26,25 +34,31 @@ func (d *decider) automatic() *v1alpha1.ClusterUpgrade {
 	if !ok || !oldest.Less(best) || best.Less(newest) || d.wasAsked(best) {
 		return nil
 	}
+	u := d.byItself(best.String(), v1alpha1.TypePatch)
+	u.Spec.Version = best.String()
+	return u
+}
+
+// byItself is an upgrade that the coordinator creates.
+func (d *decider) byItself(name string, kind v1alpha1.UpgradeType) *v1alpha1.ClusterUpgrade {
 	return &v1alpha1.ClusterUpgrade{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterUpgrade"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        best.String(),
+			Name:        name,
 			Annotations: map[string]string{v1alpha1.CreatedByAnnotation: v1alpha1.CreatedByCoordinator},
 		},
 		Spec: v1alpha1.ClusterUpgradeSpec{
-			Type:     v1alpha1.TypePatch,
-			Version:  best.String(),
+			Type:     kind,
 			Schedule: v1alpha1.ScheduleRespect,
 			Strategy: withDefaults(d.Strategy),
 		},
 	}
 }
 
-// wantsPatches is whether a schedule for every node asks for them.
-func (d *decider) wantsPatches() bool {
+// wants is whether a schedule for every node asks for that kind.
+func (d *decider) wants(kind v1alpha1.UpgradeType) bool {
 	return slices.ContainsFunc(d.Schedules, func(s v1alpha1.MaintenanceSchedule) bool {
-		return s.Spec.NodeSelector == nil && s.DeletionTimestamp == nil && slices.Contains(s.Spec.Automatic, v1alpha1.TypePatch)
+		return s.Spec.NodeSelector == nil && s.DeletionTimestamp == nil && slices.Contains(s.Spec.Automatic, kind)
 	})
 }
 

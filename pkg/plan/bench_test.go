@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
 // fleet is a cluster of that many nodes in three zones and ten groups, three of
@@ -33,6 +34,7 @@ func fleet(size int, maxUnavailable string) *sim {
 		s.addFleetNode(i)
 	}
 	s.addFleetSchedules()
+	s.addFleetChecks()
 	return s
 }
 
@@ -96,6 +98,17 @@ func (s *sim) addFleetSchedules() {
 		m.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: freeze}}
 		s.Schedules = append(s.Schedules, m)
 	}
+}
+
+// addFleetChecks adds many warnings, a node that is blocked, and webhooks with
+// two backends each.
+func (s *sim) addFleetChecks() {
+	for i := range 100 {
+		s.finds = append(s.finds, v1alpha1.Finding{ID: "replicas", Level: v1alpha1.LevelWarn, Object: fmt.Sprint("deployment/d", i), Message: "it has one replica"})
+		nodes := []string{fmt.Sprintf("n%05d", 10+i), fmt.Sprintf("n%05d", 200+i)}
+		s.Webhooks = append(s.Webhooks, preflight.Webhook{Name: "w", Configuration: "c", Namespace: "n", Service: fmt.Sprint("s", i), Nodes: nodes})
+	}
+	s.decide()
 }
 
 // Deciding for many nodes takes time in proportion to their number: at most

@@ -15,13 +15,16 @@ var questions = []func(*decider, *node) Hold{
 	(*decider).ownHold,
 	(*decider).failureHold,
 	(*decider).managerHold,
+	(*decider).checksHold,
 	(*decider).gate,
 	(*decider).timeHold,
 	(*decider).retryHold,
 	(*decider).stagingHold,
 	(*decider).turnHold,
 	(*decider).controlPlaneHold,
+	(*decider).webhookHold,
 	(*decider).budgetHold,
+	(*decider).reportHold,
 	(*decider).slotHold,
 }
 
@@ -44,31 +47,38 @@ func (d *decider) whollyHold(*node) Hold { return d.wholly }
 
 // ownHold is what the node itself lacks.
 func (d *decider) ownHold(n *node) Hold {
+	if n.reboot && n.nextBootDiffers() {
+		return n.nextBootHold()
+	}
 	if err := n.step(d.to); err != nil {
 		return Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}
 	}
 	if !n.Ready {
 		return Hold{Reason: v1alpha1.ReasonNodeNotReady, Message: "the node is not Ready"}
 	}
-	if !n.stagedAt(d.to) {
-		return n.unstaged(d.to, d.Source.Trouble)
+	if !n.preparedAt(d.to) {
+		return n.unprepared(d.to, d.Source.Trouble)
 	}
 	return Hold{}
 }
 
 func (d *decider) failureHold(*node) Hold {
 	if d.failed == nil {
-		return Hold{}
+		return d.wayHold()
 	}
 	return d.failedHold()
 }
 
 // managerHold keeps everybody back while another program may reboot nodes.
-func (d *decider) managerHold(*node) Hold {
-	if len(d.RebootManagers) == 0 {
+func (d *decider) managerHold(*node) Hold { return ManagerGate(d.RebootManagers) }
+
+// ManagerGate says whether another program that reboots nodes stands against
+// beginning. The planner asks it, and the agent again with what it reads itself.
+func ManagerGate(found []RebootManager) Hold {
+	if len(found) == 0 {
 		return Hold{}
 	}
-	return Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: d.RebootManagers[0].Message}
+	return Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: found[0].Message}
 }
 
 // retryHold keeps everybody back while a node that gave up waits to try again:
@@ -87,15 +97,21 @@ func (d *decider) retryHold(n *node) Hold {
 }
 
 // stagingHold: nobody begins before every node that is in service has its
-// image. Once somebody has begun, each waits for its own only.
+// image, and every control plane its container images. Once somebody has begun,
+// each waits for its own only.
 func (d *decider) stagingHold(*node) Hold {
 	switch {
-	case d.begun || d.unstaged == nil:
+	case d.begun || d.unprepared == nil:
 		return Hold{}
 	case d.stageError != nil:
-		n := d.stageError
-		message := fmt.Sprintf("node %s has not staged %s (%s): %s", n.Name, d.to, n.status.Reason, n.status.Message)
+		n, what := d.stageError, "staged"
+		if n.stagedAt(d.to) {
+			what = "pulled the container images of"
+		}
+		message := fmt.Sprintf("node %s has not %s %s (%s): %s", n.Name, what, d.to, n.status.Reason, n.status.Message)
 		return Hold{Reason: v1alpha1.ReasonNotStaged, Message: message}
+	case d.unprepared.stagedAt(d.to):
+		return Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("control-plane nodes are still pulling the container images of %s", d.to)}
 	}
 	return Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("other nodes are still staging %s", d.to)}
 }
@@ -107,6 +123,8 @@ func (d *decider) turnHold(n *node) Hold {
 		switch {
 		case n.ControlPlane && n.kubeadm == v1alpha1.KubeadmNode && d.applier != nil:
 			return Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: fmt.Sprintf("kubeadm upgrade apply runs on %s first", d.applier.Name)}
+		case n.ControlPlane && !n.kubeadmAt(d.to) && d.saver != nil && n != d.saver:
+			return Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: fmt.Sprintf("%s takes a snapshot of etcd first", d.saver.Name)}
 		case n.ControlPlane && !n.kubeadmAt(d.to):
 			return Hold{}
 		case d.oldServer != "":
@@ -128,6 +146,17 @@ func (d *decider) turnHold(n *node) Hold {
 
 // controlPlaneHold guards apiservers and etcd.
 func (d *decider) controlPlaneHold(n *node) Hold {
+	if hold := d.skewHold(); hold.Reason != "" || !n.ControlPlane {
+		return hold
+	}
+	return d.etcdHold(n)
+}
+
+// skewHold is why the apiservers allow nobody's step. A Reboot takes none.
+func (d *decider) skewHold() Hold {
+	if d.isReboot() {
+		return Hold{}
+	}
 	servers := []version.Version{d.to}
 	for _, pod := range d.APIServers {
 		v, err := version.Parse(pod.Version)
@@ -142,10 +171,7 @@ func (d *decider) controlPlaneHold(n *node) Hold {
 	if err := version.CheckAPIServers(servers...); err != nil {
 		return Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}
 	}
-	if !n.ControlPlane {
-		return Hold{}
-	}
-	return d.etcdHold(n)
+	return Hold{}
 }
 
 // budgetHold is how many may be down at once: of all, and of the group.

@@ -12,7 +12,7 @@ func (f *forecast) pass() {
 		f.staged = nil
 		for _, n := range f.nodes {
 			if n.Ready && !stageErrors[n.status.Reason] && n.status.Step != "" {
-				n.runs.staged = f.to
+				n.runs.staged, n.runs.pulled = f.to, f.to
 			}
 		}
 	}
@@ -42,7 +42,11 @@ func (f *forecast) finish(w work) {
 	case w.givesUp:
 	case w.components:
 		n.runs.kubeadm, n.runs.controlPlane = f.to, f.to
+		f.saved = f.saved || n == f.saver
 		f.setServer(n)
+	case n.reboot:
+		n.due = false
+		f.spans[n.Name] = w.span
 	default:
 		n.runs.kubelet = f.to
 		f.spans[n.Name] = w.span

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
 // script is a simulated cluster that obeys commands.
@@ -25,18 +26,27 @@ type script struct{ *sim }
 //	cordon NODE                  somebody else does
 //	took NODE DURATION           a pass that it went through last week
 //	manager NAME stays|passes MESSAGE, or manager none
+//	finding block|warn ID [node=NODE] MESSAGE, or finding none
+//	webhook NAME NODE...         it has a ready backend on each; or webhook none
+//	findings                     prints what the upgrade's status lists, and how often preflight ran
 //	etcd NODE ready|away         its etcd member
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
-//	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch] [exclude=TYPE|all]
-//	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore]
+//	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch,Reboot] [exclude=TYPE|all]
+//	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	remove UPGRADE
-//	set UPGRADE suspend=true|false | max=N
-//	agent NODE step=S reason=R message=M retry=TIME staged=V
+//	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | check=ID
+//	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V active=V mounted=PATH
+//	os NODE asks|content         its operating system, for a reboot
 //	abandon NODE REASON
+//	hangs NODE | wakes NODE      its agent does nothing; goes on
 //	drop SLOT                    somebody deletes the Lease
 //	slots                        prints the Leases
+//	slow                         pulls and snapshots take a step of their own
+//	snapshots                    who is asked for one, and which one is recorded
 //	now TIME                     the clock
+//	forget                       agents drop the steps of the upgrade before
+//	record UPGRADE               prints how each node went
 //	decide                       prints the plan, changes nothing
 //	predict                      prints it with what is expected of each node
 //	tick N                       N times: decide, write, one step of each agent
@@ -61,6 +71,15 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		if args[0] != "none" {
 			s.RebootManagers = []plan.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
 		}
+	case "finding":
+		s.find(args, option)
+	case "webhook":
+		s.Webhooks = nil
+		if args[0] != "none" {
+			s.Webhooks = []preflight.Webhook{{Name: args[0], Kind: "ValidatingWebhookConfiguration", Configuration: "policy", Namespace: "policy", Service: args[0], Nodes: args[1:]}}
+		}
+	case "findings":
+		s.printFindings(out)
 	case "etcd":
 		i := slices.IndexFunc(s.Etcd, func(pod plan.StaticPod) bool { return pod.Node == args[0] })
 		s.Etcd[i].Ready = args[1] == "ready"
@@ -75,18 +94,28 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "remove":
 		s.Upgrades = slices.DeleteFunc(s.Upgrades, func(u v1alpha1.ClusterUpgrade) bool { return u.Name == args[0] })
 	case "set":
+		s.upgrade(args[0]).Generation++
 		change(s.upgrade(args[0]), option)
 	case "agent":
 		return s.say(args[0], option)
+	case "os":
+		askForReboot(&s.word(args[0], s.node(args[0]).UID).Status, args[1] == "asks")
 	case "abandon":
 		s.word(args[0], s.node(args[0]).UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: strings.Join(args[1:], " ")}
+	case "snapshots":
+		s.tellSnapshots(out)
+	case "slow":
+		s.slow = true
+	case "hangs", "wakes":
+		s.hung[args[0]] = name == "hangs"
 	case "now":
 		t, err := time.Parse(time.RFC3339, args[0])
 		s.now = t
 		return err
 	case "decide":
-		printPlan(out, plan.Decide(s.Snapshot, s.now))
+		printPlan(out, s.decide())
 	case "predict":
+		s.decide()
 		printPlan(out, plan.Predict(s.Snapshot, s.now))
 	case "tick":
 		n, _ := strconv.Atoi(args[0])
@@ -95,6 +124,10 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		}
 	case "tell":
 		s.tell(out)
+	case "forget":
+		s.forgets = true
+	case "record":
+		printRecord(out, s.upgrade(args[0]))
 	case "drop":
 		s.Slots = slices.DeleteFunc(s.Slots, func(slot plan.Slot) bool { return slot.Name == args[0] })
 	case "slots":
@@ -105,6 +138,19 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		return fmt.Errorf("no such command")
 	}
 	return nil
+}
+
+func (s *script) tellSnapshots(out *strings.Builder) {
+	for _, n := range plan.Decide(s.Snapshot, s.now).Nodes {
+		if n.Spec.EtcdSnapshot {
+			fmt.Fprintf(out, "%s is asked\n", n.Name)
+		}
+	}
+	for _, u := range s.Upgrades {
+		if taken := u.Status.EtcdSnapshot; taken != nil {
+			fmt.Fprintf(out, "%s has that of %s\n", u.Name, taken.Node)
+		}
+	}
 }
 
 func options(args []string) map[string]string {
@@ -158,6 +204,34 @@ func (s *script) took(name, text string) error {
 	return nil
 }
 
+// find makes preflight find something, from its next run on.
+func (s *script) find(args []string, option map[string]string) {
+	if args[0] == "none" {
+		s.finds = nil
+		return
+	}
+	f := v1alpha1.Finding{ID: args[1], Level: v1alpha1.LevelWarn, Node: option["node"]}
+	if args[0] == "block" {
+		f.Level = v1alpha1.LevelBlock
+	}
+	words := slices.DeleteFunc(slices.Clone(args[2:]), func(word string) bool { return strings.HasPrefix(word, "node=") })
+	f.Message, f.Advice, _ = strings.Cut(strings.Join(words, " "), " / ")
+	s.finds = append(s.finds, f)
+}
+
+func (s *script) printFindings(out *strings.Builder) {
+	for _, u := range s.Upgrades {
+		for _, f := range u.Status.Findings {
+			fmt.Fprintf(out, "%s %s %s: %s", u.Name, f.Level, f.ID, f.Message)
+			if f.Ignored {
+				out.WriteString(" (ignored)")
+			}
+			out.WriteString("\n")
+		}
+	}
+	fmt.Fprintf(out, "preflight ran %d times\n", s.checks)
+}
+
 func (s *script) offer(versions []string) {
 	s.Source = plan.Source{}
 	for _, v := range versions {
@@ -195,7 +269,9 @@ func (s *script) addSchedule(args []string, option map[string]string) error {
 		m.Spec.MaintenanceWindows = append(m.Spec.MaintenanceWindows, v1alpha1.MaintenanceWindow{Period: p})
 	}
 	if kind := option["automatic"]; kind != "" {
-		m.Spec.Automatic = []v1alpha1.UpgradeType{v1alpha1.UpgradeType(kind)}
+		for one := range strings.SplitSeq(kind, ",") {
+			m.Spec.Automatic = append(m.Spec.Automatic, v1alpha1.UpgradeType(one))
+		}
 	}
 	s.Schedules = append(slices.DeleteFunc(s.Schedules, func(m v1alpha1.MaintenanceSchedule) bool { return m.Name == args[0] }), m)
 	return nil
@@ -228,6 +304,9 @@ func (s *script) addUpgrade(args []string, option map[string]string) error {
 			u.Spec.Strategy.Groups = append(u.Spec.Strategy.Groups, v1alpha1.NodeGroup{Name: name, NodeSelector: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": name}}})
 		}
 	}
+	if before := option["retry"]; before != "" {
+		u.Annotations = map[string]string{v1alpha1.RetryOfAnnotation: before}
+	}
 	change(&u, option)
 	s.Upgrades = append(s.Upgrades, u)
 	s.now = s.now.Add(time.Second)
@@ -242,6 +321,15 @@ func change(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 	if text, ok := option["suspend"]; ok {
 		u.Spec.Suspend = text != "false"
 	}
+	if text, ok := option["snapshot"]; ok {
+		u.Spec.Strategy.EtcdSnapshot = text
+	}
+	if id, ok := option["check"]; ok {
+		u.Spec.IgnoreChecks = append(u.Spec.IgnoreChecks, id)
+	}
+	if text, ok := option["method"]; ok {
+		u.Spec.Strategy.Method = v1alpha1.Method(text)
+	}
 	if _, ok := option["ignore"]; ok {
 		u.Spec.Schedule = v1alpha1.ScheduleIgnore
 	}
@@ -252,13 +340,19 @@ func (s *script) say(name string, option map[string]string) error {
 	for key, value := range option {
 		switch key {
 		case "step":
-			status.Step, status.LastError = v1alpha1.Step(value), s.word(name, s.node(name).UID).Spec.Upgrade
+			status.Step, status.Upgrade = v1alpha1.Step(value), s.word(name, s.node(name).UID).Spec.Upgrade
 		case "reason":
 			status.Reason = v1alpha1.Reason(value)
 		case "message":
 			status.Message = strings.ReplaceAll(value, "_", " ")
+		case "active":
+			status.ActiveVersion = value
+		case "mounted":
+			status.Facts = &v1alpha1.NodeFacts{RefreshBlockers: []string{value}}
 		case "staged":
 			status.StagedVersion = value
+		case "pulled":
+			status.PulledVersion = value
 		case "retry":
 			at, err := time.Parse(time.RFC3339, value)
 			if err != nil {

@@ -23,9 +23,11 @@ type decider struct {
 
 	nodes  []*node
 	groups []*group
-	total  int // nodes that count
-	budget int // how many may be down at once
+	total  int  // nodes that count
+	saved  bool // there is a snapshot of etcd for target, or none is wanted
+	budget int  // how many may be down at once
 	view
+	checks checks
 
 	gates *gates
 	times *durations // nil until somebody asks
@@ -50,9 +52,13 @@ func newDecider(s Snapshot, now time.Time) *decider {
 		}
 	}
 	d.strategy = withDefaults(d.strategy)
+	d.findSnapshot()
+	d.readNeeds()
 	d.gates = newGates(d.target, s.Schedules, now)
 	d.place()
-	d.budget = scaled(d.strategy.MaxUnavailable, d.total)
+	// A slot for each node is enough, however many were written down.
+	d.budget = min(scaled(d.strategy.MaxUnavailable, d.total), max(1, d.total))
+	d.readChecks()
 	return d
 }
 
@@ -84,6 +90,7 @@ func (d *decider) readNodes() {
 		}
 		n.Node, n.slot = one, slots[one.Owner()]
 		n.spec, n.status, n.abandon = &word.Spec, &word.Status, word.Annotations[v1alpha1.AbandonedAnnotation]
+		n.answered = word.Generation > 0 && word.Status.ObservedGeneration == word.Generation
 		n.readStatus()
 		n.forget()
 	}

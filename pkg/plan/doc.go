@@ -11,6 +11,9 @@
 //     may reboot nodes.
 //   - No kubelet gets newer than an apiserver; no minor is skipped; nothing goes
 //     back.
+//   - Nobody begins before preflight has a report for how far the upgrade is, or in
+//     spite of what it found; and nobody takes the last ready backend of a webhook
+//     along that requests wait for.
 //   - A node that failed stops all others.
 //   - Whoever waits has one reason code and one sentence, and an instant where
 //     one is known.

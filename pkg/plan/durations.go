@@ -13,6 +13,7 @@ const (
 	defaultStaging    = 2 * time.Minute
 	defaultComponents = 3 * time.Minute
 	defaultNode       = 5 * time.Minute
+	defaultRestart    = time.Minute
 )
 
 // durations are how long a node's part is expected to take: the median of what
@@ -24,6 +25,7 @@ type durations struct {
 	components   time.Duration // pass 1: kubeadm on a control plane
 	controlPlane time.Duration // pass 2: a control-plane node
 	worker       time.Duration // pass 2: any other one
+	restart      time.Duration // pass 2 of a node that restarts: no drain, no boot
 	settle       time.Duration
 }
 
@@ -32,15 +34,15 @@ const enough = 500
 
 // sample is what one node took for one pass.
 type sample struct {
-	components bool
-	took       time.Duration
+	components, restart bool
+	took                time.Duration
 }
 
 // measure asks the nodes in their order, so control planes come first.
 func measure(nodes []*node, settle time.Duration) *durations {
-	var staging, components, controlPlane, worker []time.Duration
+	var staging, components, controlPlane, worker, restart []time.Duration
 	for _, n := range nodes {
-		if len(worker) >= enough {
+		if len(worker) >= enough || len(restart) >= enough {
 			break
 		}
 		staging = append(staging, stagings(n.status.Steps)...)
@@ -48,6 +50,8 @@ func measure(nodes []*node, settle time.Duration) *durations {
 			switch {
 			case s.components:
 				components = append(components, s.took)
+			case s.restart:
+				restart = append(restart, s.took)
 			case n.ControlPlane:
 				controlPlane = append(controlPlane, s.took)
 			default:
@@ -59,6 +63,7 @@ func measure(nodes []*node, settle time.Duration) *durations {
 		staging:    median(staging, defaultStaging),
 		components: median(components, defaultComponents),
 		worker:     median(worker, median(controlPlane, defaultNode)),
+		restart:    median(restart, defaultRestart),
 		settle:     settle,
 	}
 	d.controlPlane = median(controlPlane, d.worker)
@@ -81,23 +86,27 @@ func passes(steps []v1alpha1.StepTime) []sample {
 	var done []sample
 	var began time.Time
 	var settled time.Duration
-	components := false
+	components, restart := false, false
 	for _, step := range steps {
 		if step.FinishedAt == nil {
 			break
 		}
 		switch step.Step {
 		case v1alpha1.StepLocking:
-			began, settled, components = step.StartedAt.Time, 0, false
+			began, settled, components, restart = step.StartedAt.Time, 0, false, false
 		case v1alpha1.StepChecking:
 			components = true
+		case v1alpha1.StepRestarting:
+			restart = true
+		case v1alpha1.StepRebooting: // in the end
+			restart = false
 		case v1alpha1.StepSettling:
 			settled += step.FinishedAt.Sub(step.StartedAt.Time)
 		case v1alpha1.StepAborting, v1alpha1.StepFailed, v1alpha1.StepRolledBack:
 			began = time.Time{}
 		case v1alpha1.StepUnlocking:
 			if took := step.FinishedAt.Sub(began) - settled; !began.IsZero() && took > 0 {
-				done = append(done, sample{components, took})
+				done = append(done, sample{components, restart, took})
 			}
 			began = time.Time{}
 		}
@@ -132,9 +141,11 @@ func (d *decider) expected(n *node, components bool) time.Duration {
 	times := d.durations()
 	switch {
 	case components:
-		return times.components
+		return upTo(times.components)
+	case d.restarts(n):
+		return upTo(times.restart + times.settle)
 	case n.ControlPlane:
-		return times.controlPlane + times.settle
+		return upTo(times.controlPlane + times.settle)
 	}
-	return times.worker + times.settle
+	return upTo(times.worker + times.settle)
 }

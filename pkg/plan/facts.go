@@ -11,15 +11,18 @@ import (
 // node is a Node together with its agent's word, and what was decided for it.
 type node struct {
 	Node
-	spec    *v1alpha1.NodeUpgradeSpec   // as stored; never written to
-	status  *v1alpha1.NodeUpgradeStatus // as stored; never written to
-	abandon string                      // a person's reason for giving it up
-	slot    *Slot                       // reserved for or held by it
-	group   int                         // its place in decider.groups
-	phase   phase
-	class   *class     // nil until the gate was asked
-	retryAt *time.Time // when it tries again by itself, having given up
-	runs    versions
+	spec     *v1alpha1.NodeUpgradeSpec   // as stored; never written to
+	status   *v1alpha1.NodeUpgradeStatus // as stored; never written to
+	abandon  string                      // a person's reason for giving it up
+	answered bool                        // the agent has seen the spec as it is stored
+	slot     *Slot                       // reserved for or held by it
+	group    int                         // its place in decider.groups
+	phase    phase
+	class    *class     // nil until the gate was asked
+	retryAt  *time.Time // when it tries again by itself, having given up
+	runs     versions
+	reboot   bool // the upgrade is a Reboot, for which no version counts
+	due      bool // and is to reboot the node
 
 	decision Decision
 	hold     Hold
@@ -31,8 +34,8 @@ type node struct {
 // versions are what a node runs and has. The zero version is one that is not
 // known.
 type versions struct {
-	kubelet, kubeadm, controlPlane, staged version.Version
-	trouble                                error // why the kubelet's is not known
+	kubelet, kubeadm, controlPlane, staged, pulled version.Version
+	trouble                                        error // why the kubelet's is not known
 }
 
 // readStatus sorts out what the agent said.
@@ -45,6 +48,7 @@ func (n *node) readStatus() {
 	n.runs.kubeadm = parsed(n.status.KubeadmVersion)
 	n.runs.controlPlane = parsed(n.status.ControlPlaneVersion)
 	n.runs.staged = parsed(n.status.StagedVersion)
+	n.runs.pulled = parsed(n.status.PulledVersion)
 }
 
 // parsed is the zero version for what cannot be read.
@@ -72,11 +76,11 @@ const (
 
 // phases of the steps that are not resting.
 var phases = map[v1alpha1.Step]phase{
-	v1alpha1.StepLocking: away, v1alpha1.StepKubeadm: away, v1alpha1.StepChecking: away,
+	v1alpha1.StepLocking: away, v1alpha1.StepSnapshotting: away, v1alpha1.StepKubeadm: away, v1alpha1.StepChecking: away,
 	v1alpha1.StepCordoning: away, v1alpha1.StepDraining: away, v1alpha1.StepLastCheck: away,
 	v1alpha1.StepAborting: away,
 
-	v1alpha1.StepActivating: committed, v1alpha1.StepRebooting: committed, v1alpha1.StepVerifying: committed,
+	v1alpha1.StepActivating: committed, v1alpha1.StepRebooting: committed, v1alpha1.StepRestarting: committed, v1alpha1.StepVerifying: committed,
 	v1alpha1.StepSettling: committed, v1alpha1.StepUncordoning: committed, v1alpha1.StepUnlocking: committed,
 
 	v1alpha1.StepFailed: failed, v1alpha1.StepRolledBack: failed,
@@ -97,9 +101,11 @@ func (n *node) counts() bool { return !n.unsupported() && n.abandon == "" }
 // busy is a node that is or may be out of service by our doing: it has begun,
 // failed on the way, or holds a slot.
 func (n *node) busy() bool {
-	return n.phase == away || n.phase == committed || n.phase == failed ||
-		n.Slot != "" || n.slot != nil && n.slot.Holder == n.Owner()
+	return n.phase == away || n.phase == committed || n.phase == failed || n.Slot != "" || n.holds()
 }
+
+// holds is whether a slot says that the node has taken it.
+func (n *node) holds() bool { return n.slot != nil && n.slot.Holder == n.Owner() }
 
 // released is a node whose agent has been told to begin.
 func (n *node) released() bool {
@@ -121,33 +127,48 @@ func (n *node) kubeletAt(v version.Version) bool { return atLeast(n.runs.kubelet
 
 // kubeadmAt is whether pass 1 is over for this control-plane node.
 func (n *node) kubeadmAt(v version.Version) bool {
-	return atLeast(n.runs.kubeadm, v) || n.kubeletAt(v) && atLeast(n.runs.controlPlane, v)
+	return n.reboot || atLeast(n.runs.kubeadm, v) || n.kubeletAt(v) && atLeast(n.runs.controlPlane, v)
 }
 
-// asWanted is whether every part of the node runs v or a later version.
+// asWanted is whether every part of the node runs v or a later version; for a
+// Reboot, whether none is due.
 func (n *node) asWanted(v version.Version) bool {
+	if n.reboot {
+		return !n.due
+	}
 	return n.kubeletAt(v) && (!n.ControlPlane || n.kubeadmAt(v))
 }
 
 // stagedAt is whether the node needs no more bytes to reach v.
 func (n *node) stagedAt(v version.Version) bool {
-	return n.kubeletAt(v) || n.runs.staged == v && known(v)
+	return n.reboot || n.kubeletAt(v) || n.runs.staged == v && known(v)
 }
 
-// stageErrors are what an agent says when it cannot stage.
+// pulledAt is whether kubeadm finds the container images that it starts v's
+// control plane with.
+func (n *node) pulledAt(v version.Version) bool {
+	return !n.ControlPlane || n.kubeadmAt(v) || n.runs.pulled == v && known(v)
+}
+
+// preparedAt is whether all that v needs lies on the node.
+func (n *node) preparedAt(v version.Version) bool { return n.stagedAt(v) && n.pulledAt(v) }
+
+// stageErrors are what an agent says when it cannot stage, or pull.
 var stageErrors = map[v1alpha1.Reason]bool{
 	v1alpha1.ReasonHashMismatch: true, v1alpha1.ReasonContentMismatch: true, v1alpha1.ReasonConfConflict: true,
 	v1alpha1.ReasonDiskFull: true, v1alpha1.ReasonStageFailed: true, v1alpha1.ReasonHostUnreachable: true,
-	v1alpha1.ReasonSourceUnavailable: true, v1alpha1.ReasonNotOffered: true,
+	v1alpha1.ReasonSourceUnavailable: true, v1alpha1.ReasonNotOffered: true, v1alpha1.ReasonPullFailed: true,
 }
 
-// unstaged says why a node that is not staged is not.
-func (n *node) unstaged(v version.Version, trouble Hold) Hold {
+// unprepared says why a node that is not prepared is not.
+func (n *node) unprepared(v version.Version, trouble Hold) Hold {
 	switch {
 	case stageErrors[n.status.Reason]:
 		return Hold{Reason: n.status.Reason, Message: n.status.Message}
 	case n.status.Step == "":
 		return Hold{Reason: v1alpha1.ReasonNotStaged, Message: "no agent has reported from this node yet"}
+	case n.stagedAt(v):
+		return Hold{Reason: v1alpha1.ReasonPullingImages, Message: fmt.Sprintf("the container images of %s are being pulled", v)}
 	case trouble.Reason != "":
 		return trouble
 	}

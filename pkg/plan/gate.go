@@ -9,15 +9,23 @@ import (
 )
 
 // Gate says whether the upgrade may begin on a node with these labels at now,
-// as far as people decide that: suspend, startTime, windows and exclusions. An
-// empty reason is yes. Until is when the answer may change, nil where that is
-// not known.
+// as far as people decide that: suspend, startTime, windows and exclusions. A
+// Hold without a reason is yes. Until is when the answer may change, nil where
+// that is not known.
+//
+// need is how long what would begin is expected to take: it does not where less
+// is left (TimeLeft). Zero asks only for now, as what has begun already does.
 //
 // The planner asks it before it releases a node, and the agent again, with what
 // it reads itself, before it begins and before it flips.
-func Gate(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time) (v1alpha1.Reason, string, *time.Time) {
-	hold, _ := gate(upgrade, schedule.Look(schedules, now), nodeLabels, now)
-	return hold.Reason, hold.Message, hold.Until
+func Gate(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time, need time.Duration) Hold {
+	g := newGates(upgrade, schedules, now)
+	c := g.classOf(nodeLabels)
+	g.look(c)
+	if c.hold.Reason == "" && !c.fits(now, need) {
+		return g.tooShort(c, need)
+	}
+	return c.hold
 }
 
 // Hold is why a node may not go on: a code, a sentence, and until when if that

@@ -72,14 +72,20 @@ func (g *gates) ask(n *node) *class {
 	if n.class == nil {
 		n.class = g.classOf(n.Labels)
 	}
-	if c := n.class; !c.asked {
-		if g.moment == nil {
-			g.moment = schedule.Look(g.schedules, g.now)
-		}
-		c.hold, c.closes = gate(g.upgrade, g.moment, c.labels, g.now)
-		c.asked = true
-	}
+	g.look(n.class)
 	return n.class
+}
+
+// look brings what the gate says to c up to now.
+func (g *gates) look(c *class) {
+	if c.asked {
+		return
+	}
+	if g.moment == nil {
+		g.moment = schedule.Look(g.schedules, g.now)
+	}
+	c.hold, c.closes = gate(g.upgrade, g.moment, c.labels, g.now)
+	c.asked = true
 }
 
 func (g *gates) classOf(nodeLabels map[string]string) *class {

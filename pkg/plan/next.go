@@ -16,5 +16,9 @@ func (d *decider) next(nodes []NodePlan) *time.Time {
 	for i := range nodes {
 		d.wakeAt(nodes[i].Until)
 	}
+	if d.checks.blocks && d.wholly.Reason == "" {
+		again := d.checks.report.At.Add(recheckAfter)
+		d.wakeAt(&again)
+	}
 	return d.wake
 }

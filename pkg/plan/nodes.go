@@ -31,6 +31,7 @@ func (d *decider) decideNodes() {
 func (d *decider) open() []*node {
 	d.look()
 	d.chooseApplier()
+	d.chooseSaver()
 	var promised []*node
 	rest := make([]*node, 0, len(d.nodes))
 	for _, n := range d.nodes {
@@ -47,25 +48,29 @@ func (d *decider) open() []*node {
 
 // needsSomebody is whether n does not go by itself after a while.
 func (d *decider) needsSomebody(n *node) bool {
-	return d.stalled || needsSomebody[n.hold.Reason] || !n.stagedAt(d.to) && stageErrors[n.status.Reason] ||
+	return d.stalled || needsSomebody[n.hold.Reason] || !n.preparedAt(d.to) && stageErrors[n.status.Reason] ||
 		n.hold.Reason == v1alpha1.ReasonOtherRebootManager && !d.RebootManagers[0].Passes ||
-		n.hold.Reason == v1alpha1.ReasonTimeLeft && n.hold.Until == nil
+		n.hold.Reason == v1alpha1.ReasonTimeLeft && n.hold.Until == nil ||
+		n.hold.Reason == v1alpha1.ReasonPreflight && d.stopped(n) ||
+		n.hold.Reason == v1alpha1.ReasonWebhookBackend && d.lastBackend(n)
 }
 
 // needsSomebody are the reasons that do not pass by themselves.
 var needsSomebody = map[v1alpha1.Reason]bool{
 	v1alpha1.ReasonSkew: true, v1alpha1.ReasonEtcdQuorum: true, v1alpha1.ReasonScheduleInvalid: true,
-	v1alpha1.ReasonUnsupported: true, v1alpha1.ReasonAbandoned: true,
+	v1alpha1.ReasonUnsupported: true, v1alpha1.ReasonAbandoned: true, v1alpha1.ReasonNextBootDiffers: true,
 }
 
 // settle decides for a node about which there is no choice, and says whether it
 // did.
 func (d *decider) settle(n *node) bool {
 	switch {
+	case n.abandon != "":
+		n.decide(Blocked, v1alpha1.ReasonAbandoned, n.leftOut())
 	case n.unsupported():
 		n.decide(Blocked, v1alpha1.ReasonUnsupported, or(n.status.Message, "Kubernetes does not come to this node as a sysext image"))
-	case n.abandon != "":
-		n.decide(Blocked, v1alpha1.ReasonAbandoned, "given up: "+n.abandon)
+	case d.givesWay(n):
+		n.decide(Wait, n.status.Reason, fmt.Sprintf("failed in upgrade %s; gives that up, and begins anew", n.status.Upgrade))
 	case n.failed():
 		n.decide(Blocked, n.status.Reason, or(n.status.Message, "the node failed and needs somebody"))
 		if d.forTarget(n) {
@@ -74,9 +79,9 @@ func (d *decider) settle(n *node) bool {
 	case n.busy(), n.released() && !d.forTarget(n):
 		d.atWork(n)
 	case d.target == nil:
-		n.decide(Done, v1alpha1.ReasonNoUpgrade, "nothing is asked for")
+		n.decide(Done, v1alpha1.ReasonNoUpgrade, "nothing is asked for"+n.stillDue())
 	case !d.stalled && n.asWanted(d.to):
-		n.decide(Done, v1alpha1.ReasonUpToDate, fmt.Sprintf("runs %s", n.Kubelet))
+		n.decide(Done, v1alpha1.ReasonUpToDate, d.asItShould(n))
 	default:
 		return false
 	}
@@ -118,13 +123,19 @@ func (d *decider) callBack(n *node) Hold {
 	switch {
 	case !d.forTarget(n):
 		return Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: fmt.Sprintf("upgrade %q is not the active one any more", n.spec.Upgrade)}
-	case d.failed != nil:
-		return d.failedHold()
+	case d.failed != nil || d.leaving != nil:
+		return d.failureHold(n)
 	case len(d.RebootManagers) > 0:
 		return d.managerHold(n)
 	}
 	if hold := d.gate(n); hold.Reason != "" {
 		return hold
+	}
+	if c := n.class; n.status.Step == v1alpha1.StepLocking && !n.holds() && n.spec.ExpectedDuration != nil {
+		// It came too late to begin, and its agent knows: others may be quicker.
+		if need := n.spec.ExpectedDuration.Duration; !c.fits(d.now, need) {
+			return d.gates.tooShort(c, need)
+		}
 	}
 	if n.ControlPlane {
 		// A member that broke since this node was let go.
@@ -133,7 +144,7 @@ func (d *decider) callBack(n *node) Hold {
 		}
 	}
 	if n.spec.Release == v1alpha1.ReleaseNone || n.spec.Release == "" {
-		return Hold{Reason: v1alpha1.ReasonGateClosed, Message: "was called back; waits until it is in service again"}
+		return Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "was called back; waits until it is in service again"}
 	}
 	return Hold{}
 }
@@ -157,7 +168,7 @@ func (d *decider) gate(n *node) Hold {
 func (d *decider) chooseApplier() {
 	var first, picked *node
 	for _, n := range d.nodes {
-		if !n.ControlPlane || !n.counts() || d.target == nil {
+		if !n.ControlPlane || !n.counts() || d.target == nil || n.reboot {
 			continue
 		}
 		if atLeast(n.runs.kubeadm, d.to) {

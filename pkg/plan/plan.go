@@ -36,6 +36,9 @@ type Plan struct {
 	// behind. Only Predict sets them.
 	PredictedStart *time.Time `json:"predictedStart,omitempty"`
 	PredictedEnd   *time.Time `json:"predictedEnd,omitempty"`
+	// Findings are what preflight found for the upgrade when it ran last, what
+	// blocks first.
+	Findings []v1alpha1.Finding `json:"findings,omitempty"`
 	// Create is an upgrade that a schedule's `automatic` asks for.
 	Create *v1alpha1.ClusterUpgrade `json:"create,omitempty"`
 	// Next is when this plan may change though nothing happens. Nil: never.
@@ -45,6 +48,10 @@ type Plan struct {
 	Statuses []UpgradeStatus `json:"-"`
 	// Slots is what is to be done about the Leases.
 	Slots SlotPlan `json:"-"`
+	// NeedsPreflight asks for a new report, and PreflightKey is its key. Nobody
+	// new is let go until a report with that key is there. Empty: none is needed.
+	NeedsPreflight bool   `json:"-"`
+	PreflightKey   string `json:"-"`
 }
 
 // NodePlan is what one node may do, and why it may not do more.
@@ -67,6 +74,9 @@ type NodePlan struct {
 	PredictedStart *time.Time `json:"predictedStart,omitempty"`
 	PredictedEnd   *time.Time `json:"predictedEnd,omitempty"`
 
+	// Returned is whether a node that a person gave up is heard of again: the
+	// mark of that is to be taken away.
+	Returned bool `json:"-"`
 	// Owner is the node as slots know it.
 	Owner Owner `json:"-"`
 	// Spec is what its NodeUpgrade should say.
@@ -93,6 +103,10 @@ func Decide(s Snapshot, now time.Time) Plan {
 	d.decideNodes()
 	for _, n := range d.nodes {
 		p.Nodes = append(p.Nodes, n.plan(d))
+	}
+	p.NeedsPreflight, p.PreflightKey = d.needsChecks(), d.checks.key
+	if d.checks.report != nil {
+		p.Findings = d.checks.report.Findings
 	}
 	p.Statuses = d.statuses()
 	p.Slots = d.slotPlan()

@@ -30,11 +30,15 @@ func TestPredictionComesTrue(t *testing.T) {
 		}
 
 		next := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "next", CreationTimestamp: metav1.NewTime(c.now)}}
-		next.Spec.Version, next.Spec.Strategy = "v1.35.9", c.Upgrades[0].Spec.Strategy
+		to := "v1.35.9"
+		if c.Upgrades[0].Spec.Strategy.Method == v1alpha1.MethodRestart {
+			to = "v1.34.9"
+		}
+		next.Spec.Version, next.Spec.Strategy = to, c.Upgrades[0].Spec.Strategy
 		limit := intstr.FromInt32(int32(c.budget))
 		next.Spec.Strategy.MaxUnavailable = &limit
 		c.Upgrades = append(c.Upgrades, next)
-		c.Source.Offers = append(c.Source.Offers, plan.Offer{Version: "v1.35.9", Image: c.Source.Offers[0].Image})
+		c.Source.Offers = append(c.Source.Offers, plan.Offer{Version: to, Image: c.Source.Offers[0].Image})
 		for range 4 {
 			c.step() // until every image is there
 		}

@@ -16,6 +16,7 @@ func newForecast(s Snapshot, now time.Time) *forecast {
 	s.Slots = withSlots(s.Slots, d.budget)
 	s.APIServers, s.Etcd = slices.Clone(s.APIServers), slices.Clone(s.Etcd)
 	f := &forecast{decider: newDecider(s, now), spans: map[string]span{}}
+	f.checks.stay = true
 	if f.target == nil || f.wholly.Reason != "" {
 		f.nodes = nil
 		return f
@@ -77,7 +78,7 @@ func (f *forecast) takeUp(n *node) {
 			w.end = f.now
 		}
 		f.begin(w)
-	case n.Ready && !n.stagedAt(f.to) && !stageErrors[n.status.Reason] && n.status.Step != "":
+	case n.Ready && !n.preparedAt(f.to) && !stageErrors[n.status.Reason] && n.status.Step != "":
 		at := f.now.Add(f.durations().staging)
 		f.staged = &at
 	}

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -35,6 +37,9 @@ func TestPromises(t *testing.T) {
 				t.Fatalf("node %s is at %s, want %s: %s", n.Name, n.Kubelet, c.to, c.why(n.Name))
 			}
 		}
+		if taken := c.Upgrades[0].Status.EtcdSnapshot; len(c.Etcd) != 2 && (taken != nil) != (c.snapshots == 1) {
+			t.Fatalf("the upgrade records %+v, and %d were taken", taken, c.snapshots)
+		}
 	})
 }
 
@@ -44,12 +49,18 @@ type chaos struct {
 	to     string
 	budget int
 	stale  *plan.Plan
+	astray map[string]bool // given up by a person, and not back in service yet
 }
 
 func newChaos(t *rapid.T) *chaos {
-	c := &chaos{sim: newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)), to: "v1.34.4"}
+	c := &chaos{sim: newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)), to: "v1.34.4", astray: map[string]bool{}}
+	c.slow = true
 	if rapid.Bool().Draw(t, "minor") {
 		c.to = "v1.35.4"
+	}
+	method := v1alpha1.MethodReboot
+	if c.to == "v1.34.4" && rapid.Bool().Draw(t, "restarts") {
+		method = v1alpha1.MethodRestart
 	}
 	controlPlanes := rapid.IntRange(1, 5).Draw(t, "control planes")
 	for i := range controlPlanes + rapid.IntRange(0, 6).Draw(t, "workers") {
@@ -64,7 +75,10 @@ func newChaos(t *rapid.T) *chaos {
 	}
 	c.budget = rapid.IntRange(1, 4).Draw(t, "budget")
 	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", CreationTimestamp: metav1.NewTime(c.now)}}
-	u.Spec.Version = c.to
+	u.Spec.Version, u.Spec.Strategy.Method = c.to, method
+	if rapid.Bool().Draw(t, "without snapshot") {
+		u.Spec.Strategy.EtcdSnapshot = "Skip"
+	}
 	u.Spec.Strategy.MaxUnavailable = &intstr.IntOrString{IntVal: int32(c.budget)}
 	one := intstr.FromInt32(1)
 	u.Spec.Strategy.Groups = []v1alpha1.NodeGroup{
@@ -93,7 +107,7 @@ func (c *chaos) setWindow(open bool) {
 // disturb does something that happens in the life of a cluster, or nothing.
 func (c *chaos) disturb(t *rapid.T) {
 	n := &c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "node")]
-	switch rapid.SampledFrom([]string{"", "", "", "", "open", "close", "suspend", "resume", "break", "mend", "remember", "stale", "fail", "lose lease"}).Draw(t, "event") {
+	switch rapid.SampledFrom([]string{"", "", "", "", "open", "close", "suspend", "resume", "break", "mend", "remember", "stale", "fail", "lose lease", "hang", "wake", "abandon", "find", "find on it", "clear", "webhook"}).Draw(t, "event") {
 	case "open":
 		c.setWindow(true)
 	case "close":
@@ -112,10 +126,24 @@ func (c *chaos) disturb(t *rapid.T) {
 			c.stale.Statuses = nil // a status is applied as a whole, and comes right by itself
 			c.write(*c.stale)
 		}
+	case "find":
+		c.finds = append(c.finds, v1alpha1.Finding{ID: "any", Level: v1alpha1.LevelBlock, Message: "something is wrong"})
+	case "find on it":
+		c.finds = append(c.finds, v1alpha1.Finding{ID: "any", Level: v1alpha1.LevelBlock, Node: n.Name, Message: "something is wrong there"})
+	case "clear":
+		c.finds = nil
+	case "webhook":
+		other := c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "other")]
+		c.Webhooks = []preflight.Webhook{{Name: "w", Namespace: "n", Service: "s", Nodes: slices.Compact([]string{n.Name, other.Name})}}
 	case "fail":
 		if status := &c.word(n.Name, n.UID).Status; status.Step == v1alpha1.StepVerifying {
 			status.Step, status.Reason, status.LastError = v1alpha1.StepFailed, v1alpha1.ReasonWrongVersion, "u"
 		}
+	case "hang", "wake":
+		c.hung[n.Name] = !c.hung[n.Name]
+	case "abandon":
+		c.word(n.Name, n.UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: "it is on fire"}
+		c.astray[n.Name] = true
 	case "lose lease":
 		for i, slot := range c.Slots {
 			if n.Slot != "" && n.Slot == slot.Name {
@@ -130,9 +158,13 @@ func (c *chaos) disturb(t *rapid.T) {
 func (c *chaos) peace() {
 	c.setWindow(true)
 	c.Upgrades[0].Spec.Suspend = false
+	c.finds = nil
+	if len(c.Webhooks) > 0 && len(c.Webhooks[0].Nodes) == 1 {
+		c.Webhooks = nil
+	}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		n.Ready = true
+		n.Ready, c.hung[n.Name] = true, false
 		if status := &c.word(n.Name, n.UID).Status; status.Step == v1alpha1.StepFailed {
 			status.Step = v1alpha1.StepVerifying
 		}
@@ -145,7 +177,11 @@ func (c *chaos) watch(t *rapid.T, p plan.Plan) {
 	for _, n := range c.Nodes {
 		switch c.word(n.Name, n.UID).Status.Step {
 		case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking:
+			c.astray[n.Name] = c.astray[n.Name] && c.word(n.Name, n.UID).Annotations != nil
 			continue
+		}
+		if c.astray[n.Name] {
+			continue // a person took it upon themselves
 		}
 		down++
 		if n.ControlPlane {
@@ -159,7 +195,11 @@ func (c *chaos) watch(t *rapid.T, p plan.Plan) {
 		t.Fatal("promise 1: one of two etcd members is away")
 	}
 	c.watchVersions(t)
+	c.watchOrder(t)
 	for _, n := range p.Nodes {
+		if n.Slot != "" && slices.ContainsFunc(c.Preflight.Findings, blocks(n.Name)) {
+			t.Fatalf("%s is let go in spite of %v", n.Name, c.Preflight.Findings)
+		}
 		if n.Slot != "" && c.was(p) != "" {
 			t.Fatalf("promise 2: %s is let go while %s", n.Name, c.was(p))
 		}
@@ -169,13 +209,40 @@ func (c *chaos) watch(t *rapid.T, p plan.Plan) {
 	}
 }
 
+// watchOrder: the snapshot of etcd goes before any kubeadm, once and where it is
+// wanted; and so do the container images of each control plane.
+func (c *chaos) watchOrder(t *rapid.T) {
+	skip := c.Upgrades[0].Spec.Strategy.EtcdSnapshot == "Skip"
+	if c.snapshots > 1 || skip && c.snapshots > 0 {
+		t.Fatalf("%d snapshots of etcd were taken", c.snapshots)
+	}
+	for _, n := range c.Nodes {
+		status := c.word(n.Name, n.UID).Status
+		if !n.ControlPlane || status.Step != v1alpha1.StepKubeadm && status.KubeadmVersion == "" {
+			continue
+		}
+		if !skip && c.snapshots == 0 {
+			t.Fatalf("kubeadm on %s begins before there is a snapshot", n.Name)
+		}
+		if status.PulledVersion != c.to {
+			t.Fatalf("kubeadm on %s begins before its images are pulled", n.Name)
+		}
+	}
+}
+
+// blocks is whether a finding holds that node.
+func blocks(node string) func(v1alpha1.Finding) bool {
+	return func(f v1alpha1.Finding) bool {
+		return f.Level == v1alpha1.LevelBlock && !f.Ignored && (f.Node == "" || f.Node == node)
+	}
+}
+
 // was is why the gate was closed when p was decided.
 func (c *chaos) was(p plan.Plan) v1alpha1.Reason {
 	if p.Upgrade == "" {
 		return ""
 	}
-	reason, _, _ := plan.Gate(c.upgrade(p.Upgrade), c.Schedules, nil, c.now.Add(-c.tick))
-	return reason
+	return plan.Gate(c.upgrade(p.Upgrade), c.Schedules, nil, c.now.Add(-c.tick), 0).Reason
 }
 
 func (c *chaos) watchVersions(t *rapid.T) {

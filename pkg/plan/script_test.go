@@ -11,7 +11,9 @@ import (
 	_ "time/tzdata"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
@@ -121,4 +123,18 @@ func story(u plan.UpgradeStatus) string {
 		}
 	}
 	return strings.Join(strings.Fields(text), " ") + "\n"
+}
+
+// printRecord writes how each node went.
+func printRecord(out *strings.Builder, u *v1alpha1.ClusterUpgrade) {
+	clock := func(t *metav1.Time) string {
+		if t == nil {
+			return "-"
+		}
+		return t.Format("15:04")
+	}
+	for _, r := range u.Status.Record {
+		line := fmt.Sprintf("%-4s %s -> %s  %s to %s, attempts %d  %s", r.Name, r.From, r.To, clock(r.StartedAt), clock(r.FinishedAt), r.Attempts, r.Reason)
+		out.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
 }

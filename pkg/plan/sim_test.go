@@ -3,8 +3,11 @@ package plan_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,21 +21,52 @@ type sim struct {
 	plan.Snapshot
 	now   time.Time
 	tick  time.Duration
-	begun []string // nodes in the order in which they were cordoned
+	begun []string        // nodes in the order in which they were cordoned
+	hung  map[string]bool // nodes whose agents do nothing
+	// forgets is whether agents drop the steps of the upgrade before, as real ones
+	// do. Otherwise every node is known to take as long as it did.
+	forgets bool
+
+	finds  []v1alpha1.Finding // what preflight finds, whenever it runs
+	checks int                // how often it ran
+	boots  int
+
+	snapshots int // of etcd, that were taken
+	// slow makes pulls and snapshots take a step of their own.
+	slow bool
 }
 
-func newSim(start time.Time) *sim { return &sim{now: start, tick: time.Minute} }
+func newSim(start time.Time) *sim {
+	return &sim{now: start, tick: time.Minute, hung: map[string]bool{}}
+}
 
 // step lets the coordinator decide and write, and each agent do one step.
 func (s *sim) step() plan.Plan {
-	p := plan.Decide(s.Snapshot, s.now)
+	p := s.decide()
 	s.write(p)
 	for i := range s.Nodes {
-		s.agent(&s.Nodes[i])
-		s.note(&s.Nodes[i])
+		if n := &s.Nodes[i]; !s.hung[n.Name] {
+			s.agent(n)
+			s.note(n)
+		}
 	}
 	s.now = s.now.Add(s.tick)
 	return p
+}
+
+// decide runs preflight where the plan asks for it, and decides again.
+func (s *sim) decide() plan.Plan {
+	p := plan.Decide(s.Snapshot, s.now)
+	if !p.NeedsPreflight {
+		return p
+	}
+	s.checks++
+	s.Preflight = &plan.Preflight{Upgrade: p.Upgrade, Key: p.PreflightKey, At: s.now}
+	for _, f := range s.finds {
+		f.Ignored = slices.Contains(s.upgrade(p.Upgrade).Spec.IgnoreChecks, f.ID)
+		s.Preflight.Findings = append(s.Preflight.Findings, f)
+	}
+	return plan.Decide(s.Snapshot, s.now)
 }
 
 // note keeps the times of steps, as an agent does.
@@ -68,7 +102,14 @@ func (s *sim) write(p plan.Plan) {
 	s.writeSlots(p)
 	for _, n := range p.Nodes {
 		if n.Slot == "" || s.reserve(n.Slot, n.Owner) {
-			s.word(n.Name, n.Owner.UID).Spec = n.Spec
+			word := s.word(n.Name, n.Owner.UID)
+			if !equality.Semantic.DeepEqual(word.Spec, n.Spec) {
+				word.Generation++
+			}
+			word.Spec = n.Spec
+			if n.Returned {
+				word.Annotations = nil
+			}
 		}
 	}
 }
@@ -100,6 +141,10 @@ func (s *sim) writeSlots(p plan.Plan) {
 		}
 	}
 	if p.Slots.Ensure {
+		s.Slots = slices.DeleteFunc(s.Slots, func(slot plan.Slot) bool {
+			i, err := strconv.Atoi(strings.TrimPrefix(slot.Name, "slot-"))
+			return err == nil && i >= p.Slots.Count && slot.ReservedFor == plan.Owner{} && slot.Holder == plan.Owner{}
+		})
 		for i := range p.Slots.Count {
 			s.slot(fmt.Sprintf("slot-%d", i))
 		}

@@ -1,6 +1,10 @@
 package plan_test
 
 import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
@@ -10,11 +14,12 @@ import (
 func (s *sim) agent(n *plan.Node) {
 	word := s.word(n.Name, n.UID)
 	spec, status := word.Spec, &word.Status
+	defer func() { status.ObservedGeneration = word.Generation }()
 	if n.OS == "windows" {
 		return
 	}
-	if status.Step == v1alpha1.StepFailed {
-		if spec.Upgrade != status.LastError { // where this agent keeps what it failed for
+	if status.Step == v1alpha1.StepFailed || status.Step == v1alpha1.StepRolledBack {
+		if spec.Upgrade != status.Upgrade {
 			status.Step = v1alpha1.StepAborting
 		}
 		return
@@ -24,22 +29,28 @@ func (s *sim) agent(n *plan.Node) {
 		s.rest(n, spec, status)
 	case v1alpha1.StepLocking:
 		s.lock(n, spec, status)
-	case v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining:
+	case v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining:
 		if spec.Release == v1alpha1.ReleaseNone {
 			status.Step = v1alpha1.StepAborting
 			return
 		}
 		s.work(n, spec, status)
 	case v1alpha1.StepLastCheck:
-		if spec.Release == v1alpha1.ReleaseNone || s.closed(n, spec) {
+		if spec.Release == v1alpha1.ReleaseNone || s.closed(n, spec, 0) {
 			status.Step = v1alpha1.StepAborting
 			return
 		}
-		status.Step = v1alpha1.StepActivating
+		lastCheck(spec, status)
 	case v1alpha1.StepAborting:
 		n.Slot = ""
 		s.free(n)
 		status.Step = v1alpha1.StepWaiting
+	case v1alpha1.StepActivating, v1alpha1.StepRebooting:
+		if spec.Release == v1alpha1.ReleaseNone && s.held(n) == "" {
+			status.Step = v1alpha1.StepAborting // its slot is another's by now
+			return
+		}
+		s.finish(n, spec, status)
 	default:
 		s.finish(n, spec, status)
 	}
@@ -47,18 +58,33 @@ func (s *sim) agent(n *plan.Node) {
 
 // rest stages what is asked for, and begins when it is let go.
 func (s *sim) rest(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	if spec.Upgrade != "" && spec.Upgrade != status.Upgrade {
+		if s.forgets {
+			status.Steps = nil
+		}
+		status.Upgrade, status.FromVersion, status.Attempts = spec.Upgrade, n.Kubelet, 0
+	}
 	switch {
 	case status.Step == "":
-		status.Step = v1alpha1.StepIdle
+		status.Step, status.BootID = v1alpha1.StepIdle, "boot"
 		for _, pod := range s.APIServers {
 			if pod.Node == n.Name {
 				status.ControlPlaneVersion = pod.Version
 			}
 		}
 	case stageTrouble(status.Reason):
+	case n.ControlPlane && spec.Image != nil && status.StagedVersion == spec.Version && status.PulledVersion != spec.Version && n.Kubelet != spec.Version:
+		status.PulledVersion, status.Step = spec.Version, v1alpha1.StepWaiting
 	case spec.Image != nil && status.StagedVersion != spec.Version && n.Kubelet != spec.Version:
 		if status.Step == v1alpha1.StepStaging {
-			status.StagedVersion, status.Step = spec.Version, v1alpha1.StepWaiting
+			status.StagedVersion = spec.Version
+			if n.ControlPlane && s.slow {
+				return
+			}
+			status.Step = v1alpha1.StepWaiting
+			if n.ControlPlane {
+				status.PulledVersion = spec.Version
+			}
 			return
 		}
 		status.Step = v1alpha1.StepStaging
@@ -68,15 +94,32 @@ func (s *sim) rest(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 }
 
 func stageTrouble(r v1alpha1.Reason) bool {
-	return r == v1alpha1.ReasonHashMismatch || r == v1alpha1.ReasonDiskFull
+	return r == v1alpha1.ReasonHashMismatch || r == v1alpha1.ReasonDiskFull || r == v1alpha1.ReasonPullFailed
 }
 
 func (s *sim) lock(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
-	if spec.Release == v1alpha1.ReleaseNone || s.closed(n, spec) || !s.take(n) {
+	need := time.Duration(0)
+	if spec.ExpectedDuration != nil {
+		need = spec.ExpectedDuration.Duration
+	}
+	if spec.Release == v1alpha1.ReleaseNone || s.closed(n, spec, need) || !s.take(n) {
 		status.Step = v1alpha1.StepWaiting
 		return
 	}
-	status.Step = v1alpha1.StepKubeadm
+	if has := status.EtcdSnapshot; spec.EtcdSnapshot && (has == nil || has.Upgrade != spec.Upgrade) {
+		status.Upgrade, status.Step = spec.Upgrade, v1alpha1.StepSnapshotting
+		if s.slow {
+			return
+		}
+		s.snapshot(n, status)
+	}
+	afterLock(spec, status)
+}
+
+// snapshot takes one of etcd.
+func (s *sim) snapshot(n *plan.Node, status *v1alpha1.NodeUpgradeStatus) {
+	s.snapshots++
+	status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Upgrade: status.Upgrade, Node: n.Name, Path: "/snapshot", TakenAt: metav1.NewTime(s.now)}
 }
 
 // take makes the node the holder of what is reserved for it.
@@ -107,23 +150,23 @@ func (s *sim) free(n *plan.Node) {
 	}
 }
 
-func (s *sim) closed(n *plan.Node, spec v1alpha1.NodeUpgradeSpec) bool {
+func (s *sim) closed(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, need time.Duration) bool {
 	u := s.upgrade(spec.Upgrade)
-	if u == nil {
-		return true
-	}
-	reason, _, _ := plan.Gate(u, s.Schedules, n.Labels, s.now)
-	return reason != ""
+	return u == nil || plan.Gate(u, s.Schedules, n.Labels, s.now, need).Reason != ""
 }
 
 // work is what an agent does before its last check.
 func (s *sim) work(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	switch status.Step {
+	case v1alpha1.StepSnapshotting:
+		s.snapshot(n, status)
+		afterLock(spec, status)
 	case v1alpha1.StepKubeadm:
 		s.kubeadm(n, spec, status)
 	case v1alpha1.StepCordoning:
 		n.Slot = s.held(n)
 		s.begun = append(s.begun, n.Name)
+		status.Attempts++
 		status.Step = v1alpha1.StepDraining
 	case v1alpha1.StepDraining:
 		status.Step = v1alpha1.StepLastCheck
@@ -137,7 +180,7 @@ func (s *sim) kubeadm(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alp
 			s.APIServers[i].Version, status.ControlPlaneVersion = spec.Version, spec.Version
 		}
 	}
-	status.Step = v1alpha1.StepCordoning
+	status.Step = leave(spec, status)
 	if spec.Release != v1alpha1.ReleaseNode {
 		status.Step = v1alpha1.StepChecking
 	}
@@ -150,12 +193,24 @@ func (s *sim) finish(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alph
 		status.Step = v1alpha1.StepUnlocking
 	case v1alpha1.StepActivating:
 		status.Step = v1alpha1.StepRebooting
+		if status.Method == v1alpha1.MethodRestart {
+			status.Step = v1alpha1.StepRestarting
+		}
 	case v1alpha1.StepRebooting:
 		n.Ready = false
+		s.boot(status)
+		status.Step = v1alpha1.StepVerifying
+	case v1alpha1.StepRestarting:
 		status.Step = v1alpha1.StepVerifying
 	case v1alpha1.StepVerifying:
-		n.Ready, n.Kubelet = true, spec.Version
+		n.Ready = true
+		if spec.Type != v1alpha1.TypeReboot {
+			n.Kubelet = spec.Version
+		}
 		status.Step = v1alpha1.StepUncordoning
+		if status.Method == v1alpha1.MethodRestart {
+			status.Step = v1alpha1.StepUnlocking
+		}
 	case v1alpha1.StepUncordoning:
 		n.Slot = ""
 		status.Step = v1alpha1.StepUnlocking

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
 // Snapshot is the cluster as it was read: everything that Decide looks at.
@@ -16,6 +17,10 @@ type Snapshot struct {
 	Source       Source                         `json:"source"`
 	// RebootManagers are other programs that may reboot nodes now.
 	RebootManagers []RebootManager `json:"rebootManagers,omitempty"`
+	// Webhooks are those that requests wait for.
+	Webhooks []preflight.Webhook `json:"webhooks,omitempty"`
+	// Preflight is what preflight found when it ran last. Nil: it did not.
+	Preflight *Preflight `json:"preflight,omitempty"`
 	// Strategy is for the upgrades that the planner creates by itself.
 	Strategy v1alpha1.Strategy `json:"strategy,omitzero"`
 }
@@ -89,6 +94,19 @@ type Source struct {
 type Offer struct {
 	Version string         `json:"version"`
 	Image   v1alpha1.Image `json:"image"`
+}
+
+// Architectures are those for which the version is on offer. Nil: that is not
+// known, as the index is missing or incomplete.
+func (s Source) Architectures(version string) []string {
+	if s.Trouble.Reason != "" {
+		return nil
+	}
+	list := []string{}
+	for _, image := range s.images(version) {
+		list = append(list, image.Architecture)
+	}
+	return list
 }
 
 // images are the offered images of that version, one for each architecture.

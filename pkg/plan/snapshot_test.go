@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
 var (
@@ -63,7 +64,32 @@ func anySnapshot(t *rapid.T, now time.Time) plan.Snapshot {
 	for _, v := range []string{"v1.34.3", "v1.34.4", "v1.35.0"} {
 		s.Source.Offers = append(s.Source.Offers, plan.Offer{Version: v, Image: v1alpha1.Image{Architecture: "x86-64", URL: "http://images/" + v}})
 	}
+	addAnyChecks(t, &s, now)
 	return s
+}
+
+// addAnyChecks adds a report, mostly the one that is asked for, and webhooks.
+func addAnyChecks(t *rapid.T, s *plan.Snapshot, now time.Time) {
+	if len(s.Nodes) == 0 || rarely.Draw(t, "unchecked") {
+		return
+	}
+	name := rapid.Custom(func(t *rapid.T) string { return rapid.SampledFrom(s.Nodes).Draw(t, "node").Name })
+	for range rapid.IntRange(0, 2).Draw(t, "webhooks") {
+		nodes := rapid.SliceOfNDistinct(name, 1, min(3, len(s.Nodes)), rapid.ID[string]).Draw(t, "backends")
+		s.Webhooks = append(s.Webhooks, preflight.Webhook{Name: "w", Namespace: "n", Service: "s", Nodes: nodes})
+	}
+	p := plan.Decide(*s, now)
+	s.Preflight = &plan.Preflight{
+		Upgrade: usually(t, "checked upgrade", p.Upgrade, rapid.Just("other")), Key: usually(t, "key", p.PreflightKey, rapid.Just("other")),
+		At: now.Add(-time.Duration(rapid.IntRange(0, 12).Draw(t, "age")) * time.Minute),
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "findings") {
+		f := v1alpha1.Finding{ID: "any", Level: usually(t, "level", v1alpha1.LevelWarn, rapid.Just(v1alpha1.LevelBlock)), Message: "something is wrong", Ignored: rarely.Draw(t, "ignored")}
+		if coin.Draw(t, "of one node") {
+			f.Node = name.Draw(t, "node")
+		}
+		s.Preflight.Findings = append(s.Preflight.Findings, f)
+	}
 }
 
 func addAnyNode(t *rapid.T, s *plan.Snapshot, i int, now time.Time) {
@@ -94,6 +120,10 @@ func addAnyNode(t *rapid.T, s *plan.Snapshot, i int, now time.Time) {
 	word.Status.StagedVersion = usually(t, "staged", "v1.34.4", anyVersion)
 	word.Status.KubeadmVersion = usually(t, "kubeadm", "v1.34.4", anyVersion)
 	word.Status.ControlPlaneVersion = usually(t, "static pods", "v1.34.4", anyVersion)
+	word.Status.RebootRequired = coin.Draw(t, "asks for a reboot")
+	word.Status.ActiveVersion = usually(t, "active", n.Kubelet, anyVersion)
+	word.Status.Upgrade = word.Spec.Upgrade
+	word.Status.BootID, word.Status.RebootedFrom = "boot-1", rapid.SampledFrom([]string{"", "", "boot-0", "boot-1"}).Draw(t, "rebooted from")
 	if rarely.Draw(t, "retries") {
 		word.Status.RetryAt = &metav1.Time{Time: now.Add(time.Duration(rapid.IntRange(-60, 60).Draw(t, "retry")) * time.Minute)}
 		word.Status.Reason, word.Status.Message = v1alpha1.ReasonDrainTimeout, "a pod did not leave"
@@ -110,6 +140,11 @@ func addAnyNode(t *rapid.T, s *plan.Snapshot, i int, now time.Time) {
 func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("u%d", i), CreationTimestamp: metav1.NewTime(now)}}
 	u.Spec.Version = usually(t, "version", "v1.34.4", rapid.SampledFrom([]string{"v1.35.0", "v1.34.3", "nonsense"}))
+	if rarely.Draw(t, "a reboot") {
+		u.Spec.Type, u.Spec.Version = v1alpha1.TypeReboot, ""
+	} else if rarely.Draw(t, "restart") {
+		u.Spec.Strategy.Method = v1alpha1.MethodRestart
+	}
 	u.Spec.Suspend = rarely.Draw(t, "suspend")
 	if rarely.Draw(t, "ignore") {
 		u.Spec.Schedule = v1alpha1.ScheduleIgnore
@@ -126,6 +161,9 @@ func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 	case 1:
 		at := metav1.NewTime(now.Add(-time.Hour))
 		u.Status.TriggeredAt, u.Status.Type = &at, v1alpha1.TypePatch
+		if u.Spec.Type != "" {
+			u.Status.Type = u.Spec.Type
+		}
 		u.Status.Images = []v1alpha1.Image{{Architecture: "x86-64", URL: "http://images/"}}
 	}
 	return u
@@ -176,5 +214,11 @@ func copied(s plan.Snapshot) plan.Snapshot {
 	s.Etcd = append([]plan.StaticPod(nil), s.Etcd...)
 	s.Source.Offers = append([]plan.Offer(nil), s.Source.Offers...)
 	s.RebootManagers = append([]plan.RebootManager(nil), s.RebootManagers...)
+	s.Webhooks = append([]preflight.Webhook(nil), s.Webhooks...)
+	if s.Preflight != nil {
+		report := *s.Preflight
+		report.Findings = append([]v1alpha1.Finding(nil), report.Findings...)
+		s.Preflight = &report
+	}
 	return s
 }

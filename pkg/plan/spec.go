@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"time"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,7 +17,7 @@ func (n *node) plan(d *decider) NodePlan {
 		Name: n.Name, Group: d.groups[n.group].name, From: n.Kubelet,
 		Decision: n.decision, Reason: n.hold.Reason, Message: clip(n.hold.Message), Until: n.hold.Until,
 		Release: n.release, Kubeadm: n.kubeadm, Slot: n.reserve,
-		Owner: n.Owner(), Spec: n.wanted(d),
+		Returned: n.returned(), Owner: n.Owner(), Spec: n.wanted(d),
 	}
 	if d.target != nil {
 		p.To = d.target.Spec.Version
@@ -43,9 +43,16 @@ func (n *node) wanted(d *decider) v1alpha1.NodeUpgradeSpec {
 			Drain:   d.strategy.Drain,
 			Method:  d.strategy.Method,
 			Kubeadm: n.kubeadm,
+
+			EtcdSnapshot: n == d.saver,
+		}
+		if n.release != v1alpha1.ReleaseNone {
+			spec.ExpectedDuration = &metav1.Duration{Duration: d.needs(n)}
 		}
 	}
-	spec.Release = n.release
+	if spec.Release = n.release; spec.Release == v1alpha1.ReleaseNone {
+		spec.ExpectedDuration = nil
+	}
 	return complete(spec, n.hold)
 }
 
@@ -63,7 +70,7 @@ func complete(spec v1alpha1.NodeUpgradeSpec, hold Hold) v1alpha1.NodeUpgradeSpec
 	spec.Drain = drainDefaults(spec.Drain)
 	spec.Reason, spec.Message, spec.Until = hold.Reason, clip(hold.Message), nil
 	if hold.Until != nil {
-		spec.Until = &metav1.Time{Time: hold.Until.UTC().Truncate(time.Second)}
+		spec.Until = wholeSecond(*hold.Until)
 	}
 	return spec
 }
@@ -82,5 +89,5 @@ func clip(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}
-	return message[:maxMessage-3] + "..."
+	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
 }

@@ -32,11 +32,16 @@ func (d *decider) statuses() []UpgradeStatus {
 // report fills the status of the active upgrade.
 func (d *decider) report(u *v1alpha1.ClusterUpgrade) {
 	d.count(u)
+	d.noteFindings(u)
 	if d.finished(u) {
-		u.Status.FinishedAt = &metav1.Time{Time: d.now.UTC().Truncate(time.Second)}
-		u.Status.Outcome = v1alpha1.OutcomeSucceeded
 		message := fmt.Sprintf("all %d nodes run %s", d.total, d.to)
-		d.conditions(u, metav1.ConditionTrue, Hold{Reason: v1alpha1.ReasonUpToDate, Message: message}, false)
+		if d.isReboot() {
+			message = "every node that needed a reboot has had one"
+		}
+		d.end(u, v1alpha1.OutcomeSucceeded, Hold{Reason: v1alpha1.ReasonUpToDate, Message: message})
+		return
+	}
+	if d.giveUp(u) {
 		return
 	}
 	hold, stalled := d.story()
@@ -95,8 +100,7 @@ func (d *decider) story() (hold Hold, stalled bool) {
 		return d.wholly, d.stalled
 	}
 	if d.failed != nil {
-		n := d.failed
-		return Hold{Reason: v1alpha1.ReasonNodeFailed, Message: fmt.Sprintf("node %s failed (%s): %s", n.Name, n.status.Reason, n.status.Message)}, true
+		return d.failedStory(), true
 	}
 	var active, waiting, turn, blocked *node
 	first := func(at **node, n *node) {
@@ -120,6 +124,8 @@ func (d *decider) story() (hold Hold, stalled bool) {
 	switch {
 	case active != nil:
 		return Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is at work", active.Name)}, false
+	case len(d.checks.whole) > 0:
+		return d.checks.wholeHold(), true
 	case waiting != nil:
 		return waiting.hold, waiting.hold.Reason == v1alpha1.ReasonNotStaged && d.stageError != nil
 	case blocked != nil:
@@ -128,6 +134,11 @@ func (d *decider) story() (hold Hold, stalled bool) {
 		return turn.hold, false
 	}
 	return Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: fmt.Sprintf("not every kube-apiserver is at %s yet", d.to)}, false
+}
+
+func (d *decider) failedStory() Hold {
+	n := d.failed
+	return Hold{Reason: v1alpha1.ReasonNodeFailed, Message: fmt.Sprintf("node %s failed (%s): %s", n.Name, n.status.Reason, n.status.Message)}
 }
 
 // isTurn are the reasons that point to another node.
@@ -147,6 +158,9 @@ func (d *decider) conditions(u *v1alpha1.ClusterUpgrade, succeeded metav1.Condit
 	set(v1alpha1.ConditionReconciling, truth(succeeded == metav1.ConditionUnknown && !stalled))
 	set(v1alpha1.ConditionStalled, truth(stalled))
 }
+
+// wholeSecond is an instant as objects hold it.
+func wholeSecond(t time.Time) *metav1.Time { return &metav1.Time{Time: t.UTC().Truncate(time.Second)} }
 
 func truth(is bool) metav1.ConditionStatus {
 	if is {

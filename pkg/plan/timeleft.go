@@ -11,11 +11,15 @@ import (
 // maxOpenings is how many openings are looked at for one that is long enough.
 const maxOpenings = 8
 
+// grain is what an expected duration is rounded up to. The NodeUpgrade tells it
+// to the agent, which compares with the very same figure; and it is not written
+// anew for each second by which a measured time differs.
+const grain = 10 * time.Second
+
 // timeHold keeps a node back that is not expected to be done when the gate
 // closes: nothing is started that cannot end in time. tooShort says the rest.
 func (d *decider) timeHold(n *node) Hold {
-	closes := d.gates.ask(n).closes
-	if closes == nil || !d.now.Add(d.needs(n)).After(*closes) {
+	if d.gates.ask(n).fits(d.now, d.needs(n)) {
 		return Hold{}
 	}
 	return Hold{Reason: v1alpha1.ReasonTimeLeft}
@@ -26,19 +30,37 @@ func (d *decider) needs(n *node) time.Duration {
 	return d.expected(n, n.ControlPlane && d.pass1)
 }
 
-// tooShort explains a timeHold, and until when it holds: the next opening that
-// is long enough. It is found out once for all nodes that need as long.
+// upTo rounds up to the grain.
+func upTo(took time.Duration) time.Duration {
+	return (took + grain - 1).Truncate(grain)
+}
+
+// tooShort explains a timeHold.
 func (d *decider) tooShort(n *node) Hold {
-	c, need := d.gates.ask(n), d.needs(n)
+	return d.gates.tooShort(d.gates.ask(n), d.needs(n))
+}
+
+// fits is whether what begins at now and takes so long is over when the gate
+// closes.
+func (c *class) fits(now time.Time, need time.Duration) bool {
+	return c.closes == nil || !now.Add(need).After(*c.closes)
+}
+
+// tooShort says why what takes so long does not begin any more, and until when
+// that holds: the next opening that is long enough. It is found out once for
+// all nodes that need as long.
+func (g *gates) tooShort(c *class, need time.Duration) Hold {
 	if hold, known := c.tooShort[need]; known {
 		return hold
 	}
 	// Not how much is left: the words would change with each look.
-	message := fmt.Sprintf("a node is expected to need %s, longer than is left until %s",
-		need.Round(10*time.Second), clock(*c.closes))
-	until := d.gates.roomFor(c, need)
+	message := fmt.Sprintf("a node is expected to need %s, longer than is left until %s", need, clock(*c.closes))
+	until := g.roomFor(c, need)
 	if until == nil {
 		message += "; no opening in sight is long enough"
+	} else {
+		// Whoever shows it puts how far away Until is behind the sentence.
+		message += "; there is room again from " + clock(*until)
 	}
 	hold := Hold{Reason: v1alpha1.ReasonTimeLeft, Message: message, Until: until}
 	if c.tooShort == nil {

@@ -18,8 +18,8 @@ func (d *decider) trigger(u *v1alpha1.ClusterUpgrade) (hold Hold, stalled bool) 
 	if u.Status.TriggeredAt != nil {
 		return Hold{}, false
 	}
-	if reason := unsupportedWish(u); reason != "" {
-		return Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: reason}, true
+	if u.Spec.Type == v1alpha1.TypeReboot {
+		return d.triggerReboot(u)
 	}
 	to, err := version.Parse(u.Spec.Version)
 	if err != nil {
@@ -46,17 +46,6 @@ func (d *decider) trigger(u *v1alpha1.ClusterUpgrade) (hold Hold, stalled bool) 
 	return Hold{}, false
 }
 
-// unsupportedWish names what this release cannot do yet.
-func unsupportedWish(u *v1alpha1.ClusterUpgrade) string {
-	switch {
-	case u.Spec.Type == v1alpha1.TypeReboot || u.Spec.Version == "":
-		return "upgrades of type Reboot are not supported yet"
-	case u.Spec.Strategy.Method == v1alpha1.MethodRestart:
-		return "strategy.method Restart is not supported yet; use Reboot"
-	}
-	return ""
-}
-
 // derive finds out what kind of step it is from what runs, and refuses what
 // Kubernetes does not allow.
 func (d *decider) derive(u *v1alpha1.ClusterUpgrade, to version.Version) Hold {
@@ -79,7 +68,7 @@ func (d *decider) derive(u *v1alpha1.ClusterUpgrade, to version.Version) Hold {
 		}
 	}
 	if counted == 0 {
-		return Hold{Reason: v1alpha1.ReasonUnsupported, Message: "no node of this cluster gets Kubernetes as a sysext image"}
+		return nobodyCounts
 	}
 	kind := v1alpha1.TypeMinor
 	if lowest.SameLine(to) && lowestServer.SameLine(to) {
@@ -89,9 +78,15 @@ func (d *decider) derive(u *v1alpha1.ClusterUpgrade, to version.Version) Hold {
 		message := fmt.Sprintf("type is %s, but from %s to %s is a %s", u.Spec.Type, from, to, kind)
 		return Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message}
 	}
+	if u.Spec.Strategy.Method == v1alpha1.MethodRestart && kind != v1alpha1.TypePatch {
+		message := fmt.Sprintf("strategy.method Restart is for patches, and from %s to %s is a %s; use Reboot", from, to, kind)
+		return Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message}
+	}
 	u.Status.Type, u.Status.FromVersion, u.Status.ToVersion = kind, from, to.String()
 	return Hold{}
 }
+
+var nobodyCounts = Hold{Reason: v1alpha1.ReasonUnsupported, Message: "no node of this cluster gets Kubernetes as a sysext image"}
 
 // lowestAPIServer is the oldest apiserver, if all may go to that version.
 func (d *decider) lowestAPIServer(to version.Version) (lowest version.Version, hold Hold) {

@@ -18,20 +18,24 @@ const ControlPlaneSlot = "slot-0"
 type view struct {
 	begun      bool     // somebody has begun with this upgrade
 	failed     *node    // the first that failed
+	leaving    *node    // the first that failed in another upgrade, and gives way
 	retrying   *node    // the first that tries again later
-	unstaged   *node    // the first that is in service and not staged
-	stageError *node    // the first whose staging does not succeed
+	unprepared *node    // the first that is in service and not prepared
+	stageError *node    // the first whose staging or pull does not succeed
 	oldServer  string   // an apiserver's node that is not at the version yet
 	absent     *node    // the first that is NotReady by itself
 	down       int      // nodes down, promised or released
 	absentees  int      // of them, NotReady by themselves
 	spare      []string // slots that are free, highest first
 	pass1      bool     // control planes still have to be taken to the version
+	busy       int      // nodes that are out of service by our doing
 	applier    *node    // runs kubeadm upgrade apply; nil when that is over
+	saver      *node    // takes the snapshot of etcd; nil when there is none to take
 }
 
 // look fills the view from the nodes in their order.
 func (d *decider) look() {
+	d.checks.allAnswer()
 	for _, n := range d.nodes {
 		if !n.counts() {
 			continue
@@ -52,11 +56,21 @@ func (d *decider) look() {
 
 // findOldServer is a node whose apiserver is not at the version yet, or whose
 // apiserver is not to be seen: its pod is away for a moment while kubeadm
-// replaces it.
+// replaces it. That of a node that was given up does not count: the pod of a
+// machine that is off stays as it was.
 func (d *decider) findOldServer() string {
+	if d.isReboot() {
+		return ""
+	}
+	abandoned := map[string]bool{}
+	for _, n := range d.nodes {
+		if n.abandon != "" {
+			abandoned[n.Name] = true
+		}
+	}
 	seen := map[string]bool{}
 	for _, pod := range d.APIServers {
-		if !atLeast(parsed(pod.Version), d.to) {
+		if !abandoned[pod.Node] && !atLeast(parsed(pod.Version), d.to) {
 			return pod.Node
 		}
 		seen[pod.Node] = true
@@ -93,14 +107,18 @@ func (d *decider) notice(n *node) {
 			*at = n
 		}
 	}
-	staged := n.stagedAt(d.to)
-	first(&d.failed, n.failed())
+	prepared := n.preparedAt(d.to)
+	first(&d.failed, n.failed() && !d.givesWay(n))
+	first(&d.leaving, d.givesWay(n))
 	first(&d.retrying, d.retries(n))
-	first(&d.unstaged, n.Ready && !staged)
-	first(&d.stageError, n.Ready && !staged && stageErrors[n.status.Reason])
+	first(&d.unprepared, n.Ready && !prepared)
+	first(&d.stageError, n.Ready && !prepared && stageErrors[n.status.Reason])
 	first(&d.absent, !n.Ready && !n.busy())
 	if !n.Ready && !n.busy() {
 		d.absentees++
+	}
+	if n.busy() {
+		d.busy++
 	}
 	d.begun = d.begun || n.busy() || n.promised() || n.ControlPlane && n.kubeadmAt(d.to)
 	d.pass1 = d.pass1 || n.ControlPlane && !n.kubeadmAt(d.to)
@@ -110,6 +128,9 @@ func (d *decider) notice(n *node) {
 func (d *decider) takeOut(n *node) {
 	d.down++
 	d.groups[n.group].down++
+	for _, w := range d.checks.webhooks[n.Name] {
+		w.left--
+	}
 }
 
 // retries is whether n gave up and tries again later by itself.
@@ -123,12 +144,15 @@ func (n *node) blocksNext(d *decider) bool {
 	if n.busy() || n.ControlPlane {
 		return n.busy() || !n.asWanted(d.to)
 	}
-	return n.Ready && !n.asWanted(d.to) && n.step(d.to) == nil
+	return n.Ready && !n.asWanted(d.to) && n.step(d.to) == nil && d.checks.own[n.Name] == nil && !d.lastBackend(n)
 }
 
 // step is whether Kubernetes allows this node's step. Its kubelet may follow
 // the apiservers from one minor to the next only.
 func (n *node) step(to version.Version) error {
+	if n.reboot {
+		return n.rebootStep()
+	}
 	if n.runs.trouble != nil {
 		return n.runs.trouble
 	}

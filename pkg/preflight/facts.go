@@ -23,7 +23,7 @@ type Facts struct {
 	// SystemPods are those of kube-system, where static pods live.
 	SystemPods []corev1.Pod
 	// Offered are the architectures, as systemd names them, for which the source
-	// has an image of the target.
+	// has an image of the target. Nil: that is not known.
 	Offered []string
 	// RequestedAPIs are deprecated APIs that were called since each apiserver
 	// started.
@@ -42,7 +42,6 @@ type Workloads struct {
 	Pods           []corev1.Pod
 	Budgets        []policyv1.PodDisruptionBudget
 	Deployments    []appsv1.Deployment
-	StatefulSets   []appsv1.StatefulSet
 	EndpointSlices []discoveryv1.EndpointSlice
 	Validating     []admissionregistrationv1.ValidatingWebhookConfiguration
 	Mutating       []admissionregistrationv1.MutatingWebhookConfiguration

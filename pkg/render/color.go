@@ -1,6 +1,10 @@
 package render
 
-import "time"
+import (
+	"strings"
+	"time"
+	"unicode"
+)
 
 // Options are what drawing depends on besides the values.
 type Options struct {
@@ -14,6 +18,8 @@ type Options struct {
 	Color bool
 	// Wide adds columns.
 	Wide bool
+	// Rows is how many nodes of a plan are shown; 0: all.
+	Rows int
 }
 
 // color is an ANSI SGR parameter.
@@ -29,7 +35,15 @@ const (
 	cyan   color = "36"
 )
 
+// paint colors a text. What would move the cursor or color by itself, as a
+// message of somebody else's may, becomes a space.
 func (o Options) paint(text string, c color) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
 	if !o.Color || c == plain || text == "" {
 		return text
 	}

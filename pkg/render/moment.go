@@ -27,6 +27,23 @@ func (o Options) when(t time.Time) string {
 	return text
 }
 
+// shortly is the time of a day, with the day where it is another one.
+func (o Options) shortly(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	at, today := t.In(o.Zone), o.Now.In(o.Zone)
+	switch {
+	case at.YearDay() == today.YearDay() && at.Year() == today.Year():
+		return at.Format("15:04")
+	case at.After(today) && at.Before(today.AddDate(0, 0, 6)):
+		return at.Format("Mon 15:04")
+	case at.Year() == today.Year():
+		return at.Format("Jan 2 15:04")
+	}
+	return at.Format("2006-01-02 15:04")
+}
+
 // aDate is how a message that tells the time itself is known.
 var aDate = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
 

@@ -32,6 +32,8 @@ func NodePage(n Node, o Options) string {
 		{"On disk:", cell{strings.Join(n.Installed, ", "), plain}},
 		{"Release:", cell{string(n.Release), plain}},
 		{"Slot:", cell{n.Slot, plain}},
+		{"Method:", cell{n.method(), plain}},
+		{"Reboot:", cell{n.RebootReason, plain}},
 		{"Attempts:", cell{number(n.Attempts), plain}},
 		{"Last error:", cell{n.LastError, plain}},
 		{"Agent:", cell{n.Agent, plain}},
@@ -46,6 +48,18 @@ func NodePage(n Node, o Options) string {
 		b.WriteString("\n" + o.table([]string{"STEP", "TOOK", "BEGAN"}, stepRows(n.Steps, o)))
 	}
 	return b.String()
+}
+
+// method is told where somebody may wonder: it is not a reboot, or is one though
+// a restart was asked for.
+func (n Node) method() string {
+	switch {
+	case n.MethodMessage != "":
+		return fmt.Sprintf("%s, as %s", n.Method, n.MethodMessage)
+	case n.Method == v1alpha1.MethodRestart:
+		return string(n.Method)
+	}
+	return ""
 }
 
 func stepRows(steps []v1alpha1.StepTime, o Options) [][]cell {

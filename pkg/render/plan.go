@@ -18,8 +18,18 @@ func Plan(p plan.Plan, upgrade *Upgrade, o Options) string {
 	for _, row := range planHead(p, upgrade, o) {
 		o.hang(&b, fmt.Sprintf("%-12s", row[0].text), 12, row[1])
 	}
-	if len(p.Nodes) > 0 {
-		b.WriteString("\n" + planTable(p.Nodes, o))
+	if len(p.Findings) > 0 {
+		b.WriteString("\n" + Findings(p.Findings, o))
+	}
+	shown := p.Nodes
+	if o.Rows > 0 && len(shown) > o.Rows {
+		shown = shown[:o.Rows]
+	}
+	if len(shown) > 0 {
+		b.WriteString("\n" + planTable(shown, o))
+	}
+	if rest := p.Nodes[len(shown):]; len(rest) > 0 {
+		o.hang(&b, "", 0, cell{fmt.Sprintf("and more nodes, %s; `kubectl upgrade plan %s` shows all", decisions(rest), p.Version), plain})
 	}
 	return b.String()
 }
@@ -38,7 +48,7 @@ func planHead(p plan.Plan, upgrade *Upgrade, o Options) [][2]cell {
 		rows = append(rows, titled("Upgrade:", cell{"none is active", plain}))
 	}
 	if p.Create != nil {
-		rows = append(rows, titled("Creates:", cell{fmt.Sprintf("ClusterUpgrade %s to %s, as a schedule's `automatic` asks for", p.Create.Name, p.Create.Spec.Version), cyan}))
+		rows = append(rows, titled("Creates:", cell{fmt.Sprintf("ClusterUpgrade %s, as a schedule's `automatic` asks for", strings.TrimSuffix(p.Create.Name+" to "+p.Create.Spec.Version, " to ")), cyan}))
 	}
 	rows = append(rows, titled("At:", cell{o.when(o.Now), plain}))
 	if p.Next != nil {
@@ -49,6 +59,9 @@ func planHead(p plan.Plan, upgrade *Upgrade, o Options) [][2]cell {
 		rows = append(rows, titled("Predicted:", cell{fmt.Sprintf("from %s to %s", o.minute(p.PredictedStart), o.when(*p.PredictedEnd)), plain}))
 	case p.PredictedStart != nil:
 		rows = append(rows, titled("Predicted:", cell{fmt.Sprintf("from %s; an end is not in sight", o.when(*p.PredictedStart)), plain}))
+	}
+	if len(p.Findings) > 0 {
+		rows = append(rows, titled("Preflight:", cell{CountFindings(p.Findings), findingsColor(p.Findings)}))
 	}
 	return append(rows, titled("Nodes:", cell{decisions(p.Nodes), plain}))
 }
@@ -74,9 +87,13 @@ func decisions(nodes []plan.NodePlan) string {
 var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Wait: yellow, plan.Done: green, plan.Blocked: red}
 
 // planTable has a row for each node, in the order in which they go. Where there
-// is little room, the columns that can be done without are left out.
+// is little room, the columns that can be done without are left out, one after
+// the other.
 func planTable(nodes []plan.NodePlan, o Options) string {
-	predicted := slices.ContainsFunc(nodes, func(n plan.NodePlan) bool { return n.PredictedStart != nil })
+	at := o.minute
+	if o.Width > 0 && !o.Wide {
+		at = o.shortly
+	}
 	columns := []planColumn{
 		{"#", nil},
 		{"NODE", func(n plan.NodePlan) cell { return cell{n.Name, plain} }},
@@ -84,39 +101,50 @@ func planTable(nodes []plan.NodePlan, o Options) string {
 		{"FROM", func(n plan.NodePlan) cell { return cell{orDash(n.From), plain} }},
 		{"TO", func(n plan.NodePlan) cell { return cell{orDash(n.To), plain} }},
 		{"DECISION", func(n plan.NodePlan) cell { return cell{string(n.Decision), decisionColors[n.Decision]} }},
-		{"START", func(n plan.NodePlan) cell { return cell{o.minute(n.PredictedStart), plain} }},
-		{"END", func(n plan.NodePlan) cell { return cell{o.minute(n.PredictedEnd), plain} }},
+		{"START", func(n plan.NodePlan) cell { return cell{at(n.PredictedStart), plain} }},
+		{"END", func(n plan.NodePlan) cell { return cell{at(n.PredictedEnd), plain} }},
 		{"WHY", func(n plan.NodePlan) cell { return cell{o.why(n.Reason, n.Message, n.Until), plain} }},
 	}
-	columns = slices.DeleteFunc(columns, func(c planColumn) bool {
-		switch c.title {
-		case "START":
-			return !predicted
-		case "END":
-			return !predicted || o.narrow()
-		case "GROUP", "FROM", "TO":
-			return o.narrow()
+	leave := func(title string) {
+		columns = slices.DeleteFunc(columns, func(c planColumn) bool { return c.title == title })
+	}
+	if !slices.ContainsFunc(nodes, func(n plan.NodePlan) bool { return n.PredictedStart != nil }) {
+		leave("START")
+		leave("END")
+	}
+	for _, title := range []string{"TO", "FROM", "GROUP", "END"} {
+		if _, left := measure(planCells(columns, nodes)); o.Wide || !o.tight(left) {
+			break
 		}
-		return false
-	})
+		leave(title)
+	}
+	cells := planCells(columns, nodes)
 	header := make([]string, len(columns))
 	for i, c := range columns {
 		header[i] = c.title
 	}
-	rows := make([][]cell, len(nodes))
-	for i, n := range nodes {
-		rows[i] = append(rows[i], cell{strconv.Itoa(i + 1), plain})
-		for _, c := range columns[1:] {
-			rows[i] = append(rows[i], c.of(n))
-		}
-	}
-	return o.table(header, rows)
+	return o.table(header, cells[1:])
 }
 
 // planColumn is a column of a plan; that of the numbers has no function.
 type planColumn struct {
 	title string
 	of    func(plan.NodePlan) cell
+}
+
+// planCells are the header and the rows.
+func planCells(columns []planColumn, nodes []plan.NodePlan) [][]cell {
+	rows := make([][]cell, len(nodes)+1)
+	for _, c := range columns {
+		rows[0] = append(rows[0], cell{c.title, bold})
+	}
+	for i, n := range nodes {
+		rows[i+1] = append(rows[i+1], cell{strconv.Itoa(i + 1), plain})
+		for _, c := range columns[1:] {
+			rows[i+1] = append(rows[i+1], c.of(n))
+		}
+	}
+	return rows
 }
 
 func (o Options) narrow() bool { return o.Width > 0 && o.Width < 80 && !o.Wide }

@@ -32,7 +32,9 @@ func TestPlan(t *testing.T) {
 	golden(t, "plan-100", render.Plan(p, u, o))
 	o.Width = 60
 	golden(t, "plan-60", render.Plan(p, u, o))
-	o.Width, o.Color = 0, true
+	o.Rows = 2
+	golden(t, "plan-few", render.Plan(p, u, o))
+	o.Width, o.Color, o.Rows = 0, true, 0
 	golden(t, "plan-color", render.Plan(p, u, o))
 	o.Color = false
 	create := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}

@@ -125,13 +125,14 @@ func TestTransitions(t *testing.T) {
 	}
 	after.Nodes[2].Message = "one pod less"
 	after.Nodes[3].Step, after.Nodes[3].Reason, after.Nodes[3].Message = "Locking", "Released", ""
+	after.Nodes[3].Since = ago(2 * time.Second)
 	after.Nodes = append(after.Nodes[:5], render.Node{Name: "worker-5", Message: "no agent has reported from this node"})
 	after.Schedules[0].State = "Closed"
 	after.Upgrade, after.Last = nil, &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", To: "v1.34.4", Outcome: "Failed"}
 	want := []string{
+		"2026-11-22T01:29:58Z node worker-2: Locking: Released",
 		"2026-11-22T01:30:00Z upgrade patch-v1.34.4: Patch to v1.34.4, Failed",
 		"2026-11-22T01:30:00Z schedule nightly: Closed",
-		"2026-11-22T01:30:00Z node worker-2: Locking: Released",
 		"2026-11-22T01:30:00Z node worker-5: -: no agent has reported from this node",
 		"2026-11-22T01:30:00Z node worker-4: is gone",
 	}

@@ -120,11 +120,16 @@ func count(nodes []Node) string {
 	for _, node := range nodes {
 		numbers[node.State]++
 	}
+	return fmt.Sprintf("%d: %s", len(nodes), byState(numbers))
+}
+
+// byState is "1 done, 2 waiting".
+func byState(numbers map[State]int) string {
 	var parts []string
 	for _, state := range []State{StateDone, StateActive, StateWaiting, StateFailed, StateUnsupported, StateUnknown} {
 		if n := numbers[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(string(state))))
 		}
 	}
-	return fmt.Sprintf("%d: %s", len(nodes), strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
 }

@@ -53,24 +53,30 @@ type Node struct {
 	Name string `json:"name"`
 	// Condition is as in `kubectl get nodes`: Ready,SchedulingDisabled. Empty
 	// where Nodes may not be read.
-	Condition string              `json:"condition,omitempty"`
-	State     State               `json:"state"`
-	Kubelet   string              `json:"kubelet,omitempty"`
-	Staged    string              `json:"staged,omitempty"`
-	Target    string              `json:"target,omitempty"`
-	Release   v1alpha1.Release    `json:"release,omitempty"`
-	Step      v1alpha1.Step       `json:"step,omitempty"`
-	Since     *time.Time          `json:"since,omitempty"`
-	Reason    v1alpha1.Reason     `json:"reason,omitempty"`
-	Message   string              `json:"message,omitempty"`
-	Until     *time.Time          `json:"until,omitempty"`
-	RetryAt   *time.Time          `json:"retryAt,omitempty"`
-	Slot      string              `json:"slot,omitempty"`
-	Agent     string              `json:"agent,omitempty"`
-	Attempts  int32               `json:"attempts,omitempty"`
-	LastError string              `json:"lastError,omitempty"`
-	Installed []string            `json:"installed,omitempty"`
-	Steps     []v1alpha1.StepTime `json:"steps,omitempty"`
+	Condition string           `json:"condition,omitempty"`
+	State     State            `json:"state"`
+	Kubelet   string           `json:"kubelet,omitempty"`
+	Staged    string           `json:"staged,omitempty"`
+	Target    string           `json:"target,omitempty"`
+	Release   v1alpha1.Release `json:"release,omitempty"`
+	Step      v1alpha1.Step    `json:"step,omitempty"`
+	Since     *time.Time       `json:"since,omitempty"`
+	Reason    v1alpha1.Reason  `json:"reason,omitempty"`
+	Message   string           `json:"message,omitempty"`
+	Until     *time.Time       `json:"until,omitempty"`
+	RetryAt   *time.Time       `json:"retryAt,omitempty"`
+	// Method is how the node activates its image, and MethodMessage why it is
+	// not the one that was asked for.
+	Method        v1alpha1.Method `json:"method,omitempty"`
+	MethodMessage string          `json:"methodMessage,omitempty"`
+	// RebootReason is why a reboot is due; empty where none is.
+	RebootReason string              `json:"rebootReason,omitempty"`
+	Slot         string              `json:"slot,omitempty"`
+	Agent        string              `json:"agent,omitempty"`
+	Attempts     int32               `json:"attempts,omitempty"`
+	LastError    string              `json:"lastError,omitempty"`
+	Installed    []string            `json:"installed,omitempty"`
+	Steps        []v1alpha1.StepTime `json:"steps,omitempty"`
 }
 
 // State is what a person wants to know of a node first.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,6 +17,9 @@ const gap = "   "
 // narrowest is the width below which a last column gets lines of its own.
 const narrowest = 30
 
+// shortestName is how much is left of a node's name at least.
+const shortestName = 12
+
 // table draws rows under a header. All columns but the last are as wide as
 // they must be; the last takes what is left of the width and breaks between
 // words, or moves to lines of its own where too little is left.
@@ -28,21 +32,23 @@ func (o Options) table(header []string, rows [][]cell) string {
 	all = append(append(all, head), rows...)
 
 	last := len(header) - 1
-	widths := make([]int, last)
-	left := 0
-	for i := range widths {
-		for _, row := range all {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].text))
-		}
-		left += widths[i] + len(gap)
+	widths, left := measure(all)
+	longest := 0
+	for _, row := range all {
+		longest = max(longest, utf8.RuneCountInString(row[last].text))
 	}
-	below := o.Width > 0 && o.Width-left < narrowest
+	below := o.tight(left) && left+longest > o.Width
+	if name := slices.Index(header, "NODE"); below && name >= 0 && left-len(gap) > o.Width {
+		// A name is known by its begin; other texts have to be read to their end.
+		widths[name] = max(widths[name]-(left-len(gap)-o.Width), shortestName)
+	}
 	var b strings.Builder
 	for n, row := range all {
 		var line strings.Builder
 		for i, width := range widths {
-			line.WriteString(o.paint(row[i].text, row[i].color))
-			line.WriteString(strings.Repeat(" ", width-utf8.RuneCountInString(row[i].text)) + gap)
+			text := o.cut(row[i].text, width)
+			line.WriteString(o.paint(text, row[i].color))
+			line.WriteString(strings.Repeat(" ", width-utf8.RuneCountInString(text)) + gap)
 		}
 		switch {
 		case !below:
@@ -51,7 +57,7 @@ func (o Options) table(header []string, rows [][]cell) string {
 			b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 		default:
 			b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-			if row[last].text != "" {
+			if row[last].text != "" && row[last].text != "-" {
 				o.hang(&b, "    ", 4, row[last])
 			}
 		}
@@ -59,18 +65,47 @@ func (o Options) table(header []string, rows [][]cell) string {
 	return b.String()
 }
 
+// measure is how wide each column but the last must be, and all of them together.
+func measure(rows [][]cell) (widths []int, left int) {
+	widths = make([]int, len(rows[0])-1)
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].text))
+		}
+		left += widths[i] + len(gap)
+	}
+	return widths, left
+}
+
+// tight is whether too little room is left for a last column.
+func (o Options) tight(left int) bool { return o.Width > 0 && o.Width-left < narrowest }
+
 // hang writes the cell after start, and its further lines below its first.
 func (o Options) hang(b *strings.Builder, start string, indent int, c cell) {
 	room := 0
 	if o.Width > 0 {
 		room = max(o.Width-indent, 1)
 	}
-	for i, line := range wrap(c.text, room) {
+	for i, line := range fold(wrap(c.text, room), room) {
 		if i > 0 {
 			start = strings.Repeat(" ", indent)
 		}
 		b.WriteString(strings.TrimRight(start+o.paint(line, c.color), " ") + "\n")
 	}
+}
+
+// fold breaks lines that are too long for want of a space: a terminal would break
+// them at its edge, and the rest would stand at its left.
+func fold(lines []string, room int) []string {
+	var short []string
+	for _, line := range lines {
+		rest := []rune(line)
+		for room > 0 && len(rest) > room {
+			short, rest = append(short, string(rest[:room])), rest[room:]
+		}
+		short = append(short, string(rest))
+	}
+	return short
 }
 
 // wrap breaks text between words into lines of at most room runes. A word

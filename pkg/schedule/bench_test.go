@@ -4,7 +4,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
@@ -29,6 +31,25 @@ func BenchmarkNext1(b *testing.B) {
 		if next, err := schedule.Next(schedules, nil, "Patch", at, 1); err != nil || len(next) != 1 {
 			b.Fatal(next, err)
 		}
+	}
+}
+
+// All that opens in years to come takes time in proportion to how much that is.
+func BenchmarkNextMany(b *testing.B) {
+	var periods []v1alpha1.Period
+	for i := range 64 {
+		at := instant("2010-01-01T00:00:00Z").Add(time.Duration(i) * 20 * time.Minute)
+		periods = append(periods, period("w"+strconv.Itoa(i), at.Format(time.RFC3339), at.Add(10*time.Minute).Format(time.RFC3339), "FREQ=DAILY"))
+	}
+	schedules, now := list(windows("many", "Europe/Berlin", periods...)), instant("2026-11-18T12:00:00Z")
+	for _, n := range []int{500, 5000, 50000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				if next, err := schedule.Next(schedules, nil, "Patch", now, n); err != nil || len(next) != n {
+					b.Fatal(len(next), err)
+				}
+			}
+		})
 	}
 }
 

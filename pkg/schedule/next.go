@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -71,7 +70,7 @@ func Openings(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]st
 func (o outlook) opening(s span, windows []entry) Opening {
 	opening := Opening{Start: s.start.UTC(), End: s.end.UTC()}
 	for _, e := range windows {
-		if slices.ContainsFunc(e.series.until(s.end), s.meets) {
+		if e.series.meets(s) {
 			opening.Windows = append(opening.Windows, e.name)
 		}
 	}

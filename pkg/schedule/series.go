@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -56,10 +57,13 @@ func (s *series) until(edge time.Time) []span {
 		s.made = one.start
 		s.add(one)
 	}
-	for i := len(s.spans); i > 0; i-- {
-		if s.spans[i-1].start.Before(edge) {
-			return s.spans[:i]
-		}
-	}
-	return nil
+	before, _ := slices.BinarySearchFunc(s.spans, edge, func(one span, edge time.Time) int { return one.start.Compare(edge) })
+	return s.spans[:before]
+}
+
+// meets is whether the period covers any of one. The spans lie apart and in
+// order: if the last that starts before its end is over, all are.
+func (s *series) meets(one span) bool {
+	spans := s.until(one.end)
+	return len(spans) > 0 && spans[len(spans)-1].end.After(one.start)
 }

@@ -11,7 +11,7 @@ import (
 // returns the slot's name. To hold it already is success. ErrNotReserved:
 // nothing is reserved for the node; ErrTaken: another one holds what is.
 func (s *Slots) Take(ctx context.Context, me plan.Owner) (string, error) {
-	name, err := s.find(ctx, func(slot Slot) bool { return slot.Holder == me })
+	name, err := s.Held(ctx, me)
 	if err != nil || name != "" {
 		return name, err
 	}
@@ -38,6 +38,11 @@ func (s *Slots) Take(ctx context.Context, me plan.Owner) (string, error) {
 		return "", err
 	}
 	return name, nil
+}
+
+// Held is the name of the slot that the node holds; empty: none.
+func (s *Slots) Held(ctx context.Context, me plan.Owner) (string, error) {
+	return s.find(ctx, func(slot Slot) bool { return slot.Holder == me })
 }
 
 // Free gives up every slot that the node holds, together with its reservation.

@@ -27,8 +27,9 @@ const (
 	fluoImage      = "flatcar-linux-update-operator"
 )
 
-// rebootManagers are the other programs that may reboot nodes now.
-func rebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []plan.RebootManager {
+// RebootManagers are the other programs that may reboot nodes now, as far as
+// these Nodes and DaemonSets tell.
+func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []plan.RebootManager {
 	var found []plan.RebootManager
 	runs := ""
 	for _, d := range daemonSets {

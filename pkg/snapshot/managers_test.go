@@ -58,7 +58,7 @@ func TestRebootManagers(t *testing.T) {
 		{"FLUO would, and is paused", node(fluoNeeded+"=true", fluoPaused+"=true"), daemonSet("", "cni", 3), ""},
 		{"FLUO does, paused too late", node(fluoOK+"=true", fluoPaused+"=true"), daemonSet("", "cni", 3), "FLUO reboots node w1 "},
 	} {
-		got := rebootManagers([]*corev1.Node{test.node}, []*appsv1.DaemonSet{test.daemonSet})
+		got := RebootManagers([]*corev1.Node{test.node}, []*appsv1.DaemonSet{test.daemonSet})
 		switch {
 		case test.want == "" && len(got) > 0:
 			t.Errorf("%s: %s", test.name, got[0].Message)
@@ -88,7 +88,7 @@ func TestForeignCordon(t *testing.T) {
 // What makes another plan must wake the coordinator, and a heartbeat must not.
 func TestEssence(t *testing.T) {
 	woken := 0
-	h := handler(func() { woken++ })
+	h := new(Reader).handler(func() { woken++ })
 	h.OnUpdate(daemonSet("", "kured", 3), daemonSet(`{"nodeID":"w2"}`, "kured", 3))
 	h.OnUpdate(node(), node(fluoNeeded+"=true"))
 	if woken != 2 {

@@ -39,7 +39,7 @@ func Read(ctx context.Context, c Clients) (plan.Snapshot, error) {
 	if err != nil {
 		return s, fmt.Errorf("reading DaemonSets: %w", err)
 	}
-	s.RebootManagers = rebootManagers(pointers(nodes.Items), pointers(daemonSets.Items))
+	s.RebootManagers = RebootManagers(pointers(nodes.Items), pointers(daemonSets.Items))
 	if err := readOurs(ctx, c.Ours, &s); err != nil {
 		return s, err
 	}

@@ -3,6 +3,8 @@
 // It promises that a Reader's snapshot is taken from watches alone, in memory,
 // whatever the size of the cluster, that a change which no plan looks at (a
 // kubelet's heartbeat) wakes nobody, and that Read, which lists, finds the same.
+// ReadPreflight reads what the checks look at besides, on demand: what is told by
+// no plan is not kept.
 package snapshot
 
 import (
@@ -12,9 +14,11 @@ import (
 	"slices"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
@@ -42,6 +46,7 @@ const controlPlanePods = componentLabel + " in (" + apiServer + "," + etcdMember
 type Reader struct {
 	nodes, pods, leases, daemonSets   cache.SharedIndexInformer
 	schedules, upgrades, nodeUpgrades cache.SharedIndexInformer
+	validating, mutating, backends    cache.SharedIndexInformer
 }
 
 // NewReader makes the informers. onChange is called, from several goroutines,
@@ -57,12 +62,18 @@ func NewReader(kube kubernetes.Interface, ours *client.Interface, onChange func(
 		schedules:    ours.MaintenanceSchedules.Informer(""),
 		upgrades:     ours.ClusterUpgrades.Informer(""),
 		nodeUpgrades: ours.NodeUpgrades.Informer(""),
+		validating:   everywhere.Admissionregistration().V1().ValidatingWebhookConfigurations().Informer(),
+		mutating:     everywhere.Admissionregistration().V1().MutatingWebhookConfigurations().Informer(),
+		backends:     everywhere.Discovery().V1().EndpointSlices().Informer(),
+	}
+	if err := r.backends.AddIndexers(byService); err != nil {
+		return nil, fmt.Errorf("preparing a watch: %w", err)
 	}
 	for _, informer := range r.informers() {
 		if err := informer.SetTransform(trim); err != nil {
 			return nil, fmt.Errorf("preparing a watch: %w", err)
 		}
-		if _, err := informer.AddEventHandler(handler(onChange)); err != nil {
+		if _, err := informer.AddEventHandler(r.handler(onChange)); err != nil {
 			return nil, fmt.Errorf("preparing a watch: %w", err)
 		}
 	}
@@ -75,7 +86,9 @@ func narrowed(kube kubernetes.Interface, namespace, selector string) informers.S
 }
 
 func (r *Reader) informers() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{r.nodes, r.pods, r.leases, r.daemonSets, r.schedules, r.upgrades, r.nodeUpgrades}
+	return []cache.SharedIndexInformer{
+		r.nodes, r.pods, r.leases, r.daemonSets, r.schedules, r.upgrades, r.nodeUpgrades, r.validating, r.mutating, r.backends,
+	}
 }
 
 // Start begins to watch, and returns when everything has been read once. False:
@@ -96,7 +109,13 @@ func trim(object any) (any, error) {
 	}
 	switch o := object.(type) {
 	case *corev1.Node:
-		o.Status.Images, o.Status.VolumesAttached, o.Status.VolumesInUse = nil, nil, nil
+		*o = trimNode(o)
+	case *discoveryv1.EndpointSlice:
+		*o = trimSlice(o)
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		*o = trimValidating(o)
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		*o = trimMutating(o)
 	case *appsv1.DaemonSet:
 		var images []corev1.Container
 		for _, c := range o.Spec.Template.Spec.Containers {
@@ -107,13 +126,18 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-func handler(onChange func()) cache.ResourceEventHandler {
+func (r *Reader) handler(onChange func()) cache.ResourceEventHandler {
+	tell := func(object any) {
+		if r.counts(object) {
+			onChange()
+		}
+	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { onChange() },
-		DeleteFunc: func(any) { onChange() },
+		AddFunc:    tell,
+		DeleteFunc: tell,
 		UpdateFunc: func(before, after any) {
 			if !reflect.DeepEqual(essence(before), essence(after)) {
-				onChange()
+				tell(after)
 			}
 		},
 	}
@@ -126,6 +150,12 @@ func essence(object any) any {
 		return []any{Node(o), fluoMarks(o)}
 	case *appsv1.DaemonSet:
 		return []any{o.Annotations[kuredLock], runsFLUO(o)}
+	case *discoveryv1.EndpointSlice:
+		return o.Endpoints
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		return o.Webhooks
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		return o.Webhooks
 	case *corev1.Pod:
 		return []any{o.Labels, o.Spec.NodeName, imageTag(o), podReady(o)}
 	case metav1.Object:
@@ -142,7 +172,7 @@ func (r *Reader) Snapshot() plan.Snapshot {
 	for _, n := range nodes {
 		s.Nodes = append(s.Nodes, Node(n))
 	}
-	s.RebootManagers = rebootManagers(nodes, sorted[*appsv1.DaemonSet](r.daemonSets))
+	s.RebootManagers = RebootManagers(nodes, sorted[*appsv1.DaemonSet](r.daemonSets))
 	for _, one := range sorted[*v1alpha1.NodeUpgrade](r.nodeUpgrades) {
 		s.NodeUpgrades = append(s.NodeUpgrades, *one)
 	}
@@ -156,6 +186,7 @@ func (r *Reader) Snapshot() plan.Snapshot {
 		s.Slots = append(s.Slots, Slot(lease))
 	}
 	s.APIServers, s.Etcd = staticPods(sorted[*corev1.Pod](r.pods))
+	s.Webhooks = r.webhooks()
 	return s
 }
 

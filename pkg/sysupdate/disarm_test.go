@@ -4,6 +4,7 @@ package sysupdate
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -61,5 +62,24 @@ func TestArmedAfterPatch(t *testing.T) {
 	}
 	if !Armed(l) {
 		t.Error("a conf that does not protect what runs is taken for harmless")
+	}
+}
+
+// The timer's drop-in has asked for a reboot into the patch that disarm takes
+// back: nobody is to be rebooted for that.
+func TestDisarmTakesRebootBack(t *testing.T) {
+	l := node(t, "v1.34.3", relative("v1.34.4"))
+	file := l.At("/run/reboot-required")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Disarm(l); err != nil {
+		t.Fatal(err)
+	}
+	if facts, err := host.Gather(l); err != nil || facts.RebootRequired || facts.Active != facts.Merged {
+		t.Errorf("%+v %v", facts, err)
 	}
 }

@@ -32,6 +32,7 @@ func flip(l host.Layout, to host.Image) error {
 // came before us the symlink may point to a newer patch than the one that
 // runs, and any reboot would start it outside a window. An older one is left
 // alone: somebody wants to go back. It returns a note when it did something.
+// The reboot that the timer asked for is then no longer due.
 func keepMerged(l host.Layout) (note string, err error) {
 	pending, err := l.ActivationPending()
 	if err != nil || pending {
@@ -48,10 +49,11 @@ func keepMerged(l host.Layout) (note string, err error) {
 	if !isFile(l.At(merged.Path())) {
 		return fmt.Sprintf("%s points to %s while %s runs, whose image is gone: left as it is", host.Link, active.Version(), merged.Version()), nil
 	}
+	explained := l.ExplainRebootFile()
 	if err := flip(l, merged); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s pointed to %s, which nobody had released; it points to %s again, which runs", host.Link, active.Version(), merged.Version()), nil
+	return fmt.Sprintf("%s pointed to %s, which nobody had released; it points to %s again, which runs", host.Link, active.Version(), merged.Version()), explained
 }
 
 func isFile(path string) bool {

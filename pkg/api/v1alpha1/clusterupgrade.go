@@ -154,11 +154,14 @@ type ClusterUpgradeStatus struct {
 	// +optional
 	Blocked []NodeNote `json:"blocked,omitempty"`
 
-	// PreflightAt is when preflight ran last.
+	// PreflightAt is when preflight ran last, with microseconds: an earlier report
+	// never takes the place of a later one.
 	// +optional
-	PreflightAt *metav1.Time `json:"preflightAt,omitempty"`
+	PreflightAt *metav1.MicroTime `json:"preflightAt,omitempty"`
 
-	// Findings are what preflight found at the last run.
+	// Findings are what preflight found at the last run, what blocks first; those
+	// that were ignored before stay. Where there are too many, those of the checks
+	// with most are left out, and a last one of the same check says how many.
 	// +kubebuilder:validation:MaxItems=128
 	// +listType=atomic
 	// +optional

@@ -27,8 +27,13 @@ const (
 	// CreatedByCoordinator is its value.
 	CreatedByCoordinator = "coordinator"
 
+	// RetryOfAnnotation stands on a ClusterUpgrade that takes the place of a
+	// failed one, and names it: that one ends, and this one comes next.
+	RetryOfAnnotation = Group + "/retry-of"
+
 	// AbandonedAnnotation stands on a NodeUpgrade that a person gave up: its
-	// value is the reason. The node's slot is freed.
+	// value is the reason. The node's slot is freed. The coordinator takes it
+	// away when the node's agent reports again.
 	AbandonedAnnotation = Group + "/abandoned"
 )
 

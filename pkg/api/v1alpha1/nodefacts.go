@@ -15,14 +15,16 @@ type NodeFacts struct {
 	// +optional
 	FailCgroupV1 *bool `json:"failCgroupV1,omitempty"`
 
-	// KubeletFlags are the names of the flags that the node's files give to the
-	// kubelet, such as pod-infra-container-image.
+	// KubeletFlags are the names of the flags that the kubelet's unit, with its
+	// drop-ins and environment files, starts it with, such as
+	// pod-infra-container-image.
 	// +listType=set
 	// +optional
 	KubeletFlags []string `json:"kubeletFlags,omitempty"`
 
-	// KubeletConfigFields are the fields of the kubelet's configuration that
-	// are set, such as cgroupDriver or featureGates.CPUManager.
+	// KubeletConfigFields are the fields at the top of the kubelet's
+	// configuration that are set, such as cgroupDriver, and the feature gates,
+	// such as featureGates.CPUManager.
 	// +listType=set
 	// +optional
 	KubeletConfigFields []string `json:"kubeletConfigFields,omitempty"`
@@ -33,7 +35,8 @@ type NodeFacts struct {
 	// +optional
 	Disks []DiskFacts `json:"disks,omitempty"`
 
-	// Certificates are those below /etc/kubernetes.
+	// Certificates are those below /etc/kubernetes, and the one that the kubelet
+	// speaks to the API server with.
 	// +listType=map
 	// +listMapKey=path
 	// +optional
@@ -44,18 +47,19 @@ type NodeFacts struct {
 	// +optional
 	Etcd *EtcdFacts `json:"etcd,omitempty"`
 
-	// KubeadmPatches is the folder of kubeadm patches on this node that no
-	// UpgradeConfiguration names: an upgrade would silently leave them out.
+	// KubeadmPatches is a folder below /etc/kubernetes with kubeadm patches that
+	// the node's UpgradeConfiguration does not name: an upgrade would silently
+	// leave them out.
 	// +optional
 	KubeadmPatches string `json:"kubeadmPatches,omitempty"`
 
-	// SysupdateTimerDropIns are drop-ins of systemd-sysupdate's timer or service
-	// that are not ours.
+	// SysupdateTimerDropIns are the files that somebody has added to
+	// systemd-sysupdate's timer or service. None of them is ours.
 	// +listType=set
 	// +optional
 	SysupdateTimerDropIns []string `json:"sysupdateTimerDropIns,omitempty"`
 
-	// Locksmithd is that unit's state, such as masked or enabled. Empty: there
+	// Locksmithd is that unit's state: masked, enabled or disabled. Empty: there
 	// is no such unit.
 	// +optional
 	Locksmithd string `json:"locksmithd,omitempty"`
@@ -70,6 +74,12 @@ type NodeFacts struct {
 	// +listType=set
 	// +optional
 	RefreshBlockers []string `json:"refreshBlockers,omitempty"`
+
+	// Problems say what could not be read or understood, one sentence each: the
+	// fact that it is about is missing here, or incomplete.
+	// +listType=set
+	// +optional
+	Problems []string `json:"problems,omitempty"`
 }
 
 // DiskFacts is the room in a folder that an upgrade writes to.

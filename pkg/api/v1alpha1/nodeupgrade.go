@@ -108,6 +108,16 @@ type NodeUpgradeSpec struct {
 	// +optional
 	Drain Drain `json:"drain,omitzero"`
 
+	// ExpectedDuration is how long the coordinator expects the node to need for
+	// what it is released for. The agent does not begin where less is left before
+	// the window, or an exclusion, closes it. Absent: nothing is known to be
+	// needed.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a duration from 0s, such as 2m or 1h30m"
+	// +optional
+	ExpectedDuration *metav1.Duration `json:"expectedDuration,omitempty"`
+
 	// Reason is why the node may not go on, while release is None.
 	// +optional
 	Reason Reason `json:"reason,omitempty"`
@@ -205,6 +215,10 @@ type NodeUpgradeStatus struct {
 	// Slot is the name of the slot this node holds.
 	// +optional
 	Slot string `json:"slot,omitempty"`
+
+	// FromVersion is the kubelet's version that ran when upgrade began here.
+	// +optional
+	FromVersion string `json:"fromVersion,omitempty"`
 
 	// KubeletVersion that runs.
 	// +optional

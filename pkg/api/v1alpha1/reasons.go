@@ -21,7 +21,7 @@ const (
 	ReasonNotStarted         Reason = "NotStarted"         // spec.startTime is still to come
 	ReasonControlPlaneFirst  Reason = "ControlPlaneFirst"  // pass 1 is not over, or a control-plane node is before it
 	ReasonNotItsTurn         Reason = "NotItsTurn"         // other nodes are before it
-	ReasonNoSlot             Reason = "NoSlot"             // all slots are taken
+	ReasonNoSlot             Reason = "NoSlot"             // all slots are taken, or the node has lost its own
 	ReasonNodeFailed         Reason = "NodeFailed"         // another node failed: nobody starts after it
 	ReasonNodeNotReady       Reason = "NodeNotReady"       // a NotReady node uses the budget up
 	ReasonSkew               Reason = "Skew"               // Kubernetes' version skew rules forbid it
@@ -44,26 +44,28 @@ const (
 
 // Reasons that an agent gives.
 const (
-	ReasonStaging          Reason = "Staging"          // the image is being downloaded or checked
-	ReasonHashMismatch     Reason = "HashMismatch"     // the image's bytes are not those that were promised
-	ReasonContentMismatch  Reason = "ContentMismatch"  // the image holds another version than its name says
-	ReasonConfConflict     Reason = "ConfConflict"     // the conf directory has the confs of two minors
-	ReasonDiskFull         Reason = "DiskFull"         // no room for the image
-	ReasonStageFailed      Reason = "StageFailed"      // staging failed for another reason
-	ReasonPullingImages    Reason = "PullingImages"    // the control plane's container images are being pulled
-	ReasonPullFailed       Reason = "PullFailed"       // a container image of the control plane could not be pulled
-	ReasonSnapshotFailed   Reason = "SnapshotFailed"   // etcd's snapshot could not be taken or verified
-	ReasonKubeadmFailed    Reason = "KubeadmFailed"    // kubeadm ended with an error
-	ReasonUnhealthy        Reason = "Unhealthy"        // static pods or the node are not healthy after kubeadm
-	ReasonDraining         Reason = "Draining"         // pods are leaving
-	ReasonDrainBlocked     Reason = "DrainBlocked"     // a pod cannot be evicted, as a PodDisruptionBudget or its owner forbids it
-	ReasonDrainTimeout     Reason = "DrainTimeout"     // the drain took longer than its limit and was given up
-	ReasonGateClosed       Reason = "GateClosed"       // the last check found window, release or slot gone
-	ReasonActivateFailed   Reason = "ActivateFailed"   // conf or symlink could not be switched
-	ReasonRestartFailed    Reason = "RestartFailed"    // the merged image could not be refreshed, or the kubelet not restarted
-	ReasonRebootFailed     Reason = "RebootFailed"     // the reboot was asked for and did not happen
-	ReasonWrongVersion     Reason = "WrongVersion"     // the node came back with another kubelet than wanted
-	ReasonNotReadyInTime   Reason = "NotReadyInTime"   // the node came back and did not become Ready
-	ReasonHostUnreachable  Reason = "HostUnreachable"  // systemd on the host does not answer
-	ReasonUpgradeWithdrawn Reason = "UpgradeWithdrawn" // the ClusterUpgrade or the release is gone
+	ReasonStaging             Reason = "Staging"             // the image is being downloaded or checked
+	ReasonHashMismatch        Reason = "HashMismatch"        // the image's bytes are not those that were promised
+	ReasonContentMismatch     Reason = "ContentMismatch"     // the image holds another version than its name says
+	ReasonConfConflict        Reason = "ConfConflict"        // the conf directory has the confs of two minors
+	ReasonDiskFull            Reason = "DiskFull"            // no room for the image
+	ReasonStageFailed         Reason = "StageFailed"         // staging failed for another reason
+	ReasonPullingImages       Reason = "PullingImages"       // the control plane's container images are being pulled
+	ReasonPullFailed          Reason = "PullFailed"          // a container image of the control plane could not be pulled
+	ReasonSnapshotFailed      Reason = "SnapshotFailed"      // etcd's snapshot could not be taken or verified
+	ReasonKubeadmFailed       Reason = "KubeadmFailed"       // kubeadm ended with an error
+	ReasonUnhealthy           Reason = "Unhealthy"           // static pods or the node are not healthy after kubeadm
+	ReasonDraining            Reason = "Draining"            // pods are leaving
+	ReasonDrainBlocked        Reason = "DrainBlocked"        // a pod cannot be evicted, as a PodDisruptionBudget or its owner forbids it
+	ReasonDrainTimeout        Reason = "DrainTimeout"        // the drain took longer than its limit and was given up
+	ReasonGateClosed          Reason = "GateClosed"          // what stands against beginning could not be read
+	ReasonActivateFailed      Reason = "ActivateFailed"      // conf or symlink could not be switched
+	ReasonRestartFailed       Reason = "RestartFailed"       // the merged image could not be refreshed, or the kubelet not restarted
+	ReasonRebootFailed        Reason = "RebootFailed"        // the reboot was asked for and did not happen
+	ReasonRebootStillRequired Reason = "RebootStillRequired" // the node rebooted, and its operating system asks for another reboot
+	ReasonNextBootDiffers     Reason = "NextBootDiffers"     // the next boot would bring another Kubernetes than runs, and a Reboot changes none
+	ReasonWrongVersion        Reason = "WrongVersion"        // the node came back with another kubelet than wanted
+	ReasonNotReadyInTime      Reason = "NotReadyInTime"      // the node came back and did not become Ready
+	ReasonHostUnreachable     Reason = "HostUnreachable"     // systemd on the host does not answer
+	ReasonUpgradeWithdrawn    Reason = "UpgradeWithdrawn"    // the ClusterUpgrade or the release is gone
 )

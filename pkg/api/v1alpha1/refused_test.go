@@ -201,6 +201,8 @@ func TestWrongNodeUpgradesAreRefused(t *testing.T) {
 		{"an unknown kubeadm command", "spec: {kubeadm: Plan}", "spec.kubeadm", `"Apply", "Node"`},
 		{"an unknown method", "spec: {method: Reload}", "spec.method", `"Reboot", "Restart"`},
 		{"a settle of garbage", "spec: {settle: soon}", "spec.settle", "must be a duration"},
+		{"an expectation of garbage", "spec: {expectedDuration: soon}", "spec.expectedDuration", "must be a duration"},
+		{"an expectation of less than nothing", "spec: {expectedDuration: -1m}", "spec.expectedDuration", "must be a duration from 0s"},
 		{"a drain without a limit", "spec: {drain: {timeout: 0s}}", "spec.drain.timeout", "longer than 0s"},
 		{"a reason that is a sentence", "spec: {reason: no window is open}", "spec.reason", "should match"},
 		{"an unknown field", "spec: {nodeName: a}", `"spec.nodeName"`, "unknown field"},

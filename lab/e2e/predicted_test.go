@@ -1,0 +1,67 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
+)
+
+// predicted is of `kubectl upgrade plan -o json` what it says of one node.
+type predicted struct {
+	Name  string     `json:"name"`
+	Start *time.Time `json:"predictedStart"`
+}
+
+// plan asks for a plan that predicts when each of these nodes goes.
+func (w *world) plan(t *testing.T, names ...string) []predicted {
+	t.Helper()
+	var plan struct {
+		Nodes []predicted `json:"nodes"`
+	}
+	w.eachSecond(t, time.Minute, "kubectl upgrade plan predicts every node's turn", func() error {
+		out, err := w.Upgrade(w.ctx, "plan", "-o", "json")
+		if err != nil {
+			return err
+		}
+		plan.Nodes = nil
+		if err := json.Unmarshal([]byte(out), &plan); err != nil {
+			return fmt.Errorf("reading kubectl upgrade plan -o json: %w", err)
+		}
+		for _, name := range names {
+			if !slices.ContainsFunc(plan.Nodes, func(p predicted) bool { return p.Name == name && p.Start != nil }) {
+				return fmt.Errorf("no start of %s: %s", name, out)
+			}
+		}
+		return nil
+	})
+	t.Log("\n" + w.must(t)(w.Upgrade(w.ctx, "plan")))
+	return slices.DeleteFunc(plan.Nodes, func(p predicted) bool { return !slices.Contains(names, p.Name) })
+}
+
+// asPredicted compares the order of the cordons with what the plan said before
+// the first of them. Nodes that were to go at the same time have no order.
+func (r *rollout) asPredicted(t *testing.T, moments []record.Moment) {
+	t.Helper()
+	cordons, err := record.FirstCordons(moments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(cordons) != len(r.nodes) {
+		t.Errorf("%v were cordoned, want every node", cordons)
+	}
+	place := func(p predicted) int { return slices.Index(cordons, p.Name) }
+	for i, early := range r.predicted {
+		for _, late := range r.predicted[i+1:] {
+			if early.Start.Before(*late.Start) && place(early) > place(late) {
+				t.Errorf("%s went before %s, and the plan had said otherwise", late.Name, early.Name)
+			}
+		}
+	}
+	t.Logf("cordoned in this order: %v", cordons)
+}

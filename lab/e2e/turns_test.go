@@ -1,0 +1,108 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// controlPlaneFirst asks for the upgrade, in a window that stays open for long:
+// nobody knows yet how long a node of this cluster takes.
+func (r *rollout) controlPlaneFirst(t *testing.T) {
+	r.must(t)(r.Kube(r.ctx, "label", "node", "w1", "w2", "pool=canary"))
+	for _, put := range []error{r.Hold(r.ctx, "w3"), r.Hold(r.ctx, "w4"), r.Slow(r.ctx, "w5", "5m")} {
+		if put != nil {
+			t.Fatal(put)
+		}
+	}
+	for _, pods := range []string{"hold-w3", "hold-w4", "slow-w5"} {
+		r.must(t)(r.Kube(r.ctx, "rollout", "status", "deployment/"+pods, "--timeout", "2m"))
+	}
+	r.apply(t, scenario.Windows(scenario.Span{Start: time.Now().Add(-time.Minute), End: time.Now().Add(12 * time.Hour)}))
+	r.must(t)(r.Lab.Lab(r.ctx, "publish", to))
+	r.apply(t, twoAtOnce)
+	r.predicted = r.plan(t, r.nodes...)
+	r.says(t, v1alpha1.ReasonControlPlaneFirst, "", "w1", "w2", "w3", "w4", "w5")
+}
+
+// canaries is the first group, both nodes of it at once.
+func (r *rollout) canaries(t *testing.T) {
+	r.eventually(t, 15*time.Minute, "w1 and w2 are out of service together", func() error { return r.out("w1", "w2") })
+	r.says(t, v1alpha1.ReasonNotItsTurn, "group canary goes first", "w3", "w4", "w5")
+	r.eventually(t, 5*time.Minute, "w1 and w2 are past their last check", func() error { return r.past("w1", "w2") })
+}
+
+// freeze is set when both canaries are past their last check, and lifted in the
+// next part.
+func (r *rollout) freeze(t *testing.T) {
+	t.Log(r.must(t)(r.Upgrade(r.ctx, "freeze", "audit", "--for", "2h", "--reason", "the auditors are here")))
+	if err := r.done("w1", "w2"); err == nil {
+		t.Fatal("w1 and w2 were done before the freeze: it did not come in the middle")
+	}
+	r.says(t, v1alpha1.ReasonExcluded, "the auditors are here", "w3", "w4", "w5")
+	r.eventually(t, 5*time.Minute, "w1 and w2 finish", func() error { return r.done("w1", "w2") })
+	r.upgradeSays(t, v1alpha1.ReasonExcluded)
+	r.calm(t, 5*time.Second)
+}
+
+// out wants every one of the nodes to be cordoned by us.
+func (r *rollout) out(names ...string) error {
+	return r.each(names, func(u v1alpha1.NodeUpgrade) bool { return leaving[u.Status.Step] || passed[u.Status.Step] })
+}
+
+// past wants every one of the nodes to have passed its last check.
+func (r *rollout) past(names ...string) error {
+	return r.each(names, func(u v1alpha1.NodeUpgrade) bool { return passed[u.Status.Step] || isDone(u) })
+}
+
+func (r *rollout) done(names ...string) error { return r.each(names, isDone) }
+
+func isDone(u v1alpha1.NodeUpgrade) bool {
+	return u.Status.Step == v1alpha1.StepIdle && u.Status.KubeletVersion == to
+}
+
+func (r *rollout) each(names []string, is func(v1alpha1.NodeUpgrade) bool) error {
+	nodes, err := r.nodeUpgrades()
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		for _, name := range names {
+			if node.Name == name && !is(node) {
+				return fmt.Errorf("%s: step %s, reason %s: %s", name, node.Status.Step, node.Status.Reason, node.Status.Message)
+			}
+		}
+	}
+	return nil
+}
+
+var (
+	leaving = map[v1alpha1.Step]bool{v1alpha1.StepDraining: true, v1alpha1.StepLastCheck: true}
+	passed  = map[v1alpha1.Step]bool{
+		v1alpha1.StepActivating: true, v1alpha1.StepRebooting: true, v1alpha1.StepVerifying: true,
+		v1alpha1.StepSettling: true, v1alpha1.StepUncordoning: true, v1alpha1.StepUnlocking: true,
+	}
+)
+
+// calm watches for a while and fails when something began meanwhile.
+func (r *rollout) calm(t *testing.T, span time.Duration) {
+	t.Helper()
+	before, err := record.Beginnings(r.recorder.Moments())
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(span)
+	after, err := record.Beginnings(r.recorder.Moments())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range after[len(before):] {
+		t.Errorf("%s of %s began", b.What, b.Node)
+	}
+}

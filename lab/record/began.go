@@ -1,0 +1,49 @@
+package record
+
+import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+
+// What may begin on a node.
+const (
+	Kubeadm = "kubeadm"
+	Cordon  = "cordon"
+	Flip    = "flip" // the last check is passed
+	Reboot  = "reboot"
+)
+
+// Beginning is the moment at which something began that disturbs a node.
+type Beginning struct {
+	Moment
+	Node, What string
+}
+
+// begins is what a node begins with a step.
+var begins = map[v1alpha1.Step]string{v1alpha1.StepKubeadm: Kubeadm, v1alpha1.StepActivating: Flip}
+
+// Beginnings are all of them, in the order in which they happened. A node that
+// is seen for the first time began nothing by that.
+func Beginnings(moments []Moment) ([]Beginning, error) {
+	var all []Beginning
+	nodes, steps := map[string]Node{}, map[string]v1alpha1.Step{}
+	err := Walk(moments, func(m Moment, s State) {
+		name := m.Object.GetName()
+		switch m.Resource {
+		case "nodes":
+			before, known := nodes[name]
+			now := s.Nodes[name]
+			nodes[name] = now
+			if known && now.OurCordon && !before.OurCordon {
+				all = append(all, Beginning{m, name, Cordon})
+			}
+			if known && now.BootID != before.BootID && !m.Deleted {
+				all = append(all, Beginning{m, name, Reboot})
+			}
+		case v1alpha1.NodeUpgrades.Resource:
+			before, now := steps[name], s.Steps[name]
+			steps[name] = now
+			if what := begins[now]; what != "" && now != before {
+				all = append(all, Beginning{m, name, what})
+			}
+		}
+	})
+	return all, err
+}

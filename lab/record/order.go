@@ -1,0 +1,60 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+)
+
+// InOrder checks that no node of a group begins before every node of the groups
+// before it runs that version and is back in service.
+func InOrder(moments []Moment, version string, groups ...[]string) ([]string, error) {
+	begun, err := Beginnings(moments)
+	if err != nil {
+		return nil, err
+	}
+	var broken []string
+	err = Walk(moments, func(m Moment, s State) {
+		for len(begun) > 0 && begun[0].Revision == m.Revision {
+			b := begun[0]
+			begun = begun[1:]
+			group := slices.IndexFunc(groups, func(g []string) bool { return slices.Contains(g, b.Node) })
+			for _, name := range slices.Concat(groups[:max(group, 0)]...) {
+				if !s.done(name, version) {
+					broken = append(broken, fmt.Sprintf("revision %d: %s of %s began before %s was done", m.Revision, b.What, b.Node, name))
+				}
+			}
+		}
+	})
+	return broken, err
+}
+
+// done is a node that runs the version and takes pods again.
+func (s State) done(name, version string) bool {
+	node := s.Nodes[name]
+	return node.Kubelet == version && node.Ready && !node.OurCordon && !s.Holds(name)
+}
+
+// FirstCordons are the nodes that we cordoned, in the order in which each was
+// cordoned first.
+func FirstCordons(moments []Moment) ([]string, error) {
+	begun, err := Beginnings(moments)
+	var order []string
+	for _, b := range begun {
+		if b.What == Cordon && !slices.Contains(order, b.Node) {
+			order = append(order, b.Node)
+		}
+	}
+	return order, err
+}
+
+// Together are the sets of two and more nodes that were down at once, each once.
+func Together(moments []Moment) ([][]string, error) {
+	var sets [][]string
+	err := Walk(moments, func(_ Moment, s State) {
+		down := s.Down()
+		if len(down) > 1 && !slices.ContainsFunc(sets, func(known []string) bool { return slices.Equal(known, down) }) {
+			sets = append(sets, down)
+		}
+	})
+	return sets, err
+}

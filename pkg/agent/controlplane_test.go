@@ -1,0 +1,237 @@
+package agent
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+)
+
+// newControlPlane is a cluster whose node runs a control plane and one of etcd's
+// three members.
+func newControlPlane(t *testing.T, name string) *cluster {
+	c := newCluster(t, name)
+	c.host.facts.ControlPlane = true
+	c.host.facts.StaticPods = map[string]string{"kube-apiserver": "v1.34.3", "kube-controller-manager": "v1.34.3", "kube-scheduler": "v1.34.3"}
+	c.host.setEtcd(members(name, ""))
+	return c
+}
+
+// members are the own one and two others, one of which may be broken.
+func members(own, broken string) *v1alpha1.EtcdFacts {
+	facts := &v1alpha1.EtcdFacts{}
+	for _, name := range []string{own, "other-1", "other-2"} {
+		m := v1alpha1.EtcdMember{Name: name, Healthy: name != broken, Version: "3.6.5"}
+		if !m.Healthy {
+			m.Problem = "does not answer"
+		}
+		facts.Members = append(facts.Members, m)
+	}
+	return facts
+}
+
+// staticPods makes the control plane's pods at a version, Ready, or takes away
+// that they are.
+func (c *cluster) staticPods(version, ready string) {
+	c.t.Helper()
+	for _, component := range controlPlane {
+		c.pod("kube-system", component+"-"+c.node, func(p *corev1.Pod) {
+			p.Labels = map[string]string{"component": component, "tier": "control-plane"}
+			p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+			p.Spec.Containers[0].Image = "registry.k8s.io/" + component + ":" + version
+		})
+		status := []byte(`{"status":{"conditions":[{"type":"Ready","status":"` + ready + `"}]}}`)
+		_, err := c.admin.CoreV1().Pods("kube-system").Patch(c.t.Context(), component+"-"+c.node, types.StrategicMergePatchType, status, metav1.PatchOptions{}, "status")
+		c.must(err)
+	}
+	c.t.Cleanup(func() {
+		for _, component := range controlPlane {
+			_ = c.admin.CoreV1().Pods("kube-system").Delete(context.Background(), component+"-"+c.node, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
+		}
+	})
+}
+
+func TestPassOne(t *testing.T) {
+	c := newControlPlane(t, "agent-control-plane")
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	c.await("images are pulled", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.PulledVersion == "v1.34.4" && s.Step == v1alpha1.StepWaiting
+	})
+	c.host.setEtcd(members(c.node, c.node))
+	c.await("preflight can read how etcd is", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.Facts != nil && s.Facts.Etcd != nil && len(s.Facts.Etcd.Members) == 3
+	})
+	c.order(v1alpha1.ReleaseControlPlane, func(s *v1alpha1.NodeUpgradeSpec) { s.Kubeadm, s.EtcdSnapshot = v1alpha1.KubeadmApply, true })
+	status := c.await("it checks", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonUnhealthy })
+	if !strings.Contains(status.Message, "kube-apiserver is not there") {
+		t.Errorf("message %q", status.Message)
+	}
+	// The pods are well, and the member of etcd is not: the slot is kept.
+	c.staticPods("v1.34.4", "True")
+	c.await("etcd is not well", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.Step == v1alpha1.StepChecking && s.Message == "this node's member of etcd does not answer"
+	})
+	c.host.setEtcd(members(c.node, ""))
+	status = c.await("it waits again", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.Step == v1alpha1.StepWaiting && s.KubeadmVersion == "v1.34.4"
+	})
+	if status.ControlPlaneVersion != "v1.34.4" || slices.Contains(stepsOf(status), v1alpha1.StepCordoning) {
+		t.Errorf("status %+v", status)
+	}
+	want := &v1alpha1.EtcdSnapshot{Upgrade: "patch", Node: c.node, Path: "/snapshots/1", SHA256: "abc"}
+	if status.EtcdSnapshot != nil {
+		want.TakenAt = status.EtcdSnapshot.TakenAt
+	}
+	if diff := cmp.Diff(want, status.EtcdSnapshot); diff != "" || time.Since(want.TakenAt.Time) > time.Minute {
+		t.Errorf("snapshot (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"stage", "pull", "snapshot", "kubeadm"}, c.host.began); diff != "" {
+		t.Errorf("work on the host (-want +got):\n%s", diff)
+	}
+	c.free()
+}
+
+// In pass 2 the slot is kept until etcd is well after the boot.
+func TestPassTwoWaitsForEtcd(t *testing.T) {
+	c := newControlPlane(t, "agent-pass-two")
+	c.staticPods("v1.34.4", "True")
+	c.host.facts.Kubeadm.Version = "v1.34.4"
+	reboot := c.host.onReboot
+	c.host.onReboot = func(boot string) {
+		c.host.setEtcd(&v1alpha1.EtcdFacts{Problem: "asking etcd: connection refused"})
+		reboot(boot)
+	}
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	status := c.await("etcd is not well", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.Step == v1alpha1.StepSettling && s.Reason == v1alpha1.ReasonUnhealthy
+	})
+	if status.Slot == "" || status.Message != "etcd: asking etcd: connection refused" {
+		t.Errorf("status %+v", status)
+	}
+	c.host.setEtcd(members(c.node, "other-1")) // another one's trouble is not this node's
+	c.awaitStep(v1alpha1.StepIdle)
+	if slices.Contains(c.host.began, "pull") {
+		t.Error("images were pulled for a kubeadm that is done")
+	}
+	c.free()
+}
+
+// What etcd says keeps a control plane in service, or lets it go.
+func TestEtcdIsAskedLive(t *testing.T) {
+	c := newControlPlane(t, "agent-etcd")
+	c.host.setEtcd(members(c.node, "other-2"))
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	status := c.await("a member is away", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.Step == v1alpha1.StepLocking && s.Reason == v1alpha1.ReasonEtcdQuorum
+	})
+	if !strings.Contains(status.Message, "would have 1 of the 2 it needs") || !strings.Contains(status.Message, "member other-2 does not answer") {
+		t.Errorf("message %q", status.Message)
+	}
+	c.host.setEtcd(&v1alpha1.EtcdFacts{Problem: "no certificates"})
+	c.await("etcd cannot be asked", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.Step == v1alpha1.StepLocking && strings.Contains(s.Message, "it is not known whether etcd can do without this node: no certificates")
+	})
+	if slices.Contains(c.host.began, "kubeadm") {
+		t.Error("kubeadm ran")
+	}
+	c.host.setEtcd(members(c.node, ""))
+	c.await("it goes", func(s v1alpha1.NodeUpgradeStatus) bool { return slices.Contains(stepsOf(s), v1alpha1.StepCordoning) })
+}
+
+// The registry's name cannot be read: the status says so, and says how.
+func TestKubeadmConfigCannotBeRead(t *testing.T) {
+	c := newControlPlane(t, "agent-no-config")
+	c.must(c.admin.CoreV1().ConfigMaps("kube-system").Delete(t.Context(), "kubeadm-config", metav1.DeleteOptions{}))
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	status := c.await("it says so", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonPullFailed })
+	if status.Step != v1alpha1.StepStaging || status.StagedVersion != "v1.34.4" || status.PulledVersion != "" || !strings.Contains(status.Message, "kube-system/kubeadm-config") {
+		t.Errorf("status %+v", status)
+	}
+	c.createKubeadmConfig()
+	c.await("it goes on", func(s v1alpha1.NodeUpgradeStatus) bool { return s.PulledVersion == "v1.34.4" })
+}
+
+// kubeadm's words come with the agent's log, and stay in the status until it
+// succeeds.
+func TestKubeadmSpeaks(t *testing.T) {
+	c := newCluster(t, "agent-speaks")
+	c.kubelet()
+	c.host.takes = 300 * time.Millisecond
+	c.host.fail[host.VerbKubeadm] = &host.Result{Reason: v1alpha1.ReasonKubeadmFailed, Message: "exit status 1", LogTail: "[ERROR] no\n"}
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	c.awaitStep(v1alpha1.StepWaiting)
+	c.order(v1alpha1.ReleaseNode)
+	c.await("kubeadm is asked for", func(v1alpha1.NodeUpgradeStatus) bool {
+		request, _ := c.host.Asked(host.VerbKubeadm)
+		return request != nil
+	})
+	path := filepath.Join(c.host.dir, kubeadm.LogName)
+	c.must(os.WriteFile(path, []byte("[upgrade] begins\n\n\x1b[31m[ERROR] no\n[half"), 0o600))
+	status := c.await("it failed", func(s v1alpha1.NodeUpgradeStatus) bool { return s.RetryAt != nil })
+	if status.KubeadmLog != "[ERROR] no\n" || status.Reason != v1alpha1.ReasonKubeadmFailed {
+		t.Errorf("status %+v", status)
+	}
+	c.says("kubeadm-log begin v1.34.4/patch/attempt-1", "kubeadm-log | [upgrade] begins", "kubeadm-log | ",
+		"kubeadm-log | [31m[ERROR] no", "kubeadm-log | [half", "kubeadm-log end v1.34.4/patch/attempt-1 FAILED")
+	// The next agent tells it once more, from its first line.
+	c.kill()
+	c.mu.Lock()
+	c.log.Reset()
+	c.mu.Unlock()
+	c.run()
+	c.says("kubeadm-log begin v1.34.4/patch/attempt-1", "kubeadm-log | [upgrade] begins", "kubeadm-log | ",
+		"kubeadm-log | [31m[ERROR] no", "kubeadm-log | [half", "kubeadm-log end v1.34.4/patch/attempt-1 FAILED")
+}
+
+// says waits until kubeadm's lines in the agent's output are those.
+func (c *cluster) says(want ...string) {
+	c.t.Helper()
+	var got []string
+	for range 100 {
+		c.mu.Lock()
+		got = nil
+		for line := range strings.Lines(c.log.String()) {
+			if strings.HasPrefix(line, "kubeadm-log ") {
+				got = append(got, strings.TrimSuffix(line, "\n"))
+			}
+		}
+		c.mu.Unlock()
+		if slices.Equal(want, got) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	c.t.Errorf("kubeadm's words (-want +got):\n%s", cmp.Diff(want, got))
+}
+
+// Preflight reads the status, also of a node from which nothing is wanted.
+func TestEtcdStandsInTheFacts(t *testing.T) {
+	c := newControlPlane(t, "agent-etcd-facts")
+	c.host.setEtcd(members(c.node, "other-2"))
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	status := c.await("the facts name etcd's members", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.Facts != nil && s.Facts.Etcd != nil
+	})
+	if diff := cmp.Diff(members(c.node, "other-2"), status.Facts.Etcd); diff != "" {
+		t.Error(diff)
+	}
+}

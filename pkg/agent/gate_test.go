@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// freeze is an exclusion that holds between two instants, until the test ends.
+func (c *cluster) freeze(name string, from, until time.Time) {
+	c.t.Helper()
+	freeze := &v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	freeze.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: v1alpha1.Period{
+		Name: "freeze", StartTime: metav1.NewTime(from), EndTime: metav1.NewTime(until),
+	}}}
+	c.create(freeze)
+	c.t.Cleanup(func() {
+		c.must(c.ours.MaintenanceSchedules.Delete(context.Background(), name, metav1.DeleteOptions{}))
+	})
+}
+
+func needs(d time.Duration) func(*v1alpha1.NodeUpgradeSpec) {
+	return func(s *v1alpha1.NodeUpgradeSpec) { s.ExpectedDuration = &metav1.Duration{Duration: d} }
+}
+
+// What does not end before the window closes does not begin; what has begun is
+// not asked again.
+func TestTimeLeftIsAskedLive(t *testing.T) {
+	c := newCluster(t, "agent-late")
+	c.pod("default", "web-"+c.node, replicated)
+	closes := time.Now().Add(10 * time.Minute).Truncate(time.Second)
+	c.freeze("soon", closes, closes.Add(time.Hour))
+	c.order(v1alpha1.ReleaseNode, needs(20*time.Minute))
+	c.run()
+	status := c.await("it is too late", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonTimeLeft })
+	if status.Step != v1alpha1.StepLocking || status.Slot != "" || !strings.Contains(status.Message, "expected to need 20m0s") {
+		t.Errorf("status %+v", status)
+	}
+	if status.Until == nil || !status.Until.Time.Equal(closes.Add(time.Hour)) {
+		t.Errorf("until %v, want the end of the exclusion, %v", status.Until, closes.Add(time.Hour))
+	}
+	if slices.Contains(c.host.began, "kubeadm") {
+		t.Error("kubeadm ran")
+	}
+	c.order(v1alpha1.ReleaseNode, needs(5*time.Minute))
+	c.awaitStep(v1alpha1.StepDraining)
+	c.order(v1alpha1.ReleaseNode, needs(20*time.Minute))
+	c.kubelet()
+	c.awaitStep(v1alpha1.StepIdle)
+	c.free()
+}
+
+// kured took its lock after the release, and no coordinator has seen it.
+func TestOtherRebootManagerIsAskedLive(t *testing.T) {
+	c := newCluster(t, "agent-kured")
+	c.kubelet()
+	const lock = "weave.works/kured-node-lock"
+	labels := map[string]string{"name": "kured"}
+	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "kured", Annotations: map[string]string{lock: `{"nodeID":"elsewhere"}`}}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	d.Spec.Template.Labels = labels
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "kured", Image: "ghcr.io/kubereboot/kured"}}
+	made, err := c.admin.AppsV1().DaemonSets("kube-system").Create(t.Context(), d, metav1.CreateOptions{})
+	c.must(err)
+	t.Cleanup(func() {
+		c.must(c.admin.AppsV1().DaemonSets("kube-system").Delete(context.Background(), "kured", metav1.DeleteOptions{}))
+	})
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	status := c.await("it says so", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonOtherRebootManager })
+	if status.Step != v1alpha1.StepLocking || status.Slot != "" || !strings.Contains(status.Message, "kured holds its lock for node elsewhere") {
+		t.Errorf("status %+v", status)
+	}
+	if slices.Contains(c.host.began, "kubeadm") {
+		t.Error("kubeadm ran")
+	}
+	delete(made.Annotations, lock)
+	_, err = c.admin.AppsV1().DaemonSets("kube-system").Update(t.Context(), made, metav1.UpdateOptions{})
+	c.must(err)
+	c.awaitStep(v1alpha1.StepIdle)
+	c.free()
+}
+
+// FLUO says on the Node itself what it is about to do.
+func TestFLUOIsAskedLive(t *testing.T) {
+	c := newCluster(t, "agent-fluo")
+	const needed = "flatcar-linux-update.v1.flatcar-linux.net/reboot-needed"
+	c.kubectl("annotate", "node", c.node, needed+"=true")
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	status := c.await("it says so", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonOtherRebootManager })
+	if status.Step != v1alpha1.StepLocking || !strings.Contains(status.Message, "FLUO is about to reboot node agent-fluo") {
+		t.Errorf("status %+v", status)
+	}
+	c.kubectl("annotate", "node", c.node, needed+"-")
+	c.awaitStep(v1alpha1.StepIdle)
+	c.free()
+}
+
+// A freeze that comes while pods leave is what the node names after it gave up,
+// though no coordinator answers: not that its slot has gone.
+func TestWhoGivesUpSaysWhy(t *testing.T) {
+	c := newCluster(t, "agent-gives-up")
+	c.pod("default", "web-"+c.node, replicated)
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	c.awaitStep(v1alpha1.StepDraining)
+	until := time.Now().Add(time.Hour).Truncate(time.Second)
+	c.freeze("sudden", time.Now().Add(-time.Minute), until)
+	c.kubelet()
+	c.awaitStep(v1alpha1.StepWaiting)
+	time.Sleep(2 * time.Second) // turns enough for another reason to take its place
+	status := c.status()
+	if status.Reason != v1alpha1.ReasonExcluded || status.Until == nil || !status.Until.Time.Equal(until) || status.Attempts != 0 {
+		t.Errorf("status %+v, want Excluded until %v", status, until)
+	}
+	node, err := c.admin.CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
+	c.must(err)
+	if marks := marksOf(node); marks != "in service" {
+		t.Errorf("the Node is %s", marks)
+	}
+	c.free()
+}

@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+const engineWithin = 5 * time.Second
+
+// engineView is what Flatcar's update_engine said last.
+type engineView struct {
+	// ask is set when there may be something new: it told so itself, or the
+	// host's facts are being gathered.
+	ask     atomic.Bool
+	status  string
+	problem string // why it did not say; what it said before stands
+}
+
+// lookAtUpdateEngine never keeps the agent from its work: an operating system
+// that cannot say whether it wants a reboot is not rebooted for it.
+func (a *Agent) lookAtUpdateEngine(ctx context.Context) {
+	if !a.engine.ask.Swap(false) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, engineWithin)
+	defer cancel()
+	status, err := a.Host.UpdateEngine(ctx)
+	if err != nil {
+		a.Log.WarnContext(ctx, "asking update_engine", "node", a.Node, "error", err)
+		a.engine.problem = err.Error()
+		return
+	}
+	a.engine.status, a.engine.problem = status, ""
+}
+
+// osReboot says whether the operating system asks for a reboot, and why.
+// update_engine touches /run/reboot-required too, and says more.
+func osReboot(f host.Facts, updateEngine string) (required bool, reason string) {
+	if updateEngine == host.UpdateEngineNeedReboot {
+		return true, "the operating system asks for a reboot: Flatcar's update_engine has installed an update (" + updateEngine + ")"
+	}
+	return f.RebootRequired, f.RebootReason
+}
+
+// rebootReason is every reason for a reboot, Kubernetes' own first; empty where
+// there is none.
+func rebootReason(f host.Facts, updateEngine string) string {
+	var reasons []string
+	if f.Active != "" && f.Merged != "" && f.Active != f.Merged {
+		reasons = append(reasons, fmt.Sprintf("runs %s, and the next boot brings %s", f.Merged, f.Active))
+	}
+	if required, reason := osReboot(f, updateEngine); required {
+		reasons = append(reasons, reason)
+	}
+	return strings.Join(reasons, "; ")
+}

@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+var rebootsWay = []v1alpha1.Step{
+	v1alpha1.StepWaiting, v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck,
+	v1alpha1.StepRebooting, v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepUncordoning, v1alpha1.StepUnlocking,
+}
+
+// asReboot is what the coordinator wants for a ClusterUpgrade of type Reboot.
+func (c *cluster) asReboot(name string) func(*v1alpha1.NodeUpgradeSpec) {
+	c.create(&v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ClusterUpgradeSpec{Type: v1alpha1.TypeReboot}})
+	return func(spec *v1alpha1.NodeUpgradeSpec) {
+		spec.Upgrade, spec.Type, spec.Version, spec.Image = name, v1alpha1.TypeReboot, "", nil
+	}
+}
+
+func TestReboot(t *testing.T) {
+	c := newCluster(t, "agent-reboot")
+	c.kubelet()
+	c.host.engine = func() (string, error) {
+		if c.host.reboots > 0 {
+			return "UPDATE_STATUS_IDLE", nil
+		}
+		return host.UpdateEngineNeedReboot, nil
+	}
+	c.pod("default", "web-"+c.node, replicated)
+	seen := c.record()
+	c.order(v1alpha1.ReleaseNode, c.asReboot("reboot-1"))
+	c.run()
+	status := c.awaitStep(v1alpha1.StepIdle)
+	if diff := cmp.Diff(rebootsWay, stepsOf(status)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if status.KubeletVersion != "v1.34.3" || status.ActiveVersion != "v1.34.3" || status.BootID != "boot-1" || status.RebootRequired {
+		t.Errorf("status %+v", status)
+	}
+	if slices.Contains(c.host.began, "activate") || slices.Contains(c.host.began, "kubeadm") || c.host.reboots != 1 {
+		t.Errorf("%d reboots; work on the host: %v", c.host.reboots, c.host.began)
+	}
+	want := []string{"in service", "cordoned by us, slot-0", "in service"}
+	if diff := cmp.Diff(want, seen()); diff != "" {
+		t.Errorf("the Node (-want +got):\n%s", diff)
+	}
+	c.free()
+}
+
+// An image that is staged stays where it is: a Reboot activates nothing.
+func TestRebootActivatesNothing(t *testing.T) {
+	c := newCluster(t, "agent-reboot-staged")
+	c.kubelet()
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	c.await("it is staged", func(s v1alpha1.NodeUpgradeStatus) bool { return s.StagedVersion == "v1.34.4" })
+	c.host.mu.Lock()
+	c.host.facts.RebootRequired, c.host.facts.RebootReason = true, "the operating system asks for a reboot"
+	c.host.mu.Unlock()
+	c.host.onReboot = func(boot string) {
+		c.host.mu.Lock()
+		c.host.facts.RebootRequired, c.host.facts.RebootReason = false, ""
+		c.host.mu.Unlock()
+		c.boot(boot)
+	}
+	c.kill()
+	c.order(v1alpha1.ReleaseNode, c.asReboot("reboot-2"))
+	c.run()
+	status := c.await("it has rebooted", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.Step == v1alpha1.StepIdle && s.BootID == "boot-1" && s.Upgrade == "reboot-2"
+	})
+	if status.KubeletVersion != "v1.34.3" || status.ActiveVersion != "v1.34.3" || slices.Contains(c.host.began, "activate") {
+		t.Errorf("began %v; status %+v", c.host.began, status)
+	}
+	c.free()
+}

@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// skew keeps this node's step within Kubernetes' rules: no skipped minor, no way
+// back, and no kubelet newer than an apiserver that runs.
+func (a *Agent) skew(ctx context.Context, o machine.Observation) (plan.Hold, error) {
+	if o.Spec.Type == v1alpha1.TypeReboot {
+		return plan.Hold{}, nil
+	}
+	pods, err := a.Account.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
+	if err != nil {
+		return plan.Hold{}, fmt.Errorf("listing the apiservers: %w", err)
+	}
+	if err := checkSkew(pods.Items, o); err != nil {
+		return plan.Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}, nil
+	}
+	return plan.Hold{}, nil
+}
+
+func checkSkew(apiServers []corev1.Pod, o machine.Observation) error {
+	target, err := version.Parse(o.Spec.Version)
+	if err != nil {
+		return err
+	}
+	kubelet, err := version.Parse(o.Node.KubeletVersion)
+	if err != nil {
+		return fmt.Errorf("the kubelet's version: %w", err)
+	}
+	if err := version.CheckStep(kubelet, target); err != nil {
+		return err
+	}
+	servers, err := versionsOf(apiServers)
+	if err != nil {
+		return err
+	}
+	if o.Spec.Release == v1alpha1.ReleaseControlPlane {
+		return version.CheckAPIServers(append(servers, target)...)
+	}
+	for _, server := range servers {
+		if err := version.CheckKubelet(target, server); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// versionsOf are the apiservers' versions, by their images' tags.
+func versionsOf(apiServers []corev1.Pod) ([]version.Version, error) {
+	var versions []version.Version
+	for i := range apiServers {
+		v, err := version.Parse(imageTag(&apiServers[i]))
+		if err != nil {
+			return nil, fmt.Errorf("apiserver %s: %w", apiServers[i].Name, err)
+		}
+		versions = append(versions, v)
+	}
+	if len(versions) == 0 {
+		return nil, fmt.Errorf("no kube-apiserver pod is there to compare versions with")
+	}
+	return versions, nil
+}
+
+// imageTag is the tag of a pod's first container's image, which may bear a
+// digest after it and a registry's port before it.
+func imageTag(pod *corev1.Pod) string {
+	if len(pod.Spec.Containers) == 0 {
+		return ""
+	}
+	image, _, _ := strings.Cut(pod.Spec.Containers[0].Image, "@")
+	image = image[strings.LastIndex(image, "/")+1:]
+	_, tag, _ := strings.Cut(image, ":")
+	return tag
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// The lines of kubeadm's in an agent's log, among its own: a run begins and ends
+// with a line that names what it was for, and each of its words is a line.
+const (
+	logBegin = "kubeadm-log begin "
+	logLine  = "kubeadm-log |"
+	logEnd   = "kubeadm-log end "
+)
+
+// agentLabels are those of the agents' pods.
+var agentLabels = labels.Set{"app.kubernetes.io/name": "kubectl-upgrade", "app.kubernetes.io/component": "node-agent"}
+
+// kubeadmRun is one run as its log tells it.
+type kubeadmRun struct {
+	key   string // what it was for
+	lines []string
+	ended string // OK or FAILED; empty: it goes on, or its end was not logged
+}
+
+// showKubeadmLog writes kubeadm's own words from the node's last run: from the
+// log of its agent, or where that cannot be read, or was rotated, the end of them
+// that the NodeUpgrade keeps of a failure.
+func (s *status) showKubeadmLog(ctx context.Context, reader *reader, o objects) error {
+	run, problem := reader.kubeadmRun(ctx, s.node)
+	if run != nil {
+		fmt.Fprintf(s.ErrOut, "kubeadm on %s, %s: %s\n", s.node, run.key, runState(run.ended))
+		for _, line := range run.lines {
+			fmt.Fprintln(s.Out, line)
+		}
+		return nil
+	}
+	if problem == nil {
+		problem = fmt.Errorf("the log of its agent tells of no run of kubeadm")
+	}
+	for _, u := range o.nodeUpgrades {
+		if u.Name == s.node && u.Status.KubeadmLog != "" {
+			fmt.Fprintf(s.ErrOut, "%s; what its NodeUpgrade keeps of the last failure:\n", oneLine(problem.Error()))
+			_, err := io.WriteString(s.Out, strings.TrimRight(u.Status.KubeadmLog, "\n")+"\n")
+			return err
+		}
+	}
+	return fmt.Errorf("node %s: %w, and its NodeUpgrade keeps nothing of a failure", s.node, problem)
+}
+
+func runState(ended string) string {
+	switch ended {
+	case "OK":
+		return "succeeded"
+	case "":
+		return "its end is not logged, so it may still run"
+	}
+	return "failed"
+}
+
+// kubeadmRun is the last run in the logs of the node's agent. Nil without an
+// error: they tell of none.
+func (r *reader) kubeadmRun(ctx context.Context, node string) (*kubeadmRun, error) {
+	pods, err := r.core.Pods(v1alpha1.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: agentLabels.String(), FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
+	})
+	if err != nil {
+		return nil, explain("looking for its agent's pod", err)
+	}
+	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	var problem error
+	for _, pod := range pods.Items {
+		for _, previous := range []bool{false, true} {
+			run, err := r.runIn(ctx, pod, previous)
+			if run != nil {
+				return run, nil
+			}
+			if err != nil && !previous { // most containers have no previous one
+				problem = explain("reading the log of "+pod.Name, err)
+			}
+		}
+	}
+	if len(pods.Items) == 0 {
+		return nil, fmt.Errorf("no agent's pod is on it")
+	}
+	return nil, problem
+}
+
+func (r *reader) runIn(ctx context.Context, pod corev1.Pod, previous bool) (*kubeadmRun, error) {
+	options := &corev1.PodLogOptions{Previous: previous, Container: pod.Spec.Containers[0].Name}
+	stream, err := r.core.Pods(pod.Namespace).GetLogs(pod.Name, options).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	return lastRun(stream)
+}
+
+// longestLine is what an agent cuts kubeadm's lines to, and room to spare for its
+// own.
+const longestLine = 64 << 10
+
+// lastRun finds the last run in an agent's log. A line that is too long to be read
+// ends it there.
+func lastRun(log io.Reader) (*kubeadmRun, error) {
+	var run *kubeadmRun
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, longestLine)
+	for lines.Scan() {
+		text := lines.Text()
+		switch {
+		case strings.HasPrefix(text, logBegin):
+			run = &kubeadmRun{key: strings.TrimPrefix(text, logBegin)}
+		case run == nil:
+		case strings.HasPrefix(text, logLine):
+			run.lines = append(run.lines, strings.TrimPrefix(strings.TrimPrefix(text, logLine), " "))
+		case strings.HasPrefix(text, logEnd):
+			run.ended = text[strings.LastIndexByte(text, ' ')+1:]
+		}
+	}
+	return run, lines.Err()
+}

@@ -1,0 +1,150 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cli"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+)
+
+const forPeople = `
+kind: ClusterUpgrade
+metadata: {name: u}
+spec: {version: v1.34.4}
+---
+kind: Node
+metadata: {name: w-1}
+---
+kind: NodeUpgrade
+metadata: {name: w-1}
+status: {step: Failed, reason: RebootFailed}
+`
+
+// reads and decides are every command that asks the cluster, in an order in
+// which each finds something to do.
+var (
+	reads = []string{
+		"status", "status w-1", "plan", "plan v1.34.5", "windows", "windows --node w-1", "version", "history", "releases",
+	}
+	decides = []string{
+		"freeze f --for 1h --reason x --dry-run=server", "freeze f --for 1h --reason x", "unfreeze f --dry-run=server", "unfreeze f",
+		"suspend u", "resume u", "abandon w-1 --reason x",
+	}
+)
+
+// Each verb works with exactly the role that is there for it, and what only the
+// other role allows is refused in one line.
+func TestPeoplesRoles(t *testing.T) {
+	config := apitest.Start(t)
+	apitest.InstallCRDs(t, config)
+	removeObjects(t, config)
+	if err := createObjects(config, forPeople); err != nil {
+		t.Fatal(err)
+	}
+	images := httptest.NewServer(http.NotFoundHandler())
+	defer images.Close()
+	manifests := filepath.Join(apitest.Root(t), "manifests")
+	for _, args := range [][]string{
+		{"apply", "-f", filepath.Join(manifests, "namespace.yaml")},
+		{"-n", "kubectl-upgrade", "create", "configmap", "coordinator", "--from-literal=config.yaml=source: {url: " + images.URL + "}"},
+		{"apply", "-k", filepath.Join(manifests, "people")},
+	} {
+		if out, err := apitest.Kubectl(t, config, args...).CombinedOutput(); err != nil {
+			t.Fatalf("kubectl %s: %v\n%s", args, err, out)
+		}
+	}
+	t.Cleanup(func() {
+		if err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("kubectl-upgrade").Delete(context.Background(), "coordinator", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	roles := bind(t, config)
+	for _, command := range reads {
+		for user := range roles {
+			if out, errOut, code := run(t, config, user, command); code != 0 || strings.Contains(out+errOut, "orbidden") {
+				t.Errorf("%s: `%s` ends with %d: %s%s", user, command, code, out, errOut)
+			}
+		}
+	}
+	for _, command := range decides {
+		if _, errOut, code := run(t, config, "kubectl-upgrade-view", command); code != 1 || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "; ask whoever runs the cluster for that right") {
+			t.Errorf("who may only view: `%s` ends with %d: %s", command, code, errOut)
+		}
+		if _, errOut, code := run(t, config, "kubectl-upgrade-edit", command); code != 0 || strings.Contains(errOut, "orbidden") {
+			t.Errorf("who may decide: `%s` ends with %d: %s", command, code, errOut)
+		}
+	}
+	for user, want := range map[string]string{"kubectl-upgrade-view": "no\n", "kubectl-upgrade-edit": "yes\n"} {
+		// can-i ends with 1 for a no.
+		if out, _ := apitest.Kubectl(t, config, "auth", "can-i", "create", "clusterupgrades", "--as="+user).Output(); string(out) != want {
+			t.Errorf("may %s create an upgrade? %s", user, out)
+		}
+	}
+	aggregated(t, roles)
+}
+
+// bind gives each role to a user of its name, and returns the roles.
+func bind(t *testing.T, config *rest.Config) map[string]*rbacv1.ClusterRole {
+	t.Helper()
+	client := kubernetes.NewForConfigOrDie(config).RbacV1()
+	roles := map[string]*rbacv1.ClusterRole{}
+	for _, name := range []string{"kubectl-upgrade-view", "kubectl-upgrade-edit"} {
+		role, err := client.ClusterRoles().Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		roles[name] = role
+		_, err = client.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return roles
+}
+
+// aggregated checks what becomes part of Kubernetes' own roles: reading of view,
+// deciding of edit, and both of those above.
+func aggregated(t *testing.T, roles map[string]*rbacv1.ClusterRole) {
+	t.Helper()
+	want := map[string]string{"kubectl-upgrade-view": "view edit admin", "kubectl-upgrade-edit": "edit admin"}
+	got := map[string]string{}
+	for name, role := range roles {
+		var into []string
+		for _, one := range []string{"view", "edit", "admin"} {
+			if role.Labels["rbac.authorization.k8s.io/aggregate-to-"+one] == "true" {
+				into = append(into, one)
+			}
+		}
+		got[name] = strings.Join(into, " ")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("aggregated into (-want +got):\n%s", diff)
+	}
+}
+
+// run is one command as that user, or without one as the administrator.
+func run(t *testing.T, config *rest.Config, user, command string) (out, errOut string, code int) {
+	t.Helper()
+	var said, problems bytes.Buffer
+	cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &said, ErrOut: &problems}, "test")
+	cmd.SetArgs(append(strings.Fields(command), "--as="+user, "--kubeconfig="+apitest.Kubeconfig(t, config)))
+	code = cli.Exit(cmd.ExecuteContext(t.Context()), &problems)
+	return said.String(), problems.String(), code
+}

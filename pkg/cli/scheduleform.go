@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// checkForm refuses in a file what the API server would refuse and what no
+// window depends on: names, and what may be automatic. schedule.Check does the
+// rest.
+func checkForm(s v1alpha1.MaintenanceSchedule) error {
+	if s.Name == "" {
+		return errors.New("a MaintenanceSchedule without metadata.name")
+	}
+	if problems := validation.IsDNS1123Subdomain(s.Name); len(problems) > 0 {
+		return fmt.Errorf("metadata.name %q: %s", s.Name, problems[0])
+	}
+	var windows, exclusions []string
+	for _, w := range s.Spec.MaintenanceWindows {
+		windows = append(windows, w.Name)
+	}
+	for _, x := range s.Spec.MaintenanceExclusions {
+		exclusions = append(exclusions, x.Name)
+	}
+	if err := checkNames("spec.maintenanceWindows", windows); err != nil {
+		return fmt.Errorf("schedule %s: %w", s.Name, err)
+	}
+	if err := checkNames("spec.maintenanceExclusions", exclusions); err != nil {
+		return fmt.Errorf("schedule %s: %w", s.Name, err)
+	}
+	return checkAutomatic(s)
+}
+
+// periodName is the API's pattern for the name of a window or exclusion.
+var periodName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
+
+func checkNames(field string, names []string) error {
+	for i, name := range names {
+		switch {
+		case !periodName.MatchString(name):
+			return fmt.Errorf("%s[%d].name: %q must be of up to 63 lower-case letters, digits, '-' and '.', and begin and end with a letter or digit", field, i, name)
+		case slices.Contains(names[:i], name):
+			return fmt.Errorf("%s[%d].name: %q is there twice", field, i, name)
+		}
+	}
+	return nil
+}
+
+func checkAutomatic(s v1alpha1.MaintenanceSchedule) error {
+	switch {
+	case slices.ContainsFunc(s.Spec.Automatic, func(t v1alpha1.UpgradeType) bool { return t != v1alpha1.TypePatch && t != v1alpha1.TypeReboot }):
+		return fmt.Errorf("schedule %s: spec.automatic: Patch and Reboot may be automatic; a Minor is asked for with a ClusterUpgrade", s.Name)
+	case len(s.Spec.Automatic) > 0 && s.Spec.NodeSelector != nil:
+		return fmt.Errorf("schedule %s: spec.automatic: automatic upgrades concern the whole cluster: leave nodeSelector out, or automatic", s.Name)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// running is the upgrade that has not ended and asks for that version, or nil.
+func (a *apply) running(s plan.Snapshot, to version.Version) (*v1alpha1.ClusterUpgrade, error) {
+	for _, u := range active(s.Upgrades) {
+		switch {
+		case u.DeletionTimestamp != nil || u.Spec.Version != to.String():
+		case a.retry && hasFailed(u):
+			return nil, nil
+		case a.retry:
+			return nil, fmt.Errorf("--retry: ClusterUpgrade %s asks for %s already, and has not failed; leave out --retry to follow it", u.Name, to)
+		case len(a.asked) > 0:
+			return nil, fmt.Errorf("ClusterUpgrade %s asks for %s already, and %s would change it: leave that out to follow it, or `kubectl edit clusterupgrade %s`",
+				u.Name, to, strings.Join(a.asked, ", "), u.Name)
+		default:
+			return u, nil
+		}
+	}
+	return nil, nil
+}
+
+// hasFailed is whether a node failed in an upgrade, so that it does not go on.
+func hasFailed(u *v1alpha1.ClusterUpgrade) bool {
+	return stalled(u) && viewUpgrade(u).Reason == v1alpha1.ReasonNodeFailed
+}
+
+// wanted is the object that is to be created.
+func (a *apply) wanted(s plan.Snapshot, to version.Version, start *time.Time) (*v1alpha1.ClusterUpgrade, error) {
+	u := &v1alpha1.ClusterUpgrade{
+		ObjectMeta: metav1.ObjectMeta{Name: freeName(s.Upgrades, to.String())},
+		Spec: v1alpha1.ClusterUpgradeSpec{
+			Version: to.String(), Schedule: v1alpha1.ScheduleRespect, IgnoreChecks: a.ignoreChecks, Strategy: s.Strategy,
+		},
+	}
+	if start != nil {
+		u.Spec.StartTime = &metav1.Time{Time: *start}
+	}
+	if a.ignoreSchedule {
+		u.Spec.Schedule = v1alpha1.ScheduleIgnore
+	}
+	if a.maxUnavailable != "" {
+		limit := intstr.Parse(a.maxUnavailable)
+		u.Spec.Strategy.MaxUnavailable = &limit
+	}
+	u.Spec.Strategy.Method = v1alpha1.Method(cmp.Or(a.method, string(u.Spec.Strategy.Method)))
+	failed, err := a.replaced(s, to)
+	if failed != "" {
+		u.Annotations = map[string]string{v1alpha1.RetryOfAnnotation: failed}
+	}
+	return withKind(u), err
+}
+
+// replaced is the name of the failed upgrade whose place is to be taken.
+func (a *apply) replaced(s plan.Snapshot, to version.Version) (string, error) {
+	open := active(s.Upgrades)
+	if len(open) > 0 && hasFailed(open[0]) {
+		if a.retry {
+			return open[0].Name, nil
+		}
+		return "", fmt.Errorf("ClusterUpgrade %s has failed (%s) and is not over, so this one would wait behind it: mend that, or add --retry to take its place", open[0].Name, viewUpgrade(open[0]).Message)
+	}
+	last := lastTo(s.Upgrades, to)
+	switch failed := last != nil && (last.Status.Outcome == v1alpha1.OutcomeFailed || last.Status.Outcome == v1alpha1.OutcomeRolledBack); {
+	case failed && a.retry:
+		return last.Name, nil
+	case failed:
+		return "", fmt.Errorf("the last upgrade to %s, %s, ended: %s: see `kubectl upgrade history %s`, and add --retry to begin anew", to, last.Name, last.Status.Outcome, last.Name)
+	case a.retry:
+		return "", fmt.Errorf("--retry: no upgrade to %s has failed", to)
+	}
+	return "", nil
+}
+
+// lastTo is the upgrade to that version that ended last, or nil.
+func lastTo(upgrades []v1alpha1.ClusterUpgrade, to version.Version) *v1alpha1.ClusterUpgrade {
+	return lastFinished(slices.DeleteFunc(slices.Clone(upgrades), func(u v1alpha1.ClusterUpgrade) bool { return u.Spec.Version != to.String() }))
+}
+
+// freeName is the version, or the version with the first number that is free.
+func freeName(upgrades []v1alpha1.ClusterUpgrade, base string) string {
+	name := base
+	for n := 2; slices.ContainsFunc(upgrades, func(u v1alpha1.ClusterUpgrade) bool { return u.Name == name }); n++ {
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+	return name
+}
+
+func withKind(u *v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
+	u.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterUpgrade"}
+	return u
+}
+
+// create makes the object, unless it is only to be shown.
+func (a *apply) create(ctx context.Context, wanted *v1alpha1.ClusterUpgrade) (*v1alpha1.ClusterUpgrade, error) {
+	if a.mode == dryRunClient {
+		return wanted, nil
+	}
+	reader, err := a.reader()
+	if err != nil {
+		return nil, err
+	}
+	created, err := reader.kinds.ClusterUpgrades.Create(ctx, wanted, metav1.CreateOptions{FieldManager: manager, DryRun: a.dryRun.options()})
+	if apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("somebody else has just created ClusterUpgrade %s; `kubectl upgrade status` shows it, and the same command again follows it", wanted.Name)
+	}
+	if err != nil {
+		return nil, explain("creating ClusterUpgrade "+wanted.Name, err)
+	}
+	return withKind(created), nil
+}

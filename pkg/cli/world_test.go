@@ -1,0 +1,192 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+)
+
+// world is a cluster on a real API server, whose coordinator and agents the test
+// plays by writing what they would.
+type world struct {
+	t     *testing.T
+	kube  kubernetes.Interface
+	ours  *client.Interface
+	words map[string]*v1alpha1.NodeUpgradeStatus
+}
+
+func newWorld(t *testing.T, config *rest.Config) *world {
+	t.Helper()
+	apitest.InstallCRDs(t, config)
+	removeObjects(t, config)
+	ours, err := client.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t: t, kube: kubernetes.NewForConfigOrDie(config), ours: ours, words: map[string]*v1alpha1.NodeUpgradeStatus{}}
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// The upgrade that is played, and named after its aim.
+const before, after = "v1.34.4", "v1.35.4"
+
+// addNode makes a Node that runs the version before, and its NodeUpgrade.
+func (w *world) addNode(name string, controlPlane bool) {
+	w.t.Helper()
+	ctx := context.Background()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+	word := &v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, KubeletVersion: before, Architecture: "x86-64"}
+	if controlPlane {
+		n.Labels["node-role.kubernetes.io/control-plane"] = ""
+		word.ControlPlaneVersion, word.KubeadmVersion = before, before
+	}
+	n, err := w.kube.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{})
+	w.must(err)
+	n.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: before, Architecture: "amd64", OperatingSystem: "linux"}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	_, err = w.kube.CoreV1().Nodes().UpdateStatus(ctx, n, metav1.UpdateOptions{})
+	w.must(err)
+	_, err = w.ours.NodeUpgrades.Create(ctx, &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	w.must(err)
+	w.words[name] = word
+	w.write(name)
+}
+
+func (w *world) write(name string) {
+	w.t.Helper()
+	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: *w.words[name]}
+	_, err := w.ours.NodeUpgrades.Apply(context.Background(), object, "node-agent", "status")
+	w.must(err)
+}
+
+// ask writes what the coordinator wants of every node.
+func (w *world) ask() {
+	w.t.Helper()
+	for name, word := range w.words {
+		object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		object.Spec.Upgrade, object.Spec.Version = after, after
+		_, err := w.ours.NodeUpgrades.Apply(context.Background(), object, "coordinator", "")
+		w.must(err)
+		word.Upgrade, word.FromVersion, word.Steps = after, word.KubeletVersion, nil
+	}
+}
+
+// step brings a node to a step.
+func (w *world) step(name string, step v1alpha1.Step, reason v1alpha1.Reason, message string) {
+	w.t.Helper()
+	word, now := w.words[name], metav1.NowMicro()
+	if last := len(word.Steps) - 1; word.Step != step && last >= 0 && word.Steps[last].FinishedAt == nil {
+		word.Steps[last].FinishedAt = &now
+	}
+	if word.Step != step {
+		word.Since = &metav1.Time{Time: now.Truncate(time.Second)}
+		if step != v1alpha1.StepIdle {
+			word.Steps = append(word.Steps, v1alpha1.StepTime{Step: step, StartedAt: now})
+		}
+	}
+	word.Step, word.Reason, word.Message = step, reason, message
+	w.write(name)
+}
+
+// trigger makes the upgrade the active one.
+func (w *world) trigger() {
+	w.t.Helper()
+	w.tell(v1alpha1.ReasonReleased, "begins", func(s *v1alpha1.ClusterUpgradeStatus) {
+		s.Type, s.FromVersion, s.ToVersion = v1alpha1.TypeMinor, before, after
+		s.TriggeredAt = &metav1.Time{Time: time.Now().Truncate(time.Second)}
+		s.Images = []v1alpha1.Image{{Architecture: "x86-64", URL: "http://images.example/k.raw", SHA256: fmt.Sprintf("%064d", 1)}}
+	})
+}
+
+// tell writes the upgrade's status with what the coordinator says of it.
+func (w *world) tell(reason v1alpha1.Reason, message string, change func(*v1alpha1.ClusterUpgradeStatus)) {
+	w.t.Helper()
+	u, err := w.ours.ClusterUpgrades.Get(context.Background(), after, metav1.GetOptions{})
+	w.must(err)
+	status := metav1.ConditionUnknown
+	if change != nil {
+		change(&u.Status)
+	}
+	switch u.Status.Outcome {
+	case "":
+	case v1alpha1.OutcomeSucceeded:
+		status = metav1.ConditionTrue
+	default:
+		status = metav1.ConditionFalse
+	}
+	meta.SetStatusCondition(&u.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSucceeded, Status: status, Reason: string(reason), Message: message})
+	_, err = w.ours.ClusterUpgrades.UpdateStatus(context.Background(), u, metav1.UpdateOptions{})
+	w.must(err)
+}
+
+// end ends the upgrade.
+func (w *world) end(outcome v1alpha1.Outcome) {
+	w.t.Helper()
+	w.tell(v1alpha1.ReasonUpToDate, fmt.Sprintf("all %d nodes are done", len(w.words)), func(s *v1alpha1.ClusterUpgradeStatus) {
+		s.Outcome, s.FinishedAt = outcome, &metav1.Time{Time: time.Now().Truncate(time.Second)}
+		s.Nodes.Total, s.Nodes.Done = int32(len(w.words)), int32(len(w.words))
+	})
+}
+
+// addServer makes a node's apiserver to be seen.
+func (w *world) addServer(node string) {
+	w.t.Helper()
+	ctx := context.Background()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-" + node, Labels: map[string]string{"component": "kube-apiserver"}},
+		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "kube-apiserver", Image: "registry.k8s.io/kube-apiserver:" + before}}},
+	}
+	pod, err := w.kube.CoreV1().Pods(metav1.NamespaceSystem).Create(ctx, pod, metav1.CreateOptions{})
+	w.must(err)
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	_, err = w.kube.CoreV1().Pods(metav1.NamespaceSystem).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	w.must(err)
+}
+
+// finish lets every node be done, and the upgrade end.
+func (w *world) finish() {
+	w.t.Helper()
+	w.finishAs(v1alpha1.OutcomeSucceeded)
+}
+
+func (w *world) finishAs(outcome v1alpha1.Outcome) {
+	w.t.Helper()
+	for name, word := range w.words {
+		word.KubeletVersion, word.Slot, word.Upgrade = after, "", after
+		if word.ControlPlaneVersion != "" {
+			word.ControlPlaneVersion, word.KubeadmVersion = after, after
+		}
+		w.step(name, v1alpha1.StepIdle, v1alpha1.ReasonUpToDate, "the node runs v1.35.4")
+	}
+	w.end(outcome)
+}
+
+// minorWorld is a cluster of one control plane and two workers, and a plugin that
+// has been told to ignore what this poor cluster lacks.
+func minorWorld(t *testing.T) (*world, *rest.Config, []string) {
+	t.Helper()
+	config := apitest.Start(t)
+	w := newWorld(t, config)
+	w.addNode("cp-1", true)
+	w.addNode("worker-1.eu-central-1.compute.internal", false)
+	w.addNode("worker-2.eu-central-1.compute.internal", false)
+	w.addServer("cp-1")
+	return w, config, []string{"apply", "v1.35.4", "--ignore-schedule", "--ignore-check", "control-plane-pod,facts-missing"}
+}

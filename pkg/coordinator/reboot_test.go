@@ -1,0 +1,64 @@
+package coordinator_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Operating systems ask for reboots, and a schedule lets them have those: no node
+// goes that asked for none.
+func TestARebootByItself(t *testing.T) {
+	c := newCluster(t, "cp1", "w1", "w2")
+	c.index.offer("v1.34.3")
+	c.coordinate("one")
+	c.agentOf("cp1", asksForReboot)
+	c.agent("w1")
+	c.agentOf("w2", asksForReboot)
+	c.eventually(func() string {
+		list, err := c.ours.NodeUpgrades.List(t.Context(), metav1.ListOptions{})
+		c.must(err)
+		asking := 0
+		for _, n := range list.Items {
+			if n.Status.RebootRequired {
+				asking++
+			}
+		}
+		if asking != 2 {
+			return "not both ask yet"
+		}
+		return ""
+	})
+	before := time.Now().UTC().Format(time.DateOnly)
+	c.schedule("always", func(m *v1alpha1.MaintenanceSchedule) { m.Spec.Automatic = []v1alpha1.UpgradeType{v1alpha1.TypeReboot} })
+	name := ""
+	c.eventually(func() string {
+		list, err := c.ours.ClusterUpgrades.List(t.Context(), metav1.ListOptions{})
+		c.must(err)
+		if len(list.Items) == 0 {
+			return "nothing was created"
+		}
+		name = list.Items[0].Name
+		return ""
+	})
+	if today := []string{"reboot-" + before, "reboot-" + time.Now().UTC().Format(time.DateOnly)}; !slices.Contains(today, name) {
+		t.Errorf("it is called %s, want one of %v", name, today)
+	}
+	c.eventually(c.finished(name))
+	if order := strings.Join(c.tally.order, " "); order != "cp1 w2" {
+		t.Errorf("out of service were %s, want cp1 and then w2", order)
+	}
+	upgrade, err := c.ours.ClusterUpgrades.Get(t.Context(), name, metav1.GetOptions{})
+	c.must(err)
+	if diff := cmp.Diff(v1alpha1.NodeCounts{Total: 3, Done: 3}, upgrade.Status.Nodes); diff != "" || upgrade.Status.Type != v1alpha1.TypeReboot || upgrade.Status.ToVersion != "" {
+		t.Errorf("status %+v\n%s", upgrade.Status, diff)
+	}
+	c.events(name, "Created", "Triggered", "Finished")
+	c.quiet()
+}

@@ -1,0 +1,120 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// HealthOutput is what the verb "etcd" found.
+type HealthOutput struct {
+	// Etcd is nil on a node without a member.
+	Etcd *v1alpha1.EtcdFacts `json:"etcd,omitempty"`
+}
+
+// Health asks each member how it is, as this node's member knows them; this
+// node's is the first of them. It returns nil where the node has none. What
+// cannot be found out is told in Problem, of the whole or of a member; nothing is
+// an error.
+func Health(ctx context.Context, l host.Layout) *v1alpha1.EtcdFacts {
+	own, err := findMember(l)
+	if err != nil {
+		return &v1alpha1.EtcdFacts{Problem: err.Error()}
+	}
+	if own == nil {
+		return nil
+	}
+	facts, err := own.health(ctx, l)
+	if err != nil {
+		return &v1alpha1.EtcdFacts{Problem: err.Error()}
+	}
+	return facts
+}
+
+// health lists the members as the own one knows them, without asking the
+// others: so the list is there also when etcd has lost its quorum.
+func (m *member) health(ctx context.Context, l host.Layout) (*v1alpha1.EtcdFacts, error) {
+	client, err := m.connect(ctx, l, m.endpoint)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = client.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, 2*answerWithin)
+	defer cancel()
+	asked, done := context.WithTimeout(ctx, answerWithin)
+	defer done()
+	list, err := client.MemberList(asked, clientv3.WithSerializable())
+	if err != nil {
+		return nil, fmt.Errorf("asking etcd at %s for its members: %w", m.endpoint, err)
+	}
+	status, err := client.Status(asked, m.endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("asking etcd at %s how it is: %w", m.endpoint, err)
+	}
+	own := slices.IndexFunc(list.Members, func(one *etcdserverpb.Member) bool { return one.ID == status.Header.MemberId })
+	if own > 0 {
+		list.Members[0], list.Members[own] = list.Members[own], list.Members[0]
+	}
+	facts := &v1alpha1.EtcdFacts{Members: make([]v1alpha1.EtcdMember, len(list.Members)), DatabaseBytes: status.DbSize}
+	var wait sync.WaitGroup
+	for i, one := range list.Members {
+		facts.Members[i] = v1alpha1.EtcdMember{Name: one.Name, Learner: one.IsLearner}
+		endpoint := ""
+		if len(one.ClientURLs) > 0 {
+			endpoint = one.ClientURLs[0]
+		}
+		wait.Go(func() { m.ask(ctx, l, endpoint, &facts.Members[i]) })
+	}
+	wait.Wait()
+	return facts, nil
+}
+
+// ask fills in how one member is.
+func (m *member) ask(ctx context.Context, l host.Layout, endpoint string, found *v1alpha1.EtcdMember) {
+	if endpoint == "" {
+		found.Problem = "has been added and has not started yet"
+		return
+	}
+	version, err := m.status(ctx, l, endpoint, found.Learner)
+	found.Version, found.Healthy = version, err == nil
+	if err != nil {
+		found.Problem = err.Error()
+	}
+}
+
+// status is the member's version, and what is wrong with it. A read that needs
+// the leader and a majority has to come through, as `etcdctl endpoint health`
+// does it; a learner serves none.
+func (m *member) status(ctx context.Context, l host.Layout, endpoint string, learner bool) (version string, err error) {
+	client, err := m.connect(ctx, l, endpoint)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = client.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	status, err := client.Status(ctx, endpoint)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("does not answer at %s: %w", endpoint, err)
+	case status.Leader == 0:
+		return status.Version, errors.New("has no leader")
+	case len(status.Errors) > 0:
+		return status.Version, errors.New("reports " + strings.Join(status.Errors, ", "))
+	case learner:
+		return status.Version, nil
+	}
+	if _, err := client.Get(ctx, "health"); err != nil {
+		return status.Version, fmt.Errorf("does not serve reads: %w", err)
+	}
+	return status.Version, nil
+}

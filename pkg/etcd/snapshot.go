@@ -1,0 +1,133 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/etcd/client/v3/snapshot"
+	"go.uber.org/zap"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// SnapshotArgs ask for a snapshot.
+type SnapshotArgs struct {
+	// Upgrade it is taken for.
+	Upgrade string `json:"upgrade"`
+}
+
+// SnapshotOutput says what was taken.
+type SnapshotOutput struct {
+	// Path on the node, in host.SnapshotsDir.
+	Path string `json:"path"`
+	// SHA256 of the file, as sha256sum prints it.
+	SHA256  string    `json:"sha256"`
+	Bytes   int64     `json:"bytes"`
+	TakenAt time.Time `json:"takenAt"`
+	// EtcdVersion that it was taken from, such as 3.6.5.
+	EtcdVersion string `json:"etcdVersion,omitempty"`
+	// Removed are older snapshots that made room.
+	Removed []string `json:"removed,omitempty"`
+}
+
+// RuntimeMax ends a snapshot that hangs: etcd's database is 8 GiB at most, which
+// a slow disk writes in a few minutes.
+const RuntimeMax = 15 * time.Minute
+
+// Take takes a snapshot from the node's own member, verifies it and gives it its
+// name. Then old ones are removed. Called again it takes another one.
+//
+// Reason: SnapshotFailed.
+func Take(ctx context.Context, l host.Layout, args SnapshotArgs, log *host.Log) (*SnapshotOutput, error) {
+	out, err := take(ctx, l, args, log)
+	if err != nil {
+		return out, host.Fail(v1alpha1.ReasonSnapshotFailed, "taking a snapshot of etcd: %w", err)
+	}
+	return out, nil
+}
+
+func take(ctx context.Context, l host.Layout, args SnapshotArgs, log *host.Log) (*SnapshotOutput, error) {
+	own, err := findMember(l)
+	if err != nil {
+		return nil, err
+	}
+	if own == nil {
+		return nil, ErrNoMember
+	}
+	dir := l.At(host.SnapshotsDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder for snapshots: %w", err)
+	}
+	if err := removePartial(l); err != nil {
+		return nil, err
+	}
+	if err := own.checkRoom(ctx, l); err != nil {
+		return nil, err
+	}
+	out := &SnapshotOutput{TakenAt: time.Now().UTC()}
+	name := fileName(out.TakenAt, args.Upgrade)
+	part := filepath.Join(dir, partPrefix+name)
+	config, err := own.config(ctx, l, own.endpoint)
+	if err != nil {
+		return nil, err
+	}
+	if out.EtcdVersion, err = snapshot.SaveWithVersion(ctx, zap.NewNop(), config, part); err != nil {
+		return nil, fmt.Errorf("from %s: %w", own.endpoint, err)
+	}
+	if err := finish(part, filepath.Join(dir, name), out); err != nil {
+		return nil, err
+	}
+	out.Path = filepath.Join(host.SnapshotsDir, name)
+	log.Printf("%s: %d bytes of etcd %s, sha256 %s", out.Path, out.Bytes, out.EtcdVersion, out.SHA256)
+	if out.Removed, err = prune(l, args.Upgrade); err != nil {
+		// It is there, and that is what was asked for.
+		log.Printf("%v", err)
+	}
+	return out, nil
+}
+
+// finish verifies what was written and gives it its name.
+func finish(part, path string, out *SnapshotOutput) error {
+	verified, err := Verify(part)
+	if err != nil {
+		return err
+	}
+	out.SHA256, out.Bytes = verified.SHA256, verified.Bytes
+	if err := os.Chmod(part, 0o600); err != nil {
+		return fmt.Errorf("closing the snapshot to others than root: %w", err)
+	}
+	if err := os.Rename(part, path); err != nil {
+		return fmt.Errorf("giving the snapshot its name: %w", err)
+	}
+	return host.SyncDir(filepath.Dir(path))
+}
+
+// checkRoom wants a fifth more than the database takes: it grows while it is
+// being sent, and etcd's own data often lies on the same disk.
+func (m *member) checkRoom(ctx context.Context, l host.Layout) error {
+	client, err := m.connect(ctx, l, m.endpoint)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	status, err := client.Status(ctx, m.endpoint)
+	if err != nil {
+		return fmt.Errorf("asking etcd at %s how large its database is: %w", m.endpoint, err)
+	}
+	free, err := l.FreeBytes(host.SnapshotsDir)
+	if err != nil {
+		return fmt.Errorf("looking for free space: %w", err)
+	}
+	if need := roomFor(status.DbSize); free < need {
+		return fmt.Errorf("it needs %d MiB in %s, where %d MiB are free", (need>>20)+1, host.SnapshotsDir, free>>20)
+	}
+	return nil
+}
+
+func roomFor(database int64) int64 { return database + database/5 }

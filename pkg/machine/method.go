@@ -1,0 +1,111 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// restarts is true where the present attempt merges the image without a reboot:
+// the node stays in service.
+func (s State) restarts() bool { return s.Method == v1alpha1.MethodRestart }
+
+// onward is how an attempt goes on when kubeadm is done.
+func onward(s State, o Observation) (State, Action) {
+	switch blockers := o.Host.RefreshBlockers; {
+	case o.Spec.Method != v1alpha1.MethodRestart || o.Spec.Type == v1alpha1.TypeReboot:
+		s.Method = v1alpha1.MethodReboot
+	case o.Spec.Type != v1alpha1.TypePatch:
+		return insteadOfRestart(s, o, "Restart is for patches")
+	case len(blockers) > 0:
+		return insteadOfRestart(s, o, "a refresh of the merged image would break what is mounted at "+strings.Join(blockers, ", "))
+	default:
+		s.Method = v1alpha1.MethodRestart
+		return s.enter(v1alpha1.StepLastCheck, o), Action{}
+	}
+	return s.enter(v1alpha1.StepCordoning, o), Action{}
+}
+
+// insteadOfRestart has the node leave service and reboot, and says why. It lasts
+// for the attempt.
+func insteadOfRestart(s State, o Observation, why string) (State, Action) {
+	s.Method, s.MethodMessage = v1alpha1.MethodReboot, why
+	return s.enter(v1alpha1.StepCordoning, o).say(v1alpha1.ReasonReleased, "reboots instead of restarting: "+why), Action{}
+}
+
+// lastCheckInService is the last check of a node that stays in service. What
+// would break is looked at again, and not as it was before kubeadm.
+func lastCheckInService(s State, o Observation) (State, Action) {
+	switch {
+	case o.Host.At.Before(s.Since):
+		return s, Action{}
+	case len(o.Host.RefreshBlockers) > 0:
+		return onward(s, o)
+	case o.Gate == nil:
+		return s, Action{}
+	}
+	return s.enter(v1alpha1.StepActivating, o), Action{Do: DoActivate, Key: attemptKey(s, o)}
+}
+
+// NeedsFreshHost is true where Next wants the host looked at anew, since the
+// step began.
+func NeedsFreshHost(s State) bool {
+	return s.Step == v1alpha1.StepLastCheck && s.restarts()
+}
+
+// restarting has the merged image refreshed and the kubelet restarted. What is
+// merged after that says how the node goes on, more than what the work says of
+// itself: the power may have failed meanwhile.
+func restarting(s State, o Observation) (State, Action) {
+	version, key := expected(s, o), restartKey(s, o)
+	merged := o.Host.Merged == version
+	ended := o.Restart.answers(key)
+	if ended && !o.Restart.OK {
+		s.LastError = fmt.Sprintf("%s: %s", v1alpha1.ReasonRestartFailed, o.Restart.Message)
+	}
+	switch {
+	case o.Restart.Running:
+		return s.say(v1alpha1.ReasonReleased, "the merged image is being refreshed and the kubelet restarted"), Action{}
+	case merged && (ended || !kubeletSpeaks(o) || o.Node.KubeletVersion == version):
+		return s.enter(v1alpha1.StepVerifying, o), Action{}
+	case lost(s, o):
+		return callBack(s, o)
+	case ended && o.Host.Merged == "":
+		return rebootUndrained(s, o)
+	case ended:
+		return insteadOfRestart(s, o, "the refresh of the merged image was given up: "+o.Restart.Message)
+	case o.Host.Active != version:
+		return s.enter(v1alpha1.StepLastCheck, o), Action{}
+	}
+	return s, Action{Do: DoRestart, Key: key}
+}
+
+// rebootUndrained is for a node with nothing merged: it has no kubelet to stop a
+// pod, no network plug-in, and on Flatcar perhaps no container runtime. A reboot
+// is all that helps, and the sooner the better.
+func rebootUndrained(s State, o Observation) (State, Action) {
+	why := "the refresh left nothing merged, so that pods cannot be asked to leave: " + o.Restart.Message
+	if o.Slot.Held == "" {
+		return abort(s, o, v1alpha1.ReasonNoSlot, why+"; the slot for the reboot that helps is not this node's any more")
+	}
+	s.Method, s.MethodMessage, s.RebootedFrom = v1alpha1.MethodReboot, why, o.Host.BootID
+	if !cordoned(o) {
+		return s.say(v1alpha1.ReasonRestartFailed, why), act(DoCordon)
+	}
+	return s.enter(v1alpha1.StepRebooting, o).say(v1alpha1.ReasonRestartFailed, why), act(DoReboot)
+}
+
+// restartKey names the version by what is active, as another upgrade may be
+// asked for by now.
+func restartKey(s State, o Observation) string {
+	return fmt.Sprintf("%s %s attempt %d", expected(s, o), s.Upgrade, s.Attempts)
+}
+
+// saidToRestart is what the restart said of itself, where it failed.
+func saidToRestart(s State, o Observation) string {
+	if o.Restart.answers(restartKey(s, o)) && !o.Restart.OK {
+		return ": " + o.Restart.Message
+	}
+	return ""
+}

@@ -1,0 +1,124 @@
+package nodefacts
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// certificates are those in kubeadm's folder, in its kubeconfigs, and those
+// that its kubeconfigs name: the kubelet's, which it renews by itself. What
+// the kubelet serves with is left out: nobody has to trust it.
+func (g *gatherer) certificates() {
+	for _, path := range g.certificateFiles() {
+		g.certificateFile(path)
+	}
+	for _, name := range g.list(kubernetesDir) {
+		if strings.HasSuffix(name, ".conf") {
+			g.kubeconfig(filepath.Join(kubernetesDir, name))
+		}
+	}
+	slices.SortFunc(g.facts.Certificates, func(a, b v1alpha1.CertificateFacts) int { return strings.Compare(a.Path, b.Path) })
+}
+
+func (g *gatherer) certificateFiles() []string {
+	const dir = kubernetesDir + "/pki"
+	var paths []string
+	err := filepath.WalkDir(g.At(dir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(g.At(dir), path)
+		if extension := filepath.Ext(path); err == nil && !d.IsDir() && (extension == ".crt" || extension == ".pem") {
+			paths = append(paths, filepath.Join(dir, below))
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		g.problem("looking for certificates in %s: %v", dir, cause(err))
+	}
+	return paths
+}
+
+// certificateFile adds a file's. A key alone, in a .pem, is none.
+func (g *gatherer) certificateFile(path string) {
+	data, err := g.read(path)
+	if err != nil {
+		g.problem("%v", err)
+		return
+	}
+	if strings.HasSuffix(path, ".crt") || bytes.Contains(data, []byte("BEGIN CERTIFICATE")) {
+		g.certificate(path, data)
+	}
+}
+
+// certificate adds the first one, which is the one that counts: what follows
+// are those that signed it, or in a bundle of CAs the older ones.
+func (g *gatherer) certificate(path string, data []byte) {
+	if slices.ContainsFunc(g.facts.Certificates, func(c v1alpha1.CertificateFacts) bool { return c.Path == path }) {
+		return
+	}
+	for {
+		block, rest := pem.Decode(data)
+		if block == nil {
+			g.problem("%s has no certificate", path)
+			return
+		}
+		if data = rest; block.Type != "CERTIFICATE" {
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			g.problem("decoding the certificate in %s: %v", path, err)
+			return
+		}
+		g.facts.Certificates = append(g.facts.Certificates, v1alpha1.CertificateFacts{
+			Path: path, NotAfter: metav1.NewTime(certificate.NotAfter.UTC()), CA: certificate.IsCA,
+		})
+		return
+	}
+}
+
+// kubeconfig adds the certificate in the file, or in the file that it names.
+// A .conf that is not one is nobody's trouble.
+func (g *gatherer) kubeconfig(path string) {
+	data, err := g.read(path)
+	if err != nil {
+		g.problem("%v", err)
+		return
+	}
+	var config struct {
+		Users []struct {
+			User struct {
+				Data []byte `json:"client-certificate-data"`
+				File string `json:"client-certificate"`
+			}
+		}
+	}
+	if err := yaml.Unmarshal(data, &config); err != nil {
+		if bytes.Contains(data, []byte("client-certificate")) {
+			g.problem("decoding %s: %v", path, err)
+		}
+		return
+	}
+	for _, u := range config.Users {
+		switch file := u.User.File; {
+		case len(u.User.Data) > 0:
+			g.certificate(path, u.User.Data)
+		case file != "" && !filepath.IsAbs(file):
+			g.certificateFile(filepath.Join(filepath.Dir(path), file))
+		case file != "":
+			g.certificateFile(file)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package nodefacts
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// disks are the folders that an upgrade writes to: images, kubeadm's manifests
+// and backups, container images, etcd's data, and our own records and
+// snapshots. One that is not there is left out.
+func (g *gatherer) disks() {
+	for _, dir := range []string{
+		host.ImagesDir, filepath.Dir(host.KubernetesTmpDir), g.containerdRoot(), host.EtcdDataDir, host.StateDir(host.Root),
+	} {
+		free, err := g.FreeBytes(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			g.problem("looking for free space in %s: %v", dir, cause(err))
+			continue
+		}
+		g.facts.Disks = append(g.facts.Disks, v1alpha1.DiskFacts{Path: dir, FreeBytes: free})
+	}
+}
+
+// containerdRoot is where containerd keeps images, as its unit's command line
+// or the configuration that this names says.
+func (g *gatherer) containerdRoot() string {
+	const usual, usualConfig = "/var/lib/containerd", "/etc/containerd/config.toml"
+	flags := g.flagsOf("containerd.service")
+	if root := flags.value("root"); root != "" {
+		return root
+	}
+	config := flags.value("config", "c")
+	if config == "" {
+		config = usualConfig
+	}
+	if root := tomlRoot(string(g.readIfThere(config))); root != "" {
+		return root
+	}
+	return usual
+}
+
+// tomlRoot is the value of the key root before the first table.
+func tomlRoot(config string) string {
+	for line := range strings.Lines(config) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			return ""
+		}
+		key, value, _ := strings.Cut(line, "=")
+		if strings.TrimSpace(key) != "root" {
+			continue
+		}
+		value, _, _ = strings.Cut(value, "#")
+		return strings.Trim(strings.TrimSpace(value), `"'`)
+	}
+	return ""
+}

@@ -1,0 +1,93 @@
+package nodefacts
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// mountsFile shows the node's own mounts. A verb's unit has a mount namespace
+// of its own, and with it other ones.
+const mountsFile = "/proc/1/mountinfo"
+
+// hierarchies are what systemd-sysext merges into, unless told otherwise.
+var hierarchies = []string{"/usr", "/opt"}
+
+func (g *gatherer) mounts() {
+	blockers, err := RefreshBlockers(g.Layout)
+	if err != nil {
+		g.problem("%v", err)
+	}
+	g.facts.RefreshBlockers = blockers
+}
+
+// RefreshBlockers are the mounts below /usr and /opt that `systemd-sysext
+// refresh` would break, in order. A refresh takes the merged file system away
+// and puts another one there, and with it goes what is mounted below: up to
+// systemd 256 such a mount is lost. From 257 on it is carried over; but in
+// between it is away, and with a mount within a mount 257 crashes: the old image
+// stays merged, and the mounts are gone (measured; systemd#31922, #34381,
+// #41875). The merged file system itself lies at /usr and not below it.
+//
+// Facts are minutes old: whoever is about to refresh asks again.
+func RefreshBlockers(l host.Layout) ([]string, error) {
+	data, err := os.ReadFile(l.At(mountsFile))
+	if err != nil {
+		return nil, fmt.Errorf("reading the node's mounts from %s: %w", mountsFile, cause(err))
+	}
+	return refreshBlockers(parseMounts(string(data))), nil
+}
+
+type mount struct{ id, parent, point string }
+
+// refreshBlockers leaves out what nobody can see any more, as it lies under
+// another mount: systemd leaves it alone.
+func refreshBlockers(mounts []mount) []string {
+	var points []string
+	for _, m := range mounts {
+		below := slices.ContainsFunc(hierarchies, func(h string) bool { return isBelow(m.point, h) && !isBelow(m.point+"/", h+"/.systemd-sysext") })
+		if below && !hidden(mounts, m) {
+			points = append(points, m.point)
+		}
+	}
+	slices.Sort(points)
+	return slices.Compact(points)
+}
+
+// hidden is true for what lies under another mount: whoever mounts /usr hides
+// what was mounted below it before.
+func hidden(mounts []mount, m mount) bool {
+	for _, other := range mounts {
+		switch {
+		case other.id == m.parent:
+			if other.parent != other.id && hidden(mounts, other) {
+				return true
+			}
+		case other.parent == m.parent && isBelow(m.point, other.point):
+			return true
+		}
+	}
+	return false
+}
+
+func isBelow(path, dir string) bool {
+	return strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") && path != dir
+}
+
+// unescape undoes how the kernel writes white space and backslashes
+// (proc_pid_mountinfo(5)).
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+func parseMounts(text string) []mount {
+	var mounts []mount
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) > 4 {
+			mounts = append(mounts, mount{id: fields[0], parent: fields[1], point: unescape.Replace(fields[4])})
+		}
+	}
+	return mounts
+}

@@ -1,0 +1,75 @@
+package nodefacts
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+)
+
+const kubernetesDir = "/etc/kubernetes"
+
+// patchFile is how kubeadm wants the files of its patches to be named:
+// target[suffix][+type].extension (kubeadm 1.35, app/util/patches).
+var patchFile = regexp.MustCompile(`^(etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubeletconfiguration|corednsdeployment)[^.+]*(\+(strategic|merge|json))?\.(json|yaml)$`)
+
+// notPatches have files of the same names that are something else.
+var notPatches = []string{"manifests", "pki", "tmp"}
+
+// patches looks for a folder of kubeadm patches that the upgrade would leave
+// out. kubeadm init and join are told of it on the node and keep it nowhere, so
+// it is recognised by its files: in practice it lies below /etc/kubernetes, and
+// mostly is /etc/kubernetes/patches.
+func (g *gatherer) patches() {
+	var named []string
+	for _, name := range g.list(kubernetesDir) {
+		dir := filepath.Join(kubernetesDir, name)
+		if info, err := os.Stat(g.At(dir)); err != nil || !info.IsDir() || slices.Contains(notPatches, name) {
+			continue
+		}
+		if !slices.ContainsFunc(g.list(dir), patchFile.MatchString) {
+			continue
+		}
+		if named == nil {
+			named = g.namedPatches()
+		}
+		if !slices.Contains(named, dir) && (g.facts.KubeadmPatches == "" || name == "patches") {
+			g.facts.KubeadmPatches = dir
+		}
+	}
+}
+
+// namedPatches are the folders that both kinds of upgrade on this node are told
+// of. Which control-plane node gets `upgrade apply` is not known beforehand; a
+// worker gets `upgrade node` alone.
+func (g *gatherer) namedPatches() []string {
+	type patches struct{ Patches struct{ Directory string } }
+	named := []string{""}
+	for document := range strings.SplitSeq(string(g.readIfThere(kubeadm.UserConfig)), "\n---") {
+		var config struct {
+			Kind        string
+			Apply, Node patches
+		}
+		if err := yaml.Unmarshal([]byte(document), &config); err != nil {
+			g.problem("decoding %s: %v", kubeadm.UserConfig, err)
+			continue
+		}
+		apply, node := config.Apply.Patches.Directory, config.Node.Patches.Directory
+		if config.Kind != "UpgradeConfiguration" || g.isControlPlane() && filepath.Clean(apply) != filepath.Clean(node) {
+			continue
+		}
+		named = append(named, filepath.Clean(node))
+	}
+	return named
+}
+
+func (g *gatherer) isControlPlane() bool {
+	_, err := os.Stat(g.At(host.ManifestsDir, "kube-apiserver.yaml"))
+	return err == nil
+}

@@ -1,0 +1,67 @@
+package plan_test
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+)
+
+// TestInterrupted takes an upgrade away at any moment and asks for the same
+// again. It ends the same: what is done is not done once more.
+func TestInterrupted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newChaos(t)
+		if len(c.Etcd) == 2 {
+			return // two members of etcd never let a control plane go
+		}
+		first := c.Upgrades[0]
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			c.watch(t, c.step())
+		}
+		c.Upgrades = nil
+		for range rapid.IntRange(0, 12).Draw(t, "steps without any") {
+			c.step()
+		}
+		var done []string
+		for _, n := range c.Nodes {
+			if n.Kubelet == c.to && n.Slot == "" {
+				done = append(done, n.Name)
+			}
+		}
+		c.begun, c.snapshots = nil, 0
+		again := first
+		again.Name, again.CreationTimestamp = "again", metav1.NewTime(c.now)
+		c.Upgrades = append(c.Upgrades, again)
+		wants := again.Spec.Strategy.EtcdSnapshot != "Skip" && c.needsKubeadm()
+		for range 40 + 16*len(c.Nodes) {
+			p := c.step()
+			for _, n := range p.Nodes {
+				if n.Decision == plan.Done && n.Slot != "" {
+					t.Fatalf("%s is done, and let go", n.Name)
+				}
+			}
+		}
+		for _, n := range c.Nodes {
+			if n.Kubelet != c.to {
+				t.Fatalf("node %s is at %s, want %s: %s", n.Name, n.Kubelet, c.to, c.why(n.Name))
+			}
+			if slices.Contains(done, n.Name) && slices.Contains(c.begun, n.Name) {
+				t.Fatalf("%s had been done before, and was cordoned again", n.Name)
+			}
+		}
+		if taken := c.upgrade("again").Status.EtcdSnapshot; wants != (taken != nil) || c.snapshots > 1 {
+			t.Fatalf("wants a snapshot: %t; has %+v; %d were taken", wants, taken, c.snapshots)
+		}
+	})
+}
+
+// needsKubeadm is whether a control plane is not at the version, and idle.
+func (c *chaos) needsKubeadm() bool {
+	return slices.ContainsFunc(c.Nodes, func(n plan.Node) bool {
+		return n.ControlPlane && c.word(n.Name, n.UID).Status.KubeadmVersion != c.to
+	})
+}

@@ -1,0 +1,124 @@
+package plan_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+)
+
+// askForReboot is what an agent says of its operating system.
+func askForReboot(status *v1alpha1.NodeUpgradeStatus, asks bool) {
+	status.RebootRequired, status.RebootReason = asks, ""
+	if asks {
+		status.RebootReason = "update_engine has installed an update"
+	}
+}
+
+// boot contents the operating system, whatever the node boots for.
+func (s *sim) boot(status *v1alpha1.NodeUpgradeStatus) {
+	s.boots++
+	status.BootID = fmt.Sprintf("boot-%d", s.boots)
+	askForReboot(status, false)
+}
+
+// afterLock is what an agent begins with.
+func afterLock(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	status.Upgrade, status.RebootedFrom, status.Method = spec.Upgrade, "", ""
+	status.Step = v1alpha1.StepKubeadm
+	if spec.Type == v1alpha1.TypeReboot {
+		status.Step = v1alpha1.StepCordoning
+	}
+}
+
+// leave is how a node goes on when kubeadm is done.
+func leave(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) v1alpha1.Step {
+	status.Method = v1alpha1.MethodReboot
+	if spec.Method == v1alpha1.MethodRestart && (status.Facts == nil || len(status.Facts.RefreshBlockers) == 0) {
+		status.Method = v1alpha1.MethodRestart
+		return v1alpha1.StepLastCheck
+	}
+	return v1alpha1.StepCordoning
+}
+
+func lastCheck(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	status.Step = v1alpha1.StepActivating
+	if spec.Type == v1alpha1.TypeReboot {
+		status.Step = v1alpha1.StepRebooting
+	}
+	if status.Method != v1alpha1.MethodRestart {
+		status.RebootedFrom = status.BootID
+	}
+}
+
+// TestRebootPromises is TestPromises for a Reboot: operating systems ask for one
+// at the start and later, at any moment. Each node that asked is rebooted once,
+// and none runs another Kubernetes than before.
+func TestRebootPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newChaos(t)
+		u := &c.Upgrades[0]
+		u.Spec.Type, u.Spec.Version, u.Spec.Strategy.Method = v1alpha1.TypeReboot, "", v1alpha1.MethodReboot
+		for i := range c.Nodes {
+			status := &c.word(c.Nodes[i].Name, c.Nodes[i].UID).Status
+			askForReboot(status, coin.Draw(t, "asks"))
+		}
+		for range rapid.IntRange(5, 80).Draw(t, "steps") {
+			if oneIn4.Draw(t, "somebody asks") {
+				n := rapid.SampledFrom(c.Nodes).Draw(t, "who")
+				askForReboot(&c.word(n.Name, n.UID).Status, true)
+			}
+			c.disturb(t)
+			c.watch(t, c.step())
+		}
+		c.peace()
+		for range 40 + 16*len(c.Nodes) {
+			c.watch(t, c.step())
+		}
+		if len(c.Etcd) != 2 && c.Upgrades[0].Status.Outcome != v1alpha1.OutcomeSucceeded {
+			t.Fatalf("the upgrade does not end: %+v", c.Upgrades[0].Status)
+		}
+		for _, n := range c.Nodes {
+			if n.Kubelet != "v1.34.3" {
+				t.Fatalf("node %s runs %s", n.Name, n.Kubelet)
+			}
+		}
+	})
+}
+
+var rebootDay = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
+
+// must obeys one command of a script.
+func (s *script) must(t *testing.T, line string) {
+	t.Helper()
+	if err := s.run(&strings.Builder{}, strings.Fields(line)); err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+}
+
+// A Reboot whose name is that of today is there already: none is made before
+// tomorrow, and somebody looks again then.
+func TestAutomaticRebootOnceADay(t *testing.T) {
+	s := &script{sim: newSim(rebootDay)}
+	for _, line := range []string{
+		"node cp1 v1.34.3 control-plane", "tick 2", "os cp1 asks",
+		"schedule always 2026-01-01T00:00:00Z 2026-01-02T00:00:00Z rule=FREQ=DAILY automatic=Reboot",
+	} {
+		s.must(t, line)
+	}
+	p := plan.Decide(s.Snapshot, s.now)
+	if p.Create == nil || p.Create.Name != "reboot-2026-11-18" || p.Create.Spec.Type != v1alpha1.TypeReboot || p.Create.Spec.Strategy.Method != v1alpha1.MethodReboot {
+		t.Fatalf("creates %+v", p.Create)
+	}
+	s.must(t, "tick 20")
+	s.must(t, "os cp1 asks")
+	p = plan.Decide(s.Snapshot, s.now)
+	if p.Create != nil || p.Next == nil || p.Next.After(rebootDay.AddDate(0, 0, 1)) {
+		t.Errorf("creates %+v; looks again %v", p.Create, p.Next)
+	}
+}

@@ -1,0 +1,56 @@
+package preflight
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Bound is at most limit of the findings, in their order. Where there are too
+// many, those of the checks that have most are left out, and a last one of the
+// same check and level says how many. A limit below twice the number of checks
+// cannot always be kept.
+func Bound(findings []v1alpha1.Finding, limit int) []v1alpha1.Finding {
+	if len(findings) <= limit {
+		return findings
+	}
+	seen := map[group]int{}
+	for _, f := range findings {
+		seen[group{f.Level, f.ID}]++
+	}
+	share := limit
+	for share > 1 && bounded(seen, share) > limit {
+		share--
+	}
+	shown := map[group]int{}
+	var out []v1alpha1.Finding
+	for _, f := range findings {
+		g := group{f.Level, f.ID}
+		shown[g]++
+		switch {
+		case shown[g] <= share:
+			out = append(out, f)
+		case shown[g] == share+1:
+			out = append(out, v1alpha1.Finding{
+				ID: f.ID, Level: f.Level, Advice: f.Advice, Ignored: f.Ignored,
+				Message: fmt.Sprintf("The same check has %s.", plural(seen[g]-share, "more finding")),
+			})
+		}
+	}
+	return out
+}
+
+// group are the findings that are left out together.
+type group struct {
+	level v1alpha1.FindingLevel
+	id    string
+}
+
+// bounded is how many findings are left where each group shows its share.
+func bounded(seen map[group]int, share int) int {
+	total := 0
+	for _, n := range seen {
+		total += min(n, share+1)
+	}
+	return total
+}

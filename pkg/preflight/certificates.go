@@ -1,0 +1,145 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+var certificateChecks = []Entry{
+	{
+		"certificate-ended", blocks,
+		"a certificate below /etc/kubernetes, or the kubelet's, has ended",
+		"Renew it on that node: kubeadm certs renew all, then restart the control plane's static pods.",
+	},
+	{
+		"certificate-ending", warns,
+		"a certificate below /etc/kubernetes, or the kubelet's, ends within 30 days; kubeadm renews a control plane's when it upgrades",
+		"Renew it on that node: kubeadm certs renew all.",
+	},
+	{
+		"ca-ended", blocks,
+		"a certificate authority has ended: nothing that it signed is trusted any more",
+		"Replace the authority by hand: https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/",
+	},
+	{
+		"ca-ending", warns,
+		"a certificate authority ends within 180 days; no upgrade renews one, and certificates signed from now on end with it",
+		"Plan to replace the authority by hand: https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/",
+	},
+}
+
+// How long before its end a certificate is worth a word. An authority's is
+// replaced by hand, on every node and in every kubeconfig.
+const (
+	soon   = 30 * 24 * time.Hour
+	soonCA = 180 * 24 * time.Hour
+)
+
+// kubeletDir has the kubelet's own certificates.
+const kubeletDir = "/var/lib/kubelet/"
+
+const (
+	kubeletAdvice = "A kubelet renews its own by itself: look at why it does not (journalctl -u kubelet on the node, kubectl get certificatesigningrequests)."
+	renewedAdvice = "Nothing needs to be done if the upgrade runs before: kubeadm renews them. Otherwise, on that node: kubeadm certs renew all."
+)
+
+func (c *checker) checkCertificates() {
+	var kubelets, workers []*node
+	authorities := map[string]*authority{}
+	for _, n := range c.nodes {
+		if n.facts == nil {
+			continue
+		}
+		var ending []string
+		for _, cert := range n.facts.Certificates {
+			left := cert.NotAfter.Sub(c.Now)
+			switch {
+			case cert.CA:
+				if authorities[cert.Path] == nil {
+					authorities[cert.Path] = &authority{ends: cert.NotAfter.Time}
+				}
+				authorities[cert.Path].see(n, cert.NotAfter.Time)
+			case left <= 0:
+				c.certificateEnded(n, cert)
+			case left > soon:
+			case strings.HasPrefix(cert.Path, kubeletDir):
+				kubelets = append(kubelets, n)
+			default:
+				ending = append(ending, cert.Path)
+			}
+		}
+		switch {
+		case len(ending) == 0:
+		case n.controlPlane:
+			c.certificatesEnd(n, ending)
+		default:
+			workers = append(workers, n)
+		}
+	}
+	c.certificatesEndOn(kubelets, "The kubelet's certificate ends within 30 days on %s: %s.", kubeletAdvice)
+	c.certificatesEndOn(workers, "Certificates below /etc/kubernetes end within 30 days on %s: %s.", "Renew them in the way they came to these nodes.")
+	c.checkAuthorities(authorities)
+}
+
+func (c *checker) certificateEnded(n *node, cert v1alpha1.CertificateFacts) {
+	f := v1alpha1.Finding{ID: "certificate-ended", Message: fmt.Sprintf("On node %s, certificate %s ended on %s.", n.name, cert.Path, day(cert.NotAfter.Time))}
+	if strings.HasPrefix(cert.Path, kubeletDir) {
+		f.Advice = kubeletAdvice
+	}
+	c.onNode(n, f)
+}
+
+func (c *checker) certificatesEnd(n *node, paths []string) {
+	f := v1alpha1.Finding{ID: "certificate-ending", Object: "Node/" + n.name, Message: fmt.Sprintf("On node %s, %s within 30 days: %s.", n.name, ends(len(paths)), names(paths))}
+	if c.runsKubeadm(n) {
+		f.Advice = renewedAdvice
+	}
+	c.add(f)
+}
+
+// certificatesEndOn is one warning about many nodes.
+func (c *checker) certificatesEndOn(nodes []*node, format, advice string) {
+	if len(nodes) > 0 {
+		c.add(v1alpha1.Finding{ID: "certificate-ending", Message: fmt.Sprintf(format, plural(len(nodes), "node"), nodeNames(nodes)), Advice: advice})
+	}
+}
+
+func ends(n int) string {
+	if n == 1 {
+		return "1 certificate ends"
+	}
+	return plural(n, "certificate") + " end"
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// authority is one file on many nodes. The first of its copies to end counts.
+type authority struct {
+	ends  time.Time
+	nodes []*node
+}
+
+func (a *authority) see(n *node, ends time.Time) {
+	if ends.Before(a.ends) {
+		a.ends = ends
+	}
+	a.nodes = append(a.nodes, n)
+}
+
+func (c *checker) checkAuthorities(authorities map[string]*authority) {
+	for _, path := range slices.Sorted(maps.Keys(authorities)) {
+		a := authorities[path]
+		left := a.ends.Sub(c.Now)
+		switch {
+		case left <= 0:
+			c.add(v1alpha1.Finding{ID: "ca-ended", Object: "File" + path, Message: fmt.Sprintf("The certificate authority %s ended on %s (%s).", path, day(a.ends), nodeNames(a.nodes))})
+		case left <= soonCA:
+			c.add(v1alpha1.Finding{ID: "ca-ending", Object: "File" + path, Message: fmt.Sprintf("The certificate authority %s ends on %s, and no upgrade renews it (%s).", path, day(a.ends), nodeNames(a.nodes))})
+		}
+	}
+}

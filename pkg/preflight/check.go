@@ -1,0 +1,110 @@
+package preflight
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// Check says what speaks against the upgrade: those that block first, then by
+// id and object. Findings that the upgrade ignores are there too, and marked.
+//
+// A finding that blocks and names a node holds that node alone; one that names
+// none holds the whole upgrade. What is wrong with a control-plane node holds
+// the whole, as nobody goes past pass 1 without it. There can be one finding
+// for each node: see Bound for what fits into a status.
+func Check(f Facts) []v1alpha1.Finding {
+	c := newChecker(f)
+	for _, run := range runs {
+		run(c)
+	}
+	ignored := map[string]bool{}
+	for _, id := range f.Upgrade.Spec.IgnoreChecks {
+		ignored[id] = true
+	}
+	for i := range c.found {
+		c.found[i].Ignored = ignored[c.found[i].ID]
+	}
+	slices.SortFunc(c.found, order)
+	return c.found
+}
+
+var runs = []func(*checker){
+	(*checker).checkVersions, (*checker).checkControlPlane, (*checker).checkEtcd, (*checker).checkCertificates,
+	(*checker).checkDisks, (*checker).checkTraps, (*checker).checkWorkloads, (*checker).checkWebhooks,
+	(*checker).checkCompany, (*checker).checkFacts,
+}
+
+// order is blocking ones first, then by id and object.
+func order(a, b v1alpha1.Finding) int {
+	return cmp.Or(
+		cmp.Compare(rank(a.Level), rank(b.Level)),
+		cmp.Compare(a.ID, b.ID),
+		cmp.Compare(a.Object, b.Object),
+		cmp.Compare(a.Message, b.Message),
+	)
+}
+
+func rank(level v1alpha1.FindingLevel) int {
+	if level == v1alpha1.LevelBlock {
+		return 0
+	}
+	return 1
+}
+
+// checker is the facts in the order and the shapes that the checks want, and
+// what they found.
+type checker struct {
+	Facts
+	// to is the version to reach, and kubeadm whether there is one: an upgrade
+	// of type Reboot runs no kubeadm.
+	to      version.Version
+	kubeadm bool
+
+	nodes       []*node // those that the upgrade concerns, by name
+	unsupported []*node // the others that cannot be upgraded, by name
+	all         []*node
+	static      []staticPod
+	leaving     []leaver
+	found       []v1alpha1.Finding
+}
+
+func newChecker(f Facts) *checker {
+	c := &checker{Facts: f}
+	if to, err := version.Parse(f.Upgrade.Spec.Version); err == nil {
+		c.to, c.kubeadm = to, true
+	}
+	c.sortNodes()
+	c.findStaticPods()
+	c.findLeaving()
+	return c
+}
+
+// add notes a finding. What it leaves out is what the catalog says.
+func (c *checker) add(f v1alpha1.Finding) {
+	entry := entries[f.ID]
+	if f.Level == "" {
+		f.Level = entry.Levels[0]
+	}
+	if f.Advice == "" {
+		f.Advice = entry.Advice
+	}
+	c.found = append(c.found, f)
+}
+
+// onNode notes a finding about a node. One that blocks a worker holds it alone.
+func (c *checker) onNode(n *node, f v1alpha1.Finding) {
+	f.Object = "Node/" + n.name
+	if !n.controlPlane {
+		f.Node = n.name
+	}
+	c.add(f)
+}
+
+// reaches is whether the upgrade takes something that runs `from` to a release
+// in which what ended in that minor of Kubernetes 1 is gone.
+func (c *checker) reaches(minor int, from version.Version) bool {
+	return c.kubeadm && c.to.Minor >= minor && from.Minor < minor
+}

@@ -1,0 +1,191 @@
+package preflight_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+)
+
+var now = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
+
+// cluster is one that nothing speaks against: it goes from v1.34.4 to v1.35.4.
+func cluster(controlPlanes, workers int) *preflight.Facts {
+	f := &preflight.Facts{
+		Now: now,
+		Upgrade: v1alpha1.ClusterUpgrade{
+			ObjectMeta: metav1.ObjectMeta{Name: "v1.35.4"},
+			Spec:       v1alpha1.ClusterUpgradeSpec{Version: "v1.35.4"},
+		},
+		Offered: []string{"x86-64", "arm64"},
+	}
+	for i := range controlPlanes {
+		name := fmt.Sprintf("cp-%d", i+1)
+		f.Nodes = append(f.Nodes, machine(name, true))
+		f.NodeUpgrades = append(f.NodeUpgrades, said(name))
+		for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+			f.SystemPods = append(f.SystemPods, static(component, name))
+		}
+	}
+	for i := range controlPlanes {
+		var members []v1alpha1.EtcdMember
+		for j := range controlPlanes {
+			members = append(members, v1alpha1.EtcdMember{Name: fmt.Sprintf("cp-%d", j+1), Healthy: true, Version: "3.6.5"})
+		}
+		f.NodeUpgrades[i].Status.Facts.Etcd = &v1alpha1.EtcdFacts{Members: members, DatabaseBytes: 100 << 20}
+	}
+	for i := range workers {
+		name := fmt.Sprintf("worker-%d", i+1)
+		f.Nodes = append(f.Nodes, machine(name, false))
+		f.NodeUpgrades = append(f.NodeUpgrades, said(name))
+	}
+	return f
+}
+
+func machine(name string, controlPlane bool) corev1.Node {
+	n := corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}, Annotations: map[string]string{}},
+		Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+			NodeInfo: corev1.NodeSystemInfo{
+				KubeletVersion: "v1.34.4", OperatingSystem: "linux", Architecture: "amd64", ContainerRuntimeVersion: "containerd://2.1.5",
+			},
+		},
+	}
+	if controlPlane {
+		n.Labels["node-role.kubernetes.io/control-plane"] = ""
+	}
+	return n
+}
+
+// said is what a node's agent says of a node that is well.
+func said(name string) v1alpha1.NodeUpgrade {
+	cert := func(path string, days int, ca bool) v1alpha1.CertificateFacts {
+		return v1alpha1.CertificateFacts{Path: path, NotAfter: metav1.NewTime(now.AddDate(0, 0, days)), CA: ca}
+	}
+	return v1alpha1.NodeUpgrade{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: v1alpha1.NodeUpgradeStatus{
+			Step: v1alpha1.StepWaiting, Architecture: "x86-64", KubeletVersion: "v1.34.4",
+			Facts: &v1alpha1.NodeFacts{
+				GatheredAt:          metav1.NewTime(now.Add(-5 * time.Minute)),
+				CgroupVersion:       2,
+				KubeletFlags:        []string{"config", "node-ip"},
+				KubeletConfigFields: []string{"cgroupDriver", "featureGates.KubeletEnsureSecretPulledImages"},
+				Disks: []v1alpha1.DiskFacts{
+					{Path: "/opt/extensions/kubernetes", FreeBytes: 5 << 30}, {Path: "/etc/kubernetes/tmp", FreeBytes: 5 << 30},
+					{Path: "/opt/kubectl-upgrade", FreeBytes: 5 << 30}, {Path: "/var/lib/containerd", FreeBytes: 20 << 30},
+				},
+				Certificates: []v1alpha1.CertificateFacts{
+					cert("/etc/kubernetes/pki/apiserver.crt", 200, false), cert("/etc/kubernetes/pki/ca.crt", 3000, true),
+				},
+				Locksmithd: "masked",
+			},
+		},
+	}
+}
+
+func static(component, node string) corev1.Pod {
+	tag := "v1.34.4"
+	if component == "etcd" {
+		tag = "3.6.5-0"
+	}
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "kube-system", Name: component + "-" + node,
+			Labels:      map[string]string{"component": component, "tier": "control-plane"},
+			Annotations: map[string]string{"kubernetes.io/config.mirror": "x"},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:   node,
+			Containers: []corev1.Container{{Name: component, Image: "registry.k8s.io/" + component + ":" + tag, Command: []string{component}}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+	}
+}
+
+// pod is one that is well looked after: of a Deployment, with probes and
+// requests.
+func pod(deployment, name, node string) corev1.Pod {
+	probe := &corev1.Probe{}
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name,
+			Labels:          map[string]string{"app": deployment, "pod-template-hash": "5d4f"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: deployment + "-5d4f", Controller: ptr.To(true)}},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: node, TerminationGracePeriodSeconds: ptr.To(int64(30)),
+			Containers: []corev1.Container{{
+				Name: "app", LivenessProbe: probe, ReadinessProbe: probe,
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: quantity("100m")}},
+			}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+}
+
+// deployment is one of that many replicas, with pods on these nodes.
+func deployment(f *preflight.Facts, name string, nodes ...string) {
+	f.Workloads.Deployments = append(f.Workloads.Deployments, appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To(int32(len(nodes)))},
+	})
+	for i, node := range nodes {
+		f.Workloads.Pods = append(f.Workloads.Pods, pod(name, fmt.Sprintf("%s-%d", name, i+1), node))
+	}
+}
+
+func node(f *preflight.Facts, name string) *corev1.Node {
+	return &f.Nodes[slices.IndexFunc(f.Nodes, func(n corev1.Node) bool { return n.Name == name })]
+}
+
+func upgrade(f *preflight.Facts, name string) *v1alpha1.NodeUpgrade {
+	return &f.NodeUpgrades[slices.IndexFunc(f.NodeUpgrades, func(n v1alpha1.NodeUpgrade) bool { return n.Name == name })]
+}
+
+func facts(f *preflight.Facts, name string) *v1alpha1.NodeFacts { return upgrade(f, name).Status.Facts }
+
+func systemPod(f *preflight.Facts, name string) *corev1.Pod {
+	return &f.SystemPods[slices.IndexFunc(f.SystemPods, func(p corev1.Pod) bool { return p.Name == name })]
+}
+
+// serve lets the apiserver of a node have a version.
+func serve(f *preflight.Facts, name, version string) {
+	systemPod(f, "kube-apiserver-"+name).Spec.Containers[0].Image = "registry.k8s.io/kube-apiserver:" + version
+}
+
+// runs lets every part of the cluster run a version.
+func runs(f *preflight.Facts, version string) {
+	for i := range f.Nodes {
+		f.Nodes[i].Status.NodeInfo.KubeletVersion = version
+		if _, is := f.Nodes[i].Labels["node-role.kubernetes.io/control-plane"]; is {
+			serve(f, f.Nodes[i].Name, version)
+		}
+	}
+}
+
+func unready(f *preflight.Facts, name string) {
+	node(f, name).Status.Conditions[0].Status = corev1.ConditionUnknown
+}
+
+// etcd changes what every agent says of a member.
+func etcd(f *preflight.Facts, member string, change func(*v1alpha1.EtcdMember)) {
+	for _, n := range f.NodeUpgrades {
+		if n.Status.Facts == nil || n.Status.Facts.Etcd == nil {
+			continue
+		}
+		for i := range n.Status.Facts.Etcd.Members {
+			if m := &n.Status.Facts.Etcd.Members[i]; m.Name == member || member == "*" {
+				change(m)
+			}
+		}
+	}
+}

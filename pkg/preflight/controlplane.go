@@ -1,0 +1,116 @@
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+var controlPlaneChecks = []Entry{
+	{
+		"control-plane-node", blocks,
+		"a control-plane node is not Ready; kubeadm refuses to upgrade then",
+		"Bring the node back (kubectl describe node), or remove it from the cluster.",
+	},
+	{
+		"control-plane-pod", blocks,
+		"a static pod of a control-plane node is missing or not Ready",
+		"Look at why it does not run: kubectl -n kube-system describe pod, and crictl logs on the node.",
+	},
+}
+
+// Names that kubeadm gives to components, in their label.
+const (
+	componentLabel = "component"
+	apiServer      = "kube-apiserver"
+	etcdServer     = "etcd"
+)
+
+// components are what kubeadm runs on every control-plane node; etcd is there
+// too, unless it runs elsewhere.
+var components = []string{apiServer, "kube-controller-manager", "kube-scheduler"}
+
+// staticPod is one that the kubelet runs from a file on its node.
+type staticPod struct {
+	*corev1.Pod
+	node, component string
+	version         version.Version
+	versionError    error
+}
+
+func (p staticPod) object() string { return "Pod/" + p.Namespace + "/" + p.Name }
+
+// findStaticPods sorts them by name.
+func (c *checker) findStaticPods() {
+	for i := range c.SystemPods {
+		pod := &c.SystemPods[i]
+		component := pod.Labels[componentLabel]
+		if !mirror(pod) && component != etcdServer && !slices.Contains(components, component) {
+			continue
+		}
+		p := staticPod{Pod: pod, node: pod.Spec.NodeName, component: component}
+		p.version, p.versionError = version.Parse(imageTag(pod))
+		c.static = append(c.static, p)
+	}
+	slices.SortFunc(c.static, func(a, b staticPod) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// mirror is whether the pod only shows a static one.
+func mirror(pod *corev1.Pod) bool {
+	_, is := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return is
+}
+
+// imageTag is the tag of the pod's image, where kubeadm puts the version.
+func imageTag(pod *corev1.Pod) string {
+	if len(pod.Spec.Containers) == 0 {
+		return ""
+	}
+	image, _, _ := strings.Cut(pod.Spec.Containers[0].Image, "@")
+	return image[strings.LastIndex(image, ":")+1:]
+}
+
+func podReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+func (c *checker) checkControlPlane() {
+	runs := map[string]map[string]bool{} // node, then component
+	stacked := false
+	for _, pod := range c.static {
+		if runs[pod.node] == nil {
+			runs[pod.node] = map[string]bool{}
+		}
+		runs[pod.node][pod.component] = true
+		stacked = stacked || pod.component == etcdServer
+	}
+	expected := components
+	if stacked {
+		expected = append(slices.Clone(components), etcdServer)
+	}
+	ours := map[string]bool{}
+	for _, n := range c.controlPlanes() {
+		ours[n.name] = true
+		if !n.ready() {
+			c.onNode(n, v1alpha1.Finding{ID: "control-plane-node", Message: fmt.Sprintf("Control-plane node %s is not Ready.", n.name)})
+		}
+		for _, component := range expected {
+			if !runs[n.name][component] {
+				c.onNode(n, v1alpha1.Finding{ID: "control-plane-pod", Message: fmt.Sprintf("Control-plane node %s has no %s pod.", n.name, component)})
+			}
+		}
+	}
+	for _, pod := range c.static {
+		if ours[pod.node] && !podReady(pod.Pod) {
+			c.add(v1alpha1.Finding{ID: "control-plane-pod", Object: pod.object(), Message: fmt.Sprintf("Static pod %s on %s is not Ready.", pod.Name, pod.node)})
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package preflight_test
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+)
+
+func controlPlaneScenes() []scene {
+	without := func(name string) func(*preflight.Facts) {
+		return func(f *preflight.Facts) {
+			f.SystemPods = slices.DeleteFunc(f.SystemPods, func(p corev1.Pod) bool { return p.Name == name })
+		}
+	}
+	return []scene{
+		{check: "control-plane-node", name: "one is not Ready", alter: func(f *preflight.Facts) { unready(f, "cp-2") },
+			want: []string{"Block control-plane-node Node/cp-2"}},
+		{check: "control-plane-node", name: "a worker is not Ready", alter: func(f *preflight.Facts) { unready(f, "worker-1") }},
+		{check: "control-plane-node", name: "one that has never said", alter: func(f *preflight.Facts) { node(f, "cp-2").Status.Conditions = nil },
+			want: []string{"Block control-plane-node Node/cp-2"}},
+		{check: "control-plane-pod", name: "one is not Ready", alter: func(f *preflight.Facts) {
+			systemPod(f, "kube-scheduler-cp-3").Status.Conditions[0].Status = corev1.ConditionFalse
+		}, want: []string{"Block control-plane-pod Pod/kube-system/kube-scheduler-cp-3"}},
+		{check: "control-plane-pod", name: "one is missing", alter: without("kube-controller-manager-cp-1"),
+			want: []string{"Block control-plane-pod Node/cp-1"}},
+		{check: "control-plane-pod", name: "etcd is missing on one", alter: without("etcd-cp-1"),
+			want: []string{"Block control-plane-pod Node/cp-1"}},
+		{check: "control-plane-pod", name: "etcd runs elsewhere", alter: func(f *preflight.Facts) {
+			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+				without("etcd-" + name)(f)
+				facts(f, name).Etcd = nil
+			}
+		}},
+		{check: "control-plane-pod", name: "a static pod of somebody else", alter: func(f *preflight.Facts) {
+			vip := static("kube-vip", "cp-1")
+			vip.Status.Conditions = nil
+			f.SystemPods = append(f.SystemPods, vip)
+		}, want: []string{"Block control-plane-pod Pod/kube-system/kube-vip-cp-1"}},
+		{check: "control-plane-pod", name: "any other pod, or one on a worker", alter: func(f *preflight.Facts) {
+			dns := static("coredns", "cp-1")
+			dns.Annotations, dns.Status.Conditions = nil, nil
+			onWorker := static("haproxy", "worker-1")
+			onWorker.Status.Conditions = nil
+			f.SystemPods = append(f.SystemPods, dns, onWorker)
+		}},
+	}
+}
+
+func etcdScenes() []scene {
+	sick := func(m *v1alpha1.EtcdMember) { m.Healthy, m.Problem = false, "connection refused." }
+	at := func(version string) func(*v1alpha1.EtcdMember) {
+		return func(m *v1alpha1.EtcdMember) { m.Version = version }
+	}
+	to := func(from, version string, change func(*v1alpha1.EtcdMember)) func(*preflight.Facts) {
+		return func(f *preflight.Facts) {
+			runs(f, from)
+			f.Upgrade.Spec.Version = version
+			etcd(f, "*", change)
+		}
+	}
+	tooOld := []string{
+		"Block etcd-version EtcdMember/cp-1", "Block etcd-version EtcdMember/cp-2", "Block etcd-version EtcdMember/cp-3",
+	}
+	return []scene{
+		{check: "etcd-member", name: "one of three is sick", alter: func(f *preflight.Facts) { etcd(f, "cp-2", sick) },
+			want: []string{"Block etcd-member EtcdMember/cp-2", "Block etcd-quorum"}},
+		{check: "etcd-member", name: "only one agent sees it so", alter: func(f *preflight.Facts) {
+			sick(&facts(f, "cp-3").Etcd.Members[1])
+		}, want: []string{"Block etcd-member EtcdMember/cp-2", "Block etcd-quorum"}},
+		{check: "etcd-member", name: "a learner", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Etcd.Members = append(facts(f, "cp-1").Etcd.Members, v1alpha1.EtcdMember{Name: "cp-4", Learner: true, Healthy: true})
+		}, want: []string{"Block etcd-member EtcdMember/cp-4"}},
+		{check: "etcd-member", name: "all well"},
+		{check: "etcd-quorum", name: "one of five is sick", facts: cluster(5, 0), alter: func(f *preflight.Facts) { etcd(f, "cp-2", sick) },
+			want: []string{"Block etcd-member EtcdMember/cp-2"}},
+		{check: "etcd-quorum", name: "two of five are sick", facts: cluster(5, 0), alter: func(f *preflight.Facts) {
+			etcd(f, "cp-2", sick)
+			etcd(f, "cp-3", sick)
+		}, want: []string{"Block etcd-member EtcdMember/cp-2", "Block etcd-member EtcdMember/cp-3", "Block etcd-quorum"}},
+		{check: "etcd-quorum", name: "two members", facts: cluster(2, 1), want: []string{"Block etcd-quorum"}},
+		{check: "etcd-single", name: "one member", facts: cluster(1, 1), want: []string{"Warn etcd-single"}},
+		{check: "etcd-single", name: "three members"},
+		{check: "etcd-single", name: "its node is done", facts: cluster(1, 1), alter: func(f *preflight.Facts) {
+			runs(f, "v1.35.4")
+			upgrade(f, "cp-1").Status.ControlPlaneVersion = "v1.35.4"
+		}},
+		{check: "etcd-version", name: "1.34 with 3.5.24", alter: to("v1.33.9", "v1.34.4", at("3.5.24")), want: tooOld},
+		{check: "etcd-version", name: "1.34 with 3.5.26", alter: to("v1.33.9", "v1.34.4", at("3.5.26"))},
+		{check: "etcd-version", name: "1.33 with 3.5.16", alter: to("v1.32.9", "v1.33.9", at("3.5.16"))},
+		{check: "etcd-version", name: "1.36 with 3.5.26", alter: to("v1.35.4", "v1.36.3", at("3.5.26")), want: tooOld},
+		{check: "etcd-version", name: "1.36 with 3.6.0", alter: to("v1.35.4", "v1.36.3", at("3.6.0"))},
+		{check: "etcd-version", name: "1.36 with nobody knows", alter: to("v1.35.4", "v1.36.3", at(""))},
+		{check: "etcd-version", name: "the older of what two agents say", alter: func(f *preflight.Facts) {
+			to("v1.35.4", "v1.36.3", at("3.6.0"))(f)
+			facts(f, "cp-3").Etcd.Members[0].Version = "3.5.30"
+		}, want: tooOld[:1]},
+		{check: "etcd-unknown", name: "the agent cannot ask", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Etcd = &v1alpha1.EtcdFacts{Problem: "reading /etc/kubernetes/pki/etcd/ca.crt: no such file"}
+		}, want: []string{"Block etcd-unknown Node/cp-1"}},
+		{check: "etcd-unknown", name: "the agent says nothing", alter: func(f *preflight.Facts) { facts(f, "cp-1").Etcd = nil },
+			want: []string{"Block etcd-unknown Node/cp-1"}},
+		{check: "etcd-unknown", name: "all say"},
+	}
+}

@@ -1,0 +1,129 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+var diskChecks = []Entry{{
+	"disk-room", blocks,
+	"a node lacks the room that the upgrade needs for the sysext image, for the control plane's container images, for kubeadm's backups in /etc/kubernetes/tmp, or for etcd's snapshot",
+	"Make room on that node: crictl rmi --prune removes images that nobody uses; old backups lie in /etc/kubernetes/tmp.",
+}}
+
+// Folders that an upgrade writes to.
+const (
+	ImagesDir     = "/opt/extensions/kubernetes" // sysext images
+	StateDir      = "/opt/kubectl-upgrade"       // etcd's snapshots
+	BackupsDir    = "/etc/kubernetes/tmp"        // kubeadm's copies of manifests and etcd's data
+	ContainersDir = "/var/lib/containerd"        // container images
+)
+
+// What each of them takes.
+const (
+	// sysextBytes: images of v1.34.4 and v1.35.4 were 79 MiB and 78 MiB, and
+	// staging keeps 32 MiB free beside the new one.
+	sysextBytes = 128 << 20
+	// controlPlaneBytes: the six images that kubeadm 1.35 pulls on a control
+	// plane (apiserver, controller-manager, scheduler, proxy, etcd, CoreDNS)
+	// are 450 MiB unpacked, and containerd keeps them packed beside that.
+	controlPlaneBytes = 640 << 20
+	// workerBytes: kube-proxy and CoreDNS, 131 MiB unpacked.
+	workerBytes = 192 << 20
+	// walBytes: besides its database, etcd's data are write-ahead logs of 64 MB
+	// each (SegmentSizeBytes in etcd's server/storage/wal), one at least.
+	walBytes = 64 << 20
+	// restBytes: manifests, logs, certificates.
+	restBytes = 64 << 20
+)
+
+// needs is what the upgrade has still to write on the node, by folder.
+func (c *checker) needs(n *node) map[string]int64 {
+	if !c.kubeadm || !n.moves {
+		return nil
+	}
+	needs := map[string]int64{}
+	to := c.to.String()
+	if n.status.StagedVersion != to && !n.kubeletAt(c.to) {
+		needs[ImagesDir] = sysextBytes
+	}
+	if !c.runsKubeadm(n) {
+		return needs
+	}
+	if !n.controlPlane {
+		needs[ContainersDir] = workerBytes
+		return needs
+	}
+	if n.status.PulledVersion != to {
+		needs[ContainersDir] = controlPlaneBytes
+	}
+	needs[BackupsDir] = restBytes
+	if etcd := n.facts.Etcd; etcd != nil {
+		needs[BackupsDir] += etcd.DatabaseBytes + walBytes
+		if c.Upgrade.Spec.Strategy.EtcdSnapshot != "Skip" && c.Upgrade.Status.EtcdSnapshot == nil {
+			needs[StateDir] = etcd.DatabaseBytes + restBytes
+		}
+	}
+	return needs
+}
+
+// checkDisks compares needs with the room that is left. Folders with exactly
+// the same room lie on one file system, and share it.
+func (c *checker) checkDisks() {
+	for _, n := range c.nodes {
+		if n.facts == nil {
+			continue
+		}
+		needs := c.needs(n)
+		shared := map[int64]map[string]int64{} // by room, then by folder
+		for _, disk := range n.facts.Disks {
+			need := needs[purpose(disk.Path)]
+			if need == 0 {
+				continue
+			}
+			if shared[disk.FreeBytes] == nil {
+				shared[disk.FreeBytes] = map[string]int64{}
+			}
+			shared[disk.FreeBytes][disk.Path] = need
+		}
+		for _, free := range slices.Sorted(maps.Keys(shared)) {
+			c.checkRoom(n, free, shared[free])
+		}
+	}
+}
+
+func (c *checker) checkRoom(n *node, free int64, needs map[string]int64) {
+	var total int64
+	for _, need := range needs {
+		total += need
+	}
+	if free >= total {
+		return
+	}
+	c.onNode(n, v1alpha1.Finding{
+		ID: "disk-room",
+		Message: fmt.Sprintf("Node %s has %d MiB left for %s, where the upgrade needs %d MiB.",
+			n.name, free>>20, strings.Join(slices.Sorted(maps.Keys(needs)), ", "), total>>20),
+	})
+}
+
+// purposes are the folders above, by what may stand for them: a parent, where
+// the folder itself is not there yet. Nothing is written where etcd's data are.
+var purposes = map[string]string{
+	"/opt/extensions": ImagesDir, StateDir: StateDir, "/etc/kubernetes": BackupsDir, "/var/lib/etcd": "",
+}
+
+// purpose is which of the folders a path stands for. One of another name is
+// where containerd was told to keep its images.
+func purpose(path string) string {
+	for prefix, dir := range purposes {
+		if path == prefix || strings.HasPrefix(path, prefix+"/") {
+			return dir
+		}
+	}
+	return ContainersDir
+}

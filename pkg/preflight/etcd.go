@@ -1,0 +1,178 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+var etcdChecks = []Entry{
+	{
+		"etcd-member", blocks,
+		"a member of etcd is not healthy, or has no vote yet",
+		"Look at its log (kubectl -n kube-system logs on its pod); wait until it has caught up, or remove a member whose node is gone.",
+	},
+	{
+		"etcd-quorum", blocks,
+		"etcd would have no majority left with one more member away; with two members that is always so",
+		"Bring the members back, or add a third control-plane node.",
+	},
+	{
+		"etcd-single", warns,
+		"etcd has a single member: the API is away while its node is upgraded",
+		"Choose a time when that is fine, or add two control-plane nodes first.",
+	},
+	{
+		"etcd-version", blocks,
+		"a member's version is too old for the target: 1.34 brings etcd 3.6, which only 3.5.26 and later may be upgraded to, and 1.36 does not know etcd before 3.6",
+		"Bring etcd to 3.5.26 before an upgrade to 1.34, and to 3.6 before one to 1.36.",
+	},
+	{
+		"etcd-unknown", blocks,
+		"a control-plane node's agent cannot say how etcd is",
+		"Look at etcd's pod on that node, and at the agent's log (kubectl -n kubectl-upgrade logs).",
+	},
+}
+
+// From which minor of Kubernetes on the version of etcd matters.
+//
+//   - kubeadm 1.34 brings etcd 3.6.5 (SupportedEtcdVersion in
+//     cmd/kubeadm/app/constants/constants.go). Members before 3.5.26 may come
+//     back as "zombies" in 3.6: https://etcd.io/blog/2025/zombie_members_upgrade/
+//   - kubeadm 1.36 maps no minor to an etcd before 3.6
+//     (https://github.com/kubernetes/kubernetes/pull/135701).
+const (
+	minorWithEtcd36    = 34
+	minorWithoutEtcd35 = 36
+)
+
+var (
+	etcdBefore36 = version.Version{Major: 3, Minor: 5, Patch: 26}
+	etcd36       = version.Version{Major: 3, Minor: 6}
+)
+
+func (c *checker) checkEtcd() {
+	members := c.etcdMembers()
+	var voters, healthy int
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		m := members[name]
+		switch {
+		case m.Learner:
+			c.onMember(name, "etcd-member", fmt.Sprintf("Member %s of etcd is a learner still, without a vote.", name), "")
+		case m.Healthy:
+			voters, healthy = voters+1, healthy+1
+		default:
+			voters++
+			c.onMember(name, "etcd-member", fmt.Sprintf("Member %s of etcd is not healthy%s.", name, because(m.Problem)), "")
+		}
+		c.checkEtcdVersion(name, m.Version)
+	}
+	c.checkQuorum(voters, healthy)
+}
+
+func (c *checker) onMember(name, id, message, advice string) {
+	c.add(v1alpha1.Finding{ID: id, Object: "EtcdMember/" + name, Message: message, Advice: advice})
+}
+
+// etcdMembers are all members that anybody knows of. Where two see one
+// differently, the worse counts.
+func (c *checker) etcdMembers() map[string]v1alpha1.EtcdMember {
+	members := map[string]v1alpha1.EtcdMember{}
+	has := map[string]bool{}
+	for _, pod := range c.static {
+		has[pod.node] = has[pod.node] || pod.component == etcdServer
+	}
+	for _, n := range c.controlPlanes() {
+		switch {
+		case n.facts == nil:
+			continue
+		case n.facts.Etcd == nil && has[n.name]:
+			c.onNode(n, v1alpha1.Finding{ID: "etcd-unknown", Message: fmt.Sprintf("The agent on %s does not say how etcd is.", n.name)})
+			continue
+		case n.facts.Etcd == nil:
+			continue
+		case n.facts.Etcd.Problem != "":
+			c.onNode(n, v1alpha1.Finding{ID: "etcd-unknown", Message: fmt.Sprintf("The agent on %s cannot ask etcd: %s.", n.name, sentence(n.facts.Etcd.Problem))})
+		}
+		for _, m := range n.facts.Etcd.Members {
+			if known, ok := members[m.Name]; ok {
+				m = worse(known, m)
+			}
+			members[m.Name] = m
+		}
+	}
+	return members
+}
+
+func worse(a, b v1alpha1.EtcdMember) v1alpha1.EtcdMember {
+	if a.Healthy && !b.Healthy {
+		a.Healthy, a.Problem = false, b.Problem
+	}
+	a.Learner = a.Learner || b.Learner
+	if older(b.Version, a.Version) {
+		a.Version = b.Version
+	}
+	return a
+}
+
+// older is whether a is known, and b is newer or not known.
+func older(a, b string) bool {
+	left, err := etcdVersion(a)
+	if err != nil {
+		return false
+	}
+	right, err := etcdVersion(b)
+	return err != nil || left.Less(right)
+}
+
+// etcdVersion reads 3.6.5, and 3.6.5-0 as images are tagged.
+func etcdVersion(s string) (version.Version, error) {
+	s, _, _ = strings.Cut(s, "-")
+	return version.Parse(s)
+}
+
+func (c *checker) checkQuorum(voters, healthy int) {
+	majority := voters/2 + 1
+	switch {
+	case voters == 0:
+	case voters == 1 && slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.moves }):
+		c.add(v1alpha1.Finding{ID: "etcd-single", Message: "etcd has a single member, so the API is away while its node is upgraded."})
+	case voters > 1 && healthy-1 < majority:
+		c.add(v1alpha1.Finding{
+			ID:      "etcd-quorum",
+			Message: fmt.Sprintf("etcd has %d members, %d of them healthy, and would have no majority with one of these away: it needs %d.", voters, healthy, majority),
+		})
+	}
+}
+
+func (c *checker) checkEtcdVersion(member, runs string) {
+	v, err := etcdVersion(runs)
+	if !c.kubeadm || err != nil {
+		return
+	}
+	switch {
+	case c.to.Minor >= minorWithoutEtcd35 && v.Less(etcd36):
+		c.onMember(member, "etcd-version",
+			fmt.Sprintf("Member %s of etcd runs %s, and kubeadm of %s knows none before 3.6.", member, runs, c.to.Line()),
+			"Let kubeadm of the minor that runs now bring etcd 3.6: remove etcd.local.imageTag from ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config), and upgrade to its newest patch.")
+	case c.to.Minor >= minorWithEtcd36 && v.Less(etcdBefore36):
+		c.onMember(member, "etcd-version",
+			fmt.Sprintf("Member %s of etcd runs %s, and %s brings 3.6, to which only 3.5.26 and later may be upgraded safely.", member, runs, c.to),
+			"Bring etcd to 3.5.26 first: set etcd.local.imageTag to 3.5.26-0 in ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config), upgrade to a patch of the minor that runs now, and remove the tag again. Where no member was ever replaced, ignoring this check is safe.")
+	}
+}
+
+// because is ": why", if why is known.
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + sentence(why)
+}
+
+// sentence is what somebody else said, to be put into one of ours.
+func sentence(s string) string { return strings.TrimRight(strings.TrimSpace(s), ".") }

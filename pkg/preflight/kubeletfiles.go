@@ -1,0 +1,62 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// checkKubeletFiles looks for what the node's kubelet would not start with.
+func (c *checker) checkKubeletFiles(n *node) {
+	if flags := c.gone(removedFlags, n.facts.KubeletFlags, n.kubelet); flags != nil {
+		c.onNode(n, v1alpha1.Finding{ID: "kubelet-flag", Message: fmt.Sprintf("The kubelet on %s is given --%s, which is gone in %s: it would not start.", n.name, strings.Join(flags, ", --"), c.to.Line())})
+	}
+	if fields := c.gone(removedFields, n.facts.KubeletConfigFields, n.kubelet); fields != nil {
+		c.onNode(n, v1alpha1.Finding{ID: "kubelet-config", Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s refuses: it would not start.", n.name, strings.Join(fields, ", "), c.to.Line())})
+	}
+	var gates []string
+	for _, field := range n.facts.KubeletConfigFields {
+		if gate, is := strings.CutPrefix(field, "featureGates."); is {
+			gates = append(gates, gate)
+		}
+	}
+	if gates = c.goneGates(gates, n.kubelet); gates != nil {
+		c.onNode(n, v1alpha1.Finding{
+			ID: "feature-gate", Level: v1alpha1.LevelBlock,
+			Message: fmt.Sprintf("The kubelet on %s sets %s, which %s does not know: it would not start.", n.name, gateList(gates), c.to.Line()),
+			Advice:  "Remove it from featureGates " + kubeletConfigAdvice + ".",
+		})
+	}
+}
+
+// gone are those of the names that this upgrade takes away, sorted.
+func (c *checker) gone(removals []removal, given []string, from version.Version) []string {
+	var gone []string
+	for _, r := range removals {
+		if c.reaches(r.minor, from) && slices.Contains(given, r.name) {
+			gone = append(gone, r.name)
+		}
+	}
+	return gone
+}
+
+func (c *checker) goneGates(gates []string, from version.Version) []string {
+	var gone []string
+	for _, gate := range gates {
+		if minor, removed := removedGates[gate]; removed && c.reaches(minor, from) {
+			gone = append(gone, gate)
+		}
+	}
+	slices.Sort(gone)
+	return gone
+}
+
+func gateList(gates []string) string {
+	if len(gates) == 1 {
+		return "feature gate " + gates[0]
+	}
+	return "feature gates " + strings.Join(gates, ", ")
+}

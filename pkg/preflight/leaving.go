@@ -1,0 +1,69 @@
+package preflight
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// leaver is a pod that has to leave its node for the upgrade, as pkg/drain
+// selects them.
+type leaver struct {
+	*corev1.Pod
+	owner string // kind/namespace/name of what would start it again; empty: nothing
+	kind  string
+}
+
+// findLeaving selects the pods that drains will make leave.
+func (c *checker) findLeaving() {
+	drains := make(map[string]bool, len(c.nodes))
+	for _, n := range c.nodes {
+		drains[n.name] = n.drains
+	}
+	for i := range c.Workloads.Pods {
+		pod := &c.Workloads.Pods[i]
+		if !drains[pod.Spec.NodeName] || mirror(pod) || over(pod) || toleratesUnschedulable(pod) {
+			continue
+		}
+		kind, owner := ownerOf(pod)
+		if kind != "DaemonSet" {
+			c.leaving = append(c.leaving, leaver{pod, owner, kind})
+		}
+	}
+}
+
+// over is whether the pod is over, or going already.
+func over(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// toleratesUnschedulable is true for a pod that a drain leaves where it is.
+func toleratesUnschedulable(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+		everything := t.Key == "" && t.Operator == corev1.TolerationOpExists
+		this := t.Key == corev1.TaintNodeUnschedulable && (t.Operator == corev1.TolerationOpExists || t.Value == "")
+		return (everything || this) && (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule)
+	})
+}
+
+// ownerOf is the pod's controller, and a ReplicaSet's Deployment: it names its
+// ReplicaSets after itself and the hash that its pods bear as a label.
+func ownerOf(pod *corev1.Pod) (kind, owner string) {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	if controller == nil {
+		return "", ""
+	}
+	kind, name := controller.Kind, controller.Name
+	if hash := pod.Labels["pod-template-hash"]; kind == "ReplicaSet" && hash != "" && strings.HasSuffix(name, "-"+hash) {
+		kind, name = "Deployment", strings.TrimSuffix(name, "-"+hash)
+	}
+	return kind, kind + "/" + pod.Namespace + "/" + name
+}
+
+// systemNamespaces are those whose workloads nobody takes advice about: those
+// of Kubernetes itself, and our own.
+var systemNamespaces = map[string]bool{
+	metav1.NamespaceSystem: true, metav1.NamespacePublic: true, corev1.NamespaceNodeLease: true, ownNamespace: true,
+}

@@ -1,0 +1,118 @@
+package preflight
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// controlPlaneLabel is what kubeadm puts on control-plane nodes.
+const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
+// node is a Node together with its agent's word.
+type node struct {
+	*corev1.Node
+	name         string
+	controlPlane bool
+	status       v1alpha1.NodeUpgradeStatus
+	facts        *v1alpha1.NodeFacts
+	kubelet      version.Version
+	kubeletError error
+	// moves is whether the node is not as wanted yet, and drains whether its
+	// pods have to leave for that.
+	moves, drains bool
+}
+
+// sortNodes sorts out which nodes the upgrade concerns: neither those without a
+// sysext image, nor those that a person gave up.
+func (c *checker) sortNodes() {
+	said := make(map[string]*v1alpha1.NodeUpgrade, len(c.NodeUpgrades))
+	for i := range c.NodeUpgrades {
+		said[c.NodeUpgrades[i].Name] = &c.NodeUpgrades[i]
+	}
+	for i := range c.Nodes {
+		n := newNode(&c.Nodes[i])
+		abandoned := false
+		if said := said[n.name]; said != nil {
+			n.status, n.facts = said.Status, said.Status.Facts
+			_, abandoned = said.Annotations[v1alpha1.AbandonedAnnotation]
+		}
+		c.all = append(c.all, n)
+		os := n.Node.Status.NodeInfo.OperatingSystem
+		switch {
+		case os != "" && os != "linux" || n.status.Step == v1alpha1.StepUnsupported:
+			c.unsupported = append(c.unsupported, n)
+		case !abandoned:
+			n.moves = !c.kubeadm || !c.asWanted(n)
+			restarts := c.Upgrade.Spec.Strategy.Method == v1alpha1.MethodRestart && n.status.Method != v1alpha1.MethodReboot
+			n.drains = n.moves && !restarts
+			c.nodes = append(c.nodes, n)
+		}
+	}
+	for _, list := range [][]*node{c.all, c.nodes, c.unsupported} {
+		slices.SortFunc(list, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
+	}
+}
+
+func newNode(n *corev1.Node) *node {
+	_, controlPlane := n.Labels[controlPlaneLabel]
+	out := &node{Node: n, name: n.Name, controlPlane: controlPlane}
+	out.kubelet, out.kubeletError = version.Parse(n.Status.NodeInfo.KubeletVersion)
+	return out
+}
+
+// asWanted is whether the node is not touched any more.
+func (c *checker) asWanted(n *node) bool { return n.kubeletAt(c.to) && !c.runsKubeadm(n) }
+
+// runsKubeadm is whether kubeadm upgrade has still to run on the node: on a
+// worker it does just before its kubelet moves.
+func (c *checker) runsKubeadm(n *node) bool {
+	done := n.kubeletAt(c.to)
+	if n.controlPlane {
+		done = atLeast(n.status.KubeadmVersion, c.to) || done && atLeast(n.status.ControlPlaneVersion, c.to)
+	}
+	return c.kubeadm && !done
+}
+
+// kubeletAt is whether the kubelet runs v or a later one.
+func (n *node) kubeletAt(v version.Version) bool {
+	return n.kubeletError == nil && !n.kubelet.Less(v)
+}
+
+// atLeast is whether a version is known, and v or a later one.
+func atLeast(s string, v version.Version) bool {
+	got, err := version.Parse(s)
+	return err == nil && !got.Less(v)
+}
+
+func (n *node) ready() bool {
+	return slices.ContainsFunc(n.Node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// architecture as systemd names it.
+func (n *node) architecture() string {
+	if n.status.Architecture != "" {
+		return n.status.Architecture
+	}
+	if name := n.Node.Status.NodeInfo.Architecture; name != "amd64" {
+		return name
+	}
+	return "x86-64"
+}
+
+// controlPlanes are the control-plane nodes that the upgrade concerns.
+func (c *checker) controlPlanes() []*node {
+	var list []*node
+	for _, n := range c.nodes {
+		if n.controlPlane {
+			list = append(list, n)
+		}
+	}
+	return list
+}

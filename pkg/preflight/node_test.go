@@ -1,0 +1,150 @@
+package preflight_test
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+)
+
+func certificateScenes() []scene {
+	ends := func(name string, in time.Duration) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { facts(f, name).Certificates[0].NotAfter = metav1.NewTime(now.Add(in)) }
+	}
+	authorityEnds := func(in time.Duration) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { facts(f, "cp-2").Certificates[1].NotAfter = metav1.NewTime(now.Add(in)) }
+	}
+	const day = 24 * time.Hour
+	return []scene{
+		{check: "certificate-ended", name: "just now", alter: ends("cp-1", 0), want: []string{"Block certificate-ended Node/cp-1"}},
+		{check: "certificate-ended", name: "on a worker", alter: ends("worker-1", -day), want: []string{"Block certificate-ended Node/worker-1 @worker-1"}},
+		{check: "certificate-ended", name: "in a moment", alter: ends("cp-1", time.Second), want: []string{"Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ending", name: "in 30 days", alter: ends("cp-1", 30*day), want: []string{"Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ending", name: "in 31 days", alter: ends("cp-1", 31*day)},
+		{check: "certificate-ending", name: "renewed by nobody, as the upgrade only reboots", alter: func(f *preflight.Facts) {
+			ends("cp-1", 3*day)(f)
+			f.Upgrade.Spec.Version, f.Upgrade.Spec.Type = "", v1alpha1.TypeReboot
+		}, want: []string{"Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ending", name: "on workers", alter: func(f *preflight.Facts) {
+			ends("worker-1", 3*day)(f)
+			ends("worker-2", 3*day)(f)
+		}, want: []string{"Warn certificate-ending"}},
+		{check: "certificate-ending", name: "the kubelets' own", alter: func(f *preflight.Facts) {
+			for _, name := range []string{"cp-1", "worker-1", "worker-2"} {
+				facts(f, name).Certificates[0].Path = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+				ends(name, 3*day)(f)
+			}
+		}, want: []string{"Warn certificate-ending"}},
+		{check: "certificate-ended", name: "a kubelet's own", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].Path = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+			ends("cp-1", -day)(f)
+		}, want: []string{"Block certificate-ended Node/cp-1"}},
+		{check: "ca-ended", name: "yesterday", alter: authorityEnds(-day), want: []string{"Block ca-ended File/etc/kubernetes/pki/ca.crt"}},
+		{check: "ca-ended", name: "in years"},
+		{check: "ca-ending", name: "in 180 days", alter: authorityEnds(180 * day), want: []string{"Warn ca-ending File/etc/kubernetes/pki/ca.crt"}},
+		{check: "ca-ending", name: "in 181 days", alter: authorityEnds(181 * day)},
+	}
+}
+
+func diskScenes() []scene {
+	const mib = 1 << 20
+	on := func(f *preflight.Facts, name string, folder int, mibs int64) {
+		facts(f, name).Disks[folder].FreeBytes = mibs * mib
+	}
+	free := func(folder int, mibs int64) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { on(f, "cp-1", folder, mibs) }
+	}
+	lacks := []string{"Block disk-room Node/cp-1"}
+	return []scene{
+		{check: "disk-room", name: "the sysext image", alter: free(0, 127), want: lacks},
+		{check: "disk-room", name: "just the sysext image", alter: free(0, 128)},
+		{check: "disk-room", name: "the sysext image is there", alter: func(f *preflight.Facts) {
+			free(0, 1)(f)
+			upgrade(f, "cp-1").Status.StagedVersion = "v1.35.4"
+		}},
+		{check: "disk-room", name: "on a worker", alter: func(f *preflight.Facts) { on(f, "worker-1", 0, 127) }, want: []string{"Block disk-room Node/worker-1 @worker-1"}},
+		{check: "disk-room", name: "kubeadm's copy of 100 MiB of etcd", alter: free(1, 227), want: lacks},
+		{check: "disk-room", name: "just kubeadm's copy", alter: free(1, 228)},
+		{check: "disk-room", name: "kubeadm is done here", alter: func(f *preflight.Facts) {
+			free(1, 1)(f)
+			upgrade(f, "cp-1").Status.KubeadmVersion = "v1.35.4"
+		}},
+		{check: "disk-room", name: "etcd's snapshot", alter: free(2, 163), want: lacks},
+		{check: "disk-room", name: "no snapshot is wanted", alter: func(f *preflight.Facts) {
+			free(2, 1)(f)
+			f.Upgrade.Spec.Strategy.EtcdSnapshot = "Skip"
+		}},
+		{check: "disk-room", name: "the snapshot is taken", alter: func(f *preflight.Facts) {
+			free(2, 1)(f)
+			f.Upgrade.Status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "cp-1"}
+		}},
+		{check: "disk-room", name: "container images", alter: free(3, 639), want: lacks},
+		{check: "disk-room", name: "container images on a worker", alter: func(f *preflight.Facts) { on(f, "worker-1", 3, 192) }},
+		{check: "disk-room", name: "container images are pulled", alter: func(f *preflight.Facts) {
+			free(3, 1)(f)
+			upgrade(f, "cp-1").Status.PulledVersion = "v1.35.4"
+		}},
+		{check: "disk-room", name: "enough for each, not for all on one file system", alter: func(f *preflight.Facts) {
+			for i := range facts(f, "cp-1").Disks {
+				free(i, 700)(f)
+			}
+		}, want: lacks},
+		{check: "disk-room", name: "containerd keeps its images elsewhere", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/data/containerd", FreeBytes: mib}}
+		}, want: lacks},
+		{check: "disk-room", name: "etcd grows by itself", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/var/lib/etcd", FreeBytes: mib}}
+		}},
+		{check: "disk-room", name: "a folder that is not there yet stands for its parent", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/etc/kubernetes", FreeBytes: mib}}
+		}, want: lacks},
+		{check: "disk-room", name: "a reboot writes nothing", alter: func(f *preflight.Facts) {
+			free(0, 1)(f)
+			f.Upgrade.Spec.Version, f.Upgrade.Spec.Type = "", v1alpha1.TypeReboot
+		}},
+	}
+}
+
+func factsScenes() []scene {
+	return []scene{
+		{check: "facts-missing", name: "of a control-plane node", alter: func(f *preflight.Facts) { upgrade(f, "cp-1").Status.Facts = nil },
+			want: []string{"Block facts-missing Node/cp-1"}},
+		{check: "facts-missing", name: "of workers", alter: func(f *preflight.Facts) {
+			upgrade(f, "worker-1").Status.Facts = nil
+			f.NodeUpgrades = f.NodeUpgrades[:len(f.NodeUpgrades)-1]
+		}, want: []string{"Warn facts-missing"}},
+		{check: "facts-missing", name: "older than an hour", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").GatheredAt = metav1.NewTime(now.Add(-61 * time.Minute))
+			facts(f, "worker-1").GatheredAt = metav1.NewTime(now.Add(-61 * time.Minute))
+		}, want: []string{"Block facts-missing Node/cp-1", "Warn facts-missing"}},
+		{check: "facts-missing", name: "of a node that is not ours", alter: func(f *preflight.Facts) {
+			upgrade(f, "worker-1").Status.Facts = nil
+			upgrade(f, "worker-1").Status.Step = v1alpha1.StepUnsupported
+		}, want: []string{"Warn unsupported"}},
+		{check: "facts-incomplete", name: "three things", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").CgroupVersion = 0
+			facts(f, "cp-1").Certificates = nil
+			facts(f, "worker-1").Disks = nil
+		}, want: []string{"Warn facts-incomplete", "Warn facts-incomplete", "Warn facts-incomplete"}},
+		{check: "facts-incomplete", name: "the same trouble on two nodes", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").Problems = []string{"decoding /var/lib/kubelet/config.yaml: no YAML"}
+			facts(f, "worker-2").Problems = []string{"decoding /var/lib/kubelet/config.yaml: no YAML"}
+		}, want: []string{"Warn facts-incomplete"}},
+		{check: "facts-incomplete", name: "cgroups before 1.35", alter: func(f *preflight.Facts) {
+			f.Upgrade.Spec.Version = "v1.34.5"
+			facts(f, "cp-1").CgroupVersion = 0
+		}},
+		{check: "unread", name: "two things", alter: func(f *preflight.Facts) {
+			f.Unread = []string{"Listing webhooks: forbidden.", "Asking the apiserver on cp-2 for its metrics: forbidden."}
+		}, want: []string{"Warn unread", "Warn unread"}},
+		{check: "unread", name: "nothing"},
+		{check: "ignore-unknown", name: "a slip of the pen", alter: func(f *preflight.Facts) {
+			f.Upgrade.Spec.IgnoreChecks = []string{"skip-version", "version-skip"}
+		}, want: []string{"Warn ignore-unknown"}},
+		{check: "ignore-unknown", name: "a check", alter: func(f *preflight.Facts) {
+			f.Upgrade.Spec.IgnoreChecks = []string{"version-skip"}
+		}},
+	}
+}

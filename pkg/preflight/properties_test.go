@@ -1,0 +1,173 @@
+package preflight_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+)
+
+// mess is a cluster to which several scenes happened one after the other. Equal
+// choices make equal clusters.
+func mess(choices []int) preflight.Facts {
+	f := cluster(3, 2)
+	all := scenes()
+	for _, i := range choices {
+		if alter := all[i].alter; alter != nil {
+			alterWhatIsLeft(f, alter)
+		}
+	}
+	return *f
+}
+
+// alterWhatIsLeft lets a scene change what it can: an earlier one may have taken
+// away what it is about.
+func alterWhatIsLeft(f *preflight.Facts, alter func(*preflight.Facts)) {
+	defer func() { _ = recover() }()
+	alter(f)
+}
+
+func draw(t *rapid.T) []int {
+	return rapid.SliceOfN(rapid.IntRange(0, len(scenes())-1), 0, 12).Draw(t, "scenes")
+}
+
+// What is found does not depend on the order of what was read, and nothing that
+// was read is changed.
+func TestDeterministicAndReadOnly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		choices := draw(t)
+		f, untouched := mess(choices), mess(choices)
+		got := preflight.Check(f)
+		if diff := cmp.Diff(untouched, f); diff != "" {
+			t.Fatalf("the facts were changed (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff(got, preflight.Check(shuffled(t, f))); diff != "" {
+			t.Fatalf("another order of the facts, other findings:\n%s", diff)
+		}
+	})
+}
+
+func shuffled(t *rapid.T, f preflight.Facts) preflight.Facts {
+	f.Nodes = shuffle(t, f.Nodes)
+	f.NodeUpgrades = shuffle(t, f.NodeUpgrades)
+	f.SystemPods = shuffle(t, f.SystemPods)
+	f.RequestedAPIs = shuffle(t, f.RequestedAPIs)
+	f.RebootManagers = shuffle(t, f.RebootManagers)
+	f.Unread = shuffle(t, f.Unread)
+	w := &f.Workloads
+	w.Pods = shuffle(t, w.Pods)
+	w.Budgets = shuffle(t, w.Budgets)
+	w.Deployments = shuffle(t, w.Deployments)
+	w.EndpointSlices = shuffle(t, w.EndpointSlices)
+	w.Validating = shuffle(t, w.Validating)
+	w.Mutating = shuffle(t, w.Mutating)
+	return f
+}
+
+func shuffle[T any](t *rapid.T, list []T) []T {
+	if len(list) < 2 {
+		return list
+	}
+	return rapid.Permutation(list).Draw(t, "order")
+}
+
+// Findings are sorted, of checks that are in the catalog, at levels that it
+// says, and in whole sentences.
+func TestFindingsAreWellFormed(t *testing.T) {
+	entries := map[string]preflight.Entry{}
+	for _, family := range preflight.Catalog() {
+		for _, e := range family.Checks {
+			entries[e.ID] = e
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		f := mess(draw(t))
+		findings := preflight.Check(f)
+		for i, found := range findings {
+			e, known := entries[found.ID]
+			switch {
+			case !known || !slices.Contains(e.Levels, found.Level):
+				t.Errorf("%+v is not in the catalog", found)
+			case !strings.HasSuffix(found.Message, ".") || found.Advice == "" || strings.Contains(found.Message+found.Advice, "%!"):
+				t.Errorf("%+v is not in sentences", found)
+			case found.Node != "" && found.Level != v1alpha1.LevelBlock:
+				t.Errorf("%+v warns and holds a node", found)
+			}
+			if i > 0 && before(found, findings[i-1]) {
+				t.Errorf("%+v comes after %+v", found, findings[i-1])
+			}
+		}
+	})
+}
+
+func before(a, b v1alpha1.Finding) bool {
+	if a.Level != b.Level {
+		return a.Level == v1alpha1.LevelBlock
+	}
+	return a.ID < b.ID || a.ID == b.ID && a.Object < b.Object
+}
+
+// Ignoring a check marks its findings, and changes nothing else.
+func TestIgnoringChangesNoOther(t *testing.T) {
+	var ids []string
+	for _, family := range preflight.Catalog() {
+		for _, e := range family.Checks {
+			ids = append(ids, e.ID)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		f := mess(draw(t))
+		id := rapid.SampledFrom(ids).Draw(t, "ignored")
+		f.Upgrade.Spec.IgnoreChecks = nil
+		want := preflight.Check(f)
+		for i := range want {
+			want[i].Ignored = want[i].ID == id
+		}
+		f.Upgrade.Spec.IgnoreChecks = []string{id}
+		if diff := cmp.Diff(want, preflight.Check(f)); diff != "" {
+			t.Fatalf("ignoring %s (-want +got):\n%s", id, diff)
+		}
+	})
+}
+
+// Each check that found something is still to be seen in a status.
+func TestBound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := mess(draw(t))
+		big := cluster(3, rapid.IntRange(0, 300).Draw(t, "workers"))
+		for i := range big.NodeUpgrades {
+			big.NodeUpgrades[i].Status.Facts.CgroupVersion = 1
+		}
+		all := append(preflight.Check(f), preflight.Check(*big)...)
+		got := preflight.Bound(all, 128)
+		if len(got) > 128 || len(all) <= 128 && len(got) != len(all) {
+			t.Fatalf("%d findings of %d", len(got), len(all))
+		}
+		seen := map[string]bool{}
+		for _, found := range got {
+			seen[string(found.Level)+found.ID] = true
+		}
+		for _, found := range all {
+			if !seen[string(found.Level)+found.ID] {
+				t.Errorf("%s %s is not to be seen any more", found.Level, found.ID)
+			}
+		}
+	})
+}
+
+func TestBoundSaysHowMany(t *testing.T) {
+	f := cluster(3, 200)
+	for i := range f.NodeUpgrades {
+		f.NodeUpgrades[i].Status.Facts.CgroupVersion = 1
+	}
+	got := preflight.Bound(preflight.Check(*f), 128)
+	last := got[len(got)-1]
+	if len(got) != 128 || last.ID != "cgroup-v1" || last.Message != "The same check has 76 more findings." || last.Advice == "" {
+		t.Errorf("%d findings, the last one %+v", len(got), last)
+	}
+}

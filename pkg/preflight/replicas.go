@@ -1,0 +1,55 @@
+package preflight
+
+import "strings"
+
+// checkReplicas looks for workloads that leave one node as a whole.
+func (c *checker) checkReplicas() {
+	said := remarks{}
+	places := c.places()
+	leaves := map[string]bool{}
+	for _, pod := range c.leaving {
+		leaves[pod.owner] = true
+	}
+	for _, d := range c.Workloads.Deployments {
+		owner := "Deployment/" + d.Namespace + "/" + d.Name
+		if (d.Spec.Replicas == nil || *d.Spec.Replicas == 1) && leaves[owner] && !systemNamespaces[d.Namespace] {
+			said.note("single-replica", owner)
+		}
+	}
+	if len(c.all) > 1 {
+		for owner, p := range places {
+			namespace, _, _ := strings.Cut(owner[strings.Index(owner, "/")+1:], "/")
+			if p.pods > 1 && !p.spread && leaves[owner] && !systemNamespaces[namespace] && !strings.HasPrefix(owner, "Job/") {
+				said.note("one-node", owner+" on "+p.node)
+			}
+		}
+	}
+	c.say(said)
+}
+
+// place is where a workload's pods run.
+type place struct {
+	node   string
+	pods   int
+	spread bool // over more than one node
+}
+
+// places are those of all workloads, on whatever node.
+func (c *checker) places() map[string]*place {
+	places := map[string]*place{}
+	for i := range c.Workloads.Pods {
+		pod := &c.Workloads.Pods[i]
+		_, owner := ownerOf(pod)
+		if owner == "" || pod.Spec.NodeName == "" || over(pod) {
+			continue
+		}
+		p := places[owner]
+		if p == nil {
+			p = &place{node: pod.Spec.NodeName}
+			places[owner] = p
+		}
+		p.pods++
+		p.spread = p.spread || p.node != pod.Spec.NodeName
+	}
+	return places
+}

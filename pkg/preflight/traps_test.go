@@ -1,0 +1,88 @@
+package preflight_test
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+)
+
+// to lets the cluster go from one version to another.
+func to(from, target string, then func(*preflight.Facts)) func(*preflight.Facts) {
+	return func(f *preflight.Facts) {
+		runs(f, from)
+		f.Upgrade.Spec.Version = target
+		then(f)
+	}
+}
+
+func trapScenes() []scene {
+	cgroup1 := func(name string, fail *bool) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { facts(f, name).CgroupVersion, facts(f, name).FailCgroupV1 = 1, fail }
+	}
+	flag := func(name string) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { facts(f, "worker-1").KubeletFlags = []string{"config", name} }
+	}
+	field := func(name string) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { facts(f, "worker-1").KubeletConfigFields = []string{"cgroupDriver", name} }
+	}
+	containerd := func(version string) func(*preflight.Facts) {
+		return func(f *preflight.Facts) {
+			node(f, "worker-1").Status.NodeInfo.ContainerRuntimeVersion = "containerd://" + version
+		}
+	}
+	gate := func(container func(*corev1.Container)) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { container(&systemPod(f, "kube-scheduler-cp-1").Spec.Containers[0]) }
+	}
+	called := func(remove string) func(*preflight.Facts) {
+		return func(f *preflight.Facts) {
+			for _, server := range []string{"cp-2", "cp-1"} {
+				f.RequestedAPIs = append(f.RequestedAPIs, preflight.RequestedAPI{
+					APIServer: server, Group: "storage.k8s.io", Version: "v1beta1", Resource: "csinodes", Subresource: "status", Remove: remove,
+				})
+			}
+		}
+	}
+	patches := func(name string) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { facts(f, name).KubeadmPatches = "/etc/kubernetes/patches" }
+	}
+	worker := func(id string) []string { return []string{"Block " + id + " Node/worker-1 @worker-1"} }
+	return append([]scene{
+		{check: "cgroup-v1", name: "1.35", alter: cgroup1("worker-1", nil), want: worker("cgroup-v1")},
+		{check: "cgroup-v1", name: "1.35 on a control plane", alter: cgroup1("cp-1", ptr.To(true)), want: []string{"Block cgroup-v1 Node/cp-1"}},
+		{check: "cgroup-v1", name: "1.35 with failCgroupV1: false", alter: cgroup1("worker-1", ptr.To(false))},
+		{check: "cgroup-v1", name: "1.34", alter: to("v1.33.9", "v1.34.4", cgroup1("worker-1", nil))},
+		{check: "kubelet-flag", name: "gone in 1.34", alter: to("v1.33.9", "v1.34.4", flag("register-schedulable")), want: worker("kubelet-flag")},
+		{check: "kubelet-flag", name: "the same before", alter: to("v1.32.9", "v1.33.9", flag("register-schedulable"))},
+		{check: "kubelet-flag", name: "the same after", alter: flag("register-schedulable")},
+		{check: "kubelet-flag", name: "gone in 1.31", alter: to("v1.30.9", "v1.31.9", flag("keep-terminated-pod-volumes")), want: worker("kubelet-flag")},
+		{check: "kubelet-flag", name: "taken out by kubeadm itself", alter: flag("pod-infra-container-image"), want: []string{"Warn kubelet-flag"}},
+		{check: "kubelet-flag", name: "known", alter: flag("node-ip")},
+		{check: "kubelet-config", name: "refused since 1.32", alter: to("v1.31.9", "v1.32.9", field("runOnce")), want: worker("kubelet-config")},
+		{check: "kubelet-config", name: "it runs with that already", alter: field("runOnce")},
+		{check: "feature-gate", name: "gone in 1.33", alter: to("v1.32.9", "v1.33.9", field("featureGates.CPUManager")), want: worker("feature-gate")},
+		{check: "feature-gate", name: "there until 1.36", alter: field("featureGates.MemoryManager")},
+		{check: "feature-gate", name: "gone in 1.36", alter: to("v1.35.4", "v1.36.3", field("featureGates.MemoryManager")), want: worker("feature-gate")},
+		{check: "feature-gate", name: "a patch", alter: to("v1.36.1", "v1.36.3", field("featureGates.MemoryManager"))},
+		{check: "feature-gate", name: "given to the kubelet as a flag", alter: flag("feature-gates"), want: []string{"Warn feature-gate"}},
+		{check: "feature-gate", name: "given as a flag, for a patch", alter: to("v1.35.3", "v1.35.4", flag("feature-gates"))},
+		{check: "feature-gate", name: "of a static pod", alter: gate(func(c *corev1.Container) {
+			c.Command = append(c.Command, "--feature-gates=Kept=true,ComponentSLIs=false, PodIndexLabel=true")
+		}), want: []string{"Block feature-gate Pod/kube-system/kube-scheduler-cp-1"}},
+		{check: "feature-gate", name: "of a static pod, kept", alter: gate(func(c *corev1.Container) { c.Args = []string{"--feature-gates=Kept=true"} })},
+		{check: "containerd-1", name: "1.35", alter: containerd("1.7.21")},
+		{check: "containerd-1", name: "1.36", alter: to("v1.35.4", "v1.36.3", containerd("1.7.21")), want: []string{"Warn containerd-1"}},
+		{check: "containerd-1", name: "1.36 with containerd 2", alter: to("v1.35.4", "v1.36.3", containerd("2.0.0"))},
+		{check: "containerd-1", name: "1.38", alter: to("v1.37.1", "v1.38.0", containerd("1.7.21")), want: worker("containerd-1")},
+	}, []scene{
+		{check: "api-removed", name: "in the target", alter: called("1.35"), want: []string{"Block api-removed API/storage.k8s.io/v1beta1 csinodes/status"}},
+		{check: "api-removed", name: "after the target", alter: called("1.36")},
+		{check: "api-removed", name: "nobody knows when", alter: called("")},
+		{check: "kubeadm-patches", name: "on a control plane", alter: patches("cp-2"), want: []string{"Block kubeadm-patches Node/cp-2"}},
+		{check: "kubeadm-patches", name: "on a worker", alter: patches("worker-2"), want: []string{"Warn kubeadm-patches"}},
+		{check: "kubeadm-patches", name: "kubeadm is done here", alter: func(f *preflight.Facts) {
+			patches("cp-2")(f)
+			upgrade(f, "cp-2").Status.KubeadmVersion = "v1.35.4"
+		}},
+	}...)
+}

@@ -1,0 +1,186 @@
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+var versionChecks = []Entry{
+	{
+		"version-skip", blocks,
+		"the version skips a minor of an apiserver or a kubelet; kubeadm goes one at a time",
+		"Upgrade to the minor in between first: kubectl upgrade releases lists what is on offer.",
+	},
+	{
+		"version-downgrade", blocks,
+		"the version is older than an apiserver: Kubernetes cannot be downgraded",
+		"Choose a version that is not older: kubectl upgrade releases lists what is on offer.",
+	},
+	{
+		"version-kubelet-skew", blocks,
+		"a kubelet is newer than an apiserver, or would be more than three minors older than the new ones; nodes that we cannot upgrade count too",
+		"Bring that node's kubelet within three minors of the version, or remove the node.",
+	},
+	{
+		"version-apiservers", either,
+		"apiservers are not all alike, leaving out those that this upgrade has reached: an earlier upgrade was not finished. Another minor blocks, another patch warns",
+		"Finish the earlier upgrade first: kubectl upgrade apply with the newest version among them.",
+	},
+	{
+		"version-unknown", blocks,
+		"the version of an apiserver or a kubelet is not a release of Kubernetes, or is not to be seen: nothing is known of its order",
+		"Look at the image of the kube-apiserver pods (kubectl -n kube-system get pods -l component=kube-apiserver -o wide) and at the nodes' kubelets (kubectl get nodes).",
+	},
+	{
+		"image-not-offered", blocks,
+		"the source has no image of the version for a node's architecture",
+		"Publish that image, or choose a version that is on offer for every architecture: kubectl upgrade releases.",
+	},
+}
+
+func (c *checker) checkVersions() {
+	servers := c.apiServers()
+	c.checkAPIServers(servers)
+	c.checkKubelets(slices.SortedFunc(maps.Keys(servers), version.Version.Compare))
+	c.checkOffered()
+}
+
+// apiServers are the nodes of the apiservers, by version.
+func (c *checker) apiServers() map[version.Version][]string {
+	servers := map[version.Version][]string{}
+	seen := false
+	for _, pod := range c.static {
+		if pod.component != apiServer {
+			continue
+		}
+		seen = true
+		if pod.versionError != nil {
+			c.add(v1alpha1.Finding{ID: "version-unknown", Object: pod.object(), Message: fmt.Sprintf("The kube-apiserver on %s: %v.", pod.node, pod.versionError)})
+			continue
+		}
+		servers[pod.version] = append(servers[pod.version], pod.node)
+	}
+	if !seen {
+		c.add(v1alpha1.Finding{ID: "version-unknown", Message: "There is no kube-apiserver pod in kube-system, so the version of the control plane is not known."})
+	}
+	return servers
+}
+
+func (c *checker) checkAPIServers(servers map[version.Version][]string) {
+	var others []version.Version
+	for _, v := range slices.SortedFunc(maps.Keys(servers), version.Version.Compare) {
+		if c.kubeadm {
+			c.refused(version.CheckStep(v, c.to), v1alpha1.Finding{}, fmt.Sprintf("The kube-apiserver on %s", names(servers[v])))
+		}
+		if v != c.to {
+			others = append(others, v)
+		}
+	}
+	if len(others) < 2 {
+		return
+	}
+	oldest, newest := others[0], others[len(others)-1]
+	level := v1alpha1.LevelWarn
+	if !oldest.SameLine(newest) {
+		level = v1alpha1.LevelBlock
+	}
+	c.add(v1alpha1.Finding{
+		ID: "version-apiservers", Level: level,
+		Message: fmt.Sprintf("The apiservers are not all alike: %s on %s, %s on %s.", oldest, names(servers[oldest]), newest, names(servers[newest])),
+		Advice:  fmt.Sprintf("Finish the earlier upgrade first: kubectl upgrade apply %s.", newest),
+	})
+}
+
+// refused notes that Kubernetes does not allow a step.
+func (c *checker) refused(err error, f v1alpha1.Finding, who string) {
+	var refusal *version.Refusal
+	if !errors.As(err, &refusal) {
+		return
+	}
+	f.Message = fmt.Sprintf("%s: %s.", who, refusal.Message)
+	switch refusal.Rule {
+	case version.RuleDowngrade:
+		f.ID = "version-downgrade"
+	case version.RuleKubeletNewer, version.RuleKubeletTooOld:
+		f.ID = "version-kubelet-skew"
+	case version.RuleSkippedMinor:
+		f.ID = "version-skip"
+	default:
+		f.ID = "version-unknown"
+	}
+	c.add(f)
+}
+
+// checkKubelets looks at every kubelet: one that we do not upgrade has to get
+// on with the new apiservers too.
+func (c *checker) checkKubelets(servers []version.Version) {
+	ours := map[*node]bool{}
+	for _, n := range c.nodes {
+		ours[n] = true
+	}
+	for _, n := range c.all {
+		f, who := v1alpha1.Finding{Object: "Node/" + n.name}, "Node "+n.name
+		var newer, older error
+		if len(servers) > 0 {
+			newer = version.CheckKubelet(n.kubelet, servers[0])
+		}
+		if c.kubeadm {
+			older = version.CheckKubelet(n.kubelet, c.to)
+		}
+		switch {
+		case n.kubeletError != nil:
+			if ours[n] {
+				c.refused(n.kubeletError, f, who)
+			}
+		case newer != nil:
+			c.refused(newer, f, who)
+		case older != nil:
+			c.refused(older, f, who)
+		case c.kubeadm && ours[n] && n.kubelet.Less(c.to) && behind(n.kubelet, servers):
+			f.Advice = "Wait until that node has followed the last upgrade, which it does by itself inside windows; or remove it."
+			if !n.controlPlane {
+				f.Node = n.name
+			}
+			c.refused(version.CheckStep(n.kubelet, c.to), f, who)
+		}
+	}
+}
+
+// behind is whether a kubelet is of an older minor than every apiserver. What
+// forbids an apiserver's step forbids that of kubelets beside it too, and is
+// said once.
+func behind(kubelet version.Version, servers []version.Version) bool {
+	return len(servers) == 0 || kubelet.Less(servers[0]) && !kubelet.SameLine(servers[0])
+}
+
+// checkOffered looks for an image for every node that still needs one. The
+// images that were fixed at the trigger are there whatever is on offer now.
+func (c *checker) checkOffered() {
+	if !c.kubeadm || c.Offered == nil {
+		return
+	}
+	have := map[string]bool{}
+	for _, architecture := range c.Offered {
+		have[architecture] = true
+	}
+	for _, image := range c.Upgrade.Status.Images {
+		have[image.Architecture] = true
+	}
+	lacks := map[string][]string{}
+	for _, n := range c.nodes {
+		if a := n.architecture(); !have[a] && !n.kubeletAt(c.to) {
+			lacks[a] = append(lacks[a], n.name)
+		}
+	}
+	for architecture, nodes := range lacks {
+		c.add(v1alpha1.Finding{
+			ID:      "image-not-offered",
+			Message: fmt.Sprintf("The source offers no image of %s for %s, the architecture of %s: %s.", c.to, architecture, plural(len(nodes), "node"), names(nodes)),
+		})
+	}
+}

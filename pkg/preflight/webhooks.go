@@ -1,0 +1,145 @@
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// LastBackend is the id of the check that no node takes the last ready backend
+// of a webhook along. The planner asks it again before each release.
+const LastBackend = "webhook-last-backend"
+
+var webhookChecks = []Entry{
+	{
+		LastBackend, blocks,
+		"an admission webhook with failurePolicy Fail would lose its last ready backend with a node, and the API server would refuse what it is asked about; that node is held",
+		"Run a second replica of its backend on another node, or set the webhook's failurePolicy to Ignore.",
+	},
+	{
+		"webhook-no-backend", warns,
+		"an admission webhook with failurePolicy Fail has no ready backend: the API server refuses what it is asked about, perhaps the very pods that have to move",
+		"Look at why its backend is not Ready; if it is not used any more, delete the webhook's configuration.",
+	},
+}
+
+// Webhook is an admission webhook without which the API server refuses what it
+// is asked about, and that runs in the cluster.
+type Webhook struct {
+	Kind          string `json:"kind"`          // ValidatingWebhookConfiguration or MutatingWebhookConfiguration
+	Configuration string `json:"configuration"` // its name
+	Name          string `json:"name"`          // the webhook's in it
+	Namespace     string `json:"namespace"`     // its Service's
+	Service       string `json:"service"`
+	// Nodes that have a ready backend of it, each once, sorted. An empty name is
+	// a backend that runs on no node of this cluster.
+	Nodes []string `json:"nodes,omitempty"`
+}
+
+// String is the webhook for people.
+func (w Webhook) String() string {
+	return fmt.Sprintf("%s (Service %s/%s)", w.Name, w.Namespace, w.Service)
+}
+
+// Webhooks are the webhooks with failurePolicy Fail, which is also what is meant
+// where nothing is said, whose backend is a Service. They are sorted; of those
+// with the same Service the first is there. The lists may hold others too.
+func Webhooks(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration, backends []discoveryv1.EndpointSlice) []Webhook {
+	list := required(validating, mutating)
+	nodes := readyNodes(backends)
+	seen := map[string]bool{}
+	list = slices.DeleteFunc(list, func(w Webhook) bool {
+		twice := seen[w.service()]
+		seen[w.service()] = true
+		return twice
+	})
+	for i := range list {
+		list[i].Nodes = nodes[list[i].service()]
+	}
+	return list
+}
+
+// service is the key of the webhook's Service.
+func (w Webhook) service() string { return w.Namespace + "/" + w.Service }
+
+// lastOn is whether the webhook has backends on that node and nowhere else.
+func (w Webhook) lastOn(node string) bool { return len(w.Nodes) == 1 && w.Nodes[0] == node }
+
+func required(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration) []Webhook {
+	var list []Webhook
+	note := func(kind, configuration, name string, policy *admissionregistrationv1.FailurePolicyType, client admissionregistrationv1.WebhookClientConfig) {
+		if (policy == nil || *policy == admissionregistrationv1.Fail) && client.Service != nil {
+			list = append(list, Webhook{Kind: kind, Configuration: configuration, Name: name, Namespace: client.Service.Namespace, Service: client.Service.Name})
+		}
+	}
+	for _, c := range validating {
+		for _, w := range c.Webhooks {
+			note("ValidatingWebhookConfiguration", c.Name, w.Name, w.FailurePolicy, w.ClientConfig)
+		}
+	}
+	for _, c := range mutating {
+		for _, w := range c.Webhooks {
+			note("MutatingWebhookConfiguration", c.Name, w.Name, w.FailurePolicy, w.ClientConfig)
+		}
+	}
+	slices.SortFunc(list, func(a, b Webhook) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Configuration, b.Configuration), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+// readyNodes are the nodes with a ready endpoint, by Service.
+func readyNodes(list []discoveryv1.EndpointSlice) map[string][]string {
+	nodes := map[string][]string{}
+	for i := range list {
+		key := list[i].Namespace + "/" + list[i].Labels[discoveryv1.LabelServiceName]
+		for _, endpoint := range list[i].Endpoints {
+			// Not known counts as ready, says the API.
+			if ready := endpoint.Conditions.Ready; ready != nil && !*ready {
+				continue
+			}
+			node := ""
+			if endpoint.NodeName != nil {
+				node = *endpoint.NodeName
+			}
+			nodes[key] = append(nodes[key], node)
+		}
+	}
+	for key, names := range nodes {
+		slices.Sort(names)
+		nodes[key] = slices.Compact(names)
+	}
+	return nodes
+}
+
+func (c *checker) checkWebhooks() {
+	webhooks := Webhooks(c.Workloads.Validating, c.Workloads.Mutating, c.Workloads.EndpointSlices)
+	for _, n := range c.nodes {
+		if !n.drains {
+			continue
+		}
+		for _, w := range webhooks {
+			if !w.lastOn(n.name) {
+				continue
+			}
+			c.add(v1alpha1.Finding{
+				ID: LastBackend, Node: n.name, Object: w.Kind + "/" + w.Configuration,
+				Message: fmt.Sprintf("Webhook %s has its last ready backend on node %s, and requests fail without it.", w, n.name),
+			})
+		}
+	}
+	var without []string
+	for _, w := range webhooks {
+		if len(w.Nodes) == 0 {
+			without = append(without, w.String())
+		}
+	}
+	if len(without) > 0 {
+		c.add(v1alpha1.Finding{ID: "webhook-no-backend", Message: fmt.Sprintf("No ready backend for %s that the API server must ask: %s.", plural(len(without), "webhook"), names(without))})
+	}
+}

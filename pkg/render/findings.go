@@ -1,0 +1,109 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// sameCheck is how many findings of one check and level are shown, unless more
+// columns are asked for: of a thousand nodes without a word, a few say as much.
+var sameCheck = map[v1alpha1.FindingLevel]int{v1alpha1.LevelBlock: 8, v1alpha1.LevelWarn: 3, ignored: 3}
+
+// ignored is shown as the level of what would block, and was let through.
+const ignored v1alpha1.FindingLevel = "Ignored"
+
+// Findings draws what preflight found, a row for each; advice that several have
+// stands with the first. Nothing found, nothing drawn.
+func Findings(findings []v1alpha1.Finding, o Options) string {
+	if len(findings) == 0 {
+		return ""
+	}
+	shown := map[string]int{}
+	left := map[string]int{}
+	advised := map[string]bool{}
+	var rows [][]cell
+	for _, f := range findings {
+		key := f.ID + string(level(f))
+		if shown[key] == sameCheck[level(f)] && !o.Wide {
+			left[f.ID]++
+			continue
+		}
+		shown[key]++
+		row := []cell{{string(level(f)), levelColors[level(f)]}, {f.ID, plain}, {f.Message, plain}}
+		if f.Advice != "" && !advised[f.ID+f.Advice] {
+			row[2].text += " " + f.Advice
+			advised[f.ID+f.Advice] = true
+		}
+		if o.Wide {
+			row = slices.Insert(row, 2, cell{subject(f), plain})
+		}
+		rows = append(rows, row)
+	}
+	header := []string{"FINDING", "CHECK", "WHAT"}
+	if o.Wide {
+		header = slices.Insert(header, 2, "ABOUT")
+	}
+	text := o.table(header, rows)
+	if len(left) == 0 {
+		return text
+	}
+	var b strings.Builder
+	b.WriteString(text)
+	var more []string
+	for _, f := range findings {
+		if n := left[f.ID]; n > 0 {
+			more = append(more, fmt.Sprintf("%d %s", n, f.ID))
+			delete(left, f.ID)
+		}
+	}
+	o.hang(&b, "", 0, cell{"and more of the same: " + strings.Join(more, ", ") + "; `-o wide` shows all", plain})
+	return b.String()
+}
+
+// level is Block, Warn, or Ignored for what would block.
+func level(f v1alpha1.Finding) v1alpha1.FindingLevel {
+	if f.Ignored && f.Level == v1alpha1.LevelBlock {
+		return ignored
+	}
+	return f.Level
+}
+
+var levelColors = map[v1alpha1.FindingLevel]color{v1alpha1.LevelBlock: red, v1alpha1.LevelWarn: yellow, ignored: yellow}
+
+func subject(f v1alpha1.Finding) string {
+	switch {
+	case f.Object != "":
+		return f.Object
+	case f.Node != "":
+		return "Node/" + f.Node
+	}
+	return "-"
+}
+
+// CountFindings is "2 block, 3 warn".
+func CountFindings(findings []v1alpha1.Finding) string {
+	numbers := map[v1alpha1.FindingLevel]int{}
+	for _, f := range findings {
+		numbers[level(f)]++
+	}
+	var parts []string
+	for _, l := range []v1alpha1.FindingLevel{v1alpha1.LevelBlock, ignored, v1alpha1.LevelWarn} {
+		if n := numbers[l]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(string(l))))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// findingsColor is red where something blocks.
+func findingsColor(findings []v1alpha1.Finding) color {
+	for _, f := range findings {
+		if level(f) == v1alpha1.LevelBlock {
+			return red
+		}
+	}
+	return plain
+}

@@ -1,0 +1,183 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Progress is an upgrade that somebody follows.
+type Progress struct {
+	Upgrade Upgrade
+	// Nodes in the order in which they go.
+	Nodes []NodeProgress
+	// PredictedEnd is when the last of them is done. Nil: that is not known.
+	PredictedEnd *time.Time
+}
+
+// NodeProgress is a node in it.
+type NodeProgress struct {
+	Node
+	ControlPlane bool
+	// ComponentsDone is whether kubeadm has completed on a control plane.
+	ComponentsDone bool
+	// PredictedStart is when it is expected to be taken out of service. Nil: that
+	// is not known, or is over.
+	PredictedStart *time.Time
+}
+
+// Follow draws an upgrade on a terminal of so many lines: a line for each node,
+// cut to the width, and in words what holds it up. Where not all nodes find
+// room, those that need somebody, are at work or come next do. 0 lines: no
+// limit.
+func Follow(p Progress, lines int, o Options) string {
+	var b strings.Builder
+	b.WriteString(o.titles(p.head(o)))
+	words := strings.SplitAfter(o.titles(p.words(o)), "\n")
+	if most := lines / 3; lines > 0 && len(words)-1 > most {
+		words = append(words[:max(most-1, 0)], o.cut("            … `kubectl upgrade status` tells it all", o.Width)+"\n")
+	}
+	b.WriteString(strings.Join(words, ""))
+	if len(p.Nodes) == 0 {
+		return b.String()
+	}
+	room := len(p.Nodes)
+	if lines > 0 {
+		room = max(lines-strings.Count(b.String(), "\n")-2, 1) // an empty line, and the header
+	}
+	shown, rest := choose(p.Nodes, room)
+	b.WriteString("\n" + progressTable(shown, o))
+	if len(rest) > 0 {
+		b.WriteString(o.cut(fmt.Sprintf("and %s", tally(rest, " more")), o.Width) + "\n")
+	}
+	return b.String()
+}
+
+func (p Progress) head(o Options) [][2]cell {
+	u := p.Upgrade
+	text := u.Name + ", " + path(u)
+	rows := [][2]cell{titled("Upgrade:", cell{text, bold})}
+	story := o.why(u.Reason, u.Message, nil)
+	if u.Reason == v1alpha1.ReasonReleased {
+		story = "" // the nodes that are at work are there to see
+	}
+	if u.Outcome != "" {
+		story = strings.TrimSuffix(string(u.Outcome)+": "+u.Message, ": ")
+	}
+	if u.TriggeredAt == nil && u.Reason == "" {
+		story = "the coordinator has not taken it up yet"
+	}
+	if story != "" {
+		rows = append(rows, titled("", cell{story, p.storyColor()}))
+	}
+	if len(p.Nodes) > 0 {
+		rows = append(rows, titled("Progress:", cell{p.overall(o), plain}))
+	}
+	switch {
+	case u.Outcome != "":
+	case p.PredictedEnd != nil:
+		rows = append(rows, titled("Predicted:", cell{"done " + o.when(*p.PredictedEnd), plain}))
+	case u.TriggeredAt != nil:
+		rows = append(rows, titled("Predicted:", cell{"an end is not in sight", plain}))
+	}
+	return rows
+}
+
+// titles are lines, each behind its title.
+func (o Options) titles(rows [][2]cell) string {
+	var b strings.Builder
+	for _, row := range rows {
+		o.hang(&b, fmt.Sprintf("%-12s", row[0].text), 12, row[1])
+	}
+	return b.String()
+}
+
+func (p Progress) storyColor() color {
+	switch {
+	case p.Upgrade.Outcome == v1alpha1.OutcomeSucceeded:
+		return green
+	case p.Upgrade.Outcome != "":
+		return red
+	}
+	return upgradeColor(p.Upgrade)
+}
+
+// overall is the bar of all nodes together, with their number and the time.
+func (p Progress) overall(o Options) string {
+	total, done, share := 0, 0, 0
+	for _, n := range p.Nodes {
+		if n.State == StateUnsupported || n.Reason == v1alpha1.ReasonAbandoned {
+			continue
+		}
+		total++
+		share += n.share()
+		if n.State == StateDone {
+			done++
+		}
+	}
+	text := fmt.Sprintf(" %d of %d nodes done", done, total)
+	switch u := p.Upgrade; {
+	case u.TriggeredAt != nil && u.FinishedAt != nil:
+		text += ", in " + clock(u.FinishedAt.Sub(*u.TriggeredAt))
+	case u.TriggeredAt != nil:
+		text += ", for " + clock(o.Now.Sub(*u.TriggeredAt))
+	}
+	width := 40
+	if o.Width > 0 {
+		width = min(width, max(o.Width-12-len(text), 8))
+	}
+	return bar(share/max(total, 1), width) + text
+}
+
+// tally is "480 more: 300 done, 180 waiting".
+func tally(nodes []NodeProgress, more string) string {
+	numbers := map[State]int{}
+	for _, n := range nodes {
+		numbers[n.State]++
+	}
+	return fmt.Sprintf("%d%s: %s", len(nodes), more, byState(numbers))
+}
+
+// choose keeps the nodes that matter most, in the order in which they stand, and
+// leaves a line to tell of the rest.
+func choose(nodes []NodeProgress, room int) (shown, rest []NodeProgress) {
+	if len(nodes) <= room {
+		return nodes, nil
+	}
+	room = max(room-1, 1)
+	chosen := make([]bool, len(nodes))
+	for _, matters := range []func(NodeProgress) bool{
+		func(n NodeProgress) bool { return n.State == StateFailed },
+		func(n NodeProgress) bool { return n.State == StateActive },
+		NodeProgress.heldUp,
+		func(n NodeProgress) bool { return n.State == StateWaiting },
+		func(n NodeProgress) bool { return n.State == StateUnknown },
+		func(NodeProgress) bool { return true },
+	} {
+		for i, n := range nodes {
+			if room > 0 && !chosen[i] && matters(n) {
+				chosen[i] = true
+				room--
+			}
+		}
+	}
+	for i, n := range nodes {
+		if chosen[i] {
+			shown = append(shown, n)
+		} else {
+			rest = append(rest, n)
+		}
+	}
+	return shown, rest
+}
+
+// clock is a duration as a clock shows it: 4:05, 1:04:05.
+func clock(d time.Duration) string {
+	s := int(max(d, 0).Seconds())
+	if s < 3600 {
+		return fmt.Sprintf("%d:%02d", s/60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+}

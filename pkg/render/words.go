@@ -1,0 +1,84 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// mostWords is how many different reasons are told in words.
+const mostWords = 5
+
+// words tell in full what a line of the table has no room for: what holds nodes
+// up, one entry for all that have the same reason, and on a narrow terminal what
+// those at work are at.
+func (p Progress) words(o Options) [][2]cell {
+	var rows [][2]cell
+	add := func(title string, c color, of func(NodeProgress) bool) {
+		entries := p.reasons(o, of)
+		if len(entries) > mostWords {
+			entries = append(entries[:mostWords-1], fmt.Sprintf("and %d more reasons; `kubectl upgrade status` has them all", len(entries)-mostWords+1))
+		}
+		for _, entry := range entries {
+			rows = append(rows, titled(title, cell{entry, c}))
+			title = ""
+		}
+	}
+	add("Blocked:", red, func(n NodeProgress) bool { return n.heldUp() })
+	if o.narrow() {
+		add("At work:", plain, func(n NodeProgress) bool { return n.State == StateActive && !n.heldUp() })
+	}
+	return rows
+}
+
+// reasons are the different sentences of such nodes, with the nodes' names. One
+// that the upgrade tells already is left out.
+func (p Progress) reasons(o Options, of func(NodeProgress) bool) []string {
+	var order []string
+	nodes := map[string][]string{}
+	for _, n := range p.Nodes {
+		why := n.why(o)
+		if !of(n) || why == "" || n.Message != "" && strings.Contains(p.Upgrade.Message, n.Message) {
+			continue
+		}
+		if nodes[why] == nil {
+			order = append(order, why)
+		}
+		nodes[why] = append(nodes[why], n.Name)
+	}
+	for i, why := range order {
+		order[i] = few(nodes[why]) + ": " + why
+	}
+	return order
+}
+
+// few is "w-1, w-2, w-3 and 17 more".
+func few(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// heldUp is whether something is in the node's way that is not merely its turn.
+func (n NodeProgress) heldUp() bool {
+	switch n.State {
+	case StateFailed:
+		return true
+	case StateActive:
+		return n.Reason == v1alpha1.ReasonDrainBlocked || n.Step == v1alpha1.StepAborting
+	case StateWaiting:
+		return !calm[n.Reason]
+	}
+	return false
+}
+
+// calm are the reasons of a node that waits and to which nothing is to be done.
+var calm = map[v1alpha1.Reason]bool{
+	"": true, v1alpha1.ReasonUpToDate: true, v1alpha1.ReasonNoUpgrade: true, v1alpha1.ReasonReleased: true, v1alpha1.ReasonQueued: true,
+	v1alpha1.ReasonControlPlaneFirst: true, v1alpha1.ReasonNotItsTurn: true, v1alpha1.ReasonNoSlot: true, v1alpha1.ReasonNodeFailed: true,
+	v1alpha1.ReasonStaging: true, v1alpha1.ReasonNotStaged: true, v1alpha1.ReasonPullingImages: true, v1alpha1.ReasonNotStarted: true,
+	v1alpha1.ReasonUpgradeWithdrawn: true,
+}

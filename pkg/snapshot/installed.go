@@ -1,0 +1,47 @@
+package snapshot
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+)
+
+// installedManagers are the other programs that reboot nodes, those too that may
+// not do so at the moment.
+func installedManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []preflight.RebootManager {
+	var found []preflight.RebootManager
+	active := RebootManagers(nodes, daemonSets)
+	for _, m := range active {
+		found = append(found, preflight.RebootManager{Name: m.Name, Message: m.Message, Active: true})
+	}
+	rests := func(name string, runs bool, message string) {
+		if runs && !slices.ContainsFunc(active, func(m plan.RebootManager) bool { return m.Name == name }) {
+			found = append(found, preflight.RebootManager{Name: name, Message: message})
+		}
+	}
+	for _, d := range daemonSets {
+		where := d.Namespace + "/" + d.Name
+		rests("kured", isKured(d), fmt.Sprintf("kured is installed (DaemonSet %s), and its lock is free; remove kured, as two programs would reboot the same nodes", where))
+		rests("FLUO", runsFLUO(d), fmt.Sprintf("FLUO is installed (DaemonSet %s), and paused on every node; remove FLUO, as two programs would reboot the same nodes", where))
+	}
+	return found
+}
+
+// isKured is whether the DaemonSet is kured's, by its lock or by its image.
+func isKured(d *appsv1.DaemonSet) bool {
+	if _, locks := d.Annotations[kuredLock]; locks {
+		return true
+	}
+	return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
+		image, _, _ := strings.Cut(path.Base(c.Image), ":")
+		name, _, _ := strings.Cut(image, "@")
+		return name == "kured"
+	})
+}

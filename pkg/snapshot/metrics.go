@@ -1,0 +1,199 @@
+package snapshot
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+)
+
+// deprecatedAPIs is 1 for each deprecated API that was called since the apiserver
+// started, however often.
+// https://kubernetes.io/docs/reference/instrumentation/metrics/
+const deprecatedAPIs = "apiserver_requested_deprecated_apis"
+
+const (
+	// endpointAnnotation is where kubeadm writes down an apiserver's own address.
+	// https://kubernetes.io/docs/reference/labels-annotations-taints/
+	endpointAnnotation = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
+	defaultPort        = "6443"
+	// servingName is in every apiserver's certificate that kubeadm makes, whatever
+	// its address. https://kubernetes.io/docs/setup/best-practices/certificates/
+	servingName = "kubernetes.default.svc"
+	// metricsPatience is how long an apiserver may take to answer. Its metrics are
+	// some megabytes on a big cluster.
+	metricsPatience = 10 * time.Second
+)
+
+// requestedAPIs asks every apiserver, as each counts for itself, at its own
+// address: the stable one reaches any of them, and the pod proxy passes no
+// credentials on. Where one does not answer there, as from a user's machine,
+// the stable address stands in: what it says is of some apiserver.
+func requestedAPIs(ctx context.Context, access *rest.Config, pods []corev1.Pod) (apis []preflight.RequestedAPI, unread []string) {
+	servers := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return p.Labels[componentLabel] != apiServer })
+	answers := make([]metricsAnswer, len(servers))
+	var group sync.WaitGroup
+	for i := range servers {
+		group.Go(func() { answers[i] = askDirectly(ctx, access, &servers[i]) })
+	}
+	group.Wait()
+	var silent []string
+	var reason error
+	for i, answer := range answers {
+		if answer.err != nil {
+			silent, reason = append(silent, servers[i].Spec.NodeName), answer.err
+			continue
+		}
+		apis = append(apis, answer.apis...)
+	}
+	if len(servers) > 0 && len(silent) == 0 {
+		return apis, nil
+	}
+	one, err := readMetrics(ctx, access, "")
+	switch {
+	case err != nil:
+		if reason == nil {
+			reason = err
+		}
+	case len(servers) == 1:
+		for i := range one {
+			one[i].APIServer = servers[0].Spec.NodeName
+		}
+		return one, nil
+	default:
+		apis = append(apis, unlike(one, apis)...)
+	}
+	if len(servers) == 0 {
+		return apis, []string{"No kube-apiserver pod was found in kube-system: which deprecated APIs are called is not known."}
+	}
+	return apis, []string{fmt.Sprintf("The metrics of the kube-apiserver on %s could not be read (%s): which deprecated APIs were called there is not known.",
+		strings.Join(silent, ", "), shortened(reason))}
+}
+
+type metricsAnswer struct {
+	apis []preflight.RequestedAPI
+	err  error
+}
+
+// unlike are the APIs that no apiserver whose name is known was asked for.
+func unlike(some, known []preflight.RequestedAPI) []preflight.RequestedAPI {
+	return slices.DeleteFunc(some, func(api preflight.RequestedAPI) bool {
+		return slices.ContainsFunc(known, func(other preflight.RequestedAPI) bool {
+			other.APIServer = api.APIServer
+			return other == api
+		})
+	})
+}
+
+// askDirectly asks an apiserver at its own address. Credentials go to nobody
+// who does not show a certificate of the cluster for the apiserver's name.
+func askDirectly(ctx context.Context, access *rest.Config, pod *corev1.Pod) metricsAnswer {
+	address := serverAddress(pod)
+	if access.Insecure || address == "" {
+		return metricsAnswer{err: errors.New("its own address cannot be asked safely")}
+	}
+	direct := rest.CopyConfig(access)
+	direct.Host, direct.APIPath = "https://"+address, ""
+	direct.ServerName = servingName
+	apis, err := readMetrics(ctx, direct, pod.Spec.NodeName)
+	return metricsAnswer{apis, err}
+}
+
+// serverAddress is where the apiserver of that pod listens.
+func serverAddress(pod *corev1.Pod) string {
+	if endpoint := pod.Annotations[endpointAnnotation]; endpoint != "" {
+		return endpoint
+	}
+	if pod.Status.PodIP == "" {
+		return ""
+	}
+	port := defaultPort
+	for _, c := range pod.Spec.Containers {
+		for _, arg := range append(c.Command, c.Args...) {
+			if value, found := strings.CutPrefix(arg, "--secure-port="); found {
+				port = value
+			}
+		}
+	}
+	return net.JoinHostPort(pod.Status.PodIP, port)
+}
+
+// readMetrics reads the deprecated APIs out of the metrics that access leads to.
+func readMetrics(ctx context.Context, access *rest.Config, server string) ([]preflight.RequestedAPI, error) {
+	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
+	defer cancel()
+	client, err := rest.HTTPClientFor(access)
+	if err != nil {
+		return nil, err
+	}
+	base, _, err := rest.DefaultServerUrlFor(access)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("metrics").String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it answers %s", strings.ToLower(response.Status))
+	}
+	return parseMetrics(response.Body, server)
+}
+
+// parseMetrics reads Prometheus' text format as far as it is needed.
+// https://prometheus.io/docs/instrumenting/exposition_formats/
+func parseMetrics(text io.Reader, server string) ([]preflight.RequestedAPI, error) {
+	var apis []preflight.RequestedAPI
+	lines := bufio.NewScanner(text)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		labels, is := strings.CutPrefix(lines.Text(), deprecatedAPIs+"{")
+		if !is {
+			continue
+		}
+		labels, value, _ := strings.Cut(labels, "}")
+		if strings.TrimSpace(value) == "0" {
+			continue
+		}
+		api := preflight.RequestedAPI{APIServer: server}
+		fields := map[string]*string{
+			"group": &api.Group, "version": &api.Version, "resource": &api.Resource, "subresource": &api.Subresource, "removed_release": &api.Remove,
+		}
+		// None of these values has a comma or a quote: they are parts of names.
+		for _, label := range strings.Split(labels, ",") {
+			name, quoted, _ := strings.Cut(label, "=")
+			if field := fields[name]; field != nil {
+				*field = strings.Trim(quoted, `"`)
+			}
+		}
+		apis = append(apis, api)
+	}
+	return apis, lines.Err()
+}
+
+// shortened leaves out of a request's error what it was asked for.
+func shortened(err error) string {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err
+	}
+	return err.Error()
+}

@@ -1,0 +1,132 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+)
+
+// PreflightClients read what the checks look at.
+type PreflightClients struct {
+	Kube kubernetes.Interface
+	Ours *client.Interface
+	// Access is how these two reach the API server. Each apiserver is asked for
+	// its metrics with the same credentials.
+	Access *rest.Config
+}
+
+// ReadPreflight reads what the checks look at, by listing, page after page. What
+// cannot be read (it is forbidden, or does not answer) is a sentence in Unread,
+// and keeps nothing else from being read. Only without Nodes, NodeUpgrades or
+// the control plane's pods is there an error: nothing could be said then.
+//
+// offered are the architectures for which the source has an image of the target;
+// nil where that is not known.
+func ReadPreflight(ctx context.Context, c PreflightClients, upgrade v1alpha1.ClusterUpgrade, offered []string) (preflight.Facts, error) {
+	r := &factsReader{ctx: ctx, PreflightClients: c}
+	r.facts = preflight.Facts{Now: time.Now(), Upgrade: upgrade, Offered: offered}
+	if err := r.readNodes(); err != nil {
+		return r.facts, err
+	}
+	r.readManagers()
+	r.readWorkloads()
+	r.readWebhooks()
+	var unread []string
+	r.facts.RequestedAPIs, unread = requestedAPIs(ctx, c.Access, r.facts.SystemPods)
+	r.facts.Unread = append(r.facts.Unread, unread...)
+	return r.facts, ctx.Err()
+}
+
+type factsReader struct {
+	ctx context.Context
+	PreflightClients
+	facts preflight.Facts
+}
+
+// readNodes reads what no check can do without.
+func (r *factsReader) readNodes() (err error) {
+	nodes := r.Kube.CoreV1().Nodes()
+	r.facts.Nodes, err = listed(r.ctx, nodes.List, metav1.ListOptions{}, trimNode)
+	if err != nil {
+		return fmt.Errorf("reading Nodes: %w", err)
+	}
+	r.facts.NodeUpgrades, err = listed(r.ctx, r.Ours.NodeUpgrades.List, metav1.ListOptions{}, func(n *v1alpha1.NodeUpgrade) v1alpha1.NodeUpgrade {
+		n.ManagedFields = nil
+		return *n
+	})
+	if err != nil {
+		return fmt.Errorf("reading NodeUpgrades: %w", err)
+	}
+	pods := r.Kube.CoreV1().Pods(systemNamespace)
+	r.facts.SystemPods, err = listed(r.ctx, pods.List, metav1.ListOptions{}, func(p *corev1.Pod) corev1.Pod {
+		p.ManagedFields = nil
+		return *p
+	})
+	if err != nil {
+		return fmt.Errorf("reading Pods in namespace %s: %w", systemNamespace, err)
+	}
+	return nil
+}
+
+func (r *factsReader) readManagers() {
+	sets := r.Kube.AppsV1().DaemonSets(metav1.NamespaceAll)
+	daemonSets := tried(r, "DaemonSets", "whether another program may reboot nodes", sets.List, metav1.ListOptions{},
+		func(d *appsv1.DaemonSet) appsv1.DaemonSet { return *d })
+	r.facts.RebootManagers = installedManagers(pointers(r.facts.Nodes), pointers(daemonSets))
+}
+
+// running leaves pods out that are over.
+const running = "status.phase!=Succeeded,status.phase!=Failed"
+
+func (r *factsReader) readWorkloads() {
+	w := &r.facts.Workloads
+	w.Pods = tried(r, "Pods", "what a drain would do to them", r.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running}, trimPod)
+	w.Budgets = tried(r, "PodDisruptionBudgets", "which of them would stop a drain", r.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List, metav1.ListOptions{},
+		func(b *policyv1.PodDisruptionBudget) policyv1.PodDisruptionBudget {
+			return policyv1.PodDisruptionBudget{ObjectMeta: named(b), Spec: b.Spec, Status: b.Status}
+		})
+	w.Deployments = tried(r, "Deployments", "which of them have one replica", r.Kube.AppsV1().Deployments(metav1.NamespaceAll).List, metav1.ListOptions{},
+		func(d *appsv1.Deployment) appsv1.Deployment {
+			return appsv1.Deployment{ObjectMeta: named(d), Spec: appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector}}
+		})
+}
+
+func (r *factsReader) readWebhooks() {
+	w := &r.facts.Workloads
+	admission := r.Kube.AdmissionregistrationV1()
+	const why = "which of them would lose their last backend"
+	w.Validating = tried(r, "ValidatingWebhookConfigurations", why, admission.ValidatingWebhookConfigurations().List, metav1.ListOptions{}, trimValidating)
+	w.Mutating = tried(r, "MutatingWebhookConfigurations", why, admission.MutatingWebhookConfigurations().List, metav1.ListOptions{}, trimMutating)
+	if len(w.Validating)+len(w.Mutating) == 0 {
+		return
+	}
+	w.EndpointSlices = tried(r, "EndpointSlices", "which webhooks would lose their last backend", r.Kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).List, metav1.ListOptions{}, trimSlice)
+}
+
+// tried lists what the checks can do without, and says so where it cannot.
+func tried[T any, L runtime.Object](r *factsReader, what, why string, page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) []T {
+	all, err := listed(r.ctx, page, options, keep)
+	if err == nil {
+		return all
+	}
+	problem := err.Error()
+	if apierrors.IsForbidden(err) {
+		problem = "that is forbidden"
+	}
+	r.facts.Unread = append(r.facts.Unread, fmt.Sprintf("%s could not be read (%s): %s is not known.", what, strings.TrimSuffix(problem, "."), why))
+	return nil
+}

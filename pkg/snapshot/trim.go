@@ -1,0 +1,87 @@
+package snapshot
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// named is an object's name, with what selects it.
+func named(o metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), Labels: o.GetLabels()}
+}
+
+func trimNode(n *corev1.Node) corev1.Node {
+	n.ManagedFields = nil
+	n.Status.Images, n.Status.VolumesAttached, n.Status.VolumesInUse = nil, nil, nil
+	return *n
+}
+
+// trimPod keeps what decides whether and how a pod leaves its node.
+func trimPod(p *corev1.Pod) corev1.Pod {
+	kept := corev1.Pod{ObjectMeta: named(p)}
+	kept.OwnerReferences, kept.DeletionTimestamp = p.OwnerReferences, p.DeletionTimestamp
+	if mirror, is := p.Annotations[corev1.MirrorPodAnnotationKey]; is {
+		kept.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: mirror}
+	}
+	kept.Spec = corev1.PodSpec{
+		NodeName: p.Spec.NodeName, Tolerations: p.Spec.Tolerations, Resources: p.Spec.Resources,
+		TerminationGracePeriodSeconds: p.Spec.TerminationGracePeriodSeconds,
+	}
+	for _, v := range p.Spec.Volumes {
+		if v.EmptyDir != nil {
+			kept.Spec.Volumes = append(kept.Spec.Volumes, v)
+		}
+	}
+	for _, c := range p.Spec.Containers {
+		kept.Spec.Containers = append(kept.Spec.Containers, corev1.Container{
+			Name: c.Name, Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests},
+			LivenessProbe: c.LivenessProbe, ReadinessProbe: c.ReadinessProbe,
+		})
+	}
+	kept.Status.Phase = p.Status.Phase
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			kept.Status.Conditions = append(kept.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status})
+		}
+	}
+	return kept
+}
+
+// trimSlice keeps which nodes have ready endpoints of which Service.
+func trimSlice(s *discoveryv1.EndpointSlice) discoveryv1.EndpointSlice {
+	kept := discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.Namespace, Name: s.Name, ResourceVersion: s.ResourceVersion,
+		Labels: map[string]string{discoveryv1.LabelServiceName: s.Labels[discoveryv1.LabelServiceName]},
+	}}
+	for _, e := range s.Endpoints {
+		if ready := e.Conditions.Ready; ready == nil || *ready {
+			kept.Endpoints = append(kept.Endpoints, discoveryv1.Endpoint{NodeName: e.NodeName})
+		}
+	}
+	return kept
+}
+
+// trimValidating keeps which Services have to answer. The certificates of
+// webhooks are most of their configurations.
+func trimValidating(c *admissionregistrationv1.ValidatingWebhookConfiguration) admissionregistrationv1.ValidatingWebhookConfiguration {
+	kept := admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: c.Name, ResourceVersion: c.ResourceVersion}}
+	for _, w := range c.Webhooks {
+		kept.Webhooks = append(kept.Webhooks, admissionregistrationv1.ValidatingWebhook{
+			Name: w.Name, FailurePolicy: w.FailurePolicy, ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: w.ClientConfig.Service},
+		})
+	}
+	return kept
+}
+
+// trimMutating is trimValidating for the others.
+func trimMutating(c *admissionregistrationv1.MutatingWebhookConfiguration) admissionregistrationv1.MutatingWebhookConfiguration {
+	kept := admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: c.Name, ResourceVersion: c.ResourceVersion}}
+	for _, w := range c.Webhooks {
+		kept.Webhooks = append(kept.Webhooks, admissionregistrationv1.MutatingWebhook{
+			Name: w.Name, FailurePolicy: w.FailurePolicy, ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: w.ClientConfig.Service},
+		})
+	}
+	return kept
+}

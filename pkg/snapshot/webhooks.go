@@ -1,0 +1,66 @@
+package snapshot
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+)
+
+// serviceIndex finds EndpointSlices by the namespace/name of their Service.
+const serviceIndex = "service"
+
+var byService = cache.Indexers{serviceIndex: func(object any) ([]string, error) {
+	s, ok := object.(*discoveryv1.EndpointSlice)
+	if !ok {
+		return nil, nil
+	}
+	return []string{serviceOf(s)}, nil
+}}
+
+func serviceOf(s *discoveryv1.EndpointSlice) string {
+	return s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]
+}
+
+// webhooks are those that requests wait for, with where their backends are now.
+func (r *Reader) webhooks() []preflight.Webhook {
+	validating := values(sorted[*admissionregistrationv1.ValidatingWebhookConfiguration](r.validating))
+	mutating := values(sorted[*admissionregistrationv1.MutatingWebhookConfiguration](r.mutating))
+	var slices []discoveryv1.EndpointSlice
+	for _, w := range preflight.Webhooks(validating, mutating, nil) {
+		found, err := r.backends.GetIndexer().ByIndex(serviceIndex, w.Namespace+"/"+w.Service)
+		if err != nil {
+			continue // the index is there: it was added with the informer
+		}
+		for _, object := range found {
+			if s, ok := object.(*discoveryv1.EndpointSlice); ok {
+				slices = append(slices, *s)
+			}
+		}
+	}
+	return preflight.Webhooks(validating, mutating, slices)
+}
+
+// counts is whether a plan may come out differently because of the object. Most
+// EndpointSlices are no webhook's.
+func (r *Reader) counts(object any) bool {
+	s, ok := object.(*discoveryv1.EndpointSlice)
+	if !ok {
+		return true
+	}
+	for _, w := range r.webhooks() {
+		if w.Namespace+"/"+w.Service == serviceOf(s) {
+			return true
+		}
+	}
+	return false
+}
+
+func values[T any](pointers []*T) []T {
+	list := make([]T, len(pointers))
+	for i, one := range pointers {
+		list[i] = *one
+	}
+	return list
+}

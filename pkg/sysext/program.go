@@ -1,0 +1,34 @@
+package sysext
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+func runProgram(ctx context.Context, log *host.Log, program string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "SYSTEMD_COLORS=0", "SYSTEMD_URLIFY=0")
+	cmd.Stderr = log
+	out, err := cmd.Output()
+	if err == nil {
+		return string(out), nil
+	}
+	doing := program + " " + strings.Join(args, " ")
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return string(out), fmt.Errorf("%s failed (%w): %s", doing, err, lastLine(log.Tail()))
+	}
+	return string(out), fmt.Errorf("running %s: %w", doing, err)
+}
+
+// lastLine is where systemd's programs say what went wrong.
+func lastLine(output string) string {
+	output = strings.TrimSpace(output)
+	return output[strings.LastIndex(output, "\n")+1:]
+}

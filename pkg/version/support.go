@@ -1,0 +1,48 @@
+package version
+
+import "time"
+
+// ends are the days after which Kubernetes publishes no more patches of a minor:
+// "End Of Life Date" of https://kubernetes.io/releases/1.MINOR/, as read on
+// 2026-11-21. They are promised when a minor comes out and have been kept since.
+// A newer minor than these is not known here.
+var ends = map[int]string{
+	31: "2025-11-11", 32: "2026-02-28", 33: "2026-06-28", 34: "2026-10-27", 35: "2027-02-28", 36: "2027-06-28", 37: "2027-10-28",
+}
+
+// oldest is the first minor whose end is written down; those before it have
+// ended.
+const oldest = 31
+
+// Support is what is known of how long Kubernetes cares for a minor.
+type Support string
+
+// What may be known.
+const (
+	Supported        Support = "Supported" // until End, which is still to come
+	SupportEnded     Support = "Ended"     // at End, or before it was written down
+	SupportIsUnknown Support = "NotKnown"  // newer than this program
+)
+
+// SupportOf says how v's minor stands at now. end is the last day, zero where it
+// is not known.
+func (v Version) SupportOf(now time.Time) (support Support, end time.Time) {
+	if v.Major != 1 {
+		return SupportIsUnknown, time.Time{}
+	}
+	day, known := ends[v.Minor]
+	switch {
+	case !known && v.Minor < oldest:
+		return SupportEnded, time.Time{}
+	case !known:
+		return SupportIsUnknown, time.Time{}
+	}
+	end, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return SupportIsUnknown, time.Time{}
+	}
+	if now.Before(end.AddDate(0, 0, 1)) {
+		return Supported, end
+	}
+	return SupportEnded, end
+}

@@ -27,7 +27,7 @@ func TestMinorInterrupted(t *testing.T) {
 	w.apply(t, scenario.OpenSchedule)
 	w.apply(t, stuck)
 	w.must(t)(w.Kube(w.ctx, "-n", "default", "rollout", "status", "deployment/stuck", "--timeout", "2m"))
-	w.must(t)(w.Kube(w.ctx, "-n", "default", "create", "configmap", "before-the-upgrade"))
+	w.must(t)(w.Kube(w.ctx, "-n", "default", "create", "configmap", beforeIt))
 	w.must(t)(w.Lab.Lab(w.ctx, "publish", minorTo))
 	steps := []struct {
 		name string

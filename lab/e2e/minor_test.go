@@ -78,7 +78,7 @@ func (w *world) oneApply(t *testing.T) {
 
 // minorPromises looks at every recorded moment, and at what the probes saw.
 func (w *world) minorPromises(t *testing.T) {
-	w.promised(t)
+	w.promised(t, 1)
 	broken, err := record.Skew(w.recorder.Moments())
 	if err != nil {
 		t.Fatal(err)

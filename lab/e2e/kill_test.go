@@ -64,9 +64,12 @@ func (w *world) killAgents(ctx context.Context, t *testing.T) (wait func() []kil
 }
 
 func (w *world) killAtSteps(ctx context.Context, t *testing.T, node string, left map[v1alpha1.Step]bool) (kills []kill) {
+	seen := int64(0)
 	for ctx.Err() == nil && len(left) > 0 {
 		changed := w.recorder.Changed()
-		if step := lastStep(w.recorder.Moments(), node); left[step] {
+		// In their order, each once: a step that is over by now counts as well.
+		if step, at := nextStep(w.recorder.Moments(), node, seen, left); step != "" {
+			seen = at
 			delete(left, step)
 			at, err := w.killAgent(ctx, node)
 			if err != nil {
@@ -97,20 +100,19 @@ func (k kill) tell(t *testing.T, nodes []v1alpha1.NodeUpgrade) {
 	t.Logf("%s: agent killed just after %s", k.node, k.step)
 }
 
-// lastStep is where a node is, as far as its agent has told.
-func lastStep(moments []record.Moment, node string) v1alpha1.Step {
-	for i := len(moments) - 1; i >= 0; i-- {
-		m := moments[i]
-		if m.Resource != v1alpha1.NodeUpgrades.Resource || m.Object.GetName() != node {
+// nextStep is the first of the steps that the node's agent has told of after that
+// revision, and when.
+func nextStep(moments []record.Moment, node string, after int64, steps map[v1alpha1.Step]bool) (v1alpha1.Step, int64) {
+	for _, m := range moments {
+		if m.Revision <= after || m.Resource != v1alpha1.NodeUpgrades.Resource || m.Object.GetName() != node {
 			continue
 		}
 		var upgrade v1alpha1.NodeUpgrade
-		if record.Convert(m, &upgrade) != nil {
-			return ""
+		if record.Convert(m, &upgrade) == nil && steps[upgrade.Status.Step] {
+			return upgrade.Status.Step, m.Revision
 		}
-		return upgrade.Status.Step
 	}
-	return ""
+	return "", after
 }
 
 // killAgent ends the agent's process with SIGKILL, and deletes the pod as well:

@@ -56,6 +56,10 @@ e2e: packages lab image ## The patch, and all that may stop it, end to end on fr
 e2e-ha: packages lab image ## The same with three control planes, a power cut and Flatcar's own timer (root; about 20 minutes)
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run TestThreeControlPlanes ./e2e/...
 
+.PHONY: e2e-minor
+e2e-minor: packages lab image ## A minor on three control planes by one command, and with everything going wrong (root; about 40 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 120m -run 'TestMinor' ./e2e/...
+
 .PHONY: e2e-reboot
 e2e-reboot: packages lab image ## Reboots that operating systems ask for, and a patch without any (root; about 15 minutes)
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run TestRebootAndRestart ./e2e/...

@@ -44,6 +44,7 @@ type world struct {
 	ours     *ours.Interface
 	recorder *record.Recorder
 	prober   *client.Prober
+	watchers watchers
 }
 
 // followed is what the recorder hears of.

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // Lab is the running lab, as seen from outside.
@@ -61,14 +62,33 @@ func (l Lab) Upgrade(ctx context.Context, args ...string) (string, error) {
 }
 
 func (l Lab) run(cmd *exec.Cmd) (string, error) {
-	var out, all bytes.Buffer
+	var out bytes.Buffer
+	var all shared
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), &all
 	if l.Out != nil {
-		cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all, l.Out), io.MultiWriter(&all, l.Out)
+		all.also = l.Out
 	}
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	if err := cmd.Run(); err != nil {
-		return all.String(), fmt.Errorf("running %s: %w: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(all.String()))
+		return all.text.String(), fmt.Errorf("running %s: %w: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(all.text.String()))
 	}
 	return out.String(), nil
+}
+
+// shared is written to by a command's two outputs at once.
+type shared struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	also io.Writer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.also != nil {
+		if _, err := s.also.Write(p); err != nil {
+			return 0, err
+		}
+	}
+	return s.text.Write(p)
 }

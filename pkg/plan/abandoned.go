@@ -16,8 +16,11 @@ import (
 // with both. One whose node is not Ready, or failed, would only stop the others
 // again.
 func (n *node) returned() bool {
+	if n.abandon == "" {
+		return false
+	}
 	told := n.spec.Reason == v1alpha1.ReasonAbandoned && !n.released()
-	return n.abandon != "" && told && n.answered && n.slot == nil && n.Ready && !n.failed()
+	return told && n.answered && n.slot == nil && n.Ready && !n.failed()
 }
 
 // leftOut says what a node waits for that a person gave up. The words must not

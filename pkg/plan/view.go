@@ -44,8 +44,8 @@ func (d *decider) look() {
 		if n.busy() || !n.Ready {
 			d.takeOut(n)
 		}
-		if n.blocksNext(d) && d.groups[n.group].blocked == nil {
-			d.groups[n.group].blocked = n
+		if g := d.groups[n.group]; g.blocked == nil && n.blocksNext(d) {
+			g.blocked = n
 		}
 	}
 	d.oldServer = d.findOldServer()

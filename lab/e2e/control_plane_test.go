@@ -1,0 +1,108 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/probe"
+)
+
+// awayAtMost is for how long the API may not answer at its stable endpoint.
+const awayAtMost = 5 * time.Second
+
+// watchers ask the API server and each member of etcd, from outside.
+type watchers struct {
+	api     *probe.Probe
+	members []*probe.Probe
+}
+
+// watchControlPlane begins to ask, and goes on until the test ends.
+func (w *world) watchControlPlane(t *testing.T) {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", w.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TLSConfigFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.watchers.api = probe.New("api", config.Host+"/readyz", transport, 100*time.Millisecond)
+	etcd := w.etcdTLS(t)
+	for _, node := range w.controlPlanes() {
+		endpoint, err := network.Lookup(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// serializable: this member alone, whoever leads.
+		url := "https://" + endpoint.Address.String() + ":2379/health?serializable=true"
+		w.watchers.members = append(w.watchers.members, probe.New(node, url, etcd, 200*time.Millisecond))
+	}
+	ctx, stop := context.WithCancel(w.ctx)
+	t.Cleanup(stop)
+	for _, p := range append(w.watchers.members, w.watchers.api) {
+		go p.Run(ctx)
+	}
+}
+
+// etcdTLS is what kubeadm's own health check shows to etcd.
+func (w *world) etcdTLS(t *testing.T) *tls.Config {
+	t.Helper()
+	read := func(name string) []byte {
+		return []byte(w.must(t)(w.Exec(w.ctx, w.nodes[0], "cat", "/etc/kubernetes/pki/etcd/"+name)))
+	}
+	pair, err := tls.X509KeyPair(read("healthcheck-client.crt"), read("healthcheck-client.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(read("ca.crt")) {
+		t.Fatal("the certificate authority of etcd cannot be read")
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}
+}
+
+func (w *world) controlPlanes() []string {
+	var names []string
+	for _, name := range w.nodes {
+		if strings.HasPrefix(name, "cp") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// controlPlaneAnswered wants the API never to have been away for long, and a
+// majority of etcd's members at every moment.
+func (w *world) controlPlaneAnswered(t *testing.T) {
+	t.Helper()
+	answers := w.watchers.api.Answers()
+	gap := probe.Longest(answers)
+	t.Logf("the API was asked %d times; the longest time without an answer was %s", len(answers), gap.Length().Round(time.Millisecond))
+	if len(answers) < 1000 {
+		t.Errorf("the API was asked only %d times", len(answers))
+	}
+	if gap.Length() > awayAtMost {
+		t.Errorf("the API did not answer from %s for %s", gap.From.Format(time.TimeOnly), gap.Length())
+	}
+	var members [][]probe.Answer
+	for _, p := range w.watchers.members {
+		members = append(members, p.Answers())
+		t.Logf("etcd on %s was asked %d times; the longest time without an answer was %s", p.Name, len(p.Answers()), probe.Longest(p.Answers()).Length().Round(time.Millisecond))
+	}
+	fewest, when := probe.Fewest(members...)
+	t.Logf("at least %d of %d members of etcd answered at every moment", fewest, len(members))
+	if quorum := len(members)/2 + 1; fewest < quorum {
+		t.Errorf("at %s only %d members of etcd answered", when.Format(time.TimeOnly), fewest)
+	}
+}

@@ -33,9 +33,24 @@ func fleet(size int, maxUnavailable string) *sim {
 	for i := range size {
 		s.addFleetNode(i)
 	}
+	s.addFleetHistory()
 	s.addFleetSchedules()
 	s.addFleetChecks()
 	return s
+}
+
+// addFleetHistory adds a year of upgrades, each with a record of every node.
+func (s *sim) addFleetHistory() {
+	for month := range 12 {
+		at := metav1.NewTime(s.now.AddDate(0, -1-month, 0))
+		u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("past", month)}}
+		u.Spec.Version = "v1.34.3"
+		u.Status.Outcome, u.Status.FinishedAt = v1alpha1.OutcomeSucceeded, &at
+		for _, n := range s.Nodes {
+			u.Status.Record = append(u.Status.Record, v1alpha1.NodeRecord{Name: n.Name, StartedAt: &at, FinishedAt: &at, RebootSeconds: 300})
+		}
+		s.Upgrades = append(s.Upgrades, u)
+	}
 }
 
 func (s *sim) addFleetNode(i int) {

@@ -38,11 +38,10 @@ func newDecider(s Snapshot, now time.Time) *decider {
 	d := &decider{Snapshot: s, now: now, strategy: s.Strategy}
 	d.queue = unfinished(s.Upgrades)
 	d.readNodes()
-	switch last := lastSucceeded(s.Upgrades); {
-	case len(d.queue) > 0:
+	if len(d.queue) > 0 {
 		d.target = d.queue[0]
 		d.wholly, d.stalled = d.trigger(d.target)
-	case last != nil:
+	} else if last := lastSucceeded(s.Upgrades); last != nil {
 		d.target, d.converging = last, true
 	}
 	if d.target != nil {

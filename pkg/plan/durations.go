@@ -3,11 +3,9 @@ package plan
 import (
 	"slices"
 	"time"
-
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// What is expected of a cluster on which no node has been through it yet. A
+// What is assumed of a cluster on which few nodes have been through it yet. A
 // real machine takes a few minutes to boot, and its pods as long to leave.
 const (
 	defaultStaging    = 2 * time.Minute
@@ -29,89 +27,22 @@ type durations struct {
 	settle       time.Duration
 }
 
-// enough is how many workers are asked: more would say the same.
-const enough = 500
-
-// sample is what one node took for one pass.
-type sample struct {
-	components, restart bool
-	took                time.Duration
-}
-
-// measure asks the nodes in their order, so control planes come first.
-func measure(nodes []*node, settle time.Duration) *durations {
-	var staging, components, controlPlane, worker, restart []time.Duration
-	for _, n := range nodes {
-		if len(worker) >= enough || len(restart) >= enough {
-			break
-		}
-		staging = append(staging, stagings(n.status.Steps)...)
-		for _, s := range passes(n.status.Steps) {
-			switch {
-			case s.components:
-				components = append(components, s.took)
-			case s.restart:
-				restart = append(restart, s.took)
-			case n.ControlPlane:
-				controlPlane = append(controlPlane, s.took)
-			default:
-				worker = append(worker, s.took)
-			}
-		}
+// newDurations makes them of what was measured: what this upgrade's own nodes
+// took; as long as they are too few, what those of the upgrades before took; and
+// as long as these are too few, what is assumed.
+func newDurations(own, before samples, settle time.Duration) *durations {
+	of := func(p part, assumed time.Duration) time.Duration {
+		return median(own[p], median(before[p], assumed))
 	}
-	d := &durations{
-		staging:    median(staging, defaultStaging),
-		components: median(components, defaultComponents),
-		worker:     median(worker, median(controlPlane, defaultNode)),
-		restart:    median(restart, defaultRestart),
-		settle:     settle,
+	usual := of(worker, of(controlPlane, defaultNode))
+	return &durations{
+		staging:      of(staging, defaultStaging),
+		components:   of(components, defaultComponents),
+		controlPlane: of(controlPlane, usual),
+		worker:       usual,
+		restart:      of(restart, defaultRestart),
+		settle:       settle,
 	}
-	d.controlPlane = median(controlPlane, d.worker)
-	return d
-}
-
-func stagings(steps []v1alpha1.StepTime) []time.Duration {
-	var took []time.Duration
-	for _, step := range steps {
-		if step.Step == v1alpha1.StepStaging && step.FinishedAt != nil {
-			took = append(took, step.FinishedAt.Sub(step.StartedAt.Time))
-		}
-	}
-	return took
-}
-
-// passes are the passes that a node went through to their end. One that it gave
-// up says nothing about the next.
-func passes(steps []v1alpha1.StepTime) []sample {
-	var done []sample
-	var began time.Time
-	var settled time.Duration
-	components, restart := false, false
-	for _, step := range steps {
-		if step.FinishedAt == nil {
-			break
-		}
-		switch step.Step {
-		case v1alpha1.StepLocking:
-			began, settled, components, restart = step.StartedAt.Time, 0, false, false
-		case v1alpha1.StepChecking:
-			components = true
-		case v1alpha1.StepRestarting:
-			restart = true
-		case v1alpha1.StepRebooting: // in the end
-			restart = false
-		case v1alpha1.StepSettling:
-			settled += step.FinishedAt.Sub(step.StartedAt.Time)
-		case v1alpha1.StepAborting, v1alpha1.StepFailed, v1alpha1.StepRolledBack:
-			began = time.Time{}
-		case v1alpha1.StepUnlocking:
-			if took := step.FinishedAt.Sub(began) - settled; !began.IsZero() && took > 0 {
-				done = append(done, sample{components, restart, took})
-			}
-			began = time.Time{}
-		}
-	}
-	return done
 }
 
 // few is how many must have been measured before what was assumed does not
@@ -127,10 +58,10 @@ func median(measured []time.Duration, assumed time.Duration) time.Duration {
 	return measured[len(measured)/2]
 }
 
-// durations are measured once, when somebody asks.
+// durations are found out once, when somebody asks.
 func (d *decider) durations() *durations {
 	if d.times == nil {
-		d.times = measure(d.nodes, d.strategy.Settle.Duration)
+		d.times = newDurations(measure(d.nodes), d.remember(), d.strategy.Settle.Duration)
 	}
 	return d.times
 }

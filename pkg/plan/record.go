@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"math"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -12,7 +14,7 @@ const (
 	maxRecord      = 5000
 	maxRecordBytes = 1 << 20
 	// entryBytes is what an entry takes at most beside its texts.
-	entryBytes = 150
+	entryBytes = 200
 )
 
 // record says how each node went in that upgrade: the first nodes in their order,
@@ -49,6 +51,9 @@ func (n *node) record(upgrade string) v1alpha1.NodeRecord {
 		if step.Step == v1alpha1.StepUnlocking && step.FinishedAt != nil && n.decision == Done {
 			r.FinishedAt = wholeSecond(step.FinishedAt.Time)
 		}
+	}
+	for _, s := range n.passes() {
+		*s.part.seconds(&r) = int32(min(math.Ceil(s.took.Seconds()), math.MaxInt32))
 	}
 	return r
 }

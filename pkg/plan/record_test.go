@@ -45,13 +45,14 @@ func TestRecordKeepsWithinItsLimits(t *testing.T) {
 // finishedFleet is a cluster whose upgrade has just come to its end.
 func finishedFleet(nodes, letters int) plan.Snapshot {
 	at := metav1.NewMicroTime(time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC))
+	back := metav1.NewMicroTime(at.Add(time.Hour))
 	s := plan.Snapshot{APIServers: []plan.StaticPod{{Version: "v1.34.4", Ready: true}}}
 	for i := range nodes {
 		n := plan.Node{Name: fmt.Sprintf("n%05d%s", i, strings.Repeat("x", letters-6)), Kubelet: "v1.34.4", OS: "linux", Ready: true}
 		s.Nodes = append(s.Nodes, n)
 		word := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
 		word.Status = v1alpha1.NodeUpgradeStatus{Upgrade: "u", Step: v1alpha1.StepIdle, FromVersion: "v1.34.3", Attempts: 1000, Steps: []v1alpha1.StepTime{
-			{Step: v1alpha1.StepLocking, StartedAt: at, FinishedAt: &at}, {Step: v1alpha1.StepUnlocking, StartedAt: at, FinishedAt: &at},
+			{Step: v1alpha1.StepLocking, StartedAt: at, FinishedAt: &at}, {Step: v1alpha1.StepUnlocking, StartedAt: at, FinishedAt: &back},
 		}}
 		s.NodeUpgrades = append(s.NodeUpgrades, word)
 	}

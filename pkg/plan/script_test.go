@@ -135,6 +135,14 @@ func printRecord(out *strings.Builder, u *v1alpha1.ClusterUpgrade) {
 	}
 	for _, r := range u.Status.Record {
 		line := fmt.Sprintf("%-4s %s -> %s  %s to %s, attempts %d  %s", r.Name, r.From, r.To, clock(r.StartedAt), clock(r.FinishedAt), r.Attempts, r.Reason)
-		out.WriteString(strings.TrimRight(line, " ") + "\n")
+		line = strings.TrimRight(line, " ") + took("kubeadm", r.ComponentsSeconds) + took("reboot", r.RebootSeconds) + took("restart", r.RestartSeconds)
+		out.WriteString(line + "\n")
 	}
+}
+
+func took(what string, seconds int32) string {
+	if seconds == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %s %s", what, time.Duration(seconds)*time.Second)
 }

@@ -158,6 +158,13 @@ func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 	case 0:
 		at := metav1.NewTime(now.Add(-time.Hour))
 		u.Status.Outcome, u.Status.FinishedAt, u.Status.TriggeredAt = v1alpha1.OutcomeSucceeded, &at, &at
+		for i := range rapid.IntRange(0, 4).Draw(t, "recorded") {
+			took := rapid.SampledFrom([]int32{0, 0, 60, 600, 86400})
+			u.Status.Record = append(u.Status.Record, v1alpha1.NodeRecord{
+				Name: fmt.Sprintf("n%d", i), StartedAt: &at, ComponentsSeconds: took.Draw(t, "components"),
+				RebootSeconds: took.Draw(t, "reboot"), RestartSeconds: took.Draw(t, "restart"),
+			})
+		}
 	case 1:
 		at := metav1.NewTime(now.Add(-time.Hour))
 		u.Status.TriggeredAt, u.Status.Type = &at, v1alpha1.TypePatch

@@ -253,6 +253,18 @@ type NodeRecord struct {
 	// Attempts counts how often it began.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
+	// ComponentsSeconds is how long kubeadm's part took on a control plane: from
+	// taking the slot to freeing it. Absent: there was none, or it was given up.
+	// +optional
+	ComponentsSeconds int32 `json:"componentsSeconds,omitempty"`
+	// RebootSeconds is how long the node's part took, without the settle time,
+	// where it went with a reboot. Absent: it did not, or it was given up.
+	// +optional
+	RebootSeconds int32 `json:"rebootSeconds,omitempty"`
+	// RestartSeconds is the same where it went with a restart of the kubelet
+	// alone.
+	// +optional
+	RestartSeconds int32 `json:"restartSeconds,omitempty"`
 	// Reason it ended with, where it is not UpToDate.
 	// +optional
 	Reason Reason `json:"reason,omitempty"`

@@ -1,0 +1,100 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// part is something that a node goes through, and that takes its time.
+type part int
+
+const (
+	staging part = iota
+	components
+	controlPlane
+	worker
+	restart
+	parts
+)
+
+// samples are how long each part took, wherever it was measured.
+type samples [parts][]time.Duration
+
+// enough is how many workers are asked: more would say the same.
+const enough = 500
+
+// measure asks the nodes in their order, so control planes come first. It hears
+// of this upgrade alone: an agent drops its steps when the next one begins.
+func measure(nodes []*node) samples {
+	var all samples
+	for _, n := range nodes {
+		if len(all[worker]) >= enough || len(all[restart]) >= enough {
+			break
+		}
+		all[staging] = append(all[staging], stagings(n.status.Steps)...)
+		for _, s := range n.passes() {
+			all[s.part] = append(all[s.part], s.took)
+		}
+	}
+	return all
+}
+
+func stagings(steps []v1alpha1.StepTime) []time.Duration {
+	var took []time.Duration
+	for _, step := range steps {
+		if step.Step == v1alpha1.StepStaging && step.FinishedAt != nil {
+			took = append(took, step.FinishedAt.Sub(step.StartedAt.Time))
+		}
+	}
+	return took
+}
+
+// sample is what one node took for one pass.
+type sample struct {
+	part part
+	took time.Duration
+}
+
+// passes are the passes that n went through to their end. One that it gave up
+// says nothing about the next.
+func (n *node) passes() []sample {
+	var done []sample
+	var began time.Time
+	var settled time.Duration
+	whole := nodePart(n.ControlPlane)
+	pass := whole
+	for _, step := range n.status.Steps {
+		if step.FinishedAt == nil {
+			break
+		}
+		switch step.Step {
+		case v1alpha1.StepLocking:
+			began, settled, pass = step.StartedAt.Time, 0, whole
+		case v1alpha1.StepChecking:
+			pass = components
+		case v1alpha1.StepRestarting:
+			pass = restart
+		case v1alpha1.StepRebooting: // in the end
+			pass = whole
+		case v1alpha1.StepSettling:
+			settled += step.FinishedAt.Sub(step.StartedAt.Time)
+		case v1alpha1.StepAborting, v1alpha1.StepFailed, v1alpha1.StepRolledBack:
+			began = time.Time{}
+		case v1alpha1.StepUnlocking:
+			if took := step.FinishedAt.Sub(began) - settled; !began.IsZero() && took > 0 {
+				done = append(done, sample{pass, took})
+			}
+			began = time.Time{}
+		}
+	}
+	return done
+}
+
+// nodePart is pass 2 of a node that reboots.
+func nodePart(isControlPlane bool) part {
+	if isControlPlane {
+		return controlPlane
+	}
+	return worker
+}

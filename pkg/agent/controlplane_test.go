@@ -48,20 +48,31 @@ func members(own, broken string) *v1alpha1.EtcdFacts {
 func (c *cluster) staticPods(version, ready string) {
 	c.t.Helper()
 	for _, component := range controlPlane {
-		c.pod("kube-system", component+"-"+c.node, func(p *corev1.Pod) {
-			p.Labels = map[string]string{"component": component, "tier": "control-plane"}
-			p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
-			p.Spec.Containers[0].Image = "registry.k8s.io/" + component + ":" + version
-		})
-		status := []byte(`{"status":{"conditions":[{"type":"Ready","status":"` + ready + `"}]}}`)
-		_, err := c.admin.CoreV1().Pods("kube-system").Patch(c.t.Context(), component+"-"+c.node, types.StrategicMergePatchType, status, metav1.PatchOptions{}, "status")
-		c.must(err)
+		c.staticPod(component, version)
+		c.probed(component, ready)
 	}
 	c.t.Cleanup(func() {
 		for _, component := range controlPlane {
 			_ = c.admin.CoreV1().Pods("kube-system").Delete(context.Background(), component+"-"+c.node, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
 		}
 	})
+}
+
+// staticPod makes one of them, and probed says whether it is Ready.
+func (c *cluster) staticPod(component, version string) {
+	c.t.Helper()
+	c.pod("kube-system", component+"-"+c.node, func(p *corev1.Pod) {
+		p.Labels = map[string]string{"component": component, "tier": "control-plane"}
+		p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+		p.Spec.Containers[0].Image = "registry.k8s.io/" + component + ":" + version
+	})
+}
+
+func (c *cluster) probed(component, ready string) {
+	c.t.Helper()
+	status := []byte(`{"status":{"conditions":[{"type":"Ready","status":"` + ready + `"}]}}`)
+	_, err := c.admin.CoreV1().Pods("kube-system").Patch(c.t.Context(), component+"-"+c.node, types.StrategicMergePatchType, status, metav1.PatchOptions{}, "status")
+	c.must(err)
 }
 
 func TestPassOne(t *testing.T) {
@@ -123,7 +134,15 @@ func TestPassTwoWaitsForEtcd(t *testing.T) {
 	if status.Slot == "" || status.Message != "etcd: asking etcd: connection refused" {
 		t.Errorf("status %+v", status)
 	}
+	c.staticPod("etcd", "3.6.5-0")
+	c.t.Cleanup(func() {
+		_ = c.admin.CoreV1().Pods("kube-system").Delete(context.Background(), "etcd-"+c.node, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
+	})
 	c.host.setEtcd(members(c.node, "other-1")) // another one's trouble is not this node's
+	c.await("its pod is not Ready yet", func(s v1alpha1.NodeUpgradeStatus) bool {
+		return s.Step == v1alpha1.StepSettling && s.Message == "etcd is not Ready"
+	})
+	c.probed("etcd", "True")
 	c.awaitStep(v1alpha1.StepIdle)
 	if slices.Contains(c.host.began, "pull") {
 		t.Error("images were pulled for a kubeadm that is done")

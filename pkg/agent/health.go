@@ -53,6 +53,11 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 			return fmt.Errorf("%s is not Ready", component)
 		}
 	}
+	// Not its version: kubeadm moves that by itself. A member that answers may
+	// still be waiting for its pod's probes, and preflight would find it unready.
+	if pod := byComponent["etcd"]; pod != nil && !ready(pod) {
+		return fmt.Errorf("etcd is not Ready")
+	}
 	return a.etcdUnwell()
 }
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,8 +73,8 @@ func (d *decider) readChecks() {
 }
 
 // checksKey changes whenever another control-plane node is about to go, when
-// somebody changes what is asked for, and when etcd gets better or worse: a
-// member that was away for its node's reboot must not hold the next one up.
+// somebody changes what is asked for, and when a control plane gets better or
+// worse: one that was away for its node's reboot must not hold the next one up.
 func (d *decider) checksKey() string {
 	components, nodes, complaints := 0, 0, 0
 	for _, n := range d.nodes {
@@ -88,7 +89,12 @@ func (d *decider) checksKey() string {
 			nodes++
 		}
 	}
-	return fmt.Sprintf("%s/%d %s kubeadm/%d kubelet/%d etcd/%d",
+	for _, pod := range slices.Concat(d.APIServers, d.Etcd) {
+		if !pod.Ready {
+			complaints++
+		}
+	}
+	return fmt.Sprintf("%s/%d %s kubeadm/%d kubelet/%d unwell/%d",
 		d.target.Name, d.target.Generation, d.target.Spec.Version, components, nodes, complaints)
 }
 

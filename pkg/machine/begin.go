@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -98,13 +99,23 @@ func checking(s State, o Observation) (State, Action) {
 	limit := deadline(s, o, CheckWithin)
 	switch {
 	case o.Health == nil:
-		return s, wait(limit)
+		return unknown(s, o, limit, "kubeadm")
 	case o.Health.OK:
 		return s.enter(v1alpha1.StepUnlocking, o), Action{}
 	case !o.Now.Before(limit):
 		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after kubeadm: %s", CheckWithin, o.Health.Message))
 	}
 	return s.say(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
+}
+
+// unknown waits for health that nobody has told. Behind the limit for bad health
+// the answer may still be on its way; then somebody has to look.
+func unknown(s State, o Observation, limit time.Time, after string) (State, Action) {
+	limit = limit.Add(AnswerWithin)
+	if !o.Now.Before(limit) {
+		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not known to be healthy %s after %s: nobody says how the control plane is", CheckWithin+AnswerWithin, after))
+	}
+	return s, wait(limit)
 }
 
 // mayNotBegin is what stands against beginning anything that disturbs.

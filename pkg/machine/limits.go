@@ -16,6 +16,8 @@ const (
 	MaxAttempts = 3
 	// CheckWithin is how long static pods may take to become healthy.
 	CheckWithin = 5 * time.Minute
+	// AnswerWithin is how much longer it may take until somebody says how they are.
+	AnswerWithin = time.Minute
 	// RebootWithin is how long a reboot that was asked for may take to begin.
 	// Then it is asked for once more.
 	RebootWithin = 5 * time.Minute

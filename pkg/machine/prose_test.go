@@ -204,7 +204,7 @@ func (w *world) command(t *testing.T, words []string) {
 		}
 		w.report()
 	case "health":
-		w.healthy = arg == "good"
+		w.healthy, w.untold = arg == "good", arg == "untold"
 	case "abandon": // a person gives the node up, and the coordinator frees its slot
 		w.abandon(arg)
 	case "lease":

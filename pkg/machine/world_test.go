@@ -44,6 +44,7 @@ type world struct {
 	pods     int
 	blocked  bool
 	healthy  bool
+	untold   bool   // nobody says how the control plane is
 	unsure   bool   // something was done to the node, and its health not seen since
 	noPull   string // why a pull cannot even be asked for
 	pulled   bool   // the container images are there
@@ -125,7 +126,7 @@ func (w *world) observe() Observation {
 			w.lastCheckOpen = gate.Open && w.held != ""
 		}
 	}
-	if NeedsHealth(w.state, o) {
+	if NeedsHealth(w.state, o) && !w.untold {
 		w.unsure = w.unsure && !w.healthy
 		o.Health = &Health{OK: w.healthy, Message: "kube-apiserver is not Ready"}
 	}

@@ -43,15 +43,16 @@ func locking(s State, o Observation) (State, Action) {
 // written down before kubeadm begins.
 func snapshotting(s State, o Observation) (State, Action) {
 	key := attemptKey(s, o)
+	ended := o.Snapshot.endedIn(s, key)
 	switch {
 	case o.Snapshot.Running:
 		return s.say(v1alpha1.ReasonReleased, "a snapshot of etcd is being taken"), Action{}
 	case !wantsSnapshot(s, o):
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}
-	case o.Snapshot.answers(key) && o.Snapshot.OK && o.EtcdSnapshot != nil:
+	case ended && o.Snapshot.OK && o.EtcdSnapshot != nil:
 		s.Snapshot = o.EtcdSnapshot
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}
-	case o.Snapshot.answers(key):
+	case ended:
 		return abortAndRetry(s, o, v1alpha1.ReasonSnapshotFailed, o.Snapshot.Message)
 	}
 	if s, stop, halted := mayNotBegin(s, o); halted {
@@ -72,16 +73,17 @@ func wantsSnapshot(s State, o Observation) bool {
 // kubeadm runs to its end once it runs: it cannot be stopped half-way.
 func kubeadm(s State, o Observation) (State, Action) {
 	key := attemptKey(s, o)
+	ended := o.Kubeadm.endedIn(s, key)
 	switch {
 	case o.Kubeadm.Running:
 		return s.say(v1alpha1.ReasonReleased, "kubeadm is running"), Action{}
-	case kubeadmDone(o), o.Kubeadm.answers(key) && o.Kubeadm.OK:
+	case kubeadmDone(o), ended && o.Kubeadm.OK:
 		s.KubeadmLog = ""
 		if o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) {
 			return onward(s, o)
 		}
 		return s.enter(v1alpha1.StepChecking, o), Action{}
-	case o.Kubeadm.answers(key):
+	case ended:
 		s.KubeadmLog = o.Kubeadm.Log
 		return abortAndRetry(s, o, orElse(o.Kubeadm.Reason, v1alpha1.ReasonKubeadmFailed), o.Kubeadm.Message)
 	}

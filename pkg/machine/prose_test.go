@@ -138,6 +138,9 @@ func (w *world) command(t *testing.T, words []string) {
 	switch words[0] {
 	case "want":
 		w.want(arg)
+	case "delete": // the upgrade
+		w.spec = v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone, EtcdSnapshot: w.spec.EtcdSnapshot}
+		w.reserved = false
 	case "want-reboot":
 		w.wantReboot(arg)
 	case "method":

@@ -7,6 +7,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
+// gateUnknown is told where nobody answers for so long. What is not known keeps
+// the gate closed.
+var gateUnknown = fmt.Sprintf("for %s nobody says whether the node may begin", HostWithin)
+
 // locking asks the gate and takes the slot. Up to the slot nothing has to be
 // undone.
 func locking(s State, o Observation) (State, Action) {
@@ -15,6 +19,10 @@ func locking(s State, o Observation) (State, Action) {
 		return quiet(s.enter(v1alpha1.StepWaiting, o), o)
 	case withdrawn(s, o):
 		return callBack(s, o)
+	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)) && o.Slot.Held != "":
+		return abort(s, o, v1alpha1.ReasonGateClosed, gateUnknown)
+	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
+		return s.say(v1alpha1.ReasonGateClosed, gateUnknown), Action{}
 	case o.Gate == nil:
 		return s, Action{}
 	case !o.Gate.Open && o.Slot.Held != "":
@@ -128,6 +136,9 @@ func mayNotBegin(s State, o Observation) (State, Action, bool) {
 		return s, a, true
 	case o.Slot.Held == "":
 		s, a := abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, "the slot is not this node's any more")
+		return s, a, true
+	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateClosed, gateUnknown)
 		return s, a, true
 	case o.Gate != nil && !o.Gate.Open:
 		s, a := closed(s.uncounted(), o)

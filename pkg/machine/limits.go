@@ -24,7 +24,8 @@ const (
 	// ReadyWithin is how long a node may take from its boot to Ready.
 	ReadyWithin = 10 * time.Minute
 
-	// HostWithin is how long a host may be silent before its last check.
+	// HostWithin is how long a host, or the gate, may be silent before the last
+	// check.
 	HostWithin = 5 * time.Minute
 
 	defaultSettle       = 2 * time.Minute

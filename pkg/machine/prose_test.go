@@ -170,6 +170,7 @@ func (w *world) command(t *testing.T, words []string) {
 		w.spec.Release, w.spec.Reason, w.spec.Message = v1alpha1.ReleaseNone, v1alpha1.Reason(words[1]), strings.Join(words[2:], " ")
 		w.reserved = false
 	case "gate":
+		w.gateless = arg == "untold"
 		w.gate = Gate{Open: arg == "open", Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open"}
 	case "closes": // the gate, for a reason, and for how long if that is known
 		w.gate = Gate{Reason: v1alpha1.Reason(words[1]), Message: strings.Join(words[3:], " ")}

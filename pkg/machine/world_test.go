@@ -39,6 +39,7 @@ type world struct {
 	persisted State // what the API server has
 
 	gate     Gate
+	gateless bool // nobody says how the gate is
 	reserved bool
 	held     string
 	pods     int
@@ -119,7 +120,7 @@ func (w *world) observe() Observation {
 		o.Host, o.HostProblem = nil, w.silent
 		return o
 	}
-	if NeedsGate(w.state, o) {
+	if NeedsGate(w.state, o) && !w.gateless {
 		gate := w.gate
 		o.Gate = &gate
 		if w.state.Step == v1alpha1.StepLastCheck {

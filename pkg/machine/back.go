@@ -45,7 +45,7 @@ func settling(s State, o Observation) (State, Action) {
 	case o.Now.Before(end):
 		return s.say(v1alpha1.ReasonReleased, "Ready; quiet time").until(end), wait(end)
 	case o.Health == nil:
-		return s, wait(limit)
+		return unknown(s, o, limit, "the quiet time")
 	case !o.Health.OK && !o.Now.Before(limit):
 		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after the quiet time: %s", CheckWithin, o.Health.Message))
 	case !o.Health.OK:

@@ -2,9 +2,14 @@ package machine
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
+
+// gateUnknown is told where nobody answers for so long. What is not known keeps
+// the gate closed.
+var gateUnknown = fmt.Sprintf("for %s nobody says whether the node may begin", HostWithin)
 
 // locking asks the gate and takes the slot. Up to the slot nothing has to be
 // undone.
@@ -14,6 +19,10 @@ func locking(s State, o Observation) (State, Action) {
 		return quiet(s.enter(v1alpha1.StepWaiting, o), o)
 	case withdrawn(s, o):
 		return callBack(s, o)
+	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)) && o.Slot.Held != "":
+		return abort(s, o, v1alpha1.ReasonGateClosed, gateUnknown)
+	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
+		return s.say(v1alpha1.ReasonGateClosed, gateUnknown), Action{}
 	case o.Gate == nil:
 		return s, Action{}
 	case !o.Gate.Open && o.Slot.Held != "":
@@ -42,15 +51,16 @@ func locking(s State, o Observation) (State, Action) {
 // written down before kubeadm begins.
 func snapshotting(s State, o Observation) (State, Action) {
 	key := attemptKey(s, o)
+	ended := o.Snapshot.endedIn(s, key)
 	switch {
 	case o.Snapshot.Running:
 		return s.say(v1alpha1.ReasonReleased, "a snapshot of etcd is being taken"), Action{}
 	case !wantsSnapshot(s, o):
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}
-	case o.Snapshot.answers(key) && o.Snapshot.OK && o.EtcdSnapshot != nil:
+	case ended && o.Snapshot.OK && o.EtcdSnapshot != nil:
 		s.Snapshot = o.EtcdSnapshot
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}
-	case o.Snapshot.answers(key):
+	case ended:
 		return abortAndRetry(s, o, v1alpha1.ReasonSnapshotFailed, o.Snapshot.Message)
 	}
 	if s, stop, halted := mayNotBegin(s, o); halted {
@@ -71,16 +81,17 @@ func wantsSnapshot(s State, o Observation) bool {
 // kubeadm runs to its end once it runs: it cannot be stopped half-way.
 func kubeadm(s State, o Observation) (State, Action) {
 	key := attemptKey(s, o)
+	ended := o.Kubeadm.endedIn(s, key)
 	switch {
 	case o.Kubeadm.Running:
 		return s.say(v1alpha1.ReasonReleased, "kubeadm is running"), Action{}
-	case kubeadmDone(o), o.Kubeadm.answers(key) && o.Kubeadm.OK:
+	case kubeadmDone(o), ended && o.Kubeadm.OK:
 		s.KubeadmLog = ""
 		if o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) {
 			return onward(s, o)
 		}
 		return s.enter(v1alpha1.StepChecking, o), Action{}
-	case o.Kubeadm.answers(key):
+	case ended:
 		s.KubeadmLog = o.Kubeadm.Log
 		return abortAndRetry(s, o, orElse(o.Kubeadm.Reason, v1alpha1.ReasonKubeadmFailed), o.Kubeadm.Message)
 	}
@@ -98,13 +109,23 @@ func checking(s State, o Observation) (State, Action) {
 	limit := deadline(s, o, CheckWithin)
 	switch {
 	case o.Health == nil:
-		return s, wait(limit)
+		return unknown(s, o, limit, "kubeadm")
 	case o.Health.OK:
 		return s.enter(v1alpha1.StepUnlocking, o), Action{}
 	case !o.Now.Before(limit):
 		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after kubeadm: %s", CheckWithin, o.Health.Message))
 	}
 	return s.say(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
+}
+
+// unknown waits for health that nobody has told. Behind the limit for bad health
+// the answer may still be on its way; then somebody has to look.
+func unknown(s State, o Observation, limit time.Time, after string) (State, Action) {
+	limit = limit.Add(AnswerWithin)
+	if !o.Now.Before(limit) {
+		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not known to be healthy %s after %s: nobody says how the control plane is", CheckWithin+AnswerWithin, after))
+	}
+	return s, wait(limit)
 }
 
 // mayNotBegin is what stands against beginning anything that disturbs.
@@ -115,6 +136,9 @@ func mayNotBegin(s State, o Observation) (State, Action, bool) {
 		return s, a, true
 	case o.Slot.Held == "":
 		s, a := abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, "the slot is not this node's any more")
+		return s, a, true
+	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateClosed, gateUnknown)
 		return s, a, true
 	case o.Gate != nil && !o.Gate.Open:
 		s, a := closed(s.uncounted(), o)

@@ -97,6 +97,7 @@ func lost(s State, o Observation) bool {
 // check is made again: the agent may have been away since.
 func activating(s State, o Observation) (State, Action) {
 	key := attemptKey(s, o)
+	ended := o.Activate.endedIn(s, key)
 	flipped := o.Host.Active == expected(s, o)
 	booted := !s.restarts() && o.Host.BootID != s.RebootedFrom
 	switch {
@@ -111,11 +112,11 @@ func activating(s State, o Observation) (State, Action) {
 		return s, Action{}
 	case lost(s, o):
 		return callBack(s, o)
-	case o.Activate.answers(key) && o.Activate.OK:
+	case ended && o.Activate.OK:
 		return activated(s, o)
-	case o.Activate.answers(key) && flipped:
+	case ended && flipped:
 		return fail(s, o, orElse(o.Activate.Reason, v1alpha1.ReasonActivateFailed), o.Activate.Message)
-	case o.Activate.answers(key):
+	case ended:
 		return abortAndRetry(s, o, orElse(o.Activate.Reason, v1alpha1.ReasonActivateFailed), o.Activate.Message)
 	case o.Spec.Upgrade == s.Upgrade && flipped:
 		return s, Action{Do: DoActivate, Key: key}

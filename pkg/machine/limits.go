@@ -16,13 +16,16 @@ const (
 	MaxAttempts = 3
 	// CheckWithin is how long static pods may take to become healthy.
 	CheckWithin = 5 * time.Minute
+	// AnswerWithin is how much longer it may take until somebody says how they are.
+	AnswerWithin = time.Minute
 	// RebootWithin is how long a reboot that was asked for may take to begin.
 	// Then it is asked for once more.
 	RebootWithin = 5 * time.Minute
 	// ReadyWithin is how long a node may take from its boot to Ready.
 	ReadyWithin = 10 * time.Minute
 
-	// HostWithin is how long a host may be silent before its last check.
+	// HostWithin is how long a host, or the gate, may be silent before the last
+	// check.
 	HostWithin = 5 * time.Minute
 
 	defaultSettle       = 2 * time.Minute

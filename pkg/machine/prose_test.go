@@ -138,6 +138,9 @@ func (w *world) command(t *testing.T, words []string) {
 	switch words[0] {
 	case "want":
 		w.want(arg)
+	case "delete": // the upgrade
+		w.spec = v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone, EtcdSnapshot: w.spec.EtcdSnapshot}
+		w.reserved = false
 	case "want-reboot":
 		w.wantReboot(arg)
 	case "method":
@@ -167,6 +170,7 @@ func (w *world) command(t *testing.T, words []string) {
 		w.spec.Release, w.spec.Reason, w.spec.Message = v1alpha1.ReleaseNone, v1alpha1.Reason(words[1]), strings.Join(words[2:], " ")
 		w.reserved = false
 	case "gate":
+		w.gateless = arg == "untold"
 		w.gate = Gate{Open: arg == "open", Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open"}
 	case "closes": // the gate, for a reason, and for how long if that is known
 		w.gate = Gate{Reason: v1alpha1.Reason(words[1]), Message: strings.Join(words[3:], " ")}
@@ -204,7 +208,7 @@ func (w *world) command(t *testing.T, words []string) {
 		}
 		w.report()
 	case "health":
-		w.healthy = arg == "good"
+		w.healthy, w.untold = arg == "good", arg == "untold"
 	case "abandon": // a person gives the node up, and the coordinator frees its slot
 		w.abandon(arg)
 	case "lease":

@@ -20,6 +20,7 @@ func quiet(s State, o Observation) (State, Action) {
 	case o.Host.Armed && mayDisarm(o):
 		return s, Action{Do: DoDisarm, Key: disarmKey}
 	case o.Spec.Upgrade == "":
+		s.Snapshot = nil // whatever is asked for next is another upgrade, if of the same name
 		return idle(s, o, v1alpha1.ReasonNoUpgrade, "no upgrade is asked for")
 	case done(s, o):
 		return idle(s, o, v1alpha1.ReasonUpToDate, upToDate(s, o))

@@ -26,6 +26,12 @@ func (w Work) answers(key string) bool {
 	return !w.Running && w.Key == key && key != ""
 }
 
+// endedIn is answers for work that the present step asks for. An upgrade before
+// may have borne the same name, and its attempts the same keys.
+func (w Work) endedIn(s State, key string) bool {
+	return w.answers(key) && !w.FinishedAt.Before(s.Since)
+}
+
 // Staged is true when the image that spec wants lies on the disk, checked.
 func Staged(o Observation) bool {
 	if o.Spec.Type == v1alpha1.TypeReboot {

@@ -39,11 +39,13 @@ type world struct {
 	persisted State // what the API server has
 
 	gate     Gate
+	gateless bool // nobody says how the gate is
 	reserved bool
 	held     string
 	pods     int
 	blocked  bool
 	healthy  bool
+	untold   bool   // nobody says how the control plane is
 	unsure   bool   // something was done to the node, and its health not seen since
 	noPull   string // why a pull cannot even be asked for
 	pulled   bool   // the container images are there
@@ -118,14 +120,14 @@ func (w *world) observe() Observation {
 		o.Host, o.HostProblem = nil, w.silent
 		return o
 	}
-	if NeedsGate(w.state, o) {
+	if NeedsGate(w.state, o) && !w.gateless {
 		gate := w.gate
 		o.Gate = &gate
 		if w.state.Step == v1alpha1.StepLastCheck {
 			w.lastCheckOpen = gate.Open && w.held != ""
 		}
 	}
-	if NeedsHealth(w.state, o) {
+	if NeedsHealth(w.state, o) && !w.untold {
 		w.unsure = w.unsure && !w.healthy
 		o.Health = &Health{OK: w.healthy, Message: "kube-apiserver is not Ready"}
 	}

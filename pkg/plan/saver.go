@@ -7,13 +7,17 @@ import (
 )
 
 // findSnapshot takes over into the upgrade's status the snapshot of etcd that a
-// node has taken for it: the first, should there be several.
+// node has taken for it: the first, should there be several. One that left the
+// cluster with its node, before anybody's kubeadm, is none.
 func (d *decider) findSnapshot() {
 	if d.target == nil || d.converging {
 		d.saved = true
 		return
 	}
 	status := &d.target.Status
+	if taken := status.EtcdSnapshot; taken != nil && d.isGone(taken.Node) && !d.anyKubeadm() {
+		status.EtcdSnapshot = nil
+	}
 	if status.EtcdSnapshot == nil {
 		var taken []*v1alpha1.EtcdSnapshot
 		for _, n := range d.nodes {
@@ -27,6 +31,18 @@ func (d *decider) findSnapshot() {
 		}
 	}
 	d.saved = status.EtcdSnapshot != nil || d.strategy.EtcdSnapshot == snapshotSkip
+}
+
+func (d *decider) isGone(name string) bool {
+	return !slices.ContainsFunc(d.nodes, func(n *node) bool { return n.Name == name })
+}
+
+// anyKubeadm is whether kubeadm has begun with the version on a control plane, or
+// may have: then a snapshot would come too late.
+func (d *decider) anyKubeadm() bool {
+	return slices.ContainsFunc(d.nodes, func(n *node) bool {
+		return n.ControlPlane && (n.kubeadmAt(d.to) || d.forTarget(n) && n.status.Step == v1alpha1.StepKubeadm)
+	})
 }
 
 // snapshotSkip is the strategy's word for doing without.

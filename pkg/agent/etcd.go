@@ -52,6 +52,11 @@ func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since tim
 	}
 	if seen.asked.open && last != nil && last.Key == seen.asked.key {
 		seen.answer(last)
+		// Members that are down let the question wait for as long as an answer
+		// may be old: it counts from when it came.
+		if !seen.at.Before(since) && o.Now.Sub(last.FinishedAt) < etcdAge {
+			return true
+		}
 	}
 	if !seen.at.IsZero() && !seen.at.Before(since) && o.Now.Sub(seen.at) < etcdAge {
 		return true

@@ -154,4 +154,5 @@ func outcome(o objects, name string) (ended bool, err error) {
 // as soon as what it names is mended: who follows it can watch that.
 var goesOn = map[v1alpha1.Reason]bool{
 	v1alpha1.ReasonSuspended: true, v1alpha1.ReasonPreflight: true, v1alpha1.ReasonWebhookBackend: true, v1alpha1.ReasonNotStaged: true,
+	v1alpha1.ReasonNotOffered: true, v1alpha1.ReasonSourceUnavailable: true, v1alpha1.ReasonSourceEmpty: true, v1alpha1.ReasonSourceInvalid: true,
 }

@@ -1,6 +1,7 @@
 package coordinator_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -38,6 +39,7 @@ type cluster struct {
 	tally  tally
 	check  func(preflight.Facts) []v1alpha1.Finding // nil: nothing is found
 	facts  func(node string) *v1alpha1.NodeFacts    // what agents say; nil: nothing
+	looks  string                                   // how often coordinators look at the index
 }
 
 // index is a source of images whose list can be changed.
@@ -148,7 +150,7 @@ func (c *cluster) coordinate(name string) {
 		UserName: "system:serviceaccount:kubectl-upgrade:coordinator",
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:kubectl-upgrade", "system:authenticated"},
 	}
-	settings, err := coordinator.ParseConfig([]byte("source: {url: " + c.index.URL + ", interval: 1s}\nstrategy: {maxUnavailable: 2, settle: 0s}\n"))
+	settings, err := coordinator.ParseConfig([]byte("source: {url: " + c.index.URL + ", interval: " + cmp.Or(c.looks, "1s") + "}\nstrategy: {maxUnavailable: 2, settle: 0s}\n"))
 	c.must(err)
 	kube := kubernetes.NewForConfigOrDie(config)
 	ours, err := client.New(config)

@@ -40,6 +40,8 @@ type Coordinator struct {
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	offered atomic.Pointer[plan.Source] // what the index said last; nil before the first look
+	missed  chan struct{}               // the index is to be looked at before its time
+	sought  map[string]bool             // upgrades that it was looked at for
 }
 
 // Clients are what a coordinator acts with.
@@ -63,7 +65,7 @@ func New(config Config, clients Clients) (*Coordinator, error) {
 	}
 	return &Coordinator{
 		config: config, kube: clients.Kube, ours: clients.Ours, events: clients.Events, log: clients.Log,
-		slots: slot.New(clients.Kube), poller: poller, access: clients.Access, checkFacts: clients.Check,
+		slots: slot.New(clients.Kube), poller: poller, missed: make(chan struct{}, 1), sought: map[string]bool{}, access: clients.Access, checkFacts: clients.Check,
 	}, nil
 }
 
@@ -133,6 +135,7 @@ func (c *Coordinator) watchSource(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-time.After(c.config.Source.Interval.Duration):
+		case <-c.missed:
 		}
 		c.look(ctx)
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
@@ -19,6 +22,22 @@ func (c *Coordinator) look(ctx context.Context) {
 	}
 	c.tellSource(found)
 	c.queue.Add(everything)
+}
+
+// seek looks at the index anew, once for each upgrade whose version it did not
+// offer: whoever asks for a release may have seen it there a moment ago.
+func (c *Coordinator) seek(statuses []plan.UpgradeStatus) {
+	for _, one := range statuses {
+		succeeded := meta.FindStatusCondition(one.Status.Conditions, v1alpha1.ConditionSucceeded)
+		if succeeded == nil || succeeded.Reason != string(v1alpha1.ReasonNotOffered) || c.sought[one.Name] {
+			continue
+		}
+		c.sought[one.Name] = true
+		select {
+		case c.missed <- struct{}{}:
+		default: // it is looked at already
+		}
+	}
 }
 
 func (c *Coordinator) tellSource(s plan.Source) {

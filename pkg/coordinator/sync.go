@@ -18,6 +18,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 		s.Source = *offered
 	}
 	p := c.decide(ctx, s, now)
+	c.seek(p.Statuses)
 	schedulesChange, scheduleErr := c.writeSchedules(ctx, s.Schedules, now)
 	err := errors.Join(c.carryOut(ctx, s, p), scheduleErr)
 	return earliest(p.Next, schedulesChange), err

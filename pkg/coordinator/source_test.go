@@ -1,0 +1,33 @@
+package coordinator_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Whoever asks for a release that was published a moment ago does not wait until
+// the index is looked at again.
+func TestTheIndexIsLookedAtForARelease(t *testing.T) {
+	c := newCluster(t, "cp1")
+	c.looks = "1h"
+	c.index.offer("v1.34.3")
+	c.coordinate("one")
+	c.agent("cp1")
+	c.eventually(c.everyNodeSays(v1alpha1.ReasonNoUpgrade))
+	c.index.offer("v1.34.3", "v1.34.4")
+	u := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "v1.34.4"}}
+	u.Spec.Version = "v1.34.4"
+	_, err := c.ours.ClusterUpgrades.Create(t.Context(), u, metav1.CreateOptions{})
+	c.must(err)
+	c.eventually(func() string {
+		u, err := c.ours.ClusterUpgrades.Get(t.Context(), "v1.34.4", metav1.GetOptions{})
+		c.must(err)
+		if u.Status.TriggeredAt == nil {
+			return "the upgrade is not triggered"
+		}
+		return ""
+	})
+}

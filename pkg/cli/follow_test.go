@@ -166,6 +166,8 @@ func TestWatchOutlivesTheAPIServersAbsence(t *testing.T) {
 	change(t, config, upgradeBegins)
 	line.mend()
 	w.out.await(t, "the API server answers again")
+	// One that begins and ends unseen is not what it waits for.
+	w.out.await(t, "upgrade u: Patch")
 	w.out.await(t, "node w-1: Waiting")
 	change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {outcome: Succeeded}")
 	w.exit(t, 0)

@@ -69,7 +69,7 @@ spec:
 }
 
 func (r *reboots) asks(t *testing.T) {
-	r.opens = time.Now().Add(wait)
+	r.opens = time.Now().Add(wait).Truncate(time.Second) // as the schedule has it
 	r.apply(t, window(r.opens))
 	r.must(t)(r.Lab.Lab(r.ctx, "update-engine", "w2", "need-reboot"))
 	r.eventually(t, time.Minute, "w2 says that a reboot is due", func() error {

@@ -11,13 +11,17 @@ import (
 )
 
 // disks are the folders that an upgrade writes to: images, kubeadm's manifests
-// and backups, container images, etcd's data, and our own records and
-// snapshots. One that is not there is left out.
+// and backups, container images, etcd's data, and its snapshots. One that is not
+// there is left out, but for the last, which the first snapshot makes.
 func (g *gatherer) disks() {
 	for _, dir := range []string{
-		host.ImagesDir, filepath.Dir(host.KubernetesTmpDir), g.containerdRoot(), host.EtcdDataDir, host.StateDir(host.Root),
+		host.ImagesDir, filepath.Dir(host.KubernetesTmpDir), g.containerdRoot(), host.EtcdDataDir, host.SnapshotsDir,
 	} {
 		free, err := g.FreeBytes(dir)
+		for above := dir; dir == host.SnapshotsDir && errors.Is(err, fs.ErrNotExist) && above != "/"; {
+			above = filepath.Dir(above)
+			free, err = g.FreeBytes(above)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

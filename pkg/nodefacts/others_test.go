@@ -16,12 +16,12 @@ func TestDisks(t *testing.T) {
 		files tree
 		want  []string
 	}{
-		"all":             {tree{image: "x", member: "x", "/var/lib/containerd/x": "x"}, []string{host.ImagesDir, "/etc/kubernetes", "/var/lib/containerd", host.EtcdDataDir, "/opt/kubectl-upgrade/state"}},
-		"containerd's":    {tree{"/etc/containerd/config.toml": "version = 2\nroot = \"/data/c\" # big\n", "/data/c/x": "x"}, []string{"/etc/kubernetes", "/data/c", "/opt/kubectl-upgrade/state"}},
-		"a table's root":  {tree{"/etc/containerd/config.toml": "[plugins]\nroot = \"/data/c\"\n", "/data/c/x": "x"}, []string{"/etc/kubernetes", "/opt/kubectl-upgrade/state"}},
-		"config by flag":  {tree{start: "[Service]\nEnvironment=CONTAINERD_CONFIG=/usr/share/c.toml\nExecStart=\nExecStart=/usr/bin/containerd --config ${CONTAINERD_CONFIG}\n", "/usr/share/c.toml": "root = '/data/c'\n", "/data/c/x": "x"}, []string{"/etc/kubernetes", "/data/c", "/opt/kubectl-upgrade/state"}},
-		"root by a flag":  {tree{start: "[Service]\nExecStart=\nExecStart=/usr/bin/containerd --root=/data/c\n", "/data/c/x": "x"}, []string{"/etc/kubernetes", "/data/c", "/opt/kubectl-upgrade/state"}},
-		"no state so far": {tree{"/opt/kubectl-upgrade/state/facts.json": ""}, []string{"/etc/kubernetes"}},
+		"all":             {tree{image: "x", member: "x", "/var/lib/containerd/x": "x"}, []string{host.ImagesDir, "/etc/kubernetes", "/var/lib/containerd", host.EtcdDataDir, host.SnapshotsDir}},
+		"containerd's":    {tree{"/etc/containerd/config.toml": "version = 2\nroot = \"/data/c\" # big\n", "/data/c/x": "x"}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
+		"a table's root":  {tree{"/etc/containerd/config.toml": "[plugins]\nroot = \"/data/c\"\n", "/data/c/x": "x"}, []string{"/etc/kubernetes", host.SnapshotsDir}},
+		"config by flag":  {tree{start: "[Service]\nEnvironment=CONTAINERD_CONFIG=/usr/share/c.toml\nExecStart=\nExecStart=/usr/bin/containerd --config ${CONTAINERD_CONFIG}\n", "/usr/share/c.toml": "root = '/data/c'\n", "/data/c/x": "x"}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
+		"root by a flag":  {tree{start: "[Service]\nExecStart=\nExecStart=/usr/bin/containerd --root=/data/c\n", "/data/c/x": "x"}, []string{"/etc/kubernetes", "/data/c", host.SnapshotsDir}},
+		"no snapshot yet": {tree{}, []string{"/etc/kubernetes", host.SnapshotsDir}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

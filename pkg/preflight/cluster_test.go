@@ -81,7 +81,7 @@ func said(name string) v1alpha1.NodeUpgrade {
 				KubeletConfigFields: []string{"cgroupDriver", "featureGates.KubeletEnsureSecretPulledImages"},
 				Disks: []v1alpha1.DiskFacts{
 					{Path: "/opt/extensions/kubernetes", FreeBytes: 5 << 30}, {Path: "/etc/kubernetes/tmp", FreeBytes: 5 << 30},
-					{Path: "/opt/kubectl-upgrade", FreeBytes: 5 << 30}, {Path: "/var/lib/containerd", FreeBytes: 20 << 30},
+					{Path: preflight.SnapshotsDir, FreeBytes: 5 << 30}, {Path: "/var/lib/containerd", FreeBytes: 20 << 30},
 				},
 				Certificates: []v1alpha1.CertificateFacts{
 					cert("/etc/kubernetes/pki/apiserver.crt", 200, false), cert("/etc/kubernetes/pki/ca.crt", 3000, true),

@@ -17,10 +17,10 @@ var diskChecks = []Entry{{
 
 // Folders that an upgrade writes to.
 const (
-	ImagesDir     = "/opt/extensions/kubernetes" // sysext images
-	StateDir      = "/opt/kubectl-upgrade"       // etcd's snapshots
-	BackupsDir    = "/etc/kubernetes/tmp"        // kubeadm's copies of manifests and etcd's data
-	ContainersDir = "/var/lib/containerd"        // container images
+	ImagesDir     = "/opt/extensions/kubernetes"         // sysext images
+	SnapshotsDir  = "/var/lib/kubectl-upgrade/snapshots" // etcd's snapshots
+	BackupsDir    = "/etc/kubernetes/tmp"                // kubeadm's copies of manifests and etcd's data
+	ContainersDir = "/var/lib/containerd"                // container images
 )
 
 // What each of them takes.
@@ -65,7 +65,7 @@ func (c *checker) needs(n *node) map[string]int64 {
 	if etcd := n.facts.Etcd; etcd != nil {
 		needs[BackupsDir] += etcd.DatabaseBytes + walBytes
 		if c.Upgrade.Spec.Strategy.EtcdSnapshot != "Skip" && c.Upgrade.Status.EtcdSnapshot == nil {
-			needs[StateDir] = etcd.DatabaseBytes + restBytes
+			needs[SnapshotsDir] = etcd.DatabaseBytes + restBytes
 		}
 	}
 	return needs
@@ -114,7 +114,7 @@ func (c *checker) checkRoom(n *node, free int64, needs map[string]int64) {
 // purposes are the folders above, by what may stand for them: a parent, where
 // the folder itself is not there yet. Nothing is written where etcd's data are.
 var purposes = map[string]string{
-	"/opt/extensions": ImagesDir, StateDir: StateDir, "/etc/kubernetes": BackupsDir, "/var/lib/etcd": "",
+	"/opt/extensions": ImagesDir, SnapshotsDir: SnapshotsDir, "/etc/kubernetes": BackupsDir, "/var/lib/etcd": "",
 }
 
 // purpose is which of the folders a path stands for. One of another name is

@@ -12,7 +12,7 @@ import (
 // steps that a timeline has rows for, in their order.
 var steps = []v1alpha1.Step{
 	v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking, v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepChecking,
-	v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck, v1alpha1.StepActivating, v1alpha1.StepRebooting,
+	v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck, v1alpha1.StepActivating, v1alpha1.StepRebooting, v1alpha1.StepRestarting,
 	v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepUncordoning, v1alpha1.StepUnlocking, v1alpha1.StepAborting,
 }
 

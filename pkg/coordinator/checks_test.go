@@ -109,7 +109,7 @@ func TestAWebhookHoldsItsNode(t *testing.T) {
 // the room on its disk.
 func healthy(node string, freeMiB int64) *v1alpha1.NodeFacts {
 	f := &v1alpha1.NodeFacts{GatheredAt: metav1.NewTime(time.Now().Truncate(time.Second)), CgroupVersion: 2, Locksmithd: "masked"}
-	for _, path := range []string{preflight.ImagesDir, preflight.StateDir, preflight.BackupsDir, preflight.ContainersDir} {
+	for _, path := range []string{preflight.ImagesDir, preflight.SnapshotsDir, preflight.BackupsDir, preflight.ContainersDir} {
 		f.Disks = append(f.Disks, v1alpha1.DiskFacts{Path: path, FreeBytes: 1 << 40})
 	}
 	if strings.HasPrefix(node, "cp") {

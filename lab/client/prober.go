@@ -1,12 +1,10 @@
 package client
 
 import (
-	"context"
-	"fmt"
-	"io"
 	"net/http"
-	"sync"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/probe"
 )
 
 // Failure is a request that was not answered.
@@ -22,82 +20,27 @@ type Report struct {
 	Failures       []Failure
 }
 
-// Prober asks a URL again and again, each time over a new connection.
+// Prober asks a URL from a client machine again and again.
 type Prober struct {
-	client *http.Client
-	url    string
-	every  time.Duration
-
-	mu     sync.Mutex
-	report Report
+	*probe.Probe
 }
 
-// NewProber makes a prober that sends a request every so often and waits up to
-// five seconds for each answer.
+// NewProber makes a prober that sends a request every so often.
 func NewProber(c *Client, url string, every time.Duration) *Prober {
-	return &Prober{
-		url:   url,
-		every: every,
-		client: &http.Client{
-			Timeout:   5 * time.Second,
-			Transport: &http.Transport{DialContext: c.DialContext, DisableKeepAlives: true},
-		},
-	}
-}
-
-// Run sends until ctx ends, then waits for the last answers.
-func (p *Prober) Run(ctx context.Context) {
-	var open sync.WaitGroup
-	defer open.Wait()
-	tick := time.NewTicker(p.every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			open.Go(func() { p.note(time.Now(), p.Ask(context.WithoutCancel(ctx))) })
-		}
-	}
-}
-
-// Ask sends one request and does not count it.
-func (p *Prober) Ask(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := p.client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("answered %s", response.Status)
-	}
-	return nil
-}
-
-func (p *Prober) note(start time.Time, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.report.Sent++
-	if err != nil {
-		p.report.Failures = append(p.report.Failures, Failure{At: start, Err: err})
-		return
-	}
-	p.report.Answered++
-	p.report.Slowest = max(p.report.Slowest, time.Since(start))
+	return &Prober{probe.New("client", url, &http.Transport{DialContext: c.DialContext}, every)}
 }
 
 // Report is what happened so far.
 func (p *Prober) Report() Report {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	report := p.report
-	report.Failures = append([]Failure(nil), report.Failures...)
+	var report Report
+	for _, a := range p.Answers() {
+		report.Sent++
+		if a.Err != nil {
+			report.Failures = append(report.Failures, Failure{At: a.Asked, Err: a.Err})
+			continue
+		}
+		report.Answered++
+		report.Slowest = max(report.Slowest, a.Ended.Sub(a.Asked))
+	}
 	return report
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func (w *world) watchControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.watchers.api = probe.New("api", config.Host+"/readyz", transport, 100*time.Millisecond)
+	w.watchers.api = probe.New("api", config.Host+"/readyz", &http.Transport{TLSClientConfig: transport}, 100*time.Millisecond)
 	etcd := w.etcdTLS(t)
 	for _, node := range w.controlPlanes() {
 		endpoint, err := network.Lookup(node)
@@ -46,7 +47,7 @@ func (w *world) watchControlPlane(t *testing.T) {
 		}
 		// serializable: this member alone, whoever leads.
 		url := "https://" + endpoint.Address.String() + ":2379/health?serializable=true"
-		w.watchers.members = append(w.watchers.members, probe.New(node, url, etcd, 200*time.Millisecond))
+		w.watchers.members = append(w.watchers.members, probe.New(node, url, &http.Transport{TLSClientConfig: etcd}, 200*time.Millisecond))
 	}
 	ctx, stop := context.WithCancel(w.ctx)
 	t.Cleanup(stop)

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,14 +29,12 @@ type Probe struct {
 
 // New makes a probe that asks every so often, each time over a new connection,
 // and gives an answer up to five seconds: a machine that is busy is no machine
-// that is away.
-func New(name, url string, config *tls.Config, every time.Duration) *Probe {
+// that is away. The transport says how connections are made.
+func New(name, url string, transport *http.Transport, every time.Duration) *Probe {
+	transport.DisableKeepAlives = true
 	return &Probe{
 		Name: name, url: url, every: every,
-		client: &http.Client{
-			Timeout:   5 * time.Second,
-			Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true},
-		},
+		client: &http.Client{Timeout: 5 * time.Second, Transport: transport},
 	}
 }
 
@@ -53,7 +50,7 @@ func (p *Probe) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case asked := <-tick.C:
-			open.Go(func() { p.note(asked, p.ask(context.WithoutCancel(ctx))) })
+			open.Go(func() { p.note(asked, p.Ask(context.WithoutCancel(ctx))) })
 		}
 	}
 }
@@ -64,7 +61,8 @@ func (p *Probe) note(asked time.Time, err error) {
 	p.answers = append(p.answers, Answer{Asked: asked, Ended: time.Now(), Err: err})
 }
 
-func (p *Probe) ask(ctx context.Context) error {
+// Ask asks once, and does not note the answer.
+func (p *Probe) Ask(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, http.NoBody)
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func TestAProbeSeesAServerGoAndComeBack(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	p := New("test", server.URL, nil, 5*time.Millisecond)
+	p := New("test", server.URL, &http.Transport{}, 5*time.Millisecond)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); p.Run(ctx) }()

@@ -30,7 +30,7 @@ func (d *decider) findSnapshot() {
 			status.EtcdSnapshot = first.DeepCopy()
 		}
 	}
-	d.saved = status.EtcdSnapshot != nil || d.strategy.EtcdSnapshot == snapshotSkip
+	d.saved = status.EtcdSnapshot != nil || d.strategy.EtcdSnapshot == v1alpha1.EtcdSnapshotSkip
 }
 
 func (d *decider) isGone(name string) bool {
@@ -44,9 +44,6 @@ func (d *decider) anyKubeadm() bool {
 		return n.ControlPlane && (n.kubeadmAt(d.to) || d.forTarget(n) && n.status.Step == v1alpha1.StepKubeadm)
 	})
 }
-
-// snapshotSkip is the strategy's word for doing without.
-const snapshotSkip = "Skip"
 
 // chooseSaver picks the control-plane node that takes the snapshot of etcd: the
 // one that goes first in pass 1. One that has begun stays it, as it may have one

@@ -24,7 +24,7 @@ func withDefaults(s v1alpha1.Strategy) v1alpha1.Strategy {
 		s.Settle = &metav1.Duration{Duration: 2 * time.Minute}
 	}
 	if s.EtcdSnapshot == "" {
-		s.EtcdSnapshot = "Required"
+		s.EtcdSnapshot = v1alpha1.EtcdSnapshotRequired
 	}
 	s.Drain = drainDefaults(s.Drain)
 	return s

@@ -62,6 +62,12 @@ type Strategy struct {
 	EtcdSnapshot string `json:"etcdSnapshot,omitempty"`
 }
 
+// Whether a snapshot of etcd is taken before kubeadm runs.
+const (
+	EtcdSnapshotRequired = "Required"
+	EtcdSnapshotSkip     = "Skip"
+)
+
 // NodeGroup is a set of nodes with a budget of its own.
 type NodeGroup struct {
 	// Name of the group.

@@ -15,7 +15,7 @@ import (
 // How old facts may grow, and how soon they are asked for again.
 const (
 	factsAge      = 5 * time.Minute
-	factsAgeAmiss = time.Minute // while something is wrong that a person may put right
+	factsAgeAmiss = 15 * time.Second // while something is wrong that a person may put right
 	factsRetry    = 10 * time.Second
 	factsMax      = time.Minute
 )
@@ -124,7 +124,7 @@ func (a *Agent) gather(ctx context.Context, now time.Time, after string) error {
 	}
 	age := now.Sub(seen.asked.at)
 	stale := seen.facts == nil || seen.after != after || age >= seen.maxAge() ||
-		machine.NeedsFreshHost(a.state) && seen.at.Before(a.state.Since)
+		machine.NeedsFreshHost(a.state, seen.facts.ConfProblem) && seen.at.Before(a.state.Since)
 	if (seen.asked.open || seen.wrong != "") && age < factsRetry {
 		stale = false
 	}

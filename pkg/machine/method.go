@@ -49,9 +49,10 @@ func lastCheckInService(s State, o Observation) (State, Action) {
 }
 
 // NeedsFreshHost is true where Next wants the host looked at anew, since the
-// step began.
-func NeedsFreshHost(s State) bool {
-	return s.Step == v1alpha1.StepLastCheck && s.restarts()
+// step began. confProblem is what was wrong with the confs at the last look: a
+// person may have mended it.
+func NeedsFreshHost(s State, confProblem string) bool {
+	return s.Step == v1alpha1.StepStaging && confProblem != "" || s.Step == v1alpha1.StepLastCheck && s.restarts()
 }
 
 // restarting has the merged image refreshed and the kubelet restarted. What is

@@ -148,7 +148,7 @@ func (w *world) command(t *testing.T, words []string) {
 	case "mounted": // below /usr or /opt
 		w.blockers = words[1:]
 	case "looks": // the agent looks at the host by itself, now and then
-		w.seenAt, w.seenBlockers = w.now, w.blockers
+		w.seenAt, w.seenBlockers, w.host.ConfProblem = w.now, w.blockers, w.confs
 	case "refresh": // what a restart that breaks leaves
 		w.refresh = arg
 	case "os": // the operating system
@@ -221,8 +221,11 @@ func (w *world) command(t *testing.T, words []string) {
 		w.host.Armed = true
 	case "host":
 		w.silent = strings.TrimPrefix(arg, "answers")
-	case "confs":
-		w.host.ConfProblem = arg
+	case "confs": // are seen to be wrong; that they are mended is seen at the next look
+		w.confs = arg
+		if arg != "" {
+			w.host.ConfProblem = arg
+		}
 	default:
 		t.Fatalf("unknown command %q", words)
 	}

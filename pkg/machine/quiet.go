@@ -91,8 +91,10 @@ func staging(s State, o Observation) (State, Action) {
 		return keepFailure(s, "the image is being downloaded and checked"), Action{}
 	case o.Stage.answers(key) && !o.Stage.OK:
 		return tryAgain(s, o, o.Stage, orElse(o.Stage.Reason, v1alpha1.ReasonStageFailed), Action{Do: DoStage, Key: key})
+	case o.Host.ConfProblem != "" && o.Host.At.Before(s.Since):
+		return s, wait(o.Now.Add(confLook)) // somebody may have mended it since
 	case o.Host.ConfProblem != "":
-		return s.say(v1alpha1.ReasonConfConflict, o.Host.ConfProblem), wait(o.Now.Add(confRound))
+		return s.say(v1alpha1.ReasonConfConflict, o.Host.ConfProblem), wait(o.Now.Add(confLook))
 	}
 	s.RetryAt = time.Time{}
 	return keepFailure(s, "the image is being downloaded and checked"), Action{Do: DoStage, Key: key}

@@ -29,6 +29,7 @@ type world struct {
 	seenAt       time.Time // when the agent last looked at what is mounted
 	blockers     []string  // what is mounted below /usr
 	seenBlockers []string
+	confs        string // what is wrong with the conf directory by now
 	asking       bool
 	refresh      string // what a restart that fails leaves: "refused", "nothing" or "no kubelet"
 	mute         bool   // the kubelet has not spoken yet
@@ -101,7 +102,8 @@ func (w *world) observe() Observation {
 	switch {
 	case w.asking: // and has the answer by now
 		w.asking, w.seenAt, w.seenBlockers = false, w.now, w.blockers
-	case NeedsFreshHost(w.state) && w.seenAt.Before(w.state.Since):
+		w.host.ConfProblem = w.confs
+	case NeedsFreshHost(w.state, w.host.ConfProblem) && w.seenAt.Before(w.state.Since):
 		w.asking = true
 	}
 	host := w.host

@@ -10,6 +10,8 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // health says how this node and its control plane are after what was done to
@@ -47,25 +49,22 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 		switch {
 		case pod == nil:
 			return fmt.Errorf("%s is not there", component)
-		case o.Spec.Type != v1alpha1.TypeReboot && o.Spec.Upgrade == a.state.Upgrade && imageTag(pod) != o.Spec.Version:
-			return fmt.Errorf("%s is still at %s", component, imageTag(pod))
-		case !ready(pod):
+		case o.Spec.Type != v1alpha1.TypeReboot && o.Spec.Upgrade == a.state.Upgrade && !reached(pod, o.Spec.Version):
+			return fmt.Errorf("%s is still at %s", component, staticpod.Version(pod))
+		case !staticpod.Ready(pod):
 			return fmt.Errorf("%s is not Ready", component)
 		}
 	}
 	// Not its version: kubeadm moves that by itself. A member that answers may
 	// still be waiting for its pod's probes, and preflight would find it unready.
-	if pod := byComponent["etcd"]; pod != nil && !ready(pod) {
+	if pod := byComponent["etcd"]; pod != nil && !staticpod.Ready(pod) {
 		return fmt.Errorf("etcd is not Ready")
 	}
 	return a.etcdUnwell()
 }
 
-func ready(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+// reached is whether the pod runs what is wanted, or what a person took further.
+func reached(pod *corev1.Pod, want string) bool {
+	v, err := version.Parse(want)
+	return err == nil && version.Reached(staticpod.Version(pod), v)
 }

@@ -91,7 +91,7 @@ func (a *Agent) lookAtControlPlane(ctx context.Context, o *machine.Observation) 
 		*into[verb] = workOf(running, last)
 		if verb == host.VerbSnapshot && last != nil && last.OK {
 			if o.EtcdSnapshot, err = a.snapshotOf(last); err != nil {
-				return err
+				o.Snapshot.OK, o.Snapshot.Message = false, "what the snapshot left cannot be read: "+err.Error()
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -61,7 +61,7 @@ func checkSkew(apiServers []corev1.Pod, o machine.Observation) error {
 func versionsOf(apiServers []corev1.Pod) ([]version.Version, error) {
 	var versions []version.Version
 	for i := range apiServers {
-		v, err := version.Parse(imageTag(&apiServers[i]))
+		v, err := version.Parse(staticpod.Version(&apiServers[i]))
 		if err != nil {
 			return nil, fmt.Errorf("apiserver %s: %w", apiServers[i].Name, err)
 		}
@@ -71,16 +71,4 @@ func versionsOf(apiServers []corev1.Pod) ([]version.Version, error) {
 		return nil, fmt.Errorf("no kube-apiserver pod is there to compare versions with")
 	}
 	return versions, nil
-}
-
-// imageTag is the tag of a pod's first container's image, which may bear a
-// digest after it and a registry's port before it.
-func imageTag(pod *corev1.Pod) string {
-	if len(pod.Spec.Containers) == 0 {
-		return ""
-	}
-	image, _, _ := strings.Cut(pod.Spec.Containers[0].Image, "@")
-	image = image[strings.LastIndex(image, "/")+1:]
-	_, tag, _ := strings.Cut(image, ":")
-	return tag
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
 const fieldManager = "node-agent"
@@ -100,7 +101,7 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 		status.StagedVersion, status.PulledVersion = last.StagedVersion, last.PulledVersion
 	case o.Spec.Type != v1alpha1.TypeReboot && o.Spec.Version != "" && machine.Staged(o):
 		status.StagedVersion = o.Spec.Version
-		if o.Host.ControlPlane && machine.Pulled(o) {
+		if (o.Host.ControlPlane || a.labelled()) && machine.Pulled(o) {
 			status.PulledVersion = o.Spec.Version
 		}
 	}
@@ -124,13 +125,20 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 	status.Facts = toTell(last.Facts, a.nodeFacts(last.Facts), o.Now)
 }
 
+// labelled is whether the Node bears the control plane's label, be there static
+// pods on it or not: the plan goes by the label.
+func (a *Agent) labelled() bool {
+	node := a.node()
+	return node != nil && staticpod.OnControlPlane(node.Labels)
+}
+
 // statusOf writes a State, stateOf reads it. Times lose what is below a second
 // but in steps, which keep microseconds.
 func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 	status := v1alpha1.NodeUpgradeStatus{
 		Upgrade: s.Upgrade, Step: s.Step, Since: timeOf(s.Since),
 		Reason: s.Reason, Message: s.Message, Until: timeOf(s.Until),
-		Attempts: s.Attempts, LastError: s.LastError, RetryAt: timeOf(s.RetryAt),
+		Attempts: s.Attempts, Failures: s.Failures, LastError: s.LastError, RetryAt: timeOf(s.RetryAt),
 		RebootedFrom: s.RebootedFrom, FromVersion: s.From,
 		Method: s.Method, MethodMessage: s.MethodMessage,
 		EtcdSnapshot: s.Snapshot, KubeadmLog: s.KubeadmLog,
@@ -150,7 +158,7 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 	s := machine.State{
 		Upgrade: status.Upgrade, Step: status.Step, Since: instant(status.Since),
 		Reason: status.Reason, Message: status.Message, Until: instant(status.Until),
-		Attempts: status.Attempts, LastError: status.LastError, RetryAt: instant(status.RetryAt),
+		Attempts: status.Attempts, Failures: status.Failures, LastError: status.LastError, RetryAt: instant(status.RetryAt),
 		RebootedFrom: status.RebootedFrom, From: status.FromVersion,
 		Method: status.Method, MethodMessage: status.MethodMessage,
 		Snapshot: status.EtcdSnapshot, KubeadmLog: status.KubeadmLog,

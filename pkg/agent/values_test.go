@@ -19,7 +19,7 @@ func TestStateSurvivesTheStatus(t *testing.T) {
 	at := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 	want := machine.State{
 		Upgrade: "patch", Step: v1alpha1.StepRebooting, Since: at.Add(2500 * time.Microsecond), Reason: v1alpha1.ReasonReleased, Message: "m",
-		Until: at.Add(time.Minute), Attempts: 2, LastError: "e", RetryAt: at.Add(time.Hour), RebootedFrom: "boot-0",
+		Until: at.Add(time.Minute), Attempts: 2, Failures: 1, LastError: "e", RetryAt: at.Add(time.Hour), RebootedFrom: "boot-0",
 		Method: v1alpha1.MethodReboot, MethodMessage: "why",
 		Steps: []machine.StepTime{
 			{Step: v1alpha1.StepLocking, StartedAt: at.Add(1500 * time.Microsecond), FinishedAt: at.Add(2500 * time.Microsecond)},
@@ -37,21 +37,6 @@ func TestStateSurvivesTheStatus(t *testing.T) {
 	same := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })
 	if diff := cmp.Diff(want, stateOf(status), same); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestImageTag(t *testing.T) {
-	for image, want := range map[string]string{
-		"registry.k8s.io/kube-apiserver:v1.34.4":                "v1.34.4",
-		"registry.k8s.io/kube-apiserver:v1.34.4@sha256:0123":    "v1.34.4",
-		"localhost:5000/kube-apiserver:v1.34.4":                 "v1.34.4",
-		"localhost:5000/kube-apiserver":                         "",
-		"registry.k8s.io/kube-apiserver@sha256:0123456789abcde": "",
-	} {
-		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: image}}}}
-		if got := imageTag(pod); got != want {
-			t.Errorf("%s: got %q, want %q", image, got, want)
-		}
 	}
 }
 

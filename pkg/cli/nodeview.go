@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
 // viewNodes joins NodeUpgrades with Nodes, so that a node without an agent is
@@ -19,7 +20,7 @@ func viewNodes(o objects) []render.Node {
 	}
 	controlPlane := map[string]bool{}
 	for _, node := range o.nodes {
-		_, controlPlane[node.Name] = node.Labels["node-role.kubernetes.io/control-plane"]
+		controlPlane[node.Name] = staticpod.OnControlPlane(node.Labels)
 		i := slices.IndexFunc(nodes, func(n render.Node) bool { return n.Name == node.Name })
 		if i < 0 {
 			nodes = append(nodes, render.Node{Name: node.Name, State: render.StateUnknown, Kubelet: node.Status.NodeInfo.KubeletVersion,

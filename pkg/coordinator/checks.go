@@ -24,15 +24,17 @@ const (
 type checks struct {
 	sync.Mutex
 	report  *plan.Preflight
+	problem string // why the last run gave none
 	running bool
 	notYet  time.Time // the next run begins then at the earliest
 	group   sync.WaitGroup
 }
 
-func (c *checks) last() *plan.Preflight {
+// tell puts into s what is known by now.
+func (c *checks) tell(s *plan.Snapshot) {
 	c.Lock()
 	defer c.Unlock()
-	return c.report
+	s.Preflight, s.PreflightProblem = c.report, c.problem
 }
 
 // begin is whether a run may begin, which is then under way.
@@ -46,20 +48,24 @@ func (c *checks) begin(now time.Time) bool {
 	return true
 }
 
-func (c *checks) end(report *plan.Preflight, notYet time.Time) {
+// end takes in what a run found, or why it found nothing: the next one begins
+// then a little later.
+func (c *checks) end(report *plan.Preflight, err error) {
 	c.Lock()
 	defer c.Unlock()
-	c.running, c.notYet = false, notYet
-	if report != nil {
-		c.report = report
+	c.running, c.notYet, c.problem = false, time.Time{}, ""
+	if err != nil {
+		c.notYet, c.problem = time.Now().Add(checksRetry), err.Error()
+		return
 	}
+	c.report = report
 }
 
 // decide makes a plan, and runs preflight where that asks for it. A report that
 // is there soon makes another plan at once. Otherwise it is waited for beside the
 // loop: nodes are called back meanwhile, and nobody new is let go.
 func (c *Coordinator) decide(ctx context.Context, s plan.Snapshot, now time.Time) plan.Plan {
-	s.Preflight = c.checks.last()
+	c.checks.tell(&s)
 	p := plan.Decide(s, now)
 	upgrade, known := planned(s, p)
 	if !p.NeedsPreflight || !known || !c.checks.begin(now) {
@@ -70,7 +76,7 @@ func (c *Coordinator) decide(ctx context.Context, s plan.Snapshot, now time.Time
 	case <-time.After(soon):
 		return p
 	}
-	s.Preflight = c.checks.last()
+	c.checks.tell(&s)
 	return plan.Decide(s, now)
 }
 
@@ -80,13 +86,9 @@ func (c *Coordinator) check(ctx context.Context, s plan.Snapshot, p plan.Plan, u
 	c.checks.group.Go(func() {
 		defer close(done)
 		report, err := c.runChecks(ctx, upgrade, s.Source.Architectures(p.Version), p.PreflightKey)
-		if err == nil {
-			c.checks.end(report, time.Time{})
-			c.queue.Add(everything)
-			return
-		}
-		c.checks.end(nil, time.Now().Add(checksRetry))
-		if ctx.Err() == nil {
+		c.checks.end(report, err)
+		c.queue.Add(everything)
+		if err != nil && ctx.Err() == nil {
 			c.log.Error("the checks could not be made, trying again", "upgrade", p.Upgrade, "error", err)
 			c.queue.AddAfter(everything, checksRetry)
 		}

@@ -111,7 +111,7 @@ func checking(s State, o Observation) (State, Action) {
 	case o.Health == nil:
 		return unknown(s, o, limit, "kubeadm")
 	case o.Health.OK:
-		return s.enter(v1alpha1.StepUnlocking, o), Action{}
+		return s.uncounted().enter(v1alpha1.StepUnlocking, o), Action{} // the node was in service all the time
 	case !o.Now.Before(limit):
 		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after kubeadm: %s", CheckWithin, o.Health.Message))
 	}

@@ -32,10 +32,12 @@
 //   - The cordon goes before the slot. A cordon that is not ours stays.
 //   - Where a snapshot of etcd is asked for, kubeadm begins only when there is one;
 //     on a control plane only when its container images have been pulled.
-//   - The slot of a control plane is freed only when its static pods and etcd are
-//     well again.
-//   - One attempt reboots the node once. Attempts that fail are counted, wait
-//     longer each time, and end in Failed, which keeps its slot.
+//   - A control plane that went on frees its slot only when its static pods and
+//     etcd are well again. One that gave up frees it as it is; the plan lets nobody
+//     go before it has tried again.
+//   - One attempt reboots the node once. Attempts wait longer each time; those
+//     that something on the node ended are counted, and end in Failed, which keeps
+//     its slot.
 //   - A restart drains nothing and reboots nothing. Where it cannot be done the
 //     node is drained and rebooted; where it left nothing merged the node reboots
 //     as it is, as no pod can be stopped there any more.

@@ -8,11 +8,10 @@ import (
 
 // The limits of each step.
 const (
-	// MaxAttempts is how often a node begins for one upgrade, when something on
-	// it fails in the end. A drain that is blocked never ends the attempts: what
-	// blocks it is not on this node. Nor does a snapshot that cannot be taken: it
-	// is asked for before anything is touched, until a person makes it possible
-	// or does without.
+	// MaxAttempts is how many attempts something on the node may end in one
+	// upgrade. A drain that is blocked does not count: what blocks it is not on
+	// this node. Nor does what is asked before anything is touched, until a person
+	// has mended it: a snapshot that cannot be taken, a symlink that is not ours.
 	MaxAttempts = 3
 	// CheckWithin is how long static pods may take to become healthy.
 	CheckWithin = 5 * time.Minute
@@ -81,8 +80,12 @@ func deadline(s State, o Observation, within time.Duration) time.Time {
 	return s.Since.Add(within)
 }
 
+// endless are the reasons that never end the attempts.
+var endless = map[v1alpha1.Reason]bool{
+	v1alpha1.ReasonDrainTimeout: true, v1alpha1.ReasonSnapshotFailed: true, v1alpha1.ReasonNextBootDiffers: true,
+}
+
 // gaveUp is true for a failure on the node that came too often.
 func gaveUp(s State) bool {
-	endless := s.Reason == v1alpha1.ReasonDrainTimeout || s.Reason == v1alpha1.ReasonSnapshotFailed
-	return !s.RetryAt.IsZero() && !endless && s.Attempts >= MaxAttempts
+	return !s.RetryAt.IsZero() && !endless[s.Reason] && s.Failures >= MaxAttempts
 }

@@ -76,9 +76,8 @@ func arrived(o Observation) bool {
 
 // atLeast is false for what is not a version: then something is left to do.
 func atLeast(got, want string) bool {
-	g, errGot := version.Parse(got)
-	w, errWant := version.Parse(want)
-	return errGot == nil && errWant == nil && !g.Less(w)
+	w, err := version.Parse(want)
+	return err == nil && version.Reached(got, w)
 }
 
 // withdrawn is true when the node may not go on with what it began.

@@ -18,6 +18,7 @@ type State struct {
 	Message      string
 	Until        time.Time
 	Attempts     int32
+	Failures     int32 // attempts that something on this node ended
 	LastError    string
 	RetryAt      time.Time
 	RebootedFrom string

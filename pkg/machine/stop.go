@@ -42,6 +42,9 @@ func (s State) uncounted() State {
 // abortAndRetry begins to give up for now.
 func abortAndRetry(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
 	s = fault(s.enter(v1alpha1.StepAborting, o), reason, message)
+	if !endless[reason] {
+		s.Failures++
+	}
 	s.RetryAt = o.Now.Add(backOff(s.Attempts))
 	return s, Action{}
 }
@@ -65,7 +68,7 @@ func aborting(s State, o Observation) (State, Action) {
 	case o.Node.Marked():
 		return s, act(DoUncordon)
 	case gaveUp(s):
-		return fail(s, o, reason, fmt.Sprintf("gave up after %d attempts: %s", s.Attempts, message))
+		return fail(s, o, reason, fmt.Sprintf("gave up after %d attempts: %s", s.Failures, message))
 	case o.Slot.Held != "":
 		return s, act(DoFree)
 	}

@@ -138,7 +138,7 @@ func (d *decider) age() time.Duration { return d.now.Sub(d.checks.report.At) }
 // checksHold is what preflight has against the upgrade, or against n.
 func (d *decider) checksHold(n *node) Hold {
 	if len(d.checks.whole) > 0 {
-		return d.checks.wholeHold()
+		return d.wholeHold()
 	}
 	if f := d.checks.own[n.Name]; f != nil {
 		return Hold{Reason: v1alpha1.ReasonPreflight, Message: told(f)}
@@ -147,9 +147,15 @@ func (d *decider) checksHold(n *node) Hold {
 }
 
 // wholeHold tells the first finding that holds everybody, and how many more.
-func (c *checks) wholeHold() Hold {
-	message := told(c.whole[0])
-	switch more := len(c.whole) - 1; more {
+// While a control plane is at work its pods and its member of etcd come and go:
+// what is found then may be our own doing, and nobody has to look at it.
+func (d *decider) wholeHold() Hold {
+	if d.moving != nil {
+		message := fmt.Sprintf("control-plane node %s is at work; the checks decide when it is done", d.moving.Name)
+		return Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
+	}
+	message := told(d.checks.whole[0])
+	switch more := len(d.checks.whole) - 1; more {
 	case 0:
 	case 1:
 		message += " One more check blocks."
@@ -174,11 +180,14 @@ func (d *decider) reportHold(n *node) Hold {
 		return Hold{}
 	}
 	c.missing = true
+	if d.PreflightProblem != "" {
+		return Hold{Reason: v1alpha1.ReasonPreflight, Message: "the checks that come before the next node could not be made: " + d.PreflightProblem}
+	}
 	return Hold{Reason: v1alpha1.ReasonPreflight, Message: "the checks that come before the next node have not run yet"}
 }
 
 // stopped is whether n does not go before somebody has acted on what preflight
 // found.
 func (d *decider) stopped(n *node) bool {
-	return len(d.checks.whole) > 0 || d.checks.own[n.Name] != nil
+	return len(d.checks.whole) > 0 && d.moving == nil || d.checks.own[n.Name] != nil
 }

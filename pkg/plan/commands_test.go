@@ -27,6 +27,7 @@ type script struct{ *sim }
 //	took NODE DURATION           a pass that it went through last week
 //	manager NAME stays|passes MESSAGE, or manager none
 //	finding block|warn ID [node=NODE] MESSAGE, or finding none
+//	unchecked MESSAGE            why preflight cannot run; none: it can
 //	webhook NAME NODE...         it has a ready backend on each; or webhook none
 //	findings                     prints what the upgrade's status lists, and how often preflight ran
 //	etcd NODE ready|away         its etcd member
@@ -78,6 +79,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		if args[0] != "none" {
 			s.Webhooks = []preflight.Webhook{{Name: args[0], Kind: "ValidatingWebhookConfiguration", Configuration: "policy", Namespace: "policy", Service: args[0], Nodes: args[1:]}}
 		}
+	case "unchecked":
+		s.PreflightProblem = strings.TrimPrefix(strings.Join(args, " "), "none")
 	case "findings":
 		s.printFindings(out)
 	case "etcd":

@@ -21,6 +21,8 @@ type Snapshot struct {
 	Webhooks []preflight.Webhook `json:"webhooks,omitempty"`
 	// Preflight is what preflight found when it ran last. Nil: it did not.
 	Preflight *Preflight `json:"preflight,omitempty"`
+	// PreflightProblem is why preflight could not run when it was to run last.
+	PreflightProblem string `json:"preflightProblem,omitempty"`
 	// Strategy is for the upgrades that the planner creates by itself.
 	Strategy v1alpha1.Strategy `json:"strategy,omitzero"`
 }

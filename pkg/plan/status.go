@@ -125,7 +125,7 @@ func (d *decider) story() (hold Hold, stalled bool) {
 	case active != nil:
 		return Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is at work", active.Name)}, false
 	case len(d.checks.whole) > 0:
-		return d.checks.wholeHold(), true
+		return d.wholeHold(), true
 	case waiting != nil:
 		return waiting.hold, waiting.hold.Reason == v1alpha1.ReasonNotStaged && d.stageError != nil
 	case blocked != nil:

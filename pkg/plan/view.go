@@ -30,6 +30,7 @@ type view struct {
 	pass1      bool     // control planes still have to be taken to the version
 	busy       int      // nodes that are out of service by our doing
 	applier    *node    // runs kubeadm upgrade apply; nil when that is over
+	moving     *node    // the first control-plane node that is at work
 	saver      *node    // takes the snapshot of etcd; nil when there is none to take
 }
 
@@ -113,6 +114,7 @@ func (d *decider) notice(n *node) {
 	first(&d.retrying, d.retries(n))
 	first(&d.unprepared, n.Ready && !prepared)
 	first(&d.stageError, n.Ready && !prepared && stageErrors[n.status.Reason])
+	first(&d.moving, n.ControlPlane && n.busy() && !n.failed())
 	first(&d.absent, !n.Ready && !n.busy())
 	if !n.Ready && !n.busy() {
 		d.absentees++

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -55,7 +55,7 @@ func (c *checker) findStaticPods() {
 			continue
 		}
 		p := staticPod{Pod: pod, node: pod.Spec.NodeName, component: component}
-		p.version, p.versionError = version.Parse(imageTag(pod))
+		p.version, p.versionError = version.Parse(staticpod.Version(pod))
 		c.static = append(c.static, p)
 	}
 	slices.SortFunc(c.static, func(a, b staticPod) int { return cmp.Compare(a.Name, b.Name) })
@@ -65,21 +65,6 @@ func (c *checker) findStaticPods() {
 func mirror(pod *corev1.Pod) bool {
 	_, is := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return is
-}
-
-// imageTag is the tag of the pod's image, where kubeadm puts the version.
-func imageTag(pod *corev1.Pod) string {
-	if len(pod.Spec.Containers) == 0 {
-		return ""
-	}
-	image, _, _ := strings.Cut(pod.Spec.Containers[0].Image, "@")
-	return image[strings.LastIndex(image, ":")+1:]
-}
-
-func podReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 func (c *checker) checkControlPlane() {
@@ -109,7 +94,7 @@ func (c *checker) checkControlPlane() {
 		}
 	}
 	for _, pod := range c.static {
-		if ours[pod.node] && !podReady(pod.Pod) {
+		if ours[pod.node] && !staticpod.Ready(pod.Pod) {
 			c.add(v1alpha1.Finding{ID: "control-plane-pod", Object: pod.object(), Message: fmt.Sprintf("Static pod %s on %s is not Ready.", pod.Name, pod.node)})
 		}
 	}

@@ -7,11 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
-
-// controlPlaneLabel is what kubeadm puts on control-plane nodes.
-const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 // node is a Node together with its agent's word.
 type node struct {
@@ -48,8 +46,7 @@ func (c *checker) sortNodes() {
 			c.unsupported = append(c.unsupported, n)
 		case !abandoned:
 			n.moves = !c.kubeadm || !c.asWanted(n)
-			restarts := c.Upgrade.Spec.Strategy.Method == v1alpha1.MethodRestart && n.status.Method != v1alpha1.MethodReboot
-			n.drains = n.moves && !restarts
+			n.drains = n.moves && !c.restarts(n)
 			c.nodes = append(c.nodes, n)
 		}
 	}
@@ -58,9 +55,15 @@ func (c *checker) sortNodes() {
 	}
 }
 
+// restarts is whether the node stays in service: a refresh of its merged image
+// is wanted, and nothing is known that would break it.
+func (c *checker) restarts(n *node) bool {
+	wanted := c.Upgrade.Spec.Strategy.Method == v1alpha1.MethodRestart && n.status.Method != v1alpha1.MethodReboot
+	return wanted && (n.facts == nil || len(n.facts.RefreshBlockers) == 0)
+}
+
 func newNode(n *corev1.Node) *node {
-	_, controlPlane := n.Labels[controlPlaneLabel]
-	out := &node{Node: n, name: n.Name, controlPlane: controlPlane}
+	out := &node{Node: n, name: n.Name, controlPlane: staticpod.OnControlPlane(n.Labels)}
 	out.kubelet, out.kubeletError = version.Parse(n.Status.NodeInfo.KubeletVersion)
 	return out
 }
@@ -73,7 +76,7 @@ func (c *checker) asWanted(n *node) bool { return n.kubeletAt(c.to) && !c.runsKu
 func (c *checker) runsKubeadm(n *node) bool {
 	done := n.kubeletAt(c.to)
 	if n.controlPlane {
-		done = atLeast(n.status.KubeadmVersion, c.to) || done && atLeast(n.status.ControlPlaneVersion, c.to)
+		done = version.Reached(n.status.KubeadmVersion, c.to) || done && version.Reached(n.status.ControlPlaneVersion, c.to)
 	}
 	return c.kubeadm && !done
 }
@@ -81,12 +84,6 @@ func (c *checker) runsKubeadm(n *node) bool {
 // kubeletAt is whether the kubelet runs v or a later one.
 func (n *node) kubeletAt(v version.Version) bool {
 	return n.kubeletError == nil && !n.kubelet.Less(v)
-}
-
-// atLeast is whether a version is known, and v or a later one.
-func atLeast(s string, v version.Version) bool {
-	got, err := version.Parse(s)
-	return err == nil && !got.Less(v)
 }
 
 func (n *node) ready() bool {

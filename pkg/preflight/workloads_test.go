@@ -83,6 +83,12 @@ func workloadScenes() []scene {
 			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
 			upgrade(f, "worker-2").Status.Method = v1alpha1.MethodReboot
 		}, want: []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}},
+		{check: "pdb-blocks", name: "a restart of one is known to be impossible", alter: func(f *preflight.Facts) {
+			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
+			runs(f, "v1.35.3")
+			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
+			facts(f, "worker-2").RefreshBlockers = []string{"/usr/share/oem"}
+		}, want: []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}},
 		{check: "pdb-blocks", name: "very many", alter: func(f *preflight.Facts) {
 			deployment(f, "web", "worker-1", "worker-2")
 			for i := range 40 {

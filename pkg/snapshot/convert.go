@@ -1,23 +1,20 @@
 package snapshot
 
 import (
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
-
-// controlPlaneLabel is what kubeadm puts on control-plane nodes.
-const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 // architectures as systemd names what Kubernetes names otherwise.
 var architectures = map[string]string{"amd64": "x86-64", "arm64": "arm64"}
 
 // Node is what counts of a Node.
 func Node(n *corev1.Node) plan.Node {
-	_, controlPlane := n.Labels[controlPlaneLabel]
+	controlPlane := staticpod.OnControlPlane(n.Labels)
 	_, ours := n.Annotations[v1alpha1.CordonAnnotation]
 	architecture, known := architectures[n.Status.NodeInfo.Architecture]
 	if !known {
@@ -44,7 +41,7 @@ func nodeReady(n *corev1.Node) bool {
 // staticPods sorts control-plane pods into apiservers and etcd members.
 func staticPods(pods []*corev1.Pod) (apiServers, etcd []plan.StaticPod) {
 	for _, pod := range pods {
-		one := plan.StaticPod{Node: pod.Spec.NodeName, Version: imageTag(pod), Ready: podReady(pod)}
+		one := plan.StaticPod{Node: pod.Spec.NodeName, Version: staticpod.Version(pod), Ready: staticpod.Ready(pod)}
 		switch pod.Labels[componentLabel] {
 		case apiServer:
 			apiServers = append(apiServers, one)
@@ -53,26 +50,4 @@ func staticPods(pods []*corev1.Pod) (apiServers, etcd []plan.StaticPod) {
 		}
 	}
 	return apiServers, etcd
-}
-
-// imageTag is the tag of the pod's image, where kubeadm puts the version.
-func imageTag(pod *corev1.Pod) string {
-	if len(pod.Spec.Containers) == 0 {
-		return ""
-	}
-	image, _, _ := strings.Cut(pod.Spec.Containers[0].Image, "@")
-	tag := image[strings.LastIndex(image, ":")+1:]
-	if strings.Contains(tag, "/") {
-		return ""
-	}
-	return tag
-}
-
-func podReady(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }

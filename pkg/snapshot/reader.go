@@ -29,6 +29,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
 // How kubeadm labels its static pods.
@@ -157,7 +158,7 @@ func essence(object any) any {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		return o.Webhooks
 	case *corev1.Pod:
-		return []any{o.Labels, o.Spec.NodeName, imageTag(o), podReady(o)}
+		return []any{o.Labels, o.Spec.NodeName, staticpod.Version(o), staticpod.Ready(o)}
 	case metav1.Object:
 		return o.GetResourceVersion()
 	}

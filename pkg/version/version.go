@@ -81,3 +81,10 @@ func (v Version) SameLine(other Version) bool {
 func (v Version) IsPatchOf(other Version) bool {
 	return v.SameLine(other) && v.Patch > other.Patch
 }
+
+// Reached is whether got, which somebody reported, is want or a later version.
+// What is not a version has reached nothing.
+func Reached(got string, want Version) bool {
+	v, err := Parse(got)
+	return err == nil && !v.Less(want)
+}

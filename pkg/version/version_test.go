@@ -143,3 +143,15 @@ func BenchmarkParse(b *testing.B) {
 		_, _ = version.Parse("v1.34.4")
 	}
 }
+
+func TestReached(t *testing.T) {
+	want := version.Version{Major: 1, Minor: 35, Patch: 4}
+	for got, reached := range map[string]bool{
+		"v1.35.4": true, "v1.35.5": true, "v1.36.0": true, "1.35.4": true,
+		"v1.35.3": false, "v1.34.9": false, "": false, "v1.35.4-rc.1": false, "latest": false,
+	} {
+		if version.Reached(got, want) != reached {
+			t.Errorf("%q: got %v", got, !reached)
+		}
+	}
+}

@@ -199,6 +199,12 @@ type NodeUpgradeStatus struct {
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
 
+	// Failures counts the attempts that something on this node ended; after three
+	// it is Failed. A drain that is blocked and a snapshot that cannot be taken do
+	// not count.
+	// +optional
+	Failures int32 `json:"failures,omitempty"`
+
 	// LastError is the last thing that went wrong, kept after it was overcome.
 	// +optional
 	LastError string `json:"lastError,omitempty"`

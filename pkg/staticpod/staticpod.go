@@ -1,0 +1,43 @@
+// Package staticpod reads the pods that kubeadm runs a control plane in, as the
+// API server shows them.
+//
+// It promises that what cannot be read has no version, and is not Ready. It is
+// pure.
+package staticpod
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ControlPlaneLabel is what kubeadm puts on control-plane nodes
+// (cmd/kubeadm/app/constants, LabelNodeRoleControlPlane).
+const ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
+// OnControlPlane is whether labels are those of a control-plane node.
+func OnControlPlane(labels map[string]string) bool {
+	_, there := labels[ControlPlaneLabel]
+	return there
+}
+
+// Version is the tag of the pod's first container's image, which may bear a
+// registry's port before it and a digest after it. It is empty where there is
+// none.
+func Version(pod *corev1.Pod) string {
+	if len(pod.Spec.Containers) == 0 {
+		return ""
+	}
+	image, _, _ := strings.Cut(pod.Spec.Containers[0].Image, "@")
+	image = image[strings.LastIndex(image, "/")+1:]
+	_, tag, _ := strings.Cut(image, ":")
+	return tag
+}
+
+// Ready is whether the kubelet says that the pod's probes succeed.
+func Ready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}

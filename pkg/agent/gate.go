@@ -78,7 +78,7 @@ func (a *Agent) window(ctx context.Context, node *corev1.Node, o machine.Observa
 	if begins && o.Spec.ExpectedDuration != nil {
 		need = o.Spec.ExpectedDuration.Duration
 	}
-	return plan.Gate(upgrade, schedules.Items, node.Labels, o.Now, need), nil
+	return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil
 }
 
 // stillReleased looks past the watch at what the coordinator wants now.

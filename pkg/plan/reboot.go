@@ -95,7 +95,7 @@ func (d *decider) automaticReboot() *v1alpha1.ClusterUpgrade {
 		if !d.asksForReboot(n) {
 			continue
 		}
-		c := gates.classOf(n.Labels)
+		c := gates.classOf(n.Labels, v1alpha1.TypeReboot)
 		gates.look(c)
 		d.wakeAt(c.changes())
 		if c.hold.Reason == "" && c.fits(d.now, d.expected(n, false)) {
@@ -124,7 +124,7 @@ func (d *decider) unlessThere(u *v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgra
 
 // restarts is whether n is expected to go without drain and boot.
 func (d *decider) restarts(n *node) bool {
-	if d.target == nil || d.strategy.Method != v1alpha1.MethodRestart || TypeOf(d.target) != v1alpha1.TypePatch {
+	if d.target == nil || d.strategy.Method != v1alpha1.MethodRestart || kindFor(d.target, n.runs.kubelet) != v1alpha1.TypePatch {
 		return false
 	}
 	decided := n.status.Upgrade == d.target.Name && n.status.Method == v1alpha1.MethodReboot

@@ -13,7 +13,7 @@ import (
 // isReboot is whether the upgrade that is planned brings no version, only the
 // reboots that operating systems ask for.
 func (d *decider) isReboot() bool {
-	return d.target != nil && TypeOf(d.target) == v1alpha1.TypeReboot
+	return d.target != nil && isReboot(d.target)
 }
 
 // triggerReboot makes a Reboot the active upgrade: there is nothing to fix.

@@ -44,6 +44,10 @@ func (d *decider) report(u *v1alpha1.ClusterUpgrade) {
 	if d.giveUp(u) {
 		return
 	}
+	if u.Status.TriggeredAt == nil && d.isDowngrade() {
+		d.end(u, v1alpha1.OutcomeFailed, d.wholly)
+		return
+	}
 	hold, stalled := d.story()
 	d.conditions(u, metav1.ConditionUnknown, hold, stalled)
 }

@@ -111,7 +111,7 @@ func (d *decider) newestPatch(line version.Version) (best version.Version, ok bo
 	}
 	for v, architectures := range offered {
 		complete := !slices.ContainsFunc(d.nodes, func(n *node) bool {
-			return n.counts() && !n.kubeletAt(v) && !slices.Contains(architectures, n.Architecture)
+			return n.counts() && !n.asWanted(v) && !slices.Contains(architectures, n.Architecture)
 		})
 		if complete && (!ok || best.Less(v)) {
 			best, ok = v, true

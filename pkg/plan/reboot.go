@@ -26,13 +26,17 @@ func (d *decider) triggerReboot(u *v1alpha1.ClusterUpgrade) (hold Hold, stalled 
 	return Hold{}, false
 }
 
-// readNeeds finds out which nodes a Reboot is to reboot.
+// readNeeds finds out which nodes a Reboot is to reboot. One that came by itself
+// leaves those alone that it cannot serve, as it does when it comes: others would
+// wait behind it until somebody has looked. Whoever asks for one is told.
 func (d *decider) readNeeds() {
 	if !d.isReboot() {
 		return
 	}
+	_, byItself := d.target.Annotations[v1alpha1.CreatedByAnnotation]
 	for _, n := range d.nodes {
-		n.reboot, n.due = true, n.status.RebootRequired && !n.rebootedFor(d.target.Name)
+		n.reboot = true
+		n.due = n.status.RebootRequired && !n.rebootedFor(d.target.Name) && !(byItself && n.nextBootDiffers())
 	}
 }
 
@@ -66,6 +70,8 @@ func (d *decider) asItShould(n *node) string {
 		return "runs " + n.Kubelet + n.stillDue()
 	case n.rebootedFor(d.target.Name):
 		return "was rebooted"
+	case n.status.RebootRequired && n.nextBootDiffers():
+		return "is left alone: " + n.rebootStep().Error()
 	}
 	return "needs no reboot"
 }

@@ -62,7 +62,7 @@ func (s *sim) rest(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 		if s.forgets {
 			status.Steps = nil
 		}
-		status.Upgrade, status.FromVersion, status.Attempts = spec.Upgrade, n.Kubelet, 0
+		status.Upgrade, status.FromVersion, status.Attempts, status.RebootedFrom = spec.Upgrade, n.Kubelet, 0, ""
 	}
 	switch {
 	case status.Step == "":

@@ -121,7 +121,7 @@ func (d *decider) isDowngrade() bool {
 func (d *decider) architectures(to version.Version) []string {
 	var list []string
 	for _, n := range d.nodes {
-		if n.counts() && !n.kubeletAt(to) && !slices.Contains(list, n.Architecture) {
+		if n.counts() && !n.asWanted(to) && !slices.Contains(list, n.Architecture) {
 			list = append(list, n.Architecture)
 		}
 	}

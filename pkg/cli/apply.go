@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
 // apply is `kubectl upgrade apply` with its arguments.
@@ -48,7 +46,7 @@ elsewhere each change becomes a line that begins with its time.`,
 		Example: `  kubectl upgrade apply v1.35
   kubectl upgrade apply v1.34.5 --yes --timeout 2h
   kubectl upgrade apply v1.35 --start-time "2026-12-24 18:00" --max-unavailable 20% --detach
-  kubectl upgrade apply v1.35 --ignore-check deprecated-api
+  kubectl upgrade apply v1.35 --ignore-check api-removed
   kubectl upgrade apply v1.35 --dry-run=client -o yaml > upgrade.yaml`,
 		Args:              oneVersion,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -82,18 +80,6 @@ elsewhere each change becomes a line that begins with its time.`,
 	return cmd
 }
 
-// completeCheck offers the ids of the checks that may block.
-func completeCheck(*cobra.Command, []string, string) (ids []string, _ cobra.ShellCompDirective) {
-	for _, family := range preflight.Catalog() {
-		for _, entry := range family.Checks {
-			if slices.Contains(entry.Levels, v1alpha1.LevelBlock) {
-				ids = append(ids, cobra.CompletionWithDesc(entry.ID, entry.About))
-			}
-		}
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
-}
-
 func oneVersion(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("want one VERSION, got %d: `kubectl upgrade releases` shows what is on offer, and `%s --help` more", len(args), cmd.CommandPath())
@@ -113,6 +99,9 @@ func (a *apply) check() error {
 		return fmt.Errorf("--max-unavailable=%s: must be a number from 1, or a percentage from 1%% to 100%%", a.maxUnavailable)
 	case a.method != "" && a.method != string(v1alpha1.MethodReboot) && a.method != string(v1alpha1.MethodRestart):
 		return fmt.Errorf("--method=%s: must be Reboot or Restart", a.method)
+	}
+	if err := checkIgnored(a.ignoreChecks); err != nil {
+		return err
 	}
 	return a.dryRun.check()
 }

@@ -99,7 +99,7 @@ func TestWatchTellsEachTransitionAndEndsWithTheUpgrade(t *testing.T) {
 	for _, end := range []struct {
 		outcome string
 		code    int
-	}{{"Succeeded", 0}, {"Failed", 3}, {"RolledBack", 3}, {"Cancelled", 3}} {
+	}{{"Succeeded", 0}, {"Failed", 3}, {"RolledBack", 3}} {
 		t.Run(end.outcome, func(t *testing.T) {
 			removeObjects(t, config)
 			w := startWatch(context.Background(), t, config)

@@ -134,19 +134,16 @@ func (a *apply) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	to, err := resolve(shot.Snapshot, a.version)
+	to, err := a.target(shot.Snapshot)
 	if err != nil {
 		return err
 	}
-	if note := newestNote(a.version, to); note != "" {
-		fmt.Fprintln(a.ErrOut, note)
-	}
-	running, err := a.running(shot.Snapshot, to)
+	running, err := a.running(shot.Snapshot, to, start)
 	if err != nil {
 		return err
 	}
 	if running != nil {
-		return a.attach(ctx, running)
+		return a.attach(ctx, running, shot.Upgrades)
 	}
 	wanted, err := a.wanted(shot.Snapshot, to, start)
 	if err != nil {

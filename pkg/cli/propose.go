@@ -54,7 +54,11 @@ func (a *apply) tellQueue(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
 		return // it comes next
 	}
 	for _, u := range active(s.Upgrades) {
-		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s has not ended and comes before it; this plan leaves that out.\n", u.Name)
+		state := "has not ended"
+		if u.Spec.Suspend {
+			state = fmt.Sprintf("is suspended (`kubectl upgrade resume %s` lets it go on)", u.Name)
+		}
+		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s %s and comes before it; this plan leaves that out.\n", u.Name, state)
 	}
 }
 

@@ -21,7 +21,7 @@ func (a *apply) refusal(s plan.Snapshot, decided plan.Plan, wanted *v1alpha1.Clu
 		func() error { return refuseStep(s, wanted) },
 		func() error { return refuseMethod(s, wanted) },
 		func() error { return refuseTrigger(decided, wanted) },
-		func() error { return refuseFindings(decided.Findings, wanted.Spec.Version) },
+		func() error { return refuseFindings(decided.Findings, wanted) },
 		func() error { return refuseFreeze(s, decided, wanted) },
 	} {
 		if err := refuse(); err != nil {
@@ -86,9 +86,9 @@ func refuseTrigger(decided plan.Plan, wanted *v1alpha1.ClusterUpgrade) error {
 }
 
 // refuseFindings is for what preflight found and nobody has let through.
-func refuseFindings(findings []v1alpha1.Finding, version string) error {
+func refuseFindings(findings []v1alpha1.Finding, wanted *v1alpha1.ClusterUpgrade) error {
 	var first *v1alpha1.Finding
-	var ids []string
+	ids := slices.Clone(wanted.Spec.IgnoreChecks) // else the hint's line would be held up by these
 	count := 0
 	for i, f := range findings {
 		if f.Level != v1alpha1.LevelBlock || f.Ignored {
@@ -110,7 +110,7 @@ func refuseFindings(findings []v1alpha1.Finding, version string) error {
 		more = fmt.Sprintf("; and %d more", count-1)
 	}
 	return fmt.Errorf("preflight blocks: %s: %s%s; mend that, or if you know better `kubectl upgrade apply %s --ignore-check %s`",
-		first.ID, strings.TrimSuffix(first.Message, "."), more, version, strings.Join(ids, ","))
+		first.ID, strings.TrimSuffix(first.Message, "."), more, wanted.Spec.Version, strings.Join(ids, ","))
 }
 
 // refuseFreeze is for an exclusion that holds for every node when the upgrade

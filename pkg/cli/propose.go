@@ -26,6 +26,9 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 		fmt.Fprintf(a.ErrOut, "Nothing is to be done: every node is at %s.\n", wanted.Spec.Version)
 		return nil
 	}
+	if err := refuseStrategy(shot.noStrategy); err != nil {
+		return err
+	}
 	if err := a.refusal(foreseen, decided, wanted); err != nil {
 		return err
 	}

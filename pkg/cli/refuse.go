@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -29,6 +30,19 @@ func (a *apply) refusal(s plan.Snapshot, decided plan.Plan, wanted *v1alpha1.Clu
 		}
 	}
 	return nil
+}
+
+// refuseStrategy is for one who cannot see how the coordinator was told to take
+// nodes: the upgrade would lose those groups and limits, and no flag brings all of
+// them back.
+func refuseStrategy(unknown error) error {
+	switch {
+	case unknown == nil:
+		return nil
+	case apierrors.IsForbidden(unknown):
+		return fmt.Errorf("%w; the upgrade would lose the strategy that stands there: the ClusterRole kubectl-upgrade-edit has that right, ask whoever runs the cluster for it", unknown)
+	}
+	return fmt.Errorf("%w; the upgrade would lose the strategy that stands there: try again, or look at it with `kubectl -n %s get configmap coordinator -o yaml`", unknown, v1alpha1.Namespace)
 }
 
 // refuseStep is for a way that Kubernetes does not allow.

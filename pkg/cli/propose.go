@@ -22,6 +22,9 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 	if err := a.show(decided, wanted, in); err != nil {
 		return err
 	}
+	if err := refuseQueue(shot.Upgrades, wanted); err != nil {
+		return err
+	}
 	if !leavesWork(decided) {
 		fmt.Fprintf(a.ErrOut, "Nothing is to be done: every node is at %s.\n", wanted.Spec.Version)
 		return nil
@@ -61,7 +64,7 @@ func (a *apply) tellQueue(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
 		if u.Spec.Suspend {
 			state = fmt.Sprintf("is suspended (`kubectl upgrade resume %s` lets it go on)", u.Name)
 		}
-		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s %s and comes before it; this plan leaves that out.\n", u.Name, state)
+		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s %s and comes before it; this plan %s.\n", u.Name, state, treated(s, wanted))
 	}
 }
 

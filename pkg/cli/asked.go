@@ -16,7 +16,7 @@ import (
 // target is the version that is asked for. A minor for which there is an upgrade
 // that has not ended is that one's patch: it was settled when that was created.
 func (a *apply) target(s plan.Snapshot) (version.Version, error) {
-	if u := a.ofMinor(s); u != nil {
+	if u := ofMinor(s.Upgrades, a.version, a.retry); u != nil {
 		to, err := version.Parse(u.Spec.Version)
 		more := ""
 		if newer, _ := newest(s, to.Line()); to.Less(newer) {
@@ -32,18 +32,18 @@ func (a *apply) target(s plan.Snapshot) (version.Version, error) {
 	return to, err
 }
 
-// ofMinor is the upgrade to the newest patch of the minor that is asked for, among
-// those that have not ended and are not to be replaced, or nil.
-func (a *apply) ofMinor(s plan.Snapshot) (found *v1alpha1.ClusterUpgrade) {
-	m := minor.FindStringSubmatch(a.version)
+// ofMinor is the upgrade to the newest patch of the minor that is wanted, among those
+// that have not ended, or nil. With retry, one that failed does not count.
+func ofMinor(upgrades []v1alpha1.ClusterUpgrade, wanted string, retry bool) (found *v1alpha1.ClusterUpgrade) {
+	m := minor.FindStringSubmatch(wanted)
 	if m == nil {
 		return nil
 	}
 	var highest version.Version
-	for _, u := range active(s.Upgrades) {
+	for _, u := range active(upgrades) {
 		to, err := version.Parse(u.Spec.Version)
-		replaced := u.DeletionTimestamp != nil || a.retry && hasFailed(u)
-		if err == nil && to.Line() == "v1."+m[1] && !replaced && !to.Less(highest) {
+		over := u.DeletionTimestamp != nil || retry && hasFailed(u)
+		if err == nil && to.Line() == "v1."+m[1] && !over && !to.Less(highest) {
 			found, highest = u, to
 		}
 	}

@@ -43,8 +43,11 @@ func refuseQueue(upgrades []v1alpha1.ClusterUpgrade, wanted *v1alpha1.ClusterUpg
 		return err
 	}
 	if u, first := highest(comesFirst(upgrades, wanted)); u != nil && to.Less(first) {
-		return fmt.Errorf("ClusterUpgrade %s has not ended and comes first, and Kubernetes cannot be downgraded from its %s to %s: ask for a newer version, or take that one back, `kubectl delete clusterupgrade %s`",
-			u.Name, first, to, u.Name)
+		next := "ask for a newer version"
+		if u.Status.TriggeredAt == nil {
+			next += fmt.Sprintf(", or take that one back: `kubectl delete clusterupgrade %s`", u.Name)
+		}
+		return fmt.Errorf("ClusterUpgrade %s has not ended and comes first, and Kubernetes cannot be downgraded from its %s to %s: %s", u.Name, first, to, next)
 	}
 	return nil
 }

@@ -23,6 +23,9 @@ func suppose(s *plan.Snapshot, wanted string, at time.Time) (notes []string, err
 	if note := newestNote(wanted, to); note != "" {
 		notes = append(notes, note)
 	}
+	if u := ofMinor(s.Upgrades, wanted, false); u != nil && u.Spec.Version != to.String() {
+		notes = append(notes, fmt.Sprintf("`kubectl upgrade apply %s` comes back to ClusterUpgrade %s, which asks for %s.", wanted, u.Name, u.Spec.Version))
+	}
 	object := &v1alpha1.ClusterUpgrade{
 		Spec: v1alpha1.ClusterUpgradeSpec{Version: to.String(), Schedule: v1alpha1.ScheduleRespect, Strategy: s.Strategy},
 	}

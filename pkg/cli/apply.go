@@ -17,11 +17,11 @@ type apply struct {
 	*program
 	output
 	dryRun
+	patience
 	version                                     string
 	startTime, timeZone, maxUnavailable, method string
 	ignoreSchedule, yes, retry, detach          bool
 	ignoreChecks                                []string
-	timeout                                     time.Duration
 	asked                                       []string // flags that change what the ClusterUpgrade says
 }
 
@@ -74,7 +74,7 @@ elsewhere each change becomes a line that begins with its time.`,
 	flags.StringSliceVar(&a.ignoreChecks, "ignore-check", nil, "Let the preflight findings of this id through. May be given several times.")
 	flags.BoolVar(&a.retry, "retry", false, "Take the place of the upgrade that failed, or was rolled back, and begin anew.")
 	flags.BoolVar(&a.detach, "detach", false, "Do not follow it.")
-	flags.DurationVar(&a.timeout, "timeout", 0, "How long to follow, such as 2h; the upgrade goes on after that. 0: without limit.")
+	a.patience.addTo(cmd, "How long to follow, such as 2h or 1d; the upgrade goes on after that.")
 	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("ignore-check", completeCheck)
 	return cmd
@@ -90,9 +90,10 @@ func oneVersion(cmd *cobra.Command, args []string) error {
 var budget = regexp.MustCompile(`^([1-9]\d{0,5}|([1-9]\d?|100)%)$`)
 
 func (a *apply) check() error {
+	if err := a.patience.read(); err != nil {
+		return err
+	}
 	switch {
-	case a.timeout < 0:
-		return fmt.Errorf("--timeout=%s: must not be negative", a.timeout)
 	case a.timeout > 0 && a.detach:
 		return errors.New("--timeout limits following: leave out --detach, or --timeout")
 	case a.maxUnavailable != "" && !budget.MatchString(a.maxUnavailable):
@@ -122,19 +123,16 @@ func (a *apply) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	to, err := resolve(shot.Snapshot, a.version)
+	to, err := a.target(shot.Snapshot)
 	if err != nil {
 		return err
 	}
-	if note := newestNote(a.version, to); note != "" {
-		fmt.Fprintln(a.ErrOut, note)
-	}
-	running, err := a.running(shot.Snapshot, to)
+	running, err := a.running(shot.Snapshot, to, start)
 	if err != nil {
 		return err
 	}
 	if running != nil {
-		return a.attach(ctx, running)
+		return a.attach(ctx, running, shot.Upgrades)
 	}
 	wanted, err := a.wanted(shot.Snapshot, to, start)
 	if err != nil {

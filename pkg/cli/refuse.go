@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -123,8 +124,11 @@ func refuseFindings(findings []v1alpha1.Finding, wanted *v1alpha1.ClusterUpgrade
 	if count > 1 {
 		more = fmt.Sprintf("; and %d more", count-1)
 	}
-	return fmt.Errorf("preflight blocks: %s: %s%s; mend that, or if you know better `kubectl upgrade apply %s --ignore-check %s`",
-		first.ID, strings.TrimSuffix(first.Message, "."), more, wanted.Spec.Version, strings.Join(ids, ","))
+	what := fmt.Sprintf("preflight blocks: %s: %s%s; mend that", first.ID, strings.TrimSuffix(first.Message, "."), more)
+	if inVain := func(id string) bool { return !preflight.IgnoringHelps(id) }; slices.ContainsFunc(ids, inVain) {
+		return errors.New(what)
+	}
+	return fmt.Errorf("%s, or if you know better `kubectl upgrade apply %s --ignore-check %s`", what, wanted.Spec.Version, strings.Join(ids, ","))
 }
 
 // refuseFreeze is for an exclusion that holds for every node when the upgrade

@@ -69,12 +69,12 @@ spec:
 }
 
 func (r *reboots) asks(t *testing.T) {
-	r.opens = time.Now().Add(wait).Truncate(time.Second) // as the schedule has it
+	r.must(t)(r.Exec(r.ctx, "cp1", "touch", "/run/reboot-required"))
+	r.due(t, "cp1", "/run/reboot-required", 6*time.Minute) // nobody tells; the agent looks every five
+	r.opens = time.Now().Add(wait).Truncate(time.Second)   // as the schedule has it
 	r.apply(t, window(r.opens))
 	r.must(t)(r.Lab.Lab(r.ctx, "update-engine", "w2", "need-reboot"))
-	r.must(t)(r.Exec(r.ctx, "cp1", "touch", "/run/reboot-required"))
-	r.due(t, "w2", "update_engine")
-	r.due(t, "cp1", "/run/reboot-required")
+	r.due(t, "w2", "update_engine", time.Minute)
 	r.quiet(t, time.Until(r.opens)-10*time.Second)
 	list, err := r.ours.ClusterUpgrades.List(r.ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) > 0 {
@@ -83,9 +83,9 @@ func (r *reboots) asks(t *testing.T) {
 }
 
 // due waits until the node says that it needs a reboot, and who wants it.
-func (r *reboots) due(t *testing.T, name, by string) {
+func (r *reboots) due(t *testing.T, name, by string, within time.Duration) {
 	t.Helper()
-	r.eventually(t, time.Minute, name+" says that a reboot is due", func() error {
+	r.eventually(t, within, name+" says that a reboot is due", func() error {
 		node, err := r.ours.NodeUpgrades.Get(r.ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -148,7 +148,7 @@ spec:
 func (r *reboots) restart(t *testing.T) {
 	r.must(t)(r.Exec(r.ctx, "w3", "mount", "-t", "tmpfs", "tmpfs", "/usr/share/doc"))
 	r.must(t)(r.Lab.Lab(r.ctx, "update-engine", "w3", "need-reboot"))
-	r.due(t, "w3", "update_engine")
+	r.due(t, "w3", "update_engine", time.Minute)
 	r.must(t)(r.Lab.Lab(r.ctx, "publish", to))
 	r.before = r.containers(t)
 	r.apply(t, byRestart)

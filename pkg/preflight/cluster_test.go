@@ -189,3 +189,11 @@ func etcd(f *preflight.Facts, member string, change func(*v1alpha1.EtcdMember)) 
 		}
 	}
 }
+
+// reboots makes the upgrade one of type Reboot, for these nodes.
+func reboots(f *preflight.Facts, names ...string) {
+	f.Upgrade.Spec.Version, f.Upgrade.Spec.Type = "", v1alpha1.TypeReboot
+	for _, name := range names {
+		upgrade(f, name).Status.RebootRequired = true
+	}
+}

@@ -67,7 +67,12 @@ func mirror(pod *corev1.Pod) bool {
 	return is
 }
 
+// checkControlPlane looks at what kubeadm wants to be well, and at what has to be
+// before another control-plane node is rebooted.
 func (c *checker) checkControlPlane() {
+	if !c.kubeadm && !c.controlPlaneMoves() {
+		return
+	}
 	runs := map[string]map[string]bool{} // node, then component
 	stacked := false
 	for _, pod := range c.static {

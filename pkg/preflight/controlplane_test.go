@@ -21,6 +21,14 @@ func controlPlaneScenes() []scene {
 		{check: "control-plane-node", name: "a worker is not Ready", alter: func(f *preflight.Facts) { unready(f, "worker-1") }},
 		{check: "control-plane-node", name: "one that has never said", alter: func(f *preflight.Facts) { node(f, "cp-2").Status.Conditions = nil },
 			want: []string{"Block control-plane-node Node/cp-2"}},
+		{check: "control-plane-node", name: "a worker is to be rebooted, and nobody else", alter: func(f *preflight.Facts) {
+			unready(f, "cp-2")
+			reboots(f, "worker-1")
+		}},
+		{check: "control-plane-node", name: "another is to be rebooted", alter: func(f *preflight.Facts) {
+			unready(f, "cp-2")
+			reboots(f, "cp-1")
+		}, want: []string{"Block control-plane-node Node/cp-2"}},
 		{check: "control-plane-pod", name: "one is not Ready", alter: func(f *preflight.Facts) {
 			systemPod(f, "kube-scheduler-cp-3").Status.Conditions[0].Status = corev1.ConditionFalse
 		}, want: []string{"Block control-plane-pod Pod/kube-system/kube-scheduler-cp-3"}},
@@ -74,6 +82,23 @@ func etcdScenes() []scene {
 			facts(f, "cp-1").Etcd.Members = append(facts(f, "cp-1").Etcd.Members, v1alpha1.EtcdMember{Name: "cp-4", Learner: true, Healthy: true})
 		}, want: []string{"Block etcd-member EtcdMember/cp-4"}},
 		{check: "etcd-member", name: "all well"},
+		{check: "etcd-member", name: "only a worker is to be rebooted", alter: func(f *preflight.Facts) {
+			etcd(f, "cp-2", sick)
+			facts(f, "cp-1").Etcd.Problem = "connection refused"
+			reboots(f, "worker-1")
+		}},
+		{check: "etcd-member", name: "another's node is to be rebooted", alter: func(f *preflight.Facts) {
+			etcd(f, "cp-2", sick)
+			reboots(f, "cp-1")
+		}, want: []string{"Block etcd-member EtcdMember/cp-2", "Block etcd-quorum"}},
+		{check: "etcd-member", name: "only workers are left", alter: func(f *preflight.Facts) {
+			etcd(f, "cp-2", sick)
+			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+				serve(f, name, "v1.35.4")
+				node(f, name).Status.NodeInfo.KubeletVersion = "v1.35.4"
+				upgrade(f, name).Status.KubeadmVersion = "v1.35.4"
+			}
+		}},
 		{check: "etcd-quorum", name: "one of five is sick", facts: cluster(5, 0), alter: func(f *preflight.Facts) { etcd(f, "cp-2", sick) },
 			want: []string{"Block etcd-member EtcdMember/cp-2"}},
 		{check: "etcd-quorum", name: "two of five are sick", facts: cluster(5, 0), alter: func(f *preflight.Facts) {
@@ -83,6 +108,7 @@ func etcdScenes() []scene {
 		{check: "etcd-quorum", name: "two members", facts: cluster(2, 1), want: []string{"Block etcd-quorum"}},
 		{check: "etcd-single", name: "one member", facts: cluster(1, 1), want: []string{"Warn etcd-single"}},
 		{check: "etcd-single", name: "three members"},
+		{check: "etcd-single", name: "nobody reboots its node", facts: cluster(1, 1), alter: func(f *preflight.Facts) { reboots(f, "worker-1") }},
 		{check: "etcd-single", name: "its node is done", facts: cluster(1, 1), alter: func(f *preflight.Facts) {
 			runs(f, "v1.35.4")
 			upgrade(f, "cp-1").Status.ControlPlaneVersion = "v1.35.4"

@@ -55,7 +55,12 @@ var (
 	etcd36       = version.Version{Major: 3, Minor: 6}
 )
 
+// checkEtcd looks at the members while one of them is still to be stopped: no
+// worker waits for them.
 func (c *checker) checkEtcd() {
+	if !c.controlPlaneMoves() {
+		return
+	}
 	members := c.etcdMembers()
 	var voters, healthy int
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -139,7 +144,7 @@ func (c *checker) checkQuorum(voters, healthy int) {
 	majority := voters/2 + 1
 	switch {
 	case voters == 0:
-	case voters == 1 && slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.moves }):
+	case voters == 1:
 		c.add(v1alpha1.Finding{ID: "etcd-single", Message: "etcd has a single member, so the API is away while its node is upgraded."})
 	case voters > 1 && healthy-1 < majority:
 		c.add(v1alpha1.Finding{

@@ -45,7 +45,7 @@ func (c *checker) sortNodes() {
 		case os != "" && os != "linux" || n.status.Step == v1alpha1.StepUnsupported:
 			c.unsupported = append(c.unsupported, n)
 		case !abandoned:
-			n.moves = !c.kubeadm || !c.asWanted(n)
+			n.moves = c.toMove(n)
 			n.drains = n.moves && !c.restarts(n)
 			c.nodes = append(c.nodes, n)
 		}
@@ -55,11 +55,25 @@ func (c *checker) sortNodes() {
 	}
 }
 
+// toMove is whether something is left to do for the node. An upgrade of type
+// Reboot is for those that ask for one, and each gets it once.
+func (c *checker) toMove(n *node) bool {
+	if c.kubeadm {
+		return !c.asWanted(n)
+	}
+	rebooted := n.status.Upgrade == c.Upgrade.Name && n.status.RebootedFrom != "" && n.status.BootID != n.status.RebootedFrom
+	return n.status.RebootRequired && !rebooted
+}
+
 // restarts is whether the node stays in service: a refresh of its merged image
-// is wanted, and nothing is known that would break it.
+// is wanted, which is for patches, and nothing is known that would break it.
 func (c *checker) restarts(n *node) bool {
-	wanted := c.Upgrade.Spec.Strategy.Method == v1alpha1.MethodRestart && n.status.Method != v1alpha1.MethodReboot
-	return wanted && (n.facts == nil || len(n.facts.RefreshBlockers) == 0)
+	kind := cmp.Or(c.Upgrade.Status.Type, c.Upgrade.Spec.Type, v1alpha1.TypePatch)
+	if c.Upgrade.Spec.Strategy.Method != v1alpha1.MethodRestart || kind != v1alpha1.TypePatch || !n.kubelet.SameLine(c.to) {
+		return false
+	}
+	decided := n.status.Upgrade == c.Upgrade.Name && n.status.Method == v1alpha1.MethodReboot
+	return !decided && (n.facts == nil || len(n.facts.RefreshBlockers) == 0)
 }
 
 func newNode(n *corev1.Node) *node {
@@ -112,4 +126,9 @@ func (c *checker) controlPlanes() []*node {
 		}
 	}
 	return list
+}
+
+// controlPlaneMoves is whether something is left to do for one of them.
+func (c *checker) controlPlaneMoves() bool {
+	return slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.moves })
 }

@@ -81,7 +81,25 @@ func workloadScenes() []scene {
 			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
 			runs(f, "v1.35.3")
 			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
-			upgrade(f, "worker-2").Status.Method = v1alpha1.MethodReboot
+			upgrade(f, "worker-2").Status.Upgrade, upgrade(f, "worker-2").Status.Method = f.Upgrade.Name, v1alpha1.MethodReboot
+		}, want: []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}},
+		{check: "pdb-blocks", name: "one was rebooted by the upgrade before", alter: func(f *preflight.Facts) {
+			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
+			runs(f, "v1.35.3")
+			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
+			upgrade(f, "worker-2").Status.Upgrade, upgrade(f, "worker-2").Status.Method = "v1.35.3", v1alpha1.MethodReboot
+		}},
+		{check: "pdb-blocks", name: "one is a minor behind, and is rebooted instead", alter: func(f *preflight.Facts) {
+			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
+			runs(f, "v1.35.3")
+			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
+			node(f, "worker-2").Status.NodeInfo.KubeletVersion = "v1.34.9"
+		}, want: []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}},
+		{check: "pdb-blocks", name: "Restart is for patches", alter: func(f *preflight.Facts) {
+			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
+			runs(f, "v1.35.3")
+			f.Upgrade.Status.Type = v1alpha1.TypeMinor
+			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
 		}, want: []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}},
 		{check: "pdb-blocks", name: "a restart of one is known to be impossible", alter: func(f *preflight.Facts) {
 			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)

@@ -57,6 +57,30 @@ func controlPlaneScenes() []scene {
 	}
 }
 
+// unsupportedScenes are of a control-plane node whose Kubernetes is part of its
+// operating system.
+func unsupportedScenes() []scene {
+	const check, warn = "unsupported-control-plane", "Warn unsupported"
+	unsupported := func(then func(*preflight.Facts)) func(*preflight.Facts) {
+		return func(f *preflight.Facts) {
+			upgrade(f, "cp-3").Status.Step = v1alpha1.StepUnsupported
+			then(f)
+		}
+	}
+	blocked := []string{"Block " + check + " Node/cp-3", warn}
+	return []scene{
+		{check: check, name: "its apiserver is older", alter: unsupported(func(*preflight.Facts) {}), want: blocked},
+		{check: check, name: "its apiserver is there already", alter: unsupported(func(f *preflight.Facts) { serve(f, "cp-3", "v1.35.4") }), want: []string{warn}},
+		{check: check, name: "its apiserver is not to be seen", alter: unsupported(func(f *preflight.Facts) {
+			f.SystemPods = slices.DeleteFunc(f.SystemPods, func(p corev1.Pod) bool { return p.Name == "kube-apiserver-cp-3" })
+		}), want: blocked},
+		{check: check, name: "a person gave it up", alter: unsupported(func(f *preflight.Facts) {
+			upgrade(f, "cp-3").Annotations = map[string]string{v1alpha1.AbandonedAnnotation: "gone"}
+		}), want: []string{warn}},
+		{check: check, name: "only reboots", alter: unsupported(func(f *preflight.Facts) { reboots(f, "cp-1") }), want: []string{warn}},
+	}
+}
+
 func etcdScenes() []scene {
 	sick := func(m *v1alpha1.EtcdMember) { m.Healthy, m.Problem = false, "connection refused." }
 	at := func(version string) func(*v1alpha1.EtcdMember) {

@@ -20,6 +20,8 @@ type node struct {
 	facts        *v1alpha1.NodeFacts
 	kubelet      version.Version
 	kubeletError error
+	// abandoned is whether a person gave the node up.
+	abandoned bool
 	// moves is whether the node is not as wanted yet, and drains whether its
 	// pods have to leave for that.
 	moves, drains bool
@@ -34,17 +36,16 @@ func (c *checker) sortNodes() {
 	}
 	for i := range c.Nodes {
 		n := newNode(&c.Nodes[i])
-		abandoned := false
 		if said := said[n.name]; said != nil {
 			n.status, n.facts = said.Status, said.Status.Facts
-			_, abandoned = said.Annotations[v1alpha1.AbandonedAnnotation]
+			_, n.abandoned = said.Annotations[v1alpha1.AbandonedAnnotation]
 		}
 		c.all = append(c.all, n)
 		os := n.Node.Status.NodeInfo.OperatingSystem
 		switch {
 		case os != "" && os != "linux" || n.status.Step == v1alpha1.StepUnsupported:
 			c.unsupported = append(c.unsupported, n)
-		case !abandoned:
+		case !n.abandoned:
 			n.moves = c.toMove(n)
 			n.drains = n.moves && !c.restarts(n)
 			c.nodes = append(c.nodes, n)

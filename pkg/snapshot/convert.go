@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"

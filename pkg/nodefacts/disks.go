@@ -37,7 +37,7 @@ func (g *gatherer) disks() {
 // or the configuration that this names says.
 func (g *gatherer) containerdRoot() string {
 	const usual, usualConfig = "/var/lib/containerd", "/etc/containerd/config.toml"
-	flags := g.flagsOf("containerd.service")
+	flags := g.flagsOf("containerd.service", "")
 	if root := flags.value("root"); root != "" {
 		return root
 	}

@@ -24,12 +24,13 @@ func TestOrdinaryNode(t *testing.T) {
 		facts.Disks[i].FreeBytes = 0
 	}
 	want := v1alpha1.NodeFacts{
-		GatheredAt:          metav1.NewTime(now.Truncate(time.Second)),
-		CgroupVersion:       1,
-		KubeletFlags:        []string{"bootstrap-kubeconfig", "config", "container-runtime-endpoint", "kubeconfig", "pod-infra-container-image"},
-		KubeletConfigFields: []string{"cgroupDriver", "staticPodPath"},
-		Disks:               []v1alpha1.DiskFacts{{Path: "/etc/kubernetes"}, {Path: host.SnapshotsDir}},
-		Certificates:        []v1alpha1.CertificateFacts{{Path: "/etc/kubernetes/pki/ca.crt", NotAfter: metav1.NewTime(now.AddDate(10, 0, 0).Truncate(time.Second)), CA: true}},
+		GatheredAt:            metav1.NewTime(now.Truncate(time.Second)),
+		CgroupVersion:         1,
+		KubeletFlags:          []string{"bootstrap-kubeconfig", "config", "container-runtime-endpoint", "kubeconfig", "pod-infra-container-image"},
+		KubeletFlagsElsewhere: base,
+		KubeletConfigFields:   []string{"cgroupDriver", "staticPodPath"},
+		Disks:                 []v1alpha1.DiskFacts{{Path: "/etc/kubernetes"}, {Path: host.SnapshotsDir}},
+		Certificates:          []v1alpha1.CertificateFacts{{Path: "/etc/kubernetes/pki/ca.crt", NotAfter: metav1.NewTime(now.AddDate(10, 0, 0).Truncate(time.Second)), CA: true}},
 	}
 	if diff := cmp.Diff(want, facts); diff != "" {
 		t.Error(diff)

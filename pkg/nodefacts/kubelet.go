@@ -15,8 +15,9 @@ import (
 // kubelet reads how it is started, and what it is configured with. A folder of
 // drop-ins has no default: the flag --config-dir names it or there is none.
 func (g *gatherer) kubelet() {
-	flags := g.flagsOf("kubelet.service")
-	g.facts.KubeletFlags = flags.names()
+	flags := g.flagsOf("kubelet.service", "")
+	g.facts.KubeletFlags = namesAndGates(flags)
+	g.facts.KubeletFlagsElsewhere = namesAndGates(g.flagsOf("kubelet.service", host.KubeletFlags))
 	config := flags.value("config")
 	if config == "" {
 		config = host.KubeletConfig
@@ -30,6 +31,17 @@ func (g *gatherer) kubelet() {
 		g.kubeletConfig(path, fields)
 	}
 	g.facts.KubeletConfigFields = slices.Sorted(maps.Keys(fields))
+}
+
+// namesAndGates are the flags, and each feature gate behind the name of its flag.
+func namesAndGates(f flags) []string {
+	const featureGates = "feature-gates"
+	names := f.names()
+	for _, gate := range f.gates(featureGates) {
+		names = append(names, featureGates+"."+gate)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // configDropIns are the files that the kubelet merges, in its order: every

@@ -42,6 +42,8 @@ func TestKubeletFlags(t *testing.T) {
 		"other section":     {tree{host.KubeletFlags: "", own: "[Unit]\nEnvironment=KUBELET_EXTRA_ARGS=--v=2\n"}, base, ""},
 		"files go first":    {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--a=1", own: "[Service]\nEnvironment=KUBELET_KUBEADM_ARGS=--b=1\n"}, append([]string{"a"}, base...), ""},
 		"files are dropped": {tree{own: "[Service]\nEnvironmentFile=\n"}, base, ""},
+		"underscores":       {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--node_ip=10.0.0.1\n"}, append([]string{"node-ip"}, base...), ""},
+		"feature gates":     {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS='--feature-gates=A=true, --feature-gates B=false,C=true --feature-gates='\n"}, append([]string{"feature-gates", "feature-gates.A", "feature-gates.B", "feature-gates.C"}, base...), ""},
 		"open quote":        {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--a='b\n"}, nil, "quotation mark"},
 	}
 	for name, test := range tests {
@@ -52,6 +54,32 @@ func TestKubeletFlags(t *testing.T) {
 				t.Error(diff)
 			}
 			wantProblem(t, facts, test.problem)
+		})
+	}
+}
+
+// kubeadm takes flags out of its own file, and out of no other.
+func TestKubeletFlagsElsewhere(t *testing.T) {
+	const pause, gate = "--pod-infra-container-image=x", "--feature-gates=A=true"
+	const own = "/etc/systemd/system/kubelet.service.d/20-own.conf"
+	tests := map[string]struct {
+		files tree
+		want  []string
+	}{
+		"only kubeadm's":             {tree{}, base},
+		"a file beside":              {tree{"/etc/sysconfig/kubelet": "KUBELET_EXTRA_ARGS=" + pause + "\n"}, append([]string{"pod-infra-container-image"}, base...)},
+		"a drop-in":                  {tree{own: "[Service]\nEnvironment='KUBELET_EXTRA_ARGS=" + pause + " " + gate + "'\n"}, append([]string{"feature-gates", "feature-gates.A", "pod-infra-container-image"}, base...)},
+		"the command":                {tree{own: "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet " + pause + " $KUBELET_KUBEADM_ARGS\n"}, []string{"pod-infra-container-image"}},
+		"overridden by kubeadm's":    {tree{own: "[Service]\nEnvironment=KUBELET_KUBEADM_ARGS=" + pause + "\n"}, base},
+		"overrides kubeadm's":        {tree{"/etc/sysconfig/kubelet": "KUBELET_KUBEADM_ARGS=" + pause + "\n"}, append([]string{"pod-infra-container-image"}, base...)},
+		"by a pattern for its files": {tree{own: "[Service]\nEnvironmentFile=\nEnvironmentFile=-/var/lib/kubelet/*.env\n"}, base},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			slices.Sort(test.want)
+			if diff := cmp.Diff(test.want, gather(t, test.files).KubeletFlagsElsewhere); diff != "" {
+				t.Error(diff)
+			}
 		})
 	}
 }

@@ -23,6 +23,12 @@ func trapScenes() []scene {
 	flag := func(name string) func(*preflight.Facts) {
 		return func(f *preflight.Facts) { facts(f, "worker-1").KubeletFlags = []string{"config", name} }
 	}
+	elsewhere := func(name string) func(*preflight.Facts) {
+		return func(f *preflight.Facts) {
+			flag(name)(f)
+			facts(f, "worker-1").KubeletFlagsElsewhere = []string{"config", name}
+		}
+	}
 	field := func(name string) func(*preflight.Facts) {
 		return func(f *preflight.Facts) { facts(f, "worker-1").KubeletConfigFields = []string{"cgroupDriver", name} }
 	}
@@ -56,7 +62,12 @@ func trapScenes() []scene {
 		{check: "kubelet-flag", name: "the same before", alter: to("v1.32.9", "v1.33.9", flag("register-schedulable"))},
 		{check: "kubelet-flag", name: "the same after", alter: flag("register-schedulable")},
 		{check: "kubelet-flag", name: "gone in 1.31", alter: to("v1.30.9", "v1.31.9", flag("keep-terminated-pod-volumes")), want: worker("kubelet-flag")},
-		{check: "kubelet-flag", name: "taken out by kubeadm itself", alter: flag("pod-infra-container-image"), want: []string{"Warn kubelet-flag"}},
+		{check: "kubelet-flag", name: "taken out by kubeadm itself", alter: flag("pod-infra-container-image")},
+		{check: "kubelet-flag", name: "where kubeadm takes out nothing", alter: elsewhere("pod-infra-container-image"), want: worker("kubelet-flag")},
+		{check: "kubelet-flag", name: "where kubeadm takes out nothing, on a control plane", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").KubeletFlagsElsewhere = []string{"pod-infra-container-image"}
+		}, want: []string{"Block kubelet-flag Node/cp-1"}},
+		{check: "kubelet-flag", name: "the same for a patch", alter: to("v1.34.3", "v1.34.4", elsewhere("pod-infra-container-image"))},
 		{check: "kubelet-flag", name: "known", alter: flag("node-ip")},
 		{check: "kubelet-config", name: "refused since 1.32", alter: to("v1.31.9", "v1.32.9", field("runOnce")), want: worker("kubelet-config")},
 		{check: "kubelet-config", name: "it runs with that already", alter: field("runOnce")},
@@ -64,8 +75,9 @@ func trapScenes() []scene {
 		{check: "feature-gate", name: "there until 1.36", alter: field("featureGates.MemoryManager")},
 		{check: "feature-gate", name: "gone in 1.36", alter: to("v1.35.4", "v1.36.3", field("featureGates.MemoryManager")), want: worker("feature-gate")},
 		{check: "feature-gate", name: "a patch", alter: to("v1.36.1", "v1.36.3", field("featureGates.MemoryManager"))},
-		{check: "feature-gate", name: "given to the kubelet as a flag", alter: flag("feature-gates"), want: []string{"Warn feature-gate"}},
-		{check: "feature-gate", name: "given as a flag, for a patch", alter: to("v1.35.3", "v1.35.4", flag("feature-gates"))},
+		{check: "feature-gate", name: "given to the kubelet as a flag", alter: flag("feature-gates.PodIndexLabel"), want: worker("feature-gate")},
+		{check: "feature-gate", name: "given as a flag, kept", alter: flag("feature-gates.Kept")},
+		{check: "feature-gate", name: "given as a flag, for a patch", alter: to("v1.35.3", "v1.35.4", flag("feature-gates.PodIndexLabel"))},
 		{check: "feature-gate", name: "of a static pod", alter: gate(func(c *corev1.Container) {
 			c.Command = append(c.Command, "--feature-gates=Kept=true,ComponentSLIs=false, PodIndexLabel=true")
 		}), want: []string{"Block feature-gate Pod/kube-system/kube-scheduler-cp-1"}},

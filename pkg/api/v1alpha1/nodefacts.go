@@ -17,10 +17,18 @@ type NodeFacts struct {
 
 	// KubeletFlags are the names of the flags that the kubelet's unit, with its
 	// drop-ins and environment files, starts it with, such as
-	// pod-infra-container-image.
+	// pod-infra-container-image, and the feature gates that they set, such as
+	// feature-gates.CPUManager.
 	// +listType=set
 	// +optional
 	KubeletFlags []string `json:"kubeletFlags,omitempty"`
+
+	// KubeletFlagsElsewhere are those of them that do not come, or not only, from
+	// /var/lib/kubelet/kubeadm-flags.env: kubeadm takes no flag out of any other
+	// file.
+	// +listType=set
+	// +optional
+	KubeletFlagsElsewhere []string `json:"kubeletFlagsElsewhere,omitempty"`
 
 	// KubeletConfigFields are the fields at the top of the kubelet's
 	// configuration that are set, such as cgroupDriver, and the feature gates,

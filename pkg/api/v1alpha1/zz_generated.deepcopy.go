@@ -488,6 +488,11 @@ func (in *NodeFacts) DeepCopyInto(out *NodeFacts) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.KubeletFlagsElsewhere != nil {
+		in, out := &in.KubeletFlagsElsewhere, &out.KubeletFlagsElsewhere
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.KubeletConfigFields != nil {
 		in, out := &in.KubeletConfigFields, &out.KubeletConfigFields
 		*out = make([]string, len(*in))

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 )
 
 func TestCgroup(t *testing.T) {
@@ -84,6 +85,38 @@ func TestKubeletFlagsElsewhere(t *testing.T) {
 	}
 }
 
+// What stands in the file that kubeadm writes anew does not count here.
+func TestKubeletConfigElsewhere(t *testing.T) {
+	const dropIns, patches = "/etc/kubernetes/kubelet.conf.d/", "/etc/kubernetes/patches/"
+	no := false
+	named := "kind: UpgradeConfiguration\napply: {patches: {directory: /etc/kubernetes/patches}}\nnode: {patches: {directory: /etc/kubernetes/patches}}\n"
+	tests := map[string]struct {
+		files  tree
+		fields []string
+		fail   *bool
+	}{
+		"kubeadm's file":    {tree{host.KubeletConfig: "failCgroupV1: false\nport: 1\n"}, nil, nil},
+		"drop-ins":          {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--config-dir=" + dropIns, dropIns + "1.conf": "failCgroupV1: false\n"}, []string{"failCgroupV1"}, &no},
+		"another file":      {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--config=/etc/k.yaml", "/etc/k.yaml": "failCgroupV1: false\n"}, []string{"failCgroupV1"}, &no},
+		"a patch":           {tree{patches + "kubeletconfiguration0+merge.yaml": "failCgroupV1: false\n", kubeadm.UserConfig: named}, []string{"failCgroupV1"}, &no},
+		"an unnamed patch":  {tree{patches + "kubeletconfiguration.yaml": "failCgroupV1: false\n"}, nil, nil},
+		"a list of changes": {tree{patches + "kubeletconfiguration+json.json": "[{op: add, path: /port, value: 1}]\n", kubeadm.UserConfig: named}, nil, nil},
+		"another patch":     {tree{patches + "etcd.yaml": "port: 1\n", kubeadm.UserConfig: named}, nil, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			facts := gather(t, test.files)
+			if diff := cmp.Diff(test.fields, facts.KubeletConfigFieldsElsewhere); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(test.fail, facts.FailCgroupV1Elsewhere); diff != "" {
+				t.Error(diff)
+			}
+			wantProblem(t, facts, "")
+		})
+	}
+}
+
 func TestKubeletConfig(t *testing.T) {
 	const header = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"
 	const dropIns = "/etc/kubernetes/kubelet.conf.d/"
@@ -100,7 +133,7 @@ func TestKubeletConfig(t *testing.T) {
 		"does not fail":    {tree{host.KubeletConfig: header + "failCgroupV1: false\n"}, []string{"failCgroupV1"}, &no, ""},
 		"not a truth":      {tree{host.KubeletConfig: "failCgroupV1: maybe\n"}, []string{"failCgroupV1"}, nil, "maybe"},
 		"none":             {tree{host.KubeletConfig: ""}, nil, nil, ""},
-		"not YAML":         {tree{host.KubeletConfig: "a: [\n"}, nil, nil, "decoding " + host.KubeletConfig},
+		"not YAML":         {tree{host.KubeletConfig: "a: [\n"}, nil, nil, "reading " + host.KubeletConfig + ": decoding it"},
 		"drop-in, unnamed": {tree{host.KubeletConfig: header, dropIns + "1.conf": "failCgroupV1: false\n"}, nil, nil, ""},
 		"drop-in, named": {tree{host.KubeletFlags: dropInDir, host.KubeletConfig: header + "failCgroupV1: true\n",
 			dropIns + "1.conf": header + "failCgroupV1: true\n", dropIns + "sub/2.conf": "failCgroupV1: false\nport: 1\n", dropIns + "3.yaml": "address: x\n"},

@@ -69,6 +69,26 @@ func (g *gatherer) namedPatches() []string {
 	return named
 }
 
+// kubeletPatch is a file of kubeadm's patches for the kubelet's configuration that
+// reads as a part of one. A JSON patch is a list of steps instead.
+var kubeletPatch = regexp.MustCompile(`^kubeletconfiguration[^.+]*(\+(strategic|merge))?\.(json|yaml)$`)
+
+// kubeletPatches are those that an upgrade of this node will be told of.
+func (g *gatherer) kubeletPatches() []string {
+	var paths []string
+	for _, dir := range g.namedPatches() {
+		if dir == "" {
+			continue
+		}
+		for _, name := range g.list(dir) {
+			if kubeletPatch.MatchString(name) {
+				paths = append(paths, filepath.Join(dir, name))
+			}
+		}
+	}
+	return paths
+}
+
 func (g *gatherer) isControlPlane() bool {
 	_, err := os.Stat(g.At(host.ManifestsDir, "kube-apiserver.yaml"))
 	return err == nil

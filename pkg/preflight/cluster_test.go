@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
@@ -24,7 +25,8 @@ func cluster(controlPlanes, workers int) *preflight.Facts {
 			ObjectMeta: metav1.ObjectMeta{Name: "v1.35.4"},
 			Spec:       v1alpha1.ClusterUpgradeSpec{Version: "v1.35.4"},
 		},
-		Offered: []string{"x86-64", "arm64"},
+		Offered:       []string{"x86-64", "arm64"},
+		KubeletConfig: &preflight.KubeletConfig{Config: kubeletconfig.Config{Fields: []string{"cgroupDriver"}}},
 	}
 	for i := range controlPlanes {
 		name := fmt.Sprintf("cp-%d", i+1)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -15,14 +16,14 @@ func (c *checker) checkKubeletFiles(n *node) {
 	if flags != nil {
 		c.onNode(n, v1alpha1.Finding{ID: "kubelet-flag", Message: fmt.Sprintf("The kubelet on %s is given --%s, which is gone in %s: it would not start.", n.name, strings.Join(flags, ", --"), c.to.Line())})
 	}
-	if fields := c.gone(removedFields, n.facts.KubeletConfigFields, n.kubelet); fields != nil {
-		c.onNode(n, v1alpha1.Finding{ID: "kubelet-config", Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s refuses: it would not start.", n.name, strings.Join(fields, ", "), c.to.Line())})
+	if fields := c.gone(removedFields, c.ownFields(n), n.kubelet); fields != nil {
+		c.onNode(n, v1alpha1.Finding{ID: "kubelet-config", Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s refuses: it would not start.", n.name, strings.Join(fields, ", "), c.to.Line()), Advice: "Remove the field " + nodeConfigAdvice + "."})
 	}
-	if gates := c.goneGates(after(n.facts.KubeletConfigFields, "featureGates."), n.kubelet); gates != nil {
+	if gates := c.goneGates(after(c.ownFields(n), kubeletconfig.GatePrefix), n.kubelet); gates != nil {
 		c.onNode(n, v1alpha1.Finding{
 			ID:      "feature-gate",
 			Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s does not know: it would not start.", n.name, gateList(gates), c.to.Line()),
-			Advice:  "Remove it from featureGates " + kubeletConfigAdvice + ".",
+			Advice:  "Remove it from featureGates " + nodeConfigAdvice + ".",
 		})
 	}
 	if gates := c.goneGates(after(n.facts.KubeletFlags, "feature-gates."), n.kubelet); gates != nil {

@@ -7,15 +7,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// kubeletConfigAdvice is how a field of the kubelet's configuration is changed:
-// kubeadm writes every node's from the ConfigMap when it upgrades it.
-const kubeletConfigAdvice = "in /var/lib/kubelet/config.yaml on the node and in the cluster's (kubectl -n kube-system edit configmap kubelet-config)"
-
 var trapChecks = []Entry{
 	{
 		"cgroup-v1", blocks,
-		"a node runs cgroup v1, and the version is 1.35 or later: its kubelet does not start there, unless its configuration says failCgroupV1: false",
-		"Move the node to cgroup v2 (remove systemd.unified_cgroup_hierarchy=0 from the kernel's command line and reboot it). Or set failCgroupV1: false " + kubeletConfigAdvice + ", and let kubeadm ignore SystemVerification (ignorePreflightErrors in /etc/kubernetes/kubeadm-upgrade.yaml).",
+		"a node runs cgroup v1, and the version is 1.35 or later: its kubelet does not start there, unless its configuration says failCgroupV1: false. Where kubeadm has still to upgrade the node, that is the cluster's configuration",
+		"Move the node to cgroup v2 (remove systemd.unified_cgroup_hierarchy=0 from the kernel's command line and reboot it). Or set failCgroupV1: false (" + clusterConfigAdvice + "), and let kubeadm ignore SystemVerification (ignorePreflightErrors in /etc/kubernetes/kubeadm-upgrade.yaml).",
 	},
 	{
 		"kubelet-flag", blocks,
@@ -24,8 +20,8 @@ var trapChecks = []Entry{
 	},
 	{
 		"kubelet-config", blocks,
-		"a kubelet's configuration sets a field that the version refuses, and it would not start",
-		"Remove the field " + kubeletConfigAdvice + ".",
+		"a kubelet's configuration sets a field that the version refuses, and it would not start: the cluster's, which kubeadm writes to every node, or what a node has besides",
+		"Remove the field " + nodeConfigAdvice + ". In the cluster's: " + clusterConfigAdvice + ".",
 	},
 	{
 		"feature-gate", blocks,
@@ -75,9 +71,7 @@ func (c *checker) checkTraps() {
 		if n.facts == nil || !n.moves {
 			continue
 		}
-		if c.to.Minor >= minorWithoutCgroup1 && n.facts.CgroupVersion == 1 && (n.facts.FailCgroupV1 == nil || *n.facts.FailCgroupV1) {
-			c.onNode(n, v1alpha1.Finding{ID: "cgroup-v1", Message: fmt.Sprintf("Node %s runs cgroup v1, on which a kubelet of %s does not start.", n.name, c.to)})
-		}
+		c.checkCgroup(n)
 		c.checkKubeletFiles(n)
 		switch dir := n.facts.KubeadmPatches; {
 		case dir == "" || !c.runsKubeadm(n):
@@ -89,6 +83,7 @@ func (c *checker) checkTraps() {
 	}
 	c.warnOfNodes("kubeadm-patches", patched, "The upgrade would leave out kubeadm's patches on %[1]s: %[2]s.")
 	c.checkContainerd(oldRuntime)
+	c.checkKubeletConfigMap()
 	c.checkStaticGates()
 	c.checkAPIs()
 }

@@ -37,6 +37,18 @@ type NodeFacts struct {
 	// +optional
 	KubeletConfigFields []string `json:"kubeletConfigFields,omitempty"`
 
+	// KubeletConfigFieldsElsewhere are those of them that do not stand, or not
+	// only, in /var/lib/kubelet/config.yaml, which kubeadm writes anew from the
+	// cluster's configuration when it upgrades the node: what the files of
+	// --config-dir set, and kubeadm's own patches.
+	// +listType=set
+	// +optional
+	KubeletConfigFieldsElsewhere []string `json:"kubeletConfigFieldsElsewhere,omitempty"`
+
+	// FailCgroupV1Elsewhere is what these say of failCgroupV1. Absent: nothing.
+	// +optional
+	FailCgroupV1Elsewhere *bool `json:"failCgroupV1Elsewhere,omitempty"`
+
 	// Disks are the folders that an upgrade writes to.
 	// +listType=map
 	// +listMapKey=path

@@ -498,6 +498,16 @@ func (in *NodeFacts) DeepCopyInto(out *NodeFacts) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.KubeletConfigFieldsElsewhere != nil {
+		in, out := &in.KubeletConfigFieldsElsewhere, &out.KubeletConfigFieldsElsewhere
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.FailCgroupV1Elsewhere != nil {
+		in, out := &in.FailCgroupV1Elsewhere, &out.FailCgroupV1Elsewhere
+		*out = new(bool)
+		**out = **in
+	}
 	if in.Disks != nil {
 		in, out := &in.Disks, &out.Disks
 		*out = make([]DiskFacts, len(*in))

@@ -56,7 +56,8 @@ func (c *checker) findStaticPods() {
 	for i := range c.SystemPods {
 		pod := &c.SystemPods[i]
 		component := pod.Labels[componentLabel]
-		if !mirror(pod) && component != etcdServer && !slices.Contains(components, component) {
+		known := component == etcdServer || slices.Contains(components, component)
+		if !mirror(pod) && !(known && staticpod.Is(pod)) {
 			continue
 		}
 		p := staticPod{Pod: pod, node: pod.Spec.NodeName, component: component}

@@ -47,6 +47,18 @@ func controlPlaneScenes() []scene {
 			vip.Status.Conditions = nil
 			f.SystemPods = append(f.SystemPods, vip)
 		}, want: []string{"Block control-plane-pod Pod/kube-system/kube-vip-cp-1"}},
+		{check: "control-plane-pod", name: "a Job's with etcd's label", alter: func(f *preflight.Facts) {
+			defrag := static("etcd", "worker-1")
+			defrag.Name, defrag.Annotations, defrag.Status.Phase, defrag.Status.Conditions = "defrag-28", nil, corev1.PodSucceeded, nil
+			ownedBy("Job", "defrag")(&defrag)
+			onControlPlane := *defrag.DeepCopy()
+			onControlPlane.Name, onControlPlane.Spec.NodeName, onControlPlane.Status.Phase = "defrag-29", "cp-1", corev1.PodRunning
+			f.SystemPods = append(f.SystemPods, defrag, onControlPlane)
+		}},
+		{check: "control-plane-pod", name: "a static pod that has ended", alter: func(f *preflight.Facts) {
+			p := systemPod(f, "etcd-cp-2")
+			p.Status.Phase, p.Status.Conditions = corev1.PodFailed, nil
+		}, want: []string{"Block control-plane-pod Pod/kube-system/etcd-cp-2"}},
 		{check: "control-plane-pod", name: "any other pod, or one on a worker", alter: func(f *preflight.Facts) {
 			dns := static("coredns", "cp-1")
 			dns.Annotations, dns.Status.Conditions = nil, nil

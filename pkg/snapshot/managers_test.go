@@ -85,6 +85,24 @@ func TestForeignCordon(t *testing.T) {
 	}
 }
 
+// A pod that only bears a static pod's label is no member of etcd.
+func TestStaticPods(t *testing.T) {
+	yes := true
+	member := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{componentLabel: etcdMember}}, Spec: corev1.PodSpec{NodeName: "cp1"}}
+	defrag := member.DeepCopy()
+	defrag.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Controller: &yes}}
+	if _, etcd := staticPods([]*corev1.Pod{member, defrag}); len(etcd) != 1 {
+		t.Errorf("%d members, want 1", len(etcd))
+	}
+	woken := 0
+	h := new(Reader).handler(func() { woken++ })
+	over := member.DeepCopy()
+	over.Status.Phase = corev1.PodSucceeded
+	if h.OnUpdate(member, over); woken != 1 {
+		t.Error("a pod that ended woke nobody")
+	}
+}
+
 // What makes another plan must wake the coordinator, and a heartbeat must not.
 func TestEssence(t *testing.T) {
 	woken := 0

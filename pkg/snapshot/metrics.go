@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
 // deprecatedAPIs is 1 for each deprecated API that was called since the apiserver
@@ -43,7 +44,7 @@ const (
 // credentials on. Where one does not answer there, as from a user's machine,
 // the stable address stands in: what it says is of some apiserver.
 func requestedAPIs(ctx context.Context, access *rest.Config, pods []corev1.Pod) (apis []preflight.RequestedAPI, unread []string) {
-	servers := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return p.Labels[componentLabel] != apiServer })
+	servers := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return p.Labels[componentLabel] != apiServer || !staticpod.Is(&p) })
 	answers := make([]metricsAnswer, len(servers))
 	var group sync.WaitGroup
 	for i := range servers {

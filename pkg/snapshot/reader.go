@@ -158,7 +158,7 @@ func essence(object any) any {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		return o.Webhooks
 	case *corev1.Pod:
-		return []any{o.Labels, o.Spec.NodeName, staticpod.Version(o), staticpod.Ready(o)}
+		return []any{o.Labels, o.Spec.NodeName, staticpod.Version(o), staticpod.Ready(o), staticpod.Is(o)}
 	case metav1.Object:
 		return o.GetResourceVersion()
 	}

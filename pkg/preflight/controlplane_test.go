@@ -37,10 +37,8 @@ func controlPlaneScenes() []scene {
 		{check: "control-plane-pod", name: "etcd is missing on one", alter: without("etcd-cp-1"),
 			want: []string{"Block control-plane-pod Node/cp-1"}},
 		{check: "control-plane-pod", name: "etcd runs elsewhere", alter: func(f *preflight.Facts) {
-			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
-				without("etcd-" + name)(f)
-				facts(f, name).Etcd = nil
-			}
+			external(f)
+			f.Upgrade.Spec.Strategy.EtcdSnapshot = v1alpha1.EtcdSnapshotSkip
 		}},
 		{check: "control-plane-pod", name: "a static pod of somebody else", alter: func(f *preflight.Facts) {
 			vip := static("kube-vip", "cp-1")
@@ -66,6 +64,14 @@ func controlPlaneScenes() []scene {
 			onWorker.Status.Conditions = nil
 			f.SystemPods = append(f.SystemPods, dns, onWorker)
 		}},
+	}
+}
+
+// external is a control plane of three with its etcd elsewhere.
+func external(f *preflight.Facts) {
+	f.SystemPods = slices.DeleteFunc(f.SystemPods, func(p corev1.Pod) bool { return p.Labels["component"] == "etcd" })
+	for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+		facts(f, name).Etcd = nil
 	}
 }
 
@@ -165,5 +171,32 @@ func etcdScenes() []scene {
 		{check: "etcd-unknown", name: "the agent says nothing", alter: func(f *preflight.Facts) { facts(f, "cp-1").Etcd = nil },
 			want: []string{"Block etcd-unknown Node/cp-1"}},
 		{check: "etcd-unknown", name: "all say"},
+		{check: "etcd-external", name: "a snapshot is wanted", alter: external, want: []string{"Block etcd-external"}},
+		{check: "etcd-external", name: "for a patch too", alter: func(f *preflight.Facts) {
+			external(f)
+			runs(f, "v1.35.3")
+		}, want: []string{"Block etcd-external"}},
+		{check: "etcd-external", name: "none is wanted", alter: func(f *preflight.Facts) {
+			external(f)
+			f.Upgrade.Spec.Strategy.EtcdSnapshot = v1alpha1.EtcdSnapshotSkip
+		}},
+		{check: "etcd-external", name: "only workers are left", alter: func(f *preflight.Facts) {
+			external(f)
+			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+				serve(f, name, "v1.35.4")
+				upgrade(f, name).Status.KubeadmVersion = "v1.35.4"
+			}
+		}},
+		{check: "etcd-external", name: "only reboots", alter: func(f *preflight.Facts) {
+			external(f)
+			reboots(f, "cp-1")
+		}},
+		{check: "etcd-external", name: "its pod is away for a moment", facts: cluster(1, 1), alter: func(f *preflight.Facts) {
+			f.SystemPods = slices.DeleteFunc(f.SystemPods, func(p corev1.Pod) bool { return p.Name == "etcd-cp-1" })
+		}, want: []string{"Warn etcd-single"}},
+		{check: "etcd-external", name: "an agent has not spoken", alter: func(f *preflight.Facts) {
+			external(f)
+			upgrade(f, "cp-1").Status.Facts = nil
+		}, want: []string{"Block facts-missing Node/cp-1"}},
 	}
 }

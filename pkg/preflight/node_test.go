@@ -41,6 +41,20 @@ func certificateScenes() []scene {
 			facts(f, "cp-1").Certificates[0].Path = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 			ends("cp-1", -day)(f)
 		}, want: []string{"Block certificate-ended Node/cp-1"}},
+		{check: "certificate-ended", name: "a copy of an old one", alter: func(f *preflight.Facts) {
+			for _, name := range []string{"cp-1", "cp-2"} {
+				facts(f, name).Certificates[0].Path = "/etc/kubernetes/pki/backup-2024/apiserver.crt"
+				ends(name, -300*day)(f)
+			}
+		}, want: []string{"Warn certificate-ending File/etc/kubernetes/pki/backup-2024/apiserver.crt"}},
+		{check: "ca-ended", name: "somebody else's", alter: func(f *preflight.Facts) {
+			facts(f, "cp-2").Certificates[1].Path = "/etc/kubernetes/pki/oidc-ca.crt"
+			authorityEnds(-day)(f)
+		}, want: []string{"Warn certificate-ending File/etc/kubernetes/pki/oidc-ca.crt"}},
+		{check: "certificate-ending", name: "somebody else's in 31 days", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].Path = "/etc/kubernetes/pki/backup-2024/apiserver.crt"
+			ends("cp-1", 31*day)(f)
+		}},
 		{check: "ca-ended", name: "yesterday", alter: authorityEnds(-day), want: []string{"Block ca-ended File/etc/kubernetes/pki/ca.crt"}},
 		{check: "ca-ended", name: "in years"},
 		{check: "ca-ending", name: "in 180 days", alter: authorityEnds(180 * day), want: []string{"Warn ca-ending File/etc/kubernetes/pki/ca.crt"}},

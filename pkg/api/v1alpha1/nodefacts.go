@@ -55,8 +55,9 @@ type NodeFacts struct {
 	// +optional
 	Disks []DiskFacts `json:"disks,omitempty"`
 
-	// Certificates are those below /etc/kubernetes, and the one that the kubelet
-	// speaks to the API server with.
+	// Certificates are those in /etc/kubernetes/pki, in its folder etcd, in the
+	// kubeconfigs in /etc/kubernetes, and the one that the kubelet speaks to the
+	// API server with.
 	// +listType=map
 	// +listMapKey=path
 	// +optional

@@ -17,11 +17,12 @@ import (
 func TestOrdinaryNode(t *testing.T) {
 	l := ordinary().on(t)
 	facts := Gather(l, now)
+	device := facts.Disks[0].Device
 	for i := range facts.Disks {
-		if facts.Disks[i].FreeBytes <= 0 {
-			t.Errorf("%+v", facts.Disks[i])
+		if d := facts.Disks[i]; d.FreeBytes <= 0 || d.Device == "" || d.Device != device {
+			t.Errorf("%+v", d)
 		}
-		facts.Disks[i].FreeBytes = 0
+		facts.Disks[i].FreeBytes, facts.Disks[i].Device = 0, ""
 	}
 	want := v1alpha1.NodeFacts{
 		GatheredAt:            metav1.NewTime(now.Truncate(time.Second)),

@@ -1,6 +1,7 @@
 package preflight_test
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,6 +106,23 @@ func diskScenes() []scene {
 				free(i, 700)(f)
 			}
 		}, want: lacks},
+		{check: "disk-room", name: "the same, looked at one after the other", alter: func(f *preflight.Facts) {
+			for i := range facts(f, "cp-1").Disks {
+				free(i, 700+int64(i))(f)
+			}
+		}, want: lacks},
+		{check: "disk-room", name: "the same, by its device", alter: func(f *preflight.Facts) {
+			for i := range facts(f, "cp-1").Disks {
+				free(i, 700+100*int64(i))(f)
+				facts(f, "cp-1").Disks[i].Device = "254:9"
+			}
+		}, want: lacks},
+		{check: "disk-room", name: "as much on each of several file systems", alter: func(f *preflight.Facts) {
+			for i := range facts(f, "cp-1").Disks {
+				free(i, 700)(f)
+				facts(f, "cp-1").Disks[i].Device = fmt.Sprintf("254:%d", i)
+			}
+		}},
 		{check: "disk-room", name: "containerd keeps its images elsewhere", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/data/containerd", FreeBytes: mib}}
 		}, want: lacks},

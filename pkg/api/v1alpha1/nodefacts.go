@@ -109,6 +109,10 @@ type DiskFacts struct {
 	Path string `json:"path"`
 	// FreeBytes that root may still write.
 	FreeBytes int64 `json:"freeBytes"`
+	// Device of its file system, major:minor. Folders on the same one share the
+	// room.
+	// +optional
+	Device string `json:"device,omitempty"`
 }
 
 // CertificateFacts is one certificate.

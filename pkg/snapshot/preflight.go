@@ -86,8 +86,7 @@ func (r *factsReader) readNodes() (err error) {
 
 func (r *factsReader) readManagers() {
 	sets := r.Kube.AppsV1().DaemonSets(metav1.NamespaceAll)
-	daemonSets := tried(r, "DaemonSets", "whether another program may reboot nodes", sets.List, metav1.ListOptions{},
-		func(d *appsv1.DaemonSet) appsv1.DaemonSet { return *d })
+	daemonSets := tried(r, "DaemonSets", "whether another program may reboot nodes", sets.List, metav1.ListOptions{}, trimDaemonSet)
 	r.facts.RebootManagers = installedManagers(pointers(r.facts.Nodes), pointers(daemonSets))
 }
 

@@ -68,8 +68,8 @@ type NodeFacts struct {
 	// +optional
 	Etcd *EtcdFacts `json:"etcd,omitempty"`
 
-	// KubeadmPatches is a folder below /etc/kubernetes with kubeadm patches that
-	// the node's UpgradeConfiguration does not name: an upgrade would silently
+	// KubeadmPatches is a folder below /etc/kubernetes or /etc/kubeadm with kubeadm
+	// patches that the node's UpgradeConfiguration does not name: an upgrade would silently
 	// leave them out.
 	// +optional
 	KubeadmPatches string `json:"kubeadmPatches,omitempty"`

@@ -151,6 +151,15 @@ func factsScenes() []scene {
 			facts(f, "cp-1").GatheredAt = metav1.NewTime(now.Add(-61 * time.Minute))
 			facts(f, "worker-1").GatheredAt = metav1.NewTime(now.Add(-61 * time.Minute))
 		}, want: []string{"Block facts-missing Node/cp-1", "Warn facts-missing"}},
+		{check: "facts-missing", name: "those of an earlier node of that name", alter: func(f *preflight.Facts) {
+			node(f, "cp-1").UID = "new"
+			upgrade(f, "cp-1").OwnerReferences = []metav1.OwnerReference{{Kind: "Node", Name: "cp-1", UID: "old"}}
+			upgrade(f, "cp-1").Status.Step = v1alpha1.StepUnsupported
+		}, want: []string{"Block facts-missing Node/cp-1"}},
+		{check: "facts-missing", name: "those of this very node", alter: func(f *preflight.Facts) {
+			node(f, "cp-1").UID = "new"
+			upgrade(f, "cp-1").OwnerReferences = []metav1.OwnerReference{{Kind: "Node", Name: "cp-1", UID: "new"}}
+		}},
 		{check: "facts-missing", name: "of a node that is not ours", alter: func(f *preflight.Facts) {
 			upgrade(f, "worker-1").Status.Facts = nil
 			upgrade(f, "worker-1").Status.Step = v1alpha1.StepUnsupported

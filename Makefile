@@ -83,7 +83,7 @@ assets: packages lab ## Build the API server, etcd and node that tests need, int
 ##@ Keep it
 
 .PHONY: generate
-generate: ## Write deep copies, CRDs and docs/reasons.md anew
+generate: ## Write deep copies, CRDs, docs/api.md, docs/reasons.md and docs/checks.md anew
 	$(GO) tool controller-gen object crd paths=./pkg/api/... output:crd:dir=manifests/crd output:object:dir=pkg/api/v1alpha1
 	$(GO) generate ./...
 

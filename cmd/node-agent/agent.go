@@ -5,12 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/agent"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/buildversion"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
 )
@@ -55,7 +55,7 @@ func runAgent(ctx context.Context, o agentOptions) error {
 	defer machine.Close()
 	agent.New(agent.Config{
 		Node:     o.node,
-		Version:  versionOrBuild(),
+		Version:  buildversion.Or(version),
 		Host:     machine,
 		Install:  func() error { return host.Install(host.Root) },
 		Account:  clients.Account,
@@ -67,15 +67,4 @@ func runAgent(ctx context.Context, o agentOptions) error {
 		Now:      time.Now,
 	}).Run(ctx)
 	return nil
-}
-
-// versionOrBuild is the module's version where `go install` built the program.
-func versionOrBuild() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }

@@ -14,20 +14,7 @@ import (
 )
 
 // stuck is a pod of w1 that its own budget never lets go.
-const stuck = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: stuck, namespace: default}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: stuck}}
-  template:
-    metadata: {labels: {app: stuck}}
-    spec:
-      nodeSelector: {kubernetes.io/hostname: w1}
-      terminationGracePeriodSeconds: 1
-      containers: [{name: pause, image: registry.k8s.io/pause:3.10.1}]
----
+var stuck = onePod("stuck") + `
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata: {name: stuck, namespace: default}

@@ -16,20 +16,7 @@ import (
 
 // lone is an admission webhook with one backend, on w1. It is asked about
 // objects that nobody makes, so that ignoring the finding does no harm.
-const lone = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: lone, namespace: default}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: lone}}
-  template:
-    metadata: {labels: {app: lone}}
-    spec:
-      nodeSelector: {kubernetes.io/hostname: w1}
-      terminationGracePeriodSeconds: 1
-      containers: [{name: pause, image: registry.k8s.io/pause:3.10.1}]
----
+var lone = onePod("lone") + `
 apiVersion: v1
 kind: Service
 metadata: {name: lone, namespace: default}

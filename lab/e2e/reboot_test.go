@@ -18,9 +18,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// TestRebootAndRestart is one story: an operating system gets the reboot that it
-// asks for, then a patch comes without any, but for the one node that cannot do
-// without.
+// TestRebootAndRestart is one story: operating systems get the reboots that they
+// ask for, each in its own way, then a patch comes without any, but for the one
+// node that cannot do without, and whose operating system wants one too.
 func TestRebootAndRestart(t *testing.T) {
 	w := newWorld(t, 1, 3, "--update-engine")
 	w.startClient(t)
@@ -29,8 +29,8 @@ func TestRebootAndRestart(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"a node whose operating system asks for a reboot waits for its window", r.asks},
-		{"in the window that node reboots, and no other", r.reboots},
+		{"nodes whose operating systems ask for a reboot wait for their window", r.asks},
+		{"in the window these nodes reboot, one after the other, and no other", r.reboots},
 		{"a patch comes without drain and reboot", r.restart},
 		{"the pods of nodes that restarted are the same", r.samePods},
 		{"a node with a mount below /usr rebooted instead, and says so", r.fellBack},
@@ -72,21 +72,29 @@ func (r *reboots) asks(t *testing.T) {
 	r.opens = time.Now().Add(wait).Truncate(time.Second) // as the schedule has it
 	r.apply(t, window(r.opens))
 	r.must(t)(r.Lab.Lab(r.ctx, "update-engine", "w2", "need-reboot"))
-	r.eventually(t, time.Minute, "w2 says that a reboot is due", func() error {
-		node, err := r.ours.NodeUpgrades.Get(r.ctx, "w2", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if !node.Status.RebootRequired || !strings.Contains(node.Status.RebootReason, "update_engine") {
-			return fmt.Errorf("reboot required %t: %s", node.Status.RebootRequired, node.Status.RebootReason)
-		}
-		return nil
-	})
+	r.must(t)(r.Exec(r.ctx, "cp1", "touch", "/run/reboot-required"))
+	r.due(t, "w2", "update_engine")
+	r.due(t, "cp1", "/run/reboot-required")
 	r.quiet(t, time.Until(r.opens)-10*time.Second)
 	list, err := r.ours.ClusterUpgrades.List(r.ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) > 0 {
 		t.Fatalf("upgrades before the window: %v, %v", list, err)
 	}
+}
+
+// due waits until the node says that it needs a reboot, and who wants it.
+func (r *reboots) due(t *testing.T, name, by string) {
+	t.Helper()
+	r.eventually(t, time.Minute, name+" says that a reboot is due", func() error {
+		node, err := r.ours.NodeUpgrades.Get(r.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if !node.Status.RebootRequired || !strings.Contains(node.Status.RebootReason, by) {
+			return fmt.Errorf("reboot required %t: %s", node.Status.RebootRequired, node.Status.RebootReason)
+		}
+		return nil
+	})
 }
 
 func (r *reboots) reboots(t *testing.T) {
@@ -102,22 +110,28 @@ func (r *reboots) reboots(t *testing.T) {
 		}
 		return fmt.Errorf("%d upgrades, and no Reboot among them that has succeeded", len(list.Items))
 	})
-	node, err := r.ours.NodeUpgrades.Get(r.ctx, "w2", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if node.Status.RebootRequired || node.Status.KubeletVersion != from {
-		t.Errorf("w2: reboot required %t, kubelet %s", node.Status.RebootRequired, node.Status.KubeletVersion)
-	}
-	for _, step := range node.Status.Steps {
-		if step.Step == v1alpha1.StepLocking && step.StartedAt.Time.Before(r.opens) {
-			t.Errorf("w2 began %s, before its window", step.StartedAt)
+	earliest := r.opens
+	for _, name := range []string{"cp1", "w2"} { // the control plane first
+		node, err := r.ours.NodeUpgrades.Get(r.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if node.Status.RebootRequired || node.Status.KubeletVersion != from {
+			t.Errorf("%s: reboot required %t, kubelet %s", name, node.Status.RebootRequired, node.Status.KubeletVersion)
+		}
+		for _, step := range node.Status.Steps {
+			if step.Step == v1alpha1.StepLocking && step.StartedAt.Time.Before(earliest) {
+				t.Errorf("%s began %s, before %s", name, step.StartedAt, earliest)
+			}
+			if step.Step == v1alpha1.StepUnlocking && step.FinishedAt != nil {
+				earliest = step.FinishedAt.Time
+			}
 		}
 	}
 	for _, name := range r.nodes {
 		r.active(t, name, from)
 	}
-	r.rebooted(t, map[string]int{"cp1": 0, "w1": 0, "w2": 1, "w3": 0})
+	r.rebooted(t, map[string]int{"cp1": 1, "w1": 0, "w2": 1, "w3": 0})
 	t.Log("\n" + r.must(t)(r.Upgrade(r.ctx, "status")))
 }
 
@@ -133,6 +147,8 @@ spec:
 
 func (r *reboots) restart(t *testing.T) {
 	r.must(t)(r.Exec(r.ctx, "w3", "mount", "-t", "tmpfs", "tmpfs", "/usr/share/doc"))
+	r.must(t)(r.Lab.Lab(r.ctx, "update-engine", "w3", "need-reboot"))
+	r.due(t, "w3", "update_engine")
 	r.must(t)(r.Lab.Lab(r.ctx, "publish", to))
 	r.before = r.containers(t)
 	r.apply(t, byRestart)
@@ -202,7 +218,7 @@ func (r *reboots) samePods(t *testing.T) {
 	if diff := cmp.Diff(r.before, after); diff != "" {
 		t.Errorf("containers (-before +after):\n%s", diff)
 	}
-	r.rebooted(t, map[string]int{"cp1": 0, "w1": 0, "w2": 1, "w3": 1})
+	r.rebooted(t, map[string]int{"cp1": 1, "w1": 0, "w2": 1, "w3": 1})
 	for _, name := range []string{"cp1", "w1", "w2"} {
 		node, err := r.ours.NodeUpgrades.Get(r.ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -227,6 +243,9 @@ func (r *reboots) fellBack(t *testing.T) {
 	}
 	if node.Status.Method != v1alpha1.MethodReboot || !strings.Contains(node.Status.MethodMessage, "/usr/share/doc") {
 		t.Errorf("w3 went by method %s: %s", node.Status.Method, node.Status.MethodMessage)
+	}
+	if node.Status.RebootRequired {
+		t.Errorf("the patch's reboot was not the one that w3's operating system wants: %s", node.Status.RebootReason)
 	}
 	screen := r.must(t)(r.Upgrade(r.ctx, "status", "w3"))
 	t.Log("\n" + screen)

@@ -71,6 +71,7 @@ type Agent struct {
 	state      machine.State
 	generation int64 // of the spec that state was found with
 	seen       hostView
+	failures   map[host.Verb]time.Time // those that were logged
 	engine     engineView
 	written    written
 	drained    *machine.Drain
@@ -91,6 +92,8 @@ func New(c Config) *Agent {
 		drainer: &drain.Drainer{Node: c.Node, Reads: c.Account, Evicts: c.Kubelet},
 		kick:    make(chan struct{}, 1),
 		started: c.Now(),
+
+		failures: map[host.Verb]time.Time{},
 	}
 	a.kubeadm = newMirror(c.Host, c.Output)
 	a.engine.ask.Store(true)

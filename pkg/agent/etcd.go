@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
@@ -134,10 +135,10 @@ func (v *etcdView) voters(node string) []plan.StaticPod {
 }
 
 // etcdHold keeps a control-plane node in service whose member etcd needs now, and
-// any of which is not known whether it does.
-func (a *Agent) etcdHold(o machine.Observation) plan.Hold {
+// any of which is not known whether it does, unless that check is ignored.
+func (a *Agent) etcdHold(o machine.Observation, ignored []string) plan.Hold {
 	facts := a.etcd.facts
-	if !o.Host.ControlPlane || facts == nil {
+	if !o.Host.ControlPlane || facts == nil || slices.Contains(ignored, preflight.EtcdQuorum) {
 		return plan.Hold{}
 	}
 	if facts.Problem != "" {

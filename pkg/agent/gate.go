@@ -42,15 +42,23 @@ func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observati
 func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observation) (plan.Hold, error) {
 	// A node with a slot has begun: from here on only the window itself counts.
 	begins := a.state.Step == v1alpha1.StepLocking && o.Slot.Held == ""
+	upgrade, err := a.Upgrades.ClusterUpgrades.Get(ctx, o.Spec.Upgrade, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return plan.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: fmt.Sprintf("upgrade %q was deleted", o.Spec.Upgrade)}, nil
+	}
+	if err != nil {
+		return plan.Hold{}, fmt.Errorf("reading upgrade %q: %w", o.Spec.Upgrade, err)
+	}
+	ignored := upgrade.Spec.IgnoreChecks
 	questions := []func() (plan.Hold, error){
-		func() (plan.Hold, error) { return a.window(ctx, node, o, begins) },
+		func() (plan.Hold, error) { return a.window(ctx, node, upgrade, o, begins) },
 		func() (plan.Hold, error) { return a.stillReleased(ctx, o) },
 		func() (plan.Hold, error) { return a.stillHeld(ctx, node, o) },
 		func() (plan.Hold, error) { return a.skew(ctx, o) },
-		func() (plan.Hold, error) { return a.etcdHold(o), nil },
+		func() (plan.Hold, error) { return a.etcdHold(o, ignored), nil },
 	}
 	if begins {
-		questions = append(questions, func() (plan.Hold, error) { return a.managers(ctx, node) })
+		questions = append(questions, func() (plan.Hold, error) { return a.managers(ctx, node, ignored) })
 	}
 	for _, ask := range questions {
 		if hold, err := ask(); err != nil || hold.Reason != "" {
@@ -62,14 +70,7 @@ func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observ
 
 // window is what people decide, and for a node that begins whether it is
 // expected to be done before the window closes.
-func (a *Agent) window(ctx context.Context, node *corev1.Node, o machine.Observation, begins bool) (plan.Hold, error) {
-	upgrade, err := a.Upgrades.ClusterUpgrades.Get(ctx, o.Spec.Upgrade, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return plan.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: fmt.Sprintf("upgrade %q was deleted", o.Spec.Upgrade)}, nil
-	}
-	if err != nil {
-		return plan.Hold{}, fmt.Errorf("reading upgrade %q: %w", o.Spec.Upgrade, err)
-	}
+func (a *Agent) window(ctx context.Context, node *corev1.Node, upgrade *v1alpha1.ClusterUpgrade, o machine.Observation, begins bool) (plan.Hold, error) {
 	schedules, err := a.Upgrades.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return plan.Hold{}, fmt.Errorf("listing maintenance schedules: %w", err)
@@ -78,7 +79,7 @@ func (a *Agent) window(ctx context.Context, node *corev1.Node, o machine.Observa
 	if begins && o.Spec.ExpectedDuration != nil {
 		need = o.Spec.ExpectedDuration.Duration
 	}
-	return plan.Gate(upgrade, schedules.Items, node.Labels, o.Now, need), nil
+	return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil
 }
 
 // stillReleased looks past the watch at what the coordinator wants now.

@@ -61,6 +61,7 @@ func (a *Agent) lookAtHost(ctx context.Context, o *machine.Observation) error {
 			return err
 		}
 		*into[verb] = workOf(running, last)
+		a.logFailure(ctx, last)
 		if last != nil {
 			fmt.Fprintf(&after, " %s@%d", verb, last.FinishedAt.UnixNano())
 		}
@@ -89,6 +90,7 @@ func (a *Agent) lookAtControlPlane(ctx context.Context, o *machine.Observation) 
 			return err
 		}
 		*into[verb] = workOf(running, last)
+		a.logFailure(ctx, last)
 		if verb == host.VerbSnapshot && last != nil && last.OK {
 			if o.EtcdSnapshot, err = a.snapshotOf(last); err != nil {
 				o.Snapshot.OK, o.Snapshot.Message = false, "what the snapshot left cannot be read: "+err.Error()
@@ -96,6 +98,16 @@ func (a *Agent) lookAtControlPlane(ctx context.Context, o *machine.Observation) 
 		}
 	}
 	return nil
+}
+
+// logFailure tells once of work that failed, whether the machine makes anything
+// of it or not.
+func (a *Agent) logFailure(ctx context.Context, last *host.Result) {
+	if last == nil || last.OK || a.failures[last.Verb].Equal(last.FinishedAt) {
+		return
+	}
+	a.failures[last.Verb] = last.FinishedAt
+	a.Log.WarnContext(ctx, "host verb failed", "node", a.Node, "verb", last.Verb, "key", last.Key, "reason", last.Reason, "message", last.Message)
 }
 
 func (a *Agent) install() error {

@@ -16,7 +16,7 @@ import (
 // coordinator may not have looked yet, or again. It looks at the DaemonSets,
 // which are a few dozen in a large cluster too, and at this Node: not at all
 // Nodes, as 5,000 agents would each read 5,000 of them.
-func (a *Agent) managers(ctx context.Context, node *corev1.Node) (plan.Hold, error) {
+func (a *Agent) managers(ctx context.Context, node *corev1.Node, ignored []string) (plan.Hold, error) {
 	list, err := a.Account.AppsV1().DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return plan.Hold{}, fmt.Errorf("listing DaemonSets, to see whether another program reboots nodes: %w", err)
@@ -25,5 +25,5 @@ func (a *Agent) managers(ctx context.Context, node *corev1.Node) (plan.Hold, err
 	for i := range list.Items {
 		daemonSets[i] = &list.Items[i]
 	}
-	return plan.ManagerGate(snapshot.RebootManagers([]*corev1.Node{node}, daemonSets)), nil
+	return plan.ManagerGate(snapshot.RebootManagers([]*corev1.Node{node}, daemonSets), ignored), nil
 }

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
 // apply is `kubectl upgrade apply` with its arguments.
@@ -19,11 +17,11 @@ type apply struct {
 	*program
 	output
 	dryRun
+	patience
 	version                                     string
 	startTime, timeZone, maxUnavailable, method string
 	ignoreSchedule, yes, retry, detach          bool
 	ignoreChecks                                []string
-	timeout                                     time.Duration
 	asked                                       []string // flags that change what the ClusterUpgrade says
 }
 
@@ -48,7 +46,7 @@ elsewhere each change becomes a line that begins with its time.`,
 		Example: `  kubectl upgrade apply v1.35
   kubectl upgrade apply v1.34.5 --yes --timeout 2h
   kubectl upgrade apply v1.35 --start-time "2026-12-24 18:00" --max-unavailable 20% --detach
-  kubectl upgrade apply v1.35 --ignore-check deprecated-api
+  kubectl upgrade apply v1.35 --ignore-check api-removed
   kubectl upgrade apply v1.35 --dry-run=client -o yaml > upgrade.yaml`,
 		Args:              oneVersion,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -76,22 +74,10 @@ elsewhere each change becomes a line that begins with its time.`,
 	flags.StringSliceVar(&a.ignoreChecks, "ignore-check", nil, "Let the preflight findings of this id through. May be given several times.")
 	flags.BoolVar(&a.retry, "retry", false, "Take the place of the upgrade that failed, or was rolled back, and begin anew.")
 	flags.BoolVar(&a.detach, "detach", false, "Do not follow it.")
-	flags.DurationVar(&a.timeout, "timeout", 0, "How long to follow, such as 2h; the upgrade goes on after that. 0: without limit.")
+	a.patience.addTo(cmd, "How long to follow, such as 2h or 1d; the upgrade goes on after that.")
 	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("ignore-check", completeCheck)
 	return cmd
-}
-
-// completeCheck offers the ids of the checks that may block.
-func completeCheck(*cobra.Command, []string, string) (ids []string, _ cobra.ShellCompDirective) {
-	for _, family := range preflight.Catalog() {
-		for _, entry := range family.Checks {
-			if slices.Contains(entry.Levels, v1alpha1.LevelBlock) {
-				ids = append(ids, cobra.CompletionWithDesc(entry.ID, entry.About))
-			}
-		}
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
 func oneVersion(cmd *cobra.Command, args []string) error {
@@ -104,15 +90,19 @@ func oneVersion(cmd *cobra.Command, args []string) error {
 var budget = regexp.MustCompile(`^([1-9]\d{0,5}|([1-9]\d?|100)%)$`)
 
 func (a *apply) check() error {
+	if err := a.patience.read(); err != nil {
+		return err
+	}
 	switch {
-	case a.timeout < 0:
-		return fmt.Errorf("--timeout=%s: must not be negative", a.timeout)
 	case a.timeout > 0 && a.detach:
 		return errors.New("--timeout limits following: leave out --detach, or --timeout")
 	case a.maxUnavailable != "" && !budget.MatchString(a.maxUnavailable):
 		return fmt.Errorf("--max-unavailable=%s: must be a number from 1, or a percentage from 1%% to 100%%", a.maxUnavailable)
 	case a.method != "" && a.method != string(v1alpha1.MethodReboot) && a.method != string(v1alpha1.MethodRestart):
 		return fmt.Errorf("--method=%s: must be Reboot or Restart", a.method)
+	}
+	if err := checkIgnored(a.ignoreChecks); err != nil {
+		return err
 	}
 	return a.dryRun.check()
 }
@@ -133,19 +123,16 @@ func (a *apply) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	to, err := resolve(shot.Snapshot, a.version)
+	to, err := a.target(shot.Snapshot)
 	if err != nil {
 		return err
 	}
-	if note := newestNote(a.version, to); note != "" {
-		fmt.Fprintln(a.ErrOut, note)
-	}
-	running, err := a.running(shot.Snapshot, to)
+	running, err := a.running(shot.Snapshot, to, start)
 	if err != nil {
 		return err
 	}
 	if running != nil {
-		return a.attach(ctx, running)
+		return a.attach(ctx, running, shot.Upgrades)
 	}
 	wanted, err := a.wanted(shot.Snapshot, to, start)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 
 // attach follows the upgrade that asks for the same already: it is not asked for
 // twice.
-func (a *apply) attach(ctx context.Context, running *v1alpha1.ClusterUpgrade) error {
-	fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.\n", running.Name, running.Spec.Version)
+func (a *apply) attach(ctx context.Context, running *v1alpha1.ClusterUpgrade, upgrades []v1alpha1.ClusterUpgrade) error {
+	fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.%s\n", running.Name, running.Spec.Version, held(running, upgrades))
 	if !a.forPeople() {
 		return a.print(a.program, withKind(running))
 	}
@@ -18,6 +18,17 @@ func (a *apply) attach(ctx context.Context, running *v1alpha1.ClusterUpgrade) er
 		return nil
 	}
 	return a.follow(ctx, running.Name)
+}
+
+// held says what an upgrade waits for until somebody acts, or another one ends.
+func held(u *v1alpha1.ClusterUpgrade, upgrades []v1alpha1.ClusterUpgrade) (sentences string) {
+	if u.Spec.Suspend {
+		sentences = fmt.Sprintf(" It is suspended: `kubectl upgrade resume %s` lets it go on.", u.Name)
+	}
+	if first := active(upgrades)[0]; first.Name != u.Name {
+		sentences += fmt.Sprintf(" It waits until ClusterUpgrade %s has ended.", first.Name)
+	}
+	return sentences
 }
 
 func (a *apply) follow(ctx context.Context, name string) error {

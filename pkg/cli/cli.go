@@ -54,7 +54,7 @@ stops nothing.`,
 	p.addClusterFlags(root)
 	root.AddCommand(newStatus(p), newPlan(p), newApply(p), newHistory(p), newReleases(p), newWindows(p), newFreeze(p), newUnfreeze(p), newSuspend(p), newResume(p), newAbandon(p), newVersion(p), newCompletion(p))
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetHelpCommand(&cobra.Command{Hidden: true})
+	root.SetHelpCommand(newHelp(root))
 	return root
 }
 

@@ -17,6 +17,8 @@ type following struct {
 	timeout time.Duration
 	// upgrade that is followed. Empty: the active one, or the next.
 	upgrade string
+	// node whose transitions are told. Empty: all.
+	node string
 	// other draws what was asked for instead of the upgrade's progress: the
 	// whole screen while there is no upgrade, or one node. Its error ends it.
 	other func(objects) (picture string, instead bool, err error)
@@ -88,6 +90,9 @@ func (f *following) watch(ctx context.Context, reader *reader, first objects) er
 // show draws what is known, and says whether the upgrade has ended and how.
 func (f *following) show(sheet sheet, o objects, silent, changed bool) (ended bool, err error) {
 	shown := look{status: view(o), silent: silent}
+	if f.node != "" {
+		shown.status.Nodes = only(f.node, shown.status.Nodes)
+	}
 	if f.upgrade == "" && shown.status.Upgrade != nil {
 		f.upgrade = shown.status.Upgrade.Name
 	}

@@ -54,10 +54,10 @@ type watched struct {
 	code        chan int
 }
 
-func startWatch(ctx context.Context, t *testing.T, config *rest.Config) *watched {
+func startWatch(ctx context.Context, t *testing.T, config *rest.Config, more ...string) *watched {
 	w := &watched{code: make(chan int, 1)}
 	cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &w.out, ErrOut: &w.errOut}, "test")
-	cmd.SetArgs([]string{"status", "--watch", "--kubeconfig=" + apitest.Kubeconfig(t, config)})
+	cmd.SetArgs(append([]string{"status", "--watch", "--kubeconfig=" + apitest.Kubeconfig(t, config)}, more...))
 	go func() { w.code <- cli.Exit(cmd.ExecuteContext(ctx), &w.errOut) }()
 	return w
 }
@@ -99,7 +99,7 @@ func TestWatchTellsEachTransitionAndEndsWithTheUpgrade(t *testing.T) {
 	for _, end := range []struct {
 		outcome string
 		code    int
-	}{{"Succeeded", 0}, {"Failed", 3}, {"RolledBack", 3}, {"Cancelled", 3}} {
+	}{{"Succeeded", 0}, {"Failed", 3}, {"RolledBack", 3}} {
 		t.Run(end.outcome, func(t *testing.T) {
 			removeObjects(t, config)
 			w := startWatch(context.Background(), t, config)
@@ -118,6 +118,25 @@ func TestWatchTellsEachTransitionAndEndsWithTheUpgrade(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Who asks for one node is told of that one, and of the upgrade with which it ends.
+func TestWatchOfOneNodeTellsOfNoOther(t *testing.T) {
+	config := apitest.Start(t)
+	apitest.InstallCRDs(t, config)
+	removeObjects(t, config)
+	change(t, config, upgradeBegins)
+	change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-2}\nspec: {upgrade: u, version: v1.34.4}\nstatus: {step: Waiting}")
+	w := startWatch(context.Background(), t, config, "w-2")
+	w.out.await(t, "node w-2: Waiting")
+	change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-1}\nstatus: {step: Draining}")
+	change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-2}\nstatus: {step: Locking}")
+	w.out.await(t, "node w-2: Locking")
+	change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {outcome: Succeeded}")
+	w.exit(t, 0)
+	if got := w.out.text(); strings.Contains(got, "w-1") || !strings.Contains(got, "upgrade u: Patch v1.34.3 -> v1.34.4") {
+		t.Errorf("it tells of another node, or not of the upgrade:\n%s", got)
 	}
 }
 

@@ -42,6 +42,7 @@ func (p *program) runPreflight(ctx context.Context, s *plan.Snapshot, at time.Ti
 	if err != nil {
 		return explain("reading the cluster for the checks", err)
 	}
+	asPlanned(&facts, *s)
 	w := facts.Workloads
 	s.Webhooks = preflight.Webhooks(w.Validating, w.Mutating, w.EndpointSlices)
 	s.Preflight = &plan.Preflight{Upgrade: decided.Upgrade, Key: decided.PreflightKey, At: at, Findings: preflight.Check(facts)}

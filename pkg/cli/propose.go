@@ -22,9 +22,15 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 	if err := a.show(decided, wanted, in); err != nil {
 		return err
 	}
+	if err := refuseQueue(shot.Upgrades, wanted); err != nil {
+		return err
+	}
 	if !leavesWork(decided) {
 		fmt.Fprintf(a.ErrOut, "Nothing is to be done: every node is at %s.\n", wanted.Spec.Version)
 		return nil
+	}
+	if err := refuseStrategy(shot.noStrategy); err != nil {
+		return err
 	}
 	if err := a.refusal(foreseen, decided, wanted); err != nil {
 		return err
@@ -54,7 +60,11 @@ func (a *apply) tellQueue(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
 		return // it comes next
 	}
 	for _, u := range active(s.Upgrades) {
-		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s has not ended and comes before it; this plan leaves that out.\n", u.Name)
+		state := "has not ended"
+		if u.Spec.Suspend {
+			state = fmt.Sprintf("is suspended (`kubectl upgrade resume %s` lets it go on)", u.Name)
+		}
+		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s %s and comes before it; this plan %s.\n", u.Name, state, treated(s, wanted))
 	}
 }
 

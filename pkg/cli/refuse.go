@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -21,7 +23,7 @@ func (a *apply) refusal(s plan.Snapshot, decided plan.Plan, wanted *v1alpha1.Clu
 		func() error { return refuseStep(s, wanted) },
 		func() error { return refuseMethod(s, wanted) },
 		func() error { return refuseTrigger(decided, wanted) },
-		func() error { return refuseFindings(decided.Findings, wanted.Spec.Version) },
+		func() error { return refuseFindings(decided.Findings, wanted) },
 		func() error { return refuseFreeze(s, decided, wanted) },
 	} {
 		if err := refuse(); err != nil {
@@ -29,6 +31,19 @@ func (a *apply) refusal(s plan.Snapshot, decided plan.Plan, wanted *v1alpha1.Clu
 		}
 	}
 	return nil
+}
+
+// refuseStrategy is for one who cannot see how the coordinator was told to take
+// nodes: the upgrade would lose those groups and limits, and no flag brings all of
+// them back.
+func refuseStrategy(unknown error) error {
+	switch {
+	case unknown == nil:
+		return nil
+	case apierrors.IsForbidden(unknown):
+		return fmt.Errorf("%w; the upgrade would lose the strategy that stands there: the ClusterRole kubectl-upgrade-edit has that right, ask whoever runs the cluster for it", unknown)
+	}
+	return fmt.Errorf("%w; the upgrade would lose the strategy that stands there: try again, or look at it with `kubectl -n %s get configmap coordinator -o yaml`", unknown, v1alpha1.Namespace)
 }
 
 // refuseStep is for a way that Kubernetes does not allow.
@@ -86,9 +101,9 @@ func refuseTrigger(decided plan.Plan, wanted *v1alpha1.ClusterUpgrade) error {
 }
 
 // refuseFindings is for what preflight found and nobody has let through.
-func refuseFindings(findings []v1alpha1.Finding, version string) error {
+func refuseFindings(findings []v1alpha1.Finding, wanted *v1alpha1.ClusterUpgrade) error {
 	var first *v1alpha1.Finding
-	var ids []string
+	ids := slices.Clone(wanted.Spec.IgnoreChecks) // else the hint's line would be held up by these
 	count := 0
 	for i, f := range findings {
 		if f.Level != v1alpha1.LevelBlock || f.Ignored {
@@ -109,8 +124,11 @@ func refuseFindings(findings []v1alpha1.Finding, version string) error {
 	if count > 1 {
 		more = fmt.Sprintf("; and %d more", count-1)
 	}
-	return fmt.Errorf("preflight blocks: %s: %s%s; mend that, or if you know better `kubectl upgrade apply %s --ignore-check %s`",
-		first.ID, strings.TrimSuffix(first.Message, "."), more, version, strings.Join(ids, ","))
+	what := fmt.Sprintf("preflight blocks: %s: %s%s; mend that", first.ID, strings.TrimSuffix(first.Message, "."), more)
+	if inVain := func(id string) bool { return !preflight.IgnoringHelps(id) }; slices.ContainsFunc(ids, inVain) {
+		return errors.New(what)
+	}
+	return fmt.Errorf("%s, or if you know better `kubectl upgrade apply %s --ignore-check %s`", what, wanted.Spec.Version, strings.Join(ids, ","))
 }
 
 // refuseFreeze is for an exclusion that holds for every node when the upgrade

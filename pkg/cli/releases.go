@@ -54,7 +54,8 @@ func (r *releases) run(ctx context.Context) error {
 		return err
 	}
 	s := plan.Snapshot{Nodes: nodesOf(o), NodeUpgrades: o.nodeUpgrades}
-	s.Source, _ = r.readSource(ctx, reader)
+	config, err := readConfiguration(ctx, reader)
+	s.Source = r.readSource(ctx, config, err)
 	items := viewReleases(s, r.now())
 	switch {
 	case r.format() == "name":

@@ -8,16 +8,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	strictjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/source"
 )
 
 // snapshotKind is how a saved snapshot calls itself.
@@ -29,6 +26,8 @@ type snapshotFile struct {
 	Kind       string    `json:"kind"`
 	TakenAt    time.Time `json:"takenAt"`
 	plan.Snapshot
+	// noStrategy is why the coordinator's strategy is not known. Nil: it is.
+	noStrategy error
 }
 
 func loadSnapshot(file string) (shot snapshotFile, err error) {
@@ -65,15 +64,15 @@ func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err erro
 	if err != nil {
 		return shot, err
 	}
-	config, err := p.cluster.ToRESTConfig()
+	access, err := p.cluster.ToRESTConfig()
 	if err != nil {
 		return shot, err
 	}
-	leases, err := coordinationv1client.NewForConfig(config)
+	leases, err := coordinationv1client.NewForConfig(access)
 	if err != nil {
 		return shot, err
 	}
-	daemonSets, err := appsv1client.NewForConfig(config)
+	daemonSets, err := appsv1client.NewForConfig(access)
 	if err != nil {
 		return shot, err
 	}
@@ -84,45 +83,11 @@ func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err erro
 	if err != nil {
 		return shot, explain("reading the cluster", err)
 	}
-	shot.Source, shot.Strategy = p.readSource(ctx, reader)
+	config, err := readConfiguration(ctx, reader)
+	shot.Source, shot.Strategy = p.readSource(ctx, config, err), config.Strategy
+	if err != nil && !apierrors.IsNotFound(err) {
+		shot.noStrategy = err
+		fmt.Fprintln(p.ErrOut, "warning: nor is the strategy that stands there (groups, settle, drain, ...) for upgrades that are yet to be asked for")
+	}
 	return shot, nil
-}
-
-// sourcePatience is how long the index of images may take to come.
-const sourcePatience = 5 * time.Second
-
-// readSource reads the index that the coordinator reads, and the strategy for
-// the upgrades that it makes. What goes wrong is the source's trouble, and said
-// aloud, since the coordinator may be luckier.
-func (p *program) readSource(ctx context.Context, reader *reader) (plan.Source, v1alpha1.Strategy) {
-	var config struct {
-		Source struct {
-			URL string `json:"url"`
-		} `json:"source"`
-		Strategy v1alpha1.Strategy `json:"strategy"`
-	}
-	config.Source.URL = source.Default
-	stored, err := reader.core.ConfigMaps(v1alpha1.Namespace).Get(ctx, "coordinator", metav1.GetOptions{})
-	if err == nil {
-		err = yaml.Unmarshal([]byte(stored.Data["config.yaml"]), &config)
-	}
-	if err != nil {
-		return p.noSource(fmt.Sprintf("reading the coordinator's configuration: %v", err)), config.Strategy
-	}
-	poller, err := source.NewPoller(config.Source.URL)
-	if err != nil {
-		return p.noSource(err.Error()), config.Strategy
-	}
-	ctx, cancel := context.WithTimeout(ctx, sourcePatience)
-	defer cancel()
-	found := poller.Look(ctx)
-	if found.Trouble.Reason == v1alpha1.ReasonSourceUnavailable {
-		found = p.noSource(found.Trouble.Message)
-	}
-	return found, config.Strategy
-}
-
-func (p *program) noSource(message string) plan.Source {
-	fmt.Fprintf(p.ErrOut, "warning: what images are on offer is not known here: %s\n", oneLine(message))
-	return plan.Source{Trouble: plan.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
 }

@@ -18,10 +18,10 @@ import (
 type status struct {
 	*program
 	output
-	node    string // empty: all
-	watch   bool
-	log     bool
-	timeout time.Duration
+	patience
+	node  string // empty: all
+	watch bool
+	log   bool
 }
 
 func newStatus(p *program) *cobra.Command {
@@ -55,17 +55,18 @@ of that node's agent.`,
 		},
 		ValidArgsFunction: p.completeNode,
 	}
-	s.addTo(cmd)
+	s.output.addTo(cmd)
 	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "Follow until the upgrade has ended.")
 	cmd.Flags().BoolVar(&s.log, "log", false, "With NODE: kubeadm's own words, from its last run there.")
-	cmd.Flags().DurationVar(&s.timeout, "timeout", 0, "With --watch: how long to follow, such as 30m. 0: without limit.")
+	s.patience.addTo(cmd, "With --watch: how long to follow, such as 30m or 1d.")
 	return cmd
 }
 
 func (s *status) check() error {
+	if err := s.patience.read(); err != nil {
+		return err
+	}
 	switch {
-	case s.timeout < 0:
-		return fmt.Errorf("--timeout=%s: must not be negative", s.timeout)
 	case s.timeout > 0 && !s.watch:
 		return errors.New("--timeout limits --watch: add -w")
 	case s.log && s.node == "":
@@ -98,7 +99,7 @@ func (s *status) run(ctx context.Context) error {
 	case s.log:
 		return s.showKubeadmLog(ctx, reader, first)
 	case s.watch:
-		f := following{program: s.program, timeout: s.timeout, other: s.instead}
+		f := following{program: s.program, timeout: s.timeout, node: s.node, other: s.instead}
 		return f.follow(ctx, reader, first)
 	case s.format() == "name":
 		return names(s.Out, shown)
@@ -122,11 +123,16 @@ func (s *status) look(o objects) (render.Status, error) {
 	if s.node == "" {
 		return all, nil
 	}
-	all.Nodes = slices.DeleteFunc(all.Nodes, func(n render.Node) bool { return n.Name != s.node })
+	all.Nodes = only(s.node, all.Nodes)
 	if len(all.Nodes) == 0 {
 		return all, fmt.Errorf("there is no node %q; `kubectl upgrade status` lists them", s.node)
 	}
 	return all, nil
+}
+
+// only is the node with that name, if it is among them.
+func only(name string, nodes []render.Node) []render.Node {
+	return slices.DeleteFunc(nodes, func(n render.Node) bool { return n.Name != name })
 }
 
 func (s *status) draw(shown render.Status) string {

@@ -23,32 +23,47 @@ func suppose(s *plan.Snapshot, wanted string, at time.Time) (notes []string, err
 	if note := newestNote(wanted, to); note != "" {
 		notes = append(notes, note)
 	}
+	if u := ofMinor(s.Upgrades, wanted, false); u != nil && u.Spec.Version != to.String() {
+		notes = append(notes, fmt.Sprintf("`kubectl upgrade apply %s` comes back to ClusterUpgrade %s, which asks for %s.", wanted, u.Name, u.Spec.Version))
+	}
+	object := &v1alpha1.ClusterUpgrade{
+		Spec: v1alpha1.ClusterUpgradeSpec{Version: to.String(), Schedule: v1alpha1.ScheduleRespect, Strategy: s.Strategy},
+	}
 	for _, u := range s.Upgrades {
 		switch {
 		case u.Status.Outcome != "":
 		case u.Spec.Version == to.String():
-			notes = append(notes, fmt.Sprintf("ClusterUpgrade %s asks for %s already: this is its plan.", u.Name, to))
+			note := fmt.Sprintf("ClusterUpgrade %s asks for %s already: this is its plan.", u.Name, to)
+			if first, only := leads(*s, &u); only {
+				*s = reach(*s, first)
+				note += fmt.Sprintf(" It begins where those before it end, at %s.", first)
+			}
+			notes = append(notes, note)
 			s.Upgrades = []v1alpha1.ClusterUpgrade{u}
 			return notes, nil
 		default:
-			notes = append(notes, fmt.Sprintf("ClusterUpgrade %s would come before it; this plan leaves it out.", u.Name))
+			notes = append(notes, fmt.Sprintf("ClusterUpgrade %s would come before it; this plan %s.", u.Name, treated(*s, object)))
 		}
+	}
+	if err := refuseQueue(s.Upgrades, object); err != nil {
+		notes = append(notes, fmt.Sprintf("`kubectl upgrade apply %s` would be refused: %s.", wanted, err))
 	}
 	if s.Source.Trouble.Reason == v1alpha1.ReasonSourceUnavailable {
 		notes = append(notes, fmt.Sprintf("The index of images was not read (%s); this plan takes it that %s is on offer.", s.Source.Trouble.Message, to))
 	}
-	*s = supposeObject(*s, &v1alpha1.ClusterUpgrade{
-		Spec: v1alpha1.ClusterUpgradeSpec{Version: to.String(), Schedule: v1alpha1.ScheduleRespect, Strategy: s.Strategy},
-	}, at)
+	*s = supposeObject(*s, object, at)
 	return notes, nil
 }
 
 // supposeObject is the snapshot with that upgrade as the active one, in place of
-// those that have not ended. Where the index of images was not read, its image
-// is taken to be on offer.
+// those that have not ended; once they have, where only they make its way. Where
+// the index of images was not read, its image is taken to be on offer.
 func supposeObject(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade, at time.Time) plan.Snapshot {
 	if to, err := version.Parse(wanted.Spec.Version); err == nil && s.Source.Trouble.Reason == v1alpha1.ReasonSourceUnavailable {
 		s.Source = presume(s.Nodes, to)
+	}
+	if first, only := leads(s, wanted); only {
+		s = reach(s, first)
 	}
 	s.Upgrades = slices.DeleteFunc(slices.Clone(s.Upgrades), func(u v1alpha1.ClusterUpgrade) bool { return u.Status.Outcome == "" })
 	one := *wanted.DeepCopy()

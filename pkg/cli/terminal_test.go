@@ -192,7 +192,7 @@ func TestTerminalDetachesAndComesBack(t *testing.T) {
 	if err != nil || u.Spec.Suspend || u.DeletionTimestamp != nil {
 		t.Fatalf("the upgrade is not as it was: %v, %+v", err, u)
 	}
-	again := open(t, config, 100, 30, nil, args[0], args[1])
+	again := open(t, config, 100, 30, nil, append(args, "--yes")...) // the very same line
 	again.await("Kubeadm ")
 	for range 50 {
 		if again.text() == other.text() {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,25 +16,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// running is the upgrade that has not ended and asks for that version, or nil.
-func (a *apply) running(s plan.Snapshot, to version.Version) (*v1alpha1.ClusterUpgrade, error) {
-	for _, u := range active(s.Upgrades) {
-		switch {
-		case u.DeletionTimestamp != nil || u.Spec.Version != to.String():
-		case a.retry && hasFailed(u):
-			return nil, nil
-		case a.retry:
-			return nil, fmt.Errorf("--retry: ClusterUpgrade %s asks for %s already, and has not failed; leave out --retry to follow it", u.Name, to)
-		case len(a.asked) > 0:
-			return nil, fmt.Errorf("ClusterUpgrade %s asks for %s already, and %s would change it: leave that out to follow it, or `kubectl edit clusterupgrade %s`",
-				u.Name, to, strings.Join(a.asked, ", "), u.Name)
-		default:
-			return u, nil
-		}
-	}
-	return nil, nil
-}
-
 // hasFailed is whether a node failed in an upgrade, so that it does not go on.
 func hasFailed(u *v1alpha1.ClusterUpgrade) bool {
 	return stalled(u) && viewUpgrade(u).Reason == v1alpha1.ReasonNodeFailed
@@ -46,7 +26,7 @@ func (a *apply) wanted(s plan.Snapshot, to version.Version, start *time.Time) (*
 	u := &v1alpha1.ClusterUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Name: freeName(s.Upgrades, to.String())},
 		Spec: v1alpha1.ClusterUpgradeSpec{
-			Version: to.String(), Schedule: v1alpha1.ScheduleRespect, IgnoreChecks: a.ignoreChecks, Strategy: s.Strategy,
+			Version: to.String(), Schedule: v1alpha1.ScheduleRespect, IgnoreChecks: once(a.ignoreChecks), Strategy: s.Strategy,
 		},
 	}
 	if start != nil {
@@ -65,6 +45,17 @@ func (a *apply) wanted(s plan.Snapshot, to version.Version, start *time.Time) (*
 		u.Annotations = map[string]string{v1alpha1.RetryOfAnnotation: failed}
 	}
 	return withKind(u), err
+}
+
+// once is the list without what it says again, which the API server refuses.
+func once(list []string) []string {
+	var kept []string
+	for _, one := range list {
+		if !slices.Contains(kept, one) {
+			kept = append(kept, one)
+		}
+	}
+	return kept
 }
 
 // replaced is the name of the failed upgrade whose place is to be taken.

@@ -105,9 +105,20 @@ func progress(left, blocked []string) Progress {
 	case len(left) == 0:
 		return Progress{Message: "drained"}
 	case len(blocked) > 0:
-		return Progress{Left: len(left), Blocked: true, Message: fmt.Sprintf("%d pods left; cannot be evicted now: %s", len(left), some(blocked))}
+		return Progress{Left: len(left), Blocked: true, Message: fmt.Sprintf("%s left; cannot be evicted now: %s", pods(len(left)), some(blocked))}
 	}
-	return Progress{Left: len(left), Message: fmt.Sprintf("%d pods are leaving: %s", len(left), some(left))}
+	verb := "are"
+	if len(left) == 1 {
+		verb = "is"
+	}
+	return Progress{Left: len(left), Message: fmt.Sprintf("%s %s leaving: %s", pods(len(left)), verb, some(left))}
+}
+
+func pods(n int) string {
+	if n == 1 {
+		return "1 pod"
+	}
+	return fmt.Sprintf("%d pods", n)
 }
 
 // some keeps a message short enough to be read.

@@ -84,11 +84,11 @@ func TestRound(t *testing.T) {
 		"a toleration of something else is none": {
 			pods:    []runtime.Object{pod("a", tolerates("dedicated", corev1.TolerationOpExists))},
 			evicted: []string{"a"},
-			want:    Progress{Left: 1, Message: "1 pods are leaving: default/a"},
+			want:    Progress{Left: 1, Message: "1 pod is leaving: default/a"},
 		},
 		"a pod that is leaving is not asked twice": {
 			pods: []runtime.Object{pod("a", leaving)},
-			want: Progress{Left: 1, Message: "1 pods are leaving: default/a"},
+			want: Progress{Left: 1, Message: "1 pod is leaving: default/a"},
 		},
 		"an unmanaged pod keeps all others": {
 			pods: []runtime.Object{pod("a"), pod("alone", ownedBy("", ""))},
@@ -102,12 +102,12 @@ func TestRound(t *testing.T) {
 			pods:    []runtime.Object{pod("alone", ownedBy("", ""))},
 			options: Options{Force: true},
 			evicted: []string{"alone"},
-			want:    Progress{Left: 1, Message: "1 pods are leaving: default/alone"},
+			want:    Progress{Left: 1, Message: "1 pod is leaving: default/alone"},
 		},
 		"a finished one goes anyway": {
 			pods:    []runtime.Object{pod("done", ownedBy("", ""), finishedPod)},
 			evicted: []string{"done"},
-			want:    Progress{Left: 1, Message: "1 pods are leaving: default/done"},
+			want:    Progress{Left: 1, Message: "1 pod is leaving: default/done"},
 		},
 		"a budget is named with the pod": {
 			pods:    []runtime.Object{pod("a"), pod("b")},
@@ -115,6 +115,13 @@ func TestRound(t *testing.T) {
 			evicted: []string{"a", "b"},
 			want: Progress{Left: 2, Blocked: true,
 				Message: "2 pods left; cannot be evicted now: default/b: The disruption budget web needs 2 healthy pods and has 2 currently"},
+		},
+		"one pod is one pod": {
+			pods:    []runtime.Object{pod("a")},
+			refuse:  map[string]error{"a": tooMany("The disruption budget web needs 1 healthy pods and has 1 currently")},
+			evicted: []string{"a"},
+			want: Progress{Left: 1, Blocked: true,
+				Message: "1 pod left; cannot be evicted now: default/a: The disruption budget web needs 1 healthy pods and has 1 currently"},
 		},
 		"one that went meanwhile is gone": {
 			pods:    []runtime.Object{pod("a"), pod("b")},
@@ -127,13 +134,13 @@ func TestRound(t *testing.T) {
 			refuse: map[string]error{"a": apierrors.NewConflict(policyv1.Resource("poddisruptionbudgets"), "web",
 				errors.New("the object has been modified"))},
 			evicted: []string{"a"},
-			want:    Progress{Left: 1, Message: "1 pods are leaving: default/a"},
+			want:    Progress{Left: 1, Message: "1 pod is leaving: default/a"},
 		},
 		"the rest is deleted where that is asked": {
 			pods:    []runtime.Object{pod("a")},
 			options: Options{Delete: true},
 			deleted: []string{"a"},
-			want:    Progress{Left: 1, Message: "1 pods are leaving: default/a"},
+			want:    Progress{Left: 1, Message: "1 pod is leaving: default/a"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	kubectl "k8s.io/kubectl/pkg/drain"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/toleration"
 )
 
 // selection is what one list of the node's pods comes to.
@@ -24,7 +26,7 @@ func pick(ctx context.Context, reads kubernetes.Interface, node string, force bo
 	var s selection
 	stays := func(pod corev1.Pod) kubectl.PodDeleteStatus {
 		switch {
-		case toleratesUnschedulable(pod):
+		case toleration.Unschedulable(pod.Spec.Tolerations):
 			return kubectl.MakePodDeleteStatusSkip()
 		case !force && !finished(pod) && !managed(pod):
 			s.unmanaged = append(s.unmanaged, pod.Namespace+"/"+pod.Name)
@@ -61,16 +63,4 @@ func finished(pod corev1.Pod) bool {
 func managed(pod corev1.Pod) bool {
 	owner := metav1.GetControllerOf(&pod)
 	return owner != nil && owner.Kind != "DaemonSet"
-}
-
-// toleratesUnschedulable is true for a pod that would come straight back.
-func toleratesUnschedulable(pod corev1.Pod) bool {
-	for _, t := range pod.Spec.Tolerations {
-		everything := t.Key == "" && t.Operator == corev1.TolerationOpExists
-		this := t.Key == corev1.TaintNodeUnschedulable && (t.Operator == corev1.TolerationOpExists || t.Value == "")
-		if (everything || this) && (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule) {
-			return true
-		}
-	}
-	return false
 }

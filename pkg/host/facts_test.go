@@ -133,7 +133,8 @@ func TestRebootRequired(t *testing.T) {
 		}
 	}
 	required(false, "no file")
-	touch(time.Unix(100, 5))
+	later := time.Now().Add(time.Hour).Truncate(time.Second) // than any symlink here
+	touch(later)
 	required(true, "Kubernetes is as it should be")
 
 	point(t, l, host.ImagePath("v1.34.10", host.Architecture()))
@@ -143,9 +144,16 @@ func TestRebootRequired(t *testing.T) {
 	}
 	point(t, l, host.ImagePath("v1.34.3", host.Architecture()))
 	required(false, "the symlink was moved back")
-	touch(time.Unix(200, 0))
+	touch(later.Add(time.Minute))
 	required(true, "touched once more")
+	touch(later)
+	required(false, "as it was")
 	touch(time.Unix(100, 5))
+	if err := l.ExplainRebootFile(); err != nil {
+		t.Fatal(err)
+	}
+	required(true, "touched before the symlink moved")
+	touch(later)
 	write(t, l, "/proc/sys/kernel/random/boot_id", "another boot\n")
 	required(true, "another boot")
 	write(t, l, host.Root+"/state/reboot-file.json", "{")

@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 const tailBytes = 4 << 10
@@ -41,4 +42,10 @@ func (l *Log) Tail() string {
 		}
 	}
 	return string(l.tail)
+}
+
+// LastLine is where systemd's programs say what went wrong.
+func LastLine(output string) string {
+	output = strings.TrimSpace(output)
+	return output[strings.LastIndex(output, "\n")+1:]
 }

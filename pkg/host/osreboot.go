@@ -18,11 +18,14 @@ type rebootFile struct {
 // any, was put there because of Kubernetes' symlink: the drop-ins that Flatcar's
 // guides and CAPZ add to systemd-sysupdate.service touch it when the symlink has
 // moved. Whoever moves the symlink back calls this first. A later touch is
-// another need.
+// another need, and so is one from before the symlink moved.
 func (l Layout) ExplainRebootFile() error {
 	at, err := l.rebootFileTime()
 	if err != nil || at.IsZero() {
 		return err
+	}
+	if link, err := os.Lstat(l.At(Link)); err == nil && at.Before(link.ModTime()) {
+		return nil
 	}
 	bootID, err := l.BootID()
 	if err != nil {

@@ -119,3 +119,11 @@ func TestLogTail(t *testing.T) {
 		t.Error("not all was passed on")
 	}
 }
+
+func TestLastLine(t *testing.T) {
+	for output, want := range map[string]string{"": "", "one": "one", "one\ntwo\n\n": "two", "\n": ""} {
+		if got := host.LastLine(output); got != want {
+			t.Errorf("%q: got %q, want %q", output, got, want)
+		}
+	}
+}

@@ -62,7 +62,8 @@ func drainMessage(o Observation) string {
 }
 
 // lastCheck is where a node can still give up. The gate looks at window,
-// exclusion, release and slot, all live.
+// exclusion, release and slot, all live; and the host is looked at anew, as
+// somebody may have moved the symlink while the node was drained.
 func lastCheck(s State, o Observation) (State, Action) {
 	if arrived(o) {
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
@@ -71,12 +72,12 @@ func lastCheck(s State, o Observation) (State, Action) {
 		return s, stop
 	}
 	switch {
+	case !s.restarts() && !cordoned(o):
+		return s.enter(v1alpha1.StepCordoning, o), Action{}
+	case o.Gate == nil, o.Host.At.Before(s.Since):
+		return s, Action{}
 	case s.restarts():
 		return lastCheckInService(s, o)
-	case !cordoned(o):
-		return s.enter(v1alpha1.StepCordoning, o), Action{}
-	case o.Gate == nil:
-		return s, Action{}
 	}
 	s.RebootedFrom = o.Host.BootID
 	if o.Spec.Type == v1alpha1.TypeReboot {

@@ -38,7 +38,6 @@ const (
 
 	drainRound = 5 * time.Second
 	gateRound  = 15 * time.Second
-	confRound  = time.Minute
 	confLook   = 15 * time.Second // what a person mends is seen this soon
 )
 

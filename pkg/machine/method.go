@@ -16,7 +16,7 @@ func onward(s State, o Observation) (State, Action) {
 	switch blockers := o.Host.RefreshBlockers; {
 	case o.Spec.Method != v1alpha1.MethodRestart || o.Spec.Type == v1alpha1.TypeReboot:
 		s.Method = v1alpha1.MethodReboot
-	case o.Spec.Type != v1alpha1.TypePatch:
+	case o.Spec.Type != v1alpha1.TypePatch || !sameLine(o.Node.KubeletVersion, o.Spec.Version):
 		return insteadOfRestart(s, o, "Restart is for patches")
 	case len(blockers) > 0:
 		return insteadOfRestart(s, o, "a refresh of the merged image would break what is mounted at "+strings.Join(blockers, ", "))
@@ -34,16 +34,11 @@ func insteadOfRestart(s State, o Observation, why string) (State, Action) {
 	return s.enter(v1alpha1.StepCordoning, o).say(v1alpha1.ReasonReleased, "reboots instead of restarting: "+why), Action{}
 }
 
-// lastCheckInService is the last check of a node that stays in service. What
-// would break is looked at again, and not as it was before kubeadm.
+// lastCheckInService is the last check of a node that stays in service: what
+// would break is looked at again.
 func lastCheckInService(s State, o Observation) (State, Action) {
-	switch {
-	case o.Host.At.Before(s.Since):
-		return s, Action{}
-	case len(o.Host.RefreshBlockers) > 0:
+	if len(o.Host.RefreshBlockers) > 0 {
 		return onward(s, o)
-	case o.Gate == nil:
-		return s, Action{}
 	}
 	return s.enter(v1alpha1.StepActivating, o), Action{Do: DoActivate, Key: attemptKey(s, o)}
 }
@@ -52,7 +47,7 @@ func lastCheckInService(s State, o Observation) (State, Action) {
 // step began. confProblem is what was wrong with the confs at the last look: a
 // person may have mended it.
 func NeedsFreshHost(s State, confProblem string) bool {
-	return s.Step == v1alpha1.StepStaging && confProblem != "" || s.Step == v1alpha1.StepLastCheck && s.restarts()
+	return s.Step == v1alpha1.StepLastCheck || s.Step == v1alpha1.StepStaging && confProblem != ""
 }
 
 // restarting has the merged image refreshed and the kubelet restarted. What is
@@ -61,7 +56,7 @@ func NeedsFreshHost(s State, confProblem string) bool {
 func restarting(s State, o Observation) (State, Action) {
 	version, key := expected(s, o), restartKey(s, o)
 	merged := o.Host.Merged == version
-	ended := o.Restart.answers(key)
+	ended := o.Restart.endedIn(s, key)
 	if ended && !o.Restart.OK {
 		s.LastError = fmt.Sprintf("%s: %s", v1alpha1.ReasonRestartFailed, o.Restart.Message)
 	}

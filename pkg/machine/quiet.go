@@ -41,7 +41,7 @@ const disarmKey = "disarm"
 // mayDisarm leaves a while between one try and the next.
 func mayDisarm(o Observation) bool {
 	ended := o.Disarm.FinishedAt
-	due := ended.After(o.Now) || !o.Now.Before(ended.Add(confRound))
+	due := ended.After(o.Now) || !o.Now.Before(ended.Add(confLook))
 	return !o.Disarm.Running && !o.Stage.Running && due
 }
 
@@ -56,14 +56,19 @@ func upToDate(s State, o Observation) string {
 }
 
 // idle says that all is well, unless the coordinator has news about the source
-// of images: nobody else would tell them.
+// of images, which nobody else would tell, or the conf cannot be put right.
 func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
-	if sourceTrouble[o.Spec.Reason] {
+	var again Action
+	switch {
+	case o.Host.Armed && o.Disarm.answers(disarmKey) && !o.Disarm.OK:
+		again = wait(o.Disarm.FinishedAt.Add(confLook))
+		reason, message = orElse(o.Disarm.Reason, v1alpha1.ReasonConfConflict), "the node's own systemd-sysupdate may still activate an image: "+o.Disarm.Message
+	case sourceTrouble[o.Spec.Reason]:
 		reason, message = o.Spec.Reason, o.Spec.Message
 	}
 	s = s.enter(v1alpha1.StepIdle, o).say(reason, message)
 	s.RetryAt = time.Time{}
-	return s, Action{}
+	return s, again
 }
 
 // resume takes up a slot or a mark that the State does not speak of: it was

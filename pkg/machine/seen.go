@@ -74,6 +74,13 @@ func arrived(o Observation) bool {
 		kubeletSpeaks(o) && o.Node.KubeletVersion == o.Spec.Version
 }
 
+// sameLine is whether both are of one minor.
+func sameLine(a, b string) bool {
+	v, errA := version.Parse(a)
+	w, errB := version.Parse(b)
+	return errA == nil && errB == nil && v.SameLine(w)
+}
+
 // atLeast is false for what is not a version: then something is left to do.
 func atLeast(got, want string) bool {
 	w, err := version.Parse(want)

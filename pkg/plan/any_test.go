@@ -138,7 +138,7 @@ func (c *claims) mayBegin(planned plan.NodePlan) {
 		c.Fatalf("%s begins, and its agent is not told how long it is expected to need", n.Name)
 	}
 	// What the agent asks: planner and agent never disagree about the same moment.
-	if hold := plan.Gate(u, c.s.Schedules, n.Labels, c.now, planned.Spec.ExpectedDuration.Duration); hold.Reason != "" {
+	if hold := plan.Gate(u, planned.Spec.Type, c.s.Schedules, n.Labels, c.now, planned.Spec.ExpectedDuration.Duration); hold.Reason != "" {
 		c.Fatalf("promise 2: %s begins, and %s: %s", n.Name, hold.Reason, hold.Message)
 	}
 	c.checked(n, planned)

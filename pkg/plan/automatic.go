@@ -10,12 +10,20 @@ import (
 )
 
 // automatic is the upgrade that a schedule's `automatic` asks for now, or nil. A
-// patch goes first, as its reboot is the one that the operating system asks for.
+// patch goes first, as its reboot is the one that the operating system asks for;
+// so it is asked for beside a Reboot too, and a Reboot only beside an upgrade that
+// people hold back.
 func (d *decider) automatic() *v1alpha1.ClusterUpgrade {
-	if patch := d.automaticPatch(); patch != nil {
-		return patch
+	idle := d.target == nil || d.converging
+	if idle || d.isReboot() {
+		if patch := d.automaticPatch(); patch != nil {
+			return patch
+		}
 	}
-	return d.automaticReboot()
+	if idle || !d.isReboot() && len(d.queue) == 1 && d.heldBack(d.target) {
+		return d.automaticReboot()
+	}
+	return nil
 }
 
 // automaticPatch is what `automatic: [Patch]` asks for: the newest patch of the
@@ -103,7 +111,7 @@ func (d *decider) newestPatch(line version.Version) (best version.Version, ok bo
 	}
 	for v, architectures := range offered {
 		complete := !slices.ContainsFunc(d.nodes, func(n *node) bool {
-			return n.counts() && !n.kubeletAt(v) && !slices.Contains(architectures, n.Architecture)
+			return n.counts() && !n.asWanted(v) && !slices.Contains(architectures, n.Architecture)
 		})
 		if complete && (!ok || best.Less(v)) {
 			best, ok = v, true

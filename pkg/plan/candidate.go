@@ -2,8 +2,10 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -70,15 +72,23 @@ func (d *decider) failureHold(*node) Hold {
 }
 
 // managerHold keeps everybody back while another program may reboot nodes.
-func (d *decider) managerHold(*node) Hold { return ManagerGate(d.RebootManagers) }
-
-// ManagerGate says whether another program that reboots nodes stands against
-// beginning. The planner asks it, and the agent again with what it reads itself.
-func ManagerGate(found []RebootManager) Hold {
-	if len(found) == 0 {
+func (d *decider) managerHold(*node) Hold {
+	if d.target == nil {
 		return Hold{}
 	}
-	return Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: found[0].Message}
+	return ManagerGate(d.RebootManagers, d.target.Spec.IgnoreChecks)
+}
+
+// ManagerGate says whether another program that reboots nodes stands against
+// beginning, unless the check that finds it is ignored. The planner asks it, and
+// the agent again with what it reads itself.
+func ManagerGate(found []RebootManager, ignoreChecks []string) Hold {
+	for _, manager := range found {
+		if !slices.Contains(ignoreChecks, preflight.ManagerCheck(manager.Name)) {
+			return Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: manager.Message}
+		}
+	}
+	return Hold{}
 }
 
 // retryHold keeps everybody back while a node that gave up waits to try again:

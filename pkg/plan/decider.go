@@ -38,6 +38,7 @@ func newDecider(s Snapshot, now time.Time) *decider {
 	d := &decider{Snapshot: s, now: now, strategy: s.Strategy}
 	d.queue = unfinished(s.Upgrades)
 	d.readNodes()
+	d.takeTurns()
 	if len(d.queue) > 0 {
 		d.target = d.queue[0]
 		d.wholly, d.stalled = d.trigger(d.target)

@@ -95,6 +95,9 @@ func (n *node) unsupported() bool {
 	return n.phase == impossible || n.OS != "" && n.OS != "linux"
 }
 
+// abandoned is a node that a person gave up.
+func (n *node) abandoned() bool { return n.abandon != "" }
+
 // counts is whether the node is part of the upgrade.
 func (n *node) counts() bool { return !n.unsupported() && n.abandon == "" }
 

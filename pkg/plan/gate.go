@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // Gate says whether the upgrade may begin on a node with these labels at now,
@@ -13,14 +14,17 @@ import (
 // Hold without a reason is yes. Until is when the answer may change, nil where
 // that is not known.
 //
+// kind is what the upgrade is for the node, as NodeUpgrade.spec.type says: one
+// that joins late may be a minor behind, where the others went by a patch.
+//
 // need is how long what would begin is expected to take: it does not where less
 // is left (TimeLeft). Zero asks only for now, as what has begun already does.
 //
 // The planner asks it before it releases a node, and the agent again, with what
 // it reads itself, before it begins and before it flips.
-func Gate(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time, need time.Duration) Hold {
+func Gate(upgrade *v1alpha1.ClusterUpgrade, kind v1alpha1.UpgradeType, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time, need time.Duration) Hold {
 	g := newGates(upgrade, schedules, now)
-	c := g.classOf(nodeLabels)
+	c := g.classOf(nodeLabels, kind)
 	g.look(c)
 	if c.hold.Reason == "" && !c.fits(now, need) {
 		return g.tooShort(c, need)
@@ -36,9 +40,10 @@ type Hold struct {
 	Until   *time.Time      `json:"until,omitempty"`
 }
 
-// gate is Gate at a moment that is looked at already. closes is when an open gate
+// gate is Gate for c at a moment that is looked at already. closes is when an open gate
 // closes, if that is known.
-func gate(upgrade *v1alpha1.ClusterUpgrade, moment *schedule.Moment, nodeLabels map[string]string, now time.Time) (hold Hold, closes *time.Time) {
+func (g *gates) gate(c *class, moment *schedule.Moment, now time.Time) (hold Hold, closes *time.Time) {
+	upgrade := g.upgrade
 	if upgrade.Spec.Suspend {
 		return Hold{Reason: v1alpha1.ReasonSuspended, Message: fmt.Sprintf("upgrade %s is suspended", upgrade.Name)}, nil
 	}
@@ -49,11 +54,11 @@ func gate(upgrade *v1alpha1.ClusterUpgrade, moment *schedule.Moment, nodeLabels 
 			Until:   &start.Time,
 		}, nil
 	}
-	verdict := moment.At(nodeLabels, TypeOf(upgrade))
+	verdict := moment.At(c.labels, c.kind)
 	// A node that joins after the upgrade ended waits for a window, whatever the
 	// others did not.
 	if upgrade.Spec.Schedule == v1alpha1.ScheduleIgnore && upgrade.Status.Outcome == "" {
-		verdict = moment.IgnoringWindows(nodeLabels, TypeOf(upgrade))
+		verdict = moment.IgnoringWindows(c.labels, c.kind)
 	}
 	if verdict.Open {
 		return Hold{}, verdict.Until
@@ -73,4 +78,15 @@ func TypeOf(upgrade *v1alpha1.ClusterUpgrade) v1alpha1.UpgradeType {
 		return upgrade.Status.Type
 	}
 	return upgrade.Spec.Type
+}
+
+// kindFor is what the upgrade is for a node with that kubelet. One that joins
+// after a patch may be a minor behind.
+func kindFor(upgrade *v1alpha1.ClusterUpgrade, kubelet version.Version) v1alpha1.UpgradeType {
+	kind := TypeOf(upgrade)
+	to, err := version.Parse(upgrade.Spec.Version)
+	if kind == v1alpha1.TypePatch && err == nil && known(kubelet) && !kubelet.SameLine(to) {
+		return v1alpha1.TypeMinor
+	}
+	return kind
 }

@@ -13,11 +13,11 @@ import (
 func TestIgnoreEndsWithTheUpgrade(t *testing.T) {
 	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", Schedule: v1alpha1.ScheduleIgnore}}
-	if hold := plan.Gate(u, nil, nil, now, 0); hold.Reason != "" {
+	if hold := plan.Gate(u, v1alpha1.TypePatch, nil, nil, now, 0); hold.Reason != "" {
 		t.Errorf("while it runs: %s: %s", hold.Reason, hold.Message)
 	}
 	u.Status.Outcome = v1alpha1.OutcomeSucceeded
-	if hold := plan.Gate(u, nil, nil, now, 0); hold.Reason != v1alpha1.ReasonWindowClosed {
+	if hold := plan.Gate(u, v1alpha1.TypePatch, nil, nil, now, 0); hold.Reason != v1alpha1.ReasonWindowClosed {
 		t.Errorf("after it ended: %q: %s", hold.Reason, hold.Message)
 	}
 }

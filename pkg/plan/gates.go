@@ -19,18 +19,25 @@ type gates struct {
 	now       time.Time
 	moment    *schedule.Moment // nil until somebody asks
 	selectors []labels.Selector
-	classes   map[string]*class
+	classes   map[classKey]*class
 }
 
-// class is the nodes that the same schedules concern, and what the gate says to
-// them.
+// class is the nodes that the same schedules concern, and for which the upgrade
+// is of one kind, and what the gate says to them.
 type class struct {
 	labels map[string]string // of one of them
+	kind   v1alpha1.UpgradeType
 	asked  bool
 	hold   Hold
 	closes *time.Time // when an open gate closes, if that is known
 	// tooShort is why nodes that need so long do not begin any more at now.
 	tooShort map[time.Duration]Hold
+}
+
+// classKey tells classes apart: by kind, and by which schedules' selectors match.
+type classKey struct {
+	kind    v1alpha1.UpgradeType
+	matches string
 }
 
 // changes is when the answer may change. Nil: not that anybody knows.
@@ -42,7 +49,7 @@ func (c *class) changes() *time.Time {
 }
 
 func newGates(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.MaintenanceSchedule, now time.Time) *gates {
-	g := &gates{upgrade: upgrade, schedules: schedules, now: now, classes: map[string]*class{}}
+	g := &gates{upgrade: upgrade, schedules: schedules, now: now, classes: map[classKey]*class{}}
 	for _, s := range schedules {
 		if s.Spec.NodeSelector == nil {
 			continue
@@ -70,7 +77,7 @@ func (g *gates) move(now time.Time) {
 // ask returns n's class with what the gate says now.
 func (g *gates) ask(n *node) *class {
 	if n.class == nil {
-		n.class = g.classOf(n.Labels)
+		n.class = g.classOf(n.Labels, kindFor(g.upgrade, n.runs.kubelet))
 	}
 	g.look(n.class)
 	return n.class
@@ -84,21 +91,22 @@ func (g *gates) look(c *class) {
 	if g.moment == nil {
 		g.moment = schedule.Look(g.schedules, g.now)
 	}
-	c.hold, c.closes = gate(g.upgrade, g.moment, c.labels, g.now)
+	c.hold, c.closes = g.gate(c, g.moment, g.now)
 	c.asked = true
 }
 
-func (g *gates) classOf(nodeLabels map[string]string) *class {
+func (g *gates) classOf(nodeLabels map[string]string, kind v1alpha1.UpgradeType) *class {
 	matches := make([]byte, len(g.selectors))
 	for i, selector := range g.selectors {
 		if selector.Matches(labels.Set(nodeLabels)) {
 			matches[i] = 1
 		}
 	}
-	c := g.classes[string(matches)]
+	key := classKey{kind, string(matches)}
+	c := g.classes[key]
 	if c == nil {
-		c = &class{labels: nodeLabels}
-		g.classes[string(matches)] = c
+		c = &class{labels: nodeLabels, kind: kind}
+		g.classes[key] = c
 	}
 	return c
 }

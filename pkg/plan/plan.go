@@ -94,9 +94,7 @@ type UpgradeStatus struct {
 func Decide(s Snapshot, now time.Time) Plan {
 	d := newDecider(s, now)
 	p := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: make([]NodePlan, 0, len(d.nodes))}
-	if d.target == nil || d.converging {
-		p.Create = d.automatic()
-	}
+	p.Create = d.automatic()
 	if d.target != nil {
 		p.Upgrade, p.Version = d.target.Name, d.target.Spec.Version
 	}

@@ -23,6 +23,9 @@ func Predict(s Snapshot, now time.Time) Plan {
 }
 
 // whole is the first begin and the last end; no end where a node stays behind.
+// Once every node is as wanted, nothing but work is waited for: so the last end,
+// be it that of kubeadm's part or of a node that gave up, is the instant at which
+// the forecast came to rest.
 func (f *forecast) whole() (start, end *time.Time) {
 	if f.begins.IsZero() {
 		return nil, nil
@@ -32,11 +35,5 @@ func (f *forecast) whole() (start, end *time.Time) {
 			return &f.begins, nil
 		}
 	}
-	var last time.Time
-	for _, span := range f.spans {
-		if span.end.After(last) {
-			last = span.end
-		}
-	}
-	return &f.begins, &last
+	return &f.begins, &f.now
 }

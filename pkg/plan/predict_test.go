@@ -95,3 +95,59 @@ func (c *chaos) finishUpgrade(t *rapid.T, name string) map[string][2]time.Time {
 	}
 	return spans
 }
+
+// The end is that of the last work, also where no node is taken out of service to
+// reach the version.
+func TestPredictedEndIsThatOfAnyWork(t *testing.T) {
+	now := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
+	const old, aim = "v1.34.3", "v1.34.4"
+	word := func(name, version string, change func(*v1alpha1.NodeUpgrade)) v1alpha1.NodeUpgrade {
+		u := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		u.Status = v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, KubeletVersion: aim, KubeadmVersion: version, ControlPlaneVersion: version, StagedVersion: aim, PulledVersion: aim}
+		change(&u)
+		return u
+	}
+	nothing := func(*v1alpha1.NodeUpgrade) {}
+	image := v1alpha1.Image{Architecture: "x86-64", URL: "http://images.example/k.raw", SHA256: "ab"}
+	for name, row := range map[string]struct {
+		server string // the version of both control planes
+		words  []v1alpha1.NodeUpgrade
+		want   time.Duration
+	}{
+		"kubeadm on two control planes, whose kubelets are there": {
+			old, []v1alpha1.NodeUpgrade{word("cp-1", old, nothing), word("cp-2", old, nothing), word("w-1", aim, nothing)}, 6 * time.Minute,
+		},
+		"kubeadm is at work on the last": {
+			old, []v1alpha1.NodeUpgrade{word("cp-1", aim, nothing), word("cp-2", old, func(u *v1alpha1.NodeUpgrade) {
+				u.Spec.Upgrade, u.Spec.Release = "u", v1alpha1.ReleaseControlPlane
+				u.Status.Step, u.Status.Upgrade, u.Status.Since = v1alpha1.StepKubeadm, "u", &metav1.Time{Time: now.Add(-time.Minute)}
+			}), word("w-1", aim, nothing)}, 2 * time.Minute,
+		},
+		"a node gives up what it began for another upgrade": {
+			aim, []v1alpha1.NodeUpgrade{word("cp-1", aim, nothing), word("cp-2", aim, nothing), word("w-1", aim, func(u *v1alpha1.NodeUpgrade) {
+				u.Spec.Upgrade, u.Spec.Release = "other", v1alpha1.ReleaseNode
+				u.Status.Step, u.Status.Upgrade = v1alpha1.StepDraining, "other"
+			})}, time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := plan.Snapshot{NodeUpgrades: row.words, Preflight: &plan.Preflight{Upgrade: "u", At: now}}
+			s.Source.Offers = []plan.Offer{{Version: aim, Image: image}}
+			for _, one := range row.words {
+				n := plan.Node{Name: one.Name, UID: "u-" + one.Name, OS: "linux", Architecture: "x86-64", Ready: true, Kubelet: aim, ControlPlane: one.Name != "w-1"}
+				s.Nodes = append(s.Nodes, n)
+				if n.ControlPlane {
+					s.APIServers = append(s.APIServers, plan.StaticPod{Node: n.Name, Version: row.server, Ready: true})
+				}
+			}
+			u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u"}}
+			u.Spec.Version, u.Spec.Schedule, u.Spec.Strategy.EtcdSnapshot = aim, v1alpha1.ScheduleIgnore, v1alpha1.EtcdSnapshotSkip
+			s.Upgrades = []v1alpha1.ClusterUpgrade{u}
+			s.Preflight.Key = plan.Decide(s, now).PreflightKey
+			p := plan.Predict(s, now)
+			if p.PredictedEnd == nil || !p.PredictedEnd.Equal(now.Add(row.want)) {
+				t.Errorf("the end is predicted for %v, want %s", p.PredictedEnd, now.Add(row.want))
+			}
+		})
+	}
+}

@@ -243,7 +243,8 @@ func (c *chaos) was(p plan.Plan) v1alpha1.Reason {
 	if p.Upgrade == "" {
 		return ""
 	}
-	return plan.Gate(c.upgrade(p.Upgrade), c.Schedules, nil, c.now.Add(-c.tick), 0).Reason
+	u := c.upgrade(p.Upgrade)
+	return plan.Gate(u, plan.TypeOf(u), c.Schedules, nil, c.now.Add(-c.tick), 0).Reason
 }
 
 func (c *chaos) watchVersions(t *rapid.T) {

@@ -13,7 +13,7 @@ import (
 // isReboot is whether the upgrade that is planned brings no version, only the
 // reboots that operating systems ask for.
 func (d *decider) isReboot() bool {
-	return d.target != nil && TypeOf(d.target) == v1alpha1.TypeReboot
+	return d.target != nil && isReboot(d.target)
 }
 
 // triggerReboot makes a Reboot the active upgrade: there is nothing to fix.
@@ -26,13 +26,17 @@ func (d *decider) triggerReboot(u *v1alpha1.ClusterUpgrade) (hold Hold, stalled 
 	return Hold{}, false
 }
 
-// readNeeds finds out which nodes a Reboot is to reboot.
+// readNeeds finds out which nodes a Reboot is to reboot. One that came by itself
+// leaves those alone that it cannot serve, as it does when it comes: others would
+// wait behind it until somebody has looked. Whoever asks for one is told.
 func (d *decider) readNeeds() {
 	if !d.isReboot() {
 		return
 	}
+	_, byItself := d.target.Annotations[v1alpha1.CreatedByAnnotation]
 	for _, n := range d.nodes {
-		n.reboot, n.due = true, n.status.RebootRequired && !n.rebootedFor(d.target.Name)
+		n.reboot = true
+		n.due = n.status.RebootRequired && !n.rebootedFor(d.target.Name) && !(byItself && n.nextBootDiffers())
 	}
 }
 
@@ -66,6 +70,8 @@ func (d *decider) asItShould(n *node) string {
 		return "runs " + n.Kubelet + n.stillDue()
 	case n.rebootedFor(d.target.Name):
 		return "was rebooted"
+	case n.status.RebootRequired && n.nextBootDiffers():
+		return "is left alone: " + n.rebootStep().Error()
 	}
 	return "needs no reboot"
 }
@@ -95,7 +101,7 @@ func (d *decider) automaticReboot() *v1alpha1.ClusterUpgrade {
 		if !d.asksForReboot(n) {
 			continue
 		}
-		c := gates.classOf(n.Labels)
+		c := gates.classOf(n.Labels, v1alpha1.TypeReboot)
 		gates.look(c)
 		d.wakeAt(c.changes())
 		if c.hold.Reason == "" && c.fits(d.now, d.expected(n, false)) {
@@ -124,7 +130,7 @@ func (d *decider) unlessThere(u *v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgra
 
 // restarts is whether n is expected to go without drain and boot.
 func (d *decider) restarts(n *node) bool {
-	if d.target == nil || d.strategy.Method != v1alpha1.MethodRestart || TypeOf(d.target) != v1alpha1.TypePatch {
+	if d.target == nil || d.strategy.Method != v1alpha1.MethodRestart || kindFor(d.target, n.runs.kubelet) != v1alpha1.TypePatch {
 		return false
 	}
 	decided := n.status.Upgrade == d.target.Name && n.status.Method == v1alpha1.MethodReboot

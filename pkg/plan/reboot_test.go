@@ -39,7 +39,7 @@ func afterLock(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus
 // leave is how a node goes on when kubeadm is done.
 func leave(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) v1alpha1.Step {
 	status.Method = v1alpha1.MethodReboot
-	if spec.Method == v1alpha1.MethodRestart && (status.Facts == nil || len(status.Facts.RefreshBlockers) == 0) {
+	if spec.Method == v1alpha1.MethodRestart && spec.Type == v1alpha1.TypePatch && (status.Facts == nil || len(status.Facts.RefreshBlockers) == 0) {
 		status.Method = v1alpha1.MethodRestart
 		return v1alpha1.StepLastCheck
 	}

@@ -8,40 +8,52 @@ import (
 
 // findSnapshot takes over into the upgrade's status the snapshot of etcd that a
 // node has taken for it: the first, should there be several. One that left the
-// cluster with its node, before anybody's kubeadm, is none.
+// cluster with its node, or lies on a node that a person gave up, is none as long
+// as nobody's kubeadm has begun: another one can be taken.
 func (d *decider) findSnapshot() {
 	if d.target == nil || d.converging {
 		d.saved = true
 		return
 	}
 	status := &d.target.Status
-	if taken := status.EtcdSnapshot; taken != nil && d.isGone(taken.Node) && !d.anyKubeadm() {
+	late := d.anyKubeadm()
+	if taken := status.EtcdSnapshot; taken != nil && d.isGone(taken.Node) && !late {
 		status.EtcdSnapshot = nil
 	}
 	if status.EtcdSnapshot == nil {
-		var taken []*v1alpha1.EtcdSnapshot
-		for _, n := range d.nodes {
-			if s := n.status.EtcdSnapshot; s != nil && s.Upgrade == d.target.Name {
-				taken = append(taken, s)
-			}
-		}
-		if len(taken) > 0 {
-			first := slices.MinFunc(taken, func(a, b *v1alpha1.EtcdSnapshot) int { return a.TakenAt.Compare(b.TakenAt.Time) })
-			status.EtcdSnapshot = first.DeepCopy()
-		}
+		status.EtcdSnapshot = d.firstSnapshot(func(n *node) bool { return !n.abandoned() })
+	}
+	if status.EtcdSnapshot == nil && late {
+		status.EtcdSnapshot = d.firstSnapshot((*node).abandoned)
 	}
 	d.saved = status.EtcdSnapshot != nil || d.strategy.EtcdSnapshot == v1alpha1.EtcdSnapshotSkip
 }
 
+// firstSnapshot is the first that one of those nodes has taken for the upgrade.
+func (d *decider) firstSnapshot(of func(*node) bool) *v1alpha1.EtcdSnapshot {
+	var first *v1alpha1.EtcdSnapshot
+	for _, n := range d.nodes {
+		s := n.status.EtcdSnapshot
+		if s == nil || s.Upgrade != d.target.Name || !of(n) {
+			continue
+		}
+		if first == nil || s.TakenAt.Before(&first.TakenAt) {
+			first = s
+		}
+	}
+	return first.DeepCopy()
+}
+
 func (d *decider) isGone(name string) bool {
-	return !slices.ContainsFunc(d.nodes, func(n *node) bool { return n.Name == name })
+	return !slices.ContainsFunc(d.nodes, func(n *node) bool { return n.Name == name && !n.abandoned() })
 }
 
 // anyKubeadm is whether kubeadm has begun with the version on a control plane, or
-// may have: then a snapshot would come too late.
+// may have: then a snapshot would come too late. What happened on one that was
+// given up is not known; a late snapshot is better than none.
 func (d *decider) anyKubeadm() bool {
 	return slices.ContainsFunc(d.nodes, func(n *node) bool {
-		return n.ControlPlane && (n.kubeadmAt(d.to) || d.forTarget(n) && n.status.Step == v1alpha1.StepKubeadm)
+		return n.ControlPlane && !n.abandoned() && (n.kubeadmAt(d.to) || d.forTarget(n) && n.status.Step == v1alpha1.StepKubeadm)
 	})
 }
 

@@ -62,7 +62,7 @@ func (s *sim) rest(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 		if s.forgets {
 			status.Steps = nil
 		}
-		status.Upgrade, status.FromVersion, status.Attempts = spec.Upgrade, n.Kubelet, 0
+		status.Upgrade, status.FromVersion, status.Attempts, status.RebootedFrom = spec.Upgrade, n.Kubelet, 0, ""
 	}
 	switch {
 	case status.Step == "":
@@ -152,7 +152,7 @@ func (s *sim) free(n *plan.Node) {
 
 func (s *sim) closed(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, need time.Duration) bool {
 	u := s.upgrade(spec.Upgrade)
-	return u == nil || plan.Gate(u, s.Schedules, n.Labels, s.now, need).Reason != ""
+	return u == nil || plan.Gate(u, spec.Type, s.Schedules, n.Labels, s.now, need).Reason != ""
 }
 
 // work is what an agent does before its last check.

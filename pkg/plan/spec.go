@@ -36,7 +36,7 @@ func (n *node) wanted(d *decider) v1alpha1.NodeUpgradeSpec {
 	case d.target != nil && d.wholly.Reason == "" && n.counts():
 		spec = v1alpha1.NodeUpgradeSpec{
 			Upgrade: d.target.Name,
-			Type:    TypeOf(d.target),
+			Type:    kindFor(d.target, n.runs.kubelet),
 			Version: d.target.Spec.Version,
 			Image:   imageFor(d.target.Status.Images, n.Architecture),
 			Settle:  d.strategy.Settle,

@@ -35,6 +35,9 @@ func (d *decider) report(u *v1alpha1.ClusterUpgrade) {
 	d.noteFindings(u)
 	if d.finished(u) {
 		message := fmt.Sprintf("all %d nodes run %s", d.total, d.to)
+		if d.total == 1 {
+			message = fmt.Sprintf("the node runs %s", d.to)
+		}
 		if d.isReboot() {
 			message = "every node that needed a reboot has had one"
 		}
@@ -42,6 +45,10 @@ func (d *decider) report(u *v1alpha1.ClusterUpgrade) {
 		return
 	}
 	if d.giveUp(u) {
+		return
+	}
+	if u.Status.TriggeredAt == nil && d.isDowngrade() {
+		d.end(u, v1alpha1.OutcomeFailed, d.wholly)
 		return
 	}
 	hold, stalled := d.story()

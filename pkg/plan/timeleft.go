@@ -75,7 +75,7 @@ func (g *gates) tooShort(c *class, need time.Duration) Hold {
 func (g *gates) roomFor(c *class, need time.Duration) *time.Time {
 	at := c.closes
 	for openings := 0; openings < maxOpenings; {
-		hold, closes := gate(g.upgrade, schedule.Look(g.schedules, *at), c.labels, *at)
+		hold, closes := g.gate(c, schedule.Look(g.schedules, *at), *at)
 		switch {
 		case hold.Reason != "" && hold.Until == nil:
 			return nil

@@ -108,11 +108,20 @@ func (d *decider) lowestAPIServer(to version.Version) (lowest version.Version, h
 	return lowest, Hold{}
 }
 
+// isDowngrade is whether an apiserver is past the version already. That never
+// becomes possible, and must not hold those up that come behind.
+func (d *decider) isDowngrade() bool {
+	return slices.ContainsFunc(d.APIServers, func(pod StaticPod) bool {
+		v, err := version.Parse(pod.Version)
+		return err == nil && known(d.to) && d.to.Less(v)
+	})
+}
+
 // architectures are those of the nodes that still need an image.
 func (d *decider) architectures(to version.Version) []string {
 	var list []string
 	for _, n := range d.nodes {
-		if n.counts() && !n.kubeletAt(to) && !slices.Contains(list, n.Architecture) {
+		if n.counts() && !n.asWanted(to) && !slices.Contains(list, n.Architecture) {
 			list = append(list, n.Architecture)
 		}
 	}

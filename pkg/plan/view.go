@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -165,7 +166,13 @@ func (n *node) step(to version.Version) error {
 //
 // With a member on one control-plane node, each of them has one, though its pod
 // may be away for a moment.
+//
+// Whoever ignores the check goes with two members too, and does without the API
+// meanwhile.
 func (d *decider) etcdHold(n *node) Hold {
+	if d.target != nil && slices.Contains(d.target.Spec.IgnoreChecks, preflight.EtcdQuorum) {
+		return Hold{}
+	}
 	members := 0
 	for _, other := range d.nodes {
 		if other.ControlPlane && other.abandon == "" {

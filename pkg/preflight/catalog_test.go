@@ -25,7 +25,8 @@ func checksPage() string {
 		"**Block**: nothing begins until it is mended. A finding that blocks and names a worker holds that worker alone.\n" +
 		"**Warn**: for people to know.\n\n" +
 		"A check can be ignored by its id: `kubectl upgrade apply --ignore-check ID`, or `spec.ignoreChecks` of the\n" +
-		"ClusterUpgrade. Its findings stay in the record, marked as ignored.\n")
+		"ClusterUpgrade. Its findings stay in the record, marked as ignored. Where \"in vain\" stands, ignoring it\n" +
+		"does not help: no image is there, or Kubernetes itself refuses the step.\n")
 	for _, family := range preflight.Catalog() {
 		fmt.Fprintf(&page, "\n## %s\n\n| id | level | finds | what to do |\n| --- | --- | --- | --- |\n", family.Title)
 		for _, e := range family.Checks {
@@ -33,7 +34,11 @@ func checksPage() string {
 			for _, level := range e.Levels {
 				levels = append(levels, string(level))
 			}
-			fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", e.ID, strings.Join(levels, " or "), e.About, e.Advice)
+			level := strings.Join(levels, " or ")
+			if !preflight.IgnoringHelps(e.ID) {
+				level += ", ignored in vain"
+			}
+			fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", e.ID, level, e.About, e.Advice)
 		}
 	}
 	return page.String()

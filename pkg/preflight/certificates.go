@@ -14,12 +14,12 @@ var certificateChecks = []Entry{
 	{
 		"certificate-ended", blocks,
 		"a certificate of kubeadm's below /etc/kubernetes, or the kubelet's, has ended",
-		"Renew it on that node: kubeadm certs renew all, then restart the control plane's static pods.",
+		"Renew it on that node: kubeadm certs renew all, then restart the control plane's static pods. The kubelet's own is not among those (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert).",
 	},
 	{
 		"certificate-ending", warns,
-		"a certificate in /etc/kubernetes, or the kubelet's, ends within 30 days; kubeadm renews its own on a control plane when it upgrades. One that is not kubeadm's may have ended, too",
-		"Renew it on that node: kubeadm certs renew all.",
+		"a certificate in /etc/kubernetes, or the kubelet's, ends within 30 days; kubeadm renews its own on a control plane when it upgrades, and a kubelet rotates its own at any time. One that is neither's may have ended, too",
+		"Renew it on that node: kubeadm certs renew all. For the kubelet's own look whether it rotates it: rotateCertificates in /var/lib/kubelet/config.yaml.",
 	},
 	{
 		"ca-ended", blocks,
@@ -40,8 +40,13 @@ const (
 	soonCA = 180 * 24 * time.Hour
 )
 
-// kubeletDir has the kubelet's own certificates.
-const kubeletDir = "/var/lib/kubelet/"
+// kubeletsOwn is whether that is where a kubelet keeps what it shows to the API
+// server: in its own folder, or in the kubeconfig itself where it was made without
+// a bootstrap token. kubeadm renews neither
+// (https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-certs/).
+func kubeletsOwn(path string) bool {
+	return strings.HasPrefix(path, "/var/lib/kubelet/") || path == "/etc/kubernetes/kubelet.conf"
+}
 
 // kubeadmFiles are those that kubeadm makes, below /etc/kubernetes (certificates
 // in cmd/kubeadm/app/phases/certs/certlist.go, kubeconfigs in
@@ -61,7 +66,8 @@ func stranger(path string) bool {
 }
 
 const (
-	kubeletAdvice = "A kubelet renews its own by itself: look at why it does not (journalctl -u kubelet on the node, kubectl get certificatesigningrequests)."
+	rotatesAdvice = "The kubelet rotates it by itself before it ends, and no upgrade does. If it does not: rotateCertificates has to be true in /var/lib/kubelet/config.yaml; journalctl -u kubelet on the node and kubectl get certificatesigningrequests tell more."
+	rotatedAdvice = "The kubelet rotates it by itself, but no more once it has ended: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert says how to give it another one. rotateCertificates has to be true in /var/lib/kubelet/config.yaml."
 	renewedAdvice = "Nothing needs to be done if the upgrade runs before: kubeadm renews them. Otherwise, on that node: kubeadm certs renew all."
 )
 
@@ -85,7 +91,7 @@ func (c *checker) checkCertificates() {
 			case left <= 0:
 				c.certificateEnded(n, cert)
 			case left > soon:
-			case strings.HasPrefix(cert.Path, kubeletDir):
+			case kubeletsOwn(cert.Path):
 				kubelets = append(kubelets, n)
 			default:
 				ending = append(ending, cert.Path)
@@ -99,7 +105,7 @@ func (c *checker) checkCertificates() {
 			workers = append(workers, n)
 		}
 	}
-	c.certificatesEndOn(kubelets, "The kubelet's certificate ends within 30 days on %s: %s.", kubeletAdvice)
+	c.certificatesEndOn(kubelets, "The kubelet's certificate ends within 30 days on %s: %s.", rotatesAdvice)
 	c.certificatesEndOn(workers, "Certificates below /etc/kubernetes end within 30 days on %s: %s.", "Renew them in the way they came to these nodes.")
 	c.checkAuthorities(authorities)
 	for _, path := range slices.Sorted(maps.Keys(strangers)) {
@@ -113,8 +119,8 @@ func (c *checker) checkCertificates() {
 
 func (c *checker) certificateEnded(n *node, cert v1alpha1.CertificateFacts) {
 	f := v1alpha1.Finding{ID: "certificate-ended", Message: fmt.Sprintf("On node %s, certificate %s ended on %s.", n.name, cert.Path, day(cert.NotAfter.Time))}
-	if strings.HasPrefix(cert.Path, kubeletDir) {
-		f.Advice = kubeletAdvice
+	if kubeletsOwn(cert.Path) {
+		f.Advice = rotatedAdvice
 	}
 	c.onNode(n, f)
 }

@@ -11,12 +11,12 @@ var companyChecks = []Entry{
 	{
 		"kured", warns,
 		"kured is on the cluster: it would reboot the same nodes, under other windows",
-		"Remove kured: our coordinator reboots nodes that need it, if a schedule allows that (automatic: [Reboot]).",
+		"Remove kured where every node gets Kubernetes as a sysext image: our coordinator reboots those that need it, if a schedule allows that (automatic: [Reboot]). Others are never rebooted by it: let kured keep to them (its DaemonSet's nodeSelector).",
 	},
 	{
 		"kured-lock", blocks,
 		"kured holds its lock: a node is being rebooted, or about to be",
-		"Wait until kured has released its lock; then remove kured, as two programs would reboot the same nodes.",
+		"Wait until kured has released its lock; then remove kured from nodes that get Kubernetes as a sysext image, as two programs would reboot the same ones.",
 	},
 	{
 		"fluo", either,

@@ -1,11 +1,12 @@
 package preflight
 
 import (
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/toleration"
 )
 
 // leaver is a pod that has to leave its node for the upgrade, as pkg/drain
@@ -24,7 +25,7 @@ func (c *checker) findLeaving() {
 	}
 	for i := range c.Workloads.Pods {
 		pod := &c.Workloads.Pods[i]
-		if !drains[pod.Spec.NodeName] || mirror(pod) || over(pod) || toleratesUnschedulable(pod) {
+		if !drains[pod.Spec.NodeName] || mirror(pod) || over(pod) || toleration.Unschedulable(pod.Spec.Tolerations) {
 			continue
 		}
 		kind, owner := ownerOf(pod)
@@ -37,15 +38,6 @@ func (c *checker) findLeaving() {
 // over is whether the pod is over, or going already.
 func over(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-// toleratesUnschedulable is true for a pod that a drain leaves where it is.
-func toleratesUnschedulable(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
-		everything := t.Key == "" && t.Operator == corev1.TolerationOpExists
-		this := t.Key == corev1.TaintNodeUnschedulable && (t.Operator == corev1.TolerationOpExists || t.Value == "")
-		return (everything || this) && (t.Effect == "" || t.Effect == corev1.TaintEffectNoSchedule)
-	})
 }
 
 // ownerOf is the pod's controller, and a ReplicaSet's Deployment: it names its

@@ -56,6 +56,10 @@ func certificateScenes() []scene {
 			facts(f, "cp-1").Certificates[0].Path = "/etc/kubernetes/pki/backup-2024/apiserver.crt"
 			ends("cp-1", 31*day)(f)
 		}},
+		{check: "certificate-ending", name: "a kubelet's own, which kubeadm renews on no control plane", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].Path = "/etc/kubernetes/kubelet.conf"
+			ends("cp-1", 3*day)(f)
+		}, want: []string{"Warn certificate-ending"}},
 		{check: "ca-ended", name: "yesterday", alter: authorityEnds(-day), want: []string{"Block ca-ended File/etc/kubernetes/pki/ca.crt"}},
 		{check: "ca-ended", name: "in years"},
 		{check: "ca-ending", name: "in 180 days", alter: authorityEnds(180 * day), want: []string{"Warn ca-ending File/etc/kubernetes/pki/ca.crt"}},

@@ -118,6 +118,9 @@ func (p Progress) overall(o Options) string {
 		}
 	}
 	text := fmt.Sprintf(" %d of %d nodes done", done, total)
+	if total == 1 {
+		text = fmt.Sprintf(" %d of 1 node done", done)
+	}
 	switch u := p.Upgrade; {
 	case u.TriggeredAt != nil && u.FinishedAt != nil:
 		text += ", in " + clock(u.FinishedAt.Sub(*u.TriggeredAt))

@@ -59,8 +59,13 @@ func nodeChanges(before, after []Node, now time.Time) []change {
 	for _, node := range after {
 		old, known := at[node.Name]
 		delete(at, node.Name)
+		var earliest time.Time // a node's steps stand in their order, whatever its clock and ours say
 		if known {
-			changes = append(changes, passed(old, node)...)
+			steps := passed(old, node)
+			changes = append(changes, steps...)
+			if n := len(steps); n > 0 {
+				earliest = steps[n-1].at
+			}
 		}
 		if known && old.Step == node.Step && old.Reason == node.Reason {
 			continue
@@ -69,8 +74,11 @@ func nodeChanges(before, after []Node, now time.Time) []change {
 			resting[tale] = append(resting[tale], node.Name)
 		}
 		began := now
-		if known && old.Step != node.Step && node.Since != nil && node.Since.Before(now) {
-			began = *node.Since
+		if known && old.Step != node.Step {
+			began = node.began(now)
+		}
+		if began.Before(earliest) {
+			began = earliest
 		}
 		changes = append(changes, change{began, "node " + node.Name + ": " + nodeTale(node)})
 	}
@@ -85,6 +93,18 @@ func nodeChanges(before, after []Node, now time.Time) []change {
 		}
 	}
 	return changes
+}
+
+// began is when the node's present step did: among its steps to the microsecond,
+// and else to the second.
+func (n Node) began(now time.Time) time.Time {
+	if last := len(n.Steps) - 1; last >= 0 && n.Steps[last].Step == n.Step {
+		return n.Steps[last].StartedAt.Time
+	}
+	if n.Since != nil && n.Since.Before(now) {
+		return *n.Since
+	}
+	return now
 }
 
 // oneByOne is how many nodes that rest alike get a line each.

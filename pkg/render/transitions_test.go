@@ -36,6 +36,39 @@ func TestTransitionsTellStepsThatCameAndWent(t *testing.T) {
 	}
 }
 
+// Steps of the same second stand in the order in which they happened, on one node
+// and between nodes, also where a node's clock is ahead of ours.
+func TestTransitionsOfOneSecondAreInOrder(t *testing.T) {
+	step := func(name v1alpha1.Step, after time.Duration) v1alpha1.StepTime {
+		return v1alpha1.StepTime{Step: name, StartedAt: metav1.NewMicroTime(now.Add(after))}
+	}
+	before := render.Status{Nodes: []render.Node{
+		{Name: "w-1", Step: "Rebooting", State: render.StateActive, Steps: []v1alpha1.StepTime{step("Rebooting", -9*time.Second)}},
+		{Name: "w-2", Step: "Draining", State: render.StateActive, Steps: []v1alpha1.StepTime{step("Draining", -9*time.Second)}},
+		{Name: "w-3", Step: "Locking", State: render.StateActive, Steps: []v1alpha1.StepTime{step("Locking", -9*time.Second)}},
+	}}
+	after := render.Status{Nodes: []render.Node{
+		// since is to the second: before the step that came before it.
+		{Name: "w-1", Step: "Settling", State: render.StateActive, Since: ago(2 * time.Second), Steps: []v1alpha1.StepTime{
+			step("Rebooting", -9*time.Second), step("Verifying", -1900*time.Millisecond), step("Settling", -1500*time.Millisecond)}},
+		{Name: "w-2", Step: "LastCheck", State: render.StateActive, Since: ago(2 * time.Second), Steps: []v1alpha1.StepTime{
+			step("Draining", -9*time.Second), step("LastCheck", -1700*time.Millisecond)}},
+		// Its clock is ahead, and it waits again: that step is not told from the list.
+		{Name: "w-3", Step: "Waiting", State: render.StateWaiting, Since: ago(-5 * time.Second), Reason: "GateClosed", Steps: []v1alpha1.StepTime{
+			step("Locking", -9*time.Second), step("Aborting", 4*time.Second)}},
+	}}
+	want := []string{
+		"2026-11-22T01:29:58Z node w-1: Verifying",
+		"2026-11-22T01:29:58Z node w-2: LastCheck",
+		"2026-11-22T01:29:58Z node w-1: Settling",
+		"2026-11-22T01:30:04Z node w-3: Aborting",
+		"2026-11-22T01:30:04Z node w-3: Waiting: GateClosed",
+	}
+	if diff := cmp.Diff(want, render.Transitions(&before, after, now)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestTransitionsOfManyNodesShareALine(t *testing.T) {
 	var before, after render.Status
 	for i := range 500 {

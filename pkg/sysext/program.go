@@ -22,13 +22,7 @@ func runProgram(ctx context.Context, log *host.Log, program string, args ...stri
 	doing := program + " " + strings.Join(args, " ")
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return string(out), fmt.Errorf("%s failed (%w): %s", doing, err, lastLine(log.Tail()))
+		return string(out), fmt.Errorf("%s failed (%w): %s", doing, err, host.LastLine(log.Tail()))
 	}
 	return string(out), fmt.Errorf("running %s: %w", doing, err)
-}
-
-// lastLine is where systemd's programs say what went wrong.
-func lastLine(output string) string {
-	output = strings.TrimSpace(output)
-	return output[strings.LastIndex(output, "\n")+1:]
 }

@@ -24,11 +24,11 @@ func verifyContent(ctx context.Context, path string, image host.Image) (err erro
 	defer func() { err = errors.Join(err, os.Remove(dir)) }()
 	out, err := exec.CommandContext(ctx, "mount", "-o", "loop,ro,nosuid,nodev", path, dir).CombinedOutput()
 	if err != nil {
-		return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s cannot be mounted: %w: %s", path, err, lastLine(string(out)))
+		return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s cannot be mounted: %w: %s", path, err, host.LastLine(string(out)))
 	}
 	defer func() {
 		if out, e := exec.CommandContext(context.WithoutCancel(ctx), "umount", dir).CombinedOutput(); e != nil {
-			err = errors.Join(err, fmt.Errorf("unmounting the image: %w: %s", e, lastLine(string(out))))
+			err = errors.Join(err, fmt.Errorf("unmounting the image: %w: %s", e, host.LastLine(string(out))))
 		}
 	}()
 	return VerifyTree(ctx, dir, image)

@@ -146,7 +146,7 @@ func explain(err error, output string, image host.Image) error {
 			return host.Fail(sign.reason, "downloading %s: systemd-sysupdate failed: %s", image.Name(), line)
 		}
 	}
-	return fmt.Errorf("downloading %s: systemd-sysupdate ended with %w: %s", image.Name(), err, lastLine(output))
+	return fmt.Errorf("downloading %s: systemd-sysupdate ended with %w: %s", image.Name(), err, host.LastLine(output))
 }
 
 func lineWith(output, text string) string {
@@ -156,9 +156,4 @@ func lineWith(output, text string) string {
 		}
 	}
 	return ""
-}
-
-func lastLine(output string) string {
-	output = strings.TrimSpace(output)
-	return output[strings.LastIndex(output, "\n")+1:]
 }

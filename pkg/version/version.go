@@ -77,11 +77,6 @@ func (v Version) SameLine(other Version) bool {
 	return v.Major == other.Major && v.Minor == other.Minor
 }
 
-// IsPatchOf is whether v is a newer patch of other's minor.
-func (v Version) IsPatchOf(other Version) bool {
-	return v.SameLine(other) && v.Patch > other.Patch
-}
-
 // Reached is whether got, which somebody reported, is want or a later version.
 // What is not a version has reached nothing.
 func Reached(got string, want Version) bool {

@@ -89,7 +89,7 @@ const (
 )
 
 // Outcome is how a ClusterUpgrade ended.
-// +kubebuilder:validation:Enum=Succeeded;Failed;RolledBack;Cancelled
+// +kubebuilder:validation:Enum=Succeeded;Failed;RolledBack
 type Outcome string
 
 // The outcomes.
@@ -97,7 +97,6 @@ const (
 	OutcomeSucceeded  Outcome = "Succeeded"
 	OutcomeFailed     Outcome = "Failed"
 	OutcomeRolledBack Outcome = "RolledBack"
-	OutcomeCancelled  Outcome = "Cancelled"
 )
 
 // ClusterUpgradeStatus is the record, written by the coordinator.

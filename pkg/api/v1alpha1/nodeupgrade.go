@@ -63,7 +63,8 @@ type NodeUpgradeSpec struct {
 	// +optional
 	Upgrade string `json:"upgrade,omitempty"`
 
-	// Type of that upgrade.
+	// Type of that upgrade for this node: one that joined late may be a minor
+	// behind, where the others went by a patch.
 	// +optional
 	Type UpgradeType `json:"type,omitempty"`
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -28,6 +29,9 @@ type schema struct {
 	Properties  map[string]schema `json:"properties"`
 	Items       *schema           `json:"items"`
 	IntOrString bool              `json:"x-kubernetes-int-or-string"`
+	Rules       []struct {
+		Rule string `json:"rule"`
+	} `json:"x-kubernetes-validations"`
 }
 
 // generate returns the page, made of the CRDs below root.
@@ -102,11 +106,11 @@ func kind(s schema, required bool) string {
 		text = "time"
 	case s.Type == "array":
 		text = "list"
-		if len(s.Items.Enum) > 0 {
-			text = "list of " + strings.Join(s.Items.Enum, ", ")
+		if values := allowed(*s.Items); len(values) > 0 {
+			text = "list of " + strings.Join(values, ", ")
 		}
 	case len(s.Enum) > 0:
-		text = strings.Join(s.Enum, ", ")
+		text = strings.Join(allowed(s), ", ")
 	}
 	switch value := s.Default.(type) {
 	case nil, map[string]any:
@@ -117,6 +121,21 @@ func kind(s schema, required bool) string {
 		text += "; required"
 	}
 	return text
+}
+
+// refused is a rule that leaves out one value of a type that others have whole.
+var refused = regexp.MustCompile(`^self != '(\w+)'$`)
+
+// allowed are the values of an enumeration that no rule refuses.
+func allowed(s schema) []string {
+	return slices.DeleteFunc(slices.Clone(s.Enum), func(value string) bool {
+		for _, r := range s.Rules {
+			if m := refused.FindStringSubmatch(r.Rule); m != nil && m[1] == value {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // meaning puts a description onto one line of a table.

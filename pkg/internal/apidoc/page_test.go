@@ -22,3 +22,22 @@ func TestThePageIsFresh(t *testing.T) {
 		t.Errorf("docs/api.md is stale; `make generate` writes it (-want +got):\n%s", diff)
 	}
 }
+
+// A value that a rule refuses is none to offer, wherever its type allows it.
+func TestRefusedValuesAreNotOffered(t *testing.T) {
+	types := schema{Type: "string", Enum: []string{"Patch", "Minor", "Reboot"}}
+	limited := types
+	limited.Rules = append(limited.Rules, struct {
+		Rule string `json:"rule"`
+	}{"self != 'Minor'"})
+	for want, s := range map[string]schema{
+		"Patch, Minor, Reboot":         types,
+		"Patch, Reboot":                limited,
+		"list of Patch, Reboot":        {Type: "array", Items: &limited},
+		"list of Patch, Minor, Reboot": {Type: "array", Items: &types},
+	} {
+		if got := kind(s, false); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

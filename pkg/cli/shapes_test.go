@@ -1,0 +1,66 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+)
+
+var quoted = regexp.MustCompile(`"(\w+)"`)
+
+// The page shows every field that scripts may rely on.
+func TestShapesOfThePageAreComplete(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(apitest.Root(t), "docs", "commands.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes := map[string]any{
+		"UpgradeStatus": render.Status{}, "UpgradePlan": plan.Plan{}, "UpgradeHistory": render.History{},
+		"ReleaseList": render.ReleaseList{}, "WindowList": render.WindowList{},
+	}
+	for kind, value := range shapes {
+		_, shape, found := strings.Cut(string(text), `"kind":"`+kind+`"`)
+		if !found {
+			t.Errorf("the page has no %s", kind)
+			continue
+		}
+		shape, _, _ = strings.Cut(shape, `{"apiVersion"`)
+		shape, _, _ = strings.Cut(shape, "```")
+		var shown []string
+		for _, m := range quoted.FindAllStringSubmatch(shape, -1) {
+			shown = append(shown, m[1])
+		}
+		for _, field := range fieldsOf(reflect.TypeOf(value)) {
+			if field != "apiVersion" && field != "kind" && !slices.Contains(shown, field) {
+				t.Errorf("%s: the page leaves out %q", kind, field)
+			}
+		}
+	}
+}
+
+// fieldsOf are the names in JSON of a type's fields and of those below them. What
+// the API itself defines stands in docs/api.md.
+func fieldsOf(of reflect.Type) (names []string) {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		of = of.Elem()
+	}
+	ours := strings.HasSuffix(of.PkgPath(), "/pkg/render") || strings.HasSuffix(of.PkgPath(), "/pkg/plan")
+	if of.Kind() != reflect.Struct || !ours {
+		return nil
+	}
+	for i := range of.NumField() {
+		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		if name != "-" && name != "" {
+			names = append(append(names, name), fieldsOf(of.Field(i).Type)...)
+		}
+	}
+	return names
+}

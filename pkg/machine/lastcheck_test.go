@@ -1,0 +1,73 @@
+package machine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// atLastCheck is a drained node that is about to reboot for its operating
+// system.
+func atLastCheck(since time.Time) (State, Observation) {
+	s := State{Upgrade: "reboot", Step: v1alpha1.StepLastCheck, Since: since, Attempts: 1, Method: v1alpha1.MethodReboot}
+	o := Observation{
+		Now:  since.Add(time.Second),
+		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: "reboot", Type: v1alpha1.TypeReboot, Release: v1alpha1.ReleaseNode},
+		Node: Node{Ready: true, Unschedulable: true, OurCordon: true, SlotMark: "slot-0", KubeletVersion: oldVersion, BootID: "boot-0"},
+		Host: &Host{At: since, BootID: "boot-0", Supported: true, Active: oldVersion, Merged: oldVersion, RebootRequired: true},
+		Slot: Slot{Held: "slot-0"},
+		Gate: &Gate{Open: true},
+	}
+	return s, o
+}
+
+// What was known of the host before the drain is not enough to reboot it.
+func TestLastCheckLooksAtTheHostAnew(t *testing.T) {
+	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
+	o.Host.At = s.Since.Add(-time.Minute)
+	if !NeedsFreshHost(s, "") {
+		t.Error("nobody is asked to look at the host")
+	}
+	if next, a := Next(s, o); a.Do != DoNothing || next.Step != v1alpha1.StepLastCheck {
+		t.Errorf("with old facts: %s, %s", next.Step, a.Do)
+	}
+	o.Host.At = s.Since
+	if next, a := Next(s, o); a.Do != DoReboot || next.Step != v1alpha1.StepRebooting {
+		t.Errorf("with fresh facts: %s, %s", next.Step, a.Do)
+	}
+	o.Host.Active = newVersion
+	if next, _ := Next(s, o); next.Step != v1alpha1.StepAborting || next.Reason != v1alpha1.ReasonNextBootDiffers {
+		t.Errorf("with a symlink that moved during the drain: %s, %s", next.Step, next.Reason)
+	}
+}
+
+// A node that joins late may be a minor behind an upgrade that was a patch for
+// all others.
+func TestNoRestartAcrossMinors(t *testing.T) {
+	for kubelet, want := range map[string]v1alpha1.Method{"v1.34.3": v1alpha1.MethodRestart, "v1.33.9": v1alpha1.MethodReboot} {
+		s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
+		o.Spec.Type, o.Spec.Version, o.Spec.Method = v1alpha1.TypePatch, newVersion, v1alpha1.MethodRestart
+		o.Node.KubeletVersion = kubelet
+		if next, _ := onward(s, o); next.Method != want || want == v1alpha1.MethodReboot && next.MethodMessage == "" {
+			t.Errorf("from %s: %s (%s)", kubelet, next.Method, next.MethodMessage)
+		}
+	}
+}
+
+// A restart that failed in an attempt before says nothing about this one, though
+// attempts that were given back bear the same number.
+func TestRestartIsNotBelievedTwice(t *testing.T) {
+	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
+	s.Step, s.Method = v1alpha1.StepRestarting, v1alpha1.MethodRestart
+	o.Spec.Type, o.Spec.Version, o.Spec.Method = v1alpha1.TypePatch, newVersion, v1alpha1.MethodRestart
+	o.Host.Active = newVersion
+	o.Restart = Work{Key: restartKey(s, o), Message: "refused", FinishedAt: s.Since.Add(-time.Hour)}
+	if _, a := Next(s, o); a.Do != DoRestart {
+		t.Errorf("with a result of before: %q", a.Do)
+	}
+	o.Restart.FinishedAt = o.Now
+	if next, _ := Next(s, o); next.Method != v1alpha1.MethodReboot {
+		t.Errorf("with its own result: %s by %s", next.Step, next.Method)
+	}
+}

@@ -31,7 +31,11 @@ func TestABlockHoldsEverybody(t *testing.T) {
 	var unread atomic.Pointer[[]string]
 	c.facts = func(node string) *v1alpha1.NodeFacts { return healthy(node, freeMiB.Load()) }
 	c.check = func(f preflight.Facts) []v1alpha1.Finding {
-		unread.Store(&f.Unread)
+		list := f.Unread
+		if f.KubeletConfig != nil && !strings.Contains(f.KubeletConfig.Problem, "not found") {
+			list = append(list, f.KubeletConfig.Problem)
+		}
+		unread.Store(&list)
 		return preflight.Check(f)
 	}
 	freeMiB.Store(10)

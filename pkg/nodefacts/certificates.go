@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// certificates are those in kubeadm's folder, in its kubeconfigs, and those
+// certificates are those in kubeadm's folders, in its kubeconfigs, and those
 // that its kubeconfigs name: the kubelet's, which it renews by itself. What
 // the kubelet serves with is left out: nobody has to trust it.
 func (g *gatherer) certificates() {
@@ -31,21 +29,17 @@ func (g *gatherer) certificates() {
 	slices.SortFunc(g.facts.Certificates, func(a, b v1alpha1.CertificateFacts) int { return strings.Compare(a.Path, b.Path) })
 }
 
+// certificateFiles are where kubeadm puts its own, and no deeper: people keep
+// copies of old ones below.
 func (g *gatherer) certificateFiles() []string {
 	const dir = kubernetesDir + "/pki"
 	var paths []string
-	err := filepath.WalkDir(g.At(dir), func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	for _, dir := range []string{dir, dir + "/etcd"} {
+		for _, name := range g.list(dir) {
+			if strings.HasSuffix(name, ".crt") {
+				paths = append(paths, filepath.Join(dir, name))
+			}
 		}
-		below, err := filepath.Rel(g.At(dir), path)
-		if extension := filepath.Ext(path); err == nil && !d.IsDir() && (extension == ".crt" || extension == ".pem") {
-			paths = append(paths, filepath.Join(dir, below))
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		g.problem("looking for certificates in %s: %v", dir, cause(err))
 	}
 	return paths
 }

@@ -47,8 +47,12 @@ func TestCertificates(t *testing.T) {
 		problem string
 	}{
 		"below pki":           {tree{"/etc/kubernetes/pki/etcd/server.crt": leaf}, map[string]time.Time{"/etc/kubernetes/pki/etcd/server.crt": soon}, ""},
-		"with its key":        {tree{"/etc/kubernetes/pki/both.pem": key + leaf}, map[string]time.Time{"/etc/kubernetes/pki/both.pem": soon}, ""},
-		"a key alone":         {tree{"/etc/kubernetes/pki/key.pem": key}, nil, ""},
+		"with its key":        {tree{"/etc/kubernetes/pki/both.crt": key + leaf}, map[string]time.Time{"/etc/kubernetes/pki/both.crt": soon}, ""},
+		"a key":               {tree{"/etc/kubernetes/pki/x.key": key}, nil, ""},
+		"another kind":        {tree{"/etc/kubernetes/pki/x.pem": leaf}, nil, ""},
+		"a copy of old ones":  {tree{"/etc/kubernetes/pki/backup-2024/apiserver.crt": leaf, "/etc/kubernetes/pki/etcd/old/server.crt": leaf}, nil, ""},
+		"a folder":            {tree{"/etc/kubernetes/pki/old.crt/x": leaf}, nil, "reading /etc/kubernetes/pki/old.crt: it is not a plain file"},
+		"a named key alone":   {tree{"/etc/kubernetes/kubelet.conf": kubeconfig("{client-certificate: k.pem}"), "/etc/kubernetes/k.pem": key}, nil, ""},
 		"a chain":             {tree{"/etc/kubernetes/pki/chain.crt": leaf + pemOf("ca", later, true)}, map[string]time.Time{"/etc/kubernetes/pki/chain.crt": soon}, ""},
 		"kubeconfig":          {tree{"/etc/kubernetes/admin.conf": kubeconfig(data)}, map[string]time.Time{"/etc/kubernetes/admin.conf": soon}, ""},
 		"token":               {tree{"/etc/kubernetes/bootstrap-kubelet.conf": kubeconfig("{token: a.b}")}, nil, ""},

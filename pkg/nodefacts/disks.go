@@ -2,9 +2,12 @@ package nodefacts
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
@@ -17,10 +20,11 @@ func (g *gatherer) disks() {
 	for _, dir := range []string{
 		host.ImagesDir, filepath.Dir(host.KubernetesTmpDir), g.containerdRoot(), host.EtcdDataDir, host.SnapshotsDir,
 	} {
-		free, err := g.FreeBytes(dir)
-		for above := dir; dir == host.SnapshotsDir && errors.Is(err, fs.ErrNotExist) && above != "/"; {
-			above = filepath.Dir(above)
-			free, err = g.FreeBytes(above)
+		there := dir
+		free, err := g.FreeBytes(there)
+		for dir == host.SnapshotsDir && errors.Is(err, fs.ErrNotExist) && there != "/" {
+			there = filepath.Dir(there)
+			free, err = g.FreeBytes(there)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -29,15 +33,25 @@ func (g *gatherer) disks() {
 			g.problem("looking for free space in %s: %v", dir, cause(err))
 			continue
 		}
-		g.facts.Disks = append(g.facts.Disks, v1alpha1.DiskFacts{Path: dir, FreeBytes: free})
+		g.facts.Disks = append(g.facts.Disks, v1alpha1.DiskFacts{Path: dir, FreeBytes: free, Device: g.device(there)})
 	}
+}
+
+// device of a folder's file system; empty where it cannot be told.
+func (g *gatherer) device(dir string) string {
+	var st unix.Stat_t
+	if err := unix.Stat(g.At(dir), &st); err != nil {
+		g.problem("looking for the file system of %s: %v", dir, err)
+		return ""
+	}
+	return fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))
 }
 
 // containerdRoot is where containerd keeps images, as its unit's command line
 // or the configuration that this names says.
 func (g *gatherer) containerdRoot() string {
 	const usual, usualConfig = "/var/lib/containerd", "/etc/containerd/config.toml"
-	flags := g.flagsOf("containerd.service")
+	flags := g.flagsOf("containerd.service", "")
 	if root := flags.value("root"); root != "" {
 		return root
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 // environment of a service: what the files say goes before what the unit says.
-func (g *gatherer) environment(s service) map[string]string {
+// Of the file emptied, the names count and not the values.
+func (g *gatherer) environment(s service, emptied string) map[string]string {
 	env := map[string]string{}
 	for _, line := range s.environment {
 		assignments, err := words(line)
@@ -24,9 +25,16 @@ func (g *gatherer) environment(s service) map[string]string {
 		paths, _ := filepath.Glob(g.At(pattern))
 		for _, path := range paths {
 			below, err := filepath.Rel(g.Dir, path)
-			if err == nil {
-				maps.Copy(env, environmentFile(string(g.readIfThere("/"+below))))
+			if err != nil {
+				continue
 			}
+			said := environmentFile(string(g.readIfThere("/" + below)))
+			if "/"+below == emptied {
+				for name := range said {
+					said[name] = ""
+				}
+			}
+			maps.Copy(env, said)
 		}
 	}
 	return env

@@ -17,19 +17,21 @@ import (
 func TestOrdinaryNode(t *testing.T) {
 	l := ordinary().on(t)
 	facts := Gather(l, now)
+	device := facts.Disks[0].Device
 	for i := range facts.Disks {
-		if facts.Disks[i].FreeBytes <= 0 {
-			t.Errorf("%+v", facts.Disks[i])
+		if d := facts.Disks[i]; d.FreeBytes <= 0 || d.Device == "" || d.Device != device {
+			t.Errorf("%+v", d)
 		}
-		facts.Disks[i].FreeBytes = 0
+		facts.Disks[i].FreeBytes, facts.Disks[i].Device = 0, ""
 	}
 	want := v1alpha1.NodeFacts{
-		GatheredAt:          metav1.NewTime(now.Truncate(time.Second)),
-		CgroupVersion:       1,
-		KubeletFlags:        []string{"bootstrap-kubeconfig", "config", "container-runtime-endpoint", "kubeconfig", "pod-infra-container-image"},
-		KubeletConfigFields: []string{"cgroupDriver", "staticPodPath"},
-		Disks:               []v1alpha1.DiskFacts{{Path: "/etc/kubernetes"}, {Path: host.SnapshotsDir}},
-		Certificates:        []v1alpha1.CertificateFacts{{Path: "/etc/kubernetes/pki/ca.crt", NotAfter: metav1.NewTime(now.AddDate(10, 0, 0).Truncate(time.Second)), CA: true}},
+		GatheredAt:            metav1.NewTime(now.Truncate(time.Second)),
+		CgroupVersion:         1,
+		KubeletFlags:          []string{"bootstrap-kubeconfig", "config", "container-runtime-endpoint", "kubeconfig", "pod-infra-container-image"},
+		KubeletFlagsElsewhere: base,
+		KubeletConfigFields:   []string{"cgroupDriver", "staticPodPath"},
+		Disks:                 []v1alpha1.DiskFacts{{Path: "/etc/kubernetes"}, {Path: host.SnapshotsDir}},
+		Certificates:          []v1alpha1.CertificateFacts{{Path: "/etc/kubernetes/pki/ca.crt", NotAfter: metav1.NewTime(now.AddDate(10, 0, 0).Truncate(time.Second)), CA: true}},
 	}
 	if diff := cmp.Diff(want, facts); diff != "" {
 		t.Error(diff)

@@ -1,35 +1,47 @@
 package nodefacts
 
 import (
+	"cmp"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
 )
 
 // kubelet reads how it is started, and what it is configured with. A folder of
 // drop-ins has no default: the flag --config-dir names it or there is none.
 func (g *gatherer) kubelet() {
-	flags := g.flagsOf("kubelet.service")
-	g.facts.KubeletFlags = flags.names()
-	config := flags.value("config")
-	if config == "" {
-		config = host.KubeletConfig
-	}
-	paths := []string{config}
+	flags := g.flagsOf("kubelet.service", "")
+	g.facts.KubeletFlags = namesAndGates(flags)
+	g.facts.KubeletFlagsElsewhere = namesAndGates(g.flagsOf("kubelet.service", host.KubeletFlags))
+	config := cmp.Or(flags.value("config"), host.KubeletConfig)
+	var merged, kept []string
 	if dir := flags.value("config-dir"); dir != "" {
-		paths = append(paths, g.configDropIns(dir)...)
+		merged = g.configDropIns(dir)
 	}
-	fields := map[string]bool{}
-	for _, path := range paths {
-		g.kubeletConfig(path, fields)
+	if config == host.KubeletConfig {
+		kept = g.kubeletPatches()
+	} else {
+		kept = []string{config}
 	}
-	g.facts.KubeletConfigFields = slices.Sorted(maps.Keys(fields))
+	all := g.kubeletConfig(append([]string{config}, merged...))
+	elsewhere := g.kubeletConfig(append(kept, merged...))
+	g.facts.KubeletConfigFields, g.facts.FailCgroupV1 = all.Fields, all.FailCgroupV1
+	g.facts.KubeletConfigFieldsElsewhere, g.facts.FailCgroupV1Elsewhere = elsewhere.Fields, elsewhere.FailCgroupV1
+}
+
+// namesAndGates are the flags, and each feature gate behind the name of its flag.
+func namesAndGates(f flags) []string {
+	const featureGates = "feature-gates"
+	names := f.names()
+	for _, gate := range f.gates(featureGates) {
+		names = append(names, featureGates+"."+gate)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // configDropIns are the files that the kubelet merges, in its order: every
@@ -51,31 +63,15 @@ func (g *gatherer) configDropIns(dir string) []string {
 	return paths
 }
 
-// kubeletConfig adds one file's fields. What a later file says of failCgroupV1
-// counts, as it does for the kubelet.
-func (g *gatherer) kubeletConfig(path string, fields map[string]bool) {
-	data := g.readIfThere(path)
-	var config map[string]any
-	if err := yaml.Unmarshal(data, &config); err != nil {
-		g.problem("decoding %s: %v", path, err)
-		return
-	}
-	for field, value := range config {
-		if field == "apiVersion" || field == "kind" {
-			continue
+// kubeletConfig merges files in their order.
+func (g *gatherer) kubeletConfig(paths []string) kubeletconfig.Config {
+	var merged kubeletconfig.Config
+	for _, path := range paths {
+		one, err := kubeletconfig.Parse(g.readIfThere(path))
+		if err != nil {
+			g.problem("reading %s: %v", path, err)
 		}
-		fields[field] = true
-		if gates, ok := value.(map[string]any); ok && field == "featureGates" {
-			for gate := range gates {
-				fields["featureGates."+gate] = true
-			}
-		}
+		merged = merged.With(one)
 	}
-	if value, there := config["failCgroupV1"]; there {
-		if fail, ok := value.(bool); ok {
-			g.facts.FailCgroupV1 = &fail
-		} else {
-			g.problem("%s has failCgroupV1: %v, which is neither true nor false", path, value)
-		}
-	}
+	return merged
 }

@@ -1,6 +1,7 @@
 package nodefacts
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,6 +65,14 @@ func TestPatches(t *testing.T) {
 		"another folder":        {tree{"/etc/kubernetes/own/etcd.json": "{}"}, "/etc/kubernetes/own", ""},
 		"the usual one first":   {tree{"/etc/kubernetes/own/etcd.json": "{}", file: "{}", "/etc/kubernetes/zzz/etcd.json": "{}"}, dir, ""},
 		"the other, unnamed":    {tree{"/etc/kubernetes/own/etcd.json": "{}", file: "{}", kubeadm.UserConfig: both}, "/etc/kubernetes/own", ""},
+		"deeper":                {tree{"/etc/kubernetes/kubeadm/patches/etcd.json": "{}"}, "/etc/kubernetes/kubeadm/patches", ""},
+		"deeper, and named":     {tree{"/etc/kubernetes/kubeadm/patches/etcd.json": "{}", kubeadm.UserConfig: strings.ReplaceAll(both, dir, "/etc/kubernetes/kubeadm/patches")}, "", ""},
+		"too deep":              {tree{"/etc/kubernetes/a/b/c/etcd.json": "{}"}, "", ""},
+		"kubeadm's folder":      {tree{"/etc/kubeadm/etcd.json": "{}"}, "/etc/kubeadm", ""},
+		"below kubeadm's":       {tree{"/etc/kubeadm/patches/etcd.json": "{}"}, "/etc/kubeadm/patches", ""},
+		"the usual name first":  {tree{"/etc/kubernetes/own/etcd.json": "{}", "/etc/kubeadm/patches/etcd.json": "{}"}, "/etc/kubeadm/patches", ""},
+		"named by another name": {tree{file: "{}", "/etc/kubeadm/patches": "-> ../kubernetes/patches", kubeadm.UserConfig: both}, "", ""},
+		"copies of manifests":   {tree{"/etc/kubernetes/backup/manifests/etcd.yaml": "x"}, "", ""},
 		"no patches in it":      {tree{dir + "/README.md": "x", dir + "/kube-proxy.yaml": "x", dir + "/etcd+xml.yaml": "x"}, "", ""},
 		"kubeadm's own folders": {tree{"/etc/kubernetes/tmp/etcd.yaml": "x", "/etc/kubernetes/pki/etcd.json": "x"}, "", ""},
 	}

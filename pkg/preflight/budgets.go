@@ -3,64 +3,116 @@ package preflight
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
 // budgetsNamed is how many PodDisruptionBudgets get a finding of their own.
 const budgetsNamed = 16
 
-// checkBudgets names the budgets that allow nothing, and the nodes that will
-// wait for them.
+// budget is a PodDisruptionBudget, and the nodes that would wait for it.
+type budget struct {
+	*policyv1.PodDisruptionBudget
+	selector labels.Selector
+	holds    []string
+}
+
+// checkBudgets names the budgets that allow nothing, and those that are one too
+// many for their pods, with the nodes that will wait for them.
 func (c *checker) checkBudgets() {
-	closed := map[string][]*policyv1.PodDisruptionBudget{}
+	budgets := map[string][]*budget{} // by namespace
 	for i := range c.Workloads.Budgets {
-		if b := &c.Workloads.Budgets[i]; b.Status.DisruptionsAllowed == 0 && b.Status.ExpectedPods > 0 {
-			closed[b.Namespace] = append(closed[b.Namespace], b)
+		b := &c.Workloads.Budgets[i]
+		// One whose selector is wrong matches nothing, as for the API server.
+		if selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil {
+			budgets[b.Namespace] = append(budgets[b.Namespace], &budget{PodDisruptionBudget: b, selector: selector})
 		}
 	}
-	inNamespace := map[string][]leaver{}
+	overlaps := map[string][]string{} // nodes, by the budgets that share pods on them
 	for _, pod := range c.leaving {
-		if closed[pod.Namespace] != nil {
-			inNamespace[pod.Namespace] = append(inNamespace[pod.Namespace], pod)
+		if pod.Status.Phase == corev1.PodPending {
+			continue // evicted whatever a budget says
+		}
+		var matching []string
+		for _, b := range budgets[pod.Namespace] {
+			if !b.selector.Matches(labels.Set(pod.Labels)) {
+				continue
+			}
+			matching = append(matching, b.Name)
+			if b.protects(pod.Pod) {
+				b.holds = append(b.holds, pod.Spec.NodeName)
+			}
+		}
+		if len(matching) > 1 {
+			slices.Sort(matching)
+			key := pod.Namespace + "/" + strings.Join(matching, ", ")
+			overlaps[key] = append(overlaps[key], pod.Spec.NodeName)
 		}
 	}
+	c.sayHolding(budgets)
+	c.sayOverlapping(overlaps)
+}
+
+// protects is whether the API server would refuse to evict the pod, which the
+// budget matches: none may leave, and the pod is well or none that is unwell may
+// go either (Create in pkg/registry/core/pod/storage/eviction.go, v1.35.4).
+func (b *budget) protects(pod *corev1.Pod) bool {
+	if b.Status.DisruptionsAllowed > 0 {
+		return false
+	}
+	policy := b.Spec.UnhealthyPodEvictionPolicy
+	always := policy != nil && *policy == policyv1.AlwaysAllow
+	enough := b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
+	return staticpod.Ready(pod) || !always && !enough
+}
+
+func (c *checker) sayHolding(budgets map[string][]*budget) {
 	var found []v1alpha1.Finding
-	for namespace, budgets := range closed {
-		for _, b := range budgets {
-			if nodes := held(b, inNamespace[namespace]); len(nodes) > 0 {
+	for _, list := range budgets {
+		for _, b := range list {
+			if len(b.holds) > 0 {
 				found = append(found, v1alpha1.Finding{
 					ID: "pdb-blocks", Object: "PodDisruptionBudget/" + b.Namespace + "/" + b.Name,
-					Message: fmt.Sprintf("PodDisruptionBudget %s/%s allows no pod to leave: it would hold the drain of %s.", b.Namespace, b.Name, names(nodes)),
+					Message: fmt.Sprintf("PodDisruptionBudget %s/%s allows no pod to leave: it would hold the drain of %s.", b.Namespace, b.Name, names(b.holds)),
 				})
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b v1alpha1.Finding) int { return cmp.Compare(a.Object, b.Object) })
+	c.addNamed(found, "%s would hold drains: kubectl get poddisruptionbudgets -A shows 0 as ALLOWED DISRUPTIONS.")
+}
+
+func (c *checker) sayOverlapping(overlaps map[string][]string) {
+	var found []v1alpha1.Finding
+	for _, key := range slices.Sorted(maps.Keys(overlaps)) {
+		namespace, list, _ := strings.Cut(key, "/")
+		budgets := strings.Split(list, ", ")
+		found = append(found, v1alpha1.Finding{
+			ID: "pdb-overlap", Object: "PodDisruptionBudget/" + namespace + "/" + budgets[0],
+			Message: fmt.Sprintf("In namespace %s, %d PodDisruptionBudgets match the same pods (%s): the API server evicts none that has more than one, which would hold the drain of %s.",
+				namespace, len(budgets), names(budgets), names(overlaps[key])),
+		})
+	}
+	c.addNamed(found, "%s would hold drains, as others match the same pods.")
+}
+
+// addNamed adds the first few findings, and says how many more there are.
+func (c *checker) addNamed(found []v1alpha1.Finding, format string) {
+	slices.SortFunc(found, func(a, b v1alpha1.Finding) int {
+		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Message, b.Message))
+	})
 	for _, f := range found[:min(len(found), budgetsNamed)] {
 		c.add(f)
 	}
 	if more := len(found) - budgetsNamed; more > 0 {
-		c.add(v1alpha1.Finding{ID: "pdb-blocks", Message: fmt.Sprintf("%s would hold drains: kubectl get poddisruptionbudgets -A shows 0 as ALLOWED DISRUPTIONS.", plural(more, "more PodDisruptionBudget"))})
+		c.add(v1alpha1.Finding{ID: found[0].ID, Message: fmt.Sprintf(format, plural(more, "more PodDisruptionBudget"))})
 	}
-}
-
-// held are the nodes of the pods that the budget protects.
-func held(b *policyv1.PodDisruptionBudget, pods []leaver) []string {
-	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-	if err != nil {
-		return nil
-	}
-	var nodes []string
-	for _, pod := range pods {
-		if selector.Matches(labels.Set(pod.Labels)) {
-			nodes = append(nodes, pod.Spec.NodeName)
-		}
-	}
-	return nodes
 }

@@ -26,7 +26,7 @@ func checksPage() string {
 		"**Warn**: for people to know.\n\n" +
 		"A check can be ignored by its id: `kubectl upgrade apply --ignore-check ID`, or `spec.ignoreChecks` of the\n" +
 		"ClusterUpgrade. Its findings stay in the record, marked as ignored. Where \"in vain\" stands, ignoring it\n" +
-		"does not help: no image is there, or Kubernetes itself refuses the step.\n")
+		"does not help: no image is there, Kubernetes itself refuses the step, or a later step waits for what cannot come.\n")
 	for _, family := range preflight.Catalog() {
 		fmt.Fprintf(&page, "\n## %s\n\n| id | level | finds | what to do |\n| --- | --- | --- | --- |\n", family.Title)
 		for _, e := range family.Checks {

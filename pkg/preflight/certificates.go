@@ -13,12 +13,12 @@ import (
 var certificateChecks = []Entry{
 	{
 		"certificate-ended", blocks,
-		"a certificate below /etc/kubernetes, or the kubelet's, has ended",
+		"a certificate of kubeadm's below /etc/kubernetes, or the kubelet's, has ended",
 		"Renew it on that node: kubeadm certs renew all, then restart the control plane's static pods. The kubelet's own is not among those (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert).",
 	},
 	{
 		"certificate-ending", warns,
-		"a certificate below /etc/kubernetes, or the kubelet's, ends within 30 days; kubeadm renews a control plane's when it upgrades, and a kubelet rotates its own at any time",
+		"a certificate in /etc/kubernetes, or the kubelet's, ends within 30 days; kubeadm renews its own on a control plane when it upgrades, and a kubelet rotates its own at any time. One that is neither's may have ended, too",
 		"Renew it on that node: kubeadm certs renew all. For the kubelet's own look whether it rotates it: rotateCertificates in /var/lib/kubelet/config.yaml.",
 	},
 	{
@@ -48,6 +48,23 @@ func kubeletsOwn(path string) bool {
 	return strings.HasPrefix(path, "/var/lib/kubelet/") || path == "/etc/kubernetes/kubelet.conf"
 }
 
+// kubeadmFiles are those that kubeadm makes, below /etc/kubernetes (certificates
+// in cmd/kubeadm/app/phases/certs/certlist.go, kubeconfigs in
+// cmd/kubeadm/app/constants/constants.go). The cluster does not stop when another
+// one there ends.
+var kubeadmFiles = map[string]bool{
+	"admin.conf": true, "super-admin.conf": true, "controller-manager.conf": true, "scheduler.conf": true, "kubelet.conf": true,
+	"pki/ca.crt": true, "pki/apiserver.crt": true, "pki/apiserver-kubelet-client.crt": true, "pki/apiserver-etcd-client.crt": true,
+	"pki/front-proxy-ca.crt": true, "pki/front-proxy-client.crt": true,
+	"pki/etcd/ca.crt": true, "pki/etcd/server.crt": true, "pki/etcd/peer.crt": true, "pki/etcd/healthcheck-client.crt": true,
+}
+
+// stranger is whether a certificate is neither kubeadm's nor the kubelet's.
+func stranger(path string) bool {
+	name, below := strings.CutPrefix(path, "/etc/kubernetes/")
+	return below && !kubeadmFiles[name]
+}
+
 const (
 	rotatesAdvice = "The kubelet rotates it by itself before it ends, and no upgrade does. If it does not: rotateCertificates has to be true in /var/lib/kubelet/config.yaml; journalctl -u kubelet on the node and kubectl get certificatesigningrequests tell more."
 	rotatedAdvice = "The kubelet rotates it by itself, but no more once it has ended: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert says how to give it another one. rotateCertificates has to be true in /var/lib/kubelet/config.yaml."
@@ -56,7 +73,7 @@ const (
 
 func (c *checker) checkCertificates() {
 	var kubelets, workers []*node
-	authorities := map[string]*authority{}
+	authorities, strangers := map[string]*copies{}, map[string]*copies{}
 	for _, n := range c.nodes {
 		if n.facts == nil {
 			continue
@@ -65,11 +82,12 @@ func (c *checker) checkCertificates() {
 		for _, cert := range n.facts.Certificates {
 			left := cert.NotAfter.Sub(c.Now)
 			switch {
-			case cert.CA:
-				if authorities[cert.Path] == nil {
-					authorities[cert.Path] = &authority{ends: cert.NotAfter.Time}
+			case stranger(cert.Path):
+				if left <= soon {
+					see(strangers, n, cert)
 				}
-				authorities[cert.Path].see(n, cert.NotAfter.Time)
+			case cert.CA:
+				see(authorities, n, cert)
 			case left <= 0:
 				c.certificateEnded(n, cert)
 			case left > soon:
@@ -90,6 +108,13 @@ func (c *checker) checkCertificates() {
 	c.certificatesEndOn(kubelets, "The kubelet's certificate ends within 30 days on %s: %s.", rotatesAdvice)
 	c.certificatesEndOn(workers, "Certificates below /etc/kubernetes end within 30 days on %s: %s.", "Renew them in the way they came to these nodes.")
 	c.checkAuthorities(authorities)
+	for _, path := range slices.Sorted(maps.Keys(strangers)) {
+		c.add(v1alpha1.Finding{
+			ID: "certificate-ending", Object: "File" + path,
+			Message: fmt.Sprintf("Certificate %s, which is not kubeadm's, ends on %s (%s).", path, day(strangers[path].ends), nodeNames(strangers[path].nodes)),
+			Advice:  "Renew it in the way it came there; or remove it, if nobody uses it.",
+		})
+	}
 }
 
 func (c *checker) certificateEnded(n *node, cert v1alpha1.CertificateFacts) {
@@ -124,20 +149,26 @@ func ends(n int) string {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// authority is one file on many nodes. The first of its copies to end counts.
-type authority struct {
+// copies are one file on many nodes. The first of them to end counts.
+type copies struct {
 	ends  time.Time
 	nodes []*node
 }
 
-func (a *authority) see(n *node, ends time.Time) {
-	if ends.Before(a.ends) {
-		a.ends = ends
+// see adds a node's copy.
+func see(files map[string]*copies, n *node, cert v1alpha1.CertificateFacts) {
+	a := files[cert.Path]
+	if a == nil {
+		a = &copies{ends: cert.NotAfter.Time}
+		files[cert.Path] = a
+	}
+	if cert.NotAfter.Time.Before(a.ends) {
+		a.ends = cert.NotAfter.Time
 	}
 	a.nodes = append(a.nodes, n)
 }
 
-func (c *checker) checkAuthorities(authorities map[string]*authority) {
+func (c *checker) checkAuthorities(authorities map[string]*copies) {
 	for _, path := range slices.Sorted(maps.Keys(authorities)) {
 		a := authorities[path]
 		left := a.ends.Sub(c.Now)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
@@ -24,7 +25,8 @@ func cluster(controlPlanes, workers int) *preflight.Facts {
 			ObjectMeta: metav1.ObjectMeta{Name: "v1.35.4"},
 			Spec:       v1alpha1.ClusterUpgradeSpec{Version: "v1.35.4"},
 		},
-		Offered: []string{"x86-64", "arm64"},
+		Offered:       []string{"x86-64", "arm64"},
+		KubeletConfig: &preflight.KubeletConfig{Config: kubeletconfig.Config{Fields: []string{"cgroupDriver"}}},
 	}
 	for i := range controlPlanes {
 		name := fmt.Sprintf("cp-%d", i+1)
@@ -128,7 +130,7 @@ func pod(deployment, name, node string) corev1.Pod {
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: quantity("100m")}},
 			}},
 		},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 	}
 }
 
@@ -187,5 +189,13 @@ func etcd(f *preflight.Facts, member string, change func(*v1alpha1.EtcdMember)) 
 				change(m)
 			}
 		}
+	}
+}
+
+// reboots makes the upgrade one of type Reboot, for these nodes.
+func reboots(f *preflight.Facts, names ...string) {
+	f.Upgrade.Spec.Version, f.Upgrade.Spec.Type = "", v1alpha1.TypeReboot
+	for _, name := range names {
+		upgrade(f, name).Status.RebootRequired = true
 	}
 }

@@ -23,6 +23,11 @@ var controlPlaneChecks = []Entry{
 		"a static pod of a control-plane node is missing or not Ready",
 		"Look at why it does not run: kubectl -n kube-system describe pod, and crictl logs on the node.",
 	},
+	{
+		"unsupported-control-plane", blocks,
+		"Kubernetes does not come to a control-plane node as a sysext image, and its apiserver is older than the version: we cannot take it there, and no kubelet goes before every apiserver has",
+		"Upgrade that node's control plane first, in the way it was installed (kubeadm upgrade apply of that version); or replace the node by one whose Kubernetes is a sysext image.",
+	},
 }
 
 // Names that kubeadm gives to components, in their label.
@@ -51,7 +56,8 @@ func (c *checker) findStaticPods() {
 	for i := range c.SystemPods {
 		pod := &c.SystemPods[i]
 		component := pod.Labels[componentLabel]
-		if !mirror(pod) && component != etcdServer && !slices.Contains(components, component) {
+		known := component == etcdServer || slices.Contains(components, component)
+		if !mirror(pod) && !(known && staticpod.Is(pod)) {
 			continue
 		}
 		p := staticPod{Pod: pod, node: pod.Spec.NodeName, component: component}
@@ -67,7 +73,12 @@ func mirror(pod *corev1.Pod) bool {
 	return is
 }
 
+// checkControlPlane looks at what kubeadm wants to be well, and at what has to be
+// before another control-plane node is rebooted.
 func (c *checker) checkControlPlane() {
+	if !c.kubeadm && !c.controlPlaneMoves() {
+		return
+	}
 	runs := map[string]map[string]bool{} // node, then component
 	stacked := false
 	for _, pod := range c.static {
@@ -81,6 +92,7 @@ func (c *checker) checkControlPlane() {
 	if stacked {
 		expected = append(slices.Clone(components), etcdServer)
 	}
+	c.checkUnsupported()
 	ours := map[string]bool{}
 	for _, n := range c.controlPlanes() {
 		ours[n.name] = true
@@ -96,6 +108,25 @@ func (c *checker) checkControlPlane() {
 	for _, pod := range c.static {
 		if ours[pod.node] && !staticpod.Ready(pod.Pod) {
 			c.add(v1alpha1.Finding{ID: "control-plane-pod", Object: pod.object(), Message: fmt.Sprintf("Static pod %s on %s is not Ready.", pod.Name, pod.node)})
+		}
+	}
+}
+
+// checkUnsupported looks for apiservers for which everybody would wait for ever.
+func (c *checker) checkUnsupported() {
+	if !c.kubeadm {
+		return
+	}
+	for _, n := range c.unsupported {
+		if !n.controlPlane || n.abandoned {
+			continue
+		}
+		i := slices.IndexFunc(c.static, func(p staticPod) bool { return p.node == n.name && p.component == apiServer })
+		switch {
+		case i < 0:
+			c.onNode(n, v1alpha1.Finding{ID: "unsupported-control-plane", Message: fmt.Sprintf("Control-plane node %s has no sysext image of Kubernetes, and no kube-apiserver pod: whether it is at %s is not to be seen.", n.name, c.to)})
+		case c.static[i].versionError == nil && c.static[i].version.Less(c.to):
+			c.onNode(n, v1alpha1.Finding{ID: "unsupported-control-plane", Message: fmt.Sprintf("Control-plane node %s has no sysext image of Kubernetes, so that we cannot take its kube-apiserver from %s to %s: the upgrade would stop half-way.", n.name, c.static[i].version, c.to)})
 		}
 	}
 }

@@ -71,27 +71,48 @@ func (c *checker) needs(n *node) map[string]int64 {
 	return needs
 }
 
-// checkDisks compares needs with the room that is left. Folders with exactly
-// the same room lie on one file system, and share it.
+// nearly is by how much the room on one file system may differ between two looks:
+// programs write logs meanwhile.
+const nearly = 16 << 20
+
+// room is what is left on one file system, and what is wanted of it by folder.
+type room struct {
+	v1alpha1.DiskFacts
+	needs map[string]int64
+}
+
+// on is whether the folder lies on the same file system, as far as is known.
+func (r *room) on(disk v1alpha1.DiskFacts) bool {
+	if r.Device != "" && disk.Device != "" {
+		return r.Device == disk.Device
+	}
+	difference := r.FreeBytes - disk.FreeBytes
+	return max(difference, -difference) <= nearly
+}
+
+// checkDisks compares needs with the room that is left.
 func (c *checker) checkDisks() {
 	for _, n := range c.nodes {
 		if n.facts == nil {
 			continue
 		}
 		needs := c.needs(n)
-		shared := map[int64]map[string]int64{} // by room, then by folder
+		var rooms []*room
 		for _, disk := range n.facts.Disks {
 			need := needs[purpose(disk.Path)]
 			if need == 0 {
 				continue
 			}
-			if shared[disk.FreeBytes] == nil {
-				shared[disk.FreeBytes] = map[string]int64{}
+			i := slices.IndexFunc(rooms, func(r *room) bool { return r.on(disk) })
+			if i < 0 {
+				i = len(rooms)
+				rooms = append(rooms, &room{DiskFacts: disk, needs: map[string]int64{}})
 			}
-			shared[disk.FreeBytes][disk.Path] = need
+			rooms[i].needs[disk.Path] = need
+			rooms[i].FreeBytes = min(rooms[i].FreeBytes, disk.FreeBytes)
 		}
-		for _, free := range slices.Sorted(maps.Keys(shared)) {
-			c.checkRoom(n, free, shared[free])
+		for _, r := range rooms {
+			c.checkRoom(n, r.FreeBytes, r.needs)
 		}
 	}
 }

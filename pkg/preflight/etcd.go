@@ -36,6 +36,11 @@ var etcdChecks = []Entry{
 		"a control-plane node's agent cannot say how etcd is",
 		"Look at etcd's pod on that node, and at the agent's log (kubectl -n kubectl-upgrade logs).",
 	},
+	{
+		"etcd-external", blocks,
+		"etcd does not run on the control-plane nodes, where no snapshot of it can be taken, and strategy.etcdSnapshot asks for one",
+		"Take a snapshot where etcd runs (etcdctl snapshot save), and set strategy.etcdSnapshot: Skip.",
+	},
 }
 
 // From which minor of Kubernetes on the version of etcd matters.
@@ -55,7 +60,13 @@ var (
 	etcd36       = version.Version{Major: 3, Minor: 6}
 )
 
+// checkEtcd looks at the members while one of them is still to be stopped: no
+// worker waits for them.
 func (c *checker) checkEtcd() {
+	if !c.controlPlaneMoves() {
+		return
+	}
+	c.checkExternal()
 	members := c.etcdMembers()
 	var voters, healthy int
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -72,6 +83,18 @@ func (c *checker) checkEtcd() {
 		c.checkEtcdVersion(name, m.Version)
 	}
 	c.checkQuorum(voters, healthy)
+}
+
+// checkExternal looks for a snapshot that nobody could take: neither pods nor
+// agents know of a member.
+func (c *checker) checkExternal() {
+	skip := c.Upgrade.Spec.Strategy.EtcdSnapshot == v1alpha1.EtcdSnapshotSkip
+	stacked := slices.ContainsFunc(c.static, func(p staticPod) bool { return p.component == etcdServer })
+	local := slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.facts == nil || n.facts.Etcd != nil })
+	waits := slices.ContainsFunc(c.controlPlanes(), c.runsKubeadm)
+	if waits && !skip && !stacked && !local && c.Upgrade.Status.EtcdSnapshot == nil {
+		c.add(v1alpha1.Finding{ID: "etcd-external", Message: "etcd runs elsewhere than on the control-plane nodes: no snapshot of it can be taken there, and kubeadm does not begin without one."})
+	}
 }
 
 func (c *checker) onMember(name, id, message, advice string) {
@@ -139,7 +162,7 @@ func (c *checker) checkQuorum(voters, healthy int) {
 	majority := voters/2 + 1
 	switch {
 	case voters == 0:
-	case voters == 1 && slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.moves }):
+	case voters == 1:
 		c.add(v1alpha1.Finding{ID: "etcd-single", Message: "etcd has a single member, so the API is away while its node is upgraded."})
 	case voters > 1 && healthy-1 < majority:
 		c.add(v1alpha1.Finding{

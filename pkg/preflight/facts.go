@@ -29,6 +29,10 @@ type Facts struct {
 	// started.
 	RequestedAPIs []RequestedAPI
 
+	// KubeletConfig is what kubeadm will configure kubelets with. Nil: nobody
+	// looked.
+	KubeletConfig *KubeletConfig
+
 	Workloads Workloads
 	// RebootManagers are other programs that may reboot nodes.
 	RebootManagers []RebootManager

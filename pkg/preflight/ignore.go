@@ -7,9 +7,11 @@ import "strings"
 const EtcdQuorum = "etcd-quorum"
 
 // inevitable are the checks that stand in vain among those that an upgrade
-// ignores: there is no image to stage, or Kubernetes itself refuses the step.
+// ignores: there is no image to stage, Kubernetes itself refuses the step, or a
+// later step waits for what cannot come.
 var inevitable = map[string]bool{
 	"version-skip": true, "version-downgrade": true, "version-unknown": true, "image-not-offered": true,
+	"unsupported-control-plane": true, "etcd-external": true,
 }
 
 // IgnoringHelps is whether an upgrade goes on in spite of the check when somebody ignores

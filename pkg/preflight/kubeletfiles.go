@@ -6,30 +6,44 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // checkKubeletFiles looks for what the node's kubelet would not start with.
 func (c *checker) checkKubeletFiles(n *node) {
-	if flags := c.gone(removedFlags, n.facts.KubeletFlags, n.kubelet); flags != nil {
+	flags := append(c.gone(removedFlags, n.facts.KubeletFlags, n.kubelet), c.gone(kubeadmRemoves, n.facts.KubeletFlagsElsewhere, n.kubelet)...)
+	if flags != nil {
 		c.onNode(n, v1alpha1.Finding{ID: "kubelet-flag", Message: fmt.Sprintf("The kubelet on %s is given --%s, which is gone in %s: it would not start.", n.name, strings.Join(flags, ", --"), c.to.Line())})
 	}
-	if fields := c.gone(removedFields, n.facts.KubeletConfigFields, n.kubelet); fields != nil {
-		c.onNode(n, v1alpha1.Finding{ID: "kubelet-config", Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s refuses: it would not start.", n.name, strings.Join(fields, ", "), c.to.Line())})
+	if fields := c.gone(removedFields, c.ownFields(n), n.kubelet); fields != nil {
+		c.onNode(n, v1alpha1.Finding{ID: "kubelet-config", Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s refuses: it would not start.", n.name, strings.Join(fields, ", "), c.to.Line()), Advice: "Remove the field " + nodeConfigAdvice + "."})
 	}
-	var gates []string
-	for _, field := range n.facts.KubeletConfigFields {
-		if gate, is := strings.CutPrefix(field, "featureGates."); is {
-			gates = append(gates, gate)
-		}
-	}
-	if gates = c.goneGates(gates, n.kubelet); gates != nil {
+	if gates := c.goneGates(after(c.ownFields(n), kubeletconfig.GatePrefix), n.kubelet); gates != nil {
 		c.onNode(n, v1alpha1.Finding{
-			ID: "feature-gate", Level: v1alpha1.LevelBlock,
-			Message: fmt.Sprintf("The kubelet on %s sets %s, which %s does not know: it would not start.", n.name, gateList(gates), c.to.Line()),
-			Advice:  "Remove it from featureGates " + kubeletConfigAdvice + ".",
+			ID:      "feature-gate",
+			Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s does not know: it would not start.", n.name, gateList(gates), c.to.Line()),
+			Advice:  "Remove it from featureGates " + nodeConfigAdvice + ".",
 		})
 	}
+	if gates := c.goneGates(after(n.facts.KubeletFlags, "feature-gates."), n.kubelet); gates != nil {
+		c.onNode(n, v1alpha1.Finding{
+			ID:      "feature-gate",
+			Message: fmt.Sprintf("The kubelet on %s is given %s as a flag, which %s does not know: it would not start.", n.name, gateList(gates), c.to.Line()),
+			Advice:  "Remove it from --feature-gates on that node: systemctl cat kubelet names the files, such as /etc/sysconfig/kubelet, /etc/default/kubelet and /var/lib/kubelet/kubeadm-flags.env.",
+		})
+	}
+}
+
+// after is what follows the prefix, of those that have it.
+func after(list []string, prefix string) []string {
+	var rest []string
+	for _, one := range list {
+		if tail, is := strings.CutPrefix(one, prefix); is {
+			rest = append(rest, tail)
+		}
+	}
+	return rest
 }
 
 // gone are those of the names that this upgrade takes away, sorted.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
@@ -20,6 +21,8 @@ type node struct {
 	facts        *v1alpha1.NodeFacts
 	kubelet      version.Version
 	kubeletError error
+	// abandoned is whether a person gave the node up.
+	abandoned bool
 	// moves is whether the node is not as wanted yet, and drains whether its
 	// pods have to leave for that.
 	moves, drains bool
@@ -34,18 +37,17 @@ func (c *checker) sortNodes() {
 	}
 	for i := range c.Nodes {
 		n := newNode(&c.Nodes[i])
-		abandoned := false
-		if said := said[n.name]; said != nil {
+		if said := said[n.name]; said != nil && ownedBy(said, n.Node) {
 			n.status, n.facts = said.Status, said.Status.Facts
-			_, abandoned = said.Annotations[v1alpha1.AbandonedAnnotation]
+			_, n.abandoned = said.Annotations[v1alpha1.AbandonedAnnotation]
 		}
 		c.all = append(c.all, n)
 		os := n.Node.Status.NodeInfo.OperatingSystem
 		switch {
 		case os != "" && os != "linux" || n.status.Step == v1alpha1.StepUnsupported:
 			c.unsupported = append(c.unsupported, n)
-		case !abandoned:
-			n.moves = !c.kubeadm || !c.asWanted(n)
+		case !n.abandoned:
+			n.moves = c.toMove(n)
 			n.drains = n.moves && !c.restarts(n)
 			c.nodes = append(c.nodes, n)
 		}
@@ -55,11 +57,31 @@ func (c *checker) sortNodes() {
 	}
 }
 
+// ownedBy is whether the NodeUpgrade is that of the Node, and not of one that bore
+// its name before.
+func ownedBy(word *v1alpha1.NodeUpgrade, n *corev1.Node) bool {
+	return !slices.ContainsFunc(word.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "Node" && ref.UID != n.UID })
+}
+
+// toMove is whether something is left to do for the node. An upgrade of type
+// Reboot is for those that ask for one, and each gets it once.
+func (c *checker) toMove(n *node) bool {
+	if c.kubeadm {
+		return !c.asWanted(n)
+	}
+	rebooted := n.status.Upgrade == c.Upgrade.Name && n.status.RebootedFrom != "" && n.status.BootID != n.status.RebootedFrom
+	return n.status.RebootRequired && !rebooted
+}
+
 // restarts is whether the node stays in service: a refresh of its merged image
-// is wanted, and nothing is known that would break it.
+// is wanted, which is for patches, and nothing is known that would break it.
 func (c *checker) restarts(n *node) bool {
-	wanted := c.Upgrade.Spec.Strategy.Method == v1alpha1.MethodRestart && n.status.Method != v1alpha1.MethodReboot
-	return wanted && (n.facts == nil || len(n.facts.RefreshBlockers) == 0)
+	kind := cmp.Or(c.Upgrade.Status.Type, c.Upgrade.Spec.Type, v1alpha1.TypePatch)
+	if c.Upgrade.Spec.Strategy.Method != v1alpha1.MethodRestart || kind != v1alpha1.TypePatch || !n.kubelet.SameLine(c.to) {
+		return false
+	}
+	decided := n.status.Upgrade == c.Upgrade.Name && n.status.Method == v1alpha1.MethodReboot
+	return !decided && (n.facts == nil || len(n.facts.RefreshBlockers) == 0)
 }
 
 func newNode(n *corev1.Node) *node {
@@ -112,4 +134,9 @@ func (c *checker) controlPlanes() []*node {
 		}
 	}
 	return list
+}
+
+// controlPlaneMoves is whether something is left to do for one of them.
+func (c *checker) controlPlaneMoves() bool {
+	return slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.moves })
 }

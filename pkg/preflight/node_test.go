@@ -1,6 +1,7 @@
 package preflight_test
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +42,20 @@ func certificateScenes() []scene {
 			facts(f, "cp-1").Certificates[0].Path = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 			ends("cp-1", -day)(f)
 		}, want: []string{"Block certificate-ended Node/cp-1"}},
+		{check: "certificate-ended", name: "a copy of an old one", alter: func(f *preflight.Facts) {
+			for _, name := range []string{"cp-1", "cp-2"} {
+				facts(f, name).Certificates[0].Path = "/etc/kubernetes/pki/backup-2024/apiserver.crt"
+				ends(name, -300*day)(f)
+			}
+		}, want: []string{"Warn certificate-ending File/etc/kubernetes/pki/backup-2024/apiserver.crt"}},
+		{check: "ca-ended", name: "somebody else's", alter: func(f *preflight.Facts) {
+			facts(f, "cp-2").Certificates[1].Path = "/etc/kubernetes/pki/oidc-ca.crt"
+			authorityEnds(-day)(f)
+		}, want: []string{"Warn certificate-ending File/etc/kubernetes/pki/oidc-ca.crt"}},
+		{check: "certificate-ending", name: "somebody else's in 31 days", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].Path = "/etc/kubernetes/pki/backup-2024/apiserver.crt"
+			ends("cp-1", 31*day)(f)
+		}},
 		{check: "certificate-ending", name: "a kubelet's own, which kubeadm renews on no control plane", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").Certificates[0].Path = "/etc/kubernetes/kubelet.conf"
 			ends("cp-1", 3*day)(f)
@@ -95,6 +110,23 @@ func diskScenes() []scene {
 				free(i, 700)(f)
 			}
 		}, want: lacks},
+		{check: "disk-room", name: "the same, looked at one after the other", alter: func(f *preflight.Facts) {
+			for i := range facts(f, "cp-1").Disks {
+				free(i, 700+int64(i))(f)
+			}
+		}, want: lacks},
+		{check: "disk-room", name: "the same, by its device", alter: func(f *preflight.Facts) {
+			for i := range facts(f, "cp-1").Disks {
+				free(i, 700+100*int64(i))(f)
+				facts(f, "cp-1").Disks[i].Device = "254:9"
+			}
+		}, want: lacks},
+		{check: "disk-room", name: "as much on each of several file systems", alter: func(f *preflight.Facts) {
+			for i := range facts(f, "cp-1").Disks {
+				free(i, 700)(f)
+				facts(f, "cp-1").Disks[i].Device = fmt.Sprintf("254:%d", i)
+			}
+		}},
 		{check: "disk-room", name: "containerd keeps its images elsewhere", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/data/containerd", FreeBytes: mib}}
 		}, want: lacks},
@@ -123,6 +155,15 @@ func factsScenes() []scene {
 			facts(f, "cp-1").GatheredAt = metav1.NewTime(now.Add(-61 * time.Minute))
 			facts(f, "worker-1").GatheredAt = metav1.NewTime(now.Add(-61 * time.Minute))
 		}, want: []string{"Block facts-missing Node/cp-1", "Warn facts-missing"}},
+		{check: "facts-missing", name: "those of an earlier node of that name", alter: func(f *preflight.Facts) {
+			node(f, "cp-1").UID = "new"
+			upgrade(f, "cp-1").OwnerReferences = []metav1.OwnerReference{{Kind: "Node", Name: "cp-1", UID: "old"}}
+			upgrade(f, "cp-1").Status.Step = v1alpha1.StepUnsupported
+		}, want: []string{"Block facts-missing Node/cp-1"}},
+		{check: "facts-missing", name: "those of this very node", alter: func(f *preflight.Facts) {
+			node(f, "cp-1").UID = "new"
+			upgrade(f, "cp-1").OwnerReferences = []metav1.OwnerReference{{Kind: "Node", Name: "cp-1", UID: "new"}}
+		}},
 		{check: "facts-missing", name: "of a node that is not ours", alter: func(f *preflight.Facts) {
 			upgrade(f, "worker-1").Status.Facts = nil
 			upgrade(f, "worker-1").Status.Step = v1alpha1.StepUnsupported

@@ -22,7 +22,8 @@ var removedFlags = []removal{
 // kubeadmRemoves are flags that the kubelet does not know any more, and that
 // kubeadm of that minor takes out of /var/lib/kubelet/kubeadm-flags.env when it
 // upgrades the node (cmd/kubeadm/app/cmd/phases/upgrade/postupgrade.go in
-// v1.35.4): only where they stand elsewhere does the kubelet not start.
+// v1.35.4), and out of no other file: only where they stand elsewhere does the
+// kubelet not start.
 // https://github.com/kubernetes/kubernetes/pull/133779
 var kubeadmRemoves = []removal{{"pod-infra-container-image", 35}}
 

@@ -2,35 +2,30 @@ package preflight
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// kubeletConfigAdvice is how a field of the kubelet's configuration is changed:
-// kubeadm writes every node's from the ConfigMap when it upgrades it.
-const kubeletConfigAdvice = "in /var/lib/kubelet/config.yaml on the node and in the cluster's (kubectl -n kube-system edit configmap kubelet-config)"
-
 var trapChecks = []Entry{
 	{
 		"cgroup-v1", blocks,
-		"a node runs cgroup v1, and the version is 1.35 or later: its kubelet does not start there, unless its configuration says failCgroupV1: false",
-		"Move the node to cgroup v2 (remove systemd.unified_cgroup_hierarchy=0 from the kernel's command line and reboot it). Or set failCgroupV1: false " + kubeletConfigAdvice + ", and let kubeadm ignore SystemVerification (ignorePreflightErrors in /etc/kubernetes/kubeadm-upgrade.yaml).",
+		"a node runs cgroup v1, and the version is 1.35 or later: its kubelet does not start there, unless its configuration says failCgroupV1: false. Where kubeadm has still to upgrade the node, that is the cluster's configuration",
+		"Move the node to cgroup v2 (remove systemd.unified_cgroup_hierarchy=0 from the kernel's command line and reboot it). Or set failCgroupV1: false (" + clusterConfigAdvice + "), and let kubeadm ignore SystemVerification (ignorePreflightErrors in /etc/kubernetes/kubeadm-upgrade.yaml).",
 	},
 	{
-		"kubelet-flag", either,
-		"a kubelet is given a flag that the version does not know, and would not start. One that kubeadm takes out of kubeadm-flags.env by itself warns",
-		"Remove the flag on that node: from /etc/sysconfig/kubelet or /var/lib/kubelet/kubeadm-flags.env, and from nodeRegistration.kubeletExtraArgs of what new nodes join with.",
+		"kubelet-flag", blocks,
+		"a kubelet is given a flag that the version does not know, and would not start. What kubeadm takes out of kubeadm-flags.env by itself does not count there",
+		"Remove the flag on that node: systemctl cat kubelet names the files, such as /etc/sysconfig/kubelet, /etc/default/kubelet and /var/lib/kubelet/kubeadm-flags.env. Remove it from nodeRegistration.kubeletExtraArgs of what new nodes join with, too.",
 	},
 	{
 		"kubelet-config", blocks,
-		"a kubelet's configuration sets a field that the version refuses, and it would not start",
-		"Remove the field " + kubeletConfigAdvice + ".",
+		"a kubelet's configuration sets a field that the version refuses, and it would not start: the cluster's, which kubeadm writes to every node, or what a node has besides",
+		"Remove the field " + nodeConfigAdvice + ". In the cluster's: " + clusterConfigAdvice + ".",
 	},
 	{
-		"feature-gate", either,
-		"a kubelet, or a static pod of the control plane, is given a feature gate that the version does not know any more, and would not start. Gates in the kubelet's flags cannot be seen, and warn",
+		"feature-gate", blocks,
+		"a kubelet, or a static pod of the control plane, is given a feature gate that the version does not know any more, and would not start",
 		"Remove the gate from where it is set: the kubelet's configuration or flags, or the component's extraArgs in ClusterConfiguration.",
 	},
 	{
@@ -68,7 +63,7 @@ func (c *checker) checkTraps() {
 	if !c.kubeadm {
 		return
 	}
-	var dropped, hidden, oldRuntime, patched []*node
+	var oldRuntime, patched []*node
 	for _, n := range c.nodes {
 		if c.to.Minor >= minorAfterContainerd1 && strings.HasPrefix(n.Node.Status.NodeInfo.ContainerRuntimeVersion, "containerd://1.") {
 			oldRuntime = append(oldRuntime, n)
@@ -76,16 +71,8 @@ func (c *checker) checkTraps() {
 		if n.facts == nil || !n.moves {
 			continue
 		}
-		if c.to.Minor >= minorWithoutCgroup1 && n.facts.CgroupVersion == 1 && (n.facts.FailCgroupV1 == nil || *n.facts.FailCgroupV1) {
-			c.onNode(n, v1alpha1.Finding{ID: "cgroup-v1", Message: fmt.Sprintf("Node %s runs cgroup v1, on which a kubelet of %s does not start.", n.name, c.to)})
-		}
+		c.checkCgroup(n)
 		c.checkKubeletFiles(n)
-		if c.gone(kubeadmRemoves, n.facts.KubeletFlags, n.kubelet) != nil {
-			dropped = append(dropped, n)
-		}
-		if slices.Contains(n.facts.KubeletFlags, "feature-gates") && n.kubelet.Minor < c.to.Minor {
-			hidden = append(hidden, n)
-		}
 		switch dir := n.facts.KubeadmPatches; {
 		case dir == "" || !c.runsKubeadm(n):
 		case n.controlPlane:
@@ -94,10 +81,9 @@ func (c *checker) checkTraps() {
 			patched = append(patched, n)
 		}
 	}
-	c.warnOfNodes("kubelet-flag", dropped, "The kubelet's flag %[3]s is gone in %[4]s; kubeadm takes it out of /var/lib/kubelet/kubeadm-flags.env, but not out of other files, on %[1]s: %[2]s.", kubeadmRemoves[0].name, c.to.Line())
-	c.warnOfNodes("feature-gate", hidden, "Feature gates are given to the kubelet as a flag, where they cannot be checked against %[3]s, on %[1]s: %[2]s.", c.to.Line())
 	c.warnOfNodes("kubeadm-patches", patched, "The upgrade would leave out kubeadm's patches on %[1]s: %[2]s.")
 	c.checkContainerd(oldRuntime)
+	c.checkKubeletConfigMap()
 	c.checkStaticGates()
 	c.checkAPIs()
 }

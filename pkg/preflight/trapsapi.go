@@ -29,7 +29,7 @@ func (c *checker) checkStaticGates() {
 			continue
 		}
 		c.add(v1alpha1.Finding{
-			ID: "feature-gate", Level: v1alpha1.LevelBlock, Object: pod.object(),
+			ID: "feature-gate", Object: pod.object(),
 			Message: fmt.Sprintf("The %s on %s sets %s, which %s does not know: it would not start.", pod.component, pod.node, gateList(gates), c.to.Line()),
 			Advice:  "Remove it from the component's extraArgs in ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config), from which kubeadm writes the new pod.",
 		})

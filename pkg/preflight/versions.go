@@ -173,7 +173,7 @@ func (c *checker) checkOffered() {
 	}
 	lacks := map[string][]string{}
 	for _, n := range c.nodes {
-		if a := n.architecture(); !have[a] && !n.kubeletAt(c.to) {
+		if a := n.architecture(); !have[a] && !c.asWanted(n) {
 			lacks[a] = append(lacks[a], n.name)
 		}
 	}

@@ -83,6 +83,16 @@ func versionScenes() []scene {
 		{check: "image-not-offered", name: "no node needs one", alter: func(f *preflight.Facts) {
 			f.Offered = []string{}
 			runs(f, "v1.35.4")
+			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+				upgrade(f, name).Status.ControlPlaneVersion = "v1.35.4"
+			}
 		}},
+		{check: "image-not-offered", name: "kubeadm has still to run where the kubelet is there already", alter: func(f *preflight.Facts) {
+			f.Offered = []string{}
+			runs(f, "v1.35.4")
+			for _, name := range []string{"cp-1", "cp-2"} {
+				upgrade(f, name).Status.ControlPlaneVersion = "v1.35.4"
+			}
+		}, want: []string{"Block image-not-offered"}},
 	}
 }

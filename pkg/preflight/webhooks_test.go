@@ -82,6 +82,26 @@ func webhookScenes() []scene {
 			runs(f, "v1.35.3")
 			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
 		}},
+		{check: "webhook-last-backend", name: "on a node that asks for no reboot", alter: func(f *preflight.Facts) {
+			served(fail, on("worker-1", yes))(f)
+			reboots(f, "worker-2")
+		}},
+		{check: "webhook-last-backend", name: "on a node that asks for a reboot", alter: func(f *preflight.Facts) {
+			served(fail, on("worker-1", yes))(f)
+			reboots(f, "worker-1")
+		}, want: held},
+		{check: "webhook-last-backend", name: "on a node that was rebooted and asks again", alter: func(f *preflight.Facts) {
+			served(fail, on("worker-1", yes))(f)
+			reboots(f, "worker-1")
+			s := &upgrade(f, "worker-1").Status
+			s.Upgrade, s.RebootedFrom, s.BootID = f.Upgrade.Name, "before", "after"
+		}},
+		{check: "webhook-last-backend", name: "on a node that was rebooted for an earlier upgrade", alter: func(f *preflight.Facts) {
+			served(fail, on("worker-1", yes))(f)
+			reboots(f, "worker-1")
+			s := &upgrade(f, "worker-1").Status
+			s.Upgrade, s.RebootedFrom, s.BootID = "earlier", "before", "after"
+		}, want: held},
 		{check: "webhook-no-backend", name: "none is ready", alter: served(fail, on("worker-1", no)), want: []string{"Warn webhook-no-backend"}},
 		{check: "webhook-no-backend", name: "none at all", alter: func(f *preflight.Facts) { guard(f, fail) }, want: []string{"Warn webhook-no-backend"}},
 		{check: "webhook-no-backend", name: "none is ready, and Ignore", alter: served(ignore, on("worker-1", no))},

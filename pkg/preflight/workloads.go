@@ -23,6 +23,11 @@ var workloadChecks = []Entry{
 		"Give the workload another replica, let its pods become Ready, or let the budget allow one (maxUnavailable: 1).",
 	},
 	{
+		"pdb-overlap", warns,
+		"pods are matched by more than one PodDisruptionBudget: the API server evicts none of them, whatever the budgets allow, and the drain of their nodes is given up at strategy.drain.timeout",
+		"Leave one of the budgets, or narrow their selectors until each pod has one.",
+	},
+	{
 		"single-replica", warns,
 		"a Deployment has one replica: it is away while its pod moves",
 		"Give it a second one: kubectl scale --replicas=2.",

@@ -32,7 +32,7 @@ func budget(name, app string, allowed int32) policyv1.PodDisruptionBudget {
 	return policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
-		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, ExpectedPods: 2},
+		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, ExpectedPods: 2, CurrentHealthy: 1, DesiredHealthy: 2},
 	}
 }
 
@@ -43,6 +43,23 @@ func workloadScenes() []scene {
 			f.Workloads.Budgets = append(f.Workloads.Budgets, b)
 		}
 	}
+	both := func(a, b policyv1.PodDisruptionBudget) func(*preflight.Facts) {
+		return func(f *preflight.Facts) {
+			guarded(a, "worker-1", "worker-2")(f)
+			f.Workloads.Budgets = append(f.Workloads.Budgets, b)
+		}
+	}
+	unwell := func(healthy int32, policy *policyv1.UnhealthyPodEvictionPolicyType) func(*preflight.Facts) {
+		return func(f *preflight.Facts) {
+			b := budget("web", "web", 0)
+			b.Spec.UnhealthyPodEvictionPolicy, b.Status.CurrentHealthy = policy, healthy
+			guarded(b, "worker-1", "worker-2")(f)
+			for i := range f.Workloads.Pods {
+				f.Workloads.Pods[i].Status.Conditions[0].Status = corev1.ConditionFalse
+			}
+		}
+	}
+	blocked := []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}
 	all := func(changes ...func(*corev1.Pod)) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			for _, change := range changes {
@@ -81,7 +98,25 @@ func workloadScenes() []scene {
 			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
 			runs(f, "v1.35.3")
 			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
-			upgrade(f, "worker-2").Status.Method = v1alpha1.MethodReboot
+			upgrade(f, "worker-2").Status.Upgrade, upgrade(f, "worker-2").Status.Method = f.Upgrade.Name, v1alpha1.MethodReboot
+		}, want: []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}},
+		{check: "pdb-blocks", name: "one was rebooted by the upgrade before", alter: func(f *preflight.Facts) {
+			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
+			runs(f, "v1.35.3")
+			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
+			upgrade(f, "worker-2").Status.Upgrade, upgrade(f, "worker-2").Status.Method = "v1.35.3", v1alpha1.MethodReboot
+		}},
+		{check: "pdb-blocks", name: "one is a minor behind, and is rebooted instead", alter: func(f *preflight.Facts) {
+			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
+			runs(f, "v1.35.3")
+			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
+			node(f, "worker-2").Status.NodeInfo.KubeletVersion = "v1.34.9"
+		}, want: []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}},
+		{check: "pdb-blocks", name: "Restart is for patches", alter: func(f *preflight.Facts) {
+			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
+			runs(f, "v1.35.3")
+			f.Upgrade.Status.Type = v1alpha1.TypeMinor
+			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
 		}, want: []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}},
 		{check: "pdb-blocks", name: "a restart of one is known to be impossible", alter: func(f *preflight.Facts) {
 			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
@@ -94,7 +129,38 @@ func workloadScenes() []scene {
 			for i := range 40 {
 				f.Workloads.Budgets = append(f.Workloads.Budgets, budget(fmt.Sprintf("web-%02d", i), "web", 0))
 			}
-		}, want: append([]string{"Warn pdb-blocks"}, many("Warn pdb-blocks PodDisruptionBudget/shop/web-%02d", 16)...)},
+		}, want: append(append([]string{"Warn pdb-blocks"}, many("Warn pdb-blocks PodDisruptionBudget/shop/web-%02d", 16)...), "Warn pdb-overlap PodDisruptionBudget/shop/web-00")},
+		{check: "pdb-blocks", name: "expects no pods, and matches some", alter: func(f *preflight.Facts) {
+			b := budget("web", "web", 0)
+			b.Status = policyv1.PodDisruptionBudgetStatus{}
+			guarded(b, "worker-1", "worker-2")(f)
+		}, want: blocked},
+		{check: "pdb-blocks", name: "its pods are not Ready", alter: unwell(1, nil), want: blocked},
+		{check: "pdb-blocks", name: "its pods are not Ready, and may go", alter: unwell(1, ptr.To(policyv1.AlwaysAllow))},
+		{check: "pdb-blocks", name: "its pods are not Ready, and enough others are", alter: unwell(2, ptr.To(policyv1.IfHealthyBudget))},
+		{check: "pdb-blocks", name: "its pods are Ready, and those that are not may go", alter: func(f *preflight.Facts) {
+			unwell(1, ptr.To(policyv1.AlwaysAllow))(f)
+			f.Workloads.Pods[0].Status.Conditions[0].Status = corev1.ConditionTrue
+		}, want: blocked},
+		{check: "pdb-blocks", name: "its pods are Pending", alter: func(f *preflight.Facts) {
+			unwell(1, nil)(f)
+			for i := range f.Workloads.Pods {
+				f.Workloads.Pods[i].Status.Phase = corev1.PodPending
+			}
+		}},
+		{check: "pdb-overlap", name: "two that allow one", alter: both(budget("web", "web", 1), budget("shop", "web", 1)),
+			want: []string{"Warn pdb-overlap PodDisruptionBudget/shop/shop"}},
+		{check: "pdb-overlap", name: "over other pods", alter: both(budget("web", "web", 1), budget("db", "db", 1))},
+		{check: "pdb-overlap", name: "in another namespace", alter: func(f *preflight.Facts) {
+			both(budget("web", "web", 1), budget("shop", "web", 1))(f)
+			f.Workloads.Budgets[1].Namespace = "other"
+		}},
+		{check: "pdb-overlap", name: "pods that are Pending", alter: func(f *preflight.Facts) {
+			both(budget("web", "web", 1), budget("shop", "web", 1))(f)
+			for i := range f.Workloads.Pods {
+				f.Workloads.Pods[i].Status.Phase = corev1.PodPending
+			}
+		}},
 		{check: "single-replica", name: "one replica", alter: func(f *preflight.Facts) { deployment(f, "web", "worker-1") },
 			want: []string{"Warn single-replica"}},
 		{check: "single-replica", name: "two", alter: func(f *preflight.Facts) { deployment(f, "web", "worker-1", "worker-2") }},

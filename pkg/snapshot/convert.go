@@ -40,6 +40,9 @@ func nodeReady(n *corev1.Node) bool {
 // staticPods sorts control-plane pods into apiservers and etcd members.
 func staticPods(pods []*corev1.Pod) (apiServers, etcd []plan.StaticPod) {
 	for _, pod := range pods {
+		if !staticpod.Is(pod) {
+			continue
+		}
 		one := plan.StaticPod{Node: pod.Spec.NodeName, Version: staticpod.Version(pod), Ready: staticpod.Ready(pod)}
 		switch pod.Labels[componentLabel] {
 		case apiServer:

@@ -2,9 +2,7 @@ package snapshot
 
 import (
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,16 +30,4 @@ func installedManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []p
 		rests("FLUO", runsFLUO(d), fmt.Sprintf("FLUO is installed (DaemonSet %s), and paused on every node; remove FLUO, as two programs would reboot the same nodes", where))
 	}
 	return found
-}
-
-// isKured is whether the DaemonSet is kured's, by its lock or by its image.
-func isKured(d *appsv1.DaemonSet) bool {
-	if _, locks := d.Annotations[kuredLock]; locks {
-		return true
-	}
-	return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
-		image, _, _ := strings.Cut(path.Base(c.Image), ":")
-		name, _, _ := strings.Cut(image, "@")
-		return name == "kured"
-	})
 }

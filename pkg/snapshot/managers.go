@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -10,11 +9,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
-
-// kuredLock stands on kured's DaemonSet while a node holds its lock, unless
-// kured was told another name (--lock-annotation).
-// https://github.com/kubereboot/kured/blob/main/pkg/daemonsetlock/daemonsetlock.go
-const kuredLock = "weave.works/kured-node-lock"
 
 // What FLUO calls its marks on Nodes, and its image.
 // https://github.com/flatcar/flatcar-linux-update-operator/blob/main/pkg/constants/constants.go
@@ -31,12 +25,14 @@ const (
 // these Nodes and DaemonSets tell.
 func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []plan.RebootManager {
 	var found []plan.RebootManager
-	runs := ""
+	runs, locks := "", kuredLocks(daemonSets)
 	for _, d := range daemonSets {
-		if by, held := lockHolders(d.Annotations[kuredLock]); held {
-			message := fmt.Sprintf("kured holds its lock for %s (annotation %s of DaemonSet %s/%s); remove kured, as two programs would reboot the same nodes",
-				by, kuredLock, d.Namespace, d.Name)
-			found = append(found, plan.RebootManager{Name: "kured", Message: message, Passes: true})
+		for _, lock := range locks {
+			if by, held := lockHolders(d.Annotations[lock]); held {
+				message := fmt.Sprintf("kured holds its lock for %s (annotation %s of DaemonSet %s/%s); remove kured, as two programs would reboot the same nodes",
+					by, lock, d.Namespace, d.Name)
+				found = append(found, plan.RebootManager{Name: "kured", Message: message, Passes: true})
+			}
 		}
 		if runsFLUO(d) {
 			runs = d.Namespace + "/" + d.Name
@@ -46,39 +42,6 @@ func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []plan
 		found = append(found, manager)
 	}
 	return found
-}
-
-// lockHolders reads kured's lock: the holder, or with --concurrency a list of
-// them, which stays there when it is empty. A lock that cannot be read is held;
-// one that has run out is too, as its node may be on its way down.
-func lockHolders(value string) (by string, held bool) {
-	if value == "" {
-		return "", false
-	}
-	type lock struct {
-		NodeID string `json:"nodeID"`
-	}
-	var read struct {
-		lock
-		MaxOwners *int   `json:"maxOwners"`
-		Locks     []lock `json:"locks"`
-	}
-	if err := json.Unmarshal([]byte(value), &read); err != nil {
-		return "a node that cannot be read", true
-	}
-	var names []string
-	for _, one := range append(read.Locks, read.lock) {
-		if one.NodeID != "" {
-			names = append(names, one.NodeID)
-		}
-	}
-	switch {
-	case len(names) > 0:
-		return "node " + strings.Join(names, ", "), true
-	case read.MaxOwners != nil:
-		return "", false
-	}
-	return "a node that it does not name", true
 }
 
 // runsFLUO is whether the DaemonSet is FLUO's agent, without which FLUO reboots

@@ -68,6 +68,49 @@ func TestRebootManagers(t *testing.T) {
 	}
 }
 
+// kured may be told to lock by another name, and on another DaemonSet.
+func TestOwnLockOfKured(t *testing.T) {
+	const own = "example.com/lock"
+	held := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: "locks", Annotations: map[string]string{own: `{"nodeID":"w2"}`}}}
+	told := func(c corev1.Container) *appsv1.DaemonSet {
+		d := daemonSet("", "example/mirror", 3)
+		c.Name, c.Image = "kured", "example/mirror"
+		d.Spec.Template.Spec.Containers = []corev1.Container{c}
+		return d
+	}
+	for name, test := range map[string]struct {
+		kured *appsv1.DaemonSet
+		want  int
+	}{
+		"nobody asks for it":  {told(corev1.Container{Args: []string{"--ds-name=locks"}}), 0},
+		"as an argument":      {told(corev1.Container{Args: []string{"--ds-name=locks", "--lock-annotation=" + own}}), 1},
+		"in two arguments":    {told(corev1.Container{Command: []string{"/usr/bin/kured", "--lock-annotation", own}}), 1},
+		"as a variable":       {told(corev1.Container{Env: []corev1.EnvVar{{Name: "KURED_LOCK_ANNOTATION", Value: own}}}), 1},
+		"the flag goes first": {told(corev1.Container{Args: []string{"--lock-annotation=other"}, Env: []corev1.EnvVar{{Name: "KURED_LOCK_ANNOTATION", Value: own}}}), 0},
+	} {
+		for what, object := range map[string]any{"DaemonSet": test.kured, "trimmed DaemonSet": must(trim(test.kured.DeepCopy()))} {
+			kured := object.(*appsv1.DaemonSet)
+			if got := RebootManagers(nil, []*appsv1.DaemonSet{held, kured}); len(got) != test.want {
+				t.Errorf("%s, %s: %v, want %d", name, what, got, test.want)
+			}
+		}
+	}
+	woken := 0
+	h := new(Reader).handler(func() { woken++ })
+	free := held.DeepCopy()
+	free.Annotations = nil
+	if h.OnUpdate(free, held); woken != 1 {
+		t.Error("that the lock was taken woke nobody")
+	}
+}
+
+func must(object any, err error) any {
+	if err != nil {
+		panic(err)
+	}
+	return object
+}
+
 func TestForeignCordon(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -82,6 +125,24 @@ func TestForeignCordon(t *testing.T) {
 		if got := Node(n).Cordoned; got != test.want {
 			t.Errorf("%s: Cordoned is %t", test.name, got)
 		}
+	}
+}
+
+// A pod that only bears a static pod's label is no member of etcd.
+func TestStaticPods(t *testing.T) {
+	yes := true
+	member := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{componentLabel: etcdMember}}, Spec: corev1.PodSpec{NodeName: "cp1"}}
+	defrag := member.DeepCopy()
+	defrag.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Controller: &yes}}
+	if _, etcd := staticPods([]*corev1.Pod{member, defrag}); len(etcd) != 1 {
+		t.Errorf("%d members, want 1", len(etcd))
+	}
+	woken := 0
+	h := new(Reader).handler(func() { woken++ })
+	over := member.DeepCopy()
+	over.Status.Phase = corev1.PodSucceeded
+	if h.OnUpdate(member, over); woken != 1 {
+		t.Error("a pod that ended woke nobody")
 	}
 }
 

@@ -1,11 +1,9 @@
 package snapshot
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,12 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
-
-// deprecatedAPIs is 1 for each deprecated API that was called since the apiserver
-// started, however often.
-// https://kubernetes.io/docs/reference/instrumentation/metrics/
-const deprecatedAPIs = "apiserver_requested_deprecated_apis"
 
 const (
 	// endpointAnnotation is where kubeadm writes down an apiserver's own address.
@@ -36,14 +30,17 @@ const (
 	// metricsPatience is how long an apiserver may take to answer. Its metrics are
 	// some megabytes on a big cluster.
 	metricsPatience = 10 * time.Second
+	// dialPatience is how long it may take until somebody listens.
+	dialPatience = 2 * time.Second
 )
 
 // requestedAPIs asks every apiserver, as each counts for itself, at its own
 // address: the stable one reaches any of them, and the pod proxy passes no
-// credentials on. Where one does not answer there, as from a user's machine,
-// the stable address stands in: what it says is of some apiserver.
+// credentials on. Where one does not answer there, as from a user's machine, the
+// stable address stands in, asked again and again as long as it leads to others:
+// what it says is of some apiserver.
 func requestedAPIs(ctx context.Context, access *rest.Config, pods []corev1.Pod) (apis []preflight.RequestedAPI, unread []string) {
-	servers := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return p.Labels[componentLabel] != apiServer })
+	servers := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return p.Labels[componentLabel] != apiServer || !staticpod.Is(&p) })
 	answers := make([]metricsAnswer, len(servers))
 	var group sync.WaitGroup
 	for i := range servers {
@@ -52,40 +49,66 @@ func requestedAPIs(ctx context.Context, access *rest.Config, pods []corev1.Pod) 
 	group.Wait()
 	var silent []string
 	var reason error
+	reached := map[string]bool{}
 	for i, answer := range answers {
 		if answer.err != nil {
 			silent, reason = append(silent, servers[i].Spec.NodeName), answer.err
 			continue
 		}
-		apis = append(apis, answer.apis...)
+		apis, reached[answer.started] = append(apis, answer.apis...), true
 	}
 	if len(servers) > 0 && len(silent) == 0 {
 		return apis, nil
 	}
-	one, err := readMetrics(ctx, access, "")
-	switch {
-	case err != nil:
-		if reason == nil {
-			reason = err
-		}
-	case len(servers) == 1:
-		for i := range one {
-			one[i].APIServer = servers[0].Spec.NodeName
-		}
-		return one, nil
-	default:
-		apis = append(apis, unlike(one, apis)...)
+	more, err := askTheStable(ctx, access, reached, len(servers))
+	if reason == nil {
+		reason = err
 	}
-	if len(servers) == 0 {
-		return apis, []string{"No kube-apiserver pod was found in kube-system: which deprecated APIs are called is not known."}
+	switch {
+	case len(servers) == 1 && err == nil:
+		for i := range more {
+			more[i].APIServer = servers[0].Spec.NodeName
+		}
+		return more, nil
+	case len(servers) == 0:
+		return more, []string{"No kube-apiserver pod was found in kube-system: which deprecated APIs are called is not known."}
+	}
+	apis = append(apis, unlike(more, apis)...)
+	if len(reached) >= len(servers) {
+		return apis, nil
 	}
 	return apis, []string{fmt.Sprintf("The metrics of the kube-apiserver on %s could not be read (%s): which deprecated APIs were called there is not known.",
 		strings.Join(silent, ", "), shortened(reason))}
 }
 
+// askTheStable asks at the stable address, over a new connection each time, which a
+// balancer may lead to another apiserver. It ends when all were reached, or when
+// that leads to nobody new any more. Who was reached is added.
+func askTheStable(ctx context.Context, access *rest.Config, reached map[string]bool, servers int) ([]preflight.RequestedAPI, error) {
+	const inVain = 3 // asks in a row after which there is nobody new
+	var apis []preflight.RequestedAPI
+	for vain := 0; vain < inVain && (len(reached) < servers || servers == 0); vain++ {
+		answer := readMetrics(ctx, access, "")
+		if answer.err != nil {
+			return apis, answer.err
+		}
+		if !reached[answer.started] {
+			reached[answer.started], vain = true, -1
+		}
+		apis = append(apis, unlike(answer.apis, apis)...)
+		if servers < 2 {
+			break
+		}
+	}
+	return apis, nil
+}
+
+// metricsAnswer is what one apiserver says.
 type metricsAnswer struct {
 	apis []preflight.RequestedAPI
-	err  error
+	// started is when, by which one process is told from another.
+	started string
+	err     error
 }
 
 // unlike are the APIs that no apiserver whose name is known was asked for.
@@ -108,8 +131,21 @@ func askDirectly(ctx context.Context, access *rest.Config, pod *corev1.Pod) metr
 	direct := rest.CopyConfig(access)
 	direct.Host, direct.APIPath = "https://"+address, ""
 	direct.ServerName = servingName
-	apis, err := readMetrics(ctx, direct, pod.Spec.NodeName)
-	return metricsAnswer{apis, err}
+	return readMetrics(ctx, direct, pod.Spec.NodeName)
+}
+
+// impatient is a dialer that gives up soon: where there is no way to the nodes'
+// own addresses, packets mostly vanish.
+func impatient(access *rest.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := access.Dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, dialPatience)
+		defer cancel()
+		return dial(ctx, network, address)
+	}
 }
 
 // serverAddress is where the apiserver of that pod listens.
@@ -131,62 +167,35 @@ func serverAddress(pod *corev1.Pod) string {
 	return net.JoinHostPort(pod.Status.PodIP, port)
 }
 
-// readMetrics reads the deprecated APIs out of the metrics that access leads to.
-func readMetrics(ctx context.Context, access *rest.Config, server string) ([]preflight.RequestedAPI, error) {
+// readMetrics reads the deprecated APIs out of the metrics that access leads to,
+// over a connection of its own.
+func readMetrics(ctx context.Context, access *rest.Config, server string) metricsAnswer {
 	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
 	defer cancel()
+	access = rest.CopyConfig(access)
+	access.Dial = impatient(access) // with one of its own, no connection is shared
 	client, err := rest.HTTPClientFor(access)
 	if err != nil {
-		return nil, err
+		return metricsAnswer{err: err}
 	}
 	base, _, err := rest.DefaultServerUrlFor(access)
 	if err != nil {
-		return nil, err
+		return metricsAnswer{err: err}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("metrics").String(), nil)
 	if err != nil {
-		return nil, err
+		return metricsAnswer{err: err}
 	}
+	request.Close = true
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, err
+		return metricsAnswer{err: err}
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answers %s", strings.ToLower(response.Status))
+		return metricsAnswer{err: fmt.Errorf("it answers %s", strings.ToLower(response.Status))}
 	}
 	return parseMetrics(response.Body, server)
-}
-
-// parseMetrics reads Prometheus' text format as far as it is needed.
-// https://prometheus.io/docs/instrumenting/exposition_formats/
-func parseMetrics(text io.Reader, server string) ([]preflight.RequestedAPI, error) {
-	var apis []preflight.RequestedAPI
-	lines := bufio.NewScanner(text)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		labels, is := strings.CutPrefix(lines.Text(), deprecatedAPIs+"{")
-		if !is {
-			continue
-		}
-		labels, value, _ := strings.Cut(labels, "}")
-		if strings.TrimSpace(value) == "0" {
-			continue
-		}
-		api := preflight.RequestedAPI{APIServer: server}
-		fields := map[string]*string{
-			"group": &api.Group, "version": &api.Version, "resource": &api.Resource, "subresource": &api.Subresource, "removed_release": &api.Remove,
-		}
-		// None of these values has a comma or a quote: they are parts of names.
-		for _, label := range strings.Split(labels, ",") {
-			name, quoted, _ := strings.Cut(label, "=")
-			if field := fields[name]; field != nil {
-				*field = strings.Trim(quoted, `"`)
-			}
-		}
-		apis = append(apis, api)
-	}
-	return apis, lines.Err()
 }
 
 // shortened leaves out of a request's error what it was asked for.

@@ -1,12 +1,22 @@
 package snapshot
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
@@ -17,20 +27,21 @@ func TestParseMetrics(t *testing.T) {
 apiserver_requested_deprecated_apis{group="flowcontrol.apiserver.k8s.io",removed_release="1.32",resource="flowschemas",subresource="status",version="v1beta3"} 1
 apiserver_requested_deprecated_apis{group="",removed_release="",resource="endpoints",subresource="",version="v1"} 1
 apiserver_requested_deprecated_apis{group="",removed_release="",resource="componentstatuses",subresource="",version="v1"} 0
+process_start_time_seconds 1.7637e+09
 apiserver_request_total{code="200",component="apiserver",group="",version="v1"} 12
 `
-	got, err := parseMetrics(strings.NewReader(text), "cp1")
-	if err != nil {
-		t.Fatal(err)
+	got := parseMetrics(strings.NewReader(text), "cp1")
+	if got.err != nil || got.started != "1.7637e+09" {
+		t.Fatalf("%+v", got)
 	}
 	want := []preflight.RequestedAPI{
 		{APIServer: "cp1", Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta3", Resource: "flowschemas", Subresource: "status", Remove: "1.32"},
 		{APIServer: "cp1", Version: "v1", Resource: "endpoints"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got.apis); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if _, err := parseMetrics(strings.NewReader(strings.Repeat("x", 2<<20)), "cp1"); err == nil {
+	if parseMetrics(strings.NewReader(strings.Repeat("x", 2<<20)), "cp1").err == nil {
 		t.Error("a line without an end is no error")
 	}
 }
@@ -69,5 +80,87 @@ func TestUnlike(t *testing.T) {
 	got := unlike([]preflight.RequestedAPI{endpoints, other}, []preflight.RequestedAPI{known})
 	if diff := cmp.Diff([]preflight.RequestedAPI{other}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// balancer leads each connection to the next of its apiservers, each of which was
+// asked for an API of its own. Nobody reaches them at their own addresses.
+func balancer(t *testing.T, apiServers int, dials *atomic.Int32) *rest.Config {
+	t.Helper()
+	var lock sync.Mutex
+	leads := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lock.Lock()
+		defer lock.Unlock()
+		to, known := leads[r.RemoteAddr]
+		if !known {
+			to = len(leads) % apiServers
+			leads[r.RemoteAddr] = to
+		}
+		fmt.Fprintf(w, "process_start_time_seconds %d\n%s{group=\"\",version=\"v%d\",resource=\"x\"} 1\n", to, deprecatedAPIs, to)
+	}))
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "192.0.2.") {
+			<-ctx.Done()
+			return nil, errors.New("i/o timeout")
+		}
+		dials.Add(1)
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}}
+}
+
+// What was asked over a connection of its own leaves none behind.
+func TestNoConnectionIsLeft(t *testing.T) {
+	closed := make(chan struct{})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.EnableHTTP2 = true
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			close(closed)
+		}
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	access := &rest.Config{Host: server.URL, BearerToken: "x", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	if answer := readMetrics(t.Context(), access, ""); answer.err != nil {
+		t.Fatal(answer.err)
+	}
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Error("the connection is still there")
+	}
+}
+
+// From where the nodes' own addresses cannot be reached, the apiservers behind a
+// balancer are told apart, and the answer does not take long.
+func TestAPIServersBehindABalancer(t *testing.T) {
+	var pods []corev1.Pod
+	for i := range 3 {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{componentLabel: apiServer}}, Spec: corev1.PodSpec{NodeName: fmt.Sprintf("cp%d", i+1)}}
+		pod.Status.PodIP = fmt.Sprintf("192.0.2.%d", i+1)
+		pods = append(pods, pod)
+	}
+	for name, test := range map[string]struct {
+		behind, apis, asks int
+		unread             bool
+	}{
+		"all of them":    {behind: 3, apis: 3, asks: 3},
+		"two of them":    {behind: 2, apis: 2, asks: 5, unread: true},
+		"always the one": {behind: 1, apis: 1, asks: 4, unread: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var dials atomic.Int32
+			begun := time.Now()
+			apis, unread := requestedAPIs(t.Context(), balancer(t, test.behind, &dials), pods)
+			if len(apis) != test.apis || int(dials.Load()) != test.asks || (len(unread) > 0) != test.unread {
+				t.Errorf("%d APIs after %d asks, unread: %q; want %d after %d", len(apis), dials.Load(), unread, test.apis, test.asks)
+			}
+			if took := time.Since(begun); took > 2*dialPatience {
+				t.Errorf("it took %s", took)
+			}
+		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
@@ -43,6 +44,7 @@ func ReadPreflight(ctx context.Context, c PreflightClients, upgrade v1alpha1.Clu
 		return r.facts, err
 	}
 	r.readManagers()
+	r.readKubeletConfig()
 	r.readWorkloads()
 	r.readWebhooks()
 	var unread []string
@@ -84,9 +86,25 @@ func (r *factsReader) readNodes() (err error) {
 
 func (r *factsReader) readManagers() {
 	sets := r.Kube.AppsV1().DaemonSets(metav1.NamespaceAll)
-	daemonSets := tried(r, "DaemonSets", "whether another program may reboot nodes", sets.List, metav1.ListOptions{},
-		func(d *appsv1.DaemonSet) appsv1.DaemonSet { return *d })
+	daemonSets := tried(r, "DaemonSets", "whether another program may reboot nodes", sets.List, metav1.ListOptions{}, trimDaemonSet)
 	r.facts.RebootManagers = installedManagers(pointers(r.facts.Nodes), pointers(daemonSets))
+}
+
+// readKubeletConfig reads what kubeadm writes to every node. Only an upgrade to a
+// version runs kubeadm.
+func (r *factsReader) readKubeletConfig() {
+	if r.facts.Upgrade.Spec.Version == "" {
+		return
+	}
+	config := &preflight.KubeletConfig{}
+	r.facts.KubeletConfig = config
+	stored, err := r.Kube.CoreV1().ConfigMaps(kubeletconfig.ConfigMapNamespace).Get(r.ctx, kubeletconfig.ConfigMapName, metav1.GetOptions{})
+	if err == nil {
+		config.Config, err = kubeletconfig.Parse([]byte(stored.Data[kubeletconfig.ConfigMapKey]))
+	}
+	if err != nil {
+		config.Problem = problemOf(err)
+	}
 }
 
 // running leaves pods out that are over.
@@ -123,10 +141,14 @@ func tried[T any, L runtime.Object](r *factsReader, what, why string, page func(
 	if err == nil {
 		return all
 	}
-	problem := err.Error()
-	if apierrors.IsForbidden(err) {
-		problem = "that is forbidden"
-	}
-	r.facts.Unread = append(r.facts.Unread, fmt.Sprintf("%s could not be read (%s): %s is not known.", what, strings.TrimSuffix(problem, "."), why))
+	r.facts.Unread = append(r.facts.Unread, fmt.Sprintf("%s could not be read (%s): %s is not known.", what, problemOf(err), why))
 	return nil
+}
+
+// problemOf is why something could not be read, to be put into a sentence.
+func problemOf(err error) string {
+	if apierrors.IsForbidden(err) {
+		return "that is forbidden"
+	}
+	return strings.TrimSuffix(err.Error(), ".")
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
 )
@@ -94,6 +95,11 @@ func TestReadPreflight(t *testing.T) {
 	t.Cleanup(func() {
 		w.must(nil, w.kube.PolicyV1().PodDisruptionBudgets("default").DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	})
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kubelet-config"}, Data: map[string]string{"kubelet": "failCgroupV1: false\nfeatureGates: {A: true}\n"}}
+	w.must(w.kube.CoreV1().ConfigMaps("kube-system").Create(t.Context(), config, metav1.CreateOptions{}))
+	t.Cleanup(func() {
+		w.must(nil, w.kube.CoreV1().ConfigMaps("kube-system").Delete(context.Background(), config.Name, metav1.DeleteOptions{}))
+	})
 	var more atomic.Int32
 	counted := rest.CopyConfig(w.config)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -111,6 +117,10 @@ func TestReadPreflight(t *testing.T) {
 	}
 	if len(facts.Unread) > 0 {
 		t.Errorf("unread: %q", facts.Unread)
+	}
+	kubelets := &preflight.KubeletConfig{Config: kubeletconfig.Config{Fields: []string{"failCgroupV1", "featureGates", "featureGates.A"}, FailCgroupV1: new(bool)}}
+	if diff := cmp.Diff(kubelets, facts.KubeletConfig); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 	want := preflight.RequestedAPI{APIServer: "cp1", Version: "v1", Resource: "endpoints"}
 	if !slices.Contains(facts.RequestedAPIs, want) {
@@ -201,6 +211,9 @@ func TestReadPreflightWithFewRights(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, facts.Unread); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	if facts.KubeletConfig == nil || facts.KubeletConfig.Problem != "that is forbidden" {
+		t.Errorf("the cluster's configuration of kubelets: %+v", facts.KubeletConfig)
 	}
 	if len(facts.Workloads.Pods) != 1 {
 		t.Errorf("%d pods were read, want 1", len(facts.Workloads.Pods))

@@ -118,11 +118,7 @@ func trim(object any) (any, error) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		*o = trimMutating(o)
 	case *appsv1.DaemonSet:
-		var images []corev1.Container
-		for _, c := range o.Spec.Template.Spec.Containers {
-			images = append(images, corev1.Container{Name: c.Name, Image: c.Image})
-		}
-		o.Spec = appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: images}}}
+		*o = trimDaemonSet(o)
 	}
 	return object, nil
 }
@@ -150,7 +146,7 @@ func essence(object any) any {
 	case *corev1.Node:
 		return []any{Node(o), fluoMarks(o)}
 	case *appsv1.DaemonSet:
-		return []any{o.Annotations[kuredLock], runsFLUO(o)}
+		return []any{o.Annotations, ownLock(o), runsFLUO(o)}
 	case *discoveryv1.EndpointSlice:
 		return o.Endpoints
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:
@@ -158,7 +154,7 @@ func essence(object any) any {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		return o.Webhooks
 	case *corev1.Pod:
-		return []any{o.Labels, o.Spec.NodeName, staticpod.Version(o), staticpod.Ready(o)}
+		return []any{o.Labels, o.Spec.NodeName, staticpod.Version(o), staticpod.Ready(o), staticpod.Is(o)}
 	case metav1.Object:
 		return o.GetResourceVersion()
 	}

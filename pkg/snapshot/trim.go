@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,23 @@ func trimNode(n *corev1.Node) corev1.Node {
 	n.ManagedFields = nil
 	n.Status.Images, n.Status.VolumesAttached, n.Status.VolumesInUse = nil, nil, nil
 	return *n
+}
+
+// trimDaemonSet keeps which program it runs, and what that was told.
+func trimDaemonSet(d *appsv1.DaemonSet) appsv1.DaemonSet {
+	var kept []corev1.Container
+	for _, c := range d.Spec.Template.Spec.Containers {
+		one := corev1.Container{Name: c.Name, Image: c.Image, Command: c.Command, Args: c.Args}
+		for _, variable := range c.Env {
+			if variable.Name == kuredLockVariable {
+				one.Env = append(one.Env, variable)
+			}
+		}
+		kept = append(kept, one)
+	}
+	d.ManagedFields = nil
+	d.Spec = appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: kept}}}
+	return *d
 }
 
 // trimPod keeps what decides whether and how a pod leaves its node.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ControlPlaneLabel is what kubeadm puts on control-plane nodes
@@ -20,6 +21,21 @@ const ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
 func OnControlPlane(labels map[string]string) bool {
 	_, there := labels[ControlPlaneLabel]
 	return there
+}
+
+// Is is whether the pod may be one that a kubelet runs from a file on its node.
+// Anybody may put kubeadm's labels on a pod: one that is over, or that something
+// other than a Node made and would make again, is none, unless it bears the mark of
+// a static pod's mirror.
+func Is(pod *corev1.Pod) bool {
+	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return true
+	}
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return false
+	}
+	controller := metav1.GetControllerOfNoCopy(pod)
+	return controller == nil || controller.Kind == "Node"
 }
 
 // Version is the tag of the pod's first container's image, which may bear a

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestVersion(t *testing.T) {
@@ -22,6 +23,37 @@ func TestVersion(t *testing.T) {
 	}
 	if got := Version(&corev1.Pod{}); got != "" {
 		t.Errorf("no container: got %q", got)
+	}
+}
+
+func TestIs(t *testing.T) {
+	yes := true
+	of := func(kind string, phase corev1.PodPhase, mirror bool) *corev1.Pod {
+		pod := &corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
+		if kind != "" {
+			pod.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Controller: &yes}}
+		}
+		if mirror {
+			pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+		}
+		return pod
+	}
+	for _, test := range []struct {
+		name string
+		pod  *corev1.Pod
+		want bool
+	}{
+		{"a mirror", of("Node", corev1.PodRunning, true), true},
+		{"a mirror that is over", of("Node", corev1.PodFailed, true), true},
+		{"of a Node", of("Node", corev1.PodRunning, false), true},
+		{"of nobody", of("", corev1.PodRunning, false), true},
+		{"of nobody, over", of("", corev1.PodSucceeded, false), false},
+		{"of a Job", of("Job", corev1.PodSucceeded, false), false},
+		{"of a StatefulSet", of("StatefulSet", corev1.PodRunning, false), false},
+	} {
+		if got := Is(test.pod); got != test.want {
+			t.Errorf("%s: %t", test.name, got)
+		}
 	}
 }
 

@@ -17,10 +17,18 @@ type NodeFacts struct {
 
 	// KubeletFlags are the names of the flags that the kubelet's unit, with its
 	// drop-ins and environment files, starts it with, such as
-	// pod-infra-container-image.
+	// pod-infra-container-image, and the feature gates that they set, such as
+	// feature-gates.CPUManager.
 	// +listType=set
 	// +optional
 	KubeletFlags []string `json:"kubeletFlags,omitempty"`
+
+	// KubeletFlagsElsewhere are those of them that do not come, or not only, from
+	// /var/lib/kubelet/kubeadm-flags.env: kubeadm takes no flag out of any other
+	// file.
+	// +listType=set
+	// +optional
+	KubeletFlagsElsewhere []string `json:"kubeletFlagsElsewhere,omitempty"`
 
 	// KubeletConfigFields are the fields at the top of the kubelet's
 	// configuration that are set, such as cgroupDriver, and the feature gates,
@@ -29,14 +37,27 @@ type NodeFacts struct {
 	// +optional
 	KubeletConfigFields []string `json:"kubeletConfigFields,omitempty"`
 
+	// KubeletConfigFieldsElsewhere are those of them that do not stand, or not
+	// only, in /var/lib/kubelet/config.yaml, which kubeadm writes anew from the
+	// cluster's configuration when it upgrades the node: what the files of
+	// --config-dir set, and kubeadm's own patches.
+	// +listType=set
+	// +optional
+	KubeletConfigFieldsElsewhere []string `json:"kubeletConfigFieldsElsewhere,omitempty"`
+
+	// FailCgroupV1Elsewhere is what these say of failCgroupV1. Absent: nothing.
+	// +optional
+	FailCgroupV1Elsewhere *bool `json:"failCgroupV1Elsewhere,omitempty"`
+
 	// Disks are the folders that an upgrade writes to.
 	// +listType=map
 	// +listMapKey=path
 	// +optional
 	Disks []DiskFacts `json:"disks,omitempty"`
 
-	// Certificates are those below /etc/kubernetes, and the one that the kubelet
-	// speaks to the API server with.
+	// Certificates are those in /etc/kubernetes/pki, in its folder etcd, in the
+	// kubeconfigs in /etc/kubernetes, and the one that the kubelet speaks to the
+	// API server with.
 	// +listType=map
 	// +listMapKey=path
 	// +optional
@@ -47,8 +68,8 @@ type NodeFacts struct {
 	// +optional
 	Etcd *EtcdFacts `json:"etcd,omitempty"`
 
-	// KubeadmPatches is a folder below /etc/kubernetes with kubeadm patches that
-	// the node's UpgradeConfiguration does not name: an upgrade would silently
+	// KubeadmPatches is a folder below /etc/kubernetes or /etc/kubeadm with kubeadm
+	// patches that the node's UpgradeConfiguration does not name: an upgrade would silently
 	// leave them out.
 	// +optional
 	KubeadmPatches string `json:"kubeadmPatches,omitempty"`
@@ -88,6 +109,10 @@ type DiskFacts struct {
 	Path string `json:"path"`
 	// FreeBytes that root may still write.
 	FreeBytes int64 `json:"freeBytes"`
+	// Device of its file system, major:minor. Folders on the same one share the
+	// room.
+	// +optional
+	Device string `json:"device,omitempty"`
 }
 
 // CertificateFacts is one certificate.

@@ -488,10 +488,25 @@ func (in *NodeFacts) DeepCopyInto(out *NodeFacts) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.KubeletFlagsElsewhere != nil {
+		in, out := &in.KubeletFlagsElsewhere, &out.KubeletFlagsElsewhere
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.KubeletConfigFields != nil {
 		in, out := &in.KubeletConfigFields, &out.KubeletConfigFields
 		*out = make([]string, len(*in))
 		copy(*out, *in)
+	}
+	if in.KubeletConfigFieldsElsewhere != nil {
+		in, out := &in.KubeletConfigFieldsElsewhere, &out.KubeletConfigFieldsElsewhere
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.FailCgroupV1Elsewhere != nil {
+		in, out := &in.FailCgroupV1Elsewhere, &out.FailCgroupV1Elsewhere
+		*out = new(bool)
+		**out = **in
 	}
 	if in.Disks != nil {
 		in, out := &in.Disks, &out.Disks

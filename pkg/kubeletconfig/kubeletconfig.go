@@ -1,0 +1,74 @@
+// Package kubeletconfig reads what of a kubelet's configuration decides whether
+// another version of it would start.
+//
+// It promises that what it does not understand is an error, beside which the rest
+// is there all the same. It is pure.
+package kubeletconfig
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Where kubeadm keeps the configuration of all kubelets, and under which key
+// (KubeletBaseConfigurationConfigMap and its Key in
+// cmd/kubeadm/app/constants/constants.go, v1.35.4). It writes every node's file
+// from there when it upgrades the node.
+const (
+	ConfigMapNamespace = "kube-system"
+	ConfigMapName      = "kubelet-config"
+	ConfigMapKey       = "kubelet"
+)
+
+// GatePrefix is what a feature gate's name has before it among the fields.
+const GatePrefix = "featureGates."
+
+// Config is what counts of one or several files.
+type Config struct {
+	// Fields at the top that are set, such as cgroupDriver, and the feature gates,
+	// such as featureGates.CPUManager, sorted.
+	Fields []string
+	// FailCgroupV1 is what is said of it; nil: nothing.
+	FailCgroupV1 *bool
+}
+
+// Parse reads a KubeletConfiguration, or a part of one.
+func Parse(text []byte) (Config, error) {
+	var values map[string]any
+	if err := yaml.Unmarshal(text, &values); err != nil {
+		return Config{}, fmt.Errorf("decoding it: %w", err)
+	}
+	fields := map[string]bool{}
+	for field, value := range values {
+		if field == "apiVersion" || field == "kind" {
+			continue
+		}
+		fields[field] = true
+		if gates, ok := value.(map[string]any); ok && field == "featureGates" {
+			for gate := range gates {
+				fields[GatePrefix+gate] = true
+			}
+		}
+	}
+	c := Config{Fields: slices.Sorted(maps.Keys(fields))}
+	if value, there := values["failCgroupV1"]; there {
+		fail, ok := value.(bool)
+		if !ok {
+			return c, fmt.Errorf("it has failCgroupV1: %v, which is neither true nor false", value)
+		}
+		c.FailCgroupV1 = &fail
+	}
+	return c, nil
+}
+
+// With is c with a later one merged into it, as the kubelet merges its files.
+func (c Config) With(later Config) Config {
+	c.Fields = slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.Fields, later.Fields))))
+	if later.FailCgroupV1 != nil {
+		c.FailCgroupV1 = later.FailCgroupV1
+	}
+	return c
+}

@@ -1,0 +1,102 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// kuredLock stands on a DaemonSet, kured's own unless --ds-name and --ds-namespace
+// name another, while a node holds its lock; unless kured was told another name,
+// by the flag or by the variable that stands for it.
+// https://github.com/kubereboot/kured/blob/main/pkg/daemonsetlock/daemonsetlock.go
+// https://github.com/kubereboot/kured/blob/main/cmd/kured/main.go
+const (
+	kuredLock         = "weave.works/kured-node-lock"
+	kuredLockFlag     = "--lock-annotation"
+	kuredLockVariable = "KURED_LOCK_ANNOTATION"
+)
+
+// kuredLocks are the annotations that may be kured's lock, on whatever DaemonSet.
+func kuredLocks(daemonSets []*appsv1.DaemonSet) []string {
+	locks := []string{kuredLock}
+	for _, d := range daemonSets {
+		if own := ownLock(d); own != "" && !slices.Contains(locks, own) {
+			locks = append(locks, own)
+		}
+	}
+	return locks
+}
+
+// ownLock is the annotation that this DaemonSet was told to lock with. The flag
+// goes before the variable.
+func ownLock(d *appsv1.DaemonSet) string {
+	told := ""
+	for _, c := range d.Spec.Template.Spec.Containers {
+		for _, variable := range c.Env {
+			if variable.Name == kuredLockVariable {
+				told = variable.Value
+			}
+		}
+		args := slices.Concat(c.Command, c.Args)
+		for i, arg := range args {
+			if value, is := strings.CutPrefix(arg, kuredLockFlag+"="); is {
+				told = value
+			}
+			if arg == kuredLockFlag && i+1 < len(args) {
+				told = args[i+1]
+			}
+		}
+	}
+	return told
+}
+
+// isKured is whether the DaemonSet is kured's, by its lock, by what it was told of
+// it, or by its image.
+func isKured(d *appsv1.DaemonSet) bool {
+	if _, locks := d.Annotations[kuredLock]; locks || ownLock(d) != "" {
+		return true
+	}
+	return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
+		image, _, _ := strings.Cut(path.Base(c.Image), ":")
+		name, _, _ := strings.Cut(image, "@")
+		return name == "kured"
+	})
+}
+
+// lockHolders reads kured's lock: the holder, or with --concurrency a list of
+// them, which stays there when it is empty. A lock that cannot be read is held;
+// one that has run out is too, as its node may be on its way down.
+func lockHolders(value string) (by string, held bool) {
+	if value == "" {
+		return "", false
+	}
+	type lock struct {
+		NodeID string `json:"nodeID"`
+	}
+	var read struct {
+		lock
+		MaxOwners *int   `json:"maxOwners"`
+		Locks     []lock `json:"locks"`
+	}
+	if err := json.Unmarshal([]byte(value), &read); err != nil {
+		return "a node that cannot be read", true
+	}
+	var names []string
+	for _, one := range append(read.Locks, read.lock) {
+		if one.NodeID != "" {
+			names = append(names, one.NodeID)
+		}
+	}
+	switch {
+	case len(names) > 0:
+		return "node " + strings.Join(names, ", "), true
+	case read.MaxOwners != nil:
+		return "", false
+	}
+	return "a node that it does not name", true
+}

@@ -42,7 +42,9 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 	}
 	byComponent := map[string]*corev1.Pod{}
 	for i := range pods.Items {
-		byComponent[pods.Items[i].Labels["component"]] = &pods.Items[i]
+		if pod := &pods.Items[i]; staticpod.Is(pod) {
+			byComponent[pod.Labels["component"]] = pod
+		}
 	}
 	for _, component := range controlPlane {
 		pod := byComponent[component]

@@ -61,6 +61,9 @@ func checkSkew(apiServers []corev1.Pod, o machine.Observation) error {
 func versionsOf(apiServers []corev1.Pod) ([]version.Version, error) {
 	var versions []version.Version
 	for i := range apiServers {
+		if !staticpod.Is(&apiServers[i]) {
+			continue
+		}
 		v, err := version.Parse(staticpod.Version(&apiServers[i]))
 		if err != nil {
 			return nil, fmt.Errorf("apiserver %s: %w", apiServers[i].Name, err)

@@ -36,7 +36,8 @@ func (d *decider) readNeeds() {
 	_, byItself := d.target.Annotations[v1alpha1.CreatedByAnnotation]
 	for _, n := range d.nodes {
 		n.reboot = true
-		n.due = n.status.RebootRequired && !n.rebootedFor(d.target.Name) && !(byItself && n.nextBootDiffers())
+		leftAlone := byItself && n.nextBootDiffers()
+		n.due = n.status.RebootRequired && !n.rebootedFor(d.target.Name) && !leftAlone
 	}
 }
 

@@ -57,7 +57,7 @@ func (c *checker) findStaticPods() {
 		pod := &c.SystemPods[i]
 		component := pod.Labels[componentLabel]
 		known := component == etcdServer || slices.Contains(components, component)
-		if !mirror(pod) && !(known && staticpod.Is(pod)) {
+		if static := mirror(pod) || known && staticpod.Is(pod); !static {
 			continue
 		}
 		p := staticPod{Pod: pod, node: pod.Spec.NodeName, component: component}

@@ -10,13 +10,20 @@ import (
 // node has taken for it: the first, should there be several. One that left the
 // cluster with its node, or lies on a node that a person gave up, is none as long
 // as nobody's kubeadm has begun: another one can be taken.
+//
+// Who comes late to an upgrade that is over goes without, but for a control plane
+// that comes back as the first: the others were upgraded while it was given up.
 func (d *decider) findSnapshot() {
-	if d.target == nil || d.converging {
+	if d.target == nil {
 		d.saved = true
 		return
 	}
 	status := &d.target.Status
 	late := d.anyKubeadm()
+	if d.converging && late {
+		d.saved = true
+		return
+	}
 	if taken := status.EtcdSnapshot; taken != nil && d.isGone(taken.Node) && !late {
 		status.EtcdSnapshot = nil
 	}

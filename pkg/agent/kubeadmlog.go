@@ -20,6 +20,9 @@ import (
 const (
 	mirrorEvery = 500 * time.Millisecond
 	mirrorLine  = 4 << 10
+	// mirrorGrain is by how much a file's time may be behind the clock: file
+	// systems take the time of the kernel's last tick.
+	mirrorGrain = 50 * time.Millisecond
 )
 
 // mirror copies kubeadm's own words from the file on the node to the agent's
@@ -101,7 +104,7 @@ func (m *mirror) begin(request *host.Request, this string) bool {
 		return false
 	}
 	info, err := file.Stat()
-	if err != nil || info.ModTime().Before(request.RequestedAt) {
+	if err != nil || info.ModTime().Add(mirrorGrain).Before(request.RequestedAt) {
 		_ = file.Close()
 		return false
 	}

@@ -198,12 +198,15 @@ func TestKubeadmSpeaks(t *testing.T) {
 	c.run()
 	c.awaitStep(v1alpha1.StepWaiting)
 	c.order(v1alpha1.ReleaseNode)
+	var request *host.Request
 	c.await("kubeadm is asked for", func(v1alpha1.NodeUpgradeStatus) bool {
-		request, _ := c.host.Asked(host.VerbKubeadm)
+		request, _ = c.host.Asked(host.VerbKubeadm)
 		return request != nil
 	})
 	path := filepath.Join(c.host.dir, kubeadm.LogName)
 	c.must(os.WriteFile(path, []byte("[upgrade] begins\n\n\x1b[31m[ERROR] no\n[half"), 0o600))
+	tick := request.RequestedAt.Add(-10 * time.Millisecond) // the kernel's last one
+	c.must(os.Chtimes(path, tick, tick))
 	status := c.await("it failed", func(s v1alpha1.NodeUpgradeStatus) bool { return s.RetryAt != nil })
 	if status.KubeadmLog != "[ERROR] no\n" || status.Reason != v1alpha1.ReasonKubeadmFailed {
 		t.Errorf("status %+v", status)

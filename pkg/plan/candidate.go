@@ -79,16 +79,32 @@ func (d *decider) managerHold(*node) Hold {
 	return ManagerGate(d.RebootManagers, d.target.Spec.IgnoreChecks)
 }
 
+// managerStays is whether the program that managerHold tells of goes on until
+// somebody stops it.
+func (d *decider) managerStays() bool {
+	manager := stands(d.RebootManagers, d.target.Spec.IgnoreChecks)
+	return manager != nil && !manager.Passes
+}
+
 // ManagerGate says whether another program that reboots nodes stands against
 // beginning, unless the check that finds it is ignored. The planner asks it, and
 // the agent again with what it reads itself.
 func ManagerGate(found []RebootManager, ignoreChecks []string) Hold {
-	for _, manager := range found {
-		if !slices.Contains(ignoreChecks, preflight.ManagerCheck(manager.Name)) {
-			return Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: manager.Message}
+	manager := stands(found, ignoreChecks)
+	if manager == nil {
+		return Hold{}
+	}
+	return Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: manager.Message}
+}
+
+// stands is the first program whose check is not ignored; nil: there is none.
+func stands(found []RebootManager, ignoreChecks []string) *RebootManager {
+	for i := range found {
+		if !slices.Contains(ignoreChecks, preflight.ManagerCheck(found[i].Name)) {
+			return &found[i]
 		}
 	}
-	return Hold{}
+	return nil
 }
 
 // retryHold keeps everybody back while a node that gave up waits to try again:

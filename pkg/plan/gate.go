@@ -15,7 +15,8 @@ import (
 // that is not known.
 //
 // kind is what the upgrade is for the node, as NodeUpgrade.spec.type says: one
-// that joins late may be a minor behind, where the others went by a patch.
+// that joins late may be a minor behind, where the others went by a patch. One
+// that is not known is held by every exclusion.
 //
 // need is how long what would begin is expected to take: it does not where less
 // is left (TimeLeft). Zero asks only for now, as what has begun already does.
@@ -40,8 +41,8 @@ type Hold struct {
 	Until   *time.Time      `json:"until,omitempty"`
 }
 
-// gate is Gate for c at a moment that is looked at already. closes is when an open gate
-// closes, if that is known.
+// gate is Gate for c at a moment that is looked at already. closes is when an open
+// gate closes, if that is known.
 func (g *gates) gate(c *class, moment *schedule.Moment, now time.Time) (hold Hold, closes *time.Time) {
 	upgrade := g.upgrade
 	if upgrade.Spec.Suspend {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
@@ -19,5 +21,35 @@ func TestIgnoreEndsWithTheUpgrade(t *testing.T) {
 	u.Status.Outcome = v1alpha1.OutcomeSucceeded
 	if hold := plan.Gate(u, v1alpha1.TypePatch, nil, nil, now, 0); hold.Reason != v1alpha1.ReasonWindowClosed {
 		t.Errorf("after it ended: %q: %s", hold.Reason, hold.Message)
+	}
+}
+
+// An exclusion of minors holds a node that is a minor behind, whatever the upgrade
+// is for the others. A kind that is not told is held by all of them.
+func TestGateGoesByTheNode(t *testing.T) {
+	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", Schedule: v1alpha1.ScheduleIgnore}}
+	u.Status.Type = v1alpha1.TypePatch
+	without := func(kind v1alpha1.UpgradeType) []v1alpha1.MaintenanceSchedule {
+		s := v1alpha1.MaintenanceSchedule{}
+		s.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{
+			Period:   v1alpha1.Period{Name: "w", StartTime: metav1.NewTime(now.Add(-time.Hour)), EndTime: metav1.NewTime(now.Add(time.Hour))},
+			Upgrades: []v1alpha1.UpgradeType{kind},
+		}}
+		return []v1alpha1.MaintenanceSchedule{s}
+	}
+	for _, test := range []struct {
+		kind, excluded v1alpha1.UpgradeType
+		want           v1alpha1.Reason
+	}{
+		{v1alpha1.TypeMinor, v1alpha1.TypeMinor, v1alpha1.ReasonExcluded},
+		{v1alpha1.TypeMinor, v1alpha1.TypePatch, ""},
+		{v1alpha1.TypePatch, v1alpha1.TypeMinor, ""},
+		{"", v1alpha1.TypePatch, v1alpha1.ReasonExcluded},
+		{"", v1alpha1.TypeMinor, v1alpha1.ReasonExcluded},
+	} {
+		if hold := plan.Gate(u, test.kind, without(test.excluded), nil, now, 0); hold.Reason != test.want {
+			t.Errorf("kind %q, %s excluded: %q, want %q", test.kind, test.excluded, hold.Reason, test.want)
+		}
 	}
 }

@@ -49,16 +49,10 @@ func (d *decider) open() []*node {
 // needsSomebody is whether n does not go by itself after a while.
 func (d *decider) needsSomebody(n *node) bool {
 	return d.stalled || needsSomebody[n.hold.Reason] || !n.preparedAt(d.to) && stageErrors[n.status.Reason] ||
-		n.hold.Reason == v1alpha1.ReasonOtherRebootManager && d.managerStays(n.hold) ||
+		n.hold.Reason == v1alpha1.ReasonOtherRebootManager && d.managerStays() ||
 		n.hold.Reason == v1alpha1.ReasonTimeLeft && n.hold.Until == nil ||
 		n.hold.Reason == v1alpha1.ReasonPreflight && d.stopped(n) ||
 		n.hold.Reason == v1alpha1.ReasonWebhookBackend && d.lastBackend(n)
-}
-
-// managerStays is whether the program that the hold is about goes on until
-// somebody stops it.
-func (d *decider) managerStays(hold Hold) bool {
-	return slices.ContainsFunc(d.RebootManagers, func(m RebootManager) bool { return m.Message == hold.Message && !m.Passes })
 }
 
 // needsSomebody are the reasons that do not pass by themselves.

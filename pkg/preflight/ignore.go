@@ -14,8 +14,8 @@ var inevitable = map[string]bool{
 	"unsupported-control-plane": true, "etcd-external": true,
 }
 
-// IgnoringHelps is whether an upgrade goes on in spite of the check when somebody ignores
-// it. What is ignored is marked and recorded either way.
+// IgnoringHelps is whether an upgrade goes on in spite of the check when somebody
+// ignores it. What is ignored is marked and recorded either way.
 func IgnoringHelps(id string) bool { return Known(id) && !inevitable[id] }
 
 // ManagerCheck is the check that finds the program of that name, which may

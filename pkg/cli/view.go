@@ -37,7 +37,8 @@ func view(o objects) render.Status {
 }
 
 // active are the upgrades that have not ended: the one at work, then the
-// queue, oldest first.
+// queue, oldest first. Which one that is the coordinator says, who lets a Reboot
+// and an upgrade that brings a version change places.
 func active(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 	var open []*v1alpha1.ClusterUpgrade
 	for i := range upgrades {
@@ -47,7 +48,7 @@ func active(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 	}
 	slices.SortFunc(open, func(a, b *v1alpha1.ClusterUpgrade) int {
 		return cmp.Or(
-			triggered(a)-triggered(b),
+			queued(a)-queued(b),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 			cmp.Compare(a.Name, b.Name),
 		)
@@ -55,11 +56,12 @@ func active(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 	return open
 }
 
-func triggered(u *v1alpha1.ClusterUpgrade) int {
-	if u.Status.TriggeredAt != nil {
-		return 0
+func queued(u *v1alpha1.ClusterUpgrade) int {
+	c := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionSucceeded)
+	if u.Status.TriggeredAt == nil || c != nil && c.Reason == string(v1alpha1.ReasonQueued) {
+		return 1
 	}
-	return 1
+	return 0
 }
 
 func lastFinished(upgrades []v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {

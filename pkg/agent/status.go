@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,9 +80,7 @@ func (a *Agent) remember(ctx context.Context) bool {
 // ofAnother is true for what a Node left behind that bore this one's name before:
 // it may have failed, and this one has not even begun.
 func ofAnother(nu *v1alpha1.NodeUpgrade, node *corev1.Node) bool {
-	return node != nil && slices.ContainsFunc(nu.OwnerReferences, func(owner metav1.OwnerReference) bool {
-		return owner.Kind == "Node" && owner.UID != node.UID
-	})
+	return node != nil && nu.OfAnother(node.UID)
 }
 
 // addFacts says what runs and what lies on the disk. What is not known now stays

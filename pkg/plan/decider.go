@@ -3,6 +3,8 @@ package plan
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -85,7 +87,7 @@ func (d *decider) readNodes() {
 		n := &all[i]
 		d.nodes[i] = n
 		word := words[one.Name]
-		if word == nil || !ownedBy(word, one.UID) {
+		if word == nil || word.OfAnother(types.UID(one.UID)) {
 			word = silent
 		}
 		n.Node, n.slot = one, slots[one.Owner()]
@@ -100,15 +102,4 @@ func (d *decider) readNodes() {
 func (n *node) forget() {
 	n.decision, n.hold, n.reserve = "", Hold{}, ""
 	n.release, n.kubeadm = v1alpha1.ReleaseNone, v1alpha1.KubeadmNode
-}
-
-// ownedBy is whether the NodeUpgrade is that of the Node with this UID, and
-// not of one that bore its name before.
-func ownedBy(word *v1alpha1.NodeUpgrade, uid string) bool {
-	for _, ref := range word.OwnerReferences {
-		if ref.Kind == "Node" && string(ref.UID) != uid {
-			return false
-		}
-	}
-	return true
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
@@ -37,7 +36,7 @@ func (c *checker) sortNodes() {
 	}
 	for i := range c.Nodes {
 		n := newNode(&c.Nodes[i])
-		if said := said[n.name]; said != nil && ownedBy(said, n.Node) {
+		if said := said[n.name]; said != nil && !said.OfAnother(n.UID) {
 			n.status, n.facts = said.Status, said.Status.Facts
 			_, n.abandoned = said.Annotations[v1alpha1.AbandonedAnnotation]
 		}
@@ -55,12 +54,6 @@ func (c *checker) sortNodes() {
 	for _, list := range [][]*node{c.all, c.nodes, c.unsupported} {
 		slices.SortFunc(list, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	}
-}
-
-// ownedBy is whether the NodeUpgrade is that of the Node, and not of one that bore
-// its name before.
-func ownedBy(word *v1alpha1.NodeUpgrade, n *corev1.Node) bool {
-	return !slices.ContainsFunc(word.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "Node" && ref.UID != n.UID })
 }
 
 // toMove is whether something is left to do for the node. An upgrade of type

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
@@ -28,9 +29,6 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 	if !leavesWork(decided) {
 		fmt.Fprintf(a.ErrOut, "Nothing is to be done: every node is at %s.\n", wanted.Spec.Version)
 		return nil
-	}
-	if err := refuseStrategy(shot.noStrategy); err != nil {
-		return err
 	}
 	if err := a.refusal(foreseen, decided, wanted); err != nil {
 		return err
@@ -55,8 +53,8 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 }
 
 // tellQueue says which upgrades come before it.
-func (a *apply) tellQueue(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
-	if wanted.Annotations[v1alpha1.RetryOfAnnotation] != "" {
+func (a *apply) tellQueue(s fleet.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
+	if wanted.Spec.RetryOf != "" {
 		return // it comes next
 	}
 	for _, u := range active(s.Upgrades) {

@@ -169,9 +169,10 @@ func (p *program) completeNode(cmd *cobra.Command, args []string, _ string) ([]s
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	var nodes []string
-	for _, node := range viewNodes(o) {
-		nodes = append(nodes, node.Name)
+	nodes, _ := viewNodes(o)
+	names := make([]string, len(nodes))
+	for i, node := range nodes {
+		names[i] = node.Name
 	}
-	return nodes, cobra.ShellCompDirectiveNoFileComp
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

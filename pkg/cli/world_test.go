@@ -92,13 +92,13 @@ func (w *world) ask() {
 func (w *world) step(name string, step v1alpha1.Step, reason v1alpha1.Reason, message string) {
 	w.t.Helper()
 	word, now := w.words[name], metav1.NowMicro()
-	if last := len(word.Steps) - 1; word.Step != step && last >= 0 && word.Steps[last].FinishedAt == nil {
-		word.Steps[last].FinishedAt = &now
+	if last := len(word.Steps) - 1; word.Step != step && last >= 0 && word.Steps[last].CompletionTime == nil {
+		word.Steps[last].CompletionTime = &now
 	}
 	if word.Step != step {
 		word.Since = &metav1.Time{Time: now.Truncate(time.Second)}
 		if step != v1alpha1.StepIdle {
-			word.Steps = append(word.Steps, v1alpha1.StepTime{Step: step, StartedAt: now})
+			word.Steps = append(word.Steps, v1alpha1.StepTime{Step: step, StartTime: now})
 		}
 	}
 	word.Step, word.Reason, word.Message = step, reason, message
@@ -110,7 +110,7 @@ func (w *world) trigger() {
 	w.t.Helper()
 	w.tell(v1alpha1.ReasonReleased, "begins", func(s *v1alpha1.ClusterUpgradeStatus) {
 		s.Type, s.FromVersion, s.ToVersion = v1alpha1.TypeMinor, before, after
-		s.TriggeredAt = &metav1.Time{Time: time.Now().Truncate(time.Second)}
+		s.TriggerTime = &metav1.Time{Time: time.Now().Truncate(time.Second)}
 		s.Images = []v1alpha1.Image{{Architecture: "x86-64", URL: "http://images.example/k.raw", SHA256: fmt.Sprintf("%064d", 1)}}
 	})
 }
@@ -140,7 +140,7 @@ func (w *world) tell(reason v1alpha1.Reason, message string, change func(*v1alph
 func (w *world) end(outcome v1alpha1.Outcome) {
 	w.t.Helper()
 	w.tell(v1alpha1.ReasonUpToDate, fmt.Sprintf("all %d nodes are done", len(w.words)), func(s *v1alpha1.ClusterUpgradeStatus) {
-		s.Outcome, s.FinishedAt = outcome, &metav1.Time{Time: time.Now().Truncate(time.Second)}
+		s.Outcome, s.CompletionTime = outcome, &metav1.Time{Time: time.Now().Truncate(time.Second)}
 		s.Nodes.Total, s.Nodes.Done = int32(len(w.words)), int32(len(w.words))
 	})
 }

@@ -49,7 +49,9 @@ type staticPod struct {
 	versionError    error
 }
 
-func (p staticPod) object() string { return "Pod/" + p.Namespace + "/" + p.Name }
+func (p staticPod) object() v1alpha1.ObjectReference {
+	return v1alpha1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: p.Name}
+}
 
 // findStaticPods sorts them by name.
 func (c *checker) findStaticPods() {

@@ -93,7 +93,7 @@ func unsupportedScenes() []scene {
 			f.SystemPods = slices.DeleteFunc(f.SystemPods, func(p corev1.Pod) bool { return p.Name == "kube-apiserver-cp-3" })
 		}), want: blocked},
 		{check: check, name: "a person gave it up", alter: unsupported(func(f *preflight.Facts) {
-			upgrade(f, "cp-3").Annotations = map[string]string{v1alpha1.AbandonedAnnotation: "gone"}
+			upgrade(f, "cp-3").Abandoned = &v1alpha1.Abandoned{Reason: "gone"}
 		}), want: []string{warn}},
 		{check: check, name: "only reboots", alter: unsupported(func(f *preflight.Facts) { reboots(f, "cp-1") }), want: []string{warn}},
 	}
@@ -138,7 +138,7 @@ func etcdScenes() []scene {
 			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
 				serve(f, name, "v1.35.4")
 				node(f, name).Status.NodeInfo.KubeletVersion = "v1.35.4"
-				upgrade(f, name).Status.KubeadmVersion = "v1.35.4"
+				upgrade(f, name).Status.Versions.Kubeadm = "v1.35.4"
 			}
 		}},
 		{check: "etcd-quorum", name: "one of five is sick", facts: cluster(5, 0), alter: func(f *preflight.Facts) { etcd(f, "cp-2", sick) },
@@ -153,7 +153,7 @@ func etcdScenes() []scene {
 		{check: "etcd-single", name: "nobody reboots its node", facts: cluster(1, 1), alter: func(f *preflight.Facts) { reboots(f, "worker-1") }},
 		{check: "etcd-single", name: "its node is done", facts: cluster(1, 1), alter: func(f *preflight.Facts) {
 			runs(f, "v1.35.4")
-			upgrade(f, "cp-1").Status.ControlPlaneVersion = "v1.35.4"
+			upgrade(f, "cp-1").Status.Versions.ControlPlane = "v1.35.4"
 		}},
 		{check: "etcd-version", name: "1.34 with 3.5.24", alter: to("v1.33.9", "v1.34.4", at("3.5.24")), want: tooOld},
 		{check: "etcd-version", name: "1.34 with 3.5.26", alter: to("v1.33.9", "v1.34.4", at("3.5.26"))},
@@ -184,7 +184,7 @@ func etcdScenes() []scene {
 			external(f)
 			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
 				serve(f, name, "v1.35.4")
-				upgrade(f, name).Status.KubeadmVersion = "v1.35.4"
+				upgrade(f, name).Status.Versions.Kubeadm = "v1.35.4"
 			}
 		}},
 		{check: "etcd-external", name: "only reboots", alter: func(f *preflight.Facts) {
@@ -196,7 +196,7 @@ func etcdScenes() []scene {
 		}, want: []string{"Warn etcd-single"}},
 		{check: "etcd-external", name: "an agent has not spoken", alter: func(f *preflight.Facts) {
 			external(f)
-			upgrade(f, "cp-1").Status.Facts = nil
+			unseen(f, "cp-1")
 		}, want: []string{"Block facts-missing Node/cp-1"}},
 	}
 }

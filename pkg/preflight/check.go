@@ -73,6 +73,7 @@ type checker struct {
 
 	nodes       []*node // those that the upgrade concerns, by name
 	unsupported []*node // the others that cannot be upgraded, by name
+	leftOut     []*node // those that a nodeSelector leaves out, by name
 	all         []*node
 	static      []staticPod
 	leaving     []leaver

@@ -34,7 +34,7 @@ type scene struct {
 func scenes() []scene {
 	var all []scene
 	for _, family := range [][]scene{
-		versionScenes(), controlPlaneScenes(), unsupportedScenes(), etcdScenes(), certificateScenes(), diskScenes(),
+		versionScenes(), controlPlaneScenes(), unsupportedScenes(), leftOutScenes(), etcdScenes(), certificateScenes(), diskScenes(),
 		trapScenes(), workloadScenes(), webhookScenes(), companyScenes(), factsScenes(),
 	} {
 		all = append(all, family...)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
@@ -96,6 +97,33 @@ func unsupportedScenes() []scene {
 			upgrade(f, "cp-3").Abandoned = &v1alpha1.Abandoned{Reason: "gone"}
 		}), want: []string{warn}},
 		{check: check, name: "only reboots", alter: unsupported(func(f *preflight.Facts) { reboots(f, "cp-1") }), want: []string{warn}},
+	}
+}
+
+// leftOutScenes are of control-plane nodes that a nodeSelector leaves out.
+func leftOutScenes() []scene {
+	const check = "control-plane-left-out"
+	return []scene{
+		{check: check, name: "the upgrade is for one worker", alter: func(f *preflight.Facts) {
+			node(f, "worker-1").Labels["pool"] = "canary"
+			f.Upgrade.Spec.NodeSelector = ptr.To(pool("canary"))
+		}, want: []string{
+			"Block control-plane-left-out Node/cp-1", "Block control-plane-left-out Node/cp-2", "Block control-plane-left-out Node/cp-3",
+		}},
+		{check: check, name: "the control plane is there already", alter: func(f *preflight.Facts) {
+			node(f, "worker-1").Labels["pool"] = "canary"
+			f.Upgrade.Spec.NodeSelector = ptr.To(pool("canary"))
+			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+				serve(f, name, "v1.35.4")
+			}
+		}},
+		{check: check, name: "one is not managed", alter: func(f *preflight.Facts) {
+			for _, n := range f.Nodes {
+				n.Labels["pool"] = "ours"
+			}
+			node(f, "cp-3").Labels["pool"] = "theirs"
+			f.Policy.NodeSelector = ptr.To(pool("ours"))
+		}, want: []string{"Block control-plane-left-out Node/cp-3"}},
 	}
 }
 

@@ -53,6 +53,7 @@ func (c *checker) sortNodes() {
 		os := n.Node.Status.NodeInfo.OperatingSystem
 		switch {
 		case !c.managed.Matches(labels.Set(n.Labels)) || !c.selected.Matches(labels.Set(n.Labels)):
+			c.leftOut = append(c.leftOut, n)
 		case os != "" && os != "linux" || n.status.Step == v1alpha1.StepUnsupported:
 			c.unsupported = append(c.unsupported, n)
 		case !n.abandoned:
@@ -61,7 +62,7 @@ func (c *checker) sortNodes() {
 			c.nodes = append(c.nodes, n)
 		}
 	}
-	for _, list := range [][]*node{c.all, c.nodes, c.unsupported} {
+	for _, list := range [][]*node{c.all, c.nodes, c.unsupported, c.leftOut} {
 		slices.SortFunc(list, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	}
 }

@@ -196,7 +196,9 @@ func factsScenes() []scene {
 		}},
 		{check: "facts-missing", name: "of a node that the upgrade does not select", alter: func(f *preflight.Facts) {
 			unseen(f, "worker-2")
-			node(f, "worker-1").Labels["pool"] = "canary"
+			for _, name := range []string{"cp-1", "cp-2", "cp-3", "worker-1"} {
+				node(f, name).Labels["pool"] = "canary"
+			}
 			f.Upgrade.Spec.NodeSelector = ptr.To(pool("canary"))
 		}},
 		{check: "facts-missing", name: "of a node that is not ours", alter: func(f *preflight.Facts) {

@@ -93,6 +93,16 @@ func (o objects) managed() func(map[string]string) bool {
 	return selects(nil)
 }
 
+// installed returns the versions whose images lie on the node's disk, as far as that
+// is known and may be read.
+func (r *reader) installed(ctx context.Context, node string) []string {
+	inventory, err := r.kinds.NodeInventories.Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return inventory.Installed
+}
+
 // upgrade finds a ClusterUpgrade by its name.
 func (o objects) upgrade(name string) *v1alpha1.ClusterUpgrade {
 	for i := range o.upgrades {

@@ -49,6 +49,9 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 	if a.mode != dryRunNone {
 		return nil
 	}
+	for _, lacks := range approvals([]*v1alpha1.ClusterUpgrade{created}, shot.Policy) {
+		fmt.Fprintf(a.ErrOut, "It begins once it is approved: `%s`\n", lacks.Command)
+	}
 	return a.follow(ctx, created.Name)
 }
 

@@ -48,12 +48,31 @@ func loadSnapshot(file string) (shot snapshotFile, err error) {
 	return shot, nil
 }
 
+// save writes the snapshot into a file that can be handed to others.
 func (shot snapshotFile) save(file string) error {
 	text, err := json.MarshalIndent(shot, "", " ")
 	if err != nil {
 		return err
 	}
+	text = credentials.ReplaceAll(text, []byte("$1"))
 	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+// credentials matches the user and password in an address.
+var credentials = regexp.MustCompile(`(https?://)[^/@\s"]*@`)
+
+// trim removes what no plan looks at, and what only repeats the object.
+func trim[T any, P interface {
+	*T
+	metav1.Object
+}](objects []T) {
+	for i := range objects {
+		o := P(&objects[i])
+		o.SetManagedFields(nil)
+		annotations := maps.Clone(o.GetAnnotations())
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		o.SetAnnotations(annotations)
+	}
 }
 
 // takeSnapshot reads the cluster as the user.

@@ -31,6 +31,7 @@ func TestMinor(t *testing.T) {
 	w.startClient(t)
 	w.must(t)(w.Kube(w.ctx, "-n", "default", "patch", "deployment", "web", "--type", "merge", "-p", anywhere))
 	w.must(t)(w.Kube(w.ctx, "-n", "default", "rollout", "status", "deployment/web", "--timeout", "2m"))
+	w.apply(t, scenario.Automatic(v1alpha1.TypePatch))
 	w.apply(t, scenario.OpenSchedule)
 	w.must(t)(w.Lab.Lab(w.ctx, "publish", minorTo))
 	steps := []struct {
@@ -67,12 +68,9 @@ func (w *world) oneApply(t *testing.T) {
 		t.Fatalf("%s: type %s, outcome %q", upgrade.Name, upgrade.Status.Type, upgrade.Status.Outcome)
 	}
 	w.ignoredRecorded(t)
-	nodes, err := w.nodeUpgrades()
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := w.courses(t, minorTo)
 	scenario.Timeline(os.Stdout, nodes)
-	shares := scenario.Shares(nodes, upgrade.Status.TriggeredAt.Time, upgrade.Status.FinishedAt.Time)
+	shares := scenario.Shares(nodes, upgrade.Status.TriggerTime.Time, upgrade.Status.CompletionTime.Time)
 	scenario.PrintShares(os.Stdout, shares)
 }
 

@@ -58,7 +58,7 @@ func TestMinor(t *testing.T) {
 func (w *world) oneApply(t *testing.T) {
 	w.watchControlPlane(t)
 	began := time.Now()
-	said := w.must(t)(w.Upgrade(w.ctx, "apply", "v1.35", "--yes", "--ignore-check", preflight.LastBackend, "--timeout", "40m"))
+	said := w.must(t)(w.Upgrade(w.ctx, "apply", "v1.35", "--yes", "--ignore-check", preflight.LastBackend+"="+whyIgnored, "--timeout", "40m"))
 	t.Logf("kubectl upgrade apply v1.35 took %s:\n%s", time.Since(began).Round(time.Second), said)
 	upgrade, err := w.ours.ClusterUpgrades.Get(w.ctx, minorTo, metav1.GetOptions{})
 	if err != nil {

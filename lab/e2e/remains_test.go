@@ -22,13 +22,17 @@ const fewLines = 45
 // with the nodes, one UpgradeRecord names every node, and the policy knows the
 // version for nodes that join late.
 func (w *world) remains(t *testing.T) {
-	w.eventually(t, time.Minute, "w1 keeps nothing of the upgrade", func() error {
-		out, err := w.Kube(w.ctx, "get", "nodeupgrade", "w1", "-o", "yaml")
-		if lines := strings.Count(out, "\n"); err == nil && lines >= fewLines {
-			err = fmt.Errorf("%d lines, want less than %d:\n%s", lines, fewLines, out)
+	var idle string
+	w.eventually(t, time.Minute, "w1 keeps nothing of the upgrade", func() (err error) {
+		if idle, err = w.Kube(w.ctx, "get", "nodeupgrade", "w1", "-o", "yaml"); err != nil {
+			return err
 		}
-		return err
+		if lines := strings.Count(idle, "\n"); lines >= fewLines || strings.Contains(idle, "\n  upgrade:") {
+			return fmt.Errorf("%d lines, want less than %d and no upgrade:\n%s", lines, fewLines, idle)
+		}
+		return nil
 	})
+	t.Log("\n" + idle)
 	upgrade, err := w.ours.ClusterUpgrades.Get(w.ctx, to, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

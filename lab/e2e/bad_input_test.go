@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// badSources breaks the index in each way, with the window wide open.
+// badSources breaks the index in each way, while the window is open.
 func (w *world) badSources(t *testing.T) {
 	w.apply(t, scenario.Automatic(v1alpha1.TypePatch))
 	w.apply(t, scenario.OpenSchedule)
@@ -72,7 +72,8 @@ func (w *world) source() (*metav1.Condition, error) {
 	return source, nil
 }
 
-// badImages offers patches that lie, with the window wide open.
+// badImages offers patches with wrong bytes or wrong content, while the window is
+// open.
 func (w *world) badImages(t *testing.T) {
 	for _, bad := range []struct {
 		version string
@@ -93,7 +94,7 @@ func (w *world) badImages(t *testing.T) {
 	}
 }
 
-// badNodes breaks the staging on one node: nobody goes, as staging comes first
+// badNodes breaks the staging on one node. No node begins, as staging comes first
 // everywhere, and the one node says why.
 func (w *world) badNodes(t *testing.T) {
 	const confs = "cd /etc/sysupdate.kubernetes.d; "

@@ -111,7 +111,7 @@ func (w *world) active(t *testing.T, node, version string) {
 	}
 }
 
-// everyNodeDone says who is not.
+// everyNodeDone reports a node that is not done.
 func (w *world) everyNodeDone() error {
 	nodes, err := w.nodeUpgrades()
 	if err != nil {
@@ -131,7 +131,8 @@ func told(node v1alpha1.NodeUpgrade) string {
 	return fmt.Sprintf("%s: step %s, reason %s: %s", node.Name, node.Status.Step, reason, message)
 }
 
-// recorded looks for the ClusterUpgrade's own word.
+// recorded reports an error unless the ClusterUpgrade says that it succeeded on
+// every node.
 func (w *world) recorded(name string) error {
 	upgrade, err := w.ours.ClusterUpgrades.Get(w.ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -144,7 +145,7 @@ func (w *world) recorded(name string) error {
 }
 
 // asWanted looks at the cluster and at the nodes themselves. foreign are the
-// nodes that somebody else cordoned: they stay so.
+// nodes that the product did not cordon: they stay cordoned.
 func (w *world) asWanted(t *testing.T, foreign ...string) {
 	for _, name := range w.nodes {
 		w.active(t, name, to)

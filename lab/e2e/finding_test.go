@@ -16,7 +16,7 @@ import (
 )
 
 // lone is an admission webhook with one backend, on w1. It is asked about
-// objects that nobody makes, so that ignoring the finding does no harm.
+// objects that do not exist here, so that ignoring the finding does no harm.
 var lone = onePod("lone") + `
 apiVersion: v1
 kind: Service

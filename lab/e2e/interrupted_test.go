@@ -19,7 +19,7 @@ import (
 )
 
 // TestMinorInterrupted is the same upgrade with everything going wrong that can:
-// whoever asked goes away, the coordinator and an agent die, a control plane
+// the person who asked detaches, the coordinator and an agent die, a control plane
 // loses its power in the middle of kubeadm, and a budget lets no pod go. It ends
 // as TestMinor does, and its etcd snapshot restores: `make e2e-minor`.
 func TestMinorInterrupted(t *testing.T) {

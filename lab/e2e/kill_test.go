@@ -86,8 +86,8 @@ func (w *world) killAtSteps(ctx context.Context, t *testing.T, node string, left
 	return kills
 }
 
-// tell says which kills came in the middle of their step: the short ones are
-// over before anybody outside can act on them.
+// tell logs whether the kill came in the middle of its step. A short step is over
+// before the kill arrives.
 func (k kill) tell(t *testing.T, nodes []v1alpha1.NodeRecord) {
 	for _, node := range nodes {
 		for _, s := range node.Steps {

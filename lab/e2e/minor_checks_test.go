@@ -106,7 +106,7 @@ func (w *world) whoIsAt(t *testing.T, step v1alpha1.Step, but ...string) string 
 			return node.Name
 		}
 	}
-	t.Fatalf("nobody is at %s", step)
+	t.Fatalf("no node is at %s", step)
 	return ""
 }
 
@@ -122,7 +122,7 @@ func (w *world) someAt(step v1alpha1.Step, but ...string) error {
 		}
 		steps = append(steps, told(node))
 	}
-	return fmt.Errorf("nobody is at %s: %s", step, strings.Join(steps, ", "))
+	return fmt.Errorf("no node is at %s: %s", step, strings.Join(steps, ", "))
 }
 
 // manifestsMoved is true once kubeadm has put a backup of a manifest away, and

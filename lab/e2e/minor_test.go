@@ -25,7 +25,7 @@ const (
 const anywhere = `{"spec":{"template":{"spec":{"tolerations":[{"key":"node-role.kubernetes.io/control-plane","operator":"Exists","effect":"NoSchedule"}]}}}}`
 
 // TestMinor takes a highly available cluster to the next minor with one command,
-// and looks from outside whether anybody could have noticed: `make e2e-minor`.
+// and checks from outside that its services answer meanwhile: `make e2e-minor`.
 func TestMinor(t *testing.T) {
 	w := newWorld(t, 3, 1, "--version", minorFrom)
 	w.startClient(t)

@@ -62,8 +62,8 @@ func (w *world) exclusion(t *testing.T) {
 	w.untouched(t)
 }
 
-// rollout lifts the freeze. w2 was cordoned by somebody else before, and the
-// agents of cp1 and w1 are killed at every step.
+// rollout lifts the freeze. A person has cordoned w2 before, and the agents of cp1
+// and w1 are killed at every step.
 func (w *world) rollout(t *testing.T) {
 	w.must(t)(w.Kube(w.ctx, "cordon", "w2"))
 	killers, stop := context.WithCancel(w.ctx)

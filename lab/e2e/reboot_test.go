@@ -67,7 +67,7 @@ spec:
 
 func (r *reboots) asks(t *testing.T) {
 	r.must(t)(r.Exec(r.ctx, "cp1", "touch", "/run/reboot-required"))
-	r.due(t, "cp1", "/run/reboot-required", 6*time.Minute) // nobody tells; the agent looks every five
+	r.due(t, "cp1", "/run/reboot-required", 6*time.Minute) // the agent looks every five
 	r.opens = time.Now().Add(wait).Truncate(time.Second)   // as the schedule has it
 	r.apply(t, scenario.Automatic(v1alpha1.TypeReboot))
 	r.apply(t, window(r.opens))

@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 )
 
-// events wants one on the Node for each step of w2, whose agent nobody killed.
+// events wants an event on the Node for each step of w2, whose agent is not killed.
 func (w *world) events(t *testing.T) {
 	seen := map[string]string{}
 	for _, m := range w.recorder.Moments() {
@@ -32,7 +32,7 @@ func (w *world) events(t *testing.T) {
 
 // promised looks at every recorded moment: no more nodes down at once than there
 // are slots and never one without its slot, and a control-plane node first.
-// foreign are the nodes that somebody else cordoned.
+// foreign are the nodes that the product did not cordon.
 func (w *world) promised(t *testing.T, slots int, foreign ...string) {
 	t.Helper()
 	moments := w.recorder.Moments()

@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// controlPlaneFirst asks for the upgrade, in a window that stays open for long:
-// nobody knows yet how long a node of this cluster takes.
+// controlPlaneFirst asks for the upgrade, in a long window: it is not known yet how
+// long a node of this cluster takes.
 func (r *rollout) controlPlaneFirst(t *testing.T) {
 	r.must(t)(r.Kube(r.ctx, "label", "node", "w1", "w2", "pool=canary"))
 	for _, put := range []error{r.Hold(r.ctx, "w3"), r.Hold(r.ctx, "w4"), r.Slow(r.ctx, "w5", "5m")} {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Install loads the product's image, applies the manifests as everybody does, and
+// Install loads the product's image, applies the manifests as a user does, and
 // sets the lab's part of the UpgradePolicy. It returns when every node has its
 // agent and the coordinator runs. source is the root of the checkout.
 func (l Lab) Install(ctx context.Context, source, image string) error {

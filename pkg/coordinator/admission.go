@@ -23,6 +23,9 @@ func (c *Coordinator) writeAdmission(ctx context.Context, was *v1alpha1.NodeUpgr
 		if admitted := meta.FindStatusCondition(was.Status.Conditions, v1alpha1.ConditionAdmitted); admitted != nil {
 			stored.Conditions = []metav1.Condition{*admitted}
 		}
+		if _, cause := was.Status.Cause(); cause == n.Message && n.Reason.Info().Giver == v1alpha1.GivenByAgent {
+			n.Message = "" // the condition UpToDate has it
+		}
 	}
 	wanted := admission(stored, n, time.Now())
 	if equality.Semantic.DeepEqual(stored, wanted) {

@@ -104,7 +104,7 @@ func planned(s fleet.Snapshot, p plan.Plan) (v1alpha1.ClusterUpgrade, bool) {
 			continue
 		}
 		for _, wanted := range p.Statuses {
-			if wanted.UID == u.UID {
+			if wanted.UID == string(u.UID) {
 				u.Status = wanted.Status
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
@@ -36,7 +35,7 @@ type Coordinator struct {
 	checks     checks
 
 	queue   workqueue.TypedRateLimitingInterface[string]
-	readFor map[types.UID]bool // upgrades for which the index was read again
+	readFor map[string]bool // upgrades for which the index was read again
 }
 
 // Clients are what a coordinator acts with.
@@ -56,7 +55,7 @@ type Clients struct {
 func New(clients Clients) *Coordinator {
 	return &Coordinator{
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube), events: clients.Events, log: clients.Log,
-		access: clients.Access, checkFacts: clients.Check, readFor: map[types.UID]bool{},
+		access: clients.Access, checkFacts: clients.Check, readFor: map[string]bool{},
 	}
 }
 

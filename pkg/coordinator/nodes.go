@@ -95,11 +95,10 @@ func (c *Coordinator) write(ctx context.Context, was *v1alpha1.NodeUpgrade, n pl
 	return c.writeAdmission(ctx, was, n)
 }
 
-// idle reports whether nothing is under way on a node, or may be: a slot is kept
-// for one that may begin.
+// idle reports whether a node is in service and has no order.
 func idle(was *v1alpha1.NodeUpgrade, n plan.NodePlan) bool {
 	phase := was.Status.Step.Info().Phase
-	return (phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported) && was.Status.Slot == "" && !was.Spec.Release.Lets()
+	return (phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported) && n.Spec.Upgrade == nil && !was.Spec.Release.Lets()
 }
 
 // remove deletes a NodeUpgrade, unless it has changed since it was read.

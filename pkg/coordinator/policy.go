@@ -31,22 +31,32 @@ func (c *Coordinator) ensurePolicy(ctx context.Context, known *v1alpha1.UpgradeP
 	return created, nil
 }
 
-// observePolicy returns the policy with the status that it has before a plan is
-// made: which versions are on offer since when, and whether it can be followed.
-func observePolicy(stored *v1alpha1.UpgradePolicy, offered fleet.Source, now time.Time) *v1alpha1.UpgradePolicy {
+// observePolicy returns the policy with the status that it should have before a plan
+// is made: which versions are on offer since when, and whether it can be followed.
+func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, now time.Time) *v1alpha1.UpgradePolicy {
 	policy := stored.DeepCopy()
 	policy.Status.ObservedGeneration = policy.Generation
-	policy.Status.Offered = newestOffered(policy.Status.Offered, offered, now)
+	policy.Status.Offered = newestOffered(policy.Status.Offered, s, now)
 	valid := metav1.Condition{Type: v1alpha1.ConditionValid, Status: metav1.ConditionTrue, Reason: understood, Message: "every field is understood"}
-	if err := source.Check(policy.Spec.Source); err != nil {
-		valid.Status, valid.Reason, valid.Message = metav1.ConditionFalse, string(v1alpha1.ReasonSourceInvalid), err.Error()
+	if reason, err := checkPolicy(policy.Spec); err != nil {
+		valid.Status, valid.Reason, valid.Message = metav1.ConditionFalse, string(reason), err.Error()
 	}
 	ready := metav1.Condition{Type: v1alpha1.ConditionSourceReady, Status: metav1.ConditionTrue, Reason: "Read", Message: "the index of images was read and understood"}
-	if offered.Problem.Reason != "" {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, string(offered.Problem.Reason), offered.Problem.Message
+	if problem := s.Source.Problem; problem.Reason != "" {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, string(problem.Reason), problem.Message
 	}
 	setConditions(&policy.Status.Conditions, policy.Generation, now, valid, ready)
 	return policy
+}
+
+// checkPolicy returns why the policy cannot be followed.
+func checkPolicy(spec v1alpha1.UpgradePolicySpec) (v1alpha1.Reason, error) {
+	if spec.NodeSelector != nil {
+		if _, err := spec.NodeSelector.AsSelector(); err != nil {
+			return v1alpha1.ReasonPolicyInvalid, fmt.Errorf("spec.nodeSelector: %w", err)
+		}
+	}
+	return v1alpha1.ReasonSourceInvalid, source.Check(spec.Source)
 }
 
 // writePolicyStatus applies the status of the policy if it differs from the stored

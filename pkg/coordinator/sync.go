@@ -20,7 +20,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 		return nil, err
 	}
 	s.Source = c.offers.follow(policy.Spec.Source)
-	s.Policy = observePolicy(policy, s.Source, now)
+	s.Policy = observePolicy(policy, s, now)
 	p := c.decide(ctx, s, now)
 	c.readForMissing(p.Statuses)
 	schedulesChange, scheduleErr := c.writeSchedules(ctx, s.Schedules, now)

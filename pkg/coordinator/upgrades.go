@@ -33,16 +33,16 @@ func (c *Coordinator) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) er
 // What is fixed once, such as the images, the API server keeps: a coordinator that
 // lags is refused.
 func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.ClusterUpgrade, wanted []plan.UpgradeStatus) error {
-	byUID := make(map[types.UID]*v1alpha1.ClusterUpgrade, len(stored))
+	byUID := make(map[string]*v1alpha1.ClusterUpgrade, len(stored))
 	for i := range stored {
-		byUID[stored[i].UID] = &stored[i]
+		byUID[string(stored[i].UID)] = &stored[i]
 	}
 	for _, w := range wanted {
 		was := byUID[w.UID]
 		if was == nil || was.Name != w.Name || equality.Semantic.DeepEqual(was.Status, w.Status) {
 			continue
 		}
-		object := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: w.Name, UID: w.UID}, Status: w.Status}
+		object := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: w.Name, UID: types.UID(w.UID)}, Status: w.Status}
 		if _, err := c.ours.ClusterUpgrades.Apply(ctx, object, manager, "status"); err != nil {
 			return fmt.Errorf("applying the status of ClusterUpgrade %s: %w", w.Name, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -49,7 +50,7 @@ func requestedAPIs(ctx context.Context, access *rest.Config, pods []corev1.Pod) 
 	group.Wait()
 	var silent []string
 	var reason error
-	reached := map[string]bool{}
+	reached := map[float64]bool{}
 	for i, answer := range answers {
 		if answer.err != nil {
 			silent, reason = append(silent, servers[i].Spec.NodeName), answer.err
@@ -84,7 +85,7 @@ func requestedAPIs(ctx context.Context, access *rest.Config, pods []corev1.Pod) 
 // askTheStable asks at the stable address, over a new connection each time, which a
 // balancer may lead to another apiserver. It ends when all were reached, or when
 // that leads to nobody new any more. Who was reached is added.
-func askTheStable(ctx context.Context, access *rest.Config, reached map[string]bool, servers int) ([]preflight.RequestedAPI, error) {
+func askTheStable(ctx context.Context, access *rest.Config, reached map[float64]bool, servers int) ([]preflight.RequestedAPI, error) {
 	const inVain = 3 // asks in a row after which there is nobody new
 	var apis []preflight.RequestedAPI
 	for vain := 0; vain < inVain && (len(reached) < servers || servers == 0); vain++ {
@@ -106,8 +107,8 @@ func askTheStable(ctx context.Context, access *rest.Config, reached map[string]b
 // metricsAnswer is what one apiserver says.
 type metricsAnswer struct {
 	apis []preflight.RequestedAPI
-	// started is when, by which one process is told from another.
-	started string
+	// started is when in seconds, by which one process is told from another.
+	started float64
 	err     error
 }
 
@@ -187,6 +188,7 @@ func readMetrics(ctx context.Context, access *rest.Config, server string) metric
 		return metricsAnswer{err: err}
 	}
 	request.Close = true
+	request.Header.Set("Accept", string(metricsFormat))
 	response, err := client.Do(request)
 	if err != nil {
 		return metricsAnswer{err: err}
@@ -195,7 +197,7 @@ func readMetrics(ctx context.Context, access *rest.Config, server string) metric
 	if response.StatusCode != http.StatusOK {
 		return metricsAnswer{err: fmt.Errorf("it answers %s", strings.ToLower(response.Status))}
 	}
-	return parseMetrics(response.Body, server)
+	return decodeMetrics(expfmt.NewDecoder(response.Body, expfmt.ResponseFormat(response.Header)), server)
 }
 
 // shortened leaves out of a request's error what it was asked for.

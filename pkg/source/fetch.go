@@ -24,21 +24,15 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
-
-// Index is the name of the index at the source.
-const Index = "SHA256SUMS"
 
 // Default is where Flatcar's sysext-bakery publishes its Kubernetes images.
 const Default = "https://extensions.flatcar.org/extensions/kubernetes/"
 
-const (
-	// most is how long an index may be.
-	most = 4 << 20
-	// patience is how long one look may take.
-	patience = 30 * time.Second
-)
+// patience is how long one look may take.
+const patience = 30 * time.Second
 
 // ownPort is our end of a connection that broke, another one each time: every
 // node's status repeats the message, and would be written anew with each look.
@@ -68,14 +62,14 @@ func NewPoller(base string) (*Poller, error) {
 func (p *Poller) Look(ctx context.Context) plan.Source {
 	s, err := p.look(ctx)
 	if err != nil {
-		message := fmt.Sprintf("reading %s%s: %s", p.base, Index, ownPort.ReplaceAllString(err.Error(), ""))
+		message := fmt.Sprintf("reading %s%s: %s", p.base, images.Index, ownPort.ReplaceAllString(err.Error(), ""))
 		return plan.Source{Trouble: plan.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
 	}
 	return s
 }
 
 func (p *Poller) look(ctx context.Context) (plan.Source, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+Index, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+images.Index, nil)
 	if err != nil {
 		return plan.Source{}, err
 	}
@@ -94,12 +88,12 @@ func (p *Poller) look(ctx context.Context) (plan.Source, error) {
 	case response.StatusCode != http.StatusOK:
 		return plan.Source{}, fmt.Errorf("the server answers %s", response.Status)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, most+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, images.IndexSize+1))
 	if err != nil {
 		return plan.Source{}, cause(err)
 	}
-	if len(body) > most {
-		return plan.Source{}, fmt.Errorf("it is longer than %d bytes", most)
+	if len(body) > images.IndexSize {
+		return plan.Source{}, fmt.Errorf("it is longer than %d bytes", images.IndexSize)
 	}
 	p.good = Parse(p.base, string(body))
 	p.seen, p.etag, p.modified = true, response.Header.Get("ETag"), response.Header.Get("Last-Modified")

@@ -16,7 +16,7 @@ func TestActiveIsTheCoordinatorsChoice(t *testing.T) {
 	one := func(name string, after time.Duration, triggered bool, reason v1alpha1.Reason) v1alpha1.ClusterUpgrade {
 		u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(at.Add(after))}}
 		if triggered {
-			u.Status.TriggeredAt = &at
+			u.Status.TriggerTime = &at
 		}
 		u.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionUnknown, Reason: string(reason)}}
 		return u

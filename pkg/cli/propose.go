@@ -61,6 +61,9 @@ func (a *apply) tellQueue(s fleet.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
 		return // it comes next
 	}
 	for _, u := range active(s.Upgrades) {
+		if stepsAside(u) {
+			continue
+		}
 		state := "has not ended"
 		if u.Spec.Suspend {
 			state = fmt.Sprintf("is suspended (`kubectl upgrade resume %s` lets it go on)", u.Name)

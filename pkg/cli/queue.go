@@ -20,7 +20,7 @@ func comesFirst(upgrades []v1alpha1.ClusterUpgrade, wanted *v1alpha1.ClusterUpgr
 	}
 	return slices.DeleteFunc(open, func(u *v1alpha1.ClusterUpgrade) bool {
 		later := replaced != "" && (u.Name == replaced || u.Status.TriggerTime == nil)
-		return later || u.DeletionTimestamp != nil || u.Spec.Version == ""
+		return later || stepsAside(u) || u.DeletionTimestamp != nil || u.Spec.Version == ""
 	})
 }
 
@@ -36,7 +36,7 @@ func highest(upgrades []*v1alpha1.ClusterUpgrade) (u *v1alpha1.ClusterUpgrade, t
 }
 
 // refuseQueue is for a version that those which come first leave behind: it could
-// not begin once it is its turn, and nobody could after it.
+// not begin once it is its turn.
 func refuseQueue(upgrades []v1alpha1.ClusterUpgrade, wanted *v1alpha1.ClusterUpgrade) error {
 	to, err := version.Parse(wanted.Spec.Version)
 	if err != nil {

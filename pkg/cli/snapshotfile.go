@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,7 +49,8 @@ func loadSnapshot(file string) (shot snapshotFile, err error) {
 	return shot, nil
 }
 
-// save writes the snapshot into a file that can be handed to others.
+// save writes the snapshot into a file that can be handed to others: it has no
+// managed fields, as nothing reads them, and no password.
 func (shot snapshotFile) save(file string) error {
 	text, err := json.MarshalIndent(shot, "", " ")
 	if err != nil {
@@ -60,20 +62,6 @@ func (shot snapshotFile) save(file string) error {
 
 // credentials matches the user and password in an address.
 var credentials = regexp.MustCompile(`(https?://)[^/@\s"]*@`)
-
-// trim removes what no plan looks at, and what only repeats the object.
-func trim[T any, P interface {
-	*T
-	metav1.Object
-}](objects []T) {
-	for i := range objects {
-		o := P(&objects[i])
-		o.SetManagedFields(nil)
-		annotations := maps.Clone(o.GetAnnotations())
-		delete(annotations, corev1.LastAppliedConfigAnnotation)
-		o.SetAnnotations(annotations)
-	}
-}
 
 // takeSnapshot reads the cluster as the user.
 func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err error) {

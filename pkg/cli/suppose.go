@@ -41,7 +41,7 @@ func suppose(s *fleet.Snapshot, wanted string, at time.Time) (notes []string, er
 			notes = append(notes, note)
 			s.Upgrades = []v1alpha1.ClusterUpgrade{u}
 			return notes, nil
-		default:
+		case !stepsAside(&u):
 			notes = append(notes, fmt.Sprintf("ClusterUpgrade %s would come before it; this plan %s.", u.Name, treated(*s, object)))
 		}
 	}

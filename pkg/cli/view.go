@@ -51,7 +51,7 @@ func active(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 	}
 	slices.SortFunc(open, func(a, b *v1alpha1.ClusterUpgrade) int {
 		return cmp.Or(
-			queued(a)-queued(b),
+			rank(a)-rank(b),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 			cmp.Compare(a.Name, b.Name),
 		)
@@ -59,13 +59,20 @@ func active(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 	return open
 }
 
-func queued(u *v1alpha1.ClusterUpgrade) int {
-	c := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionSucceeded)
-	if u.Status.TriggerTime == nil || c != nil && c.Reason == string(v1alpha1.ReasonQueued) {
-		return 1
+func rank(u *v1alpha1.ClusterUpgrade) int {
+	rank := 0
+	if u.Status.TriggerTime == nil || viewUpgrade(u).Reason == v1alpha1.ReasonQueued {
+		rank = 2
 	}
-	return 0
+	if stepsAside(u) {
+		rank++
+	}
+	return rank
 }
+
+// stepsAside reports whether people hold the upgrade back: meanwhile it holds up no
+// other.
+func stepsAside(u *v1alpha1.ClusterUpgrade) bool { return viewUpgrade(u).Reason.Info().HeldByPeople }
 
 func lastFinished(upgrades []v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
 	var last *v1alpha1.ClusterUpgrade

@@ -122,7 +122,7 @@ func (p Progress) overall(o Options) string {
 	if o.Width > 0 {
 		width = min(width, max(o.Width-12-len(text), 8))
 	}
-	return bar(share/max(total, 1), width) + text
+	return bar(roundedUp(share, max(total, 1)), width) + text
 }
 
 // tally is "480 more: 300 done, 180 waiting".

@@ -22,8 +22,11 @@ func (n NodeProgress) share() int {
 	if n.inFirstPass(step) {
 		passes = 0
 	}
-	return (100*passes + step.Info().Share) / max(n.Passes, 1)
+	return roundedUp(100*passes+step.Info().Share, max(n.Passes, 1))
 }
+
+// roundedUp is a/b. What has begun is more than nothing.
+func roundedUp(a, b int) int { return (a + b - 1) / b }
 
 // inFirstPass reports whether a node at that step is in the first of two passes,
 // whose work may be complete before it ends.

@@ -23,7 +23,7 @@ func TestKubectlExplainsEachKind(t *testing.T) {
 		"upgradepolicy":                                    {"There is one, named cluster", "what runs as root on every node"},
 		"upgradepolicy.spec.automatic":                     {"enum: Patch, Minor, Reboot", "must have been on offer"},
 		"upgradepolicy.spec.source":                        {"SHA256SUMS", "Signatures cannot be checked yet"},
-		"clusterupgrade.spec.strategy.drain":               {"enum: Abort, Delete", "killed at once", "Default: 900"},
+		"clusterupgrade.spec.strategy.drain":               {"enum: Abort, Delete", "killed at once", "A strategy's default: 900"},
 		"clusterupgrade.spec.strategy.drain.rules":         {"enum: Drain, Skip, WaitCompleted", "-required-"},
 		"clusterupgrade.spec.strategy.maxUnavailable":      {"percentage of the nodes that the upgrade concerns", "Default: 1"},
 		"clusterupgrade.spec.strategy.groups.nodeSelector": {"matchExpressions", "an object must meet"},

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,34 +15,22 @@ import (
 // the one reason that stands everywhere.
 func conditions(before []metav1.Condition, s machine.State, o machine.Observation) []metav1.Condition {
 	after := slices.Clone(before)
-	reason := string(s.Reason)
-	if reason == "" {
-		reason = string(s.Step)
-	}
+	reason := cmp.Or(string(s.Reason), string(s.Step))
 	set := func(kind string, status metav1.ConditionStatus) {
 		meta.SetStatusCondition(&after, metav1.Condition{
 			Type: kind, Status: status, Reason: reason, Message: s.Message,
 			LastTransitionTime: *timeOf(o.Now),
 		})
 	}
-	stalled := s.Step == v1alpha1.StepFailed || s.Step == v1alpha1.StepRolledBack || s.Step == v1alpha1.StepUnsupported
-	idle := s.Step == v1alpha1.StepIdle
-	succeeded := metav1.ConditionUnknown
-	switch {
-	case idle:
-		succeeded = metav1.ConditionTrue
-	case stalled:
-		succeeded = metav1.ConditionFalse
+	succeeded, reconciling, stalled := metav1.ConditionUnknown, metav1.ConditionTrue, metav1.ConditionFalse
+	switch s.Step {
+	case v1alpha1.StepIdle:
+		succeeded, reconciling = metav1.ConditionTrue, metav1.ConditionFalse
+	case v1alpha1.StepFailed, v1alpha1.StepRolledBack, v1alpha1.StepUnsupported:
+		succeeded, reconciling, stalled = metav1.ConditionFalse, metav1.ConditionFalse, metav1.ConditionTrue
 	}
 	set(v1alpha1.ConditionSucceeded, succeeded)
-	set(v1alpha1.ConditionReconciling, truth(!idle && !stalled))
-	set(v1alpha1.ConditionStalled, truth(stalled))
+	set(v1alpha1.ConditionReconciling, reconciling)
+	set(v1alpha1.ConditionStalled, stalled)
 	return after
-}
-
-func truth(b bool) metav1.ConditionStatus {
-	if b {
-		return metav1.ConditionTrue
-	}
-	return metav1.ConditionFalse
 }

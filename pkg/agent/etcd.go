@@ -11,16 +11,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// How old an answer of etcd may be, and how long one may take.
+// How old an answer of etcd may be.
 const (
 	etcdAge = 5 * time.Second
-	etcdMax = time.Minute
 	// For preflight, which reads it in the status, and where something is wrong.
 	etcdTold      = time.Minute
 	etcdToldAmiss = 10 * time.Second
@@ -44,7 +45,7 @@ func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since tim
 	}
 	seen := &a.etcd
 	seen.wanted = true
-	running, last, err := a.Host.Last(ctx, host.VerbEtcd)
+	running, last, err := a.Host.Last(ctx, verb.Etcd)
 	if err != nil {
 		return a.etcdSilent(o, err)
 	}
@@ -63,7 +64,7 @@ func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since tim
 		return true
 	}
 	key := o.Now.UTC().Format(time.RFC3339Nano)
-	if err := a.start(ctx, host.VerbEtcd, key, nil, host.Options{RuntimeMax: etcdMax}); err != nil {
+	if err := a.start(ctx, verb.Etcd, key, hostverb.Order{}); err != nil {
 		return a.etcdSilent(o, err)
 	}
 	seen.asked = question{key: key, at: o.Now, open: true}

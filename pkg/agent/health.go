@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
@@ -46,7 +47,7 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 			byComponent[pod.Labels["component"]] = pod
 		}
 	}
-	for _, component := range controlPlane {
+	for _, component := range host.ControlPlaneComponents {
 		pod := byComponent[component]
 		switch {
 		case pod == nil:

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
 )
@@ -31,7 +32,7 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 		a.move(ctx, next, o)
 		a.follow(ctx, o)
 		err := a.persist(ctx, o)
-		if err != nil && (!moved || action.Do != machine.DoNothing) && !mayUnwritten(action.Do, err) {
+		if err != nil && (!moved || action.Do != machine.DoNothing) && !mayUnwritten(action, err) {
 			return a.stumble(ctx, "writing the status", err)
 		}
 		if action.Do == machine.DoNothing {
@@ -42,7 +43,7 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 			return a.rest(o, action.Wake)
 		}
 		if err := a.act(ctx, action, o); err != nil {
-			return a.stumble(ctx, "step "+string(a.state.Step)+", action "+string(action.Do), err)
+			return a.stumble(ctx, "step "+string(a.state.Step)+", action "+action.String(), err)
 		}
 		a.trouble = 0
 		if action.Do == machine.DoDrain && a.drained != nil && a.drained.Left == 0 {
@@ -60,8 +61,9 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 // mayUnwritten is true for what may be done though the State was not written.
 // Where the NodeUpgrade was deleted, the coordinator that makes it anew may be
 // waiting for this very node: the only control plane, which is cordoned.
-func mayUnwritten(do machine.Do, err error) bool {
-	return do.Harmless() || errors.Is(err, errNoNodeUpgrade) && do.GivesBack()
+func mayUnwritten(action machine.Action, err error) bool {
+	entry, isVerb := hostverb.Of(action.Verb)
+	return isVerb && entry.Harmless || errors.Is(err, errNoNodeUpgrade) && action.Do.GivesBack()
 }
 
 // stumble tells of an error and says when to try again.

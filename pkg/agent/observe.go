@@ -18,7 +18,7 @@ import (
 func (a *Agent) observe(ctx context.Context) machine.Observation {
 	o := machine.Observation{
 		Now: a.Now(), WatchingSince: a.started,
-		Drain: a.drained, RebootAskedAt: a.rebootAt, RebootProblem: a.refused, PullProblem: a.notPulled,
+		Drain: a.drained, RebootAskedAt: a.rebootAt, RebootProblem: a.refused,
 	}
 	if nu := a.nodeUpgrade(); nu != nil {
 		o.Spec, a.generation = nu.Spec, nu.Generation

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // watch makes the watches, each as narrow as can be: or every node would watch
@@ -65,11 +66,11 @@ func (a *Agent) watchHost(ctx context.Context) {
 			sleep(ctx, maxPause)
 			continue
 		}
-		for verb := range changes {
-			switch verb {
-			case host.VerbKubeadm:
+		for change := range changes {
+			if change.Verb == verb.Kubeadm {
 				a.kubeadm.wakeUp()
-			case host.VerbFacts:
+			}
+			if change.UpdateEngine || change.Verb == verb.Facts {
 				a.engine.ask.Store(true)
 			}
 			a.wakeUp()

@@ -86,12 +86,14 @@ func (l Layout) FreeBytes(dir string) (int64, error) {
 	return int64(st.Bfree) * st.Bsize, nil
 }
 
-var controlPlaneComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+// ControlPlaneComponents are the static pods that kubeadm takes to its own
+// version; etcd has another one.
+var ControlPlaneComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 // staticPods reads the tags from the manifests that kubeadm wrote.
 func (l Layout) staticPods() (map[string]string, error) {
 	tags := map[string]string{}
-	for _, component := range controlPlaneComponents {
+	for _, component := range ControlPlaneComponents {
 		data, err := os.ReadFile(l.At(ManifestsDir, component+".yaml"))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

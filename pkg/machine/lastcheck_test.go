@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // atLastCheck is a drained node that is about to reboot for its operating
@@ -62,11 +63,13 @@ func TestRestartIsNotBelievedTwice(t *testing.T) {
 	s.Step, s.Method = v1alpha1.StepRestarting, v1alpha1.MethodRestart
 	o.Spec.Type, o.Spec.Version, o.Spec.Method = v1alpha1.TypePatch, newVersion, v1alpha1.MethodRestart
 	o.Host.Active = newVersion
-	o.Restart = Work{Key: restartKey(s, o), Message: "refused", FinishedAt: s.Since.Add(-time.Hour)}
-	if _, a := Next(s, o); a.Do != DoRestart {
-		t.Errorf("with a result of before: %q", a.Do)
+	refused := Work{Key: restartKey(s, o), Message: "refused", FinishedAt: s.Since.Add(-time.Hour)}
+	o.Work = map[verb.Verb]Work{verb.Restart: refused}
+	if _, a := Next(s, o); a.Verb != verb.Restart {
+		t.Errorf("with a result of before: %q", a)
 	}
-	o.Restart.FinishedAt = o.Now
+	refused.FinishedAt = o.Now
+	o.Work[verb.Restart] = refused
 	if next, _ := Next(s, o); next.Method != v1alpha1.MethodReboot {
 		t.Errorf("with its own result: %s by %s", next.Step, next.Method)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 var update = flag.Bool("update", false, "write what happens into testdata")
@@ -100,10 +101,8 @@ func (w *world) did(a Action) bool {
 		return w.drained.Left == 0
 	case DoReboot:
 		return w.rebootWorks
-	case DoPull:
-		return w.noPull == ""
 	}
-	return true
+	return a.Verb != verb.Pull || w.noPull == ""
 }
 
 func describe(before, after State, a Action) string {
@@ -115,7 +114,7 @@ func describe(before, after State, a Action) string {
 		line = string(after.Step)
 	}
 	if a.Do != DoNothing {
-		line += ": " + string(a.Do)
+		line += ": " + strings.ToUpper(a.String()[:1]) + a.String()[1:]
 	}
 	if a.Delete {
 		line += " by deleting"

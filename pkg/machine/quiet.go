@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // quiet is Idle, Staging, Waiting and Unsupported: which of them it is follows
@@ -18,7 +19,7 @@ func quiet(s State, o Observation) (State, Action) {
 	case !o.Host.Supported:
 		return s.enter(v1alpha1.StepUnsupported, o).say(v1alpha1.ReasonUnsupported, o.Host.UnsupportedReason), Action{}
 	case o.Host.Armed && mayDisarm(o):
-		return s, Action{Do: DoDisarm, Key: disarmKey}
+		return s, run(verb.Disarm, disarmKey)
 	case o.Spec.Upgrade == "":
 		s.Snapshot = nil // whatever is asked for next is another upgrade, if of the same name
 		return idle(s, o, v1alpha1.ReasonNoUpgrade, "no upgrade is asked for")
@@ -40,9 +41,10 @@ const disarmKey = "disarm"
 
 // mayDisarm leaves a while between one try and the next.
 func mayDisarm(o Observation) bool {
-	ended := o.Disarm.FinishedAt
+	work := o.Work[verb.Disarm]
+	ended := work.FinishedAt
 	due := ended.After(o.Now) || !o.Now.Before(ended.Add(confLook))
-	return !o.Disarm.Running && !o.Stage.Running && due
+	return !work.Running && !o.Work[verb.Stage].Running && due
 }
 
 func upToDate(s State, o Observation) string {
@@ -59,10 +61,10 @@ func upToDate(s State, o Observation) string {
 // of images, which nobody else would tell, or the conf cannot be put right.
 func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
 	var again Action
-	switch {
-	case o.Host.Armed && o.Disarm.answers(disarmKey) && !o.Disarm.OK:
-		again = wait(o.Disarm.FinishedAt.Add(confLook))
-		reason, message = orElse(o.Disarm.Reason, v1alpha1.ReasonConfConflict), "the node's own systemd-sysupdate may still activate an image: "+o.Disarm.Message
+	switch work := o.Work[verb.Disarm]; {
+	case o.Host.Armed && work.answers(disarmKey) && !work.OK:
+		again = wait(work.FinishedAt.Add(confLook))
+		reason, message = work.Reason, "the node's own systemd-sysupdate may still activate an image: "+work.Message
 	case sourceTrouble[o.Spec.Reason]:
 		reason, message = o.Spec.Reason, o.Spec.Message
 	}
@@ -88,38 +90,38 @@ func resume(s State, o Observation) (State, Action) {
 
 func staging(s State, o Observation) (State, Action) {
 	s = s.enter(v1alpha1.StepStaging, o)
-	key := StageKey(o.Spec)
+	key, work := StageKey(o.Spec), o.Work[verb.Stage]
 	switch {
 	case o.Spec.Image == nil:
 		return s.say(v1alpha1.ReasonNotOffered, "the upgrade names no image for this node"), Action{}
-	case o.Stage.Running:
+	case work.Running:
 		return keepFailure(s, "the image is being downloaded and checked"), Action{}
-	case o.Stage.answers(key) && !o.Stage.OK:
-		return tryAgain(s, o, o.Stage, orElse(o.Stage.Reason, v1alpha1.ReasonStageFailed), Action{Do: DoStage, Key: key})
+	case work.answers(key) && !work.OK:
+		return tryAgain(s, o, work, work.Reason, run(verb.Stage, key))
 	case o.Host.ConfProblem != "" && o.Host.At.Before(s.Since):
 		return s, wait(o.Now.Add(confLook)) // somebody may have mended it since
 	case o.Host.ConfProblem != "":
 		return s.say(v1alpha1.ReasonConfConflict, o.Host.ConfProblem), wait(o.Now.Add(confLook))
 	}
 	s.RetryAt = time.Time{}
-	return keepFailure(s, "the image is being downloaded and checked"), Action{Do: DoStage, Key: key}
+	return keepFailure(s, "the image is being downloaded and checked"), run(verb.Stage, key)
 }
 
 // pulling is the end of staging on a control plane: what kubeadm starts must be
 // there before anybody begins. Like staging it is done outside windows too.
 func pulling(s State, o Observation) (State, Action) {
 	s = s.enter(v1alpha1.StepStaging, o)
-	again := Action{Do: DoPull, Key: StageKey(o.Spec)}
-	if o.Pull.answers(again.Key) {
-		return tryAgain(s, o, o.Pull, v1alpha1.ReasonPullFailed, again)
+	again, work := run(verb.Pull, StageKey(o.Spec)), o.Work[verb.Pull]
+	if work.answers(again.Key) {
+		return tryAgain(s, o, work, v1alpha1.ReasonPullFailed, again)
 	}
 	switch {
-	case o.PullProblem != "":
-		s = s.say(v1alpha1.ReasonPullFailed, o.PullProblem)
+	case work.Problem != "":
+		s = s.say(v1alpha1.ReasonPullFailed, work.Problem)
 	case s.Reason != v1alpha1.ReasonPullFailed:
 		s = s.say(v1alpha1.ReasonPullingImages, "the control plane's container images are being pulled")
 	}
-	if o.Pull.Running {
+	if work.Running {
 		return s, Action{}
 	}
 	s.RetryAt = time.Time{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -32,20 +33,24 @@ func (w Work) endedIn(s State, key string) bool {
 	return w.answers(key) && !w.FinishedAt.Before(s.Since)
 }
 
+// succeeded reports whether a verb ended well for that key.
+func (o Observation) succeeded(v verb.Verb, key string) bool {
+	return o.Work[v].answers(key) && o.Work[v].OK
+}
+
 // Staged is true when the image that spec wants lies on the disk, checked.
 func Staged(o Observation) bool {
 	if o.Spec.Type == v1alpha1.TypeReboot {
 		return true
 	}
-	return o.Host != nil && o.Host.ConfProblem == "" &&
-		o.Stage.answers(StageKey(o.Spec)) && o.Stage.OK &&
+	return o.Host != nil && o.Host.ConfProblem == "" && o.succeeded(verb.Stage, StageKey(o.Spec)) &&
 		slices.Contains(o.Host.Installed, o.Spec.Version)
 }
 
 // Pulled is true when nothing has to be pulled any more: the control plane's
 // container images are there, or kubeadm has used them. A worker needs none.
 func Pulled(o Observation) bool {
-	return o.Host != nil && (!o.Host.ControlPlane || kubeadmDone(o) || o.Pull.answers(StageKey(o.Spec)) && o.Pull.OK)
+	return o.Host != nil && (!o.Host.ControlPlane || kubeadmDone(o) || o.succeeded(verb.Pull, StageKey(o.Spec)))
 }
 
 // kubeadmDone is true when kubeadm upgrade has completed for the target.
@@ -72,13 +77,6 @@ func arrived(o Observation) bool {
 	}
 	return o.Host.Merged == o.Spec.Version &&
 		kubeletSpeaks(o) && o.Node.KubeletVersion == o.Spec.Version
-}
-
-// sameLine is whether both are of one minor.
-func sameLine(a, b string) bool {
-	v, errA := version.Parse(a)
-	w, errB := version.Parse(b)
-	return errA == nil && errB == nil && v.SameLine(w)
 }
 
 // atLeast is false for what is not a version: then something is left to do.

@@ -1,4 +1,4 @@
-// Package client reads and writes our three kinds. It promises typed values
+// Package client reads and writes our kinds. It promises typed values
 // and nothing else: no cache, no retry, no decision.
 package client
 
@@ -30,11 +30,14 @@ type Resource[T Object, L runtime.Object] struct {
 	empty func() T
 }
 
-// Interface is the three kinds.
+// Interface reads and writes our kinds.
 type Interface struct {
 	MaintenanceSchedules Resource[*v1alpha1.MaintenanceSchedule, *v1alpha1.MaintenanceScheduleList]
+	UpgradePolicies      Resource[*v1alpha1.UpgradePolicy, *v1alpha1.UpgradePolicyList]
 	ClusterUpgrades      Resource[*v1alpha1.ClusterUpgrade, *v1alpha1.ClusterUpgradeList]
 	NodeUpgrades         Resource[*v1alpha1.NodeUpgrade, *v1alpha1.NodeUpgradeList]
+	UpgradeRecords       Resource[*v1alpha1.UpgradeRecord, *v1alpha1.UpgradeRecordList]
+	NodeInventories      Resource[*v1alpha1.NodeInventory, *v1alpha1.NodeInventoryList]
 }
 
 // New makes the clients for the API server that config names.
@@ -55,21 +58,30 @@ func New(config *rest.Config) (*Interface, error) {
 	}
 	codec := runtime.NewParameterCodec(scheme)
 	return &Interface{
-		MaintenanceSchedules: resource(client, codec, v1alpha1.MaintenanceSchedules.Resource, "MaintenanceSchedule",
-			func() *v1alpha1.MaintenanceSchedule { return &v1alpha1.MaintenanceSchedule{} },
-			func() *v1alpha1.MaintenanceScheduleList { return &v1alpha1.MaintenanceScheduleList{} }),
-		ClusterUpgrades: resource(client, codec, v1alpha1.ClusterUpgrades.Resource, "ClusterUpgrade",
-			func() *v1alpha1.ClusterUpgrade { return &v1alpha1.ClusterUpgrade{} },
-			func() *v1alpha1.ClusterUpgradeList { return &v1alpha1.ClusterUpgradeList{} }),
-		NodeUpgrades: resource(client, codec, v1alpha1.NodeUpgrades.Resource, "NodeUpgrade",
-			func() *v1alpha1.NodeUpgrade { return &v1alpha1.NodeUpgrade{} },
-			func() *v1alpha1.NodeUpgradeList { return &v1alpha1.NodeUpgradeList{} }),
+		MaintenanceSchedules: resource[v1alpha1.MaintenanceSchedule, v1alpha1.MaintenanceScheduleList](client, codec, v1alpha1.MaintenanceSchedules.Resource, "MaintenanceSchedule"),
+		UpgradePolicies:      resource[v1alpha1.UpgradePolicy, v1alpha1.UpgradePolicyList](client, codec, v1alpha1.UpgradePolicies.Resource, "UpgradePolicy"),
+		ClusterUpgrades:      resource[v1alpha1.ClusterUpgrade, v1alpha1.ClusterUpgradeList](client, codec, v1alpha1.ClusterUpgrades.Resource, "ClusterUpgrade"),
+		NodeUpgrades:         resource[v1alpha1.NodeUpgrade, v1alpha1.NodeUpgradeList](client, codec, v1alpha1.NodeUpgrades.Resource, "NodeUpgrade"),
+		UpgradeRecords:       resource[v1alpha1.UpgradeRecord, v1alpha1.UpgradeRecordList](client, codec, v1alpha1.UpgradeRecords.Resource, "UpgradeRecord"),
+		NodeInventories:      resource[v1alpha1.NodeInventory, v1alpha1.NodeInventoryList](client, codec, v1alpha1.NodeInventories.Resource, "NodeInventory"),
 	}, nil
 }
 
-func resource[T Object, L runtime.Object](client rest.Interface, codec runtime.ParameterCodec, name, kind string, one func() T, list func() L) Resource[T, L] {
+// object is a pointer to a struct that is one of our kinds, or a list of them.
+type object[S any] interface {
+	*S
+	Object
+}
+
+type list[S any] interface {
+	*S
+	runtime.Object
+}
+
+func resource[S, LS any, T object[S], L list[LS]](client rest.Interface, codec runtime.ParameterCodec, name, kind string) Resource[T, L] {
+	one := func() T { return new(S) }
 	return Resource[T, L]{
-		ClientWithList: gentype.NewClientWithList[T, L](name, client, codec, metav1.NamespaceNone, one, list),
+		ClientWithList: gentype.NewClientWithList[T, L](name, client, codec, metav1.NamespaceNone, one, func() L { return new(LS) }),
 		kind:           kind,
 		empty:          one,
 	}

@@ -101,11 +101,11 @@ func throughYAML(t *testing.T, value any) any {
 }
 
 func TestSelectorsAreReadable(t *testing.T) {
-	good := v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": "gpu"}}
+	good := v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": "gpu"}}
 	if s, err := good.AsSelector(); err != nil || s.String() != "pool=gpu" {
 		t.Errorf("got %v, %v; want pool=gpu", s, err)
 	}
-	bad := v1alpha1.NodeSelector{MatchLabels: map[string]string{"no such key": "x"}}
+	bad := v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"no such key": "x"}}
 	if s, err := bad.AsSelector(); err == nil {
 		t.Errorf("got %v, want an error for a key with spaces", s)
 	}

@@ -1,11 +1,15 @@
-// Package v1alpha1 holds the three kinds that people and programs of
-// kubectl-upgrade share: MaintenanceSchedule (when), ClusterUpgrade (what, and
-// its record) and NodeUpgrade (one node's part in it). All are cluster-scoped.
+// Package v1alpha1 holds the kinds of kubectl-upgrade. All are cluster-scoped.
 //
-// It promises that everything another program may rely on stands here and
-// nowhere else: fields and their limits, condition types, reason codes, and the
-// annotations and names that agent and coordinator agree on. It holds values
-// only: no client, no clock.
+// Four kinds have one job each: MaintenanceSchedule says when, UpgradePolicy
+// what applies without asking, ClusterUpgrade what is asked for, and NodeUpgrade
+// is one node's order and progress. Two more hold data that programs write and
+// people read: UpgradeRecord, how each node of an ended upgrade went, and
+// NodeInventory, what the checks have to know of a node.
+//
+// It promises that everything another program may rely on is defined here and
+// nowhere else: fields and their limits, condition types, reason codes, steps,
+// and the annotations, labels and names that agent and coordinator share. It
+// holds values only: no client, no clock.
 //
 // +kubebuilder:object:generate=true
 // +groupName=kubectl-upgrade.dev

@@ -20,6 +20,9 @@ var resources = map[string]schema.GroupVersionResource{
 	"MaintenanceSchedule": v1alpha1.MaintenanceSchedules,
 	"ClusterUpgrade":      v1alpha1.ClusterUpgrades,
 	"NodeUpgrade":         v1alpha1.NodeUpgrades,
+	"UpgradePolicy":       v1alpha1.UpgradePolicies,
+	"UpgradeRecord":       v1alpha1.UpgradeRecords,
+	"NodeInventory":       v1alpha1.NodeInventories,
 }
 
 // server is a real API server that serves the three kinds.

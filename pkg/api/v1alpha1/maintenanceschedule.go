@@ -2,17 +2,6 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// UpgradeType says what kind of change an upgrade is.
-// +kubebuilder:validation:Enum=Patch;Minor;Reboot
-type UpgradeType string
-
-// The kinds of change.
-const (
-	TypePatch  UpgradeType = "Patch"  // a new patch of the running minor
-	TypeMinor  UpgradeType = "Minor"  // the next minor
-	TypeReboot UpgradeType = "Reboot" // a reboot that the operating system asks for
-)
-
 // MaintenanceSchedule says when nodes may be taken out of service.
 //
 // With several schedules, windows add up and the exclusions of any of them win.
@@ -20,13 +9,12 @@ const (
 // exclusions is a freeze.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,shortName=ms,categories=upgrade
+// +kubebuilder:resource:scope=Cluster,shortName=kums,categories=upgrade
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Zone",type=string,JSONPath=`.spec.timeZone`
-// +kubebuilder:printcolumn:name="Automatic",type=string,JSONPath=`.spec.automatic`
 // +kubebuilder:printcolumn:name="Valid",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
-// +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.status.until`
+// +kubebuilder:printcolumn:name="Until",type=string,JSONPath=`.status.untilTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Valid")].message`
 type MaintenanceSchedule struct {
@@ -36,13 +24,12 @@ type MaintenanceSchedule struct {
 	// Spec is when nodes may be taken out of service, and when not.
 	Spec MaintenanceScheduleSpec `json:"spec"`
 	// Status is what the coordinator makes of it.
+	// +kubebuilder:default={observedGeneration:-1}
 	// +optional
 	Status MaintenanceScheduleStatus `json:"status,omitzero"`
 }
 
 // MaintenanceScheduleSpec is what a person wants.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.nodeSelector) || !has(self.automatic) || size(self.automatic) == 0",message="automatic upgrades concern the whole cluster: leave nodeSelector out, or automatic",fieldPath=".automatic"
 type MaintenanceScheduleSpec struct {
 	// TimeZone is the IANA name of the zone whose wall clock the recurrences
 	// follow, such as Europe/Berlin.
@@ -54,9 +41,8 @@ type MaintenanceScheduleSpec struct {
 
 	// NodeSelector limits the schedule to the nodes it matches. Absent: every
 	// node.
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="an operator is In or NotIn with values, or Exists or DoesNotExist without",fieldPath=".matchExpressions"
 	// +optional
-	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
+	NodeSelector *LabelSelector `json:"nodeSelector,omitempty"`
 
 	// MaintenanceWindows are the times when nodes may be taken out of service.
 	// +listType=map
@@ -72,14 +58,6 @@ type MaintenanceScheduleSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +optional
 	MaintenanceExclusions []MaintenanceExclusion `json:"maintenanceExclusions,omitempty"`
-
-	// Automatic lists what is upgraded with no further command, as soon as it
-	// is on offer: Patch, Reboot, both, or nothing.
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=2
-	// +kubebuilder:validation:items:XValidation:rule="self != 'Minor'",message="Patch and Reboot may be automatic; a Minor is asked for with a ClusterUpgrade"
-	// +optional
-	Automatic []UpgradeType `json:"automatic,omitempty"`
 }
 
 // MaintenanceWindow is a time span, once or again and again.
@@ -91,7 +69,7 @@ type MaintenanceWindow struct {
 type MaintenanceExclusion struct {
 	Period `json:",inline"`
 
-	// Reason is shown to whoever waits because of this exclusion.
+	// Reason is shown with each node that waits because of this exclusion.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Reason string `json:"reason,omitempty"`
@@ -138,7 +116,8 @@ type Period struct {
 
 // MaintenanceScheduleStatus is what the coordinator makes of the schedule.
 type MaintenanceScheduleStatus struct {
-	// ObservedGeneration is the generation this status speaks of.
+	// ObservedGeneration is the generation that this status is about; -1 before
+	// the coordinator has seen the object.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -147,11 +126,12 @@ type MaintenanceScheduleStatus struct {
 	// +optional
 	State string `json:"state,omitempty"`
 
-	// Until is when State changes next, where that is known.
+	// UntilTime is when State changes next, where that is known.
 	// +optional
-	Until *metav1.Time `json:"until,omitempty"`
+	UntilTime *metav1.Time `json:"untilTime,omitempty"`
 
-	// Conditions: Valid says whether the schedule can be understood.
+	// Conditions: Valid says whether the schedule can be understood. Stalled is
+	// True while it cannot.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -1,57 +1,67 @@
 package v1alpha1
 
-// What agent and coordinator agree on outside the three kinds' fields.
+// Names, labels and annotations that agent and coordinator share.
 const (
 	// Namespace holds our workloads and the slots' Leases.
 	Namespace = "kubectl-upgrade"
 
+	// PolicyName is the name of the one UpgradePolicy that counts.
+	PolicyName = "cluster"
+
 	// SlotLabel marks the Leases that are slots.
 	SlotLabel = Group + "/slot"
-	// ReservedForAnnotation stands on a slot's Lease: the node, as name/uid,
-	// that the coordinator keeps the slot for. spec.holderIdentity, in the
-	// same form, is the node that has taken it.
+	// ReservedForAnnotation on a slot's Lease is the node, as name/uid, that the
+	// coordinator keeps the slot for. spec.holderIdentity, in the same form, is
+	// the node that has taken it.
 	ReservedForAnnotation = Group + "/reserved-for"
 
-	// SlotAnnotation stands on a Node that is between its cordon and its
-	// uncordon: the name of the slot it holds. A deleted Lease is rebuilt
-	// from it.
+	// SlotAnnotation on a Node between its cordon and its uncordon is the name of
+	// the slot that the node holds. A deleted Lease is rebuilt from it.
 	SlotAnnotation = Group + "/slot"
-	// CordonAnnotation stands on a Node whose cordon is ours: the name of the
-	// ClusterUpgrade it was cordoned for. A cordon without it is somebody
-	// else's, and stays.
+	// CordonAnnotation on a Node whose cordon is ours is the name of the
+	// ClusterUpgrade that the node was cordoned for. A cordon without it is not
+	// ours, and stays.
 	CordonAnnotation = Group + "/cordoned-for"
 
-	// CreatedByAnnotation stands on a ClusterUpgrade that the coordinator
-	// created because a schedule's `automatic` allows it.
+	// HoldLabel on a Node keeps the node from being released, whatever its value
+	// is. A node that has passed its last check finishes.
+	HoldLabel = Group + "/hold"
+
+	// UpgradeUIDLabel on an UpgradeRecord is the UID of the ClusterUpgrade that
+	// the record is about.
+	UpgradeUIDLabel = Group + "/upgrade-uid"
+
+	// CreatedByAnnotation marks a ClusterUpgrade that the coordinator created
+	// because the policy's automatic allows it.
 	CreatedByAnnotation = Group + "/created-by"
-	// CreatedByCoordinator is its value.
+	// CreatedByCoordinator is the annotation's value.
 	CreatedByCoordinator = "coordinator"
-
-	// RetryOfAnnotation stands on a ClusterUpgrade that takes the place of a
-	// failed one, and names it: that one ends, and this one comes next.
-	RetryOfAnnotation = Group + "/retry-of"
-
-	// AbandonedAnnotation stands on a NodeUpgrade that a person gave up: its
-	// value is the reason. The node's slot is freed. The coordinator takes it
-	// away when the node's agent reports again.
-	AbandonedAnnotation = Group + "/abandoned"
 )
 
-// Condition types of ClusterUpgrade and NodeUpgrade, readable by kstatus.
+// Condition types. Reconciling and Stalled are there only while they are True, as
+// kstatus expects.
 const (
-	// ConditionSucceeded is True when every supported node is as wanted,
-	// False when the upgrade ended otherwise, Unknown before.
+	// ConditionSucceeded of a ClusterUpgrade is True when every node that it
+	// concerns runs what it asks for, False when it ended otherwise, and Unknown
+	// before.
 	ConditionSucceeded = "Succeeded"
-	// ConditionReconciling is True while something is being done or waits for
-	// its turn.
+	// ConditionUpToDate of a NodeUpgrade is True when the node runs what its spec
+	// asks for. The node's agent owns it.
+	ConditionUpToDate = "UpToDate"
+	// ConditionAdmitted of a NodeUpgrade is True when the coordinator lets the node
+	// begin, False when the node has to wait, and absent when there is nothing to
+	// do. The coordinator owns it.
+	ConditionAdmitted = "Admitted"
+	// ConditionReconciling is True while something is being done or waits for its
+	// turn.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is True when nothing will move until somebody acts.
+	// ConditionStalled is True when nothing moves until a person acts.
 	ConditionStalled = "Stalled"
-)
-
-// Condition types of MaintenanceSchedule.
-const (
-	// ConditionValid is False when the coordinator cannot understand the
-	// schedule; such a schedule keeps every window closed.
+	// ConditionValid of a MaintenanceSchedule or UpgradePolicy is False when the
+	// coordinator cannot understand it. A schedule that is not valid keeps every
+	// window closed.
 	ConditionValid = "Valid"
+	// ConditionSourceReady of an UpgradePolicy is True when the index of images
+	// was read and understood.
+	ConditionSourceReady = "SourceReady"
 )

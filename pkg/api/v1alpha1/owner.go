@@ -7,10 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// OfAnother is whether the NodeUpgrade was left behind by a Node that bore this
-// one's name before, and is about to be deleted.
-func (n *NodeUpgrade) OfAnother(node types.UID) bool {
-	return slices.ContainsFunc(n.OwnerReferences, func(owner metav1.OwnerReference) bool {
+// OwnedBy reports whether the NodeUpgrade belongs to the Node with that UID. A
+// NodeUpgrade that a deleted Node of the same name has left behind does not, and
+// says nothing about the present Node.
+func (n *NodeUpgrade) OwnedBy(node types.UID) bool {
+	return !slices.ContainsFunc(n.OwnerReferences, func(owner metav1.OwnerReference) bool {
 		return owner.Kind == "Node" && owner.UID != node
 	})
 }

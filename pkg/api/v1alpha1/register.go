@@ -6,25 +6,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group is the API group of all our kinds, and the prefix of our annotations.
+// Group is the API group of all our kinds, and the prefix of our annotations and
+// labels.
 const Group = "kubectl-upgrade.dev"
 
 // GroupVersion is the version that this package describes.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
-// The resources as they stand in the API server's paths.
+// The resources, as the API server's paths name them.
 var (
 	MaintenanceSchedules = GroupVersion.WithResource("maintenanceschedules")
+	UpgradePolicies      = GroupVersion.WithResource("upgradepolicies")
 	ClusterUpgrades      = GroupVersion.WithResource("clusterupgrades")
 	NodeUpgrades         = GroupVersion.WithResource("nodeupgrades")
+	UpgradeRecords       = GroupVersion.WithResource("upgraderecords")
+	NodeInventories      = GroupVersion.WithResource("nodeinventories")
 )
 
-// AddToScheme makes a scheme know our kinds.
+// AddToScheme registers our kinds in scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&MaintenanceSchedule{}, &MaintenanceScheduleList{},
+		&UpgradePolicy{}, &UpgradePolicyList{},
 		&ClusterUpgrade{}, &ClusterUpgradeList{},
 		&NodeUpgrade{}, &NodeUpgradeList{},
+		&UpgradeRecord{}, &UpgradeRecordList{},
+		&NodeInventory{}, &NodeInventoryList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -1,10 +1,6 @@
 package v1alpha1
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/intstr"
-)
+import "k8s.io/apimachinery/pkg/util/intstr"
 
 // Method is how a staged image becomes the running one.
 // +kubebuilder:validation:Enum=Reboot;Restart
@@ -16,131 +12,114 @@ const (
 	MethodRestart Method = "Restart" // refresh the merged image and restart the kubelet; patches only
 )
 
-// Strategy is how nodes are taken.
+// Strategy is how nodes are taken: how many, in what order, how gently. A field
+// that a ClusterUpgrade leaves out is taken from the UpgradePolicy, and one that
+// both leave out from the defaults that are named here. The ClusterUpgrade's
+// status shows the result.
 type Strategy struct {
-	// Method is Reboot, or for patches Restart.
-	// +kubebuilder:default=Reboot
+	// Method is Reboot, or for patches Restart. Default: Reboot.
 	// +optional
 	Method Method `json:"method,omitempty"`
 
-	// MaxUnavailable is how many nodes may be out of service at once, as a
-	// number or a percentage of all nodes (rounded down, never below one).
-	// Control-plane nodes go one at a time whatever it says.
-	// +kubebuilder:default=1
+	// MaxUnavailable is how many nodes may be out of service at once, as a number
+	// or as a percentage of the nodes that the upgrade concerns: those that are
+	// managed and that spec.nodeSelector matches. A percentage is rounded down, and
+	// never below one. Control-plane nodes go one at a time whatever it says.
+	// Default: 1.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=8
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number from 1, or a percentage from 1% to 100%"
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// MaxFailures is how many workers may fail before no other node begins. A
+	// control-plane node that fails always stops the others. Default: 0.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MaxFailures *int32 `json:"maxFailures,omitempty"`
+
+	// Approval is Required where the upgrade does not begin before
+	// spec.approved.upgrade is true. Default: NotRequired.
+	// +optional
+	Approval Approval `json:"approval,omitempty"`
 
 	// Groups are taken in this order, after the control plane. Nodes of no
 	// group come last.
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Groups []NodeGroup `json:"groups,omitempty"`
 
-	// Settle is the quiet time after a node is Ready again and before it is
-	// uncordoned.
-	// +kubebuilder:default="2m"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a duration from 0s, such as 2m or 1h30m"
+	Pace `json:",inline"`
+
+	// EtcdSnapshot is Required, or Skip. Default: Required.
 	// +optional
-	Settle *metav1.Duration `json:"settle,omitempty"`
+	EtcdSnapshot EtcdSnapshotMode `json:"etcdSnapshot,omitempty"`
+}
+
+// Pace is how gently a node is taken. A group may have its own.
+type Pace struct {
+	// SettleSeconds is the quiet time after a node is Ready again and before it is
+	// uncordoned. Default: 120.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
+
+	// MinReadySeconds is how long a node must be Ready after it was uncordoned,
+	// with its slot still held, before the next node goes. Default: 0.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
 	// Drain is how pods are asked to leave.
-	// +kubebuilder:default={}
 	// +optional
 	Drain Drain `json:"drain,omitzero"`
-
-	// EtcdSnapshot is Required, or Skip.
-	// +kubebuilder:validation:Enum=Required;Skip
-	// +kubebuilder:default=Required
-	// +optional
-	EtcdSnapshot string `json:"etcdSnapshot,omitempty"`
 }
+
+// EtcdSnapshotMode says whether a snapshot of etcd is taken before kubeadm runs.
+// +kubebuilder:validation:Enum=Required;Skip
+type EtcdSnapshotMode string
 
 // Whether a snapshot of etcd is taken before kubeadm runs.
 const (
-	EtcdSnapshotRequired = "Required"
-	EtcdSnapshotSkip     = "Skip"
+	EtcdSnapshotRequired EtcdSnapshotMode = "Required"
+	EtcdSnapshotSkip     EtcdSnapshotMode = "Skip"
 )
 
-// NodeGroup is a set of nodes with a budget of its own.
+// Approval says whether a person has to let something begin.
+// +kubebuilder:validation:Enum=NotRequired;Required
+type Approval string
+
+// Whether a person has to let something begin.
+const (
+	ApprovalNotRequired Approval = "NotRequired"
+	ApprovalRequired    Approval = "Required"
+)
+
+// NodeGroup is a set of nodes with a budget and a pace of its own.
 type NodeGroup struct {
 	// Name of the group.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be of lower-case letters, digits and '-', and begin and end with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule="self != 'control-plane'",message="control-plane is the group of the control-plane nodes, which always go first"
 	Name string `json:"name"`
 	// NodeSelector says which nodes belong to it. A node belongs to the first
 	// group that matches.
-	NodeSelector NodeSelector `json:"nodeSelector"`
-	// MaxUnavailable of this group, within the strategy's own.
+	NodeSelector LabelSelector `json:"nodeSelector"`
+	// MaxUnavailable of this group, within the strategy's own: a number, or a
+	// percentage of the group's nodes that the upgrade concerns.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=8
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number from 1, or a percentage from 1% to 100%"
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-}
-
-// NodeSelector chooses nodes by their labels. It is a metav1.LabelSelector with
-// limits, without which the API server will not check it in a list.
-type NodeSelector struct {
-	// MatchLabels are labels that a node must have, all of them.
-	// +kubebuilder:validation:MaxProperties=16
+	// Approval is Required where no node of the group begins before
+	// spec.approved.groups names it. Default: NotRequired.
 	// +optional
-	MatchLabels map[string]string `json:"matchLabels,omitempty"`
-	// MatchExpressions are requirements that a node must meet, all of them.
-	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && size(e.values) > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || size(e.values) == 0))",message="an operator is In or NotIn with values, or Exists or DoesNotExist without"
-	// +listType=atomic
-	// +optional
-	MatchExpressions []metav1.LabelSelectorRequirement `json:"matchExpressions,omitempty"`
-}
+	Approval Approval `json:"approval,omitempty"`
 
-// AsSelector is what matches the labels. The error names a key, value or
-// operator that Kubernetes does not know.
-func (s NodeSelector) AsSelector() (labels.Selector, error) {
-	return metav1.LabelSelectorAsSelector((*metav1.LabelSelector)(&s))
-}
-
-// OnTimeout says what happens to a drain that takes too long.
-type OnTimeout string
-
-// What happens to a drain that takes too long.
-const (
-	OnTimeoutAbort OnTimeout = "Abort" // uncordon, free the slot, try again later
-	OnTimeoutForce OnTimeout = "Force" // delete the pods that are left
-)
-
-// Drain is how pods are asked to leave a node.
-type Drain struct {
-	// Timeout limits the drain of one node.
-	// +kubebuilder:default="15m"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be a duration longer than 0s, such as 15m: a drain without a limit would hold its slot for ever"
-	// +optional
-	Timeout *metav1.Duration `json:"timeout,omitempty"`
-
-	// OnTimeout is Abort (uncordon, free the slot, try again later) or Force
-	// (delete the pods that are left).
-	// +kubebuilder:validation:Enum=Abort;Force
-	// +kubebuilder:default=Abort
-	// +optional
-	OnTimeout OnTimeout `json:"onTimeout,omitempty"`
-
-	// GracePeriodSeconds overrides the time that pods are given to end. -1:
-	// each pod's own. 0: they are killed at once.
-	// +kubebuilder:default=-1
-	// +kubebuilder:validation:Minimum=-1
-	// +optional
-	GracePeriodSeconds *int32 `json:"gracePeriodSeconds,omitempty"`
-
-	// Force evicts pods that no controller will start again elsewhere. Without
-	// it such a pod blocks the drain.
-	// +optional
-	Force bool `json:"force,omitempty"`
+	Pace `json:",inline"`
 }

@@ -2,10 +2,39 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// NodeFacts are what preflight has to know of a node, as its agent found it.
+// NodeInventory is what preflight has to know of a node, as its agent found it. It
+// is named like the node, owned by it, and written when something in it changed.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,path=nodeinventories,singular=nodeinventory,shortName=kuinv,categories=upgrade
+// +kubebuilder:printcolumn:name="Installed",type=string,JSONPath=`.installed`
+// +kubebuilder:printcolumn:name="Gathered",type=date,JSONPath=`.gatheredTime`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Problems",type=string,priority=1,JSONPath=`.problems`
+type NodeInventory struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	NodeFacts `json:",inline"`
+}
+
+// NodeInventoryList is a list of inventories.
+// +kubebuilder:object:root=true
+type NodeInventoryList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NodeInventory `json:"items"`
+}
+
+// NodeFacts are what preflight has to know of a node.
 type NodeFacts struct {
-	// GatheredAt is when.
-	GatheredAt metav1.Time `json:"gatheredAt"`
+	// GatheredTime is when they were gathered.
+	GatheredTime metav1.Time `json:"gatheredTime"`
+
+	// Installed are the versions of Kubernetes whose images lie on the disk.
+	// +listType=set
+	// +optional
+	Installed []string `json:"installed,omitempty"`
 
 	// CgroupVersion is 1 or 2. Zero: not known.
 	// +optional
@@ -74,7 +103,7 @@ type NodeFacts struct {
 	// +optional
 	KubeadmPatches string `json:"kubeadmPatches,omitempty"`
 
-	// SysupdateTimerDropIns are the files that somebody has added to
+	// SysupdateTimerDropIns are the files that were added to
 	// systemd-sysupdate's timer or service. None of them is ours.
 	// +listType=set
 	// +optional
@@ -84,11 +113,6 @@ type NodeFacts struct {
 	// is no such unit.
 	// +optional
 	Locksmithd string `json:"locksmithd,omitempty"`
-
-	// UpdateEngine is the status of Flatcar's own updates, such as
-	// UPDATE_STATUS_UPDATED_NEED_REBOOT. Empty: it does not run here.
-	// +optional
-	UpdateEngine string `json:"updateEngine,omitempty"`
 
 	// RefreshBlockers are the mounts below /usr and /opt that a refresh of the
 	// merged image would break.
@@ -144,7 +168,7 @@ type EtcdFacts struct {
 type EtcdMember struct {
 	// Name of the member: with kubeadm, its node's.
 	Name string `json:"name"`
-	// Healthy is whether it answers and has a leader.
+	// Healthy reports whether it answers and has a leader.
 	Healthy bool `json:"healthy"`
 	// Learner is one that has no vote yet.
 	// +optional

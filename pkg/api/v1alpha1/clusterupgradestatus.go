@@ -1,0 +1,172 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Outcome is how a ClusterUpgrade ended.
+// +kubebuilder:validation:Enum=Succeeded;Failed;RolledBack;Superseded
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeSucceeded  Outcome = "Succeeded"
+	OutcomeFailed     Outcome = "Failed"
+	OutcomeRolledBack Outcome = "RolledBack"
+	OutcomeSuperseded Outcome = "Superseded" // a newer upgrade brought more than this one asked for
+)
+
+// ClusterUpgradeStatus is how an upgrade stands.
+//
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.triggerTime) || (has(self.triggerTime) && self.triggerTime == oldSelf.triggerTime)",message="is set once",fieldPath=".triggerTime"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.triggerTime) || (has(self.images) == has(oldSelf.images) && (!has(self.images) || self.images == oldSelf.images))",message="are fixed at the trigger",fieldPath=".images"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.outcome) || (has(self.outcome) && self.outcome == oldSelf.outcome)",message="is set once",fieldPath=".outcome"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.completionTime) || (has(self.completionTime) && self.completionTime == oldSelf.completionTime)",message="is set once",fieldPath=".completionTime"
+type ClusterUpgradeStatus struct {
+	// ObservedGeneration is the generation that this status is about; -1 before
+	// the coordinator has seen the object.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Type is spec.type, or what was derived from the versions.
+	// +optional
+	Type UpgradeType `json:"type,omitempty"`
+
+	// TriggerTime is when the upgrade became active and its images were fixed.
+	// +optional
+	TriggerTime *metav1.Time `json:"triggerTime,omitempty"`
+
+	// CompletionTime is when it ended.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// FromVersion is the oldest kubelet's version at the trigger.
+	// +optional
+	FromVersion string `json:"fromVersion,omitempty"`
+
+	// Outcome is empty until the upgrade ended.
+	// +optional
+	Outcome Outcome `json:"outcome,omitempty"`
+
+	// Nodes counts the nodes.
+	// +optional
+	Nodes NodeCounts `json:"nodes,omitzero"`
+
+	// Progress is done/total, for people.
+	// +optional
+	Progress string `json:"progress,omitempty"`
+
+	// Active are the nodes that are at work now.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Active []NodeNote `json:"active,omitempty"`
+
+	// Blocked are the first few nodes that failed or cannot go on by
+	// themselves.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Blocked []NodeNote `json:"blocked,omitempty"`
+
+	// PreflightTime is when preflight ran last, with microseconds: an earlier
+	// report never takes the place of a later one.
+	// +optional
+	PreflightTime *metav1.MicroTime `json:"preflightTime,omitempty"`
+
+	// Findings are what preflight found at the last run, what blocks first; those
+	// that were ignored before stay. Where there are too many, those of the checks
+	// with most are left out, and a last one of the same check says how many.
+	// +kubebuilder:validation:MaxItems=128
+	// +listType=atomic
+	// +optional
+	Findings []Finding `json:"findings,omitempty"`
+
+	// Images are fixed at the trigger, one for each architecture: nothing else
+	// is ever merged for this upgrade.
+	// +listType=map
+	// +listMapKey=architecture
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Images []Image `json:"images,omitempty"`
+
+	// Strategy is how nodes are taken: spec.strategy, with what that leaves out
+	// from the UpgradePolicy and the defaults.
+	// +optional
+	Strategy Strategy `json:"strategy,omitzero"`
+
+	// EtcdSnapshot is where the snapshot that was taken first lies.
+	// +optional
+	EtcdSnapshot *EtcdSnapshot `json:"etcdSnapshot,omitempty"`
+
+	// Conditions: Succeeded; Reconciling and Stalled while they are True.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// NodeCounts counts nodes by what the planner decided for them.
+type NodeCounts struct {
+	// Total is how many nodes this upgrade concerns: managed, supported and
+	// selected.
+	Total int32 `json:"total"`
+	// Done are up to date.
+	Done int32 `json:"done"`
+	// Active are at work.
+	Active int32 `json:"active"`
+	// Waiting will go by themselves.
+	Waiting int32 `json:"waiting"`
+	// Blocked are nodes that failed or that go only after a person has acted.
+	Blocked int32 `json:"blocked"`
+	// Unsupported nodes are not counted in Total.
+	Unsupported int32 `json:"unsupported"`
+}
+
+// NodeNote names a node and says what it is doing.
+type NodeNote struct {
+	// Name of the node.
+	Name string `json:"name"`
+	// Step that the node is in.
+	// +optional
+	Step Step `json:"step,omitempty"`
+	// Reason code.
+	// +optional
+	Reason Reason `json:"reason,omitempty"`
+	// Message in one sentence.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// FindingLevel is what a finding does.
+// +kubebuilder:validation:Enum=Block;Warn
+type FindingLevel string
+
+// The levels.
+const (
+	LevelBlock FindingLevel = "Block" // nothing begins until it is mended or ignored
+	LevelWarn  FindingLevel = "Warn"  // for people to know
+)
+
+// Finding is one thing that preflight noticed.
+type Finding struct {
+	// ID names the check, as ignoreChecks does.
+	ID string `json:"id"`
+	// Level is Block or Warn.
+	Level FindingLevel `json:"level"`
+	// Node that it is about: a Block then holds that node alone. Empty: it
+	// holds the whole upgrade.
+	// +optional
+	Node string `json:"node,omitempty"`
+	// Object that it is about.
+	// +optional
+	Object ObjectReference `json:"object,omitzero"`
+	// Message says what is wrong.
+	Message string `json:"message"`
+	// Advice says what to do.
+	// +optional
+	Advice string `json:"advice,omitempty"`
+	// Ignored reports whether ignoreChecks let it through.
+	// +optional
+	Ignored bool `json:"ignored,omitempty"`
+}

@@ -1,0 +1,72 @@
+package v1alpha1
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// DefaultStrategy returns what applies where neither the ClusterUpgrade nor the
+// UpgradePolicy says anything.
+func DefaultStrategy() Strategy {
+	return Strategy{
+		Method:         MethodReboot,
+		MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+		MaxFailures:    ptr.To[int32](0),
+		Approval:       ApprovalNotRequired,
+		Pace: Pace{
+			SettleSeconds:   ptr.To[int32](120),
+			MinReadySeconds: ptr.To[int32](0),
+			Drain: Drain{
+				TimeoutSeconds:     ptr.To[int32](900),
+				OnTimeout:          OnTimeoutAbort,
+				GracePeriodSeconds: ptr.To[int32](-1),
+				UnmanagedPods:      PodsBlock,
+				EmptyDirPods:       PodsEvict,
+			},
+		},
+		EtcdSnapshot: EtcdSnapshotRequired,
+	}
+}
+
+// Or returns s with each field that it leaves out taken from other.
+func (s Strategy) Or(other Strategy) Strategy {
+	s.Method = cmp.Or(s.Method, other.Method)
+	s.MaxUnavailable = cmp.Or(s.MaxUnavailable, other.MaxUnavailable)
+	s.MaxFailures = cmp.Or(s.MaxFailures, other.MaxFailures)
+	s.Approval = cmp.Or(s.Approval, other.Approval)
+	if s.Groups == nil {
+		s.Groups = other.Groups
+	}
+	s.Pace = s.Pace.Or(other.Pace)
+	s.EtcdSnapshot = cmp.Or(s.EtcdSnapshot, other.EtcdSnapshot)
+	return s
+}
+
+// Or returns p with each field that it leaves out taken from other.
+func (p Pace) Or(other Pace) Pace {
+	p.SettleSeconds = cmp.Or(p.SettleSeconds, other.SettleSeconds)
+	p.MinReadySeconds = cmp.Or(p.MinReadySeconds, other.MinReadySeconds)
+	p.Drain = p.Drain.Or(other.Drain)
+	return p
+}
+
+// Or returns d with each field that it leaves out taken from other.
+func (d Drain) Or(other Drain) Drain {
+	d.TimeoutSeconds = cmp.Or(d.TimeoutSeconds, other.TimeoutSeconds)
+	d.OnTimeout = cmp.Or(d.OnTimeout, other.OnTimeout)
+	d.GracePeriodSeconds = cmp.Or(d.GracePeriodSeconds, other.GracePeriodSeconds)
+	d.UnmanagedPods = cmp.Or(d.UnmanagedPods, other.UnmanagedPods)
+	d.EmptyDirPods = cmp.Or(d.EmptyDirPods, other.EmptyDirPods)
+	if d.Rules == nil {
+		d.Rules = other.Rules
+	}
+	return d
+}
+
+// Resolve returns the strategy of an upgrade: its own fields, then the policy's,
+// then the defaults. Every field of the result is set.
+func (u *ClusterUpgrade) Resolve(policy Strategy) Strategy {
+	return u.Spec.Strategy.Or(policy).Or(DefaultStrategy())
+}

@@ -1,0 +1,88 @@
+package v1alpha1
+
+// Drain is how pods are asked to leave a node.
+type Drain struct {
+	// TimeoutSeconds limits the drain of one node. Default: 900.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	// +optional
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+
+	// OnTimeout is Abort (uncordon, free the slot, try again later) or Delete
+	// (delete the pods that are left). Default: Abort.
+	// +optional
+	OnTimeout OnTimeout `json:"onTimeout,omitempty"`
+
+	// GracePeriodSeconds overrides the time that pods are given to end. -1:
+	// each pod's own. 0: they are killed at once. Default: -1.
+	// +kubebuilder:validation:Minimum=-1
+	// +optional
+	GracePeriodSeconds *int32 `json:"gracePeriodSeconds,omitempty"`
+
+	// UnmanagedPods is Block, or Evict. It is about pods that no controller will
+	// start again elsewhere. Default: Block.
+	// +optional
+	UnmanagedPods PodHandling `json:"unmanagedPods,omitempty"`
+
+	// EmptyDirPods is Evict, or Block. It is about pods with a volume of type
+	// emptyDir, whose data is lost with the pod. Default: Evict.
+	// +optional
+	EmptyDirPods PodHandling `json:"emptyDirPods,omitempty"`
+
+	// Rules say what happens to the pods that they select. The first rule that
+	// matches a pod counts; a pod that none matches is evicted.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Rules []DrainRule `json:"rules,omitempty"`
+}
+
+// OnTimeout is what happens to a drain that takes too long.
+// +kubebuilder:validation:Enum=Abort;Delete
+type OnTimeout string
+
+// What happens to a drain that takes too long.
+const (
+	OnTimeoutAbort  OnTimeout = "Abort"  // uncordon, free the slot, try again later
+	OnTimeoutDelete OnTimeout = "Delete" // delete the pods that are left
+)
+
+// PodHandling is what a drain does with pods of a kind.
+// +kubebuilder:validation:Enum=Block;Evict
+type PodHandling string
+
+// What a drain does with pods of a kind.
+const (
+	PodsBlock PodHandling = "Block" // such a pod blocks the drain
+	PodsEvict PodHandling = "Evict" // it is evicted like any other
+)
+
+// DrainRule says what happens to the pods that it selects.
+type DrainRule struct {
+	// Name tells this rule from the others in the list.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// PodSelector chooses pods by their labels.
+	PodSelector LabelSelector `json:"podSelector"`
+	// Namespaces are those whose pods the rule is about. Absent: all.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=63
+	// +optional
+	Namespaces []string `json:"namespaces,omitempty"`
+	// Behavior is what happens to the pods.
+	Behavior DrainBehavior `json:"behavior"`
+}
+
+// DrainBehavior is what a drain does with a pod.
+// +kubebuilder:validation:Enum=Drain;Skip;WaitCompleted
+type DrainBehavior string
+
+// What a drain does with a pod, in the words of Cluster API's MachineDrainRule.
+const (
+	DrainPod           DrainBehavior = "Drain"         // evict it
+	DrainSkip          DrainBehavior = "Skip"          // leave it on the node
+	DrainWaitCompleted DrainBehavior = "WaitCompleted" // wait until it has ended by itself
+)

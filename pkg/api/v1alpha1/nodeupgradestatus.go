@@ -1,0 +1,185 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NodeUpgradeStatus is what the agent sees and does on its node, and why the
+// coordinator does not let it begin.
+type NodeUpgradeStatus struct {
+	// ObservedGeneration is the generation that the agent acts on; -1 before an
+	// agent has seen the object.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Upgrade is the ClusterUpgrade that step, retry and steps are about: the one
+	// before spec.upgrade, while the node still finishes it.
+	// +optional
+	Upgrade *UpgradeReference `json:"upgrade,omitempty"`
+
+	// Step that the node is in.
+	// +optional
+	Step Step `json:"step,omitempty"`
+
+	// StepStartTime is when the step began.
+	// +optional
+	StepStartTime *metav1.Time `json:"stepStartTime,omitempty"`
+
+	// StepEndTime is when the step's limit or pause ends, where there is one.
+	// +optional
+	StepEndTime *metav1.Time `json:"stepEndTime,omitempty"`
+
+	// HoldEndTime is when the reason of the condition Admitted ends by itself, where
+	// that is known. The coordinator owns it.
+	// +optional
+	HoldEndTime *metav1.Time `json:"holdEndTime,omitempty"`
+
+	// Versions are what runs, and what lies on the node.
+	// +optional
+	Versions NodeVersions `json:"versions,omitzero"`
+
+	// Slot is the name of the slot that the node holds.
+	// +optional
+	Slot string `json:"slot,omitempty"`
+
+	// Retry counts attempts.
+	// +optional
+	Retry Retry `json:"retry,omitzero"`
+
+	// Reboot is what is known of the node's reboots.
+	// +optional
+	Reboot NodeReboot `json:"reboot,omitzero"`
+
+	// Method is how this node activates the image, where that is decided: Reboot
+	// also where spec.method is Restart and a restart would break something.
+	// +optional
+	Method Method `json:"method,omitempty"`
+
+	// MethodMessage says why method is not the one that was asked for.
+	// +optional
+	MethodMessage string `json:"methodMessage,omitempty"`
+
+	// EtcdSnapshot is the snapshot that was taken on this node for upgrade.
+	// +optional
+	EtcdSnapshot *EtcdSnapshot `json:"etcdSnapshot,omitempty"`
+
+	// KubeadmLog is the end of what kubeadm printed, where it failed.
+	// +optional
+	KubeadmLog string `json:"kubeadmLog,omitempty"`
+
+	// AgentVersion is the version of the agent.
+	// +optional
+	AgentVersion string `json:"agentVersion,omitempty"`
+
+	// Steps are the steps of the upgrade with their times, until it is over.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Steps []StepTime `json:"steps,omitempty"`
+
+	// Conditions: UpToDate; Admitted, which the coordinator owns; Reconciling and
+	// Stalled while they are True. Reason and message of UpToDate say what the node
+	// is doing, or what went wrong.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// NodeVersions are the versions on a node. Absent: not known, or there is none.
+type NodeVersions struct {
+	// Kubelet that runs.
+	// +optional
+	Kubelet string `json:"kubelet,omitempty"`
+	// ControlPlane is the lowest version among this node's static pods.
+	// +optional
+	ControlPlane string `json:"controlPlane,omitempty"`
+	// Kubeadm is the version up to which kubeadm upgrade has completed.
+	// +optional
+	Kubeadm string `json:"kubeadm,omitempty"`
+	// Staged is spec.version once its image lies on the disk, checked.
+	// +optional
+	Staged string `json:"staged,omitempty"`
+	// Pulled is spec.version once the control plane's container images of that
+	// version lie on the node.
+	// +optional
+	Pulled string `json:"pulled,omitempty"`
+	// NextBoot is the version that the symlink points to: what the next boot
+	// merges.
+	// +optional
+	NextBoot string `json:"nextBoot,omitempty"`
+	// From is the kubelet that ran when upgrade began here.
+	// +optional
+	From string `json:"from,omitempty"`
+}
+
+// Retry counts how often a node began and failed.
+type Retry struct {
+	// Attempts counts how often the node began to take itself out of service for
+	// the upgrade.
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+	// Failures counts the attempts that something on this node ended; after three
+	// it is Failed. A drain that is blocked and a snapshot that cannot be taken do
+	// not count.
+	// +optional
+	Failures int32 `json:"failures,omitempty"`
+	// Time when the agent tries again by itself after a failure.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+}
+
+// NodeReboot is what is known of a node's reboots.
+type NodeReboot struct {
+	// Required is true when what runs differs from what the next boot brings, or
+	// when the operating system asks for a reboot.
+	// +optional
+	Required bool `json:"required,omitempty"`
+	// Reason says why, in one sentence.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// FromBootID is the boot id that the node shall leave behind: set before the
+	// reboot is asked for.
+	// +optional
+	FromBootID string `json:"fromBootID,omitempty"`
+}
+
+// StepTime says when a step began and ended.
+type StepTime struct {
+	// Step that it is about.
+	Step Step `json:"step"`
+	// StartTime is when it began, with microseconds.
+	StartTime metav1.MicroTime `json:"startTime"`
+	// EndTime is when the next one began.
+	// +optional
+	EndTime *metav1.MicroTime `json:"endTime,omitempty"`
+}
+
+// Cause returns the reason code and the sentence of the condition UpToDate: what
+// the node is doing, or what went wrong on it.
+func (s *NodeUpgradeStatus) Cause() (Reason, string) {
+	if c := meta.FindStatusCondition(s.Conditions, ConditionUpToDate); c != nil {
+		return Reason(c.Reason), c.Message
+	}
+	return "", ""
+}
+
+// Hold returns the reason code and the sentence for which the coordinator does not
+// let the node begin. Both are empty where it does, or where nothing is to be done.
+func (s *NodeUpgradeStatus) Hold() (Reason, string) {
+	if c := meta.FindStatusCondition(s.Conditions, ConditionAdmitted); c != nil && c.Status == metav1.ConditionFalse {
+		return Reason(c.Reason), c.Message
+	}
+	return "", ""
+}
+
+// Explain returns the one reason and sentence that a person is told about the
+// node: the coordinator's while the node waits for it, and the agent's otherwise.
+func (s *NodeUpgradeStatus) Explain() (Reason, string) {
+	reason, message := s.Cause()
+	if hold, why := s.Hold(); hold != "" && (reason == ReasonAwaitingRelease || reason == "") {
+		return hold, why
+	}
+	return reason, message
+}

@@ -1,0 +1,31 @@
+package v1alpha1
+
+// UpgradeReference names a ClusterUpgrade. The UID tells it from another one that
+// was created under the same name.
+type UpgradeReference struct {
+	// Name of the ClusterUpgrade.
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// UID of the ClusterUpgrade.
+	// +kubebuilder:validation:MaxLength=64
+	UID string `json:"uid"`
+}
+
+// ObjectReference names the object that a finding is about.
+type ObjectReference struct {
+	// Kind of the object, such as Pod.
+	Kind string `json:"kind"`
+	// Namespace of the object; empty for an object of the whole cluster.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Name of the object.
+	Name string `json:"name"`
+}
+
+// String returns the reference for people: Kind/namespace/name.
+func (o ObjectReference) String() string {
+	if o.Namespace == "" {
+		return o.Kind + "/" + o.Name
+	}
+	return o.Kind + "/" + o.Namespace + "/" + o.Name
+}

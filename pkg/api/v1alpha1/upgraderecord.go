@@ -1,0 +1,122 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// UpgradeRecord says how an ended upgrade went, node by node. It is written once
+// and never changed. A large cluster's record comes in several pieces, each an
+// object of its own; each begins with the same summary. Records outlive their
+// ClusterUpgrade, and are removed by the UpgradePolicy's historyLimit.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,shortName=kurec,categories=upgrade
+// +kubebuilder:validation:XValidation:rule="self.upgrade == oldSelf.upgrade && self.piece == oldSelf.piece && self.pieces == oldSelf.pieces && self.outcome == oldSelf.outcome && self.type == oldSelf.type && self.completionTime == oldSelf.completionTime && has(self.nodes) == has(oldSelf.nodes) && (!has(self.nodes) || self.nodes == oldSelf.nodes)",message="a record is never changed"
+// +kubebuilder:printcolumn:name="Upgrade",type=string,JSONPath=`.upgrade.name`
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.type`
+// +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.fromVersion`
+// +kubebuilder:printcolumn:name="To",type=string,JSONPath=`.version`
+// +kubebuilder:printcolumn:name="Outcome",type=string,JSONPath=`.outcome`
+// +kubebuilder:printcolumn:name="Completed",type=date,JSONPath=`.completionTime`
+// +kubebuilder:printcolumn:name="Piece",type=integer,priority=1,JSONPath=`.piece`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.message`
+type UpgradeRecord struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	UpgradeSummary `json:",inline"`
+
+	// Piece is the number of this piece, from 1.
+	// +kubebuilder:validation:Minimum=1
+	Piece int32 `json:"piece"`
+	// Pieces is how many pieces the record has.
+	// +kubebuilder:validation:Minimum=1
+	Pieces int32 `json:"pieces"`
+
+	// Nodes say how each node went, in the order in which nodes go.
+	// +kubebuilder:validation:MaxItems=500
+	// +listType=atomic
+	// +optional
+	Nodes []NodeRecord `json:"nodes,omitempty"`
+}
+
+// UpgradeSummary says how an upgrade went as a whole.
+type UpgradeSummary struct {
+	// Upgrade is the ClusterUpgrade that ended.
+	Upgrade UpgradeReference `json:"upgrade"`
+	// Type of the upgrade; absent where it ended before that was known.
+	// +optional
+	Type UpgradeType `json:"type,omitempty"`
+	// FromVersion is the oldest kubelet's version at the trigger.
+	// +optional
+	FromVersion string `json:"fromVersion,omitempty"`
+	// Version that was asked for; absent for a Reboot.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Outcome is how it ended.
+	Outcome Outcome `json:"outcome"`
+	// Reason is the code of why it ended so.
+	// +optional
+	Reason Reason `json:"reason,omitempty"`
+	// Message says it in one sentence.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// CreatedBy is coordinator where the policy's automatic asked for it.
+	// +optional
+	CreatedBy string `json:"createdBy,omitempty"`
+	// TriggerTime is when the upgrade became active; absent where it never did.
+	// +optional
+	TriggerTime *metav1.Time `json:"triggerTime,omitempty"`
+	// CompletionTime is when it ended.
+	CompletionTime metav1.Time `json:"completionTime"`
+	// Counts are the nodes at the end.
+	// +optional
+	Counts NodeCounts `json:"counts,omitzero"`
+}
+
+// NodeRecord says how one node went.
+type NodeRecord struct {
+	// Name of the node.
+	Name string `json:"name"`
+	// From is the kubelet's version at the trigger.
+	// +optional
+	From string `json:"from,omitempty"`
+	// To is the kubelet's version at the end.
+	// +optional
+	To string `json:"to,omitempty"`
+	// StartTime is when the node first took its slot. Absent: it was not touched.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// CompletionTime is when it was back in service.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// Attempts counts how often it began.
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+	// ComponentsSeconds is how long kubeadm's part took on a control plane: from
+	// taking the slot to freeing it. Absent: there was none, or it was given up.
+	// +optional
+	ComponentsSeconds int32 `json:"componentsSeconds,omitempty"`
+	// RebootSeconds is how long the node's part took, without the settle time,
+	// where it went with a reboot. Absent: it did not, or it was given up.
+	// +optional
+	RebootSeconds int32 `json:"rebootSeconds,omitempty"`
+	// RestartSeconds is the same where it went with a restart of the kubelet
+	// alone.
+	// +optional
+	RestartSeconds int32 `json:"restartSeconds,omitempty"`
+	// Reason it ended with, where it is not UpToDate.
+	// +optional
+	Reason Reason `json:"reason,omitempty"`
+	// Steps that the node went through, with their times.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +optional
+	Steps []StepTime `json:"steps,omitempty"`
+}
+
+// UpgradeRecordList is a list of records.
+// +kubebuilder:object:root=true
+type UpgradeRecordList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []UpgradeRecord `json:"items"`
+}

@@ -1,0 +1,15 @@
+package fleet
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Hold is why a node may not go on: a code, a sentence, and until when if that
+// is known. A Hold without a reason holds nothing.
+type Hold struct {
+	Reason  v1alpha1.Reason `json:"reason,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Until   *time.Time      `json:"until,omitempty"`
+}

@@ -1,0 +1,35 @@
+package fleet
+
+import (
+	"strconv"
+	"strings"
+)
+
+// ControlPlaneSlot is the only slot that control-plane nodes use. So the Lease
+// itself keeps two of them from being out of service at once, whatever the budget
+// says and however many coordinators decide.
+const ControlPlaneSlot = "slot-0"
+
+// SlotName returns the name of the slot with that index, from 0.
+func SlotName(i int) string { return "slot-" + strconv.Itoa(i) }
+
+// SlotIndex returns the index of a slot; false for a name that is not a slot's.
+func SlotIndex(name string) (int, bool) {
+	i, err := strconv.Atoi(strings.TrimPrefix(name, "slot-"))
+	return i, err == nil && i >= 0 && name == SlotName(i)
+}
+
+// Slot is one Lease that lets a node be out of service. The zero Owner means
+// that the slot is not reserved, or not held.
+type Slot struct {
+	Name        string `json:"name"`
+	ReservedFor Owner  `json:"reservedFor,omitzero"`
+	Holder      Owner  `json:"holder,omitzero"`
+	// Unreadable is a Lease whose owner cannot be known: it counts as taken.
+	Unreadable bool `json:"unreadable,omitempty"`
+}
+
+// Free reports whether the slot is neither reserved nor held.
+func (s Slot) Free() bool {
+	return !s.Unreadable && s.ReservedFor == Owner{} && s.Holder == Owner{}
+}

@@ -1,0 +1,49 @@
+// Package fleet describes the cluster as it was read: nodes, slots, apiservers,
+// etcd, images on offer, and our own objects.
+//
+// It promises plain values: no client, no clock, no decision. Package snapshot
+// fills them from a cluster, package plan decides by them, and a file of them is
+// what `kubectl upgrade plan --snapshot` reads.
+package fleet
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+)
+
+// Snapshot is everything that the planner looks at.
+type Snapshot struct {
+	Nodes        []Node                         `json:"nodes"`
+	NodeUpgrades []v1alpha1.NodeUpgrade         `json:"nodeUpgrades"`
+	Inventories  []v1alpha1.NodeInventory       `json:"inventories,omitempty"`
+	Upgrades     []v1alpha1.ClusterUpgrade      `json:"upgrades"`
+	Records      []v1alpha1.UpgradeRecord       `json:"records,omitempty"`
+	Schedules    []v1alpha1.MaintenanceSchedule `json:"schedules"`
+	// Policy is the UpgradePolicy named cluster. Nil: there is none yet, and the
+	// defaults apply.
+	Policy     *v1alpha1.UpgradePolicy `json:"policy,omitempty"`
+	Slots      []Slot                  `json:"slots"`
+	APIServers []StaticPod             `json:"apiServers"`
+	Etcd       []StaticPod             `json:"etcd"`
+	Source     Source                  `json:"source"`
+	// RebootManagers are other programs that may reboot nodes now.
+	RebootManagers []RebootManager `json:"rebootManagers,omitempty"`
+	// Webhooks are those that requests wait for.
+	Webhooks []preflight.Webhook `json:"webhooks,omitempty"`
+	// Preflight is the last report of preflight. Nil: there is none.
+	Preflight *Preflight `json:"preflight,omitempty"`
+	// PreflightProblem is why preflight could not run when it was to run last.
+	PreflightProblem string `json:"preflightProblem,omitempty"`
+}
+
+// Preflight is what preflight found for an upgrade when it ran last.
+type Preflight struct {
+	Upgrade v1alpha1.UpgradeReference `json:"upgrade"`
+	// Key says how far the upgrade was: Plan.PreflightKey of the plan that asked
+	// for the report.
+	Key      string             `json:"key"`
+	At       time.Time          `json:"at"`
+	Findings []v1alpha1.Finding `json:"findings,omitempty"`
+}

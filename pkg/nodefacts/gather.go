@@ -16,11 +16,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// Gather looks at the node now. UpdateEngine and Etcd are left out: they take
-// the bus and the network, and are asked elsewhere.
+// Gather looks at the node now. Installed and Etcd are left out: the agent knows
+// the one, and asks the network for the other.
 func Gather(l host.Layout, now time.Time) v1alpha1.NodeFacts {
 	g := &gatherer{Layout: l, problems: map[string]bool{}}
-	g.facts.GatheredAt = metav1.NewTime(now.UTC().Truncate(time.Second))
+	g.facts.GatheredTime = metav1.NewTime(now.UTC().Truncate(time.Second))
 	for _, look := range []func(){
 		g.cgroup, g.kubelet, g.disks, g.certificates, g.patches, g.foreignUpdates, g.mounts,
 	} {

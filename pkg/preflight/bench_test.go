@@ -29,8 +29,8 @@ func fleet(nodes int) preflight.Facts {
 		b.Namespace = namespace
 		f.Workloads.Budgets = append(f.Workloads.Budgets, b)
 	}
-	for i := range f.NodeUpgrades {
-		f.NodeUpgrades[i].Status.Facts.CgroupVersion = 1
+	for i := range f.Inventories {
+		f.Inventories[i].CgroupVersion = 1
 	}
 	return *f
 }

@@ -81,7 +81,7 @@ func (c *checker) sayHolding(budgets map[string][]*budget) {
 		for _, b := range list {
 			if len(b.holds) > 0 {
 				found = append(found, v1alpha1.Finding{
-					ID: "pdb-blocks", Object: "PodDisruptionBudget/" + b.Namespace + "/" + b.Name,
+					ID: "pdb-blocks", Object: budgetObject(b.Namespace, b.Name),
 					Message: fmt.Sprintf("PodDisruptionBudget %s/%s allows no pod to leave: it would hold the drain of %s.", b.Namespace, b.Name, names(b.holds)),
 				})
 			}
@@ -90,13 +90,17 @@ func (c *checker) sayHolding(budgets map[string][]*budget) {
 	c.addNamed(found, "%s would hold drains: kubectl get poddisruptionbudgets -A shows 0 as ALLOWED DISRUPTIONS.")
 }
 
+func budgetObject(namespace, name string) v1alpha1.ObjectReference {
+	return v1alpha1.ObjectReference{Kind: "PodDisruptionBudget", Namespace: namespace, Name: name}
+}
+
 func (c *checker) sayOverlapping(overlaps map[string][]string) {
 	var found []v1alpha1.Finding
 	for _, key := range slices.Sorted(maps.Keys(overlaps)) {
 		namespace, list, _ := strings.Cut(key, "/")
 		budgets := strings.Split(list, ", ")
 		found = append(found, v1alpha1.Finding{
-			ID: "pdb-overlap", Object: "PodDisruptionBudget/" + namespace + "/" + budgets[0],
+			ID: "pdb-overlap", Object: budgetObject(namespace, budgets[0]),
 			Message: fmt.Sprintf("In namespace %s, %d PodDisruptionBudgets match the same pods (%s): the API server evicts none that has more than one, which would hold the drain of %s.",
 				namespace, len(budgets), names(budgets), names(overlaps[key])),
 		})
@@ -107,7 +111,7 @@ func (c *checker) sayOverlapping(overlaps map[string][]string) {
 // addNamed adds the first few findings, and says how many more there are.
 func (c *checker) addNamed(found []v1alpha1.Finding, format string) {
 	slices.SortFunc(found, func(a, b v1alpha1.Finding) int {
-		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(compareObjects(a.Object, b.Object), cmp.Compare(a.Message, b.Message))
 	})
 	for _, f := range found[:min(len(found), budgetsNamed)] {
 		c.add(f)

@@ -110,7 +110,7 @@ func (c *checker) checkCertificates() {
 	c.checkAuthorities(authorities)
 	for _, path := range slices.Sorted(maps.Keys(strangers)) {
 		c.add(v1alpha1.Finding{
-			ID: "certificate-ending", Object: "File" + path,
+			ID: "certificate-ending", Object: v1alpha1.ObjectReference{Kind: "File", Name: path},
 			Message: fmt.Sprintf("Certificate %s, which is not kubeadm's, ends on %s (%s).", path, day(strangers[path].ends), nodeNames(strangers[path].nodes)),
 			Advice:  "Renew it in the way it came there; or remove it, if nobody uses it.",
 		})
@@ -126,7 +126,7 @@ func (c *checker) certificateEnded(n *node, cert v1alpha1.CertificateFacts) {
 }
 
 func (c *checker) certificatesEnd(n *node, paths []string) {
-	f := v1alpha1.Finding{ID: "certificate-ending", Object: "Node/" + n.name, Message: fmt.Sprintf("On node %s, %s within 30 days: %s.", n.name, ends(len(paths)), names(paths))}
+	f := v1alpha1.Finding{ID: "certificate-ending", Object: n.object(), Message: fmt.Sprintf("On node %s, %s within 30 days: %s.", n.name, ends(len(paths)), names(paths))}
 	if c.runsKubeadm(n) {
 		f.Advice = renewedAdvice
 	}
@@ -174,9 +174,9 @@ func (c *checker) checkAuthorities(authorities map[string]*copies) {
 		left := a.ends.Sub(c.Now)
 		switch {
 		case left <= 0:
-			c.add(v1alpha1.Finding{ID: "ca-ended", Object: "File" + path, Message: fmt.Sprintf("The certificate authority %s ended on %s (%s).", path, day(a.ends), nodeNames(a.nodes))})
+			c.add(v1alpha1.Finding{ID: "ca-ended", Object: v1alpha1.ObjectReference{Kind: "File", Name: path}, Message: fmt.Sprintf("The certificate authority %s ended on %s (%s).", path, day(a.ends), nodeNames(a.nodes))})
 		case left <= soonCA:
-			c.add(v1alpha1.Finding{ID: "ca-ending", Object: "File" + path, Message: fmt.Sprintf("The certificate authority %s ends on %s, and no upgrade renews it (%s).", path, day(a.ends), nodeNames(a.nodes))})
+			c.add(v1alpha1.Finding{ID: "ca-ending", Object: v1alpha1.ObjectReference{Kind: "File", Name: path}, Message: fmt.Sprintf("The certificate authority %s ends on %s, and no upgrade renews it (%s).", path, day(a.ends), nodeNames(a.nodes))})
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -20,12 +22,8 @@ func Check(f Facts) []v1alpha1.Finding {
 	for _, run := range runs {
 		run(c)
 	}
-	ignored := map[string]bool{}
-	for _, id := range f.Upgrade.Spec.IgnoreChecks {
-		ignored[id] = true
-	}
 	for i := range c.found {
-		c.found[i].Ignored = ignored[c.found[i].ID]
+		c.found[i].Ignored = f.Upgrade.Spec.Ignores(c.found[i].ID)
 	}
 	slices.SortFunc(c.found, order)
 	return c.found
@@ -42,9 +40,13 @@ func order(a, b v1alpha1.Finding) int {
 	return cmp.Or(
 		cmp.Compare(rank(a.Level), rank(b.Level)),
 		cmp.Compare(a.ID, b.ID),
-		cmp.Compare(a.Object, b.Object),
+		compareObjects(a.Object, b.Object),
 		cmp.Compare(a.Message, b.Message),
 	)
+}
+
+func compareObjects(a, b v1alpha1.ObjectReference) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 func rank(level v1alpha1.FindingLevel) int {
@@ -63,8 +65,15 @@ type checker struct {
 	to      version.Version
 	kubeadm bool
 
+	strategy v1alpha1.Strategy
+	managed  labels.Selector // of the nodes that the policy manages
+	selected labels.Selector // of those among them that the upgrade is for
+	drains   drainOrder      // of nodes of no group
+	groups   []nodeGroup
+
 	nodes       []*node // those that the upgrade concerns, by name
 	unsupported []*node // the others that cannot be upgraded, by name
+	leftOut     []*node // those that a nodeSelector leaves out, by name
 	all         []*node
 	static      []staticPod
 	leaving     []leaver
@@ -72,7 +81,11 @@ type checker struct {
 }
 
 func newChecker(f Facts) *checker {
-	c := &checker{Facts: f}
+	c := &checker{
+		Facts: f, strategy: f.Upgrade.Resolve(f.Policy.Strategy),
+		managed: selector(f.Policy.NodeSelector), selected: selector(f.Upgrade.Spec.NodeSelector),
+	}
+	c.drains, c.groups = drainOrders(c.strategy)
 	if to, err := version.Parse(f.Upgrade.Spec.Version); err == nil {
 		c.to, c.kubeadm = to, true
 	}
@@ -96,7 +109,7 @@ func (c *checker) add(f v1alpha1.Finding) {
 
 // onNode notes a finding about a node. One that blocks a worker holds it alone.
 func (c *checker) onNode(n *node, f v1alpha1.Finding) {
-	f.Object = "Node/" + n.name
+	f.Object = n.object()
 	if !n.controlPlane {
 		f.Node = n.name
 	}

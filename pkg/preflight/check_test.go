@@ -34,7 +34,7 @@ type scene struct {
 func scenes() []scene {
 	var all []scene
 	for _, family := range [][]scene{
-		versionScenes(), controlPlaneScenes(), unsupportedScenes(), etcdScenes(), certificateScenes(), diskScenes(),
+		versionScenes(), controlPlaneScenes(), unsupportedScenes(), leftOutScenes(), etcdScenes(), certificateScenes(), diskScenes(),
 		trapScenes(), workloadScenes(), webhookScenes(), companyScenes(), factsScenes(),
 	} {
 		all = append(all, family...)
@@ -57,8 +57,8 @@ func short(findings []v1alpha1.Finding) []string {
 	var lines []string
 	for _, f := range findings {
 		line := fmt.Sprintf("%s %s", f.Level, f.ID)
-		if f.Object != "" {
-			line += " " + f.Object
+		if f.Object != (v1alpha1.ObjectReference{}) {
+			line += " " + f.Object.String()
 		}
 		if f.Node != "" {
 			line += " @" + f.Node

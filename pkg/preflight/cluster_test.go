@@ -22,16 +22,16 @@ func cluster(controlPlanes, workers int) *preflight.Facts {
 	f := &preflight.Facts{
 		Now: now,
 		Upgrade: v1alpha1.ClusterUpgrade{
-			ObjectMeta: metav1.ObjectMeta{Name: "v1.35.4"},
+			ObjectMeta: metav1.ObjectMeta{Name: "v1.35.4", UID: "9"},
 			Spec:       v1alpha1.ClusterUpgradeSpec{Version: "v1.35.4"},
 		},
-		Offered:       []string{"x86-64", "arm64"},
+		Offered:       []string{"amd64", "arm64"},
 		KubeletConfig: &preflight.KubeletConfig{Config: kubeletconfig.Config{Fields: []string{"cgroupDriver"}}},
 	}
 	for i := range controlPlanes {
 		name := fmt.Sprintf("cp-%d", i+1)
 		f.Nodes = append(f.Nodes, machine(name, true))
-		f.NodeUpgrades = append(f.NodeUpgrades, said(name))
+		f.NodeUpgrades, f.Inventories = append(f.NodeUpgrades, said(name)), append(f.Inventories, inventory(name))
 		for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 			f.SystemPods = append(f.SystemPods, static(component, name))
 		}
@@ -41,12 +41,12 @@ func cluster(controlPlanes, workers int) *preflight.Facts {
 		for j := range controlPlanes {
 			members = append(members, v1alpha1.EtcdMember{Name: fmt.Sprintf("cp-%d", j+1), Healthy: true, Version: "3.6.5"})
 		}
-		f.NodeUpgrades[i].Status.Facts.Etcd = &v1alpha1.EtcdFacts{Members: members, DatabaseBytes: 100 << 20}
+		f.Inventories[i].Etcd = &v1alpha1.EtcdFacts{Members: members, DatabaseBytes: 100 << 20}
 	}
 	for i := range workers {
 		name := fmt.Sprintf("worker-%d", i+1)
 		f.Nodes = append(f.Nodes, machine(name, false))
-		f.NodeUpgrades = append(f.NodeUpgrades, said(name))
+		f.NodeUpgrades, f.Inventories = append(f.NodeUpgrades, said(name)), append(f.Inventories, inventory(name))
 	}
 	return f
 }
@@ -69,27 +69,32 @@ func machine(name string, controlPlane bool) corev1.Node {
 
 // said is what a node's agent says of a node that is well.
 func said(name string) v1alpha1.NodeUpgrade {
+	return v1alpha1.NodeUpgrade{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepWaiting, Versions: v1alpha1.NodeVersions{Kubelet: "v1.34.4"}},
+	}
+}
+
+// inventory is what its agent found on it.
+func inventory(name string) v1alpha1.NodeInventory {
 	cert := func(path string, days int, ca bool) v1alpha1.CertificateFacts {
 		return v1alpha1.CertificateFacts{Path: path, NotAfter: metav1.NewTime(now.AddDate(0, 0, days)), CA: ca}
 	}
-	return v1alpha1.NodeUpgrade{
+	return v1alpha1.NodeInventory{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Status: v1alpha1.NodeUpgradeStatus{
-			Step: v1alpha1.StepWaiting, Architecture: "x86-64", KubeletVersion: "v1.34.4",
-			Facts: &v1alpha1.NodeFacts{
-				GatheredAt:          metav1.NewTime(now.Add(-5 * time.Minute)),
-				CgroupVersion:       2,
-				KubeletFlags:        []string{"config", "node-ip"},
-				KubeletConfigFields: []string{"cgroupDriver", "featureGates.KubeletEnsureSecretPulledImages"},
-				Disks: []v1alpha1.DiskFacts{
-					{Path: "/opt/extensions/kubernetes", FreeBytes: 5 << 30}, {Path: "/etc/kubernetes/tmp", FreeBytes: 5 << 30},
-					{Path: preflight.SnapshotsDir, FreeBytes: 5 << 30}, {Path: "/var/lib/containerd", FreeBytes: 20 << 30},
-				},
-				Certificates: []v1alpha1.CertificateFacts{
-					cert("/etc/kubernetes/pki/apiserver.crt", 200, false), cert("/etc/kubernetes/pki/ca.crt", 3000, true),
-				},
-				Locksmithd: "masked",
+		NodeFacts: v1alpha1.NodeFacts{
+			GatheredTime:        metav1.NewTime(now.Add(-5 * time.Minute)),
+			CgroupVersion:       2,
+			KubeletFlags:        []string{"config", "node-ip"},
+			KubeletConfigFields: []string{"cgroupDriver", "featureGates.KubeletEnsureSecretPulledImages"},
+			Disks: []v1alpha1.DiskFacts{
+				{Path: "/opt/extensions/kubernetes", FreeBytes: 5 << 30}, {Path: "/etc/kubernetes/tmp", FreeBytes: 5 << 30},
+				{Path: preflight.SnapshotsDir, FreeBytes: 5 << 30}, {Path: "/var/lib/containerd", FreeBytes: 20 << 30},
 			},
+			Certificates: []v1alpha1.CertificateFacts{
+				cert("/etc/kubernetes/pki/apiserver.crt", 200, false), cert("/etc/kubernetes/pki/ca.crt", 3000, true),
+			},
+			Locksmithd: "masked",
 		},
 	}
 }
@@ -153,7 +158,36 @@ func upgrade(f *preflight.Facts, name string) *v1alpha1.NodeUpgrade {
 	return &f.NodeUpgrades[slices.IndexFunc(f.NodeUpgrades, func(n v1alpha1.NodeUpgrade) bool { return n.Name == name })]
 }
 
-func facts(f *preflight.Facts, name string) *v1alpha1.NodeFacts { return upgrade(f, name).Status.Facts }
+func facts(f *preflight.Facts, name string) *v1alpha1.NodeFacts {
+	return &f.Inventories[slices.IndexFunc(f.Inventories, func(n v1alpha1.NodeInventory) bool { return n.Name == name })].NodeFacts
+}
+
+// agents lets an agent run on these nodes, and on no other.
+func agents(f *preflight.Facts, nodes ...string) {
+	for _, name := range nodes {
+		p := pod("agent", "node-agent-"+name, name)
+		p.Namespace, p.Labels = v1alpha1.Namespace, map[string]string{"app.kubernetes.io/component": "node-agent"}
+		p.OwnerReferences[0].Kind = "DaemonSet"
+		f.Workloads.Pods = append(f.Workloads.Pods, p)
+	}
+}
+
+// rebooted lets a node have been rebooted for an upgrade.
+func rebooted(f *preflight.Facts, name string, by v1alpha1.UpgradeReference) {
+	node(f, name).Status.NodeInfo.BootID = "after"
+	s := &upgrade(f, name).Status
+	s.Upgrade, s.Reboot.FromBootID = &by, "before"
+}
+
+// pool selects the nodes of a pool.
+func pool(name v1alpha1.LabelValue) v1alpha1.LabelSelector {
+	return v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": name}}
+}
+
+// unseen takes away what the agents of these nodes found.
+func unseen(f *preflight.Facts, names ...string) {
+	f.Inventories = slices.DeleteFunc(f.Inventories, func(n v1alpha1.NodeInventory) bool { return slices.Contains(names, n.Name) })
+}
 
 func systemPod(f *preflight.Facts, name string) *corev1.Pod {
 	return &f.SystemPods[slices.IndexFunc(f.SystemPods, func(p corev1.Pod) bool { return p.Name == name })]
@@ -180,12 +214,12 @@ func unready(f *preflight.Facts, name string) {
 
 // etcd changes what every agent says of a member.
 func etcd(f *preflight.Facts, member string, change func(*v1alpha1.EtcdMember)) {
-	for _, n := range f.NodeUpgrades {
-		if n.Status.Facts == nil || n.Status.Facts.Etcd == nil {
+	for _, n := range f.Inventories {
+		if n.Etcd == nil {
 			continue
 		}
-		for i := range n.Status.Facts.Etcd.Members {
-			if m := &n.Status.Facts.Etcd.Members[i]; m.Name == member || member == "*" {
+		for i := range n.Etcd.Members {
+			if m := &n.Etcd.Members[i]; m.Name == member || member == "*" {
 				change(m)
 			}
 		}
@@ -196,6 +230,6 @@ func etcd(f *preflight.Facts, member string, change func(*v1alpha1.EtcdMember)) 
 func reboots(f *preflight.Facts, names ...string) {
 	f.Upgrade.Spec.Version, f.Upgrade.Spec.Type = "", v1alpha1.TypeReboot
 	for _, name := range names {
-		upgrade(f, name).Status.RebootRequired = true
+		upgrade(f, name).Status.Reboot.Required = true
 	}
 }

@@ -11,7 +11,7 @@ var companyChecks = []Entry{
 	{
 		"kured", warns,
 		"kured is on the cluster: it would reboot the same nodes, under other windows",
-		"Remove kured where every node gets Kubernetes as a sysext image: our coordinator reboots those that need it, if a schedule allows that (automatic: [Reboot]). Others are never rebooted by it: let kured keep to them (its DaemonSet's nodeSelector).",
+		"Remove kured where every node gets Kubernetes as a sysext image: our coordinator reboots those that need it, if the UpgradePolicy allows that (type Reboot in spec.automatic). Others are never rebooted by it: let kured keep to them (its DaemonSet's nodeSelector).",
 	},
 	{
 		"kured-lock", blocks,
@@ -85,7 +85,7 @@ func (c *checker) checkManager(m RebootManager) {
 	if m.Active {
 		level = v1alpha1.LevelBlock
 	}
-	f := v1alpha1.Finding{ID: "reboot-manager", Level: level, Object: "RebootManager/" + m.Name, Message: capital(sentence(m.Message)) + "."}
+	f := v1alpha1.Finding{ID: "reboot-manager", Level: level, Object: v1alpha1.ObjectReference{Kind: "RebootManager", Name: m.Name}, Message: capital(sentence(m.Message)) + "."}
 	switch strings.ToLower(m.Name) {
 	case "kured":
 		f.ID = "kured"

@@ -28,6 +28,11 @@ var controlPlaneChecks = []Entry{
 		"Kubernetes does not come to a control-plane node as a sysext image, and its apiserver is older than the version: we cannot take it there, and no kubelet goes before every apiserver has",
 		"Upgrade that node's control plane first, in the way it was installed (kubeadm upgrade apply of that version); or replace the node by one whose Kubernetes is a sysext image.",
 	},
+	{
+		"control-plane-left-out", blocks,
+		"a nodeSelector, of the UpgradePolicy or of the upgrade, leaves a control-plane node out whose apiserver is older than the version: no kubelet goes there before every apiserver has",
+		"Upgrade the control plane first, or let both nodeSelectors match it.",
+	},
 }
 
 // Names that kubeadm gives to components, in their label.
@@ -49,7 +54,9 @@ type staticPod struct {
 	versionError    error
 }
 
-func (p staticPod) object() string { return "Pod/" + p.Namespace + "/" + p.Name }
+func (p staticPod) object() v1alpha1.ObjectReference {
+	return v1alpha1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: p.Name}
+}
 
 // findStaticPods sorts them by name.
 func (c *checker) findStaticPods() {
@@ -92,7 +99,7 @@ func (c *checker) checkControlPlane() {
 	if stacked {
 		expected = append(slices.Clone(components), etcdServer)
 	}
-	c.checkUnsupported()
+	c.checkOldServers()
 	ours := map[string]bool{}
 	for _, n := range c.controlPlanes() {
 		ours[n.name] = true
@@ -112,21 +119,28 @@ func (c *checker) checkControlPlane() {
 	}
 }
 
-// checkUnsupported looks for apiservers for which everybody would wait for ever.
-func (c *checker) checkUnsupported() {
+// checkOldServers looks for apiservers that stay behind: no kubelet goes to the
+// version before every apiserver has.
+func (c *checker) checkOldServers() {
 	if !c.kubeadm {
 		return
 	}
-	for _, n := range c.unsupported {
+	c.serversStay("unsupported-control-plane", c.unsupported, "has no sysext image of Kubernetes")
+	c.serversStay("control-plane-left-out", c.leftOut, "is not matched by the nodeSelector of the UpgradePolicy or of the upgrade")
+}
+
+// serversStay notes the apiservers on those nodes that are older than the version.
+func (c *checker) serversStay(id string, nodes []*node, why string) {
+	for _, n := range nodes {
 		if !n.controlPlane || n.abandoned {
 			continue
 		}
 		i := slices.IndexFunc(c.static, func(p staticPod) bool { return p.node == n.name && p.component == apiServer })
 		switch {
 		case i < 0:
-			c.onNode(n, v1alpha1.Finding{ID: "unsupported-control-plane", Message: fmt.Sprintf("Control-plane node %s has no sysext image of Kubernetes, and no kube-apiserver pod: whether it is at %s is not to be seen.", n.name, c.to)})
+			c.onNode(n, v1alpha1.Finding{ID: id, Message: fmt.Sprintf("Control-plane node %s %s, and has no kube-apiserver pod: whether it is at %s is not known.", n.name, why, c.to)})
 		case c.static[i].versionError == nil && c.static[i].version.Less(c.to):
-			c.onNode(n, v1alpha1.Finding{ID: "unsupported-control-plane", Message: fmt.Sprintf("Control-plane node %s has no sysext image of Kubernetes, so that we cannot take its kube-apiserver from %s to %s: the upgrade would stop half-way.", n.name, c.static[i].version, c.to)})
+			c.onNode(n, v1alpha1.Finding{ID: id, Message: fmt.Sprintf("Control-plane node %s %s, so that its kube-apiserver would stay at %s: the upgrade to %s would stop half-way.", n.name, why, c.static[i].version, c.to)})
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
@@ -93,9 +94,36 @@ func unsupportedScenes() []scene {
 			f.SystemPods = slices.DeleteFunc(f.SystemPods, func(p corev1.Pod) bool { return p.Name == "kube-apiserver-cp-3" })
 		}), want: blocked},
 		{check: check, name: "a person gave it up", alter: unsupported(func(f *preflight.Facts) {
-			upgrade(f, "cp-3").Annotations = map[string]string{v1alpha1.AbandonedAnnotation: "gone"}
+			upgrade(f, "cp-3").Abandoned = &v1alpha1.Abandoned{Reason: "gone"}
 		}), want: []string{warn}},
 		{check: check, name: "only reboots", alter: unsupported(func(f *preflight.Facts) { reboots(f, "cp-1") }), want: []string{warn}},
+	}
+}
+
+// leftOutScenes are of control-plane nodes that a nodeSelector leaves out.
+func leftOutScenes() []scene {
+	const check = "control-plane-left-out"
+	return []scene{
+		{check: check, name: "the upgrade is for one worker", alter: func(f *preflight.Facts) {
+			node(f, "worker-1").Labels["pool"] = "canary"
+			f.Upgrade.Spec.NodeSelector = ptr.To(pool("canary"))
+		}, want: []string{
+			"Block control-plane-left-out Node/cp-1", "Block control-plane-left-out Node/cp-2", "Block control-plane-left-out Node/cp-3",
+		}},
+		{check: check, name: "the control plane is there already", alter: func(f *preflight.Facts) {
+			node(f, "worker-1").Labels["pool"] = "canary"
+			f.Upgrade.Spec.NodeSelector = ptr.To(pool("canary"))
+			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+				serve(f, name, "v1.35.4")
+			}
+		}},
+		{check: check, name: "one is not managed", alter: func(f *preflight.Facts) {
+			for _, n := range f.Nodes {
+				n.Labels["pool"] = "ours"
+			}
+			node(f, "cp-3").Labels["pool"] = "theirs"
+			f.Policy.NodeSelector = ptr.To(pool("ours"))
+		}, want: []string{"Block control-plane-left-out Node/cp-3"}},
 	}
 }
 
@@ -138,7 +166,7 @@ func etcdScenes() []scene {
 			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
 				serve(f, name, "v1.35.4")
 				node(f, name).Status.NodeInfo.KubeletVersion = "v1.35.4"
-				upgrade(f, name).Status.KubeadmVersion = "v1.35.4"
+				upgrade(f, name).Status.Versions.Kubeadm = "v1.35.4"
 			}
 		}},
 		{check: "etcd-quorum", name: "one of five is sick", facts: cluster(5, 0), alter: func(f *preflight.Facts) { etcd(f, "cp-2", sick) },
@@ -153,7 +181,7 @@ func etcdScenes() []scene {
 		{check: "etcd-single", name: "nobody reboots its node", facts: cluster(1, 1), alter: func(f *preflight.Facts) { reboots(f, "worker-1") }},
 		{check: "etcd-single", name: "its node is done", facts: cluster(1, 1), alter: func(f *preflight.Facts) {
 			runs(f, "v1.35.4")
-			upgrade(f, "cp-1").Status.ControlPlaneVersion = "v1.35.4"
+			upgrade(f, "cp-1").Status.Versions.ControlPlane = "v1.35.4"
 		}},
 		{check: "etcd-version", name: "1.34 with 3.5.24", alter: to("v1.33.9", "v1.34.4", at("3.5.24")), want: tooOld},
 		{check: "etcd-version", name: "1.34 with 3.5.26", alter: to("v1.33.9", "v1.34.4", at("3.5.26"))},
@@ -184,7 +212,7 @@ func etcdScenes() []scene {
 			external(f)
 			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
 				serve(f, name, "v1.35.4")
-				upgrade(f, name).Status.KubeadmVersion = "v1.35.4"
+				upgrade(f, name).Status.Versions.Kubeadm = "v1.35.4"
 			}
 		}},
 		{check: "etcd-external", name: "only reboots", alter: func(f *preflight.Facts) {
@@ -196,7 +224,7 @@ func etcdScenes() []scene {
 		}, want: []string{"Warn etcd-single"}},
 		{check: "etcd-external", name: "an agent has not spoken", alter: func(f *preflight.Facts) {
 			external(f)
-			upgrade(f, "cp-1").Status.Facts = nil
+			unseen(f, "cp-1")
 		}, want: []string{"Block facts-missing Node/cp-1"}},
 	}
 }

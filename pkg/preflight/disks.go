@@ -48,7 +48,7 @@ func (c *checker) needs(n *node) map[string]int64 {
 	}
 	needs := map[string]int64{}
 	to := c.to.String()
-	if n.status.StagedVersion != to && !n.kubeletAt(c.to) {
+	if n.status.Versions.Staged != to && !n.kubeletAt(c.to) {
 		needs[ImagesDir] = sysextBytes
 	}
 	if !c.runsKubeadm(n) {
@@ -58,13 +58,13 @@ func (c *checker) needs(n *node) map[string]int64 {
 		needs[ContainersDir] = workerBytes
 		return needs
 	}
-	if n.status.PulledVersion != to {
+	if n.status.Versions.Pulled != to {
 		needs[ContainersDir] = controlPlaneBytes
 	}
 	needs[BackupsDir] = restBytes
 	if etcd := n.facts.Etcd; etcd != nil {
 		needs[BackupsDir] += etcd.DatabaseBytes + walBytes
-		if c.Upgrade.Spec.Strategy.EtcdSnapshot != v1alpha1.EtcdSnapshotSkip && c.Upgrade.Status.EtcdSnapshot == nil {
+		if c.strategy.EtcdSnapshot != v1alpha1.EtcdSnapshotSkip && c.Upgrade.Status.EtcdSnapshot == nil {
 			needs[SnapshotsDir] = etcd.DatabaseBytes + restBytes
 		}
 	}

@@ -88,7 +88,7 @@ func (c *checker) checkEtcd() {
 // checkExternal looks for a snapshot that nobody could take: neither pods nor
 // agents know of a member.
 func (c *checker) checkExternal() {
-	skip := c.Upgrade.Spec.Strategy.EtcdSnapshot == v1alpha1.EtcdSnapshotSkip
+	skip := c.strategy.EtcdSnapshot == v1alpha1.EtcdSnapshotSkip
 	stacked := slices.ContainsFunc(c.static, func(p staticPod) bool { return p.component == etcdServer })
 	local := slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.facts == nil || n.facts.Etcd != nil })
 	waits := slices.ContainsFunc(c.controlPlanes(), c.runsKubeadm)
@@ -98,7 +98,7 @@ func (c *checker) checkExternal() {
 }
 
 func (c *checker) onMember(name, id, message, advice string) {
-	c.add(v1alpha1.Finding{ID: id, Object: "EtcdMember/" + name, Message: message, Advice: advice})
+	c.add(v1alpha1.Finding{ID: id, Object: v1alpha1.ObjectReference{Kind: "EtcdMember", Name: name}, Message: message, Advice: advice})
 }
 
 // etcdMembers are all members that anybody knows of. Where two see one

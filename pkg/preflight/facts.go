@@ -18,11 +18,15 @@ type Facts struct {
 	// Upgrade that is to begin or goes on; its spec.version is the target.
 	Upgrade v1alpha1.ClusterUpgrade
 
+	// Policy is the spec of the UpgradePolicy.
+	Policy v1alpha1.UpgradePolicySpec
+
 	Nodes        []corev1.Node
 	NodeUpgrades []v1alpha1.NodeUpgrade
+	Inventories  []v1alpha1.NodeInventory
 	// SystemPods are those of kube-system, where static pods live.
 	SystemPods []corev1.Pod
-	// Offered are the architectures, as systemd names them, for which the source
+	// Offered are the architectures, as Kubernetes names them, for which the source
 	// has an image of the target. Nil: that is not known.
 	Offered []string
 	// RequestedAPIs are deprecated APIs that were called since each apiserver

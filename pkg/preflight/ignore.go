@@ -11,7 +11,7 @@ const EtcdQuorum = "etcd-quorum"
 // later step waits for what cannot come.
 var inevitable = map[string]bool{
 	"version-skip": true, "version-downgrade": true, "version-unknown": true, "image-not-offered": true,
-	"unsupported-control-plane": true, "etcd-external": true,
+	"unsupported-control-plane": true, "control-plane-left-out": true, "etcd-external": true,
 }
 
 // IgnoringHelps is whether an upgrade goes on in spite of the check when somebody

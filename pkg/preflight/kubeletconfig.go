@@ -24,9 +24,9 @@ type KubeletConfig struct {
 const (
 	clusterConfigAdvice = "kubectl -n kube-system edit configmap kubelet-config, from which kubeadm writes every node's /var/lib/kubelet/config.yaml when it upgrades the node"
 	nodeConfigAdvice    = "on that node: in the files of --config-dir, in kubeadm's patches, or in /var/lib/kubelet/config.yaml where kubeadm has upgraded the node already"
-
-	kubeletConfigObject = "ConfigMap/" + kubeletconfig.ConfigMapNamespace + "/" + kubeletconfig.ConfigMapName
 )
+
+var kubeletConfigObject = v1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: kubeletconfig.ConfigMapNamespace, Name: kubeletconfig.ConfigMapName}
 
 // rewritten is whether kubeadm will write the node's configuration anew from what
 // is known to be the cluster's.

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/toleration"
 )
 
@@ -13,24 +14,29 @@ import (
 // selects them.
 type leaver struct {
 	*corev1.Pod
+	node  *node
 	owner string // kind/namespace/name of what would start it again; empty: nothing
 	kind  string
 }
 
-// findLeaving selects the pods that drains will make leave.
+// findLeaving selects the pods that drains will make leave: neither those that a
+// rule leaves on the node, nor those that it waits for until they end.
 func (c *checker) findLeaving() {
-	drains := make(map[string]bool, len(c.nodes))
+	drained := make(map[string]*node, len(c.nodes))
 	for _, n := range c.nodes {
-		drains[n.name] = n.drains
+		if n.drains {
+			drained[n.name] = n
+		}
 	}
 	for i := range c.Workloads.Pods {
 		pod := &c.Workloads.Pods[i]
-		if !drains[pod.Spec.NodeName] || mirror(pod) || over(pod) || toleration.Unschedulable(pod.Spec.Tolerations) {
+		n := drained[pod.Spec.NodeName]
+		if n == nil || mirror(pod) || over(pod) || toleration.Unschedulable(pod.Spec.Tolerations) {
 			continue
 		}
 		kind, owner := ownerOf(pod)
-		if kind != "DaemonSet" {
-			c.leaving = append(c.leaving, leaver{pod, owner, kind})
+		if kind != "DaemonSet" && n.drain.rules.Behavior(pod) == v1alpha1.DrainPod {
+			c.leaving = append(c.leaving, leaver{pod, n, owner, kind})
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
@@ -25,33 +26,43 @@ type node struct {
 	// moves is whether the node is not as wanted yet, and drains whether its
 	// pods have to leave for that.
 	moves, drains bool
+	drain         drainOrder
 }
 
 // sortNodes sorts out which nodes the upgrade concerns: neither those without a
-// sysext image, nor those that a person gave up.
+// sysext image, nor those that a person gave up, nor those that policy or upgrade
+// leave out.
 func (c *checker) sortNodes() {
 	said := make(map[string]*v1alpha1.NodeUpgrade, len(c.NodeUpgrades))
 	for i := range c.NodeUpgrades {
 		said[c.NodeUpgrades[i].Name] = &c.NodeUpgrades[i]
 	}
+	inventories := make(map[string]*v1alpha1.NodeInventory, len(c.Inventories))
+	for i := range c.Inventories {
+		inventories[c.Inventories[i].Name] = &c.Inventories[i]
+	}
 	for i := range c.Nodes {
 		n := newNode(&c.Nodes[i])
-		if said := said[n.name]; said != nil && !said.OfAnother(n.UID) {
-			n.status, n.facts = said.Status, said.Status.Facts
-			_, n.abandoned = said.Annotations[v1alpha1.AbandonedAnnotation]
+		if said := said[n.name]; said != nil && said.OwnedBy(n.UID) {
+			n.status, n.abandoned = said.Status, said.Abandoned != nil
+		}
+		if inventory := inventories[n.name]; inventory != nil && inventory.OwnedBy(n.UID) {
+			n.facts = &inventory.NodeFacts
 		}
 		c.all = append(c.all, n)
 		os := n.Node.Status.NodeInfo.OperatingSystem
 		switch {
+		case !c.managed.Matches(labels.Set(n.Labels)) || !c.selected.Matches(labels.Set(n.Labels)):
+			c.leftOut = append(c.leftOut, n)
 		case os != "" && os != "linux" || n.status.Step == v1alpha1.StepUnsupported:
 			c.unsupported = append(c.unsupported, n)
 		case !n.abandoned:
 			n.moves = c.toMove(n)
-			n.drains = n.moves && !c.restarts(n)
+			n.drains, n.drain = n.moves && !c.restarts(n), c.drainOf(n)
 			c.nodes = append(c.nodes, n)
 		}
 	}
-	for _, list := range [][]*node{c.all, c.nodes, c.unsupported} {
+	for _, list := range [][]*node{c.all, c.nodes, c.unsupported, c.leftOut} {
 		slices.SortFunc(list, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	}
 }
@@ -62,18 +73,25 @@ func (c *checker) toMove(n *node) bool {
 	if c.kubeadm {
 		return !c.asWanted(n)
 	}
-	rebooted := n.status.Upgrade == c.Upgrade.Name && n.status.RebootedFrom != "" && n.status.BootID != n.status.RebootedFrom
-	return n.status.RebootRequired && !rebooted
+	from := n.status.Reboot.FromBootID
+	rebooted := c.isFor(n) && from != "" && n.Node.Status.NodeInfo.BootID != from
+	return n.status.Reboot.Required && !rebooted
+}
+
+// isFor is whether the agent's word is about this upgrade, and not about the one
+// before.
+func (c *checker) isFor(n *node) bool {
+	return n.status.Upgrade != nil && n.status.Upgrade.UID == string(c.Upgrade.UID)
 }
 
 // restarts is whether the node stays in service: a refresh of its merged image
 // is wanted, which is for patches, and nothing is known that would break it.
 func (c *checker) restarts(n *node) bool {
 	kind := cmp.Or(c.Upgrade.Status.Type, c.Upgrade.Spec.Type, v1alpha1.TypePatch)
-	if c.Upgrade.Spec.Strategy.Method != v1alpha1.MethodRestart || kind != v1alpha1.TypePatch || !n.kubelet.SameLine(c.to) {
+	if c.strategy.Method != v1alpha1.MethodRestart || kind != v1alpha1.TypePatch || !n.kubelet.SameLine(c.to) {
 		return false
 	}
-	decided := n.status.Upgrade == c.Upgrade.Name && n.status.Method == v1alpha1.MethodReboot
+	decided := c.isFor(n) && n.status.Method == v1alpha1.MethodReboot
 	return !decided && (n.facts == nil || len(n.facts.RefreshBlockers) == 0)
 }
 
@@ -91,7 +109,7 @@ func (c *checker) asWanted(n *node) bool { return n.kubeletAt(c.to) && !c.runsKu
 func (c *checker) runsKubeadm(n *node) bool {
 	done := n.kubeletAt(c.to)
 	if n.controlPlane {
-		done = version.Reached(n.status.KubeadmVersion, c.to) || done && version.Reached(n.status.ControlPlaneVersion, c.to)
+		done = version.Reached(n.status.Versions.Kubeadm, c.to) || done && version.Reached(n.status.Versions.ControlPlane, c.to)
 	}
 	return c.kubeadm && !done
 }
@@ -107,15 +125,8 @@ func (n *node) ready() bool {
 	})
 }
 
-// architecture as systemd names it.
-func (n *node) architecture() string {
-	if n.status.Architecture != "" {
-		return n.status.Architecture
-	}
-	if name := n.Node.Status.NodeInfo.Architecture; name != "amd64" {
-		return name
-	}
-	return "x86-64"
+func (n *node) object() v1alpha1.ObjectReference {
+	return v1alpha1.ObjectReference{Kind: "Node", Name: n.name}
 }
 
 // controlPlanes are the control-plane nodes that the upgrade concerns.

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
@@ -81,14 +83,14 @@ func diskScenes() []scene {
 		{check: "disk-room", name: "just the sysext image", alter: free(0, 128)},
 		{check: "disk-room", name: "the sysext image is there", alter: func(f *preflight.Facts) {
 			free(0, 1)(f)
-			upgrade(f, "cp-1").Status.StagedVersion = "v1.35.4"
+			upgrade(f, "cp-1").Status.Versions.Staged = "v1.35.4"
 		}},
 		{check: "disk-room", name: "on a worker", alter: func(f *preflight.Facts) { on(f, "worker-1", 0, 127) }, want: []string{"Block disk-room Node/worker-1 @worker-1"}},
 		{check: "disk-room", name: "kubeadm's copy of 100 MiB of etcd", alter: free(1, 227), want: lacks},
 		{check: "disk-room", name: "just kubeadm's copy", alter: free(1, 228)},
 		{check: "disk-room", name: "kubeadm is done here", alter: func(f *preflight.Facts) {
 			free(1, 1)(f)
-			upgrade(f, "cp-1").Status.KubeadmVersion = "v1.35.4"
+			upgrade(f, "cp-1").Status.Versions.Kubeadm = "v1.35.4"
 		}},
 		{check: "disk-room", name: "etcd's snapshot", alter: free(2, 163), want: lacks},
 		{check: "disk-room", name: "no snapshot is wanted", alter: func(f *preflight.Facts) {
@@ -103,7 +105,7 @@ func diskScenes() []scene {
 		{check: "disk-room", name: "container images on a worker", alter: func(f *preflight.Facts) { on(f, "worker-1", 3, 192) }},
 		{check: "disk-room", name: "container images are pulled", alter: func(f *preflight.Facts) {
 			free(3, 1)(f)
-			upgrade(f, "cp-1").Status.PulledVersion = "v1.35.4"
+			upgrade(f, "cp-1").Status.Versions.Pulled = "v1.35.4"
 		}},
 		{check: "disk-room", name: "enough for each, not for all on one file system", alter: func(f *preflight.Facts) {
 			for i := range facts(f, "cp-1").Disks {
@@ -145,27 +147,62 @@ func diskScenes() []scene {
 
 func factsScenes() []scene {
 	return []scene{
-		{check: "facts-missing", name: "of a control-plane node", alter: func(f *preflight.Facts) { upgrade(f, "cp-1").Status.Facts = nil },
+		{check: "facts-missing", name: "of a control-plane node", alter: func(f *preflight.Facts) { unseen(f, "cp-1") },
 			want: []string{"Block facts-missing Node/cp-1"}},
 		{check: "facts-missing", name: "of workers", alter: func(f *preflight.Facts) {
-			upgrade(f, "worker-1").Status.Facts = nil
+			unseen(f, "worker-1")
+			unseen(f, "worker-2")
 			f.NodeUpgrades = f.NodeUpgrades[:len(f.NodeUpgrades)-1]
 		}, want: []string{"Warn facts-missing"}},
 		{check: "facts-missing", name: "older than an hour", alter: func(f *preflight.Facts) {
-			facts(f, "cp-1").GatheredAt = metav1.NewTime(now.Add(-61 * time.Minute))
-			facts(f, "worker-1").GatheredAt = metav1.NewTime(now.Add(-61 * time.Minute))
+			facts(f, "cp-1").GatheredTime = metav1.NewTime(now.Add(-61 * time.Minute))
+			facts(f, "worker-1").GatheredTime = metav1.NewTime(now.Add(-61 * time.Minute))
+			agents(f, "cp-2", "worker-2")
 		}, want: []string{"Block facts-missing Node/cp-1", "Warn facts-missing"}},
+		{check: "facts-missing", name: "older than an hour, as nothing changed since", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").GatheredTime = metav1.NewTime(now.Add(-30 * 24 * time.Hour))
+			agents(f, "cp-1")
+		}},
+		{check: "facts-missing", name: "older than an hour, and the agent is not Ready", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").GatheredTime = metav1.NewTime(now.Add(-61 * time.Minute))
+			agents(f, "cp-1")
+			f.Workloads.Pods[0].Status.Conditions[0].Status = corev1.ConditionFalse
+		}, want: []string{"Block facts-missing Node/cp-1"}},
+		{check: "facts-missing", name: "younger than an hour, from an agent that does not run", alter: func(f *preflight.Facts) {
+			agents(f, "cp-2")
+		}},
+		{check: "facts-missing", name: "older than an hour, and pods could not be read", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").GatheredTime = metav1.NewTime(now.Add(-61 * time.Minute))
+			f.Unread = []string{"Pods could not be read."}
+		}, want: []string{"Warn unread"}},
 		{check: "facts-missing", name: "those of an earlier node of that name", alter: func(f *preflight.Facts) {
 			node(f, "cp-1").UID = "new"
-			upgrade(f, "cp-1").OwnerReferences = []metav1.OwnerReference{{Kind: "Node", Name: "cp-1", UID: "old"}}
+			owner := []metav1.OwnerReference{{Kind: "Node", Name: "cp-1", UID: "old"}}
+			upgrade(f, "cp-1").OwnerReferences, f.Inventories[0].OwnerReferences = owner, owner
 			upgrade(f, "cp-1").Status.Step = v1alpha1.StepUnsupported
 		}, want: []string{"Block facts-missing Node/cp-1"}},
 		{check: "facts-missing", name: "those of this very node", alter: func(f *preflight.Facts) {
 			node(f, "cp-1").UID = "new"
-			upgrade(f, "cp-1").OwnerReferences = []metav1.OwnerReference{{Kind: "Node", Name: "cp-1", UID: "new"}}
+			owner := []metav1.OwnerReference{{Kind: "Node", Name: "cp-1", UID: "new"}}
+			upgrade(f, "cp-1").OwnerReferences, f.Inventories[0].OwnerReferences = owner, owner
+		}},
+		{check: "facts-missing", name: "of a node that is not managed", alter: func(f *preflight.Facts) {
+			f.NodeUpgrades = f.NodeUpgrades[:len(f.NodeUpgrades)-1]
+			unseen(f, "worker-2")
+			node(f, "worker-1").Labels["pool"], node(f, "worker-2").Labels["pool"] = "ours", "theirs"
+			f.Policy.NodeSelector = &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelRequirement{
+				{Key: "pool", Operator: "NotIn", Values: []v1alpha1.LabelValue{"theirs"}},
+			}}
+		}},
+		{check: "facts-missing", name: "of a node that the upgrade does not select", alter: func(f *preflight.Facts) {
+			unseen(f, "worker-2")
+			for _, name := range []string{"cp-1", "cp-2", "cp-3", "worker-1"} {
+				node(f, name).Labels["pool"] = "canary"
+			}
+			f.Upgrade.Spec.NodeSelector = ptr.To(pool("canary"))
 		}},
 		{check: "facts-missing", name: "of a node that is not ours", alter: func(f *preflight.Facts) {
-			upgrade(f, "worker-1").Status.Facts = nil
+			unseen(f, "worker-1")
 			upgrade(f, "worker-1").Status.Step = v1alpha1.StepUnsupported
 		}, want: []string{"Warn unsupported"}},
 		{check: "facts-incomplete", name: "three things", alter: func(f *preflight.Facts) {
@@ -186,10 +223,10 @@ func factsScenes() []scene {
 		}, want: []string{"Warn unread", "Warn unread"}},
 		{check: "unread", name: "nothing"},
 		{check: "ignore-unknown", name: "a slip of the pen", alter: func(f *preflight.Facts) {
-			f.Upgrade.Spec.IgnoreChecks = []string{"skip-version", "version-skip"}
+			f.Upgrade.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: "skip-version"}, {ID: "version-skip"}}
 		}, want: []string{"Warn ignore-unknown"}},
 		{check: "ignore-unknown", name: "a check", alter: func(f *preflight.Facts) {
-			f.Upgrade.Spec.IgnoreChecks = []string{"version-skip"}
+			f.Upgrade.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: "version-skip"}}
 		}},
 	}
 }

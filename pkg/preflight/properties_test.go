@@ -109,7 +109,7 @@ func before(a, b v1alpha1.Finding) bool {
 	if a.Level != b.Level {
 		return a.Level == v1alpha1.LevelBlock
 	}
-	return a.ID < b.ID || a.ID == b.ID && a.Object < b.Object
+	return a.ID < b.ID || a.ID == b.ID && a.Object.String() < b.Object.String()
 }
 
 // Ignoring a check marks its findings, and changes nothing else.
@@ -128,7 +128,7 @@ func TestIgnoringChangesNoOther(t *testing.T) {
 		for i := range want {
 			want[i].Ignored = want[i].ID == id
 		}
-		f.Upgrade.Spec.IgnoreChecks = []string{id}
+		f.Upgrade.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: id}}
 		if diff := cmp.Diff(want, preflight.Check(f)); diff != "" {
 			t.Fatalf("ignoring %s (-want +got):\n%s", id, diff)
 		}
@@ -140,8 +140,8 @@ func TestBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := mess(draw(t))
 		big := cluster(3, rapid.IntRange(0, 300).Draw(t, "workers"))
-		for i := range big.NodeUpgrades {
-			big.NodeUpgrades[i].Status.Facts.CgroupVersion = 1
+		for i := range big.Inventories {
+			big.Inventories[i].CgroupVersion = 1
 		}
 		all := append(preflight.Check(f), preflight.Check(*big)...)
 		got := preflight.Bound(all, 128)
@@ -162,8 +162,8 @@ func TestBound(t *testing.T) {
 
 func TestBoundSaysHowMany(t *testing.T) {
 	f := cluster(3, 200)
-	for i := range f.NodeUpgrades {
-		f.NodeUpgrades[i].Status.Facts.CgroupVersion = 1
+	for i := range f.Inventories {
+		f.Inventories[i].CgroupVersion = 1
 	}
 	got := preflight.Bound(preflight.Check(*f), 128)
 	last := got[len(got)-1]

@@ -82,7 +82,7 @@ func trapScenes() []scene {
 		}, want: worker("cgroup-v1")},
 		{check: "cgroup-v1", name: "kubeadm is done here", alter: func(f *preflight.Facts) {
 			cgroup1("cp-1", ptr.To(false))(f)
-			upgrade(f, "cp-1").Status.KubeadmVersion = "v1.35.4"
+			upgrade(f, "cp-1").Status.Versions.Kubeadm = "v1.35.4"
 		}},
 		{check: "cgroup-v1", name: "nobody looked at the cluster's configuration", alter: func(f *preflight.Facts) {
 			cgroup1("worker-1", ptr.To(false))(f)
@@ -113,7 +113,7 @@ func trapScenes() []scene {
 		{check: "kubelet-config", name: "kubeadm writes it anew without", alter: to("v1.31.9", "v1.32.9", written("runOnce"))},
 		{check: "kubelet-config", name: "kubeadm is done, and wrote it", alter: to("v1.31.9", "v1.32.9", func(f *preflight.Facts) {
 			facts(f, "cp-1").KubeletConfigFields = []string{"runOnce"}
-			upgrade(f, "cp-1").Status.KubeadmVersion = "v1.32.9"
+			upgrade(f, "cp-1").Status.Versions.Kubeadm = "v1.32.9"
 		}), want: []string{"Block kubelet-config Node/cp-1"}},
 		{check: "kubelet-config", name: "kubeadm writes it to every node", alter: to("v1.31.9", "v1.32.9", cluster("runOnce")), want: configMap("kubelet-config")},
 		{check: "kubelet-config", name: "the cluster's was there before", alter: cluster("runOnce")},
@@ -153,7 +153,7 @@ func trapScenes() []scene {
 		{check: "kubeadm-patches", name: "on a worker", alter: patches("worker-2"), want: []string{"Warn kubeadm-patches"}},
 		{check: "kubeadm-patches", name: "kubeadm is done here", alter: func(f *preflight.Facts) {
 			patches("cp-2")(f)
-			upgrade(f, "cp-2").Status.KubeadmVersion = "v1.35.4"
+			upgrade(f, "cp-2").Status.Versions.Kubeadm = "v1.35.4"
 		}},
 	}...)
 }

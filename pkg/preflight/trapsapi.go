@@ -61,7 +61,7 @@ func (c *checker) checkAPIs() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(callers)) {
 		c.add(v1alpha1.Finding{
-			ID: "api-removed", Object: "API/" + name,
+			ID: "api-removed", Object: v1alpha1.ObjectReference{Kind: "API", Name: name},
 			Message: fmt.Sprintf("%s is gone in v%s, and was called since the apiserver started, on %s.", name, strings.TrimPrefix(removed[name], "v"), names(callers[name])),
 		})
 	}

@@ -2,16 +2,16 @@ package preflight
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
 var factsChecks = []Entry{
 	{
 		"facts-missing", either,
-		"a node's agent has not said, or not for an hour, what preflight has to know of it; on a control-plane node this blocks, on workers it warns",
+		"a node's agent has not said what preflight has to know of it; or it does not run, and said it more than an hour ago; on a control-plane node this blocks, on workers it warns",
 		"Look at its agent: kubectl -n kubectl-upgrade get pods -o wide, and its log.",
 	},
 	{
@@ -31,15 +31,16 @@ var factsChecks = []Entry{
 	},
 }
 
-// stale is after how long an agent's word counts no more. Agents give it anew
-// every ten minutes.
+// stale is after how long the inventory of a node whose agent does not run counts
+// no more. An agent that runs writes it again only when something changed.
 const stale = time.Hour
 
 func (c *checker) checkFacts() {
 	var silent []*node
+	watched := c.watched()
 	lacks, troubles := map[string][]*node{}, map[string][]*node{}
 	for _, n := range c.nodes {
-		old := n.facts != nil && c.Now.Sub(n.facts.GatheredAt.Time) > stale
+		old := n.facts != nil && c.Now.Sub(n.facts.GatheredTime.Time) > stale && !watched(n.name)
 		switch {
 		case n.facts != nil && !old:
 			for _, what := range c.unknown(n) {
@@ -51,7 +52,7 @@ func (c *checker) checkFacts() {
 		case !n.controlPlane:
 			silent = append(silent, n)
 		case old:
-			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not said how the node is since %s.", n.name, n.facts.GatheredAt.UTC().Format("2006-01-02 15:04 MST"))})
+			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s does not run, and has not said how the node is since %s.", n.name, n.facts.GatheredTime.UTC().Format("2006-01-02 15:04 MST"))})
 		default:
 			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not said how the node is.", n.name)})
 		}
@@ -66,12 +67,34 @@ func (c *checker) checkFacts() {
 	for _, what := range c.Unread {
 		c.add(v1alpha1.Finding{ID: "unread", Message: what})
 	}
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(c.Upgrade.Spec.IgnoreChecks))) {
-		if !Known(id) {
-			c.add(v1alpha1.Finding{ID: "ignore-unknown", Message: fmt.Sprintf("spec.ignoreChecks names %q, which is no check.", id)})
+	for _, check := range c.Upgrade.Spec.IgnoreChecks {
+		if !Known(check.ID) {
+			c.add(v1alpha1.Finding{ID: "ignore-unknown", Message: fmt.Sprintf("spec.ignoreChecks names %q, which is no check.", check.ID)})
 		}
 	}
 }
+
+// watched returns what tells whether an agent runs on a node: on every node, where
+// no pods could be read at all.
+func (c *checker) watched() func(node string) bool {
+	if c.Workloads.Pods == nil {
+		return func(string) bool { return true }
+	}
+	on := map[string]bool{}
+	for i := range c.Workloads.Pods {
+		pod := &c.Workloads.Pods[i]
+		if pod.Namespace == ownNamespace && pod.Labels[agentLabel] == agentComponent && staticpod.Ready(pod) {
+			on[pod.Spec.NodeName] = true
+		}
+	}
+	return func(node string) bool { return on[node] }
+}
+
+// The label of the agents' pods, as manifests/agent has it.
+const (
+	agentLabel     = "app.kubernetes.io/component"
+	agentComponent = "node-agent"
+)
 
 // unknown is what the agent left out and a check needs. etcd has a check of its
 // own.

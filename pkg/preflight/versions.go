@@ -124,7 +124,7 @@ func (c *checker) checkKubelets(servers []version.Version) {
 		ours[n] = true
 	}
 	for _, n := range c.all {
-		f, who := v1alpha1.Finding{Object: "Node/" + n.name}, "Node "+n.name
+		f, who := v1alpha1.Finding{Object: n.object()}, "Node "+n.name
 		var newer, older error
 		if len(servers) > 0 {
 			newer = version.CheckKubelet(n.kubelet, servers[0])
@@ -173,7 +173,7 @@ func (c *checker) checkOffered() {
 	}
 	lacks := map[string][]string{}
 	for _, n := range c.nodes {
-		if a := n.architecture(); !have[a] && !c.asWanted(n) {
+		if a := n.Node.Status.NodeInfo.Architecture; !have[a] && !c.asWanted(n) {
 			lacks[a] = append(lacks[a], n.name)
 		}
 	}

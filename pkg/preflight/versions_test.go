@@ -25,7 +25,7 @@ func versionScenes() []scene {
 			want: []string{"Block version-skip Node/worker-1 @worker-1"}},
 		{check: "version-skip", name: "one that a person gave up", alter: func(f *preflight.Facts) {
 			kubelet("worker-1", "v1.33.9")(f)
-			upgrade(f, "worker-1").Annotations = map[string]string{v1alpha1.AbandonedAnnotation: "broken"}
+			upgrade(f, "worker-1").Abandoned = &v1alpha1.Abandoned{Reason: "broken"}
 		}},
 		{check: "version-downgrade", name: "a patch back", alter: func(f *preflight.Facts) {
 			f.Upgrade.Spec.Version = "v1.34.3"
@@ -68,8 +68,7 @@ func versionScenes() []scene {
 		}, want: []string{"Block version-unknown"}},
 		{check: "version-unknown", name: "releases"},
 		{check: "image-not-offered", name: "for one architecture", alter: func(f *preflight.Facts) {
-			f.Offered = []string{"x86-64"}
-			upgrade(f, "worker-1").Status.Architecture = ""
+			f.Offered = []string{"amd64"}
 			node(f, "worker-1").Status.NodeInfo.Architecture = "arm64"
 		}, want: []string{"Block image-not-offered"}},
 		{check: "image-not-offered", name: "for none", alter: func(f *preflight.Facts) {
@@ -77,21 +76,21 @@ func versionScenes() []scene {
 		}, want: []string{"Block image-not-offered"}},
 		{check: "image-not-offered", name: "fixed at the trigger, withdrawn since", alter: func(f *preflight.Facts) {
 			f.Offered = []string{}
-			f.Upgrade.Status.Images = []v1alpha1.Image{{Architecture: "x86-64"}}
+			f.Upgrade.Status.Images = []v1alpha1.Image{{Architecture: "amd64"}}
 		}},
 		{check: "image-not-offered", name: "not known", alter: func(f *preflight.Facts) { f.Offered = nil }},
 		{check: "image-not-offered", name: "no node needs one", alter: func(f *preflight.Facts) {
 			f.Offered = []string{}
 			runs(f, "v1.35.4")
 			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
-				upgrade(f, name).Status.ControlPlaneVersion = "v1.35.4"
+				upgrade(f, name).Status.Versions.ControlPlane = "v1.35.4"
 			}
 		}},
 		{check: "image-not-offered", name: "kubeadm has still to run where the kubelet is there already", alter: func(f *preflight.Facts) {
 			f.Offered = []string{}
 			runs(f, "v1.35.4")
 			for _, name := range []string{"cp-1", "cp-2"} {
-				upgrade(f, name).Status.ControlPlaneVersion = "v1.35.4"
+				upgrade(f, name).Status.Versions.ControlPlane = "v1.35.4"
 			}
 		}, want: []string{"Block image-not-offered"}},
 	}

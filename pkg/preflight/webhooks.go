@@ -128,7 +128,7 @@ func (c *checker) checkWebhooks() {
 				continue
 			}
 			c.add(v1alpha1.Finding{
-				ID: LastBackend, Node: n.name, Object: w.Kind + "/" + w.Configuration,
+				ID: LastBackend, Node: n.name, Object: v1alpha1.ObjectReference{Kind: w.Kind, Name: w.Configuration},
 				Message: fmt.Sprintf("Webhook %s has its last ready backend on node %s, and requests fail without it.", w, n.name),
 			})
 		}

@@ -93,14 +93,12 @@ func webhookScenes() []scene {
 		{check: "webhook-last-backend", name: "on a node that was rebooted and asks again", alter: func(f *preflight.Facts) {
 			served(fail, on("worker-1", yes))(f)
 			reboots(f, "worker-1")
-			s := &upgrade(f, "worker-1").Status
-			s.Upgrade, s.RebootedFrom, s.BootID = f.Upgrade.Name, "before", "after"
+			rebooted(f, "worker-1", f.Upgrade.Reference())
 		}},
 		{check: "webhook-last-backend", name: "on a node that was rebooted for an earlier upgrade", alter: func(f *preflight.Facts) {
 			served(fail, on("worker-1", yes))(f)
 			reboots(f, "worker-1")
-			s := &upgrade(f, "worker-1").Status
-			s.Upgrade, s.RebootedFrom, s.BootID = "earlier", "before", "after"
+			rebooted(f, "worker-1", v1alpha1.UpgradeReference{Name: f.Upgrade.Name, UID: "8"})
 		}, want: held},
 		{check: "webhook-no-backend", name: "none is ready", alter: served(fail, on("worker-1", no)), want: []string{"Warn webhook-no-backend"}},
 		{check: "webhook-no-backend", name: "none at all", alter: func(f *preflight.Facts) { guard(f, fail) }, want: []string{"Warn webhook-no-backend"}},

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -19,12 +19,12 @@ const ownNamespace = v1alpha1.Namespace
 var workloadChecks = []Entry{
 	{
 		"pdb-blocks", warns,
-		"a PodDisruptionBudget allows none of its pods to leave now: the drain of their nodes will wait, and be given up at strategy.drain.timeout",
+		"a PodDisruptionBudget allows none of its pods to leave now: the drain of their nodes will wait, and be given up at strategy.drain.timeoutSeconds",
 		"Give the workload another replica, let its pods become Ready, or let the budget allow one (maxUnavailable: 1).",
 	},
 	{
 		"pdb-overlap", warns,
-		"pods are matched by more than one PodDisruptionBudget: the API server evicts none of them, whatever the budgets allow, and the drain of their nodes is given up at strategy.drain.timeout",
+		"pods are matched by more than one PodDisruptionBudget: the API server evicts none of them, whatever the budgets allow, and the drain of their nodes is given up at strategy.drain.timeoutSeconds",
 		"Leave one of the budgets, or narrow their selectors until each pod has one.",
 	},
 	{
@@ -39,12 +39,12 @@ var workloadChecks = []Entry{
 	},
 	{
 		"bare-pod", warns,
-		"a pod has no controller that would start it again elsewhere: it stops the drain of its node, and with strategy.drain.force it is lost",
+		"a pod has no controller that would start it again elsewhere: it stops the drain of its node, and with strategy.drain.unmanagedPods: Evict it is lost",
 		"Run it in a Deployment, StatefulSet or Job; or delete it before.",
 	},
 	{
-		"empty-dir", warns,
-		"pods keep data in emptyDir volumes, which a drain deletes",
+		"empty-dir", either,
+		"pods keep data in emptyDir volumes, which a drain deletes; where strategy.drain.emptyDirPods is Block, they block the drain of their node, and that node is held",
 		"Move what has to stay to a PersistentVolumeClaim. Caches and scratch space need nothing.",
 	},
 	{
@@ -64,14 +64,10 @@ var workloadChecks = []Entry{
 	},
 	{
 		"long-grace", warns,
-		"pods may take longer to end than a node's drain may take (strategy.drain.timeout), which is then given up",
-		"Lower terminationGracePeriodSeconds, or raise strategy.drain.timeout above it.",
+		"pods may take longer to end than a node's drain may take (strategy.drain.timeoutSeconds), which is then given up",
+		"Lower terminationGracePeriodSeconds, or raise strategy.drain.timeoutSeconds above it.",
 	},
 }
-
-// defaultDrainTimeout is strategy.drain.timeout where the API server has not
-// filled it in.
-const defaultDrainTimeout = 15 * time.Minute
 
 func (c *checker) checkWorkloads() {
 	c.checkBudgets()
@@ -96,7 +92,7 @@ var sentences = map[string]string{
 	"no-liveness-probe":  "no liveness probe: %s.",
 	"no-readiness-probe": "no readiness probe: %s.",
 	"no-requests":        "containers that request neither CPU nor memory: %s.",
-	"long-grace":         "a grace period beyond the drain's limit (strategy.drain.timeout): %s.",
+	"long-grace":         "a grace period beyond the drain's limit (strategy.drain.timeoutSeconds): %s.",
 	"single-replica":     "one replica only, away while it moves: %s.",
 	"one-node":           "all replicas on one node: %s.",
 }
@@ -107,19 +103,23 @@ var nouns = map[string]string{"bare-pod": "pod", "single-replica": "Deployment"}
 // checkPods looks at each pod that has to leave.
 func (c *checker) checkPods() {
 	said := remarks{}
-	limit := c.drainTimeout()
+	kept := map[*node][]string{} // pods whose emptyDir volumes block the drain
 	for _, pod := range c.leaving {
+		keeps := hasEmptyDir(pod.Pod) && pod.node.drain.EmptyDirPods == v1alpha1.PodsBlock
+		if keeps {
+			kept[pod.node] = append(kept[pod.node], pod.Namespace+"/"+pod.Name)
+		}
 		if pod.owner == "" {
 			said.note("bare-pod", "Pod/"+pod.Namespace+"/"+pod.Name+" on "+pod.Spec.NodeName)
 			continue
 		}
-		if c.grace(pod.Pod) > limit {
+		if pod.takesTooLong() {
 			said.note("long-grace", pod.owner)
 		}
 		if systemNamespaces[pod.Namespace] {
 			continue
 		}
-		if hasEmptyDir(pod.Pod) {
+		if hasEmptyDir(pod.Pod) && !keeps {
 			said.note("empty-dir", pod.owner)
 		}
 		if pod.kind == "Job" {
@@ -135,6 +135,13 @@ func (c *checker) checkPods() {
 			said.note("no-requests", pod.owner)
 		}
 	}
+	for n, pods := range kept {
+		c.onNode(n, v1alpha1.Finding{
+			ID: "empty-dir", Level: v1alpha1.LevelBlock,
+			Message: fmt.Sprintf("Node %s cannot be drained: strategy.drain.emptyDirPods is Block, and pods with emptyDir volumes run there: %s.", n.name, names(pods)),
+			Advice:  "Exempt them with a drain rule (behavior Skip or WaitCompleted), delete them, or set strategy.drain.emptyDirPods: Evict.",
+		})
+	}
 	c.say(said)
 }
 
@@ -146,27 +153,18 @@ func (c *checker) say(said remarks) {
 		if len(list) == 1 {
 			who = strings.Replace(who, "have", "has", 1)
 		}
-		c.add(v1alpha1.Finding{ID: id, Message: who + fmt.Sprintf(sentences[id], names(list))})
+		c.add(v1alpha1.Finding{ID: id, Level: v1alpha1.LevelWarn, Message: who + fmt.Sprintf(sentences[id], names(list))})
 	}
 }
 
-func (c *checker) drainTimeout() time.Duration {
-	if t := c.Upgrade.Spec.Strategy.Drain.Timeout; t != nil {
-		return t.Duration
+// takesTooLong reports whether the pod may take longer to end than its node's
+// drain may.
+func (l leaver) takesTooLong() bool {
+	grace := int64(*l.node.drain.GracePeriodSeconds)
+	if grace < 0 {
+		grace = ptr.Deref(l.Spec.TerminationGracePeriodSeconds, 0)
 	}
-	return defaultDrainTimeout
-}
-
-// grace is how long the pod may take to end.
-func (c *checker) grace(pod *corev1.Pod) time.Duration {
-	var seconds int64
-	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
-		seconds = *s
-	}
-	if s := c.Upgrade.Spec.Strategy.Drain.GracePeriodSeconds; s != nil && *s >= 0 {
-		seconds = int64(*s)
-	}
-	return time.Duration(seconds) * time.Second
+	return grace > int64(*l.node.drain.TimeoutSeconds)
 }
 
 func hasEmptyDir(pod *corev1.Pod) bool {

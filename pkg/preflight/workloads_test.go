@@ -36,6 +36,14 @@ func budget(name, app string, allowed int32) policyv1.PodDisruptionBudget {
 	}
 }
 
+// rule says what a drain does with the pods of the Deployment web.
+func rule(f *preflight.Facts, behavior v1alpha1.DrainBehavior) {
+	f.Upgrade.Spec.Strategy.Drain.Rules = []v1alpha1.DrainRule{{
+		Name: "web", Behavior: behavior,
+		PodSelector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "web"}},
+	}}
+}
+
 func workloadScenes() []scene {
 	guarded := func(b policyv1.PodDisruptionBudget, nodes ...string) func(*preflight.Facts) {
 		return func(f *preflight.Facts) {
@@ -98,13 +106,13 @@ func workloadScenes() []scene {
 			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
 			runs(f, "v1.35.3")
 			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
-			upgrade(f, "worker-2").Status.Upgrade, upgrade(f, "worker-2").Status.Method = f.Upgrade.Name, v1alpha1.MethodReboot
+			upgrade(f, "worker-2").Status.Upgrade, upgrade(f, "worker-2").Status.Method = ptr.To(f.Upgrade.Reference()), v1alpha1.MethodReboot
 		}, want: []string{"Warn pdb-blocks PodDisruptionBudget/shop/web"}},
 		{check: "pdb-blocks", name: "one was rebooted by the upgrade before", alter: func(f *preflight.Facts) {
 			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
 			runs(f, "v1.35.3")
 			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
-			upgrade(f, "worker-2").Status.Upgrade, upgrade(f, "worker-2").Status.Method = "v1.35.3", v1alpha1.MethodReboot
+			upgrade(f, "worker-2").Status.Upgrade, upgrade(f, "worker-2").Status.Method = &v1alpha1.UpgradeReference{Name: f.Upgrade.Name, UID: "8"}, v1alpha1.MethodReboot
 		}},
 		{check: "pdb-blocks", name: "one is a minor behind, and is rebooted instead", alter: func(f *preflight.Facts) {
 			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
@@ -190,6 +198,48 @@ func workloadScenes() []scene {
 		{check: "bare-pod", name: "of Kubernetes itself", alter: web(all(bare, careless, emptyDir, in("kube-system"))), want: []string{"Warn bare-pod"}},
 		{check: "empty-dir", name: "data", alter: web(emptyDir), want: []string{"Warn empty-dir"}},
 		{check: "empty-dir", name: "of a DaemonSet", alter: web(all(emptyDir, careless, ownedBy("DaemonSet", "log")))},
+		{check: "empty-dir", name: "blocks a drain", alter: func(f *preflight.Facts) {
+			web(all(emptyDir, careless))(f)
+			f.Upgrade.Spec.Strategy.Drain.EmptyDirPods = v1alpha1.PodsBlock
+		}, want: []string{"Block empty-dir Node/worker-1 @worker-1", "Warn no-liveness-probe", "Warn no-readiness-probe", "Warn no-requests"}},
+		{check: "empty-dir", name: "blocks the drain of Kubernetes' own pods and of those without a controller", alter: func(f *preflight.Facts) {
+			web(all(emptyDir, bare, in("kube-system")))(f)
+			f.Policy.Strategy.Drain.EmptyDirPods = v1alpha1.PodsBlock
+		}, want: []string{"Block empty-dir Node/worker-1 @worker-1", "Warn bare-pod"}},
+		{check: "empty-dir", name: "blocks the drain of a control-plane node, and so everything", facts: cluster(3, 1), alter: func(f *preflight.Facts) {
+			deployment(f, "web", "cp-1", "worker-1")
+			emptyDir(&f.Workloads.Pods[0])
+			f.Policy.Strategy.Drain.EmptyDirPods = v1alpha1.PodsBlock
+		}, want: []string{"Block empty-dir Node/cp-1"}},
+		{check: "empty-dir", name: "blocks in one group only", alter: func(f *preflight.Facts) {
+			web(emptyDir)(f)
+			emptyDir(&f.Workloads.Pods[1])
+			node(f, "worker-2").Labels["pool"] = "gpu"
+			f.Policy.Strategy.Groups = []v1alpha1.NodeGroup{{
+				Name: "gpu", NodeSelector: pool("gpu"), Pace: v1alpha1.Pace{Drain: v1alpha1.Drain{EmptyDirPods: v1alpha1.PodsBlock}},
+			}}
+		}, want: []string{"Block empty-dir Node/worker-2 @worker-2", "Warn empty-dir"}},
+		{check: "empty-dir", name: "the upgrade's own word goes before the policy's", alter: func(f *preflight.Facts) {
+			web(emptyDir)(f)
+			f.Upgrade.Spec.Strategy.Drain.EmptyDirPods = v1alpha1.PodsEvict
+			f.Policy.Strategy.Drain.EmptyDirPods = v1alpha1.PodsBlock
+		}, want: []string{"Warn empty-dir"}},
+		{check: "empty-dir", name: "a rule leaves the pod on the node", alter: func(f *preflight.Facts) {
+			everything(f)
+			rule(f, v1alpha1.DrainSkip)
+		}},
+		{check: "bare-pod", name: "a rule waits until it ends", alter: func(f *preflight.Facts) {
+			everything(f)
+			rule(f, v1alpha1.DrainWaitCompleted)
+		}},
+		{check: "bare-pod", name: "a rule drains it like any other", alter: func(f *preflight.Facts) {
+			web(bare)(f)
+			rule(f, v1alpha1.DrainPod)
+		}, want: []string{"Warn bare-pod"}},
+		{check: "pdb-blocks", name: "a rule leaves its pods on the node", alter: func(f *preflight.Facts) {
+			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
+			rule(f, v1alpha1.DrainSkip)
+		}},
 		{check: "no-liveness-probe", name: "none", alter: web(func(p *corev1.Pod) { p.Spec.Containers[0].LivenessProbe = nil }), want: []string{"Warn no-liveness-probe"}},
 		{check: "no-liveness-probe", name: "a side-car without", alter: web(func(p *corev1.Pod) {
 			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "log", Resources: p.Spec.Containers[0].Resources})
@@ -205,7 +255,7 @@ func workloadScenes() []scene {
 		{check: "long-grace", name: "as long as that", alter: web(grace(15 * time.Minute))},
 		{check: "long-grace", name: "longer than this upgrade's", alter: func(f *preflight.Facts) {
 			web(grace(time.Minute))(f)
-			f.Upgrade.Spec.Strategy.Drain.Timeout = &metav1.Duration{Duration: 45 * time.Second}
+			f.Upgrade.Spec.Strategy.Drain.TimeoutSeconds = ptr.To[int32](45)
 		}, want: []string{"Warn long-grace"}},
 		{check: "long-grace", name: "cut short", alter: func(f *preflight.Facts) {
 			web(grace(time.Hour))(f)

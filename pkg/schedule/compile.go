@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -53,7 +52,7 @@ func compile(s *v1alpha1.MaintenanceSchedule, now time.Time) (compiled, error) {
 	}
 	c.zone = in
 	if s.Spec.NodeSelector != nil {
-		if c.selector, err = metav1.LabelSelectorAsSelector(s.Spec.NodeSelector); err != nil {
+		if c.selector, err = s.Spec.NodeSelector.AsSelector(); err != nil {
 			return c, fmt.Errorf("schedule %s: nodeSelector: %w", s.Name, err)
 		}
 	}

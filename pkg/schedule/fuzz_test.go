@@ -36,8 +36,8 @@ func FuzzSchedule(f *testing.F) {
 		}
 		s := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
 		s.Spec.TimeZone = zone
-		s.Spec.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: key, Operator: metav1.LabelSelectorOperator(operator), Values: []string{value}},
+		s.Spec.NodeSelector = &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelRequirement{
+			{Key: key, Operator: v1alpha1.LabelOperator(operator), Values: []v1alpha1.LabelValue{v1alpha1.LabelValue(value)}},
 		}}
 		s.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: p}}
 		s.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: p, Upgrades: []v1alpha1.UpgradeType{v1alpha1.UpgradeType(kind)}}}

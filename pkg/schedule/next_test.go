@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
@@ -36,7 +34,7 @@ func TestNext(t *testing.T) {
 	minor := freeze("y", "", period("hour", "2026-01-01T08:00:00Z", "2026-01-01T09:00:00Z", "FREQ=DAILY"), v1alpha1.TypeMinor)
 	years := freeze("z", "", period("mornings", "2025-01-01T05:00:00Z", "2025-01-01T13:00:00Z", "FREQ=DAILY;UNTIL=20300101T000000Z"))
 	gpu := *morning.DeepCopy()
-	gpu.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "gpu"}}
+	gpu.Spec.NodeSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": "gpu"}}
 
 	for _, test := range []struct {
 		name      string

@@ -47,7 +47,7 @@ func TestAt(t *testing.T) {
 	noMinor := freeze("calm", "", period("november", "2026-11-01T00:00:00+01:00", "2026-12-01T00:00:00+01:00", ""), v1alpha1.TypeMinor)
 	always := windows("always", "UTC", period("day", "2020-01-01T00:00:00Z", "2020-01-02T00:00:00Z", "FREQ=DAILY"))
 	gpu := windows("gpu", "UTC", period("noon", "2026-01-01T12:00:00Z", "2026-01-01T13:00:00Z", "FREQ=DAILY"))
-	gpu.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "gpu"}}
+	gpu.Spec.NodeSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": "gpu"}}
 	once := windows("once", "UTC", period("only", "2026-03-01T00:00:00Z", "2026-03-01T01:00:00Z", ""))
 
 	for _, test := range []struct {
@@ -144,7 +144,7 @@ func TestInvalidClosesEverything(t *testing.T) {
 	refused(t, list(windows("bad", "UTC", period("w", "0001-01-01T00:00:00Z", good, ""))), "startTime: ")
 	refused(t, list(freeze("bad", "", period("w", good, "2026-01-02T00:00:00Z", ""), "Everything")), "upgrades: ")
 	selector := windows("bad", "UTC")
-	selector.Spec.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
+	selector.Spec.NodeSelector = &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelRequirement{{Key: "a", Operator: "Near"}}}
 	refused(t, list(sundays, selector), "schedule bad: nodeSelector: ")
 }
 

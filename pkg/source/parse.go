@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -16,13 +16,15 @@ var (
 	line = regexp.MustCompile(`^([0-9a-fA-F]{64}) [ *]?(\S+)$`)
 	// image is how Flatcar's sysext-bakery names its Kubernetes images.
 	image = regexp.MustCompile(`^kubernetes-(.+)-(x86-64|arm64)\.raw$`)
+	// architectures are Kubernetes' names of those that are in the images' names.
+	architectures = map[string]string{"x86-64": "amd64", "arm64": "arm64"}
 )
 
 // Parse reads an index. base is the address that the images' names are relative
 // to, with a slash at its end. Files that are no Kubernetes images are passed
 // over.
-func Parse(base, index string) plan.Source {
-	var s plan.Source
+func Parse(base, index string) fleet.Source {
+	var s fleet.Source
 	hashes := map[string]string{}
 	for i, text := range strings.Split(index, "\n") {
 		text = strings.TrimRight(text, "\r")
@@ -43,34 +45,34 @@ func Parse(base, index string) plan.Source {
 		hashes[name] = hash
 		offer, err := parseName(name)
 		if err != nil {
-			s.Trouble = invalid("%s: %v", base+Index, err).Trouble
+			s.Problem = invalid("%s: %v", base+Index, err).Problem
 			continue
 		}
-		offer.Image.URL, offer.Image.SHA256 = base+name, hash
+		offer.Image.URL, offer.Image.Digest = base+name, v1alpha1.DigestOf(hash)
 		s.Offers = append(s.Offers, offer)
 	}
-	if len(s.Offers) == 0 && s.Trouble.Reason == "" {
-		s.Trouble = plan.Hold{Reason: v1alpha1.ReasonSourceEmpty, Message: fmt.Sprintf("%s lists no Kubernetes image", base+Index)}
+	if len(s.Offers) == 0 && s.Problem.Reason == "" {
+		s.Problem = fleet.Hold{Reason: v1alpha1.ReasonSourceEmpty, Message: fmt.Sprintf("%s lists no Kubernetes image", base+Index)}
 	}
-	slices.SortFunc(s.Offers, func(a, b plan.Offer) int { return strings.Compare(a.Image.URL, b.Image.URL) })
+	slices.SortFunc(s.Offers, func(a, b fleet.Offer) int { return strings.Compare(a.Image.URL, b.Image.URL) })
 	return s
 }
 
 // parseName takes version and architecture from an image's name.
-func parseName(name string) (plan.Offer, error) {
+func parseName(name string) (fleet.Offer, error) {
 	m := image.FindStringSubmatch(name)
 	if m == nil {
-		return plan.Offer{}, fmt.Errorf("%q is not kubernetes-VERSION-ARCHITECTURE.raw", shorten(name))
+		return fleet.Offer{}, fmt.Errorf("%q is not kubernetes-VERSION-ARCHITECTURE.raw", shorten(name))
 	}
 	v, err := version.Parse(m[1])
 	if err != nil || v.String() != m[1] {
-		return plan.Offer{}, fmt.Errorf("%q of %s is not a version such as v1.34.4", shorten(m[1]), shorten(name))
+		return fleet.Offer{}, fmt.Errorf("%q of %s is not a version such as v1.34.4", shorten(m[1]), shorten(name))
 	}
-	return plan.Offer{Version: v.String(), Image: v1alpha1.Image{Architecture: m[2]}}, nil
+	return fleet.Offer{Version: v.String(), Image: v1alpha1.Image{Architecture: architectures[m[2]]}}, nil
 }
 
-func invalid(format string, args ...any) plan.Source {
-	return plan.Source{Trouble: plan.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: fmt.Sprintf(format, args...)}}
+func invalid(format string, args ...any) fleet.Source {
+	return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: fmt.Sprintf(format, args...)}}
 }
 
 // shorten keeps what a stranger's server sent within what a message can hold.

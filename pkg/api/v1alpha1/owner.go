@@ -10,8 +10,14 @@ import (
 // OwnedBy reports whether the NodeUpgrade belongs to the Node with that UID. A
 // NodeUpgrade that a deleted Node of the same name has left behind does not, and
 // says nothing about the present Node.
-func (n *NodeUpgrade) OwnedBy(node types.UID) bool {
-	return !slices.ContainsFunc(n.OwnerReferences, func(owner metav1.OwnerReference) bool {
+func (n *NodeUpgrade) OwnedBy(node types.UID) bool { return ownedBy(n, node) }
+
+// OwnedBy reports whether the NodeInventory is about the Node with that UID, and
+// not about a deleted one of the same name.
+func (n *NodeInventory) OwnedBy(node types.UID) bool { return ownedBy(n, node) }
+
+func ownedBy(object metav1.Object, node types.UID) bool {
+	return !slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 		return owner.Kind == "Node" && owner.UID != node
 	})
 }

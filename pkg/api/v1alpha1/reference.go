@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "path"
+
 // UpgradeReference names a ClusterUpgrade. The UID tells it from another one that
 // was created under the same name.
 type UpgradeReference struct {
@@ -24,8 +26,5 @@ type ObjectReference struct {
 
 // String returns the reference for people: Kind/namespace/name.
 func (o ObjectReference) String() string {
-	if o.Namespace == "" {
-		return o.Kind + "/" + o.Name
-	}
-	return o.Kind + "/" + o.Namespace + "/" + o.Name
+	return path.Join(o.Kind, o.Namespace, o.Name)
 }

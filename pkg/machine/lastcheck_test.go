@@ -11,10 +11,11 @@ import (
 // atLastCheck is a drained node that is about to reboot for its operating
 // system.
 func atLastCheck(since time.Time) (State, Observation) {
-	s := State{Upgrade: "reboot", Step: v1alpha1.StepLastCheck, Since: since, Attempts: 1, Method: v1alpha1.MethodReboot}
+	upgrade := v1alpha1.UpgradeReference{Name: "reboot", UID: "uid-1"}
+	s := State{Upgrade: upgrade, Step: v1alpha1.StepLastCheck, Since: since, Attempts: 1, Method: v1alpha1.MethodReboot}
 	o := Observation{
 		Now:  since.Add(time.Second),
-		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: "reboot", Type: v1alpha1.TypeReboot, Release: v1alpha1.ReleaseNode},
+		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &upgrade, Type: v1alpha1.TypeReboot, Release: v1alpha1.ReleaseNode},
 		Node: Node{Ready: true, Unschedulable: true, OurCordon: true, SlotMark: "slot-0", KubeletVersion: oldVersion, BootID: "boot-0"},
 		Host: &Host{At: since, BootID: "boot-0", Supported: true, Active: oldVersion, Merged: oldVersion, RebootRequired: true},
 		Slot: Slot{Held: "slot-0"},

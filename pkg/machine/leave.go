@@ -30,7 +30,7 @@ func draining(s State, o Observation) (State, Action) {
 	if o.Drain != nil && o.Drain.At.Before(s.Since) {
 		o.Drain = nil
 	}
-	force := o.Spec.Drain.OnTimeout == v1alpha1.OnTimeoutForce
+	deletes := o.Spec.Drain.OnTimeout == v1alpha1.OnTimeoutDelete
 	switch {
 	case withdrawn(s, o):
 		return callBack(s.uncounted(), o)
@@ -38,7 +38,7 @@ func draining(s State, o Observation) (State, Action) {
 		return s.enter(v1alpha1.StepCordoning, o), Action{}
 	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0:
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
-	case late && (!force || o.Slot.Held == "" || !o.Now.Before(limit.Add(drainTimeout(o)))):
+	case late && (!deletes || o.Slot.Held == "" || !o.Now.Before(limit.Add(drainTimeout(o)))):
 		return abortAndRetry(s, o, v1alpha1.ReasonDrainTimeout, fmt.Sprintf("not drained within %s: %s", drainTimeout(o), drainMessage(o)))
 	case o.Slot.Held == "":
 		return s.say(v1alpha1.ReasonNoSlot, "the Lease of this node's slot is gone; waits until it is rebuilt from the mark"), wait(limit)
@@ -120,7 +120,7 @@ func activating(s State, o Observation) (State, Action) {
 		return fail(s, o, work.Reason, work.Message)
 	case ended:
 		return abortAndRetry(s, o, work.Reason, work.Message)
-	case o.Spec.Upgrade == s.Upgrade && flipped:
+	case s.Follows(o.Spec) && flipped:
 		return s, run(verb.Activate, key)
 	case flipped:
 		// Another upgrade is asked for by now; the symlink is what this one left.

@@ -55,9 +55,6 @@ func restarting(s State, o Observation) (State, Action) {
 	version, key, work := expected(s, o), restartKey(s, o), o.Work[verb.Restart]
 	merged := o.Host.Merged == version
 	ended := work.endedIn(s, key)
-	if ended && !work.OK {
-		s.LastError = fmt.Sprintf("%s: %s", v1alpha1.ReasonRestartFailed, work.Message)
-	}
 	switch {
 	case work.Running:
 		return s.say(v1alpha1.ReasonReleased, "the merged image is being refreshed and the kubelet restarted"), Action{}
@@ -93,7 +90,7 @@ func rebootUndrained(s State, o Observation) (State, Action) {
 // restartKey names the version by what is active, as another upgrade may be
 // asked for by now.
 func restartKey(s State, o Observation) string {
-	return fmt.Sprintf("%s %s attempt %d", expected(s, o), s.Upgrade, s.Attempts)
+	return fmt.Sprintf("%s %s attempt %d", expected(s, o), s.Upgrade.UID, s.Attempts)
 }
 
 // saidToRestart is what the restart said of itself, where it failed.

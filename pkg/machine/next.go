@@ -21,6 +21,7 @@ var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
 	v1alpha1.StepVerifying:    verifying,
 	v1alpha1.StepSettling:     settling,
 	v1alpha1.StepUncordoning:  uncordoning,
+	v1alpha1.StepObserving:    observing,
 	v1alpha1.StepUnlocking:    unlocking,
 	v1alpha1.StepAborting:     aborting,
 	v1alpha1.StepFailed:       failed,

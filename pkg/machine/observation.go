@@ -14,9 +14,12 @@ type Observation struct {
 	// nobody looks: the node may have been without power for a night.
 	WatchingSince time.Time
 
-	Spec v1alpha1.NodeUpgradeSpec
-	Node Node
-	Slot Slot
+	// Managed reports whether there is a NodeUpgrade for this node. Without one
+	// nothing is begun here.
+	Managed bool
+	Spec    v1alpha1.NodeUpgradeSpec
+	Node    Node
+	Slot    Slot
 
 	// Host is what the node's own files say, gathered after the last work on
 	// them ended. Nil: not known now, and HostProblem may say why.
@@ -45,8 +48,10 @@ type Node struct {
 	// OurCordon is true where the mark says that the cordon is ours.
 	OurCordon bool
 	// SlotMark is the slot that the Node is marked with.
-	SlotMark       string
-	Ready          bool
+	SlotMark string
+	Ready    bool
+	// ReadySince is when the node became Ready, or stopped being it.
+	ReadySince     time.Time
 	KubeletVersion string
 	// BootID that the kubelet reported: another one than the host's means that
 	// the kubelet of this boot has not spoken yet.

@@ -14,21 +14,21 @@ func StageKey(spec v1alpha1.NodeUpgradeSpec) string {
 	if spec.Image == nil {
 		return ""
 	}
-	return spec.Version + "@sha256:" + spec.Image.SHA256
+	return spec.Version + "@" + spec.Image.Digest
 }
 
 // attemptKey tells one attempt's work from another's, so that the failure of
 // the last one is not taken for the failure of this one.
 func attemptKey(s State, o Observation) string {
-	return fmt.Sprintf("%s/%s/attempt-%d", o.Spec.Version, s.Upgrade, s.Attempts)
+	return fmt.Sprintf("%s/%s/%s/attempt-%d", o.Spec.Version, s.Upgrade.Name, s.Upgrade.UID, s.Attempts)
 }
 
 func (w Work) answers(key string) bool {
 	return !w.Running && w.Key == key && key != ""
 }
 
-// endedIn is answers for work that the present step asks for. An upgrade before
-// may have borne the same name, and its attempts the same keys.
+// endedIn is answers for work that the present step asks for. An attempt that was
+// taken back had the same key.
 func (w Work) endedIn(s State, key string) bool {
 	return w.answers(key) && !w.FinishedAt.Before(s.Since)
 }
@@ -87,7 +87,7 @@ func atLeast(got, want string) bool {
 
 // withdrawn is true when the node may not go on with what it began.
 func withdrawn(s State, o Observation) bool {
-	return o.Spec.Upgrade != s.Upgrade || o.Spec.Release == "" || o.Spec.Release == v1alpha1.ReleaseNone
+	return !s.Follows(o.Spec) || !o.Spec.Release.Lets()
 }
 
 // Marked is true where the Node bears a mark of ours.
@@ -103,7 +103,7 @@ func cordoned(o Observation) bool {
 // expected is the version that a node past its last check comes back with. Once
 // another upgrade is asked for, only the symlink still says.
 func expected(s State, o Observation) string {
-	if o.Spec.Type == v1alpha1.TypeReboot || o.Spec.Upgrade != s.Upgrade {
+	if o.Spec.Type == v1alpha1.TypeReboot || !s.Follows(o.Spec) {
 		return o.Host.Active
 	}
 	return o.Spec.Version

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,8 @@ import (
 type world struct {
 	now     time.Time
 	started time.Time // of the agent
+	made    int       // upgrades that were deleted, and may be made anew
+	managed bool      // there is a NodeUpgrade
 	spec    v1alpha1.NodeUpgradeSpec
 	node    Node
 	host    Host
@@ -77,21 +80,32 @@ func newWorld() *world {
 		rebootsOf:   map[string]int{},
 		kubelet:     oldVersion,
 	}
-	w.started = w.now
+	w.started, w.managed = w.now, true
 	w.node = Node{Ready: true, KubeletVersion: oldVersion, BootID: "boot-0"}
 	w.host = Host{BootID: "boot-0", Supported: true, Installed: []string{oldVersion}, Active: oldVersion, Merged: oldVersion}
-	w.spec = v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone}
+	w.spec = w.nothing()
 	return w
 }
 
+// nothing is an order in which no upgrade is asked for.
+func (w *world) nothing() v1alpha1.NodeUpgradeSpec {
+	spec := v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone, Pace: v1alpha1.DefaultStrategy().Pace}
+	spec.EtcdSnapshot, spec.MinReadySeconds = w.spec.EtcdSnapshot, cmp.Or(w.spec.MinReadySeconds, spec.MinReadySeconds)
+	return spec
+}
+
+func (w *world) refer(upgrade string) *v1alpha1.UpgradeReference {
+	return &v1alpha1.UpgradeReference{Name: upgrade, UID: fmt.Sprintf("%s-%d", upgrade, w.made)}
+}
+
 func (w *world) want(upgrade string) {
-	w.spec.Upgrade, w.spec.Type, w.spec.Version = upgrade, v1alpha1.TypePatch, newVersion
-	w.spec.Image = &v1alpha1.Image{SHA256: strings.Repeat("a", 64)}
+	w.spec.Upgrade, w.spec.Type, w.spec.Version = w.refer(upgrade), v1alpha1.TypePatch, newVersion
+	w.spec.Image = &v1alpha1.Image{Digest: v1alpha1.DigestOf(strings.Repeat("a", 64))}
 }
 
 // wantReboot is what the operating system asks for.
 func (w *world) wantReboot(upgrade string) {
-	w.spec.Upgrade, w.spec.Type, w.spec.Version, w.spec.Image = upgrade, v1alpha1.TypeReboot, "", nil
+	w.spec.Upgrade, w.spec.Type, w.spec.Version, w.spec.Image = w.refer(upgrade), v1alpha1.TypeReboot, "", nil
 	w.host.RebootRequired, w.host.RebootReason = true, "update_engine has updated the system"
 }
 
@@ -106,7 +120,7 @@ func (w *world) observe() Observation {
 	host := w.host
 	host.At, host.RefreshBlockers = w.seenAt, w.seenBlockers
 	o := Observation{
-		Now: w.now, WatchingSince: w.started, Spec: w.spec, Node: w.node, Host: &host,
+		Now: w.now, WatchingSince: w.started, Managed: w.managed, Spec: w.spec, Node: w.node, Host: &host,
 		Slot:  Slot{Reserved: w.reserved, Held: w.held},
 		Work:  maps.Clone(w.work),
 		Drain: w.drained, RebootAskedAt: w.asked, RebootProblem: w.refused,
@@ -117,7 +131,7 @@ func (w *world) observe() Observation {
 		o.Work[verb.Pull] = pull
 	}
 	if snapshot := w.work[verb.Snapshot]; snapshot.OK && !snapshot.Running {
-		o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Upgrade: w.spec.Upgrade, Node: "n", Path: fmt.Sprintf("/snapshot-%d", w.taken)}
+		o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "n", Path: fmt.Sprintf("/snapshot-%d", w.taken)}
 	}
 	if w.silent != "" {
 		o.Host, o.HostProblem = nil, w.silent
@@ -141,6 +155,7 @@ func (w *world) observe() Observation {
 func (w *world) look() (before State, a Action) {
 	before = w.state
 	w.state, a = Next(w.state, w.observe())
+	w.checkObserved(before)
 	return before, a
 }
 
@@ -223,6 +238,32 @@ func (w *world) run(a Action) {
 	w.work[a.Verb] = Work{Running: true, Key: a.Key}
 }
 
+// ready is what the kubelet says of the node.
+func (w *world) ready(is bool) {
+	if w.node.Ready != is {
+		w.node.Ready, w.node.ReadySince = is, w.now
+	}
+}
+
+// checkObserved watches over a node that came back: its slot is freed only when it
+// has been Ready for as long as it has to be.
+func (w *world) checkObserved(before State) {
+	pause := seconds(w.spec.MinReadySeconds)
+	if w.state.Step != v1alpha1.StepUnlocking || w.held == "" || pause == 0 {
+		return
+	}
+	switch before.Step {
+	case v1alpha1.StepSettling, v1alpha1.StepUncordoning:
+		w.check(false, "the node is not observed after %s", before.Step)
+	case v1alpha1.StepObserving:
+		since := before.Since
+		if w.node.ReadySince.After(since) && !w.node.ReadySince.After(w.now) {
+			since = w.node.ReadySince
+		}
+		w.check(w.node.Ready && !w.now.Before(since.Add(pause)), "the node was not Ready for long enough")
+	}
+}
+
 // looked is true when the mounts were looked at in the last LastCheck.
 func (w *world) looked() bool {
 	for _, step := range slices.Backward(w.state.Steps) {
@@ -253,7 +294,7 @@ func (w *world) reboot() {
 	if !w.rebootWorks {
 		return
 	}
-	key := fmt.Sprintf("%s/%d", w.state.Upgrade, w.state.Attempts)
+	key := fmt.Sprintf("%s/%d", w.state.Upgrade.UID, w.state.Attempts)
 	w.rebootsOf[key]++
 	w.check(w.rebootsOf[key] == 1, "attempt %s rebooted the node twice", key)
 	w.boot()
@@ -266,7 +307,7 @@ func (w *world) boot() {
 	w.host.Merged, w.kubelet = w.host.Active, w.host.Active
 	w.host.RebootRequired = w.host.RebootRequired && w.stubborn
 	w.late = false
-	w.node.Ready = false
+	w.ready(false)
 	w.crash()
 	for v, work := range w.work {
 		if work.Running {
@@ -282,8 +323,8 @@ func (w *world) crash() {
 }
 
 // abandon is a person who gives the node up, and the coordinator that acts on it.
-func (w *world) abandon(why string) {
-	w.spec.Release, w.spec.Reason, w.spec.Message = v1alpha1.ReleaseNone, v1alpha1.ReasonAbandoned, why
+func (w *world) abandon() {
+	w.spec.Release = v1alpha1.ReleaseNone
 	w.held, w.reserved = "", false
 }
 
@@ -351,7 +392,7 @@ func (w *world) report() {
 	if w.mute {
 		return
 	}
-	w.node.Ready = w.kubelet != "" && !w.stuckKubelet
+	w.ready(w.kubelet != "" && !w.stuckKubelet)
 	if w.kubelet != "" {
 		w.node.BootID, w.node.KubeletVersion = w.host.BootID, w.kubelet
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/drain"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
@@ -41,7 +40,7 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	case machine.DoFree:
 		return a.free(ctx, node)
 	case machine.DoCordon:
-		return a.patch(ctx, cordon(node, o.Spec.Upgrade, o.Slot.Held))
+		return a.patch(ctx, cordon(node, a.state.Upgrade.Name, o.Slot.Held))
 	case machine.DoUncordon:
 		return a.patch(ctx, uncordon(node))
 	case machine.DoReboot:
@@ -63,11 +62,7 @@ func (a *Agent) start(ctx context.Context, v verb.Verb, key string, order hostve
 		return err
 	}
 	delete(a.problems, v)
-	options, err := entry.Options(order)
-	if err != nil {
-		return err
-	}
-	return a.Host.Start(ctx, request, options)
+	return a.Host.Start(ctx, request, entry.Options(order))
 }
 
 func (a *Agent) reboot(ctx context.Context, o machine.Observation) error {
@@ -89,11 +84,7 @@ func (a *Agent) drain(ctx context.Context, action machine.Action, o machine.Obse
 	}
 	ctx, cancel := context.WithTimeout(ctx, drainWithin)
 	defer cancel()
-	progress, err := a.drainer.Round(ctx, drain.Options{
-		Force:              o.Spec.Drain.Force,
-		GracePeriodSeconds: o.Spec.Drain.GracePeriodSeconds,
-		Delete:             action.Delete,
-	})
+	progress, err := a.drainer.Round(ctx, o.Spec.Drain, action.Delete)
 	if err != nil {
 		return err
 	}

@@ -66,23 +66,24 @@ type Agent struct {
 	kick    chan struct{}
 	started time.Time
 
-	nodeUpgrades, nodes, leases cache.SharedIndexInformer
-	pods                        podWatch
+	nodeUpgrades, inventories, nodes, leases cache.SharedIndexInformer
+	pods                                     podWatch
 
-	state      machine.State
-	generation int64 // of the spec that state was found with
-	seen       hostView
-	failures   map[verb.Verb]time.Time // those that were logged
-	problems   map[verb.Verb]string    // why the last request could not even be made
-	engine     engineView
-	written    written
-	drained    *machine.Drain
-	rebootAt   time.Time // when the reboot was asked for
-	refused    string    // why it was not accepted the last time
-	etcd       etcdView
-	kubeadm    *mirror
-	trouble    int // turns that ended with an error, in a row
-	installed  bool
+	state       machine.State
+	generation  int64 // of the order that state answers
+	seen        hostView
+	failures    map[verb.Verb]time.Time // those that were logged
+	problems    map[verb.Verb]string    // why the last request could not even be made
+	engine      engineView
+	written     written
+	inventoryAt time.Time // when the NodeInventory was written last
+	drained     *machine.Drain
+	rebootAt    time.Time // when the reboot was asked for
+	refused     string    // why it was not accepted the last time
+	etcd        etcdView
+	kubeadm     *mirror
+	trouble     int // turns that ended with an error, in a row
+	installed   bool
 }
 
 // New makes an agent.

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"cmp"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,26 +10,40 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 )
 
-// conditions are what kstatus reads: where the node is at, in three answers with
-// the one reason that stands everywhere.
-func conditions(before []metav1.Condition, s machine.State, o machine.Observation) []metav1.Condition {
-	after := slices.Clone(before)
-	reason := cmp.Or(string(s.Reason), string(s.Step))
-	set := func(kind string, status metav1.ConditionStatus) {
+// conditions returns the agent's own conditions for a State. Reason and message
+// stand in UpToDate alone; Reconciling and Stalled are there while they are True.
+func conditions(before []metav1.Condition, s machine.State, o machine.Observation, generation int64) []metav1.Condition {
+	var after []metav1.Condition
+	set := func(kind string, status metav1.ConditionStatus, reason v1alpha1.Reason, message string) {
+		if old := meta.FindStatusCondition(before, kind); old != nil {
+			after = append(after, *old)
+		}
 		meta.SetStatusCondition(&after, metav1.Condition{
-			Type: kind, Status: status, Reason: reason, Message: s.Message,
-			LastTransitionTime: *timeOf(o.Now),
+			Type: kind, Status: status, Reason: string(reason), Message: message,
+			ObservedGeneration: generation, LastTransitionTime: *timeOf(o.Now),
 		})
 	}
-	succeeded, reconciling, stalled := metav1.ConditionUnknown, metav1.ConditionTrue, metav1.ConditionFalse
-	switch s.Step {
-	case v1alpha1.StepIdle:
-		succeeded, reconciling = metav1.ConditionTrue, metav1.ConditionFalse
-	case v1alpha1.StepFailed, v1alpha1.StepRolledBack, v1alpha1.StepUnsupported:
-		succeeded, reconciling, stalled = metav1.ConditionFalse, metav1.ConditionFalse, metav1.ConditionTrue
+	// A step that says nothing of itself is one of a node that was let go.
+	reason := cmp.Or(s.Reason, v1alpha1.ReasonReleased)
+	phase := s.Step.Info().Phase
+	switch {
+	case reason == v1alpha1.ReasonUpToDate || reason == v1alpha1.ReasonNoUpgrade:
+		set(v1alpha1.ConditionUpToDate, metav1.ConditionTrue, reason, s.Message)
+	case phase == v1alpha1.PhaseStopped || phase == v1alpha1.PhaseUnsupported:
+		set(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, reason, s.Message)
+		set(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, "")
+	default:
+		set(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, reason, s.Message)
+		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, "")
 	}
-	set(v1alpha1.ConditionSucceeded, succeeded)
-	set(v1alpha1.ConditionReconciling, reconciling)
-	set(v1alpha1.ConditionStalled, stalled)
 	return after
+}
+
+// causeOf reads reason and message back from the conditions.
+func causeOf(status v1alpha1.NodeUpgradeStatus) (reason v1alpha1.Reason, message string) {
+	reason, message = status.Cause()
+	if reason == v1alpha1.ReasonReleased && message == "" {
+		reason = ""
+	}
+	return reason, message
 }

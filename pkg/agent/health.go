@@ -52,7 +52,7 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 		switch {
 		case pod == nil:
 			return fmt.Errorf("%s is not there", component)
-		case o.Spec.Type != v1alpha1.TypeReboot && o.Spec.Upgrade == a.state.Upgrade && !reached(pod, o.Spec.Version):
+		case o.Spec.Type != v1alpha1.TypeReboot && a.state.Follows(o.Spec) && !reached(pod, o.Spec.Version):
 			return fmt.Errorf("%s is still at %s", component, staticpod.Version(pod))
 		case !staticpod.Ready(pod):
 			return fmt.Errorf("%s is not Ready", component)

@@ -39,6 +39,7 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 			if moved {
 				continue
 			}
+			a.tellInventory(ctx, o)
 			a.trouble = 0
 			return a.rest(o, action.Wake)
 		}
@@ -59,11 +60,13 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 }
 
 // mayUnwritten is true for what may be done though the State was not written.
-// Where the NodeUpgrade was deleted, the coordinator that makes it anew may be
-// waiting for this very node: the only control plane, which is cordoned.
+// Where there is no NodeUpgrade the node is not managed; or it was deleted, and the
+// coordinator that makes it anew may be waiting for this very node: the only
+// control plane, which is cordoned.
 func mayUnwritten(action machine.Action, err error) bool {
 	entry, isVerb := hostverb.Of(action.Verb)
-	return isVerb && entry.Harmless || errors.Is(err, errNoNodeUpgrade) && action.Do.GivesBack()
+	return isVerb && entry.Harmless ||
+		errors.Is(err, errNoNodeUpgrade) && (action.Do == machine.DoNothing || action.Do.GivesBack())
 }
 
 // stumble tells of an error and says when to try again.
@@ -106,7 +109,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 		a.rebootAt, a.refused, a.drained = time.Time{}, "", nil
 	}
 	t := observe.Transition{
-		Node: a.Node, Upgrade: next.Upgrade, Version: o.Spec.Version,
+		Node: a.Node, Upgrade: next.Upgrade.Name, Version: o.Spec.Version,
 		From: before.Step, To: next.Step, Reason: next.Reason, Message: next.Message,
 	}
 	if !before.Since.IsZero() {

@@ -34,6 +34,6 @@ func (a *Agent) lookAtSnapshot(last *host.Result, o *machine.Observation) {
 		return
 	}
 	o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{
-		Upgrade: a.state.Upgrade, Node: a.Node, Path: out.Path, SHA256: out.SHA256, TakenAt: *timeOf(out.TakenAt),
+		Node: a.Node, Path: out.Path, Digest: v1alpha1.DigestOf(out.SHA256), CreationTime: *timeOf(out.TakenAt),
 	}
 }

@@ -23,6 +23,7 @@ import (
 func (a *Agent) watch() {
 	own := fields.OneTermEqualSelector(metav1.ObjectNameField, a.Node).String()
 	a.nodeUpgrades = a.Upgrades.NodeUpgrades.Informer(a.Node)
+	a.inventories = a.Upgrades.NodeInventories.Informer(a.Node)
 	a.nodes = informers.NewSharedInformerFactoryWithOptions(a.Account, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = own })).Core().V1().Nodes().Informer()
 	a.leases = informers.NewSharedInformerFactoryWithOptions(a.Account, 0,
@@ -34,7 +35,7 @@ func (a *Agent) watch() {
 }
 
 func (a *Agent) watches() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{a.nodeUpgrades, a.nodes, a.leases}
+	return []cache.SharedIndexInformer{a.nodeUpgrades, a.inventories, a.nodes, a.leases}
 }
 
 // startWatches returns false when ctx ended before all were there. The API

@@ -14,7 +14,7 @@ import (
 // Gather looks at the node. It leaves Confs, ConfProblem and Armed to package
 // sysupdate and Node to package nodefacts, which know what they mean.
 func Gather(l Layout) (Facts, error) {
-	facts := Facts{Architecture: Architecture()}
+	var facts Facts
 	var err error
 	if facts.BootID, err = l.BootID(); err != nil {
 		return Facts{}, err

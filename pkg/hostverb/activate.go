@@ -22,5 +22,5 @@ var activate = define(Entry{
 
 func activateArgs(_ context.Context, o Order) (sysupdate.ActivateArgs, error) {
 	image, err := o.image()
-	return sysupdate.ActivateArgs{Version: o.Spec.Version, SHA256: image.SHA256}, err
+	return sysupdate.ActivateArgs{Version: o.Spec.Version, SHA256: image.SHA256()}, err
 }

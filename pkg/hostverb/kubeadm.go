@@ -25,5 +25,5 @@ var kubeadmUpgrade = define(Entry{
 
 func kubeadmArgs(_ context.Context, o Order) (kubeadm.UpgradeArgs, error) {
 	image, err := o.image()
-	return kubeadm.UpgradeArgs{Version: o.Spec.Version, Command: o.Spec.Kubeadm, SHA256: image.SHA256}, err
+	return kubeadm.UpgradeArgs{Version: o.Spec.Version, Command: o.Spec.Kubeadm, SHA256: image.SHA256()}, err
 }

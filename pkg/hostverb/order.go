@@ -21,7 +21,7 @@ type Order struct {
 // image returns the image that the order names for the node.
 func (o Order) image() (v1alpha1.Image, error) {
 	if o.Spec.Image == nil {
-		return v1alpha1.Image{}, fmt.Errorf("upgrade %q names no image for this node", o.Spec.Upgrade)
+		return v1alpha1.Image{}, fmt.Errorf("the order for %s names no image for this node", o.Spec.Version)
 	}
 	return *o.Spec.Image, nil
 }
@@ -39,14 +39,11 @@ func (e Entry) Request(ctx context.Context, key string, o Order) (host.Request, 
 }
 
 // Options returns the properties of the verb's unit.
-func (e Entry) Options(o Order) (host.Options, error) {
+func (e Entry) Options(o Order) host.Options {
 	options := host.Options{RuntimeMax: e.Within, WholeNode: e.WholeNode}
-	if !e.Image {
-		return options, nil
+	if e.Image {
+		staged := host.ImagePath(o.Spec.Version, host.Architecture())
+		options.MountImages = []host.MountImage{{Source: staged, Destination: kubeadm.ImageMount}}
 	}
-	image, err := o.image()
-	options.MountImages = []host.MountImage{{
-		Source: host.ImagePath(o.Spec.Version, image.Architecture), Destination: kubeadm.ImageMount,
-	}}
-	return options, err
+	return options
 }

@@ -24,5 +24,5 @@ func pullArgs(ctx context.Context, o Order) (kubeadm.PullArgs, error) {
 		return kubeadm.PullArgs{}, err
 	}
 	config, err := o.ClusterConfiguration(ctx)
-	return kubeadm.PullArgs{Version: o.Spec.Version, SHA256: image.SHA256, ClusterConfiguration: config}, err
+	return kubeadm.PullArgs{Version: o.Spec.Version, SHA256: image.SHA256(), ClusterConfiguration: config}, err
 }

@@ -2,6 +2,7 @@ package hostverb
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -19,5 +20,8 @@ var snapshot = define(Entry{
 }, snapshotArgs, etcd.Take)
 
 func snapshotArgs(_ context.Context, o Order) (etcd.SnapshotArgs, error) {
-	return etcd.SnapshotArgs{Upgrade: o.Spec.Upgrade}, nil
+	if o.Spec.Upgrade == nil {
+		return etcd.SnapshotArgs{}, errors.New("a snapshot of etcd is asked for without an upgrade")
+	}
+	return etcd.SnapshotArgs{Upgrade: o.Spec.Upgrade.Name}, nil
 }

@@ -20,5 +20,5 @@ var stage = define(Entry{
 
 func stageArgs(_ context.Context, o Order) (sysupdate.StageArgs, error) {
 	image, err := o.image()
-	return sysupdate.StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256}, err
+	return sysupdate.StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256()}, err
 }

@@ -68,8 +68,8 @@ func TestRequests(t *testing.T) {
 	ctx := context.Background()
 	order := Order{
 		Spec: v1alpha1.NodeUpgradeSpec{
-			Upgrade: "patch", Version: "v1.34.4", Kubeadm: v1alpha1.KubeadmNode,
-			Image: &v1alpha1.Image{URL: "https://example.com/image.raw", SHA256: "abc", Architecture: "x86-64"},
+			Upgrade: &v1alpha1.UpgradeReference{Name: "patch", UID: "1"}, Version: "v1.34.4", Kubeadm: v1alpha1.KubeadmNode,
+			Image: &v1alpha1.Image{URL: "https://example.com/image.raw", Digest: v1alpha1.DigestOf("abc"), Architecture: "amd64"},
 		},
 		Active:               "v1.34.5",
 		ClusterConfiguration: func(context.Context) (string, error) { return "kind: ClusterConfiguration", nil },
@@ -90,22 +90,23 @@ func TestRequests(t *testing.T) {
 		if err != nil || request.Verb != e.Verb || request.Key != "k" || string(request.Args) != want[e.Verb] {
 			t.Errorf("%s: %s %v", e.Verb, request.Args, err)
 		}
-		options, err := e.Options(order)
-		if err != nil || options.RuntimeMax != e.Within || options.WholeNode != (e.Verb == verb.Restart) {
-			t.Errorf("%s: %+v %v", e.Verb, options, err)
+		options := e.Options(order)
+		if options.RuntimeMax != e.Within || options.WholeNode != (e.Verb == verb.Restart) {
+			t.Errorf("%s: %+v", e.Verb, options)
 		}
-		mounts := host.MountImage{Source: host.ImagePath("v1.34.4", "x86-64"), Destination: kubeadm.ImageMount}
+		mounts := host.MountImage{Source: host.ImagePath("v1.34.4", host.Architecture()), Destination: kubeadm.ImageMount}
 		if e.Image != (len(options.MountImages) == 1 && options.MountImages[0] == mounts) {
 			t.Errorf("%s mounts %+v", e.Verb, options.MountImages)
 		}
 	}
 }
 
-func TestNoImage(t *testing.T) {
-	for _, v := range []verb.Verb{verb.Stage, verb.Pull, verb.Kubeadm, verb.Activate} {
+// An order that asks for nothing has no image and no upgrade.
+func TestEmptyOrder(t *testing.T) {
+	for _, v := range []verb.Verb{verb.Stage, verb.Pull, verb.Snapshot, verb.Kubeadm, verb.Activate} {
 		e, ok := Of(v)
 		if _, err := e.Request(t.Context(), "k", Order{}); !ok || err == nil {
-			t.Errorf("%s is asked for without an image", v)
+			t.Errorf("%s is asked for by an empty order", v)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func ofMinor(upgrades []v1alpha1.ClusterUpgrade, wanted string, retry bool) (fou
 	for _, u := range active(upgrades) {
 		to, err := version.Parse(u.Spec.Version)
 		over := u.DeletionTimestamp != nil || retry && hasFailed(u)
-		if err == nil && to.Line() == "v1."+m[1] && !over && !to.Less(highest) {
+		if err == nil && to.Line() == "v1."+m[1] && to.Pre == "" && !over && !to.Less(highest) {
 			found, highest = u, to
 		}
 	}

@@ -44,6 +44,21 @@ func TestOnlyFlagsThatDifferKeepFromComingBack(t *testing.T) {
 	}
 }
 
+// A minor comes back to the upgrade to its newest patch, and not to one to a
+// pre-release, which is asked for by its full name.
+func TestMinorIsNoPreRelease(t *testing.T) {
+	var upgrades []v1alpha1.ClusterUpgrade
+	for _, version := range []string{"v1.35.3", "v1.35.4-rc.0"} {
+		upgrades = append(upgrades, v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: version}, Spec: v1alpha1.ClusterUpgradeSpec{Version: version}})
+	}
+	if u := ofMinor(upgrades, "v1.35", false); u == nil || u.Name != "v1.35.3" {
+		t.Errorf("%+v", u)
+	}
+	if u := ofMinor(upgrades[1:], "v1.35", false); u != nil {
+		t.Errorf("%+v", u)
+	}
+}
+
 func ignoring(ids ...string) (checks []v1alpha1.IgnoredCheck) {
 	for _, id := range ids {
 		checks = append(checks, v1alpha1.IgnoredCheck{ID: id})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,10 +128,7 @@ func (f *freeze) schedule() (*v1alpha1.MaintenanceSchedule, error) {
 	}
 	s := &v1alpha1.MaintenanceSchedule{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "MaintenanceSchedule"},
-		ObjectMeta: metav1.ObjectMeta{Name: f.name},
-	}
-	if f.name == "" {
-		s.Name = "freeze-" + now.Format("20060102-1504")
+		ObjectMeta: metav1.ObjectMeta{Name: cmp.Or(f.name, "freeze-"+now.Format("20060102-1504"))},
 	}
 	if f.timeZone != "Local" { // another zone on every machine
 		s.Spec.TimeZone = f.timeZone

@@ -63,7 +63,7 @@ func TestScripts(t *testing.T) {
 	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		names := []string{"v1.34.4-x86-64", "v1.34.5-x86-64", "v1.34.10-x86-64", "v1.35.0-arm64"}
 		if strings.HasPrefix(r.URL.Path, "/more") {
-			names = append(names, "v1.35.4-x86-64", "v1.35.5-arm64", "v1.38.0-x86-64")
+			names = append(names, "v1.35.4-x86-64", "v1.35.5-arm64", "v1.35.6-rc.0-x86-64", "v1.38.0-x86-64", "v1.39.0-alpha.1-x86-64")
 		}
 		for _, name := range names {
 			fmt.Fprintf(w, "%064d  kubernetes-%s.raw\n", 0, name)

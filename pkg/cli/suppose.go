@@ -123,12 +123,13 @@ func resolve(s fleet.Snapshot, wanted string) (version.Version, error) {
 	return version.Version{}, fmt.Errorf("the source offers no patch of %s; `kubectl upgrade releases` shows what is on offer", wanted)
 }
 
-// newest are the newest patch of a minor that is on offer for every architecture
-// of the cluster, and the newest of all. The zero version is none.
+// newest returns a minor's newest patch that is on offer for every architecture of
+// the cluster, and the newest of all; the zero version without one. A pre-release
+// is never among them: it is asked for by its full name.
 func newest(s fleet.Snapshot, line string) (complete, any version.Version) {
 	for _, offer := range s.Source.Offers {
 		v, err := version.Parse(offer.Version)
-		if err != nil || v.Line() != line {
+		if err != nil || v.Line() != line || v.Pre != "" {
 			continue
 		}
 		if any.Less(v) {

@@ -23,7 +23,7 @@ func hasFailed(u *v1alpha1.ClusterUpgrade) bool {
 // wanted is the object that is to be created.
 func (a *apply) wanted(s fleet.Snapshot, to version.Version, start *time.Time) (*v1alpha1.ClusterUpgrade, error) {
 	u := &v1alpha1.ClusterUpgrade{
-		ObjectMeta: metav1.ObjectMeta{Name: freeName(s.Upgrades, to.String())},
+		ObjectMeta: metav1.ObjectMeta{Name: freeName(s.Upgrades, to.Name())},
 		Spec: v1alpha1.ClusterUpgradeSpec{
 			Version: to.String(), IgnoreWindows: a.ignoreWindows, IgnoreChecks: a.ignoreChecks,
 			Strategy: v1alpha1.Strategy{Method: v1alpha1.Method(a.method)},
@@ -67,7 +67,7 @@ func lastTo(upgrades []v1alpha1.ClusterUpgrade, to version.Version) *v1alpha1.Cl
 	return lastFinished(slices.DeleteFunc(slices.Clone(upgrades), func(u v1alpha1.ClusterUpgrade) bool { return u.Spec.Version != to.String() }))
 }
 
-// freeName is the version, or the version with the first number that is free.
+// freeName is that name, or the name with the first number that is free.
 func freeName(upgrades []v1alpha1.ClusterUpgrade, base string) string {
 	name := base
 	for n := 2; slices.ContainsFunc(upgrades, func(u v1alpha1.ClusterUpgrade) bool { return u.Name == name }); n++ {

@@ -134,7 +134,7 @@ func (a *apply) run(ctx context.Context) error {
 		return err
 	}
 	if running != nil {
-		return a.attach(ctx, running, shot.Upgrades)
+		return a.attach(ctx, running, lineOf(shot.Snapshot))
 	}
 	wanted, err := a.wanted(shot.Snapshot, to, start)
 	if err != nil {

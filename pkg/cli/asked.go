@@ -40,7 +40,7 @@ func ofMinor(upgrades []v1alpha1.ClusterUpgrade, wanted string, retry bool) (fou
 		return nil
 	}
 	var highest version.Version
-	for _, u := range active(upgrades) {
+	for _, u := range (line{upgrades: upgrades}).open() {
 		to, err := version.Parse(u.Spec.Version)
 		over := u.DeletionTimestamp != nil || retry && hasFailed(u)
 		if err == nil && to.Line() == "v1."+m[1] && to.Pre == "" && !over && !to.Less(highest) {
@@ -52,7 +52,7 @@ func ofMinor(upgrades []v1alpha1.ClusterUpgrade, wanted string, retry bool) (fou
 
 // running is the upgrade that has not ended and asks for that version, or nil.
 func (a *apply) running(s fleet.Snapshot, to version.Version, start *time.Time) (*v1alpha1.ClusterUpgrade, error) {
-	open := active(s.Upgrades)
+	open := lineOf(s).open()
 	for _, u := range open {
 		switch {
 		case u.DeletionTimestamp != nil || u.Spec.Version != to.String() || hasFailed(u) && successor(open, u) != nil:
@@ -86,11 +86,11 @@ func successor(open []*v1alpha1.ClusterUpgrade, u *v1alpha1.ClusterUpgrade) *v1a
 // not given asks for nothing, and a check that u lets through need not be asked for
 // again: so the line that created an upgrade always comes back to it.
 func (a *apply) otherwise(u *v1alpha1.ClusterUpgrade, start *time.Time) []string {
-	spec := u.Spec
+	spec, strategy := u.Spec, u.Spec.Strategy.Or(u.Status.Strategy)
 	is := map[string]bool{
 		"start-time":      start == nil || spec.StartTime != nil && spec.StartTime.Time.Equal(*start),
-		"max-unavailable": a.maxUnavailable == "" || spec.Strategy.MaxUnavailable != nil && *spec.Strategy.MaxUnavailable == intstr.Parse(a.maxUnavailable),
-		"method":          a.method == "" || string(spec.Strategy.Method) == a.method,
+		"max-unavailable": a.maxUnavailable == "" || strategy.MaxUnavailable != nil && *strategy.MaxUnavailable == intstr.Parse(a.maxUnavailable),
+		"method":          a.method == "" || string(strategy.Method) == a.method,
 		"ignore-schedule": a.ignoreWindows == spec.IgnoreWindows,
 		"ignore-check":    !slices.ContainsFunc(a.ignoreChecks, func(c v1alpha1.IgnoredCheck) bool { return !spec.Ignores(c.ID) }),
 	}

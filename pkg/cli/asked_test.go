@@ -21,6 +21,8 @@ func TestOnlyFlagsThatDifferKeepFromComingBack(t *testing.T) {
 	u.Spec.StartTime = &metav1.Time{Time: at}
 	u.Spec.IgnoreWindows, u.Spec.IgnoreChecks = true, []v1alpha1.IgnoredCheck{{ID: "bare-pod", Reason: "batch jobs"}, {ID: "single-replica"}}
 	u.Spec.Strategy.MaxUnavailable, u.Spec.Strategy.Method = &limit, v1alpha1.MethodReboot
+	inherited := intstr.Parse("2")
+	u.Status.Strategy = v1alpha1.Strategy{Method: v1alpha1.MethodRestart, MaxUnavailable: &inherited} // what it says itself counts
 	all := []string{"--start-time", "--max-unavailable", "--method", "--ignore-schedule", "--ignore-check"}
 	for name, row := range map[string]struct {
 		given apply
@@ -41,6 +43,21 @@ func TestOnlyFlagsThatDifferKeepFromComingBack(t *testing.T) {
 		if got := row.given.otherwise(u, row.start); len(got) > 0 {
 			t.Errorf("%s: %q differ, though no flag was given", name, got)
 		}
+	}
+}
+
+// A strategy that the upgrade has from the policy is asked for again without harm.
+func TestFlagsThatThePolicyGivesDoNotDiffer(t *testing.T) {
+	limit := intstr.Parse("2")
+	u := &v1alpha1.ClusterUpgrade{}
+	u.Status.Strategy = v1alpha1.Strategy{Method: v1alpha1.MethodRestart, MaxUnavailable: &limit}
+	given := apply{maxUnavailable: "2", method: "Restart", asked: []string{"--max-unavailable", "--method"}}
+	if got := given.otherwise(u, nil); len(got) > 0 {
+		t.Errorf("%q differ", got)
+	}
+	given.method = "Reboot"
+	if got := given.otherwise(u, nil); !slices.Equal(got, []string{"--method"}) {
+		t.Errorf("%q differ, want --method", got)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 
 // attach follows the upgrade that asks for the same already: it is not asked for
 // twice.
-func (a *apply) attach(ctx context.Context, running *v1alpha1.ClusterUpgrade, upgrades []v1alpha1.ClusterUpgrade) error {
-	fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.%s\n", running.Name, running.Spec.Version, held(running, upgrades))
+func (a *apply) attach(ctx context.Context, running *v1alpha1.ClusterUpgrade, all line) error {
+	fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.%s\n", running.Name, running.Spec.Version, held(running, all))
 	if !a.forPeople() {
 		return a.print(a.program, withKind(running))
 	}
@@ -21,11 +21,11 @@ func (a *apply) attach(ctx context.Context, running *v1alpha1.ClusterUpgrade, up
 }
 
 // held says what an upgrade waits for until a person acts, or another one ends.
-func held(u *v1alpha1.ClusterUpgrade, upgrades []v1alpha1.ClusterUpgrade) (sentences string) {
+func held(u *v1alpha1.ClusterUpgrade, all line) (sentences string) {
 	if u.Spec.Suspend {
 		sentences = fmt.Sprintf(" It is suspended: `kubectl upgrade resume %s` lets it go on.", u.Name)
 	}
-	if first := active(upgrades)[0]; first.Name != u.Name && !stepsAside(first) {
+	if first := all.open()[0]; first.Name != u.Name && !all.stepsAside(first) {
 		sentences += fmt.Sprintf(" It waits until ClusterUpgrade %s has ended.", first.Name)
 	}
 	return sentences

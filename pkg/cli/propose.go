@@ -23,7 +23,7 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 	if err := a.show(foreseen, decided, wanted, in); err != nil {
 		return err
 	}
-	if err := refuseQueue(shot.Upgrades, wanted); err != nil {
+	if err := refuseQueue(lineOf(shot.Snapshot), wanted); err != nil {
 		return err
 	}
 	if !leavesWork(decided) {
@@ -60,8 +60,9 @@ func (a *apply) tellQueue(s fleet.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
 	if wanted.Spec.RetryOf != "" {
 		return // it comes next
 	}
-	for _, u := range active(s.Upgrades) {
-		if stepsAside(u) {
+	all := lineOf(s)
+	for _, u := range all.open() {
+		if all.stepsAside(u) {
 			continue
 		}
 		state := "has not ended"

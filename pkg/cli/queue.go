@@ -12,15 +12,15 @@ import (
 
 // comesFirst are the upgrades to a version that the one that is wanted waits for.
 // One that takes another's place waits for the one at work alone.
-func comesFirst(upgrades []v1alpha1.ClusterUpgrade, wanted *v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
+func comesFirst(all line, wanted *v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 	replaced := wanted.Spec.RetryOf
-	open := active(upgrades)
+	open := all.open()
 	if i := slices.IndexFunc(open, func(u *v1alpha1.ClusterUpgrade) bool { return u.Name == wanted.Name }); i >= 0 {
 		open = open[:i]
 	}
 	return slices.DeleteFunc(open, func(u *v1alpha1.ClusterUpgrade) bool {
 		later := replaced != "" && (u.Name == replaced || u.Status.TriggerTime == nil)
-		return later || stepsAside(u) || u.DeletionTimestamp != nil || u.Spec.Version == ""
+		return later || all.stepsAside(u) || u.DeletionTimestamp != nil || u.Spec.Version == ""
 	})
 }
 
@@ -37,12 +37,12 @@ func highest(upgrades []*v1alpha1.ClusterUpgrade) (u *v1alpha1.ClusterUpgrade, t
 
 // refuseQueue is for a version that those which come first leave behind: it could
 // not begin once it is its turn.
-func refuseQueue(upgrades []v1alpha1.ClusterUpgrade, wanted *v1alpha1.ClusterUpgrade) error {
+func refuseQueue(all line, wanted *v1alpha1.ClusterUpgrade) error {
 	to, err := version.Parse(wanted.Spec.Version)
 	if err != nil {
 		return err
 	}
-	if u, first := highest(comesFirst(upgrades, wanted)); u != nil && to.Less(first) {
+	if u, first := highest(comesFirst(all, wanted)); u != nil && to.Less(first) {
 		next := "ask for a newer version"
 		if u.Status.TriggerTime == nil {
 			next += fmt.Sprintf(", or take that one back: `kubectl delete clusterupgrade %s`", u.Name)
@@ -57,7 +57,7 @@ func refuseQueue(upgrades []v1alpha1.ClusterUpgrade, wanted *v1alpha1.ClusterUpg
 // is judged from what runs now.
 func leads(s fleet.Snapshot, wanted *v1alpha1.ClusterUpgrade) (version.Version, bool) {
 	to, err := version.Parse(wanted.Spec.Version)
-	u, first := highest(comesFirst(s.Upgrades, wanted))
+	u, first := highest(comesFirst(lineOf(s), wanted))
 	if err != nil || u == nil || to.Less(first) {
 		return first, false
 	}

@@ -41,11 +41,11 @@ func suppose(s *fleet.Snapshot, wanted string, at time.Time) (notes []string, er
 			notes = append(notes, note)
 			s.Upgrades = []v1alpha1.ClusterUpgrade{u}
 			return notes, nil
-		case !stepsAside(&u):
+		case !lineOf(*s).stepsAside(&u):
 			notes = append(notes, fmt.Sprintf("ClusterUpgrade %s would come before it; this plan %s.", u.Name, treated(*s, object)))
 		}
 	}
-	if err := refuseQueue(s.Upgrades, object); err != nil {
+	if err := refuseQueue(lineOf(*s), object); err != nil {
 		notes = append(notes, fmt.Sprintf("`kubectl upgrade apply %s` would be refused: %s.", wanted, err))
 	}
 	if s.Source.Problem.Reason == v1alpha1.ReasonSourceUnavailable {

@@ -91,7 +91,7 @@ func (p *program) completeUpgrade(suspended bool) cobra.CompletionFunc {
 		if err != nil {
 			return nil, err
 		}
-		for _, u := range active(list.Items) {
+		for _, u := range (line{upgrades: list.Items}).open() {
 			if u.Spec.Suspend == suspended {
 				names = append(names, u.Name)
 			}

@@ -22,7 +22,7 @@ func view(o objects) render.Status {
 		Policy:     viewPolicy(o.policy()),
 	}
 	s.Nodes, s.Unmanaged = viewNodes(o)
-	open := active(o.upgrades)
+	open := line{o.upgrades, o.nodeUpgrades}.open()
 	s.Approvals = approvals(open, o.policy())
 	for i, u := range open {
 		if i == 0 {
@@ -38,41 +38,6 @@ func view(o objects) render.Status {
 	slices.SortFunc(s.Schedules, func(a, b render.Schedule) int { return cmp.Compare(a.Name, b.Name) })
 	return s
 }
-
-// active are the upgrades that have not ended: the one at work, then the
-// queue, oldest first. Which one that is the coordinator says, who lets a Reboot
-// and an upgrade that brings a version change places.
-func active(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
-	var open []*v1alpha1.ClusterUpgrade
-	for i := range upgrades {
-		if upgrades[i].Status.Outcome == "" {
-			open = append(open, &upgrades[i])
-		}
-	}
-	slices.SortFunc(open, func(a, b *v1alpha1.ClusterUpgrade) int {
-		return cmp.Or(
-			rank(a)-rank(b),
-			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
-			cmp.Compare(a.Name, b.Name),
-		)
-	})
-	return open
-}
-
-func rank(u *v1alpha1.ClusterUpgrade) int {
-	rank := 0
-	if u.Status.TriggerTime == nil || viewUpgrade(u).Reason == v1alpha1.ReasonQueued {
-		rank = 2
-	}
-	if stepsAside(u) {
-		rank++
-	}
-	return rank
-}
-
-// stepsAside reports whether people hold the upgrade back: meanwhile it holds up no
-// other.
-func stepsAside(u *v1alpha1.ClusterUpgrade) bool { return viewUpgrade(u).Reason.Info().HeldByPeople }
 
 func lastFinished(upgrades []v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
 	var last *v1alpha1.ClusterUpgrade

@@ -43,7 +43,7 @@ func (a *apply) wanted(s fleet.Snapshot, to version.Version, start *time.Time) (
 
 // replaced is the name of the failed upgrade whose place is to be taken.
 func (a *apply) replaced(s fleet.Snapshot, to version.Version) (string, error) {
-	open := active(s.Upgrades)
+	open := lineOf(s).open()
 	if len(open) > 0 && hasFailed(open[0]) {
 		if a.retry {
 			return open[0].Name, nil

@@ -65,7 +65,7 @@ func (l Layout) gatherRecords(facts *Facts) error {
 // unsupported says why this node cannot be upgraded by switching sysext
 // images, or nothing.
 func (l Layout) unsupported() string {
-	if a := Architecture(); a != "x86-64" && a != "arm64" {
+	if a := Architecture(); a != "amd64" && a != "arm64" {
 		return "there are no Kubernetes images for the architecture " + a
 	}
 	if _, err := l.Active(); err != nil {

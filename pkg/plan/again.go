@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // A node that failed keeps its slot, and the upgrade it failed in stays the
@@ -17,7 +18,7 @@ import (
 // successor is the upgrade that takes the place of u, or nil.
 func (d *decider) successor(u *v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
 	for _, other := range d.queue {
-		if other.Annotations[v1alpha1.RetryOfAnnotation] == u.Name && other.Name != u.Name {
+		if other.Spec.RetryOf == u.Name && other.Name != u.Name {
 			return other
 		}
 	}
@@ -28,7 +29,7 @@ func (d *decider) successor(u *v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade
 // and says whether it did.
 func (d *decider) giveUp(u *v1alpha1.ClusterUpgrade) bool {
 	next := d.successor(u)
-	if next == nil || d.failed == nil || u.Status.TriggeredAt == nil {
+	if next == nil || d.failed == nil || u.Status.TriggerTime == nil {
 		return false
 	}
 	outcome := v1alpha1.OutcomeFailed
@@ -42,28 +43,32 @@ func (d *decider) giveUp(u *v1alpha1.ClusterUpgrade) bool {
 }
 
 // end writes down how the upgrade ended, and how each node went.
-func (d *decider) end(u *v1alpha1.ClusterUpgrade, outcome v1alpha1.Outcome, hold Hold) {
-	u.Status.FinishedAt, u.Status.Outcome = wholeSecond(d.now), outcome
-	u.Status.Record = d.record(u.Name)
+func (d *decider) end(u *v1alpha1.ClusterUpgrade, outcome v1alpha1.Outcome, hold fleet.Hold) {
+	u.Status.CompletionTime, u.Status.Outcome = wholeSecond(d.now), outcome
 	succeeded := outcome == v1alpha1.OutcomeSucceeded
 	d.conditions(u, truth(succeeded), hold, !succeeded)
+	d.ended = d.records(u)
+	if succeeded && u.Spec.Version != "" && u.Spec.NodeSelector == nil {
+		reference := u.Reference()
+		d.reached = &v1alpha1.UpgradePolicyStatus{Version: u.Spec.Version, Upgrade: &reference, Images: u.Status.Images}
+	}
 }
 
 // givesWay is a node that failed in another upgrade than the one that is wanted
 // of it now. Its agent brings it back into service, and then it goes like any
 // other.
 func (d *decider) givesWay(n *node) bool {
-	return n.failed() && d.target != nil && n.status.Upgrade != "" && n.status.Upgrade != d.target.Name
+	return n.failed() && d.target != nil && n.status.Upgrade != nil && !isFor(n.status.Upgrade, d.target)
 }
 
 // wayHold keeps everybody back until such a node is back in service.
-func (d *decider) wayHold() Hold {
+func (d *decider) wayHold() fleet.Hold {
 	n := d.leaving
 	if n == nil {
-		return Hold{}
+		return fleet.Hold{}
 	}
-	message := fmt.Sprintf("node %s gives up upgrade %s first, in which it failed; if it never comes back: `kubectl upgrade abandon %s`", n.Name, n.status.Upgrade, n.Name)
-	return Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
+	message := fmt.Sprintf("node %s gives up upgrade %s first, in which it failed; if it never comes back: `kubectl upgrade abandon %s`", n.Name, n.status.Upgrade.Name, n.Name)
+	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
 }
 
 // place is the moment at which an upgrade joined the queue: that of the one whose
@@ -71,7 +76,7 @@ func (d *decider) wayHold() Hold {
 func place(u *v1alpha1.ClusterUpgrade, all []v1alpha1.ClusterUpgrade) metav1.Time {
 	joined := u.CreationTimestamp
 	for range all {
-		before := named(all, u.Annotations[v1alpha1.RetryOfAnnotation])
+		before := named(all, u.Spec.RetryOf)
 		if before == nil || before == u {
 			break
 		}

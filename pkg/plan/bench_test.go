@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,27 +10,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// fleet is a cluster of that many nodes in three zones and ten groups, three of
+// largeCluster is a cluster of that many nodes in three zones and ten groups, three of
 // them control planes, with five schedules, in the middle of an upgrade: every
 // node is staged, and pass 1 is over.
-func fleet(size int, maxUnavailable string) *sim {
+func largeCluster(size int, maxUnavailable string) *sim {
 	s := newSim(time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)) // a Sunday, as the window opens
-	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u"}}
+	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "uid-u"}}
 	u.Spec.Version = "v1.34.4"
 	limit := intstr.Parse(maxUnavailable)
 	u.Spec.Strategy.MaxUnavailable = &limit
 	for i := range 10 {
 		u.Spec.Strategy.Groups = append(u.Spec.Strategy.Groups, v1alpha1.NodeGroup{
-			Name: fmt.Sprintf("g%d", i), NodeSelector: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": fmt.Sprint(i)}},
+			Name: fmt.Sprintf("g%d", i), NodeSelector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": v1alpha1.LabelValue(fmt.Sprint(i))}},
 		})
 	}
 	s.Upgrades = append(s.Upgrades, u)
-	image := v1alpha1.Image{Architecture: "x86-64", URL: "http://images/", SHA256: fmt.Sprintf("%064d", 1)}
-	s.Source.Offers = []plan.Offer{{Version: "v1.34.4", Image: image}}
+	image := v1alpha1.Image{Architecture: "amd64", URL: "http://images/", Digest: v1alpha1.DigestOf(fmt.Sprintf("%064d", 1))}
+	s.Source.Offers = []fleet.Offer{{Version: "v1.34.4", Image: image}}
 	for i := range size {
 		s.addFleetNode(i)
 	}
@@ -43,30 +45,31 @@ func fleet(size int, maxUnavailable string) *sim {
 func (s *sim) addFleetHistory() {
 	for month := range 12 {
 		at := metav1.NewTime(s.now.AddDate(0, -1-month, 0))
-		u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("past", month)}}
-		u.Spec.Version = "v1.34.3"
-		u.Status.Outcome, u.Status.FinishedAt = v1alpha1.OutcomeSucceeded, &at
-		for _, n := range s.Nodes {
-			u.Status.Record = append(u.Status.Record, v1alpha1.NodeRecord{Name: n.Name, StartedAt: &at, FinishedAt: &at, RebootSeconds: 300})
+		past := v1alpha1.UpgradeReference{Name: fmt.Sprint("past", month), UID: fmt.Sprint("uid-past", month)}
+		for nodes := range slices.Chunk(s.Nodes, 500) {
+			r := v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: past, Version: "v1.34.3", Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: at}}
+			for _, n := range nodes {
+				r.Nodes = append(r.Nodes, v1alpha1.NodeRecord{Name: n.Name, StartTime: &at, CompletionTime: &at, RebootSeconds: 300})
+			}
+			s.Records = append(s.Records, r)
 		}
-		s.Upgrades = append(s.Upgrades, u)
 	}
 }
 
 func (s *sim) addFleetNode(i int) {
-	n := plan.Node{Name: fmt.Sprintf("n%05d", i), UID: fmt.Sprintf("u%d", i), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "x86-64"}
+	n := fleet.Node{Name: fmt.Sprintf("n%05d", i), UID: fmt.Sprintf("u%d", i), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "amd64"}
 	n.Labels = map[string]string{
 		"kubernetes.io/hostname": n.Name, "kubernetes.io/os": "linux", "topology.kubernetes.io/region": "r",
 		"topology.kubernetes.io/zone": fmt.Sprint("z", i%3), "pool": fmt.Sprint(i / 3 % 10),
 	}
 	word := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
-	word.Status.Step, word.Status.StagedVersion = v1alpha1.StepWaiting, "v1.34.4"
+	word.Status.Step, word.Status.Versions.Staged = v1alpha1.StepWaiting, "v1.34.4"
 	word.Status.Steps = worked(s.now.AddDate(0, 0, -7))
 	if i < 3 {
 		n.ControlPlane = true
-		word.Status.KubeadmVersion, word.Status.ControlPlaneVersion = "v1.34.4", "v1.34.4"
-		s.APIServers = append(s.APIServers, plan.StaticPod{Node: n.Name, Version: "v1.34.4", Ready: true})
-		s.Etcd = append(s.Etcd, plan.StaticPod{Node: n.Name, Ready: true})
+		word.Status.Versions.Kubeadm, word.Status.Versions.ControlPlane = "v1.34.4", "v1.34.4"
+		s.APIServers = append(s.APIServers, fleet.StaticPod{Node: n.Name, Version: "v1.34.4", Ready: true})
+		s.Etcd = append(s.Etcd, fleet.StaticPod{Node: n.Name, Ready: true})
 	}
 	s.Nodes = append(s.Nodes, n)
 	s.NodeUpgrades = append(s.NodeUpgrades, word)
@@ -80,7 +83,7 @@ func worked(at time.Time) []v1alpha1.StepTime {
 		v1alpha1.StepActivating, v1alpha1.StepRebooting, v1alpha1.StepVerifying, v1alpha1.StepUncordoning, v1alpha1.StepUnlocking,
 	} {
 		end := metav1.NewMicroTime(at.Add(30 * time.Second))
-		steps = append(steps, v1alpha1.StepTime{Step: step, StartedAt: metav1.NewMicroTime(at), FinishedAt: &end})
+		steps = append(steps, v1alpha1.StepTime{Step: step, StartTime: metav1.NewMicroTime(at), EndTime: &end})
 		at = end.Time
 	}
 	return steps
@@ -98,7 +101,7 @@ func (s *sim) addFleetSchedules() {
 		m.Spec.TimeZone = "Europe/Berlin"
 		m.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: p}}
 		if pool != "" {
-			m.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pool": pool}}
+			m.Spec.NodeSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": v1alpha1.LabelValue(pool)}}
 		}
 		s.Schedules = append(s.Schedules, m)
 	}
@@ -119,7 +122,7 @@ func (s *sim) addFleetSchedules() {
 // two backends each.
 func (s *sim) addFleetChecks() {
 	for i := range 100 {
-		s.finds = append(s.finds, v1alpha1.Finding{ID: "replicas", Level: v1alpha1.LevelWarn, Object: fmt.Sprint("deployment/d", i), Message: "it has one replica"})
+		s.finds = append(s.finds, v1alpha1.Finding{ID: "replicas", Level: v1alpha1.LevelWarn, Object: v1alpha1.ObjectReference{Kind: "Deployment", Namespace: "n", Name: fmt.Sprint("d", i)}, Message: "it has one replica"})
 		nodes := []string{fmt.Sprintf("n%05d", 10+i), fmt.Sprintf("n%05d", 200+i)}
 		s.Webhooks = append(s.Webhooks, preflight.Webhook{Name: "w", Configuration: "c", Namespace: "n", Service: fmt.Sprint("s", i), Nodes: nodes})
 	}
@@ -131,7 +134,7 @@ func (s *sim) addFleetChecks() {
 func BenchmarkDecide(b *testing.B) {
 	for _, size := range []int{500, 5000, 50000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			s := fleet(size, "1%")
+			s := largeCluster(size, "1%")
 			for b.Loop() {
 				plan.Decide(s.Snapshot, s.now)
 			}
@@ -144,7 +147,7 @@ func BenchmarkDecide(b *testing.B) {
 func BenchmarkPredict(b *testing.B) {
 	for _, limit := range []string{"1", "1%", "10%"} {
 		b.Run("5000/"+limit, func(b *testing.B) {
-			s := fleet(5000, limit)
+			s := largeCluster(5000, limit)
 			var p plan.Plan
 			for b.Loop() {
 				p = plan.Predict(s.Snapshot, s.now)

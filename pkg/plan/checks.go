@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
@@ -19,23 +20,13 @@ const (
 	freshFor = 10 * time.Minute
 )
 
-// Preflight is what preflight found for an upgrade when it ran last.
-type Preflight struct {
-	Upgrade string `json:"upgrade"`
-	// Key says how far the upgrade was: Plan.PreflightKey of the plan that asked
-	// for the report.
-	Key      string             `json:"key"`
-	At       time.Time          `json:"at"`
-	Findings []v1alpha1.Finding `json:"findings,omitempty"`
-}
-
 // checks is the report, sorted out.
 type checks struct {
-	key      string     // of the report that is needed; empty: none is
-	report   *Preflight // for the upgrade, whatever its key; nil: none
-	stay     bool       // nothing is asked for anew: it stays as it is
-	blocks   bool       // some finding does
-	missing  bool       // somebody could go, but for a report
+	key      string           // of the report that is needed; empty: none is
+	report   *fleet.Preflight // for the upgrade, whatever its key; nil: none
+	stay     bool             // nothing is asked for anew: it stays as it is
+	blocks   bool             // some finding does
+	missing  bool             // somebody could go, but for a report
 	whole    []*v1alpha1.Finding
 	own      map[string]*v1alpha1.Finding // the first of each node
 	webhooks map[string][]*webhook        // by node that has a ready backend
@@ -51,7 +42,7 @@ func (d *decider) readChecks() {
 	}
 	d.checks.key = d.checksKey()
 	report := d.Preflight
-	if report == nil || report.Upgrade != d.target.Name {
+	if report == nil || report.Upgrade.UID != string(d.target.UID) {
 		return
 	}
 	d.checks.report = report
@@ -81,7 +72,7 @@ func (d *decider) checksKey() string {
 		if !n.ControlPlane || !n.counts() {
 			continue
 		}
-		complaints += etcdComplaints(n.status.Facts)
+		complaints += etcdComplaints(n.facts)
 		if n.kubeadmAt(d.to) && (!n.busy() || n.spec.Release == v1alpha1.ReleaseNode) {
 			components++
 		}
@@ -136,23 +127,23 @@ func (c *checks) current() bool { return c.report != nil && c.report.Key == c.ke
 func (d *decider) age() time.Duration { return d.now.Sub(d.checks.report.At) }
 
 // checksHold is what preflight has against the upgrade, or against n.
-func (d *decider) checksHold(n *node) Hold {
+func (d *decider) checksHold(n *node) fleet.Hold {
 	if len(d.checks.whole) > 0 {
 		return d.wholeHold()
 	}
 	if f := d.checks.own[n.Name]; f != nil {
-		return Hold{Reason: v1alpha1.ReasonPreflight, Message: told(f)}
+		return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: told(f)}
 	}
-	return Hold{}
+	return fleet.Hold{}
 }
 
 // wholeHold tells the first finding that holds everybody, and how many more.
 // While a control plane is at work its pods and its member of etcd come and go:
 // what is found then may be our own doing, and nobody has to look at it.
-func (d *decider) wholeHold() Hold {
+func (d *decider) wholeHold() fleet.Hold {
 	if d.moving != nil {
 		message := fmt.Sprintf("control-plane node %s is at work; the checks decide when it is done", d.moving.Name)
-		return Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
+		return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
 	}
 	message := told(d.checks.whole[0])
 	switch more := len(d.checks.whole) - 1; more {
@@ -162,7 +153,7 @@ func (d *decider) wholeHold() Hold {
 	default:
 		message += fmt.Sprintf(" %d more checks block.", more)
 	}
-	return Hold{Reason: v1alpha1.ReasonPreflight, Message: message}
+	return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: message}
 }
 
 // told is what is wrong and what to do. Findings are sentences.
@@ -171,19 +162,19 @@ func told(f *v1alpha1.Finding) string { return strings.TrimSpace(f.Message + " "
 // reportHold keeps everybody back, but who was let go before, until there is a
 // report for how far the upgrade is. It is asked for only where nothing else
 // holds: so preflight sees the cluster as it is when somebody goes.
-func (d *decider) reportHold(n *node) Hold {
+func (d *decider) reportHold(n *node) fleet.Hold {
 	c := &d.checks
 	if c.key == "" || c.stay || n.promised() && n.released() && d.forTarget(n) {
-		return Hold{}
+		return fleet.Hold{}
 	}
 	if c.current() && (d.busy > 0 || d.age() < freshFor) {
-		return Hold{}
+		return fleet.Hold{}
 	}
 	c.missing = true
 	if d.PreflightProblem != "" {
-		return Hold{Reason: v1alpha1.ReasonPreflight, Message: "the checks that come before the next node could not be made: " + d.PreflightProblem}
+		return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: "the checks that come before the next node could not be made: " + d.PreflightProblem}
 	}
-	return Hold{Reason: v1alpha1.ReasonPreflight, Message: "the checks that come before the next node have not run yet"}
+	return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: "the checks that come before the next node have not run yet"}
 }
 
 // stopped is whether n does not go before somebody has acted on what preflight

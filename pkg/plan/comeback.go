@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // pass lets happen what is due.
@@ -11,7 +12,7 @@ func (f *forecast) pass() {
 	if f.staged != nil && !f.now.Before(*f.staged) {
 		f.staged = nil
 		for _, n := range f.nodes {
-			if n.Ready && !stageErrors[n.status.Reason] && n.status.Step != "" {
+			if n.Ready && !n.cannotStage() && n.status.Step != "" {
 				n.runs.staged, n.runs.pulled = f.to, f.to
 			}
 		}
@@ -29,12 +30,12 @@ func (f *forecast) pass() {
 // finish brings a node back into service.
 func (f *forecast) finish(w work) {
 	n := w.node
-	n.phase, n.Node.Slot, n.Ready = resting, "", true
+	n.phase, n.Node.Slot, n.Ready = v1alpha1.PhaseInService, "", true
 	spec := *n.spec
 	spec.Release = v1alpha1.ReleaseNone
 	n.spec = &spec
 	if n.slot != nil {
-		n.slot.ReservedFor, n.slot.Holder = Owner{}, Owner{}
+		n.slot.ReservedFor, n.slot.Holder = fleet.Owner{}, fleet.Owner{}
 		n.slot = nil
 	}
 	f.setReady(n)
@@ -64,8 +65,8 @@ func (f *forecast) setReady(n *node) {
 
 // setServer lets n's apiserver run the new version.
 func (f *forecast) setServer(n *node) {
-	server := StaticPod{Node: n.Name, Version: f.to.String(), Ready: true}
-	i := slices.IndexFunc(f.APIServers, func(pod StaticPod) bool { return pod.Node == n.Name })
+	server := fleet.StaticPod{Node: n.Name, Version: f.to.String(), Ready: true}
+	i := slices.IndexFunc(f.APIServers, func(pod fleet.StaticPod) bool { return pod.Node == n.Name })
 	if i < 0 {
 		f.APIServers = append(f.APIServers, server)
 		return
@@ -77,7 +78,7 @@ func (f *forecast) setServer(n *node) {
 // planes stay: others are decided by how they are.
 func (f *forecast) forgetDone() {
 	f.nodes = slices.DeleteFunc(f.nodes, func(n *node) bool {
-		done := !n.ControlPlane && n.Ready && n.phase == resting && n.slot == nil && n.Node.Slot == "" && n.asWanted(f.to)
+		done := !n.ControlPlane && n.Ready && n.phase == v1alpha1.PhaseInService && n.slot == nil && n.Node.Slot == "" && n.asWanted(f.to)
 		return done || !n.counts() && !n.ControlPlane
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
@@ -33,7 +34,8 @@ type script struct{ *sim }
 //	etcd NODE ready|away         its etcd member
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
-//	schedule NAME START END [rule=R] [zone=Z] [automatic=Patch,Reboot] [exclude=TYPE|all]
+//	schedule NAME START END [rule=R] [zone=Z] [exclude=TYPE|all]
+//	automatic Patch|Reboot [age=DURATION]...  what the policy lets come by itself
 //	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	remove UPGRADE
 //	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | check=ID
@@ -59,7 +61,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "node":
 		s.addNode(args, option)
 	case "delete":
-		s.Nodes = slices.DeleteFunc(s.Nodes, func(n plan.Node) bool { return n.Name == args[0] })
+		s.Nodes = slices.DeleteFunc(s.Nodes, func(n fleet.Node) bool { return n.Name == args[0] })
 		s.NodeUpgrades = slices.DeleteFunc(s.NodeUpgrades, func(n v1alpha1.NodeUpgrade) bool { return n.Name == args[0] })
 	case "ready", "notready":
 		s.node(args[0]).Ready = name == "ready"
@@ -70,7 +72,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "manager":
 		s.RebootManagers = nil
 		if args[0] != "none" {
-			s.RebootManagers = []plan.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
+			s.RebootManagers = []fleet.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
 		}
 	case "finding":
 		s.find(args, option)
@@ -84,12 +86,14 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "findings":
 		s.printFindings(out)
 	case "etcd":
-		i := slices.IndexFunc(s.Etcd, func(pod plan.StaticPod) bool { return pod.Node == args[0] })
+		i := slices.IndexFunc(s.Etcd, func(pod fleet.StaticPod) bool { return pod.Node == args[0] })
 		s.Etcd[i].Ready = args[1] == "ready"
 	case "source":
 		s.offer(args)
+	case "automatic":
+		return s.automatic(args)
 	case "trouble":
-		s.Source.Trouble = plan.Hold{Reason: v1alpha1.Reason(args[0]), Message: strings.Join(args[1:], " ")}
+		s.Source.Problem = fleet.Hold{Reason: v1alpha1.Reason(args[0]), Message: strings.Join(args[1:], " ")}
 	case "schedule":
 		return s.addSchedule(args, option)
 	case "upgrade":
@@ -104,7 +108,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "os":
 		askForReboot(&s.word(args[0], s.node(args[0]).UID).Status, args[1] == "asks")
 	case "abandon":
-		s.word(args[0], s.node(args[0]).UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: strings.Join(args[1:], " ")}
+		s.abandon(s.node(args[0]), strings.Join(args[1:], " "))
 	case "snapshots":
 		s.tellSnapshots(out)
 	case "slow":
@@ -130,9 +134,9 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "forget":
 		s.forgets = true
 	case "record":
-		printRecord(out, s.upgrade(args[0]))
+		s.printRecord(out, args[0])
 	case "drop":
-		s.Slots = slices.DeleteFunc(s.Slots, func(slot plan.Slot) bool { return slot.Name == args[0] })
+		s.Slots = slices.DeleteFunc(s.Slots, func(slot fleet.Slot) bool { return slot.Name == args[0] })
 	case "slots":
 		for _, slot := range s.Slots {
 			fmt.Fprintf(out, "%s reserved for %q, held by %q\n", slot.Name, slot.ReservedFor.Node, slot.Holder.Node)
@@ -165,20 +169,20 @@ func options(args []string) map[string]string {
 	return option
 }
 
-func (s *script) node(name string) *plan.Node {
-	i := slices.IndexFunc(s.Nodes, func(n plan.Node) bool { return n.Name == name })
+func (s *script) node(name string) *fleet.Node {
+	i := slices.IndexFunc(s.Nodes, func(n fleet.Node) bool { return n.Name == name })
 	return &s.Nodes[i]
 }
 
 func (s *script) addNode(args []string, option map[string]string) {
-	n := plan.Node{Name: args[0], UID: "u-" + args[0], Kubelet: args[1], Ready: true, OS: "linux", Architecture: "x86-64", Labels: map[string]string{}}
+	n := fleet.Node{Name: args[0], UID: "u-" + args[0], Kubelet: args[1], Ready: true, OS: "linux", Architecture: "amd64", Labels: map[string]string{}}
 	for key, value := range option {
 		switch key {
 		case "control-plane":
 			n.ControlPlane = true
-			pod := plan.StaticPod{Node: n.Name, Version: n.Kubelet, Ready: true}
+			pod := fleet.StaticPod{Node: n.Name, Version: n.Kubelet, Ready: true}
 			s.APIServers = append(s.APIServers, pod)
-			s.Etcd = append(s.Etcd, plan.StaticPod{Node: n.Name, Ready: true})
+			s.Etcd = append(s.Etcd, fleet.StaticPod{Node: n.Name, Ready: true})
 		case "arch":
 			n.Architecture = value
 		case "os":
@@ -202,8 +206,8 @@ func (s *script) took(name, text string) error {
 	begin := s.now.AddDate(0, 0, -7)
 	middle, end := metav1.NewMicroTime(begin.Add(lasted/2)), metav1.NewMicroTime(begin.Add(lasted))
 	status.Steps = slices.Insert(status.Steps, 0,
-		v1alpha1.StepTime{Step: v1alpha1.StepLocking, StartedAt: metav1.NewMicroTime(begin), FinishedAt: &middle},
-		v1alpha1.StepTime{Step: v1alpha1.StepUnlocking, StartedAt: middle, FinishedAt: &end})
+		v1alpha1.StepTime{Step: v1alpha1.StepLocking, StartTime: metav1.NewMicroTime(begin), EndTime: &middle},
+		v1alpha1.StepTime{Step: v1alpha1.StepUnlocking, StartTime: middle, EndTime: &end})
 	return nil
 }
 
@@ -236,15 +240,15 @@ func (s *script) printFindings(out *strings.Builder) {
 }
 
 func (s *script) offer(versions []string) {
-	s.Source = plan.Source{}
+	s.Source = fleet.Source{}
 	for _, v := range versions {
-		for _, architecture := range []string{"x86-64", "arm64"} {
-			only, found := strings.CutSuffix(v, "/x86-64")
-			if found && architecture != "x86-64" {
+		for _, architecture := range []string{"amd64", "arm64"} {
+			only, found := strings.CutSuffix(v, "/amd64")
+			if found && architecture != "amd64" {
 				continue
 			}
-			s.Source.Offers = append(s.Source.Offers, plan.Offer{Version: only, Image: v1alpha1.Image{
-				Architecture: architecture, URL: "http://images/" + only, SHA256: strings.Repeat("a", 64),
+			s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: only, Image: v1alpha1.Image{
+				Architecture: architecture, URL: "http://images/" + only, Digest: v1alpha1.DigestOf(strings.Repeat("a", 64)),
 			}})
 		}
 	}
@@ -271,11 +275,6 @@ func (s *script) addSchedule(args []string, option map[string]string) error {
 	} else {
 		m.Spec.MaintenanceWindows = append(m.Spec.MaintenanceWindows, v1alpha1.MaintenanceWindow{Period: p})
 	}
-	if kind := option["automatic"]; kind != "" {
-		for one := range strings.SplitSeq(kind, ",") {
-			m.Spec.Automatic = append(m.Spec.Automatic, v1alpha1.UpgradeType(one))
-		}
-	}
 	s.Schedules = append(slices.DeleteFunc(s.Schedules, func(m v1alpha1.MaintenanceSchedule) bool { return m.Name == args[0] }), m)
 	return nil
 }
@@ -290,7 +289,7 @@ func rule(args []string) string {
 }
 
 func (s *script) addUpgrade(args []string, option map[string]string) error {
-	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: args[0], CreationTimestamp: metav1.NewTime(s.now)}}
+	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: args[0], UID: s.uid(args[0]), CreationTimestamp: metav1.NewTime(s.now)}}
 	if !strings.Contains(args[1], "=") {
 		u.Spec.Version = args[1]
 	}
@@ -304,11 +303,11 @@ func (s *script) addUpgrade(args []string, option map[string]string) error {
 	}
 	if names := option["groups"]; names != "" {
 		for _, name := range strings.Split(names, ",") {
-			u.Spec.Strategy.Groups = append(u.Spec.Strategy.Groups, v1alpha1.NodeGroup{Name: name, NodeSelector: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": name}}})
+			u.Spec.Strategy.Groups = append(u.Spec.Strategy.Groups, v1alpha1.NodeGroup{Name: name, NodeSelector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": v1alpha1.LabelValue(name)}}})
 		}
 	}
 	if before := option["retry"]; before != "" {
-		u.Annotations = map[string]string{v1alpha1.RetryOfAnnotation: before}
+		u.Spec.RetryOf = before
 	}
 	change(&u, option)
 	s.Upgrades = append(s.Upgrades, u)
@@ -325,16 +324,16 @@ func change(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 		u.Spec.Suspend = text != "false"
 	}
 	if text, ok := option["snapshot"]; ok {
-		u.Spec.Strategy.EtcdSnapshot = text
+		u.Spec.Strategy.EtcdSnapshot = v1alpha1.EtcdSnapshotMode(text)
 	}
 	if id, ok := option["check"]; ok {
-		u.Spec.IgnoreChecks = append(u.Spec.IgnoreChecks, id)
+		u.Spec.IgnoreChecks = append(u.Spec.IgnoreChecks, v1alpha1.IgnoredCheck{ID: id})
 	}
 	if text, ok := option["method"]; ok {
 		u.Spec.Strategy.Method = v1alpha1.Method(text)
 	}
 	if _, ok := option["ignore"]; ok {
-		u.Spec.Schedule = v1alpha1.ScheduleIgnore
+		u.Spec.IgnoreWindows = true
 	}
 }
 
@@ -345,23 +344,25 @@ func (s *script) say(name string, option map[string]string) error {
 		case "step":
 			status.Step, status.Upgrade = v1alpha1.Step(value), s.word(name, s.node(name).UID).Spec.Upgrade
 		case "reason":
-			status.Reason = v1alpha1.Reason(value)
+			_, message := status.Cause()
+			setCause(status, v1alpha1.Reason(value), message)
 		case "message":
-			status.Message = strings.ReplaceAll(value, "_", " ")
+			reason, _ := status.Cause()
+			setCause(status, reason, strings.ReplaceAll(value, "_", " "))
 		case "active":
-			status.ActiveVersion = value
+			status.Versions.NextBoot = value
 		case "mounted":
-			status.Facts = &v1alpha1.NodeFacts{RefreshBlockers: []string{value}}
+			s.mount(name, value)
 		case "staged":
-			status.StagedVersion = value
+			status.Versions.Staged = value
 		case "pulled":
-			status.PulledVersion = value
+			status.Versions.Pulled = value
 		case "retry":
 			at, err := time.Parse(time.RFC3339, value)
 			if err != nil {
 				return err
 			}
-			status.RetryAt = &metav1.Time{Time: at}
+			status.Retry.Time = &metav1.Time{Time: at}
 		}
 	}
 	return nil

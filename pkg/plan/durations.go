@@ -16,21 +16,20 @@ const (
 
 // durations are how long a node's part is expected to take: the median of what
 // this cluster's nodes took, so that one that hung does not count. A pass is
-// from taking the slot to freeing it, without the settle time, which the
-// strategy says.
+// from taking the slot to freeing it, without the time in which it only has
+// to stay quiet, which its pace says.
 type durations struct {
 	staging      time.Duration
 	components   time.Duration // pass 1: kubeadm on a control plane
 	controlPlane time.Duration // pass 2: a control-plane node
 	worker       time.Duration // pass 2: any other one
 	restart      time.Duration // pass 2 of a node that restarts: no drain, no boot
-	settle       time.Duration
 }
 
 // newDurations makes them of what was measured: what this upgrade's own nodes
 // took; as long as they are too few, what those of the upgrades before took; and
 // as long as these are too few, what is assumed.
-func newDurations(own, before samples, settle time.Duration) *durations {
+func newDurations(own, before samples) *durations {
 	of := func(p part, assumed time.Duration) time.Duration {
 		return median(own[p], median(before[p], assumed))
 	}
@@ -41,7 +40,6 @@ func newDurations(own, before samples, settle time.Duration) *durations {
 		controlPlane: of(controlPlane, usual),
 		worker:       usual,
 		restart:      of(restart, defaultRestart),
-		settle:       settle,
 	}
 }
 
@@ -61,7 +59,7 @@ func median(measured []time.Duration, assumed time.Duration) time.Duration {
 // durations are found out once, when somebody asks.
 func (d *decider) durations() *durations {
 	if d.times == nil {
-		d.times = newDurations(measure(d.nodes), d.remember(), d.strategy.Settle.Duration)
+		d.times = newDurations(measure(d.nodes), d.remember())
 	}
 	return d.times
 }
@@ -69,14 +67,23 @@ func (d *decider) durations() *durations {
 // expected is how long n is out of service, or its control plane under
 // kubeadm's hands, once it has been let go.
 func (d *decider) expected(n *node, components bool) time.Duration {
-	times := d.durations()
+	times, pace := d.durations(), d.groups[n.group].pace
+	quiet := seconds(pace.SettleSeconds) + seconds(pace.MinReadySeconds)
 	switch {
 	case components:
 		return upTo(times.components)
 	case d.restarts(n):
-		return upTo(times.restart + times.settle)
+		return upTo(times.restart + quiet)
 	case n.ControlPlane:
-		return upTo(times.controlPlane + times.settle)
+		return upTo(times.controlPlane + quiet)
 	}
-	return upTo(times.worker + times.settle)
+	return upTo(times.worker + quiet)
+}
+
+// seconds is a field of the API as a duration; zero where it is absent.
+func seconds(n *int32) time.Duration {
+	if n == nil {
+		return 0
+	}
+	return time.Duration(*n) * time.Second
 }

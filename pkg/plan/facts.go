@@ -5,19 +5,24 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // node is a Node together with its agent's word, and what was decided for it.
 type node struct {
-	Node
+	fleet.Node
 	spec     *v1alpha1.NodeUpgradeSpec   // as stored; never written to
 	status   *v1alpha1.NodeUpgradeStatus // as stored; never written to
-	abandon  string                      // a person's reason for giving it up
+	abandon  *v1alpha1.Abandoned         // a person has abandoned it
+	facts    *v1alpha1.NodeFacts         // nil: its agent has gathered none
+	cause    fleet.Hold                  // what its agent says it is doing, or what went wrong
+	managed  bool                        // the policy's nodeSelector matches it
+	selected bool                        // the upgrade's nodeSelector matches it
 	answered bool                        // the agent has seen the spec as it is stored
-	slot     *Slot                       // reserved for or held by it
+	slot     *fleet.Slot                 // reserved for or held by it
 	group    int                         // its place in decider.groups
-	phase    phase
+	phase    v1alpha1.Phase
 	class    *class     // nil until the gate was asked
 	retryAt  *time.Time // when it tries again by itself, having given up
 	runs     versions
@@ -25,7 +30,7 @@ type node struct {
 	due      bool // and is to reboot the node
 
 	decision Decision
-	hold     Hold
+	hold     fleet.Hold
 	release  v1alpha1.Release
 	kubeadm  v1alpha1.KubeadmCommand
 	reserve  string // the slot to keep for it
@@ -40,15 +45,16 @@ type versions struct {
 
 // readStatus sorts out what the agent said.
 func (n *node) readStatus() {
-	n.phase = phases[n.status.Step]
-	if at := n.status.RetryAt; at != nil && n.status.Step == v1alpha1.StepWaiting {
+	n.phase = n.status.Step.Info().Phase
+	n.cause.Reason, n.cause.Message = n.status.Cause()
+	if at := n.status.Retry.Time; at != nil && n.status.Step == v1alpha1.StepWaiting {
 		n.retryAt = &at.Time
 	}
 	n.runs.kubelet, n.runs.trouble = version.Parse(n.Kubelet)
-	n.runs.kubeadm = parsed(n.status.KubeadmVersion)
-	n.runs.controlPlane = parsed(n.status.ControlPlaneVersion)
-	n.runs.staged = parsed(n.status.StagedVersion)
-	n.runs.pulled = parsed(n.status.PulledVersion)
+	n.runs.kubeadm = parsed(n.status.Versions.Kubeadm)
+	n.runs.controlPlane = parsed(n.status.Versions.ControlPlane)
+	n.runs.staged = parsed(n.status.Versions.Staged)
+	n.runs.pulled = parsed(n.status.Versions.Pulled)
 }
 
 // parsed is the zero version for what cannot be read.
@@ -63,48 +69,26 @@ func parsed(s string) version.Version {
 	return v
 }
 
-// phase sorts the steps by what a plan may do about them.
-type phase int
-
-const (
-	resting    phase = iota // in service
-	away                    // has begun, and may still give up
-	committed               // finishes whatever happens
-	failed                  // keeps its slot until somebody comes
-	impossible              // not a node of ours
-)
-
-// phases of the steps that are not resting.
-var phases = map[v1alpha1.Step]phase{
-	v1alpha1.StepLocking: away, v1alpha1.StepSnapshotting: away, v1alpha1.StepKubeadm: away, v1alpha1.StepChecking: away,
-	v1alpha1.StepCordoning: away, v1alpha1.StepDraining: away, v1alpha1.StepLastCheck: away,
-	v1alpha1.StepAborting: away,
-
-	v1alpha1.StepActivating: committed, v1alpha1.StepRebooting: committed, v1alpha1.StepRestarting: committed, v1alpha1.StepVerifying: committed,
-	v1alpha1.StepSettling: committed, v1alpha1.StepUncordoning: committed, v1alpha1.StepUnlocking: committed,
-
-	v1alpha1.StepFailed: failed, v1alpha1.StepRolledBack: failed,
-	v1alpha1.StepUnsupported: impossible,
-}
-
 // failed is a node that keeps its slot until somebody comes.
-func (n *node) failed() bool { return n.phase == failed }
+func (n *node) failed() bool { return n.phase == v1alpha1.PhaseStopped }
 
 // unsupported is a node that is not counted.
 func (n *node) unsupported() bool {
-	return n.phase == impossible || n.OS != "" && n.OS != "linux"
+	return n.phase == v1alpha1.PhaseUnsupported || n.OS != "" && n.OS != "linux"
 }
 
 // abandoned is a node that a person gave up.
-func (n *node) abandoned() bool { return n.abandon != "" }
+func (n *node) abandoned() bool { return n.abandon != nil }
 
 // counts is whether the node is part of the upgrade.
-func (n *node) counts() bool { return !n.unsupported() && n.abandon == "" }
+func (n *node) counts() bool {
+	return n.managed && n.selected && !n.unsupported() && !n.abandoned()
+}
 
 // busy is a node that is or may be out of service by our doing: it has begun,
 // failed on the way, or holds a slot.
 func (n *node) busy() bool {
-	return n.phase == away || n.phase == committed || n.phase == failed || n.Slot != "" || n.holds()
+	return n.phase == v1alpha1.PhaseRevocable || n.phase == v1alpha1.PhaseCommitted || n.failed() || n.Slot != "" || n.holds()
 }
 
 // holds is whether a slot says that the node has taken it.
@@ -112,7 +96,7 @@ func (n *node) holds() bool { return n.slot != nil && n.slot.Holder == n.Owner()
 
 // released is a node whose agent has been told to begin.
 func (n *node) released() bool {
-	return n.spec.Release == v1alpha1.ReleaseControlPlane || n.spec.Release == v1alpha1.ReleaseNode
+	return n.spec.Release.Lets()
 }
 
 // promised is a node that a slot is kept for, though it has not begun.
@@ -122,7 +106,7 @@ func (n *node) promised() bool { return n.slot != nil && !n.busy() }
 // it passed its last check, or kubeadm runs on a control plane.
 func (n *node) finishes() bool {
 	kubeadm := n.status.Step == v1alpha1.StepKubeadm || n.status.Step == v1alpha1.StepChecking
-	return n.phase == committed || kubeadm && n.spec.Release == v1alpha1.ReleaseControlPlane
+	return n.phase == v1alpha1.PhaseCommitted || kubeadm && n.spec.Release == v1alpha1.ReleaseControlPlane
 }
 
 // kubeletAt is whether the kubelet runs v or a later one.
@@ -156,26 +140,22 @@ func (n *node) pulledAt(v version.Version) bool {
 // preparedAt is whether all that v needs lies on the node.
 func (n *node) preparedAt(v version.Version) bool { return n.stagedAt(v) && n.pulledAt(v) }
 
-// stageErrors are what an agent says when it cannot stage, or pull.
-var stageErrors = map[v1alpha1.Reason]bool{
-	v1alpha1.ReasonHashMismatch: true, v1alpha1.ReasonContentMismatch: true, v1alpha1.ReasonConfConflict: true,
-	v1alpha1.ReasonDiskFull: true, v1alpha1.ReasonStageFailed: true, v1alpha1.ReasonHostUnreachable: true,
-	v1alpha1.ReasonSourceUnavailable: true, v1alpha1.ReasonNotOffered: true, v1alpha1.ReasonPullFailed: true,
-}
+// cannotStage reports whether the node's agent says that it cannot stage, or pull.
+func (n *node) cannotStage() bool { return n.cause.Reason.Info().StopsStaging }
 
 // unprepared says why a node that is not prepared is not.
-func (n *node) unprepared(v version.Version, trouble Hold) Hold {
+func (n *node) unprepared(v version.Version, trouble fleet.Hold) fleet.Hold {
 	switch {
-	case stageErrors[n.status.Reason]:
-		return Hold{Reason: n.status.Reason, Message: n.status.Message}
+	case n.cannotStage():
+		return n.cause
 	case n.status.Step == "":
-		return Hold{Reason: v1alpha1.ReasonNotStaged, Message: "no agent has reported from this node yet"}
+		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: "no agent has reported from this node yet"}
 	case n.stagedAt(v):
-		return Hold{Reason: v1alpha1.ReasonPullingImages, Message: fmt.Sprintf("the container images of %s are being pulled", v)}
+		return fleet.Hold{Reason: v1alpha1.ReasonPullingImages, Message: fmt.Sprintf("the container images of %s are being pulled", v)}
 	case trouble.Reason != "":
 		return trouble
 	}
-	return Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("the image of %s is being staged", v)}
+	return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("the image of %s is being staged", v)}
 }
 
 func known(v version.Version) bool { return v != version.Version{} }

@@ -21,10 +21,10 @@ func (d *decider) noteFindings(u *v1alpha1.ClusterUpgrade) {
 		return
 	}
 	at := metav1.NewMicroTime(report.At.UTC().Truncate(time.Microsecond))
-	if last := u.Status.PreflightAt; last != nil && !last.Before(&at) {
+	if last := u.Status.PreflightTime; last != nil && !last.Before(&at) {
 		return
 	}
-	u.Status.PreflightAt, u.Status.Findings = &at, bounded(withIgnored(report.Findings, u.Status.Findings))
+	u.Status.PreflightTime, u.Status.Findings = &at, bounded(withIgnored(report.Findings, u.Status.Findings))
 }
 
 // withIgnored keeps what was ignored before in the record, behind what blocks

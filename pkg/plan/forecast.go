@@ -1,6 +1,10 @@
 package plan
 
-import "time"
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
 
 // maxWakes ends a forecast in which nobody has begun for so many changes of
 // windows: nobody will.
@@ -91,10 +95,11 @@ func (f *forecast) begin(w work) {
 		f.begins = w.start
 	}
 	spec := *w.spec
-	if w.phase != committed {
-		spec.Upgrade, spec.Release, spec.Kubeadm = f.target.Name, w.release, w.kubeadm
+	if w.phase != v1alpha1.PhaseCommitted {
+		reference := f.target.Reference()
+		spec.Upgrade, spec.Release, spec.Kubeadm = &reference, w.release, w.kubeadm
 	}
-	w.node.spec, w.node.phase = &spec, committed
+	w.node.spec, w.node.phase = &spec, v1alpha1.PhaseCommitted
 	f.working = append(f.working, w)
 }
 

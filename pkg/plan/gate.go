@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // Gate says whether the upgrade may begin on a node with these labels at now,
 // as far as people decide that: suspend, startTime, windows and exclusions. A
-// Hold without a reason is yes. Until is when the answer may change, nil where
+// fleet.Hold without a reason is yes. Until is when the answer may change, nil where
 // that is not known.
 //
 // kind is what the upgrade is for the node, as NodeUpgrade.spec.type says: one
@@ -23,7 +24,7 @@ import (
 //
 // The planner asks it before it releases a node, and the agent again, with what
 // it reads itself, before it begins and before it flips.
-func Gate(upgrade *v1alpha1.ClusterUpgrade, kind v1alpha1.UpgradeType, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time, need time.Duration) Hold {
+func Gate(upgrade *v1alpha1.ClusterUpgrade, kind v1alpha1.UpgradeType, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time, need time.Duration) fleet.Hold {
 	g := newGates(upgrade, schedules, now)
 	c := g.classOf(nodeLabels, kind)
 	g.look(c)
@@ -33,23 +34,15 @@ func Gate(upgrade *v1alpha1.ClusterUpgrade, kind v1alpha1.UpgradeType, schedules
 	return c.hold
 }
 
-// Hold is why a node may not go on: a code, a sentence, and until when if that
-// is known. A Hold without a reason holds nobody.
-type Hold struct {
-	Reason  v1alpha1.Reason `json:"reason,omitempty"`
-	Message string          `json:"message,omitempty"`
-	Until   *time.Time      `json:"until,omitempty"`
-}
-
 // gate is Gate for c at a moment that is looked at already. closes is when an open
 // gate closes, if that is known.
-func (g *gates) gate(c *class, moment *schedule.Moment, now time.Time) (hold Hold, closes *time.Time) {
+func (g *gates) gate(c *class, moment *schedule.Moment, now time.Time) (hold fleet.Hold, closes *time.Time) {
 	upgrade := g.upgrade
 	if upgrade.Spec.Suspend {
-		return Hold{Reason: v1alpha1.ReasonSuspended, Message: fmt.Sprintf("upgrade %s is suspended", upgrade.Name)}, nil
+		return fleet.Hold{Reason: v1alpha1.ReasonSuspended, Message: fmt.Sprintf("upgrade %s is suspended", upgrade.Name)}, nil
 	}
 	if start := upgrade.Spec.StartTime; start != nil && now.Before(start.Time) {
-		return Hold{
+		return fleet.Hold{
 			Reason:  v1alpha1.ReasonNotStarted,
 			Message: fmt.Sprintf("upgrade %s starts %s", upgrade.Name, clock(start.Time)),
 			Until:   &start.Time,
@@ -58,13 +51,13 @@ func (g *gates) gate(c *class, moment *schedule.Moment, now time.Time) (hold Hol
 	verdict := moment.At(c.labels, c.kind)
 	// A node that joins after the upgrade ended waits for a window, whatever the
 	// others did not.
-	if upgrade.Spec.Schedule == v1alpha1.ScheduleIgnore && upgrade.Status.Outcome == "" {
+	if upgrade.Spec.IgnoreWindows && upgrade.Status.Outcome == "" {
 		verdict = moment.IgnoringWindows(c.labels, c.kind)
 	}
 	if verdict.Open {
-		return Hold{}, verdict.Until
+		return fleet.Hold{}, verdict.Until
 	}
-	return Hold{Reason: verdict.Reason, Message: verdict.Message, Until: verdict.Until}, nil
+	return fleet.Hold{Reason: verdict.Reason, Message: verdict.Message, Until: verdict.Until}, nil
 }
 
 // clock writes an instant for people, where no schedule's zone is at hand.

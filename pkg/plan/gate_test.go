@@ -14,7 +14,7 @@ import (
 // on a node that joined after the upgrade ended, hears of windows too.
 func TestIgnoreEndsWithTheUpgrade(t *testing.T) {
 	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
-	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", Schedule: v1alpha1.ScheduleIgnore}}
+	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", IgnoreWindows: true}}
 	if hold := plan.Gate(u, v1alpha1.TypePatch, nil, nil, now, 0); hold.Reason != "" {
 		t.Errorf("while it runs: %s: %s", hold.Reason, hold.Message)
 	}
@@ -28,7 +28,7 @@ func TestIgnoreEndsWithTheUpgrade(t *testing.T) {
 // is for the others. A kind that is not told is held by all of them.
 func TestGateGoesByTheNode(t *testing.T) {
 	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
-	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", Schedule: v1alpha1.ScheduleIgnore}}
+	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", IgnoreWindows: true}}
 	u.Status.Type = v1alpha1.TypePatch
 	without := func(kind v1alpha1.UpgradeType) []v1alpha1.MaintenanceSchedule {
 		s := v1alpha1.MaintenanceSchedule{}

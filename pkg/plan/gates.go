@@ -3,10 +3,10 @@ package plan
 import (
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
@@ -28,10 +28,10 @@ type class struct {
 	labels map[string]string // of one of them
 	kind   v1alpha1.UpgradeType
 	asked  bool
-	hold   Hold
+	hold   fleet.Hold
 	closes *time.Time // when an open gate closes, if that is known
 	// tooShort is why nodes that need so long do not begin any more at now.
-	tooShort map[time.Duration]Hold
+	tooShort map[time.Duration]fleet.Hold
 }
 
 // classKey tells classes apart: by kind, and by which schedules' selectors match.
@@ -56,7 +56,7 @@ func newGates(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.Maintenance
 		}
 		// One that cannot be read closes the gate for everybody, whatever
 		// class they are in.
-		if selector, err := metav1.LabelSelectorAsSelector(s.Spec.NodeSelector); err == nil {
+		if selector, err := s.Spec.NodeSelector.AsSelector(); err == nil {
 			g.selectors = append(g.selectors, selector)
 		}
 	}

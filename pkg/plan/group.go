@@ -2,8 +2,6 @@ package plan
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -17,6 +15,7 @@ const ControlPlaneGroup = "control-plane"
 // group is nodes that go in one another's company, and how many at once.
 type group struct {
 	name     string
+	pace     v1alpha1.Pace
 	selector labels.Selector
 	limit    int // 0: only the whole budget counts
 	down     int
@@ -26,15 +25,15 @@ type group struct {
 // groups are the control plane, the strategy's own, and the rest. A selector
 // that cannot be read matches nothing: its nodes go with the rest.
 func groups(strategy v1alpha1.Strategy) []*group {
-	list := []*group{{name: ControlPlaneGroup, selector: labels.Nothing(), limit: 1}}
+	list := []*group{{name: ControlPlaneGroup, pace: strategy.Pace, selector: labels.Nothing(), limit: 1}}
 	for _, g := range strategy.Groups {
 		selector, err := g.NodeSelector.AsSelector()
 		if err != nil {
 			selector = labels.Nothing()
 		}
-		list = append(list, &group{name: g.Name, selector: selector})
+		list = append(list, &group{name: g.Name, pace: g.Pace.Or(strategy.Pace), selector: selector})
 	}
-	return append(list, &group{name: "", selector: labels.Everything()})
+	return append(list, &group{name: "", pace: strategy.Pace, selector: labels.Everything()})
 }
 
 // place puts each node into its group, sets the groups' limits, and sorts the
@@ -62,15 +61,9 @@ func (d *decider) place() {
 // scaled is how many of n nodes a number or percentage allows: rounded down,
 // never below one. What cannot be read allows one.
 func scaled(limit *intstr.IntOrString, n int) int {
-	if limit == nil {
+	allowed, err := intstr.GetScaledValueFromIntOrPercent(limit, n, false)
+	if err != nil || limit.Type == intstr.String && allowed > n {
 		return 1
 	}
-	if limit.Type == intstr.Int {
-		return max(1, int(limit.IntVal))
-	}
-	percent, err := strconv.Atoi(strings.TrimSuffix(limit.StrVal, "%"))
-	if err != nil || percent < 0 || percent > 100 || !strings.HasSuffix(limit.StrVal, "%") {
-		return 1
-	}
-	return max(1, n*percent/100)
+	return max(1, allowed)
 }

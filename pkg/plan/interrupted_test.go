@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
@@ -35,7 +36,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		c.begun, c.snapshots = nil, 0
 		again := first
-		again.Name, again.CreationTimestamp = "again", metav1.NewTime(c.now)
+		again.Name, again.UID, again.CreationTimestamp = "again", c.uid("again"), metav1.NewTime(c.now)
 		c.Upgrades = append(c.Upgrades, again)
 		wants := again.Spec.Strategy.EtcdSnapshot != "Skip" && c.needsKubeadm(false)
 		// One that is at work for the first upgrade may still end it.
@@ -66,8 +67,8 @@ func TestInterrupted(t *testing.T) {
 // in service or of all.
 func (c *chaos) needsKubeadm(all bool) bool {
 	resting := []v1alpha1.Step{"", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting}
-	return slices.ContainsFunc(c.Nodes, func(n plan.Node) bool {
+	return slices.ContainsFunc(c.Nodes, func(n fleet.Node) bool {
 		status := c.word(n.Name, n.UID).Status
-		return n.ControlPlane && status.KubeadmVersion != c.to && (all || slices.Contains(resting, status.Step))
+		return n.ControlPlane && status.Versions.Kubeadm != c.to && (all || slices.Contains(resting, status.Step))
 	})
 }

@@ -43,8 +43,8 @@ func measure(nodes []*node) samples {
 func stagings(steps []v1alpha1.StepTime) []time.Duration {
 	var took []time.Duration
 	for _, step := range steps {
-		if step.Step == v1alpha1.StepStaging && step.FinishedAt != nil {
-			took = append(took, step.FinishedAt.Sub(step.StartedAt.Time))
+		if step.Step == v1alpha1.StepStaging && step.EndTime != nil {
+			took = append(took, step.EndTime.Sub(step.StartTime.Time))
 		}
 	}
 	return took
@@ -65,24 +65,24 @@ func (n *node) passes() []sample {
 	whole := nodePart(n.ControlPlane)
 	pass := whole
 	for _, step := range n.status.Steps {
-		if step.FinishedAt == nil {
+		if step.EndTime == nil {
 			break
 		}
 		switch step.Step {
 		case v1alpha1.StepLocking:
-			began, settled, pass = step.StartedAt.Time, 0, whole
+			began, settled, pass = step.StartTime.Time, 0, whole
 		case v1alpha1.StepChecking:
 			pass = components
 		case v1alpha1.StepRestarting:
 			pass = restart
 		case v1alpha1.StepRebooting: // in the end
 			pass = whole
-		case v1alpha1.StepSettling:
-			settled += step.FinishedAt.Sub(step.StartedAt.Time)
+		case v1alpha1.StepSettling, v1alpha1.StepObserving:
+			settled += step.EndTime.Sub(step.StartTime.Time)
 		case v1alpha1.StepAborting, v1alpha1.StepFailed, v1alpha1.StepRolledBack:
 			began = time.Time{}
 		case v1alpha1.StepUnlocking:
-			if took := step.FinishedAt.Sub(began) - settled; !began.IsZero() && took > 0 {
+			if took := step.EndTime.Sub(began) - settled; !began.IsZero() && took > 0 {
 				done = append(done, sample{pass, took})
 			}
 			began = time.Time{}

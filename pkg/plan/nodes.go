@@ -1,10 +1,13 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // decideNodes decides for every node.
@@ -48,45 +51,43 @@ func (d *decider) open() []*node {
 
 // needsSomebody is whether n does not go by itself after a while.
 func (d *decider) needsSomebody(n *node) bool {
-	return d.stalled || needsSomebody[n.hold.Reason] || !n.preparedAt(d.to) && stageErrors[n.status.Reason] ||
+	return d.stalled || n.hold.Reason.Info().NeedsPerson || !n.preparedAt(d.to) && n.cannotStage() ||
 		n.hold.Reason == v1alpha1.ReasonOtherRebootManager && d.managerStays() ||
 		n.hold.Reason == v1alpha1.ReasonTimeLeft && n.hold.Until == nil ||
 		n.hold.Reason == v1alpha1.ReasonPreflight && d.stopped(n) ||
 		n.hold.Reason == v1alpha1.ReasonWebhookBackend && d.lastBackend(n)
 }
 
-// needsSomebody are the reasons that do not pass by themselves.
-var needsSomebody = map[v1alpha1.Reason]bool{
-	v1alpha1.ReasonSkew: true, v1alpha1.ReasonEtcdQuorum: true, v1alpha1.ReasonScheduleInvalid: true,
-	v1alpha1.ReasonUnsupported: true, v1alpha1.ReasonAbandoned: true, v1alpha1.ReasonNextBootDiffers: true,
-}
-
 // settle decides for a node about which there is no choice, and says whether it
 // did.
 func (d *decider) settle(n *node) bool {
 	switch {
-	case n.abandon != "":
+	case n.abandoned():
 		n.decide(Blocked, v1alpha1.ReasonAbandoned, n.leftOut())
 	case n.unsupported():
-		n.decide(Blocked, v1alpha1.ReasonUnsupported, or(n.status.Message, "Kubernetes does not come to this node as a sysext image"))
+		n.decide(Blocked, v1alpha1.ReasonUnsupported, cmp.Or(n.cause.Message, "Kubernetes does not come to this node as a sysext image"))
 	case d.givesWay(n):
-		n.decide(Wait, n.status.Reason, fmt.Sprintf("failed in upgrade %s; gives that up, and begins anew", n.status.Upgrade))
+		n.decide(Wait, n.cause.Reason, fmt.Sprintf("failed in upgrade %s; gives that up, and begins anew", n.status.Upgrade.Name))
 	case n.failed():
-		n.decide(Blocked, n.status.Reason, or(n.status.Message, "the node failed and needs somebody"))
+		n.decide(Blocked, n.cause.Reason, cmp.Or(n.cause.Message, "the node failed and needs somebody"))
 		if d.forTarget(n) {
 			n.release = n.spec.Release
 		}
 	case n.busy(), n.released() && !d.forTarget(n):
 		d.atWork(n)
+	case !n.managed:
+		n.decide(Done, v1alpha1.ReasonUnmanaged, "the UpgradePolicy's nodeSelector does not match this node")
 	case d.target == nil:
 		n.decide(Done, v1alpha1.ReasonNoUpgrade, "nothing is asked for"+n.stillDue())
+	case !n.selected:
+		n.decide(Done, v1alpha1.ReasonNotSelected, fmt.Sprintf("the nodeSelector of upgrade %s does not match this node", d.target.Name))
 	case !d.stalled && n.asWanted(d.to):
 		n.decide(Done, v1alpha1.ReasonUpToDate, d.asItShould(n))
 	default:
 		return false
 	}
-	if n.decision == Done && d.Source.Trouble.Reason != "" {
-		n.hold = d.Source.Trouble
+	if n.decision == Done && n.counts() && d.Source.Problem.Reason != "" {
+		n.hold = d.Source.Problem
 	}
 	return true
 }
@@ -97,7 +98,7 @@ func (n *node) decide(decision Decision, reason v1alpha1.Reason, message string)
 	if n.Cordoned && (decision == Go || decision == Done) {
 		message += "; somebody else's cordon on it stays"
 	}
-	n.decision, n.hold = decision, Hold{Reason: reason, Message: message}
+	n.decision, n.hold = decision, fleet.Hold{Reason: reason, Message: message}
 }
 
 // atWork decides whether a node that has begun goes on or is called back. One
@@ -115,14 +116,18 @@ func (d *decider) atWork(n *node) {
 
 // forTarget is whether the node was let go for the upgrade that is planned.
 func (d *decider) forTarget(n *node) bool {
-	return d.target != nil && n.spec.Upgrade == d.target.Name
+	return isFor(n.spec.Upgrade, d.target)
 }
 
 // callBack is why a node that has begun shall give up.
-func (d *decider) callBack(n *node) Hold {
+func (d *decider) callBack(n *node) fleet.Hold {
 	switch {
+	case !n.managed:
+		return fleet.Hold{Reason: v1alpha1.ReasonUnmanaged, Message: "the UpgradePolicy's nodeSelector does not match this node any more"}
 	case !d.forTarget(n):
-		return Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: fmt.Sprintf("upgrade %q is not the active one any more", n.spec.Upgrade)}
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: fmt.Sprintf("upgrade %q is not the active one any more", nameOf(n.spec.Upgrade))}
+	case !n.selected:
+		return fleet.Hold{Reason: v1alpha1.ReasonNotSelected, Message: fmt.Sprintf("the nodeSelector of upgrade %s does not match this node any more", d.target.Name)}
 	case d.failed != nil || d.leaving != nil:
 		return d.failureHold(n)
 	}
@@ -132,9 +137,9 @@ func (d *decider) callBack(n *node) Hold {
 	if hold := d.gate(n); hold.Reason != "" {
 		return hold
 	}
-	if c := n.class; n.status.Step == v1alpha1.StepLocking && !n.holds() && n.spec.ExpectedDuration != nil {
+	if c := n.class; n.status.Step == v1alpha1.StepLocking && !n.holds() && n.spec.ExpectedSeconds != nil {
 		// It came too late to begin, and its agent knows: others may be quicker.
-		if need := n.spec.ExpectedDuration.Duration; !c.fits(d.now, need) {
+		if need := time.Duration(*n.spec.ExpectedSeconds) * time.Second; !c.fits(d.now, need) {
 			return d.gates.tooShort(c, need)
 		}
 	}
@@ -144,20 +149,20 @@ func (d *decider) callBack(n *node) Hold {
 			return hold
 		}
 	}
-	if n.spec.Release == v1alpha1.ReleaseNone || n.spec.Release == "" {
-		return Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "was called back; waits until it is in service again"}
+	if !n.released() {
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "was called back; waits until it is in service again"}
 	}
-	return Hold{}
+	return fleet.Hold{}
 }
 
-func (d *decider) failedHold() Hold {
-	message := fmt.Sprintf("node %s failed (%s): nobody starts after it", d.failed.Name, d.failed.status.Reason)
-	return Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message}
+func (d *decider) failedHold() fleet.Hold {
+	message := fmt.Sprintf("node %s failed (%s): nobody starts after it", d.failed.Name, d.failed.cause.Reason)
+	return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message}
 }
 
 // gate asks the upgrade's gate for n, and remembers when the answer may
 // change.
-func (d *decider) gate(n *node) Hold {
+func (d *decider) gate(n *node) fleet.Hold {
 	c := d.gates.ask(n)
 	d.wakeAt(c.closes)
 	return c.hold
@@ -178,7 +183,7 @@ func (d *decider) chooseApplier() {
 		if first == nil {
 			first = n
 		}
-		if picked == nil && n.spec.Upgrade == d.target.Name && n.spec.Kubeadm == v1alpha1.KubeadmApply {
+		if picked == nil && d.forTarget(n) && n.spec.Kubeadm == v1alpha1.KubeadmApply {
 			picked = n
 		}
 	}
@@ -189,11 +194,4 @@ func (d *decider) chooseApplier() {
 		picked.kubeadm = v1alpha1.KubeadmApply
 		d.applier = picked
 	}
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

@@ -7,16 +7,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
 // What a node said that was replaced by one of its name is not held against that.
 func TestWordOfAnEarlierNode(t *testing.T) {
 	word := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w1", OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: "w1", UID: "old"}}}}
-	word.Status = v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepFailed, Reason: v1alpha1.ReasonWrongVersion}
+	word.Status = v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepFailed}
 	for uid, want := range map[string]plan.Decision{"old": plan.Blocked, "new": plan.Done} {
-		s := plan.Snapshot{
-			Nodes:        []plan.Node{{Name: "w1", UID: uid, Kubelet: "v1.34.3", Ready: true}},
+		s := fleet.Snapshot{
+			Nodes:        []fleet.Node{{Name: "w1", UID: uid, Kubelet: "v1.34.3", Ready: true}},
 			NodeUpgrades: []v1alpha1.NodeUpgrade{word},
 		}
 		if got := plan.Decide(s, time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)).Nodes[0]; got.Decision != want {

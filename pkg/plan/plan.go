@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // Kind is how a Plan calls itself in JSON.
@@ -39,13 +40,19 @@ type Plan struct {
 	// Findings are what preflight found for the upgrade when it ran last, what
 	// blocks first.
 	Findings []v1alpha1.Finding `json:"findings,omitempty"`
-	// Create is an upgrade that a schedule's `automatic` asks for.
+	// Create is an upgrade that the policy's `automatic` asks for.
 	Create *v1alpha1.ClusterUpgrade `json:"create,omitempty"`
 	// Next is when this plan may change though nothing happens. Nil: never.
 	Next *time.Time `json:"next,omitempty"`
 
-	// Statuses are the status that each unfinished ClusterUpgrade should have.
+	// Statuses are the status that each unfinished ClusterUpgrade should have, and
+	// each ended one that was changed since.
 	Statuses []UpgradeStatus `json:"-"`
+	// Records are the record of the upgrade that ends now, and Policy what the
+	// policy's status should say of it: its version, upgrade and images; nil where
+	// that stays as it is. Both are written before the upgrade's status.
+	Records []v1alpha1.UpgradeRecord      `json:"-"`
+	Policy  *v1alpha1.UpgradePolicyStatus `json:"-"`
 	// Slots is what is to be done about the Leases.
 	Slots SlotPlan `json:"-"`
 	// NeedsPreflight asks for a new report, and PreflightKey is its key. Nobody
@@ -77,8 +84,11 @@ type NodePlan struct {
 	// Returned is whether a node that a person gave up is heard of again: the
 	// mark of that is to be taken away.
 	Returned bool `json:"-"`
+	// Managed reports whether the policy lets us manage the node. Any other has no
+	// NodeUpgrade, but for one that is still at work.
+	Managed bool `json:"-"`
 	// Owner is the node as slots know it.
-	Owner Owner `json:"-"`
+	Owner fleet.Owner `json:"-"`
 	// Spec is what its NodeUpgrade should say.
 	Spec v1alpha1.NodeUpgradeSpec `json:"-"`
 }
@@ -86,12 +96,19 @@ type NodePlan struct {
 // UpgradeStatus is the status that a ClusterUpgrade should have.
 type UpgradeStatus struct {
 	Name   string
+	UID    string
 	Status v1alpha1.ClusterUpgradeStatus
+}
+
+// Admission returns the condition Admitted of the node's NodeUpgrade: whether it
+// is there, and whether it is True. Reason, Message and Until go into it.
+func (n NodePlan) Admission() (present, admitted bool) {
+	return n.Decision != Done, n.Decision == Go
 }
 
 // Decide says for every node what it may do at now, and what is to be written
 // so that it happens. It takes time in proportion to the number of nodes.
-func Decide(s Snapshot, now time.Time) Plan {
+func Decide(s fleet.Snapshot, now time.Time) Plan {
 	d := newDecider(s, now)
 	p := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: make([]NodePlan, 0, len(d.nodes))}
 	p.Create = d.automatic()
@@ -107,6 +124,7 @@ func Decide(s Snapshot, now time.Time) Plan {
 		p.Findings = d.checks.report.Findings
 	}
 	p.Statuses = d.statuses()
+	p.Records, p.Policy = d.ended, d.reached
 	p.Slots = d.slotPlan()
 	p.Next = d.next(p.Nodes)
 	return p

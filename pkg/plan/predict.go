@@ -1,6 +1,10 @@
 package plan
 
-import "time"
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
 
 // Predict is Decide, and says for each node when it is expected to begin and to
 // be done, across the windows to come. It lets the same decisions be made again
@@ -8,7 +12,7 @@ import "time"
 // node takes as long as this cluster's nodes took before. What cannot be known
 // (when a node that failed is mended, when people resume) is taken to stay as
 // it is: nodes that wait for it get no prediction.
-func Predict(s Snapshot, now time.Time) Plan {
+func Predict(s fleet.Snapshot, now time.Time) Plan {
 	p := Decide(s, now)
 	f := newForecast(s, now)
 	f.run()

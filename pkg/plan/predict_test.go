@@ -8,9 +8,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
@@ -21,11 +23,11 @@ func TestPredictionComesTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChaos(t)
 		c.Etcd = nil // two members would block
-		c.Upgrades[0].Spec.Strategy.Settle = &metav1.Duration{}
+		c.Upgrades[0].Spec.Strategy.SettleSeconds = ptr.To[int32](0)
 		c.finishUpgrade(t, "u")
 		// Fewer than three of a kind would not count for themselves.
 		if c.forgets = rapid.Bool().Draw(t, "from the record"); c.forgets {
-			record := &c.upgrade("u").Status.Record
+			record := &c.Records[0].Nodes
 			*record = slices.Repeat(*record, 3)
 		}
 		for i := range c.NodeUpgrades {
@@ -34,7 +36,7 @@ func TestPredictionComesTrue(t *testing.T) {
 			*steps = slices.Repeat(over, 3)
 		}
 
-		next := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "next", CreationTimestamp: metav1.NewTime(c.now)}}
+		next := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "next", UID: c.uid("next"), CreationTimestamp: metav1.NewTime(c.now)}}
 		to := "v1.35.9"
 		if c.Upgrades[0].Spec.Strategy.Method == v1alpha1.MethodRestart {
 			to = "v1.34.9"
@@ -43,7 +45,7 @@ func TestPredictionComesTrue(t *testing.T) {
 		limit := intstr.FromInt32(int32(c.budget))
 		next.Spec.Strategy.MaxUnavailable = &limit
 		c.Upgrades = append(c.Upgrades, next)
-		c.Source.Offers = append(c.Source.Offers, plan.Offer{Version: to, Image: c.Source.Offers[0].Image})
+		c.Source.Offers = append(c.Source.Offers, fleet.Offer{Version: to, Image: c.Source.Offers[0].Image})
 		for range 4 {
 			c.step() // until every image is there
 		}
@@ -87,9 +89,9 @@ func (c *chaos) finishUpgrade(t *rapid.T, name string) map[string][2]time.Time {
 		for _, step := range word.Status.Steps {
 			switch step.Step {
 			case v1alpha1.StepLocking:
-				begin = step.StartedAt.Time
+				begin = step.StartTime.Time
 			case v1alpha1.StepUnlocking:
-				spans[word.Name] = [2]time.Time{begin, step.FinishedAt.Time}
+				spans[word.Name] = [2]time.Time{begin, step.EndTime.Time}
 			}
 		}
 	}
@@ -103,12 +105,12 @@ func TestPredictedEndIsThatOfAnyWork(t *testing.T) {
 	const old, aim = "v1.34.3", "v1.34.4"
 	word := func(name, version string, change func(*v1alpha1.NodeUpgrade)) v1alpha1.NodeUpgrade {
 		u := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		u.Status = v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, KubeletVersion: aim, KubeadmVersion: version, ControlPlaneVersion: version, StagedVersion: aim, PulledVersion: aim}
+		u.Status = v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, Versions: v1alpha1.NodeVersions{Kubelet: aim, Kubeadm: version, ControlPlane: version, Staged: aim, Pulled: aim}}
 		change(&u)
 		return u
 	}
 	nothing := func(*v1alpha1.NodeUpgrade) {}
-	image := v1alpha1.Image{Architecture: "x86-64", URL: "http://images.example/k.raw", SHA256: "ab"}
+	image := v1alpha1.Image{Architecture: "amd64", URL: "http://images.example/k.raw", Digest: v1alpha1.DigestOf("ab")}
 	for name, row := range map[string]struct {
 		server string // the version of both control planes
 		words  []v1alpha1.NodeUpgrade
@@ -119,29 +121,29 @@ func TestPredictedEndIsThatOfAnyWork(t *testing.T) {
 		},
 		"kubeadm is at work on the last": {
 			old, []v1alpha1.NodeUpgrade{word("cp-1", aim, nothing), word("cp-2", old, func(u *v1alpha1.NodeUpgrade) {
-				u.Spec.Upgrade, u.Spec.Release = "u", v1alpha1.ReleaseControlPlane
-				u.Status.Step, u.Status.Upgrade, u.Status.Since = v1alpha1.StepKubeadm, "u", &metav1.Time{Time: now.Add(-time.Minute)}
+				u.Spec.Upgrade, u.Spec.Release = reference("u"), v1alpha1.ReleaseControlPlane
+				u.Status.Step, u.Status.Upgrade, u.Status.StepStartTime = v1alpha1.StepKubeadm, reference("u"), &metav1.Time{Time: now.Add(-time.Minute)}
 			}), word("w-1", aim, nothing)}, 2 * time.Minute,
 		},
 		"a node gives up what it began for another upgrade": {
 			aim, []v1alpha1.NodeUpgrade{word("cp-1", aim, nothing), word("cp-2", aim, nothing), word("w-1", aim, func(u *v1alpha1.NodeUpgrade) {
-				u.Spec.Upgrade, u.Spec.Release = "other", v1alpha1.ReleaseNode
-				u.Status.Step, u.Status.Upgrade = v1alpha1.StepDraining, "other"
+				u.Spec.Upgrade, u.Spec.Release = reference("other"), v1alpha1.ReleaseNode
+				u.Status.Step, u.Status.Upgrade = v1alpha1.StepDraining, reference("other")
 			})}, time.Minute,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := plan.Snapshot{NodeUpgrades: row.words, Preflight: &plan.Preflight{Upgrade: "u", At: now}}
-			s.Source.Offers = []plan.Offer{{Version: aim, Image: image}}
+			s := fleet.Snapshot{NodeUpgrades: row.words, Preflight: &fleet.Preflight{Upgrade: *reference("u"), At: now}}
+			s.Source.Offers = []fleet.Offer{{Version: aim, Image: image}}
 			for _, one := range row.words {
-				n := plan.Node{Name: one.Name, UID: "u-" + one.Name, OS: "linux", Architecture: "x86-64", Ready: true, Kubelet: aim, ControlPlane: one.Name != "w-1"}
+				n := fleet.Node{Name: one.Name, UID: "u-" + one.Name, OS: "linux", Architecture: "amd64", Ready: true, Kubelet: aim, ControlPlane: one.Name != "w-1"}
 				s.Nodes = append(s.Nodes, n)
 				if n.ControlPlane {
-					s.APIServers = append(s.APIServers, plan.StaticPod{Node: n.Name, Version: row.server, Ready: true})
+					s.APIServers = append(s.APIServers, fleet.StaticPod{Node: n.Name, Version: row.server, Ready: true})
 				}
 			}
-			u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u"}}
-			u.Spec.Version, u.Spec.Schedule, u.Spec.Strategy.EtcdSnapshot = aim, v1alpha1.ScheduleIgnore, v1alpha1.EtcdSnapshotSkip
+			u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "uid-u"}}
+			u.Spec.Version, u.Spec.IgnoreWindows, u.Spec.Strategy.EtcdSnapshot = aim, true, v1alpha1.EtcdSnapshotSkip
 			s.Upgrades = []v1alpha1.ClusterUpgrade{u}
 			s.Preflight.Key = plan.Decide(s, now).PreflightKey
 			p := plan.Predict(s, now)

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // givingUp is how long a node is expected to need that was called back.
 const givingUp = time.Minute
 
-func newForecast(s Snapshot, now time.Time) *forecast {
+func newForecast(s fleet.Snapshot, now time.Time) *forecast {
 	d := newDecider(s, now)
 	// What the forecast changes is its own.
 	s.Slots = withSlots(s.Slots, d.budget)
@@ -31,15 +32,15 @@ func newForecast(s Snapshot, now time.Time) *forecast {
 }
 
 // withSlots is the slots as the coordinator will have made them.
-func withSlots(slots []Slot, budget int) []Slot {
+func withSlots(slots []fleet.Slot, budget int) []fleet.Slot {
 	there := map[string]bool{}
 	for _, slot := range slots {
 		there[slot.Name] = true
 	}
 	slots = slices.Clone(slots)
 	for i := range budget {
-		if !there[slotName(i)] {
-			slots = append(slots, Slot{Name: slotName(i)})
+		if !there[fleet.SlotName(i)] {
+			slots = append(slots, fleet.Slot{Name: fleet.SlotName(i)})
 		}
 	}
 	return slots
@@ -48,15 +49,15 @@ func withSlots(slots []Slot, budget int) []Slot {
 // freeSlots does what the coordinator does about owners that may not go.
 func (f *forecast) freeSlots(p SlotPlan) {
 	for _, n := range f.nodes {
-		if n.slot != nil && n.slot.Holder == (Owner{}) && slices.Contains(p.Withdraw, n.Owner()) {
+		if n.slot != nil && n.slot.Holder == (fleet.Owner{}) && slices.Contains(p.Withdraw, n.Owner()) {
 			n.slot = nil
 		}
 	}
 	for i := range f.Slots {
 		slot := &f.Slots[i]
-		for _, gone := range [][]Owner{p.Reap, p.Abandon, p.Withdraw} {
-			if slices.Contains(gone, slot.Holder) || slot.Holder == (Owner{}) && slices.Contains(gone, slot.ReservedFor) {
-				slot.Holder, slot.ReservedFor = Owner{}, Owner{}
+		for _, gone := range [][]fleet.Owner{p.Reap, p.Abandon, p.Withdraw} {
+			if slices.Contains(gone, slot.Holder) || slot.Holder == (fleet.Owner{}) && slices.Contains(gone, slot.ReservedFor) {
+				slot.Holder, slot.ReservedFor = fleet.Owner{}, fleet.Owner{}
 			}
 		}
 	}
@@ -78,7 +79,7 @@ func (f *forecast) takeUp(n *node) {
 			w.end = f.now
 		}
 		f.begin(w)
-	case n.Ready && !n.preparedAt(f.to) && !stageErrors[n.status.Reason] && n.status.Step != "":
+	case n.Ready && !n.preparedAt(f.to) && !n.cannotStage() && n.status.Step != "":
 		at := f.now.Add(f.durations().staging)
 		f.staged = &at
 	}
@@ -88,11 +89,11 @@ func (f *forecast) takeUp(n *node) {
 func passBegan(n *node, now time.Time) time.Time {
 	for _, step := range slices.Backward(n.status.Steps) {
 		if step.Step == v1alpha1.StepLocking {
-			return step.StartedAt.Time
+			return step.StartTime.Time
 		}
 	}
-	if n.status.Since != nil {
-		return n.status.Since.Time
+	if n.status.StepStartTime != nil {
+		return n.status.StepStartTime.Time
 	}
 	return now
 }

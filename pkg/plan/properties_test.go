@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
@@ -67,17 +68,17 @@ func newChaos(t *rapid.T) *chaos {
 	}
 	controlPlanes := rapid.IntRange(1, 5).Draw(t, "control planes")
 	for i := range controlPlanes + rapid.IntRange(0, 6).Draw(t, "workers") {
-		n := plan.Node{Name: fmt.Sprintf("n%d", i), UID: fmt.Sprintf("u%d", i), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "x86-64"}
+		n := fleet.Node{Name: fmt.Sprintf("n%d", i), UID: fmt.Sprintf("u%d", i), Kubelet: "v1.34.3", Ready: true, OS: "linux", Architecture: "amd64"}
 		n.Labels = map[string]string{"pool": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "pool")}
 		if i < controlPlanes {
 			n.ControlPlane = true
-			c.APIServers = append(c.APIServers, plan.StaticPod{Node: n.Name, Version: n.Kubelet, Ready: true})
-			c.Etcd = append(c.Etcd, plan.StaticPod{Node: n.Name, Ready: true})
+			c.APIServers = append(c.APIServers, fleet.StaticPod{Node: n.Name, Version: n.Kubelet, Ready: true})
+			c.Etcd = append(c.Etcd, fleet.StaticPod{Node: n.Name, Ready: true})
 		}
 		c.Nodes = append(c.Nodes, n)
 	}
 	c.budget = rapid.IntRange(1, 4).Draw(t, "budget")
-	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", CreationTimestamp: metav1.NewTime(c.now)}}
+	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: c.uid("u"), CreationTimestamp: metav1.NewTime(c.now)}}
 	u.Spec.Version, u.Spec.Strategy.Method = c.to, method
 	if rapid.Bool().Draw(t, "without snapshot") {
 		u.Spec.Strategy.EtcdSnapshot = "Skip"
@@ -85,12 +86,12 @@ func newChaos(t *rapid.T) *chaos {
 	u.Spec.Strategy.MaxUnavailable = &intstr.IntOrString{IntVal: int32(c.budget)}
 	one := intstr.FromInt32(1)
 	u.Spec.Strategy.Groups = []v1alpha1.NodeGroup{
-		{Name: "b", NodeSelector: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": "b"}}},
-		{Name: "a", NodeSelector: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": "a"}}, MaxUnavailable: &one},
+		{Name: "b", NodeSelector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": "b"}}},
+		{Name: "a", NodeSelector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": "a"}}, MaxUnavailable: &one},
 	}
 	c.Upgrades = append(c.Upgrades, u)
-	image := v1alpha1.Image{Architecture: "x86-64", URL: "http://images", SHA256: fmt.Sprintf("%064d", 1)}
-	c.Source.Offers = []plan.Offer{{Version: c.to, Image: image}}
+	image := v1alpha1.Image{Architecture: "amd64", URL: "http://images", Digest: v1alpha1.DigestOf(fmt.Sprintf("%064d", 1))}
+	c.Source.Offers = []fleet.Offer{{Version: c.to, Image: image}}
 	c.setWindow(true)
 	return c
 }
@@ -140,12 +141,13 @@ func (c *chaos) disturb(t *rapid.T) {
 		c.Webhooks = []preflight.Webhook{{Name: "w", Namespace: "n", Service: "s", Nodes: slices.Compact([]string{n.Name, other.Name})}}
 	case "fail":
 		if status := &c.word(n.Name, n.UID).Status; status.Step == v1alpha1.StepVerifying {
-			status.Step, status.Reason, status.LastError = v1alpha1.StepFailed, v1alpha1.ReasonWrongVersion, "u"
+			status.Step = v1alpha1.StepFailed
+			setCause(status, v1alpha1.ReasonWrongVersion, "")
 		}
 	case "hang", "wake":
 		c.hung[n.Name] = !c.hung[n.Name]
 	case "abandon":
-		c.word(n.Name, n.UID).Annotations = map[string]string{v1alpha1.AbandonedAnnotation: "it is on fire"}
+		c.abandon(n, "it is on fire")
 		c.astray[n.Name] = true
 		if n.ControlPlane {
 			c.given++
@@ -183,7 +185,7 @@ func (c *chaos) watch(t *rapid.T, p plan.Plan) {
 	for _, n := range c.Nodes {
 		switch c.word(n.Name, n.UID).Status.Step {
 		case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking:
-			c.astray[n.Name] = c.astray[n.Name] && c.word(n.Name, n.UID).Annotations != nil
+			c.astray[n.Name] = c.astray[n.Name] && c.word(n.Name, n.UID).Abandoned != nil
 			continue
 		}
 		if c.astray[n.Name] {
@@ -226,13 +228,13 @@ func (c *chaos) watchOrder(t *rapid.T) {
 	}
 	for _, n := range c.Nodes {
 		status := c.word(n.Name, n.UID).Status
-		if !n.ControlPlane || status.Step != v1alpha1.StepKubeadm && status.KubeadmVersion == "" {
+		if !n.ControlPlane || status.Step != v1alpha1.StepKubeadm && status.Versions.Kubeadm == "" {
 			continue
 		}
 		if !skip && c.snapshots == 0 {
 			t.Fatalf("kubeadm on %s begins before there is a snapshot", n.Name)
 		}
-		if status.PulledVersion != c.to {
+		if status.Versions.Pulled != c.to {
 			t.Fatalf("kubeadm on %s begins before its images are pulled", n.Name)
 		}
 	}

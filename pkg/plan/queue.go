@@ -34,24 +34,8 @@ func unfinished(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 // triggeredLast keeps the one that has begun in front, should an older one
 // turn up.
 func triggeredLast(u *v1alpha1.ClusterUpgrade) int {
-	if u.Status.TriggeredAt != nil {
+	if u.Status.TriggerTime != nil {
 		return 0
 	}
 	return 1
-}
-
-// lastSucceeded is the upgrade that nodes converge to which join late or come
-// back, or nil.
-func lastSucceeded(upgrades []v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
-	var last *v1alpha1.ClusterUpgrade
-	for i := range upgrades {
-		u := &upgrades[i]
-		if u.Status.Outcome != v1alpha1.OutcomeSucceeded || u.Spec.Version == "" || u.Status.FinishedAt == nil {
-			continue
-		}
-		if last == nil || last.Status.FinishedAt.Before(u.Status.FinishedAt) {
-			last = u
-		}
-	}
-	return last.DeepCopy()
 }

@@ -7,18 +7,71 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// TestReasonsAreDocumented keeps docs/reasons.md what the constants in the API
-// say. `go test ./pkg/plan -update` writes it.
+// A reason or step without a row in its table would silently be the usual case
+// everywhere.
+func TestTablesAreComplete(t *testing.T) {
+	var reasons, steps []string
+	for _, row := range v1alpha1.Reasons {
+		reasons = append(reasons, string(row.Reason))
+		if row.Giver == "" || row.Meaning == "" {
+			t.Errorf("reason %s: the row says too little: %+v", row.Reason, row)
+		}
+	}
+	for _, row := range v1alpha1.Steps {
+		steps = append(steps, string(row.Step))
+		if row.Phase == "" || row.Meaning == "" || row.Doing == "" {
+			t.Errorf("step %s: the row says too little: %+v", row.Step, row)
+		}
+	}
+	for _, table := range []struct {
+		file, prefix string
+		rows         []string
+	}{{"reasons.go", "Reason", reasons}, {"steps.go", "Step", steps}} {
+		if diff := cmp.Diff(constants(t, table.file, table.prefix), slices.Sorted(slices.Values(table.rows))); diff != "" {
+			t.Errorf("the constants of %s do not have one row each (-constants +rows):\n%s", table.file, diff)
+		}
+	}
+}
+
+// constants returns the sorted values of the API's constants with that prefix.
+func constants(t *testing.T, name, prefix string) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "api", "v1alpha1", name), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, prefix) && len(spec.Values) == 1 {
+			if literal, ok := spec.Values[0].(*ast.BasicLit); ok {
+				value, err := strconv.Unquote(literal.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				values = append(values, value)
+			}
+		}
+		return true
+	})
+	slices.Sort(values)
+	return values
+}
+
+// TestReasonsAreDocumented keeps docs/reasons.md what the API's table says. `go test
+// ./pkg/plan -update` writes it.
 func TestReasonsAreDocumented(t *testing.T) {
 	page := filepath.Join("..", "..", "docs", "reasons.md")
-	want := reasonsPage(t)
+	want := reasonsPage()
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -33,30 +86,40 @@ func TestReasonsAreDocumented(t *testing.T) {
 	}
 }
 
-func reasonsPage(t *testing.T) string {
-	source := filepath.Join("..", "api", "v1alpha1", "reasons.go")
-	file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+func reasonsPage() string {
 	var page strings.Builder
-	page.WriteString("# Reasons\n\n<!-- Generated from pkg/api/v1alpha1/reasons.go by `go test ./pkg/plan -update`. -->\n\n" +
-		"Whoever waits says why, with one of these codes. The same code stands in a NodeUpgrade's status, in a ClusterUpgrade's\n" +
-		"conditions, in events, and in what `kubectl upgrade status` and `plan` print.\n")
-	for _, decl := range file.Decls {
-		group, ok := decl.(*ast.GenDecl)
-		if !ok || group.Tok != token.CONST {
-			continue
-		}
-		fmt.Fprintf(&page, "\n## %s\n\n| reason | means |\n| --- | --- |\n", strings.TrimSuffix(strings.Join(strings.Fields(group.Doc.Text()), " "), "."))
-		for _, spec := range group.Specs {
-			value := spec.(*ast.ValueSpec)
-			code, err := strconv.Unquote(value.Values[0].(*ast.BasicLit).Value)
-			if err != nil || strings.TrimSpace(value.Comment.Text()) == "" {
-				t.Fatalf("%s has no comment that says what it means", value.Names[0].Name)
+	page.WriteString("# Reasons\n\n<!-- Generated from pkg/api/v1alpha1/reasontable.go by `go test ./pkg/plan -update`. -->\n\n" +
+		"A node that waits says why, with one of these codes. The same code stands in the conditions of NodeUpgrades and\n" +
+		"ClusterUpgrades, in events, and in what `kubectl upgrade status` and `plan` print. Where the last column is empty, the\n" +
+		"node is tried again by itself, as far as its step is not `Failed` or `RolledBack` by then.\n")
+	for _, giver := range []struct {
+		v1alpha1.Giver
+		title string
+	}{
+		{v1alpha1.GivenByPlanner, "What the coordinator says of a node that may not go, or of an upgrade"},
+		{v1alpha1.GivenBySource, "What is wrong with the source of images"},
+		{v1alpha1.GivenByAgent, "What an agent says of its node"},
+	} {
+		fmt.Fprintf(&page, "\n## %s\n\n| reason | means | ends |\n| --- | --- | --- |\n", giver.title)
+		for _, row := range v1alpha1.Reasons {
+			if row.Giver != giver.Giver {
+				continue
 			}
-			fmt.Fprintf(&page, "| `%s` | %s |\n", code, strings.TrimSpace(value.Comment.Text()))
+			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", row.Reason, row.Meaning, ends(row))
 		}
 	}
 	return page.String()
+}
+
+// ends says when what the reason tells of is over.
+func ends(row v1alpha1.ReasonInfo) string {
+	switch {
+	case row.NeedsPerson:
+		return "when a person acts"
+	case row.HeldByPeople:
+		return "as people have decided"
+	case row.Giver == v1alpha1.GivenByAgent && !row.Routine:
+		return ""
+	}
+	return "by itself"
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // isReboot is whether the upgrade that is planned brings no version, only the
@@ -17,13 +18,13 @@ func (d *decider) isReboot() bool {
 }
 
 // triggerReboot makes a Reboot the active upgrade: there is nothing to fix.
-func (d *decider) triggerReboot(u *v1alpha1.ClusterUpgrade) (hold Hold, stalled bool) {
+func (d *decider) triggerReboot(u *v1alpha1.ClusterUpgrade) (hold fleet.Hold, stalled bool) {
 	if !slices.ContainsFunc(d.nodes, (*node).counts) {
 		return nobodyCounts, true
 	}
 	u.Status.Type = v1alpha1.TypeReboot
-	u.Status.TriggeredAt = &metav1.Time{Time: d.now.Truncate(time.Second)}
-	return Hold{}, false
+	u.Status.TriggerTime = &metav1.Time{Time: d.now.Truncate(time.Second)}
+	return fleet.Hold{}, false
 }
 
 // readNeeds finds out which nodes a Reboot is to reboot. One that came by itself
@@ -37,31 +38,32 @@ func (d *decider) readNeeds() {
 	for _, n := range d.nodes {
 		n.reboot = true
 		leftAlone := byItself && n.nextBootDiffers()
-		n.due = n.status.RebootRequired && !n.rebootedFor(d.target.Name) && !leftAlone
+		n.due = n.status.Reboot.Required && !n.rebootedFor(d.target) && !leftAlone
 	}
 }
 
 // rebootedFor is whether that upgrade has rebooted the node already. Once is all:
 // one that asks again right away is left to the next upgrade.
-func (n *node) rebootedFor(upgrade string) bool {
-	return n.status.Upgrade == upgrade && n.status.RebootedFrom != "" && n.status.BootID != n.status.RebootedFrom
+func (n *node) rebootedFor(u *v1alpha1.ClusterUpgrade) bool {
+	left := n.status.Reboot.FromBootID
+	return isFor(n.status.Upgrade, u) && left != "" && n.BootID != left
 }
 
 // nextBootDiffers is whether a reboot would change the node's Kubernetes.
 func (n *node) nextBootDiffers() bool {
-	return n.status.ActiveVersion != "" && n.status.ActiveVersion != n.Kubelet
+	return n.status.Versions.NextBoot != "" && n.status.Versions.NextBoot != n.Kubelet
 }
 
 // rebootStep is why a Reboot leaves a node alone.
 func (n *node) rebootStep() error {
 	if n.nextBootDiffers() {
-		return fmt.Errorf("%s runs, and the next boot would bring %s: a Reboot changes no version; ask for an upgrade, or point the symlink back", n.Kubelet, n.status.ActiveVersion)
+		return fmt.Errorf("%s runs, and the next boot would bring %s: a Reboot changes no version; ask for an upgrade, or point the symlink back", n.Kubelet, n.status.Versions.NextBoot)
 	}
 	return nil
 }
 
-func (n *node) nextBootHold() Hold {
-	return Hold{Reason: v1alpha1.ReasonNextBootDiffers, Message: n.rebootStep().Error()}
+func (n *node) nextBootHold() fleet.Hold {
+	return fleet.Hold{Reason: v1alpha1.ReasonNextBootDiffers, Message: n.rebootStep().Error()}
 }
 
 // asItShould says why nothing is left to do for n.
@@ -69,9 +71,9 @@ func (d *decider) asItShould(n *node) string {
 	switch {
 	case !n.reboot:
 		return "runs " + n.Kubelet + n.stillDue()
-	case n.rebootedFor(d.target.Name):
+	case n.rebootedFor(d.target):
 		return "was rebooted"
-	case n.status.RebootRequired && n.nextBootDiffers():
+	case n.status.Reboot.Required && n.nextBootDiffers():
 		return "is left alone: " + n.rebootStep().Error()
 	}
 	return "needs no reboot"
@@ -80,10 +82,10 @@ func (d *decider) asItShould(n *node) string {
 // stillDue is for a node about which nothing is decided, and that asks for a
 // reboot.
 func (n *node) stillDue() string {
-	if !n.status.RebootRequired {
+	if !n.status.Reboot.Required {
 		return ""
 	}
-	return "; a reboot is due: " + n.status.RebootReason
+	return "; a reboot is due: " + n.status.Reboot.Reason
 }
 
 // automaticReboot is what `automatic: [Reboot]` asks for: as soon as a node that
@@ -92,11 +94,10 @@ func (n *node) stillDue() string {
 // coordinators create the same one, and there is one a day at most, whatever an
 // operating system says after its reboot.
 func (d *decider) automaticReboot() *v1alpha1.ClusterUpgrade {
-	if !d.wants(v1alpha1.TypeReboot) || slices.ContainsFunc(d.nodes, func(n *node) bool { return n.busy() || n.released() }) {
+	if d.wants(v1alpha1.TypeReboot) == nil || slices.ContainsFunc(d.nodes, func(n *node) bool { return n.busy() || n.released() }) {
 		return nil
 	}
 	u := d.byItself("reboot-"+d.now.UTC().Format(time.DateOnly), v1alpha1.TypeReboot)
-	u.Spec.Strategy.Method = v1alpha1.MethodReboot
 	gates := newGates(u, d.Schedules, d.now)
 	for _, n := range d.nodes {
 		if !d.asksForReboot(n) {
@@ -116,7 +117,7 @@ func (d *decider) automaticReboot() *v1alpha1.ClusterUpgrade {
 // to be rebooted anyway.
 func (d *decider) asksForReboot(n *node) bool {
 	behind := d.converging && !n.asWanted(d.to)
-	return n.counts() && n.Ready && n.status.RebootRequired && !n.nextBootDiffers() && !behind
+	return n.counts() && n.Ready && n.status.Reboot.Required && !n.nextBootDiffers() && !behind
 }
 
 // unlessThere waits for the next day where today's Reboot was there already.
@@ -134,6 +135,6 @@ func (d *decider) restarts(n *node) bool {
 	if d.target == nil || d.strategy.Method != v1alpha1.MethodRestart || kindFor(d.target, n.runs.kubelet) != v1alpha1.TypePatch {
 		return false
 	}
-	decided := n.status.Upgrade == d.target.Name && n.status.Method == v1alpha1.MethodReboot
-	return !decided && (n.status.Facts == nil || len(n.status.Facts.RefreshBlockers) == 0)
+	decided := isFor(n.status.Upgrade, d.target) && n.status.Method == v1alpha1.MethodReboot
+	return !decided && (n.facts == nil || len(n.facts.RefreshBlockers) == 0)
 }

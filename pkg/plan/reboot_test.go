@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -9,27 +10,28 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
 // askForReboot is what an agent says of its operating system.
 func askForReboot(status *v1alpha1.NodeUpgradeStatus, asks bool) {
-	status.RebootRequired, status.RebootReason = asks, ""
+	status.Reboot.Required, status.Reboot.Reason = asks, ""
 	if asks {
-		status.RebootReason = "update_engine has installed an update"
+		status.Reboot.Reason = "update_engine has installed an update"
 	}
 }
 
 // boot contents the operating system, whatever the node boots for.
-func (s *sim) boot(status *v1alpha1.NodeUpgradeStatus) {
+func (s *sim) boot(n *fleet.Node, status *v1alpha1.NodeUpgradeStatus) {
 	s.boots++
-	status.BootID = fmt.Sprintf("boot-%d", s.boots)
+	n.BootID = fmt.Sprintf("boot-%d", s.boots)
 	askForReboot(status, false)
 }
 
 // afterLock is what an agent begins with.
 func afterLock(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
-	status.Upgrade, status.RebootedFrom, status.Method = spec.Upgrade, "", ""
+	status.Upgrade, status.Reboot.FromBootID, status.Method = spec.Upgrade, "", ""
 	status.Step = v1alpha1.StepKubeadm
 	if spec.Type == v1alpha1.TypeReboot {
 		status.Step = v1alpha1.StepCordoning
@@ -37,22 +39,22 @@ func afterLock(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus
 }
 
 // leave is how a node goes on when kubeadm is done.
-func leave(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) v1alpha1.Step {
+func (s *sim) leave(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) v1alpha1.Step {
 	status.Method = v1alpha1.MethodReboot
-	if spec.Method == v1alpha1.MethodRestart && spec.Type == v1alpha1.TypePatch && (status.Facts == nil || len(status.Facts.RefreshBlockers) == 0) {
+	if spec.Method == v1alpha1.MethodRestart && spec.Type == v1alpha1.TypePatch && !s.mounted(n.Name) {
 		status.Method = v1alpha1.MethodRestart
 		return v1alpha1.StepLastCheck
 	}
 	return v1alpha1.StepCordoning
 }
 
-func lastCheck(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+func lastCheck(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	status.Step = v1alpha1.StepActivating
 	if spec.Type == v1alpha1.TypeReboot {
 		status.Step = v1alpha1.StepRebooting
 	}
 	if status.Method != v1alpha1.MethodRestart {
-		status.RebootedFrom = status.BootID
+		status.Reboot.FromBootID = n.BootID
 	}
 }
 
@@ -107,12 +109,12 @@ func TestAutomaticRebootOnceADay(t *testing.T) {
 	s := &script{sim: newSim(rebootDay)}
 	for _, line := range []string{
 		"node cp1 v1.34.3 control-plane", "tick 2", "os cp1 asks",
-		"schedule always 2026-01-01T00:00:00Z 2026-01-02T00:00:00Z rule=FREQ=DAILY automatic=Reboot",
+		"schedule always 2026-01-01T00:00:00Z 2026-01-02T00:00:00Z rule=FREQ=DAILY", "automatic Reboot",
 	} {
 		s.must(t, line)
 	}
 	p := plan.Decide(s.Snapshot, s.now)
-	if p.Create == nil || p.Create.Name != "reboot-2026-11-18" || p.Create.Spec.Type != v1alpha1.TypeReboot || p.Create.Spec.Strategy.Method != v1alpha1.MethodReboot {
+	if p.Create == nil || p.Create.Name != "reboot-2026-11-18" || p.Create.Spec.Type != v1alpha1.TypeReboot || !reflect.ValueOf(p.Create.Spec.Strategy).IsZero() {
 		t.Fatalf("creates %+v", p.Create)
 	}
 	s.must(t, "tick 20")

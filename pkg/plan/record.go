@@ -1,55 +1,107 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// The limits of a record. The API's limit is on the number of nodes; etcd's, by
-// default 1.5 MiB for a whole request, is on what they take: a record that it
-// refused would keep the upgrade from ever ending.
+// The limits of one piece of a record. The API's limits are on the number of nodes
+// and of steps; etcd's, by default 1.5 MiB for a whole request, is on the bytes: a
+// piece that it refused would keep the upgrade from ever ending.
 // https://etcd.io/docs/v3.6/dev-guide/limit/.
 const (
-	maxRecord      = 5000
-	maxRecordBytes = 1 << 20
-	// entryBytes is what an entry takes at most beside its texts.
-	entryBytes = 200
+	maxPieceNodes = 500
+	maxPieceBytes = 256 << 10
+	maxSteps      = 64
+	// nodeBytes and stepBytes are what an entry takes at most beside its texts,
+	// and summaryBytes what every piece begins with.
+	nodeBytes    = 320
+	stepBytes    = 140
+	summaryBytes = 8 << 10
+	// maxName is the API server's limit on an object's name.
+	maxName = 253
 )
 
-// record says how each node went in that upgrade: the first nodes in their order,
-// where there are more than it may hold. Unsupported nodes are no part of it.
-func (d *decider) record(upgrade string) []v1alpha1.NodeRecord {
-	var list []v1alpha1.NodeRecord
-	room := maxRecordBytes
+// records says how each node went in the upgrade, which has ended, in pieces. Nodes
+// that it does not concern are no part of it.
+func (d *decider) records(u *v1alpha1.ClusterUpgrade) []v1alpha1.UpgradeRecord {
+	pieces := [][]v1alpha1.NodeRecord{nil}
+	room := maxPieceBytes - summaryBytes
 	for _, n := range d.nodes {
-		if n.unsupported() {
+		if !n.counts() && !n.abandoned() {
 			continue
 		}
-		r := n.record(upgrade)
-		if room -= entryBytes + len(r.Name) + len(r.From) + len(r.To) + len(r.Reason); len(list) == maxRecord || room < 0 {
-			break
+		r := n.record(u)
+		last := len(pieces) - 1
+		if room -= sizeOf(r); len(pieces[last]) == maxPieceNodes || room < 0 {
+			pieces, room = append(pieces, nil), maxPieceBytes-summaryBytes-sizeOf(r)
+			last++
 		}
-		list = append(list, r)
+		pieces[last] = append(pieces[last], r)
 	}
-	return list
+	records := make([]v1alpha1.UpgradeRecord, len(pieces))
+	for i, nodes := range pieces {
+		records[i] = piece(u, i+1, len(pieces))
+		records[i].Nodes = nodes
+	}
+	return records
 }
 
-func (n *node) record(upgrade string) v1alpha1.NodeRecord {
+// piece returns one piece of the upgrade's record, with no node in it yet.
+func piece(u *v1alpha1.ClusterUpgrade, number, of int) v1alpha1.UpgradeRecord {
+	record := v1alpha1.UpgradeRecord{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "UpgradeRecord"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: recordName(u, number), Labels: map[string]string{v1alpha1.UpgradeUIDLabel: string(u.UID)},
+		},
+		UpgradeSummary: v1alpha1.UpgradeSummary{
+			Upgrade: u.Reference(), Type: TypeOf(u), FromVersion: u.Status.FromVersion, Version: u.Spec.Version,
+			Outcome: u.Status.Outcome, CreatedBy: u.Annotations[v1alpha1.CreatedByAnnotation],
+			TriggerTime: u.Status.TriggerTime, CompletionTime: *u.Status.CompletionTime, Counts: u.Status.Nodes,
+		},
+		Piece: int32(number), Pieces: int32(of),
+	}
+	if ended := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionSucceeded); ended != nil {
+		record.Reason, record.Message = v1alpha1.Reason(ended.Reason), ended.Message
+	}
+	return record
+}
+
+// recordName returns <upgrade>-<first 8 of its UID>-<piece>.
+func recordName(u *v1alpha1.ClusterUpgrade, number int) string {
+	suffix := fmt.Sprintf("-%s-%d", u.UID[:min(8, len(u.UID))], number)
+	name := u.Name[:min(len(u.Name), maxName-len(suffix))]
+	return strings.TrimRight(name, "-.") + suffix
+}
+
+// sizeOf returns how many bytes r takes at most.
+func sizeOf(r v1alpha1.NodeRecord) int {
+	return nodeBytes + len(r.Name) + len(r.From) + len(r.To) + len(r.Reason) + len(r.Steps)*stepBytes
+}
+
+func (n *node) record(u *v1alpha1.ClusterUpgrade) v1alpha1.NodeRecord {
 	r := v1alpha1.NodeRecord{Name: n.Name, From: n.Kubelet, To: n.Kubelet}
 	if n.decision != Done {
 		r.Reason = n.hold.Reason
 	}
-	if n.status.Upgrade != upgrade {
+	if !isFor(n.status.Upgrade, u) {
 		return r // it was never asked for anything
 	}
-	r.From, r.Attempts = or(n.status.FromVersion, n.Kubelet), n.status.Attempts
+	r.From, r.Attempts = cmp.Or(n.status.Versions.From, n.Kubelet), n.status.Retry.Attempts
+	r.Steps = n.status.Steps[max(0, len(n.status.Steps)-maxSteps):]
 	for _, step := range n.status.Steps {
-		if step.Step == v1alpha1.StepLocking && r.StartedAt == nil {
-			r.StartedAt = wholeSecond(step.StartedAt.Time)
+		if step.Step == v1alpha1.StepLocking && r.StartTime == nil {
+			r.StartTime = wholeSecond(step.StartTime.Time)
 		}
-		if step.Step == v1alpha1.StepUnlocking && step.FinishedAt != nil && n.decision == Done {
-			r.FinishedAt = wholeSecond(step.FinishedAt.Time)
+		if step.Step == v1alpha1.StepUnlocking && step.EndTime != nil && n.decision == Done {
+			r.CompletionTime = wholeSecond(step.EndTime.Time)
 		}
 	}
 	for _, s := range n.passes() {

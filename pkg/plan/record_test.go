@@ -10,54 +10,79 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// An object that etcd refuses would keep the upgrade from ever ending.
+// An object that etcd refuses would keep the upgrade from ever ending. Every node
+// is in one of the pieces.
 func TestRecordKeepsWithinItsLimits(t *testing.T) {
 	for _, row := range []struct {
-		name           string
-		letters, nodes int
-		want           int // 0: fewer than nodes
+		name                  string
+		letters, nodes, steps int
+		pieces                int // at least
 	}{
-		{"every node", 40, 4000, 4000},
-		{"more than the API takes", 8, 6000, 0},
-		{"the longest names", 253, 5000, 0},
+		{"one piece", 40, 500, 2, 1},
+		{"more nodes than one piece takes", 8, 6000, 2, 12},
+		{"the longest names", 253, 5000, 2, 11},
+		{"as many steps as the API takes", 253, 2000, 64, 60},
+		{"more steps", 8, 10, 200, 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p := plan.Decide(finishedFleet(row.nodes, row.letters), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
-			status := p.Statuses[0].Status
-			if status.Outcome != v1alpha1.OutcomeSucceeded {
+			p := plan.Decide(finishedCluster(row.nodes, row.letters, row.steps), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+			if status := p.Statuses[0].Status; status.Outcome != v1alpha1.OutcomeSucceeded {
 				t.Fatalf("it has not ended: %+v", status.Conditions)
 			}
-			text, err := json.Marshal(status)
-			if err != nil {
-				t.Fatal(err)
+			recorded := map[string]bool{}
+			for i, r := range p.Records {
+				text, err := json.Marshal(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(text) > 256<<10 || len(r.Nodes) > 500 || len(r.Name) > 253 {
+					t.Errorf("piece %s has %d nodes in %d bytes", r.Name, len(r.Nodes), len(text))
+				}
+				if int(r.Piece) != i+1 || int(r.Pieces) != len(p.Records) || !strings.HasSuffix(r.Name, fmt.Sprintf("-uid-the--%d", i+1)) {
+					t.Errorf("piece %d is %s: %d of %d", i+1, r.Name, r.Piece, r.Pieces)
+				}
+				for _, n := range r.Nodes {
+					recorded[n.Name] = true
+					if len(n.Steps) > 64 {
+						t.Fatalf("%d steps of %s", len(n.Steps), n.Name)
+					}
+				}
 			}
-			n := len(status.Record)
-			if len(text) > 1200<<10 || n > 5000 || row.want > 0 && n != row.want || row.want == 0 && (n == 0 || n == row.nodes) {
-				t.Errorf("%d of %d nodes in %d bytes", n, row.nodes, len(text))
+			if len(recorded) != row.nodes || len(p.Records) < row.pieces {
+				t.Errorf("%d of %d nodes in %d pieces", len(recorded), row.nodes, len(p.Records))
 			}
 		})
 	}
 }
 
-// finishedFleet is a cluster whose upgrade has just come to its end.
-func finishedFleet(nodes, letters int) plan.Snapshot {
-	at := metav1.NewMicroTime(time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC))
-	back := metav1.NewMicroTime(at.Add(time.Hour))
-	s := plan.Snapshot{APIServers: []plan.StaticPod{{Version: "v1.34.4", Ready: true}}}
+// finishedCluster is a cluster whose upgrade has just come to its end.
+func finishedCluster(nodes, letters, steps int) fleet.Snapshot {
+	at := metav1.NewMicroTime(time.Date(2026, 11, 21, 11, 0, 0, 999999000, time.UTC))
+	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("u", 253), UID: "uid-the-upgrade"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}
+	u.Status.TriggerTime = &metav1.Time{Time: at.Time}
+	reference := u.Reference()
+	s := fleet.Snapshot{APIServers: []fleet.StaticPod{{Version: "v1.34.4", Ready: true}}}
 	for i := range nodes {
-		n := plan.Node{Name: fmt.Sprintf("n%05d%s", i, strings.Repeat("x", letters-6)), Kubelet: "v1.34.4", OS: "linux", Ready: true}
+		n := fleet.Node{Name: fmt.Sprintf("n%05d%s", i, strings.Repeat("x", letters-6)), Kubelet: "v1.34.4", OS: "linux", Ready: true}
 		s.Nodes = append(s.Nodes, n)
 		word := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
-		word.Status = v1alpha1.NodeUpgradeStatus{Upgrade: "u", Step: v1alpha1.StepIdle, FromVersion: "v1.34.3", Attempts: 1000, Steps: []v1alpha1.StepTime{
-			{Step: v1alpha1.StepLocking, StartedAt: at, FinishedAt: &at}, {Step: v1alpha1.StepUnlocking, StartedAt: at, FinishedAt: &back},
-		}}
+		word.Status = v1alpha1.NodeUpgradeStatus{
+			Upgrade: &reference, Step: v1alpha1.StepIdle,
+			Versions: v1alpha1.NodeVersions{From: "v1.34.3"}, Retry: v1alpha1.Retry{Attempts: 1000},
+		}
+		for i := range steps {
+			step := v1alpha1.StepTime{Step: v1alpha1.StepSnapshotting, StartTime: at, EndTime: &at}
+			if i == 0 {
+				step.Step = v1alpha1.StepLocking
+			}
+			word.Status.Steps = append(word.Status.Steps, step)
+		}
 		s.NodeUpgrades = append(s.NodeUpgrades, word)
 	}
-	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}
-	u.Status.TriggeredAt = &metav1.Time{Time: at.Time}
 	s.Upgrades = append(s.Upgrades, u)
 	return s
 }

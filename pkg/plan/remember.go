@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -21,8 +22,8 @@ func (d *decider) remember() samples {
 		}
 	}
 	var all samples
-	for _, u := range lately(d.Upgrades) {
-		for p, measured := range recorded(u.Status.Record, isControlPlane) {
+	for _, pieces := range lately(d.Records) {
+		for p, measured := range recorded(pieces, isControlPlane) {
 			if len(all[p]) < few {
 				all[p] = append(all[p], measured...)
 			}
@@ -31,28 +32,47 @@ func (d *decider) remember() samples {
 	return all
 }
 
-// lately are the last few upgrades that succeeded, the newest first.
-func lately(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
-	var list []*v1alpha1.ClusterUpgrade
-	for i := range upgrades {
-		if u := &upgrades[i]; u.Status.Outcome == v1alpha1.OutcomeSucceeded && u.Status.FinishedAt != nil {
-			list = append(list, u)
+// lately are the records of the last few upgrades that succeeded, the newest
+// first, each with its pieces in their order.
+func lately(records []v1alpha1.UpgradeRecord) [][]*v1alpha1.UpgradeRecord {
+	var all []*v1alpha1.UpgradeRecord
+	for i := range records {
+		if records[i].Outcome == v1alpha1.OutcomeSucceeded {
+			all = append(all, &records[i])
 		}
 	}
-	slices.SortFunc(list, func(a, b *v1alpha1.ClusterUpgrade) int {
-		return b.Status.FinishedAt.Compare(a.Status.FinishedAt.Time)
+	slices.SortFunc(all, func(a, b *v1alpha1.UpgradeRecord) int {
+		return cmp.Or(
+			b.CompletionTime.Compare(a.CompletionTime.Time),
+			cmp.Compare(a.Upgrade.UID, b.Upgrade.UID),
+			cmp.Compare(a.Piece, b.Piece),
+		)
 	})
-	return list[:min(len(list), remembered)]
+	var upgrades [][]*v1alpha1.UpgradeRecord
+	for i, record := range all {
+		if i == 0 || record.Upgrade.UID != all[i-1].Upgrade.UID {
+			upgrades = append(upgrades, nil)
+		}
+		last := len(upgrades) - 1
+		upgrades[last] = append(upgrades[last], record)
+	}
+	return upgrades[:min(len(upgrades), remembered)]
 }
 
 // recorded reads a record from its begin, where control planes stand.
-func recorded(record []v1alpha1.NodeRecord, isControlPlane map[string]bool) samples {
+func recorded(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool) samples {
 	var all samples
-	for i := range record[:min(len(record), enough)] {
-		r := &record[i]
-		for _, p := range []part{components, nodePart(isControlPlane[r.Name]), restart} {
-			if took := *p.seconds(r); took > 0 {
-				all[p] = append(all[p], time.Duration(took)*time.Second)
+	read := 0
+	for _, piece := range pieces {
+		for i := range piece.Nodes {
+			if read++; read > enough {
+				return all
+			}
+			r := &piece.Nodes[i]
+			for _, p := range []part{components, nodePart(isControlPlane[r.Name]), restart} {
+				if took := *p.seconds(r); took > 0 {
+					all[p] = append(all[p], time.Duration(took)*time.Second)
+				}
 			}
 		}
 	}

@@ -41,10 +41,10 @@ func (d *decider) firstSnapshot(of func(*node) bool) *v1alpha1.EtcdSnapshot {
 	var first *v1alpha1.EtcdSnapshot
 	for _, n := range d.nodes {
 		s := n.status.EtcdSnapshot
-		if s == nil || s.Upgrade != d.target.Name || !of(n) {
+		if s == nil || !isFor(n.status.Upgrade, d.target) || !of(n) {
 			continue
 		}
-		if first == nil || s.TakenAt.Before(&first.TakenAt) {
+		if first == nil || s.CreationTime.Before(&first.CreationTime) {
 			first = s
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
@@ -126,15 +125,15 @@ func story(u plan.UpgradeStatus) string {
 }
 
 // printRecord writes how each node went.
-func printRecord(out *strings.Builder, u *v1alpha1.ClusterUpgrade) {
+func (s *sim) printRecord(out *strings.Builder, upgrade string) {
 	clock := func(t *metav1.Time) string {
 		if t == nil {
 			return "-"
 		}
 		return t.Format("15:04")
 	}
-	for _, r := range u.Status.Record {
-		line := fmt.Sprintf("%-4s %s -> %s  %s to %s, attempts %d  %s", r.Name, r.From, r.To, clock(r.StartedAt), clock(r.FinishedAt), r.Attempts, r.Reason)
+	for _, r := range s.record(upgrade) {
+		line := fmt.Sprintf("%-4s %s -> %s  %s to %s, attempts %d  %s", r.Name, r.From, r.To, clock(r.StartTime), clock(r.CompletionTime), r.Attempts, r.Reason)
 		line = strings.TrimRight(line, " ") + took("kubeadm", r.ComponentsSeconds) + took("reboot", r.RebootSeconds) + took("restart", r.RestartSeconds)
 		out.WriteString(line + "\n")
 	}

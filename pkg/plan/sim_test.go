@@ -12,13 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
 // sim is a cluster in which plans come true: a coordinator that writes what the
 // plan says, and on each node an agent that does one step at a time.
 type sim struct {
-	plan.Snapshot
+	fleet.Snapshot
 	now   time.Time
 	tick  time.Duration
 	begun []string        // nodes in the order in which they were cordoned
@@ -27,9 +28,10 @@ type sim struct {
 	// do. Otherwise every node is known to take as long as it did.
 	forgets bool
 
-	finds  []v1alpha1.Finding // what preflight finds, whenever it runs
-	checks int                // how often it ran
-	boots  int
+	finds   []v1alpha1.Finding // what preflight finds, whenever it runs
+	checks  int                // how often it ran
+	boots   int
+	created int // how many upgrades
 
 	snapshots int // of etcd, that were taken
 	// slow makes pulls and snapshots take a step of their own.
@@ -61,27 +63,27 @@ func (s *sim) decide() plan.Plan {
 		return p
 	}
 	s.checks++
-	s.Preflight = &plan.Preflight{Upgrade: p.Upgrade, Key: p.PreflightKey, At: s.now}
+	s.Preflight = &fleet.Preflight{Upgrade: s.upgrade(p.Upgrade).Reference(), Key: p.PreflightKey, At: s.now}
 	for _, f := range s.finds {
-		f.Ignored = slices.Contains(s.upgrade(p.Upgrade).Spec.IgnoreChecks, f.ID)
+		f.Ignored = s.upgrade(p.Upgrade).Spec.Ignores(f.ID)
 		s.Preflight.Findings = append(s.Preflight.Findings, f)
 	}
 	return plan.Decide(s.Snapshot, s.now)
 }
 
 // note keeps the times of steps, as an agent does.
-func (s *sim) note(n *plan.Node) {
+func (s *sim) note(n *fleet.Node) {
 	status := &s.word(n.Name, n.UID).Status
 	last := len(status.Steps) - 1
-	if last >= 0 && status.Steps[last].FinishedAt == nil {
+	if last >= 0 && status.Steps[last].EndTime == nil {
 		if status.Steps[last].Step == status.Step {
 			return
 		}
 		at := metav1.NewMicroTime(s.now)
-		status.Steps[last].FinishedAt = &at
+		status.Steps[last].EndTime = &at
 	}
 	if status.Step != "" && status.Step != v1alpha1.StepIdle {
-		status.Steps = append(status.Steps, v1alpha1.StepTime{Step: status.Step, StartedAt: metav1.NewMicroTime(s.now)})
+		status.Steps = append(status.Steps, v1alpha1.StepTime{Step: status.Step, StartTime: metav1.NewMicroTime(s.now)})
 	}
 }
 
@@ -89,8 +91,13 @@ func (s *sim) note(n *plan.Node) {
 func (s *sim) write(p plan.Plan) {
 	if p.Create != nil {
 		created := *p.Create.DeepCopy()
-		created.CreationTimestamp = metav1.NewTime(s.now)
+		created.UID, created.CreationTimestamp = s.uid(created.Name), metav1.NewTime(s.now)
 		s.Upgrades = append(s.Upgrades, created)
+	}
+	s.Records = append(s.Records, p.Records...)
+	if p.Policy != nil {
+		status := &s.policy().Status
+		status.Version, status.Upgrade, status.Images = p.Policy.Version, p.Policy.Upgrade, p.Policy.Images
 	}
 	for _, status := range p.Statuses {
 		for i := range s.Upgrades {
@@ -108,16 +115,17 @@ func (s *sim) write(p plan.Plan) {
 			}
 			word.Spec = n.Spec
 			if n.Returned {
-				word.Annotations = nil
+				word.Abandoned = nil
+				word.Generation++
 			}
 		}
 	}
 }
 
 // reserve keeps a slot for a node, unless another one was faster.
-func (s *sim) reserve(name string, owner plan.Owner) bool {
+func (s *sim) reserve(name string, owner fleet.Owner) bool {
 	slot := s.slot(name)
-	if slot.ReservedFor != owner && (slot.ReservedFor != plan.Owner{} || slot.Holder != plan.Owner{}) {
+	if slot.ReservedFor != owner && (slot.ReservedFor != fleet.Owner{} || slot.Holder != fleet.Owner{}) {
 		return false
 	}
 	slot.ReservedFor = owner
@@ -129,21 +137,21 @@ func (s *sim) writeSlots(p plan.Plan) {
 		slot := &s.Slots[i]
 		gone := slices.Contains(p.Slots.Reap, slot.Holder) && !s.exists(slot.Holder) || slices.Contains(p.Slots.Abandon, slot.Holder)
 		reserved := slices.Contains(append(append(p.Slots.Withdraw, p.Slots.Reap...), p.Slots.Abandon...), slot.ReservedFor)
-		if gone || reserved && slot.Holder == (plan.Owner{}) {
-			slot.ReservedFor, slot.Holder = plan.Owner{}, plan.Owner{}
+		if gone || reserved && slot.Holder == (fleet.Owner{}) {
+			slot.ReservedFor, slot.Holder = fleet.Owner{}, fleet.Owner{}
 		}
 	}
 	if p.Slots.Rebuild {
 		for _, n := range s.Nodes {
 			if n.Slot != "" {
-				*s.slot(n.Slot) = plan.Slot{Name: n.Slot, ReservedFor: n.Owner(), Holder: n.Owner()}
+				*s.slot(n.Slot) = fleet.Slot{Name: n.Slot, ReservedFor: n.Owner(), Holder: n.Owner()}
 			}
 		}
 	}
 	if p.Slots.Ensure {
-		s.Slots = slices.DeleteFunc(s.Slots, func(slot plan.Slot) bool {
+		s.Slots = slices.DeleteFunc(s.Slots, func(slot fleet.Slot) bool {
 			i, err := strconv.Atoi(strings.TrimPrefix(slot.Name, "slot-"))
-			return err == nil && i >= p.Slots.Count && slot.ReservedFor == plan.Owner{} && slot.Holder == plan.Owner{}
+			return err == nil && i >= p.Slots.Count && slot.ReservedFor == fleet.Owner{} && slot.Holder == fleet.Owner{}
 		})
 		for i := range p.Slots.Count {
 			s.slot(fmt.Sprintf("slot-%d", i))
@@ -151,18 +159,18 @@ func (s *sim) writeSlots(p plan.Plan) {
 	}
 }
 
-func (s *sim) exists(owner plan.Owner) bool {
-	return slices.ContainsFunc(s.Nodes, func(n plan.Node) bool { return n.Owner() == owner })
+func (s *sim) exists(owner fleet.Owner) bool {
+	return slices.ContainsFunc(s.Nodes, func(n fleet.Node) bool { return n.Owner() == owner })
 }
 
 // slot finds a slot, or makes it.
-func (s *sim) slot(name string) *plan.Slot {
+func (s *sim) slot(name string) *fleet.Slot {
 	for i := range s.Slots {
 		if s.Slots[i].Name == name {
 			return &s.Slots[i]
 		}
 	}
-	s.Slots = append(s.Slots, plan.Slot{Name: name})
+	s.Slots = append(s.Slots, fleet.Slot{Name: name})
 	return &s.Slots[len(s.Slots)-1]
 }
 

@@ -6,12 +6,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
 // agent does one step on a node, as a real agent would: it asks the gate
 // itself, takes its slot before it begins and frees it after all else.
-func (s *sim) agent(n *plan.Node) {
+func (s *sim) agent(n *fleet.Node) {
 	word := s.word(n.Name, n.UID)
 	spec, status := word.Spec, &word.Status
 	defer func() { status.ObservedGeneration = word.Generation }()
@@ -19,7 +20,7 @@ func (s *sim) agent(n *plan.Node) {
 		return
 	}
 	if status.Step == v1alpha1.StepFailed || status.Step == v1alpha1.StepRolledBack {
-		if spec.Upgrade != status.Upgrade {
+		if !same(spec.Upgrade, status.Upgrade) {
 			status.Step = v1alpha1.StepAborting
 		}
 		return
@@ -30,23 +31,23 @@ func (s *sim) agent(n *plan.Node) {
 	case v1alpha1.StepLocking:
 		s.lock(n, spec, status)
 	case v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining:
-		if spec.Release == v1alpha1.ReleaseNone {
+		if !spec.Release.Lets() {
 			status.Step = v1alpha1.StepAborting
 			return
 		}
 		s.work(n, spec, status)
 	case v1alpha1.StepLastCheck:
-		if spec.Release == v1alpha1.ReleaseNone || s.closed(n, spec, 0) {
+		if !spec.Release.Lets() || s.closed(n, spec, 0) {
 			status.Step = v1alpha1.StepAborting
 			return
 		}
-		lastCheck(spec, status)
+		lastCheck(n, spec, status)
 	case v1alpha1.StepAborting:
 		n.Slot = ""
 		s.free(n)
 		status.Step = v1alpha1.StepWaiting
 	case v1alpha1.StepActivating, v1alpha1.StepRebooting:
-		if spec.Release == v1alpha1.ReleaseNone && s.held(n) == "" {
+		if !spec.Release.Lets() && s.held(n) == "" {
 			status.Step = v1alpha1.StepAborting // its slot is another's by now
 			return
 		}
@@ -57,56 +58,57 @@ func (s *sim) agent(n *plan.Node) {
 }
 
 // rest stages what is asked for, and begins when it is let go.
-func (s *sim) rest(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
-	if spec.Upgrade != "" && spec.Upgrade != status.Upgrade {
+func (s *sim) rest(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	if spec.Upgrade != nil && !same(spec.Upgrade, status.Upgrade) {
 		if s.forgets {
 			status.Steps = nil
 		}
-		status.Upgrade, status.FromVersion, status.Attempts, status.RebootedFrom = spec.Upgrade, n.Kubelet, 0, ""
+		status.Upgrade, status.Versions.From, status.Retry.Attempts, status.Reboot.FromBootID, status.EtcdSnapshot = spec.Upgrade, n.Kubelet, 0, "", nil
 	}
 	switch {
 	case status.Step == "":
-		status.Step, status.BootID = v1alpha1.StepIdle, "boot"
+		status.Step, n.BootID = v1alpha1.StepIdle, "boot"
 		for _, pod := range s.APIServers {
 			if pod.Node == n.Name {
-				status.ControlPlaneVersion = pod.Version
+				status.Versions.ControlPlane = pod.Version
 			}
 		}
-	case stageTrouble(status.Reason):
-	case n.ControlPlane && spec.Image != nil && status.StagedVersion == spec.Version && status.PulledVersion != spec.Version && n.Kubelet != spec.Version:
-		status.PulledVersion, status.Step = spec.Version, v1alpha1.StepWaiting
-	case spec.Image != nil && status.StagedVersion != spec.Version && n.Kubelet != spec.Version:
+	case stageTrouble(status):
+	case n.ControlPlane && spec.Image != nil && status.Versions.Staged == spec.Version && status.Versions.Pulled != spec.Version && n.Kubelet != spec.Version:
+		status.Versions.Pulled, status.Step = spec.Version, v1alpha1.StepWaiting
+	case spec.Image != nil && status.Versions.Staged != spec.Version && n.Kubelet != spec.Version:
 		if status.Step == v1alpha1.StepStaging {
-			status.StagedVersion = spec.Version
+			status.Versions.Staged = spec.Version
 			if n.ControlPlane && s.slow {
 				return
 			}
 			status.Step = v1alpha1.StepWaiting
 			if n.ControlPlane {
-				status.PulledVersion = spec.Version
+				status.Versions.Pulled = spec.Version
 			}
 			return
 		}
 		status.Step = v1alpha1.StepStaging
-	case spec.Release == v1alpha1.ReleaseControlPlane || spec.Release == v1alpha1.ReleaseNode:
+	case spec.Release.Lets():
 		status.Step = v1alpha1.StepLocking
 	}
 }
 
-func stageTrouble(r v1alpha1.Reason) bool {
+func stageTrouble(status *v1alpha1.NodeUpgradeStatus) bool {
+	r, _ := status.Cause()
 	return r == v1alpha1.ReasonHashMismatch || r == v1alpha1.ReasonDiskFull || r == v1alpha1.ReasonPullFailed
 }
 
-func (s *sim) lock(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+func (s *sim) lock(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	need := time.Duration(0)
-	if spec.ExpectedDuration != nil {
-		need = spec.ExpectedDuration.Duration
+	if spec.ExpectedSeconds != nil {
+		need = time.Duration(*spec.ExpectedSeconds) * time.Second
 	}
-	if spec.Release == v1alpha1.ReleaseNone || s.closed(n, spec, need) || !s.take(n) {
+	if !spec.Release.Lets() || s.closed(n, spec, need) || !s.take(n) {
 		status.Step = v1alpha1.StepWaiting
 		return
 	}
-	if has := status.EtcdSnapshot; spec.EtcdSnapshot && (has == nil || has.Upgrade != spec.Upgrade) {
+	if has := status.EtcdSnapshot; spec.EtcdSnapshot && (has == nil || !same(status.Upgrade, spec.Upgrade)) {
 		status.Upgrade, status.Step = spec.Upgrade, v1alpha1.StepSnapshotting
 		if s.slow {
 			return
@@ -117,15 +119,15 @@ func (s *sim) lock(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 }
 
 // snapshot takes one of etcd.
-func (s *sim) snapshot(n *plan.Node, status *v1alpha1.NodeUpgradeStatus) {
+func (s *sim) snapshot(n *fleet.Node, status *v1alpha1.NodeUpgradeStatus) {
 	s.snapshots++
-	status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Upgrade: status.Upgrade, Node: n.Name, Path: "/snapshot", TakenAt: metav1.NewTime(s.now)}
+	status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: n.Name, Path: "/snapshot", CreationTime: metav1.NewTime(s.now)}
 }
 
 // take makes the node the holder of what is reserved for it.
-func (s *sim) take(n *plan.Node) bool {
+func (s *sim) take(n *fleet.Node) bool {
 	for i := range s.Slots {
-		if s.Slots[i].ReservedFor == n.Owner() && (s.Slots[i].Holder == plan.Owner{} || s.Slots[i].Holder == n.Owner()) {
+		if s.Slots[i].ReservedFor == n.Owner() && (s.Slots[i].Holder == fleet.Owner{} || s.Slots[i].Holder == n.Owner()) {
 			s.Slots[i].Holder = n.Owner()
 			return true
 		}
@@ -133,7 +135,7 @@ func (s *sim) take(n *plan.Node) bool {
 	return false
 }
 
-func (s *sim) held(n *plan.Node) string {
+func (s *sim) held(n *fleet.Node) string {
 	for _, slot := range s.Slots {
 		if slot.Holder == n.Owner() {
 			return slot.Name
@@ -142,21 +144,21 @@ func (s *sim) held(n *plan.Node) string {
 	return ""
 }
 
-func (s *sim) free(n *plan.Node) {
+func (s *sim) free(n *fleet.Node) {
 	for i := range s.Slots {
 		if s.Slots[i].Holder == n.Owner() {
-			s.Slots[i].Holder, s.Slots[i].ReservedFor = plan.Owner{}, plan.Owner{}
+			s.Slots[i].Holder, s.Slots[i].ReservedFor = fleet.Owner{}, fleet.Owner{}
 		}
 	}
 }
 
-func (s *sim) closed(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, need time.Duration) bool {
-	u := s.upgrade(spec.Upgrade)
+func (s *sim) closed(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, need time.Duration) bool {
+	u := s.upgrade(named(spec.Upgrade))
 	return u == nil || plan.Gate(u, spec.Type, s.Schedules, n.Labels, s.now, need).Reason != ""
 }
 
 // work is what an agent does before its last check.
-func (s *sim) work(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+func (s *sim) work(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	switch status.Step {
 	case v1alpha1.StepSnapshotting:
 		s.snapshot(n, status)
@@ -166,28 +168,28 @@ func (s *sim) work(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1
 	case v1alpha1.StepCordoning:
 		n.Slot = s.held(n)
 		s.begun = append(s.begun, n.Name)
-		status.Attempts++
+		status.Retry.Attempts++
 		status.Step = v1alpha1.StepDraining
 	case v1alpha1.StepDraining:
 		status.Step = v1alpha1.StepLastCheck
 	}
 }
 
-func (s *sim) kubeadm(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
-	status.KubeadmVersion = spec.Version
+func (s *sim) kubeadm(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	status.Versions.Kubeadm = spec.Version
 	for i := range s.APIServers {
 		if s.APIServers[i].Node == n.Name {
-			s.APIServers[i].Version, status.ControlPlaneVersion = spec.Version, spec.Version
+			s.APIServers[i].Version, status.Versions.ControlPlane = spec.Version, spec.Version
 		}
 	}
-	status.Step = leave(spec, status)
+	status.Step = s.leave(n, spec, status)
 	if spec.Release != v1alpha1.ReleaseNode {
 		status.Step = v1alpha1.StepChecking
 	}
 }
 
 // finish is what an agent does after its last check, come what may.
-func (s *sim) finish(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+func (s *sim) finish(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	switch status.Step {
 	case v1alpha1.StepChecking:
 		status.Step = v1alpha1.StepUnlocking
@@ -198,7 +200,7 @@ func (s *sim) finish(n *plan.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alph
 		}
 	case v1alpha1.StepRebooting:
 		n.Ready = false
-		s.boot(status)
+		s.boot(n, status)
 		status.Step = v1alpha1.StepVerifying
 	case v1alpha1.StepRestarting:
 		status.Step = v1alpha1.StepVerifying

@@ -1,10 +1,8 @@
 package plan
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // SlotPlan is what is to be done about the Leases, in this order.
@@ -12,11 +10,11 @@ type SlotPlan struct {
 	// Rebuild is true when a Node's mark names a slot that it does not hold.
 	Rebuild bool
 	// Reap are owners whose Node is not there any more, as far as is known.
-	Reap []Owner
+	Reap []fleet.Owner
 	// Abandon are owners that a person gave up.
-	Abandon []Owner
+	Abandon []fleet.Owner
 	// Withdraw are owners that a slot is kept for and that may not go now.
-	Withdraw []Owner
+	Withdraw []fleet.Owner
 	// Count is how many slots there should be, and Ensure whether that differs
 	// from what there is.
 	Count  int
@@ -25,25 +23,25 @@ type SlotPlan struct {
 
 func (d *decider) slotPlan() SlotPlan {
 	p := SlotPlan{Count: d.budget}
-	owners := map[Owner]*node{}
+	owners := map[fleet.Owner]*node{}
 	for _, n := range d.nodes {
 		if n.slot != nil {
 			owners[n.Owner()] = n
 		}
 		held := n.slot != nil && n.slot.Holder == n.Owner() && n.slot.Name == n.Slot
-		_, slot := slotIndex(n.Slot)
-		p.Rebuild = p.Rebuild || slot && !held && n.abandon == ""
+		_, slot := fleet.SlotIndex(n.Slot)
+		p.Rebuild = p.Rebuild || slot && !held && !n.abandoned()
 	}
 	for _, slot := range d.Slots {
-		for _, owner := range []Owner{slot.Holder, slot.ReservedFor} {
+		for _, owner := range []fleet.Owner{slot.Holder, slot.ReservedFor} {
 			n := owners[owner]
 			switch {
-			case owner == Owner{}:
+			case owner == fleet.Owner{}:
 			case n == nil:
 				p.Reap = append(p.Reap, owner)
-			case n.abandon != "":
+			case n.abandoned():
 				p.Abandon = append(p.Abandon, owner)
-			case slot.Holder == Owner{} && !n.failed() && n.reserve != slot.Name && n.release == v1alpha1.ReleaseNone:
+			case slot.Holder == fleet.Owner{} && !n.failed() && n.reserve != slot.Name && n.release == v1alpha1.ReleaseNone:
 				p.Withdraw = append(p.Withdraw, owner)
 			}
 		}
@@ -56,19 +54,12 @@ func (d *decider) slotPlan() SlotPlan {
 func (d *decider) slotsDiffer() bool {
 	there := 0
 	for _, slot := range d.Slots {
-		i, ok := slotIndex(slot.Name)
+		i, ok := fleet.SlotIndex(slot.Name)
 		if ok && i < d.budget {
 			there++
-		} else if slot.free() {
+		} else if slot.Free() {
 			return true
 		}
 	}
 	return there != d.budget
-}
-
-func slotName(i int) string { return "slot-" + strconv.Itoa(i) }
-
-func slotIndex(name string) (int, bool) {
-	i, err := strconv.Atoi(strings.TrimPrefix(name, "slot-"))
-	return i, err == nil && i >= 0 && name == slotName(i)
 }

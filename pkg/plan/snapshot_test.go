@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
@@ -37,13 +38,13 @@ func usually[T any](t *rapid.T, label string, usual T, other *rapid.Generator[T]
 }
 
 // anySnapshot is a cluster as it may be read, and much that never happens.
-func anySnapshot(t *rapid.T, now time.Time) plan.Snapshot {
-	var s plan.Snapshot
+func anySnapshot(t *rapid.T, now time.Time) fleet.Snapshot {
+	var s fleet.Snapshot
 	for i := range rapid.IntRange(0, 8).Draw(t, "nodes") {
 		addAnyNode(t, &s, i, now)
 	}
 	for i := range rapid.IntRange(0, 4).Draw(t, "slots") {
-		slot := plan.Slot{Name: fmt.Sprintf("slot-%d", i), Unreadable: rarely.Draw(t, "unreadable")}
+		slot := fleet.Slot{Name: fmt.Sprintf("slot-%d", i), Unreadable: rarely.Draw(t, "unreadable")}
 		if len(s.Nodes) > 0 && oneIn4.Draw(t, "reserved") {
 			slot.ReservedFor = rapid.SampledFrom(s.Nodes).Draw(t, "for").Owner()
 			if coin.Draw(t, "held") {
@@ -54,22 +55,23 @@ func anySnapshot(t *rapid.T, now time.Time) plan.Snapshot {
 	}
 	for i := range usually(t, "upgrades", 1, rapid.IntRange(0, 3)) {
 		s.Upgrades = append(s.Upgrades, anyUpgrade(t, i, now))
+		addAnyRecord(t, &s, s.Upgrades[i])
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "schedules") {
 		s.Schedules = append(s.Schedules, anySchedule(t, i, now))
 	}
 	if rarely.Draw(t, "another manager") {
-		s.RebootManagers = []plan.RebootManager{{Name: "kured", Message: "kured holds its lock", Passes: coin.Draw(t, "passes")}}
+		s.RebootManagers = []fleet.RebootManager{{Name: "kured", Message: "kured holds its lock", Passes: coin.Draw(t, "passes")}}
 	}
 	for _, v := range []string{"v1.34.3", "v1.34.4", "v1.35.0"} {
-		s.Source.Offers = append(s.Source.Offers, plan.Offer{Version: v, Image: v1alpha1.Image{Architecture: "x86-64", URL: "http://images/" + v}})
+		s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: v, Image: v1alpha1.Image{Architecture: "amd64", URL: "http://images/" + v}})
 	}
 	addAnyChecks(t, &s, now)
 	return s
 }
 
 // addAnyChecks adds a report, mostly the one that is asked for, and webhooks.
-func addAnyChecks(t *rapid.T, s *plan.Snapshot, now time.Time) {
+func addAnyChecks(t *rapid.T, s *fleet.Snapshot, now time.Time) {
 	if len(s.Nodes) == 0 || rarely.Draw(t, "unchecked") {
 		return
 	}
@@ -79,8 +81,8 @@ func addAnyChecks(t *rapid.T, s *plan.Snapshot, now time.Time) {
 		s.Webhooks = append(s.Webhooks, preflight.Webhook{Name: "w", Namespace: "n", Service: "s", Nodes: nodes})
 	}
 	p := plan.Decide(*s, now)
-	s.Preflight = &plan.Preflight{
-		Upgrade: usually(t, "checked upgrade", p.Upgrade, rapid.Just("other")), Key: usually(t, "key", p.PreflightKey, rapid.Just("other")),
+	s.Preflight = &fleet.Preflight{
+		Upgrade: *reference(usually(t, "checked upgrade", p.Upgrade, rapid.Just("other"))), Key: usually(t, "key", p.PreflightKey, rapid.Just("other")),
 		At: now.Add(-time.Duration(rapid.IntRange(0, 12).Draw(t, "age")) * time.Minute),
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "findings") {
@@ -92,9 +94,9 @@ func addAnyChecks(t *rapid.T, s *plan.Snapshot, now time.Time) {
 	}
 }
 
-func addAnyNode(t *rapid.T, s *plan.Snapshot, i int, now time.Time) {
-	n := plan.Node{
-		Name: fmt.Sprintf("n%d", i), UID: fmt.Sprintf("u%d", i), OS: "linux", Architecture: "x86-64",
+func addAnyNode(t *rapid.T, s *fleet.Snapshot, i int, now time.Time) {
+	n := fleet.Node{
+		Name: fmt.Sprintf("n%d", i), UID: fmt.Sprintf("u%d", i), BootID: "boot-1", OS: "linux", Architecture: "amd64",
 		Kubelet: usually(t, "kubelet", "v1.34.3", anyVersion), Ready: mostly.Draw(t, "ready"), Cordoned: rarely.Draw(t, "cordoned"),
 		ControlPlane: i < 3 && coin.Draw(t, "control plane"),
 		Labels:       map[string]string{"pool": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "pool"), "topology.kubernetes.io/zone": rapid.SampledFrom([]string{"x", "y"}).Draw(t, "zone")},
@@ -103,8 +105,8 @@ func addAnyNode(t *rapid.T, s *plan.Snapshot, i int, now time.Time) {
 		n.Slot = rapid.SampledFrom([]string{"slot-0", "slot-1", "slot-7", "nonsense"}).Draw(t, "mark")
 	}
 	if n.ControlPlane && mostly.Draw(t, "has static pods") {
-		s.APIServers = append(s.APIServers, plan.StaticPod{Node: n.Name, Version: usually(t, "apiserver", "v1.34.4", anyVersion), Ready: true})
-		s.Etcd = append(s.Etcd, plan.StaticPod{Node: n.Name, Ready: mostly.Draw(t, "etcd")})
+		s.APIServers = append(s.APIServers, fleet.StaticPod{Node: n.Name, Version: usually(t, "apiserver", "v1.34.4", anyVersion), Ready: true})
+		s.Etcd = append(s.Etcd, fleet.StaticPod{Node: n.Name, Ready: mostly.Draw(t, "etcd")})
 	}
 	s.Nodes = append(s.Nodes, n)
 	if rarely.Draw(t, "no agent") {
@@ -112,24 +114,24 @@ func addAnyNode(t *rapid.T, s *plan.Snapshot, i int, now time.Time) {
 	}
 	word := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: n.Name, UID: types.UID(n.UID)}}}}
 	if rarely.Draw(t, "abandoned") {
-		word.Annotations = map[string]string{v1alpha1.AbandonedAnnotation: "gone"}
+		word.Abandoned = &v1alpha1.Abandoned{Reason: "gone"}
 	}
-	word.Spec.Upgrade = usually(t, "for upgrade", "u0", rapid.SampledFrom([]string{"", "u1"}))
+	word.Spec.Upgrade = usually(t, "for upgrade", reference("u0"), rapid.SampledFrom([]*v1alpha1.UpgradeReference{nil, reference("u1")}))
 	word.Spec.Release = rapid.SampledFrom([]v1alpha1.Release{v1alpha1.ReleaseNone, "", v1alpha1.ReleaseControlPlane, v1alpha1.ReleaseNode}).Draw(t, "release")
 	word.Status.Step = usually(t, "step", v1alpha1.StepWaiting, anyStep)
-	word.Status.StagedVersion = usually(t, "staged", "v1.34.4", anyVersion)
-	word.Status.KubeadmVersion = usually(t, "kubeadm", "v1.34.4", anyVersion)
-	word.Status.ControlPlaneVersion = usually(t, "static pods", "v1.34.4", anyVersion)
-	word.Status.RebootRequired = coin.Draw(t, "asks for a reboot")
-	word.Status.ActiveVersion = usually(t, "active", n.Kubelet, anyVersion)
+	word.Status.Versions.Staged = usually(t, "staged", "v1.34.4", anyVersion)
+	word.Status.Versions.Kubeadm = usually(t, "kubeadm", "v1.34.4", anyVersion)
+	word.Status.Versions.ControlPlane = usually(t, "static pods", "v1.34.4", anyVersion)
+	word.Status.Reboot.Required = coin.Draw(t, "asks for a reboot")
+	word.Status.Versions.NextBoot = usually(t, "active", n.Kubelet, anyVersion)
 	word.Status.Upgrade = word.Spec.Upgrade
-	word.Status.BootID, word.Status.RebootedFrom = "boot-1", rapid.SampledFrom([]string{"", "", "boot-0", "boot-1"}).Draw(t, "rebooted from")
+	word.Status.Reboot.FromBootID = rapid.SampledFrom([]string{"", "", "boot-0", "boot-1"}).Draw(t, "rebooted from")
 	if rarely.Draw(t, "retries") {
-		word.Status.RetryAt = &metav1.Time{Time: now.Add(time.Duration(rapid.IntRange(-60, 60).Draw(t, "retry")) * time.Minute)}
-		word.Status.Reason, word.Status.Message = v1alpha1.ReasonDrainTimeout, "a pod did not leave"
+		word.Status.Retry.Time = &metav1.Time{Time: now.Add(time.Duration(rapid.IntRange(-60, 60).Draw(t, "retry")) * time.Minute)}
+		setCause(&word.Status, v1alpha1.ReasonDrainTimeout, "a pod did not leave")
 	}
 	if word.Status.Step == v1alpha1.StepFailed || word.Status.Step == v1alpha1.StepRolledBack {
-		word.Status.Reason = v1alpha1.ReasonWrongVersion
+		setCause(&word.Status, v1alpha1.ReasonWrongVersion, "")
 	}
 	if coin.Draw(t, "went through it before") {
 		word.Status.Steps = worked(now.AddDate(0, 0, -7))
@@ -138,7 +140,7 @@ func addAnyNode(t *rapid.T, s *plan.Snapshot, i int, now time.Time) {
 }
 
 func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
-	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("u%d", i), CreationTimestamp: metav1.NewTime(now)}}
+	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("u%d", i), UID: types.UID(fmt.Sprintf("uid-u%d", i)), CreationTimestamp: metav1.NewTime(now)}}
 	u.Spec.Version = usually(t, "version", "v1.34.4", rapid.SampledFrom([]string{"v1.35.0", "v1.34.3", "nonsense"}))
 	if rarely.Draw(t, "a reboot") {
 		u.Spec.Type, u.Spec.Version = v1alpha1.TypeReboot, ""
@@ -147,33 +149,47 @@ func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 	}
 	u.Spec.Suspend = rarely.Draw(t, "suspend")
 	if rarely.Draw(t, "ignore") {
-		u.Spec.Schedule = v1alpha1.ScheduleIgnore
+		u.Spec.IgnoreWindows = true
 	}
 	limit := rapid.SampledFrom([]intstr.IntOrString{intstr.FromInt32(2), intstr.FromInt32(1), intstr.FromInt32(3), intstr.FromString("20%"), intstr.FromString("nonsense")}).Draw(t, "limit")
 	u.Spec.Strategy.MaxUnavailable = &limit
 	if coin.Draw(t, "groups") {
-		u.Spec.Strategy.Groups = []v1alpha1.NodeGroup{{Name: "b", NodeSelector: v1alpha1.NodeSelector{MatchLabels: map[string]string{"pool": "b"}}, MaxUnavailable: &limit}}
+		u.Spec.Strategy.Groups = []v1alpha1.NodeGroup{{Name: "b", NodeSelector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": "b"}}, MaxUnavailable: &limit}}
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "state") {
 	case 0:
 		at := metav1.NewTime(now.Add(-time.Hour))
-		u.Status.Outcome, u.Status.FinishedAt, u.Status.TriggeredAt = v1alpha1.OutcomeSucceeded, &at, &at
-		for i := range rapid.IntRange(0, 4).Draw(t, "recorded") {
-			took := rapid.SampledFrom([]int32{0, 0, 60, 600, 86400})
-			u.Status.Record = append(u.Status.Record, v1alpha1.NodeRecord{
-				Name: fmt.Sprintf("n%d", i), StartedAt: &at, ComponentsSeconds: took.Draw(t, "components"),
-				RebootSeconds: took.Draw(t, "reboot"), RestartSeconds: took.Draw(t, "restart"),
-			})
-		}
+		u.Status.Outcome, u.Status.CompletionTime, u.Status.TriggerTime = v1alpha1.OutcomeSucceeded, &at, &at
 	case 1:
 		at := metav1.NewTime(now.Add(-time.Hour))
-		u.Status.TriggeredAt, u.Status.Type = &at, v1alpha1.TypePatch
+		u.Status.TriggerTime, u.Status.Type = &at, v1alpha1.TypePatch
 		if u.Spec.Type != "" {
 			u.Status.Type = u.Spec.Type
 		}
-		u.Status.Images = []v1alpha1.Image{{Architecture: "x86-64", URL: "http://images/"}}
+		u.Status.Images = []v1alpha1.Image{{Architecture: "amd64", URL: "http://images/"}}
 	}
 	return u
+}
+
+// addAnyRecord adds how nodes went in an upgrade that has ended.
+func addAnyRecord(t *rapid.T, s *fleet.Snapshot, u v1alpha1.ClusterUpgrade) {
+	if u.Status.Outcome == "" {
+		return
+	}
+	at := *u.Status.CompletionTime
+	r := v1alpha1.UpgradeRecord{UpgradeSummary: v1alpha1.UpgradeSummary{Upgrade: u.Reference(), Outcome: u.Status.Outcome, CompletionTime: at}}
+	for i := range rapid.IntRange(0, 4).Draw(t, "recorded") {
+		took := rapid.SampledFrom([]int32{0, 0, 60, 600, 86400})
+		r.Nodes = append(r.Nodes, v1alpha1.NodeRecord{
+			Name: fmt.Sprintf("n%d", i), StartTime: &at, ComponentsSeconds: took.Draw(t, "components"),
+			RebootSeconds: took.Draw(t, "reboot"), RestartSeconds: took.Draw(t, "restart"),
+		})
+	}
+	s.Records = append(s.Records, r)
+	if u.Spec.Version != "" && coin.Draw(t, "followed") {
+		reference := u.Reference()
+		s.Policy = &v1alpha1.UpgradePolicy{Status: v1alpha1.UpgradePolicyStatus{Version: u.Spec.Version, Upgrade: &reference, Images: []v1alpha1.Image{{Architecture: "amd64", URL: "http://images/"}}}}
+	}
 }
 
 // anySchedule is a window or an exclusion around now, for all or for one pool.
@@ -184,7 +200,7 @@ func anySchedule(t *rapid.T, i int, now time.Time) v1alpha1.MaintenanceSchedule 
 	p := v1alpha1.Period{Name: "p", StartTime: metav1.NewTime(begin), EndTime: metav1.NewTime(end)}
 	p.Recurrence = rapid.SampledFrom([]string{"", "FREQ=DAILY", "FREQ=WEEKLY"}).Draw(t, "rule")
 	if coin.Draw(t, "of one pool") {
-		m.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "a"}}
+		m.Spec.NodeSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": "a"}}
 	}
 	if rarely.Draw(t, "exclusion") {
 		m.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: p}}
@@ -195,8 +211,8 @@ func anySchedule(t *rapid.T, i int, now time.Time) v1alpha1.MaintenanceSchedule 
 }
 
 // copied shares nothing with s.
-func copied(s plan.Snapshot) plan.Snapshot {
-	s.Nodes = append([]plan.Node(nil), s.Nodes...)
+func copied(s fleet.Snapshot) fleet.Snapshot {
+	s.Nodes = append([]fleet.Node(nil), s.Nodes...)
 	for i := range s.Nodes {
 		labels := map[string]string{}
 		for key, value := range s.Nodes[i].Labels {
@@ -216,11 +232,16 @@ func copied(s plan.Snapshot) plan.Snapshot {
 	for i := range s.Schedules {
 		s.Schedules[i] = *s.Schedules[i].DeepCopy()
 	}
-	s.Slots = append([]plan.Slot(nil), s.Slots...)
-	s.APIServers = append([]plan.StaticPod(nil), s.APIServers...)
-	s.Etcd = append([]plan.StaticPod(nil), s.Etcd...)
-	s.Source.Offers = append([]plan.Offer(nil), s.Source.Offers...)
-	s.RebootManagers = append([]plan.RebootManager(nil), s.RebootManagers...)
+	s.Records = append([]v1alpha1.UpgradeRecord(nil), s.Records...)
+	for i := range s.Records {
+		s.Records[i] = *s.Records[i].DeepCopy()
+	}
+	s.Policy = s.Policy.DeepCopy()
+	s.Slots = append([]fleet.Slot(nil), s.Slots...)
+	s.APIServers = append([]fleet.StaticPod(nil), s.APIServers...)
+	s.Etcd = append([]fleet.StaticPod(nil), s.Etcd...)
+	s.Source.Offers = append([]fleet.Offer(nil), s.Source.Offers...)
+	s.RebootManagers = append([]fleet.RebootManager(nil), s.RebootManagers...)
 	s.Webhooks = append([]preflight.Webhook(nil), s.Webhooks...)
 	if s.Preflight != nil {
 		report := *s.Preflight

@@ -3,7 +3,7 @@ package plan
 import (
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -17,7 +17,7 @@ func (n *node) plan(d *decider) NodePlan {
 		Name: n.Name, Group: d.groups[n.group].name, From: n.Kubelet,
 		Decision: n.decision, Reason: n.hold.Reason, Message: clip(n.hold.Message), Until: n.hold.Until,
 		Release: n.release, Kubeadm: n.kubeadm, Slot: n.reserve,
-		Returned: n.returned(), Owner: n.Owner(), Spec: n.wanted(d),
+		Returned: n.returned(), Managed: n.managed, Owner: n.Owner(), Spec: n.wanted(d),
 	}
 	if d.target != nil {
 		p.To = d.target.Spec.Version
@@ -25,7 +25,8 @@ func (n *node) plan(d *decider) NodePlan {
 	return p
 }
 
-// wanted is what the NodeUpgrade should say. Nothing but the release changes
+// wanted is the order that the node should have: none where nothing is asked for,
+// or where it follows an upgrade that is over and has reached it. Nothing but the release changes
 // under the feet of a node that has begun; one that failed may be asked for
 // something else, and gives up when it is.
 func (n *node) wanted(d *decider) v1alpha1.NodeUpgradeSpec {
@@ -33,44 +34,27 @@ func (n *node) wanted(d *decider) v1alpha1.NodeUpgradeSpec {
 	switch {
 	case (!n.failed() || d.forTarget(n)) && (n.busy() || n.released() && !d.forTarget(n)):
 		spec = *n.spec.DeepCopy()
-	case d.target != nil && d.wholly.Reason == "" && n.counts():
+	case d.target != nil && d.wholly.Reason == "" && n.counts() && !(d.converging && n.asWanted(d.to)):
 		spec = v1alpha1.NodeUpgradeSpec{
-			Upgrade: d.target.Name,
+			Upgrade: ptr.To(d.target.Reference()),
 			Type:    kindFor(d.target, n.runs.kubelet),
 			Version: d.target.Spec.Version,
 			Image:   imageFor(d.target.Status.Images, n.Architecture),
-			Settle:  d.strategy.Settle,
-			Drain:   d.strategy.Drain,
 			Method:  d.strategy.Method,
+			Pace:    *d.groups[n.group].pace.DeepCopy(),
 			Kubeadm: n.kubeadm,
 
 			EtcdSnapshot: n == d.saver,
 		}
 		if n.release != v1alpha1.ReleaseNone {
-			spec.ExpectedDuration = &metav1.Duration{Duration: d.needs(n)}
+			spec.ExpectedSeconds = ptr.To(int32(d.needs(n).Seconds()))
 		}
 	}
-	if spec.Release = n.release; spec.Release == v1alpha1.ReleaseNone {
-		spec.ExpectedDuration = nil
+	if spec.Upgrade == nil && !n.release.Lets() {
+		return spec
 	}
-	return complete(spec, n.hold)
-}
-
-// complete fills in what the API server would, and the reason.
-func complete(spec v1alpha1.NodeUpgradeSpec, hold Hold) v1alpha1.NodeUpgradeSpec {
-	if spec.Release == "" {
-		spec.Release = v1alpha1.ReleaseNone
-	}
-	if spec.Kubeadm == "" {
-		spec.Kubeadm = v1alpha1.KubeadmNode
-	}
-	if spec.Method == "" {
-		spec.Method = v1alpha1.MethodReboot
-	}
-	spec.Drain = drainDefaults(spec.Drain)
-	spec.Reason, spec.Message, spec.Until = hold.Reason, clip(hold.Message), nil
-	if hold.Until != nil {
-		spec.Until = wholeSecond(*hold.Until)
+	if spec.Release = n.release; !spec.Release.Lets() {
+		spec.ExpectedSeconds = nil
 	}
 	return spec
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // maxNotes is the API's limit on the nodes that a status names.
@@ -17,14 +18,33 @@ const maxNotes = 32
 func (d *decider) statuses() []UpgradeStatus {
 	var list []UpgradeStatus
 	for i, u := range d.queue {
-		u.Status.ObservedGeneration = u.Generation
+		u.Status.ObservedGeneration, u.Status.Strategy = u.Generation, d.resolve(u)
 		if i == 0 {
 			d.report(u)
 		} else {
 			message := fmt.Sprintf("waits for upgrade %s", d.queue[0].Name)
-			d.conditions(u, metav1.ConditionUnknown, Hold{Reason: v1alpha1.ReasonQueued, Message: message}, false)
+			d.conditions(u, metav1.ConditionUnknown, fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message}, false)
 		}
-		list = append(list, UpgradeStatus{Name: u.Name, Status: u.Status})
+		list = append(list, UpgradeStatus{Name: u.Name, UID: string(u.UID), Status: u.Status})
+	}
+	return append(list, d.caughtUp()...)
+}
+
+// caughtUp are the upgrades that have ended and were changed since: nothing
+// follows from that, and their status says that it was seen.
+func (d *decider) caughtUp() []UpgradeStatus {
+	var list []UpgradeStatus
+	for i := range d.Upgrades {
+		u := &d.Upgrades[i]
+		if u.Status.Outcome == "" || u.DeletionTimestamp != nil || u.Status.ObservedGeneration == u.Generation {
+			continue
+		}
+		status := u.Status.DeepCopy()
+		status.ObservedGeneration = u.Generation
+		for i := range status.Conditions {
+			status.Conditions[i].ObservedGeneration = u.Generation
+		}
+		list = append(list, UpgradeStatus{Name: u.Name, UID: string(u.UID), Status: *status})
 	}
 	return list
 }
@@ -41,13 +61,13 @@ func (d *decider) report(u *v1alpha1.ClusterUpgrade) {
 		if d.isReboot() {
 			message = "every node that needed a reboot has had one"
 		}
-		d.end(u, v1alpha1.OutcomeSucceeded, Hold{Reason: v1alpha1.ReasonUpToDate, Message: message})
+		d.end(u, v1alpha1.OutcomeSucceeded, fleet.Hold{Reason: v1alpha1.ReasonUpToDate, Message: message})
 		return
 	}
 	if d.giveUp(u) {
 		return
 	}
-	if u.Status.TriggeredAt == nil && d.isDowngrade() {
+	if u.Status.TriggerTime == nil && d.isDowngrade() {
 		d.end(u, v1alpha1.OutcomeFailed, d.wholly)
 		return
 	}
@@ -60,16 +80,19 @@ func (d *decider) count(u *v1alpha1.ClusterUpgrade) {
 	var c v1alpha1.NodeCounts
 	u.Status.Active, u.Status.Blocked = nil, nil
 	for _, n := range d.nodes {
+		if !n.managed || !n.selected {
+			continue
+		}
 		if n.unsupported() {
 			c.Unsupported++
 			continue
 		}
-		if n.abandon == "" {
+		if !n.abandoned() {
 			c.Total++
 		}
 		switch {
 		case n.decision == Blocked:
-			if n.abandon == "" {
+			if !n.abandoned() {
 				c.Blocked++
 			}
 			u.Status.Blocked = note(u.Status.Blocked, n)
@@ -96,13 +119,13 @@ func note(list []v1alpha1.NodeNote, n *node) []v1alpha1.NodeNote {
 // finished is whether nothing is left to do: every node as wanted and back in
 // service, every apiserver new.
 func (d *decider) finished(u *v1alpha1.ClusterUpgrade) bool {
-	return u.Status.TriggeredAt != nil && d.total > 0 && d.oldServer == "" &&
+	return u.Status.TriggerTime != nil && d.total > 0 && d.oldServer == "" &&
 		u.Status.Nodes.Done == u.Status.Nodes.Total
 }
 
 // story is what the upgrade as a whole waits for: what stops it, else who is at
 // work, else why the first node waits that does not merely wait for its turn.
-func (d *decider) story() (hold Hold, stalled bool) {
+func (d *decider) story() (hold fleet.Hold, stalled bool) {
 	if d.wholly.Reason != "" {
 		return d.wholly, d.stalled
 	}
@@ -122,7 +145,7 @@ func (d *decider) story() (hold Hold, stalled bool) {
 			first(&active, n)
 		case n.decision == Blocked:
 			first(&blocked, n)
-		case isTurn[n.hold.Reason]:
+		case n.hold.Reason.Info().WaitsForOthers:
 			first(&turn, n)
 		default:
 			first(&waiting, n)
@@ -130,31 +153,27 @@ func (d *decider) story() (hold Hold, stalled bool) {
 	}
 	switch {
 	case active != nil:
-		return Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is at work", active.Name)}, false
+		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is at work", active.Name)}, false
 	case len(d.checks.whole) > 0:
 		return d.wholeHold(), true
 	case waiting != nil:
 		return waiting.hold, waiting.hold.Reason == v1alpha1.ReasonNotStaged && d.stageError != nil
 	case blocked != nil:
-		return Hold{Reason: blocked.hold.Reason, Message: fmt.Sprintf("node %s: %s", blocked.Name, blocked.hold.Message)}, true
+		return fleet.Hold{Reason: blocked.hold.Reason, Message: fmt.Sprintf("node %s: %s", blocked.Name, blocked.hold.Message)}, true
 	case turn != nil:
 		return turn.hold, false
 	}
-	return Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: fmt.Sprintf("not every kube-apiserver is at %s yet", d.to)}, false
+	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: fmt.Sprintf("not every kube-apiserver is at %s yet", d.to)}, false
 }
 
-func (d *decider) failedStory() Hold {
+func (d *decider) failedStory() fleet.Hold {
 	n := d.failed
-	return Hold{Reason: v1alpha1.ReasonNodeFailed, Message: fmt.Sprintf("node %s failed (%s): %s", n.Name, n.status.Reason, n.status.Message)}
+	return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: fmt.Sprintf("node %s failed (%s): %s", n.Name, n.cause.Reason, n.cause.Message)}
 }
 
-// isTurn are the reasons that point to another node.
-var isTurn = map[v1alpha1.Reason]bool{
-	v1alpha1.ReasonControlPlaneFirst: true, v1alpha1.ReasonNotItsTurn: true, v1alpha1.ReasonNoSlot: true,
-}
-
-// conditions sets the three conditions that kstatus reads.
-func (d *decider) conditions(u *v1alpha1.ClusterUpgrade, succeeded metav1.ConditionStatus, hold Hold, stalled bool) {
+// conditions sets the conditions that kstatus reads: Reconciling and Stalled are
+// there only while they are True.
+func (d *decider) conditions(u *v1alpha1.ClusterUpgrade, succeeded metav1.ConditionStatus, hold fleet.Hold, stalled bool) {
 	set := func(kind string, status metav1.ConditionStatus) {
 		meta.SetStatusCondition(&u.Status.Conditions, metav1.Condition{
 			Type: kind, Status: status, Reason: string(hold.Reason), Message: clip(hold.Message),
@@ -162,8 +181,16 @@ func (d *decider) conditions(u *v1alpha1.ClusterUpgrade, succeeded metav1.Condit
 		})
 	}
 	set(v1alpha1.ConditionSucceeded, succeeded)
-	set(v1alpha1.ConditionReconciling, truth(succeeded == metav1.ConditionUnknown && !stalled))
-	set(v1alpha1.ConditionStalled, truth(stalled))
+	for kind, is := range map[string]bool{
+		v1alpha1.ConditionReconciling: succeeded == metav1.ConditionUnknown && !stalled,
+		v1alpha1.ConditionStalled:     stalled,
+	} {
+		if is {
+			set(kind, metav1.ConditionTrue)
+		} else {
+			meta.RemoveStatusCondition(&u.Status.Conditions, kind)
+		}
+	}
 }
 
 // wholeSecond is an instant as objects hold it.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
@@ -18,11 +19,11 @@ const grain = 10 * time.Second
 
 // timeHold keeps a node back that is not expected to be done when the gate
 // closes: nothing is started that cannot end in time. tooShort says the rest.
-func (d *decider) timeHold(n *node) Hold {
+func (d *decider) timeHold(n *node) fleet.Hold {
 	if d.gates.ask(n).fits(d.now, d.needs(n)) {
-		return Hold{}
+		return fleet.Hold{}
 	}
-	return Hold{Reason: v1alpha1.ReasonTimeLeft}
+	return fleet.Hold{Reason: v1alpha1.ReasonTimeLeft}
 }
 
 // needs is how long n is expected to take if it is let go now.
@@ -36,7 +37,7 @@ func upTo(took time.Duration) time.Duration {
 }
 
 // tooShort explains a timeHold.
-func (d *decider) tooShort(n *node) Hold {
+func (d *decider) tooShort(n *node) fleet.Hold {
 	return d.gates.tooShort(d.gates.ask(n), d.needs(n))
 }
 
@@ -49,7 +50,7 @@ func (c *class) fits(now time.Time, need time.Duration) bool {
 // tooShort says why what takes so long does not begin any more, and until when
 // that holds: the next opening that is long enough. It is found out once for
 // all nodes that need as long.
-func (g *gates) tooShort(c *class, need time.Duration) Hold {
+func (g *gates) tooShort(c *class, need time.Duration) fleet.Hold {
 	if hold, known := c.tooShort[need]; known {
 		return hold
 	}
@@ -62,9 +63,9 @@ func (g *gates) tooShort(c *class, need time.Duration) Hold {
 		// Whoever shows it puts how far away Until is behind the sentence.
 		message += "; there is room again from " + clock(*until)
 	}
-	hold := Hold{Reason: v1alpha1.ReasonTimeLeft, Message: message, Until: until}
+	hold := fleet.Hold{Reason: v1alpha1.ReasonTimeLeft, Message: message, Until: until}
 	if c.tooShort == nil {
-		c.tooShort = map[time.Duration]Hold{}
+		c.tooShort = map[time.Duration]fleet.Hold{}
 	}
 	c.tooShort[need] = hold
 	return hold

@@ -20,8 +20,8 @@ func (d *decider) takeTurns() {
 	}
 	first := other
 	switch worked := d.workedOn(); {
-	case worked == d.queue[other].Name:
-	case worked == d.queue[reboot].Name, d.heldBack(d.queue[other]):
+	case isFor(worked, d.queue[other]):
+	case isFor(worked, d.queue[reboot]), d.heldBack(d.queue[other]):
 		first = reboot
 	}
 	u := d.queue[first]
@@ -31,19 +31,13 @@ func (d *decider) takeTurns() {
 func isReboot(u *v1alpha1.ClusterUpgrade) bool { return TypeOf(u) == v1alpha1.TypeReboot }
 
 // workedOn is the upgrade that a node is at work for, or was let go for.
-func (d *decider) workedOn() string {
+func (d *decider) workedOn() *v1alpha1.UpgradeReference {
 	for _, n := range d.nodes {
 		if n.busy() || n.released() {
 			return n.spec.Upgrade
 		}
 	}
-	return ""
-}
-
-// peoplesReasons are those for which people hold an upgrade back, whatever the
-// windows are.
-var peoplesReasons = map[v1alpha1.Reason]bool{
-	v1alpha1.ReasonExcluded: true, v1alpha1.ReasonSuspended: true, v1alpha1.ReasonNotStarted: true,
+	return nil
 }
 
 // heldBack is whether u brings nothing to any node for now, and has not begun:
@@ -68,7 +62,7 @@ func (d *decider) heldBack(u *v1alpha1.ClusterUpgrade) bool {
 		c := gates.classOf(n.Labels, kindFor(u, n.runs.kubelet))
 		gates.look(c)
 		d.wakeAt(c.changes())
-		if !peoplesReasons[c.hold.Reason] {
+		if !c.hold.Reason.Info().HeldByPeople {
 			return false
 		}
 	}

@@ -5,14 +5,10 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
-
-// ControlPlaneSlot is the only slot that control-plane nodes use: so the Lease
-// itself keeps two of them from being down at once, whatever the budget and
-// whoever decides.
-const ControlPlaneSlot = "slot-0"
 
 // view is what all nodes together look like before anyone is let go, and the
 // budget as it is being spent.
@@ -39,13 +35,13 @@ type view struct {
 func (d *decider) look() {
 	d.checks.allAnswer()
 	for _, n := range d.nodes {
+		if n.busy() && !n.unsupported() && !n.abandoned() || n.counts() && !n.Ready {
+			d.takeOut(n)
+		}
 		if !n.counts() {
 			continue
 		}
 		d.notice(n)
-		if n.busy() || !n.Ready {
-			d.takeOut(n)
-		}
 		if g := d.groups[n.group]; g.blocked == nil && n.blocksNext(d) {
 			g.blocked = n
 		}
@@ -66,7 +62,7 @@ func (d *decider) findOldServer() string {
 	}
 	abandoned := map[string]bool{}
 	for _, n := range d.nodes {
-		if n.abandon != "" {
+		if n.abandoned() {
 			abandoned[n.Name] = true
 		}
 	}
@@ -78,7 +74,7 @@ func (d *decider) findOldServer() string {
 		seen[pod.Node] = true
 	}
 	for _, n := range d.nodes {
-		if n.ControlPlane && n.abandon == "" && !seen[n.Name] {
+		if n.ControlPlane && !n.abandoned() && !seen[n.Name] {
 			return n.Name
 		}
 	}
@@ -87,17 +83,17 @@ func (d *decider) findOldServer() string {
 
 // spareSlots are the free slots within the budget, highest first: the first one
 // is left to control-plane nodes as long as there is another.
-func spareSlots(slots []Slot, budget int) []string {
+func spareSlots(slots []fleet.Slot, budget int) []string {
 	var indices []int
 	for _, slot := range slots {
-		if i, ok := slotIndex(slot.Name); ok && i < budget && slot.free() {
+		if i, ok := fleet.SlotIndex(slot.Name); ok && i < budget && slot.Free() {
 			indices = append(indices, i)
 		}
 	}
 	slices.SortFunc(indices, func(a, b int) int { return b - a })
 	var names []string
 	for _, i := range indices {
-		names = append(names, slotName(i))
+		names = append(names, fleet.SlotName(i))
 	}
 	return names
 }
@@ -114,7 +110,7 @@ func (d *decider) notice(n *node) {
 	first(&d.leaving, d.givesWay(n))
 	first(&d.retrying, d.retries(n))
 	first(&d.unprepared, n.Ready && !prepared)
-	first(&d.stageError, n.Ready && !prepared && stageErrors[n.status.Reason])
+	first(&d.stageError, n.Ready && !prepared && n.cannotStage())
 	first(&d.moving, n.ControlPlane && n.busy() && !n.failed())
 	first(&d.absent, !n.Ready && !n.busy())
 	if !n.Ready && !n.busy() {
@@ -147,7 +143,7 @@ func (n *node) blocksNext(d *decider) bool {
 	if n.busy() || n.ControlPlane {
 		return n.busy() || !n.asWanted(d.to)
 	}
-	return n.Ready && !n.asWanted(d.to) && n.step(d.to) == nil && d.checks.own[n.Name] == nil && !d.lastBackend(n)
+	return n.Ready && !n.asWanted(d.to) && HoldGate(n.Labels).Reason == "" && n.step(d.to) == nil && d.checks.own[n.Name] == nil && !d.lastBackend(n)
 }
 
 // step is whether Kubernetes allows this node's step. Its kubelet may follow
@@ -169,13 +165,13 @@ func (n *node) step(to version.Version) error {
 //
 // Whoever ignores the check goes with two members too, and does without the API
 // meanwhile.
-func (d *decider) etcdHold(n *node) Hold {
-	if d.target != nil && slices.Contains(d.target.Spec.IgnoreChecks, preflight.EtcdQuorum) {
-		return Hold{}
+func (d *decider) etcdHold(n *node) fleet.Hold {
+	if d.target != nil && d.target.Spec.Ignores(preflight.EtcdQuorum) {
+		return fleet.Hold{}
 	}
 	members := 0
 	for _, other := range d.nodes {
-		if other.ControlPlane && other.abandon == "" {
+		if other.ControlPlane && !other.abandoned() {
 			members++
 		}
 	}
@@ -186,7 +182,7 @@ func (d *decider) etcdHold(n *node) Hold {
 // than a majority would be left. members is how many there are to be, if that is
 // more than were found. A single one is allowed: the API is then away as long as
 // its node. The planner asks it, and the agent again with what it reads itself.
-func EtcdGate(etcd []StaticPod, members int, node string) Hold {
+func EtcdGate(etcd []fleet.StaticPod, members int, node string) fleet.Hold {
 	members = max(members, len(etcd))
 	others := 0
 	for _, pod := range etcd {
@@ -196,11 +192,11 @@ func EtcdGate(etcd []StaticPod, members int, node string) Hold {
 	}
 	majority := members/2 + 1
 	if len(etcd) == 0 || members == 1 || others >= majority {
-		return Hold{}
+		return fleet.Hold{}
 	}
 	message := fmt.Sprintf("etcd has %d members and would have %d of the %d it needs while this node is away", members, others, majority)
 	if members == 2 {
 		message += "; add a third control-plane node"
 	}
-	return Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: message}
+	return fleet.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: message}
 }

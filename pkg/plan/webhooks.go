@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
@@ -18,7 +19,7 @@ type webhook struct {
 // readWebhooks notes which node has backends of which webhook, unless that check
 // is ignored.
 func (d *decider) readWebhooks() {
-	if d.target == nil || slices.Contains(d.target.Spec.IgnoreChecks, preflight.LastBackend) {
+	if d.target == nil || d.target.Spec.Ignores(preflight.LastBackend) {
 		return
 	}
 	d.checks.webhooks = map[string][]*webhook{}
@@ -33,9 +34,9 @@ func (d *decider) readWebhooks() {
 
 // webhookHold keeps n from taking the last ready backend of a webhook along:
 // whatever it is asked about would fail. Pass 1 moves no pod, nor does a restart.
-func (d *decider) webhookHold(n *node) Hold {
+func (d *decider) webhookHold(n *node) fleet.Hold {
 	if d.pass1 || d.restarts(n) {
-		return Hold{}
+		return fleet.Hold{}
 	}
 	for _, w := range d.checks.webhooks[n.Name] {
 		if w.left > 1 {
@@ -47,9 +48,9 @@ func (d *decider) webhookHold(n *node) Hold {
 		} else {
 			message += "; run a second replica of its backend on another node"
 		}
-		return Hold{Reason: v1alpha1.ReasonWebhookBackend, Message: message}
+		return fleet.Hold{Reason: v1alpha1.ReasonWebhookBackend, Message: message}
 	}
-	return Hold{}
+	return fleet.Hold{}
 }
 
 // lastBackend is whether a webhook has backends on n alone.

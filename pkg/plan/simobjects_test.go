@@ -1,0 +1,109 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// uid returns the UID of the next upgrade that is created.
+func (s *sim) uid(name string) types.UID {
+	s.created++
+	if s.created == 1 || s.upgrade(name) == nil && !s.recorded(name) {
+		return types.UID("uid-" + name)
+	}
+	return types.UID(fmt.Sprintf("uid-%s-%d", name, s.created))
+}
+
+func (s *sim) recorded(name string) bool {
+	return slices.ContainsFunc(s.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == name })
+}
+
+// reference names an upgrade whose UID is that of the first of its name.
+func reference(name string) *v1alpha1.UpgradeReference {
+	return &v1alpha1.UpgradeReference{Name: name, UID: "uid-" + name}
+}
+
+// named returns the name in a reference.
+func named(ref *v1alpha1.UpgradeReference) string {
+	if ref == nil {
+		return ""
+	}
+	return ref.Name
+}
+
+func same(a, b *v1alpha1.UpgradeReference) bool {
+	return a == b || a != nil && b != nil && a.UID == b.UID
+}
+
+// policy finds the policy, or makes it.
+func (s *sim) policy() *v1alpha1.UpgradePolicy {
+	if s.Policy == nil {
+		s.Policy = &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+	}
+	return s.Policy
+}
+
+// automatic sets what comes by itself: types, each with the age=DURATION behind it.
+func (s *sim) automatic(args []string) error {
+	spec := &s.policy().Spec
+	spec.Automatic = nil
+	for _, arg := range args {
+		text, isAge := strings.CutPrefix(arg, "age=")
+		if !isAge {
+			spec.Automatic = append(spec.Automatic, v1alpha1.AutomaticUpgrade{Type: v1alpha1.UpgradeType(arg)})
+			continue
+		}
+		age, err := time.ParseDuration(text)
+		if err != nil {
+			return err
+		}
+		spec.Automatic[len(spec.Automatic)-1].MinAgeSeconds = ptr.To(int32(age.Seconds()))
+	}
+	return nil
+}
+
+// abandon declares that a node will not come back.
+func (s *sim) abandon(n *fleet.Node, reason string) {
+	word := s.word(n.Name, n.UID)
+	word.Abandoned = &v1alpha1.Abandoned{Reason: reason}
+	word.Generation++
+}
+
+// setCause sets what the agent says it is doing, or what went wrong.
+func setCause(status *v1alpha1.NodeUpgradeStatus, reason v1alpha1.Reason, message string) {
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: string(reason), Message: message,
+	})
+}
+
+// mount makes the agent find a mount that a refresh would break.
+func (s *sim) mount(node, path string) {
+	inventory := v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	inventory.RefreshBlockers = []string{path}
+	s.Inventories = append(s.Inventories, inventory)
+}
+
+func (s *sim) mounted(node string) bool {
+	return slices.ContainsFunc(s.Inventories, func(i v1alpha1.NodeInventory) bool { return i.Name == node })
+}
+
+// record returns how each node went in an upgrade that has ended.
+func (s *sim) record(upgrade string) []v1alpha1.NodeRecord {
+	var nodes []v1alpha1.NodeRecord
+	for _, r := range s.Records {
+		if r.Upgrade.Name == upgrade {
+			nodes = append(nodes, r.Nodes...)
+		}
+	}
+	return nodes
+}

@@ -30,9 +30,9 @@ func TestStaleStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	trigger := func(hash string) error {
-		status := v1alpha1.ClusterUpgradeStatus{TriggeredAt: &metav1.Time{Time: time.Now().Truncate(time.Second)}}
-		status.Images = []v1alpha1.Image{{Architecture: "x86-64", URL: "http://images/i.raw", SHA256: strings.Repeat(hash, 64)}}
-		return c.writeStatuses(t.Context(), []v1alpha1.ClusterUpgrade{*seen}, []plan.UpgradeStatus{{Name: seen.Name, Status: status}})
+		status := v1alpha1.ClusterUpgradeStatus{TriggerTime: &metav1.Time{Time: time.Now().Truncate(time.Second)}}
+		status.Images = []v1alpha1.Image{{Architecture: "amd64", URL: "http://images/i.raw", Digest: v1alpha1.DigestOf(strings.Repeat(hash, 64))}}
+		return c.writeStatuses(t.Context(), []v1alpha1.ClusterUpgrade{*seen}, []plan.UpgradeStatus{{Name: seen.Name, UID: string(seen.UID), Status: status}})
 	}
 	if err := trigger("a"); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestStaleStatus(t *testing.T) {
 	if readErr != nil {
 		t.Fatal(readErr)
 	}
-	if hash := now.Status.Images[0].SHA256; !apierrors.IsConflict(err) || !strings.HasPrefix(hash, "a") {
+	if hash := now.Status.Images[0].SHA256(); !apierrors.IsInvalid(err) || !strings.HasPrefix(hash, "a") {
 		t.Errorf("%v; the hash is now %s", err, hash)
 	}
 	if err := ours.ClusterUpgrades.Delete(t.Context(), "stale", metav1.DeleteOptions{}); err != nil {

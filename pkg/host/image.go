@@ -17,7 +17,7 @@ import (
 // Image is an image file of the bakery's layout, as its name tells.
 type Image struct {
 	Kubernetes version.Version
-	// Architecture as systemd names it: x86-64 or arm64.
+	// Architecture as Kubernetes names it: amd64 or arm64.
 	Architecture string
 }
 
@@ -32,7 +32,7 @@ func ParseImageName(name string) (Image, bool) {
 func NewImage(kubernetes, architecture string) (Image, error) {
 	image, ok := ParseImageName(images.Name(kubernetes, architecture))
 	if !ok {
-		return Image{}, fmt.Errorf("%q for %q is not a Kubernetes version such as v1.34.4 for x86-64 or arm64", kubernetes, architecture)
+		return Image{}, fmt.Errorf("%q for %q is not a Kubernetes version such as v1.34.4 for amd64 or arm64", kubernetes, architecture)
 	}
 	return image, nil
 }
@@ -51,13 +51,8 @@ func ImagePath(version, architecture string) string {
 	return filepath.Join(ImagesDir, images.Name(version, architecture))
 }
 
-// Architecture is this node's, as systemd names it.
-func Architecture() string {
-	if runtime.GOARCH == "amd64" {
-		return "x86-64"
-	}
-	return runtime.GOARCH
-}
+// Architecture returns this node's, as Kubernetes names it.
+func Architecture() string { return runtime.GOARCH }
 
 // Installed are the images on the disk for this node's architecture, oldest
 // first. What bears another name is left out.

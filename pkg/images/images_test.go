@@ -11,12 +11,12 @@ import (
 
 func TestParseName(t *testing.T) {
 	for file, want := range map[string]string{
-		"kubernetes-v1.34.4-x86-64.raw":          "v1.34.4 x86-64",
+		"kubernetes-v1.34.4-x86-64.raw":          "v1.34.4 amd64",
 		"kubernetes-v1.34.4-arm64.raw":           "v1.34.4 arm64",
-		"kubernetes-v1.35.0-rc.1-x86-64.raw":     "v1.35.0-rc.1 x86-64",
+		"kubernetes-v1.35.0-rc.1-x86-64.raw":     "v1.35.0-rc.1 amd64",
 		"kubernetes-v1.35.0-x86-64-arm64.raw":    "v1.35.0-x86-64 arm64",
 		"kubernetes-v1.34.4+k3s1-arm64.raw":      "v1.34.4+k3s1 arm64",
-		"kubernetes-v1.34.4-rc.1+a-b-x86-64.raw": "v1.34.4-rc.1+a-b x86-64",
+		"kubernetes-v1.34.4-rc.1+a-b-x86-64.raw": "v1.34.4-rc.1+a-b amd64",
 		"kubernetes-v1.34.4-x86-64.raw.xz":       `not kubernetes-VERSION-ARCHITECTURE.raw`,
 		"kubernetes-v1.34.4-riscv64.raw":         `not kubernetes-VERSION-ARCHITECTURE.raw`,
 		"kubernetes-v1.34-x86-64.raw":            `"v1.34" of kubernetes-v1.34-x86-64.raw is not a version`,

@@ -14,14 +14,30 @@ import (
 // left of it.
 var name = regexp.MustCompile(`^kubernetes-(.+)-(x86-64|arm64)\.raw$`)
 
-// Name returns the name of the image's file, such as
-// kubernetes-v1.34.4-x86-64.raw. The architecture is named as systemd does.
-func Name(version, architecture string) string {
-	return "kubernetes-" + version + "-" + architecture + ".raw"
+// amd64 is named otherwise by systemd, and so in file names, which follow its %a.
+const (
+	kubernetesAMD64 = "amd64"
+	systemdAMD64    = "x86-64"
+)
+
+// SystemdArchitecture returns systemd's name of an architecture that is named as
+// Kubernetes does.
+func SystemdArchitecture(architecture string) string {
+	if architecture == kubernetesAMD64 {
+		return systemdAMD64
+	}
+	return architecture
 }
 
-// ParseName returns the version and the architecture in the name of an image's
-// file.
+// Name returns the name of the image's file, such as
+// kubernetes-v1.34.4-x86-64.raw, for an architecture as Kubernetes names it: amd64
+// or arm64.
+func Name(version, architecture string) string {
+	return "kubernetes-" + version + "-" + SystemdArchitecture(architecture) + ".raw"
+}
+
+// ParseName returns the version and the architecture, as Kubernetes names it, in
+// the name of an image's file.
 func ParseName(file string) (v version.Version, architecture string, err error) {
 	m := name.FindStringSubmatch(file)
 	if m == nil {
@@ -31,5 +47,8 @@ func ParseName(file string) (v version.Version, architecture string, err error) 
 	if err != nil || v.String() != m[1] {
 		return version.Version{}, "", fmt.Errorf("%.80q of %.80s is not a version such as v1.34.4", m[1], file)
 	}
-	return v, m[2], nil
+	if architecture = m[2]; architecture == systemdAMD64 {
+		architecture = kubernetesAMD64
+	}
+	return v, architecture, nil
 }

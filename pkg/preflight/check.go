@@ -98,12 +98,7 @@ func newChecker(f Facts) *checker {
 // add adds a finding. Level and advice that it leaves out are the catalog's.
 func (c *checker) add(f v1alpha1.Finding) {
 	entry := entries[f.ID]
-	if f.Level == "" {
-		f.Level = entry.Levels[0]
-	}
-	if f.Advice == "" {
-		f.Advice = entry.Advice
-	}
+	f.Level, f.Advice = cmp.Or(f.Level, entry.Levels[0]), cmp.Or(f.Advice, entry.Advice)
 	c.found = append(c.found, f)
 }
 

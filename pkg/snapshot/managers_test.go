@@ -40,7 +40,7 @@ func TestRebootManagers(t *testing.T) {
 		daemonSet *appsv1.DaemonSet
 		want      string // the begin of what is said
 	}{
-		{"nobody", node(), daemonSet("", "cni", 3), ""},
+		{"none", node(), daemonSet("", "cni", 3), ""},
 		{"kured without a lock", node(), daemonSet("", "ghcr.io/kubereboot/kured:1.20.0", 3), ""},
 		{"kured's lock", node(), daemonSet(`{"nodeID":"w2","metadata":{"unschedulable":false},"created":"2026-11-21T10:00:00Z","TTL":0}`, "kured", 3), "kured holds its lock for node w2 "},
 		{"kured's lock has run out", node(), daemonSet(`{"nodeID":"w2","created":"2020-11-21T10:00:00Z","TTL":1000000000}`, "kured", 3), "kured holds its lock for node w2 "},
@@ -88,7 +88,7 @@ func TestOwnLockOfKured(t *testing.T) {
 		"as a variable":       {told(corev1.Container{Env: []corev1.EnvVar{{Name: "KURED_LOCK_ANNOTATION", Value: own}}}), 1},
 		"the flag goes first": {told(corev1.Container{Args: []string{"--lock-annotation=other"}, Env: []corev1.EnvVar{{Name: "KURED_LOCK_ANNOTATION", Value: own}}}), 0},
 	} {
-		for what, object := range map[string]any{"DaemonSet": test.kured, "trimmed DaemonSet": must(trim(test.kured.DeepCopy()))} {
+		for what, object := range map[string]any{"DaemonSet": test.kured, "trimmed DaemonSet": must(trimmed(test.kured.DeepCopy()))} {
 			kured := object.(*appsv1.DaemonSet)
 			if got := RebootManagers(nil, []*appsv1.DaemonSet{held, kured}); len(got) != test.want {
 				t.Errorf("%s, %s: %v, want %d", name, what, got, test.want)

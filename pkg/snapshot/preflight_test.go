@@ -100,6 +100,13 @@ func TestReadPreflight(t *testing.T) {
 	t.Cleanup(func() {
 		w.must(nil, w.kube.CoreV1().ConfigMaps("kube-system").Delete(context.Background(), config.Name, metav1.DeleteOptions{}))
 	})
+	ours := w.clients(w.config).Ours
+	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+	policy.Spec.HistoryLimit = 7
+	w.must(ours.UpgradePolicies.Apply(t.Context(), policy, "test", ""))
+	inventory := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: "facts"}}
+	inventory.GatheredTime = metav1.NewTime(time.Now().Truncate(time.Second))
+	w.must(ours.NodeInventories.Create(t.Context(), inventory, metav1.CreateOptions{}))
 	var more atomic.Int32
 	counted := rest.CopyConfig(w.config)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -110,7 +117,7 @@ func TestReadPreflight(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	facts, err := snapshot.ReadPreflight(t.Context(), w.clients(counted), upgrade(), []string{"x86-64"})
+	facts, err := snapshot.ReadPreflight(t.Context(), w.clients(counted), upgrade(), []string{"amd64"})
 	w.must(nil, err)
 	if len(facts.Workloads.Budgets) != many || more.Load() != 1 {
 		t.Errorf("%d budgets, want %d; %d further pages, want 1", len(facts.Workloads.Budgets), many, more.Load())
@@ -125,6 +132,9 @@ func TestReadPreflight(t *testing.T) {
 	want := preflight.RequestedAPI{APIServer: "cp1", Version: "v1", Resource: "endpoints"}
 	if !slices.Contains(facts.RequestedAPIs, want) {
 		t.Errorf("%+v is not among %+v", want, facts.RequestedAPIs)
+	}
+	if facts.Policy.HistoryLimit != 7 || !slices.ContainsFunc(facts.Inventories, func(i v1alpha1.NodeInventory) bool { return i.Name == "facts" }) {
+		t.Errorf("policy or inventory is missing: %+v, %+v", facts.Policy, facts.Inventories)
 	}
 	if len(facts.SystemPods) != 1 || len(facts.Workloads.Pods) != 1 || facts.Upgrade.Name != "u" || facts.Now.IsZero() || len(facts.Offered) != 1 {
 		t.Errorf("something is missing: %+v", facts)
@@ -175,7 +185,8 @@ func TestReadPreflightWithFewRights(t *testing.T) {
 	w.addServer("cp1", w.own())
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "few"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"list"}},
-		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"nodeupgrades"}, Verbs: []string{"list"}},
+		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"nodeupgrades", "nodeinventories"}, Verbs: []string{"list"}},
+		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"upgradepolicies"}, Verbs: []string{"get"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
 	}}
 	binding := &rbacv1.ClusterRoleBinding{

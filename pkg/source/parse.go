@@ -6,31 +6,31 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
 // Parse reads an index. base is the address that the images' names are relative
 // to, with a slash at its end.
-func Parse(base, index string) plan.Source {
+func Parse(base, index string) fleet.Source {
 	address := base + images.Index
 	sums, err := images.ParseIndex(address, index)
 	if err != nil {
-		return plan.Source{Trouble: plan.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: err.Error()}}
+		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: err.Error()}}
 	}
 	if len(sums) == 0 {
-		return plan.Source{Trouble: plan.Hold{Reason: v1alpha1.ReasonSourceEmpty, Message: fmt.Sprintf("%s lists no Kubernetes image", address)}}
+		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceEmpty, Message: fmt.Sprintf("%s lists no Kubernetes image", address)}}
 	}
-	var s plan.Source
+	var s fleet.Source
 	for _, file := range slices.Sorted(maps.Keys(sums)) {
 		v, architecture, err := images.ParseName(file)
 		if err != nil {
-			s.Trouble = plan.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: fmt.Sprintf("%s: %v", address, err)}
+			s.Problem = fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: fmt.Sprintf("%s: %v", address, err)}
 			continue
 		}
-		s.Offers = append(s.Offers, plan.Offer{
+		s.Offers = append(s.Offers, fleet.Offer{
 			Version: v.String(),
-			Image:   v1alpha1.Image{Architecture: architecture, URL: base + file, SHA256: sums[file]},
+			Image:   v1alpha1.Image{Architecture: architecture, URL: base + file, Digest: v1alpha1.DigestOf(sums[file])},
 		})
 	}
 	return s

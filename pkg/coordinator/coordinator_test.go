@@ -47,6 +47,11 @@ func TestAPatchByItself(t *testing.T) {
 		t.Errorf("the upgrade records the snapshot of etcd as %+v", taken)
 	}
 	c.events("v1.34.4", "Created", "Triggered", "Finished")
+	records, err := c.ours.UpgradeRecords.List(t.Context(), metav1.ListOptions{LabelSelector: v1alpha1.UpgradeUIDLabel + "=" + string(done.UID)})
+	c.must(err)
+	if len(records.Items) != 1 || len(records.Items[0].Nodes) != 4 || records.Items[0].Outcome != v1alpha1.OutcomeSucceeded {
+		t.Errorf("the record is %+v", records.Items)
+	}
 
 	c.addNode("w4")
 	c.agent("w4")

@@ -55,7 +55,7 @@ func TestAPatchByItself(t *testing.T) {
 
 	c.addNode("w4")
 	c.agent("w4")
-	c.eventually(c.runs("w4", "v1.34.4"))
+	c.eventually(c.reached("w4"))
 }
 
 // Two coordinators that both think they lead waste work and break nothing.
@@ -198,7 +198,7 @@ func TestLead(t *testing.T) {
 			t.Fatalf("%s leads", name)
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody took over")
+		t.Fatal("no replica took over")
 	}
 }
 
@@ -265,7 +265,9 @@ func (c *cluster) finished(name string) func() string {
 	}
 }
 
-func (c *cluster) runs(node, version string) func() string {
+// reached wants the node to run the version that all these tests upgrade to.
+func (c *cluster) reached(node string) func() string {
+	const version = "v1.34.4"
 	return func() string {
 		n, err := c.kube.CoreV1().Nodes().Get(c.Context(), node, metav1.GetOptions{})
 		c.must(err)

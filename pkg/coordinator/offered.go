@@ -32,7 +32,8 @@ func newestOffered(known []v1alpha1.OfferedVersion, s fleet.Snapshot, now time.T
 	newest, runs := map[string]bool{}, oldestKubelets(s.Nodes)
 	for _, v := range releases(s.Source) {
 		oldest, run := runs[v.Line()]
-		if newest[v.Line()] && !(run && oldest.Less(v)) || len(list) == maxOffered {
+		newer := run && oldest.Less(v)
+		if newest[v.Line()] && !newer || len(list) == maxOffered {
 			continue
 		}
 		newest[v.Line()] = true

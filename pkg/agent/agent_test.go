@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 var wholeWay = []v1alpha1.Step{
@@ -192,7 +193,7 @@ func TestNodeJoinsAgain(t *testing.T) {
 // An image that cannot be trusted leaves the node in service, and says so.
 func TestBadImage(t *testing.T) {
 	c := newCluster(t, "agent-bad-image")
-	c.host.fail[host.VerbStage] = &host.Result{Reason: v1alpha1.ReasonHashMismatch, Message: "sha256 is bbbb, not aaaa"}
+	c.host.fail[verb.Stage] = &host.Result{Reason: v1alpha1.ReasonHashMismatch, Message: "sha256 is bbbb, not aaaa"}
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	status := c.await("it says so", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonHashMismatch })

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // newControlPlane is a cluster whose node runs a control plane and one of etcd's
@@ -47,12 +48,12 @@ func members(own, broken string) *v1alpha1.EtcdFacts {
 // that they are.
 func (c *cluster) staticPods(version, ready string) {
 	c.t.Helper()
-	for _, component := range controlPlane {
+	for _, component := range host.ControlPlaneComponents {
 		c.staticPod(component, version)
 		c.probed(component, ready)
 	}
 	c.t.Cleanup(func() {
-		for _, component := range controlPlane {
+		for _, component := range host.ControlPlaneComponents {
 			_ = c.admin.CoreV1().Pods("kube-system").Delete(context.Background(), component+"-"+c.node, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
 		}
 	})
@@ -193,14 +194,14 @@ func TestKubeadmSpeaks(t *testing.T) {
 	c := newCluster(t, "agent-speaks")
 	c.kubelet()
 	c.host.takes = 300 * time.Millisecond
-	c.host.fail[host.VerbKubeadm] = &host.Result{Reason: v1alpha1.ReasonKubeadmFailed, Message: "exit status 1", LogTail: "[ERROR] no\n"}
+	c.host.fail[verb.Kubeadm] = &host.Result{Reason: v1alpha1.ReasonKubeadmFailed, Message: "exit status 1", LogTail: "[ERROR] no\n"}
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.awaitStep(v1alpha1.StepWaiting)
 	c.order(v1alpha1.ReleaseNode)
 	var request *host.Request
 	c.await("kubeadm is asked for", func(v1alpha1.NodeUpgradeStatus) bool {
-		request, _ = c.host.Asked(host.VerbKubeadm)
+		request, _ = c.host.Asked(verb.Kubeadm)
 		return request != nil
 	})
 	path := filepath.Join(c.host.dir, kubeadm.LogName)

@@ -10,17 +10,19 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// How old an answer of etcd may be, and how long one may take.
+// How old an answer of etcd may be.
 const (
 	etcdAge = 5 * time.Second
-	etcdMax = time.Minute
 	// For preflight, which reads it in the status, and where something is wrong.
 	etcdTold      = time.Minute
 	etcdToldAmiss = 10 * time.Second
@@ -44,7 +46,7 @@ func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since tim
 	}
 	seen := &a.etcd
 	seen.wanted = true
-	running, last, err := a.Host.Last(ctx, host.VerbEtcd)
+	running, last, err := a.Host.Last(ctx, verb.Etcd)
 	if err != nil {
 		return a.etcdSilent(o, err)
 	}
@@ -63,7 +65,7 @@ func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since tim
 		return true
 	}
 	key := o.Now.UTC().Format(time.RFC3339Nano)
-	if err := a.start(ctx, host.VerbEtcd, key, nil, host.Options{RuntimeMax: etcdMax}); err != nil {
+	if err := a.start(ctx, verb.Etcd, key, hostverb.Order{}); err != nil {
 		return a.etcdSilent(o, err)
 	}
 	seen.asked = question{key: key, at: o.Now, open: true}
@@ -95,7 +97,7 @@ func amiss(facts *v1alpha1.EtcdFacts) bool {
 func (a *Agent) someSlotHeld() bool {
 	return slices.ContainsFunc(a.leases.GetStore().List(), func(object any) bool {
 		s, err := slot.FromLease(object.(*coordinationv1.Lease))
-		return err != nil || s.Holder != (plan.Owner{})
+		return err != nil || s.Holder != (fleet.Owner{})
 	})
 }
 
@@ -120,15 +122,15 @@ func (v *etcdView) answer(last *host.Result) {
 }
 
 // voters are the members that count for a majority, this node's own by its name.
-func (v *etcdView) voters(node string) []plan.StaticPod {
-	var list []plan.StaticPod
+func (v *etcdView) voters(node string) []fleet.StaticPod {
+	var list []fleet.StaticPod
 	for i, m := range v.facts.Members {
 		name := m.Name
 		if i == 0 {
 			name = node
 		}
 		if !m.Learner {
-			list = append(list, plan.StaticPod{Node: name, Ready: m.Healthy})
+			list = append(list, fleet.StaticPod{Node: name, Ready: m.Healthy})
 		}
 	}
 	return list
@@ -136,13 +138,13 @@ func (v *etcdView) voters(node string) []plan.StaticPod {
 
 // etcdHold keeps a control-plane node in service whose member etcd needs now, and
 // any of which is not known whether it does, unless that check is ignored.
-func (a *Agent) etcdHold(o machine.Observation, ignored []string) plan.Hold {
+func (a *Agent) etcdHold(o machine.Observation, upgrade v1alpha1.ClusterUpgradeSpec) fleet.Hold {
 	facts := a.etcd.facts
-	if !o.Host.ControlPlane || facts == nil || slices.Contains(ignored, preflight.EtcdQuorum) {
-		return plan.Hold{}
+	if !o.Host.ControlPlane || facts == nil || upgrade.Ignores(preflight.EtcdQuorum) {
+		return fleet.Hold{}
 	}
 	if facts.Problem != "" {
-		return plan.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: "it is not known whether etcd can do without this node: " + facts.Problem}
+		return fleet.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: "it is not known whether etcd can do without this node: " + facts.Problem}
 	}
 	voters := a.etcd.voters(a.Node)
 	hold := plan.EtcdGate(voters, len(voters), a.Node)

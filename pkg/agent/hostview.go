@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -17,7 +19,6 @@ const (
 	factsAge      = 5 * time.Minute
 	factsAgeAmiss = 15 * time.Second // while something is wrong that a person may put right
 	factsRetry    = 10 * time.Second
-	factsMax      = time.Minute
 )
 
 // hostView is what the agent knows of the host's files.
@@ -38,32 +39,24 @@ type question struct {
 	open  bool
 }
 
-// works are the verbs that change what the facts say.
-var works = []host.Verb{host.VerbDisarm, host.VerbStage, host.VerbKubeadm, host.VerbActivate, host.VerbRestart}
-
-// quietWorks change nothing that the facts say.
-var quietWorks = []host.Verb{host.VerbPull, host.VerbSnapshot}
-
 // lookAtHost reads what the verbs left and has the facts gathered again when one
 // of them has ended since: the machine must not see new results with old facts.
 func (a *Agent) lookAtHost(ctx context.Context, o *machine.Observation) error {
 	if err := a.install(); err != nil {
 		return err
 	}
-	into := map[host.Verb]*machine.Work{
-		host.VerbDisarm: &o.Disarm, host.VerbStage: &o.Stage, host.VerbKubeadm: &o.Kubeadm,
-		host.VerbActivate: &o.Activate, host.VerbRestart: &o.Restart,
-	}
+	o.Work = map[verb.Verb]machine.Work{}
 	var after strings.Builder
-	for _, verb := range works {
-		running, last, err := a.Host.Last(ctx, verb)
+	for _, entry := range hostverb.Table {
+		if !entry.ChangesFacts {
+			continue
+		}
+		last, err := a.lookAtWork(ctx, entry.Verb, o)
 		if err != nil {
 			return err
 		}
-		*into[verb] = workOf(running, last)
-		a.logFailure(ctx, last)
 		if last != nil {
-			fmt.Fprintf(&after, " %s@%d", verb, last.FinishedAt.UnixNano())
+			fmt.Fprintf(&after, " %s@%d", entry.Verb, last.FinishedAt.UnixNano())
 		}
 	}
 	if err := a.gather(ctx, o.Now, after.String()); err != nil {
@@ -83,21 +76,35 @@ func (a *Agent) lookAtControlPlane(ctx context.Context, o *machine.Observation) 
 	if !o.Host.ControlPlane {
 		return nil
 	}
-	into := map[host.Verb]*machine.Work{host.VerbPull: &o.Pull, host.VerbSnapshot: &o.Snapshot}
-	for _, verb := range quietWorks {
-		running, last, err := a.Host.Last(ctx, verb)
+	for _, entry := range hostverb.Table {
+		if !entry.ControlPlane {
+			continue
+		}
+		last, err := a.lookAtWork(ctx, entry.Verb, o)
 		if err != nil {
 			return err
 		}
-		*into[verb] = workOf(running, last)
-		a.logFailure(ctx, last)
-		if verb == host.VerbSnapshot && last != nil && last.OK {
-			if o.EtcdSnapshot, err = a.snapshotOf(last); err != nil {
-				o.Snapshot.OK, o.Snapshot.Message = false, "what the snapshot left cannot be read: "+err.Error()
-			}
+		if entry.Verb == verb.Snapshot && last != nil && last.OK {
+			a.lookAtSnapshot(last, o)
 		}
 	}
 	return nil
+}
+
+// lookAtWork reads what a verb left.
+func (a *Agent) lookAtWork(ctx context.Context, v verb.Verb, o *machine.Observation) (last *host.Result, err error) {
+	running, last, err := a.Host.Last(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	work := machine.Work{Running: running, Problem: a.problems[v]}
+	if last != nil {
+		work.Key, work.OK, work.Reason, work.FinishedAt = last.Key, last.OK, last.Reason, last.FinishedAt
+		work.Message, work.Log = last.Message, last.LogTail
+	}
+	o.Work[v] = work
+	a.logFailure(ctx, last)
+	return last, nil
 }
 
 // logFailure tells once of work that failed, whether the machine makes anything
@@ -124,7 +131,7 @@ func (a *Agent) install() error {
 // gather takes in facts that were asked for, and asks when they are too old.
 // Old facts stand until the new ones are there, unless work has ended since.
 func (a *Agent) gather(ctx context.Context, now time.Time, after string) error {
-	running, last, err := a.Host.Last(ctx, host.VerbFacts)
+	running, last, err := a.Host.Last(ctx, verb.Facts)
 	if err != nil || running {
 		return err
 	}
@@ -165,11 +172,7 @@ func (h *hostView) answer(last *host.Result) error {
 
 func (a *Agent) askForFacts(ctx context.Context, now time.Time, after string) error {
 	key := now.UTC().Format(time.RFC3339Nano)
-	request, err := host.NewRequest(host.VerbFacts, key, nil)
-	if err != nil {
-		return err
-	}
-	if err := a.Host.Start(ctx, request, host.Options{RuntimeMax: factsMax}); err != nil {
+	if err := a.start(ctx, verb.Facts, key, hostverb.Order{}); err != nil {
 		return err
 	}
 	a.seen.asked = question{key: key, after: after, at: now, open: true}
@@ -181,15 +184,6 @@ func (h *hostView) maxAge() time.Duration {
 		return factsAgeAmiss
 	}
 	return factsAge
-}
-
-func workOf(running bool, last *host.Result) machine.Work {
-	work := machine.Work{Running: running}
-	if last != nil {
-		work.Key, work.OK, work.Reason, work.FinishedAt = last.Key, last.OK, last.Reason, last.FinishedAt
-		work.Message, work.Log = last.Message, last.LogTail
-	}
-	return work
 }
 
 func hostOf(f host.Facts, updateEngine string) *machine.Host {
@@ -204,15 +198,11 @@ func hostOf(f host.Facts, updateEngine string) *machine.Host {
 	}
 }
 
-// controlPlane are the static pods that kubeadm takes to its own version; etcd
-// has another one.
-var controlPlane = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
-
 // lowest is the oldest version among the control plane's manifests; empty where
 // there is none, or one that is not a version.
 func lowest(staticPods map[string]string) string {
 	var low version.Version
-	for _, component := range controlPlane {
+	for _, component := range host.ControlPlaneComponents {
 		tag, there := staticPods[component]
 		if !there {
 			continue

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // How often the file is looked at while kubeadm runs, and how much of a line is
@@ -73,12 +74,12 @@ func (m *mirror) run(ctx context.Context) {
 // look copies what is new, and says whether more is to come soon. What cannot be
 // read is tried again: nothing depends on it.
 func (m *mirror) look(ctx context.Context) (more bool) {
-	request, err := m.host.Asked(host.VerbKubeadm)
+	request, err := m.host.Asked(verb.Kubeadm)
 	if err != nil || request == nil {
 		return false
 	}
 	// Asked before the file is read: what had ended by then is in it.
-	running, last, err := m.host.Last(ctx, host.VerbKubeadm)
+	running, last, err := m.host.Last(ctx, verb.Kubeadm)
 	if err != nil {
 		return true
 	}

@@ -144,5 +144,5 @@ func (h *fakeHost) says(status string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.engine = func() (string, error) { return status, err }
-	h.tell(host.VerbFacts)
+	h.tell(host.Change{UpdateEngine: true})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 var restartsWay = []v1alpha1.Step{
@@ -99,7 +100,7 @@ func TestRestartLeavesNothingMerged(t *testing.T) {
 	c := newCluster(t, "agent-nothing-merged")
 	nothing := ""
 	c.host.refresh = &nothing
-	c.host.fail[host.VerbRestart] = &host.Result{Reason: v1alpha1.ReasonRestartFailed, Message: "nothing is merged now"}
+	c.host.fail[verb.Restart] = &host.Result{Reason: v1alpha1.ReasonRestartFailed, Message: "nothing is merged now"}
 	c.pod("default", "web-"+c.node, replicated) // with no kubelet to end it
 	seen := c.record()
 	c.order(v1alpha1.ReleaseNode, byRestart)

@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // What the machine persists must come back, through JSON as through etcd.
@@ -133,7 +134,7 @@ func TestFactsAreGatheredAfterWork(t *testing.T) {
 	if o := settled(); o.Host.Active != "v1.34.3" {
 		t.Errorf("active %s", o.Host.Active)
 	}
-	request, err := host.NewRequest(host.VerbActivate, "k", map[string]string{"Version": "v1.34.4"})
+	request, err := host.NewRequest(verb.Activate, "k", map[string]string{"Version": "v1.34.4"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestFactsAreGatheredAfterWork(t *testing.T) {
 	}
 	for range 100 {
 		o := look()
-		if o.Activate.OK && o.Host != nil {
+		if o.Work[verb.Activate].OK && o.Host != nil {
 			if o.Host.Active != "v1.34.4" {
 				t.Fatalf("the flip is over and the facts say %s", o.Host.Active)
 			}

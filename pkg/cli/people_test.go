@@ -30,7 +30,7 @@ metadata: {name: w-1}
 ---
 kind: NodeUpgrade
 metadata: {name: w-1}
-status: {step: Failed, reason: RebootFailed}
+status: {step: Failed, conditions: [{type: UpToDate, status: "False", reason: RebootFailed, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}
 `
 
 // reads and decides are every command that asks the cluster, in an order in

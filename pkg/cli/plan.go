@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
@@ -32,15 +33,15 @@ func newPlan(p *program) *cobra.Command {
 		Use:   "plan [VERSION]",
 		Short: "What would happen now: in which order, and why a node waits",
 		Long: `Shows the coordinator's own plan: the order of the nodes, what each may do, and
-for whoever waits why and until when; and when each is expected to begin and to be
+for a node that waits why and until when; and when each is expected to begin and to be
 done, from how long this cluster's nodes took before; and what the checks find that
 the coordinator makes before an upgrade. It changes nothing. With VERSION it plans an
-upgrade that nobody has asked for yet; a minor such as v1.35 is its newest patch.
+upgrade that was not asked for yet; a minor such as v1.35 is its newest patch.
 
 It reads the cluster as you. Where you may not, or there is no cluster, --snapshot
 takes a file that --save-snapshot wrote; it is then as late as it was then, or as
 --at says. The index of images is read from here, from the address in the
-coordinator's configuration.`,
+UpgradePolicy.`,
 		Example: `  kubectl upgrade plan
   kubectl upgrade plan v1.35 --at "2026-12-24 18:00"
   kubectl upgrade plan -f new-schedules/
@@ -118,7 +119,7 @@ func (n *planning) read(ctx context.Context) (snapshotFile, error) {
 }
 
 // check makes the checks, or takes those that a file has.
-func (n *planning) check(ctx context.Context, s *plan.Snapshot, at time.Time) error {
+func (n *planning) check(ctx context.Context, s *fleet.Snapshot, at time.Time) error {
 	if n.snapshot == "" {
 		return n.runPreflight(ctx, s, at)
 	}
@@ -129,7 +130,7 @@ func (n *planning) check(ctx context.Context, s *plan.Snapshot, at time.Time) er
 }
 
 // change puts what is only supposed into the snapshot.
-func (n *planning) change(s *plan.Snapshot, at time.Time) error {
+func (n *planning) change(s *fleet.Snapshot, at time.Time) error {
 	if len(n.schedules) > 0 {
 		more, err := n.schedulesIn(n.schedules)
 		if err != nil {
@@ -182,12 +183,16 @@ func viewPlanned(decided plan.Plan) *render.Upgrade {
 	return nil
 }
 
-// leavesWork is whether anything is to be done, or would be if it could.
+// leavesWork reports whether anything is to be done, or would be if it could.
 func leavesWork(decided plan.Plan) bool {
-	return decided.Create != nil || slices.ContainsFunc(decided.Nodes, func(n plan.NodePlan) bool {
-		leftOut := n.Reason == v1alpha1.ReasonUnsupported || n.Reason == v1alpha1.ReasonAbandoned
-		return n.Decision != plan.Done && !leftOut
-	})
+	return decided.Create != nil || slices.ContainsFunc(decided.Nodes, isToGo)
+}
+
+// isToGo reports whether something is to be done about the node. One that is not
+// supported, or that a person gave up, is left out.
+func isToGo(n plan.NodePlan) bool {
+	leftOut := n.Reason == v1alpha1.ReasonUnsupported || n.Reason == v1alpha1.ReasonAbandoned
+	return n.Decision != plan.Done && !leftOut
 }
 
 // inUTC is the plan with its times as JSON is to show them.

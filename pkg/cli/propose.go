@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
@@ -29,9 +30,6 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 		fmt.Fprintf(a.ErrOut, "Nothing is to be done: every node is at %s.\n", wanted.Spec.Version)
 		return nil
 	}
-	if err := refuseStrategy(shot.noStrategy); err != nil {
-		return err
-	}
 	if err := a.refusal(foreseen, decided, wanted); err != nil {
 		return err
 	}
@@ -51,15 +49,21 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 	if a.mode != dryRunNone {
 		return nil
 	}
+	for _, lacks := range approvals([]*v1alpha1.ClusterUpgrade{created}, shot.Policy) {
+		fmt.Fprintf(a.ErrOut, "It begins once it is approved: `%s`\n", lacks.Command)
+	}
 	return a.follow(ctx, created.Name)
 }
 
 // tellQueue says which upgrades come before it.
-func (a *apply) tellQueue(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
-	if wanted.Annotations[v1alpha1.RetryOfAnnotation] != "" {
+func (a *apply) tellQueue(s fleet.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
+	if wanted.Spec.RetryOf != "" {
 		return // it comes next
 	}
 	for _, u := range active(s.Upgrades) {
+		if stepsAside(u) {
+			continue
+		}
 		state := "has not ended"
 		if u.Spec.Suspend {
 			state = fmt.Sprintf("is suspended (`kubectl upgrade resume %s` lets it go on)", u.Name)

@@ -135,13 +135,6 @@ func viewFreezes(freezes []v1alpha1.MaintenanceSchedule, now time.Time) []render
 	return views
 }
 
-func selectorText(s *metav1.LabelSelector) string {
-	if s == nil {
-		return ""
-	}
-	return metav1.FormatLabelSelector(s)
-}
-
 // completeFreeze offers the freezes' names to the shell.
 func (p *program) completeFreeze() cobra.CompletionFunc {
 	return p.completeName(func(ctx context.Context, reader *reader) (names []string, err error) {

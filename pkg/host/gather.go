@@ -14,7 +14,7 @@ import (
 // Gather looks at the node. It leaves Confs, ConfProblem and Armed to package
 // sysupdate and Node to package nodefacts, which know what they mean.
 func Gather(l Layout) (Facts, error) {
-	facts := Facts{Architecture: Architecture()}
+	var facts Facts
 	var err error
 	if facts.BootID, err = l.BootID(); err != nil {
 		return Facts{}, err
@@ -65,7 +65,7 @@ func (l Layout) gatherRecords(facts *Facts) error {
 // unsupported says why this node cannot be upgraded by switching sysext
 // images, or nothing.
 func (l Layout) unsupported() string {
-	if a := Architecture(); a != "x86-64" && a != "arm64" {
+	if a := Architecture(); a != "amd64" && a != "arm64" {
 		return "there are no Kubernetes images for the architecture " + a
 	}
 	if _, err := l.Active(); err != nil {
@@ -86,12 +86,14 @@ func (l Layout) FreeBytes(dir string) (int64, error) {
 	return int64(st.Bfree) * st.Bsize, nil
 }
 
-var controlPlaneComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+// ControlPlaneComponents are the static pods that kubeadm takes to its own
+// version; etcd has another one.
+var ControlPlaneComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 // staticPods reads the tags from the manifests that kubeadm wrote.
 func (l Layout) staticPods() (map[string]string, error) {
 	tags := map[string]string{}
-	for _, component := range controlPlaneComponents {
+	for _, component := range ControlPlaneComponents {
 		data, err := os.ReadFile(l.At(ManifestsDir, component+".yaml"))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -1,7 +1,10 @@
 package machine
 
 import (
+	"cmp"
 	"time"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -26,9 +29,6 @@ const (
 	// HostWithin is how long a host, or the gate, may be silent before the last
 	// check.
 	HostWithin = 5 * time.Minute
-
-	defaultSettle       = 2 * time.Minute
-	defaultDrainTimeout = 15 * time.Minute
 
 	firstRetry = time.Minute
 	lastRetry  = time.Hour
@@ -58,18 +58,12 @@ func stageRetry(s State, failed time.Time) time.Time {
 }
 
 func drainTimeout(o Observation) time.Duration {
-	if t := o.Spec.Drain.Timeout; t != nil && t.Duration > 0 {
-		return t.Duration
-	}
-	return defaultDrainTimeout
+	return seconds(cmp.Or(o.Spec.Drain.TimeoutSeconds, v1alpha1.DefaultStrategy().Drain.TimeoutSeconds))
 }
 
-func settle(o Observation) time.Duration {
-	if t := o.Spec.Settle; t != nil {
-		return t.Duration
-	}
-	return defaultSettle
-}
+func settle(o Observation) time.Duration { return seconds(o.Spec.SettleSeconds) }
+
+func seconds(n *int32) time.Duration { return time.Duration(ptr.Deref(n, 0)) * time.Second }
 
 // deadline is when a step that waits for something runs out of time.
 func deadline(s State, o Observation, within time.Duration) time.Time {
@@ -79,12 +73,7 @@ func deadline(s State, o Observation, within time.Duration) time.Time {
 	return s.Since.Add(within)
 }
 
-// endless are the reasons that never end the attempts.
-var endless = map[v1alpha1.Reason]bool{
-	v1alpha1.ReasonDrainTimeout: true, v1alpha1.ReasonSnapshotFailed: true, v1alpha1.ReasonNextBootDiffers: true,
-}
-
 // gaveUp is true for a failure on the node that came too often.
 func gaveUp(s State) bool {
-	return !s.RetryAt.IsZero() && !endless[s.Reason] && s.Failures >= MaxAttempts
+	return !s.RetryAt.IsZero() && !s.Reason.Info().RetriedWithoutLimit && s.Failures >= MaxAttempts
 }

@@ -9,13 +9,13 @@ import (
 // rebooted is true where this upgrade, a Reboot, has rebooted the node. Once is
 // all: what asks again right away would have it reboot for ever.
 func rebooted(s State, o Observation) bool {
-	return o.Spec.Type == v1alpha1.TypeReboot && o.Spec.Upgrade == s.Upgrade &&
+	return o.Spec.Type == v1alpha1.TypeReboot && s.Follows(o.Spec) &&
 		s.RebootedFrom != "" && o.Host.BootID != s.RebootedFrom
 }
 
 // stillRequired is true where a Reboot did not bring what it was for.
 func stillRequired(s State, o Observation) bool {
-	return o.Spec.Type == v1alpha1.TypeReboot && o.Spec.Upgrade == s.Upgrade && o.Host.RebootRequired
+	return o.Spec.Type == v1alpha1.TypeReboot && s.Follows(o.Spec) && o.Host.RebootRequired
 }
 
 // wouldActivate is true where a Reboot would start another Kubernetes than runs:

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -13,23 +14,28 @@ func StageKey(spec v1alpha1.NodeUpgradeSpec) string {
 	if spec.Image == nil {
 		return ""
 	}
-	return spec.Version + "@sha256:" + spec.Image.SHA256
+	return spec.Version + "@" + spec.Image.Digest
 }
 
 // attemptKey tells one attempt's work from another's, so that the failure of
 // the last one is not taken for the failure of this one.
 func attemptKey(s State, o Observation) string {
-	return fmt.Sprintf("%s/%s/attempt-%d", o.Spec.Version, s.Upgrade, s.Attempts)
+	return fmt.Sprintf("%s/%s/%s/attempt-%d", o.Spec.Version, s.Upgrade.Name, s.Upgrade.UID, s.Attempts)
 }
 
 func (w Work) answers(key string) bool {
 	return !w.Running && w.Key == key && key != ""
 }
 
-// endedIn is answers for work that the present step asks for. An upgrade before
-// may have borne the same name, and its attempts the same keys.
+// endedIn is answers for work that the present step asks for. An attempt that was
+// taken back had the same key.
 func (w Work) endedIn(s State, key string) bool {
 	return w.answers(key) && !w.FinishedAt.Before(s.Since)
+}
+
+// succeeded reports whether a verb ended well for that key.
+func (o Observation) succeeded(v verb.Verb, key string) bool {
+	return o.Work[v].answers(key) && o.Work[v].OK
 }
 
 // Staged is true when the image that spec wants lies on the disk, checked.
@@ -37,15 +43,14 @@ func Staged(o Observation) bool {
 	if o.Spec.Type == v1alpha1.TypeReboot {
 		return true
 	}
-	return o.Host != nil && o.Host.ConfProblem == "" &&
-		o.Stage.answers(StageKey(o.Spec)) && o.Stage.OK &&
+	return o.Host != nil && o.Host.ConfProblem == "" && o.succeeded(verb.Stage, StageKey(o.Spec)) &&
 		slices.Contains(o.Host.Installed, o.Spec.Version)
 }
 
 // Pulled is true when nothing has to be pulled any more: the control plane's
 // container images are there, or kubeadm has used them. A worker needs none.
 func Pulled(o Observation) bool {
-	return o.Host != nil && (!o.Host.ControlPlane || kubeadmDone(o) || o.Pull.answers(StageKey(o.Spec)) && o.Pull.OK)
+	return o.Host != nil && (!o.Host.ControlPlane || kubeadmDone(o) || o.succeeded(verb.Pull, StageKey(o.Spec)))
 }
 
 // kubeadmDone is true when kubeadm upgrade has completed for the target.
@@ -74,13 +79,6 @@ func arrived(o Observation) bool {
 		kubeletSpeaks(o) && o.Node.KubeletVersion == o.Spec.Version
 }
 
-// sameLine is whether both are of one minor.
-func sameLine(a, b string) bool {
-	v, errA := version.Parse(a)
-	w, errB := version.Parse(b)
-	return errA == nil && errB == nil && v.SameLine(w)
-}
-
 // atLeast is false for what is not a version: then something is left to do.
 func atLeast(got, want string) bool {
 	w, err := version.Parse(want)
@@ -89,7 +87,7 @@ func atLeast(got, want string) bool {
 
 // withdrawn is true when the node may not go on with what it began.
 func withdrawn(s State, o Observation) bool {
-	return o.Spec.Upgrade != s.Upgrade || o.Spec.Release == "" || o.Spec.Release == v1alpha1.ReleaseNone
+	return !s.Follows(o.Spec) || !o.Spec.Release.Lets()
 }
 
 // Marked is true where the Node bears a mark of ours.
@@ -105,7 +103,7 @@ func cordoned(o Observation) bool {
 // expected is the version that a node past its last check comes back with. Once
 // another upgrade is asked for, only the symlink still says.
 func expected(s State, o Observation) string {
-	if o.Spec.Type == v1alpha1.TypeReboot || o.Spec.Upgrade != s.Upgrade {
+	if o.Spec.Type == v1alpha1.TypeReboot || !s.Follows(o.Spec) {
 		return o.Host.Active
 	}
 	return o.Spec.Version

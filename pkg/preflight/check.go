@@ -98,12 +98,7 @@ func newChecker(f Facts) *checker {
 // add notes a finding. What it leaves out is what the catalog says.
 func (c *checker) add(f v1alpha1.Finding) {
 	entry := entries[f.ID]
-	if f.Level == "" {
-		f.Level = entry.Levels[0]
-	}
-	if f.Advice == "" {
-		f.Advice = entry.Advice
-	}
+	f.Level, f.Advice = cmp.Or(f.Level, entry.Levels[0]), cmp.Or(f.Advice, entry.Advice)
 	c.found = append(c.found, f)
 }
 

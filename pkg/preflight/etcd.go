@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/quorum"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -159,7 +160,7 @@ func etcdVersion(s string) (version.Version, error) {
 }
 
 func (c *checker) checkQuorum(voters, healthy int) {
-	majority := voters/2 + 1
+	majority := quorum.Majority(voters)
 	switch {
 	case voters == 0:
 	case voters == 1:

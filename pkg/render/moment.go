@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"time"
@@ -62,8 +63,5 @@ func (o Options) why(reason v1alpha1.Reason, message string, until *time.Time) s
 }
 
 func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
+	return cmp.Or(text, "-")
 }

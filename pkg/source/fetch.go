@@ -24,20 +24,14 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
-
-// Index is the name of the index at the source.
-const Index = "SHA256SUMS"
 
 // Default is where Flatcar's sysext-bakery publishes its Kubernetes images.
 const Default = "https://extensions.flatcar.org/extensions/kubernetes/"
 
-const (
-	// most is how long an index may be.
-	most = 4 << 20
-	// patience is how long reading it may take.
-	patience = 30 * time.Second
-)
+// patience is how long reading the index may take.
+const patience = 30 * time.Second
 
 // ownPort matches our end of a connection that broke. It differs each time, and
 // every status that repeats the message would be written anew.
@@ -80,14 +74,14 @@ func (p *Poller) Read(ctx context.Context) fleet.Source {
 	}
 	s, err := p.read(ctx)
 	if err != nil {
-		message := fmt.Sprintf("reading %s%s: %s", p.base, Index, ownPort.ReplaceAllString(err.Error(), ""))
+		message := fmt.Sprintf("reading %s%s: %s", p.base, images.Index, ownPort.ReplaceAllString(err.Error(), ""))
 		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
 	}
 	return s
 }
 
 func (p *Poller) read(ctx context.Context) (fleet.Source, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+Index, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+images.Index, nil)
 	if err != nil {
 		return fleet.Source{}, err
 	}
@@ -106,12 +100,12 @@ func (p *Poller) read(ctx context.Context) (fleet.Source, error) {
 	case response.StatusCode != http.StatusOK:
 		return fleet.Source{}, fmt.Errorf("the server answers %s", response.Status)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, most+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, images.IndexSize+1))
 	if err != nil {
 		return fleet.Source{}, cause(err)
 	}
-	if len(body) > most {
-		return fleet.Source{}, fmt.Errorf("it is longer than %d bytes", most)
+	if len(body) > images.IndexSize {
+		return fleet.Source{}, fmt.Errorf("it is longer than %d bytes", images.IndexSize)
 	}
 	p.good = Parse(p.base, string(body))
 	p.seen, p.etag, p.modified = true, response.Header.Get("ETag"), response.Header.Get("Last-Modified")

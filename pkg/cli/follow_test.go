@@ -81,7 +81,7 @@ const upgradeBegins = `
 kind: ClusterUpgrade
 metadata: {name: u}
 spec: {version: v1.34.4}
-status: {`+begun+`}
+status: {` + begun + `}
 ---
 kind: NodeUpgrade
 metadata: {name: w-1}

@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -51,26 +50,19 @@ func TestPeoplesRoles(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	removeObjects(t, config)
-	if err := createObjects(config, forPeople); err != nil {
-		t.Fatal(err)
-	}
 	images := httptest.NewServer(http.NotFoundHandler())
 	defer images.Close()
+	change(t, config, forPeople)
+	change(t, config, "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec: {source: {url: "+images.URL+"/}}")
 	manifests := filepath.Join(apitest.Root(t), "manifests")
 	for _, args := range [][]string{
 		{"apply", "-f", filepath.Join(manifests, "namespace.yaml")},
-		{"-n", "kubectl-upgrade", "create", "configmap", "coordinator", "--from-literal=config.yaml=source: {url: " + images.URL + "}"},
 		{"apply", "-k", filepath.Join(manifests, "people")},
 	} {
 		if out, err := apitest.Kubectl(t, config, args...).CombinedOutput(); err != nil {
 			t.Fatalf("kubectl %s: %v\n%s", args, err, out)
 		}
 	}
-	t.Cleanup(func() {
-		if err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("kubectl-upgrade").Delete(context.Background(), "coordinator", metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
 	roles := bind(t, config)
 	for _, command := range reads {
 		for user := range roles {

@@ -7,7 +7,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-var companyChecks = []Entry{
+var otherChecks = []Entry{
 	{
 		"kured", warns,
 		"kured is on the cluster: it would reboot the same nodes, under other windows",
@@ -50,11 +50,11 @@ var companyChecks = []Entry{
 	},
 }
 
-// machineAnnotation is what Cluster API puts on the Node of a Machine.
+// machineAnnotation is on the Node of a Machine of Cluster API.
 // https://cluster-api.sigs.k8s.io/reference/labels_and_annotations
 const machineAnnotation = "cluster.x-k8s.io/machine"
 
-func (c *checker) checkCompany() {
+func (c *checker) checkOthers() {
 	for _, m := range c.RebootManagers {
 		c.checkManager(m)
 	}
@@ -79,7 +79,7 @@ func (c *checker) checkCompany() {
 	c.warnOfNodes("unsupported", c.unsupported, "Kubernetes does not come as a sysext image to %[1]s, left alone: %[2]s.")
 }
 
-// checkManager sorts kured and FLUO by what they may do now.
+// checkManager blocks while the program may reboot a node now, and warns otherwise.
 func (c *checker) checkManager(m RebootManager) {
 	level := v1alpha1.LevelWarn
 	if m.Active {
@@ -101,7 +101,8 @@ func (c *checker) checkManager(m RebootManager) {
 	c.add(f)
 }
 
-// capital lets a sentence begin as sentences do, but for names.
+// capital returns the sentence with a capital first letter, except where it begins
+// with kured's name.
 func capital(s string) string {
 	if strings.HasPrefix(s, "kured") || s == "" {
 		return s

@@ -5,7 +5,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-func companyScenes() []scene {
+func otherScenes() []scene {
 	manager := func(m preflight.RebootManager) func(*preflight.Facts) {
 		return func(f *preflight.Facts) { f.RebootManagers = []preflight.RebootManager{m} }
 	}
@@ -14,7 +14,7 @@ func companyScenes() []scene {
 	}
 	return []scene{
 		{check: "kured", name: "it is there", alter: manager(preflight.RebootManager{Name: "kured"}), want: []string{"Warn kured RebootManager/kured"}},
-		{check: "kured", name: "nobody is there"},
+		{check: "kured", name: "there is none"},
 		{check: "kured-lock", name: "held", alter: manager(preflight.RebootManager{
 			Name: "kured", Active: true, Message: "kured holds its lock for node worker-1 (annotation weave.works/kured-node-lock of DaemonSet kube-system/kured); remove kured",
 		}), want: []string{"Block kured-lock RebootManager/kured"}},
@@ -22,11 +22,11 @@ func companyScenes() []scene {
 		{check: "fluo", name: "it runs", alter: manager(preflight.RebootManager{Name: "FLUO", Active: true, Message: "FLUO may reboot node worker-1"}),
 			want: []string{"Block fluo RebootManager/FLUO"}},
 		{check: "fluo", name: "it is paused", alter: manager(preflight.RebootManager{Name: "FLUO"}), want: []string{"Warn fluo RebootManager/FLUO"}},
-		{check: "fluo", name: "nobody is there"},
+		{check: "fluo", name: "there is none"},
 		{check: "reboot-manager", name: "a third one", alter: manager(preflight.RebootManager{Name: "rebooter", Active: true, Message: "the rebooter runs"}),
 			want: []string{"Block reboot-manager RebootManager/rebooter"}},
-		{check: "reboot-manager", name: "nobody is there"},
-		{check: "sysupdate-timer", name: "somebody's drop-in", alter: func(f *preflight.Facts) {
+		{check: "reboot-manager", name: "there is none"},
+		{check: "sysupdate-timer", name: "a drop-in", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").SysupdateTimerDropIns = []string{"/etc/systemd/system/systemd-sysupdate.service.d/kubernetes.conf"}
 		}, want: []string{"Warn sysupdate-timer"}},
 		{check: "sysupdate-timer", name: "none"},

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/quorum"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
@@ -172,7 +173,7 @@ func (a *Agent) etcdUnwell() error {
 			healthy++
 		}
 	}
-	if healthy <= len(voters)/2 {
+	if healthy < quorum.Majority(len(voters)) {
 		return fmt.Errorf("%d of etcd's %d members are healthy%s", healthy, len(voters), unwell(facts.Members))
 	}
 	return nil

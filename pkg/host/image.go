@@ -89,7 +89,7 @@ func (l Layout) Active() (Image, error) {
 	}
 	image, ok := ParseImageName(filepath.Base(target))
 	if !ok || filepath.Clean(filepath.Dir(target)) != ImagesDir {
-		return Image{}, fmt.Errorf("%s points to %s, not to an image such as %s/kubernetes-v1.34.4-%s.raw", Link, target, ImagesDir, Architecture())
+		return Image{}, fmt.Errorf("%s points to %s, not to an image such as %s", Link, target, ImagePath("v1.34.4", Architecture()))
 	}
 	return image, nil
 }

@@ -25,10 +25,10 @@ func newTree(t *testing.T) host.Layout {
 		write(t, l, host.ImagePath(v, arch), v)
 	}
 	write(t, l, host.ImagesDir+"/.#sysupdate"+images.Name("v1.34.4", arch)+"0123", "partial")
-	write(t, l, host.ImagesDir+"/"+images.Name("v1.34", arch), "another name")
+	write(t, l, host.ImagePath("v1.34", arch), "another name")
 	write(t, l, host.ManifestsDir+"/kube-apiserver.yaml", manifest("kube-apiserver", "registry.k8s.io:443/kube-apiserver:v1.34.3"))
 	write(t, l, host.ManifestsDir+"/kube-scheduler.yaml", manifest("kube-scheduler", "mirror/kube-scheduler:v1.34.2@sha256:00"))
-	point(t, l, "../../opt/extensions/kubernetes/"+images.Name("v1.34.3", arch))
+	point(t, l, "../.."+host.ImagePath("v1.34.3", arch))
 	return l
 }
 

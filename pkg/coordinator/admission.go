@@ -16,8 +16,8 @@ import (
 // writeAdmission applies a node's condition Admitted, with the time at which its
 // reason ends, if it differs from the stored one. The rest of the status is the
 // agent's.
-func (c *Coordinator) writeAdmission(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) error {
-	wanted := admission(was, n, time.Now())
+func (c *Coordinator) writeAdmission(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan, generation int64) error {
+	wanted := admission(was, n, generation, time.Now())
 	if equality.Semantic.DeepEqual(coordinatorsPart(was), wanted) {
 		return nil
 	}
@@ -38,14 +38,14 @@ func coordinatorsPart(n *v1alpha1.NodeUpgrade) v1alpha1.NodeUpgradeStatus {
 }
 
 // admission returns what the coordinator's part should be.
-func admission(was *v1alpha1.NodeUpgrade, n plan.NodePlan, now time.Time) v1alpha1.NodeUpgradeStatus {
+func admission(was *v1alpha1.NodeUpgrade, n plan.NodePlan, generation int64, now time.Time) v1alpha1.NodeUpgradeStatus {
 	present, admitted := n.Admission()
 	if !present {
 		return v1alpha1.NodeUpgradeStatus{}
 	}
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionAdmitted, Status: metav1.ConditionFalse, Reason: string(n.Reason), Message: n.Message,
-		LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
+		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
 	}
 	if admitted {
 		condition.Status = metav1.ConditionTrue

@@ -41,7 +41,7 @@ must be mended before, and one that never joins again is forgotten with
 			return p.abandon(cmd.Context(), args[0], strings.TrimSpace(reason))
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "Why, for whoever looks at it later. Required.")
+	cmd.Flags().StringVar(&reason, "reason", "", "Why, for people who look at it later. Required.")
 	return cmd
 }
 

@@ -12,9 +12,9 @@ import (
 )
 
 // forecaster says when the nodes of an upgrade are expected to go, from our own
-// objects and Nodes alone: whoever may see the upgrade sees the same. Slots and
+// objects and Nodes alone: all who may see the upgrade see the same. Slots and
 // apiservers are as the nodes' agents tell; what they do not tell is taken to
-// hold nobody up.
+// hold no node up.
 type forecaster struct {
 	// records say how long nodes took before.
 	records []v1alpha1.UpgradeRecord

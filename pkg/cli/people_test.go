@@ -72,7 +72,7 @@ func TestPeoplesRoles(t *testing.T) {
 		}
 	}
 	for _, command := range decides {
-		if _, errOut, code := run(t, config, "kubectl-upgrade-view", command); code != 1 || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "; ask whoever runs the cluster for that right") {
+		if _, errOut, code := run(t, config, "kubectl-upgrade-view", command); code != 1 || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "; ask the cluster's administrators for that right") {
 			t.Errorf("who may only view: `%s` ends with %d: %s", command, code, errOut)
 		}
 		if _, errOut, code := run(t, config, "kubectl-upgrade-edit", command); code != 0 || strings.Contains(errOut, "orbidden") {

@@ -102,7 +102,7 @@ func (n *planning) run(ctx context.Context) error {
 		}
 	}
 	decided := inUTC(plan.Predict(shot.Snapshot, at))
-	if err := n.show(decided, at, in); err != nil {
+	if err := n.show(shot.Snapshot, decided, at, in); err != nil {
 		return err
 	}
 	if n.exitCode && leavesWork(decided) {
@@ -151,7 +151,7 @@ func (n *planning) change(s *fleet.Snapshot, at time.Time) error {
 	return err
 }
 
-func (n *planning) show(decided plan.Plan, at time.Time, in *time.Location) error {
+func (n *planning) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *time.Location) error {
 	switch {
 	case n.format() == "name":
 		for _, node := range decided.Nodes {
@@ -163,53 +163,6 @@ func (n *planning) show(decided plan.Plan, at time.Time, in *time.Location) erro
 	}
 	options := n.drawing()
 	options.Now, options.Zone, options.Wide = at, in, n.format() == "wide"
-	_, err := io.WriteString(n.Out, render.Plan(decided, viewPlanned(decided), options))
+	_, err := io.WriteString(n.Out, render.Plan(decided, viewPlanned(s, decided), options))
 	return err
-}
-
-// viewPlanned is the upgrade that the plan is for, as it will report itself;
-// nil where the plan is for none, or for one that is over.
-func viewPlanned(decided plan.Plan) *render.Upgrade {
-	for _, one := range decided.Statuses {
-		if one.Name == decided.Upgrade {
-			u := &v1alpha1.ClusterUpgrade{Status: one.Status}
-			u.Name, u.Spec.Version = one.Name, decided.Version
-			if one.Name == supposed {
-				u.Name = decided.Version + " (not asked for yet)"
-			}
-			return viewUpgrade(u)
-		}
-	}
-	return nil
-}
-
-// leavesWork reports whether anything is to be done, or would be if it could.
-func leavesWork(decided plan.Plan) bool {
-	return decided.Create != nil || slices.ContainsFunc(decided.Nodes, isToGo)
-}
-
-// isToGo reports whether something is to be done about the node. One that is not
-// supported, or that a person gave up, is left out.
-func isToGo(n plan.NodePlan) bool {
-	leftOut := n.Reason == v1alpha1.ReasonUnsupported || n.Reason == v1alpha1.ReasonAbandoned
-	return n.Decision != plan.Done && !leftOut
-}
-
-// inUTC is the plan with its times as JSON is to show them.
-func inUTC(decided plan.Plan) plan.Plan {
-	decided.Next = utc(decided.Next)
-	decided.PredictedStart, decided.PredictedEnd = utc(decided.PredictedStart), utc(decided.PredictedEnd)
-	for i := range decided.Nodes {
-		n := &decided.Nodes[i]
-		n.Until, n.PredictedStart, n.PredictedEnd = utc(n.Until), utc(n.PredictedStart), utc(n.PredictedEnd)
-	}
-	return decided
-}
-
-func utc(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	whole := t.UTC().Truncate(time.Second)
-	return &whole
 }

@@ -76,7 +76,7 @@ func recallPreflight(s *fleet.Snapshot, at time.Time) bool {
 func planned(s fleet.Snapshot, decided plan.Plan) *v1alpha1.ClusterUpgrade {
 	status := statusOf(decided)
 	for i := range s.Upgrades {
-		if u := &s.Upgrades[i]; u.Name == decided.Upgrade && status != nil {
+		if u := &s.Upgrades[i]; u.Name == decided.Upgrade && status != nil && u.Status.Outcome == "" {
 			u = u.DeepCopy()
 			u.Status = *status
 			return u

@@ -20,7 +20,7 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 		return err
 	}
 	decided := plan.Predict(foreseen, shot.TakenAt)
-	if err := a.show(decided, wanted, in); err != nil {
+	if err := a.show(foreseen, decided, wanted, in); err != nil {
 		return err
 	}
 	if err := refuseQueue(shot.Upgrades, wanted); err != nil {
@@ -77,7 +77,7 @@ const mostRows = 20
 
 // show writes findings and plan for people; who asked for the object alone gets
 // that.
-func (a *apply) show(decided plan.Plan, wanted *v1alpha1.ClusterUpgrade, in *time.Location) error {
+func (a *apply) show(s fleet.Snapshot, decided plan.Plan, wanted *v1alpha1.ClusterUpgrade, in *time.Location) error {
 	if !a.forPeople() {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (a *apply) show(decided plan.Plan, wanted *v1alpha1.ClusterUpgrade, in *tim
 	if _, _, terminal := a.terminal(); terminal && !options.Wide {
 		options.Rows = mostRows // the question shall be seen with what it is about
 	}
-	shown := viewPlanned(decided)
+	shown := viewPlanned(s, decided)
 	if shown != nil {
 		shown.Name = wanted.Name
 	}

@@ -29,9 +29,9 @@ func newStatus(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [NODE]",
 		Short: "What runs, what is staged, who goes, who waits and why",
-		Long: `Shows on one screen the upgrade that is active, the maintenance schedules as they
-are now, and every node: what runs, what is staged, which step it is at, and for
-whoever waits why and until when. With NODE, that node in detail.
+		Long: `Shows on one screen the upgrade that is active, the policy and the maintenance
+schedules as they are now, and every node: what runs, what is staged, which step it
+is at, and where it waits why and until when. With NODE, that node in detail.
 
 With --watch it follows the upgrade that is active, or the next one: each node's
 step, how far it is and how long it has been at it, what holds it up, and when all

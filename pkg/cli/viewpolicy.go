@@ -18,8 +18,13 @@ func viewPolicy(p *v1alpha1.UpgradePolicy) *render.Policy {
 	}
 	v := &render.Policy{Automatic: p.Spec.Automatic, Version: p.Status.Version, Source: p.Spec.Source.URL}
 	for _, kind := range []string{v1alpha1.ConditionValid, v1alpha1.ConditionSourceReady} {
-		if c := meta.FindStatusCondition(p.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionFalse {
-			v.Problems = append(v.Problems, render.Problem{Reason: v1alpha1.Reason(c.Reason), Message: c.Message})
+		c := meta.FindStatusCondition(p.Status.Conditions, kind)
+		if c == nil || c.Status != metav1.ConditionFalse {
+			continue
+		}
+		problem := render.Problem{Reason: v1alpha1.Reason(c.Reason), Message: c.Message}
+		if !slices.Contains(v.Problems, problem) { // both may say what is wrong with the source
+			v.Problems = append(v.Problems, problem)
 		}
 	}
 	return v

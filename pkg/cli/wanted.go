@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// hasFailed is whether a node failed in an upgrade, so that it does not go on.
+// hasFailed reports whether a node failed in an upgrade, so that it does not go on.
 func hasFailed(u *v1alpha1.ClusterUpgrade) bool {
 	return stalled(u) && viewUpgrade(u).Reason == v1alpha1.ReasonNodeFailed
 }

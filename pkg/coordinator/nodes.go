@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func (c *Coordinator) write(ctx context.Context, was *v1alpha1.NodeUpgrade, n pl
 	if err := c.writeOrder(ctx, was, n); err != nil {
 		return err
 	}
-	return c.writeAdmission(ctx, was, n)
+	return c.writeAdmission(ctx, cmp.Or(was, &v1alpha1.NodeUpgrade{}), n)
 }
 
 // idle reports whether a node is in service and has no order.

@@ -62,7 +62,7 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// heldUp is whether something is in the node's way that is not merely its turn.
+// heldUp reports whether something is in the node's way that is not merely its turn.
 func (n NodeProgress) heldUp() bool {
 	switch n.State {
 	case StateFailed:

@@ -78,7 +78,7 @@ func (l Layout) unsupported() string {
 	return ""
 }
 
-// FreeBytes is the room that root has left on the file system of a folder.
+// FreeBytes returns the room that root has left on the file system of a folder.
 func (l Layout) FreeBytes(dir string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(l.At(dir), &st); err != nil {

@@ -93,7 +93,8 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 		return fleet.Hold{Reason: v1alpha1.ReasonNodeNotReady, Message: fmt.Sprintf("node %s is not Ready and uses the budget up", absent.Name)}
 	}
 	if failed := a.firstFailed; failed != nil && (a.out-a.failed < a.budget || failed.group == n.group) {
-		return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: fmt.Sprintf("node %s failed and uses the budget up", failed.Name)}
+		message := fmt.Sprintf("node %s failed and uses the budget up", failed.Name)
+		return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: a.out == a.failed}
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes are before it (at most %d at once)", limit)}
 }

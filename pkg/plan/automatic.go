@@ -23,7 +23,7 @@ func (c *cluster) automatic(q queue, wake *alarm) *v1alpha1.ClusterUpgrade {
 		}
 	}
 	reboot := func(t *target) bool { return t.reboot }
-	if idle || (q.passed || q.impossible) && !slices.ContainsFunc(q.targets, reboot) {
+	if idle || q.passed && !slices.ContainsFunc(q.targets, reboot) {
 		return c.automaticReboot(wake)
 	}
 	return nil

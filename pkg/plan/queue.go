@@ -13,10 +13,7 @@ import (
 type queue struct {
 	targets    []*target // the first is active
 	superseded []ended   // they end without their turn
-	// passed tells that the active one cannot begin, or go on, for now, and
-	// impossible that it cannot even be triggered: it is active only as there is
-	// no other.
-	passed, impossible bool
+	passed     bool      // the active one cannot begin, or go on, for now: nor can another
 }
 
 // ended is an upgrade that ends, and the newer one that is why.

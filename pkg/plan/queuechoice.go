@@ -13,36 +13,29 @@ import (
 // The one that a node is at work for stays in front. So does one that has begun, so
 // that a cluster is not left half-way between two versions. A Reboot and an upgrade
 // that brings a version change places so that one reboot serves both: the version
-// goes first, as long as it can be triggered.
+// goes first.
 func (q *queue) choose(r *reading, wake *alarm) int {
 	worked := r.workedOn()
 	if i := slices.IndexFunc(q.targets, func(t *target) bool { return t.isFor(worked) }); i >= 0 {
 		return i
 	}
 	passed := make([]bool, len(q.targets))
-	impossible := make([]bool, len(q.targets))
 	for i, t := range q.targets {
-		passed[i], impossible[i] = t.passedOver(r, wake)
+		passed[i] = t.passedOver(r, wake)
 	}
-	all := !slices.Contains(passed, false)
-	first := func(is func(*target) bool) int {
+	q.passed = !slices.Contains(passed, false)
+	for _, is := range []func(*target) bool{
+		func(t *target) bool { return !t.reboot && t.ordered(r) && t.begun(r) },
+		func(t *target) bool { return !t.reboot },
+		func(t *target) bool { return t.reboot },
+	} {
 		for i, t := range q.targets {
-			if (all || !passed[i]) && is(t) {
+			if (q.passed || !passed[i]) && is(t) {
 				return i
 			}
 		}
-		return -1
 	}
-	reboot := first(func(t *target) bool { return t.reboot })
-	i := first(func(t *target) bool { return !t.reboot && t.ordered(r) && t.begun(r) })
-	if i < 0 {
-		i = first(func(t *target) bool { return !t.reboot })
-	}
-	if i < 0 || reboot >= 0 && impossible[i] {
-		i = reboot
-	}
-	q.passed, q.impossible = passed[i], impossible[i]
-	return i
+	return 0
 }
 
 // workedOn returns the upgrade that a node is at work for, or was released for.
@@ -68,19 +61,18 @@ func (t *target) begun(r *reading) bool {
 	})
 }
 
-// passedOver reports whether the upgrade holds up no other for now: because people
-// hold it back everywhere before it has begun, or because the nodes that are left
-// may never go. An upgrade that is impossible, as it cannot be triggered, holds up
-// others: but for a Reboot.
-func (t *target) passedOver(r *reading, wake *alarm) (passed, impossible bool) {
+// passedOver reports whether the upgrade cannot begin, or go on, for now, and so holds
+// up no other: it cannot be triggered, people hold it back everywhere before it has
+// begun, or the nodes that are left may never go.
+func (t *target) passedOver(r *reading, wake *alarm) bool {
 	begun := t.begun(r)
 	if hold := upgradeHold(t.ClusterUpgrade, r.now); hold.Holds() {
 		wake.at(hold.Until)
-		return !begun, false
+		return !begun
 	}
 	trial := r.newTarget(t.DeepCopy())
 	if trial.trigger(r); trial.hold.Holds() {
-		return false, true
+		return true
 	}
 	windows := newWindows(trial.ClusterUpgrade, r.Schedules)
 	left := false
@@ -95,11 +87,11 @@ func (t *target) passedOver(r *reading, wake *alarm) (passed, impossible bool) {
 			hold = answer.hold
 		}
 		if !never(hold) && (begun || !hold.Reason.Info().HeldByPeople) {
-			return false, false
+			return false
 		}
 		left = true
 	}
-	return left, false
+	return left
 }
 
 // never reports whether a node with that hold may never go: it is on hold, or no

@@ -70,6 +70,6 @@ func (r *reading) covers(u *v1alpha1.ClusterUpgrade, t *target) bool {
 }
 
 func (e ended) hold() fleet.Hold {
-	message := fmt.Sprintf("upgrade %s to %s was asked for as well, and brings more than this one", e.newer.Name, e.newer.Spec.Version)
+	message := fmt.Sprintf("upgrade %s brings %s, which is newer", e.newer.Name, e.newer.Spec.Version)
 	return fleet.Hold{Reason: v1alpha1.ReasonSuperseded, Message: message}
 }

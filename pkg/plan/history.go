@@ -12,17 +12,15 @@ import (
 // a small cluster one alone measured too few.
 const remembered = 10
 
-// remember is what nodes took in the upgrades before this one, as their records
+// remember returns what nodes took in the upgrades before this one, as their records
 // say: of each part, what the newest upgrades say that together measured a few.
-func (d *decider) remember() samples {
+func (c *cluster) remember() samples {
 	isControlPlane := map[string]bool{}
-	for _, n := range d.nodes {
-		if n.ControlPlane {
-			isControlPlane[n.Name] = true
-		}
+	for _, n := range c.controlPlanes() {
+		isControlPlane[n.Name] = true
 	}
 	var all samples
-	for _, pieces := range lately(d.Records) {
+	for _, pieces := range lately(c.Records) {
 		for p, measured := range recorded(pieces, isControlPlane) {
 			if len(all[p]) < few {
 				all[p] = append(all[p], measured...)
@@ -32,7 +30,7 @@ func (d *decider) remember() samples {
 	return all
 }
 
-// lately are the records of the last few upgrades that succeeded, the newest
+// lately returns the records of the last few upgrades that succeeded, the newest
 // first, each with its pieces in their order.
 func lately(records []v1alpha1.UpgradeRecord) [][]*v1alpha1.UpgradeRecord {
 	var all []*v1alpha1.UpgradeRecord
@@ -79,7 +77,7 @@ func recorded(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool) 
 	return all
 }
 
-// seconds is where a record says how long a pass took.
+// seconds returns where a record says how long a pass took.
 func (p part) seconds(r *v1alpha1.NodeRecord) *int32 {
 	switch p {
 	case components:

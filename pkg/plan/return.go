@@ -13,14 +13,14 @@ import (
 // that its release and its slot are gone, and begins anew with both. A node that
 // is not Ready, or failed, would only stop the others again.
 func (n *node) returned() bool {
-	return n.abandoned() && !n.released() && n.answered && n.slot == nil && n.Ready && !n.failed()
+	return n.abandoned != nil && !n.released() && n.answered && n.slot == nil && n.Ready && !n.failed()
 }
 
 // leftOut says what a node waits for that a person gave up. The words must not
 // change with the agent's answer: they are what it answers to.
 func (n *node) leftOut() string {
 	if n.failed() {
-		return fmt.Sprintf("given up: %s; left out while it is %s (%s)", n.abandon.Reason, n.status.Step, n.cause.Reason)
+		return fmt.Sprintf("given up: %s; left out while it is %s (%s)", n.abandoned.Reason, n.status.Step, n.cause.Reason)
 	}
-	return fmt.Sprintf("given up: %s; left out until its agent reports again and the node is Ready", n.abandon.Reason)
+	return fmt.Sprintf("given up: %s; left out until its agent reports again and the node is Ready", n.abandoned.Reason)
 }

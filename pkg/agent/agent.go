@@ -105,7 +105,7 @@ func New(c Config) *Agent {
 }
 
 // Run works until ctx ends. It returns no error: whatever is away comes back,
-// or somebody is told in the status.
+// or the status says so.
 func (a *Agent) Run(ctx context.Context) {
 	a.Log.InfoContext(ctx, "watching", "node", a.Node)
 	if !a.startWatches(ctx) || !a.remember(ctx) {
@@ -133,12 +133,13 @@ func (a *Agent) wakeUp() {
 	}
 }
 
-// nodeUpgrade is this node's, from the watch; nil where there is none.
+// nodeUpgrade returns this node's NodeUpgrade, from the watch; nil where there is
+// none.
 func (a *Agent) nodeUpgrade() *v1alpha1.NodeUpgrade {
 	return one[*v1alpha1.NodeUpgrade](a.nodeUpgrades)
 }
 
-// node is the Node object, from the watch; nil where there is none.
+// node returns the Node object, from the watch; nil where there is none.
 func (a *Agent) node() *corev1.Node {
 	return one[*corev1.Node](a.nodes)
 }

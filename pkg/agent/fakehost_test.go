@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,7 +43,7 @@ type fakeHost struct {
 func newFakeHost() *fakeHost {
 	return &fakeHost{
 		facts: host.Facts{
-			BootID: "boot-0", Architecture: "x86-64", Supported: true,
+			BootID: "boot-0", Supported: true,
 			Installed: []string{"v1.34.3"}, Active: "v1.34.3", Merged: "v1.34.3",
 		},
 		running: map[verb.Verb]bool{}, results: map[verb.Verb]*host.Result{},
@@ -86,7 +87,7 @@ func (h *fakeHost) end(r host.Request) {
 	}
 	switch r.Verb {
 	case verb.Facts:
-		h.facts.Node.GatheredAt = metav1.Now()
+		h.facts.Node.GatheredTime = metav1.Now()
 		result.Output, _ = json.Marshal(h.facts)
 	case verb.Etcd:
 		result.Output, _ = json.Marshal(etcd.HealthOutput{Etcd: h.etcd})
@@ -103,6 +104,8 @@ func (h *fakeHost) apply(r host.Request) {
 	var args struct{ Version string }
 	_ = json.Unmarshal(r.Args, &args)
 	switch r.Verb {
+	case verb.Disarm:
+		h.facts.Armed = false
 	case verb.Stage:
 		h.facts.Installed = []string{"v1.34.3", args.Version}
 	case verb.Kubeadm:
@@ -184,6 +187,13 @@ func (h *fakeHost) Reboot(context.Context) error {
 	h.mu.Unlock()
 	go h.onReboot(boot)
 	return nil
+}
+
+// verbs are those that change something, as they began.
+func (h *fakeHost) verbs() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.began)
 }
 
 func (h *fakeHost) merged() string {

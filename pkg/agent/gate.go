@@ -18,10 +18,10 @@ import (
 )
 
 // gateWithin limits the gate's reads: an API server that does not answer keeps
-// the gate closed, and somebody has to be told soon.
+// the gate closed, and people have to be told soon.
 const gateWithin = 15 * time.Second
 
-// gate says whether something may begin on the node now. It reads live: a watch
+// gate returns whether something may begin on the node now. It reads live: a watch
 // that was cut may show a window that closed long ago.
 func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observation) machine.Gate {
 	ctx, cancel := context.WithTimeout(ctx, gateWithin)
@@ -71,7 +71,7 @@ func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observ
 	return fleet.Hold{}, nil
 }
 
-// window is what people decide, and for a node that begins whether it is
+// window asks what people decide, and for a node that begins whether it is
 // expected to be done before the window closes.
 func (a *Agent) window(ctx context.Context, node *corev1.Node, upgrade *v1alpha1.ClusterUpgrade, o machine.Observation, begins bool) (fleet.Hold, error) {
 	schedules, err := a.Upgrades.MaintenanceSchedules.List(ctx, metav1.ListOptions{})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
 // upgradeOf reads the upgrade that an order is part of; nil where it is gone. One
@@ -38,12 +39,10 @@ func (a *Agent) remembered(ctx context.Context, order *v1alpha1.UpgradeReference
 	if err != nil {
 		return nil, fmt.Errorf("reading the UpgradePolicy: %w", err)
 	}
-	if brought := policy.Status.Upgrade; brought == nil || brought.UID != order.UID {
-		return nil, nil
+	if followed := plan.FollowedUpgrade(policy); followed != nil && string(followed.UID) == order.UID {
+		return followed, nil
 	}
-	upgrade := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: order.Name}}
-	upgrade.Spec.Version, upgrade.Status.Outcome = policy.Status.Version, v1alpha1.OutcomeSucceeded
-	return upgrade, nil
+	return nil, nil
 }
 
 // onHold keeps a node in service that a person holds. It reads live, as the watch
@@ -53,8 +52,5 @@ func (a *Agent) onHold(ctx context.Context) (fleet.Hold, error) {
 	if err != nil {
 		return fleet.Hold{}, fmt.Errorf("reading node %s: %w", a.Node, err)
 	}
-	if _, held := node.Labels[v1alpha1.HoldLabel]; held {
-		return fleet.Hold{Reason: v1alpha1.ReasonOnHold, Message: "the Node bears the label " + v1alpha1.HoldLabel}, nil
-	}
-	return fleet.Hold{}, nil
+	return plan.HoldGate(node.Labels), nil
 }

@@ -66,7 +66,7 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 	return a.etcdUnwell()
 }
 
-// reached is whether the pod runs what is wanted, or what a person took further.
+// reached reports whether the pod runs what is wanted, or what a person took further.
 func reached(pod *corev1.Pod, want string) bool {
 	v, err := version.Parse(want)
 	return err == nil && version.Reached(staticpod.Version(pod), v)

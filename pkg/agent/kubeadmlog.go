@@ -29,7 +29,7 @@ const (
 // mirror copies kubeadm's own words from the file on the node to the agent's
 // output as they come, so that the pod's log has them and `kubectl upgrade status
 // NODE --log` finds them there. Each line begins with "kubeadm-log "; a run begins
-// with "begin KEY" and ends with "end KEY OK" or "end KEY FAILED". Whoever reads
+// with "begin KEY" and ends with "end KEY OK" or "end KEY FAILED". A reader
 // takes what follows the last begin: an agent that has just started begins the
 // run anew, from the file's first line.
 type mirror struct {
@@ -145,7 +145,7 @@ func (m *mirror) end(key string, ok bool) {
 	m.over = true
 }
 
-// print is one Write, so that no other line lands in the middle.
+// print makes one Write, so that no other line lands in the middle.
 func (m *mirror) print(text string) {
 	_, _ = io.WriteString(m.out, "kubeadm-log "+text+"\n")
 }

@@ -59,7 +59,8 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 	return afterError
 }
 
-// mayUnwritten is true for what may be done though the State was not written.
+// mayUnwritten reports whether an action may be done though the State was not
+// written.
 // Where there is no NodeUpgrade the node is not managed; or it was deleted, and the
 // coordinator that makes it anew may be waiting for this very node: the only
 // control plane, which is cordoned.
@@ -75,7 +76,7 @@ func (a *Agent) stumble(ctx context.Context, doing string, err error) time.Durat
 		return 0
 	}
 	if apierrors.IsConflict(err) {
-		return afterConflict // somebody else wrote, and the watch will say what
+		return afterConflict // another client wrote, and the watch will say what
 	}
 	pause := min(afterError<<min(a.trouble, 10), maxPause)
 	a.trouble++
@@ -83,7 +84,7 @@ func (a *Agent) stumble(ctx context.Context, doing string, err error) time.Durat
 	return pause
 }
 
-// rest is how long to wait for an instant, or the longest nap.
+// rest returns how long to wait for an instant, or the longest nap.
 func (a *Agent) rest(o machine.Observation, wake time.Time) time.Duration {
 	longest := maxPause
 	switch {

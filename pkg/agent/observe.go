@@ -78,7 +78,7 @@ func ownerOf(node *corev1.Node) fleet.Owner {
 	return fleet.Owner{Node: node.Name, UID: string(node.UID)}
 }
 
-// slot is what the watched Leases say. One that cannot be read is not ours.
+// slot returns what the watched Leases say. One that cannot be read is not ours.
 func (a *Agent) slot(node *corev1.Node) machine.Slot {
 	var seen machine.Slot
 	for _, object := range a.leases.GetStore().List() {

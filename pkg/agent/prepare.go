@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// clusterConfiguration is what kubeadm keeps in the cluster. Every kubelet may
+// clusterConfiguration returns what kubeadm keeps in the cluster. Every kubelet may
 // read it: kubeadm's Role kubeadm:nodes-kubeadm-config lets the group
 // system:nodes (kubeadm 1.34, phases/uploadconfig).
 func (a *Agent) clusterConfiguration(ctx context.Context) (string, error) {

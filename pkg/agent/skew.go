@@ -57,7 +57,7 @@ func checkSkew(apiServers []corev1.Pod, o machine.Observation) error {
 	return nil
 }
 
-// versionsOf are the apiservers' versions, by their images' tags.
+// versionsOf returns the apiservers' versions, by their images' tags.
 func versionsOf(apiServers []corev1.Pod) ([]version.Version, error) {
 	var versions []version.Version
 	for i := range apiServers {

@@ -75,7 +75,7 @@ func (a *Agent) remember(ctx context.Context) bool {
 	return false
 }
 
-// ofAnother is true for what a Node left behind that bore this one's name before:
+// ofAnother reports whether a Node left nu behind that bore this one's name before:
 // it may have failed, and this one has not even begun.
 func ofAnother(nu *v1alpha1.NodeUpgrade, node *corev1.Node) bool {
 	return node != nil && !nu.OwnedBy(node.UID)
@@ -112,8 +112,8 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 	status.Reboot.Required = status.Reboot.Reason != ""
 }
 
-// labelled is whether the Node bears the control plane's label, be there static
-// pods on it or not: the plan goes by the label.
+// labelled reports whether the Node bears the control plane's label, with static
+// pods on it or without: the plan goes by the label.
 func (a *Agent) labelled() bool {
 	node := a.node()
 	return node != nil && staticpod.OnControlPlane(node.Labels)

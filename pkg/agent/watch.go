@@ -90,7 +90,7 @@ func sleep(ctx context.Context, d time.Duration) {
 // podWatch watches the node's own pods.
 type podWatch struct {
 	cancel context.CancelFunc
-	left   atomic.Bool // one has gone since somebody asked
+	left   atomic.Bool // one has gone since the last round
 }
 
 func (w *podWatch) start(ctx context.Context, client kubernetes.Interface, node string, kick func()) {

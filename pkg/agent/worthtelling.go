@@ -30,7 +30,7 @@ func withoutSizes(f v1alpha1.NodeFacts) v1alpha1.NodeFacts {
 	return f
 }
 
-// roomChanged is for disks of the same paths.
+// roomChanged reports whether the room on disks changed, whose paths are the same.
 func roomChanged(before, after []v1alpha1.DiskFacts) bool {
 	for i := range before {
 		if moved(before[i].FreeBytes, after[i].FreeBytes) {
@@ -47,7 +47,7 @@ func databaseBytes(f *v1alpha1.NodeFacts) int64 {
 	return f.Etcd.DatabaseBytes
 }
 
-// moved is true for a size that is a tenth more or less than it was: every
+// moved reports whether a size is a tenth more or less than it was: every
 // program that writes a log changes it by a little.
 func moved(before, after int64) bool {
 	change := after - before

@@ -37,7 +37,7 @@ func TestAbandonedUntilItReportsAgain(t *testing.T) {
 	w1.status.Slot = taken
 	w1.status.ObservedGeneration = c.word("w1").Generation
 	w1.say(t.Context(), v1alpha1.StepDraining)
-	c.eventually(c.runs("w3", "v1.34.4"))
+	c.eventually(c.reached("w3"))
 	c.eventually(c.holder(taken, w1.me.String()))
 
 	c.abandon("w1", "its disk died")
@@ -63,7 +63,7 @@ func TestAbandonedUntilItReportsAgain(t *testing.T) {
 	w1.status.Step = v1alpha1.StepWaiting
 	before := len(c.tally.order)
 	c.agent("w1")
-	c.eventually(c.runs("w1", "v1.34.4"))
+	c.eventually(c.reached("w1"))
 	if again := c.tally.order[before:]; !slices.Equal(again, []string{"w1"}) {
 		t.Errorf("after it came back %v went out of service, want w1 once, with a slot of its own", again)
 	}

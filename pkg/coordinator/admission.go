@@ -16,19 +16,9 @@ import (
 // writeAdmission applies a node's condition Admitted, with the time at which its
 // reason ends, if it differs from the stored one. The rest of the status is the
 // agent's.
-func (c *Coordinator) writeAdmission(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) error {
-	var stored v1alpha1.NodeUpgradeStatus
-	if was != nil {
-		stored.HoldEndTime = was.Status.HoldEndTime
-		if admitted := meta.FindStatusCondition(was.Status.Conditions, v1alpha1.ConditionAdmitted); admitted != nil {
-			stored.Conditions = []metav1.Condition{*admitted}
-		}
-		if _, cause := was.Status.Cause(); cause == n.Message && n.Reason.Info().Giver == v1alpha1.GivenByAgent {
-			n.Message = "" // the condition UpToDate has it
-		}
-	}
-	wanted := admission(stored, n, time.Now())
-	if equality.Semantic.DeepEqual(stored, wanted) {
+func (c *Coordinator) writeAdmission(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan, generation int64) error {
+	wanted := admission(was, n, generation, time.Now())
+	if equality.Semantic.DeepEqual(coordinatorsPart(was), wanted) {
 		return nil
 	}
 	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}, Status: wanted}
@@ -38,24 +28,36 @@ func (c *Coordinator) writeAdmission(ctx context.Context, was *v1alpha1.NodeUpgr
 	return nil
 }
 
-// admission returns the coordinator's part of a NodeUpgrade's status.
-func admission(stored v1alpha1.NodeUpgradeStatus, n plan.NodePlan, now time.Time) v1alpha1.NodeUpgradeStatus {
+// coordinatorsPart returns what the coordinator owns of a NodeUpgrade's status.
+func coordinatorsPart(n *v1alpha1.NodeUpgrade) v1alpha1.NodeUpgradeStatus {
+	part := v1alpha1.NodeUpgradeStatus{HoldEndTime: n.Status.HoldEndTime}
+	if admitted := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionAdmitted); admitted != nil {
+		part.Conditions = []metav1.Condition{*admitted}
+	}
+	return part
+}
+
+// admission returns what the coordinator's part should be.
+func admission(was *v1alpha1.NodeUpgrade, n plan.NodePlan, generation int64, now time.Time) v1alpha1.NodeUpgradeStatus {
 	present, admitted := n.Admission()
 	if !present {
 		return v1alpha1.NodeUpgradeStatus{}
 	}
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionAdmitted, Status: metav1.ConditionFalse, Reason: string(n.Reason), Message: n.Message,
-		LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
+		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
 	}
 	if admitted {
 		condition.Status = metav1.ConditionTrue
 	}
-	wanted := *stored.DeepCopy()
-	meta.SetStatusCondition(&wanted.Conditions, condition)
-	wanted.HoldEndTime = nil
-	if n.Until != nil {
-		wanted.HoldEndTime = &metav1.Time{Time: n.Until.UTC().Truncate(time.Second)}
+	if _, cause := was.Status.Cause(); cause == n.Message && n.Reason.Info().Giver == v1alpha1.GivenByAgent {
+		condition.Message = "" // the condition UpToDate has it
 	}
-	return wanted
+	part := coordinatorsPart(was)
+	meta.SetStatusCondition(&part.Conditions, condition)
+	part.HoldEndTime = nil
+	if n.Until != nil {
+		part.HoldEndTime = &metav1.Time{Time: n.Until.UTC().Truncate(time.Second)}
+	}
+	return part
 }

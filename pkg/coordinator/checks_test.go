@@ -20,9 +20,9 @@ import (
 )
 
 // What blocks holds every node, and says so everywhere. When it is mended, the
-// upgrade goes on by itself. One that people ignore is let through, which is
+// upgrade goes on by itself. One that people ignore lets it go on, which is
 // recorded. The checks are the real ones, read with the coordinator's own rights.
-func TestABlockHoldsEverybody(t *testing.T) {
+func TestABlockHoldsEveryNode(t *testing.T) {
 	c := newCluster(t, "cp1", "w1")
 	for _, component := range []string{"kube-controller-manager", "kube-scheduler"} {
 		c.addPod(component, "cp1")
@@ -155,7 +155,7 @@ func (c *cluster) upgradeSays(name string, reason v1alpha1.Reason) func() string
 	}
 }
 
-// webhook makes one that is asked about what nobody here does.
+// webhook makes one that is asked about objects that do not exist here.
 func (c *cluster) webhook(service string) {
 	c.Helper()
 	none := admissionregistrationv1.SideEffectClassNone

@@ -12,18 +12,14 @@ import (
 // understood is the reason of a condition Valid that is True.
 const understood = "Understood"
 
-// setConditions sets the conditions in an object's list, and Stalled to True with
-// the reason and message of the first that is False. While none is, Stalled is
-// absent.
-func setConditions(list *[]metav1.Condition, generation int64, now time.Time, conditions ...metav1.Condition) {
-	for _, condition := range conditions {
-		if condition.Status == metav1.ConditionFalse {
-			condition.Type, condition.Status = v1alpha1.ConditionStalled, metav1.ConditionTrue
-			conditions = append(conditions, condition)
-			break
-		}
-	}
-	if conditions[len(conditions)-1].Type != v1alpha1.ConditionStalled {
+// setConditions sets the conditions in an object's list. Stalled is True, for the
+// same reason, while valid is False: a person has to act. Otherwise it is absent.
+func setConditions(list *[]metav1.Condition, generation int64, now time.Time, valid metav1.Condition, others ...metav1.Condition) {
+	conditions := append(others, valid)
+	if valid.Status == metav1.ConditionFalse {
+		valid.Type, valid.Status = v1alpha1.ConditionStalled, metav1.ConditionTrue
+		conditions = append(conditions, valid)
+	} else {
 		meta.RemoveStatusCondition(list, v1alpha1.ConditionStalled)
 	}
 	for _, condition := range conditions {

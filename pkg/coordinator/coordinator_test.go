@@ -47,10 +47,15 @@ func TestAPatchByItself(t *testing.T) {
 		t.Errorf("the upgrade records the snapshot of etcd as %+v", taken)
 	}
 	c.events("v1.34.4", "Created", "Triggered", "Finished")
+	records, err := c.ours.UpgradeRecords.List(t.Context(), metav1.ListOptions{LabelSelector: v1alpha1.UpgradeUIDLabel + "=" + string(done.UID)})
+	c.must(err)
+	if len(records.Items) != 1 || len(records.Items[0].Nodes) != 4 || records.Items[0].Outcome != v1alpha1.OutcomeSucceeded {
+		t.Errorf("the record is %+v", records.Items)
+	}
 
 	c.addNode("w4")
 	c.agent("w4")
-	c.eventually(c.runs("w4", "v1.34.4"))
+	c.eventually(c.reached("w4"))
 }
 
 // Two coordinators that both think they lead waste work and break nothing.
@@ -193,7 +198,7 @@ func TestLead(t *testing.T) {
 			t.Fatalf("%s leads", name)
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody took over")
+		t.Fatal("no replica took over")
 	}
 }
 
@@ -260,7 +265,9 @@ func (c *cluster) finished(name string) func() string {
 	}
 }
 
-func (c *cluster) runs(node, version string) func() string {
+// reached wants the node to run the version that all these tests upgrade to.
+func (c *cluster) reached(node string) func() string {
+	const version = "v1.34.4"
 	return func() string {
 		n, err := c.kube.CoreV1().Nodes().Get(c.Context(), node, metav1.GetOptions{})
 		c.must(err)

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,10 +90,11 @@ func (c *Coordinator) write(ctx context.Context, was *v1alpha1.NodeUpgrade, n pl
 	case !n.Managed && idle(was, n):
 		return c.remove(ctx, was, "the UpgradePolicy does not select the node")
 	}
-	if err := c.writeOrder(ctx, was, n); err != nil {
+	generation, err := c.writeOrder(ctx, was, n)
+	if err != nil {
 		return err
 	}
-	return c.writeAdmission(ctx, was, n)
+	return c.writeAdmission(ctx, cmp.Or(was, &v1alpha1.NodeUpgrade{}), n, generation)
 }
 
 // idle reports whether a node is in service and has no order.
@@ -112,10 +114,11 @@ func (c *Coordinator) remove(ctx context.Context, was *v1alpha1.NodeUpgrade, why
 	return nil
 }
 
-// writeOrder applies a node's spec if it differs from the stored one.
-func (c *Coordinator) writeOrder(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) error {
+// writeOrder applies a node's spec if it differs from the stored one, and returns the
+// generation of the order.
+func (c *Coordinator) writeOrder(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) (int64, error) {
 	if was != nil && len(was.OwnerReferences) > 0 && equality.Semantic.DeepEqual(was.Spec, n.Spec) {
-		return nil
+		return was.Generation, nil
 	}
 	object := &v1alpha1.NodeUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{{
@@ -123,9 +126,10 @@ func (c *Coordinator) writeOrder(ctx context.Context, was *v1alpha1.NodeUpgrade,
 		}}},
 		Spec: n.Spec,
 	}
-	if _, err := c.ours.NodeUpgrades.Apply(ctx, object, manager, ""); err != nil {
-		return fmt.Errorf("applying NodeUpgrade %s: %w", n.Name, err)
+	applied, err := c.ours.NodeUpgrades.Apply(ctx, object, manager, "")
+	if err != nil {
+		return 0, fmt.Errorf("applying NodeUpgrade %s: %w", n.Name, err)
 	}
 	c.logOrder(was, n)
-	return nil
+	return applied.Generation, nil
 }

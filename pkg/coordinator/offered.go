@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +31,8 @@ func newestOffered(known []v1alpha1.OfferedVersion, s fleet.Snapshot, now time.T
 	newest, runs := map[string]bool{}, oldestKubelets(s.Nodes)
 	for _, v := range releases(s.Source) {
 		oldest, run := runs[v.Line()]
-		if newest[v.Line()] && !(run && oldest.Less(v)) || len(list) == maxOffered {
+		newer := run && oldest.Less(v)
+		if newest[v.Line()] && !newer || len(list) == maxOffered {
 			continue
 		}
 		newest[v.Line()] = true
@@ -50,7 +50,7 @@ func newestOffered(known []v1alpha1.OfferedVersion, s fleet.Snapshot, now time.T
 func releases(source fleet.Source) []version.Version {
 	var list []version.Version
 	for _, offer := range source.Offers {
-		if v, err := version.Parse(offer.Version); err == nil && !strings.Contains(offer.Version, "-") {
+		if v, err := version.Parse(offer.Version); err == nil && v.Pre == "" {
 			list = append(list, v)
 		}
 	}

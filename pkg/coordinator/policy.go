@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -15,19 +14,19 @@ import (
 )
 
 // ensurePolicy returns the UpgradePolicy named cluster. Where it is missing, it is
-// created with an empty spec, which the CRD's defaults fill in.
+// created with an empty spec, which the CRD's defaults fill in. It is applied rather
+// than created, so that a person who applies a spec has no conflict over those
+// defaults.
 func (c *Coordinator) ensurePolicy(ctx context.Context, known *v1alpha1.UpgradePolicy) (*v1alpha1.UpgradePolicy, error) {
 	if known != nil {
 		return known, nil
 	}
 	empty := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
-	created, err := c.ours.UpgradePolicies.Create(ctx, empty, metav1.CreateOptions{FieldManager: manager})
-	if apierrors.IsAlreadyExists(err) {
-		created, err = c.ours.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
-	}
+	created, err := c.ours.UpgradePolicies.Apply(ctx, empty, manager, "")
 	if err != nil {
 		return nil, fmt.Errorf("creating UpgradePolicy %s: %w", v1alpha1.PolicyName, err)
 	}
+	c.log.Info("created the UpgradePolicy, as there was none", "source", created.Spec.Source.URL)
 	return created, nil
 }
 

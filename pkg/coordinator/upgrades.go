@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
@@ -30,8 +29,6 @@ func (c *Coordinator) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) er
 }
 
 // writeStatuses applies the status of each upgrade that differs from the stored one.
-// What is fixed once, such as the images, the API server keeps: a coordinator that
-// lags is refused.
 func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.ClusterUpgrade, wanted []plan.UpgradeStatus) error {
 	byUID := make(map[string]*v1alpha1.ClusterUpgrade, len(stored))
 	for i := range stored {
@@ -42,7 +39,11 @@ func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.Clust
 		if was == nil || was.Name != w.Name || equality.Semantic.DeepEqual(was.Status, w.Status) {
 			continue
 		}
-		object := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: w.Name, UID: types.UID(w.UID)}, Status: w.Status}
+		object := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: w.Name}, Status: w.Status}
+		if was.Status.TriggerTime == nil && w.Status.TriggerTime != nil || was.Status.Outcome == "" && w.Status.Outcome != "" {
+			// What is set once is set on the very object that it was decided for.
+			object.ResourceVersion = was.ResourceVersion
+		}
 		if _, err := c.ours.ClusterUpgrades.Apply(ctx, object, manager, "status"); err != nil {
 			return fmt.Errorf("applying the status of ClusterUpgrade %s: %w", w.Name, err)
 		}

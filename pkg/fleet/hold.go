@@ -12,4 +12,13 @@ type Hold struct {
 	Reason  v1alpha1.Reason `json:"reason,omitempty"`
 	Message string          `json:"message,omitempty"`
 	Until   *time.Time      `json:"until,omitempty"`
+	// Stays reports whether it lasts until a person acts, though its reason is one
+	// that passes by itself elsewhere.
+	Stays bool `json:"-"`
 }
+
+// Holds reports whether there is anything to hold for.
+func (h Hold) Holds() bool { return h.Reason != "" }
+
+// NeedsPerson reports whether it lasts until a person acts.
+func (h Hold) NeedsPerson() bool { return h.Stays || h.Reason.Info().NeedsPerson }

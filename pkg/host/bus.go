@@ -63,7 +63,7 @@ func (c *Client) call(ctx context.Context, to peer, method string, reply any, ar
 	return call.Store(reply)
 }
 
-// running says whether a verb's unit is there and not at its end. A unit that
+// running reports whether a verb's unit is there and not at its end. A unit that
 // was asked for a moment ago is still inactive, and has a job.
 func (c *Client) running(ctx context.Context, v verb.Verb) (bool, error) {
 	var path dbus.ObjectPath

@@ -63,7 +63,7 @@ func (c *Client) Start(ctx context.Context, r Request, o Options) error {
 	return nil
 }
 
-// Last says whether a verb is running, and what came of the last request: nil
+// Last returns whether a verb is running, and what came of the last request: nil
 // when there was none, or while it runs. A unit that ended without leaving a
 // result gives one that says so.
 func (c *Client) Last(ctx context.Context, v verb.Verb) (running bool, last *Result, err error) {
@@ -74,7 +74,7 @@ func (c *Client) Last(ctx context.Context, v verb.Verb) (running bool, last *Res
 	return false, last, err
 }
 
-// Asked is the last request for a verb, or nil.
+// Asked returns the last request for a verb, or nil.
 func (c *Client) Asked(v verb.Verb) (*Request, error) {
 	return readJSON[Request](requestFile(c.root, v))
 }

@@ -25,9 +25,9 @@ func Ended(l Layout, v verb.Verb, failed v1alpha1.Reason, getenv func(string) st
 	return writeJSON(resultFile(l.Root(), v), noResult(request, failed, bootID, end, time.Now().UTC()))
 }
 
-// lastResult is what came of the last request, of a verb that does not run.
+// lastResult returns what came of the last request, of a verb that does not run.
 // Where nothing was left, as after a power cut, it is the same failure each time
-// it is asked for: nobody knows the end, so it ended when it was asked for.
+// it is asked for: the end is not known, so it ended when it was asked for.
 func lastResult(root string, v verb.Verb, failed v1alpha1.Reason) (*Result, error) {
 	request, result, err := lastRequest(root, v)
 	if err != nil || request == nil || result != nil {
@@ -37,7 +37,7 @@ func lastResult(root string, v verb.Verb, failed v1alpha1.Reason) (*Result, erro
 	return noResult(request, failed, "", end, request.RequestedAt), nil
 }
 
-// lastRequest is the last request for a verb, and the result that answers it.
+// lastRequest returns the last request for a verb, and the result that answers it.
 // Each is nil when there is none.
 func lastRequest(root string, v verb.Verb) (*Request, *Result, error) {
 	request, err := readJSON[Request](requestFile(root, v))

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
 // Gather looks at the node. It leaves Confs, ConfProblem and Armed to package
@@ -77,7 +78,7 @@ func (l Layout) unsupported() string {
 	return ""
 }
 
-// FreeBytes is the room that root has left on the file system of a folder.
+// FreeBytes returns the room that root has left on the file system of a folder.
 func (l Layout) FreeBytes(dir string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(l.At(dir), &st); err != nil {
@@ -123,8 +124,7 @@ func manifestTag(manifest []byte, component string) (string, error) {
 		if c.Name != component {
 			continue
 		}
-		ref, _, _ := strings.Cut(c.Image, "@")
-		return ref[strings.LastIndex(ref, ":")+1:], nil
+		return staticpod.ImageVersion(c.Image), nil
 	}
 	return "", fmt.Errorf("the manifest of %s has no container of that name", component)
 }

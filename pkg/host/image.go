@@ -28,7 +28,7 @@ func ParseImageName(name string) (Image, bool) {
 	return Image{Kubernetes: v, Architecture: architecture}, err == nil
 }
 
-// NewImage is the image of a version such as v1.34.4 for an architecture.
+// NewImage returns the image of a version such as v1.34.4 for an architecture.
 func NewImage(kubernetes, architecture string) (Image, error) {
 	image, ok := ParseImageName(images.Name(kubernetes, architecture))
 	if !ok {
@@ -37,16 +37,16 @@ func NewImage(kubernetes, architecture string) (Image, error) {
 	return image, nil
 }
 
-// Version is v1.34.4.
+// Version returns v1.34.4.
 func (i Image) Version() string { return i.Kubernetes.String() }
 
-// Name is kubernetes-v1.34.4-x86-64.raw.
+// Name returns kubernetes-v1.34.4-x86-64.raw.
 func (i Image) Name() string { return images.Name(i.Version(), i.Architecture) }
 
 // Path of the image on a node.
 func (i Image) Path() string { return filepath.Join(ImagesDir, i.Name()) }
 
-// ImagePath is where the image of a version lies on a node.
+// ImagePath returns where the image of a version lies on a node.
 func ImagePath(version, architecture string) string {
 	return filepath.Join(ImagesDir, images.Name(version, architecture))
 }
@@ -54,7 +54,7 @@ func ImagePath(version, architecture string) string {
 // Architecture returns this node's, as Kubernetes names it.
 func Architecture() string { return runtime.GOARCH }
 
-// Installed are the images on the disk for this node's architecture, oldest
+// Installed returns the images on the disk for this node's architecture, oldest
 // first. What bears another name is left out.
 func (l Layout) Installed() ([]Image, error) {
 	entries, err := os.ReadDir(l.At(ImagesDir))
@@ -74,7 +74,7 @@ func (l Layout) Installed() ([]Image, error) {
 	return installed, nil
 }
 
-// Active is the image that the symlink points to: what the next boot merges.
+// Active returns the image that the symlink points to: what the next boot merges.
 // It fails when the symlink is not there or points elsewhere.
 func (l Layout) Active() (Image, error) {
 	target, err := os.Readlink(l.At(Link))
@@ -89,12 +89,12 @@ func (l Layout) Active() (Image, error) {
 	}
 	image, ok := ParseImageName(filepath.Base(target))
 	if !ok || filepath.Clean(filepath.Dir(target)) != ImagesDir {
-		return Image{}, fmt.Errorf("%s points to %s, not to an image such as %s/kubernetes-v1.34.4-%s.raw", Link, target, ImagesDir, Architecture())
+		return Image{}, fmt.Errorf("%s points to %s, not to an image such as %s", Link, target, ImagePath("v1.34.4", Architecture()))
 	}
 	return image, nil
 }
 
-// Merged is the image whose files /usr shows in this boot.
+// Merged returns the image whose files /usr shows in this boot.
 func (l Layout) Merged() (Image, error) {
 	data, err := os.ReadFile(l.At(MergedVersionFile))
 	if err != nil {

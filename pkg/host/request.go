@@ -13,7 +13,7 @@ import (
 type Request struct {
 	Verb verb.Verb `json:"verb"`
 	// Key says what the request is for, such as "v1.34.4@sha256:…". It comes
-	// back in the Result: a result with another key answers somebody else.
+	// back in the Result: a result with another key answers another request.
 	Key string `json:"key"`
 	// Args are the verb's own, see package hostverb.
 	Args json.RawMessage `json:"args,omitempty"`

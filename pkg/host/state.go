@@ -63,7 +63,8 @@ func writeJSON(path string, value any) error {
 	return nil
 }
 
-// readJSON is nil, without an error, when there is no such file.
+// readJSON returns what a file holds; nil, without an error, when there is no such
+// file.
 func readJSON[T any](path string) (*T, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

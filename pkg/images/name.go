@@ -14,20 +14,26 @@ import (
 // left of it.
 var name = regexp.MustCompile(`^kubernetes-(.+)-(x86-64|arm64)\.raw$`)
 
-// amd64 is named otherwise in file names, which follow systemd's %a.
+// amd64 is named otherwise by systemd, and so in file names, which follow its %a.
 const (
 	kubernetesAMD64 = "amd64"
 	systemdAMD64    = "x86-64"
 )
 
+// SystemdArchitecture returns systemd's name of an architecture that is named as
+// Kubernetes does.
+func SystemdArchitecture(architecture string) string {
+	if architecture == kubernetesAMD64 {
+		return systemdAMD64
+	}
+	return architecture
+}
+
 // Name returns the name of the image's file, such as
 // kubernetes-v1.34.4-x86-64.raw, for an architecture as Kubernetes names it: amd64
 // or arm64.
 func Name(version, architecture string) string {
-	if architecture == kubernetesAMD64 {
-		architecture = systemdAMD64
-	}
-	return "kubernetes-" + version + "-" + architecture + ".raw"
+	return "kubernetes-" + version + "-" + SystemdArchitecture(architecture) + ".raw"
 }
 
 // ParseName returns the version and the architecture, as Kubernetes names it, in

@@ -53,7 +53,7 @@ func (a Action) String() string {
 	return string(a.Do)
 }
 
-// GivesBack is true for what brings a node that is out of service back: it is
-// done even where nobody keeps the State any more, as the Node's marks and the
+// GivesBack reports whether an action brings a node that is out of service back: it
+// is done even where the State is not kept any more, as the Node's marks and the
 // slot's Lease say all that there is to undo.
 func (d Do) GivesBack() bool { return d == DoReboot || d == DoUncordon || d == DoFree }

@@ -28,7 +28,7 @@ func verifying(s State, o Observation) (State, Action) {
 	return s.say(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready").until(limit), wait(limit)
 }
 
-// isBack is true when the node runs what it should, after a boot where one was
+// isBack reports whether the node runs what it should, after a boot where one was
 // asked for.
 func isBack(s State, o Observation) bool {
 	return o.Host.BootID != s.RebootedFrom && kubeletSpeaks(o) && o.Node.Ready && o.Node.KubeletVersion == expected(s, o)
@@ -65,7 +65,7 @@ func uncordoning(s State, o Observation) (State, Action) {
 	return inService(s, o), Action{}
 }
 
-// inService is the step after a node is in service again.
+// inService returns the step after a node is in service again.
 func inService(s State, o Observation) State {
 	if seconds(o.Spec.MinReadySeconds) > 0 {
 		return s.enter(v1alpha1.StepObserving, o)

@@ -8,9 +8,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// gateUnknown is told where nobody answers for so long. What is not known keeps
+// gateUnknown is told where there is no answer for so long. What is not known keeps
 // the gate closed.
-var gateUnknown = fmt.Sprintf("for %s nobody says whether the node may begin", HostWithin)
+var gateUnknown = fmt.Sprintf("for %s it could not be found out whether the node may begin", HostWithin)
 
 // locking asks the gate and takes the slot. Up to the slot nothing has to be
 // undone.
@@ -105,7 +105,7 @@ func kubeadm(s State, o Observation) (State, Action) {
 	return s, run(verb.Kubeadm, key)
 }
 
-// checking is the end of pass 1. Its slot is kept until all is well again.
+// checking ends pass 1. The slot is kept until all is well again.
 func checking(s State, o Observation) (State, Action) {
 	limit := deadline(s, o, CheckWithin)
 	switch {
@@ -119,17 +119,18 @@ func checking(s State, o Observation) (State, Action) {
 	return s.say(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
 }
 
-// unknown waits for health that nobody has told. Behind the limit for bad health
-// the answer may still be on its way; then somebody has to look.
+// unknown waits for health that is not known. Behind the limit for bad health the
+// answer may still be on its way; then a person has to look.
 func unknown(s State, o Observation, limit time.Time, after string) (State, Action) {
 	limit = limit.Add(AnswerWithin)
 	if !o.Now.Before(limit) {
-		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not known to be healthy %s after %s: nobody says how the control plane is", CheckWithin+AnswerWithin, after))
+		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not known to be healthy %s after %s: there is no answer about the control plane", CheckWithin+AnswerWithin, after))
 	}
 	return s, wait(limit)
 }
 
-// mayNotBegin is what stands against beginning anything that disturbs.
+// mayNotBegin gives up where something stands against beginning anything that
+// disturbs.
 func mayNotBegin(s State, o Observation) (State, Action, bool) {
 	switch {
 	case withdrawn(s, o):

@@ -38,8 +38,8 @@
 //   - Without a NodeUpgrade nothing is begun; with one that asks for nothing, nothing
 //     is kept of the upgrade before.
 //   - A control plane that went on frees its slot only when its static pods and
-//     etcd are well again. One that gave up frees it as it is; the plan lets nobody
-//     go before it has tried again.
+//     etcd are well again. One that gave up frees it as it is; the plan lets no
+//     other node go before it has tried again.
 //   - One attempt reboots the node once. Attempts wait longer each time; those
 //     that something on the node ended are counted, and end in Failed, which keeps
 //     its slot.

@@ -62,9 +62,9 @@ func drainMessage(o Observation) string {
 	return o.Drain.Message
 }
 
-// lastCheck is where a node can still give up. The gate looks at window,
-// exclusion, release and slot, all live; and the host is looked at anew, as
-// somebody may have moved the symlink while the node was drained.
+// lastCheck is the last step in which a node can still give up. The gate looks at
+// window, exclusion, release and slot, all live; and the host is looked at anew, as
+// the symlink may have been moved while the node was drained.
 func lastCheck(s State, o Observation) (State, Action) {
 	if arrived(o) {
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
@@ -87,7 +87,7 @@ func lastCheck(s State, o Observation) (State, Action) {
 	return s.enter(v1alpha1.StepActivating, o), run(verb.Activate, attemptKey(s, o))
 }
 
-// lost is true for a node that may not finish what it began: it was called back,
+// lost reports whether the node may not finish what it began: it was called back,
 // and its slot was taken from it, as when a person gave the node up. Others may
 // be out of service in its place, so it gives up too, though the symlink may be
 // flipped already. A slot alone may come back, rebuilt from the mark.

@@ -18,7 +18,7 @@ const (
 	MaxAttempts = 3
 	// CheckWithin is how long static pods may take to become healthy.
 	CheckWithin = 5 * time.Minute
-	// AnswerWithin is how much longer it may take until somebody says how they are.
+	// AnswerWithin is how much longer it may take until it is known how they are.
 	AnswerWithin = time.Minute
 	// RebootWithin is how long a reboot that was asked for may take to begin.
 	// Then it is asked for once more.
@@ -32,7 +32,7 @@ const (
 
 	firstRetry = time.Minute
 	lastRetry  = time.Hour
-	// A failed download is tried again sooner: it disturbs nobody.
+	// A failed download is tried again sooner: it disturbs nothing.
 	firstStageRetry = 10 * time.Second
 	lastStageRetry  = 10 * time.Minute
 
@@ -50,8 +50,8 @@ func backOff(attempts int32) time.Duration {
 	return min(delay, lastRetry)
 }
 
-// stageRetry is when a stage that failed is tried again: after as long again as
-// it has been tried for, which doubles the pause each time with nothing to
+// stageRetry returns when a stage that failed is tried again: after as long again
+// as it has been tried for, which doubles the pause each time with nothing to
 // remember but when the step began.
 func stageRetry(s State, failed time.Time) time.Time {
 	return failed.Add(min(max(failed.Sub(s.Since), firstStageRetry), lastStageRetry))
@@ -65,7 +65,7 @@ func settle(o Observation) time.Duration { return seconds(o.Spec.SettleSeconds) 
 
 func seconds(n *int32) time.Duration { return time.Duration(ptr.Deref(n, 0)) * time.Second }
 
-// deadline is when a step that waits for something runs out of time.
+// deadline returns when a step that waits for something runs out of time.
 func deadline(s State, o Observation, within time.Duration) time.Time {
 	if o.WatchingSince.After(s.Since) {
 		return o.WatchingSince.Add(within)
@@ -73,7 +73,7 @@ func deadline(s State, o Observation, within time.Duration) time.Time {
 	return s.Since.Add(within)
 }
 
-// gaveUp is true for a failure on the node that came too often.
+// gaveUp reports whether a failure on the node came too often.
 func gaveUp(s State) bool {
 	return !s.RetryAt.IsZero() && !s.Reason.Info().RetriedWithoutLimit && s.Failures >= MaxAttempts
 }

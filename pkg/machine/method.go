@@ -8,11 +8,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// restarts is true where the present attempt merges the image without a reboot:
+// restarts reports whether the present attempt merges the image without a reboot:
 // the node stays in service.
 func (s State) restarts() bool { return s.Method == v1alpha1.MethodRestart }
 
-// onward is how an attempt goes on when kubeadm is done.
+// onward goes on with an attempt when kubeadm is done.
 func onward(s State, o Observation) (State, Action) {
 	m, why := method.Of(o.Spec.Method, o.Spec.Type, o.Node.KubeletVersion, o.Spec.Version, o.Host.RefreshBlockers)
 	if why != "" {
@@ -32,7 +32,7 @@ func insteadOfRestart(s State, o Observation, why string) (State, Action) {
 	return s.enter(v1alpha1.StepCordoning, o).say(v1alpha1.ReasonReleased, "reboots instead of restarting: "+why), Action{}
 }
 
-// lastCheckInService is the last check of a node that stays in service: what
+// lastCheckInService makes the last check of a node that stays in service: what
 // would break is looked at again.
 func lastCheckInService(s State, o Observation) (State, Action) {
 	if len(o.Host.RefreshBlockers) > 0 {
@@ -41,7 +41,7 @@ func lastCheckInService(s State, o Observation) (State, Action) {
 	return s.enter(v1alpha1.StepActivating, o), run(verb.Activate, attemptKey(s, o))
 }
 
-// NeedsFreshHost is true where Next wants the host looked at anew, since the
+// NeedsFreshHost reports whether Next wants the host looked at anew, since the
 // step began. confProblem is what was wrong with the confs at the last look: a
 // person may have mended it.
 func NeedsFreshHost(s State, confProblem string) bool {
@@ -72,7 +72,7 @@ func restarting(s State, o Observation) (State, Action) {
 	return s, run(verb.Restart, key)
 }
 
-// rebootUndrained is for a node with nothing merged: it has no kubelet to stop a
+// rebootUndrained reboots a node with nothing merged: it has no kubelet to stop a
 // pod, no network plug-in, and on Flatcar perhaps no container runtime. A reboot
 // is all that helps, and the sooner the better.
 func rebootUndrained(s State, o Observation) (State, Action) {
@@ -93,7 +93,7 @@ func restartKey(s State, o Observation) string {
 	return fmt.Sprintf("%s %s attempt %d", expected(s, o), s.Upgrade.UID, s.Attempts)
 }
 
-// saidToRestart is what the restart said of itself, where it failed.
+// saidToRestart returns what the restart said of itself, where it failed.
 func saidToRestart(s State, o Observation) string {
 	if work := o.Work[verb.Restart]; work.answers(restartKey(s, o)) && !work.OK {
 		return ": " + work.Message

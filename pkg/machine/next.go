@@ -48,7 +48,7 @@ func Next(s State, o Observation) (State, Action) {
 	return quiet(s, o)
 }
 
-// notAhead is for a clock that was ahead when the State was written: what began
+// notAhead corrects a State that was written by a clock that was ahead: what began
 // later than now begins now, and a pause is no longer than the longest.
 func (s State) notAhead(now time.Time) State {
 	if s.Since.After(now) {

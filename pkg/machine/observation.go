@@ -11,7 +11,7 @@ import (
 type Observation struct {
 	Now time.Time
 	// WatchingSince is when this agent began to look. Deadlines do not run while
-	// nobody looks: the node may have been without power for a night.
+	// no agent looks: the node may have been without power for a night.
 	WatchingSince time.Time
 
 	// Managed reports whether there is a NodeUpgrade for this node. Without one
@@ -81,7 +81,7 @@ type Host struct {
 	// ControlPlaneVersion is the lowest version in the static pods' manifests.
 	ControlPlaneVersion string
 	ConfProblem         string
-	// Armed is true where somebody else's systemd-sysupdate could activate or
+	// Armed is true where the node's own systemd-sysupdate could activate or
 	// delete images.
 	Armed bool
 	// RebootRequired is true where the operating system asks for a reboot, for
@@ -136,7 +136,7 @@ type Drain struct {
 	Message string
 }
 
-// NeedsGate is true where Next wants to know whether something may begin.
+// NeedsGate reports whether Next wants to know whether something may begin.
 func NeedsGate(s State, o Observation) bool {
 	switch s.Step {
 	case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepLastCheck:
@@ -149,7 +149,7 @@ func NeedsGate(s State, o Observation) bool {
 	return false
 }
 
-// NeedsHealth is true where Next wants to know how the control plane is: before
+// NeedsHealth reports whether Next wants to know how the control plane is: before
 // the slot is freed, in either pass.
 func NeedsHealth(s State, o Observation) bool {
 	switch s.Step {

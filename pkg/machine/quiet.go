@@ -7,8 +7,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// quiet is Idle, Staging, Waiting and Unsupported: which of them it is follows
-// from what is seen alone.
+// quiet chooses between Idle, Staging, Waiting and Unsupported: which of them it is
+// follows from what is seen alone.
 func quiet(s State, o Observation) (State, Action) {
 	if o.Spec.Upgrade != nil && !s.Follows(o.Spec) {
 		s = begin(*o.Spec.Upgrade, o.Node.KubeletVersion)
@@ -94,7 +94,7 @@ func staging(s State, o Observation) (State, Action) {
 	case work.answers(key) && !work.OK:
 		return tryAgain(s, o, work, work.Reason, run(verb.Stage, key))
 	case o.Host.ConfProblem != "" && o.Host.At.Before(s.Since):
-		return s, wait(o.Now.Add(confLook)) // somebody may have mended it since
+		return s, wait(o.Now.Add(confLook)) // it may have been mended since
 	case o.Host.ConfProblem != "":
 		return s.say(v1alpha1.ReasonConfConflict, o.Host.ConfProblem), wait(o.Now.Add(confLook))
 	}
@@ -102,8 +102,8 @@ func staging(s State, o Observation) (State, Action) {
 	return keepFailure(s, "the image is being downloaded and checked"), run(verb.Stage, key)
 }
 
-// pulling is the end of staging on a control plane: what kubeadm starts must be
-// there before anybody begins. Like staging it is done outside windows too.
+// pulling ends staging on a control plane: what kubeadm starts must be there before
+// any node begins. Like staging it is done outside windows too.
 func pulling(s State, o Observation) (State, Action) {
 	s = s.enter(v1alpha1.StepStaging, o)
 	again, work := run(verb.Pull, StageKey(o.Spec)), o.Work[verb.Pull]
@@ -147,7 +147,7 @@ func keepFailure(s State, message string) State {
 	return s.say(v1alpha1.ReasonStaging, message)
 }
 
-// gaveUpFor is true while the reason stands for which the node gave up last: it
+// gaveUpFor reports whether the reason stands for which the node gave up last: it
 // says more than that the slot is gone with it.
 func gaveUpFor(s State, o Observation) bool {
 	last := len(s.Steps) - 2
@@ -160,7 +160,7 @@ func gaveUpFor(s State, o Observation) bool {
 func waiting(s State, o Observation) (State, Action) {
 	failed := s.Step == v1alpha1.StepWaiting && o.Now.Before(s.RetryAt)
 	if s.Reason == v1alpha1.ReasonSnapshotFailed && !o.Spec.EtcdSnapshot {
-		failed = false // somebody decided to do without
+		failed = false // a person decided to do without
 	}
 	s = s.enter(v1alpha1.StepWaiting, o)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// abort begins to give up cleanly, for a reason that is nobody's fault.
+// abort begins to give up cleanly, for a reason that is no failure.
 func abort(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
 	s.RetryAt = time.Time{}
 	return s.enter(v1alpha1.StepAborting, o).say(reason, message), Action{}
@@ -25,8 +25,7 @@ func callBack(s State, o Observation) (State, Action) {
 	return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn")
 }
 
-// uncounted takes an attempt back that ended for a reason that is nobody's
-// fault.
+// uncounted takes an attempt back that ended for a reason that is no failure.
 func (s State) uncounted() State {
 	s.Attempts = max(0, s.Attempts-1)
 	return s
@@ -42,7 +41,7 @@ func abortAndRetry(s State, o Observation, reason v1alpha1.Reason, message strin
 	return s, Action{}
 }
 
-// fail stops the node where it is, with its slot, until somebody acts.
+// fail stops the node where it is, with its slot, until a person acts.
 func fail(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
 	s.RetryAt = time.Time{}
 	return s.enter(v1alpha1.StepFailed, o).say(reason, message), Action{}

@@ -31,7 +31,7 @@ type Event struct {
 	Message string
 }
 
-// StepEvent is the event of a transition. Its reason is Upgrade and the step,
+// StepEvent returns the event of a transition. Its reason is Upgrade and the step,
 // so that each step can be asked for by name:
 //
 //	kubectl get events --field-selector reason=UpgradeDraining

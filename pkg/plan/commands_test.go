@@ -34,14 +34,18 @@ type script struct{ *sim }
 //	etcd NODE ready|away         its etcd member
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
-//	schedule NAME START END [rule=R] [zone=Z] [exclude=TYPE|all]
+//	schedule NAME START END [rule=R] [zone=Z] [exclude=TYPE|all] [nodes=SELECTOR]
 //	automatic Patch|Reboot [age=DURATION]...  what the policy lets come by itself
+//	offered VERSION TIME         since when the policy's status knows it
+//	manage SELECTOR              which nodes the policy lets us manage
 //	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
+//	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION]
 //	remove UPGRADE
-//	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | check=ID
+//	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | check=ID | approved=upgrade|GROUP
 //	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V active=V mounted=PATH
 //	os NODE asks|content         its operating system, for a reboot
 //	abandon NODE REASON
+//	hold NODE | unhold NODE      it bears the label that keeps it from going
 //	hangs NODE | wakes NODE      its agent does nothing; goes on
 //	drop SLOT                    somebody deletes the Lease
 //	slots                        prints the Leases
@@ -90,6 +94,14 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.Etcd[i].Ready = args[1] == "ready"
 	case "source":
 		s.offer(args)
+	case "hold":
+		s.node(args[0]).Labels[v1alpha1.HoldLabel] = ""
+	case "unhold":
+		delete(s.node(args[0]).Labels, v1alpha1.HoldLabel)
+	case "manage":
+		s.policy().Spec.NodeSelector = selector(args[0])
+	case "offered":
+		return s.offered(args[0], args[1])
 	case "automatic":
 		return s.automatic(args)
 	case "trouble":
@@ -263,9 +275,9 @@ func (s *script) addSchedule(args []string, option map[string]string) error {
 	if err != nil {
 		return err
 	}
-	p := v1alpha1.Period{Name: "w", StartTime: metav1.NewTime(start), EndTime: metav1.NewTime(end), Recurrence: rule(args)}
+	p := v1alpha1.Period{Name: "w", StartTime: metav1.NewTime(start), EndTime: metav1.NewTime(end), Recurrence: after(args, "rule=")}
 	m := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: args[0]}}
-	m.Spec.TimeZone = option["zone"]
+	m.Spec.TimeZone, m.Spec.NodeSelector = option["zone"], selector(after(args, "nodes="))
 	if kind, ok := option["exclude"]; ok {
 		x := v1alpha1.MaintenanceExclusion{Period: p}
 		if kind != "all" {
@@ -279,9 +291,10 @@ func (s *script) addSchedule(args []string, option map[string]string) error {
 	return nil
 }
 
-func rule(args []string) string {
+// after returns what follows the prefix in the argument that has it.
+func after(args []string, prefix string) string {
 	for _, arg := range args {
-		if text, ok := strings.CutPrefix(arg, "rule="); ok {
+		if text, ok := strings.CutPrefix(arg, prefix); ok {
 			return text
 		}
 	}
@@ -309,6 +322,10 @@ func (s *script) addUpgrade(args []string, option map[string]string) error {
 	if before := option["retry"]; before != "" {
 		u.Spec.RetryOf = before
 	}
+	u.Spec.NodeSelector = selector(after(args, "nodes="))
+	if err := setStrategy(&u.Spec.Strategy, option); err != nil {
+		return err
+	}
 	change(&u, option)
 	s.Upgrades = append(s.Upgrades, u)
 	s.now = s.now.Add(time.Second)
@@ -328,6 +345,13 @@ func change(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 	}
 	if id, ok := option["check"]; ok {
 		u.Spec.IgnoreChecks = append(u.Spec.IgnoreChecks, v1alpha1.IgnoredCheck{ID: id})
+	}
+	switch name := option["approved"]; name {
+	case "":
+	case "upgrade":
+		u.Spec.Approved.Upgrade = true
+	default:
+		u.Spec.Approved.Groups = append(u.Spec.Approved.Groups, name)
 	}
 	if text, ok := option["method"]; ok {
 		u.Spec.Strategy.Method = v1alpha1.Method(text)

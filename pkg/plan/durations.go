@@ -16,9 +16,10 @@ const (
 
 // durations are how long a node's part is expected to take: the median of what
 // this cluster's nodes took, so that one that hung does not count. A pass is
-// from taking the slot to freeing it, without the time in which it only has
+// from taking the slot to freeing it, without the time in which the node only has
 // to stay quiet, which its pace says.
 type durations struct {
+	found        bool
 	staging      time.Duration
 	components   time.Duration // pass 1: kubeadm on a control plane
 	controlPlane time.Duration // pass 2: a control-plane node
@@ -29,12 +30,13 @@ type durations struct {
 // newDurations makes them of what was measured: what this upgrade's own nodes
 // took; as long as they are too few, what those of the upgrades before took; and
 // as long as these are too few, what is assumed.
-func newDurations(own, before samples) *durations {
+func newDurations(own, before samples) durations {
 	of := func(p part, assumed time.Duration) time.Duration {
 		return median(own[p], median(before[p], assumed))
 	}
 	usual := of(worker, of(controlPlane, defaultNode))
-	return &durations{
+	return durations{
+		found:        true,
 		staging:      of(staging, defaultStaging),
 		components:   of(components, defaultComponents),
 		controlPlane: of(controlPlane, usual),
@@ -56,28 +58,43 @@ func median(measured []time.Duration, assumed time.Duration) time.Duration {
 	return measured[len(measured)/2]
 }
 
-// durations are found out once, when somebody asks.
-func (d *decider) durations() *durations {
-	if d.times == nil {
-		d.times = newDurations(measure(d.nodes), d.remember())
+// usual returns how long nodes take. It is found out once, when it is needed first.
+func (c *cluster) usual() durations {
+	if !c.durations.found {
+		*c.durations = newDurations(measure(c.nodes), c.remember())
 	}
-	return d.times
+	return *c.durations
 }
 
-// expected is how long n is out of service, or its control plane under
+// expected returns how long the node is out of service, or its control plane under
 // kubeadm's hands, once it has been let go.
-func (d *decider) expected(n *node, components bool) time.Duration {
-	times, pace := d.durations(), d.groups[n.group].pace
+func (c *cluster) expected(n *node, components bool) time.Duration {
+	usual, pace := c.usual(), c.groups[n.group].pace
 	quiet := seconds(pace.SettleSeconds) + seconds(pace.MinReadySeconds)
 	switch {
 	case components:
-		return upTo(times.components)
-	case d.restarts(n):
-		return upTo(times.restart + quiet)
+		return upTo(usual.components)
+	case c.target.restarts(n):
+		return upTo(usual.restart + quiet)
 	case n.ControlPlane:
-		return upTo(times.controlPlane + quiet)
+		return upTo(usual.controlPlane + quiet)
 	}
-	return upTo(times.worker + quiet)
+	return upTo(usual.worker + quiet)
+}
+
+// needs returns how long the node is expected to take if it is let go now.
+func (c *cluster) needs(n *node) time.Duration {
+	return c.expected(n, n.ControlPlane && c.pass1)
+}
+
+// grain is what an expected duration is rounded up to. The NodeUpgrade tells it
+// to the agent, which compares with the very same figure; and it is not written
+// anew for each second by which a measured time differs.
+const grain = 10 * time.Second
+
+// upTo rounds up to the grain.
+func upTo(took time.Duration) time.Duration {
+	return (took + grain - 1).Truncate(grain)
 }
 
 // seconds is a field of the API as a duration; zero where it is absent.

@@ -15,8 +15,8 @@ const maxFindings = 128
 
 // noteFindings writes the report into the upgrade's status, unless a later one
 // stands there.
-func (d *decider) noteFindings(u *v1alpha1.ClusterUpgrade) {
-	report := d.checks.report
+func (k checks) noteFindings(u *v1alpha1.ClusterUpgrade) {
+	report := k.report
 	if report == nil {
 		return
 	}

@@ -4,20 +4,22 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// maxWakes ends a forecast in which nobody has begun for so many changes of
-// windows: nobody will.
+// maxWakes ends a forecast in which no node has begun for so many changes of
+// windows: none will.
 const maxWakes = 500
 
-// forecast lets time pass for a decider.
+// forecast lets time pass: at each instant it decides for the cluster as it will be
+// then, and makes the next cluster from that.
 type forecast struct {
-	*decider
+	*cluster
 	working []work
 	spans   map[string]span // of pass 2, by node
-	begins  time.Time       // the first of all, pass 1 included; zero: nobody
+	begins  time.Time       // the first of all, pass 1 included; zero: no node begins
 	staged  *time.Time      // when the images that are on their way will be there
-	idle    int             // changes of windows since somebody began
+	idle    int             // changes of windows since a node began
 }
 
 type span struct{ start, end time.Time }
@@ -27,6 +29,7 @@ type work struct {
 	*node
 	span
 	components bool // pass 1
+	snapshot   bool // with a snapshot of etcd
 	givesUp    bool
 }
 
@@ -34,79 +37,62 @@ type work struct {
 // differently, until there is none.
 func (f *forecast) run() {
 	for len(f.nodes) > 0 && f.idle < maxWakes {
-		f.again()
-		f.letGo()
-		next := f.nextInstant()
+		begun, wake := f.letGo()
+		next := f.nextInstant(wake)
 		if next == nil {
 			return
 		}
-		f.now = *next
-		f.gates.move(f.now)
-		f.pass()
-	}
-}
-
-// again makes the decider forget what it decided at the last instant.
-func (f *forecast) again() {
-	f.view, f.wake = view{}, nil
-	for _, g := range f.groups {
-		g.down, g.blocked = 0, nil
-	}
-	for _, n := range f.nodes {
-		n.forget()
+		f.cluster = f.after(begun, *next)
 	}
 }
 
 // letGo asks one node after another, as Decide does, as long as there is room
-// for one more.
-func (f *forecast) letGo() {
+// for one more. It returns the nodes that begin, and when an answer may change.
+func (f *forecast) letGo() (begun []work, wake alarm) {
 	f.idle++
-	for _, n := range f.open() {
-		if f.down >= f.budget {
+	wake.now = f.now
+	a := newAllocation(f.cluster)
+	for _, n := range f.candidates {
+		if a.full() {
 			break
 		}
-		hold := f.candidate(n)
-		if hold.Reason != "" {
-			f.wakeAt(hold.Until)
+		slot, hold := a.admit(n)
+		if hold.Holds() {
+			wake.at(hold.Until)
 			continue
 		}
-		f.take(n)
-		w := work{node: n, components: f.pass1}
+		w := work{node: f.asBegun(n, slot), components: f.pass1, snapshot: n == f.snapshotNode}
 		w.span = span{f.now, f.now.Add(f.needs(n))}
+		begun = append(begun, w)
 		f.begin(w)
 	}
+	f.windows.closing(f.now, &wake)
+	return begun, wake
 }
 
-// take lets n take the slot that was reserved for it.
-func (f *forecast) take(n *node) {
-	for i := range f.Slots {
-		if f.Slots[i].Name == n.reserve {
-			f.Slots[i].ReservedFor, f.Slots[i].Holder = n.Owner(), n.Owner()
-			n.slot = &f.Slots[i]
-			return
-		}
-	}
+// asBegun returns the node as it is once it has begun with that slot.
+func (f *forecast) asBegun(n *node, slot string) *node {
+	reference, spec := f.target.Reference(), *n.spec
+	spec.Upgrade, spec.Release, spec.Kubeadm = &reference, f.releaseNow(), f.kubeadm(n)
+	return f.changed(n, func(n *node) {
+		n.spec, n.phase = &spec, v1alpha1.PhaseCommitted
+		n.slot = &fleet.Slot{Name: slot, ReservedFor: n.Owner(), Holder: n.Owner()}
+	})
 }
 
-// begin takes a node out of service.
+// begin notes a node that goes out of service, or is.
 func (f *forecast) begin(w work) {
 	f.idle = 0
 	if f.begins.IsZero() || w.start.Before(f.begins) {
 		f.begins = w.start
 	}
-	spec := *w.spec
-	if w.phase != v1alpha1.PhaseCommitted {
-		reference := f.target.Reference()
-		spec.Upgrade, spec.Release, spec.Kubeadm = &reference, w.release, w.kubeadm
-	}
-	w.node.spec, w.node.phase = &spec, v1alpha1.PhaseCommitted
 	f.working = append(f.working, w)
 }
 
-// nextInstant is when something happens next: a node is done, images are there,
-// a window opens or closes, somebody tries again.
-func (f *forecast) nextInstant() *time.Time {
-	next := f.wake
+// nextInstant returns when something happens next: a node is done, images are
+// there, a window opens or closes, a node tries again.
+func (f *forecast) nextInstant(wake alarm) *time.Time {
+	next := wake.next
 	consider := func(t *time.Time) {
 		if t != nil && (next == nil || t.Before(*next)) {
 			next = t

@@ -14,19 +14,19 @@ const zoneLabel = "topology.kubernetes.io/zone"
 // within a group one from each zone in turn, by name. So nodes that are down
 // together, or shortly after each other, stand in different zones as far as
 // there are any; and the order stays as it is while the nodes go.
-func (d *decider) sort() {
-	slices.SortFunc(d.nodes, func(a, b *node) int { return strings.Compare(a.Name, b.Name) })
-	zones := make([]map[string][]*node, len(d.groups))
-	for _, n := range d.nodes {
+func (c *cluster) sort() {
+	slices.SortFunc(c.nodes, func(a, b *node) int { return strings.Compare(a.Name, b.Name) })
+	zones := make([]map[string][]*node, len(c.groups))
+	for _, n := range c.nodes {
 		if zones[n.group] == nil {
 			zones[n.group] = map[string][]*node{}
 		}
 		zone := n.Labels[zoneLabel]
 		zones[n.group][zone] = append(zones[n.group][zone], n)
 	}
-	d.nodes = d.nodes[:0]
+	c.nodes = c.nodes[:0]
 	for _, group := range zones {
-		d.nodes = append(d.nodes, inTurn(group)...)
+		c.nodes = append(c.nodes, inTurn(group)...)
 	}
 }
 

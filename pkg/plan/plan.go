@@ -18,7 +18,7 @@ const (
 	Go      Decision = "Go"      // it is let go, or is at work
 	Wait    Decision = "Wait"    // it will go by itself
 	Done    Decision = "Done"    // nothing is left to do
-	Blocked Decision = "Blocked" // it goes when somebody has acted
+	Blocked Decision = "Blocked" // it goes when a person has acted
 )
 
 // Plan is what is to be done now.
@@ -48,15 +48,15 @@ type Plan struct {
 	// Statuses are the status that each unfinished ClusterUpgrade should have, and
 	// each ended one that was changed since.
 	Statuses []UpgradeStatus `json:"-"`
-	// Records are the record of the upgrade that ends now, and Policy what the
-	// policy's status should say of it: its version, upgrade and images; nil where
+	// Records are those of the upgrades that end now, and Policy what the
+	// policy's status should say: its version, upgrade and images; nil where
 	// that stays as it is. Both are written before the upgrade's status.
 	Records []v1alpha1.UpgradeRecord      `json:"-"`
 	Policy  *v1alpha1.UpgradePolicyStatus `json:"-"`
 	// Slots is what is to be done about the Leases.
 	Slots SlotPlan `json:"-"`
-	// NeedsPreflight asks for a new report, and PreflightKey is its key. Nobody
-	// new is let go until a report with that key is there. Empty: none is needed.
+	// NeedsPreflight asks for a new report, and PreflightKey is its key. No other
+	// node is let go until a report with that key is there. Empty: none is needed.
 	NeedsPreflight bool   `json:"-"`
 	PreflightKey   string `json:"-"`
 }
@@ -81,15 +81,15 @@ type NodePlan struct {
 	PredictedStart *time.Time `json:"predictedStart,omitempty"`
 	PredictedEnd   *time.Time `json:"predictedEnd,omitempty"`
 
-	// Returned is whether a node that a person gave up is heard of again: the
-	// mark of that is to be taken away.
+	// Returned reports whether the agent of a node that a person abandoned is heard
+	// of again: the mark of that is to be taken away.
 	Returned bool `json:"-"`
 	// Managed reports whether the policy lets us manage the node. Any other has no
 	// NodeUpgrade, but for one that is still at work.
 	Managed bool `json:"-"`
-	// Owner is the node as slots know it.
+	// Owner is the node as slots name it.
 	Owner fleet.Owner `json:"-"`
-	// Spec is what its NodeUpgrade should say.
+	// Spec is the order that its NodeUpgrade should have.
 	Spec v1alpha1.NodeUpgradeSpec `json:"-"`
 }
 
@@ -109,23 +109,5 @@ func (n NodePlan) Admission() (present, admitted bool) {
 // Decide says for every node what it may do at now, and what is to be written
 // so that it happens. It takes time in proportion to the number of nodes.
 func Decide(s fleet.Snapshot, now time.Time) Plan {
-	d := newDecider(s, now)
-	p := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: make([]NodePlan, 0, len(d.nodes))}
-	p.Create = d.automatic()
-	if d.target != nil {
-		p.Upgrade, p.Version = d.target.Name, d.target.Spec.Version
-	}
-	d.decideNodes()
-	for _, n := range d.nodes {
-		p.Nodes = append(p.Nodes, n.plan(d))
-	}
-	p.NeedsPreflight, p.PreflightKey = d.needsChecks(), d.checks.key
-	if d.checks.report != nil {
-		p.Findings = d.checks.report.Findings
-	}
-	p.Statuses = d.statuses()
-	p.Records, p.Policy = d.ended, d.reached
-	p.Slots = d.slotPlan()
-	p.Next = d.next(p.Nodes)
-	return p
+	return newPlanner(&s, now).plan()
 }

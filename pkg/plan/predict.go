@@ -13,8 +13,9 @@ import (
 // (when a node that failed is mended, when people resume) is taken to stay as
 // it is: nodes that wait for it get no prediction.
 func Predict(s fleet.Snapshot, now time.Time) Plan {
-	p := Decide(s, now)
-	f := newForecast(s, now)
+	decided := newPlanner(&s, now)
+	p := decided.plan()
+	f := newForecast(decided)
 	f.run()
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
@@ -26,16 +27,16 @@ func Predict(s fleet.Snapshot, now time.Time) Plan {
 	return p
 }
 
-// whole is the first begin and the last end; no end where a node stays behind.
-// Once every node is as wanted, nothing but work is waited for: so the last end,
-// be it that of kubeadm's part or of a node that gave up, is the instant at which
-// the forecast came to rest.
+// whole returns the first begin and the last end; no end where a node stays behind.
+// Once every node is up to date, nothing but work is waited for: so the last end,
+// be it that of kubeadm's part or of an attempt that is given up, is the instant at
+// which the forecast came to rest.
 func (f *forecast) whole() (start, end *time.Time) {
 	if f.begins.IsZero() {
 		return nil, nil
 	}
 	for _, n := range f.nodes {
-		if n.counts() && !n.asWanted(f.to) {
+		if n.concerned && !n.upToDate {
 			return &f.begins, nil
 		}
 	}

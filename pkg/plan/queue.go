@@ -9,20 +9,59 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// unfinished are the upgrades that have not ended, the active one first, then
-// the queue: oldest first, and one that takes another's place in that place.
+// queue is the upgrades that have not ended.
+type queue struct {
+	targets    []*target // the first is active
+	superseded []ended   // they end without their turn
+	passed     bool      // the active one cannot begin, or go on, for now: nor can another
+}
+
+// ended is an upgrade that ends, and the newer one that is why.
+type ended struct {
+	*target
+	newer *v1alpha1.ClusterUpgrade
+}
+
+// line returns the queue in its order, with the active upgrade triggered if it can
+// be.
+func (r *reading) line(wake *alarm) queue {
+	var q queue
+	for _, u := range unfinished(r.Upgrades) {
+		t := r.newTarget(u)
+		if newer := r.supersedes(t); newer != nil {
+			q.superseded = append(q.superseded, ended{t, newer})
+		} else {
+			q.targets = append(q.targets, t)
+		}
+	}
+	if len(q.targets) == 0 {
+		return q
+	}
+	i := 0
+	if len(q.targets) > 1 || len(r.policySpec().Automatic) > 0 {
+		i = q.choose(r, wake)
+	}
+	active := q.targets[i]
+	q.targets = slices.Insert(slices.Delete(q.targets, i, i+1), 0, active)
+	active.trigger(r)
+	return q
+}
+
+// unfinished returns copies of the upgrades that have not ended: those that were
+// triggered first, then the oldest, and one that takes another's place in that
+// place.
 func unfinished(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 	var open []*v1alpha1.ClusterUpgrade
 	joined := map[*v1alpha1.ClusterUpgrade]metav1.Time{}
 	for i := range upgrades {
 		if upgrades[i].Status.Outcome == "" && upgrades[i].DeletionTimestamp == nil {
 			u := upgrades[i].DeepCopy()
-			open, joined[u] = append(open, u), place(u, upgrades)
+			open, joined[u] = append(open, u), joinedAt(u, upgrades)
 		}
 	}
 	slices.SortFunc(open, func(a, b *v1alpha1.ClusterUpgrade) int {
 		return cmp.Or(
-			triggeredLast(a)-triggeredLast(b),
+			triggeredFirst(a)-triggeredFirst(b),
 			joined[a].Compare(joined[b].Time),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 			cmp.Compare(a.Name, b.Name),
@@ -31,9 +70,9 @@ func unfinished(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 	return open
 }
 
-// triggeredLast keeps the one that has begun in front, should an older one
+// triggeredFirst keeps the one that was triggered in front, should an older one
 // turn up.
-func triggeredLast(u *v1alpha1.ClusterUpgrade) int {
+func triggeredFirst(u *v1alpha1.ClusterUpgrade) int {
 	if u.Status.TriggerTime != nil {
 		return 0
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // The limits of one piece of a record. The API's limits are on the number of nodes
@@ -31,14 +32,18 @@ const (
 
 // records says how each node went in the upgrade, which has ended, in pieces. Nodes
 // that it does not concern are no part of it.
-func (d *decider) records(u *v1alpha1.ClusterUpgrade) []v1alpha1.UpgradeRecord {
+func (c *cluster) records(t *target, verdicts []verdict) []v1alpha1.UpgradeRecord {
 	pieces := [][]v1alpha1.NodeRecord{nil}
 	room := maxPieceBytes - summaryBytes
-	for _, n := range d.nodes {
-		if !n.counts() && !n.abandoned() {
+	for i, n := range c.nodes {
+		if n.unsupported() || t.leaves(n) {
 			continue
 		}
-		r := n.record(u)
+		v := verdicts[i]
+		if t != c.target {
+			v = unlessUpToDate(t, n)
+		}
+		r := n.record(t, v)
 		last := len(pieces) - 1
 		if room -= sizeOf(r); len(pieces[last]) == maxPieceNodes || room < 0 {
 			pieces, room = append(pieces, nil), maxPieceBytes-summaryBytes-sizeOf(r)
@@ -48,10 +53,18 @@ func (d *decider) records(u *v1alpha1.ClusterUpgrade) []v1alpha1.UpgradeRecord {
 	}
 	records := make([]v1alpha1.UpgradeRecord, len(pieces))
 	for i, nodes := range pieces {
-		records[i] = piece(u, i+1, len(pieces))
+		records[i] = piece(t.ClusterUpgrade, i+1, len(pieces))
 		records[i].Nodes = nodes
 	}
 	return records
+}
+
+// unlessUpToDate returns how an upgrade that ends without its turn leaves the node.
+func unlessUpToDate(t *target, n *node) verdict {
+	if t.upToDate(n) {
+		return verdict{decision: Done}
+	}
+	return verdict{decision: Wait, hold: fleet.Hold{Reason: v1alpha1.ReasonSuperseded}}
 }
 
 // piece returns one piece of the upgrade's record, with no node in it yet.
@@ -86,12 +99,12 @@ func sizeOf(r v1alpha1.NodeRecord) int {
 	return nodeBytes + len(r.Name) + len(r.From) + len(r.To) + len(r.Reason) + len(r.Steps)*stepBytes
 }
 
-func (n *node) record(u *v1alpha1.ClusterUpgrade) v1alpha1.NodeRecord {
+func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
 	r := v1alpha1.NodeRecord{Name: n.Name, From: n.Kubelet, To: n.Kubelet}
-	if n.decision != Done {
-		r.Reason = n.hold.Reason
+	if v.decision != Done {
+		r.Reason = v.hold.Reason
 	}
-	if !isFor(n.status.Upgrade, u) {
+	if !t.isFor(n.status.Upgrade) {
 		return r // it was never asked for anything
 	}
 	r.From, r.Attempts = cmp.Or(n.status.Versions.From, n.Kubelet), n.status.Retry.Attempts
@@ -100,7 +113,7 @@ func (n *node) record(u *v1alpha1.ClusterUpgrade) v1alpha1.NodeRecord {
 		if step.Step == v1alpha1.StepLocking && r.StartTime == nil {
 			r.StartTime = wholeSecond(step.StartTime.Time)
 		}
-		if step.Step == v1alpha1.StepUnlocking && step.EndTime != nil && n.decision == Done {
+		if step.Step == v1alpha1.StepUnlocking && step.EndTime != nil && v.decision == Done {
 			r.CompletionTime = wholeSecond(step.EndTime.Time)
 		}
 	}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
@@ -11,7 +10,7 @@ type SlotPlan struct {
 	Rebuild bool
 	// Reap are owners whose Node is not there any more, as far as is known.
 	Reap []fleet.Owner
-	// Abandon are owners that a person gave up.
+	// Abandon are owners that a person has abandoned.
 	Abandon []fleet.Owner
 	// Withdraw are owners that a slot is kept for and that may not go now.
 	Withdraw []fleet.Owner
@@ -21,45 +20,45 @@ type SlotPlan struct {
 	Ensure bool
 }
 
-func (d *decider) slotPlan() SlotPlan {
-	p := SlotPlan{Count: d.budget}
-	owners := map[fleet.Owner]*node{}
-	for _, n := range d.nodes {
+// slotPlan returns what follows from the verdicts for the Leases.
+func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
+	p := SlotPlan{Count: c.budget, Ensure: c.slotsDiffer()}
+	owners := map[fleet.Owner]int{}
+	for i, n := range c.nodes {
 		if n.slot != nil {
-			owners[n.Owner()] = n
+			owners[n.Owner()] = i
 		}
-		held := n.slot != nil && n.slot.Holder == n.Owner() && n.slot.Name == n.Slot
+		held := n.holdsSlot() && n.slot.Name == n.Slot
 		_, slot := fleet.SlotIndex(n.Slot)
-		p.Rebuild = p.Rebuild || slot && !held && !n.abandoned()
+		p.Rebuild = p.Rebuild || slot && !held && n.abandoned == nil
 	}
-	for _, slot := range d.Slots {
+	for _, slot := range c.slots {
 		for _, owner := range []fleet.Owner{slot.Holder, slot.ReservedFor} {
-			n := owners[owner]
+			i, known := owners[owner]
 			switch {
 			case owner == fleet.Owner{}:
-			case n == nil:
+			case !known:
 				p.Reap = append(p.Reap, owner)
-			case n.abandoned():
+			case c.nodes[i].abandoned != nil:
 				p.Abandon = append(p.Abandon, owner)
-			case slot.Holder == fleet.Owner{} && !n.failed() && n.reserve != slot.Name && n.release == v1alpha1.ReleaseNone:
+			case slot.Holder == fleet.Owner{} && !c.nodes[i].failed() && verdicts[i].slot != slot.Name && !verdicts[i].release.Lets():
 				p.Withdraw = append(p.Withdraw, owner)
 			}
 		}
 	}
-	p.Ensure = d.slotsDiffer()
 	return p
 }
 
-// slotsDiffer is whether a slot is missing, or a free one is beyond the budget.
-func (d *decider) slotsDiffer() bool {
+// slotsDiffer reports whether a slot is missing, or a free one is beyond the budget.
+func (c *cluster) slotsDiffer() bool {
 	there := 0
-	for _, slot := range d.Slots {
+	for _, slot := range c.slots {
 		i, ok := fleet.SlotIndex(slot.Name)
-		if ok && i < d.budget {
+		if ok && i < c.budget {
 			there++
 		} else if slot.Free() {
 			return true
 		}
 	}
-	return there != d.budget
+	return there != c.budget
 }

@@ -11,50 +11,57 @@ import (
 // maxMessage is the API's limit on a message.
 const maxMessage = 1024
 
-// plan writes down what was decided.
-func (n *node) plan(d *decider) NodePlan {
+// nodePlan writes down what was decided for the node.
+func (c *cluster) nodePlan(n *node, v verdict) NodePlan {
 	p := NodePlan{
-		Name: n.Name, Group: d.groups[n.group].name, From: n.Kubelet,
-		Decision: n.decision, Reason: n.hold.Reason, Message: clip(n.hold.Message), Until: n.hold.Until,
-		Release: n.release, Kubeadm: n.kubeadm, Slot: n.reserve,
-		Returned: n.returned(), Managed: n.managed, Owner: n.Owner(), Spec: n.wanted(d),
+		Name: n.Name, Group: c.groups[n.group].name, From: n.Kubelet,
+		Decision: v.decision, Reason: v.hold.Reason, Message: clip(v.hold.Message), Until: v.hold.Until,
+		Release: v.release, Kubeadm: v.kubeadm, Slot: v.slot,
+		Returned: n.returned(), Managed: n.managed, Owner: n.Owner(), Spec: c.order(n, v),
 	}
-	if d.target != nil {
-		p.To = d.target.Spec.Version
+	if c.target != nil {
+		p.To = c.target.Spec.Version
 	}
 	return p
 }
 
-// wanted is the order that the node should have: none where nothing is asked for,
-// or where it follows an upgrade that is over and has reached it. Nothing but the release changes
-// under the feet of a node that has begun; one that failed may be asked for
-// something else, and gives up when it is.
-func (n *node) wanted(d *decider) v1alpha1.NodeUpgradeSpec {
+// order returns the order that the node should have: an empty one where nothing is
+// asked for, or where the node follows an upgrade that is over and has reached it.
+// Nothing but the release changes for a node that has begun; one that failed may be
+// asked for something else, and abandons its attempt when it is.
+func (c *cluster) order(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	var spec v1alpha1.NodeUpgradeSpec
 	switch {
-	case (!n.failed() || d.forTarget(n)) && (n.busy() || n.released() && !d.forTarget(n)):
+	case (!n.failed() || c.orders(n)) && (n.busy() || n.released() && !c.orders(n)):
 		spec = *n.spec.DeepCopy()
-	case d.target != nil && d.wholly.Reason == "" && n.counts() && !(d.converging && n.asWanted(d.to)):
-		spec = v1alpha1.NodeUpgradeSpec{
-			Upgrade: ptr.To(d.target.Reference()),
-			Type:    kindFor(d.target, n.runs.kubelet),
-			Version: d.target.Spec.Version,
-			Image:   imageFor(d.target.Status.Images, n.Architecture),
-			Method:  d.strategy.Method,
-			Pace:    *d.groups[n.group].pace.DeepCopy(),
-			Kubeadm: n.kubeadm,
-
-			EtcdSnapshot: n == d.saver,
-		}
-		if n.release != v1alpha1.ReleaseNone {
-			spec.ExpectedSeconds = ptr.To(int32(d.needs(n).Seconds()))
-		}
+	case c.target == nil || c.target.hold.Holds() || !n.concerned || c.target.follows && n.upToDate:
+	default:
+		spec = c.newOrder(n, v)
 	}
-	if spec.Upgrade == nil && !n.release.Lets() {
+	if spec.Upgrade == nil && !v.release.Lets() {
 		return spec
 	}
-	if spec.Release = n.release; !spec.Release.Lets() {
+	if spec.Release = v.release; !spec.Release.Lets() {
 		spec.ExpectedSeconds = nil
+	}
+	return spec
+}
+
+// newOrder returns the order of a node that has not begun.
+func (c *cluster) newOrder(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
+	spec := v1alpha1.NodeUpgradeSpec{
+		Upgrade: ptr.To(c.target.Reference()),
+		Type:    c.target.typeFor(n),
+		Version: c.target.Spec.Version,
+		Image:   imageFor(c.target.Status.Images, n.Architecture),
+		Method:  c.target.strategy.Method,
+		Pace:    *c.groups[n.group].pace.DeepCopy(),
+		Kubeadm: v.kubeadm,
+
+		EtcdSnapshot: n == c.snapshotNode,
+	}
+	if v.release.Lets() {
+		spec.ExpectedSeconds = ptr.To(int32(c.needs(n).Seconds()))
 	}
 	return spec
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -12,126 +13,152 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// trigger makes u the active upgrade: derives its type and fixes the hashes of
-// its images, once and for all. A fleet.Hold says why that cannot be done yet;
-// stalled, that it cannot until somebody acts.
-func (d *decider) trigger(u *v1alpha1.ClusterUpgrade) (hold fleet.Hold, stalled bool) {
-	if err := d.selectFor(u); err != nil {
-		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: "nodeSelector: " + err.Error()}, true
-	}
-	if u.Status.TriggerTime != nil {
-		return fleet.Hold{}, false
-	}
-	if d.policyHold.Reason != "" {
-		return d.policyHold, true
-	}
-	if u.Spec.Type == v1alpha1.TypeReboot {
-		return d.triggerReboot(u)
-	}
-	to, err := version.Parse(u.Spec.Version)
-	if err != nil {
-		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: err.Error()}, true
-	}
-	if hold := d.derive(u, to); hold.Reason != "" {
-		return hold, true
-	}
-	needed := d.architectures(to)
-	offered := d.Source.Images(to.String())
-	for _, architecture := range needed {
-		if slices.ContainsFunc(offered, func(i v1alpha1.Image) bool { return i.Architecture == architecture }) {
-			continue
-		}
-		if d.Source.Problem.Reason != "" {
-			return d.Source.Problem, false
-		}
-		message := fmt.Sprintf("the source offers no image of %s for %s", to, architecture)
-		return fleet.Hold{Reason: v1alpha1.ReasonNotOffered, Message: message}, true
-	}
-	slices.SortFunc(offered, func(a, b v1alpha1.Image) int { return strings.Compare(a.Architecture, b.Architecture) })
-	u.Status.Images = offered
-	u.Status.TriggerTime = &metav1.Time{Time: d.now.Truncate(1e9)}
-	return fleet.Hold{}, false
+// triggerFilters say why an upgrade cannot become active, in this order: each
+// relies on what those before it have found in order. The last reason, notOffered,
+// is asked when the type is known.
+var triggerFilters = []func(*reading, *target) fleet.Hold{
+	noNode,
+	versionUnreadable,
+	apiServerStep,
+	apiServerLeftBehind,
+	kubeletUnreadable,
+	typeDiffers,
+	methodDiffers,
 }
 
-// derive finds out what kind of step it is from what runs, and refuses what
-// Kubernetes does not allow.
-func (d *decider) derive(u *v1alpha1.ClusterUpgrade, to version.Version) fleet.Hold {
-	lowestServer, hold := d.lowestAPIServer(to)
-	if hold.Reason != "" {
-		return hold
+// trigger fixes what is fixed once for all while an upgrade becomes active: its
+// type, the version it starts from, and its images. Where it cannot, or what it
+// asks for cannot be understood, the target's hold says why.
+func (t *target) trigger(r *reading) {
+	if t.hold.Holds() {
+		return
 	}
-	lowest, counted := lowestServer, 0
-	from := ""
-	for _, n := range d.nodes {
-		if !n.counts() {
-			continue
-		}
-		counted++
-		if err := n.runs.trouble; err != nil {
-			return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("node %s: %v", n.Name, err)}
-		}
-		if v := n.runs.kubelet; from == "" || v.Less(lowest) {
-			lowest, from = v, v.String()
+	if t.hold = r.policyHold; t.hold.Holds() || t.Status.TriggerTime != nil {
+		return
+	}
+	for _, filter := range triggerFilters {
+		if t.hold = filter(r, t); t.hold.Holds() {
+			return
 		}
 	}
-	if counted == 0 {
-		return nobodyCounts
+	t.Status.Type, t.Status.FromVersion = t.derive(r)
+	if t.hold = notOffered(r, t); t.hold.Holds() {
+		return
 	}
-	kind := v1alpha1.TypeMinor
-	if lowest.SameLine(to) && lowestServer.SameLine(to) {
-		kind = v1alpha1.TypePatch
+	t.Status.Images = t.images(r)
+	t.Status.TriggerTime = &metav1.Time{Time: r.now.Truncate(time.Second)}
+	t.resolve(r)
+}
+
+// stalled reports whether the upgrade is not triggered, and will not be before a
+// person acts.
+func (t *target) stalled() bool {
+	return t.Status.TriggerTime == nil && !t.follows && t.hold.NeedsPerson()
+}
+
+func noNode(r *reading, t *target) fleet.Hold {
+	if slices.ContainsFunc(r.nodes, t.concerns) {
+		return fleet.Hold{}
 	}
-	if u.Spec.Type != "" && u.Spec.Type != kind {
-		message := fmt.Sprintf("type is %s, but from %s to %s is a %s", u.Spec.Type, from, to, kind)
-		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message}
+	message := "no node of this cluster gets Kubernetes as a sysext image"
+	if slices.ContainsFunc(r.nodes, (*node).ours) {
+		message = "nodeSelector matches no node that gets Kubernetes as a sysext image"
 	}
-	if u.Spec.Strategy.Method == v1alpha1.MethodRestart && kind != v1alpha1.TypePatch {
-		message := fmt.Sprintf("strategy.method Restart is for patches, and from %s to %s is a %s; use Reboot", from, to, kind)
-		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message}
+	return fleet.Hold{Reason: v1alpha1.ReasonUnsupported, Message: message}
+}
+
+func versionUnreadable(_ *reading, t *target) fleet.Hold {
+	if _, err := version.Parse(t.Spec.Version); err != nil && !t.reboot {
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: err.Error(), Stays: true}
 	}
-	u.Status.Type, u.Status.FromVersion = kind, from
 	return fleet.Hold{}
 }
 
-var nobodyCounts = fleet.Hold{Reason: v1alpha1.ReasonUnsupported, Message: "no node of this cluster gets Kubernetes as a sysext image"}
-
-// lowestAPIServer is the oldest apiserver, if all may go to that version.
-func (d *decider) lowestAPIServer(to version.Version) (lowest version.Version, hold fleet.Hold) {
-	if len(d.APIServers) == 0 {
-		return lowest, fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: "no kube-apiserver pod was found in kube-system: their versions are not known"}
-	}
-	for i, pod := range d.APIServers {
-		v, err := version.Parse(pod.Version)
-		if err == nil {
-			err = version.CheckStep(v, to)
-		}
-		if err != nil {
-			return lowest, fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("kube-apiserver on %s: %v", pod.Node, err)}
-		}
-		if i == 0 || v.Less(lowest) {
-			lowest = v
+func kubeletUnreadable(r *reading, t *target) fleet.Hold {
+	for _, n := range r.nodes {
+		if err := n.runs.problem; err != nil && !t.reboot && t.concerns(n) {
+			return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("node %s: %v", n.Name, err)}
 		}
 	}
-	return lowest, fleet.Hold{}
+	return fleet.Hold{}
 }
 
-// isDowngrade is whether an apiserver is past the version already. That never
-// becomes possible, and must not hold those up that come behind.
-func (d *decider) isDowngrade() bool {
-	return slices.ContainsFunc(d.APIServers, func(pod fleet.StaticPod) bool {
-		v, err := version.Parse(pod.Version)
-		return err == nil && known(d.to) && d.to.Less(v)
-	})
+// derive finds out what kind of step it is from what runs. A Reboot is one, and
+// comes from no version.
+func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
+	if t.reboot {
+		return v1alpha1.TypeReboot, ""
+	}
+	kind = v1alpha1.TypePatch
+	oldest := version.Version{}
+	for _, n := range r.nodes {
+		if !t.concerns(n) {
+			continue
+		}
+		if from == "" || n.runs.kubelet.Less(oldest) {
+			oldest, from = n.runs.kubelet, n.runs.kubelet.String()
+		}
+	}
+	if !oldest.SameLine(t.to) || slices.ContainsFunc(r.ownAPIServers(t), func(pod fleet.StaticPod) bool { return !parsed(pod.Version).SameLine(t.to) }) {
+		kind = v1alpha1.TypeMinor
+	}
+	return kind, from
 }
 
-// architectures are those of the nodes that still need an image.
-func (d *decider) architectures(to version.Version) []string {
+func typeDiffers(r *reading, t *target) fleet.Hold {
+	kind, from := t.derive(r)
+	if t.Spec.Type == "" || t.Spec.Type == kind {
+		return fleet.Hold{}
+	}
+	message := fmt.Sprintf("type is %s, but from %s to %s is a %s", t.Spec.Type, from, t.to, kind)
+	return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message, Stays: true}
+}
+
+func methodDiffers(r *reading, t *target) fleet.Hold {
+	kind, from := t.derive(r)
+	if t.reboot || t.Spec.Strategy.Method != v1alpha1.MethodRestart || kind == v1alpha1.TypePatch {
+		return fleet.Hold{}
+	}
+	message := fmt.Sprintf("strategy.method Restart is for patches, and from %s to %s is a %s; use Reboot", from, t.to, kind)
+	return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message, Stays: true}
+}
+
+func notOffered(r *reading, t *target) fleet.Hold {
+	if t.reboot {
+		return fleet.Hold{}
+	}
+	offered := r.Source.Images(t.to.String())
+	for _, architecture := range t.architectures(r) {
+		if slices.ContainsFunc(offered, func(i v1alpha1.Image) bool { return i.Architecture == architecture }) {
+			continue
+		}
+		if r.Source.Problem.Holds() {
+			return r.Source.Problem
+		}
+		message := fmt.Sprintf("the source offers no image of %s for %s", t.to, architecture)
+		return fleet.Hold{Reason: v1alpha1.ReasonNotOffered, Message: message, Stays: true}
+	}
+	return fleet.Hold{}
+}
+
+// architectures returns those of the nodes that still need an image.
+func (t *target) architectures(r *reading) []string {
 	var list []string
-	for _, n := range d.nodes {
-		if n.counts() && !n.asWanted(to) && !slices.Contains(list, n.Architecture) {
+	for _, n := range r.nodes {
+		if t.concerns(n) && !t.upToDate(n) && !slices.Contains(list, n.Architecture) {
 			list = append(list, n.Architecture)
 		}
 	}
 	slices.Sort(list)
 	return list
+}
+
+// images returns those that are on offer, one for each architecture.
+func (t *target) images(r *reading) []v1alpha1.Image {
+	if t.reboot {
+		return nil
+	}
+	offered := r.Source.Images(t.to.String())
+	slices.SortFunc(offered, func(a, b v1alpha1.Image) int { return strings.Compare(a.Architecture, b.Architecture) })
+	return offered
 }

@@ -2,66 +2,71 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// webhook is an admission webhook, and how many places are left that answer for
-// it: nodes in service with a ready backend.
-type webhook struct {
-	preflight.Webhook
-	left int
+// webhooks are the admission webhooks that requests wait for, and which of them have
+// a ready backend on which node.
+type webhooks struct {
+	all []preflight.Webhook
+	of  map[string][]int // by node; into all
 }
 
-// readWebhooks notes which node has backends of which webhook, unless that check
-// is ignored.
-func (d *decider) readWebhooks() {
-	if d.target == nil || d.target.Spec.Ignores(preflight.LastBackend) {
-		return
+// readWebhooks sorts the webhooks by node, unless that check is ignored.
+func (c *cluster) readWebhooks() webhooks {
+	w := webhooks{of: map[string][]int{}}
+	if c.target == nil || c.target.Spec.Ignores(preflight.LastBackend) {
+		return w
 	}
-	d.checks.webhooks = map[string][]*webhook{}
-	for _, one := range d.Webhooks {
-		w := &webhook{Webhook: one}
-		d.checks.all = append(d.checks.all, w)
+	w.all = c.Webhooks
+	for i, one := range w.all {
 		for _, node := range one.Nodes {
-			d.checks.webhooks[node] = append(d.checks.webhooks[node], w)
+			w.of[node] = append(w.of[node], i)
 		}
 	}
+	return w
 }
 
-// webhookHold keeps n from taking the last ready backend of a webhook along:
-// whatever it is asked about would fail. Pass 1 moves no pod, nor does a restart.
-func (d *decider) webhookHold(n *node) fleet.Hold {
-	if d.pass1 || d.restarts(n) {
+// backed returns for each webhook how many nodes have a ready backend.
+func (w webhooks) backed() []int {
+	backed := make([]int, len(w.all))
+	for i := range w.all {
+		backed[i] = len(w.all[i].Nodes)
+	}
+	return backed
+}
+
+// onlyOn reports whether a webhook has backends on the node alone.
+func (w webhooks) onlyOn(n *node) bool {
+	for _, i := range w.of[n.Name] {
+		if len(w.all[i].Nodes) == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// lastBackend keeps a node from taking the last ready backend of a webhook along:
+// what the webhook is asked about would fail. Pass 1 moves no pod, nor does a
+// restart.
+func (a *allocation) lastBackend(n *node) fleet.Hold {
+	if a.pass1 || a.target.restarts(n) {
 		return fleet.Hold{}
 	}
-	for _, w := range d.checks.webhooks[n.Name] {
-		if w.left > 1 {
+	for _, i := range a.webhooks.of[n.Name] {
+		if a.backed[i] > 1 {
 			continue
 		}
-		message := fmt.Sprintf("webhook %s would lose its last ready backend with this node, and requests fail without it", w)
-		if len(w.Nodes) > 1 {
+		message := fmt.Sprintf("webhook %s would lose its last ready backend with this node, and requests fail without it", a.webhooks.all[i])
+		if len(a.webhooks.all[i].Nodes) > 1 {
 			message += ", as nodes with others are away"
 		} else {
 			message += "; run a second replica of its backend on another node"
 		}
-		return fleet.Hold{Reason: v1alpha1.ReasonWebhookBackend, Message: message}
+		return fleet.Hold{Reason: v1alpha1.ReasonWebhookBackend, Message: message, Stays: a.webhooks.onlyOn(n)}
 	}
 	return fleet.Hold{}
-}
-
-// lastBackend is whether a webhook has backends on n alone.
-func (d *decider) lastBackend(n *node) bool {
-	return slices.ContainsFunc(d.checks.webhooks[n.Name], func(w *webhook) bool { return len(w.Nodes) == 1 })
-}
-
-// allAnswer lets every backend count, before those on nodes that are away are
-// taken out.
-func (c *checks) allAnswer() {
-	for _, w := range c.all {
-		w.left = len(w.Nodes)
-	}
 }

@@ -25,7 +25,7 @@ var controlPlaneChecks = []Entry{
 	},
 	{
 		"unsupported-control-plane", blocks,
-		"Kubernetes does not come to a control-plane node as a sysext image, and its apiserver is older than the version: we cannot take it there, and no kubelet goes before every apiserver has",
+		"Kubernetes does not come to a control-plane node as a sysext image, and its apiserver is older than the version: we cannot upgrade it, and no kubelet goes to the version before every apiserver has",
 		"Upgrade that node's control plane first, in the way it was installed (kubeadm upgrade apply of that version); or replace the node by one whose Kubernetes is a sysext image.",
 	},
 	{
@@ -42,11 +42,11 @@ const (
 	etcdServer     = "etcd"
 )
 
-// components are what kubeadm runs on every control-plane node; etcd is there
-// too, unless it runs elsewhere.
+// components are what kubeadm runs on every control-plane node; etcd is one of
+// them, unless it runs elsewhere.
 var components = []string{apiServer, "kube-controller-manager", "kube-scheduler"}
 
-// staticPod is one that the kubelet runs from a file on its node.
+// staticPod is a pod that the kubelet runs from a file on its node.
 type staticPod struct {
 	*corev1.Pod
 	node, component string
@@ -58,7 +58,7 @@ func (p staticPod) object() v1alpha1.ObjectReference {
 	return v1alpha1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: p.Name}
 }
 
-// findStaticPods sorts them by name.
+// findStaticPods collects the static pods of the control plane, by name.
 func (c *checker) findStaticPods() {
 	for i := range c.SystemPods {
 		pod := &c.SystemPods[i]
@@ -74,14 +74,14 @@ func (c *checker) findStaticPods() {
 	slices.SortFunc(c.static, func(a, b staticPod) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// mirror is whether the pod only shows a static one.
+// mirror reports whether the pod only shows a static pod.
 func mirror(pod *corev1.Pod) bool {
 	_, is := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return is
 }
 
-// checkControlPlane looks at what kubeadm wants to be well, and at what has to be
-// before another control-plane node is rebooted.
+// checkControlPlane looks at what has to be healthy before kubeadm upgrades a
+// control-plane node, or before one is rebooted.
 func (c *checker) checkControlPlane() {
 	if !c.kubeadm && !c.controlPlaneMoves() {
 		return

@@ -135,7 +135,7 @@ func rebuilds(t *testing.T, client kubernetes.Interface) {
 	look(t, s)
 }
 
-// Whoever is asked at the same time, one wins.
+// Of twenty calls at the same time, one succeeds.
 func TestOneWinner(t *testing.T) {
 	client := real(t)
 	deleteAll(t, client)
@@ -188,7 +188,7 @@ func TestConflictIsDecidedAnew(t *testing.T) {
 	look(t, s, "slot-0: for b")
 }
 
-// A mark that names no slot, by a slip or by whoever took over one node, keeps
+// A mark that names no slot, by a slip or by an intruder on one node, keeps
 // no other node's slot from being rebuilt, and no Lease of others is looked at.
 func TestMarkThatNamesNoSlot(t *testing.T) {
 	client := fake.NewClientset()
@@ -210,13 +210,13 @@ func TestMarkThatNamesNoSlot(t *testing.T) {
 }
 
 // A Lease that cannot be read keeps other nodes' from being rebuilt no more.
-func TestUnreadableLeaseIsItsOwnTrouble(t *testing.T) {
+func TestUnreadableLeaseIsPassedOver(t *testing.T) {
 	client := fake.NewClientset()
 	s := New(client)
 	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
 	garbage := []byte(`{"spec":{"holderIdentity":"garbage"}}`)
 	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Patch(t.Context(), "slot-0", "application/merge-patch+json", garbage, metav1.PatchOptions{})
-	step(t, "somebody writes garbage", err, nil)
+	step(t, "a program writes garbage", err, nil)
 	owner := addNode(t, client, "a")
 	mark(t, client, "a", "slot-1")
 	node, err := client.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{})

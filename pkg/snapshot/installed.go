@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// installedManagers are the other programs that reboot nodes, those too that may
-// not do so at the moment.
+// installedManagers returns the other programs that reboot nodes, also those that may
+// not do so now.
 func installedManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []preflight.RebootManager {
 	var found []preflight.RebootManager
 	active := RebootManagers(nodes, daemonSets)

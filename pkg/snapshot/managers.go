@@ -21,7 +21,7 @@ const (
 	fluoImage      = "flatcar-linux-update-operator"
 )
 
-// RebootManagers are the other programs that may reboot nodes now, as far as
+// RebootManagers returns the other programs that may reboot nodes now, as far as
 // these Nodes and DaemonSets tell.
 func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []fleet.RebootManager {
 	var found []fleet.RebootManager
@@ -44,8 +44,8 @@ func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []flee
 	return found
 }
 
-// runsFLUO is whether the DaemonSet is FLUO's agent, without which FLUO reboots
-// nothing.
+// runsFLUO reports whether the DaemonSet is FLUO's agent and runs on a node: without
+// it FLUO reboots nothing.
 func runsFLUO(d *appsv1.DaemonSet) bool {
 	for _, c := range d.Spec.Template.Spec.Containers {
 		if strings.Contains(c.Image, fluoImage) {
@@ -55,14 +55,14 @@ func runsFLUO(d *appsv1.DaemonSet) bool {
 	return false
 }
 
-// fluoMarks are those of FLUO's marks that fluo looks at.
+// fluoMarks returns those of FLUO's marks that fluo reads.
 func fluoMarks(n *corev1.Node) [4]string {
 	return [4]string{n.Annotations[fluoNeeded], n.Annotations[fluoOK], n.Annotations[fluoInProgress], n.Annotations[fluoPaused]}
 }
 
-// fluo is FLUO, if there is a node that it reboots, or may at any moment. What
-// it left on Nodes when it was removed (its labels, and marks that say "false")
-// does not count.
+// fluo returns FLUO and true if there is a node that it reboots, or may reboot at any
+// moment. What it left on Nodes when it was removed (its labels, and marks that say
+// "false") does not count.
 func fluo(nodes []*corev1.Node, runs string) (fleet.RebootManager, bool) {
 	for _, n := range nodes {
 		is := func(mark string) bool { return n.Annotations[mark] == "true" }

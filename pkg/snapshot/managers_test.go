@@ -47,7 +47,7 @@ func TestRebootManagers(t *testing.T) {
 		{"kured's locks", node(), daemonSet(`{"maxOwners":2,"locks":[{"nodeID":"w2"},{"nodeID":"w3"}]}`, "kured", 3), "kured holds its lock for node w2, w3 "},
 		{"kured's locks, none held", node(), daemonSet(`{"maxOwners":2,"locks":[]}`, "kured", 3), ""},
 		{"kured's locks, none left", node(), daemonSet(`{"maxOwners":2,"locks":null}`, "kured", 3), ""},
-		{"a lock that names nobody", node(), daemonSet(`{}`, "kured", 3), "kured holds its lock for a node that it does not name"},
+		{"a lock that names no node", node(), daemonSet(`{}`, "kured", 3), "kured holds its lock for a node that it does not name"},
 		{"a lock that cannot be read", node(), daemonSet(`w2`, "kured", 3), "kured holds its lock for a node that cannot be read"},
 
 		{"FLUO runs", node(fluoNeeded + "=false"), daemonSet("", fluoAgent, 3), "FLUO may reboot node w1 (DaemonSet kube-system/ds)"},
@@ -82,7 +82,7 @@ func TestOwnLockOfKured(t *testing.T) {
 		kured *appsv1.DaemonSet
 		want  int
 	}{
-		"nobody asks for it":  {told(corev1.Container{Args: []string{"--ds-name=locks"}}), 0},
+		"without being told":  {told(corev1.Container{Args: []string{"--ds-name=locks"}}), 0},
 		"as an argument":      {told(corev1.Container{Args: []string{"--ds-name=locks", "--lock-annotation=" + own}}), 1},
 		"in two arguments":    {told(corev1.Container{Command: []string{"/usr/bin/kured", "--lock-annotation", own}}), 1},
 		"as a variable":       {told(corev1.Container{Env: []corev1.EnvVar{{Name: "KURED_LOCK_ANNOTATION", Value: own}}}), 1},
@@ -100,7 +100,7 @@ func TestOwnLockOfKured(t *testing.T) {
 	free := held.DeepCopy()
 	free.Annotations = nil
 	if h.OnUpdate(free, held); woken != 1 {
-		t.Error("that the lock was taken woke nobody")
+		t.Error("that the lock was taken was not reported")
 	}
 }
 
@@ -118,7 +118,7 @@ func TestForeignCordon(t *testing.T) {
 		mark          string
 		want          bool
 	}{
-		{"none", false, "", false}, {"ours", true, v1alpha1.CordonAnnotation, false}, {"somebody's", true, "", true},
+		{"none", false, "", false}, {"ours", true, v1alpha1.CordonAnnotation, false}, {"another's", true, "", true},
 	} {
 		n := node(test.mark + "=u")
 		n.Spec.Unschedulable = test.unschedulable
@@ -142,7 +142,7 @@ func TestStaticPods(t *testing.T) {
 	over := member.DeepCopy()
 	over.Status.Phase = corev1.PodSucceeded
 	if h.OnUpdate(member, over); woken != 1 {
-		t.Error("a pod that ended woke nobody")
+		t.Error("a pod that ended was not reported")
 	}
 }
 

@@ -162,12 +162,12 @@ func TestSilentAPIServers(t *testing.T) {
 	if facts := read(); len(facts.Unread) != 1 || !strings.HasPrefix(facts.Unread[0], "No kube-apiserver pod was found") {
 		t.Errorf("without a pod: %q", facts.Unread)
 	}
-	const nobody = "127.0.0.1:1"
-	w.addServer("cp1", nobody)
+	const silent = "127.0.0.1:1"
+	w.addServer("cp1", silent)
 	if facts := read(); len(facts.Unread) > 0 || !called(facts, "cp1") {
 		t.Errorf("the only one is that at the stable address: %q, %+v", facts.Unread, facts.RequestedAPIs)
 	}
-	w.addServer("cp2", nobody)
+	w.addServer("cp2", silent)
 	facts := read()
 	if len(facts.Unread) != 1 || !strings.HasPrefix(facts.Unread[0], "The metrics of the kube-apiserver on cp1, cp2 could not be read (dial tcp 127.0.0.1:1") || !called(facts, "") {
 		t.Errorf("two that are silent: %q, %+v", facts.Unread, facts.RequestedAPIs)
@@ -229,7 +229,7 @@ func TestReadPreflightWithFewRights(t *testing.T) {
 	if len(facts.Workloads.Pods) != 1 {
 		t.Errorf("%d pods were read, want 1", len(facts.Workloads.Pods))
 	}
-	if _, err := snapshot.ReadPreflight(t.Context(), as("nobody"), upgrade(), nil); err == nil || !strings.HasPrefix(err.Error(), "reading Nodes: ") {
+	if _, err := snapshot.ReadPreflight(t.Context(), as("powerless"), upgrade(), nil); err == nil || !strings.HasPrefix(err.Error(), "reading Nodes: ") {
 		t.Errorf("without any right: %v", err)
 	}
 }
@@ -289,7 +289,7 @@ func TestReaderKnowsWebhooks(t *testing.T) {
 	backs("shop", "w1")
 	time.Sleep(300 * time.Millisecond)
 	if after := woken.Load(); after != before {
-		t.Errorf("backends that nobody waits for woke it %d times", after-before)
+		t.Errorf("backends that no request waits for woke it %d times", after-before)
 	}
 	backs("strict", "w3")
 	for deadline := time.Now().Add(10 * time.Second); woken.Load() == before || !same(); time.Sleep(50 * time.Millisecond) {

@@ -104,7 +104,7 @@ func trimValidating(c *admissionregistrationv1.ValidatingWebhookConfiguration) a
 	return kept
 }
 
-// trimMutating is trimValidating for the others.
+// trimMutating does the same as trimValidating.
 func trimMutating(c *admissionregistrationv1.MutatingWebhookConfiguration) admissionregistrationv1.MutatingWebhookConfiguration {
 	kept := admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: c.Name, ResourceVersion: c.ResourceVersion}}
 	for _, w := range c.Webhooks {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 // verifyContent mounts an image, read-only and for a moment, and fails with
@@ -85,7 +86,7 @@ func verifyFiles(root *os.Root, image host.Image) error {
 	if err != nil {
 		return err
 	}
-	if m := releaseArchitecture.FindSubmatch(release); m != nil && string(m[1]) != image.Architecture {
+	if m := releaseArchitecture.FindSubmatch(release); m != nil && string(m[1]) != images.SystemdArchitecture(image.Architecture) {
 		return fmt.Errorf("it is for the architecture %s", m[1])
 	}
 	for _, program := range []string{"usr/bin/kubelet", "usr/bin/kubeadm"} {

@@ -138,7 +138,7 @@ type UpgradePolicyStatus struct {
 	// +optional
 	Offered []OfferedVersion `json:"offered,omitempty"`
 
-	// Conditions: Valid and SourceReady; Stalled while one of them is False.
+	// Conditions: Valid and SourceReady; Stalled while Valid is False.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// allocation gives out what nodes share: the budget, each group's part of it, the
+// slots, and the last ready backends of webhooks. It is the only place where these
+// are spent, after all filters.
+type allocation struct {
+	*cluster
+	out     int      // nodes that are away or let go
+	inGroup []int    // the same by group
+	absent  int      // of those away, NotReady by themselves
+	failed  int      // of those away, failed
+	backed  []int    // by webhook: nodes in service that have a ready backend
+	spare   []string // names of free slots, highest first
+	missing bool     // a node could go, but for a report of the checks
+}
+
+// claims are what a node needs that others need, too. Their order: a report of the
+// checks is asked for only where there is room, so that preflight sees the cluster
+// as it is when a node goes; and a slot is taken last, as nothing may hold the node
+// after that.
+var claims = []func(*allocation, *node) fleet.Hold{
+	(*allocation).lastBackend,
+	(*allocation).budgetSpent,
+	(*allocation).notChecked,
+}
+
+// newAllocation counts those that are away already.
+func newAllocation(c *cluster) *allocation {
+	a := &allocation{cluster: c, inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots()}
+	for _, n := range c.away {
+		a.spend(n)
+		switch {
+		case n.failed():
+			a.failed++
+		case !n.Ready && !n.busy():
+			a.absent++
+		}
+	}
+	return a
+}
+
+// full reports whether no other node can go.
+func (a *allocation) full() bool { return a.out >= a.budget }
+
+// spend counts a node that is away, or let go.
+func (a *allocation) spend(n *node) {
+	a.out++
+	a.inGroup[n.group]++
+	for _, i := range a.webhooks.of[n.Name] {
+		a.backed[i]--
+	}
+}
+
+// admit lets the node go and returns the slot that is kept for it, or says why the
+// node may not go.
+func (a *allocation) admit(n *node) (slot string, hold fleet.Hold) {
+	for i := range filters {
+		if hold := filters[i].hold(a.cluster, n); hold.Holds() {
+			return "", hold
+		}
+	}
+	for _, claim := range claims {
+		if hold := claim(a, n); hold.Holds() {
+			return "", hold
+		}
+	}
+	slot, hold = a.takeSlot(n)
+	if !hold.Holds() {
+		a.spend(n)
+	}
+	return slot, hold
+}
+
+// budgetSpent holds a node while as many are out of service as may be: of all, or of
+// its group.
+func (a *allocation) budgetSpent(n *node) fleet.Hold {
+	limit := a.budget
+	if own := a.groups[n.group].limit; own > 0 {
+		limit = min(limit, own)
+	}
+	if !a.full() && a.inGroup[n.group] < limit {
+		return fleet.Hold{}
+	}
+	if absent := a.survey.absent; absent != nil && (a.out-a.absent < a.budget || absent.group == n.group) {
+		return fleet.Hold{Reason: v1alpha1.ReasonNodeNotReady, Message: fmt.Sprintf("node %s is not Ready and uses the budget up", absent.Name)}
+	}
+	if failed := a.firstFailed; failed != nil && (a.out-a.failed < a.budget || failed.group == n.group) {
+		message := fmt.Sprintf("node %s failed and uses the budget up", failed.Name)
+		return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: a.out == a.failed}
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes are before it (at most %d at once)", limit)}
+}
+
+// takeSlot returns the slot for the node: the one that is kept for it, or a free
+// one. Control-plane nodes use one slot alone.
+func (a *allocation) takeSlot(n *node) (string, fleet.Hold) {
+	if n.promised() && (!n.ControlPlane || n.slot.Name == fleet.ControlPlaneSlot) {
+		return n.slot.Name, fleet.Hold{}
+	}
+	for i, name := range a.spare {
+		if !n.ControlPlane || name == fleet.ControlPlaneSlot {
+			a.spare = slices.Delete(a.spare, i, i+1)
+			return name, fleet.Hold{}
+		}
+	}
+	return "", fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: "no slot is free"}
+}
+
+// spareSlots returns the free slots within the budget, highest first: the first one
+// is left to control-plane nodes as long as there is another.
+func (c *cluster) spareSlots() []string {
+	var indices []int
+	for _, slot := range c.slots {
+		if i, ok := fleet.SlotIndex(slot.Name); ok && i < c.budget && slot.Free() {
+			indices = append(indices, i)
+		}
+	}
+	slices.SortFunc(indices, func(a, b int) int { return b - a })
+	names := make([]string, len(indices))
+	for i, index := range indices {
+		names[i] = fleet.SlotName(index)
+	}
+	return names
+}

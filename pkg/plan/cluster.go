@@ -1,0 +1,105 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// cluster is the cluster as it was read, and what is asked of it. Nothing in it
+// changes once it is built: filters read it, the allocation spends its budget
+// elsewhere, and a forecast makes a new one for each instant.
+type cluster struct {
+	*reading
+	now    time.Time
+	target *target // nil: nothing is asked for
+	nodes  []*node // in the order in which they go
+	groups []group
+	total  int // nodes that the target concerns
+	budget int // how many may be out of service at once
+	slots  []fleet.Slot
+	// apiServers and etcd are the snapshot's; a forecast's own as nodes come back.
+	apiServers, etcd []fleet.StaticPod
+	snapshotTaken    bool // there is one of etcd for the target, or none is wanted
+	webhooks         webhooks
+	checks           checks
+	windows          *windows
+	durations        *durations
+	// brief asks filters for reasons alone where a sentence takes long to find.
+	brief bool
+	survey
+}
+
+// newCluster builds the cluster for what is asked of it.
+func newCluster(r *reading, t *target) *cluster {
+	c := &cluster{
+		reading: r, now: r.now, target: t, nodes: slices.Clone(r.nodes),
+		slots: r.Slots, apiServers: r.APIServers, etcd: r.Etcd, durations: &durations{},
+	}
+	upgrade := &v1alpha1.ClusterUpgrade{}
+	strategy := upgrade.Resolve(r.policySpec().Strategy)
+	if t != nil {
+		upgrade, strategy = t.ClusterUpgrade, t.strategy
+	}
+	c.groups = newGroups(strategy)
+	c.windows = newWindows(upgrade, r.Schedules)
+	c.placeNodes(strategy)
+	// A slot for each node is enough, however many were asked for.
+	c.budget = min(scaled(strategy.MaxUnavailable, c.total), max(1, c.total))
+	c.snapshotTaken = c.findSnapshot()
+	c.webhooks = c.readWebhooks()
+	c.checks = c.readChecks()
+	c.survey = c.look()
+	return c
+}
+
+// placeNodes finds out where each node stands, puts it into its group, and sorts
+// the nodes as they go.
+func (c *cluster) placeNodes(strategy v1alpha1.Strategy) {
+	sizes := make([]int, len(c.groups))
+	for _, n := range c.nodes {
+		n.standing = c.target.stand(n)
+		if !n.ControlPlane {
+			n.group = slices.IndexFunc(c.groups, func(g group) bool { return g.selector.Matches(labels.Set(n.Labels)) })
+		}
+		if n.concerned {
+			sizes[n.group]++
+			c.total++
+		}
+		if c.target != nil && n.concerned && !n.upToDate {
+			n.class = c.windows.classOf(n.Labels, c.target.typeFor(n))
+		}
+	}
+	for i, g := range strategy.Groups {
+		if g.MaxUnavailable != nil {
+			c.groups[i+1].limit = scaled(g.MaxUnavailable, sizes[i+1])
+		}
+	}
+	c.sort()
+	for i, n := range c.nodes {
+		n.place = i
+	}
+}
+
+// controlPlanes returns the control-plane nodes, which are the first.
+func (c *cluster) controlPlanes() []*node {
+	i := slices.IndexFunc(c.nodes, func(n *node) bool { return !n.ControlPlane })
+	if i < 0 {
+		return c.nodes
+	}
+	return c.nodes[:i]
+}
+
+// orders reports whether the node has its order from the target.
+func (c *cluster) orders(n *node) bool { return c.target.isFor(n.spec.Upgrade) }
+
+// abandonsAttempt reports whether the node failed in another upgrade than the one
+// that is planned. Its agent brings it back into service, and then it goes like any
+// other.
+func (c *cluster) abandonsAttempt(n *node) bool {
+	return n.failed() && c.target != nil && n.status.Upgrade != nil && !c.target.isFor(n.status.Upgrade)
+}

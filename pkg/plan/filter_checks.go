@@ -1,0 +1,38 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// checkBlocks holds every node, or this one, for what preflight found.
+func checkBlocks(c *cluster, n *node) fleet.Hold {
+	if len(c.checks.whole) > 0 {
+		return c.wholeBlocked()
+	}
+	if f := c.checks.own[n.Name]; f != nil {
+		return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: sentences(f), Stays: true}
+	}
+	return fleet.Hold{}
+}
+
+// wholeBlocked names the first finding that holds every node, and how many more
+// there are. While a control plane is at work its pods and its member of etcd come
+// and go: what is found then may be our own doing, and no person has to look at it.
+func (c *cluster) wholeBlocked() fleet.Hold {
+	if c.busyControlPlane != nil {
+		message := fmt.Sprintf("control-plane node %s is at work; the checks decide when it is done", c.busyControlPlane.Name)
+		return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
+	}
+	message := sentences(c.checks.whole[0])
+	switch more := len(c.checks.whole) - 1; more {
+	case 0:
+	case 1:
+		message += " One more check blocks."
+	default:
+		message += fmt.Sprintf(" %d more checks block.", more)
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: message, Stays: true}
+}

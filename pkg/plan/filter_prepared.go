@@ -1,0 +1,26 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// notPrepared holds a node on which the image, or a container image of the control
+// plane, does not lie yet.
+func notPrepared(c *cluster, n *node) fleet.Hold {
+	switch {
+	case n.prepared:
+		return fleet.Hold{}
+	case n.cannotStage():
+		return fleet.Hold{Reason: n.cause.Reason, Message: n.cause.Message, Stays: true}
+	case n.status.Step == "":
+		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: "no agent has reported from this node yet"}
+	case n.staged:
+		return fleet.Hold{Reason: v1alpha1.ReasonPullingImages, Message: fmt.Sprintf("the container images of %s are being pulled", c.target.to)}
+	case c.Source.Problem.Holds():
+		return c.Source.Problem
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("the image of %s is being staged", c.target.to)}
+}

@@ -1,0 +1,29 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// othersNotStaged holds every node before each one that is in service has its image,
+// and each control plane its container images. Once a node has begun, each waits for
+// its own only.
+func othersNotStaged(c *cluster, _ *node) fleet.Hold {
+	to := c.target.to
+	switch {
+	case c.begun || c.unprepared == nil:
+		return fleet.Hold{}
+	case c.stageError != nil:
+		n, what := c.stageError, "staged"
+		if n.staged {
+			what = "pulled the container images of"
+		}
+		message := fmt.Sprintf("node %s has not %s %s (%s): %s", n.Name, what, to, n.cause.Reason, n.cause.Message)
+		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: message}
+	case c.unprepared.staged:
+		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("control-plane nodes are still pulling the container images of %s", to)}
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("other nodes are still staging %s", to)}
+}

@@ -1,0 +1,30 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// timeTooShort holds a node that is not expected to be done when its window closes:
+// nothing is started that cannot end in time. A node that has begun is asked only
+// until it has taken its slot: it came too late, and others may be quicker.
+func timeTooShort(c *cluster, n *node) fleet.Hold {
+	need := c.needs(n)
+	if n.busy() {
+		if n.status.Step != v1alpha1.StepLocking || n.holdsSlot() || n.spec.ExpectedSeconds == nil {
+			return fleet.Hold{}
+		}
+		need = time.Duration(*n.spec.ExpectedSeconds) * time.Second
+	}
+	class := c.classOf(n)
+	answer := c.windows.ask(class, c.now)
+	switch {
+	case answer.fits(c.now, need):
+		return fleet.Hold{}
+	case c.brief:
+		return fleet.Hold{Reason: v1alpha1.ReasonTimeLeft}
+	}
+	return c.windows.tooShort(class, answer, need)
+}

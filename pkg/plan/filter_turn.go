@@ -1,0 +1,45 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// notItsTurn holds a node while others go first: control planes in pass 1, then
+// control-plane nodes, then group after group.
+func notItsTurn(c *cluster, n *node) fleet.Hold {
+	if c.pass1 {
+		return c.notInPass1(n)
+	}
+	for i, ahead := range c.ahead[:n.group] {
+		switch {
+		case ahead == nil:
+		case c.groups[i].name == ControlPlaneGroup:
+			return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: "control-plane nodes go first"}
+		default:
+			return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("group %s goes first", c.groups[i].name)}
+		}
+	}
+	return fleet.Hold{}
+}
+
+// notInPass1 lets control planes go whose kubeadm has not completed, the first one
+// before the others.
+func (c *cluster) notInPass1(n *node) fleet.Hold {
+	message := ""
+	switch {
+	case n.ControlPlane && c.first != nil && n != c.first:
+		message = fmt.Sprintf("kubeadm upgrade apply runs on %s first", c.first.Name)
+	case n.ControlPlane && !n.kubeadmDone && c.snapshotNode != nil && n != c.snapshotNode:
+		message = fmt.Sprintf("%s takes a snapshot of etcd first", c.snapshotNode.Name)
+	case n.ControlPlane && !n.kubeadmDone:
+		return fleet.Hold{}
+	case c.oldAPIServer != "":
+		message = fmt.Sprintf("not every kube-apiserver is at %s yet", c.target.to)
+	default:
+		message = fmt.Sprintf("kubeadm has not completed on every control-plane node at %s yet", c.target.to)
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: message}
+}

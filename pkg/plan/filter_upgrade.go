@@ -1,0 +1,42 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// upgradeFilter is one reason for which people hold the whole upgrade.
+type upgradeFilter func(u *v1alpha1.ClusterUpgrade, now time.Time) fleet.Hold
+
+// upgradeHeld holds every node as long as people hold the upgrade.
+func upgradeHeld(c *cluster, _ *node) fleet.Hold { return c.held }
+
+// upgradeHold returns the first reason for which people hold the upgrade.
+func upgradeHold(u *v1alpha1.ClusterUpgrade, now time.Time) fleet.Hold {
+	for _, filter := range upgradeFilters {
+		if hold := filter(u, now); hold.Holds() {
+			return hold
+		}
+	}
+	return fleet.Hold{}
+}
+
+func suspended(u *v1alpha1.ClusterUpgrade, _ time.Time) fleet.Hold {
+	if !u.Spec.Suspend {
+		return fleet.Hold{}
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonSuspended, Message: fmt.Sprintf("upgrade %s is suspended", u.Name)}
+}
+
+func notStarted(u *v1alpha1.ClusterUpgrade, now time.Time) fleet.Hold {
+	start := u.Spec.StartTime
+	if start == nil || !now.Before(start.Time) {
+		return fleet.Hold{}
+	}
+	return fleet.Hold{
+		Reason: v1alpha1.ReasonNotStarted, Message: fmt.Sprintf("upgrade %s starts %s", u.Name, clock(start.Time)), Until: &start.Time,
+	}
+}

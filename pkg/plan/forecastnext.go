@@ -1,0 +1,145 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// after returns the cluster as it will be at that instant: the nodes that have begun
+// are out of service, and those whose work is due are back. Nodes to which nothing
+// happens are shared.
+func (f *forecast) after(begun []work, now time.Time) *cluster {
+	c := f.copied()
+	c.now = now
+	for _, w := range begun {
+		c.nodes[f.index(w.place)] = w.node
+		c.setSlot(*w.slot)
+	}
+	f.working = slices.DeleteFunc(f.working, func(w work) bool {
+		due := !w.end.After(now)
+		if due {
+			f.finish(c, w)
+		}
+		return due
+	})
+	if f.staged != nil && !now.Before(*f.staged) {
+		f.staged = nil
+		c.stage()
+	}
+	c.nodes = slices.DeleteFunc(c.nodes, func(n *node) bool { return n == nil })
+	c.survey = c.look()
+	return c
+}
+
+// copied returns a copy of the cluster with lists of its own.
+func (c *cluster) copied() *cluster {
+	out := *c
+	out.nodes, out.slots = slices.Clone(c.nodes), slices.Clone(c.slots)
+	out.apiServers, out.etcd = slices.Clone(c.apiServers), slices.Clone(c.etcd)
+	return &out
+}
+
+// index returns where the node with that place is.
+func (c *cluster) index(place int) int {
+	i, _ := slices.BinarySearchFunc(c.nodes, place, func(n *node, place int) int { return cmp.Compare(n.place, place) })
+	return i
+}
+
+// setSlot puts a slot into the place of the one of its name.
+func (c *cluster) setSlot(slot fleet.Slot) {
+	for i := range c.slots {
+		if c.slots[i].Name == slot.Name {
+			c.slots[i] = slot
+		}
+	}
+}
+
+// finish brings a node back into service, in the next cluster. A worker about which
+// nothing is left to decide is left out of it.
+func (f *forecast) finish(c *cluster, w work) {
+	if w.slot != nil {
+		c.setSlot(fleet.Slot{Name: w.slot.Name})
+	}
+	if !w.givesUp && !w.components {
+		f.spans[w.Name] = w.span
+	}
+	c.snapshotTaken = c.snapshotTaken || w.snapshot && !w.givesUp
+	i := f.index(w.place)
+	c.nodes[i] = c.changed(w.node, func(n *node) { w.bringBack(n, c.target) })
+	switch n := c.nodes[i]; {
+	case n.ControlPlane:
+		c.bringBackPods(n)
+	case n.upToDate || !n.concerned:
+		c.nodes[i] = nil
+	}
+}
+
+// bringBack changes the node to how it is when the work is done.
+func (w work) bringBack(n *node, t *target) {
+	spec := *n.spec
+	spec.Release = v1alpha1.ReleaseNone
+	n.spec, n.slot, n.phase, n.Node.Slot, n.Ready = &spec, nil, v1alpha1.PhaseInService, "", true
+	switch {
+	case w.givesUp:
+	case w.components:
+		n.runs.kubeadm, n.runs.controlPlane = t.to, t.to
+	case t.reboot:
+		n.status = rebooted(n.status)
+	default:
+		n.runs.kubelet = t.to
+	}
+}
+
+// changed returns a copy of the node to which something happened.
+func (c *cluster) changed(n *node, change func(*node)) *node {
+	out := *n
+	change(&out)
+	out.standing = c.target.stand(&out)
+	return &out
+}
+
+// rebooted returns the status of a node that no longer asks for a reboot.
+func rebooted(status *v1alpha1.NodeUpgradeStatus) *v1alpha1.NodeUpgradeStatus {
+	out := *status
+	out.Reboot = v1alpha1.NodeReboot{}
+	return &out
+}
+
+// bringBackPods lets the member of etcd on a control plane be Ready, and its
+// apiserver run the version once kubeadm has completed.
+func (c *cluster) bringBackPods(n *node) {
+	for i := range c.etcd {
+		if c.etcd[i].Node == n.Name {
+			c.etcd[i].Ready = true
+		}
+	}
+	if c.target.reboot || !n.kubeadmDone {
+		return
+	}
+	server := fleet.StaticPod{Node: n.Name, Version: c.target.to.String(), Ready: true}
+	i := slices.IndexFunc(c.apiServers, func(pod fleet.StaticPod) bool { return pod.Node == n.Name })
+	if i < 0 {
+		c.apiServers = append(c.apiServers, server)
+		return
+	}
+	c.apiServers[i] = server
+}
+
+// stage lets the images be there that are on their way.
+func (c *cluster) stage() {
+	for i, n := range c.nodes {
+		if n == nil || !n.stages() {
+			continue
+		}
+		c.nodes[i] = c.changed(n, func(n *node) { n.runs.staged, n.runs.pulled = c.target.to, c.target.to })
+	}
+}
+
+// stages reports whether an image is on its way to the node.
+func (n *node) stages() bool {
+	return n.Ready && !n.prepared && !n.cannotStage() && n.status.Step != ""
+}

@@ -1,0 +1,78 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// planner is a decision with all that it follows from: the cluster as it was read,
+// the queue, and the verdicts.
+type planner struct {
+	*cluster
+	queue    queue
+	verdicts []verdict
+	missing  bool // a node could go, but for a report of the checks
+	wake     alarm
+}
+
+// newPlanner reads the snapshot, chooses the upgrade that is active, and decides
+// for each node.
+func newPlanner(s *fleet.Snapshot, now time.Time) *planner {
+	p := &planner{wake: alarm{now: now}}
+	r := read(s, now)
+	p.queue = r.line(&p.wake)
+	p.cluster = newCluster(r, p.queue.active(r))
+	p.verdicts, p.missing = decide(p.cluster)
+	return p
+}
+
+// active returns what is asked of nodes now: the active upgrade, or else the one
+// that late nodes follow. Nil: nothing is.
+func (q queue) active(r *reading) *target {
+	if len(q.targets) > 0 {
+		return q.targets[0]
+	}
+	u := r.followed()
+	if u == nil {
+		return nil
+	}
+	t := r.newTarget(u)
+	t.follows, t.hold = true, r.policyHold
+	return t
+}
+
+// plan writes down what was decided, and what follows from it.
+func (p *planner) plan() Plan {
+	out := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: make([]NodePlan, 0, len(p.nodes))}
+	out.Create = p.automatic(p.queue, &p.wake)
+	if p.target != nil {
+		out.Upgrade, out.Version = p.target.Name, p.target.Spec.Version
+	}
+	for i, n := range p.nodes {
+		out.Nodes = append(out.Nodes, p.nodePlan(n, p.verdicts[i]))
+	}
+	out.NeedsPreflight, out.PreflightKey = p.needsChecks(p.missing), p.checks.key
+	if p.checks.report != nil {
+		out.Findings = p.checks.report.Findings
+	}
+	p.report(&out)
+	out.Slots = p.slotPlan(p.verdicts)
+	out.Next = p.next(out.Nodes)
+	return out
+}
+
+// next returns the earliest instant after now at which an answer may change by
+// itself.
+func (p *planner) next(nodes []NodePlan) *time.Time {
+	for i := range nodes {
+		p.wake.at(nodes[i].Until)
+	}
+	p.windows.closing(p.now, &p.wake)
+	if p.checks.blocks && !p.target.hold.Holds() {
+		again := p.checks.report.At.Add(recheckAfter)
+		p.wake.at(&again)
+	}
+	return p.wake.next
+}

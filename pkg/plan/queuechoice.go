@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// choose returns the index of the upgrade that is active: the first that can begin
+// or go on, or else the first.
+//
+// The one that a node is at work for stays in front. So does one that has begun, so
+// that a cluster is not left half-way between two versions. A Reboot and an upgrade
+// that brings a version change places so that one reboot serves both: the version
+// goes first.
+func (q *queue) choose(r *reading, wake *alarm) int {
+	worked := r.workedOn()
+	if i := slices.IndexFunc(q.targets, func(t *target) bool { return t.isFor(worked) }); i >= 0 {
+		return i
+	}
+	passed := make([]bool, len(q.targets))
+	for i, t := range q.targets {
+		passed[i] = t.passedOver(r, wake)
+	}
+	q.passed = !slices.Contains(passed, false)
+	for _, is := range []func(*target) bool{
+		func(t *target) bool { return !t.reboot && t.ordered(r) && t.begun(r) },
+		func(t *target) bool { return !t.reboot },
+		func(t *target) bool { return t.reboot },
+	} {
+		for i, t := range q.targets {
+			if (q.passed || !passed[i]) && is(t) {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// workedOn returns the upgrade that a node is at work for, or was released for.
+func (r *reading) workedOn() *v1alpha1.UpgradeReference {
+	for _, n := range r.nodes {
+		if n.busy() || n.released() {
+			return n.spec.Upgrade
+		}
+	}
+	return nil
+}
+
+// ordered reports whether nodes have their orders from the upgrade.
+func (t *target) ordered(r *reading) bool {
+	return slices.ContainsFunc(r.nodes, func(n *node) bool { return t.isFor(n.spec.Upgrade) })
+}
+
+// begun reports whether a node has begun with the upgrade.
+func (t *target) begun(r *reading) bool {
+	return slices.ContainsFunc(r.nodes, func(n *node) bool {
+		kubeadm := !t.reboot && n.ControlPlane && t.kubeadmDone(n)
+		return t.isFor(n.status.Upgrade) && (kubeadm || n.status.Retry.Attempts > 0 || t.rebooted(n))
+	})
+}
+
+// passedOver reports whether the upgrade cannot begin, or go on, for now, and so holds
+// up no other: it cannot be triggered, people hold it back everywhere before it has
+// begun, or the nodes that are left may never go.
+func (t *target) passedOver(r *reading, wake *alarm) bool {
+	begun := t.begun(r)
+	if hold := upgradeHold(t.ClusterUpgrade, r.now); hold.Holds() {
+		wake.at(hold.Until)
+		return !begun
+	}
+	trial := r.newTarget(t.DeepCopy())
+	if trial.trigger(r); trial.hold.Holds() {
+		return true
+	}
+	windows := newWindows(trial.ClusterUpgrade, r.Schedules)
+	left := false
+	for _, n := range r.nodes {
+		if !trial.concerns(n) || trial.upToDate(n) {
+			continue
+		}
+		hold := HoldGate(n.Labels)
+		if !hold.Holds() {
+			answer := windows.ask(windows.classOf(n.Labels, trial.typeFor(n)), r.now)
+			wake.at(answer.changes())
+			hold = answer.hold
+		}
+		if !never(hold) && (begun || !hold.Reason.Info().HeldByPeople) {
+			return false
+		}
+		left = true
+	}
+	return left
+}
+
+// never reports whether a node with that hold may never go: it is on hold, or no
+// window is known to open for it.
+func never(hold fleet.Hold) bool {
+	return hold.Reason == v1alpha1.ReasonOnHold || hold.Reason == v1alpha1.ReasonWindowClosed && hold.Until == nil
+}

@@ -1,0 +1,75 @@
+package plan
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// reading is the snapshot sorted out, before it is known which upgrade is active.
+type reading struct {
+	*fleet.Snapshot // as it was given; never written to
+	now             time.Time
+	nodes           []*node
+	policyHold      fleet.Hold // the policy cannot be understood
+}
+
+// read joins Nodes, NodeUpgrades, inventories and slots.
+func read(s *fleet.Snapshot, now time.Time) *reading {
+	r := &reading{Snapshot: s, now: now, nodes: make([]*node, len(s.Nodes))}
+	nodeUpgrades := make(map[string]*v1alpha1.NodeUpgrade, len(s.NodeUpgrades))
+	for i := range s.NodeUpgrades {
+		nodeUpgrades[s.NodeUpgrades[i].Name] = &s.NodeUpgrades[i]
+	}
+	inventories := make(map[string]*v1alpha1.NodeInventory, len(s.Inventories))
+	for i := range s.Inventories {
+		inventories[s.Inventories[i].Name] = &s.Inventories[i]
+	}
+	slots := slotsByOwner(s.Slots)
+	managed := r.managed()
+	all := make([]node, len(s.Nodes))
+	for i, one := range s.Nodes {
+		n := &all[i]
+		r.nodes[i] = n
+		n.Node, n.slot = one, slots[one.Owner()]
+		n.managed = managed.Matches(labels.Set(one.Labels))
+		n.join(nodeUpgrades[one.Name], inventories[one.Name])
+	}
+	return r
+}
+
+// unreported is what is known of a node whose agent has not reported.
+var unreported v1alpha1.NodeUpgrade
+
+// join adds what the node's agent says. What was said of an earlier node of the
+// same name does not count.
+func (n *node) join(u *v1alpha1.NodeUpgrade, inventory *v1alpha1.NodeInventory) {
+	if u == nil || !u.OwnedBy(types.UID(n.UID)) {
+		u = &unreported
+	}
+	if inventory != nil && inventory.OwnedBy(types.UID(n.UID)) {
+		n.facts = &inventory.NodeFacts
+	}
+	n.spec, n.status, n.abandoned = &u.Spec, &u.Status, u.Abandoned
+	n.answered = u.Generation > 0 && u.Status.ObservedGeneration == u.Generation
+	n.readStatus()
+}
+
+// slotsByOwner returns the slot of each owner. What a node holds counts before
+// what is merely kept for it.
+func slotsByOwner(list []fleet.Slot) map[fleet.Owner]*fleet.Slot {
+	slots := make(map[fleet.Owner]*fleet.Slot, len(list))
+	for i := range list {
+		slot := &list[i]
+		for _, owner := range []fleet.Owner{slot.ReservedFor, slot.Holder} {
+			if owner != (fleet.Owner{}) && (slots[owner] == nil || slot.Holder == owner) {
+				slots[owner] = slot
+			}
+		}
+	}
+	return slots
+}

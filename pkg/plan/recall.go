@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// atWork decides whether a node that has begun goes on or is called back. One
+// that was called back stays so until it is back in service.
+func (c *cluster) atWork(n *node) verdict {
+	v := verdict{release: n.spec.Release, kubeadm: n.spec.Kubeadm}
+	v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator let it go")
+	if n.finishes() {
+		return v
+	}
+	if hold := c.recall(n); hold.Holds() {
+		v.decision, v.hold, v.release = Wait, hold, v1alpha1.ReleaseNone
+	}
+	return v
+}
+
+// recall returns why a node that has begun shall give up.
+func (c *cluster) recall(n *node) fleet.Hold {
+	switch {
+	case !n.managed:
+		return fleet.Hold{Reason: v1alpha1.ReasonUnmanaged, Message: "the UpgradePolicy's nodeSelector does not match this node any more"}
+	case !c.orders(n):
+		message := "the upgrade that it began for is not the active one any more"
+		if n.spec.Upgrade != nil {
+			message = fmt.Sprintf("upgrade %q is not the active one any more", n.spec.Upgrade.Name)
+		}
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: message}
+	case !c.target.selects(n):
+		return fleet.Hold{Reason: v1alpha1.ReasonNotSelected, Message: fmt.Sprintf("the nodeSelector of upgrade %s does not match this node any more", c.target.Name)}
+	}
+	for i := range filters {
+		if !filters[i].recalls {
+			continue
+		}
+		if hold := filters[i].hold(c, n); hold.Holds() {
+			return hold
+		}
+	}
+	if !n.released() {
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "was called back; waits until it is in service again"}
+	}
+	return fleet.Hold{}
+}

@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// A node that failed keeps its slot, and the upgrade it failed in stays the active
+// one: no node starts after it until a person has decided. To ask for the upgrade
+// again, by another ClusterUpgrade whose retryOf names it, is such a decision: the
+// failed one ends, the other comes next, and the node that failed begins anew. An
+// upgrade that merely waits in the queue decides nothing.
+
+// retryOf returns the upgrade that takes the place of t; nil: there is none.
+func (q queue) retryOf(t *target) *target {
+	for _, other := range q.targets {
+		if other.Spec.RetryOf == t.Name && other.Name != t.Name {
+			return other
+		}
+	}
+	return nil
+}
+
+// failedForGood returns how t ends, if a node failed in it and another upgrade takes
+// its place.
+func (p *planner) failedForGood(t *target) (outcome v1alpha1.Outcome, hold fleet.Hold) {
+	next := p.queue.retryOf(t)
+	if next == nil || p.firstFailed == nil || t.Status.TriggerTime == nil {
+		return "", fleet.Hold{}
+	}
+	outcome = v1alpha1.OutcomeFailed
+	if p.firstFailed.status.Step == v1alpha1.StepRolledBack {
+		outcome = v1alpha1.OutcomeRolledBack
+	}
+	hold = failure(p.firstFailed)
+	hold.Message = fmt.Sprintf("%s; upgrade %s takes its place", hold.Message, next.Name)
+	return outcome, hold
+}
+
+// joinedAt returns the moment at which an upgrade joined the queue: that of the one
+// whose place it takes, if it takes one.
+func joinedAt(u *v1alpha1.ClusterUpgrade, all []v1alpha1.ClusterUpgrade) metav1.Time {
+	joined := u.CreationTimestamp
+	for range all {
+		before := named(all, u.Spec.RetryOf)
+		if before == nil || before == u {
+			break
+		}
+		u = before
+		if u.CreationTimestamp.Before(&joined) {
+			joined = u.CreationTimestamp
+		}
+	}
+	return joined
+}
+
+func named(all []v1alpha1.ClusterUpgrade, name string) *v1alpha1.ClusterUpgrade {
+	for i := range all {
+		if name != "" && all[i].Name == name {
+			return &all[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package plan_test
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// selector reads KEY=VALUE, KEY!=VALUE and !KEY, separated by commas. Nil for
+// nothing.
+func selector(text string) *v1alpha1.LabelSelector {
+	if text == "" {
+		return nil
+	}
+	s := &v1alpha1.LabelSelector{}
+	for one := range strings.SplitSeq(text, ",") {
+		e := v1alpha1.LabelRequirement{Operator: v1alpha1.LabelOperator(metav1.LabelSelectorOpIn)}
+		key, value, _ := strings.Cut(one, "=")
+		if name, not := strings.CutPrefix(key, "!"); not {
+			e = v1alpha1.LabelRequirement{Key: name, Operator: v1alpha1.LabelOperator(metav1.LabelSelectorOpDoesNotExist)}
+		} else if name, not := strings.CutSuffix(key, "!"); not {
+			e = v1alpha1.LabelRequirement{Key: name, Operator: v1alpha1.LabelOperator(metav1.LabelSelectorOpNotIn), Values: []v1alpha1.LabelValue{v1alpha1.LabelValue(value)}}
+		} else {
+			e.Key, e.Values = key, []v1alpha1.LabelValue{v1alpha1.LabelValue(value)}
+		}
+		s.MatchExpressions = append(s.MatchExpressions, e)
+	}
+	return s
+}
+
+// setStrategy sets what an upgrade's options say of approvals, failures and pace.
+func setStrategy(s *v1alpha1.Strategy, option map[string]string) error {
+	if _, ok := option["approval"]; ok {
+		s.Approval = v1alpha1.ApprovalRequired
+	}
+	for i, g := range s.Groups {
+		for name := range strings.SplitSeq(option["approve-groups"], ",") {
+			if name == g.Name {
+				s.Groups[i].Approval = v1alpha1.ApprovalRequired
+			}
+		}
+	}
+	if text := option["failures"]; text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return err
+		}
+		s.MaxFailures = ptr.To(int32(n))
+	}
+	for key, pace := range map[string]func(int32){
+		"minready": func(n int32) { s.MinReadySeconds = &n },
+		"group-minready": func(n int32) {
+			for i := range s.Groups {
+				s.Groups[i].MinReadySeconds = &n
+			}
+		},
+	} {
+		if text := option[key]; text != "" {
+			d, err := time.ParseDuration(text)
+			if err != nil {
+				return err
+			}
+			pace(int32(d.Seconds()))
+		}
+	}
+	return nil
+}
+
+// offered notes in the policy's status since when a version is on offer.
+func (s *sim) offered(version, text string) error {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return err
+	}
+	status := &s.policy().Status
+	status.Offered = append(status.Offered, v1alpha1.OfferedVersion{Version: version, FirstSeenTime: metav1.NewTime(at)})
+	return nil
+}

@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// summary returns what the upgrade as a whole waits for: what stops it, else which
+// node is at work, else why the first node waits that does not merely wait for
+// others.
+func (p *planner) summary() fleet.Hold {
+	switch {
+	case p.target.hold.Holds():
+		return p.target.hold
+	case p.failed != nil:
+		return failure(p.failed)
+	}
+	active, blocked, waiting, turn := p.firsts()
+	switch {
+	case active >= 0:
+		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is at work", p.nodes[active].Name)}
+	case len(p.checks.whole) > 0:
+		return p.wholeBlocked()
+	case waiting >= 0:
+		return p.whyWaiting(p.verdicts[waiting].hold)
+	case blocked >= 0:
+		return p.whyBlocked(blocked)
+	case turn >= 0:
+		return p.verdicts[turn].hold
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: fmt.Sprintf("not every kube-apiserver is at %s yet", p.target.to)}
+}
+
+// firsts returns the places of the first node that is at work, that only a person
+// helps, that waits for something of its own, and that waits for others; -1 where
+// there is none.
+func (p *planner) firsts() (active, blocked, waiting, turn int) {
+	active, blocked, waiting, turn = -1, -1, -1, -1
+	first := func(at *int, i int) {
+		if *at < 0 {
+			*at = i
+		}
+	}
+	for i, n := range p.nodes {
+		v := &p.verdicts[i]
+		switch {
+		case !n.concerned || v.decision == Done:
+		case v.decision == Blocked:
+			first(&blocked, i)
+		case v.decision == Go || n.busy():
+			first(&active, i)
+		case v.hold.Reason.Info().WaitsForOthers:
+			first(&turn, i)
+		default:
+			first(&waiting, i)
+		}
+	}
+	return active, blocked, waiting, turn
+}
+
+// whyWaiting returns the hold of a waiting node as the whole upgrade's: one that
+// stands for an image that cannot be staged lasts.
+func (p *planner) whyWaiting(hold fleet.Hold) fleet.Hold {
+	hold.Stays = hold.Reason == v1alpha1.ReasonNotStaged && p.stageError != nil
+	return hold
+}
+
+// whyBlocked returns the hold of a blocked node as the whole upgrade's, with the
+// node's name where it is about that node.
+func (p *planner) whyBlocked(i int) fleet.Hold {
+	hold := p.verdicts[i].hold
+	if p.held.Reason == hold.Reason {
+		return p.held
+	}
+	return fleet.Hold{Reason: hold.Reason, Message: fmt.Sprintf("node %s: %s", p.nodes[i].Name, hold.Message), Stays: true}
+}
+
+// failure says that the node failed.
+func failure(n *node) fleet.Hold {
+	message := fmt.Sprintf("node %s failed (%s): %s", n.Name, n.cause.Reason, n.cause.Message)
+	return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: true}
+}

@@ -1,0 +1,133 @@
+package plan
+
+import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+
+// survey is what all nodes together look like, before any node is let go.
+type survey struct {
+	held             fleet.Hold // why people hold the whole upgrade
+	begun            bool       // a node has begun with this upgrade
+	busy             bool       // a node that the upgrade concerns is out of service by our doing
+	pass1            bool       // control planes still have to be taken to the version
+	oldAPIServer     string     // a node whose apiserver is not at the version yet
+	failed           *node      // the first that failed, where no other may begin for it
+	firstFailed      *node      // the first that failed, though others may go on
+	abandoning       *node      // the first that failed in another upgrade, and begins anew
+	retrying         *node      // the first that tries again later
+	unprepared       *node      // the first that is in service and not prepared
+	stageError       *node      // the first whose staging or pull does not succeed
+	absent           *node      // the first that is NotReady by itself
+	busyControlPlane *node      // the first control-plane node that is at work
+	first            *node      // runs kubeadm upgrade apply; nil when that is over
+	snapshotNode     *node      // takes the snapshot of etcd; nil when none is to be taken
+	away             []*node    // out of service, by our doing or by themselves
+	ahead            []*node    // by group: the first node that later groups wait for
+}
+
+// look makes the survey of the nodes in their order.
+func (c *cluster) look() survey {
+	s := survey{ahead: make([]*node, len(c.groups))}
+	failures := 0
+	for _, n := range c.nodes {
+		busy := n.busy()
+		if busy && n.abandoned == nil && !n.unsupported() || n.concerned && !n.Ready {
+			s.away = append(s.away, n)
+		}
+		if !n.concerned {
+			continue
+		}
+		if busy {
+			c.noteBusy(&s, n)
+		} else {
+			c.noteResting(&s, n)
+		}
+		if n.failed() && !n.ControlPlane && !c.abandonsAttempt(n) {
+			failures++
+		}
+		s.begun = s.begun || busy || n.slot != nil || n.ControlPlane && n.kubeadmDone
+		s.pass1 = s.pass1 || n.ControlPlane && !n.kubeadmDone
+		if s.ahead[n.group] == nil && c.holdsUpGroups(n, busy) {
+			s.ahead[n.group] = n
+		}
+	}
+	if s.firstFailed != nil && (s.failed != nil || failures > c.maxFailures()) {
+		s.failed = s.firstFailed
+	}
+	s.oldAPIServer = c.findOldAPIServer()
+	s.pass1 = s.pass1 || s.oldAPIServer != ""
+	s.begun = s.begun || c.target != nil && c.target.follows
+	if c.target != nil {
+		s.held = upgradeHold(c.target.ClusterUpgrade, c.now)
+	}
+	s.first = c.firstControlPlane()
+	s.snapshotNode = c.chooseSnapshotNode(s)
+	return s
+}
+
+// noteBusy notes a node that is out of service by our doing.
+func (c *cluster) noteBusy(s *survey, n *node) {
+	s.busy = true
+	switch {
+	case !n.failed():
+		if n.ControlPlane && s.busyControlPlane == nil {
+			s.busyControlPlane = n
+		}
+	case c.abandonsAttempt(n):
+		if s.abandoning == nil {
+			s.abandoning = n
+		}
+	default:
+		if s.firstFailed == nil {
+			s.firstFailed = n
+		}
+		if n.ControlPlane {
+			s.failed = n // always stops the others
+		}
+	}
+	c.notePreparation(s, n)
+}
+
+// noteResting notes a node that is in service, as far as we are concerned.
+func (c *cluster) noteResting(s *survey, n *node) {
+	if !n.Ready && s.absent == nil {
+		s.absent = n
+	}
+	c.notePreparation(s, n)
+}
+
+func (c *cluster) notePreparation(s *survey, n *node) {
+	if s.retrying == nil && c.retries(n) {
+		s.retrying = n
+	}
+	if !n.Ready || n.prepared {
+		return
+	}
+	if s.unprepared == nil {
+		s.unprepared = n
+	}
+	if s.stageError == nil && n.cannotStage() {
+		s.stageError = n
+	}
+}
+
+// maxFailures returns how many workers may fail before no other node begins.
+func (c *cluster) maxFailures() int {
+	if c.target == nil || c.target.strategy.MaxFailures == nil {
+		return 0
+	}
+	return int(*c.target.strategy.MaxFailures)
+}
+
+// holdsUpGroups reports whether the groups after the node's own wait for it: not
+// for one that is done, that a person keeps from going, or that failed where
+// others may go on; and not for a worker that cannot go, since it might never.
+func (c *cluster) holdsUpGroups(n *node, busy bool) bool {
+	switch {
+	case busy:
+		return !n.failed() || n.ControlPlane
+	case n.upToDate || n.onHold:
+		return false
+	case n.ControlPlane:
+		return true
+	}
+	return n.Ready && n.step == nil && c.checks.own[n.Name] == nil && !c.webhooks.onlyOn(n)
+}

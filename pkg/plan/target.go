@@ -1,0 +1,89 @@
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// target is an upgrade and what it asks of nodes.
+type target struct {
+	*v1alpha1.ClusterUpgrade                 // the planner's own copy
+	follows                  bool            // it is over, and late nodes follow it
+	reboot                   bool            // it brings no version, only reboots
+	to                       version.Version // zero for a Reboot, and where it cannot be read
+	selector                 labels.Selector
+	strategy                 v1alpha1.Strategy
+	hold                     fleet.Hold // why it is not triggered yet
+}
+
+// newTarget reads what an unfinished upgrade asks for.
+func (r *reading) newTarget(u *v1alpha1.ClusterUpgrade) *target {
+	t := &target{ClusterUpgrade: u, reboot: TypeOf(u) == v1alpha1.TypeReboot, to: parsed(u.Spec.Version)}
+	var err error
+	if t.selector, err = readSelector(u.Spec.NodeSelector); err != nil {
+		t.selector = labels.Nothing()
+		t.hold = fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: "nodeSelector: " + err.Error(), Stays: true}
+	}
+	t.resolve(r)
+	return t
+}
+
+// resolve finds out how nodes are taken. A policy's method Restart is for patches:
+// other upgrades reboot.
+func (t *target) resolve(r *reading) {
+	t.strategy = t.Resolve(r.policySpec().Strategy)
+	if t.strategy.Method == v1alpha1.MethodRestart && TypeOf(t.ClusterUpgrade) != v1alpha1.TypePatch {
+		t.strategy.Method = v1alpha1.MethodReboot
+	}
+	if !t.follows {
+		t.Status.Strategy = t.strategy
+	}
+}
+
+// isFor reports whether ref is that very upgrade: one that was deleted and created
+// again under its name is another one. No reference is for nothing.
+func (t *target) isFor(ref *v1alpha1.UpgradeReference) bool {
+	return t != nil && ref != nil && ref.UID == string(t.UID)
+}
+
+// concerns reports whether the upgrade is to do something about the node, now or
+// later.
+func (t *target) concerns(n *node) bool {
+	return n.ours() && t.selects(n)
+}
+
+// selects reports whether the upgrade's nodeSelector matches the node.
+func (t *target) selects(n *node) bool {
+	return t == nil || t.selector.Empty() || t.selector.Matches(labels.Set(n.Labels))
+}
+
+// typeFor returns what the upgrade is for the node: one that joins after a patch
+// may be a minor behind.
+func (t *target) typeFor(n *node) v1alpha1.UpgradeType {
+	kind := TypeOf(t.ClusterUpgrade)
+	if kind == v1alpha1.TypePatch && known(t.to) && known(n.runs.kubelet) && !n.runs.kubelet.SameLine(t.to) {
+		return v1alpha1.TypeMinor
+	}
+	return kind
+}
+
+// TypeOf returns the upgrade's type as it was derived at the trigger, or as it was
+// written before that. Empty: it is not known yet.
+func TypeOf(upgrade *v1alpha1.ClusterUpgrade) v1alpha1.UpgradeType {
+	if upgrade.Status.Type != "" {
+		return upgrade.Status.Type
+	}
+	return upgrade.Spec.Type
+}
+
+// restarts reports whether the node is expected to go without drain and boot.
+func (t *target) restarts(n *node) bool {
+	if t == nil || t.strategy.Method != v1alpha1.MethodRestart || t.typeFor(n) != v1alpha1.TypePatch {
+		return false
+	}
+	decided := t.isFor(n.status.Upgrade) && n.status.Method == v1alpha1.MethodReboot
+	return !decided && (n.facts == nil || len(n.facts.RefreshBlockers) == 0)
+}

@@ -1,0 +1,90 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// leaves reports whether the upgrade leaves the node as it is, as policy or upgrade
+// do not select it.
+func (t *target) leaves(n *node) bool { return !n.managed || !t.selects(n) }
+
+// ownAPIServers returns the apiservers that are to be brought to the version.
+func (r *reading) ownAPIServers(t *target) []fleet.StaticPod {
+	own, _ := r.divideAPIServers(t)
+	return own
+}
+
+// divideAPIServers tells the apiservers that are to be brought to the version from
+// those that the upgrade leaves as they are.
+func (r *reading) divideAPIServers(t *target) (own, others []fleet.StaticPod) {
+	left := map[string]bool{}
+	for _, n := range r.nodes {
+		if n.ControlPlane && t.leaves(n) {
+			left[n.Name] = true
+		}
+	}
+	for _, pod := range r.APIServers {
+		if left[pod.Node] {
+			others = append(others, pod)
+		} else {
+			own = append(own, pod)
+		}
+	}
+	return own, others
+}
+
+// apiServerStep refuses what kubeadm may not do with an apiserver.
+func apiServerStep(r *reading, t *target) fleet.Hold {
+	if t.reboot {
+		return fleet.Hold{}
+	}
+	if len(r.APIServers) == 0 {
+		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: "no kube-apiserver pod was found in kube-system: their versions are not known"}
+	}
+	for _, pod := range r.ownAPIServers(t) {
+		v, err := version.Parse(pod.Version)
+		if err == nil {
+			err = version.CheckStep(v, t.to)
+		}
+		if err != nil {
+			return skew(pod, err)
+		}
+	}
+	return fleet.Hold{}
+}
+
+// apiServerLeftBehind refuses kubelets of a newer minor than an apiserver that the
+// upgrade leaves as it is.
+func apiServerLeftBehind(r *reading, t *target) fleet.Hold {
+	if t.reboot {
+		return fleet.Hold{}
+	}
+	_, others := r.divideAPIServers(t)
+	for _, pod := range others {
+		v, err := version.Parse(pod.Version)
+		if err == nil {
+			err = version.CheckKubelet(t.to, v)
+		}
+		if err != nil {
+			return skew(pod, err)
+		}
+	}
+	return fleet.Hold{}
+}
+
+func skew(pod fleet.StaticPod, err error) fleet.Hold {
+	return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("kube-apiserver on %s: %v", pod.Node, err)}
+}
+
+// isDowngrade reports whether an apiserver is past the version already. The upgrade
+// never becomes possible then, and must not hold up those behind it.
+func (r *reading) isDowngrade(t *target) bool {
+	return known(t.to) && slices.ContainsFunc(r.ownAPIServers(t), func(pod fleet.StaticPod) bool {
+		return t.to.Less(parsed(pod.Version))
+	})
+}

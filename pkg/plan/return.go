@@ -20,7 +20,7 @@ func (n *node) returned() bool {
 // change with the agent's answer: they are what it answers to.
 func (n *node) leftOut() string {
 	if n.failed() {
-		return fmt.Sprintf("given up: %s; left out while it is %s (%s)", n.abandoned.Reason, n.status.Step, n.cause.Reason)
+		return fmt.Sprintf("abandoned: %s; left out while it is %s (%s)", n.abandoned.Reason, n.status.Step, n.cause.Reason)
 	}
-	return fmt.Sprintf("given up: %s; left out until its agent reports again and the node is Ready", n.abandoned.Reason)
+	return fmt.Sprintf("abandoned: %s; left out until its agent reports again and the node is Ready", n.abandoned.Reason)
 }

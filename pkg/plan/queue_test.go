@@ -15,8 +15,8 @@ import (
 
 // TestQueue lets any small cluster live through several upgrades at once, which
 // people plan, suspend, approve and keep nodes from as they like. At every moment the
-// promises hold; and once people
-// let all of them go, each ends, and every node runs the newest version.
+// promises hold; and once people let all of them go, each ends, and every node runs
+// the newest version.
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChaos(t)

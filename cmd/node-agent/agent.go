@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/agent"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/buildversion"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
 )
 
@@ -51,7 +52,7 @@ func runAgent(ctx context.Context, o agentOptions) error {
 	if err != nil {
 		return err
 	}
-	machine := host.NewClient(host.Root, o.bus)
+	machine := host.NewClient(host.Root, o.bus, hostverb.Failures())
 	defer machine.Close()
 	agent.New(agent.Config{
 		Node:     o.node,

@@ -25,7 +25,6 @@ import (
 
 // coordinatorOptions are the flags of `node-agent coordinator`.
 type coordinatorOptions struct {
-	config      string
 	kubeconfig  string
 	leaderElect bool
 }
@@ -40,21 +39,12 @@ func newCoordinatorCommand() *cobra.Command {
 			return runCoordinator(command.Context(), o)
 		},
 	}
-	command.Flags().StringVar(&o.config, "config", "/etc/kubectl-upgrade/config.yaml", "configuration file")
 	command.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig; default: the pod's service account")
 	command.Flags().BoolVar(&o.leaderElect, "leader-elect", true, "act only while this replica holds the Lease \"coordinator\"")
 	return command
 }
 
 func runCoordinator(ctx context.Context, o coordinatorOptions) error {
-	data, err := os.ReadFile(o.config)
-	if err != nil {
-		return fmt.Errorf("reading configuration: %w", err)
-	}
-	config, err := coordinator.ParseConfig(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.config, err)
-	}
 	access, err := clusterAccess(o.kubeconfig)
 	if err != nil {
 		return err
@@ -70,13 +60,10 @@ func runCoordinator(ctx context.Context, o coordinatorOptions) error {
 	log := slog.Default()
 	events, stop := recorder(kube)
 	defer stop()
-	c, err := coordinator.New(config, coordinator.Clients{
+	c := coordinator.New(coordinator.Clients{
 		Kube: kube, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.config, err)
-	}
-	log.Info("coordinator starts", "source", config.Source.URL, "interval", config.Source.Interval.Duration)
+	log.Info("coordinator starts")
 	if !o.leaderElect {
 		return c.Run(ctx)
 	}
@@ -87,8 +74,8 @@ func runCoordinator(ctx context.Context, o coordinatorOptions) error {
 	return coordinator.Lead(ctx, kube, host+"_"+string(uuid.NewUUID()), log, c.Run)
 }
 
-// clusterAccess is how the coordinator reaches the API server. Its limits allow
-// for a decision about a few thousand nodes to be written within a minute.
+// clusterAccess returns how the coordinator reaches the API server. Its limits let it
+// write the orders of a few thousand nodes within a minute.
 func clusterAccess(kubeconfig string) (*rest.Config, error) {
 	access, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

@@ -11,13 +11,9 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	ours "github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 )
 
 const (
@@ -52,14 +48,15 @@ func Run(ctx context.Context, options Options) error {
 	if err := d.lab.Install(ctx, d.Source, d.Image); err != nil {
 		return err
 	}
-	d.say("A web service of two pods; somebody asks it twenty times a second.")
+	d.say("A web service of two pods, which a client asks twenty times a second.")
 	prober, stop, err := d.startWeb(ctx)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	d.say("The one thing that a user writes, and keeps in Git:\n%s", scenario.OpenSchedule)
-	if err := d.lab.KubeApply(ctx, scenario.OpenSchedule); err != nil {
+	wanted := scenario.Automatic(v1alpha1.TypePatch) + "---" + scenario.OpenSchedule
+	d.say("All that a user writes, and keeps in Git:\n%s", wanted)
+	if err := d.lab.KubeApply(ctx, wanted); err != nil {
 		return err
 	}
 	d.say("The image server begins to offer Kubernetes %s. Nothing more is typed from here on.", to)
@@ -135,7 +132,7 @@ func (d demo) conclude(ctx context.Context, prober *client.Prober) error {
 	if _, err := d.lab.Kube(ctx, "get", "nodes"); err != nil {
 		return err
 	}
-	nodes, err := d.nodeUpgrades(ctx)
+	nodes, err := d.lab.Record(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -156,20 +153,4 @@ func (d demo) conclude(ctx context.Context, prober *client.Prober) error {
 		return fmt.Errorf("%d requests were not answered, the first at %s: %w", len(report.Failures), report.Failures[0].At.Format(time.TimeOnly), report.Failures[0].Err)
 	}
 	return nil
-}
-
-func (d demo) nodeUpgrades(ctx context.Context) (items []v1alpha1.NodeUpgrade, err error) {
-	config, err := clientcmd.BuildConfigFromFlags("", d.lab.Kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", d.lab.Kubeconfig, err)
-	}
-	cluster, err := ours.New(config)
-	if err != nil {
-		return nil, err
-	}
-	list, err := cluster.NodeUpgrades.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("listing nodeupgrades: %w", err)
-	}
-	return list.Items, nil
 }

@@ -7,14 +7,16 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// badSources breaks the index in each way, with the window wide open.
+// badSources breaks the index in each way, while the window is open.
 func (w *world) badSources(t *testing.T) {
+	w.apply(t, scenario.Automatic(v1alpha1.TypePatch))
 	w.apply(t, scenario.OpenSchedule)
 	for _, bad := range []struct {
 		fault  string
@@ -26,16 +28,52 @@ func (w *world) badSources(t *testing.T) {
 	} {
 		t.Run(bad.fault, func(t *testing.T) {
 			w.must(t)(w.Lab.Lab(w.ctx, "fault", bad.fault))
-			w.everyNodeWaits(t, bad.reason)
+			w.eventually(t, 3*time.Minute, "the policy says "+string(bad.reason), func() error { return w.policySays(bad.reason) })
 			w.statusNames(t, string(bad.reason))
 			w.untouched(t)
 		})
 	}
 	w.must(t)(w.Lab.Lab(w.ctx, "fault", "none"))
+	w.eventually(t, 3*time.Minute, "the policy says that the source is ready", w.sourceReady)
 	w.everyNodeWaits(t, v1alpha1.ReasonNoUpgrade)
 }
 
-// badImages offers patches that lie, with the window wide open.
+// policySays reports an error unless the UpgradePolicy gives this reason, with a
+// sentence, for having no source.
+func (w *world) policySays(reason v1alpha1.Reason) error {
+	source, err := w.source()
+	if err != nil {
+		return err
+	}
+	if source.Status != metav1.ConditionFalse || source.Reason != string(reason) || source.Message == "" {
+		return fmt.Errorf("SourceReady is %s, reason %s: %s", source.Status, source.Reason, source.Message)
+	}
+	return nil
+}
+
+func (w *world) sourceReady() error {
+	source, err := w.source()
+	if err == nil && source.Status != metav1.ConditionTrue {
+		err = fmt.Errorf("SourceReady is %s, reason %s: %s", source.Status, source.Reason, source.Message)
+	}
+	return err
+}
+
+// source returns what the UpgradePolicy says of the source of images.
+func (w *world) source() (*metav1.Condition, error) {
+	policy, err := w.ours.UpgradePolicies.Get(w.ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	source := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionSourceReady)
+	if source == nil {
+		return nil, fmt.Errorf("UpgradePolicy %s has no condition %s", policy.Name, v1alpha1.ConditionSourceReady)
+	}
+	return source, nil
+}
+
+// badImages offers patches with wrong bytes or wrong content, while the window is
+// open.
 func (w *world) badImages(t *testing.T) {
 	for _, bad := range []struct {
 		version string
@@ -56,7 +94,7 @@ func (w *world) badImages(t *testing.T) {
 	}
 }
 
-// badNodes breaks the staging on one node: nobody goes, as staging comes first
+// badNodes breaks the staging on one node. No node begins, as staging comes first
 // everywhere, and the one node says why.
 func (w *world) badNodes(t *testing.T) {
 	const confs = "cd /etc/sysupdate.kubernetes.d; "
@@ -91,8 +129,8 @@ func (w *world) nodeSays(name string, reason v1alpha1.Reason) error {
 	if err != nil {
 		return err
 	}
-	if node.Status.Reason != reason {
-		return fmt.Errorf("reason %s: %s", node.Status.Reason, node.Status.Message)
+	if got, message := node.Status.Explain(); got != reason {
+		return fmt.Errorf("reason %s: %s", got, message)
 	}
 	return nil
 }

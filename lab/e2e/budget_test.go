@@ -24,7 +24,7 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: stuck}}}
 // budgetBlocks waits for the worker's turn. Its drain may take a minute, which
 // is long enough for everything but the pod that may not go.
 func (w *world) budgetBlocks(t *testing.T) {
-	w.must(t)(w.Kube(w.ctx, "patch", "clusterupgrade", minorTo, "--type", "merge", "-p", `{"spec":{"strategy":{"drain":{"timeout":"1m"}}}}`))
+	w.must(t)(w.Kube(w.ctx, "patch", "clusterupgrade", minorTo, "--type", "merge", "-p", `{"spec":{"strategy":{"drain":{"timeoutSeconds":60}}}}`))
 	w.eventually(t, 30*time.Minute, "w1 is draining", func() error { return w.at("w1", v1alpha1.StepDraining) })
 	w.eventually(t, 2*time.Minute, "w1 gave up and is back in service", w.gaveUp)
 	w.statusNames(t, "DrainTimeout", "default/stuck", "stuck-")
@@ -50,8 +50,9 @@ func (w *world) gaveUp() error {
 			return fmt.Errorf("slot %s is held", lease.Name)
 		}
 	}
-	if node.Spec.Unschedulable || upgrade.Status.Step != v1alpha1.StepWaiting || upgrade.Status.Reason != v1alpha1.ReasonDrainTimeout {
-		return fmt.Errorf("unschedulable %t, step %s, reason %s: %s", node.Spec.Unschedulable, upgrade.Status.Step, upgrade.Status.Reason, upgrade.Status.Message)
+	reason, _ := upgrade.Status.Explain()
+	if node.Spec.Unschedulable || upgrade.Status.Step != v1alpha1.StepWaiting || reason != v1alpha1.ReasonDrainTimeout {
+		return fmt.Errorf("unschedulable %t, %s", node.Spec.Unschedulable, told(*upgrade))
 	}
 	return nil
 }

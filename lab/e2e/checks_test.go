@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,10 +11,8 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -34,8 +33,8 @@ func (w *world) everyNodeWaits(t *testing.T, reason v1alpha1.Reason) {
 			return err
 		}
 		for _, node := range nodes {
-			if node.Status.Reason != reason || node.Status.Message == "" {
-				return fmt.Errorf("%s: step %s, reason %s: %s", node.Name, node.Status.Step, node.Status.Reason, node.Status.Message)
+			if got, message := node.Status.Explain(); got != reason || message == "" {
+				return errors.New(told(node))
 			}
 		}
 		return nil
@@ -112,21 +111,28 @@ func (w *world) active(t *testing.T, node, version string) {
 	}
 }
 
-// everyNodeDone says who is not.
+// everyNodeDone reports a node that is not done.
 func (w *world) everyNodeDone() error {
 	nodes, err := w.nodeUpgrades()
 	if err != nil {
 		return err
 	}
 	for _, node := range nodes {
-		if node.Status.KubeletVersion != to || node.Status.Step != v1alpha1.StepIdle {
-			return fmt.Errorf("%s: kubelet %s, step %s, reason %s: %s", node.Name, node.Status.KubeletVersion, node.Status.Step, node.Status.Reason, node.Status.Message)
+		if !isDone(node) {
+			return fmt.Errorf("kubelet %s, %s", node.Status.Versions.Kubelet, told(node))
 		}
 	}
 	return nil
 }
 
-// recorded looks for the ClusterUpgrade's own word.
+// told returns where a node says that it is, and why.
+func told(node v1alpha1.NodeUpgrade) string {
+	reason, message := node.Status.Explain()
+	return fmt.Sprintf("%s: step %s, reason %s: %s", node.Name, node.Status.Step, reason, message)
+}
+
+// recorded reports an error unless the ClusterUpgrade says that it succeeded on
+// every node.
 func (w *world) recorded(name string) error {
 	upgrade, err := w.ours.ClusterUpgrades.Get(w.ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -139,7 +145,7 @@ func (w *world) recorded(name string) error {
 }
 
 // asWanted looks at the cluster and at the nodes themselves. foreign are the
-// nodes that somebody else cordoned: they stay so.
+// nodes that the product did not cordon: they stay cordoned.
 func (w *world) asWanted(t *testing.T, foreign ...string) {
 	for _, name := range w.nodes {
 		w.active(t, name, to)
@@ -206,88 +212,4 @@ func (w *world) oneLook(t *testing.T, since time.Time) {
 		t.Errorf("the index was read by %v, want one reader", looks)
 	}
 	t.Logf("requests to the image server meanwhile: %v", looks)
-}
-
-// events wants one on the Node for each step of w2, whose agent nobody killed.
-func (w *world) events(t *testing.T) {
-	seen := map[string]string{}
-	for _, m := range w.recorder.Moments() {
-		var event corev1.Event
-		if m.Resource != "events" || record.Convert(m, &event) != nil || event.InvolvedObject.Name != "w2" {
-			continue
-		}
-		seen[event.Reason] = event.Message
-	}
-	node, err := w.ours.NodeUpgrades.Get(w.ctx, "w2", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range node.Status.Steps {
-		message, ok := seen["Upgrade"+string(s.Step)]
-		if !ok {
-			t.Errorf("no event for %s", s.Step)
-		}
-		t.Logf("Upgrade%s: %s", s.Step, message)
-	}
-}
-
-// promised looks at every recorded moment: no more nodes down at once than there
-// are slots and never one without its slot, and a control-plane node first.
-// foreign are the nodes that somebody else cordoned.
-func (w *world) promised(t *testing.T, slots int, foreign ...string) {
-	t.Helper()
-	moments := w.recorder.Moments()
-	w.unbroken(t)(record.Promises(moments, slots, foreign...))
-	first, err := record.FirstDown(moments, foreign...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(first, "cp") {
-		t.Errorf("%q went first, want a control-plane node", first)
-	}
-	t.Logf("%d moments recorded, %s went first", len(moments), first)
-}
-
-// inHours looks at everything that ever began, whether it might then. The power
-// of nodes in struck was cut.
-func (w *world) inHours(t *testing.T, struck ...string) {
-	t.Helper()
-	moments := w.recorder.Moments()
-	begun, err := record.Beginnings(moments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(begun) < 3*len(w.nodes) {
-		t.Errorf("%d beginnings on %d nodes: they were not all seen", len(begun), len(w.nodes))
-	}
-	w.unbroken(t)(record.OutOfHours(moments, struck...))
-	t.Logf("%d things began, each of them in a window and outside every exclusion", len(begun))
-}
-
-// unbroken takes what a look at the moments reported.
-func (w *world) unbroken(t *testing.T) func([]string, error) {
-	t.Helper()
-	return func(broken []string, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, line := range broken {
-			t.Error(line)
-		}
-	}
-}
-
-// rebooted counts each node's boots but the first.
-func (w *world) rebooted(t *testing.T, want map[string]int) {
-	t.Helper()
-	boots, err := record.BootIDs(w.recorder.Moments())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for node, times := range want {
-		if len(boots[node]) != times+1 {
-			t.Errorf("%s had the boot ids %v, want %d reboots", node, boots[node], times)
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // lone is an admission webhook with one backend, on w1. It is asked about
-// objects that nobody makes, so that ignoring the finding does no harm.
+// objects that do not exist here, so that ignoring the finding does no harm.
 var lone = onePod("lone") + `
 apiVersion: v1
 kind: Service
@@ -34,6 +35,9 @@ webhooks:
     rules: [{apiGroups: [example.com], apiVersions: ["*"], operations: [CREATE], resources: ["*"]}]
 `
 
+// whyIgnored is what the person of this story writes beside the ignored check.
+const whyIgnored = "nothing asks for objects of example.com"
+
 // findingRefuses wants the webhook's finding to be in the way of an apply that
 // does not name it. oneApply names it.
 func (w *world) findingRefuses(t *testing.T) {
@@ -46,7 +50,7 @@ func (w *world) findingRefuses(t *testing.T) {
 	w.refused(t, []string{"v1.35", "--yes"}, preflight.LastBackend, "lone", "w1")
 }
 
-// ignoredRecorded wants the upgrade to say what it went on in spite of.
+// ignoredRecorded wants the upgrade to say what it went on in spite of, and why.
 func (w *world) ignoredRecorded(t *testing.T) {
 	upgrade, err := w.ours.ClusterUpgrades.Get(w.ctx, minorTo, metav1.GetOptions{})
 	if err != nil {
@@ -54,5 +58,9 @@ func (w *world) ignoredRecorded(t *testing.T) {
 	}
 	if !slices.ContainsFunc(upgrade.Status.Findings, func(f v1alpha1.Finding) bool { return f.ID == preflight.LastBackend && f.Ignored }) {
 		t.Errorf("no finding %s that was ignored: %+v", preflight.LastBackend, upgrade.Status.Findings)
+	}
+	want := []v1alpha1.IgnoredCheck{{ID: preflight.LastBackend, Reason: whyIgnored}}
+	if diff := cmp.Diff(want, upgrade.Spec.IgnoreChecks); diff != "" {
+		t.Errorf("spec.ignoreChecks (-want +got):\n%s", diff)
 	}
 }

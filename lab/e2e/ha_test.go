@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -23,6 +24,7 @@ import (
 func TestThreeControlPlanes(t *testing.T) {
 	w := newWorld(t, 3, 1, "--raw-flatcar")
 	w.eventually(t, time.Minute, "every node's own timer is disarmed", w.disarmed)
+	w.apply(t, scenario.Automatic(v1alpha1.TypePatch))
 	w.apply(t, scenario.OpenSchedule)
 	w.must(t)(w.Lab.Lab(w.ctx, "publish", to))
 
@@ -36,11 +38,7 @@ func TestThreeControlPlanes(t *testing.T) {
 
 	w.eventually(t, 15*time.Minute, "every node runs "+to, w.everyNodeDone)
 	w.eventually(t, time.Minute, "the upgrade is recorded as succeeded", func() error { return w.recorded(to) })
-	nodes, err := w.nodeUpgrades()
-	if err != nil {
-		t.Fatal(err)
-	}
-	scenario.Timeline(os.Stdout, nodes)
+	scenario.Timeline(os.Stdout, w.courses(t, to))
 	for _, name := range w.nodes {
 		w.active(t, name, to)
 	}
@@ -66,7 +64,7 @@ func (w *world) at(node string, step v1alpha1.Step) error {
 		return err
 	}
 	if upgrade.Status.Step != step {
-		return fmt.Errorf("step %s, reason %s: %s", upgrade.Status.Step, upgrade.Status.Reason, upgrade.Status.Message)
+		return errors.New(told(*upgrade))
 	}
 	return nil
 }

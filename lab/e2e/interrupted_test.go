@@ -19,11 +19,12 @@ import (
 )
 
 // TestMinorInterrupted is the same upgrade with everything going wrong that can:
-// whoever asked goes away, the coordinator and an agent die, a control plane
+// the person who asked detaches, the coordinator and an agent die, a control plane
 // loses its power in the middle of kubeadm, and a budget lets no pod go. It ends
 // as TestMinor does, and its etcd snapshot restores: `make e2e-minor`.
 func TestMinorInterrupted(t *testing.T) {
 	w := newWorld(t, 3, 1, "--version", minorFrom)
+	w.apply(t, scenario.Automatic(v1alpha1.TypePatch))
 	w.apply(t, scenario.OpenSchedule)
 	w.apply(t, stuck)
 	w.must(t)(w.Kube(w.ctx, "-n", "default", "rollout", "status", "deployment/stuck", "--timeout", "2m"))
@@ -103,11 +104,7 @@ func (w *world) endsTheSame(t *testing.T) {
 	ctx, cancel := context.WithTimeout(w.ctx, 30*time.Minute)
 	defer cancel()
 	t.Log("\n" + w.must(t)(w.Upgrade(ctx, "status", "-w", "--timeout", "30m")))
-	nodes, err := w.nodeUpgrades()
-	if err != nil {
-		t.Fatal(err)
-	}
-	scenario.Timeline(os.Stdout, nodes)
+	scenario.Timeline(os.Stdout, w.courses(t, minorTo))
 }
 
 func (w *world) skewHeld(t *testing.T) {

@@ -86,13 +86,13 @@ func (w *world) killAtSteps(ctx context.Context, t *testing.T, node string, left
 	return kills
 }
 
-// tell says which kills came in the middle of their step: the short ones are
-// over before anybody outside can act on them.
-func (k kill) tell(t *testing.T, nodes []v1alpha1.NodeUpgrade) {
+// tell logs whether the kill came in the middle of its step. A short step is over
+// before the kill arrives.
+func (k kill) tell(t *testing.T, nodes []v1alpha1.NodeRecord) {
 	for _, node := range nodes {
-		for _, s := range node.Status.Steps {
-			if node.Name == k.node && s.Step == k.step && !s.StartedAt.After(k.at) && (s.FinishedAt == nil || s.FinishedAt.After(k.at)) {
-				t.Logf("%s: agent killed in the middle of %s, after %s", k.node, k.step, k.at.Sub(s.StartedAt.Time).Round(time.Millisecond))
+		for _, s := range node.Steps {
+			if node.Name == k.node && s.Step == k.step && !s.StartTime.After(k.at) && (s.EndTime == nil || s.EndTime.After(k.at)) {
+				t.Logf("%s: agent killed in the middle of %s, after %s", k.node, k.step, k.at.Sub(s.StartTime.Time).Round(time.Millisecond))
 				return
 			}
 		}

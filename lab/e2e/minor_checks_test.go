@@ -70,8 +70,9 @@ func (w *world) snapshotRecorded(t *testing.T) {
 		t.Fatal("the upgrade records no etcd snapshot")
 	}
 	sum := w.must(t)(w.Exec(w.ctx, snapshot.Node, "sha256sum", snapshot.Path))
-	if !strings.HasPrefix(sum, snapshot.SHA256) {
-		t.Errorf("%s on %s has the hash %s, the upgrade says %s", snapshot.Path, snapshot.Node, sum, snapshot.SHA256)
+	hash, _, _ := strings.Cut(sum, " ")
+	if v1alpha1.DigestOf(hash) != snapshot.Digest {
+		t.Errorf("%s on %s has the hash %s, the upgrade says %s", snapshot.Path, snapshot.Node, hash, snapshot.Digest)
 	}
 	t.Logf("etcd snapshot: %s on %s", snapshot.Path, snapshot.Node)
 }
@@ -105,7 +106,7 @@ func (w *world) whoIsAt(t *testing.T, step v1alpha1.Step, but ...string) string 
 			return node.Name
 		}
 	}
-	t.Fatalf("nobody is at %s", step)
+	t.Fatalf("no node is at %s", step)
 	return ""
 }
 
@@ -119,9 +120,9 @@ func (w *world) someAt(step v1alpha1.Step, but ...string) error {
 		if node.Status.Step == step && !slices.Contains(but, node.Name) {
 			return nil
 		}
-		steps = append(steps, fmt.Sprintf("%s %s %s", node.Name, node.Status.Step, node.Status.Reason))
+		steps = append(steps, told(node))
 	}
-	return fmt.Errorf("nobody is at %s: %s", step, strings.Join(steps, ", "))
+	return fmt.Errorf("no node is at %s: %s", step, strings.Join(steps, ", "))
 }
 
 // manifestsMoved is true once kubeadm has put a backup of a manifest away, and

@@ -27,6 +27,7 @@ func TestPatchReachesEveryNode(t *testing.T) {
 		{"an exclusion on an open window: nothing", w.exclusion},
 		{"the patch reaches every node", w.rollout},
 		{"every node is as wanted", func(t *testing.T) { w.asWanted(t, "w2") }},
+		{"what is left of it is small and complete", w.remains},
 		{"each transition was an event on the node", w.events},
 		{"the promises held at every moment", w.promises},
 		{"the web service answered every request", w.served},
@@ -61,8 +62,8 @@ func (w *world) exclusion(t *testing.T) {
 	w.untouched(t)
 }
 
-// rollout lifts the freeze. w2 was cordoned by somebody else before, and the
-// agents of cp1 and w1 are killed at every step.
+// rollout lifts the freeze. A person has cordoned w2 before, and the agents of cp1
+// and w1 are killed at every step.
 func (w *world) rollout(t *testing.T) {
 	w.must(t)(w.Kube(w.ctx, "cordon", "w2"))
 	killers, stop := context.WithCancel(w.ctx)
@@ -74,10 +75,7 @@ func (w *world) rollout(t *testing.T) {
 	kills := killed()
 	w.eventually(t, time.Minute, "the upgrade is recorded as succeeded", func() error { return w.recorded(to) })
 	t.Log("\n" + w.must(t)(w.Upgrade(w.ctx, "status")))
-	nodes, err := w.nodeUpgrades()
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := w.courses(t, to)
 	for _, k := range kills {
 		k.tell(t, nodes)
 	}

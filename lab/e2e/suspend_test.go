@@ -49,7 +49,8 @@ func (r *rollout) across(t *testing.T, name string, end time.Time) {
 		end.Sub(check).Round(100*time.Millisecond), uncordon.Sub(end).Round(100*time.Millisecond))
 }
 
-// began is when a node was last at a step.
+// began returns when a node was last at a step. It is asked while the upgrade goes
+// on: a node has no steps any more when it has ended.
 func (r *rollout) began(t *testing.T, name string, step v1alpha1.Step) (at time.Time) {
 	t.Helper()
 	node, err := r.ours.NodeUpgrades.Get(r.ctx, name, metav1.GetOptions{})
@@ -58,7 +59,7 @@ func (r *rollout) began(t *testing.T, name string, step v1alpha1.Step) (at time.
 	}
 	for _, s := range node.Status.Steps {
 		if s.Step == step {
-			at = s.StartedAt.Time
+			at = s.StartTime.Time
 		}
 	}
 	if at.IsZero() {

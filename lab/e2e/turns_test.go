@@ -3,7 +3,7 @@
 package e2e
 
 import (
-	"fmt"
+	"errors"
 	"testing"
 	"time"
 
@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// controlPlaneFirst asks for the upgrade, in a window that stays open for long:
-// nobody knows yet how long a node of this cluster takes.
+// controlPlaneFirst asks for the upgrade, in a long window: it is not known yet how
+// long a node of this cluster takes.
 func (r *rollout) controlPlaneFirst(t *testing.T) {
 	r.must(t)(r.Kube(r.ctx, "label", "node", "w1", "w2", "pool=canary"))
 	for _, put := range []error{r.Hold(r.ctx, "w3"), r.Hold(r.ctx, "w4"), r.Slow(r.ctx, "w5", "5m")} {
@@ -53,18 +53,24 @@ func (r *rollout) freeze(t *testing.T) {
 
 // out wants every one of the nodes to be cordoned by us.
 func (r *rollout) out(names ...string) error {
-	return r.each(names, func(u v1alpha1.NodeUpgrade) bool { return leaving[u.Status.Step] || passed[u.Status.Step] })
+	leaving := func(step v1alpha1.Step) bool { return step == v1alpha1.StepDraining || step == v1alpha1.StepLastCheck }
+	return r.each(names, func(u v1alpha1.NodeUpgrade) bool { return leaving(u.Status.Step) || passed(u) })
 }
 
 // past wants every one of the nodes to have passed its last check.
 func (r *rollout) past(names ...string) error {
-	return r.each(names, func(u v1alpha1.NodeUpgrade) bool { return passed[u.Status.Step] || isDone(u) })
+	return r.each(names, func(u v1alpha1.NodeUpgrade) bool { return passed(u) || isDone(u) })
+}
+
+// passed reports whether a node is past its last check and not done yet.
+func passed(u v1alpha1.NodeUpgrade) bool {
+	return u.Status.Step.Info().Phase == v1alpha1.PhaseCommitted
 }
 
 func (r *rollout) done(names ...string) error { return r.each(names, isDone) }
 
 func isDone(u v1alpha1.NodeUpgrade) bool {
-	return u.Status.Step == v1alpha1.StepIdle && u.Status.KubeletVersion == to
+	return u.Status.Step == v1alpha1.StepIdle && u.Status.Versions.Kubelet == to
 }
 
 func (r *rollout) each(names []string, is func(v1alpha1.NodeUpgrade) bool) error {
@@ -75,20 +81,12 @@ func (r *rollout) each(names []string, is func(v1alpha1.NodeUpgrade) bool) error
 	for _, node := range nodes {
 		for _, name := range names {
 			if node.Name == name && !is(node) {
-				return fmt.Errorf("%s: step %s, reason %s: %s", name, node.Status.Step, node.Status.Reason, node.Status.Message)
+				return errors.New(told(node))
 			}
 		}
 	}
 	return nil
 }
-
-var (
-	leaving = map[v1alpha1.Step]bool{v1alpha1.StepDraining: true, v1alpha1.StepLastCheck: true}
-	passed  = map[v1alpha1.Step]bool{
-		v1alpha1.StepActivating: true, v1alpha1.StepRebooting: true, v1alpha1.StepVerifying: true,
-		v1alpha1.StepSettling: true, v1alpha1.StepUncordoning: true, v1alpha1.StepUnlocking: true,
-	}
-)
 
 // calm watches for a while and fails when something began meanwhile.
 func (r *rollout) calm(t *testing.T, span time.Duration) {

@@ -25,8 +25,8 @@ spec:
   version: ` + to + `
   strategy:
     maxUnavailable: 2
-    settle: 20s
-    drain: {timeout: 10m}
+    settleSeconds: 20
+    drain: {timeoutSeconds: 600}
     groups:
       - {name: canary, nodeSelector: {matchLabels: {pool: canary}}}
       - {name: rest, nodeSelector: {matchExpressions: [{key: pool, operator: NotIn, values: [canary]}]}}
@@ -71,11 +71,7 @@ func (r *rollout) finished(t *testing.T) {
 	r.eventually(t, 5*time.Minute, "every node runs "+to, r.everyNodeDone)
 	r.eventually(t, time.Minute, "the upgrade is recorded as succeeded", func() error { return r.recorded(upgradeName) })
 	t.Log("\n" + r.must(t)(r.Upgrade(r.ctx, "status")))
-	nodes, err := r.nodeUpgrades()
-	if err != nil {
-		t.Fatal(err)
-	}
-	scenario.Timeline(os.Stdout, nodes)
+	scenario.Timeline(os.Stdout, r.courses(t, upgradeName))
 }
 
 // kept looks at every recorded moment.

@@ -219,7 +219,7 @@ func (w *world) diagnose() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	w.Out = os.Stdout
-	_, _ = w.Kube(ctx, "get", "nodes,nodeupgrades,clusterupgrades,maintenanceschedules", "-o", "wide")
+	_, _ = w.Kube(ctx, "get", "nodes,nodeupgrades,clusterupgrades,maintenanceschedules,upgradepolicies", "-o", "wide")
 	_, _ = w.Kube(ctx, "-n", "kubectl-upgrade", "get", "pods,leases", "-o", "wide")
 	_, _ = w.Kube(ctx, "get", "nodeupgrades", "-o", "yaml")
 	_, _ = w.Kube(ctx, "-n", "kubectl-upgrade", "logs", "deployment/coordinator", "--tail", "100")

@@ -6,14 +6,17 @@ import (
 	"path/filepath"
 )
 
-// Install loads the product's image and applies the manifests, and returns when
-// every node has its agent and the coordinator runs. source is the root of the
-// checkout.
+// Install loads the product's image, applies the manifests as a user does, and
+// sets the lab's part of the UpgradePolicy. It returns when every node has its
+// agent and the coordinator runs. source is the root of the checkout.
 func (l Lab) Install(ctx context.Context, source, image string) error {
 	if _, err := l.Lab(ctx, "load-image", image); err != nil {
 		return err
 	}
-	if _, err := l.Kube(ctx, "apply", "-k", filepath.Join(source, "lab", "manifests")); err != nil {
+	if _, err := l.Kube(ctx, "apply", "-k", filepath.Join(source, "manifests")); err != nil {
+		return err
+	}
+	if err := l.applyPolicy(ctx, filepath.Join(source, "lab", "manifests", "policy.yaml")); err != nil {
 		return err
 	}
 	for _, workload := range []string{"daemonset/node-agent", "deployment/coordinator"} {

@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// OpenSchedule lets patches reach every node at any time.
+// OpenSchedule is a window that is always open.
 const OpenSchedule = `
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: MaintenanceSchedule
 metadata: {name: lab}
 spec:
-  automatic: [Patch]
   maintenanceWindows:
     - {name: always, startTime: "2020-01-01T00:00:00Z", endTime: "2020-01-02T00:00:00Z", recurrence: FREQ=DAILY}
 `
 
-// ClosedSchedule allows the same, in a window that begins in six hours.
+// ClosedSchedule takes the place of OpenSchedule. Its window begins in six hours.
 func ClosedSchedule(now time.Time) string {
 	start := now.UTC().Add(6 * time.Hour).Truncate(time.Second)
 	return fmt.Sprintf(`
@@ -25,7 +24,6 @@ apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: MaintenanceSchedule
 metadata: {name: lab}
 spec:
-  automatic: [Patch]
   maintenanceWindows:
     - {name: tonight, startTime: %q, endTime: %q}
 `, start.Format(time.RFC3339), start.Add(time.Hour).Format(time.RFC3339))
@@ -47,8 +45,7 @@ spec:
 // Span is from its start (in) to its end (out).
 type Span struct{ Start, End time.Time }
 
-// Windows lets nothing begin by itself, and what is asked for only within these
-// spans. It takes the place of OpenSchedule.
+// Windows takes the place of OpenSchedule. Its windows are these spans.
 func Windows(spans ...Span) string {
 	var windows strings.Builder
 	for i, span := range spans {

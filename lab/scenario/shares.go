@@ -15,8 +15,8 @@ type Share struct {
 	Took time.Duration
 }
 
-// Overhead is the Share of what nobody asked for: taking and freeing slots,
-// cordons, checks, and the time in which no node was at work.
+// Overhead is the Share of everything else: taking and freeing slots, cordons,
+// checks, and the time in which no node was at work.
 const Overhead = "our own overhead"
 
 // kinds of work that an upgrade cannot do without, in the order in which they
@@ -30,19 +30,19 @@ var kinds = []struct {
 	{"drain", []v1alpha1.Step{v1alpha1.StepDraining}},
 	{"reboot", []v1alpha1.Step{v1alpha1.StepRebooting, v1alpha1.StepRestarting}},
 	{"waiting for Ready", []v1alpha1.Step{v1alpha1.StepVerifying, v1alpha1.StepChecking}},
-	{"settle", []v1alpha1.Step{v1alpha1.StepSettling}},
+	{"settle", []v1alpha1.Step{v1alpha1.StepSettling, v1alpha1.StepObserving}},
 	{"staging", []v1alpha1.Step{v1alpha1.StepStaging}},
 }
 
-// Shares says what the time between two instants went into. Every instant counts
-// once, for the first kind that any node was at.
-func Shares(nodes []v1alpha1.NodeUpgrade, from, to time.Time) []Share {
+// Shares returns what the time between two instants went into. Every instant
+// counts once, for the first kind that any node was at.
+func Shares(nodes []v1alpha1.NodeRecord, from, to time.Time) []Share {
 	cuts := []time.Time{from, to}
 	for _, node := range nodes {
-		for _, s := range node.Status.Steps {
-			cuts = append(cuts, within(s.StartedAt.Time, from, to))
-			if s.FinishedAt != nil {
-				cuts = append(cuts, within(s.FinishedAt.Time, from, to))
+		for _, s := range node.Steps {
+			cuts = append(cuts, within(s.StartTime.Time, from, to))
+			if s.EndTime != nil {
+				cuts = append(cuts, within(s.EndTime.Time, from, to))
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func within(t, from, to time.Time) time.Time {
 	return t
 }
 
-func kindAt(nodes []v1alpha1.NodeUpgrade, at time.Time) string {
+func kindAt(nodes []v1alpha1.NodeRecord, at time.Time) string {
 	for _, kind := range kinds {
 		for _, node := range nodes {
 			if slices.Contains(kind.steps, stepAt(node, at)) {
@@ -81,9 +81,9 @@ func kindAt(nodes []v1alpha1.NodeUpgrade, at time.Time) string {
 	return Overhead
 }
 
-func stepAt(node v1alpha1.NodeUpgrade, at time.Time) v1alpha1.Step {
-	for _, s := range node.Status.Steps {
-		if !at.Before(s.StartedAt.Time) && (s.FinishedAt == nil || at.Before(s.FinishedAt.Time)) {
+func stepAt(node v1alpha1.NodeRecord, at time.Time) v1alpha1.Step {
+	for _, s := range node.Steps {
+		if !at.Before(s.StartTime.Time) && (s.EndTime == nil || at.Before(s.EndTime.Time)) {
 			return s.Step
 		}
 	}

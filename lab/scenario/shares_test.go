@@ -15,18 +15,18 @@ var zero = time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 func after(seconds int) time.Time { return zero.Add(time.Duration(seconds) * time.Second) }
 
 func step(name v1alpha1.Step, from, to int) v1alpha1.StepTime {
-	return v1alpha1.StepTime{Step: name, StartedAt: metav1.NewMicroTime(after(from)), FinishedAt: &metav1.MicroTime{Time: after(to)}}
+	return v1alpha1.StepTime{Step: name, StartTime: metav1.NewMicroTime(after(from)), EndTime: &metav1.MicroTime{Time: after(to)}}
 }
 
 func TestSharesCountEveryInstantOnce(t *testing.T) {
-	one, two := v1alpha1.NodeUpgrade{}, v1alpha1.NodeUpgrade{}
-	one.Status.Steps = []v1alpha1.StepTime{
+	var one, two v1alpha1.NodeRecord
+	one.Steps = []v1alpha1.StepTime{
 		step(v1alpha1.StepStaging, 0, 10), step(v1alpha1.StepLocking, 12, 13), step(v1alpha1.StepKubeadm, 13, 43),
 		step(v1alpha1.StepDraining, 50, 60), step(v1alpha1.StepSettling, 60, 65),
 	}
-	two.Status.Steps = []v1alpha1.StepTime{step(v1alpha1.StepKubeadm, 40, 45), step(v1alpha1.StepSettling, 90, 200)}
+	two.Steps = []v1alpha1.StepTime{step(v1alpha1.StepKubeadm, 40, 45), step(v1alpha1.StepSettling, 90, 200)}
 	got := map[string]time.Duration{}
-	for _, s := range Shares([]v1alpha1.NodeUpgrade{one, two}, zero, after(100)) {
+	for _, s := range Shares([]v1alpha1.NodeRecord{one, two}, zero, after(100)) {
 		if s.Took > 0 {
 			got[s.Name] = s.Took / time.Second
 		}

@@ -9,28 +9,21 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// steps that a timeline has rows for, in their order.
-var steps = []v1alpha1.Step{
-	v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking, v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepChecking,
-	v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck, v1alpha1.StepActivating, v1alpha1.StepRebooting, v1alpha1.StepRestarting,
-	v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepUncordoning, v1alpha1.StepUnlocking, v1alpha1.StepAborting,
-}
-
-// Timeline prints, for each node, the seconds that it spent in each step, and
-// the hand-offs: from the end of one node's uncordon to the begin of the next
-// one's cordon.
-func Timeline(out io.Writer, nodes []v1alpha1.NodeUpgrade) {
+// Timeline prints, for each node, the seconds that it spent in each step of an
+// upgrade, and the hand-offs: from the end of one node's uncordon to the begin of
+// the next one's cordon.
+func Timeline(out io.Writer, nodes []v1alpha1.NodeRecord) {
 	nodes = slices.Clone(nodes)
-	slices.SortFunc(nodes, func(a, b v1alpha1.NodeUpgrade) int { return began(a).Compare(began(b)) })
+	slices.SortFunc(nodes, func(a, b v1alpha1.NodeRecord) int { return began(a).Compare(began(b)) })
 	_, _ = fmt.Fprintf(out, "%-14s", "seconds")
 	for _, node := range nodes {
 		_, _ = fmt.Fprintf(out, "%9s", node.Name)
 	}
 	_, _ = fmt.Fprintln(out)
-	for _, step := range steps {
+	for _, info := range v1alpha1.Steps {
 		row, any := "", false
 		for _, node := range nodes {
-			spent, times := spent(node, step)
+			spent, times := spent(node, info.Step)
 			cell := ""
 			if times > 0 {
 				any, cell = true, fmt.Sprintf("%.2f", spent.Seconds())
@@ -38,7 +31,7 @@ func Timeline(out io.Writer, nodes []v1alpha1.NodeUpgrade) {
 			row += fmt.Sprintf("%9s", cell)
 		}
 		if any {
-			_, _ = fmt.Fprintf(out, "%-14s%s\n", step, row)
+			_, _ = fmt.Fprintf(out, "%-14s%s\n", info.Step, row)
 		}
 	}
 	for _, line := range handOffs(nodes) {
@@ -46,39 +39,39 @@ func Timeline(out io.Writer, nodes []v1alpha1.NodeUpgrade) {
 	}
 }
 
-// spent adds up a step that a node was at several times.
-func spent(node v1alpha1.NodeUpgrade, step v1alpha1.Step) (total time.Duration, times int) {
-	for _, s := range node.Status.Steps {
-		if s.Step == step && s.FinishedAt != nil {
-			total += s.FinishedAt.Sub(s.StartedAt.Time)
+// spent returns how long a node was at a step in all, and how often.
+func spent(node v1alpha1.NodeRecord, step v1alpha1.Step) (total time.Duration, times int) {
+	for _, s := range node.Steps {
+		if s.Step == step && s.EndTime != nil {
+			total += s.EndTime.Sub(s.StartTime.Time)
 			times++
 		}
 	}
 	return total, times
 }
 
-// began is when a node's last cordon began: those before it were given up.
-func began(node v1alpha1.NodeUpgrade) time.Time {
-	for _, s := range slices.Backward(node.Status.Steps) {
+// began returns when a node's last cordon began: those before it were given up.
+func began(node v1alpha1.NodeRecord) time.Time {
+	for _, s := range slices.Backward(node.Steps) {
 		if s.Step == v1alpha1.StepCordoning {
-			return s.StartedAt.Time
+			return s.StartTime.Time
 		}
 	}
 	return time.Time{}
 }
 
-// uncordoned is when a node's last uncordon ended.
-func uncordoned(node v1alpha1.NodeUpgrade) time.Time {
+// uncordoned returns when a node's last uncordon ended.
+func uncordoned(node v1alpha1.NodeRecord) time.Time {
 	var at time.Time
-	for _, s := range node.Status.Steps {
-		if s.Step == v1alpha1.StepUncordoning && s.FinishedAt != nil {
-			at = s.FinishedAt.Time
+	for _, s := range node.Steps {
+		if s.Step == v1alpha1.StepUncordoning && s.EndTime != nil {
+			at = s.EndTime.Time
 		}
 	}
 	return at
 }
 
-func handOffs(nodes []v1alpha1.NodeUpgrade) []string {
+func handOffs(nodes []v1alpha1.NodeRecord) []string {
 	var lines []string
 	for i := 1; i < len(nodes); i++ {
 		from, to := uncordoned(nodes[i-1]), began(nodes[i])
@@ -94,11 +87,12 @@ func handOffs(nodes []v1alpha1.NodeUpgrade) []string {
 	return lines
 }
 
-// kubeadmBetween leaves pass 1 out, which was long before.
-func kubeadmBetween(node v1alpha1.NodeUpgrade, from, to time.Time) (total time.Duration) {
-	for _, s := range node.Status.Steps {
-		if s.Step == v1alpha1.StepKubeadm && s.FinishedAt != nil && s.StartedAt.After(from) && !s.FinishedAt.After(to) {
-			total += s.FinishedAt.Sub(s.StartedAt.Time)
+// kubeadmBetween returns how long a node ran kubeadm between two instants. Pass 1
+// was long before.
+func kubeadmBetween(node v1alpha1.NodeRecord, from, to time.Time) (total time.Duration) {
+	for _, s := range node.Steps {
+		if s.Step == v1alpha1.StepKubeadm && s.EndTime != nil && s.StartTime.After(from) && !s.EndTime.After(to) {
+			total += s.EndTime.Sub(s.StartTime.Time)
 		}
 	}
 	return total

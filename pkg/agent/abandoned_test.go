@@ -18,9 +18,7 @@ import (
 // giveUp is what the coordinator does when a person gave the node up.
 func (c *cluster) giveUp() {
 	c.t.Helper()
-	c.order(v1alpha1.ReleaseNone, func(s *v1alpha1.NodeUpgradeSpec) {
-		s.Reason, s.Message = v1alpha1.ReasonAbandoned, "given up: its disk died"
-	})
+	c.order(v1alpha1.ReleaseNone)
 	c.must(c.slots.Abandon(c.t.Context(), c.owner))
 }
 
@@ -66,7 +64,7 @@ func TestAbandonedNodeLocksAnew(t *testing.T) {
 	time.Sleep(time.Second)
 	c.run()
 	status := c.awaitStep(v1alpha1.StepWaiting)
-	if status.Reason != v1alpha1.ReasonAbandoned || status.Slot != "" || c.host.reboots != 0 {
+	if status.Step != v1alpha1.StepWaiting || !slices.Contains(stepsOf(status), v1alpha1.StepAborting) || status.Slot != "" || c.host.reboots != 0 {
 		t.Errorf("%d reboots, status %+v", c.host.reboots, status)
 	}
 	node, err := c.admin.CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
@@ -79,7 +77,7 @@ func TestAbandonedNodeLocksAnew(t *testing.T) {
 	}
 	c.order(v1alpha1.ReleaseNode)
 	status = c.awaitStep(v1alpha1.StepIdle)
-	if c.host.reboots != 1 || status.KubeletVersion != "v1.34.4" {
+	if c.host.reboots != 1 || status.Versions.Kubelet != "v1.34.4" {
 		t.Errorf("%d reboots, status %+v", c.host.reboots, status)
 	}
 	locked := 0
@@ -143,11 +141,18 @@ func TestStatusAnswersWhatWasSeen(t *testing.T) {
 	c.must(err)
 	c.must(a.nodeUpgrades.GetStore().Add(first))
 	o := a.observe(t.Context())
-	c.giveUp() // between the look and the word
+	for range 100 {
+		if o.Host != nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+		o = a.observe(t.Context())
+	}
+	c.order(v1alpha1.ReleaseNone, byRestart) // between the look and the word
 	second, err := c.ours.NodeUpgrades.Get(t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
 	c.must(a.nodeUpgrades.GetStore().Update(second))
-	a.state = machine.State{Upgrade: "patch", Step: v1alpha1.StepWaiting}
+	a.state = machine.State{Upgrade: *first.Spec.Upgrade, Step: v1alpha1.StepWaiting}
 	c.must(a.persist(t.Context(), o))
 	if answered := c.status().ObservedGeneration; answered != first.Generation || second.Generation == first.Generation {
 		t.Errorf("generation %d, then %d: answered is %d", first.Generation, second.Generation, answered)

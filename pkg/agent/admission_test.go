@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
@@ -32,6 +33,18 @@ func TestAnAgentIsHeldToItsNode(t *testing.T) {
 	awaitDenied(t, "a status, with a token of no node", func() error { return status("") })
 	allowed(t, "its own status", status(c.node))
 
+	inventory := func(node string) error {
+		upgrades, err := client.New(c.account(node))
+		c.must(err)
+		out := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: c.node}, NodeFacts: v1alpha1.NodeFacts{GatheredTime: metav1.Now()}}
+		_, err = upgrades.NodeInventories.Apply(ctx, out, fieldManager, "")
+		return err
+	}
+	awaitDenied(t, "another node's inventory created", func() error { return inventory("agent-bad") })
+	allowed(t, "its own inventory created", inventory(c.node))
+	awaitDenied(t, "another node's inventory changed", func() error { return inventory("agent-bad") })
+	allowed(t, "its own inventory changed", inventory(c.node))
+
 	bad := slot.New(kubernetes.NewForConfigOrDie(c.account("agent-bad")))
 	own := slot.New(kubernetes.NewForConfigOrDie(c.account(c.node)))
 	c.must(c.slots.Reserve(ctx, "slot-0", c.owner))
@@ -51,7 +64,7 @@ func TestAnAgentIsHeldToItsNode(t *testing.T) {
 // secondSlot is a slot that nobody has.
 func (c *cluster) secondSlot() string {
 	c.must(c.slots.Ensure(context.Background(), 2))
-	return slot.Name(1)
+	return fleet.SlotName(1)
 }
 
 func allowed(t *testing.T, what string, err error) {

@@ -18,18 +18,19 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // Host is the node's own systemd, logind and update_engine, as *host.Client
 // reaches them.
 type Host interface {
 	Start(ctx context.Context, r host.Request, o host.Options) error
-	Last(ctx context.Context, v host.Verb) (running bool, last *host.Result, err error)
-	Changes(ctx context.Context) (<-chan host.Verb, error)
+	Last(ctx context.Context, v verb.Verb) (running bool, last *host.Result, err error)
+	Changes(ctx context.Context) (<-chan host.Change, error)
 	Reboot(ctx context.Context) error
 	// Asked is the last request for a verb, or nil. Open opens a file of the
 	// state folder.
-	Asked(v host.Verb) (*host.Request, error)
+	Asked(v verb.Verb) (*host.Request, error)
 	Open(name string) (*os.File, error)
 	UpdateEngine(ctx context.Context) (status string, err error)
 }
@@ -65,23 +66,24 @@ type Agent struct {
 	kick    chan struct{}
 	started time.Time
 
-	nodeUpgrades, nodes, leases cache.SharedIndexInformer
-	pods                        podWatch
+	nodeUpgrades, inventories, nodes, leases cache.SharedIndexInformer
+	pods                                     podWatch
 
-	state      machine.State
-	generation int64 // of the spec that state was found with
-	seen       hostView
-	failures   map[host.Verb]time.Time // those that were logged
-	engine     engineView
-	written    written
-	drained    *machine.Drain
-	rebootAt   time.Time // when the reboot was asked for
-	refused    string    // why it was not accepted the last time
-	notPulled  string    // why the last pull could not even be asked for
-	etcd       etcdView
-	kubeadm    *mirror
-	trouble    int // turns that ended with an error, in a row
-	installed  bool
+	state       machine.State
+	generation  int64 // of the order that state answers
+	seen        hostView
+	failures    map[verb.Verb]time.Time // those that were logged
+	problems    map[verb.Verb]string    // why the last request could not even be made
+	engine      engineView
+	written     written
+	inventoryAt time.Time // when the NodeInventory was written last
+	drained     *machine.Drain
+	rebootAt    time.Time // when the reboot was asked for
+	refused     string    // why it was not accepted the last time
+	etcd        etcdView
+	kubeadm     *mirror
+	trouble     int // turns that ended with an error, in a row
+	installed   bool
 }
 
 // New makes an agent.
@@ -93,7 +95,8 @@ func New(c Config) *Agent {
 		kick:    make(chan struct{}, 1),
 		started: c.Now(),
 
-		failures: map[host.Verb]time.Time{},
+		failures: map[verb.Verb]time.Time{},
+		problems: map[verb.Verb]string{},
 	}
 	a.kubeadm = newMirror(c.Host, c.Output)
 	a.engine.ask.Store(true)
@@ -102,7 +105,7 @@ func New(c Config) *Agent {
 }
 
 // Run works until ctx ends. It returns no error: whatever is away comes back,
-// or somebody is told in the status.
+// or the status says so.
 func (a *Agent) Run(ctx context.Context) {
 	a.Log.InfoContext(ctx, "watching", "node", a.Node)
 	if !a.startWatches(ctx) || !a.remember(ctx) {
@@ -130,12 +133,13 @@ func (a *Agent) wakeUp() {
 	}
 }
 
-// nodeUpgrade is this node's, from the watch; nil where there is none.
+// nodeUpgrade returns this node's NodeUpgrade, from the watch; nil where there is
+// none.
 func (a *Agent) nodeUpgrade() *v1alpha1.NodeUpgrade {
 	return one[*v1alpha1.NodeUpgrade](a.nodeUpgrades)
 }
 
-// node is the Node object, from the watch; nil where there is none.
+// node returns the Node object, from the watch; nil where there is none.
 func (a *Agent) node() *corev1.Node {
 	return one[*corev1.Node](a.nodes)
 }

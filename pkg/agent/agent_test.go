@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 var wholeWay = []v1alpha1.Step{
@@ -24,7 +25,7 @@ var wholeWay = []v1alpha1.Step{
 	v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepUncordoning, v1alpha1.StepUnlocking,
 }
 
-func stepsOf(status v1alpha1.NodeUpgradeStatus) []v1alpha1.Step {
+func stepsOf(status told) []v1alpha1.Step {
 	var steps []v1alpha1.Step
 	for _, s := range status.Steps {
 		steps = append(steps, s.Step)
@@ -44,9 +45,9 @@ func TestWorker(t *testing.T) {
 	seen := c.record()
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	waiting := c.await("it is staged", func(s v1alpha1.NodeUpgradeStatus) bool { return s.StagedVersion == "v1.34.4" })
-	if waiting.Reason != v1alpha1.ReasonNotItsTurn || waiting.Message != "others go first" {
-		t.Errorf("waits for %s: %s", waiting.Reason, waiting.Message)
+	waiting := c.await("it is staged", func(s told) bool { return s.Versions.Staged == "v1.34.4" })
+	if waiting.Reason != v1alpha1.ReasonAwaitingRelease || waiting.Step != v1alpha1.StepWaiting {
+		t.Errorf("%s (%s: %s)", waiting.Step, waiting.Reason, waiting.Message)
 	}
 	c.order(v1alpha1.ReleaseNode)
 	status := c.awaitStep(v1alpha1.StepIdle)
@@ -54,7 +55,7 @@ func TestWorker(t *testing.T) {
 	if diff := cmp.Diff(wholeWay, stepsOf(status)); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
-	if status.KubeletVersion != "v1.34.4" || status.Slot != "" || status.Attempts != 1 || status.Upgrade != "patch" || status.BootID != "boot-1" {
+	if status.Versions.Kubelet != "v1.34.4" || status.Slot != "" || status.Retry.Attempts != 1 || *status.Upgrade != *c.upgrade("patch") {
 		t.Errorf("status %+v", status)
 	}
 	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate"}, c.host.began); diff != "" || c.host.reboots != 1 {
@@ -131,8 +132,8 @@ func TestGateIsReadLive(t *testing.T) {
 	}()
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
-	status := c.await("it is excluded", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonExcluded })
-	if status.Step != v1alpha1.StepLocking || status.Until == nil || !strings.Contains(status.Message, "quarter end") {
+	status := c.await("it is excluded", func(s told) bool { return s.Reason == v1alpha1.ReasonExcluded })
+	if status.Step != v1alpha1.StepLocking || status.StepEndTime == nil || !strings.Contains(status.Message, "quarter end") {
 		t.Errorf("status %+v", status)
 	}
 	if slices.Contains(c.host.began, "kubeadm") {
@@ -179,12 +180,12 @@ func TestNodeJoinsAgain(t *testing.T) {
 	_, err := c.ours.NodeUpgrades.Apply(t.Context(), old, "test", "")
 	c.must(err)
 	old = &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.node}}
-	old.Status = v1alpha1.NodeUpgradeStatus{Upgrade: "patch", Step: v1alpha1.StepFailed, Reason: v1alpha1.ReasonWrongVersion, Attempts: 3}
+	old.Status = v1alpha1.NodeUpgradeStatus{Upgrade: c.upgrade("patch"), Step: v1alpha1.StepFailed, Retry: v1alpha1.Retry{Attempts: 3}}
 	_, err = c.ours.NodeUpgrades.Apply(t.Context(), old, fieldManager, "status")
 	c.must(err)
 	c.run()
-	status := c.await("it begins anew", func(s v1alpha1.NodeUpgradeStatus) bool { return s.StagedVersion == "v1.34.4" })
-	if status.Attempts != 0 || status.Step != v1alpha1.StepWaiting {
+	status := c.await("it begins anew", func(s told) bool { return s.Versions.Staged == "v1.34.4" })
+	if status.Retry.Attempts != 0 || status.Step != v1alpha1.StepWaiting {
 		t.Errorf("status %+v", status)
 	}
 }
@@ -192,14 +193,14 @@ func TestNodeJoinsAgain(t *testing.T) {
 // An image that cannot be trusted leaves the node in service, and says so.
 func TestBadImage(t *testing.T) {
 	c := newCluster(t, "agent-bad-image")
-	c.host.fail[host.VerbStage] = &host.Result{Reason: v1alpha1.ReasonHashMismatch, Message: "sha256 is bbbb, not aaaa"}
+	c.host.fail[verb.Stage] = &host.Result{Reason: v1alpha1.ReasonHashMismatch, Message: "sha256 is bbbb, not aaaa"}
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	status := c.await("it says so", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonHashMismatch })
-	if status.Step != v1alpha1.StepStaging || status.RetryAt == nil || status.StagedVersion != "" || status.Message != "sha256 is bbbb, not aaaa" {
+	status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonHashMismatch })
+	if status.Step != v1alpha1.StepStaging || status.Retry.Time == nil || status.Versions.Staged != "" || status.Message != "sha256 is bbbb, not aaaa" {
 		t.Errorf("status %+v", status)
 	}
-	c.await("it tries again by itself", func(s v1alpha1.NodeUpgradeStatus) bool { return s.StagedVersion == "v1.34.4" })
+	c.await("it tries again by itself", func(s told) bool { return s.Versions.Staged == "v1.34.4" })
 }
 
 // free checks that nothing of the upgrade is left on Node and slot.

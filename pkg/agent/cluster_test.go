@@ -19,9 +19,9 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
@@ -36,7 +36,7 @@ type cluster struct {
 	ours   *client.Interface
 	slots  *slot.Slots
 	node   string
-	owner  plan.Owner
+	owner  fleet.Owner
 	host   *fakeHost
 
 	mu   sync.Mutex
@@ -92,7 +92,7 @@ func (c *cluster) kubectl(args ...string) {
 func (c *cluster) createNode() {
 	node, err := c.admin.CoreV1().Nodes().Create(c.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.node}}, metav1.CreateOptions{})
 	c.must(err)
-	c.owner = plan.Owner{Node: node.Name, UID: string(node.UID)}
+	c.owner = fleet.Owner{Node: node.Name, UID: string(node.UID)}
 	c.report("boot-0", corev1.ConditionTrue)
 }
 
@@ -191,11 +191,11 @@ func (c *cluster) order(release v1alpha1.Release, change ...func(*v1alpha1.NodeU
 	c.t.Helper()
 	nu := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.node}}
 	nu.Spec = v1alpha1.NodeUpgradeSpec{
-		Upgrade: "patch", Type: v1alpha1.TypePatch, Version: "v1.34.4", Release: release, Kubeadm: v1alpha1.KubeadmNode,
-		Image:  &v1alpha1.Image{Architecture: "x86-64", URL: "http://bakery/kubernetes-v1.34.4-x86-64.raw", SHA256: strings.Repeat("a", 64)},
-		Settle: &metav1.Duration{Duration: time.Second},
-		Reason: v1alpha1.ReasonNotItsTurn, Message: "others go first",
+		Upgrade: c.upgrade("patch"), Type: v1alpha1.TypePatch, Version: "v1.34.4", Release: release, Kubeadm: v1alpha1.KubeadmNode,
+		Image: &v1alpha1.Image{Architecture: "amd64", URL: "http://bakery/kubernetes-v1.34.4-x86-64.raw", Digest: v1alpha1.DigestOf(strings.Repeat("a", 64))},
+		Pace:  v1alpha1.DefaultStrategy().Pace,
 	}
+	nu.Spec.SettleSeconds = ptr.To[int32](1)
 	for _, f := range change {
 		f(&nu.Spec)
 	}
@@ -204,6 +204,14 @@ func (c *cluster) order(release v1alpha1.Release, change ...func(*v1alpha1.NodeU
 	}
 	_, err := c.ours.NodeUpgrades.Apply(c.t.Context(), nu, "coordinator", "")
 	c.must(err)
+}
+
+// upgrade names an upgrade as orders do.
+func (c *cluster) upgrade(name string) *v1alpha1.UpgradeReference {
+	c.t.Helper()
+	upgrade, err := c.ours.ClusterUpgrades.Get(c.t.Context(), name, metav1.GetOptions{})
+	c.must(err)
+	return ptr.To(upgrade.Reference())
 }
 
 // as is a client that acts for somebody else.
@@ -285,16 +293,38 @@ func (c *cluster) kubelet() {
 	}()
 }
 
-// status is what the agent has written.
-func (c *cluster) status() v1alpha1.NodeUpgradeStatus {
-	nu, err := c.ours.NodeUpgrades.Get(context.Background(), c.node, metav1.GetOptions{})
-	if err != nil {
-		return v1alpha1.NodeUpgradeStatus{}
-	}
-	return nu.Status
+// told is what the agent has written, with the reason and the sentence in it.
+type told struct {
+	v1alpha1.NodeUpgradeStatus
+	Reason  v1alpha1.Reason
+	Message string
 }
 
-func (c *cluster) await(what string, is func(v1alpha1.NodeUpgradeStatus) bool) v1alpha1.NodeUpgradeStatus {
+func (c *cluster) status() told {
+	nu, err := c.ours.NodeUpgrades.Get(context.Background(), c.node, metav1.GetOptions{})
+	if err != nil {
+		return told{}
+	}
+	reason, message := nu.Status.Cause()
+	return told{nu.Status, reason, message}
+}
+
+// awaitInventory waits until the agent has told something of the node.
+func (c *cluster) awaitInventory(what string, is func(v1alpha1.NodeInventory) bool) v1alpha1.NodeInventory {
+	c.t.Helper()
+	var inventory *v1alpha1.NodeInventory
+	var err error
+	for range 600 {
+		if inventory, err = c.ours.NodeInventories.Get(context.Background(), c.node, metav1.GetOptions{}); err == nil && is(*inventory) {
+			return *inventory
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	c.t.Fatalf("waiting until %s: %+v %v", what, inventory, err)
+	return v1alpha1.NodeInventory{}
+}
+
+func (c *cluster) await(what string, is func(told) bool) told {
 	c.t.Helper()
 	for range 600 {
 		if status := c.status(); is(status) {
@@ -303,10 +333,10 @@ func (c *cluster) await(what string, is func(v1alpha1.NodeUpgradeStatus) bool) v
 		time.Sleep(50 * time.Millisecond)
 	}
 	c.t.Fatalf("waiting until %s: %+v", what, c.status())
-	return v1alpha1.NodeUpgradeStatus{}
+	return told{}
 }
 
-func (c *cluster) awaitStep(step v1alpha1.Step) v1alpha1.NodeUpgradeStatus {
+func (c *cluster) awaitStep(step v1alpha1.Step) told {
 	c.t.Helper()
-	return c.await("step is "+string(step), func(s v1alpha1.NodeUpgradeStatus) bool { return s.Step == step })
+	return c.await("step is "+string(step), func(s told) bool { return s.Step == step })
 }

@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"slices"
+	"cmp"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,38 +10,40 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 )
 
-// conditions are what kstatus reads: where the node is at, in three answers with
-// the one reason that stands everywhere.
-func conditions(before []metav1.Condition, s machine.State, o machine.Observation) []metav1.Condition {
-	after := slices.Clone(before)
-	reason := string(s.Reason)
-	if reason == "" {
-		reason = string(s.Step)
-	}
-	set := func(kind string, status metav1.ConditionStatus) {
+// conditions returns the agent's own conditions for a State. Reason and message
+// stand in UpToDate alone; Reconciling and Stalled are there while they are True.
+func conditions(before []metav1.Condition, s machine.State, o machine.Observation, generation int64) []metav1.Condition {
+	var after []metav1.Condition
+	set := func(kind string, status metav1.ConditionStatus, reason v1alpha1.Reason, message string) {
+		if old := meta.FindStatusCondition(before, kind); old != nil {
+			after = append(after, *old)
+		}
 		meta.SetStatusCondition(&after, metav1.Condition{
-			Type: kind, Status: status, Reason: reason, Message: s.Message,
-			LastTransitionTime: *timeOf(o.Now),
+			Type: kind, Status: status, Reason: string(reason), Message: message,
+			ObservedGeneration: generation, LastTransitionTime: *timeOf(o.Now),
 		})
 	}
-	stalled := s.Step == v1alpha1.StepFailed || s.Step == v1alpha1.StepRolledBack || s.Step == v1alpha1.StepUnsupported
-	idle := s.Step == v1alpha1.StepIdle
-	succeeded := metav1.ConditionUnknown
+	// A step that says nothing of itself is one of a node that was let go.
+	reason := cmp.Or(s.Reason, v1alpha1.ReasonReleased)
+	phase := s.Step.Info().Phase
 	switch {
-	case idle:
-		succeeded = metav1.ConditionTrue
-	case stalled:
-		succeeded = metav1.ConditionFalse
+	case reason == v1alpha1.ReasonUpToDate || reason == v1alpha1.ReasonNoUpgrade:
+		set(v1alpha1.ConditionUpToDate, metav1.ConditionTrue, reason, s.Message)
+	case phase == v1alpha1.PhaseStopped || phase == v1alpha1.PhaseUnsupported:
+		set(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, reason, s.Message)
+		set(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, "")
+	default:
+		set(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, reason, s.Message)
+		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, "")
 	}
-	set(v1alpha1.ConditionSucceeded, succeeded)
-	set(v1alpha1.ConditionReconciling, truth(!idle && !stalled))
-	set(v1alpha1.ConditionStalled, truth(stalled))
 	return after
 }
 
-func truth(b bool) metav1.ConditionStatus {
-	if b {
-		return metav1.ConditionTrue
+// causeOf reads reason and message back from the conditions.
+func causeOf(status v1alpha1.NodeUpgradeStatus) (reason v1alpha1.Reason, message string) {
+	reason, message = status.Cause()
+	if reason == v1alpha1.ReasonReleased && message == "" {
+		reason = ""
 	}
-	return metav1.ConditionFalse
+	return reason, message
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // newControlPlane is a cluster whose node runs a control plane and one of etcd's
@@ -47,12 +48,12 @@ func members(own, broken string) *v1alpha1.EtcdFacts {
 // that they are.
 func (c *cluster) staticPods(version, ready string) {
 	c.t.Helper()
-	for _, component := range controlPlane {
+	for _, component := range host.ControlPlaneComponents {
 		c.staticPod(component, version)
 		c.probed(component, ready)
 	}
 	c.t.Cleanup(func() {
-		for _, component := range controlPlane {
+		for _, component := range host.ControlPlaneComponents {
 			_ = c.admin.CoreV1().Pods("kube-system").Delete(context.Background(), component+"-"+c.node, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
 		}
 	})
@@ -79,35 +80,35 @@ func TestPassOne(t *testing.T) {
 	c := newControlPlane(t, "agent-control-plane")
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	c.await("images are pulled", func(s v1alpha1.NodeUpgradeStatus) bool {
-		return s.PulledVersion == "v1.34.4" && s.Step == v1alpha1.StepWaiting
+	c.await("images are pulled", func(s told) bool {
+		return s.Versions.Pulled == "v1.34.4" && s.Step == v1alpha1.StepWaiting
 	})
 	c.host.setEtcd(members(c.node, c.node))
-	c.await("preflight can read how etcd is", func(s v1alpha1.NodeUpgradeStatus) bool {
-		return s.Facts != nil && s.Facts.Etcd != nil && len(s.Facts.Etcd.Members) == 3
+	c.awaitInventory("preflight can read how etcd is", func(i v1alpha1.NodeInventory) bool {
+		return i.Etcd != nil && len(i.Etcd.Members) == 3
 	})
 	c.order(v1alpha1.ReleaseControlPlane, func(s *v1alpha1.NodeUpgradeSpec) { s.Kubeadm, s.EtcdSnapshot = v1alpha1.KubeadmApply, true })
-	status := c.await("it checks", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonUnhealthy })
+	status := c.await("it checks", func(s told) bool { return s.Reason == v1alpha1.ReasonUnhealthy })
 	if !strings.Contains(status.Message, "kube-apiserver is not there") {
 		t.Errorf("message %q", status.Message)
 	}
 	// The pods are well, and the member of etcd is not: the slot is kept.
 	c.staticPods("v1.34.4", "True")
-	c.await("etcd is not well", func(s v1alpha1.NodeUpgradeStatus) bool {
+	c.await("etcd is not well", func(s told) bool {
 		return s.Step == v1alpha1.StepChecking && s.Message == "this node's member of etcd does not answer"
 	})
 	c.host.setEtcd(members(c.node, ""))
-	status = c.await("it waits again", func(s v1alpha1.NodeUpgradeStatus) bool {
-		return s.Step == v1alpha1.StepWaiting && s.KubeadmVersion == "v1.34.4"
+	status = c.await("it waits again", func(s told) bool {
+		return s.Step == v1alpha1.StepWaiting && s.Versions.Kubeadm == "v1.34.4"
 	})
-	if status.ControlPlaneVersion != "v1.34.4" || slices.Contains(stepsOf(status), v1alpha1.StepCordoning) {
+	if status.Versions.ControlPlane != "v1.34.4" || slices.Contains(stepsOf(status), v1alpha1.StepCordoning) {
 		t.Errorf("status %+v", status)
 	}
-	want := &v1alpha1.EtcdSnapshot{Upgrade: "patch", Node: c.node, Path: "/snapshots/1", SHA256: "abc"}
+	want := &v1alpha1.EtcdSnapshot{Node: c.node, Path: "/snapshots/1", Digest: "sha256:abc"}
 	if status.EtcdSnapshot != nil {
-		want.TakenAt = status.EtcdSnapshot.TakenAt
+		want.CreationTime = status.EtcdSnapshot.CreationTime
 	}
-	if diff := cmp.Diff(want, status.EtcdSnapshot); diff != "" || time.Since(want.TakenAt.Time) > time.Minute {
+	if diff := cmp.Diff(want, status.EtcdSnapshot); diff != "" || time.Since(want.CreationTime.Time) > time.Minute {
 		t.Errorf("snapshot (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"stage", "pull", "snapshot", "kubeadm"}, c.host.began); diff != "" {
@@ -128,7 +129,7 @@ func TestPassTwoWaitsForEtcd(t *testing.T) {
 	}
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
-	status := c.await("etcd is not well", func(s v1alpha1.NodeUpgradeStatus) bool {
+	status := c.await("etcd is not well", func(s told) bool {
 		return s.Step == v1alpha1.StepSettling && s.Reason == v1alpha1.ReasonUnhealthy
 	})
 	if status.Slot == "" || status.Message != "etcd: asking etcd: connection refused" {
@@ -139,7 +140,7 @@ func TestPassTwoWaitsForEtcd(t *testing.T) {
 		_ = c.admin.CoreV1().Pods("kube-system").Delete(context.Background(), "etcd-"+c.node, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
 	})
 	c.host.setEtcd(members(c.node, "other-1")) // another one's trouble is not this node's
-	c.await("its pod is not Ready yet", func(s v1alpha1.NodeUpgradeStatus) bool {
+	c.await("its pod is not Ready yet", func(s told) bool {
 		return s.Step == v1alpha1.StepSettling && s.Message == "etcd is not Ready"
 	})
 	c.probed("etcd", "True")
@@ -156,21 +157,21 @@ func TestEtcdIsAskedLive(t *testing.T) {
 	c.host.setEtcd(members(c.node, "other-2"))
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
-	status := c.await("a member is away", func(s v1alpha1.NodeUpgradeStatus) bool {
+	status := c.await("a member is away", func(s told) bool {
 		return s.Step == v1alpha1.StepLocking && s.Reason == v1alpha1.ReasonEtcdQuorum
 	})
 	if !strings.Contains(status.Message, "would have 1 of the 2 it needs") || !strings.Contains(status.Message, "member other-2 does not answer") {
 		t.Errorf("message %q", status.Message)
 	}
 	c.host.setEtcd(&v1alpha1.EtcdFacts{Problem: "no certificates"})
-	c.await("etcd cannot be asked", func(s v1alpha1.NodeUpgradeStatus) bool {
+	c.await("etcd cannot be asked", func(s told) bool {
 		return s.Step == v1alpha1.StepLocking && strings.Contains(s.Message, "it is not known whether etcd can do without this node: no certificates")
 	})
 	if slices.Contains(c.host.began, "kubeadm") {
 		t.Error("kubeadm ran")
 	}
 	c.host.setEtcd(members(c.node, ""))
-	c.await("it goes", func(s v1alpha1.NodeUpgradeStatus) bool { return slices.Contains(stepsOf(s), v1alpha1.StepCordoning) })
+	c.await("it goes", func(s told) bool { return slices.Contains(stepsOf(s), v1alpha1.StepCordoning) })
 }
 
 // The registry's name cannot be read: the status says so, and says how.
@@ -179,12 +180,12 @@ func TestKubeadmConfigCannotBeRead(t *testing.T) {
 	c.must(c.admin.CoreV1().ConfigMaps("kube-system").Delete(t.Context(), "kubeadm-config", metav1.DeleteOptions{}))
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	status := c.await("it says so", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonPullFailed })
-	if status.Step != v1alpha1.StepStaging || status.StagedVersion != "v1.34.4" || status.PulledVersion != "" || !strings.Contains(status.Message, "kube-system/kubeadm-config") {
+	status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonPullFailed })
+	if status.Step != v1alpha1.StepStaging || status.Versions.Staged != "v1.34.4" || status.Versions.Pulled != "" || !strings.Contains(status.Message, "kube-system/kubeadm-config") {
 		t.Errorf("status %+v", status)
 	}
 	c.createKubeadmConfig()
-	c.await("it goes on", func(s v1alpha1.NodeUpgradeStatus) bool { return s.PulledVersion == "v1.34.4" })
+	c.await("it goes on", func(s told) bool { return s.Versions.Pulled == "v1.34.4" })
 }
 
 // kubeadm's words come with the agent's log, and stay in the status until it
@@ -193,34 +194,35 @@ func TestKubeadmSpeaks(t *testing.T) {
 	c := newCluster(t, "agent-speaks")
 	c.kubelet()
 	c.host.takes = 300 * time.Millisecond
-	c.host.fail[host.VerbKubeadm] = &host.Result{Reason: v1alpha1.ReasonKubeadmFailed, Message: "exit status 1", LogTail: "[ERROR] no\n"}
+	c.host.fail[verb.Kubeadm] = &host.Result{Reason: v1alpha1.ReasonKubeadmFailed, Message: "exit status 1", LogTail: "[ERROR] no\n"}
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.awaitStep(v1alpha1.StepWaiting)
 	c.order(v1alpha1.ReleaseNode)
 	var request *host.Request
-	c.await("kubeadm is asked for", func(v1alpha1.NodeUpgradeStatus) bool {
-		request, _ = c.host.Asked(host.VerbKubeadm)
+	c.await("kubeadm is asked for", func(told) bool {
+		request, _ = c.host.Asked(verb.Kubeadm)
 		return request != nil
 	})
 	path := filepath.Join(c.host.dir, kubeadm.LogName)
 	c.must(os.WriteFile(path, []byte("[upgrade] begins\n\n\x1b[31m[ERROR] no\n[half"), 0o600))
 	tick := request.RequestedAt.Add(-10 * time.Millisecond) // the kernel's last one
 	c.must(os.Chtimes(path, tick, tick))
-	status := c.await("it failed", func(s v1alpha1.NodeUpgradeStatus) bool { return s.RetryAt != nil })
+	status := c.await("it failed", func(s told) bool { return s.Retry.Time != nil })
 	if status.KubeadmLog != "[ERROR] no\n" || status.Reason != v1alpha1.ReasonKubeadmFailed {
 		t.Errorf("status %+v", status)
 	}
-	c.says("kubeadm-log begin v1.34.4/patch/attempt-1", "kubeadm-log | [upgrade] begins", "kubeadm-log | ",
-		"kubeadm-log | [31m[ERROR] no", "kubeadm-log | [half", "kubeadm-log end v1.34.4/patch/attempt-1 FAILED")
+	key := "v1.34.4/patch/" + c.upgrade("patch").UID + "/attempt-1"
+	words := []string{"kubeadm-log begin " + key, "kubeadm-log | [upgrade] begins", "kubeadm-log | ",
+		"kubeadm-log | [31m[ERROR] no", "kubeadm-log | [half", "kubeadm-log end " + key + " FAILED"}
+	c.says(words...)
 	// The next agent tells it once more, from its first line.
 	c.kill()
 	c.mu.Lock()
 	c.log.Reset()
 	c.mu.Unlock()
 	c.run()
-	c.says("kubeadm-log begin v1.34.4/patch/attempt-1", "kubeadm-log | [upgrade] begins", "kubeadm-log | ",
-		"kubeadm-log | [31m[ERROR] no", "kubeadm-log | [half", "kubeadm-log end v1.34.4/patch/attempt-1 FAILED")
+	c.says(words...)
 }
 
 // says waits until kubeadm's lines in the agent's output are those.
@@ -244,16 +246,14 @@ func (c *cluster) says(want ...string) {
 	c.t.Errorf("kubeadm's words (-want +got):\n%s", cmp.Diff(want, got))
 }
 
-// Preflight reads the status, also of a node from which nothing is wanted.
-func TestEtcdStandsInTheFacts(t *testing.T) {
+// Preflight reads the inventory, also of a node from which nothing is wanted.
+func TestEtcdStandsInTheInventory(t *testing.T) {
 	c := newControlPlane(t, "agent-etcd-facts")
 	c.host.setEtcd(members(c.node, "other-2"))
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	status := c.await("the facts name etcd's members", func(s v1alpha1.NodeUpgradeStatus) bool {
-		return s.Facts != nil && s.Facts.Etcd != nil
-	})
-	if diff := cmp.Diff(members(c.node, "other-2"), status.Facts.Etcd); diff != "" {
+	inventory := c.awaitInventory("it names etcd's members", func(i v1alpha1.NodeInventory) bool { return i.Etcd != nil })
+	if diff := cmp.Diff(members(c.node, "other-2"), inventory.Etcd); diff != "" {
 		t.Error(diff)
 	}
 }

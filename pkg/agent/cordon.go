@@ -14,7 +14,7 @@ import (
 )
 
 // nodePatch is a merge patch of a Node. It carries the resourceVersion that it
-// was made for: between our look and our write somebody may cordon the node, and
+// was made for: between our look and our write a person may cordon the node, and
 // that cordon would then be taken for ours.
 type nodePatch struct {
 	Metadata struct {
@@ -29,7 +29,7 @@ type nodeSpecPatch struct {
 	Unschedulable *bool `json:"unschedulable"`
 }
 
-// cordon marks the node and cordons it, in one update. Where somebody cordoned
+// cordon marks the node and cordons it, in one update. Where a person cordoned
 // it before, only the slot is marked: the cordon stays theirs.
 func cordon(node *corev1.Node, upgrade, slot string) nodePatch {
 	var p nodePatch

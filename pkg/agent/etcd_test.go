@@ -10,6 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // Members that are down let the question wait until it gives up, which is longer
@@ -34,8 +35,8 @@ func TestSlowAnswerOfEtcdCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.running[host.VerbEtcd] = false
-	h.results[host.VerbEtcd] = &host.Result{Verb: host.VerbEtcd, Key: h.asked[host.VerbEtcd].Key, OK: true, FinishedAt: o.Now, Output: out}
+	h.running[verb.Etcd] = false
+	h.results[verb.Etcd] = &host.Result{Verb: verb.Etcd, Key: h.asked[verb.Etcd].Key, OK: true, FinishedAt: o.Now, Output: out}
 	look(true, "the answer has just come")
 
 	o.Now = o.Now.Add(2 * etcdAge)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,19 +15,20 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // fakeHost is a node's systemd and logind: it outlives the agents that ask it.
 type fakeHost struct {
 	mu       sync.Mutex
 	facts    host.Facts
-	running  map[host.Verb]bool
-	results  map[host.Verb]*host.Result
+	running  map[verb.Verb]bool
+	results  map[verb.Verb]*host.Result
 	began    []string // verbs that change something, as they began
 	takes    time.Duration
-	fail     map[host.Verb]*host.Result // how a verb ends next time
-	watchers map[chan host.Verb]bool
-	asked    map[host.Verb]*host.Request
+	fail     map[verb.Verb]*host.Result // how a verb ends next time
+	watchers map[chan host.Change]bool
+	asked    map[verb.Verb]*host.Request
 	etcd     *v1alpha1.EtcdFacts    // what the members say
 	dir      string                 // the state folder
 	engine   func() (string, error) // what update_engine says; nil: it does not run
@@ -41,12 +43,12 @@ type fakeHost struct {
 func newFakeHost() *fakeHost {
 	return &fakeHost{
 		facts: host.Facts{
-			BootID: "boot-0", Architecture: "x86-64", Supported: true,
+			BootID: "boot-0", Supported: true,
 			Installed: []string{"v1.34.3"}, Active: "v1.34.3", Merged: "v1.34.3",
 		},
-		running: map[host.Verb]bool{}, results: map[host.Verb]*host.Result{},
-		fail: map[host.Verb]*host.Result{}, watchers: map[chan host.Verb]bool{},
-		asked: map[host.Verb]*host.Request{},
+		running: map[verb.Verb]bool{}, results: map[verb.Verb]*host.Result{},
+		fail: map[verb.Verb]*host.Result{}, watchers: map[chan host.Change]bool{},
+		asked: map[verb.Verb]*host.Request{},
 		takes: 30 * time.Millisecond,
 	}
 }
@@ -61,10 +63,10 @@ func (h *fakeHost) Start(_ context.Context, r host.Request, _ host.Options) erro
 	delete(h.results, r.Verb)
 	r.RequestedAt = time.Now()
 	h.asked[r.Verb] = &r
-	if r.Verb != host.VerbFacts && r.Verb != host.VerbEtcd {
+	if r.Verb != verb.Facts && r.Verb != verb.Etcd {
 		h.began = append(h.began, string(r.Verb))
 	}
-	h.tell(r.Verb)
+	h.tell(host.Change{Verb: r.Verb})
 	time.AfterFunc(h.takes, func() { h.end(r) })
 	return nil
 }
@@ -76,7 +78,7 @@ func (h *fakeHost) end(r host.Request) {
 	if failure := h.fail[r.Verb]; failure != nil {
 		result.OK, result.Reason, result.Message, result.LogTail = false, failure.Reason, failure.Message, failure.LogTail
 		delete(h.fail, r.Verb)
-		if r.Verb == host.VerbRestart && h.refresh != nil {
+		if r.Verb == verb.Restart && h.refresh != nil {
 			h.facts.Merged = *h.refresh
 		}
 	}
@@ -84,17 +86,17 @@ func (h *fakeHost) end(r host.Request) {
 		h.apply(r)
 	}
 	switch r.Verb {
-	case host.VerbFacts:
-		h.facts.Node.GatheredAt = metav1.Now()
+	case verb.Facts:
+		h.facts.Node.GatheredTime = metav1.Now()
 		result.Output, _ = json.Marshal(h.facts)
-	case host.VerbEtcd:
+	case verb.Etcd:
 		result.Output, _ = json.Marshal(etcd.HealthOutput{Etcd: h.etcd})
-	case host.VerbSnapshot:
+	case verb.Snapshot:
 		result.Output, _ = json.Marshal(etcd.SnapshotOutput{Path: "/snapshots/1", SHA256: "abc", TakenAt: time.Now()})
 	}
 	h.running[r.Verb] = false
 	h.results[r.Verb] = result
-	h.tell(r.Verb)
+	h.tell(host.Change{Verb: r.Verb})
 }
 
 // apply is what a verb does to the node.
@@ -102,22 +104,24 @@ func (h *fakeHost) apply(r host.Request) {
 	var args struct{ Version string }
 	_ = json.Unmarshal(r.Args, &args)
 	switch r.Verb {
-	case host.VerbStage:
+	case verb.Disarm:
+		h.facts.Armed = false
+	case verb.Stage:
 		h.facts.Installed = []string{"v1.34.3", args.Version}
-	case host.VerbKubeadm:
+	case verb.Kubeadm:
 		h.facts.Kubeadm.Version = args.Version
 		for component := range h.facts.StaticPods {
 			h.facts.StaticPods[component] = args.Version
 		}
-	case host.VerbActivate:
+	case verb.Activate:
 		h.facts.Active = args.Version
-	case host.VerbRestart:
+	case verb.Restart:
 		h.facts.Merged = args.Version
 		go h.onRestart(h.facts.BootID)
 	}
 }
 
-func (h *fakeHost) Asked(v host.Verb) (*host.Request, error) {
+func (h *fakeHost) Asked(v verb.Verb) (*host.Request, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.asked[v], nil
@@ -132,16 +136,16 @@ func (h *fakeHost) setEtcd(facts *v1alpha1.EtcdFacts) {
 	h.etcd = facts
 }
 
-func (h *fakeHost) tell(v host.Verb) {
+func (h *fakeHost) tell(change host.Change) {
 	for watcher := range h.watchers {
 		select {
-		case watcher <- v:
+		case watcher <- change:
 		default:
 		}
 	}
 }
 
-func (h *fakeHost) Last(_ context.Context, v host.Verb) (bool, *host.Result, error) {
+func (h *fakeHost) Last(_ context.Context, v verb.Verb) (bool, *host.Result, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.running[v] {
@@ -150,8 +154,8 @@ func (h *fakeHost) Last(_ context.Context, v host.Verb) (bool, *host.Result, err
 	return false, h.results[v], nil
 }
 
-func (h *fakeHost) Changes(ctx context.Context) (<-chan host.Verb, error) {
-	changes := make(chan host.Verb, 16)
+func (h *fakeHost) Changes(ctx context.Context) (<-chan host.Change, error) {
+	changes := make(chan host.Change, 16)
 	h.mu.Lock()
 	h.watchers[changes] = true
 	h.mu.Unlock()
@@ -183,6 +187,13 @@ func (h *fakeHost) Reboot(context.Context) error {
 	h.mu.Unlock()
 	go h.onReboot(boot)
 	return nil
+}
+
+// verbs are those that change something, as they began.
+func (h *fakeHost) verbs() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.began)
 }
 
 func (h *fakeHost) merged() string {

@@ -6,20 +6,22 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // gateWithin limits the gate's reads: an API server that does not answer keeps
-// the gate closed, and somebody has to be told soon.
+// the gate closed, and people have to be told soon.
 const gateWithin = 15 * time.Second
 
-// gate says whether something may begin on the node now. It reads live: a watch
+// gate returns whether something may begin on the node now. It reads live: a watch
 // that was cut may show a window that closed long ago.
 func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observation) machine.Gate {
 	ctx, cancel := context.WithTimeout(ctx, gateWithin)
@@ -39,77 +41,78 @@ func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observati
 }
 
 // askGate returns why nothing may begin. An error is what could not be read.
-func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observation) (plan.Hold, error) {
+func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
 	// A node with a slot has begun: from here on only the window itself counts.
 	begins := a.state.Step == v1alpha1.StepLocking && o.Slot.Held == ""
-	upgrade, err := a.Upgrades.ClusterUpgrades.Get(ctx, o.Spec.Upgrade, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return plan.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: fmt.Sprintf("upgrade %q was deleted", o.Spec.Upgrade)}, nil
-	}
+	upgrade, err := a.upgradeOf(ctx, o.Spec.Upgrade)
 	if err != nil {
-		return plan.Hold{}, fmt.Errorf("reading upgrade %q: %w", o.Spec.Upgrade, err)
+		return fleet.Hold{}, err
 	}
-	ignored := upgrade.Spec.IgnoreChecks
-	questions := []func() (plan.Hold, error){
-		func() (plan.Hold, error) { return a.window(ctx, node, upgrade, o, begins) },
-		func() (plan.Hold, error) { return a.stillReleased(ctx, o) },
-		func() (plan.Hold, error) { return a.stillHeld(ctx, node, o) },
-		func() (plan.Hold, error) { return a.skew(ctx, o) },
-		func() (plan.Hold, error) { return a.etcdHold(o, ignored), nil },
+	if upgrade == nil {
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "the upgrade that the node is asked for is gone"}, nil
+	}
+	questions := []func() (fleet.Hold, error){
+		func() (fleet.Hold, error) { return a.window(ctx, node, upgrade, o, begins) },
+		func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },
+		func() (fleet.Hold, error) { return a.stillHeld(ctx, node, o) },
+		func() (fleet.Hold, error) { return a.skew(ctx, o) },
+		func() (fleet.Hold, error) { return a.etcdHold(o, upgrade.Spec), nil },
 	}
 	if begins {
-		questions = append(questions, func() (plan.Hold, error) { return a.managers(ctx, node, ignored) })
+		questions = append(questions,
+			func() (fleet.Hold, error) { return a.onHold(ctx) },
+			func() (fleet.Hold, error) { return a.managers(ctx, node, upgrade.Spec) })
 	}
 	for _, ask := range questions {
 		if hold, err := ask(); err != nil || hold.Reason != "" {
 			return hold, err
 		}
 	}
-	return plan.Hold{}, nil
+	return fleet.Hold{}, nil
 }
 
-// window is what people decide, and for a node that begins whether it is
+// window asks what people decide, and for a node that begins whether it is
 // expected to be done before the window closes.
-func (a *Agent) window(ctx context.Context, node *corev1.Node, upgrade *v1alpha1.ClusterUpgrade, o machine.Observation, begins bool) (plan.Hold, error) {
+func (a *Agent) window(ctx context.Context, node *corev1.Node, upgrade *v1alpha1.ClusterUpgrade, o machine.Observation, begins bool) (fleet.Hold, error) {
 	schedules, err := a.Upgrades.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return plan.Hold{}, fmt.Errorf("listing maintenance schedules: %w", err)
+		return fleet.Hold{}, fmt.Errorf("listing maintenance schedules: %w", err)
 	}
 	var need time.Duration
-	if begins && o.Spec.ExpectedDuration != nil {
-		need = o.Spec.ExpectedDuration.Duration
+	if begins {
+		need = time.Duration(ptr.Deref(o.Spec.ExpectedSeconds, 0)) * time.Second
 	}
 	return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil
 }
 
 // stillReleased looks past the watch at what the coordinator wants now.
-func (a *Agent) stillReleased(ctx context.Context, o machine.Observation) (plan.Hold, error) {
+func (a *Agent) stillReleased(ctx context.Context, o machine.Observation) (fleet.Hold, error) {
 	now, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
 	if err != nil {
-		return plan.Hold{}, fmt.Errorf("reading this node's NodeUpgrade: %w", err)
+		return fleet.Hold{}, fmt.Errorf("reading this node's NodeUpgrade: %w", err)
 	}
-	if now.Spec.Upgrade != o.Spec.Upgrade || now.Spec.Release != o.Spec.Release {
-		message := fmt.Sprintf("the release was changed to %q for upgrade %q", now.Spec.Release, now.Spec.Upgrade)
-		return plan.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: message}, nil
+	if !equality.Semantic.DeepEqual(now.Spec.Upgrade, o.Spec.Upgrade) || now.Spec.Release != o.Spec.Release {
+		message := fmt.Sprintf("the release was changed to %q for upgrade %q", now.Spec.Release, ptr.Deref(now.Spec.Upgrade, v1alpha1.UpgradeReference{}).Name)
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: message}, nil
 	}
-	return plan.Hold{}, nil
+	return fleet.Hold{}, nil
 }
 
 // stillHeld looks past the watch at a slot that it shows as ours.
-func (a *Agent) stillHeld(ctx context.Context, node *corev1.Node, o machine.Observation) (plan.Hold, error) {
+func (a *Agent) stillHeld(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
 	if o.Slot.Held == "" {
-		return plan.Hold{}, nil
+		return fleet.Hold{}, nil
 	}
 	lease, err := a.Account.CoordinationV1().Leases(v1alpha1.Namespace).Get(ctx, o.Slot.Held, metav1.GetOptions{})
 	if err != nil {
-		return plan.Hold{}, fmt.Errorf("reading slot %s: %w", o.Slot.Held, err)
+		return fleet.Hold{}, fmt.Errorf("reading slot %s: %w", o.Slot.Held, err)
 	}
 	s, err := slot.FromLease(lease)
 	if err != nil {
-		return plan.Hold{}, err
+		return fleet.Hold{}, err
 	}
 	if s.Holder != ownerOf(node) {
-		return plan.Hold{Reason: v1alpha1.ReasonNoSlot, Message: fmt.Sprintf("slot %s is not this node's any more, but %q's", s.Name, s.Holder.Node)}, nil
+		return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: fmt.Sprintf("slot %s is not this node's any more, but %q's", s.Name, s.Holder.Node)}, nil
 	}
-	return plan.Hold{}, nil
+	return fleet.Hold{}, nil
 }

@@ -4,31 +4,36 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// freeze is an exclusion that holds between two instants, until the test ends.
-func (c *cluster) freeze(name string, from, until time.Time) {
+// freeze is an exclusion that holds between two instants, until thaw or the end of
+// the test.
+func (c *cluster) freeze(name string, from, until time.Time) (thaw func()) {
 	c.t.Helper()
 	freeze := &v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	freeze.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{Period: v1alpha1.Period{
 		Name: "freeze", StartTime: metav1.NewTime(from), EndTime: metav1.NewTime(until),
 	}}}
 	c.create(freeze)
-	c.t.Cleanup(func() {
+	thaw = sync.OnceFunc(func() {
 		c.must(c.ours.MaintenanceSchedules.Delete(context.Background(), name, metav1.DeleteOptions{}))
 	})
+	c.t.Cleanup(thaw)
+	return thaw
 }
 
 func needs(d time.Duration) func(*v1alpha1.NodeUpgradeSpec) {
-	return func(s *v1alpha1.NodeUpgradeSpec) { s.ExpectedDuration = &metav1.Duration{Duration: d} }
+	return func(s *v1alpha1.NodeUpgradeSpec) { s.ExpectedSeconds = ptr.To(int32(d.Seconds())) }
 }
 
 // What does not end before the window closes does not begin; what has begun is
@@ -40,12 +45,12 @@ func TestTimeLeftIsAskedLive(t *testing.T) {
 	c.freeze("soon", closes, closes.Add(time.Hour))
 	c.order(v1alpha1.ReleaseNode, needs(20*time.Minute))
 	c.run()
-	status := c.await("it is too late", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonTimeLeft })
+	status := c.await("it is too late", func(s told) bool { return s.Reason == v1alpha1.ReasonTimeLeft })
 	if status.Step != v1alpha1.StepLocking || status.Slot != "" || !strings.Contains(status.Message, "expected to need 20m0s") {
 		t.Errorf("status %+v", status)
 	}
-	if status.Until == nil || !status.Until.Time.Equal(closes.Add(time.Hour)) {
-		t.Errorf("until %v, want the end of the exclusion, %v", status.Until, closes.Add(time.Hour))
+	if status.StepEndTime == nil || !status.StepEndTime.Time.Equal(closes.Add(time.Hour)) {
+		t.Errorf("until %v, want the end of the exclusion, %v", status.StepEndTime, closes.Add(time.Hour))
 	}
 	if slices.Contains(c.host.began, "kubeadm") {
 		t.Error("kubeadm ran")
@@ -75,7 +80,7 @@ func TestOtherRebootManagerIsAskedLive(t *testing.T) {
 	})
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
-	status := c.await("it says so", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonOtherRebootManager })
+	status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonOtherRebootManager })
 	if status.Step != v1alpha1.StepLocking || status.Slot != "" || !strings.Contains(status.Message, "kured holds its lock for node elsewhere") {
 		t.Errorf("status %+v", status)
 	}
@@ -97,11 +102,11 @@ func TestFLUOIsAskedLive(t *testing.T) {
 	c.kubectl("annotate", "node", c.node, needed+"=true")
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
-	status := c.await("it says so", func(s v1alpha1.NodeUpgradeStatus) bool { return s.Reason == v1alpha1.ReasonOtherRebootManager })
+	status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonOtherRebootManager })
 	if status.Step != v1alpha1.StepLocking || !strings.Contains(status.Message, "FLUO is about to reboot node agent-fluo") {
 		t.Errorf("status %+v", status)
 	}
-	c.kubectl("patch", "clusterupgrade", "patch", "--type", "merge", "-p", `{"spec":{"ignoreChecks":["fluo"]}}`)
+	c.kubectl("patch", "clusterupgrade", "patch", "--type", "merge", "-p", `{"spec":{"ignoreChecks":[{"id":"fluo"}]}}`)
 	c.awaitStep(v1alpha1.StepIdle)
 	c.free()
 }
@@ -120,7 +125,7 @@ func TestWhoGivesUpSaysWhy(t *testing.T) {
 	c.awaitStep(v1alpha1.StepWaiting)
 	time.Sleep(2 * time.Second) // turns enough for another reason to take its place
 	status := c.status()
-	if status.Reason != v1alpha1.ReasonExcluded || status.Until == nil || !status.Until.Time.Equal(until) || status.Attempts != 0 {
+	if status.Reason != v1alpha1.ReasonExcluded || status.StepEndTime == nil || !status.StepEndTime.Time.Equal(until) || status.Retry.Attempts != 0 {
 		t.Errorf("status %+v, want Excluded until %v", status, until)
 	}
 	node, err := c.admin.CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
@@ -46,12 +47,12 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 			byComponent[pod.Labels["component"]] = pod
 		}
 	}
-	for _, component := range controlPlane {
+	for _, component := range host.ControlPlaneComponents {
 		pod := byComponent[component]
 		switch {
 		case pod == nil:
 			return fmt.Errorf("%s is not there", component)
-		case o.Spec.Type != v1alpha1.TypeReboot && o.Spec.Upgrade == a.state.Upgrade && !reached(pod, o.Spec.Version):
+		case o.Spec.Type != v1alpha1.TypeReboot && a.state.Follows(o.Spec) && !reached(pod, o.Spec.Version):
 			return fmt.Errorf("%s is still at %s", component, staticpod.Version(pod))
 		case !staticpod.Ready(pod):
 			return fmt.Errorf("%s is not Ready", component)
@@ -65,7 +66,7 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 	return a.etcdUnwell()
 }
 
-// reached is whether the pod runs what is wanted, or what a person took further.
+// reached reports whether the pod runs what is wanted, or what a person took further.
 func reached(pod *corev1.Pod, want string) bool {
 	v, err := version.Parse(want)
 	return err == nil && version.Reached(staticpod.Version(pod), v)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // How often the file is looked at while kubeadm runs, and how much of a line is
@@ -28,7 +29,7 @@ const (
 // mirror copies kubeadm's own words from the file on the node to the agent's
 // output as they come, so that the pod's log has them and `kubectl upgrade status
 // NODE --log` finds them there. Each line begins with "kubeadm-log "; a run begins
-// with "begin KEY" and ends with "end KEY OK" or "end KEY FAILED". Whoever reads
+// with "begin KEY" and ends with "end KEY OK" or "end KEY FAILED". A reader
 // takes what follows the last begin: an agent that has just started begins the
 // run anew, from the file's first line.
 type mirror struct {
@@ -73,12 +74,12 @@ func (m *mirror) run(ctx context.Context) {
 // look copies what is new, and says whether more is to come soon. What cannot be
 // read is tried again: nothing depends on it.
 func (m *mirror) look(ctx context.Context) (more bool) {
-	request, err := m.host.Asked(host.VerbKubeadm)
+	request, err := m.host.Asked(verb.Kubeadm)
 	if err != nil || request == nil {
 		return false
 	}
 	// Asked before the file is read: what had ended by then is in it.
-	running, last, err := m.host.Last(ctx, host.VerbKubeadm)
+	running, last, err := m.host.Last(ctx, verb.Kubeadm)
 	if err != nil {
 		return true
 	}
@@ -144,7 +145,7 @@ func (m *mirror) end(key string, ok bool) {
 	m.over = true
 }
 
-// print is one Write, so that no other line lands in the middle.
+// print makes one Write, so that no other line lands in the middle.
 func (m *mirror) print(text string) {
 	_, _ = io.WriteString(m.out, "kubeadm-log "+text+"\n")
 }

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
 )
@@ -31,18 +32,19 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 		a.move(ctx, next, o)
 		a.follow(ctx, o)
 		err := a.persist(ctx, o)
-		if err != nil && (!moved || action.Do != machine.DoNothing) && !mayUnwritten(action.Do, err) {
+		if err != nil && (!moved || action.Do != machine.DoNothing) && !mayUnwritten(action, err) {
 			return a.stumble(ctx, "writing the status", err)
 		}
 		if action.Do == machine.DoNothing {
 			if moved {
 				continue
 			}
+			a.tellInventory(ctx, o)
 			a.trouble = 0
 			return a.rest(o, action.Wake)
 		}
 		if err := a.act(ctx, action, o); err != nil {
-			return a.stumble(ctx, "step "+string(a.state.Step)+", action "+string(action.Do), err)
+			return a.stumble(ctx, "step "+string(a.state.Step)+", action "+action.String(), err)
 		}
 		a.trouble = 0
 		if action.Do == machine.DoDrain && a.drained != nil && a.drained.Left == 0 {
@@ -57,11 +59,15 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 	return afterError
 }
 
-// mayUnwritten is true for what may be done though the State was not written.
-// Where the NodeUpgrade was deleted, the coordinator that makes it anew may be
-// waiting for this very node: the only control plane, which is cordoned.
-func mayUnwritten(do machine.Do, err error) bool {
-	return do.Harmless() || errors.Is(err, errNoNodeUpgrade) && do.GivesBack()
+// mayUnwritten reports whether an action may be done though the State was not
+// written.
+// Where there is no NodeUpgrade the node is not managed; or it was deleted, and the
+// coordinator that makes it anew may be waiting for this very node: the only
+// control plane, which is cordoned.
+func mayUnwritten(action machine.Action, err error) bool {
+	entry, isVerb := hostverb.Of(action.Verb)
+	return isVerb && entry.Harmless ||
+		errors.Is(err, errNoNodeUpgrade) && (action.Do == machine.DoNothing || action.Do.GivesBack())
 }
 
 // stumble tells of an error and says when to try again.
@@ -70,7 +76,7 @@ func (a *Agent) stumble(ctx context.Context, doing string, err error) time.Durat
 		return 0
 	}
 	if apierrors.IsConflict(err) {
-		return afterConflict // somebody else wrote, and the watch will say what
+		return afterConflict // another client wrote, and the watch will say what
 	}
 	pause := min(afterError<<min(a.trouble, 10), maxPause)
 	a.trouble++
@@ -78,7 +84,7 @@ func (a *Agent) stumble(ctx context.Context, doing string, err error) time.Durat
 	return pause
 }
 
-// rest is how long to wait for an instant, or the longest nap.
+// rest returns how long to wait for an instant, or the longest nap.
 func (a *Agent) rest(o machine.Observation, wake time.Time) time.Duration {
 	longest := maxPause
 	switch {
@@ -104,7 +110,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 		a.rebootAt, a.refused, a.drained = time.Time{}, "", nil
 	}
 	t := observe.Transition{
-		Node: a.Node, Upgrade: next.Upgrade, Version: o.Spec.Version,
+		Node: a.Node, Upgrade: next.Upgrade.Name, Version: o.Spec.Version,
 		From: before.Step, To: next.Step, Reason: next.Reason, Message: next.Message,
 	}
 	if !before.Since.IsZero() {

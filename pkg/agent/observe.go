@@ -8,45 +8,54 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // observe looks at everything. What cannot be seen is left out, and machine
-// waits for it or takes it for closed.
+// waits for it or takes it for closed. An order is answered once the host could be
+// looked at, or not: until then the State is of the order before.
 func (a *Agent) observe(ctx context.Context) machine.Observation {
 	o := machine.Observation{
 		Now: a.Now(), WatchingSince: a.started,
-		Drain: a.drained, RebootAskedAt: a.rebootAt, RebootProblem: a.refused, PullProblem: a.notPulled,
+		Drain: a.drained, RebootAskedAt: a.rebootAt, RebootProblem: a.refused,
 	}
-	if nu := a.nodeUpgrade(); nu != nil {
-		o.Spec, a.generation = nu.Spec, nu.Generation
+	nu := a.nodeUpgrade()
+	if nu != nil {
+		o.Managed, o.Spec = true, nu.Spec
 	}
+	a.look(ctx, &o)
+	if nu != nil && (o.Host != nil || o.HostProblem != "") {
+		a.generation = nu.Generation
+	}
+	return o
+}
+
+// look fills in what is to be seen of the node.
+func (a *Agent) look(ctx context.Context, o *machine.Observation) {
 	node := a.node()
 	if node == nil {
 		o.HostProblem = "this node's Node object is not there"
-		return o
+		return
 	}
 	o.Node = nodeOf(node)
 	o.Slot = a.slot(node)
-	if err := a.lookAtHost(ctx, &o); err != nil {
+	if err := a.lookAtHost(ctx, o); err != nil {
 		o.Host, o.HostProblem = nil, err.Error()
-		return o
 	}
 	if o.Host == nil {
-		return o
+		return
 	}
 	a.etcd.wanted = false
-	if machine.NeedsGate(a.state, o) && a.lookAtEtcd(ctx, o, time.Time{}) {
-		gate := a.gate(ctx, node, o)
+	if machine.NeedsGate(a.state, *o) && a.lookAtEtcd(ctx, *o, time.Time{}) {
+		gate := a.gate(ctx, node, *o)
 		o.Gate = &gate
 	}
-	if machine.NeedsHealth(a.state, o) && a.lookAtEtcd(ctx, o, a.state.Since) {
-		o.Health = a.health(ctx, o)
+	if machine.NeedsHealth(a.state, *o) && a.lookAtEtcd(ctx, *o, a.state.Since) {
+		o.Health = a.health(ctx, *o)
 	}
-	a.keepEtcdKnown(ctx, o)
-	return o
+	a.keepEtcdKnown(ctx, *o)
 }
 
 func nodeOf(node *corev1.Node) machine.Node {
@@ -59,17 +68,17 @@ func nodeOf(node *corev1.Node) machine.Node {
 	_, seen.OurCordon = node.Annotations[v1alpha1.CordonAnnotation]
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
-			seen.Ready = condition.Status == corev1.ConditionTrue
+			seen.Ready, seen.ReadySince = condition.Status == corev1.ConditionTrue, condition.LastTransitionTime.Time
 		}
 	}
 	return seen
 }
 
-func ownerOf(node *corev1.Node) plan.Owner {
-	return plan.Owner{Node: node.Name, UID: string(node.UID)}
+func ownerOf(node *corev1.Node) fleet.Owner {
+	return fleet.Owner{Node: node.Name, UID: string(node.UID)}
 }
 
-// slot is what the watched Leases say. One that cannot be read is not ours.
+// slot returns what the watched Leases say. One that cannot be read is not ours.
 func (a *Agent) slot(node *corev1.Node) machine.Slot {
 	var seen machine.Slot
 	for _, object := range a.leases.GetStore().List() {

@@ -38,7 +38,7 @@ func (a *Agent) lookAtUpdateEngine(ctx context.Context) {
 	a.engine.status, a.engine.problem = status, ""
 }
 
-// osReboot says whether the operating system asks for a reboot, and why.
+// osReboot reports whether the operating system asks for a reboot, and why.
 // update_engine touches /run/reboot-required too, and says more.
 func osReboot(f host.Facts, updateEngine string) (required bool, reason string) {
 	if updateEngine == host.UpdateEngineNeedReboot {
@@ -47,7 +47,7 @@ func osReboot(f host.Facts, updateEngine string) (required bool, reason string) 
 	return f.RebootRequired, f.RebootReason
 }
 
-// rebootReason is every reason for a reboot, Kubernetes' own first; empty where
+// rebootReason returns every reason for a reboot, Kubernetes' own first; empty where
 // there is none.
 func rebootReason(f host.Facts, updateEngine string) string {
 	var reasons []string

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// patientPause is how long to wait for an API server that nobody answers for.
+// patientPause is how long to wait for an API server that does not answer.
 const patientPause = 500 * time.Millisecond
 
 // patience makes reads wait for an API server that is away, for as long as
@@ -24,7 +24,7 @@ type patient struct {
 func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		response, err := p.next.RoundTrip(r)
-		if err == nil || r.Method != http.MethodGet || !nobodyThere(err) {
+		if err == nil || r.Method != http.MethodGet || !unreached(err) {
 			return response, err
 		}
 		select {
@@ -35,8 +35,8 @@ func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// nobodyThere is true when no connection came about: nothing was asked yet.
-func nobodyThere(err error) bool {
+// unreached reports whether no connection came about: nothing was asked yet.
+func unreached(err error) bool {
 	var failed *net.OpError
 	return errors.As(err, &failed) && failed.Op == "dial"
 }

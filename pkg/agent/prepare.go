@@ -9,23 +9,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// pull has the control plane's container images pulled. Why that cannot even be
-// asked for is told in the status.
-func (a *Agent) pull(ctx context.Context, key string, spec v1alpha1.NodeUpgradeSpec) error {
-	config, err := a.clusterConfiguration(ctx)
-	if err != nil {
-		a.notPulled = err.Error()
-		return err
-	}
-	a.notPulled = ""
-	args := kubeadm.PullArgs{Version: spec.Version, SHA256: spec.Image.SHA256, ClusterConfiguration: config}
-	return a.start(ctx, host.VerbPull, key, args, kubeadm.Options(spec.Version, spec.Image.Architecture))
-}
-
-// clusterConfiguration is what kubeadm keeps in the cluster. Every kubelet may
+// clusterConfiguration returns what kubeadm keeps in the cluster. Every kubelet may
 // read it: kubeadm's Role kubeadm:nodes-kubeadm-config lets the group
 // system:nodes (kubeadm 1.34, phases/uploadconfig).
 func (a *Agent) clusterConfiguration(ctx context.Context) (string, error) {
@@ -36,13 +24,16 @@ func (a *Agent) clusterConfiguration(ctx context.Context) (string, error) {
 	return config.Data["ClusterConfiguration"], nil
 }
 
-// snapshotOf is what the verb "snapshot" has taken, as the status tells it.
-func (a *Agent) snapshotOf(last *host.Result) (*v1alpha1.EtcdSnapshot, error) {
+// lookAtSnapshot reads what the verb "snapshot" has taken, as the status tells it.
+func (a *Agent) lookAtSnapshot(last *host.Result, o *machine.Observation) {
 	var out etcd.SnapshotOutput
 	if err := last.Decode(&out); err != nil {
-		return nil, err
+		work := o.Work[verb.Snapshot]
+		work.OK, work.Message = false, "what the snapshot left cannot be read: "+err.Error()
+		o.Work[verb.Snapshot] = work
+		return
 	}
-	return &v1alpha1.EtcdSnapshot{
-		Upgrade: a.state.Upgrade, Node: a.Node, Path: out.Path, SHA256: out.SHA256, TakenAt: *timeOf(out.TakenAt),
-	}, nil
+	o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{
+		Node: a.Node, Path: out.Path, Digest: v1alpha1.DigestOf(out.SHA256), CreationTime: *timeOf(out.TakenAt),
+	}
 }

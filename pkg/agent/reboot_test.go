@@ -20,7 +20,7 @@ var rebootsWay = []v1alpha1.Step{
 func (c *cluster) asReboot(name string) func(*v1alpha1.NodeUpgradeSpec) {
 	c.create(&v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ClusterUpgradeSpec{Type: v1alpha1.TypeReboot}})
 	return func(spec *v1alpha1.NodeUpgradeSpec) {
-		spec.Upgrade, spec.Type, spec.Version, spec.Image = name, v1alpha1.TypeReboot, "", nil
+		spec.Upgrade, spec.Type, spec.Version, spec.Image = c.upgrade(name), v1alpha1.TypeReboot, "", nil
 	}
 }
 
@@ -41,7 +41,7 @@ func TestReboot(t *testing.T) {
 	if diff := cmp.Diff(rebootsWay, stepsOf(status)); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
-	if status.KubeletVersion != "v1.34.3" || status.ActiveVersion != "v1.34.3" || status.BootID != "boot-1" || status.RebootRequired {
+	if status.Versions.Kubelet != "v1.34.3" || status.Versions.NextBoot != "v1.34.3" || status.Reboot.Required {
 		t.Errorf("status %+v", status)
 	}
 	if slices.Contains(c.host.began, "activate") || slices.Contains(c.host.began, "kubeadm") || c.host.reboots != 1 {
@@ -60,7 +60,7 @@ func TestRebootActivatesNothing(t *testing.T) {
 	c.kubelet()
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	c.await("it is staged", func(s v1alpha1.NodeUpgradeStatus) bool { return s.StagedVersion == "v1.34.4" })
+	c.await("it is staged", func(s told) bool { return s.Versions.Staged == "v1.34.4" })
 	c.host.mu.Lock()
 	c.host.facts.RebootRequired, c.host.facts.RebootReason = true, "the operating system asks for a reboot"
 	c.host.mu.Unlock()
@@ -73,10 +73,10 @@ func TestRebootActivatesNothing(t *testing.T) {
 	c.kill()
 	c.order(v1alpha1.ReleaseNode, c.asReboot("reboot-2"))
 	c.run()
-	status := c.await("it has rebooted", func(s v1alpha1.NodeUpgradeStatus) bool {
-		return s.Step == v1alpha1.StepIdle && s.BootID == "boot-1" && s.Upgrade == "reboot-2"
+	status := c.await("it has rebooted", func(s told) bool {
+		return s.Step == v1alpha1.StepIdle && s.Upgrade.Name == "reboot-2" && s.Reboot.FromBootID == "boot-0"
 	})
-	if status.KubeletVersion != "v1.34.3" || status.ActiveVersion != "v1.34.3" || slices.Contains(c.host.began, "activate") {
+	if status.Versions.Kubelet != "v1.34.3" || status.Versions.NextBoot != "v1.34.3" || slices.Contains(c.host.began, "activate") {
 		t.Errorf("began %v; status %+v", c.host.began, status)
 	}
 	c.free()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 var restartsWay = []v1alpha1.Step{
@@ -29,7 +30,7 @@ func TestRestart(t *testing.T) {
 	if diff := cmp.Diff(restartsWay, stepsOf(status)); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
-	if status.KubeletVersion != "v1.34.4" || status.BootID != "boot-0" || status.Method != v1alpha1.MethodRestart || status.Attempts != 1 {
+	if status.Versions.Kubelet != "v1.34.4" || status.Method != v1alpha1.MethodRestart || status.Retry.Attempts != 1 {
 		t.Errorf("status %+v", status)
 	}
 	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate", "restart"}, c.host.began); diff != "" || c.host.reboots != 0 {
@@ -48,7 +49,7 @@ func TestRestartFallsBack(t *testing.T) {
 	c.kubelet()
 	c.order(v1alpha1.ReleaseNone, byRestart)
 	c.run()
-	c.await("it is staged", func(s v1alpha1.NodeUpgradeStatus) bool { return s.StagedVersion == "v1.34.4" })
+	c.await("it is staged", func(s told) bool { return s.Versions.Staged == "v1.34.4" })
 	c.host.mu.Lock()
 	c.host.facts.Node.RefreshBlockers = []string{"/usr/share/oem"}
 	c.host.facts.Kubeadm.Version = "v1.34.4" // nothing runs that would have the facts gathered again
@@ -58,7 +59,7 @@ func TestRestartFallsBack(t *testing.T) {
 	if status.Method != v1alpha1.MethodReboot || !strings.Contains(status.MethodMessage, "/usr/share/oem") {
 		t.Errorf("method %s: %s", status.Method, status.MethodMessage)
 	}
-	if c.host.reboots != 1 || status.KubeletVersion != "v1.34.4" {
+	if c.host.reboots != 1 || status.Versions.Kubelet != "v1.34.4" {
 		t.Errorf("%d reboots; status %+v", c.host.reboots, status)
 	}
 	c.free()
@@ -99,13 +100,13 @@ func TestRestartLeavesNothingMerged(t *testing.T) {
 	c := newCluster(t, "agent-nothing-merged")
 	nothing := ""
 	c.host.refresh = &nothing
-	c.host.fail[host.VerbRestart] = &host.Result{Reason: v1alpha1.ReasonRestartFailed, Message: "nothing is merged now"}
+	c.host.fail[verb.Restart] = &host.Result{Reason: v1alpha1.ReasonRestartFailed, Message: "nothing is merged now"}
 	c.pod("default", "web-"+c.node, replicated) // with no kubelet to end it
 	seen := c.record()
 	c.order(v1alpha1.ReleaseNode, byRestart)
 	c.run()
 	status := c.awaitStep(v1alpha1.StepIdle)
-	if status.KubeletVersion != "v1.34.4" || c.host.reboots != 1 || status.Method != v1alpha1.MethodReboot || !strings.HasPrefix(status.LastError, "RestartFailed: ") {
+	if status.Versions.Kubelet != "v1.34.4" || c.host.reboots != 1 || status.Method != v1alpha1.MethodReboot || !strings.HasSuffix(status.MethodMessage, ": nothing is merged now") {
 		t.Errorf("%d reboots; status %+v", c.host.reboots, status)
 	}
 	want := []string{"in service", "cordoned by us, slot-0", "in service"}

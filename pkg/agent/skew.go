@@ -8,26 +8,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // skew keeps this node's step within Kubernetes' rules: no skipped minor, no way
 // back, and no kubelet newer than an apiserver that runs.
-func (a *Agent) skew(ctx context.Context, o machine.Observation) (plan.Hold, error) {
+func (a *Agent) skew(ctx context.Context, o machine.Observation) (fleet.Hold, error) {
 	if o.Spec.Type == v1alpha1.TypeReboot {
-		return plan.Hold{}, nil
+		return fleet.Hold{}, nil
 	}
 	pods, err := a.Account.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
 	if err != nil {
-		return plan.Hold{}, fmt.Errorf("listing the apiservers: %w", err)
+		return fleet.Hold{}, fmt.Errorf("listing the apiservers: %w", err)
 	}
 	if err := checkSkew(pods.Items, o); err != nil {
-		return plan.Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}, nil
+		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}, nil
 	}
-	return plan.Hold{}, nil
+	return fleet.Hold{}, nil
 }
 
 func checkSkew(apiServers []corev1.Pod, o machine.Observation) error {
@@ -57,7 +57,7 @@ func checkSkew(apiServers []corev1.Pod, o machine.Observation) error {
 	return nil
 }
 
-// versionsOf are the apiservers' versions, by their images' tags.
+// versionsOf returns the apiservers' versions, by their images' tags.
 func versionsOf(apiServers []corev1.Pod) ([]version.Version, error) {
 	var versions []version.Version
 	for i := range apiServers {

@@ -12,30 +12,33 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // What the machine persists must come back, through JSON as through etcd.
 func TestStateSurvivesTheStatus(t *testing.T) {
 	at := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 	want := machine.State{
-		Upgrade: "patch", Step: v1alpha1.StepRebooting, Since: at.Add(2500 * time.Microsecond), Reason: v1alpha1.ReasonReleased, Message: "m",
-		Until: at.Add(time.Minute), Attempts: 2, Failures: 1, LastError: "e", RetryAt: at.Add(time.Hour), RebootedFrom: "boot-0",
+		Upgrade: v1alpha1.UpgradeReference{Name: "patch", UID: "uid-1"}, From: "v1.34.3", Step: v1alpha1.StepRebooting, Since: at.Add(2500 * time.Microsecond), Reason: v1alpha1.ReasonReleased, Message: "m",
+		Until: at.Add(time.Minute), Attempts: 2, Failures: 1, RetryAt: at.Add(time.Hour), RebootedFrom: "boot-0",
 		Method: v1alpha1.MethodReboot, MethodMessage: "why",
 		Steps: []machine.StepTime{
 			{Step: v1alpha1.StepLocking, StartedAt: at.Add(1500 * time.Microsecond), FinishedAt: at.Add(2500 * time.Microsecond)},
 			{Step: v1alpha1.StepRebooting, StartedAt: at.Add(2500 * time.Microsecond)},
 		},
 	}
-	text, err := json.Marshal(statusOf(want))
+	status := statusOf(want)
+	status.Conditions = conditions(nil, want, machine.Observation{Now: at}, 7)
+	text, err := json.Marshal(status)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var status v1alpha1.NodeUpgradeStatus
-	if err := json.Unmarshal(text, &status); err != nil {
+	var read v1alpha1.NodeUpgradeStatus
+	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}
 	same := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })
-	if diff := cmp.Diff(want, stateOf(status), same); diff != "" {
+	if diff := cmp.Diff(want, stateOf(read), same); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -133,7 +136,7 @@ func TestFactsAreGatheredAfterWork(t *testing.T) {
 	if o := settled(); o.Host.Active != "v1.34.3" {
 		t.Errorf("active %s", o.Host.Active)
 	}
-	request, err := host.NewRequest(host.VerbActivate, "k", map[string]string{"Version": "v1.34.4"})
+	request, err := host.NewRequest(verb.Activate, "k", map[string]string{"Version": "v1.34.4"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +145,7 @@ func TestFactsAreGatheredAfterWork(t *testing.T) {
 	}
 	for range 100 {
 		o := look()
-		if o.Activate.OK && o.Host != nil {
+		if o.Work[verb.Activate].OK && o.Host != nil {
 			if o.Host.Active != "v1.34.4" {
 				t.Fatalf("the flip is over and the facts say %s", o.Host.Active)
 			}
@@ -164,22 +167,34 @@ func TestFactsAreGatheredAfterWork(t *testing.T) {
 
 func TestConditions(t *testing.T) {
 	now := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
+	admitted := metav1.Condition{Type: v1alpha1.ConditionAdmitted, Status: metav1.ConditionFalse, Reason: "NotItsTurn", LastTransitionTime: metav1.NewTime(now)}
+	const upToDate, reconciling, stalled = v1alpha1.ConditionUpToDate, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled
 	for name, test := range map[string]struct {
-		state machine.State
-		want  [3]metav1.ConditionStatus // Succeeded, Reconciling, Stalled
+		state  machine.State
+		want   map[string]metav1.ConditionStatus
+		reason v1alpha1.Reason
 	}{
-		"done":    {machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonUpToDate}, [3]metav1.ConditionStatus{"True", "False", "False"}},
-		"waits":   {machine.State{Step: v1alpha1.StepWaiting, Reason: v1alpha1.ReasonNotItsTurn}, [3]metav1.ConditionStatus{"Unknown", "True", "False"}},
-		"at work": {machine.State{Step: v1alpha1.StepRebooting}, [3]metav1.ConditionStatus{"Unknown", "True", "False"}},
-		"failed":  {machine.State{Step: v1alpha1.StepFailed, Reason: v1alpha1.ReasonKubeadmFailed}, [3]metav1.ConditionStatus{"False", "False", "True"}},
+		"done":        {machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonUpToDate}, map[string]metav1.ConditionStatus{upToDate: "True"}, "UpToDate"},
+		"not asked":   {machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonNoUpgrade}, map[string]metav1.ConditionStatus{upToDate: "True"}, "NoUpgrade"},
+		"waits":       {machine.State{Step: v1alpha1.StepWaiting, Reason: v1alpha1.ReasonAwaitingRelease}, map[string]metav1.ConditionStatus{upToDate: "False", reconciling: "True"}, "AwaitingRelease"},
+		"at work":     {machine.State{Step: v1alpha1.StepRebooting}, map[string]metav1.ConditionStatus{upToDate: "False", reconciling: "True"}, "Released"},
+		"failed":      {machine.State{Step: v1alpha1.StepFailed, Reason: v1alpha1.ReasonKubeadmFailed}, map[string]metav1.ConditionStatus{upToDate: "False", stalled: "True"}, "KubeadmFailed"},
+		"unsupported": {machine.State{Step: v1alpha1.StepUnsupported, Reason: v1alpha1.ReasonUnsupported}, map[string]metav1.ConditionStatus{upToDate: "False", stalled: "True"}, "Unsupported"},
+		"not known":   {machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonHostUnreachable}, map[string]metav1.ConditionStatus{upToDate: "False", reconciling: "True"}, "HostUnreachable"},
 	} {
-		got := conditions(nil, test.state, machine.Observation{Now: now})
-		for i, c := range got {
-			if c.Status != test.want[i] || c.Reason == "" || !c.LastTransitionTime.Equal(&metav1.Time{Time: now}) {
-				t.Errorf("%s: %+v, want %s", name, c, test.want[i])
+		test.state.Message = "why"
+		got := conditions([]metav1.Condition{admitted}, test.state, machine.Observation{Now: now}, 7)
+		seen, messages := map[string]metav1.ConditionStatus{}, ""
+		for _, c := range got {
+			seen[c.Type], messages = c.Status, messages+c.Message
+			if c.Reason != string(test.reason) || c.ObservedGeneration != 7 || !c.LastTransitionTime.Equal(&metav1.Time{Time: now}) {
+				t.Errorf("%s: %+v", name, c)
 			}
 		}
-		again := conditions(got, test.state, machine.Observation{Now: now.Add(time.Hour)})
+		if diff := cmp.Diff(test.want, seen); diff != "" || messages != "why" {
+			t.Errorf("%s: messages %q, conditions (-want +got):\n%s", name, messages, diff)
+		}
+		again := conditions(got, test.state, machine.Observation{Now: now.Add(time.Hour)}, 7)
 		if diff := cmp.Diff(got, again); diff != "" {
 			t.Errorf("%s: nothing changed, and yet:\n%s", name, diff)
 		}

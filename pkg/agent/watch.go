@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // watch makes the watches, each as narrow as can be: or every node would watch
@@ -22,6 +23,7 @@ import (
 func (a *Agent) watch() {
 	own := fields.OneTermEqualSelector(metav1.ObjectNameField, a.Node).String()
 	a.nodeUpgrades = a.Upgrades.NodeUpgrades.Informer(a.Node)
+	a.inventories = a.Upgrades.NodeInventories.Informer(a.Node)
 	a.nodes = informers.NewSharedInformerFactoryWithOptions(a.Account, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = own })).Core().V1().Nodes().Informer()
 	a.leases = informers.NewSharedInformerFactoryWithOptions(a.Account, 0,
@@ -33,7 +35,7 @@ func (a *Agent) watch() {
 }
 
 func (a *Agent) watches() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{a.nodeUpgrades, a.nodes, a.leases}
+	return []cache.SharedIndexInformer{a.nodeUpgrades, a.inventories, a.nodes, a.leases}
 }
 
 // startWatches returns false when ctx ended before all were there. The API
@@ -65,11 +67,11 @@ func (a *Agent) watchHost(ctx context.Context) {
 			sleep(ctx, maxPause)
 			continue
 		}
-		for verb := range changes {
-			switch verb {
-			case host.VerbKubeadm:
+		for change := range changes {
+			if change.Verb == verb.Kubeadm {
 				a.kubeadm.wakeUp()
-			case host.VerbFacts:
+			}
+			if change.UpdateEngine || change.Verb == verb.Facts {
 				a.engine.ask.Store(true)
 			}
 			a.wakeUp()
@@ -88,7 +90,7 @@ func sleep(ctx context.Context, d time.Duration) {
 // podWatch watches the node's own pods.
 type podWatch struct {
 	cancel context.CancelFunc
-	left   atomic.Bool // one has gone since somebody asked
+	left   atomic.Bool // one has gone since the last round
 }
 
 func (w *podWatch) start(ctx context.Context, client kubernetes.Interface, node string, kick func()) {

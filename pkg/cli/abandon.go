@@ -41,19 +41,23 @@ must be mended before, and one that never joins again is forgotten with
 			return p.abandon(cmd.Context(), args[0], strings.TrimSpace(reason))
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "Why, for whoever looks at it later. Required.")
+	cmd.Flags().StringVar(&reason, "reason", "", "Why, for people who look at it later. Required.")
 	return cmd
 }
 
-// maxReason is the API's limit on an exclusion's reason.
+// maxReason is the API's limit on every reason.
 const maxReason = 256
 
 func checkReason(reason string) error {
-	switch {
-	case strings.TrimSpace(reason) == "":
-		return errors.New("--reason is required: whoever waits wants to know why")
-	case len([]rune(reason)) > maxReason:
-		return fmt.Errorf("--reason: has %d characters, and %d is the most", len([]rune(reason)), maxReason)
+	if strings.TrimSpace(reason) == "" {
+		return errors.New("--reason is required: people who wait want to know why")
+	}
+	return checkLength("reason", reason)
+}
+
+func checkLength(flag, reason string) error {
+	if length := len([]rune(reason)); length > maxReason {
+		return fmt.Errorf("--%s: the reason has %d characters, and %d is the most", flag, length, maxReason)
 	}
 	return nil
 }
@@ -70,9 +74,10 @@ func (p *program) abandon(ctx context.Context, node, reason string) error {
 	case err != nil:
 		return explain("reading NodeUpgrade "+node, err)
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": u.UID, "annotations": map[string]string{v1alpha1.AbandonedAnnotation: reason},
-	}})
+	now := metav1.NewTime(p.now())
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": u.UID}, "abandoned": v1alpha1.Abandoned{Reason: reason, Time: &now},
+	})
 	if err != nil {
 		return err
 	}
@@ -86,7 +91,7 @@ func (p *program) abandon(ctx context.Context, node, reason string) error {
 	return nil
 }
 
-// isReady is whether the Node is known to be Ready.
+// isReady reports whether the Node is known to be Ready.
 func (r *reader) isReady(ctx context.Context, name string) bool {
 	node, err := r.core.Nodes().Get(ctx, name, metav1.GetOptions{})
 	return err == nil && strings.HasPrefix(condition(*node), "Ready")

@@ -38,7 +38,7 @@ func (r *reader) answers(ctx context.Context) <-chan bool {
 	return changes
 }
 
-// ready is whether there is an answer at all: that it refuses this question is
+// ready reports whether there is an answer at all: that it refuses this question is
 // one too.
 func (r *reader) ready(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)

@@ -20,9 +20,10 @@ type apply struct {
 	patience
 	version                                     string
 	startTime, timeZone, maxUnavailable, method string
-	ignoreSchedule, yes, retry, detach          bool
-	ignoreChecks                                []string
-	asked                                       []string // flags that change what the ClusterUpgrade says
+	ignoreWindows, yes, retry, detach           bool
+	ignoreFlags                                 []string                // as they were given
+	ignoreChecks                                []v1alpha1.IgnoredCheck // understood
+	asked                                       []string                // flags that change what the ClusterUpgrade says
 }
 
 func newApply(p *program) *cobra.Command {
@@ -37,8 +38,8 @@ comes back to it, from anywhere.
 
 VERSION is a release such as v1.35.4 (or 1.35.4), or a minor such as v1.35: the
 newest patch of it on offer, which is settled once and shown. It refuses what
-preflight finds to be in the way (--ignore-check lets a finding through, by its
-id), a freeze, a skipped minor and a way back.
+preflight finds to be in the way (--ignore-check lets a finding through, by the
+check's id), a freeze, a skipped minor and a way back.
 
 It ends with 0 when the upgrade succeeded, 3 when it failed or cannot go on by
 itself, 4 when --timeout passed before. On a terminal the screen is redrawn;
@@ -46,7 +47,7 @@ elsewhere each change becomes a line that begins with its time.`,
 		Example: `  kubectl upgrade apply v1.35
   kubectl upgrade apply v1.34.5 --yes --timeout 2h
   kubectl upgrade apply v1.35 --start-time "2026-12-24 18:00" --max-unavailable 20% --detach
-  kubectl upgrade apply v1.35 --ignore-check api-removed
+  kubectl upgrade apply v1.35 --ignore-check api-removed="nothing calls it any more, ticket 4711"
   kubectl upgrade apply v1.35 --dry-run=client -o yaml > upgrade.yaml`,
 		Args:              oneVersion,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -70,8 +71,8 @@ elsewhere each change becomes a line that begins with its time.`,
 	flags.StringVar(&a.timeZone, "time-zone", "", "The zone to read and print times in. Default: this machine's.")
 	flags.StringVar(&a.maxUnavailable, "max-unavailable", "", "How many nodes may be out of service at once: a number, or a percentage such as 20%.")
 	flags.StringVar(&a.method, "method", "", "Reboot, or for patches Restart: restart the kubelet, without drain and reboot.")
-	flags.BoolVar(&a.ignoreSchedule, "ignore-schedule", false, "Begin outside maintenance windows too. Freezes and other exclusions still hold.")
-	flags.StringSliceVar(&a.ignoreChecks, "ignore-check", nil, "Let the preflight findings of this id through. May be given several times.")
+	flags.BoolVar(&a.ignoreWindows, "ignore-schedule", false, "Begin outside maintenance windows too. Freezes and other exclusions still hold.")
+	flags.StringArrayVar(&a.ignoreFlags, "ignore-check", nil, "Let the preflight findings of the check ID through; ID=REASON records why. May be given several times.")
 	flags.BoolVar(&a.retry, "retry", false, "Take the place of the upgrade that failed, or was rolled back, and begin anew.")
 	flags.BoolVar(&a.detach, "detach", false, "Do not follow it.")
 	a.patience.addTo(cmd, "How long to follow, such as 2h or 1d; the upgrade goes on after that.")
@@ -101,7 +102,8 @@ func (a *apply) check() error {
 	case a.method != "" && a.method != string(v1alpha1.MethodReboot) && a.method != string(v1alpha1.MethodRestart):
 		return fmt.Errorf("--method=%s: must be Reboot or Restart", a.method)
 	}
-	if err := checkIgnored(a.ignoreChecks); err != nil {
+	var err error
+	if a.ignoreChecks, err = ignoredChecks(a.ignoreFlags); err != nil {
 		return err
 	}
 	return a.dryRun.check()

@@ -45,7 +45,7 @@ func (a *apply) ask(ctx context.Context, decided plan.Plan, wanted *v1alpha1.Clu
 func toGo(decided plan.Plan) string {
 	count := 0
 	for _, n := range decided.Nodes {
-		if n.Decision != plan.Done && n.Reason != v1alpha1.ReasonUnsupported && n.Reason != v1alpha1.ReasonAbandoned {
+		if isToGo(n) {
 			count++
 		}
 	}

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // target is the version that is asked for. A minor for which there is an upgrade
 // that has not ended is that one's patch: it was settled when that was created.
-func (a *apply) target(s plan.Snapshot) (version.Version, error) {
+func (a *apply) target(s fleet.Snapshot) (version.Version, error) {
 	if u := ofMinor(s.Upgrades, a.version, a.retry); u != nil {
 		to, err := version.Parse(u.Spec.Version)
 		more := ""
@@ -43,7 +43,7 @@ func ofMinor(upgrades []v1alpha1.ClusterUpgrade, wanted string, retry bool) (fou
 	for _, u := range active(upgrades) {
 		to, err := version.Parse(u.Spec.Version)
 		over := u.DeletionTimestamp != nil || retry && hasFailed(u)
-		if err == nil && to.Line() == "v1."+m[1] && !over && !to.Less(highest) {
+		if err == nil && to.Line() == "v1."+m[1] && to.Pre == "" && !over && !to.Less(highest) {
 			found, highest = u, to
 		}
 	}
@@ -51,14 +51,14 @@ func ofMinor(upgrades []v1alpha1.ClusterUpgrade, wanted string, retry bool) (fou
 }
 
 // running is the upgrade that has not ended and asks for that version, or nil.
-func (a *apply) running(s plan.Snapshot, to version.Version, start *time.Time) (*v1alpha1.ClusterUpgrade, error) {
+func (a *apply) running(s fleet.Snapshot, to version.Version, start *time.Time) (*v1alpha1.ClusterUpgrade, error) {
 	open := active(s.Upgrades)
 	for _, u := range open {
 		switch {
 		case u.DeletionTimestamp != nil || u.Spec.Version != to.String() || hasFailed(u) && successor(open, u) != nil:
 		case a.retry && hasFailed(u):
 			return nil, nil
-		case a.retry && u.Annotations[v1alpha1.RetryOfAnnotation] == "":
+		case a.retry && u.Spec.RetryOf == "":
 			return nil, fmt.Errorf("--retry: ClusterUpgrade %s asks for %s already, and has not failed; leave out --retry to follow it", u.Name, to)
 		default:
 			if other := a.otherwise(u, start); len(other) > 0 {
@@ -74,7 +74,7 @@ func (a *apply) running(s plan.Snapshot, to version.Version, start *time.Time) (
 // successor is the upgrade that takes the place of u, or nil.
 func successor(open []*v1alpha1.ClusterUpgrade, u *v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
 	i := slices.IndexFunc(open, func(other *v1alpha1.ClusterUpgrade) bool {
-		return other.Annotations[v1alpha1.RetryOfAnnotation] == u.Name && other.Name != u.Name
+		return other.Spec.RetryOf == u.Name && other.Name != u.Name
 	})
 	if i < 0 {
 		return nil
@@ -91,8 +91,8 @@ func (a *apply) otherwise(u *v1alpha1.ClusterUpgrade, start *time.Time) []string
 		"start-time":      start == nil || spec.StartTime != nil && spec.StartTime.Time.Equal(*start),
 		"max-unavailable": a.maxUnavailable == "" || spec.Strategy.MaxUnavailable != nil && *spec.Strategy.MaxUnavailable == intstr.Parse(a.maxUnavailable),
 		"method":          a.method == "" || string(spec.Strategy.Method) == a.method,
-		"ignore-schedule": a.ignoreSchedule == (spec.Schedule == v1alpha1.ScheduleIgnore),
-		"ignore-check":    !slices.ContainsFunc(a.ignoreChecks, func(id string) bool { return !slices.Contains(spec.IgnoreChecks, id) }),
+		"ignore-schedule": a.ignoreWindows == spec.IgnoreWindows,
+		"ignore-check":    !slices.ContainsFunc(a.ignoreChecks, func(c v1alpha1.IgnoredCheck) bool { return !spec.Ignores(c.ID) }),
 	}
 	return slices.DeleteFunc(slices.Clone(a.asked), func(flag string) bool { return is[strings.TrimPrefix(flag, "--")] })
 }

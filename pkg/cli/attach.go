@@ -20,12 +20,12 @@ func (a *apply) attach(ctx context.Context, running *v1alpha1.ClusterUpgrade, up
 	return a.follow(ctx, running.Name)
 }
 
-// held says what an upgrade waits for until somebody acts, or another one ends.
+// held says what an upgrade waits for until a person acts, or another one ends.
 func held(u *v1alpha1.ClusterUpgrade, upgrades []v1alpha1.ClusterUpgrade) (sentences string) {
 	if u.Spec.Suspend {
 		sentences = fmt.Sprintf(" It is suspended: `kubectl upgrade resume %s` lets it go on.", u.Name)
 	}
-	if first := active(upgrades)[0]; first.Name != u.Name {
+	if first := active(upgrades)[0]; first.Name != u.Name && !stepsAside(first) {
 		sentences += fmt.Sprintf(" It waits until ClusterUpgrade %s has ended.", first.Name)
 	}
 	return sentences

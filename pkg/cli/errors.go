@@ -57,7 +57,7 @@ func Exit(err error, errOut io.Writer) int {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// isMissing is whether the object is not there; a kind that the cluster does
+// isMissing reports whether the object is not there; a kind that the cluster does
 // not know is another matter.
 func isMissing(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
@@ -76,7 +76,7 @@ func explain(doing string, err error) error {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s: this cluster does not know the kind, kubectl-upgrade is not installed on it; %s", doing, installHint)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w; ask whoever runs the cluster for that right", err)
+		return fmt.Errorf("%w; ask the cluster's administrators for that right", err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%s: the API server does not accept your credentials; try `kubectl auth whoami`", doing)
 	case errors.As(err, &unreachable):

@@ -11,7 +11,7 @@ import (
 )
 
 // following shows an upgrade until it has ended, from the cluster's objects
-// alone: whoever follows it, from wherever and since whenever, sees the same.
+// alone: every person who follows it, from anywhere, sees the same.
 type following struct {
 	*program
 	timeout time.Duration
@@ -31,6 +31,7 @@ const redrawEvery = 150 * time.Millisecond
 
 // follow ends with the upgrade: nil when it succeeded.
 func (f *following) follow(ctx context.Context, reader *reader, first objects) error {
+	f.expected.records, _ = reader.records(ctx) // without them the forecast is less exact
 	err := f.watch(ctx, reader, first)
 	if errors.Is(err, context.Canceled) && f.upgrade != "" {
 		fmt.Fprintf(f.ErrOut, "Detached: upgrade %s goes on. `kubectl upgrade status -w` follows it again, `kubectl upgrade suspend %s` stops it before the next node.\n", f.upgrade, f.upgrade)
@@ -132,7 +133,7 @@ func (f *following) expired(ctx context.Context) error {
 }
 
 // outcome says whether the upgrade with that name has ended, or stands still
-// until somebody acts; the error is how.
+// until a person acts; the error is how.
 func outcome(o objects, name string) (ended bool, err error) {
 	if name == "" {
 		return false, nil
@@ -149,15 +150,8 @@ func outcome(o objects, name string) (ended bool, err error) {
 		return true, exitError{exitFailed, fmt.Errorf("ClusterUpgrade %s ended: %s: %s; `kubectl upgrade history %s` shows the nodes", name, v.Outcome, v.Message, name)}
 	case v.Stalled && v.Reason == v1alpha1.ReasonNodeFailed:
 		return true, exitError{exitFailed, fmt.Errorf("ClusterUpgrade %s cannot go on by itself: %s: %s; `kubectl upgrade apply %s --retry` begins anew once that is mended", name, v.Reason, v.Message, v.To)}
-	case v.Stalled && !goesOn[v.Reason]:
+	case v.Stalled && !v.Reason.Info().Resumes: // what resumes by itself can be watched
 		return true, exitError{exitFailed, fmt.Errorf("ClusterUpgrade %s cannot go on by itself: %s: %s; `kubectl upgrade status` shows the nodes", name, v.Reason, v.Message)}
 	}
 	return false, nil
-}
-
-// goesOn are the reasons for which an upgrade stands still, and goes on by itself
-// as soon as what it names is mended: who follows it can watch that.
-var goesOn = map[v1alpha1.Reason]bool{
-	v1alpha1.ReasonSuspended: true, v1alpha1.ReasonPreflight: true, v1alpha1.ReasonWebhookBackend: true, v1alpha1.ReasonNotStaged: true,
-	v1alpha1.ReasonNotOffered: true, v1alpha1.ReasonSourceUnavailable: true, v1alpha1.ReasonSourceEmpty: true, v1alpha1.ReasonSourceInvalid: true,
 }

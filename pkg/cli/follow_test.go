@@ -74,16 +74,19 @@ func (w *watched) exit(t *testing.T, want int) {
 	}
 }
 
+// begun is what the status of an upgrade says from its trigger on.
+const begun = `type: Patch, fromVersion: v1.34.3, triggerTime: "2020-01-01T00:00:00Z"`
+
 const upgradeBegins = `
 kind: ClusterUpgrade
 metadata: {name: u}
 spec: {version: v1.34.4}
-status: {type: Patch, fromVersion: v1.34.3, triggeredAt: "2020-01-01T00:00:00Z"}
+status: {` + begun + `}
 ---
 kind: NodeUpgrade
 metadata: {name: w-1}
-spec: {upgrade: u, version: v1.34.4}
-status: {step: Waiting, reason: WindowClosed, message: no window is open}
+spec: {upgrade: {name: u, uid: UID(u)}, version: v1.34.4}
+status: {step: Waiting, conditions: [{type: Admitted, status: "False", reason: WindowClosed, message: no window is open, lastTransitionTime: "2026-01-01T00:00:00Z"}]}
 `
 
 func change(t *testing.T, config *rest.Config, text string) {
@@ -107,9 +110,9 @@ func TestWatchTellsEachTransitionAndEndsWithTheUpgrade(t *testing.T) {
 			change(t, config, upgradeBegins)
 			w.out.await(t, "upgrade u: Patch v1.34.3 -> v1.34.4")
 			w.out.await(t, "node w-1: Waiting: WindowClosed: no window is open")
-			change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-1}\nstatus: {step: Draining, reason: Draining, message: 2 pods are leaving}")
+			change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-1}\nstatus: {step: Draining, conditions: [{type: UpToDate, status: \"False\", reason: Draining, message: 2 pods are leaving, lastTransitionTime: \"2026-01-01T00:00:00Z\"}]}")
 			w.out.await(t, "node w-1: Draining: Draining: 2 pods are leaving")
-			change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {outcome: "+end.outcome+`, finishedAt: "2026-01-01T00:00:00Z"}`)
+			change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: "+end.outcome+`, completionTime: "2026-01-01T00:00:00Z"}`)
 			w.exit(t, end.code)
 			for _, line := range strings.Split(strings.TrimSpace(w.out.text()), "\n") {
 				stamp, _, _ := strings.Cut(line, " ")
@@ -127,13 +130,13 @@ func TestWatchOfOneNodeTellsOfNoOther(t *testing.T) {
 	apitest.InstallCRDs(t, config)
 	removeObjects(t, config)
 	change(t, config, upgradeBegins)
-	change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-2}\nspec: {upgrade: u, version: v1.34.4}\nstatus: {step: Waiting}")
+	change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-2}\nspec: {upgrade: {name: u, uid: UID(u)}, version: v1.34.4}\nstatus: {step: Waiting}")
 	w := startWatch(context.Background(), t, config, "w-2")
 	w.out.await(t, "node w-2: Waiting")
 	change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-1}\nstatus: {step: Draining}")
 	change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-2}\nstatus: {step: Locking}")
 	w.out.await(t, "node w-2: Locking")
-	change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {outcome: Succeeded}")
+	change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: Succeeded}")
 	w.exit(t, 0)
 	if got := w.out.text(); strings.Contains(got, "w-1") || !strings.Contains(got, "upgrade u: Patch v1.34.3 -> v1.34.4") {
 		t.Errorf("it tells of another node, or not of the upgrade:\n%s", got)
@@ -188,7 +191,7 @@ func TestWatchOutlivesTheAPIServersAbsence(t *testing.T) {
 	// One that begins and ends unseen is not what it waits for.
 	w.out.await(t, "upgrade u: Patch")
 	w.out.await(t, "node w-1: Waiting")
-	change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {outcome: Succeeded}")
+	change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: Succeeded}")
 	w.exit(t, 0)
 }
 

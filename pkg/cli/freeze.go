@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ days of 24 hours. It ends by itself; ` + "`kubectl upgrade unfreeze`" + ` ends i
 	flags := cmd.Flags()
 	flags.StringVar(&f.until, "until", "", "When it ends: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
 	flags.StringVar(&f.lasts, "for", "", "How long it lasts, such as 90m, 4h or 14d.")
-	flags.StringVar(&f.reason, "reason", "", "Why, for whoever waits because of it. Required.")
+	flags.StringVar(&f.reason, "reason", "", "Why, for people who wait because of it. Required.")
 	flags.StringSliceVar(&f.upgrades, "upgrades", nil, "What it stops: Patch, Minor, Reboot. Default: all.")
 	flags.StringVar(&f.selector, "node-selector", "", "Only nodes with these labels, such as pool=db. Default: every node.")
 	flags.StringVar(&f.timeZone, "time-zone", "", "The zone of --until, and that people read about it in. Default: this machine's for --until.")
@@ -127,16 +128,13 @@ func (f *freeze) schedule() (*v1alpha1.MaintenanceSchedule, error) {
 	}
 	s := &v1alpha1.MaintenanceSchedule{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "MaintenanceSchedule"},
-		ObjectMeta: metav1.ObjectMeta{Name: f.name},
-	}
-	if f.name == "" {
-		s.Name = "freeze-" + now.Format("20060102-1504")
+		ObjectMeta: metav1.ObjectMeta{Name: cmp.Or(f.name, "freeze-"+now.Format("20060102-1504"))},
 	}
 	if f.timeZone != "Local" { // another zone on every machine
 		s.Spec.TimeZone = f.timeZone
 	}
 	if f.selector != "" {
-		if s.Spec.NodeSelector, err = metav1.ParseToLabelSelector(f.selector); err != nil {
+		if s.Spec.NodeSelector, err = parseSelector(f.selector); err != nil {
 			return nil, fmt.Errorf("--node-selector=%s: %w", f.selector, err)
 		}
 	}

@@ -1,14 +1,13 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -30,20 +29,18 @@ func newHistory(p *program) *cobra.Command {
 		Long: `Lists the upgrades that have ended, the oldest first. With NAME, that one node by
 node, with the findings that were let through and where its snapshot of etcd lies.
 
-The history is the ClusterUpgrades themselves: to delete one is to forget it.`,
+What is told comes from UpgradeRecords, which outlive their ClusterUpgrade: the
+UpgradePolicy's historyLimit says how many upgrades keep theirs.`,
 		Example: `  kubectl upgrade history
   kubectl upgrade history v1.35.4
   kubectl upgrade history v1.35.4 -o jsonpath='{.items[0].record[?(@.attempts>1)].name}'`,
 		Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: p.completeName(func(ctx context.Context, reader *reader) (names []string, err error) {
-			list, err := reader.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
-			if err != nil {
-				return nil, err
+			items, err := (&history{}).read(ctx, reader)
+			for _, e := range items {
+				names = append(names, e.Name)
 			}
-			for _, u := range ended(list.Items) {
-				names = append(names, u.Name)
-			}
-			return names, nil
+			return slices.Compact(names), err
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -68,7 +65,7 @@ func (h *history) run(ctx context.Context) error {
 	switch {
 	case h.format() == "name":
 		for _, e := range items {
-			fmt.Fprintf(h.Out, "clusterupgrade.%s/%s\n", v1alpha1.Group, e.Name)
+			fmt.Fprintln(h.Out, e.Object)
 		}
 		return nil
 	case !h.forPeople():
@@ -78,66 +75,41 @@ func (h *history) run(ctx context.Context) error {
 	options.Wide = h.format() == "wide"
 	text := render.HistoryTable(items, options)
 	if h.name != "" {
-		text = render.HistoryPage(items[0], options)
+		pages := make([]string, len(items))
+		for i, e := range items {
+			pages[i] = render.HistoryPage(e, options)
+		}
+		text = strings.Join(pages, "\n\n")
 	}
 	_, err = io.WriteString(h.Out, text)
 	return err
 }
 
+// read returns the upgrades that have ended; with a name those that bore it, with
+// their nodes.
 func (h *history) read(ctx context.Context, reader *reader) ([]render.Ended, error) {
-	if h.name != "" {
-		u, err := reader.kinds.ClusterUpgrades.Get(ctx, h.name, metav1.GetOptions{})
-		switch {
-		case isMissing(err):
-			return nil, fmt.Errorf("there is no ClusterUpgrade %q; `kubectl upgrade history` lists those that have ended", h.name)
-		case err != nil:
-			return nil, explain("reading ClusterUpgrade "+h.name, err)
-		case u.Status.Outcome == "":
-			return nil, fmt.Errorf("ClusterUpgrade %s has not ended; `kubectl upgrade status` shows how far it is", h.name)
-		}
-		one := viewEnded(u)
-		one.Record = u.Status.Record
-		return []render.Ended{one}, nil
-	}
-	list, err := reader.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
+	upgrades, err := reader.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, explain("reading ClusterUpgrades", err)
 	}
-	items := []render.Ended{}
-	for _, u := range ended(list.Items) {
-		items = append(items, viewEnded(u))
+	records, err := reader.records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	items := ended(upgrades.Items, records)
+	if h.name == "" {
+		for i := range items {
+			items[i].Record = nil
+		}
+		return items, nil
+	}
+	items = slices.DeleteFunc(items, func(e render.Ended) bool { return e.Name != h.name })
+	isThere := slices.ContainsFunc(upgrades.Items, func(u v1alpha1.ClusterUpgrade) bool { return u.Name == h.name })
+	switch {
+	case len(items) == 0 && isThere:
+		return nil, fmt.Errorf("ClusterUpgrade %s has not ended; `kubectl upgrade status` shows how far it is", h.name)
+	case len(items) == 0:
+		return nil, fmt.Errorf("there is no ClusterUpgrade %q; `kubectl upgrade history` lists those that have ended", h.name)
 	}
 	return items, nil
-}
-
-// ended are the upgrades that have, the oldest first.
-func ended(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
-	var list []*v1alpha1.ClusterUpgrade
-	for i := range upgrades {
-		if upgrades[i].Status.Outcome != "" {
-			list = append(list, &upgrades[i])
-		}
-	}
-	slices.SortFunc(list, func(a, b *v1alpha1.ClusterUpgrade) int {
-		at := func(u *v1alpha1.ClusterUpgrade) int64 {
-			if u.Status.FinishedAt == nil {
-				return 0
-			}
-			return u.Status.FinishedAt.Unix()
-		}
-		return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a.Name, b.Name))
-	})
-	return list
-}
-
-func viewEnded(u *v1alpha1.ClusterUpgrade) render.Ended {
-	v := viewUpgrade(u)
-	e := render.Ended{
-		Name: v.Name, Type: v.Type, From: v.From, To: v.To, TriggeredAt: v.TriggeredAt, FinishedAt: v.FinishedAt, Outcome: v.Outcome,
-		Nodes: u.Status.Nodes, RetryOf: u.Annotations[v1alpha1.RetryOfAnnotation], IgnoreChecks: u.Spec.IgnoreChecks, EtcdSnapshot: u.Status.EtcdSnapshot,
-	}
-	if c := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionSucceeded); c != nil {
-		e.Reason, e.Message = v1alpha1.Reason(c.Reason), c.Message
-	}
-	return e
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,20 +12,38 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// checkIgnored refuses ids that are no check's: a slip of the pen would let
-// nothing through, and stand in the record.
-func checkIgnored(ids []string) error {
-	for _, id := range ids {
-		if preflight.Known(id) {
-			continue
+// ignoredChecks reads the values of --ignore-check: ID=REASON, or IDs with commas
+// between them. Each check is there once.
+func ignoredChecks(values []string) ([]v1alpha1.IgnoredCheck, error) {
+	var checks []v1alpha1.IgnoredCheck
+	for _, value := range values {
+		ids, reason, _ := strings.Cut(value, "=")
+		reason = strings.TrimSpace(reason)
+		if err := checkLength("ignore-check", reason); err != nil {
+			return nil, err
 		}
-		hint := ""
-		if near := nearChecks(id); len(near) > 0 {
-			hint = "did you mean " + strings.Join(near, " or ") + "? "
+		for _, id := range strings.Split(ids, ",") {
+			if !preflight.Known(id) {
+				return nil, noSuchCheck(id)
+			}
+			i := slices.IndexFunc(checks, func(c v1alpha1.IgnoredCheck) bool { return c.ID == id })
+			if i < 0 {
+				i, checks = len(checks), append(checks, v1alpha1.IgnoredCheck{ID: id})
+			}
+			checks[i].Reason = cmp.Or(reason, checks[i].Reason)
 		}
-		return fmt.Errorf("--ignore-check=%s: there is no such check; %sdocs/checks.md lists them all", id, hint)
 	}
-	return nil
+	return checks, nil
+}
+
+// noSuchCheck is for an id that is no check's: a slip of the pen would let nothing
+// through, and stand in the record.
+func noSuchCheck(id string) error {
+	hint := ""
+	if near := nearChecks(id); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "? "
+	}
+	return fmt.Errorf("--ignore-check=%s: there is no such check; %sdocs/checks.md lists them all", id, hint)
 }
 
 // mostNear is how many ids are worth reading instead of the list.

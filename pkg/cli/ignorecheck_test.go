@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// ignoring is an option with its ids, as somebody would type it.
+// ignoring is an option with its ids, as a person would type it.
 var ignoring = regexp.MustCompile(`--ignore-check[ =]([a-z][a-z0-9,-]*)`)
 
 // What examples and pages tell people to ignore has to be a check.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -13,7 +14,7 @@ import (
 // live keeps objects up to date by watches.
 type live struct {
 	nodeUpgrades, upgrades, schedules cache.SharedIndexInformer
-	nodes                             cache.SharedIndexInformer // nil where Nodes may not be read
+	policies, nodes                   cache.SharedIndexInformer // nil where they may not be read
 	first                             objects
 	changed                           chan struct{} // there is something new to look at
 	stop                              context.CancelFunc
@@ -30,6 +31,9 @@ func (r *reader) watch(ctx context.Context, first objects) (*live, error) {
 		changed:      make(chan struct{}, 1),
 		stop:         stop,
 	}
+	if first.policies != nil {
+		l.policies = r.kinds.UpgradePolicies.Informer("")
+	}
 	if first.nodes != nil {
 		source := cache.NewListWatchFromClient(r.core.RESTClient(), "nodes", corev1.NamespaceAll, fields.Everything())
 		l.nodes = cache.NewSharedIndexInformer(source, &corev1.Node{}, 0, cache.Indexers{})
@@ -45,11 +49,8 @@ func (r *reader) watch(ctx context.Context, first objects) (*live, error) {
 }
 
 func (l *live) informers() []cache.SharedIndexInformer {
-	all := []cache.SharedIndexInformer{l.nodeUpgrades, l.upgrades, l.schedules}
-	if l.nodes != nil {
-		all = append(all, l.nodes)
-	}
-	return all
+	all := []cache.SharedIndexInformer{l.nodeUpgrades, l.upgrades, l.schedules, l.policies, l.nodes}
+	return slices.DeleteFunc(all, func(informer cache.SharedIndexInformer) bool { return informer == nil })
 }
 
 // OnAdd is part of cache.ResourceEventHandler.
@@ -79,6 +80,9 @@ func (l *live) objects() objects {
 		upgrades:     stored[v1alpha1.ClusterUpgrade](l.upgrades),
 		nodeUpgrades: stored[v1alpha1.NodeUpgrade](l.nodeUpgrades),
 		schedules:    stored[v1alpha1.MaintenanceSchedule](l.schedules),
+	}
+	if l.policies != nil {
+		o.policies = stored[v1alpha1.UpgradePolicy](l.policies)
 	}
 	if l.nodes != nil {
 		o.nodes = stored[corev1.Node](l.nodes)

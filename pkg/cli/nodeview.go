@@ -13,21 +13,26 @@ import (
 
 // viewNodes joins NodeUpgrades with Nodes, so that a node without an agent is
 // not overlooked. The control plane stands first, as it goes first.
-func viewNodes(o objects) []render.Node {
-	nodes := make([]render.Node, 0, len(o.nodeUpgrades))
+// A Node that is not managed has no NodeUpgrade, and is told apart.
+func viewNodes(o objects) (nodes []render.Node, unmanaged []string) {
+	nodes = make([]render.Node, 0, len(o.nodeUpgrades))
 	for _, u := range o.nodeUpgrades {
 		nodes = append(nodes, viewNode(u))
 	}
-	controlPlane := map[string]bool{}
+	controlPlane, isManaged := map[string]bool{}, o.managed()
 	for _, node := range o.nodes {
 		controlPlane[node.Name] = staticpod.OnControlPlane(node.Labels)
 		i := slices.IndexFunc(nodes, func(n render.Node) bool { return n.Name == node.Name })
-		if i < 0 {
-			nodes = append(nodes, render.Node{Name: node.Name, State: render.StateUnknown, Kubelet: node.Status.NodeInfo.KubeletVersion,
-				Message: "no agent has reported from this node"})
-			i = len(nodes) - 1
+		switch {
+		case i < 0 && !isManaged(node.Labels):
+			unmanaged = append(unmanaged, node.Name)
+			continue
+		case i < 0:
+			i = len(nodes)
+			nodes = append(nodes, render.Node{Name: node.Name, State: render.StateUnknown, Kubelet: node.Status.NodeInfo.KubeletVersion, Message: unheard})
 		}
 		nodes[i].Condition = condition(node)
+		_, nodes[i].OnHold = node.Labels[v1alpha1.HoldLabel]
 	}
 	slices.SortFunc(nodes, func(a, b render.Node) int {
 		if controlPlane[a.Name] != controlPlane[b.Name] {
@@ -38,36 +43,33 @@ func viewNodes(o objects) []render.Node {
 		}
 		return cmp.Compare(a.Name, b.Name)
 	})
-	return nodes
+	return nodes, unmanaged
 }
 
 func viewNode(u v1alpha1.NodeUpgrade) render.Node {
 	v := render.Node{
 		Name: u.Name, State: render.StateOf(u.Status.Step),
-		Kubelet: u.Status.KubeletVersion, Staged: u.Status.StagedVersion, Target: u.Spec.Version,
-		Release: u.Spec.Release, Step: u.Status.Step, Since: instant(u.Status.Since),
-		Reason: u.Status.Reason, Message: u.Status.Message, Until: instant(u.Status.Until), RetryAt: instant(u.Status.RetryAt),
-		Slot: u.Status.Slot, Agent: u.Status.AgentVersion, Attempts: u.Status.Attempts, LastError: u.Status.LastError,
-		Installed: u.Status.Installed, Steps: u.Status.Steps,
-		Method: u.Status.Method, MethodMessage: u.Status.MethodMessage, RebootReason: u.Status.RebootReason,
+		Kubelet: u.Status.Versions.Kubelet, Staged: u.Status.Versions.Staged, Target: u.Spec.Version,
+		Release: u.Spec.Release, Step: u.Status.Step, Since: instant(u.Status.StepStartTime), RetryTime: instant(u.Status.Retry.Time),
+		Slot: u.Status.Slot, Agent: u.Status.AgentVersion, Attempts: u.Status.Retry.Attempts, Steps: u.Status.Steps,
+		Method: u.Status.Method, MethodMessage: u.Status.MethodMessage, RebootReason: u.Status.Reboot.Reason,
+	}
+	v.Reason, v.Message = u.Status.Explain()
+	v.Until = instant(u.Status.StepEndTime)
+	if hold, _ := u.Status.Hold(); hold == v.Reason {
+		v.Until = instant(u.Status.HoldEndTime)
 	}
 	switch {
-	case u.Annotations[v1alpha1.AbandonedAnnotation] != "":
-		v.State, v.Reason, v.Message, v.Until = render.StateFailed, v1alpha1.ReasonAbandoned, u.Annotations[v1alpha1.AbandonedAnnotation], nil
+	case u.Abandoned != nil:
+		v.State, v.Reason, v.Message, v.Until = render.StateFailed, v1alpha1.ReasonAbandoned, u.Abandoned.Reason, nil
 	case v.State == render.StateUnknown:
-		v.Message = cmp.Or(v.Message, "no agent has reported from this node")
-	case newer(u):
-		v.Reason, v.Message, v.Until = u.Spec.Reason, u.Spec.Message, instant(u.Spec.Until)
+		v.Reason, v.Message, v.Until = "", unheard, nil
 	}
 	return v
 }
 
-// newer is whether the coordinator's reason is one that the agent, with
-// nothing of its own to do, has not come to copy yet.
-func newer(u v1alpha1.NodeUpgrade) bool {
-	resting := u.Status.Step == v1alpha1.StepWaiting || u.Status.Step == v1alpha1.StepIdle
-	return resting && u.Spec.Reason != "" && u.Status.ObservedGeneration < u.Generation
-}
+// unheard is what is said of a node without an agent.
+const unheard = "no agent has reported from this node"
 
 // condition is a node's state in kubectl's words.
 func condition(node corev1.Node) string {

@@ -18,12 +18,13 @@ type reader struct {
 	core  corev1client.CoreV1Interface
 }
 
-// objects are what was read. nodes is nil where they may not be read: status
-// is then drawn without them.
+// objects are what was read. policies and nodes are nil where they may not be
+// read: status is then drawn without them.
 type objects struct {
 	upgrades     []v1alpha1.ClusterUpgrade
 	nodeUpgrades []v1alpha1.NodeUpgrade
 	schedules    []v1alpha1.MaintenanceSchedule
+	policies     []v1alpha1.UpgradePolicy
 	nodes        []corev1.Node
 }
 
@@ -58,15 +59,48 @@ func (r *reader) read(ctx context.Context) (objects, error) {
 		return o, explain("reading MaintenanceSchedules", err)
 	}
 	o = objects{upgrades: upgrades.Items, nodeUpgrades: nodeUpgrades.Items, schedules: schedules.Items}
-	nodes, err := r.core.Nodes().List(ctx, metav1.ListOptions{})
-	switch {
-	case apierrors.IsForbidden(err):
-		return o, nil
-	case err != nil:
+	switch policies, err := r.kinds.UpgradePolicies.List(ctx, metav1.ListOptions{}); {
+	case err == nil:
+		o.policies = policies.Items
+	case !apierrors.IsForbidden(err):
+		return o, explain("reading UpgradePolicies", err)
+	}
+	switch nodes, err := r.core.Nodes().List(ctx, metav1.ListOptions{}); {
+	case err == nil:
+		o.nodes = nodes.Items
+	case !apierrors.IsForbidden(err):
 		return o, explain("reading Nodes", err)
 	}
-	o.nodes = nodes.Items
 	return o, nil
+}
+
+// policy returns the UpgradePolicy that counts; nil where there is none, or where
+// it may not be read.
+func (o objects) policy() *v1alpha1.UpgradePolicy {
+	for i := range o.policies {
+		if o.policies[i].Name == v1alpha1.PolicyName {
+			return &o.policies[i]
+		}
+	}
+	return nil
+}
+
+// managed returns what tells by a Node's labels whether the policy leaves it alone.
+func (o objects) managed() func(map[string]string) bool {
+	if policy := o.policy(); policy != nil {
+		return selects(policy.Spec.NodeSelector)
+	}
+	return selects(nil)
+}
+
+// installed returns the versions whose images lie on the node's disk, as far as that
+// is known and may be read.
+func (r *reader) installed(ctx context.Context, node string) []string {
+	inventory, err := r.kinds.NodeInventories.Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return inventory.Installed
 }
 
 // upgrade finds a ClusterUpgrade by its name.

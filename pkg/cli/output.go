@@ -25,7 +25,7 @@ func (o *output) addTo(cmd *cobra.Command) {
 
 func (o *output) format() string { return *o.flags.OutputFormat }
 
-// forPeople is whether a table is wanted.
+// forPeople reports whether a table is wanted.
 func (o *output) forPeople() bool { return o.format() == "" || o.format() == "wide" }
 
 // print writes the value, which has apiVersion and kind, in the format asked

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
@@ -32,15 +33,15 @@ func newPlan(p *program) *cobra.Command {
 		Use:   "plan [VERSION]",
 		Short: "What would happen now: in which order, and why a node waits",
 		Long: `Shows the coordinator's own plan: the order of the nodes, what each may do, and
-for whoever waits why and until when; and when each is expected to begin and to be
+for a node that waits why and until when; and when each is expected to begin and to be
 done, from how long this cluster's nodes took before; and what the checks find that
 the coordinator makes before an upgrade. It changes nothing. With VERSION it plans an
-upgrade that nobody has asked for yet; a minor such as v1.35 is its newest patch.
+upgrade that was not asked for yet; a minor such as v1.35 is its newest patch.
 
 It reads the cluster as you. Where you may not, or there is no cluster, --snapshot
 takes a file that --save-snapshot wrote; it is then as late as it was then, or as
 --at says. The index of images is read from here, from the address in the
-coordinator's configuration.`,
+UpgradePolicy.`,
 		Example: `  kubectl upgrade plan
   kubectl upgrade plan v1.35 --at "2026-12-24 18:00"
   kubectl upgrade plan -f new-schedules/
@@ -101,7 +102,7 @@ func (n *planning) run(ctx context.Context) error {
 		}
 	}
 	decided := inUTC(plan.Predict(shot.Snapshot, at))
-	if err := n.show(decided, at, in); err != nil {
+	if err := n.show(shot.Snapshot, decided, at, in); err != nil {
 		return err
 	}
 	if n.exitCode && leavesWork(decided) {
@@ -118,7 +119,7 @@ func (n *planning) read(ctx context.Context) (snapshotFile, error) {
 }
 
 // check makes the checks, or takes those that a file has.
-func (n *planning) check(ctx context.Context, s *plan.Snapshot, at time.Time) error {
+func (n *planning) check(ctx context.Context, s *fleet.Snapshot, at time.Time) error {
 	if n.snapshot == "" {
 		return n.runPreflight(ctx, s, at)
 	}
@@ -129,7 +130,7 @@ func (n *planning) check(ctx context.Context, s *plan.Snapshot, at time.Time) er
 }
 
 // change puts what is only supposed into the snapshot.
-func (n *planning) change(s *plan.Snapshot, at time.Time) error {
+func (n *planning) change(s *fleet.Snapshot, at time.Time) error {
 	if len(n.schedules) > 0 {
 		more, err := n.schedulesIn(n.schedules)
 		if err != nil {
@@ -150,7 +151,7 @@ func (n *planning) change(s *plan.Snapshot, at time.Time) error {
 	return err
 }
 
-func (n *planning) show(decided plan.Plan, at time.Time, in *time.Location) error {
+func (n *planning) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *time.Location) error {
 	switch {
 	case n.format() == "name":
 		for _, node := range decided.Nodes {
@@ -162,49 +163,6 @@ func (n *planning) show(decided plan.Plan, at time.Time, in *time.Location) erro
 	}
 	options := n.drawing()
 	options.Now, options.Zone, options.Wide = at, in, n.format() == "wide"
-	_, err := io.WriteString(n.Out, render.Plan(decided, viewPlanned(decided), options))
+	_, err := io.WriteString(n.Out, render.Plan(decided, viewPlanned(s, decided), options))
 	return err
-}
-
-// viewPlanned is the upgrade that the plan is for, as it will report itself;
-// nil where the plan is for none, or for one that is over.
-func viewPlanned(decided plan.Plan) *render.Upgrade {
-	for _, one := range decided.Statuses {
-		if one.Name == decided.Upgrade {
-			u := &v1alpha1.ClusterUpgrade{Status: one.Status}
-			u.Name, u.Spec.Version = one.Name, decided.Version
-			if one.Name == supposed {
-				u.Name = decided.Version + " (not asked for yet)"
-			}
-			return viewUpgrade(u)
-		}
-	}
-	return nil
-}
-
-// leavesWork is whether anything is to be done, or would be if it could.
-func leavesWork(decided plan.Plan) bool {
-	return decided.Create != nil || slices.ContainsFunc(decided.Nodes, func(n plan.NodePlan) bool {
-		leftOut := n.Reason == v1alpha1.ReasonUnsupported || n.Reason == v1alpha1.ReasonAbandoned
-		return n.Decision != plan.Done && !leftOut
-	})
-}
-
-// inUTC is the plan with its times as JSON is to show them.
-func inUTC(decided plan.Plan) plan.Plan {
-	decided.Next = utc(decided.Next)
-	decided.PredictedStart, decided.PredictedEnd = utc(decided.PredictedStart), utc(decided.PredictedEnd)
-	for i := range decided.Nodes {
-		n := &decided.Nodes[i]
-		n.Until, n.PredictedStart, n.PredictedEnd = utc(n.Until), utc(n.PredictedStart), utc(n.PredictedEnd)
-	}
-	return decided
-}
-
-func utc(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	whole := t.UTC().Truncate(time.Second)
-	return &whole
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
@@ -19,7 +20,7 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 		return err
 	}
 	decided := plan.Predict(foreseen, shot.TakenAt)
-	if err := a.show(decided, wanted, in); err != nil {
+	if err := a.show(foreseen, decided, wanted, in); err != nil {
 		return err
 	}
 	if err := refuseQueue(shot.Upgrades, wanted); err != nil {
@@ -28,9 +29,6 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 	if !leavesWork(decided) {
 		fmt.Fprintf(a.ErrOut, "Nothing is to be done: every node is at %s.\n", wanted.Spec.Version)
 		return nil
-	}
-	if err := refuseStrategy(shot.noStrategy); err != nil {
-		return err
 	}
 	if err := a.refusal(foreseen, decided, wanted); err != nil {
 		return err
@@ -51,15 +49,21 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, wanted *v1alpha1
 	if a.mode != dryRunNone {
 		return nil
 	}
+	for _, lacks := range approvals([]*v1alpha1.ClusterUpgrade{created}, shot.Policy) {
+		fmt.Fprintf(a.ErrOut, "It begins once it is approved: `%s`\n", lacks.Command)
+	}
 	return a.follow(ctx, created.Name)
 }
 
 // tellQueue says which upgrades come before it.
-func (a *apply) tellQueue(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
-	if wanted.Annotations[v1alpha1.RetryOfAnnotation] != "" {
+func (a *apply) tellQueue(s fleet.Snapshot, wanted *v1alpha1.ClusterUpgrade) {
+	if wanted.Spec.RetryOf != "" {
 		return // it comes next
 	}
 	for _, u := range active(s.Upgrades) {
+		if stepsAside(u) {
+			continue
+		}
 		state := "has not ended"
 		if u.Spec.Suspend {
 			state = fmt.Sprintf("is suspended (`kubectl upgrade resume %s` lets it go on)", u.Name)
@@ -73,7 +77,7 @@ const mostRows = 20
 
 // show writes findings and plan for people; who asked for the object alone gets
 // that.
-func (a *apply) show(decided plan.Plan, wanted *v1alpha1.ClusterUpgrade, in *time.Location) error {
+func (a *apply) show(s fleet.Snapshot, decided plan.Plan, wanted *v1alpha1.ClusterUpgrade, in *time.Location) error {
 	if !a.forPeople() {
 		return nil
 	}
@@ -82,7 +86,7 @@ func (a *apply) show(decided plan.Plan, wanted *v1alpha1.ClusterUpgrade, in *tim
 	if _, _, terminal := a.terminal(); terminal && !options.Wide {
 		options.Rows = mostRows // the question shall be seen with what it is about
 	}
-	shown := viewPlanned(decided)
+	shown := viewPlanned(s, decided)
 	if shown != nil {
 		shown.Name = wanted.Name
 	}

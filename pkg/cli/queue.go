@@ -6,21 +6,21 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // comesFirst are the upgrades to a version that the one that is wanted waits for.
 // One that takes another's place waits for the one at work alone.
 func comesFirst(upgrades []v1alpha1.ClusterUpgrade, wanted *v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
-	replaced := wanted.Annotations[v1alpha1.RetryOfAnnotation]
+	replaced := wanted.Spec.RetryOf
 	open := active(upgrades)
 	if i := slices.IndexFunc(open, func(u *v1alpha1.ClusterUpgrade) bool { return u.Name == wanted.Name }); i >= 0 {
 		open = open[:i]
 	}
 	return slices.DeleteFunc(open, func(u *v1alpha1.ClusterUpgrade) bool {
-		later := replaced != "" && (u.Name == replaced || u.Status.TriggeredAt == nil)
-		return later || u.DeletionTimestamp != nil || u.Spec.Version == ""
+		later := replaced != "" && (u.Name == replaced || u.Status.TriggerTime == nil)
+		return later || stepsAside(u) || u.DeletionTimestamp != nil || u.Spec.Version == ""
 	})
 }
 
@@ -36,7 +36,7 @@ func highest(upgrades []*v1alpha1.ClusterUpgrade) (u *v1alpha1.ClusterUpgrade, t
 }
 
 // refuseQueue is for a version that those which come first leave behind: it could
-// not begin once it is its turn, and nobody could after it.
+// not begin once it is its turn.
 func refuseQueue(upgrades []v1alpha1.ClusterUpgrade, wanted *v1alpha1.ClusterUpgrade) error {
 	to, err := version.Parse(wanted.Spec.Version)
 	if err != nil {
@@ -44,7 +44,7 @@ func refuseQueue(upgrades []v1alpha1.ClusterUpgrade, wanted *v1alpha1.ClusterUpg
 	}
 	if u, first := highest(comesFirst(upgrades, wanted)); u != nil && to.Less(first) {
 		next := "ask for a newer version"
-		if u.Status.TriggeredAt == nil {
+		if u.Status.TriggerTime == nil {
 			next += fmt.Sprintf(", or take that one back: `kubectl delete clusterupgrade %s`", u.Name)
 		}
 		return fmt.Errorf("ClusterUpgrade %s has not ended and comes first, and Kubernetes cannot be downgraded from its %s to %s: %s", u.Name, first, to, next)
@@ -55,7 +55,7 @@ func refuseQueue(upgrades []v1alpha1.ClusterUpgrade, wanted *v1alpha1.ClusterUpg
 // leads is the version that those which come first leave the cluster at, where only
 // they make the way to the one that is wanted: the minor in between. False: the way
 // is judged from what runs now.
-func leads(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) (version.Version, bool) {
+func leads(s fleet.Snapshot, wanted *v1alpha1.ClusterUpgrade) (version.Version, bool) {
 	to, err := version.Parse(wanted.Spec.Version)
 	u, first := highest(comesFirst(s.Upgrades, wanted))
 	if err != nil || u == nil || to.Less(first) {
@@ -73,7 +73,7 @@ func leads(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) (version.Version, b
 
 // treated says what a plan for the one that is wanted makes of those which come
 // first.
-func treated(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) string {
+func treated(s fleet.Snapshot, wanted *v1alpha1.ClusterUpgrade) string {
 	if _, only := leads(s, wanted); only {
 		return "begins where that ends"
 	}

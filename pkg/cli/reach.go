@@ -4,25 +4,25 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // reach is the cluster with every node at least at that version, and in service.
-func reach(s plan.Snapshot, v version.Version) plan.Snapshot {
+func reach(s fleet.Snapshot, v version.Version) fleet.Snapshot {
 	s.APIServers, s.Nodes, s.Slots = slices.Clone(s.APIServers), slices.Clone(s.Nodes), slices.Clone(s.Slots)
 	words, ours := make([]v1alpha1.NodeUpgrade, len(s.NodeUpgrades)), map[string]bool{}
 	for i := range s.NodeUpgrades {
 		words[i] = *s.NodeUpgrades[i].DeepCopy()
 		status := &words[i].Status
-		if status.Step == v1alpha1.StepUnsupported || words[i].Annotations[v1alpha1.AbandonedAnnotation] != "" {
+		if status.Step == v1alpha1.StepUnsupported || words[i].Abandoned != nil {
 			continue
 		}
 		ours[words[i].Name] = true
-		words[i].Spec, status.Step, status.Reason, status.RetryAt = v1alpha1.NodeUpgradeSpec{}, v1alpha1.StepIdle, "", nil
-		raise(v, &status.KubeletVersion, &status.KubeadmVersion, &status.ControlPlaneVersion)
+		words[i].Spec, status.Step, status.Conditions, status.Retry = v1alpha1.NodeUpgradeSpec{}, v1alpha1.StepIdle, nil, v1alpha1.Retry{}
+		raise(v, &status.Versions.Kubelet, &status.Versions.Kubeadm, &status.Versions.ControlPlane)
 	}
 	s.NodeUpgrades = words
 	for i := range s.APIServers {
@@ -35,7 +35,7 @@ func reach(s plan.Snapshot, v version.Version) plan.Snapshot {
 		}
 	}
 	for i := range s.Slots {
-		s.Slots[i].ReservedFor, s.Slots[i].Holder = plan.Owner{}, plan.Owner{}
+		s.Slots[i].ReservedFor, s.Slots[i].Holder = fleet.Owner{}, fleet.Owner{}
 	}
 	return s
 }
@@ -51,7 +51,7 @@ func raise(v version.Version, versions ...*string) {
 
 // asPlanned lets the checks look at nodes and apiservers as the plan has them,
 // should it begin where other upgrades end.
-func asPlanned(facts *preflight.Facts, s plan.Snapshot) {
+func asPlanned(facts *preflight.Facts, s fleet.Snapshot) {
 	kubelets, servers := map[string]version.Version{}, map[string]version.Version{}
 	for _, n := range s.Nodes {
 		kubelets[n.Name], _ = version.Parse(n.Kubelet)

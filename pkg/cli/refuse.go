@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
@@ -18,7 +18,7 @@ import (
 
 // refusal is why the upgrade is not begun, in one line with what to do. s has the
 // upgrade that is wanted among its own.
-func (a *apply) refusal(s plan.Snapshot, decided plan.Plan, wanted *v1alpha1.ClusterUpgrade) error {
+func (a *apply) refusal(s fleet.Snapshot, decided plan.Plan, wanted *v1alpha1.ClusterUpgrade) error {
 	for _, refuse := range []func() error{
 		func() error { return refuseStep(s, wanted) },
 		func() error { return refuseMethod(s, wanted) },
@@ -33,21 +33,8 @@ func (a *apply) refusal(s plan.Snapshot, decided plan.Plan, wanted *v1alpha1.Clu
 	return nil
 }
 
-// refuseStrategy is for one who cannot see how the coordinator was told to take
-// nodes: the upgrade would lose those groups and limits, and no flag brings all of
-// them back.
-func refuseStrategy(unknown error) error {
-	switch {
-	case unknown == nil:
-		return nil
-	case apierrors.IsForbidden(unknown):
-		return fmt.Errorf("%w; the upgrade would lose the strategy that stands there: the ClusterRole kubectl-upgrade-edit has that right, ask whoever runs the cluster for it", unknown)
-	}
-	return fmt.Errorf("%w; the upgrade would lose the strategy that stands there: try again, or look at it with `kubectl -n %s get configmap coordinator -o yaml`", unknown, v1alpha1.Namespace)
-}
-
 // refuseStep is for a way that Kubernetes does not allow.
-func refuseStep(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) error {
+func refuseStep(s fleet.Snapshot, wanted *v1alpha1.ClusterUpgrade) error {
 	to, err := version.Parse(wanted.Spec.Version)
 	if err != nil {
 		return err
@@ -73,7 +60,7 @@ func refuseStep(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) error {
 }
 
 // refuseMethod is for a minor that shall come without a reboot.
-func refuseMethod(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) error {
+func refuseMethod(s fleet.Snapshot, wanted *v1alpha1.ClusterUpgrade) error {
 	to, err := version.Parse(wanted.Spec.Version)
 	if err != nil || wanted.Spec.Strategy.Method != v1alpha1.MethodRestart {
 		return err
@@ -86,24 +73,30 @@ func refuseMethod(s plan.Snapshot, wanted *v1alpha1.ClusterUpgrade) error {
 	return nil
 }
 
-// refuseTrigger is for what the coordinator would not begin with until somebody
-// acts.
+// refuseTrigger is for what the coordinator would not begin with until a person
+// acts, beyond what people do about an upgrade that is there, such as to approve it.
 func refuseTrigger(decided plan.Plan, wanted *v1alpha1.ClusterUpgrade) error {
 	status := statusOf(decided)
-	if status == nil || status.TriggeredAt != nil || !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled) {
+	if status == nil || status.TriggerTime != nil || !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled) {
 		return nil
 	}
 	why := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSucceeded)
+	if v1alpha1.Reason(why.Reason).Info().HeldByPeople {
+		return nil
+	}
 	if why.Reason == string(v1alpha1.ReasonNotOffered) {
 		return fmt.Errorf("%s; `kubectl upgrade releases` shows what is on offer", why.Message)
 	}
 	return fmt.Errorf("the coordinator would not begin with it: %s: %s; `kubectl upgrade plan %s` shows more", why.Reason, why.Message, wanted.Spec.Version)
 }
 
-// refuseFindings is for what preflight found and nobody has let through.
+// refuseFindings is for what preflight found and was not let through.
 func refuseFindings(findings []v1alpha1.Finding, wanted *v1alpha1.ClusterUpgrade) error {
 	var first *v1alpha1.Finding
-	ids := slices.Clone(wanted.Spec.IgnoreChecks) // else the hint's line would be held up by these
+	var ids []string
+	for _, check := range wanted.Spec.IgnoreChecks { // else the hint's line would be held up by these
+		ids = append(ids, check.ID)
+	}
 	count := 0
 	for i, f := range findings {
 		if f.Level != v1alpha1.LevelBlock || f.Ignored {
@@ -133,7 +126,7 @@ func refuseFindings(findings []v1alpha1.Finding, wanted *v1alpha1.ClusterUpgrade
 
 // refuseFreeze is for an exclusion that holds for every node when the upgrade
 // could begin. One that holds for some nodes lets the others go.
-func refuseFreeze(s plan.Snapshot, decided plan.Plan, wanted *v1alpha1.ClusterUpgrade) error {
+func refuseFreeze(s fleet.Snapshot, decided plan.Plan, wanted *v1alpha1.ClusterUpgrade) error {
 	at, kind := decidedAt(s, wanted), v1alpha1.UpgradeType("")
 	if status := statusOf(decided); status != nil {
 		kind = status.Type
@@ -141,10 +134,10 @@ func refuseFreeze(s plan.Snapshot, decided plan.Plan, wanted *v1alpha1.ClusterUp
 	moment := schedule.Look(s.Schedules, at)
 	var held schedule.Verdict
 	for _, n := range decided.Nodes {
-		if n.Decision == plan.Done || n.Reason == v1alpha1.ReasonUnsupported || n.Reason == v1alpha1.ReasonAbandoned {
+		if !isToGo(n) {
 			continue
 		}
-		i := slices.IndexFunc(s.Nodes, func(one plan.Node) bool { return one.Name == n.Name })
+		i := slices.IndexFunc(s.Nodes, func(one fleet.Node) bool { return one.Name == n.Name })
 		verdict := moment.IgnoringWindows(s.Nodes[i].Labels, kind)
 		if verdict.Reason != v1alpha1.ReasonExcluded {
 			return nil
@@ -155,7 +148,7 @@ func refuseFreeze(s plan.Snapshot, decided plan.Plan, wanted *v1alpha1.ClusterUp
 		return nil
 	}
 	next := "wait for its end, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"
-	if wanted.Spec.Schedule == v1alpha1.ScheduleIgnore {
+	if wanted.Spec.IgnoreWindows {
 		next = "--ignore-schedule does not get past it: " + next
 	}
 	return fmt.Errorf("%s; %s", strings.TrimSuffix(held.Message, "."), next)

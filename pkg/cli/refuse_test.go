@@ -10,7 +10,7 @@ import (
 // The hint is there for those checks that an upgrade gets past when it ignores
 // them, and with all that have to be ignored.
 func TestHintHelps(t *testing.T) {
-	wanted := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.35.4", IgnoreChecks: []string{"fluo"}}}
+	wanted := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.35.4", IgnoreChecks: ignoring("fluo")}}
 	block := func(id string) v1alpha1.Finding {
 		return v1alpha1.Finding{ID: id, Level: v1alpha1.LevelBlock, Message: "Something is wrong."}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -31,8 +31,8 @@ func newReleases(p *program) *cobra.Command {
 architecture of the cluster, on how many nodes which version runs, which lies
 staged on their disks, and until when Kubernetes itself publishes patches for it.
 
-The index of images is read from here, from the address in the coordinator's
-configuration. The days on which support ends are written into this plugin: of a
+The index of images is read from here, from the address in the UpgradePolicy. The
+days on which support ends are written into this plugin: of a
 minor that is newer than the plugin it says that it does not know.`,
 		Example: `  kubectl upgrade releases
   kubectl upgrade releases -o jsonpath='{.items[?(@.support=="Ended")].minor}'`,
@@ -53,9 +53,9 @@ func (r *releases) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := plan.Snapshot{Nodes: nodesOf(o), NodeUpgrades: o.nodeUpgrades}
-	config, err := readConfiguration(ctx, reader)
-	s.Source = r.readSource(ctx, config, err)
+	s := fleet.Snapshot{Nodes: nodesOf(o), NodeUpgrades: o.nodeUpgrades}
+	policy, err := reader.policy(ctx)
+	s.Source = r.readSource(ctx, policy, err)
 	items := viewReleases(s, r.now())
 	switch {
 	case r.format() == "name":
@@ -71,7 +71,7 @@ func (r *releases) run(ctx context.Context) error {
 }
 
 // viewReleases has every minor that is on offer, runs, or is staged.
-func viewReleases(s plan.Snapshot, now time.Time) []render.Release {
+func viewReleases(s fleet.Snapshot, now time.Time) []render.Release {
 	minors := map[string]version.Version{}
 	see := func(text string) (line string, known bool) {
 		v, err := version.Parse(text)
@@ -99,8 +99,8 @@ func viewReleases(s plan.Snapshot, now time.Time) []render.Release {
 		kubelets[n.Name] = n.Kubelet
 	}
 	for _, u := range s.NodeUpgrades {
-		if u.Status.StagedVersion != kubelets[u.Name] {
-			count(staged, u.Status.StagedVersion)
+		if u.Status.Versions.Staged != kubelets[u.Name] {
+			count(staged, u.Status.Versions.Staged)
 		}
 	}
 	items := []render.Release{}

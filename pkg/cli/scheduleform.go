@@ -12,8 +12,7 @@ import (
 )
 
 // checkForm refuses in a file what the API server would refuse and what no
-// window depends on: names, and what may be automatic. schedule.Check does the
-// rest.
+// window depends on: names. schedule.Check does the rest.
 func checkForm(s v1alpha1.MaintenanceSchedule) error {
 	if s.Name == "" {
 		return errors.New("a MaintenanceSchedule without metadata.name")
@@ -34,7 +33,7 @@ func checkForm(s v1alpha1.MaintenanceSchedule) error {
 	if err := checkNames("spec.maintenanceExclusions", exclusions); err != nil {
 		return fmt.Errorf("schedule %s: %w", s.Name, err)
 	}
-	return checkAutomatic(s)
+	return nil
 }
 
 // periodName is the API's pattern for the name of a window or exclusion.
@@ -48,16 +47,6 @@ func checkNames(field string, names []string) error {
 		case slices.Contains(names[:i], name):
 			return fmt.Errorf("%s[%d].name: %q is there twice", field, i, name)
 		}
-	}
-	return nil
-}
-
-func checkAutomatic(s v1alpha1.MaintenanceSchedule) error {
-	switch {
-	case slices.ContainsFunc(s.Spec.Automatic, func(t v1alpha1.UpgradeType) bool { return t != v1alpha1.TypePatch && t != v1alpha1.TypeReboot }):
-		return fmt.Errorf("schedule %s: spec.automatic: Patch and Reboot may be automatic; a Minor is asked for with a ClusterUpgrade", s.Name)
-	case len(s.Spec.Automatic) > 0 && s.Spec.NodeSelector != nil:
-		return fmt.Errorf("schedule %s: spec.automatic: automatic upgrades concern the whole cluster: leave nodeSelector out, or automatic", s.Name)
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 package cli_test
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -24,6 +25,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cli"
@@ -61,7 +63,7 @@ func TestScripts(t *testing.T) {
 	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		names := []string{"v1.34.4-x86-64", "v1.34.5-x86-64", "v1.34.10-x86-64", "v1.35.0-arm64"}
 		if strings.HasPrefix(r.URL.Path, "/more") {
-			names = append(names, "v1.35.4-x86-64", "v1.35.5-arm64", "v1.38.0-x86-64")
+			names = append(names, "v1.35.4-x86-64", "v1.35.5-arm64", "v1.35.6-rc.0-x86-64", "v1.38.0-x86-64", "v1.39.0-alpha.1-x86-64")
 		}
 		for _, name := range names {
 			fmt.Fprintf(w, "%064d  kubernetes-%s.raw\n", 0, name)
@@ -97,8 +99,11 @@ var kinds = map[string]schema.GroupVersionResource{
 	"Node":                {Version: "v1", Resource: "nodes"},
 	"Pod":                 {Version: "v1", Resource: "pods"},
 	"MaintenanceSchedule": v1alpha1.MaintenanceSchedules,
+	"UpgradePolicy":       v1alpha1.UpgradePolicies,
 	"ClusterUpgrade":      v1alpha1.ClusterUpgrades,
 	"NodeUpgrade":         v1alpha1.NodeUpgrades,
+	"UpgradeRecord":       v1alpha1.UpgradeRecords,
+	"NodeInventory":       v1alpha1.NodeInventories,
 }
 
 func removeObjects(t *testing.T, config *rest.Config) {
@@ -118,16 +123,31 @@ func removeObjects(t *testing.T, config *rest.Config) {
 	}
 }
 
+// uidOf stands for the UID of the ClusterUpgrade with that name.
+var uidOf = regexp.MustCompile(`UID\((.+?)\)`)
+
 // createObjects creates the objects in YAML, or changes them, status included.
 func createObjects(config *rest.Config, text string) error {
 	client := dynamic.NewForConfigOrDie(config)
 	options := metav1.ApplyOptions{FieldManager: "test", Force: true}
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(text), 4096)
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
 	for {
-		u := &unstructured.Unstructured{}
-		if err := decoder.Decode(&u.Object); errors.Is(err, io.EOF) {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
+			return err
+		}
+		document = uidOf.ReplaceAllFunc(document, func(word []byte) []byte {
+			name := string(uidOf.FindSubmatch(word)[1])
+			upgrade, problem := client.Resource(v1alpha1.ClusterUpgrades).Get(context.Background(), name, metav1.GetOptions{})
+			if err = problem; err != nil {
+				return word
+			}
+			return []byte(upgrade.GetUID())
+		})
+		u := &unstructured.Unstructured{}
+		if err := errors.Join(err, yaml.Unmarshal(document, &u.Object)); err != nil {
 			return err
 		}
 		u.SetAPIVersion(v1alpha1.GroupVersion.String())

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,21 +14,20 @@ import (
 	strictjson "sigs.k8s.io/json"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
 )
 
-// snapshotKind is how a saved snapshot calls itself.
-const snapshotKind = "UpgradeSnapshot"
+// snapshotKind is how a saved snapshot calls itself. Another shape gets another
+// name, so that a file of the old one is refused as a whole.
+const snapshotKind = "FleetSnapshot"
 
 // snapshotFile is a snapshot as it is saved.
 type snapshotFile struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
 	TakenAt    time.Time `json:"takenAt"`
-	plan.Snapshot
-	// noStrategy is why the coordinator's strategy is not known. Nil: it is.
-	noStrategy error
+	fleet.Snapshot
 }
 
 func loadSnapshot(file string) (shot snapshotFile, err error) {
@@ -44,18 +44,24 @@ func loadSnapshot(file string) (shot snapshotFile, err error) {
 	}
 	if len(strict) > 0 {
 		// What is not understood may be what keeps a node back.
-		return shot, fmt.Errorf("reading %s: %w; another version of kubectl-upgrade wrote it, or somebody changed it", file, strict[0])
+		return shot, fmt.Errorf("reading %s: %w; another version of kubectl-upgrade wrote it, or it was changed", file, strict[0])
 	}
 	return shot, nil
 }
 
+// save writes the snapshot into a file that can be handed to others: it has no
+// managed fields, as nothing reads them, and no password.
 func (shot snapshotFile) save(file string) error {
 	text, err := json.MarshalIndent(shot, "", " ")
 	if err != nil {
 		return err
 	}
+	text = credentials.ReplaceAll(text, []byte("$1"))
 	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
+
+// credentials matches the user and password in an address.
+var credentials = regexp.MustCompile(`(https?://)[^/@\s"]*@`)
 
 // takeSnapshot reads the cluster as the user.
 func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err error) {
@@ -78,16 +84,11 @@ func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err erro
 	}
 	shot.Snapshot, err = snapshot.Read(ctx, snapshot.Clients{Core: reader.core, DaemonSets: daemonSets, Leases: leases, Ours: reader.kinds})
 	if apierrors.IsForbidden(err) {
-		return shot, fmt.Errorf("%w; a plan takes what the coordinator reads: whoever may read it can write it down with `kubectl upgrade plan --save-snapshot FILE`, for --snapshot FILE", err)
+		return shot, fmt.Errorf("%w; a plan takes what the coordinator reads: people who may read it can write it down with `kubectl upgrade plan --save-snapshot FILE`, for --snapshot FILE", err)
 	}
 	if err != nil {
 		return shot, explain("reading the cluster", err)
 	}
-	config, err := readConfiguration(ctx, reader)
-	shot.Source, shot.Strategy = p.readSource(ctx, config, err), config.Strategy
-	if err != nil && !apierrors.IsNotFound(err) {
-		shot.noStrategy = err
-		fmt.Fprintln(p.ErrOut, "warning: nor is the strategy that stands there (groups, settle, drain, ...) for upgrades that are yet to be asked for")
-	}
+	shot.Source = p.readSource(ctx, shot.Policy, nil)
 	return shot, nil
 }

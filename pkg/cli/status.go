@@ -29,9 +29,9 @@ func newStatus(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [NODE]",
 		Short: "What runs, what is staged, who goes, who waits and why",
-		Long: `Shows on one screen the upgrade that is active, the maintenance schedules as they
-are now, and every node: what runs, what is staged, which step it is at, and for
-whoever waits why and until when. With NODE, that node in detail.
+		Long: `Shows on one screen the upgrade that is active, the policy and the maintenance
+schedules as they are now, and every node: what runs, what is staged, which step it
+is at, and where it waits why and until when. With NODE, that node in detail.
 
 With --watch it follows the upgrade that is active, or the next one: each node's
 step, how far it is and how long it has been at it, what holds it up, and when all
@@ -95,6 +95,9 @@ func (s *status) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.node != "" && !s.watch {
+		shown.Nodes[0].Installed = reader.installed(ctx, s.node)
+	}
 	switch {
 	case s.log:
 		return s.showKubeadmLog(ctx, reader, first)
@@ -124,7 +127,10 @@ func (s *status) look(o objects) (render.Status, error) {
 		return all, nil
 	}
 	all.Nodes = only(s.node, all.Nodes)
-	if len(all.Nodes) == 0 {
+	switch {
+	case len(all.Nodes) == 0 && slices.Contains(all.Unmanaged, s.node):
+		return all, fmt.Errorf("node %s is not managed: the UpgradePolicy's nodeSelector does not match it", s.node)
+	case len(all.Nodes) == 0:
 		return all, fmt.Errorf("there is no node %q; `kubectl upgrade status` lists them", s.node)
 	}
 	return all, nil
@@ -169,9 +175,10 @@ func (p *program) completeNode(cmd *cobra.Command, args []string, _ string) ([]s
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	var nodes []string
-	for _, node := range viewNodes(o) {
-		nodes = append(nodes, node.Name)
+	nodes, _ := viewNodes(o)
+	names := make([]string, len(nodes))
+	for i, node := range nodes {
+		names[i] = node.Name
 	}
-	return nodes, cobra.ShellCompDirectiveNoFileComp
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -100,12 +100,12 @@ func (u *unfreeze) choose(all []v1alpha1.MaintenanceSchedule) (*v1alpha1.Mainten
 	return nil, fmt.Errorf("there are %d freezes: say which, as in `kubectl upgrade unfreeze %s`", len(freezes), freezes[0].Name)
 }
 
-// isFreeze is whether a schedule can only stop something.
+// isFreeze reports whether a schedule can only stop something.
 func isFreeze(s v1alpha1.MaintenanceSchedule) bool {
 	return len(s.Spec.MaintenanceWindows) == 0 && len(s.Spec.MaintenanceExclusions) > 0
 }
 
-// isOver is whether none of a freeze's exclusions can hold again.
+// isOver reports whether none of a freeze's exclusions can hold again.
 func isOver(s v1alpha1.MaintenanceSchedule, now time.Time) bool {
 	return !slices.ContainsFunc(s.Spec.MaintenanceExclusions, func(x v1alpha1.MaintenanceExclusion) bool { return !exclusionOver(x, now) })
 }
@@ -133,13 +133,6 @@ func viewFreezes(freezes []v1alpha1.MaintenanceSchedule, now time.Time) []render
 		return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Name, b.Name))
 	})
 	return views
-}
-
-func selectorText(s *metav1.LabelSelector) string {
-	if s == nil {
-		return ""
-	}
-	return metav1.FormatLabelSelector(s)
 }
 
 // completeFreeze offers the freezes' names to the shell.

@@ -19,9 +19,12 @@ func view(o objects) render.Status {
 		APIVersion: v1alpha1.GroupVersion.String(),
 		Kind:       "UpgradeStatus",
 		Schedules:  []render.Schedule{},
-		Nodes:      viewNodes(o),
+		Policy:     viewPolicy(o.policy()),
 	}
-	for i, u := range active(o.upgrades) {
+	s.Nodes, s.Unmanaged = viewNodes(o)
+	open := active(o.upgrades)
+	s.Approvals = approvals(open, o.policy())
+	for i, u := range open {
 		if i == 0 {
 			s.Upgrade = viewUpgrade(u)
 			continue
@@ -48,7 +51,7 @@ func active(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 	}
 	slices.SortFunc(open, func(a, b *v1alpha1.ClusterUpgrade) int {
 		return cmp.Or(
-			queued(a)-queued(b),
+			rank(a)-rank(b),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 			cmp.Compare(a.Name, b.Name),
 		)
@@ -56,19 +59,26 @@ func active(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 	return open
 }
 
-func queued(u *v1alpha1.ClusterUpgrade) int {
-	c := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionSucceeded)
-	if u.Status.TriggeredAt == nil || c != nil && c.Reason == string(v1alpha1.ReasonQueued) {
-		return 1
+func rank(u *v1alpha1.ClusterUpgrade) int {
+	rank := 0
+	if u.Status.TriggerTime == nil || viewUpgrade(u).Reason == v1alpha1.ReasonQueued {
+		rank = 2
 	}
-	return 0
+	if stepsAside(u) {
+		rank++
+	}
+	return rank
 }
+
+// stepsAside reports whether people hold the upgrade back: meanwhile it holds up no
+// other.
+func stepsAside(u *v1alpha1.ClusterUpgrade) bool { return viewUpgrade(u).Reason.Info().HeldByPeople }
 
 func lastFinished(upgrades []v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
 	var last *v1alpha1.ClusterUpgrade
 	for i := range upgrades {
 		u := &upgrades[i]
-		if u.Status.Outcome != "" && (last == nil || last.Status.FinishedAt.Before(u.Status.FinishedAt)) {
+		if u.Status.Outcome != "" && (last == nil || last.Status.CompletionTime.Before(u.Status.CompletionTime)) {
 			last = u
 		}
 	}
@@ -80,15 +90,15 @@ func viewUpgrade(u *v1alpha1.ClusterUpgrade) *render.Upgrade {
 		return nil
 	}
 	v := &render.Upgrade{
-		Name:        u.Name,
-		Type:        cmp.Or(u.Status.Type, u.Spec.Type),
-		From:        u.Status.FromVersion,
-		To:          cmp.Or(u.Status.ToVersion, u.Spec.Version),
-		Progress:    u.Status.Progress,
-		TriggeredAt: instant(u.Status.TriggeredAt),
-		FinishedAt:  instant(u.Status.FinishedAt),
-		Outcome:     u.Status.Outcome,
-		Stalled:     stalled(u),
+		Name:           u.Name,
+		Type:           cmp.Or(u.Status.Type, u.Spec.Type),
+		From:           u.Status.FromVersion,
+		To:             u.Spec.Version,
+		Progress:       u.Status.Progress,
+		TriggerTime:    instant(u.Status.TriggerTime),
+		CompletionTime: instant(u.Status.CompletionTime),
+		Outcome:        u.Status.Outcome,
+		Stalled:        stalled(u),
 	}
 	if c := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionSucceeded); c != nil {
 		v.Reason, v.Message = v1alpha1.Reason(c.Reason), c.Message
@@ -101,7 +111,7 @@ func stalled(u *v1alpha1.ClusterUpgrade) bool {
 }
 
 func viewSchedule(m v1alpha1.MaintenanceSchedule) render.Schedule {
-	v := render.Schedule{Name: m.Name, State: cmp.Or(m.Status.State, "Unknown"), Until: instant(m.Status.Until), Automatic: m.Spec.Automatic}
+	v := render.Schedule{Name: m.Name, State: cmp.Or(m.Status.State, "Unknown"), Until: instant(m.Status.UntilTime)}
 	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionValid); c != nil && c.Status == metav1.ConditionFalse {
 		v.State, v.Until, v.Message = "Invalid", nil, c.Message
 	}

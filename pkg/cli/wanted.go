@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,54 +11,38 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// hasFailed is whether a node failed in an upgrade, so that it does not go on.
+// hasFailed reports whether a node failed in an upgrade, so that it does not go on.
 func hasFailed(u *v1alpha1.ClusterUpgrade) bool {
 	return stalled(u) && viewUpgrade(u).Reason == v1alpha1.ReasonNodeFailed
 }
 
 // wanted is the object that is to be created.
-func (a *apply) wanted(s plan.Snapshot, to version.Version, start *time.Time) (*v1alpha1.ClusterUpgrade, error) {
+func (a *apply) wanted(s fleet.Snapshot, to version.Version, start *time.Time) (*v1alpha1.ClusterUpgrade, error) {
 	u := &v1alpha1.ClusterUpgrade{
-		ObjectMeta: metav1.ObjectMeta{Name: freeName(s.Upgrades, to.String())},
+		ObjectMeta: metav1.ObjectMeta{Name: freeName(s.Upgrades, to.Name())},
 		Spec: v1alpha1.ClusterUpgradeSpec{
-			Version: to.String(), Schedule: v1alpha1.ScheduleRespect, IgnoreChecks: once(a.ignoreChecks), Strategy: s.Strategy,
+			Version: to.String(), IgnoreWindows: a.ignoreWindows, IgnoreChecks: a.ignoreChecks,
+			Strategy: v1alpha1.Strategy{Method: v1alpha1.Method(a.method)},
 		},
 	}
 	if start != nil {
 		u.Spec.StartTime = &metav1.Time{Time: *start}
 	}
-	if a.ignoreSchedule {
-		u.Spec.Schedule = v1alpha1.ScheduleIgnore
-	}
 	if a.maxUnavailable != "" {
 		limit := intstr.Parse(a.maxUnavailable)
 		u.Spec.Strategy.MaxUnavailable = &limit
 	}
-	u.Spec.Strategy.Method = v1alpha1.Method(cmp.Or(a.method, string(u.Spec.Strategy.Method)))
-	failed, err := a.replaced(s, to)
-	if failed != "" {
-		u.Annotations = map[string]string{v1alpha1.RetryOfAnnotation: failed}
-	}
+	var err error
+	u.Spec.RetryOf, err = a.replaced(s, to)
 	return withKind(u), err
 }
 
-// once is the list without what it says again, which the API server refuses.
-func once(list []string) []string {
-	var kept []string
-	for _, one := range list {
-		if !slices.Contains(kept, one) {
-			kept = append(kept, one)
-		}
-	}
-	return kept
-}
-
 // replaced is the name of the failed upgrade whose place is to be taken.
-func (a *apply) replaced(s plan.Snapshot, to version.Version) (string, error) {
+func (a *apply) replaced(s fleet.Snapshot, to version.Version) (string, error) {
 	open := active(s.Upgrades)
 	if len(open) > 0 && hasFailed(open[0]) {
 		if a.retry {
@@ -84,7 +67,7 @@ func lastTo(upgrades []v1alpha1.ClusterUpgrade, to version.Version) *v1alpha1.Cl
 	return lastFinished(slices.DeleteFunc(slices.Clone(upgrades), func(u v1alpha1.ClusterUpgrade) bool { return u.Spec.Version != to.String() }))
 }
 
-// freeName is the version, or the version with the first number that is free.
+// freeName is that name, or the name with the first number that is free.
 func freeName(upgrades []v1alpha1.ClusterUpgrade, base string) string {
 	name := base
 	for n := 2; slices.ContainsFunc(upgrades, func(u v1alpha1.ClusterUpgrade) bool { return u.Name == name }); n++ {
@@ -109,7 +92,7 @@ func (a *apply) create(ctx context.Context, wanted *v1alpha1.ClusterUpgrade) (*v
 	}
 	created, err := reader.kinds.ClusterUpgrades.Create(ctx, wanted, metav1.CreateOptions{FieldManager: manager, DryRun: a.dryRun.options()})
 	if apierrors.IsAlreadyExists(err) {
-		return nil, fmt.Errorf("somebody else has just created ClusterUpgrade %s; `kubectl upgrade status` shows it, and the same command again follows it", wanted.Name)
+		return nil, fmt.Errorf("ClusterUpgrade %s has just been created by another person; `kubectl upgrade status` shows it, and the same command again follows it", wanted.Name)
 	}
 	if err != nil {
 		return nil, explain("creating ClusterUpgrade "+wanted.Name, err)

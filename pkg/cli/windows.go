@@ -8,9 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
@@ -124,7 +122,7 @@ func (w *windows) warn(q question) {
 		for _, finding := range schedule.Lint(s, q.from) {
 			fmt.Fprintf(w.ErrOut, "warning: schedule %s: %s: %s\n", finding.Schedule, finding.Field, finding.Message)
 		}
-		if !concerns(s, q.labels) {
+		if !selects(s.Spec.NodeSelector)(q.labels) {
 			others = append(others, s.Name)
 		}
 	}
@@ -134,12 +132,4 @@ func (w *windows) warn(q question) {
 	if len(others) > 0 && len(q.labels) == 0 {
 		fmt.Fprintf(w.ErrOut, "Left out, as they concern some nodes only: %s; see --node and --labels.\n", strings.Join(others, ", "))
 	}
-}
-
-func concerns(s v1alpha1.MaintenanceSchedule, of map[string]string) bool {
-	if s.Spec.NodeSelector == nil {
-		return true
-	}
-	selector, err := metav1.LabelSelectorAsSelector(s.Spec.NodeSelector)
-	return err == nil && selector.Matches(labels.Set(of))
 }

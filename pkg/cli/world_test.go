@@ -24,6 +24,8 @@ type world struct {
 	kube  kubernetes.Interface
 	ours  *client.Interface
 	words map[string]*v1alpha1.NodeUpgradeStatus
+	// upgrade that is played, once it was asked for.
+	upgrade v1alpha1.UpgradeReference
 }
 
 func newWorld(t *testing.T, config *rest.Config) *world {
@@ -52,10 +54,10 @@ func (w *world) addNode(name string, controlPlane bool) {
 	w.t.Helper()
 	ctx := context.Background()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
-	word := &v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, KubeletVersion: before, Architecture: "x86-64"}
+	word := &v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, Versions: v1alpha1.NodeVersions{Kubelet: before}}
 	if controlPlane {
 		n.Labels["node-role.kubernetes.io/control-plane"] = ""
-		word.ControlPlaneVersion, word.KubeadmVersion = before, before
+		word.Versions.ControlPlane, word.Versions.Kubeadm = before, before
 	}
 	n, err := w.kube.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{})
 	w.must(err)
@@ -79,12 +81,15 @@ func (w *world) write(name string) {
 // ask writes what the coordinator wants of every node.
 func (w *world) ask() {
 	w.t.Helper()
+	u, err := w.ours.ClusterUpgrades.Get(context.Background(), after, metav1.GetOptions{})
+	w.must(err)
+	w.upgrade = u.Reference()
 	for name, word := range w.words {
 		object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		object.Spec.Upgrade, object.Spec.Version = after, after
+		object.Spec.Upgrade, object.Spec.Version = &w.upgrade, after
 		_, err := w.ours.NodeUpgrades.Apply(context.Background(), object, "coordinator", "")
 		w.must(err)
-		word.Upgrade, word.FromVersion, word.Steps = after, word.KubeletVersion, nil
+		word.Upgrade, word.Versions.From, word.Steps = &w.upgrade, word.Versions.Kubelet, nil
 	}
 }
 
@@ -92,16 +97,24 @@ func (w *world) ask() {
 func (w *world) step(name string, step v1alpha1.Step, reason v1alpha1.Reason, message string) {
 	w.t.Helper()
 	word, now := w.words[name], metav1.NowMicro()
-	if last := len(word.Steps) - 1; word.Step != step && last >= 0 && word.Steps[last].FinishedAt == nil {
-		word.Steps[last].FinishedAt = &now
+	if last := len(word.Steps) - 1; word.Step != step && last >= 0 && word.Steps[last].EndTime == nil {
+		word.Steps[last].EndTime = &now
 	}
 	if word.Step != step {
-		word.Since = &metav1.Time{Time: now.Truncate(time.Second)}
+		word.StepStartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 		if step != v1alpha1.StepIdle {
-			word.Steps = append(word.Steps, v1alpha1.StepTime{Step: step, StartedAt: now})
+			word.Steps = append(word.Steps, v1alpha1.StepTime{Step: step, StartTime: now})
 		}
 	}
-	word.Step, word.Reason, word.Message = step, reason, message
+	word.Step = step
+	if reason == "" {
+		reason = v1alpha1.ReasonAwaitingRelease
+	}
+	status := metav1.ConditionFalse
+	if reason == v1alpha1.ReasonUpToDate {
+		status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&word.Conditions, metav1.Condition{Type: v1alpha1.ConditionUpToDate, Status: status, Reason: string(reason), Message: message})
 	w.write(name)
 }
 
@@ -109,9 +122,9 @@ func (w *world) step(name string, step v1alpha1.Step, reason v1alpha1.Reason, me
 func (w *world) trigger() {
 	w.t.Helper()
 	w.tell(v1alpha1.ReasonReleased, "begins", func(s *v1alpha1.ClusterUpgradeStatus) {
-		s.Type, s.FromVersion, s.ToVersion = v1alpha1.TypeMinor, before, after
-		s.TriggeredAt = &metav1.Time{Time: time.Now().Truncate(time.Second)}
-		s.Images = []v1alpha1.Image{{Architecture: "x86-64", URL: "http://images.example/k.raw", SHA256: fmt.Sprintf("%064d", 1)}}
+		s.Type, s.FromVersion = v1alpha1.TypeMinor, before
+		s.TriggerTime = &metav1.Time{Time: time.Now().Truncate(time.Second)}
+		s.Images = []v1alpha1.Image{{Architecture: "amd64", URL: "http://images.example/k.raw", Digest: v1alpha1.DigestOf(fmt.Sprintf("%064d", 1))}}
 	})
 }
 
@@ -140,7 +153,7 @@ func (w *world) tell(reason v1alpha1.Reason, message string, change func(*v1alph
 func (w *world) end(outcome v1alpha1.Outcome) {
 	w.t.Helper()
 	w.tell(v1alpha1.ReasonUpToDate, fmt.Sprintf("all %d nodes are done", len(w.words)), func(s *v1alpha1.ClusterUpgradeStatus) {
-		s.Outcome, s.FinishedAt = outcome, &metav1.Time{Time: time.Now().Truncate(time.Second)}
+		s.Outcome, s.CompletionTime = outcome, &metav1.Time{Time: time.Now().Truncate(time.Second)}
 		s.Nodes.Total, s.Nodes.Done = int32(len(w.words)), int32(len(w.words))
 	})
 }
@@ -158,35 +171,4 @@ func (w *world) addServer(node string) {
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	_, err = w.kube.CoreV1().Pods(metav1.NamespaceSystem).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	w.must(err)
-}
-
-// finish lets every node be done, and the upgrade end.
-func (w *world) finish() {
-	w.t.Helper()
-	w.finishAs(v1alpha1.OutcomeSucceeded)
-}
-
-func (w *world) finishAs(outcome v1alpha1.Outcome) {
-	w.t.Helper()
-	for name, word := range w.words {
-		word.KubeletVersion, word.Slot, word.Upgrade = after, "", after
-		if word.ControlPlaneVersion != "" {
-			word.ControlPlaneVersion, word.KubeadmVersion = after, after
-		}
-		w.step(name, v1alpha1.StepIdle, v1alpha1.ReasonUpToDate, "the node runs v1.35.4")
-	}
-	w.end(outcome)
-}
-
-// minorWorld is a cluster of one control plane and two workers, and a plugin that
-// has been told to ignore what this poor cluster lacks.
-func minorWorld(t *testing.T) (*world, *rest.Config, []string) {
-	t.Helper()
-	config := apitest.Start(t)
-	w := newWorld(t, config)
-	w.addNode("cp-1", true)
-	w.addNode("worker-1.eu-central-1.compute.internal", false)
-	w.addNode("worker-2.eu-central-1.compute.internal", false)
-	w.addServer("cp-1")
-	return w, config, []string{"apply", "v1.35.4", "--ignore-schedule", "--ignore-check", "control-plane-pod,facts-missing"}
 }

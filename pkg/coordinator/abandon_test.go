@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// A node hangs with its slot, and a person gives it up: the others get there
+// A node hangs with its slot, and a person abandons it: the others get there
 // without it. When its agent reports again it takes part again, by itself.
 func TestAbandonedUntilItReportsAgain(t *testing.T) {
 	c := newCluster(t, "cp1", "w1", "w2", "w3")
@@ -24,7 +24,7 @@ func TestAbandonedUntilItReportsAgain(t *testing.T) {
 		c.agent(name)
 	}
 	w1 := c.byHand("w1")
-	w1.status.StagedVersion = "v1.34.4"
+	w1.status.Versions.Staged = "v1.34.4"
 	w1.say(t.Context(), v1alpha1.StepWaiting)
 	c.coordinate("one")
 	taken := ""
@@ -37,37 +37,38 @@ func TestAbandonedUntilItReportsAgain(t *testing.T) {
 	w1.status.Slot = taken
 	w1.status.ObservedGeneration = c.word("w1").Generation
 	w1.say(t.Context(), v1alpha1.StepDraining)
-	c.eventually(c.runs("w3", "v1.34.4"))
+	c.eventually(c.reached("w3"))
 	c.eventually(c.holder(taken, w1.me.String()))
 
 	c.abandon("w1", "its disk died")
 	c.eventually(c.holder(taken, ""))
 	c.eventually(c.finished("v1.34.4"))
-	if word := c.word("w1"); word.Spec.Reason != v1alpha1.ReasonAbandoned || word.Spec.Release != v1alpha1.ReleaseNone {
-		t.Errorf("w1 is told %s, %s", word.Spec.Release, word.Spec.Reason)
+	w1Now := c.word("w1")
+	if reason, _ := w1Now.Status.Hold(); reason != v1alpha1.ReasonAbandoned || w1Now.Spec.Release.Lets() {
+		t.Errorf("w1 is told %s, %s", w1Now.Spec.Release, reason)
 	}
-	if reason := c.word("w2").Spec.Reason; reason == v1alpha1.ReasonAbandoned {
-		t.Error("w2 is told that it was given up")
+	if reason, _ := c.word("w2").Status.Hold(); reason == v1alpha1.ReasonAbandoned {
+		t.Error("w2 is told that it was abandoned")
 	}
 	// What its agent wrote before it hung arrives late.
-	w1.status.LastError = "late"
+	w1.status.KubeadmLog = "late"
 	w1.say(t.Context(), v1alpha1.StepDraining)
 	time.Sleep(time.Second)
-	if c.word("w1").Annotations[v1alpha1.AbandonedAnnotation] == "" {
+	if c.word("w1").Abandoned == nil {
 		t.Fatal("a status of before was taken for a sign of life")
 	}
-	// It wakes, sees that it was given up, and is back in service.
+	// It wakes, sees that it was abandoned, and is back in service.
 	w1.tally.enter("w1")
 	w1.status.Slot = ""
 	w1.status.Step = v1alpha1.StepWaiting
 	before := len(c.tally.order)
 	c.agent("w1")
-	c.eventually(c.runs("w1", "v1.34.4"))
+	c.eventually(c.reached("w1"))
 	if again := c.tally.order[before:]; !slices.Equal(again, []string{"w1"}) {
 		t.Errorf("after it came back %v went out of service, want w1 once, with a slot of its own", again)
 	}
-	if c.word("w1").Annotations[v1alpha1.AbandonedAnnotation] != "" {
-		t.Error("the mark is still there")
+	if c.word("w1").Abandoned != nil {
+		t.Error("the field abandoned is still there")
 	}
 	if c.tally.most > 2 {
 		t.Errorf("%d nodes were down at once", c.tally.most)
@@ -86,7 +87,7 @@ func (c *cluster) byHand(name string) *agent {
 	}}}}
 	_, err = c.ours.NodeUpgrades.Apply(c.Context(), word, "coordinator", "")
 	c.must(err)
-	return &agent{cluster: c, me: plan.Owner{Node: name, UID: string(node.UID)}, slots: slot.New(c.kube)}
+	return &agent{cluster: c, me: fleet.Owner{Node: name, UID: string(node.UID)}, slots: slot.New(c.kube)}
 }
 
 func (c *cluster) word(name string) *v1alpha1.NodeUpgrade {
@@ -99,7 +100,7 @@ func (c *cluster) word(name string) *v1alpha1.NodeUpgrade {
 // abandon is what `kubectl upgrade abandon` does.
 func (c *cluster) abandon(name, reason string) {
 	c.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AbandonedAnnotation, reason)
+	patch := fmt.Appendf(nil, `{"abandoned":{"reason":%q}}`, reason)
 	_, err := c.ours.NodeUpgrades.Patch(c.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-upgrade"})
 	c.must(err)
 }

@@ -9,11 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
@@ -55,7 +56,7 @@ func (c *cluster) agent(name string) { c.agentOf(name, func(*agent) {}) }
 func (c *cluster) agentOf(name string, change func(*agent)) {
 	node, err := c.kube.CoreV1().Nodes().Get(c.Context(), name, metav1.GetOptions{})
 	c.must(err)
-	me := plan.Owner{Node: name, UID: string(node.UID)}
+	me := fleet.Owner{Node: name, UID: string(node.UID)}
 	a := &agent{cluster: c, me: me, slots: slot.New(c.kube)}
 	change(a)
 	ended := make(chan struct{})
@@ -72,14 +73,15 @@ func (c *cluster) agentOf(name string, change func(*agent)) {
 
 // asksForReboot is an agent whose operating system does.
 func asksForReboot(a *agent) {
-	a.status.BootID, a.status.RebootRequired, a.status.RebootReason = "boot-0", true, "update_engine has installed an update"
+	a.status.Reboot = v1alpha1.NodeReboot{Required: true, Reason: "update_engine has installed an update"}
 }
 
 type agent struct {
 	*cluster
-	me     plan.Owner
+	me     fleet.Owner
 	slots  *slot.Slots
 	status v1alpha1.NodeUpgradeStatus
+	told   *v1alpha1.NodeFacts
 }
 
 // turn looks at what is asked for and does it. Errors are tried again.
@@ -89,36 +91,38 @@ func (a *agent) turn(ctx context.Context) {
 		return
 	}
 	spec := word.Spec
-	news := a.facts != nil && a.learn(a.facts(a.me.Node))
-	if news || a.status.ObservedGeneration != word.Generation && a.status.Step != "" {
+	if a.facts != nil {
+		a.takeInventory(ctx, a.facts(a.me.Node))
+	}
+	if a.status.ObservedGeneration != word.Generation && a.status.Step != "" {
 		a.status.ObservedGeneration = word.Generation
 		a.apply(ctx)
 	}
 	switch {
-	case spec.Type == v1alpha1.TypeReboot && spec.Release == v1alpha1.ReleaseNode && a.status.RebootRequired:
+	case spec.Type == v1alpha1.TypeReboot && spec.Release == v1alpha1.ReleaseNode && a.status.Reboot.Required:
 		a.work(ctx, func() error {
-			a.status.Upgrade, a.status.RebootedFrom, a.status.BootID = spec.Upgrade, "boot-0", "boot-1"
-			a.status.RebootRequired, a.status.RebootReason = false, ""
+			a.status.Upgrade, a.status.Reboot = spec.Upgrade, v1alpha1.NodeReboot{FromBootID: "boot-0"}
 			return a.reboot(ctx, "v1.34.3")
 		})
-	case spec.Type == v1alpha1.TypeReboot && !a.status.RebootRequired:
+	case spec.Type == v1alpha1.TypeReboot && !a.status.Reboot.Required:
 		a.say(ctx, v1alpha1.StepIdle)
 	case spec.Image == nil:
 		a.say(ctx, v1alpha1.StepIdle)
-	case a.status.StagedVersion != spec.Version:
-		a.status.StagedVersion, a.status.PulledVersion = spec.Version, spec.Version
+	case a.status.Versions.Staged != spec.Version:
+		a.status.Versions.Staged, a.status.Versions.Pulled = spec.Version, spec.Version
 		a.say(ctx, v1alpha1.StepWaiting)
-	case spec.Release == v1alpha1.ReleaseControlPlane && a.status.KubeadmVersion != spec.Version:
+	case spec.Release == v1alpha1.ReleaseControlPlane && a.status.Versions.Kubeadm != spec.Version:
 		a.work(ctx, func() error {
 			if spec.EtcdSnapshot {
-				a.status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Upgrade: spec.Upgrade, Node: a.me.Node, Path: "/snapshot", SHA256: "abc", TakenAt: metav1.Now().Rfc3339Copy()}
+				a.status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: a.me.Node, Path: "/snapshot", Digest: "sha256:abc", CreationTime: metav1.Now().Rfc3339Copy()}
 			}
-			a.status.KubeadmVersion = spec.Version
+			a.status.Upgrade = spec.Upgrade
+			a.status.Versions.Kubeadm = spec.Version
 			return a.setAPIServer(ctx, spec.Version)
 		})
-	case spec.Release == v1alpha1.ReleaseNode && a.status.KubeletVersion != spec.Version:
+	case spec.Release == v1alpha1.ReleaseNode && a.status.Versions.Kubelet != spec.Version:
 		a.work(ctx, func() error {
-			a.status.KubeletVersion = spec.Version
+			a.status.Versions.Kubelet = spec.Version
 			return a.reboot(ctx, spec.Version)
 		})
 	case a.status.Step != v1alpha1.StepWaiting:
@@ -157,17 +161,28 @@ func (a *agent) say(ctx context.Context, step v1alpha1.Step) {
 	a.apply(ctx)
 }
 
-// learn notes facts, and says whether they are news.
-func (a *agent) learn(facts *v1alpha1.NodeFacts) bool {
-	if was := a.status.Facts; was != nil && equality.Semantic.DeepEqual(was.Disks, facts.Disks) {
-		return false
+// takeInventory writes facts that are new.
+func (a *agent) takeInventory(ctx context.Context, facts *v1alpha1.NodeFacts) {
+	if a.told != nil && equality.Semantic.DeepEqual(a.told.Disks, facts.Disks) {
+		return
 	}
-	a.status.Facts = facts
-	return true
+	a.told = facts
+	object := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: a.me.Node}, NodeFacts: *facts}
+	if _, err := a.ours.NodeInventories.Apply(ctx, object, "node-agent", ""); err != nil && ctx.Err() == nil {
+		a.Errorf("agent of %s: %v", a.me.Node, err)
+	}
 }
 
 // apply writes the status.
 func (a *agent) apply(ctx context.Context) {
+	upToDate := metav1.Condition{Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: string(v1alpha1.ReasonAwaitingRelease), ObservedGeneration: a.status.ObservedGeneration}
+	switch a.status.Step {
+	case v1alpha1.StepIdle:
+		upToDate.Status, upToDate.Reason = metav1.ConditionTrue, string(v1alpha1.ReasonNoUpgrade)
+	case v1alpha1.StepDraining:
+		upToDate.Reason = string(v1alpha1.ReasonDraining)
+	}
+	meta.SetStatusCondition(&a.status.Conditions, upToDate)
 	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.me.Node}, Status: a.status}
 	if _, err := a.ours.NodeUpgrades.Apply(ctx, object, "node-agent", "status"); err != nil && ctx.Err() == nil {
 		a.Errorf("agent of %s: %v", a.me.Node, err)
@@ -195,7 +210,7 @@ func (a *agent) setAPIServer(ctx context.Context, version string) error {
 // reboot makes the node NotReady for a moment, and come back at the version.
 func (a *agent) reboot(ctx context.Context, version string) error {
 	for _, ready := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue} {
-		patch := fmt.Sprintf(`{"status":{"nodeInfo":{"kubeletVersion":%q},"conditions":[{"type":"Ready","status":%q}]}}`, version, ready)
+		patch := fmt.Sprintf(`{"status":{"nodeInfo":{"kubeletVersion":%q,"bootID":"boot-1"},"conditions":[{"type":"Ready","status":%q}]}}`, version, ready)
 		if _, err := a.kube.CoreV1().Nodes().Patch(ctx, a.me.Node, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
 			return err
 		}

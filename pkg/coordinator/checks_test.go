@@ -20,9 +20,9 @@ import (
 )
 
 // What blocks holds every node, and says so everywhere. When it is mended, the
-// upgrade goes on by itself. One that people ignore is let through, which is
+// upgrade goes on by itself. One that people ignore lets it go on, which is
 // recorded. The checks are the real ones, read with the coordinator's own rights.
-func TestABlockHoldsEverybody(t *testing.T) {
+func TestABlockHoldsEveryNode(t *testing.T) {
 	c := newCluster(t, "cp1", "w1")
 	for _, component := range []string{"kube-controller-manager", "kube-scheduler"} {
 		c.addPod(component, "cp1")
@@ -44,7 +44,7 @@ func TestABlockHoldsEverybody(t *testing.T) {
 	c.coordinate("one")
 	c.agent("cp1")
 	c.agent("w1")
-	c.eventually(c.everyNodeSays(v1alpha1.ReasonNoUpgrade))
+	c.eventually(c.noNodeIsAsked)
 	c.eventually(c.everyNodeHasFacts)
 	c.index.offer("v1.34.3", "v1.34.4")
 	c.eventually(c.everyNodeSays(v1alpha1.ReasonPreflight))
@@ -56,7 +56,7 @@ func TestABlockHoldsEverybody(t *testing.T) {
 	if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != "Preflight" || !strings.HasPrefix(stalled.Message, "Node cp1 has 10 MiB left ") {
 		t.Errorf("the upgrade says %+v", stalled)
 	}
-	if f := u.Status.Findings; len(f) == 0 || f[0].ID != "disk-room" || f[0].Level != v1alpha1.LevelBlock || f[0].Object != "Node/cp1" || u.Status.PreflightAt == nil {
+	if f := u.Status.Findings; len(f) == 0 || f[0].ID != "disk-room" || f[0].Level != v1alpha1.LevelBlock || f[0].Object.String() != "Node/cp1" || u.Status.PreflightTime == nil {
 		t.Errorf("the upgrade lists %+v", f)
 	}
 	if list := *unread.Load(); len(list) > 0 {
@@ -69,16 +69,16 @@ func TestABlockHoldsEverybody(t *testing.T) {
 
 	freeMiB.Store(20)
 	c.eventually(func() string {
-		word, err := c.ours.NodeUpgrades.Get(t.Context(), "cp1", metav1.GetOptions{})
+		inventory, err := c.ours.NodeInventories.Get(t.Context(), "cp1", metav1.GetOptions{})
 		c.must(err)
-		if f := word.Status.Facts; f == nil || f.Disks[2].FreeBytes != 20<<20 {
+		if inventory.Disks[2].FreeBytes != 20<<20 {
 			return "the agent has not told of the disk"
 		}
 		return ""
 	})
 	c.index.offer("v1.34.3", "v1.34.4", "v1.34.5")
 	c.eventually(c.upgradeSays("v1.34.5", v1alpha1.ReasonPreflight))
-	patch := `{"spec":{"ignoreChecks":["disk-room"]}}`
+	patch := `{"spec":{"ignoreChecks":[{"id":"disk-room","reason":"a test"}]}}`
 	_, err := c.ours.ClusterUpgrades.Patch(t.Context(), "v1.34.5", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	c.must(err)
 	c.eventually(c.finished("v1.34.5"))
@@ -112,7 +112,7 @@ func TestAWebhookHoldsItsNode(t *testing.T) {
 // healthy is what the agent of a node says on which nothing is wrong but, maybe,
 // the room on its disk.
 func healthy(node string, freeMiB int64) *v1alpha1.NodeFacts {
-	f := &v1alpha1.NodeFacts{GatheredAt: metav1.NewTime(time.Now().Truncate(time.Second)), CgroupVersion: 2, Locksmithd: "masked"}
+	f := &v1alpha1.NodeFacts{GatheredTime: metav1.NewTime(time.Now().Truncate(time.Second)), CgroupVersion: 2, Locksmithd: "masked"}
 	for _, path := range []string{preflight.ImagesDir, preflight.SnapshotsDir, preflight.BackupsDir, preflight.ContainersDir} {
 		f.Disks = append(f.Disks, v1alpha1.DiskFacts{Path: path, FreeBytes: 1 << 40})
 	}
@@ -125,12 +125,12 @@ func healthy(node string, freeMiB int64) *v1alpha1.NodeFacts {
 }
 
 func (c *cluster) everyNodeHasFacts() string {
-	list, err := c.ours.NodeUpgrades.List(c.Context(), metav1.ListOptions{})
+	nodes, err := c.kube.CoreV1().Nodes().List(c.Context(), metav1.ListOptions{})
 	c.must(err)
-	for _, n := range list.Items {
-		if n.Status.Facts == nil {
-			return n.Name + " has no facts"
-		}
+	list, err := c.ours.NodeInventories.List(c.Context(), metav1.ListOptions{})
+	c.must(err)
+	if len(list.Items) != len(nodes.Items) {
+		return fmt.Sprintf("%d inventories for %d nodes", len(list.Items), len(nodes.Items))
 	}
 	return ""
 }
@@ -155,7 +155,7 @@ func (c *cluster) upgradeSays(name string, reason v1alpha1.Reason) func() string
 	}
 }
 
-// webhook makes one that is asked about what nobody here does.
+// webhook makes one that is asked about objects that do not exist here.
 func (c *cluster) webhook(service string) {
 	c.Helper()
 	none := admissionregistrationv1.SideEffectClassNone

@@ -1,7 +1,6 @@
 package coordinator_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -14,13 +13,17 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
@@ -39,7 +42,6 @@ type cluster struct {
 	tally  tally
 	check  func(preflight.Facts) []v1alpha1.Finding // nil: nothing is found
 	facts  func(node string) *v1alpha1.NodeFacts    // what agents say; nil: nothing
-	looks  string                                   // how often coordinators look at the index
 }
 
 // index is a source of images whose list can be changed.
@@ -63,26 +65,62 @@ func (i *index) offer(versions ...string) {
 func newCluster(t *testing.T, nodes ...string) *cluster {
 	c := &cluster{T: t, config: apitest.Start(t)}
 	apitest.InstallCRDs(t, c.config)
-	for _, args := range [][]string{{"-f", "../../manifests/namespace.yaml"}, {"-k", "../../manifests/coordinator"}} {
-		if out, err := apitest.Kubectl(t, c.config, append([]string{"apply"}, args...)...).CombinedOutput(); err != nil {
-			t.Fatalf("kubectl apply %s: %v\n%s", args, err, out)
-		}
-	}
+	c.apply("-f", "../../manifests/namespace.yaml")
+	c.apply("-k", "../../manifests/coordinator")
 	c.kube = kubernetes.NewForConfigOrDie(c.config)
 	ours, err := client.New(c.config)
 	c.must(err)
 	c.ours = ours
-	c.index = &index{}
-	c.index.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		c.index.Lock()
-		defer c.index.Unlock()
-		_, _ = w.Write([]byte(c.index.lines))
-	}))
-	t.Cleanup(c.index.Close)
+	c.index = newIndex(t)
+	c.policy(func(p *v1alpha1.UpgradePolicy) {
+		p.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}
+		p.Spec.Source = v1alpha1.ImageSource{URL: c.index.URL + "/", IntervalSeconds: 1}
+		p.Spec.Strategy.MaxUnavailable = ptr.To(intstr.FromInt32(2))
+		p.Spec.Strategy.SettleSeconds = ptr.To[int32](0)
+	})
 	for _, name := range nodes {
 		c.addNode(name)
 	}
 	return c
+}
+
+func newIndex(t *testing.T) *index {
+	i := &index{}
+	i.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		i.Lock()
+		defer i.Unlock()
+		_, _ = w.Write([]byte(i.lines))
+	}))
+	t.Cleanup(i.Close)
+	return i
+}
+
+func (c *cluster) apply(args ...string) {
+	c.Helper()
+	if out, err := apitest.Kubectl(c.T, c.config, append([]string{"apply"}, args...)...).CombinedOutput(); err != nil {
+		c.Fatalf("kubectl apply %s: %v\n%s", args, err, out)
+	}
+}
+
+// policy changes the UpgradePolicy, as an administrator does, and creates it where it
+// is missing.
+func (c *cluster) policy(change func(*v1alpha1.UpgradePolicy)) {
+	c.Helper()
+	c.must(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		policy, err := c.ours.UpgradePolicies.Get(c.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			policy = &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+			change(policy)
+			_, err = c.ours.UpgradePolicies.Create(c.Context(), policy, metav1.CreateOptions{})
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		change(policy)
+		_, err = c.ours.UpgradePolicies.Update(c.Context(), policy, metav1.UpdateOptions{})
+		return err
+	}))
 }
 
 func (c *cluster) must(err error) {
@@ -105,7 +143,7 @@ func (c *cluster) addNode(name string) {
 	}
 	made, err := c.kube.CoreV1().Nodes().Create(c.Context(), n, metav1.CreateOptions{})
 	c.must(err)
-	made.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: "v1.34.3", Architecture: "amd64", OperatingSystem: "linux"}
+	made.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: "v1.34.3", BootID: "boot-0", Architecture: "amd64", OperatingSystem: "linux"}
 	made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	_, err = c.kube.CoreV1().Nodes().UpdateStatus(c.Context(), made, metav1.UpdateOptions{})
 	c.must(err)
@@ -150,15 +188,13 @@ func (c *cluster) coordinate(name string) {
 		UserName: "system:serviceaccount:kubectl-upgrade:coordinator",
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:kubectl-upgrade", "system:authenticated"},
 	}
-	settings, err := coordinator.ParseConfig([]byte("source: {url: " + c.index.URL + ", interval: " + cmp.Or(c.looks, "1s") + "}\nstrategy: {maxUnavailable: 2, settle: 0s}\n"))
-	c.must(err)
 	kube := kubernetes.NewForConfigOrDie(config)
 	ours, err := client.New(config)
 	c.must(err)
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kube.CoreV1().Events("")})
 	log := slog.New(slog.NewTextHandler(c.Output(), nil)).With("coordinator", name)
-	one, err := coordinator.New(settings, coordinator.Clients{
+	one := coordinator.New(coordinator.Clients{
 		Kube: kube, Ours: ours, Log: log, Events: broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: name}),
 		Access: config, Check: func(f preflight.Facts) []v1alpha1.Finding {
 			if c.check == nil {
@@ -167,7 +203,6 @@ func (c *cluster) coordinate(name string) {
 			return c.check(f)
 		},
 	})
-	c.must(err)
 	ctx, stop := context.WithCancel(c.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- one.Run(ctx) }()
@@ -180,13 +215,12 @@ func (c *cluster) coordinate(name string) {
 	})
 }
 
-// schedule makes a window that is always open and asks for patches.
+// schedule makes a window that is always open.
 func (c *cluster) schedule(name string, change func(*v1alpha1.MaintenanceSchedule)) {
 	c.Helper()
 	start := time.Now().Add(-time.Hour).Truncate(time.Second)
 	m := &v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	m.Spec.TimeZone = "UTC"
-	m.Spec.Automatic = []v1alpha1.UpgradeType{v1alpha1.TypePatch}
 	m.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: v1alpha1.Period{
 		Name: "now", StartTime: metav1.NewTime(start), EndTime: metav1.NewTime(start.Add(24 * time.Hour)),
 	}}}
@@ -222,6 +256,16 @@ func (c *cluster) versions() map[string]string {
 	c.must(err)
 	for _, o := range nodes.Items {
 		all["node "+o.Name] = o.ResourceVersion
+	}
+	policies, err := c.ours.UpgradePolicies.List(c.Context(), metav1.ListOptions{})
+	c.must(err)
+	for _, o := range policies.Items {
+		all["policy "+o.Name] = o.ResourceVersion
+	}
+	records, err := c.ours.UpgradeRecords.List(c.Context(), metav1.ListOptions{})
+	c.must(err)
+	for _, o := range records.Items {
+		all["record "+o.Name] = o.ResourceVersion
 	}
 	schedules, err := c.ours.MaintenanceSchedules.List(c.Context(), metav1.ListOptions{})
 	c.must(err)

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -13,11 +12,9 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/source"
 )
 
 // manager is the field manager of everything that the coordinator applies.
@@ -25,12 +22,11 @@ const manager = "coordinator"
 
 // Coordinator is one replica.
 type Coordinator struct {
-	config Config
 	kube   kubernetes.Interface
 	ours   *client.Interface
 	slots  *slot.Slots
 	reader *snapshot.Reader
-	poller *source.Poller
+	offers *offers
 	events record.EventRecorder
 	log    *slog.Logger
 
@@ -39,9 +35,7 @@ type Coordinator struct {
 	checks     checks
 
 	queue   workqueue.TypedRateLimitingInterface[string]
-	offered atomic.Pointer[plan.Source] // what the index said last; nil before the first look
-	missed  chan struct{}               // the index is to be looked at before its time
-	sought  map[string]bool             // upgrades that it was looked at for
+	readFor map[string]bool // upgrades for which the index was read again
 }
 
 // Clients are what a coordinator acts with.
@@ -53,60 +47,59 @@ type Clients struct {
 	// Access is how these reach the API server: each apiserver is asked for its
 	// metrics in the same way.
 	Access *rest.Config
-	// Check says what speaks against an upgrade.
+	// Check returns what preflight has to say about an upgrade.
 	Check func(preflight.Facts) []v1alpha1.Finding
 }
 
-// New makes a coordinator that does nothing until it runs.
-func New(config Config, clients Clients) (*Coordinator, error) {
-	poller, err := source.NewPoller(config.Source.URL)
-	if err != nil {
-		return nil, err
-	}
+// New returns a coordinator that does nothing until it runs.
+func New(clients Clients) *Coordinator {
 	return &Coordinator{
-		config: config, kube: clients.Kube, ours: clients.Ours, events: clients.Events, log: clients.Log,
-		slots: slot.New(clients.Kube), poller: poller, missed: make(chan struct{}, 1), sought: map[string]bool{}, access: clients.Access, checkFacts: clients.Check,
-	}, nil
+		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube), events: clients.Events, log: clients.Log,
+		access: clients.Access, checkFacts: clients.Check, readFor: map[string]bool{},
+	}
 }
 
-// Run decides and writes until ctx ends. Call it only as the leader, or know
-// why not: two at once waste work, and break nothing.
+// Run makes plans and carries them out until ctx ends. Only the leader needs to
+// run: two at once waste work, and break nothing.
 func (c *Coordinator) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, 10*time.Second))
-	queue := c.queue
-	reader, err := snapshot.NewReader(c.kube, c.ours, func() { queue.Add(everything) })
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, 10*time.Second))
+	planAgain := func() { queue.Add(wholeCluster) }
+	reader, err := snapshot.NewReader(c.kube, c.ours, planAgain)
 	if err != nil {
 		return err
 	}
-	c.reader = reader
-	c.look(ctx)
+	c.queue, c.reader, c.offers = queue, reader, newOffers(c.log, planAgain)
 	if !reader.Start(ctx) {
 		return nil
 	}
-	watching := make(chan struct{})
+	if policy := reader.Policy(); policy != nil {
+		c.offers.start(ctx, policy.Spec.Source) // so that the first plan knows what is on offer
+	}
+	polling := make(chan struct{})
 	go func() {
-		defer close(watching)
-		c.watchSource(ctx)
+		defer close(polling)
+		c.offers.poll(ctx)
 	}()
 	go func() {
 		<-ctx.Done()
 		queue.ShutDown()
 	}()
-	for c.next(ctx) {
+	for c.syncNext(ctx) {
 	}
 	stop()
-	<-watching
+	<-polling
 	c.checks.group.Wait()
 	return nil
 }
 
-// everything is the queue's only key: a plan is made for the whole cluster.
-const everything = "cluster"
+// wholeCluster is the queue's only key: a plan is made for the whole cluster.
+const wholeCluster = "cluster"
 
-// next waits for something to have changed and acts on it. False: it is over.
-func (c *Coordinator) next(ctx context.Context) bool {
+// syncNext waits until something has changed, and then makes a plan and carries it
+// out. It returns false when ctx has ended.
+func (c *Coordinator) syncNext(ctx context.Context) bool {
 	key, over := c.queue.Get()
 	if over {
 		return false
@@ -117,7 +110,7 @@ func (c *Coordinator) next(ctx context.Context) bool {
 	case ctx.Err() != nil:
 		return false
 	case err != nil:
-		c.log.Error("not all could be written, trying again", "error", err)
+		c.log.Error("not everything could be written, trying again", "error", err)
 		c.queue.AddRateLimited(key)
 		return true
 	}
@@ -126,17 +119,4 @@ func (c *Coordinator) next(ctx context.Context) bool {
 		c.queue.AddAfter(key, time.Until(*again))
 	}
 	return true
-}
-
-// watchSource looks at the index again and again.
-func (c *Coordinator) watchSource(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(c.config.Source.Interval.Duration):
-		case <-c.missed:
-		}
-		c.look(ctx)
-	}
 }

@@ -29,7 +29,7 @@ func TestAPatchByItself(t *testing.T) {
 	for _, name := range []string{"cp1", "w1", "w2", "w3"} {
 		c.agent(name)
 	}
-	c.eventually(c.everyNodeSays(v1alpha1.ReasonNoUpgrade))
+	c.eventually(c.noNodeIsAsked)
 	c.index.offer("v1.34.3", "v1.34.4")
 	c.eventually(c.finished("v1.34.4"))
 
@@ -39,18 +39,23 @@ func TestAPatchByItself(t *testing.T) {
 	if order := c.tally.order; len(order) != 5 || order[0] != "cp1" || order[1] != "cp1" {
 		t.Errorf("order %v, want cp1 for its kubeadm, cp1 for its kubelet, then each worker once", order)
 	}
-	c.eventually(c.everyNodeSays(v1alpha1.ReasonUpToDate))
+	c.eventually(c.noNodeIsAsked)
 	c.quiet()
 	done, err := c.ours.ClusterUpgrades.Get(t.Context(), "v1.34.4", metav1.GetOptions{})
 	c.must(err)
-	if taken := done.Status.EtcdSnapshot; taken == nil || taken.Node != "cp1" || taken.Path != "/snapshot" || taken.SHA256 != "abc" {
+	if taken := done.Status.EtcdSnapshot; taken == nil || taken.Node != "cp1" || taken.Path != "/snapshot" || taken.Digest != "sha256:abc" {
 		t.Errorf("the upgrade records the snapshot of etcd as %+v", taken)
 	}
 	c.events("v1.34.4", "Created", "Triggered", "Finished")
+	records, err := c.ours.UpgradeRecords.List(t.Context(), metav1.ListOptions{LabelSelector: v1alpha1.UpgradeUIDLabel + "=" + string(done.UID)})
+	c.must(err)
+	if len(records.Items) != 1 || len(records.Items[0].Nodes) != 4 || records.Items[0].Outcome != v1alpha1.OutcomeSucceeded {
+		t.Errorf("the record is %+v", records.Items)
+	}
 
 	c.addNode("w4")
 	c.agent("w4")
-	c.eventually(c.runs("w4", "v1.34.4"))
+	c.eventually(c.reached("w4"))
 }
 
 // Two coordinators that both think they lead waste work and break nothing.
@@ -93,7 +98,7 @@ func TestWhatWaitsSaysWhy(t *testing.T) {
 	}
 	frozen, err := c.ours.MaintenanceSchedules.Get(t.Context(), "frozen", metav1.GetOptions{})
 	c.must(err)
-	if frozen.Status.State != "Excluded" || frozen.Status.Until == nil || !meta.IsStatusConditionTrue(frozen.Status.Conditions, v1alpha1.ConditionValid) {
+	if frozen.Status.State != "Excluded" || frozen.Status.UntilTime == nil || !meta.IsStatusConditionTrue(frozen.Status.Conditions, v1alpha1.ConditionValid) {
 		t.Errorf("the schedule says %+v", frozen.Status)
 	}
 
@@ -107,6 +112,14 @@ func TestWhatWaitsSaysWhy(t *testing.T) {
 		m.Spec.MaintenanceWindows[0].Recurrence = "FREQ=MONTHLY;BYSETPOS=1"
 	})
 	c.eventually(c.everyNodeSays(v1alpha1.ReasonScheduleInvalid))
+	stalled := func(name string) bool {
+		s, err := c.ours.MaintenanceSchedules.Get(t.Context(), name, metav1.GetOptions{})
+		c.must(err)
+		return meta.IsStatusConditionFalse(s.Status.Conditions, v1alpha1.ConditionValid) && meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionStalled)
+	}
+	if !stalled("broken") || stalled("frozen") {
+		t.Error("the schedule that cannot be understood, and no other, is not valid and stalled")
+	}
 	c.quiet()
 	c.must(c.ours.MaintenanceSchedules.Delete(t.Context(), "broken", metav1.DeleteOptions{}))
 	c.must(c.ours.MaintenanceSchedules.Delete(t.Context(), "frozen", metav1.DeleteOptions{}))
@@ -114,7 +127,8 @@ func TestWhatWaitsSaysWhy(t *testing.T) {
 
 	c.index.Close()
 	c.must(c.ours.ClusterUpgrades.Delete(t.Context(), "v1.34.4", metav1.DeleteOptions{}))
-	c.eventually(c.everyNodeSays(v1alpha1.ReasonSourceUnavailable))
+	c.eventually(c.noNodeIsAsked)
+	c.eventually(c.policySays(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceUnavailable))
 }
 
 // A slot comes back when its Lease is deleted while its node is out, and is
@@ -184,12 +198,13 @@ func TestLead(t *testing.T) {
 			t.Fatalf("%s leads", name)
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody took over")
+		t.Fatal("no replica took over")
 	}
 }
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
+// everyNodeSays wants every node to be held for that reason.
 func (c *cluster) everyNodeSays(reason v1alpha1.Reason) func() string {
 	return func() string {
 		nodes, err := c.kube.CoreV1().Nodes().List(c.Context(), metav1.ListOptions{})
@@ -197,12 +212,41 @@ func (c *cluster) everyNodeSays(reason v1alpha1.Reason) func() string {
 		list, err := c.ours.NodeUpgrades.List(c.Context(), metav1.ListOptions{})
 		c.must(err)
 		for _, n := range list.Items {
-			if n.Spec.Reason != reason {
-				return fmt.Sprintf("%s says %s (%s), want %s", n.Name, n.Spec.Reason, n.Spec.Message, reason)
+			if got, message := n.Status.Hold(); got != reason {
+				return fmt.Sprintf("%s is held by %s (%s), want %s", n.Name, got, message, reason)
 			}
 		}
 		if len(list.Items) != len(nodes.Items) {
 			return fmt.Sprintf("%d NodeUpgrades for %d nodes", len(list.Items), len(nodes.Items))
+		}
+		return ""
+	}
+}
+
+// noNodeIsAsked wants every node to have a NodeUpgrade without an order.
+func (c *cluster) noNodeIsAsked() string {
+	nodes, err := c.kube.CoreV1().Nodes().List(c.Context(), metav1.ListOptions{})
+	c.must(err)
+	list, err := c.ours.NodeUpgrades.List(c.Context(), metav1.ListOptions{})
+	c.must(err)
+	for _, n := range list.Items {
+		if admitted := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionAdmitted); n.Spec.Upgrade != nil || admitted != nil || n.Status.HoldEndTime != nil {
+			return fmt.Sprintf("%s is asked for %+v, admitted %+v", n.Name, n.Spec.Upgrade, admitted)
+		}
+	}
+	if len(list.Items) != len(nodes.Items) {
+		return fmt.Sprintf("%d NodeUpgrades for %d nodes", len(list.Items), len(nodes.Items))
+	}
+	return ""
+}
+
+func (c *cluster) policySays(condition string, status metav1.ConditionStatus, reason v1alpha1.Reason) func() string {
+	return func() string {
+		policy, err := c.ours.UpgradePolicies.Get(c.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
+		c.must(err)
+		got := meta.FindStatusCondition(policy.Status.Conditions, condition)
+		if got == nil || got.Status != status || reason != "" && got.Reason != string(reason) || policy.Status.ObservedGeneration != policy.Generation {
+			return fmt.Sprintf("the policy of generation %d says %+v", policy.Generation, policy.Status)
 		}
 		return ""
 	}
@@ -221,7 +265,9 @@ func (c *cluster) finished(name string) func() string {
 	}
 }
 
-func (c *cluster) runs(node, version string) func() string {
+// reached wants the node to run the version that all these tests upgrade to.
+func (c *cluster) reached(node string) func() string {
+	const version = "v1.34.4"
 	return func() string {
 		n, err := c.kube.CoreV1().Nodes().Get(c.Context(), node, metav1.GetOptions{})
 		c.must(err)

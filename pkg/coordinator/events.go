@@ -1,90 +1,100 @@
 package coordinator
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/record"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// Reasons of events that are no reason to wait.
+// Reasons of events that are not reasons to wait.
 const (
 	eventCreated   = "Created"
 	eventTriggered = "Triggered"
 	eventFinished  = "Finished"
 	eventIgnored   = "CheckIgnored"
+	eventReturned  = "Returned"
 )
 
-// tell records an event on a ClusterUpgrade.
-func tell(recorder record.EventRecorder, u *v1alpha1.ClusterUpgrade, kind, reason, message string) {
-	reference := &corev1.ObjectReference{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterUpgrade",
-		Name: u.Name, UID: u.UID, ResourceVersion: u.ResourceVersion,
-	}
-	recorder.Event(reference, kind, reason, message)
+// record records an event on one of our objects.
+func (c *Coordinator) record(kind string, object metav1.Object, eventType, reason, message string) {
+	c.events.Event(&corev1.ObjectReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: kind,
+		Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+	}, eventType, reason, message)
 }
 
-func (c *Coordinator) tellCreated(u *v1alpha1.ClusterUpgrade) {
-	message := u.Spec.Version + " is on offer, and a schedule asks for patches"
+func (c *Coordinator) recordUpgrade(u *v1alpha1.ClusterUpgrade, eventType, reason, message string) {
+	c.record("ClusterUpgrade", u, eventType, reason, message)
+}
+
+func (c *Coordinator) recordCreated(u *v1alpha1.ClusterUpgrade) {
+	message := u.Spec.Version + " is on offer, and the UpgradePolicy asks for patches"
 	if u.Spec.Type == v1alpha1.TypeReboot {
-		message = "a node's operating system asks for a reboot, and a schedule lets it have one"
+		message = "a node's operating system asks for a reboot, and the UpgradePolicy asks for reboots"
 	}
-	tell(c.events, u, corev1.EventTypeNormal, eventCreated, message)
+	c.recordUpgrade(u, corev1.EventTypeNormal, eventCreated, message)
 }
 
-// tellIgnored records that somebody lets an upgrade go on in spite of a finding.
-func (c *Coordinator) tellIgnored(u *v1alpha1.ClusterUpgrade, f v1alpha1.Finding) {
-	tell(c.events, u, corev1.EventTypeWarning, eventIgnored, "spec.ignoreChecks lets "+f.ID+" through: "+f.Message)
+// recordIgnored records that a person lets an upgrade go on in spite of a finding.
+func (c *Coordinator) recordIgnored(u *v1alpha1.ClusterUpgrade, f v1alpha1.Finding) {
+	c.recordUpgrade(u, corev1.EventTypeWarning, eventIgnored, "spec.ignoreChecks lets "+f.ID+" through: "+f.Message)
 	c.log.Warn("a check is ignored", "upgrade", u.Name, "check", f.ID, "object", f.Object, "message", f.Message)
 }
 
-// tellUpgrade says what is new about an upgrade: that it was triggered, why it
+// recordReturned records that a node which was abandoned takes part again.
+func (c *Coordinator) recordReturned(n *v1alpha1.NodeUpgrade) {
+	c.record("NodeUpgrade", n, corev1.EventTypeNormal, eventReturned,
+		fmt.Sprintf("its agent reports again, after it was abandoned (%s): it takes part in upgrades", n.Abandoned.Reason))
+	c.log.Info("a node that was abandoned reports again", "node", n.Name)
+}
+
+// recordProgress records what is new about an upgrade: that it was triggered, why it
 // waits, that it ended.
-func (c *Coordinator) tellUpgrade(was *v1alpha1.ClusterUpgrade, now v1alpha1.ClusterUpgradeStatus) {
-	reason, message := story(now)
-	switch before, _ := story(was.Status); {
+func (c *Coordinator) recordProgress(was *v1alpha1.ClusterUpgrade, now v1alpha1.ClusterUpgradeStatus) {
+	eventType := corev1.EventTypeNormal
+	stalled := meta.IsStatusConditionTrue(now.Conditions, v1alpha1.ConditionStalled)
+	if stalled {
+		eventType = corev1.EventTypeWarning
+	}
+	reason, message := succeeded(now)
+	switch before, _ := succeeded(was.Status); {
 	case was.Status.Outcome == "" && now.Outcome != "":
-		tell(c.events, was, corev1.EventTypeNormal, eventFinished, message)
-	case was.Status.TriggeredAt == nil && now.TriggeredAt != nil:
-		tell(c.events, was, corev1.EventTypeNormal, eventTriggered, triggered(now))
-		if stalled(now) { // at once: what preflight found
-			tell(c.events, was, corev1.EventTypeWarning, reason, message)
+		c.recordUpgrade(was, corev1.EventTypeNormal, eventFinished, message)
+	case was.Status.TriggerTime == nil && now.TriggerTime != nil:
+		c.recordUpgrade(was, corev1.EventTypeNormal, eventTriggered, triggered(was.Spec.Version, now))
+		if stalled { // at once, by what preflight found
+			c.recordUpgrade(was, eventType, reason, message)
 		}
 	case before != reason:
-		kind := corev1.EventTypeNormal
-		if stalled(now) {
-			kind = corev1.EventTypeWarning
-		}
-		tell(c.events, was, kind, reason, message)
+		c.recordUpgrade(was, eventType, reason, message)
 	default:
 		return
 	}
 	c.log.Info("an upgrade's state changed", "upgrade", was.Name, "progress", now.Progress, "reason", reason, "message", message)
 }
 
-func triggered(s v1alpha1.ClusterUpgradeStatus) string {
+func triggered(version string, s v1alpha1.ClusterUpgradeStatus) string {
 	if s.Type == v1alpha1.TypeReboot {
 		return "nodes whose operating system asks for a reboot get one"
 	}
-	return "from " + s.FromVersion + " to " + s.ToVersion + "; the images are fixed"
+	return "from " + s.FromVersion + " to " + version + "; the images are fixed"
 }
 
-func stalled(s v1alpha1.ClusterUpgradeStatus) bool {
-	for _, condition := range s.Conditions {
-		if condition.Type == v1alpha1.ConditionStalled {
-			return condition.Status == "True"
-		}
-	}
-	return false
-}
-
-// tellNode logs what a node was told.
-func (c *Coordinator) tellNode(was *v1alpha1.NodeUpgrade, n plan.NodePlan) {
-	before := "unknown"
+// logOrder logs the order that a node was given.
+func (c *Coordinator) logOrder(was *v1alpha1.NodeUpgrade, n plan.NodePlan) {
+	var before v1alpha1.Release
 	if was != nil {
-		before = string(was.Spec.Release)
+		before = was.Spec.Release
 	}
-	c.log.Info("decided for a node", "node", n.Name, "upgrade", n.Spec.Upgrade, "release", n.Spec.Release, "before", before,
+	upgrade := ""
+	if n.Spec.Upgrade != nil {
+		upgrade = n.Spec.Upgrade.Name
+	}
+	c.log.Info("gave a node its order", "node", n.Name, "upgrade", upgrade, "release", n.Spec.Release, "before", before,
 		"slot", n.Slot, "reason", n.Reason, "message", n.Message)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// How long a leader that fell silent is waited for. Short, as nothing depends on
-// there being one leader only.
+// How long a leader that has stopped to renew its lead is waited for. Short, as
+// nothing depends on there being one leader only.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second

@@ -1,13 +1,13 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -28,38 +28,38 @@ func index(list []v1alpha1.NodeUpgrade) map[string]*v1alpha1.NodeUpgrade {
 	return byName
 }
 
-// callBack takes releases away. It comes before anything is given to others.
-func (c *Coordinator) callBack(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
+// withdrawReleases takes releases back. It comes before any node is released.
+func (c *Coordinator) withdrawReleases(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
 	var problems []error
 	for _, n := range nodes {
-		if was := stored[n.Name]; was != nil && released(was.Spec.Release) && !released(n.Spec.Release) {
+		if was := stored[n.Name]; was != nil && was.Spec.Release.Lets() && !n.Spec.Release.Lets() {
 			problems = append(problems, c.write(ctx, was, n))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// letGo reserves each node's slot and then releases the node. A slot that
-// somebody else was faster to get ends it: the next plan knows of that.
-func (c *Coordinator) letGo(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
+// release reserves each node's slot and then releases the node. A slot that another
+// coordinator has reserved meanwhile is left to it: the next plan knows of that.
+func (c *Coordinator) release(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
 	var problems []error
 	for _, n := range nodes {
 		if n.Slot == "" {
 			continue
 		}
-		if err := c.slots.Reserve(ctx, n.Slot, n.Owner); err != nil {
-			if !errors.Is(err, slot.ErrTaken) {
-				problems = append(problems, err)
-			}
-			continue
+		err := c.slots.Reserve(ctx, n.Slot, n.Owner)
+		switch {
+		case err == nil:
+			problems = append(problems, c.write(ctx, stored[n.Name], n))
+		case !errors.Is(err, slot.ErrTaken):
+			problems = append(problems, err)
 		}
-		problems = append(problems, c.write(ctx, stored[n.Name], n))
 	}
 	return errors.Join(problems...)
 }
 
-// tellOthers writes every other NodeUpgrade that does not say what it should.
-func (c *Coordinator) tellOthers(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
+// updateRest writes the NodeUpgrades of all nodes that are not released now.
+func (c *Coordinator) updateRest(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
 	var rest []plan.NodePlan
 	for _, n := range nodes {
 		if n.Slot == "" {
@@ -78,16 +78,47 @@ func (c *Coordinator) tellOthers(ctx context.Context, stored map[string]*v1alpha
 	return errors.Join(problems...)
 }
 
-// write applies a node's spec where it differs from what is stored.
+// write makes a node's NodeUpgrade say what the plan does.
 func (c *Coordinator) write(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) error {
-	if was != nil {
-		owned := ownedBy(was, n.Owner.UID)
-		if owned && equality.Semantic.DeepEqual(was.Spec, n.Spec) {
-			return nil
-		}
-		if !owned && len(was.OwnerReferences) > 0 {
-			return c.removeStranger(ctx, was, n)
-		}
+	switch {
+	case was != nil && !was.OwnedBy(types.UID(n.Owner.UID)):
+		// What an earlier Node of that name left: its status would be taken for the
+		// new one's. The next plan creates it anew.
+		return c.remove(ctx, was, "it is an earlier node's")
+	case !n.Managed && was == nil:
+		return nil
+	case !n.Managed && idle(was, n):
+		return c.remove(ctx, was, "the UpgradePolicy does not select the node")
+	}
+	generation, err := c.writeOrder(ctx, was, n)
+	if err != nil {
+		return err
+	}
+	return c.writeAdmission(ctx, cmp.Or(was, &v1alpha1.NodeUpgrade{}), n, generation)
+}
+
+// idle reports whether a node is in service and has no order.
+func idle(was *v1alpha1.NodeUpgrade, n plan.NodePlan) bool {
+	phase := was.Status.Step.Info().Phase
+	return (phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported) && n.Spec.Upgrade == nil && !was.Spec.Release.Lets()
+}
+
+// remove deletes a NodeUpgrade, unless it has changed since it was read.
+func (c *Coordinator) remove(ctx context.Context, was *v1alpha1.NodeUpgrade, why string) error {
+	options := only(was)
+	options.Preconditions.ResourceVersion = &was.ResourceVersion
+	if err := deleted("NodeUpgrade", was, c.ours.NodeUpgrades.Delete(ctx, was.Name, options)); err != nil {
+		return err
+	}
+	c.log.Info("deleted a NodeUpgrade", "node", was.Name, "why", why)
+	return nil
+}
+
+// writeOrder applies a node's spec if it differs from the stored one, and returns the
+// generation of the order.
+func (c *Coordinator) writeOrder(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) (int64, error) {
+	if was != nil && len(was.OwnerReferences) > 0 && equality.Semantic.DeepEqual(was.Spec, n.Spec) {
+		return was.Generation, nil
 	}
 	object := &v1alpha1.NodeUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{{
@@ -95,33 +126,10 @@ func (c *Coordinator) write(ctx context.Context, was *v1alpha1.NodeUpgrade, n pl
 		}}},
 		Spec: n.Spec,
 	}
-	if _, err := c.ours.NodeUpgrades.Apply(ctx, object, manager, ""); err != nil {
-		return fmt.Errorf("applying NodeUpgrade %s: %w", n.Name, err)
+	applied, err := c.ours.NodeUpgrades.Apply(ctx, object, manager, "")
+	if err != nil {
+		return 0, fmt.Errorf("applying NodeUpgrade %s: %w", n.Name, err)
 	}
-	c.tellNode(was, n)
-	return nil
-}
-
-// removeStranger deletes what an earlier Node of that name left behind: its
-// status would be taken for the new one's. The next plan makes it anew.
-func (c *Coordinator) removeStranger(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) error {
-	err := c.ours.NodeUpgrades.Delete(ctx, was.Name, *metav1.NewPreconditionDeleteOptions(string(was.UID)))
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("deleting NodeUpgrade %s of an earlier node: %w", was.Name, err)
-	}
-	c.log.Info("removed what an earlier node of that name left", "node", n.Name)
-	return nil
-}
-
-func ownedBy(n *v1alpha1.NodeUpgrade, uid string) bool {
-	for _, ref := range n.OwnerReferences {
-		if ref.Kind == "Node" && string(ref.UID) == uid {
-			return true
-		}
-	}
-	return false
-}
-
-func released(r v1alpha1.Release) bool {
-	return r == v1alpha1.ReleaseControlPlane || r == v1alpha1.ReleaseNode
+	c.logOrder(was, n)
+	return applied.Generation, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Operating systems ask for reboots, and a schedule lets them have those: no node
+// Operating systems ask for reboots, and the policy lets them have those: no node
 // goes that asked for none.
 func TestARebootByItself(t *testing.T) {
 	c := newCluster(t, "cp1", "w1", "w2")
@@ -26,7 +26,7 @@ func TestARebootByItself(t *testing.T) {
 		c.must(err)
 		asking := 0
 		for _, n := range list.Items {
-			if n.Status.RebootRequired {
+			if n.Status.Reboot.Required {
 				asking++
 			}
 		}
@@ -36,7 +36,10 @@ func TestARebootByItself(t *testing.T) {
 		return ""
 	})
 	before := time.Now().UTC().Format(time.DateOnly)
-	c.schedule("always", func(m *v1alpha1.MaintenanceSchedule) { m.Spec.Automatic = []v1alpha1.UpgradeType{v1alpha1.TypeReboot} })
+	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
+	c.policy(func(p *v1alpha1.UpgradePolicy) {
+		p.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypeReboot}}
+	})
 	name := ""
 	c.eventually(func() string {
 		list, err := c.ours.ClusterUpgrades.List(t.Context(), metav1.ListOptions{})
@@ -56,7 +59,7 @@ func TestARebootByItself(t *testing.T) {
 	}
 	upgrade, err := c.ours.ClusterUpgrades.Get(t.Context(), name, metav1.GetOptions{})
 	c.must(err)
-	if diff := cmp.Diff(v1alpha1.NodeCounts{Total: 3, Done: 3}, upgrade.Status.Nodes); diff != "" || upgrade.Status.Type != v1alpha1.TypeReboot || upgrade.Status.ToVersion != "" {
+	if diff := cmp.Diff(v1alpha1.NodeCounts{Total: 3, Done: 3}, upgrade.Status.Nodes); diff != "" || upgrade.Status.Type != v1alpha1.TypeReboot || upgrade.Spec.Version != "" {
 		t.Errorf("status %+v\n%s", upgrade.Status, diff)
 	}
 	c.events(name, "Created", "Triggered", "Finished")

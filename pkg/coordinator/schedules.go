@@ -7,15 +7,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
-// writeSchedules applies the status of each schedule that differs, and returns
-// when the first of them changes by itself.
+// writeSchedules applies the status of each schedule that differs from the stored
+// one, and returns when the first of them changes by itself.
 func (c *Coordinator) writeSchedules(ctx context.Context, schedules []v1alpha1.MaintenanceSchedule, now time.Time) (*time.Time, error) {
 	var next *time.Time
 	var problems []error
@@ -36,22 +35,20 @@ func (c *Coordinator) writeSchedules(ctx context.Context, schedules []v1alpha1.M
 	return next, errors.Join(problems...)
 }
 
-// scheduleStatus is what a schedule should say about itself.
+// scheduleStatus returns the status that a schedule should have, and when it changes
+// by itself.
 func scheduleStatus(s *v1alpha1.MaintenanceSchedule, now time.Time) (v1alpha1.MaintenanceScheduleStatus, *time.Time) {
 	state, until := schedule.State(s, now)
 	status := *s.Status.DeepCopy()
-	status.ObservedGeneration, status.State, status.Until = s.Generation, state, nil
+	status.ObservedGeneration, status.State, status.UntilTime = s.Generation, state, nil
 	if until != nil {
-		status.Until = &metav1.Time{Time: until.UTC().Truncate(time.Second)}
+		status.UntilTime = &metav1.Time{Time: until.UTC().Truncate(time.Second)}
 	}
-	valid := metav1.Condition{
-		Type: v1alpha1.ConditionValid, Status: metav1.ConditionTrue, Reason: "Understood", Message: "every field is understood",
-		ObservedGeneration: s.Generation, LastTransitionTime: metav1.Time{Time: now.UTC().Truncate(time.Second)},
-	}
+	valid := metav1.Condition{Type: v1alpha1.ConditionValid, Status: metav1.ConditionTrue, Reason: understood, Message: "every field is understood"}
 	if err := schedule.Check(s); err != nil {
 		valid.Status, valid.Reason = metav1.ConditionFalse, string(v1alpha1.ReasonScheduleInvalid)
 		valid.Message = err.Error() + "; every window of every schedule is closed until this is mended"
 	}
-	meta.SetStatusCondition(&status.Conditions, valid)
+	setConditions(&status.Conditions, s.Generation, now, valid)
 	return status, until
 }

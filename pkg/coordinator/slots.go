@@ -8,8 +8,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// keepSlots does what the plan says about the Leases. Rebuilding comes before
-// making new ones, so that a Lease that was deleted is not made anew as a free
+// keepSlots does what the plan says about the Leases. Rebuild comes before Ensure, so
+// that a Lease that was deleted while a node held it is not created again as a free
 // one.
 func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 	if p.Rebuild {
@@ -30,7 +30,7 @@ func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 		problems = append(problems, err)
 	}
 	for _, owner := range p.Abandon {
-		c.log.Info("a slot is freed, as its node was given up", "node", owner.Node)
+		c.log.Info("a slot is freed, as its node was abandoned", "node", owner.Node)
 		problems = append(problems, c.slots.Abandon(ctx, owner))
 	}
 	for _, owner := range p.Withdraw {

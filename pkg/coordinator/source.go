@@ -2,52 +2,114 @@ package coordinator
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"math"
 	"reflect"
-
-	"k8s.io/apimachinery/pkg/api/meta"
+	"sync/atomic"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/source"
 )
 
-// look reads the index, and has a plan made when it says something new.
-func (c *Coordinator) look(ctx context.Context) {
-	found := c.poller.Look(ctx)
+// offers keeps what the source of images offers up to date.
+type offers struct {
+	wanted atomic.Pointer[v1alpha1.ImageSource] // where to read, as the policy says; nil: not known yet
+	last   atomic.Pointer[reading]              // nil before the first one
+	wake   chan struct{}                        // the index is to be read at once
+	onNews func()
+	log    *slog.Logger
+
+	// Only one goroutine at a time reads.
+	poller *source.Poller
+	polled v1alpha1.ImageSource
+}
+
+// reading is what the index said, and where it was read.
+type reading struct {
+	source v1alpha1.ImageSource
+	said   fleet.Source
+}
+
+// forever is the pause while it is not known where to read.
+const forever = time.Duration(math.MaxInt64)
+
+func newOffers(log *slog.Logger, onNews func()) *offers {
+	return &offers{wake: make(chan struct{}, 1), onNews: onNews, log: log}
+}
+
+// start sets the source and reads its index.
+func (o *offers) start(ctx context.Context, wanted v1alpha1.ImageSource) {
+	o.wanted.Store(&wanted)
+	o.read(ctx, wanted)
+}
+
+// follow returns what the source offers, and has the index read at once if the
+// policy has changed the source since.
+func (o *offers) follow(wanted v1alpha1.ImageSource) fleet.Source {
+	if before := o.wanted.Swap(&wanted); before == nil || *before != wanted {
+		o.readSoon()
+	}
+	last := o.last.Load()
+	if last == nil || last.source.URL != wanted.URL || last.source.Keyring != wanted.Keyring {
+		return fleet.Source{Problem: fleet.Hold{
+			Reason:  v1alpha1.ReasonSourceUnavailable,
+			Message: fmt.Sprintf("the index of %s has not been read yet", wanted.URL),
+		}}
+	}
+	return last.said
+}
+
+// readSoon ends the pause before the index is read again.
+func (o *offers) readSoon() {
+	select {
+	case o.wake <- struct{}{}:
+	default: // it has ended already
+	}
+}
+
+// poll reads the index again and again until ctx ends.
+func (o *offers) poll(ctx context.Context) {
+	for {
+		pause := forever
+		if wanted := o.wanted.Load(); wanted != nil {
+			pause = time.Duration(wanted.IntervalSeconds) * time.Second
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		case <-o.wake:
+		}
+		o.read(ctx, *o.wanted.Load())
+	}
+}
+
+// read reads the index, and reports what is new.
+func (o *offers) read(ctx context.Context, from v1alpha1.ImageSource) {
+	if o.poller == nil || o.polled != from {
+		o.poller, o.polled = source.NewPoller(from), from
+	}
+	found := reading{source: from, said: o.poller.Read(ctx)}
 	if ctx.Err() != nil {
 		return
 	}
-	before := c.offered.Swap(&found)
-	if before != nil && reflect.DeepEqual(*before, found) {
-		return
-	}
-	c.tellSource(found)
-	c.queue.Add(everything)
-}
-
-// seek looks at the index anew, once for each upgrade whose version it did not
-// offer: whoever asks for a release may have seen it there a moment ago.
-func (c *Coordinator) seek(statuses []plan.UpgradeStatus) {
-	for _, one := range statuses {
-		succeeded := meta.FindStatusCondition(one.Status.Conditions, v1alpha1.ConditionSucceeded)
-		if succeeded == nil || succeeded.Reason != string(v1alpha1.ReasonNotOffered) || c.sought[one.Name] {
-			continue
-		}
-		c.sought[one.Name] = true
-		select {
-		case c.missed <- struct{}{}:
-		default: // it is looked at already
-		}
+	if before := o.last.Swap(&found); before == nil || !reflect.DeepEqual(*before, found) {
+		o.report(found)
+		o.onNews()
 	}
 }
 
-func (c *Coordinator) tellSource(s plan.Source) {
+func (o *offers) report(r reading) {
 	versions := map[string]bool{}
-	for _, offer := range s.Offers {
+	for _, offer := range r.said.Offers {
 		versions[offer.Version] = true
 	}
-	if s.Trouble.Reason != "" {
-		c.log.Warn("the source has a problem", "reason", s.Trouble.Reason, "message", s.Trouble.Message, "versions", len(versions))
+	if problem := r.said.Problem; problem.Reason != "" {
+		o.log.Warn("the source has a problem", "url", r.source.URL, "reason", problem.Reason, "message", problem.Message, "versions", len(versions))
 		return
 	}
-	c.log.Info("the source was read", "versions", len(versions), "images", len(s.Offers))
+	o.log.Info("the source was read", "url", r.source.URL, "versions", len(versions), "images", len(r.said.Offers))
 }

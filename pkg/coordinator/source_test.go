@@ -8,15 +8,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Whoever asks for a release that was published a moment ago does not wait until
-// the index is looked at again.
-func TestTheIndexIsLookedAtForARelease(t *testing.T) {
+// An upgrade to a release that was published a moment ago does not wait until the
+// interval is over.
+func TestTheIndexIsReadForARelease(t *testing.T) {
 	c := newCluster(t, "cp1")
-	c.looks = "1h"
+	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec.Source.IntervalSeconds = 3600 })
 	c.index.offer("v1.34.3")
 	c.coordinate("one")
 	c.agent("cp1")
-	c.eventually(c.everyNodeSays(v1alpha1.ReasonNoUpgrade))
+	c.eventually(c.noNodeIsAsked)
 	c.index.offer("v1.34.3", "v1.34.4")
 	u := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "v1.34.4"}}
 	u.Spec.Version = "v1.34.4"
@@ -25,7 +25,7 @@ func TestTheIndexIsLookedAtForARelease(t *testing.T) {
 	c.eventually(func() string {
 		u, err := c.ours.ClusterUpgrades.Get(t.Context(), "v1.34.4", metav1.GetOptions{})
 		c.must(err)
-		if u.Status.TriggeredAt == nil {
+		if u.Status.TriggerTime == nil {
 			return "the upgrade is not triggered"
 		}
 		return ""

@@ -16,23 +16,31 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// A coordinator that lags fixes no hashes over those that were fixed already.
-func TestStaleStatus(t *testing.T) {
+// newWriter returns a coordinator that can write to a real API server.
+func newWriter(t *testing.T) *Coordinator {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	ours, err := client.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Coordinator{ours: ours, events: record.NewFakeRecorder(10), log: slog.New(slog.DiscardHandler)}
+	return &Coordinator{ours: ours, events: record.NewFakeRecorder(100), log: slog.New(slog.DiscardHandler)}
+}
+
+// A coordinator that lags fixes no hashes over those that were fixed already, and
+// does not write to another upgrade of the same name.
+func TestStaleStatus(t *testing.T) {
+	c := newWriter(t)
+	ours := c.ours
 	seen := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "stale"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}
-	if seen, err = ours.ClusterUpgrades.Create(t.Context(), seen, metav1.CreateOptions{}); err != nil {
+	seen, err := ours.ClusterUpgrades.Create(t.Context(), seen, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	trigger := func(hash string) error {
-		status := v1alpha1.ClusterUpgradeStatus{TriggeredAt: &metav1.Time{Time: time.Now().Truncate(time.Second)}}
-		status.Images = []v1alpha1.Image{{Architecture: "x86-64", URL: "http://images/i.raw", SHA256: strings.Repeat(hash, 64)}}
-		return c.writeStatuses(t.Context(), []v1alpha1.ClusterUpgrade{*seen}, []plan.UpgradeStatus{{Name: seen.Name, Status: status}})
+		status := v1alpha1.ClusterUpgradeStatus{TriggerTime: &metav1.Time{Time: time.Now().Truncate(time.Second)}}
+		status.Images = []v1alpha1.Image{{Architecture: "amd64", URL: "http://images/i.raw", Digest: v1alpha1.DigestOf(strings.Repeat(hash, 64))}}
+		return c.writeStatuses(t.Context(), []v1alpha1.ClusterUpgrade{*seen}, []plan.UpgradeStatus{{Name: seen.Name, UID: string(seen.UID), Status: status}})
 	}
 	if err := trigger("a"); err != nil {
 		t.Fatal(err)
@@ -42,8 +50,17 @@ func TestStaleStatus(t *testing.T) {
 	if readErr != nil {
 		t.Fatal(readErr)
 	}
-	if hash := now.Status.Images[0].SHA256; !apierrors.IsConflict(err) || !strings.HasPrefix(hash, "a") {
+	if hash := now.Status.Images[0].SHA256(); !apierrors.IsConflict(err) || !strings.HasPrefix(hash, "a") {
 		t.Errorf("%v; the hash is now %s", err, hash)
+	}
+	if err := ours.ClusterUpgrades.Delete(t.Context(), "stale", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ours.ClusterUpgrades.Create(t.Context(), &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "stale"}, Spec: seen.Spec}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := trigger("a"); !apierrors.IsConflict(err) {
+		t.Errorf("triggering an upgrade that was created anew under the same name: %v", err)
 	}
 	if err := ours.ClusterUpgrades.Delete(t.Context(), "stale", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -6,45 +6,72 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// sync makes a plan and carries it out. It returns when to look again though
+// sync makes a plan and carries it out. It returns when to do so again though
 // nothing changed.
 func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, error) {
 	s := c.reader.Snapshot()
-	s.Strategy = c.config.Strategy
-	if offered := c.offered.Load(); offered != nil {
-		s.Source = *offered
+	policy, err := c.ensurePolicy(ctx, s.Policy)
+	if err != nil {
+		return nil, err
 	}
+	s.Source = c.offers.follow(policy.Spec.Source)
+	s.Policy = observePolicy(policy, s, now)
 	p := c.decide(ctx, s, now)
-	c.seek(p.Statuses)
+	c.readForMissing(p.Statuses)
 	schedulesChange, scheduleErr := c.writeSchedules(ctx, s.Schedules, now)
-	err := errors.Join(c.carryOut(ctx, s, p), scheduleErr)
+	err = errors.Join(c.carryOut(ctx, s, policy, p), scheduleErr)
 	return earliest(p.Next, schedulesChange), err
 }
 
-// carryOut writes the plan. What a later step relies on comes first, and an
-// error there ends it; a node that cannot be written does not keep the others
-// from being written.
-func (c *Coordinator) carryOut(ctx context.Context, s plan.Snapshot, p plan.Plan) error {
+// readForMissing has the index read anew, once for each upgrade whose version it
+// did not offer: the version may have been published since.
+func (c *Coordinator) readForMissing(statuses []plan.UpgradeStatus) {
+	for _, one := range statuses {
+		reason, _ := succeeded(one.Status)
+		if reason == string(v1alpha1.ReasonNotOffered) && !c.readFor[one.UID] {
+			c.readFor[one.UID] = true
+			c.offers.readSoon()
+		}
+	}
+}
+
+// carryOut writes the plan. What a later step relies on comes first, and an error
+// there ends it; a node that cannot be written does not keep the others from being
+// written.
+func (c *Coordinator) carryOut(ctx context.Context, s fleet.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) error {
 	if p.Create != nil {
 		if err := c.create(ctx, p.Create); err != nil {
 			return err
 		}
 	}
+	if err := c.createRecords(ctx, p.Records); err != nil {
+		return err
+	}
+	if err := c.writePolicyStatus(ctx, policy, s.Policy.Status, p.Policy); err != nil {
+		return err
+	}
 	if err := c.writeStatuses(ctx, s.Upgrades, p.Statuses); err != nil {
 		return err
 	}
 	stored := index(s.NodeUpgrades)
-	if err := c.callBack(ctx, stored, p.Nodes); err != nil {
+	if err := c.withdrawReleases(ctx, stored, p.Nodes); err != nil {
 		return err
 	}
 	if err := c.keepSlots(ctx, p.Slots); err != nil {
-		// Nobody is let go, and whoever waits is told why all the same.
-		return errors.Join(fmt.Errorf("keeping slots: %w", err), c.tellOthers(ctx, stored, p.Nodes))
+		// No node is released, and the others are told why they wait all the same.
+		return errors.Join(fmt.Errorf("keeping slots: %w", err), c.updateRest(ctx, stored, p.Nodes))
 	}
-	return errors.Join(c.letGo(ctx, stored, p.Nodes), c.tellOthers(ctx, stored, p.Nodes), c.welcome(ctx, stored, p.Nodes))
+	return errors.Join(
+		c.release(ctx, stored, p.Nodes),
+		c.updateRest(ctx, stored, p.Nodes),
+		c.clearAbandoned(ctx, stored, p.Nodes),
+		c.prune(ctx, s),
+	)
 }
 
 func earliest(times ...*time.Time) *time.Time {

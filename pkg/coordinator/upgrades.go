@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// create makes an upgrade that a schedule asks for. That it is there already
-// is success: another coordinator was faster.
+// create creates an upgrade that the policy's automatic asks for. It succeeds if the
+// upgrade exists: another coordinator was faster.
 func (c *Coordinator) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) error {
 	created, err := c.ours.ClusterUpgrades.Create(ctx, u, metav1.CreateOptions{FieldManager: manager})
 	if apierrors.IsAlreadyExists(err) {
@@ -23,35 +23,37 @@ func (c *Coordinator) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) er
 	if err != nil {
 		return fmt.Errorf("creating ClusterUpgrade %s: %w", u.Name, err)
 	}
-	c.log.Info("created an upgrade, as a schedule asks for it", "upgrade", u.Name, "type", u.Spec.Type, "version", u.Spec.Version)
-	c.tellCreated(created)
+	c.log.Info("created an upgrade, as the policy asks for it", "upgrade", u.Name, "type", u.Spec.Type, "version", u.Spec.Version)
+	c.recordCreated(created)
 	return nil
 }
 
-// writeStatuses applies the status of each upgrade that differs.
+// writeStatuses applies the status of each upgrade that differs from the stored one.
 func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.ClusterUpgrade, wanted []plan.UpgradeStatus) error {
+	byUID := make(map[string]*v1alpha1.ClusterUpgrade, len(stored))
+	for i := range stored {
+		byUID[string(stored[i].UID)] = &stored[i]
+	}
 	for _, w := range wanted {
-		for i := range stored {
-			was := &stored[i]
-			if was.Name != w.Name || equality.Semantic.DeepEqual(was.Status, w.Status) {
-				continue
-			}
-			object := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: w.Name}, Status: w.Status}
-			if was.Status.TriggeredAt == nil && w.Status.TriggeredAt != nil {
-				// The hashes are fixed once: by whoever saw that they were not.
-				object.ResourceVersion = was.ResourceVersion
-			}
-			if _, err := c.ours.ClusterUpgrades.Apply(ctx, object, manager, "status"); err != nil {
-				return fmt.Errorf("applying the status of ClusterUpgrade %s: %w", w.Name, err)
-			}
-			c.tellUpgrade(was, w.Status)
+		was := byUID[w.UID]
+		if was == nil || was.Name != w.Name || equality.Semantic.DeepEqual(was.Status, w.Status) {
+			continue
 		}
+		object := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: w.Name}, Status: w.Status}
+		if was.Status.TriggerTime == nil && w.Status.TriggerTime != nil || was.Status.Outcome == "" && w.Status.Outcome != "" {
+			// What is set once is set on the very object that it was decided for.
+			object.ResourceVersion = was.ResourceVersion
+		}
+		if _, err := c.ours.ClusterUpgrades.Apply(ctx, object, manager, "status"); err != nil {
+			return fmt.Errorf("applying the status of ClusterUpgrade %s: %w", w.Name, err)
+		}
+		c.recordProgress(was, w.Status)
 	}
 	return nil
 }
 
-// story is the reason and message of an upgrade's Succeeded condition.
-func story(s v1alpha1.ClusterUpgradeStatus) (reason, message string) {
+// succeeded returns the reason and message of an upgrade's condition Succeeded.
+func succeeded(s v1alpha1.ClusterUpgradeStatus) (reason, message string) {
 	if condition := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionSucceeded); condition != nil {
 		return condition.Reason, condition.Message
 	}

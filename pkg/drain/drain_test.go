@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
@@ -51,6 +53,31 @@ func finishedPod(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
 func leaving(p *corev1.Pod) {
 	p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Now()), []string{"test/holds"}
 }
+func labelled(key string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		if p.Labels == nil {
+			p.Labels = map[string]string{}
+		}
+		p.Labels[key] = "true"
+	}
+}
+
+func in(namespace string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Namespace = namespace }
+}
+
+func selects(key string) v1alpha1.LabelSelector {
+	return v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{key: "true"}}
+}
+
+var rules = []v1alpha1.DrainRule{
+	{Name: "first", PodSelector: selects("first"), Behavior: v1alpha1.DrainPod},
+	{Name: "stay", PodSelector: selects("stay"), Namespaces: []string{"default"}, Behavior: v1alpha1.DrainSkip},
+	{Name: "wait", PodSelector: selects("wait"), Behavior: v1alpha1.DrainWaitCompleted},
+}
+
+var blocksAll = v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock, EmptyDirPods: v1alpha1.PodsBlock, Rules: rules}
+
 func tolerates(key string, op corev1.TolerationOperator) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Tolerations = []corev1.Toleration{{Key: key, Operator: op, Effect: corev1.TaintEffectNoSchedule}}
@@ -61,7 +88,8 @@ func TestRound(t *testing.T) {
 	daemons := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "daemons"}}
 	for name, test := range map[string]struct {
 		pods    []runtime.Object
-		options Options
+		order   v1alpha1.Drain
+		deletes bool
 		refuse  map[string]error // by pod: what eviction answers
 		evicted []string
 		deleted []string
@@ -91,23 +119,80 @@ func TestRound(t *testing.T) {
 			want: Progress{Left: 1, Message: "1 pod is leaving: default/a"},
 		},
 		"an unmanaged pod keeps all others": {
-			pods: []runtime.Object{pod("a"), pod("alone", ownedBy("", ""))},
-			want: Progress{Left: 2, Blocked: true, Message: "nobody starts these pods again elsewhere, and drain.force is not set: default/alone"},
+			pods:  []runtime.Object{pod("a"), pod("alone", ownedBy("", ""))},
+			order: v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock},
+			want:  Progress{Left: 2, Blocked: true, Message: "no controller starts these pods again elsewhere, and drain.unmanagedPods is Block: default/alone"},
 		},
 		"a DaemonSet's pod whose DaemonSet is gone is unmanaged": {
-			pods: []runtime.Object{pod("orphan", ownedBy("DaemonSet", "gone"))},
-			want: Progress{Left: 1, Blocked: true, Message: "nobody starts these pods again elsewhere, and drain.force is not set: default/orphan"},
+			pods:  []runtime.Object{pod("orphan", ownedBy("DaemonSet", "gone"))},
+			order: v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock},
+			want:  Progress{Left: 1, Blocked: true, Message: "no controller starts these pods again elsewhere, and drain.unmanagedPods is Block: default/orphan"},
 		},
-		"with force it goes": {
+		"it blocks also where the rest is deleted": {
+			pods:    []runtime.Object{pod("a"), pod("alone", ownedBy("", ""))},
+			order:   v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock},
+			deletes: true,
+			want:    Progress{Left: 2, Blocked: true, Message: "no controller starts these pods again elsewhere, and drain.unmanagedPods is Block: default/alone"},
+		},
+		"it goes where the order says so": {
 			pods:    []runtime.Object{pod("alone", ownedBy("", ""))},
-			options: Options{Force: true},
+			order:   v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsEvict},
 			evicted: []string{"alone"},
 			want:    Progress{Left: 1, Message: "1 pod is leaving: default/alone"},
 		},
 		"a finished one goes anyway": {
-			pods:    []runtime.Object{pod("done", ownedBy("", ""), finishedPod)},
+			pods:    []runtime.Object{pod("done", ownedBy("", ""), emptyDir, finishedPod)},
+			order:   blocksAll,
 			evicted: []string{"done"},
 			want:    Progress{Left: 1, Message: "1 pod is leaving: default/done"},
+		},
+		"an emptyDir keeps all others where the order says so": {
+			pods:  []runtime.Object{pod("a"), pod("b", emptyDir)},
+			order: v1alpha1.Drain{EmptyDirPods: v1alpha1.PodsBlock},
+			want:  Progress{Left: 2, Blocked: true, Message: "the data in these pods' emptyDir would be lost, and drain.emptyDirPods is Block: default/b"},
+		},
+		"a pod that a rule skips stays, whatever it is": {
+			pods:  []runtime.Object{pod("a", labelled("stay"), emptyDir, ownedBy("", ""))},
+			order: v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock, EmptyDirPods: v1alpha1.PodsBlock, Rules: rules},
+			want:  Progress{Message: "drained"},
+		},
+		"a rule is about its namespaces": {
+			pods:    []runtime.Object{pod("a", labelled("stay"), in("elsewhere"))},
+			order:   v1alpha1.Drain{Rules: rules},
+			evicted: []string{"a"},
+			want:    Progress{Left: 1, Message: "1 pod is leaving: elsewhere/a"},
+		},
+		"the first rule that matches counts": {
+			pods:    []runtime.Object{pod("a", labelled("stay"), labelled("first"))},
+			order:   v1alpha1.Drain{Rules: rules},
+			evicted: []string{"a"},
+			want:    Progress{Left: 1, Message: "1 pod is leaving: default/a"},
+		},
+		"a rule that drains lets nothing through that blocks": {
+			pods:  []runtime.Object{pod("a", labelled("first"), emptyDir)},
+			order: blocksAll,
+			want:  Progress{Left: 1, Blocked: true, Message: "the data in these pods' emptyDir would be lost, and drain.emptyDirPods is Block: default/a"},
+		},
+		"a pod that a rule waits for is not asked": {
+			pods:    []runtime.Object{pod("a"), pod("job", labelled("wait"), ownedBy("", ""))},
+			order:   v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock, Rules: rules},
+			evicted: []string{"a"},
+			want:    Progress{Left: 2, Message: "1 pod is leaving: default/a; 1 pod is waited for until completed, as a drain rule says: default/job"},
+		},
+		"such a pod blocks where no other is left": {
+			pods:  []runtime.Object{pod("job", labelled("wait")), pod("other", labelled("wait"))},
+			order: v1alpha1.Drain{Rules: rules},
+			want:  Progress{Left: 2, Blocked: true, Message: "2 pods are waited for until completed, as a drain rule says: default/job, default/other"},
+		},
+		"such a pod stays once it has ended": {
+			pods:  []runtime.Object{pod("job", labelled("wait"), finishedPod)},
+			order: v1alpha1.Drain{Rules: rules},
+			want:  Progress{Message: "drained"},
+		},
+		"such a pod that is leaving is leaving": {
+			pods:  []runtime.Object{pod("job", labelled("wait"), leaving)},
+			order: v1alpha1.Drain{Rules: rules},
+			want:  Progress{Left: 1, Message: "1 pod is leaving: default/job"},
 		},
 		"a budget is named with the pod": {
 			pods:    []runtime.Object{pod("a"), pod("b")},
@@ -137,10 +222,11 @@ func TestRound(t *testing.T) {
 			want:    Progress{Left: 1, Message: "1 pod is leaving: default/a"},
 		},
 		"the rest is deleted where that is asked": {
-			pods:    []runtime.Object{pod("a")},
-			options: Options{Delete: true},
-			deleted: []string{"a"},
-			want:    Progress{Left: 1, Message: "1 pod is leaving: default/a"},
+			pods:    []runtime.Object{pod("a"), pod("job", labelled("wait")), pod("stays", labelled("stay"))},
+			order:   v1alpha1.Drain{Rules: rules},
+			deletes: true,
+			deleted: []string{"a", "job"},
+			want:    Progress{Left: 2, Message: "2 pods are leaving: default/a, default/job"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +244,7 @@ func TestRound(t *testing.T) {
 				deleted = append(deleted, action.(clienttesting.DeleteAction).GetName())
 				return true, nil, nil
 			})
-			got, err := (&Drainer{Node: "worker", Reads: reads, Evicts: kubelet}).Round(t.Context(), test.options)
+			got, err := (&Drainer{Node: "worker", Reads: reads, Evicts: kubelet}).Round(t.Context(), test.order, test.deletes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,5 +267,15 @@ func tooMany(cause string) error {
 func TestSomeIsShort(t *testing.T) {
 	if got := some(strings.Split("a b c d e", " ")); got != "a, b, c and 2 more" {
 		t.Error(got)
+	}
+}
+
+// A selector that the API server would refuse lets no pod go on its word.
+func TestWrongRule(t *testing.T) {
+	wrong := v1alpha1.Drain{Rules: []v1alpha1.DrainRule{{Name: "wrong", PodSelector: selects("a b"), Behavior: v1alpha1.DrainSkip}}}
+	kubelet := fake.NewClientset()
+	_, err := (&Drainer{Node: "worker", Reads: fake.NewClientset(pod("a")), Evicts: kubelet}).Round(t.Context(), wrong, false)
+	if err == nil || !strings.Contains(err.Error(), "drain rule wrong") || len(kubelet.Actions()) > 0 {
+		t.Errorf("%v, %v", err, kubelet.Actions())
 	}
 }

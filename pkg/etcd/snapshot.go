@@ -34,10 +34,6 @@ type SnapshotOutput struct {
 	Removed []string `json:"removed,omitempty"`
 }
 
-// RuntimeMax ends a snapshot that hangs: etcd's database is 8 GiB at most, which
-// a slow disk writes in a few minutes.
-const RuntimeMax = 15 * time.Minute
-
 // Take takes a snapshot from the node's own member, verifies it and gives it its
 // name. Then old ones are removed. Called again it takes another one.
 //

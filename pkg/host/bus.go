@@ -7,6 +7,7 @@ import (
 	"github.com/godbus/dbus/v5"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 const (
@@ -62,11 +63,11 @@ func (c *Client) call(ctx context.Context, to peer, method string, reply any, ar
 	return call.Store(reply)
 }
 
-// running says whether a verb's unit is there and not at its end. A unit that
+// running reports whether a verb's unit is there and not at its end. A unit that
 // was asked for a moment ago is still inactive, and has a job.
-func (c *Client) running(ctx context.Context, v Verb) (bool, error) {
+func (c *Client) running(ctx context.Context, v verb.Verb) (bool, error) {
 	var path dbus.ObjectPath
-	err := c.call(ctx, systemd, managerInterface+".GetUnit", &path, v.Unit())
+	err := c.call(ctx, systemd, managerInterface+".GetUnit", &path, Unit(v))
 	var unit map[string]dbus.Variant
 	if err == nil {
 		err = c.call(ctx, peer{systemd.name, path}, propertiesInterface+".GetAll", &unit, "org.freedesktop.systemd1.Unit")
@@ -75,7 +76,7 @@ func (c *Client) running(ctx context.Context, v Verb) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, unreachable("asking systemd about %s: %w", v.Unit(), err)
+		return false, unreachable("asking systemd about %s: %w", Unit(v), err)
 	}
 	state, _ := unit["ActiveState"].Value().(string)
 	return hasJob(unit["Job"]) || state != "inactive" && state != "failed", nil

@@ -13,6 +13,7 @@ import (
 	"github.com/godbus/dbus/v5"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // Client has verbs run on the node. It connects to the system bus when it is
@@ -20,18 +21,20 @@ import (
 // from several goroutines; errors of the bus bear the reason HostUnreachable.
 type Client struct {
 	root, address string
+	failures      map[verb.Verb]v1alpha1.Reason
 
 	mu  sync.Mutex
 	bus *dbus.Conn
 }
 
 // NewClient makes a Client for the folder that pod and node share (Root) and
-// the bus at that D-Bus address; an empty address is SystemBus.
-func NewClient(root, busAddress string) *Client {
+// the bus at that D-Bus address; an empty address is SystemBus. It knows the
+// verbs in failures, each with the reason of a failure that names none.
+func NewClient(root, busAddress string, failures map[verb.Verb]v1alpha1.Reason) *Client {
 	if busAddress == "" {
 		busAddress = SystemBus
 	}
-	return &Client{root: root, address: busAddress}
+	return &Client{root: root, address: busAddress, failures: failures}
 }
 
 // Start has the node run a verb. It does nothing when that verb is running
@@ -50,7 +53,7 @@ func (c *Client) Start(ctx context.Context, r Request, o Options) error {
 		return err
 	}
 	err = c.call(ctx, systemd, managerInterface+".StartTransientUnit", nil,
-		r.Verb.Unit(), "fail", properties(c.root, r.Verb, o), []auxUnit{})
+		Unit(r.Verb), "fail", properties(c.root, r.Verb, o), []auxUnit{})
 	if isDBusError(err, "org.freedesktop.systemd1.UnitExists") {
 		return nil
 	}
@@ -60,19 +63,21 @@ func (c *Client) Start(ctx context.Context, r Request, o Options) error {
 	return nil
 }
 
-// Last says whether a verb is running, and what came of the last request: nil
+// Last returns whether a verb is running, and what came of the last request: nil
 // when there was none, or while it runs. A unit that ended without leaving a
 // result gives one that says so.
-func (c *Client) Last(ctx context.Context, v Verb) (running bool, last *Result, err error) {
+func (c *Client) Last(ctx context.Context, v verb.Verb) (running bool, last *Result, err error) {
 	if running, err = c.running(ctx, v); err != nil || running {
 		return running, nil, err
 	}
-	last, err = lastResult(c.root, v)
+	last, err = lastResult(c.root, v, c.failures[v])
 	return false, last, err
 }
 
-// Asked is the last request for a verb, or nil.
-func (c *Client) Asked(v Verb) (*Request, error) { return readJSON[Request](requestFile(c.root, v)) }
+// Asked returns the last request for a verb, or nil.
+func (c *Client) Asked(v verb.Verb) (*Request, error) {
+	return readJSON[Request](requestFile(c.root, v))
+}
 
 // Open opens a file of the state folder, such as a log, to be read.
 func (c *Client) Open(name string) (*os.File, error) {

@@ -15,16 +15,18 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 func connect(t *testing.T) *host.Client {
-	c := host.NewClient(host.Root, "")
+	c := host.NewClient(host.Root, "", hostverb.Failures())
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
-func request(t *testing.T, v host.Verb, key string, args any) host.Request {
+func request(t *testing.T, v verb.Verb, key string, args any) host.Request {
 	t.Helper()
 	r, err := host.NewRequest(v, key, args)
 	if err != nil {
@@ -41,7 +43,7 @@ func start(t *testing.T, c *host.Client, r host.Request, o host.Options) {
 }
 
 // finish waits, by signals alone, until a verb has ended.
-func finish(t *testing.T, c *host.Client, changes <-chan host.Verb, v host.Verb) *host.Result {
+func finish(t *testing.T, c *host.Client, changes <-chan host.Change, v verb.Verb) *host.Result {
 	t.Helper()
 	timeout := time.After(time.Minute)
 	for {
@@ -60,7 +62,7 @@ func finish(t *testing.T, c *host.Client, changes <-chan host.Verb, v host.Verb)
 	}
 }
 
-func follow(t *testing.T, c *host.Client) <-chan host.Verb {
+func follow(t *testing.T, c *host.Client) <-chan host.Change {
 	t.Helper()
 	changes, err := c.Changes(t.Context())
 	if err != nil {
@@ -70,7 +72,7 @@ func follow(t *testing.T, c *host.Client) <-chan host.Verb {
 }
 
 func TestNothingRequested(t *testing.T) {
-	running, last, err := connect(t).Last(t.Context(), host.VerbStage)
+	running, last, err := connect(t).Last(t.Context(), verb.Stage)
 	if running || last != nil || err != nil {
 		t.Errorf("%v %v %v", running, last, err)
 	}
@@ -79,8 +81,8 @@ func TestNothingRequested(t *testing.T) {
 func TestFacts(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
-	start(t, c, request(t, host.VerbFacts, "1", nil), host.Options{})
-	result := finish(t, c, changes, host.VerbFacts)
+	start(t, c, request(t, verb.Facts, "1", nil), host.Options{})
+	result := finish(t, c, changes, verb.Facts)
 	var facts host.Facts
 	if err := result.Decode(&facts); err != nil {
 		t.Fatal(err)
@@ -110,7 +112,13 @@ func upgradeArgs(t *testing.T) kubeadm.UpgradeArgs {
 	return kubeadm.UpgradeArgs{Version: "v1.34.4", Command: v1alpha1.KubeadmNode, SHA256: hex.EncodeToString(sum[:])}
 }
 
-func kubeadmOptions() host.Options { return kubeadm.Options("v1.34.4", host.Architecture()) }
+// fromImage are the options of a verb that works from a staged image.
+func fromImage(version string) host.Options {
+	return host.Options{
+		MountImages: []host.MountImage{{Source: host.ImagePath(version, host.Architecture()), Destination: kubeadm.ImageMount}},
+		RuntimeMax:  time.Minute,
+	}
+}
 
 func TestKubeadmFromStagedImage(t *testing.T) {
 	if err := os.MkdirAll("/etc/kubernetes", 0o755); err != nil {
@@ -118,8 +126,8 @@ func TestKubeadmFromStagedImage(t *testing.T) {
 	}
 	c := connect(t)
 	changes := follow(t, c)
-	start(t, c, request(t, host.VerbKubeadm, "k", upgradeArgs(t)), kubeadmOptions())
-	result := finish(t, c, changes, host.VerbKubeadm)
+	start(t, c, request(t, verb.Kubeadm, "k", upgradeArgs(t)), fromImage("v1.34.4"))
+	result := finish(t, c, changes, verb.Kubeadm)
 	if !result.OK {
 		t.Fatalf("%+v", result)
 	}
@@ -144,27 +152,27 @@ func TestKilled(t *testing.T) {
 	if err := os.WriteFile("/run/hang", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	start(t, c, request(t, host.VerbKubeadm, "killed", upgradeArgs(t)), kubeadmOptions())
+	start(t, c, request(t, verb.Kubeadm, "killed", upgradeArgs(t)), fromImage("v1.34.4"))
 	for !busy(t, "sleep") {
 		time.Sleep(50 * time.Millisecond)
 	}
 	// Starting it again while it runs does nothing.
-	start(t, c, request(t, host.VerbKubeadm, "other", upgradeArgs(t)), kubeadmOptions())
-	if running, last, err := c.Last(t.Context(), host.VerbKubeadm); !running || last != nil || err != nil {
+	start(t, c, request(t, verb.Kubeadm, "other", upgradeArgs(t)), fromImage("v1.34.4"))
+	if running, last, err := c.Last(t.Context(), verb.Kubeadm); !running || last != nil || err != nil {
 		t.Errorf("%v %v %v", running, last, err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "systemctl", "kill", "-s", "KILL", host.VerbKubeadm.Unit()).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "systemctl", "kill", "-s", "KILL", host.Unit(verb.Kubeadm)).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	result := finish(t, c, changes, host.VerbKubeadm)
+	result := finish(t, c, changes, verb.Kubeadm)
 	if result.OK || result.Key != "killed" || !strings.Contains(result.Message, "signal") || result.Reason != v1alpha1.ReasonKubeadmFailed {
 		t.Errorf("%+v", result)
 	}
 	if err := os.Remove("/run/hang"); err != nil {
 		t.Fatal(err)
 	}
-	start(t, c, request(t, host.VerbKubeadm, "again", upgradeArgs(t)), kubeadmOptions())
-	if result := finish(t, c, changes, host.VerbKubeadm); !result.OK || result.Key != "again" {
+	start(t, c, request(t, verb.Kubeadm, "again", upgradeArgs(t)), fromImage("v1.34.4"))
+	if result := finish(t, c, changes, verb.Kubeadm); !result.OK || result.Key != "again" {
 		t.Errorf("%+v", result)
 	}
 }
@@ -174,9 +182,8 @@ func TestKilled(t *testing.T) {
 func TestMountFails(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
-	options := kubeadm.Options("v1.34.9", host.Architecture())
-	start(t, c, request(t, host.VerbKubeadm, "m", upgradeArgs(t)), options)
-	result := finish(t, c, changes, host.VerbKubeadm)
+	start(t, c, request(t, verb.Kubeadm, "m", upgradeArgs(t)), fromImage("v1.34.9"))
+	result := finish(t, c, changes, verb.Kubeadm)
 	if result.OK || result.Key != "m" || !strings.Contains(result.Message, "journal") {
 		t.Errorf("%+v", result)
 	}
@@ -189,10 +196,10 @@ func TestRuntimeMax(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = os.Remove("/run/hang") }()
-	options := kubeadmOptions()
+	options := fromImage("v1.34.4")
 	options.RuntimeMax = 2 * time.Second
-	start(t, c, request(t, host.VerbKubeadm, "slow", upgradeArgs(t)), options)
-	result := finish(t, c, changes, host.VerbKubeadm)
+	start(t, c, request(t, verb.Kubeadm, "slow", upgradeArgs(t)), options)
+	result := finish(t, c, changes, verb.Kubeadm)
 	if result.OK || result.Reason != v1alpha1.ReasonKubeadmFailed || !strings.Contains(result.Message, "stopped") {
 		t.Errorf("%+v", result)
 	}
@@ -226,7 +233,7 @@ func TestRebootRefused(t *testing.T) {
 func TestBusGoesAway(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
-	for range host.Verbs {
+	for range 1 + len(hostverb.Table) {
 		<-changes
 	}
 	if out, err := exec.CommandContext(t.Context(), "systemctl", "kill", "-s", "KILL", "dbus.service").CombinedOutput(); err != nil {
@@ -234,15 +241,15 @@ func TestBusGoesAway(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	for range host.Verbs {
+	for range 1 + len(hostverb.Table) {
 		select {
 		case <-changes:
 		case <-ctx.Done():
 			t.Fatal("not told after the bus was back")
 		}
 	}
-	start(t, c, request(t, host.VerbFacts, "after", nil), host.Options{})
-	if result := finish(t, c, changes, host.VerbFacts); !result.OK || result.Key != "after" {
+	start(t, c, request(t, verb.Facts, "after", nil), host.Options{})
+	if result := finish(t, c, changes, verb.Facts); !result.OK || result.Key != "after" {
 		t.Errorf("%+v", result)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // The verbs of control planes as units, on a node that is none: each says so in
@@ -18,22 +19,22 @@ func TestVerbsOfControlPlanes(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
 
-	start(t, c, request(t, host.VerbEtcd, "e", nil), host.Options{})
-	result := finish(t, c, changes, host.VerbEtcd)
+	start(t, c, request(t, verb.Etcd, "e", nil), host.Options{})
+	result := finish(t, c, changes, verb.Etcd)
 	var health etcd.HealthOutput
 	if err := result.Decode(&health); err != nil || !result.OK || health.Etcd != nil {
 		t.Errorf("etcd: %s %s %+v %v", result.Reason, result.Message, health, err)
 	}
 
-	start(t, c, request(t, host.VerbSnapshot, "s", etcd.SnapshotArgs{Upgrade: "u"}), host.Options{RuntimeMax: etcd.RuntimeMax})
-	result = finish(t, c, changes, host.VerbSnapshot)
+	start(t, c, request(t, verb.Snapshot, "s", etcd.SnapshotArgs{Upgrade: "u"}), host.Options{})
+	result = finish(t, c, changes, verb.Snapshot)
 	if result.Reason != v1alpha1.ReasonSnapshotFailed || !strings.Contains(result.Message, "strategy.etcdSnapshot to Skip") {
 		t.Errorf("snapshot: %s %s", result.Reason, result.Message)
 	}
 
 	args := kubeadm.PullArgs{Version: "v1.34.4", SHA256: upgradeArgs(t).SHA256, ClusterConfiguration: "kind: ClusterConfiguration"}
-	start(t, c, request(t, host.VerbPull, "p", args), kubeadm.Options("v1.34.4", host.Architecture()))
-	result = finish(t, c, changes, host.VerbPull)
+	start(t, c, request(t, verb.Pull, "p", args), fromImage("v1.34.4"))
+	result = finish(t, c, changes, verb.Pull)
 	if result.Reason != v1alpha1.ReasonPullFailed || !strings.Contains(result.Message, "asking the container runtime") {
 		t.Errorf("pull: %s %s\n%s", result.Reason, result.Message, result.LogTail)
 	}

@@ -4,7 +4,7 @@
 // The promise: the pod asks the node's own systemd, over the system bus, to
 // run `node-agent host VERB` as a transient unit with a fixed name. A verb can
 // therefore not run twice at once, outlives the pod that started it, and
-// leaves a [Result] that the next pod finds. Whoever starts a verb again after
+// leaves a [Result] that the next pod finds. A verb that is started again after
 // the pod, the unit or the node was killed in its middle ends where an
 // undisturbed run would have ended.
 //

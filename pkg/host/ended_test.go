@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // After a power cut there is a request and no result. What came of it must be
@@ -14,16 +17,16 @@ import (
 // the last end of work waits for ever.
 func TestPowerCutEndsOnce(t *testing.T) {
 	root := t.TempDir()
-	asked := Request{Verb: VerbKubeadm, Key: "v1.34.4 attempt 1", RequestedAt: time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)}
-	if err := writeJSON(requestFile(root, VerbKubeadm), asked); err != nil {
+	asked := Request{Verb: verb.Kubeadm, Key: "v1.34.4 attempt 1", RequestedAt: time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)}
+	if err := writeJSON(requestFile(root, verb.Kubeadm), asked); err != nil {
 		t.Fatal(err)
 	}
-	first, err := lastResult(root, VerbKubeadm)
-	if err != nil || first == nil || first.OK || first.Key != asked.Key || first.Message == "" {
+	first, err := lastResult(root, verb.Kubeadm, v1alpha1.ReasonKubeadmFailed)
+	if err != nil || first == nil || first.OK || first.Key != asked.Key || first.Message == "" || first.Reason != v1alpha1.ReasonKubeadmFailed {
 		t.Fatalf("%+v %v", first, err)
 	}
 	time.Sleep(time.Millisecond)
-	second, err := lastResult(root, VerbKubeadm)
+	second, err := lastResult(root, verb.Kubeadm, v1alpha1.ReasonKubeadmFailed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,6 @@ import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 // v1.34.4; an empty one is not known or not there.
 type Facts struct {
 	BootID string `json:"bootID"`
-	// Architecture as systemd names it: x86-64 or arm64.
-	Architecture string `json:"architecture"`
 	// Supported is false where Kubernetes does not come as a sysext image in
 	// the bakery's layout; UnsupportedReason is a sentence that says why.
 	Supported         bool   `json:"supported"`

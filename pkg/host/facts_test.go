@@ -28,7 +28,7 @@ func TestGather(t *testing.T) {
 	}
 	facts.FreeBytes = 0
 	want := host.Facts{
-		BootID: bootID, Architecture: host.Architecture(), Supported: true,
+		BootID: bootID, Supported: true,
 		Installed: []string{"v1.34.3", "v1.34.10"}, Active: "v1.34.3", Merged: "v1.34.3",
 		Kubeadm: done, ControlPlane: true,
 		StaticPods: map[string]string{"kube-apiserver": "v1.34.3", "kube-scheduler": "v1.34.2"},
@@ -73,7 +73,8 @@ func TestParseImageName(t *testing.T) {
 		"kubernetes-1.34.4-x86-64.raw":       "",
 		"kubernetes-v1.34-x86-64.raw":        "",
 		"kubernetes-v1.34.04-x86-64.raw":     "",
-		"kubernetes-v1.34.4-rc.1-x86-64.raw": "",
+		"kubernetes-v1.34.4-rc.1-x86-64.raw": "v1.34.4-rc.1",
+		"kubernetes-v1.34.4+k3s1-arm64.raw":  "v1.34.4+k3s1",
 		"kubernetes-v1.34.4-riscv64.raw":     "",
 		"kubernetes-v1.34.4-x86-64.raw.xz":   "",
 		"kubernetes-v1.34.4/../-x86-64.raw":  "",

@@ -23,7 +23,7 @@ func (f *Failure) Error() string { return f.err.Error() }
 // Unwrap gives the cause.
 func (f *Failure) Unwrap() error { return f.err }
 
-// ReasonOf is the reason of the first Failure in err's chain, or otherwise.
+// ReasonOf returns the reason of the first Failure in err's chain, or otherwise.
 func ReasonOf(err error, otherwise v1alpha1.Reason) v1alpha1.Reason {
 	var f *Failure
 	if errors.As(err, &f) {

@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
 // Gather looks at the node. It leaves Confs, ConfProblem and Armed to package
 // sysupdate and Node to package nodefacts, which know what they mean.
 func Gather(l Layout) (Facts, error) {
-	facts := Facts{Architecture: Architecture()}
+	var facts Facts
 	var err error
 	if facts.BootID, err = l.BootID(); err != nil {
 		return Facts{}, err
@@ -65,7 +66,7 @@ func (l Layout) gatherRecords(facts *Facts) error {
 // unsupported says why this node cannot be upgraded by switching sysext
 // images, or nothing.
 func (l Layout) unsupported() string {
-	if a := Architecture(); a != "x86-64" && a != "arm64" {
+	if a := Architecture(); a != "amd64" && a != "arm64" {
 		return "there are no Kubernetes images for the architecture " + a
 	}
 	if _, err := l.Active(); err != nil {
@@ -77,7 +78,7 @@ func (l Layout) unsupported() string {
 	return ""
 }
 
-// FreeBytes is the room that root has left on the file system of a folder.
+// FreeBytes returns the room that root has left on the file system of a folder.
 func (l Layout) FreeBytes(dir string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(l.At(dir), &st); err != nil {
@@ -86,12 +87,14 @@ func (l Layout) FreeBytes(dir string) (int64, error) {
 	return int64(st.Bfree) * st.Bsize, nil
 }
 
-var controlPlaneComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+// ControlPlaneComponents are the static pods that kubeadm takes to its own
+// version; etcd has another one.
+var ControlPlaneComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 // staticPods reads the tags from the manifests that kubeadm wrote.
 func (l Layout) staticPods() (map[string]string, error) {
 	tags := map[string]string{}
-	for _, component := range controlPlaneComponents {
+	for _, component := range ControlPlaneComponents {
 		data, err := os.ReadFile(l.At(ManifestsDir, component+".yaml"))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -121,8 +124,7 @@ func manifestTag(manifest []byte, component string) (string, error) {
 		if c.Name != component {
 			continue
 		}
-		ref, _, _ := strings.Cut(c.Image, "@")
-		return ref[strings.LastIndex(ref, ":")+1:], nil
+		return staticpod.ImageVersion(c.Image), nil
 	}
 	return "", fmt.Errorf("the manifest of %s has no container of that name", component)
 }

@@ -6,67 +6,55 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // Image is an image file of the bakery's layout, as its name tells.
 type Image struct {
 	Kubernetes version.Version
-	// Architecture as systemd names it: x86-64 or arm64.
+	// Architecture as Kubernetes names it: amd64 or arm64.
 	Architecture string
 }
-
-var imageName = regexp.MustCompile(`^kubernetes-(.+)-(x86-64|arm64)\.raw$`)
 
 // ParseImageName reads kubernetes-v1.34.4-x86-64.raw. It is false for every
 // other name.
 func ParseImageName(name string) (Image, bool) {
-	m := imageName.FindStringSubmatch(name)
-	if m == nil {
-		return Image{}, false
-	}
-	v, err := version.Parse(m[1])
-	image := Image{Kubernetes: v, Architecture: m[2]}
-	return image, err == nil && image.Name() == name
+	v, architecture, err := images.ParseName(name)
+	return Image{Kubernetes: v, Architecture: architecture}, err == nil
 }
 
-// NewImage is the image of a version such as v1.34.4 for an architecture.
+// NewImage returns the image of a version such as v1.34.4 for an architecture.
 func NewImage(kubernetes, architecture string) (Image, error) {
-	image, ok := ParseImageName("kubernetes-" + kubernetes + "-" + architecture + ".raw")
+	image, ok := ParseImageName(images.Name(kubernetes, architecture))
 	if !ok {
-		return Image{}, fmt.Errorf("%q for %q is not a Kubernetes version such as v1.34.4 for x86-64 or arm64", kubernetes, architecture)
+		return Image{}, fmt.Errorf("%q for %q is not a Kubernetes version such as v1.34.4 for amd64 or arm64", kubernetes, architecture)
 	}
 	return image, nil
 }
 
-// Version is v1.34.4.
+// Version returns v1.34.4.
 func (i Image) Version() string { return i.Kubernetes.String() }
 
-// Name is kubernetes-v1.34.4-x86-64.raw.
-func (i Image) Name() string { return "kubernetes-" + i.Version() + "-" + i.Architecture + ".raw" }
+// Name returns kubernetes-v1.34.4-x86-64.raw.
+func (i Image) Name() string { return images.Name(i.Version(), i.Architecture) }
 
 // Path of the image on a node.
 func (i Image) Path() string { return filepath.Join(ImagesDir, i.Name()) }
 
-// ImagePath is where the image of a version lies on a node.
+// ImagePath returns where the image of a version lies on a node.
 func ImagePath(version, architecture string) string {
-	return filepath.Join(ImagesDir, "kubernetes-"+version+"-"+architecture+".raw")
+	return filepath.Join(ImagesDir, images.Name(version, architecture))
 }
 
-// Architecture is this node's, as systemd names it.
-func Architecture() string {
-	if runtime.GOARCH == "amd64" {
-		return "x86-64"
-	}
-	return runtime.GOARCH
-}
+// Architecture returns this node's, as Kubernetes names it.
+func Architecture() string { return runtime.GOARCH }
 
-// Installed are the images on the disk for this node's architecture, oldest
+// Installed returns the images on the disk for this node's architecture, oldest
 // first. What bears another name is left out.
 func (l Layout) Installed() ([]Image, error) {
 	entries, err := os.ReadDir(l.At(ImagesDir))
@@ -76,17 +64,17 @@ func (l Layout) Installed() ([]Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing installed images: %w", err)
 	}
-	var images []Image
+	var installed []Image
 	for _, e := range entries {
 		if image, ok := ParseImageName(e.Name()); ok && image.Architecture == Architecture() && e.Type().IsRegular() {
-			images = append(images, image)
+			installed = append(installed, image)
 		}
 	}
-	slices.SortFunc(images, func(a, b Image) int { return a.Kubernetes.Compare(b.Kubernetes) })
-	return images, nil
+	slices.SortFunc(installed, func(a, b Image) int { return a.Kubernetes.Compare(b.Kubernetes) })
+	return installed, nil
 }
 
-// Active is the image that the symlink points to: what the next boot merges.
+// Active returns the image that the symlink points to: what the next boot merges.
 // It fails when the symlink is not there or points elsewhere.
 func (l Layout) Active() (Image, error) {
 	target, err := os.Readlink(l.At(Link))
@@ -101,12 +89,12 @@ func (l Layout) Active() (Image, error) {
 	}
 	image, ok := ParseImageName(filepath.Base(target))
 	if !ok || filepath.Clean(filepath.Dir(target)) != ImagesDir {
-		return Image{}, fmt.Errorf("%s points to %s, not to an image such as %s/kubernetes-v1.34.4-%s.raw", Link, target, ImagesDir, Architecture())
+		return Image{}, fmt.Errorf("%s points to %s, not to an image such as %s", Link, target, ImagePath("v1.34.4", Architecture()))
 	}
 	return image, nil
 }
 
-// Merged is the image whose files /usr shows in this boot.
+// Merged returns the image whose files /usr shows in this boot.
 func (l Layout) Merged() (Image, error) {
 	data, err := os.ReadFile(l.At(MergedVersionFile))
 	if err != nil {

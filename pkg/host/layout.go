@@ -8,7 +8,7 @@ const Root = "/opt/kubectl-upgrade"
 // SystemBus is the D-Bus address of the node's system bus.
 const SystemBus = "unix:path=/run/dbus/system_bus_socket"
 
-// Program is our own program on the node.
+// Program returns our own program on the node.
 func Program(root string) string { return filepath.Join(root, "bin", "node-agent") }
 
 // StateDir holds requests, results, records and kubeadm's logs.
@@ -51,10 +51,10 @@ type Layout struct{ Dir string }
 // OnNode is the layout of the node that this program runs on.
 var OnNode = Layout{Dir: "/"}
 
-// At is the place of one of the node's absolute paths.
+// At returns the place of one of the node's absolute paths.
 func (l Layout) At(elem ...string) string {
 	return filepath.Join(append([]string{l.Dir}, elem...)...)
 }
 
-// Root is the shared folder.
+// Root returns the shared folder.
 func (l Layout) Root() string { return l.At(Root) }

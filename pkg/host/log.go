@@ -31,7 +31,7 @@ func (l *Log) Printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(l, format+"\n", args...)
 }
 
-// Tail is the end, at most 4 KiB and from a line's beginning where it was cut.
+// Tail returns the end, at most 4 KiB and from a line's beginning where it was cut.
 func (l *Log) Tail() string {
 	if len(l.tail) < tailBytes {
 		return string(l.tail)
@@ -44,7 +44,8 @@ func (l *Log) Tail() string {
 	return string(l.tail)
 }
 
-// LastLine is where systemd's programs say what went wrong.
+// LastLine returns the last line of an output: systemd's programs say there what
+// went wrong.
 func LastLine(output string) string {
 	output = strings.TrimSpace(output)
 	return output[strings.LastIndex(output, "\n")+1:]

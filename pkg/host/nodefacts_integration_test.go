@@ -14,17 +14,18 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // within is what the agent may count on: the verb is run every few minutes on
 // every node.
 const within = time.Second
 
-func nodeFacts(t *testing.T, c *host.Client, changes <-chan host.Verb, key string) v1alpha1.NodeFacts {
+func nodeFacts(t *testing.T, c *host.Client, changes <-chan host.Change, key string) v1alpha1.NodeFacts {
 	t.Helper()
 	asked := time.Now()
-	start(t, c, request(t, host.VerbFacts, key, nil), host.Options{})
-	result := finish(t, c, changes, host.VerbFacts)
+	start(t, c, request(t, verb.Facts, key, nil), host.Options{})
+	result := finish(t, c, changes, verb.Facts)
 	t.Logf("the verb took %s, asked for and answered in %s", result.FinishedAt.Sub(result.StartedAt), time.Since(asked))
 	if took := result.FinishedAt.Sub(result.StartedAt); took > within {
 		t.Errorf("the verb took %s", took)

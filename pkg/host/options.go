@@ -6,8 +6,9 @@ import "time"
 type Options struct {
 	// MountImages are file system images that only this unit sees.
 	MountImages []MountImage
-	// Environment of the verb, as NAME=value.
-	Environment []string
+	// WholeNode has the verb run in the node's own mount namespace: what it
+	// mounts is for the whole node.
+	WholeNode bool
 	// RuntimeMax ends a verb that hangs. Zero: no limit.
 	RuntimeMax time.Duration
 }

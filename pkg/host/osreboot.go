@@ -17,7 +17,7 @@ type rebootFile struct {
 // ExplainRebootFile records that the /run/reboot-required that is there now, if
 // any, was put there because of Kubernetes' symlink: the drop-ins that Flatcar's
 // guides and CAPZ add to systemd-sysupdate.service touch it when the symlink has
-// moved. Whoever moves the symlink back calls this first. A later touch is
+// moved. What moves the symlink back calls this first. A later touch is
 // another need, and so is one from before the symlink moved.
 func (l Layout) ExplainRebootFile() error {
 	at, err := l.rebootFileTime()
@@ -34,7 +34,7 @@ func (l Layout) ExplainRebootFile() error {
 	return writeJSON(rebootFileFile(l.Root()), rebootFile{BootID: bootID, ModTime: at})
 }
 
-// rebootFileCounts says whether /run/reboot-required is there for another
+// rebootFileCounts reports whether /run/reboot-required is there for another
 // reason than Kubernetes. While the symlink points to another version than the
 // one that runs, that is reason enough for the file, and a reboot is due anyway.
 func (l Layout) rebootFileCounts(f Facts) bool {
@@ -46,7 +46,7 @@ func (l Layout) rebootFileCounts(f Facts) bool {
 	return err != nil || explained == nil || explained.BootID != f.BootID || !explained.ModTime.Equal(at)
 }
 
-// rebootFileTime is when the file was touched; zero where there is none.
+// rebootFileTime returns when the file was touched; zero where there is none.
 func (l Layout) rebootFileTime() (time.Time, error) {
 	info, err := os.Lstat(l.At(rebootRequiredFile))
 	if errors.Is(err, fs.ErrNotExist) {

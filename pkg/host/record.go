@@ -50,7 +50,7 @@ func (l Layout) BootID() (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// KubeadmDone is the last `kubeadm upgrade` that ended well, or nil.
+// KubeadmDone returns the last `kubeadm upgrade` that ended well, or nil.
 func (l Layout) KubeadmDone() (*KubeadmDone, error) {
 	return readJSON[KubeadmDone](kubeadmDoneFile(l.Root()))
 }
@@ -60,13 +60,13 @@ func (l Layout) SetKubeadmDone(d KubeadmDone) error {
 	return writeJSON(kubeadmDoneFile(l.Root()), d)
 }
 
-// Guard is the guard that was armed last, or nil.
+// Guard returns the guard that was armed last, or nil.
 func (l Layout) Guard() (*Guard, error) { return readJSON[Guard](guardFile(l.Root())) }
 
 // SetGuard arms it.
 func (l Layout) SetGuard(g Guard) error { return writeJSON(guardFile(l.Root()), g) }
 
-// ActivationPending says whether the symlink points to an image that a guard
+// ActivationPending reports whether the symlink points to an image that a guard
 // was armed for and that is not merged yet: such a node is on its way through
 // a reboot, and its symlink and confs are not to be touched.
 func (l Layout) ActivationPending() (bool, error) {

@@ -9,17 +9,19 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // Work is what a verb does. It prints to log. Its output is kept in the Result
 // even when it fails.
-type Work func(ctx context.Context, args json.RawMessage, log *Log) (output any, err error)
+type Work func(ctx context.Context, l Layout, args json.RawMessage, log *Log) (output any, err error)
 
 // Run answers the request for a verb: it works, and leaves the Result. This is
 // what the verb's unit runs. Without a request, as when a person calls the
-// verb, it works without arguments. The error is the work's own, or one of
-// reading the request and writing the result.
-func Run(ctx context.Context, l Layout, v Verb, work Work, logTo io.Writer) (*Result, error) {
+// verb, it works without arguments. A failure that names no reason bears failed.
+// The error is the work's own, or one of reading the request and writing the
+// result.
+func Run(ctx context.Context, l Layout, v verb.Verb, failed v1alpha1.Reason, work Work, logTo io.Writer) (*Result, error) {
 	request, err := readJSON[Request](requestFile(l.Root(), v))
 	if err != nil {
 		return nil, err
@@ -29,10 +31,10 @@ func Run(ctx context.Context, l Layout, v Verb, work Work, logTo io.Writer) (*Re
 	}
 	log := NewLog(logTo)
 	result := &Result{Verb: v, Key: request.Key, StartedAt: time.Now().UTC()}
-	output, workErr := protect(ctx, work, request.Args, log)
+	output, workErr := protect(ctx, l, work, request.Args, log)
 	result.FinishedAt = time.Now().UTC()
 	result.LogTail = log.Tail()
-	if err := result.conclude(l, output, workErr); err != nil {
+	if err := result.conclude(l, output, workErr, failed); err != nil {
 		return nil, err
 	}
 	if err := writeJSON(resultFile(l.Root(), v), result); err != nil {
@@ -41,13 +43,13 @@ func Run(ctx context.Context, l Layout, v Verb, work Work, logTo io.Writer) (*Re
 	return result, workErr
 }
 
-func (r *Result) conclude(l Layout, output any, workErr error) (err error) {
+func (r *Result) conclude(l Layout, output any, workErr error, failed v1alpha1.Reason) (err error) {
 	if r.BootID, err = l.BootID(); err != nil {
 		return err
 	}
 	r.OK = workErr == nil
 	if workErr != nil {
-		r.Reason = ReasonOf(workErr, r.Verb.failed())
+		r.Reason = ReasonOf(workErr, failed)
 		r.Message = workErr.Error()
 	}
 	if output == nil {
@@ -60,32 +62,12 @@ func (r *Result) conclude(l Layout, output any, workErr error) (err error) {
 }
 
 // protect turns a panic into an error, so that it too becomes a Result.
-func protect(ctx context.Context, work Work, args json.RawMessage, log *Log) (output any, err error) {
+func protect(ctx context.Context, l Layout, work Work, args json.RawMessage, log *Log) (output any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			log.Printf("%s", debug.Stack())
 			err = fmt.Errorf("a bug in this program: %v", p)
 		}
 	}()
-	return work(ctx, args, log)
-}
-
-// failed is the reason for a failure that names none.
-func (v Verb) failed() v1alpha1.Reason {
-	switch v {
-	case VerbStage:
-		return v1alpha1.ReasonStageFailed
-	case VerbKubeadm:
-		return v1alpha1.ReasonKubeadmFailed
-	case VerbActivate:
-		return v1alpha1.ReasonActivateFailed
-	case VerbPull:
-		return v1alpha1.ReasonPullFailed
-	case VerbSnapshot:
-		return v1alpha1.ReasonSnapshotFailed
-	case VerbRestart:
-		return v1alpha1.ReasonRestartFailed
-	default:
-		return v1alpha1.ReasonHostUnreachable
-	}
+	return work(ctx, l, args, log)
 }

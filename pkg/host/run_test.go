@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 const (
@@ -44,20 +45,20 @@ func TestRun(t *testing.T) {
 		reason v1alpha1.Reason
 		text   string
 	}{
-		"well": {func(_ context.Context, args json.RawMessage, log *host.Log) (any, error) {
+		"well": {func(_ context.Context, _ host.Layout, args json.RawMessage, log *host.Log) (any, error) {
 			if string(args) != `{"n":1}` {
 				return nil, fmt.Errorf("args are %s", args)
 			}
 			log.Printf("working")
 			return output, nil
 		}, true, "", ""},
-		"with a reason": {func(context.Context, json.RawMessage, *host.Log) (any, error) {
+		"with a reason": {func(context.Context, host.Layout, json.RawMessage, *host.Log) (any, error) {
 			return output, fmt.Errorf("staging: %w", host.Fail(v1alpha1.ReasonDiskFull, "no room"))
 		}, false, v1alpha1.ReasonDiskFull, "staging: no room"},
-		"without one": {func(context.Context, json.RawMessage, *host.Log) (any, error) {
+		"without one": {func(context.Context, host.Layout, json.RawMessage, *host.Log) (any, error) {
 			return nil, errors.New("something")
 		}, false, v1alpha1.ReasonStageFailed, "something"},
-		"panic": {func(context.Context, json.RawMessage, *host.Log) (any, error) {
+		"panic": {func(context.Context, host.Layout, json.RawMessage, *host.Log) (any, error) {
 			panic("oops")
 		}, false, v1alpha1.ReasonStageFailed, "a bug in this program: oops"},
 	}
@@ -65,7 +66,7 @@ func TestRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newTree(t)
 			ask(t, l, "k")
-			if _, err := host.Run(t.Context(), l, host.VerbStage, test.work, &bytes.Buffer{}); (err == nil) != test.ok {
+			if _, err := host.Run(t.Context(), l, verb.Stage, v1alpha1.ReasonStageFailed, test.work, &bytes.Buffer{}); (err == nil) != test.ok {
 				t.Errorf("error %v", err)
 			}
 			r := result(t, l)
@@ -80,7 +81,7 @@ func TestEnded(t *testing.T) {
 	env := map[string]string{"SERVICE_RESULT": "signal", "EXIT_CODE": "killed", "EXIT_STATUS": "KILL"}
 	ended := func(l host.Layout) {
 		t.Helper()
-		if err := host.Ended(l, host.VerbStage, func(k string) string { return env[k] }); err != nil {
+		if err := host.Ended(l, verb.Stage, v1alpha1.ReasonStageFailed, func(k string) string { return env[k] }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,8 +96,8 @@ func TestEnded(t *testing.T) {
 	if r.OK || r.Key != "k" || !strings.Contains(r.Message, "signal, killed KILL") || r.Reason != v1alpha1.ReasonStageFailed {
 		t.Errorf("%+v", r)
 	}
-	work := func(context.Context, json.RawMessage, *host.Log) (any, error) { return "fine", nil }
-	if _, err := host.Run(t.Context(), l, host.VerbStage, work, &bytes.Buffer{}); err != nil {
+	work := func(context.Context, host.Layout, json.RawMessage, *host.Log) (any, error) { return "fine", nil }
+	if _, err := host.Run(t.Context(), l, verb.Stage, v1alpha1.ReasonStageFailed, work, &bytes.Buffer{}); err != nil {
 		t.Fatal(err)
 	}
 	ended(l) // its own result stays

@@ -9,13 +9,17 @@ import (
 	"path/filepath"
 
 	"github.com/google/renameio/v2"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-func requestFile(root string, v Verb) string {
+func requestFile(root string, v verb.Verb) string {
 	return filepath.Join(StateDir(root), string(v)+".request.json")
 }
 
-func resultFile(root string, v Verb) string { return filepath.Join(StateDir(root), string(v)+".json") }
+func resultFile(root string, v verb.Verb) string {
+	return filepath.Join(StateDir(root), string(v)+".json")
+}
 
 func kubeadmDoneFile(root string) string { return filepath.Join(StateDir(root), "kubeadm-done.json") }
 
@@ -59,7 +63,8 @@ func writeJSON(path string, value any) error {
 	return nil
 }
 
-// readJSON is nil, without an error, when there is no such file.
+// readJSON returns what a file holds; nil, without an error, when there is no such
+// file.
 func readJSON[T any](path string) (*T, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

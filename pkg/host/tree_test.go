@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 const bootID = "5e1f0d7e-0000-4000-8000-000000000001"
@@ -23,11 +24,11 @@ func newTree(t *testing.T) host.Layout {
 	for _, v := range []string{"v1.34.10", "v1.34.3"} {
 		write(t, l, host.ImagePath(v, arch), v)
 	}
-	write(t, l, host.ImagesDir+"/.#sysupdatekubernetes-v1.34.4-"+arch+".raw0123", "partial")
-	write(t, l, host.ImagesDir+"/kubernetes-v1.34-"+arch+".raw", "another name")
+	write(t, l, host.ImagesDir+"/.#sysupdate"+images.Name("v1.34.4", arch)+"0123", "partial")
+	write(t, l, host.ImagePath("v1.34", arch), "another name")
 	write(t, l, host.ManifestsDir+"/kube-apiserver.yaml", manifest("kube-apiserver", "registry.k8s.io:443/kube-apiserver:v1.34.3"))
 	write(t, l, host.ManifestsDir+"/kube-scheduler.yaml", manifest("kube-scheduler", "mirror/kube-scheduler:v1.34.2@sha256:00"))
-	point(t, l, "../../opt/extensions/kubernetes/kubernetes-v1.34.3-"+arch+".raw")
+	point(t, l, "../.."+host.ImagePath("v1.34.3", arch))
 	return l
 }
 

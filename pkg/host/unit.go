@@ -2,7 +2,12 @@ package host
 
 import (
 	"github.com/godbus/dbus/v5"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
+
+// Unit returns the name of the systemd unit that runs the verb.
+func Unit(v verb.Verb) string { return "kubectl-upgrade-" + string(v) + ".service" }
 
 // property is one of StartTransientUnit's a(sv).
 type property struct {
@@ -36,21 +41,17 @@ type imageOption struct{ Partition, Options string }
 
 // properties of a verb's unit. Type=exec has RuntimeMaxUSec count from the
 // start; CollectMode has systemd forget the unit when it ends, so that its
-// name is free again; PrivateMounts has what a verb mounts vanish with it, but
-// what VerbRestart merges is for the whole node.
+// name is free again; PrivateMounts has what a verb mounts vanish with it.
 // ExecStopPost sees the same mounts: where they fail, Client.Last has to tell.
-func properties(root string, v Verb, o Options) []property {
+func properties(root string, v verb.Verb, o Options) []property {
 	program := Program(root)
 	props := []property{
 		{"Description", dbus.MakeVariant("kubectl-upgrade: host verb " + string(v))},
 		{"Type", dbus.MakeVariant("exec")},
 		{"CollectMode", dbus.MakeVariant("inactive-or-failed")},
-		{"PrivateMounts", dbus.MakeVariant(v != VerbRestart)},
+		{"PrivateMounts", dbus.MakeVariant(!o.WholeNode)},
 		{"ExecStart", dbus.MakeVariant([]command{{Path: program, Argv: []string{program, "host", string(v)}}})},
 		{"ExecStopPost", dbus.MakeVariant([]command{{Path: program, Argv: []string{program, "host", "ended", string(v)}}})},
-	}
-	if len(o.Environment) > 0 {
-		props = append(props, property{"Environment", dbus.MakeVariant(o.Environment)})
 	}
 	if o.RuntimeMax > 0 {
 		props = append(props, property{"RuntimeMaxUSec", dbus.MakeVariant(uint64(o.RuntimeMax.Microseconds()))})

@@ -45,7 +45,7 @@ var statusUpdate = []dbus.MatchOption{
 	dbus.WithMatchObjectPath(updateEngine.path),
 }
 
-// engineStatus is the status in such a signal, whose body is GetStatus' answer.
+// engineStatus returns the status in such a signal, whose body is GetStatus' answer.
 func engineStatus(s *dbus.Signal) (string, bool) {
 	if s.Name != updateEngineInterface+".StatusUpdate" || len(s.Body) < 3 {
 		return "", false

@@ -9,6 +9,7 @@ import (
 	"github.com/godbus/dbus/v5"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 )
 
 // updateEngine plays Flatcar's on the machine's own system bus, as root, under
@@ -62,15 +63,15 @@ func TestUpdateEngine(t *testing.T) {
 	says("UPDATE_STATUS_IDLE")
 
 	changes := follow(t, c)
-	for range host.Verbs {
+	for range 1 + len(hostverb.Table) {
 		<-changes
 	}
 	told := func(want bool) {
 		t.Helper()
 		select {
-		case verb := <-changes:
-			if !want || verb != host.VerbFacts {
-				t.Errorf("told of %s", verb)
+		case change := <-changes:
+			if !want || !change.UpdateEngine {
+				t.Errorf("told of %+v", change)
 			}
 		case <-time.After(time.Second):
 			if want {

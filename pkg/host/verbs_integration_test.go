@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // publish serves an image and its index.
@@ -51,15 +52,15 @@ func TestStageAndActivate(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
 	args := sysupdate.StageArgs{Version: image.Version(), URL: url, SHA256: hash}
-	start(t, c, request(t, host.VerbStage, "s", args), host.Options{})
-	result := finish(t, c, changes, host.VerbStage)
+	start(t, c, request(t, verb.Stage, "s", args), host.Options{})
+	result := finish(t, c, changes, verb.Stage)
 	var staged sysupdate.StageOutput
 	if err := result.Decode(&staged); err != nil || !result.OK || !staged.Downloaded || staged.Bytes != int64(len(data)) {
 		t.Fatalf("%s %s %+v %v\n%s", result.Reason, result.Message, staged, err, result.LogTail)
 	}
 
-	start(t, c, request(t, host.VerbActivate, "a", sysupdate.ActivateArgs{Version: image.Version(), SHA256: hash}), host.Options{})
-	result = finish(t, c, changes, host.VerbActivate)
+	start(t, c, request(t, verb.Activate, "a", sysupdate.ActivateArgs{Version: image.Version(), SHA256: hash}), host.Options{})
+	result = finish(t, c, changes, verb.Activate)
 	var activated sysupdate.ActivateOutput
 	if err := result.Decode(&activated); err != nil || !result.OK || activated.From != "v1.34.3" || activated.To != "v1.34.4" {
 		t.Fatalf("%s %s %+v %v", result.Reason, result.Message, activated, err)

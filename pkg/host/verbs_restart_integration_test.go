@@ -11,6 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysext"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // What was staged and activated is merged, for everybody on the node, and again
@@ -20,8 +21,8 @@ func TestRestart(t *testing.T) {
 	changes := follow(t, c)
 	restart := func(key, version string) (*host.Result, sysext.RestartOutput) {
 		t.Helper()
-		start(t, c, request(t, host.VerbRestart, key, sysext.RestartArgs{Version: version}), host.Options{})
-		result := finish(t, c, changes, host.VerbRestart)
+		start(t, c, request(t, verb.Restart, key, sysext.RestartArgs{Version: version}), host.Options{WholeNode: true})
+		result := finish(t, c, changes, verb.Restart)
 		var out sysext.RestartOutput
 		if err := result.Decode(&out); err != nil {
 			t.Fatalf("%v: %s %s\n%s", err, result.Reason, result.Message, result.LogTail)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
 // UpgradeArgs ask for one kubeadm upgrade.
@@ -28,16 +27,3 @@ type UpgradeOutput struct {
 
 // ImageMount is where the verb's unit finds the staged image's files.
 const ImageMount = "/run/kubectl-upgrade/image"
-
-// Options are the unit properties that the verb needs: the staged image of
-// that version, mounted for this unit alone, and a limit.
-func Options(version, architecture string) host.Options {
-	return host.Options{
-		MountImages: []host.MountImage{{Source: host.ImagePath(version, architecture), Destination: ImageMount}},
-		RuntimeMax:  RuntimeMax,
-	}
-}
-
-// RuntimeMax ends a kubeadm that hangs. Measured: under 3 minutes for a minor
-// on two cores; kubeadm's own waits are 5 minutes for each component.
-const RuntimeMax = 40 * time.Minute

@@ -18,8 +18,8 @@ func verifying(s State, o Observation) (State, Action) {
 	case s.restarts():
 		return fail(s, o, v1alpha1.ReasonRestartFailed, fmt.Sprintf("kubelet %s is not Ready %s after its restart%s", version, ReadyWithin, saidToRestart(s, o)))
 	case kubeletSpeaks(o) && o.Node.KubeletVersion != version && o.Host.Active != version:
-		s = fault(s, v1alpha1.ReasonWrongVersion, fmt.Sprintf("the kubelet was taken back to %s, as %s did not become healthy", o.Node.KubeletVersion, version))
-		return s.enter(v1alpha1.StepRolledBack, o).say(v1alpha1.ReasonWrongVersion, s.Message), Action{}
+		message := fmt.Sprintf("the kubelet was taken back to %s, as %s did not become healthy", o.Node.KubeletVersion, version)
+		return s.enter(v1alpha1.StepRolledBack, o).say(v1alpha1.ReasonWrongVersion, message), Action{}
 	case kubeletSpeaks(o) && o.Node.KubeletVersion != version:
 		return fail(s, o, v1alpha1.ReasonWrongVersion, fmt.Sprintf("the node came back with kubelet %s instead of %s", o.Node.KubeletVersion, version))
 	case !o.Now.Before(limit):
@@ -28,7 +28,7 @@ func verifying(s State, o Observation) (State, Action) {
 	return s.say(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready").until(limit), wait(limit)
 }
 
-// isBack is true when the node runs what it should, after a boot where one was
+// isBack reports whether the node runs what it should, after a boot where one was
 // asked for.
 func isBack(s State, o Observation) bool {
 	return o.Host.BootID != s.RebootedFrom && kubeletSpeaks(o) && o.Node.Ready && o.Node.KubeletVersion == expected(s, o)
@@ -55,14 +55,42 @@ func settling(s State, o Observation) (State, Action) {
 	case o.Node.Marked():
 		return s.enter(v1alpha1.StepUncordoning, o), Action{}
 	}
-	return s.enter(v1alpha1.StepUnlocking, o), Action{}
+	return inService(s, o), Action{}
 }
 
 func uncordoning(s State, o Observation) (State, Action) {
 	if o.Node.Marked() {
 		return s, act(DoUncordon)
 	}
-	return s.enter(v1alpha1.StepUnlocking, o), Action{}
+	return inService(s, o), Action{}
+}
+
+// inService returns the step after a node is in service again.
+func inService(s State, o Observation) State {
+	if seconds(o.Spec.MinReadySeconds) > 0 {
+		return s.enter(v1alpha1.StepObserving, o)
+	}
+	return s.enter(v1alpha1.StepUnlocking, o)
+}
+
+// observing keeps the slot until the node has been Ready for a while in service.
+// When it became Ready is the Node's word, so that a new agent sees it too; a time
+// that is still to come is of a clock that was ahead.
+func observing(s State, o Observation) (State, Action) {
+	pause := seconds(o.Spec.MinReadySeconds)
+	end, limit := s.Since.Add(pause), deadline(s, o, pause+CheckWithin)
+	if since := o.Node.ReadySince; since.After(s.Since) && !since.After(o.Now) {
+		end = since.Add(pause)
+	}
+	switch ready := o.Node.Ready && (o.Host == nil || kubeletSpeaks(o)); {
+	case o.Slot.Held == "", ready && !o.Now.Before(end):
+		return s.enter(v1alpha1.StepUnlocking, o), Action{}
+	case ready:
+		return s.say(v1alpha1.ReasonObserving, fmt.Sprintf("in service; has to stay Ready for %s", pause)).until(end), wait(end)
+	case !o.Now.Before(limit):
+		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready %s after it went back into service", pause+CheckWithin))
+	}
+	return s.say(v1alpha1.ReasonNodeNotReady, "waits for the node to be Ready again").until(limit), wait(limit)
 }
 
 func unlocking(s State, o Observation) (State, Action) {

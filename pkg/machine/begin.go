@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// gateUnknown is told where nobody answers for so long. What is not known keeps
+// gateUnknown is told where there is no answer for so long. What is not known keeps
 // the gate closed.
-var gateUnknown = fmt.Sprintf("for %s nobody says whether the node may begin", HostWithin)
+var gateUnknown = fmt.Sprintf("for %s it could not be found out whether the node may begin", HostWithin)
 
 // locking asks the gate and takes the slot. Up to the slot nothing has to be
 // undone.
@@ -50,18 +51,18 @@ func locking(s State, o Observation) (State, Action) {
 // snapshotting goes before the first kubeadm of an upgrade. What is taken is
 // written down before kubeadm begins.
 func snapshotting(s State, o Observation) (State, Action) {
-	key := attemptKey(s, o)
-	ended := o.Snapshot.endedIn(s, key)
+	key, work := attemptKey(s, o), o.Work[verb.Snapshot]
+	ended := work.endedIn(s, key)
 	switch {
-	case o.Snapshot.Running:
+	case work.Running:
 		return s.say(v1alpha1.ReasonReleased, "a snapshot of etcd is being taken"), Action{}
 	case !wantsSnapshot(s, o):
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}
-	case ended && o.Snapshot.OK && o.EtcdSnapshot != nil:
+	case ended && work.OK && o.EtcdSnapshot != nil:
 		s.Snapshot = o.EtcdSnapshot
 		return s.enter(v1alpha1.StepKubeadm, o), Action{}
 	case ended:
-		return abortAndRetry(s, o, v1alpha1.ReasonSnapshotFailed, o.Snapshot.Message)
+		return abortAndRetry(s, o, v1alpha1.ReasonSnapshotFailed, work.Message)
 	}
 	if s, stop, halted := mayNotBegin(s, o); halted {
 		return s, stop
@@ -69,7 +70,7 @@ func snapshotting(s State, o Observation) (State, Action) {
 	if o.Gate == nil {
 		return s, Action{}
 	}
-	return s, Action{Do: DoSnapshot, Key: key}
+	return s, run(verb.Snapshot, key)
 }
 
 // wantsSnapshot is true until there is one for this upgrade. Behind kubeadm it
@@ -80,20 +81,20 @@ func wantsSnapshot(s State, o Observation) bool {
 
 // kubeadm runs to its end once it runs: it cannot be stopped half-way.
 func kubeadm(s State, o Observation) (State, Action) {
-	key := attemptKey(s, o)
-	ended := o.Kubeadm.endedIn(s, key)
+	key, work := attemptKey(s, o), o.Work[verb.Kubeadm]
+	ended := work.endedIn(s, key)
 	switch {
-	case o.Kubeadm.Running:
+	case work.Running:
 		return s.say(v1alpha1.ReasonReleased, "kubeadm is running"), Action{}
-	case kubeadmDone(o), ended && o.Kubeadm.OK:
+	case kubeadmDone(o), ended && work.OK:
 		s.KubeadmLog = ""
 		if o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) {
 			return onward(s, o)
 		}
 		return s.enter(v1alpha1.StepChecking, o), Action{}
 	case ended:
-		s.KubeadmLog = o.Kubeadm.Log
-		return abortAndRetry(s, o, orElse(o.Kubeadm.Reason, v1alpha1.ReasonKubeadmFailed), o.Kubeadm.Message)
+		s.KubeadmLog = work.Log
+		return abortAndRetry(s, o, work.Reason, work.Message)
 	}
 	if s, stop, halted := mayNotBegin(s, o); halted {
 		return s, stop
@@ -101,10 +102,10 @@ func kubeadm(s State, o Observation) (State, Action) {
 	if o.Gate == nil {
 		return s, Action{}
 	}
-	return s, Action{Do: DoKubeadm, Key: key}
+	return s, run(verb.Kubeadm, key)
 }
 
-// checking is the end of pass 1. Its slot is kept until all is well again.
+// checking ends pass 1. The slot is kept until all is well again.
 func checking(s State, o Observation) (State, Action) {
 	limit := deadline(s, o, CheckWithin)
 	switch {
@@ -118,17 +119,18 @@ func checking(s State, o Observation) (State, Action) {
 	return s.say(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
 }
 
-// unknown waits for health that nobody has told. Behind the limit for bad health
-// the answer may still be on its way; then somebody has to look.
+// unknown waits for health that is not known. Behind the limit for bad health the
+// answer may still be on its way; then a person has to look.
 func unknown(s State, o Observation, limit time.Time, after string) (State, Action) {
 	limit = limit.Add(AnswerWithin)
 	if !o.Now.Before(limit) {
-		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not known to be healthy %s after %s: nobody says how the control plane is", CheckWithin+AnswerWithin, after))
+		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not known to be healthy %s after %s: there is no answer about the control plane", CheckWithin+AnswerWithin, after))
 	}
 	return s, wait(limit)
 }
 
-// mayNotBegin is what stands against beginning anything that disturbs.
+// mayNotBegin gives up where something stands against beginning anything that
+// disturbs.
 func mayNotBegin(s State, o Observation) (State, Action, bool) {
 	switch {
 	case withdrawn(s, o):
@@ -148,11 +150,4 @@ func mayNotBegin(s State, o Observation) (State, Action, bool) {
 		return s, a, true
 	}
 	return s, Action{}, false
-}
-
-func orElse(reason, otherwise v1alpha1.Reason) v1alpha1.Reason {
-	if reason == "" {
-		return otherwise
-	}
-	return reason
 }

@@ -10,17 +10,20 @@
 // Pass 2, on every node (Kubeadm is left out where it is done already):
 //
 //	Waiting → Locking → Kubeadm → Cordoning → Draining → LastCheck →
-//	Activating → Rebooting → Verifying → Settling → Uncordoning → Unlocking → Idle
+//	Activating → Rebooting → Verifying → Settling → Uncordoning → Observing →
+//	Unlocking → Idle
 //
 // The same with method Restart, by which the node stays in service:
 //
 //	Waiting → Locking → Kubeadm → LastCheck →
-//	Activating → Restarting → Verifying → Settling → Unlocking → Idle
+//	Activating → Restarting → Verifying → Settling → Observing → Unlocking → Idle
 //
 // A Reboot, which the operating system asks for:
 //
 //	Waiting → Locking → Cordoning → Draining → LastCheck →
-//	Rebooting → Verifying → Settling → Uncordoning → Unlocking → Idle
+//	Rebooting → Verifying → Settling → Uncordoning → Observing → Unlocking → Idle
+//
+// Observing is for a node that has to stay Ready for a while.
 //
 // It promises:
 //
@@ -32,9 +35,11 @@
 //   - The cordon goes before the slot. A cordon that is not ours stays.
 //   - Where a snapshot of etcd is asked for, kubeadm begins only when there is one;
 //     on a control plane only when its container images have been pulled.
+//   - Without a NodeUpgrade nothing is begun; with one that asks for nothing, nothing
+//     is kept of the upgrade before.
 //   - A control plane that went on frees its slot only when its static pods and
-//     etcd are well again. One that gave up frees it as it is; the plan lets nobody
-//     go before it has tried again.
+//     etcd are well again. One that gave up frees it as it is; the plan lets no
+//     other node go before it has tried again.
 //   - One attempt reboots the node once. Attempts wait longer each time; those
 //     that something on the node ended are counted, and end in Failed, which keeps
 //     its slot.

@@ -5,15 +5,17 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // atLastCheck is a drained node that is about to reboot for its operating
 // system.
 func atLastCheck(since time.Time) (State, Observation) {
-	s := State{Upgrade: "reboot", Step: v1alpha1.StepLastCheck, Since: since, Attempts: 1, Method: v1alpha1.MethodReboot}
+	upgrade := v1alpha1.UpgradeReference{Name: "reboot", UID: "uid-1"}
+	s := State{Upgrade: upgrade, Step: v1alpha1.StepLastCheck, Since: since, Attempts: 1, Method: v1alpha1.MethodReboot}
 	o := Observation{
 		Now:  since.Add(time.Second),
-		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: "reboot", Type: v1alpha1.TypeReboot, Release: v1alpha1.ReleaseNode},
+		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &upgrade, Type: v1alpha1.TypeReboot, Release: v1alpha1.ReleaseNode},
 		Node: Node{Ready: true, Unschedulable: true, OurCordon: true, SlotMark: "slot-0", KubeletVersion: oldVersion, BootID: "boot-0"},
 		Host: &Host{At: since, BootID: "boot-0", Supported: true, Active: oldVersion, Merged: oldVersion, RebootRequired: true},
 		Slot: Slot{Held: "slot-0"},
@@ -62,11 +64,13 @@ func TestRestartIsNotBelievedTwice(t *testing.T) {
 	s.Step, s.Method = v1alpha1.StepRestarting, v1alpha1.MethodRestart
 	o.Spec.Type, o.Spec.Version, o.Spec.Method = v1alpha1.TypePatch, newVersion, v1alpha1.MethodRestart
 	o.Host.Active = newVersion
-	o.Restart = Work{Key: restartKey(s, o), Message: "refused", FinishedAt: s.Since.Add(-time.Hour)}
-	if _, a := Next(s, o); a.Do != DoRestart {
-		t.Errorf("with a result of before: %q", a.Do)
+	refused := Work{Key: restartKey(s, o), Message: "refused", FinishedAt: s.Since.Add(-time.Hour)}
+	o.Work = map[verb.Verb]Work{verb.Restart: refused}
+	if _, a := Next(s, o); a.Verb != verb.Restart {
+		t.Errorf("with a result of before: %q", a)
 	}
-	o.Restart.FinishedAt = o.Now
+	refused.FinishedAt = o.Now
+	o.Work[verb.Restart] = refused
 	if next, _ := Next(s, o); next.Method != v1alpha1.MethodReboot {
 		t.Errorf("with its own result: %s by %s", next.Step, next.Method)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 func cordoning(s State, o Observation) (State, Action) {
@@ -29,7 +30,7 @@ func draining(s State, o Observation) (State, Action) {
 	if o.Drain != nil && o.Drain.At.Before(s.Since) {
 		o.Drain = nil
 	}
-	force := o.Spec.Drain.OnTimeout == v1alpha1.OnTimeoutForce
+	deletes := o.Spec.Drain.OnTimeout == v1alpha1.OnTimeoutDelete
 	switch {
 	case withdrawn(s, o):
 		return callBack(s.uncounted(), o)
@@ -37,7 +38,7 @@ func draining(s State, o Observation) (State, Action) {
 		return s.enter(v1alpha1.StepCordoning, o), Action{}
 	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0:
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
-	case late && (!force || o.Slot.Held == "" || !o.Now.Before(limit.Add(drainTimeout(o)))):
+	case late && (!deletes || o.Slot.Held == "" || !o.Now.Before(limit.Add(drainTimeout(o)))):
 		return abortAndRetry(s, o, v1alpha1.ReasonDrainTimeout, fmt.Sprintf("not drained within %s: %s", drainTimeout(o), drainMessage(o)))
 	case o.Slot.Held == "":
 		return s.say(v1alpha1.ReasonNoSlot, "the Lease of this node's slot is gone; waits until it is rebuilt from the mark"), wait(limit)
@@ -61,9 +62,9 @@ func drainMessage(o Observation) string {
 	return o.Drain.Message
 }
 
-// lastCheck is where a node can still give up. The gate looks at window,
-// exclusion, release and slot, all live; and the host is looked at anew, as
-// somebody may have moved the symlink while the node was drained.
+// lastCheck is the last step in which a node can still give up. The gate looks at
+// window, exclusion, release and slot, all live; and the host is looked at anew, as
+// the symlink may have been moved while the node was drained.
 func lastCheck(s State, o Observation) (State, Action) {
 	if arrived(o) {
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
@@ -83,10 +84,10 @@ func lastCheck(s State, o Observation) (State, Action) {
 	if o.Spec.Type == v1alpha1.TypeReboot {
 		return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
 	}
-	return s.enter(v1alpha1.StepActivating, o), Action{Do: DoActivate, Key: attemptKey(s, o)}
+	return s.enter(v1alpha1.StepActivating, o), run(verb.Activate, attemptKey(s, o))
 }
 
-// lost is true for a node that may not finish what it began: it was called back,
+// lost reports whether the node may not finish what it began: it was called back,
 // and its slot was taken from it, as when a person gave the node up. Others may
 // be out of service in its place, so it gives up too, though the symlink may be
 // flipped already. A slot alone may come back, rebuilt from the mark.
@@ -97,8 +98,8 @@ func lost(s State, o Observation) bool {
 // activating finishes a flip that was begun. Where nothing was begun the last
 // check is made again: the agent may have been away since.
 func activating(s State, o Observation) (State, Action) {
-	key := attemptKey(s, o)
-	ended := o.Activate.endedIn(s, key)
+	key, work := attemptKey(s, o), o.Work[verb.Activate]
+	ended := work.endedIn(s, key)
 	flipped := o.Host.Active == expected(s, o)
 	booted := !s.restarts() && o.Host.BootID != s.RebootedFrom
 	switch {
@@ -109,18 +110,18 @@ func activating(s State, o Observation) (State, Action) {
 	case booted:
 		s.RebootedFrom = ""
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
-	case o.Activate.Running:
+	case work.Running:
 		return s, Action{}
 	case lost(s, o):
 		return callBack(s, o)
-	case ended && o.Activate.OK:
+	case ended && work.OK:
 		return activated(s, o)
 	case ended && flipped:
-		return fail(s, o, orElse(o.Activate.Reason, v1alpha1.ReasonActivateFailed), o.Activate.Message)
+		return fail(s, o, work.Reason, work.Message)
 	case ended:
-		return abortAndRetry(s, o, orElse(o.Activate.Reason, v1alpha1.ReasonActivateFailed), o.Activate.Message)
-	case o.Spec.Upgrade == s.Upgrade && flipped:
-		return s, Action{Do: DoActivate, Key: key}
+		return abortAndRetry(s, o, work.Reason, work.Message)
+	case s.Follows(o.Spec) && flipped:
+		return s, run(verb.Activate, key)
 	case flipped:
 		// Another upgrade is asked for by now; the symlink is what this one left.
 		return activated(s, o)
@@ -131,7 +132,7 @@ func activating(s State, o Observation) (State, Action) {
 // activated has the image that was flipped merged.
 func activated(s State, o Observation) (State, Action) {
 	if s.restarts() {
-		return s.enter(v1alpha1.StepRestarting, o), Action{Do: DoRestart, Key: restartKey(s, o)}
+		return s.enter(v1alpha1.StepRestarting, o), run(verb.Restart, restartKey(s, o))
 	}
 	return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
 }

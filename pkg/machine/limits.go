@@ -1,7 +1,10 @@
 package machine
 
 import (
+	"cmp"
 	"time"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -15,7 +18,7 @@ const (
 	MaxAttempts = 3
 	// CheckWithin is how long static pods may take to become healthy.
 	CheckWithin = 5 * time.Minute
-	// AnswerWithin is how much longer it may take until somebody says how they are.
+	// AnswerWithin is how much longer it may take until it is known how they are.
 	AnswerWithin = time.Minute
 	// RebootWithin is how long a reboot that was asked for may take to begin.
 	// Then it is asked for once more.
@@ -27,12 +30,9 @@ const (
 	// check.
 	HostWithin = 5 * time.Minute
 
-	defaultSettle       = 2 * time.Minute
-	defaultDrainTimeout = 15 * time.Minute
-
 	firstRetry = time.Minute
 	lastRetry  = time.Hour
-	// A failed download is tried again sooner: it disturbs nobody.
+	// A failed download is tried again sooner: it disturbs nothing.
 	firstStageRetry = 10 * time.Second
 	lastStageRetry  = 10 * time.Minute
 
@@ -50,28 +50,22 @@ func backOff(attempts int32) time.Duration {
 	return min(delay, lastRetry)
 }
 
-// stageRetry is when a stage that failed is tried again: after as long again as
-// it has been tried for, which doubles the pause each time with nothing to
+// stageRetry returns when a stage that failed is tried again: after as long again
+// as it has been tried for, which doubles the pause each time with nothing to
 // remember but when the step began.
 func stageRetry(s State, failed time.Time) time.Time {
 	return failed.Add(min(max(failed.Sub(s.Since), firstStageRetry), lastStageRetry))
 }
 
 func drainTimeout(o Observation) time.Duration {
-	if t := o.Spec.Drain.Timeout; t != nil && t.Duration > 0 {
-		return t.Duration
-	}
-	return defaultDrainTimeout
+	return seconds(cmp.Or(o.Spec.Drain.TimeoutSeconds, v1alpha1.DefaultStrategy().Drain.TimeoutSeconds))
 }
 
-func settle(o Observation) time.Duration {
-	if t := o.Spec.Settle; t != nil {
-		return t.Duration
-	}
-	return defaultSettle
-}
+func settle(o Observation) time.Duration { return seconds(o.Spec.SettleSeconds) }
 
-// deadline is when a step that waits for something runs out of time.
+func seconds(n *int32) time.Duration { return time.Duration(ptr.Deref(n, 0)) * time.Second }
+
+// deadline returns when a step that waits for something runs out of time.
 func deadline(s State, o Observation, within time.Duration) time.Time {
 	if o.WatchingSince.After(s.Since) {
 		return o.WatchingSince.Add(within)
@@ -79,12 +73,7 @@ func deadline(s State, o Observation, within time.Duration) time.Time {
 	return s.Since.Add(within)
 }
 
-// endless are the reasons that never end the attempts.
-var endless = map[v1alpha1.Reason]bool{
-	v1alpha1.ReasonDrainTimeout: true, v1alpha1.ReasonSnapshotFailed: true, v1alpha1.ReasonNextBootDiffers: true,
-}
-
-// gaveUp is true for a failure on the node that came too often.
+// gaveUp reports whether a failure on the node came too often.
 func gaveUp(s State) bool {
-	return !s.RetryAt.IsZero() && !endless[s.Reason] && s.Failures >= MaxAttempts
+	return !s.RetryAt.IsZero() && !s.Reason.Info().RetriedWithoutLimit && s.Failures >= MaxAttempts
 }

@@ -2,26 +2,24 @@ package machine
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/method"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// restarts is true where the present attempt merges the image without a reboot:
+// restarts reports whether the present attempt merges the image without a reboot:
 // the node stays in service.
 func (s State) restarts() bool { return s.Method == v1alpha1.MethodRestart }
 
-// onward is how an attempt goes on when kubeadm is done.
+// onward goes on with an attempt when kubeadm is done.
 func onward(s State, o Observation) (State, Action) {
-	switch blockers := o.Host.RefreshBlockers; {
-	case o.Spec.Method != v1alpha1.MethodRestart || o.Spec.Type == v1alpha1.TypeReboot:
-		s.Method = v1alpha1.MethodReboot
-	case o.Spec.Type != v1alpha1.TypePatch || !sameLine(o.Node.KubeletVersion, o.Spec.Version):
-		return insteadOfRestart(s, o, "Restart is for patches")
-	case len(blockers) > 0:
-		return insteadOfRestart(s, o, "a refresh of the merged image would break what is mounted at "+strings.Join(blockers, ", "))
-	default:
-		s.Method = v1alpha1.MethodRestart
+	m, why := method.Of(o.Spec.Method, o.Spec.Type, o.Node.KubeletVersion, o.Spec.Version, o.Host.RefreshBlockers)
+	if why != "" {
+		return insteadOfRestart(s, o, why)
+	}
+	s.Method = m
+	if s.restarts() {
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
 	}
 	return s.enter(v1alpha1.StepCordoning, o), Action{}
@@ -34,16 +32,16 @@ func insteadOfRestart(s State, o Observation, why string) (State, Action) {
 	return s.enter(v1alpha1.StepCordoning, o).say(v1alpha1.ReasonReleased, "reboots instead of restarting: "+why), Action{}
 }
 
-// lastCheckInService is the last check of a node that stays in service: what
+// lastCheckInService makes the last check of a node that stays in service: what
 // would break is looked at again.
 func lastCheckInService(s State, o Observation) (State, Action) {
 	if len(o.Host.RefreshBlockers) > 0 {
 		return onward(s, o)
 	}
-	return s.enter(v1alpha1.StepActivating, o), Action{Do: DoActivate, Key: attemptKey(s, o)}
+	return s.enter(v1alpha1.StepActivating, o), run(verb.Activate, attemptKey(s, o))
 }
 
-// NeedsFreshHost is true where Next wants the host looked at anew, since the
+// NeedsFreshHost reports whether Next wants the host looked at anew, since the
 // step began. confProblem is what was wrong with the confs at the last look: a
 // person may have mended it.
 func NeedsFreshHost(s State, confProblem string) bool {
@@ -54,14 +52,11 @@ func NeedsFreshHost(s State, confProblem string) bool {
 // merged after that says how the node goes on, more than what the work says of
 // itself: the power may have failed meanwhile.
 func restarting(s State, o Observation) (State, Action) {
-	version, key := expected(s, o), restartKey(s, o)
+	version, key, work := expected(s, o), restartKey(s, o), o.Work[verb.Restart]
 	merged := o.Host.Merged == version
-	ended := o.Restart.endedIn(s, key)
-	if ended && !o.Restart.OK {
-		s.LastError = fmt.Sprintf("%s: %s", v1alpha1.ReasonRestartFailed, o.Restart.Message)
-	}
+	ended := work.endedIn(s, key)
 	switch {
-	case o.Restart.Running:
+	case work.Running:
 		return s.say(v1alpha1.ReasonReleased, "the merged image is being refreshed and the kubelet restarted"), Action{}
 	case merged && (ended || !kubeletSpeaks(o) || o.Node.KubeletVersion == version):
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
@@ -70,18 +65,18 @@ func restarting(s State, o Observation) (State, Action) {
 	case ended && o.Host.Merged == "":
 		return rebootUndrained(s, o)
 	case ended:
-		return insteadOfRestart(s, o, "the refresh of the merged image was given up: "+o.Restart.Message)
+		return insteadOfRestart(s, o, "the refresh of the merged image was given up: "+work.Message)
 	case o.Host.Active != version:
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
 	}
-	return s, Action{Do: DoRestart, Key: key}
+	return s, run(verb.Restart, key)
 }
 
-// rebootUndrained is for a node with nothing merged: it has no kubelet to stop a
+// rebootUndrained reboots a node with nothing merged: it has no kubelet to stop a
 // pod, no network plug-in, and on Flatcar perhaps no container runtime. A reboot
 // is all that helps, and the sooner the better.
 func rebootUndrained(s State, o Observation) (State, Action) {
-	why := "the refresh left nothing merged, so that pods cannot be asked to leave: " + o.Restart.Message
+	why := "the refresh left nothing merged, so that pods cannot be asked to leave: " + o.Work[verb.Restart].Message
 	if o.Slot.Held == "" {
 		return abort(s, o, v1alpha1.ReasonNoSlot, why+"; the slot for the reboot that helps is not this node's any more")
 	}
@@ -95,13 +90,13 @@ func rebootUndrained(s State, o Observation) (State, Action) {
 // restartKey names the version by what is active, as another upgrade may be
 // asked for by now.
 func restartKey(s State, o Observation) string {
-	return fmt.Sprintf("%s %s attempt %d", expected(s, o), s.Upgrade, s.Attempts)
+	return fmt.Sprintf("%s %s attempt %d", expected(s, o), s.Upgrade.UID, s.Attempts)
 }
 
-// saidToRestart is what the restart said of itself, where it failed.
+// saidToRestart returns what the restart said of itself, where it failed.
 func saidToRestart(s State, o Observation) string {
-	if o.Restart.answers(restartKey(s, o)) && !o.Restart.OK {
-		return ": " + o.Restart.Message
+	if work := o.Work[verb.Restart]; work.answers(restartKey(s, o)) && !work.OK {
+		return ": " + work.Message
 	}
 	return ""
 }

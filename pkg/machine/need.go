@@ -6,19 +6,19 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// rebooted is true where this upgrade, a Reboot, has rebooted the node. Once is
+// rebooted reports whether this upgrade, a Reboot, has rebooted the node. Once is
 // all: what asks again right away would have it reboot for ever.
 func rebooted(s State, o Observation) bool {
-	return o.Spec.Type == v1alpha1.TypeReboot && o.Spec.Upgrade == s.Upgrade &&
+	return o.Spec.Type == v1alpha1.TypeReboot && s.Follows(o.Spec) &&
 		s.RebootedFrom != "" && o.Host.BootID != s.RebootedFrom
 }
 
-// stillRequired is true where a Reboot did not bring what it was for.
+// stillRequired reports whether a Reboot did not bring what it was for.
 func stillRequired(s State, o Observation) bool {
-	return o.Spec.Type == v1alpha1.TypeReboot && o.Spec.Upgrade == s.Upgrade && o.Host.RebootRequired
+	return o.Spec.Type == v1alpha1.TypeReboot && s.Follows(o.Spec) && o.Host.RebootRequired
 }
 
-// wouldActivate is true where a Reboot would start another Kubernetes than runs:
+// wouldActivate reports whether a Reboot would start another Kubernetes than runs:
 // it is not for that.
 func wouldActivate(o Observation) bool {
 	return o.Spec.Type == v1alpha1.TypeReboot && o.Host != nil &&

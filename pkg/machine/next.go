@@ -21,6 +21,7 @@ var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
 	v1alpha1.StepVerifying:    verifying,
 	v1alpha1.StepSettling:     settling,
 	v1alpha1.StepUncordoning:  uncordoning,
+	v1alpha1.StepObserving:    observing,
 	v1alpha1.StepUnlocking:    unlocking,
 	v1alpha1.StepAborting:     aborting,
 	v1alpha1.StepFailed:       failed,
@@ -29,8 +30,8 @@ var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
 
 // Next says what the State becomes and what to do. The State must be persisted
 // before the Action is done, or a later look would not recognise what was done;
-// what is Harmless alone may go on without. A State that comes with no Action may
-// be persisted later.
+// a verb that is harmless alone may go on without. A State that comes with no
+// Action may be persisted later.
 //
 // When the State changed, or the Action did something, look and ask again.
 func Next(s State, o Observation) (State, Action) {
@@ -47,7 +48,7 @@ func Next(s State, o Observation) (State, Action) {
 	return quiet(s, o)
 }
 
-// notAhead is for a clock that was ahead when the State was written: what began
+// notAhead corrects a State that was written by a clock that was ahead: what began
 // later than now begins now, and a pause is no longer than the longest.
 func (s State) notAhead(now time.Time) State {
 	if s.Since.After(now) {

@@ -4,29 +4,30 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // Observation is everything that is seen of a node at one moment.
 type Observation struct {
 	Now time.Time
 	// WatchingSince is when this agent began to look. Deadlines do not run while
-	// nobody looks: the node may have been without power for a night.
+	// no agent looks: the node may have been without power for a night.
 	WatchingSince time.Time
 
-	Spec v1alpha1.NodeUpgradeSpec
-	Node Node
-	Slot Slot
+	// Managed reports whether there is a NodeUpgrade for this node. Without one
+	// nothing is begun here.
+	Managed bool
+	Spec    v1alpha1.NodeUpgradeSpec
+	Node    Node
+	Slot    Slot
 
 	// Host is what the node's own files say, gathered after the last work on
 	// them ended. Nil: not known now, and HostProblem may say why.
 	Host        *Host
 	HostProblem string
-	// Disarm, Stage, Pull, Snapshot, Kubeadm, Activate and Restart are the kinds of
-	// work on the host.
-	Disarm, Stage, Pull, Snapshot, Kubeadm, Activate, Restart Work
-	// PullProblem is why the last Pull could not even be asked for.
-	PullProblem string
-	// EtcdSnapshot is what the last Snapshot left, where that ended well.
+	// Work is what became of each verb on the host.
+	Work map[verb.Verb]Work
+	// EtcdSnapshot is what the last verb.Snapshot left, where that ended well.
 	EtcdSnapshot *v1alpha1.EtcdSnapshot
 
 	// Gate is asked where NeedsGate says so. Nil: it was not asked.
@@ -47,8 +48,10 @@ type Node struct {
 	// OurCordon is true where the mark says that the cordon is ours.
 	OurCordon bool
 	// SlotMark is the slot that the Node is marked with.
-	SlotMark       string
-	Ready          bool
+	SlotMark string
+	Ready    bool
+	// ReadySince is when the node became Ready, or stopped being it.
+	ReadySince     time.Time
 	KubeletVersion string
 	// BootID that the kubelet reported: another one than the host's means that
 	// the kubelet of this boot has not spoken yet.
@@ -78,7 +81,7 @@ type Host struct {
 	// ControlPlaneVersion is the lowest version in the static pods' manifests.
 	ControlPlaneVersion string
 	ConfProblem         string
-	// Armed is true where somebody else's systemd-sysupdate could activate or
+	// Armed is true where the node's own systemd-sysupdate could activate or
 	// delete images.
 	Armed bool
 	// RebootRequired is true where the operating system asks for a reboot, for
@@ -94,10 +97,12 @@ type Host struct {
 // Work is one kind of work on the host: what runs, or what came of the last.
 type Work struct {
 	Running bool
+	// Problem is why the host could not even be asked for it the last time.
+	Problem string
 	// Key of the last request that ended. Empty: there was none.
 	Key     string
 	OK      bool
-	Reason  v1alpha1.Reason
+	Reason  v1alpha1.Reason // of each that is not OK
 	Message string
 	// Log is the end of what it printed.
 	Log        string
@@ -131,20 +136,20 @@ type Drain struct {
 	Message string
 }
 
-// NeedsGate is true where Next wants to know whether something may begin.
+// NeedsGate reports whether Next wants to know whether something may begin.
 func NeedsGate(s State, o Observation) bool {
 	switch s.Step {
 	case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepLastCheck:
 		return true
 	case v1alpha1.StepSnapshotting:
-		return !o.Snapshot.Running
+		return !o.Work[verb.Snapshot].Running
 	case v1alpha1.StepKubeadm:
-		return !o.Kubeadm.Running
+		return !o.Work[verb.Kubeadm].Running
 	}
 	return false
 }
 
-// NeedsHealth is true where Next wants to know how the control plane is: before
+// NeedsHealth reports whether Next wants to know how the control plane is: before
 // the slot is freed, in either pass.
 func NeedsHealth(s State, o Observation) bool {
 	switch s.Step {

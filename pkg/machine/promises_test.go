@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -18,6 +19,7 @@ func TestPromises(t *testing.T) {
 		w := newWorld()
 		w.wantAny(t)
 		w.spec.EtcdSnapshot = w.spec.Type == v1alpha1.TypePatch && rapid.Bool().Draw(t, "a snapshot is required")
+		w.spec.MinReadySeconds = rapid.SampledFrom([]*int32{nil, ptr.To[int32](45), ptr.To[int32](600)}).Draw(t, "it has to stay Ready")
 		if rapid.Bool().Draw(t, "control plane") {
 			w.host.ControlPlane, w.host.ControlPlaneVersion = true, oldVersion
 		}
@@ -109,7 +111,7 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 		w.spec.Release = v1alpha1.ReleaseNone
 		w.reserved = w.reserved && w.held != ""
 	case "abandon":
-		w.abandon("it is on fire")
+		w.abandon()
 		w.unsure = false // a person has seen it
 	case "power":
 		if *failures > 0 {

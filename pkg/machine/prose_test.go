@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 var update = flag.Bool("update", false, "write what happens into testdata")
@@ -100,10 +102,8 @@ func (w *world) did(a Action) bool {
 		return w.drained.Left == 0
 	case DoReboot:
 		return w.rebootWorks
-	case DoPull:
-		return w.noPull == ""
 	}
-	return true
+	return a.Verb != verb.Pull || w.noPull == ""
 }
 
 func describe(before, after State, a Action) string {
@@ -115,7 +115,7 @@ func describe(before, after State, a Action) string {
 		line = string(after.Step)
 	}
 	if a.Do != DoNothing {
-		line += ": " + string(a.Do)
+		line += ": " + strings.ToUpper(a.String()[:1]) + a.String()[1:]
 	}
 	if a.Delete {
 		line += " by deleting"
@@ -139,8 +139,21 @@ func (w *world) command(t *testing.T, words []string) {
 	case "want":
 		w.want(arg)
 	case "delete": // the upgrade
-		w.spec = v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone, EtcdSnapshot: w.spec.EtcdSnapshot}
-		w.reserved = false
+		w.spec, w.reserved = w.nothing(), false
+		w.made++
+	case "replace": // the upgrade, by another one of its name
+		w.made++
+		w.want(w.spec.Upgrade.Name)
+	case "unmanaged": // the coordinator deletes the NodeUpgrade
+		w.spec, w.reserved, w.managed = w.nothing(), false, false
+	case "managed":
+		w.managed = true
+	case "min-ready":
+		d, err := time.ParseDuration(arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.spec.MinReadySeconds = ptr.To(int32(d.Seconds()))
 	case "want-reboot":
 		w.wantReboot(arg)
 	case "method":
@@ -166,9 +179,8 @@ func (w *world) command(t *testing.T, words []string) {
 		w.reserved = arg != "None"
 	case "withhold": // the release without its slot
 		w.spec.Release, w.reserved = v1alpha1.Release(arg), false
-	case "wait": // why the coordinator does not let the node go
-		w.spec.Release, w.spec.Reason, w.spec.Message = v1alpha1.ReleaseNone, v1alpha1.Reason(words[1]), strings.Join(words[2:], " ")
-		w.reserved = false
+	case "wait": // the coordinator does not let the node go, and says why in its condition
+		w.spec.Release, w.reserved = v1alpha1.ReleaseNone, false
 	case "gate":
 		w.gateless = arg == "untold"
 		w.gate = Gate{Open: arg == "open", Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open"}
@@ -210,7 +222,7 @@ func (w *world) command(t *testing.T, words []string) {
 	case "health":
 		w.healthy, w.untold = arg == "good", arg == "untold"
 	case "abandon": // a person gives the node up, and the coordinator frees its slot
-		w.abandon(arg)
+		w.abandon()
 	case "lease":
 		w.held, w.reserved = "", false
 	case "state":

@@ -4,23 +4,27 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// quiet is Idle, Staging, Waiting and Unsupported: which of them it is follows
-// from what is seen alone.
+// quiet chooses between Idle, Staging, Waiting and Unsupported: which of them it is
+// follows from what is seen alone.
 func quiet(s State, o Observation) (State, Action) {
-	if o.Spec.Upgrade != "" && o.Spec.Upgrade != s.Upgrade {
-		s = begin(o.Spec.Upgrade, o.Node.KubeletVersion)
+	if o.Spec.Upgrade != nil && !s.Follows(o.Spec) {
+		s = begin(*o.Spec.Upgrade, o.Node.KubeletVersion)
+	}
+	if o.Node.Marked() || o.Slot.Held != "" {
+		return resume(s, o)
+	}
+	if o.Spec.Upgrade == nil {
+		s = s.forget()
 	}
 	switch {
-	case o.Node.Marked() || o.Slot.Held != "":
-		return resume(s, o)
 	case !o.Host.Supported:
 		return s.enter(v1alpha1.StepUnsupported, o).say(v1alpha1.ReasonUnsupported, o.Host.UnsupportedReason), Action{}
 	case o.Host.Armed && mayDisarm(o):
-		return s, Action{Do: DoDisarm, Key: disarmKey}
-	case o.Spec.Upgrade == "":
-		s.Snapshot = nil // whatever is asked for next is another upgrade, if of the same name
+		return s, run(verb.Disarm, disarmKey)
+	case o.Spec.Upgrade == nil:
 		return idle(s, o, v1alpha1.ReasonNoUpgrade, "no upgrade is asked for")
 	case done(s, o):
 		return idle(s, o, v1alpha1.ReasonUpToDate, upToDate(s, o))
@@ -32,17 +36,14 @@ func quiet(s State, o Observation) (State, Action) {
 	return waiting(s, o)
 }
 
-var sourceTrouble = map[v1alpha1.Reason]bool{
-	v1alpha1.ReasonSourceUnavailable: true, v1alpha1.ReasonSourceEmpty: true, v1alpha1.ReasonSourceInvalid: true,
-}
-
 const disarmKey = "disarm"
 
 // mayDisarm leaves a while between one try and the next.
 func mayDisarm(o Observation) bool {
-	ended := o.Disarm.FinishedAt
+	work := o.Work[verb.Disarm]
+	ended := work.FinishedAt
 	due := ended.After(o.Now) || !o.Now.Before(ended.Add(confLook))
-	return !o.Disarm.Running && !o.Stage.Running && due
+	return o.Managed && !work.Running && !o.Work[verb.Stage].Running && due
 }
 
 func upToDate(s State, o Observation) string {
@@ -55,16 +56,12 @@ func upToDate(s State, o Observation) string {
 	return "no reboot is needed"
 }
 
-// idle says that all is well, unless the coordinator has news about the source
-// of images, which nobody else would tell, or the conf cannot be put right.
+// idle says that all is well, unless the conf cannot be put right.
 func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
 	var again Action
-	switch {
-	case o.Host.Armed && o.Disarm.answers(disarmKey) && !o.Disarm.OK:
-		again = wait(o.Disarm.FinishedAt.Add(confLook))
-		reason, message = orElse(o.Disarm.Reason, v1alpha1.ReasonConfConflict), "the node's own systemd-sysupdate may still activate an image: "+o.Disarm.Message
-	case sourceTrouble[o.Spec.Reason]:
-		reason, message = o.Spec.Reason, o.Spec.Message
+	if work := o.Work[verb.Disarm]; o.Host.Armed && work.answers(disarmKey) && !work.OK {
+		again = wait(work.FinishedAt.Add(confLook))
+		reason, message = work.Reason, "the node's own systemd-sysupdate may still activate an image: "+work.Message
 	}
 	s = s.enter(v1alpha1.StepIdle, o).say(reason, message)
 	s.RetryAt = time.Time{}
@@ -88,38 +85,38 @@ func resume(s State, o Observation) (State, Action) {
 
 func staging(s State, o Observation) (State, Action) {
 	s = s.enter(v1alpha1.StepStaging, o)
-	key := StageKey(o.Spec)
+	key, work := StageKey(o.Spec), o.Work[verb.Stage]
 	switch {
 	case o.Spec.Image == nil:
 		return s.say(v1alpha1.ReasonNotOffered, "the upgrade names no image for this node"), Action{}
-	case o.Stage.Running:
+	case work.Running:
 		return keepFailure(s, "the image is being downloaded and checked"), Action{}
-	case o.Stage.answers(key) && !o.Stage.OK:
-		return tryAgain(s, o, o.Stage, orElse(o.Stage.Reason, v1alpha1.ReasonStageFailed), Action{Do: DoStage, Key: key})
+	case work.answers(key) && !work.OK:
+		return tryAgain(s, o, work, work.Reason, run(verb.Stage, key))
 	case o.Host.ConfProblem != "" && o.Host.At.Before(s.Since):
-		return s, wait(o.Now.Add(confLook)) // somebody may have mended it since
+		return s, wait(o.Now.Add(confLook)) // it may have been mended since
 	case o.Host.ConfProblem != "":
 		return s.say(v1alpha1.ReasonConfConflict, o.Host.ConfProblem), wait(o.Now.Add(confLook))
 	}
 	s.RetryAt = time.Time{}
-	return keepFailure(s, "the image is being downloaded and checked"), Action{Do: DoStage, Key: key}
+	return keepFailure(s, "the image is being downloaded and checked"), run(verb.Stage, key)
 }
 
-// pulling is the end of staging on a control plane: what kubeadm starts must be
-// there before anybody begins. Like staging it is done outside windows too.
+// pulling ends staging on a control plane: what kubeadm starts must be there before
+// any node begins. Like staging it is done outside windows too.
 func pulling(s State, o Observation) (State, Action) {
 	s = s.enter(v1alpha1.StepStaging, o)
-	again := Action{Do: DoPull, Key: StageKey(o.Spec)}
-	if o.Pull.answers(again.Key) {
-		return tryAgain(s, o, o.Pull, v1alpha1.ReasonPullFailed, again)
+	again, work := run(verb.Pull, StageKey(o.Spec)), o.Work[verb.Pull]
+	if work.answers(again.Key) {
+		return tryAgain(s, o, work, v1alpha1.ReasonPullFailed, again)
 	}
 	switch {
-	case o.PullProblem != "":
-		s = s.say(v1alpha1.ReasonPullFailed, o.PullProblem)
+	case work.Problem != "":
+		s = s.say(v1alpha1.ReasonPullFailed, work.Problem)
 	case s.Reason != v1alpha1.ReasonPullFailed:
 		s = s.say(v1alpha1.ReasonPullingImages, "the control plane's container images are being pulled")
 	}
-	if o.Pull.Running {
+	if work.Running {
 		return s, Action{}
 	}
 	s.RetryAt = time.Time{}
@@ -129,7 +126,7 @@ func pulling(s State, o Observation) (State, Action) {
 // tryAgain tells of a preparation that failed, and has it done again after a
 // while.
 func tryAgain(s State, o Observation, failed Work, reason v1alpha1.Reason, again Action) (State, Action) {
-	s = fault(s, reason, failed.Message)
+	s = s.say(reason, failed.Message)
 	ended := failed.FinishedAt
 	if ended.After(o.Now) { // by a clock that was ahead
 		ended = s.Since
@@ -144,17 +141,18 @@ func tryAgain(s State, o Observation, failed Work, reason v1alpha1.Reason, again
 // keepFailure leaves the reason of a failed stage standing while the next try
 // runs, so that it does not come and go.
 func keepFailure(s State, message string) State {
-	if s.Reason != "" && s.Reason != v1alpha1.ReasonStaging && s.LastError != "" {
+	if s.Reason != "" && s.Reason != v1alpha1.ReasonStaging && !s.RetryAt.IsZero() {
 		return s
 	}
 	return s.say(v1alpha1.ReasonStaging, message)
 }
 
-// gaveUpFor is true while the reason stands for which the node gave up last: it
+// gaveUpFor reports whether the reason stands for which the node gave up last: it
 // says more than that the slot is gone with it.
 func gaveUpFor(s State, o Observation) bool {
 	last := len(s.Steps) - 2
-	return last >= 0 && s.Steps[last].Step == v1alpha1.StepAborting && s.Reason != "" && s.RetryAt.IsZero() &&
+	return last >= 0 && s.Steps[last].Step == v1alpha1.StepAborting && s.RetryAt.IsZero() &&
+		s.Reason != "" && s.Reason != v1alpha1.ReasonAwaitingRelease &&
 		(s.Until.IsZero() || o.Now.Before(s.Until))
 }
 
@@ -162,7 +160,7 @@ func gaveUpFor(s State, o Observation) bool {
 func waiting(s State, o Observation) (State, Action) {
 	failed := s.Step == v1alpha1.StepWaiting && o.Now.Before(s.RetryAt)
 	if s.Reason == v1alpha1.ReasonSnapshotFailed && !o.Spec.EtcdSnapshot {
-		failed = false // somebody decided to do without
+		failed = false // a person decided to do without
 	}
 	s = s.enter(v1alpha1.StepWaiting, o)
 	switch {
@@ -170,11 +168,7 @@ func waiting(s State, o Observation) (State, Action) {
 		return s, wait(s.RetryAt)
 	case withdrawn(s, o):
 		s.RetryAt = time.Time{}
-		s = s.say(o.Spec.Reason, o.Spec.Message)
-		if o.Spec.Until != nil {
-			s = s.until(o.Spec.Until.Time)
-		}
-		return s, Action{}
+		return s.say(v1alpha1.ReasonAwaitingRelease, "ready to begin; waits for its release"), Action{}
 	case o.Spec.Release == v1alpha1.ReleaseControlPlane && kubeadmDone(o):
 		return s.say(v1alpha1.ReasonControlPlaneFirst, "this node's control plane is at "+o.Spec.Version+"; the others come before the kubelets"), Action{}
 	case !o.Slot.Reserved && gaveUpFor(s, o):

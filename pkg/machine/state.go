@@ -10,8 +10,8 @@ import (
 // State is what NodeUpgrade.status persists of a node's way. Its fields mean
 // what they mean there; a zero time is none.
 type State struct {
-	Upgrade      string
-	From         string // the kubelet's version when Upgrade began here
+	Upgrade      v1alpha1.UpgradeReference // zero: none
+	From         string                    // the kubelet's version when Upgrade began here
 	Step         v1alpha1.Step
 	Since        time.Time
 	Reason       v1alpha1.Reason
@@ -19,7 +19,6 @@ type State struct {
 	Until        time.Time
 	Attempts     int32
 	Failures     int32 // attempts that something on this node ended
-	LastError    string
 	RetryAt      time.Time
 	RebootedFrom string
 	// Snapshot is the one of etcd that was taken here for Upgrade.
@@ -75,15 +74,23 @@ func (s State) until(t time.Time) State {
 }
 
 // begin forgets the former upgrade.
-func begin(upgrade, from string) State {
+func begin(upgrade v1alpha1.UpgradeReference, from string) State {
 	return State{Upgrade: upgrade, From: from}
 }
 
-// Quiet is true for a step in which the node is in service and holds nothing.
+// forget keeps nothing of an upgrade that is over.
+func (s State) forget() State {
+	return State{Step: s.Step, Since: s.Since, Reason: s.Reason, Message: s.Message, Until: s.Until}
+}
+
+// Follows reports whether the order is still part of the upgrade that s is about.
+// One that was created anew under the same name is another upgrade.
+func (s State) Follows(order v1alpha1.NodeUpgradeSpec) bool {
+	return order.Upgrade != nil && order.Upgrade.UID == s.Upgrade.UID
+}
+
+// Quiet reports whether the node is in service in that step and holds nothing.
 func Quiet(step v1alpha1.Step) bool {
-	switch step {
-	case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepUnsupported:
-		return true
-	}
-	return false
+	phase := step.Info().Phase
+	return phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported
 }

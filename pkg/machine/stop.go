@@ -1,13 +1,14 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// abort begins to give up cleanly, for a reason that is nobody's fault.
+// abort begins to give up cleanly, for a reason that is no failure.
 func abort(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
 	s.RetryAt = time.Time{}
 	return s.enter(v1alpha1.StepAborting, o).say(reason, message), Action{}
@@ -15,25 +16,16 @@ func abort(s State, o Observation, reason v1alpha1.Reason, message string) (Stat
 
 // closed gives up because something stands against beginning, and says what.
 func closed(s State, o Observation) (State, Action) {
-	s, a := abort(s, o, orElse(o.Gate.Reason, v1alpha1.ReasonGateClosed), o.Gate.Message)
+	s, a := abort(s, o, cmp.Or(o.Gate.Reason, v1alpha1.ReasonGateClosed), o.Gate.Message)
 	return s.until(o.Gate.Until), a
 }
 
-// callBack gives up because the coordinator wants it, for its reason if it has
-// one.
+// callBack gives up because the coordinator wants it. Its condition says why.
 func callBack(s State, o Observation) (State, Action) {
-	if o.Spec.Upgrade != s.Upgrade || o.Spec.Reason == "" || o.Spec.Reason == v1alpha1.ReasonReleased {
-		return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn")
-	}
-	s, a := abort(s, o, o.Spec.Reason, o.Spec.Message)
-	if o.Spec.Until != nil {
-		s = s.until(o.Spec.Until.Time)
-	}
-	return s, a
+	return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the release was withdrawn")
 }
 
-// uncounted takes an attempt back that ended for a reason that is nobody's
-// fault.
+// uncounted takes an attempt back that ended for a reason that is no failure.
 func (s State) uncounted() State {
 	s.Attempts = max(0, s.Attempts-1)
 	return s
@@ -41,24 +33,18 @@ func (s State) uncounted() State {
 
 // abortAndRetry begins to give up for now.
 func abortAndRetry(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
-	s = fault(s.enter(v1alpha1.StepAborting, o), reason, message)
-	if !endless[reason] {
+	s = s.enter(v1alpha1.StepAborting, o).say(reason, message)
+	if !reason.Info().RetriedWithoutLimit {
 		s.Failures++
 	}
 	s.RetryAt = o.Now.Add(backOff(s.Attempts))
 	return s, Action{}
 }
 
-// fail stops the node where it is, with its slot, until somebody acts.
+// fail stops the node where it is, with its slot, until a person acts.
 func fail(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
 	s.RetryAt = time.Time{}
-	return fault(s.enter(v1alpha1.StepFailed, o), reason, message), Action{}
-}
-
-func fault(s State, reason v1alpha1.Reason, message string) State {
-	s = s.say(reason, message)
-	s.LastError = fmt.Sprintf("%s: %s", reason, message)
-	return s
+	return s.enter(v1alpha1.StepFailed, o).say(reason, message), Action{}
 }
 
 // aborting undoes in the one order that is safe: cordon, mark, slot.
@@ -79,8 +65,8 @@ func aborting(s State, o Observation) (State, Action) {
 // failed ends when another upgrade is asked for, or by itself where what was
 // waited for has come true after all.
 func failed(s State, o Observation) (State, Action) {
-	if o.Spec.Upgrade != s.Upgrade {
-		return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "gives way to another upgrade after: "+s.LastError)
+	if !s.Follows(o.Spec) {
+		return giveWay(s, o)
 	}
 	switch s.Reason {
 	case v1alpha1.ReasonUnhealthy:
@@ -88,7 +74,9 @@ func failed(s State, o Observation) (State, Action) {
 		case o.Health == nil || !o.Health.OK:
 		case o.Node.Marked():
 			return s.enter(v1alpha1.StepSettling, o), Action{}
-		default:
+		case s.Method != "":
+			return inService(s, o), Action{}
+		default: // in pass 1
 			return s.enter(v1alpha1.StepUnlocking, o), Action{}
 		}
 	case v1alpha1.ReasonRebootFailed, v1alpha1.ReasonRestartFailed, v1alpha1.ReasonNotReadyInTime, v1alpha1.ReasonWrongVersion:
@@ -105,8 +93,13 @@ func failed(s State, o Observation) (State, Action) {
 
 // rolledBack ends when another upgrade is asked for.
 func rolledBack(s State, o Observation) (State, Action) {
-	if o.Spec.Upgrade != s.Upgrade {
-		return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "gives way to another upgrade after: "+s.LastError)
+	if !s.Follows(o.Spec) {
+		return giveWay(s, o)
 	}
 	return s, Action{}
+}
+
+func giveWay(s State, o Observation) (State, Action) {
+	message := fmt.Sprintf("gives way to another upgrade after: %s: %s", s.Reason, s.Message)
+	return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, message)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// unseen is for a host that cannot be looked at. Nothing on it is recognised
+// unseen goes on with a host that cannot be looked at. Nothing on it is recognised
 // then, and the node waits; but what takes nothing from the host goes on: a full
 // disk or a bus that is away must not keep a node out of service.
 func unseen(s State, o Observation) (State, Action) {
@@ -18,6 +18,8 @@ func unseen(s State, o Observation) (State, Action) {
 			return aborting(s, o)
 		case v1alpha1.StepUncordoning:
 			return uncordoning(s, o)
+		case v1alpha1.StepObserving:
+			return observing(s, o)
 		case v1alpha1.StepUnlocking:
 			if o.Slot.Held != "" {
 				return s, act(DoFree)
@@ -54,14 +56,9 @@ func giveUpUnseen(s State, o Observation) (State, Action, bool) {
 	return s, Action{}, false
 }
 
-// saysMore is true where the State's reason says more than that the host is
+// saysMore reports whether the State's reason says more than that the host is
 // silent now: what failed, and what is waited for after it.
 func saysMore(s State, o Observation) bool {
-	switch s.Step {
-	case v1alpha1.StepFailed, v1alpha1.StepRolledBack, v1alpha1.StepAborting:
-		return true
-	case v1alpha1.StepWaiting:
-		return o.Now.Before(s.RetryAt)
-	}
-	return false
+	return s.Step.Info().Phase == v1alpha1.PhaseStopped || s.Step == v1alpha1.StepAborting ||
+		s.Step == v1alpha1.StepWaiting && o.Now.Before(s.RetryAt)
 }

@@ -1,12 +1,15 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // world is a model of one node, its slot, and all that the agent's actions
@@ -14,16 +17,12 @@ import (
 type world struct {
 	now     time.Time
 	started time.Time // of the agent
+	made    int       // upgrades that were deleted, and may be made anew
+	managed bool      // there is a NodeUpgrade
 	spec    v1alpha1.NodeUpgradeSpec
 	node    Node
 	host    Host
-	disarm  Work
-	stage   Work
-	pull    Work
-	snap    Work // the verb "snapshot"
-	kubeadm Work
-	active  Work // the verb "activate"
-	restart Work
+	work    map[verb.Verb]Work
 	kubelet string // the version whose process runs; empty: none
 
 	seenAt       time.Time // when the agent last looked at what is mounted
@@ -76,25 +75,37 @@ func newWorld() *world {
 		now:         time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC),
 		gate:        Gate{Open: true},
 		healthy:     true,
+		work:        map[verb.Verb]Work{},
 		rebootWorks: true,
 		rebootsOf:   map[string]int{},
 		kubelet:     oldVersion,
 	}
-	w.started = w.now
+	w.started, w.managed = w.now, true
 	w.node = Node{Ready: true, KubeletVersion: oldVersion, BootID: "boot-0"}
 	w.host = Host{BootID: "boot-0", Supported: true, Installed: []string{oldVersion}, Active: oldVersion, Merged: oldVersion}
-	w.spec = v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone}
+	w.spec = w.nothing()
 	return w
 }
 
+// nothing is an order in which no upgrade is asked for.
+func (w *world) nothing() v1alpha1.NodeUpgradeSpec {
+	spec := v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone, Pace: v1alpha1.DefaultStrategy().Pace}
+	spec.EtcdSnapshot, spec.MinReadySeconds = w.spec.EtcdSnapshot, cmp.Or(w.spec.MinReadySeconds, spec.MinReadySeconds)
+	return spec
+}
+
+func (w *world) refer(upgrade string) *v1alpha1.UpgradeReference {
+	return &v1alpha1.UpgradeReference{Name: upgrade, UID: fmt.Sprintf("%s-%d", upgrade, w.made)}
+}
+
 func (w *world) want(upgrade string) {
-	w.spec.Upgrade, w.spec.Type, w.spec.Version = upgrade, v1alpha1.TypePatch, newVersion
-	w.spec.Image = &v1alpha1.Image{SHA256: strings.Repeat("a", 64)}
+	w.spec.Upgrade, w.spec.Type, w.spec.Version = w.refer(upgrade), v1alpha1.TypePatch, newVersion
+	w.spec.Image = &v1alpha1.Image{Digest: v1alpha1.DigestOf(strings.Repeat("a", 64))}
 }
 
 // wantReboot is what the operating system asks for.
 func (w *world) wantReboot(upgrade string) {
-	w.spec.Upgrade, w.spec.Type, w.spec.Version, w.spec.Image = upgrade, v1alpha1.TypeReboot, "", nil
+	w.spec.Upgrade, w.spec.Type, w.spec.Version, w.spec.Image = w.refer(upgrade), v1alpha1.TypeReboot, "", nil
 	w.host.RebootRequired, w.host.RebootReason = true, "update_engine has updated the system"
 }
 
@@ -109,14 +120,18 @@ func (w *world) observe() Observation {
 	host := w.host
 	host.At, host.RefreshBlockers = w.seenAt, w.seenBlockers
 	o := Observation{
-		Now: w.now, WatchingSince: w.started, Spec: w.spec, Node: w.node, Host: &host,
-		Slot:   Slot{Reserved: w.reserved, Held: w.held},
-		Disarm: w.disarm, Stage: w.stage, Pull: w.pull, Snapshot: w.snap, Kubeadm: w.kubeadm, Activate: w.active, Restart: w.restart,
-		PullProblem: w.noPull,
-		Drain:       w.drained, RebootAskedAt: w.asked, RebootProblem: w.refused,
+		Now: w.now, WatchingSince: w.started, Managed: w.managed, Spec: w.spec, Node: w.node, Host: &host,
+		Slot:  Slot{Reserved: w.reserved, Held: w.held},
+		Work:  maps.Clone(w.work),
+		Drain: w.drained, RebootAskedAt: w.asked, RebootProblem: w.refused,
 	}
-	if w.snap.OK && !w.snap.Running {
-		o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Upgrade: w.spec.Upgrade, Node: "n", Path: fmt.Sprintf("/snapshot-%d", w.taken)}
+	if w.noPull != "" {
+		pull := o.Work[verb.Pull]
+		pull.Problem = w.noPull
+		o.Work[verb.Pull] = pull
+	}
+	if snapshot := w.work[verb.Snapshot]; snapshot.OK && !snapshot.Running {
+		o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "n", Path: fmt.Sprintf("/snapshot-%d", w.taken)}
 	}
 	if w.silent != "" {
 		o.Host, o.HostProblem = nil, w.silent
@@ -140,6 +155,7 @@ func (w *world) observe() Observation {
 func (w *world) look() (before State, a Action) {
 	before = w.state
 	w.state, a = Next(w.state, w.observe())
+	w.checkObserved(before)
 	return before, a
 }
 
@@ -154,29 +170,12 @@ func (w *world) check(ok bool, format string, args ...any) {
 // do carries an action out, as host and API server would.
 func (w *world) do(a Action) {
 	switch a.Do {
-	case DoDisarm:
-		w.disarm = Work{Running: true, Key: a.Key}
-	case DoStage:
-		w.stage = Work{Running: true, Key: a.Key}
-	case DoPull:
-		if w.noPull == "" {
-			w.pull = Work{Running: true, Key: a.Key}
-		}
-	case DoSnapshot:
-		w.check(w.held != "" && w.gate.Open, "a snapshot is taken without a slot, or with the gate closed")
-		w.check(w.host.KubeadmVersion != newVersion, "a snapshot is taken after kubeadm")
-		w.snap = Work{Running: true, Key: a.Key}
+	case DoWork:
+		w.run(a)
 	case DoTake:
 		if w.reserved && w.held == "" {
 			w.held = "slot-0"
 		}
-	case DoKubeadm:
-		w.check(w.held != "", "kubeadm begins without a slot")
-		w.check(w.gate.Open, "kubeadm begins with the gate closed")
-		w.check(w.pulled || !w.host.ControlPlane, "kubeadm begins before its images are pulled")
-		w.check(!w.spec.EtcdSnapshot || !w.host.ControlPlane || w.taken > 0 && w.persisted.Snapshot != nil, "kubeadm begins before there is a snapshot that is written down")
-		w.unsure = w.spec.Release == v1alpha1.ReleaseControlPlane
-		w.kubeadm = Work{Running: true, Key: a.Key}
 	case DoCordon:
 		w.check(w.held != "", "the node is cordoned without a slot")
 		w.check(w.gate.Open || w.host.Merged == "", "the node is cordoned with the gate closed")
@@ -191,21 +190,6 @@ func (w *world) do(a Action) {
 			w.pods--
 		}
 		w.drained = &Drain{At: w.now, Left: w.pods, Blocked: w.blocked, Message: fmt.Sprintf("%d pods left", w.pods)}
-	case DoActivate:
-		flipped := w.host.Active == w.spec.Version
-		w.check(flipped || w.held != "" && w.lastCheckOpen, "the symlink is flipped after a last check that was closed")
-		w.check(w.spec.Type != v1alpha1.TypeReboot, "a Reboot flips the symlink")
-		w.check(w.state.restarts() || w.node.Unschedulable && w.pods == 0, "the symlink is flipped on a node that is not drained")
-		w.check(!w.state.restarts() || w.looked(), "a restart begins without a fresh look at what it would break")
-		w.check(w.mayGoOn(), "the symlink is flipped with a slot that is gone")
-		w.active = Work{Running: true, Key: a.Key}
-	case DoRestart:
-		w.unsure = true
-		w.check(w.spec.Type == v1alpha1.TypePatch && w.state.restarts(), "method %q restarts", w.state.Method)
-		w.check(w.host.Active == w.spec.Version, "the node is refreshed into %s", w.host.Active)
-		w.check(w.mayGoOn(), "the restart begins with a slot that is gone")
-		w.check(w.persisted.Step == v1alpha1.StepRestarting, "the restart begins before that is written down")
-		w.restart = Work{Running: true, Key: a.Key}
 	case DoReboot:
 		w.reboot()
 	case DoUncordon:
@@ -219,6 +203,65 @@ func (w *world) do(a Action) {
 		w.held, w.reserved, w.unsure = "", false, false
 	}
 	w.check(!w.foreignCordon || w.node.Unschedulable, "somebody else's cordon is gone")
+}
+
+// run begins a verb.
+func (w *world) run(a Action) {
+	switch a.Verb {
+	case verb.Pull:
+		if w.noPull != "" {
+			return
+		}
+	case verb.Snapshot:
+		w.check(w.held != "" && w.gate.Open, "a snapshot is taken without a slot, or with the gate closed")
+		w.check(w.host.KubeadmVersion != newVersion, "a snapshot is taken after kubeadm")
+	case verb.Kubeadm:
+		w.check(w.held != "", "kubeadm begins without a slot")
+		w.check(w.gate.Open, "kubeadm begins with the gate closed")
+		w.check(w.pulled || !w.host.ControlPlane, "kubeadm begins before its images are pulled")
+		w.check(!w.spec.EtcdSnapshot || !w.host.ControlPlane || w.taken > 0 && w.persisted.Snapshot != nil, "kubeadm begins before there is a snapshot that is written down")
+		w.unsure = w.spec.Release == v1alpha1.ReleaseControlPlane
+	case verb.Activate:
+		flipped := w.host.Active == w.spec.Version
+		w.check(flipped || w.held != "" && w.lastCheckOpen, "the symlink is flipped after a last check that was closed")
+		w.check(w.spec.Type != v1alpha1.TypeReboot, "a Reboot flips the symlink")
+		w.check(w.state.restarts() || w.node.Unschedulable && w.pods == 0, "the symlink is flipped on a node that is not drained")
+		w.check(!w.state.restarts() || w.looked(), "a restart begins without a fresh look at what it would break")
+		w.check(w.mayGoOn(), "the symlink is flipped with a slot that is gone")
+	case verb.Restart:
+		w.unsure = true
+		w.check(w.spec.Type == v1alpha1.TypePatch && w.state.restarts(), "method %q restarts", w.state.Method)
+		w.check(w.host.Active == w.spec.Version, "the node is refreshed into %s", w.host.Active)
+		w.check(w.mayGoOn(), "the restart begins with a slot that is gone")
+		w.check(w.persisted.Step == v1alpha1.StepRestarting, "the restart begins before that is written down")
+	}
+	w.work[a.Verb] = Work{Running: true, Key: a.Key}
+}
+
+// ready is what the kubelet says of the node.
+func (w *world) ready(is bool) {
+	if w.node.Ready != is {
+		w.node.Ready, w.node.ReadySince = is, w.now
+	}
+}
+
+// checkObserved watches over a node that came back: its slot is freed only when it
+// has been Ready for as long as it has to be.
+func (w *world) checkObserved(before State) {
+	pause := seconds(w.spec.MinReadySeconds)
+	if w.state.Step != v1alpha1.StepUnlocking || w.held == "" || pause == 0 {
+		return
+	}
+	switch before.Step {
+	case v1alpha1.StepSettling, v1alpha1.StepUncordoning:
+		w.check(false, "the node is not observed after %s", before.Step)
+	case v1alpha1.StepObserving:
+		since := before.Since
+		if w.node.ReadySince.After(since) && !w.node.ReadySince.After(w.now) {
+			since = w.node.ReadySince
+		}
+		w.check(w.node.Ready && !w.now.Before(since.Add(pause)), "the node was not Ready for long enough")
+	}
 }
 
 // looked is true when the mounts were looked at in the last LastCheck.
@@ -251,7 +294,7 @@ func (w *world) reboot() {
 	if !w.rebootWorks {
 		return
 	}
-	key := fmt.Sprintf("%s/%d", w.state.Upgrade, w.state.Attempts)
+	key := fmt.Sprintf("%s/%d", w.state.Upgrade.UID, w.state.Attempts)
 	w.rebootsOf[key]++
 	w.check(w.rebootsOf[key] == 1, "attempt %s rebooted the node twice", key)
 	w.boot()
@@ -264,11 +307,11 @@ func (w *world) boot() {
 	w.host.Merged, w.kubelet = w.host.Active, w.host.Active
 	w.host.RebootRequired = w.host.RebootRequired && w.stubborn
 	w.late = false
-	w.node.Ready = false
+	w.ready(false)
 	w.crash()
-	for _, work := range []*Work{&w.disarm, &w.stage, &w.pull, &w.snap, &w.kubeadm, &w.active, &w.restart} {
+	for v, work := range w.work {
 		if work.Running {
-			*work = Work{Key: work.Key, Reason: v1alpha1.ReasonHostUnreachable, Message: "ended without a result", FinishedAt: w.now}
+			w.work[v] = Work{Key: work.Key, Reason: v1alpha1.ReasonHostUnreachable, Message: "ended without a result", FinishedAt: w.now}
 		}
 	}
 }
@@ -280,8 +323,8 @@ func (w *world) crash() {
 }
 
 // abandon is a person who gives the node up, and the coordinator that acts on it.
-func (w *world) abandon(why string) {
-	w.spec.Release, w.spec.Reason, w.spec.Message = v1alpha1.ReleaseNone, v1alpha1.ReasonAbandoned, why
+func (w *world) abandon() {
+	w.spec.Release = v1alpha1.ReleaseNone
 	w.held, w.reserved = "", false
 }
 
@@ -292,39 +335,40 @@ func (w *world) mayGoOn() bool { return w.held != "" || w.spec.Release != v1alph
 // settle lets the outside do what it is about to: units end, the kubelet
 // reports. ok is whether work succeeds.
 func (w *world) settle(ok bool) {
-	end := func(work *Work, reason v1alpha1.Reason) bool {
-		if !work.Running {
+	end := func(v verb.Verb, reason v1alpha1.Reason) bool {
+		if !w.work[v].Running {
 			return false
 		}
-		*work = Work{Key: work.Key, OK: ok, FinishedAt: w.now}
+		work := Work{Key: w.work[v].Key, OK: ok, FinishedAt: w.now}
 		if !ok {
 			work.Reason, work.Message, work.Log = reason, "broken", "its last words"
 		}
+		w.work[v] = work
 		return ok
 	}
-	if end(&w.disarm, v1alpha1.ReasonConfConflict) {
+	if end(verb.Disarm, v1alpha1.ReasonConfConflict) {
 		w.host.Armed = false
 	}
-	if end(&w.stage, v1alpha1.ReasonHashMismatch) {
+	if end(verb.Stage, v1alpha1.ReasonHashMismatch) {
 		w.host.Installed = []string{oldVersion, newVersion}
 	}
-	if end(&w.pull, v1alpha1.ReasonPullFailed) {
+	if end(verb.Pull, v1alpha1.ReasonPullFailed) {
 		w.pulled = true
 	}
-	if end(&w.snap, v1alpha1.ReasonSnapshotFailed) {
+	if end(verb.Snapshot, v1alpha1.ReasonSnapshotFailed) {
 		w.taken++
 	}
-	if end(&w.kubeadm, v1alpha1.ReasonKubeadmFailed) {
+	if end(verb.Kubeadm, v1alpha1.ReasonKubeadmFailed) {
 		w.host.KubeadmVersion = newVersion
 		if w.host.ControlPlane {
 			w.host.ControlPlaneVersion = newVersion
 		}
 	}
-	if end(&w.active, v1alpha1.ReasonActivateFailed) {
+	if end(verb.Activate, v1alpha1.ReasonActivateFailed) {
 		w.host.Active = newVersion
 	}
-	running := w.restart.Running
-	if end(&w.restart, v1alpha1.ReasonRestartFailed) {
+	running := w.work[verb.Restart].Running
+	if end(verb.Restart, v1alpha1.ReasonRestartFailed) {
 		w.host.Merged, w.kubelet = w.host.Active, w.host.Active
 	} else if running {
 		w.breakRefresh()
@@ -348,7 +392,7 @@ func (w *world) report() {
 	if w.mute {
 		return
 	}
-	w.node.Ready = w.kubelet != "" && !w.stuckKubelet
+	w.ready(w.kubelet != "" && !w.stuckKubelet)
 	if w.kubelet != "" {
 		w.node.BootID, w.node.KubeletVersion = w.host.BootID, w.kubelet
 	}

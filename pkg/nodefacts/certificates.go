@@ -16,7 +16,7 @@ import (
 
 // certificates are those in kubeadm's folders, in its kubeconfigs, and those
 // that its kubeconfigs name: the kubelet's, which it renews by itself. What
-// the kubelet serves with is left out: nobody has to trust it.
+// the kubelet serves with is left out: no program has to trust it.
 func (g *gatherer) certificates() {
 	for _, path := range g.certificateFiles() {
 		g.certificateFile(path)
@@ -84,7 +84,7 @@ func (g *gatherer) certificate(path string, data []byte) {
 }
 
 // kubeconfig adds the certificate in the file, or in the file that it names.
-// A .conf that is not one is nobody's trouble.
+// A .conf that is not a kubeconfig is no problem.
 func (g *gatherer) kubeconfig(path string) {
 	data, err := g.read(path)
 	if err != nil {

@@ -1,6 +1,7 @@
 package nodefacts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,14 +56,8 @@ func (g *gatherer) containerdRoot() string {
 	if root := flags.value("root"); root != "" {
 		return root
 	}
-	config := flags.value("config", "c")
-	if config == "" {
-		config = usualConfig
-	}
-	if root := tomlRoot(string(g.readIfThere(config))); root != "" {
-		return root
-	}
-	return usual
+	config := cmp.Or(flags.value("config", "c"), usualConfig)
+	return cmp.Or(tomlRoot(string(g.readIfThere(config))), usual)
 }
 
 // tomlRoot is the value of the key root before the first table.

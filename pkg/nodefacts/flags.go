@@ -57,7 +57,7 @@ func (g *gatherer) flagsOf(name, emptied string) flags {
 }
 
 // parseFlags takes --name=value, --name value and --name. What follows a flag
-// that takes no value is taken for one, and nobody asks for it. Underscores are
+// that takes no value is taken for one, which no check asks for. Underscores are
 // as good as dashes (WordSepNormalizeFunc in k8s.io/component-base/cli/flag).
 func parseFlags(args []string) flags {
 	f := flags{}

@@ -6,7 +6,7 @@ import (
 )
 
 // foreignUpdates are what else on the node may fetch images or reboot it:
-// Flatcar's own timer, with what somebody added to it, and locksmithd.
+// Flatcar's own timer, with drop-ins that were added to it, and locksmithd.
 func (g *gatherer) foreignUpdates() {
 	for _, name := range []string{"systemd-sysupdate.service", "systemd-sysupdate.timer"} {
 		for _, path := range g.dropIns(name) {

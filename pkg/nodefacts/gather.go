@@ -75,7 +75,8 @@ func (g *gatherer) read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// readIfThere is nil where there is no such file; any other trouble is told.
+// readIfThere returns nil where there is no such file, and where it cannot be read,
+// which is a problem.
 func (g *gatherer) readIfThere(path string) []byte {
 	data, err := g.read(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -25,7 +25,7 @@ func TestOrdinaryNode(t *testing.T) {
 		facts.Disks[i].FreeBytes, facts.Disks[i].Device = 0, ""
 	}
 	want := v1alpha1.NodeFacts{
-		GatheredTime:            metav1.NewTime(now.Truncate(time.Second)),
+		GatheredTime:          metav1.NewTime(now.Truncate(time.Second)),
 		CgroupVersion:         1,
 		KubeletFlags:          []string{"bootstrap-kubeconfig", "config", "container-runtime-endpoint", "kubeconfig", "pod-infra-container-image"},
 		KubeletFlagsElsewhere: base,

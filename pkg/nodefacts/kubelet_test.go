@@ -2,6 +2,7 @@ package nodefacts
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,6 +46,9 @@ func TestKubeletFlags(t *testing.T) {
 		"files are dropped": {tree{own: "[Service]\nEnvironmentFile=\n"}, base, ""},
 		"underscores":       {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--node_ip=10.0.0.1\n"}, append([]string{"node-ip"}, base...), ""},
 		"feature gates":     {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS='--feature-gates=A=true, --feature-gates B=false,C=true --feature-gates='\n"}, append([]string{"feature-gates", "feature-gates.A", "feature-gates.B", "feature-gates.C"}, base...), ""},
+		"a long line":       {tree{host.KubeletFlags: "", own: "[Service]\nEnvironment=KUBELET_EXTRA_ARGS=--v=" + strings.Repeat("1", 1<<14) + "\n"}, append([]string{"v"}, base...), ""},
+		"not a setting":     {tree{host.KubeletFlags: "", own: "[Service]\nKUBELET_EXTRA_ARGS\nEnvironment=KUBELET_EXTRA_ARGS=--v=2\n"}, append([]string{"v"}, base...), ""},
+		"comment within":    {tree{own: "[Service]\n# as it was: \\\nExecStart=\nExecStart=/usr/bin/kubelet \\\n  # --a=1\n  --v=2\n"}, []string{"v"}, ""},
 		"open quote":        {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--a='b\n"}, nil, "quotation mark"},
 	}
 	for name, test := range tests {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
@@ -34,23 +36,28 @@ func (g *gatherer) mounts() {
 //
 // Facts are minutes old: whoever is about to refresh asks again.
 func RefreshBlockers(l host.Layout) ([]string, error) {
-	data, err := os.ReadFile(l.At(mountsFile))
+	file, err := os.Open(l.At(mountsFile))
 	if err != nil {
 		return nil, fmt.Errorf("reading the node's mounts from %s: %w", mountsFile, cause(err))
 	}
-	return refreshBlockers(parseMounts(string(data))), nil
+	defer func() { _ = file.Close() }()
+	mounts, err := mountinfo.GetMountsFromReader(file, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading the node's mounts from %s: %w", mountsFile, cause(err))
+	}
+	return refreshBlockers(mounts), nil
 }
-
-type mount struct{ id, parent, point string }
 
 // refreshBlockers leaves out what nobody can see any more, as it lies under
 // another mount: systemd leaves it alone.
-func refreshBlockers(mounts []mount) []string {
+func refreshBlockers(mounts []*mountinfo.Info) []string {
 	var points []string
 	for _, m := range mounts {
-		below := slices.ContainsFunc(hierarchies, func(h string) bool { return isBelow(m.point, h) && !isBelow(m.point+"/", h+"/.systemd-sysext") })
+		below := slices.ContainsFunc(hierarchies, func(h string) bool {
+			return isBelow(m.Mountpoint, h) && !isBelow(m.Mountpoint+"/", h+"/.systemd-sysext")
+		})
 		if below && !hidden(mounts, m) {
-			points = append(points, m.point)
+			points = append(points, m.Mountpoint)
 		}
 	}
 	slices.Sort(points)
@@ -59,14 +66,14 @@ func refreshBlockers(mounts []mount) []string {
 
 // hidden is true for what lies under another mount: whoever mounts /usr hides
 // what was mounted below it before.
-func hidden(mounts []mount, m mount) bool {
+func hidden(mounts []*mountinfo.Info, m *mountinfo.Info) bool {
 	for _, other := range mounts {
 		switch {
-		case other.id == m.parent:
-			if other.parent != other.id && hidden(mounts, other) {
+		case other.ID == m.Parent:
+			if other.Parent != other.ID && hidden(mounts, other) {
 				return true
 			}
-		case other.parent == m.parent && isBelow(m.point, other.point):
+		case other.Parent == m.Parent && isBelow(m.Mountpoint, other.Mountpoint):
 			return true
 		}
 	}
@@ -75,19 +82,4 @@ func hidden(mounts []mount, m mount) bool {
 
 func isBelow(path, dir string) bool {
 	return strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") && path != dir
-}
-
-// unescape undoes how the kernel writes white space and backslashes
-// (proc_pid_mountinfo(5)).
-var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-
-func parseMounts(text string) []mount {
-	var mounts []mount
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) > 4 {
-			mounts = append(mounts, mount{id: fields[0], parent: fields[1], point: unescape.Replace(fields[4])})
-		}
-	}
-	return mounts
 }

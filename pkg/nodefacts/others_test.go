@@ -153,7 +153,6 @@ func TestRefreshBlockers(t *testing.T) {
 		"names that begin so":  {root + merged + "3 1 0:5 / /usrlocal rw - tmpfs t rw\n4 1 0:6 / /optional/x rw - tmpfs t rw\n", nil},
 		"elsewhere":            {root + merged + "3 1 0:5 / /var/lib/kubelet/pods/usr/x rw - tmpfs t rw\n", nil},
 		"white space":          {root + merged + `3 2 0:5 / /usr/my\040dir rw - tmpfs t rw` + "\n", []string{"/usr/my dir"}},
-		"cut off":              {root + merged + "3 2\n", nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -164,4 +163,9 @@ func TestRefreshBlockers(t *testing.T) {
 			wantProblem(t, facts, "")
 		})
 	}
+	facts := gather(t, tree{mountsFile: root + merged + "3 2\n"})
+	if len(facts.RefreshBlockers) > 0 {
+		t.Errorf("cut off: %q", facts.RefreshBlockers)
+	}
+	wantProblem(t, facts, "reading the node's mounts from "+mountsFile)
 }

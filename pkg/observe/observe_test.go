@@ -22,15 +22,15 @@ func TestStepEvent(t *testing.T) {
 	}{
 		"on its way": {
 			Transition{Version: "v1.34.4", To: v1alpha1.StepCordoning},
-			Event{"Normal", "UpgradeCordoning", "v1.34.4: the node is being cordoned"},
+			Event{"Normal", "UpgradeCordoning", "v1.34.4: the node is cordoned"},
 		},
 		"what goes wrong is a warning, with the reason code": {
 			Transition{Version: "v1.34.4", To: v1alpha1.StepAborting, Reason: v1alpha1.ReasonDrainTimeout, Message: "not drained within 15m"},
-			Event{"Warning", "UpgradeAborting", "v1.34.4: gives up for now and goes back into service (DrainTimeout: not drained within 15m)"},
+			Event{"Warning", "UpgradeAborting", "v1.34.4: the node gives up (DrainTimeout: not drained within 15m)"},
 		},
 		"without a version": {
 			Transition{To: v1alpha1.StepIdle},
-			Event{"Normal", "UpgradeIdle", "nothing is left to do on this node"},
+			Event{"Normal", "UpgradeIdle", "the node is idle"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,8 +61,8 @@ func TestEveryEventArrives(t *testing.T) {
 	recorder := NewRecorder(ctx, client, "node-agent", "w1")
 	sent := 0
 	for range 2 {
-		for step := range sentences {
-			recorder.Record("uid", StepEvent(Transition{Version: "v1.34.4", To: step}))
+		for _, info := range v1alpha1.Steps {
+			recorder.Record("uid", StepEvent(Transition{Version: "v1.34.4", To: info.Step}))
 			sent++
 		}
 	}

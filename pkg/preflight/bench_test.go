@@ -7,8 +7,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// fleet has ten pods on each node, in Deployments of five that nobody looked
-// after, and a PodDisruptionBudget for each Deployment that allows nothing.
+// fleet has ten pods on each node, in Deployments of five without probes, and a PodDisruptionBudget for each Deployment that allows nothing.
 func fleet(nodes int) preflight.Facts {
 	f := cluster(5, nodes-5)
 	for i := range 2 * nodes {

@@ -6,7 +6,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Bound is at most limit of the findings, in their order. Where there are too
+// Bound returns at most limit of the findings, in their order. Where there are too
 // many, those of the checks that have most are left out, and a last one of the
 // same check and level says how many. A limit below twice the number of checks
 // cannot always be kept.
@@ -40,13 +40,13 @@ func Bound(findings []v1alpha1.Finding, limit int) []v1alpha1.Finding {
 	return out
 }
 
-// group are the findings that are left out together.
+// group names findings that are left out together.
 type group struct {
 	level v1alpha1.FindingLevel
 	id    string
 }
 
-// bounded is how many findings are left where each group shows its share.
+// bounded returns how many findings are left where each group shows its share.
 func bounded(seen map[group]int, share int) int {
 	total := 0
 	for _, n := range seen {

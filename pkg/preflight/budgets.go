@@ -19,20 +19,20 @@ import (
 // budgetsNamed is how many PodDisruptionBudgets get a finding of their own.
 const budgetsNamed = 16
 
-// budget is a PodDisruptionBudget, and the nodes that would wait for it.
+// budget is a PodDisruptionBudget, and the nodes whose drain would wait for it.
 type budget struct {
 	*policyv1.PodDisruptionBudget
 	selector labels.Selector
 	holds    []string
 }
 
-// checkBudgets names the budgets that allow nothing, and those that are one too
-// many for their pods, with the nodes that will wait for them.
+// checkBudgets names the budgets that allow nothing, and those whose pods have
+// another budget too, with the nodes whose drain will wait for them.
 func (c *checker) checkBudgets() {
 	budgets := map[string][]*budget{} // by namespace
 	for i := range c.Workloads.Budgets {
 		b := &c.Workloads.Budgets[i]
-		// One whose selector is wrong matches nothing, as for the API server.
+		// A budget whose selector is wrong matches nothing, as for the API server.
 		if selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil {
 			budgets[b.Namespace] = append(budgets[b.Namespace], &budget{PodDisruptionBudget: b, selector: selector})
 		}
@@ -58,13 +58,13 @@ func (c *checker) checkBudgets() {
 			overlaps[key] = append(overlaps[key], pod.Spec.NodeName)
 		}
 	}
-	c.sayHolding(budgets)
-	c.sayOverlapping(overlaps)
+	c.warnOfHolding(budgets)
+	c.warnOfOverlapping(overlaps)
 }
 
-// protects is whether the API server would refuse to evict the pod, which the
-// budget matches: none may leave, and the pod is well or none that is unwell may
-// go either (Create in pkg/registry/core/pod/storage/eviction.go, v1.35.4).
+// protects reports whether the API server would refuse to evict the pod, which the
+// budget matches: no pod may leave, and the pod is Ready, or a pod that is not
+// Ready may not leave either (Create in pkg/registry/core/pod/storage/eviction.go, v1.35.4).
 func (b *budget) protects(pod *corev1.Pod) bool {
 	if b.Status.DisruptionsAllowed > 0 {
 		return false
@@ -75,7 +75,7 @@ func (b *budget) protects(pod *corev1.Pod) bool {
 	return staticpod.Ready(pod) || !always && !enough
 }
 
-func (c *checker) sayHolding(budgets map[string][]*budget) {
+func (c *checker) warnOfHolding(budgets map[string][]*budget) {
 	var found []v1alpha1.Finding
 	for _, list := range budgets {
 		for _, b := range list {
@@ -94,7 +94,7 @@ func budgetObject(namespace, name string) v1alpha1.ObjectReference {
 	return v1alpha1.ObjectReference{Kind: "PodDisruptionBudget", Namespace: namespace, Name: name}
 }
 
-func (c *checker) sayOverlapping(overlaps map[string][]string) {
+func (c *checker) warnOfOverlapping(overlaps map[string][]string) {
 	var found []v1alpha1.Finding
 	for _, key := range slices.Sorted(maps.Keys(overlaps)) {
 		namespace, list, _ := strings.Cut(key, "/")
@@ -108,7 +108,7 @@ func (c *checker) sayOverlapping(overlaps map[string][]string) {
 	c.addNamed(found, "%s would hold drains, as others match the same pods.")
 }
 
-// addNamed adds the first few findings, and says how many more there are.
+// addNamed adds the first few findings, and one that says how many more there are.
 func (c *checker) addNamed(found []v1alpha1.Finding, format string) {
 	slices.SortFunc(found, func(a, b v1alpha1.Finding) int {
 		return cmp.Or(compareObjects(a.Object, b.Object), cmp.Compare(a.Message, b.Message))

@@ -20,7 +20,7 @@ type Entry struct {
 	Levels []v1alpha1.FindingLevel
 	// About says when it has a finding.
 	About string
-	// Advice says what to do, where the finding itself knows nothing better.
+	// Advice says what to do, where the finding itself gives no advice.
 	Advice string
 }
 
@@ -30,17 +30,17 @@ var (
 	either = []v1alpha1.FindingLevel{v1alpha1.LevelBlock, v1alpha1.LevelWarn}
 )
 
-// families are all checks. What Check runs has the same order.
+// families are all checks, in the order in which Check runs them.
 var families = []Family{
 	{"Version", versionChecks},
 	{"Control plane", controlPlaneChecks},
 	{"etcd", etcdChecks},
 	{"Certificates", certificateChecks},
 	{"Disk", diskChecks},
-	{"The target's own traps", trapChecks},
+	{"What the version no longer supports", trapChecks},
 	{"Workloads", workloadChecks},
 	{"Admission webhooks", webhookChecks},
-	{"In the company of others", companyChecks},
+	{"Other programs", otherChecks},
 	{"Facts", factsChecks},
 }
 
@@ -57,10 +57,10 @@ func byID() map[string]Entry {
 	return byID
 }
 
-// Catalog describes every check, by family.
+// Catalog returns what there is to know of every check, by family.
 func Catalog() []Family { return slices.Clone(families) }
 
-// Known is whether there is a check of that id.
+// Known reports whether there is a check of that id.
 func Known(id string) bool {
 	_, known := entries[id]
 	return known

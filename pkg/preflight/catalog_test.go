@@ -25,8 +25,8 @@ func checksPage() string {
 		"**Block**: nothing begins until it is mended. A finding that blocks and names a worker holds that worker alone.\n" +
 		"**Warn**: for people to know.\n\n" +
 		"A check can be ignored by its id: `kubectl upgrade apply --ignore-check ID`, or `spec.ignoreChecks` of the\n" +
-		"ClusterUpgrade. Its findings stay in the record, marked as ignored. Where \"in vain\" stands, ignoring it\n" +
-		"does not help: no image is there, Kubernetes itself refuses the step, or a later step waits for what cannot come.\n")
+		"ClusterUpgrade. Its findings stay in the record, marked as ignored. Where the table says\n" +
+		"so, ignoring it does not help: there is no image, Kubernetes itself refuses the step, or a later step waits for ever.\n")
 	for _, family := range preflight.Catalog() {
 		fmt.Fprintf(&page, "\n## %s\n\n| id | level | finds | what to do |\n| --- | --- | --- | --- |\n", family.Title)
 		for _, e := range family.Checks {
@@ -36,7 +36,7 @@ func checksPage() string {
 			}
 			level := strings.Join(levels, " or ")
 			if !preflight.IgnoringHelps(e.ID) {
-				level += ", ignored in vain"
+				level += "; ignoring it does not help"
 			}
 			fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", e.ID, level, e.About, e.Advice)
 		}

@@ -33,25 +33,25 @@ var certificateChecks = []Entry{
 	},
 }
 
-// How long before its end a certificate is worth a word. An authority's is
-// replaced by hand, on every node and in every kubeconfig.
+// soon and soonCA are how long before its end a certificate has a finding. An
+// authority's is replaced by hand, on every node and in every kubeconfig.
 const (
 	soon   = 30 * 24 * time.Hour
 	soonCA = 180 * 24 * time.Hour
 )
 
-// kubeletsOwn is whether that is where a kubelet keeps what it shows to the API
-// server: in its own folder, or in the kubeconfig itself where it was made without
-// a bootstrap token. kubeadm renews neither
+// kubeletsOwn reports whether a kubelet keeps the certificate with which it speaks
+// to the API server at that path: in its own folder, or in the kubeconfig itself
+// where it was made without a bootstrap token. kubeadm renews neither
 // (https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-certs/).
 func kubeletsOwn(path string) bool {
 	return strings.HasPrefix(path, "/var/lib/kubelet/") || path == "/etc/kubernetes/kubelet.conf"
 }
 
-// kubeadmFiles are those that kubeadm makes, below /etc/kubernetes (certificates
-// in cmd/kubeadm/app/phases/certs/certlist.go, kubeconfigs in
-// cmd/kubeadm/app/constants/constants.go). The cluster does not stop when another
-// one there ends.
+// kubeadmFiles are the files with certificates that kubeadm makes, below
+// /etc/kubernetes (certificates in cmd/kubeadm/app/phases/certs/certlist.go,
+// kubeconfigs in cmd/kubeadm/app/constants/constants.go). The cluster does not stop
+// when the certificate of another file there ends.
 var kubeadmFiles = map[string]bool{
 	"admin.conf": true, "super-admin.conf": true, "controller-manager.conf": true, "scheduler.conf": true, "kubelet.conf": true,
 	"pki/ca.crt": true, "pki/apiserver.crt": true, "pki/apiserver-kubelet-client.crt": true, "pki/apiserver-etcd-client.crt": true,
@@ -59,21 +59,21 @@ var kubeadmFiles = map[string]bool{
 	"pki/etcd/ca.crt": true, "pki/etcd/server.crt": true, "pki/etcd/peer.crt": true, "pki/etcd/healthcheck-client.crt": true,
 }
 
-// stranger is whether a certificate is neither kubeadm's nor the kubelet's.
-func stranger(path string) bool {
+// foreign reports whether a certificate is neither kubeadm's nor the kubelet's.
+func foreign(path string) bool {
 	name, below := strings.CutPrefix(path, "/etc/kubernetes/")
 	return below && !kubeadmFiles[name]
 }
 
 const (
 	rotatesAdvice = "The kubelet rotates it by itself before it ends, and no upgrade does. If it does not: rotateCertificates has to be true in /var/lib/kubelet/config.yaml; journalctl -u kubelet on the node and kubectl get certificatesigningrequests tell more."
-	rotatedAdvice = "The kubelet rotates it by itself, but no more once it has ended: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert says how to give it another one. rotateCertificates has to be true in /var/lib/kubelet/config.yaml."
+	rotatedAdvice = "The kubelet rotates it by itself, but no longer once it has ended: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert says how to give it another one. rotateCertificates has to be true in /var/lib/kubelet/config.yaml."
 	renewedAdvice = "Nothing needs to be done if the upgrade runs before: kubeadm renews them. Otherwise, on that node: kubeadm certs renew all."
 )
 
 func (c *checker) checkCertificates() {
 	var kubelets, workers []*node
-	authorities, strangers := map[string]*copies{}, map[string]*copies{}
+	authorities, foreigners := map[string]*copies{}, map[string]*copies{}
 	for _, n := range c.nodes {
 		if n.facts == nil {
 			continue
@@ -82,12 +82,12 @@ func (c *checker) checkCertificates() {
 		for _, cert := range n.facts.Certificates {
 			left := cert.NotAfter.Sub(c.Now)
 			switch {
-			case stranger(cert.Path):
+			case foreign(cert.Path):
 				if left <= soon {
-					see(strangers, n, cert)
+					addCopy(foreigners, n, cert)
 				}
 			case cert.CA:
-				see(authorities, n, cert)
+				addCopy(authorities, n, cert)
 			case left <= 0:
 				c.certificateEnded(n, cert)
 			case left > soon:
@@ -108,11 +108,11 @@ func (c *checker) checkCertificates() {
 	c.certificatesEndOn(kubelets, "The kubelet's certificate ends within 30 days on %s: %s.", rotatesAdvice)
 	c.certificatesEndOn(workers, "Certificates below /etc/kubernetes end within 30 days on %s: %s.", "Renew them in the way they came to these nodes.")
 	c.checkAuthorities(authorities)
-	for _, path := range slices.Sorted(maps.Keys(strangers)) {
+	for _, path := range slices.Sorted(maps.Keys(foreigners)) {
 		c.add(v1alpha1.Finding{
 			ID: "certificate-ending", Object: v1alpha1.ObjectReference{Kind: "File", Name: path},
-			Message: fmt.Sprintf("Certificate %s, which is not kubeadm's, ends on %s (%s).", path, day(strangers[path].ends), nodeNames(strangers[path].nodes)),
-			Advice:  "Renew it in the way it came there; or remove it, if nobody uses it.",
+			Message: fmt.Sprintf("Certificate %s, which is not kubeadm's, ends on %s (%s).", path, day(foreigners[path].ends), nodeNames(foreigners[path].nodes)),
+			Advice:  "Renew it in the way it came there; or remove it, if nothing uses it.",
 		})
 	}
 }
@@ -133,7 +133,7 @@ func (c *checker) certificatesEnd(n *node, paths []string) {
 	c.add(f)
 }
 
-// certificatesEndOn is one warning about many nodes.
+// certificatesEndOn adds one warning about many nodes.
 func (c *checker) certificatesEndOn(nodes []*node, format, advice string) {
 	if len(nodes) > 0 {
 		c.add(v1alpha1.Finding{ID: "certificate-ending", Message: fmt.Sprintf(format, plural(len(nodes), "node"), nodeNames(nodes)), Advice: advice})
@@ -149,14 +149,14 @@ func ends(n int) string {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// copies are one file on many nodes. The first of them to end counts.
+// copies are one file on many nodes, and the first end of any of them.
 type copies struct {
 	ends  time.Time
 	nodes []*node
 }
 
-// see adds a node's copy.
-func see(files map[string]*copies, n *node, cert v1alpha1.CertificateFacts) {
+// addCopy adds a node's copy.
+func addCopy(files map[string]*copies, n *node, cert v1alpha1.CertificateFacts) {
 	a := files[cert.Path]
 	if a == nil {
 		a = &copies{ends: cert.NotAfter.Time}

@@ -10,13 +10,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// Check says what speaks against the upgrade: those that block first, then by
-// id and object. Findings that the upgrade ignores are there too, and marked.
+// Check returns what speaks against the upgrade: findings that block first, then by
+// id and object. Findings that the upgrade ignores are among them, and marked.
 //
 // A finding that blocks and names a node holds that node alone; one that names
 // none holds the whole upgrade. What is wrong with a control-plane node holds
-// the whole, as nobody goes past pass 1 without it. There can be one finding
-// for each node: see Bound for what fits into a status.
+// the whole upgrade, as no node goes past pass 1 without it. There can be one
+// finding for each node: Bound makes them fit into a status.
 func Check(f Facts) []v1alpha1.Finding {
 	c := newChecker(f)
 	for _, run := range runs {
@@ -32,10 +32,10 @@ func Check(f Facts) []v1alpha1.Finding {
 var runs = []func(*checker){
 	(*checker).checkVersions, (*checker).checkControlPlane, (*checker).checkEtcd, (*checker).checkCertificates,
 	(*checker).checkDisks, (*checker).checkTraps, (*checker).checkWorkloads, (*checker).checkWebhooks,
-	(*checker).checkCompany, (*checker).checkFacts,
+	(*checker).checkOthers, (*checker).checkFacts,
 }
 
-// order is blocking ones first, then by id and object.
+// order sorts findings that block first, then by id and object.
 func order(a, b v1alpha1.Finding) int {
 	return cmp.Or(
 		cmp.Compare(rank(a.Level), rank(b.Level)),
@@ -56,7 +56,7 @@ func rank(level v1alpha1.FindingLevel) int {
 	return 1
 }
 
-// checker is the facts in the order and the shapes that the checks want, and
+// checker holds the facts in the order and the shapes that the checks need, and
 // what they found.
 type checker struct {
 	Facts
@@ -73,6 +73,7 @@ type checker struct {
 
 	nodes       []*node // those that the upgrade concerns, by name
 	unsupported []*node // the others that cannot be upgraded, by name
+	leftOut     []*node // those that a nodeSelector leaves out, by name
 	all         []*node
 	static      []staticPod
 	leaving     []leaver
@@ -94,19 +95,14 @@ func newChecker(f Facts) *checker {
 	return c
 }
 
-// add notes a finding. What it leaves out is what the catalog says.
+// add adds a finding. Level and advice that it leaves out are the catalog's.
 func (c *checker) add(f v1alpha1.Finding) {
 	entry := entries[f.ID]
-	if f.Level == "" {
-		f.Level = entry.Levels[0]
-	}
-	if f.Advice == "" {
-		f.Advice = entry.Advice
-	}
+	f.Level, f.Advice = cmp.Or(f.Level, entry.Levels[0]), cmp.Or(f.Advice, entry.Advice)
 	c.found = append(c.found, f)
 }
 
-// onNode notes a finding about a node. One that blocks a worker holds it alone.
+// onNode adds a finding about a node. One that blocks a worker holds it alone.
 func (c *checker) onNode(n *node, f v1alpha1.Finding) {
 	f.Object = n.object()
 	if !n.controlPlane {
@@ -115,8 +111,8 @@ func (c *checker) onNode(n *node, f v1alpha1.Finding) {
 	c.add(f)
 }
 
-// reaches is whether the upgrade takes something that runs `from` to a release
-// in which what ended in that minor of Kubernetes 1 is gone.
+// reaches reports whether the upgrade takes a component from the version to that
+// minor of Kubernetes 1, or beyond it: what that minor removed is gone then.
 func (c *checker) reaches(minor int, from version.Version) bool {
 	return c.kubeadm && c.to.Minor >= minor && from.Minor < minor
 }

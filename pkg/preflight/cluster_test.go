@@ -31,7 +31,7 @@ func cluster(controlPlanes, workers int) *preflight.Facts {
 	for i := range controlPlanes {
 		name := fmt.Sprintf("cp-%d", i+1)
 		f.Nodes = append(f.Nodes, machine(name, true))
-		f.NodeUpgrades, f.Inventories = append(f.NodeUpgrades, said(name)), append(f.Inventories, inventory(name))
+		f.NodeUpgrades, f.Inventories = append(f.NodeUpgrades, reported(name)), append(f.Inventories, inventory(name))
 		for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 			f.SystemPods = append(f.SystemPods, static(component, name))
 		}
@@ -46,7 +46,7 @@ func cluster(controlPlanes, workers int) *preflight.Facts {
 	for i := range workers {
 		name := fmt.Sprintf("worker-%d", i+1)
 		f.Nodes = append(f.Nodes, machine(name, false))
-		f.NodeUpgrades, f.Inventories = append(f.NodeUpgrades, said(name)), append(f.Inventories, inventory(name))
+		f.NodeUpgrades, f.Inventories = append(f.NodeUpgrades, reported(name)), append(f.Inventories, inventory(name))
 	}
 	return f
 }
@@ -67,8 +67,8 @@ func machine(name string, controlPlane bool) corev1.Node {
 	return n
 }
 
-// said is what a node's agent says of a node that is well.
-func said(name string) v1alpha1.NodeUpgrade {
+// reported is what a node's agent reports of a healthy node.
+func reported(name string) v1alpha1.NodeUpgrade {
 	return v1alpha1.NodeUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Status:     v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepWaiting, Versions: v1alpha1.NodeVersions{Kubelet: "v1.34.4"}},
@@ -118,7 +118,7 @@ func static(component, node string) corev1.Pod {
 	}
 }
 
-// pod is one that is well looked after: of a Deployment, with probes and
+// pod is one that has all that checks look for: a Deployment, probes and
 // requests.
 func pod(deployment, name, node string) corev1.Pod {
 	probe := &corev1.Probe{}

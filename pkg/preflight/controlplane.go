@@ -25,8 +25,13 @@ var controlPlaneChecks = []Entry{
 	},
 	{
 		"unsupported-control-plane", blocks,
-		"Kubernetes does not come to a control-plane node as a sysext image, and its apiserver is older than the version: we cannot take it there, and no kubelet goes before every apiserver has",
+		"Kubernetes does not come to a control-plane node as a sysext image, and its apiserver is older than the version: we cannot upgrade it, and no kubelet goes to the version before every apiserver has",
 		"Upgrade that node's control plane first, in the way it was installed (kubeadm upgrade apply of that version); or replace the node by one whose Kubernetes is a sysext image.",
+	},
+	{
+		"control-plane-left-out", blocks,
+		"a nodeSelector, of the UpgradePolicy or of the upgrade, leaves a control-plane node out whose apiserver is older than the version: no kubelet goes there before every apiserver has",
+		"Upgrade the control plane first, or let both nodeSelectors match it.",
 	},
 }
 
@@ -37,11 +42,11 @@ const (
 	etcdServer     = "etcd"
 )
 
-// components are what kubeadm runs on every control-plane node; etcd is there
-// too, unless it runs elsewhere.
+// components are what kubeadm runs on every control-plane node; etcd is one of
+// them, unless it runs elsewhere.
 var components = []string{apiServer, "kube-controller-manager", "kube-scheduler"}
 
-// staticPod is one that the kubelet runs from a file on its node.
+// staticPod is a pod that the kubelet runs from a file on its node.
 type staticPod struct {
 	*corev1.Pod
 	node, component string
@@ -53,7 +58,7 @@ func (p staticPod) object() v1alpha1.ObjectReference {
 	return v1alpha1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: p.Name}
 }
 
-// findStaticPods sorts them by name.
+// findStaticPods collects the static pods of the control plane, by name.
 func (c *checker) findStaticPods() {
 	for i := range c.SystemPods {
 		pod := &c.SystemPods[i]
@@ -69,14 +74,14 @@ func (c *checker) findStaticPods() {
 	slices.SortFunc(c.static, func(a, b staticPod) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// mirror is whether the pod only shows a static one.
+// mirror reports whether the pod only shows a static pod.
 func mirror(pod *corev1.Pod) bool {
 	_, is := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return is
 }
 
-// checkControlPlane looks at what kubeadm wants to be well, and at what has to be
-// before another control-plane node is rebooted.
+// checkControlPlane looks at what has to be healthy before kubeadm upgrades a
+// control-plane node, or before one is rebooted.
 func (c *checker) checkControlPlane() {
 	if !c.kubeadm && !c.controlPlaneMoves() {
 		return
@@ -94,7 +99,7 @@ func (c *checker) checkControlPlane() {
 	if stacked {
 		expected = append(slices.Clone(components), etcdServer)
 	}
-	c.checkUnsupported()
+	c.checkOldServers()
 	ours := map[string]bool{}
 	for _, n := range c.controlPlanes() {
 		ours[n.name] = true
@@ -114,21 +119,28 @@ func (c *checker) checkControlPlane() {
 	}
 }
 
-// checkUnsupported looks for apiservers for which everybody would wait for ever.
-func (c *checker) checkUnsupported() {
+// checkOldServers looks for apiservers that stay behind: no kubelet goes to the
+// version before every apiserver has.
+func (c *checker) checkOldServers() {
 	if !c.kubeadm {
 		return
 	}
-	for _, n := range c.unsupported {
+	c.serversStay("unsupported-control-plane", c.unsupported, "has no sysext image of Kubernetes")
+	c.serversStay("control-plane-left-out", c.leftOut, "is not matched by the nodeSelector of the UpgradePolicy or of the upgrade")
+}
+
+// serversStay notes the apiservers on those nodes that are older than the version.
+func (c *checker) serversStay(id string, nodes []*node, why string) {
+	for _, n := range nodes {
 		if !n.controlPlane || n.abandoned {
 			continue
 		}
 		i := slices.IndexFunc(c.static, func(p staticPod) bool { return p.node == n.name && p.component == apiServer })
 		switch {
 		case i < 0:
-			c.onNode(n, v1alpha1.Finding{ID: "unsupported-control-plane", Message: fmt.Sprintf("Control-plane node %s has no sysext image of Kubernetes, and no kube-apiserver pod: whether it is at %s is not to be seen.", n.name, c.to)})
+			c.onNode(n, v1alpha1.Finding{ID: id, Message: fmt.Sprintf("Control-plane node %s %s, and has no kube-apiserver pod: whether it is at %s is not known.", n.name, why, c.to)})
 		case c.static[i].versionError == nil && c.static[i].version.Less(c.to):
-			c.onNode(n, v1alpha1.Finding{ID: "unsupported-control-plane", Message: fmt.Sprintf("Control-plane node %s has no sysext image of Kubernetes, so that we cannot take its kube-apiserver from %s to %s: the upgrade would stop half-way.", n.name, c.static[i].version, c.to)})
+			c.onNode(n, v1alpha1.Finding{ID: id, Message: fmt.Sprintf("Control-plane node %s %s, so that its kube-apiserver would stay at %s: the upgrade to %s would stop half-way.", n.name, why, c.static[i].version, c.to)})
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
@@ -21,7 +22,7 @@ func controlPlaneScenes() []scene {
 		{check: "control-plane-node", name: "a worker is not Ready", alter: func(f *preflight.Facts) { unready(f, "worker-1") }},
 		{check: "control-plane-node", name: "one that has never said", alter: func(f *preflight.Facts) { node(f, "cp-2").Status.Conditions = nil },
 			want: []string{"Block control-plane-node Node/cp-2"}},
-		{check: "control-plane-node", name: "a worker is to be rebooted, and nobody else", alter: func(f *preflight.Facts) {
+		{check: "control-plane-node", name: "a worker is to be rebooted, and no other node", alter: func(f *preflight.Facts) {
 			unready(f, "cp-2")
 			reboots(f, "worker-1")
 		}},
@@ -40,7 +41,7 @@ func controlPlaneScenes() []scene {
 			external(f)
 			f.Upgrade.Spec.Strategy.EtcdSnapshot = v1alpha1.EtcdSnapshotSkip
 		}},
-		{check: "control-plane-pod", name: "a static pod of somebody else", alter: func(f *preflight.Facts) {
+		{check: "control-plane-pod", name: "a static pod that is not kubeadm's", alter: func(f *preflight.Facts) {
 			vip := static("kube-vip", "cp-1")
 			vip.Status.Conditions = nil
 			f.SystemPods = append(f.SystemPods, vip)
@@ -99,6 +100,33 @@ func unsupportedScenes() []scene {
 	}
 }
 
+// leftOutScenes are of control-plane nodes that a nodeSelector leaves out.
+func leftOutScenes() []scene {
+	const check = "control-plane-left-out"
+	return []scene{
+		{check: check, name: "the upgrade is for one worker", alter: func(f *preflight.Facts) {
+			node(f, "worker-1").Labels["pool"] = "canary"
+			f.Upgrade.Spec.NodeSelector = ptr.To(pool("canary"))
+		}, want: []string{
+			"Block control-plane-left-out Node/cp-1", "Block control-plane-left-out Node/cp-2", "Block control-plane-left-out Node/cp-3",
+		}},
+		{check: check, name: "the control plane is there already", alter: func(f *preflight.Facts) {
+			node(f, "worker-1").Labels["pool"] = "canary"
+			f.Upgrade.Spec.NodeSelector = ptr.To(pool("canary"))
+			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+				serve(f, name, "v1.35.4")
+			}
+		}},
+		{check: check, name: "one is not managed", alter: func(f *preflight.Facts) {
+			for _, n := range f.Nodes {
+				n.Labels["pool"] = "ours"
+			}
+			node(f, "cp-3").Labels["pool"] = "theirs"
+			f.Policy.NodeSelector = ptr.To(pool("ours"))
+		}, want: []string{"Block control-plane-left-out Node/cp-3"}},
+	}
+}
+
 func etcdScenes() []scene {
 	sick := func(m *v1alpha1.EtcdMember) { m.Healthy, m.Problem = false, "connection refused." }
 	at := func(version string) func(*v1alpha1.EtcdMember) {
@@ -123,7 +151,7 @@ func etcdScenes() []scene {
 		{check: "etcd-member", name: "a learner", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").Etcd.Members = append(facts(f, "cp-1").Etcd.Members, v1alpha1.EtcdMember{Name: "cp-4", Learner: true, Healthy: true})
 		}, want: []string{"Block etcd-member EtcdMember/cp-4"}},
-		{check: "etcd-member", name: "all well"},
+		{check: "etcd-member", name: "all healthy"},
 		{check: "etcd-member", name: "only a worker is to be rebooted", alter: func(f *preflight.Facts) {
 			etcd(f, "cp-2", sick)
 			facts(f, "cp-1").Etcd.Problem = "connection refused"
@@ -150,7 +178,7 @@ func etcdScenes() []scene {
 		{check: "etcd-quorum", name: "two members", facts: cluster(2, 1), want: []string{"Block etcd-quorum"}},
 		{check: "etcd-single", name: "one member", facts: cluster(1, 1), want: []string{"Warn etcd-single"}},
 		{check: "etcd-single", name: "three members"},
-		{check: "etcd-single", name: "nobody reboots its node", facts: cluster(1, 1), alter: func(f *preflight.Facts) { reboots(f, "worker-1") }},
+		{check: "etcd-single", name: "its node is not rebooted", facts: cluster(1, 1), alter: func(f *preflight.Facts) { reboots(f, "worker-1") }},
 		{check: "etcd-single", name: "its node is done", facts: cluster(1, 1), alter: func(f *preflight.Facts) {
 			runs(f, "v1.35.4")
 			upgrade(f, "cp-1").Status.Versions.ControlPlane = "v1.35.4"
@@ -160,7 +188,7 @@ func etcdScenes() []scene {
 		{check: "etcd-version", name: "1.33 with 3.5.16", alter: to("v1.32.9", "v1.33.9", at("3.5.16"))},
 		{check: "etcd-version", name: "1.36 with 3.5.26", alter: to("v1.35.4", "v1.36.3", at("3.5.26")), want: tooOld},
 		{check: "etcd-version", name: "1.36 with 3.6.0", alter: to("v1.35.4", "v1.36.3", at("3.6.0"))},
-		{check: "etcd-version", name: "1.36 with nobody knows", alter: to("v1.35.4", "v1.36.3", at(""))},
+		{check: "etcd-version", name: "1.36 with a version that is not known", alter: to("v1.35.4", "v1.36.3", at(""))},
 		{check: "etcd-version", name: "the older of what two agents say", alter: func(f *preflight.Facts) {
 			to("v1.35.4", "v1.36.3", at("3.6.0"))(f)
 			facts(f, "cp-3").Etcd.Members[0].Version = "3.5.30"

@@ -12,7 +12,7 @@ import (
 var diskChecks = []Entry{{
 	"disk-room", blocks,
 	"a node lacks the room that the upgrade needs for the sysext image, for the control plane's container images, for kubeadm's backups in /etc/kubernetes/tmp, or for etcd's snapshot",
-	"Make room on that node: crictl rmi --prune removes images that nobody uses; old backups lie in /etc/kubernetes/tmp.",
+	"Make room on that node: crictl rmi --prune removes images that no container uses; old backups lie in /etc/kubernetes/tmp.",
 }}
 
 // Folders that an upgrade writes to.
@@ -23,7 +23,7 @@ const (
 	ContainersDir = "/var/lib/containerd"                // container images
 )
 
-// What each of them takes.
+// How many bytes an upgrade needs in them.
 const (
 	// sysextBytes: images of v1.34.4 and v1.35.4 were 79 MiB and 78 MiB, and
 	// staging keeps 32 MiB free beside the new one.
@@ -41,7 +41,7 @@ const (
 	restBytes = 64 << 20
 )
 
-// needs is what the upgrade has still to write on the node, by folder.
+// needs returns how many bytes the upgrade has still to write on the node, by folder.
 func (c *checker) needs(n *node) map[string]int64 {
 	if !c.kubeadm || !n.moves {
 		return nil
@@ -71,26 +71,26 @@ func (c *checker) needs(n *node) map[string]int64 {
 	return needs
 }
 
-// nearly is by how much the room on one file system may differ between two looks:
-// programs write logs meanwhile.
-const nearly = 16 << 20
+// tolerance is by how much the free bytes of one file system may differ between
+// two measurements: programs write logs meanwhile.
+const tolerance = 16 << 20
 
-// room is what is left on one file system, and what is wanted of it by folder.
+// room is what is free on one file system, and what is needed of it by folder.
 type room struct {
 	v1alpha1.DiskFacts
 	needs map[string]int64
 }
 
-// on is whether the folder lies on the same file system, as far as is known.
+// on reports whether the folder lies on the same file system, as far as is known.
 func (r *room) on(disk v1alpha1.DiskFacts) bool {
 	if r.Device != "" && disk.Device != "" {
 		return r.Device == disk.Device
 	}
 	difference := r.FreeBytes - disk.FreeBytes
-	return max(difference, -difference) <= nearly
+	return max(difference, -difference) <= tolerance
 }
 
-// checkDisks compares needs with the room that is left.
+// checkDisks compares what is needed with what is free.
 func (c *checker) checkDisks() {
 	for _, n := range c.nodes {
 		if n.facts == nil {
@@ -132,14 +132,15 @@ func (c *checker) checkRoom(n *node, free int64, needs map[string]int64) {
 	})
 }
 
-// purposes are the folders above, by what may stand for them: a parent, where
-// the folder itself is not there yet. Nothing is written where etcd's data are.
+// purposes are the folders above, by the paths that agents may report for them: a
+// parent, where the folder does not exist yet. An upgrade writes nothing to etcd's
+// own folder.
 var purposes = map[string]string{
 	"/opt/extensions": ImagesDir, SnapshotsDir: SnapshotsDir, "/etc/kubernetes": BackupsDir, "/var/lib/etcd": "",
 }
 
-// purpose is which of the folders a path stands for. One of another name is
-// where containerd was told to keep its images.
+// purpose returns which of the folders a path stands for. Any other path is the
+// folder in which containerd is configured to keep its images.
 func purpose(path string) string {
 	for prefix, dir := range purposes {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {

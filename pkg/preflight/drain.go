@@ -31,13 +31,13 @@ func drainOrders(s v1alpha1.Strategy) (drainOrder, []nodeGroup) {
 }
 
 func newDrainOrder(p v1alpha1.Pace) drainOrder {
-	// The API server refuses a rule whose selector is wrong. No rule counts then:
-	// preflight speaks of too many pods rather than of too few.
+	// The API server refuses a rule whose selector is wrong. Without any rule, the
+	// findings are about too many pods rather than too few.
 	rules, _ := drainrule.Compile(p.Drain.Rules)
 	return drainOrder{p.Drain, rules}
 }
 
-// drainOf returns how the node is drained. Groups are of workers only.
+// drainOf returns how the node is drained. Only workers belong to groups.
 func (c *checker) drainOf(n *node) drainOrder {
 	i := slices.IndexFunc(c.groups, func(g nodeGroup) bool { return !n.controlPlane && g.selector.Matches(labels.Set(n.Labels)) })
 	if i < 0 {
@@ -46,8 +46,8 @@ func (c *checker) drainOf(n *node) drainOrder {
 	return c.groups[i].drain
 }
 
-// selector returns a selector of our own as Kubernetes matches it: everything
-// where there is none, nothing where it is not one.
+// selector returns the selector as Kubernetes matches it: everything where it is
+// absent, nothing where Kubernetes does not accept it.
 func selector(s *v1alpha1.LabelSelector) labels.Selector {
 	if s == nil {
 		return labels.Everything()

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/quorum"
 )
 
 var etcdChecks = []Entry{
@@ -43,25 +43,8 @@ var etcdChecks = []Entry{
 	},
 }
 
-// From which minor of Kubernetes on the version of etcd matters.
-//
-//   - kubeadm 1.34 brings etcd 3.6.5 (SupportedEtcdVersion in
-//     cmd/kubeadm/app/constants/constants.go). Members before 3.5.26 may come
-//     back as "zombies" in 3.6: https://etcd.io/blog/2025/zombie_members_upgrade/
-//   - kubeadm 1.36 maps no minor to an etcd before 3.6
-//     (https://github.com/kubernetes/kubernetes/pull/135701).
-const (
-	minorWithEtcd36    = 34
-	minorWithoutEtcd35 = 36
-)
-
-var (
-	etcdBefore36 = version.Version{Major: 3, Minor: 5, Patch: 26}
-	etcd36       = version.Version{Major: 3, Minor: 6}
-)
-
-// checkEtcd looks at the members while one of them is still to be stopped: no
-// worker waits for them.
+// checkEtcd looks at the members while one of them is still to be stopped: the
+// upgrade of a worker stops none.
 func (c *checker) checkEtcd() {
 	if !c.controlPlaneMoves() {
 		return
@@ -85,7 +68,7 @@ func (c *checker) checkEtcd() {
 	c.checkQuorum(voters, healthy)
 }
 
-// checkExternal looks for a snapshot that nobody could take: neither pods nor
+// checkExternal looks for a snapshot that no agent can take, as neither pods nor
 // agents know of a member.
 func (c *checker) checkExternal() {
 	skip := c.strategy.EtcdSnapshot == v1alpha1.EtcdSnapshotSkip
@@ -101,8 +84,8 @@ func (c *checker) onMember(name, id, message, advice string) {
 	c.add(v1alpha1.Finding{ID: id, Object: v1alpha1.ObjectReference{Kind: "EtcdMember", Name: name}, Message: message, Advice: advice})
 }
 
-// etcdMembers are all members that anybody knows of. Where two see one
-// differently, the worse counts.
+// etcdMembers returns all members that an agent knows of. Where two agents see one
+// member differently, the worse of the two counts.
 func (c *checker) etcdMembers() map[string]v1alpha1.EtcdMember {
 	members := map[string]v1alpha1.EtcdMember{}
 	has := map[string]bool{}
@@ -142,24 +125,8 @@ func worse(a, b v1alpha1.EtcdMember) v1alpha1.EtcdMember {
 	return a
 }
 
-// older is whether a is known, and b is newer or not known.
-func older(a, b string) bool {
-	left, err := etcdVersion(a)
-	if err != nil {
-		return false
-	}
-	right, err := etcdVersion(b)
-	return err != nil || left.Less(right)
-}
-
-// etcdVersion reads 3.6.5, and 3.6.5-0 as images are tagged.
-func etcdVersion(s string) (version.Version, error) {
-	s, _, _ = strings.Cut(s, "-")
-	return version.Parse(s)
-}
-
 func (c *checker) checkQuorum(voters, healthy int) {
-	majority := voters/2 + 1
+	majority := quorum.Majority(voters)
 	switch {
 	case voters == 0:
 	case voters == 1:
@@ -172,24 +139,7 @@ func (c *checker) checkQuorum(voters, healthy int) {
 	}
 }
 
-func (c *checker) checkEtcdVersion(member, runs string) {
-	v, err := etcdVersion(runs)
-	if !c.kubeadm || err != nil {
-		return
-	}
-	switch {
-	case c.to.Minor >= minorWithoutEtcd35 && v.Less(etcd36):
-		c.onMember(member, "etcd-version",
-			fmt.Sprintf("Member %s of etcd runs %s, and kubeadm of %s knows none before 3.6.", member, runs, c.to.Line()),
-			"Let kubeadm of the minor that runs now bring etcd 3.6: remove etcd.local.imageTag from ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config), and upgrade to its newest patch.")
-	case c.to.Minor >= minorWithEtcd36 && v.Less(etcdBefore36):
-		c.onMember(member, "etcd-version",
-			fmt.Sprintf("Member %s of etcd runs %s, and %s brings 3.6, to which only 3.5.26 and later may be upgraded safely.", member, runs, c.to),
-			"Bring etcd to 3.5.26 first: set etcd.local.imageTag to 3.5.26-0 in ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config), upgrade to a patch of the minor that runs now, and remove the tag again. Where no member was ever replaced, ignoring this check is safe.")
-	}
-}
-
-// because is ": why", if why is known.
+// because returns ": why", or nothing where why is not known.
 func because(why string) string {
 	if why == "" {
 		return ""
@@ -197,5 +147,5 @@ func because(why string) string {
 	return ": " + sentence(why)
 }
 
-// sentence is what somebody else said, to be put into one of ours.
+// sentence returns a message of another program as a part of a sentence.
 func sentence(s string) string { return strings.TrimRight(strings.TrimSpace(s), ".") }

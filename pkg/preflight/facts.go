@@ -15,7 +15,7 @@ import (
 // Facts are everything that the checks look at.
 type Facts struct {
 	Now time.Time
-	// Upgrade that is to begin or goes on; its spec.version is the target.
+	// Upgrade is the one that is to begin, or that goes on.
 	Upgrade v1alpha1.ClusterUpgrade
 
 	// Policy is the spec of the UpgradePolicy.
@@ -24,17 +24,17 @@ type Facts struct {
 	Nodes        []corev1.Node
 	NodeUpgrades []v1alpha1.NodeUpgrade
 	Inventories  []v1alpha1.NodeInventory
-	// SystemPods are those of kube-system, where static pods live.
+	// SystemPods are the pods of kube-system, static ones among them.
 	SystemPods []corev1.Pod
 	// Offered are the architectures, as Kubernetes names them, for which the source
-	// has an image of the target. Nil: that is not known.
+	// has an image of the version. Nil: that is not known.
 	Offered []string
 	// RequestedAPIs are deprecated APIs that were called since each apiserver
 	// started.
 	RequestedAPIs []RequestedAPI
 
-	// KubeletConfig is what kubeadm will configure kubelets with. Nil: nobody
-	// looked.
+	// KubeletConfig is what kubeadm will configure kubelets with. Nil: it was not
+	// read.
 	KubeletConfig *KubeletConfig
 
 	Workloads Workloads
@@ -45,7 +45,7 @@ type Facts struct {
 	Unread []string
 }
 
-// Workloads is what runs on the cluster.
+// Workloads are what runs on the cluster.
 type Workloads struct {
 	Pods           []corev1.Pod
 	Budgets        []policyv1.PodDisruptionBudget
@@ -55,17 +55,18 @@ type Workloads struct {
 	Mutating       []admissionregistrationv1.MutatingWebhookConfiguration
 }
 
-// RequestedAPI is one of an apiserver's apiserver_requested_deprecated_apis.
+// RequestedAPI is a deprecated API that was called, from an apiserver's metric
+// apiserver_requested_deprecated_apis.
 type RequestedAPI struct {
 	APIServer                                     string // the node it runs on
-	Group, Version, Resource, Subresource, Remove string // Remove is the release that serves it no more, such as 1.36
+	Group, Version, Resource, Subresource, Remove string // Remove is the release that no longer serves it, such as 1.36
 }
 
 // RebootManager is another program that may reboot nodes.
 type RebootManager struct {
 	Name    string
 	Message string
-	// Active is whether it may reboot one now: kured with its lock held, FLUO
+	// Active reports whether it may reboot a node now: kured with its lock held, FLUO
 	// whenever it runs.
 	Active bool
 }

@@ -13,12 +13,12 @@ import (
 // kube-system/kubelet-config.
 type KubeletConfig struct {
 	kubeletconfig.Config
-	// Problem is why it is not known. Empty: it is.
+	// Problem is why it could not be read. Empty: it was read.
 	Problem string
 }
 
-// Where the configuration of kubelets is changed. kubeadm writes every node's
-// from the cluster's when it upgrades the node, just before the new kubelet
+// Advice on where the configuration of kubelets is changed. kubeadm writes every
+// node's from the cluster's when it upgrades the node, just before the new kubelet
 // starts (WriteKubeletConfigFiles in cmd/kubeadm/app/phases/upgrade/postupgrade.go
 // of v1.35.4).
 const (
@@ -28,13 +28,14 @@ const (
 
 var kubeletConfigObject = v1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: kubeletconfig.ConfigMapNamespace, Name: kubeletconfig.ConfigMapName}
 
-// rewritten is whether kubeadm will write the node's configuration anew from what
-// is known to be the cluster's.
+// rewritten reports whether kubeadm will write the node's configuration again from
+// the cluster's, which is known.
 func (c *checker) rewritten(n *node) bool {
 	return c.KubeletConfig != nil && c.KubeletConfig.Problem == "" && c.runsKubeadm(n)
 }
 
-// ownFields are what the node's kubelet will find set on the node itself.
+// ownFields returns the fields that the node's kubelet will find set on the node
+// itself.
 func (c *checker) ownFields(n *node) []string {
 	if c.rewritten(n) {
 		return n.facts.KubeletConfigFieldsElsewhere
@@ -64,13 +65,14 @@ func (c *checker) checkCgroup(n *node) {
 	}
 }
 
-// withoutCgroup1 is whether the version does not start on the node by itself.
+// withoutCgroup1 reports whether a kubelet of the version does not start on the
+// node unless its configuration allows cgroup v1.
 func (c *checker) withoutCgroup1(n *node) bool {
 	return c.to.Minor >= minorWithoutCgroup1 && n.facts != nil && n.facts.CgroupVersion == 1
 }
 
-// checkKubeletConfigMap looks for what the kubelets would not start with, once
-// kubeadm has given it to them.
+// checkKubeletConfigMap looks for fields of the cluster's configuration with which
+// kubelets would not start after kubeadm has written it to their nodes.
 func (c *checker) checkKubeletConfigMap() {
 	if c.KubeletConfig == nil {
 		return
@@ -97,8 +99,8 @@ func (c *checker) checkKubeletConfigMap() {
 	c.refusedConfig("feature-gate", gates, gateNodes, "sets %s, which %s does not know", "Remove it from featureGates: ", gateList)
 }
 
-// refusedConfig is one finding about all nodes that get these from the cluster's
-// configuration.
+// refusedConfig adds one finding about all nodes that get these fields from the
+// cluster's configuration.
 func (c *checker) refusedConfig(id string, set []string, nodes []*node, what, advice string, list func([]string) string) {
 	if len(set) == 0 {
 		return

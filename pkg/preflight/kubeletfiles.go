@@ -10,7 +10,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// checkKubeletFiles looks for what the node's kubelet would not start with.
+// checkKubeletFiles looks for flags, fields and feature gates on the node with
+// which its kubelet would not start.
 func (c *checker) checkKubeletFiles(n *node) {
 	flags := append(c.gone(removedFlags, n.facts.KubeletFlags, n.kubelet), c.gone(kubeadmRemoves, n.facts.KubeletFlagsElsewhere, n.kubelet)...)
 	if flags != nil {
@@ -35,7 +36,7 @@ func (c *checker) checkKubeletFiles(n *node) {
 	}
 }
 
-// after is what follows the prefix, of those that have it.
+// after returns what follows the prefix, of each that has it.
 func after(list []string, prefix string) []string {
 	var rest []string
 	for _, one := range list {
@@ -46,7 +47,7 @@ func after(list []string, prefix string) []string {
 	return rest
 }
 
-// gone are those of the names that this upgrade takes away, sorted.
+// gone returns those of the given names that this upgrade removes, sorted.
 func (c *checker) gone(removals []removal, given []string, from version.Version) []string {
 	var gone []string
 	for _, r := range removals {

@@ -15,12 +15,12 @@ import (
 type leaver struct {
 	*corev1.Pod
 	node  *node
-	owner string // kind/namespace/name of what would start it again; empty: nothing
+	owner string // kind/namespace/name of its controller; empty: it has none
 	kind  string
 }
 
-// findLeaving selects the pods that drains will make leave: neither those that a
-// rule leaves on the node, nor those that it waits for until they end.
+// findLeaving selects the pods that drains will evict: neither those that a rule
+// skips, nor those that it waits for until they end.
 func (c *checker) findLeaving() {
 	drained := make(map[string]*node, len(c.nodes))
 	for _, n := range c.nodes {
@@ -41,13 +41,14 @@ func (c *checker) findLeaving() {
 	}
 }
 
-// over is whether the pod is over, or going already.
+// over reports whether the pod has ended, or is being deleted.
 func over(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// ownerOf is the pod's controller, and a ReplicaSet's Deployment: it names its
-// ReplicaSets after itself and the hash that its pods bear as a label.
+// ownerOf returns the pod's controller, and the Deployment instead of its
+// ReplicaSet: a Deployment names its ReplicaSets after itself and the hash that its
+// pods have as a label.
 func ownerOf(pod *corev1.Pod) (kind, owner string) {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -60,8 +61,8 @@ func ownerOf(pod *corev1.Pod) (kind, owner string) {
 	return kind, kind + "/" + pod.Namespace + "/" + name
 }
 
-// systemNamespaces are those whose workloads nobody takes advice about: those
-// of Kubernetes itself, and our own.
+// systemNamespaces are those about whose workloads a person cannot follow the
+// advice: those of Kubernetes itself, and our own.
 var systemNamespaces = map[string]bool{
 	metav1.NamespaceSystem: true, metav1.NamespacePublic: true, corev1.NamespaceNodeLease: true, ownNamespace: true,
 }

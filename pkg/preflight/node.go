@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// node is a Node together with its agent's word.
+// node is a Node together with what its agent reported.
 type node struct {
 	*corev1.Node
 	name         string
@@ -21,21 +21,21 @@ type node struct {
 	facts        *v1alpha1.NodeFacts
 	kubelet      version.Version
 	kubeletError error
-	// abandoned is whether a person gave the node up.
+	// abandoned reports whether a person declared that the node will not come back.
 	abandoned bool
-	// moves is whether the node is not as wanted yet, and drains whether its
-	// pods have to leave for that.
+	// moves reports whether the upgrade has still to change the node, and drains
+	// whether its pods have to leave for that.
 	moves, drains bool
 	drain         drainOrder
 }
 
-// sortNodes sorts out which nodes the upgrade concerns: neither those without a
-// sysext image, nor those that a person gave up, nor those that policy or upgrade
-// leave out.
+// sortNodes sorts the nodes by whether the upgrade concerns them: it concerns
+// neither those without a sysext image, nor those that are abandoned, nor those
+// that the policy or the upgrade leaves out.
 func (c *checker) sortNodes() {
-	said := make(map[string]*v1alpha1.NodeUpgrade, len(c.NodeUpgrades))
+	upgrades := make(map[string]*v1alpha1.NodeUpgrade, len(c.NodeUpgrades))
 	for i := range c.NodeUpgrades {
-		said[c.NodeUpgrades[i].Name] = &c.NodeUpgrades[i]
+		upgrades[c.NodeUpgrades[i].Name] = &c.NodeUpgrades[i]
 	}
 	inventories := make(map[string]*v1alpha1.NodeInventory, len(c.Inventories))
 	for i := range c.Inventories {
@@ -43,16 +43,17 @@ func (c *checker) sortNodes() {
 	}
 	for i := range c.Nodes {
 		n := newNode(&c.Nodes[i])
-		if said := said[n.name]; said != nil && said.OwnedBy(n.UID) {
-			n.status, n.abandoned = said.Status, said.Abandoned != nil
+		if own := upgrades[n.name]; own != nil && own.OwnedBy(n.UID) {
+			n.status, n.abandoned = own.Status, own.Abandoned != nil
 		}
-		if inventory := inventories[n.name]; inventory != nil && inventory.OwnedBy(n.UID) {
-			n.facts = &inventory.NodeFacts
+		if own := inventories[n.name]; own != nil && own.OwnedBy(n.UID) {
+			n.facts = &own.NodeFacts
 		}
 		c.all = append(c.all, n)
 		os := n.Node.Status.NodeInfo.OperatingSystem
 		switch {
 		case !c.managed.Matches(labels.Set(n.Labels)) || !c.selected.Matches(labels.Set(n.Labels)):
+			c.leftOut = append(c.leftOut, n)
 		case os != "" && os != "linux" || n.status.Step == v1alpha1.StepUnsupported:
 			c.unsupported = append(c.unsupported, n)
 		case !n.abandoned:
@@ -61,13 +62,13 @@ func (c *checker) sortNodes() {
 			c.nodes = append(c.nodes, n)
 		}
 	}
-	for _, list := range [][]*node{c.all, c.nodes, c.unsupported} {
+	for _, list := range [][]*node{c.all, c.nodes, c.unsupported, c.leftOut} {
 		slices.SortFunc(list, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	}
 }
 
-// toMove is whether something is left to do for the node. An upgrade of type
-// Reboot is for those that ask for one, and each gets it once.
+// toMove reports whether something is left to do for the node. An upgrade of type
+// Reboot is for nodes that ask for one, and reboots each of them once.
 func (c *checker) toMove(n *node) bool {
 	if c.kubeadm {
 		return !c.asWanted(n)
@@ -77,14 +78,14 @@ func (c *checker) toMove(n *node) bool {
 	return n.status.Reboot.Required && !rebooted
 }
 
-// isFor is whether the agent's word is about this upgrade, and not about the one
-// before.
+// isFor reports whether the node's status is about this upgrade, and not about the
+// one before.
 func (c *checker) isFor(n *node) bool {
 	return n.status.Upgrade != nil && n.status.Upgrade.UID == string(c.Upgrade.UID)
 }
 
-// restarts is whether the node stays in service: a refresh of its merged image
-// is wanted, which is for patches, and nothing is known that would break it.
+// restarts reports whether the node stays in service: the method is Restart, which
+// is for patches, and no mount is known that a refresh of the merged image breaks.
 func (c *checker) restarts(n *node) bool {
 	kind := cmp.Or(c.Upgrade.Status.Type, c.Upgrade.Spec.Type, v1alpha1.TypePatch)
 	if c.strategy.Method != v1alpha1.MethodRestart || kind != v1alpha1.TypePatch || !n.kubelet.SameLine(c.to) {
@@ -100,11 +101,11 @@ func newNode(n *corev1.Node) *node {
 	return out
 }
 
-// asWanted is whether the node is not touched any more.
+// asWanted reports whether nothing is left to do for the node.
 func (c *checker) asWanted(n *node) bool { return n.kubeletAt(c.to) && !c.runsKubeadm(n) }
 
-// runsKubeadm is whether kubeadm upgrade has still to run on the node: on a
-// worker it does just before its kubelet moves.
+// runsKubeadm reports whether kubeadm upgrade has still to run on the node: on a
+// worker it runs just before the kubelet is upgraded.
 func (c *checker) runsKubeadm(n *node) bool {
 	done := n.kubeletAt(c.to)
 	if n.controlPlane {
@@ -113,7 +114,7 @@ func (c *checker) runsKubeadm(n *node) bool {
 	return c.kubeadm && !done
 }
 
-// kubeletAt is whether the kubelet runs v or a later one.
+// kubeletAt reports whether the kubelet runs v or a later version.
 func (n *node) kubeletAt(v version.Version) bool {
 	return n.kubeletError == nil && !n.kubelet.Less(v)
 }
@@ -128,7 +129,7 @@ func (n *node) object() v1alpha1.ObjectReference {
 	return v1alpha1.ObjectReference{Kind: "Node", Name: n.name}
 }
 
-// controlPlanes are the control-plane nodes that the upgrade concerns.
+// controlPlanes returns the control-plane nodes that the upgrade concerns.
 func (c *checker) controlPlanes() []*node {
 	var list []*node
 	for _, n := range c.nodes {
@@ -139,7 +140,7 @@ func (c *checker) controlPlanes() []*node {
 	return list
 }
 
-// controlPlaneMoves is whether something is left to do for one of them.
+// controlPlaneMoves reports whether something is left to do for one of them.
 func (c *checker) controlPlaneMoves() bool {
 	return slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.moves })
 }

@@ -26,7 +26,7 @@ func certificateScenes() []scene {
 		{check: "certificate-ended", name: "in a moment", alter: ends("cp-1", time.Second), want: []string{"Warn certificate-ending Node/cp-1"}},
 		{check: "certificate-ending", name: "in 30 days", alter: ends("cp-1", 30*day), want: []string{"Warn certificate-ending Node/cp-1"}},
 		{check: "certificate-ending", name: "in 31 days", alter: ends("cp-1", 31*day)},
-		{check: "certificate-ending", name: "renewed by nobody, as the upgrade only reboots", alter: func(f *preflight.Facts) {
+		{check: "certificate-ending", name: "not renewed, as the upgrade only reboots", alter: func(f *preflight.Facts) {
 			ends("cp-1", 3*day)(f)
 			f.Upgrade.Spec.Version, f.Upgrade.Spec.Type = "", v1alpha1.TypeReboot
 		}, want: []string{"Warn certificate-ending Node/cp-1"}},
@@ -50,11 +50,11 @@ func certificateScenes() []scene {
 				ends(name, -300*day)(f)
 			}
 		}, want: []string{"Warn certificate-ending File/etc/kubernetes/pki/backup-2024/apiserver.crt"}},
-		{check: "ca-ended", name: "somebody else's", alter: func(f *preflight.Facts) {
+		{check: "ca-ended", name: "another program's", alter: func(f *preflight.Facts) {
 			facts(f, "cp-2").Certificates[1].Path = "/etc/kubernetes/pki/oidc-ca.crt"
 			authorityEnds(-day)(f)
 		}, want: []string{"Warn certificate-ending File/etc/kubernetes/pki/oidc-ca.crt"}},
-		{check: "certificate-ending", name: "somebody else's in 31 days", alter: func(f *preflight.Facts) {
+		{check: "certificate-ending", name: "another program's in 31 days", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").Certificates[0].Path = "/etc/kubernetes/pki/backup-2024/apiserver.crt"
 			ends("cp-1", 31*day)(f)
 		}},
@@ -196,7 +196,9 @@ func factsScenes() []scene {
 		}},
 		{check: "facts-missing", name: "of a node that the upgrade does not select", alter: func(f *preflight.Facts) {
 			unseen(f, "worker-2")
-			node(f, "worker-1").Labels["pool"] = "canary"
+			for _, name := range []string{"cp-1", "cp-2", "cp-3", "worker-1"} {
+				node(f, name).Labels["pool"] = "canary"
+			}
 			f.Upgrade.Spec.NodeSelector = ptr.To(pool("canary"))
 		}},
 		{check: "facts-missing", name: "of a node that is not ours", alter: func(f *preflight.Facts) {
@@ -208,7 +210,7 @@ func factsScenes() []scene {
 			facts(f, "cp-1").Certificates = nil
 			facts(f, "worker-1").Disks = nil
 		}, want: []string{"Warn facts-incomplete", "Warn facts-incomplete", "Warn facts-incomplete"}},
-		{check: "facts-incomplete", name: "the same trouble on two nodes", alter: func(f *preflight.Facts) {
+		{check: "facts-incomplete", name: "the same problem on two nodes", alter: func(f *preflight.Facts) {
 			facts(f, "worker-1").Problems = []string{"decoding /var/lib/kubelet/config.yaml: no YAML"}
 			facts(f, "worker-2").Problems = []string{"decoding /var/lib/kubelet/config.yaml: no YAML"}
 		}, want: []string{"Warn facts-incomplete"}},
@@ -220,7 +222,7 @@ func factsScenes() []scene {
 			f.Unread = []string{"Listing webhooks: forbidden.", "Asking the apiserver on cp-2 for its metrics: forbidden."}
 		}, want: []string{"Warn unread", "Warn unread"}},
 		{check: "unread", name: "nothing"},
-		{check: "ignore-unknown", name: "a slip of the pen", alter: func(f *preflight.Facts) {
+		{check: "ignore-unknown", name: "an id with a typo", alter: func(f *preflight.Facts) {
 			f.Upgrade.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: "skip-version"}, {ID: "version-skip"}}
 		}, want: []string{"Warn ignore-unknown"}},
 		{check: "ignore-unknown", name: "a check", alter: func(f *preflight.Facts) {

@@ -1,6 +1,6 @@
 package preflight
 
-// removal is something that kubelets do not start with from a minor of
+// removal is a flag or field with which kubelets do not start from a minor of
 // Kubernetes 1 on.
 type removal struct {
 	name  string
@@ -19,11 +19,11 @@ var removedFlags = []removal{
 	{"register-schedulable", 34},        // https://github.com/kubernetes/kubernetes/pull/122384
 }
 
-// kubeadmRemoves are flags that the kubelet does not know any more, and that
-// kubeadm of that minor takes out of /var/lib/kubelet/kubeadm-flags.env when it
+// kubeadmRemoves are flags that the kubelet no longer knows, and that kubeadm of
+// that minor takes out of /var/lib/kubelet/kubeadm-flags.env when it
 // upgrades the node (cmd/kubeadm/app/cmd/phases/upgrade/postupgrade.go in
-// v1.35.4), and out of no other file: only where they stand elsewhere does the
-// kubelet not start.
+// v1.35.4), and out of no other file: the kubelet does not start only where they
+// are set elsewhere.
 // https://github.com/kubernetes/kubernetes/pull/133779
 var kubeadmRemoves = []removal{{"pod-infra-container-image", 35}}
 
@@ -34,8 +34,8 @@ var removedFields = []removal{
 	{"runOnce", 32}, // pkg/kubelet/apis/config/validation: "Runonce mode has been deprecated and should not be set"
 }
 
-// removedGates are feature gates, and from which minor on no component knows
-// them. One that is given a gate it does not know does not start ("unrecognized
+// removedGates are feature gates, with the minor from which on no component knows
+// them. A component that is given a gate it does not know does not start ("unrecognized
 // feature gate", k8s.io/component-base/featuregate).
 //
 // The values of the constants in pkg/features, k8s.io/apiserver and

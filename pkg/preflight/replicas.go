@@ -2,9 +2,9 @@ package preflight
 
 import "strings"
 
-// checkReplicas looks for workloads that leave one node as a whole.
+// checkReplicas looks for workloads all of whose pods leave at the same time.
 func (c *checker) checkReplicas() {
-	said := remarks{}
+	found := remarks{}
 	places := c.places()
 	leaves := map[string]bool{}
 	for _, pod := range c.leaving {
@@ -13,18 +13,18 @@ func (c *checker) checkReplicas() {
 	for _, d := range c.Workloads.Deployments {
 		owner := "Deployment/" + d.Namespace + "/" + d.Name
 		if (d.Spec.Replicas == nil || *d.Spec.Replicas == 1) && leaves[owner] && !systemNamespaces[d.Namespace] {
-			said.note("single-replica", owner)
+			found.note("single-replica", owner)
 		}
 	}
 	if len(c.all) > 1 {
 		for owner, p := range places {
 			namespace, _, _ := strings.Cut(owner[strings.Index(owner, "/")+1:], "/")
 			if p.pods > 1 && !p.spread && leaves[owner] && !systemNamespaces[namespace] && !strings.HasPrefix(owner, "Job/") {
-				said.note("one-node", owner+" on "+p.node)
+				found.note("one-node", owner+" on "+p.node)
 			}
 		}
 	}
-	c.say(said)
+	c.warnOfWorkloads(found)
 }
 
 // place is where a workload's pods run.
@@ -34,7 +34,7 @@ type place struct {
 	spread bool // over more than one node
 }
 
-// places are those of all workloads, on whatever node.
+// places returns where the pods of all workloads run, on any node.
 func (c *checker) places() map[string]*place {
 	places := map[string]*place{}
 	for i := range c.Workloads.Pods {

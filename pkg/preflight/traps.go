@@ -45,7 +45,7 @@ var trapChecks = []Entry{
 	},
 }
 
-// From which minor on the version fails.
+// The minors from which on something is no longer supported.
 //
 //   - cgroup v1: failCgroupV1 is true from 1.35 on
 //     (https://github.com/kubernetes/kubernetes/pull/134298), and kubeadm's
@@ -88,8 +88,8 @@ func (c *checker) checkTraps() {
 	c.checkAPIs()
 }
 
-// warnOfNodes is one warning about all these nodes. In the format, their number
-// comes first, then their names, then args.
+// warnOfNodes adds one warning about all these nodes. The format gets their number,
+// their names and args, in this order.
 func (c *checker) warnOfNodes(id string, nodes []*node, format string, args ...any) {
 	if len(nodes) == 0 {
 		return

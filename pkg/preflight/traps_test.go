@@ -84,7 +84,7 @@ func trapScenes() []scene {
 			cgroup1("cp-1", ptr.To(false))(f)
 			upgrade(f, "cp-1").Status.Versions.Kubeadm = "v1.35.4"
 		}},
-		{check: "cgroup-v1", name: "nobody looked at the cluster's configuration", alter: func(f *preflight.Facts) {
+		{check: "cgroup-v1", name: "the cluster's configuration was not read", alter: func(f *preflight.Facts) {
 			cgroup1("worker-1", ptr.To(false))(f)
 			f.KubeletConfig = nil
 		}},
@@ -148,7 +148,7 @@ func trapScenes() []scene {
 	}, []scene{
 		{check: "api-removed", name: "in the target", alter: called("1.35"), want: []string{"Block api-removed API/storage.k8s.io/v1beta1 csinodes/status"}},
 		{check: "api-removed", name: "after the target", alter: called("1.36")},
-		{check: "api-removed", name: "nobody knows when", alter: called("")},
+		{check: "api-removed", name: "a release that is not known", alter: called("")},
 		{check: "kubeadm-patches", name: "on a control plane", alter: patches("cp-2"), want: []string{"Block kubeadm-patches Node/cp-2"}},
 		{check: "kubeadm-patches", name: "on a worker", alter: patches("worker-2"), want: []string{"Warn kubeadm-patches"}},
 		{check: "kubeadm-patches", name: "kubeadm is done here", alter: func(f *preflight.Facts) {

@@ -11,7 +11,7 @@ import (
 )
 
 // checkStaticGates looks at the feature gates of the control plane's static
-// pods: kubeadm writes them again from ClusterConfiguration, gates and all.
+// pods: kubeadm writes the new pods from ClusterConfiguration, with the same gates.
 func (c *checker) checkStaticGates() {
 	for _, pod := range c.static {
 		if pod.versionError != nil || pod.component == etcdServer {
@@ -36,7 +36,7 @@ func (c *checker) checkStaticGates() {
 	}
 }
 
-// gateNames are those in A=true,B=false.
+// gateNames returns the names in A=true,B=false.
 func gateNames(flag string) []string {
 	var list []string
 	for _, gate := range strings.Split(flag, ",") {
@@ -46,7 +46,7 @@ func gateNames(flag string) []string {
 	return list
 }
 
-// checkAPIs names each API that is called and gone in the version.
+// checkAPIs names each API that is called and that the version no longer serves.
 func (c *checker) checkAPIs() {
 	callers := map[string][]string{}
 	removed := map[string]string{}
@@ -67,7 +67,8 @@ func (c *checker) checkAPIs() {
 	}
 }
 
-// apiName is flowcontrol.apiserver.k8s.io/v1beta3 flowschemas/status.
+// apiName returns a name such as flowcontrol.apiserver.k8s.io/v1beta3
+// flowschemas/status.
 func apiName(api RequestedAPI) string {
 	name := api.Version
 	if api.Group != "" {

@@ -11,7 +11,7 @@ import (
 var factsChecks = []Entry{
 	{
 		"facts-missing", either,
-		"a node's agent has not said what preflight has to know of it; or it does not run, and said it more than an hour ago; on a control-plane node this blocks, on workers it warns",
+		"a node's agent has not reported what preflight has to know of it; or it does not run, and reported it more than an hour ago; on a control-plane node this blocks, on workers it warns",
 		"Look at its agent: kubectl -n kubectl-upgrade get pods -o wide, and its log.",
 	},
 	{
@@ -22,23 +22,23 @@ var factsChecks = []Entry{
 	{
 		"unread", warns,
 		"something of the cluster could not be read, so that checks may have missed something",
-		"Run it again; if permission is what is missing, as somebody who has it.",
+		"Run it again; if a permission is missing, as a person who has it.",
 	},
 	{
 		"ignore-unknown", warns,
-		"spec.ignoreChecks names what is no check",
+		"spec.ignoreChecks names a check that does not exist",
 		"Take an id from docs/checks.md.",
 	},
 }
 
-// stale is after how long the inventory of a node whose agent does not run counts
-// no more. An agent that runs writes it again only when something changed.
+// stale is after how long the inventory of a node whose agent does not run no
+// longer counts. An agent that runs writes it again only when something changed.
 const stale = time.Hour
 
 func (c *checker) checkFacts() {
 	var silent []*node
 	watched := c.watched()
-	lacks, troubles := map[string][]*node{}, map[string][]*node{}
+	lacks, problems := map[string][]*node{}, map[string][]*node{}
 	for _, n := range c.nodes {
 		old := n.facts != nil && c.Now.Sub(n.facts.GatheredTime.Time) > stale && !watched(n.name)
 		switch {
@@ -47,35 +47,35 @@ func (c *checker) checkFacts() {
 				lacks[what] = append(lacks[what], n)
 			}
 			for _, problem := range n.facts.Problems {
-				troubles[sentence(problem)] = append(troubles[sentence(problem)], n)
+				problems[sentence(problem)] = append(problems[sentence(problem)], n)
 			}
 		case !n.controlPlane:
 			silent = append(silent, n)
 		case old:
-			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s does not run, and has not said how the node is since %s.", n.name, n.facts.GatheredTime.UTC().Format("2006-01-02 15:04 MST"))})
+			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s does not run, and has not reported since %s.", n.name, n.facts.GatheredTime.UTC().Format("2006-01-02 15:04 MST"))})
 		default:
-			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not said how the node is.", n.name)})
+			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not reported.", n.name)})
 		}
 	}
-	c.warnOfNodes("facts-missing", silent, "No word from the agents of %[1]s: %[2]s.")
+	c.warnOfNodes("facts-missing", silent, "The agents of %[1]s have not reported: %[2]s.")
 	for what, nodes := range lacks {
 		c.warnOfNodes("facts-incomplete", nodes, "The agents of %[1]s do not know %[3]s: %[2]s.", what)
 	}
-	for trouble, nodes := range troubles {
-		c.warnOfNodes("facts-incomplete", nodes, "Agents had trouble on %[1]s (%[2]s): %[3]s.", trouble)
+	for problem, nodes := range problems {
+		c.warnOfNodes("facts-incomplete", nodes, "The agents of %[1]s reported a problem (%[2]s): %[3]s.", problem)
 	}
 	for _, what := range c.Unread {
 		c.add(v1alpha1.Finding{ID: "unread", Message: what})
 	}
 	for _, check := range c.Upgrade.Spec.IgnoreChecks {
 		if !Known(check.ID) {
-			c.add(v1alpha1.Finding{ID: "ignore-unknown", Message: fmt.Sprintf("spec.ignoreChecks names %q, which is no check.", check.ID)})
+			c.add(v1alpha1.Finding{ID: "ignore-unknown", Message: fmt.Sprintf("spec.ignoreChecks names %q, and there is no such check.", check.ID)})
 		}
 	}
 }
 
-// watched returns what tells whether an agent runs on a node: on every node, where
-// no pods could be read at all.
+// watched returns a function that reports whether an agent runs on a node. Where
+// pods could not be read, it takes that for granted.
 func (c *checker) watched() func(node string) bool {
 	if c.Workloads.Pods == nil {
 		return func(string) bool { return true }
@@ -96,8 +96,8 @@ const (
 	agentComponent = "node-agent"
 )
 
-// unknown is what the agent left out and a check needs. etcd has a check of its
-// own.
+// unknown returns what the agent left out and a check needs. etcd has a check of
+// its own.
 func (c *checker) unknown(n *node) []string {
 	if !c.kubeadm || !n.moves {
 		return nil

@@ -33,7 +33,7 @@ var versionChecks = []Entry{
 	},
 	{
 		"version-unknown", blocks,
-		"the version of an apiserver or a kubelet is not a release of Kubernetes, or is not to be seen: nothing is known of its order",
+		"the version of an apiserver or a kubelet cannot be read, or is not a release of Kubernetes, so that it cannot be compared",
 		"Look at the image of the kube-apiserver pods (kubectl -n kube-system get pods -l component=kube-apiserver -o wide) and at the nodes' kubelets (kubectl get nodes).",
 	},
 	{
@@ -50,7 +50,7 @@ func (c *checker) checkVersions() {
 	c.checkOffered()
 }
 
-// apiServers are the nodes of the apiservers, by version.
+// apiServers returns the nodes of the apiservers, by version.
 func (c *checker) apiServers() map[version.Version][]string {
 	servers := map[version.Version][]string{}
 	seen := false
@@ -96,7 +96,7 @@ func (c *checker) checkAPIServers(servers map[version.Version][]string) {
 	})
 }
 
-// refused notes that Kubernetes does not allow a step.
+// refused adds a finding that Kubernetes does not allow a step.
 func (c *checker) refused(err error, f v1alpha1.Finding, who string) {
 	var refusal *version.Refusal
 	if !errors.As(err, &refusal) {
@@ -116,8 +116,8 @@ func (c *checker) refused(err error, f v1alpha1.Finding, who string) {
 	c.add(f)
 }
 
-// checkKubelets looks at every kubelet: one that we do not upgrade has to get
-// on with the new apiservers too.
+// checkKubelets looks at every kubelet: the new apiservers have to support those
+// that we do not upgrade, too.
 func (c *checker) checkKubelets(servers []version.Version) {
 	ours := map[*node]bool{}
 	for _, n := range c.nodes {
@@ -151,15 +151,15 @@ func (c *checker) checkKubelets(servers []version.Version) {
 	}
 }
 
-// behind is whether a kubelet is of an older minor than every apiserver. What
-// forbids an apiserver's step forbids that of kubelets beside it too, and is
-// said once.
+// behind reports whether a kubelet is of an older minor than every apiserver. What
+// forbids the step of an apiserver forbids that of kubelets of the same minor, too,
+// and is one finding.
 func behind(kubelet version.Version, servers []version.Version) bool {
 	return len(servers) == 0 || kubelet.Less(servers[0]) && !kubelet.SameLine(servers[0])
 }
 
-// checkOffered looks for an image for every node that still needs one. The
-// images that were fixed at the trigger are there whatever is on offer now.
+// checkOffered looks for an image for every node that still needs one. Images that
+// were fixed at the trigger count whether or not they are still on offer.
 func (c *checker) checkOffered() {
 	if !c.kubeadm || c.Offered == nil {
 		return

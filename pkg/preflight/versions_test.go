@@ -56,17 +56,25 @@ func versionScenes() []scene {
 		{check: "version-apiservers", name: "in the middle of this upgrade", alter: servers("v1.35.4")},
 		{check: "version-apiservers", name: "in the middle of this upgrade, and another was not finished before",
 			alter: servers("v1.35.4", "v1.34.4", "v1.34.3"), want: []string{"Warn version-apiservers"}},
-		{check: "version-unknown", name: "a vendor's apiserver", alter: servers("v1.34.4-eks-1"),
+		{check: "version-unknown", name: "a vendor's apiserver", alter: servers("v1.34-eks-1"),
 			want: []string{"Block version-unknown Pod/kube-system/kube-apiserver-cp-1"}},
 		{check: "version-unknown", name: "an apiserver by digest only", alter: func(f *preflight.Facts) {
 			systemPod(f, "kube-apiserver-cp-1").Spec.Containers[0].Image = "registry:5000/kube-apiserver@sha256:0123"
 		}, want: []string{"Block version-unknown Pod/kube-system/kube-apiserver-cp-1"}},
-		{check: "version-unknown", name: "a vendor's kubelet", alter: kubelet("worker-1", "v1.34.4+vendor"),
+		{check: "version-unknown", name: "a vendor's kubelet", alter: kubelet("worker-1", "v1.34+vendor"),
 			want: []string{"Block version-unknown Node/worker-1"}},
 		{check: "version-unknown", name: "no apiserver at all", alter: func(f *preflight.Facts) {
 			f.SystemPods, f.Nodes, f.NodeUpgrades = nil, nil, nil
 		}, want: []string{"Block version-unknown"}},
 		{check: "version-unknown", name: "releases"},
+		{check: "version-unknown", name: "a pre-release and a build", alter: func(f *preflight.Facts) {
+			servers("v1.34.4_k3s1", "v1.34.4_k3s1", "v1.34.4_k3s1")(f)
+			kubelet("worker-1", "v1.34.4-rc.1")(f)
+		}},
+		{check: "version-downgrade", name: "to a pre-release", alter: func(f *preflight.Facts) {
+			servers("v1.35.4", "v1.35.4", "v1.35.4")(f)
+			f.Upgrade.Spec.Version = "v1.35.4-rc.1"
+		}, want: []string{"Block version-downgrade"}},
 		{check: "image-not-offered", name: "for one architecture", alter: func(f *preflight.Facts) {
 			f.Offered = []string{"amd64"}
 			node(f, "worker-1").Status.NodeInfo.Architecture = "arm64"

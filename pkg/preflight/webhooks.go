@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// LastBackend is the id of the check that no node takes the last ready backend
-// of a webhook along. The planner asks it again before each release.
+// LastBackend is the id of the check that a node does not have the last ready
+// backend of a webhook. The planner makes it again before each release.
 const LastBackend = "webhook-last-backend"
 
 var webhookChecks = []Entry{
@@ -28,8 +28,8 @@ var webhookChecks = []Entry{
 	},
 }
 
-// Webhook is an admission webhook without which the API server refuses what it
-// is asked about, and that runs in the cluster.
+// Webhook is an admission webhook that runs in the cluster, and without which the
+// API server refuses the requests that the webhook is asked about.
 type Webhook struct {
 	Kind          string `json:"kind"`          // ValidatingWebhookConfiguration or MutatingWebhookConfiguration
 	Configuration string `json:"configuration"` // its name
@@ -41,14 +41,14 @@ type Webhook struct {
 	Nodes []string `json:"nodes,omitempty"`
 }
 
-// String is the webhook for people.
+// String returns the webhook's name, and its Service's, for people.
 func (w Webhook) String() string {
 	return fmt.Sprintf("%s (Service %s/%s)", w.Name, w.Namespace, w.Service)
 }
 
-// Webhooks are the webhooks with failurePolicy Fail, which is also what is meant
-// where nothing is said, whose backend is a Service. They are sorted; of those
-// with the same Service the first is there. The lists may hold others too.
+// Webhooks returns the webhooks whose failurePolicy is Fail, which is the default,
+// and whose backend is a Service, sorted. Of those with the same Service it returns
+// the first.
 func Webhooks(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration, backends []discoveryv1.EndpointSlice) []Webhook {
 	list := required(validating, mutating)
 	nodes := readyNodes(backends)
@@ -64,10 +64,10 @@ func Webhooks(validating []admissionregistrationv1.ValidatingWebhookConfiguratio
 	return list
 }
 
-// service is the key of the webhook's Service.
+// service returns the namespace and name of the webhook's Service.
 func (w Webhook) service() string { return w.Namespace + "/" + w.Service }
 
-// lastOn is whether the webhook has backends on that node and nowhere else.
+// lastOn reports whether the webhook has backends on that node and nowhere else.
 func (w Webhook) lastOn(node string) bool { return len(w.Nodes) == 1 && w.Nodes[0] == node }
 
 func required(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration) []Webhook {
@@ -93,13 +93,13 @@ func required(validating []admissionregistrationv1.ValidatingWebhookConfiguratio
 	return list
 }
 
-// readyNodes are the nodes with a ready endpoint, by Service.
+// readyNodes returns the nodes with a ready endpoint, by Service.
 func readyNodes(list []discoveryv1.EndpointSlice) map[string][]string {
 	nodes := map[string][]string{}
 	for i := range list {
 		key := list[i].Namespace + "/" + list[i].Labels[discoveryv1.LabelServiceName]
 		for _, endpoint := range list[i].Endpoints {
-			// Not known counts as ready, says the API.
+			// By the API, a condition that is not known counts as ready.
 			if ready := endpoint.Conditions.Ready; ready != nil && !*ready {
 				continue
 			}

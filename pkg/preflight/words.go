@@ -9,7 +9,7 @@ import (
 // named is how many names a sentence lists.
 const named = 3
 
-// names lists the first few, sorted and each once: "a, b, c and 4 more".
+// names returns the first few names, sorted and each once: "a, b, c and 4 more".
 func names(list []string) string {
 	list = slices.Compact(slices.Sorted(slices.Values(list)))
 	if more := len(list) - named; more > 0 {
@@ -18,7 +18,7 @@ func names(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// nodeNames lists nodes.
+// nodeNames returns the names of the first few nodes.
 func nodeNames(list []*node) string {
 	var out []string
 	for _, n := range list {
@@ -27,7 +27,7 @@ func nodeNames(list []*node) string {
 	return names(out)
 }
 
-// plural is "1 node" or "2 nodes".
+// plural returns "1 node" or "2 nodes".
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -49,7 +46,7 @@ var workloadChecks = []Entry{
 	},
 	{
 		"no-liveness-probe", warns,
-		"no container of a pod has a liveness probe: nobody restarts one that hangs after it moved",
+		"no container of a pod has a liveness probe: one that hangs after it moved is not restarted",
 		"Add a livenessProbe to the pod's template.",
 	},
 	{
@@ -73,9 +70,10 @@ func (c *checker) checkWorkloads() {
 	c.checkBudgets()
 	c.checkReplicas()
 	c.checkPods()
+	c.checkEmptyDirs()
 }
 
-// remarks are workloads about which the same is to be said.
+// remarks are workloads, by the check that has the same finding about them.
 type remarks map[string]map[string]bool
 
 func (r remarks) note(id, workload string) {
@@ -85,7 +83,7 @@ func (r remarks) note(id, workload string) {
 	r[id][workload] = true
 }
 
-// sentences go on from "3 workloads have".
+// sentences complete "3 workloads have …", by check.
 var sentences = map[string]string{
 	"bare-pod":           "no controller to start a new one elsewhere: %s.",
 	"empty-dir":          "emptyDir volumes, whose data a drain deletes: %s.",
@@ -97,89 +95,17 @@ var sentences = map[string]string{
 	"one-node":           "all replicas on one node: %s.",
 }
 
-// nouns are what they speak of, where it is not any workload.
+// nouns are the kinds of workload that a check is about, where it is not about all.
 var nouns = map[string]string{"bare-pod": "pod", "single-replica": "Deployment"}
 
-// checkPods looks at each pod that has to leave.
-func (c *checker) checkPods() {
-	said := remarks{}
-	kept := map[*node][]string{} // pods whose emptyDir volumes block the drain
-	for _, pod := range c.leaving {
-		keeps := hasEmptyDir(pod.Pod) && pod.node.drain.EmptyDirPods == v1alpha1.PodsBlock
-		if keeps {
-			kept[pod.node] = append(kept[pod.node], pod.Namespace+"/"+pod.Name)
-		}
-		if pod.owner == "" {
-			said.note("bare-pod", "Pod/"+pod.Namespace+"/"+pod.Name+" on "+pod.Spec.NodeName)
-			continue
-		}
-		if pod.takesTooLong() {
-			said.note("long-grace", pod.owner)
-		}
-		if systemNamespaces[pod.Namespace] {
-			continue
-		}
-		if hasEmptyDir(pod.Pod) && !keeps {
-			said.note("empty-dir", pod.owner)
-		}
-		if pod.kind == "Job" {
-			continue
-		}
-		if !anyContainer(pod.Pod, func(c corev1.Container) bool { return c.LivenessProbe != nil }) {
-			said.note("no-liveness-probe", pod.owner)
-		}
-		if !anyContainer(pod.Pod, func(c corev1.Container) bool { return c.ReadinessProbe != nil }) {
-			said.note("no-readiness-probe", pod.owner)
-		}
-		if requestsNothing(pod.Pod) {
-			said.note("no-requests", pod.owner)
-		}
-	}
-	for n, pods := range kept {
-		c.onNode(n, v1alpha1.Finding{
-			ID: "empty-dir", Level: v1alpha1.LevelBlock,
-			Message: fmt.Sprintf("Node %s cannot be drained: strategy.drain.emptyDirPods is Block, and pods with emptyDir volumes run there: %s.", n.name, names(pods)),
-			Advice:  "Exempt them with a drain rule (behavior Skip or WaitCompleted), delete them, or set strategy.drain.emptyDirPods: Evict.",
-		})
-	}
-	c.say(said)
-}
-
-// say makes one warning of each kind of remark.
-func (c *checker) say(said remarks) {
-	for _, id := range slices.Sorted(maps.Keys(said)) {
-		list := slices.Collect(maps.Keys(said[id]))
+// warnOfWorkloads adds one warning for each check that found workloads.
+func (c *checker) warnOfWorkloads(found remarks) {
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		list := slices.Collect(maps.Keys(found[id]))
 		who := plural(len(list), cmp.Or(nouns[id], "workload")) + " have "
 		if len(list) == 1 {
 			who = strings.Replace(who, "have", "has", 1)
 		}
 		c.add(v1alpha1.Finding{ID: id, Level: v1alpha1.LevelWarn, Message: who + fmt.Sprintf(sentences[id], names(list))})
 	}
-}
-
-// takesTooLong reports whether the pod may take longer to end than its node's
-// drain may.
-func (l leaver) takesTooLong() bool {
-	grace := int64(*l.node.drain.GracePeriodSeconds)
-	if grace < 0 {
-		grace = ptr.Deref(l.Spec.TerminationGracePeriodSeconds, 0)
-	}
-	return grace > int64(*l.node.drain.TimeoutSeconds)
-}
-
-func hasEmptyDir(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil })
-}
-
-func anyContainer(pod *corev1.Pod, is func(corev1.Container) bool) bool {
-	return slices.ContainsFunc(pod.Spec.Containers, is)
-}
-
-func requestsNothing(pod *corev1.Pod) bool {
-	if r := pod.Spec.Resources; r != nil && len(r.Requests) > 0 {
-		return false
-	}
-	return anyContainer(pod, func(c corev1.Container) bool {
-		return c.Resources.Requests.Cpu().IsZero() && c.Resources.Requests.Memory().IsZero()
-	})
 }

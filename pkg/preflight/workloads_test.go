@@ -57,7 +57,7 @@ func workloadScenes() []scene {
 			f.Workloads.Budgets = append(f.Workloads.Budgets, b)
 		}
 	}
-	unwell := func(healthy int32, policy *policyv1.UnhealthyPodEvictionPolicyType) func(*preflight.Facts) {
+	notReady := func(healthy int32, policy *policyv1.UnhealthyPodEvictionPolicyType) func(*preflight.Facts) {
 		return func(f *preflight.Facts) {
 			b := budget("web", "web", 0)
 			b.Spec.UnhealthyPodEvictionPolicy, b.Status.CurrentHealthy = policy, healthy
@@ -97,7 +97,7 @@ func workloadScenes() []scene {
 			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
 			runs(f, "v1.35.4")
 		}},
-		{check: "pdb-blocks", name: "nobody drains, as kubelets are only restarted", alter: func(f *preflight.Facts) {
+		{check: "pdb-blocks", name: "no node is drained, as kubelets are only restarted", alter: func(f *preflight.Facts) {
 			guarded(budget("web", "web", 0), "worker-1", "worker-2")(f)
 			runs(f, "v1.35.3")
 			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodRestart
@@ -143,15 +143,15 @@ func workloadScenes() []scene {
 			b.Status = policyv1.PodDisruptionBudgetStatus{}
 			guarded(b, "worker-1", "worker-2")(f)
 		}, want: blocked},
-		{check: "pdb-blocks", name: "its pods are not Ready", alter: unwell(1, nil), want: blocked},
-		{check: "pdb-blocks", name: "its pods are not Ready, and may go", alter: unwell(1, ptr.To(policyv1.AlwaysAllow))},
-		{check: "pdb-blocks", name: "its pods are not Ready, and enough others are", alter: unwell(2, ptr.To(policyv1.IfHealthyBudget))},
+		{check: "pdb-blocks", name: "its pods are not Ready", alter: notReady(1, nil), want: blocked},
+		{check: "pdb-blocks", name: "its pods are not Ready, and may go", alter: notReady(1, ptr.To(policyv1.AlwaysAllow))},
+		{check: "pdb-blocks", name: "its pods are not Ready, and enough others are", alter: notReady(2, ptr.To(policyv1.IfHealthyBudget))},
 		{check: "pdb-blocks", name: "its pods are Ready, and those that are not may go", alter: func(f *preflight.Facts) {
-			unwell(1, ptr.To(policyv1.AlwaysAllow))(f)
+			notReady(1, ptr.To(policyv1.AlwaysAllow))(f)
 			f.Workloads.Pods[0].Status.Conditions[0].Status = corev1.ConditionTrue
 		}, want: blocked},
 		{check: "pdb-blocks", name: "its pods are Pending", alter: func(f *preflight.Facts) {
-			unwell(1, nil)(f)
+			notReady(1, nil)(f)
 			for i := range f.Workloads.Pods {
 				f.Workloads.Pods[i].Status.Phase = corev1.PodPending
 			}
@@ -219,7 +219,7 @@ func workloadScenes() []scene {
 				Name: "gpu", NodeSelector: pool("gpu"), Pace: v1alpha1.Pace{Drain: v1alpha1.Drain{EmptyDirPods: v1alpha1.PodsBlock}},
 			}}
 		}, want: []string{"Block empty-dir Node/worker-2 @worker-2", "Warn empty-dir"}},
-		{check: "empty-dir", name: "the upgrade's own word goes before the policy's", alter: func(f *preflight.Facts) {
+		{check: "empty-dir", name: "the upgrade's own strategy counts before the policy's", alter: func(f *preflight.Facts) {
 			web(emptyDir)(f)
 			f.Upgrade.Spec.Strategy.Drain.EmptyDirPods = v1alpha1.PodsEvict
 			f.Policy.Strategy.Drain.EmptyDirPods = v1alpha1.PodsBlock

@@ -36,7 +36,7 @@ const (
 )
 
 // paint colors a text. What would move the cursor or color by itself, as a
-// message of somebody else's may, becomes a space.
+// message of another program's may, becomes a space.
 func (o Options) paint(text string, c color) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -75,8 +75,8 @@ var levelColors = map[v1alpha1.FindingLevel]color{v1alpha1.LevelBlock: red, v1al
 
 func subject(f v1alpha1.Finding) string {
 	switch {
-	case f.Object != "":
-		return f.Object
+	case f.Object != v1alpha1.ObjectReference{}:
+		return f.Object.String()
 	case f.Node != "":
 		return "Node/" + f.Node
 	}

@@ -22,20 +22,22 @@ type History struct {
 
 // Ended is an upgrade that has ended.
 type Ended struct {
-	Name        string               `json:"name"`
-	Type        v1alpha1.UpgradeType `json:"type,omitempty"`
-	From        string               `json:"from,omitempty"`
-	To          string               `json:"to,omitempty"`
-	TriggeredAt *time.Time           `json:"triggeredAt,omitempty"`
-	FinishedAt  *time.Time           `json:"finishedAt,omitempty"`
-	Outcome     v1alpha1.Outcome     `json:"outcome"`
-	Reason      v1alpha1.Reason      `json:"reason,omitempty"`
-	Message     string               `json:"message,omitempty"`
-	Nodes       v1alpha1.NodeCounts  `json:"nodes"`
+	// Object is the object that tells of it, as kubectl names it.
+	Object         string               `json:"-"`
+	Name           string               `json:"name"`
+	Type           v1alpha1.UpgradeType `json:"type,omitempty"`
+	From           string               `json:"from,omitempty"`
+	To             string               `json:"to,omitempty"`
+	TriggerTime    *time.Time           `json:"triggerTime,omitempty"`
+	CompletionTime *time.Time           `json:"completionTime,omitempty"`
+	Outcome        v1alpha1.Outcome     `json:"outcome"`
+	Reason         v1alpha1.Reason      `json:"reason,omitempty"`
+	Message        string               `json:"message,omitempty"`
+	Nodes          v1alpha1.NodeCounts  `json:"nodes"`
 	// RetryOf is the failed upgrade whose place it took.
-	RetryOf      string                 `json:"retryOf,omitempty"`
-	IgnoreChecks []string               `json:"ignoreChecks,omitempty"`
-	EtcdSnapshot *v1alpha1.EtcdSnapshot `json:"etcdSnapshot,omitempty"`
+	RetryOf      string                  `json:"retryOf,omitempty"`
+	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
+	EtcdSnapshot *v1alpha1.EtcdSnapshot  `json:"etcdSnapshot,omitempty"`
 	// Record is there where one upgrade was asked for.
 	Record []v1alpha1.NodeRecord `json:"record,omitempty"`
 }
@@ -48,7 +50,7 @@ func HistoryTable(items []Ended, o Options) string {
 	rows := make([][]cell, 0, len(items))
 	for _, e := range items {
 		row := []cell{{e.Name, plain}, {orDash(string(e.Type)), plain}, {orDash(e.From), plain}, {orDash(e.To), plain},
-			{o.minute(e.TriggeredAt), plain}, {e.took(), plain}, {e.done(), plain}, {string(e.Outcome), endColor(e.Outcome)}}
+			{o.minute(e.TriggerTime), plain}, {e.took(), plain}, {e.done(), plain}, {string(e.Outcome), endColor(e.Outcome)}}
 		if o.narrow() {
 			row = []cell{row[0], row[5], row[6], row[7]}
 		}
@@ -66,33 +68,31 @@ func HistoryPage(e Ended, o Options) string {
 	lines := [][2]cell{
 		titled("Upgrade:", cell{e.Name + ", " + path(Upgrade{Type: e.Type, From: e.From, To: e.To}), bold}),
 		titled("Outcome:", cell{strings.TrimSuffix(string(e.Outcome)+": "+e.Message, ": "), endColor(e.Outcome)}),
-		titled("Began:", cell{o.minute(e.TriggeredAt), plain}),
-		titled("Ended:", cell{o.minute(e.FinishedAt) + ", took " + e.took(), plain}),
+		titled("Began:", cell{o.minute(e.TriggerTime), plain}),
+		titled("Ended:", cell{o.minute(e.CompletionTime) + ", took " + e.took(), plain}),
 		titled("Nodes:", cell{e.done(), plain}),
 	}
 	if e.RetryOf != "" {
 		lines = append(lines, titled("Retry of:", cell{e.RetryOf, plain}))
 	}
 	if len(e.IgnoreChecks) > 0 {
-		lines = append(lines, titled("Ignored:", cell{strings.Join(e.IgnoreChecks, ", "), yellow}))
+		lines = append(lines, titled("Ignored:", cell{ignoredChecks(e.IgnoreChecks), yellow}))
 	}
 	if s := e.EtcdSnapshot; s != nil {
-		lines = append(lines, titled("Snapshot:", cell{fmt.Sprintf("of etcd, on %s: %s, sha256 %s", s.Node, s.Path, s.SHA256), plain}))
-	}
-	var b strings.Builder
-	for _, line := range lines {
-		o.hang(&b, fmt.Sprintf("%-12s", line[0].text), 12, line[1])
+		lines = append(lines, titled("Snapshot:", cell{fmt.Sprintf("of etcd, on %s: %s, %s", s.Node, s.Path, s.Digest), plain}))
 	}
 	if len(e.Record) == 0 {
-		return b.String()
+		return o.titles(lines)
 	}
+	var b strings.Builder
+	b.WriteString(o.titles(lines))
 	rows := make([][]cell, 0, len(e.Record))
 	for _, r := range e.Record {
 		began, took := "-", "-"
-		if r.StartedAt != nil {
-			began = o.minute(&r.StartedAt.Time)
-			if r.FinishedAt != nil {
-				took = duration.HumanDuration(r.FinishedAt.Sub(r.StartedAt.Time))
+		if r.StartTime != nil {
+			began = o.minute(&r.StartTime.Time)
+			if r.CompletionTime != nil {
+				took = duration.HumanDuration(r.CompletionTime.Sub(r.StartTime.Time))
 			}
 		}
 		row := []cell{{r.Name, plain}, {orDash(r.From), plain}, {orDash(r.To), plain}, {began, plain}, {took, plain}, {strconv.Itoa(int(r.Attempts)), plain}, {ending(r), plain}}
@@ -107,9 +107,21 @@ func HistoryPage(e Ended, o Options) string {
 	}
 	b.WriteString("\n" + o.table(header, rows))
 	if e.Nodes.Total > int32(len(e.Record)) {
-		o.hang(&b, "", 0, cell{fmt.Sprintf("The record holds the first %d of %d nodes.", len(e.Record), e.Nodes.Total), plain})
+		o.hang(&b, "", 0, cell{fmt.Sprintf("The record holds %d of %d nodes.", len(e.Record), e.Nodes.Total), plain})
 	}
 	return b.String()
+}
+
+// ignoredChecks is "bare-pod (batch jobs), single-replica".
+func ignoredChecks(checks []v1alpha1.IgnoredCheck) string {
+	texts := make([]string, len(checks))
+	for i, check := range checks {
+		texts[i] = check.ID
+		if check.Reason != "" {
+			texts[i] += " (" + check.Reason + ")"
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 // ending is how the node came out of it.
@@ -117,17 +129,17 @@ func ending(r v1alpha1.NodeRecord) string {
 	switch {
 	case r.Reason != "":
 		return string(r.Reason)
-	case r.StartedAt == nil:
+	case r.StartTime == nil:
 		return "not touched"
 	}
 	return "done"
 }
 
 func (e Ended) took() string {
-	if e.TriggeredAt == nil || e.FinishedAt == nil {
+	if e.TriggerTime == nil || e.CompletionTime == nil {
 		return "-"
 	}
-	return duration.HumanDuration(e.FinishedAt.Sub(*e.TriggeredAt))
+	return duration.HumanDuration(e.CompletionTime.Sub(*e.TriggerTime))
 }
 
 func (e Ended) done() string { return fmt.Sprintf("%d/%d", e.Nodes.Done, e.Nodes.Total) }

@@ -15,10 +15,10 @@ import (
 func TestFindings(t *testing.T) {
 	findings := []v1alpha1.Finding{
 		{ID: "etcd-member", Level: v1alpha1.LevelBlock, Node: "cp-2", Message: "etcd member cp-2 does not answer.", Advice: "See `crictl logs` of etcd on cp-2."},
-		{ID: "cgroup-v1", Level: v1alpha1.LevelBlock, Object: "Node/worker-1", Message: "runs cgroup v1, which kubelet v1.35 refuses", Ignored: true},
+		{ID: "cgroup-v1", Level: v1alpha1.LevelBlock, Object: v1alpha1.ObjectReference{Kind: "Node", Name: "worker-1"}, Message: "runs cgroup v1, which kubelet v1.35 refuses", Ignored: true},
 	}
 	for i := range 7 {
-		findings = append(findings, v1alpha1.Finding{ID: "single-replica", Level: v1alpha1.LevelWarn, Object: fmt.Sprintf("Deployment/web/web-%d", i), Message: "has one replica"})
+		findings = append(findings, v1alpha1.Finding{ID: "single-replica", Level: v1alpha1.LevelWarn, Object: v1alpha1.ObjectReference{Kind: "Deployment", Namespace: "web", Name: fmt.Sprintf("web-%d", i)}, Message: "has one replica"})
 	}
 	o := render.Options{Now: now, Zone: time.UTC, Width: 100}
 	golden(t, "findings", render.Findings(findings, o))
@@ -37,12 +37,12 @@ func TestFindings(t *testing.T) {
 func TestHistory(t *testing.T) {
 	at := func(ago time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(-ago)} }
 	items := []render.Ended{
-		{Name: "v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", TriggeredAt: ago(50 * time.Hour), FinishedAt: ago(49 * time.Hour), Outcome: "Succeeded", Message: "all 4 nodes run v1.34.4", Nodes: v1alpha1.NodeCounts{Total: 4, Done: 4}},
-		{Name: "v1.35.4", Type: "Minor", From: "v1.34.4", To: "v1.35.4", TriggeredAt: ago(5 * time.Hour), FinishedAt: ago(4 * time.Hour), Outcome: "RolledBack", Message: "node worker-1 failed (WrongVersion)", Nodes: v1alpha1.NodeCounts{Total: 4, Done: 1},
-			RetryOf: "v1.35.3", IgnoreChecks: []string{"cgroup-v1"}, EtcdSnapshot: &v1alpha1.EtcdSnapshot{Node: "cp-1", Path: "/opt/kubectl-upgrade/snapshots/v1.35.4.db", SHA256: "0123abcd"},
+		{Name: "v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", TriggerTime: ago(50 * time.Hour), CompletionTime: ago(49 * time.Hour), Outcome: "Succeeded", Message: "all 4 nodes run v1.34.4", Nodes: v1alpha1.NodeCounts{Total: 4, Done: 4}},
+		{Name: "v1.35.4", Type: "Minor", From: "v1.34.4", To: "v1.35.4", TriggerTime: ago(5 * time.Hour), CompletionTime: ago(4 * time.Hour), Outcome: "RolledBack", Message: "node worker-1 failed (WrongVersion)", Nodes: v1alpha1.NodeCounts{Total: 4, Done: 1},
+			RetryOf: "v1.35.3", IgnoreChecks: []v1alpha1.IgnoredCheck{{ID: "cgroup-v1", Reason: "ticket 4711"}, {ID: "bare-pod"}}, EtcdSnapshot: &v1alpha1.EtcdSnapshot{Node: "cp-1", Path: "/opt/kubectl-upgrade/snapshots/v1.35.4.db", Digest: "sha256:0123abcd"},
 			Record: []v1alpha1.NodeRecord{
-				{Name: "cp-1", From: "v1.34.4", To: "v1.35.4", StartedAt: at(5 * time.Hour), FinishedAt: at(285 * time.Minute), Attempts: 1},
-				{Name: "worker-1", From: "v1.34.4", To: "v1.34.4", StartedAt: at(4 * time.Hour), Attempts: 2, Reason: "WrongVersion"},
+				{Name: "cp-1", From: "v1.34.4", To: "v1.35.4", StartTime: at(5 * time.Hour), CompletionTime: at(285 * time.Minute), Attempts: 1},
+				{Name: "worker-1", From: "v1.34.4", To: "v1.34.4", StartTime: at(4 * time.Hour), Attempts: 2, Reason: "WrongVersion"},
 				{Name: "worker-2", From: "v1.35.4", To: "v1.35.4"},
 			}},
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func (o Options) shortly(t *time.Time) string {
 // aDate is how a message that tells the time itself is known.
 var aDate = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
 
-// why is the one sentence for whoever waits or failed. Where the sentence
+// why is the one sentence for a node that waits or failed. Where the sentence
 // tells the time already, only how far away that is comes after it.
 func (o Options) why(reason v1alpha1.Reason, message string, until *time.Time) string {
 	text := strings.TrimSuffix(string(reason)+": "+message, ": ")
@@ -62,8 +63,5 @@ func (o Options) why(reason v1alpha1.Reason, message string, until *time.Time) s
 }
 
 func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
+	return cmp.Or(text, "-")
 }

@@ -25,7 +25,7 @@ func NodePage(n Node, o Options) string {
 		{"Condition:", cell{n.Condition, plain}},
 		{"Step:", cell{state, stateColors[n.State]}},
 		{"Why:", cell{o.why(n.Reason, n.Message, n.Until), plain}},
-		{"Retry at:", cell{o.future(n.RetryAt), plain}},
+		{"Retry at:", cell{o.future(n.RetryTime), plain}},
 		{"Kubelet:", cell{n.Kubelet, plain}},
 		{"Staged:", cell{n.Staged, plain}},
 		{"Target:", cell{n.Target, plain}},
@@ -34,8 +34,8 @@ func NodePage(n Node, o Options) string {
 		{"Slot:", cell{n.Slot, plain}},
 		{"Method:", cell{n.method(), plain}},
 		{"Reboot:", cell{n.RebootReason, plain}},
+		{"On hold:", cell{n.hold(), yellow}},
 		{"Attempts:", cell{number(n.Attempts), plain}},
-		{"Last error:", cell{n.LastError, plain}},
 		{"Agent:", cell{n.Agent, plain}},
 	}
 	var b strings.Builder
@@ -50,7 +50,7 @@ func NodePage(n Node, o Options) string {
 	return b.String()
 }
 
-// method is told where somebody may wonder: it is not a reboot, or is one though
+// method is told where a person may wonder: it is not a reboot, or is one though
 // a restart was asked for.
 func (n Node) method() string {
 	switch {
@@ -62,14 +62,22 @@ func (n Node) method() string {
 	return ""
 }
 
+// hold says how a node that is held back by its label is let go.
+func (n Node) hold() string {
+	if !n.OnHold {
+		return ""
+	}
+	return letGo(n.Name)
+}
+
 func stepRows(steps []v1alpha1.StepTime, o Options) [][]cell {
 	rows := make([][]cell, 0, len(steps))
 	for _, step := range steps {
-		took := "so far " + duration.HumanDuration(max(o.Now.Sub(step.StartedAt.Time), 0))
-		if step.FinishedAt != nil {
-			took = step.FinishedAt.Sub(step.StartedAt.Time).Round(100 * time.Millisecond).String()
+		took := "so far " + duration.HumanDuration(max(o.Now.Sub(step.StartTime.Time), 0))
+		if step.EndTime != nil {
+			took = step.EndTime.Sub(step.StartTime.Time).Round(100 * time.Millisecond).String()
 		}
-		rows = append(rows, []cell{{string(step.Step), plain}, {took, plain}, {step.StartedAt.In(o.Zone).Format("2006-01-02 15:04:05 MST"), plain}})
+		rows = append(rows, []cell{{string(step.Step), plain}, {took, plain}, {step.StartTime.In(o.Zone).Format("2006-01-02 15:04:05 MST"), plain}})
 	}
 	return rows
 }

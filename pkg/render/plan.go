@@ -15,9 +15,7 @@ import (
 // o.Now is the instant that was planned for.
 func Plan(p plan.Plan, upgrade *Upgrade, o Options) string {
 	var b strings.Builder
-	for _, row := range planHead(p, upgrade, o) {
-		o.hang(&b, fmt.Sprintf("%-12s", row[0].text), 12, row[1])
-	}
+	b.WriteString(o.titles(planHead(p, upgrade, o)))
 	if len(p.Findings) > 0 {
 		b.WriteString("\n" + Findings(p.Findings, o))
 	}
@@ -48,7 +46,7 @@ func planHead(p plan.Plan, upgrade *Upgrade, o Options) [][2]cell {
 		rows = append(rows, titled("Upgrade:", cell{"none is active", plain}))
 	}
 	if p.Create != nil {
-		rows = append(rows, titled("Creates:", cell{fmt.Sprintf("ClusterUpgrade %s, as a schedule's `automatic` asks for", strings.TrimSuffix(p.Create.Name+" to "+p.Create.Spec.Version, " to ")), cyan}))
+		rows = append(rows, titled("Creates:", cell{fmt.Sprintf("ClusterUpgrade %s, as the UpgradePolicy's `automatic` asks for", strings.TrimSuffix(p.Create.Name+" to "+p.Create.Spec.Version, " to ")), cyan}))
 	}
 	rows = append(rows, titled("At:", cell{o.when(o.Now), plain}))
 	if p.Next != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Progress is an upgrade that somebody follows.
+// Progress is an upgrade that is followed.
 type Progress struct {
 	Upgrade Upgrade
 	// Nodes in the order in which they go.
@@ -20,9 +20,9 @@ type Progress struct {
 // NodeProgress is a node in it.
 type NodeProgress struct {
 	Node
-	ControlPlane bool
-	// ComponentsDone is whether kubeadm has completed on a control plane.
-	ComponentsDone bool
+	// Passes is how often the node has to take a slot, and PassesDone how often it
+	// is done with that: a control plane that kubeadm changes goes in two passes.
+	Passes, PassesDone int
 	// PredictedStart is when it is expected to be taken out of service. Nil: that
 	// is not known, or is over.
 	PredictedStart *time.Time
@@ -30,7 +30,7 @@ type NodeProgress struct {
 
 // Follow draws an upgrade on a terminal of so many lines: a line for each node,
 // cut to the width, and in words what holds it up. Where not all nodes find
-// room, those that need somebody, are at work or come next do. 0 lines: no
+// room, those that need a person, are at work or come next do. 0 lines: no
 // limit.
 func Follow(p Progress, lines int, o Options) string {
 	var b strings.Builder
@@ -66,7 +66,7 @@ func (p Progress) head(o Options) [][2]cell {
 	if u.Outcome != "" {
 		story = strings.TrimSuffix(string(u.Outcome)+": "+u.Message, ": ")
 	}
-	if u.TriggeredAt == nil && u.Reason == "" {
+	if u.TriggerTime == nil && u.Reason == "" {
 		story = "the coordinator has not taken it up yet"
 	}
 	if story != "" {
@@ -79,19 +79,10 @@ func (p Progress) head(o Options) [][2]cell {
 	case u.Outcome != "":
 	case p.PredictedEnd != nil:
 		rows = append(rows, titled("Predicted:", cell{"done " + o.when(*p.PredictedEnd), plain}))
-	case u.TriggeredAt != nil:
+	case u.TriggerTime != nil:
 		rows = append(rows, titled("Predicted:", cell{"an end is not in sight", plain}))
 	}
 	return rows
-}
-
-// titles are lines, each behind its title.
-func (o Options) titles(rows [][2]cell) string {
-	var b strings.Builder
-	for _, row := range rows {
-		o.hang(&b, fmt.Sprintf("%-12s", row[0].text), 12, row[1])
-	}
-	return b.String()
 }
 
 func (p Progress) storyColor() color {
@@ -122,16 +113,16 @@ func (p Progress) overall(o Options) string {
 		text = fmt.Sprintf(" %d of 1 node done", done)
 	}
 	switch u := p.Upgrade; {
-	case u.TriggeredAt != nil && u.FinishedAt != nil:
-		text += ", in " + clock(u.FinishedAt.Sub(*u.TriggeredAt))
-	case u.TriggeredAt != nil:
-		text += ", for " + clock(o.Now.Sub(*u.TriggeredAt))
+	case u.TriggerTime != nil && u.CompletionTime != nil:
+		text += ", in " + clock(u.CompletionTime.Sub(*u.TriggerTime))
+	case u.TriggerTime != nil:
+		text += ", for " + clock(o.Now.Sub(*u.TriggerTime))
 	}
 	width := 40
 	if o.Width > 0 {
 		width = min(width, max(o.Width-12-len(text), 8))
 	}
-	return bar(share/max(total, 1), width) + text
+	return bar(roundedUp(share, max(total, 1)), width) + text
 }
 
 // tally is "480 more: 300 done, 180 waiting".

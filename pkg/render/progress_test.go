@@ -20,24 +20,24 @@ func minor() render.Progress {
 		for i, name := range names {
 			at := metav1.NewMicroTime(now.Add(-began + time.Duration(i)*time.Minute))
 			if i > 0 {
-				list[i-1].FinishedAt = &at
+				list[i-1].EndTime = &at
 			}
-			list = append(list, v1alpha1.StepTime{Step: name, StartedAt: at})
+			list = append(list, v1alpha1.StepTime{Step: name, StartTime: at})
 		}
 		return list
 	}
 	done := steps(40*time.Minute, "Locking", "Kubeadm", "Unlocking", "Waiting", "Locking", "Rebooting", "Unlocking")
-	done[len(done)-1].FinishedAt = &metav1.MicroTime{Time: now.Add(-33 * time.Minute)}
+	done[len(done)-1].EndTime = &metav1.MicroTime{Time: now.Add(-33 * time.Minute)}
 	long := "ip-10-0-12-1.eu-central-1.compute.internal"
 	return render.Progress{
-		Upgrade:      render.Upgrade{Name: "v1.35.4", Type: "Minor", From: "v1.34.4", To: "v1.35.4", TriggeredAt: ago(42 * time.Minute), Reason: "Released", Message: "node " + long + " is at work"},
+		Upgrade:      render.Upgrade{Name: "v1.35.4", Type: "Minor", From: "v1.34.4", To: "v1.35.4", TriggerTime: ago(42 * time.Minute), Reason: "Released", Message: "node " + long + " is at work"},
 		PredictedEnd: ago(-33 * time.Minute),
 		Nodes: []render.NodeProgress{
-			{ControlPlane: true, ComponentsDone: true, Node: render.Node{Name: "cp-1", State: render.StateDone, Step: "Idle", Reason: "UpToDate", Message: "the node runs v1.35.4", Steps: done}},
+			{Passes: 2, PassesDone: 1, Node: render.Node{Name: "cp-1", State: render.StateDone, Step: "Idle", Reason: "UpToDate", Message: "the node runs v1.35.4", Steps: done}},
 			{Node: render.Node{Name: long, State: render.StateActive, Step: "Draining", Since: ago(95 * time.Second), Reason: "DrainBlocked",
 				Message: "PodDisruptionBudget web/web allows no eviction of pod web/web-7c9f-abcde", Steps: steps(125*time.Second, "Locking", "Cordoning", "Draining")}},
 			{Node: render.Node{Name: "worker-2", State: render.StateActive, Step: "Settling", Since: ago(time.Minute), Reason: "Released", Message: "Ready; quiet time", Until: ago(-time.Minute), Steps: steps(9*time.Minute, "Locking", "Settling")}},
-			{Node: render.Node{Name: "worker-3", State: render.StateWaiting, Step: "Waiting", Reason: "DrainTimeout", Message: "pod db/db-0 did not leave within 15m0s", RetryAt: ago(-4 * time.Minute)}},
+			{Node: render.Node{Name: "worker-3", State: render.StateWaiting, Step: "Waiting", Reason: "DrainTimeout", Message: "pod db/db-0 did not leave within 15m0s", RetryTime: ago(-4 * time.Minute)}},
 			{PredictedStart: ago(-12 * time.Minute), Node: render.Node{Name: "worker-4", State: render.StateWaiting, Step: "Waiting", Reason: "NotItsTurn", Message: "other nodes are before it (at most 2 at once)"}},
 			{PredictedStart: ago(-30 * time.Hour), Node: render.Node{Name: "worker-5", State: render.StateWaiting, Step: "Staging", Reason: "Staging", Message: "the image is being downloaded and checked"}},
 			{Node: render.Node{Name: "worker-6", State: render.StateUnknown, Message: "no agent has reported from this node"}},
@@ -74,7 +74,7 @@ func TestFollow(t *testing.T) {
 	colored := at(100)
 	colored.Color = true
 	ended := minor()
-	ended.Upgrade.Outcome, ended.Upgrade.Reason, ended.Upgrade.Message, ended.Upgrade.FinishedAt = "Succeeded", "UpToDate", "all 7 nodes run v1.35.4", ago(0)
+	ended.Upgrade.Outcome, ended.Upgrade.Reason, ended.Upgrade.Message, ended.Upgrade.CompletionTime = "Succeeded", "UpToDate", "all 7 nodes run v1.35.4", ago(0)
 	ended.Nodes, ended.PredictedEnd = ended.Nodes[:1], nil
 	young := render.Progress{Upgrade: render.Upgrade{Name: "v1.35.4", To: "v1.35.4"}, Nodes: minor().Nodes[6:]}
 	for name, got := range map[string]string{
@@ -123,16 +123,16 @@ func TestFollowFitsTheTerminal(t *testing.T) {
 // The bar of a node never goes back on its way.
 func TestBarGrows(t *testing.T) {
 	way := []render.NodeProgress{}
-	add := func(state render.State, release v1alpha1.Release, componentsDone bool, steps ...v1alpha1.Step) {
+	add := func(state render.State, release v1alpha1.Release, passesDone int, steps ...v1alpha1.Step) {
 		for _, step := range steps {
-			way = append(way, render.NodeProgress{ControlPlane: true, ComponentsDone: componentsDone, Node: render.Node{Name: "n", State: state, Step: step, Release: release}})
+			way = append(way, render.NodeProgress{Passes: 2, PassesDone: passesDone, Node: render.Node{Name: "n", State: state, Step: step, Release: release}})
 		}
 	}
-	add(render.StateWaiting, "None", false, "Idle", "Staging", "Waiting")
-	add(render.StateActive, "ControlPlane", false, "Locking", "Snapshotting", "Kubeadm", "Checking", "Unlocking")
-	add(render.StateWaiting, "None", true, "Waiting")
-	add(render.StateActive, "Node", true, "Locking", "Kubeadm", "Cordoning", "Draining", "LastCheck", "Activating", "Rebooting", "Verifying", "Settling", "Uncordoning", "Unlocking")
-	add(render.StateDone, "None", true, "Idle")
+	add(render.StateWaiting, "None", 0, "Idle", "Staging", "Waiting")
+	add(render.StateActive, "ControlPlane", 0, "Locking", "Snapshotting", "Kubeadm", "Checking", "Unlocking")
+	add(render.StateWaiting, "None", 1, "Waiting")
+	add(render.StateActive, "Node", 1, "Locking", "Kubeadm", "Cordoning", "Draining", "LastCheck", "Activating", "Rebooting", "Verifying", "Settling", "Uncordoning", "Observing", "Unlocking")
+	add(render.StateDone, "None", 1, "Idle")
 	before := -1
 	for _, n := range way {
 		line := strings.Split(render.Follow(render.Progress{Nodes: []render.NodeProgress{n}}, 0, render.Options{Now: now, Zone: time.UTC}), "\n")

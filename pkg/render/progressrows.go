@@ -126,7 +126,7 @@ func (n NodeProgress) time(o Options) string {
 func (n NodeProgress) passBegan(otherwise time.Time) time.Time {
 	for _, step := range slices.Backward(n.Steps) {
 		if step.Step == v1alpha1.StepLocking {
-			return step.StartedAt.Time
+			return step.StartTime.Time
 		}
 	}
 	if n.Since != nil {
@@ -139,8 +139,8 @@ func (n NodeProgress) passBegan(otherwise time.Time) time.Time {
 func (n NodeProgress) took() time.Duration {
 	var total time.Duration
 	for _, step := range n.Steps {
-		if StateOf(step.Step) == StateActive && step.FinishedAt != nil {
-			total += step.FinishedAt.Sub(step.StartedAt.Time)
+		if StateOf(step.Step) == StateActive && step.EndTime != nil {
+			total += step.EndTime.Sub(step.StartTime.Time)
 		}
 	}
 	return total
@@ -152,8 +152,8 @@ func (n NodeProgress) why(o Options) string {
 	if string(reason) == string(n.Step) || reason == v1alpha1.ReasonReleased || reason == v1alpha1.ReasonUpToDate {
 		reason = ""
 	}
-	if n.RetryAt != nil && n.RetryAt.After(o.Now) && n.Step == v1alpha1.StepWaiting {
-		return o.why(reason, n.Message, nil) + "; tries again " + o.when(*n.RetryAt)
+	if n.RetryTime != nil && n.RetryTime.After(o.Now) && n.Step == v1alpha1.StepWaiting {
+		return o.why(reason, n.Message, nil) + "; tries again " + o.when(*n.RetryTime)
 	}
 	return o.why(reason, n.Message, n.Until)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
@@ -26,12 +27,12 @@ func ago(d time.Duration) *time.Time { t := now.Add(-d); return &t }
 // busy is a cluster in the middle of everything.
 func busy() render.Status {
 	return render.Status{
-		Upgrade: &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Progress: "1/5", TriggeredAt: ago(4 * time.Minute),
+		Upgrade: &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Progress: "1/5", TriggerTime: ago(4 * time.Minute),
 			Reason: v1alpha1.ReasonNodeFailed, Message: "worker-3 did not come back", Stalled: true},
 		Queued: []string{"minor-v1.35.4", "reboot-1"},
 		Last:   &render.Upgrade{Name: "patch-v1.34.3"},
 		Schedules: []render.Schedule{
-			{Name: "nightly", State: "Open", Until: ago(-210 * time.Minute), Automatic: []v1alpha1.UpgradeType{"Patch", "Reboot"}},
+			{Name: "nightly", State: "Open", Until: ago(-210 * time.Minute)},
 			{Name: "freeze", State: "Excluded"},
 			{Name: "broken", State: "Invalid", Message: `recurrence: "FREQ=NEVER" is not understood`},
 		},
@@ -42,7 +43,14 @@ func busy() render.Status {
 				Reason: "DrainBlocked", Message: "PodDisruptionBudget web/web allows no eviction of pod web/web-7c9f-abcde"},
 			{Name: "worker-2", Condition: "Ready", State: render.StateWaiting, Kubelet: "v1.34.3", Staged: "v1.34.4", Step: "Waiting", Since: ago(4 * time.Minute), Reason: "NotItsTurn", Message: "worker-1 is before it", Until: ago(-210 * time.Minute)},
 			{Name: "worker-3", Condition: "NotReady,SchedulingDisabled", State: render.StateFailed, Kubelet: "v1.34.3", Staged: "v1.34.4", Step: "Failed", Since: ago(90 * time.Minute), Reason: "RebootFailed", Message: "the reboot was asked for and did not happen"},
-			{Name: "worker-4", Condition: "Ready", State: render.StateUnknown, Message: "no agent has reported from this node"},
+			{Name: "worker-4", Condition: "Ready", State: render.StateUnknown, Message: "no agent has reported from this node", OnHold: true},
+		},
+		Unmanaged: []string{"edge-1", "edge-2"},
+		Policy: &render.Policy{Automatic: []v1alpha1.AutomaticUpgrade{{Type: "Patch", MinAgeSeconds: ptr.To[int32](7 * 24 * 3600)}, {Type: "Reboot"}}, Version: "v1.34.3",
+			Problems: []render.Problem{{Reason: "SourceUnavailable", Message: "reading https://images.example/SHA256SUMS: no such host"}}},
+		Approvals: []render.Approval{
+			{Upgrade: "patch-v1.34.4", Group: "db", Command: `kubectl patch clusterupgrade patch-v1.34.4 --type merge -p '{"spec":{"approved":{"groups":["db"]}}}'`},
+			{Upgrade: "minor-v1.35.4", Command: `kubectl patch clusterupgrade minor-v1.35.4 --type merge -p '{"spec":{"approved":{"upgrade":true}}}'`},
 		},
 	}
 }
@@ -52,16 +60,16 @@ func TestScreens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	finished := render.Status{Last: &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Outcome: "Succeeded", FinishedAt: ago(72 * time.Hour)},
-		Schedules: []render.Schedule{{Name: "nightly", State: "Closed", Until: ago(-22 * time.Hour)}}}
-	failed := render.Status{Last: &render.Upgrade{Name: "u", Type: "Reboot", Outcome: "Failed", FinishedAt: ago(time.Hour), Reason: "NodeFailed", Message: "worker-3 did not come back"}}
+	finished := render.Status{Last: &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Outcome: "Succeeded", CompletionTime: ago(72 * time.Hour)},
+		Schedules: []render.Schedule{{Name: "nightly", State: "Closed", Until: ago(-22 * time.Hour)}}, Policy: &render.Policy{}}
+	failed := render.Status{Last: &render.Upgrade{Name: "u", Type: "Reboot", Outcome: "Failed", CompletionTime: ago(time.Hour), Reason: "NodeFailed", Message: "worker-3 did not come back"}}
 	worker := busy().Nodes[2]
-	worker.Attempts, worker.LastError, worker.Installed, worker.RetryAt = 2, "draining: timed out", []string{"v1.34.3", "v1.34.4"}, ago(-5*time.Minute)
+	worker.Attempts, worker.OnHold, worker.Installed, worker.RetryTime = 2, true, []string{"v1.34.3", "v1.34.4"}, ago(-5*time.Minute)
 	step := func(name v1alpha1.Step, began, ended time.Duration) v1alpha1.StepTime {
-		s := v1alpha1.StepTime{Step: name, StartedAt: metav1.NewMicroTime(now.Add(-began))}
+		s := v1alpha1.StepTime{Step: name, StartTime: metav1.NewMicroTime(now.Add(-began))}
 		if ended > 0 {
 			end := metav1.NewMicroTime(now.Add(-ended))
-			s.FinishedAt = &end
+			s.EndTime = &end
 		}
 		return s
 	}

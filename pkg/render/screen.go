@@ -7,7 +7,7 @@ import (
 
 // Screen draws the cluster on one screen.
 func Screen(s Status, o Options) string {
-	rows := headline(s, o)
+	rows := policyRows(s.Policy, o)
 	for i, schedule := range s.Schedules {
 		title := ""
 		if i == 0 {
@@ -18,13 +18,22 @@ func Screen(s Status, o Options) string {
 	if len(s.Schedules) == 0 {
 		rows = append(rows, titled("Schedules:", cell{"none, so no window ever opens: see `kubectl explain maintenanceschedule.spec`", plain}))
 	}
-	rows = append(rows, titled("Nodes:", cell{count(s.Nodes), plain}))
+	rows = append(rows, titled("Nodes:", cell{count(s), plain}))
+	text := o.titles(headline(s, o)) + o.approvals(s.Approvals) + o.titles(append(rows, heldRows(s)...))
+	if len(s.Nodes) > 0 {
+		text += "\n" + nodeTable(s.Nodes, o)
+	}
+	return text
+}
+
+// titleWidth is how much of a line its title takes.
+const titleWidth = 12
+
+// titles draws lines, each behind its title.
+func (o Options) titles(rows [][2]cell) string {
 	var b strings.Builder
 	for _, row := range rows {
-		o.hang(&b, fmt.Sprintf("%-12s", row[0].text), 12, row[1])
-	}
-	if len(s.Nodes) > 0 {
-		b.WriteString("\n" + nodeTable(s.Nodes, o))
+		o.hang(&b, fmt.Sprintf("%-*s", titleWidth, row[0].text), titleWidth, row[1])
 	}
 	return b.String()
 }
@@ -45,8 +54,8 @@ func headline(s Status, o Options) [][2]cell {
 	if u.Progress != "" {
 		text += ", " + u.Progress + " nodes done"
 	}
-	if u.TriggeredAt != nil {
-		text += ", for " + o.age(u.TriggeredAt)
+	if u.TriggerTime != nil {
+		text += ", for " + o.age(u.TriggerTime)
 	}
 	rows := [][2]cell{titled("Upgrade:", cell{text, bold})}
 	if why := o.why(u.Reason, u.Message, nil); why != "" {
@@ -70,8 +79,8 @@ func path(u Upgrade) string {
 
 func ended(u Upgrade, o Options) string {
 	text := fmt.Sprintf("%s, %s: %s", u.Name, path(u), u.Outcome)
-	if u.FinishedAt != nil {
-		text += " " + o.age(u.FinishedAt) + " ago"
+	if u.CompletionTime != nil {
+		text += " " + o.age(u.CompletionTime) + " ago"
 	}
 	if u.Outcome != "Succeeded" {
 		text = strings.TrimSuffix(text+"; "+o.why(u.Reason, u.Message, nil), "; ")
@@ -98,13 +107,6 @@ func scheduleLine(s Schedule, o Options) cell {
 	if s.Until != nil && s.Until.After(o.Now) {
 		text += " until " + o.when(*s.Until)
 	}
-	if len(s.Automatic) > 0 {
-		kinds := make([]string, len(s.Automatic))
-		for i, kind := range s.Automatic {
-			kinds[i] = string(kind)
-		}
-		text += ", automatic " + strings.Join(kinds, ", ")
-	}
 	if s.Message != "" {
 		text += "; " + s.Message
 	}
@@ -112,15 +114,18 @@ func scheduleLine(s Schedule, o Options) cell {
 }
 
 // count is "3 nodes: 1 done, 2 waiting".
-func count(nodes []Node) string {
-	if len(nodes) == 0 {
+func count(s Status) string {
+	if len(s.Nodes) == 0 && len(s.Unmanaged) > 0 {
+		return "none is managed"
+	}
+	if len(s.Nodes) == 0 {
 		return "none: no agent has reported; see `kubectl -n kubectl-upgrade get pods`"
 	}
 	numbers := map[State]int{}
-	for _, node := range nodes {
+	for _, node := range s.Nodes {
 		numbers[node.State]++
 	}
-	return fmt.Sprintf("%d: %s", len(nodes), byState(numbers))
+	return fmt.Sprintf("%d: %s", len(s.Nodes), byState(numbers))
 }
 
 // byState is "1 done, 2 waiting".

@@ -16,24 +16,30 @@ type Status struct {
 	// Queued are the names of those that wait behind it.
 	Queued []string `json:"queued,omitempty"`
 	// Last is the one that ended last.
-	Last      *Upgrade   `json:"last,omitempty"`
+	Last *Upgrade `json:"last,omitempty"`
+	// Approvals are those that upgrades lack.
+	Approvals []Approval `json:"approvals,omitempty"`
+	// Policy is absent where there is none yet, or it may not be read.
+	Policy    *Policy    `json:"policy,omitempty"`
 	Schedules []Schedule `json:"schedules"`
 	Nodes     []Node     `json:"nodes"`
+	// Unmanaged are the names of the nodes that the policy leaves alone.
+	Unmanaged []string `json:"unmanaged,omitempty"`
 }
 
 // Upgrade is a ClusterUpgrade.
 type Upgrade struct {
-	Name        string               `json:"name"`
-	Type        v1alpha1.UpgradeType `json:"type,omitempty"`
-	From        string               `json:"from,omitempty"`
-	To          string               `json:"to,omitempty"`
-	Progress    string               `json:"progress,omitempty"` // done/total
-	TriggeredAt *time.Time           `json:"triggeredAt,omitempty"`
-	FinishedAt  *time.Time           `json:"finishedAt,omitempty"`
-	Outcome     v1alpha1.Outcome     `json:"outcome,omitempty"`
-	Reason      v1alpha1.Reason      `json:"reason,omitempty"`
-	Message     string               `json:"message,omitempty"`
-	// Stalled is true where nothing moves until somebody acts.
+	Name           string               `json:"name"`
+	Type           v1alpha1.UpgradeType `json:"type,omitempty"`
+	From           string               `json:"from,omitempty"`
+	To             string               `json:"to,omitempty"`
+	Progress       string               `json:"progress,omitempty"` // done/total
+	TriggerTime    *time.Time           `json:"triggerTime,omitempty"`
+	CompletionTime *time.Time           `json:"completionTime,omitempty"`
+	Outcome        v1alpha1.Outcome     `json:"outcome,omitempty"`
+	Reason         v1alpha1.Reason      `json:"reason,omitempty"`
+	Message        string               `json:"message,omitempty"`
+	// Stalled is true where nothing moves until a person acts.
 	Stalled bool `json:"stalled,omitempty"`
 }
 
@@ -42,10 +48,9 @@ type Schedule struct {
 	Name string `json:"name"`
 	// State is Open, Closed, Excluded, Invalid, or Unknown while the
 	// coordinator has not looked at it.
-	State     string                 `json:"state"`
-	Until     *time.Time             `json:"until,omitempty"`
-	Automatic []v1alpha1.UpgradeType `json:"automatic,omitempty"`
-	Message   string                 `json:"message,omitempty"`
+	State   string     `json:"state"`
+	Until   *time.Time `json:"until,omitempty"`
+	Message string     `json:"message,omitempty"`
 }
 
 // Node is one node, its NodeUpgrade and its Node together.
@@ -64,19 +69,21 @@ type Node struct {
 	Reason    v1alpha1.Reason  `json:"reason,omitempty"`
 	Message   string           `json:"message,omitempty"`
 	Until     *time.Time       `json:"until,omitempty"`
-	RetryAt   *time.Time       `json:"retryAt,omitempty"`
+	RetryTime *time.Time       `json:"retryTime,omitempty"`
+	// OnHold reports whether the Node bears the label that holds it back.
+	OnHold bool `json:"onHold,omitempty"`
 	// Method is how the node activates its image, and MethodMessage why it is
 	// not the one that was asked for.
 	Method        v1alpha1.Method `json:"method,omitempty"`
 	MethodMessage string          `json:"methodMessage,omitempty"`
 	// RebootReason is why a reboot is due; empty where none is.
-	RebootReason string              `json:"rebootReason,omitempty"`
-	Slot         string              `json:"slot,omitempty"`
-	Agent        string              `json:"agent,omitempty"`
-	Attempts     int32               `json:"attempts,omitempty"`
-	LastError    string              `json:"lastError,omitempty"`
-	Installed    []string            `json:"installed,omitempty"`
-	Steps        []v1alpha1.StepTime `json:"steps,omitempty"`
+	RebootReason string `json:"rebootReason,omitempty"`
+	Slot         string `json:"slot,omitempty"`
+	Agent        string `json:"agent,omitempty"`
+	Attempts     int32  `json:"attempts,omitempty"`
+	// Installed is there where one node was asked for.
+	Installed []string            `json:"installed,omitempty"`
+	Steps     []v1alpha1.StepTime `json:"steps,omitempty"`
 }
 
 // State is what a person wants to know of a node first.
@@ -87,23 +94,25 @@ const (
 	StateDone        State = "Done"        // as wanted, or nothing is asked for
 	StateActive      State = "Active"      // at work
 	StateWaiting     State = "Waiting"     // will go by itself
-	StateFailed      State = "Failed"      // needs somebody
+	StateFailed      State = "Failed"      // needs a person
 	StateUnsupported State = "Unsupported" // Kubernetes does not come as a sysext image
 	StateUnknown     State = "Unknown"     // no agent has reported
 )
 
-// StateOf is the state of a node that is at step.
+// StateOf returns the state of a node that is at step.
 func StateOf(step v1alpha1.Step) State {
 	switch step {
 	case "":
 		return StateUnknown
 	case v1alpha1.StepIdle:
 		return StateDone
-	case v1alpha1.StepStaging, v1alpha1.StepWaiting:
+	}
+	switch step.Info().Phase {
+	case v1alpha1.PhaseInService:
 		return StateWaiting
-	case v1alpha1.StepFailed, v1alpha1.StepRolledBack:
+	case v1alpha1.PhaseStopped:
 		return StateFailed
-	case v1alpha1.StepUnsupported:
+	case v1alpha1.PhaseUnsupported:
 		return StateUnsupported
 	}
 	return StateActive

@@ -77,7 +77,7 @@ func measure(rows [][]cell) (widths []int, left int) {
 	return widths, left
 }
 
-// tight is whether too little room is left for a last column.
+// tight reports whether too little room is left for a last column.
 func (o Options) tight(left int) bool { return o.Width > 0 && o.Width-left < narrowest }
 
 // hang writes the cell after start, and its further lines below its first.

@@ -99,7 +99,7 @@ func nodeChanges(before, after []Node, now time.Time) []change {
 // and else to the second.
 func (n Node) began(now time.Time) time.Time {
 	if last := len(n.Steps) - 1; last >= 0 && n.Steps[last].Step == n.Step {
-		return n.Steps[last].StartedAt.Time
+		return n.Steps[last].StartTime.Time
 	}
 	if n.Since != nil && n.Since.Before(now) {
 		return *n.Since
@@ -124,16 +124,16 @@ func together(changes []change, tale string, names []string, now time.Time) []ch
 func passed(old, node Node) []change {
 	var last time.Time
 	if n := len(old.Steps); n > 0 {
-		last = old.Steps[n-1].StartedAt.Time
+		last = old.Steps[n-1].StartTime.Time
 	}
-	if len(node.Steps) == 0 || !last.Before(node.Steps[len(node.Steps)-1].StartedAt.Time) {
+	if len(node.Steps) == 0 || !last.Before(node.Steps[len(node.Steps)-1].StartTime.Time) {
 		return nil
 	}
 	var changes []change
 	for i, step := range node.Steps {
 		current := i == len(node.Steps)-1 && step.Step == node.Step
-		if step.StartedAt.After(last) && !current && step.Step != v1alpha1.StepWaiting {
-			changes = append(changes, change{step.StartedAt.Time, "node " + node.Name + ": " + string(step.Step)})
+		if step.StartTime.After(last) && !current && step.Step != v1alpha1.StepWaiting {
+			changes = append(changes, change{step.StartTime.Time, "node " + node.Name + ": " + string(step.Step)})
 		}
 	}
 	return changes

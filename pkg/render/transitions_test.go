@@ -16,7 +16,7 @@ import (
 func TestTransitionsTellStepsThatCameAndWent(t *testing.T) {
 	steps := func(names ...v1alpha1.Step) (list []v1alpha1.StepTime) {
 		for i, name := range names {
-			list = append(list, v1alpha1.StepTime{Step: name, StartedAt: metav1.NewMicroTime(now.Add(time.Duration(i-10) * time.Second))})
+			list = append(list, v1alpha1.StepTime{Step: name, StartTime: metav1.NewMicroTime(now.Add(time.Duration(i-10) * time.Second))})
 		}
 		return list
 	}
@@ -40,7 +40,7 @@ func TestTransitionsTellStepsThatCameAndWent(t *testing.T) {
 // and between nodes, also where a node's clock is ahead of ours.
 func TestTransitionsOfOneSecondAreInOrder(t *testing.T) {
 	step := func(name v1alpha1.Step, after time.Duration) v1alpha1.StepTime {
-		return v1alpha1.StepTime{Step: name, StartedAt: metav1.NewMicroTime(now.Add(after))}
+		return v1alpha1.StepTime{Step: name, StartTime: metav1.NewMicroTime(now.Add(after))}
 	}
 	before := render.Status{Nodes: []render.Node{
 		{Name: "w-1", Step: "Rebooting", State: render.StateActive, Steps: []v1alpha1.StepTime{step("Rebooting", -9*time.Second)}},

@@ -62,7 +62,7 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// heldUp is whether something is in the node's way that is not merely its turn.
+// heldUp reports whether something is in the node's way that is not merely its turn.
 func (n NodeProgress) heldUp() bool {
 	switch n.State {
 	case StateFailed:
@@ -70,15 +70,7 @@ func (n NodeProgress) heldUp() bool {
 	case StateActive:
 		return n.Reason == v1alpha1.ReasonDrainBlocked || n.Step == v1alpha1.StepAborting
 	case StateWaiting:
-		return !calm[n.Reason]
+		return n.Reason != "" && !n.Reason.Info().Routine
 	}
 	return false
-}
-
-// calm are the reasons of a node that waits and to which nothing is to be done.
-var calm = map[v1alpha1.Reason]bool{
-	"": true, v1alpha1.ReasonUpToDate: true, v1alpha1.ReasonNoUpgrade: true, v1alpha1.ReasonReleased: true, v1alpha1.ReasonQueued: true,
-	v1alpha1.ReasonControlPlaneFirst: true, v1alpha1.ReasonNotItsTurn: true, v1alpha1.ReasonNoSlot: true, v1alpha1.ReasonNodeFailed: true,
-	v1alpha1.ReasonStaging: true, v1alpha1.ReasonNotStaged: true, v1alpha1.ReasonPullingImages: true, v1alpha1.ReasonNotStarted: true,
-	v1alpha1.ReasonUpgradeWithdrawn: true,
 }

@@ -11,7 +11,7 @@
 //   - At, Next and Openings agree at every instant. They find whatever begins or
 //     ends within the Horizon, and nothing beyond it.
 //   - Every question is answered soon: rules are checked before they are
-//     expanded, and years that nobody asks about are skipped.
+//     expanded, and years before the question are skipped.
 //
 // Recurrences follow the wall clock of the schedule's zone. A start that falls
 // into the hour a spring night leaves out moves forward by as much; of an hour
@@ -19,6 +19,10 @@
 // earlier of its written duration and its written end on the wall clock, an
 // exclusion at the later. The first occurrence, where the rule does not miss it,
 // is as it is written.
+//
+// rrule-go turns FREQ, INTERVAL, COUNT and the BY parts of a rule that was parsed
+// and checked here into dates on the wall clock, and is trusted with nothing else:
+// UNTIL, BYSETPOS, time zones and how far a search goes are this package's own.
 //
 // The package is pure: values in, values out; the clock is an argument.
 package schedule

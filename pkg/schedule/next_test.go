@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )

@@ -61,7 +61,7 @@ func (s *series) until(edge time.Time) []span {
 	return s.spans[:before]
 }
 
-// meets is whether the period covers any of one. The spans lie apart and in
+// meets reports whether the period covers any of one. The spans lie apart and in
 // order: if the last that starts before its end is over, all are.
 func (s *series) meets(one span) bool {
 	spans := s.until(one.end)

@@ -4,31 +4,32 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// Take makes the node the holder of the slot that is reserved for it, and
-// returns the slot's name. To hold it already is success. ErrNotReserved:
-// nothing is reserved for the node; ErrTaken: another one holds what is.
-func (s *Slots) Take(ctx context.Context, me plan.Owner) (string, error) {
+// Take makes the node the holder of the slot that is reserved for it, and returns
+// the slot's name. It succeeds if the node already holds the slot. It returns
+// ErrNotReserved if no slot is reserved for the node, and ErrTaken if another node
+// holds the one that is.
+func (s *Slots) Take(ctx context.Context, me fleet.Owner) (string, error) {
 	name, err := s.Held(ctx, me)
 	if err != nil || name != "" {
 		return name, err
 	}
-	name, err = s.find(ctx, func(slot Slot) bool { return slot.ReservedFor == me })
+	name, err = s.find(ctx, func(slot fleet.Slot) bool { return slot.ReservedFor == me })
 	if err != nil {
 		return "", err
 	}
 	if name == "" {
 		return "", fmt.Errorf("taking a slot for %s: %w", me.Node, ErrNotReserved)
 	}
-	err = s.change(ctx, name, func(slot *Slot) (bool, error) {
+	err = s.change(ctx, name, func(slot *fleet.Slot) (bool, error) {
 		switch {
 		case slot.Holder == me:
 			return false, nil
 		case slot.ReservedFor != me:
 			return false, fmt.Errorf("taking %s for %s: %w", name, me.Node, ErrNotReserved)
-		case slot.Holder != plan.Owner{}:
+		case slot.Holder != fleet.Owner{}:
 			return false, fmt.Errorf("taking %s for %s: %s holds it: %w", name, me.Node, slot.Holder.Node, ErrTaken)
 		}
 		slot.Holder = me
@@ -40,14 +41,15 @@ func (s *Slots) Take(ctx context.Context, me plan.Owner) (string, error) {
 	return name, nil
 }
 
-// Held is the name of the slot that the node holds; empty: none.
-func (s *Slots) Held(ctx context.Context, me plan.Owner) (string, error) {
-	return s.find(ctx, func(slot Slot) bool { return slot.Holder == me })
+// Held returns the name of the slot that the node holds, or none.
+func (s *Slots) Held(ctx context.Context, me fleet.Owner) (string, error) {
+	return s.find(ctx, func(slot fleet.Slot) bool { return slot.Holder == me })
 }
 
-// Free gives up every slot that the node holds, together with its reservation.
-// A slot that is only reserved for it stays so. To hold none is success.
-func (s *Slots) Free(ctx context.Context, me plan.Owner) error {
+// Free gives up every slot that the node holds, together with its reservation. A
+// slot that is only reserved for the node stays reserved. Free succeeds if the node
+// holds none.
+func (s *Slots) Free(ctx context.Context, me fleet.Owner) error {
 	leases, err := s.list(ctx)
 	if err != nil {
 		return err
@@ -57,11 +59,11 @@ func (s *Slots) Free(ctx context.Context, me plan.Owner) error {
 		if err != nil || slot.Holder != me {
 			continue
 		}
-		err = s.change(ctx, slot.Name, func(slot *Slot) (bool, error) {
+		err = s.change(ctx, slot.Name, func(slot *fleet.Slot) (bool, error) {
 			if slot.Holder != me {
 				return false, nil
 			}
-			slot.clear()
+			clear(slot)
 			return true, nil
 		})
 		if err != nil {
@@ -71,13 +73,9 @@ func (s *Slots) Free(ctx context.Context, me plan.Owner) error {
 	return nil
 }
 
-func (s *Slot) clear() {
-	s.Holder, s.ReservedFor = plan.Owner{}, plan.Owner{}
-}
-
 // find returns the name of the first slot that matches, or none. A Lease that
-// cannot be read belongs to somebody, though nobody knows to whom.
-func (s *Slots) find(ctx context.Context, match func(Slot) bool) (string, error) {
+// cannot be read never matches.
+func (s *Slots) find(ctx context.Context, match func(fleet.Slot) bool) (string, error) {
 	leases, err := s.list(ctx)
 	if err != nil {
 		return "", err

@@ -10,12 +10,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// Ensure makes slot-0 to slot-(n-1) exist, and removes those beyond them that
-// are free. It never touches one that belongs to somebody. Call Rebuild before
-// it, so that a Lease that was deleted is not made anew as a free one.
+// Ensure creates those of slot-0 to slot-(n-1) that are missing, and deletes
+// slots beyond them that are free. It never changes a slot that belongs to a node.
+// Call Rebuild first, so that a Lease that was deleted while a node held it is not
+// created again as a free one.
 func (s *Slots) Ensure(ctx context.Context, n int) error {
 	leases, err := s.list(ctx)
 	if err != nil {
@@ -24,26 +25,26 @@ func (s *Slots) Ensure(ctx context.Context, n int) error {
 	there := map[string]bool{}
 	for i := range leases {
 		there[leases[i].Name] = true
-		if err := s.dropSpare(ctx, &leases[i], n); err != nil {
+		if err := s.deleteSpare(ctx, &leases[i], n); err != nil {
 			return err
 		}
 	}
 	for i := range n {
-		if there[Name(i)] {
+		if there[fleet.SlotName(i)] {
 			continue
 		}
-		if err := s.create(ctx, Slot{Name: Name(i)}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("creating %s: %w", Name(i), err)
+		if err := s.create(ctx, fleet.Slot{Name: fleet.SlotName(i)}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating %s: %w", fleet.SlotName(i), err)
 		}
 	}
 	return nil
 }
 
-// dropSpare removes a free slot that is one too many, provided that it is
-// still the one that was found free.
-func (s *Slots) dropSpare(ctx context.Context, lease *coordinationv1.Lease, n int) error {
+// deleteSpare deletes a free slot beyond the first n, provided that it did not
+// change since it was read.
+func (s *Slots) deleteSpare(ctx context.Context, lease *coordinationv1.Lease, n int) error {
 	slot, err := FromLease(lease)
-	index, numbered := slot.Index()
+	index, numbered := fleet.SlotIndex(lease.Name)
 	if err != nil || !slot.Free() || (numbered && index < n) {
 		return nil
 	}
@@ -57,21 +58,22 @@ func (s *Slots) dropSpare(ctx context.Context, lease *coordinationv1.Lease, n in
 	return nil
 }
 
-func (s *Slots) create(ctx context.Context, slot Slot) error {
+func (s *Slots) create(ctx context.Context, slot fleet.Slot) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Name:   slot.Name,
 		Labels: map[string]string{v1alpha1.SlotLabel: "true"},
 	}}
-	slot.write(lease)
+	write(slot, lease)
 	lease.Spec.AcquireTime = acquired(slot)
 	_, err := s.leases().Create(ctx, lease, metav1.CreateOptions{})
 	return err
 }
 
-// Reserve keeps the slot for the node. It is an error (ErrTaken) when the slot
-// is kept for or held by another one; to have it already is success.
-func (s *Slots) Reserve(ctx context.Context, name string, owner plan.Owner) error {
-	return s.change(ctx, name, func(slot *Slot) (bool, error) {
+// Reserve reserves the slot for the node. It returns ErrTaken if the slot is
+// reserved for or held by another node, and succeeds if it is already reserved for
+// this one.
+func (s *Slots) Reserve(ctx context.Context, name string, owner fleet.Owner) error {
+	return s.change(ctx, name, func(slot *fleet.Slot) (bool, error) {
 		if slot.ReservedFor == owner {
 			return false, nil
 		}
@@ -83,24 +85,24 @@ func (s *Slots) Reserve(ctx context.Context, name string, owner plan.Owner) erro
 	})
 }
 
-// Withdraw ends every reservation of the node that it has not taken. A slot
-// that it holds stays its own: only the node itself knows when it is back in
+// Withdraw ends every reservation of the node that it has not taken. A slot that
+// the node holds stays its own: only the node itself knows when it is back in
 // service.
-func (s *Slots) Withdraw(ctx context.Context, owner plan.Owner) error {
+func (s *Slots) Withdraw(ctx context.Context, owner fleet.Owner) error {
 	leases, err := s.list(ctx)
 	if err != nil {
 		return err
 	}
 	for i := range leases {
 		slot, err := FromLease(&leases[i])
-		if err != nil || slot.ReservedFor != owner || slot.Holder != (plan.Owner{}) {
+		if err != nil || slot.ReservedFor != owner || slot.Holder != (fleet.Owner{}) {
 			continue
 		}
-		err = s.change(ctx, slot.Name, func(slot *Slot) (bool, error) {
-			if slot.ReservedFor != owner || slot.Holder != (plan.Owner{}) {
+		err = s.change(ctx, slot.Name, func(slot *fleet.Slot) (bool, error) {
+			if slot.ReservedFor != owner || slot.Holder != (fleet.Owner{}) {
 				return false, nil
 			}
-			slot.clear()
+			clear(slot)
 			return true, nil
 		})
 		if err != nil {

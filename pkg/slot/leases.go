@@ -13,14 +13,15 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// Slots reads and changes the slots of a cluster, always live.
+// Slots reads and changes the slots of a cluster, always at the API server.
 type Slots struct {
 	client kubernetes.Interface
 }
 
-// New uses client for everything.
+// New returns the slots of the cluster that client reaches.
 func New(client kubernetes.Interface) *Slots {
 	return &Slots{client: client}
 }
@@ -37,10 +38,10 @@ func (s *Slots) list(ctx context.Context) ([]coordinationv1.Lease, error) {
 	return list.Items, nil
 }
 
-// change decides on the Lease as it is now and writes what was decided; when
-// somebody else was faster it reads and decides again. decide returns false to
-// leave the slot as it is.
-func (s *Slots) change(ctx context.Context, name string, decide func(*Slot) (bool, error)) error {
+// change reads the Lease, lets decide change the slot, and writes it. When another
+// program has written the Lease meanwhile, it reads and decides again. decide
+// returns false to leave the slot as it is.
+func (s *Slots) change(ctx context.Context, name string, decide func(*fleet.Slot) (bool, error)) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		lease, err := s.leases().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -54,7 +55,7 @@ func (s *Slots) change(ctx context.Context, name string, decide func(*Slot) (boo
 		if write, err := decide(&slot); err != nil || !write {
 			return err
 		}
-		slot.write(lease)
+		write(slot, lease)
 		if slot.Holder != before.Holder {
 			lease.Spec.AcquireTime = acquired(slot)
 		}
@@ -66,7 +67,7 @@ func (s *Slots) change(ctx context.Context, name string, decide func(*Slot) (boo
 	})
 }
 
-func acquired(s Slot) *metav1.MicroTime {
+func acquired(s fleet.Slot) *metav1.MicroTime {
 	if s.Free() {
 		return nil
 	}

@@ -9,21 +9,21 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 func TestFromLease(t *testing.T) {
-	a := plan.Owner{Node: "a", UID: "1"}
+	a := fleet.Owner{Node: "a", UID: "1"}
 	for name, test := range map[string]struct {
 		reserved, holder string
-		want             Slot
+		want             fleet.Slot
 		fails            bool
 	}{
-		"free":     {want: Slot{Name: "slot-0"}},
-		"reserved": {reserved: "a/1", want: Slot{Name: "slot-0", ReservedFor: a}},
-		"held":     {reserved: "a/1", holder: "a/1", want: Slot{Name: "slot-0", ReservedFor: a, Holder: a}},
-		"a holder that nobody can read is nobody's, and an error": {holder: "a", want: Slot{Name: "slot-0"}, fails: true},
-		"so is a reservation": {reserved: "a/", holder: "a/1", want: Slot{Name: "slot-0", Holder: a}, fails: true},
+		"free":                              {want: fleet.Slot{Name: "slot-0"}},
+		"reserved":                          {reserved: "a/1", want: fleet.Slot{Name: "slot-0", ReservedFor: a}},
+		"held":                              {reserved: "a/1", holder: "a/1", want: fleet.Slot{Name: "slot-0", ReservedFor: a, Holder: a}},
+		"a holder that cannot be read":      {holder: "a", want: fleet.Slot{Name: "slot-0", Unreadable: true}, fails: true},
+		"a reservation that cannot be read": {reserved: "a/", holder: "a/1", want: fleet.Slot{Name: "slot-0", Holder: a, Unreadable: true}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "slot-0"}}
@@ -38,14 +38,5 @@ func TestFromLease(t *testing.T) {
 				t.Errorf("error %v\n%s", err, diff)
 			}
 		})
-	}
-}
-
-func TestIndex(t *testing.T) {
-	for name, want := range map[string]int{"slot-0": 0, "slot-12": 12, "slot-": -1, "slot-01": -1, "slot--1": -1, "other": -1} {
-		got, ok := Slot{Name: name}.Index()
-		if ok != (want >= 0) || ok && got != want {
-			t.Errorf("%s: got %d %t, want %d", name, got, ok, want)
-		}
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m) }
@@ -66,7 +66,7 @@ func promises(t *testing.T, client kubernetes.Interface) {
 	step(t, "and one more comes back", s.Ensure(ctx, 2), nil)
 	look(t, s, "slot-0: for slot-a", "slot-1: -")
 
-	_, err = s.Take(ctx, plan.Owner{Node: a.Node, UID: "joined-anew"})
+	_, err = s.Take(ctx, fleet.Owner{Node: a.Node, UID: "joined-anew"})
 	step(t, "another node under that name is another node", err, ErrNotReserved)
 	name, err := s.Take(ctx, a)
 	step(t, "a takes it", err, nil)
@@ -110,42 +110,42 @@ func rebuilds(t *testing.T, client kubernetes.Interface) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clear(t, client)
+	deleteAll(t, client)
 
 	step(t, "a deleted Lease comes back", s.Rebuild(ctx, []*corev1.Node{marked}), nil)
 	look(t, s, "slot-0: held by slot-down")
 	step(t, "twice is once", s.Rebuild(ctx, []*corev1.Node{marked}), nil)
 
-	clear(t, client)
+	deleteAll(t, client)
 	step(t, "one made anew as free", s.Ensure(ctx, 1), nil)
 	step(t, "and promised to another node", s.Reserve(ctx, "slot-0", other), nil)
 	step(t, "goes to the node that is down", s.Rebuild(ctx, []*corev1.Node{marked}), nil)
 	look(t, s, "slot-0: held by slot-down")
 
-	clear(t, client)
+	deleteAll(t, client)
 	step(t, "one that another node has taken", s.Ensure(ctx, 1), nil)
 	step(t, "is reserved", s.Reserve(ctx, "slot-0", other), nil)
 	_, err = s.Take(ctx, other)
 	step(t, "is taken", err, nil)
 	step(t, "stays its own", s.Rebuild(ctx, []*corev1.Node{marked}), ErrTaken)
 
-	clear(t, client)
+	deleteAll(t, client)
 	mark(t, client, down.Node, "")
 	step(t, "a mark that is only in the cache counts for nothing", s.Rebuild(ctx, []*corev1.Node{marked}), nil)
 	look(t, s)
 }
 
-// Whoever is asked at the same time, one wins.
+// Of twenty calls at the same time, one succeeds.
 func TestOneWinner(t *testing.T) {
 	client := real(t)
-	clear(t, client)
+	deleteAll(t, client)
 	s := New(client)
 	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
 	var wait sync.WaitGroup
-	won := make(chan plan.Owner, 20)
+	won := make(chan fleet.Owner, 20)
 	for i := range 20 {
 		wait.Go(func() {
-			me := plan.Owner{Node: fmt.Sprintf("slot-racer-%d", i), UID: "u"}
+			me := fleet.Owner{Node: fmt.Sprintf("slot-racer-%d", i), UID: "u"}
 			if s.Reserve(t.Context(), "slot-0", me) == nil {
 				won <- me
 			}
@@ -153,7 +153,7 @@ func TestOneWinner(t *testing.T) {
 	}
 	wait.Wait()
 	close(won)
-	var winners []plan.Owner
+	var winners []fleet.Owner
 	for me := range won {
 		winners = append(winners, me)
 	}
@@ -165,7 +165,7 @@ func TestOneWinner(t *testing.T) {
 
 // A conflict is decided anew on what the winner wrote, and not overwritten.
 func TestConflictIsDecidedAnew(t *testing.T) {
-	a, b := plan.Owner{Node: "a", UID: "1"}, plan.Owner{Node: "b", UID: "2"}
+	a, b := fleet.Owner{Node: "a", UID: "1"}, fleet.Owner{Node: "b", UID: "2"}
 	client := fake.NewClientset()
 	s := New(client)
 	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
@@ -180,7 +180,7 @@ func TestConflictIsDecidedAnew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		Slot{Name: "slot-0", ReservedFor: b}.write(lease.(*coordinationv1.Lease))
+		write(fleet.Slot{Name: "slot-0", ReservedFor: b}, lease.(*coordinationv1.Lease))
 		step(t, "b is faster", client.Tracker().Update(action.GetResource(), lease, v1alpha1.Namespace), nil)
 		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), "slot-0", errors.New("changed"))
 	})
@@ -188,7 +188,7 @@ func TestConflictIsDecidedAnew(t *testing.T) {
 	look(t, s, "slot-0: for b")
 }
 
-// A mark that names no slot, by a slip or by whoever took over one node, keeps
+// A mark that names no slot, by a slip or by an intruder on one node, keeps
 // no other node's slot from being rebuilt, and no Lease of others is looked at.
 func TestMarkThatNamesNoSlot(t *testing.T) {
 	client := fake.NewClientset()
@@ -210,24 +210,24 @@ func TestMarkThatNamesNoSlot(t *testing.T) {
 }
 
 // A Lease that cannot be read keeps other nodes' from being rebuilt no more.
-func TestUnreadableLeaseIsItsOwnTrouble(t *testing.T) {
+func TestUnreadableLeaseIsPassedOver(t *testing.T) {
 	client := fake.NewClientset()
 	s := New(client)
 	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
 	garbage := []byte(`{"spec":{"holderIdentity":"garbage"}}`)
 	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Patch(t.Context(), "slot-0", "application/merge-patch+json", garbage, metav1.PatchOptions{})
-	step(t, "somebody writes garbage", err, nil)
+	step(t, "a program writes garbage", err, nil)
 	owner := addNode(t, client, "a")
 	mark(t, client, "a", "slot-1")
 	node, err := client.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{})
 	step(t, "the node", err, nil)
 	step(t, "rebuild", s.Rebuild(t.Context(), []*corev1.Node{node}), nil)
-	if name, err := s.find(t.Context(), func(slot Slot) bool { return slot.Holder == owner }); err != nil || name != "slot-1" {
+	if name, err := s.find(t.Context(), func(slot fleet.Slot) bool { return slot.Holder == owner }); err != nil || name != "slot-1" {
 		t.Errorf("a holds %q: %v", name, err)
 	}
 }
 
-func addNode(t *testing.T, client kubernetes.Interface, name string) plan.Owner {
+func addNode(t *testing.T, client kubernetes.Interface, name string) fleet.Owner {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, isFake := client.(*fake.Clientset); isFake {
@@ -237,7 +237,7 @@ func addNode(t *testing.T, client kubernetes.Interface, name string) plan.Owner 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan.Owner{Node: node.Name, UID: string(node.UID)}
+	return fleet.Owner{Node: node.Name, UID: string(node.UID)}
 }
 
 func mark(t *testing.T, client kubernetes.Interface, node, slot string) {
@@ -248,8 +248,8 @@ func mark(t *testing.T, client kubernetes.Interface, node, slot string) {
 	}
 }
 
-// clear deletes every slot, whoever holds it.
-func clear(t *testing.T, client kubernetes.Interface) {
+// deleteAll deletes every slot, also those that are held.
+func deleteAll(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	leases := client.CoordinationV1().Leases(v1alpha1.Namespace)
 	list, err := leases.List(context.Background(), metav1.ListOptions{LabelSelector: LabelSelector})
@@ -285,9 +285,9 @@ func look(t *testing.T, s *Slots, want ...string) {
 		}
 		line := slot.Name + ": -"
 		switch {
-		case slot.Holder != plan.Owner{}:
+		case slot.Holder != fleet.Owner{}:
 			line = slot.Name + ": held by " + slot.Holder.Node
-		case slot.ReservedFor != plan.Owner{}:
+		case slot.ReservedFor != fleet.Owner{}:
 			line = slot.Name + ": for " + slot.ReservedFor.Node
 		}
 		got = append(got, line)

@@ -4,25 +4,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
-// architectures as systemd names what Kubernetes names otherwise.
-var architectures = map[string]string{"amd64": "x86-64", "arm64": "arm64"}
-
-// Node is what counts of a Node.
-func Node(n *corev1.Node) plan.Node {
-	controlPlane := staticpod.OnControlPlane(n.Labels)
+// Node returns what counts of a Node.
+func Node(n *corev1.Node) fleet.Node {
 	_, ours := n.Annotations[v1alpha1.CordonAnnotation]
-	architecture, known := architectures[n.Status.NodeInfo.Architecture]
-	if !known {
-		architecture = n.Status.NodeInfo.Architecture
-	}
-	return plan.Node{
-		Name: n.Name, UID: string(n.UID), Labels: n.Labels, ControlPlane: controlPlane,
-		OS: n.Status.NodeInfo.OperatingSystem, Architecture: architecture,
-		Ready: nodeReady(n), Kubelet: n.Status.NodeInfo.KubeletVersion,
+	info := n.Status.NodeInfo
+	return fleet.Node{
+		Name: n.Name, UID: string(n.UID), Labels: n.Labels, ControlPlane: staticpod.OnControlPlane(n.Labels),
+		OS: info.OperatingSystem, Architecture: info.Architecture, Kubelet: info.KubeletVersion, BootID: info.BootID,
+		Ready:    nodeReady(n),
 		Cordoned: n.Spec.Unschedulable && !ours,
 		Slot:     n.Annotations[v1alpha1.SlotAnnotation],
 	}
@@ -37,13 +30,13 @@ func nodeReady(n *corev1.Node) bool {
 	return false
 }
 
-// staticPods sorts control-plane pods into apiservers and etcd members.
-func staticPods(pods []*corev1.Pod) (apiServers, etcd []plan.StaticPod) {
+// staticPods returns the apiservers and the etcd members among the pods.
+func staticPods(pods []*corev1.Pod) (apiServers, etcd []fleet.StaticPod) {
 	for _, pod := range pods {
 		if !staticpod.Is(pod) {
 			continue
 		}
-		one := plan.StaticPod{Node: pod.Spec.NodeName, Version: staticpod.Version(pod), Ready: staticpod.Ready(pod)}
+		one := fleet.StaticPod{Node: pod.Spec.NodeName, Version: staticpod.Version(pod), Ready: staticpod.Ready(pod)}
 		switch pod.Labels[componentLabel] {
 		case apiServer:
 			apiServers = append(apiServers, one)

@@ -21,7 +21,7 @@ const (
 	kuredLockVariable = "KURED_LOCK_ANNOTATION"
 )
 
-// kuredLocks are the annotations that may be kured's lock, on whatever DaemonSet.
+// kuredLocks returns the annotations that may be kured's lock, on any DaemonSet.
 func kuredLocks(daemonSets []*appsv1.DaemonSet) []string {
 	locks := []string{kuredLock}
 	for _, d := range daemonSets {
@@ -32,8 +32,8 @@ func kuredLocks(daemonSets []*appsv1.DaemonSet) []string {
 	return locks
 }
 
-// ownLock is the annotation that this DaemonSet was told to lock with. The flag
-// goes before the variable.
+// ownLock returns the annotation that this DaemonSet was told to lock with. The flag
+// prevails over the variable.
 func ownLock(d *appsv1.DaemonSet) string {
 	told := ""
 	for _, c := range d.Spec.Template.Spec.Containers {
@@ -55,8 +55,8 @@ func ownLock(d *appsv1.DaemonSet) string {
 	return told
 }
 
-// isKured is whether the DaemonSet is kured's, by its lock, by what it was told of
-// it, or by its image.
+// isKured reports whether the DaemonSet is kured's, by its lock, by a flag or
+// variable that names one, or by its image.
 func isKured(d *appsv1.DaemonSet) bool {
 	if _, locks := d.Annotations[kuredLock]; locks || ownLock(d) != "" {
 		return true
@@ -68,9 +68,9 @@ func isKured(d *appsv1.DaemonSet) bool {
 	})
 }
 
-// lockHolders reads kured's lock: the holder, or with --concurrency a list of
-// them, which stays there when it is empty. A lock that cannot be read is held;
-// one that has run out is too, as its node may be on its way down.
+// lockHolders reads kured's lock: the holder, or with --concurrency a list of them,
+// which stays when it is empty. A lock that cannot be read counts as held, and so does
+// one that has expired: its node may still go down.
 func lockHolders(value string) (by string, held bool) {
 	if value == "" {
 		return "", false

@@ -7,7 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // What FLUO calls its marks on Nodes, and its image.
@@ -21,17 +21,17 @@ const (
 	fluoImage      = "flatcar-linux-update-operator"
 )
 
-// RebootManagers are the other programs that may reboot nodes now, as far as
+// RebootManagers returns the other programs that may reboot nodes now, as far as
 // these Nodes and DaemonSets tell.
-func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []plan.RebootManager {
-	var found []plan.RebootManager
+func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []fleet.RebootManager {
+	var found []fleet.RebootManager
 	runs, locks := "", kuredLocks(daemonSets)
 	for _, d := range daemonSets {
 		for _, lock := range locks {
 			if by, held := lockHolders(d.Annotations[lock]); held {
 				message := fmt.Sprintf("kured holds its lock for %s (annotation %s of DaemonSet %s/%s); remove kured, as two programs would reboot the same nodes",
 					by, lock, d.Namespace, d.Name)
-				found = append(found, plan.RebootManager{Name: "kured", Message: message, Passes: true})
+				found = append(found, fleet.RebootManager{Name: "kured", Message: message, Passes: true})
 			}
 		}
 		if runsFLUO(d) {
@@ -44,8 +44,8 @@ func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []plan
 	return found
 }
 
-// runsFLUO is whether the DaemonSet is FLUO's agent, without which FLUO reboots
-// nothing.
+// runsFLUO reports whether the DaemonSet is FLUO's agent and runs on a node: without
+// it FLUO reboots nothing.
 func runsFLUO(d *appsv1.DaemonSet) bool {
 	for _, c := range d.Spec.Template.Spec.Containers {
 		if strings.Contains(c.Image, fluoImage) {
@@ -55,15 +55,15 @@ func runsFLUO(d *appsv1.DaemonSet) bool {
 	return false
 }
 
-// fluoMarks are those of FLUO's marks that fluo looks at.
+// fluoMarks returns those of FLUO's marks that fluo reads.
 func fluoMarks(n *corev1.Node) [4]string {
 	return [4]string{n.Annotations[fluoNeeded], n.Annotations[fluoOK], n.Annotations[fluoInProgress], n.Annotations[fluoPaused]}
 }
 
-// fluo is FLUO, if there is a node that it reboots, or may at any moment. What
-// it left on Nodes when it was removed (its labels, and marks that say "false")
-// does not count.
-func fluo(nodes []*corev1.Node, runs string) (plan.RebootManager, bool) {
+// fluo returns FLUO and true if there is a node that it reboots, or may reboot at any
+// moment. What it left on Nodes when it was removed (its labels, and marks that say
+// "false") does not count.
+func fluo(nodes []*corev1.Node, runs string) (fleet.RebootManager, bool) {
 	for _, n := range nodes {
 		is := func(mark string) bool { return n.Annotations[mark] == "true" }
 		var does string
@@ -82,7 +82,7 @@ func fluo(nodes []*corev1.Node, runs string) (plan.RebootManager, bool) {
 			by = "DaemonSet " + runs
 		}
 		message := fmt.Sprintf("FLUO %s node %s (%s); remove FLUO, or annotate every node %s=true", does, n.Name, by, fluoPaused)
-		return plan.RebootManager{Name: "FLUO", Message: message}, true
+		return fleet.RebootManager{Name: "FLUO", Message: message}, true
 	}
-	return plan.RebootManager{}, false
+	return fleet.RebootManager{}, false
 }

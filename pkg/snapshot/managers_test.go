@@ -40,14 +40,14 @@ func TestRebootManagers(t *testing.T) {
 		daemonSet *appsv1.DaemonSet
 		want      string // the begin of what is said
 	}{
-		{"nobody", node(), daemonSet("", "cni", 3), ""},
+		{"none", node(), daemonSet("", "cni", 3), ""},
 		{"kured without a lock", node(), daemonSet("", "ghcr.io/kubereboot/kured:1.20.0", 3), ""},
 		{"kured's lock", node(), daemonSet(`{"nodeID":"w2","metadata":{"unschedulable":false},"created":"2026-11-21T10:00:00Z","TTL":0}`, "kured", 3), "kured holds its lock for node w2 "},
 		{"kured's lock has run out", node(), daemonSet(`{"nodeID":"w2","created":"2020-11-21T10:00:00Z","TTL":1000000000}`, "kured", 3), "kured holds its lock for node w2 "},
 		{"kured's locks", node(), daemonSet(`{"maxOwners":2,"locks":[{"nodeID":"w2"},{"nodeID":"w3"}]}`, "kured", 3), "kured holds its lock for node w2, w3 "},
 		{"kured's locks, none held", node(), daemonSet(`{"maxOwners":2,"locks":[]}`, "kured", 3), ""},
 		{"kured's locks, none left", node(), daemonSet(`{"maxOwners":2,"locks":null}`, "kured", 3), ""},
-		{"a lock that names nobody", node(), daemonSet(`{}`, "kured", 3), "kured holds its lock for a node that it does not name"},
+		{"a lock that names no node", node(), daemonSet(`{}`, "kured", 3), "kured holds its lock for a node that it does not name"},
 		{"a lock that cannot be read", node(), daemonSet(`w2`, "kured", 3), "kured holds its lock for a node that cannot be read"},
 
 		{"FLUO runs", node(fluoNeeded + "=false"), daemonSet("", fluoAgent, 3), "FLUO may reboot node w1 (DaemonSet kube-system/ds)"},
@@ -82,13 +82,13 @@ func TestOwnLockOfKured(t *testing.T) {
 		kured *appsv1.DaemonSet
 		want  int
 	}{
-		"nobody asks for it":  {told(corev1.Container{Args: []string{"--ds-name=locks"}}), 0},
+		"without being told":  {told(corev1.Container{Args: []string{"--ds-name=locks"}}), 0},
 		"as an argument":      {told(corev1.Container{Args: []string{"--ds-name=locks", "--lock-annotation=" + own}}), 1},
 		"in two arguments":    {told(corev1.Container{Command: []string{"/usr/bin/kured", "--lock-annotation", own}}), 1},
 		"as a variable":       {told(corev1.Container{Env: []corev1.EnvVar{{Name: "KURED_LOCK_ANNOTATION", Value: own}}}), 1},
 		"the flag goes first": {told(corev1.Container{Args: []string{"--lock-annotation=other"}, Env: []corev1.EnvVar{{Name: "KURED_LOCK_ANNOTATION", Value: own}}}), 0},
 	} {
-		for what, object := range map[string]any{"DaemonSet": test.kured, "trimmed DaemonSet": must(trim(test.kured.DeepCopy()))} {
+		for what, object := range map[string]any{"DaemonSet": test.kured, "trimmed DaemonSet": must(trimmed(test.kured.DeepCopy()))} {
 			kured := object.(*appsv1.DaemonSet)
 			if got := RebootManagers(nil, []*appsv1.DaemonSet{held, kured}); len(got) != test.want {
 				t.Errorf("%s, %s: %v, want %d", name, what, got, test.want)
@@ -100,7 +100,7 @@ func TestOwnLockOfKured(t *testing.T) {
 	free := held.DeepCopy()
 	free.Annotations = nil
 	if h.OnUpdate(free, held); woken != 1 {
-		t.Error("that the lock was taken woke nobody")
+		t.Error("that the lock was taken was not reported")
 	}
 }
 
@@ -118,7 +118,7 @@ func TestForeignCordon(t *testing.T) {
 		mark          string
 		want          bool
 	}{
-		{"none", false, "", false}, {"ours", true, v1alpha1.CordonAnnotation, false}, {"somebody's", true, "", true},
+		{"none", false, "", false}, {"ours", true, v1alpha1.CordonAnnotation, false}, {"another's", true, "", true},
 	} {
 		n := node(test.mark + "=u")
 		n.Spec.Unschedulable = test.unschedulable
@@ -142,7 +142,7 @@ func TestStaticPods(t *testing.T) {
 	over := member.DeepCopy()
 	over.Status.Phase = corev1.PodSucceeded
 	if h.OnUpdate(member, over); woken != 1 {
-		t.Error("a pod that ended woke nobody")
+		t.Error("a pod that ended was not reported")
 	}
 }
 

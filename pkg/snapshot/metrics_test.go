@@ -14,24 +14,31 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/expfmt"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-func TestParseMetrics(t *testing.T) {
+func TestDecodeMetrics(t *testing.T) {
+	decode := func(text string) metricsAnswer {
+		return decodeMetrics(expfmt.NewDecoder(strings.NewReader(text), expfmt.NewFormat(expfmt.TypeTextPlain)), "cp1")
+	}
 	const text = `# HELP apiserver_requested_deprecated_apis [STABLE] Gauge of deprecated APIs that have been requested.
 # TYPE apiserver_requested_deprecated_apis gauge
 apiserver_requested_deprecated_apis{group="flowcontrol.apiserver.k8s.io",removed_release="1.32",resource="flowschemas",subresource="status",version="v1beta3"} 1
 apiserver_requested_deprecated_apis{group="",removed_release="",resource="endpoints",subresource="",version="v1"} 1
 apiserver_requested_deprecated_apis{group="",removed_release="",resource="componentstatuses",subresource="",version="v1"} 0
+# TYPE process_start_time_seconds gauge
 process_start_time_seconds 1.7637e+09
+# TYPE apiserver_request_total counter
 apiserver_request_total{code="200",component="apiserver",group="",version="v1"} 12
 `
-	got := parseMetrics(strings.NewReader(text), "cp1")
-	if got.err != nil || got.started != "1.7637e+09" {
+	got := decode(text)
+	if got.err != nil || got.started != 1.7637e+09 {
 		t.Fatalf("%+v", got)
 	}
 	want := []preflight.RequestedAPI{
@@ -41,8 +48,31 @@ apiserver_request_total{code="200",component="apiserver",group="",version="v1"} 
 	if diff := cmp.Diff(want, got.apis); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if parseMetrics(strings.NewReader(strings.Repeat("x", 2<<20)), "cp1").err == nil {
+	if decode(strings.Repeat("x", 2<<20)).err == nil {
 		t.Error("a line without an end is no error")
+	}
+}
+
+// An apiserver answers in the format that does not fill the memory.
+func TestMetricsFormat(t *testing.T) {
+	config := apitest.Start(t)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept", string(metricsFormat))
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	format := expfmt.ResponseFormat(response.Header)
+	if answer := decodeMetrics(expfmt.NewDecoder(response.Body, format), "cp1"); format != metricsFormat || answer.started == 0 || answer.err != nil {
+		t.Errorf("in the format %q: %+v", format, answer)
 	}
 }
 
@@ -97,7 +127,7 @@ func balancer(t *testing.T, apiServers int, dials *atomic.Int32) *rest.Config {
 			to = len(leads) % apiServers
 			leads[r.RemoteAddr] = to
 		}
-		fmt.Fprintf(w, "process_start_time_seconds %d\n%s{group=\"\",version=\"v%d\",resource=\"x\"} 1\n", to, deprecatedAPIs, to)
+		fmt.Fprintf(w, "# TYPE %[1]s gauge\n%[1]s %[3]d\n# TYPE %[2]s gauge\n%[2]s{group=\"\",version=\"v%[3]d\",resource=\"x\"} 1\n", processStart, deprecatedAPIs, to)
 	}))
 	t.Cleanup(server.Close)
 	return &rest.Config{Host: server.URL, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -4,14 +4,19 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
@@ -23,67 +28,81 @@ type Clients struct {
 	Ours       *client.Interface
 }
 
-// Read takes one snapshot by listing, as who asks once does. Source and
-// Strategy are not in it: they are the coordinator's configuration. The error
-// names what could not be read.
-func Read(ctx context.Context, c Clients) (plan.Snapshot, error) {
-	var s plan.Snapshot
-	nodes, err := c.Core.Nodes().List(ctx, metav1.ListOptions{})
+// Read takes one snapshot by listing, for a program that needs only one. The
+// snapshot has no Source. The error names what could not be read.
+func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
+	var s fleet.Snapshot
+	nodes, err := readAll[corev1.Node](ctx, "Nodes", c.Core.Nodes().List, "")
 	if err != nil {
-		return s, fmt.Errorf("reading Nodes: %w", err)
+		return s, err
 	}
-	for i := range nodes.Items {
-		s.Nodes = append(s.Nodes, Node(&nodes.Items[i]))
+	for i := range nodes {
+		s.Nodes = append(s.Nodes, Node(&nodes[i]))
 	}
-	daemonSets, err := c.DaemonSets.DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	daemonSets, err := readAll[appsv1.DaemonSet](ctx, "DaemonSets", c.DaemonSets.DaemonSets(metav1.NamespaceAll).List, "")
 	if err != nil {
-		return s, fmt.Errorf("reading DaemonSets: %w", err)
+		return s, err
 	}
-	s.RebootManagers = RebootManagers(pointers(nodes.Items), pointers(daemonSets.Items))
+	s.RebootManagers = RebootManagers(pointers(nodes), pointers(daemonSets))
 	if err := readOurs(ctx, c.Ours, &s); err != nil {
 		return s, err
 	}
-	leases, err := c.Leases.Leases(v1alpha1.Namespace).List(ctx, metav1.ListOptions{LabelSelector: slot.LabelSelector})
+	leases, err := readAll[coordinationv1.Lease](ctx, "Leases in namespace "+v1alpha1.Namespace, c.Leases.Leases(v1alpha1.Namespace).List, slot.LabelSelector)
 	if err != nil {
-		return s, fmt.Errorf("reading Leases in namespace %s: %w", v1alpha1.Namespace, err)
+		return s, err
 	}
-	for _, lease := range pointers(leases.Items) {
-		s.Slots = append(s.Slots, Slot(lease))
+	for i := range leases {
+		one, _ := slot.FromLease(&leases[i]) // one that cannot be read is marked so
+		s.Slots = append(s.Slots, one)
 	}
-	pods, err := c.Core.Pods(systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: controlPlanePods})
-	if err != nil {
-		return s, fmt.Errorf("reading Pods in namespace %s: %w", systemNamespace, err)
-	}
-	s.APIServers, s.Etcd = staticPods(pointers(pods.Items))
-	return s, nil
+	pods, err := readAll[corev1.Pod](ctx, "Pods in namespace "+systemNamespace, c.Core.Pods(systemNamespace).List, controlPlanePods)
+	s.APIServers, s.Etcd = staticPods(pointers(pods))
+	return s, err
 }
 
-func readOurs(ctx context.Context, ours *client.Interface, s *plan.Snapshot) error {
-	nodeUpgrades, err := ours.NodeUpgrades.List(ctx, metav1.ListOptions{})
+func readOurs(ctx context.Context, ours *client.Interface, s *fleet.Snapshot) (err error) {
+	if s.NodeUpgrades, err = readAll[v1alpha1.NodeUpgrade](ctx, "NodeUpgrades", ours.NodeUpgrades.List, ""); err != nil {
+		return err
+	}
+	if s.Inventories, err = readAll[v1alpha1.NodeInventory](ctx, "NodeInventories", ours.NodeInventories.List, ""); err != nil {
+		return err
+	}
+	if s.Upgrades, err = readAll[v1alpha1.ClusterUpgrade](ctx, "ClusterUpgrades", ours.ClusterUpgrades.List, ""); err != nil {
+		return err
+	}
+	if s.Records, err = readAll[v1alpha1.UpgradeRecord](ctx, "UpgradeRecords", ours.UpgradeRecords.List, ""); err != nil {
+		return err
+	}
+	if s.Schedules, err = readAll[v1alpha1.MaintenanceSchedule](ctx, "MaintenanceSchedules", ours.MaintenanceSchedules.List, ""); err != nil {
+		return err
+	}
+	s.Policy, err = readPolicy(ctx, ours)
+	return err
+}
+
+// readPolicy returns the UpgradePolicy named cluster, or nil where there is none.
+func readPolicy(ctx context.Context, ours *client.Interface) (*v1alpha1.UpgradePolicy, error) {
+	policy, err := ours.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
 	if err != nil {
-		return fmt.Errorf("reading NodeUpgrades: %w", err)
+		return nil, fmt.Errorf("reading UpgradePolicy %s: %w", v1alpha1.PolicyName, err)
 	}
-	upgrades, err := ours.ClusterUpgrades.List(ctx, metav1.ListOptions{})
+	trim(policy)
+	return policy, nil
+}
+
+// readAll lists all objects of a kind that the labels select, trimmed.
+func readAll[T any, L runtime.Object](ctx context.Context, kind string, page func(context.Context, metav1.ListOptions) (L, error), labels string) ([]T, error) {
+	all, err := listed(ctx, page, metav1.ListOptions{LabelSelector: labels}, func(object *T) T {
+		trim(object)
+		return *object
+	})
 	if err != nil {
-		return fmt.Errorf("reading ClusterUpgrades: %w", err)
+		return nil, fmt.Errorf("reading %s: %w", kind, err)
 	}
-	schedules, err := ours.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("reading MaintenanceSchedules: %w", err)
-	}
-	for _, one := range nodeUpgrades.Items {
-		one.ManagedFields = nil
-		s.NodeUpgrades = append(s.NodeUpgrades, one)
-	}
-	for _, one := range upgrades.Items {
-		one.ManagedFields = nil
-		s.Upgrades = append(s.Upgrades, one)
-	}
-	for _, one := range schedules.Items {
-		one.ManagedFields = nil
-		s.Schedules = append(s.Schedules, one)
-	}
-	return nil
+	return all, nil
 }
 
 func pointers[T any](values []T) []*T {

@@ -31,9 +31,9 @@ type PreflightClients struct {
 }
 
 // ReadPreflight reads what the checks look at, by listing, page after page. What
-// cannot be read (it is forbidden, or does not answer) is a sentence in Unread,
-// and keeps nothing else from being read. Only without Nodes, NodeUpgrades or
-// the control plane's pods is there an error: nothing could be said then.
+// cannot be read (it is forbidden, or the API server does not answer) is a sentence
+// in Unread, and keeps nothing else from being read. Only what no check can do
+// without makes an error: Nodes, our own objects, and the control plane's pods.
 //
 // offered are the architectures for which the source has an image of the target;
 // nil where that is not known.
@@ -41,6 +41,9 @@ func ReadPreflight(ctx context.Context, c PreflightClients, upgrade v1alpha1.Clu
 	r := &factsReader{ctx: ctx, PreflightClients: c}
 	r.facts = preflight.Facts{Now: time.Now(), Upgrade: upgrade, Offered: offered}
 	if err := r.readNodes(); err != nil {
+		return r.facts, err
+	}
+	if err := r.readOurs(); err != nil {
 		return r.facts, err
 	}
 	r.readManagers()
@@ -59,29 +62,28 @@ type factsReader struct {
 	facts preflight.Facts
 }
 
-// readNodes reads what no check can do without.
+// readNodes reads the Nodes, and the pods of their control planes.
 func (r *factsReader) readNodes() (err error) {
-	nodes := r.Kube.CoreV1().Nodes()
-	r.facts.Nodes, err = listed(r.ctx, nodes.List, metav1.ListOptions{}, trimNode)
-	if err != nil {
-		return fmt.Errorf("reading Nodes: %w", err)
+	if r.facts.Nodes, err = readAll[corev1.Node](r.ctx, "Nodes", r.Kube.CoreV1().Nodes().List, ""); err != nil {
+		return err
 	}
-	r.facts.NodeUpgrades, err = listed(r.ctx, r.Ours.NodeUpgrades.List, metav1.ListOptions{}, func(n *v1alpha1.NodeUpgrade) v1alpha1.NodeUpgrade {
-		n.ManagedFields = nil
-		return *n
-	})
+	r.facts.SystemPods, err = readAll[corev1.Pod](r.ctx, "Pods in namespace "+systemNamespace, r.Kube.CoreV1().Pods(systemNamespace).List, "")
+	return err
+}
+
+func (r *factsReader) readOurs() (err error) {
+	policy, err := readPolicy(r.ctx, r.Ours)
 	if err != nil {
-		return fmt.Errorf("reading NodeUpgrades: %w", err)
+		return err
 	}
-	pods := r.Kube.CoreV1().Pods(systemNamespace)
-	r.facts.SystemPods, err = listed(r.ctx, pods.List, metav1.ListOptions{}, func(p *corev1.Pod) corev1.Pod {
-		p.ManagedFields = nil
-		return *p
-	})
-	if err != nil {
-		return fmt.Errorf("reading Pods in namespace %s: %w", systemNamespace, err)
+	if policy != nil {
+		r.facts.Policy = policy.Spec
 	}
-	return nil
+	if r.facts.NodeUpgrades, err = readAll[v1alpha1.NodeUpgrade](r.ctx, "NodeUpgrades", r.Ours.NodeUpgrades.List, ""); err != nil {
+		return err
+	}
+	r.facts.Inventories, err = readAll[v1alpha1.NodeInventory](r.ctx, "NodeInventories", r.Ours.NodeInventories.List, "")
+	return err
 }
 
 func (r *factsReader) readManagers() {
@@ -145,7 +147,7 @@ func tried[T any, L runtime.Object](r *factsReader, what, why string, page func(
 	return nil
 }
 
-// problemOf is why something could not be read, to be put into a sentence.
+// problemOf returns why something could not be read, as a part of a sentence.
 func problemOf(err error) string {
 	if apierrors.IsForbidden(err) {
 		return "that is forbidden"

@@ -100,6 +100,13 @@ func TestReadPreflight(t *testing.T) {
 	t.Cleanup(func() {
 		w.must(nil, w.kube.CoreV1().ConfigMaps("kube-system").Delete(context.Background(), config.Name, metav1.DeleteOptions{}))
 	})
+	ours := w.clients(w.config).Ours
+	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+	policy.Spec.HistoryLimit = 7
+	w.must(ours.UpgradePolicies.Apply(t.Context(), policy, "test", ""))
+	inventory := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: "facts"}}
+	inventory.GatheredTime = metav1.NewTime(time.Now().Truncate(time.Second))
+	w.must(ours.NodeInventories.Create(t.Context(), inventory, metav1.CreateOptions{}))
 	var more atomic.Int32
 	counted := rest.CopyConfig(w.config)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -110,7 +117,7 @@ func TestReadPreflight(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	facts, err := snapshot.ReadPreflight(t.Context(), w.clients(counted), upgrade(), []string{"x86-64"})
+	facts, err := snapshot.ReadPreflight(t.Context(), w.clients(counted), upgrade(), []string{"amd64"})
 	w.must(nil, err)
 	if len(facts.Workloads.Budgets) != many || more.Load() != 1 {
 		t.Errorf("%d budgets, want %d; %d further pages, want 1", len(facts.Workloads.Budgets), many, more.Load())
@@ -125,6 +132,9 @@ func TestReadPreflight(t *testing.T) {
 	want := preflight.RequestedAPI{APIServer: "cp1", Version: "v1", Resource: "endpoints"}
 	if !slices.Contains(facts.RequestedAPIs, want) {
 		t.Errorf("%+v is not among %+v", want, facts.RequestedAPIs)
+	}
+	if facts.Policy.HistoryLimit != 7 || !slices.ContainsFunc(facts.Inventories, func(i v1alpha1.NodeInventory) bool { return i.Name == "facts" }) {
+		t.Errorf("policy or inventory is missing: %+v, %+v", facts.Policy, facts.Inventories)
 	}
 	if len(facts.SystemPods) != 1 || len(facts.Workloads.Pods) != 1 || facts.Upgrade.Name != "u" || facts.Now.IsZero() || len(facts.Offered) != 1 {
 		t.Errorf("something is missing: %+v", facts)
@@ -152,12 +162,12 @@ func TestSilentAPIServers(t *testing.T) {
 	if facts := read(); len(facts.Unread) != 1 || !strings.HasPrefix(facts.Unread[0], "No kube-apiserver pod was found") {
 		t.Errorf("without a pod: %q", facts.Unread)
 	}
-	const nobody = "127.0.0.1:1"
-	w.addServer("cp1", nobody)
+	const silent = "127.0.0.1:1"
+	w.addServer("cp1", silent)
 	if facts := read(); len(facts.Unread) > 0 || !called(facts, "cp1") {
 		t.Errorf("the only one is that at the stable address: %q, %+v", facts.Unread, facts.RequestedAPIs)
 	}
-	w.addServer("cp2", nobody)
+	w.addServer("cp2", silent)
 	facts := read()
 	if len(facts.Unread) != 1 || !strings.HasPrefix(facts.Unread[0], "The metrics of the kube-apiserver on cp1, cp2 could not be read (dial tcp 127.0.0.1:1") || !called(facts, "") {
 		t.Errorf("two that are silent: %q, %+v", facts.Unread, facts.RequestedAPIs)
@@ -175,7 +185,8 @@ func TestReadPreflightWithFewRights(t *testing.T) {
 	w.addServer("cp1", w.own())
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "few"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"list"}},
-		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"nodeupgrades"}, Verbs: []string{"list"}},
+		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"nodeupgrades", "nodeinventories"}, Verbs: []string{"list"}},
+		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"upgradepolicies"}, Verbs: []string{"get"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
 	}}
 	binding := &rbacv1.ClusterRoleBinding{
@@ -218,7 +229,7 @@ func TestReadPreflightWithFewRights(t *testing.T) {
 	if len(facts.Workloads.Pods) != 1 {
 		t.Errorf("%d pods were read, want 1", len(facts.Workloads.Pods))
 	}
-	if _, err := snapshot.ReadPreflight(t.Context(), as("nobody"), upgrade(), nil); err == nil || !strings.HasPrefix(err.Error(), "reading Nodes: ") {
+	if _, err := snapshot.ReadPreflight(t.Context(), as("powerless"), upgrade(), nil); err == nil || !strings.HasPrefix(err.Error(), "reading Nodes: ") {
 		t.Errorf("without any right: %v", err)
 	}
 }
@@ -278,7 +289,7 @@ func TestReaderKnowsWebhooks(t *testing.T) {
 	backs("shop", "w1")
 	time.Sleep(300 * time.Millisecond)
 	if after := woken.Load(); after != before {
-		t.Errorf("backends that nobody waits for woke it %d times", after-before)
+		t.Errorf("backends that no request waits for woke it %d times", after-before)
 	}
 	backs("strict", "w3")
 	for deadline := time.Now().Add(10 * time.Second); woken.Load() == before || !same(); time.Sleep(50 * time.Millisecond) {

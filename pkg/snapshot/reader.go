@@ -1,22 +1,18 @@
-// Package snapshot reads a cluster into a plan.Snapshot.
+// Package snapshot reads a cluster into a fleet.Snapshot.
 //
-// It promises that a Reader's snapshot is taken from watches alone, in memory,
-// whatever the size of the cluster, that a change which no plan looks at (a
-// kubelet's heartbeat) wakes nobody, and that Read, which lists, finds the same.
-// ReadPreflight reads what the checks look at besides, on demand: what is told by
-// no plan is not kept.
+// It promises that a Reader takes snapshots from memory, which it keeps up to date
+// by watches; that it reports no change that no plan looks at, such as a kubelet's
+// heartbeat; and that Read, which lists, finds the same. ReadPreflight lists what
+// only the checks look at; nothing of that is kept.
 package snapshot
 
 import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,7 +23,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
@@ -43,15 +38,17 @@ const (
 // controlPlanePods selects apiservers and etcd members.
 const controlPlanePods = componentLabel + " in (" + apiServer + "," + etcdMember + ")"
 
-// Reader keeps what a plan looks at up to date by watches.
+// Reader keeps what plans look at up to date by watches.
 type Reader struct {
-	nodes, pods, leases, daemonSets   cache.SharedIndexInformer
-	schedules, upgrades, nodeUpgrades cache.SharedIndexInformer
-	validating, mutating, backends    cache.SharedIndexInformer
+	nodes, pods, leases, daemonSets cache.SharedIndexInformer
+	policies, schedules, upgrades   cache.SharedIndexInformer
+	nodeUpgrades, inventories       cache.SharedIndexInformer
+	records                         cache.SharedIndexInformer
+	validating, mutating, backends  cache.SharedIndexInformer
 }
 
-// NewReader makes the informers. onChange is called, from several goroutines,
-// whenever a plan may come out differently.
+// NewReader returns a Reader that does not watch yet. It will call onChange, from
+// several goroutines, whenever a plan may come out differently.
 func NewReader(kube kubernetes.Interface, ours *client.Interface, onChange func()) (*Reader, error) {
 	everywhere := informers.NewSharedInformerFactory(kube, 0)
 	r := &Reader{
@@ -60,9 +57,12 @@ func NewReader(kube kubernetes.Interface, ours *client.Interface, onChange func(
 			Core().V1().Pods().Informer(),
 		daemonSets:   everywhere.Apps().V1().DaemonSets().Informer(),
 		leases:       narrowed(kube, v1alpha1.Namespace, slot.LabelSelector).Coordination().V1().Leases().Informer(),
+		policies:     ours.UpgradePolicies.Informer(v1alpha1.PolicyName),
 		schedules:    ours.MaintenanceSchedules.Informer(""),
 		upgrades:     ours.ClusterUpgrades.Informer(""),
 		nodeUpgrades: ours.NodeUpgrades.Informer(""),
+		inventories:  ours.NodeInventories.Informer(""),
+		records:      ours.UpgradeRecords.Informer(""),
 		validating:   everywhere.Admissionregistration().V1().ValidatingWebhookConfigurations().Informer(),
 		mutating:     everywhere.Admissionregistration().V1().MutatingWebhookConfigurations().Informer(),
 		backends:     everywhere.Discovery().V1().EndpointSlices().Informer(),
@@ -71,7 +71,7 @@ func NewReader(kube kubernetes.Interface, ours *client.Interface, onChange func(
 		return nil, fmt.Errorf("preparing a watch: %w", err)
 	}
 	for _, informer := range r.informers() {
-		if err := informer.SetTransform(trim); err != nil {
+		if err := informer.SetTransform(trimmed); err != nil {
 			return nil, fmt.Errorf("preparing a watch: %w", err)
 		}
 		if _, err := informer.AddEventHandler(r.handler(onChange)); err != nil {
@@ -88,12 +88,14 @@ func narrowed(kube kubernetes.Interface, namespace, selector string) informers.S
 
 func (r *Reader) informers() []cache.SharedIndexInformer {
 	return []cache.SharedIndexInformer{
-		r.nodes, r.pods, r.leases, r.daemonSets, r.schedules, r.upgrades, r.nodeUpgrades, r.validating, r.mutating, r.backends,
+		r.nodes, r.pods, r.leases, r.daemonSets,
+		r.policies, r.schedules, r.upgrades, r.nodeUpgrades, r.inventories, r.records,
+		r.validating, r.mutating, r.backends,
 	}
 }
 
-// Start begins to watch, and returns when everything has been read once. False:
-// ctx ended before.
+// Start begins to watch, and returns true when everything has been read once, or
+// false when ctx ended before.
 func (r *Reader) Start(ctx context.Context) bool {
 	var synced []cache.InformerSynced
 	for _, informer := range r.informers() {
@@ -103,8 +105,14 @@ func (r *Reader) Start(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), synced...)
 }
 
-// trim drops what nobody here looks at and what makes up most of an object.
-func trim(object any) (any, error) {
+// trimmed is trim as informers call it.
+func trimmed(object any) (any, error) {
+	trim(object)
+	return object, nil
+}
+
+// trim removes from an object what takes most of its room and what no plan looks at.
+func trim(object any) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
 	}
@@ -119,8 +127,9 @@ func trim(object any) (any, error) {
 		*o = trimMutating(o)
 	case *appsv1.DaemonSet:
 		*o = trimDaemonSet(o)
+	case *v1alpha1.UpgradeRecord:
+		*o = trimRecord(o)
 	}
-	return object, nil
 }
 
 func (r *Reader) handler(onChange func()) cache.ResourceEventHandler {
@@ -140,7 +149,7 @@ func (r *Reader) handler(onChange func()) cache.ResourceEventHandler {
 	}
 }
 
-// essence is what plans look at.
+// essence returns what plans look at.
 func essence(object any) any {
 	switch o := object.(type) {
 	case *corev1.Node:
@@ -159,60 +168,4 @@ func essence(object any) any {
 		return o.GetResourceVersion()
 	}
 	return object
-}
-
-// Snapshot is the cluster as it is known now. The caller must not change what
-// the snapshot points to.
-func (r *Reader) Snapshot() plan.Snapshot {
-	var s plan.Snapshot
-	nodes := sorted[*corev1.Node](r.nodes)
-	for _, n := range nodes {
-		s.Nodes = append(s.Nodes, Node(n))
-	}
-	s.RebootManagers = RebootManagers(nodes, sorted[*appsv1.DaemonSet](r.daemonSets))
-	for _, one := range sorted[*v1alpha1.NodeUpgrade](r.nodeUpgrades) {
-		s.NodeUpgrades = append(s.NodeUpgrades, *one)
-	}
-	for _, one := range sorted[*v1alpha1.ClusterUpgrade](r.upgrades) {
-		s.Upgrades = append(s.Upgrades, *one)
-	}
-	for _, one := range sorted[*v1alpha1.MaintenanceSchedule](r.schedules) {
-		s.Schedules = append(s.Schedules, *one)
-	}
-	for _, lease := range sorted[*coordinationv1.Lease](r.leases) {
-		s.Slots = append(s.Slots, Slot(lease))
-	}
-	s.APIServers, s.Etcd = staticPods(sorted[*corev1.Pod](r.pods))
-	s.Webhooks = r.webhooks()
-	return s
-}
-
-// Slot is what counts of a slot's Lease.
-func Slot(lease *coordinationv1.Lease) plan.Slot {
-	one, err := slot.FromLease(lease)
-	return plan.Slot{Name: one.Name, ReservedFor: one.ReservedFor, Holder: one.Holder, Unreadable: err != nil}
-}
-
-// MarkedNodes are the Nodes that say they hold a slot.
-func (r *Reader) MarkedNodes() []*corev1.Node {
-	var marked []*corev1.Node
-	for _, n := range sorted[*corev1.Node](r.nodes) {
-		if n.Annotations[v1alpha1.SlotAnnotation] != "" {
-			marked = append(marked, n)
-		}
-	}
-	return marked
-}
-
-// sorted lists what an informer knows by name, so that equal clusters give
-// equal snapshots.
-func sorted[T metav1.Object](informer cache.SharedIndexInformer) []T {
-	var list []T
-	for _, object := range informer.GetStore().List() {
-		if one, ok := object.(T); ok {
-			list = append(list, one)
-		}
-	}
-	slices.SortFunc(list, func(a, b T) int { return strings.Compare(a.GetName(), b.GetName()) })
-	return list
 }

@@ -6,9 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// named is an object's name, with what selects it.
+// named returns an object's name and labels alone.
 func named(o metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), Labels: o.GetLabels()}
 }
@@ -34,6 +36,15 @@ func trimDaemonSet(d *appsv1.DaemonSet) appsv1.DaemonSet {
 	d.ManagedFields = nil
 	d.Spec = appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: kept}}}
 	return *d
+}
+
+// trimRecord keeps how long each node took, and drops its steps.
+func trimRecord(r *v1alpha1.UpgradeRecord) v1alpha1.UpgradeRecord {
+	r.ManagedFields = nil
+	for i := range r.Nodes {
+		r.Nodes[i].Steps = nil
+	}
+	return *r
 }
 
 // trimPod keeps what decides whether and how a pod leaves its node.
@@ -93,7 +104,7 @@ func trimValidating(c *admissionregistrationv1.ValidatingWebhookConfiguration) a
 	return kept
 }
 
-// trimMutating is trimValidating for the others.
+// trimMutating does the same as trimValidating.
 func trimMutating(c *admissionregistrationv1.MutatingWebhookConfiguration) admissionregistrationv1.MutatingWebhookConfiguration {
 	kept := admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: c.Name, ResourceVersion: c.ResourceVersion}}
 	for _, w := range c.Webhooks {

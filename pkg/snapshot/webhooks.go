@@ -23,7 +23,7 @@ func serviceOf(s *discoveryv1.EndpointSlice) string {
 	return s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]
 }
 
-// webhooks are those that requests wait for, with where their backends are now.
+// webhooks returns those that requests wait for, with where their backends are now.
 func (r *Reader) webhooks() []preflight.Webhook {
 	validating := values(sorted[*admissionregistrationv1.ValidatingWebhookConfiguration](r.validating))
 	mutating := values(sorted[*admissionregistrationv1.MutatingWebhookConfiguration](r.mutating))
@@ -42,7 +42,7 @@ func (r *Reader) webhooks() []preflight.Webhook {
 	return preflight.Webhooks(validating, mutating, slices)
 }
 
-// counts is whether a plan may come out differently because of the object. Most
+// counts reports whether a plan may come out differently because of the object. Most
 // EndpointSlices are no webhook's.
 func (r *Reader) counts(object any) bool {
 	s, ok := object.(*discoveryv1.EndpointSlice)
@@ -55,12 +55,4 @@ func (r *Reader) counts(object any) bool {
 		}
 	}
 	return false
-}
-
-func values[T any](pointers []*T) []T {
-	list := make([]T, len(pointers))
-	for i, one := range pointers {
-		list[i] = *one
-	}
-	return list
 }

@@ -1,14 +1,13 @@
-// Package source knows which Kubernetes images are on offer, from the index of
-// the place they are published at.
+// Package source reads which Kubernetes images are on offer, from the index of the
+// folder that they are published in.
 //
 // It promises:
 //
-//   - One look at the index serves the whole cluster, and an index that has not
-//     changed is not sent again.
+//   - An index that has not changed is not sent again.
 //   - An index with a line that is not a hash and a name offers nothing at all:
 //     it may be cut off, or not an index. A Kubernetes image whose name is not a
 //     version is passed over and named; the others are good.
-//   - An index that cannot be had offers nothing, whatever it offered before.
+//   - An index that cannot be read offers nothing, whatever it offered before.
 //   - Nothing here is downloaded but the index.
 package source
 
@@ -24,60 +23,67 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
-
-// Index is the name of the index at the source.
-const Index = "SHA256SUMS"
 
 // Default is where Flatcar's sysext-bakery publishes its Kubernetes images.
 const Default = "https://extensions.flatcar.org/extensions/kubernetes/"
 
-const (
-	// most is how long an index may be.
-	most = 4 << 20
-	// patience is how long one look may take.
-	patience = 30 * time.Second
-)
+// patience is how long reading the index may take.
+const patience = 30 * time.Second
 
-// ownPort is our end of a connection that broke, another one each time: every
-// node's status repeats the message, and would be written anew with each look.
+// ownPort matches our end of a connection that broke. It differs each time, and
+// every status that repeats the message would be written anew.
 var ownPort = regexp.MustCompile(`\S+:\d+->`)
 
-// Poller looks at one index again and again. It is not for concurrent use.
+// Poller reads one index again and again. It is not for concurrent use.
 type Poller struct {
-	base   string
-	client *http.Client
+	problem error // why nothing is read
+	base    string
+	client  *http.Client
 
 	seen     bool // good is what etag and modified stand for
 	etag     string
 	modified string
-	good     plan.Source
+	good     fleet.Source
 }
 
-// NewPoller looks at the index of an http or https address.
-func NewPoller(base string) (*Poller, error) {
-	u, err := url.Parse(base)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("source.url %q is not an http or https address of a folder", base)
+// NewPoller returns a Poller of the index at a source.
+func NewPoller(source v1alpha1.ImageSource) *Poller {
+	return &Poller{problem: Check(source), base: strings.TrimSuffix(source.URL, "/") + "/", client: &http.Client{Timeout: patience}}
+}
+
+// Check returns an error if the source can offer nothing as the UpgradePolicy
+// describes it.
+func Check(source v1alpha1.ImageSource) error {
+	if source.Keyring != "" {
+		return errors.New("spec.source.keyring of UpgradePolicy cluster: signatures cannot be checked yet; remove it")
 	}
-	return &Poller{base: strings.TrimSuffix(base, "/") + "/", client: &http.Client{Timeout: patience}}, nil
+	u, err := url.Parse(source.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("spec.source.url of UpgradePolicy cluster: %q is not an http or https address of a folder", source.URL)
+	}
+	return nil
 }
 
-// Look reads the index. What goes wrong is the Trouble of what it returns.
-func (p *Poller) Look(ctx context.Context) plan.Source {
-	s, err := p.look(ctx)
+// Read reads the index. What went wrong is the Problem of the result.
+func (p *Poller) Read(ctx context.Context) fleet.Source {
+	if p.problem != nil {
+		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: p.problem.Error()}}
+	}
+	s, err := p.read(ctx)
 	if err != nil {
-		message := fmt.Sprintf("reading %s%s: %s", p.base, Index, ownPort.ReplaceAllString(err.Error(), ""))
-		return plan.Source{Trouble: plan.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
+		message := fmt.Sprintf("reading %s%s: %s", p.base, images.Index, ownPort.ReplaceAllString(err.Error(), ""))
+		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
 	}
 	return s
 }
 
-func (p *Poller) look(ctx context.Context) (plan.Source, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+Index, nil)
+func (p *Poller) read(ctx context.Context) (fleet.Source, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+images.Index, nil)
 	if err != nil {
-		return plan.Source{}, err
+		return fleet.Source{}, err
 	}
 	if p.seen {
 		setIf(request.Header, "If-None-Match", p.etag)
@@ -85,21 +91,21 @@ func (p *Poller) look(ctx context.Context) (plan.Source, error) {
 	}
 	response, err := p.client.Do(request)
 	if err != nil {
-		return plan.Source{}, cause(err)
+		return fleet.Source{}, cause(err)
 	}
 	defer response.Body.Close()
 	switch {
 	case response.StatusCode == http.StatusNotModified && p.seen:
 		return p.good, nil
 	case response.StatusCode != http.StatusOK:
-		return plan.Source{}, fmt.Errorf("the server answers %s", response.Status)
+		return fleet.Source{}, fmt.Errorf("the server answers %s", response.Status)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, most+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, images.IndexSize+1))
 	if err != nil {
-		return plan.Source{}, cause(err)
+		return fleet.Source{}, cause(err)
 	}
-	if len(body) > most {
-		return plan.Source{}, fmt.Errorf("it is longer than %d bytes", most)
+	if len(body) > images.IndexSize {
+		return fleet.Source{}, fmt.Errorf("it is longer than %d bytes", images.IndexSize)
 	}
 	p.good = Parse(p.base, string(body))
 	p.seen, p.etag, p.modified = true, response.Header.Get("ETag"), response.Header.Get("Last-Modified")
@@ -112,7 +118,8 @@ func setIf(header http.Header, key, value string) {
 	}
 }
 
-// cause leaves out what a url.Error says twice: the method and the address.
+// cause returns the error without the method and the address that a url.Error
+// repeats.
 func cause(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {

@@ -2,82 +2,36 @@ package source
 
 import (
 	"fmt"
-	"regexp"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
-)
-
-var (
-	// line is what sha256sum writes, in text or in binary mode.
-	line = regexp.MustCompile(`^([0-9a-fA-F]{64}) [ *]?(\S+)$`)
-	// image is how Flatcar's sysext-bakery names its Kubernetes images.
-	image = regexp.MustCompile(`^kubernetes-(.+)-(x86-64|arm64)\.raw$`)
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 // Parse reads an index. base is the address that the images' names are relative
-// to, with a slash at its end. Files that are no Kubernetes images are passed
-// over.
-func Parse(base, index string) plan.Source {
-	var s plan.Source
-	hashes := map[string]string{}
-	for i, text := range strings.Split(index, "\n") {
-		text = strings.TrimRight(text, "\r")
-		if text == "" {
-			continue
-		}
-		m := line.FindStringSubmatch(text)
-		if m == nil {
-			return invalid("line %d of %s is not a sha256 and a file's name: %q", i+1, base+Index, shorten(text))
-		}
-		hash, name := strings.ToLower(m[1]), m[2]
-		if other, twice := hashes[name]; twice && other != hash {
-			return invalid("%s lists %s with two hashes", base+Index, shorten(name))
-		}
-		if _, twice := hashes[name]; twice || !strings.HasPrefix(name, "kubernetes-") || !strings.HasSuffix(name, ".raw") {
-			continue
-		}
-		hashes[name] = hash
-		offer, err := parseName(name)
+// to, with a slash at its end.
+func Parse(base, index string) fleet.Source {
+	address := base + images.Index
+	sums, err := images.ParseIndex(address, index)
+	if err != nil {
+		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: err.Error()}}
+	}
+	if len(sums) == 0 {
+		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceEmpty, Message: fmt.Sprintf("%s lists no Kubernetes image", address)}}
+	}
+	var s fleet.Source
+	for _, file := range slices.Sorted(maps.Keys(sums)) {
+		v, architecture, err := images.ParseName(file)
 		if err != nil {
-			s.Trouble = invalid("%s: %v", base+Index, err).Trouble
+			s.Problem = fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: fmt.Sprintf("%s: %v", address, err)}
 			continue
 		}
-		offer.Image.URL, offer.Image.SHA256 = base+name, hash
-		s.Offers = append(s.Offers, offer)
+		s.Offers = append(s.Offers, fleet.Offer{
+			Version: v.String(),
+			Image:   v1alpha1.Image{Architecture: architecture, URL: base + file, Digest: v1alpha1.DigestOf(sums[file])},
+		})
 	}
-	if len(s.Offers) == 0 && s.Trouble.Reason == "" {
-		s.Trouble = plan.Hold{Reason: v1alpha1.ReasonSourceEmpty, Message: fmt.Sprintf("%s lists no Kubernetes image", base+Index)}
-	}
-	slices.SortFunc(s.Offers, func(a, b plan.Offer) int { return strings.Compare(a.Image.URL, b.Image.URL) })
 	return s
-}
-
-// parseName takes version and architecture from an image's name.
-func parseName(name string) (plan.Offer, error) {
-	m := image.FindStringSubmatch(name)
-	if m == nil {
-		return plan.Offer{}, fmt.Errorf("%q is not kubernetes-VERSION-ARCHITECTURE.raw", shorten(name))
-	}
-	v, err := version.Parse(m[1])
-	if err != nil || v.String() != m[1] {
-		return plan.Offer{}, fmt.Errorf("%q of %s is not a version such as v1.34.4", shorten(m[1]), shorten(name))
-	}
-	return plan.Offer{Version: v.String(), Image: v1alpha1.Image{Architecture: m[2]}}, nil
-}
-
-func invalid(format string, args ...any) plan.Source {
-	return plan.Source{Trouble: plan.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: fmt.Sprintf(format, args...)}}
-}
-
-// shorten keeps what a stranger's server sent within what a message can hold.
-func shorten(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + "..."
 }

@@ -24,14 +24,15 @@ func TestParse(t *testing.T) {
 		message     string
 	}{
 		{"two architectures, among other extensions", hash + "  kubernetes-v1.34.4-x86-64.raw\n" + hash + " *kubernetes-v1.34.4-arm64.raw\n" + hash + "  wasmtime-v24.raw\n" + hash + "  kubernetes-v1.34.conf\n",
-			[]string{"v1.34.4 arm64", "v1.34.4 x86-64"}, "", ""},
+			[]string{"v1.34.4 arm64", "v1.34.4 amd64"}, "", ""},
 		{"windows line ends, capitals, one twice", strings.ToUpper(hash) + "  kubernetes-v1.34.4-x86-64.raw\r\n\r\n" + hash + "  kubernetes-v1.34.4-x86-64.raw\r\n",
-			[]string{"v1.34.4 x86-64"}, "", ""},
+			[]string{"v1.34.4 amd64"}, "", ""},
 		{"nothing", "", nil, v1alpha1.ReasonSourceEmpty, "lists no Kubernetes image"},
 		{"nothing of ours", hash + "  wasmtime-v24.raw\n", nil, v1alpha1.ReasonSourceEmpty, "lists no Kubernetes image"},
 		{"not a version, beside a good one", hash + "  kubernetes-latest-x86-64.raw\n" + hash + "  kubernetes-v1.34.4-x86-64.raw\n",
-			[]string{"v1.34.4 x86-64"}, v1alpha1.ReasonSourceInvalid, `"latest" of kubernetes-latest-x86-64.raw is not a version`},
-		{"a pre-release", hash + "  kubernetes-v1.35.0-rc.1-x86-64.raw\n", nil, v1alpha1.ReasonSourceInvalid, `"v1.35.0-rc.1"`},
+			[]string{"v1.34.4 amd64"}, v1alpha1.ReasonSourceInvalid, `"latest" of kubernetes-latest-x86-64.raw is not a version`},
+		{"a pre-release and a build", hash + "  kubernetes-v1.35.0-rc.1-x86-64.raw\n" + hash + "  kubernetes-v1.34.4+k3s1-arm64.raw\n",
+			[]string{"v1.34.4+k3s1 arm64", "v1.35.0-rc.1 amd64"}, "", ""},
 		{"no leading v", hash + "  kubernetes-1.34.4-x86-64.raw\n", nil, v1alpha1.ReasonSourceInvalid, `"1.34.4"`},
 		{"no architecture", hash + "  kubernetes-v1.34.4.raw\n", nil, v1alpha1.ReasonSourceInvalid, "not kubernetes-VERSION-ARCHITECTURE.raw"},
 		{"a web page", "<html>\n<body>Not found</body>\n", nil, v1alpha1.ReasonSourceInvalid, `line 1 of http://x/SHA256SUMS is not a sha256 and a file's name: "<html>"`},
@@ -44,15 +45,16 @@ func TestParse(t *testing.T) {
 			var offers []string
 			for _, o := range got.Offers {
 				offers = append(offers, o.Version+" "+o.Image.Architecture)
-				if want := "http://x/kubernetes-" + o.Version + "-" + o.Image.Architecture + ".raw"; o.Image.URL != want || o.Image.SHA256 != hash {
+				file := map[string]string{"amd64": "x86-64", "arm64": "arm64"}[o.Image.Architecture]
+				if want := "http://x/kubernetes-" + o.Version + "-" + file + ".raw"; o.Image.URL != want || o.Image.SHA256() != hash {
 					t.Errorf("got %+v, want %s %s", o.Image, want, hash)
 				}
 			}
 			if diff := cmp.Diff(test.offers, offers); diff != "" {
 				t.Error(diff)
 			}
-			if got.Trouble.Reason != test.reason || !strings.Contains(got.Trouble.Message, test.message) {
-				t.Errorf("got %s %q, want %s %q", got.Trouble.Reason, got.Trouble.Message, test.reason, test.message)
+			if got.Problem.Reason != test.reason || !strings.Contains(got.Problem.Message, test.message) {
+				t.Errorf("got %s %q, want %s %q", got.Problem.Reason, got.Problem.Message, test.reason, test.message)
 			}
 		})
 	}
@@ -60,7 +62,7 @@ func TestParse(t *testing.T) {
 
 // An index that did not change is asked for and not sent; one that is gone
 // takes its offers with it; one that comes back is read again.
-func TestLook(t *testing.T) {
+func TestRead(t *testing.T) {
 	index, status, sent := hash+"  kubernetes-v1.34.4-x86-64.raw\n", http.StatusOK, 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/images/SHA256SUMS" {
@@ -79,36 +81,33 @@ func TestLook(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	p, err := source.NewPoller(server.URL + "/images")
-	if err != nil {
-		t.Fatal(err)
-	}
-	look := func(offers int, reason v1alpha1.Reason, sentSoFar int) {
+	p := source.NewPoller(v1alpha1.ImageSource{URL: server.URL + "/images"})
+	read := func(offers int, reason v1alpha1.Reason, sentSoFar int) {
 		t.Helper()
-		got := p.Look(context.Background())
-		if len(got.Offers) != offers || got.Trouble.Reason != reason || sent != sentSoFar {
-			t.Errorf("got %d offers, %q, sent %d times; want %d, %q, %d", len(got.Offers), got.Trouble.Reason, sent, offers, reason, sentSoFar)
+		got := p.Read(context.Background())
+		if len(got.Offers) != offers || got.Problem.Reason != reason || sent != sentSoFar {
+			t.Errorf("got %d offers, %q, sent %d times; want %d, %q, %d", len(got.Offers), got.Problem.Reason, sent, offers, reason, sentSoFar)
 		}
 	}
-	look(1, "", 1)
-	look(1, "", 1)
+	read(1, "", 1)
+	read(1, "", 1)
 	status = http.StatusServiceUnavailable
-	look(0, v1alpha1.ReasonSourceUnavailable, 1)
+	read(0, v1alpha1.ReasonSourceUnavailable, 1)
 	status = http.StatusOK
-	look(1, "", 1)
+	read(1, "", 1)
 	index = strings.Repeat("cd", 32) + "  other.raw\n"
-	look(0, v1alpha1.ReasonSourceEmpty, 2)
+	read(0, v1alpha1.ReasonSourceEmpty, 2)
 	index = strings.Repeat("x", 5<<20)
-	look(0, v1alpha1.ReasonSourceUnavailable, 3)
+	read(0, v1alpha1.ReasonSourceUnavailable, 3)
 	server.Close()
-	look(0, v1alpha1.ReasonSourceUnavailable, 3)
-	if message := p.Look(context.Background()).Trouble.Message; !strings.Contains(message, "/images/SHA256SUMS: ") || strings.Count(message, "SHA256SUMS") != 1 {
+	read(0, v1alpha1.ReasonSourceUnavailable, 3)
+	if message := p.Read(context.Background()).Problem.Message; !strings.Contains(message, "/images/SHA256SUMS: ") || strings.Count(message, "SHA256SUMS") != 1 {
 		t.Errorf("the message does not name the address once: %s", message)
 	}
 }
 
-// The same trouble is told in the same words, whatever port we had this time.
-func TestTroubleIsTheSameEachTime(t *testing.T) {
+// The same problem has the same message, whatever port we had this time.
+func TestProblemIsTheSameEachTime(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		connection, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {
@@ -119,23 +118,42 @@ func TestTroubleIsTheSameEachTime(t *testing.T) {
 		_ = connection.Close()
 	}))
 	defer server.Close()
-	poller, err := source.NewPoller(server.URL)
-	if err != nil {
-		t.Fatal(err)
+	poller := source.NewPoller(v1alpha1.ImageSource{URL: server.URL})
+	first := poller.Read(t.Context())
+	if first.Problem.Reason != v1alpha1.ReasonSourceUnavailable || !strings.Contains(first.Problem.Message, "reset") {
+		t.Fatalf("%+v", first.Problem)
 	}
-	first := poller.Look(t.Context())
-	if first.Trouble.Reason != v1alpha1.ReasonSourceUnavailable || !strings.Contains(first.Trouble.Message, "reset") {
-		t.Fatalf("%+v", first.Trouble)
-	}
-	if diff := cmp.Diff(first, poller.Look(t.Context())); diff != "" {
+	if diff := cmp.Diff(first, poller.Read(t.Context())); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestBadAddress(t *testing.T) {
-	for _, base := range []string{"", "ftp://x/", "/images", "http://", "http://x/?a=b"} {
-		if _, err := source.NewPoller(base); err == nil {
-			t.Errorf("NewPoller(%q) accepts it", base)
+// A source that can offer nothing is refused, and never asked.
+func TestSourcesThatOfferNothing(t *testing.T) {
+	asked := false
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer server.Close()
+	const address, keyring = "spec.source.url of UpgradePolicy cluster: ", "spec.source.keyring of UpgradePolicy cluster: signatures cannot be checked yet; remove it"
+	for _, row := range []struct {
+		source v1alpha1.ImageSource
+		want   string
+	}{
+		{v1alpha1.ImageSource{}, address},
+		{v1alpha1.ImageSource{URL: "ftp://x/"}, address},
+		{v1alpha1.ImageSource{URL: "/images"}, address},
+		{v1alpha1.ImageSource{URL: "http://"}, address},
+		{v1alpha1.ImageSource{URL: server.URL + "/?a=b"}, address},
+		{v1alpha1.ImageSource{URL: server.URL, Keyring: "-----BEGIN PGP PUBLIC KEY BLOCK-----"}, keyring},
+	} {
+		if err := source.Check(row.source); err == nil || !strings.HasPrefix(err.Error(), row.want) {
+			t.Errorf("%+v: got %v, want %s", row.source, err, row.want)
 		}
+		got := source.NewPoller(row.source).Read(t.Context())
+		if len(got.Offers) > 0 || got.Problem.Reason != v1alpha1.ReasonSourceInvalid || !strings.HasPrefix(got.Problem.Message, row.want) {
+			t.Errorf("%+v offers %+v", row.source, got)
+		}
+	}
+	if asked {
+		t.Error("the server was asked all the same")
 	}
 }

@@ -38,17 +38,23 @@ func Is(pod *corev1.Pod) bool {
 	return controller == nil || controller.Kind == "Node"
 }
 
-// Version is the tag of the pod's first container's image, which may bear a
-// registry's port before it and a digest after it. It is empty where there is
-// none.
+// Version returns the version of the pod's first container's image.
 func Version(pod *corev1.Pod) string {
 	if len(pod.Spec.Containers) == 0 {
 		return ""
 	}
-	image, _, _ := strings.Cut(pod.Spec.Containers[0].Image, "@")
+	return ImageVersion(pod.Spec.Containers[0].Image)
+}
+
+// ImageVersion returns the version that an image's tag stands for. A registry's
+// port may come before the tag, and a digest after it. It is empty without a tag.
+// A tag has "_" for the version's "+", as kubeadm writes it
+// (KubernetesVersionToImageTag in cmd/kubeadm/app/util).
+func ImageVersion(image string) string {
+	image, _, _ = strings.Cut(image, "@")
 	image = image[strings.LastIndex(image, "/")+1:]
 	_, tag, _ := strings.Cut(image, ":")
-	return tag
+	return strings.ReplaceAll(tag, "_", "+")
 }
 
 // Ready is whether the kubelet says that the pod's probes succeed.

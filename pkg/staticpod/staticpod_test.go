@@ -13,6 +13,8 @@ func TestVersion(t *testing.T) {
 		"registry.k8s.io/kube-apiserver:v1.34.4@sha256:0123":    "v1.34.4",
 		"localhost:5000/kube-apiserver:v1.34.4":                 "v1.34.4",
 		"localhost:5000/kube-apiserver":                         "",
+		"registry.k8s.io/kube-apiserver:v1.34.4_k3s1":           "v1.34.4+k3s1",
+		"registry.k8s.io/kube-apiserver:v1.35.0-rc.1":           "v1.35.0-rc.1",
 		"registry.k8s.io/kube-apiserver@sha256:0123456789abcde": "",
 		"kube-apiserver": "",
 	} {

@@ -1,6 +1,7 @@
 package sysupdate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -58,10 +59,7 @@ func arm(l host.Layout, files []confFile, to host.Image, within time.Duration) (
 	if from, err = running(l); err != nil || from == to {
 		return from, err
 	}
-	guard := host.Guard{From: from.Version(), To: to.Version(), BootID: bootID, ArmedAt: time.Now().UTC(), Within: within}
-	if guard.Within == 0 {
-		guard.Within = DefaultGuardWithin
-	}
+	guard := host.Guard{From: from.Version(), To: to.Version(), BootID: bootID, ArmedAt: time.Now().UTC(), Within: cmp.Or(within, DefaultGuardWithin)}
 	if guard.Restore, err = restore(l, files, from, to); err != nil {
 		return host.Image{}, err
 	}

@@ -36,13 +36,13 @@ func TestRender(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := publishers
-	node.Protect = []int{4, 3, 3}
+	node.Protect = []string{"4", "3", "3"}
 	minor := publishers
 	minor.Line = "v1.35"
 	for file, conf := range map[string]Conf{
 		"testdata/node.conf":   node,
 		"testdata/minor.conf":  minor,
-		"testdata/signed.conf": {Line: "v1.34", Source: "https://mirror.example/k8s%%20images/", Verify: true, InstancesMax: 7, Protect: []int{0}},
+		"testdata/signed.conf": {Line: "v1.34", Source: "https://mirror.example/k8s%%20images/", Verify: true, InstancesMax: 7, Protect: []string{"0"}},
 	} {
 		got := conf.Render()
 		if *update {
@@ -70,7 +70,7 @@ func TestRenderRoundTrip(t *testing.T) {
 			InstancesMax: rapid.IntRange(5, 9).Draw(t, "max"),
 		}
 		for i := range rapid.IntRange(0, 4).Draw(t, "protected") {
-			conf.Protect = append(conf.Protect, i*2)
+			conf.Protect = append(conf.Protect, []string{"0", "0-rc.1", "2", "4+k3s1"}[i])
 		}
 		text := conf.Render()
 		if strings.Contains(text, "\nCurrentSymlink") {
@@ -92,6 +92,11 @@ func TestParseConf(t *testing.T) {
 		"bakery":           {bakery, ""},
 		"several patterns": {replaced("-%a.raw", "-%a.raw \\\n  kubernetes-v1.34.@v-%a.raw.xz"), ""},
 		"spaces, comments": {replaced("Path=", "# Path=x\n ; no\n Path = "), ""},
+		"comment goes on":  {replaced("Path=", "# a comment \\\nPath="), ""},
+		"comment within":   {replaced("-%a.raw", "-%a.raw \\\n# kubernetes-v1.35.@v-%a.raw\n  kubernetes-v1.34.@v-%a.raw.xz"), ""},
+		"taken back":       {replaced("Path=", "Path=https://x/\nPath=\nPath="), ""},
+		"windows":          {strings.ReplaceAll(bakery, "\n", "\r\n"), ""},
+		"not a setting":    {replaced("Path=", "Path\nPath="), "newline"},
 		"two minors":       {replaced("-%a.raw", "-%a.raw kubernetes-v1.35.@v-%a.raw"), "one minor"},
 		"every minor":      {replaced("v1.34.@v", "@v"), "one minor"},
 		"another sysext":   {replaced("kubernetes-v1.34", "containerd-v1.34"), "one minor"},

@@ -83,7 +83,7 @@ func parseConfs(files []confFile) error {
 // At any moment there is exactly one conf: its text changes first, then its
 // name. A node without any stays without. It returns the conf's name and a
 // note for each change that nobody asked for.
-func setConfs(l host.Layout, files []confFile, line string, protect []int) (name string, notes []string, err error) {
+func setConfs(l host.Layout, files []confFile, line string, protect []string) (name string, notes []string, err error) {
 	for _, f := range files {
 		want := f.conf
 		want.Line, want.Protect = line, protect

@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 // verifyContent mounts an image, read-only and for a moment, and fails with
@@ -69,6 +71,8 @@ func VerifyTree(ctx context.Context, dir string, image host.Image) error {
 // (systemd-sysext(8)).
 const extensionRelease = "usr/lib/extension-release.d/extension-release.kubernetes"
 
+var releaseArchitecture = regexp.MustCompile(`(?m)^ARCHITECTURE=["']?([\w-]+)`)
+
 // verifyFiles follows no symlink out of the image: root forbids it.
 func verifyFiles(root *os.Root, image host.Image) error {
 	version, err := root.ReadFile("usr/local/share/kubernetes-version")
@@ -82,8 +86,8 @@ func verifyFiles(root *os.Root, image host.Image) error {
 	if err != nil {
 		return err
 	}
-	if a := parseINI(string(release))[".ARCHITECTURE"]; len(a) > 0 && a[0] != image.Architecture {
-		return fmt.Errorf("it is for the architecture %s", a[0])
+	if m := releaseArchitecture.FindSubmatch(release); m != nil && string(m[1]) != images.SystemdArchitecture(image.Architecture) {
+		return fmt.Errorf("it is for the architecture %s", m[1])
 	}
 	for _, program := range []string{"usr/bin/kubelet", "usr/bin/kubeadm"} {
 		info, err := root.Lstat(program)

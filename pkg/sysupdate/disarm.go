@@ -33,7 +33,7 @@ func Armed(l host.Layout) bool {
 		return false
 	}
 	for _, f := range files {
-		if f.conf.Line != current.Kubernetes.Line() || f.conf.Render() != f.text || !slices.Contains(f.conf.Protect, current.Kubernetes.Patch) {
+		if f.conf.Line != current.Kubernetes.Line() || f.conf.Render() != f.text || !slices.Contains(f.conf.Protect, patchOf(current.Kubernetes)) {
 			return true
 		}
 	}
@@ -88,12 +88,12 @@ func needed(l host.Layout) (current host.Image, images []host.Image, err error) 
 	return current, images, nil
 }
 
-// patchesOf are the patch numbers of those images that are of a minor.
-func patchesOf(line string, images []host.Image) []int {
-	var patches []int
+// patchesOf are the patches of those images that are of a minor.
+func patchesOf(line string, images []host.Image) []string {
+	var patches []string
 	for _, image := range images {
 		if image.Kubernetes.Line() == line {
-			patches = append(patches, image.Kubernetes.Patch)
+			patches = append(patches, patchOf(image.Kubernetes))
 		}
 	}
 	return patches

@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +34,7 @@ func (s *staging) download(ctx context.Context) error {
 		return err
 	}
 	var output bytes.Buffer
-	cmd := exec.CommandContext(ctx, s.layout.At(host.Sysupdate), "--definitions="+definitions, "update", strconv.Itoa(s.image.Kubernetes.Patch))
+	cmd := exec.CommandContext(ctx, s.layout.At(host.Sysupdate), "--definitions="+definitions, "update", patchOf(s.image.Kubernetes))
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "SYSTEMD_COLORS=0", "SYSTEMD_URLIFY=0")
 	cmd.Stdout = io.MultiWriter(s.log, &output)
 	cmd.Stderr = cmd.Stdout
@@ -96,13 +96,13 @@ func (s *staging) writeDefinitions() (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
+	images = slices.DeleteFunc(images, func(i host.Image) bool { return i == s.image })
 	conf := Conf{
 		Line:    s.image.Kubernetes.Line(),
 		Source:  strings.ReplaceAll(s.source.folder, "%", "%%"),
 		Verify:  s.args.VerifySignature,
 		Protect: patchesOf(s.image.Kubernetes.Line(), images),
 	}
-	conf.Protect = without(conf.Protect, s.image.Kubernetes.Patch)
 	dir = s.layout.At(host.DefinitionsDir(host.Root))
 	if err := os.RemoveAll(dir); err != nil {
 		return "", fmt.Errorf("clearing our sysupdate definitions: %w", err)
@@ -112,16 +112,6 @@ func (s *staging) writeDefinitions() (dir string, err error) {
 		return "", fmt.Errorf("writing our sysupdate definition: %w", err)
 	}
 	return dir, nil
-}
-
-func without(patches []int, patch int) []int {
-	var rest []int
-	for _, p := range patches {
-		if p != patch {
-			rest = append(rest, p)
-		}
-	}
-	return rest
 }
 
 // explain turns what systemd-sysupdate printed into a reason: its exit status

@@ -29,7 +29,7 @@ func TestMinor(t *testing.T) {
 	if _, err := disarm(l, to); err != nil { // as staging does
 		t.Fatal(err)
 	}
-	only(t, l, "kubernetes-v1.34.conf", "v1.34", 4)
+	only(t, l, "kubernetes-v1.34.conf", "v1.34", "4")
 	staged := contents(t, l)
 
 	watch := watchConfs(t, l)
@@ -37,7 +37,7 @@ func TestMinor(t *testing.T) {
 		t.Fatal(err)
 	}
 	watch()
-	only(t, l, "kubernetes-v1.35.conf", "v1.35", 4)
+	only(t, l, "kubernetes-v1.35.conf", "v1.35", "4")
 	if got := target(t, l); got != relative("v1.35.4") {
 		t.Errorf("the symlink points to %s", got)
 	}
@@ -48,7 +48,7 @@ func TestMinor(t *testing.T) {
 	if _, err := Disarm(l); err != nil {
 		t.Fatal(err)
 	}
-	only(t, l, "kubernetes-v1.35.conf", "v1.35", 4)
+	only(t, l, "kubernetes-v1.35.conf", "v1.35", "4")
 
 	// The node is back with the new minor.
 	write(t, l, host.MergedVersionFile, "v1.35.4\n")
@@ -82,7 +82,7 @@ func TestMinorWithTwoConfs(t *testing.T) {
 
 // only checks that there is this one conf, of that minor, which cannot flip the
 // symlink and protects a patch.
-func only(t *testing.T, l host.Layout, name, line string, protected int) {
+func only(t *testing.T, l host.Layout, name, line, protected string) {
 	t.Helper()
 	files, err := readConfs(l)
 	if err != nil || len(files) != 1 || files[0].name != name {

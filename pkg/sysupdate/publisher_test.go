@@ -27,6 +27,8 @@ func mksquashfs(dir string) error {
 		{"v1.34.4", "v1.34.4", "kubernetes"},
 		{"v1.34.5", "v1.34.5", "kubernetes"},
 		{"v1.35.4", "v1.35.4", "kubernetes"},
+		{"v1.35.5-rc.1", "v1.35.5-rc.1", "kubernetes"},
+		{"v1.34.4+k3s1", "v1.34.4+k3s1", "kubernetes"},
 		{"wrong", "v1.34.3", "kubernetes"},
 		{"misnamed", "v1.34.4", "kubernetes-v1.34"},
 	} {

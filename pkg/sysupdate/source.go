@@ -1,18 +1,17 @@
 package sysupdate
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 // source is the folder of a web server that has an image and its index.
@@ -21,11 +20,7 @@ type source struct {
 	image  host.Image
 }
 
-const (
-	indexName    = "SHA256SUMS"
-	indexMax     = 4 << 20
-	indexTimeout = 30 * time.Second
-)
+const indexTimeout = 30 * time.Second
 
 // parseSource splits an image's address.
 func parseSource(address string, image host.Image) (source, error) {
@@ -33,10 +28,11 @@ func parseSource(address string, image host.Image) (source, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return source{}, fmt.Errorf("the image's address %q is not an http or https URL", address)
 	}
-	if path.Base(u.Path) != image.Name() || u.RawQuery != "" || u.Fragment != "" {
-		return source{}, fmt.Errorf("the image's address %q does not end in %s", address, image.Name())
+	folder, ends := strings.CutSuffix(address, "/"+image.Name())
+	if !ends || u.RawQuery != "" || u.Fragment != "" {
+		return source{}, fmt.Errorf("the image's address %q does not end in /%s", address, image.Name())
 	}
-	return source{folder: strings.TrimSuffix(address, image.Name()), image: image}, nil
+	return source{folder: folder + "/", image: image}, nil
 }
 
 // check fails unless the index offers the image with that hash: nothing else
@@ -44,27 +40,27 @@ func parseSource(address string, image host.Image) (source, error) {
 func (s source) check(ctx context.Context, sha256Hex string) error {
 	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
 	defer cancel()
-	body, _, err := s.get(ctx, http.MethodGet, indexName)
+	body, _, err := s.get(ctx, http.MethodGet, images.Index)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = body.Close() }()
-	lines := bufio.NewScanner(io.LimitReader(body, indexMax))
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if len(fields) != 2 || strings.TrimPrefix(fields[1], "*") != s.image.Name() {
-			continue
-		}
-		if !strings.EqualFold(fields[0], sha256Hex) {
-			return host.Fail(v1alpha1.ReasonHashMismatch, "%s%s now lists %s with the sha256 %s, not %s as fixed at the trigger",
-				s.folder, indexName, s.image.Name(), fields[0], sha256Hex)
-		}
-		return nil
+	index := s.folder + images.Index
+	text, err := io.ReadAll(io.LimitReader(body, images.IndexSize))
+	if err != nil {
+		return host.Fail(v1alpha1.ReasonSourceUnavailable, "reading %s: %w", index, err)
 	}
-	if err := lines.Err(); err != nil {
-		return host.Fail(v1alpha1.ReasonSourceUnavailable, "reading %s%s: %w", s.folder, indexName, err)
+	sums, err := images.ParseIndex(index, string(text))
+	if err != nil {
+		return host.Fail(v1alpha1.ReasonSourceUnavailable, "%w", err)
 	}
-	return host.Fail(v1alpha1.ReasonNotOffered, "%s%s does not list %s", s.folder, indexName, s.image.Name())
+	switch sum, offered := sums[s.image.Name()]; {
+	case !offered:
+		return host.Fail(v1alpha1.ReasonNotOffered, "%s does not list %s", index, s.image.Name())
+	case sum != sha256Hex:
+		return host.Fail(v1alpha1.ReasonHashMismatch, "%s now lists %s with the sha256 %s, not %s as fixed at the trigger", index, s.image.Name(), sum, sha256Hex)
+	}
+	return nil
 }
 
 // size of the image, or -1 when the server does not say.
@@ -95,7 +91,7 @@ func (s source) get(ctx context.Context, method, name string) (io.ReadCloser, in
 	}
 	_ = response.Body.Close()
 	reason := v1alpha1.ReasonSourceUnavailable
-	if response.StatusCode == http.StatusNotFound && name != indexName {
+	if response.StatusCode == http.StatusNotFound && name != images.Index {
 		reason = v1alpha1.ReasonNotOffered
 	}
 	return nil, 0, host.Fail(reason, "%s%s: the server answers %s", s.folder, name, response.Status)

@@ -147,6 +147,24 @@ func TestStageMinor(t *testing.T) {
 	}
 }
 
+// A pre-release and a build are staged by their own names, with nothing beside them,
+// and protected.
+func TestStageOtherThanReleases(t *testing.T) {
+	p := newPublisher(t, "v1.34.3", "v1.34.4", "v1.34.4+k3s1", "v1.35.4", "v1.35.5-rc.1")
+	newNode(t, p.url)
+	if _, err := stage(t, p, "v1.34.4+k3s1", "v1.34.4+k3s1"); err != nil {
+		t.Fatal(err)
+	}
+	wantNode(t, "v1.34.3", "v1.34.3", "v1.34.4+k3s1")
+	if text, err := os.ReadFile(filepath.Join(host.ConfDir, "kubernetes-v1.34.conf")); err != nil || !strings.Contains(string(text), "\nProtectVersion=4+k3s1\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if _, err := stage(t, p, "v1.35.5-rc.1", "v1.35.5-rc.1"); err != nil {
+		t.Fatal(err)
+	}
+	wantNode(t, "v1.34.3", "v1.34.3", "v1.34.4+k3s1", "v1.35.5-rc.1")
+}
+
 // The timer of Flatcar runs systemd-sysupdate on the node's own definitions,
 // whenever it likes.
 func TestTimerAfterStage(t *testing.T) {

@@ -7,7 +7,7 @@ type Rule string
 
 // The rules.
 const (
-	RuleNotRelease     Rule = "NotRelease"     // what is not exactly a release has no place in the order
+	RuleNotVersion     Rule = "NotVersion"     // what names no exact patch has no place in the order
 	RuleOtherMajor     Rule = "OtherMajor"     // nothing is promised across majors
 	RuleDowngrade      Rule = "Downgrade"      // Kubernetes is never taken back
 	RuleSkippedMinor   Rule = "SkippedMinor"   // kubeadm goes one minor at a time

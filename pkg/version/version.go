@@ -1,59 +1,55 @@
 // Package version knows Kubernetes' versions: their order, and the skew rules
 // of https://kubernetes.io/releases/version-skew-policy/.
 //
-// It promises that what is not exactly a release (v1.34.4) is not understood,
-// and that each rule that forbids something says so with a Refusal of its own
-// kind. It is pure.
+// It promises that a version names an exact patch (v1.34.4, v1.35.0-rc.1,
+// v1.34.4+k3s1), that versions are in the order of https://semver.org, and that
+// each rule that forbids something says so with a Refusal of its own kind. It is
+// pure.
+//
+// Reading, printing and the order of pre-releases are the semver library's. The
+// type is our own: the library's is a pointer that remembers how it was
+// written, so it is neither a map's key nor compared with ==.
 package version
 
 import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/Masterminds/semver/v3"
 )
 
-// Version is a release of Kubernetes.
+// Version is a version of Kubernetes. Equal values are the same version string.
 type Version struct {
 	Major, Minor, Patch int
+	Pre                 string // rc.1 of v1.35.0-rc.1; empty: it is a release
+	Build               string // k3s1 of v1.34.4+k3s1
 }
 
-// maxDigits is how many digits each of the three numbers may have.
-const maxDigits = 4
+const (
+	longest = 64   // bytes of a version
+	largest = 9999 // of the three numbers
+)
 
-// Parse reads v1.34.4 or 1.34.4. Pre-releases and vendors' suffixes are
-// errors, *Refusals by RuleNotRelease: nothing is known of their order.
+// Parse reads v1.34.4 or 1.34.4, with or without a pre-release and a build. It
+// returns a *Refusal by RuleNotVersion for anything else.
 func Parse(s string) (Version, error) {
-	var v Version
-	rest := strings.TrimPrefix(s, "v")
-	for i, field := range []*int{&v.Major, &v.Minor, &v.Patch} {
-		text, after, dot := strings.Cut(rest, ".")
-		n, ok := number(text)
-		if last := i == 2; !ok || dot == last {
-			return Version{}, refuse(RuleNotRelease, "%q is not a release of Kubernetes such as v1.34.4", s)
-		}
-		*field, rest = n, after
+	v, err := semver.StrictNewVersion(strings.TrimPrefix(s, "v"))
+	if err != nil || len(s) > longest || max(v.Major(), v.Minor(), v.Patch()) > largest {
+		return Version{}, refuse(RuleNotVersion, "%.64q is not a version of Kubernetes such as v1.34.4", s)
 	}
-	return v, nil
-}
-
-// number reads decimal digits without a leading zero.
-func number(s string) (n int, ok bool) {
-	if s == "" || len(s) > maxDigits || s[0] == '0' && s != "0" {
-		return 0, false
-	}
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-		n = 10*n + int(s[i]-'0')
-	}
-	return n, true
+	return Version{
+		Major: int(v.Major()), Minor: int(v.Minor()), Patch: int(v.Patch()),
+		Pre: v.Prerelease(), Build: v.Metadata(),
+	}, nil
 }
 
 // String is the version as Kubernetes writes it: v1.34.4.
-func (v Version) String() string {
-	return fmt.Sprintf("v%d.%d.%d", v.Major, v.Minor, v.Patch)
-}
+func (v Version) String() string { return "v" + v.semver().Original() }
+
+// Name is the version as part of an object's name, where a "+" and capitals are
+// not allowed.
+func (v Version) Name() string { return strings.ToLower(strings.ReplaceAll(v.String(), "+", "-")) }
 
 // Line is the minor that the version belongs to: v1.34.
 func (v Version) Line() string {
@@ -61,24 +57,32 @@ func (v Version) Line() string {
 }
 
 // Compare is negative where v is older than other, positive where it is newer.
+// Versions that differ in their build alone have no order in semver: here they
+// have that of the builds' text, so that only equal versions compare as equal.
 func (v Version) Compare(other Version) int {
-	return cmp.Or(
-		cmp.Compare(v.Major, other.Major),
-		cmp.Compare(v.Minor, other.Minor),
-		cmp.Compare(v.Patch, other.Patch),
-	)
+	if order := cmp.Or(cmp.Compare(v.Major, other.Major), cmp.Compare(v.Minor, other.Minor), cmp.Compare(v.Patch, other.Patch)); order != 0 {
+		return order
+	}
+	if v.Pre != other.Pre {
+		return v.semver().Compare(other.semver())
+	}
+	return cmp.Compare(v.Build, other.Build)
 }
 
-// Less is v older than other.
+func (v Version) semver() *semver.Version {
+	return semver.New(uint64(v.Major), uint64(v.Minor), uint64(v.Patch), v.Pre, v.Build)
+}
+
+// Less reports whether v is older than other.
 func (v Version) Less(other Version) bool { return v.Compare(other) < 0 }
 
-// SameLine is whether both belong to one minor.
+// SameLine reports whether both belong to one minor.
 func (v Version) SameLine(other Version) bool {
 	return v.Major == other.Major && v.Minor == other.Minor
 }
 
-// Reached is whether got, which somebody reported, is want or a later version.
-// What is not a version has reached nothing.
+// Reached reports whether got is want or a later version. Text that is no version
+// has reached nothing.
 func Reached(got string, want Version) bool {
 	v, err := Parse(got)
 	return err == nil && !v.Less(want)

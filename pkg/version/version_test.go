@@ -2,6 +2,7 @@ package version_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -21,15 +22,17 @@ func parse(t *testing.T, s string) version.Version {
 func TestParse(t *testing.T) {
 	for in, want := range map[string]string{
 		"v1.34.4": "v1.34.4", "1.34.4": "v1.34.4", "v1.0.0": "v1.0.0",
-		"v1.34": "", "v1.34.4-rc.1": "", "v1.34.4+k3s1": "", "v1.034.4": "", "latest": "", "": "",
+		"v1.35.0-rc.1": "v1.35.0-rc.1", "1.34.4+k3s1": "v1.34.4+k3s1", "v1.35.0-alpha.2+a-b.01": "v1.35.0-alpha.2+a-b.01",
+		"v1.34": "", "v1.34-rc.1": "", "v1.34.4-": "", "v1.34.4+": "", "v1.34.4-rc..1": "", "v1.34.4-rc_1": "", "v1.34.4-rc.01": "", "v1.34.4+a+b": "",
+		"v1.034.4": "", "latest": "", "": "", "v1.34.4+" + strings.Repeat("a", 57): "",
 		"v1.34.4\n": "", "v1.99999.1": "", "v-1.2.3": "", "v01.34.4": "", "vv1.34.4": "", "v1.34.4.1": "",
 		"v1.34.": "", "v1..4": "", ".1.34": "", " v1.34.4": "", "v1.3４.4": "", "v0.0.0": "v0.0.0",
 	} {
 		got, err := version.Parse(in)
 		if want == "" {
 			var refusal *version.Refusal
-			if !errors.As(err, &refusal) || refusal.Rule != version.RuleNotRelease || got != (version.Version{}) {
-				t.Errorf("Parse(%q) = %s, %v; want a refusal by %s", in, got, err, version.RuleNotRelease)
+			if !errors.As(err, &refusal) || refusal.Rule != version.RuleNotVersion || got != (version.Version{}) {
+				t.Errorf("Parse(%q) = %s, %v; want a refusal by %s", in, got, err, version.RuleNotVersion)
 			}
 			continue
 		}
@@ -40,7 +43,10 @@ func TestParse(t *testing.T) {
 }
 
 func TestOrder(t *testing.T) {
-	ascending := []string{"v1.9.10", "v1.34.3", "v1.34.4", "v1.34.10", "v1.35.0", "v2.0.0"}
+	ascending := []string{
+		"v1.9.10", "v1.34.3", "v1.34.4", "v1.34.4+k3s1", "v1.34.4+k3s2", "v1.34.10",
+		"v1.35.0-alpha.3", "v1.35.0-beta.0", "v1.35.0-rc.0", "v1.35.0-rc.2", "v1.35.0-rc.10", "v1.35.0", "v2.0.0",
+	}
 	for i := range ascending {
 		for j := range ascending {
 			a, b := parse(t, ascending[i]), parse(t, ascending[j])
@@ -72,6 +78,9 @@ func TestRefusals(t *testing.T) {
 		{"the same again", version.CheckStep(v("v1.34.4"), v("v1.34.4")), ""},
 		{"the next minor", version.CheckStep(v("v1.34.3"), v("v1.35.0")), ""},
 		{"two minors at once", version.CheckStep(v("v1.34.3"), v("v1.36.0")), version.RuleSkippedMinor},
+		{"a pre-release of the next minor", version.CheckStep(v("v1.34.3"), v("v1.35.0-rc.1")), ""},
+		{"a pre-release's release", version.CheckStep(v("v1.35.0-rc.1"), v("v1.35.0")), ""},
+		{"back to a pre-release", version.CheckStep(v("v1.35.0"), v("v1.35.0-rc.1")), version.RuleDowngrade},
 		{"a major", version.CheckStep(v("v1.34.3"), v("v2.34.3")), version.RuleOtherMajor},
 		{"back a major", version.CheckStep(v("v2.0.0"), v("v1.34.3")), version.RuleDowngrade},
 		{"kubelet of another major", version.CheckKubelet(v("v2.34.3"), v("v1.34.3")), version.RuleOtherMajor},
@@ -102,8 +111,9 @@ func TestRefusals(t *testing.T) {
 // A step that is allowed leaves a kubelet of the old version allowed with an
 // apiserver of the new one: pass 2 may follow pass 1.
 func TestAllowedStepKeepsKubelets(t *testing.T) {
+	pre := rapid.SampledFrom([]string{"", "alpha.1", "rc.0"})
 	small := rapid.Custom(func(t *rapid.T) version.Version {
-		return version.Version{Major: 1, Minor: rapid.IntRange(28, 36).Draw(t, "minor"), Patch: rapid.IntRange(0, 12).Draw(t, "patch")}
+		return version.Version{Major: 1, Minor: rapid.IntRange(28, 36).Draw(t, "minor"), Patch: rapid.IntRange(0, 12).Draw(t, "patch"), Pre: pre.Draw(t, "pre")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := small.Draw(t, "from"), small.Draw(t, "to")
@@ -119,18 +129,37 @@ func TestAllowedStepKeepsKubelets(t *testing.T) {
 	})
 }
 
-// What is written reads back as the same version, and parsing allocates
-// nothing: a plan parses several versions of every node.
+// What is written reads back as the same version.
 func TestParseReadsString(t *testing.T) {
 	number := rapid.IntRange(0, 9999)
+	part := rapid.StringMatching(`|[a-z]{1,5}(\.(0|[1-9][0-9]?|[a-zA-Z-]{1,4})){0,2}`)
 	rapid.Check(t, func(t *rapid.T) {
-		want := version.Version{Major: number.Draw(t, "major"), Minor: number.Draw(t, "minor"), Patch: number.Draw(t, "patch")}
+		want := version.Version{
+			Major: number.Draw(t, "major"), Minor: number.Draw(t, "minor"), Patch: number.Draw(t, "patch"),
+			Pre: part.Draw(t, "pre"), Build: part.Draw(t, "build"),
+		}
 		if got, err := version.Parse(want.String()); err != nil || got != want {
 			t.Fatalf("Parse(%s) = %s, %v", want, got, err)
 		}
 	})
-	if n := testing.AllocsPerRun(100, func() { _, _ = version.Parse("v1.34.4") }); n != 0 {
+}
+
+// A plan parses several versions of every node, and orders them again and again.
+func TestCheap(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { _, _ = version.Parse("v1.34.4") }); n > 2 {
 		t.Errorf("Parse allocates %v times", n)
+	}
+	a, b := parse(t, "v1.34.4"), parse(t, "v1.34.5")
+	if n := testing.AllocsPerRun(100, func() { a.Less(b) }); n != 0 {
+		t.Errorf("Less allocates %v times", n)
+	}
+}
+
+func TestName(t *testing.T) {
+	for of, want := range map[string]string{"v1.34.4": "v1.34.4", "v1.35.0-RC.1": "v1.35.0-rc.1", "v1.34.4+k3s1": "v1.34.4-k3s1"} {
+		if got := parse(t, of).Name(); got != want {
+			t.Errorf("%s: %s, want %s", of, got, want)
+		}
 	}
 }
 
@@ -144,7 +173,7 @@ func TestReached(t *testing.T) {
 	want := version.Version{Major: 1, Minor: 35, Patch: 4}
 	for got, reached := range map[string]bool{
 		"v1.35.4": true, "v1.35.5": true, "v1.36.0": true, "1.35.4": true,
-		"v1.35.3": false, "v1.34.9": false, "": false, "v1.35.4-rc.1": false, "latest": false,
+		"v1.35.3": false, "v1.34.9": false, "": false, "v1.35.4-rc.1": false, "v1.35.5-rc.1": true, "latest": false,
 	} {
 		if version.Reached(got, want) != reached {
 			t.Errorf("%q: got %v", got, !reached)

@@ -1,13 +1,10 @@
 package v1alpha1_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
-
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
@@ -28,12 +25,33 @@ func TestKubectlAppliesTheExampleOfRFC0015(t *testing.T) {
 	}
 }
 
+// digest is one that the API server accepts.
+const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// image is one that the API server accepts.
+const image = "{architecture: amd64, url: https://images.example/k.raw, digest: '" + digest + "'}"
+
+// everySelector is a selector with all that one may have.
+const everySelector = `{matchLabels: {pool: gpu, example.com/zone: a_b.c-D, node-role.kubernetes.io/worker: ""},
+	matchExpressions: [{key: a, operator: In, values: [b, ""]}, {key: example.com/c, operator: NotIn, values: [d]},
+	{key: e, operator: Exists}, {key: f, operator: DoesNotExist, values: []}]}`
+
+// everyPace is the part of a strategy that groups and orders have, too.
+const everyPace = `settleSeconds: 0, minReadySeconds: 86400, drain: {timeoutSeconds: 1, onTimeout: Delete, gracePeriodSeconds: -1,
+	unmanagedPods: Evict, emptyDirPods: Block, rules: [
+		{name: CI jobs, podSelector: {matchLabels: {app: ci}}, namespaces: [ci, build], behavior: WaitCompleted},
+		{name: logs, podSelector: {}, behavior: Skip}, {name: rest, podSelector: ` + everySelector + `, behavior: Drain}]}`
+
+// everyStrategy is a strategy with all that one may have.
+const everyStrategy = `{method: Reboot, maxUnavailable: 100%, maxFailures: 0, approval: Required, etcdSnapshot: Skip, ` + everyPace + `,
+	groups: [{name: canary, nodeSelector: {}}, {name: db-2, nodeSelector: ` + everySelector + `, maxUnavailable: 2, approval: Required, ` + everyPace + `}]}`
+
 func TestRightValuesAreAccepted(t *testing.T) {
 	client := server(t)
 	rows := []struct{ kind, text string }{
 		{"MaintenanceSchedule", "spec: {}"},
-		{"MaintenanceSchedule", "spec: {automatic: [Patch, Reboot]}"},
-		{"MaintenanceSchedule", "spec: {automatic: [], nodeSelector: {matchExpressions: [{key: a, operator: In, values: [b]}, {key: c, operator: DoesNotExist}]}}"},
+		{"MaintenanceSchedule", "spec: {nodeSelector: {}}"},
+		{"MaintenanceSchedule", "spec: {nodeSelector: " + everySelector + "}"},
 		{"MaintenanceSchedule", "spec: {timeZone: America/Argentina/Buenos_Aires}"},
 		{"MaintenanceSchedule", "spec: {timeZone: Etc/GMT+5}"},
 		{"MaintenanceSchedule", window(`startTime: "2026-01-03T01:00:00+02:00"`)},
@@ -43,13 +61,41 @@ func TestRightValuesAreAccepted(t *testing.T) {
 		{"MaintenanceSchedule", window(`recurrence: "INTERVAL=2;FREQ=WEEKLY;BYDAY=SA,SU;WKST=MO;COUNT=10"`)},
 		{"MaintenanceSchedule", window(`recurrence: "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;UNTIL=20271231T235959Z"`)},
 		{"MaintenanceSchedule", window(`recurrence: "FREQ=YEARLY;BYMONTH=1,12;BYMONTHDAY=1,-1"`)},
+		{"MaintenanceSchedule", `spec: {maintenanceExclusions: [{name: x, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z", upgrades: []},
+			{name: audit, startTime: "2026-01-03T01:00:00Z", endTime: "2026-01-04T01:00:00Z", reason: audit, upgrades: [Patch, Minor, Reboot]}]}`},
+
+		{"UpgradePolicy", named("cluster", "{}")},
+		{"UpgradePolicy", named("cluster", "spec: {}")},
+		{"UpgradePolicy", named("cluster", "spec: {automatic: [{type: Patch}, {type: Reboot}]}")},
+		{"UpgradePolicy", named("cluster", "spec: {automatic: [{type: Patch, minAgeSeconds: 0}], historyLimit: 1, nodeSelector: "+everySelector+"}")},
+		{"UpgradePolicy", named("cluster", "spec: {source: {url: 'http://mirror.example:8080/k/', intervalSeconds: 1, keyring: '-----BEGIN PGP PUBLIC KEY BLOCK-----'}}")},
+		{"UpgradePolicy", named("cluster", "spec: {strategy: "+everyStrategy+"}")},
+
 		{"ClusterUpgrade", "spec: {version: v1.34.4}"},
+		{"ClusterUpgrade", "spec: {version: v1.35.0-rc.1}"},
+		{"ClusterUpgrade", "spec: {version: v1.34.4+k3s1}"},
+		{"ClusterUpgrade", "spec: {version: v1.34.4-alpha.0.12+abc-d.1}"},
 		{"ClusterUpgrade", "spec: {type: Patch, version: v1.34.4, strategy: {method: Restart}}"},
+		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: {method: Restart}}"},
 		{"ClusterUpgrade", "spec: {type: Reboot}"},
-		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: {maxUnavailable: 100%, settle: 0s, drain: {timeout: 1h30m, gracePeriodSeconds: 0}}}"},
-		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: {settle: 1m0.5s}}"},
+		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: " + everyStrategy + "}"},
+		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: {maxUnavailable: 3, maxFailures: 5}}"},
+		{"ClusterUpgrade", "spec: {version: v1.34.4, nodeSelector: " + everySelector + "}"},
+		{"ClusterUpgrade", `spec: {version: v1.34.4, startTime: "2026-12-24T18:00:00Z", suspend: true, ignoreWindows: true, retryOf: v1.34.4,
+			approved: {upgrade: true, groups: [canary, db]}, ignoreChecks: [{id: etcd-single, reason: a test cluster}, {id: bare-pod}]}`},
+
 		{"NodeUpgrade", "{}"},
-		{"NodeUpgrade", "spec: {upgrade: u, type: Reboot, release: Node}"},
+		{"NodeUpgrade", "spec: {release: None}"},
+		{"NodeUpgrade", "spec: {upgrade: {name: u, uid: 1-2}, type: Reboot, release: Node}"},
+		{"NodeUpgrade", "spec: {upgrade: {name: u, uid: 1-2}, type: Minor, version: v1.35.0-rc.1, release: ControlPlane, kubeadm: Apply, method: Reboot, etcdSnapshot: true, expectedSeconds: 0, image: " + image + ", " + everyPace + "}"},
+		{"NodeUpgrade", `abandoned: {reason: the board is dead, time: "2026-11-22T01:00:00Z"}`},
+
+		{"UpgradeRecord", record("")},
+		{"UpgradeRecord", record(`, type: Minor, fromVersion: v1.34.4, version: v1.35.4, reason: KubeadmFailed, message: m, createdBy: coordinator, triggerTime: "2026-11-22T01:00:00Z",
+			counts: {total: 1, done: 0, active: 0, waiting: 0, blocked: 1, unsupported: 0}, nodes: [{name: a}, {name: b, from: v1.34.4, to: v1.35.4, startTime: "2026-11-22T01:00:00Z",
+			completionTime: "2026-11-22T02:00:00Z", attempts: 2, componentsSeconds: 60, rebootSeconds: 90, restartSeconds: 10, reason: KubeadmFailed,
+			steps: [{step: Kubeadm, startTime: "2026-11-22T01:00:00.000000Z", endTime: "2026-11-22T01:01:00.000000Z"}]}]`)},
+		{"NodeInventory", `gatheredTime: "2026-11-22T01:00:00Z"`},
 	}
 	for _, row := range rows {
 		if _, err := dryRun(client, object(t, row.kind, row.text)); err != nil {
@@ -58,55 +104,53 @@ func TestRightValuesAreAccepted(t *testing.T) {
 	}
 }
 
-func TestDefaults(t *testing.T) {
-	client := server(t)
-	const drain = "drain: {timeout: 15m, onTimeout: Abort, gracePeriodSeconds: -1}"
-	rows := []struct{ kind, given, stored string }{
-		{"MaintenanceSchedule", "spec: {}", "{timeZone: UTC}"},
-		{"ClusterUpgrade", "spec: {version: v1.34.4}",
-			"{version: v1.34.4, schedule: Respect, strategy: {method: Reboot, maxUnavailable: 1, settle: 2m, etcdSnapshot: Required, " + drain + "}}"},
-		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: {settle: 5s, drain: {force: true}}}",
-			"{version: v1.34.4, schedule: Respect, strategy: {method: Reboot, maxUnavailable: 1, settle: 5s, etcdSnapshot: Required, " + strings.TrimSuffix(drain, "}") + ", force: true}}}"},
-		{"NodeUpgrade", "{}", "{release: None, kubeadm: Node, method: Reboot, " + drain + "}"},
+// What the limits on numbers and lengths allow must not exceed what the API server
+// spends on the rules of one object.
+func TestTheLargestStrategyIsAccepted(t *testing.T) {
+	long := func(prefix string, i, length int) string {
+		name := fmt.Sprintf("%s%d", prefix, i)
+		return name + strings.Repeat("x", length-len(name))
 	}
-	for _, row := range rows {
-		stored, err := dryRun(client, object(t, row.kind, row.given))
-		if err != nil {
-			t.Errorf("creating a %s: %v", row.kind, err)
-			continue
+	selector := func() map[string]any {
+		labels, expressions, values := map[string]any{}, []any{}, []any{}
+		for i := range 32 {
+			values = append(values, long("v", i, 63))
 		}
-		var want any
-		if err := yaml.Unmarshal([]byte(row.stored), &want); err != nil {
-			t.Fatal(err)
+		for i := range 8 {
+			key := strings.Repeat(strings.Repeat("d", 61)+".", 4) + long("p", i, 5) + "/" + long("k", i, 63)
+			labels[key] = values[i]
+			expressions = append(expressions, map[string]any{"key": key, "operator": "NotIn", "values": values[:4]})
 		}
-		got := throughYAML(t, stored.Object["spec"])
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s {%s}: the stored spec is not the one expected (-want +got):\n%s", row.kind, row.given, diff)
+		return map[string]any{"matchLabels": labels, "matchExpressions": expressions}
+	}
+	pace := func(group map[string]any) map[string]any {
+		var rules []any
+		for i := range 8 {
+			rules = append(rules, map[string]any{"name": long("r", i, 63), "behavior": "Skip", "podSelector": selector()})
 		}
+		group["drain"] = map[string]any{"rules": rules}
+		return group
+	}
+	var groups []any
+	for i := range 32 {
+		groups = append(groups, pace(map[string]any{"name": long("g", i, 63), "nodeSelector": selector(), "maxUnavailable": "100%"}))
+	}
+	u := object(t, "ClusterUpgrade", "spec: {version: v1.34.4}")
+	u.Object["spec"].(map[string]any)["strategy"] = pace(map[string]any{"groups": groups})
+	if _, err := dryRun(server(t), u); err != nil {
+		t.Error(err)
 	}
 }
 
-// throughYAML gives numbers the type that YAML's reader gives them.
-func throughYAML(t *testing.T, value any) any {
-	t.Helper()
-	text, err := yaml.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
+// named gives the object a name of its own.
+func named(name, text string) string {
+	if text == "{}" {
+		return "metadata: {name: " + name + "}"
 	}
-	var plain any
-	if err := yaml.Unmarshal(text, &plain); err != nil {
-		t.Fatal(err)
-	}
-	return plain
+	return "metadata: {name: " + name + "}\n" + text
 }
 
-func TestSelectorsAreReadable(t *testing.T) {
-	good := v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": "gpu"}}
-	if s, err := good.AsSelector(); err != nil || s.String() != "pool=gpu" {
-		t.Errorf("got %v, %v; want pool=gpu", s, err)
-	}
-	bad := v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"no such key": "x"}}
-	if s, err := bad.AsSelector(); err == nil {
-		t.Errorf("got %v, want an error for a key with spaces", s)
-	}
+// record is an UpgradeRecord that is right, with more fields.
+func record(more string) string {
+	return `{upgrade: {name: u, uid: 1-2}, outcome: Failed, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1` + more + "}"
 }

@@ -2,30 +2,30 @@ package v1alpha1
 
 // Drain is how pods are asked to leave a node.
 type Drain struct {
-	// TimeoutSeconds limits the drain of one node. Default: 900.
+	// TimeoutSeconds limits the drain of one node. A strategy's default: 900.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 
 	// OnTimeout is Abort (uncordon, free the slot, try again later) or Delete
-	// (delete the pods that are left). Default: Abort.
+	// (delete the pods that are left). A strategy's default: Abort.
 	// +optional
 	OnTimeout OnTimeout `json:"onTimeout,omitempty"`
 
 	// GracePeriodSeconds overrides the time that pods are given to end. -1:
-	// each pod's own. 0: they are killed at once. Default: -1.
+	// each pod's own. 0: they are killed at once. A strategy's default: -1.
 	// +kubebuilder:validation:Minimum=-1
 	// +optional
 	GracePeriodSeconds *int32 `json:"gracePeriodSeconds,omitempty"`
 
 	// UnmanagedPods is Block, or Evict. It is about pods that no controller will
-	// start again elsewhere. Default: Block.
+	// start again elsewhere. A strategy's default: Block.
 	// +optional
 	UnmanagedPods PodHandling `json:"unmanagedPods,omitempty"`
 
 	// EmptyDirPods is Evict, or Block. It is about pods with a volume of type
-	// emptyDir, whose data is lost with the pod. Default: Evict.
+	// emptyDir, whose data is lost with the pod. A strategy's default: Evict.
 	// +optional
 	EmptyDirPods PodHandling `json:"emptyDirPods,omitempty"`
 
@@ -72,7 +72,8 @@ type DrainRule struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Behavior is what happens to the pods.
+	// Behavior is Drain (evict them like others), Skip (leave them on the node) or
+	// WaitCompleted (wait until they have ended by themselves).
 	Behavior DrainBehavior `json:"behavior"`
 }
 

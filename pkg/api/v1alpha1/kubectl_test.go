@@ -1,16 +1,13 @@
 package v1alpha1_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
@@ -22,12 +19,20 @@ func TestKubectlExplainsEachKind(t *testing.T) {
 	for path, want := range map[string][]string{
 		"maintenanceschedule.spec":                                {"IANA name of the zone", "maintenanceExclusions", "nothing may begin"},
 		"maintenanceschedule.spec.maintenanceWindows":             {"-required-", "RFC 5545 RRULE such as FREQ=WEEKLY"},
-		"clusterupgrade.spec.strategy.drain":                      {"enum: Abort, Force", "killed at once"},
-		"clusterupgrade.spec.strategy.maxUnavailable":             {"percentage of all nodes"},
-		"nodeupgrade.status.step":                                 {"ENUM:", "Idle", "Unsupported"},
-		"clusterupgrade.spec.strategy.groups.nodeSelector":        {"matchExpressions", "a node must meet"},
-		"nodeupgrade.status.steps":                                {"when it began", "startedAt"},
 		"maintenanceschedule.spec.maintenanceExclusions.upgrades": {"kinds of upgrade that are excluded"},
+		"upgradepolicy":                                    {"There is one, named cluster", "what runs as root on every node"},
+		"upgradepolicy.spec.automatic":                     {"enum: Patch, Minor, Reboot", "must have been on offer"},
+		"upgradepolicy.spec.source":                        {"SHA256SUMS", "Signatures cannot be checked yet"},
+		"clusterupgrade.spec.strategy.drain":               {"enum: Abort, Delete", "killed at once", "A strategy's default: 900"},
+		"clusterupgrade.spec.strategy.drain.rules":         {"enum: Drain, Skip, WaitCompleted", "-required-"},
+		"clusterupgrade.spec.strategy.maxUnavailable":      {"percentage of the nodes that the upgrade concerns", "Default: 1"},
+		"clusterupgrade.spec.strategy.groups.nodeSelector": {"matchExpressions", "an object must meet"},
+		"clusterupgrade.spec.approved":                     {"groups that may begin"},
+		"nodeupgrade":                                      {"one node's order and progress", "abandoned"},
+		"nodeupgrade.status.step":                          {"The set is open"},
+		"nodeupgrade.status.steps":                         {"when it began", "startTime"},
+		"upgraderecord.nodes":                              {"in the order in which nodes go"},
+		"nodeinventory":                                    {"when something in it changed", "failCgroupV1"},
 	} {
 		out, err := apitest.Kubectl(t, config, "explain", path).CombinedOutput()
 		if err != nil {
@@ -44,83 +49,107 @@ func TestKubectlExplainsEachKind(t *testing.T) {
 // squeeze undoes the line breaks that kubectl explain makes.
 func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-func TestNoFieldIsWithoutDescription(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(apitest.Root(t), "manifests", "crd", "*.dev_*.yaml"))
-	if err != nil || len(files) != 3 {
-		t.Fatalf("looking for the CRDs: %v, %v", files, err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
+// property is what a person reads of a schema.
+type property struct {
+	Description          string              `json:"description"`
+	Properties           map[string]property `json:"properties"`
+	Items                *property           `json:"items"`
+	AdditionalProperties *property           `json:"additionalProperties"`
+}
+
+func TestEachFieldIsDescribed(t *testing.T) {
+	for kind, resource := range resources {
+		text, err := os.ReadFile(filepath.Join(apitest.Root(t), "manifests", "crd", resource.Group+"_"+resource.Resource+".yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var crd map[string]any
+		var crd struct {
+			Spec struct {
+				Versions []struct {
+					Schema struct {
+						OpenAPIV3Schema property `json:"openAPIV3Schema"`
+					} `json:"schema"`
+				} `json:"versions"`
+			} `json:"spec"`
+		}
 		if err := yaml.Unmarshal(text, &crd); err != nil {
 			t.Fatal(err)
 		}
-		versions, _, _ := unstructured.NestedSlice(crd, "spec", "versions")
-		schema, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema")
-		describe(t, filepath.Base(file), schema)
+		described(t, kind, crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
 	}
 }
 
-// describe walks a schema's properties.
-func describe(t *testing.T, path string, schema map[string]any) {
-	properties, _ := schema["properties"].(map[string]any)
-	if items, ok := schema["items"].(map[string]any); ok {
-		properties, _ = items["properties"].(map[string]any)
+// taken are the words of other types, which have their own style.
+var taken = regexp.MustCompile(`^\w+\.(metadata|apiVersion|kind)$|\.conditions\[\]`)
+
+// described walks a schema. A description is sentences, without markers.
+func described(t *testing.T, path string, p property) {
+	sentences := regexp.MustCompile(`(?s)^[A-Z].*\.$`).MatchString(p.Description)
+	if !taken.MatchString(path) && !strings.HasSuffix(path, "]") && (!sentences || strings.Contains(p.Description, "+kube") || strings.Contains(p.Description, "\n\n\n")) {
+		t.Errorf("%s is not described in sentences: %q", path, p.Description)
 	}
-	for name, property := range properties {
-		field := property.(map[string]any)
-		description, _ := field["description"].(string)
-		here := path + "." + name
-		if description == "" && here != path+".metadata" {
-			t.Errorf("%s has no description", here)
-		}
-		if strings.Contains(description, "+kubebuilder") || strings.Contains(description, "\n\n\n") {
-			t.Errorf("%s: the description shows markers: %s", here, description)
-		}
-		describe(t, here, field)
+	for name, child := range p.Properties {
+		described(t, path+"."+name, child)
+	}
+	if p.Items != nil {
+		described(t, path+"[]", *p.Items)
+	}
+	if p.AdditionalProperties != nil {
+		described(t, path+"[key]", *p.AdditionalProperties)
 	}
 }
 
-// Columns are looked at as a person sees them.
-func TestColumns(t *testing.T) {
-	rows := []struct{ kind, object, status, header, line string }{
-		{"MaintenanceSchedule", "spec: {timeZone: Europe/Berlin, automatic: [Patch]}",
-			`{"state":"Closed","until":"2026-11-22T01:00:00Z","conditions":[{"type":"Valid","status":"True","reason":"Valid","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`,
-			"NAME ZONE AUTOMATIC VALID STATE UNTIL AGE",
-			`columns Europe/Berlin ["Patch"] True Closed 2026-11-22T01:00:00Z AGE`},
-		{"ClusterUpgrade", "spec: {version: v1.34.4}",
-			`{"type":"Patch","fromVersion":"v1.34.3","progress":"1/3","triggeredAt":"2026-01-01T00:00:00Z","conditions":[{"type":"Succeeded","status":"Unknown","reason":"WindowClosed","message":"m","lastTransitionTime":"2026-01-01T00:00:00Z"}]}`,
-			"NAME TYPE FROM TO DONE OUTCOME REASON TRIGGERED FINISHED",
-			"columns Patch v1.34.3 v1.34.4 1/3 WindowClosed AGE"},
-		{"NodeUpgrade", "spec: {upgrade: u, version: v1.34.4}",
-			`{"kubeletVersion":"v1.34.3","stagedVersion":"v1.34.4","step":"Waiting","since":"2026-01-01T00:00:00Z","reason":"WindowClosed","until":"2026-11-22T01:00:00Z"}`,
-			"NAME KUBELET STAGED TARGET RELEASE STEP SINCE REASON UNTIL",
-			"columns v1.34.3 v1.34.4 v1.34.4 None Waiting AGE WindowClosed 2026-11-22T01:00:00Z"},
+// A short name that two kinds have means the one or the other, as it happens.
+func TestShortNamesAreOurs(t *testing.T) {
+	kinds := map[string]string{ // those of Cluster API, api/core/v1beta2 and its extensions, v1.11
+		"cl": "Cluster", "cc": "ClusterClass", "ma": "Machine", "ms": "MachineSet", "md": "MachineDeployment", "mp": "MachinePool",
+		"mhc": "MachineHealthCheck", "mdr": "MachineDrainRule", "crs": "ClusterResourceSet", "ext": "ExtensionConfig", "kcp": "KubeadmControlPlane",
 	}
-	client := server(t)
 	config := apitest.Start(t)
-	age := regexp.MustCompile(`\b\d+[smhdy](\d+[smhd])?\b`)
-	ctx := context.Background()
-	for _, row := range rows {
-		resource := client.Resource(resources[row.kind])
-		u := object(t, row.kind, row.object)
-		u.SetName("columns")
-		if _, err := resource.Create(ctx, u, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
+	apitest.InstallCRDs(t, config)
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lists, err := client.ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := 0
+	for _, list := range lists {
+		for _, resource := range list.APIResources {
+			for _, short := range resource.ShortNames {
+				if other, there := kinds[short]; there && other != resource.Kind {
+					t.Errorf("%s is %s and %s", short, resource.Kind, other)
+				}
+				kinds[short] = resource.Kind
+			}
+			if _, is := resources[resource.Kind]; is && len(resource.ShortNames) == 1 {
+				ours++
+			}
 		}
-		if _, err := resource.Patch(ctx, "columns", types.MergePatchType, []byte(`{"status":`+row.status+`}`), metav1.PatchOptions{}, "status"); err != nil {
-			t.Fatal(err)
-		}
-		out, err := apitest.Kubectl(t, config, "get", resources[row.kind].Resource, "columns").CombinedOutput()
-		header, line, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-		if err != nil || squeeze(header) != row.header || age.ReplaceAllString(squeeze(line), "AGE") != row.line {
-			t.Errorf("kubectl get %s: %v\n%s\nwant columns\n%s\n%s", row.kind, err, out, row.header, row.line)
-		}
-		if err := resource.Delete(ctx, "columns", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
+	}
+	if ours != len(resources) {
+		t.Errorf("%d of our %d kinds have a short name", ours, len(resources))
+	}
+}
+
+// The name that lists all of our kinds.
+func TestTheCategoryListsEachKind(t *testing.T) {
+	client := server(t)
+	for kind, text := range map[string]string{
+		"MaintenanceSchedule": "spec: {}", "UpgradePolicy": "metadata: {name: cluster}", "ClusterUpgrade": "spec: {type: Reboot}",
+		"NodeUpgrade": "{}", "UpgradeRecord": record(""), "NodeInventory": `gatheredTime: "2026-11-22T01:00:00Z"`,
+	} {
+		u := object(t, kind, text)
+		create(t, client, u)
+		defer remove(t, client, u)
+	}
+	out, err := apitest.Kubectl(t, apitest.Start(t), "get", "upgrade", "-o", "name").CombinedOutput()
+	for _, resource := range resources {
+		singular := strings.TrimSuffix(strings.Replace(resource.Resource, "ies", "ys", 1), "s")
+		if !strings.Contains(string(out), singular+"."+resource.Group+"/") {
+			t.Errorf("kubectl get upgrade does not list %s: %v\n%s", resource.Resource, err, out)
 		}
 	}
 }

@@ -25,7 +25,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"NodeInventory":       v1alpha1.NodeInventories,
 }
 
-// server is a real API server that serves the three kinds.
+// server is a real API server that serves our kinds.
 func server(t *testing.T) dynamic.Interface {
 	t.Helper()
 	config := apitest.Start(t)
@@ -56,4 +56,21 @@ func object(t *testing.T, kind, text string) *unstructured.Unstructured {
 func dryRun(client dynamic.Interface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return client.Resource(resources[u.GetKind()]).Create(context.Background(), u,
 		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+}
+
+// create creates the object and returns what the server answers.
+func create(t *testing.T, client dynamic.Interface, u *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	created, err := client.Resource(resources[u.GetKind()]).Create(context.Background(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+func remove(t *testing.T, client dynamic.Interface, u *unstructured.Unstructured) {
+	t.Helper()
+	if err := client.Resource(resources[u.GetKind()]).Delete(context.Background(), u.GetName(), metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
 }

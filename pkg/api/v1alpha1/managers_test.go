@@ -1,11 +1,11 @@
 package v1alpha1_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -13,59 +13,115 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// Coordinator and agent write the same object at the same time: neither may
-// undo what the other wrote, or see a conflict.
-func TestCoordinatorAndAgentDoNotFight(t *testing.T) {
+// shared is a NodeUpgrade that coordinator and agent write by server-side apply.
+type shared struct {
+	*testing.T
+	kinds *client.Interface
+}
+
+func newShared(t *testing.T) shared {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	kinds, err := client.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := context.Background()
-	t.Cleanup(func() {
-		if err := kinds.NodeUpgrades.Delete(ctx, "shared", metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
+	return shared{t, kinds}
+}
+
+// apply writes as the manager what it owns of the object, spec or status.
+func (s shared) apply(manager, subresource string, owned v1alpha1.NodeUpgrade) *v1alpha1.NodeUpgrade {
+	s.Helper()
+	owned.Name = "shared"
+	stored, err := s.kinds.NodeUpgrades.Apply(s.Context(), &owned, manager, subresource)
+	if err != nil {
+		s.Fatalf("as %s: %v", manager, err)
+	}
+	return stored
+}
+
+func (s shared) asCoordinator(spec v1alpha1.NodeUpgradeSpec) *v1alpha1.NodeUpgrade {
+	return s.apply("coordinator", "", v1alpha1.NodeUpgrade{Spec: spec})
+}
+
+func (s shared) admits(status v1alpha1.NodeUpgradeStatus) *v1alpha1.NodeUpgrade {
+	return s.apply("coordinator", "status", v1alpha1.NodeUpgrade{Status: status})
+}
+
+func (s shared) asAgent(status v1alpha1.NodeUpgradeStatus) *v1alpha1.NodeUpgrade {
+	return s.apply("node-agent", "status", v1alpha1.NodeUpgrade{Status: status})
+}
+
+var now = metav1.NewTime(time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC))
+
+func condition(kind string, status metav1.ConditionStatus, reason v1alpha1.Reason) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: string(reason), ObservedGeneration: 1, LastTransitionTime: now}
+}
+
+// Coordinator and agent write the same object at the same time: neither may
+// undo what the other wrote, or see a conflict.
+func TestCoordinatorAndAgentDoNotFight(t *testing.T) {
+	s := newShared(t)
+	defer remove(t, server(t), object(t, "NodeUpgrade", named("shared", "{}")))
+	spec := v1alpha1.NodeUpgradeSpec{Upgrade: &v1alpha1.UpgradeReference{Name: "u", UID: "1"}, Version: "v1.34.4", Release: v1alpha1.ReleaseNone}
+	s.asCoordinator(spec)
+
+	closed := condition(v1alpha1.ConditionAdmitted, metav1.ConditionFalse, v1alpha1.ReasonWindowClosed)
+	got := s.admits(v1alpha1.NodeUpgradeStatus{HoldEndTime: &now, Conditions: []metav1.Condition{closed}})
+	if got.Status.ObservedGeneration != -1 {
+		t.Errorf("an object that no agent has seen: got observedGeneration %d, want -1", got.Status.ObservedGeneration)
+	}
+
+	waiting := v1alpha1.NodeUpgradeStatus{
+		ObservedGeneration: 1, Step: v1alpha1.StepWaiting, AgentVersion: "v0.1.0",
+		Conditions: []metav1.Condition{
+			condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, v1alpha1.ReasonAwaitingRelease),
+			condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, v1alpha1.ReasonAwaitingRelease),
+		},
+	}
+	got = s.asAgent(waiting)
+	if diff := cmp.Diff(spec, got.Spec); diff != "" {
+		t.Errorf("the agent's status changed the spec (-want +got):\n%s", diff)
+	}
+	if conditionTypes(got) != "Admitted Reconciling UpToDate" || got.Status.HoldEndTime == nil {
+		t.Errorf("the agent's status changed the coordinator's: %s, until %v", conditionTypes(got), got.Status.HoldEndTime)
+	}
+	if reason, _ := got.Status.Explain(); reason != v1alpha1.ReasonWindowClosed {
+		t.Errorf("a person is told %s, want the coordinator's reason", reason)
+	}
+
+	spec.Release, spec.Version = v1alpha1.ReleaseNode, ""
+	spec.Type = v1alpha1.TypeReboot
+	got = s.asCoordinator(spec)
+	if diff := cmp.Diff(spec, got.Spec); diff != "" || got.Generation != 2 {
+		t.Errorf("a field that the coordinator no longer sets stays, or the generation does not count: generation %d\n%s", got.Generation, diff)
+	}
+	got = s.admits(v1alpha1.NodeUpgradeStatus{Conditions: []metav1.Condition{condition(v1alpha1.ConditionAdmitted, metav1.ConditionTrue, v1alpha1.ReasonReleased)}})
+	if got.Status.Step != v1alpha1.StepWaiting || got.Status.HoldEndTime != nil || conditionTypes(got) != "Admitted Reconciling UpToDate" || got.Generation != 2 {
+		t.Errorf("the coordinator's status changed the agent's, or raised the generation: %+v", got)
+	}
+
+	idle := v1alpha1.NodeUpgradeStatus{
+		ObservedGeneration: 2, Step: v1alpha1.StepIdle,
+		Conditions: []metav1.Condition{condition(v1alpha1.ConditionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonUpToDate)},
+	}
+	got = s.asAgent(idle)
+	if conditionTypes(got) != "Admitted UpToDate" || got.Status.AgentVersion != "" {
+		t.Errorf("what the agent no longer sets stays: %s, agent %q", conditionTypes(got), got.Status.AgentVersion)
+	}
+	got = s.admits(v1alpha1.NodeUpgradeStatus{})
+	if diff := cmp.Diff(idle, got.Status); diff != "" {
+		t.Errorf("the coordinator takes its condition back, and the agent's status is another (-want +got):\n%s", diff)
+	}
+}
+
+// conditionTypes are those of the conditions, in order.
+func conditionTypes(n *v1alpha1.NodeUpgrade) string {
+	list := ""
+	for _, kind := range []string{v1alpha1.ConditionAdmitted, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionUpToDate} {
+		if meta.FindStatusCondition(n.Status.Conditions, kind) != nil {
+			list += " " + kind
 		}
-	})
-
-	until := metav1.NewTime(time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC))
-	named := metav1.ObjectMeta{Name: "shared"}
-	spec := v1alpha1.NodeUpgradeSpec{Upgrade: "u", Version: "v1.34.4", Release: v1alpha1.ReleaseNone, Reason: v1alpha1.ReasonWindowClosed, Until: &until}
-	asCoordinator := func(spec v1alpha1.NodeUpgradeSpec) *v1alpha1.NodeUpgrade {
-		t.Helper()
-		stored, err := kinds.NodeUpgrades.Apply(ctx, &v1alpha1.NodeUpgrade{ObjectMeta: named, Spec: spec}, "coordinator", "")
-		if err != nil {
-			t.Fatalf("as the coordinator: %v", err)
-		}
-		return stored
 	}
-	asAgent := func(status v1alpha1.NodeUpgradeStatus) *v1alpha1.NodeUpgrade {
-		t.Helper()
-		stored, err := kinds.NodeUpgrades.Apply(ctx, &v1alpha1.NodeUpgrade{ObjectMeta: named, Status: status}, "node-agent", "status")
-		if err != nil {
-			t.Fatalf("as the agent: %v", err)
-		}
-		return stored
-	}
-
-	asCoordinator(spec)
-	waiting := v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepWaiting, Reason: spec.Reason, Until: &until, Installed: []string{"v1.34.3"}}
-	if got := asAgent(waiting); got.Spec.Version != spec.Version || got.Spec.Reason != spec.Reason {
-		t.Errorf("the agent's status took the spec away: %+v", got.Spec)
-	}
-
-	spec.Reason, spec.Until = v1alpha1.ReasonNoSlot, nil
-	got := asCoordinator(spec)
-	if diff := cmp.Diff(waiting, got.Status); diff != "" {
-		t.Errorf("the coordinator's spec changed the status (-want +got):\n%s", diff)
-	}
-	if got.Spec.Until != nil || got.Generation != 2 {
-		t.Errorf("a field that the coordinator no longer sets stays, or the generation does not count: until %v, generation %d", got.Spec.Until, got.Generation)
-	}
-
-	locking := v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepLocking, ObservedGeneration: got.Generation}
-	if diff := cmp.Diff(locking, asAgent(locking).Status); diff != "" {
-		t.Errorf("fields that the agent no longer sets stay (-want +got):\n%s", diff)
-	}
+	return list[min(1, len(list)):]
 }

@@ -28,7 +28,8 @@ type NodeInventoryList struct {
 
 // NodeFacts are what preflight has to know of a node.
 type NodeFacts struct {
-	// GatheredTime is when they were gathered.
+	// GatheredTime is when the agent found this on the node. What has not changed
+	// since is not written again.
 	GatheredTime metav1.Time `json:"gatheredTime"`
 
 	// Installed are the versions of Kubernetes whose images lie on the disk.
@@ -52,9 +53,9 @@ type NodeFacts struct {
 	// +optional
 	KubeletFlags []string `json:"kubeletFlags,omitempty"`
 
-	// KubeletFlagsElsewhere are those of them that do not come, or not only, from
-	// /var/lib/kubelet/kubeadm-flags.env: kubeadm takes no flag out of any other
-	// file.
+	// KubeletFlagsElsewhere are those of kubeletFlags that do not come, or not
+	// only, from /var/lib/kubelet/kubeadm-flags.env: kubeadm takes no flag out of
+	// any other file.
 	// +listType=set
 	// +optional
 	KubeletFlagsElsewhere []string `json:"kubeletFlagsElsewhere,omitempty"`
@@ -66,15 +67,16 @@ type NodeFacts struct {
 	// +optional
 	KubeletConfigFields []string `json:"kubeletConfigFields,omitempty"`
 
-	// KubeletConfigFieldsElsewhere are those of them that do not stand, or not
-	// only, in /var/lib/kubelet/config.yaml, which kubeadm writes anew from the
+	// KubeletConfigFieldsElsewhere are those of kubeletConfigFields that do not
+	// stand, or not only, in /var/lib/kubelet/config.yaml, which kubeadm writes anew from the
 	// cluster's configuration when it upgrades the node: what the files of
 	// --config-dir set, and kubeadm's own patches.
 	// +listType=set
 	// +optional
 	KubeletConfigFieldsElsewhere []string `json:"kubeletConfigFieldsElsewhere,omitempty"`
 
-	// FailCgroupV1Elsewhere is what these say of failCgroupV1. Absent: nothing.
+	// FailCgroupV1Elsewhere is what the same files and patches say of failCgroupV1.
+	// Absent: nothing.
 	// +optional
 	FailCgroupV1Elsewhere *bool `json:"failCgroupV1Elsewhere,omitempty"`
 

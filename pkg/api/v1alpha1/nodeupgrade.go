@@ -93,11 +93,14 @@ type NodeUpgradeSpec struct {
 	// +optional
 	Image *Image `json:"image,omitempty"`
 
-	// Release is how far the node may go. Absent means None.
+	// Release is how far the node may go: None (stage, and wait), ControlPlane
+	// (kubeadm on a control-plane node) or Node (drain, and activate the image).
+	// Absent means None.
 	// +optional
 	Release Release `json:"release,omitempty"`
 
-	// Kubeadm is which kubeadm upgrade this node runs.
+	// Kubeadm is which kubeadm upgrade this node runs: Apply on the first
+	// control-plane node, Node on every other node.
 	// +optional
 	Kubeadm KubeadmCommand `json:"kubeadm,omitempty"`
 
@@ -105,7 +108,7 @@ type NodeUpgradeSpec struct {
 	// +optional
 	EtcdSnapshot bool `json:"etcdSnapshot,omitempty"`
 
-	// Method is how the image is activated.
+	// Method is how the image is activated: Reboot, or Restart.
 	// +optional
 	Method Method `json:"method,omitempty"`
 

@@ -18,7 +18,8 @@ type NodeUpgradeStatus struct {
 	// +optional
 	Upgrade *UpgradeReference `json:"upgrade,omitempty"`
 
-	// Step that the node is in.
+	// Step that the node is in, such as Waiting, Draining or Failed. The set is
+	// open: a newer agent may have others.
 	// +optional
 	Step Step `json:"step,omitempty"`
 

@@ -17,7 +17,8 @@ const (
 // both leave out from the defaults that are named here. The ClusterUpgrade's
 // status shows the result.
 type Strategy struct {
-	// Method is Reboot, or for patches Restart. Default: Reboot.
+	// Method is Reboot, or for patches Restart: the kubelet is restarted, and no pod
+	// has to leave. Default: Reboot.
 	// +optional
 	Method Method `json:"method,omitempty"`
 
@@ -53,7 +54,8 @@ type Strategy struct {
 
 	Pace `json:",inline"`
 
-	// EtcdSnapshot is Required, or Skip. Default: Required.
+	// EtcdSnapshot is Required where a snapshot of etcd is taken, and verified,
+	// before kubeadm runs, or Skip. Default: Required.
 	// +optional
 	EtcdSnapshot EtcdSnapshotMode `json:"etcdSnapshot,omitempty"`
 }
@@ -61,14 +63,15 @@ type Strategy struct {
 // Pace is how gently a node is taken. A group may have its own.
 type Pace struct {
 	// SettleSeconds is the quiet time after a node is Ready again and before it is
-	// uncordoned. Default: 120.
+	// uncordoned. A strategy's default: 120.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
 
 	// MinReadySeconds is how long a node must be Ready after it was uncordoned,
-	// with its slot still held, before the next node goes. Default: 0.
+	// with its slot still held, before the next node goes. A strategy's default:
+	// 0.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	// +optional

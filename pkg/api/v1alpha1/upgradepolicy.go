@@ -13,7 +13,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:resource:scope=Cluster,path=upgradepolicies,singular=upgradepolicy,shortName=kupol,categories=upgrade
 // +kubebuilder:subresource:status
 // +kubebuilder:validation:XValidation:rule="self.metadata.name == 'cluster'",message="metadata.name: there is one UpgradePolicy, and it is named cluster"
-// +kubebuilder:printcolumn:name="Automatic",type=string,JSONPath=`.spec.automatic[*].type`
+// +kubebuilder:printcolumn:name="Auto-Patch",type=string,JSONPath=`.spec.automatic[?(@.type=="Patch")].type`
+// +kubebuilder:printcolumn:name="Auto-Reboot",type=string,JSONPath=`.spec.automatic[?(@.type=="Reboot")].type`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.status.conditions[?(@.type=="SourceReady")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -137,7 +138,7 @@ type UpgradePolicyStatus struct {
 	// +optional
 	Offered []OfferedVersion `json:"offered,omitempty"`
 
-	// Conditions: Valid and SourceReady; Stalled while one of them is False.
+	// Conditions: Valid and SourceReady; Stalled while Valid is False.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -9,13 +9,14 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=kurec,categories=upgrade
-// +kubebuilder:validation:XValidation:rule="self.upgrade == oldSelf.upgrade && self.piece == oldSelf.piece && self.pieces == oldSelf.pieces && self.outcome == oldSelf.outcome && self.type == oldSelf.type && self.completionTime == oldSelf.completionTime && has(self.nodes) == has(oldSelf.nodes) && (!has(self.nodes) || self.nodes == oldSelf.nodes)",message="a record is never changed"
+// +kubebuilder:validation:XValidation:rule="self.upgrade == oldSelf.upgrade && self.outcome == oldSelf.outcome && self.completionTime == oldSelf.completionTime && self.piece == oldSelf.piece && self.pieces == oldSelf.pieces && (has(self.type) ? has(oldSelf.type) && self.type == oldSelf.type : !has(oldSelf.type)) && (has(self.fromVersion) ? has(oldSelf.fromVersion) && self.fromVersion == oldSelf.fromVersion : !has(oldSelf.fromVersion)) && (has(self.version) ? has(oldSelf.version) && self.version == oldSelf.version : !has(oldSelf.version)) && (has(self.reason) ? has(oldSelf.reason) && self.reason == oldSelf.reason : !has(oldSelf.reason)) && (has(self.message) ? has(oldSelf.message) && self.message == oldSelf.message : !has(oldSelf.message)) && (has(self.createdBy) ? has(oldSelf.createdBy) && self.createdBy == oldSelf.createdBy : !has(oldSelf.createdBy)) && (has(self.triggerTime) ? has(oldSelf.triggerTime) && self.triggerTime == oldSelf.triggerTime : !has(oldSelf.triggerTime)) && (has(self.counts) ? has(oldSelf.counts) && self.counts == oldSelf.counts : !has(oldSelf.counts)) && (has(self.nodes) ? has(oldSelf.nodes) && self.nodes == oldSelf.nodes : !has(oldSelf.nodes))",message="a record is never changed"
 // +kubebuilder:printcolumn:name="Upgrade",type=string,JSONPath=`.upgrade.name`
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.type`
 // +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.fromVersion`
 // +kubebuilder:printcolumn:name="To",type=string,JSONPath=`.version`
 // +kubebuilder:printcolumn:name="Outcome",type=string,JSONPath=`.outcome`
-// +kubebuilder:printcolumn:name="Completed",type=date,JSONPath=`.completionTime`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Completed",type=date,priority=1,JSONPath=`.completionTime`
 // +kubebuilder:printcolumn:name="Piece",type=integer,priority=1,JSONPath=`.piece`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.message`
 type UpgradeRecord struct {

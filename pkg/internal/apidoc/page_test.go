@@ -26,18 +26,20 @@ func TestThePageIsFresh(t *testing.T) {
 // A value that a rule refuses is none to offer, wherever its type allows it.
 func TestRefusedValuesAreNotOffered(t *testing.T) {
 	types := schema{Type: "string", Enum: []string{"Patch", "Minor", "Reboot"}}
-	limited := types
-	limited.Rules = append(limited.Rules, struct {
-		Rule string `json:"rule"`
-	}{"self != 'Minor'"})
-	for want, s := range map[string]schema{
-		"Patch, Minor, Reboot":         types,
-		"Patch, Reboot":                limited,
-		"list of Patch, Reboot":        {Type: "array", Items: &limited},
+	rules := []rule{{"self.type != 'Minor'"}, {"self.other != 'Patch'"}, {"self.type == 'Reboot'"}}
+	for want, field := range map[string]schema{
+		"Patch, Minor, Reboot":         without(types, "kind", rules),
+		"Patch, Reboot":                without(types, "type", rules),
 		"list of Patch, Minor, Reboot": {Type: "array", Items: &types},
 	} {
-		if got := kind(s, false); got != want {
+		if got := kind(field, false); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+func TestAPathThatIsNotThereIsAnError(t *testing.T) {
+	if _, err := fields(filepath.Join("..", "..", ".."), "nodeupgrades", "spec.nonsense"); err == nil {
+		t.Error("got no error for a field that the kind has not")
 	}
 }

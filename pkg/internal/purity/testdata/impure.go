@@ -14,3 +14,5 @@ var (
 	_ = http.Get
 	_ rest.Config
 )
+
+func init() { println() }

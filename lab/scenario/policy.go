@@ -1,0 +1,32 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Automatic returns the part of the UpgradePolicy that lets upgrades of a type come
+// by themselves. Install sets the rest.
+func Automatic(upgrade v1alpha1.UpgradeType) string {
+	return fmt.Sprintf(`
+apiVersion: kubectl-upgrade.dev/v1alpha1
+kind: UpgradePolicy
+metadata: {name: %s}
+spec:
+  automatic: [{type: %s}]
+`, v1alpha1.PolicyName, upgrade)
+}
+
+// applyPolicy applies the file by server-side apply, as the coordinator may have
+// created the object meanwhile. The field manager is the lab's own, so that the
+// fields stay when a story applies spec.automatic.
+func (l Lab) applyPolicy(ctx context.Context, file string) error {
+	const crd = "crd/upgradepolicies.kubectl-upgrade.dev"
+	if _, err := l.Kube(ctx, "wait", "--for", "condition=Established", crd, "--timeout", "1m"); err != nil {
+		return err
+	}
+	_, err := l.Kube(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager", "lab", "-f", file)
+	return err
+}

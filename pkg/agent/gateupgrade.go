@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+)
+
+// upgradeOf reads the upgrade that an order is part of; nil where it is gone. One
+// that was created anew under the same name is another upgrade.
+func (a *Agent) upgradeOf(ctx context.Context, order *v1alpha1.UpgradeReference) (*v1alpha1.ClusterUpgrade, error) {
+	if order == nil {
+		return nil, nil
+	}
+	upgrade, err := a.Upgrades.ClusterUpgrades.Get(ctx, order.Name, metav1.GetOptions{})
+	switch {
+	case err == nil && string(upgrade.UID) == order.UID:
+		return upgrade, nil
+	case err != nil && !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("reading upgrade %q: %w", order.Name, err)
+	}
+	return a.remembered(ctx, order)
+}
+
+// remembered returns an upgrade that was deleted after it succeeded, and that late
+// nodes are still to follow. For them windows count, and nothing else that people
+// said of the upgrade then.
+func (a *Agent) remembered(ctx context.Context, order *v1alpha1.UpgradeReference) (*v1alpha1.ClusterUpgrade, error) {
+	policy, err := a.Upgrades.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the UpgradePolicy: %w", err)
+	}
+	if followed := plan.FollowedUpgrade(policy); followed != nil && string(followed.UID) == order.UID {
+		return followed, nil
+	}
+	return nil, nil
+}
+
+// onHold keeps a node in service that a person holds. It reads live, as the watch
+// may be behind.
+func (a *Agent) onHold(ctx context.Context) (fleet.Hold, error) {
+	node, err := a.Kubelet.CoreV1().Nodes().Get(ctx, a.Node, metav1.GetOptions{})
+	if err != nil {
+		return fleet.Hold{}, fmt.Errorf("reading node %s: %w", a.Node, err)
+	}
+	return plan.HoldGate(node.Labels), nil
+}

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+// How old facts may grow, and how soon they are asked for again.
+const (
+	factsAge      = 5 * time.Minute
+	factsAgeAmiss = 15 * time.Second // while something is wrong that a person may put right
+	factsRetry    = 10 * time.Second
+)
+
+// hostView is what the agent knows of the host's files.
+type hostView struct {
+	facts *host.Facts
+	after string    // the work that facts were gathered after
+	at    time.Time // when they were asked for
+	asked question
+	wrong string // why the last gathering failed
+}
+
+// question is one request for facts. Its key is never used twice: the answer to
+// an older one may be from another boot.
+type question struct {
+	key   string
+	after string
+	at    time.Time
+	open  bool
+}
+
+// gather takes in facts that were asked for, and asks when they are too old.
+// Old facts stand until the new ones are there, unless work has ended since.
+func (a *Agent) gather(ctx context.Context, now time.Time, after string) error {
+	running, last, err := a.Host.Last(ctx, verb.Facts)
+	if err != nil || running {
+		return err
+	}
+	seen := &a.seen
+	if seen.asked.open && last != nil && last.Key == seen.asked.key {
+		if err := seen.answer(last); err != nil {
+			return err
+		}
+	}
+	age := now.Sub(seen.asked.at)
+	stale := seen.facts == nil || seen.after != after || age >= seen.maxAge() ||
+		machine.NeedsFreshHost(a.state, seen.facts.ConfProblem) && seen.at.Before(a.state.Since)
+	if (seen.asked.open || seen.wrong != "") && age < factsRetry {
+		stale = false
+	}
+	if stale {
+		return a.askForFacts(ctx, now, after)
+	}
+	if seen.wrong != "" {
+		return errors.New(seen.wrong)
+	}
+	return nil
+}
+
+func (h *hostView) answer(last *host.Result) error {
+	h.asked.open, h.wrong = false, ""
+	if !last.OK {
+		h.wrong = "gathering the host's facts: " + last.Message
+		return nil
+	}
+	var facts host.Facts
+	if err := last.Decode(&facts); err != nil {
+		return fmt.Errorf("reading the host's facts: %w", err)
+	}
+	h.facts, h.after, h.at = &facts, h.asked.after, h.asked.at
+	return nil
+}
+
+func (a *Agent) askForFacts(ctx context.Context, now time.Time, after string) error {
+	key := now.UTC().Format(time.RFC3339Nano)
+	if err := a.start(ctx, verb.Facts, key, hostverb.Order{}); err != nil {
+		return err
+	}
+	a.seen.asked = question{key: key, after: after, at: now, open: true}
+	return nil
+}
+
+func (h *hostView) maxAge() time.Duration {
+	if h.facts.ConfProblem != "" || h.facts.Armed || !h.facts.Supported {
+		return factsAgeAmiss
+	}
+	return factsAge
+}

@@ -1,0 +1,60 @@
+package v1alpha1_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+)
+
+// Columns are looked at as a person sees them.
+func TestColumns(t *testing.T) {
+	rows := []struct{ kind, object, status, narrow, line, wide string }{
+		{"MaintenanceSchedule", "spec: {timeZone: Europe/Berlin}",
+			`state: Closed, untilTime: "2026-11-22T01:00:00Z", ` + conditions("Valid=True/Valid"),
+			"NAME ZONE VALID STATE UNTIL AGE", "columns Europe/Berlin True Closed 2026-11-22T01:00:00Z AGE", "MESSAGE"},
+		{"UpgradePolicy", "spec: {automatic: [{type: Reboot}, {type: Patch}]}",
+			"version: v1.34.4, " + conditions("SourceReady=True/Read"),
+			"NAME AUTO-PATCH AUTO-REBOOT VERSION SOURCE AGE", "cluster Patch Reboot v1.34.4 Read AGE", "URL MESSAGE"},
+		{"ClusterUpgrade", "spec: {version: v1.34.4}",
+			`type: Patch, fromVersion: v1.34.3, progress: 1/3, triggerTime: "2026-01-01T00:00:00Z", ` + conditions("Succeeded=Unknown/WindowClosed"),
+			"NAME TYPE FROM TO DONE OUTCOME REASON AGE", "columns Patch v1.34.3 v1.34.4 1/3 WindowClosed AGE", "TRIGGERED COMPLETED MESSAGE"},
+		{"NodeUpgrade", "spec: {" + upgradeRef + ", version: v1.34.4}",
+			`versions: {kubelet: v1.34.3, staged: v1.34.4}, step: Waiting, stepStartTime: "2026-01-01T00:00:00Z", ` + conditions("UpToDate=False/AwaitingRelease", "Admitted=False/WindowClosed"),
+			"NAME KUBELET TARGET STEP REASON ADMISSION AGE", "columns v1.34.3 v1.34.4 Waiting AwaitingRelease WindowClosed AGE", "SINCE STAGED RELEASE SLOT MESSAGE ADMISSION MESSAGE"},
+		{"UpgradeRecord", record(", type: Minor, fromVersion: v1.34.4, version: v1.35.4"), "",
+			"NAME UPGRADE TYPE FROM TO OUTCOME AGE", "columns u Minor v1.34.4 v1.35.4 Failed AGE", "COMPLETED PIECE MESSAGE"},
+		{"NodeInventory", `{gatheredTime: "2026-01-01T00:00:00Z", installed: [v1.34.3, v1.34.4]}`, "",
+			"NAME INSTALLED GATHERED AGE", `columns ["v1.34.3","v1.34.4"] AGE AGE`, "PROBLEMS"},
+	}
+	client := server(t)
+	config := apitest.Start(t)
+	age := regexp.MustCompile(`\b\d+[smhdy](\d+[smhd])?\b`)
+	for _, row := range rows {
+		u := object(t, row.kind, row.object)
+		u.SetName("columns")
+		if row.kind == "UpgradePolicy" {
+			u.SetName("cluster")
+		}
+		create(t, client, u)
+		if row.status != "" {
+			if _, err := client.Resource(resources[row.kind]).ApplyStatus(t.Context(), u.GetName(), withStatus(t, u, "{"+row.status+"}"), metav1.ApplyOptions{FieldManager: "test"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := apitest.Kubectl(t, config, "get", resources[row.kind].Resource, u.GetName()).CombinedOutput()
+		header, line, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		if err != nil || squeeze(header) != row.narrow || age.ReplaceAllString(squeeze(line), "AGE") != row.line {
+			t.Errorf("kubectl get %s: %v\n%s\nwant columns\n%s\n%s", row.kind, err, out, row.narrow, row.line)
+		}
+		out, err = apitest.Kubectl(t, config, "get", resources[row.kind].Resource, u.GetName(), "-o", "wide").CombinedOutput()
+		header, _, _ = strings.Cut(string(out), "\n")
+		if want := row.narrow + " " + row.wide; err != nil || squeeze(header) != want {
+			t.Errorf("kubectl get %s -o wide: %v\n%s\nwant columns\n%s", row.kind, err, out, want)
+		}
+		remove(t, client, u)
+	}
+}

@@ -1,0 +1,124 @@
+package v1alpha1_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Nothing of a strategy or an order is filled in: what stood in a ClusterUpgrade
+// would hide the policy's, and an order is complete as the coordinator writes it.
+func TestDefaults(t *testing.T) {
+	client := server(t)
+	const source = "source: {url: 'https://extensions.flatcar.org/extensions/kubernetes/', intervalSeconds: 600}"
+	rows := []struct{ kind, given, stored string }{
+		{"MaintenanceSchedule", "spec: {}", "{timeZone: UTC}"},
+		{"UpgradePolicy", named("cluster", "{}"), "{historyLimit: 20, " + source + "}"},
+		{"UpgradePolicy", named("cluster", "spec: {source: {intervalSeconds: 5}, strategy: {drain: {}}}"),
+			"{historyLimit: 20, source: {url: 'https://extensions.flatcar.org/extensions/kubernetes/', intervalSeconds: 5}, strategy: {drain: {}}}"},
+		{"ClusterUpgrade", "spec: {version: v1.34.4}", "{version: v1.34.4}"},
+		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: {groups: [{name: a, nodeSelector: {}}], drain: {rules: [{name: a, podSelector: {}, behavior: Skip}]}}}",
+			"{version: v1.34.4, strategy: {groups: [{name: a, nodeSelector: {}}], drain: {rules: [{name: a, podSelector: {}, behavior: Skip}]}}}"},
+		{"NodeUpgrade", "spec: {upgrade: {name: u, uid: '1'}, drain: {}}", "{upgrade: {name: u, uid: '1'}, drain: {}}"},
+		{"NodeUpgrade", "{}", "null"},
+	}
+	for _, row := range rows {
+		stored, err := dryRun(client, object(t, row.kind, row.given))
+		if err != nil {
+			t.Errorf("creating a %s: %v", row.kind, err)
+			continue
+		}
+		var want any
+		if err := yaml.Unmarshal([]byte(row.stored), &want); err != nil {
+			t.Fatal(err)
+		}
+		got := throughYAML(t, stored.Object["spec"])
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s {%s}: the stored spec is not the one expected (-want +got):\n%s", row.kind, row.given, diff)
+		}
+	}
+}
+
+// throughYAML gives numbers the type that YAML's reader gives them.
+func throughYAML(t *testing.T, value any) any {
+	t.Helper()
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain any
+	if err := yaml.Unmarshal(text, &plain); err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+// fresh are objects that no program of ours has seen yet.
+var fresh = map[string]string{
+	"MaintenanceSchedule": named("fresh", "spec: {}"),
+	"UpgradePolicy":       named("cluster", "{}"),
+	"ClusterUpgrade":      named("fresh", "spec: {version: v1.34.4}"),
+	"NodeUpgrade":         named("fresh", "{}"),
+}
+
+// A client that sends no status, or the status of an older object, must not make
+// an object look as if it had been seen.
+func TestAFreshObjectIsNotObserved(t *testing.T) {
+	client := server(t)
+	for kind, text := range fresh {
+		for name, status := range map[string]map[string]any{"none": nil, "of another object": {"observedGeneration": int64(1)}} {
+			u := object(t, kind, text)
+			if status != nil {
+				u.Object["status"] = status
+			}
+			created := create(t, client, u)
+			read, err := client.Resource(resources[kind]).Get(context.Background(), u.GetName(), metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]any{"observedGeneration": int64(-1)}
+			if diff := cmp.Diff(want, created.Object["status"]); diff != "" {
+				t.Errorf("%s, a status sent: %s; in the answer (-want +got):\n%s", kind, name, diff)
+			}
+			if diff := cmp.Diff(want, read.Object["status"]); diff != "" {
+				t.Errorf("%s, a status sent: %s; as read (-want +got):\n%s", kind, name, diff)
+			}
+			remove(t, client, u)
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	five, ten := ptr.To[int32](5), ptr.To[int32](10)
+	u := v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Strategy: v1alpha1.Strategy{
+		MaxFailures: ptr.To[int32](0),
+		Pace:        v1alpha1.Pace{SettleSeconds: five, Drain: v1alpha1.Drain{EmptyDirPods: v1alpha1.PodsBlock}},
+	}}}
+	policy := v1alpha1.Strategy{
+		Method: v1alpha1.MethodRestart, MaxUnavailable: ptr.To(intstr.FromString("10%")), MaxFailures: five,
+		Groups: []v1alpha1.NodeGroup{{Name: "db", Pace: v1alpha1.Pace{SettleSeconds: ten}}},
+		Pace:   v1alpha1.Pace{SettleSeconds: ten, MinReadySeconds: ten, Drain: v1alpha1.Drain{EmptyDirPods: v1alpha1.PodsEvict, TimeoutSeconds: ten}},
+	}
+	want := v1alpha1.Strategy{
+		Method: v1alpha1.MethodRestart, MaxUnavailable: policy.MaxUnavailable, MaxFailures: ptr.To[int32](0),
+		Approval: v1alpha1.ApprovalNotRequired, Groups: policy.Groups, EtcdSnapshot: v1alpha1.EtcdSnapshotRequired,
+		Pace: v1alpha1.Pace{SettleSeconds: five, MinReadySeconds: ten, Drain: v1alpha1.Drain{
+			TimeoutSeconds: ten, OnTimeout: v1alpha1.OnTimeoutAbort, GracePeriodSeconds: ptr.To[int32](-1),
+			UnmanagedPods: v1alpha1.PodsBlock, EmptyDirPods: v1alpha1.PodsBlock,
+		}},
+	}
+	got := u.Resolve(policy)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the upgrade's own fields, then the policy's, then the defaults (-want +got):\n%s", diff)
+	}
+	if pace := got.Groups[0].Pace.Or(got.Pace); *pace.SettleSeconds != 10 || *pace.MinReadySeconds != 10 || pace.Drain.EmptyDirPods != v1alpha1.PodsBlock {
+		t.Errorf("a group's own pace, then the strategy's: got %+v", pace)
+	}
+}

@@ -1,0 +1,70 @@
+package v1alpha1_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// conditions returns the field with these conditions, each as TYPE=STATUS/REASON.
+func conditions(list ...string) string {
+	var all []string
+	for _, text := range list {
+		kind, rest, _ := strings.Cut(text, "=")
+		value, reason, _ := strings.Cut(rest, "/")
+		all = append(all, `{type: `+kind+`, status: "`+value+`", reason: `+reason+`, message: m, observedGeneration: 1, lastTransitionTime: "2026-11-22T01:00:00Z"}`)
+	}
+	return "conditions: [" + strings.Join(all, ", ") + "]"
+}
+
+// Flux, Argo CD and kubectl wait for our objects as for their own.
+func TestKstatusUnderstandsOurKinds(t *testing.T) {
+	const upgrade, schedule, seen = "spec: {version: v1.34.4}", "spec: {}", "observedGeneration: 1, "
+	rows := []struct {
+		name, kind, spec, status string
+		want                     status.Status
+	}{
+		{"a fresh schedule", "MaintenanceSchedule", schedule, "", status.InProgressStatus},
+		{"a schedule", "MaintenanceSchedule", schedule, seen + "state: Open, " + conditions("Valid=True/Valid"), status.CurrentStatus},
+		{"an invalid schedule", "MaintenanceSchedule", schedule, seen + conditions("Valid=False/ScheduleInvalid", "Stalled=True/ScheduleInvalid"), status.FailedStatus},
+
+		{"a fresh policy", "UpgradePolicy", "metadata: {name: cluster}", "", status.InProgressStatus},
+		{"a policy", "UpgradePolicy", "metadata: {name: cluster}", seen + conditions("Valid=True/Valid", "SourceReady=True/Read"), status.CurrentStatus},
+		{"a policy whose source is away", "UpgradePolicy", "metadata: {name: cluster}", seen + conditions("Valid=True/Valid", "SourceReady=False/SourceUnavailable", "Stalled=True/SourceUnavailable"), status.FailedStatus},
+
+		{"a fresh upgrade", "ClusterUpgrade", upgrade, "", status.InProgressStatus},
+		{"an upgrade that waits", "ClusterUpgrade", upgrade, seen + conditions("Succeeded=Unknown/WindowClosed", "Reconciling=True/WindowClosed"), status.InProgressStatus},
+		{"an upgrade that is stuck", "ClusterUpgrade", upgrade, seen + conditions("Succeeded=Unknown/Preflight", "Stalled=True/Preflight"), status.FailedStatus},
+		{"an upgrade that succeeded", "ClusterUpgrade", upgrade, seen + "outcome: Succeeded, " + conditions("Succeeded=True/UpToDate"), status.CurrentStatus},
+		{"an upgrade that failed", "ClusterUpgrade", upgrade, seen + "outcome: Failed, " + conditions("Succeeded=False/KubeadmFailed", "Stalled=True/KubeadmFailed"), status.FailedStatus},
+		{"an upgrade that changed since", "ClusterUpgrade", upgrade, "observedGeneration: 0, outcome: Succeeded, " + conditions("Succeeded=True/UpToDate"), status.InProgressStatus},
+
+		{"a fresh node", "NodeUpgrade", "{}", "", status.InProgressStatus},
+		{"a node that waits, and was never seen", "NodeUpgrade", "{}", conditions("Admitted=False/WindowClosed"), status.InProgressStatus},
+		{"an idle node", "NodeUpgrade", "{}", seen + "step: Idle, " + conditions("UpToDate=True/UpToDate"), status.CurrentStatus},
+		{"a node that waits", "NodeUpgrade", "{}", seen + "step: Waiting, " + conditions("Admitted=False/WindowClosed", "UpToDate=False/AwaitingRelease", "Reconciling=True/AwaitingRelease"), status.InProgressStatus},
+		{"a node that failed", "NodeUpgrade", "{}", seen + "step: Failed, " + conditions("UpToDate=False/KubeadmFailed", "Stalled=True/KubeadmFailed"), status.FailedStatus},
+
+		{"a record", "UpgradeRecord", record(""), "", status.CurrentStatus},
+		{"an inventory", "NodeInventory", `gatheredTime: "2026-11-22T01:00:00Z"`, "", status.CurrentStatus},
+	}
+	client := server(t)
+	for _, row := range rows {
+		u := object(t, row.kind, row.spec)
+		stored := create(t, client, u)
+		if row.status != "" {
+			var err error
+			stored, err = client.Resource(resources[row.kind]).ApplyStatus(t.Context(), u.GetName(), withStatus(t, u, "{"+row.status+"}"), metav1.ApplyOptions{FieldManager: "test", Force: true})
+			if err != nil {
+				t.Fatalf("%s: %v", row.name, err)
+			}
+		}
+		got, err := status.Compute(stored)
+		if err != nil || got.Status != row.want {
+			t.Errorf("%s: got %+v, %v; want %s", row.name, got, err, row.want)
+		}
+		remove(t, client, u)
+	}
+}

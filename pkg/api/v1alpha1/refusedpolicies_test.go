@@ -1,0 +1,40 @@
+package v1alpha1_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWrongPoliciesAreRefused(t *testing.T) {
+	policy := func(name, spec, field, words string) refusal {
+		return refusal{name, named("cluster", "spec: {"+spec+"}"), "spec." + field, words}
+	}
+	refuse(t, "UpgradePolicy", []refusal{
+		{"another name", named("default", "spec: {}"), "metadata.name", "there is one UpgradePolicy, and it is named cluster"},
+		{"an unknown field", named("cluster", "spec: {auto: []}"), `"spec.auto"`, "unknown field"},
+
+		policy("automatic minors", "automatic: [{type: Minor}]", "automatic[0].type", "a Minor is asked for with a ClusterUpgrade"),
+		policy("an unknown type", "automatic: [{type: patch}]", "automatic[0].type", `"Patch"`),
+		policy("no type", "automatic: [{minAgeSeconds: 1}]", "automatic[0].type", "Required value"),
+		policy("a type twice", "automatic: [{type: Patch}, {type: Patch}]", "automatic[1]", "Duplicate value"),
+		policy("types as words", "automatic: [Patch]", "automatic[0]", "must be of type object"),
+		policy("a reboot of some age", "automatic: [{type: Reboot, minAgeSeconds: 1}]", "automatic[0].minAgeSeconds", "only a Patch has an age"),
+		policy("a negative age", "automatic: [{type: Patch, minAgeSeconds: -1}]", "automatic[0].minAgeSeconds", "greater than or equal to 0"),
+		policy("an age of two years", "automatic: [{type: Patch, minAgeSeconds: 63072000}]", "automatic[0].minAgeSeconds", "31536000"),
+		policy("an age with a unit", "automatic: [{type: Patch, minAgeSeconds: 7d}]", "automatic[0].minAgeSeconds", "integer"),
+
+		policy("an empty address", `source: {url: ""}`, "source.url", "must be an http or https address of a folder"),
+		policy("a path for an address", "source: {url: /opt/images}", "source.url", "must be an http or https address of a folder"),
+		policy("a file for an address", "source: {url: 'file:///opt/images/'}", "source.url", "must be an http or https address of a folder"),
+		policy("an address that is no folder", "source: {url: 'https://images.example'}", "source.url", "must be an http or https address of a folder"),
+		policy("a long address", "source: {url: 'https://a/"+strings.Repeat("a", 2048)+"'}", "source.url", "2048"),
+		policy("no interval", "source: {intervalSeconds: 0}", "source.intervalSeconds", "greater than or equal to 1"),
+		policy("an interval of two days", "source: {intervalSeconds: 172800}", "source.intervalSeconds", "86400"),
+		policy("an interval with a unit", "source: {intervalSeconds: 10m}", "source.intervalSeconds", "integer"),
+		policy("a large keyring", "source: {keyring: "+strings.Repeat("a", 65537)+"}", "source.keyring", "65536"),
+
+		policy("no history", "historyLimit: 0", "historyLimit", "greater than or equal to 1"),
+		policy("a long history", "historyLimit: 1001", "historyLimit", "1000"),
+		policy("a wrong strategy", "strategy: {maxUnavailable: 0}", "strategy.maxUnavailable", "must be a number from 1"),
+	})
+}

@@ -1,0 +1,58 @@
+package coordinator
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+func TestNewestOffered(t *testing.T) {
+	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	before := metav1.NewTime(now.AddDate(0, 0, -3))
+	known := []v1alpha1.OfferedVersion{{Version: "v1.34.4", FirstSeenTime: before}, {Version: "v1.33.9", FirstSeenTime: before}}
+	unavailable := fleet.Hold{Reason: v1alpha1.ReasonSourceUnavailable}
+	for _, row := range []struct {
+		name    string
+		offers  []string
+		problem fleet.Hold
+		want    []string // those that were known have a *
+	}{
+		{"two architectures are one version", []string{"v1.34.4", "v1.34.4"}, fleet.Hold{}, []string{"v1.34.4*"}},
+		{"each that is newer than what runs", []string{"v1.34.2", "v1.34.3", "v1.34.4", "v1.34.5"}, fleet.Hold{}, []string{"v1.34.5", "v1.34.4*", "v1.34.3"}},
+		{"the newest of minors that no node runs", []string{"v1.33.8", "v1.33.9", "v1.35.0", "v1.35.1"}, fleet.Hold{}, []string{"v1.35.1", "v1.33.9*"}},
+		{"no pre-release", []string{"v1.34.5-rc.1", "v1.35.0-rc.1"}, fleet.Hold{}, nil},
+		{"an index that is incomplete", []string{"v1.34.5"}, fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid}, []string{"v1.34.5"}},
+		{"an index that cannot be read", nil, unavailable, []string{"v1.34.4*", "v1.33.9*"}},
+	} {
+		s := fleet.Snapshot{Nodes: []fleet.Node{{Kubelet: "v1.34.3"}, {Kubelet: "v1.34.2"}, {Kubelet: "unknown"}}, Source: fleet.Source{Problem: row.problem}}
+		for _, v := range row.offers {
+			s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: v})
+		}
+		var got []string
+		for _, one := range newestOffered(known, s, now) {
+			switch {
+			case one.FirstSeenTime.Equal(&before):
+				one.Version += "*"
+			case !one.FirstSeenTime.Time.Equal(now):
+				t.Errorf("%s: %s was first seen %s", row.name, one.Version, one.FirstSeenTime)
+			}
+			got = append(got, one.Version)
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.name, diff)
+		}
+	}
+	var many fleet.Snapshot
+	for minor := range 40 {
+		many.Source.Offers = append(many.Source.Offers, fleet.Offer{Version: fmt.Sprintf("v1.%d.0", minor)})
+	}
+	if got := newestOffered(nil, many, now); len(got) != maxOffered || got[0].Version != "v1.39.0" {
+		t.Errorf("of 40 minors %d are listed, from %s", len(got), got[0].Version)
+	}
+}

@@ -1,0 +1,76 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/source"
+)
+
+// ensurePolicy returns the UpgradePolicy named cluster. Where it is missing, it is
+// created with an empty spec, which the CRD's defaults fill in. It is applied rather
+// than created, so that a person who applies a spec has no conflict over those
+// defaults.
+func (c *Coordinator) ensurePolicy(ctx context.Context, known *v1alpha1.UpgradePolicy) (*v1alpha1.UpgradePolicy, error) {
+	if known != nil {
+		return known, nil
+	}
+	empty := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+	created, err := c.ours.UpgradePolicies.Apply(ctx, empty, manager, "")
+	if err != nil {
+		return nil, fmt.Errorf("creating UpgradePolicy %s: %w", v1alpha1.PolicyName, err)
+	}
+	c.log.Info("created the UpgradePolicy, as there was none", "source", created.Spec.Source.URL)
+	return created, nil
+}
+
+// observePolicy returns the policy with the status that it should have before a plan
+// is made: which versions are on offer since when, and whether it can be followed.
+func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, now time.Time) *v1alpha1.UpgradePolicy {
+	policy := stored.DeepCopy()
+	policy.Status.ObservedGeneration = policy.Generation
+	policy.Status.Offered = newestOffered(policy.Status.Offered, s, now)
+	valid := metav1.Condition{Type: v1alpha1.ConditionValid, Status: metav1.ConditionTrue, Reason: understood, Message: "every field is understood"}
+	if reason, err := checkPolicy(policy.Spec); err != nil {
+		valid.Status, valid.Reason, valid.Message = metav1.ConditionFalse, string(reason), err.Error()
+	}
+	ready := metav1.Condition{Type: v1alpha1.ConditionSourceReady, Status: metav1.ConditionTrue, Reason: "Read", Message: "the index of images was read and understood"}
+	if problem := s.Source.Problem; problem.Reason != "" {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, string(problem.Reason), problem.Message
+	}
+	setConditions(&policy.Status.Conditions, policy.Generation, now, valid, ready)
+	return policy
+}
+
+// checkPolicy returns why the policy cannot be followed.
+func checkPolicy(spec v1alpha1.UpgradePolicySpec) (v1alpha1.Reason, error) {
+	if spec.NodeSelector != nil {
+		if _, err := spec.NodeSelector.AsSelector(); err != nil {
+			return v1alpha1.ReasonPolicyInvalid, fmt.Errorf("spec.nodeSelector: %w", err)
+		}
+	}
+	return v1alpha1.ReasonSourceInvalid, source.Check(spec.Source)
+}
+
+// writePolicyStatus applies the status of the policy if it differs from the stored
+// one. The plan adds what nodes that join late are to have.
+func (c *Coordinator) writePolicyStatus(ctx context.Context, stored *v1alpha1.UpgradePolicy, status v1alpha1.UpgradePolicyStatus, planned *v1alpha1.UpgradePolicyStatus) error {
+	if planned != nil {
+		status.Version, status.Upgrade, status.Images = planned.Version, planned.Upgrade, planned.Images
+	}
+	if equality.Semantic.DeepEqual(stored.Status, status) {
+		return nil
+	}
+	// A coordinator that lags must not bring back an older version.
+	object := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: stored.Name, ResourceVersion: stored.ResourceVersion}, Status: status}
+	if _, err := c.ours.UpgradePolicies.Apply(ctx, object, manager, "status"); err != nil {
+		return fmt.Errorf("applying the status of UpgradePolicy %s: %w", stored.Name, err)
+	}
+	return nil
+}

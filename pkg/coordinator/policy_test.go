@@ -1,0 +1,141 @@
+package coordinator_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+)
+
+// The policy is created where it is missing, and what people change in it takes
+// effect at once, whatever the interval is.
+func TestThePolicyTakesEffectWithoutARestart(t *testing.T) {
+	c := newCluster(t, "cp1")
+	c.must(c.ours.UpgradePolicies.Delete(t.Context(), v1alpha1.PolicyName, metav1.DeleteOptions{}))
+	offline(t)
+	c.coordinate("one")
+	c.eventually(func() string {
+		policy, err := c.ours.UpgradePolicies.Get(t.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		if policy.Spec.Source.URL == "" || policy.Spec.Source.IntervalSeconds != 600 || policy.Spec.HistoryLimit != 20 {
+			t.Fatalf("the policy was created without its defaults: %+v", policy.Spec)
+		}
+		return ""
+	})
+	c.eventually(c.policySays(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceUnavailable))
+	if stalled := c.policyCondition(v1alpha1.ConditionStalled); stalled != nil {
+		t.Errorf("no person has to act while the network is away, and it says %+v", stalled)
+	}
+
+	other := newIndex(t)
+	c.index.offer("v1.34.4")
+	other.offer("v1.34.4", "v1.34.5")
+	first := []string{"v1.34.4"}
+	for _, step := range []struct {
+		index *index
+		want  []string
+	}{{c.index, first}, {other, []string{"v1.34.5", "v1.34.4"}}, {c.index, first}} {
+		// No --force-conflicts: the coordinator owns nothing of the spec.
+		c.applyText(fmt.Sprintf("{apiVersion: %s, kind: UpgradePolicy, metadata: {name: cluster}, spec: {source: {url: %s/, intervalSeconds: 3600}}}", v1alpha1.GroupVersion, step.index.URL), "--server-side")
+		c.eventually(c.offered(step.want...))
+		c.eventually(c.policySays(v1alpha1.ConditionSourceReady, metav1.ConditionTrue, ""))
+	}
+	if stalled := c.policyCondition(v1alpha1.ConditionStalled); stalled != nil {
+		t.Errorf("it is stalled: %+v", stalled)
+	}
+	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec.Source.IntervalSeconds = 1 })
+	c.index.offer("v1.34.4", "v1.34.6")
+	c.eventually(c.offered("v1.34.6", "v1.34.4"))
+	c.quiet()
+}
+
+// A signature that was asked for and cannot be checked lets nothing through.
+func TestAKeyringOffersNothing(t *testing.T) {
+	c := newCluster(t, "cp1")
+	c.index.offer("v1.34.4")
+	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
+	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec.Source.Keyring = "keys" })
+	c.coordinate("one")
+	c.agent("cp1")
+	for _, condition := range []string{v1alpha1.ConditionValid, v1alpha1.ConditionSourceReady} {
+		c.eventually(c.policySays(condition, metav1.ConditionFalse, v1alpha1.ReasonSourceInvalid))
+		const want = "spec.source.keyring of UpgradePolicy cluster: signatures cannot be checked yet; remove it"
+		if got := c.policyCondition(condition); got.Message != want {
+			t.Errorf("%s says %q", condition, got.Message)
+		}
+	}
+	c.eventually(c.policySays(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonSourceInvalid))
+	c.quiet()
+	if list, err := c.ours.ClusterUpgrades.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
+		t.Errorf("there are %d upgrades, want none (%v)", len(list.Items), err)
+	}
+	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec.Source.Keyring = "" })
+	c.eventually(c.finished("v1.34.4"))
+	c.eventually(c.policySays(v1alpha1.ConditionValid, metav1.ConditionTrue, ""))
+	c.eventually(func() string {
+		policy, err := c.ours.UpgradePolicies.Get(t.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
+		c.must(err)
+		if s := policy.Status; s.Version != "v1.34.4" || s.Upgrade == nil || s.Upgrade.UID != string(c.upgrade("v1.34.4").UID) || len(s.Images) != 1 {
+			return fmt.Sprintf("nodes that join late are to have %+v", s)
+		}
+		return ""
+	})
+}
+
+// offline keeps coordinators from the source that is the default.
+func offline(t *testing.T) {
+	before := http.DefaultTransport
+	http.DefaultTransport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		if strings.HasPrefix(r.URL.Host, "127.0.0.1:") {
+			return before.RoundTrip(r)
+		}
+		return nil, errors.New("the test is offline")
+	})
+	t.Cleanup(func() { http.DefaultTransport = before })
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// applyText applies an object as kubectl does.
+func (c *cluster) applyText(object string, flags ...string) {
+	c.Helper()
+	command := apitest.Kubectl(c.T, c.config, append([]string{"apply", "-f", "-"}, flags...)...)
+	command.Stdin = strings.NewReader(object)
+	if out, err := command.CombinedOutput(); err != nil {
+		c.Fatalf("kubectl apply: %v\n%s", err, out)
+	}
+}
+
+func (c *cluster) policyCondition(condition string) *metav1.Condition {
+	c.Helper()
+	policy, err := c.ours.UpgradePolicies.Get(c.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
+	c.must(err)
+	return meta.FindStatusCondition(policy.Status.Conditions, condition)
+}
+
+// offered wants the policy to list those versions.
+func (c *cluster) offered(versions ...string) func() string {
+	return func() string {
+		policy, err := c.ours.UpgradePolicies.Get(c.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
+		c.must(err)
+		var got []string
+		for _, one := range policy.Status.Offered {
+			got = append(got, one.Version)
+		}
+		if strings.Join(got, " ") != strings.Join(versions, " ") {
+			return fmt.Sprintf("on offer are %v, want %v", got, versions)
+		}
+		return ""
+	}
+}

@@ -1,0 +1,26 @@
+package hostverb
+
+import (
+	"context"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+var activate = define(Entry{
+	Verb:         verb.Activate,
+	Help:         "make a staged image the next boot's",
+	Within:       10 * time.Minute,
+	Failed:       v1alpha1.ReasonActivateFailed,
+	ChangesFacts: true,
+}, activateArgs, func(ctx context.Context, l host.Layout, args sysupdate.ActivateArgs, _ *host.Log) (*sysupdate.ActivateOutput, error) {
+	return sysupdate.Activate(ctx, l, args)
+})
+
+func activateArgs(_ context.Context, o Order) (sysupdate.ActivateArgs, error) {
+	image, err := o.image()
+	return sysupdate.ActivateArgs{Version: o.Spec.Version, SHA256: image.SHA256()}, err
+}

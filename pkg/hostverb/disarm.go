@@ -1,0 +1,24 @@
+package hostverb
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+var disarm = Entry{
+	Verb:         verb.Disarm,
+	Help:         "keep others from activating or deleting images",
+	Within:       10 * time.Minute,
+	Failed:       v1alpha1.ReasonHostUnreachable,
+	ChangesFacts: true,
+	Harmless:     true,
+	Run: func(_ context.Context, l host.Layout, _ json.RawMessage, _ *host.Log) (any, error) {
+		return output(sysupdate.Disarm(l))
+	},
+}

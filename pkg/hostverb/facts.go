@@ -1,0 +1,36 @@
+package hostverb
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/nodefacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+var facts = Entry{
+	Verb:   verb.Facts,
+	Help:   "look at what is installed, merged and active",
+	Within: time.Minute,
+	Failed: v1alpha1.ReasonHostUnreachable,
+	Run:    gather,
+}
+
+// gather leaves host.Facts.
+func gather(_ context.Context, l host.Layout, _ json.RawMessage, _ *host.Log) (any, error) {
+	facts, err := host.Gather(l)
+	if err != nil {
+		return nil, err
+	}
+	var problem error
+	if facts.Confs, problem = sysupdate.Confs(l); problem != nil {
+		facts.ConfProblem = problem.Error()
+	}
+	facts.Armed = sysupdate.Armed(l)
+	facts.Node = nodefacts.Gather(l, time.Now())
+	return facts, nil
+}

@@ -1,0 +1,49 @@
+package hostverb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+)
+
+// Order is what the requests for verbs are made from.
+type Order struct {
+	Spec v1alpha1.NodeUpgradeSpec
+	// Active is the version that the node's symlink points to.
+	Active string
+	// ClusterConfiguration reads what kubeadm keeps in the cluster.
+	ClusterConfiguration func(context.Context) (string, error)
+}
+
+// image returns the image that the order names for the node.
+func (o Order) image() (v1alpha1.Image, error) {
+	if o.Spec.Image == nil {
+		return v1alpha1.Image{}, fmt.Errorf("the order for %s names no image for this node", o.Spec.Version)
+	}
+	return *o.Spec.Image, nil
+}
+
+// Request returns what the host is asked for, under that key.
+func (e Entry) Request(ctx context.Context, key string, o Order) (host.Request, error) {
+	var args any
+	if e.Args != nil {
+		var err error
+		if args, err = e.Args(ctx, o); err != nil {
+			return host.Request{}, err
+		}
+	}
+	return host.NewRequest(e.Verb, key, args)
+}
+
+// Options returns the properties of the verb's unit.
+func (e Entry) Options(o Order) host.Options {
+	options := host.Options{RuntimeMax: e.Within, WholeNode: e.WholeNode}
+	if e.Image {
+		staged := host.ImagePath(o.Spec.Version, host.Architecture())
+		options.MountImages = []host.MountImage{{Source: staged, Destination: kubeadm.ImageMount}}
+	}
+	return options
+}

@@ -1,0 +1,28 @@
+package hostverb
+
+import (
+	"context"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+var pull = define(Entry{
+	Verb:         verb.Pull,
+	Help:         "bring the container images of a control plane",
+	Within:       kubeadmWithin,
+	Failed:       v1alpha1.ReasonPullFailed,
+	Image:        true,
+	ControlPlane: true,
+	Harmless:     true,
+}, pullArgs, kubeadm.Pull)
+
+func pullArgs(ctx context.Context, o Order) (kubeadm.PullArgs, error) {
+	image, err := o.image()
+	if err != nil {
+		return kubeadm.PullArgs{}, err
+	}
+	config, err := o.ClusterConfiguration(ctx)
+	return kubeadm.PullArgs{Version: o.Spec.Version, SHA256: image.SHA256(), ClusterConfiguration: config}, err
+}

@@ -1,0 +1,24 @@
+package hostverb
+
+import (
+	"context"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysext"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+var restart = define(Entry{
+	Verb:         verb.Restart,
+	Help:         "merge the active image now and restart the kubelet",
+	Within:       5 * time.Minute,
+	Failed:       v1alpha1.ReasonRestartFailed,
+	WholeNode:    true,
+	ChangesFacts: true,
+}, restartArgs, sysext.Restart)
+
+// restartArgs names what is active: another upgrade may be asked for by now.
+func restartArgs(_ context.Context, o Order) (sysext.RestartArgs, error) {
+	return sysext.RestartArgs{Version: o.Active}, nil
+}

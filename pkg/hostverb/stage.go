@@ -1,0 +1,24 @@
+package hostverb
+
+import (
+	"context"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+var stage = define(Entry{
+	Verb:         verb.Stage,
+	Help:         "download and check an image, beside the running one",
+	Within:       time.Hour, // as long as the download may take; then it is tried again
+	Failed:       v1alpha1.ReasonStageFailed,
+	ChangesFacts: true,
+	Harmless:     true,
+}, stageArgs, sysupdate.Stage)
+
+func stageArgs(_ context.Context, o Order) (sysupdate.StageArgs, error) {
+	image, err := o.image()
+	return sysupdate.StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256()}, err
+}

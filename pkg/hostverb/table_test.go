@@ -1,0 +1,124 @@
+package hostverb
+
+import (
+	"bytes"
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+// A verb that lacks a column would run without a limit, or fail without a reason.
+func TestEntriesAreComplete(t *testing.T) {
+	seen := map[verb.Verb]bool{}
+	for _, e := range Table {
+		if e.Verb == "" || e.Help == "" || e.Within <= 0 || e.Failed == "" || e.Run == nil {
+			t.Errorf("verb %q lacks a column: %+v", e.Verb, e)
+		}
+		if seen[e.Verb] {
+			t.Errorf("verb %q stands in the table twice", e.Verb)
+		}
+		seen[e.Verb] = true
+	}
+	for _, name := range names(t) {
+		if !seen[name] {
+			t.Errorf("verb %q does not stand in the table", name)
+		}
+	}
+}
+
+// names returns the constants of package verb.
+func names(t *testing.T) []verb.Verb {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "verb", "verb.go"), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []verb.Verb
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		for _, value := range spec.Values {
+			name, err := strconv.Unquote(value.(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, verb.Verb(name))
+		}
+		return true
+	})
+	if len(found) == 0 {
+		t.Fatal("package verb names no verb")
+	}
+	return found
+}
+
+// What the agent sends is what the node's side reads.
+func TestRequests(t *testing.T) {
+	ctx := context.Background()
+	order := Order{
+		Spec: v1alpha1.NodeUpgradeSpec{
+			Upgrade: &v1alpha1.UpgradeReference{Name: "patch", UID: "1"}, Version: "v1.34.4", Kubeadm: v1alpha1.KubeadmNode,
+			Image: &v1alpha1.Image{URL: "https://example.com/image.raw", Digest: v1alpha1.DigestOf("abc"), Architecture: "amd64"},
+		},
+		Active:               "v1.34.5",
+		ClusterConfiguration: func(context.Context) (string, error) { return "kind: ClusterConfiguration", nil },
+	}
+	want := map[verb.Verb]string{
+		verb.Facts:    `null`,
+		verb.Disarm:   `null`,
+		verb.Stage:    `{"version":"v1.34.4","url":"https://example.com/image.raw","sha256":"abc"}`,
+		verb.Pull:     `{"version":"v1.34.4","sha256":"abc","clusterConfiguration":"kind: ClusterConfiguration"}`,
+		verb.Snapshot: `{"upgrade":"patch"}`,
+		verb.Kubeadm:  `{"version":"v1.34.4","command":"Node","sha256":"abc"}`,
+		verb.Activate: `{"version":"v1.34.4","sha256":"abc"}`,
+		verb.Restart:  `{"version":"v1.34.5"}`,
+		verb.Etcd:     `null`,
+	}
+	for _, e := range Table {
+		request, err := e.Request(ctx, "k", order)
+		if err != nil || request.Verb != e.Verb || request.Key != "k" || string(request.Args) != want[e.Verb] {
+			t.Errorf("%s: %s %v", e.Verb, request.Args, err)
+		}
+		options := e.Options(order)
+		if options.RuntimeMax != e.Within || options.WholeNode != (e.Verb == verb.Restart) {
+			t.Errorf("%s: %+v", e.Verb, options)
+		}
+		mounts := host.MountImage{Source: host.ImagePath("v1.34.4", host.Architecture()), Destination: kubeadm.ImageMount}
+		if e.Image != (len(options.MountImages) == 1 && options.MountImages[0] == mounts) {
+			t.Errorf("%s mounts %+v", e.Verb, options.MountImages)
+		}
+	}
+}
+
+// An order that asks for nothing has no image and no upgrade.
+func TestEmptyOrder(t *testing.T) {
+	for _, v := range []verb.Verb{verb.Stage, verb.Pull, verb.Snapshot, verb.Kubeadm, verb.Activate} {
+		e, ok := Of(v)
+		if _, err := e.Request(t.Context(), "k", Order{}); !ok || err == nil {
+			t.Errorf("%s is asked for by an empty order", v)
+		}
+	}
+}
+
+// A person may call a verb, without a request.
+func TestNoArguments(t *testing.T) {
+	for _, e := range Table {
+		if e.Args == nil {
+			continue
+		}
+		if _, err := e.Run(t.Context(), host.Layout{Dir: t.TempDir()}, nil, host.NewLog(&bytes.Buffer{})); err == nil || err.Error() != "there is no request with arguments" {
+			t.Errorf("%s: %v", e.Verb, err)
+		}
+	}
+}

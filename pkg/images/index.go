@@ -1,0 +1,43 @@
+package images
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Index is the name of the file that lists the images' hashes, beside them.
+const Index = "SHA256SUMS"
+
+// IndexSize is how many bytes an index may have at most.
+const IndexSize = 4 << 20
+
+// line is what sha256sum writes, in text or in binary mode.
+var line = regexp.MustCompile(`^([0-9a-fA-F]{64}) [ *]?(\S+)$`)
+
+// ParseIndex returns the SHA-256, in lower-case hex, of each Kubernetes image that
+// the index lists, by the file's name. It leaves other files out. One line that is
+// not a hash and a name makes all of it invalid: it may be cut off, or no index.
+// The address says in errors where the text comes from.
+func ParseIndex(address, text string) (map[string]string, error) {
+	sums, number := map[string]string{}, 0
+	for row := range strings.Lines(text) {
+		number++
+		if row = strings.TrimRight(row, "\r\n"); row == "" {
+			continue
+		}
+		m := line.FindStringSubmatch(row)
+		if m == nil {
+			return nil, fmt.Errorf("line %d of %s is not a sha256 and a file's name: %.80q", number, address, row)
+		}
+		sum, file := strings.ToLower(m[1]), m[2]
+		if !strings.HasPrefix(file, "kubernetes-") || !strings.HasSuffix(file, ".raw") {
+			continue
+		}
+		if other, twice := sums[file]; twice && other != sum {
+			return nil, fmt.Errorf("%s lists %.80s with two hashes", address, file)
+		}
+		sums[file] = sum
+	}
+	return sums, nil
+}

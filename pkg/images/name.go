@@ -1,0 +1,54 @@
+// Package images knows how Kubernetes images are published, as Flatcar's
+// sysext-bakery does it: how their files are named, and what the index beside
+// them looks like. It is pure.
+package images
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// A version may have a "-" itself: what follows the last known architecture's is
+// left of it.
+var name = regexp.MustCompile(`^kubernetes-(.+)-(x86-64|arm64)\.raw$`)
+
+// amd64 is named otherwise by systemd, and so in file names, which follow its %a.
+const (
+	kubernetesAMD64 = "amd64"
+	systemdAMD64    = "x86-64"
+)
+
+// SystemdArchitecture returns systemd's name of an architecture that is named as
+// Kubernetes does.
+func SystemdArchitecture(architecture string) string {
+	if architecture == kubernetesAMD64 {
+		return systemdAMD64
+	}
+	return architecture
+}
+
+// Name returns the name of the image's file, such as
+// kubernetes-v1.34.4-x86-64.raw, for an architecture as Kubernetes names it: amd64
+// or arm64.
+func Name(version, architecture string) string {
+	return "kubernetes-" + version + "-" + SystemdArchitecture(architecture) + ".raw"
+}
+
+// ParseName returns the version and the architecture, as Kubernetes names it, in
+// the name of an image's file.
+func ParseName(file string) (v version.Version, architecture string, err error) {
+	m := name.FindStringSubmatch(file)
+	if m == nil {
+		return v, "", fmt.Errorf("%.80q is not kubernetes-VERSION-ARCHITECTURE.raw", file)
+	}
+	v, err = version.Parse(m[1])
+	if err != nil || v.String() != m[1] {
+		return version.Version{}, "", fmt.Errorf("%.80q of %.80s is not a version such as v1.34.4", m[1], file)
+	}
+	if architecture = m[2]; architecture == systemdAMD64 {
+		architecture = kubernetesAMD64
+	}
+	return v, architecture, nil
+}

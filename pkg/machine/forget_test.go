@@ -1,0 +1,31 @@
+package machine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// What is kept of an upgrade that is over is in its record, and nowhere else.
+func TestUpgradeIsForgotten(t *testing.T) {
+	since := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	s, o := atLastCheck(since)
+	s = State{
+		Upgrade: s.Upgrade, From: oldVersion, Step: v1alpha1.StepIdle, Since: since, Attempts: 2, Failures: 1, RebootedFrom: "boot-0",
+		Snapshot: &v1alpha1.EtcdSnapshot{}, Method: v1alpha1.MethodReboot, MethodMessage: "why", Steps: []StepTime{{Step: v1alpha1.StepLocking}},
+	}
+	o.Node, o.Slot = Node{Ready: true}, Slot{}
+	o.Spec = v1alpha1.NodeUpgradeSpec{}
+	want := State{Step: v1alpha1.StepIdle, Since: since, Reason: v1alpha1.ReasonNoUpgrade, Message: "no upgrade is asked for"}
+	got, _ := Next(s, o)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("in service (-want +got):\n%s", diff)
+	}
+	o.Slot.Held = "slot-0"
+	if got, _ := Next(s, o); got.Upgrade != s.Upgrade {
+		t.Errorf("forgotten with a slot in hand: %+v", got)
+	}
+}

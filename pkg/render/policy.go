@@ -1,0 +1,109 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Policy is the UpgradePolicy, as the coordinator sees it now.
+type Policy struct {
+	Automatic []v1alpha1.AutomaticUpgrade `json:"automatic,omitempty"`
+	// Version is the one that nodes which join late are upgraded to.
+	Version string `json:"version,omitempty"`
+	// Source is the address of the folder of images.
+	Source string `json:"source,omitempty"`
+	// Problems are why the policy, or the source, cannot be understood.
+	Problems []Problem `json:"problems,omitempty"`
+}
+
+// Problem is something that a person has to look at.
+type Problem struct {
+	Reason  v1alpha1.Reason `json:"reason"`
+	Message string          `json:"message"`
+}
+
+// Approval is one that an upgrade lacks.
+type Approval struct {
+	Upgrade string `json:"upgrade"`
+	// Group that lacks it. Empty: the upgrade as a whole.
+	Group string `json:"group,omitempty"`
+	// Command gives it.
+	Command string `json:"command"`
+}
+
+// policyRows tell of the policy, if there is one.
+func policyRows(p *Policy, o Options) [][2]cell {
+	if p == nil {
+		return nil
+	}
+	text := p.automatic()
+	if p.Version != "" {
+		text += "; nodes that join late go to " + p.Version
+	}
+	rows := [][2]cell{titled("Policy:", cell{text, plain})}
+	for _, problem := range p.Problems {
+		rows = append(rows, titled("", cell{o.why(problem.Reason, problem.Message, nil), red}))
+	}
+	return rows
+}
+
+func (p *Policy) automatic() string {
+	if len(p.Automatic) == 0 {
+		return "nothing is automatic"
+	}
+	var kinds []string
+	for _, one := range p.Automatic {
+		kind := string(one.Type)
+		if age := one.MinAgeSeconds; age != nil && *age > 0 {
+			kind += fmt.Sprintf(" (after %s on offer)", duration.HumanDuration(time.Duration(*age)*time.Second))
+		}
+		kinds = append(kinds, kind)
+	}
+	return "automatic " + strings.Join(kinds, ", ")
+}
+
+// approvals tell what lacks an approval. The command is not broken into lines, as
+// it is there to be copied.
+func (o Options) approvals(list []Approval) string {
+	var b strings.Builder
+	for i, a := range list {
+		title, what := "", a.Upgrade
+		if i == 0 {
+			title = "Approval:"
+		}
+		if a.Group != "" {
+			what = fmt.Sprintf("group %s of %s", a.Group, a.Upgrade)
+		}
+		b.WriteString(o.titles([][2]cell{titled(title, cell{what + " begins once it is approved:", yellow})}))
+		b.WriteString(strings.Repeat(" ", titleWidth) + o.paint(a.Command, plain) + "\n")
+	}
+	return b.String()
+}
+
+// heldRows tell of nodes that people keep back, and of those that are not managed.
+func heldRows(s Status) [][2]cell {
+	var rows [][2]cell
+	var held []string
+	for _, n := range s.Nodes {
+		if n.OnHold {
+			held = append(held, n.Name)
+		}
+	}
+	if len(held) > 0 {
+		rows = append(rows, titled("On hold:", cell{few(held) + "; " + letGo("NODE"), yellow}))
+	}
+	if len(s.Unmanaged) > 0 {
+		rows = append(rows, titled("Unmanaged:", cell{fmt.Sprintf("%d, which the UpgradePolicy's nodeSelector does not match", len(s.Unmanaged)), plain}))
+	}
+	return rows
+}
+
+// letGo says how to take the label of a node away that holds it back.
+func letGo(node string) string {
+	return fmt.Sprintf("`kubectl label node %s %s-` lets it go on", node, v1alpha1.HoldLabel)
+}

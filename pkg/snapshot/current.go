@@ -1,0 +1,77 @@
+package snapshot
+
+import (
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+)
+
+// Snapshot returns the cluster as it is known now. The caller must not change what
+// the snapshot points to.
+func (r *Reader) Snapshot() fleet.Snapshot {
+	nodes := sorted[*corev1.Node](r.nodes)
+	s := fleet.Snapshot{
+		NodeUpgrades:   values(sorted[*v1alpha1.NodeUpgrade](r.nodeUpgrades)),
+		Inventories:    values(sorted[*v1alpha1.NodeInventory](r.inventories)),
+		Upgrades:       values(sorted[*v1alpha1.ClusterUpgrade](r.upgrades)),
+		Records:        values(sorted[*v1alpha1.UpgradeRecord](r.records)),
+		Schedules:      values(sorted[*v1alpha1.MaintenanceSchedule](r.schedules)),
+		Policy:         r.Policy(),
+		RebootManagers: RebootManagers(nodes, sorted[*appsv1.DaemonSet](r.daemonSets)),
+		Webhooks:       r.webhooks(),
+	}
+	for _, n := range nodes {
+		s.Nodes = append(s.Nodes, Node(n))
+	}
+	for _, lease := range sorted[*coordinationv1.Lease](r.leases) {
+		one, _ := slot.FromLease(lease) // one that cannot be read is marked so
+		s.Slots = append(s.Slots, one)
+	}
+	s.APIServers, s.Etcd = staticPods(sorted[*corev1.Pod](r.pods))
+	return s
+}
+
+// Policy returns the UpgradePolicy named cluster as it is known now, or nil.
+func (r *Reader) Policy() *v1alpha1.UpgradePolicy {
+	for _, policy := range sorted[*v1alpha1.UpgradePolicy](r.policies) {
+		return policy
+	}
+	return nil
+}
+
+// MarkedNodes returns the Nodes whose mark says that they hold a slot.
+func (r *Reader) MarkedNodes() []*corev1.Node {
+	return slices.DeleteFunc(sorted[*corev1.Node](r.nodes), func(n *corev1.Node) bool {
+		return n.Annotations[v1alpha1.SlotAnnotation] == ""
+	})
+}
+
+// sorted returns what an informer knows, sorted by name, so that equal clusters
+// give equal snapshots.
+func sorted[T metav1.Object](informer cache.SharedIndexInformer) []T {
+	var list []T
+	for _, object := range informer.GetStore().List() {
+		if one, ok := object.(T); ok {
+			list = append(list, one)
+		}
+	}
+	slices.SortFunc(list, func(a, b T) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return list
+}
+
+func values[T any](pointers []*T) []T {
+	list := make([]T, len(pointers))
+	for i, one := range pointers {
+		list[i] = *one
+	}
+	return list
+}

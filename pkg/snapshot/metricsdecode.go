@@ -1,0 +1,59 @@
+package snapshot
+
+import (
+	"errors"
+	"io"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+)
+
+// metricsFormat can be decoded one family after the other. Of the text format the
+// library has all families in memory at once, and an apiserver's are many.
+var metricsFormat = expfmt.NewFormat(expfmt.TypeProtoDelim)
+
+const (
+	// processStart is when the apiserver began, in seconds. Every one has it.
+	processStart = "process_start_time_seconds"
+	// deprecatedAPIs is 1 for each deprecated API that was called since the
+	// apiserver started, however often.
+	// https://kubernetes.io/docs/reference/instrumentation/metrics/
+	deprecatedAPIs = "apiserver_requested_deprecated_apis"
+)
+
+// decodeMetrics keeps what is needed of an apiserver's metrics.
+func decodeMetrics(families expfmt.Decoder, server string) (answer metricsAnswer) {
+	for {
+		var family dto.MetricFamily
+		if err := families.Decode(&family); err != nil {
+			if !errors.Is(err, io.EOF) {
+				answer.err = err
+			}
+			return answer
+		}
+		for _, metric := range family.GetMetric() {
+			value := metric.GetGauge().GetValue()
+			switch {
+			case family.GetName() == processStart:
+				answer.started = value
+			case family.GetName() == deprecatedAPIs && value != 0:
+				answer.apis = append(answer.apis, requestedAPI(metric, server))
+			}
+		}
+	}
+}
+
+func requestedAPI(metric *dto.Metric, server string) preflight.RequestedAPI {
+	api := preflight.RequestedAPI{APIServer: server}
+	fields := map[string]*string{
+		"group": &api.Group, "version": &api.Version, "resource": &api.Resource, "subresource": &api.Subresource, "removed_release": &api.Remove,
+	}
+	for _, label := range metric.GetLabel() {
+		if field := fields[label.GetName()]; field != nil {
+			*field = label.GetValue()
+		}
+	}
+	return api
+}

@@ -96,7 +96,7 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 		message := fmt.Sprintf("node %s failed and uses the budget up", failed.Name)
 		return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: a.out == a.failed}
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes are before it (at most %d at once)", limit)}
+	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)}
 }
 
 // takeSlot returns the slot for the node: the one that is kept for it, or a free

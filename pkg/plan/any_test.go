@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -53,24 +54,25 @@ type claims struct {
 }
 
 func (c *claims) node(name string) (fleet.Node, v1alpha1.NodeUpgrade) {
-	var word v1alpha1.NodeUpgrade
+	var nodeUpgrade v1alpha1.NodeUpgrade
 	for _, one := range c.s.NodeUpgrades {
 		if one.Name == name {
-			word = one
+			nodeUpgrade = one
 		}
 	}
 	for _, n := range c.s.Nodes {
 		if n.Name == name {
-			return n, word
+			return n, nodeUpgrade
 		}
 	}
 	c.Fatalf("the plan has a node %s that is not there", name)
-	return fleet.Node{}, word
+	return fleet.Node{}, nodeUpgrade
 }
 
-// out is whether a node is away, or may be.
-func (c *claims) out(n fleet.Node, word v1alpha1.NodeUpgrade) bool {
-	switch word.Status.Step {
+// out is whether a node is away, or may be. A node that is left as it is counts only
+// where it is at work.
+func (c *claims) out(n fleet.Node, nodeUpgrade v1alpha1.NodeUpgrade) bool {
+	switch nodeUpgrade.Status.Step {
 	case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting:
 	default:
 		return true
@@ -80,7 +82,63 @@ func (c *claims) out(n fleet.Node, word v1alpha1.NodeUpgrade) bool {
 			return true
 		}
 	}
-	return !n.Ready || n.Slot != ""
+	return !n.Ready && !c.left(n) || n.Slot != ""
+}
+
+// left is whether policy or upgrade leave the node as it is.
+func (c *claims) left(n fleet.Node) bool {
+	selectors := []*v1alpha1.LabelSelector{c.upgrade().Spec.NodeSelector}
+	if c.s.Policy != nil {
+		selectors = append(selectors, c.s.Policy.Spec.NodeSelector)
+	}
+	return slices.ContainsFunc(selectors, func(s *v1alpha1.LabelSelector) bool {
+		if s == nil {
+			return false
+		}
+		matcher, err := s.AsSelector()
+		return err != nil || !matcher.Matches(labels.Set(n.Labels))
+	})
+}
+
+// upgrade is the one that the plan is for, as the plan leaves it.
+func (c *claims) upgrade() *v1alpha1.ClusterUpgrade {
+	u := &v1alpha1.ClusterUpgrade{}
+	for i := range c.s.Upgrades {
+		if c.s.Upgrades[i].Name == c.p.Upgrade {
+			u = c.s.Upgrades[i].DeepCopy()
+		}
+	}
+	for _, status := range c.p.Statuses {
+		if status.Name == u.Name {
+			u.Status = status.Status // its type may have been found out just now
+		}
+	}
+	return u
+}
+
+// wanted is what people and failures have to say about a node that begins.
+func (c *claims) wanted(n fleet.Node, u *v1alpha1.ClusterUpgrade) {
+	if _, held := n.Labels[v1alpha1.HoldLabel]; held || c.left(n) {
+		c.Fatalf("%s begins, and people leave it out: %v", n.Name, n.Labels)
+	}
+	for _, g := range u.Status.Strategy.Groups {
+		if over := u.Status.Outcome != ""; !over && g.Approval == v1alpha1.ApprovalRequired && n.Labels["pool"] == g.Name && !n.ControlPlane {
+			c.Fatalf("%s begins, and its group is not approved", n.Name)
+		}
+	}
+	failed := int32(0)
+	for _, other := range c.s.Nodes {
+		_, nodeUpgrade := c.node(other.Name)
+		if nodeUpgrade.Status.Step.Info().Phase == v1alpha1.PhaseStopped && nodeUpgrade.Abandoned == nil && !c.left(other) {
+			failed++
+			if other.ControlPlane || named(nodeUpgrade.Status.Upgrade) != c.p.Upgrade && nodeUpgrade.Status.Upgrade != nil {
+				c.Fatalf("%s begins after %s failed", n.Name, other.Name)
+			}
+		}
+	}
+	if limit := c.p.Upgrade != "" && u.Status.Outcome == ""; limit && failed > *u.Spec.Strategy.MaxFailures {
+		c.Fatalf("%s begins after %d failed", n.Name, failed)
+	}
 }
 
 // room is promise 1: who is let go has room beside all who are away already.
@@ -88,9 +146,9 @@ func (c *claims) room() {
 	away, begin, controlPlanes := 0, 0, 0
 	slots := map[string]bool{}
 	for _, planned := range c.p.Nodes {
-		n, word := c.node(planned.Name)
-		ignored := word.Status.Step == v1alpha1.StepUnsupported || word.Abandoned != nil
-		out := !ignored && c.out(n, word)
+		n, nodeUpgrade := c.node(planned.Name)
+		ignored := nodeUpgrade.Status.Step == v1alpha1.StepUnsupported || nodeUpgrade.Abandoned != nil
+		out := !ignored && c.out(n, nodeUpgrade)
 		if out {
 			away++
 		}
@@ -124,17 +182,8 @@ func (c *claims) mayBegin(planned plan.NodePlan) {
 			c.Fatalf("promise 1: %s: %s", n.Name, hold.Message)
 		}
 	}
-	u := &v1alpha1.ClusterUpgrade{}
-	for i := range c.s.Upgrades {
-		if c.s.Upgrades[i].Name == c.p.Upgrade {
-			u = c.s.Upgrades[i].DeepCopy()
-		}
-	}
-	for _, status := range c.p.Statuses {
-		if status.Name == u.Name {
-			u.Status = status.Status // its type may have been found out just now
-		}
-	}
+	u := c.upgrade()
+	c.wanted(n, u)
 	if planned.Spec.ExpectedSeconds == nil {
 		c.Fatalf("%s begins, and its agent is not told how long it is expected to need", n.Name)
 	}
@@ -152,10 +201,10 @@ func (c *claims) mayBegin(planned plan.NodePlan) {
 // checked is that preflight has nothing against n, and that no webhook loses its
 // last backend.
 func (c *claims) checked(n fleet.Node, planned plan.NodePlan) {
-	if converges := len(c.p.Statuses) == 0; !converges {
+	if follows := c.upgrade().Status.Outcome != ""; !follows {
 		report := c.s.Preflight
-		_, word := c.node(n.Name)
-		goesOn := named(word.Spec.Upgrade) == c.p.Upgrade && word.Spec.Release.Lets()
+		_, nodeUpgrade := c.node(n.Name)
+		goesOn := named(nodeUpgrade.Spec.Upgrade) == c.p.Upgrade && nodeUpgrade.Spec.Release.Lets()
 		if current := report != nil && report.Key == c.p.PreflightKey; !current && !goesOn {
 			c.Fatalf("%s begins unchecked: %+v", n.Name, report)
 		}
@@ -163,19 +212,19 @@ func (c *claims) checked(n fleet.Node, planned plan.NodePlan) {
 			c.Fatalf("%s begins in spite of %v", n.Name, report.Findings)
 		}
 	}
-	_, word := c.node(n.Name)
-	mounted := false // anySnapshot draws none
-	if planned.Spec.Method == v1alpha1.MethodRestart && !mounted && word.Status.Method != v1alpha1.MethodReboot {
+	_, nodeUpgrade := c.node(n.Name)
+	mounted := slices.ContainsFunc(c.s.Inventories, func(i v1alpha1.NodeInventory) bool { return i.Name == n.Name })
+	if planned.Spec.Method == v1alpha1.MethodRestart && !mounted && nodeUpgrade.Status.Method != v1alpha1.MethodReboot {
 		return // its pods stay
 	}
 	for _, w := range c.s.Webhooks {
 		answers := func(name string) bool {
 			i := slices.IndexFunc(c.p.Nodes, func(p plan.NodePlan) bool { return p.Name == name })
-			other, word := c.node(name)
-			return c.p.Nodes[i].Slot == "" && !c.out(other, word)
+			other, nodeUpgrade := c.node(name)
+			return c.p.Nodes[i].Slot == "" && !c.out(other, nodeUpgrade)
 		}
 		if planned.Release == v1alpha1.ReleaseNode && slices.Contains(w.Nodes, n.Name) && !slices.ContainsFunc(w.Nodes, answers) {
-			c.Fatalf("%s begins, and nobody answers for a webhook on %v", n.Name, w.Nodes)
+			c.Fatalf("%s begins, and no node answers for a webhook on %v", n.Name, w.Nodes)
 		}
 	}
 }
@@ -183,8 +232,8 @@ func (c *claims) checked(n fleet.Node, planned plan.NodePlan) {
 // skew is promise 3.
 func (c *claims) skew(n fleet.Node, planned plan.NodePlan) {
 	if planned.Spec.Type == v1alpha1.TypeReboot {
-		_, word := c.node(n.Name)
-		s := word.Status
+		_, nodeUpgrade := c.node(n.Name)
+		s := nodeUpgrade.Status
 		if !s.Reboot.Required || s.Versions.NextBoot != "" && s.Versions.NextBoot != n.Kubelet || s.Reboot.FromBootID == "boot-0" && named(s.Upgrade) == c.p.Upgrade {
 			c.Fatalf("%s is rebooted: %+v", n.Name, s)
 		}
@@ -218,7 +267,7 @@ func (c *claims) skew(n fleet.Node, planned plan.NodePlan) {
 // saysWhy is promise 8.
 func (c *claims) saysWhy(n plan.NodePlan) {
 	if n.Decision == "" || n.Reason == "" || n.Message == "" {
-		c.Fatalf("promise 8: %s is %q without a word (%q, %q)", n.Name, n.Decision, n.Reason, n.Message)
+		c.Fatalf("promise 8: %s is %q with no reason (%q, %q)", n.Name, n.Decision, n.Reason, n.Message)
 	}
 	if present, admitted := n.Admission(); present == (n.Decision == plan.Done) || admitted != (n.Decision == plan.Go) {
 		c.Fatalf("promise 8: %s is %s, and the condition is there: %t, true: %t", n.Name, n.Decision, present, admitted)

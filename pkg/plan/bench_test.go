@@ -62,17 +62,17 @@ func (s *sim) addFleetNode(i int) {
 		"kubernetes.io/hostname": n.Name, "kubernetes.io/os": "linux", "topology.kubernetes.io/region": "r",
 		"topology.kubernetes.io/zone": fmt.Sprint("z", i%3), "pool": fmt.Sprint(i / 3 % 10),
 	}
-	word := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
-	word.Status.Step, word.Status.Versions.Staged = v1alpha1.StepWaiting, "v1.34.4"
-	word.Status.Steps = worked(s.now.AddDate(0, 0, -7))
+	nodeUpgrade := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
+	nodeUpgrade.Status.Step, nodeUpgrade.Status.Versions.Staged = v1alpha1.StepWaiting, "v1.34.4"
+	nodeUpgrade.Status.Steps = worked(s.now.AddDate(0, 0, -7))
 	if i < 3 {
 		n.ControlPlane = true
-		word.Status.Versions.Kubeadm, word.Status.Versions.ControlPlane = "v1.34.4", "v1.34.4"
+		nodeUpgrade.Status.Versions.Kubeadm, nodeUpgrade.Status.Versions.ControlPlane = "v1.34.4", "v1.34.4"
 		s.APIServers = append(s.APIServers, fleet.StaticPod{Node: n.Name, Version: "v1.34.4", Ready: true})
 		s.Etcd = append(s.Etcd, fleet.StaticPod{Node: n.Name, Ready: true})
 	}
 	s.Nodes = append(s.Nodes, n)
-	s.NodeUpgrades = append(s.NodeUpgrades, word)
+	s.NodeUpgrades = append(s.NodeUpgrades, nodeUpgrade)
 }
 
 // worked is the steps of a node that was out of service for five minutes.

@@ -97,9 +97,9 @@ func (c *cluster) controlPlanes() []*node {
 // orders reports whether the node has its order from the target.
 func (c *cluster) orders(n *node) bool { return c.target.isFor(n.spec.Upgrade) }
 
-// abandonsAttempt reports whether the node failed in another upgrade than the one
+// abortsAttempt reports whether the node failed in another upgrade than the one
 // that is planned. Its agent brings it back into service, and then it goes like any
 // other.
-func (c *cluster) abandonsAttempt(n *node) bool {
+func (c *cluster) abortsAttempt(n *node) bool {
 	return n.failed() && c.target != nil && n.status.Upgrade != nil && !c.target.isFor(n.status.Upgrade)
 }

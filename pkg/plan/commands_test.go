@@ -24,7 +24,7 @@ type script struct{ *sim }
 //	node NAME VERSION [control-plane] [label=value] [arch=arm64] [os=windows] [uid=U]
 //	delete NODE                  the Node is gone
 //	ready NODE | notready NODE
-//	cordon NODE                  somebody else does
+//	cordon NODE                  not by us
 //	took NODE DURATION           a pass that it went through last week
 //	manager NAME stays|passes MESSAGE, or manager none
 //	finding block|warn ID [node=NODE] MESSAGE, or finding none
@@ -47,7 +47,7 @@ type script struct{ *sim }
 //	abandon NODE REASON
 //	hold NODE | unhold NODE      it bears the label that keeps it from going
 //	hangs NODE | wakes NODE      its agent does nothing; goes on
-//	drop SLOT                    somebody deletes the Lease
+//	drop SLOT                    a person deletes the Lease
 //	slots                        prints the Leases
 //	slow                         pulls and snapshots take a step of their own
 //	snapshots                    who is asked for one, and which one is recorded
@@ -118,7 +118,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "agent":
 		return s.say(args[0], option)
 	case "os":
-		askForReboot(&s.word(args[0], s.node(args[0]).UID).Status, args[1] == "asks")
+		askForReboot(&s.nodeUpgrade(args[0], s.node(args[0]).UID).Status, args[1] == "asks")
 	case "abandon":
 		s.abandon(s.node(args[0]), strings.Join(args[1:], " "))
 	case "snapshots":
@@ -214,7 +214,7 @@ func (s *script) took(name, text string) error {
 	if err != nil {
 		return err
 	}
-	status := &s.word(name, s.node(name).UID).Status
+	status := &s.nodeUpgrade(name, s.node(name).UID).Status
 	begin := s.now.AddDate(0, 0, -7)
 	middle, end := metav1.NewMicroTime(begin.Add(lasted/2)), metav1.NewMicroTime(begin.Add(lasted))
 	status.Steps = slices.Insert(status.Steps, 0,
@@ -233,7 +233,7 @@ func (s *script) find(args []string, option map[string]string) {
 	if args[0] == "block" {
 		f.Level = v1alpha1.LevelBlock
 	}
-	words := slices.DeleteFunc(slices.Clone(args[2:]), func(word string) bool { return strings.HasPrefix(word, "node=") })
+	words := slices.DeleteFunc(slices.Clone(args[2:]), func(arg string) bool { return strings.HasPrefix(arg, "node=") })
 	f.Message, f.Advice, _ = strings.Cut(strings.Join(words, " "), " / ")
 	s.finds = append(s.finds, f)
 }
@@ -362,11 +362,11 @@ func change(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 }
 
 func (s *script) say(name string, option map[string]string) error {
-	status := &s.word(name, s.node(name).UID).Status
+	status := &s.nodeUpgrade(name, s.node(name).UID).Status
 	for key, value := range option {
 		switch key {
 		case "step":
-			status.Step, status.Upgrade = v1alpha1.Step(value), s.word(name, s.node(name).UID).Spec.Upgrade
+			status.Step, status.Upgrade = v1alpha1.Step(value), s.nodeUpgrade(name, s.node(name).UID).Spec.Upgrade
 		case "reason":
 			_, message := status.Cause()
 			setCause(status, v1alpha1.Reason(value), message)
@@ -402,7 +402,7 @@ func (s *script) tell(out *strings.Builder) {
 			quiet = 0
 		}
 		for _, n := range s.Nodes {
-			status := s.word(n.Name, n.UID).Status
+			status := s.nodeUpgrade(n.Name, n.UID).Status
 			if is := string(status.Step); is != was[n.Name] && is != "" {
 				fmt.Fprintf(out, "%s %s %s\n", s.now.Format("15:04"), n.Name, is)
 				was[n.Name], quiet = is, 0

@@ -53,7 +53,7 @@ func (a *allocation) verdict(n *node) verdict {
 	switch {
 	case !hold.Holds():
 		v.slot, v.release = slot, a.releaseNow()
-		v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator let it go")
+		v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator lets the node begin")
 	case hold.NeedsPerson():
 		v.decision = Blocked
 	}
@@ -84,10 +84,10 @@ func (c *cluster) settled(n *node) verdict {
 		v.decide(n, Blocked, v1alpha1.ReasonAbandoned, n.leftOut())
 	case n.unsupported():
 		v.decide(n, Blocked, v1alpha1.ReasonUnsupported, cmp.Or(n.cause.Message, "Kubernetes does not come to this node as a sysext image"))
-	case c.abandonsAttempt(n):
-		v.decide(n, Wait, n.cause.Reason, fmt.Sprintf("failed in upgrade %s; gives that up, and begins anew", n.status.Upgrade.Name))
+	case c.abortsAttempt(n):
+		v.decide(n, Wait, n.cause.Reason, fmt.Sprintf("failed in upgrade %s; aborts that attempt, and begins anew", n.status.Upgrade.Name))
 	case n.failed():
-		v.decide(n, Blocked, n.cause.Reason, cmp.Or(n.cause.Message, "the node failed and needs somebody"))
+		v.decide(n, Blocked, n.cause.Reason, cmp.Or(n.cause.Message, "the node failed and needs a person"))
 		if c.orders(n) {
 			v.release = n.spec.Release
 		}
@@ -127,7 +127,7 @@ func (c *cluster) whyDone(n *node) string {
 // may ask why it is cordoned then.
 func (v *verdict) decide(n *node, decision Decision, reason v1alpha1.Reason, message string) {
 	if n.Cordoned && (decision == Go || decision == Done) {
-		message += "; somebody else's cordon on it stays"
+		message += "; the cordon on it is not ours, and stays"
 	}
 	v.decision, v.hold = decision, fleet.Hold{Reason: reason, Message: message}
 }

@@ -27,9 +27,9 @@ type durations struct {
 	restart      time.Duration // pass 2 of a node that restarts: no drain, no boot
 }
 
-// newDurations makes them of what was measured: what this upgrade's own nodes
-// took; as long as they are too few, what those of the upgrades before took; and
-// as long as these are too few, what is assumed.
+// newDurations returns them as measured: on this upgrade's own nodes; as long as
+// these are too few, on those of the upgrades before; and as long as these are too
+// few, as assumed.
 func newDurations(own, before samples) durations {
 	of := func(p part, assumed time.Duration) time.Duration {
 		return median(own[p], median(before[p], assumed))
@@ -47,7 +47,7 @@ func newDurations(own, before samples) durations {
 
 // few is how many must have been measured before what was assumed does not
 // count any more. A first node that hung would otherwise close every window that
-// is shorter than that, to all others too.
+// is shorter than that, to all others, too.
 const few = 3
 
 func median(measured []time.Duration, assumed time.Duration) time.Duration {
@@ -66,8 +66,8 @@ func (c *cluster) usual() durations {
 	return *c.durations
 }
 
-// expected returns how long the node is out of service, or its control plane under
-// kubeadm's hands, once it has been let go.
+// expected returns how long the node is out of service once it has been let go, or,
+// for components, how long kubeadm is at work on its control plane.
 func (c *cluster) expected(n *node, components bool) time.Duration {
 	usual, pace := c.usual(), c.groups[n.group].pace
 	quiet := seconds(pace.SettleSeconds) + seconds(pace.MinReadySeconds)
@@ -97,7 +97,7 @@ func upTo(took time.Duration) time.Duration {
 	return (took + grain - 1).Truncate(grain)
 }
 
-// seconds is a field of the API as a duration; zero where it is absent.
+// seconds returns a field of the API as a duration; zero where it is absent.
 func seconds(n *int32) time.Duration {
 	if n == nil {
 		return 0

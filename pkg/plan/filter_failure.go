@@ -12,11 +12,11 @@ import (
 func nodeFailed(c *cluster, _ *node) fleet.Hold {
 	switch {
 	case c.failed != nil:
-		message := fmt.Sprintf("node %s failed (%s): nobody starts after it", c.failed.Name, c.failed.cause.Reason)
+		message := fmt.Sprintf("node %s failed (%s): no other node begins", c.failed.Name, c.failed.cause.Reason)
 		return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message}
-	case c.abandoning != nil:
-		n := c.abandoning
-		message := fmt.Sprintf("node %s gives up upgrade %s first, in which it failed; if it never comes back: `kubectl upgrade abandon %s`", n.Name, n.status.Upgrade.Name, n.Name)
+	case c.aborting != nil:
+		n := c.aborting
+		message := fmt.Sprintf("node %s aborts its attempt at upgrade %s first, in which it failed; if it never comes back: `kubectl upgrade abandon %s`", n.Name, n.status.Upgrade.Name, n.Name)
 		return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
 	}
 	return fleet.Hold{}

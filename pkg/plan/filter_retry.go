@@ -17,7 +17,7 @@ func otherRetries(c *cluster, n *node) fleet.Hold {
 	case c.retries(n):
 		return fleet.Hold{Reason: n.cause.Reason, Message: n.cause.Message, Until: n.retryAt}
 	}
-	message := fmt.Sprintf("node %s gave up (%s) and tries again %s; nobody starts before it", first.Name, first.cause.Reason, clock(*first.retryAt))
+	message := fmt.Sprintf("node %s aborted its attempt (%s) and tries again %s; no other node begins before", first.Name, first.cause.Reason, clock(*first.retryAt))
 	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message, Until: first.retryAt}
 }
 

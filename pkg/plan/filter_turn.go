@@ -28,7 +28,7 @@ func notItsTurn(c *cluster, n *node) fleet.Hold {
 // notInPass1 lets control planes go whose kubeadm has not completed, the first one
 // before the others.
 func (c *cluster) notInPass1(n *node) fleet.Hold {
-	message := ""
+	var message string
 	switch {
 	case n.ControlPlane && c.first != nil && n != c.first:
 		message = fmt.Sprintf("kubeadm upgrade apply runs on %s first", c.first.Name)

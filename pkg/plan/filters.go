@@ -7,9 +7,9 @@ type filter struct {
 	// hold says why the node may not begin. It reads the cluster and the node, and
 	// changes nothing.
 	hold func(*cluster, *node) fleet.Hold
-	// recalls marks a filter that is asked of a node that has begun, too, until
+	// withdraws marks a filter that is asked of a node that has begun, too, until
 	// the node passes its last check: the node gives up for it.
-	recalls bool
+	withdraws bool
 }
 
 // filters stand between a node and its release. The first that holds is what
@@ -28,22 +28,22 @@ var filters = []filter{
 	{hold: notReady},
 	{hold: notPrepared}, // after notReady: a node that is away cannot stage
 
-	{hold: nodeFailed, recalls: true},
-	{hold: otherManager, recalls: true},
+	{hold: nodeFailed, withdraws: true},
+	{hold: otherManager, withdraws: true},
 	{hold: checkBlocks},
 
-	{hold: onHold, recalls: true},
-	{hold: upgradeHeld, recalls: true},
-	{hold: groupNotApproved, recalls: true},
-	{hold: windowClosed, recalls: true},
-	{hold: timeTooShort, recalls: true}, // after windowClosed: what is closed has no time left
+	{hold: onHold, withdraws: true},
+	{hold: upgradeHeld, withdraws: true},
+	{hold: groupNotApproved, withdraws: true},
+	{hold: windowClosed, withdraws: true},
+	{hold: timeTooShort, withdraws: true}, // after windowClosed: what is closed has no time left
 
 	{hold: otherRetries},
 	{hold: othersNotStaged},
 	{hold: notItsTurn},
 
 	{hold: apiServerTooOld},
-	{hold: etcdQuorum, recalls: true},
+	{hold: etcdQuorum, withdraws: true},
 }
 
 // upgradeFilters hold the whole upgrade, as people decide. Their order is free.

@@ -27,8 +27,8 @@ func (k checks) noteFindings(u *v1alpha1.ClusterUpgrade) {
 	u.Status.PreflightTime, u.Status.Findings = &at, bounded(withIgnored(report.Findings, u.Status.Findings))
 }
 
-// withIgnored keeps what was ignored before in the record, behind what blocks
-// now, though it is not found any more.
+// withIgnored adds what was ignored before, though it is not found any more: the
+// record shows it, behind what blocks now.
 func withIgnored(found, before []v1alpha1.Finding) []v1alpha1.Finding {
 	list := slices.Clone(found)
 	for _, was := range before {
@@ -45,7 +45,7 @@ func withIgnored(found, before []v1alpha1.Finding) []v1alpha1.Finding {
 	return list
 }
 
-// bounded keeps findings within the API's limits.
+// bounded returns the findings within the API's limits.
 func bounded(findings []v1alpha1.Finding) []v1alpha1.Finding {
 	list := slices.Clone(preflight.Bound(findings, maxFindings))
 	list = list[:min(len(list), maxFindings)]

@@ -19,6 +19,7 @@ func newForecast(p *planner) *forecast {
 		return f
 	}
 	c := f.cluster
+	c.usual() // while all nodes are there
 	c.brief, c.checks = true, p.foreseenChecks()
 	c.writeSlots(p.slotPlan(p.verdicts))
 	for i, n := range p.nodes {

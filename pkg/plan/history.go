@@ -57,7 +57,8 @@ func lately(records []v1alpha1.UpgradeRecord) [][]*v1alpha1.UpgradeRecord {
 	return upgrades[:min(len(upgrades), remembered)]
 }
 
-// recorded reads a record from its begin, where control planes stand.
+// recorded returns what a record says. It reads no more than the first nodes, where
+// control planes stand.
 func recorded(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool) samples {
 	var all samples
 	read := 0

@@ -68,7 +68,7 @@ func TestInterrupted(t *testing.T) {
 func (c *chaos) needsKubeadm(all bool) bool {
 	resting := []v1alpha1.Step{"", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting}
 	return slices.ContainsFunc(c.Nodes, func(n fleet.Node) bool {
-		status := c.word(n.Name, n.UID).Status
+		status := c.nodeUpgrade(n.Name, n.UID).Status
 		return n.ControlPlane && status.Versions.Kubeadm != c.to && (all || slices.Contains(resting, status.Step))
 	})
 }

@@ -13,12 +13,12 @@ import (
 
 // What a node said that was replaced by one of its name is not held against that.
 func TestWordOfAnEarlierNode(t *testing.T) {
-	word := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w1", OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: "w1", UID: "old"}}}}
-	word.Status = v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepFailed}
+	nodeUpgrade := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w1", OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: "w1", UID: "old"}}}}
+	nodeUpgrade.Status = v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepFailed}
 	for uid, want := range map[string]plan.Decision{"old": plan.Blocked, "new": plan.Done} {
 		s := fleet.Snapshot{
 			Nodes:        []fleet.Node{{Name: "w1", UID: uid, Kubelet: "v1.34.3", Ready: true}},
-			NodeUpgrades: []v1alpha1.NodeUpgrade{word},
+			NodeUpgrades: []v1alpha1.NodeUpgrade{nodeUpgrade},
 		}
 		if got := plan.Decide(s, time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)).Nodes[0]; got.Decision != want {
 			t.Errorf("%s: %s (%s)", uid, got.Decision, got.Message)

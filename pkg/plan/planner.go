@@ -28,21 +28,6 @@ func newPlanner(s *fleet.Snapshot, now time.Time) *planner {
 	return p
 }
 
-// active returns what is asked of nodes now: the active upgrade, or else the one
-// that late nodes follow. Nil: nothing is.
-func (q queue) active(r *reading) *target {
-	if len(q.targets) > 0 {
-		return q.targets[0]
-	}
-	u := r.followed()
-	if u == nil {
-		return nil
-	}
-	t := r.newTarget(u)
-	t.follows, t.hold = true, r.policyHold
-	return t
-}
-
 // plan writes down what was decided, and what follows from it.
 func (p *planner) plan() Plan {
 	out := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: make([]NodePlan, 0, len(p.nodes))}

@@ -84,14 +84,14 @@ func (c *chaos) finishUpgrade(t *rapid.T, name string) map[string][2]time.Time {
 		t.Fatalf("upgrade %s has not ended: %s", name, fmt.Sprint(c.upgrade(name).Status.Conditions))
 	}
 	spans := map[string][2]time.Time{}
-	for _, word := range c.NodeUpgrades {
+	for _, nodeUpgrade := range c.NodeUpgrades {
 		var begin time.Time
-		for _, step := range word.Status.Steps {
+		for _, step := range nodeUpgrade.Status.Steps {
 			switch step.Step {
 			case v1alpha1.StepLocking:
 				begin = step.StartTime.Time
 			case v1alpha1.StepUnlocking:
-				spans[word.Name] = [2]time.Time{begin, step.EndTime.Time}
+				spans[nodeUpgrade.Name] = [2]time.Time{begin, step.EndTime.Time}
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func (c *chaos) finishUpgrade(t *rapid.T, name string) map[string][2]time.Time {
 func TestPredictedEndIsThatOfAnyWork(t *testing.T) {
 	now := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 	const old, aim = "v1.34.3", "v1.34.4"
-	word := func(name, version string, change func(*v1alpha1.NodeUpgrade)) v1alpha1.NodeUpgrade {
+	nodeUpgrade := func(name, version string, change func(*v1alpha1.NodeUpgrade)) v1alpha1.NodeUpgrade {
 		u := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		u.Status = v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, Versions: v1alpha1.NodeVersions{Kubelet: aim, Kubeadm: version, ControlPlane: version, Staged: aim, Pulled: aim}}
 		change(&u)
@@ -117,16 +117,16 @@ func TestPredictedEndIsThatOfAnyWork(t *testing.T) {
 		want   time.Duration
 	}{
 		"kubeadm on two control planes, whose kubelets are there": {
-			old, []v1alpha1.NodeUpgrade{word("cp-1", old, nothing), word("cp-2", old, nothing), word("w-1", aim, nothing)}, 6 * time.Minute,
+			old, []v1alpha1.NodeUpgrade{nodeUpgrade("cp-1", old, nothing), nodeUpgrade("cp-2", old, nothing), nodeUpgrade("w-1", aim, nothing)}, 6 * time.Minute,
 		},
 		"kubeadm is at work on the last": {
-			old, []v1alpha1.NodeUpgrade{word("cp-1", aim, nothing), word("cp-2", old, func(u *v1alpha1.NodeUpgrade) {
+			old, []v1alpha1.NodeUpgrade{nodeUpgrade("cp-1", aim, nothing), nodeUpgrade("cp-2", old, func(u *v1alpha1.NodeUpgrade) {
 				u.Spec.Upgrade, u.Spec.Release = reference("u"), v1alpha1.ReleaseControlPlane
 				u.Status.Step, u.Status.Upgrade, u.Status.StepStartTime = v1alpha1.StepKubeadm, reference("u"), &metav1.Time{Time: now.Add(-time.Minute)}
-			}), word("w-1", aim, nothing)}, 2 * time.Minute,
+			}), nodeUpgrade("w-1", aim, nothing)}, 2 * time.Minute,
 		},
 		"a node gives up what it began for another upgrade": {
-			aim, []v1alpha1.NodeUpgrade{word("cp-1", aim, nothing), word("cp-2", aim, nothing), word("w-1", aim, func(u *v1alpha1.NodeUpgrade) {
+			aim, []v1alpha1.NodeUpgrade{nodeUpgrade("cp-1", aim, nothing), nodeUpgrade("cp-2", aim, nothing), nodeUpgrade("w-1", aim, func(u *v1alpha1.NodeUpgrade) {
 				u.Spec.Upgrade, u.Spec.Release = reference("other"), v1alpha1.ReleaseNode
 				u.Status.Step, u.Status.Upgrade = v1alpha1.StepDraining, reference("other")
 			})}, time.Minute,

@@ -21,11 +21,11 @@ const (
 // samples are how long each part took, wherever it was measured.
 type samples [parts][]time.Duration
 
-// enough is how many workers are asked: more would say the same.
+// enough is how many workers are measured: more would say the same.
 const enough = 500
 
-// measure asks the nodes in their order, so control planes come first. It hears
-// of this upgrade alone: an agent drops its steps when the next one begins.
+// measure returns what the nodes took in this upgrade: an agent drops its steps when
+// the next one begins. The nodes come in their order, control planes first.
 func measure(nodes []*node) samples {
 	var all samples
 	for _, n := range nodes {
@@ -50,14 +50,14 @@ func stagings(steps []v1alpha1.StepTime) []time.Duration {
 	return took
 }
 
-// sample is what one node took for one pass.
+// sample is how long one node took for one pass.
 type sample struct {
 	part part
 	took time.Duration
 }
 
-// passes are the passes that n went through to their end. One that it gave up
-// says nothing about the next.
+// passes returns the passes that the node went through to their end. An attempt that
+// was aborted says nothing about the next.
 func (n *node) passes() []sample {
 	var done []sample
 	var began time.Time
@@ -91,7 +91,7 @@ func (n *node) passes() []sample {
 	return done
 }
 
-// nodePart is pass 2 of a node that reboots.
+// nodePart returns pass 2 of a node that reboots.
 func nodePart(isControlPlane bool) part {
 	if isControlPlane {
 		return controlPlane

@@ -38,7 +38,7 @@ func TestPromises(t *testing.T) {
 				t.Fatalf("node %s is at %s, want %s: %s", n.Name, n.Kubelet, c.to, c.why(n.Name))
 			}
 		}
-		// One that is taken after the end, by who had been given up, is not recorded.
+		// One that is taken after the end, by a node that had been abandoned, is not recorded.
 		unrecorded := c.snapshots > 0 && c.given == 0
 		if taken := c.Upgrades[0].Status.EtcdSnapshot; len(c.Etcd) != 2 && (taken != nil && c.snapshots == 0 || taken == nil && unrecorded) {
 			t.Fatalf("the upgrade records %+v, and %d were taken", taken, c.snapshots)
@@ -52,8 +52,8 @@ type chaos struct {
 	to     string
 	budget int
 	stale  *plan.Plan
-	astray map[string]bool // given up by a person, and not back in service yet
-	given  int             // control planes that a person gave up, each time
+	astray map[string]bool // abandoned by a person, and not back in service yet
+	given  int             // control planes that a person abandoned, each time
 }
 
 func newChaos(t *rapid.T) *chaos {
@@ -140,7 +140,7 @@ func (c *chaos) disturb(t *rapid.T) {
 		other := c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "other")]
 		c.Webhooks = []preflight.Webhook{{Name: "w", Namespace: "n", Service: "s", Nodes: slices.Compact([]string{n.Name, other.Name})}}
 	case "fail":
-		if status := &c.word(n.Name, n.UID).Status; status.Step == v1alpha1.StepVerifying {
+		if status := &c.nodeUpgrade(n.Name, n.UID).Status; status.Step == v1alpha1.StepVerifying {
 			status.Step = v1alpha1.StepFailed
 			setCause(status, v1alpha1.ReasonWrongVersion, "")
 		}
@@ -173,7 +173,7 @@ func (c *chaos) peace() {
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		n.Ready, c.hung[n.Name] = true, false
-		if status := &c.word(n.Name, n.UID).Status; status.Step == v1alpha1.StepFailed {
+		if status := &c.nodeUpgrade(n.Name, n.UID).Status; status.Step == v1alpha1.StepFailed {
 			status.Step = v1alpha1.StepVerifying
 		}
 	}
@@ -181,11 +181,24 @@ func (c *chaos) peace() {
 
 // watch checks what must hold at any moment.
 func (c *chaos) watch(t *rapid.T, p plan.Plan) {
+	c.watchNodes(t)
+	c.watchOrder(t)
+	over := len(p.Statuses) == 0 // who comes late goes as the others did
+	for _, n := range p.Nodes {
+		if n.Slot != "" && !over && slices.ContainsFunc(c.Preflight.Findings, blocks(n.Name)) {
+			t.Fatalf("%s is let go in spite of %v", n.Name, c.Preflight.Findings)
+		}
+	}
+	c.watchPlan(t, p)
+}
+
+// watchNodes checks what must hold of the nodes.
+func (c *chaos) watchNodes(t *rapid.T) {
 	down, controlPlanes := 0, 0
 	for _, n := range c.Nodes {
-		switch c.word(n.Name, n.UID).Status.Step {
+		switch c.nodeUpgrade(n.Name, n.UID).Status.Step {
 		case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking:
-			c.astray[n.Name] = c.astray[n.Name] && c.word(n.Name, n.UID).Abandoned != nil
+			c.astray[n.Name] = c.astray[n.Name] && c.nodeUpgrade(n.Name, n.UID).Abandoned != nil
 			continue
 		}
 		if c.astray[n.Name] {
@@ -203,23 +216,22 @@ func (c *chaos) watch(t *rapid.T, p plan.Plan) {
 		t.Fatal("promise 1: one of two etcd members is away")
 	}
 	c.watchVersions(t)
-	c.watchOrder(t)
-	over := len(p.Statuses) == 0 // who comes late goes as the others did
+}
+
+// watchPlan checks what must hold of every plan.
+func (c *chaos) watchPlan(t *rapid.T, p plan.Plan) {
 	for _, n := range p.Nodes {
-		if n.Slot != "" && !over && slices.ContainsFunc(c.Preflight.Findings, blocks(n.Name)) {
-			t.Fatalf("%s is let go in spite of %v", n.Name, c.Preflight.Findings)
-		}
 		if n.Slot != "" && c.was(p) != "" {
 			t.Fatalf("promise 2: %s is let go while %s", n.Name, c.was(p))
 		}
 		if n.Reason == "" || n.Message == "" {
-			t.Fatalf("promise 8: %s is %s without a word (%q, %q)", n.Name, n.Decision, n.Reason, n.Message)
+			t.Fatalf("promise 8: %s is %s with no reason (%q, %q)", n.Name, n.Decision, n.Reason, n.Message)
 		}
 	}
 }
 
 // watchOrder: the snapshot of etcd goes before any kubeadm, where it is wanted, and
-// once, but for one that lies on a control plane that was given up; and so do the
+// once, but for one that lies on an abandoned control plane; and so do the
 // container images of each control plane.
 func (c *chaos) watchOrder(t *rapid.T) {
 	skip := c.Upgrades[0].Spec.Strategy.EtcdSnapshot == "Skip"
@@ -227,7 +239,7 @@ func (c *chaos) watchOrder(t *rapid.T) {
 		t.Fatalf("%d snapshots of etcd were taken", c.snapshots)
 	}
 	for _, n := range c.Nodes {
-		status := c.word(n.Name, n.UID).Status
+		status := c.nodeUpgrade(n.Name, n.UID).Status
 		if !n.ControlPlane || status.Step != v1alpha1.StepKubeadm && status.Versions.Kubeadm == "" {
 			continue
 		}
@@ -277,7 +289,7 @@ func (c *chaos) watchVersions(t *rapid.T) {
 func (c *chaos) why(name string) string {
 	for _, n := range plan.Decide(c.Snapshot, c.now).Nodes {
 		if n.Name == name {
-			return fmt.Sprintf("%s %s: %s (step %s)", n.Decision, n.Reason, n.Message, c.word(n.Name, n.Owner.UID).Status.Step)
+			return fmt.Sprintf("%s %s: %s (step %s)", n.Decision, n.Reason, n.Message, c.nodeUpgrade(n.Name, n.Owner.UID).Status.Step)
 		}
 	}
 	return "not planned"

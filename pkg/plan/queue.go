@@ -22,8 +22,7 @@ type ended struct {
 	newer *v1alpha1.ClusterUpgrade
 }
 
-// line returns the queue in its order, with the active upgrade triggered if it can
-// be.
+// line returns the queue, the upgrade that is active first.
 func (r *reading) line(wake *alarm) queue {
 	var q queue
 	for _, u := range unfinished(r.Upgrades) {
@@ -34,17 +33,35 @@ func (r *reading) line(wake *alarm) queue {
 			q.targets = append(q.targets, t)
 		}
 	}
-	if len(q.targets) == 0 {
-		return q
+	if len(q.targets) > 0 {
+		i := q.choose(r, wake)
+		active := q.targets[i]
+		q.targets = slices.Insert(slices.Delete(q.targets, i, i+1), 0, active)
 	}
-	i := 0
-	if len(q.targets) > 1 || len(r.policySpec().Automatic) > 0 {
-		i = q.choose(r, wake)
-	}
-	active := q.targets[i]
-	q.targets = slices.Insert(slices.Delete(q.targets, i, i+1), 0, active)
-	active.trigger(r)
 	return q
+}
+
+// active returns what is asked of nodes now: the active upgrade, triggered if it can
+// be, or the one that late nodes follow. Nil: nothing is.
+func (q queue) active(r *reading) *target {
+	var late *target
+	if u := r.followed(); u != nil {
+		late = r.newTarget(u)
+		late.follows, late.hold = true, r.policyHold
+	}
+	if len(q.targets) == 0 || q.passed && late != nil && late.left(r) {
+		return late
+	}
+	q.targets[0].trigger(r)
+	return q.targets[0]
+}
+
+// left reports whether a node still has to follow that may go some time.
+func (t *target) left(r *reading) bool {
+	windows := newWindows(t.ClusterUpgrade, r.Schedules)
+	return slices.ContainsFunc(r.nodes, func(n *node) bool {
+		return t.concerns(n) && !t.upToDate(n) && !never(t.mayGo(n, windows, r.now))
+	})
 }
 
 // unfinished returns copies of the upgrades that have not ended: those that were

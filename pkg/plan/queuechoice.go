@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -80,18 +81,22 @@ func (t *target) passedOver(r *reading, wake *alarm) bool {
 		if !trial.concerns(n) || trial.upToDate(n) {
 			continue
 		}
-		hold := HoldGate(n.Labels)
-		if !hold.Holds() {
-			answer := windows.ask(windows.classOf(n.Labels, trial.typeFor(n)), r.now)
-			wake.at(answer.changes())
-			hold = answer.hold
-		}
+		hold := trial.mayGo(n, windows, r.now)
+		wake.at(hold.Until)
 		if !never(hold) && (begun || !hold.Reason.Info().HeldByPeople) {
 			return false
 		}
 		left = true
 	}
 	return left
+}
+
+// mayGo says whether people keep the node from going now.
+func (t *target) mayGo(n *node, w *windows, now time.Time) fleet.Hold {
+	if hold := HoldGate(n.Labels); hold.Holds() {
+		return hold
+	}
+	return w.ask(w.classOf(n.Labels, t.typeFor(n)), now).hold
 }
 
 // never reports whether a node with that hold may never go: it is on hold, or no

@@ -12,7 +12,7 @@ import (
 // wait behind it until a person has looked. A person who asks for one is told.
 func (t *target) rebootDue(n *node) bool {
 	_, byItself := t.Annotations[v1alpha1.CreatedByAnnotation]
-	return n.status.Reboot.Required && !t.rebooted(n) && !(byItself && n.nextBootDiffers())
+	return n.status.Reboot.Required && !t.rebooted(n) && (!byItself || !n.nextBootDiffers())
 }
 
 // rebooted reports whether the upgrade has rebooted the node already. Once is all:

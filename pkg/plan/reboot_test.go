@@ -67,13 +67,13 @@ func TestRebootPromises(t *testing.T) {
 		u := &c.Upgrades[0]
 		u.Spec.Type, u.Spec.Version, u.Spec.Strategy.Method = v1alpha1.TypeReboot, "", v1alpha1.MethodReboot
 		for i := range c.Nodes {
-			status := &c.word(c.Nodes[i].Name, c.Nodes[i].UID).Status
+			status := &c.nodeUpgrade(c.Nodes[i].Name, c.Nodes[i].UID).Status
 			askForReboot(status, coin.Draw(t, "asks"))
 		}
 		for range rapid.IntRange(5, 80).Draw(t, "steps") {
-			if oneIn4.Draw(t, "somebody asks") {
+			if oneIn4.Draw(t, "a node asks") {
 				n := rapid.SampledFrom(c.Nodes).Draw(t, "who")
-				askForReboot(&c.word(n.Name, n.UID).Status, true)
+				askForReboot(&c.nodeUpgrade(n.Name, n.UID).Status, true)
 			}
 			c.disturb(t)
 			c.watch(t, c.step())
@@ -104,7 +104,7 @@ func (s *script) must(t *testing.T, line string) {
 }
 
 // A Reboot whose name is that of today is there already: none is made before
-// tomorrow, and somebody looks again then.
+// tomorrow, and the planner looks again then.
 func TestAutomaticRebootOnceADay(t *testing.T) {
 	s := &script{sim: newSim(rebootDay)}
 	for _, line := range []string{

@@ -69,8 +69,8 @@ func finishedCluster(nodes, letters, steps int) fleet.Snapshot {
 	for i := range nodes {
 		n := fleet.Node{Name: fmt.Sprintf("n%05d%s", i, strings.Repeat("x", letters-6)), Kubelet: "v1.34.4", OS: "linux", Ready: true}
 		s.Nodes = append(s.Nodes, n)
-		word := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
-		word.Status = v1alpha1.NodeUpgradeStatus{
+		nodeUpgrade := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
+		nodeUpgrade.Status = v1alpha1.NodeUpgradeStatus{
 			Upgrade: &reference, Step: v1alpha1.StepIdle,
 			Versions: v1alpha1.NodeVersions{From: "v1.34.3"}, Retry: v1alpha1.Retry{Attempts: 1000},
 		}
@@ -79,9 +79,9 @@ func finishedCluster(nodes, letters, steps int) fleet.Snapshot {
 			if i == 0 {
 				step.Step = v1alpha1.StepLocking
 			}
-			word.Status.Steps = append(word.Status.Steps, step)
+			nodeUpgrade.Status.Steps = append(nodeUpgrade.Status.Steps, step)
 		}
-		s.NodeUpgrades = append(s.NodeUpgrades, word)
+		s.NodeUpgrades = append(s.NodeUpgrades, nodeUpgrade)
 	}
 	s.Upgrades = append(s.Upgrades, u)
 	return s

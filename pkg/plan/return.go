@@ -1,8 +1,6 @@
 package plan
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // returned reports whether the agent of a node that a person abandoned is heard of
 // again, so that the person's mark is to be taken away.
@@ -16,11 +14,10 @@ func (n *node) returned() bool {
 	return n.abandoned != nil && !n.released() && n.answered && n.slot == nil && n.Ready && !n.failed()
 }
 
-// leftOut says what a node waits for that a person gave up. The words must not
-// change with the agent's answer: they are what it answers to.
+// leftOut says what an abandoned node waits for.
 func (n *node) leftOut() string {
 	if n.failed() {
-		return fmt.Sprintf("given up: %s; left out while it is %s (%s)", n.abandoned.Reason, n.status.Step, n.cause.Reason)
+		return fmt.Sprintf("abandoned: %s; left out while it is %s (%s)", n.abandoned.Reason, n.status.Step, n.cause.Reason)
 	}
-	return fmt.Sprintf("given up: %s; left out until its agent reports again and the node is Ready", n.abandoned.Reason)
+	return fmt.Sprintf("abandoned: %s; left out until its agent reports again and the node is Ready", n.abandoned.Reason)
 }

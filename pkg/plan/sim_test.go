@@ -73,7 +73,7 @@ func (s *sim) decide() plan.Plan {
 
 // note keeps the times of steps, as an agent does.
 func (s *sim) note(n *fleet.Node) {
-	status := &s.word(n.Name, n.UID).Status
+	status := &s.nodeUpgrade(n.Name, n.UID).Status
 	last := len(status.Steps) - 1
 	if last >= 0 && status.Steps[last].EndTime == nil {
 		if status.Steps[last].Step == status.Step {
@@ -109,14 +109,14 @@ func (s *sim) write(p plan.Plan) {
 	s.writeSlots(p)
 	for _, n := range p.Nodes {
 		if n.Slot == "" || s.reserve(n.Slot, n.Owner) {
-			word := s.word(n.Name, n.Owner.UID)
-			if !equality.Semantic.DeepEqual(word.Spec, n.Spec) {
-				word.Generation++
+			nodeUpgrade := s.nodeUpgrade(n.Name, n.Owner.UID)
+			if !equality.Semantic.DeepEqual(nodeUpgrade.Spec, n.Spec) {
+				nodeUpgrade.Generation++
 			}
-			word.Spec = n.Spec
+			nodeUpgrade.Spec = n.Spec
 			if n.Returned {
-				word.Abandoned = nil
-				word.Generation++
+				nodeUpgrade.Abandoned = nil
+				nodeUpgrade.Generation++
 			}
 		}
 	}
@@ -174,8 +174,8 @@ func (s *sim) slot(name string) *fleet.Slot {
 	return &s.Slots[len(s.Slots)-1]
 }
 
-// word finds a NodeUpgrade, or makes it.
-func (s *sim) word(name, uid string) *v1alpha1.NodeUpgrade {
+// nodeUpgrade finds a NodeUpgrade, or makes it.
+func (s *sim) nodeUpgrade(name, uid string) *v1alpha1.NodeUpgrade {
 	for i := range s.NodeUpgrades {
 		if s.NodeUpgrades[i].Name == name {
 			return &s.NodeUpgrades[i]

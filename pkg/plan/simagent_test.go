@@ -13,9 +13,9 @@ import (
 // agent does one step on a node, as a real agent would: it asks the gate
 // itself, takes its slot before it begins and frees it after all else.
 func (s *sim) agent(n *fleet.Node) {
-	word := s.word(n.Name, n.UID)
-	spec, status := word.Spec, &word.Status
-	defer func() { status.ObservedGeneration = word.Generation }()
+	nodeUpgrade := s.nodeUpgrade(n.Name, n.UID)
+	spec, status := nodeUpgrade.Spec, &nodeUpgrade.Status
+	defer func() { status.ObservedGeneration = nodeUpgrade.Generation }()
 	if n.OS == "windows" {
 		return
 	}

@@ -74,9 +74,9 @@ func (s *sim) automatic(args []string) error {
 
 // abandon declares that a node will not come back.
 func (s *sim) abandon(n *fleet.Node, reason string) {
-	word := s.word(n.Name, n.UID)
-	word.Abandoned = &v1alpha1.Abandoned{Reason: reason}
-	word.Generation++
+	nodeUpgrade := s.nodeUpgrade(n.Name, n.UID)
+	nodeUpgrade.Abandoned = &v1alpha1.Abandoned{Reason: reason}
+	nodeUpgrade.Generation++
 }
 
 // setCause sets what the agent says it is doing, or what went wrong.

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -57,6 +58,12 @@ func anySnapshot(t *rapid.T, now time.Time) fleet.Snapshot {
 		s.Upgrades = append(s.Upgrades, anyUpgrade(t, i, now))
 		addAnyRecord(t, &s, s.Upgrades[i])
 	}
+	if rarely.Draw(t, "manages some") {
+		if s.Policy == nil {
+			s.Policy = &v1alpha1.UpgradePolicy{}
+		}
+		s.Policy.Spec.NodeSelector = selector("pool=a")
+	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "schedules") {
 		s.Schedules = append(s.Schedules, anySchedule(t, i, now))
 	}
@@ -101,6 +108,9 @@ func addAnyNode(t *rapid.T, s *fleet.Snapshot, i int, now time.Time) {
 		ControlPlane: i < 3 && coin.Draw(t, "control plane"),
 		Labels:       map[string]string{"pool": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "pool"), "topology.kubernetes.io/zone": rapid.SampledFrom([]string{"x", "y"}).Draw(t, "zone")},
 	}
+	if rarely.Draw(t, "on hold") {
+		n.Labels[v1alpha1.HoldLabel] = ""
+	}
 	if rarely.Draw(t, "marked") {
 		n.Slot = rapid.SampledFrom([]string{"slot-0", "slot-1", "slot-7", "nonsense"}).Draw(t, "mark")
 	}
@@ -112,31 +122,36 @@ func addAnyNode(t *rapid.T, s *fleet.Snapshot, i int, now time.Time) {
 	if rarely.Draw(t, "no agent") {
 		return
 	}
-	word := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: n.Name, UID: types.UID(n.UID)}}}}
+	if rarely.Draw(t, "something is mounted") {
+		inventory := v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
+		inventory.RefreshBlockers = []string{"/opt/cni"}
+		s.Inventories = append(s.Inventories, inventory)
+	}
+	nodeUpgrade := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: n.Name, UID: types.UID(n.UID)}}}}
 	if rarely.Draw(t, "abandoned") {
-		word.Abandoned = &v1alpha1.Abandoned{Reason: "gone"}
+		nodeUpgrade.Abandoned = &v1alpha1.Abandoned{Reason: "gone"}
 	}
-	word.Spec.Upgrade = usually(t, "for upgrade", reference("u0"), rapid.SampledFrom([]*v1alpha1.UpgradeReference{nil, reference("u1")}))
-	word.Spec.Release = rapid.SampledFrom([]v1alpha1.Release{v1alpha1.ReleaseNone, "", v1alpha1.ReleaseControlPlane, v1alpha1.ReleaseNode}).Draw(t, "release")
-	word.Status.Step = usually(t, "step", v1alpha1.StepWaiting, anyStep)
-	word.Status.Versions.Staged = usually(t, "staged", "v1.34.4", anyVersion)
-	word.Status.Versions.Kubeadm = usually(t, "kubeadm", "v1.34.4", anyVersion)
-	word.Status.Versions.ControlPlane = usually(t, "static pods", "v1.34.4", anyVersion)
-	word.Status.Reboot.Required = coin.Draw(t, "asks for a reboot")
-	word.Status.Versions.NextBoot = usually(t, "active", n.Kubelet, anyVersion)
-	word.Status.Upgrade = word.Spec.Upgrade
-	word.Status.Reboot.FromBootID = rapid.SampledFrom([]string{"", "", "boot-0", "boot-1"}).Draw(t, "rebooted from")
+	nodeUpgrade.Spec.Upgrade = usually(t, "for upgrade", reference("u0"), rapid.SampledFrom([]*v1alpha1.UpgradeReference{nil, reference("u1")}))
+	nodeUpgrade.Spec.Release = rapid.SampledFrom([]v1alpha1.Release{v1alpha1.ReleaseNone, "", v1alpha1.ReleaseControlPlane, v1alpha1.ReleaseNode}).Draw(t, "release")
+	nodeUpgrade.Status.Step = usually(t, "step", v1alpha1.StepWaiting, anyStep)
+	nodeUpgrade.Status.Versions.Staged = usually(t, "staged", "v1.34.4", anyVersion)
+	nodeUpgrade.Status.Versions.Kubeadm = usually(t, "kubeadm", "v1.34.4", anyVersion)
+	nodeUpgrade.Status.Versions.ControlPlane = usually(t, "static pods", "v1.34.4", anyVersion)
+	nodeUpgrade.Status.Reboot.Required = coin.Draw(t, "asks for a reboot")
+	nodeUpgrade.Status.Versions.NextBoot = usually(t, "active", n.Kubelet, anyVersion)
+	nodeUpgrade.Status.Upgrade = nodeUpgrade.Spec.Upgrade
+	nodeUpgrade.Status.Reboot.FromBootID = rapid.SampledFrom([]string{"", "", "boot-0", "boot-1"}).Draw(t, "rebooted from")
 	if rarely.Draw(t, "retries") {
-		word.Status.Retry.Time = &metav1.Time{Time: now.Add(time.Duration(rapid.IntRange(-60, 60).Draw(t, "retry")) * time.Minute)}
-		setCause(&word.Status, v1alpha1.ReasonDrainTimeout, "a pod did not leave")
+		nodeUpgrade.Status.Retry.Time = &metav1.Time{Time: now.Add(time.Duration(rapid.IntRange(-60, 60).Draw(t, "retry")) * time.Minute)}
+		setCause(&nodeUpgrade.Status, v1alpha1.ReasonDrainTimeout, "a pod did not leave")
 	}
-	if word.Status.Step == v1alpha1.StepFailed || word.Status.Step == v1alpha1.StepRolledBack {
-		setCause(&word.Status, v1alpha1.ReasonWrongVersion, "")
+	if nodeUpgrade.Status.Step == v1alpha1.StepFailed || nodeUpgrade.Status.Step == v1alpha1.StepRolledBack {
+		setCause(&nodeUpgrade.Status, v1alpha1.ReasonWrongVersion, "")
 	}
 	if coin.Draw(t, "went through it before") {
-		word.Status.Steps = worked(now.AddDate(0, 0, -7))
+		nodeUpgrade.Status.Steps = worked(now.AddDate(0, 0, -7))
 	}
-	s.NodeUpgrades = append(s.NodeUpgrades, word)
+	s.NodeUpgrades = append(s.NodeUpgrades, nodeUpgrade)
 }
 
 func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
@@ -148,6 +163,13 @@ func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 		u.Spec.Strategy.Method = v1alpha1.MethodRestart
 	}
 	u.Spec.Suspend = rarely.Draw(t, "suspend")
+	if rarely.Draw(t, "of some nodes") {
+		u.Spec.NodeSelector = selector("pool=b")
+	}
+	if rarely.Draw(t, "to be approved") {
+		u.Spec.Strategy.Approval, u.Spec.Approved.Upgrade = v1alpha1.ApprovalRequired, coin.Draw(t, "approved")
+	}
+	u.Spec.Strategy.MaxFailures = ptr.To(rapid.Int32Range(0, 2).Draw(t, "failures"))
 	if rarely.Draw(t, "ignore") {
 		u.Spec.IgnoreWindows = true
 	}
@@ -155,6 +177,9 @@ func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 	u.Spec.Strategy.MaxUnavailable = &limit
 	if coin.Draw(t, "groups") {
 		u.Spec.Strategy.Groups = []v1alpha1.NodeGroup{{Name: "b", NodeSelector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": "b"}}, MaxUnavailable: &limit}}
+		if rarely.Draw(t, "group to be approved") {
+			u.Spec.Strategy.Groups[0].Approval = v1alpha1.ApprovalRequired
+		}
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "state") {
 	case 0:
@@ -237,6 +262,10 @@ func copied(s fleet.Snapshot) fleet.Snapshot {
 		s.Records[i] = *s.Records[i].DeepCopy()
 	}
 	s.Policy = s.Policy.DeepCopy()
+	s.Inventories = append([]v1alpha1.NodeInventory(nil), s.Inventories...)
+	for i := range s.Inventories {
+		s.Inventories[i] = *s.Inventories[i].DeepCopy()
+	}
 	s.Slots = append([]fleet.Slot(nil), s.Slots...)
 	s.APIServers = append([]fleet.StaticPod(nil), s.APIServers...)
 	s.Etcd = append([]fleet.StaticPod(nil), s.Etcd...)

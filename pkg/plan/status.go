@@ -14,9 +14,9 @@ import (
 // report writes what upgrades should say about themselves, and the records of those
 // that end now.
 func (p *planner) report(out *Plan) {
-	for i, t := range p.queue.targets {
+	for _, t := range p.queue.targets {
 		t.Status.ObservedGeneration = t.Generation
-		if i == 0 {
+		if t == p.target {
 			p.reportActive(t, out)
 		} else {
 			p.setConditions(t, metav1.ConditionUnknown, p.queued(t))

@@ -11,7 +11,7 @@ type survey struct {
 	oldAPIServer     string     // a node whose apiserver is not at the version yet
 	failed           *node      // the first that failed, where no other may begin for it
 	firstFailed      *node      // the first that failed, though others may go on
-	abandoning       *node      // the first that failed in another upgrade, and begins anew
+	aborting         *node      // the first that failed in another upgrade, and begins anew
 	retrying         *node      // the first that tries again later
 	unprepared       *node      // the first that is in service and not prepared
 	stageError       *node      // the first whose staging or pull does not succeed
@@ -40,7 +40,7 @@ func (c *cluster) look() survey {
 		} else {
 			c.noteResting(&s, n)
 		}
-		if n.failed() && !n.ControlPlane && !c.abandonsAttempt(n) {
+		if n.failed() && !n.ControlPlane && !c.abortsAttempt(n) {
 			failures++
 		}
 		s.begun = s.begun || busy || n.slot != nil || n.ControlPlane && n.kubeadmDone
@@ -71,9 +71,9 @@ func (c *cluster) noteBusy(s *survey, n *node) {
 		if n.ControlPlane && s.busyControlPlane == nil {
 			s.busyControlPlane = n
 		}
-	case c.abandonsAttempt(n):
-		if s.abandoning == nil {
-			s.abandoning = n
+	case c.abortsAttempt(n):
+		if s.aborting == nil {
+			s.aborting = n
 		}
 	default:
 		if s.firstFailed == nil {

@@ -11,18 +11,18 @@ import (
 // that was called back stays so until it is back in service.
 func (c *cluster) atWork(n *node) verdict {
 	v := verdict{release: n.spec.Release, kubeadm: n.spec.Kubeadm}
-	v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator let it go")
+	v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator lets the node begin")
 	if n.finishes() {
 		return v
 	}
-	if hold := c.recall(n); hold.Holds() {
+	if hold := c.withdrawal(n); hold.Holds() {
 		v.decision, v.hold, v.release = Wait, hold, v1alpha1.ReleaseNone
 	}
 	return v
 }
 
-// recall returns why a node that has begun shall give up.
-func (c *cluster) recall(n *node) fleet.Hold {
+// withdrawal returns why the release of a node that has begun is withdrawn.
+func (c *cluster) withdrawal(n *node) fleet.Hold {
 	switch {
 	case !n.managed:
 		return fleet.Hold{Reason: v1alpha1.ReasonUnmanaged, Message: "the UpgradePolicy's nodeSelector does not match this node any more"}
@@ -36,7 +36,7 @@ func (c *cluster) recall(n *node) fleet.Hold {
 		return fleet.Hold{Reason: v1alpha1.ReasonNotSelected, Message: fmt.Sprintf("the nodeSelector of upgrade %s does not match this node any more", c.target.Name)}
 	}
 	for i := range filters {
-		if !filters[i].recalls {
+		if !filters[i].withdraws {
 			continue
 		}
 		if hold := filters[i].hold(c, n); hold.Holds() {
@@ -44,7 +44,7 @@ func (c *cluster) recall(n *node) fleet.Hold {
 		}
 	}
 	if !n.released() {
-		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "was called back; waits until it is in service again"}
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "its release was withdrawn; waits until it is in service again"}
 	}
 	return fleet.Hold{}
 }

@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// automaticPatch returns what `automatic: [{type: Patch}]` asks for: the newest
+// patch of the minor that every part of the cluster runs, on offer for every
+// architecture. It bears the version as its name, so that two coordinators create
+// the same one, and one that ended, however it ended, is not begun again.
+func (c *cluster) automaticPatch(wake *alarm) *v1alpha1.ClusterUpgrade {
+	wanted := c.wants(v1alpha1.TypePatch)
+	if wanted == nil {
+		return nil
+	}
+	oldest, newest, ok := c.running()
+	if !ok || !oldest.SameLine(newest) {
+		return nil
+	}
+	best, ok := c.newestPatch(oldest, seconds(wanted.MinAgeSeconds), wake)
+	if !ok || !oldest.Less(best) || best.Less(newest) || c.wasAsked(best) {
+		return nil
+	}
+	u := byItself(best.String(), v1alpha1.TypePatch)
+	u.Spec.Version = best.String()
+	return u
+}
+
+// running returns the oldest and the newest version of any part; not ok when one
+// cannot be read.
+func (c *cluster) running() (oldest, newest version.Version, ok bool) {
+	var all []string
+	for _, pod := range c.APIServers {
+		all = append(all, pod.Version)
+	}
+	if len(all) == 0 {
+		return oldest, newest, false
+	}
+	for _, n := range c.nodes {
+		if n.ours() {
+			all = append(all, n.Kubelet)
+		}
+	}
+	for i, text := range all {
+		v, err := version.Parse(text)
+		if err != nil {
+			return oldest, newest, false
+		}
+		if i == 0 || v.Less(oldest) {
+			oldest = v
+		}
+		if i == 0 || newest.Less(v) {
+			newest = v
+		}
+	}
+	return oldest, newest, true
+}
+
+// newestPatch returns the newest release of the line that is on offer for every node
+// that counts, and has been for that long.
+func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *alarm) (best version.Version, ok bool) {
+	offered := map[version.Version][]string{}
+	for _, offer := range c.Source.Offers {
+		if v, err := version.Parse(offer.Version); err == nil && v.SameLine(line) && !strings.Contains(offer.Version, "-") {
+			offered[v] = append(offered[v], offer.Image.Architecture)
+		}
+	}
+	for v, architectures := range offered {
+		patch := &target{ClusterUpgrade: &v1alpha1.ClusterUpgrade{}, to: v}
+		oldEnough := c.oldEnough(v, minAge, wake)
+		complete := !slices.ContainsFunc(c.nodes, func(n *node) bool {
+			return n.ours() && !patch.upToDate(n) && !slices.Contains(architectures, n.Architecture)
+		})
+		if complete && oldEnough && (!ok || best.Less(v)) {
+			best, ok = v, true
+		}
+	}
+	return best, ok
+}
+
+// wasAsked reports whether there is an upgrade of every node to v already, finished or
+// not, or the record of the one that came by itself.
+func (r *reading) wasAsked(v version.Version) bool {
+	return slices.ContainsFunc(r.Upgrades, func(u v1alpha1.ClusterUpgrade) bool {
+		return u.Name == v.String() || u.Spec.Version == v.String() && u.Spec.NodeSelector == nil
+	}) || slices.ContainsFunc(r.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == v.String() })
+}
+
+// oldEnough reports whether v has been on offer for minAge, as far as the policy's
+// status knows. The planner looks again when it has.
+func (r *reading) oldEnough(v version.Version, minAge time.Duration, wake *alarm) bool {
+	if minAge == 0 {
+		return true
+	}
+	if r.Policy == nil {
+		return false
+	}
+	for _, offered := range r.Policy.Status.Offered {
+		if offered.Version == v.String() {
+			old := offered.FirstSeenTime.Add(minAge)
+			wake.at(&old)
+			return !r.now.Before(old)
+		}
+	}
+	return false
+}

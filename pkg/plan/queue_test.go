@@ -1,0 +1,108 @@
+package plan_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// TestQueue lets any small cluster live through several upgrades at once, which
+// people plan, suspend, approve and keep nodes from as they like. At every moment the
+// promises hold; and once people let all of them go, each ends, and every node runs
+// the newest version.
+func TestQueue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newChaos(t)
+		c.Etcd = nil // two members would block
+		newest := c.addUpgrades(t)
+		for range rapid.IntRange(5, 80).Draw(t, "steps") {
+			c.decideAsPeople(t)
+			p := c.step()
+			c.watchNodes(t)
+			c.watchPlan(t, p)
+		}
+		c.setWindow(true)
+		for i := range c.Upgrades {
+			spec := &c.Upgrades[i].Spec
+			spec.Suspend, spec.StartTime, spec.Approved.Upgrade = false, nil, true
+		}
+		for i := range c.Nodes {
+			delete(c.Nodes[i].Labels, v1alpha1.HoldLabel)
+		}
+		for range len(c.Upgrades) * (60 + 20*len(c.Nodes)) {
+			p := c.step()
+			c.watchNodes(t)
+			c.watchPlan(t, p)
+		}
+		for _, u := range c.Upgrades {
+			if u.Status.Outcome != v1alpha1.OutcomeSucceeded && u.Status.Outcome != v1alpha1.OutcomeSuperseded {
+				t.Fatalf("upgrade %s to %s ended %q: %+v", u.Name, u.Spec.Version, u.Status.Outcome, u.Status.Conditions)
+			}
+		}
+		for _, n := range c.Nodes {
+			if n.Kubelet != newest {
+				t.Fatalf("node %s is at %s, want %s: %s", n.Name, n.Kubelet, newest, c.why(n.Name))
+			}
+		}
+	})
+}
+
+// addUpgrades adds one to three more upgrades, and returns the newest version that
+// any of them asks for.
+func (c *chaos) addUpgrades(t *rapid.T) (newest string) {
+	image := c.Source.Offers[0].Image
+	c.Source.Offers = nil
+	for _, v := range []string{"v1.34.4", "v1.34.5", "v1.35.4"} {
+		c.Source.Offers = append(c.Source.Offers, fleet.Offer{Version: v, Image: image})
+	}
+	for i := range rapid.IntRange(1, 3).Draw(t, "more upgrades") {
+		u := *c.Upgrades[0].DeepCopy()
+		u.Name = fmt.Sprintf("u%d", i)
+		u.UID, u.CreationTimestamp = c.uid(u.Name), metav1.NewTime(c.now.Add(time.Duration(i+1)*time.Second))
+		u.Spec.Strategy.Method = v1alpha1.MethodReboot
+		u.Spec.Version = rapid.SampledFrom([]string{"v1.34.4", "v1.34.5", "v1.35.4", ""}).Draw(t, "version")
+		if u.Spec.Version == "" {
+			u.Spec.Type = v1alpha1.TypeReboot
+		}
+		if coin.Draw(t, "to be approved") {
+			u.Spec.Strategy.Approval = v1alpha1.ApprovalRequired
+		}
+		c.Upgrades = append(c.Upgrades, u)
+	}
+	best := version.Version{}
+	for _, u := range c.Upgrades {
+		if v, err := version.Parse(u.Spec.Version); err == nil && best.Less(v) {
+			best = v
+		}
+	}
+	return best.String()
+}
+
+// decideAsPeople changes something that people decide, or nothing.
+func (c *chaos) decideAsPeople(t *rapid.T) {
+	u := &c.Upgrades[rapid.IntRange(0, len(c.Upgrades)-1).Draw(t, "upgrade")]
+	n := &c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "node")]
+	switch rapid.SampledFrom([]string{"", "", "", "suspend", "resume", "plan", "approve", "hold", "let go", "open", "close", "ask"}).Draw(t, "people") {
+	case "suspend", "resume":
+		u.Spec.Suspend = !u.Spec.Suspend
+	case "plan":
+		u.Spec.StartTime = &metav1.Time{Time: c.now.Add(time.Duration(rapid.IntRange(-5, 30).Draw(t, "in minutes")) * time.Minute)}
+	case "approve":
+		u.Spec.Approved.Upgrade = true
+	case "hold":
+		n.Labels[v1alpha1.HoldLabel] = ""
+	case "let go":
+		delete(n.Labels, v1alpha1.HoldLabel)
+	case "open", "close":
+		c.setWindow(len(c.Schedules) == 0)
+	case "ask":
+		askForReboot(&c.nodeUpgrade(n.Name, n.UID).Status, true)
+	}
+}

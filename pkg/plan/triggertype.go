@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// derive finds out what kind of step it is from what runs. A Reboot is one, and
+// comes from no version.
+func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
+	if t.reboot {
+		return v1alpha1.TypeReboot, ""
+	}
+	kind = v1alpha1.TypePatch
+	oldest := version.Version{}
+	for _, n := range r.nodes {
+		if !t.concerns(n) {
+			continue
+		}
+		if from == "" || n.runs.kubelet.Less(oldest) {
+			oldest, from = n.runs.kubelet, n.runs.kubelet.String()
+		}
+	}
+	if !oldest.SameLine(t.to) || slices.ContainsFunc(r.ownAPIServers(t), func(pod fleet.StaticPod) bool { return !parsed(pod.Version).SameLine(t.to) }) {
+		kind = v1alpha1.TypeMinor
+	}
+	return kind, from
+}
+
+func typeDiffers(r *reading, t *target) fleet.Hold {
+	kind, from := t.derive(r)
+	if t.Spec.Type == "" || t.Spec.Type == kind {
+		return fleet.Hold{}
+	}
+	message := fmt.Sprintf("type is %s, but from %s to %s is a %s", t.Spec.Type, from, t.to, kind)
+	return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message, Stays: true}
+}
+
+func methodDiffers(r *reading, t *target) fleet.Hold {
+	kind, from := t.derive(r)
+	if t.reboot || t.Spec.Strategy.Method != v1alpha1.MethodRestart || kind == v1alpha1.TypePatch {
+		return fleet.Hold{}
+	}
+	message := fmt.Sprintf("strategy.method Restart is for patches, and from %s to %s is a %s; use Reboot", from, t.to, kind)
+	return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message, Stays: true}
+}

@@ -69,21 +69,21 @@ type Agent struct {
 	nodeUpgrades, inventories, nodes, leases cache.SharedIndexInformer
 	pods                                     podWatch
 
-	state       machine.State
-	generation  int64 // of the order that state answers
-	seen        hostView
-	failures    map[verb.Verb]time.Time // those that were logged
-	problems    map[verb.Verb]string    // why the last request could not even be made
-	engine      engineView
-	written     written
-	inventoryAt time.Time // when the NodeInventory was written last
-	drained     *machine.Drain
-	rebootAt    time.Time // when the reboot was asked for
-	refused     string    // why it was not accepted the last time
-	etcd        etcdView
-	kubeadm     *mirror
-	trouble     int // turns that ended with an error, in a row
-	installed   bool
+	state      machine.State
+	generation int64 // of the order that state answers
+	seen       hostView
+	failures   map[verb.Verb]time.Time // those that were logged
+	problems   map[verb.Verb]string    // why the last request could not even be made
+	engine     engineView
+	written    written
+	inventory  inventoryView
+	drained    *machine.Drain
+	rebootAt   time.Time // when the reboot was asked for
+	refused    string    // why it was not accepted the last time
+	etcd       etcdView
+	kubeadm    *mirror
+	trouble    int // turns that ended with an error, in a row
+	installed  bool
 }
 
 // New makes an agent.

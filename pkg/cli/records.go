@@ -65,7 +65,7 @@ func viewRecord(r *v1alpha1.UpgradeRecord) *render.Ended {
 	return &render.Ended{
 		Name: r.Upgrade.Name, Object: "upgraderecord." + v1alpha1.Group + "/" + r.Name, Type: r.Type, From: r.FromVersion, To: r.Version,
 		TriggerTime: instant(r.TriggerTime), CompletionTime: instant(&r.CompletionTime), Outcome: r.Outcome, Reason: r.Reason, Message: r.Message,
-		Nodes: r.Counts,
+		Nodes: r.Counts, IgnoreChecks: r.IgnoreChecks, EtcdSnapshot: r.EtcdSnapshot,
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 	// and summaryBytes what every piece begins with.
 	nodeBytes    = 320
 	stepBytes    = 140
-	summaryBytes = 8 << 10
+	summaryBytes = 24 << 10
 	// maxName is the API server's limit on an object's name.
 	maxName = 253
 )
@@ -78,6 +78,7 @@ func piece(u *v1alpha1.ClusterUpgrade, number, of int) v1alpha1.UpgradeRecord {
 			Upgrade: u.Reference(), Type: TypeOf(u), FromVersion: u.Status.FromVersion, Version: u.Spec.Version,
 			Outcome: u.Status.Outcome, CreatedBy: u.Annotations[v1alpha1.CreatedByAnnotation],
 			TriggerTime: u.Status.TriggerTime, CompletionTime: *u.Status.CompletionTime, Counts: u.Status.Nodes,
+			IgnoreChecks: u.Spec.IgnoreChecks, EtcdSnapshot: u.Status.EtcdSnapshot,
 		},
 		Piece: int32(number), Pieces: int32(of),
 	}

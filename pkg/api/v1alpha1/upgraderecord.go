@@ -9,7 +9,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=kurec,categories=upgrade
-// +kubebuilder:validation:XValidation:rule="self.upgrade == oldSelf.upgrade && self.outcome == oldSelf.outcome && self.completionTime == oldSelf.completionTime && self.piece == oldSelf.piece && self.pieces == oldSelf.pieces && (has(self.type) ? has(oldSelf.type) && self.type == oldSelf.type : !has(oldSelf.type)) && (has(self.fromVersion) ? has(oldSelf.fromVersion) && self.fromVersion == oldSelf.fromVersion : !has(oldSelf.fromVersion)) && (has(self.version) ? has(oldSelf.version) && self.version == oldSelf.version : !has(oldSelf.version)) && (has(self.reason) ? has(oldSelf.reason) && self.reason == oldSelf.reason : !has(oldSelf.reason)) && (has(self.message) ? has(oldSelf.message) && self.message == oldSelf.message : !has(oldSelf.message)) && (has(self.createdBy) ? has(oldSelf.createdBy) && self.createdBy == oldSelf.createdBy : !has(oldSelf.createdBy)) && (has(self.triggerTime) ? has(oldSelf.triggerTime) && self.triggerTime == oldSelf.triggerTime : !has(oldSelf.triggerTime)) && (has(self.counts) ? has(oldSelf.counts) && self.counts == oldSelf.counts : !has(oldSelf.counts)) && (has(self.nodes) ? has(oldSelf.nodes) && self.nodes == oldSelf.nodes : !has(oldSelf.nodes))",message="a record is never changed"
+// +kubebuilder:validation:XValidation:rule="self.upgrade == oldSelf.upgrade && self.outcome == oldSelf.outcome && self.completionTime == oldSelf.completionTime && self.piece == oldSelf.piece && self.pieces == oldSelf.pieces && (has(self.type) ? has(oldSelf.type) && self.type == oldSelf.type : !has(oldSelf.type)) && (has(self.fromVersion) ? has(oldSelf.fromVersion) && self.fromVersion == oldSelf.fromVersion : !has(oldSelf.fromVersion)) && (has(self.version) ? has(oldSelf.version) && self.version == oldSelf.version : !has(oldSelf.version)) && (has(self.reason) ? has(oldSelf.reason) && self.reason == oldSelf.reason : !has(oldSelf.reason)) && (has(self.message) ? has(oldSelf.message) && self.message == oldSelf.message : !has(oldSelf.message)) && (has(self.createdBy) ? has(oldSelf.createdBy) && self.createdBy == oldSelf.createdBy : !has(oldSelf.createdBy)) && (has(self.triggerTime) ? has(oldSelf.triggerTime) && self.triggerTime == oldSelf.triggerTime : !has(oldSelf.triggerTime)) && (has(self.counts) ? has(oldSelf.counts) && self.counts == oldSelf.counts : !has(oldSelf.counts)) && (has(self.ignoreChecks) ? has(oldSelf.ignoreChecks) && self.ignoreChecks == oldSelf.ignoreChecks : !has(oldSelf.ignoreChecks)) && (has(self.etcdSnapshot) ? has(oldSelf.etcdSnapshot) && self.etcdSnapshot == oldSelf.etcdSnapshot : !has(oldSelf.etcdSnapshot)) && (has(self.nodes) ? has(oldSelf.nodes) && self.nodes == oldSelf.nodes : !has(oldSelf.nodes))",message="a record is never changed"
 // +kubebuilder:printcolumn:name="Upgrade",type=string,JSONPath=`.upgrade.name`
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.type`
 // +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.fromVersion`
@@ -68,6 +68,15 @@ type UpgradeSummary struct {
 	TriggerTime *metav1.Time `json:"triggerTime,omitempty"`
 	// CompletionTime is when it ended.
 	CompletionTime metav1.Time `json:"completionTime"`
+	// IgnoreChecks are the preflight findings that were not to block.
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	IgnoreChecks []IgnoredCheck `json:"ignoreChecks,omitempty"`
+	// EtcdSnapshot is where the snapshot that was taken first lies.
+	// +optional
+	EtcdSnapshot *EtcdSnapshot `json:"etcdSnapshot,omitempty"`
 	// Counts are the nodes at the end.
 	// +optional
 	Counts NodeCounts `json:"counts,omitzero"`

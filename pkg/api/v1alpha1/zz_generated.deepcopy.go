@@ -1415,6 +1415,16 @@ func (in *UpgradeSummary) DeepCopyInto(out *UpgradeSummary) {
 		*out = (*in).DeepCopy()
 	}
 	in.CompletionTime.DeepCopyInto(&out.CompletionTime)
+	if in.IgnoreChecks != nil {
+		in, out := &in.IgnoreChecks, &out.IgnoreChecks
+		*out = make([]IgnoredCheck, len(*in))
+		copy(*out, *in)
+	}
+	if in.EtcdSnapshot != nil {
+		in, out := &in.EtcdSnapshot, &out.EtcdSnapshot
+		*out = new(EtcdSnapshot)
+		(*in).DeepCopyInto(*out)
+	}
 	out.Counts = in.Counts
 }
 

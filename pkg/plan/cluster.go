@@ -18,7 +18,7 @@ type cluster struct {
 	now    time.Time
 	target *target // nil: nothing is asked for
 	nodes  []*node // in the order in which they go
-	groups []group
+	groups []*group
 	total  int // nodes that the target concerns
 	budget int // how many may be out of service at once
 	slots  []fleet.Slot
@@ -64,7 +64,7 @@ func (c *cluster) placeNodes(strategy v1alpha1.Strategy) {
 	for _, n := range c.nodes {
 		n.standing = c.target.stand(n)
 		if !n.ControlPlane {
-			n.group = slices.IndexFunc(c.groups, func(g group) bool { return g.selector.Matches(labels.Set(n.Labels)) })
+			n.group = slices.IndexFunc(c.groups, func(g *group) bool { return g.selector.Matches(labels.Set(n.Labels)) })
 		}
 		if n.concerned {
 			sizes[n.group]++

@@ -43,7 +43,7 @@ func (c *cluster) firstControlPlane() *node {
 		switch {
 		case !n.concerned:
 			continue
-		case atLeast(n.runs.kubeadm, c.target.to):
+		case atLeast(*n.runs.kubeadm, c.target.to):
 			return nil
 		case first == nil:
 			first = n

@@ -14,35 +14,30 @@ const (
 	defaultRestart    = time.Minute
 )
 
-// durations are how long a node's part is expected to take: the median of what
-// this cluster's nodes took, so that one that hung does not count. A pass is
-// from taking the slot to freeing it, without the time in which the node only has
-// to stay quiet, which its pace says.
+// durations are how long each part is expected to take: the median of what this
+// cluster's nodes took, so that one that hung does not count. A pass is from taking
+// the slot to freeing it, without the time in which the node only has to stay quiet,
+// which its pace says.
 type durations struct {
-	found        bool
-	staging      time.Duration
-	components   time.Duration // pass 1: kubeadm on a control plane
-	controlPlane time.Duration // pass 2: a control-plane node
-	worker       time.Duration // pass 2: any other one
-	restart      time.Duration // pass 2 of a node that restarts: no drain, no boot
+	found bool
+	of    [parts]time.Duration
 }
 
 // newDurations returns them as measured: on this upgrade's own nodes; as long as
 // these are too few, on those of the upgrades before; and as long as these are too
 // few, as assumed.
 func newDurations(own, before samples) durations {
-	of := func(p part, assumed time.Duration) time.Duration {
-		return median(own[p], median(before[p], assumed))
+	d := durations{found: true}
+	find := func(p part, assumed time.Duration) {
+		d.of[p] = median(own[p], median(before[p], assumed))
 	}
-	usual := of(worker, of(controlPlane, defaultNode))
-	return durations{
-		found:        true,
-		staging:      of(staging, defaultStaging),
-		components:   of(components, defaultComponents),
-		controlPlane: of(controlPlane, usual),
-		worker:       usual,
-		restart:      of(restart, defaultRestart),
-	}
+	find(staging, defaultStaging)
+	find(components, defaultComponents)
+	find(restart, defaultRestart)
+	find(controlPlane, defaultNode)
+	find(worker, d.of[controlPlane])
+	find(controlPlane, d.of[worker])
+	return d
 }
 
 // few is how many must have been measured before what was assumed does not
@@ -66,36 +61,36 @@ func (c *cluster) usual() durations {
 	return *c.durations
 }
 
-// expected returns how long the node is out of service once it has been let go, or,
-// for components, how long kubeadm is at work on its control plane.
-func (c *cluster) expected(n *node, components bool) time.Duration {
-	usual, pace := c.usual(), c.groups[n.group].pace
-	quiet := seconds(pace.SettleSeconds) + seconds(pace.MinReadySeconds)
-	switch {
-	case components:
-		return upTo(usual.components)
-	case c.target.restarts(n):
-		return upTo(usual.restart + quiet)
-	case n.ControlPlane:
-		return upTo(usual.controlPlane + quiet)
+// expected returns how long the node is expected to take for that part.
+func (c *cluster) expected(n *node, p part) time.Duration {
+	took := c.usual().of[p]
+	if p != components {
+		pace := &c.groups[n.group].pace
+		took += seconds(pace.SettleSeconds) + seconds(pace.MinReadySeconds)
 	}
-	return upTo(usual.worker + quiet)
+	return (took + grain - 1).Truncate(grain)
 }
 
 // needs returns how long the node is expected to take if it is let go now.
 func (c *cluster) needs(n *node) time.Duration {
-	return c.expected(n, n.ControlPlane && c.pass1)
+	return c.expected(n, n.nextPart(n.ControlPlane && c.pass1))
+}
+
+// nextPart returns the part that the node goes through when it is let go.
+func (n *node) nextPart(pass1 bool) part {
+	switch {
+	case pass1:
+		return components
+	case n.restarts:
+		return restart
+	}
+	return nodePart(n.ControlPlane)
 }
 
 // grain is what an expected duration is rounded up to. The NodeUpgrade tells it
 // to the agent, which compares with the very same figure; and it is not written
 // anew for each second by which a measured time differs.
 const grain = 10 * time.Second
-
-// upTo rounds up to the grain.
-func upTo(took time.Duration) time.Duration {
-	return (took + grain - 1).Truncate(grain)
-}
 
 // seconds returns a field of the API as a duration; zero where it is absent.
 func seconds(n *int32) time.Duration {

@@ -6,6 +6,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/quorum"
 )
 
 // etcdQuorum holds a control-plane node without which etcd would lose its quorum.
@@ -37,7 +38,7 @@ func EtcdGate(etcd []fleet.StaticPod, members int, node string) fleet.Hold {
 			others++
 		}
 	}
-	majority := members/2 + 1
+	majority := quorum.Majority(members)
 	if len(etcd) == 0 || members == 1 || others >= majority {
 		return fleet.Hold{}
 	}

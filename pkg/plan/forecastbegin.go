@@ -75,7 +75,7 @@ func (f *forecast) takeUp(n *node, v verdict) {
 		start := passBegan(n, f.now)
 		w := work{node: f.changed(n, func(n *node) { n.phase = v1alpha1.PhaseCommitted }), components: n.spec.Release == v1alpha1.ReleaseControlPlane, snapshot: n == f.snapshotNode}
 		w.givesUp = v.decision == Wait || !f.orders(n) || n.status.Step == v1alpha1.StepAborting
-		w.span = span{start, start.Add(f.expected(n, w.components))}
+		w.span = span{start, start.Add(f.expected(n, n.nextPart(w.components)))}
 		if w.givesUp {
 			w.end = f.now.Add(givingUp)
 		}
@@ -85,7 +85,7 @@ func (f *forecast) takeUp(n *node, v verdict) {
 		f.nodes[f.index(n.place)] = w.node
 		f.begin(w)
 	case n.concerned && n.stages():
-		at := f.now.Add(f.usual().staging)
+		at := f.now.Add(f.usual().of[staging])
 		f.staged = &at
 	}
 }

@@ -86,11 +86,11 @@ func (w work) bringBack(n *node, t *target) {
 	switch {
 	case w.givesUp:
 	case w.components:
-		n.runs.kubeadm, n.runs.controlPlane = t.to, t.to
+		n.runs.kubeadm, n.runs.controlPlane = &t.to, &t.to
 	case t.reboot:
 		n.status = rebooted(n.status)
 	default:
-		n.runs.kubelet = t.to
+		n.runs.kubelet = &t.to
 	}
 }
 
@@ -135,7 +135,7 @@ func (c *cluster) stage() {
 		if n == nil || !n.stages() {
 			continue
 		}
-		c.nodes[i] = c.changed(n, func(n *node) { n.runs.staged, n.runs.pulled = c.target.to, c.target.to })
+		c.nodes[i] = c.changed(n, func(n *node) { n.runs.staged, n.runs.pulled = &c.target.to, &c.target.to })
 	}
 }
 

@@ -21,16 +21,16 @@ type group struct {
 
 // newGroups returns the control plane, the strategy's own groups, and the rest. A
 // selector that cannot be read matches nothing: its nodes go with the rest.
-func newGroups(strategy v1alpha1.Strategy) []group {
-	list := []group{{name: ControlPlaneGroup, pace: strategy.Pace, selector: labels.Nothing(), limit: 1}}
+func newGroups(strategy v1alpha1.Strategy) []*group {
+	list := []*group{{name: ControlPlaneGroup, pace: strategy.Pace, selector: labels.Nothing(), limit: 1}}
 	for _, g := range strategy.Groups {
 		selector, err := g.NodeSelector.AsSelector()
 		if err != nil {
 			selector = labels.Nothing()
 		}
-		list = append(list, group{name: g.Name, pace: g.Pace.Or(strategy.Pace), approval: g.Approval, selector: selector})
+		list = append(list, &group{name: g.Name, pace: g.Pace.Or(strategy.Pace), approval: g.Approval, selector: selector})
 	}
-	return append(list, group{name: "", pace: strategy.Pace, selector: labels.Everything()})
+	return append(list, &group{name: "", pace: strategy.Pace, selector: labels.Everything()})
 }
 
 // scaled returns how many of n nodes a number or percentage allows: rounded down,

@@ -32,24 +32,26 @@ type node struct {
 }
 
 // versions are what a node runs and has. The zero version is one that is not
-// known.
+// known. Nodes share them, as thousands run the same few.
 type versions struct {
-	kubelet, kubeadm, controlPlane, staged, pulled version.Version
+	kubelet, kubeadm, controlPlane, staged, pulled *version.Version
 	problem                                        error // why the kubelet's is not known
 }
 
 // readStatus sorts out what the agent says.
-func (n *node) readStatus() {
+func (n *node) readStatus(read versionReader) {
 	n.phase = n.status.Step.Info().Phase
 	n.cause.Reason, n.cause.Message = n.status.Cause()
 	if at := n.status.Retry.Time; at != nil && n.status.Step == v1alpha1.StepWaiting {
 		n.retryAt = &at.Time
 	}
-	n.runs.kubelet, n.runs.problem = version.Parse(n.Kubelet)
-	n.runs.kubeadm = parsed(n.status.Versions.Kubeadm)
-	n.runs.controlPlane = parsed(n.status.Versions.ControlPlane)
-	n.runs.staged = parsed(n.status.Versions.Staged)
-	n.runs.pulled = parsed(n.status.Versions.Pulled)
+	if n.runs.kubelet = read.version(n.Kubelet); !known(*n.runs.kubelet) {
+		_, n.runs.problem = version.Parse(n.Kubelet)
+	}
+	n.runs.kubeadm = read.version(n.status.Versions.Kubeadm)
+	n.runs.controlPlane = read.version(n.status.Versions.ControlPlane)
+	n.runs.staged = read.version(n.status.Versions.Staged)
+	n.runs.pulled = read.version(n.status.Versions.Pulled)
 }
 
 // failed reports whether the node stopped and keeps its slot until a person acts.
@@ -93,20 +95,3 @@ func (n *node) cannotStage() bool { return n.cause.Reason.Info().StopsStaging }
 func (n *node) nextBootDiffers() bool {
 	return n.status.Versions.NextBoot != "" && n.status.Versions.NextBoot != n.Kubelet
 }
-
-// parsed returns the zero version for what cannot be read.
-func parsed(s string) version.Version {
-	if s == "" {
-		return version.Version{}
-	}
-	v, err := version.Parse(s)
-	if err != nil {
-		return version.Version{}
-	}
-	return v
-}
-
-func known(v version.Version) bool { return v != version.Version{} }
-
-// atLeast reports whether a version that is known is v or a later one.
-func atLeast(got, v version.Version) bool { return known(got) && !got.Less(v) }

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -26,7 +25,7 @@ func (c *cluster) automaticPatch(wake *alarm) *v1alpha1.ClusterUpgrade {
 	if !ok || !oldest.Less(best) || best.Less(newest) || c.wasAsked(best) {
 		return nil
 	}
-	u := byItself(best.String(), v1alpha1.TypePatch)
+	u := byItself(best.Name(), v1alpha1.TypePatch)
 	u.Spec.Version = best.String()
 	return u
 }
@@ -66,7 +65,7 @@ func (c *cluster) running() (oldest, newest version.Version, ok bool) {
 func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *alarm) (best version.Version, ok bool) {
 	offered := map[version.Version][]string{}
 	for _, offer := range c.Source.Offers {
-		if v, err := version.Parse(offer.Version); err == nil && v.SameLine(line) && !strings.Contains(offer.Version, "-") {
+		if v, err := version.Parse(offer.Version); err == nil && v.SameLine(line) && v.Pre == "" {
 			offered[v] = append(offered[v], offer.Image.Architecture)
 		}
 	}
@@ -87,8 +86,8 @@ func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *
 // not, or the record of the one that came by itself.
 func (r *reading) wasAsked(v version.Version) bool {
 	return slices.ContainsFunc(r.Upgrades, func(u v1alpha1.ClusterUpgrade) bool {
-		return u.Name == v.String() || u.Spec.Version == v.String() && u.Spec.NodeSelector == nil
-	}) || slices.ContainsFunc(r.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == v.String() })
+		return u.Name == v.Name() || u.Spec.Version == v.String() && u.Spec.NodeSelector == nil
+	}) || slices.ContainsFunc(r.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == v.Name() })
 }
 
 // oldEnough reports whether v has been on offer for minAge, as far as the policy's

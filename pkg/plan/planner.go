@@ -23,7 +23,7 @@ func newPlanner(s *fleet.Snapshot, now time.Time) *planner {
 	p := &planner{wake: alarm{now: now}}
 	r := read(s, now)
 	p.queue = r.line(&p.wake)
-	p.cluster = newCluster(r, p.queue.active(r))
+	p.cluster = newCluster(r, p.queue.asked)
 	p.verdicts, p.missing = decide(p.cluster)
 	return p
 }

@@ -14,6 +14,7 @@ type queue struct {
 	targets    []*target // the first is active
 	superseded []ended   // they end without their turn
 	passed     bool      // the active one cannot begin, or go on, for now: nor can another
+	asked      *target   // of nodes now: the active one, or the one that late nodes follow
 }
 
 // ended is an upgrade that ends, and the newer one that is why.
@@ -22,7 +23,7 @@ type ended struct {
 	newer *v1alpha1.ClusterUpgrade
 }
 
-// line returns the queue, the upgrade that is active first.
+// line returns the queue, and what it asks of nodes.
 func (r *reading) line(wake *alarm) queue {
 	var q queue
 	for _, u := range unfinished(r.Upgrades) {
@@ -33,27 +34,30 @@ func (r *reading) line(wake *alarm) queue {
 			q.targets = append(q.targets, t)
 		}
 	}
-	if len(q.targets) > 0 {
-		i := q.choose(r, wake)
-		active := q.targets[i]
-		q.targets = slices.Insert(slices.Delete(q.targets, i, i+1), 0, active)
+	late := r.late()
+	behind := late != nil && late.left(r)
+	if len(q.targets) > 1 || behind || len(r.policySpec().Automatic) > 0 {
+		q.choose(r, wake)
 	}
+	if len(q.targets) == 0 || q.passed && behind {
+		q.asked = late
+		return q
+	}
+	q.targets[0] = q.targets[0].triggered(r)
+	q.asked = q.targets[0]
 	return q
 }
 
-// active returns what is asked of nodes now: the active upgrade, triggered if it can
-// be, or the one that late nodes follow. Nil: nothing is.
-func (q queue) active(r *reading) *target {
-	var late *target
-	if u := r.followed(); u != nil {
-		late = r.newTarget(u)
-		late.follows, late.hold = true, r.policyHold
+// late returns the upgrade that nodes follow which join late or come back. Nil: there
+// is none.
+func (r *reading) late() *target {
+	u := r.followed()
+	if u == nil {
+		return nil
 	}
-	if len(q.targets) == 0 || q.passed && late != nil && late.left(r) {
-		return late
-	}
-	q.targets[0].trigger(r)
-	return q.targets[0]
+	t := r.newTarget(u)
+	t.follows, t.hold = true, r.policyHold
+	return t
 }
 
 // left reports whether a node still has to follow that may go some time.

@@ -8,17 +8,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// choose returns the index of the upgrade that is active: the first that can begin
-// or go on, or else the first.
+// choose puts the upgrade that is active in front: the first that can begin or go on,
+// or else the first.
 //
 // The one that a node is at work for stays in front. So does one that has begun, so
 // that a cluster is not left half-way between two versions. A Reboot and an upgrade
 // that brings a version change places so that one reboot serves both: the version
 // goes first.
-func (q *queue) choose(r *reading, wake *alarm) int {
+func (q *queue) choose(r *reading, wake *alarm) {
 	worked := r.workedOn()
 	if i := slices.IndexFunc(q.targets, func(t *target) bool { return t.isFor(worked) }); i >= 0 {
-		return i
+		q.toFront(i)
+		return
 	}
 	passed := make([]bool, len(q.targets))
 	for i, t := range q.targets {
@@ -32,11 +33,16 @@ func (q *queue) choose(r *reading, wake *alarm) int {
 	} {
 		for i, t := range q.targets {
 			if (q.passed || !passed[i]) && is(t) {
-				return i
+				q.toFront(i)
+				return
 			}
 		}
 	}
-	return 0
+}
+
+func (q *queue) toFront(i int) {
+	t := q.targets[i]
+	q.targets = slices.Insert(slices.Delete(q.targets, i, i+1), 0, t)
 }
 
 // workedOn returns the upgrade that a node is at work for, or was released for.
@@ -71,8 +77,8 @@ func (t *target) passedOver(r *reading, wake *alarm) bool {
 		wake.at(hold.Until)
 		return !begun
 	}
-	trial := r.newTarget(t.DeepCopy())
-	if trial.trigger(r); trial.hold.Holds() {
+	trial := t.triggered(r)
+	if trial.hold.Holds() {
 		return true
 	}
 	windows := newWindows(trial.ClusterUpgrade, r.Schedules)

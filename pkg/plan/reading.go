@@ -30,14 +30,14 @@ func read(s *fleet.Snapshot, now time.Time) *reading {
 		inventories[s.Inventories[i].Name] = &s.Inventories[i]
 	}
 	slots := slotsByOwner(s.Slots)
-	managed := r.managed()
+	managed, versions := r.managed(), versionReader{}
 	all := make([]node, len(s.Nodes))
 	for i, one := range s.Nodes {
 		n := &all[i]
 		r.nodes[i] = n
 		n.Node, n.slot = one, slots[one.Owner()]
 		n.managed = managed.Matches(labels.Set(one.Labels))
-		n.join(nodeUpgrades[one.Name], inventories[one.Name])
+		n.join(nodeUpgrades[one.Name], inventories[one.Name], versions)
 	}
 	return r
 }
@@ -47,7 +47,7 @@ var unreported v1alpha1.NodeUpgrade
 
 // join adds what the node's agent says. What was said of an earlier node of the
 // same name does not count.
-func (n *node) join(u *v1alpha1.NodeUpgrade, inventory *v1alpha1.NodeInventory) {
+func (n *node) join(u *v1alpha1.NodeUpgrade, inventory *v1alpha1.NodeInventory, versions versionReader) {
 	if u == nil || !u.OwnedBy(types.UID(n.UID)) {
 		u = &unreported
 	}
@@ -56,7 +56,7 @@ func (n *node) join(u *v1alpha1.NodeUpgrade, inventory *v1alpha1.NodeInventory) 
 	}
 	n.spec, n.status, n.abandoned = &u.Spec, &u.Status, u.Abandoned
 	n.answered = u.Generation > 0 && u.Status.ObservedGeneration == u.Generation
-	n.readStatus()
+	n.readStatus(versions)
 }
 
 // slotsByOwner returns the slot of each owner. What a node holds counts before

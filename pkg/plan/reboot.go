@@ -49,7 +49,7 @@ func (c *cluster) automaticReboot(wake *alarm) *v1alpha1.ClusterUpgrade {
 		class := windows.classOf(n.Labels, v1alpha1.TypeReboot)
 		answer := windows.ask(class, c.now)
 		wake.at(answer.changes())
-		if !answer.hold.Holds() && answer.fits(c.now, c.expected(n, false)) {
+		if !answer.hold.Holds() && answer.fits(c.now, c.expected(n, nodePart(n.ControlPlane))) {
 			return c.unlessThere(u, wake)
 		}
 	}

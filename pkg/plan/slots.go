@@ -29,8 +29,10 @@ func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 			owners[n.Owner()] = i
 		}
 		held := n.holdsSlot() && n.slot.Name == n.Slot
-		_, slot := fleet.SlotIndex(n.Slot)
-		p.Rebuild = p.Rebuild || slot && !held && n.abandoned == nil
+		if n.Slot != "" && !held && n.abandoned == nil {
+			_, slot := fleet.SlotIndex(n.Slot)
+			p.Rebuild = p.Rebuild || slot
+		}
 	}
 	for _, slot := range c.slots {
 		for _, owner := range []fleet.Owner{slot.Holder, slot.ReservedFor} {

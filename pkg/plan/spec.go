@@ -55,7 +55,7 @@ func (c *cluster) newOrder(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 		Version: c.target.Spec.Version,
 		Image:   imageFor(c.target.Status.Images, n.Architecture),
 		Method:  c.target.strategy.Method,
-		Pace:    *c.groups[n.group].pace.DeepCopy(),
+		Pace:    c.groups[n.group].pace,
 		Kubeadm: v.kubeadm,
 
 		EtcdSnapshot: n == c.snapshotNode,

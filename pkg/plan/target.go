@@ -17,6 +17,7 @@ type target struct {
 	selector                 labels.Selector
 	strategy                 v1alpha1.Strategy
 	hold                     fleet.Hold // why it is not triggered yet
+	trial                    *target    // the same, triggered if it can be; nil: not tried
 }
 
 // newTarget reads what an unfinished upgrade asks for.
@@ -64,7 +65,7 @@ func (t *target) selects(n *node) bool {
 // may be a minor behind.
 func (t *target) typeFor(n *node) v1alpha1.UpgradeType {
 	kind := TypeOf(t.ClusterUpgrade)
-	if kind == v1alpha1.TypePatch && known(t.to) && known(n.runs.kubelet) && !n.runs.kubelet.SameLine(t.to) {
+	if kind == v1alpha1.TypePatch && known(t.to) && known(*n.runs.kubelet) && !n.runs.kubelet.SameLine(t.to) {
 		return v1alpha1.TypeMinor
 	}
 	return kind
@@ -77,13 +78,4 @@ func TypeOf(upgrade *v1alpha1.ClusterUpgrade) v1alpha1.UpgradeType {
 		return upgrade.Status.Type
 	}
 	return upgrade.Spec.Type
-}
-
-// restarts reports whether the node is expected to go without drain and boot.
-func (t *target) restarts(n *node) bool {
-	if t == nil || t.strategy.Method != v1alpha1.MethodRestart || t.typeFor(n) != v1alpha1.TypePatch {
-		return false
-	}
-	decided := t.isFor(n.status.Upgrade) && n.status.Method == v1alpha1.MethodReboot
-	return !decided && (n.facts == nil || len(n.facts.RefreshBlockers) == 0)
 }

@@ -22,8 +22,17 @@ var triggerFilters = []func(*reading, *target) fleet.Hold{
 	apiServerStep,
 	apiServerLeftBehind,
 	kubeletUnreadable,
-	typeDiffers,
-	methodDiffers,
+	typeForbidden,
+}
+
+// triggered returns the target as it is once it is active. A target that is only
+// tried is left as it was.
+func (t *target) triggered(r *reading) *target {
+	if t.trial == nil {
+		t.trial = r.newTarget(t.DeepCopy())
+		t.trial.trigger(r)
+	}
+	return t.trial
 }
 
 // trigger fixes what is fixed once for all while an upgrade becomes active: its

@@ -22,7 +22,7 @@ func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
 			continue
 		}
 		if from == "" || n.runs.kubelet.Less(oldest) {
-			oldest, from = n.runs.kubelet, n.runs.kubelet.String()
+			oldest, from = *n.runs.kubelet, n.runs.kubelet.String()
 		}
 	}
 	if !oldest.SameLine(t.to) || slices.ContainsFunc(r.ownAPIServers(t), func(pod fleet.StaticPod) bool { return !parsed(pod.Version).SameLine(t.to) }) {
@@ -31,20 +31,17 @@ func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
 	return kind, from
 }
 
-func typeDiffers(r *reading, t *target) fleet.Hold {
-	kind, from := t.derive(r)
-	if t.Spec.Type == "" || t.Spec.Type == kind {
+// typeForbidden refuses an upgrade that is of another type than it says, and a method
+// that is not for its type.
+func typeForbidden(r *reading, t *target) fleet.Hold {
+	var message string
+	switch kind, from := t.derive(r); {
+	case t.Spec.Type != "" && t.Spec.Type != kind:
+		message = fmt.Sprintf("type is %s, but from %s to %s is a %s", t.Spec.Type, from, t.to, kind)
+	case t.Spec.Strategy.Method == v1alpha1.MethodRestart && kind == v1alpha1.TypeMinor:
+		message = fmt.Sprintf("strategy.method Restart is for patches, and from %s to %s is a %s; use Reboot", from, t.to, kind)
+	default:
 		return fleet.Hold{}
 	}
-	message := fmt.Sprintf("type is %s, but from %s to %s is a %s", t.Spec.Type, from, t.to, kind)
-	return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message, Stays: true}
-}
-
-func methodDiffers(r *reading, t *target) fleet.Hold {
-	kind, from := t.derive(r)
-	if t.reboot || t.Spec.Strategy.Method != v1alpha1.MethodRestart || kind == v1alpha1.TypePatch {
-		return fleet.Hold{}
-	}
-	message := fmt.Sprintf("strategy.method Restart is for patches, and from %s to %s is a %s; use Reboot", from, t.to, kind)
 	return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message, Stays: true}
 }

@@ -53,7 +53,7 @@ func (w webhooks) onlyOn(n *node) bool {
 // what the webhook is asked about would fail. Pass 1 moves no pod, nor does a
 // restart.
 func (a *allocation) lastBackend(n *node) fleet.Hold {
-	if a.pass1 || a.target.restarts(n) {
+	if a.pass1 || n.restarts {
 		return fleet.Hold{}
 	}
 	for _, i := range a.webhooks.of[n.Name] {

@@ -18,8 +18,9 @@ type filter struct {
 // and what is dangerous now. Within these groups the order is free, but for the two
 // places that say why.
 //
-// A new reason to wait is a file filter_….go, a row here, and a row in
-// v1alpha1.Reasons. What spends something that others need, too, such as a slot, is
+// A new reason to wait is a file filter_….go, a row here, and its code with a row in
+// v1alpha1.Reasons. Where it may hold a worker for good, holdsUpGroups says whether
+// the groups after the worker's own wait for it. What spends something that others need, too, such as a slot, is
 // a claim of the allocation instead.
 var filters = []filter{
 	{hold: notTriggered}, // first: without a trigger there is no version that the others could judge by

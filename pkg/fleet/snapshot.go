@@ -29,7 +29,7 @@ type Snapshot struct {
 	Etcd       []StaticPod             `json:"etcd"`
 	Source     Source                  `json:"source"`
 	// RebootManagers are other programs that may reboot nodes now.
-	RebootManagers []RebootManager `json:"rebootManagers,omitempty"`
+	RebootManagers []preflight.RebootManager `json:"rebootManagers,omitempty"`
 	// Webhooks are those that requests wait for.
 	Webhooks []preflight.Webhook `json:"webhooks,omitempty"`
 	// Preflight is the last report of preflight. Nil: there is none.

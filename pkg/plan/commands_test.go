@@ -76,7 +76,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "manager":
 		s.RebootManagers = nil
 		if args[0] != "none" {
-			s.RebootManagers = []fleet.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
+			s.RebootManagers = []preflight.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
 		}
 	case "finding":
 		s.find(args, option)

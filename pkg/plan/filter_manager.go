@@ -14,7 +14,7 @@ func otherManager(c *cluster, _ *node) fleet.Hold {
 // ManagerGate says whether another program that reboots nodes keeps a node from
 // beginning, unless the check that finds it is ignored. The agent asks it again with
 // what it reads itself.
-func ManagerGate(found []fleet.RebootManager, spec v1alpha1.ClusterUpgradeSpec) fleet.Hold {
+func ManagerGate(found []preflight.RebootManager, spec v1alpha1.ClusterUpgradeSpec) fleet.Hold {
 	for _, manager := range found {
 		if !spec.Ignores(preflight.ManagerCheck(manager.Name)) {
 			return fleet.Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: manager.Message, Stays: !manager.Passes}

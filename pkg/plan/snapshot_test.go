@@ -68,7 +68,7 @@ func anySnapshot(t *rapid.T, now time.Time) fleet.Snapshot {
 		s.Schedules = append(s.Schedules, anySchedule(t, i, now))
 	}
 	if rarely.Draw(t, "another manager") {
-		s.RebootManagers = []fleet.RebootManager{{Name: "kured", Message: "kured holds its lock", Passes: coin.Draw(t, "passes")}}
+		s.RebootManagers = []preflight.RebootManager{{Name: "kured", Message: "kured holds its lock", Passes: coin.Draw(t, "passes")}}
 	}
 	for _, v := range []string{"v1.34.3", "v1.34.4", "v1.35.0"} {
 		s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: v, Image: v1alpha1.Image{Architecture: "amd64", URL: "http://images/" + v}})
@@ -270,7 +270,7 @@ func copied(s fleet.Snapshot) fleet.Snapshot {
 	s.APIServers = append([]fleet.StaticPod(nil), s.APIServers...)
 	s.Etcd = append([]fleet.StaticPod(nil), s.Etcd...)
 	s.Source.Offers = append([]fleet.Offer(nil), s.Source.Offers...)
-	s.RebootManagers = append([]fleet.RebootManager(nil), s.RebootManagers...)
+	s.RebootManagers = append([]preflight.RebootManager(nil), s.RebootManagers...)
 	s.Webhooks = append([]preflight.Webhook(nil), s.Webhooks...)
 	if s.Preflight != nil {
 		report := *s.Preflight

@@ -62,11 +62,16 @@ type RequestedAPI struct {
 	Group, Version, Resource, Subresource, Remove string // Remove is the release that no longer serves it, such as 1.36
 }
 
-// RebootManager is another program that may reboot nodes.
+// RebootManager is another program that may reboot nodes, such as kured or FLUO.
 type RebootManager struct {
-	Name    string
-	Message string
+	// Name of the program.
+	Name string `json:"name"`
+	// Message says in one sentence what it does, and how to make it stop.
+	Message string `json:"message"`
 	// Active reports whether it may reboot a node now: kured with its lock held, FLUO
-	// whenever it runs.
-	Active bool
+	// whenever it runs. While one is, no node begins: two of them on one node end
+	// badly.
+	Active bool `json:"active,omitempty"`
+	// Passes reports whether it stops by itself, as when kured's lock is released.
+	Passes bool `json:"passes,omitempty"`
 }

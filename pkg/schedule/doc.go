@@ -8,7 +8,7 @@
 //   - What cannot be understood (a zone, a rule, a selector) closes every
 //     window of every schedule. Nothing that cannot be read ever opens one.
 //   - A verdict says why, in one sentence with the time zone, and until when.
-//   - At, Next and Openings agree at every instant. They find whatever begins or
+//   - A Moment's At and Next agree at every instant. They find whatever begins or
 //     ends within the Horizon, and nothing beyond it.
 //   - Every question is answered soon: rules are checked before they are
 //     expanded, and years before the question are skipped.

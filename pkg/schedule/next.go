@@ -49,24 +49,6 @@ func (m *Moment) Next(nodeLabels map[string]string, t v1alpha1.UpgradeType, n in
 	return list, nil
 }
 
-// Openings is the openings between two instants, cut to them, for upgrades of
-// type t on a node with these labels. It looks no further than the Horizon. It
-// fails where a schedule cannot be understood.
-func Openings(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, from, until time.Time) ([]Opening, error) {
-	m := Look(schedules, from)
-	if m.invalid != nil {
-		return nil, m.invalid
-	}
-	_, matching := m.matching(nodeLabels)
-	windows, exclusions := entries(matching, t)
-	seen := survey(windows, exclusions, from, earlier(until, from.Add(Horizon)))
-	var list []Opening
-	for _, s := range seen.effective {
-		list = append(list, seen.opening(s, windows))
-	}
-	return list, nil
-}
-
 func (o outlook) opening(s span, windows []entry) Opening {
 	opening := Opening{Start: s.start.UTC(), End: s.end.UTC()}
 	for _, e := range windows {

@@ -21,15 +21,3 @@ type Verdict struct {
 	// ends, a closed one opens. Nil: not within the Horizon.
 	Until *time.Time
 }
-
-// At says whether upgrades of type t may begin at now on a node with these
-// labels. An empty type is one that every exclusion concerns.
-func At(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, now time.Time) Verdict {
-	return Look(schedules, now).At(nodeLabels, t)
-}
-
-// IgnoringWindows is At for an upgrade with `schedule: Ignore`: windows do not
-// count, exclusions do.
-func IgnoringWindows(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, now time.Time) Verdict {
-	return Look(schedules, now).IgnoringWindows(nodeLabels, t)
-}

@@ -7,20 +7,16 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
 // installedManagers returns the other programs that reboot nodes, also those that may
 // not do so now.
 func installedManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []preflight.RebootManager {
-	var found []preflight.RebootManager
 	active := RebootManagers(nodes, daemonSets)
-	for _, m := range active {
-		found = append(found, preflight.RebootManager{Name: m.Name, Message: m.Message, Active: true})
-	}
+	found := slices.Clone(active)
 	rests := func(name string, runs bool, message string) {
-		if runs && !slices.ContainsFunc(active, func(m fleet.RebootManager) bool { return m.Name == name }) {
+		if runs && !slices.ContainsFunc(active, func(m preflight.RebootManager) bool { return m.Name == name }) {
 			found = append(found, preflight.RebootManager{Name: name, Message: message})
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
 // What FLUO calls its marks on Nodes, and its image.
@@ -23,15 +23,15 @@ const (
 
 // RebootManagers returns the other programs that may reboot nodes now, as far as
 // these Nodes and DaemonSets tell.
-func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []fleet.RebootManager {
-	var found []fleet.RebootManager
+func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []preflight.RebootManager {
+	var found []preflight.RebootManager
 	runs, locks := "", kuredLocks(daemonSets)
 	for _, d := range daemonSets {
 		for _, lock := range locks {
 			if by, held := lockHolders(d.Annotations[lock]); held {
 				message := fmt.Sprintf("kured holds its lock for %s (annotation %s of DaemonSet %s/%s); remove kured, as two programs would reboot the same nodes",
 					by, lock, d.Namespace, d.Name)
-				found = append(found, fleet.RebootManager{Name: "kured", Message: message, Passes: true})
+				found = append(found, preflight.RebootManager{Name: "kured", Message: message, Active: true, Passes: true})
 			}
 		}
 		if runsFLUO(d) {
@@ -63,7 +63,7 @@ func fluoMarks(n *corev1.Node) [4]string {
 // fluo returns FLUO and true if there is a node that it reboots, or may reboot at any
 // moment. What it left on Nodes when it was removed (its labels, and marks that say
 // "false") does not count.
-func fluo(nodes []*corev1.Node, runs string) (fleet.RebootManager, bool) {
+func fluo(nodes []*corev1.Node, runs string) (preflight.RebootManager, bool) {
 	for _, n := range nodes {
 		is := func(mark string) bool { return n.Annotations[mark] == "true" }
 		var does string
@@ -82,7 +82,7 @@ func fluo(nodes []*corev1.Node, runs string) (fleet.RebootManager, bool) {
 			by = "DaemonSet " + runs
 		}
 		message := fmt.Sprintf("FLUO %s node %s (%s); remove FLUO, or annotate every node %s=true", does, n.Name, by, fluoPaused)
-		return fleet.RebootManager{Name: "FLUO", Message: message}, true
+		return preflight.RebootManager{Name: "FLUO", Message: message, Active: true}, true
 	}
-	return fleet.RebootManager{}, false
+	return preflight.RebootManager{}, false
 }

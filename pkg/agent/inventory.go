@@ -28,8 +28,9 @@ func (a *Agent) tellInventory(ctx context.Context, o machine.Observation) {
 	if node == nil || a.seen.facts == nil || a.seen.facts.ControlPlane && a.etcd.at.IsZero() {
 		return // preflight would take what has not been asked yet for a problem
 	}
-	told, found := a.toldInventory(node, o.Now), v1alpha1.NodeFacts{}
-	if found = a.nodeFacts(told); told != nil && !worthTelling(*told, found) {
+	told := a.toldInventory(node, o.Now)
+	found := a.nodeFacts(told)
+	if told != nil && !worthTelling(*told, found) {
 		return
 	}
 	if a.inventory.told == nil && o.Now.Sub(a.inventory.at) < inventoryPause {

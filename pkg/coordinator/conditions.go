@@ -15,7 +15,7 @@ const understood = "Understood"
 // setConditions sets the conditions in an object's list. Stalled is True, for the
 // same reason, while valid is False: a person has to act. Otherwise it is absent.
 func setConditions(list *[]metav1.Condition, generation int64, now time.Time, valid metav1.Condition, others ...metav1.Condition) {
-	conditions := append(others, valid)
+	conditions := append([]metav1.Condition{valid}, others...)
 	if valid.Status == metav1.ConditionFalse {
 		valid.Type, valid.Status = v1alpha1.ConditionStalled, metav1.ConditionTrue
 		conditions = append(conditions, valid)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -24,6 +25,17 @@ var errNoNodeUpgrade = errors.New("the coordinator has not made a NodeUpgrade fo
 type written struct {
 	uid    types.UID
 	status v1alpha1.NodeUpgradeStatus
+	at     time.Time
+}
+
+// overwriteAfter is how long the watch may take to show what was written.
+const overwriteAfter = 10 * time.Second
+
+// overwritten reports whether the NodeUpgrade shows another step than this agent
+// wrote a while ago. Another agent of the node that was ending may have written
+// last, and the coordinator would wait for a step that is over.
+func (w written) overwritten(nu *v1alpha1.NodeUpgrade, now time.Time) bool {
+	return nu.Status.Step != w.status.Step && now.Sub(w.at) >= overwriteAfter
 }
 
 // persist writes the whole status where it changed: with server-side apply, a
@@ -40,7 +52,8 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation) error {
 	a.addFacts(&status, nu, o)
 	status.ObservedGeneration = a.generation
 	status.Conditions = conditions(a.written.status.Conditions, a.state, o, a.generation)
-	if a.written.uid == nu.UID && equality.Semantic.DeepEqual(a.written.status, status) {
+	same := a.written.uid == nu.UID && equality.Semantic.DeepEqual(a.written.status, status)
+	if same && !a.written.overwritten(nu, o.Now) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
@@ -49,7 +62,7 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation) error {
 	if _, err := a.Upgrades.NodeUpgrades.Apply(ctx, out, fieldManager, "status"); err != nil {
 		return fmt.Errorf("writing the status of NodeUpgrade %s: %w", a.Node, err)
 	}
-	a.written = written{nu.UID, status}
+	a.written = written{nu.UID, status, o.Now}
 	return nil
 }
 

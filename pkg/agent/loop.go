@@ -75,10 +75,11 @@ func (a *Agent) stumble(ctx context.Context, doing string, err error) time.Durat
 	if ctx.Err() != nil {
 		return 0
 	}
+	first := afterError
 	if apierrors.IsConflict(err) {
-		return afterConflict // another client wrote, and the watch will say what
+		first = afterConflict // another client wrote, and the watch will say what
 	}
-	pause := min(afterError<<min(a.trouble, 10), maxPause)
+	pause := min(first<<min(a.trouble, 10), maxPause)
 	a.trouble++
 	a.Log.WarnContext(ctx, doing, "node", a.Node, "error", err, "again", pause)
 	return pause

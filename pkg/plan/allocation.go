@@ -19,17 +19,24 @@ type allocation struct {
 	failed  int      // of those away, failed
 	backed  []int    // by webhook: nodes in service that have a ready backend
 	spare   []string // names of free slots, highest first
+	taken   string   // the slot of the node that was let go last
 	missing bool     // a node could go, but for a report of the checks
 }
 
-// claims are what a node needs that others need, too. Their order: a report of the
-// checks is asked for only where there is room, so that preflight sees the cluster
-// as it is when a node goes; and a slot is taken last, as nothing may hold the node
-// after that.
-var claims = []func(*allocation, *node) fleet.Hold{
-	(*allocation).lastBackend,
-	(*allocation).budgetSpent,
-	(*allocation).notChecked,
+// claim is one thing that a node needs and others need, too.
+type claim struct {
+	question
+	hold func(*allocation, *node) fleet.Hold
+}
+
+// claims are asked after all filters. Their order: a report of the checks is asked
+// for only where there is room, so that preflight sees the cluster as it is when a
+// node goes; and a slot is taken last, as nothing may hold the node after that.
+var claims = []claim{
+	{hold: (*allocation).lastBackend, question: asks("does each webhook keep a backend?", v1alpha1.ReasonWebhookBackend)},
+	{hold: (*allocation).budgetSpent, question: asks("is there room in the budget?", v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeFailed, v1alpha1.ReasonNotItsTurn)},
+	{hold: (*allocation).notChecked, question: asks("were the checks made?", v1alpha1.ReasonPreflight)},
+	{hold: (*allocation).takeSlot, question: asks("is a slot free?", v1alpha1.ReasonNoSlot)},
 }
 
 // newAllocation counts those that are away already.
@@ -67,16 +74,13 @@ func (a *allocation) admit(n *node) (slot string, hold fleet.Hold) {
 			return "", hold
 		}
 	}
-	for _, claim := range claims {
-		if hold := claim(a, n); hold.Holds() {
+	for i := range claims {
+		if hold := claims[i].hold(a, n); hold.Holds() {
 			return "", hold
 		}
 	}
-	slot, hold = a.takeSlot(n)
-	if !hold.Holds() {
-		a.spend(n)
-	}
-	return slot, hold
+	a.spend(n)
+	return a.taken, fleet.Hold{}
 }
 
 // budgetSpent holds a node while as many are out of service as may be: of all, or of
@@ -99,19 +103,20 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)}
 }
 
-// takeSlot returns the slot for the node: the one that is kept for it, or a free
-// one. Control-plane nodes use one slot alone.
-func (a *allocation) takeSlot(n *node) (string, fleet.Hold) {
+// takeSlot takes the slot for the node: the one that is kept for it, or a free one.
+// Control-plane nodes use one slot alone.
+func (a *allocation) takeSlot(n *node) fleet.Hold {
 	if n.promised() && (!n.ControlPlane || n.slot.Name == fleet.ControlPlaneSlot) {
-		return n.slot.Name, fleet.Hold{}
+		a.taken = n.slot.Name
+		return fleet.Hold{}
 	}
 	for i, name := range a.spare {
 		if !n.ControlPlane || name == fleet.ControlPlaneSlot {
-			a.spare = slices.Delete(a.spare, i, i+1)
-			return name, fleet.Hold{}
+			a.taken, a.spare = name, slices.Delete(a.spare, i, i+1)
+			return fleet.Hold{}
 		}
 	}
-	return "", fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: "no slot is free"}
+	return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: "no slot is free"}
 }
 
 // spareSlots returns the free slots within the budget, highest first: the first one

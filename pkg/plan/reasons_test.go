@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
 // A reason or step without a row in its table would silently be the usual case
@@ -67,22 +68,38 @@ func constants(t *testing.T, name, prefix string) []string {
 	return values
 }
 
-// TestReasonsAreDocumented keeps docs/reasons.md what the API's table says. `go test
-// ./pkg/plan -update` writes it.
+// TestReasonsAreDocumented keeps docs/reasons.md, and the table in docs/planning.md,
+// what the code's tables say. `go test ./pkg/plan -update` writes them.
 func TestReasonsAreDocumented(t *testing.T) {
-	page := filepath.Join("..", "..", "docs", "reasons.md")
-	want := reasonsPage()
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
+	docs := filepath.Join("..", "..", "docs")
+	isDocumented(t, filepath.Join(docs, "reasons.md"), func(string) string { return reasonsPage() })
+	isDocumented(t, filepath.Join(docs, "planning.md"), func(page string) string {
+		const header, end = "| what is asked | reasons |\n| --- | --- |\n", "\n\n"
+		before, rest, found := strings.Cut(page, header)
+		_, after, ended := strings.Cut(rest, end)
+		if !found || !ended {
+			t.Fatal("docs/planning.md has no table of what is asked")
 		}
-	}
-	got, err := os.ReadFile(page)
+		return before + header + strings.TrimSuffix(plan.QuestionRows(), "\n") + end + after
+	})
+}
+
+// isDocumented compares a page with what it is to be, which may depend on the page.
+func isDocumented(t *testing.T, file string, want func(page string) string) {
+	t.Helper()
+	got, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(got), want); diff != "" {
-		t.Errorf("docs/reasons.md is not what the code says (go test ./pkg/plan -update writes it):\n%s", diff)
+	page := want(string(got))
+	if *update {
+		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(got), page); diff != "" {
+		t.Errorf("%s is not what the code says (go test ./pkg/plan -update writes it):\n%s", file, diff)
 	}
 }
 

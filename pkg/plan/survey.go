@@ -122,12 +122,19 @@ func (c *cluster) maxFailures() int {
 // others may go on; and not for a worker that cannot go, since it might never.
 func (c *cluster) holdsUpGroups(n *node, busy bool) bool {
 	switch {
+	case c.target == nil:
+		return false
 	case busy:
 		return !n.failed() || n.ControlPlane
-	case n.upToDate || n.onHold:
+	case n.upToDate:
 		return false
 	case n.ControlPlane:
-		return true
+		return !n.onHold
 	}
-	return n.Ready && n.step == nil && c.checks.own[n.Name] == nil && !c.webhooks.onlyOn(n)
+	for i := range filters {
+		if filters[i].passedOver && filters[i].hold(c, n).Holds() {
+			return false
+		}
+	}
+	return !c.webhooks.onlyOn(n)
 }

@@ -9,7 +9,8 @@ type Drain struct {
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 
 	// OnTimeout is Abort (uncordon, free the slot, try again later) or Delete
-	// (delete the pods that are left). A strategy's default: Abort.
+	// (delete the pods that are left, those of rules with WaitCompleted too). A
+	// strategy's default: Abort.
 	// +optional
 	OnTimeout OnTimeout `json:"onTimeout,omitempty"`
 

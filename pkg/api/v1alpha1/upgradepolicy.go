@@ -129,9 +129,9 @@ type UpgradePolicyStatus struct {
 	// +optional
 	Images []Image `json:"images,omitempty"`
 
-	// Offered are the newest versions that the source offers, one for each minor,
-	// with the time at which the coordinator first saw them: what minAgeSeconds
-	// counts from.
+	// Offered are the versions that the source offers, of the oldest kubelet's minor
+	// and later ones, with the time at which the coordinator first saw each: what
+	// minAgeSeconds counts from.
 	// +listType=map
 	// +listMapKey=version
 	// +kubebuilder:validation:MaxItems=32

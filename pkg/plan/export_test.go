@@ -1,0 +1,57 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// In tests a filter that answers with a reason that its row does not name panics:
+// docs/planning.md would be wrong.
+func init() {
+	for i, f := range filters {
+		filters[i].hold = func(c *cluster, n *node) fleet.Hold {
+			hold := f.hold(c, n)
+			f.mustAnswer(hold, f.agents && hold.Reason.Info().Giver == v1alpha1.GivenByAgent)
+			return hold
+		}
+	}
+	for i, one := range claims {
+		claims[i].hold = func(a *allocation, n *node) fleet.Hold {
+			hold := one.hold(a, n)
+			one.mustAnswer(hold, false)
+			return hold
+		}
+	}
+}
+
+func (q question) mustAnswer(hold fleet.Hold, agents bool) {
+	if hold.Holds() && !agents && !slices.Contains(q.reasons, hold.Reason) {
+		panic(fmt.Sprintf("the row %q does not name the reason %s", q.text, hold.Reason))
+	}
+}
+
+// QuestionRows returns a row of a Markdown table for each filter and claim.
+func QuestionRows() string {
+	var rows strings.Builder
+	row := func(q question, agents bool) {
+		names := make([]string, len(q.reasons))
+		for i, reason := range q.reasons {
+			names[i] = "`" + string(reason) + "`"
+		}
+		if agents {
+			names = append(names, "or the one that the node's agent gives")
+		}
+		fmt.Fprintf(&rows, "| %s | %s |\n", q.text, strings.Join(names, ", "))
+	}
+	for _, f := range filters {
+		row(f.question, f.agents)
+	}
+	for _, c := range claims {
+		row(c.question, false)
+	}
+	return rows.String()
+}

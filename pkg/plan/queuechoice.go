@@ -26,18 +26,27 @@ func (q *queue) choose(r *reading, wake *alarm) {
 		passed[i] = t.passedOver(r, wake)
 	}
 	q.passed = !slices.Contains(passed, false)
-	for _, is := range []func(*target) bool{
-		func(t *target) bool { return !t.reboot && t.ordered(r) && t.begun(r) },
-		func(t *target) bool { return !t.reboot },
-		func(t *target) bool { return t.reboot },
-	} {
-		for i, t := range q.targets {
-			if (q.passed || !passed[i]) && is(t) {
-				q.toFront(i)
-				return
-			}
+	first := -1
+	for i, t := range q.targets {
+		if (q.passed || !passed[i]) && (first < 0 || t.rank(r) < q.targets[first].rank(r)) {
+			first = i
 		}
 	}
+	if first >= 0 {
+		q.toFront(first)
+	}
+}
+
+// rank returns the place of the upgrade among those that can begin or go on: the
+// lowest goes first, and the first in the queue of those with the same.
+func (t *target) rank(r *reading) int {
+	switch {
+	case t.reboot:
+		return 2
+	case t.ordered(r) && t.begun(r):
+		return 0
+	}
+	return 1
 }
 
 func (q *queue) toFront(i int) {

@@ -59,6 +59,7 @@ func (s *sim) step() plan.Plan {
 // decide runs preflight where the plan asks for it, and decides again.
 func (s *sim) decide() plan.Plan {
 	p := plan.Decide(s.Snapshot, s.now)
+	checkQueue(s.Snapshot, s.now, p)
 	if !p.NeedsPreflight || s.PreflightProblem != "" {
 		return p
 	}

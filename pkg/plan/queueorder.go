@@ -1,0 +1,48 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// Queued is an upgrade that has not ended, in its place in the queue.
+type Queued struct {
+	*v1alpha1.ClusterUpgrade // as it was read
+	// PassedOver reports whether the upgrade cannot begin, or go on, for now: others
+	// go before it.
+	PassedOver bool
+	// RetriedBy is the upgrade whose retryOf names this one. Nil: there is none.
+	RetriedBy *v1alpha1.ClusterUpgrade
+}
+
+// Queue returns the upgrades that have not ended, in the order in which they go at
+// now: the active one is the first. One that is being deleted, or that a newer one
+// supersedes, is not among them.
+func Queue(s fleet.Snapshot, now time.Time) []Queued {
+	r, wake := read(&s, now), alarm{now: now}
+	q := r.line(&wake)
+	worked := r.workedOn()
+	passed := make(map[*target]bool, len(q.targets))
+	for _, t := range q.targets {
+		passed[t] = !t.isFor(worked) && t.passedOver(r, &wake)
+	}
+	if len(q.targets) > 1 {
+		slices.SortStableFunc(q.targets[1:], func(a, b *target) int {
+			if passed[a] != passed[b] {
+				return map[bool]int{true: 1, false: -1}[passed[a]]
+			}
+			return a.rank(r) - b.rank(r)
+		})
+	}
+	list := make([]Queued, len(q.targets))
+	for i, t := range q.targets {
+		list[i] = Queued{ClusterUpgrade: named(s.Upgrades, t.Name), PassedOver: passed[t]}
+		if next := q.retryOf(t); next != nil {
+			list[i].RetriedBy = named(s.Upgrades, next.Name)
+		}
+	}
+	return list
+}

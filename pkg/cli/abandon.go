@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/view"
 )
 
 func newAbandon(p *program) *cobra.Command {
@@ -33,7 +33,7 @@ must be mended before, and one that never joins again is forgotten with
 ` + "`kubectl delete node NODE`" + `.`,
 		Example:           `  kubectl upgrade abandon worker-3 --reason "disk died, ticket 4711"`,
 		Args:              named("node"),
-		ValidArgsFunction: p.completeNode,
+		ValidArgsFunction: p.completeNode(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkReason(reason); err != nil {
 				return err
@@ -45,23 +45,7 @@ must be mended before, and one that never joins again is forgotten with
 	return cmd
 }
 
-// maxReason is the API's limit on every reason.
-const maxReason = 256
-
-func checkReason(reason string) error {
-	if strings.TrimSpace(reason) == "" {
-		return errors.New("--reason is required: people who wait want to know why")
-	}
-	return checkLength("reason", reason)
-}
-
-func checkLength(flag, reason string) error {
-	if length := len([]rune(reason)); length > maxReason {
-		return fmt.Errorf("--%s: the reason has %d characters, and %d is the most", flag, length, maxReason)
-	}
-	return nil
-}
-
+// abandon sets the field abandoned of the NodeUpgrade.
 func (p *program) abandon(ctx context.Context, node, reason string) error {
 	reader, err := p.reader()
 	if err != nil {
@@ -94,5 +78,5 @@ func (p *program) abandon(ctx context.Context, node, reason string) error {
 // isReady reports whether the Node is known to be Ready.
 func (r *reader) isReady(ctx context.Context, name string) bool {
 	node, err := r.core.Nodes().Get(ctx, name, metav1.GetOptions{})
-	return err == nil && strings.HasPrefix(condition(*node), "Ready")
+	return err == nil && strings.HasPrefix(view.Condition(*node), "Ready")
 }

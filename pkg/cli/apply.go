@@ -4,12 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/follow"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/request"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/view"
 )
 
 // apply is `kubectl upgrade apply` with its arguments.
@@ -17,13 +26,11 @@ type apply struct {
 	*program
 	output
 	dryRun
-	patience
-	version                                     string
-	startTime, timeZone, maxUnavailable, method string
-	ignoreWindows, yes, retry, detach           bool
-	ignoreFlags                                 []string                // as they were given
-	ignoreChecks                                []v1alpha1.IgnoredCheck // understood
-	asked                                       []string                // flags that change what the ClusterUpgrade says
+	timeout             timeout
+	request             request.Upgrade
+	startTime, timeZone string
+	ignoreChecks        []string
+	yes, detach         bool
 }
 
 func newApply(p *program) *cobra.Command {
@@ -52,10 +59,10 @@ elsewhere each change becomes a line that begins with its time.`,
 		Args:              oneVersion,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.version = args[0]
+			a.request.Version = args[0]
 			for _, name := range []string{"start-time", "max-unavailable", "method", "ignore-schedule", "ignore-check"} {
 				if cmd.Flags().Changed(name) {
-					a.asked = append(a.asked, "--"+name)
+					a.request.Flags = append(a.request.Flags, "--"+name)
 				}
 			}
 			return a.run(cmd.Context())
@@ -69,13 +76,13 @@ elsewhere each change becomes a line that begins with its time.`,
 	flags.BoolVarP(&a.yes, "yes", "y", false, "Do not ask.")
 	flags.StringVar(&a.startTime, "start-time", "", "Begin then, and not before: RFC 3339, or 2026-12-24 18:00 in --time-zone. Images are staged at once.")
 	flags.StringVar(&a.timeZone, "time-zone", "", "The zone to read and print times in. Default: this machine's.")
-	flags.StringVar(&a.maxUnavailable, "max-unavailable", "", "How many nodes may be out of service at once: a number, or a percentage such as 20%.")
-	flags.StringVar(&a.method, "method", "", "Reboot, or for patches Restart: restart the kubelet, without drain and reboot.")
-	flags.BoolVar(&a.ignoreWindows, "ignore-schedule", false, "Begin outside maintenance windows too. Freezes and other exclusions still hold.")
-	flags.StringArrayVar(&a.ignoreFlags, "ignore-check", nil, "Let the preflight findings of the check ID through; ID=REASON records why. May be given several times.")
-	flags.BoolVar(&a.retry, "retry", false, "Take the place of the upgrade that failed, or was rolled back, and begin anew.")
+	flags.StringVar(&a.request.MaxUnavailable, "max-unavailable", "", "How many nodes may be out of service at once: a number, or a percentage such as 20%.")
+	flags.StringVar(&a.request.Method, "method", "", "Reboot, or for patches Restart: restart the kubelet, without drain and reboot.")
+	flags.BoolVar(&a.request.IgnoreWindows, "ignore-schedule", false, "Begin outside maintenance windows too. Freezes and other exclusions still hold.")
+	flags.StringArrayVar(&a.ignoreChecks, "ignore-check", nil, "Let the preflight findings of the check ID through; ID=REASON records why. May be given several times.")
+	flags.BoolVar(&a.request.Retry, "retry", false, "Take the place of the upgrade that failed, or was rolled back, and begin anew.")
 	flags.BoolVar(&a.detach, "detach", false, "Do not follow it.")
-	a.patience.addTo(cmd, "How long to follow, such as 2h or 1d; the upgrade goes on after that.")
+	a.timeout.addTo(cmd, "How long to follow, such as 2h or 1d; the upgrade goes on after that.")
 	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("ignore-check", completeCheck)
 	return cmd
@@ -88,70 +95,170 @@ func oneVersion(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-var budget = regexp.MustCompile(`^([1-9]\d{0,5}|([1-9]\d?|100)%)$`)
+// maxUnavailable is the API's pattern for a number of nodes, or a percentage of them.
+var maxUnavailable = regexp.MustCompile(`^([1-9]\d{0,5}|([1-9]\d?|100)%)$`)
 
-func (a *apply) check() error {
-	if err := a.patience.read(); err != nil {
+// readFlags checks the flags, and fills the request. Times are in that zone.
+func (a *apply) readFlags(in *time.Location) error {
+	if err := a.timeout.read(); err != nil {
 		return err
 	}
-	switch {
-	case a.timeout > 0 && a.detach:
+	switch r := a.request; {
+	case a.timeout.limit > 0 && a.detach:
 		return errors.New("--timeout limits following: leave out --detach, or --timeout")
-	case a.maxUnavailable != "" && !budget.MatchString(a.maxUnavailable):
-		return fmt.Errorf("--max-unavailable=%s: must be a number from 1, or a percentage from 1%% to 100%%", a.maxUnavailable)
-	case a.method != "" && a.method != string(v1alpha1.MethodReboot) && a.method != string(v1alpha1.MethodRestart):
-		return fmt.Errorf("--method=%s: must be Reboot or Restart", a.method)
+	case r.MaxUnavailable != "" && !maxUnavailable.MatchString(r.MaxUnavailable):
+		return fmt.Errorf("--max-unavailable=%s: must be a number from 1, or a percentage from 1%% to 100%%", r.MaxUnavailable)
+	case r.Method != "" && r.Method != string(v1alpha1.MethodReboot) && r.Method != string(v1alpha1.MethodRestart):
+		return fmt.Errorf("--method=%s: must be Reboot or Restart", r.Method)
 	}
 	var err error
-	if a.ignoreChecks, err = ignoredChecks(a.ignoreFlags); err != nil {
+	if a.request.IgnoreChecks, err = ignoredChecks(a.ignoreChecks); err != nil {
 		return err
+	}
+	if a.startTime != "" {
+		at, err := parseTime("start-time", a.startTime, in)
+		if err != nil {
+			return err
+		}
+		at = at.UTC().Truncate(time.Second)
+		a.request.StartTime = &at
 	}
 	return a.dryRun.check()
 }
 
 func (a *apply) run(ctx context.Context) error {
-	if err := a.check(); err != nil {
-		return err
-	}
 	in, err := zone(a.timeZone)
 	if err != nil {
 		return err
 	}
-	start, err := a.start(in)
-	if err != nil {
+	if err := a.readFlags(in); err != nil {
 		return err
 	}
 	shot, err := a.takeSnapshot(ctx)
 	if err != nil {
 		return err
 	}
-	to, err := a.target(shot.Snapshot)
+	to, note, err := a.request.Target(shot.Snapshot, shot.TakenAt)
 	if err != nil {
 		return err
 	}
-	running, err := a.running(shot.Snapshot, to, start)
+	if note != "" {
+		fmt.Fprintln(a.ErrOut, note)
+	}
+	existing, err := a.request.Existing(shot.Snapshot, to, shot.TakenAt)
 	if err != nil {
 		return err
 	}
-	if running != nil {
-		return a.attach(ctx, running, lineOf(shot.Snapshot))
+	if existing != nil {
+		fmt.Fprintf(a.ErrOut, "ClusterUpgrade %s asks for %s already.%s\n", existing.Name, to, request.Waits(shot.Snapshot, existing, shot.TakenAt))
+		return a.finish(ctx, existing)
 	}
-	wanted, err := a.wanted(shot.Snapshot, to, start)
+	u, err := a.request.Object(shot.Snapshot, to, shot.TakenAt)
 	if err != nil {
 		return err
 	}
-	return a.propose(ctx, shot, wanted, in)
+	for _, note := range request.Queue(shot.Snapshot, u, shot.TakenAt) {
+		fmt.Fprintln(a.ErrOut, note)
+	}
+	decided, err := a.propose(ctx, shot, u, in)
+	if err != nil || !request.HasWork(decided) {
+		return err
+	}
+	created, err := a.create(ctx, u)
+	if err != nil {
+		return err
+	}
+	if a.forPeople() {
+		fmt.Fprintf(a.Out, "clusterupgrade.%s/%s created%s\n", v1alpha1.Group, created.Name, a.dryRun)
+	}
+	if a.forPeople() && a.mode == dryRunNone {
+		for _, missing := range view.Approvals(created, shot.Policy) {
+			fmt.Fprintf(a.ErrOut, "It begins once it is approved: `%s`\n", missing.Command)
+		}
+	}
+	return a.finish(ctx, created)
 }
 
-// start is when the upgrade may begin; nil: at once.
-func (a *apply) start(in *time.Location) (*time.Time, error) {
-	if a.startTime == "" {
-		return nil, nil
+// propose shows what would happen, and refuses or asks. Where nothing is to be done it
+// says so.
+func (a *apply) propose(ctx context.Context, shot snapshotFile, u *v1alpha1.ClusterUpgrade, in *time.Location) (plan.Plan, error) {
+	supposed := request.Suppose(shot.Snapshot, u, shot.TakenAt)
+	if err := a.runPreflight(ctx, &supposed, shot.TakenAt); err != nil {
+		return plan.Plan{}, err
 	}
-	at, err := moment("start-time", a.startTime, in)
+	decided := plan.Predict(supposed, shot.TakenAt)
+	if err := a.show(supposed, decided, u.Name, in); err != nil {
+		return decided, err
+	}
+	if err := request.RefuseDowngrade(shot.Snapshot, u, shot.TakenAt); err != nil {
+		return decided, err
+	}
+	if !request.HasWork(decided) {
+		fmt.Fprintf(a.ErrOut, "Nothing is to be done: every node is at %s.\n", u.Spec.Version)
+		return decided, nil
+	}
+	if err := request.Refuse(supposed, decided, u); err != nil || a.mode != dryRunNone {
+		return decided, err
+	}
+	return decided, a.confirm(ctx, decided, u)
+}
+
+// mostRows is how many nodes of a plan a person is shown before the question.
+const mostRows = 20
+
+// show writes findings and plan for people. With -o, only the object is printed.
+func (a *apply) show(s fleet.Snapshot, decided plan.Plan, name string, in *time.Location) error {
+	if !a.forPeople() {
+		return nil
+	}
+	options := a.drawing()
+	options.Zone, options.Wide = in, a.format() == "wide"
+	if _, _, terminal := a.terminal(); terminal && !options.Wide {
+		options.Rows = mostRows // so that question and plan are on one screen
+	}
+	upgrade := view.Upgrade(request.Planned(s, decided))
+	if upgrade != nil {
+		upgrade.Name = name
+	}
+	_, err := io.WriteString(a.drawn, render.Plan(decided, upgrade, options)+"\n")
+	return err
+}
+
+// create creates the object, unless no server is to be asked.
+func (a *apply) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) (*v1alpha1.ClusterUpgrade, error) {
+	if a.mode == dryRunClient {
+		return u, nil
+	}
+	reader, err := a.reader()
 	if err != nil {
 		return nil, err
 	}
-	at = at.UTC().Truncate(time.Second)
-	return &at, nil
+	created, err := reader.kinds.ClusterUpgrades.Create(ctx, u, metav1.CreateOptions{FieldManager: manager, DryRun: a.dryRun.options()})
+	if apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("ClusterUpgrade %s has just been created by another person; `kubectl upgrade status` shows it, and the same command again follows it", u.Name)
+	}
+	return created, explain("creating ClusterUpgrade "+u.Name, err)
+}
+
+// finish prints the upgrade that exists now, or follows it.
+func (a *apply) finish(ctx context.Context, u *v1alpha1.ClusterUpgrade) error {
+	switch {
+	case !a.forPeople():
+		u.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterUpgrade"}
+		return a.print(a.program, u)
+	case a.mode != dryRunNone:
+		return nil
+	case a.detach:
+		fmt.Fprintf(a.ErrOut, "Not followed: `kubectl upgrade status -w` does, `kubectl upgrade suspend %s` stops it before the next node.\n", u.Name)
+		return nil
+	}
+	reader, err := a.reader()
+	if err != nil {
+		return err
+	}
+	first, err := reader.read(ctx)
+	if err != nil {
+		return err
+	}
+	return a.follow(ctx, reader, first, follow.Follower{Timeout: a.timeout.limit, Upgrade: u.Name})
 }

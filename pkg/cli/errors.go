@@ -10,63 +10,54 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/follow"
 )
 
 // The exit codes beside 0 and 1.
 const (
-	exitToDo        = 2
+	exitWork        = 2
 	exitFailed      = 3
 	exitTimeout     = 4
 	exitInterrupted = 130
 )
 
-// exitError ends the program with a code of its own. Without err, the code
-// says it all.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e exitError) Unwrap() error { return e.err }
+// errWork ends `kubectl upgrade plan --exit-code` where there is something to do.
+var errWork = errors.New("there is something to do")
 
 // Exit writes the error as one line and returns the program's exit code. An
-// interruption needs no words: who pressed Ctrl-C knows.
+// interruption is not reported: the person who pressed Ctrl-C knows.
 func Exit(err error, errOut io.Writer) int {
-	var exit exitError
-	errOut = safe{out: errOut}
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &exit):
-		if exit.err != nil {
-			fmt.Fprintln(errOut, "error:", oneLine(err.Error()))
-		}
-		return exit.code
+	case errors.Is(err, errWork):
+		return exitWork
 	}
-	fmt.Fprintln(errOut, "error:", oneLine(err.Error()))
+	fmt.Fprintln(safe{out: errOut}, "error:", oneLine(err.Error()))
+	switch {
+	case errors.As(err, new(follow.Failure)):
+		return exitFailed
+	case errors.As(err, new(follow.Timeout)):
+		return exitTimeout
+	}
 	return 1
 }
 
+// oneLine returns the text with each run of white space as one space.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// isMissing reports whether the object is not there; a kind that the cluster does
-// not know is another matter.
+// isMissing reports whether the object does not exist. A kind that the cluster does not
+// know is another error.
 func isMissing(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 const installHint = "`kubectl apply --server-side -k github.com/kubectl-upgrade/kubectl-upgrade/manifests` installs it"
 
-// explain says what an error of the API server means, and what to try next.
+// explain returns an error of the API server with what it means, and what to try next.
 func explain(doing string, err error) error {
 	var unreachable *url.Error
 	switch {

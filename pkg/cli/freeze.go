@@ -1,21 +1,18 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/request"
 )
 
 // freeze is `kubectl upgrade freeze` with its arguments.
@@ -23,8 +20,8 @@ type freeze struct {
 	*program
 	output
 	dryRun
-	name, until, lasts, reason, selector, timeZone string
-	upgrades                                       []string
+	name, until, duration, reason, selector, timeZone string
+	upgrades                                          []string
 }
 
 func newFreeze(p *program) *cobra.Command {
@@ -57,7 +54,7 @@ days of 24 hours. It ends by itself; ` + "`kubectl upgrade unfreeze`" + ` ends i
 	f.dryRun.addTo(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.until, "until", "", "When it ends: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
-	flags.StringVar(&f.lasts, "for", "", "How long it lasts, such as 90m, 4h or 14d.")
+	flags.StringVar(&f.duration, "for", "", "How long it lasts, such as 90m, 4h or 14d.")
 	flags.StringVar(&f.reason, "reason", "", "Why, for people who wait because of it. Required.")
 	flags.StringSliceVar(&f.upgrades, "upgrades", nil, "What it stops: Patch, Minor, Reboot. Default: all.")
 	flags.StringVar(&f.selector, "node-selector", "", "Only nodes with these labels, such as pool=db. Default: every node.")
@@ -81,16 +78,17 @@ func (f *freeze) run(ctx context.Context) error {
 	if !f.forPeople() {
 		return f.print(f.program, schedule)
 	}
-	holds := schedule.Spec.MaintenanceExclusions[0]
+	exclusion := schedule.Spec.MaintenanceExclusions[0]
 	options := f.drawing()
-	options.Now = holds.StartTime.Time
+	options.Now = exclusion.StartTime.Time
 	if options.Zone, err = zone(f.timeZone); err != nil {
 		return err
 	}
-	fmt.Fprintf(f.Out, "maintenanceschedule.%s/%s created%s: holds until %s\n", v1alpha1.Group, schedule.Name, f.dryRun, render.When(holds.EndTime.Time, options))
+	fmt.Fprintf(f.Out, "maintenanceschedule.%s/%s created%s: holds until %s\n", v1alpha1.Group, schedule.Name, f.dryRun, render.When(exclusion.EndTime.Time, options))
 	return nil
 }
 
+// create creates the object.
 func (f *freeze) create(ctx context.Context, schedule *v1alpha1.MaintenanceSchedule) (*v1alpha1.MaintenanceSchedule, error) {
 	reader, err := f.reader()
 	if err != nil {
@@ -107,46 +105,31 @@ func (f *freeze) create(ctx context.Context, schedule *v1alpha1.MaintenanceSched
 	return created, nil
 }
 
-// schedule is what is to be created.
+// schedule returns the object to create.
 func (f *freeze) schedule() (*v1alpha1.MaintenanceSchedule, error) {
 	if err := checkReason(f.reason); err != nil {
 		return nil, err
 	}
-	now := f.now().UTC().Truncate(time.Second)
-	end, err := f.end(now)
-	if err != nil {
+	r := request.Freeze{Name: f.name, Start: f.now().UTC().Truncate(time.Second), Reason: f.reason}
+	var err error
+	if r.End, err = f.end(r.Start); err != nil {
 		return nil, err
 	}
-	upgrades, err := upgradeTypes("upgrades", f.upgrades)
-	if err != nil {
+	if r.Upgrades, err = upgradeTypes("upgrades", f.upgrades); err != nil {
 		return nil, err
 	}
-	if f.name != "" {
-		if problems := validation.IsDNS1123Subdomain(f.name); len(problems) > 0 {
-			return nil, fmt.Errorf("NAME %q: %s", f.name, problems[0])
-		}
-	}
-	s := &v1alpha1.MaintenanceSchedule{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "MaintenanceSchedule"},
-		ObjectMeta: metav1.ObjectMeta{Name: cmp.Or(f.name, "freeze-"+now.Format("20060102-1504"))},
-	}
-	if f.timeZone != "Local" { // another zone on every machine
-		s.Spec.TimeZone = f.timeZone
+	if f.timeZone != "Local" { // it is another zone on every machine
+		r.TimeZone = f.timeZone
 	}
 	if f.selector != "" {
-		if s.Spec.NodeSelector, err = parseSelector(f.selector); err != nil {
+		if r.NodeSelector, err = parseSelector(f.selector); err != nil {
 			return nil, fmt.Errorf("--node-selector=%s: %w", f.selector, err)
 		}
 	}
-	s.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{
-		Period:   v1alpha1.Period{Name: "freeze", StartTime: metav1.NewTime(now), EndTime: metav1.NewTime(end)},
-		Reason:   strings.TrimSpace(f.reason),
-		Upgrades: upgrades,
-	}}
-	return s, nil
+	return r.Object()
 }
 
-// end is the first instant after the freeze.
+// end returns the first instant after the freeze.
 func (f *freeze) end(now time.Time) (time.Time, error) {
 	in, err := zone(f.timeZone)
 	if err != nil {
@@ -154,41 +137,19 @@ func (f *freeze) end(now time.Time) (time.Time, error) {
 	}
 	var end time.Time
 	switch {
-	case (f.until == "") == (f.lasts == ""):
+	case (f.until == "") == (f.duration == ""):
 		return end, errors.New("say how long: either --until TIME or --for DURATION")
 	case f.until != "":
-		end, err = moment("until", f.until, in)
+		end, err = parseTime("until", f.until, in)
 	default:
-		var lasts time.Duration
-		if lasts, err = span("for", f.lasts); err == nil {
-			end = now.Add(lasts)
-			err = years("for", f.lasts, end)
+		var length time.Duration
+		if length, err = parseDuration("for", f.duration); err == nil {
+			end = now.Add(length)
+			err = checkYear("for", f.duration, end)
 		}
 	}
 	if err == nil && !end.After(now) {
 		err = fmt.Errorf("--until=%q: is over already", f.until)
 	}
-	return wholeSeconds(end), err
-}
-
-// wholeSeconds is t as the API keeps it: a freeze ends no earlier than was asked
-// for.
-func wholeSeconds(t time.Time) time.Time {
-	return t.Add(time.Second - time.Nanosecond).UTC().Truncate(time.Second)
-}
-
-// upgradeTypes reads Patch, Minor and Reboot, however they are capitalized.
-func upgradeTypes(flag string, words []string) ([]v1alpha1.UpgradeType, error) {
-	var types []v1alpha1.UpgradeType
-	for _, word := range words {
-		known := []v1alpha1.UpgradeType{v1alpha1.TypePatch, v1alpha1.TypeMinor, v1alpha1.TypeReboot}
-		i := slices.IndexFunc(known, func(t v1alpha1.UpgradeType) bool { return strings.EqualFold(string(t), word) })
-		if i < 0 {
-			return nil, fmt.Errorf("--%s: %q is not Patch, Minor or Reboot", flag, word)
-		}
-		if !slices.Contains(types, known[i]) {
-			types = append(types, known[i])
-		}
-	}
-	return types, nil
+	return end, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/view"
 )
 
 // history is `kubectl upgrade history` with its arguments.
@@ -85,8 +86,8 @@ func (h *history) run(ctx context.Context) error {
 	return err
 }
 
-// read returns the upgrades that have ended; with a name those that bore it, with
-// their nodes.
+// read returns the upgrades that have ended; with a name those of that name, with their
+// nodes.
 func (h *history) read(ctx context.Context, reader *reader) ([]render.Ended, error) {
 	upgrades, err := reader.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -96,7 +97,7 @@ func (h *history) read(ctx context.Context, reader *reader) ([]render.Ended, err
 	if err != nil {
 		return nil, err
 	}
-	items := ended(upgrades.Items, records)
+	items := view.Ended(upgrades.Items, records)
 	if h.name == "" {
 		for i := range items {
 			items[i].Record = nil

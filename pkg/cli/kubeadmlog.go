@@ -14,30 +14,31 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/view"
 )
 
-// The lines of kubeadm's in an agent's log, among its own: a run begins and ends
-// with a line that names what it was for, and each of its words is a line.
+// The marks of kubeadm's output in an agent's log, among the agent's own lines: a run
+// begins and ends with a line that names its purpose; each line between is marked.
 const (
 	logBegin = "kubeadm-log begin "
 	logLine  = "kubeadm-log |"
 	logEnd   = "kubeadm-log end "
 )
 
-// agentLabels are those of the agents' pods.
+// agentLabels are the labels of the agents' pods.
 var agentLabels = labels.Set{"app.kubernetes.io/name": "kubectl-upgrade", "app.kubernetes.io/component": "node-agent"}
 
-// kubeadmRun is one run as its log tells it.
+// kubeadmRun is one run of kubeadm in the log.
 type kubeadmRun struct {
-	key   string // what it was for
+	key   string // its purpose
 	lines []string
-	ended string // OK or FAILED; empty: it goes on, or its end was not logged
+	ended string // OK or FAILED; empty: it still runs, or its end was not logged
 }
 
-// showKubeadmLog writes kubeadm's own words from the node's last run: from the
-// log of its agent, or where that cannot be read, or was rotated, the end of them
+// showKubeadmLog writes kubeadm's output of its last run on the node, from the log of
+// the node's agent. If that has none, or cannot be read, it writes the end of the output
 // that the NodeUpgrade keeps of a failure.
-func (s *status) showKubeadmLog(ctx context.Context, reader *reader, o objects) error {
+func (s *status) showKubeadmLog(ctx context.Context, reader *reader, o view.Objects) error {
 	run, problem := reader.kubeadmRun(ctx, s.node)
 	if run != nil {
 		fmt.Fprintf(s.ErrOut, "kubeadm on %s, %s: %s\n", s.node, run.key, runState(run.ended))
@@ -49,7 +50,7 @@ func (s *status) showKubeadmLog(ctx context.Context, reader *reader, o objects) 
 	if problem == nil {
 		problem = fmt.Errorf("the log of its agent tells of no run of kubeadm")
 	}
-	for _, u := range o.nodeUpgrades {
+	for _, u := range o.NodeUpgrades {
 		if u.Name == s.node && u.Status.KubeadmLog != "" {
 			fmt.Fprintf(s.ErrOut, "%s; what its NodeUpgrade keeps of the last failure:\n", oneLine(problem.Error()))
 			_, err := io.WriteString(s.Out, strings.TrimRight(u.Status.KubeadmLog, "\n")+"\n")
@@ -69,8 +70,8 @@ func runState(ended string) string {
 	return "failed"
 }
 
-// kubeadmRun is the last run in the logs of the node's agent. Nil without an
-// error: they tell of none.
+// kubeadmRun returns the last run in the logs of the node's agent. Nil without an error:
+// there is none.
 func (r *reader) kubeadmRun(ctx context.Context, node string) (*kubeadmRun, error) {
 	pods, err := r.core.Pods(v1alpha1.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: agentLabels.String(), FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
@@ -97,6 +98,7 @@ func (r *reader) kubeadmRun(ctx context.Context, node string) (*kubeadmRun, erro
 	return nil, problem
 }
 
+// runIn returns the last run in the log of one container.
 func (r *reader) runIn(ctx context.Context, pod corev1.Pod, previous bool) (*kubeadmRun, error) {
 	options := &corev1.PodLogOptions{Previous: previous, Container: pod.Spec.Containers[0].Name}
 	stream, err := r.core.Pods(pod.Namespace).GetLogs(pod.Name, options).Stream(ctx)
@@ -107,12 +109,10 @@ func (r *reader) runIn(ctx context.Context, pod corev1.Pod, previous bool) (*kub
 	return lastRun(stream)
 }
 
-// longestLine is what an agent cuts kubeadm's lines to, and room to spare for its
-// own.
+// longestLine is more than the length to which an agent cuts kubeadm's lines.
 const longestLine = 64 << 10
 
-// lastRun finds the last run in an agent's log. A line that is too long to be read
-// ends it there.
+// lastRun returns the last run in an agent's log. It stops at a line that is too long.
 func lastRun(log io.Reader) (*kubeadmRun, error) {
 	var run *kubeadmRun
 	lines := bufio.NewScanner(log)

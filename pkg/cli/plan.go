@@ -14,17 +14,19 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/request"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/view"
 )
 
 // planning is `kubectl upgrade plan` with its arguments.
 type planning struct {
 	*program
 	output
-	version        string // empty: what is asked for in the cluster
-	snapshot, save string
-	at, timeZone   string
-	schedules      []string
-	exitCode       bool
+	version              string // empty: the upgrades that exist
+	snapshotFile, saveTo string
+	at, timeZone         string
+	schedules            []string
+	exitCode             bool
 }
 
 func newPlan(p *program) *cobra.Command {
@@ -60,8 +62,8 @@ UpgradePolicy.`,
 	}
 	n.addTo(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&n.snapshot, "snapshot", "", "Read the cluster from this file, and ask none.")
-	flags.StringVar(&n.save, "save-snapshot", "", "Write the cluster as it was read into this file as well.")
+	flags.StringVar(&n.snapshotFile, "snapshot", "", "Read the cluster from this file, and ask none.")
+	flags.StringVar(&n.saveTo, "save-snapshot", "", "Write the cluster as it was read into this file as well.")
 	flags.StringVar(&n.at, "at", "", "Plan as if it were then: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
 	flags.StringVar(&n.timeZone, "time-zone", "", "The zone to read and print times in. Default: this machine's.")
 	flags.StringSliceVarP(&n.schedules, "filename", "f", nil, "Add the schedules of this file, folder, or standard input (-); they replace those of the same name.")
@@ -70,7 +72,7 @@ UpgradePolicy.`,
 }
 
 func (n *planning) run(ctx context.Context) error {
-	if n.snapshot != "" && n.save != "" {
+	if n.snapshotFile != "" && n.saveTo != "" {
 		return errors.New("--save-snapshot saves what a cluster says: leave out --snapshot")
 	}
 	in, err := zone(n.timeZone)
@@ -83,54 +85,55 @@ func (n *planning) run(ctx context.Context) error {
 	}
 	at := shot.TakenAt
 	if n.at != "" {
-		if at, err = moment("at", n.at, in); err != nil {
+		if at, err = parseTime("at", n.at, in); err != nil {
 			return err
 		}
 	}
-	asRead := shot
-	asRead.Schedules = slices.Clone(shot.Schedules)
-	if err := n.change(&shot.Snapshot, at); err != nil {
+	saved := shot
+	saved.Schedules = slices.Clone(shot.Schedules)
+	if err := n.suppose(&shot.Snapshot, at); err != nil {
 		return err
 	}
 	if err := n.check(ctx, &shot.Snapshot, at); err != nil {
 		return err
 	}
-	if n.save != "" {
-		asRead.Preflight, asRead.Webhooks = shot.Preflight, shot.Webhooks
-		if err := asRead.save(n.save); err != nil {
+	if n.saveTo != "" {
+		saved.Preflight, saved.Webhooks = shot.Preflight, shot.Webhooks
+		if err := saved.save(n.saveTo); err != nil {
 			return err
 		}
 	}
-	decided := inUTC(plan.Predict(shot.Snapshot, at))
+	decided := plan.Predict(shot.Snapshot, at)
 	if err := n.show(shot.Snapshot, decided, at, in); err != nil {
 		return err
 	}
-	if n.exitCode && leavesWork(decided) {
-		return exitError{code: exitToDo}
+	if n.exitCode && request.HasWork(decided) {
+		return errWork
 	}
 	return nil
 }
 
+// read returns the snapshot of a file, or of the cluster.
 func (n *planning) read(ctx context.Context) (snapshotFile, error) {
-	if n.snapshot != "" {
-		return loadSnapshot(n.snapshot)
+	if n.snapshotFile != "" {
+		return loadSnapshot(n.snapshotFile)
 	}
 	return n.takeSnapshot(ctx)
 }
 
-// check makes the checks, or takes those that a file has.
+// check makes the checks. From a file it takes the findings that are in it.
 func (n *planning) check(ctx context.Context, s *fleet.Snapshot, at time.Time) error {
-	if n.snapshot == "" {
+	if n.snapshotFile == "" {
 		return n.runPreflight(ctx, s, at)
 	}
-	if !recallPreflight(s, at) {
-		fmt.Fprintf(n.ErrOut, "%s has no findings for this upgrade: the plan takes it that nothing speaks against it.\n", n.snapshot)
+	if !request.ReuseFindings(s, at) {
+		fmt.Fprintf(n.ErrOut, "%s has no findings for this upgrade: the plan takes it that nothing speaks against it.\n", n.snapshotFile)
 	}
 	return nil
 }
 
-// change puts what is only supposed into the snapshot.
-func (n *planning) change(s *fleet.Snapshot, at time.Time) error {
+// suppose puts schedules and the upgrade that do not exist yet into the snapshot.
+func (n *planning) suppose(s *fleet.Snapshot, at time.Time) error {
 	if len(n.schedules) > 0 {
 		more, err := n.schedulesIn(n.schedules)
 		if err != nil {
@@ -144,13 +147,15 @@ func (n *planning) change(s *fleet.Snapshot, at time.Time) error {
 	if n.version == "" {
 		return nil
 	}
-	notes, err := suppose(s, n.version, at)
+	supposed, notes, err := request.SupposeVersion(*s, n.version, at)
 	for _, note := range notes {
 		fmt.Fprintln(n.ErrOut, note)
 	}
+	*s = supposed
 	return err
 }
 
+// show writes the plan in the format that was chosen.
 func (n *planning) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *time.Location) error {
 	switch {
 	case n.format() == "name":
@@ -159,10 +164,33 @@ func (n *planning) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *t
 		}
 		return nil
 	case !n.forPeople():
-		return n.print(n.program, decided)
+		return n.print(n.program, inUTC(decided))
 	}
 	options := n.drawing()
 	options.Now, options.Zone, options.Wide = at, in, n.format() == "wide"
-	_, err := io.WriteString(n.drawn, render.Plan(decided, viewPlanned(s, decided), options))
+	upgrade := view.Upgrade(request.Planned(s, decided))
+	if upgrade != nil && request.IsSupposed(upgrade.Name) {
+		upgrade.Name = decided.Version + " (not asked for yet)"
+	}
+	_, err := io.WriteString(n.drawn, render.Plan(decided, upgrade, options))
 	return err
+}
+
+// inUTC returns the plan with its times as JSON shows them.
+func inUTC(decided plan.Plan) plan.Plan {
+	decided.Next = utc(decided.Next)
+	decided.PredictedStart, decided.PredictedEnd = utc(decided.PredictedStart), utc(decided.PredictedEnd)
+	for i := range decided.Nodes {
+		n := &decided.Nodes[i]
+		n.Until, n.PredictedStart, n.PredictedEnd = utc(n.Until), utc(n.PredictedStart), utc(n.PredictedEnd)
+	}
+	return decided
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	whole := t.UTC().Truncate(time.Second)
+	return &whole
 }

@@ -4,16 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/view"
 )
 
 // releases is `kubectl upgrade releases` with its arguments.
@@ -53,10 +50,10 @@ func (r *releases) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := fleet.Snapshot{Nodes: nodesOf(o), NodeUpgrades: o.nodeUpgrades}
+	s := fleet.Snapshot{Nodes: o.FleetNodes(), NodeUpgrades: o.NodeUpgrades}
 	policy, err := reader.policy(ctx)
 	s.Source = r.readSource(ctx, policy, err)
-	items := viewReleases(s, r.now())
+	items := view.Releases(s, r.now())
 	switch {
 	case r.format() == "name":
 		for _, one := range items {
@@ -68,69 +65,4 @@ func (r *releases) run(ctx context.Context) error {
 	}
 	_, err = io.WriteString(r.drawn, render.Releases(items, r.drawing()))
 	return err
-}
-
-// viewReleases has every minor that is on offer, runs, or is staged.
-func viewReleases(s fleet.Snapshot, now time.Time) []render.Release {
-	minors := map[string]version.Version{}
-	see := func(text string) (line string, known bool) {
-		v, err := version.Parse(text)
-		if err != nil {
-			return "", false
-		}
-		minors[v.Line()] = v
-		return v.Line(), true
-	}
-	for _, offer := range s.Source.Offers {
-		see(offer.Version)
-	}
-	runs, staged := map[string]map[string]int{}, map[string]map[string]int{}
-	count := func(in map[string]map[string]int, text string) {
-		if line, known := see(text); known {
-			if in[line] == nil {
-				in[line] = map[string]int{}
-			}
-			in[line][text]++
-		}
-	}
-	kubelets := map[string]string{}
-	for _, n := range s.Nodes {
-		count(runs, n.Kubelet)
-		kubelets[n.Name] = n.Kubelet
-	}
-	for _, u := range s.NodeUpgrades {
-		if u.Status.Versions.Staged != kubelets[u.Name] {
-			count(staged, u.Status.Versions.Staged)
-		}
-	}
-	items := []render.Release{}
-	for _, line := range slices.SortedFunc(maps.Keys(minors), func(a, b string) int { return minors[a].Compare(minors[b]) }) {
-		one := render.Release{Minor: line, Runs: counted(runs[line]), Staged: counted(staged[line])}
-		complete, any := newest(s, line)
-		if complete != (version.Version{}) {
-			one.Newest = complete.String()
-		}
-		if complete.Less(any) {
-			one.Partly = any.String()
-		}
-		var end time.Time
-		if one.Support, end = minors[line].SupportOf(now); !end.IsZero() {
-			one.SupportEnds = end.Format(time.DateOnly)
-		}
-		items = append(items, one)
-	}
-	return items
-}
-
-// counted are the numbers, the oldest version first.
-func counted(numbers map[string]int) []render.Count {
-	var list []render.Count
-	for _, text := range slices.SortedFunc(maps.Keys(numbers), func(a, b string) int {
-		left, _ := version.Parse(a) // only what could be read was counted
-		right, _ := version.Parse(b)
-		return left.Compare(right)
-	}) {
-		list = append(list, render.Count{Version: text, Nodes: numbers[text]})
-	}
-	return list
 }

@@ -1,33 +1,14 @@
 package cli
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
-
-// selects returns what tells by an object's labels whether the selector matches
-// it. Nil matches everything, and one that Kubernetes does not accept nothing.
-func selects(s *v1alpha1.LabelSelector) func(map[string]string) bool {
-	if s == nil {
-		return func(map[string]string) bool { return true }
-	}
-	selector, err := s.AsSelector()
-	return func(of map[string]string) bool { return err == nil && selector.Matches(labels.Set(of)) }
-}
-
-// selectorText returns the selector as kubectl's -l takes it. Empty: none.
-func selectorText(s *v1alpha1.LabelSelector) string {
-	if s == nil {
-		return ""
-	}
-	selector, err := s.AsSelector()
-	if err != nil {
-		return err.Error()
-	}
-	return selector.String()
-}
 
 // parseSelector reads what kubectl's -l takes.
 func parseSelector(text string) (*v1alpha1.LabelSelector, error) {
@@ -50,4 +31,20 @@ func parseSelector(text string) (*v1alpha1.LabelSelector, error) {
 		s.MatchExpressions = append(s.MatchExpressions, one)
 	}
 	return s, nil
+}
+
+// upgradeTypes reads Patch, Minor and Reboot, in upper or lower case.
+func upgradeTypes(flag string, words []string) ([]v1alpha1.UpgradeType, error) {
+	var types []v1alpha1.UpgradeType
+	for _, word := range words {
+		known := []v1alpha1.UpgradeType{v1alpha1.TypePatch, v1alpha1.TypeMinor, v1alpha1.TypeReboot}
+		i := slices.IndexFunc(known, func(t v1alpha1.UpgradeType) bool { return strings.EqualFold(string(t), word) })
+		if i < 0 {
+			return nil, fmt.Errorf("--%s: %q is not Patch, Minor or Reboot", flag, word)
+		}
+		if !slices.Contains(types, known[i]) {
+			types = append(types, known[i])
+		}
+	}
+	return types, nil
 }

@@ -6,22 +6,23 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/follow"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/view"
 )
 
 // status is `kubectl upgrade status` with its arguments.
 type status struct {
 	*program
 	output
-	patience
-	node  string // empty: all
-	watch bool
-	log   bool
+	timeout    timeout
+	node       string // empty: all
+	watch, log bool
 }
 
 func newStatus(p *program) *cobra.Command {
@@ -53,21 +54,21 @@ of that node's agent.`,
 			}
 			return s.run(cmd.Context())
 		},
-		ValidArgsFunction: p.completeNode,
+		ValidArgsFunction: p.completeNode(),
 	}
 	s.output.addTo(cmd)
 	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "Follow until the upgrade has ended.")
 	cmd.Flags().BoolVar(&s.log, "log", false, "With NODE: kubeadm's own words, from its last run there.")
-	s.patience.addTo(cmd, "With --watch: how long to follow, such as 30m or 1d.")
+	s.timeout.addTo(cmd, "With --watch: how long to follow, such as 30m or 1d.")
 	return cmd
 }
 
 func (s *status) check() error {
-	if err := s.patience.read(); err != nil {
+	if err := s.timeout.read(); err != nil {
 		return err
 	}
 	switch {
-	case s.timeout > 0 && !s.watch:
+	case s.timeout.limit > 0 && !s.watch:
 		return errors.New("--timeout limits --watch: add -w")
 	case s.log && s.node == "":
 		return errors.New("--log wants a node: `kubectl upgrade status NODE --log`")
@@ -91,7 +92,8 @@ func (s *status) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shown, err := s.look(first)
+	all := view.Status(first, s.now())
+	shown, err := s.choose(all)
 	if err != nil {
 		return err
 	}
@@ -102,10 +104,9 @@ func (s *status) run(ctx context.Context) error {
 	case s.log:
 		return s.showKubeadmLog(ctx, reader, first)
 	case s.watch:
-		f := following{program: s.program, timeout: s.timeout, node: s.node, other: s.instead}
-		return f.follow(ctx, reader, first)
+		return s.follow(ctx, reader, first, follow.Follower{Timeout: s.timeout.limit, Node: s.node, Picture: s.picture})
 	case s.format() == "name":
-		return names(s.Out, shown)
+		return writeNames(s.Out, shown)
 	case !s.forPeople():
 		return s.print(s.program, shown)
 	}
@@ -113,20 +114,19 @@ func (s *status) run(ctx context.Context) error {
 	return err
 }
 
-// instead is what is followed instead of an upgrade's progress: the node that was
-// asked for, or as long as there is no upgrade, all.
-func (s *status) instead(o objects) (picture string, instead bool, err error) {
-	shown, err := s.look(o)
+// picture draws what is shown while there is no upgrade: the screen. With a node, or
+// -o wide, it is shown instead of the upgrade's progress.
+func (s *status) picture(all render.Status) (picture string, instead bool, err error) {
+	shown, err := s.choose(all)
 	return s.draw(shown), s.node != "" || s.format() == "wide", err
 }
 
-// look is the view of what was asked for: all, or one node.
-func (s *status) look(o objects) (render.Status, error) {
-	all := view(o)
+// choose returns the status with all nodes, or with the one that the user named.
+func (s *status) choose(all render.Status) (render.Status, error) {
 	if s.node == "" {
 		return all, nil
 	}
-	all.Nodes = only(s.node, all.Nodes)
+	all.Nodes = render.OnlyNode(all.Nodes, s.node)
 	switch {
 	case len(all.Nodes) == 0 && slices.Contains(all.Unmanaged, s.node):
 		return all, fmt.Errorf("node %s is not managed: the UpgradePolicy's nodeSelector does not match it", s.node)
@@ -134,11 +134,6 @@ func (s *status) look(o objects) (render.Status, error) {
 		return all, fmt.Errorf("there is no node %q; `kubectl upgrade status` lists them", s.node)
 	}
 	return all, nil
-}
-
-// only is the node with that name, if it is among them.
-func only(name string, nodes []render.Node) []render.Node {
-	return slices.DeleteFunc(nodes, func(n render.Node) bool { return n.Name != name })
 }
 
 func (s *status) draw(shown render.Status) string {
@@ -150,35 +145,22 @@ func (s *status) draw(shown render.Status) string {
 	return render.Screen(shown, options)
 }
 
-// names writes the nodes' objects as kubectl takes them.
-func names(out io.Writer, shown render.Status) error {
+// installed returns the versions whose images are on the node's disk. Nil: that is not
+// known, or may not be read.
+func (r *reader) installed(ctx context.Context, node string) []string {
+	inventory, err := r.kinds.NodeInventories.Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return inventory.Installed
+}
+
+// writeNames writes the names of the NodeUpgrades as kubectl takes them.
+func writeNames(out io.Writer, shown render.Status) error {
 	for _, node := range shown.Nodes {
 		if _, err := fmt.Fprintf(out, "nodeupgrade.%s/%s\n", v1alpha1.Group, node.Name); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// completeNode offers the nodes' names to the shell.
-func (p *program) completeNode(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second)
-	defer cancel()
-	reader, err := p.reader()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	o, err := reader.read(ctx)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	nodes, _ := viewNodes(o)
-	names := make([]string, len(nodes))
-	for i, node := range nodes {
-		names[i] = node.Name
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

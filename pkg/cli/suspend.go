@@ -9,10 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/request"
 )
-
-// manager is the name under which the plugin writes fields.
-const manager = "kubectl-upgrade"
 
 func newSuspend(p *program) *cobra.Command {
 	return &cobra.Command{
@@ -43,16 +41,17 @@ next node begins as soon as windows, budget and order allow.`,
 	}
 }
 
-// named wants exactly one name, and says of what.
-func named(what string) cobra.PositionalArgs {
+// named accepts exactly one argument: the name of an object of that kind.
+func named(kind string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return fmt.Errorf("want the name of one %s, got %d; see `%s --help`", what, len(args), cmd.CommandPath())
+			return fmt.Errorf("want the name of one %s, got %d; see `%s --help`", kind, len(args), cmd.CommandPath())
 		}
 		return nil
 	}
 }
 
+// setSuspend sets spec.suspend of an upgrade.
 func (p *program) setSuspend(ctx context.Context, name string, suspend bool) error {
 	reader, err := p.reader()
 	if err != nil {
@@ -67,35 +66,18 @@ func (p *program) setSuspend(ctx context.Context, name string, suspend bool) err
 	case u.Status.Outcome != "":
 		return fmt.Errorf("ClusterUpgrade %s has ended (%s): there is nothing to stop or to go on with", name, u.Status.Outcome)
 	}
-	word := map[bool]string{true: "suspended", false: "resumed"}[suspend]
+	done := map[bool]string{true: "suspended", false: "resumed"}[suspend]
 	if u.Spec.Suspend == suspend {
-		fmt.Fprintf(p.Out, "clusterupgrade.%s/%s %s already\n", v1alpha1.Group, name, word)
+		fmt.Fprintf(p.Out, "clusterupgrade.%s/%s %s already\n", v1alpha1.Group, name, done)
 		return nil
 	}
-	if owner := gitOwner(u); owner != "" {
+	if owner := request.GitOwner(u); owner != "" {
 		fmt.Fprintf(p.ErrOut, "warning: %s owns ClusterUpgrade %s and may undo this: set spec.suspend there too\n", owner, name)
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"suspend":%t}}`, u.UID, suspend)
 	if _, err := reader.kinds.ClusterUpgrades.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}); err != nil {
 		return explain("changing ClusterUpgrade "+name, err)
 	}
-	fmt.Fprintf(p.Out, "clusterupgrade.%s/%s %s\n", v1alpha1.Group, name, word)
+	fmt.Fprintf(p.Out, "clusterupgrade.%s/%s %s\n", v1alpha1.Group, name, done)
 	return nil
-}
-
-// completeUpgrade offers the upgrades that have not ended, and are suspended
-// or not.
-func (p *program) completeUpgrade(suspended bool) cobra.CompletionFunc {
-	return p.completeName(func(ctx context.Context, reader *reader) (names []string, err error) {
-		list, err := reader.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		for _, u := range (line{upgrades: list.Items}).open() {
-			if u.Spec.Suspend == suspended {
-				names = append(names, u.Name)
-			}
-		}
-		return names, nil
-	})
 }

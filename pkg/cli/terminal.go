@@ -10,6 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
 
+// checkColor checks the flag --color.
 func (p *program) checkColor() error {
 	switch p.color {
 	case "auto", "always", "never":
@@ -18,8 +19,7 @@ func (p *program) checkColor() error {
 	return fmt.Errorf("--color=%s: must be auto, always or never", p.color)
 }
 
-// terminal returns the size of the terminal that output goes to, if it goes
-// to one.
+// terminal returns the size of the terminal that output goes to, if it goes to one.
 func (p *program) terminal() (width, height int, yes bool) {
 	file, ok := p.terminalOut.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -29,15 +29,15 @@ func (p *program) terminal() (width, height int, yes bool) {
 	return width, height, err == nil
 }
 
-// drawing are the options for what is drawn now.
+// drawing returns the options for what is drawn now.
 func (p *program) drawing() render.Options {
 	width, _, terminal := p.terminal()
 	// https://no-color.org: any value but the empty one.
-	wanted := terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	colored := terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	return render.Options{
 		Now:   p.now(),
 		Zone:  time.Local,
 		Width: width,
-		Color: p.color == "always" || p.color == "auto" && wanted,
+		Color: p.color == "always" || p.color == "auto" && colored,
 	}
 }

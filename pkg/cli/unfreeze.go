@@ -1,17 +1,16 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/request"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/view"
 )
 
 // unfreeze is `kubectl upgrade unfreeze` with its arguments.
@@ -53,17 +52,22 @@ func (u *unfreeze) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := reader.kinds.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
+	schedules, err := reader.schedules(ctx)
 	if err != nil {
-		return explain("reading MaintenanceSchedules", err)
-	}
-	target, err := u.choose(list.Items)
-	if err != nil || target == nil {
 		return err
 	}
-	if owner := gitOwner(target); owner != "" {
-		return fmt.Errorf("%s owns freeze %s and would bring it back: delete it there", owner, target.Name)
+	freezes, err := request.FreezeToEnd(schedules, u.name, u.now())
+	switch {
+	case len(freezes) > 1:
+		fmt.Fprint(u.drawn, render.Freezes(view.Freezes(freezes, u.now()), u.drawing()))
+		return err
+	case err != nil:
+		return err
+	case len(freezes) == 0:
+		fmt.Fprintln(u.ErrOut, "There is no freeze.")
+		return nil
 	}
+	target := freezes[0]
 	if u.dryRun.mode != dryRunClient {
 		options := metav1.NewPreconditionDeleteOptions(string(target.UID))
 		options.Preconditions.ResourceVersion = &target.ResourceVersion
@@ -74,79 +78,4 @@ func (u *unfreeze) run(ctx context.Context) error {
 	}
 	fmt.Fprintf(u.Out, "maintenanceschedule.%s/%s deleted%s\n", v1alpha1.Group, target.Name, u.dryRun)
 	return nil
-}
-
-// choose finds the freeze that is meant. Nil: there is nothing to end.
-func (u *unfreeze) choose(all []v1alpha1.MaintenanceSchedule) (*v1alpha1.MaintenanceSchedule, error) {
-	if u.name != "" {
-		i := slices.IndexFunc(all, func(s v1alpha1.MaintenanceSchedule) bool { return s.Name == u.name })
-		switch {
-		case i < 0:
-			return nil, fmt.Errorf("there is no freeze %q; `kubectl upgrade unfreeze` lists them", u.name)
-		case !isFreeze(all[i]):
-			return nil, fmt.Errorf("MaintenanceSchedule %s is no freeze, it has windows: `kubectl edit maintenanceschedule %s` changes it", u.name, u.name)
-		}
-		return &all[i], nil
-	}
-	freezes := slices.DeleteFunc(all, func(s v1alpha1.MaintenanceSchedule) bool { return !isFreeze(s) || isOver(s, u.now()) })
-	switch len(freezes) {
-	case 0:
-		fmt.Fprintln(u.ErrOut, "There is no freeze.")
-		return nil, nil
-	case 1:
-		return &freezes[0], nil
-	}
-	fmt.Fprint(u.drawn, render.Freezes(viewFreezes(freezes, u.now()), u.drawing()))
-	return nil, fmt.Errorf("there are %d freezes: say which, as in `kubectl upgrade unfreeze %s`", len(freezes), freezes[0].Name)
-}
-
-// isFreeze reports whether a schedule can only stop something.
-func isFreeze(s v1alpha1.MaintenanceSchedule) bool {
-	return len(s.Spec.MaintenanceWindows) == 0 && len(s.Spec.MaintenanceExclusions) > 0
-}
-
-// isOver reports whether none of a freeze's exclusions can hold again.
-func isOver(s v1alpha1.MaintenanceSchedule, now time.Time) bool {
-	return !slices.ContainsFunc(s.Spec.MaintenanceExclusions, func(x v1alpha1.MaintenanceExclusion) bool { return !exclusionOver(x, now) })
-}
-
-func exclusionOver(x v1alpha1.MaintenanceExclusion, now time.Time) bool {
-	return x.Recurrence == "" && !x.EndTime.After(now)
-}
-
-// viewFreezes are the exclusions of freezes that are not over, the first to
-// end first.
-func viewFreezes(freezes []v1alpha1.MaintenanceSchedule, now time.Time) []render.Freeze {
-	var views []render.Freeze
-	for _, s := range freezes {
-		for _, x := range s.Spec.MaintenanceExclusions {
-			if exclusionOver(x, now) {
-				continue
-			}
-			views = append(views, render.Freeze{
-				Name: s.Name, From: x.StartTime.Time, Until: x.EndTime.Time, Recurrence: x.Recurrence,
-				Upgrades: x.Upgrades, Nodes: selectorText(s.Spec.NodeSelector), Owner: gitOwner(&s), Reason: x.Reason,
-			})
-		}
-	}
-	slices.SortStableFunc(views, func(a, b render.Freeze) int {
-		return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Name, b.Name))
-	})
-	return views
-}
-
-// completeFreeze offers the freezes' names to the shell.
-func (p *program) completeFreeze() cobra.CompletionFunc {
-	return p.completeName(func(ctx context.Context, reader *reader) (names []string, err error) {
-		list, err := reader.kinds.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range list.Items {
-			if isFreeze(s) {
-				names = append(names, s.Name)
-			}
-		}
-		return names, nil
-	})
 }

@@ -11,20 +11,20 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/view"
 )
 
 // windows is `kubectl upgrade windows` with its arguments.
 type windows struct {
 	*program
 	output
-	files                               []string
-	from, until, timeZone, kind, ofNode string
-	labels                              map[string]string
-	count                               int
+	files                             []string
+	from, until, timeZone, kind, node string
+	labels                            map[string]string
+	count                             int
 }
 
-// defaultCount is how many openings are shown unless --until or --count says
-// more.
+// defaultCount is how many openings are shown without --until and --count.
 const defaultCount = 10
 
 func newWindows(p *program) *cobra.Command {
@@ -57,14 +57,14 @@ Schedules with a nodeSelector count for the nodes they select: say which with
 	flags.StringVar(&w.timeZone, "time-zone", "", "The zone to read and print times in. Default: this machine's.")
 	flags.StringVar(&w.kind, "type", "", "For upgrades of this type: Patch, Minor or Reboot. Default: every exclusion counts.")
 	flags.StringToStringVar(&w.labels, "labels", nil, "For nodes with these labels, such as pool=db.")
-	flags.StringVar(&w.ofNode, "node", "", "For the node of this name, with its labels.")
-	_ = cmd.RegisterFlagCompletionFunc("node", p.completeNode)
+	flags.StringVar(&w.node, "node", "", "For the node of this name, with its labels.")
+	_ = cmd.RegisterFlagCompletionFunc("node", p.completeNode())
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions([]cobra.Completion{"Patch", "Minor", "Reboot"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (w *windows) run(ctx context.Context, counted bool) error {
-	q, err := w.question(counted)
+	q, err := w.query(counted)
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func (w *windows) run(ctx context.Context, counted bool) error {
 	return err
 }
 
-// read gets the schedules, and the labels of the node that is asked about.
-func (w *windows) read(ctx context.Context, q *question) (err error) {
+// read reads the schedules, and the labels of the node that --node names.
+func (w *windows) read(ctx context.Context, q *query) (err error) {
 	if len(w.files) > 0 {
 		q.schedules, err = w.schedulesIn(w.files)
 		return err
@@ -95,34 +95,32 @@ func (w *windows) read(ctx context.Context, q *question) (err error) {
 	if err != nil {
 		return err
 	}
-	list, err := reader.kinds.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return explain("reading MaintenanceSchedules", err)
+	if q.schedules, err = reader.schedules(ctx); err != nil {
+		return err
 	}
-	q.schedules = list.Items
-	if w.ofNode == "" {
+	if w.node == "" {
 		return nil
 	}
-	node, err := reader.core.Nodes().Get(ctx, w.ofNode, metav1.GetOptions{})
+	node, err := reader.core.Nodes().Get(ctx, w.node, metav1.GetOptions{})
 	switch {
 	case isMissing(err):
-		return fmt.Errorf("there is no node %q; `kubectl get nodes` lists them", w.ofNode)
+		return fmt.Errorf("there is no node %q; `kubectl get nodes` lists them", w.node)
 	case err != nil:
-		return explain("reading Node "+w.ofNode, err)
+		return explain("reading Node "+w.node, err)
 	}
 	q.labels = node.Labels
 	return nil
 }
 
-// warn tells what in the schedules is surely not meant, and which of them were
-// left out.
-func (w *windows) warn(q question) {
+// warn writes what in the schedules is probably a mistake, and which of them were left
+// out.
+func (w *windows) warn(q query) {
 	var others []string
 	for _, s := range q.schedules {
 		for _, finding := range schedule.Lint(s, q.from) {
 			fmt.Fprintf(w.ErrOut, "warning: schedule %s: %s: %s\n", finding.Schedule, finding.Field, finding.Message)
 		}
-		if !selects(s.Spec.NodeSelector)(q.labels) {
+		if !view.Selects(s.Spec.NodeSelector)(q.labels) {
 			others = append(others, s.Name)
 		}
 	}

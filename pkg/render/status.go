@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -116,4 +117,13 @@ func StateOf(step v1alpha1.Step) State {
 		return StateUnsupported
 	}
 	return StateActive
+}
+
+// OnlyNode returns the node with that name, if it is among them.
+func OnlyNode(nodes []Node, name string) []Node {
+	i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return nodes[i : i+1]
 }

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Outcome is how a ClusterUpgrade ended.
 // +kubebuilder:validation:Enum=Succeeded;Failed;RolledBack;Superseded
@@ -169,4 +172,18 @@ type Finding struct {
 	// Ignored reports whether ignoreChecks let it through.
 	// +optional
 	Ignored bool `json:"ignored,omitempty"`
+}
+
+// Explain returns the reason code and the sentence of the condition Succeeded: what
+// the upgrade waits for, or how it ended.
+func (s *ClusterUpgradeStatus) Explain() (Reason, string) {
+	if c := meta.FindStatusCondition(s.Conditions, ConditionSucceeded); c != nil {
+		return Reason(c.Reason), c.Message
+	}
+	return "", ""
+}
+
+// Stalled reports whether the upgrade does not go on until a person acts.
+func (s *ClusterUpgradeStatus) Stalled() bool {
+	return meta.IsStatusConditionTrue(s.Conditions, ConditionStalled)
 }

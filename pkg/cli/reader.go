@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/view"
+)
+
+// reader reads the objects that the verbs show.
+type reader struct {
+	kinds *client.Interface
+	core  corev1client.CoreV1Interface
+}
+
+// manager is the name under which the plugin writes fields.
+const manager = "kubectl-upgrade"
+
+// reader connects to the cluster as the user.
+func (p *program) reader() (*reader, error) {
+	config, err := p.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := client.New(config)
+	if err != nil {
+		return nil, err
+	}
+	core, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{kinds: kinds, core: core}, nil
+}
+
+// read reads the objects. Policies and Nodes are left out where the user may not read
+// them.
+func (r *reader) read(ctx context.Context) (o view.Objects, err error) {
+	nodeUpgrades, err := r.kinds.NodeUpgrades.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return o, explain("reading NodeUpgrades", err)
+	}
+	upgrades, err := r.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return o, explain("reading ClusterUpgrades", err)
+	}
+	schedules, err := r.kinds.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return o, explain("reading MaintenanceSchedules", err)
+	}
+	o = view.Objects{Upgrades: upgrades.Items, NodeUpgrades: nodeUpgrades.Items, Schedules: schedules.Items}
+	switch policies, err := r.kinds.UpgradePolicies.List(ctx, metav1.ListOptions{}); {
+	case err == nil:
+		o.Policies = policies.Items
+	case !apierrors.IsForbidden(err):
+		return o, explain("reading UpgradePolicies", err)
+	}
+	switch nodes, err := r.core.Nodes().List(ctx, metav1.ListOptions{}); {
+	case err == nil:
+		o.Nodes = nodes.Items
+	case !apierrors.IsForbidden(err):
+		return o, explain("reading Nodes", err)
+	}
+	return o, nil
+}
+
+// schedules reads the MaintenanceSchedules.
+func (r *reader) schedules(ctx context.Context) ([]v1alpha1.MaintenanceSchedule, error) {
+	list, err := r.kinds.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, explain("reading MaintenanceSchedules", err)
+	}
+	return list.Items, nil
+}
+
+// records reads the UpgradeRecords.
+func (r *reader) records(ctx context.Context) ([]v1alpha1.UpgradeRecord, error) {
+	list, err := r.kinds.UpgradeRecords.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, explain("reading UpgradeRecords", err)
+	}
+	return list.Items, nil
+}
+
+// policy reads the UpgradePolicy. It returns nil where there is none yet: then the
+// defaults apply.
+func (r *reader) policy(ctx context.Context) (*v1alpha1.UpgradePolicy, error) {
+	policy, err := r.kinds.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+	switch {
+	case isMissing(err):
+		return nil, nil
+	case err != nil:
+		return nil, explain("reading UpgradePolicy "+v1alpha1.PolicyName, err)
+	}
+	return policy, nil
+}

@@ -1,9 +1,0 @@
-//go:build !unix
-
-package cli
-
-import "os"
-
-// resizes tells nothing where there is no signal for it: the size is asked for
-// every second anyway.
-func resizes() (changed <-chan os.Signal, stop func()) { return nil, func() {} }

@@ -1,0 +1,75 @@
+package request
+
+import (
+	"slices"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// reached returns the cluster with every node at least at that version, and in
+// service.
+func reached(s fleet.Snapshot, v version.Version) fleet.Snapshot {
+	s.APIServers, s.Nodes, s.Slots = slices.Clone(s.APIServers), slices.Clone(s.Nodes), slices.Clone(s.Slots)
+	nodeUpgrades, upgraded := make([]v1alpha1.NodeUpgrade, len(s.NodeUpgrades)), map[string]bool{}
+	for i := range s.NodeUpgrades {
+		nodeUpgrades[i] = *s.NodeUpgrades[i].DeepCopy()
+		u := &nodeUpgrades[i]
+		if u.Status.Step == v1alpha1.StepUnsupported || u.Abandoned != nil {
+			continue
+		}
+		upgraded[u.Name] = true
+		u.Spec, u.Status.Step, u.Status.Conditions, u.Status.Retry = v1alpha1.NodeUpgradeSpec{}, v1alpha1.StepIdle, nil, v1alpha1.Retry{}
+		raise(v, &u.Status.Versions.Kubelet, &u.Status.Versions.Kubeadm, &u.Status.Versions.ControlPlane)
+	}
+	s.NodeUpgrades = nodeUpgrades
+	for i := range s.APIServers {
+		raise(v, &s.APIServers[i].Version)
+	}
+	for i := range s.Nodes {
+		if n := &s.Nodes[i]; upgraded[n.Name] {
+			raise(v, &n.Kubelet)
+			n.Ready, n.Slot = n.Ready || n.Slot != "", ""
+		}
+	}
+	for i := range s.Slots {
+		s.Slots[i].ReservedFor, s.Slots[i].Holder = fleet.Owner{}, fleet.Owner{}
+	}
+	return s
+}
+
+// raise replaces older versions by v. A text that is no version stays as it is.
+func raise(v version.Version, versions ...*string) {
+	for _, text := range versions {
+		if had, err := version.Parse(*text); err == nil && had.Less(v) {
+			*text = v.String()
+		}
+	}
+}
+
+// RaiseFacts gives the nodes and apiservers that the checks look at the versions that
+// they have in the snapshot: it may suppose that other upgrades have ended.
+func RaiseFacts(facts *preflight.Facts, s fleet.Snapshot) {
+	kubelets, servers := map[string]version.Version{}, map[string]version.Version{}
+	for _, n := range s.Nodes {
+		kubelets[n.Name], _ = version.Parse(n.Kubelet)
+	}
+	for _, pod := range s.APIServers {
+		servers[pod.Node], _ = version.Parse(pod.Version)
+	}
+	facts.NodeUpgrades = s.NodeUpgrades
+	for i := range facts.Nodes {
+		raise(kubelets[facts.Nodes[i].Name], &facts.Nodes[i].Status.NodeInfo.KubeletVersion)
+	}
+	for i := range facts.SystemPods {
+		pod := &facts.SystemPods[i]
+		had := staticpod.Version(pod)
+		has := had
+		if raise(servers[pod.Spec.NodeName], &has); has != had && pod.Labels["component"] == "kube-apiserver" {
+			pod.Spec.Containers[0].Image = "kube-apiserver:" + has
+		}
+	}
+}

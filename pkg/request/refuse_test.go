@@ -1,0 +1,35 @@
+package request
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// The hint is there for those checks that an upgrade gets past when it ignores
+// them, and with all that have to be ignored.
+func TestHintHelps(t *testing.T) {
+	wanted := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.35.4", IgnoreChecks: ignoring("fluo")}}
+	block := func(id string) v1alpha1.Finding {
+		return v1alpha1.Finding{ID: id, Level: v1alpha1.LevelBlock, Message: "Something is wrong."}
+	}
+	for name, test := range map[string]struct {
+		findings []v1alpha1.Finding
+		hint     string
+	}{
+		"one":              {[]v1alpha1.Finding{block("etcd-quorum")}, "--ignore-check fluo,etcd-quorum`"},
+		"one, and another": {[]v1alpha1.Finding{block("etcd-quorum"), block("disk-room")}, "--ignore-check fluo,etcd-quorum,disk-room`"},
+		"in vain":          {[]v1alpha1.Finding{block("etcd-quorum"), block("image-not-offered")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := refuseFindings(test.findings, wanted)
+			if err == nil {
+				t.Fatal("what blocks is not refused")
+			}
+			if got := err.Error(); !strings.Contains(got, test.hint) || test.hint == "" && strings.Contains(got, "--ignore-check") {
+				t.Errorf("got %q, want the hint %q", got, test.hint)
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
+)
+
+// Nodes joins NodeUpgrades with Nodes, so that a node without an agent is not
+// overlooked. The control plane comes first, as it goes first. A Node that is not
+// managed has no NodeUpgrade: unmanaged has its name.
+func Nodes(o Objects) (nodes []render.Node, unmanaged []string) {
+	nodes = make([]render.Node, 0, len(o.NodeUpgrades))
+	for _, u := range o.NodeUpgrades {
+		nodes = append(nodes, nodeOf(u))
+	}
+	controlPlane, isManaged := map[string]bool{}, o.managed()
+	for _, node := range o.Nodes {
+		controlPlane[node.Name] = staticpod.OnControlPlane(node.Labels)
+		i := slices.IndexFunc(nodes, func(n render.Node) bool { return n.Name == node.Name })
+		switch {
+		case i < 0 && !isManaged(node.Labels):
+			unmanaged = append(unmanaged, node.Name)
+			continue
+		case i < 0:
+			i = len(nodes)
+			nodes = append(nodes, render.Node{Name: node.Name, State: render.StateUnknown, Kubelet: node.Status.NodeInfo.KubeletVersion, Message: unreported})
+		}
+		nodes[i].Condition = Condition(node)
+		_, nodes[i].OnHold = node.Labels[v1alpha1.HoldLabel]
+	}
+	slices.SortFunc(nodes, func(a, b render.Node) int {
+		if controlPlane[a.Name] != controlPlane[b.Name] {
+			if controlPlane[a.Name] {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	return nodes, unmanaged
+}
+
+func nodeOf(u v1alpha1.NodeUpgrade) render.Node {
+	v := render.Node{
+		Name: u.Name, State: render.StateOf(u.Status.Step),
+		Kubelet: u.Status.Versions.Kubelet, Staged: u.Status.Versions.Staged, Target: u.Spec.Version,
+		Release: u.Spec.Release, Step: u.Status.Step, Since: instant(u.Status.StepStartTime), RetryTime: instant(u.Status.Retry.Time),
+		Slot: u.Status.Slot, Agent: u.Status.AgentVersion, Attempts: u.Status.Retry.Attempts, Steps: u.Status.Steps,
+		Method: u.Status.Method, MethodMessage: u.Status.MethodMessage, RebootReason: u.Status.Reboot.Reason,
+	}
+	v.Reason, v.Message = u.Status.Explain()
+	v.Until = instant(u.Status.StepEndTime)
+	if hold, _ := u.Status.Hold(); hold == v.Reason {
+		v.Until = instant(u.Status.HoldEndTime)
+	}
+	switch {
+	case u.Abandoned != nil:
+		v.State, v.Reason, v.Message, v.Until = render.StateFailed, v1alpha1.ReasonAbandoned, u.Abandoned.Reason, nil
+	case v.State == render.StateUnknown:
+		v.Reason, v.Message, v.Until = "", unreported, nil
+	}
+	return v
+}
+
+// unreported is the message of a node without an agent.
+const unreported = "no agent has reported from this node"
+
+// Condition returns a Node's state as `kubectl get nodes` writes it.
+func Condition(node corev1.Node) string {
+	text := "Unknown"
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			text = map[corev1.ConditionStatus]string{corev1.ConditionTrue: "Ready"}[c.Status]
+			text = cmp.Or(text, "NotReady")
+		}
+	}
+	if node.Spec.Unschedulable {
+		text += ",SchedulingDisabled"
+	}
+	return text
+}

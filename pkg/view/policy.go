@@ -1,0 +1,58 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+)
+
+func policyOf(p *v1alpha1.UpgradePolicy) *render.Policy {
+	if p == nil {
+		return nil
+	}
+	v := &render.Policy{Automatic: p.Spec.Automatic, Version: p.Status.Version, Source: p.Spec.Source.URL}
+	for _, kind := range []string{v1alpha1.ConditionValid, v1alpha1.ConditionSourceReady} {
+		c := meta.FindStatusCondition(p.Status.Conditions, kind)
+		if c == nil || c.Status != metav1.ConditionFalse {
+			continue
+		}
+		problem := render.Problem{Reason: v1alpha1.Reason(c.Reason), Message: c.Message}
+		if !slices.Contains(v.Problems, problem) { // both may say what is wrong with the source
+			v.Problems = append(v.Problems, problem)
+		}
+	}
+	return v
+}
+
+// Approvals returns those that the upgrade lacks. A group's counts once the upgrade
+// has begun.
+func Approvals(u *v1alpha1.ClusterUpgrade, policy *v1alpha1.UpgradePolicy) (missing []render.Approval) {
+	var defaults v1alpha1.Strategy
+	if policy != nil {
+		defaults = policy.Spec.Strategy
+	}
+	strategy, given := u.Status.Strategy.Or(u.Resolve(defaults)), u.Spec.Approved
+	if strategy.Approval == v1alpha1.ApprovalRequired && !given.Upgrade {
+		return []render.Approval{approval(u, "", v1alpha1.Approved{Upgrade: true})}
+	}
+	for _, group := range strategy.Groups {
+		if u.Status.TriggerTime != nil && group.Approval == v1alpha1.ApprovalRequired && !slices.Contains(given.Groups, group.Name) {
+			// A merge patch replaces a list as a whole.
+			all := append(slices.Clone(given.Groups), group.Name)
+			missing = append(missing, approval(u, group.Name, v1alpha1.Approved{Groups: all}))
+		}
+	}
+	return missing
+}
+
+func approval(u *v1alpha1.ClusterUpgrade, group string, approved v1alpha1.Approved) render.Approval {
+	text, _ := json.Marshal(approved) // a struct of a bool and strings
+	command := fmt.Sprintf(`kubectl patch clusterupgrade %s --type merge -p '{"spec":{"approved":%s}}'`, u.Name, text)
+	return render.Approval{Upgrade: u.Name, Group: group, Command: command}
+}

@@ -11,13 +11,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// program is what every verb has: where to write, and which cluster is meant.
+// program is what all verbs share: where they write, and the cluster they work on.
 type program struct {
-	// IOStreams are what the program was given, but no control character passes.
+	// IOStreams are the program's streams. Control characters are removed.
 	genericiooptions.IOStreams
-	// drawn is Out for what render has drawn: its colors pass.
+	// drawn is Out for what render has drawn: its colors stay.
 	drawn io.Writer
-	// terminalOut is Out as it was given, for escape sequences of our own.
+	// terminalOut is Out as it is, for escape sequences of our own.
 	terminalOut io.Writer
 	cluster     *genericclioptions.ConfigFlags
 	color       string
@@ -25,8 +25,8 @@ type program struct {
 	now         func() time.Time
 }
 
-// New makes the command. Its ExecuteContext returns errors that Exit makes a
-// line and an exit code of.
+// New returns the command. Exit turns the error of its ExecuteContext into a line and an
+// exit code.
 func New(streams genericiooptions.IOStreams, version string) *cobra.Command {
 	p := &program{drawn: safe{out: streams.Out, colors: true}, terminalOut: streams.Out, cluster: genericclioptions.NewConfigFlags(true), version: version, now: time.Now}
 	streams.Out, streams.ErrOut = safe{out: streams.Out}, safe{out: streams.ErrOut}
@@ -66,8 +66,8 @@ stops nothing.`,
 	return root
 }
 
-// addClusterFlags adds kubectl's own flags. All work; the help shows those
-// that people type, and `kubectl options` the others.
+// addClusterFlags adds kubectl's own flags. The help shows those that people type, and
+// `kubectl options` the others.
 func (p *program) addClusterFlags(root *cobra.Command) {
 	p.cluster.AddFlags(root.PersistentFlags())
 	for _, name := range []string{
@@ -80,6 +80,7 @@ func (p *program) addClusterFlags(root *cobra.Command) {
 	}
 }
 
+// unknownCommand returns the error for a command that does not exist.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	hint := fmt.Sprintf("see `%s --help`", cmd.CommandPath())
 	if cmd.SuggestionsMinimumDistance <= 0 {

@@ -7,11 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The values of --dry-run, as kubectl has them.
+// The values of --dry-run, which are kubectl's.
 const (
 	dryRunNone   = "none"
-	dryRunClient = "client" // no server is asked
-	dryRunServer = "server" // the server checks, and keeps nothing
+	dryRunClient = "client" // nothing is sent
+	dryRunServer = "server" // the server checks it, and stores nothing
 )
 
 // dryRun is the flag --dry-run.
@@ -22,6 +22,7 @@ func (d *dryRun) addTo(cmd *cobra.Command) {
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunClient
 }
 
+// check checks the flag.
 func (d *dryRun) check() error {
 	switch d.mode {
 	case dryRunNone, dryRunClient, dryRunServer:
@@ -30,7 +31,7 @@ func (d *dryRun) check() error {
 	return fmt.Errorf("--dry-run=%s: must be none, client or server", d.mode)
 }
 
-// options is what a request to the server says about it.
+// options returns the value for the option DryRun of a request to the API server.
 func (d *dryRun) options() []string {
 	if d.mode == dryRunServer {
 		return []string{metav1.DryRunAll}
@@ -38,7 +39,7 @@ func (d *dryRun) options() []string {
 	return nil
 }
 
-// String is what kubectl puts behind what it did not do.
+// String returns what kubectl appends to a message about a dry run.
 func (d dryRun) String() string {
 	switch d.mode {
 	case dryRunClient:

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newHelp is `kubectl upgrade help`, for who types that instead of --help.
+// newHelp returns `kubectl upgrade help`, for people who type that instead of --help.
 func newHelp(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -20,15 +20,15 @@ func newHelp(root *cobra.Command) *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			asked, rest, err := root.Find(args)
+			found, rest, err := root.Find(args)
 			if err != nil {
 				return err
 			}
 			if len(rest) > 0 {
-				return unknownCommand(asked, rest[0])
+				return unknownCommand(found, rest[0])
 			}
-			asked.InitDefaultHelpFlag() // Execute adds it to the command that runs alone
-			return asked.Help()
+			found.InitDefaultHelpFlag() // Execute adds it to the command that runs alone
+			return found.Help()
 		},
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // ignoredChecks reads the values of --ignore-check: ID=REASON, or IDs with commas
-// between them. Each check is there once.
+// between them. Each check is in the result once.
 func ignoredChecks(values []string) ([]v1alpha1.IgnoredCheck, error) {
 	var checks []v1alpha1.IgnoredCheck
 	for _, value := range values {
@@ -36,37 +36,36 @@ func ignoredChecks(values []string) ([]v1alpha1.IgnoredCheck, error) {
 	return checks, nil
 }
 
-// noSuchCheck is for an id that is no check's: a slip of the pen would let nothing
-// through, and stand in the record.
+// noSuchCheck returns the error for an id that no check has: a typing error would ignore
+// nothing, and would be kept in the record.
 func noSuchCheck(id string) error {
 	hint := ""
-	if near := nearChecks(id); len(near) > 0 {
-		hint = "did you mean " + strings.Join(near, " or ") + "? "
+	if similar := similarChecks(id); len(similar) > 0 {
+		hint = "did you mean " + strings.Join(similar, " or ") + "? "
 	}
 	return fmt.Errorf("--ignore-check=%s: there is no such check; %sdocs/checks.md lists them all", id, hint)
 }
 
-// mostNear is how many ids are worth reading instead of the list.
-const mostNear = 3
+// maxSuggestions is how many ids an error suggests.
+const maxSuggestions = 3
 
-// nearChecks are the ids that share a word with what was asked for, those with
-// most of them first.
-func nearChecks(asked string) []string {
+// similarChecks returns the ids of checks that share a word with the given one, those
+// with most of them first.
+func similarChecks(given string) []string {
 	shared := map[string]int{}
-	var near []string
+	var similar []string
 	for _, family := range preflight.Catalog() {
 		for _, entry := range family.Checks {
-			if shared[entry.ID] = sharedWords(asked, entry.ID); shared[entry.ID] > 0 {
-				near = append(near, entry.ID)
+			if shared[entry.ID] = sharedWords(given, entry.ID); shared[entry.ID] > 0 {
+				similar = append(similar, entry.ID)
 			}
 		}
 	}
-	slices.SortStableFunc(near, func(a, b string) int { return shared[b] - shared[a] })
-	return near[:min(len(near), mostNear)]
+	slices.SortStableFunc(similar, func(a, b string) int { return shared[b] - shared[a] })
+	return similar[:min(len(similar), maxSuggestions)]
 }
 
-// sharedWords counts the words of a that b has too, be there one of a thing or
-// several.
+// sharedWords counts the words of a that b has too, in the singular or the plural.
 func sharedWords(a, b string) (count int) {
 	others := words(b)
 	for _, word := range words(a) {
@@ -77,6 +76,7 @@ func sharedWords(a, b string) (count int) {
 	return count
 }
 
+// words returns the words of an id, in the singular.
 func words(id string) []string {
 	list := strings.Split(strings.ToLower(id), "-")
 	for i, word := range list {

@@ -25,11 +25,10 @@ func (o *output) addTo(cmd *cobra.Command) {
 
 func (o *output) format() string { return *o.flags.OutputFormat }
 
-// forPeople reports whether a table is wanted.
+// forPeople reports whether the output is a table, and not data for programs.
 func (o *output) forPeople() bool { return o.format() == "" || o.format() == "wide" }
 
-// print writes the value, which has apiVersion and kind, in the format asked
-// for.
+// print writes the value, which has apiVersion and kind, in the format of the flag.
 func (o *output) print(p *program, value any) error {
 	printer, err := o.flags.ToPrinter()
 	if err != nil {

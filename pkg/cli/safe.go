@@ -6,12 +6,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
 
-// safe is what all that people see goes through. A node's log, an object's message or
-// an index of images may hold control characters; a terminal would obey them. They
-// are shown as they stand in JSON instead, \u001b, so that JSON stays JSON.
+// safe is an io.Writer for everything that people see. A node's log, an object's message
+// or an index of images may hold control characters, which a terminal would obey. They
+// are written as JSON does, \u001b, so that JSON stays JSON.
 type safe struct {
 	out io.Writer
-	// colors lets render's colors through. render takes those of others away.
+	// colors keeps the colors of package render, which removes all others.
 	colors bool
 }
 

@@ -18,10 +18,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// schedulesIn reads the MaintenanceSchedules in files, in the YAML and JSON
-// files of folders, and on standard input for "-". Other kinds are passed over,
-// so that a folder of Git can be given as it is; a field that the kind does not
-// have is an error, as it is on the API server.
+// schedulesIn reads the MaintenanceSchedules in files, in the YAML and JSON files of
+// folders, and on standard input for "-". It skips other kinds, so that a folder of a Git
+// repository can be read as it is. A field that the kind does not have is an error, as it
+// is on the API server.
 func (p *program) schedulesIn(paths []string) ([]v1alpha1.MaintenanceSchedule, error) {
 	var all []v1alpha1.MaintenanceSchedule
 	from := map[string]string{}
@@ -33,11 +33,11 @@ func (p *program) schedulesIn(paths []string) ([]v1alpha1.MaintenanceSchedule, e
 		for _, file := range files {
 			found, err := p.schedulesInFile(file)
 			if err != nil {
-				return nil, fmt.Errorf("reading %s: %w", called(file), err)
+				return nil, fmt.Errorf("reading %s: %w", displayName(file), err)
 			}
 			for _, s := range found {
 				if before, twice := from[s.Name]; twice {
-					return nil, fmt.Errorf("reading %s: MaintenanceSchedule %s stands in %s as well", called(file), s.Name, called(before))
+					return nil, fmt.Errorf("reading %s: MaintenanceSchedule %s stands in %s as well", displayName(file), s.Name, displayName(before))
 				}
 				from[s.Name] = file
 			}
@@ -47,23 +47,23 @@ func (p *program) schedulesIn(paths []string) ([]v1alpha1.MaintenanceSchedule, e
 	if len(all) == 0 {
 		names := make([]string, len(paths))
 		for i, path := range paths {
-			names[i] = called(path)
+			names[i] = displayName(path)
 		}
 		return nil, fmt.Errorf("there is no MaintenanceSchedule in %s", strings.Join(names, ", "))
 	}
 	return all, nil
 }
 
-// called is what people call the file.
-func called(file string) string {
+// displayName returns the name of a file for messages.
+func displayName(file string) string {
 	if file == "-" {
 		return "standard input"
 	}
 	return file
 }
 
-// filesOf is the file itself, or what a folder holds, not looking into folders
-// below, as with kubectl.
+// filesOf returns the file itself, or the files of a folder without those of folders in
+// it, as kubectl does.
 func filesOf(path string) ([]string, error) {
 	if path == "-" {
 		return []string{path}, nil
@@ -121,6 +121,7 @@ func decodeSchedules(in io.Reader) ([]v1alpha1.MaintenanceSchedule, error) {
 	}
 }
 
+// decodeDocument reads one document, which may be a list.
 func decodeDocument(text []byte) ([]v1alpha1.MaintenanceSchedule, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -142,7 +143,7 @@ func decodeDocument(text []byte) ([]v1alpha1.MaintenanceSchedule, error) {
 	return nil, nil
 }
 
-// decodeSchedule is as strict as the API server: capitals count, too.
+// decodeSchedule is as strict as the API server: names of fields are case-sensitive.
 func decodeSchedule(text []byte) (one v1alpha1.MaintenanceSchedule, err error) {
 	object, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
@@ -155,10 +156,10 @@ func decodeSchedule(text []byte) (one v1alpha1.MaintenanceSchedule, err error) {
 	if err = errors.Join(append(strict, err)...); err != nil {
 		return one, err
 	}
-	return one, checkForm(one)
+	return one, checkScheduleNames(one)
 }
 
-// decodeList reads what `kubectl get -o yaml` prints of several objects.
+// decodeList reads a list such as `kubectl get -o yaml` prints.
 func decodeList(text []byte) ([]v1alpha1.MaintenanceSchedule, error) {
 	var list struct {
 		Items []any `json:"items"`

@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// parseSelector reads what kubectl's -l takes.
+// parseSelector reads a selector in the form of kubectl's -l.
 func parseSelector(text string) (*v1alpha1.LabelSelector, error) {
 	parsed, err := metav1.ParseToLabelSelector(text)
 	if err != nil {

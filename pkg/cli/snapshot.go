@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
 )
 
-// snapshotKind is how a saved snapshot calls itself. Another shape gets another
-// name, so that a file of the old one is refused as a whole.
+// snapshotKind is the kind of a saved snapshot. Another shape gets another name, so that
+// a file of the old shape is refused as a whole.
 const snapshotKind = "FleetSnapshot"
 
 // snapshotFile is a snapshot as it is saved.
@@ -30,6 +30,7 @@ type snapshotFile struct {
 	fleet.Snapshot
 }
 
+// loadSnapshot reads a saved snapshot.
 func loadSnapshot(file string) (shot snapshotFile, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -43,14 +44,14 @@ func loadSnapshot(file string) (shot snapshotFile, err error) {
 		return shot, fmt.Errorf("reading %s: it is no %s; `kubectl upgrade plan --save-snapshot FILE` writes one", file, snapshotKind)
 	}
 	if len(strict) > 0 {
-		// What is not understood may be what keeps a node back.
+		// A field that is not understood may be the one that holds a node.
 		return shot, fmt.Errorf("reading %s: %w; another version of kubectl-upgrade wrote it, or it was changed", file, strict[0])
 	}
 	return shot, nil
 }
 
-// save writes the snapshot into a file that can be handed to others: it has no
-// managed fields, as nothing reads them, and no password.
+// save writes the snapshot into a file that people can share: it has no managed fields,
+// as nothing reads them, and no password.
 func (shot snapshotFile) save(file string) error {
 	text, err := json.MarshalIndent(shot, "", " ")
 	if err != nil {
@@ -63,7 +64,7 @@ func (shot snapshotFile) save(file string) error {
 // credentials matches the user and password in an address.
 var credentials = regexp.MustCompile(`(https?://)[^/@\s"]*@`)
 
-// takeSnapshot reads the cluster as the user.
+// takeSnapshot reads the cluster with the rights of the user.
 func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err error) {
 	shot = snapshotFile{APIVersion: v1alpha1.GroupVersion.String(), Kind: snapshotKind, TakenAt: p.now().UTC().Truncate(time.Second)}
 	reader, err := p.reader()

@@ -57,6 +57,7 @@ func newVersion(p *program) *cobra.Command {
 	return cmd
 }
 
+// write writes the versions for people.
 func (v versions) write(p *program) {
 	fmt.Fprintf(p.Out, "plugin   %s (%s, %s)\n", v.Plugin, v.Go, v.Platform)
 	names := make([]string, 0, len(v.Agents))
@@ -69,6 +70,7 @@ func (v versions) write(p *program) {
 	}
 }
 
+// agents counts the nodes by the version of their agents.
 func (p *program) agents(ctx context.Context) (map[string]int, error) {
 	reader, err := p.reader()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// checkForm refuses in a file what the API server would refuse and what no
-// window depends on: names. schedule.Check does the rest.
-func checkForm(s v1alpha1.MaintenanceSchedule) error {
+// checkScheduleNames returns an error for names that the API server would refuse.
+// schedule.Check checks the rest.
+func checkScheduleNames(s v1alpha1.MaintenanceSchedule) error {
 	if s.Name == "" {
 		return errors.New("a MaintenanceSchedule without metadata.name")
 	}

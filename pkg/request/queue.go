@@ -20,7 +20,13 @@ import (
 func before(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (list []*v1alpha1.ClusterUpgrade) {
 	uid := u.UID
 	if uid == "" {
-		s.Upgrades = append(slices.Clone(s.Upgrades), supposedUpgrade(u, at))
+		created := at
+		for _, one := range s.Upgrades { // the API server's clock may be ahead of the user's
+			if last := one.CreationTimestamp.Time; !last.Before(created) {
+				created = last.Add(time.Second)
+			}
+		}
+		s.Upgrades = append(slices.Clone(s.Upgrades), supposedUpgrade(u, created))
 		uid = supposed
 	}
 	s.Source = presumed(s)

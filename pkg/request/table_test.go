@@ -33,7 +33,10 @@ func cluster(upgrades ...v1alpha1.ClusterUpgrade) fleet.Snapshot {
 	window := v1alpha1.MaintenanceWindow{Period: v1alpha1.Period{Name: "always", StartTime: metav1.NewTime(now.AddDate(-1, 0, 0)), EndTime: metav1.NewTime(now.AddDate(1, 0, 0))}}
 	s.Schedules = []v1alpha1.MaintenanceSchedule{{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: v1alpha1.MaintenanceScheduleSpec{MaintenanceWindows: []v1alpha1.MaintenanceWindow{window}}}}
 	for i, u := range upgrades {
-		u.UID, u.CreationTimestamp = types.UID(u.Name), metav1.NewTime(now.Add(time.Duration(i-len(upgrades))*time.Minute))
+		u.UID = types.UID(u.Name)
+		if u.CreationTimestamp.IsZero() {
+			u.CreationTimestamp = metav1.NewTime(now.Add(time.Duration(i-len(upgrades)) * time.Minute))
+		}
 		s.Upgrades = append(s.Upgrades, u)
 	}
 	return s
@@ -56,6 +59,10 @@ func triggered(u *v1alpha1.ClusterUpgrade) {
 }
 
 func suspended(u *v1alpha1.ClusterUpgrade) { u.Spec.Suspend = true }
+
+func created(at time.Time) func(*v1alpha1.ClusterUpgrade) {
+	return func(u *v1alpha1.ClusterUpgrade) { u.CreationTimestamp = metav1.NewTime(at) }
+}
 
 func deleted(u *v1alpha1.ClusterUpgrade) { u.DeletionTimestamp = &metav1.Time{Time: now} }
 
@@ -99,46 +106,48 @@ func TestRequest(t *testing.T) {
 		r    Upgrade
 		want string
 	}{
-		"a release":                         {cluster(), Upgrade{Version: "1.34.5"}, "creates v1.34.5"},
-		"a minor is its newest patch":       {cluster(), Upgrade{Version: "v1.34"}, "v1.34 is v1.34.10, its newest patch. | creates v1.34.10"},
-		"for every architecture":            {cluster(), Upgrade{Version: "v1.35"}, "v1.35 is v1.35.4, its newest patch. | creates v1.35.4"},
-		"a minor without a patch":           {cluster(), Upgrade{Version: "v1.37"}, "error: the source offers no patch of v1.37; `kubectl upgrade releases` shows what is on offer"},
-		"a minor, and no index":             {unread(cluster()), Upgrade{Version: "v1.35"}, "error: looking for the newest patch of v1.35: SourceUnavailable: no route to host; say the patch too"},
-		"a release, and no index":           {unread(cluster()), Upgrade{Version: "v1.35.1"}, "creates v1.35.1"},
-		"no version":                        {cluster(), Upgrade{Version: "latest"}, `error: VERSION "latest": want a release such as v1.34.4, or a minor such as v1.34`},
-		"not on offer":                      {cluster(), Upgrade{Version: "v1.34.6"}, "error: the source offers no image of v1.34.6 for amd64; `kubectl upgrade releases` shows what is on offer"},
-		"a skipped minor":                   {cluster(), Upgrade{Version: "v1.36.2"}, "error: from v1.34.4 to v1.36.2 skips a minor, and kubeadm goes one at a time: `kubectl upgrade apply v1.35` first"},
-		"a downgrade":                       {cluster(), Upgrade{Version: "v1.34.3"}, "error: the cluster runs v1.34.4, and Kubernetes cannot be downgraded to v1.34.3; `kubectl upgrade releases` shows what is on offer"},
-		"a minor that restarts":             {cluster(), Upgrade{Version: "v1.35.4", Method: "Restart"}, "error: from v1.34.4 to v1.35.4 is a Minor, and --method Restart is for patches: leave it out, or say --method Reboot"},
-		"nothing to do":                     {reachedAll("v1.34.5"), Upgrade{Version: "v1.34.5"}, "nothing to do"},
-		"the same again":                    {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "v1.34.5"}, "is v1.34.5"},
-		"its minor again":                   {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "1.34"}, "1.34 is v1.34.5, the patch of ClusterUpgrade v1.34.5; v1.34.10 is on offer too, and `kubectl upgrade apply v1.34.10` asks for it as well. | is v1.34.5"},
-		"a pre-release is no patch":         {cluster(upgrade("v1.35.9-rc.0", triggered)), Upgrade{Version: "v1.35"}, "v1.35 is v1.35.4, its newest patch. | ClusterUpgrade v1.35.9-rc.0 has not ended and comes before it; this plan leaves that out. | error: ClusterUpgrade v1.35.9-rc.0 has not ended and comes first, and Kubernetes cannot be downgraded from its v1.35.9-rc.0 to v1.35.4: ask for a newer version"},
-		"the same, suspended":               {work(cluster(upgrade("v1.34.5", triggered, suspended))), Upgrade{Version: "v1.34.5"}, "is v1.34.5 It is suspended: `kubectl upgrade resume v1.34.5` lets it go on."},
-		"the same, which waits":             {work(cluster(upgrade("v1.34.5", triggered), upgrade("v1.34.10"))), Upgrade{Version: "v1.34.10"}, "is v1.34.10 It waits until ClusterUpgrade v1.34.5 has ended."},
-		"the same, otherwise":               {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "v1.34.5", Method: "Restart", Flags: []string{"--method"}}, "error: ClusterUpgrade v1.34.5 asks for v1.34.5 already, and --method would change it: leave that out to follow it, or `kubectl edit clusterupgrade v1.34.5`"},
-		"the same is being deleted":         {cluster(upgrade("v1.34.5", triggered, deleted)), Upgrade{Version: "v1.34.5"}, "creates v1.34.5-2"},
-		"another is active":                 {work(cluster(upgrade("v1.34.5", triggered))), Upgrade{Version: "v1.34.10"}, "ClusterUpgrade v1.34.5 has not ended and comes before it; this plan leaves that out. | creates v1.34.10"},
-		"another is active, suspended":      {work(cluster(upgrade("v1.34.5", triggered, suspended))), Upgrade{Version: "v1.34.10"}, "ClusterUpgrade v1.34.5 is suspended (`kubectl upgrade resume v1.34.5` lets it go on) and comes before it; this plan leaves that out. | creates v1.34.10"},
-		"another is suspended before it":    {cluster(upgrade("v1.34.5", suspended)), Upgrade{Version: "v1.34.10"}, "creates v1.34.10"},
-		"older than the active one":         {work(cluster(upgrade("v1.34.10", triggered))), Upgrade{Version: "v1.34.5"}, "ClusterUpgrade v1.34.10 has not ended and comes before it; this plan leaves that out. | error: ClusterUpgrade v1.34.10 has not ended and comes first, and Kubernetes cannot be downgraded from its v1.34.10 to v1.34.5: ask for a newer version"},
-		"the minor after the active one":    {work(cluster(upgrade("v1.35.4", triggered))), Upgrade{Version: "v1.36.2"}, "ClusterUpgrade v1.35.4 has not ended and comes before it; this plan begins where that ends. | creates v1.36.2"},
-		"older than one that is queued":     {work(cluster(upgrade("v1.34.5", triggered), upgrade("v1.35.4"), upgrade("v1.36.2"))), Upgrade{Version: "v1.35.0"}, "ClusterUpgrade v1.34.5 has not ended and comes before it; this plan leaves that out. | ClusterUpgrade v1.35.4 has not ended and comes before it; this plan leaves that out. | ClusterUpgrade v1.36.2 has not ended and comes before it; this plan leaves that out. | error: ClusterUpgrade v1.36.2 has not ended and comes first, and Kubernetes cannot be downgraded from its v1.36.2 to v1.35.0: ask for a newer version, or take that one back: `kubectl delete clusterupgrade v1.36.2`"},
-		"a Reboot lets a version go first":  {cluster(upgrade("reboot", triggered)), Upgrade{Version: "v1.34.5"}, "creates v1.34.5"},
-		"a Reboot that a node works for":    {work(cluster(upgrade("reboot", triggered))), Upgrade{Version: "v1.34.5"}, "ClusterUpgrade reboot has not ended and comes before it; this plan leaves that out. | creates v1.34.5"},
-		"another has failed":                {work(cluster(upgrade("v1.34.5", failed))), Upgrade{Version: "v1.34.10"}, "error: ClusterUpgrade v1.34.5 has failed (node w-1 failed) and is not over, so this one would wait behind it: mend that, or add --retry to take its place"},
-		"another has failed, retry":         {work(cluster(upgrade("v1.34.5", failed), upgrade("v1.35.4"))), Upgrade{Version: "v1.34.10", Retry: true}, "creates v1.34.10 retryOf v1.34.5"},
-		"the same has failed":               {work(cluster(upgrade("v1.34.5", failed))), Upgrade{Version: "v1.34.5"}, "is v1.34.5"},
-		"the same has failed, retry":        {work(cluster(upgrade("v1.34.5", failed))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
-		"the retry again":                   {work(cluster(upgrade("v1.34.5-old", failed), upgrade("v1.34.5", retryOf("v1.34.5-old")))), Upgrade{Version: "v1.34.5", Retry: true}, "is v1.34.5 It waits until ClusterUpgrade v1.34.5-old has ended."},
-		"the retry again, without the flag": {work(cluster(upgrade("v1.34.5-old", failed), upgrade("v1.34.5", retryOf("v1.34.5-old")))), Upgrade{Version: "v1.34.5"}, "is v1.34.5 It waits until ClusterUpgrade v1.34.5-old has ended."},
-		"retry of one that has not failed":  {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "v1.34.5", Retry: true}, "error: --retry: ClusterUpgrade v1.34.5 asks for v1.34.5 already, and has not failed; leave out --retry to follow it"},
-		"retry of nothing":                  {cluster(), Upgrade{Version: "v1.34.5", Retry: true}, "error: --retry: no upgrade to v1.34.5 has failed"},
-		"the last one was rolled back":      {cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeRolledBack))), Upgrade{Version: "v1.34.5"}, "error: the last upgrade to v1.34.5, v1.34.5, ended: RolledBack: see `kubectl upgrade history v1.34.5`, and add --retry to begin anew"},
-		"the last one, retry":               {cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeFailed))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
-		"a freeze":                          {frozen(now.AddDate(0, 0, 1)), Upgrade{Version: "v1.34.5"}, "error: exclusion f/freeze holds until 2026-11-19 12:00 UTC: audit; wait for its end, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"},
-		"a freeze, windows ignored":         {frozen(now.AddDate(0, 0, 1)), Upgrade{Version: "v1.34.5", IgnoreWindows: true}, "error: exclusion f/freeze holds until 2026-11-19 12:00 UTC: audit; --ignore-schedule does not get past it: wait for its end, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"},
-		"after a freeze":                    {frozen(now.AddDate(0, 0, 1)), Upgrade{Version: "v1.34.5", StartTime: in(48 * time.Hour)}, "creates v1.34.5"},
+		"a release":                                       {cluster(), Upgrade{Version: "1.34.5"}, "creates v1.34.5"},
+		"a minor is its newest patch":                     {cluster(), Upgrade{Version: "v1.34"}, "v1.34 is v1.34.10, its newest patch. | creates v1.34.10"},
+		"for every architecture":                          {cluster(), Upgrade{Version: "v1.35"}, "v1.35 is v1.35.4, its newest patch. | creates v1.35.4"},
+		"a minor without a patch":                         {cluster(), Upgrade{Version: "v1.37"}, "error: the source offers no patch of v1.37; `kubectl upgrade releases` shows what is on offer"},
+		"a minor, and no index":                           {unread(cluster()), Upgrade{Version: "v1.35"}, "error: looking for the newest patch of v1.35: SourceUnavailable: no route to host; say the patch too"},
+		"a release, and no index":                         {unread(cluster()), Upgrade{Version: "v1.35.1"}, "creates v1.35.1"},
+		"no version":                                      {cluster(), Upgrade{Version: "latest"}, `error: VERSION "latest": want a release such as v1.34.4, or a minor such as v1.34`},
+		"not on offer":                                    {cluster(), Upgrade{Version: "v1.34.6"}, "error: the source offers no image of v1.34.6 for amd64; `kubectl upgrade releases` shows what is on offer"},
+		"a skipped minor":                                 {cluster(), Upgrade{Version: "v1.36.2"}, "error: from v1.34.4 to v1.36.2 skips a minor, and kubeadm goes one at a time: `kubectl upgrade apply v1.35` first"},
+		"a downgrade":                                     {cluster(), Upgrade{Version: "v1.34.3"}, "error: the cluster runs v1.34.4, and Kubernetes cannot be downgraded to v1.34.3; `kubectl upgrade releases` shows what is on offer"},
+		"a minor that restarts":                           {cluster(), Upgrade{Version: "v1.35.4", Method: "Restart"}, "error: from v1.34.4 to v1.35.4 is a Minor, and --method Restart is for patches: leave it out, or say --method Reboot"},
+		"nothing to do":                                   {reachedAll("v1.34.5"), Upgrade{Version: "v1.34.5"}, "nothing to do"},
+		"the same again":                                  {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "v1.34.5"}, "is v1.34.5"},
+		"its minor again":                                 {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "1.34"}, "1.34 is v1.34.5, the patch of ClusterUpgrade v1.34.5; v1.34.10 is on offer too, and `kubectl upgrade apply v1.34.10` asks for it as well. | is v1.34.5"},
+		"a pre-release is no patch":                       {cluster(upgrade("v1.35.9-rc.0", triggered)), Upgrade{Version: "v1.35"}, "v1.35 is v1.35.4, its newest patch. | ClusterUpgrade v1.35.9-rc.0 has not ended and comes before it; this plan leaves that out. | error: ClusterUpgrade v1.35.9-rc.0 has not ended and comes first, and Kubernetes cannot be downgraded from its v1.35.9-rc.0 to v1.35.4: ask for a newer version"},
+		"the same, suspended":                             {work(cluster(upgrade("v1.34.5", triggered, suspended))), Upgrade{Version: "v1.34.5"}, "is v1.34.5 It is suspended: `kubectl upgrade resume v1.34.5` lets it go on."},
+		"the same, which waits":                           {work(cluster(upgrade("v1.34.5", triggered), upgrade("v1.34.10"))), Upgrade{Version: "v1.34.10"}, "is v1.34.10 It waits until ClusterUpgrade v1.34.5 has ended."},
+		"the same, otherwise":                             {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "v1.34.5", Method: "Restart", Flags: []string{"--method"}}, "error: ClusterUpgrade v1.34.5 asks for v1.34.5 already, and --method would change it: leave that out to follow it, or `kubectl edit clusterupgrade v1.34.5`"},
+		"the same is being deleted":                       {cluster(upgrade("v1.34.5", triggered, deleted)), Upgrade{Version: "v1.34.5"}, "creates v1.34.5-2"},
+		"another is active":                               {work(cluster(upgrade("v1.34.5", triggered))), Upgrade{Version: "v1.34.10"}, "ClusterUpgrade v1.34.5 has not ended and comes before it; this plan leaves that out. | creates v1.34.10"},
+		"another is active, suspended":                    {work(cluster(upgrade("v1.34.5", triggered, suspended))), Upgrade{Version: "v1.34.10"}, "ClusterUpgrade v1.34.5 is suspended (`kubectl upgrade resume v1.34.5` lets it go on) and comes before it; this plan leaves that out. | creates v1.34.10"},
+		"another is suspended before it":                  {cluster(upgrade("v1.34.5", suspended)), Upgrade{Version: "v1.34.10"}, "creates v1.34.10"},
+		"older than the active one":                       {work(cluster(upgrade("v1.34.10", triggered))), Upgrade{Version: "v1.34.5"}, "ClusterUpgrade v1.34.10 has not ended and comes before it; this plan leaves that out. | error: ClusterUpgrade v1.34.10 has not ended and comes first, and Kubernetes cannot be downgraded from its v1.34.10 to v1.34.5: ask for a newer version"},
+		"the minor after the active one":                  {work(cluster(upgrade("v1.35.4", triggered))), Upgrade{Version: "v1.36.2"}, "ClusterUpgrade v1.35.4 has not ended and comes before it; this plan begins where that ends. | creates v1.36.2"},
+		"older than one that is queued":                   {work(cluster(upgrade("v1.34.5", triggered), upgrade("v1.35.4"), upgrade("v1.36.2"))), Upgrade{Version: "v1.35.0"}, "ClusterUpgrade v1.34.5 has not ended and comes before it; this plan leaves that out. | ClusterUpgrade v1.35.4 has not ended and comes before it; this plan leaves that out. | ClusterUpgrade v1.36.2 has not ended and comes before it; this plan leaves that out. | error: ClusterUpgrade v1.36.2 has not ended and comes first, and Kubernetes cannot be downgraded from its v1.36.2 to v1.35.0: ask for a newer version, or take that one back: `kubectl delete clusterupgrade v1.36.2`"},
+		"older than one of this second":                   {cluster(upgrade("v1.35.4", created(now))), Upgrade{Version: "v1.35.0"}, "ClusterUpgrade v1.35.4 has not ended and comes before it; this plan leaves that out. | error: ClusterUpgrade v1.35.4 has not ended and comes first, and Kubernetes cannot be downgraded from its v1.35.4 to v1.35.0: ask for a newer version, or take that one back: `kubectl delete clusterupgrade v1.35.4`"},
+		"older than one of a server whose clock is ahead": {cluster(upgrade("v1.35.4", created(now.Add(time.Minute)))), Upgrade{Version: "v1.35.0"}, "ClusterUpgrade v1.35.4 has not ended and comes before it; this plan leaves that out. | error: ClusterUpgrade v1.35.4 has not ended and comes first, and Kubernetes cannot be downgraded from its v1.35.4 to v1.35.0: ask for a newer version, or take that one back: `kubectl delete clusterupgrade v1.35.4`"},
+		"a Reboot lets a version go first":                {cluster(upgrade("reboot", triggered)), Upgrade{Version: "v1.34.5"}, "creates v1.34.5"},
+		"a Reboot that a node works for":                  {work(cluster(upgrade("reboot", triggered))), Upgrade{Version: "v1.34.5"}, "ClusterUpgrade reboot has not ended and comes before it; this plan leaves that out. | creates v1.34.5"},
+		"another has failed":                              {work(cluster(upgrade("v1.34.5", failed))), Upgrade{Version: "v1.34.10"}, "error: ClusterUpgrade v1.34.5 has failed (node w-1 failed) and is not over, so this one would wait behind it: mend that, or add --retry to take its place"},
+		"another has failed, retry":                       {work(cluster(upgrade("v1.34.5", failed), upgrade("v1.35.4"))), Upgrade{Version: "v1.34.10", Retry: true}, "creates v1.34.10 retryOf v1.34.5"},
+		"the same has failed":                             {work(cluster(upgrade("v1.34.5", failed))), Upgrade{Version: "v1.34.5"}, "is v1.34.5"},
+		"the same has failed, retry":                      {work(cluster(upgrade("v1.34.5", failed))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
+		"the retry again":                                 {work(cluster(upgrade("v1.34.5-old", failed), upgrade("v1.34.5", retryOf("v1.34.5-old")))), Upgrade{Version: "v1.34.5", Retry: true}, "is v1.34.5 It waits until ClusterUpgrade v1.34.5-old has ended."},
+		"the retry again, without the flag":               {work(cluster(upgrade("v1.34.5-old", failed), upgrade("v1.34.5", retryOf("v1.34.5-old")))), Upgrade{Version: "v1.34.5"}, "is v1.34.5 It waits until ClusterUpgrade v1.34.5-old has ended."},
+		"retry of one that has not failed":                {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "v1.34.5", Retry: true}, "error: --retry: ClusterUpgrade v1.34.5 asks for v1.34.5 already, and has not failed; leave out --retry to follow it"},
+		"retry of nothing":                                {cluster(), Upgrade{Version: "v1.34.5", Retry: true}, "error: --retry: no upgrade to v1.34.5 has failed"},
+		"the last one was rolled back":                    {cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeRolledBack))), Upgrade{Version: "v1.34.5"}, "error: the last upgrade to v1.34.5, v1.34.5, ended: RolledBack: see `kubectl upgrade history v1.34.5`, and add --retry to begin anew"},
+		"the last one, retry":                             {cluster(upgrade("v1.34.5", ended(v1alpha1.OutcomeFailed))), Upgrade{Version: "v1.34.5", Retry: true}, "creates v1.34.5-2 retryOf v1.34.5"},
+		"a freeze":                                        {frozen(now.AddDate(0, 0, 1)), Upgrade{Version: "v1.34.5"}, "error: exclusion f/freeze holds until 2026-11-19 12:00 UTC: audit; wait for its end, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"},
+		"a freeze, windows ignored":                       {frozen(now.AddDate(0, 0, 1)), Upgrade{Version: "v1.34.5", IgnoreWindows: true}, "error: exclusion f/freeze holds until 2026-11-19 12:00 UTC: audit; --ignore-schedule does not get past it: wait for its end, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"},
+		"after a freeze":                                  {frozen(now.AddDate(0, 0, 1)), Upgrade{Version: "v1.34.5", StartTime: in(48 * time.Hour)}, "creates v1.34.5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := answer(test.s, test.r); got != test.want {

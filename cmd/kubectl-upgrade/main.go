@@ -21,7 +21,7 @@ import (
 var version string
 
 func main() {
-	klog.SetLogger(logr.Discard()) // errors are told once, in one line
+	klog.SetLogger(logr.Discard()) // Exit writes errors, in one line
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once

@@ -21,8 +21,8 @@ func newAbandon(p *program) *cobra.Command {
 		Use:   "abandon NODE --reason TEXT",
 		Short: "Declare that a node will not come back",
 		Long: `Declares that NODE will not come back: its slot is freed and the upgrade goes on
-without it. Nothing else ever frees the slot of a node that is gone astray, as
-time alone does not tell a slow node from a dead one.
+without it. Nothing else frees the slot of a lost node: time alone does not tell
+a slow node from a dead one.
 
 Be sure that it is off: a node that only seems dead and comes back would be one
 more out of service than the budget allows.

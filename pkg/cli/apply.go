@@ -38,15 +38,15 @@ func newApply(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply VERSION",
 		Short: "Upgrade the cluster, and follow it",
-		Long: `Looks for what speaks against it, shows the plan with the times that are expected,
-asks, creates a ClusterUpgrade, and follows it to its end. The agents on the nodes
+		Long: `Checks the cluster, shows the plan with the expected times, asks, creates a
+ClusterUpgrade, and follows it to its end. The agents on the nodes
 do the work: Ctrl-C detaches, and the same command, or kubectl upgrade status -w,
 comes back to it, from anywhere.
 
 VERSION is a release such as v1.35.4 (or 1.35.4), or a minor such as v1.35: the
 newest patch of it on offer, which is settled once and shown. It refuses what
-preflight finds to be in the way (--ignore-check lets a finding through, by the
-check's id), a freeze, a skipped minor and a way back.
+a check blocks (--ignore-check ignores a check, by its id), a freeze, a skipped minor
+and a downgrade.
 
 It ends with 0 when the upgrade succeeded, 3 when it failed or cannot go on by
 itself, 4 when --timeout passed before. On a terminal the screen is redrawn;
@@ -79,7 +79,7 @@ elsewhere each change becomes a line that begins with its time.`,
 	flags.StringVar(&a.request.MaxUnavailable, "max-unavailable", "", "How many nodes may be out of service at once: a number, or a percentage such as 20%.")
 	flags.StringVar(&a.request.Method, "method", "", "Reboot, or for patches Restart: restart the kubelet, without drain and reboot.")
 	flags.BoolVar(&a.request.IgnoreWindows, "ignore-schedule", false, "Begin outside maintenance windows too. Freezes and other exclusions still hold.")
-	flags.StringArrayVar(&a.ignoreChecks, "ignore-check", nil, "Let the preflight findings of the check ID through; ID=REASON records why. May be given several times.")
+	flags.StringArrayVar(&a.ignoreChecks, "ignore-check", nil, "Ignore the findings of the check ID; ID=REASON records why. May be given several times.")
 	flags.BoolVar(&a.request.Retry, "retry", false, "Take the place of the upgrade that failed, or was rolled back, and begin anew.")
 	flags.BoolVar(&a.detach, "detach", false, "Do not follow it.")
 	a.timeout.addTo(cmd, "How long to follow, such as 2h or 1d; the upgrade goes on after that.")

@@ -15,7 +15,7 @@ import (
 
 // Where there is no terminal, a log can be read by people and programs: below the
 // plan, every line begins with its time.
-func TestApplyWithoutATerminalTellsEachTransition(t *testing.T) {
+func TestApplyWithoutATerminalWritesEachTransition(t *testing.T) {
 	for _, end := range []struct {
 		outcome v1alpha1.Outcome
 		code    int
@@ -34,7 +34,7 @@ func TestApplyWithoutATerminalTellsEachTransition(t *testing.T) {
 			w.ask()
 			w.trigger()
 			a.out.await(t, "upgrade v1.35.4: Minor v1.34.4 -> v1.35.4, Released\n")
-			// No look falls between these, and they are told all the same.
+			// The objects are not read between these, and they are logged all the same.
 			for _, step := range []v1alpha1.Step{v1alpha1.StepLocking, v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm} {
 				w.step("cp-1", step, v1alpha1.ReasonReleased, "")
 			}

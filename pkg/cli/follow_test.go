@@ -96,7 +96,7 @@ func change(t *testing.T, config *rest.Config, text string) {
 	}
 }
 
-func TestWatchTellsEachTransitionAndEndsWithTheUpgrade(t *testing.T) {
+func TestWatchWritesEachTransitionAndEndsWithTheUpgrade(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	for _, end := range []struct {
@@ -124,8 +124,8 @@ func TestWatchTellsEachTransitionAndEndsWithTheUpgrade(t *testing.T) {
 	}
 }
 
-// Who asks for one node is told of that one, and of the upgrade with which it ends.
-func TestWatchOfOneNodeTellsOfNoOther(t *testing.T) {
+// With a node, the log has the changes of that node and of the upgrade.
+func TestWatchOfOneNodeShowsNoOther(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	removeObjects(t, config)
@@ -139,7 +139,7 @@ func TestWatchOfOneNodeTellsOfNoOther(t *testing.T) {
 	change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: Succeeded}")
 	w.exit(t, 0)
 	if got := w.out.text(); strings.Contains(got, "w-1") || !strings.Contains(got, "upgrade u: Patch v1.34.3 -> v1.34.4") {
-		t.Errorf("it tells of another node, or not of the upgrade:\n%s", got)
+		t.Errorf("it shows another node, or not the upgrade:\n%s", got)
 	}
 }
 

@@ -38,7 +38,7 @@ with --dry-run=client -o yaml it writes what belongs there.
 TIME is RFC 3339, or what a clock in --time-zone shows; DURATION is Go's, with
 days of 24 hours. It ends by itself; ` + "`kubectl upgrade unfreeze`" + ` ends it before.`,
 		Example: `  kubectl upgrade freeze --for 4h --reason "incident 4711"
-  kubectl upgrade freeze christmas --until "2027-01-02 06:00" --time-zone Europe/Berlin --reason "nobody is here"
+  kubectl upgrade freeze christmas --until "2027-01-02 06:00" --time-zone Europe/Berlin --reason "office closed"
   kubectl upgrade freeze --for 14d --upgrades Minor --node-selector pool=db --reason "end of the quarter"
   kubectl upgrade freeze --for 2d --reason audit --dry-run=client -o yaml > freeze.yaml`,
 		Args:              cobra.MaximumNArgs(1),

@@ -28,10 +28,10 @@ func newHistory(p *program) *cobra.Command {
 		Use:   "history [NAME]",
 		Short: "Upgrades that have ended: from, to, when, how long, and how",
 		Long: `Lists the upgrades that have ended, the oldest first. With NAME, that one node by
-node, with the findings that were let through and where its snapshot of etcd lies.
+node, with the checks that were ignored and where its snapshot of etcd is.
 
-What is told comes from UpgradeRecords, which outlive their ClusterUpgrade: the
-UpgradePolicy's historyLimit says how many upgrades keep theirs.`,
+It reads UpgradeRecords, which outlive their ClusterUpgrade: historyLimit of the
+UpgradePolicy says how many upgrades keep theirs.`,
 		Example: `  kubectl upgrade history
   kubectl upgrade history v1.35.4
   kubectl upgrade history v1.35.4 -o jsonpath='{.items[0].record[?(@.attempts>1)].name}'`,

@@ -48,7 +48,7 @@ func (s *status) showKubeadmLog(ctx context.Context, reader *reader, o view.Obje
 		return nil
 	}
 	if problem == nil {
-		problem = fmt.Errorf("the log of its agent tells of no run of kubeadm")
+		problem = fmt.Errorf("the log of its agent has no run of kubeadm")
 	}
 	for _, u := range o.NodeUpgrades {
 		if u.Name == s.node && u.Status.KubeadmLog != "" {

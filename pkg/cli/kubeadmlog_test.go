@@ -23,7 +23,7 @@ const (
 )
 
 // The log of an agent's pod comes from its node's kubelet, which is played here.
-func TestStatusLogTellsKubeadmsOwnWords(t *testing.T) {
+func TestStatusLogPrintsKubeadmsOutput(t *testing.T) {
 	config := apitest.Start(t)
 	w := newWorld(t, config)
 	w.addNode("cp-1", true)
@@ -40,13 +40,13 @@ func TestStatusLogTellsKubeadmsOwnWords(t *testing.T) {
 		{name: "one that still runs", present: strings.TrimSuffix(firstRun, "kubeadm-log end v1.35.4/node FAILED\n"), out: "[upgrade] first\n", errOut: "kubeadm on cp-1, v1.35.4/node: its end is not logged, so it may still run\n"},
 		{name: "of the container before", present: "time=now msg=started\n", before: secondRun, out: "[upgrade] Reading configuration\n\n  indented\n", errOut: "kubeadm on cp-1, v1.35.4/node: succeeded\n"},
 		{name: "what the NodeUpgrade keeps", present: "time=now msg=started\n", kept: "[preflight] no\n", out: "[preflight] no\n",
-			errOut: "the log of its agent tells of no run of kubeadm; what its NodeUpgrade keeps of the last failure:\n"},
+			errOut: "the log of its agent has no run of kubeadm; what its NodeUpgrade keeps of the last failure:\n"},
 		{name: "no pod", noPod: true, kept: "[preflight] no\n", out: "[preflight] no\n", errOut: "no agent's pod is on it; what its NodeUpgrade keeps of the last failure:\n"},
-		{name: "nothing at all", present: "time=now msg=started\n", code: 1, errOut: "error: node cp-1: the log of its agent tells of no run of kubeadm, and its NodeUpgrade keeps nothing of a failure\n"},
+		{name: "nothing at all", present: "time=now msg=started\n", code: 1, errOut: "error: node cp-1: the log of its agent has no run of kubeadm, and its NodeUpgrade keeps nothing of a failure\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w.t = t
-			w.words["cp-1"].KubeadmLog = row.kept
+			w.statuses["cp-1"].KubeadmLog = row.kept
 			w.write("cp-1")
 			w.kubelet("cp-1", row.present, row.before)
 			w.removePods()

@@ -17,10 +17,10 @@ func (w *world) finish() {
 
 func (w *world) finishAs(outcome v1alpha1.Outcome) {
 	w.t.Helper()
-	for name, word := range w.words {
-		word.Versions.Kubelet, word.Slot, word.Upgrade = after, "", &w.upgrade
-		if word.Versions.ControlPlane != "" {
-			word.Versions.ControlPlane, word.Versions.Kubeadm = after, after
+	for name, nodeStatus := range w.statuses {
+		nodeStatus.Versions.Kubelet, nodeStatus.Slot, nodeStatus.Upgrade = after, "", &w.upgrade
+		if nodeStatus.Versions.ControlPlane != "" {
+			nodeStatus.Versions.ControlPlane, nodeStatus.Versions.Kubeadm = after, after
 		}
 		w.step(name, v1alpha1.StepIdle, v1alpha1.ReasonUpToDate, "the node runs v1.35.4")
 	}

@@ -73,10 +73,10 @@ func TestPeoplesRoles(t *testing.T) {
 	}
 	for _, command := range decides {
 		if _, errOut, code := run(t, config, "kubectl-upgrade-view", command); code != 1 || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "; ask the cluster's administrators for that right") {
-			t.Errorf("who may only view: `%s` ends with %d: %s", command, code, errOut)
+			t.Errorf("a user who may view: `%s` ends with %d: %s", command, code, errOut)
 		}
 		if _, errOut, code := run(t, config, "kubectl-upgrade-edit", command); code != 0 || strings.Contains(errOut, "orbidden") {
-			t.Errorf("who may decide: `%s` ends with %d: %s", command, code, errOut)
+			t.Errorf("a user who may edit: `%s` ends with %d: %s", command, code, errOut)
 		}
 	}
 	for user, want := range map[string]string{"kubectl-upgrade-view": "no\n", "kubectl-upgrade-edit": "yes\n"} {

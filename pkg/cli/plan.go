@@ -127,7 +127,7 @@ func (n *planning) check(ctx context.Context, s *fleet.Snapshot, at time.Time) e
 		return n.runPreflight(ctx, s, at)
 	}
 	if !request.ReuseFindings(s, at) {
-		fmt.Fprintf(n.ErrOut, "%s has no findings for this upgrade: the plan takes it that nothing speaks against it.\n", n.snapshotFile)
+		fmt.Fprintf(n.ErrOut, "%s has no findings for this upgrade: the plan assumes that no check blocks it.\n", n.snapshotFile)
 	}
 	return nil
 }

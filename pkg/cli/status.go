@@ -29,19 +29,19 @@ func newStatus(p *program) *cobra.Command {
 	s := &status{program: p}
 	cmd := &cobra.Command{
 		Use:   "status [NODE]",
-		Short: "What runs, what is staged, who goes, who waits and why",
+		Short: "What runs, what is staged, which nodes go, and why the others wait",
 		Long: `Shows on one screen the upgrade that is active, the policy and the maintenance
 schedules as they are now, and every node: what runs, what is staged, which step it
 is at, and where it waits why and until when. With NODE, that node in detail.
 
 With --watch it follows the upgrade that is active, or the next one: each node's
-step, how far it is and how long it has been at it, what holds it up, and when all
-is expected to be done. It ends when the upgrade does: with 0 when it succeeded,
+step, its progress and time, what holds it up, and when all of them are expected to
+be done. It ends when the upgrade does: with 0 when it succeeded,
 3 when it failed or cannot go on by itself, 4 when --timeout passed before. On a
 terminal the screen is redrawn; elsewhere each change becomes a line.
 
-With NODE and --log it prints what kubeadm said there in its last run, from the log
-of that node's agent.`,
+With NODE and --log it prints the output of kubeadm's last run there, from the log of
+that node's agent.`,
 		Example: `  kubectl upgrade status
   kubectl upgrade status worker-1
   kubectl upgrade status --watch --timeout 1h
@@ -58,7 +58,7 @@ of that node's agent.`,
 	}
 	s.output.addTo(cmd)
 	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "Follow until the upgrade has ended.")
-	cmd.Flags().BoolVar(&s.log, "log", false, "With NODE: kubeadm's own words, from its last run there.")
+	cmd.Flags().BoolVar(&s.log, "log", false, "With NODE: the output of kubeadm's last run there.")
 	s.timeout.addTo(cmd, "With --watch: how long to follow, such as 30m or 1d.")
 	return cmd
 }
@@ -73,7 +73,7 @@ func (s *status) check() error {
 	case s.log && s.node == "":
 		return errors.New("--log wants a node: `kubectl upgrade status NODE --log`")
 	case s.log && (s.watch || s.format() != ""):
-		return errors.New("--log prints kubeadm's words as they are: leave out --watch and -o")
+		return errors.New("--log prints kubeadm's output as it is: leave out --watch and -o")
 	case s.watch && !s.forPeople():
 		return fmt.Errorf("--watch is for people: leave out -o %s, or --watch", s.format())
 	}

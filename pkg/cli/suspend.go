@@ -17,8 +17,8 @@ func newSuspend(p *program) *cobra.Command {
 		Use:   "suspend NAME",
 		Short: "Stop an upgrade before the next node",
 		Long: `Stops the ClusterUpgrade NAME before the next node. Nodes that have not passed
-their last check give up and come back into service; those that have finish what
-they began. ` + "`kubectl upgrade resume NAME`" + ` lets it go on.`,
+their last check abort their attempt and come back into service; those that have
+finish what they began. ` + "`kubectl upgrade resume NAME`" + ` lets it go on.`,
 		Example: `  kubectl upgrade suspend v1.34.4
   kubectl upgrade status`,
 		Args:              named("ClusterUpgrade"),

@@ -110,7 +110,7 @@ func TestTerminalShowsAnUpgradeFromTheQuestionToTheEnd(t *testing.T) {
 	w.ask()
 	w.trigger()
 	const node = "worker-1.eu-central-1.compute.internal"
-	w.words[node].Slot = "slot-0"
+	w.statuses[node].Slot = "slot-0"
 	w.step(node, v1alpha1.StepLocking, v1alpha1.ReasonReleased, "takes its slot")
 	w.step(node, v1alpha1.StepDraining, v1alpha1.ReasonDrainBlocked, "PodDisruptionBudget web/web allows no eviction of pod web/web-0")
 	want := regexp.MustCompile(`(?m)^Upgrade:    v1.35.4, Minor v1.34.4 -> v1.35.4
@@ -171,7 +171,7 @@ worker-2.eu-cen…  Idle     \.{8}.*
 	}
 }
 
-// To detach stops nothing, and who comes back sees what the others see.
+// To detach stops nothing, and a person who comes back sees what the others see.
 func TestTerminalDetachesAndComesBack(t *testing.T) {
 	w, config, args := minorWorld(t)
 	s := open(t, config, 100, 30, nil, append(args, "--yes")...)
@@ -241,7 +241,7 @@ func TestTerminalIsNotFlooded(t *testing.T) {
 	began := time.Now()
 	changes := 0
 	for ; time.Since(began) < 2*time.Second; changes++ {
-		w.words["cp-1"].Steps = nil // else there would soon be more than the API takes
+		w.statuses["cp-1"].Steps = nil // else there would soon be more than the API takes
 		w.step("cp-1", []v1alpha1.Step{v1alpha1.StepStaging, v1alpha1.StepWaiting}[changes%2], "", "")
 	}
 	s.mu.Lock()

@@ -27,8 +27,8 @@ func newUnfreeze(p *program) *cobra.Command {
 		Short: "End a freeze before its time",
 		Long: `Deletes the freeze NAME, a MaintenanceSchedule that has only exclusions. Without
 NAME it deletes the only one that is not over, or lists them when there are
-several. What Flux, Argo CD or Helm keeps as it stands in Git or in a chart would
-come back: that is refused, naming the owner.`,
+several. It refuses to delete one that Flux, Argo CD or Helm would restore, and
+names that owner.`,
 		Example: `  kubectl upgrade unfreeze
   kubectl upgrade unfreeze christmas`,
 		Args:              cobra.MaximumNArgs(1),

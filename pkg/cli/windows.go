@@ -35,8 +35,7 @@ func newWindows(p *program) *cobra.Command {
 		Long: `Shows when nodes may be taken out of service: the windows of all schedules
 together, merged where they overlap or touch, with what exclusions forbid cut out.
 The schedules are the cluster's, or with -f those in files, for which no cluster
-is needed. What is legal in a schedule and surely not meant is told on standard
-error.
+is needed. Probable mistakes in a schedule are written to standard error.
 
 Schedules with a nodeSelector count for the nodes they select: say which with
 --node or --labels.`,

@@ -20,10 +20,10 @@ import (
 // world is a cluster on a real API server, whose coordinator and agents the test
 // plays by writing what they would.
 type world struct {
-	t     *testing.T
-	kube  kubernetes.Interface
-	ours  *client.Interface
-	words map[string]*v1alpha1.NodeUpgradeStatus
+	t        *testing.T
+	kube     kubernetes.Interface
+	ours     *client.Interface
+	statuses map[string]*v1alpha1.NodeUpgradeStatus
 	// upgrade that is played, once it was asked for.
 	upgrade v1alpha1.UpgradeReference
 }
@@ -36,7 +36,7 @@ func newWorld(t *testing.T, config *rest.Config) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, kube: kubernetes.NewForConfigOrDie(config), ours: ours, words: map[string]*v1alpha1.NodeUpgradeStatus{}}
+	return &world{t: t, kube: kubernetes.NewForConfigOrDie(config), ours: ours, statuses: map[string]*v1alpha1.NodeUpgradeStatus{}}
 }
 
 func (w *world) must(err error) {
@@ -54,10 +54,10 @@ func (w *world) addNode(name string, controlPlane bool) {
 	w.t.Helper()
 	ctx := context.Background()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
-	word := &v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, Versions: v1alpha1.NodeVersions{Kubelet: before}}
+	nodeStatus := &v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, Versions: v1alpha1.NodeVersions{Kubelet: before}}
 	if controlPlane {
 		n.Labels["node-role.kubernetes.io/control-plane"] = ""
-		word.Versions.ControlPlane, word.Versions.Kubeadm = before, before
+		nodeStatus.Versions.ControlPlane, nodeStatus.Versions.Kubeadm = before, before
 	}
 	n, err := w.kube.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{})
 	w.must(err)
@@ -67,46 +67,46 @@ func (w *world) addNode(name string, controlPlane bool) {
 	w.must(err)
 	_, err = w.ours.NodeUpgrades.Create(ctx, &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	w.must(err)
-	w.words[name] = word
+	w.statuses[name] = nodeStatus
 	w.write(name)
 }
 
 func (w *world) write(name string) {
 	w.t.Helper()
-	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: *w.words[name]}
+	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: *w.statuses[name]}
 	_, err := w.ours.NodeUpgrades.Apply(context.Background(), object, "node-agent", "status")
 	w.must(err)
 }
 
-// ask writes what the coordinator wants of every node.
+// ask writes the orders of the coordinator for every node.
 func (w *world) ask() {
 	w.t.Helper()
 	u, err := w.ours.ClusterUpgrades.Get(context.Background(), after, metav1.GetOptions{})
 	w.must(err)
 	w.upgrade = u.Reference()
-	for name, word := range w.words {
+	for name, nodeStatus := range w.statuses {
 		object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		object.Spec.Upgrade, object.Spec.Version = &w.upgrade, after
 		_, err := w.ours.NodeUpgrades.Apply(context.Background(), object, "coordinator", "")
 		w.must(err)
-		word.Upgrade, word.Versions.From, word.Steps = &w.upgrade, word.Versions.Kubelet, nil
+		nodeStatus.Upgrade, nodeStatus.Versions.From, nodeStatus.Steps = &w.upgrade, nodeStatus.Versions.Kubelet, nil
 	}
 }
 
 // step brings a node to a step.
 func (w *world) step(name string, step v1alpha1.Step, reason v1alpha1.Reason, message string) {
 	w.t.Helper()
-	word, now := w.words[name], metav1.NowMicro()
-	if last := len(word.Steps) - 1; word.Step != step && last >= 0 && word.Steps[last].EndTime == nil {
-		word.Steps[last].EndTime = &now
+	nodeStatus, now := w.statuses[name], metav1.NowMicro()
+	if last := len(nodeStatus.Steps) - 1; nodeStatus.Step != step && last >= 0 && nodeStatus.Steps[last].EndTime == nil {
+		nodeStatus.Steps[last].EndTime = &now
 	}
-	if word.Step != step {
-		word.StepStartTime = &metav1.Time{Time: now.Truncate(time.Second)}
+	if nodeStatus.Step != step {
+		nodeStatus.StepStartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 		if step != v1alpha1.StepIdle {
-			word.Steps = append(word.Steps, v1alpha1.StepTime{Step: step, StartTime: now})
+			nodeStatus.Steps = append(nodeStatus.Steps, v1alpha1.StepTime{Step: step, StartTime: now})
 		}
 	}
-	word.Step = step
+	nodeStatus.Step = step
 	if reason == "" {
 		reason = v1alpha1.ReasonAwaitingRelease
 	}
@@ -114,7 +114,7 @@ func (w *world) step(name string, step v1alpha1.Step, reason v1alpha1.Reason, me
 	if reason == v1alpha1.ReasonUpToDate {
 		status = metav1.ConditionTrue
 	}
-	meta.SetStatusCondition(&word.Conditions, metav1.Condition{Type: v1alpha1.ConditionUpToDate, Status: status, Reason: string(reason), Message: message})
+	meta.SetStatusCondition(&nodeStatus.Conditions, metav1.Condition{Type: v1alpha1.ConditionUpToDate, Status: status, Reason: string(reason), Message: message})
 	w.write(name)
 }
 
@@ -152,9 +152,9 @@ func (w *world) tell(reason v1alpha1.Reason, message string, change func(*v1alph
 // end ends the upgrade.
 func (w *world) end(outcome v1alpha1.Outcome) {
 	w.t.Helper()
-	w.tell(v1alpha1.ReasonUpToDate, fmt.Sprintf("all %d nodes are done", len(w.words)), func(s *v1alpha1.ClusterUpgradeStatus) {
+	w.tell(v1alpha1.ReasonUpToDate, fmt.Sprintf("all %d nodes are done", len(w.statuses)), func(s *v1alpha1.ClusterUpgradeStatus) {
 		s.Outcome, s.CompletionTime = outcome, &metav1.Time{Time: time.Now().Truncate(time.Second)}
-		s.Nodes.Total, s.Nodes.Done = int32(len(w.words)), int32(len(w.words))
+		s.Nodes.Total, s.Nodes.Done = int32(len(w.statuses)), int32(len(w.statuses))
 	})
 }
 

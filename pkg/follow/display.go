@@ -81,7 +81,7 @@ func (s *screen) Show(f Frame) {
 func footer(f Frame, o render.Options) []string {
 	switch {
 	case f.Unreachable:
-		return render.Paragraph("The API server does not answer, what stands above is what was known last. Trying again.", o)
+		return render.Paragraph("The API server does not answer. The state above is the last one known. Trying again.", o)
 	case f.Progress == nil:
 		return render.Paragraph("Following; Ctrl-C ends that, and not the upgrade.", o)
 	}

@@ -4,6 +4,6 @@ package follow
 
 import "os"
 
-// resizes tells nothing where there is no signal for it: the size is asked for
-// every second anyway.
+// resizes returns a channel that reports nothing, as there is no signal for it here. The
+// size is read every second anyway.
 func resizes() (changed <-chan os.Signal, stop func()) { return nil, func() {} }

@@ -8,15 +8,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// sameCheck is how many findings of one check and level are shown, unless more
-// columns are asked for: of a thousand nodes without a word, a few say as much.
-var sameCheck = map[v1alpha1.FindingLevel]int{v1alpha1.LevelBlock: 8, v1alpha1.LevelWarn: 3, ignored: 3}
+// maxSameCheck is how many findings of one check and level are shown without -o wide: of
+// a thousand nodes whose agents have not reported, a few say as much.
+var maxSameCheck = map[v1alpha1.FindingLevel]int{v1alpha1.LevelBlock: 8, v1alpha1.LevelWarn: 3, ignored: 3}
 
-// ignored is shown as the level of what would block, and was let through.
+// ignored is shown as the level of findings that would block, and are ignored.
 const ignored v1alpha1.FindingLevel = "Ignored"
 
-// Findings draws what preflight found, a row for each; advice that several have
-// stands with the first. Nothing found, nothing drawn.
+// Findings draws a row for each finding of preflight. Advice that several have is shown
+// with the first. Without findings it draws nothing.
 func Findings(findings []v1alpha1.Finding, o Options) string {
 	if len(findings) == 0 {
 		return ""
@@ -27,7 +27,7 @@ func Findings(findings []v1alpha1.Finding, o Options) string {
 	var rows [][]cell
 	for _, f := range findings {
 		key := f.ID + string(level(f))
-		if shown[key] == sameCheck[level(f)] && !o.Wide {
+		if shown[key] == maxSameCheck[level(f)] && !o.Wide {
 			left[f.ID]++
 			continue
 		}
@@ -63,7 +63,7 @@ func Findings(findings []v1alpha1.Finding, o Options) string {
 	return b.String()
 }
 
-// level is Block, Warn, or Ignored for what would block.
+// level returns Block, Warn, or Ignored for a finding that would block.
 func level(f v1alpha1.Finding) v1alpha1.FindingLevel {
 	if f.Ignored && f.Level == v1alpha1.LevelBlock {
 		return ignored
@@ -73,6 +73,7 @@ func level(f v1alpha1.Finding) v1alpha1.FindingLevel {
 
 var levelColors = map[v1alpha1.FindingLevel]color{v1alpha1.LevelBlock: red, v1alpha1.LevelWarn: yellow, ignored: yellow}
 
+// subject returns the object or the node that a finding is about.
 func subject(f v1alpha1.Finding) string {
 	switch {
 	case f.Object != v1alpha1.ObjectReference{}:
@@ -83,7 +84,7 @@ func subject(f v1alpha1.Finding) string {
 	return "-"
 }
 
-// CountFindings is "2 block, 3 warn".
+// CountFindings returns the numbers, such as "2 block, 3 warn".
 func CountFindings(findings []v1alpha1.Finding) string {
 	numbers := map[v1alpha1.FindingLevel]int{}
 	for _, f := range findings {
@@ -98,7 +99,7 @@ func CountFindings(findings []v1alpha1.Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// findingsColor is red where something blocks.
+// findingsColor returns red where something blocks.
 func findingsColor(findings []v1alpha1.Finding) color {
 	for _, f := range findings {
 		if level(f) == v1alpha1.LevelBlock {

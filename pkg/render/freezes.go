@@ -11,10 +11,10 @@ import (
 type Freeze struct {
 	Name        string
 	From, Until time.Time
-	Recurrence  string // from and until are then those of the first time
+	Recurrence  string // From and Until are those of the first time
 	Upgrades    []v1alpha1.UpgradeType
 	Nodes       string // a selector; empty: every node
-	Owner       string // what keeps it as it stands in Git
+	Owner       string // what restores it from Git
 	Reason      string
 }
 
@@ -45,5 +45,5 @@ func orAll(text string) string {
 	return text
 }
 
-// When is a time with its zone, and how far away it is.
+// When returns a time with its zone, and how far away it is.
 func When(t time.Time, o Options) string { return o.when(t) }

@@ -22,7 +22,7 @@ type History struct {
 
 // Ended is an upgrade that has ended.
 type Ended struct {
-	// Object is the object that tells of it, as kubectl names it.
+	// Object is the object it was read from, as kubectl names it.
 	Object         string               `json:"-"`
 	Name           string               `json:"name"`
 	Type           v1alpha1.UpgradeType `json:"type,omitempty"`
@@ -38,7 +38,7 @@ type Ended struct {
 	RetryOf      string                  `json:"retryOf,omitempty"`
 	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
 	EtcdSnapshot *v1alpha1.EtcdSnapshot  `json:"etcdSnapshot,omitempty"`
-	// Record is there where one upgrade was asked for.
+	// Record is set where the history is that of one upgrade.
 	Record []v1alpha1.NodeRecord `json:"record,omitempty"`
 }
 
@@ -112,7 +112,7 @@ func HistoryPage(e Ended, o Options) string {
 	return b.String()
 }
 
-// ignoredChecks is "bare-pod (batch jobs), single-replica".
+// ignoredChecks returns the checks, such as "bare-pod (batch jobs), single-replica".
 func ignoredChecks(checks []v1alpha1.IgnoredCheck) string {
 	texts := make([]string, len(checks))
 	for i, check := range checks {
@@ -124,7 +124,7 @@ func ignoredChecks(checks []v1alpha1.IgnoredCheck) string {
 	return strings.Join(texts, ", ")
 }
 
-// ending is how the node came out of it.
+// ending returns how the upgrade of the node ended.
 func ending(r v1alpha1.NodeRecord) string {
 	switch {
 	case r.Reason != "":

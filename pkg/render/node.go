@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// NodePage draws one node: what it is at, why, and how long each step took.
+// NodePage draws one node: its step, why it is there, and how long each step took.
 func NodePage(n Node, o Options) string {
 	state := string(n.State)
 	if n.Step != "" {
@@ -50,8 +50,8 @@ func NodePage(n Node, o Options) string {
 	return b.String()
 }
 
-// method is told where a person may wonder: it is not a reboot, or is one though
-// a restart was asked for.
+// method returns the method where it may surprise a person: it is not a reboot, or it is
+// one although the strategy says Restart.
 func (n Node) method() string {
 	switch {
 	case n.MethodMessage != "":
@@ -62,12 +62,12 @@ func (n Node) method() string {
 	return ""
 }
 
-// hold says how a node that is held back by its label is let go.
+// hold says how to release a node that its label holds.
 func (n Node) hold() string {
 	if !n.OnHold {
 		return ""
 	}
-	return letGo(n.Name)
+	return releaseHint(n.Name)
 }
 
 func stepRows(steps []v1alpha1.StepTime, o Options) [][]cell {

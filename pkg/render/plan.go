@@ -32,6 +32,7 @@ func Plan(p plan.Plan, upgrade *Upgrade, o Options) string {
 	return b.String()
 }
 
+// planHead returns the lines above the table.
 func planHead(p plan.Plan, upgrade *Upgrade, o Options) [][2]cell {
 	var rows [][2]cell
 	switch {
@@ -64,7 +65,7 @@ func planHead(p plan.Plan, upgrade *Upgrade, o Options) [][2]cell {
 	return append(rows, titled("Nodes:", cell{decisions(p.Nodes), plain}))
 }
 
-// decisions is "3: 1 go, 2 wait".
+// decisions counts the nodes, such as "3: 1 go, 2 wait".
 func decisions(nodes []plan.NodePlan) string {
 	if len(nodes) == 0 {
 		return "none"
@@ -84,13 +85,12 @@ func decisions(nodes []plan.NodePlan) string {
 
 var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Wait: yellow, plan.Done: green, plan.Blocked: red}
 
-// planTable has a row for each node, in the order in which they go. Where there
-// is little room, the columns that can be done without are left out, one after
-// the other.
+// planTable has a row for each node, in the order in which they go. On a narrow terminal
+// it leaves out the least important columns, one after the other.
 func planTable(nodes []plan.NodePlan, o Options) string {
 	at := o.minute
 	if o.Width > 0 && !o.Wide {
-		at = o.shortly
+		at = o.short
 	}
 	columns := []planColumn{
 		{"#", nil},
@@ -130,7 +130,7 @@ type planColumn struct {
 	of    func(plan.NodePlan) cell
 }
 
-// planCells are the header and the rows.
+// planCells returns the header and the rows.
 func planCells(columns []planColumn, nodes []plan.NodePlan) [][]cell {
 	rows := make([][]cell, len(nodes)+1)
 	for _, c := range columns {
@@ -145,9 +145,10 @@ func planCells(columns []planColumn, nodes []plan.NodePlan) [][]cell {
 	return rows
 }
 
+// narrow reports whether columns have to be left out.
 func (o Options) narrow() bool { return o.Width > 0 && o.Width < 80 && !o.Wide }
 
-// minute is a time to the minute, as a forecast is no better than that.
+// minute returns a time to the minute: a forecast is not more exact.
 func (o Options) minute(t *time.Time) string {
 	if t == nil {
 		return "-"

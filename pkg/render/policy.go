@@ -21,13 +21,13 @@ type Policy struct {
 	Problems []Problem `json:"problems,omitempty"`
 }
 
-// Problem is something that a person has to look at.
+// Problem is something that a person has to mend.
 type Problem struct {
 	Reason  v1alpha1.Reason `json:"reason"`
 	Message string          `json:"message"`
 }
 
-// Approval is one that an upgrade lacks.
+// Approval is one that is missing.
 type Approval struct {
 	Upgrade string `json:"upgrade"`
 	// Group that lacks it. Empty: the upgrade as a whole.
@@ -36,7 +36,7 @@ type Approval struct {
 	Command string `json:"command"`
 }
 
-// policyRows tell of the policy, if there is one.
+// policyRows returns the lines about the policy, if there is one.
 func policyRows(p *Policy, o Options) [][2]cell {
 	if p == nil {
 		return nil
@@ -67,8 +67,8 @@ func (p *Policy) automatic() string {
 	return "automatic " + strings.Join(kinds, ", ")
 }
 
-// approvals tell what lacks an approval. The command is not broken into lines, as
-// it is there to be copied.
+// approvals draws which approvals are missing. A command is not broken into lines, so that
+// it can be copied.
 func (o Options) approvals(list []Approval) string {
 	var b strings.Builder
 	for i, a := range list {
@@ -85,7 +85,7 @@ func (o Options) approvals(list []Approval) string {
 	return b.String()
 }
 
-// heldRows tell of nodes that people keep back, and of those that are not managed.
+// heldRows returns the lines about nodes on hold, and about those that are not managed.
 func heldRows(s Status) [][2]cell {
 	var rows [][2]cell
 	var held []string
@@ -95,7 +95,7 @@ func heldRows(s Status) [][2]cell {
 		}
 	}
 	if len(held) > 0 {
-		rows = append(rows, titled("On hold:", cell{few(held) + "; " + letGo("NODE"), yellow}))
+		rows = append(rows, titled("On hold:", cell{few(held) + "; " + releaseHint("NODE"), yellow}))
 	}
 	if len(s.Unmanaged) > 0 {
 		rows = append(rows, titled("Unmanaged:", cell{fmt.Sprintf("%d, which the UpgradePolicy's nodeSelector does not match", len(s.Unmanaged)), plain}))
@@ -103,7 +103,7 @@ func heldRows(s Status) [][2]cell {
 	return rows
 }
 
-// letGo says how to take the label of a node away that holds it back.
-func letGo(node string) string {
+// releaseHint says how to remove the label that holds a node.
+func releaseHint(node string) string {
 	return fmt.Sprintf("`kubectl label node %s %s-` lets it go on", node, v1alpha1.HoldLabel)
 }

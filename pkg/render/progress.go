@@ -28,18 +28,17 @@ type NodeProgress struct {
 	PredictedStart *time.Time
 }
 
-// Follow draws an upgrade on a terminal of so many lines: a line for each node,
-// cut to the width, and in words what holds it up. Where not all nodes find
-// room, those that need a person, are at work or come next do. 0 lines: no
-// limit.
+// Follow draws an upgrade on a terminal of so many lines: a line for each node, cut to
+// the width, and above them in full what holds nodes up. Where there is no room for all
+// nodes, it shows those that need a person, are at work or come next. 0 lines: no limit.
 func Follow(p Progress, lines int, o Options) string {
 	var b strings.Builder
 	b.WriteString(o.titles(p.head(o)))
-	words := strings.SplitAfter(o.titles(p.words(o)), "\n")
-	if most := lines / 3; lines > 0 && len(words)-1 > most {
-		words = append(words[:max(most-1, 0)], o.cut("            … `kubectl upgrade status` tells it all", o.Width)+"\n")
+	reasons := strings.SplitAfter(o.titles(p.reasonRows(o)), "\n")
+	if most := lines / 3; lines > 0 && len(reasons)-1 > most {
+		reasons = append(reasons[:max(most-1, 0)], o.cut("            … `kubectl upgrade status` shows all", o.Width)+"\n")
 	}
-	b.WriteString(strings.Join(words, ""))
+	b.WriteString(strings.Join(reasons, ""))
 	if len(p.Nodes) == 0 {
 		return b.String()
 	}
@@ -55,22 +54,23 @@ func Follow(p Progress, lines int, o Options) string {
 	return b.String()
 }
 
+// head returns the lines above the table.
 func (p Progress) head(o Options) [][2]cell {
 	u := p.Upgrade
 	text := u.Name + ", " + path(u)
 	rows := [][2]cell{titled("Upgrade:", cell{text, bold})}
-	story := o.why(u.Reason, u.Message, nil)
+	summary := o.why(u.Reason, u.Message, nil)
 	if u.Reason == v1alpha1.ReasonReleased {
-		story = "" // the nodes that are at work are there to see
+		summary = "" // the table shows the nodes that are at work
 	}
 	if u.Outcome != "" {
-		story = strings.TrimSuffix(string(u.Outcome)+": "+u.Message, ": ")
+		summary = strings.TrimSuffix(string(u.Outcome)+": "+u.Message, ": ")
 	}
 	if u.TriggerTime == nil && u.Reason == "" {
-		story = "the coordinator has not taken it up yet"
+		summary = "the coordinator has not taken it up yet"
 	}
-	if story != "" {
-		rows = append(rows, titled("", cell{story, p.storyColor()}))
+	if summary != "" {
+		rows = append(rows, titled("", cell{summary, p.summaryColor()}))
 	}
 	if len(p.Nodes) > 0 {
 		rows = append(rows, titled("Progress:", cell{p.overall(o), plain}))
@@ -85,7 +85,7 @@ func (p Progress) head(o Options) [][2]cell {
 	return rows
 }
 
-func (p Progress) storyColor() color {
+func (p Progress) summaryColor() color {
 	switch {
 	case p.Upgrade.Outcome == v1alpha1.OutcomeSucceeded:
 		return green
@@ -95,7 +95,7 @@ func (p Progress) storyColor() color {
 	return upgradeColor(p.Upgrade)
 }
 
-// overall is the bar of all nodes together, with their number and the time.
+// overall returns the bar of all nodes together, with their number and the time.
 func (p Progress) overall(o Options) string {
 	total, done, share := 0, 0, 0
 	for _, n := range p.Nodes {
@@ -125,7 +125,7 @@ func (p Progress) overall(o Options) string {
 	return bar(roundedUp(share, max(total, 1)), width) + text
 }
 
-// tally is "480 more: 300 done, 180 waiting".
+// tally counts the nodes, such as "480 more: 300 done, 180 waiting".
 func tally(nodes []NodeProgress, more string) string {
 	numbers := map[State]int{}
 	for _, n := range nodes {
@@ -134,8 +134,8 @@ func tally(nodes []NodeProgress, more string) string {
 	return fmt.Sprintf("%d%s: %s", len(nodes), more, byState(numbers))
 }
 
-// choose keeps the nodes that matter most, in the order in which they stand, and
-// leaves a line to tell of the rest.
+// choose returns the nodes that matter most, in their order, so that a line is left for
+// the number of the rest.
 func choose(nodes []NodeProgress, room int) (shown, rest []NodeProgress) {
 	if len(nodes) <= room {
 		return nodes, nil
@@ -167,7 +167,7 @@ func choose(nodes []NodeProgress, room int) (shown, rest []NodeProgress) {
 	return shown, rest
 }
 
-// clock is a duration as a clock shows it: 4:05, 1:04:05.
+// clock returns a duration as a clock shows it: 4:05, 1:04:05.
 func clock(d time.Duration) string {
 	s := int(max(d, 0).Seconds())
 	if s < 3600 {

@@ -29,7 +29,7 @@ func Screen(s Status, o Options) string {
 // titleWidth is how much of a line its title takes.
 const titleWidth = 12
 
-// titles draws lines, each behind its title.
+// titles draws lines, each with its title in front.
 func (o Options) titles(rows [][2]cell) string {
 	var b strings.Builder
 	for _, row := range rows {
@@ -40,7 +40,7 @@ func (o Options) titles(rows [][2]cell) string {
 
 func titled(title string, text cell) [2]cell { return [2]cell{{text: title}, text} }
 
-// headline says what is going on: the active upgrade, or the last one.
+// headline returns the lines about the active upgrade, or the last one.
 func headline(s Status, o Options) [][2]cell {
 	if s.Upgrade == nil {
 		rows := [][2]cell{titled("Upgrade:", cell{"none is active", plain})}
@@ -67,6 +67,7 @@ func headline(s Status, o Options) [][2]cell {
 	return rows
 }
 
+// path returns from where to where an upgrade goes, such as "Patch v1.34.3 -> v1.34.4".
 func path(u Upgrade) string {
 	switch {
 	case u.To == "":
@@ -113,7 +114,7 @@ func scheduleLine(s Schedule, o Options) cell {
 	return cell{text, map[string]color{"Open": green, "Invalid": red}[s.State]}
 }
 
-// count is "3 nodes: 1 done, 2 waiting".
+// count counts the nodes, such as "3: 1 done, 2 waiting".
 func count(s Status) string {
 	if len(s.Nodes) == 0 && len(s.Unmanaged) > 0 {
 		return "none is managed"
@@ -128,7 +129,7 @@ func count(s Status) string {
 	return fmt.Sprintf("%d: %s", len(s.Nodes), byState(numbers))
 }
 
-// byState is "1 done, 2 waiting".
+// byState returns the numbers, such as "1 done, 2 waiting".
 func byState(numbers map[State]int) string {
 	var parts []string
 	for _, state := range []State{StateDone, StateActive, StateWaiting, StateFailed, StateUnsupported, StateUnknown} {

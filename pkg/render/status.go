@@ -18,13 +18,13 @@ type Status struct {
 	Queued []string `json:"queued,omitempty"`
 	// Last is the one that ended last.
 	Last *Upgrade `json:"last,omitempty"`
-	// Approvals are those that upgrades lack.
+	// Approvals are those that are missing.
 	Approvals []Approval `json:"approvals,omitempty"`
 	// Policy is absent where there is none yet, or it may not be read.
 	Policy    *Policy    `json:"policy,omitempty"`
 	Schedules []Schedule `json:"schedules"`
 	Nodes     []Node     `json:"nodes"`
-	// Unmanaged are the names of the nodes that the policy leaves alone.
+	// Unmanaged are the names of the nodes that the policy does not select.
 	Unmanaged []string `json:"unmanaged,omitempty"`
 }
 
@@ -40,7 +40,7 @@ type Upgrade struct {
 	Outcome        v1alpha1.Outcome     `json:"outcome,omitempty"`
 	Reason         v1alpha1.Reason      `json:"reason,omitempty"`
 	Message        string               `json:"message,omitempty"`
-	// Stalled is true where nothing moves until a person acts.
+	// Stalled reports whether the upgrade does not go on until a person acts.
 	Stalled bool `json:"stalled,omitempty"`
 }
 
@@ -48,7 +48,7 @@ type Upgrade struct {
 type Schedule struct {
 	Name string `json:"name"`
 	// State is Open, Closed, Excluded, Invalid, or Unknown while the
-	// coordinator has not looked at it.
+	// coordinator has not seen it.
 	State   string     `json:"state"`
 	Until   *time.Time `json:"until,omitempty"`
 	Message string     `json:"message,omitempty"`
@@ -71,10 +71,10 @@ type Node struct {
 	Message   string           `json:"message,omitempty"`
 	Until     *time.Time       `json:"until,omitempty"`
 	RetryTime *time.Time       `json:"retryTime,omitempty"`
-	// OnHold reports whether the Node bears the label that holds it back.
+	// OnHold reports whether the Node has the label that holds it.
 	OnHold bool `json:"onHold,omitempty"`
 	// Method is how the node activates its image, and MethodMessage why it is
-	// not the one that was asked for.
+	// not the one of the strategy.
 	Method        v1alpha1.Method `json:"method,omitempty"`
 	MethodMessage string          `json:"methodMessage,omitempty"`
 	// RebootReason is why a reboot is due; empty where none is.
@@ -82,7 +82,7 @@ type Node struct {
 	Slot         string `json:"slot,omitempty"`
 	Agent        string `json:"agent,omitempty"`
 	Attempts     int32  `json:"attempts,omitempty"`
-	// Installed is there where one node was asked for.
+	// Installed is set where the status is that of one node.
 	Installed []string            `json:"installed,omitempty"`
 	Steps     []v1alpha1.StepTime `json:"steps,omitempty"`
 }
@@ -92,7 +92,7 @@ type State string
 
 // The states of a node.
 const (
-	StateDone        State = "Done"        // as wanted, or nothing is asked for
+	StateDone        State = "Done"        // up to date, or there is no upgrade
 	StateActive      State = "Active"      // at work
 	StateWaiting     State = "Waiting"     // will go by itself
 	StateFailed      State = "Failed"      // needs a person

@@ -17,7 +17,7 @@ const gap = "   "
 // narrowest is the width below which a last column gets lines of its own.
 const narrowest = 30
 
-// shortestName is how much is left of a node's name at least.
+// shortestName is the least that is left of a node's name.
 const shortestName = 12
 
 // table draws rows under a header. All columns but the last are as wide as
@@ -39,7 +39,7 @@ func (o Options) table(header []string, rows [][]cell) string {
 	}
 	below := o.tight(left) && left+longest > o.Width
 	if name := slices.Index(header, "NODE"); below && name >= 0 && left-len(gap) > o.Width {
-		// A name is known by its begin; other texts have to be read to their end.
+		// The beginning of a name is enough; other texts have to be read to their end.
 		widths[name] = max(widths[name]-(left-len(gap)-o.Width), shortestName)
 	}
 	var b strings.Builder
@@ -65,7 +65,7 @@ func (o Options) table(header []string, rows [][]cell) string {
 	return b.String()
 }
 
-// measure is how wide each column but the last must be, and all of them together.
+// measure returns how wide each column but the last must be, and their sum.
 func measure(rows [][]cell) (widths []int, left int) {
 	widths = make([]int, len(rows[0])-1)
 	for i := range widths {
@@ -80,7 +80,7 @@ func measure(rows [][]cell) (widths []int, left int) {
 // tight reports whether too little room is left for a last column.
 func (o Options) tight(left int) bool { return o.Width > 0 && o.Width-left < narrowest }
 
-// hang writes the cell after start, and its further lines below its first.
+// hang writes the cell after start, and its other lines below the first.
 func (o Options) hang(b *strings.Builder, start string, indent int, c cell) {
 	room := 0
 	if o.Width > 0 {
@@ -94,8 +94,8 @@ func (o Options) hang(b *strings.Builder, start string, indent int, c cell) {
 	}
 }
 
-// fold breaks lines that are too long for want of a space: a terminal would break
-// them at its edge, and the rest would stand at its left.
+// fold breaks lines that are too long because they have no space: a terminal would
+// continue them at its left edge.
 func fold(lines []string, room int) []string {
 	var short []string
 	for _, line := range lines {
@@ -108,8 +108,8 @@ func fold(lines []string, room int) []string {
 	return short
 }
 
-// wrap breaks text between words into lines of at most room runes. A word
-// that is longer stands alone. There is always a line.
+// wrap breaks text between words into lines of at most room runes. A longer word gets a
+// line of its own. There is always a line.
 func wrap(text string, room int) []string {
 	if room <= 0 || utf8.RuneCountInString(text) <= room {
 		return []string{text}

@@ -10,13 +10,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Transitions are what changed from one look to the next, a line each with the
-// time: what is written of an upgrade where there is no terminal to redraw. A
-// change of a message alone is none. The first look has no before: all is told.
+// Transitions returns a line with its time for each change from one status to the next:
+// the log of an upgrade where there is no terminal to redraw. Another message alone is
+// no change. Without a status before, everything is a change.
 //
-// A step's time is the one that the node itself wrote down, so a step that came
-// and went between two looks is told too. Many nodes that begin to wait for the
-// same thing share a line.
+// The time of a step is the one that the node wrote, so a step that began and ended
+// between the two is among them. Many nodes that begin to wait for the same thing share
+// a line.
 func Transitions(before *Status, after Status, now time.Time) []string {
 	var changes []change
 	if line := upgradeLine(after); before == nil || line != upgradeLine(*before) {
@@ -43,7 +43,7 @@ func Transitions(before *Status, after Status, now time.Time) []string {
 	return lines
 }
 
-// change is one line, and when it came to be.
+// change is one line, and its time.
 type change struct {
 	at   time.Time
 	text string
@@ -55,11 +55,11 @@ func nodeChanges(before, after []Node, now time.Time) []change {
 	for _, node := range before {
 		at[node.Name] = node
 	}
-	resting := map[string][]string{}
+	inService := map[string][]string{}
 	for _, node := range after {
 		old, known := at[node.Name]
 		delete(at, node.Name)
-		var earliest time.Time // a node's steps stand in their order, whatever its clock and ours say
+		var earliest time.Time // a node's steps stay in their order, whatever its clock and ours say
 		if known {
 			steps := passed(old, node)
 			changes = append(changes, steps...)
@@ -70,8 +70,8 @@ func nodeChanges(before, after []Node, now time.Time) []change {
 		if known && old.Step == node.Step && old.Reason == node.Reason {
 			continue
 		}
-		if tale := nodeTale(node); node.State != StateActive && node.State != StateFailed {
-			resting[tale] = append(resting[tale], node.Name)
+		if text := nodeText(node); node.State != StateActive && node.State != StateFailed {
+			inService[text] = append(inService[text], node.Name)
 		}
 		began := now
 		if known && old.Step != node.Step {
@@ -80,11 +80,11 @@ func nodeChanges(before, after []Node, now time.Time) []change {
 		if began.Before(earliest) {
 			began = earliest
 		}
-		changes = append(changes, change{began, "node " + node.Name + ": " + nodeTale(node)})
+		changes = append(changes, change{began, "node " + node.Name + ": " + nodeText(node)})
 	}
-	for _, tale := range slices.Sorted(maps.Keys(resting)) {
-		if names := resting[tale]; len(names) > oneByOne {
-			changes = together(changes, tale, names, now)
+	for _, text := range slices.Sorted(maps.Keys(inService)) {
+		if names := inService[text]; len(names) > maxSingle {
+			changes = merge(changes, text, names, now)
 		}
 	}
 	for _, node := range before {
@@ -95,8 +95,8 @@ func nodeChanges(before, after []Node, now time.Time) []change {
 	return changes
 }
 
-// began is when the node's present step did: among its steps to the microsecond,
-// and else to the second.
+// began returns when the node's present step began: to the microsecond if it is among its
+// steps, else to the second.
 func (n Node) began(now time.Time) time.Time {
 	if last := len(n.Steps) - 1; last >= 0 && n.Steps[last].Step == n.Step {
 		return n.Steps[last].StartTime.Time
@@ -107,20 +107,20 @@ func (n Node) began(now time.Time) time.Time {
 	return now
 }
 
-// oneByOne is how many nodes that rest alike get a line each.
-const oneByOne = 5
+// maxSingle is how many nodes in the same state get a line each.
+const maxSingle = 5
 
-// together makes one line of many.
-func together(changes []change, tale string, names []string, now time.Time) []change {
+// merge replaces the lines of these nodes by one.
+func merge(changes []change, text string, names []string, now time.Time) []change {
 	old := map[string]bool{}
 	for _, name := range names {
-		old["node "+name+": "+tale] = true
+		old["node "+name+": "+text] = true
 	}
 	changes = slices.DeleteFunc(changes, func(c change) bool { return old[c.text] })
-	return append(changes, change{now, "nodes " + few(names) + ": " + tale})
+	return append(changes, change{now, "nodes " + few(names) + ": " + text})
 }
 
-// passed are the steps that a node went through between two looks.
+// passed returns the steps that a node went through between two statuses.
 func passed(old, node Node) []change {
 	var last time.Time
 	if n := len(old.Steps); n > 0 {
@@ -139,6 +139,7 @@ func passed(old, node Node) []change {
 	return changes
 }
 
+// upgradeLine returns the line about the active upgrade, or the last one.
 func upgradeLine(s Status) string {
 	switch {
 	case s.Upgrade != nil && s.Upgrade.Outcome != "":
@@ -152,8 +153,8 @@ func upgradeLine(s Status) string {
 	return "upgrade: none is active"
 }
 
-// nodeTale is a node's step, and why.
-func nodeTale(n Node) string {
+// nodeText returns a node's step, and why it is there.
+func nodeText(n Node) string {
 	parts := []string{orDash(string(n.Step)), string(n.Reason), n.Message}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }

@@ -21,13 +21,13 @@ type WindowList struct {
 // Window is one opening: from start (in) to end (out).
 type Window struct {
 	Start time.Time `json:"start"`
-	// End is absent where no end is in sight.
+	// End is absent where no end is known.
 	End *time.Time `json:"end,omitempty"`
 	// Windows names the windows that it comes from, as schedule/window.
 	Windows []string `json:"windows"`
 }
 
-// NewWindowList is the openings as scripts read them.
+// NewWindowList returns the openings in the shape for scripts.
 func NewWindowList(openings []schedule.Opening) WindowList {
 	list := WindowList{APIVersion: v1alpha1.GroupVersion.String(), Kind: "WindowList", Items: []Window{}}
 	for _, o := range openings {
@@ -41,8 +41,7 @@ func NewWindowList(openings []schedule.Opening) WindowList {
 	return list
 }
 
-// Windows draws a table of openings. o.Now is the instant they were asked for
-// from: one that began before is open then.
+// Windows draws a table of openings. One that began at o.Now or before is open already.
 func Windows(openings []schedule.Opening, o Options) string {
 	if len(openings) == 0 {
 		return "No window opens.\n"
@@ -63,5 +62,5 @@ func Windows(openings []schedule.Opening, o Options) string {
 	return o.table([]string{"OPENS", "CLOSES", "LASTS", "WINDOWS"}, rows)
 }
 
-// day is a time with its weekday and zone.
+// day returns a time with its weekday and zone.
 func (o Options) day(t time.Time) string { return t.In(o.Zone).Format("Mon 2006-01-02 15:04 MST") }

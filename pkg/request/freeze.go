@@ -46,7 +46,7 @@ func (f Freeze) Object() (*v1alpha1.MaintenanceSchedule, error) {
 }
 
 // roundUp returns t in whole seconds, as the API keeps it: a freeze ends no earlier
-// than was asked for.
+// than requested.
 func roundUp(t time.Time) time.Time {
 	return t.Add(time.Second - time.Nanosecond).UTC().Truncate(time.Second)
 }

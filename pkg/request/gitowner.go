@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GitOwner names what keeps the object as it stands in Git, or in a chart, and
-// would undo a change made here; empty: nothing does. The marks are those of
+// GitOwner returns the name of what keeps the object as it is in Git, or in a chart, and
+// would undo a change made here. Empty: nothing does. The marks are those of
 // https://fluxcd.io/flux/components/kustomize/kustomizations/#controlling-the-apply-behavior-of-resources,
 // https://fluxcd.io/flux/components/helm/helmreleases/,
 // https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/ and

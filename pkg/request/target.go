@@ -74,7 +74,7 @@ func resolve(s fleet.Snapshot, text string) (to version.Version, note string, er
 
 // Newest returns a minor's newest patch that is on offer for every architecture of
 // the cluster, and the newest of all; the zero version without one. A pre-release
-// is never among them: it is asked for by its full name.
+// is never among them: a request has to give its full name.
 func Newest(s fleet.Snapshot, line string) (complete, newest version.Version) {
 	for _, offer := range s.Source.Offers {
 		v, err := version.Parse(offer.Version)

@@ -9,11 +9,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// longestName is how much of a node's name is shown, in parts of the width.
-const longestName = 3
+// nameShare is the part of the width that a node's name may take: a third.
+const nameShare = 3
 
-// progressTable has one line for each node, whatever the width: texts are cut,
-// and where there is little room, the reasons are left to words above.
+// progressTable has one line for each node, whatever the width: texts are cut, and on a
+// narrow terminal the reasons are only in the lines above the table.
 func progressTable(nodes []NodeProgress, o Options) string {
 	header := []cell{{"NODE", bold}, {"STEP", bold}, {"PROGRESS", bold}, {"TIME", bold}, {"WHY", bold}}
 	rows := [][]cell{header}
@@ -35,7 +35,7 @@ func progressTable(nodes []NodeProgress, o Options) string {
 		}
 	}
 	if o.Width > 0 {
-		widths[0] = min(widths[0], max(o.Width/longestName, 8))
+		widths[0] = min(widths[0], max(o.Width/nameShare, 8))
 	}
 	var b strings.Builder
 	for _, row := range rows {
@@ -44,7 +44,7 @@ func progressTable(nodes []NodeProgress, o Options) string {
 	return b.String()
 }
 
-// row is one line. Times stand at the right of their column.
+// row draws one line. Times are aligned to the right.
 func (o Options) row(cells []cell, widths []int) string {
 	var line strings.Builder
 	left := 0
@@ -92,7 +92,7 @@ func (o Options) barWidth() int {
 	return 8
 }
 
-// cut shortens a text that is too long for its place. 0: it is not cut.
+// cut shortens a text to that many characters. 0: it is not cut.
 func (o Options) cut(text string, room int) string {
 	if room <= 0 || utf8.RuneCountInString(text) <= room {
 		return text
@@ -100,7 +100,7 @@ func (o Options) cut(text string, room int) string {
 	return string([]rune(text)[:room-1]) + "…"
 }
 
-// time is how long a node has been at work, took, or when it is expected to
+// time returns how long a node has been at work, or took, or when it is expected to
 // begin.
 func (n NodeProgress) time(o Options) string {
 	switch n.State {
@@ -116,13 +116,13 @@ func (n NodeProgress) time(o Options) string {
 		}
 	case StateWaiting:
 		if n.PredictedStart != nil {
-			return "~" + o.shortly(n.PredictedStart)
+			return "~" + o.short(n.PredictedStart)
 		}
 	}
 	return "-"
 }
 
-// passBegan is when a node that is at work took its slot.
+// passBegan returns when a node that is at work took its slot.
 func (n NodeProgress) passBegan(otherwise time.Time) time.Time {
 	for _, step := range slices.Backward(n.Steps) {
 		if step.Step == v1alpha1.StepLocking {
@@ -135,7 +135,7 @@ func (n NodeProgress) passBegan(otherwise time.Time) time.Time {
 	return otherwise
 }
 
-// took is how long the node was at work, waiting between its passes left out.
+// took returns how long the node was at work, without the time between its passes.
 func (n NodeProgress) took() time.Duration {
 	var total time.Duration
 	for _, step := range n.Steps {
@@ -146,7 +146,7 @@ func (n NodeProgress) took() time.Duration {
 	return total
 }
 
-// why is the node's reason; a reason that only repeats the step is left out.
+// why returns the node's reason. One that only repeats the step is left out.
 func (n NodeProgress) why(o Options) string {
 	reason := n.Reason
 	if string(reason) == string(n.Step) || reason == v1alpha1.ReasonReleased || reason == v1alpha1.ReasonUpToDate {

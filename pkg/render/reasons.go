@@ -7,18 +7,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// mostWords is how many different reasons are told in words.
-const mostWords = 5
+// maxReasons is how many different reasons are shown in full.
+const maxReasons = 5
 
-// words tell in full what a line of the table has no room for: what holds nodes
-// up, one entry for all that have the same reason, and on a narrow terminal what
-// those at work are at.
-func (p Progress) words(o Options) [][2]cell {
+// reasonRows returns in full what the lines of the table have no room for: what holds
+// nodes up, one entry for all that have the same reason, and on a narrow terminal what
+// the nodes at work do.
+func (p Progress) reasonRows(o Options) [][2]cell {
 	var rows [][2]cell
 	add := func(title string, c color, of func(NodeProgress) bool) {
 		entries := p.reasons(o, of)
-		if len(entries) > mostWords {
-			entries = append(entries[:mostWords-1], fmt.Sprintf("and %d more reasons; `kubectl upgrade status` has them all", len(entries)-mostWords+1))
+		if len(entries) > maxReasons {
+			entries = append(entries[:maxReasons-1], fmt.Sprintf("and %d more reasons; `kubectl upgrade status` has them all", len(entries)-maxReasons+1))
 		}
 		for _, entry := range entries {
 			rows = append(rows, titled(title, cell{entry, c}))
@@ -32,8 +32,8 @@ func (p Progress) words(o Options) [][2]cell {
 	return rows
 }
 
-// reasons are the different sentences of such nodes, with the nodes' names. One
-// that the upgrade tells already is left out.
+// reasons returns the different sentences of such nodes, with the nodes' names. One that
+// the upgrade's message contains already is left out.
 func (p Progress) reasons(o Options, of func(NodeProgress) bool) []string {
 	var order []string
 	nodes := map[string][]string{}
@@ -53,7 +53,7 @@ func (p Progress) reasons(o Options, of func(NodeProgress) bool) []string {
 	return order
 }
 
-// few is "w-1, w-2, w-3 and 17 more".
+// few returns the first names, such as "w-1, w-2, w-3 and 17 more".
 func few(names []string) string {
 	const most = 3
 	if len(names) <= most {
@@ -62,7 +62,7 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// heldUp reports whether something is in the node's way that is not merely its turn.
+// heldUp reports whether the node waits for more than its turn.
 func (n NodeProgress) heldUp() bool {
 	switch n.State {
 	case StateFailed:

@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// age is how long ago t was, as kubectl writes it.
+// age returns how long ago t was, as kubectl writes it.
 func (o Options) age(t *time.Time) string {
 	if t == nil {
 		return "-"
@@ -19,7 +19,7 @@ func (o Options) age(t *time.Time) string {
 	return duration.HumanDuration(max(o.Now.Sub(*t), 0))
 }
 
-// when is a time with its zone, and how far away it is.
+// when returns a time with its zone, and how far away it is.
 func (o Options) when(t time.Time) string {
 	text := t.In(o.Zone).Format("2006-01-02 15:04 MST")
 	if ahead := t.Sub(o.Now); ahead > 0 {
@@ -28,8 +28,8 @@ func (o Options) when(t time.Time) string {
 	return text
 }
 
-// shortly is the time of a day, with the day where it is another one.
-func (o Options) shortly(t *time.Time) string {
+// short returns the time of day, with the day where that is not today.
+func (o Options) short(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}
@@ -45,23 +45,24 @@ func (o Options) shortly(t *time.Time) string {
 	return at.Format("2006-01-02 15:04")
 }
 
-// aDate is how a message that tells the time itself is known.
-var aDate = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
+// date matches a message that contains the time already.
+var date = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
 
-// why is the one sentence for a node that waits or failed. Where the sentence
-// tells the time already, only how far away that is comes after it.
+// why returns the one sentence for a node that waits or failed. To a message that
+// contains the time already it adds only how far away that is.
 func (o Options) why(reason v1alpha1.Reason, message string, until *time.Time) string {
 	text := strings.TrimSuffix(string(reason)+": "+message, ": ")
 	text = strings.TrimPrefix(text, ": ")
 	switch {
 	case until == nil || until.Before(o.Now):
 		return text
-	case aDate.MatchString(message):
+	case date.MatchString(message):
 		return text + " (in " + duration.HumanDuration(until.Sub(o.Now)) + ")"
 	}
 	return strings.TrimPrefix(text+", until "+o.when(*until), ", ")
 }
 
+// orDash returns the text, or a dash for an empty one.
 func orDash(text string) string {
 	return cmp.Or(text, "-")
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// share is how far the node is on its way, in percent. Each pass counts the same.
+// share returns how much of its upgrade the node has done, in percent. Each pass counts
+// the same.
 func (n NodeProgress) share() int {
 	switch n.State {
 	case StateDone:
@@ -25,7 +26,7 @@ func (n NodeProgress) share() int {
 	return roundedUp(100*passes+step.Info().Share, max(n.Passes, 1))
 }
 
-// roundedUp is a/b. What has begun is more than nothing.
+// roundedUp returns a/b, rounded up: what has begun is more than nothing.
 func roundedUp(a, b int) int { return (a + b - 1) / b }
 
 // inFirstPass reports whether a node at that step is in the first of two passes,
@@ -35,7 +36,7 @@ func (n NodeProgress) inFirstPass(step v1alpha1.Step) bool {
 	return only || StateOf(step) == StateActive && n.Release == v1alpha1.ReleaseControlPlane
 }
 
-// failedAt is the step that the node failed in.
+// failedAt returns the step in which the node failed.
 func (n NodeProgress) failedAt() v1alpha1.Step {
 	for _, step := range slices.Backward(n.Steps) {
 		if StateOf(step.Step) == StateActive && step.Step != v1alpha1.StepAborting {
@@ -45,7 +46,7 @@ func (n NodeProgress) failedAt() v1alpha1.Step {
 	return n.Step
 }
 
-// bar draws percents. It is full only at the end, and empty only at the begin.
+// bar draws a percentage. It is full only at the end, and empty only at the beginning.
 func bar(percent, width int) string {
 	full := percent * width / 100
 	if full == 0 && percent > 0 {

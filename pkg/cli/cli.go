@@ -19,10 +19,10 @@ type program struct {
 	drawn io.Writer
 	// terminalOut is Out as it was given, for escape sequences of our own.
 	terminalOut io.Writer
-	cluster *genericclioptions.ConfigFlags
-	color   string
-	version string
-	now     func() time.Time
+	cluster     *genericclioptions.ConfigFlags
+	color       string
+	version     string
+	now         func() time.Time
 }
 
 // New makes the command. Its ExecuteContext returns errors that Exit makes a

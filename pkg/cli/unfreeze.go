@@ -125,7 +125,7 @@ func viewFreezes(freezes []v1alpha1.MaintenanceSchedule, now time.Time) []render
 			}
 			views = append(views, render.Freeze{
 				Name: s.Name, From: x.StartTime.Time, Until: x.EndTime.Time, Recurrence: x.Recurrence,
-				Upgrades: x.Upgrades, Nodes: selectorText(s.Spec.NodeSelector), Owner: gitOwner(&s), Reason: x.Reason,
+				Upgrades: x.Upgrades, Nodes: selectorText(s.Spec.NodeSelector), By: cmp.Or(gitOwner(&s), s.Annotations[v1alpha1.RequestedByAnnotation]), Reason: x.Reason,
 			})
 		}
 	}

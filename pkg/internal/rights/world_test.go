@@ -94,6 +94,11 @@ metadata: {name: patch}
 spec: {version: v1.34.4}
 ---
 apiVersion: kubectl-upgrade.dev/v1alpha1
+kind: ClusterUpgrade
+metadata: {name: signed, annotations: {kubectl-upgrade.dev/requested-by: bob}}
+spec: {version: v1.34.4}
+---
+apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: MaintenanceSchedule
 metadata: {name: nights}
 spec: {maintenanceWindows: [{name: night, startTime: "2026-01-01T00:00:00Z", endTime: "2026-01-01T04:00:00Z", recurrence: FREQ=DAILY}]}
@@ -193,6 +198,7 @@ func awaitPolicies(t *testing.T, config *rest.Config) {
 	}{
 		{agent, statusOf("worker-2")},
 		{agent, takes("free")},
+		{editor, try{do: "PATCH", at: ours + "/clusterupgrades/patch", with: `{"metadata":{"annotations":{"kubectl-upgrade.dev/requested-by":"x"}}}`}},
 		{editor, try{do: "PATCH", at: ours + "/nodeupgrades/worker-1", with: `{"spec":{"version":"v1.34.4"}}`}},
 	} {
 		refused := func() bool { return probe.by.try(t, probe.try).answer == byPolicy }

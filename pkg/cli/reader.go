@@ -5,6 +5,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -14,8 +15,9 @@ import (
 
 // reader reads the objects that the verbs show.
 type reader struct {
-	kinds *client.Interface
-	core  corev1client.CoreV1Interface
+	kinds   *client.Interface
+	core    corev1client.CoreV1Interface
+	reviews authenticationv1client.SelfSubjectReviewInterface
 }
 
 // manager is the name under which the plugin writes fields.
@@ -35,7 +37,11 @@ func (p *program) reader() (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reader{kinds: kinds, core: core}, nil
+	authentication, err := authenticationv1client.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{kinds: kinds, core: core, reviews: authentication.SelfSubjectReviews()}, nil
 }
 
 // read reads the objects. Policies and Nodes are left out where the user may not read

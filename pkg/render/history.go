@@ -34,6 +34,8 @@ type Ended struct {
 	Reason         v1alpha1.Reason      `json:"reason,omitempty"`
 	Message        string               `json:"message,omitempty"`
 	Nodes          v1alpha1.NodeCounts  `json:"nodes"`
+	// RequestedBy is the user who requested it, or the policy. Empty: that is not known.
+	RequestedBy string `json:"requestedBy,omitempty"`
 	// RetryOf is the failed upgrade whose place it took.
 	RetryOf      string                  `json:"retryOf,omitempty"`
 	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
@@ -72,6 +74,9 @@ func HistoryPage(e Ended, o Options) string {
 		titled("Ended:", cell{o.minute(e.CompletionTime) + ", took " + e.took(), plain}),
 		titled("Nodes:", cell{e.done(), plain}),
 	}
+	if e.RequestedBy != "" {
+		lines = append(lines, titled("Asked by:", cell{e.RequestedBy, plain}))
+	}
 	if e.RetryOf != "" {
 		lines = append(lines, titled("Retry of:", cell{e.RetryOf, plain}))
 	}
@@ -106,7 +111,7 @@ func HistoryPage(e Ended, o Options) string {
 		header = []string{"NODE", "TOOK", "ATTEMPTS", "END"}
 	}
 	b.WriteString("\n" + o.table(header, rows))
-	if e.Nodes.Total > int32(len(e.Record)) {
+	if int(e.Nodes.Total) > len(e.Record) {
 		o.hang(&b, "", 0, cell{fmt.Sprintf("The record holds %d of %d nodes.", len(e.Record), e.Nodes.Total), plain})
 	}
 	return b.String()

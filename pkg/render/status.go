@@ -40,6 +40,8 @@ type Upgrade struct {
 	Outcome        v1alpha1.Outcome     `json:"outcome,omitempty"`
 	Reason         v1alpha1.Reason      `json:"reason,omitempty"`
 	Message        string               `json:"message,omitempty"`
+	// RequestedBy is the user who requested it, or the policy. Empty: that is not known.
+	RequestedBy string `json:"requestedBy,omitempty"`
 	// Stalled reports whether the upgrade does not go on until a person acts.
 	Stalled bool `json:"stalled,omitempty"`
 }

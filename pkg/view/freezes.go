@@ -20,7 +20,7 @@ func Freezes(freezes []v1alpha1.MaintenanceSchedule, now time.Time) []render.Fre
 			}
 			list = append(list, render.Freeze{
 				Name: s.Name, From: x.StartTime.Time, Until: x.EndTime.Time, Recurrence: x.Recurrence,
-				Upgrades: x.Upgrades, Nodes: selectorText(s.Spec.NodeSelector), Owner: request.GitOwner(&s), Reason: x.Reason,
+				Upgrades: x.Upgrades, Nodes: selectorText(s.Spec.NodeSelector), By: cmp.Or(request.GitOwner(&s), s.Annotations[v1alpha1.RequestedByAnnotation]), Reason: x.Reason,
 			})
 		}
 	}

@@ -66,6 +66,7 @@ func Upgrade(u *v1alpha1.ClusterUpgrade) *render.Upgrade {
 		CompletionTime: instant(u.Status.CompletionTime),
 		Outcome:        u.Status.Outcome,
 		Stalled:        u.Status.Stalled(),
+		RequestedBy:    requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
 	}
 	v.Reason, v.Message = u.Status.Explain()
 	return v
@@ -86,4 +87,13 @@ func instant(t *metav1.Time) *time.Time {
 	}
 	utc := t.UTC()
 	return &utc
+}
+
+// requestedBy returns who requested an upgrade: a user, or the policy. Empty: that is not
+// known.
+func requestedBy(user, createdBy string) string {
+	if createdBy == v1alpha1.CreatedByCoordinator {
+		return "the UpgradePolicy"
+	}
+	return user
 }

@@ -10,6 +10,7 @@ import (
 
 	jsonmergepatch "gopkg.in/evanphx/json-patch.v4"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,8 +64,9 @@ func account(t *testing.T, config *rest.Config, name, serviceAccount, pod string
 	return newIdentity(t, name, stolen, administrator(t, config))
 }
 
-func agentOf(t *testing.T, config *rest.Config, node string) *identity {
-	return account(t, config, "agent", "node-agent", "agent-"+node)
+// agent has the token of the agent of worker-1.
+func agent(t *testing.T, config *rest.Config) *identity {
+	return account(t, config, "agent", "node-agent", "agent-worker-1")
 }
 
 func coordinator(t *testing.T, config *rest.Config) *identity {
@@ -92,23 +94,24 @@ func person(t *testing.T, config *rest.Config, role string) *identity {
 
 func as(t *testing.T, config *rest.Config, name, user string, groups ...string) *identity {
 	t.Helper()
-	config = rest.CopyConfig(config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
-	return newIdentity(t, name, config, administrator(t, config))
+	theirs := rest.CopyConfig(config)
+	theirs.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
+	return newIdentity(t, name, theirs, administrator(t, config))
 }
 
 // try is one request. Writes are tried with dryRun=All: authorization and admission
 // answer as ever, and nothing changes for the next one.
 type try struct {
 	what string
-	do   string // a method, or EDIT: read it, change it and PUT it back
+	// do is a method; or EDIT: read it, change it and PUT it back; or MAY: ask the
+	// API server, as a user that is impersonated impersonates no other.
+	do   string
 	at   string // the path, with its query
 	with string // the body of a POST or PUT, or a merge patch
 	// anyAnswer: there is no kubelet or scheduler to go on with what was allowed.
 	anyAnswer bool
 	// never: not even an administrator may.
-	never  bool
-	header [2]string
+	never bool
 }
 
 // answer is what came of a try.
@@ -128,8 +131,11 @@ const (
 func (i *identity) try(t *testing.T, r try) answer {
 	t.Helper()
 	method, body := r.do, r.with
-	if method == "EDIT" {
+	switch method {
+	case "EDIT":
 		method, body = http.MethodPut, i.admin.changed(t, r)
+	case "MAY":
+		return i.may(t, r)
 	}
 	code, message := i.send(t, method, r, body)
 	switch {
@@ -169,9 +175,6 @@ func (i *identity) send(t *testing.T, method string, r try, body string) (code i
 	case method == http.MethodPatch:
 		request.Header.Set("Content-Type", "application/merge-patch+json")
 	}
-	if r.header[0] != "" {
-		request.Header.Set(r.header[0], r.header[1])
-	}
 	response, err := i.client.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -200,4 +203,17 @@ func (i *identity) changed(t *testing.T, r try) string {
 		t.Fatal(err)
 	}
 	return string(merged)
+}
+
+func (i *identity) may(t *testing.T, r try) answer {
+	t.Helper()
+	code, text := i.send(t, http.MethodPost, r, r.with)
+	var review authorizationv1.SelfSubjectAccessReview
+	if err := json.Unmarshal([]byte(text), &review); err != nil || code != http.StatusCreated {
+		t.Fatalf("%s: %s: %d: %s", i.name, r.what, code, text)
+	}
+	if review.Status.Allowed {
+		return answer{answer: allowed}
+	}
+	return answer{answer: noRight}
 }

@@ -94,6 +94,11 @@ metadata: {name: patch}
 spec: {version: v1.34.4}
 ---
 apiVersion: kubectl-upgrade.dev/v1alpha1
+kind: ClusterUpgrade
+metadata: {name: signed, annotations: {kubectl-upgrade.dev/requested-by: bob}}
+spec: {version: v1.34.4}
+---
+apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: MaintenanceSchedule
 metadata: {name: nights}
 spec: {maintenanceWindows: [{name: night, startTime: "2026-01-01T00:00:00Z", endTime: "2026-01-01T04:00:00Z", recurrence: FREQ=DAILY}]}
@@ -186,13 +191,14 @@ func command(t *testing.T, config *rest.Config, input string, args ...string) *e
 // moment after they were created.
 func awaitPolicies(t *testing.T, config *rest.Config) {
 	t.Helper()
-	agent, editor := agentOf(t, config, "worker-1"), person(t, config, "kubectl-upgrade-edit")
+	agent, editor := agent(t, config), person(t, config, "kubectl-upgrade-edit")
 	for _, probe := range []struct {
 		by *identity
 		try
 	}{
 		{agent, statusOf("worker-2")},
 		{agent, takes("free")},
+		{editor, try{do: "PATCH", at: ours + "/clusterupgrades/patch", with: `{"metadata":{"annotations":{"kubectl-upgrade.dev/requested-by":"x"}}}`}},
 		{editor, try{do: "PATCH", at: ours + "/nodeupgrades/worker-1", with: `{"spec":{"version":"v1.34.4"}}`}},
 	} {
 		refused := func() bool { return probe.by.try(t, probe.try).answer == byPolicy }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -73,17 +71,18 @@ func (t *target) left(r *reading) bool {
 // place.
 func unfinished(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 	var open []*v1alpha1.ClusterUpgrade
-	joined := map[*v1alpha1.ClusterUpgrade]metav1.Time{}
+	place := map[*v1alpha1.ClusterUpgrade]*v1alpha1.ClusterUpgrade{}
 	for i := range upgrades {
 		if upgrades[i].Status.Outcome == "" && upgrades[i].DeletionTimestamp == nil {
 			u := upgrades[i].DeepCopy()
-			open, joined[u] = append(open, u), joinedAt(u, upgrades)
+			open, place[u] = append(open, u), placeOf(u, upgrades)
 		}
 	}
 	slices.SortFunc(open, func(a, b *v1alpha1.ClusterUpgrade) int {
 		return cmp.Or(
 			triggeredFirst(a)-triggeredFirst(b),
-			joined[a].Compare(joined[b].Time),
+			place[a].CreationTimestamp.Compare(place[b].CreationTimestamp.Time),
+			cmp.Compare(place[a].Name, place[b].Name),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 			cmp.Compare(a.Name, b.Name),
 		)

@@ -36,6 +36,8 @@ func TestQueueOrder(t *testing.T) {
 			"upgrade r type=Reboot\nask w1\ntick 4\nupgrade u v1.34.4", "r u"},
 		"a retry takes the place of the failed one": {
 			"upgrade f v1.34.4\nupgrade later v1.34.5\nupgrade again v1.34.4 retry=f", "f(again) again later"},
+		"a retry of one that was created in the same second as another": {
+			"upgrade f v1.34.4\nsame second\nupgrade later v1.34.5\nupgrade again v1.34.4 retry=f", "f(again) again later"},
 		"one that is being deleted is left out": {
 			"upgrade a v1.34.4\nupgrade b v1.34.5\ndeleted a", "b"},
 		"one that is suspended is passed over": {
@@ -57,6 +59,8 @@ func TestQueueOrder(t *testing.T) {
 					askForReboot(&s.nodeUpgrade("w1", s.node("w1").UID).Status, true)
 				case "deleted":
 					s.upgrade(words[1]).DeletionTimestamp = &metav1.Time{Time: s.now}
+				case "same":
+					s.now = s.now.Add(-2 * time.Second)
 				default:
 					err = s.run(&out, words)
 				}

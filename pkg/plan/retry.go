@@ -3,8 +3,6 @@ package plan
 import (
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
@@ -41,21 +39,21 @@ func (p *planner) failedForGood(t *target) (outcome v1alpha1.Outcome, hold fleet
 	return outcome, hold
 }
 
-// joinedAt returns the moment at which an upgrade joined the queue: that of the one
-// whose place it takes, if it takes one.
-func joinedAt(u *v1alpha1.ClusterUpgrade, all []v1alpha1.ClusterUpgrade) metav1.Time {
-	joined := u.CreationTimestamp
+// placeOf returns the upgrade in whose place of the queue u is: the one that it retries,
+// if it retries one, else u itself.
+func placeOf(u *v1alpha1.ClusterUpgrade, all []v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
+	place := u
 	for range all {
 		before := named(all, u.Spec.RetryOf)
 		if before == nil || before == u {
 			break
 		}
 		u = before
-		if u.CreationTimestamp.Before(&joined) {
-			joined = u.CreationTimestamp
+		if u.CreationTimestamp.Before(&place.CreationTimestamp) {
+			place = u
 		}
 	}
-	return joined
+	return place
 }
 
 func named(all []v1alpha1.ClusterUpgrade, name string) *v1alpha1.ClusterUpgrade {

@@ -14,6 +14,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
+// queueOf returns the queue as the coordinator has it, which has read the index of images
+// even if the user's machine cannot.
+func queueOf(s fleet.Snapshot, at time.Time) []plan.Queued {
+	s.Source = presumed(s)
+	return plan.Queue(s, at)
+}
+
 // before returns the upgrades that end before it is the turn of u, in their order. It
 // lets the planner choose the active upgrade again and again, each time as if the
 // last one had succeeded. u need not exist yet; the one that u retries is left out.
@@ -29,9 +36,8 @@ func before(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (list []
 		s.Upgrades = append(slices.Clone(s.Upgrades), supposedUpgrade(u, created))
 		uid = supposed
 	}
-	s.Source = presumed(s)
 	for {
-		queue := plan.Queue(s, at)
+		queue := queueOf(s, at)
 		if len(queue) == 0 || queue[0].UID == uid || queue[0].PassedOver {
 			return list
 		}
@@ -124,7 +130,7 @@ func Waits(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (sentence
 	if u.Spec.Suspend {
 		sentences = fmt.Sprintf(" It is suspended: `kubectl upgrade resume %s` lets it go on.", u.Name)
 	}
-	if active := plan.Queue(s, at)[0]; active.Name != u.Name && !active.PassedOver {
+	if active := queueOf(s, at)[0]; active.Name != u.Name && !active.PassedOver {
 		sentences += fmt.Sprintf(" It waits until ClusterUpgrade %s has ended.", active.Name)
 	}
 	return sentences

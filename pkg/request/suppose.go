@@ -53,7 +53,7 @@ func SupposeVersion(s fleet.Snapshot, text string, at time.Time) (_ fleet.Snapsh
 		notes = append(notes, fmt.Sprintf("`kubectl upgrade apply %s` comes back to ClusterUpgrade %s, which asks for %s.", text, u.Name, u.Spec.Version))
 	}
 	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: to.String()}}
-	queue := plan.Queue(s, at)
+	queue := queueOf(s, at)
 	existing := slices.IndexFunc(queue, func(one plan.Queued) bool { return one.Spec.Version == to.String() })
 	if existing >= 0 {
 		u = queue[existing].ClusterUpgrade

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -38,7 +37,7 @@ func unfinishedTo(s fleet.Snapshot, text string, retry bool, at time.Time) (foun
 		return nil
 	}
 	var highest version.Version
-	for _, u := range plan.Queue(s, at) {
+	for _, u := range queueOf(s, at) {
 		to, err := version.Parse(u.Spec.Version)
 		counts := err == nil && to.Line() == "v1."+m[1] && to.Pre == "" && (!retry || !hasFailed(u.ClusterUpgrade))
 		if counts && !to.Less(highest) {

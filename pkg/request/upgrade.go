@@ -11,7 +11,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -31,7 +30,7 @@ type Upgrade struct {
 // Existing returns the upgrade that asks for the same and has not ended. Nil: there
 // is none.
 func (r Upgrade) Existing(s fleet.Snapshot, to version.Version, at time.Time) (*v1alpha1.ClusterUpgrade, error) {
-	for _, u := range plan.Queue(s, at) {
+	for _, u := range queueOf(s, at) {
 		switch failed := hasFailed(u.ClusterUpgrade); {
 		case u.Spec.Version != to.String() || failed && u.RetriedBy != nil:
 		case r.Retry && failed:
@@ -89,7 +88,7 @@ func (r Upgrade) Object(s fleet.Snapshot, to version.Version, at time.Time) (*v1
 // retryOf returns the name of the failed upgrade whose place the request takes.
 // Empty: nothing failed.
 func (r Upgrade) retryOf(s fleet.Snapshot, to version.Version, at time.Time) (string, error) {
-	if queue := plan.Queue(s, at); len(queue) > 0 && hasFailed(queue[0].ClusterUpgrade) {
+	if queue := queueOf(s, at); len(queue) > 0 && hasFailed(queue[0].ClusterUpgrade) {
 		active := queue[0]
 		if r.Retry {
 			return active.Name, nil

@@ -68,7 +68,7 @@ func TestLostWhileTheNodeIsDown(t *testing.T) {
 	down := make(chan string, 1)
 	c.host.onReboot = func(boot string) {
 		c.kill()
-		c.report("boot-0", corev1.ConditionUnknown)
+		c.kubectl("patch", "node", c.node, "--subresource", "status", "-p", `{"status":{"conditions":[{"type":"Ready","status":"Unknown"}]}}`)
 		down <- boot
 	}
 	c.order(v1alpha1.ReleaseNode)

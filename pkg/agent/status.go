@@ -53,9 +53,7 @@ func agentsPart(s v1alpha1.NodeUpgradeStatus) v1alpha1.NodeUpgradeStatus {
 }
 
 // persist writes the whole status where it changed: with server-side apply, a
-// field that is left out is taken away. A problem is a write that fails. The object's
-// UID goes along, so that nothing is written to one that was made anew meanwhile, whose
-// order is another one.
+// field that is left out is taken away. A problem is a write that fails.
 func (a *Agent) persist(ctx context.Context, o machine.Observation, problem string) error {
 	nu := a.nodeUpgrade()
 	if a.state.Step == "" {
@@ -76,12 +74,16 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation, problem stri
 	}
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
-	out := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.Node, UID: nu.UID}, Status: status}
+	out := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.Node}, Status: status}
 	stored, err := a.Upgrades.NodeUpgrades.Apply(ctx, out, fieldManager, "status")
 	if err != nil {
 		return fmt.Errorf("writing the status of NodeUpgrade %s: %w", a.Node, err)
 	}
 	a.written = written{stored.UID, status, stored.Status, o.Now}
+	if stored.UID != nu.UID {
+		// The API server holds no status to an object's UID.
+		return fmt.Errorf("writing the status of NodeUpgrade %s: it was deleted and made anew meanwhile, with an order that this agent has not seen", a.Node)
+	}
 	return nil
 }
 

@@ -77,11 +77,13 @@ func (a *Agent) reboot(ctx context.Context, o machine.Observation) error {
 	return nil
 }
 
+// roundDue reports whether it is time for another round of evictions.
+func (a *Agent) roundDue(now time.Time) bool {
+	return a.drained == nil || a.pods.left.Load() || now.Sub(a.drained.At) >= betweenRounds
+}
+
 func (a *Agent) drain(ctx context.Context, action machine.Action, o machine.Observation) error {
-	left := a.pods.left.Swap(false)
-	if a.drained != nil && !left && !action.Delete && o.Now.Sub(a.drained.At) < betweenRounds {
-		return nil
-	}
+	a.pods.left.Store(false)
 	ctx, cancel := context.WithTimeout(ctx, drainWithin)
 	defer cancel()
 	progress, err := a.drainer.Round(ctx, o.Spec.Drain, action.Delete)

@@ -80,6 +80,7 @@ type Agent struct {
 	drained    *machine.Drain
 	rebootAt   time.Time // when the reboot was asked for
 	refused    string    // why it was not accepted the last time
+	write      failedWrite
 	etcd       etcdView
 	kubeadm    *mirror
 	trouble    int // turns that ended with an error, in a row

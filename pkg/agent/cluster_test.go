@@ -236,12 +236,14 @@ func (c *cluster) run() {
 		c.t.Error(err)
 		return
 	}
+	kubelet := c.as("system:node:"+c.node, []string{"system:nodes"}, "")
+	kubelet.Wrap(patience)
 	ctx, cancel := context.WithCancel(context.Background())
 	accountClient := kubernetes.NewForConfigOrDie(account)
 	a := New(Config{
 		Node: c.node, Version: "test", Host: c.host, Install: func() error { return nil },
 		Account: accountClient, Upgrades: upgrades,
-		Kubelet: kubernetes.NewForConfigOrDie(c.as("system:node:"+c.node, []string{"system:nodes"}, "")),
+		Kubelet: kubernetes.NewForConfigOrDie(kubelet),
 		Events:  observe.NewRecorder(ctx, accountClient, "node-agent", c.node),
 		Output:  &locked{c: c},
 		Log:     slog.New(slog.NewTextHandler(&locked{c: c}, nil)),

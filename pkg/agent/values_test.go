@@ -28,7 +28,7 @@ func TestStateSurvivesTheStatus(t *testing.T) {
 		},
 	}
 	status := statusOf(want)
-	status.Conditions = conditions(nil, want, machine.Observation{Now: at}, 7)
+	status.Conditions = conditions(nil, want, machine.Observation{Now: at}, 7, "")
 	text, err := json.Marshal(status)
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestConditions(t *testing.T) {
 		"not known":   {machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonHostUnreachable}, map[string]metav1.ConditionStatus{upToDate: "False", reconciling: "True"}, "HostUnreachable"},
 	} {
 		test.state.Message = "why"
-		got := conditions([]metav1.Condition{admitted}, test.state, machine.Observation{Now: now}, 7)
+		got := conditions([]metav1.Condition{admitted}, test.state, machine.Observation{Now: now}, 7, "")
 		seen, messages := map[string]metav1.ConditionStatus{}, ""
 		for _, c := range got {
 			seen[c.Type], messages = c.Status, messages+c.Message
@@ -194,7 +194,7 @@ func TestConditions(t *testing.T) {
 		if diff := cmp.Diff(test.want, seen); diff != "" || messages != "why" {
 			t.Errorf("%s: messages %q, conditions (-want +got):\n%s", name, messages, diff)
 		}
-		again := conditions(got, test.state, machine.Observation{Now: now.Add(time.Hour)}, 7)
+		again := conditions(got, test.state, machine.Observation{Now: now.Add(time.Hour)}, 7, "")
 		if diff := cmp.Diff(got, again); diff != "" {
 			t.Errorf("%s: nothing changed, and yet:\n%s", name, diff)
 		}

@@ -22,6 +22,7 @@ import (
 type Client struct {
 	root, address string
 	failures      map[verb.Verb]v1alpha1.Reason
+	within        time.Duration // for an answer
 
 	mu  sync.Mutex
 	bus *dbus.Conn
@@ -34,7 +35,7 @@ func NewClient(root, busAddress string, failures map[verb.Verb]v1alpha1.Reason) 
 	if busAddress == "" {
 		busAddress = SystemBus
 	}
-	return &Client{root: root, address: busAddress, failures: failures}
+	return &Client{root: root, address: busAddress, failures: failures, within: answerWithin}
 }
 
 // Start has the node run a verb. It does nothing when that verb is running

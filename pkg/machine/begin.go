@@ -45,7 +45,7 @@ func locking(s State, o Observation) (State, Action) {
 	case o.Spec.Release == v1alpha1.ReleaseNode:
 		return onward(s, o)
 	}
-	return s.enter(v1alpha1.StepUnlocking, o), Action{}
+	return s.enter(v1alpha1.StepChecking, o), Action{}
 }
 
 // snapshotting goes before the first kubeadm of an upgrade. What is taken is
@@ -95,6 +95,11 @@ func kubeadm(s State, o Observation) (State, Action) {
 	case ended:
 		s.KubeadmLog = work.Log
 		return abortAndRetry(s, o, work.Reason, work.Message)
+	case withdrawn(s, o) && work.OK && !work.FinishedAt.Before(s.Since):
+		// It was running when the record of what it was for was lost.
+		return s.enter(v1alpha1.StepChecking, o), Action{}
+	case wantsSnapshot(s, o):
+		return s.enter(v1alpha1.StepSnapshotting, o), Action{}
 	}
 	if s, stop, halted := mayNotBegin(s, o); halted {
 		return s, stop

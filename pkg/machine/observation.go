@@ -109,7 +109,8 @@ type Work struct {
 	FinishedAt time.Time
 }
 
-// Gate is whether something may begin now.
+// Gate is whether something may begin now. One that could not be asked is closed, with
+// ReasonGateClosed.
 type Gate struct {
 	Open    bool
 	Reason  v1alpha1.Reason
@@ -139,7 +140,7 @@ type Drain struct {
 // NeedsGate reports whether Next wants to know whether something may begin.
 func NeedsGate(s State, o Observation) bool {
 	switch s.Step {
-	case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepLastCheck:
+	case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck:
 		return true
 	case v1alpha1.StepSnapshotting:
 		return !o.Work[verb.Snapshot].Running

@@ -10,9 +10,7 @@ import (
 // quiet chooses between Idle, Staging, Waiting and Unsupported: which of them it is
 // follows from what is seen alone.
 func quiet(s State, o Observation) (State, Action) {
-	if o.Spec.Upgrade != nil && !s.Follows(o.Spec) {
-		s = begin(*o.Spec.Upgrade, o.Node.KubeletVersion)
-	}
+	s = s.follow(o)
 	if o.Node.Marked() || o.Slot.Held != "" {
 		return resume(s, o)
 	}
@@ -34,6 +32,14 @@ func quiet(s State, o Observation) (State, Action) {
 		return pulling(s, o)
 	}
 	return waiting(s, o)
+}
+
+// follow begins the upgrade that is asked for, where it is another one.
+func (s State) follow(o Observation) State {
+	if o.Spec.Upgrade != nil && !s.Follows(o.Spec) {
+		return begin(*o.Spec.Upgrade, o.Node.KubeletVersion)
+	}
+	return s
 }
 
 const disarmKey = "disarm"
@@ -66,21 +72,6 @@ func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State
 	s = s.enter(v1alpha1.StepIdle, o).say(reason, message)
 	s.RetryAt = time.Time{}
 	return s, again
-}
-
-// resume takes up a slot or a mark that the State does not speak of: it was
-// lost, or is older than what was done.
-func resume(s State, o Observation) (State, Action) {
-	version := expected(s, o)
-	switch {
-	case o.Spec.Type == v1alpha1.TypeReboot && o.Host.RebootRequired && o.Slot.Held != "" && !withdrawn(s, o):
-		return s.enter(v1alpha1.StepLocking, o), Action{}
-	case o.Node.Marked() && version != "" && o.Node.KubeletVersion == version && o.Host.Active == version:
-		return s.enter(v1alpha1.StepVerifying, o), Action{}
-	case o.Slot.Held != "" && !withdrawn(s, o):
-		return s.enter(v1alpha1.StepLocking, o), Action{}
-	}
-	return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the node bore the mark of an upgrade that is not asked for")
 }
 
 func staging(s State, o Observation) (State, Action) {

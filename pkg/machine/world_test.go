@@ -135,7 +135,9 @@ func (w *world) observe() Observation {
 	}
 	if w.silent != "" {
 		o.Host, o.HostProblem = nil, w.silent
-		return o
+		if w.state.Step != v1alpha1.StepDraining {
+			return o
+		}
 	}
 	if NeedsGate(w.state, o) && !w.gateless {
 		gate := w.gate
@@ -186,6 +188,7 @@ func (w *world) do(a Action) {
 		w.node.Unschedulable, w.node.SlotMark = true, w.held
 	case DoDrain:
 		w.check(w.held != "" && w.node.Unschedulable, "pods are evicted without slot or cordon")
+		w.check(w.gate.Open && !w.gateless, "pods are evicted with the gate closed, or unasked")
 		if w.pods > 0 && (!w.blocked || a.Delete) {
 			w.pods--
 		}
@@ -193,16 +196,28 @@ func (w *world) do(a Action) {
 	case DoReboot:
 		w.reboot()
 	case DoUncordon:
+		w.check(!w.busy(), "the node is uncordoned while work runs on it")
 		if w.node.OurCordon {
 			w.node.Unschedulable = false
 		}
 		w.node.OurCordon, w.node.SlotMark = false, ""
 	case DoFree:
+		w.check(!w.busy(), "the slot is freed while work runs on the node")
 		w.check(!w.node.OurCordon && w.node.SlotMark == "", "the slot is freed before the uncordon")
 		w.check(w.state.Step != v1alpha1.StepUnlocking || !w.unsure, "the slot is freed before the node was seen to be well")
 		w.held, w.reserved, w.unsure = "", false, false
 	}
 	w.check(!w.foreignCordon || w.node.Unschedulable, "somebody else's cordon is gone")
+}
+
+// busy is true while a verb runs that a node keeps its slot for.
+func (w *world) busy() bool {
+	for _, v := range []verb.Verb{verb.Snapshot, verb.Kubeadm, verb.Activate, verb.Restart} {
+		if w.work[v].Running {
+			return true
+		}
+	}
+	return false
 }
 
 // run begins a verb.
@@ -320,6 +335,13 @@ func (w *world) boot() {
 func (w *world) crash() {
 	w.state, w.started = w.persisted, w.now
 	w.asked, w.drained = time.Time{}, nil
+}
+
+// lose is a NodeUpgrade that was deleted and made anew, and an agent that was replaced.
+func (w *world) lose() {
+	w.persisted = State{}
+	w.crash()
+	clear(w.rebootsOf) // how often it was tried before is lost, too
 }
 
 // abandon is a person who gives the node up, and the coordinator that acts on it.

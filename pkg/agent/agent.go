@@ -45,7 +45,8 @@ type Config struct {
 	// the host verbs.
 	Host    Host
 	Install func() error
-	// Account is the ServiceAccount's client, Kubelet the kubelet's, Upgrades
+	// Kubelet is the kubelet's client, which reads and writes what is its own
+	// node's. Account is the ServiceAccount's, for what all agents see, Upgrades
 	// the ServiceAccount's for our own kinds.
 	Account, Kubelet kubernetes.Interface
 	Upgrades         *client.Interface
@@ -92,7 +93,7 @@ func New(c Config) *Agent {
 	a := &Agent{
 		Config:  c,
 		slots:   slot.New(c.Account),
-		drainer: &drain.Drainer{Node: c.Node, Reads: c.Account, Evicts: c.Kubelet},
+		drainer: &drain.Drainer{Node: c.Node, Kubelet: c.Kubelet, DaemonSets: c.Account},
 		kick:    make(chan struct{}, 1),
 		started: c.Now(),
 

@@ -131,7 +131,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 // follow watches the node's pods while they matter.
 func (a *Agent) follow(ctx context.Context, o machine.Observation) {
 	if a.state.Step == v1alpha1.StepDraining || machine.NeedsHealth(a.state, o) {
-		a.pods.start(ctx, a.Account, a.Node, a.wakeUp)
+		a.pods.start(ctx, a.Kubelet, a.Node, a.wakeUp)
 		return
 	}
 	a.pods.stop()

@@ -24,7 +24,7 @@ func (a *Agent) watch() {
 	own := fields.OneTermEqualSelector(metav1.ObjectNameField, a.Node).String()
 	a.nodeUpgrades = a.Upgrades.NodeUpgrades.Informer(a.Node)
 	a.inventories = a.Upgrades.NodeInventories.Informer(a.Node)
-	a.nodes = informers.NewSharedInformerFactoryWithOptions(a.Account, 0,
+	a.nodes = informers.NewSharedInformerFactoryWithOptions(a.Kubelet, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = own })).Core().V1().Nodes().Informer()
 	a.leases = informers.NewSharedInformerFactoryWithOptions(a.Account, 0,
 		informers.WithNamespace(v1alpha1.Namespace),
@@ -87,18 +87,18 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// podWatch watches the node's own pods.
+// podWatch watches the node's own pods, as the kubelet, which may watch no others.
 type podWatch struct {
 	cancel context.CancelFunc
 	left   atomic.Bool // one has gone since the last round
 }
 
-func (w *podWatch) start(ctx context.Context, client kubernetes.Interface, node string, kick func()) {
+func (w *podWatch) start(ctx context.Context, kubelet kubernetes.Interface, node string, kick func()) {
 	if w.cancel != nil {
 		return
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
-	informer := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+	informer := informers.NewSharedInformerFactoryWithOptions(kubelet, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
 	})).Core().V1().Pods().Informer()
 	// What a pod is made of is not looked at here: keep what tells them apart.

@@ -76,7 +76,7 @@ func (p *program) abandon(ctx context.Context, node, reason string) error {
 	}
 	now := metav1.NewTime(p.now())
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": u.UID}, "abandoned": v1alpha1.Abandoned{Reason: reason, Time: &now},
+		"metadata": map[string]any{"uid": u.UID}, "abandoned": v1alpha1.Abandoned{Reason: reason, Time: &now, By: reader.user(ctx)},
 	})
 	if err != nil {
 		return err

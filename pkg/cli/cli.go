@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -12,17 +13,24 @@ import (
 
 // program is what every verb has: where to write, and which cluster is meant.
 type program struct {
+	// IOStreams are what the program was given, but no control character passes.
 	genericiooptions.IOStreams
-	cluster *genericclioptions.ConfigFlags
-	color   string
-	version string
-	now     func() time.Time
+	// drawn is Out for what render has drawn: its colors pass.
+	drawn io.Writer
+	// terminalOut is Out as it was given, for escape sequences of our own.
+	terminalOut io.Writer
+	cluster     *genericclioptions.ConfigFlags
+	color       string
+	version     string
+	now         func() time.Time
 }
 
 // New makes the command. Its ExecuteContext returns errors that Exit makes a
 // line and an exit code of.
 func New(streams genericiooptions.IOStreams, version string) *cobra.Command {
-	p := &program{IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), version: version, now: time.Now}
+	p := &program{drawn: safe{out: streams.Out, colors: true}, terminalOut: streams.Out, cluster: genericclioptions.NewConfigFlags(true), version: version, now: time.Now}
+	streams.Out, streams.ErrOut = safe{out: streams.Out}, safe{out: streams.ErrOut}
+	p.IOStreams = streams
 	root := &cobra.Command{
 		Use:   "kubectl-upgrade",
 		Short: "Kubernetes patches and minors for the nodes of a cluster, one at a time, inside maintenance windows",

@@ -40,6 +40,7 @@ func (e exitError) Unwrap() error { return e.err }
 // interruption needs no words: who pressed Ctrl-C knows.
 func Exit(err error, errOut io.Writer) int {
 	var exit exitError
+	errOut = safe{out: errOut}
 	switch {
 	case err == nil:
 		return 0

@@ -81,7 +81,7 @@ func (h *history) run(ctx context.Context) error {
 		}
 		text = strings.Join(pages, "\n\n")
 	}
-	_, err = io.WriteString(h.Out, text)
+	_, err = io.WriteString(h.drawn, text)
 	return err
 }
 

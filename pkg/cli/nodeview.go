@@ -61,7 +61,7 @@ func viewNode(u v1alpha1.NodeUpgrade) render.Node {
 	}
 	switch {
 	case u.Abandoned != nil:
-		v.State, v.Reason, v.Message, v.Until = render.StateFailed, v1alpha1.ReasonAbandoned, u.Abandoned.Reason, nil
+		v.State, v.Reason, v.Message, v.Until = render.StateFailed, v1alpha1.ReasonAbandoned, u.Abandoned.String(), nil
 	case v.State == render.StateUnknown:
 		v.Reason, v.Message, v.Until = "", unheard, nil
 	}

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -14,8 +15,9 @@ import (
 
 // reader reads the objects that the verbs show.
 type reader struct {
-	kinds *client.Interface
-	core  corev1client.CoreV1Interface
+	kinds   *client.Interface
+	core    corev1client.CoreV1Interface
+	reviews authenticationv1client.SelfSubjectReviewInterface
 }
 
 // objects are what was read. policies and nodes are nil where they may not be
@@ -41,7 +43,11 @@ func (p *program) reader() (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reader{kinds: kinds, core: core}, nil
+	authentication, err := authenticationv1client.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{kinds: kinds, core: core, reviews: authentication.SelfSubjectReviews()}, nil
 }
 
 func (r *reader) read(ctx context.Context) (objects, error) {

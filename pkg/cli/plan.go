@@ -163,6 +163,6 @@ func (n *planning) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *t
 	}
 	options := n.drawing()
 	options.Now, options.Zone, options.Wide = at, in, n.format() == "wide"
-	_, err := io.WriteString(n.Out, render.Plan(decided, viewPlanned(s, decided), options))
+	_, err := io.WriteString(n.drawn, render.Plan(decided, viewPlanned(s, decided), options))
 	return err
 }

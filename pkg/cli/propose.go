@@ -91,6 +91,6 @@ func (a *apply) show(s fleet.Snapshot, decided plan.Plan, wanted *v1alpha1.Clust
 	if shown != nil {
 		shown.Name = wanted.Name
 	}
-	_, err := io.WriteString(a.Out, render.Plan(decided, shown, options)+"\n")
+	_, err := io.WriteString(a.drawn, render.Plan(decided, shown, options)+"\n")
 	return err
 }

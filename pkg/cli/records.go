@@ -65,7 +65,7 @@ func viewRecord(r *v1alpha1.UpgradeRecord) *render.Ended {
 	return &render.Ended{
 		Name: r.Upgrade.Name, Object: "upgraderecord." + v1alpha1.Group + "/" + r.Name, Type: r.Type, From: r.FromVersion, To: r.Version,
 		TriggerTime: instant(r.TriggerTime), CompletionTime: instant(&r.CompletionTime), Outcome: r.Outcome, Reason: r.Reason, Message: r.Message,
-		Nodes: r.Counts, IgnoreChecks: r.IgnoreChecks, EtcdSnapshot: r.EtcdSnapshot,
+		Nodes: r.Counts, RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), IgnoreChecks: r.IgnoreChecks, EtcdSnapshot: r.EtcdSnapshot,
 	}
 }
 
@@ -74,6 +74,6 @@ func viewEnded(u *v1alpha1.ClusterUpgrade) *render.Ended {
 	v := viewUpgrade(u)
 	return &render.Ended{
 		Name: v.Name, Type: v.Type, From: v.From, To: v.To, TriggerTime: v.TriggerTime, CompletionTime: v.CompletionTime,
-		Outcome: v.Outcome, Reason: v.Reason, Message: v.Message, Nodes: u.Status.Nodes,
+		Outcome: v.Outcome, Reason: v.Reason, Message: v.Message, Nodes: u.Status.Nodes, RequestedBy: v.RequestedBy,
 	}
 }

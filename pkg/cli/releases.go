@@ -66,7 +66,7 @@ func (r *releases) run(ctx context.Context) error {
 	case !r.forPeople():
 		return r.print(r.program, render.ReleaseList{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ReleaseList", Items: items})
 	}
-	_, err = io.WriteString(r.Out, render.Releases(items, r.drawing()))
+	_, err = io.WriteString(r.drawn, render.Releases(items, r.drawing()))
 	return err
 }
 

@@ -17,7 +17,7 @@ type sheet interface {
 
 func (p *program) newSheet() sheet {
 	if _, _, terminal := p.terminal(); terminal {
-		fmt.Fprint(p.Out, enterScreen)
+		fmt.Fprint(p.terminalOut, enterScreen)
 		return &screen{program: p}
 	}
 	return &log{out: p.Out, now: p.now}
@@ -57,10 +57,10 @@ func (s *screen) show(now look) {
 	lines = append(append(lines, ""), foot...)
 	// A line is cleared before it is written: behind a full line it would lose
 	// its last letter.
-	all := home + clearLine + strings.Join(lines, "\n"+clearLine) + clearBelow
+	all := home + clearLine + strings.ReplaceAll(shown(strings.Join(lines, "\n"), true), "\n", "\n"+clearLine) + clearBelow
 	if size := fmt.Sprint(width, height); s.written != size+all {
 		s.written = size + all
-		fmt.Fprint(s.Out, all)
+		fmt.Fprint(s.terminalOut, all)
 	}
 }
 
@@ -75,7 +75,7 @@ func footer(now look, o render.Options) []string {
 	return render.Paragraph(fmt.Sprintf("Ctrl-C detaches, and the upgrade goes on: `kubectl upgrade status -w` comes back, `kubectl upgrade suspend %s` stops it before the next node.", now.progress.Upgrade.Name), o)
 }
 
-func (s *screen) close() { fmt.Fprint(s.Out, leaveScreen+s.picture) }
+func (s *screen) close() { fmt.Fprint(s.terminalOut, leaveScreen+shown(s.picture, true)) }
 
 // log writes a line for each change.
 type log struct {

@@ -109,7 +109,7 @@ func (s *status) run(ctx context.Context) error {
 	case !s.forPeople():
 		return s.print(s.program, shown)
 	}
-	_, err = io.WriteString(s.Out, s.draw(shown))
+	_, err = io.WriteString(s.drawn, s.draw(shown))
 	return err
 }
 

@@ -21,7 +21,7 @@ func (p *program) checkColor() error {
 // terminal returns the size of the terminal that output goes to, if it goes
 // to one.
 func (p *program) terminal() (width, height int, yes bool) {
-	file, ok := p.Out.(*os.File)
+	file, ok := p.terminalOut.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return 0, 0, false
 	}

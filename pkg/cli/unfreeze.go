@@ -96,7 +96,7 @@ func (u *unfreeze) choose(all []v1alpha1.MaintenanceSchedule) (*v1alpha1.Mainten
 	case 1:
 		return &freezes[0], nil
 	}
-	fmt.Fprint(u.Out, render.Freezes(viewFreezes(freezes, u.now()), u.drawing()))
+	fmt.Fprint(u.drawn, render.Freezes(viewFreezes(freezes, u.now()), u.drawing()))
 	return nil, fmt.Errorf("there are %d freezes: say which, as in `kubectl upgrade unfreeze %s`", len(freezes), freezes[0].Name)
 }
 
@@ -125,7 +125,7 @@ func viewFreezes(freezes []v1alpha1.MaintenanceSchedule, now time.Time) []render
 			}
 			views = append(views, render.Freeze{
 				Name: s.Name, From: x.StartTime.Time, Until: x.EndTime.Time, Recurrence: x.Recurrence,
-				Upgrades: x.Upgrades, Nodes: selectorText(s.Spec.NodeSelector), Owner: gitOwner(&s), Reason: x.Reason,
+				Upgrades: x.Upgrades, Nodes: selectorText(s.Spec.NodeSelector), By: cmp.Or(gitOwner(&s), s.Annotations[v1alpha1.RequestedByAnnotation]), Reason: x.Reason,
 			})
 		}
 	}

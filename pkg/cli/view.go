@@ -64,6 +64,7 @@ func viewUpgrade(u *v1alpha1.ClusterUpgrade) *render.Upgrade {
 		CompletionTime: instant(u.Status.CompletionTime),
 		Outcome:        u.Status.Outcome,
 		Stalled:        stalled(u),
+		RequestedBy:    requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
 	}
 	if c := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionSucceeded); c != nil {
 		v.Reason, v.Message = v1alpha1.Reason(c.Reason), c.Message

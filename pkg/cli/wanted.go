@@ -90,6 +90,9 @@ func (a *apply) create(ctx context.Context, wanted *v1alpha1.ClusterUpgrade) (*v
 	if err != nil {
 		return nil, err
 	}
+	if a.mode == dryRunNone {
+		reader.sign(ctx, wanted)
+	}
 	created, err := reader.kinds.ClusterUpgrades.Create(ctx, wanted, metav1.CreateOptions{FieldManager: manager, DryRun: a.dryRun.options()})
 	if apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("ClusterUpgrade %s has just been created by another person; `kubectl upgrade status` shows it, and the same command again follows it", wanted.Name)

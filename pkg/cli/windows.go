@@ -81,7 +81,7 @@ func (w *windows) run(ctx context.Context, counted bool) error {
 	}
 	options := w.drawing()
 	options.Now, options.Zone = q.from, q.zone
-	_, err = io.WriteString(w.Out, render.Windows(openings, options))
+	_, err = io.WriteString(w.drawn, render.Windows(openings, options))
 	return err
 }
 

@@ -9,8 +9,8 @@
 //     ended.
 //   - A pod is evicted by its UID: one that has moved, or that bears a former
 //     one's name, is never touched.
-//   - Evictions are written with the kubelet's identity, which may evict the pods
-//     of its own node alone.
+//   - Pods are listed and evicted with the kubelet's identity, which may see and
+//     evict those of its own node alone.
 //   - While a pod is there that blocks the drain, nothing is evicted at all: the
 //     node would be emptied for nothing. Such is a pod that no controller starts
 //     again elsewhere, or one with an emptyDir, where the order says Block.

@@ -18,10 +18,10 @@ import (
 type Drainer struct {
 	// Node is its name.
 	Node string
-	// Reads sees all pods and DaemonSets.
-	Reads kubernetes.Interface
-	// Evicts is the kubelet of that node.
-	Evicts kubernetes.Interface
+	// Kubelet is the kubelet of that node: it lists and evicts the node's pods.
+	Kubelet kubernetes.Interface
+	// DaemonSets may read DaemonSets, which a kubelet may not.
+	DaemonSets kubernetes.Interface
 }
 
 // Round asks every pod that has to leave and was not asked yet, once, as the order
@@ -29,7 +29,7 @@ type Drainer struct {
 // blocks the drain blocks it still. An error means that nothing is known; what was
 // asked before stays asked.
 func (d *Drainer) Round(ctx context.Context, order v1alpha1.Drain, deletes bool) (Progress, error) {
-	s, err := pick(ctx, d.Reads, d.Node, order)
+	s, err := d.pick(ctx, order)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -68,9 +68,9 @@ func (d *Drainer) ask(ctx context.Context, pod corev1.Pod, gracePeriod *int32, d
 		options.GracePeriodSeconds = ptr.To(int64(*gracePeriod))
 	}
 	if deletes {
-		return d.Evicts.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
+		return d.Kubelet.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
 	}
-	return d.Evicts.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
+	return d.Kubelet.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
 		DeleteOptions: &options,
 	})

@@ -103,7 +103,7 @@ func TestRound(t *testing.T) {
 		},
 		"what stays is left alone": {
 			pods: []runtime.Object{
-				daemons, pod("daemon", ownedBy("DaemonSet", "daemons")), pod("static", mirror),
+				pod("daemon", ownedBy("DaemonSet", "daemons")), pod("static", mirror),
 				pod("anywhere", tolerates("", corev1.TolerationOpExists)),
 				pod("unmanaged-anywhere", ownedBy("", ""), tolerates(corev1.TaintNodeUnschedulable, corev1.TolerationOpExists)),
 			},
@@ -230,7 +230,11 @@ func TestRound(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reads, kubelet := fake.NewClientset(test.pods...), fake.NewClientset()
+			kubelet := fake.NewClientset(test.pods...)
+			// A kubelet reads no DaemonSet, and who does reads no pod.
+			kubelet.PrependReactor("*", "daemonsets", forbidden)
+			daemonSets := fake.NewClientset(daemons)
+			daemonSets.PrependReactor("*", "pods", forbidden)
 			var evicted, deleted []string
 			kubelet.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				eviction := action.(clienttesting.CreateAction).GetObject().(*policyv1.Eviction)
@@ -244,7 +248,7 @@ func TestRound(t *testing.T) {
 				deleted = append(deleted, action.(clienttesting.DeleteAction).GetName())
 				return true, nil, nil
 			})
-			got, err := (&Drainer{Node: "worker", Reads: reads, Evicts: kubelet}).Round(t.Context(), test.order, test.deletes)
+			got, err := (&Drainer{Node: "worker", Kubelet: kubelet, DaemonSets: daemonSets}).Round(t.Context(), test.order, test.deletes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,6 +258,10 @@ func TestRound(t *testing.T) {
 			}
 		})
 	}
+}
+
+func forbidden(action clienttesting.Action) (bool, runtime.Object, error) {
+	return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("not its business"))
 }
 
 var podResource = corev1.Resource("pods")
@@ -273,8 +281,8 @@ func TestSomeIsShort(t *testing.T) {
 // A selector that the API server would refuse lets no pod go on its word.
 func TestWrongRule(t *testing.T) {
 	wrong := v1alpha1.Drain{Rules: []v1alpha1.DrainRule{{Name: "wrong", PodSelector: selects("a b"), Behavior: v1alpha1.DrainSkip}}}
-	kubelet := fake.NewClientset()
-	_, err := (&Drainer{Node: "worker", Reads: fake.NewClientset(pod("a")), Evicts: kubelet}).Round(t.Context(), wrong, false)
+	kubelet := fake.NewClientset(pod("a"))
+	_, err := (&Drainer{Node: "worker", Kubelet: kubelet, DaemonSets: fake.NewClientset()}).Round(t.Context(), wrong, false)
 	if err == nil || !strings.Contains(err.Error(), "drain rule wrong") || len(kubelet.Actions()) > 0 {
 		t.Errorf("%v, %v", err, kubelet.Actions())
 	}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	kubectl "k8s.io/kubectl/pkg/drain"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -27,9 +28,16 @@ type selection struct {
 	emptyDir  []string     // pods whose data would be lost
 }
 
-// pick lists the node's pods and selects those that have to leave. The list is
-// read with an identity that may see DaemonSets; a kubelet may not.
-func pick(ctx context.Context, reads kubernetes.Interface, node string, order v1alpha1.Drain) (selection, error) {
+// reads is the kubelet's client, but for DaemonSets.
+type reads struct {
+	kubernetes.Interface
+	daemonSets kubernetes.Interface
+}
+
+func (r reads) AppsV1() appsv1client.AppsV1Interface { return r.daemonSets.AppsV1() }
+
+// pick lists the node's pods and selects those that have to leave.
+func (d *Drainer) pick(ctx context.Context, order v1alpha1.Drain) (selection, error) {
 	rules, err := drainrule.Compile(order.Rules)
 	if err != nil {
 		return selection{}, err
@@ -37,7 +45,7 @@ func pick(ctx context.Context, reads kubernetes.Interface, node string, order v1
 	s := selection{order: order, rules: rules}
 	helper := &kubectl.Helper{
 		Ctx:    ctx,
-		Client: reads,
+		Client: reads{d.Kubelet, d.DaemonSets},
 		// Force and DeleteEmptyDirData let pods through to our own filter, which can
 		// name them and knows those that stay anyway.
 		Force:               true,
@@ -48,9 +56,9 @@ func pick(ctx context.Context, reads kubernetes.Interface, node string, order v1
 		Out:                 io.Discard,
 		ErrOut:              io.Discard,
 	}
-	list, errs := helper.GetPodsForDeletion(node)
+	list, errs := helper.GetPodsForDeletion(d.Node)
 	if len(errs) > 0 {
-		return selection{}, fmt.Errorf("selecting the pods of node %s: %w", node, errors.Join(errs...))
+		return selection{}, fmt.Errorf("selecting the pods of node %s: %w", d.Node, errors.Join(errs...))
 	}
 	s.leave = list.Pods()
 	return s, nil

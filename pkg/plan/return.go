@@ -17,7 +17,7 @@ func (n *node) returned() bool {
 // leftOut says what an abandoned node waits for.
 func (n *node) leftOut() string {
 	if n.failed() {
-		return fmt.Sprintf("abandoned: %s; left out while it is %s (%s)", n.abandoned.Reason, n.status.Step, n.cause.Reason)
+		return fmt.Sprintf("abandoned: %s; left out while it is %s (%s)", n.abandoned, n.status.Step, n.cause.Reason)
 	}
-	return fmt.Sprintf("abandoned: %s; left out until its agent reports again and the node is Ready", n.abandoned.Reason)
+	return fmt.Sprintf("abandoned: %s; left out until its agent reports again and the node is Ready", n.abandoned)
 }

@@ -53,3 +53,14 @@ func (o Options) paint(text string, c color) string {
 var stateColors = map[State]color{
 	StateDone: green, StateActive: cyan, StateWaiting: yellow, StateFailed: red, StateUnsupported: faint, StateUnknown: faint,
 }
+
+// ColorLength returns how many bytes of a color of ours the text begins with; 0: it
+// begins with none.
+func ColorLength(text string) int {
+	for _, c := range []color{"0", bold, faint, red, green, yellow, cyan} {
+		if sequence := "\x1b[" + string(c) + "m"; strings.HasPrefix(text, sequence) {
+			return len(sequence)
+		}
+	}
+	return 0
+}

@@ -14,7 +14,7 @@ type Freeze struct {
 	Recurrence  string // from and until are then those of the first time
 	Upgrades    []v1alpha1.UpgradeType
 	Nodes       string // a selector; empty: every node
-	Owner       string // what keeps it as it stands in Git
+	By          string // what keeps it as it stands in Git, or who asked for it
 	Reason      string
 }
 
@@ -32,10 +32,10 @@ func Freezes(freezes []Freeze, o Options) string {
 		}
 		rows = append(rows, []cell{
 			{f.Name, plain}, {until, plain}, {orAll(strings.Join(upgrades, ",")), plain}, {orAll(f.Nodes), plain},
-			{orDash(f.Owner), plain}, {orDash(f.Reason), plain},
+			{orDash(f.By), plain}, {orDash(f.Reason), plain},
 		})
 	}
-	return o.table([]string{"FREEZE", "UNTIL", "UPGRADES", "NODES", "OWNER", "REASON"}, rows)
+	return o.table([]string{"FREEZE", "UNTIL", "UPGRADES", "NODES", "BY", "REASON"}, rows)
 }
 
 func orAll(text string) string {

@@ -10,8 +10,8 @@ import (
 
 func TestFreezes(t *testing.T) {
 	freezes := []render.Freeze{
-		{Name: "incident-4711", From: now, Until: now.Add(4 * time.Hour), Reason: "the load balancer drops connections"},
-		{Name: "quarter", From: now, Until: now.Add(14 * 24 * time.Hour), Upgrades: []v1alpha1.UpgradeType{"Minor", "Reboot"}, Nodes: "pool=db", Owner: "Flux Kustomization flux-system/apps", Reason: "accounts are closed"},
+		{Name: "incident-4711", From: now, Until: now.Add(4 * time.Hour), By: "alice", Reason: "the load balancer drops connections"},
+		{Name: "quarter", From: now, Until: now.Add(14 * 24 * time.Hour), Upgrades: []v1alpha1.UpgradeType{"Minor", "Reboot"}, Nodes: "pool=db", By: "Flux Kustomization flux-system/apps", Reason: "accounts are closed"},
 		{Name: "christmas", From: now, Until: now.Add(time.Hour), Recurrence: "FREQ=YEARLY"},
 	}
 	o := render.Options{Now: now, Zone: time.UTC}

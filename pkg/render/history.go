@@ -34,6 +34,8 @@ type Ended struct {
 	Reason         v1alpha1.Reason      `json:"reason,omitempty"`
 	Message        string               `json:"message,omitempty"`
 	Nodes          v1alpha1.NodeCounts  `json:"nodes"`
+	// RequestedBy is who asked for it, where that is known.
+	RequestedBy string `json:"requestedBy,omitempty"`
 	// RetryOf is the failed upgrade whose place it took.
 	RetryOf      string                  `json:"retryOf,omitempty"`
 	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
@@ -71,6 +73,9 @@ func HistoryPage(e Ended, o Options) string {
 		titled("Began:", cell{o.minute(e.TriggerTime), plain}),
 		titled("Ended:", cell{o.minute(e.CompletionTime) + ", took " + e.took(), plain}),
 		titled("Nodes:", cell{e.done(), plain}),
+	}
+	if e.RequestedBy != "" {
+		lines = append(lines, titled("Asked by:", cell{e.RequestedBy, plain}))
 	}
 	if e.RetryOf != "" {
 		lines = append(lines, titled("Retry of:", cell{e.RetryOf, plain}))

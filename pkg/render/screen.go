@@ -57,6 +57,9 @@ func headline(s Status, o Options) [][2]cell {
 	if u.TriggerTime != nil {
 		text += ", for " + o.age(u.TriggerTime)
 	}
+	if u.RequestedBy != "" {
+		text += ", asked for by " + u.RequestedBy
+	}
 	rows := [][2]cell{titled("Upgrade:", cell{text, bold})}
 	if why := o.why(u.Reason, u.Message, nil); why != "" {
 		rows = append(rows, titled("", cell{why, upgradeColor(u)}))

@@ -39,6 +39,8 @@ type Upgrade struct {
 	Outcome        v1alpha1.Outcome     `json:"outcome,omitempty"`
 	Reason         v1alpha1.Reason      `json:"reason,omitempty"`
 	Message        string               `json:"message,omitempty"`
+	// RequestedBy is who asked for it, where that is known.
+	RequestedBy string `json:"requestedBy,omitempty"`
 	// Stalled is true where nothing moves until a person acts.
 	Stalled bool `json:"stalled,omitempty"`
 }

@@ -36,6 +36,12 @@ const (
 	CreatedByAnnotation = Group + "/created-by"
 	// CreatedByCoordinator is the annotation's value.
 	CreatedByCoordinator = "coordinator"
+
+	// RequestedByAnnotation on a ClusterUpgrade or MaintenanceSchedule is the name
+	// of the user who asked for it, as the API server knows it. `kubectl upgrade`
+	// writes it, and an admission policy lets nobody write another's name. Absent:
+	// it came from elsewhere, such as Git.
+	RequestedByAnnotation = Group + "/requested-by"
 )
 
 // Condition types. Reconciling and Stalled are there only while they are True, as

@@ -131,6 +131,19 @@ type Abandoned struct {
 	// Time when the person said so.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
+	// By is the user who said so, as the API server knows the name. Nobody can
+	// write another's name.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	By string `json:"by,omitempty"`
+}
+
+// String returns the reason, and who gave it where that is known.
+func (a Abandoned) String() string {
+	if a.By == "" {
+		return a.Reason
+	}
+	return a.Reason + " (" + a.By + ")"
 }
 
 // NodeUpgradeList is a list of NodeUpgrades.

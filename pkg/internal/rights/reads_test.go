@@ -1,0 +1,34 @@
+package rights_test
+
+import "testing"
+
+// Of the agents' ServiceAccount nothing more can be read than all agents need to
+// see: what is its node's alone, an agent reads as the kubelet.
+func TestWhatAnAgentReads(t *testing.T) {
+	config := install(t)
+	agent, node := agentOf(t, config, "worker-1"), kubelet(t, config, "worker-1")
+	for at, want := range map[string]string{
+		core + "/pods": noRight,
+		core + "/pods?fieldSelector=spec.nodeName=worker-1":  noRight,
+		core + "/namespaces/default/pods":                    noRight,
+		core + "/nodes":                                      noRight,
+		core + "/nodes?fieldSelector=metadata.name=worker-1": noRight,
+		core + "/namespaces/kube-system/pods":                allowed, // the apiservers' versions
+	} {
+		if got := agent.try(t, try{do: "GET", at: at}); got.answer != want {
+			t.Errorf("an agent reads %s: %s, want %s", at, got.answer, want)
+		}
+	}
+	for at, want := range map[string]string{
+		core + "/pods?fieldSelector=spec.nodeName=worker-1":                           allowed,
+		core + "/pods?fieldSelector=spec.nodeName=worker-1&watch=1&timeoutSeconds=1":  allowed,
+		core + "/nodes?fieldSelector=metadata.name=worker-1":                          allowed,
+		core + "/nodes?fieldSelector=metadata.name=worker-1&watch=1&timeoutSeconds=1": allowed,
+		core + "/pods?fieldSelector=spec.nodeName=worker-2":                           noRight,
+		core + "/nodes?fieldSelector=metadata.name=worker-2":                          noRight,
+	} {
+		if got := node.try(t, try{do: "GET", at: at}); got.answer != want {
+			t.Errorf("its kubelet reads %s: %s, want %s", at, got.answer, want)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package rights_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+)
+
+const (
+	tableBegins = "<!-- what follows is written by go test ./pkg/internal/rights -update -->\n"
+	tableEnds   = "<!-- end of what is written -->"
+)
+
+// leastRefused is how many of the tries must be refused, so that the table goes on
+// to ask what matters.
+var leastRefused = map[string]int{"agent": 70, "kubelet": 60, "coordinator": 40, "view": 60, "edit": 50}
+
+// Every identity tries everything, and docs/security.md says what came of it. The
+// administrator tries it first: what that one may not do was no fair try.
+func TestWhatEachIdentityMayDo(t *testing.T) {
+	config := install(t)
+	admin := administrator(t, config)
+	identities := []*identity{
+		agentOf(t, config, "worker-1"), kubelet(t, config, "worker-1"), coordinator(t, config),
+		person(t, config, "kubectl-upgrade-view"), person(t, config, "kubectl-upgrade-edit"),
+	}
+	refused := map[string]int{}
+	var table strings.Builder
+	for _, group := range groups {
+		fmt.Fprintf(&table, "\n**%s**\n\n| |", group.name)
+		for _, i := range identities {
+			fmt.Fprintf(&table, " %s |", i.name)
+		}
+		table.WriteString("\n| --- |" + strings.Repeat(" --- |", len(identities)) + "\n")
+		for _, try := range group.tries {
+			if got := admin.try(t, try); (got.answer == allowed) == try.never {
+				t.Errorf("%s: an administrator is answered %s: %s", try.what, got.answer, got.message)
+			}
+			fmt.Fprintf(&table, "| %s |", try.what)
+			for _, i := range identities {
+				got := i.try(t, try)
+				fmt.Fprintf(&table, " %s |", got.answer)
+				if got.answer != allowed {
+					refused[i.name]++
+				}
+			}
+			table.WriteString("\n")
+		}
+	}
+	table.WriteString("\n")
+	for name, least := range leastRefused {
+		if refused[name] < least {
+			t.Errorf("%s is refused %d times, want %d at least", name, refused[name], least)
+		}
+	}
+	t.Log(refused)
+	compare(t, table.String())
+}
+
+// compare holds the table against docs/security.md.
+func compare(t *testing.T, table string) {
+	t.Helper()
+	page := filepath.Join(apitest.Root(t), "docs", "security.md")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begun := strings.Cut(string(text), tableBegins)
+	is, after, ended := strings.Cut(rest, tableEnds)
+	if !begun || !ended {
+		t.Fatalf("%s has no place for the table", page)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(before+tableBegins+table+tableEnds+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(is, table); diff != "" {
+		t.Errorf("docs/security.md (-page +run), `go test ./pkg/internal/rights -update` writes it:\n%s", diff)
+	}
+}

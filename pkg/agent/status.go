@@ -31,11 +31,19 @@ type written struct {
 // overwriteAfter is how long the watch may take to show what was written.
 const overwriteAfter = 10 * time.Second
 
-// overwritten reports whether the NodeUpgrade shows another step than this agent
-// wrote a while ago. Another agent of the node that was ending may have written
-// last, and the coordinator would wait for a step that is over.
+// overwritten reports whether the NodeUpgrade shows something else than this agent
+// wrote a while ago. Another agent of the node that was ending may have written last,
+// or etcd was restored: the coordinator would go by what is over.
 func (w written) overwritten(nu *v1alpha1.NodeUpgrade, now time.Time) bool {
-	return nu.Status.Step != w.status.Step && now.Sub(w.at) >= overwriteAfter
+	return now.Sub(w.at) >= overwriteAfter && !equality.Semantic.DeepEqual(decisive(nu.Status), decisive(w.status))
+}
+
+// decisive returns the part of a status that the coordinator decides by.
+func decisive(s v1alpha1.NodeUpgradeStatus) v1alpha1.NodeUpgradeStatus {
+	return v1alpha1.NodeUpgradeStatus{
+		Step: s.Step, Upgrade: s.Upgrade, Versions: s.Versions, Slot: s.Slot, Retry: s.Retry,
+		Reboot: s.Reboot, EtcdSnapshot: s.EtcdSnapshot,
+	}
 }
 
 // persist writes the whole status where it changed: with server-side apply, a
@@ -120,7 +128,7 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 		status.Reboot.Required, status.Reboot.Reason = last.Reboot.Required, last.Reboot.Reason
 		return
 	}
-	versions.Kubeadm, versions.ControlPlane, versions.NextBoot = facts.Kubeadm.Version, lowest(facts.StaticPods), facts.Active
+	versions.Kubeadm, versions.ControlPlane, versions.NextBoot = kubeadmVersion(*facts), lowest(facts.StaticPods), facts.Active
 	status.Reboot.Reason = rebootReason(*facts, a.engine.status)
 	status.Reboot.Required = status.Reboot.Reason != ""
 }

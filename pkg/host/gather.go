@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
@@ -47,7 +48,7 @@ func (l Layout) gatherRecords(facts *Facts) error {
 	if err != nil {
 		return err
 	}
-	if done != nil {
+	if done != nil && !l.joinedSince(done.FinishedAt) {
 		facts.Kubeadm = *done
 	}
 	if facts.Guard, err = l.Guard(); err != nil {
@@ -61,6 +62,14 @@ func (l Layout) gatherRecords(facts *Facts) error {
 		return nil
 	}
 	return err
+}
+
+// joinedSince reports whether the node has joined a cluster since: after kubeadm reset
+// nothing is left of what kubeadm did before. kubeadm upgrade writes that file too,
+// and ends later.
+func (l Layout) joinedSince(at time.Time) bool {
+	info, err := os.Stat(l.At(KubeletAccess))
+	return err == nil && info.ModTime().After(at)
 }
 
 // unsupported says why this node cannot be upgraded by switching sysext

@@ -18,6 +18,9 @@ import (
 	"testing"
 )
 
+// evilRan is what the programs of the image "evil" leave.
+const evilRan = "/evil-ran"
+
 // mksquashfs makes small images in the bakery's layout: programs that only
 // say their version. "wrong" holds another version than its name says.
 func mksquashfs(dir string) error {
@@ -30,14 +33,19 @@ func mksquashfs(dir string) error {
 		{"v1.35.5-rc.1", "v1.35.5-rc.1", "kubernetes"},
 		{"v1.34.4+k3s1", "v1.34.4+k3s1", "kubernetes"},
 		{"wrong", "v1.34.3", "kubernetes"},
+		{"evil", "v1.34.4", "kubernetes"},
 		{"misnamed", "v1.34.4", "kubernetes-v1.34"},
 	} {
+		does := ""
+		if i.file == "evil" {
+			does = "touch " + evilRan + "\n"
+		}
 		tree := filepath.Join(dir, i.file+".tree")
 		for name, file := range map[string]struct {
 			text string
 			mode os.FileMode
 		}{
-			"usr/bin/kubelet":                    {"#!/bin/sh\necho Kubernetes " + i.says + "\n", 0o755},
+			"usr/bin/kubelet":                    {"#!/bin/sh\n" + does + "echo Kubernetes " + i.says + "\n", 0o755},
 			"usr/bin/kubeadm":                    {"#!/bin/sh\necho " + i.says + "\n", 0o755},
 			"usr/local/share/kubernetes-version": {i.says + "\n", 0o644},
 			"usr/lib/extension-release.d/extension-release." + i.release: {"ID=_any\nARCHITECTURE=x86-64\n", 0o644},

@@ -89,11 +89,18 @@ func (l Layout) unsupported() string {
 
 // FreeBytes returns the room that root has left on the file system of a folder.
 func (l Layout) FreeBytes(dir string) (int64, error) {
+	free, _, err := l.Room(dir)
+	return free, err
+}
+
+// Room returns how much room root has left on the file system of a folder, and how
+// much there is in all.
+func (l Layout) Room(dir string) (free, total int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(l.At(dir), &st); err != nil {
-		return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
+		return 0, 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
 	}
-	return int64(st.Bfree) * st.Bsize, nil
+	return int64(st.Bfree) * st.Bsize, int64(st.Blocks) * st.Bsize, nil
 }
 
 // ControlPlaneComponents are the static pods that kubeadm takes to its own

@@ -76,6 +76,10 @@ type publisher struct {
 	url   string
 	// breakAfter closes the connection after so many bytes of an image.
 	breakAfter int
+	// endless serves an image that does not end. Nobody is told how long it is but
+	// who asks for its head, where said is not 0.
+	endless bool
+	said    int
 	// onImage is called when an image is asked for, and keeps it back.
 	onImage func()
 }
@@ -125,6 +129,10 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	if p.endless {
+		p.serveEndless(w, r)
+		return
+	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	if r.Method == http.MethodHead {
 		return
@@ -138,6 +146,24 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		data = data[:p.breakAfter]
 	}
 	_, _ = w.Write(data)
+}
+
+func (p *publisher) serveEndless(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead {
+		if p.said > 0 {
+			w.Header().Set("Content-Length", strconv.Itoa(p.said))
+		}
+		return
+	}
+	junk := make([]byte, 1<<20)
+	for i := range junk {
+		junk[i] = byte(i*i>>3) | 1
+	}
+	for r.Context().Err() == nil {
+		if _, err := w.Write(junk); err != nil {
+			return
+		}
+	}
 }
 
 func (p *publisher) serveIndex(w http.ResponseWriter) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // Limits for single calls that hang.
@@ -47,22 +46,6 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 		return a.reboot(ctx, o)
 	}
 	return fmt.Errorf("unknown action %q", action.Do)
-}
-
-// start has the host run a verb. Each runs once at a time. Why the host could not
-// even be asked for it is told in the status.
-func (a *Agent) start(ctx context.Context, v verb.Verb, key string, order hostverb.Order) error {
-	entry, ok := hostverb.Of(v)
-	if !ok {
-		return fmt.Errorf("there is no host verb %q", v)
-	}
-	request, err := entry.Request(ctx, key, order)
-	if err != nil {
-		a.problems[v] = err.Error()
-		return err
-	}
-	delete(a.problems, v)
-	return a.Host.Start(ctx, request, entry.Options(order))
 }
 
 func (a *Agent) reboot(ctx context.Context, o machine.Observation) error {

@@ -33,6 +33,7 @@ type fakeHost struct {
 	etcd     *v1alpha1.EtcdFacts    // what the members say
 	dir      string                 // the state folder
 	engine   func() (string, error) // what update_engine says; nil: it does not run
+	busFails verb.Verb              // the system bus fails once, when this is started
 	reboots  int
 	onReboot func(boot string)
 	// onRestart is told of a kubelet that was restarted; refresh is what a
@@ -60,6 +61,10 @@ func (h *fakeHost) Start(_ context.Context, r host.Request, _ host.Options) erro
 	defer h.mu.Unlock()
 	if h.running[r.Verb] {
 		return nil
+	}
+	if h.busFails == r.Verb {
+		h.busFails = ""
+		return host.Fail(v1alpha1.ReasonHostUnreachable, "the bus is away")
 	}
 	h.running[r.Verb] = true
 	delete(h.results, r.Verb)

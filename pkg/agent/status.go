@@ -141,7 +141,7 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 		status.Reboot.Required, status.Reboot.Reason = last.Reboot.Required, last.Reboot.Reason
 		return
 	}
-	versions.Kubeadm, versions.ControlPlane, versions.NextBoot = facts.Kubeadm.Version, lowest(facts.StaticPods), facts.Active
+	versions.Kubeadm, versions.ControlPlane, versions.NextBoot = kubeadmVersion(*facts), lowest(facts.StaticPods), facts.Active
 	status.Reboot.Reason = rebootReason(*facts, a.engine.status)
 	status.Reboot.Required = status.Reboot.Reason != ""
 }

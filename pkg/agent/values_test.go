@@ -59,6 +59,30 @@ func TestLowestOfTheControlPlane(t *testing.T) {
 	}
 }
 
+// What runs decides: of what kubeadm is recorded to have done on a control plane,
+// that counts which its static pods bear out.
+func TestRecordOfKubeadm(t *testing.T) {
+	pods := func(version string) map[string]string {
+		return map[string]string{"kube-apiserver": "v1.34.4", "kube-scheduler": version}
+	}
+	for name, test := range map[string]struct {
+		record string
+		pods   map[string]string
+		want   string
+	}{
+		"a worker":                {"v1.34.4", nil, "v1.34.4"},
+		"both agree":              {"v1.34.4", pods("v1.34.4"), "v1.34.4"},
+		"the pods are older":      {"v1.34.4", pods("v1.34.3"), "v1.34.3"},
+		"the pods are newer":      {"v1.34.3", pods("v1.34.4"), "v1.34.3"},
+		"never":                   {"", pods("v1.34.4"), ""},
+		"a pod without a version": {"v1.34.4", pods("latest"), ""},
+	} {
+		if got := kubeadmVersion(host.Facts{Kubeadm: host.KubeadmDone{Version: test.record}, StaticPods: test.pods}); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
 // The patch must carry what it was decided on, and touch no foreign cordon.
 func TestNodePatches(t *testing.T) {
 	marks := func(marks ...string) map[string]string {

@@ -12,6 +12,7 @@ import (
 var stage = define(Entry{
 	Verb:         verb.Stage,
 	Help:         "download and check an image, beside the running one",
+	Ordered:      true,
 	Within:       time.Hour, // as long as the download may take; then it is tried again
 	Failed:       v1alpha1.ReasonStageFailed,
 	ChangesFacts: true,

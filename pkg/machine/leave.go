@@ -92,11 +92,24 @@ func lastCheck(s State, o Observation) (State, Action) {
 	case s.restarts():
 		return lastCheckInService(s, o)
 	}
-	s.RebootedFrom = o.Host.BootID
 	if o.Spec.Type == v1alpha1.TypeReboot {
+		s.RebootedFrom = o.Host.BootID
 		return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
 	}
-	return s.enter(v1alpha1.StepActivating, o), run(verb.Activate, attemptKey(s, o))
+	return flip(s, o)
+}
+
+// flip begins what is finished whatever anyone asks for meanwhile, unless it could not
+// be begun a moment ago.
+func flip(s State, o Observation) (State, Action) {
+	told, a := start(s, o, verb.Activate, attemptKey(s, o))
+	if a.Do == DoNothing {
+		return told, a
+	}
+	if !s.restarts() {
+		s.RebootedFrom = o.Host.BootID
+	}
+	return s.enter(v1alpha1.StepActivating, o), a
 }
 
 // lost reports whether the node may not finish what it began: it was called back,
@@ -133,7 +146,7 @@ func activating(s State, o Observation) (State, Action) {
 	case ended:
 		return abortAndRetry(s, o, work.Reason, work.Message)
 	case s.Follows(o.Spec) && flipped:
-		return s, run(verb.Activate, key)
+		return start(s, o, verb.Activate, key)
 	case flipped:
 		// Another upgrade is asked for by now; the symlink is what this one left.
 		return activated(s, o)

@@ -174,6 +174,8 @@ func (w *world) command(t *testing.T, words []string) {
 		w.spec.EtcdSnapshot = arg == "required"
 	case "pull":
 		w.noPull = strings.TrimPrefix(arg, "possible")
+	case "bus-fails": // once, when that verb is started
+		w.busFails = verb.Verb(arg)
 	case "release":
 		w.spec.Release = v1alpha1.Release(arg)
 		w.reserved = arg != "None"

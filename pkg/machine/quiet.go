@@ -83,40 +83,37 @@ func staging(s State, o Observation) (State, Action) {
 	case work.Running:
 		return keepFailure(s, "the image is being downloaded and checked"), Action{}
 	case work.answers(key) && !work.OK:
-		return tryAgain(s, o, work, work.Reason, run(verb.Stage, key))
+		return tryAgain(s, o, work, work.Reason, verb.Stage, key)
 	case o.Host.ConfProblem != "" && o.Host.At.Before(s.Since):
 		return s, wait(o.Now.Add(confLook)) // it may have been mended since
 	case o.Host.ConfProblem != "":
 		return s.say(v1alpha1.ReasonConfConflict, o.Host.ConfProblem), wait(o.Now.Add(confLook))
 	}
 	s.RetryAt = time.Time{}
-	return keepFailure(s, "the image is being downloaded and checked"), run(verb.Stage, key)
+	return start(keepFailure(s, "the image is being downloaded and checked"), o, verb.Stage, key)
 }
 
 // pulling ends staging on a control plane: what kubeadm starts must be there before
 // any node begins. Like staging it is done outside windows too.
 func pulling(s State, o Observation) (State, Action) {
 	s = s.enter(v1alpha1.StepStaging, o)
-	again, work := run(verb.Pull, StageKey(o.Spec)), o.Work[verb.Pull]
-	if work.answers(again.Key) {
-		return tryAgain(s, o, work, v1alpha1.ReasonPullFailed, again)
+	key, work := StageKey(o.Spec), o.Work[verb.Pull]
+	if work.answers(key) {
+		return tryAgain(s, o, work, v1alpha1.ReasonPullFailed, verb.Pull, key)
 	}
-	switch {
-	case work.Problem != "":
-		s = s.say(v1alpha1.ReasonPullFailed, work.Problem)
-	case s.Reason != v1alpha1.ReasonPullFailed:
+	if s.Reason != v1alpha1.ReasonPullFailed || s.RetryAt.IsZero() {
 		s = s.say(v1alpha1.ReasonPullingImages, "the control plane's container images are being pulled")
 	}
 	if work.Running {
 		return s, Action{}
 	}
 	s.RetryAt = time.Time{}
-	return s, again
+	return start(s, o, verb.Pull, key)
 }
 
 // tryAgain tells of a preparation that failed, and has it done again after a
 // while.
-func tryAgain(s State, o Observation, failed Work, reason v1alpha1.Reason, again Action) (State, Action) {
+func tryAgain(s State, o Observation, failed Work, reason v1alpha1.Reason, v verb.Verb, key string) (State, Action) {
 	s = s.say(reason, failed.Message)
 	ended := failed.FinishedAt
 	if ended.After(o.Now) { // by a clock that was ahead
@@ -126,7 +123,7 @@ func tryAgain(s State, o Observation, failed Work, reason v1alpha1.Reason, again
 	if o.Now.Before(s.RetryAt) {
 		return s, wait(s.RetryAt)
 	}
-	return s, again
+	return start(s, o, v, key)
 }
 
 // keepFailure leaves the reason of a failed stage standing while the next try

@@ -45,11 +45,12 @@ type world struct {
 	pods     int
 	blocked  bool
 	healthy  bool
-	untold   bool   // nobody says how the control plane is
-	unsure   bool   // something was done to the node, and its health not seen since
-	noPull   string // why a pull cannot even be asked for
-	pulled   bool   // the container images are there
-	taken    int    // snapshots of etcd
+	untold   bool      // nobody says how the control plane is
+	unsure   bool      // something was done to the node, and its health not seen since
+	noPull   string    // why a pull cannot even be asked for
+	busFails verb.Verb // the system bus fails once, when this is started
+	pulled   bool      // the container images are there
+	taken    int       // snapshots of etcd
 	asked    time.Time
 	drained  *Drain
 
@@ -124,11 +125,6 @@ func (w *world) observe() Observation {
 		Slot:  Slot{Reserved: w.reserved, Held: w.held},
 		Work:  maps.Clone(w.work),
 		Drain: w.drained, RebootAskedAt: w.asked, RebootProblem: w.refused,
-	}
-	if w.noPull != "" {
-		pull := o.Work[verb.Pull]
-		pull.Problem = w.noPull
-		o.Work[verb.Pull] = pull
 	}
 	if snapshot := w.work[verb.Snapshot]; snapshot.OK && !snapshot.Running {
 		o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "n", Path: fmt.Sprintf("/snapshot-%d", w.taken)}
@@ -220,13 +216,29 @@ func (w *world) busy() bool {
 	return false
 }
 
+// refusedStart reports whether a verb could not be started.
+func (w *world) refusedStart(a Action) bool {
+	u := Unstarted{Key: a.Key, Reason: v1alpha1.ReasonHostUnreachable, Message: "the bus is away", Again: w.now.Add(5 * time.Second)}
+	switch {
+	case a.Verb == verb.Pull && w.noPull != "":
+		u = Unstarted{Key: a.Key, Reason: v1alpha1.ReasonPullFailed, Message: w.noPull}
+	case a.Verb == w.busFails:
+		w.busFails = ""
+	default:
+		return false
+	}
+	work := w.work[a.Verb]
+	work.Unstarted = u
+	w.work[a.Verb] = work
+	return true
+}
+
 // run begins a verb.
 func (w *world) run(a Action) {
+	if w.refusedStart(a) {
+		return
+	}
 	switch a.Verb {
-	case verb.Pull:
-		if w.noPull != "" {
-			return
-		}
 	case verb.Snapshot:
 		w.check(w.held != "" && w.gate.Open, "a snapshot is taken without a slot, or with the gate closed")
 		w.check(w.host.KubeadmVersion != newVersion, "a snapshot is taken after kubeadm")

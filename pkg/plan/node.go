@@ -50,6 +50,9 @@ func (n *node) readStatus(read versionReader) {
 	}
 	n.runs.kubeadm = read.version(n.status.Versions.Kubeadm)
 	n.runs.controlPlane = read.version(n.status.Versions.ControlPlane)
+	if n.ControlPlane && known(*n.runs.controlPlane) && n.runs.controlPlane.Less(*n.runs.kubeadm) {
+		n.runs.kubeadm = n.runs.controlPlane // what runs decides, not what is recorded
+	}
 	n.runs.staged = read.version(n.status.Versions.Staged)
 	n.runs.pulled = read.version(n.status.Versions.Pulled)
 }

@@ -27,7 +27,7 @@ func TestExplain(t *testing.T) {
 		"Failed to retrieve image file.\nExiting.":              v1alpha1.ReasonSourceUnavailable,
 		"Something new": v1alpha1.ReasonStageFailed,
 	} {
-		err := explain(failed, output, image)
+		err := explain(failed, output, image, 1<<20)
 		if got := host.ReasonOf(err, v1alpha1.ReasonStageFailed); got != want {
 			t.Errorf("%q: %s, want %s", output, got, want)
 		}

@@ -87,10 +87,12 @@ func (s *staging) verify(ctx context.Context) error {
 		return fmt.Errorf("looking for the image: %w", err)
 	}
 	s.out.Bytes = info.Size()
-	if err := VerifyHash(ctx, s.path(), s.args.SHA256); err != nil {
+	file, err := openVerified(ctx, s.path(), s.args.SHA256)
+	if err != nil {
 		return err
 	}
-	return verifyContent(ctx, s.path(), s.image)
+	defer func() { _ = file.Close() }()
+	return verifyContent(ctx, file, s.image)
 }
 
 func isWrong(err error) bool {

@@ -58,6 +58,7 @@ const (
 	ReasonDrainBlocked        Reason = "DrainBlocked"
 	ReasonDrainTimeout        Reason = "DrainTimeout"
 	ReasonGateClosed          Reason = "GateClosed"
+	ReasonAPIWriteFailed      Reason = "APIWriteFailed"
 	ReasonActivateFailed      Reason = "ActivateFailed"
 	ReasonRestartFailed       Reason = "RestartFailed"
 	ReasonObserving           Reason = "Observing"

@@ -89,6 +89,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonDrainBlocked, Giver: GivenByAgent, Meaning: "a pod cannot leave, as a PodDisruptionBudget, a rule or its owner forbids it"},
 	{Reason: ReasonDrainTimeout, Giver: GivenByAgent, Meaning: "the drain took longer than its limit and was aborted", RetriedWithoutLimit: true},
 	{Reason: ReasonGateClosed, Giver: GivenByAgent, Meaning: "what decides whether the node may begin could not be read"},
+	{Reason: ReasonAPIWriteFailed, Giver: GivenByAgent, Meaning: "the API server refuses what the node has to write, or does not answer"},
 	{Reason: ReasonActivateFailed, Giver: GivenByAgent, Meaning: "conf or symlink could not be switched"},
 	{Reason: ReasonRestartFailed, Giver: GivenByAgent, Meaning: "the merged image could not be refreshed, or the kubelet not restarted"},
 	{Reason: ReasonObserving, Giver: GivenByAgent, Meaning: "uncordoned; has to stay Ready for minReadySeconds", Routine: true},

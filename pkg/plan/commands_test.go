@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -39,10 +40,10 @@ type script struct{ *sim }
 //	offered VERSION TIME         since when the policy's status knows it
 //	manage SELECTOR              which nodes the policy lets us manage
 //	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
-//	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION]
+//	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION] [uid=U]
 //	remove UPGRADE
 //	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | check=ID | approved=upgrade|GROUP
-//	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V active=V mounted=PATH
+//	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V snapshot=PATH active=V mounted=PATH
 //	os NODE asks|content         its operating system, for a reboot
 //	abandon NODE REASON
 //	hold NODE | unhold NODE      it bears the label that keeps it from going
@@ -303,6 +304,9 @@ func after(args []string, prefix string) string {
 
 func (s *script) addUpgrade(args []string, option map[string]string) error {
 	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: args[0], UID: s.uid(args[0]), CreationTimestamp: metav1.NewTime(s.now)}}
+	if uid := option["uid"]; uid != "" {
+		u.UID = types.UID(uid)
+	}
 	if !strings.Contains(args[1], "=") {
 		u.Spec.Version = args[1]
 	}
@@ -381,6 +385,9 @@ func (s *script) say(name string, option map[string]string) error {
 			status.Versions.Staged = value
 		case "pulled":
 			status.Versions.Pulled = value
+		case "snapshot":
+			status.Upgrade = s.nodeUpgrade(name, s.node(name).UID).Spec.Upgrade
+			status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: name, Path: value, CreationTime: metav1.NewTime(s.now)}
 		case "retry":
 			at, err := time.Parse(time.RFC3339, value)
 			if err != nil {

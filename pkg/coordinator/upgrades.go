@@ -39,11 +39,10 @@ func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.Clust
 		if was == nil || was.Name != w.Name || equality.Semantic.DeepEqual(was.Status, w.Status) {
 			continue
 		}
-		object := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: w.Name}, Status: w.Status}
-		if was.Status.TriggerTime == nil && w.Status.TriggerTime != nil || was.Status.Outcome == "" && w.Status.Outcome != "" {
-			// What is set once is set on the very object that it was decided for.
-			object.ResourceVersion = was.ResourceVersion
-		}
+		// Only on what it was decided from: what is set once stays, and an upgrade that
+		// was created again under its name is another one. The API server does not
+		// compare the UID where a status is applied.
+		object := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: w.Name, ResourceVersion: was.ResourceVersion}, Status: w.Status}
 		if _, err := c.ours.ClusterUpgrades.Apply(ctx, object, manager, "status"); err != nil {
 			return fmt.Errorf("applying the status of ClusterUpgrade %s: %w", w.Name, err)
 		}

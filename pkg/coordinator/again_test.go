@@ -36,7 +36,7 @@ func TestStatusOfAnUpgradeThatWasReplaced(t *testing.T) {
 	defer remove()
 	status := *first.Status.DeepCopy()
 	status.Progress = "1/3"
-	err := c.writeStatuses(t.Context(), []v1alpha1.ClusterUpgrade{*first}, []plan.UpgradeStatus{{Name: first.Name, UID: string(first.UID), Status: status}})
+	_, err := c.writeStatuses(t.Context(), []v1alpha1.ClusterUpgrade{*first}, []plan.UpgradeStatus{{Name: first.Name, UID: string(first.UID), Status: status}})
 	now, readErr := c.ours.ClusterUpgrades.Get(t.Context(), "replaced", metav1.GetOptions{})
 	if readErr != nil {
 		t.Fatal(readErr)

@@ -20,7 +20,7 @@ type Node struct {
 	// other, and that cordon stays.
 	Cordoned bool `json:"cordoned,omitempty"`
 	// Slot is the name of the slot that the Node is marked with while it is out of
-	// service by our doing.
+	// service by our doing. Its kubelet writes it, and may write anything.
 	Slot string `json:"slot,omitempty"`
 }
 

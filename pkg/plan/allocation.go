@@ -116,7 +116,14 @@ func (a *allocation) takeSlot(n *node) fleet.Hold {
 			return fleet.Hold{}
 		}
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: "no slot is free"}
+	message := "no slot is free"
+	for _, slot := range a.slots {
+		if slot.Unreadable {
+			message += ": " + unreadable(slot)
+			break
+		}
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: message}
 }
 
 // spareSlots returns the free slots within the budget, highest first: the first one

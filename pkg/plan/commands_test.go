@@ -46,6 +46,7 @@ type script struct{ *sim }
 //	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V snapshot=PATH active=V mounted=PATH
 //	os NODE asks|content         its operating system, for a reboot
 //	abandon NODE REASON
+//	mark NODE [SLOT]             its kubelet writes the mark of that slot; takes it away
 //	hold NODE | unhold NODE      it bears the label that keeps it from going
 //	hangs NODE | wakes NODE      its agent does nothing; goes on
 //	drop SLOT                    a person deletes the Lease
@@ -95,6 +96,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.Etcd[i].Ready = args[1] == "ready"
 	case "source":
 		s.offer(args)
+	case "mark":
+		s.node(args[0]).Slot = strings.Join(args[1:], "")
 	case "hold":
 		s.node(args[0]).Labels[v1alpha1.HoldLabel] = ""
 	case "unhold":

@@ -46,6 +46,7 @@ var filters = []filter{
 
 	{hold: stepForbidden, passedOver: true, question: asks("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
 	{hold: notReady, passedOver: true, question: asks("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
+	{hold: unknownMark, passedOver: true, question: asks("is its mark one of ours?", v1alpha1.ReasonUnknownMark)},
 	// After notReady: a node that is away cannot stage.
 	{hold: notPrepared, agents: true, question: asks("does all that it needs lie on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
 		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},

@@ -1,10 +1,12 @@
 package snapshot
 
 import (
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
@@ -19,6 +21,18 @@ func Node(n *corev1.Node) fleet.Node {
 		Cordoned: n.Spec.Unschedulable && !ours,
 		Slot:     n.Annotations[v1alpha1.SlotAnnotation],
 	}
+}
+
+// slots returns the slots among the Leases of our namespace.
+func slots(leases []*coordinationv1.Lease) []fleet.Slot {
+	var list []fleet.Slot
+	for _, lease := range leases {
+		if slot.Is(lease) {
+			one, _ := slot.FromLease(lease) // one that cannot be read is marked so
+			list = append(list, one)
+		}
+	}
+	return list
 }
 
 func nodeReady(n *corev1.Node) bool {

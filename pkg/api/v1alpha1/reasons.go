@@ -27,6 +27,7 @@ const (
 	ReasonControlPlaneFirst   Reason = "ControlPlaneFirst"
 	ReasonNotItsTurn          Reason = "NotItsTurn"
 	ReasonNoSlot              Reason = "NoSlot"
+	ReasonUnknownMark         Reason = "UnknownMark"
 	ReasonNodeFailed          Reason = "NodeFailed"
 	ReasonNodeNotReady        Reason = "NodeNotReady"
 	ReasonSkew                Reason = "Skew"

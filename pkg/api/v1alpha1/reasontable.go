@@ -58,6 +58,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonControlPlaneFirst, Giver: GivenByPlanner, Meaning: "pass 1 is not over, or a control-plane node goes first", WaitsForOthers: true, Routine: true},
 	{Reason: ReasonNotItsTurn, Giver: GivenByPlanner, Meaning: "other nodes go first", WaitsForOthers: true, Routine: true},
 	{Reason: ReasonNoSlot, Giver: GivenByPlanner, Meaning: "all slots are taken, or the node has lost its own", WaitsForOthers: true, Routine: true},
+	{Reason: ReasonUnknownMark, Giver: GivenByPlanner, Meaning: "the Node bears the mark of a slot that was not reserved for it"},
 	{Reason: ReasonNodeFailed, Giver: GivenByPlanner, Meaning: "another node failed: no node starts after it", Routine: true},
 	{Reason: ReasonNodeNotReady, Giver: GivenByPlanner, Meaning: "a NotReady node uses the budget up"},
 	{Reason: ReasonSkew, Giver: GivenByPlanner, Meaning: "Kubernetes' version skew rules forbid it", NeedsPerson: true},

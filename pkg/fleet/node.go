@@ -1,5 +1,7 @@
 package fleet
 
+import "time"
+
 // Node is what counts of a Node object.
 type Node struct {
 	Name   string            `json:"name"`
@@ -12,6 +14,8 @@ type Node struct {
 	// Architecture as Kubernetes names it: amd64 or arm64.
 	Architecture string `json:"architecture,omitempty"`
 	Ready        bool   `json:"ready,omitempty"`
+	// NotReadySince is when it ceased to be Ready. Nil: it is, or that is not known.
+	NotReadySince *time.Time `json:"notReadySince,omitempty"`
 	// Kubelet is the version that runs, such as v1.34.3.
 	Kubelet string `json:"kubelet,omitempty"`
 	// BootID of the running system, as the kubelet reported it.

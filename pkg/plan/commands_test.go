@@ -70,7 +70,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.Nodes = slices.DeleteFunc(s.Nodes, func(n fleet.Node) bool { return n.Name == args[0] })
 		s.NodeUpgrades = slices.DeleteFunc(s.NodeUpgrades, func(n v1alpha1.NodeUpgrade) bool { return n.Name == args[0] })
 	case "ready", "notready":
-		s.node(args[0]).Ready = name == "ready"
+		n, since := s.node(args[0]), s.now
+		n.Ready, n.NotReadySince = name == "ready", &since
 	case "cordon":
 		s.node(args[0]).Cordoned = true
 	case "took":

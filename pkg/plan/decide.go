@@ -94,6 +94,9 @@ func (c *cluster) settled(n *node) verdict {
 	case n.busy(), n.released() && !c.orders(n):
 		v = c.atWork(n)
 		v.hold.Message += c.slotTrouble(n)
+		if c.isLost(n) {
+			v.decision, v.hold = Blocked, n.notBack() // and goes on where it is when it comes back
+		}
 		return v
 	case !n.managed:
 		v.decide(n, Done, v1alpha1.ReasonUnmanaged, "the UpgradePolicy's nodeSelector does not match this node")

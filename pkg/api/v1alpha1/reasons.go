@@ -29,6 +29,7 @@ const (
 	ReasonNoSlot              Reason = "NoSlot"
 	ReasonUnknownMark         Reason = "UnknownMark"
 	ReasonNodeFailed          Reason = "NodeFailed"
+	ReasonNodeNotBack         Reason = "NodeNotBack"
 	ReasonNodeNotReady        Reason = "NodeNotReady"
 	ReasonSkew                Reason = "Skew"
 	ReasonEtcdQuorum          Reason = "EtcdQuorum"

@@ -60,6 +60,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonNoSlot, Giver: GivenByPlanner, Meaning: "all slots are taken, or the node has lost its own", WaitsForOthers: true, Routine: true},
 	{Reason: ReasonUnknownMark, Giver: GivenByPlanner, Meaning: "the Node bears the mark of a slot that was not reserved for it"},
 	{Reason: ReasonNodeFailed, Giver: GivenByPlanner, Meaning: "another node failed: no node starts after it", Routine: true},
+	{Reason: ReasonNodeNotBack, Giver: GivenByPlanner, Meaning: "a node that went out of service does not come back: no node starts after it", Resumes: true},
 	{Reason: ReasonNodeNotReady, Giver: GivenByPlanner, Meaning: "a NotReady node uses the budget up"},
 	{Reason: ReasonSkew, Giver: GivenByPlanner, Meaning: "Kubernetes' version skew rules forbid it", NeedsPerson: true},
 	{Reason: ReasonEtcdQuorum, Giver: GivenByPlanner, Meaning: "etcd would lose its quorum", NeedsPerson: true},

@@ -33,6 +33,7 @@ type script struct{ *sim }
 //	webhook NAME NODE...         it has a ready backend on each; or webhook none
 //	findings                     prints what the upgrade's status lists, and how often preflight ran
 //	etcd NODE ready|away         its etcd member
+//	forge NODE VERSION | unforge NODE  its kubelet makes pods that look like a control plane's
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
 //	schedule NAME START END [rule=R] [zone=Z] [exclude=TYPE|all] [nodes=SELECTOR]
@@ -95,6 +96,12 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "etcd":
 		i := slices.IndexFunc(s.Etcd, func(pod fleet.StaticPod) bool { return pod.Node == args[0] })
 		s.Etcd[i].Ready = args[1] == "ready"
+	case "forge":
+		s.APIServers = append(s.APIServers, fleet.StaticPod{Node: args[0], Version: args[1], Ready: true})
+		s.Etcd = append(s.Etcd, fleet.StaticPod{Node: args[0], Ready: true})
+	case "unforge":
+		ofNode := func(pod fleet.StaticPod) bool { return pod.Node == args[0] }
+		s.APIServers, s.Etcd = slices.DeleteFunc(s.APIServers, ofNode), slices.DeleteFunc(s.Etcd, ofNode)
 	case "source":
 		s.offer(args)
 	case "mark":

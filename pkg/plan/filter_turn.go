@@ -39,7 +39,7 @@ func (c *cluster) notInPass1(n *node) fleet.Hold {
 	case n.ControlPlane && !n.kubeadmDone:
 		return fleet.Hold{}
 	case c.oldAPIServer != "":
-		message = fmt.Sprintf("not every kube-apiserver is at %s yet", c.target.to)
+		message = c.notEveryAPIServer()
 	default:
 		message = fmt.Sprintf("kubeadm has not completed on every control-plane node at %s yet", c.target.to)
 	}

@@ -36,7 +36,7 @@ func (p *planner) summary() fleet.Hold {
 	case turn >= 0:
 		return p.verdicts[turn].hold
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: fmt.Sprintf("not every kube-apiserver is at %s yet", p.target.to)}
+	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: p.notEveryAPIServer()}
 }
 
 // firsts returns the places of the first node that is at work, that only a person

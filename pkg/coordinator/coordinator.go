@@ -36,6 +36,7 @@ type Coordinator struct {
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
+	failing string          // what could not be written with the last plan
 }
 
 // Clients are what a coordinator acts with.
@@ -109,6 +110,10 @@ func (c *Coordinator) syncNext(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
 		return false
+	case err != nil && failures(err) == "":
+		c.log.Info("something was changed meanwhile, planning again", "conflict", err)
+		c.queue.AddRateLimited(key)
+		return true
 	case err != nil:
 		c.log.Error("not everything could be written, trying again", "error", err)
 		c.queue.AddRateLimited(key)

@@ -138,7 +138,8 @@ type UpgradePolicyStatus struct {
 	// +optional
 	Offered []OfferedVersion `json:"offered,omitempty"`
 
-	// Conditions: Valid and SourceReady; Stalled while Valid is False.
+	// Conditions: Valid and SourceReady; Stalled while Valid is False; WriteFailed
+	// while the API server refuses something that the coordinator has to write.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

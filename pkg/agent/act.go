@@ -74,5 +74,5 @@ func (a *Agent) drain(ctx context.Context, action machine.Action, o machine.Obse
 		return err
 	}
 	a.drained = &machine.Drain{At: a.Now(), Left: progress.Left, Blocked: progress.Blocked, Message: progress.Message}
-	return nil
+	return progress.Refused
 }

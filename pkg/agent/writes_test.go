@@ -19,15 +19,16 @@ import (
 // what this node's agent writes to a resource, until allow.
 func (c *cluster) refuse(group, resource string) (allow func()) {
 	c.t.Helper()
-	w := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: c.node + "-" + resource}}
+	kind, _, _ := strings.Cut(resource, "/")
+	w := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: c.node + "-" + kind}}
 	w.Webhooks = []admissionregistrationv1.ValidatingWebhook{{
-		Name:                    resource + ".policy.example.com",
+		Name:                    kind + ".policy.example.com",
 		ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/")},
 		FailurePolicy:           ptr.To(admissionregistrationv1.Fail),
 		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 		AdmissionReviewVersions: []string{"v1"},
 		Rules: []admissionregistrationv1.RuleWithOperations{{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource}},
 		}},
 		MatchConditions: []admissionregistrationv1.MatchCondition{{
@@ -67,6 +68,7 @@ func TestRefusedWritesAreTold(t *testing.T) {
 	c.pod("default", "web-"+c.node, replicated) // with no kubelet to end it
 	const leases, nodes = "leases.policy.example.com", "nodes.policy.example.com"
 	allowNodes := c.refuse("", "nodes")
+	allowPods := c.refuse("", "pods/eviction")
 	allowLeases := c.refuse("coordination.k8s.io", "leases")
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
@@ -74,10 +76,9 @@ func TestRefusedWritesAreTold(t *testing.T) {
 	allowLeases()
 	c.refused(v1alpha1.StepCordoning, nodes, "node "+c.node)
 	allowNodes()
-	status := c.await("pods leave", func(s told) bool { return s.Step == v1alpha1.StepDraining && s.Reason == v1alpha1.ReasonDraining })
-	if status.Message == "" {
-		t.Error("the drain says nothing")
-	}
+	c.refused(v1alpha1.StepDraining, "pods.policy.example.com", "default/web-"+c.node)
+	allowPods()
+	c.await("pods leave", func(s told) bool { return s.Step == v1alpha1.StepDraining && s.Reason == v1alpha1.ReasonDraining })
 
 	allowNodes = c.refuse("", "nodes")
 	c.kubelet()
@@ -86,7 +87,7 @@ func TestRefusedWritesAreTold(t *testing.T) {
 	allowNodes()
 	c.refused(v1alpha1.StepUnlocking, leases, "slot-0")
 	allowLeases()
-	status = c.awaitStep(v1alpha1.StepIdle)
+	status := c.awaitStep(v1alpha1.StepIdle)
 	if status.Reason != v1alpha1.ReasonUpToDate {
 		t.Errorf("in the end: %s (%s)", status.Reason, status.Message)
 	}
@@ -139,4 +140,34 @@ func TestDrainAsksTheGate(t *testing.T) {
 		t.Error("the pod was deleted past its budget")
 	}
 	c.free()
+}
+
+// Where the status itself cannot be written, the log says so, and nothing that depends
+// on it is done.
+func TestRefusedStatusIsLogged(t *testing.T) {
+	c := newCluster(t, "agent-refused-status")
+	allow := c.refuse(v1alpha1.GroupVersion.Group, "nodeupgrades/status")
+	c.order(v1alpha1.ReleaseNode)
+	c.run()
+	for range 200 {
+		if strings.Contains(c.logged(), "nodeupgrades.policy.example.com") {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if log := c.logged(); !strings.Contains(log, "writing the status of NodeUpgrade "+c.node) || !strings.Contains(log, "nodeupgrades.policy.example.com") {
+		t.Errorf("the log does not say so: %s", log)
+	}
+	if c.holds() {
+		t.Error("the slot is taken")
+	}
+	allow()
+	c.awaitStep(v1alpha1.StepIdle)
+	c.free()
+}
+
+func (c *cluster) logged() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.log.String()
 }

@@ -9,22 +9,25 @@ import (
 // of: the record of it was lost, or is older. What runs cannot be stopped half-way, so
 // the node keeps its slot, and its cordon, until that has ended.
 func atWork(s State, o Observation) (State, bool) {
-	for v, step := range map[verb.Verb]v1alpha1.Step{
-		verb.Snapshot: v1alpha1.StepSnapshotting, verb.Kubeadm: v1alpha1.StepKubeadm,
-		verb.Activate: v1alpha1.StepActivating, verb.Restart: v1alpha1.StepRestarting,
-	} {
-		switch {
-		case !o.Work[v].Running || s.Step == step:
-		case v == verb.Snapshot || v == verb.Kubeadm:
-			if steps[s.Step] == nil {
-				s = s.follow(o)
-			}
-			return s.enter(step, o).say(v1alpha1.ReasonReleased, string(v)+" is running, which was begun before"), true
-		default:
-			return s, true // it ends soon, and what is seen then says how to go on
-		}
+	unknown := func(v verb.Verb, step v1alpha1.Step) bool { return o.Work[v].Running && s.Step != step }
+	switch {
+	case unknown(verb.Snapshot, v1alpha1.StepSnapshotting):
+		return takeUp(s, o, v1alpha1.StepSnapshotting), true
+	case unknown(verb.Kubeadm, v1alpha1.StepKubeadm):
+		return takeUp(s, o, v1alpha1.StepKubeadm), true
+	case unknown(verb.Activate, v1alpha1.StepActivating), unknown(verb.Restart, v1alpha1.StepRestarting):
+		return s, true // it ends soon, and what is seen then says how to go on
 	}
 	return s, false
+}
+
+// takeUp enters the step of work that runs. A node that seemed to be in service begins
+// the upgrade that is asked for, if there is one.
+func takeUp(s State, o Observation, step v1alpha1.Step) State {
+	if steps[s.Step] == nil {
+		s = s.follow(o)
+	}
+	return s.enter(step, o)
 }
 
 // resume takes up a slot or a mark that the State does not speak of: it was

@@ -52,7 +52,7 @@ func aborting(s State, o Observation) (State, Action) {
 	reason, message, until := s.Reason, s.Message, s.Until
 	limit := deadline(s, o, ReadyWithin)
 	switch {
-	case o.Node.Marked() && o.Host != nil && !(o.Node.Ready && kubeletSpeaks(o)) && o.Now.Before(limit):
+	case o.Node.Marked() && o.Host != nil && (!o.Node.Ready || !kubeletSpeaks(o)) && o.Now.Before(limit):
 		return s, wait(limit) // the power failed, and the node is not back yet
 	case o.Node.Marked():
 		return s, act(DoUncordon)

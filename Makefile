@@ -72,6 +72,15 @@ lint: ## Linters, formatting, and whether generated files are fresh
 	$(MAKE) --no-print-directory generate
 	@git diff --exit-code -- pkg/api manifests docs || { echo 'generated files are stale: commit what `make generate` wrote' >&2; exit 1; }
 
+# Go fuzzes one function of one package at a time.
+FUZZTIME ?= 5s
+.PHONY: fuzz
+fuzz: ## Fuzz each parser of outside text, for FUZZTIME (5s) each
+	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' pkg | sed 's/func //' | while IFS=: read -r file target; do \
+		echo "$$file $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit; \
+	done
+
 .PHONY: bench
 bench: ## Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -77,7 +77,7 @@ func RequireDisk(dir string, need uint64) error {
 	if err := unix.Statfs(dir, &disk); err != nil {
 		return fmt.Errorf("looking for room in %s: %w", dir, err)
 	}
-	if free := disk.Bavail * uint64(disk.Bsize) / gib; free < need {
+	if free := disk.Bavail * uint64(disk.Bsize) / gib; free < need { //nolint:gosec // a block has a size
 		return fmt.Errorf("%s has %d GiB free, and a lab needs %d: free some, or choose other folders with LAB_STATE and LAB_CACHE", dir, free, need)
 	}
 	return nil

@@ -48,7 +48,7 @@ func ControlPlane(n int) Endpoint { return endpoint("cp", n, firstControlPlane) 
 func Worker(n int) Endpoint { return endpoint("w", n, firstWorker) }
 
 func endpoint(prefix string, n, first int) Endpoint {
-	octet := byte(first + n - 1)
+	octet := byte(first + n - 1) //nolint:gosec // a lab has few nodes
 	return Endpoint{
 		Name:    prefix + strconv.Itoa(n),
 		Address: netip.AddrFrom4([4]byte{10, 88, 0, octet}),

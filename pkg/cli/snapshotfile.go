@@ -57,7 +57,7 @@ func (shot snapshotFile) save(file string) error {
 		return err
 	}
 	text = credentials.ReplaceAll(text, []byte("$1"))
-	return os.WriteFile(file, append(text, '\n'), 0o644)
+	return os.WriteFile(file, append(text, '\n'), 0o600)
 }
 
 // credentials matches the user and password in an address.

@@ -54,7 +54,7 @@ func properties(root string, v verb.Verb, o Options) []property {
 		{"ExecStopPost", dbus.MakeVariant([]command{{Path: program, Argv: []string{program, "host", "ended", string(v)}}})},
 	}
 	if o.RuntimeMax > 0 {
-		props = append(props, property{"RuntimeMaxUSec", dbus.MakeVariant(uint64(o.RuntimeMax.Microseconds()))})
+		props = append(props, property{"RuntimeMaxUSec", dbus.MakeVariant(uint64(o.RuntimeMax.Microseconds()))}) //nolint:gosec // it is positive
 	}
 	if len(o.MountImages) > 0 {
 		images := make([]image, 0, len(o.MountImages))

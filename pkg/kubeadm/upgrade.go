@@ -70,7 +70,7 @@ func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*
 		return nil, err
 	}
 	defer func() { _ = logFile.Close() }()
-	cmd := exec.CommandContext(ctx, l.At(ImageMount, "usr/bin/kubeadm"), line.args...)
+	cmd := exec.CommandContext(ctx, l.At(ImageMount, "usr/bin/kubeadm"), line.args...) //nolint:gosec // a version that was parsed, and no shell
 	cmd.Env = environment(l, os.Environ())
 	cmd.Stdin = line.stdin()
 	cmd.Stdout = &both{logFile, log}

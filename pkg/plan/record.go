@@ -80,7 +80,7 @@ func piece(u *v1alpha1.ClusterUpgrade, number, of int) v1alpha1.UpgradeRecord {
 			TriggerTime: u.Status.TriggerTime, CompletionTime: *u.Status.CompletionTime, Counts: u.Status.Nodes,
 			IgnoreChecks: u.Spec.IgnoreChecks, EtcdSnapshot: u.Status.EtcdSnapshot,
 		},
-		Piece: int32(number), Pieces: int32(of),
+		Piece: int32(number), Pieces: int32(of), //nolint:gosec // a piece has hundreds of nodes
 	}
 	if ended := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionSucceeded); ended != nil {
 		record.Reason, record.Message = v1alpha1.Reason(ended.Reason), ended.Message

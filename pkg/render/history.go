@@ -111,7 +111,7 @@ func HistoryPage(e Ended, o Options) string {
 		header = []string{"NODE", "TOOK", "ATTEMPTS", "END"}
 	}
 	b.WriteString("\n" + o.table(header, rows))
-	if e.Nodes.Total > int32(len(e.Record)) {
+	if int(e.Nodes.Total) > len(e.Record) {
 		o.hang(&b, "", 0, cell{fmt.Sprintf("The record holds %d of %d nodes.", len(e.Record), e.Nodes.Total), plain})
 	}
 	return b.String()

@@ -12,7 +12,7 @@ import (
 )
 
 func runProgram(ctx context.Context, log *host.Log, program string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, program, args...)
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // constants, and no shell
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "SYSTEMD_COLORS=0", "SYSTEMD_URLIFY=0")
 	cmd.Stderr = log
 	out, err := cmd.Output()

@@ -25,12 +25,12 @@ func verifyContent(ctx context.Context, file *os.File, image host.Image) (err er
 		return fmt.Errorf("making a place to mount the image: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.Remove(dir)) }()
-	out, err := exec.CommandContext(ctx, "mount", "-o", "loop,ro,nosuid,nodev", path, dir).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "mount", "-o", "loop,ro,nosuid,nodev", path, dir).CombinedOutput() //nolint:gosec // the path of an image whose name was parsed
 	if err != nil {
 		return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s cannot be mounted: %w: %s", path, err, host.LastLine(string(out)))
 	}
 	defer func() {
-		if out, e := exec.CommandContext(context.WithoutCancel(ctx), "umount", dir).CombinedOutput(); e != nil {
+		if out, e := exec.CommandContext(context.WithoutCancel(ctx), "umount", dir).CombinedOutput(); e != nil { //nolint:gosec // the folder that was made above
 			err = errors.Join(err, fmt.Errorf("unmounting the image: %w: %s", e, host.LastLine(string(out))))
 		}
 	}()
@@ -107,7 +107,7 @@ const askTimeout = 30 * time.Second
 func ask(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // a program of an image whose hash was found right
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent"}
 	out, err := cmd.Output()
 	return strings.TrimSpace(string(out)), err

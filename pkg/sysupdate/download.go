@@ -35,7 +35,7 @@ func (s *staging) download(ctx context.Context) error {
 		return err
 	}
 	var output bytes.Buffer
-	cmd := exec.CommandContext(ctx, s.layout.At(host.Sysupdate), "--definitions="+definitions, "update", patchOf(s.image.Kubernetes))
+	cmd := exec.CommandContext(ctx, s.layout.At(host.Sysupdate), "--definitions="+definitions, "update", patchOf(s.image.Kubernetes)) //nolint:gosec // a folder of ours and a number
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "SYSTEMD_COLORS=0", "SYSTEMD_URLIFY=0")
 	cmd.Stdout = io.MultiWriter(s.log, &output)
 	cmd.Stderr = cmd.Stdout

@@ -39,7 +39,7 @@ func Parse(s string) (Version, error) {
 		return Version{}, refuse(RuleNotVersion, "%.64q is not a version of Kubernetes such as v1.34.4", s)
 	}
 	return Version{
-		Major: int(v.Major()), Minor: int(v.Minor()), Patch: int(v.Patch()),
+		Major: int(v.Major()), Minor: int(v.Minor()), Patch: int(v.Patch()), //nolint:gosec // none is larger than largest
 		Pre: v.Prerelease(), Build: v.Metadata(),
 	}, nil
 }
@@ -70,7 +70,7 @@ func (v Version) Compare(other Version) int {
 }
 
 func (v Version) semver() *semver.Version {
-	return semver.New(uint64(v.Major), uint64(v.Minor), uint64(v.Patch), v.Pre, v.Build)
+	return semver.New(uint64(v.Major), uint64(v.Minor), uint64(v.Patch), v.Pre, v.Build) //nolint:gosec // none is negative
 }
 
 // Less reports whether v is older than other.

@@ -64,8 +64,9 @@ func account(t *testing.T, config *rest.Config, name, serviceAccount, pod string
 	return newIdentity(t, name, stolen, administrator(t, config))
 }
 
-func agentOf(t *testing.T, config *rest.Config, node string) *identity {
-	return account(t, config, "agent", "node-agent", "agent-"+node)
+// agent has the token of the agent of worker-1.
+func agent(t *testing.T, config *rest.Config) *identity {
+	return account(t, config, "agent", "node-agent", "agent-worker-1")
 }
 
 func coordinator(t *testing.T, config *rest.Config) *identity {

@@ -41,7 +41,7 @@ func TestWhoWritesANodeUpgrade(t *testing.T) {
 // An agent's NodeInventory stops nobody's deletion.
 func TestAnInventoryBelongsToItsNodeAlone(t *testing.T) {
 	config := install(t)
-	agent := agentOf(t, config, "worker-1")
+	agent := agent(t, config)
 	for metadata, want := range map[string]string{
 		`ownerReferences: [{apiVersion: v1, kind: Node, name: worker-1, uid: u}]`:                                  allowed,
 		`ownerReferences: [{apiVersion: v1, kind: Node, name: worker-2, uid: u}]`:                                  byPolicy,

@@ -6,7 +6,7 @@ import "testing"
 // see: what is its node's alone, an agent reads as the kubelet.
 func TestWhatAnAgentReads(t *testing.T) {
 	config := install(t)
-	agent, node := agentOf(t, config, "worker-1"), kubelet(t, config, "worker-1")
+	agent, node := agent(t, config), kubelet(t, config, "worker-1")
 	for at, want := range map[string]string{
 		core + "/pods": noRight,
 		core + "/pods?fieldSelector=spec.nodeName=worker-1":  noRight,

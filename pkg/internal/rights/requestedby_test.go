@@ -7,6 +7,7 @@ import "testing"
 func TestNobodySignsWithAnothersName(t *testing.T) {
 	config := install(t)
 	editor := person(t, config, "kubectl-upgrade-edit")
+	kubectl(t, config, "", "create", "clusterrolebinding", "backups", "--clusterrole=cluster-admin", "--group=backups")
 	const me, another = "a-person-with-kubectl-upgrade-edit", "alice"
 	upgrade := func(annotations string) try {
 		return try{do: "POST", at: ours + "/clusterupgrades",
@@ -43,6 +44,7 @@ func TestNobodySignsWithAnothersName(t *testing.T) {
 		{"abandoned without a name", editor, abandon(""), allowed},
 		{"abandoned", editor, abandon(`,"by":"` + me + `"`), allowed},
 		{"abandoned as another", editor, abandon(`,"by":"` + another + `"`), byPolicy},
+		{"a restore", as(t, config, "backup", "backup", "backups"), upgrade(`"kubectl-upgrade.dev/requested-by":"` + another + `","kubectl-upgrade.dev/created-by":"coordinator"`), allowed},
 		{"a restore", administrator(t, config), upgrade(`"kubectl-upgrade.dev/requested-by":"` + another + `"`), allowed},
 	} {
 		if got := row.by.try(t, row.try); got.answer != row.want {

@@ -15,7 +15,7 @@ import (
 // keep a slot that is to go.
 func TestAnAgentChangesNothingElseOfItsSlot(t *testing.T) {
 	config := install(t)
-	agent := agentOf(t, config, "worker-1")
+	agent := agent(t, config)
 	for _, way := range []struct{ name, slot, reserved, holder string }{
 		{"takes", "for-1", `"worker-1/uid"`, `"worker-1/uid"`},
 		{"frees", "held-by-1", "null", "null"},

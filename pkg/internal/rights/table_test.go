@@ -27,7 +27,7 @@ func TestWhatEachIdentityMayDo(t *testing.T) {
 	config := install(t)
 	admin := administrator(t, config)
 	identities := []*identity{
-		agentOf(t, config, "worker-1"), kubelet(t, config, "worker-1"), coordinator(t, config),
+		agent(t, config), kubelet(t, config, "worker-1"), coordinator(t, config),
 		person(t, config, "kubectl-upgrade-view"), person(t, config, "kubectl-upgrade-edit"),
 	}
 	refused := map[string]int{}

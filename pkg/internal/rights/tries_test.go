@@ -91,13 +91,13 @@ var groups = []group{
 		change("abandon a node", ours+"/nodeupgrades/worker-2", `{"abandoned":{"reason":"x"}}`),
 		change("abandon a node in another's name", ours+"/nodeupgrades/worker-2", `{"abandoned":{"reason":"x","by":"alice"}}`),
 		change("add a finalizer", ours+"/nodeupgrades/worker-2", `{"metadata":{"finalizers":["example.com/x"]}}`),
-		create("create one", ours+"/nodeupgrades", object("NodeUpgrade", "new", "")),
+		create("create one", ours+"/nodeupgrades", object("NodeUpgrade", "")),
 		remove("delete one", ours+"/nodeupgrades/worker-2"),
 	}},
 	{"Upgrades, schedules and the policy", []try{
 		read("read one upgrade", ours+"/clusterupgrades/patch"),
 		read("read all upgrades", ours+"/clusterupgrades"),
-		create("ask for an upgrade", ours+"/clusterupgrades", object("ClusterUpgrade", "new", `,"spec":{"type":"Reboot"}`)),
+		create("ask for an upgrade", ours+"/clusterupgrades", object("ClusterUpgrade", `,"spec":{"type":"Reboot"}`)),
 		create("ask for an upgrade in another's name", ours+"/clusterupgrades",
 			`{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":"ClusterUpgrade","metadata":{"name":"new","annotations":{"kubectl-upgrade.dev/requested-by":"alice"}},"spec":{"type":"Reboot"}}`),
 		change("suspend an upgrade", ours+"/clusterupgrades/patch", `{"spec":{"suspend":true}}`),
@@ -105,7 +105,7 @@ var groups = []group{
 		remove("delete an upgrade", ours+"/clusterupgrades/patch"),
 		change("write the status of an upgrade, with the images' digests", ours+"/clusterupgrades/patch/status", `{"status":{"progress":"1/2"}}`),
 		read("read the schedules", ours+"/maintenanceschedules"),
-		create("freeze", ours+"/maintenanceschedules", object("MaintenanceSchedule", "new", `,"spec":{}`)),
+		create("freeze", ours+"/maintenanceschedules", object("MaintenanceSchedule", `,"spec":{}`)),
 		change("open a window", ours+"/maintenanceschedules/nights", `{"spec":{"timeZone":"Europe/Berlin"}}`),
 		remove("delete a schedule", ours+"/maintenanceschedules/nights"),
 		change("write the status of a schedule", ours+"/maintenanceschedules/nights/status", `{"status":{"state":"Open"}}`),
@@ -117,7 +117,7 @@ var groups = []group{
 	}},
 	{"Records and inventories", []try{
 		read("read the records", ours+"/upgraderecords"),
-		create("create a record", ours+"/upgraderecords", object("UpgradeRecord", "new", `,"upgrade":{"name":"n","uid":"u"},"outcome":"Succeeded","completionTime":"2026-01-01T00:00:00Z","piece":1,"pieces":1`)),
+		create("create a record", ours+"/upgraderecords", object("UpgradeRecord", `,"upgrade":{"name":"n","uid":"u"},"outcome":"Succeeded","completionTime":"2026-01-01T00:00:00Z","piece":1,"pieces":1`)),
 		{what: "change a record", do: http.MethodPatch, at: ours + "/upgraderecords/patch-1", with: `{"outcome":"Failed"}`, never: true},
 		remove("delete a record", ours+"/upgraderecords/patch-1"),
 		read("read the inventories", ours+"/nodeinventories"),
@@ -175,8 +175,8 @@ func event(namespace string) string {
 	return fmt.Sprintf(`{"metadata":{"name":"new"},"involvedObject":{"kind":"Pod","namespace":%q,"name":"x"}}`, namespace)
 }
 
-func object(kind, name, rest string) string {
-	return fmt.Sprintf(`{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":%q,"metadata":{"name":%q}%s}`, kind, name, rest)
+func object(kind, rest string) string {
+	return fmt.Sprintf(`{"apiVersion":"kubectl-upgrade.dev/v1alpha1","kind":%q,"metadata":{"name":"new"}%s}`, kind, rest)
 }
 
 // statusOf writes the status of a node's NodeUpgrade, as agents do.

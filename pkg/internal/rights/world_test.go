@@ -191,7 +191,7 @@ func command(t *testing.T, config *rest.Config, input string, args ...string) *e
 // moment after they were created.
 func awaitPolicies(t *testing.T, config *rest.Config) {
 	t.Helper()
-	agent, editor := agentOf(t, config, "worker-1"), person(t, config, "kubectl-upgrade-edit")
+	agent, editor := agent(t, config), person(t, config, "kubectl-upgrade-edit")
 	for _, probe := range []struct {
 		by *identity
 		try

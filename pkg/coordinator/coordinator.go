@@ -95,6 +95,9 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	return nil
 }
 
+// afterConflict is the pause before a plan is made again of what was changed meanwhile.
+const afterConflict = 200 * time.Millisecond
+
 // wholeCluster is the queue's only key: a plan is made for the whole cluster.
 const wholeCluster = "cluster"
 
@@ -112,7 +115,8 @@ func (c *Coordinator) syncNext(ctx context.Context) bool {
 		return false
 	case err != nil && failures(err) == "":
 		c.log.Info("something was changed meanwhile, planning again", "conflict", err)
-		c.queue.AddRateLimited(key)
+		c.queue.Forget(key)
+		c.queue.AddAfter(key, afterConflict) // a watch is about to show what was changed
 		return true
 	case err != nil:
 		c.log.Error("not everything could be written, trying again", "error", err)

@@ -84,8 +84,8 @@ func (c *Coordinator) carryOut(ctx context.Context, s *fleet.Snapshot, policy *v
 	)...)
 }
 
-// keepOrders returns the nodes that an upgrade which could not be written would give
-// another order with the order that they have.
+// keepOrders returns the nodes with the orders that they have, where the upgrade that
+// would give them others could not be written, and without those that it would release.
 func keepOrders(nodes []plan.NodePlan, stored map[string]*v1alpha1.NodeUpgrade, unwritten map[string]bool) []plan.NodePlan {
 	if len(unwritten) == 0 {
 		return nodes
@@ -94,11 +94,11 @@ func keepOrders(nodes []plan.NodePlan, stored map[string]*v1alpha1.NodeUpgrade, 
 	for _, n := range nodes {
 		if n.Spec.Upgrade != nil && unwritten[n.Spec.Upgrade.UID] {
 			was := stored[n.Name]
-			if was == nil {
+			if was == nil || n.Slot != "" {
 				continue
 			}
 			if withdraws := was.Spec.Release.Lets() && !n.Spec.Release.Lets(); !withdraws {
-				n.Slot, n.Spec = "", was.Spec
+				n.Spec = was.Spec
 			}
 		}
 		kept = append(kept, n)

@@ -45,7 +45,7 @@ func TestThePolicyTakesEffectWithoutARestart(t *testing.T) {
 		want  []string
 	}{{c.index, first}, {other, []string{"v1.34.5", "v1.34.4"}}, {c.index, first}} {
 		// No --force-conflicts: the coordinator owns nothing of the spec.
-		c.applyText(fmt.Sprintf("{apiVersion: %s, kind: UpgradePolicy, metadata: {name: cluster}, spec: {source: {url: %s/, intervalSeconds: 3600}}}", v1alpha1.GroupVersion, step.index.URL), "--server-side")
+		c.applyText(fmt.Sprintf("{apiVersion: %s, kind: UpgradePolicy, metadata: {name: cluster}, spec: {source: {url: %s/, insecure: true, intervalSeconds: 3600}}}", v1alpha1.GroupVersion, step.index.URL), "--server-side")
 		c.eventually(c.offered(step.want...))
 		c.eventually(c.policySays(v1alpha1.ConditionSourceReady, metav1.ConditionTrue, ""))
 	}

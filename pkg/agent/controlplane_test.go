@@ -137,6 +137,9 @@ func TestPassTwoWaitsForEtcd(t *testing.T) {
 	c := newControlPlane(t, "agent-pass-two")
 	c.staticPods("v1.34.4", "True")
 	c.host.facts.Kubeadm.Version = "v1.34.4"
+	for component := range c.host.facts.StaticPods {
+		c.host.facts.StaticPods[component] = "v1.34.4"
+	}
 	reboot := c.host.onReboot
 	c.host.onReboot = func(boot string) {
 		c.host.setEtcd(&v1alpha1.EtcdFacts{Problem: "asking etcd: connection refused"})

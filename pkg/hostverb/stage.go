@@ -19,7 +19,11 @@ var stage = define(Entry{
 	Harmless:     true,
 }, stageArgs, sysupdate.Stage)
 
-func stageArgs(_ context.Context, o Order) (sysupdate.StageArgs, error) {
+func stageArgs(ctx context.Context, o Order) (sysupdate.StageArgs, error) {
 	image, err := o.image()
-	return sysupdate.StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256()}, err
+	if err != nil {
+		return sysupdate.StageArgs{}, err
+	}
+	keyring, err := o.Keyring(ctx)
+	return sysupdate.StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256(), Keyring: keyring}, err
 }

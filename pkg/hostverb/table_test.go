@@ -72,6 +72,7 @@ func TestRequests(t *testing.T) {
 			Image: &v1alpha1.Image{URL: "https://example.com/image.raw", Digest: v1alpha1.DigestOf("abc"), Architecture: "amd64"},
 		},
 		Active:               "v1.34.5",
+		Keyring:              func(context.Context) (string, error) { return "keys", nil },
 		ClusterConfiguration: func(context.Context) (string, error) { return "kind: ClusterConfiguration", nil },
 	}
 	want := map[verb.Verb]string{

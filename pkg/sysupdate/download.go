@@ -35,7 +35,10 @@ func (s *staging) download(ctx context.Context) error {
 		return err
 	}
 	var output bytes.Buffer
-	cmd := exec.CommandContext(ctx, s.layout.At(host.Sysupdate), "--definitions="+definitions, "update", patchOf(s.image.Kubernetes)) //nolint:gosec // a folder of ours and a number
+	cmd, err := s.sysupdate(ctx, "--definitions="+definitions, "update", patchOf(s.image.Kubernetes))
+	if err != nil {
+		return err
+	}
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "SYSTEMD_COLORS=0", "SYSTEMD_URLIFY=0")
 	cmd.Stdout = io.MultiWriter(s.log, &output)
 	cmd.Stderr = cmd.Stdout
@@ -83,7 +86,7 @@ func (s *staging) writeDefinitions() (dir string, err error) {
 	conf := Conf{
 		Line:    s.image.Kubernetes.Line(),
 		Source:  strings.ReplaceAll(s.source.folder, "%", "%%"),
-		Verify:  s.args.VerifySignature,
+		Verify:  s.source.keyring != nil,
 		Protect: patchesOf(s.image.Kubernetes.Line(), images),
 	}
 	dir = s.layout.At(host.DefinitionsDir(host.Root))
@@ -99,7 +102,7 @@ func (s *staging) writeDefinitions() (dir string, err error) {
 
 // explain turns what systemd-sysupdate printed into a reason: its exit status
 // says no more than that it failed. The texts are those of systemd 252 to 257;
-// "DOWNLOAD INVALID" is a wrong checksum or a wrong signature.
+// "DOWNLOAD INVALID" is a wrong checksum, or a wrong signature, which it says.
 func explain(err error, output string, image host.Image, limit int64) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -116,6 +119,7 @@ func explain(err error, output string, image host.Image, limit int64) error {
 		text   string
 		reason v1alpha1.Reason
 	}{
+		{"Signature verification failed", v1alpha1.ReasonSignatureInvalid},
 		{"DOWNLOAD INVALID", v1alpha1.ReasonHashMismatch},
 		{"No space left on device", v1alpha1.ReasonDiskFull},
 		{"' not found.", v1alpha1.ReasonNotOffered},

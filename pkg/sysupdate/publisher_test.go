@@ -7,11 +7,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -80,6 +82,10 @@ type publisher struct {
 	// who asks for its head, where said is not 0.
 	endless bool
 	said    int
+	// keyring are the keys that nodes are given.
+	keyring string
+	// sign returns the index's signature; nil: there is none.
+	sign func(index []byte) []byte
 	// onImage is called when an image is asked for, and keeps it back.
 	onImage func()
 }
@@ -117,6 +123,10 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if name == "SHA256SUMS" {
 		p.serveIndex(w)
+		return
+	}
+	if name == "SHA256SUMS.gpg" && p.sign != nil {
+		_, _ = w.Write(p.sign(p.indexText()))
 		return
 	}
 	p.mu.Lock()
@@ -166,12 +176,16 @@ func (p *publisher) serveEndless(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (p *publisher) serveIndex(w http.ResponseWriter) {
+func (p *publisher) serveIndex(w http.ResponseWriter) { _, _ = w.Write(p.indexText()) }
+
+func (p *publisher) indexText() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for file, hash := range p.index {
-		_, _ = fmt.Fprintf(w, "%s  %s\n", hash, file)
+	var text []byte
+	for _, file := range slices.Sorted(maps.Keys(p.index)) {
+		text = fmt.Appendf(text, "%s  %s\n", p.index[file], file)
 	}
+	return text
 }
 
 func image(t *testing.T, content string) []byte {

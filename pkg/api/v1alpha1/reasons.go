@@ -47,6 +47,7 @@ const (
 	ReasonAwaitingRelease     Reason = "AwaitingRelease"
 	ReasonStaging             Reason = "Staging"
 	ReasonHashMismatch        Reason = "HashMismatch"
+	ReasonSignatureInvalid    Reason = "SignatureInvalid"
 	ReasonOrderMismatch       Reason = "OrderMismatch"
 	ReasonContentMismatch     Reason = "ContentMismatch"
 	ReasonConfConflict        Reason = "ConfConflict"

@@ -78,6 +78,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonAwaitingRelease, Giver: GivenByAgent, Meaning: "the node is ready to begin; the condition Admitted says what it waits for", Routine: true},
 	{Reason: ReasonStaging, Giver: GivenByAgent, Meaning: "the image is being downloaded or checked", Routine: true},
 	{Reason: ReasonHashMismatch, Giver: GivenByAgent, Meaning: "the image's bytes are not those that were promised", StopsStaging: true},
+	{Reason: ReasonSignatureInvalid, Giver: GivenByAgent, Meaning: "the index of images has no good signature by a key of the UpgradePolicy's keyring", StopsStaging: true},
 	{Reason: ReasonOrderMismatch, Giver: GivenByAgent, Meaning: "the order names another version or image than its upgrade fixed at the trigger", StopsStaging: true},
 	{Reason: ReasonContentMismatch, Giver: GivenByAgent, Meaning: "the image holds another version than its name says", StopsStaging: true},
 	{Reason: ReasonConfConflict, Giver: GivenByAgent, Meaning: "the conf directory has the confs of two minors", StopsStaging: true},

@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,7 +24,9 @@ func TestMirrorPage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "kubernetes-v1.34.4-x86-64.raw"), []byte("image"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run() })
+	t.Cleanup(func() {
+		_ = exec.CommandContext(context.Background(), "gpgconf", "--homedir", home, "--kill", "all").Run()
+	})
 	for _, name := range []string{"key", "sign"} {
 		block := regexp.MustCompile("(?s)```sh\n# " + name + "\n(.*?)```").FindSubmatch(page)
 		if block == nil {

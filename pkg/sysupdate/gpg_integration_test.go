@@ -21,7 +21,9 @@ func gpgKey(dir, name string) error {
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return err
 	}
-	defer func() { _ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run() }()
+	defer func() {
+		_ = exec.CommandContext(context.Background(), "gpgconf", "--homedir", home, "--kill", "all").Run()
+	}()
 	for _, args := range [][]string{
 		{"--passphrase", "", "--quick-generate-key", name + " <" + name + "@example>", "ed25519", "sign", "1d"},
 		{"--armor", "--output", filepath.Join(dir, "images", name+".public"), "--export"},

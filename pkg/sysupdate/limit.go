@@ -2,9 +2,9 @@ package sysupdate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -56,7 +56,8 @@ func runLimited(cmd *exec.Cmd, limit int64) error {
 		return err
 	}
 	for resource, value := range map[int]uint64{unix.RLIMIT_FSIZE: uint64(limit), unix.RLIMIT_CORE: 0} {
-		if err := unix.Prlimit(cmd.Process.Pid, resource, &unix.Rlimit{Cur: value, Max: value}, nil); err != nil && err != syscall.ESRCH {
+		err := unix.Prlimit(cmd.Process.Pid, resource, &unix.Rlimit{Cur: value, Max: value}, nil)
+		if err != nil && !errors.Is(err, unix.ESRCH) { // which is: it has ended already
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 			return fmt.Errorf("limiting how much it may write: %w", err)

@@ -70,11 +70,12 @@ func (s source) verifySignature(ctx context.Context, index []byte) error {
 		return nil
 	}
 	signed, err := s.read(ctx, images.Signature, signature.Size)
-	if host.ReasonOf(err, "") == v1alpha1.ReasonNotOffered {
+	switch {
+	case host.ReasonOf(err, "") == v1alpha1.ReasonNotOffered:
 		err = fmt.Errorf("there is no signature %s beside it, and the UpgradePolicy has a keyring", images.Signature)
-	} else if err != nil {
+	case err != nil:
 		return err
-	} else {
+	default:
 		err = s.keyring.Verify(index, signed)
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package gpgtest
 
 import (
 	"bytes"
+	"context"
 	"os/exec"
 	"testing"
 )
@@ -20,7 +21,9 @@ func NewKey(t *testing.T, name string) *Key {
 	k := &Key{home: t.TempDir()}
 	k.gpg(t, nil, "--pinentry-mode", "loopback", "--passphrase", "", "--quick-generate-key", name+" <"+name+"@example>", "ed25519", "sign", "1d")
 	k.Public = string(k.gpg(t, nil, "--armor", "--export"))
-	t.Cleanup(func() { _ = exec.Command("gpgconf", "--homedir", k.home, "--kill", "all").Run() })
+	t.Cleanup(func() {
+		_ = exec.CommandContext(context.Background(), "gpgconf", "--homedir", k.home, "--kill", "all").Run()
+	})
 	return k
 }
 

@@ -55,7 +55,7 @@ func runLimited(cmd *exec.Cmd, limit int64) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	for resource, value := range map[int]uint64{unix.RLIMIT_FSIZE: uint64(limit), unix.RLIMIT_CORE: 0} {
+	for resource, value := range map[int]uint64{unix.RLIMIT_FSIZE: uint64(max(0, limit)), unix.RLIMIT_CORE: 0} { //nolint:gosec // not negative
 		err := unix.Prlimit(cmd.Process.Pid, resource, &unix.Rlimit{Cur: value, Max: value}, nil)
 		if err != nil && !errors.Is(err, unix.ESRCH) { // which is: it has ended already
 			_ = cmd.Process.Kill()

@@ -22,7 +22,7 @@ func NewKey(t *testing.T, name string) *Key {
 	k.gpg(t, nil, "--pinentry-mode", "loopback", "--passphrase", "", "--quick-generate-key", name+" <"+name+"@example>", "ed25519", "sign", "1d")
 	k.Public = string(k.gpg(t, nil, "--armor", "--export"))
 	t.Cleanup(func() {
-		_ = exec.CommandContext(context.Background(), "gpgconf", "--homedir", k.home, "--kill", "all").Run()
+		_ = exec.CommandContext(context.Background(), "gpgconf", "--homedir", k.home, "--kill", "all").Run() //nolint:gosec // a folder of the test
 	})
 	return k
 }
@@ -42,7 +42,7 @@ func (k *Key) Private(t *testing.T) string {
 func (k *Key) gpg(t *testing.T, in []byte, args ...string) []byte {
 	t.Helper()
 	var said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), "gpg", append([]string{"--homedir", k.home, "--batch"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "gpg", append([]string{"--homedir", k.home, "--batch"}, args...)...) //nolint:gosec // the test's own arguments
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), &said
 	out, err := cmd.Output()
 	if err != nil {

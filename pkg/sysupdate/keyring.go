@@ -32,7 +32,7 @@ func (s *staging) sysupdate(ctx context.Context, args ...string) (*exec.Cmd, err
 		return nil, err
 	}
 	script := []string{"-c", `mount --bind "$0" "$1" && shift && exec "$@"`, dir, s.layout.At(pullConfigDir)}
-	cmd := exec.CommandContext(ctx, "sh", append(script, program...)...)
+	cmd := exec.CommandContext(ctx, "sh", append(script, program...)...) //nolint:gosec // the arguments stand apart from the script
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	return cmd, nil
 }

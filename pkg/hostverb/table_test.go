@@ -78,7 +78,7 @@ func TestRequests(t *testing.T) {
 	want := map[verb.Verb]string{
 		verb.Facts:    `null`,
 		verb.Disarm:   `null`,
-		verb.Stage:    `{"version":"v1.34.4","url":"https://example.com/image.raw","sha256":"abc"}`,
+		verb.Stage:    `{"version":"v1.34.4","url":"https://example.com/image.raw","sha256":"abc","keyring":"keys"}`,
 		verb.Pull:     `{"version":"v1.34.4","sha256":"abc","clusterConfiguration":"kind: ClusterConfiguration"}`,
 		verb.Snapshot: `{"upgrade":"patch"}`,
 		verb.Kubeadm:  `{"version":"v1.34.4","command":"Node","sha256":"abc"}`,

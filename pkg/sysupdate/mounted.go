@@ -2,10 +2,9 @@ package sysupdate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -37,10 +36,14 @@ func verifyMounted(ctx context.Context, file *os.File, dir string, image host.Im
 // backedBy fails unless the file system at dir is a loop device's, and that one reads
 // from the open file.
 func backedBy(file *os.File, dir string) error {
-	device, err := mountSource(dir)
-	if err != nil {
+	var mounted, opened unix.Stat_t
+	if err := unix.Stat(dir, &mounted); err != nil {
 		return err
 	}
+	if unix.Major(mounted.Dev) != loopMajor {
+		return errors.New("it is not on a loop device")
+	}
+	device := fmt.Sprintf("/dev/loop%d", unix.Minor(mounted.Dev))
 	loop, err := os.Open(device)
 	if err != nil {
 		return err
@@ -50,33 +53,14 @@ func backedBy(file *os.File, dir string) error {
 	if err != nil {
 		return fmt.Errorf("asking %s for its file: %w", device, err)
 	}
-	info, err := file.Stat()
-	if err != nil {
+	if err := unix.Fstat(int(file.Fd()), &opened); err != nil {
 		return err
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Ino != backing.Inode || st.Dev != backing.Device {
+	if opened.Ino != backing.Inode || opened.Dev != backing.Device {
 		return fmt.Errorf("%s reads from another file", device)
 	}
 	return nil
 }
 
-// mountSource returns the device of what is mounted last at a folder
-// (proc_pid_mountinfo(5)).
-func mountSource(dir string) (string, error) {
-	table, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return "", fmt.Errorf("looking for mounts: %w", err)
-	}
-	source := ""
-	for line := range strings.Lines(string(table)) {
-		mount, device, ok := strings.Cut(line, " - ")
-		at, from := strings.Fields(mount), strings.Fields(device)
-		if ok && len(at) > 4 && len(from) > 1 && at[4] == dir {
-			source = from[1]
-		}
-	}
-	if source == "" {
-		return "", fmt.Errorf("nothing is mounted there")
-	}
-	return source, nil
-}
+// loopMajor is the kernel's number for loop devices.
+const loopMajor = 7

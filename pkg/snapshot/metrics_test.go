@@ -1,12 +1,16 @@
 package snapshot
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -25,7 +30,7 @@ import (
 
 func TestDecodeMetrics(t *testing.T) {
 	decode := func(text string) metricsAnswer {
-		return decodeMetrics(expfmt.NewDecoder(strings.NewReader(text), expfmt.NewFormat(expfmt.TypeTextPlain)), "cp1")
+		return decodeMetrics(delimited(t, text), "cp1")
 	}
 	const text = `# HELP apiserver_requested_deprecated_apis [STABLE] Gauge of deprecated APIs that have been requested.
 # TYPE apiserver_requested_deprecated_apis gauge
@@ -48,8 +53,42 @@ apiserver_request_total{code="200",component="apiserver",group="",version="v1"} 
 	if diff := cmp.Diff(want, got.apis); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if decode(strings.Repeat("x", 2<<20)).err == nil {
-		t.Error("a line without an end is no error")
+	for what, body := range map[string]string{
+		"text": text, "a size and nothing more": "\x7f", "a size beyond all memory": "\xff\xff\xff\xff\xff\xff\xff\xff\x7fx",
+	} {
+		if decodeMetrics(strings.NewReader(body), "cp1").err == nil {
+			t.Errorf("%s is no error", what)
+		}
+	}
+}
+
+// delimited encodes metrics as an apiserver does.
+func delimited(t *testing.T, text string) io.Reader {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body bytes.Buffer
+	encoder := expfmt.NewEncoder(&body, metricsFormat)
+	for _, name := range slices.Sorted(maps.Keys(families)) {
+		if err := encoder.Encode(families[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &body
+}
+
+// An apiserver, or what is at its address, that answers otherwise is told of.
+func TestMetricsInAnotherFormat(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
+		answer.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = io.WriteString(answer, "# TYPE x \n{}0")
+	}))
+	defer server.Close()
+	if got := readMetrics(t.Context(), &rest.Config{Host: server.URL}, "cp1"); got.err == nil || !strings.Contains(got.err.Error(), "another format") {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -71,7 +110,7 @@ func TestMetricsFormat(t *testing.T) {
 	}
 	defer response.Body.Close()
 	format := expfmt.ResponseFormat(response.Header)
-	if answer := decodeMetrics(expfmt.NewDecoder(response.Body, format), "cp1"); format != metricsFormat || answer.started == 0 || answer.err != nil {
+	if answer := decodeMetrics(response.Body, "cp1"); format != metricsFormat || answer.started == 0 || answer.err != nil {
 		t.Errorf("in the format %q: %+v", format, answer)
 	}
 }
@@ -127,7 +166,8 @@ func balancer(t *testing.T, apiServers int, dials *atomic.Int32) *rest.Config {
 			to = len(leads) % apiServers
 			leads[r.RemoteAddr] = to
 		}
-		fmt.Fprintf(w, "# TYPE %[1]s gauge\n%[1]s %[3]d\n# TYPE %[2]s gauge\n%[2]s{group=\"\",version=\"v%[3]d\",resource=\"x\"} 1\n", processStart, deprecatedAPIs, to)
+		w.Header().Set("Content-Type", string(metricsFormat))
+		_, _ = io.Copy(w, delimited(t, fmt.Sprintf("# TYPE %[1]s gauge\n%[1]s %[3]d\n# TYPE %[2]s gauge\n%[2]s{group=\"\",version=\"v%[3]d\",resource=\"x\"} 1\n", processStart, deprecatedAPIs, to)))
 	}))
 	t.Cleanup(server.Close)
 	return &rest.Config{Host: server.URL, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -143,7 +183,9 @@ func balancer(t *testing.T, apiServers int, dials *atomic.Int32) *rest.Config {
 // What was asked over a connection of its own leaves none behind.
 func TestNoConnectionIsLeft(t *testing.T) {
 	closed := make(chan struct{})
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", string(metricsFormat))
+	}))
 	server.EnableHTTP2 = true
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateClosed {

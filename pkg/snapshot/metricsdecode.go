@@ -1,11 +1,13 @@
 package snapshot
 
 import (
+	"bufio"
 	"errors"
 	"io"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+	"google.golang.org/protobuf/encoding/protodelim"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
@@ -23,11 +25,17 @@ const (
 	deprecatedAPIs = "apiserver_requested_deprecated_apis"
 )
 
-// decodeMetrics keeps what is needed of an apiserver's metrics.
-func decodeMetrics(families expfmt.Decoder, server string) (answer metricsAnswer) {
+// largestFamily is how many bytes are read into memory at once.
+const largestFamily = 32 << 20
+
+// decodeMetrics keeps what is needed of an apiserver's metrics. It does without
+// expfmt's decoders: that of text panics on "# TYPE x \n{}0", and the other one
+// believes every size that it is told.
+func decodeMetrics(body io.Reader, server string) (answer metricsAnswer) {
+	families, limit := bufio.NewReader(body), protodelim.UnmarshalOptions{MaxSize: largestFamily}
 	for {
 		var family dto.MetricFamily
-		if err := families.Decode(&family); err != nil {
+		if err := limit.UnmarshalFrom(families, &family); err != nil {
 			if !errors.Is(err, io.EOF) {
 				answer.err = err
 			}

@@ -105,7 +105,10 @@ func readMetrics(ctx context.Context, access *rest.Config, server string) metric
 	if response.StatusCode != http.StatusOK {
 		return metricsAnswer{err: fmt.Errorf("it answers %s", strings.ToLower(response.Status))}
 	}
-	return decodeMetrics(expfmt.NewDecoder(response.Body, expfmt.ResponseFormat(response.Header)), server)
+	if format := expfmt.ResponseFormat(response.Header); format.FormatType() != expfmt.TypeProtoDelim {
+		return metricsAnswer{err: fmt.Errorf("it answers in another format than was asked for: %.80q", response.Header.Get("Content-Type"))}
+	}
+	return decodeMetrics(response.Body, server)
 }
 
 // shortened leaves out of a request's error what it was asked for.

@@ -153,7 +153,7 @@ func TestStatusAnswersWhatWasSeen(t *testing.T) {
 	c.must(err)
 	c.must(a.nodeUpgrades.GetStore().Update(second))
 	a.state = machine.State{Upgrade: *first.Spec.Upgrade, Step: v1alpha1.StepWaiting}
-	c.must(a.persist(t.Context(), o))
+	c.must(a.persist(t.Context(), o, ""))
 	if answered := c.status().ObservedGeneration; answered != first.Generation || second.Generation == first.Generation {
 		t.Errorf("generation %d, then %d: answered is %d", first.Generation, second.Generation, answered)
 	}

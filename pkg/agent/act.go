@@ -7,7 +7,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // Limits for single calls that hang.
@@ -32,7 +31,7 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	defer cancel()
 	switch action.Do {
 	case machine.DoWork:
-		order := hostverb.Order{Spec: o.Spec, Active: o.Host.Active, ClusterConfiguration: a.clusterConfiguration}
+		order := hostverb.Order{Spec: o.Spec, Active: o.Host.Active, Keyring: a.keyring, ClusterConfiguration: a.clusterConfiguration}
 		return a.start(ctx, action.Verb, action.Key, order)
 	case machine.DoTake:
 		_, err := a.slots.Take(ctx, ownerOf(node))
@@ -49,22 +48,6 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	return fmt.Errorf("unknown action %q", action.Do)
 }
 
-// start has the host run a verb. Each runs once at a time. Why the host could not
-// even be asked for it is told in the status.
-func (a *Agent) start(ctx context.Context, v verb.Verb, key string, order hostverb.Order) error {
-	entry, ok := hostverb.Of(v)
-	if !ok {
-		return fmt.Errorf("there is no host verb %q", v)
-	}
-	request, err := entry.Request(ctx, key, order)
-	if err != nil {
-		a.problems[v] = err.Error()
-		return err
-	}
-	delete(a.problems, v)
-	return a.Host.Start(ctx, request, entry.Options(order))
-}
-
 func (a *Agent) reboot(ctx context.Context, o machine.Observation) error {
 	if err := a.givenUp(ctx, o); err != nil {
 		return err
@@ -77,11 +60,13 @@ func (a *Agent) reboot(ctx context.Context, o machine.Observation) error {
 	return nil
 }
 
+// roundDue reports whether it is time for another round of evictions.
+func (a *Agent) roundDue(now time.Time) bool {
+	return a.drained == nil || a.pods.left.Load() || now.Sub(a.drained.At) >= betweenRounds
+}
+
 func (a *Agent) drain(ctx context.Context, action machine.Action, o machine.Observation) error {
-	left := a.pods.left.Swap(false)
-	if a.drained != nil && !left && !action.Delete && o.Now.Sub(a.drained.At) < betweenRounds {
-		return nil
-	}
+	a.pods.left.Store(false)
 	ctx, cancel := context.WithTimeout(ctx, drainWithin)
 	defer cancel()
 	progress, err := a.drainer.Round(ctx, o.Spec.Drain, action.Delete)
@@ -89,5 +74,5 @@ func (a *Agent) drain(ctx context.Context, action machine.Action, o machine.Obse
 		return err
 	}
 	a.drained = &machine.Drain{At: a.Now(), Left: progress.Left, Blocked: progress.Blocked, Message: progress.Message}
-	return nil
+	return progress.Refused
 }

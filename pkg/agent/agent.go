@@ -74,13 +74,14 @@ type Agent struct {
 	generation int64 // of the order that state answers
 	seen       hostView
 	failures   map[verb.Verb]time.Time // those that were logged
-	problems   map[verb.Verb]string    // why the last request could not even be made
+	unstarted  map[verb.Verb]unstarted // why a verb could not be started the last time
 	engine     engineView
 	written    written
 	inventory  inventoryView
 	drained    *machine.Drain
 	rebootAt   time.Time // when the reboot was asked for
 	refused    string    // why it was not accepted the last time
+	write      failedWrite
 	etcd       etcdView
 	kubeadm    *mirror
 	trouble    int // turns that ended with an error, in a row
@@ -96,8 +97,8 @@ func New(c Config) *Agent {
 		kick:    make(chan struct{}, 1),
 		started: c.Now(),
 
-		failures: map[verb.Verb]time.Time{},
-		problems: map[verb.Verb]string{},
+		failures:  map[verb.Verb]time.Time{},
+		unstarted: map[verb.Verb]unstarted{},
 	}
 	a.kubeadm = newMirror(c.Host, c.Output)
 	a.engine.ask.Store(true)

@@ -122,11 +122,20 @@ func (c *cluster) createUpgrade() {
 	}}}
 	c.create(&always)
 	c.create(&v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "patch"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}})
+	fixed := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "patch"}}
+	fixed.Status.Images = []v1alpha1.Image{patchImage()}
+	_, err := c.ours.ClusterUpgrades.Apply(c.t.Context(), fixed, "test", "status")
+	c.must(err)
 	c.pod("kube-system", "kube-apiserver-elsewhere", func(p *corev1.Pod) {
 		p.Labels = map[string]string{"component": "kube-apiserver"}
 		p.Spec.NodeName, p.Spec.Containers[0].Image = "elsewhere", "registry.k8s.io/kube-apiserver:v1.34.4"
 	})
 	c.must(c.slots.Ensure(c.t.Context(), 1))
+}
+
+// patchImage is what the upgrade "patch" fixed at its trigger.
+func patchImage() v1alpha1.Image {
+	return v1alpha1.Image{Architecture: "amd64", URL: "http://bakery/kubernetes-v1.34.4-x86-64.raw", Digest: v1alpha1.DigestOf(strings.Repeat("a", 64))}
 }
 
 // createKubeadmConfig makes what kubeadm leaves in a cluster, with the rights that
@@ -192,7 +201,7 @@ func (c *cluster) order(release v1alpha1.Release, change ...func(*v1alpha1.NodeU
 	nu := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.node}}
 	nu.Spec = v1alpha1.NodeUpgradeSpec{
 		Upgrade: c.upgrade("patch"), Type: v1alpha1.TypePatch, Version: "v1.34.4", Release: release, Kubeadm: v1alpha1.KubeadmNode,
-		Image: &v1alpha1.Image{Architecture: "amd64", URL: "http://bakery/kubernetes-v1.34.4-x86-64.raw", Digest: v1alpha1.DigestOf(strings.Repeat("a", 64))},
+		Image: ptr.To(patchImage()),
 		Pace:  v1alpha1.DefaultStrategy().Pace,
 	}
 	nu.Spec.SettleSeconds = ptr.To[int32](1)
@@ -236,12 +245,14 @@ func (c *cluster) run() {
 		c.t.Error(err)
 		return
 	}
+	kubelet := c.as("system:node:"+c.node, []string{"system:nodes"}, "")
+	kubelet.Wrap(patience)
 	ctx, cancel := context.WithCancel(context.Background())
 	accountClient := kubernetes.NewForConfigOrDie(account)
 	a := New(Config{
 		Node: c.node, Version: "test", Host: c.host, Install: func() error { return nil },
 		Account: accountClient, Upgrades: upgrades,
-		Kubelet: kubernetes.NewForConfigOrDie(c.as("system:node:"+c.node, []string{"system:nodes"}, "")),
+		Kubelet: kubernetes.NewForConfigOrDie(kubelet),
 		Events:  observe.NewRecorder(ctx, accountClient, "node-agent", c.node),
 		Output:  &locked{c: c},
 		Log:     slog.New(slog.NewTextHandler(&locked{c: c}, nil)),

@@ -11,8 +11,10 @@ import (
 )
 
 // conditions returns the agent's own conditions for a State. Reason and message
-// stand in UpToDate alone; Reconciling and Stalled are there while they are True.
-func conditions(before []metav1.Condition, s machine.State, o machine.Observation, generation int64) []metav1.Condition {
+// stand in UpToDate alone; Reconciling and Stalled are there while they are True. A
+// problem is a write that fails: it stands in UpToDate as long as it lasts, and the
+// State's own reason and message in Reconciling meanwhile.
+func conditions(before []metav1.Condition, s machine.State, o machine.Observation, generation int64, problem string) []metav1.Condition {
 	var after []metav1.Condition
 	set := func(kind string, status metav1.ConditionStatus, reason v1alpha1.Reason, message string) {
 		if old := meta.FindStatusCondition(before, kind); old != nil {
@@ -32,6 +34,9 @@ func conditions(before []metav1.Condition, s machine.State, o machine.Observatio
 	case phase == v1alpha1.PhaseStopped || phase == v1alpha1.PhaseUnsupported:
 		set(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, reason, s.Message)
 		set(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, "")
+	case problem != "":
+		set(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, v1alpha1.ReasonAPIWriteFailed, problem)
+		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, s.Message)
 	default:
 		set(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, reason, s.Message)
 		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, "")
@@ -42,6 +47,9 @@ func conditions(before []metav1.Condition, s machine.State, o machine.Observatio
 // causeOf reads reason and message back from the conditions.
 func causeOf(status v1alpha1.NodeUpgradeStatus) (reason v1alpha1.Reason, message string) {
 	reason, message = status.Cause()
+	if own := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReconciling); reason == v1alpha1.ReasonAPIWriteFailed && own != nil {
+		reason, message = v1alpha1.Reason(own.Reason), own.Message
+	}
 	if reason == v1alpha1.ReasonReleased && message == "" {
 		reason = ""
 	}

@@ -117,11 +117,29 @@ func TestPassOne(t *testing.T) {
 	c.free()
 }
 
+// A control plane was put back to the version before, as after a restore of etcd,
+// and the record on its disk says that kubeadm is done: kubeadm runs again.
+func TestStaticPodsBeatTheRecord(t *testing.T) {
+	c := newControlPlane(t, "agent-restored")
+	c.host.facts.Kubeadm.Version = "v1.34.4"
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	status := c.await("it is prepared", func(s told) bool { return s.Versions.Pulled == "v1.34.4" && s.Step == v1alpha1.StepWaiting })
+	if status.Versions.Kubeadm != "v1.34.3" || status.Versions.ControlPlane != "v1.34.3" {
+		t.Errorf("versions %+v", status.Versions)
+	}
+	c.order(v1alpha1.ReleaseControlPlane)
+	c.await("kubeadm runs", func(told) bool { return slices.Contains(c.host.verbs(), "kubeadm") })
+}
+
 // In pass 2 the slot is kept until etcd is well after the boot.
 func TestPassTwoWaitsForEtcd(t *testing.T) {
 	c := newControlPlane(t, "agent-pass-two")
 	c.staticPods("v1.34.4", "True")
 	c.host.facts.Kubeadm.Version = "v1.34.4"
+	for component := range c.host.facts.StaticPods {
+		c.host.facts.StaticPods[component] = "v1.34.4"
+	}
 	reboot := c.host.onReboot
 	c.host.onReboot = func(boot string) {
 		c.host.setEtcd(&v1alpha1.EtcdFacts{Problem: "asking etcd: connection refused"})

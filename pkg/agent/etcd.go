@@ -45,7 +45,8 @@ func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since tim
 	seen.wanted = true
 	running, last, err := a.Host.Last(ctx, verb.Etcd)
 	if err != nil {
-		return a.etcdSilent(o, err)
+		a.Log.WarnContext(ctx, "looking for etcd's answer", "node", a.Node, "error", err)
+		return false
 	}
 	if running {
 		return false
@@ -63,7 +64,8 @@ func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since tim
 	}
 	key := o.Now.UTC().Format(time.RFC3339Nano)
 	if err := a.start(ctx, verb.Etcd, key, hostverb.Order{}); err != nil {
-		return a.etcdSilent(o, err)
+		a.Log.WarnContext(ctx, "asking etcd", "node", a.Node, "error", err)
+		return false
 	}
 	seen.asked = question{key: key, at: o.Now, open: true}
 	return false
@@ -96,12 +98,6 @@ func (a *Agent) someSlotHeld() bool {
 		s, err := slot.FromLease(object.(*coordinationv1.Lease))
 		return err != nil || s.Holder != (fleet.Owner{})
 	})
-}
-
-// etcdSilent makes an answer of why there is none.
-func (a *Agent) etcdSilent(o machine.Observation, err error) bool {
-	a.etcd.facts, a.etcd.at = &v1alpha1.EtcdFacts{Problem: err.Error()}, o.Now
-	return true
 }
 
 func (v *etcdView) answer(last *host.Result) {

@@ -13,6 +13,25 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
+// What could not be asked is not an answer: one error of the system bus closes no gate
+// on a node that has been drained already.
+func TestEtcdThatCouldNotBeAsked(t *testing.T) {
+	h := newFakeHost()
+	h.busFails = verb.Etcd
+	a := &Agent{Config: Config{Node: "n", Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now}, unstarted: map[verb.Verb]unstarted{}}
+	o := machine.Observation{Now: time.Now(), Host: &machine.Host{ControlPlane: true}}
+	if a.lookAtEtcd(t.Context(), o, time.Time{}) || a.etcd.facts != nil {
+		t.Errorf("answered: %+v", a.etcd.facts)
+	}
+	if u := a.unstarted[verb.Etcd]; u.Reason != v1alpha1.ReasonHostUnreachable || u.Message != "the bus is away" {
+		t.Errorf("%+v", u)
+	}
+	a.lookAtEtcd(t.Context(), o, time.Time{})
+	if h.asked[verb.Etcd] == nil || len(a.unstarted) > 0 {
+		t.Errorf("not asked again: %+v", a.unstarted)
+	}
+}
+
 // Members that are down let the question wait until it gives up, which is longer
 // than an answer is believed. It is an answer all the same.
 func TestSlowAnswerOfEtcdCounts(t *testing.T) {

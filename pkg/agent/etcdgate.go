@@ -31,7 +31,7 @@ func (v *etcdView) voters(node string) []fleet.StaticPod {
 // any of which is not known whether it does, unless that check is ignored.
 func (a *Agent) etcdHold(o machine.Observation, upgrade v1alpha1.ClusterUpgradeSpec) fleet.Hold {
 	facts := a.etcd.facts
-	if !o.Host.ControlPlane || facts == nil || upgrade.Ignores(preflight.EtcdQuorum) {
+	if o.Host == nil || !o.Host.ControlPlane || facts == nil || upgrade.Ignores(preflight.EtcdQuorum) {
 		return fleet.Hold{}
 	}
 	if facts.Problem != "" {

@@ -26,12 +26,14 @@ type fakeHost struct {
 	results  map[verb.Verb]*host.Result
 	began    []string // verbs that change something, as they began
 	takes    time.Duration
-	fail     map[verb.Verb]*host.Result // how a verb ends next time
+	hung     map[verb.Verb]*host.Request // verbs that do not end; nil: not begun yet
+	fail     map[verb.Verb]*host.Result  // how a verb ends next time
 	watchers map[chan host.Change]bool
 	asked    map[verb.Verb]*host.Request
 	etcd     *v1alpha1.EtcdFacts    // what the members say
 	dir      string                 // the state folder
 	engine   func() (string, error) // what update_engine says; nil: it does not run
+	busFails verb.Verb              // the system bus fails once, when this is started
 	reboots  int
 	onReboot func(boot string)
 	// onRestart is told of a kubelet that was restarted; refresh is what a
@@ -49,6 +51,7 @@ func newFakeHost() *fakeHost {
 		running: map[verb.Verb]bool{}, results: map[verb.Verb]*host.Result{},
 		fail: map[verb.Verb]*host.Result{}, watchers: map[chan host.Change]bool{},
 		asked: map[verb.Verb]*host.Request{},
+		hung:  map[verb.Verb]*host.Request{},
 		takes: 30 * time.Millisecond,
 	}
 }
@@ -58,6 +61,10 @@ func (h *fakeHost) Start(_ context.Context, r host.Request, _ host.Options) erro
 	defer h.mu.Unlock()
 	if h.running[r.Verb] {
 		return nil
+	}
+	if h.busFails == r.Verb {
+		h.busFails = ""
+		return host.Fail(v1alpha1.ReasonHostUnreachable, "the bus is away")
 	}
 	h.running[r.Verb] = true
 	delete(h.results, r.Verb)
@@ -74,6 +81,10 @@ func (h *fakeHost) Start(_ context.Context, r host.Request, _ host.Options) erro
 func (h *fakeHost) end(r host.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if _, hangs := h.hung[r.Verb]; hangs {
+		h.hung[r.Verb] = &r
+		return
+	}
 	result := &host.Result{Verb: r.Verb, Key: r.Key, BootID: h.facts.BootID, FinishedAt: time.Now(), OK: true}
 	if failure := h.fail[r.Verb]; failure != nil {
 		result.OK, result.Reason, result.Message, result.LogTail = false, failure.Reason, failure.Message, failure.LogTail
@@ -97,6 +108,23 @@ func (h *fakeHost) end(r host.Request) {
 	h.running[r.Verb] = false
 	h.results[r.Verb] = result
 	h.tell(host.Change{Verb: r.Verb})
+}
+
+// hang keeps a verb from ending until finish.
+func (h *fakeHost) hang(v verb.Verb) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.hung[v] = nil
+}
+
+func (h *fakeHost) finish(v verb.Verb) {
+	h.mu.Lock()
+	request := h.hung[v]
+	delete(h.hung, v)
+	h.mu.Unlock()
+	if request != nil {
+		h.end(*request)
+	}
 }
 
 // apply is what a verb does to the node.

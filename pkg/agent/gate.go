@@ -52,6 +52,7 @@ func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observ
 		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "the upgrade that the node is asked for is gone"}, nil
 	}
 	questions := []func() (fleet.Hold, error){
+		func() (fleet.Hold, error) { return orderHold(o.Spec, upgrade), nil },
 		func() (fleet.Hold, error) { return a.window(ctx, node, upgrade, o, begins) },
 		func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },
 		func() (fleet.Hold, error) { return a.stillHeld(ctx, node, o) },

@@ -26,7 +26,7 @@ func (c *cluster) brought(upgrade v1alpha1.UpgradeReference) {
 		c.must(c.ours.UpgradePolicies.Delete(context.Background(), v1alpha1.PolicyName, metav1.DeleteOptions{}))
 	})
 	policy = &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
-	policy.Status = v1alpha1.UpgradePolicyStatus{Version: "v1.34.4", Upgrade: &upgrade}
+	policy.Status = v1alpha1.UpgradePolicyStatus{Version: "v1.34.4", Upgrade: &upgrade, Images: []v1alpha1.Image{patchImage()}}
 	_, err = c.ours.UpgradePolicies.Apply(c.t.Context(), policy, "test", "status")
 	c.must(err)
 }
@@ -40,7 +40,7 @@ func TestUpgradeIsKnownByItsUID(t *testing.T) {
 	c.order(v1alpha1.ReleaseNode, ofUpgrade(gone))
 	c.run()
 	status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonUpgradeWithdrawn })
-	if status.Step != v1alpha1.StepLocking || *status.Upgrade != gone || status.Slot != "" {
+	if status.Step != v1alpha1.StepStaging || *status.Upgrade != gone || status.Slot != "" {
 		t.Errorf("status %+v", status)
 	}
 	thaw := c.freeze("frozen", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))

@@ -70,7 +70,7 @@ func (a *Agent) lookAtWork(ctx context.Context, v verb.Verb, o *machine.Observat
 	if err != nil {
 		return nil, err
 	}
-	work := machine.Work{Running: running, Problem: a.problems[v]}
+	work := machine.Work{Running: running, Unstarted: a.unstarted[v].Unstarted}
 	if last != nil {
 		work.Key, work.OK, work.Reason, work.FinishedAt = last.Key, last.OK, last.Reason, last.FinishedAt
 		work.Message, work.Log = last.Message, last.LogTail
@@ -106,7 +106,7 @@ func hostOf(f host.Facts, updateEngine string) *machine.Host {
 	return &machine.Host{
 		BootID: f.BootID, Supported: f.Supported, UnsupportedReason: f.UnsupportedReason,
 		Installed: f.Installed, Active: f.Active, Merged: f.Merged,
-		KubeadmVersion: f.Kubeadm.Version,
+		KubeadmVersion: kubeadmVersion(f),
 		ControlPlane:   f.ControlPlane, ControlPlaneVersion: lowest(f.StaticPods),
 		ConfProblem: f.ConfProblem, Armed: f.Armed,
 		RebootRequired: rebootRequired, RebootReason: rebootReason, RefreshBlockers: f.Node.RefreshBlockers,
@@ -134,4 +134,18 @@ func lowest(staticPods map[string]string) string {
 		return ""
 	}
 	return low.String()
+}
+
+// kubeadmVersion returns up to which version kubeadm has completed. On a control plane
+// the static pods decide: a record on the disk outlives a restore, and a control plane
+// that a person has put back.
+func kubeadmVersion(f host.Facts) string {
+	record, err := version.Parse(f.Kubeadm.Version)
+	if err != nil || len(f.StaticPods) == 0 {
+		return f.Kubeadm.Version
+	}
+	if pods := lowest(f.StaticPods); !version.Reached(pods, record) {
+		return pods
+	}
+	return f.Kubeadm.Version
 }

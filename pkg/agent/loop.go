@@ -31,9 +31,12 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 		moved := next.Step != a.state.Step
 		a.move(ctx, next, o)
 		a.follow(ctx, o)
-		err := a.persist(ctx, o)
+		err := a.persist(ctx, o, a.write.problem(action.Do, a.Now()))
 		if err != nil && (!moved || action.Do != machine.DoNothing) && !mayUnwritten(action, err) {
 			return a.stumble(ctx, "writing the status", err)
+		}
+		if err != nil && !errors.Is(err, errNoNodeUpgrade) && ctx.Err() == nil {
+			a.Log.WarnContext(ctx, "writing the status", "node", a.Node, "step", a.state.Step, "error", err, "goesOnWith", action.String())
 		}
 		if action.Do == machine.DoNothing {
 			if moved {
@@ -43,7 +46,9 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 			a.trouble = 0
 			return a.rest(o, action.Wake)
 		}
-		if err := a.act(ctx, action, o); err != nil {
+		err = a.act(ctx, action, o)
+		a.write.wrote(action.Do, o.Now, err)
+		if err != nil {
 			return a.stumble(ctx, "step "+string(a.state.Step)+", action "+action.String(), err)
 		}
 		a.trouble = 0

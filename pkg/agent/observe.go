@@ -44,18 +44,32 @@ func (a *Agent) look(ctx context.Context, o *machine.Observation) {
 	if err := a.lookAtHost(ctx, o); err != nil {
 		o.Host, o.HostProblem = nil, err.Error()
 	}
-	if o.Host == nil {
-		return
-	}
 	a.etcd.wanted = false
-	if machine.NeedsGate(a.state, *o) && a.lookAtEtcd(ctx, *o, time.Time{}) {
+	if machine.NeedsGate(a.state, *o) && a.canAskGate(ctx, *o) {
 		gate := a.gate(ctx, node, *o)
 		o.Gate = &gate
+	}
+	if o.Host == nil {
+		return
 	}
 	if machine.NeedsHealth(a.state, *o) && a.lookAtEtcd(ctx, *o, a.state.Since) {
 		o.Health = a.health(ctx, *o)
 	}
 	a.keepEtcdKnown(ctx, *o)
+}
+
+// canAskGate reports whether the gate can be asked now, and has to be: while pods leave,
+// before each round. Etcd's part of it comes from the host; a drain on a worker goes on
+// without one.
+func (a *Agent) canAskGate(ctx context.Context, o machine.Observation) bool {
+	draining := a.state.Step == v1alpha1.StepDraining
+	switch {
+	case draining && !a.roundDue(o.Now):
+		return false
+	case o.Host == nil:
+		return draining && !a.labelled()
+	}
+	return a.lookAtEtcd(ctx, o, time.Time{})
 }
 
 func nodeOf(node *corev1.Node) machine.Node {

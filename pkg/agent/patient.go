@@ -13,6 +13,9 @@ const patientPause = 500 * time.Millisecond
 // patience makes reads wait for an API server that is away, for as long as
 // their context allows. A watch's own retries grow to half a minute, and the
 // control plane that was just upgraded would be noticed that much later.
+//
+// A write is tried once. client-go would repeat an eviction that is refused for now, for
+// minutes, without that the gate is asked again.
 func patience(next http.RoundTripper) http.RoundTripper {
 	return patient{next: next}
 }
@@ -24,6 +27,9 @@ type patient struct {
 func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		response, err := p.next.RoundTrip(r)
+		if err == nil && r.Method != http.MethodGet {
+			response.Header.Del("Retry-After")
+		}
 		if err == nil || r.Method != http.MethodGet || !unreached(err) {
 			return response, err
 		}

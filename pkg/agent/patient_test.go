@@ -19,7 +19,7 @@ func (a *answers) RoundTrip(*http.Request) (*http.Response, error) {
 	if a.asked <= len(a.errors) {
 		return nil, a.errors[a.asked-1]
 	}
-	return &http.Response{StatusCode: http.StatusOK}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Retry-After": {"10"}}}, nil
 }
 
 func TestPatience(t *testing.T) {
@@ -34,6 +34,7 @@ func TestPatience(t *testing.T) {
 		"a read waits":                   {http.MethodGet, []error{away}, 2, false},
 		"a read that was cut does not":   {http.MethodGet, []error{cut}, 1, true},
 		"a write is its caller's affair": {http.MethodPatch, []error{away}, 1, true},
+		"and tried once":                 {http.MethodPost, nil, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			next := &answers{errors: test.errors}
@@ -41,8 +42,12 @@ func TestPatience(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := patience(next).RoundTrip(request); (err != nil) != test.fails || next.asked != test.asked {
+			response, err := patience(next).RoundTrip(request)
+			if (err != nil) != test.fails || next.asked != test.asked {
 				t.Errorf("asked %d times, error %v", next.asked, err)
+			}
+			if err == nil && (response.Header.Get("Retry-After") != "") != (test.method == http.MethodGet) {
+				t.Errorf("Retry-After %q: client-go would repeat the request", response.Header.Get("Retry-After"))
 			}
 		})
 	}

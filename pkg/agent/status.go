@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,26 +23,38 @@ const fieldManager = "node-agent"
 
 var errNoNodeUpgrade = errors.New("the coordinator has not made a NodeUpgrade for this node yet")
 
-// written is the status as this agent wrote it last, and to which object.
+// written is what this agent wrote last, and to which object.
 type written struct {
 	uid    types.UID
-	status v1alpha1.NodeUpgradeStatus
+	sent   v1alpha1.NodeUpgradeStatus
+	status v1alpha1.NodeUpgradeStatus // as the API server stored it
 	at     time.Time
 }
 
 // overwriteAfter is how long the watch may take to show what was written.
 const overwriteAfter = 10 * time.Second
 
-// overwritten reports whether the NodeUpgrade shows another step than this agent
-// wrote a while ago. Another agent of the node that was ending may have written
-// last, and the coordinator would wait for a step that is over.
+// overwritten reports whether the NodeUpgrade shows something else than the API server
+// stored for this agent a while ago. Another agent of the node that was ending may have
+// written last, a write of our own that was given up may have come late, or etcd was
+// restored: the coordinator would go by what is over.
 func (w written) overwritten(nu *v1alpha1.NodeUpgrade, now time.Time) bool {
-	return nu.Status.Step != w.status.Step && now.Sub(w.at) >= overwriteAfter
+	return now.Sub(w.at) >= overwriteAfter && !equality.Semantic.DeepEqual(agentsPart(nu.Status), agentsPart(w.status))
+}
+
+// agentsPart returns what the agent owns of a NodeUpgrade's status.
+func agentsPart(s v1alpha1.NodeUpgradeStatus) v1alpha1.NodeUpgradeStatus {
+	s.HoldEndTime = nil
+	s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c metav1.Condition) bool {
+		return c.Type == v1alpha1.ConditionAdmitted
+	})
+	slices.SortFunc(s.Conditions, func(a, b metav1.Condition) int { return cmp.Compare(a.Type, b.Type) })
+	return s
 }
 
 // persist writes the whole status where it changed: with server-side apply, a
-// field that is left out is taken away.
-func (a *Agent) persist(ctx context.Context, o machine.Observation) error {
+// field that is left out is taken away. A problem is a write that fails.
+func (a *Agent) persist(ctx context.Context, o machine.Observation, problem string) error {
 	nu := a.nodeUpgrade()
 	if a.state.Step == "" {
 		return nil // nothing has been seen yet
@@ -51,18 +65,25 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation) error {
 	status := statusOf(a.state)
 	a.addFacts(&status, nu, o)
 	status.ObservedGeneration = a.generation
-	status.Conditions = conditions(a.written.status.Conditions, a.state, o, a.generation)
-	same := a.written.uid == nu.UID && equality.Semantic.DeepEqual(a.written.status, status)
-	if same && !a.written.overwritten(nu, o.Now) {
-		return nil
+	status.Conditions = conditions(a.written.status.Conditions, a.state, o, a.generation, problem)
+	if a.written.uid == nu.UID && equality.Semantic.DeepEqual(a.written.sent, status) {
+		if !a.written.overwritten(nu, o.Now) {
+			return nil
+		}
+		a.Log.WarnContext(ctx, "the NodeUpgrade shows another status than was written: writing it again", "node", a.Node, "step", status.Step, "shows", nu.Status.Step)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
 	out := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.Node}, Status: status}
-	if _, err := a.Upgrades.NodeUpgrades.Apply(ctx, out, fieldManager, "status"); err != nil {
+	stored, err := a.Upgrades.NodeUpgrades.Apply(ctx, out, fieldManager, "status")
+	if err != nil {
 		return fmt.Errorf("writing the status of NodeUpgrade %s: %w", a.Node, err)
 	}
-	a.written = written{nu.UID, status, o.Now}
+	a.written = written{stored.UID, status, stored.Status, o.Now}
+	if stored.UID != nu.UID {
+		// The API server holds no status to an object's UID.
+		return fmt.Errorf("writing the status of NodeUpgrade %s: it was deleted and made anew meanwhile, with an order that this agent has not seen", a.Node)
+	}
 	return nil
 }
 
@@ -120,7 +141,7 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 		status.Reboot.Required, status.Reboot.Reason = last.Reboot.Required, last.Reboot.Reason
 		return
 	}
-	versions.Kubeadm, versions.ControlPlane, versions.NextBoot = facts.Kubeadm.Version, lowest(facts.StaticPods), facts.Active
+	versions.Kubeadm, versions.ControlPlane, versions.NextBoot = kubeadmVersion(*facts), lowest(facts.StaticPods), facts.Active
 	status.Reboot.Reason = rebootReason(*facts, a.engine.status)
 	status.Reboot.Required = status.Reboot.Reason != ""
 }

@@ -28,7 +28,7 @@ func TestStateSurvivesTheStatus(t *testing.T) {
 		},
 	}
 	status := statusOf(want)
-	status.Conditions = conditions(nil, want, machine.Observation{Now: at}, 7)
+	status.Conditions = conditions(nil, want, machine.Observation{Now: at}, 7, "")
 	text, err := json.Marshal(status)
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +54,30 @@ func TestLowestOfTheControlPlane(t *testing.T) {
 		"not a version": {map[string]string{"kube-apiserver": "latest", "kube-scheduler": "v1.34.3"}, ""},
 	} {
 		if got := lowest(test.pods); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// What runs decides: of what kubeadm is recorded to have done on a control plane,
+// that counts which its static pods bear out.
+func TestRecordOfKubeadm(t *testing.T) {
+	pods := func(version string) map[string]string {
+		return map[string]string{"kube-apiserver": "v1.34.4", "kube-scheduler": version}
+	}
+	for name, test := range map[string]struct {
+		record string
+		pods   map[string]string
+		want   string
+	}{
+		"a worker":                {"v1.34.4", nil, "v1.34.4"},
+		"both agree":              {"v1.34.4", pods("v1.34.4"), "v1.34.4"},
+		"the pods are older":      {"v1.34.4", pods("v1.34.3"), "v1.34.3"},
+		"the pods are newer":      {"v1.34.3", pods("v1.34.4"), "v1.34.3"},
+		"never":                   {"", pods("v1.34.4"), ""},
+		"a pod without a version": {"v1.34.4", pods("latest"), ""},
+	} {
+		if got := kubeadmVersion(host.Facts{Kubeadm: host.KubeadmDone{Version: test.record}, StaticPods: test.pods}); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}
@@ -183,7 +207,7 @@ func TestConditions(t *testing.T) {
 		"not known":   {machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonHostUnreachable}, map[string]metav1.ConditionStatus{upToDate: "False", reconciling: "True"}, "HostUnreachable"},
 	} {
 		test.state.Message = "why"
-		got := conditions([]metav1.Condition{admitted}, test.state, machine.Observation{Now: now}, 7)
+		got := conditions([]metav1.Condition{admitted}, test.state, machine.Observation{Now: now}, 7, "")
 		seen, messages := map[string]metav1.ConditionStatus{}, ""
 		for _, c := range got {
 			seen[c.Type], messages = c.Status, messages+c.Message
@@ -194,7 +218,7 @@ func TestConditions(t *testing.T) {
 		if diff := cmp.Diff(test.want, seen); diff != "" || messages != "why" {
 			t.Errorf("%s: messages %q, conditions (-want +got):\n%s", name, messages, diff)
 		}
-		again := conditions(got, test.state, machine.Observation{Now: now.Add(time.Hour)}, 7)
+		again := conditions(got, test.state, machine.Observation{Now: now.Add(time.Hour)}, 7, "")
 		if diff := cmp.Diff(got, again); diff != "" {
 			t.Errorf("%s: nothing changed, and yet:\n%s", name, diff)
 		}

@@ -33,7 +33,7 @@ func minorWorld(t *testing.T) (*world, *rest.Config, []string) {
 	t.Helper()
 	config := apitest.Start(t)
 	w := newWorld(t, config)
-	change(t, config, "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec: {source: {url: \"http://127.0.0.1:9/\"}}") // offers nothing
+	change(t, config, "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec: {source: {url: \"http://127.0.0.1:9/\", insecure: true}}") // offers nothing
 	w.addNode("cp-1", true)
 	w.addNode("worker-1.eu-central-1.compute.internal", false)
 	w.addNode("worker-2.eu-central-1.compute.internal", false)

@@ -53,7 +53,7 @@ func TestPeoplesRoles(t *testing.T) {
 	images := httptest.NewServer(http.NotFoundHandler())
 	defer images.Close()
 	change(t, config, forPeople)
-	change(t, config, "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec: {source: {url: "+images.URL+"/}}")
+	change(t, config, "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec: {source: {url: "+images.URL+"/, insecure: true}}")
 	manifests := filepath.Join(apitest.Root(t), "manifests")
 	for _, args := range [][]string{
 		{"apply", "-f", filepath.Join(manifests, "namespace.yaml")},

@@ -36,6 +36,7 @@ type Coordinator struct {
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
+	failing string          // what could not be written with the last plan
 }
 
 // Clients are what a coordinator acts with.
@@ -94,6 +95,9 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	return nil
 }
 
+// afterConflict is the pause before a plan is made again of what was changed meanwhile.
+const afterConflict = 200 * time.Millisecond
+
 // wholeCluster is the queue's only key: a plan is made for the whole cluster.
 const wholeCluster = "cluster"
 
@@ -109,6 +113,11 @@ func (c *Coordinator) syncNext(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
 		return false
+	case err != nil && failures(err) == "":
+		c.log.Info("something was changed meanwhile, planning again", "conflict", err)
+		c.queue.Forget(key)
+		c.queue.AddAfter(key, afterConflict) // a watch is about to show what was changed
+		return true
 	case err != nil:
 		c.log.Error("not everything could be written, trying again", "error", err)
 		c.queue.AddRateLimited(key)

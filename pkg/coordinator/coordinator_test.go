@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/coordinator"
@@ -141,6 +142,10 @@ func TestSlotsAreKept(t *testing.T) {
 	c.must(err)
 	node.Annotations = map[string]string{v1alpha1.SlotAnnotation: "slot-1"}
 	_, err = c.kube.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{})
+	c.must(err)
+	// What the coordinator had written when it released the node.
+	c.byHand("w1")
+	_, err = c.ours.NodeUpgrades.Patch(t.Context(), "w1", types.MergePatchType, []byte(`{"spec":{"slot":"slot-1"}}`), metav1.PatchOptions{})
 	c.must(err)
 	c.coordinate("one")
 	c.eventually(c.holder("slot-1", "w1/"+string(node.UID)))

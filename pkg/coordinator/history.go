@@ -26,6 +26,9 @@ type ended struct {
 // historyLimit: their records, and their ClusterUpgrades where the coordinator
 // created them.
 func (c *Coordinator) prune(ctx context.Context, s fleet.Snapshot) error {
+	if s.Policy == nil {
+		return nil // it is not known how many are kept
+	}
 	history := slices.SortedFunc(maps.Values(endedUpgrades(s)), func(a, b *ended) int { return b.completed.Compare(a.completed) })
 	var problems []error
 	for _, old := range history[min(len(history), int(s.Policy.Spec.HistoryLimit)):] {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -31,8 +32,9 @@ func (c *Coordinator) ensurePolicy(ctx context.Context, known *v1alpha1.UpgradeP
 }
 
 // observePolicy returns the policy with the status that it should have before a plan
-// is made: which versions are on offer since when, and whether it can be followed.
-func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, now time.Time) *v1alpha1.UpgradePolicy {
+// is made: which versions are on offer since when, whether it can be followed, and
+// which writes have failed.
+func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, failing string, now time.Time) *v1alpha1.UpgradePolicy {
 	policy := stored.DeepCopy()
 	policy.Status.ObservedGeneration = policy.Generation
 	policy.Status.Offered = newestOffered(policy.Status.Offered, s, now)
@@ -44,7 +46,13 @@ func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, now time.Ti
 	if problem := s.Source.Problem; problem.Reason != "" {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, string(problem.Reason), problem.Message
 	}
-	setConditions(&policy.Status.Conditions, policy.Generation, now, valid, ready)
+	others := []metav1.Condition{ready}
+	if failing == "" {
+		meta.RemoveStatusCondition(&policy.Status.Conditions, v1alpha1.ConditionWriteFailed)
+	} else {
+		others = append(others, metav1.Condition{Type: v1alpha1.ConditionWriteFailed, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonAPIWriteFailed), Message: failing})
+	}
+	setConditions(&policy.Status.Conditions, policy.Generation, now, valid, others...)
 	return policy
 }
 
@@ -59,8 +67,13 @@ func checkPolicy(spec v1alpha1.UpgradePolicySpec) (v1alpha1.Reason, error) {
 }
 
 // writePolicyStatus applies the status of the policy if it differs from the stored
-// one. The plan adds what nodes that join late are to have.
-func (c *Coordinator) writePolicyStatus(ctx context.Context, stored *v1alpha1.UpgradePolicy, status v1alpha1.UpgradePolicyStatus, planned *v1alpha1.UpgradePolicyStatus) error {
+// one. The plan adds what nodes that join late are to have. Without a policy there is
+// nothing to write.
+func (c *Coordinator) writePolicyStatus(ctx context.Context, stored, observed *v1alpha1.UpgradePolicy, planned *v1alpha1.UpgradePolicyStatus) error {
+	if stored == nil {
+		return nil
+	}
+	status := observed.Status
 	if planned != nil {
 		status.Version, status.Upgrade, status.Images = planned.Version, planned.Upgrade, planned.Images
 	}

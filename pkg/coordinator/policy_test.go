@@ -45,7 +45,7 @@ func TestThePolicyTakesEffectWithoutARestart(t *testing.T) {
 		want  []string
 	}{{c.index, first}, {other, []string{"v1.34.5", "v1.34.4"}}, {c.index, first}} {
 		// No --force-conflicts: the coordinator owns nothing of the spec.
-		c.applyText(fmt.Sprintf("{apiVersion: %s, kind: UpgradePolicy, metadata: {name: cluster}, spec: {source: {url: %s/, intervalSeconds: 3600}}}", v1alpha1.GroupVersion, step.index.URL), "--server-side")
+		c.applyText(fmt.Sprintf("{apiVersion: %s, kind: UpgradePolicy, metadata: {name: cluster}, spec: {source: {url: %s/, insecure: true, intervalSeconds: 3600}}}", v1alpha1.GroupVersion, step.index.URL), "--server-side")
 		c.eventually(c.offered(step.want...))
 		c.eventually(c.policySays(v1alpha1.ConditionSourceReady, metav1.ConditionTrue, ""))
 	}
@@ -59,7 +59,7 @@ func TestThePolicyTakesEffectWithoutARestart(t *testing.T) {
 }
 
 // A signature that was asked for and cannot be checked lets nothing through.
-func TestAKeyringOffersNothing(t *testing.T) {
+func TestAKeyringWithNoKeyOffersNothing(t *testing.T) {
 	c := newCluster(t, "cp1")
 	c.index.offer("v1.34.4")
 	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
@@ -68,7 +68,7 @@ func TestAKeyringOffersNothing(t *testing.T) {
 	c.agent("cp1")
 	for _, condition := range []string{v1alpha1.ConditionValid, v1alpha1.ConditionSourceReady} {
 		c.eventually(c.policySays(condition, metav1.ConditionFalse, v1alpha1.ReasonSourceInvalid))
-		const want = "spec.source.keyring of UpgradePolicy cluster: signatures cannot be checked yet; remove it"
+		const want = "spec.source.keyring of UpgradePolicy cluster: the keyring has no armored OpenPGP key: want what gpg --export --armor writes"
 		if got := c.policyCondition(condition); got.Message != want {
 			t.Errorf("%s says %q", condition, got.Message)
 		}

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,13 +13,16 @@ import (
 
 // createRecords creates the records of upgrades that end now. It comes before their
 // outcome is written: an upgrade that has ended has its record. One that exists
-// already is not changed.
-func (c *Coordinator) createRecords(ctx context.Context, records []v1alpha1.UpgradeRecord) error {
+// already is not changed. It returns the UIDs of upgrades that lack a record.
+func (c *Coordinator) createRecords(ctx context.Context, records []v1alpha1.UpgradeRecord) (lacking map[string]bool, err error) {
+	lacking = map[string]bool{}
+	var problems []error
 	for i := range records {
 		_, err := c.ours.UpgradeRecords.Create(ctx, &records[i], metav1.CreateOptions{FieldManager: manager})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("creating UpgradeRecord %s: %w", records[i].Name, err)
+			lacking[records[i].Upgrade.UID] = true
+			problems = append(problems, fmt.Errorf("creating UpgradeRecord %s: %w", records[i].Name, err))
 		}
 	}
-	return nil
+	return lacking, errors.Join(problems...)
 }

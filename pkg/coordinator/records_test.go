@@ -32,7 +32,7 @@ func TestTheRecordComesBeforeTheOutcome(t *testing.T) {
 		s := fleet.Snapshot{Policy: &v1alpha1.UpgradePolicy{}, Upgrades: []v1alpha1.ClusterUpgrade{*u}}
 		s.Policy.Spec.HistoryLimit = 20
 		p := plan.Plan{Records: []v1alpha1.UpgradeRecord{r}, Statuses: []plan.UpgradeStatus{{Name: u.Name, UID: string(u.UID), Status: status}}}
-		err := c.carryOut(t.Context(), s, s.Policy, p)
+		err := c.carryOut(t.Context(), &s, s.Policy, p)
 		stored, readErr := c.ours.ClusterUpgrades.Get(t.Context(), u.Name, metav1.GetOptions{})
 		if readErr != nil {
 			t.Fatal(readErr)
@@ -45,7 +45,7 @@ func TestTheRecordComesBeforeTheOutcome(t *testing.T) {
 		t.Errorf("without its record the upgrade ended %s, %v", outcome, err)
 	}
 	right := recordOf("ends", string(u.UID), now.Time)
-	if err := c.createRecords(t.Context(), []v1alpha1.UpgradeRecord{right}); err != nil {
+	if _, err := c.createRecords(t.Context(), []v1alpha1.UpgradeRecord{right}); err != nil {
 		t.Fatal(err)
 	}
 	right.Nodes = []v1alpha1.NodeRecord{{Name: "other"}}

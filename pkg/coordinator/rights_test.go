@@ -50,7 +50,7 @@ func TestWhatPeopleMayNotWrite(t *testing.T) {
 	c.must(patch(`{"abandoned":{"reason":"its disk died"}}`))
 	_, err = ours.UpgradePolicies.Get(t.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
 	c.must(err)
-	_, err = ours.UpgradePolicies.Patch(t.Context(), v1alpha1.PolicyName, types.MergePatchType, []byte(`{"spec":{"source":{"url":"http://x/"}}}`), metav1.PatchOptions{})
+	_, err = ours.UpgradePolicies.Patch(t.Context(), v1alpha1.PolicyName, types.MergePatchType, []byte(`{"spec":{"source":{"url":"https://x/"}}}`), metav1.PatchOptions{})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("changing the policy: %v", err)
 	}

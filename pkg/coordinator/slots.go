@@ -3,35 +3,32 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// keepSlots does what the plan says about the Leases. Rebuild comes before Ensure, so
-// that a Lease that was deleted while a node held it is not created again as a free
-// one.
+// keepSlots does what the plan says about the Leases. Slots are rebuilt before the
+// missing ones are created, so that a Lease that was deleted while a node held it is
+// not created again as a free one. One node's slot that cannot be written keeps no
+// other from being written.
 func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
-	if p.Rebuild {
-		if err := c.slots.Rebuild(ctx, c.reader.MarkedNodes()); err != nil {
-			return err
-		}
-	}
 	var problems []error
+	for _, lost := range p.Rebuild {
+		problems = append(problems, c.rebuild(ctx, lost))
+	}
 	for _, owner := range p.Reap {
-		// A cache that lags may not know a Node that has just joined.
-		err := c.slots.Reap(ctx, owner)
-		if errors.Is(err, slot.ErrNodeExists) {
-			continue
-		}
-		if err == nil {
-			c.log.Info("a slot was freed, as its node is gone", "node", owner.Node)
-		}
-		problems = append(problems, err)
+		problems = append(problems, c.reap(ctx, owner))
 	}
 	for _, owner := range p.Abandon {
-		c.log.Info("a slot is freed, as its node was abandoned", "node", owner.Node)
-		problems = append(problems, c.slots.Abandon(ctx, owner))
+		problems = append(problems, c.freeAbandoned(ctx, owner))
 	}
 	for _, owner := range p.Withdraw {
 		problems = append(problems, c.slots.Withdraw(ctx, owner))
@@ -40,4 +37,70 @@ func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 		problems = append(problems, c.slots.Ensure(ctx, p.Count))
 	}
 	return errors.Join(problems...)
+}
+
+// rebuild gives a node its slot back whose Lease is gone, or has lost its holder. It
+// asks once more, live: a node clears its mark, and writes that it is done, just
+// before it frees its slot.
+func (c *Coordinator) rebuild(ctx context.Context, lost fleet.Slot) error {
+	u, err := c.nodeUpgradeOf(ctx, lost.Holder)
+	if err != nil || u == nil {
+		return err
+	}
+	node, err := c.kube.CoreV1().Nodes().Get(ctx, lost.Holder.Node, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading node %s before its slot is rebuilt: %w", lost.Holder.Node, err)
+	case string(node.UID) != lost.Holder.UID || u.Spec.Slot != lost.Name || !plan.KeepsSlot(u, node.Annotations[v1alpha1.SlotAnnotation]):
+		return nil
+	}
+	err = c.slots.Restore(ctx, lost.Name, lost.Holder)
+	if errors.Is(err, slot.ErrTaken) {
+		return nil // the next plan knows of that
+	}
+	if err == nil {
+		c.log.Warn("a slot was rebuilt, as its Lease was gone or had lost its holder", "slot", lost.Name, "node", lost.Holder.Node)
+	}
+	return err
+}
+
+// reap frees the slots of a node that is gone. A cache that lags may not know a Node
+// that has just joined.
+func (c *Coordinator) reap(ctx context.Context, owner fleet.Owner) error {
+	err := c.slots.Reap(ctx, owner)
+	if errors.Is(err, slot.ErrNodeExists) {
+		return nil
+	}
+	if err == nil {
+		c.log.Info("a slot was freed, as its node is gone", "node", owner.Node)
+	}
+	return err
+}
+
+// freeAbandoned frees the slots of a node that a person has abandoned. It asks once
+// more, live: a person may have taken that back, and the node may be down.
+func (c *Coordinator) freeAbandoned(ctx context.Context, owner fleet.Owner) error {
+	u, err := c.nodeUpgradeOf(ctx, owner)
+	if err != nil || u == nil || u.Abandoned == nil {
+		return err
+	}
+	c.log.Info("a slot is freed, as its node was abandoned", "node", owner.Node, "reason", u.Abandoned.Reason)
+	return c.slots.Abandon(ctx, owner)
+}
+
+// nodeUpgradeOf reads a node's NodeUpgrade from the API server. Nil: it is gone, or
+// is another node's of the same name.
+func (c *Coordinator) nodeUpgradeOf(ctx context.Context, owner fleet.Owner) (*v1alpha1.NodeUpgrade, error) {
+	u, err := c.ours.NodeUpgrades.Get(ctx, owner.Node, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading NodeUpgrade %s before its slot is changed: %w", owner.Node, err)
+	case !u.OwnedBy(types.UID(owner.UID)):
+		return nil, nil
+	}
+	return u, nil
 }

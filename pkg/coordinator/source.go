@@ -53,7 +53,7 @@ func (o *offers) follow(wanted v1alpha1.ImageSource) fleet.Source {
 		o.readSoon()
 	}
 	last := o.last.Load()
-	if last == nil || last.source.URL != wanted.URL || last.source.Keyring != wanted.Keyring {
+	if last == nil || last.source.URL != wanted.URL || last.source.Keyring != wanted.Keyring || last.source.Insecure != wanted.Insecure {
 		return fleet.Source{Problem: fleet.Hold{
 			Reason:  v1alpha1.ReasonSourceUnavailable,
 			Message: fmt.Sprintf("the index of %s has not been read yet", wanted.URL),

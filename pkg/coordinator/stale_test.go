@@ -6,14 +6,17 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // newWriter returns a coordinator that can write to a real API server.
@@ -24,7 +27,15 @@ func newWriter(t *testing.T) *Coordinator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Coordinator{ours: ours, events: record.NewFakeRecorder(100), log: slog.New(slog.DiscardHandler)}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.Namespace}}
+	if _, err := kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	return &Coordinator{kube: kube, slots: slot.New(kube), ours: ours, events: record.NewFakeRecorder(100), log: slog.New(slog.DiscardHandler)}
 }
 
 // A coordinator that lags fixes no hashes over those that were fixed already, and
@@ -40,7 +51,8 @@ func TestStaleStatus(t *testing.T) {
 	trigger := func(hash string) error {
 		status := v1alpha1.ClusterUpgradeStatus{TriggerTime: &metav1.Time{Time: time.Now().Truncate(time.Second)}}
 		status.Images = []v1alpha1.Image{{Architecture: "amd64", URL: "http://images/i.raw", Digest: v1alpha1.DigestOf(strings.Repeat(hash, 64))}}
-		return c.writeStatuses(t.Context(), []v1alpha1.ClusterUpgrade{*seen}, []plan.UpgradeStatus{{Name: seen.Name, UID: string(seen.UID), Status: status}})
+		_, err := c.writeStatuses(t.Context(), []v1alpha1.ClusterUpgrade{*seen}, []plan.UpgradeStatus{{Name: seen.Name, UID: string(seen.UID), Status: status}})
+		return err
 	}
 	if err := trigger("a"); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -15,17 +14,37 @@ import (
 // nothing changed.
 func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, error) {
 	s := c.reader.Snapshot()
-	policy, err := c.ensurePolicy(ctx, s.Policy)
-	if err != nil {
-		return nil, err
+	policy, policyErr := c.ensurePolicy(ctx, s.Policy)
+	if policyErr == nil {
+		s.Source = c.offers.follow(policy.Spec.Source)
+		s.Policy = observePolicy(policy, s, c.failing, now)
+	} else {
+		s.Source.Problem = fleet.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: policyErr.Error()}
 	}
-	s.Source = c.offers.follow(policy.Spec.Source)
-	s.Policy = observePolicy(policy, s, now)
 	p := c.decide(ctx, s, now)
+	if policyErr != nil {
+		p = withoutReleases(p)
+	}
 	c.readForMissing(p.Statuses)
+	carryErr := c.carryOut(ctx, &s, policy, p)
 	schedulesChange, scheduleErr := c.writeSchedules(ctx, s.Schedules, now)
-	err = errors.Join(c.carryOut(ctx, s, policy, p), scheduleErr)
+	err := errors.Join(policyErr, carryErr, scheduleErr)
+	c.noteFailures(policy, err)
 	return earliest(p.Next, schedulesChange), err
+}
+
+// withoutReleases returns the plan as it is carried out where the policy could not be
+// created: which nodes it selects is not known, so none is released.
+func withoutReleases(p plan.Plan) plan.Plan {
+	p.Create = nil
+	var nodes []plan.NodePlan
+	for _, n := range p.Nodes {
+		if n.Slot == "" {
+			nodes = append(nodes, n)
+		}
+	}
+	p.Nodes = nodes
+	return p
 }
 
 // readForMissing has the index read anew, once for each upgrade whose version it
@@ -40,38 +59,51 @@ func (c *Coordinator) readForMissing(statuses []plan.UpgradeStatus) {
 	}
 }
 
-// carryOut writes the plan. What a later step relies on comes first, and an error
-// there ends it; a node that cannot be written does not keep the others from being
-// written.
-func (c *Coordinator) carryOut(ctx context.Context, s fleet.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) error {
-	if p.Create != nil {
-		if err := c.create(ctx, p.Create); err != nil {
-			return err
-		}
-	}
-	if err := c.createRecords(ctx, p.Records); err != nil {
-		return err
-	}
-	if err := c.writePolicyStatus(ctx, policy, s.Policy.Status, p.Policy); err != nil {
-		return err
-	}
-	if err := c.writeStatuses(ctx, s.Upgrades, p.Statuses); err != nil {
-		return err
-	}
+// carryOut writes the plan. Releases are taken back before everything else, and what
+// cannot be written keeps nothing from being written but what relies on it:
+//
+//   - An upgrade ends once its record is there, and the policy says what nodes
+//     follow that join late.
+//   - Nodes get orders from an upgrade once its status is written, with the images
+//     that were fixed.
+//   - No node is released before each release is taken back that the plan takes back.
+func (c *Coordinator) carryOut(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) error {
 	stored := index(s.NodeUpgrades)
-	if err := c.withdrawReleases(ctx, stored, p.Nodes); err != nil {
-		return err
+	withdrawErr := c.withdrawReleases(ctx, stored, p.Nodes)
+	problems := []error{withdrawErr, c.keepSlots(ctx, p.Slots), c.create(ctx, p.Create)}
+	unwritten, err := c.writeUpgrades(ctx, s, policy, p)
+	problems = append(problems, err)
+	nodes := keepOrders(p.Nodes, stored, unwritten)
+	if withdrawErr == nil {
+		problems = append(problems, c.release(ctx, stored, nodes))
 	}
-	if err := c.keepSlots(ctx, p.Slots); err != nil {
-		// No node is released, and the others are told why they wait all the same.
-		return errors.Join(fmt.Errorf("keeping slots: %w", err), c.updateRest(ctx, stored, p.Nodes))
+	return errors.Join(append(problems,
+		c.updateRest(ctx, stored, nodes),
+		c.clearAbandoned(ctx, stored, nodes),
+		c.prune(ctx, *s),
+	)...)
+}
+
+// keepOrders returns the nodes with the orders that they have, where the upgrade that
+// would give them others could not be written, and without those that it would release.
+func keepOrders(nodes []plan.NodePlan, stored map[string]*v1alpha1.NodeUpgrade, unwritten map[string]bool) []plan.NodePlan {
+	if len(unwritten) == 0 {
+		return nodes
 	}
-	return errors.Join(
-		c.release(ctx, stored, p.Nodes),
-		c.updateRest(ctx, stored, p.Nodes),
-		c.clearAbandoned(ctx, stored, p.Nodes),
-		c.prune(ctx, s),
-	)
+	var kept []plan.NodePlan
+	for _, n := range nodes {
+		if n.Spec.Upgrade != nil && unwritten[n.Spec.Upgrade.UID] {
+			was := stored[n.Name]
+			if was == nil || n.Slot != "" {
+				continue
+			}
+			if withdraws := was.Spec.Release.Lets() && !n.Spec.Release.Lets(); !withdraws {
+				n.Spec = was.Spec
+			}
+		}
+		kept = append(kept, n)
+	}
+	return kept
 }
 
 func earliest(times ...*time.Time) *time.Time {

@@ -2,7 +2,10 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,12 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// create creates an upgrade that the policy's automatic asks for. It succeeds if the
-// upgrade exists: another coordinator was faster.
+// create creates an upgrade that the policy's automatic asks for, if it asks for one.
+// It succeeds if the upgrade exists: another coordinator was faster.
 func (c *Coordinator) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) error {
+	if u == nil {
+		return nil
+	}
 	created, err := c.ours.ClusterUpgrades.Create(ctx, u, metav1.CreateOptions{FieldManager: manager})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
@@ -28,27 +35,52 @@ func (c *Coordinator) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) er
 	return nil
 }
 
+// writeUpgrades writes what upgrades are to say about themselves, and before an
+// upgrade's outcome its record, and the version that nodes follow which join late. It
+// returns the UIDs of the upgrades whose status is not written.
+func (c *Coordinator) writeUpgrades(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) (unwritten map[string]bool, err error) {
+	lacking, recordErr := c.createRecords(ctx, p.Records)
+	policyErr := c.writePolicyStatus(ctx, policy, s.Policy, p.Policy)
+	if policyErr != nil && p.Policy != nil {
+		lacking[p.Policy.Upgrade.UID] = true
+	}
+	ready := slices.DeleteFunc(slices.Clone(p.Statuses), func(w plan.UpgradeStatus) bool { return lacking[w.UID] })
+	unwritten, statusErr := c.writeStatuses(ctx, s.Upgrades, ready)
+	maps.Copy(unwritten, lacking)
+	return unwritten, errors.Join(recordErr, policyErr, statusErr)
+}
+
 // writeStatuses applies the status of each upgrade that differs from the stored one.
-func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.ClusterUpgrade, wanted []plan.UpgradeStatus) error {
+// It returns the UIDs of those that it could not write.
+func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.ClusterUpgrade, wanted []plan.UpgradeStatus) (unwritten map[string]bool, err error) {
 	byUID := make(map[string]*v1alpha1.ClusterUpgrade, len(stored))
 	for i := range stored {
 		byUID[string(stored[i].UID)] = &stored[i]
 	}
+	unwritten = map[string]bool{}
+	var problems []error
 	for _, w := range wanted {
 		was := byUID[w.UID]
 		if was == nil || was.Name != w.Name || equality.Semantic.DeepEqual(was.Status, w.Status) {
 			continue
 		}
-		object := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: w.Name}, Status: w.Status}
-		if was.Status.TriggerTime == nil && w.Status.TriggerTime != nil || was.Status.Outcome == "" && w.Status.Outcome != "" {
-			// What is set once is set on the very object that it was decided for.
-			object.ResourceVersion = was.ResourceVersion
+		if err := c.writeStatus(ctx, was, w.Status); err != nil {
+			unwritten[w.UID] = true
+			problems = append(problems, err)
 		}
-		if _, err := c.ours.ClusterUpgrades.Apply(ctx, object, manager, "status"); err != nil {
-			return fmt.Errorf("applying the status of ClusterUpgrade %s: %w", w.Name, err)
-		}
-		c.recordProgress(was, w.Status)
 	}
+	return unwritten, errors.Join(problems...)
+}
+
+// writeStatus applies the status only to what it was decided from: what is set once
+// stays, and an upgrade that was created again under its name is another one. The API
+// server does not compare the UID where a status is applied.
+func (c *Coordinator) writeStatus(ctx context.Context, was *v1alpha1.ClusterUpgrade, status v1alpha1.ClusterUpgradeStatus) error {
+	object := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: was.Name, ResourceVersion: was.ResourceVersion}, Status: status}
+	if _, err := c.ours.ClusterUpgrades.Apply(ctx, object, manager, "status"); err != nil {
+		return fmt.Errorf("applying the status of ClusterUpgrade %s: %w", was.Name, err)
+	}
+	c.recordProgress(was, status)
 	return nil
 }
 

@@ -40,12 +40,14 @@ func (d *Drainer) Round(ctx context.Context, order v1alpha1.Drain, deletes bool)
 		return Progress{Left: len(s.leave) + len(s.wait), Blocked: true, Message: message}, nil
 	}
 	var leaving, refused, waiting []string
+	answered := false // by the pods or their budgets, and not by what stands before the API
 	for _, pod := range s.leave {
 		if pod.DeletionTimestamp != nil {
 			leaving = append(leaving, name(pod))
 			continue
 		}
 		err := d.ask(ctx, pod, order.GracePeriodSeconds, deletes)
+		answered = answered || err == nil || ofThePod(err)
 		switch {
 		case err == nil, apierrors.IsConflict(err):
 			// A conflict is another pod's UID, or a PodDisruptionBudget that others
@@ -59,7 +61,17 @@ func (d *Drainer) Round(ctx context.Context, order v1alpha1.Drain, deletes bool)
 	for _, pod := range s.wait {
 		waiting = append(waiting, name(pod))
 	}
-	return progress(leaving, refused, waiting), nil
+	p := progress(leaving, refused, waiting)
+	if len(refused) > 0 && !answered {
+		p.Refused = fmt.Errorf("evicting the pods of node %s: %s", d.Node, some(refused))
+	}
+	return p, nil
+}
+
+// ofThePod reports whether an answer is about one pod, such as its budget's: others may
+// get another one.
+func ofThePod(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err)
 }
 
 func (d *Drainer) ask(ctx context.Context, pod corev1.Pod, gracePeriod *int32, deletes bool) error {

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -208,6 +209,21 @@ func TestRound(t *testing.T) {
 			want: Progress{Left: 1, Blocked: true,
 				Message: "1 pod left; cannot be evicted now: default/a: The disruption budget web needs 1 healthy pods and has 1 currently"},
 		},
+		"evictions are refused at large": {
+			pods:    []runtime.Object{pod("a"), pod("b")},
+			refuse:  map[string]error{"a": errWebhook, "b": errWebhook},
+			evicted: []string{"a", "b"},
+			want: Progress{Left: 2, Blocked: true,
+				Message: "2 pods left; cannot be evicted now: default/a: Internal error occurred: failed calling webhook, default/b: Internal error occurred: failed calling webhook",
+				Refused: errors.New("evicting the pods of node worker: default/a: Internal error occurred: failed calling webhook, default/b: Internal error occurred: failed calling webhook")},
+		},
+		"one budget answers, so they are not": {
+			pods:    []runtime.Object{pod("a"), pod("b")},
+			refuse:  map[string]error{"a": errWebhook, "b": tooMany("no")},
+			evicted: []string{"a", "b"},
+			want: Progress{Left: 2, Blocked: true,
+				Message: "2 pods left; cannot be evicted now: default/a: Internal error occurred: failed calling webhook, default/b: no"},
+		},
 		"one that went meanwhile is gone": {
 			pods:    []runtime.Object{pod("a"), pod("b")},
 			refuse:  map[string]error{"a": apierrors.NewNotFound(podResource, "a"), "b": apierrors.NewNotFound(podResource, "b")},
@@ -253,7 +269,7 @@ func TestRound(t *testing.T) {
 				t.Fatal(err)
 			}
 			slices.Sort(evicted)
-			if diff := cmp.Diff([]any{test.want, test.evicted, test.deleted}, []any{got, evicted, deleted}); diff != "" {
+			if diff := cmp.Diff([]any{test.want, test.evicted, test.deleted}, []any{got, evicted, deleted}, sameError); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -263,6 +279,10 @@ func TestRound(t *testing.T) {
 func forbidden(action clienttesting.Action) (bool, runtime.Object, error) {
 	return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("not its business"))
 }
+
+var errWebhook = apierrors.NewInternalError(errors.New("failed calling webhook"))
+
+var sameError = cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 
 var podResource = corev1.Resource("pods")
 

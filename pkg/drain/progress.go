@@ -13,6 +13,9 @@ type Progress struct {
 	Blocked bool
 	// Message names the pods, and what blocks them.
 	Message string
+	// Refused is what the API server says where it lets no pod be evicted at all, as
+	// while an admission webhook is away. Nil: it does.
+	Refused error
 }
 
 // progress counts the pods that are leaving, those that cannot, with the reason,

@@ -1,5 +1,7 @@
 package fleet
 
+import "time"
+
 // Node is what counts of a Node object.
 type Node struct {
 	Name   string            `json:"name"`
@@ -12,6 +14,8 @@ type Node struct {
 	// Architecture as Kubernetes names it: amd64 or arm64.
 	Architecture string `json:"architecture,omitempty"`
 	Ready        bool   `json:"ready,omitempty"`
+	// NotReadySince is when it ceased to be Ready. Nil: it is, or that is not known.
+	NotReadySince *time.Time `json:"notReadySince,omitempty"`
 	// Kubelet is the version that runs, such as v1.34.3.
 	Kubelet string `json:"kubelet,omitempty"`
 	// BootID of the running system, as the kubelet reported it.
@@ -20,7 +24,7 @@ type Node struct {
 	// other, and that cordon stays.
 	Cordoned bool `json:"cordoned,omitempty"`
 	// Slot is the name of the slot that the Node is marked with while it is out of
-	// service by our doing.
+	// service by our doing. Its kubelet writes it, and may write anything.
 	Slot string `json:"slot,omitempty"`
 }
 

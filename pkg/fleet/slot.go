@@ -27,6 +27,8 @@ type Slot struct {
 	Holder      Owner  `json:"holder,omitzero"`
 	// Unreadable is a Lease whose owner cannot be known: it counts as taken.
 	Unreadable bool `json:"unreadable,omitempty"`
+	// Unlabelled is a Lease without the label by which agents find slots.
+	Unlabelled bool `json:"unlabelled,omitempty"`
 }
 
 // Free reports whether the slot is neither reserved nor held.

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/godbus/dbus/v5"
 
@@ -27,13 +28,31 @@ var (
 	updateEngine = peer{"com.coreos.update1", "/com/coreos/update1"}
 )
 
+// answerWithin is how long the bus and its services may take to answer, as libdbus has
+// it by default. godbus has no limit: a reply that is lost, as when systemd starts
+// itself anew, would be waited for without end.
+const answerWithin = 25 * time.Second
+
 // dial opens a connection. Signals are kept in their order and never dropped.
 func (c *Client) dial(ctx context.Context) (*dbus.Conn, error) {
-	bus, err := dbus.Connect(c.address, dbus.WithSignalHandler(dbus.NewSequentialSignalHandler()))
+	bus, err := dbus.Dial(c.address, dbus.WithSignalHandler(dbus.NewSequentialSignalHandler()))
 	if err != nil {
 		return nil, unreachable("connecting to the node's system bus at %s: %w", c.address, err)
 	}
-	return bus, ctx.Err()
+	ctx, cancel := context.WithTimeout(ctx, c.within)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = bus.Close() })
+	if err = bus.Auth(nil); err == nil {
+		err = bus.Hello()
+	}
+	if !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = bus.Close()
+		return nil, unreachable("connecting to the node's system bus at %s: %w", c.address, err)
+	}
+	return bus, nil
 }
 
 func (c *Client) connected(ctx context.Context) (*dbus.Conn, error) {
@@ -52,6 +71,8 @@ func (c *Client) connected(ctx context.Context) (*dbus.Conn, error) {
 
 // call calls a method; reply is a pointer, or nil when nothing is expected.
 func (c *Client) call(ctx context.Context, to peer, method string, reply any, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.within)
+	defer cancel()
 	bus, err := c.connected(ctx)
 	if err != nil {
 		return err

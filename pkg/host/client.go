@@ -22,6 +22,7 @@ import (
 type Client struct {
 	root, address string
 	failures      map[verb.Verb]v1alpha1.Reason
+	within        time.Duration // for an answer
 
 	mu  sync.Mutex
 	bus *dbus.Conn
@@ -34,7 +35,7 @@ func NewClient(root, busAddress string, failures map[verb.Verb]v1alpha1.Reason) 
 	if busAddress == "" {
 		busAddress = SystemBus
 	}
-	return &Client{root: root, address: busAddress, failures: failures}
+	return &Client{root: root, address: busAddress, failures: failures, within: answerWithin}
 }
 
 // Start has the node run a verb. It does nothing when that verb is running
@@ -58,7 +59,17 @@ func (c *Client) Start(ctx context.Context, r Request, o Options) error {
 		return nil
 	}
 	if err != nil {
-		return unreachable("starting host verb %q: %w", r.Verb, err)
+		return errors.Join(unreachable("starting host verb %q: %w", r.Verb, err), c.forget(r.Verb))
+	}
+	return nil
+}
+
+// forget removes a request that systemd did not accept: Last would take it for one
+// whose unit ended without a result. A unit that was started all the same, and whose
+// answer was lost, finds no arguments and does nothing.
+func (c *Client) forget(v verb.Verb) error {
+	if err := os.Remove(requestFile(c.root, v)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the request for host verb %q: %w", v, err)
 	}
 	return nil
 }

@@ -253,3 +253,22 @@ func TestBusGoesAway(t *testing.T) {
 		t.Errorf("%+v", result)
 	}
 }
+
+// What systemd refuses to start has not failed: there is nothing that ended, and the
+// next request is answered as if it were the first.
+func TestRefusedStartLeavesNoFailure(t *testing.T) {
+	c := connect(t)
+	changes := follow(t, c)
+	refused := host.Options{MountImages: []host.MountImage{{Source: "not/absolute", Destination: "/run/x"}}}
+	err := c.Start(t.Context(), request(t, verb.Facts, "refused", nil), refused)
+	if host.ReasonOf(err, "") != v1alpha1.ReasonHostUnreachable {
+		t.Fatalf("got %v, want systemd's refusal", err)
+	}
+	if running, last, err := c.Last(t.Context(), verb.Facts); running || last != nil || err != nil {
+		t.Errorf("running %v, %+v, %v; want that there was none", running, last, err)
+	}
+	start(t, c, request(t, verb.Facts, "again", nil), host.Options{})
+	if result := finish(t, c, changes, verb.Facts); !result.OK || result.Key != "again" {
+		t.Errorf("%+v", result)
+	}
+}

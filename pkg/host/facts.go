@@ -16,7 +16,8 @@ type Facts struct {
 	Active string `json:"active,omitempty"`
 	// Merged is the version that /usr shows: this boot's.
 	Merged string `json:"merged,omitempty"`
-	// Kubeadm is the last `kubeadm upgrade` that completed under our care.
+	// Kubeadm is the last `kubeadm upgrade` that completed under our care, since the
+	// node joined. It is a record: StaticPods say what runs.
 	Kubeadm KubeadmDone `json:"kubeadm,omitzero"`
 	// ControlPlane is true where there is a static pod of kube-apiserver.
 	ControlPlane bool `json:"controlPlane"`

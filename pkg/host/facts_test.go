@@ -38,6 +38,29 @@ func TestGather(t *testing.T) {
 	}
 }
 
+// A node that has joined anew since, after kubeadm reset, begins without a record:
+// nothing of what kubeadm did before is there any more.
+func TestRecordOfAFormerLife(t *testing.T) {
+	l := newTree(t)
+	finished := time.Now().Add(-time.Hour)
+	if err := l.SetKubeadmDone(host.KubeadmDone{Version: "v1.34.3", FinishedAt: finished}); err != nil {
+		t.Fatal(err)
+	}
+	conf := l.At("/etc/kubernetes/kubelet.conf")
+	if err := os.WriteFile(conf, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for joined, want := range map[time.Time]string{finished.Add(-time.Minute): "v1.34.3", finished.Add(time.Minute): ""} {
+		if err := os.Chtimes(conf, joined, joined); err != nil {
+			t.Fatal(err)
+		}
+		facts, err := host.Gather(l)
+		if err != nil || facts.Kubeadm.Version != want {
+			t.Errorf("joined %s after the run: %q %v, want %q", joined.Sub(finished), facts.Kubeadm.Version, err, want)
+		}
+	}
+}
+
 func TestUnsupported(t *testing.T) {
 	tests := map[string]struct {
 		spoil func(host.Layout)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
@@ -47,7 +48,7 @@ func (l Layout) gatherRecords(facts *Facts) error {
 	if err != nil {
 		return err
 	}
-	if done != nil {
+	if done != nil && !l.joinedSince(done.FinishedAt) {
 		facts.Kubeadm = *done
 	}
 	if facts.Guard, err = l.Guard(); err != nil {
@@ -61,6 +62,14 @@ func (l Layout) gatherRecords(facts *Facts) error {
 		return nil
 	}
 	return err
+}
+
+// joinedSince reports whether the node has joined a cluster since: after kubeadm reset
+// nothing is left of what kubeadm did before. kubeadm upgrade writes that file too,
+// and ends later.
+func (l Layout) joinedSince(at time.Time) bool {
+	info, err := os.Stat(l.At(KubeletAccess))
+	return err == nil && info.ModTime().After(at)
 }
 
 // unsupported says why this node cannot be upgraded by switching sysext
@@ -80,11 +89,18 @@ func (l Layout) unsupported() string {
 
 // FreeBytes returns the room that root has left on the file system of a folder.
 func (l Layout) FreeBytes(dir string) (int64, error) {
+	free, _, err := l.Room(dir)
+	return free, err
+}
+
+// Room returns how much room root has left on the file system of a folder, and how
+// much there is in all.
+func (l Layout) Room(dir string) (free, total int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(l.At(dir), &st); err != nil {
-		return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
+		return 0, 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
 	}
-	return int64(st.Bfree) * st.Bsize, nil //nolint:gosec // no file system has 2^63 blocks
+	return int64(st.Bfree) * st.Bsize, int64(st.Blocks) * st.Bsize, nil //nolint:gosec // no file system has 2^63 blocks
 }
 
 // ControlPlaneComponents are the static pods that kubeadm takes to its own

@@ -32,6 +32,7 @@ const (
 	ManifestsDir     = "/etc/kubernetes/manifests"
 	KubernetesTmpDir = "/etc/kubernetes/tmp"
 	EtcdDataDir      = "/var/lib/etcd"
+	KubeletAccess    = "/etc/kubernetes/kubelet.conf" // written when the node joins
 	KubeletConfig    = "/var/lib/kubelet/config.yaml"
 	KubeletFlags     = "/var/lib/kubelet/kubeadm-flags.env"
 )

@@ -21,6 +21,8 @@ type Guard struct {
 	// From is the version to go back to, To the one that was activated.
 	From string `json:"from"`
 	To   string `json:"to"`
+	// SHA256 of the image of To, as it was fixed at the trigger.
+	SHA256 string `json:"sha256,omitempty"`
 	// BootID of the system that armed it: the boot to leave behind.
 	BootID  string    `json:"bootID"`
 	ArmedAt time.Time `json:"armedAt"`

@@ -24,6 +24,8 @@ func (c *Client) subscribe(ctx context.Context) (*subscription, error) {
 	}
 	sub := &subscription{conn: conn, signals: make(chan *bus.Signal, 16)}
 	conn.Signal(sub.signals)
+	ctx, cancel := context.WithTimeout(ctx, c.within)
+	defer cancel()
 	if err := c.match(ctx, conn); err != nil {
 		_ = conn.Close()
 		return nil, unreachable("subscribing to systemd's signals: %w", err)

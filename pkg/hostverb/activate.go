@@ -13,6 +13,7 @@ import (
 var activate = define(Entry{
 	Verb:         verb.Activate,
 	Help:         "make a staged image the next boot's",
+	Ordered:      true,
 	Within:       10 * time.Minute,
 	Failed:       v1alpha1.ReasonActivateFailed,
 	ChangesFacts: true,

@@ -16,6 +16,7 @@ const kubeadmWithin = 40 * time.Minute
 var kubeadmUpgrade = define(Entry{
 	Verb:         verb.Kubeadm,
 	Help:         "run kubeadm upgrade from the staged image",
+	Ordered:      true,
 	Within:       kubeadmWithin,
 	Failed:       v1alpha1.ReasonKubeadmFailed,
 	Image:        true,

@@ -14,6 +14,8 @@ type Order struct {
 	Spec v1alpha1.NodeUpgradeSpec
 	// Active is the version that the node's symlink points to.
 	Active string
+	// Keyring reads which keys may sign the index of images; empty: none has to.
+	Keyring func(context.Context) (string, error)
 	// ClusterConfiguration reads what kubeadm keeps in the cluster.
 	ClusterConfiguration func(context.Context) (string, error)
 }

@@ -11,6 +11,7 @@ import (
 var pull = define(Entry{
 	Verb:         verb.Pull,
 	Help:         "bring the container images of a control plane",
+	Ordered:      true,
 	Within:       kubeadmWithin,
 	Failed:       v1alpha1.ReasonPullFailed,
 	Image:        true,

@@ -12,13 +12,18 @@ import (
 var stage = define(Entry{
 	Verb:         verb.Stage,
 	Help:         "download and check an image, beside the running one",
+	Ordered:      true,
 	Within:       time.Hour, // as long as the download may take; then it is tried again
 	Failed:       v1alpha1.ReasonStageFailed,
 	ChangesFacts: true,
 	Harmless:     true,
 }, stageArgs, sysupdate.Stage)
 
-func stageArgs(_ context.Context, o Order) (sysupdate.StageArgs, error) {
+func stageArgs(ctx context.Context, o Order) (sysupdate.StageArgs, error) {
 	image, err := o.image()
-	return sysupdate.StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256()}, err
+	if err != nil {
+		return sysupdate.StageArgs{}, err
+	}
+	keyring, err := o.Keyring(ctx)
+	return sysupdate.StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256(), Keyring: keyring}, err
 }

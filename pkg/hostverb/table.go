@@ -28,6 +28,9 @@ type Entry struct {
 	// Image is true where the unit finds the staged image's files at
 	// kubeadm.ImageMount.
 	Image bool
+	// Ordered is true where the order names the image that it works with: the agent
+	// compares that with what the upgrade fixed at its trigger.
+	Ordered bool
 	// WholeNode is true where what it mounts is for the whole node.
 	WholeNode bool
 	// ControlPlane is true where it is for control planes only.

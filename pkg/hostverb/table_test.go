@@ -72,12 +72,13 @@ func TestRequests(t *testing.T) {
 			Image: &v1alpha1.Image{URL: "https://example.com/image.raw", Digest: v1alpha1.DigestOf("abc"), Architecture: "amd64"},
 		},
 		Active:               "v1.34.5",
+		Keyring:              func(context.Context) (string, error) { return "keys", nil },
 		ClusterConfiguration: func(context.Context) (string, error) { return "kind: ClusterConfiguration", nil },
 	}
 	want := map[verb.Verb]string{
 		verb.Facts:    `null`,
 		verb.Disarm:   `null`,
-		verb.Stage:    `{"version":"v1.34.4","url":"https://example.com/image.raw","sha256":"abc"}`,
+		verb.Stage:    `{"version":"v1.34.4","url":"https://example.com/image.raw","sha256":"abc","keyring":"keys"}`,
 		verb.Pull:     `{"version":"v1.34.4","sha256":"abc","clusterConfiguration":"kind: ClusterConfiguration"}`,
 		verb.Snapshot: `{"upgrade":"patch"}`,
 		verb.Kubeadm:  `{"version":"v1.34.4","command":"Node","sha256":"abc"}`,

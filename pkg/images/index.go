@@ -9,6 +9,9 @@ import (
 // Index is the name of the file that lists the images' hashes, beside them.
 const Index = "SHA256SUMS"
 
+// Signature is the name of the file with the index's detached OpenPGP signature.
+const Signature = Index + ".gpg"
+
 // IndexSize is how many bytes an index may have at most.
 const IndexSize = 4 << 20
 

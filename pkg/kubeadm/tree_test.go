@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -10,7 +11,18 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 )
+
+// Where nothing is mounted the folder is taken for the image.
+func init() {
+	mounted = func(ctx context.Context, path, dir string, image host.Image, sha256 string) error {
+		if err := sysupdate.VerifyHash(ctx, path, sha256); err != nil {
+			return err
+		}
+		return sysupdate.VerifyTree(ctx, dir, image)
+	}
+}
 
 // newTree is a node with v1.34.4 staged and mounted. Its kubeadm is a script
 // that prints how it was called and then runs behave.

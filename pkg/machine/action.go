@@ -53,6 +53,11 @@ func (a Action) String() string {
 	return string(a.Do)
 }
 
+// Writes reports whether an action is a write to the API server.
+func (d Do) Writes() bool {
+	return d == DoTake || d == DoCordon || d == DoDrain || d == DoUncordon || d == DoFree
+}
+
 // GivesBack reports whether an action brings a node that is out of service back: it
 // is done even where the State is not kept any more, as the Node's marks and the
 // slot's Lease say all that there is to undo.

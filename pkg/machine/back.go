@@ -9,7 +9,8 @@ import (
 
 // verifying waits for this boot's kubelet, at the version wanted, Ready.
 func verifying(s State, o Observation) (State, Action) {
-	version, limit := expected(s, o), deadline(s, o, ReadyWithin)
+	version := expected(s, o)
+	limit, stayed := verifyLimit(s, o)
 	switch {
 	case isBack(s, o):
 		return s.enter(v1alpha1.StepSettling, o), Action{}
@@ -22,6 +23,8 @@ func verifying(s State, o Observation) (State, Action) {
 		return s.enter(v1alpha1.StepRolledBack, o).say(v1alpha1.ReasonWrongVersion, message), Action{}
 	case kubeletSpeaks(o) && o.Node.KubeletVersion != version:
 		return fail(s, o, v1alpha1.ReasonWrongVersion, fmt.Sprintf("the node came back with kubelet %s instead of %s", o.Node.KubeletVersion, version))
+	case !o.Now.Before(limit) && !stayed:
+		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node was Ready with kubelet %s and did not stay so for %s", version, settle(o)))
 	case !o.Now.Before(limit):
 		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready with kubelet %s %s after its boot", version, ReadyWithin))
 	}
@@ -41,7 +44,7 @@ func settling(s State, o Observation) (State, Action) {
 	end, limit := s.Since.Add(quiet), deadline(s, o, quiet+CheckWithin)
 	switch {
 	case !isBack(s, o):
-		return s.enter(v1alpha1.StepVerifying, o), Action{}
+		return s.again(v1alpha1.StepVerifying, o), Action{}
 	case o.Now.Before(end):
 		return s.say(v1alpha1.ReasonReleased, "Ready; quiet time").until(end), wait(end)
 	case o.Health == nil:
@@ -94,7 +97,10 @@ func observing(s State, o Observation) (State, Action) {
 }
 
 func unlocking(s State, o Observation) (State, Action) {
-	if o.Slot.Held != "" {
+	switch {
+	case o.Node.Marked():
+		return s.enter(v1alpha1.StepUncordoning, o), Action{}
+	case o.Slot.Held != "":
 		return s, act(DoFree)
 	}
 	if !rebooted(s, o) {

@@ -10,7 +10,13 @@ import (
 
 // gateUnknown is told where there is no answer for so long. What is not known keeps
 // the gate closed.
-var gateUnknown = fmt.Sprintf("for %s it could not be found out whether the node may begin", HostWithin)
+func gateUnknown(o Observation) string {
+	message := fmt.Sprintf("for %s it could not be found out whether the node may begin", HostWithin)
+	if why := o.Work[verb.Etcd].Unstarted.Message; why != "" {
+		message += ": " + why
+	}
+	return message
+}
 
 // locking asks the gate and takes the slot. Up to the slot nothing has to be
 // undone.
@@ -21,9 +27,9 @@ func locking(s State, o Observation) (State, Action) {
 	case withdrawn(s, o):
 		return callBack(s, o)
 	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)) && o.Slot.Held != "":
-		return abort(s, o, v1alpha1.ReasonGateClosed, gateUnknown)
+		return abort(s, o, v1alpha1.ReasonGateClosed, gateUnknown(o))
 	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
-		return s.say(v1alpha1.ReasonGateClosed, gateUnknown), Action{}
+		return s.say(v1alpha1.ReasonGateClosed, gateUnknown(o)), Action{}
 	case o.Gate == nil:
 		return s, Action{}
 	case !o.Gate.Open && o.Slot.Held != "":
@@ -45,7 +51,7 @@ func locking(s State, o Observation) (State, Action) {
 	case o.Spec.Release == v1alpha1.ReleaseNode:
 		return onward(s, o)
 	}
-	return s.enter(v1alpha1.StepUnlocking, o), Action{}
+	return s.enter(v1alpha1.StepChecking, o), Action{}
 }
 
 // snapshotting goes before the first kubeadm of an upgrade. What is taken is
@@ -70,7 +76,7 @@ func snapshotting(s State, o Observation) (State, Action) {
 	if o.Gate == nil {
 		return s, Action{}
 	}
-	return s, run(verb.Snapshot, key)
+	return start(s, o, verb.Snapshot, key)
 }
 
 // wantsSnapshot is true until there is one for this upgrade. Behind kubeadm it
@@ -95,6 +101,11 @@ func kubeadm(s State, o Observation) (State, Action) {
 	case ended:
 		s.KubeadmLog = work.Log
 		return abortAndRetry(s, o, work.Reason, work.Message)
+	case withdrawn(s, o) && work.OK && !work.FinishedAt.Before(s.Since):
+		// It was running when the record of what it was for was lost.
+		return s.enter(v1alpha1.StepChecking, o), Action{}
+	case wantsSnapshot(s, o):
+		return s.enter(v1alpha1.StepSnapshotting, o), Action{}
 	}
 	if s, stop, halted := mayNotBegin(s, o); halted {
 		return s, stop
@@ -102,7 +113,7 @@ func kubeadm(s State, o Observation) (State, Action) {
 	if o.Gate == nil {
 		return s, Action{}
 	}
-	return s, run(verb.Kubeadm, key)
+	return start(s, o, verb.Kubeadm, key)
 }
 
 // checking ends pass 1. The slot is kept until all is well again.
@@ -140,7 +151,7 @@ func mayNotBegin(s State, o Observation) (State, Action, bool) {
 		s, a := abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, "the slot is not this node's any more")
 		return s, a, true
 	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
-		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateClosed, gateUnknown)
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateClosed, gateUnknown(o))
 		return s, a, true
 	case o.Gate != nil && !o.Gate.Open:
 		s, a := closed(s.uncounted(), o)

@@ -29,6 +29,11 @@
 //
 //   - Nothing that disturbs (kubeadm, cordon, drain, flip, restart, reboot) begins
 //     without the slot, or with the gate closed.
+//   - While pods leave the gate is asked before each round: where it closes, the node
+//     gives up; where it cannot be asked, no pod is asked to leave.
+//   - What runs on the host keeps slot and cordon until it has ended, though the
+//     State does not speak of it. A slot or a mark that it does not speak of is given
+//     back by a node that was verified.
 //   - Up to LastCheck a node gives up cleanly, by Aborting: uncordon our own
 //     cordon, clear the mark, free the slot, wait. Behind it a node finishes
 //     what it began.
@@ -50,6 +55,8 @@
 //   - Each step is recognised by what is seen. An agent that died, or a node that
 //     lost power, anywhere, goes on from there with the State that was written
 //     last, or with an older one.
+//   - A limit counts from when a step began first: a node that goes to and fro between
+//     two steps does not get it anew.
 //
 // Next is pure: no clock, no client, no logger. Its input is left as it was.
 package machine

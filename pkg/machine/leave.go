@@ -23,9 +23,11 @@ func cordoning(s State, o Observation) (State, Action) {
 	return s, act(DoCordon)
 }
 
-// draining lasts until no pod is left, or its time is up.
+// draining lasts until no pod is left, or its time is up. The gate is asked before each
+// round: one that closes ends the attempt, and while it cannot be asked no pod is asked
+// to leave.
 func draining(s State, o Observation) (State, Action) {
-	limit := s.Since.Add(drainTimeout(o))
+	limit := s.began(v1alpha1.StepDraining, v1alpha1.StepCordoning, v1alpha1.StepLastCheck).Add(drainTimeout(o))
 	late := !o.Now.Before(limit)
 	if o.Drain != nil && o.Drain.At.Before(s.Since) {
 		o.Drain = nil
@@ -35,18 +37,28 @@ func draining(s State, o Observation) (State, Action) {
 	case withdrawn(s, o):
 		return callBack(s.uncounted(), o)
 	case o.Slot.Held != "" && !cordoned(o):
-		return s.enter(v1alpha1.StepCordoning, o), Action{}
+		return s.again(v1alpha1.StepCordoning, o), Action{}
 	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0:
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
+	case o.Gate != nil && !o.Gate.Open && o.Gate.Reason != v1alpha1.ReasonGateClosed:
+		return closed(s.uncounted(), o)
 	case late && (!deletes || o.Slot.Held == "" || !o.Now.Before(limit.Add(drainTimeout(o)))):
 		return abortAndRetry(s, o, v1alpha1.ReasonDrainTimeout, fmt.Sprintf("not drained within %s: %s", drainTimeout(o), drainMessage(o)))
 	case o.Slot.Held == "":
 		return s.say(v1alpha1.ReasonNoSlot, "the Lease of this node's slot is gone; waits until it is rebuilt from the mark"), wait(limit)
+	case o.Gate != nil && !o.Gate.Open:
+		return s.say(o.Gate.Reason, "no pod is asked to leave: "+o.Gate.Message).until(limit), wait(o.Now.Add(drainRound))
 	}
 	// Deleted pods that hang get as long again as they had to leave.
 	round := Action{Do: DoDrain, Delete: late, Wake: o.Now.Add(drainRound)}
 	if !late && limit.Before(round.Wake) {
 		round.Wake = limit
+	}
+	if o.Gate == nil {
+		round.Do, round.Delete = DoNothing, false
+	}
+	if o.Gate == nil && o.HostProblem != "" {
+		return s.say(v1alpha1.ReasonHostUnreachable, "no pod is asked to leave: "+o.HostProblem).until(limit), round
 	}
 	reason := v1alpha1.ReasonDraining
 	if o.Drain != nil && o.Drain.Blocked {
@@ -74,17 +86,30 @@ func lastCheck(s State, o Observation) (State, Action) {
 	}
 	switch {
 	case !s.restarts() && !cordoned(o):
-		return s.enter(v1alpha1.StepCordoning, o), Action{}
+		return s.again(v1alpha1.StepCordoning, o), Action{}
 	case o.Gate == nil, o.Host.At.Before(s.Since):
 		return s, Action{}
 	case s.restarts():
 		return lastCheckInService(s, o)
 	}
-	s.RebootedFrom = o.Host.BootID
 	if o.Spec.Type == v1alpha1.TypeReboot {
+		s.RebootedFrom = o.Host.BootID
 		return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
 	}
-	return s.enter(v1alpha1.StepActivating, o), run(verb.Activate, attemptKey(s, o))
+	return flip(s, o)
+}
+
+// flip begins what is finished whatever anyone asks for meanwhile, unless it could not
+// be begun a moment ago.
+func flip(s State, o Observation) (State, Action) {
+	told, a := start(s, o, verb.Activate, attemptKey(s, o))
+	if a.Do == DoNothing {
+		return told, a
+	}
+	if !s.restarts() {
+		s.RebootedFrom = o.Host.BootID
+	}
+	return s.enter(v1alpha1.StepActivating, o), a
 }
 
 // lost reports whether the node may not finish what it began: it was called back,
@@ -121,7 +146,7 @@ func activating(s State, o Observation) (State, Action) {
 	case ended:
 		return abortAndRetry(s, o, work.Reason, work.Message)
 	case s.Follows(o.Spec) && flipped:
-		return s, run(verb.Activate, key)
+		return start(s, o, verb.Activate, key)
 	case flipped:
 		// Another upgrade is asked for by now; the symlink is what this one left.
 		return activated(s, o)

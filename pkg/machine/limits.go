@@ -67,10 +67,26 @@ func seconds(n *int32) time.Duration { return time.Duration(ptr.Deref(n, 0)) * t
 
 // deadline returns when a step that waits for something runs out of time.
 func deadline(s State, o Observation, within time.Duration) time.Time {
-	if o.WatchingSince.After(s.Since) {
-		return o.WatchingSince.Add(within)
+	return o.watched(s.Since).Add(within)
+}
+
+// watched returns since when there is an agent that looks, and not before since.
+func (o Observation) watched(since time.Time) time.Time {
+	if o.WatchingSince.After(since) {
+		return o.WatchingSince
 	}
-	return s.Since.Add(within)
+	return since
+}
+
+// verifyLimit returns until when a node has to be Ready. One that did not stay Ready has
+// its settle time besides, and no more: or it would go to and fro for ever.
+func verifyLimit(s State, o Observation) (limit time.Time, stayed bool) {
+	began := s.began(v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepFailed)
+	limit, stayed = o.watched(began).Add(ReadyWithin), began.Equal(s.Since)
+	if !stayed {
+		limit = limit.Add(settle(o))
+	}
+	return limit, stayed
 }
 
 // gaveUp reports whether a failure on the node came too often.

@@ -38,7 +38,7 @@ func lastCheckInService(s State, o Observation) (State, Action) {
 	if len(o.Host.RefreshBlockers) > 0 {
 		return onward(s, o)
 	}
-	return s.enter(v1alpha1.StepActivating, o), run(verb.Activate, attemptKey(s, o))
+	return flip(s, o)
 }
 
 // NeedsFreshHost reports whether Next wants the host looked at anew, since the
@@ -69,7 +69,7 @@ func restarting(s State, o Observation) (State, Action) {
 	case o.Host.Active != version:
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
 	}
-	return s, run(verb.Restart, key)
+	return start(s, o, verb.Restart, key)
 }
 
 // rebootUndrained reboots a node with nothing merged: it has no kubelet to stop a

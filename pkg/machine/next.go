@@ -36,6 +36,9 @@ var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
 // When the State changed, or the Action did something, look and ask again.
 func Next(s State, o Observation) (State, Action) {
 	s = s.notAhead(o.Now)
+	if s, runs := atWork(s, o); runs {
+		return s, Action{}
+	}
 	if o.Host == nil {
 		return unseen(s, o)
 	}

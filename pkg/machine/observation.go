@@ -76,7 +76,7 @@ type Host struct {
 	Installed         []string
 	Active            string // what the next boot merges
 	Merged            string // what this boot has merged
-	KubeadmVersion    string // up to which kubeadm completed under our care
+	KubeadmVersion    string // up to which kubeadm completed under our care, and static pods bear that out
 	ControlPlane      bool
 	// ControlPlaneVersion is the lowest version in the static pods' manifests.
 	ControlPlaneVersion string
@@ -97,8 +97,8 @@ type Host struct {
 // Work is one kind of work on the host: what runs, or what came of the last.
 type Work struct {
 	Running bool
-	// Problem is why the host could not even be asked for it the last time.
-	Problem string
+	// Unstarted is why it could not be started the last time. Zero: it could.
+	Unstarted Unstarted
 	// Key of the last request that ended. Empty: there was none.
 	Key     string
 	OK      bool
@@ -109,7 +109,17 @@ type Work struct {
 	FinishedAt time.Time
 }
 
-// Gate is whether something may begin now.
+// Unstarted is why the host could not be asked for work under that key.
+type Unstarted struct {
+	Key     string
+	Reason  v1alpha1.Reason
+	Message string
+	// Again is when to try again.
+	Again time.Time
+}
+
+// Gate is whether something may begin now. One that could not be asked is closed, with
+// ReasonGateClosed.
 type Gate struct {
 	Open    bool
 	Reason  v1alpha1.Reason
@@ -139,7 +149,7 @@ type Drain struct {
 // NeedsGate reports whether Next wants to know whether something may begin.
 func NeedsGate(s State, o Observation) bool {
 	switch s.Step {
-	case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepLastCheck:
+	case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck:
 		return true
 	case v1alpha1.StepSnapshotting:
 		return !o.Work[verb.Snapshot].Running

@@ -43,7 +43,7 @@ func TestPromises(t *testing.T) {
 		if attempts := len(w.rebootsOf); w.spec.Type == v1alpha1.TypeReboot && attempts > MaxAttempts {
 			t.Fatalf("%d attempts rebooted the node: %v", attempts, w.rebootsOf)
 		}
-		if w.state.Step == v1alpha1.StepFailed && w.state.Attempts >= MaxAttempts {
+		if w.state.Step == v1alpha1.StepFailed && w.state.Failures >= MaxAttempts {
 			return // it failed too often to go on, and says so
 		}
 		if w.state.Step == v1alpha1.StepFailed && w.state.Reason == v1alpha1.ReasonActivateFailed && w.host.Active == newVersion {
@@ -63,7 +63,7 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 	switch rapid.SampledFrom([]string{
 		"turn", "turn", "turn", "turn", "turn and die", "turn with the API away", "on", "on",
 		"work", "work", "failure", "time", "gate", "release", "release", "withdraw",
-		"power", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip",
+		"power", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip", "lose",
 	}).Draw(t, "move") {
 	case "turn":
 		w.turn(true, true)
@@ -98,6 +98,8 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 		if Quiet(w.state.Step) {
 			w.spec.EtcdSnapshot = rapid.Bool().Draw(t, "required")
 		}
+	case "lose": // the NodeUpgrade is deleted, made anew, and the agent replaced
+		w.lose()
 	case "night": // nobody looks
 		w.now = w.now.Add(8 * time.Hour)
 		w.crash()
@@ -170,7 +172,7 @@ func (w *world) coordinate(release v1alpha1.Release) {
 func (w *world) goWell() {
 	w.gate, w.blocked, w.stuckKubelet, w.silent, w.healthy = Gate{Open: true}, false, false, "", true
 	for range 500 {
-		if w.there() && w.held == "" {
+		if w.there() && w.held == "" && !w.node.Marked() {
 			return
 		}
 		if w.kubelet == "" { // systemd starts it again and again

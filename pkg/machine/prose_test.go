@@ -174,6 +174,8 @@ func (w *world) command(t *testing.T, words []string) {
 		w.spec.EtcdSnapshot = arg == "required"
 	case "pull":
 		w.noPull = strings.TrimPrefix(arg, "possible")
+	case "bus-fails": // once, when that verb is started
+		w.busFails = verb.Verb(arg)
 	case "release":
 		w.spec.Release = v1alpha1.Release(arg)
 		w.reserved = arg != "None"
@@ -194,6 +196,8 @@ func (w *world) command(t *testing.T, words []string) {
 	case "pods":
 		fmt.Sscanf(arg, "%d", &w.pods)
 		w.blocked = strings.HasSuffix(arg, "blocked")
+	case "on-timeout": // of the drain
+		w.spec.Drain.OnTimeout = v1alpha1.OnTimeout(arg)
 	case "pass":
 		d, err := time.ParseDuration(arg)
 		if err != nil {
@@ -226,7 +230,7 @@ func (w *world) command(t *testing.T, words []string) {
 	case "lease":
 		w.held, w.reserved = "", false
 	case "state":
-		w.state, w.persisted = State{}, State{}
+		w.lose()
 	case "merges": // the next boot merges another version than asked for
 		w.host.Active, w.host.Merged, w.kubelet = arg, arg, arg
 	case "timer": // somebody else's systemd-sysupdate can flip the symlink

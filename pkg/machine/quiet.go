@@ -10,9 +10,7 @@ import (
 // quiet chooses between Idle, Staging, Waiting and Unsupported: which of them it is
 // follows from what is seen alone.
 func quiet(s State, o Observation) (State, Action) {
-	if o.Spec.Upgrade != nil && !s.Follows(o.Spec) {
-		s = begin(*o.Spec.Upgrade, o.Node.KubeletVersion)
-	}
+	s = s.follow(o)
 	if o.Node.Marked() || o.Slot.Held != "" {
 		return resume(s, o)
 	}
@@ -34,6 +32,14 @@ func quiet(s State, o Observation) (State, Action) {
 		return pulling(s, o)
 	}
 	return waiting(s, o)
+}
+
+// follow begins the upgrade that is asked for, where it is another one.
+func (s State) follow(o Observation) State {
+	if o.Spec.Upgrade != nil && !s.Follows(o.Spec) {
+		return begin(*o.Spec.Upgrade, o.Node.KubeletVersion)
+	}
+	return s
 }
 
 const disarmKey = "disarm"
@@ -68,21 +74,6 @@ func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State
 	return s, again
 }
 
-// resume takes up a slot or a mark that the State does not speak of: it was
-// lost, or is older than what was done.
-func resume(s State, o Observation) (State, Action) {
-	version := expected(s, o)
-	switch {
-	case o.Spec.Type == v1alpha1.TypeReboot && o.Host.RebootRequired && o.Slot.Held != "" && !withdrawn(s, o):
-		return s.enter(v1alpha1.StepLocking, o), Action{}
-	case o.Node.Marked() && version != "" && o.Node.KubeletVersion == version && o.Host.Active == version:
-		return s.enter(v1alpha1.StepVerifying, o), Action{}
-	case o.Slot.Held != "" && !withdrawn(s, o):
-		return s.enter(v1alpha1.StepLocking, o), Action{}
-	}
-	return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the node bore the mark of an upgrade that is not asked for")
-}
-
 func staging(s State, o Observation) (State, Action) {
 	s = s.enter(v1alpha1.StepStaging, o)
 	key, work := StageKey(o.Spec), o.Work[verb.Stage]
@@ -92,40 +83,37 @@ func staging(s State, o Observation) (State, Action) {
 	case work.Running:
 		return keepFailure(s, "the image is being downloaded and checked"), Action{}
 	case work.answers(key) && !work.OK:
-		return tryAgain(s, o, work, work.Reason, run(verb.Stage, key))
+		return tryAgain(s, o, work, work.Reason, verb.Stage, key)
 	case o.Host.ConfProblem != "" && o.Host.At.Before(s.Since):
 		return s, wait(o.Now.Add(confLook)) // it may have been mended since
 	case o.Host.ConfProblem != "":
 		return s.say(v1alpha1.ReasonConfConflict, o.Host.ConfProblem), wait(o.Now.Add(confLook))
 	}
 	s.RetryAt = time.Time{}
-	return keepFailure(s, "the image is being downloaded and checked"), run(verb.Stage, key)
+	return start(keepFailure(s, "the image is being downloaded and checked"), o, verb.Stage, key)
 }
 
 // pulling ends staging on a control plane: what kubeadm starts must be there before
 // any node begins. Like staging it is done outside windows too.
 func pulling(s State, o Observation) (State, Action) {
 	s = s.enter(v1alpha1.StepStaging, o)
-	again, work := run(verb.Pull, StageKey(o.Spec)), o.Work[verb.Pull]
-	if work.answers(again.Key) {
-		return tryAgain(s, o, work, v1alpha1.ReasonPullFailed, again)
+	key, work := StageKey(o.Spec), o.Work[verb.Pull]
+	if work.answers(key) {
+		return tryAgain(s, o, work, v1alpha1.ReasonPullFailed, verb.Pull, key)
 	}
-	switch {
-	case work.Problem != "":
-		s = s.say(v1alpha1.ReasonPullFailed, work.Problem)
-	case s.Reason != v1alpha1.ReasonPullFailed:
+	if s.Reason != v1alpha1.ReasonPullFailed || s.RetryAt.IsZero() {
 		s = s.say(v1alpha1.ReasonPullingImages, "the control plane's container images are being pulled")
 	}
 	if work.Running {
 		return s, Action{}
 	}
 	s.RetryAt = time.Time{}
-	return s, again
+	return start(s, o, verb.Pull, key)
 }
 
 // tryAgain tells of a preparation that failed, and has it done again after a
 // while.
-func tryAgain(s State, o Observation, failed Work, reason v1alpha1.Reason, again Action) (State, Action) {
+func tryAgain(s State, o Observation, failed Work, reason v1alpha1.Reason, v verb.Verb, key string) (State, Action) {
 	s = s.say(reason, failed.Message)
 	ended := failed.FinishedAt
 	if ended.After(o.Now) { // by a clock that was ahead
@@ -135,7 +123,7 @@ func tryAgain(s State, o Observation, failed Work, reason v1alpha1.Reason, again
 	if o.Now.Before(s.RetryAt) {
 		return s, wait(s.RetryAt)
 	}
-	return s, again
+	return start(s, o, v, key)
 }
 
 // keepFailure leaves the reason of a failed stage standing while the next try

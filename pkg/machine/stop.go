@@ -50,7 +50,10 @@ func fail(s State, o Observation, reason v1alpha1.Reason, message string) (State
 // aborting undoes in the one order that is safe: cordon, mark, slot.
 func aborting(s State, o Observation) (State, Action) {
 	reason, message, until := s.Reason, s.Message, s.Until
+	limit := deadline(s, o, ReadyWithin)
 	switch {
+	case o.Node.Marked() && o.Host != nil && (!o.Node.Ready || !kubeletSpeaks(o)) && o.Now.Before(limit):
+		return s, wait(limit) // the power failed, and the node is not back yet
 	case o.Node.Marked():
 		return s, act(DoUncordon)
 	case gaveUp(s):
@@ -65,7 +68,7 @@ func aborting(s State, o Observation) (State, Action) {
 // failed ends when another upgrade is asked for, or by itself where what was
 // waited for has come true after all.
 func failed(s State, o Observation) (State, Action) {
-	if !s.Follows(o.Spec) {
+	if another(s, o) {
 		return giveWay(s, o)
 	}
 	switch s.Reason {
@@ -93,10 +96,16 @@ func failed(s State, o Observation) (State, Action) {
 
 // rolledBack ends when another upgrade is asked for.
 func rolledBack(s State, o Observation) (State, Action) {
-	if !s.Follows(o.Spec) {
+	if another(s, o) {
 		return giveWay(s, o)
 	}
 	return s, Action{}
+}
+
+// another reports whether another upgrade is asked for than the one that stopped, or
+// that one no more. A record that was lost names none.
+func another(s State, o Observation) bool {
+	return !s.Follows(o.Spec) && (s.Upgrade.UID != "" || o.Spec.Upgrade != nil)
 }
 
 func giveWay(s State, o Observation) (State, Action) {

@@ -21,8 +21,8 @@ func unseen(s State, o Observation) (State, Action) {
 		case v1alpha1.StepObserving:
 			return observing(s, o)
 		case v1alpha1.StepUnlocking:
-			if o.Slot.Held != "" {
-				return s, act(DoFree)
+			if o.Node.Marked() || o.Slot.Held != "" {
+				return unlocking(s, o)
 			}
 		case v1alpha1.StepCordoning, v1alpha1.StepLastCheck:
 			if stop, a, given := giveUpUnseen(s, o); given {

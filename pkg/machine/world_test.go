@@ -45,11 +45,12 @@ type world struct {
 	pods     int
 	blocked  bool
 	healthy  bool
-	untold   bool   // nobody says how the control plane is
-	unsure   bool   // something was done to the node, and its health not seen since
-	noPull   string // why a pull cannot even be asked for
-	pulled   bool   // the container images are there
-	taken    int    // snapshots of etcd
+	untold   bool      // nobody says how the control plane is
+	unsure   bool      // something was done to the node, and its health not seen since
+	noPull   string    // why a pull cannot even be asked for
+	busFails verb.Verb // the system bus fails once, when this is started
+	pulled   bool      // the container images are there
+	taken    int       // snapshots of etcd
 	asked    time.Time
 	drained  *Drain
 
@@ -125,17 +126,14 @@ func (w *world) observe() Observation {
 		Work:  maps.Clone(w.work),
 		Drain: w.drained, RebootAskedAt: w.asked, RebootProblem: w.refused,
 	}
-	if w.noPull != "" {
-		pull := o.Work[verb.Pull]
-		pull.Problem = w.noPull
-		o.Work[verb.Pull] = pull
-	}
 	if snapshot := w.work[verb.Snapshot]; snapshot.OK && !snapshot.Running {
 		o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "n", Path: fmt.Sprintf("/snapshot-%d", w.taken)}
 	}
 	if w.silent != "" {
 		o.Host, o.HostProblem = nil, w.silent
-		return o
+		if w.state.Step != v1alpha1.StepDraining {
+			return o
+		}
 	}
 	if NeedsGate(w.state, o) && !w.gateless {
 		gate := w.gate
@@ -186,6 +184,7 @@ func (w *world) do(a Action) {
 		w.node.Unschedulable, w.node.SlotMark = true, w.held
 	case DoDrain:
 		w.check(w.held != "" && w.node.Unschedulable, "pods are evicted without slot or cordon")
+		w.check(w.gate.Open && !w.gateless, "pods are evicted with the gate closed, or unasked")
 		if w.pods > 0 && (!w.blocked || a.Delete) {
 			w.pods--
 		}
@@ -193,11 +192,13 @@ func (w *world) do(a Action) {
 	case DoReboot:
 		w.reboot()
 	case DoUncordon:
+		w.check(!w.busy(), "the node is uncordoned while work runs on it")
 		if w.node.OurCordon {
 			w.node.Unschedulable = false
 		}
 		w.node.OurCordon, w.node.SlotMark = false, ""
 	case DoFree:
+		w.check(!w.busy(), "the slot is freed while work runs on the node")
 		w.check(!w.node.OurCordon && w.node.SlotMark == "", "the slot is freed before the uncordon")
 		w.check(w.state.Step != v1alpha1.StepUnlocking || !w.unsure, "the slot is freed before the node was seen to be well")
 		w.held, w.reserved, w.unsure = "", false, false
@@ -205,13 +206,39 @@ func (w *world) do(a Action) {
 	w.check(!w.foreignCordon || w.node.Unschedulable, "somebody else's cordon is gone")
 }
 
+// busy is true while a verb runs that a node keeps its slot for.
+func (w *world) busy() bool {
+	for _, v := range []verb.Verb{verb.Snapshot, verb.Kubeadm, verb.Activate, verb.Restart} {
+		if w.work[v].Running {
+			return true
+		}
+	}
+	return false
+}
+
+// refusedStart reports whether a verb could not be started.
+func (w *world) refusedStart(a Action) bool {
+	u := Unstarted{Key: a.Key, Reason: v1alpha1.ReasonHostUnreachable, Message: "the bus is away", Again: w.now.Add(5 * time.Second)}
+	switch {
+	case a.Verb == verb.Pull && w.noPull != "":
+		u = Unstarted{Key: a.Key, Reason: v1alpha1.ReasonPullFailed, Message: w.noPull}
+	case a.Verb == w.busFails:
+		w.busFails = ""
+	default:
+		return false
+	}
+	work := w.work[a.Verb]
+	work.Unstarted = u
+	w.work[a.Verb] = work
+	return true
+}
+
 // run begins a verb.
 func (w *world) run(a Action) {
+	if w.refusedStart(a) {
+		return
+	}
 	switch a.Verb {
-	case verb.Pull:
-		if w.noPull != "" {
-			return
-		}
 	case verb.Snapshot:
 		w.check(w.held != "" && w.gate.Open, "a snapshot is taken without a slot, or with the gate closed")
 		w.check(w.host.KubeadmVersion != newVersion, "a snapshot is taken after kubeadm")
@@ -320,6 +347,13 @@ func (w *world) boot() {
 func (w *world) crash() {
 	w.state, w.started = w.persisted, w.now
 	w.asked, w.drained = time.Time{}, nil
+}
+
+// lose is a NodeUpgrade that was deleted and made anew, and an agent that was replaced.
+func (w *world) lose() {
+	w.persisted = State{}
+	w.crash()
+	clear(w.rebootsOf) // how often it was tried before is lost, too
 }
 
 // abandon is a person who gives the node up, and the coordinator that acts on it.

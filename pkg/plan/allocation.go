@@ -17,6 +17,7 @@ type allocation struct {
 	inGroup []int    // the same by group
 	absent  int      // of those away, NotReady by themselves
 	failed  int      // of those away, failed
+	lost    int      // of those away, not coming back
 	backed  []int    // by webhook: nodes in service that have a ready backend
 	spare   []string // names of free slots, highest first
 	taken   string   // the slot of the node that was let go last
@@ -34,7 +35,7 @@ type claim struct {
 // node goes; and a slot is taken last, as nothing may hold the node after that.
 var claims = []claim{
 	{hold: (*allocation).lastBackend, question: asks("does each webhook keep a backend?", v1alpha1.ReasonWebhookBackend)},
-	{hold: (*allocation).budgetSpent, question: asks("is there room in the budget?", v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeFailed, v1alpha1.ReasonNotItsTurn)},
+	{hold: (*allocation).budgetSpent, question: asks("is there room in the budget?", v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNodeFailed, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
 	{hold: (*allocation).notChecked, question: asks("were the checks made?", v1alpha1.ReasonPreflight)},
 	{hold: (*allocation).takeSlot, question: asks("is a slot free?", v1alpha1.ReasonNoSlot)},
 }
@@ -47,6 +48,8 @@ func newAllocation(c *cluster) *allocation {
 		switch {
 		case n.failed():
 			a.failed++
+		case a.isLost(n):
+			a.lost++
 		case !n.Ready && !n.busy():
 			a.absent++
 		}
@@ -96,11 +99,14 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 	if absent := a.survey.absent; absent != nil && (a.out-a.absent < a.budget || absent.group == n.group) {
 		return fleet.Hold{Reason: v1alpha1.ReasonNodeNotReady, Message: fmt.Sprintf("node %s is not Ready and uses the budget up", absent.Name)}
 	}
+	if lost := a.firstLost; lost != nil && (a.out-a.lost < a.budget || lost.group == n.group) {
+		return lost.notBack()
+	}
 	if failed := a.firstFailed; failed != nil && (a.out-a.failed < a.budget || failed.group == n.group) {
 		message := fmt.Sprintf("node %s failed and uses the budget up", failed.Name)
 		return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: a.out == a.failed}
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)}
+	return a.waits(fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)})
 }
 
 // takeSlot takes the slot for the node: the one that is kept for it, or a free one.
@@ -116,7 +122,14 @@ func (a *allocation) takeSlot(n *node) fleet.Hold {
 			return fleet.Hold{}
 		}
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: "no slot is free"}
+	message := "no slot is free"
+	for _, slot := range a.slots {
+		if slot.Unreadable {
+			message += ": " + unreadable(slot)
+			break
+		}
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: message}
 }
 
 // spareSlots returns the free slots within the budget, highest first: the first one

@@ -82,7 +82,7 @@ func (c *claims) out(n fleet.Node, nodeUpgrade v1alpha1.NodeUpgrade) bool {
 			return true
 		}
 	}
-	return !n.Ready && !c.left(n) || n.Slot != ""
+	return !n.Ready && !c.left(n) || n.Slot != "" && n.Slot == nodeUpgrade.Spec.Slot
 }
 
 // left is whether policy or upgrade leave the node as it is.

@@ -38,7 +38,7 @@ type cluster struct {
 func newCluster(r *reading, t *target) *cluster {
 	c := &cluster{
 		reading: r, now: r.now, target: t, nodes: slices.Clone(r.nodes),
-		slots: r.Slots, apiServers: r.APIServers, etcd: r.Etcd, durations: &durations{},
+		slots: r.Slots, apiServers: r.APIServers, etcd: r.notOnWorkers(r.Etcd), durations: &durations{},
 	}
 	upgrade := &v1alpha1.ClusterUpgrade{}
 	strategy := upgrade.Resolve(r.policySpec().Strategy)

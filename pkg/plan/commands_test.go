@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -32,6 +33,7 @@ type script struct{ *sim }
 //	webhook NAME NODE...         it has a ready backend on each; or webhook none
 //	findings                     prints what the upgrade's status lists, and how often preflight ran
 //	etcd NODE ready|away         its etcd member
+//	forge NODE VERSION | unforge NODE  its kubelet makes pods that look like a control plane's
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
 //	schedule NAME START END [rule=R] [zone=Z] [exclude=TYPE|all] [nodes=SELECTOR]
@@ -39,12 +41,13 @@ type script struct{ *sim }
 //	offered VERSION TIME         since when the policy's status knows it
 //	manage SELECTOR              which nodes the policy lets us manage
 //	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
-//	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION]
+//	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION] [uid=U]
 //	remove UPGRADE
 //	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | check=ID | approved=upgrade|GROUP
-//	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V active=V mounted=PATH
+//	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V snapshot=PATH active=V mounted=PATH
 //	os NODE asks|content         its operating system, for a reboot
 //	abandon NODE REASON
+//	mark NODE [SLOT]             its kubelet writes the mark of that slot; takes it away
 //	hold NODE | unhold NODE      it bears the label that keeps it from going
 //	hangs NODE | wakes NODE      its agent does nothing; goes on
 //	drop SLOT                    a person deletes the Lease
@@ -68,7 +71,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.Nodes = slices.DeleteFunc(s.Nodes, func(n fleet.Node) bool { return n.Name == args[0] })
 		s.NodeUpgrades = slices.DeleteFunc(s.NodeUpgrades, func(n v1alpha1.NodeUpgrade) bool { return n.Name == args[0] })
 	case "ready", "notready":
-		s.node(args[0]).Ready = name == "ready"
+		n, since := s.node(args[0]), s.now
+		n.Ready, n.NotReadySince = name == "ready", &since
 	case "cordon":
 		s.node(args[0]).Cordoned = true
 	case "took":
@@ -92,8 +96,16 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "etcd":
 		i := slices.IndexFunc(s.Etcd, func(pod fleet.StaticPod) bool { return pod.Node == args[0] })
 		s.Etcd[i].Ready = args[1] == "ready"
+	case "forge":
+		s.APIServers = append(s.APIServers, fleet.StaticPod{Node: args[0], Version: args[1], Ready: true})
+		s.Etcd = append(s.Etcd, fleet.StaticPod{Node: args[0], Ready: true})
+	case "unforge":
+		ofNode := func(pod fleet.StaticPod) bool { return pod.Node == args[0] }
+		s.APIServers, s.Etcd = slices.DeleteFunc(s.APIServers, ofNode), slices.DeleteFunc(s.Etcd, ofNode)
 	case "source":
 		s.offer(args)
+	case "mark":
+		s.node(args[0]).Slot = strings.Join(args[1:], "")
 	case "hold":
 		s.node(args[0]).Labels[v1alpha1.HoldLabel] = ""
 	case "unhold":
@@ -303,6 +315,9 @@ func after(args []string, prefix string) string {
 
 func (s *script) addUpgrade(args []string, option map[string]string) error {
 	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: args[0], UID: s.uid(args[0]), CreationTimestamp: metav1.NewTime(s.now)}}
+	if uid := option["uid"]; uid != "" {
+		u.UID = types.UID(uid)
+	}
 	if !strings.Contains(args[1], "=") {
 		u.Spec.Version = args[1]
 	}
@@ -381,6 +396,9 @@ func (s *script) say(name string, option map[string]string) error {
 			status.Versions.Staged = value
 		case "pulled":
 			status.Versions.Pulled = value
+		case "snapshot":
+			status.Upgrade = s.nodeUpgrade(name, s.node(name).UID).Spec.Upgrade
+			status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: name, Path: value, CreationTime: metav1.NewTime(s.now)}
 		case "retry":
 			at, err := time.Parse(time.RFC3339, value)
 			if err != nil {

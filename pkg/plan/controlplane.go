@@ -1,6 +1,11 @@
 package plan
 
-import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
 
 // findOldAPIServer returns a node whose apiserver is not at the version yet, or
 // whose apiserver is not to be seen: its pod is away for a moment while kubeadm
@@ -29,6 +34,17 @@ func (c *cluster) findOldAPIServer() string {
 		}
 	}
 	return ""
+}
+
+// notEveryAPIServer says that an apiserver is not at the version yet. No node that
+// lacks the control plane's label is brought to it, so one there is named: the label
+// was lost, or the pod is none of kubeadm's.
+func (c *cluster) notEveryAPIServer() string {
+	message := fmt.Sprintf("not every kube-apiserver is at %s yet", c.target.to)
+	if !slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.Name == c.oldAPIServer }) && c.oldAPIServer != "" {
+		message += fmt.Sprintf(": there is one on node %s, which is no control-plane node by its labels", c.oldAPIServer)
+	}
+	return message
 }
 
 // firstControlPlane returns the node that runs `kubeadm upgrade apply`: the one that

@@ -92,7 +92,12 @@ func (c *cluster) settled(n *node) verdict {
 			v.release = n.spec.Release
 		}
 	case n.busy(), n.released() && !c.orders(n):
-		return c.atWork(n)
+		v = c.atWork(n)
+		v.hold.Message += c.slotTrouble(n)
+		if c.isLost(n) {
+			v.decision, v.hold = Blocked, n.notBack() // and goes on where it is when it comes back
+		}
+		return v
 	case !n.managed:
 		v.decide(n, Done, v1alpha1.ReasonUnmanaged, "the UpgradePolicy's nodeSelector does not match this node")
 		return v
@@ -126,6 +131,11 @@ func (c *cluster) whyDone(n *node) string {
 // decide notes what was decided. A person who looks at a node that goes or is done
 // may ask why it is cordoned then.
 func (v *verdict) decide(n *node, decision Decision, reason v1alpha1.Reason, message string) {
+	if decision == Done {
+		if mark := unknownMark(nil, n); mark.Holds() {
+			message += "; " + mark.Message
+		}
+	}
 	if n.Cordoned && (decision == Go || decision == Done) {
 		message += "; the cordon on it is not ours, and stays"
 	}

@@ -9,7 +9,9 @@ import (
 
 // notItsTurn holds a node while others go first: control planes in pass 1, then
 // control-plane nodes, then group after group.
-func notItsTurn(c *cluster, n *node) fleet.Hold {
+func notItsTurn(c *cluster, n *node) fleet.Hold { return c.waits(c.turn(n)) }
+
+func (c *cluster) turn(n *node) fleet.Hold {
 	if c.pass1 {
 		return c.notInPass1(n)
 	}
@@ -37,7 +39,7 @@ func (c *cluster) notInPass1(n *node) fleet.Hold {
 	case n.ControlPlane && !n.kubeadmDone:
 		return fleet.Hold{}
 	case c.oldAPIServer != "":
-		message = fmt.Sprintf("not every kube-apiserver is at %s yet", c.target.to)
+		message = c.notEveryAPIServer()
 	default:
 		message = fmt.Sprintf("kubeadm has not completed on every control-plane node at %s yet", c.target.to)
 	}

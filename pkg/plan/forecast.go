@@ -73,7 +73,7 @@ func (f *forecast) letGo() (begun []work, wake alarm) {
 // asBegun returns the node as it is once it has begun with that slot.
 func (f *forecast) asBegun(n *node, slot string) *node {
 	reference, spec := f.target.Reference(), *n.spec
-	spec.Upgrade, spec.Release, spec.Kubeadm = &reference, f.releaseNow(), f.kubeadm(n)
+	spec.Upgrade, spec.Release, spec.Slot, spec.Kubeadm = &reference, f.releaseNow(), slot, f.kubeadm(n)
 	return f.changed(n, func(n *node) {
 		n.spec, n.phase = &spec, v1alpha1.PhaseCommitted
 		n.slot = &fleet.Slot{Name: slot, ReservedFor: n.Owner(), Holder: n.Owner()}

@@ -70,10 +70,10 @@ func (c *cluster) writeSlots(p SlotPlan) {
 // takeUp takes a node as it is: at work already, or on its way to be staged.
 func (f *forecast) takeUp(n *node, v verdict) {
 	switch {
-	case n.failed() || n.abandoned != nil || n.unsupported():
+	case n.failed() || n.abandoned != nil || n.unsupported() || f.isLost(n):
 	case n.busy():
 		start := passBegan(n, f.now)
-		w := work{node: f.changed(n, func(n *node) { n.phase = v1alpha1.PhaseCommitted }), components: n.spec.Release == v1alpha1.ReleaseControlPlane, snapshot: n == f.snapshotNode}
+		w := work{node: f.changed(n, func(n *node) { n.phase, n.NotReadySince = v1alpha1.PhaseCommitted, nil }), components: n.spec.Release == v1alpha1.ReleaseControlPlane, snapshot: n == f.snapshotNode}
 		w.givesUp = v.decision == Wait || !f.orders(n) || n.status.Step == v1alpha1.StepAborting
 		w.span = span{start, start.Add(f.expected(n, n.nextPart(w.components)))}
 		if w.givesUp {

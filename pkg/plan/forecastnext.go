@@ -81,8 +81,8 @@ func (f *forecast) finish(c *cluster, w work) {
 // bringBack changes the node to how it is when the work is done.
 func (w work) bringBack(n *node, t *target) {
 	spec := *n.spec
-	spec.Release = v1alpha1.ReleaseNone
-	n.spec, n.slot, n.phase, n.Node.Slot, n.Ready = &spec, nil, v1alpha1.PhaseInService, "", true
+	spec.Release, spec.Slot = v1alpha1.ReleaseNone, ""
+	n.spec, n.slot, n.phase, n.Node.Slot, n.keepsSlot, n.Ready = &spec, nil, v1alpha1.PhaseInService, "", false, true
 	switch {
 	case w.givesUp:
 	case w.components:

@@ -20,6 +20,7 @@ type node struct {
 	answered  bool                        // its agent has seen the NodeUpgrade as it is stored
 	managed   bool                        // the policy's nodeSelector matches it
 	slot      *fleet.Slot                 // reserved for it, or held by it; nil: none
+	keepsSlot bool                        // it has taken the slot of its order, whatever the Lease says
 	phase     v1alpha1.Phase
 	cause     fleet.Hold // what its agent says it is doing, or what went wrong
 	retryAt   *time.Time // when it tries again by itself after a failed attempt
@@ -50,6 +51,9 @@ func (n *node) readStatus(read versionReader) {
 	}
 	n.runs.kubeadm = read.version(n.status.Versions.Kubeadm)
 	n.runs.controlPlane = read.version(n.status.Versions.ControlPlane)
+	if n.ControlPlane && known(*n.runs.controlPlane) && n.runs.controlPlane.Less(*n.runs.kubeadm) {
+		n.runs.kubeadm = n.runs.controlPlane // what runs decides, not what is recorded
+	}
 	n.runs.staged = read.version(n.status.Versions.Staged)
 	n.runs.pulled = read.version(n.status.Versions.Pulled)
 }
@@ -69,7 +73,14 @@ func (n *node) ours() bool { return n.managed && n.abandoned == nil && !n.unsupp
 // busy reports whether the node is or may be out of service by our doing: it has
 // begun, failed on the way, or holds a slot.
 func (n *node) busy() bool {
-	return n.phase == v1alpha1.PhaseRevocable || n.phase == v1alpha1.PhaseCommitted || n.failed() || n.Slot != "" || n.holdsSlot()
+	return n.phase == v1alpha1.PhaseRevocable || n.phase == v1alpha1.PhaseCommitted || n.failed() || n.marked() || n.holdsSlot()
+}
+
+// marked reports whether the Node bears the mark of its own slot: the one that the
+// coordinator reserved for it, or that it holds. Any other says nothing, as a kubelet
+// may annotate its own Node.
+func (n *node) marked() bool {
+	return n.Slot != "" && (n.Slot == n.spec.Slot || n.holdsSlot() && n.Slot == n.slot.Name)
 }
 
 // holdsSlot reports whether the node has taken its slot.

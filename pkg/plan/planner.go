@@ -54,6 +54,9 @@ func (p *planner) next(nodes []NodePlan) *time.Time {
 	for i := range nodes {
 		p.wake.at(nodes[i].Until)
 	}
+	for _, n := range p.nodes {
+		p.wake.at(p.lostAt(n))
+	}
 	p.windows.closing(p.now, &p.wake)
 	if p.checks.blocks && !p.target.hold.Holds() {
 		again := p.checks.report.At.Add(recheckAfter)

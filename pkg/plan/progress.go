@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -32,22 +33,29 @@ func measure(nodes []*node) samples {
 		if len(all[worker]) >= enough || len(all[restart]) >= enough {
 			break
 		}
-		all[staging] = append(all[staging], stagings(n.status.Steps)...)
+		if took := lastStaging(n.status.Steps); took > 0 {
+			all[staging] = append(all[staging], took)
+		}
+		// Each node counts once, however often it says that it went through a part.
+		last := map[part]time.Duration{}
 		for _, s := range n.passes() {
-			all[s.part] = append(all[s.part], s.took)
+			last[s.part] = s.took
+		}
+		for p, took := range last {
+			all[p] = append(all[p], took)
 		}
 	}
 	return all
 }
 
-func stagings(steps []v1alpha1.StepTime) []time.Duration {
-	var took []time.Duration
-	for _, step := range steps {
+// lastStaging returns how long the last staging took that ended; zero: none did.
+func lastStaging(steps []v1alpha1.StepTime) time.Duration {
+	for _, step := range slices.Backward(steps) {
 		if step.Step == v1alpha1.StepStaging && step.EndTime != nil {
-			took = append(took, step.EndTime.Sub(step.StartTime.Time))
+			return step.EndTime.Sub(step.StartTime.Time)
 		}
 	}
-	return took
+	return 0
 }
 
 // sample is how long one node took for one pass.

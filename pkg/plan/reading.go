@@ -55,6 +55,7 @@ func (n *node) join(u *v1alpha1.NodeUpgrade, inventory *v1alpha1.NodeInventory, 
 		n.facts = &inventory.NodeFacts
 	}
 	n.spec, n.status, n.abandoned = &u.Spec, &u.Status, u.Abandoned
+	n.keepsSlot = KeepsSlot(u, n.Slot)
 	n.answered = u.Generation > 0 && u.Status.ObservedGeneration == u.Generation
 	n.readStatus(versions)
 }

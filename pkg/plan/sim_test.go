@@ -142,12 +142,8 @@ func (s *sim) writeSlots(p plan.Plan) {
 			slot.ReservedFor, slot.Holder = fleet.Owner{}, fleet.Owner{}
 		}
 	}
-	if p.Slots.Rebuild {
-		for _, n := range s.Nodes {
-			if n.Slot != "" {
-				*s.slot(n.Slot) = fleet.Slot{Name: n.Slot, ReservedFor: n.Owner(), Holder: n.Owner()}
-			}
-		}
+	for _, lost := range p.Slots.Rebuild {
+		*s.slot(lost.Name) = lost
 	}
 	if p.Slots.Ensure {
 		s.Slots = slices.DeleteFunc(s.Slots, func(slot fleet.Slot) bool {

@@ -1,13 +1,17 @@
 package plan
 
 import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // SlotPlan is what is to be done about the Leases, in this order.
 type SlotPlan struct {
-	// Rebuild is true when a Node's mark names a slot that it does not hold.
-	Rebuild bool
+	// Rebuild are the slots of nodes that have taken them, though their Leases are
+	// gone or have lost their holders.
+	Rebuild []fleet.Slot
 	// Reap are owners whose Node is not there any more, as far as is known.
 	Reap []fleet.Owner
 	// Abandon are owners that a person has abandoned.
@@ -22,16 +26,11 @@ type SlotPlan struct {
 
 // slotPlan returns what follows from the verdicts for the Leases.
 func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
-	p := SlotPlan{Count: c.budget, Ensure: c.slotsDiffer()}
+	p := SlotPlan{Count: c.budget, Ensure: c.slotsDiffer(), Rebuild: c.lostSlots()}
 	owners := map[fleet.Owner]int{}
 	for i, n := range c.nodes {
 		if n.slot != nil {
 			owners[n.Owner()] = i
-		}
-		held := n.holdsSlot() && n.slot.Name == n.Slot
-		if n.Slot != "" && !held && n.abandoned == nil {
-			_, slot := fleet.SlotIndex(n.Slot)
-			p.Rebuild = p.Rebuild || slot
 		}
 	}
 	for _, slot := range c.slots {
@@ -51,7 +50,74 @@ func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 	return p
 }
 
-// slotsDiffer reports whether a slot is missing, or a free one is beyond the budget.
+// KeepsSlot reports whether the node with that NodeUpgrade, and that mark on its Node,
+// has taken the slot that the coordinator reserved for it, and has not freed it. Where
+// the Lease says otherwise, that was deleted, or changed by another hand.
+//
+// Neither the mark nor the status says so alone: a node writes both by itself. Before
+// the cordon, and where a kubelet restarts without one, there is no mark.
+func KeepsSlot(u *v1alpha1.NodeUpgrade, mark string) bool {
+	if _, slot := fleet.SlotIndex(u.Spec.Slot); !slot || u.Abandoned != nil {
+		return false
+	}
+	switch u.Status.Step {
+	case v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepChecking,
+		v1alpha1.StepActivating, v1alpha1.StepRestarting, v1alpha1.StepRebooting, v1alpha1.StepVerifying, v1alpha1.StepSettling,
+		v1alpha1.StepFailed, v1alpha1.StepRolledBack:
+		return true
+	}
+	return mark == u.Spec.Slot
+}
+
+// lostSlots returns the slots that are to be rebuilt, each with the node that keeps
+// it. One that another node holds by now is left to it.
+func (c *cluster) lostSlots() []fleet.Slot {
+	leases := c.slotsByName()
+	var lost []fleet.Slot
+	for _, n := range c.nodes {
+		if !n.keepsSlot {
+			continue
+		}
+		lease, there := leases[n.spec.Slot]
+		if !there || !lease.Unreadable && lease.Holder == (fleet.Owner{}) {
+			lost = append(lost, fleet.Slot{Name: n.spec.Slot, ReservedFor: n.Owner(), Holder: n.Owner()})
+		}
+	}
+	return lost
+}
+
+// slotTrouble says what keeps the slot of a node that is at work from being rebuilt.
+func (c *cluster) slotTrouble(n *node) string {
+	if !n.keepsSlot {
+		return ""
+	}
+	for _, lease := range c.slots {
+		switch {
+		case lease.Name != n.spec.Slot || lease.Holder == n.Owner():
+		case lease.Unreadable:
+			return "; " + unreadable(lease)
+		case lease.Holder != fleet.Owner{}:
+			return fmt.Sprintf("; it has lost %s, which node %s holds now", lease.Name, lease.Holder.Node)
+		}
+	}
+	return ""
+}
+
+// unreadable says what is to be done about a Lease whose owner cannot be known.
+func unreadable(slot fleet.Slot) string {
+	return fmt.Sprintf("the holder or the reservation of Lease %s/%s cannot be read; delete the Lease, and it is made anew", v1alpha1.Namespace, slot.Name)
+}
+
+func (c *cluster) slotsByName() map[string]fleet.Slot {
+	byName := make(map[string]fleet.Slot, len(c.slots))
+	for _, slot := range c.slots {
+		byName[slot.Name] = slot
+	}
+	return byName
+}
+
+// slotsDiffer reports whether a slot is missing or has lost its label, or a free one
+// is beyond the budget.
 func (c *cluster) slotsDiffer() bool {
 	there := 0
 	for _, slot := range c.slots {
@@ -59,6 +125,9 @@ func (c *cluster) slotsDiffer() bool {
 		if ok && i < c.budget {
 			there++
 		} else if slot.Free() {
+			return true
+		}
+		if slot.Unlabelled {
 			return true
 		}
 	}

@@ -139,6 +139,9 @@ func addAnyNode(t *rapid.T, s *fleet.Snapshot, i int, now time.Time) {
 	nodeUpgrade.Status.Versions.ControlPlane = usually(t, "static pods", "v1.34.4", anyVersion)
 	nodeUpgrade.Status.Reboot.Required = coin.Draw(t, "asks for a reboot")
 	nodeUpgrade.Status.Versions.NextBoot = usually(t, "active", n.Kubelet, anyVersion)
+	if n.Slot != "" && coin.Draw(t, "its own mark") {
+		nodeUpgrade.Spec.Slot = n.Slot
+	}
 	nodeUpgrade.Status.Upgrade = nodeUpgrade.Spec.Upgrade
 	nodeUpgrade.Status.Reboot.FromBootID = rapid.SampledFrom([]string{"", "", "boot-0", "boot-1"}).Draw(t, "rebooted from")
 	if rarely.Draw(t, "retries") {

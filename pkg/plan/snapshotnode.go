@@ -10,6 +10,9 @@ import (
 // node has taken for it: the first, should there be several. It reports whether none
 // is to be taken any more.
 //
+// Only the control-plane node that was asked for one is believed: any node's agent
+// may write into its own status that it took one, and kubeadm would begin without.
+//
 // A snapshot that left the cluster with its node, or lies on an abandoned node, is
 // none as long as kubeadm has begun on no node: another one can be taken. A node
 // that comes late to an upgrade that is over goes without, but for a control plane
@@ -38,9 +41,9 @@ func (c *cluster) findSnapshot() bool {
 // firstSnapshot returns the first that one of those nodes has taken for the upgrade.
 func (c *cluster) firstSnapshot(of func(*node) bool) *v1alpha1.EtcdSnapshot {
 	var first *v1alpha1.EtcdSnapshot
-	for _, n := range c.nodes {
+	for _, n := range c.controlPlanes() {
 		s := n.status.EtcdSnapshot
-		if s == nil || !c.target.isFor(n.status.Upgrade) || !of(n) {
+		if s == nil || !n.spec.EtcdSnapshot || !c.orders(n) || !c.target.isFor(n.status.Upgrade) || !of(n) {
 			continue
 		}
 		if first == nil || s.CreationTime.Before(&first.CreationTime) {

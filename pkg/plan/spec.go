@@ -61,6 +61,7 @@ func (c *cluster) newOrder(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 		EtcdSnapshot: n == c.snapshotNode,
 	}
 	if v.release.Lets() {
+		spec.Slot = v.slot
 		spec.ExpectedSeconds = ptr.To(int32(c.needs(n).Seconds()))
 	}
 	return spec

@@ -16,9 +16,15 @@ func (p *planner) summary() fleet.Hold {
 		return p.target.hold
 	case p.failed != nil:
 		return failure(p.failed)
+	case p.lost != nil:
+		hold := p.lost.notBack()
+		hold.Stays = true
+		return hold
 	}
 	active, blocked, waiting, turn := p.firsts()
 	switch {
+	case active >= 0 && p.survey.refused != nil:
+		return p.survey.refused.cannotWrite()
 	case active >= 0:
 		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is at work", p.nodes[active].Name)}
 	case len(p.checks.whole) > 0:
@@ -30,7 +36,7 @@ func (p *planner) summary() fleet.Hold {
 	case turn >= 0:
 		return p.verdicts[turn].hold
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: fmt.Sprintf("not every kube-apiserver is at %s yet", p.target.to)}
+	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: p.notEveryAPIServer()}
 }
 
 // firsts returns the places of the first node that is at work, that only a person
@@ -71,8 +77,12 @@ func (p *planner) whyWaiting(hold fleet.Hold) fleet.Hold {
 // node's name where it is about that node.
 func (p *planner) whyBlocked(i int) fleet.Hold {
 	hold := p.verdicts[i].hold
-	if p.held.Reason == hold.Reason {
+	switch hold.Reason {
+	case p.held.Reason:
 		return p.held
+	case v1alpha1.ReasonNodeNotBack:
+		hold.Stays = true
+		return hold
 	}
 	return fleet.Hold{Reason: hold.Reason, Message: fmt.Sprintf("node %s: %s", p.nodes[i].Name, hold.Message), Stays: true}
 }

@@ -11,6 +11,9 @@ type survey struct {
 	oldAPIServer     string     // a node whose apiserver is not at the version yet
 	failed           *node      // the first that failed, where no other may begin for it
 	firstFailed      *node      // the first that failed, though others may go on
+	lost             *node      // the first that does not come back, where no other may begin for it
+	firstLost        *node      // the first that does not come back, though others may go on
+	refused          *node      // the first that is at work and cannot write
 	aborting         *node      // the first that failed in another upgrade, and begins anew
 	retrying         *node      // the first that tries again later
 	unprepared       *node      // the first that is in service and not prepared
@@ -40,7 +43,7 @@ func (c *cluster) look() survey {
 		} else {
 			c.noteResting(&s, n)
 		}
-		if n.failed() && !n.ControlPlane && !c.abortsAttempt(n) {
+		if !n.ControlPlane && (n.failed() && !c.abortsAttempt(n) || c.isLost(n)) {
 			failures++
 		}
 		s.begun = s.begun || busy || n.slot != nil || n.ControlPlane && n.kubeadmDone
@@ -51,6 +54,9 @@ func (c *cluster) look() survey {
 	}
 	if s.firstFailed != nil && (s.failed != nil || failures > c.maxFailures()) {
 		s.failed = s.firstFailed
+	}
+	if s.firstLost != nil && (s.lost != nil || failures > c.maxFailures()) {
+		s.lost = s.firstLost
 	}
 	s.oldAPIServer = c.findOldAPIServer()
 	s.pass1 = s.pass1 || s.oldAPIServer != ""
@@ -66,6 +72,17 @@ func (c *cluster) look() survey {
 // noteBusy notes a node that is out of service by our doing.
 func (c *cluster) noteBusy(s *survey, n *node) {
 	s.busy = true
+	if s.refused == nil && n.refused() {
+		s.refused = n
+	}
+	if c.isLost(n) {
+		if s.firstLost == nil {
+			s.firstLost = n
+		}
+		if n.ControlPlane {
+			s.lost = n // always stops the others
+		}
+	}
 	switch {
 	case !n.failed():
 		if n.ControlPlane && s.busyControlPlane == nil {
@@ -109,7 +126,7 @@ func (c *cluster) notePreparation(s *survey, n *node) {
 	}
 }
 
-// maxFailures returns how many workers may fail before no other node begins.
+// maxFailures returns how many workers may fail, or not come back, before no other node begins.
 func (c *cluster) maxFailures() int {
 	if c.target == nil || c.target.strategy.MaxFailures == nil {
 		return 0
@@ -118,14 +135,14 @@ func (c *cluster) maxFailures() int {
 }
 
 // holdsUpGroups reports whether the groups after the node's own wait for it: not
-// for one that is done, that a person keeps from going, or that failed where
-// others may go on; and not for a worker that cannot go, since it might never.
+// for one that is done, that a person keeps from going, or that failed or does not
+// come back where others may go on; and not for a worker that cannot go, since it might never.
 func (c *cluster) holdsUpGroups(n *node, busy bool) bool {
 	switch {
 	case c.target == nil:
 		return false
 	case busy:
-		return !n.failed() || n.ControlPlane
+		return n.ControlPlane || !n.failed() && !c.isLost(n)
 	case n.upToDate:
 		return false
 	case n.ControlPlane:

@@ -77,6 +77,22 @@ func apiServerLeftBehind(r *reading, t *target) fleet.Hold {
 	return fleet.Hold{}
 }
 
+// notOnWorkers returns those of the pods that do not run on workers. A kubelet may make
+// any pod on its own node: a member of etcd there makes up for none that is away.
+func (r *reading) notOnWorkers(pods []fleet.StaticPod) []fleet.StaticPod {
+	worker := map[string]bool{}
+	for _, n := range r.nodes {
+		worker[n.Name] = !n.ControlPlane
+	}
+	var list []fleet.StaticPod
+	for _, pod := range pods {
+		if !worker[pod.Node] {
+			list = append(list, pod)
+		}
+	}
+	return list
+}
+
 func skew(pod fleet.StaticPod, err error) fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("kube-apiserver on %s: %v", pod.Node, err)}
 }
@@ -84,7 +100,7 @@ func skew(pod fleet.StaticPod, err error) fleet.Hold {
 // isDowngrade reports whether an apiserver is past the version already. The upgrade
 // never becomes possible then, and must not hold up those behind it.
 func (r *reading) isDowngrade(t *target) bool {
-	return known(t.to) && slices.ContainsFunc(r.ownAPIServers(t), func(pod fleet.StaticPod) bool {
+	return known(t.to) && slices.ContainsFunc(r.notOnWorkers(r.ownAPIServers(t)), func(pod fleet.StaticPod) bool {
 		return t.to.Less(parsed(pod.Version))
 	})
 }

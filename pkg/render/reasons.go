@@ -68,7 +68,7 @@ func (n NodeProgress) heldUp() bool {
 	case StateFailed:
 		return true
 	case StateActive:
-		return n.Reason == v1alpha1.ReasonDrainBlocked || n.Step == v1alpha1.StepAborting
+		return n.Reason == v1alpha1.ReasonDrainBlocked || n.Reason == v1alpha1.ReasonNodeNotBack || n.Step == v1alpha1.StepAborting
 	case StateWaiting:
 		return n.Reason != "" && !n.Reason.Info().Routine
 	}

@@ -2,6 +2,7 @@ package slot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -9,33 +10,46 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // Ensure creates those of slot-0 to slot-(n-1) that are missing, and deletes
-// slots beyond them that are free. It never changes a slot that belongs to a node.
-// Call Rebuild first, so that a Lease that was deleted while a node held it is not
-// created again as a free one.
+// slots beyond them that are free. It labels those that have lost their label, and
+// changes nothing else of a slot that belongs to a node. One that cannot be written
+// keeps no other from being written. Call Restore first, so that a Lease that was
+// deleted while a node held it is not created again as a free one.
 func (s *Slots) Ensure(ctx context.Context, n int) error {
 	leases, err := s.list(ctx)
 	if err != nil {
 		return err
 	}
 	there := map[string]bool{}
+	var problems []error
 	for i := range leases {
 		there[leases[i].Name] = true
-		if err := s.deleteSpare(ctx, &leases[i], n); err != nil {
-			return err
-		}
+		problems = append(problems, s.deleteSpare(ctx, &leases[i], n), s.mendLabel(ctx, &leases[i]))
 	}
 	for i := range n {
 		if there[fleet.SlotName(i)] {
 			continue
 		}
 		if err := s.create(ctx, fleet.Slot{Name: fleet.SlotName(i)}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("creating %s: %w", fleet.SlotName(i), err)
+			problems = append(problems, fmt.Errorf("creating %s: %w", fleet.SlotName(i), err))
 		}
+	}
+	return errors.Join(problems...)
+}
+
+// mendLabel labels a slot that has lost its label, by which agents find it, also one
+// whose owner cannot be read.
+func (s *Slots) mendLabel(ctx context.Context, lease *coordinationv1.Lease) error {
+	if labelled(lease) {
+		return nil
+	}
+	label(lease)
+	_, err := s.leases().Update(ctx, lease, metav1.UpdateOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("labelling %s: %w", lease.Name, err)
 	}
 	return nil
 }
@@ -59,10 +73,8 @@ func (s *Slots) deleteSpare(ctx context.Context, lease *coordinationv1.Lease, n 
 }
 
 func (s *Slots) create(ctx context.Context, slot fleet.Slot) error {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Name:   slot.Name,
-		Labels: map[string]string{v1alpha1.SlotLabel: "true"},
-	}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: slot.Name}}
+	label(lease)
 	write(slot, lease)
 	lease.Spec.AcquireTime = acquired(slot)
 	_, err := s.leases().Create(ctx, lease, metav1.CreateOptions{})

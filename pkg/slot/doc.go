@@ -12,10 +12,10 @@
 //     API server says that the holder's Node is gone, or when a person abandons
 //     the node.
 //   - Only the node that a slot is reserved for can take it.
-//   - A Lease that was deleted comes back with its holder, from the mark on the
-//     holder's Node.
+//   - A Lease that was deleted comes back with its holder.
+//   - A Lease is a slot by its name. One that has lost its label gets it back.
 //
-// The coordinator calls Ensure, Reserve, Withdraw, Reap, Rebuild and Abandon;
+// The coordinator calls Ensure, Reserve, Withdraw, Reap, Restore and Abandon;
 // the agent of a node calls Take and Free. All of them retry after a conflict, and
 // leave every other error to the caller.
 package slot

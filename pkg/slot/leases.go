@@ -3,6 +3,7 @@ package slot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -31,11 +32,11 @@ func (s *Slots) leases() coordinationclient.LeaseInterface {
 }
 
 func (s *Slots) list(ctx context.Context) ([]coordinationv1.Lease, error) {
-	list, err := s.leases().List(ctx, metav1.ListOptions{LabelSelector: LabelSelector})
+	list, err := s.leases().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing slots: %w", err)
 	}
-	return list.Items, nil
+	return slices.DeleteFunc(list.Items, func(lease coordinationv1.Lease) bool { return !Is(&lease) }), nil
 }
 
 // change reads the Lease, lets decide change the slot, and writes it. When another

@@ -10,8 +10,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// LabelSelector selects the Leases that are slots.
+// LabelSelector selects the slots for agents, which read no other Lease.
 const LabelSelector = v1alpha1.SlotLabel + "=true"
+
+// Is reports whether the Lease is a slot, by its name. One that is labelled as a slot
+// and has another name is a spare one.
+func Is(lease *coordinationv1.Lease) bool {
+	_, is := fleet.SlotIndex(lease.Name)
+	return is || labelled(lease)
+}
+
+func labelled(lease *coordinationv1.Lease) bool { return lease.Labels[v1alpha1.SlotLabel] == "true" }
 
 // Errors that a caller may want to tell apart.
 var (
@@ -27,7 +36,7 @@ var (
 // FromLease reads a slot. With an error the slot's owner cannot be known: the slot
 // is Unreadable, and counts as taken.
 func FromLease(lease *coordinationv1.Lease) (fleet.Slot, error) {
-	s := fleet.Slot{Name: lease.Name}
+	s := fleet.Slot{Name: lease.Name, Unlabelled: !labelled(lease)}
 	var err error
 	if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" {
 		if s.Holder, err = fleet.ParseOwner(*holder); err != nil {
@@ -59,6 +68,13 @@ func write(s fleet.Slot, lease *coordinationv1.Lease) {
 		holder := s.Holder.String()
 		lease.Spec.HolderIdentity = &holder
 	}
+}
+
+func label(lease *coordinationv1.Lease) {
+	if lease.Labels == nil {
+		lease.Labels = map[string]string{}
+	}
+	lease.Labels[v1alpha1.SlotLabel] = "true"
 }
 
 // clear removes holder and reservation.

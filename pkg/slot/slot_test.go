@@ -26,7 +26,7 @@ func TestFromLease(t *testing.T) {
 		"a reservation that cannot be read": {reserved: "a/", holder: "a/1", want: fleet.Slot{Name: "slot-0", Holder: a, Unreadable: true}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "slot-0"}}
+			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "slot-0", Labels: map[string]string{v1alpha1.SlotLabel: "true"}}}
 			if test.reserved != "" {
 				lease.Annotations = map[string]string{v1alpha1.ReservedForAnnotation: test.reserved}
 			}

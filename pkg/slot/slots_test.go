@@ -105,34 +105,62 @@ func rebuilds(t *testing.T, client kubernetes.Interface) {
 	ctx := t.Context()
 	s := New(client)
 	down, other := addNode(t, client, "slot-down"), addNode(t, client, "slot-other")
-	mark(t, client, down.Node, "slot-0")
-	marked, err := client.CoreV1().Nodes().Get(ctx, down.Node, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	deleteAll(t, client)
 
-	step(t, "a deleted Lease comes back", s.Rebuild(ctx, []*corev1.Node{marked}), nil)
+	step(t, "a deleted Lease comes back", s.Restore(ctx, "slot-0", down), nil)
 	look(t, s, "slot-0: held by slot-down")
-	step(t, "twice is once", s.Rebuild(ctx, []*corev1.Node{marked}), nil)
+	step(t, "twice is once", s.Restore(ctx, "slot-0", down), nil)
 
 	deleteAll(t, client)
 	step(t, "one made anew as free", s.Ensure(ctx, 1), nil)
 	step(t, "and promised to another node", s.Reserve(ctx, "slot-0", other), nil)
-	step(t, "goes to the node that is down", s.Rebuild(ctx, []*corev1.Node{marked}), nil)
+	step(t, "goes to the node that is down", s.Restore(ctx, "slot-0", down), nil)
 	look(t, s, "slot-0: held by slot-down")
 
 	deleteAll(t, client)
 	step(t, "one that another node has taken", s.Ensure(ctx, 1), nil)
 	step(t, "is reserved", s.Reserve(ctx, "slot-0", other), nil)
-	_, err = s.Take(ctx, other)
+	_, err := s.Take(ctx, other)
 	step(t, "is taken", err, nil)
-	step(t, "stays its own", s.Rebuild(ctx, []*corev1.Node{marked}), ErrTaken)
+	step(t, "stays its own", s.Restore(ctx, "slot-0", down), ErrTaken)
+}
 
+// A Lease that has lost its label is the same slot still: it is found by its name,
+// keeps its holder, and gets its label back.
+func TestLostLabel(t *testing.T) {
+	t.Run("fake", func(t *testing.T) { losesLabel(t, fake.NewClientset()) })
+	t.Run("real", func(t *testing.T) { losesLabel(t, real(t)) })
+}
+
+func losesLabel(t *testing.T, client kubernetes.Interface) {
+	ctx := t.Context()
+	s := New(client)
+	a := addNode(t, client, "slot-unlabelled")
 	deleteAll(t, client)
-	mark(t, client, down.Node, "")
-	step(t, "a mark that is only in the cache counts for nothing", s.Rebuild(ctx, []*corev1.Node{marked}), nil)
-	look(t, s)
+	step(t, "one slot", s.Ensure(ctx, 1), nil)
+	step(t, "is reserved", s.Reserve(ctx, "slot-0", a), nil)
+	unlabel := []byte(`{"metadata":{"labels":{"kubectl-upgrade.dev/slot":null,"team":"x"}}}`)
+	lease, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Patch(ctx, "slot-0", types.MergePatchType, unlabel, metav1.PatchOptions{})
+	step(t, "loses its label", err, nil)
+	if slot, err := FromLease(lease); err != nil || !slot.Unlabelled {
+		t.Errorf("%+v %v", slot, err)
+	}
+	_, err = s.Take(ctx, a)
+	step(t, "is taken all the same", err, nil)
+	look(t, s, "slot-0: held by slot-unlabelled")
+	lease, err = client.CoordinationV1().Leases(v1alpha1.Namespace).Get(ctx, "slot-0", metav1.GetOptions{})
+	step(t, "is read", err, nil)
+	if _, has := lease.Labels[v1alpha1.SlotLabel]; has {
+		t.Error("an agent changed its label, which agents may not do")
+	}
+	step(t, "and is mended", s.Ensure(ctx, 1), nil)
+	lease, err = client.CoordinationV1().Leases(v1alpha1.Namespace).Get(ctx, "slot-0", metav1.GetOptions{})
+	step(t, "is read again", err, nil)
+	if diff := cmp.Diff(map[string]string{v1alpha1.SlotLabel: "true", "team": "x"}, lease.Labels); diff != "" {
+		t.Error(diff)
+	}
+	look(t, s, "slot-0: held by slot-unlabelled")
+	deleteAll(t, client)
 }
 
 // Of twenty calls at the same time, one succeeds.
@@ -188,42 +216,39 @@ func TestConflictIsDecidedAnew(t *testing.T) {
 	look(t, s, "slot-0: for b")
 }
 
-// A mark that names no slot, by a slip or by an intruder on one node, keeps
-// no other node's slot from being rebuilt, and no Lease of others is looked at.
-func TestMarkThatNamesNoSlot(t *testing.T) {
+// A Lease that cannot be read keeps no other from being rebuilt, labelled or created.
+func TestUnreadableLeaseIsPassedOver(t *testing.T) {
+	client := fake.NewClientset()
+	s := New(client)
+	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
+	garbage := []byte(`{"metadata":{"labels":null},"spec":{"holderIdentity":"garbage"}}`)
+	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Patch(t.Context(), "slot-0", "application/merge-patch+json", garbage, metav1.PatchOptions{})
+	step(t, "a program writes garbage", err, nil)
+	owner := addNode(t, client, "a")
+	step(t, "rebuild", s.Restore(t.Context(), "slot-1", owner), nil)
+	step(t, "ensure", s.Ensure(t.Context(), 3), nil)
+	if name, err := s.find(t.Context(), func(slot fleet.Slot) bool { return slot.Holder == owner }); err != nil || name != "slot-1" {
+		t.Errorf("a holds %q: %v", name, err)
+	}
+	leases, err := s.list(t.Context())
+	if err != nil || len(leases) != 3 || !labelled(&leases[0]) {
+		t.Errorf("%d slots, %v: %v", len(leases), leases[0].Labels, err)
+	}
+}
+
+// The Leases of others in the namespace are none of ours.
+func TestOtherLeases(t *testing.T) {
 	client := fake.NewClientset()
 	s := New(client)
 	leader := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.Namespace, Name: "coordinator"}}
 	leader.Spec.HolderIdentity = ptr.To("host_0123")
 	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Create(t.Context(), leader, metav1.CreateOptions{})
 	step(t, "a leader", err, nil)
-	var nodes []*corev1.Node
-	for name, slot := range map[string]string{"a": "coordinator", "b": "Not a name!", "c": "slot-0", "d": "slot-01"} {
-		addNode(t, client, name)
-		mark(t, client, name, slot)
-		node, err := client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
-		step(t, "a node", err, nil)
-		nodes = append(nodes, node)
-	}
-	step(t, "rebuild", s.Rebuild(t.Context(), nodes), nil)
-	look(t, s, "slot-0: held by c")
-}
-
-// A Lease that cannot be read keeps other nodes' from being rebuilt no more.
-func TestUnreadableLeaseIsPassedOver(t *testing.T) {
-	client := fake.NewClientset()
-	s := New(client)
-	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
-	garbage := []byte(`{"spec":{"holderIdentity":"garbage"}}`)
-	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Patch(t.Context(), "slot-0", "application/merge-patch+json", garbage, metav1.PatchOptions{})
-	step(t, "a program writes garbage", err, nil)
-	owner := addNode(t, client, "a")
-	mark(t, client, "a", "slot-1")
-	node, err := client.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{})
-	step(t, "the node", err, nil)
-	step(t, "rebuild", s.Rebuild(t.Context(), []*corev1.Node{node}), nil)
-	if name, err := s.find(t.Context(), func(slot fleet.Slot) bool { return slot.Holder == owner }); err != nil || name != "slot-1" {
-		t.Errorf("a holds %q: %v", name, err)
+	step(t, "no slots", s.Ensure(t.Context(), 0), nil)
+	look(t, s)
+	now, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Get(t.Context(), "coordinator", metav1.GetOptions{})
+	if err != nil || len(now.Labels) > 0 {
+		t.Errorf("%v %v", now, err)
 	}
 }
 
@@ -238,14 +263,6 @@ func addNode(t *testing.T, client kubernetes.Interface, name string) fleet.Owner
 		t.Fatal(err)
 	}
 	return fleet.Owner{Node: node.Name, UID: string(node.UID)}
-}
-
-func mark(t *testing.T, client kubernetes.Interface, node, slot string) {
-	t.Helper()
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.SlotAnnotation, slot)
-	if _, err := client.CoreV1().Nodes().Patch(t.Context(), node, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // deleteAll deletes every slot, also those that are held.

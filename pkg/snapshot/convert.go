@@ -1,10 +1,14 @@
 package snapshot
 
 import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
@@ -15,10 +19,33 @@ func Node(n *corev1.Node) fleet.Node {
 	return fleet.Node{
 		Name: n.Name, UID: string(n.UID), Labels: n.Labels, ControlPlane: staticpod.OnControlPlane(n.Labels),
 		OS: info.OperatingSystem, Architecture: info.Architecture, Kubelet: info.KubeletVersion, BootID: info.BootID,
-		Ready:    nodeReady(n),
+		Ready: nodeReady(n), NotReadySince: notReadySince(n),
 		Cordoned: n.Spec.Unschedulable && !ours,
 		Slot:     n.Annotations[v1alpha1.SlotAnnotation],
 	}
+}
+
+// notReadySince returns when the Node ceased to be Ready, by its own word or because
+// nothing was heard of it. Nil: it is Ready, or that is not known.
+func notReadySince(n *corev1.Node) *time.Time {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+			return &c.LastTransitionTime.Time
+		}
+	}
+	return nil
+}
+
+// slots returns the slots among the Leases of our namespace.
+func slots(leases []*coordinationv1.Lease) []fleet.Slot {
+	var list []fleet.Slot
+	for _, lease := range leases {
+		if slot.Is(lease) {
+			one, _ := slot.FromLease(lease) // one that cannot be read is marked so
+			list = append(list, one)
+		}
+	}
+	return list
 }
 
 func nodeReady(n *corev1.Node) bool {

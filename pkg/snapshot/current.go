@@ -12,7 +12,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // Snapshot returns the cluster as it is known now. The caller must not change what
@@ -32,10 +31,7 @@ func (r *Reader) Snapshot() fleet.Snapshot {
 	for _, n := range nodes {
 		s.Nodes = append(s.Nodes, Node(n))
 	}
-	for _, lease := range sorted[*coordinationv1.Lease](r.leases) {
-		one, _ := slot.FromLease(lease) // one that cannot be read is marked so
-		s.Slots = append(s.Slots, one)
-	}
+	s.Slots = slots(sorted[*coordinationv1.Lease](r.leases))
 	s.APIServers, s.Etcd = staticPods(sorted[*corev1.Pod](r.pods))
 	return s
 }
@@ -46,13 +42,6 @@ func (r *Reader) Policy() *v1alpha1.UpgradePolicy {
 		return policy
 	}
 	return nil
-}
-
-// MarkedNodes returns the Nodes whose mark says that they hold a slot.
-func (r *Reader) MarkedNodes() []*corev1.Node {
-	return slices.DeleteFunc(sorted[*corev1.Node](r.nodes), func(n *corev1.Node) bool {
-		return n.Annotations[v1alpha1.SlotAnnotation] == ""
-	})
 }
 
 // sorted returns what an informer knows, sorted by name, so that equal clusters

@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // Clients read what a snapshot is made of.
@@ -47,14 +46,11 @@ func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
 	if err := readOurs(ctx, c.Ours, &s); err != nil {
 		return s, err
 	}
-	leases, err := readAll[coordinationv1.Lease](ctx, "Leases in namespace "+v1alpha1.Namespace, c.Leases.Leases(v1alpha1.Namespace).List, slot.LabelSelector)
+	leases, err := readAll[coordinationv1.Lease](ctx, "Leases in namespace "+v1alpha1.Namespace, c.Leases.Leases(v1alpha1.Namespace).List, "")
 	if err != nil {
 		return s, err
 	}
-	for i := range leases {
-		one, _ := slot.FromLease(&leases[i]) // one that cannot be read is marked so
-		s.Slots = append(s.Slots, one)
-	}
+	s.Slots = slots(pointers(leases))
 	pods, err := readAll[corev1.Pod](ctx, "Pods in namespace "+systemNamespace, c.Core.Pods(systemNamespace).List, controlPlanePods)
 	s.APIServers, s.Etcd = staticPods(pointers(pods))
 	return s, err

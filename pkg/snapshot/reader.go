@@ -23,7 +23,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
@@ -56,7 +55,7 @@ func NewReader(kube kubernetes.Interface, ours *client.Interface, onChange func(
 		pods: narrowed(kube, systemNamespace, controlPlanePods).
 			Core().V1().Pods().Informer(),
 		daemonSets:   everywhere.Apps().V1().DaemonSets().Informer(),
-		leases:       narrowed(kube, v1alpha1.Namespace, slot.LabelSelector).Coordination().V1().Leases().Informer(),
+		leases:       narrowed(kube, v1alpha1.Namespace, "").Coordination().V1().Leases().Informer(),
 		policies:     ours.UpgradePolicies.Informer(v1alpha1.PolicyName),
 		schedules:    ours.MaintenanceSchedules.Informer(""),
 		upgrades:     ours.ClusterUpgrades.Informer(""),
@@ -81,6 +80,7 @@ func NewReader(kube kubernetes.Interface, ours *client.Interface, onChange func(
 	return r, nil
 }
 
+// narrowed selects by labels. Leases are told by their names, as a label may be lost.
 func narrowed(kube kubernetes.Interface, namespace, selector string) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))

@@ -2,10 +2,12 @@ package snapshot
 
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 // serviceIndex finds EndpointSlices by the namespace/name of their Service.
@@ -43,8 +45,12 @@ func (r *Reader) webhooks() []preflight.Webhook {
 }
 
 // counts reports whether a plan may come out differently because of the object. Most
-// EndpointSlices are no webhook's.
+// EndpointSlices are no webhook's, and the coordinator's own Lease is renewed all the
+// time.
 func (r *Reader) counts(object any) bool {
+	if lease, ok := object.(*coordinationv1.Lease); ok {
+		return slot.Is(lease)
+	}
 	s, ok := object.(*discoveryv1.EndpointSlice)
 	if !ok {
 		return true

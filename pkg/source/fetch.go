@@ -7,15 +7,15 @@
 //   - An index with a line that is not a hash and a name offers nothing at all:
 //     it may be cut off, or not an index. A Kubernetes image whose name is not a
 //     version is passed over and named; the others are good.
-//   - An index that cannot be read offers nothing, whatever it offered before.
-//   - Nothing here is downloaded but the index.
+//   - An index that cannot be read offers nothing, whatever it offered before; nor
+//     does one without a good signature, where the policy has a keyring.
+//   - Nothing here is downloaded but the index and its signature.
 package source
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -25,6 +25,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
 )
 
 // Default is where Flatcar's sysext-bakery publishes its Kubernetes images.
@@ -42,6 +43,7 @@ type Poller struct {
 	problem error // why nothing is read
 	base    string
 	client  *http.Client
+	keyring *signature.Keyring // nil: signatures are not asked for
 
 	seen     bool // good is what etag and modified stand for
 	etag     string
@@ -51,18 +53,37 @@ type Poller struct {
 
 // NewPoller returns a Poller of the index at a source.
 func NewPoller(source v1alpha1.ImageSource) *Poller {
-	return &Poller{problem: Check(source), base: strings.TrimSuffix(source.URL, "/") + "/", client: &http.Client{Timeout: patience}}
+	keyring, _ := keyringOf(source) // what is wrong with it, Check says
+	return &Poller{problem: Check(source), base: strings.TrimSuffix(source.URL, "/") + "/", client: client(source), keyring: keyring}
+}
+
+// client follows no https address to an http one, unless that is accepted.
+func client(source v1alpha1.ImageSource) *http.Client {
+	c := &http.Client{Timeout: patience}
+	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		switch {
+		case len(via) >= 10:
+			return errors.New("stopped after 10 redirects")
+		case r.URL.Scheme != "https" && !source.Insecure:
+			return fmt.Errorf("the server points to %s, which can be changed on its way", r.URL)
+		}
+		return nil
+	}
+	return c
 }
 
 // Check returns an error if the source can offer nothing as the UpgradePolicy
 // describes it.
 func Check(source v1alpha1.ImageSource) error {
-	if source.Keyring != "" {
-		return errors.New("spec.source.keyring of UpgradePolicy cluster: signatures cannot be checked yet; remove it")
-	}
 	u, err := url.Parse(source.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return fmt.Errorf("spec.source.url of UpgradePolicy cluster: %q is not an http or https address of a folder", source.URL)
+	}
+	if u.Scheme == "http" && !source.Insecure {
+		return fmt.Errorf("spec.source.url of UpgradePolicy cluster: %s can be changed on its way: use https, or accept that with spec.source.insecure: true", source.URL)
+	}
+	if _, err := keyringOf(source); err != nil {
+		return fmt.Errorf("spec.source.keyring of UpgradePolicy cluster: %w", err)
 	}
 	return nil
 }
@@ -100,12 +121,12 @@ func (p *Poller) read(ctx context.Context) (fleet.Source, error) {
 	case response.StatusCode != http.StatusOK:
 		return fleet.Source{}, fmt.Errorf("the server answers %s", response.Status)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, images.IndexSize+1))
+	body, err := readAll(response.Body, images.IndexSize)
 	if err != nil {
-		return fleet.Source{}, cause(err)
+		return fleet.Source{}, err
 	}
-	if len(body) > images.IndexSize {
-		return fleet.Source{}, fmt.Errorf("it is longer than %d bytes", images.IndexSize)
+	if problem, err := p.verify(ctx, body); err != nil || problem.Holds() {
+		return fleet.Source{Problem: problem}, err
 	}
 	p.good = Parse(p.base, string(body))
 	p.seen, p.etag, p.modified = true, response.Header.Get("ETag"), response.Header.Get("Last-Modified")

@@ -81,7 +81,7 @@ func TestRead(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	p := source.NewPoller(v1alpha1.ImageSource{URL: server.URL + "/images"})
+	p := source.NewPoller(v1alpha1.ImageSource{URL: server.URL + "/images", Insecure: true})
 	read := func(offers int, reason v1alpha1.Reason, sentSoFar int) {
 		t.Helper()
 		got := p.Read(context.Background())
@@ -106,6 +106,22 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// An address that is safe must not lead to one that is not.
+func TestRedirectToPlainHTTP(t *testing.T) {
+	asked := false
+	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer plain.Close()
+	safe := httptest.NewTLSServer(http.RedirectHandler(plain.URL, http.StatusFound))
+	defer safe.Close()
+	transport := http.DefaultTransport
+	http.DefaultTransport = safe.Client().Transport
+	defer func() { http.DefaultTransport = transport }()
+	got := source.NewPoller(v1alpha1.ImageSource{URL: safe.URL}).Read(t.Context())
+	if !strings.Contains(got.Problem.Message, "which can be changed on its way") || asked {
+		t.Errorf("%+v; the plain server was asked: %v", got, asked)
+	}
+}
+
 // The same problem has the same message, whatever port we had this time.
 func TestProblemIsTheSameEachTime(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -118,7 +134,7 @@ func TestProblemIsTheSameEachTime(t *testing.T) {
 		_ = connection.Close()
 	}))
 	defer server.Close()
-	poller := source.NewPoller(v1alpha1.ImageSource{URL: server.URL})
+	poller := source.NewPoller(v1alpha1.ImageSource{URL: server.URL, Insecure: true})
 	first := poller.Read(t.Context())
 	if first.Problem.Reason != v1alpha1.ReasonSourceUnavailable || !strings.Contains(first.Problem.Message, "reset") {
 		t.Fatalf("%+v", first.Problem)
@@ -133,7 +149,8 @@ func TestSourcesThatOfferNothing(t *testing.T) {
 	asked := false
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	defer server.Close()
-	const address, keyring = "spec.source.url of UpgradePolicy cluster: ", "spec.source.keyring of UpgradePolicy cluster: signatures cannot be checked yet; remove it"
+	const address, keyring = "spec.source.url of UpgradePolicy cluster: ", "spec.source.keyring of UpgradePolicy cluster: the keyring "
+	const plain = "spec.source.url of UpgradePolicy cluster: http://x/ can be changed on its way: use https, or accept that with spec.source.insecure: true"
 	for _, row := range []struct {
 		source v1alpha1.ImageSource
 		want   string
@@ -143,7 +160,9 @@ func TestSourcesThatOfferNothing(t *testing.T) {
 		{v1alpha1.ImageSource{URL: "/images"}, address},
 		{v1alpha1.ImageSource{URL: "http://"}, address},
 		{v1alpha1.ImageSource{URL: server.URL + "/?a=b"}, address},
-		{v1alpha1.ImageSource{URL: server.URL, Keyring: "-----BEGIN PGP PUBLIC KEY BLOCK-----"}, keyring},
+		{v1alpha1.ImageSource{URL: server.URL, Insecure: true, Keyring: "-----BEGIN PGP PUBLIC KEY BLOCK-----"}, keyring},
+		{v1alpha1.ImageSource{URL: server.URL, Insecure: true, Keyring: "keys"}, keyring},
+		{v1alpha1.ImageSource{URL: "http://x/"}, plain},
 	} {
 		if err := source.Check(row.source); err == nil || !strings.HasPrefix(err.Error(), row.want) {
 			t.Errorf("%+v: got %v, want %s", row.source, err, row.want)

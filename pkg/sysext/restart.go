@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/nodefacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 )
 
 // Restart merges the image that is active and has its kubelet started, while the
@@ -18,7 +19,7 @@ import (
 // Nothing has happened where it fails with the former version still merged. A
 // refresh that fails can leave nothing merged: then only a reboot helps.
 //
-// Reason: RestartFailed.
+// Reasons: HashMismatch, RestartFailed.
 func Restart(ctx context.Context, l host.Layout, args RestartArgs, log *host.Log) (*RestartOutput, error) {
 	r := &restart{layout: l, log: log, run: runProgram, steady: kubeletSteady}
 	err := r.restart(ctx, args.Version)
@@ -65,10 +66,23 @@ func (r *restart) restart(ctx context.Context, version string) error {
 	if active.Version() != version {
 		return fmt.Errorf("%s points to %s, not to %s", host.Link, active.Version(), version)
 	}
+	if err := r.verify(ctx, active); err != nil {
+		return err
+	}
 	if err := r.merge(ctx, version); err != nil {
 		return err
 	}
 	return r.restartKubelet(ctx)
+}
+
+// verify fails with HashMismatch where the image is not the one that was activated:
+// that may have been a while ago.
+func (r *restart) verify(ctx context.Context, image host.Image) error {
+	guard, err := r.layout.Guard()
+	if err != nil || guard == nil || guard.To != image.Version() || guard.SHA256 == "" {
+		return err
+	}
+	return sysupdate.VerifyHash(ctx, r.layout.At(image.Path()), guard.SHA256)
 }
 
 // merge has the version merged, where it is not already.

@@ -2,6 +2,8 @@ package sysext
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"os"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
@@ -47,6 +50,24 @@ func (n *fakeNode) write(path, text string) {
 	}
 	if err := os.WriteFile(n.At(path), []byte(text), 0o644); err != nil {
 		n.t.Fatal(err)
+	}
+}
+
+// What is merged is what was activated, to the byte.
+func TestRestartLooksAtTheBytes(t *testing.T) {
+	for content, refused := range map[string]bool{"image": false, "another": true} {
+		n := newNode(t, "v1.34.3", "v1.34.4", "")
+		n.refresh = []string{"v1.34.4"}
+		n.write(host.ImagePath("v1.34.4", host.Architecture()), content)
+		sum := sha256.Sum256([]byte("image"))
+		if err := n.SetGuard(host.Guard{To: "v1.34.4", SHA256: hex.EncodeToString(sum[:])}); err != nil {
+			t.Fatal(err)
+		}
+		r := &restart{layout: n.Layout, log: host.NewLog(io.Discard), run: n.run, steady: time.Millisecond}
+		err := r.restart(t.Context(), "v1.34.4")
+		if got := host.ReasonOf(err, "") == v1alpha1.ReasonHashMismatch; got != refused || refused != (len(n.ran) == 0) {
+			t.Errorf("%s: %v; ran %v", content, err, n.ran)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func Activate(ctx context.Context, l host.Layout, args ActivateArgs) (*ActivateO
 	if err != nil {
 		return nil, err
 	}
-	from, err := arm(l, files, to, args.GuardWithin)
+	from, err := arm(l, files, to, args)
 	if err != nil {
 		return nil, fmt.Errorf("arming the guard: %w", err)
 	}
@@ -44,7 +44,7 @@ func Activate(ctx context.Context, l host.Layout, args ActivateArgs) (*ActivateO
 
 // arm writes down where the way back leads, unless that was done already: a
 // second call must not take the new state for the old one.
-func arm(l host.Layout, files []confFile, to host.Image, within time.Duration) (from host.Image, err error) {
+func arm(l host.Layout, files []confFile, to host.Image, args ActivateArgs) (from host.Image, err error) {
 	bootID, err := l.BootID()
 	if err != nil {
 		return host.Image{}, err
@@ -54,12 +54,17 @@ func arm(l host.Layout, files []confFile, to host.Image, within time.Duration) (
 		return host.Image{}, err
 	}
 	if armed != nil && armed.BootID == bootID && armed.To == to.Version() {
+		armed.SHA256 = args.SHA256
+		if err := l.SetGuard(*armed); err != nil {
+			return host.Image{}, err
+		}
 		return host.NewImage(armed.From, host.Architecture())
 	}
 	if from, err = running(l); err != nil || from == to {
 		return from, err
 	}
-	guard := host.Guard{From: from.Version(), To: to.Version(), BootID: bootID, ArmedAt: time.Now().UTC(), Within: cmp.Or(within, DefaultGuardWithin)}
+	guard := host.Guard{From: from.Version(), To: to.Version(), SHA256: args.SHA256, BootID: bootID, ArmedAt: time.Now().UTC()}
+	guard.Within = cmp.Or(args.GuardWithin, DefaultGuardWithin)
 	if guard.Restore, err = restore(l, files, from, to); err != nil {
 		return host.Image{}, err
 	}

@@ -10,9 +10,9 @@ type StageArgs struct {
 	URL string `json:"url"`
 	// SHA256 of the file in lower-case hex, as fixed at the trigger.
 	SHA256 string `json:"sha256"`
-	// VerifySignature asks for a signed index: SHA256SUMS.gpg, checked
-	// against the node's /etc/systemd/import-pubring.gpg.
-	VerifySignature bool `json:"verifySignature,omitempty"`
+	// Keyring are the armored OpenPGP public keys that may sign the index. Empty:
+	// no signature is asked for.
+	Keyring string `json:"keyring,omitempty"`
 }
 
 // StageOutput says what staging found and did.

@@ -16,9 +16,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
-// verifyContent mounts an image, read-only and for a moment, and fails with
-// ContentMismatch when the files in it are not what its name says.
-func verifyContent(ctx context.Context, path string, image host.Image) (err error) {
+// verifyContent mounts an image whose bytes are right, read-only and for a moment, and
+// fails with ContentMismatch when the files in it are not what its name says.
+func verifyContent(ctx context.Context, file *os.File, image host.Image) (err error) {
+	path := file.Name()
 	dir, err := os.MkdirTemp("", "kubectl-upgrade-image-")
 	if err != nil {
 		return fmt.Errorf("making a place to mount the image: %w", err)
@@ -33,7 +34,7 @@ func verifyContent(ctx context.Context, path string, image host.Image) (err erro
 			err = errors.Join(err, fmt.Errorf("unmounting the image: %w: %s", e, host.LastLine(string(out))))
 		}
 	}()
-	return VerifyTree(ctx, dir, image)
+	return verifyMounted(ctx, file, dir, image)
 }
 
 // VerifyTree fails with ContentMismatch when a tree, such as a mounted image,

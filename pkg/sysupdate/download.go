@@ -23,10 +23,11 @@ func (s *staging) download(ctx context.Context) error {
 	if err := s.source.check(ctx, s.args.SHA256); err != nil {
 		return err
 	}
-	if err := s.removePartial(); err != nil {
+	if err := s.removePartial(partialAge); err != nil {
 		return err
 	}
-	if err := s.checkRoom(ctx); err != nil {
+	limit, err := s.limit(ctx)
+	if err != nil {
 		return err
 	}
 	definitions, err := s.writeDefinitions()
@@ -34,31 +35,15 @@ func (s *staging) download(ctx context.Context) error {
 		return err
 	}
 	var output bytes.Buffer
-	cmd := exec.CommandContext(ctx, s.layout.At(host.Sysupdate), "--definitions="+definitions, "update", patchOf(s.image.Kubernetes)) //nolint:gosec // a folder of ours and a number
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "SYSTEMD_COLORS=0", "SYSTEMD_URLIFY=0")
-	cmd.Stdout = io.MultiWriter(s.log, &output)
-	cmd.Stderr = cmd.Stdout
-	if err := cmd.Run(); err != nil {
-		return explain(err, output.String(), s.image)
-	}
-	return nil
-}
-
-// room is what a file system keeps free beside the image.
-const room = 32 << 20
-
-func (s *staging) checkRoom(ctx context.Context) error {
-	size, err := s.source.size(ctx)
+	cmd, err := s.sysupdate(ctx, "--definitions="+definitions, "update", patchOf(s.image.Kubernetes))
 	if err != nil {
 		return err
 	}
-	free, err := s.layout.FreeBytes(host.ImagesDir)
-	if err != nil {
-		return fmt.Errorf("looking for free space: %w", err)
-	}
-	if free < size+room {
-		return host.Fail(v1alpha1.ReasonDiskFull, "%s needs %d MiB in %s, where %d MiB are free",
-			s.image.Name(), (size+room)>>20, host.ImagesDir, free>>20)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "SYSTEMD_COLORS=0", "SYSTEMD_URLIFY=0")
+	cmd.Stdout = io.MultiWriter(s.log, &output)
+	cmd.Stderr = cmd.Stdout
+	if err := runLimited(cmd, limit); err != nil {
+		return errors.Join(explain(err, output.String(), s.image, limit), s.removePartial(0))
 	}
 	return nil
 }
@@ -68,7 +53,8 @@ const partialAge = 10 * time.Minute
 
 // removePartial removes what interrupted downloads of this image left behind:
 // systemd-sysupdate gives them other names and never comes back to them.
-func (s *staging) removePartial() error {
+// It leaves those alone that are younger than age.
+func (s *staging) removePartial(age time.Duration) error {
 	entries, err := os.ReadDir(s.layout.At(host.ImagesDir))
 	if err != nil {
 		return fmt.Errorf("listing the folder of images: %w", err)
@@ -78,7 +64,7 @@ func (s *staging) removePartial() error {
 			continue
 		}
 		info, err := e.Info()
-		if err != nil || time.Since(info.ModTime()) < partialAge {
+		if err != nil || time.Since(info.ModTime()) < age {
 			continue
 		}
 		if err := os.Remove(s.layout.At(host.ImagesDir, e.Name())); err != nil {
@@ -100,7 +86,7 @@ func (s *staging) writeDefinitions() (dir string, err error) {
 	conf := Conf{
 		Line:    s.image.Kubernetes.Line(),
 		Source:  strings.ReplaceAll(s.source.folder, "%", "%%"),
-		Verify:  s.args.VerifySignature,
+		Verify:  s.source.keyring != nil,
 		Protect: patchesOf(s.image.Kubernetes.Line(), images),
 	}
 	dir = s.layout.At(host.DefinitionsDir(host.Root))
@@ -116,16 +102,24 @@ func (s *staging) writeDefinitions() (dir string, err error) {
 
 // explain turns what systemd-sysupdate printed into a reason: its exit status
 // says no more than that it failed. The texts are those of systemd 252 to 257;
-// "DOWNLOAD INVALID" is a wrong checksum or a wrong signature.
-func explain(err error, output string, image host.Image) error {
+// "DOWNLOAD INVALID" is a wrong checksum, or a wrong signature, which it says.
+func explain(err error, output string, image host.Image, limit int64) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return fmt.Errorf("running systemd-sysupdate: %w", err)
+	}
+	// At its limit a write is refused, or cut short, which is an I/O error to it.
+	for _, text := range []string{"signal XFSZ", "Failed to write file"} {
+		if line := lineWith(output, text); line != "" {
+			return host.Fail(v1alpha1.ReasonDiskFull, "%s is longer than %d MiB, which is what the server says that it has, or what there is room for in %s: %s",
+				image.Name(), limit>>20, host.ImagesDir, line)
+		}
 	}
 	for _, sign := range []struct {
 		text   string
 		reason v1alpha1.Reason
 	}{
+		{"Signature verification failed", v1alpha1.ReasonSignatureInvalid},
 		{"DOWNLOAD INVALID", v1alpha1.ReasonHashMismatch},
 		{"No space left on device", v1alpha1.ReasonDiskFull},
 		{"' not found.", v1alpha1.ReasonNotOffered},

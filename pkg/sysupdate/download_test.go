@@ -20,14 +20,14 @@ func TestExplain(t *testing.T) {
 	}
 	for output, want := range map[string]v1alpha1.Reason{
 		"DOWNLOAD INVALID: Checksum of http://x/y file did not check out, file has been tampered with.\nExiting.\n(sd-pull-raw) failed with exit status 1: Bad message": v1alpha1.ReasonHashMismatch,
-		"DOWNLOAD INVALID: Signature verification failed.\nExiting.": v1alpha1.ReasonHashMismatch,
+		"DOWNLOAD INVALID: Signature verification failed.\nExiting.": v1alpha1.ReasonSignatureInvalid,
 		"Failed to write file: No space left on device\nExiting.":    v1alpha1.ReasonDiskFull,
 		"Update '4' not found.":                                 v1alpha1.ReasonNotOffered,
 		"Transfer failed: Couldn't connect to server\nExiting.": v1alpha1.ReasonSourceUnavailable,
 		"Failed to retrieve image file.\nExiting.":              v1alpha1.ReasonSourceUnavailable,
 		"Something new": v1alpha1.ReasonStageFailed,
 	} {
-		err := explain(failed, output, image)
+		err := explain(failed, output, image, 1<<20)
 		if got := host.ReasonOf(err, v1alpha1.ReasonStageFailed); got != want {
 			t.Errorf("%q: %s, want %s", output, got, want)
 		}

@@ -15,17 +15,34 @@ import (
 // VerifyHash reads a file and fails with HashMismatch when its sha256 is not
 // that one. A missing file fails with an error that is fs.ErrNotExist.
 func VerifyHash(ctx context.Context, path, sha256Hex string) error {
+	file, err := openVerified(ctx, path, sha256Hex)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// openVerified opens a file that has that sha256. What is done with it later can be
+// compared with the open file: another one may bear its name by then.
+func openVerified(ctx context.Context, path, sha256Hex string) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("opening the image: %w", err)
+		return nil, fmt.Errorf("opening the image: %w", err)
 	}
-	defer func() { _ = file.Close() }()
+	if err := verifyHash(ctx, file, sha256Hex); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+func verifyHash(ctx context.Context, file *os.File, sha256Hex string) error {
 	hash := sha256.New()
 	if _, err := io.Copy(hash, contextReader{ctx, file}); err != nil {
-		return fmt.Errorf("reading the image %s: %w", path, err)
+		return fmt.Errorf("reading the image %s: %w", file.Name(), err)
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != sha256Hex {
-		return host.Fail(v1alpha1.ReasonHashMismatch, "the image %s has the sha256 %s, not %s as fixed at the trigger", path, got, sha256Hex)
+		return host.Fail(v1alpha1.ReasonHashMismatch, "the image %s has the sha256 %s, not %s as fixed at the trigger", file.Name(), got, sha256Hex)
 	}
 	return nil
 }

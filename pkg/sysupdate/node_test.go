@@ -47,6 +47,11 @@ func runInside() (status int, err error) {
 	if err := mksquashfs(filepath.Join(dir, "images")); err != nil {
 		return 0, err
 	}
+	for _, name := range []string{"mirror", "other"} {
+		if err := gpgKey(dir, name); err != nil {
+			return 0, err
+		}
+	}
 	// In a mount namespace of its own everything is gone when it ends.
 	script := `set -e
 mount --make-rprivate /

@@ -7,16 +7,21 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 )
+
+// evilRan is what the programs of the image "evil" leave.
+const evilRan = "/evil-ran"
 
 // mksquashfs makes small images in the bakery's layout: programs that only
 // say their version. "wrong" holds another version than its name says.
@@ -30,14 +35,19 @@ func mksquashfs(dir string) error {
 		{"v1.35.5-rc.1", "v1.35.5-rc.1", "kubernetes"},
 		{"v1.34.4+k3s1", "v1.34.4+k3s1", "kubernetes"},
 		{"wrong", "v1.34.3", "kubernetes"},
+		{"evil", "v1.34.4", "kubernetes"},
 		{"misnamed", "v1.34.4", "kubernetes-v1.34"},
 	} {
+		does := ""
+		if i.file == "evil" {
+			does = "touch " + evilRan + "\n"
+		}
 		tree := filepath.Join(dir, i.file+".tree")
 		for name, file := range map[string]struct {
 			text string
 			mode os.FileMode
 		}{
-			"usr/bin/kubelet":                    {"#!/bin/sh\necho Kubernetes " + i.says + "\n", 0o755},
+			"usr/bin/kubelet":                    {"#!/bin/sh\n" + does + "echo Kubernetes " + i.says + "\n", 0o755},
 			"usr/bin/kubeadm":                    {"#!/bin/sh\necho " + i.says + "\n", 0o755},
 			"usr/local/share/kubernetes-version": {i.says + "\n", 0o644},
 			"usr/lib/extension-release.d/extension-release." + i.release: {"ID=_any\nARCHITECTURE=x86-64\n", 0o644},
@@ -68,6 +78,14 @@ type publisher struct {
 	url   string
 	// breakAfter closes the connection after so many bytes of an image.
 	breakAfter int
+	// endless serves an image that does not end. Nobody is told how long it is but
+	// who asks for its head, where said is not 0.
+	endless bool
+	said    int
+	// keyring are the keys that nodes are given.
+	keyring string
+	// sign returns the index's signature; nil: there is none.
+	sign func(index []byte) []byte
 	// onImage is called when an image is asked for, and keeps it back.
 	onImage func()
 }
@@ -107,6 +125,10 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.serveIndex(w)
 		return
 	}
+	if name == "SHA256SUMS.gpg" && p.sign != nil {
+		_, _ = w.Write(p.sign(p.indexText()))
+		return
+	}
 	p.mu.Lock()
 	data, ok := p.files[name]
 	if r.Method == http.MethodGet {
@@ -115,6 +137,10 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Unlock()
 	if !ok {
 		http.NotFound(w, r)
+		return
+	}
+	if p.endless {
+		p.serveEndless(w, r)
 		return
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
@@ -132,12 +158,34 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(data)
 }
 
-func (p *publisher) serveIndex(w http.ResponseWriter) {
+func (p *publisher) serveEndless(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead {
+		if p.said > 0 {
+			w.Header().Set("Content-Length", strconv.Itoa(p.said))
+		}
+		return
+	}
+	junk := make([]byte, 1<<20)
+	for i := range junk {
+		junk[i] = byte(i*i>>3) | 1
+	}
+	for r.Context().Err() == nil {
+		if _, err := w.Write(junk); err != nil {
+			return
+		}
+	}
+}
+
+func (p *publisher) serveIndex(w http.ResponseWriter) { _, _ = w.Write(p.indexText()) }
+
+func (p *publisher) indexText() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for file, hash := range p.index {
-		_, _ = fmt.Fprintf(w, "%s  %s\n", hash, file)
+	var text []byte
+	for _, file := range slices.Sorted(maps.Keys(p.index)) {
+		text = fmt.Appendf(text, "%s  %s\n", p.index[file], file)
 	}
+	return text
 }
 
 func image(t *testing.T, content string) []byte {

@@ -12,12 +12,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
 )
 
 // source is the folder of a web server that has an image and its index.
 type source struct {
-	folder string
-	image  host.Image
+	folder  string
+	image   host.Image
+	keyring *signature.Keyring // nil: no signature is asked for
 }
 
 const indexTimeout = 30 * time.Second
@@ -35,20 +37,18 @@ func parseSource(address string, image host.Image) (source, error) {
 	return source{folder: folder + "/", image: image}, nil
 }
 
-// check fails unless the index offers the image with that hash: nothing else
-// is worth a download.
+// check fails unless the index offers the image with that hash, and is signed where a
+// keyring is given: nothing else is worth a download.
 func (s source) check(ctx context.Context, sha256Hex string) error {
 	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
 	defer cancel()
-	body, _, err := s.get(ctx, http.MethodGet, images.Index)
+	index := s.folder + images.Index
+	text, err := s.read(ctx, images.Index, images.IndexSize)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }()
-	index := s.folder + images.Index
-	text, err := io.ReadAll(io.LimitReader(body, images.IndexSize))
-	if err != nil {
-		return host.Fail(v1alpha1.ReasonSourceUnavailable, "reading %s: %w", index, err)
+	if err := s.verifySignature(ctx, text); err != nil {
+		return err
 	}
 	sums, err := images.ParseIndex(index, string(text))
 	if err != nil {
@@ -61,6 +61,41 @@ func (s source) check(ctx context.Context, sha256Hex string) error {
 		return host.Fail(v1alpha1.ReasonHashMismatch, "%s now lists %s with the sha256 %s, not %s as fixed at the trigger", index, s.image.Name(), sum, sha256Hex)
 	}
 	return nil
+}
+
+// verifySignature fails with SignatureInvalid unless the index is signed by a key of
+// the keyring.
+func (s source) verifySignature(ctx context.Context, index []byte) error {
+	if s.keyring == nil {
+		return nil
+	}
+	signed, err := s.read(ctx, images.Signature, signature.Size)
+	switch {
+	case host.ReasonOf(err, "") == v1alpha1.ReasonNotOffered:
+		err = fmt.Errorf("there is no signature %s beside it, and the UpgradePolicy has a keyring", images.Signature)
+	case err != nil:
+		return err
+	default:
+		err = s.keyring.Verify(index, signed)
+	}
+	if err != nil {
+		return host.Fail(v1alpha1.ReasonSignatureInvalid, "%s%s is not to be trusted: %w", s.folder, images.Index, err)
+	}
+	return nil
+}
+
+// read returns a small file of the folder.
+func (s source) read(ctx context.Context, name string, most int64) ([]byte, error) {
+	body, _, err := s.get(ctx, http.MethodGet, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(body, most))
+	if err != nil {
+		return nil, host.Fail(v1alpha1.ReasonSourceUnavailable, "reading %s%s: %w", s.folder, name, err)
+	}
+	return text, nil
 }
 
 // size of the image, or -1 when the server does not say.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
 )
 
 // staging is one call of Stage.
@@ -28,7 +29,7 @@ type staging struct {
 // removed, unless it is merged or active, and downloaded once more.
 //
 // Reasons: ConfConflict, SourceUnavailable, NotOffered, DiskFull,
-// HashMismatch, ContentMismatch, StageFailed.
+// SignatureInvalid, HashMismatch, ContentMismatch, StageFailed.
 func Stage(ctx context.Context, l host.Layout, args StageArgs, log *host.Log) (*StageOutput, error) {
 	image, err := host.NewImage(args.Version, host.Architecture())
 	if err != nil {
@@ -40,6 +41,11 @@ func Stage(ctx context.Context, l host.Layout, args StageArgs, log *host.Log) (*
 	s := &staging{layout: l, args: args, image: image, log: log, out: StageOutput{Path: image.Path()}}
 	if s.source, err = parseSource(args.URL, image); err != nil {
 		return nil, err
+	}
+	if args.Keyring != "" {
+		if s.source.keyring, err = signature.ReadKeyring(args.Keyring); err != nil {
+			return nil, host.Fail(v1alpha1.ReasonSignatureInvalid, "spec.source.keyring of the UpgradePolicy: %w", err)
+		}
 	}
 	err = s.run(ctx)
 	return &s.out, err
@@ -87,10 +93,12 @@ func (s *staging) verify(ctx context.Context) error {
 		return fmt.Errorf("looking for the image: %w", err)
 	}
 	s.out.Bytes = info.Size()
-	if err := VerifyHash(ctx, s.path(), s.args.SHA256); err != nil {
+	file, err := openVerified(ctx, s.path(), s.args.SHA256)
+	if err != nil {
 		return err
 	}
-	return verifyContent(ctx, s.path(), s.image)
+	defer func() { _ = file.Close() }()
+	return verifyContent(ctx, file, s.image)
 }
 
 func isWrong(err error) bool {

@@ -72,7 +72,7 @@ func stageWith(ctx context.Context, t *testing.T, p *publisher, version, content
 	t.Helper()
 	var log bytes.Buffer
 	out, err := sysupdate.Stage(ctx, host.OnNode, sysupdate.StageArgs{
-		Version: version, URL: p.url + imageName(version), SHA256: hashOf(image(t, content)),
+		Version: version, URL: p.url + imageName(version), SHA256: hashOf(image(t, content)), Keyring: p.keyring,
 	}, host.NewLog(&log))
 	if t.Failed() || testing.Verbose() {
 		t.Logf("%v\n%s", err, log.String())

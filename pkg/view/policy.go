@@ -12,14 +12,24 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
 
+// problemConditions are conditions of the policy, with the status that reports a problem.
+var problemConditions = []struct {
+	kind   string
+	status metav1.ConditionStatus
+}{
+	{v1alpha1.ConditionValid, metav1.ConditionFalse},
+	{v1alpha1.ConditionSourceReady, metav1.ConditionFalse},
+	{v1alpha1.ConditionWriteFailed, metav1.ConditionTrue},
+}
+
 func policyOf(p *v1alpha1.UpgradePolicy) *render.Policy {
 	if p == nil {
 		return nil
 	}
 	v := &render.Policy{Automatic: p.Spec.Automatic, Version: p.Status.Version, Source: p.Spec.Source.URL}
-	for _, kind := range []string{v1alpha1.ConditionValid, v1alpha1.ConditionSourceReady} {
-		c := meta.FindStatusCondition(p.Status.Conditions, kind)
-		if c == nil || c.Status != metav1.ConditionFalse {
+	for _, one := range problemConditions {
+		c := meta.FindStatusCondition(p.Status.Conditions, one.kind)
+		if c == nil || c.Status != one.status {
 			continue
 		}
 		problem := render.Problem{Reason: v1alpha1.Reason(c.Reason), Message: c.Message}

@@ -68,7 +68,7 @@ func TestRightValuesAreAccepted(t *testing.T) {
 		{"UpgradePolicy", named("cluster", "spec: {}")},
 		{"UpgradePolicy", named("cluster", "spec: {automatic: [{type: Patch}, {type: Reboot}]}")},
 		{"UpgradePolicy", named("cluster", "spec: {automatic: [{type: Patch, minAgeSeconds: 0}], historyLimit: 1, nodeSelector: "+everySelector+"}")},
-		{"UpgradePolicy", named("cluster", "spec: {source: {url: 'http://mirror.example:8080/k/', intervalSeconds: 1, keyring: '-----BEGIN PGP PUBLIC KEY BLOCK-----'}}")},
+		{"UpgradePolicy", named("cluster", "spec: {source: {url: 'http://mirror.example:8080/k/', insecure: true, intervalSeconds: 1, keyring: '-----BEGIN PGP PUBLIC KEY BLOCK-----'}}")},
 		{"UpgradePolicy", named("cluster", "spec: {strategy: "+everyStrategy+"}")},
 
 		{"ClusterUpgrade", "spec: {version: v1.34.4}"},

@@ -22,7 +22,7 @@ func TestKubectlExplainsEachKind(t *testing.T) {
 		"maintenanceschedule.spec.maintenanceExclusions.upgrades": {"kinds of upgrade that are excluded"},
 		"upgradepolicy":                                    {"There is one, named cluster", "what runs as root on every node"},
 		"upgradepolicy.spec.automatic":                     {"enum: Patch, Minor, Reboot", "must have been on offer"},
-		"upgradepolicy.spec.source":                        {"SHA256SUMS", "Signatures cannot be checked yet"},
+		"upgradepolicy.spec.source":                        {"SHA256SUMS", "gpg --export --armor"},
 		"clusterupgrade.spec.strategy.drain":               {"enum: Abort, Delete", "killed at once", "A strategy's default: 900"},
 		"clusterupgrade.spec.strategy.drain.rules":         {"enum: Drain, Skip, WaitCompleted", "-required-"},
 		"clusterupgrade.spec.strategy.maxUnavailable":      {"percentage of the nodes that the upgrade concerns", "Default: 1"},

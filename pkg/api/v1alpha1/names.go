@@ -16,7 +16,8 @@ const (
 	ReservedForAnnotation = Group + "/reserved-for"
 
 	// SlotAnnotation on a Node between its cordon and its uncordon is the name of
-	// the slot that the node holds. A deleted Lease is rebuilt from it.
+	// the slot that the node holds. It counts together with spec.slot of the
+	// NodeUpgrade, as a kubelet may annotate its own Node.
 	SlotAnnotation = Group + "/slot"
 	// CordonAnnotation on a Node whose cordon is ours is the name of the
 	// ClusterUpgrade that the node was cordoned for. A cordon without it is not
@@ -70,4 +71,8 @@ const (
 	// ConditionSourceReady of an UpgradePolicy is True when the index of images
 	// was read and understood.
 	ConditionSourceReady = "SourceReady"
+	// ConditionWriteFailed of an UpgradePolicy is there, and True, while the API
+	// server refuses something that the coordinator has to write: the message says
+	// what, and why.
+	ConditionWriteFailed = "WriteFailed"
 )

@@ -99,6 +99,13 @@ type NodeUpgradeSpec struct {
 	// +optional
 	Release Release `json:"release,omitempty"`
 
+	// Slot is the name of the slot that was reserved for the node with its release.
+	// It stays until the node is back in service: a Lease that is deleted meanwhile
+	// is rebuilt from it.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Slot string `json:"slot,omitempty"`
+
 	// Kubeadm is which kubeadm upgrade this node runs: Apply on the first
 	// control-plane node, Node on every other node.
 	// +optional

@@ -176,10 +176,11 @@ func (s *NodeUpgradeStatus) Hold() (Reason, string) {
 }
 
 // Explain returns the one reason and sentence that a person is told about the
-// node: the coordinator's while the node waits for it, and the agent's otherwise.
+// node: the coordinator's while the node waits for it or does not come back, and the
+// agent's otherwise.
 func (s *NodeUpgradeStatus) Explain() (Reason, string) {
 	reason, message := s.Cause()
-	if hold, why := s.Hold(); hold != "" && (reason == ReasonAwaitingRelease || reason == "") {
+	if hold, why := s.Hold(); hold != "" && (reason == ReasonAwaitingRelease || reason == "" || hold == ReasonNodeNotBack) {
 		return hold, why
 	}
 	return reason, message

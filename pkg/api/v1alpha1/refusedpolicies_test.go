@@ -27,6 +27,8 @@ func TestWrongPoliciesAreRefused(t *testing.T) {
 		policy("a path for an address", "source: {url: /opt/images}", "source.url", "must be an http or https address of a folder"),
 		policy("a file for an address", "source: {url: 'file:///opt/images/'}", "source.url", "must be an http or https address of a folder"),
 		policy("an address that is no folder", "source: {url: 'https://images.example'}", "source.url", "must be an http or https address of a folder"),
+		policy("a plain address", "source: {url: 'http://images.example/'}", "source.url", "plain http can be changed on its way: use https, or accept that with insecure: true"),
+		policy("a plain address that is not accepted", "source: {url: 'http://images.example/', insecure: false}", "source.url", "plain http can be changed on its way"),
 		policy("a long address", "source: {url: 'https://a/"+strings.Repeat("a", 2048)+"'}", "source.url", "2048"),
 		policy("no interval", "source: {intervalSeconds: 0}", "source.intervalSeconds", "greater than or equal to 1"),
 		policy("an interval of two days", "source: {intervalSeconds: 172800}", "source.intervalSeconds", "86400"),

@@ -85,6 +85,8 @@ type AutomaticUpgrade struct {
 }
 
 // ImageSource is a folder of sysext images with an index of their hashes.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.url) || !self.url.startsWith('http://') || (has(self.insecure) && self.insecure)",message="plain http can be changed on its way: use https, or accept that with insecure: true",fieldPath=".url"
 type ImageSource struct {
 	// URL of the folder that has SHA256SUMS and the images.
 	// +kubebuilder:default="https://extensions.flatcar.org/extensions/kubernetes/"
@@ -92,8 +94,13 @@ type ImageSource struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]+/')",message="must be an http or https address of a folder, such as https://extensions.flatcar.org/extensions/kubernetes/"
 	// +optional
 	URL string `json:"url,omitempty"`
-	// Keyring is the armored OpenPGP keys that sign SHA256SUMS. Signatures cannot
-	// be checked yet, so an UpgradePolicy with a keyring offers no images.
+	// Insecure accepts an http address: who is on the way can then choose what is
+	// offered, unless a keyring is given.
+	// +optional
+	Insecure bool `json:"insecure,omitempty"`
+	// Keyring is the armored OpenPGP public keys that may sign SHA256SUMS, as
+	// gpg --export --armor writes them. With a keyring, the coordinator and each
+	// node accept no index without a good signature in SHA256SUMS.gpg.
 	// +kubebuilder:validation:MaxLength=65536
 	// +optional
 	Keyring string `json:"keyring,omitempty"`
@@ -138,7 +145,8 @@ type UpgradePolicyStatus struct {
 	// +optional
 	Offered []OfferedVersion `json:"offered,omitempty"`
 
-	// Conditions: Valid and SourceReady; Stalled while Valid is False.
+	// Conditions: Valid and SourceReady; Stalled while Valid is False; WriteFailed
+	// while the API server refuses something that the coordinator has to write.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+// checkOrder fails unless a verb's order is what its upgrade fixed at the trigger: it
+// chooses what runs as root on the node. It reads live. An image that is active
+// already was compared before it was flipped.
+func (a *Agent) checkOrder(ctx context.Context, entry hostverb.Entry, order hostverb.Order) error {
+	flipped := entry.Verb == verb.Activate && order.Active == order.Spec.Version
+	if !entry.Ordered || flipped {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, gateWithin)
+	defer cancel()
+	upgrade, err := a.upgradeOf(ctx, order.Spec.Upgrade)
+	if err != nil {
+		return host.Fail(v1alpha1.ReasonGateClosed, "comparing the order with what its upgrade fixed: %w", err)
+	}
+	if hold := orderHold(order.Spec, upgrade); hold.Holds() {
+		return host.Fail(hold.Reason, "%s", hold.Message)
+	}
+	return nil
+}
+
+// orderHold returns why an order is not carried out: version, address or digest are
+// not those that its upgrade fixed at the trigger.
+func orderHold(order v1alpha1.NodeUpgradeSpec, upgrade *v1alpha1.ClusterUpgrade) fleet.Hold {
+	if upgrade == nil {
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "the upgrade that the node is asked for is gone"}
+	}
+	differs := func(what, ordered, fixed string) fleet.Hold {
+		return fleet.Hold{Reason: v1alpha1.ReasonOrderMismatch, Message: fmt.Sprintf(
+			"the order names the %s %q, and ClusterUpgrade %s fixed %q at its trigger: nothing is done until they agree", what, ordered, upgrade.Name, fixed)}
+	}
+	if order.Version != upgrade.Spec.Version {
+		return differs("version", order.Version, upgrade.Spec.Version)
+	}
+	if reboots := upgrade.Spec.Version == ""; reboots != (order.Type == v1alpha1.TypeReboot) {
+		return differs("type", string(order.Type), string(upgrade.Status.Type))
+	}
+	if order.Image == nil {
+		return fleet.Hold{} // nothing can be staged by it
+	}
+	fixed := fixedImage(upgrade, order.Image.Architecture)
+	switch {
+	case order.Image.Digest != fixed.Digest:
+		return differs("digest", order.Image.Digest, fixed.Digest)
+	case order.Image.URL != fixed.URL:
+		return differs("address", order.Image.URL, fixed.URL)
+	}
+	return fleet.Hold{}
+}
+
+// fixedImage returns the image that the upgrade fixed for an architecture; an empty
+// one where it fixed none.
+func fixedImage(upgrade *v1alpha1.ClusterUpgrade, architecture string) v1alpha1.Image {
+	for _, image := range upgrade.Status.Images {
+		if image.Architecture == architecture {
+			return image
+		}
+	}
+	return v1alpha1.Image{}
+}

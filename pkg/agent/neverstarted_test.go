@@ -1,0 +1,31 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+// One error of the system bus is told, and costs no attempt.
+func TestVerbThatWasNeverStarted(t *testing.T) {
+	c := newCluster(t, "agent-bus")
+	c.kubelet()
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	c.awaitStep(v1alpha1.StepWaiting)
+	c.host.mu.Lock()
+	c.host.busFails = verb.Kubeadm
+	c.host.mu.Unlock()
+	c.order(v1alpha1.ReleaseNode)
+	status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonHostUnreachable })
+	if status.Step != v1alpha1.StepKubeadm || status.Message != "the bus is away" {
+		t.Errorf("%s: %s", status.Step, status.Message)
+	}
+	status = c.awaitStep(v1alpha1.StepIdle)
+	if diff := cmp.Diff(wholeWay, stepsOf(status)); diff != "" || status.Retry.Attempts != 1 || status.Retry.Failures != 0 {
+		t.Errorf("%+v; steps (-want +got):\n%s", status.Retry, diff)
+	}
+}

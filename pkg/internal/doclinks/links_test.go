@@ -1,0 +1,83 @@
+package doclinks
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../../.."
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+	// left out of an anchor by GitHub's rules
+	punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	links := 0
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(path) != ".md" {
+			return nil
+		}
+		page := read(t, path)
+		for _, match := range link.FindAllStringSubmatch(page, -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			links++
+			check(t, path, page, match[1])
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if links < 60 {
+		t.Errorf("only %d links were found: is the pattern right?", links)
+	}
+}
+
+// check reports a target of page's, as path/file.md#heading, that is not there.
+func check(t *testing.T, path, page, target string) {
+	t.Helper()
+	file, anchor, _ := strings.Cut(target, "#")
+	if file != "" {
+		file = filepath.Join(filepath.Dir(path), file)
+		if _, err := os.Stat(file); err != nil {
+			t.Errorf("%s links to %s: %v", path, target, err)
+			return
+		}
+		if anchor != "" {
+			page = read(t, file)
+		}
+	}
+	if anchor != "" && !anchors(page)[anchor] {
+		t.Errorf("%s links to %s: no such heading", path, target)
+	}
+}
+
+func anchors(page string) map[string]bool {
+	found := map[string]bool{}
+	for _, match := range heading.FindAllStringSubmatch(page, -1) {
+		text := punctuation.ReplaceAllString(strings.ToLower(match[1]), "")
+		found[strings.ReplaceAll(text, " ", "-")] = true
+	}
+	return found
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,18 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// unknownMark holds a node that bears the mark of a slot which was not reserved for
+// it. Its agent takes such a mark away.
+func unknownMark(_ *cluster, n *node) fleet.Hold {
+	if n.Slot == "" || n.marked() {
+		return fleet.Hold{}
+	}
+	message := fmt.Sprintf("the Node bears the annotation %s: %q, a slot that was not reserved for it; if it comes back after it was removed, find out who writes it", v1alpha1.SlotAnnotation, n.Slot)
+	return fleet.Hold{Reason: v1alpha1.ReasonUnknownMark, Message: message}
+}

@@ -1,0 +1,86 @@
+// Package signature verifies detached OpenPGP signatures by a keyring that an
+// administrator of the cluster has written down.
+//
+// It promises:
+//
+//   - Only the keys of that keyring count, and each as long as it is valid.
+//   - What cannot be read verifies nothing.
+package signature
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+)
+
+// begin is how each armored block begins.
+const begin = "-----BEGIN PGP "
+
+// Size is how many bytes a signature may have at most.
+const Size = 64 << 10
+
+// Keyring are public keys.
+type Keyring struct {
+	keys   openpgp.EntityList
+	binary []byte
+}
+
+// ReadKeyring reads armored public keys, as `gpg --export --armor` writes them: one
+// block, or several one after the other.
+func ReadKeyring(armored string) (*Keyring, error) {
+	k := &Keyring{}
+	for _, text := range strings.Split(armored, begin)[1:] {
+		block, err := armor.Decode(strings.NewReader(begin + text))
+		if err != nil {
+			return nil, fmt.Errorf("the keyring is not armored OpenPGP keys: %w", err)
+		}
+		if block.Type != openpgp.PublicKeyType {
+			return nil, fmt.Errorf("the keyring has a %q, where only public keys belong", block.Type)
+		}
+		binary, err := io.ReadAll(block.Body)
+		if err != nil {
+			return nil, fmt.Errorf("the keyring is not armored OpenPGP keys: %w", err)
+		}
+		k.binary = append(k.binary, binary...)
+	}
+	if len(k.binary) == 0 {
+		return nil, errors.New("the keyring has no armored OpenPGP key: want what gpg --export --armor writes")
+	}
+	var err error
+	if k.keys, err = openpgp.ReadKeyRing(bytes.NewReader(k.binary)); err != nil {
+		return nil, fmt.Errorf("the keyring cannot be read: %w", err)
+	}
+	return k, nil
+}
+
+// Binary returns the keys as gpg's --keyring takes them.
+func (k *Keyring) Binary() []byte { return k.binary }
+
+// Verify fails unless the signature, armored or not, is one of text by a key of the
+// keyring that is valid now.
+func (k *Keyring) Verify(text, signature []byte) error {
+	if len(signature) == 0 {
+		return errors.New("its signature is empty")
+	}
+	check := openpgp.CheckDetachedSignature
+	if bytes.HasPrefix(bytes.TrimSpace(signature), []byte(begin)) {
+		check = openpgp.CheckArmoredDetachedSignature
+	}
+	_, err := check(k.keys, bytes.NewReader(text), bytes.NewReader(signature), &packet.Config{})
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, pgperrors.ErrUnknownIssuer):
+		return errors.New("it is signed by a key that is not in the keyring")
+	case errors.Is(err, pgperrors.ErrKeyExpired), errors.Is(err, pgperrors.ErrSignatureExpired), errors.Is(err, pgperrors.ErrKeyRevoked):
+		return fmt.Errorf("its signature counts no longer: %w", err)
+	}
+	return fmt.Errorf("its signature is wrong: %w", err)
+}

@@ -1,0 +1,66 @@
+package sysupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// VerifyMounted fails unless what is mounted at dir is the image, with that sha256:
+// first its bytes are compared, then whether it is this very file that is mounted,
+// and only then the programs in it are asked for their version.
+//
+// Reasons: HashMismatch, ContentMismatch.
+func VerifyMounted(ctx context.Context, path, dir string, image host.Image, sha256Hex string) error {
+	file, err := openVerified(ctx, path, sha256Hex)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	return verifyMounted(ctx, file, dir, image)
+}
+
+func verifyMounted(ctx context.Context, file *os.File, dir string, image host.Image) error {
+	if err := backedBy(file, dir); err != nil {
+		return host.Fail(v1alpha1.ReasonHashMismatch, "what is mounted at %s is not known to be %s: %w", dir, file.Name(), err)
+	}
+	return VerifyTree(ctx, dir, image)
+}
+
+// backedBy fails unless the file system at dir is a loop device's, and that one reads
+// from the open file.
+func backedBy(file *os.File, dir string) error {
+	var mounted, opened unix.Stat_t
+	if err := unix.Stat(dir, &mounted); err != nil {
+		return err
+	}
+	if unix.Major(mounted.Dev) != loopMajor {
+		return errors.New("it is not on a loop device")
+	}
+	device := fmt.Sprintf("/dev/loop%d", unix.Minor(mounted.Dev))
+	loop, err := os.Open(device)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = loop.Close() }()
+	backing, err := unix.IoctlLoopGetStatus64(int(loop.Fd()))
+	if err != nil {
+		return fmt.Errorf("asking %s for its file: %w", device, err)
+	}
+	if err := unix.Fstat(int(file.Fd()), &opened); err != nil {
+		return err
+	}
+	if opened.Ino != backing.Inode || opened.Dev != backing.Device {
+		return fmt.Errorf("%s reads from another file", device)
+	}
+	return nil
+}
+
+// loopMajor is the kernel's number for loop devices.
+const loopMajor = 7

@@ -1,0 +1,77 @@
+//go:build integration
+
+package sysupdate_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// A mirror's index that gpg signed: the node stages from it by the key that it is
+// given, and by no other; and that key is not left behind for others to trust.
+func TestStageSigned(t *testing.T) {
+	key, other := newSigner(t, "mirror"), newSigner(t, "other")
+	good := func(index []byte) []byte { return key.sign(t, index) }
+	for name, row := range map[string]struct {
+		keyring string
+		sign    func([]byte) []byte
+		want    string
+	}{
+		"good":         {key.public, good, ""},
+		"two keys":     {other.public + key.public, good, ""},
+		"wrong key":    {other.public, good, "SHA256SUMS is not to be trusted: it is signed by a key that is not in the keyring"},
+		"no signature": {key.public, nil, "SHA256SUMS is not to be trusted: there is no signature SHA256SUMS.gpg beside it"},
+		"tampered":     {key.public, func(index []byte) []byte { return key.sign(t, append(index, '\n')) }, "SHA256SUMS is not to be trusted: its signature is wrong"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPublisher(t, "v1.34.3", "v1.34.4")
+			p.keyring, p.sign = row.keyring, row.sign
+			newNode(t, p.url)
+			_, err := stage(t, p, "v1.34.4", "v1.34.4")
+			if row.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantNode(t, "v1.34.3", "v1.34.3", "v1.34.4")
+			} else {
+				wantReason(t, err, v1alpha1.ReasonSignatureInvalid)
+				if err == nil || !strings.Contains(err.Error(), row.want) || p.downloads("v1.34.4") > 0 {
+					t.Errorf("got %v, want %s; %d downloads", err, row.want, p.downloads("v1.34.4"))
+				}
+				wantNode(t, "v1.34.3", "v1.34.3")
+			}
+			if _, err := os.Stat("/etc/systemd/import-pubring.gpg"); err == nil {
+				t.Error("the key was left for the whole node")
+			}
+		})
+	}
+}
+
+// systemd-sysupdate itself checks too: an index that is exchanged after our own look
+// is refused by it.
+func TestSysupdateChecksTheSignature(t *testing.T) {
+	key, other := newSigner(t, "mirror"), newSigner(t, "other")
+	p := newPublisher(t, "v1.34.3", "v1.34.4")
+	looks := 0
+	p.keyring, p.sign = key.public, func(index []byte) []byte {
+		if looks++; looks == 1 {
+			return key.sign(t, index)
+		}
+		return other.sign(t, index)
+	}
+	newNode(t, p.url)
+	_, err := stage(t, p, "v1.34.4", "v1.34.4")
+	wantReason(t, err, v1alpha1.ReasonSignatureInvalid)
+	if looks < 2 {
+		t.Errorf("the signature was asked for %d times: systemd-sysupdate did not look", looks)
+	}
+	wantNode(t, "v1.34.3", "v1.34.3")
+	if list, err := exec.CommandContext(t.Context(), host.Sysupdate, "-C", "kubernetes", "list").CombinedOutput(); err != nil {
+		t.Errorf("the node's own systemd-sysupdate is disturbed: %v\n%s", err, list)
+	}
+}

@@ -23,7 +23,7 @@ func (a *Agent) checkOrder(ctx context.Context, entry hostverb.Entry, order host
 	defer cancel()
 	upgrade, err := a.upgradeOf(ctx, order.Spec.Upgrade)
 	if err != nil {
-		return host.Fail(v1alpha1.ReasonGateClosed, "comparing the order with what its upgrade fixed: %w", err)
+		return host.Fail(v1alpha1.ReasonGateUnknown, "comparing the order with what its upgrade fixed: %w", err)
 	}
 	if hold := orderHold(order.Spec, upgrade); hold.Holds() {
 		return host.Fail(hold.Reason, "%s", hold.Message)

@@ -29,7 +29,7 @@ func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observati
 	hold, err := a.askGate(ctx, node, o)
 	switch {
 	case err != nil:
-		return machine.Gate{Reason: v1alpha1.ReasonGateClosed, Message: err.Error()}
+		return machine.Gate{Reason: v1alpha1.ReasonGateUnknown, Message: err.Error()}
 	case hold.Reason != "":
 		closed := machine.Gate{Reason: hold.Reason, Message: hold.Message}
 		if hold.Until != nil {

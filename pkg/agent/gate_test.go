@@ -38,14 +38,14 @@ func needs(d time.Duration) func(*v1alpha1.NodeUpgradeSpec) {
 
 // What does not end before the window closes does not begin; what has begun is
 // not asked again.
-func TestTimeLeftIsAskedLive(t *testing.T) {
+func TestTimeThatIsLeftIsAskedLive(t *testing.T) {
 	c := newCluster(t, "agent-late")
 	c.pod("default", "web-"+c.node, replicated)
 	closes := time.Now().Add(10 * time.Minute).Truncate(time.Second)
 	c.freeze("soon", closes, closes.Add(time.Hour))
 	c.order(v1alpha1.ReleaseNode, needs(20*time.Minute))
 	c.run()
-	status := c.await("it is too late", func(s told) bool { return s.Reason == v1alpha1.ReasonTimeLeft })
+	status := c.await("it is too late", func(s told) bool { return s.Reason == v1alpha1.ReasonInsufficientTime })
 	if status.Step != v1alpha1.StepLocking || status.Slot != "" || !strings.Contains(status.Message, "expected to need 20m0s") {
 		t.Errorf("status %+v", status)
 	}

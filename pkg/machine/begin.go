@@ -27,9 +27,9 @@ func locking(s State, o Observation) (State, Action) {
 	case withdrawn(s, o):
 		return callBack(s, o)
 	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)) && o.Slot.Held != "":
-		return abort(s, o, v1alpha1.ReasonGateClosed, gateUnknown(o))
+		return abort(s, o, v1alpha1.ReasonGateUnknown, gateUnknown(o))
 	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
-		return s.say(v1alpha1.ReasonGateClosed, gateUnknown(o)), Action{}
+		return s.say(v1alpha1.ReasonGateUnknown, gateUnknown(o)), Action{}
 	case o.Gate == nil:
 		return s, Action{}
 	case !o.Gate.Open && o.Slot.Held != "":
@@ -151,7 +151,7 @@ func mayNotBegin(s State, o Observation) (State, Action, bool) {
 		s, a := abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, "the slot is not this node's any more")
 		return s, a, true
 	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
-		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateClosed, gateUnknown(o))
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateUnknown, gateUnknown(o))
 		return s, a, true
 	case o.Gate != nil && !o.Gate.Open:
 		s, a := closed(s.uncounted(), o)

@@ -40,7 +40,7 @@ func draining(s State, o Observation) (State, Action) {
 		return s.again(v1alpha1.StepCordoning, o), Action{}
 	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0:
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
-	case o.Gate != nil && !o.Gate.Open && o.Gate.Reason != v1alpha1.ReasonGateClosed:
+	case o.Gate != nil && !o.Gate.Open && o.Gate.Reason != v1alpha1.ReasonGateUnknown:
 		return closed(s.uncounted(), o)
 	case late && (!deletes || o.Slot.Held == "" || !o.Now.Before(limit.Add(drainTimeout(o)))):
 		return abortAndRetry(s, o, v1alpha1.ReasonDrainTimeout, fmt.Sprintf("not drained within %s: %s", drainTimeout(o), drainMessage(o)))

@@ -119,7 +119,7 @@ type Unstarted struct {
 }
 
 // Gate is whether something may begin now. One that could not be asked is closed, with
-// ReasonGateClosed.
+// ReasonGateUnknown.
 type Gate struct {
 	Open    bool
 	Reason  v1alpha1.Reason

@@ -16,7 +16,7 @@ func abort(s State, o Observation, reason v1alpha1.Reason, message string) (Stat
 
 // closed gives up because something stands against beginning, and says what.
 func closed(s State, o Observation) (State, Action) {
-	s, a := abort(s, o, cmp.Or(o.Gate.Reason, v1alpha1.ReasonGateClosed), o.Gate.Message)
+	s, a := abort(s, o, cmp.Or(o.Gate.Reason, v1alpha1.ReasonGateUnknown), o.Gate.Message)
 	return s.until(o.Gate.Until), a
 }
 

@@ -53,7 +53,7 @@ func (a *allocation) verdict(n *node) verdict {
 	switch {
 	case !hold.Holds():
 		v.slot, v.release = slot, a.releaseNow()
-		v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator lets the node begin")
+		v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator released the node")
 	case hold.NeedsPerson():
 		v.decision = Blocked
 	}

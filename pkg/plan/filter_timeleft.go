@@ -24,7 +24,7 @@ func timeTooShort(c *cluster, n *node) fleet.Hold {
 	case answer.fits(c.now, need):
 		return fleet.Hold{}
 	case c.brief:
-		return fleet.Hold{Reason: v1alpha1.ReasonTimeLeft}
+		return fleet.Hold{Reason: v1alpha1.ReasonInsufficientTime}
 	}
 	return c.windows.tooShort(class, answer, need)
 }

@@ -61,7 +61,7 @@ var filters = []filter{
 	{hold: groupNotApproved, withdraws: true, question: asks("is its group approved?", v1alpha1.ReasonApprovalRequired)},
 	{hold: windowClosed, withdraws: true, question: asks("is its window open?", v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},
 	// After windowClosed: what is closed has no time left.
-	{hold: timeTooShort, withdraws: true, question: asks("can it end in time?", v1alpha1.ReasonTimeLeft)},
+	{hold: timeTooShort, withdraws: true, question: asks("can it end in time?", v1alpha1.ReasonInsufficientTime)},
 
 	{hold: otherRetries, agents: true, question: asks("does a node try again later?", v1alpha1.ReasonNotItsTurn)},
 	{hold: othersNotStaged, question: asks("has every node its image?", v1alpha1.ReasonNotStaged)},

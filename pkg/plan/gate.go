@@ -17,7 +17,7 @@ import (
 // that is not known is held by every exclusion.
 //
 // need is how long what would begin is expected to take: it does not where less
-// is left (TimeLeft). Zero asks only for now, as what has begun already does.
+// is left (InsufficientTime). Zero asks only for now, as what has begun already does.
 //
 // It asks the planner's own filters, for the agent: with what that reads itself,
 // before it begins and before it flips.

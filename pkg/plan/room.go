@@ -27,7 +27,7 @@ func (w *windows) tooShort(c *class, a *answer, need time.Duration) fleet.Hold {
 	} else {
 		message += "; there is room again from " + clock(*until)
 	}
-	hold := fleet.Hold{Reason: v1alpha1.ReasonTimeLeft, Message: message, Until: until, Stays: until == nil}
+	hold := fleet.Hold{Reason: v1alpha1.ReasonInsufficientTime, Message: message, Until: until, Stays: until == nil}
 	if a.tooShort == nil {
 		a.tooShort = map[time.Duration]fleet.Hold{}
 	}

@@ -11,7 +11,7 @@ import (
 // that was called back stays so until it is back in service.
 func (c *cluster) atWork(n *node) verdict {
 	v := verdict{release: n.spec.Release, kubeadm: n.spec.Kubeadm}
-	v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator lets the node begin")
+	v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator released the node")
 	if n.finishes() {
 		return v
 	}

@@ -51,7 +51,7 @@ func (a *Agent) gather(ctx context.Context, now time.Time, after string) error {
 		}
 	}
 	age := now.Sub(seen.asked.at)
-	stale := seen.facts == nil || seen.after != after || age >= seen.maxAge() ||
+	stale := seen.facts == nil || seen.wrong != "" || seen.after != after || age >= seen.maxAge() ||
 		machine.NeedsFreshHost(a.state, seen.facts.ConfProblem) && seen.at.Before(a.state.Since)
 	if (seen.asked.open || seen.wrong != "") && age < factsRetry {
 		stale = false

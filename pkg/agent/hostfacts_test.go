@@ -1,0 +1,46 @@
+package agent
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+// Facts that could not be gathered are asked for again soon, though older ones are
+// there: until then the node counts as one whose host does not answer.
+func TestFailedFactsAreGatheredAgain(t *testing.T) {
+	h := newFakeHost()
+	h.takes = 0
+	a := &Agent{Config: Config{Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now}, unstarted: map[verb.Verb]unstarted{}}
+	now := time.Now()
+	gather := func() error {
+		t.Helper()
+		err := a.gather(t.Context(), now, "")
+		for running := true; running; time.Sleep(time.Millisecond) {
+			running, _, _ = h.Last(t.Context(), verb.Facts)
+		}
+		return err
+	}
+	for range 2 {
+		if err := gather(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now = now.Add(factsAge)
+	h.fail[verb.Facts] = &host.Result{Message: "the disk is full"}
+	if err := gather(); err != nil {
+		t.Fatal(err)
+	}
+	if err := gather(); err == nil {
+		t.Fatal("the failure is not told")
+	}
+	now = now.Add(factsRetry)
+	for range 2 {
+		if err := gather(); err != nil {
+			t.Errorf("%s after the failure: %v", factsRetry, err)
+		}
+	}
+}

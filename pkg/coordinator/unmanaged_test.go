@@ -70,6 +70,7 @@ func TestABusyNodeKeepsItsNodeUpgrade(t *testing.T) {
 	if order := c.word("w1").Spec; order.Release != v1alpha1.ReleaseNode || order.Version != "v1.34.4" {
 		t.Errorf("the order of w1, which reboots, is now %+v", order)
 	}
+	w1.say(t.Context(), v1alpha1.StepUnlocking) // an agent writes that before it frees its slot
 	c.must(w1.slots.Free(t.Context(), w1.me))
 	w1.status.Slot = ""
 	w1.say(t.Context(), v1alpha1.StepWaiting)

@@ -77,8 +77,10 @@ func TestObserving(t *testing.T) {
 	c.kubelet()
 	c.order(v1alpha1.ReleaseNode, func(spec *v1alpha1.NodeUpgradeSpec) { spec.MinReadySeconds = ptr.To[int32](2) })
 	c.run()
-	status := c.awaitStep(v1alpha1.StepObserving)
-	if status.Slot != "slot-0" || status.Reason != v1alpha1.ReasonObserving || status.StepEndTime == nil {
+	status := c.await("it says until when", func(s told) bool {
+		return s.Step == v1alpha1.StepObserving && s.Reason == v1alpha1.ReasonObserving && s.StepEndTime != nil
+	})
+	if status.Slot != "slot-0" {
 		t.Errorf("status %+v", status)
 	}
 	c.kill()

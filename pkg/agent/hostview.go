@@ -70,7 +70,7 @@ func (a *Agent) lookAtWork(ctx context.Context, v verb.Verb, o *machine.Observat
 	if err != nil {
 		return nil, err
 	}
-	work := machine.Work{Running: running, Unstarted: a.unstarted[v].Unstarted}
+	work := machine.Work{Running: running, StartFailure: a.unstarted[v].StartFailure}
 	if last != nil {
 		work.Key, work.OK, work.Reason, work.FinishedAt = last.Key, last.OK, last.Reason, last.FinishedAt
 		work.Message, work.Log = last.Message, last.LogTail

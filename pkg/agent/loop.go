@@ -72,7 +72,7 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 func mayUnwritten(action machine.Action, err error) bool {
 	entry, isVerb := hostverb.Of(action.Verb)
 	return isVerb && entry.Harmless ||
-		errors.Is(err, errNoNodeUpgrade) && (action.Do == machine.DoNothing || action.Do.GivesBack())
+		errors.Is(err, errNoNodeUpgrade) && (action.Do == machine.DoNothing || action.Do.BringsBack())
 }
 
 // stumble tells of an error and says when to try again.
@@ -112,7 +112,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 	if before.Step == next.Step {
 		return
 	}
-	if machine.Quiet(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
+	if machine.BetweenAttempts(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
 		a.rebootAt, a.refused, a.drained = time.Time{}, "", nil
 	}
 	t := observe.Transition{

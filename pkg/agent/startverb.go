@@ -19,7 +19,7 @@ const (
 
 // unstarted is why a verb could not be started, and for how long it rests.
 type unstarted struct {
-	machine.Unstarted
+	machine.StartFailure
 	pause time.Duration
 }
 
@@ -40,8 +40,8 @@ func (a *Agent) start(ctx context.Context, v verb.Verb, key string, order hostve
 		last = unstarted{}
 	}
 	pause := min(max(2*last.pause, firstStartPause), lastStartPause)
-	a.unstarted[v] = unstarted{pause: pause, Unstarted: machine.Unstarted{
-		Key: key, Reason: host.ReasonOf(err, entry.Failed), Message: err.Error(), Again: now.Add(pause),
+	a.unstarted[v] = unstarted{pause: pause, StartFailure: machine.StartFailure{
+		Key: key, Reason: host.ReasonOf(err, entry.Failed), Message: err.Error(), RetryAt: now.Add(pause),
 	}}
 	return err
 }

@@ -35,9 +35,9 @@ func lastCheck(s State, o Observation) (State, Action) {
 // startActivate starts the activation, the point of no return, unless starting it failed
 // a moment ago.
 func startActivate(s State, o Observation) (State, Action) {
-	told, a := start(s, o, verb.Activate, attemptKey(s, o))
+	next, a := start(s, o, verb.Activate, attemptKey(s, o))
 	if a.Do == DoNothing {
-		return told, a
+		return next, a
 	}
 	if !s.restarts() {
 		s.RebootedFrom = o.Host.BootID

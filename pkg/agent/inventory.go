@@ -18,7 +18,7 @@ const inventoryPause = 10 * time.Second
 // inventoryView is the last NodeInventory that this agent wrote.
 type inventoryView struct {
 	written *v1alpha1.NodeFacts // nil: nothing yet
-	at   time.Time           // of the last write, or attempt
+	at      time.Time           // of the last write, or attempt
 }
 
 // writeInventory writes the node's NodeInventory if its facts changed. No step of an upgrade

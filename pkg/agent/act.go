@@ -9,23 +9,23 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 )
 
-// Limits for single calls that hang.
+// Timeouts of single calls.
 const (
 	callWithin  = 30 * time.Second
 	drainWithin = 2 * time.Minute
-	// betweenRounds keeps a node's busy pods from causing a round of evictions
-	// with each of their changes. One that has left is worth a round at once.
+	// betweenRounds is the least time between two rounds of evictions. A pod that
+	// has gone causes a round at once.
 	betweenRounds = 4 * time.Second
 )
 
-// act does one action. To do one again that was done already is harmless.
+// act carries out an action. Each action is idempotent.
 func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observation) error {
 	if action.Do == machine.DoDrain {
 		return a.drain(ctx, action, o)
 	}
 	node := a.node()
 	if node == nil {
-		return fmt.Errorf("this node's Node object is not there")
+		return fmt.Errorf("this node's Node object does not exist")
 	}
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
@@ -49,7 +49,7 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 }
 
 func (a *Agent) reboot(ctx context.Context, o machine.Observation) error {
-	if err := a.givenUp(ctx, o); err != nil {
+	if err := a.checkAbandoned(ctx, o); err != nil {
 		return err
 	}
 	if err := a.Host.Reboot(ctx); err != nil {

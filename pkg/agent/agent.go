@@ -21,45 +21,44 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// Host is the node's own systemd, logind and update_engine, as *host.Client
-// reaches them.
+// Host is the node's systemd, logind and update_engine. *host.Client implements it.
 type Host interface {
 	Start(ctx context.Context, r host.Request, o host.Options) error
 	Last(ctx context.Context, v verb.Verb) (running bool, last *host.Result, err error)
 	Changes(ctx context.Context) (<-chan host.Change, error)
 	Reboot(ctx context.Context) error
-	// Asked is the last request for a verb, or nil. Open opens a file of the
-	// state folder.
+	// Asked returns the last request for a verb, or nil. Open opens a file in the
+	// state directory.
 	Asked(v verb.Verb) (*host.Request, error)
 	Open(name string) (*os.File, error)
 	UpdateEngine(ctx context.Context) (status string, err error)
 }
 
-// Config is what an agent works with.
+// Config configures an Agent.
 type Config struct {
 	// Node is the name of its node.
 	Node string
 	// Version of the agent, for status.
 	Version string
-	// Host is its node's systemd. Install makes our own program be there for
-	// the host verbs.
+	// Host is the node's systemd. Install copies our program to the host, for the
+	// host verbs.
 	Host    Host
 	Install func() error
-	// Kubelet is the kubelet's client, which reads and writes what is its own
-	// node's. Account is the ServiceAccount's, for what all agents see, Upgrades
-	// the ServiceAccount's for our own kinds.
+	// Kubelet is a client with the kubelet's identity, for the node's own objects.
+	// Account has the ServiceAccount's identity, for all others, and Upgrades has it
+	// for our own kinds.
 	Account, Kubelet kubernetes.Interface
 	Upgrades         *client.Interface
-	// Events gets a node's transitions.
+	// Events records the node's transitions.
 	Events *observe.Recorder
 	Log    *slog.Logger
-	// Output gets kubeadm's own words, a line in each Write.
+	// Output receives kubeadm's output, one line per Write.
 	Output io.Writer
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// Agent is the loop of one node.
+// Agent runs the loop of one node.
 type Agent struct {
 	Config
 	slots   *slot.Slots
@@ -70,25 +69,25 @@ type Agent struct {
 	nodeUpgrades, inventories, nodes, leases cache.SharedIndexInformer
 	pods                                     podWatch
 
-	state      machine.State
-	generation int64 // of the order that state answers
-	seen       hostView
-	failures   map[verb.Verb]time.Time // those that were logged
-	unstarted  map[verb.Verb]unstarted // why a verb could not be started the last time
-	engine     engineView
-	written    written
-	inventory  inventoryView
-	drained    *machine.Drain
-	rebootAt   time.Time // when the reboot was asked for
-	refused    string    // why it was not accepted the last time
-	write      failedWrite
-	etcd       etcdView
-	kubeadm    *mirror
-	trouble    int // turns that ended with an error, in a row
-	installed  bool
+	state         machine.State
+	generation    int64 // of the NodeUpgrade that state is for
+	seen          hostView
+	failures      map[verb.Verb]time.Time    // when the last logged failure of a verb ended
+	startFailures map[verb.Verb]startFailure // why the last start of a verb failed
+	engine        engineView
+	written       written
+	inventory     inventoryView
+	drained       *machine.Drain
+	rebootAt      time.Time // when the reboot was requested
+	refused       string    // why the last request was refused
+	write         failedWrite
+	etcd          etcdView
+	kubeadm       *mirror
+	failuresInRow int // reconciles that failed in a row
+	installed     bool
 }
 
-// New makes an agent.
+// New returns an Agent.
 func New(c Config) *Agent {
 	a := &Agent{
 		Config:  c,
@@ -97,8 +96,8 @@ func New(c Config) *Agent {
 		kick:    make(chan struct{}, 1),
 		started: c.Now(),
 
-		failures:  map[verb.Verb]time.Time{},
-		unstarted: map[verb.Verb]unstarted{},
+		failures:      map[verb.Verb]time.Time{},
+		startFailures: map[verb.Verb]startFailure{},
 	}
 	a.kubeadm = newMirror(c.Host, c.Output)
 	a.engine.ask.Store(true)
@@ -106,17 +105,17 @@ func New(c Config) *Agent {
 	return a
 }
 
-// Run works until ctx ends. It returns no error: whatever is away comes back,
-// or the status says so.
+// Run reconciles until ctx ends. It returns no error: it retries, and reports a lasting
+// problem in the status.
 func (a *Agent) Run(ctx context.Context) {
 	a.Log.InfoContext(ctx, "watching", "node", a.Node)
-	if !a.startWatches(ctx) || !a.remember(ctx) {
+	if !a.startWatches(ctx) || !a.loadState(ctx) {
 		return
 	}
 	go a.watchHost(ctx)
 	go a.kubeadm.run(ctx)
 	for {
-		pause := a.turn(ctx)
+		pause := a.reconcile(ctx)
 		select {
 		case <-ctx.Done():
 			a.Log.InfoContext(ctx, "ending", "node", a.Node, "step", a.state.Step)
@@ -127,7 +126,7 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 }
 
-// wakeUp has the loop look again soon.
+// wakeUp makes the loop reconcile soon.
 func (a *Agent) wakeUp() {
 	select {
 	case a.kick <- struct{}{}:
@@ -135,13 +134,12 @@ func (a *Agent) wakeUp() {
 	}
 }
 
-// nodeUpgrade returns this node's NodeUpgrade, from the watch; nil where there is
-// none.
+// nodeUpgrade returns this node's NodeUpgrade, from the watch, or nil.
 func (a *Agent) nodeUpgrade() *v1alpha1.NodeUpgrade {
 	return one[*v1alpha1.NodeUpgrade](a.nodeUpgrades)
 }
 
-// node returns the Node object, from the watch; nil where there is none.
+// node returns the Node object, from the watch, or nil.
 func (a *Agent) node() *corev1.Node {
 	return one[*corev1.Node](a.nodes)
 }

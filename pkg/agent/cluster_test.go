@@ -246,7 +246,7 @@ func (c *cluster) run() {
 		return
 	}
 	kubelet := c.as("system:node:"+c.node, []string{"system:nodes"}, "")
-	kubelet.Wrap(patience)
+	kubelet.Wrap(retryReads)
 	ctx, cancel := context.WithCancel(context.Background())
 	accountClient := kubernetes.NewForConfigOrDie(account)
 	a := New(Config{

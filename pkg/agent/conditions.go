@@ -10,10 +10,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 )
 
-// conditions returns the agent's own conditions for a State. Reason and message
-// stand in UpToDate alone; Reconciling and Stalled are there while they are True. A
-// problem is a write that fails: it stands in UpToDate as long as it lasts, and the
-// State's own reason and message in Reconciling meanwhile.
+// conditions returns the agent's conditions for a State. UpToDate has the reason and
+// message; Reconciling and Stalled are present only while True. While a write fails,
+// problem is not empty: UpToDate has the problem, and Reconciling the State's reason and
+// message.
 func conditions(before []metav1.Condition, s machine.State, o machine.Observation, generation int64, problem string) []metav1.Condition {
 	var after []metav1.Condition
 	set := func(kind string, status metav1.ConditionStatus, reason v1alpha1.Reason, message string) {
@@ -25,7 +25,7 @@ func conditions(before []metav1.Condition, s machine.State, o machine.Observatio
 			ObservedGeneration: generation, LastTransitionTime: *timeOf(o.Now),
 		})
 	}
-	// A step that says nothing of itself is one of a node that was let go.
+	// A step without a reason is one of a released node.
 	reason := cmp.Or(s.Reason, v1alpha1.ReasonReleased)
 	phase := s.Step.Info().Phase
 	switch {

@@ -89,7 +89,7 @@ func TestPassOne(t *testing.T) {
 	})
 	c.order(v1alpha1.ReleaseControlPlane, func(s *v1alpha1.NodeUpgradeSpec) { s.Kubeadm, s.EtcdSnapshot = v1alpha1.KubeadmApply, true })
 	status := c.await("it checks", func(s told) bool { return s.Reason == v1alpha1.ReasonUnhealthy })
-	if !strings.Contains(status.Message, "kube-apiserver is not there") {
+	if !strings.Contains(status.Message, "found no kube-apiserver pod") {
 		t.Errorf("message %q", status.Message)
 	}
 	// The pods are well, and the member of etcd is not: the slot is kept.
@@ -183,7 +183,7 @@ func TestEtcdIsAskedLive(t *testing.T) {
 	}
 	c.host.setEtcd(&v1alpha1.EtcdFacts{Problem: "no certificates"})
 	c.await("etcd cannot be asked", func(s told) bool {
-		return s.Step == v1alpha1.StepLocking && strings.Contains(s.Message, "it is not known whether etcd can do without this node: no certificates")
+		return s.Step == v1alpha1.StepLocking && strings.Contains(s.Message, "could not determine whether etcd keeps its majority without this node: no certificates")
 	})
 	if slices.Contains(c.host.began, "kubeadm") {
 		t.Error("kubeadm ran")

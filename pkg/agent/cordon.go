@@ -13,9 +13,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// nodePatch is a merge patch of a Node. It carries the resourceVersion that it
-// was made for: between our look and our write a person may cordon the node, and
-// that cordon would then be taken for ours.
+// nodePatch is a merge patch of a Node. It has a resourceVersion: a person may cordon the
+// node between our read and our write, and we would take that cordon for ours.
 type nodePatch struct {
 	Metadata struct {
 		ResourceVersion string             `json:"resourceVersion"`
@@ -24,13 +23,13 @@ type nodePatch struct {
 	Spec *nodeSpecPatch `json:"spec,omitempty"`
 }
 
-// nodeSpecPatch with nil takes the field away.
+// nodeSpecPatch removes the field if it is nil.
 type nodeSpecPatch struct {
 	Unschedulable *bool `json:"unschedulable"`
 }
 
-// cordon marks the node and cordons it, in one update. Where a person cordoned
-// it before, only the slot is marked: the cordon stays theirs.
+// cordon returns a patch that cordons the node and annotates it. If a person cordoned the
+// node before, it only annotates the slot: the cordon stays theirs.
 func cordon(node *corev1.Node, upgrade, slot string) nodePatch {
 	var p nodePatch
 	p.Metadata.ResourceVersion = node.ResourceVersion
@@ -43,7 +42,7 @@ func cordon(node *corev1.Node, upgrade, slot string) nodePatch {
 	return p
 }
 
-// uncordon lifts our own cordon and clears both marks, in one update.
+// uncordon returns a patch that removes our cordon and both annotations.
 func uncordon(node *corev1.Node) nodePatch {
 	var p nodePatch
 	p.Metadata.ResourceVersion = node.ResourceVersion
@@ -54,7 +53,7 @@ func uncordon(node *corev1.Node) nodePatch {
 	return p
 }
 
-// patch writes as the kubelet, which may write no other Node.
+// patch writes the Node as its kubelet, which may write no other Node.
 func (a *Agent) patch(ctx context.Context, p nodePatch) error {
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -67,9 +66,9 @@ func (a *Agent) patch(ctx context.Context, p nodePatch) error {
 	return nil
 }
 
-// free gives up the slot, provided that the Node bears no mark of ours: it reads
-// live, as a watch that lags may not show the cordon that we have just made, and
-// the next node would begin beside this one.
+// free frees the slot if the Node has no annotation of ours. It reads the Node live: a
+// stale watch may not show our latest cordon, and the next node would begin while this one
+// is still cordoned.
 func (a *Agent) free(ctx context.Context, node *corev1.Node) error {
 	now, err := a.Kubelet.CoreV1().Nodes().Get(ctx, a.Node, metav1.GetOptions{})
 	switch {
@@ -77,7 +76,7 @@ func (a *Agent) free(ctx context.Context, node *corev1.Node) error {
 	case err != nil:
 		return fmt.Errorf("reading node %s before its slot is freed: %w", a.Node, err)
 	case nodeOf(now).Marked():
-		return fmt.Errorf("node %s still bears our mark, which the watch does not show yet: its slot is not freed", a.Node)
+		return fmt.Errorf("not freeing the slot of node %s: the node still has our annotations, which the watch does not show yet", a.Node)
 	}
 	return a.slots.Free(ctx, ownerOf(node))
 }

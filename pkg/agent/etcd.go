@@ -20,24 +20,24 @@ import (
 // How old an answer of etcd may be.
 const (
 	etcdAge = 5 * time.Second
-	// For preflight, which reads it in the status, and where something is wrong.
-	etcdTold      = time.Minute
-	etcdToldAmiss = 10 * time.Second
+	// How often it is read for the NodeInventory, normally and while a member is unhealthy.
+	etcdRefresh         = time.Minute
+	etcdDegradedRefresh = 10 * time.Second
 )
 
-// etcdView is what etcd's members said last. One may have broken since the node
-// was let go, with no coordinator to call it back.
+// etcdView is the last known health of etcd's members. A member may have failed after the
+// node was released, and the coordinator may be unavailable.
 type etcdView struct {
 	facts  *v1alpha1.EtcdFacts // nil: no member runs here
-	at     time.Time           // when that was asked for; zero: nothing is known
+	at     time.Time           // when facts were requested; zero if there are none
 	asked  question
-	wanted bool // this turn needs an answer
+	wanted bool // this reconcile needs an answer
 }
 
-// lookAtEtcd reports whether there is an answer that is fresh, and was asked for
-// not before since. Otherwise it has the host ask, and the caller looks again when
-// the answer is there. Only control planes have a member.
-func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since time.Time) bool {
+// checkEtcd reports whether there is a fresh answer that was requested at since or later.
+// Otherwise it starts the verb that reads etcd's health, and the caller retries when the
+// verb has ended. It is always true on a worker.
+func (a *Agent) checkEtcd(ctx context.Context, o machine.Observation, since time.Time) bool {
 	if !o.Host.ControlPlane {
 		return true
 	}
@@ -53,8 +53,8 @@ func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since tim
 	}
 	if seen.asked.open && last != nil && last.Key == seen.asked.key {
 		seen.answer(last)
-		// Members that are down let the question wait for as long as an answer
-		// may be old: it counts from when it came.
+		// With members down the verb takes as long as an answer may be old, so the
+		// age counts from when the verb ended.
 		if !seen.at.Before(since) && o.Now.Sub(last.FinishedAt) < etcdAge {
 			return true
 		}
@@ -71,29 +71,29 @@ func (a *Agent) lookAtEtcd(ctx context.Context, o machine.Observation, since tim
 	return false
 }
 
-// keepEtcdKnown asks now and then, for those who read the inventory. Not while a node
-// is out of service: that its member is away is no news, and preflight would hold
-// the next one by it.
-func (a *Agent) keepEtcdKnown(ctx context.Context, o machine.Observation) {
-	if !o.Host.ControlPlane || a.someSlotHeld() {
+// refreshEtcd reads etcd's health periodically for the NodeInventory. It does not while a
+// node is out of service: that node's member is expected to be down, and preflight would
+// report it.
+func (a *Agent) refreshEtcd(ctx context.Context, o machine.Observation) {
+	if !o.Host.ControlPlane || a.anySlotHeld() {
 		return
 	}
-	age := etcdTold
-	if amiss(a.etcd.facts) {
-		age, a.etcd.wanted = etcdToldAmiss, true
+	age := etcdRefresh
+	if etcdDegraded(a.etcd.facts) {
+		age, a.etcd.wanted = etcdDegradedRefresh, true
 	}
 	if o.Now.Sub(a.etcd.at) >= age {
-		a.lookAtEtcd(ctx, o, time.Time{})
+		a.checkEtcd(ctx, o, time.Time{})
 	}
 }
 
-// amiss reports whether a member is not well, or that is not known.
-func amiss(facts *v1alpha1.EtcdFacts) bool {
+// etcdDegraded reports whether a member is unhealthy or etcd's health is unknown.
+func etcdDegraded(facts *v1alpha1.EtcdFacts) bool {
 	return facts != nil && (facts.Problem != "" || slices.ContainsFunc(facts.Members, func(m v1alpha1.EtcdMember) bool { return !m.Healthy }))
 }
 
-// someSlotHeld reports whether any node may be out of service by our doing.
-func (a *Agent) someSlotHeld() bool {
+// anySlotHeld reports whether a node may be out of service for an upgrade.
+func (a *Agent) anySlotHeld() bool {
 	return slices.ContainsFunc(a.leases.GetStore().List(), func(object any) bool {
 		s, err := slot.FromLease(object.(*coordinationv1.Lease))
 		return err != nil || s.Holder != (fleet.Owner{})

@@ -18,17 +18,17 @@ import (
 func TestEtcdThatCouldNotBeAsked(t *testing.T) {
 	h := newFakeHost()
 	h.busFails = verb.Etcd
-	a := &Agent{Config: Config{Node: "n", Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now}, unstarted: map[verb.Verb]unstarted{}}
+	a := &Agent{Config: Config{Node: "n", Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now}, startFailures: map[verb.Verb]startFailure{}}
 	o := machine.Observation{Now: time.Now(), Host: &machine.Host{ControlPlane: true}}
-	if a.lookAtEtcd(t.Context(), o, time.Time{}) || a.etcd.facts != nil {
+	if a.checkEtcd(t.Context(), o, time.Time{}) || a.etcd.facts != nil {
 		t.Errorf("answered: %+v", a.etcd.facts)
 	}
-	if u := a.unstarted[verb.Etcd]; u.Reason != v1alpha1.ReasonHostUnreachable || u.Message != "the bus is away" {
+	if u := a.startFailures[verb.Etcd]; u.Reason != v1alpha1.ReasonHostUnreachable || u.Message != "the bus is away" {
 		t.Errorf("%+v", u)
 	}
-	a.lookAtEtcd(t.Context(), o, time.Time{})
-	if h.asked[verb.Etcd] == nil || len(a.unstarted) > 0 {
-		t.Errorf("not asked again: %+v", a.unstarted)
+	a.checkEtcd(t.Context(), o, time.Time{})
+	if h.asked[verb.Etcd] == nil || len(a.startFailures) > 0 {
+		t.Errorf("not asked again: %+v", a.startFailures)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestSlowAnswerOfEtcdCounts(t *testing.T) {
 	o := machine.Observation{Now: since, Host: &machine.Host{ControlPlane: true}}
 	look := func(want bool, when string) {
 		t.Helper()
-		if got := a.lookAtEtcd(t.Context(), o, since); got != want {
+		if got := a.checkEtcd(t.Context(), o, since); got != want {
 			t.Errorf("%s: %v, want %v", when, got, want)
 		}
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/quorum"
 )
 
-// voters returns the members that count for a majority, this node's own by its
-// name.
+// voters returns the voting members. This node's own has the node's name.
 func (v *etcdView) voters(node string) []fleet.StaticPod {
 	var list []fleet.StaticPod
 	for i, m := range v.facts.Members {
@@ -27,27 +26,26 @@ func (v *etcdView) voters(node string) []fleet.StaticPod {
 	return list
 }
 
-// etcdHold keeps a control-plane node in service whose member etcd needs now, and
-// any of which is not known whether it does, unless that check is ignored.
+// etcdHold holds a control-plane node whose member etcd needs for its majority, or if that
+// is not known, unless the upgrade ignores the check.
 func (a *Agent) etcdHold(o machine.Observation, upgrade v1alpha1.ClusterUpgradeSpec) fleet.Hold {
 	facts := a.etcd.facts
 	if o.Host == nil || !o.Host.ControlPlane || facts == nil || upgrade.Ignores(preflight.EtcdQuorum) {
 		return fleet.Hold{}
 	}
 	if facts.Problem != "" {
-		return fleet.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: "it is not known whether etcd can do without this node: " + facts.Problem}
+		return fleet.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: "could not determine whether etcd keeps its majority without this node: " + facts.Problem}
 	}
 	voters := a.etcd.voters(a.Node)
 	hold := plan.EtcdGate(voters, len(voters), a.Node)
 	if hold.Reason != "" {
-		hold.Message += unwell(facts.Members[1:])
+		hold.Message += describeUnhealthy(facts.Members[1:])
 	}
 	return hold
 }
 
-// etcdUnwell returns what is wrong with etcd after this node was worked on: its own
-// member has to be well again, and a majority with it.
-func (a *Agent) etcdUnwell() error {
+// etcdHealth returns an error unless this node's member and a majority are healthy.
+func (a *Agent) etcdHealth() error {
 	facts := a.etcd.facts
 	switch {
 	case facts == nil:
@@ -64,13 +62,13 @@ func (a *Agent) etcdUnwell() error {
 		}
 	}
 	if healthy < quorum.Majority(len(voters)) {
-		return fmt.Errorf("%d of etcd's %d members are healthy%s", healthy, len(voters), unwell(facts.Members))
+		return fmt.Errorf("%d of etcd's %d members are healthy%s", healthy, len(voters), describeUnhealthy(facts.Members))
 	}
 	return nil
 }
 
-// unwell tells of the members that are not healthy.
-func unwell(members []v1alpha1.EtcdMember) string {
+// describeUnhealthy returns the problems of unhealthy members, for a message.
+func describeUnhealthy(members []v1alpha1.EtcdMember) string {
 	text := ""
 	for _, m := range members {
 		if !m.Healthy {

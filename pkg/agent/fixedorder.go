@@ -11,9 +11,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// checkOrder fails unless a verb's order is what its upgrade fixed at the trigger: it
-// chooses what runs as root on the node. It reads live. An image that is active
-// already was compared before it was flipped.
+// checkOrder returns an error unless a verb's order matches what its upgrade fixed at the
+// trigger: the order chooses what runs as root on the node. It reads the upgrade live. An
+// image that is active already was checked before its activation.
 func (a *Agent) checkOrder(ctx context.Context, entry hostverb.Entry, order hostverb.Order) error {
 	flipped := entry.Verb == verb.Activate && order.Active == order.Spec.Version
 	if !entry.Ordered || flipped {
@@ -31,15 +31,15 @@ func (a *Agent) checkOrder(ctx context.Context, entry hostverb.Entry, order host
 	return nil
 }
 
-// orderHold returns why an order is not carried out: version, address or digest are
-// not those that its upgrade fixed at the trigger.
+// orderHold holds an order whose version, type, address or digest differs from what its
+// upgrade fixed at the trigger.
 func orderHold(order v1alpha1.NodeUpgradeSpec, upgrade *v1alpha1.ClusterUpgrade) fleet.Hold {
 	if upgrade == nil {
-		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "the upgrade that the node is asked for is gone"}
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "the node's ClusterUpgrade no longer exists"}
 	}
 	differs := func(what, ordered, fixed string) fleet.Hold {
 		return fleet.Hold{Reason: v1alpha1.ReasonOrderMismatch, Message: fmt.Sprintf(
-			"the order names the %s %q, and ClusterUpgrade %s fixed %q at its trigger: nothing is done until they agree", what, ordered, upgrade.Name, fixed)}
+			"the NodeUpgrade has %s %q, but ClusterUpgrade %s fixed %q at its trigger: waits until they match", what, ordered, upgrade.Name, fixed)}
 	}
 	if order.Version != upgrade.Spec.Version {
 		return differs("version", order.Version, upgrade.Spec.Version)

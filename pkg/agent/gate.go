@@ -17,16 +17,16 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// gateWithin limits the gate's reads: an API server that does not answer keeps
-// the gate closed, and people have to be told soon.
+// gateWithin limits the gate's reads. The gate stays closed while the API server does not
+// answer, and the status should say so soon.
 const gateWithin = 15 * time.Second
 
-// gate returns whether something may begin on the node now. It reads live: a watch
-// that was cut may show a window that closed long ago.
+// gate returns the gate. It reads live: a broken watch may still show a window that closed
+// long ago.
 func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observation) machine.Gate {
 	ctx, cancel := context.WithTimeout(ctx, gateWithin)
 	defer cancel()
-	hold, err := a.askGate(ctx, node, o)
+	hold, err := a.readGate(ctx, node, o)
 	switch {
 	case err != nil:
 		return machine.Gate{Reason: v1alpha1.ReasonGateUnknown, Message: err.Error()}
@@ -40,8 +40,9 @@ func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observati
 	return machine.Gate{Open: true}
 }
 
-// askGate returns why nothing may begin. An error is what could not be read.
-func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
+// readGate returns the first hold that keeps the gate closed. It returns an error if a hold
+// could not be read.
+func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
 	// A node with a slot has begun: from here on only the window itself counts.
 	begins := a.state.Step == v1alpha1.StepLocking && o.Slot.Held == ""
 	upgrade, err := a.upgradeOf(ctx, o.Spec.Upgrade)
@@ -49,9 +50,9 @@ func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observ
 		return fleet.Hold{}, err
 	}
 	if upgrade == nil {
-		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "the upgrade that the node is asked for is gone"}, nil
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "the node's ClusterUpgrade no longer exists"}, nil
 	}
-	questions := []func() (fleet.Hold, error){
+	checks := []func() (fleet.Hold, error){
 		func() (fleet.Hold, error) { return orderHold(o.Spec, upgrade), nil },
 		func() (fleet.Hold, error) { return a.window(ctx, node, upgrade, o, begins) },
 		func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },
@@ -60,20 +61,20 @@ func (a *Agent) askGate(ctx context.Context, node *corev1.Node, o machine.Observ
 		func() (fleet.Hold, error) { return a.etcdHold(o, upgrade.Spec), nil },
 	}
 	if begins {
-		questions = append(questions,
+		checks = append(checks,
 			func() (fleet.Hold, error) { return a.onHold(ctx) },
 			func() (fleet.Hold, error) { return a.managers(ctx, node, upgrade.Spec) })
 	}
-	for _, ask := range questions {
-		if hold, err := ask(); err != nil || hold.Reason != "" {
+	for _, check := range checks {
+		if hold, err := check(); err != nil || hold.Reason != "" {
 			return hold, err
 		}
 	}
 	return fleet.Hold{}, nil
 }
 
-// window asks what people decide, and for a node that begins whether it is
-// expected to be done before the window closes.
+// window holds the node for approvals, exclusions and maintenance windows. For a node that
+// begins, the rest of the window must be long enough.
 func (a *Agent) window(ctx context.Context, node *corev1.Node, upgrade *v1alpha1.ClusterUpgrade, o machine.Observation, begins bool) (fleet.Hold, error) {
 	schedules, err := a.Upgrades.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -86,7 +87,7 @@ func (a *Agent) window(ctx context.Context, node *corev1.Node, upgrade *v1alpha1
 	return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil
 }
 
-// stillReleased looks past the watch at what the coordinator wants now.
+// stillReleased holds the node if its release changed since the observation.
 func (a *Agent) stillReleased(ctx context.Context, o machine.Observation) (fleet.Hold, error) {
 	now, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
 	if err != nil {
@@ -99,7 +100,7 @@ func (a *Agent) stillReleased(ctx context.Context, o machine.Observation) (fleet
 	return fleet.Hold{}, nil
 }
 
-// stillHeld looks past the watch at a slot that it shows as ours.
+// stillHeld holds the node if it no longer holds the slot that the watch shows.
 func (a *Agent) stillHeld(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
 	if o.Slot.Held == "" {
 		return fleet.Hold{}, nil
@@ -113,7 +114,7 @@ func (a *Agent) stillHeld(ctx context.Context, node *corev1.Node, o machine.Obse
 		return fleet.Hold{}, err
 	}
 	if s.Holder != ownerOf(node) {
-		return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: fmt.Sprintf("slot %s is not this node's any more, but %q's", s.Name, s.Holder.Node)}, nil
+		return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: fmt.Sprintf("this node no longer holds slot %s; its holder is %q", s.Name, s.Holder.Node)}, nil
 	}
 	return fleet.Hold{}, nil
 }

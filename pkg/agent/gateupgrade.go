@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// upgradeOf reads the upgrade that an order is part of; nil where it is gone. One
-// that was created anew under the same name is another upgrade.
+// upgradeOf reads the upgrade that an order is part of; nil if it no longer exists. An
+// upgrade that was created again under the same name is another one.
 func (a *Agent) upgradeOf(ctx context.Context, order *v1alpha1.UpgradeReference) (*v1alpha1.ClusterUpgrade, error) {
 	if order == nil {
 		return nil, nil
@@ -25,13 +25,12 @@ func (a *Agent) upgradeOf(ctx context.Context, order *v1alpha1.UpgradeReference)
 	case err != nil && !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("reading upgrade %q: %w", order.Name, err)
 	}
-	return a.remembered(ctx, order)
+	return a.followedUpgrade(ctx, order)
 }
 
-// remembered returns an upgrade that was deleted after it succeeded, and that late
-// nodes are still to follow. For them windows count, and nothing else that people
-// said of the upgrade then.
-func (a *Agent) remembered(ctx context.Context, order *v1alpha1.UpgradeReference) (*v1alpha1.ClusterUpgrade, error) {
+// followedUpgrade returns a succeeded upgrade that was deleted but that late nodes still
+// follow, or nil. Only windows apply to it.
+func (a *Agent) followedUpgrade(ctx context.Context, order *v1alpha1.UpgradeReference) (*v1alpha1.ClusterUpgrade, error) {
 	policy, err := a.Upgrades.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -45,8 +44,7 @@ func (a *Agent) remembered(ctx context.Context, order *v1alpha1.UpgradeReference
 	return nil, nil
 }
 
-// onHold keeps a node in service that a person holds. It reads live, as the watch
-// may be behind.
+// onHold holds a node that a person put on hold. It reads live, as the watch may be stale.
 func (a *Agent) onHold(ctx context.Context) (fleet.Hold, error) {
 	node, err := a.Kubelet.CoreV1().Nodes().Get(ctx, a.Node, metav1.GetOptions{})
 	if err != nil {

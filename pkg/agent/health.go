@@ -15,9 +15,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// health says how this node and its control plane are after what was done to
-// them. The kubelet asks each static pod by its probes, the apiserver by /readyz,
-// so that a pod's Ready says it all; the members of etcd were asked themselves.
+// health returns the health of this node and its control plane. A static pod's Ready
+// condition is enough, as the kubelet probes it; etcd's members were asked directly.
 func (a *Agent) health(ctx context.Context, o machine.Observation) *machine.Health {
 	if err := a.unhealthy(ctx, o); err != nil {
 		return &machine.Health{Message: err.Error()}
@@ -51,7 +50,7 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 		pod := byComponent[component]
 		switch {
 		case pod == nil:
-			return fmt.Errorf("%s is not there", component)
+			return fmt.Errorf("found no %s pod", component)
 		case o.Spec.Type != v1alpha1.TypeReboot && a.state.Follows(o.Spec) && !reached(pod, o.Spec.Version):
 			return fmt.Errorf("%s is still at %s", component, staticpod.Version(pod))
 		case !staticpod.Ready(pod):
@@ -63,10 +62,10 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 	if pod := byComponent["etcd"]; pod != nil && !staticpod.Ready(pod) {
 		return fmt.Errorf("etcd is not Ready")
 	}
-	return a.etcdUnwell()
+	return a.etcdHealth()
 }
 
-// reached reports whether the pod runs what is wanted, or what a person took further.
+// reached reports whether the pod runs version want or a newer one.
 func reached(pod *corev1.Pod, want string) bool {
 	v, err := version.Parse(want)
 	return err == nil && version.Reached(staticpod.Version(pod), v)

@@ -12,14 +12,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// How old facts may grow, and how soon they are asked for again.
+// How old facts may be, and how soon a failed request is repeated.
 const (
-	factsAge      = 5 * time.Minute
-	factsAgeAmiss = 15 * time.Second // while something is wrong that a person may put right
-	factsRetry    = 10 * time.Second
+	factsAge        = 5 * time.Minute
+	factsAgeProblem = 15 * time.Second // while there is a problem that a person may fix
+	factsRetry      = 10 * time.Second
 )
 
-// hostView is what the agent knows of the host's files.
+// hostView holds the last facts of the host's files.
 type hostView struct {
 	facts *host.Facts
 	after string    // the work that facts were gathered after
@@ -37,8 +37,8 @@ type question struct {
 	open  bool
 }
 
-// gather takes in facts that were asked for, and asks when they are too old.
-// Old facts stand until the new ones are there, unless work has ended since.
+// gather takes the result of the last request, and requests facts again if they are too
+// old. Old facts remain valid until then, unless a verb has ended since.
 func (a *Agent) gather(ctx context.Context, now time.Time, after string) error {
 	running, last, err := a.Host.Last(ctx, verb.Facts)
 	if err != nil || running {
@@ -57,7 +57,7 @@ func (a *Agent) gather(ctx context.Context, now time.Time, after string) error {
 		stale = false
 	}
 	if stale {
-		return a.askForFacts(ctx, now, after)
+		return a.requestFacts(ctx, now, after)
 	}
 	if seen.wrong != "" {
 		return errors.New(seen.wrong)
@@ -79,7 +79,7 @@ func (h *hostView) answer(last *host.Result) error {
 	return nil
 }
 
-func (a *Agent) askForFacts(ctx context.Context, now time.Time, after string) error {
+func (a *Agent) requestFacts(ctx context.Context, now time.Time, after string) error {
 	key := now.UTC().Format(time.RFC3339Nano)
 	if err := a.start(ctx, verb.Facts, key, hostverb.Order{}); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (a *Agent) askForFacts(ctx context.Context, now time.Time, after string) er
 
 func (h *hostView) maxAge() time.Duration {
 	if h.facts.ConfProblem != "" || h.facts.Armed || !h.facts.Supported {
-		return factsAgeAmiss
+		return factsAgeProblem
 	}
 	return factsAge
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// lookAtHost reads what the verbs left and has the facts gathered again when one
-// of them has ended since: the machine must not see new results with old facts.
-func (a *Agent) lookAtHost(ctx context.Context, o *machine.Observation) error {
+// readHost reads the verbs' results, and gathers facts again if a verb has ended since:
+// machine must not get new results with old facts.
+func (a *Agent) readHost(ctx context.Context, o *machine.Observation) error {
 	if err := a.install(); err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (a *Agent) lookAtHost(ctx context.Context, o *machine.Observation) error {
 		if !entry.ChangesFacts {
 			continue
 		}
-		last, err := a.lookAtWork(ctx, entry.Verb, o)
+		last, err := a.readWork(ctx, entry.Verb, o)
 		if err != nil {
 			return err
 		}
@@ -35,17 +35,17 @@ func (a *Agent) lookAtHost(ctx context.Context, o *machine.Observation) error {
 	if err := a.gather(ctx, o.Now, after.String()); err != nil {
 		return err
 	}
-	a.lookAtUpdateEngine(ctx)
+	a.readUpdateEngine(ctx)
 	if a.seen.facts == nil || a.seen.after != after.String() {
 		return nil
 	}
 	o.Host = hostOf(*a.seen.facts, a.engine.status)
 	o.Host.At = a.seen.at
-	return a.lookAtControlPlane(ctx, o)
+	return a.readControlPlaneWork(ctx, o)
 }
 
-// lookAtControlPlane reads what the verbs left that run on control planes alone.
-func (a *Agent) lookAtControlPlane(ctx context.Context, o *machine.Observation) error {
+// readControlPlaneWork reads the results of verbs that run on control planes only.
+func (a *Agent) readControlPlaneWork(ctx context.Context, o *machine.Observation) error {
 	if !o.Host.ControlPlane {
 		return nil
 	}
@@ -53,24 +53,24 @@ func (a *Agent) lookAtControlPlane(ctx context.Context, o *machine.Observation) 
 		if !entry.ControlPlane {
 			continue
 		}
-		last, err := a.lookAtWork(ctx, entry.Verb, o)
+		last, err := a.readWork(ctx, entry.Verb, o)
 		if err != nil {
 			return err
 		}
 		if entry.Verb == verb.Snapshot && last != nil && last.OK {
-			a.lookAtSnapshot(last, o)
+			a.readSnapshot(last, o)
 		}
 	}
 	return nil
 }
 
-// lookAtWork reads what a verb left.
-func (a *Agent) lookAtWork(ctx context.Context, v verb.Verb, o *machine.Observation) (last *host.Result, err error) {
+// readWork reads a verb's state and last result.
+func (a *Agent) readWork(ctx context.Context, v verb.Verb, o *machine.Observation) (last *host.Result, err error) {
 	running, last, err := a.Host.Last(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	work := machine.Work{Running: running, Unstarted: a.unstarted[v].Unstarted}
+	work := machine.Work{Running: running, StartFailure: a.startFailures[v].StartFailure}
 	if last != nil {
 		work.Key, work.OK, work.Reason, work.FinishedAt = last.Key, last.OK, last.Reason, last.FinishedAt
 		work.Message, work.Log = last.Message, last.LogTail
@@ -80,8 +80,7 @@ func (a *Agent) lookAtWork(ctx context.Context, v verb.Verb, o *machine.Observat
 	return last, nil
 }
 
-// logFailure tells once of work that failed, whether the machine makes anything
-// of it or not.
+// logFailure logs each failed run of a verb once.
 func (a *Agent) logFailure(ctx context.Context, last *host.Result) {
 	if last == nil || last.OK || a.failures[last.Verb].Equal(last.FinishedAt) {
 		return
@@ -114,7 +113,7 @@ func hostOf(f host.Facts, updateEngine string) *machine.Host {
 }
 
 // lowest returns the oldest version among the control plane's manifests; empty
-// where there is none, or one that is not a version.
+// if there is none, or one is not a version.
 func lowest(staticPods map[string]string) string {
 	var low version.Version
 	for _, component := range host.ControlPlaneComponents {
@@ -136,9 +135,9 @@ func lowest(staticPods map[string]string) string {
 	return low.String()
 }
 
-// kubeadmVersion returns up to which version kubeadm has completed. On a control plane
-// the static pods decide: a record on the disk outlives a restore, and a control plane
-// that a person has put back.
+// kubeadmVersion returns the last version that kubeadm has completed. On a control plane it
+// is at most that of the static pods: the record on the disk survives a restore or a
+// downgrade by a person.
 func kubeadmVersion(f host.Facts) string {
 	record, err := version.Parse(f.Kubeadm.Version)
 	if err != nil || len(f.StaticPods) == 0 {

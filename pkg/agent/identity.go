@@ -35,7 +35,7 @@ func Connect(kubeletConfig, accountDir string) (*Clients, error) {
 	kubelet.UserAgent = "kubectl-upgrade-agent/kubelet"
 	// A full node has a few hundred pods, each asked about in a round.
 	kubelet.QPS, kubelet.Burst = 50, 200
-	kubelet.Wrap(patience)
+	kubelet.Wrap(retryReads)
 	account := &rest.Config{
 		Host:            kubelet.Host,
 		APIPath:         kubelet.APIPath,
@@ -46,7 +46,7 @@ func Connect(kubeletConfig, accountDir string) (*Clients, error) {
 		UserAgent: "kubectl-upgrade-agent",
 		QPS:       kubelet.QPS, Burst: kubelet.Burst,
 	}
-	account.Wrap(patience)
+	account.Wrap(retryReads)
 	var c Clients
 	if c.Kubelet, err = kubernetes.NewForConfig(kubelet); err != nil {
 		return nil, fmt.Errorf("making a client with the kubelet's identity: %w", err)

@@ -15,25 +15,25 @@ import (
 // how soon one that failed is tried again.
 const inventoryPause = 10 * time.Second
 
-// inventoryView is what this agent has written.
+// inventoryView is the last NodeInventory that this agent wrote.
 type inventoryView struct {
-	told *v1alpha1.NodeFacts // nil: nothing yet
-	at   time.Time           // of the last write, or attempt
+	written *v1alpha1.NodeFacts // nil: nothing yet
+	at      time.Time           // of the last write, or attempt
 }
 
-// tellInventory writes the node's NodeInventory where something in it changed. No
-// step of an upgrade waits for it.
-func (a *Agent) tellInventory(ctx context.Context, o machine.Observation) {
+// writeInventory writes the node's NodeInventory if its facts changed. No step of an upgrade
+// waits for it.
+func (a *Agent) writeInventory(ctx context.Context, o machine.Observation) {
 	node := a.node()
 	if node == nil || a.seen.facts == nil || a.seen.facts.ControlPlane && a.etcd.at.IsZero() {
 		return // preflight would take what has not been asked yet for a problem
 	}
-	told := a.toldInventory(node, o.Now)
-	found := a.nodeFacts(told)
-	if told != nil && !worthTelling(*told, found) {
+	written := a.writtenInventory(node, o.Now)
+	found := a.nodeFacts(written)
+	if written != nil && !factsChanged(*written, found) {
 		return
 	}
-	if a.inventory.told == nil && o.Now.Sub(a.inventory.at) < inventoryPause {
+	if a.inventory.written == nil && o.Now.Sub(a.inventory.at) < inventoryPause {
 		return
 	}
 	a.inventory = inventoryView{at: o.Now}
@@ -45,34 +45,33 @@ func (a *Agent) tellInventory(ctx context.Context, o machine.Observation) {
 		a.Log.WarnContext(ctx, "writing the NodeInventory", "node", a.Node, "error", err, "again", inventoryPause)
 		return
 	}
-	a.inventory.told = &found
+	a.inventory.written = &found
 }
 
-// toldInventory returns what the node's NodeInventory says: what this agent wrote
-// last, and before that what the watch shows. Nil: there is none, or a person has
-// deleted it.
-func (a *Agent) toldInventory(node *corev1.Node, now time.Time) *v1alpha1.NodeFacts {
+// writtenInventory returns the facts in the node's NodeInventory: those that this agent
+// wrote last, or those that the watch shows. It returns nil if there are none.
+func (a *Agent) writtenInventory(node *corev1.Node, now time.Time) *v1alpha1.NodeFacts {
 	there := one[*v1alpha1.NodeInventory](a.inventories)
 	switch {
-	case a.inventory.told != nil && (there != nil || now.Sub(a.inventory.at) < inventoryPause):
-		return a.inventory.told
+	case a.inventory.written != nil && (there != nil || now.Sub(a.inventory.at) < inventoryPause):
+		return a.inventory.written
 	case there != nil && there.OwnedBy(node.UID):
 		return &there.NodeFacts
 	}
 	return nil
 }
 
-// nodeFacts returns what the host's files, update_engine and etcd told last. What
-// etcd said stands until this agent has asked it.
-func (a *Agent) nodeFacts(told *v1alpha1.NodeFacts) v1alpha1.NodeFacts {
+// nodeFacts returns the last facts of the host's files, update_engine and etcd. Etcd's are
+// kept from the last agent until this one has read them.
+func (a *Agent) nodeFacts(written *v1alpha1.NodeFacts) v1alpha1.NodeFacts {
 	facts := *a.seen.facts.Node.DeepCopy()
 	facts.Installed = a.seen.facts.Installed
 	if a.engine.problem != "" {
 		facts.Problems = append(facts.Problems, a.engine.problem)
 	}
 	facts.Etcd = a.etcd.facts
-	if a.etcd.at.IsZero() && told != nil {
-		facts.Etcd = told.Etcd
+	if a.etcd.at.IsZero() && written != nil {
+		facts.Etcd = written.Etcd
 	}
 	return facts
 }

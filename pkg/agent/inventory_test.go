@@ -44,7 +44,7 @@ func TestWorthTelling(t *testing.T) {
 		"an image":             {func(f *v1alpha1.NodeFacts) { f.Installed = append(f.Installed, "v1.34.4") }, true},
 		"a mount":              {func(f *v1alpha1.NodeFacts) { f.RefreshBlockers = []string{"/usr/a"} }, true},
 	} {
-		if tells := worthTelling(facts(start, nothing), facts(start.Add(time.Hour), test.change)); tells != test.tells {
+		if tells := factsChanged(facts(start, nothing), facts(start.Add(time.Hour), test.change)); tells != test.tells {
 			t.Errorf("%s: tells %t, want %t", name, tells, test.tells)
 		}
 	}

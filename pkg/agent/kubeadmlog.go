@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// How often the file is looked at while kubeadm runs, and how much of a line is
+// How often the file is read while kubeadm runs, and how much of a line is
 // kept.
 const (
 	mirrorEvery = 500 * time.Millisecond
@@ -26,12 +26,12 @@ const (
 	mirrorGrain = 50 * time.Millisecond
 )
 
-// mirror copies kubeadm's own words from the file on the node to the agent's
+// mirror copies kubeadm's output from the file on the node to the agent's
 // output as they come, so that the pod's log has them and `kubectl upgrade status
 // NODE --log` finds them there. Each line begins with "kubeadm-log "; a run begins
 // with "begin KEY" and ends with "end KEY OK" or "end KEY FAILED". A reader
 // takes what follows the last begin: an agent that has just started begins the
-// run anew, from the file's first line.
+// run again, from the file's first line.
 type mirror struct {
 	host Host
 	out  io.Writer
@@ -47,7 +47,7 @@ func newMirror(h Host, out io.Writer) *mirror {
 	return &mirror{host: h, out: out, kick: make(chan struct{}, 1)}
 }
 
-// wakeUp has it look soon.
+// wakeUp makes run copy soon.
 func (m *mirror) wakeUp() {
 	select {
 	case m.kick <- struct{}{}:
@@ -55,12 +55,12 @@ func (m *mirror) wakeUp() {
 	}
 }
 
-// run looks when it is woken, and often while kubeadm runs, until ctx ends.
+// run copies when woken, and every mirrorEvery while kubeadm runs, until ctx ends.
 func (m *mirror) run(ctx context.Context) {
 	defer m.close()
 	for ctx.Err() == nil {
 		var again <-chan time.Time
-		if m.look(ctx) {
+		if m.copyNew(ctx) {
 			again = time.After(mirrorEvery)
 		}
 		select {
@@ -71,9 +71,9 @@ func (m *mirror) run(ctx context.Context) {
 	}
 }
 
-// look copies what is new, and says whether more is to come soon. What cannot be
-// read is tried again: nothing depends on it.
-func (m *mirror) look(ctx context.Context) (more bool) {
+// copyNew copies new lines, and reports whether kubeadm still runs. It retries what cannot be
+// read: nothing depends on it.
+func (m *mirror) copyNew(ctx context.Context) (more bool) {
 	request, err := m.host.Asked(verb.Kubeadm)
 	if err != nil || request == nil {
 		return false

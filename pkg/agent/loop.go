@@ -13,18 +13,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
 )
 
-// Pauses between looks, when no watch says something earlier.
+// Pauses between reconciles, unless a watch reports a change earlier.
 const (
 	afterAction   = time.Second // a watch that is slow, or was cut
 	afterConflict = 200 * time.Millisecond
 	afterError    = time.Second      // doubled up to maxPause
-	maxPause      = 30 * time.Second // also the longest nap: facts grow old
-	maxTurns      = 64               // steps in one turn, before the loop breathes
+	maxPause      = 30 * time.Second // also the longest requeueAfter, as facts expire
+	maxTurns      = 64               // steps in one reconcile
 )
 
-// turn goes on until there is nothing to do but to wait, and returns how long to
-// wait at most.
-func (a *Agent) turn(ctx context.Context) time.Duration {
+// reconcile runs steps until the node has to wait, and returns for how long at most.
+func (a *Agent) reconcile(ctx context.Context) time.Duration {
 	for range maxTurns {
 		o := a.observe(ctx)
 		next, action := machine.Next(a.state, o)
@@ -32,8 +31,8 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 		a.move(ctx, next, o)
 		a.follow(ctx, o)
 		err := a.persist(ctx, o, a.write.problem(action.Do, a.Now()))
-		if err != nil && (!moved || action.Do != machine.DoNothing) && !mayUnwritten(action, err) {
-			return a.stumble(ctx, "writing the status", err)
+		if err != nil && (!moved || action.Do != machine.DoNothing) && !mayActUnwritten(action, err) {
+			return a.backoff(ctx, "writing the status", err)
 		}
 		if err != nil && !errors.Is(err, errNoNodeUpgrade) && ctx.Err() == nil {
 			a.Log.WarnContext(ctx, "writing the status", "node", a.Node, "step", a.state.Step, "error", err, "goesOnWith", action.String())
@@ -42,41 +41,39 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 			if moved {
 				continue
 			}
-			a.tellInventory(ctx, o)
-			a.trouble = 0
-			return a.rest(o, action.Wake)
+			a.writeInventory(ctx, o)
+			a.failuresInRow = 0
+			return a.requeueAfter(o, action.Wake)
 		}
 		err = a.act(ctx, action, o)
 		a.write.wrote(action.Do, o.Now, err)
 		if err != nil {
-			return a.stumble(ctx, "step "+string(a.state.Step)+", action "+action.String(), err)
+			return a.backoff(ctx, "step "+string(a.state.Step)+", action "+action.String(), err)
 		}
-		a.trouble = 0
+		a.failuresInRow = 0
 		if action.Do == machine.DoDrain && a.drained != nil && a.drained.Left == 0 {
 			continue
 		}
 		if action.Do == machine.DoDrain {
-			return a.rest(o, action.Wake)
+			return a.requeueAfter(o, action.Wake)
 		}
 		return afterAction
 	}
-	a.Log.ErrorContext(ctx, "turning without coming to rest", "node", a.Node, "step", a.state.Step)
+	a.Log.ErrorContext(ctx, "reconciling without reaching a stable state", "node", a.Node, "step", a.state.Step)
 	return afterError
 }
 
-// mayUnwritten reports whether an action may be done though the State was not
-// written.
-// Where there is no NodeUpgrade the node is not managed; or it was deleted, and the
-// coordinator that makes it anew may be waiting for this very node: the only
-// control plane, which is cordoned.
-func mayUnwritten(action machine.Action, err error) bool {
+// mayActUnwritten reports whether an action may be done though the State was not written.
+// Without a NodeUpgrade the node still goes back into service: the coordinator that would
+// create the NodeUpgrade may itself wait for this cordoned node.
+func mayActUnwritten(action machine.Action, err error) bool {
 	entry, isVerb := hostverb.Of(action.Verb)
 	return isVerb && entry.Harmless ||
-		errors.Is(err, errNoNodeUpgrade) && (action.Do == machine.DoNothing || action.Do.GivesBack())
+		errors.Is(err, errNoNodeUpgrade) && (action.Do == machine.DoNothing || action.Do.BringsBack())
 }
 
-// stumble tells of an error and says when to try again.
-func (a *Agent) stumble(ctx context.Context, doing string, err error) time.Duration {
+// backoff logs an error and returns when to retry.
+func (a *Agent) backoff(ctx context.Context, doing string, err error) time.Duration {
 	if ctx.Err() != nil {
 		return 0
 	}
@@ -84,14 +81,14 @@ func (a *Agent) stumble(ctx context.Context, doing string, err error) time.Durat
 	if apierrors.IsConflict(err) {
 		first = afterConflict // another client wrote, and the watch will say what
 	}
-	pause := min(first<<min(a.trouble, 10), maxPause)
-	a.trouble++
+	pause := min(first<<min(a.failuresInRow, 10), maxPause)
+	a.failuresInRow++
 	a.Log.WarnContext(ctx, doing, "node", a.Node, "error", err, "again", pause)
 	return pause
 }
 
-// rest returns how long to wait for an instant, or the longest nap.
-func (a *Agent) rest(o machine.Observation, wake time.Time) time.Duration {
+// requeueAfter returns how long to wait until wake, or the longest pause.
+func (a *Agent) requeueAfter(o machine.Observation, wake time.Time) time.Duration {
 	longest := maxPause
 	switch {
 	case o.Host == nil:
@@ -105,14 +102,14 @@ func (a *Agent) rest(o machine.Observation, wake time.Time) time.Duration {
 	return max(0, min(wake.Sub(a.Now()), longest))
 }
 
-// move takes on the next State, and tells of a step that changed.
+// move sets the State, and logs and records a change of the step.
 func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observation) {
 	before := a.state
 	a.state = next
 	if before.Step == next.Step {
 		return
 	}
-	if machine.Quiet(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
+	if machine.BetweenAttempts(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
 		a.rebootAt, a.refused, a.drained = time.Time{}, "", nil
 	}
 	t := observe.Transition{
@@ -128,7 +125,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 	}
 }
 
-// follow watches the node's pods while they matter.
+// follow watches the node's pods while a step needs them.
 func (a *Agent) follow(ctx context.Context, o machine.Observation) {
 	if a.state.Step == v1alpha1.StepDraining || machine.NeedsHealth(a.state, o) {
 		a.pods.start(ctx, a.Kubelet, a.Node, a.wakeUp)

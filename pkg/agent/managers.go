@@ -14,10 +14,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
 )
 
-// managers keeps a node in service beside kured or FLUO, for which the
-// coordinator may not have looked yet, or again. It looks at the DaemonSets,
-// which are a few dozen in a large cluster too, and at this Node: not at all
-// Nodes, as 5,000 agents would each read 5,000 of them.
+// managers holds the node if kured or FLUO also reboots nodes, which the coordinator may
+// not have noticed yet. It reads the DaemonSets, of which there are few, and this Node, but
+// not all Nodes: 5,000 agents would each read 5,000 of them.
 func (a *Agent) managers(ctx context.Context, node *corev1.Node, upgrade v1alpha1.ClusterUpgradeSpec) (fleet.Hold, error) {
 	list, err := a.Account.AppsV1().DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// observe looks at everything. What cannot be seen is left out, and machine
-// waits for it or takes it for closed. An order is answered once the host could be
-// looked at, or not: until then the State is of the order before.
+// observe returns an Observation. What cannot be read is left out. The observed generation
+// advances once the host was read or failed to be: until then the State belongs to the
+// former order.
 func (a *Agent) observe(ctx context.Context) machine.Observation {
 	o := machine.Observation{
 		Now: a.Now(), WatchingSince: a.started,
@@ -25,51 +25,50 @@ func (a *Agent) observe(ctx context.Context) machine.Observation {
 	if nu != nil {
 		o.Managed, o.Spec = true, nu.Spec
 	}
-	a.look(ctx, &o)
+	a.observeNode(ctx, &o)
 	if nu != nil && (o.Host != nil || o.HostProblem != "") {
 		a.generation = nu.Generation
 	}
 	return o
 }
 
-// look fills in what is to be seen of the node.
-func (a *Agent) look(ctx context.Context, o *machine.Observation) {
+// observeNode fills in the observation of the node and its host.
+func (a *Agent) observeNode(ctx context.Context, o *machine.Observation) {
 	node := a.node()
 	if node == nil {
-		o.HostProblem = "this node's Node object is not there"
+		o.HostProblem = "this node's Node object does not exist"
 		return
 	}
 	o.Node = nodeOf(node)
 	o.Slot = a.slot(node)
-	if err := a.lookAtHost(ctx, o); err != nil {
+	if err := a.readHost(ctx, o); err != nil {
 		o.Host, o.HostProblem = nil, err.Error()
 	}
 	a.etcd.wanted = false
-	if machine.NeedsGate(a.state, *o) && a.canAskGate(ctx, *o) {
+	if machine.NeedsGate(a.state, *o) && a.gateDue(ctx, *o) {
 		gate := a.gate(ctx, node, *o)
 		o.Gate = &gate
 	}
 	if o.Host == nil {
 		return
 	}
-	if machine.NeedsHealth(a.state, *o) && a.lookAtEtcd(ctx, *o, a.state.Since) {
+	if machine.NeedsHealth(a.state, *o) && a.checkEtcd(ctx, *o, a.state.Since) {
 		o.Health = a.health(ctx, *o)
 	}
-	a.keepEtcdKnown(ctx, *o)
+	a.refreshEtcd(ctx, *o)
 }
 
-// canAskGate reports whether the gate can be asked now, and has to be: while pods leave,
-// before each round. Etcd's part of it comes from the host; a drain on a worker goes on
-// without one.
-func (a *Agent) canAskGate(ctx context.Context, o machine.Observation) bool {
+// gateDue reports whether the gate is to be read now: during a drain, before each round.
+// It needs etcd's health from the host, except on a worker that drains.
+func (a *Agent) gateDue(ctx context.Context, o machine.Observation) bool {
 	draining := a.state.Step == v1alpha1.StepDraining
 	switch {
 	case draining && !a.roundDue(o.Now):
 		return false
 	case o.Host == nil:
-		return draining && !a.labelled()
+		return draining && !a.hasControlPlaneLabel()
 	}
-	return a.lookAtEtcd(ctx, o, time.Time{})
+	return a.checkEtcd(ctx, o, time.Time{})
 }
 
 func nodeOf(node *corev1.Node) machine.Node {
@@ -92,7 +91,8 @@ func ownerOf(node *corev1.Node) fleet.Owner {
 	return fleet.Owner{Node: node.Name, UID: string(node.UID)}
 }
 
-// slot returns what the watched Leases say. One that cannot be read is not ours.
+// slot returns this node's part in the watched Leases. It skips a Lease that cannot be
+// parsed.
 func (a *Agent) slot(node *corev1.Node) machine.Slot {
 	var seen machine.Slot
 	for _, object := range a.leases.GetStore().List() {

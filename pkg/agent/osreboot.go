@@ -12,18 +12,18 @@ import (
 
 const engineWithin = 5 * time.Second
 
-// engineView is what Flatcar's update_engine said last.
+// engineView is the last status of Flatcar's update_engine.
 type engineView struct {
 	// ask is set when there may be something new: it told so itself, or the
 	// host's facts are being gathered.
 	ask     atomic.Bool
 	status  string
-	problem string // why it did not say; what it said before stands
+	problem string // why the last read failed; status is kept
 }
 
-// lookAtUpdateEngine never keeps the agent from its work: an operating system
-// that cannot say whether it wants a reboot is not rebooted for it.
-func (a *Agent) lookAtUpdateEngine(ctx context.Context) {
+// readUpdateEngine reads update_engine's status if it may have changed. An error only means
+// that the node is not rebooted for it.
+func (a *Agent) readUpdateEngine(ctx context.Context) {
 	if !a.engine.ask.Swap(false) {
 		return
 	}
@@ -38,7 +38,7 @@ func (a *Agent) lookAtUpdateEngine(ctx context.Context) {
 	a.engine.status, a.engine.problem = status, ""
 }
 
-// osReboot reports whether the operating system asks for a reboot, and why.
+// osReboot reports whether the operating system requires a reboot, and why.
 // update_engine touches /run/reboot-required too, and says more.
 func osReboot(f host.Facts, updateEngine string) (required bool, reason string) {
 	if updateEngine == host.UpdateEngineNeedReboot {
@@ -47,8 +47,8 @@ func osReboot(f host.Facts, updateEngine string) (required bool, reason string) 
 	return f.RebootRequired, f.RebootReason
 }
 
-// rebootReason returns every reason for a reboot, Kubernetes' own first; empty where
-// there is none.
+// rebootReason returns every reason for a reboot, Kubernetes' own first; or an empty
+// string.
 func rebootReason(f host.Facts, updateEngine string) string {
 	var reasons []string
 	if f.Active != "" && f.Merged != "" && f.Active != f.Merged {

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// skew keeps this node's step within Kubernetes' rules: no skipped minor, no way
-// back, and no kubelet newer than an apiserver that runs.
+// skew holds an upgrade that violates Kubernetes' version skew policy: no skipped minor, no
+// downgrade, and no kubelet newer than a running apiserver.
 func (a *Agent) skew(ctx context.Context, o machine.Observation) (fleet.Hold, error) {
 	if o.Spec.Type == v1alpha1.TypeReboot {
 		return fleet.Hold{}, nil
@@ -71,7 +71,7 @@ func versionsOf(apiServers []corev1.Pod) ([]version.Version, error) {
 		versions = append(versions, v)
 	}
 	if len(versions) == 0 {
-		return nil, fmt.Errorf("no kube-apiserver pod is there to compare versions with")
+		return nil, fmt.Errorf("found no kube-apiserver pod to compare versions with")
 	}
 	return versions, nil
 }

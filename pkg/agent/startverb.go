@@ -11,42 +11,42 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// How soon a verb that could not be started is tried again: twice as long each time.
+// The first and the longest pause before a failed start of a verb is retried.
 const (
 	firstStartPause = 5 * time.Second
 	lastStartPause  = time.Minute
 )
 
-// unstarted is why a verb could not be started, and for how long it rests.
-type unstarted struct {
-	machine.Unstarted
+// startFailure is why a verb could not be started, and the pause before the retry.
+type startFailure struct {
+	machine.StartFailure
 	pause time.Duration
 }
 
-// start has the host run a verb. Each runs once at a time. Why one could not be
-// started is told in the status; it is tried again after a pause that grows.
+// start starts a verb on the host. It records a failure for the status; the pauses between
+// retries grow.
 func (a *Agent) start(ctx context.Context, v verb.Verb, key string, order hostverb.Order) error {
 	entry, ok := hostverb.Of(v)
 	if !ok {
 		return fmt.Errorf("there is no host verb %q", v)
 	}
-	err := a.ask(ctx, entry, key, order)
+	err := a.startVerb(ctx, entry, key, order)
 	if err == nil {
-		delete(a.unstarted, v)
+		delete(a.startFailures, v)
 		return nil
 	}
-	now, last := a.Now(), a.unstarted[v]
+	now, last := a.Now(), a.startFailures[v]
 	if last.Key != key {
-		last = unstarted{}
+		last = startFailure{}
 	}
 	pause := min(max(2*last.pause, firstStartPause), lastStartPause)
-	a.unstarted[v] = unstarted{pause: pause, Unstarted: machine.Unstarted{
-		Key: key, Reason: host.ReasonOf(err, entry.Failed), Message: err.Error(), Again: now.Add(pause),
+	a.startFailures[v] = startFailure{pause: pause, StartFailure: machine.StartFailure{
+		Key: key, Reason: host.ReasonOf(err, entry.Failed), Message: err.Error(), RetryAt: now.Add(pause),
 	}}
 	return err
 }
 
-func (a *Agent) ask(ctx context.Context, entry hostverb.Entry, key string, order hostverb.Order) error {
+func (a *Agent) startVerb(ctx context.Context, entry hostverb.Entry, key string, order hostverb.Order) error {
 	if err := a.checkOrder(ctx, entry, order); err != nil {
 		return err
 	}

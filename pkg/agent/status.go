@@ -21,7 +21,7 @@ import (
 
 const fieldManager = "node-agent"
 
-var errNoNodeUpgrade = errors.New("the coordinator has not made a NodeUpgrade for this node yet")
+var errNoNodeUpgrade = errors.New("the coordinator has not created a NodeUpgrade for this node yet")
 
 // written is what this agent wrote last, and to which object.
 type written struct {
@@ -34,10 +34,9 @@ type written struct {
 // overwriteAfter is how long the watch may take to show what was written.
 const overwriteAfter = 10 * time.Second
 
-// overwritten reports whether the NodeUpgrade shows something else than the API server
-// stored for this agent a while ago. Another agent of the node that was ending may have
-// written last, a write of our own that was given up may have come late, or etcd was
-// restored: the coordinator would go by what is over.
+// overwritten reports whether the NodeUpgrade differs from what the API server stored for
+// this agent a while ago. The node's former agent may have written last, a write that timed
+// out may have arrived late, or etcd was restored. The coordinator would act on old status.
 func (w written) overwritten(nu *v1alpha1.NodeUpgrade, now time.Time) bool {
 	return now.Sub(w.at) >= overwriteAfter && !equality.Semantic.DeepEqual(agentsPart(nu.Status), agentsPart(w.status))
 }
@@ -52,8 +51,8 @@ func agentsPart(s v1alpha1.NodeUpgradeStatus) v1alpha1.NodeUpgradeStatus {
 	return s
 }
 
-// persist writes the whole status where it changed: with server-side apply, a
-// field that is left out is taken away. A problem is a write that fails.
+// persist writes the whole status if it changed: server-side apply removes a field that is
+// left out. problem is the error of another write that fails.
 func (a *Agent) persist(ctx context.Context, o machine.Observation, problem string) error {
 	nu := a.nodeUpgrade()
 	if a.state.Step == "" {
@@ -82,19 +81,19 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation, problem stri
 	a.written = written{stored.UID, status, stored.Status, o.Now}
 	if stored.UID != nu.UID {
 		// The API server holds no status to an object's UID.
-		return fmt.Errorf("writing the status of NodeUpgrade %s: it was deleted and made anew meanwhile, with an order that this agent has not seen", a.Node)
+		return fmt.Errorf("writing the status of NodeUpgrade %s: it was deleted and created again meanwhile, with an order that this agent has not read", a.Node)
 	}
 	return nil
 }
 
-// remember takes up what the last agent wrote. It is read live: a list that a
-// watch begins with may be older than the last write, of the very step at which
-// the node rebooted. It returns false when ctx ended before it was read.
-func (a *Agent) remember(ctx context.Context) bool {
+// loadState restores the State from the last agent's status. It reads live: a watch's first
+// list may be older than the last write, with which the node rebooted. It returns false if
+// ctx ended first.
+func (a *Agent) loadState(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
 		switch {
-		case err == nil && ofAnother(nu, a.node()):
+		case err == nil && ofFormerNode(nu, a.node()):
 			return true // the coordinator is about to delete it
 		case err == nil:
 			a.state, a.generation = stateOf(nu.Status), max(0, nu.Status.ObservedGeneration)
@@ -109,14 +108,13 @@ func (a *Agent) remember(ctx context.Context) bool {
 	return false
 }
 
-// ofAnother reports whether a Node left nu behind that bore this one's name before:
-// it may have failed, and this one has not even begun.
-func ofAnother(nu *v1alpha1.NodeUpgrade, node *corev1.Node) bool {
+// ofFormerNode reports whether nu belongs to a former Node of this name.
+func ofFormerNode(nu *v1alpha1.NodeUpgrade, node *corev1.Node) bool {
 	return node != nil && !nu.OwnedBy(node.UID)
 }
 
-// addFacts says what runs and what lies on the disk. What is not known now stays
-// as it was told last: an agent that has just started knows nothing yet.
+// addFacts adds the versions that run and that are on the disk. It keeps the last values of
+// those that are not known, as after a restart of the agent.
 func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUpgrade, o machine.Observation) {
 	status.AgentVersion = a.Version
 	status.Slot = o.Slot.Held
@@ -131,7 +129,7 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 		versions.Staged, versions.Pulled = last.Versions.Staged, last.Versions.Pulled
 	case o.Spec.Type != v1alpha1.TypeReboot && o.Spec.Version != "" && machine.Staged(o):
 		versions.Staged = o.Spec.Version
-		if (o.Host.ControlPlane || a.labelled()) && machine.Pulled(o) {
+		if (o.Host.ControlPlane || a.hasControlPlaneLabel()) && machine.Pulled(o) {
 			versions.Pulled = o.Spec.Version
 		}
 	}
@@ -146,9 +144,9 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 	status.Reboot.Required = status.Reboot.Reason != ""
 }
 
-// labelled reports whether the Node bears the control plane's label, with static
-// pods on it or without: the plan goes by the label.
-func (a *Agent) labelled() bool {
+// hasControlPlaneLabel reports whether the Node has the control plane's label, by which the
+// plan decides, with or without static pods.
+func (a *Agent) hasControlPlaneLabel() bool {
 	node := a.node()
 	return node != nil && staticpod.OnControlPlane(node.Labels)
 }

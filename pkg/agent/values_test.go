@@ -139,7 +139,7 @@ func TestFactsAreGatheredAfterWork(t *testing.T) {
 	look := func() machine.Observation {
 		var o machine.Observation
 		o.Now = now
-		if err := a.lookAtHost(t.Context(), &o); err != nil {
+		if err := a.readHost(t.Context(), &o); err != nil {
 			t.Fatal(err)
 		}
 		return o

@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// watch makes the watches, each as narrow as can be: or every node would watch
-// every node.
+// watch creates the informers, each as narrow as possible, so that nodes do not watch each
+// other.
 func (a *Agent) watch() {
 	own := fields.OneTermEqualSelector(metav1.ObjectNameField, a.Node).String()
 	a.nodeUpgrades = a.Upgrades.NodeUpgrades.Informer(a.Node)
@@ -38,8 +38,8 @@ func (a *Agent) watches() []cache.SharedIndexInformer {
 	return []cache.SharedIndexInformer{a.nodeUpgrades, a.inventories, a.nodes, a.leases}
 }
 
-// startWatches returns false when ctx ended before all were there. The API
-// server may be away for as long as it likes.
+// startWatches starts the informers and waits for their caches. It returns false if ctx
+// ended first.
 func (a *Agent) startWatches(ctx context.Context) bool {
 	var synced []cache.InformerSynced
 	for _, informer := range a.watches() {
@@ -49,7 +49,7 @@ func (a *Agent) startWatches(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), synced...)
 }
 
-// addKick cannot fail: an informer refuses handlers only once it has stopped.
+// addKick calls kick on each event. An informer refuses handlers only after it has stopped.
 func addKick(informer cache.SharedIndexInformer, kick func()) {
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { kick() },
@@ -101,7 +101,7 @@ func (w *podWatch) start(ctx context.Context, kubelet kubernetes.Interface, node
 	informer := informers.NewSharedInformerFactoryWithOptions(kubelet, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
 	})).Core().V1().Pods().Informer()
-	// What a pod is made of is not looked at here: keep what tells them apart.
+	// Only the pods' identity is needed.
 	_ = informer.SetTransform(func(object any) (any, error) {
 		if pod, ok := object.(*corev1.Pod); ok {
 			return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion}}, nil

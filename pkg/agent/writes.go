@@ -6,9 +6,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 )
 
-// tellWriteAfter is how long a write may fail before people are told: another client
-// that wrote in between, or a watch that lags, is no news.
-const tellWriteAfter = 2 * time.Second
+// reportWriteAfter is how long a write may fail before the status reports it. Conflicts
+// and stale watches resolve sooner.
+const reportWriteAfter = 2 * time.Second
 
 // failedWrite is a write that the API server refuses, or does not answer.
 type failedWrite struct {
@@ -17,7 +17,7 @@ type failedWrite struct {
 	message string
 }
 
-// wrote keeps what came of an action that was begun at that time.
+// wrote records the result of an action that began at that time.
 func (w *failedWrite) wrote(do machine.Do, at time.Time, err error) {
 	switch {
 	case err == nil || !do.Writes():
@@ -29,10 +29,9 @@ func (w *failedWrite) wrote(do machine.Do, at time.Time, err error) {
 	}
 }
 
-// problem returns what the API server said of a write that has failed for a while, and
-// that is still to be done.
+// problem returns the error of the next write if it has failed for reportWriteAfter.
 func (w *failedWrite) problem(next machine.Do, now time.Time) string {
-	if w.do != next || now.Sub(w.since) < tellWriteAfter {
+	if w.do != next || now.Sub(w.since) < reportWriteAfter {
 		return ""
 	}
 	return w.message

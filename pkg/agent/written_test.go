@@ -70,7 +70,7 @@ func TestOverwrittenIsAboutTheAgentsPart(t *testing.T) {
 func (c *cluster) idle() (*Agent, machine.Observation) {
 	c.t.Helper()
 	a := c.byHand()
-	a.state = machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonNoUpgrade, Message: "no upgrade is asked for"}
+	a.state = machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonNoUpgrade, Message: "no upgrade is requested"}
 	c.shown(a)
 	return a, machine.Observation{Now: time.Now().Truncate(time.Second)}
 }

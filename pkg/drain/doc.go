@@ -1,18 +1,17 @@
-// Package drain asks the pods of one node to leave.
+// Package drain evicts the pods of one node.
 //
 // It promises:
 //
-//   - What is to leave is selected as `kubectl drain` does, from a fresh list in
-//     each round. DaemonSet pods, mirror pods and pods that tolerate an
-//     unschedulable node stay, and so do those that a rule skips.
-//   - A pod that a rule waits for is not asked to leave, and counts until it has
-//     ended.
-//   - A pod is evicted by its UID: one that has moved, or that bears a former
-//     one's name, is never touched.
-//   - Pods are listed and evicted with the kubelet's identity, which may see and
-//     evict those of its own node alone.
-//   - While a pod is there that blocks the drain, nothing is evicted at all: the
-//     node would be emptied for nothing. Such is a pod that no controller starts
-//     again elsewhere, or one with an emptyDir, where the order says Block.
-//   - A round never waits: it says what is left, and names what blocks.
+//   - Each round lists the pods again, and selects those to evict as `kubectl drain`
+//     does. DaemonSet pods, mirror pods and pods that tolerate an unschedulable node
+//     stay, as do those that a drain rule skips.
+//   - A pod that a drain rule waits for is not evicted, and counts as left until it
+//     has ended.
+//   - A pod is evicted by its UID: a new pod of the same name is never evicted in its
+//     place.
+//   - Pods are listed and evicted with the kubelet's identity, which may do so on its
+//     own node only.
+//   - While a pod blocks the drain, no pod is evicted: the node would be emptied for
+//     nothing. An unmanaged pod or one with an emptyDir blocks if the order says Block.
+//   - A round never waits: it reports which pods are left, and which of them block.
 package drain

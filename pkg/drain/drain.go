@@ -20,14 +20,14 @@ type Drainer struct {
 	Node string
 	// Kubelet is the kubelet of that node: it lists and evicts the node's pods.
 	Kubelet kubernetes.Interface
-	// DaemonSets may read DaemonSets, which a kubelet may not.
+	// DaemonSets reads DaemonSets, which a kubelet may not.
 	DaemonSets kubernetes.Interface
 }
 
-// Round asks every pod that has to leave and was not asked yet, once, as the order
-// says. Where it deletes, no PodDisruptionBudget is asked and no rule waits; what
-// blocks the drain blocks it still. An error means that nothing is known; what was
-// asked before stays asked.
+// Round evicts each selected pod that is not terminating yet, once, as the order says.
+// With deletes it deletes them instead, regardless of PodDisruptionBudgets and of rules
+// that wait; pods that block the drain still block it. If Round returns an error, the
+// Progress is not known, and earlier evictions remain in effect.
 func (d *Drainer) Round(ctx context.Context, order v1alpha1.Drain, deletes bool) (Progress, error) {
 	s, err := d.pick(ctx, order)
 	if err != nil {
@@ -40,22 +40,22 @@ func (d *Drainer) Round(ctx context.Context, order v1alpha1.Drain, deletes bool)
 		return Progress{Left: len(s.leave) + len(s.wait), Blocked: true, Message: message}, nil
 	}
 	var leaving, refused, waiting []string
-	answered := false // by the pods or their budgets, and not by what stands before the API
+	answered := false // by a pod or its budget, rather than by an admission webhook
 	for _, pod := range s.leave {
 		if pod.DeletionTimestamp != nil {
 			leaving = append(leaving, name(pod))
 			continue
 		}
-		err := d.ask(ctx, pod, order.GracePeriodSeconds, deletes)
-		answered = answered || err == nil || ofThePod(err)
+		err := d.evict(ctx, pod, order.GracePeriodSeconds, deletes)
+		answered = answered || err == nil || aboutPod(err)
 		switch {
 		case err == nil, apierrors.IsConflict(err):
-			// A conflict is another pod's UID, or a PodDisruptionBudget that others
-			// write to: the next list will tell which.
+			// A conflict means another UID, or a concurrent write to the
+			// PodDisruptionBudget: the next round's list shows which.
 			leaving = append(leaving, name(pod))
 		case apierrors.IsNotFound(err):
 		default:
-			refused = append(refused, fmt.Sprintf("%s: %s", name(pod), why(err)))
+			refused = append(refused, fmt.Sprintf("%s: %s", name(pod), reason(err)))
 		}
 	}
 	for _, pod := range s.wait {
@@ -63,18 +63,18 @@ func (d *Drainer) Round(ctx context.Context, order v1alpha1.Drain, deletes bool)
 	}
 	p := progress(leaving, refused, waiting)
 	if len(refused) > 0 && !answered {
-		p.Refused = fmt.Errorf("evicting the pods of node %s: %s", d.Node, some(refused))
+		p.Refused = fmt.Errorf("evicting the pods of node %s: %s", d.Node, shorten(refused))
 	}
 	return p, nil
 }
 
-// ofThePod reports whether an answer is about one pod, such as its budget's: others may
-// get another one.
-func ofThePod(err error) bool {
+// aboutPod reports whether the error is about one pod, such as from its budget. Other pods
+// may still be evicted.
+func aboutPod(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err)
 }
 
-func (d *Drainer) ask(ctx context.Context, pod corev1.Pod, gracePeriod *int32, deletes bool) error {
+func (d *Drainer) evict(ctx context.Context, pod corev1.Pod, gracePeriod *int32, deletes bool) error {
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(pod.UID)}}
 	if gracePeriod != nil && *gracePeriod >= 0 {
 		options.GracePeriodSeconds = ptr.To(int64(*gracePeriod))
@@ -88,10 +88,10 @@ func (d *Drainer) ask(ctx context.Context, pod corev1.Pod, gracePeriod *int32, d
 	})
 }
 
-// why names the PodDisruptionBudget where the API server does: in a cause of its
-// own, beside a message that does not
+// reason returns the message of an error. The API server names the PodDisruptionBudget in
+// a cause of its own, beside a message that does not
 // (https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/).
-func why(err error) string {
+func reason(err error) string {
 	if cause, ok := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause); ok && cause.Message != "" {
 		return cause.Message
 	}

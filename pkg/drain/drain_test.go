@@ -122,18 +122,18 @@ func TestRound(t *testing.T) {
 		"an unmanaged pod keeps all others": {
 			pods:  []runtime.Object{pod("a"), pod("alone", ownedBy("", ""))},
 			order: v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock},
-			want:  Progress{Left: 2, Blocked: true, Message: "no controller starts these pods again elsewhere, and drain.unmanagedPods is Block: default/alone"},
+			want:  Progress{Left: 2, Blocked: true, Message: "no controller recreates these pods elsewhere, and drain.unmanagedPods is Block: default/alone"},
 		},
 		"a DaemonSet's pod whose DaemonSet is gone is unmanaged": {
 			pods:  []runtime.Object{pod("orphan", ownedBy("DaemonSet", "gone"))},
 			order: v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock},
-			want:  Progress{Left: 1, Blocked: true, Message: "no controller starts these pods again elsewhere, and drain.unmanagedPods is Block: default/orphan"},
+			want:  Progress{Left: 1, Blocked: true, Message: "no controller recreates these pods elsewhere, and drain.unmanagedPods is Block: default/orphan"},
 		},
 		"it blocks also where the rest is deleted": {
 			pods:    []runtime.Object{pod("a"), pod("alone", ownedBy("", ""))},
 			order:   v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock},
 			deletes: true,
-			want:    Progress{Left: 2, Blocked: true, Message: "no controller starts these pods again elsewhere, and drain.unmanagedPods is Block: default/alone"},
+			want:    Progress{Left: 2, Blocked: true, Message: "no controller recreates these pods elsewhere, and drain.unmanagedPods is Block: default/alone"},
 		},
 		"it goes where the order says so": {
 			pods:    []runtime.Object{pod("alone", ownedBy("", ""))},
@@ -293,12 +293,12 @@ func tooMany(cause string) error {
 }
 
 func TestSomeIsShort(t *testing.T) {
-	if got := some(strings.Split("a b c d e", " ")); got != "a, b, c and 2 more" {
+	if got := shorten(strings.Split("a b c d e", " ")); got != "a, b, c and 2 more" {
 		t.Error(got)
 	}
 }
 
-// A selector that the API server would refuse lets no pod go on its word.
+// No pod is evicted if a rule has an invalid selector.
 func TestWrongRule(t *testing.T) {
 	wrong := v1alpha1.Drain{Rules: []v1alpha1.DrainRule{{Name: "wrong", PodSelector: selects("a b"), Behavior: v1alpha1.DrainSkip}}}
 	kubelet := fake.NewClientset(pod("a"))

@@ -5,22 +5,23 @@ import (
 	"strings"
 )
 
-// Progress is what a round left.
+// Progress is the state of the drain after a round.
 type Progress struct {
-	// Left is how many pods have still to leave, or to end; 0: the node is drained.
+	// Left is how many pods are left to evict or to end. Zero means that the node is
+	// drained.
 	Left int
-	// Blocked reports whether a pod may not leave now.
+	// Blocked reports whether a pod cannot be evicted now.
 	Blocked bool
 	// Message names the pods, and what blocks them.
 	Message string
-	// Refused is what the API server says where it lets no pod be evicted at all, as
-	// while an admission webhook is away. Nil: it does.
+	// Refused is the API server's error if it refuses every eviction, as while an
+	// admission webhook is unavailable.
 	Refused error
 }
 
-// progress counts the pods that are leaving, those that cannot, with the reason,
-// and those that the drain waits for. Such a pod blocks where it is all that is
-// left.
+// progress returns the Progress for the pods that are leaving, those that cannot be
+// evicted, with the reason, and those that a rule waits for. The latter block the drain if
+// no other pods are left.
 func progress(leaving, refused, waiting []string) Progress {
 	p := Progress{Left: len(leaving) + len(refused) + len(waiting), Blocked: len(refused) > 0 || len(leaving) == 0 && len(waiting) > 0}
 	var parts []string
@@ -29,18 +30,18 @@ func progress(leaving, refused, waiting []string) Progress {
 		return Progress{Message: "drained"}
 	case len(refused) > 0:
 		n := len(leaving) + len(refused)
-		parts = append(parts, fmt.Sprintf("%s left; cannot be evicted now: %s", pods(n), some(refused)))
+		parts = append(parts, fmt.Sprintf("%s left; cannot be evicted now: %s", pods(n), shorten(refused)))
 	case len(leaving) > 0:
-		parts = append(parts, fmt.Sprintf("%s leaving: %s", are(len(leaving)), some(leaving)))
+		parts = append(parts, fmt.Sprintf("%s leaving: %s", podsAre(len(leaving)), shorten(leaving)))
 	}
 	if len(waiting) > 0 {
-		parts = append(parts, fmt.Sprintf("%s waited for until completed, as a drain rule says: %s", are(len(waiting)), some(waiting)))
+		parts = append(parts, fmt.Sprintf("%s waited for until completed, as a drain rule says: %s", podsAre(len(waiting)), shorten(waiting)))
 	}
 	p.Message = strings.Join(parts, "; ")
 	return p
 }
 
-func are(n int) string {
+func podsAre(n int) string {
 	if n == 1 {
 		return "1 pod is"
 	}
@@ -54,8 +55,8 @@ func pods(n int) string {
 	return fmt.Sprintf("%d pods", n)
 }
 
-// some keeps a message short enough to be read.
-func some(names []string) string {
+// shorten joins the names, and leaves out all but the first three.
+func shorten(names []string) string {
 	const shown = 3
 	if len(names) <= shown {
 		return strings.Join(names, ", ")

@@ -18,17 +18,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/toleration"
 )
 
-// selection is what one list of the node's pods comes to.
+// selection sorts the pods of one list.
 type selection struct {
 	order     v1alpha1.Drain
 	rules     drainrule.Rules
-	leave     []corev1.Pod // asked to leave
-	wait      []corev1.Pod // left alone until they have ended
-	unmanaged []string     // pods that no controller would start again
+	leave     []corev1.Pod // to be evicted
+	wait      []corev1.Pod // not evicted; the drain waits until they have ended
+	unmanaged []string     // pods that no controller would recreate
 	emptyDir  []string     // pods whose data would be lost
 }
 
-// reads is the kubelet's client, but for DaemonSets.
+// reads is the kubelet's client, with DaemonSets read by another one.
 type reads struct {
 	kubernetes.Interface
 	daemonSets kubernetes.Interface
@@ -36,7 +36,7 @@ type reads struct {
 
 func (r reads) AppsV1() appsv1client.AppsV1Interface { return r.daemonSets.AppsV1() }
 
-// pick lists the node's pods and selects those that have to leave.
+// pick lists the node's pods and selects those to evict.
 func (d *Drainer) pick(ctx context.Context, order v1alpha1.Drain) (selection, error) {
 	rules, err := drainrule.Compile(order.Rules)
 	if err != nil {
@@ -46,8 +46,8 @@ func (d *Drainer) pick(ctx context.Context, order v1alpha1.Drain) (selection, er
 	helper := &kubectl.Helper{
 		Ctx:    ctx,
 		Client: reads{d.Kubelet, d.DaemonSets},
-		// Force and DeleteEmptyDirData let pods through to our own filter, which can
-		// name them and knows those that stay anyway.
+		// With Force and DeleteEmptyDirData such pods reach our own filter, which names
+		// them and skips those that stay anyway.
 		Force:               true,
 		DeleteEmptyDirData:  true,
 		IgnoreAllDaemonSets: true,
@@ -64,7 +64,7 @@ func (d *Drainer) pick(ctx context.Context, order v1alpha1.Drain) (selection, er
 	return s, nil
 }
 
-// filter sorts a pod that kubectl would let leave.
+// filter sorts a pod that kubectl's own filters select.
 func (s *selection) filter(pod corev1.Pod) kubectl.PodDeleteStatus {
 	behavior := s.rules.Behavior(&pod)
 	switch {
@@ -84,13 +84,13 @@ func (s *selection) filter(pod corev1.Pod) kubectl.PodDeleteStatus {
 	return kubectl.MakePodDeleteStatusOkay()
 }
 
-// blocks says why no pod is asked to leave; empty where they are.
+// blocks returns why no pod is evicted, or an empty string.
 func (s selection) blocks() string {
 	switch {
 	case len(s.unmanaged) > 0:
-		return "no controller starts these pods again elsewhere, and drain.unmanagedPods is Block: " + some(s.unmanaged)
+		return "no controller recreates these pods elsewhere, and drain.unmanagedPods is Block: " + shorten(s.unmanaged)
 	case len(s.emptyDir) > 0:
-		return "the data in these pods' emptyDir would be lost, and drain.emptyDirPods is Block: " + some(s.emptyDir)
+		return "the data in these pods' emptyDir would be lost, and drain.emptyDirPods is Block: " + shorten(s.emptyDir)
 	}
 	return ""
 }
@@ -99,8 +99,8 @@ func finished(pod corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// managed reports whether the pod's controller starts it again elsewhere. A
-// DaemonSet's pod gets here only when its DaemonSet is gone.
+// managed reports whether a controller recreates the pod elsewhere. A DaemonSet's pod gets
+// here only if its DaemonSet is gone.
 func managed(pod corev1.Pod) bool {
 	owner := metav1.GetControllerOf(&pod)
 	return owner != nil && owner.Kind != "DaemonSet"

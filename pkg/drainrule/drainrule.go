@@ -1,8 +1,8 @@
-// Package drainrule finds what a drain does with a pod.
+// Package drainrule matches pods against drain rules.
 //
-// It promises one answer for preflight, which foretells a drain, and the agent,
-// which drains: the first rule that matches a pod counts, and a pod that no rule
-// matches is drained. It is pure.
+// It promises the same answer to preflight, which predicts a drain, and to the agent,
+// which drains: the first rule that matches a pod applies, and a pod that no rule matches
+// is evicted. It is pure.
 package drainrule
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Rules are drain rules, ready to be matched.
+// Rules is a compiled list of drain rules.
 type Rules []rule
 
 type rule struct {
@@ -24,8 +24,7 @@ type rule struct {
 	behavior   v1alpha1.DrainBehavior
 }
 
-// Compile returns the rules ready to be matched. The error names the rule whose
-// podSelector Kubernetes does not accept.
+// Compile compiles the rules. Its error names a rule with an invalid podSelector.
 func Compile(list []v1alpha1.DrainRule) (Rules, error) {
 	var rules Rules
 	for _, r := range list {

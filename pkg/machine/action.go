@@ -6,30 +6,31 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// Do is one kind of action.
+// Do is a kind of action.
 type Do string
 
 // The actions. Each may be done twice in a row without harm.
 const (
 	DoNothing  Do = ""
-	DoWork     Do = "Work"     // have the host run Verb, under Key
-	DoTake     Do = "Take"     // take the slot that is reserved
-	DoCordon   Do = "Cordon"   // cordon and mark in one update
+	DoWork     Do = "Work"     // run Verb on the host
+	DoTake     Do = "Take"     // take the reserved slot
+	DoCordon   Do = "Cordon"   // cordon the Node and annotate it with the slot, in one update
 	DoDrain    Do = "Drain"    // one round of evictions
-	DoReboot   Do = "Reboot"   // ask for the reboot
-	DoUncordon Do = "Uncordon" // lift our own cordon and clear the marks
+	DoReboot   Do = "Reboot"   // reboot the node
+	DoUncordon Do = "Uncordon" // remove our cordon and annotations
 	DoFree     Do = "Free"     // free the slot
 )
 
-// Action is what to do now, and when to look again if nothing happens before.
+// Action is what the agent does next, and when it calls Next again at the latest.
 type Action struct {
 	Do Do
-	// Verb is what DoWork has the host run, and Key what that is for.
+	// Verb is the host verb that DoWork runs. Key identifies this run: a result with
+	// another key belongs to another run.
 	Verb verb.Verb
 	Key  string
-	// Delete makes DoDrain delete the pods that are left.
+	// Delete makes DoDrain delete the remaining pods instead of evicting them.
 	Delete bool
-	// Wake is when to look again at the latest. Zero: when something happens.
+	// Wake is when to call Next again at the latest. Zero means when something changes.
 	Wake time.Time
 }
 
@@ -45,7 +46,7 @@ func wait(until time.Time) Action {
 	return Action{Wake: until}
 }
 
-// String returns the name of what is done.
+// String returns the verb of DoWork, or the name of the action.
 func (a Action) String() string {
 	if a.Do == DoWork {
 		return string(a.Verb)
@@ -53,12 +54,12 @@ func (a Action) String() string {
 	return string(a.Do)
 }
 
-// Writes reports whether an action is a write to the API server.
+// Writes reports whether the action writes to the API server.
 func (d Do) Writes() bool {
 	return d == DoTake || d == DoCordon || d == DoDrain || d == DoUncordon || d == DoFree
 }
 
-// GivesBack reports whether an action brings a node that is out of service back: it
-// is done even where the State is not kept any more, as the Node's marks and the
-// slot's Lease say all that there is to undo.
-func (d Do) GivesBack() bool { return d == DoReboot || d == DoUncordon || d == DoFree }
+// BringsBack reports whether the action brings a node back into service. Such an action
+// is done even if there is no NodeUpgrade to write the State to: the Node's annotations
+// and the slot's Lease hold all that is needed to undo the rest.
+func (d Do) BringsBack() bool { return d == DoReboot || d == DoUncordon || d == DoFree }

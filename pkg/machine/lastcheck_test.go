@@ -8,8 +8,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// atLastCheck is a drained node that is about to reboot for its operating
-// system.
+// atLastCheck returns a drained node that is about to reboot for its operating system.
 func atLastCheck(since time.Time) (State, Observation) {
 	upgrade := v1alpha1.UpgradeReference{Name: "reboot", UID: "uid-1"}
 	s := State{Upgrade: upgrade, Step: v1alpha1.StepLastCheck, Since: since, Attempts: 1, Method: v1alpha1.MethodReboot}
@@ -24,12 +23,12 @@ func atLastCheck(since time.Time) (State, Observation) {
 	return s, o
 }
 
-// What was known of the host before the drain is not enough to reboot it.
-func TestLastCheckLooksAtTheHostAnew(t *testing.T) {
+// Facts that were gathered before the drain are too old for the last check.
+func TestLastCheckNeedsFreshFacts(t *testing.T) {
 	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
 	o.Host.At = s.Since.Add(-time.Minute)
 	if !NeedsFreshHost(s, "") {
-		t.Error("nobody is asked to look at the host")
+		t.Error("NeedsFreshHost = false")
 	}
 	if next, a := Next(s, o); a.Do != DoNothing || next.Step != v1alpha1.StepLastCheck {
 		t.Errorf("with old facts: %s, %s", next.Step, a.Do)
@@ -44,22 +43,22 @@ func TestLastCheckLooksAtTheHostAnew(t *testing.T) {
 	}
 }
 
-// A node that joins late may be a minor behind an upgrade that was a patch for
-// all others.
+// A node that joins late may be a minor behind, though the upgrade is a patch for all
+// others.
 func TestNoRestartAcrossMinors(t *testing.T) {
 	for kubelet, want := range map[string]v1alpha1.Method{"v1.34.3": v1alpha1.MethodRestart, "v1.33.9": v1alpha1.MethodReboot} {
 		s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
 		o.Spec.Type, o.Spec.Version, o.Spec.Method = v1alpha1.TypePatch, newVersion, v1alpha1.MethodRestart
 		o.Node.KubeletVersion = kubelet
-		if next, _ := onward(s, o); next.Method != want || want == v1alpha1.MethodReboot && next.MethodMessage == "" {
+		if next, _ := afterKubeadm(s, o); next.Method != want || want == v1alpha1.MethodReboot && next.MethodMessage == "" {
 			t.Errorf("from %s: %s (%s)", kubelet, next.Method, next.MethodMessage)
 		}
 	}
 }
 
-// A restart that failed in an attempt before says nothing about this one, though
-// attempts that were given back bear the same number.
-func TestRestartIsNotBelievedTwice(t *testing.T) {
+// A restart that failed in an earlier attempt says nothing about this one, though an
+// uncounted attempt has the same number.
+func TestRestartIgnoresEarlierResult(t *testing.T) {
 	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
 	s.Step, s.Method = v1alpha1.StepRestarting, v1alpha1.MethodRestart
 	o.Spec.Type, o.Spec.Version, o.Spec.Method = v1alpha1.TypePatch, newVersion, v1alpha1.MethodRestart
@@ -67,7 +66,7 @@ func TestRestartIsNotBelievedTwice(t *testing.T) {
 	refused := Work{Key: restartKey(s, o), Message: "refused", FinishedAt: s.Since.Add(-time.Hour)}
 	o.Work = map[verb.Verb]Work{verb.Restart: refused}
 	if _, a := Next(s, o); a.Verb != verb.Restart {
-		t.Errorf("with a result of before: %q", a)
+		t.Errorf("with an earlier result: %q", a)
 	}
 	refused.FinishedAt = o.Now
 	o.Work[verb.Restart] = refused

@@ -11,37 +11,37 @@ import (
 
 // The limits of each step.
 const (
-	// MaxAttempts is how many attempts something on the node may end in one
-	// upgrade. A drain that is blocked does not count: what blocks it is not on
-	// this node. Nor does what is asked before anything is touched, until a person
-	// has mended it: a snapshot that cannot be taken, a symlink that is not ours.
+	// MaxAttempts is how many attempts of one upgrade may fail on the node. A blocked
+	// drain does not count: its cause is outside this node. Neither does a failure
+	// before anything was changed: a snapshot that cannot be taken, a symlink that is
+	// not ours.
 	MaxAttempts = 3
 	// CheckWithin is how long static pods may take to become healthy.
 	CheckWithin = 5 * time.Minute
-	// AnswerWithin is how much longer it may take until it is known how they are.
+	// AnswerWithin is how much longer the answer about their health may take.
 	AnswerWithin = time.Minute
-	// RebootWithin is how long a reboot that was asked for may take to begin.
-	// Then it is asked for once more.
+	// RebootWithin is how long a requested reboot may take to begin. Then it is
+	// requested once more.
 	RebootWithin = 5 * time.Minute
 	// ReadyWithin is how long a node may take from its boot to Ready.
 	ReadyWithin = 10 * time.Minute
 
-	// HostWithin is how long a host, or the gate, may be silent before the last
+	// HostWithin is how long the host or the gate may be unreadable before the last
 	// check.
 	HostWithin = 5 * time.Minute
 
 	firstRetry = time.Minute
 	lastRetry  = time.Hour
-	// A failed download is tried again sooner: it disturbs nothing.
+	// A failed download is retried sooner: it disrupts nothing.
 	firstStageRetry = 10 * time.Second
 	lastStageRetry  = 10 * time.Minute
 
 	drainRound = 5 * time.Second
 	gateRound  = 15 * time.Second
-	confLook   = 15 * time.Second // what a person mends is seen this soon
+	confRetry  = 15 * time.Second // a person may have fixed the configuration
 )
 
-// backOff doubles with each attempt.
+// backOff returns the pause after that many attempts. It doubles with each.
 func backOff(attempts int32) time.Duration {
 	delay := firstRetry
 	for i := int32(1); i < attempts && delay < lastRetry; i++ {
@@ -50,9 +50,8 @@ func backOff(attempts int32) time.Duration {
 	return min(delay, lastRetry)
 }
 
-// stageRetry returns when a stage that failed is tried again: after as long again
-// as it has been tried for, which doubles the pause each time with nothing to
-// remember but when the step began.
+// stageRetry returns when a failed preparation is retried. The pause is the time since
+// the step began, so that it doubles with each failure and needs no counter.
 func stageRetry(s State, failed time.Time) time.Time {
 	return failed.Add(min(max(failed.Sub(s.Since), firstStageRetry), lastStageRetry))
 }
@@ -70,7 +69,7 @@ func deadline(s State, o Observation, within time.Duration) time.Time {
 	return o.watched(s.Since).Add(within)
 }
 
-// watched returns since when there is an agent that looks, and not before since.
+// watched returns the later of since and the start of this agent.
 func (o Observation) watched(since time.Time) time.Time {
 	if o.WatchingSince.After(since) {
 		return o.WatchingSince
@@ -78,10 +77,11 @@ func (o Observation) watched(since time.Time) time.Time {
 	return since
 }
 
-// verifyLimit returns until when a node has to be Ready. One that did not stay Ready has
-// its settle time besides, and no more: or it would go to and fro for ever.
+// verifyLimit returns when verifying times out, and whether the node has stayed in that
+// step. A node that was Ready and lost it gets its settle time on top, once: otherwise it
+// could alternate between Verifying and Settling for ever.
 func verifyLimit(s State, o Observation) (limit time.Time, stayed bool) {
-	began := s.began(v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepFailed)
+	began := s.firstEntered(v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepFailed)
 	limit, stayed = o.watched(began).Add(ReadyWithin), began.Equal(s.Since)
 	if !stayed {
 		limit = limit.Add(settle(o))
@@ -89,7 +89,7 @@ func verifyLimit(s State, o Observation) (limit time.Time, stayed bool) {
 	return limit, stayed
 }
 
-// gaveUp reports whether a failure on the node came too often.
-func gaveUp(s State) bool {
+// attemptsExhausted reports whether the node has failed MaxAttempts times.
+func attemptsExhausted(s State) bool {
 	return !s.RetryAt.IsZero() && !s.Reason.Info().RetriedWithoutLimit && s.Failures >= MaxAttempts
 }

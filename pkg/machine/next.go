@@ -6,7 +6,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// steps are the functions that know each step.
+// steps maps each step to its function. All other steps are betweenAttempts.
 var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
 	v1alpha1.StepLocking:      locking,
 	v1alpha1.StepSnapshotting: snapshotting,
@@ -28,32 +28,32 @@ var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
 	v1alpha1.StepRolledBack:   rolledBack,
 }
 
-// Next says what the State becomes and what to do. The State must be persisted
-// before the Action is done, or a later look would not recognise what was done;
-// a verb that is harmless alone may go on without. A State that comes with no
-// Action may be persisted later.
+// Next returns the next State and the Action to do. The State must be persisted before
+// the Action is done: an agent that restarts would not recognise what was done otherwise.
+// Only a harmless verb may run without. A State without an Action may be persisted later.
 //
-// When the State changed, or the Action did something, look and ask again.
+// The caller observes the node and calls Next again when the State changed or the Action
+// was done.
 func Next(s State, o Observation) (State, Action) {
-	s = s.notAhead(o.Now)
-	if s, runs := atWork(s, o); runs {
+	s = s.clampTimes(o.Now)
+	if s, runs := verbRunning(s, o); runs {
 		return s, Action{}
 	}
 	if o.Host == nil {
-		return unseen(s, o)
+		return hostUnreachable(s, o)
 	}
 	if s.Reason == v1alpha1.ReasonHostUnreachable {
-		s = s.say("", "")
+		s = s.withReason("", "")
 	}
 	if step, ok := steps[s.Step]; ok {
 		return step(s, o)
 	}
-	return quiet(s, o)
+	return betweenAttempts(s, o)
 }
 
-// notAhead corrects a State that was written by a clock that was ahead: what began
-// later than now begins now, and a pause is no longer than the longest.
-func (s State) notAhead(now time.Time) State {
+// clampTimes corrects a State that was written while the clock was ahead: a step that
+// begins in the future begins now, and no pause is longer than lastRetry.
+func (s State) clampTimes(now time.Time) State {
 	if s.Since.After(now) {
 		s.Since = now
 	}

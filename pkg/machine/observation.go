@@ -7,68 +7,69 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// Observation is everything that is seen of a node at one moment.
+// Observation is what the agent observes of a node at one moment.
 type Observation struct {
 	Now time.Time
-	// WatchingSince is when this agent began to look. Deadlines do not run while
-	// no agent looks: the node may have been without power for a night.
+	// WatchingSince is when this agent started. Deadlines do not run while no agent
+	// runs: the node may have been powered off for a night.
 	WatchingSince time.Time
 
-	// Managed reports whether there is a NodeUpgrade for this node. Without one
-	// nothing is begun here.
+	// Managed reports whether this node has a NodeUpgrade. Without one no attempt
+	// begins.
 	Managed bool
 	Spec    v1alpha1.NodeUpgradeSpec
 	Node    Node
 	Slot    Slot
 
-	// Host is what the node's own files say, gathered after the last work on
-	// them ended. Nil: not known now, and HostProblem may say why.
+	// Host holds the facts of the node's own files, gathered after the last verb that
+	// changes them ended. It is nil if they are not known; HostProblem may say why.
 	Host        *Host
 	HostProblem string
-	// Work is what became of each verb on the host.
+	// Work is the state of each verb on the host.
 	Work map[verb.Verb]Work
-	// EtcdSnapshot is what the last verb.Snapshot left, where that ended well.
+	// EtcdSnapshot is the snapshot that the last verb.Snapshot took, if it succeeded.
 	EtcdSnapshot *v1alpha1.EtcdSnapshot
 
-	// Gate is asked where NeedsGate says so. Nil: it was not asked.
+	// Gate is set if NeedsGate is true. Nil means that it is not known yet.
 	Gate *Gate
-	// Health is asked where NeedsHealth says so. Nil: it was not asked.
+	// Health is set if NeedsHealth is true. Nil means that it is not known yet.
 	Health *Health
-	// Drain is what the last round of draining left. Nil: there was none yet.
+	// Drain is the progress after the last round. Nil means that there was none yet.
 	Drain *Drain
-	// RebootAskedAt is when this agent asked for the reboot. Zero: it did not.
+	// RebootAskedAt is when this agent requested the reboot. Zero means that it did
+	// not.
 	RebootAskedAt time.Time
 	// RebootProblem is why the host refused the last request for it.
 	RebootProblem string
 }
 
-// Node is what the Node object says.
+// Node holds what Next needs of the Node object.
 type Node struct {
 	Unschedulable bool
-	// OurCordon is true where the mark says that the cordon is ours.
+	// OurCordon reports whether the Node's annotation says that the cordon is ours.
 	OurCordon bool
-	// SlotMark is the slot that the Node is marked with.
+	// SlotMark is the slot in the Node's annotation.
 	SlotMark string
 	Ready    bool
-	// ReadySince is when the node became Ready, or stopped being it.
+	// ReadySince is when Ready changed last.
 	ReadySince     time.Time
 	KubeletVersion string
-	// BootID that the kubelet reported: another one than the host's means that
-	// the kubelet of this boot has not spoken yet.
+	// BootID is the one that the kubelet reported. If it differs from the host's, the
+	// kubelet of this boot has not reported yet.
 	BootID string
 }
 
-// Slot is what the slots' Leases say of this node.
+// Slot is this node's part in the slots' Leases.
 type Slot struct {
-	// Reserved is true where a slot is kept for the node.
+	// Reserved reports whether a slot is reserved for the node.
 	Reserved bool
 	// Held is the name of the slot that the node holds.
 	Held string
 }
 
-// Host is what the node's files say. Versions are written v1.34.4.
+// Host holds facts of the node's files. Versions have the form v1.34.4.
 type Host struct {
-	// At is when this was asked for: it is no older.
+	// At is when the facts were requested: they are no older.
 	At                time.Time
 	BootID            string
 	Supported         bool
@@ -76,17 +77,16 @@ type Host struct {
 	Installed         []string
 	Active            string // what the next boot merges
 	Merged            string // what this boot has merged
-	KubeadmVersion    string // up to which kubeadm completed under our care, and static pods bear that out
+	KubeadmVersion    string // the last version that kubeadm completed, confirmed by the static pods
 	ControlPlane      bool
 	// ControlPlaneVersion is the lowest version in the static pods' manifests.
 	ControlPlaneVersion string
 	ConfProblem         string
-	// Armed is true where the node's own systemd-sysupdate could activate or
+	// Armed reports whether the node's own systemd-sysupdate could activate or
 	// delete images.
 	Armed bool
-	// RebootRequired is true where the operating system asks for a reboot, for
-	// a reason of its own; RebootReason is a sentence that says why. That Active
-	// differs from Merged is another reason, and not among these.
+	// RebootRequired reports whether the operating system requires a reboot, and
+	// RebootReason why. A difference between Active and Merged does not count.
 	RebootRequired bool
 	RebootReason   string
 	// RefreshBlockers are the mounts that a refresh of the merged image would
@@ -94,32 +94,32 @@ type Host struct {
 	RefreshBlockers []string
 }
 
-// Work is one kind of work on the host: what runs, or what came of the last.
+// Work is the state of one verb on the host: whether it runs, and its last result.
 type Work struct {
 	Running bool
-	// Unstarted is why it could not be started the last time. Zero: it could.
-	Unstarted Unstarted
-	// Key of the last request that ended. Empty: there was none.
+	// StartFailure is why the last start failed. Zero means that it did not.
+	StartFailure StartFailure
+	// Key is that of the last run that ended. Empty means that there was none.
 	Key     string
 	OK      bool
-	Reason  v1alpha1.Reason // of each that is not OK
+	Reason  v1alpha1.Reason // set unless OK
 	Message string
-	// Log is the end of what it printed.
+	// Log is the end of its output.
 	Log        string
 	FinishedAt time.Time
 }
 
-// Unstarted is why the host could not be asked for work under that key.
-type Unstarted struct {
+// StartFailure is why a verb could not be started for a key.
+type StartFailure struct {
 	Key     string
 	Reason  v1alpha1.Reason
 	Message string
-	// Again is when to try again.
-	Again time.Time
+	// RetryAt is when to retry.
+	RetryAt time.Time
 }
 
-// Gate is whether something may begin now. One that could not be asked is closed, with
-// ReasonGateUnknown.
+// Gate reports whether a disruptive action may begin now. A gate that could not be read
+// is closed, with ReasonGateUnknown.
 type Gate struct {
 	Open    bool
 	Reason  v1alpha1.Reason
@@ -127,26 +127,26 @@ type Gate struct {
 	Until   time.Time
 }
 
-// Health is whether the node, and on a control plane its static pods and etcd
-// as a whole, are well after what was done to them.
+// Health reports whether the node is healthy, and on a control plane its static pods and
+// etcd too.
 type Health struct {
 	OK      bool
 	Message string
 }
 
-// Drain is how far a drain is.
+// Drain is the progress of a drain.
 type Drain struct {
-	// At is when that round ended: one of an earlier attempt does not count.
+	// At is when the round ended. A round of an earlier attempt does not count.
 	At time.Time
-	// Left is how many pods are still to leave. Zero: the node is drained.
+	// Left is how many pods are left to evict. Zero means that the node is drained.
 	Left int
-	// Blocked is true where a pod cannot be evicted now.
+	// Blocked reports whether a pod cannot be evicted now.
 	Blocked bool
-	// Message names pods, and what blocks.
+	// Message names the pods, and what blocks them.
 	Message string
 }
 
-// NeedsGate reports whether Next wants to know whether something may begin.
+// NeedsGate reports whether Next needs Observation.Gate.
 func NeedsGate(s State, o Observation) bool {
 	switch s.Step {
 	case v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck:
@@ -159,8 +159,8 @@ func NeedsGate(s State, o Observation) bool {
 	return false
 }
 
-// NeedsHealth reports whether Next wants to know how the control plane is: before
-// the slot is freed, in either pass.
+// NeedsHealth reports whether Next needs Observation.Health: before the slot is freed, in
+// both passes, and to recover from ReasonUnhealthy.
 func NeedsHealth(s State, o Observation) bool {
 	switch s.Step {
 	case v1alpha1.StepChecking:

@@ -10,33 +10,32 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// TestPromises lets a node go through an upgrade while the agent dies, the power
-// fails, windows close, releases come and go, and work fails, at random. The
-// world watches over every promise at each action. In the end the trouble is
-// over, and the node must get where it was to go.
+// TestPromises moves a node through an upgrade while at random the agent crashes, the
+// power fails, windows close, releases change and verbs fail. The world checks every
+// promise at each action. In the end all faults are over, and the node must finish.
 func TestPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
 		w.wantAny(t)
 		w.spec.EtcdSnapshot = w.spec.Type == v1alpha1.TypePatch && rapid.Bool().Draw(t, "a snapshot is required")
-		w.spec.MinReadySeconds = rapid.SampledFrom([]*int32{nil, ptr.To[int32](45), ptr.To[int32](600)}).Draw(t, "it has to stay Ready")
+		w.spec.MinReadySeconds = rapid.SampledFrom([]*int32{nil, ptr.To[int32](45), ptr.To[int32](600)}).Draw(t, "it must stay Ready")
 		if rapid.Bool().Draw(t, "control plane") {
 			w.host.ControlPlane, w.host.ControlPlaneVersion = true, oldVersion
 		}
-		if rapid.Bool().Draw(t, "somebody cordoned it") {
+		if rapid.Bool().Draw(t, "a person cordoned it") {
 			w.foreignCordon, w.node.Unschedulable = true, true
 		}
 		failures := rapid.IntRange(0, 2).Draw(t, "failures")
 		for range rapid.IntRange(0, 15).Draw(t, "head start") {
-			w.goOn()
+			w.advance()
 		}
 		for range rapid.IntRange(0, 150).Draw(t, "moves") {
-			w.trouble(t, &failures)
+			w.randomEvent(t, &failures)
 			if len(w.broken) > 0 {
 				t.Fatalf("broken: %v\n%+v", w.broken, w.state)
 			}
 		}
-		w.goWell()
+		w.recoverAll()
 		if len(w.broken) > 0 {
 			t.Fatalf("broken: %v\n%+v", w.broken, w.state)
 		}
@@ -47,37 +46,37 @@ func TestPromises(t *testing.T) {
 			return // it failed too often to go on, and says so
 		}
 		if w.state.Step == v1alpha1.StepFailed && w.state.Reason == v1alpha1.ReasonActivateFailed && w.host.Active == newVersion {
-			return // the next boot would bring the new version: somebody has to look
+			return // the next boot would bring the new version: a person has to look
 		}
-		if !w.there() || w.held != "" || w.node.Marked() {
-			t.Fatalf("the node does not get there: %+v\nnode %+v, slot %q", w.state, w.node, w.held)
+		if !w.finished() || w.held != "" || w.node.Marked() {
+			t.Fatalf("the node does not finish: %+v\nnode %+v, slot %q", w.state, w.node, w.held)
 		}
 		if w.node.Unschedulable != w.foreignCordon {
-			t.Fatalf("unschedulable %t, cordoned by somebody else %t", w.node.Unschedulable, w.foreignCordon)
+			t.Fatalf("unschedulable %t, cordoned by a person %t", w.node.Unschedulable, w.foreignCordon)
 		}
 	})
 }
 
-// trouble is one thing that happens.
-func (w *world) trouble(t *rapid.T, failures *int) {
+// randomEvent makes one random event happen.
+func (w *world) randomEvent(t *rapid.T, failures *int) {
 	switch rapid.SampledFrom([]string{
-		"turn", "turn", "turn", "turn", "turn and die", "turn with the API away", "on", "on",
+		"reconcile", "reconcile", "reconcile", "reconcile", "reconcile and crash", "reconcile without the API", "on", "on",
 		"work", "work", "failure", "time", "gate", "release", "release", "withdraw",
 		"power", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip", "lose",
 	}).Draw(t, "move") {
-	case "turn":
-		w.turn(true, true)
-	case "turn and die":
+	case "reconcile":
+		w.reconcile(true, true)
+	case "reconcile and crash":
 		persisted := rapid.Bool().Draw(t, "persisted")
 		done := persisted && rapid.Bool().Draw(t, "done")
-		w.turn(persisted, done)
+		w.reconcile(persisted, done)
 		w.crash()
-	case "turn with the API away":
-		w.turn(false, false)
+	case "reconcile without the API":
+		w.reconcile(false, false)
 	case "work":
 		w.settle(true)
 	case "on":
-		w.goOn()
+		w.advance()
 	case "mounts":
 		w.blockers = rapid.SampledFrom([][]string{nil, nil, {"/usr/share/x"}}).Draw(t, "mounts")
 	case "need":
@@ -94,13 +93,13 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 		w.silent = rapid.SampledFrom([]string{"", "", "the disk is full"}).Draw(t, "silent")
 	case "health":
 		w.healthy = !w.healthy
-	case "skip": // the coordinator asks no more for a snapshot
-		if Quiet(w.state.Step) {
+	case "skip": // the coordinator no longer requires a snapshot
+		if BetweenAttempts(w.state.Step) {
 			w.spec.EtcdSnapshot = rapid.Bool().Draw(t, "required")
 		}
-	case "lose": // the NodeUpgrade is deleted, made anew, and the agent replaced
+	case "lose": // the NodeUpgrade is deleted and created again, and the agent replaced
 		w.lose()
-	case "night": // nobody looks
+	case "night": // no agent runs
 		w.now = w.now.Add(8 * time.Hour)
 		w.crash()
 	case "gate":
@@ -131,24 +130,24 @@ func (w *world) trouble(t *rapid.T, failures *int) {
 	}
 }
 
-// pass lets time go by, in which a living agent looks at least twice a minute.
+// pass advances the clock and reconciles twice a minute.
 func (w *world) pass(d time.Duration) {
 	for ; d > 0; d -= 30 * time.Second {
 		w.now = w.now.Add(min(d, 30*time.Second))
-		w.turn(true, true)
+		w.reconcile(true, true)
 	}
 }
 
-// settleKubelet lets the kubelet report, and leaves work running.
+// settleKubelet lets the kubelet report, and leaves verbs running.
 func (w *world) settleKubelet() {
 	w.report()
 }
 
-// turn is one turn of the loop. Without persistence only state that comes with
-// no action goes on, in memory.
-func (w *world) turn(persisted, done bool) {
+// reconcile runs the loop once. If the State is not persisted, only a State without an
+// action is kept, in memory.
+func (w *world) reconcile(persisted, done bool) {
 	w.now = w.now.Add(time.Millisecond)
-	before, a := w.look()
+	before, a := w.next()
 	if !persisted {
 		if a.Do != DoNothing {
 			w.state = before
@@ -161,38 +160,38 @@ func (w *world) turn(persisted, done bool) {
 	}
 }
 
-// coordinate releases a node as the coordinator would: with a slot.
+// coordinate releases the node as the coordinator does: with a slot reserved.
 func (w *world) coordinate(release v1alpha1.Release) {
 	if w.held == "" {
 		w.spec.Release, w.reserved = release, true
 	}
 }
 
-// goWell ends all trouble and gives the node what it needs.
-func (w *world) goWell() {
+// recoverAll ends all faults and gives the node what it needs.
+func (w *world) recoverAll() {
 	w.gate, w.blocked, w.stuckKubelet, w.silent, w.healthy = Gate{Open: true}, false, false, "", true
 	for range 500 {
-		if w.there() && w.held == "" && !w.node.Marked() {
+		if w.finished() && w.held == "" && !w.node.Marked() {
 			return
 		}
 		if w.kubelet == "" { // systemd starts it again and again
 			w.kubelet = w.host.Merged
 		}
-		w.goOn()
+		w.advance()
 	}
 }
 
-// goOn is what happens while nothing is wrong.
-func (w *world) goOn() {
+// advance moves the world on while nothing is wrong.
+func (w *world) advance() {
 	if w.spec.Release == v1alpha1.ReleaseNone || !w.reserved || w.spec.Release == v1alpha1.ReleaseControlPlane {
 		w.coordinate(v1alpha1.ReleaseNode)
 	}
-	w.turn(true, true)
+	w.reconcile(true, true)
 	w.settle(true)
 	w.now = w.now.Add(30 * time.Second)
 }
 
-// wantAny asks for a patch by either method, or for a reboot.
+// wantAny requests a patch by either method, or a reboot.
 func (w *world) wantAny(t *rapid.T) {
 	switch rapid.SampledFrom([]string{"patch", "restart", "reboot"}).Draw(t, "what") {
 	case "restart":
@@ -200,22 +199,22 @@ func (w *world) wantAny(t *rapid.T) {
 		w.spec.Method = v1alpha1.MethodRestart
 	case "reboot":
 		w.wantReboot("reboot")
-		w.stubborn = rapid.Bool().Draw(t, "asks again after each reboot")
+		w.stubborn = rapid.Bool().Draw(t, "requires another reboot after each")
 	default:
 		w.want("patch")
 	}
 }
 
-// there is true when the node has what was asked for, and says so.
-func (w *world) there() bool {
+// finished reports whether the node has reached the requested upgrade and is Idle.
+func (w *world) finished() bool {
 	if w.spec.Type == v1alpha1.TypeReboot {
 		return w.state.Step == v1alpha1.StepIdle && w.host.Active == oldVersion && (!w.host.RebootRequired || w.late && w.state.RebootedFrom != "")
 	}
 	return w.state.Step == v1alpha1.StepIdle && w.node.KubeletVersion == newVersion
 }
 
-// TestNextIsPure: the same State and Observation give the same
-// answer, and the State that was handed in stays as it was.
+// TestNextIsPure checks that Next returns the same for the same input, and does not
+// modify the State.
 func TestNextIsPure(t *testing.T) {
 	w := newWorld()
 	w.want("patch")
@@ -230,6 +229,6 @@ func TestNextIsPure(t *testing.T) {
 		}
 	}
 	if !steps[0].FinishedAt.IsZero() {
-		t.Error("the timeline of the State that was handed in was written to")
+		t.Error("Next modified the timeline of its input")
 	}
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-var update = flag.Bool("update", false, "write what happens into testdata")
+var update = flag.Bool("update", false, "write the results into testdata")
 
 // TestProse runs the stories in testdata. A paragraph is a command, a line of
-// dashes, and what the machine then does, one line each:
+// dashes, and the machine's steps after it, one line each:
 //
 //	Step → Step: action (reason: message)
 //
-// Commands end when nothing more happens by itself.
+// A paragraph ends when the State no longer changes by itself.
 func TestProse(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("looking for stories: %d found, %v", len(files), err)
+		t.Fatalf("listing the stories: %d found, %v", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestProse(t *testing.T) {
 			w := newWorld()
 			var got []string
 			for paragraph := range strings.SplitSeq(strings.TrimSpace(string(want)), "\n\n") {
-				got = append(got, w.tell(t, paragraph))
+				got = append(got, w.play(t, paragraph))
 			}
 			text := strings.Join(got, "\n\n") + "\n"
 			if len(w.broken) > 0 {
@@ -51,13 +51,13 @@ func TestProse(t *testing.T) {
 				return
 			}
 			if diff := cmp.Diff(string(want), text); diff != "" {
-				t.Errorf("the story is another one (-want +got); run with -update to accept:\n%s", diff)
+				t.Errorf("the story differs (-want +got); run with -update to accept:\n%s", diff)
 			}
 		})
 	}
 }
 
-func (w *world) tell(t *testing.T, paragraph string) string {
+func (w *world) play(t *testing.T, paragraph string) string {
 	var out []string
 	for line := range strings.SplitSeq(paragraph, "\n") {
 		if strings.HasPrefix(line, "----") {
@@ -68,33 +68,33 @@ func (w *world) tell(t *testing.T, paragraph string) string {
 			w.command(t, strings.Fields(line))
 		}
 	}
-	lines := w.runOut(t)
+	lines := w.runUntilStable(t)
 	if len(out) > 0 && strings.HasPrefix(out[len(out)-1], "#") && len(lines) == 0 {
 		return strings.Join(out, "\n")
 	}
 	return strings.Join(append(append(out, "----"), lines...), "\n")
 }
 
-// runOut turns the loop until nothing changes, and tells each turn.
-func (w *world) runOut(t *testing.T) []string {
+// runUntilStable reconciles until nothing changes, and returns a line for each step.
+func (w *world) runUntilStable(t *testing.T) []string {
 	var lines []string
 	for range 100 {
-		before, a := w.look()
+		before, a := w.next()
 		w.persist()
 		if line := describe(before, w.state, a); line != "" && (len(lines) == 0 || lines[len(lines)-1] != line) {
 			lines = append(lines, line)
 		}
 		w.do(a)
-		if !w.asking && !w.did(a) && cmp.Equal(before, w.state) {
+		if !w.asking && !w.changed(a) && cmp.Equal(before, w.state) {
 			return lines
 		}
 	}
-	t.Fatalf("the machine never comes to rest:\n%s", strings.Join(lines, "\n"))
+	t.Fatalf("the machine does not become stable:\n%s", strings.Join(lines, "\n"))
 	return nil
 }
 
-// did is whether an action has changed anything by now.
-func (w *world) did(a Action) bool {
+// changed reports whether the action has changed anything by now.
+func (w *world) changed(a Action) bool {
 	switch a.Do {
 	case DoNothing:
 		return false
@@ -123,7 +123,7 @@ func describe(before, after State, a Action) string {
 	if after.Reason != "" {
 		line += fmt.Sprintf(" (%s: %s)", after.Reason, after.Message)
 	}
-	if !after.Until.IsZero() && (Quiet(after.Step) || after.Step == v1alpha1.StepLocking || after.Step == v1alpha1.StepAborting) {
+	if !after.Until.IsZero() && (BetweenAttempts(after.Step) || after.Step == v1alpha1.StepLocking || after.Step == v1alpha1.StepAborting) {
 		line += " until " + after.Until.Format("15:04:05")
 	}
 	if !after.RetryAt.IsZero() {
@@ -141,7 +141,7 @@ func (w *world) command(t *testing.T, words []string) {
 	case "delete": // the upgrade
 		w.spec, w.reserved = w.nothing(), false
 		w.made++
-	case "replace": // the upgrade, by another one of its name
+	case "replace": // the upgrade, with another one of the same name
 		w.made++
 		w.want(w.spec.Upgrade.Name)
 	case "unmanaged": // the coordinator deletes the NodeUpgrade
@@ -160,17 +160,17 @@ func (w *world) command(t *testing.T, words []string) {
 		w.spec.Method = v1alpha1.Method(arg)
 	case "mounted": // below /usr or /opt
 		w.blockers = words[1:]
-	case "looks": // the agent looks at the host by itself, now and then
+	case "looks": // the agent gathers the host's facts, as it does now and then
 		w.seenAt, w.seenBlockers, w.host.ConfProblem = w.now, w.blockers, w.confs
-	case "refresh": // what a restart that breaks leaves
+	case "refresh": // what a restart that fails leaves behind
 		w.refresh = arg
 	case "os": // the operating system
 		w.host.RebootRequired, w.stubborn = arg != "content", arg == "asks again and again"
-	case "links": // somebody points the symlink elsewhere
+	case "links": // a person points the symlink elsewhere
 		w.host.Active = arg
 	case "control-plane":
 		w.host.ControlPlane, w.host.ControlPlaneVersion = true, oldVersion
-	case "snapshot": // the coordinator asks for one, or does not
+	case "snapshot": // the coordinator requires one, or does not
 		w.spec.EtcdSnapshot = arg == "required"
 	case "pull":
 		w.noPull = strings.TrimPrefix(arg, "possible")
@@ -181,7 +181,7 @@ func (w *world) command(t *testing.T, words []string) {
 		w.reserved = arg != "None"
 	case "withhold": // the release without its slot
 		w.spec.Release, w.reserved = v1alpha1.Release(arg), false
-	case "wait": // the coordinator does not let the node go, and says why in its condition
+	case "wait": // the coordinator does not release the node, and says why in its condition
 		w.spec.Release, w.reserved = v1alpha1.ReleaseNone, false
 	case "gate":
 		w.gateless = arg == "untold"
@@ -204,7 +204,7 @@ func (w *world) command(t *testing.T, words []string) {
 			t.Fatal(err)
 		}
 		w.now = w.now.Add(d)
-	case "somebody":
+	case "person":
 		w.foreignCordon = arg == "cordons"
 		w.node.Unschedulable, w.node.OurCordon = w.foreignCordon, false
 	case "power":
@@ -225,7 +225,7 @@ func (w *world) command(t *testing.T, words []string) {
 		w.report()
 	case "health":
 		w.healthy, w.untold = arg == "good", arg == "untold"
-	case "abandon": // a person gives the node up, and the coordinator frees its slot
+	case "abandon": // a person abandons the node, and the coordinator frees its slot
 		w.abandon()
 	case "lease":
 		w.held, w.reserved = "", false
@@ -233,11 +233,11 @@ func (w *world) command(t *testing.T, words []string) {
 		w.lose()
 	case "merges": // the next boot merges another version than asked for
 		w.host.Active, w.host.Merged, w.kubelet = arg, arg, arg
-	case "timer": // somebody else's systemd-sysupdate can flip the symlink
+	case "timer": // the node's own systemd-sysupdate can change the symlink
 		w.host.Armed = true
 	case "host":
 		w.silent = strings.TrimPrefix(arg, "answers")
-	case "confs": // are seen to be wrong; that they are mended is seen at the next look
+	case "confs": // have a problem; that it was fixed shows in the next facts
 		w.confs = arg
 		if arg != "" {
 			w.host.ConfProblem = arg

@@ -5,36 +5,36 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// atWork keeps a node as it is while a verb runs on it that the State does not speak
-// of: the record of it was lost, or is older. What runs cannot be stopped half-way, so
-// the node keeps its slot, and its cordon, until that has ended.
-func atWork(s State, o Observation) (State, bool) {
+// verbRunning reports whether a verb runs that the State does not mention, because the
+// status was lost or is older. The verb cannot be interrupted, so the node keeps its slot
+// and cordon until it ends.
+func verbRunning(s State, o Observation) (State, bool) {
 	unknown := func(v verb.Verb, step v1alpha1.Step) bool { return o.Work[v].Running && s.Step != step }
 	switch {
 	case unknown(verb.Snapshot, v1alpha1.StepSnapshotting):
-		return takeUp(s, o, v1alpha1.StepSnapshotting), true
+		return resumeStep(s, o, v1alpha1.StepSnapshotting), true
 	case unknown(verb.Kubeadm, v1alpha1.StepKubeadm):
-		return takeUp(s, o, v1alpha1.StepKubeadm), true
+		return resumeStep(s, o, v1alpha1.StepKubeadm), true
 	case unknown(verb.Activate, v1alpha1.StepActivating), unknown(verb.Restart, v1alpha1.StepRestarting):
-		return s, true // it ends soon, and what is seen then says how to go on
+		return s, true // it ends soon; the next observation decides how to go on
 	}
 	return s, false
 }
 
-// takeUp enters the step of work that runs. A node that seemed to be in service begins
-// the upgrade that is asked for, if there is one.
-func takeUp(s State, o Observation, step v1alpha1.Step) State {
+// resumeStep enters the step of a running verb. If the State is between attempts, it
+// switches to the requested upgrade first.
+func resumeStep(s State, o Observation, step v1alpha1.Step) State {
 	if steps[s.Step] == nil {
-		s = s.follow(o)
+		s = s.switchUpgrade(o)
 	}
 	return s.enter(step, o)
 }
 
-// resume takes up a slot or a mark that the State does not speak of: it was
-// lost, or is older than what was done. A node that may have been out of service is
-// verified like any other before it is back.
+// resume handles a slot or a mark that the State does not mention, because the status was
+// lost or is older. A node that may have been out of service is verified before it is
+// uncordoned.
 func resume(s State, o Observation) (State, Action) {
-	booted := o.Host.Active == expected(s, o) && o.Host.Merged == o.Host.Active
+	booted := o.Host.Active == expectedVersion(s, o) && o.Host.Merged == o.Host.Active
 	mayGoOn := o.Slot.Held != "" && !withdrawn(s, o)
 	switch {
 	case o.Spec.Type == v1alpha1.TypeReboot && o.Host.RebootRequired && mayGoOn:
@@ -46,5 +46,5 @@ func resume(s State, o Observation) (State, Action) {
 	case !o.Node.Marked() && kubeadmDone(o):
 		return s.enter(v1alpha1.StepChecking, o), Action{}
 	}
-	return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the node bore the mark of an upgrade that is not asked for")
+	return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the node was marked by an upgrade that is no longer requested")
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// State is what NodeUpgrade.status persists of a node's way. Its fields mean
-// what they mean there; a zero time is none.
+// State is the node's progress, which NodeUpgrade.status persists. Its fields mean what
+// they mean there; a zero time means none.
 type State struct {
-	Upgrade      v1alpha1.UpgradeReference // zero: none
+	Upgrade      v1alpha1.UpgradeReference // zero if none
 	From         string                    // the kubelet's version when Upgrade began here
 	Step         v1alpha1.Step
 	Since        time.Time
@@ -18,21 +18,21 @@ type State struct {
 	Message      string
 	Until        time.Time
 	Attempts     int32
-	Failures     int32 // attempts that something on this node ended
+	Failures     int32 // attempts that failed on this node
 	RetryAt      time.Time
 	RebootedFrom string
-	// Snapshot is the one of etcd that was taken here for Upgrade.
+	// Snapshot is the snapshot of etcd that this node took for Upgrade.
 	Snapshot *v1alpha1.EtcdSnapshot
-	// KubeadmLog is the end of kubeadm's words, until it succeeds.
+	// KubeadmLog is the end of kubeadm's output if it failed.
 	KubeadmLog string
-	// Method is how the present attempt activates the image, once that is
-	// decided, and MethodMessage why it is not the one that was asked for.
+	// Method is how this attempt activates the image, once decided. MethodMessage says
+	// why it differs from the requested method.
 	Method        v1alpha1.Method
 	MethodMessage string
 	Steps         []StepTime
 }
 
-// StepTime says when a step began and ended; it ends when the next one begins.
+// StepTime is when a step began and ended. It ends when the next one begins.
 type StepTime struct {
 	Step                  v1alpha1.Step
 	StartedAt, FinishedAt time.Time
@@ -41,7 +41,7 @@ type StepTime struct {
 // maxSteps is how many NodeUpgrade.status.steps may hold.
 const maxSteps = 64
 
-// enter begins another step. The reason of the former one is gone.
+// enter begins another step, with no reason yet. It does nothing if s is in that step.
 func (s State) enter(step v1alpha1.Step, o Observation) State {
 	if s.Step == step {
 		return s
@@ -62,35 +62,35 @@ func (s State) enter(step v1alpha1.Step, o Observation) State {
 	return s
 }
 
-// say tells why the node is still where it is.
-func (s State) say(reason v1alpha1.Reason, message string) State {
+// withReason returns s with the reason why the node is still in its step.
+func (s State) withReason(reason v1alpha1.Reason, message string) State {
 	s.Reason, s.Message, s.Until = reason, message, time.Time{}
 	return s
 }
 
-func (s State) until(t time.Time) State {
+func (s State) withUntil(t time.Time) State {
 	s.Until = t
 	return s
 }
 
-// begin forgets the former upgrade.
-func begin(upgrade v1alpha1.UpgradeReference, from string) State {
+// newState returns the State at the beginning of an upgrade.
+func newState(upgrade v1alpha1.UpgradeReference, from string) State {
 	return State{Upgrade: upgrade, From: from}
 }
 
-// forget keeps nothing of an upgrade that is over.
-func (s State) forget() State {
+// withoutUpgrade returns s without all that belongs to its upgrade.
+func (s State) withoutUpgrade() State {
 	return State{Step: s.Step, Since: s.Since, Reason: s.Reason, Message: s.Message, Until: s.Until}
 }
 
-// Follows reports whether the order is still part of the upgrade that s is about.
-// One that was created anew under the same name is another upgrade.
+// Follows reports whether the order belongs to the upgrade of s. An upgrade that was
+// deleted and created again under the same name is another one.
 func (s State) Follows(order v1alpha1.NodeUpgradeSpec) bool {
 	return order.Upgrade != nil && order.Upgrade.UID == s.Upgrade.UID
 }
 
-// Quiet reports whether the node is in service in that step and holds nothing.
-func Quiet(step v1alpha1.Step) bool {
+// BetweenAttempts reports whether the node is in service in that step and holds no slot.
+func BetweenAttempts(step v1alpha1.Step) bool {
 	phase := step.Info().Phase
 	return phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// longestLoop is how many steps a node can go round in.
+// longestLoop is how many steps a loop of a node can have.
 const longestLoop = 3
 
-// again goes back to a step that the attempt has left before. A loop that the node
-// went round twice is told once: however often it does, the timeline still has its
-// beginning.
-func (s State) again(step v1alpha1.Step, o Observation) State {
+// reenter goes back to an earlier step of the attempt. It removes a repeated loop from the
+// timeline, so that repetitions do not push out its beginning.
+func (s State) reenter(step v1alpha1.Step, o Observation) State {
 	s = s.enter(step, o)
 	last := len(s.Steps) - 1
 	for n := 2; n <= longestLoop && 2*n <= last; n++ {
@@ -27,10 +26,9 @@ func (s State) again(step v1alpha1.Step, o Observation) State {
 
 func sameStep(a, b StepTime) bool { return a.Step == b.Step }
 
-// began returns when the node was in step for the first time, going to and fro between
-// it and the others: the limit of a step that a node comes back to does not begin
-// anew.
-func (s State) began(step v1alpha1.Step, others ...v1alpha1.Step) time.Time {
+// firstEntered returns when the node first entered step while it alternated between it and
+// the others: the limit of a step does not restart when the node comes back to it.
+func (s State) firstEntered(step v1alpha1.Step, others ...v1alpha1.Step) time.Time {
 	first := s.Since
 	for _, one := range slices.Backward(s.Steps) {
 		switch {

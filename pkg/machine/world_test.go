@@ -12,12 +12,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// world is a model of one node, its slot, and all that the agent's actions
-// change. It watches over the machine's promises: what breaks one is in broken.
+// world is a model of one node, its slot, and all that the agent's actions change. It
+// checks the machine's promises, and lists broken ones in broken.
 type world struct {
 	now     time.Time
 	started time.Time // of the agent
-	made    int       // upgrades that were deleted, and may be made anew
+	made    int       // upgrades that were deleted, and may be created again
 	managed bool      // there is a NodeUpgrade
 	spec    v1alpha1.NodeUpgradeSpec
 	node    Node
@@ -25,44 +25,44 @@ type world struct {
 	work    map[verb.Verb]Work
 	kubelet string // the version whose process runs; empty: none
 
-	seenAt       time.Time // when the agent last looked at what is mounted
+	seenAt       time.Time // when the agent last gathered the host's facts
 	blockers     []string  // what is mounted below /usr
 	seenBlockers []string
-	confs        string // what is wrong with the conf directory by now
+	confs        string // the present problem with the conf directory
 	asking       bool
-	refresh      string // what a restart that fails leaves: "refused", "nothing" or "no kubelet"
-	mute         bool   // the kubelet has not spoken yet
-	stubborn     bool   // a reboot does not content the operating system
-	late         bool   // the operating system asks for another reboot than the first
+	refresh      string // the outcome of a restart that fails: "refused", "nothing" or "no kubelet"
+	mute         bool   // the kubelet has not reported yet
+	stubborn     bool   // the operating system requires a reboot after each reboot
+	late         bool   // the operating system requires another reboot than the first
 
 	state     State // the agent's own
 	persisted State // what the API server has
 
 	gate     Gate
-	gateless bool // nobody says how the gate is
+	gateless bool // the gate is not known
 	reserved bool
 	held     string
 	pods     int
 	blocked  bool
 	healthy  bool
-	untold   bool      // nobody says how the control plane is
-	unsure   bool      // something was done to the node, and its health not seen since
-	noPull   string    // why a pull cannot even be asked for
+	untold   bool      // the control plane's health is not known
+	unsure   bool      // the node was changed, and not seen healthy since
+	noPull   string    // why a pull cannot be started
 	busFails verb.Verb // the system bus fails once, when this is started
-	pulled   bool      // the container images are there
+	pulled   bool      // the container images are present
 	taken    int       // snapshots of etcd
 	asked    time.Time
 	drained  *Drain
 
 	foreignCordon bool
 	boots         int
-	reboots       int            // asked for
-	rebootsOf     map[string]int // asked for, by attempt and boot
+	reboots       int            // requested
+	rebootsOf     map[string]int // requested, by attempt and boot
 	rebootWorks   bool
-	lastCheckOpen bool   // the gate was open when the last check asked
+	lastCheckOpen bool   // the gate was open at the last check
 	stuckKubelet  bool   // the kubelet of the new boot does not become Ready
 	refused       string // why logind does not reboot
-	silent        string // why the host cannot be looked at
+	silent        string // why the host cannot be read
 	broken        []string
 }
 
@@ -88,7 +88,7 @@ func newWorld() *world {
 	return w
 }
 
-// nothing is an order in which no upgrade is asked for.
+// nothing returns an order without an upgrade.
 func (w *world) nothing() v1alpha1.NodeUpgradeSpec {
 	spec := v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone, Pace: v1alpha1.DefaultStrategy().Pace}
 	spec.EtcdSnapshot, spec.MinReadySeconds = w.spec.EtcdSnapshot, cmp.Or(w.spec.MinReadySeconds, spec.MinReadySeconds)
@@ -104,7 +104,7 @@ func (w *world) want(upgrade string) {
 	w.spec.Image = &v1alpha1.Image{Digest: v1alpha1.DigestOf(strings.Repeat("a", 64))}
 }
 
-// wantReboot is what the operating system asks for.
+// wantReboot requests a Reboot, which the operating system requires.
 func (w *world) wantReboot(upgrade string) {
 	w.spec.Upgrade, w.spec.Type, w.spec.Version, w.spec.Image = w.refer(upgrade), v1alpha1.TypeReboot, "", nil
 	w.host.RebootRequired, w.host.RebootReason = true, "update_engine has updated the system"
@@ -112,7 +112,7 @@ func (w *world) wantReboot(upgrade string) {
 
 func (w *world) observe() Observation {
 	switch {
-	case w.asking: // and has the answer by now
+	case w.asking: // the facts have arrived by now
 		w.asking, w.seenAt, w.seenBlockers = false, w.now, w.blockers
 		w.host.ConfProblem = w.confs
 	case NeedsFreshHost(w.state, w.host.ConfProblem) && w.seenAt.Before(w.state.Since):
@@ -149,8 +149,8 @@ func (w *world) observe() Observation {
 	return o
 }
 
-// look is one turn of the agent's loop, up to the action.
-func (w *world) look() (before State, a Action) {
+// next runs the agent's loop once, up to the action.
+func (w *world) next() (before State, a Action) {
 	before = w.state
 	w.state, a = Next(w.state, w.observe())
 	w.checkObserved(before)
@@ -165,7 +165,7 @@ func (w *world) check(ok bool, format string, args ...any) {
 	}
 }
 
-// do carries an action out, as host and API server would.
+// do carries out an action, as the host and the API server do.
 func (w *world) do(a Action) {
 	switch a.Do {
 	case DoWork:
@@ -184,7 +184,7 @@ func (w *world) do(a Action) {
 		w.node.Unschedulable, w.node.SlotMark = true, w.held
 	case DoDrain:
 		w.check(w.held != "" && w.node.Unschedulable, "pods are evicted without slot or cordon")
-		w.check(w.gate.Open && !w.gateless, "pods are evicted with the gate closed, or unasked")
+		w.check(w.gate.Open && !w.gateless, "pods are evicted with the gate closed, or unknown")
 		if w.pods > 0 && (!w.blocked || a.Delete) {
 			w.pods--
 		}
@@ -200,13 +200,13 @@ func (w *world) do(a Action) {
 	case DoFree:
 		w.check(!w.busy(), "the slot is freed while work runs on the node")
 		w.check(!w.node.OurCordon && w.node.SlotMark == "", "the slot is freed before the uncordon")
-		w.check(w.state.Step != v1alpha1.StepUnlocking || !w.unsure, "the slot is freed before the node was seen to be well")
+		w.check(w.state.Step != v1alpha1.StepUnlocking || !w.unsure, "the slot is freed before the node was seen healthy")
 		w.held, w.reserved, w.unsure = "", false, false
 	}
-	w.check(!w.foreignCordon || w.node.Unschedulable, "somebody else's cordon is gone")
+	w.check(!w.foreignCordon || w.node.Unschedulable, "a person's cordon is gone")
 }
 
-// busy is true while a verb runs that a node keeps its slot for.
+// busy reports whether a verb runs for which the node keeps its slot.
 func (w *world) busy() bool {
 	for _, v := range []verb.Verb{verb.Snapshot, verb.Kubeadm, verb.Activate, verb.Restart} {
 		if w.work[v].Running {
@@ -218,22 +218,22 @@ func (w *world) busy() bool {
 
 // refusedStart reports whether a verb could not be started.
 func (w *world) refusedStart(a Action) bool {
-	u := Unstarted{Key: a.Key, Reason: v1alpha1.ReasonHostUnreachable, Message: "the bus is away", Again: w.now.Add(5 * time.Second)}
+	u := StartFailure{Key: a.Key, Reason: v1alpha1.ReasonHostUnreachable, Message: "the bus is away", RetryAt: w.now.Add(5 * time.Second)}
 	switch {
 	case a.Verb == verb.Pull && w.noPull != "":
-		u = Unstarted{Key: a.Key, Reason: v1alpha1.ReasonPullFailed, Message: w.noPull}
+		u = StartFailure{Key: a.Key, Reason: v1alpha1.ReasonPullFailed, Message: w.noPull}
 	case a.Verb == w.busFails:
 		w.busFails = ""
 	default:
 		return false
 	}
 	work := w.work[a.Verb]
-	work.Unstarted = u
+	work.StartFailure = u
 	w.work[a.Verb] = work
 	return true
 }
 
-// run begins a verb.
+// run starts a verb.
 func (w *world) run(a Action) {
 	if w.refusedStart(a) {
 		return
@@ -246,34 +246,34 @@ func (w *world) run(a Action) {
 		w.check(w.held != "", "kubeadm begins without a slot")
 		w.check(w.gate.Open, "kubeadm begins with the gate closed")
 		w.check(w.pulled || !w.host.ControlPlane, "kubeadm begins before its images are pulled")
-		w.check(!w.spec.EtcdSnapshot || !w.host.ControlPlane || w.taken > 0 && w.persisted.Snapshot != nil, "kubeadm begins before there is a snapshot that is written down")
+		w.check(!w.spec.EtcdSnapshot || !w.host.ControlPlane || w.taken > 0 && w.persisted.Snapshot != nil, "kubeadm begins before a snapshot is in the status")
 		w.unsure = w.spec.Release == v1alpha1.ReleaseControlPlane
 	case verb.Activate:
 		flipped := w.host.Active == w.spec.Version
-		w.check(flipped || w.held != "" && w.lastCheckOpen, "the symlink is flipped after a last check that was closed")
-		w.check(w.spec.Type != v1alpha1.TypeReboot, "a Reboot flips the symlink")
-		w.check(w.state.restarts() || w.node.Unschedulable && w.pods == 0, "the symlink is flipped on a node that is not drained")
-		w.check(!w.state.restarts() || w.looked(), "a restart begins without a fresh look at what it would break")
-		w.check(w.mayGoOn(), "the symlink is flipped with a slot that is gone")
+		w.check(flipped || w.held != "" && w.lastCheckOpen, "the image is activated after a last check with a closed gate")
+		w.check(w.spec.Type != v1alpha1.TypeReboot, "a Reboot activates an image")
+		w.check(w.state.restarts() || w.node.Unschedulable && w.pods == 0, "the image is activated on a node that is not drained")
+		w.check(!w.state.restarts() || w.mountsChecked(), "a restart begins without fresh facts about the mounts")
+		w.check(w.mayGoOn(), "the image is activated with a slot that is gone")
 	case verb.Restart:
 		w.unsure = true
 		w.check(w.spec.Type == v1alpha1.TypePatch && w.state.restarts(), "method %q restarts", w.state.Method)
 		w.check(w.host.Active == w.spec.Version, "the node is refreshed into %s", w.host.Active)
 		w.check(w.mayGoOn(), "the restart begins with a slot that is gone")
-		w.check(w.persisted.Step == v1alpha1.StepRestarting, "the restart begins before that is written down")
+		w.check(w.persisted.Step == v1alpha1.StepRestarting, "the restart begins before the status says so")
 	}
 	w.work[a.Verb] = Work{Running: true, Key: a.Key}
 }
 
-// ready is what the kubelet says of the node.
+// ready sets the node's Ready condition.
 func (w *world) ready(is bool) {
 	if w.node.Ready != is {
 		w.node.Ready, w.node.ReadySince = is, w.now
 	}
 }
 
-// checkObserved watches over a node that came back: its slot is freed only when it
-// has been Ready for as long as it has to be.
+// checkObserved checks that a node frees its slot only after it has been Ready for
+// minReadySeconds.
 func (w *world) checkObserved(before State) {
 	pause := seconds(w.spec.MinReadySeconds)
 	if w.state.Step != v1alpha1.StepUnlocking || w.held == "" || pause == 0 {
@@ -291,8 +291,8 @@ func (w *world) checkObserved(before State) {
 	}
 }
 
-// looked is true when the mounts were looked at in the last LastCheck.
-func (w *world) looked() bool {
+// mountsChecked reports whether the mounts were checked in the last LastCheck.
+func (w *world) mountsChecked() bool {
 	for _, step := range slices.Backward(w.state.Steps) {
 		if step.Step == v1alpha1.StepLastCheck {
 			return !w.seenAt.Before(step.StartedAt) && len(w.seenBlockers) == 0
@@ -310,7 +310,7 @@ func (w *world) reboot() {
 	w.asked = w.now
 	w.check(w.node.Unschedulable, "the node is rebooted without a cordon")
 	w.check(w.mayGoOn(), "the node is rebooted with a slot that is gone")
-	w.check(w.persisted.RebootedFrom == w.host.BootID, "the reboot is asked for before that is written down")
+	w.check(w.persisted.RebootedFrom == w.host.BootID, "the reboot is requested before the status says so")
 	into := w.spec.Version
 	if w.spec.Type == v1alpha1.TypeReboot {
 		into = w.host.Merged
@@ -327,7 +327,7 @@ func (w *world) reboot() {
 	w.boot()
 }
 
-// boot is what a power cut or a reboot does.
+// boot boots the node, after a power failure or a reboot.
 func (w *world) boot() {
 	w.boots++
 	w.host.BootID = fmt.Sprintf("boot-%d", w.boots)
@@ -343,31 +343,29 @@ func (w *world) boot() {
 	}
 }
 
-// crash is what the death of the agent leaves.
+// crash restarts the agent.
 func (w *world) crash() {
 	w.state, w.started = w.persisted, w.now
 	w.asked, w.drained = time.Time{}, nil
 }
 
-// lose is a NodeUpgrade that was deleted and made anew, and an agent that was replaced.
+// lose deletes the NodeUpgrade, creates it again and replaces the agent.
 func (w *world) lose() {
 	w.persisted = State{}
 	w.crash()
-	clear(w.rebootsOf) // how often it was tried before is lost, too
+	clear(w.rebootsOf) // the number of attempts is lost too
 }
 
-// abandon is a person who gives the node up, and the coordinator that acts on it.
+// abandon withdraws the release and frees the slot, as when a person abandons the node.
 func (w *world) abandon() {
 	w.spec.Release = v1alpha1.ReleaseNone
 	w.held, w.reserved = "", false
 }
 
-// mayGoOn is false for a node whose slot was taken from it, so that another one
-// may be out of service in its place.
+// mayGoOn reports whether no other node may be out of service in this one's place.
 func (w *world) mayGoOn() bool { return w.held != "" || w.spec.Release != v1alpha1.ReleaseNone }
 
-// settle lets the outside do what it is about to: units end, the kubelet
-// reports. ok is whether work succeeds.
+// settle ends all running verbs, successfully if ok, and lets the kubelet report.
 func (w *world) settle(ok bool) {
 	end := func(v verb.Verb, reason v1alpha1.Reason) bool {
 		if !w.work[v].Running {
@@ -375,7 +373,7 @@ func (w *world) settle(ok bool) {
 		}
 		work := Work{Key: w.work[v].Key, OK: ok, FinishedAt: w.now}
 		if !ok {
-			work.Reason, work.Message, work.Log = reason, "broken", "its last words"
+			work.Reason, work.Message, work.Log = reason, "broken", "kubeadm: error"
 		}
 		w.work[v] = work
 		return ok
@@ -410,7 +408,7 @@ func (w *world) settle(ok bool) {
 	w.report()
 }
 
-// breakRefresh is what a restart that failed leaves.
+// breakRefresh leaves the host as a failed restart does.
 func (w *world) breakRefresh() {
 	switch w.refresh {
 	case "nothing":
@@ -420,8 +418,8 @@ func (w *world) breakRefresh() {
 	}
 }
 
-// report lets the kubelet speak. One that does not run leaves what the last one
-// said, until the API server finds it silent.
+// report lets the kubelet report the node's status. Without a kubelet the last status
+// stays, but for Ready.
 func (w *world) report() {
 	if w.mute {
 		return

@@ -1,6 +1,6 @@
-// Package method decides how a node comes to run the image that is active:
-// by a reboot, or by a restart of its kubelet alone. The plan expects by it how
-// long a node takes, and the node's own steps go by it.
+// Package method decides how a node starts its active image: by a reboot, or by a restart
+// of its kubelet alone. The plan estimates a node's duration with it, and package machine
+// chooses a node's steps.
 package method
 
 import (
@@ -10,9 +10,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// Of returns the method for a node that is to go from one version to another,
-// and why it is not the one that was asked for. blockers are the mounts that a
-// refresh of the merged image would break.
+// Of returns the method for a node's upgrade between two versions, and why it differs from
+// the requested one, if it does. blockers are the mounts that a refresh of the merged image
+// would break.
 func Of(asked v1alpha1.Method, kind v1alpha1.UpgradeType, from, to string, blockers []string) (m v1alpha1.Method, why string) {
 	switch {
 	case asked != v1alpha1.MethodRestart || kind == v1alpha1.TypeReboot:
@@ -25,7 +25,7 @@ func Of(asked v1alpha1.Method, kind v1alpha1.UpgradeType, from, to string, block
 	return v1alpha1.MethodRestart, ""
 }
 
-// sameLine reports whether both are of one minor.
+// sameLine reports whether both versions are of one minor.
 func sameLine(a, b string) bool {
 	v, errA := version.Parse(a)
 	w, errB := version.Parse(b)

@@ -17,11 +17,11 @@ type Recorder struct {
 	node   corev1.ObjectReference
 }
 
-// NewRecorder records as component, until ctx ends. Events are sent in the
-// background and again when the API was away.
+// NewRecorder returns a Recorder that records as component until ctx ends. It sends events
+// in the background, and retries while the API server is unavailable.
 //
-// A node on its way has more events in a short time than client-go lets through
-// by default: 25 for each object, then one in five minutes.
+// A node's upgrade has more events in a short time than client-go allows by default: 25
+// for each object, then one in five minutes.
 func NewRecorder(ctx context.Context, client kubernetes.Interface, component, node string) *Recorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx), record.WithCorrelatorOptions(record.CorrelatorOptions{
 		BurstSize: 200, QPS: 1, MaxEvents: 100,
@@ -35,8 +35,8 @@ func NewRecorder(ctx context.Context, client kubernetes.Interface, component, no
 	}
 }
 
-// Record records e on the Node with that UID: `kubectl describe node` looks for
-// events by it.
+// Record records e on the Node with that UID, by which `kubectl describe node` finds
+// events.
 func (r *Recorder) Record(uid string, e Event) {
 	node := r.node
 	node.UID = types.UID(uid)

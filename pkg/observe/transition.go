@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Transition is a node's way from one step to the next.
+// Transition is a node's change from one step to the next.
 type Transition struct {
 	Node    string
 	Upgrade string
@@ -24,20 +24,20 @@ type Transition struct {
 	Took time.Duration
 }
 
-// Event is what is recorded on an object.
+// Event is an event on an object.
 type Event struct {
 	Type    string // Normal or Warning
 	Reason  string
 	Message string
 }
 
-// StepEvent returns the event of a transition. Its reason is Upgrade and the step,
-// so that each step can be asked for by name:
+// StepEvent returns the event of a transition. Its reason is Upgrade and the step, so that
+// a field selector can select it:
 //
 //	kubectl get events --field-selector reason=UpgradeDraining
 func StepEvent(t Transition) Event {
 	e := Event{Type: corev1.EventTypeNormal, Reason: "Upgrade" + string(t.To), Message: "the node " + t.To.Info().Doing}
-	if t.bad() {
+	if t.warning() {
 		e.Type = corev1.EventTypeWarning
 	}
 	if t.Version != "" {
@@ -49,10 +49,10 @@ func StepEvent(t Transition) Event {
 	return e
 }
 
-// Log writes the line of a transition.
+// Log logs the transition, as a warning if the step is one of a failure.
 func (t Transition) Log(ctx context.Context, log *slog.Logger) {
 	level := slog.LevelInfo
-	if t.bad() {
+	if t.warning() {
 		level = slog.LevelWarn
 	}
 	log.LogAttrs(ctx, level, "step "+string(t.To),
@@ -61,6 +61,6 @@ func (t Transition) Log(ctx context.Context, log *slog.Logger) {
 		slog.String("reason", string(t.Reason)), slog.String("message", t.Message))
 }
 
-func (t Transition) bad() bool {
+func (t Transition) warning() bool {
 	return t.To == v1alpha1.StepAborting || t.To.Info().Phase == v1alpha1.PhaseStopped
 }

@@ -41,12 +41,12 @@ func (s *Slots) Take(ctx context.Context, me fleet.Owner) (string, error) {
 	return name, nil
 }
 
-// Held returns the name of the slot that the node holds, or none.
+// Held returns the name of the slot that the node holds, or an empty string.
 func (s *Slots) Held(ctx context.Context, me fleet.Owner) (string, error) {
 	return s.find(ctx, func(slot fleet.Slot) bool { return slot.Holder == me })
 }
 
-// Free gives up every slot that the node holds, together with its reservation. A
+// Free frees every slot that the node holds, together with its reservation. A
 // slot that is only reserved for the node stays reserved. Free succeeds if the node
 // holds none.
 func (s *Slots) Free(ctx context.Context, me fleet.Owner) error {
@@ -73,8 +73,8 @@ func (s *Slots) Free(ctx context.Context, me fleet.Owner) error {
 	return nil
 }
 
-// find returns the name of the first slot that matches, or none. A Lease that
-// cannot be read never matches.
+// find returns the name of the first slot that matches, or an empty string. A Lease that
+// cannot be parsed never matches.
 func (s *Slots) find(ctx context.Context, match func(fleet.Slot) bool) (string, error) {
 	leases, err := s.list(ctx)
 	if err != nil {

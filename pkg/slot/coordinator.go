@@ -13,10 +13,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// Ensure creates those of slot-0 to slot-(n-1) that are missing, and deletes
-// slots beyond them that are free. It labels those that have lost their label, and
-// changes nothing else of a slot that belongs to a node. One that cannot be written
-// keeps no other from being written. Call Restore first, so that a Lease that was
+// Ensure creates those of slot-0 to slot-(n-1) that are missing, and deletes free slots
+// beyond them. It restores missing labels, and changes nothing else of a slot that belongs
+// to a node. If one slot cannot be written, it still writes the others. Call Restore first, so that a Lease that was
 // deleted while a node held it is not created again as a free one.
 func (s *Slots) Ensure(ctx context.Context, n int) error {
 	leases, err := s.list(ctx)
@@ -27,7 +26,7 @@ func (s *Slots) Ensure(ctx context.Context, n int) error {
 	var problems []error
 	for i := range leases {
 		there[leases[i].Name] = true
-		problems = append(problems, s.deleteSpare(ctx, &leases[i], n), s.mendLabel(ctx, &leases[i]))
+		problems = append(problems, s.deleteSpare(ctx, &leases[i], n), s.restoreLabel(ctx, &leases[i]))
 	}
 	for i := range n {
 		if there[fleet.SlotName(i)] {
@@ -40,9 +39,9 @@ func (s *Slots) Ensure(ctx context.Context, n int) error {
 	return errors.Join(problems...)
 }
 
-// mendLabel labels a slot that has lost its label, by which agents find it, also one
-// whose owner cannot be read.
-func (s *Slots) mendLabel(ctx context.Context, lease *coordinationv1.Lease) error {
+// restoreLabel restores the label by which agents find a slot, even if the slot's owner
+// cannot be parsed.
+func (s *Slots) restoreLabel(ctx context.Context, lease *coordinationv1.Lease) error {
 	if labelled(lease) {
 		return nil
 	}
@@ -54,8 +53,8 @@ func (s *Slots) mendLabel(ctx context.Context, lease *coordinationv1.Lease) erro
 	return nil
 }
 
-// deleteSpare deletes a free slot beyond the first n, provided that it did not
-// change since it was read.
+// deleteSpare deletes a free slot beyond the first n, unless it changed since it was
+// read.
 func (s *Slots) deleteSpare(ctx context.Context, lease *coordinationv1.Lease, n int) error {
 	slot, err := FromLease(lease)
 	index, numbered := fleet.SlotIndex(lease.Name)
@@ -97,9 +96,8 @@ func (s *Slots) Reserve(ctx context.Context, name string, owner fleet.Owner) err
 	})
 }
 
-// Withdraw ends every reservation of the node that it has not taken. A slot that
-// the node holds stays its own: only the node itself knows when it is back in
-// service.
+// Withdraw removes the node's reservations of slots that it has not taken. It keeps a slot
+// that the node holds: only the node knows when it is back in service.
 func (s *Slots) Withdraw(ctx context.Context, owner fleet.Owner) error {
 	leases, err := s.list(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// Slots reads and changes the slots of a cluster, always at the API server.
+// Slots reads and writes the slots of a cluster. It uses no cache.
 type Slots struct {
 	client kubernetes.Interface
 }
@@ -39,9 +39,8 @@ func (s *Slots) list(ctx context.Context) ([]coordinationv1.Lease, error) {
 	return slices.DeleteFunc(list.Items, func(lease coordinationv1.Lease) bool { return !Is(&lease) }), nil
 }
 
-// change reads the Lease, lets decide change the slot, and writes it. When another
-// program has written the Lease meanwhile, it reads and decides again. decide
-// returns false to leave the slot as it is.
+// change reads the Lease, calls decide to change the slot, and writes it. After a conflict
+// it starts again. decide returns false to leave the slot as it is.
 func (s *Slots) change(ctx context.Context, name string, decide func(*fleet.Slot) (bool, error)) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		lease, err := s.leases().Get(ctx, name, metav1.GetOptions{})

@@ -10,9 +10,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// Reap frees the slots of a node whose Node object is gone, or is another one of
-// the same name. It reads the Node from the API server: a cache that lags must not
-// free the slot of a node that is down. It returns ErrNodeExists if the Node is
+// Reap frees the slots of a node whose Node object is gone or was replaced by another one
+// of the same name. It reads the Node from the API server: a stale cache must not free the
+// slot of a node that is down. It returns ErrNodeExists if the Node is
 // still there.
 func (s *Slots) Reap(ctx context.Context, owner fleet.Owner) error {
 	node, err := s.client.CoreV1().Nodes().Get(ctx, owner.Node, metav1.GetOptions{})
@@ -25,8 +25,8 @@ func (s *Slots) Reap(ctx context.Context, owner fleet.Owner) error {
 	return s.Abandon(ctx, owner)
 }
 
-// Abandon frees the slots that a node holds or that are reserved for it. Use it
-// only when a person declared that the node will not come back.
+// Abandon frees the slots that a node holds or that are reserved for it. Call it
+// only if a person declared that the node will not come back.
 func (s *Slots) Abandon(ctx context.Context, owner fleet.Owner) error {
 	if err := s.Free(ctx, owner); err != nil {
 		return err
@@ -34,15 +34,15 @@ func (s *Slots) Abandon(ctx context.Context, owner fleet.Owner) error {
 	return s.Withdraw(ctx, owner)
 }
 
-// Restore makes the node the holder of that slot again, where its Lease is gone or has
-// lost its holder. Call it only for a node that has taken the slot and has not freed
-// it. A reservation for another node that has not taken it yields: this one is out of
-// service already. It returns ErrTaken if another node holds the slot meanwhile.
+// Restore makes the node the holder of the slot again if the Lease is gone or has lost its
+// holder. Call it only for a node that has taken the slot and has not freed it. It replaces
+// another node's reservation, as this node is already out of service. It returns ErrTaken
+// if another node holds the slot.
 func (s *Slots) Restore(ctx context.Context, name string, owner fleet.Owner) error {
 	err := s.create(ctx, fleet.Slot{Name: name, ReservedFor: owner, Holder: owner})
 	if !apierrors.IsAlreadyExists(err) {
 		if err != nil {
-			return fmt.Errorf("rebuilding %s for %s: %w", name, owner.Node, err)
+			return fmt.Errorf("restoring %s for %s: %w", name, owner.Node, err)
 		}
 		return nil
 	}
@@ -51,7 +51,7 @@ func (s *Slots) Restore(ctx context.Context, name string, owner fleet.Owner) err
 			return false, nil
 		}
 		if slot.Holder != (fleet.Owner{}) {
-			return false, fmt.Errorf("rebuilding %s for %s: %s holds it: %w", name, owner.Node, slot.Holder.Node, ErrTaken)
+			return false, fmt.Errorf("restoring %s for %s: %s holds it: %w", name, owner.Node, slot.Holder.Node, ErrTaken)
 		}
 		slot.Holder, slot.ReservedFor = owner, owner
 		return true, nil

@@ -10,11 +10,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// LabelSelector selects the slots for agents, which read no other Lease.
+// LabelSelector selects the slots. Agents watch only these Leases.
 const LabelSelector = v1alpha1.SlotLabel + "=true"
 
-// Is reports whether the Lease is a slot, by its name. One that is labelled as a slot
-// and has another name is a spare one.
+// Is reports whether the Lease is a slot, by its name or its label. One with the label and
+// another name is spare.
 func Is(lease *coordinationv1.Lease) bool {
 	_, is := fleet.SlotIndex(lease.Name)
 	return is || labelled(lease)
@@ -22,18 +22,18 @@ func Is(lease *coordinationv1.Lease) bool {
 
 func labelled(lease *coordinationv1.Lease) bool { return lease.Labels[v1alpha1.SlotLabel] == "true" }
 
-// Errors that a caller may want to tell apart.
+// Errors that callers may handle.
 var (
-	// ErrTaken says that the slot belongs to another node.
+	// ErrTaken means that the slot belongs to another node.
 	ErrTaken = errors.New("the slot belongs to another node")
-	// ErrNotReserved says that no slot is reserved for the node that wants one.
+	// ErrNotReserved means that no slot is reserved for the node.
 	ErrNotReserved = errors.New("no slot is reserved for this node")
-	// ErrNodeExists says that a slot was not reaped, as its holder's Node still
+	// ErrNodeExists means that a slot was not reaped because its holder's Node still
 	// exists.
 	ErrNodeExists = errors.New("the node still exists")
 )
 
-// FromLease reads a slot. With an error the slot's owner cannot be known: the slot
+// FromLease parses a slot. If it returns an error, the slot's owner is not known: the slot
 // is Unreadable, and counts as taken.
 func FromLease(lease *coordinationv1.Lease) (fleet.Slot, error) {
 	s := fleet.Slot{Name: lease.Name, Unlabelled: !labelled(lease)}
@@ -53,7 +53,7 @@ func FromLease(lease *coordinationv1.Lease) (fleet.Slot, error) {
 	return s, nil
 }
 
-// write puts holder and reservation of the slot into its Lease.
+// write writes the slot's holder and reservation to its Lease.
 func write(s fleet.Slot, lease *coordinationv1.Lease) {
 	if s.ReservedFor == (fleet.Owner{}) {
 		delete(lease.Annotations, v1alpha1.ReservedForAnnotation)

@@ -53,9 +53,9 @@ func promises(t *testing.T, client kubernetes.Interface) {
 	a, b := addNode(t, client, "slot-a"), addNode(t, client, "slot-b")
 
 	step(t, "three are made", s.Ensure(ctx, 3), nil)
-	look(t, s, "slot-0: -", "slot-1: -", "slot-2: -")
+	compare(t, s, "slot-0: -", "slot-1: -", "slot-2: -")
 	step(t, "spare ones go", s.Ensure(ctx, 2), nil)
-	look(t, s, "slot-0: -", "slot-1: -")
+	compare(t, s, "slot-0: -", "slot-1: -")
 
 	_, err := s.Take(ctx, a)
 	step(t, "nothing is taken unreserved", err, ErrNotReserved)
@@ -64,7 +64,7 @@ func promises(t *testing.T, client kubernetes.Interface) {
 	step(t, "b does not get the same", s.Reserve(ctx, "slot-0", b), ErrTaken)
 	step(t, "a reserved slot is no spare one", s.Ensure(ctx, 0), nil)
 	step(t, "and one more comes back", s.Ensure(ctx, 2), nil)
-	look(t, s, "slot-0: for slot-a", "slot-1: -")
+	compare(t, s, "slot-0: for slot-a", "slot-1: -")
 
 	_, err = s.Take(ctx, fleet.Owner{Node: a.Node, UID: "joined-anew"})
 	step(t, "another node under that name is another node", err, ErrNotReserved)
@@ -74,17 +74,17 @@ func promises(t *testing.T, client kubernetes.Interface) {
 		t.Errorf("took %q", name)
 	}
 	step(t, "a held slot is not withdrawn", s.Withdraw(ctx, a), nil)
-	look(t, s, "slot-0: held by slot-a", "slot-1: -")
+	compare(t, s, "slot-0: held by slot-a", "slot-1: -")
 	step(t, "nor reaped while the node is there", s.Reap(ctx, a), ErrNodeExists)
 	step(t, "b cannot free it", s.Free(ctx, b), nil)
-	look(t, s, "slot-0: held by slot-a", "slot-1: -")
+	compare(t, s, "slot-0: held by slot-a", "slot-1: -")
 	step(t, "a frees it with its reservation", s.Free(ctx, a), nil)
 	step(t, "and may say so twice", s.Free(ctx, a), nil)
-	look(t, s, "slot-0: -", "slot-1: -")
+	compare(t, s, "slot-0: -", "slot-1: -")
 
 	step(t, "b is next", s.Reserve(ctx, "slot-1", b), nil)
 	step(t, "a reservation can be withdrawn", s.Withdraw(ctx, b), nil)
-	look(t, s, "slot-0: -", "slot-1: -")
+	compare(t, s, "slot-0: -", "slot-1: -")
 
 	step(t, "a node that is gone", s.Reserve(ctx, "slot-1", b), nil)
 	_, err = s.Take(ctx, b)
@@ -93,7 +93,7 @@ func promises(t *testing.T, client kubernetes.Interface) {
 		t.Fatal(err)
 	}
 	step(t, "is reaped", s.Reap(ctx, b), nil)
-	look(t, s, "slot-0: -", "slot-1: -")
+	compare(t, s, "slot-0: -", "slot-1: -")
 }
 
 func TestRebuild(t *testing.T) {
@@ -108,14 +108,14 @@ func rebuilds(t *testing.T, client kubernetes.Interface) {
 	deleteAll(t, client)
 
 	step(t, "a deleted Lease comes back", s.Restore(ctx, "slot-0", down), nil)
-	look(t, s, "slot-0: held by slot-down")
+	compare(t, s, "slot-0: held by slot-down")
 	step(t, "twice is once", s.Restore(ctx, "slot-0", down), nil)
 
 	deleteAll(t, client)
 	step(t, "one made anew as free", s.Ensure(ctx, 1), nil)
 	step(t, "and promised to another node", s.Reserve(ctx, "slot-0", other), nil)
 	step(t, "goes to the node that is down", s.Restore(ctx, "slot-0", down), nil)
-	look(t, s, "slot-0: held by slot-down")
+	compare(t, s, "slot-0: held by slot-down")
 
 	deleteAll(t, client)
 	step(t, "one that another node has taken", s.Ensure(ctx, 1), nil)
@@ -147,7 +147,7 @@ func losesLabel(t *testing.T, client kubernetes.Interface) {
 	}
 	_, err = s.Take(ctx, a)
 	step(t, "is taken all the same", err, nil)
-	look(t, s, "slot-0: held by slot-unlabelled")
+	compare(t, s, "slot-0: held by slot-unlabelled")
 	lease, err = client.CoordinationV1().Leases(v1alpha1.Namespace).Get(ctx, "slot-0", metav1.GetOptions{})
 	step(t, "is read", err, nil)
 	if _, has := lease.Labels[v1alpha1.SlotLabel]; has {
@@ -159,7 +159,7 @@ func losesLabel(t *testing.T, client kubernetes.Interface) {
 	if diff := cmp.Diff(map[string]string{v1alpha1.SlotLabel: "true", "team": "x"}, lease.Labels); diff != "" {
 		t.Error(diff)
 	}
-	look(t, s, "slot-0: held by slot-unlabelled")
+	compare(t, s, "slot-0: held by slot-unlabelled")
 	deleteAll(t, client)
 }
 
@@ -188,11 +188,11 @@ func TestOneWinner(t *testing.T) {
 	if len(winners) != 1 {
 		t.Fatalf("%d nodes were promised the only slot: %v", len(winners), winners)
 	}
-	look(t, s, "slot-0: for "+winners[0].Node)
+	compare(t, s, "slot-0: for "+winners[0].Node)
 }
 
-// A conflict is decided anew on what the winner wrote, and not overwritten.
-func TestConflictIsDecidedAnew(t *testing.T) {
+// After a conflict the change is decided again, from what the other client wrote.
+func TestConflictIsDecidedAgain(t *testing.T) {
 	a, b := fleet.Owner{Node: "a", UID: "1"}, fleet.Owner{Node: "b", UID: "2"}
 	client := fake.NewClientset()
 	s := New(client)
@@ -213,7 +213,7 @@ func TestConflictIsDecidedAnew(t *testing.T) {
 		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), "slot-0", errors.New("changed"))
 	})
 	step(t, "a is told", s.Reserve(t.Context(), "slot-0", a), ErrTaken)
-	look(t, s, "slot-0: for b")
+	compare(t, s, "slot-0: for b")
 }
 
 // A Lease that cannot be read keeps no other from being rebuilt, labelled or created.
@@ -245,7 +245,7 @@ func TestOtherLeases(t *testing.T) {
 	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Create(t.Context(), leader, metav1.CreateOptions{})
 	step(t, "a leader", err, nil)
 	step(t, "no slots", s.Ensure(t.Context(), 0), nil)
-	look(t, s)
+	compare(t, s)
 	now, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Get(t.Context(), "coordinator", metav1.GetOptions{})
 	if err != nil || len(now.Labels) > 0 {
 		t.Errorf("%v %v", now, err)
@@ -287,8 +287,8 @@ func step(t *testing.T, what string, err, want error) {
 	}
 }
 
-// look compares all slots with want, one line each.
-func look(t *testing.T, s *Slots, want ...string) {
+// compare compares all slots with want, one line each.
+func compare(t *testing.T, s *Slots, want ...string) {
 	t.Helper()
 	leases, err := s.list(t.Context())
 	if err != nil {

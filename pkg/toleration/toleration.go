@@ -1,7 +1,7 @@
-// Package toleration says which pods a cordon does not keep away.
+// Package toleration recognises pods that tolerate a cordon.
 //
-// It promises the same answer to whoever drains a node and to whoever tells
-// beforehand what a drain will do. It is pure.
+// It promises the same answer to the agent, which drains a node, and to preflight, which
+// predicts the drain. It is pure.
 package toleration
 
 import (
@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Unschedulable is whether a pod with these tolerations would come straight back
-// to a node that is cordoned, so that a drain leaves it where it is.
+// Unschedulable reports whether a pod with these tolerations can be scheduled to a
+// cordoned node. A drain skips such a pod, as it would come straight back.
 // https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
 func Unschedulable(tolerations []corev1.Toleration) bool {
 	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {

@@ -9,14 +9,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// worthTelling reports whether facts changed, sizes by a tenth or more: thousands
-// of agents write them.
-func worthTelling(told, found v1alpha1.NodeFacts) bool {
-	return !equality.Semantic.DeepEqual(withoutSizes(told), withoutSizes(found)) ||
-		roomChanged(told.Disks, found.Disks) || moved(databaseBytes(&told), databaseBytes(&found))
+// factsChanged reports whether facts changed. Sizes must change by a tenth or more, as
+// thousands of agents write them.
+func factsChanged(written, found v1alpha1.NodeFacts) bool {
+	return !equality.Semantic.DeepEqual(withoutSizes(written), withoutSizes(found)) ||
+		freeSpaceChanged(written.Disks, found.Disks) || moved(databaseBytes(&written), databaseBytes(&found))
 }
 
-// withoutSizes leaves out what is never the same twice.
+// withoutSizes returns f without times and sizes, which always change.
 func withoutSizes(f v1alpha1.NodeFacts) v1alpha1.NodeFacts {
 	f.GatheredTime = metav1.Time{}
 	f.Disks = slices.Clone(f.Disks)
@@ -30,8 +30,8 @@ func withoutSizes(f v1alpha1.NodeFacts) v1alpha1.NodeFacts {
 	return f
 }
 
-// roomChanged reports whether the room on disks changed, whose paths are the same.
-func roomChanged(before, after []v1alpha1.DiskFacts) bool {
+// freeSpaceChanged reports whether the free space of the same disks changed.
+func freeSpaceChanged(before, after []v1alpha1.DiskFacts) bool {
 	for i := range before {
 		if moved(before[i].FreeBytes, after[i].FreeBytes) {
 			return true

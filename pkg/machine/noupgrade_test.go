@@ -9,8 +9,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// What is kept of an upgrade that is over is in its record, and nowhere else.
-func TestUpgradeIsForgotten(t *testing.T) {
+// An upgrade that is over is kept in its UpgradeRecord only.
+func TestStateOfDeletedUpgradeIsCleared(t *testing.T) {
 	since := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	s, o := atLastCheck(since)
 	s = State{
@@ -19,13 +19,13 @@ func TestUpgradeIsForgotten(t *testing.T) {
 	}
 	o.Node, o.Slot = Node{Ready: true}, Slot{}
 	o.Spec = v1alpha1.NodeUpgradeSpec{}
-	want := State{Step: v1alpha1.StepIdle, Since: since, Reason: v1alpha1.ReasonNoUpgrade, Message: "no upgrade is asked for"}
+	want := State{Step: v1alpha1.StepIdle, Since: since, Reason: v1alpha1.ReasonNoUpgrade, Message: "no upgrade is requested"}
 	got, _ := Next(s, o)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("in service (-want +got):\n%s", diff)
 	}
 	o.Slot.Held = "slot-0"
 	if got, _ := Next(s, o); got.Upgrade != s.Upgrade {
-		t.Errorf("forgotten with a slot in hand: %+v", got)
+		t.Errorf("cleared while the node holds a slot: %+v", got)
 	}
 }

@@ -42,7 +42,7 @@ func TestPatience(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			response, err := patience(next).RoundTrip(request)
+			response, err := retryReads(next).RoundTrip(request)
 			if (err != nil) != test.fails || next.asked != test.asked {
 				t.Errorf("asked %d times, error %v", next.asked, err)
 			}
@@ -58,7 +58,7 @@ func TestPatience(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := patience(&answers{errors: []error{away, away, away}}).RoundTrip(request); err == nil {
+		if _, err := retryReads(&answers{errors: []error{away, away, away}}).RoundTrip(request); err == nil {
 			t.Error("no error")
 		}
 	})

@@ -24,8 +24,8 @@ func (a *Agent) clusterConfiguration(ctx context.Context) (string, error) {
 	return config.Data["ClusterConfiguration"], nil
 }
 
-// lookAtSnapshot reads what the verb "snapshot" has taken, as the status tells it.
-func (a *Agent) lookAtSnapshot(last *host.Result, o *machine.Observation) {
+// readSnapshot reads the result of the verb snapshot, for the status.
+func (a *Agent) readSnapshot(last *host.Result, o *machine.Observation) {
 	var out etcd.SnapshotOutput
 	if err := last.Decode(&out); err != nil {
 		work := o.Work[verb.Snapshot]

@@ -1,0 +1,73 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+func cordoning(s State, o Observation) (State, Action) {
+	if atTarget(o) {
+		return s.enter(v1alpha1.StepVerifying, o), Action{}
+	}
+	if s, stop, aborted := abortIfBlocked(s, o); aborted {
+		return s, stop
+	}
+	switch {
+	case o.Gate == nil:
+		return s, Action{}
+	case cordoned(o):
+		return s.enter(v1alpha1.StepDraining, o), Action{}
+	}
+	return s, act(DoCordon)
+}
+
+// draining evicts pods until none is left or the drain times out. Each round checks the
+// gate first: a closed gate aborts the attempt, and an unknown gate pauses evictions.
+func draining(s State, o Observation) (State, Action) {
+	limit := s.firstEntered(v1alpha1.StepDraining, v1alpha1.StepCordoning, v1alpha1.StepLastCheck).Add(drainTimeout(o))
+	late := !o.Now.Before(limit)
+	if o.Drain != nil && o.Drain.At.Before(s.Since) {
+		o.Drain = nil
+	}
+	deletes := o.Spec.Drain.OnTimeout == v1alpha1.OnTimeoutDelete
+	switch {
+	case withdrawn(s, o):
+		return abortWithdrawn(s.uncounted(), o)
+	case o.Slot.Held != "" && !cordoned(o):
+		return s.reenter(v1alpha1.StepCordoning, o), Action{}
+	case o.Slot.Held != "" && o.Drain != nil && o.Drain.Left == 0:
+		return s.enter(v1alpha1.StepLastCheck, o), Action{}
+	case o.Gate != nil && !o.Gate.Open && o.Gate.Reason != v1alpha1.ReasonGateUnknown:
+		return abortGateClosed(s.uncounted(), o)
+	case late && (!deletes || o.Slot.Held == "" || !o.Now.Before(limit.Add(drainTimeout(o)))):
+		return abortAndRetry(s, o, v1alpha1.ReasonDrainTimeout, fmt.Sprintf("not drained within %s: %s", drainTimeout(o), drainMessage(o)))
+	case o.Slot.Held == "":
+		return s.withReason(v1alpha1.ReasonNoSlot, "the Lease of this node's slot is gone; waits for the coordinator to restore it from the Node's annotation"), wait(limit)
+	case o.Gate != nil && !o.Gate.Open:
+		return s.withReason(o.Gate.Reason, "no pod is evicted: "+o.Gate.Message).withUntil(limit), wait(o.Now.Add(drainRound))
+	}
+	// After the timeout, deleted pods get the same time again to terminate.
+	round := Action{Do: DoDrain, Delete: late, Wake: o.Now.Add(drainRound)}
+	if !late && limit.Before(round.Wake) {
+		round.Wake = limit
+	}
+	if o.Gate == nil {
+		round.Do, round.Delete = DoNothing, false
+	}
+	if o.Gate == nil && o.HostProblem != "" {
+		return s.withReason(v1alpha1.ReasonHostUnreachable, "no pod is evicted: "+o.HostProblem).withUntil(limit), round
+	}
+	reason := v1alpha1.ReasonDraining
+	if o.Drain != nil && o.Drain.Blocked {
+		reason = v1alpha1.ReasonDrainBlocked
+	}
+	return s.withReason(reason, drainMessage(o)).withUntil(limit), round
+}
+
+func drainMessage(o Observation) string {
+	if o.Drain == nil {
+		return "evicting pods"
+	}
+	return o.Drain.Message
+}

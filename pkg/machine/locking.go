@@ -1,0 +1,76 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+// gateUnknown returns the message for a gate that could not be read for HostWithin. An
+// unknown gate counts as closed.
+func gateUnknown(o Observation) string {
+	message := fmt.Sprintf("could not determine for %s whether the node may begin", HostWithin)
+	if why := o.Work[verb.Etcd].StartFailure.Message; why != "" {
+		message += ": " + why
+	}
+	return message
+}
+
+// locking checks the gate and takes the slot. Before it holds the slot there is nothing
+// to undo.
+func locking(s State, o Observation) (State, Action) {
+	switch {
+	case withdrawn(s, o) && o.Slot.Held == "":
+		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
+	case withdrawn(s, o):
+		return abortWithdrawn(s, o)
+	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)) && o.Slot.Held != "":
+		return abort(s, o, v1alpha1.ReasonGateUnknown, gateUnknown(o))
+	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
+		return s.withReason(v1alpha1.ReasonGateUnknown, gateUnknown(o)), Action{}
+	case o.Gate == nil:
+		return s, Action{}
+	case !o.Gate.Open && o.Slot.Held != "":
+		return abortGateClosed(s, o)
+	case !o.Gate.Open:
+		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(o.Gate.Until), wait(o.Now.Add(gateRound))
+	case o.Slot.Held == "" && !o.Slot.Reserved:
+		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
+	case o.Slot.Held == "":
+		return s.withReason("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
+	}
+	s.Attempts++
+	s.RebootedFrom, s.Method, s.MethodMessage = "", "", ""
+	switch {
+	case needsSnapshot(s, o):
+		return s.enter(v1alpha1.StepSnapshotting, o), Action{}
+	case !kubeadmDone(o):
+		return s.enter(v1alpha1.StepKubeadm, o), Action{}
+	case o.Spec.Release == v1alpha1.ReleaseNode:
+		return afterKubeadm(s, o)
+	}
+	return s.enter(v1alpha1.StepChecking, o), Action{}
+}
+
+// abortIfBlocked aborts the attempt if the node may not begin a disruptive action now.
+func abortIfBlocked(s State, o Observation) (State, Action, bool) {
+	switch {
+	case withdrawn(s, o):
+		s, a := abortWithdrawn(s.uncounted(), o)
+		return s, a, true
+	case o.Slot.Held == "":
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, "this node no longer holds the slot")
+		return s, a, true
+	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateUnknown, gateUnknown(o))
+		return s, a, true
+	case o.Gate != nil && !o.Gate.Open:
+		s, a := abortGateClosed(s.uncounted(), o)
+		return s, a, true
+	case wouldActivate(o):
+		s, a := abortAndRetry(s.uncounted(), o, v1alpha1.ReasonNextBootDiffers, nextBootMessage(o))
+		return s, a, true
+	}
+	return s, Action{}, false
+}

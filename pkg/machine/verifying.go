@@ -1,0 +1,112 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// verifying waits until this boot's kubelet is Ready at the expected version.
+func verifying(s State, o Observation) (State, Action) {
+	version := expectedVersion(s, o)
+	limit, stayed := verifyLimit(s, o)
+	switch {
+	case isBack(s, o):
+		return s.enter(v1alpha1.StepSettling, o), Action{}
+	case s.restarts() && o.Now.Before(limit):
+		// The Node still shows the former kubelet until the new one reports.
+	case s.restarts():
+		return fail(s, o, v1alpha1.ReasonRestartFailed, fmt.Sprintf("kubelet %s is not Ready %s after its restart%s", version, ReadyWithin, restartFailure(s, o)))
+	case kubeletReported(o) && o.Node.KubeletVersion != version && o.Host.Active != version:
+		message := fmt.Sprintf("the kubelet was rolled back to %s because %s did not become healthy", o.Node.KubeletVersion, version)
+		return s.enter(v1alpha1.StepRolledBack, o).withReason(v1alpha1.ReasonWrongVersion, message), Action{}
+	case kubeletReported(o) && o.Node.KubeletVersion != version:
+		return fail(s, o, v1alpha1.ReasonWrongVersion, fmt.Sprintf("the node came back with kubelet %s instead of %s", o.Node.KubeletVersion, version))
+	case !o.Now.Before(limit) && !stayed:
+		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node was Ready with kubelet %s but did not stay Ready for %s", version, settle(o)))
+	case !o.Now.Before(limit):
+		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready with kubelet %s %s after its boot", version, ReadyWithin))
+	}
+	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready").withUntil(limit), wait(limit)
+}
+
+// isBack reports whether the node is Ready at the expected version, after its reboot
+// if the attempt includes one.
+func isBack(s State, o Observation) bool {
+	return o.Host.BootID != s.RebootedFrom && kubeletReported(o) && o.Node.Ready && o.Node.KubeletVersion == expectedVersion(s, o)
+}
+
+// settling waits for the settle time, and then for a healthy control plane and etcd:
+// the next node may begin as soon as the slot is free.
+func settling(s State, o Observation) (State, Action) {
+	settleTime := settle(o)
+	end, limit := s.Since.Add(settleTime), deadline(s, o, settleTime+CheckWithin)
+	switch {
+	case !isBack(s, o):
+		return s.reenter(v1alpha1.StepVerifying, o), Action{}
+	case o.Now.Before(end):
+		return s.withReason(v1alpha1.ReasonReleased, "Ready; quiet time").withUntil(end), wait(end)
+	case o.Health == nil:
+		return awaitHealth(s, o, limit, "the quiet time")
+	case !o.Health.OK && !o.Now.Before(limit):
+		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after the quiet time: %s", CheckWithin, o.Health.Message))
+	case !o.Health.OK:
+		return s.withReason(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
+	case rebootStillRequired(s, o):
+		return abortAndRetry(s, o, v1alpha1.ReasonRebootStillRequired, "the node rebooted, and its operating system requires another reboot: "+o.Host.RebootReason)
+	case o.Node.Marked():
+		return s.enter(v1alpha1.StepUncordoning, o), Action{}
+	}
+	return inService(s, o), Action{}
+}
+
+func uncordoning(s State, o Observation) (State, Action) {
+	if o.Node.Marked() {
+		return s, act(DoUncordon)
+	}
+	return inService(s, o), Action{}
+}
+
+// inService enters the step that follows once the node is back in service.
+func inService(s State, o Observation) State {
+	if seconds(o.Spec.MinReadySeconds) > 0 {
+		return s.enter(v1alpha1.StepObserving, o)
+	}
+	return s.enter(v1alpha1.StepUnlocking, o)
+}
+
+// observing keeps the slot until the node has been Ready in service for
+// minReadySeconds. It counts from the Ready condition's lastTransitionTime, which
+// survives a restart of the agent; it ignores a time in the future, which a clock that
+// was ahead left behind.
+func observing(s State, o Observation) (State, Action) {
+	pause := seconds(o.Spec.MinReadySeconds)
+	end, limit := s.Since.Add(pause), deadline(s, o, pause+CheckWithin)
+	if since := o.Node.ReadySince; since.After(s.Since) && !since.After(o.Now) {
+		end = since.Add(pause)
+	}
+	switch ready := o.Node.Ready && (o.Host == nil || kubeletReported(o)); {
+	case o.Slot.Held == "", ready && !o.Now.Before(end):
+		return s.enter(v1alpha1.StepUnlocking, o), Action{}
+	case ready:
+		return s.withReason(v1alpha1.ReasonObserving, fmt.Sprintf("in service; must stay Ready for %s", pause)).withUntil(end), wait(end)
+	case !o.Now.Before(limit):
+		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready %s after it went back into service", pause+CheckWithin))
+	}
+	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for the node to be Ready again").withUntil(limit), wait(limit)
+}
+
+func unlocking(s State, o Observation) (State, Action) {
+	switch {
+	case o.Node.Marked():
+		return s.enter(v1alpha1.StepUncordoning, o), Action{}
+	case o.Slot.Held != "":
+		return s, act(DoFree)
+	}
+	if !rebooted(s, o) {
+		s.RebootedFrom = ""
+	}
+	s.RetryAt = time.Time{}
+	return betweenAttempts(s, o)
+}

@@ -40,7 +40,7 @@ func (r *rollout) windowEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.eventually(t, late, "w3 passes its last check in time", func() error { return r.past("w3") })
-	r.until(t, r.says(t, v1alpha1.ReasonInsufficientTime, "longer than is left.* room again from", "w5")["w5"])
+	r.until(t, r.says(t, v1alpha1.ReasonInsufficientTime, "longer than is left.* long enough begins", "w5")["w5"])
 
 	time.Sleep(time.Until(end))
 	closed := r.says(t, v1alpha1.ReasonWindowClosed, "", "w4", "w5")

@@ -15,7 +15,7 @@ import (
 )
 
 // clearAbandoned removes the field abandoned of nodes whose agents report again. The
-// next plan takes them as any other node.
+// next plan treats them like any other node.
 func (c *Coordinator) clearAbandoned(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
 	var problems []error
 	for _, n := range nodes {
@@ -39,7 +39,7 @@ func (c *Coordinator) clearAbandonment(ctx context.Context, was *v1alpha1.NodeUp
 	_, err = c.ours.NodeUpgrades.Patch(ctx, was.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return nil // it changed: the next plan is made from what it is now
+		return nil // it changed: the next plan sees the new state
 	case err != nil:
 		return fmt.Errorf("clearing abandoned of NodeUpgrade %s: %w", was.Name, err)
 	}

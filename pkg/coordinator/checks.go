@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// reportPatience is how long a plan waits for a report.
-	reportPatience = 2 * time.Second
-	// checksPatience is how long reading a large cluster for the checks may take.
-	checksPatience = 2 * time.Minute
+	// reportTimeout is how long a plan waits for a report.
+	reportTimeout = 2 * time.Second
+	// checksTimeout is how long reading a large cluster for the checks may take.
+	checksTimeout = 2 * time.Minute
 	// checksRetry is the pause after checks that failed.
 	checksRetry = 10 * time.Second
 )
 
-// checks is the last report of preflight, and whether one is on its way.
+// checks holds the last preflight report, and whether a run is in progress.
 type checks struct {
 	sync.Mutex
 	report    *fleet.Preflight
@@ -49,7 +49,7 @@ func (c *checks) begin(now time.Time) bool {
 	return true
 }
 
-// end keeps what a run found. After an error the next run begins a little later.
+// end stores the result of a run. After an error the next run begins later.
 func (c *checks) end(report *fleet.Preflight, err error) {
 	c.Lock()
 	defer c.Unlock()
@@ -61,9 +61,9 @@ func (c *checks) end(report *fleet.Preflight, err error) {
 	c.report = report
 }
 
-// decide makes a plan, and runs preflight if the plan asks for it. With a report that
-// comes soon it makes another plan at once. Otherwise the first plan is carried out
-// meanwhile: releases are withdrawn, and no other node is released.
+// decide makes a plan, and runs preflight if the plan asks for it. If the report
+// arrives soon, it makes another plan with it. Otherwise it returns the first plan,
+// which may withdraw releases and releases no other node.
 func (c *Coordinator) decide(ctx context.Context, s fleet.Snapshot, now time.Time) plan.Plan {
 	c.checks.addTo(&s)
 	p := plan.Decide(s, now)
@@ -73,14 +73,14 @@ func (c *Coordinator) decide(ctx context.Context, s fleet.Snapshot, now time.Tim
 	}
 	select {
 	case <-c.check(ctx, s, p, upgrade):
-	case <-time.After(reportPatience):
+	case <-time.After(reportTimeout):
 		return p
 	}
 	c.checks.addTo(&s)
 	return plan.Decide(s, now)
 }
 
-// check runs preflight, and then has a plan made.
+// check runs preflight, and then queues another plan.
 func (c *Coordinator) check(ctx context.Context, s fleet.Snapshot, p plan.Plan, upgrade v1alpha1.ClusterUpgrade) <-chan struct{} {
 	done := make(chan struct{})
 	c.checks.group.Go(func() {
@@ -89,15 +89,14 @@ func (c *Coordinator) check(ctx context.Context, s fleet.Snapshot, p plan.Plan, 
 		c.checks.end(report, err)
 		c.queue.Add(wholeCluster)
 		if err != nil && ctx.Err() == nil {
-			c.log.Error("the checks could not be made, trying again", "upgrade", p.Upgrade, "error", err)
+			c.log.Error("preflight failed, retrying", "upgrade", p.Upgrade, "error", err)
 			c.queue.AddAfter(wholeCluster, checksRetry)
 		}
 	})
 	return done
 }
 
-// planned returns the upgrade that the plan is for, with the status that the plan
-// gives it.
+// planned returns the upgrade that the plan is for, with its planned status.
 func planned(s fleet.Snapshot, p plan.Plan) (v1alpha1.ClusterUpgrade, bool) {
 	for _, u := range s.Upgrades {
 		if u.Name != p.Upgrade {
@@ -113,9 +112,9 @@ func planned(s fleet.Snapshot, p plan.Plan) (v1alpha1.ClusterUpgrade, bool) {
 	return v1alpha1.ClusterUpgrade{}, false
 }
 
-// runChecks reads what the checks look at, and makes the checks.
+// runChecks reads the facts and runs the checks on them.
 func (c *Coordinator) runChecks(ctx context.Context, upgrade v1alpha1.ClusterUpgrade, offered []string, key string) (*fleet.Preflight, error) {
-	ctx, cancel := context.WithTimeout(ctx, checksPatience)
+	ctx, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
 	began := time.Now()
 	facts, err := snapshot.ReadPreflight(ctx, snapshot.PreflightClients{Kube: c.kube, Ours: c.ours, Access: c.access}, upgrade, offered)
@@ -127,8 +126,8 @@ func (c *Coordinator) runChecks(ctx context.Context, upgrade v1alpha1.ClusterUpg
 	return report, nil
 }
 
-// recordChecks logs a run, and records an event for each check that is ignored
-// though it blocks.
+// recordChecks logs a run, and records an event for each blocking check that is
+// ignored.
 func (c *Coordinator) recordChecks(u *v1alpha1.ClusterUpgrade, report *fleet.Preflight, took time.Duration) {
 	blocks, warns := 0, 0
 	for _, f := range report.Findings {
@@ -143,5 +142,5 @@ func (c *Coordinator) recordChecks(u *v1alpha1.ClusterUpgrade, report *fleet.Pre
 			blocks++
 		}
 	}
-	c.log.Info("the checks were made", "upgrade", u.Name, "key", report.Key, "block", blocks, "warn", warns, "took", took.Round(time.Millisecond))
+	c.log.Info("preflight ran", "upgrade", u.Name, "key", report.Key, "block", blocks, "warn", warns, "took", took.Round(time.Millisecond))
 }

@@ -36,23 +36,23 @@ type Coordinator struct {
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
-	failing string          // what could not be written with the last plan
+	failing string          // the writes of the last plan that failed
 }
 
-// Clients are what a coordinator acts with.
+// Clients are the clients that a coordinator uses.
 type Clients struct {
 	Kube   kubernetes.Interface
 	Ours   *client.Interface
 	Events record.EventRecorder
 	Log    *slog.Logger
-	// Access is how these reach the API server: each apiserver is asked for its
-	// metrics in the same way.
+	// Access is the configuration of these clients. It is also used to read each
+	// apiserver's metrics.
 	Access *rest.Config
-	// Check returns what preflight has to say about an upgrade.
+	// Check returns the findings of preflight for an upgrade.
 	Check func(preflight.Facts) []v1alpha1.Finding
 }
 
-// New returns a coordinator that does nothing until it runs.
+// New returns a coordinator. It does nothing until Run.
 func New(clients Clients) *Coordinator {
 	return &Coordinator{
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube), events: clients.Events, log: clients.Log,
@@ -60,8 +60,8 @@ func New(clients Clients) *Coordinator {
 	}
 }
 
-// Run makes plans and carries them out until ctx ends. Only the leader needs to
-// run: two at once waste work, and break nothing.
+// Run makes plans and carries them out until ctx ends. Only the leader needs to run;
+// two at once waste work, but break nothing.
 func (c *Coordinator) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -76,7 +76,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		return nil
 	}
 	if policy := reader.Policy(); policy != nil {
-		c.offers.start(ctx, policy.Spec.Source) // so that the first plan knows what is on offer
+		c.offers.start(ctx, policy.Spec.Source) // the first plan needs to know what is on offer
 	}
 	polling := make(chan struct{})
 	go func() {
@@ -95,7 +95,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	return nil
 }
 
-// afterConflict is the pause before a plan is made again of what was changed meanwhile.
+// afterConflict is the pause before the next plan after a conflict.
 const afterConflict = 200 * time.Millisecond
 
 // wholeCluster is the queue's only key: a plan is made for the whole cluster.
@@ -114,12 +114,12 @@ func (c *Coordinator) syncNext(ctx context.Context) bool {
 	case ctx.Err() != nil:
 		return false
 	case err != nil && failures(err) == "":
-		c.log.Info("something was changed meanwhile, planning again", "conflict", err)
+		c.log.Info("an object changed meanwhile, planning again", "conflict", err)
 		c.queue.Forget(key)
-		c.queue.AddAfter(key, afterConflict) // a watch is about to show what was changed
+		c.queue.AddAfter(key, afterConflict) // the watch is about to deliver the change
 		return true
 	case err != nil:
-		c.log.Error("not everything could be written, trying again", "error", err)
+		c.log.Error("some writes failed, retrying", "error", err)
 		c.queue.AddRateLimited(key)
 		return true
 	}

@@ -1,7 +1,6 @@
-// Package coordinator carries plans out: it reads the cluster, has plan.Decide make
-// a plan, and writes what the plan says into our objects and the slots. It decides
-// nothing itself. The UpgradePolicy named cluster is its configuration, and takes
-// effect without a restart.
+// Package coordinator carries out plans: it reads the cluster, calls plan.Decide, and
+// writes the plan into our objects and the slots. It decides nothing itself. The
+// UpgradePolicy named cluster is its configuration, and takes effect without a restart.
 //
 // It promises:
 //
@@ -12,7 +11,7 @@
 //   - Every write can be repeated. A coordinator that dies half-way, or two at
 //     once, break no promise of the planner: what must be exclusive is a
 //     compare-and-swap on a Lease.
-//   - What is as it should be is not written again: its own writes wake it once,
-//     and then it is quiet. While a check blocks, it makes the checks again every
-//     half minute, and writes down when.
+//   - What is up to date is not written again: its own writes trigger one more plan,
+//     and then no other. While a check blocks, preflight runs again every
+//     half minute, which updates preflightTime.
 package coordinator

@@ -40,9 +40,9 @@ func (c *Coordinator) recordCreated(u *v1alpha1.ClusterUpgrade) {
 	c.recordUpgrade(u, corev1.EventTypeNormal, eventCreated, message)
 }
 
-// recordIgnored records that a person lets an upgrade go on in spite of a finding.
+// recordIgnored records that an upgrade ignores a blocking finding.
 func (c *Coordinator) recordIgnored(u *v1alpha1.ClusterUpgrade, f v1alpha1.Finding) {
-	c.recordUpgrade(u, corev1.EventTypeWarning, eventIgnored, "spec.ignoreChecks lets "+f.ID+" through: "+f.Message)
+	c.recordUpgrade(u, corev1.EventTypeWarning, eventIgnored, "spec.ignoreChecks ignores "+f.ID+": "+f.Message)
 	c.log.Warn("a check is ignored", "upgrade", u.Name, "check", f.ID, "object", f.Object, "message", f.Message)
 }
 
@@ -95,6 +95,6 @@ func (c *Coordinator) logOrder(was *v1alpha1.NodeUpgrade, n plan.NodePlan) {
 	if n.Spec.Upgrade != nil {
 		upgrade = n.Spec.Upgrade.Name
 	}
-	c.log.Info("gave a node its order", "node", n.Name, "upgrade", upgrade, "release", n.Spec.Release, "before", before,
+	c.log.Info("wrote a node's order", "node", n.Name, "upgrade", upgrade, "release", n.Spec.Release, "before", before,
 		"slot", n.Slot, "reason", n.Reason, "message", n.Message)
 }

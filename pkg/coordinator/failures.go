@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// maxFailures is how many writes that failed are told of in full.
+	// maxFailures is how many failed writes are listed.
 	maxFailures = 3
-	// maxFailure is how many bytes are told of each.
+	// maxFailure is the maximum length of each, in bytes.
 	maxFailure = 300
 )
 
-// noteFailures notes which writes have failed. The next plan's policy tells of them,
-// and an event does where that is new.
+// noteFailures stores which writes failed, for the policy's next status, and records an
+// event if that is new.
 func (c *Coordinator) noteFailures(policy *v1alpha1.UpgradePolicy, err error) {
 	failing := failures(err)
 	if failing == c.failing {
@@ -34,8 +34,8 @@ func (c *Coordinator) noteFailures(policy *v1alpha1.UpgradePolicy, err error) {
 	}
 }
 
-// failures returns in words what could not be written. What was only changed by
-// another hand meanwhile is no failure: the next plan is made of what it is now.
+// failures returns the writes that failed, as text. A conflict is no failure: the next
+// plan sees the changed object.
 func failures(err error) string {
 	var list []string
 	for _, one := range each(err) {

@@ -15,16 +15,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// ended is what is kept of an upgrade that has ended.
+// ended are the objects that are kept of an ended upgrade.
 type ended struct {
 	completed time.Time
 	records   []v1alpha1.UpgradeRecord
 	upgrade   *v1alpha1.ClusterUpgrade // nil: there is none that may be deleted
 }
 
-// prune deletes what is kept of the oldest ended upgrades, beyond the policy's
-// historyLimit: their records, and their ClusterUpgrades where the coordinator
-// created them.
+// prune deletes the oldest ended upgrades beyond the policy's historyLimit: their
+// records, and their ClusterUpgrades where the coordinator created them.
 func (c *Coordinator) prune(ctx context.Context, s fleet.Snapshot) error {
 	if s.Policy == nil {
 		return nil // it is not known how many are kept
@@ -70,14 +69,13 @@ func endedUpgrades(s fleet.Snapshot) map[string]*ended {
 	return history
 }
 
-// only returns options that delete this very object, and not another one of the
-// same name.
+// only returns options that delete this object, and not another one of the same name.
 func only(object metav1.Object) metav1.DeleteOptions {
 	return *metav1.NewPreconditionDeleteOptions(string(object.GetUID()))
 }
 
-// deleted returns the error of a deletion. An object that is gone already, or is
-// another one now, is none.
+// deleted returns the error of a deletion; nil if the object is gone already or was
+// replaced.
 func deleted(kind string, object metav1.Object, err error) error {
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// How long a leader that has stopped to renew its lead is waited for. Short, as
-// nothing depends on there being one leader only.
+// How soon another replica takes over. The times are short, because two leaders at once
+// break nothing.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
@@ -41,8 +41,8 @@ func Lead(ctx context.Context, kube kubernetes.Interface, identity string, log *
 	return nil
 }
 
-// leadOnce waits for the lead and keeps it as long as it can. It returns after
-// work has.
+// leadOnce waits to become the leader and runs work until it is no longer the leader.
+// It returns after work has returned.
 func leadOnce(ctx context.Context, lock resourcelock.Interface, log *slog.Logger, work func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -53,7 +53,7 @@ func leadOnce(ctx context.Context, lock resourcelock.Interface, log *slog.Logger
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
 				close(began)
-				log.Info("this replica leads")
+				log.Info("this replica is the leader")
 				ended <- work(ctx)
 				stop()
 			},
@@ -67,7 +67,7 @@ func leadOnce(ctx context.Context, lock resourcelock.Interface, log *slog.Logger
 	if ctx.Err() == nil { // the lead was lost, so there was one
 		stop()
 		err := <-ended
-		log.Warn("this replica leads no more")
+		log.Warn("this replica is no longer the leader")
 		return err
 	}
 	select {

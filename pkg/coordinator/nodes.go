@@ -28,7 +28,7 @@ func index(list []v1alpha1.NodeUpgrade) map[string]*v1alpha1.NodeUpgrade {
 	return byName
 }
 
-// withdrawReleases takes releases back. It comes before any node is released.
+// withdrawReleases withdraws releases. It runs before any node is released.
 func (c *Coordinator) withdrawReleases(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
 	var problems []error
 	for _, n := range nodes {
@@ -40,7 +40,7 @@ func (c *Coordinator) withdrawReleases(ctx context.Context, stored map[string]*v
 }
 
 // release reserves each node's slot and then releases the node. A slot that another
-// coordinator has reserved meanwhile is left to it: the next plan knows of that.
+// coordinator has reserved meanwhile is skipped: the next plan sees that.
 func (c *Coordinator) release(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
 	var problems []error
 	for _, n := range nodes {
@@ -78,13 +78,13 @@ func (c *Coordinator) updateRest(ctx context.Context, stored map[string]*v1alpha
 	return errors.Join(problems...)
 }
 
-// write makes a node's NodeUpgrade say what the plan does.
+// write writes a node's part of the plan into its NodeUpgrade.
 func (c *Coordinator) write(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) error {
 	switch {
 	case was != nil && !was.OwnedBy(types.UID(n.Owner.UID)):
-		// What an earlier Node of that name left: its status would be taken for the
-		// new one's. The next plan creates it anew.
-		return c.remove(ctx, was, "it is an earlier node's")
+		// It belongs to an earlier Node of that name, whose status must not be used.
+		// The next plan creates a new one.
+		return c.remove(ctx, was, "it belongs to an earlier node of that name")
 	case !n.Managed && was == nil:
 		return nil
 	case !n.Managed && idle(was, n):

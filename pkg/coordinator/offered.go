@@ -15,10 +15,10 @@ import (
 const maxOffered = 32
 
 // newestOffered returns the versions that the source offers and that an upgrade may
-// reach by itself, newest first, with the time at which the coordinator first saw
-// each: the newest release of each minor, and in a minor that nodes run each one
-// that is newer than the oldest of them. While the source offers nothing because of
-// a problem, what was seen before stays: its age goes on.
+// reach by itself, newest first, with the time at which the coordinator first saw each:
+// the newest release of each minor, and in a minor that nodes run each one that is
+// newer than the oldest of them. While the source offers nothing because of a problem,
+// what was seen before stays: its age keeps counting.
 func newestOffered(known []v1alpha1.OfferedVersion, s fleet.Snapshot, now time.Time) []v1alpha1.OfferedVersion {
 	if len(s.Source.Offers) == 0 && s.Source.Problem.Reason != "" {
 		return known

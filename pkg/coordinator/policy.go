@@ -14,10 +14,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/source"
 )
 
-// ensurePolicy returns the UpgradePolicy named cluster. Where it is missing, it is
-// created with an empty spec, which the CRD's defaults fill in. It is applied rather
-// than created, so that a person who applies a spec has no conflict over those
-// defaults.
+// ensurePolicy returns the UpgradePolicy named cluster. If it is missing, it creates
+// one with an empty spec, which the CRD's defaults complete. It applies rather than
+// creates, so that a person who applies a spec gets no conflict over those defaults.
 func (c *Coordinator) ensurePolicy(ctx context.Context, known *v1alpha1.UpgradePolicy) (*v1alpha1.UpgradePolicy, error) {
 	if known != nil {
 		return known, nil
@@ -31,9 +30,9 @@ func (c *Coordinator) ensurePolicy(ctx context.Context, known *v1alpha1.UpgradeP
 	return created, nil
 }
 
-// observePolicy returns the policy with the status that it should have before a plan
-// is made: which versions are on offer since when, whether it can be followed, and
-// which writes have failed.
+// observePolicy returns the policy with the status that it should have before a plan is
+// made: which versions are on offer since when, whether it is valid, and which writes
+// failed.
 func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, failing string, now time.Time) *v1alpha1.UpgradePolicy {
 	policy := stored.DeepCopy()
 	policy.Status.ObservedGeneration = policy.Generation
@@ -56,7 +55,7 @@ func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, failing str
 	return policy
 }
 
-// checkPolicy returns why the policy cannot be followed.
+// checkPolicy returns why the policy is invalid.
 func checkPolicy(spec v1alpha1.UpgradePolicySpec) (v1alpha1.Reason, error) {
 	if spec.NodeSelector != nil {
 		if _, err := spec.NodeSelector.AsSelector(); err != nil {
@@ -66,9 +65,9 @@ func checkPolicy(spec v1alpha1.UpgradePolicySpec) (v1alpha1.Reason, error) {
 	return v1alpha1.ReasonSourceInvalid, source.Check(spec.Source)
 }
 
-// writePolicyStatus applies the status of the policy if it differs from the stored
-// one. The plan adds what nodes that join late are to have. Without a policy there is
-// nothing to write.
+// writePolicyStatus applies the status of the policy if it differs from the stored one.
+// The plan adds the version that late nodes follow. Without a policy there is nothing
+// to write.
 func (c *Coordinator) writePolicyStatus(ctx context.Context, stored, observed *v1alpha1.UpgradePolicy, planned *v1alpha1.UpgradePolicyStatus) error {
 	if stored == nil {
 		return nil

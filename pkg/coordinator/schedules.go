@@ -47,7 +47,7 @@ func scheduleStatus(s *v1alpha1.MaintenanceSchedule, now time.Time) (v1alpha1.Ma
 	valid := metav1.Condition{Type: v1alpha1.ConditionValid, Status: metav1.ConditionTrue, Reason: understood, Message: "every field is understood"}
 	if err := schedule.Check(s); err != nil {
 		valid.Status, valid.Reason = metav1.ConditionFalse, string(v1alpha1.ReasonScheduleInvalid)
-		valid.Message = err.Error() + "; every window of every schedule is closed until this is mended"
+		valid.Message = err.Error() + "; every window of every schedule is closed until this is fixed"
 	}
 	setConditions(&status.Conditions, s.Generation, now, valid)
 	return status, until

@@ -15,10 +15,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// keepSlots does what the plan says about the Leases. Slots are rebuilt before the
-// missing ones are created, so that a Lease that was deleted while a node held it is
-// not created again as a free one. One node's slot that cannot be written keeps no
-// other from being written.
+// keepSlots carries out the slot plan. Slots are rebuilt before missing ones are
+// created, so that a Lease that was deleted while a node held it is not created again
+// as a free one. A slot that cannot be written does not stop the others.
 func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 	var problems []error
 	for _, lost := range p.Rebuild {
@@ -39,9 +38,8 @@ func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 	return errors.Join(problems...)
 }
 
-// rebuild gives a node its slot back whose Lease is gone, or has lost its holder. It
-// asks once more, live: a node clears its mark, and writes that it is done, just
-// before it frees its slot.
+// rebuild restores a node's slot whose Lease is gone or has lost its holder. It reads
+// the live objects first, because the node may just have freed its slot.
 func (c *Coordinator) rebuild(ctx context.Context, lost fleet.Slot) error {
 	u, err := c.nodeUpgradeOf(ctx, lost.Holder)
 	if err != nil || u == nil {
@@ -58,7 +56,7 @@ func (c *Coordinator) rebuild(ctx context.Context, lost fleet.Slot) error {
 	}
 	err = c.slots.Restore(ctx, lost.Name, lost.Holder)
 	if errors.Is(err, slot.ErrTaken) {
-		return nil // the next plan knows of that
+		return nil // the next plan sees that
 	}
 	if err == nil {
 		c.log.Warn("a slot was rebuilt, as its Lease was gone or had lost its holder", "slot", lost.Name, "node", lost.Holder.Node)
@@ -79,8 +77,8 @@ func (c *Coordinator) reap(ctx context.Context, owner fleet.Owner) error {
 	return err
 }
 
-// freeAbandoned frees the slots of a node that a person has abandoned. It asks once
-// more, live: a person may have taken that back, and the node may be down.
+// freeAbandoned frees the slots of a node that a person has abandoned. It reads the
+// live NodeUpgrade first, because the person may have withdrawn that.
 func (c *Coordinator) freeAbandoned(ctx context.Context, owner fleet.Owner) error {
 	u, err := c.nodeUpgradeOf(ctx, owner)
 	if err != nil || u == nil || u.Abandoned == nil {

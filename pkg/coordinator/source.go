@@ -18,7 +18,7 @@ import (
 type offers struct {
 	wanted atomic.Pointer[v1alpha1.ImageSource] // where to read, as the policy says; nil: not known yet
 	last   atomic.Pointer[reading]              // nil before the first one
-	wake   chan struct{}                        // the index is to be read at once
+	wake   chan struct{}                        // signals that the index must be read now
 	onNews func()
 	log    *slog.Logger
 
@@ -27,13 +27,13 @@ type offers struct {
 	polled v1alpha1.ImageSource
 }
 
-// reading is what the index said, and where it was read.
+// reading is the content of an index, and the source that it was read from.
 type reading struct {
 	source v1alpha1.ImageSource
 	said   fleet.Source
 }
 
-// forever is the pause while it is not known where to read.
+// forever is the pause while the source is not known.
 const forever = time.Duration(math.MaxInt64)
 
 func newOffers(log *slog.Logger, onNews func()) *offers {
@@ -46,8 +46,8 @@ func (o *offers) start(ctx context.Context, wanted v1alpha1.ImageSource) {
 	o.read(ctx, wanted)
 }
 
-// follow returns what the source offers, and has the index read at once if the
-// policy has changed the source since.
+// follow returns what the source offers. If the policy's source changed, it has the new
+// index read.
 func (o *offers) follow(wanted v1alpha1.ImageSource) fleet.Source {
 	if before := o.wanted.Swap(&wanted); before == nil || *before != wanted {
 		o.readSoon()
@@ -62,15 +62,15 @@ func (o *offers) follow(wanted v1alpha1.ImageSource) fleet.Source {
 	return last.said
 }
 
-// readSoon ends the pause before the index is read again.
+// readSoon has the index read again now.
 func (o *offers) readSoon() {
 	select {
 	case o.wake <- struct{}{}:
-	default: // it has ended already
+	default: // already signalled
 	}
 }
 
-// poll reads the index again and again until ctx ends.
+// poll reads the index repeatedly until ctx ends.
 func (o *offers) poll(ctx context.Context) {
 	for {
 		pause := forever
@@ -87,7 +87,7 @@ func (o *offers) poll(ctx context.Context) {
 	}
 }
 
-// read reads the index, and reports what is new.
+// read reads the index, and reports changes.
 func (o *offers) read(ctx context.Context, from v1alpha1.ImageSource) {
 	if o.poller == nil || o.polled != from {
 		o.poller, o.polled = source.NewPoller(from), from

@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// sync makes a plan and carries it out. It returns when to do so again though
-// nothing changed.
+// sync makes a plan and carries it out. It returns when to do so again even if nothing
+// changes.
 func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, error) {
 	s := c.reader.Snapshot()
 	policy, policyErr := c.ensurePolicy(ctx, s.Policy)
@@ -33,8 +33,8 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	return earliest(p.Next, schedulesChange), err
 }
 
-// withoutReleases returns the plan as it is carried out where the policy could not be
-// created: which nodes it selects is not known, so none is released.
+// withoutReleases returns the plan without releases, for when the policy could not be
+// created: it is not known which nodes it selects.
 func withoutReleases(p plan.Plan) plan.Plan {
 	p.Create = nil
 	var nodes []plan.NodePlan
@@ -47,8 +47,8 @@ func withoutReleases(p plan.Plan) plan.Plan {
 	return p
 }
 
-// readForMissing has the index read anew, once for each upgrade whose version it
-// did not offer: the version may have been published since.
+// readForMissing has the index read again, once for each upgrade whose version it did
+// not offer: the version may have been published since.
 func (c *Coordinator) readForMissing(statuses []plan.UpgradeStatus) {
 	for _, one := range statuses {
 		reason, _ := succeeded(one.Status)
@@ -59,8 +59,8 @@ func (c *Coordinator) readForMissing(statuses []plan.UpgradeStatus) {
 	}
 }
 
-// carryOut writes the plan. Releases are taken back before everything else, and what
-// cannot be written keeps nothing from being written but what relies on it:
+// carryOut writes the plan. Releases are withdrawn first. A failed write stops only the
+// writes that depend on it:
 //
 //   - An upgrade ends once its record is there, and the policy says what nodes
 //     follow that join late.
@@ -84,8 +84,8 @@ func (c *Coordinator) carryOut(ctx context.Context, s *fleet.Snapshot, policy *v
 	)...)
 }
 
-// keepOrders returns the nodes with the orders that they have, where the upgrade that
-// would give them others could not be written, and without those that it would release.
+// keepOrders returns the nodes to write: if the status of an upgrade could not be
+// written, its nodes keep their orders and none of them is released.
 func keepOrders(nodes []plan.NodePlan, stored map[string]*v1alpha1.NodeUpgrade, unwritten map[string]bool) []plan.NodePlan {
 	if len(unwritten) == 0 {
 		return nodes

@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// create creates an upgrade that the policy's automatic asks for, if it asks for one.
-// It succeeds if the upgrade exists: another coordinator was faster.
+// create creates the automatic upgrade u, unless that is nil. It succeeds if the
+// upgrade exists already: another coordinator created it.
 func (c *Coordinator) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) error {
 	if u == nil {
 		return nil
@@ -35,9 +35,9 @@ func (c *Coordinator) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) er
 	return nil
 }
 
-// writeUpgrades writes what upgrades are to say about themselves, and before an
-// upgrade's outcome its record, and the version that nodes follow which join late. It
-// returns the UIDs of the upgrades whose status is not written.
+// writeUpgrades writes the statuses of upgrades, after the records of those that end
+// and the version that late nodes follow. It returns the UIDs of the upgrades whose
+// status is not written.
 func (c *Coordinator) writeUpgrades(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) (unwritten map[string]bool, err error) {
 	lacking, recordErr := c.createRecords(ctx, p.Records)
 	policyErr := c.writePolicyStatus(ctx, policy, s.Policy, p.Policy)
@@ -72,9 +72,9 @@ func (c *Coordinator) writeStatuses(ctx context.Context, stored []v1alpha1.Clust
 	return unwritten, errors.Join(problems...)
 }
 
-// writeStatus applies the status only to what it was decided from: what is set once
-// stays, and an upgrade that was created again under its name is another one. The API
-// server does not compare the UID where a status is applied.
+// writeStatus applies the status only to the object version that it was decided from:
+// it must not overwrite newer values, nor apply to another upgrade of the same name.
+// The API server does not compare the UID when a status is applied.
 func (c *Coordinator) writeStatus(ctx context.Context, was *v1alpha1.ClusterUpgrade, status v1alpha1.ClusterUpgradeStatus) error {
 	object := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: was.Name, ResourceVersion: was.ResourceVersion}, Status: status}
 	if _, err := c.ours.ClusterUpgrades.Apply(ctx, object, manager, "status"); err != nil {

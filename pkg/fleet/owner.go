@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// Owner is who a slot is reserved for or held by: a node by name and by UID, so
-// that a node which was deleted and joined again under its old name is another
-// one.
+// Owner is the node that a slot is reserved for or held by. The UID distinguishes a
+// node that was deleted and joined again with the same name.
 type Owner struct {
 	Node string
 	UID  string
 }
 
-// String returns the form that a Lease holds: name/uid.
+// String returns name/uid, as it is written into a Lease.
 func (o Owner) String() string {
 	return o.Node + "/" + o.UID
 }
 
-// ParseOwner reads what String wrote.
+// ParseOwner parses what String returns.
 func ParseOwner(s string) (Owner, error) {
 	node, uid, ok := strings.Cut(s, "/")
 	if !ok || node == "" || uid == "" || strings.Contains(uid, "/") {

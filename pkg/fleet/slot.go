@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// ControlPlaneSlot is the only slot that control-plane nodes use. So the Lease
-// itself keeps two of them from being out of service at once, whatever the budget
-// says and however many coordinators decide.
+// ControlPlaneSlot is the only slot that control-plane nodes use. So its Lease keeps
+// two of them from being out of service at once, for any budget and any number of
+// coordinators.
 const ControlPlaneSlot = "slot-0"
 
 // SlotName returns the name of the slot with that index, from 0.
 func SlotName(i int) string { return "slot-" + strconv.Itoa(i) }
 
-// SlotIndex returns the index of a slot; false for a name that is not a slot's.
+// SlotIndex returns the index in a slot's name; false if name is not a slot's.
 func SlotIndex(name string) (int, bool) {
 	i, err := strconv.Atoi(strings.TrimPrefix(name, "slot-"))
 	return i, err == nil && i >= 0 && name == SlotName(i)
@@ -25,9 +25,10 @@ type Slot struct {
 	Name        string `json:"name"`
 	ReservedFor Owner  `json:"reservedFor,omitzero"`
 	Holder      Owner  `json:"holder,omitzero"`
-	// Unreadable is a Lease whose owner cannot be known: it counts as taken.
+	// Unreadable reports whether the Lease's owner cannot be parsed: the slot counts as
+	// taken.
 	Unreadable bool `json:"unreadable,omitempty"`
-	// Unlabelled is a Lease without the label by which agents find slots.
+	// Unlabelled reports whether the Lease lacks the label by which agents find slots.
 	Unlabelled bool `json:"unlabelled,omitempty"`
 }
 

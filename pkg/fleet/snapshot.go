@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// Snapshot is everything that the planner looks at.
+// Snapshot is the planner's whole input.
 type Snapshot struct {
 	Nodes        []Node                         `json:"nodes"`
 	NodeUpgrades []v1alpha1.NodeUpgrade         `json:"nodeUpgrades"`
@@ -30,19 +30,19 @@ type Snapshot struct {
 	Source     Source                  `json:"source"`
 	// RebootManagers are other programs that may reboot nodes now.
 	RebootManagers []preflight.RebootManager `json:"rebootManagers,omitempty"`
-	// Webhooks are those that requests wait for.
+	// Webhooks are the admission webhooks that can block requests.
 	Webhooks []preflight.Webhook `json:"webhooks,omitempty"`
 	// Preflight is the last report of preflight. Nil: there is none.
 	Preflight *Preflight `json:"preflight,omitempty"`
-	// PreflightProblem is why preflight could not run when it was to run last.
+	// PreflightProblem is why the last preflight run failed.
 	PreflightProblem string `json:"preflightProblem,omitempty"`
 }
 
-// Preflight is what preflight found for an upgrade when it ran last.
+// Preflight is the report of the last preflight run for an upgrade.
 type Preflight struct {
 	Upgrade v1alpha1.UpgradeReference `json:"upgrade"`
-	// Key says how far the upgrade was: Plan.PreflightKey of the plan that asked
-	// for the report.
+	// Key is the PreflightKey of the plan that requested the report: how far the
+	// upgrade was.
 	Key      string             `json:"key"`
 	At       time.Time          `json:"at"`
 	Findings []v1alpha1.Finding `json:"findings,omitempty"`

@@ -5,8 +5,8 @@ import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 // Source is what the index of images said when it was last read.
 type Source struct {
 	Offers []Offer `json:"offers,omitempty"`
-	// Problem is why the index is missing or incomplete: SourceUnavailable,
-	// SourceEmpty or SourceInvalid. What Offers lists is good in spite of it.
+	// Problem is why the index is missing or incomplete: SourceUnavailable, SourceEmpty
+	// or SourceInvalid. Offers are valid in spite of it.
 	Problem Hold `json:"problem,omitzero"`
 }
 
@@ -16,8 +16,8 @@ type Offer struct {
 	Image   v1alpha1.Image `json:"image"`
 }
 
-// Architectures returns those for which the version is on offer. Nil means that
-// it is not known, as the index is missing or incomplete.
+// Architectures returns the architectures for which the version is on offer. Nil: that
+// is not known, because the index is missing or incomplete.
 func (s Source) Architectures(version string) []string {
 	if s.Problem.Reason != "" {
 		return nil

@@ -1,6 +1,5 @@
-// Package images knows how Kubernetes images are published, as Flatcar's
-// sysext-bakery does it: how their files are named, and what the index beside
-// them looks like. It is pure.
+// Package images implements the names and the index of Kubernetes images, as Flatcar's
+// sysext-bakery publishes them. It is pure.
 package images
 
 import (

@@ -8,31 +8,31 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// allocation gives out what nodes share: the budget, each group's part of it, the
-// slots, and the last ready backends of webhooks. It is the only place where these
-// are spent, after all filters.
+// allocation hands out what nodes share: the budget, each group's limit, the slots, and
+// the last ready backends of webhooks. It runs after all filters and is the only place
+// where these are spent.
 type allocation struct {
 	*cluster
-	out     int      // nodes that are away or let go
-	inGroup []int    // the same by group
-	absent  int      // of those away, NotReady by themselves
-	failed  int      // of those away, failed
-	lost    int      // of those away, not coming back
+	out     int      // nodes that are out of service or released
+	inGroup []int    // the same, by group
+	absent  int      // of these, NotReady by themselves
+	failed  int      // of these, failed
+	lost    int      // of these, not coming back
 	backed  []int    // by webhook: nodes in service that have a ready backend
 	spare   []string // names of free slots, highest first
-	taken   string   // the slot of the node that was let go last
-	missing bool     // a node could go, but for a report of the checks
+	taken   string   // the slot of the node that was released last
+	missing bool     // a node waits only for a preflight report
 }
 
-// claim is one thing that a node needs and others need, too.
+// claim takes one shared thing for a node, or holds the node.
 type claim struct {
 	question
 	hold func(*allocation, *node) fleet.Hold
 }
 
-// claims are asked after all filters. Their order: a report of the checks is asked
-// for only where there is room, so that preflight sees the cluster as it is when a
-// node goes; and a slot is taken last, as nothing may hold the node after that.
+// claims run after all filters. A preflight report is required only once there is room,
+// so that preflight sees the cluster as it is when the node begins. The slot is taken
+// last, because nothing may hold the node after that.
 var claims = []claim{
 	{hold: (*allocation).lastBackend, question: asks("does each webhook keep a backend?", v1alpha1.ReasonWebhookBackend)},
 	{hold: (*allocation).budgetSpent, question: asks("is there room in the budget?", v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNodeFailed, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
@@ -40,7 +40,7 @@ var claims = []claim{
 	{hold: (*allocation).takeSlot, question: asks("is a slot free?", v1alpha1.ReasonNoSlot)},
 }
 
-// newAllocation counts those that are away already.
+// newAllocation counts the nodes that are out of service already.
 func newAllocation(c *cluster) *allocation {
 	a := &allocation{cluster: c, inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots()}
 	for _, n := range c.away {
@@ -57,10 +57,10 @@ func newAllocation(c *cluster) *allocation {
 	return a
 }
 
-// full reports whether no other node can go.
+// full reports whether the budget is used up.
 func (a *allocation) full() bool { return a.out >= a.budget }
 
-// spend counts a node that is away, or let go.
+// spend counts a node that is out of service or released.
 func (a *allocation) spend(n *node) {
 	a.out++
 	a.inGroup[n.group]++
@@ -69,8 +69,8 @@ func (a *allocation) spend(n *node) {
 	}
 }
 
-// admit lets the node go and returns the slot that is kept for it, or says why the
-// node may not go.
+// admit returns the slot to reserve for the node, or the hold that keeps it from
+// beginning.
 func (a *allocation) admit(n *node) (slot string, hold fleet.Hold) {
 	for i := range filters {
 		if hold := filters[i].hold(a.cluster, n); hold.Holds() {
@@ -86,8 +86,7 @@ func (a *allocation) admit(n *node) (slot string, hold fleet.Hold) {
 	return a.taken, fleet.Hold{}
 }
 
-// budgetSpent holds a node while as many are out of service as may be: of all, or of
-// its group.
+// budgetSpent holds a node while the budget, or the limit of its group, is used up.
 func (a *allocation) budgetSpent(n *node) fleet.Hold {
 	limit := a.budget
 	if own := a.groups[n.group].limit; own > 0 {
@@ -109,10 +108,10 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 	return a.waits(fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)})
 }
 
-// takeSlot takes the slot for the node: the one that is kept for it, or a free one.
-// Control-plane nodes use one slot alone.
+// takeSlot takes a slot for the node: the reserved one, or a free one. Control-plane
+// nodes use only fleet.ControlPlaneSlot.
 func (a *allocation) takeSlot(n *node) fleet.Hold {
-	if n.promised() && (!n.ControlPlane || n.slot.Name == fleet.ControlPlaneSlot) {
+	if n.reserved() && (!n.ControlPlane || n.slot.Name == fleet.ControlPlaneSlot) {
 		a.taken = n.slot.Name
 		return fleet.Hold{}
 	}
@@ -132,8 +131,8 @@ func (a *allocation) takeSlot(n *node) fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: message}
 }
 
-// spareSlots returns the free slots within the budget, highest first: the first one
-// is left to control-plane nodes as long as there is another.
+// spareSlots returns the free slots within the budget, highest first, so that workers
+// take slot 0, the control plane's, last.
 func (c *cluster) spareSlots() []string {
 	var indices []int
 	for _, slot := range c.slots {

@@ -69,8 +69,8 @@ func (c *claims) node(name string) (fleet.Node, v1alpha1.NodeUpgrade) {
 	return fleet.Node{}, nodeUpgrade
 }
 
-// out is whether a node is away, or may be. A node that is left as it is counts only
-// where it is at work.
+// out reports whether a node is out of service, or may be. A node that is left as it is
+// counts only where it is at work.
 func (c *claims) out(n fleet.Node, nodeUpgrade v1alpha1.NodeUpgrade) bool {
 	switch nodeUpgrade.Status.Step {
 	case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting:
@@ -85,7 +85,7 @@ func (c *claims) out(n fleet.Node, nodeUpgrade v1alpha1.NodeUpgrade) bool {
 	return !n.Ready && !c.left(n) || n.Slot != "" && n.Slot == nodeUpgrade.Spec.Slot
 }
 
-// left is whether policy or upgrade leave the node as it is.
+// left reports whether policy or upgrade skip the node.
 func (c *claims) left(n fleet.Node) bool {
 	selectors := []*v1alpha1.LabelSelector{c.upgrade().Spec.NodeSelector}
 	if c.s.Policy != nil {
@@ -131,7 +131,7 @@ func (c *claims) wanted(n fleet.Node, u *v1alpha1.ClusterUpgrade) {
 		_, nodeUpgrade := c.node(other.Name)
 		if nodeUpgrade.Status.Step.Info().Phase == v1alpha1.PhaseStopped && nodeUpgrade.Abandoned == nil && !c.left(other) {
 			failed++
-			if other.ControlPlane || named(nodeUpgrade.Status.Upgrade) != c.p.Upgrade && nodeUpgrade.Status.Upgrade != nil {
+			if other.ControlPlane || upgradeNamed(nodeUpgrade.Status.Upgrade) != c.p.Upgrade && nodeUpgrade.Status.Upgrade != nil {
 				c.Fatalf("%s begins after %s failed", n.Name, other.Name)
 			}
 		}
@@ -141,7 +141,7 @@ func (c *claims) wanted(n fleet.Node, u *v1alpha1.ClusterUpgrade) {
 	}
 }
 
-// room is promise 1: who is let go has room beside all who are away already.
+// room is promise 1: no more nodes are released than the budget allows.
 func (c *claims) room() {
 	away, begin, controlPlanes := 0, 0, 0
 	slots := map[string]bool{}
@@ -204,7 +204,7 @@ func (c *claims) checked(n fleet.Node, planned plan.NodePlan) {
 	if follows := c.upgrade().Status.Outcome != ""; !follows {
 		report := c.s.Preflight
 		_, nodeUpgrade := c.node(n.Name)
-		goesOn := named(nodeUpgrade.Spec.Upgrade) == c.p.Upgrade && nodeUpgrade.Spec.Release.Lets()
+		goesOn := upgradeNamed(nodeUpgrade.Spec.Upgrade) == c.p.Upgrade && nodeUpgrade.Spec.Release.Lets()
 		if current := report != nil && report.Key == c.p.PreflightKey; !current && !goesOn {
 			c.Fatalf("%s begins unchecked: %+v", n.Name, report)
 		}
@@ -234,7 +234,7 @@ func (c *claims) skew(n fleet.Node, planned plan.NodePlan) {
 	if planned.Spec.Type == v1alpha1.TypeReboot {
 		_, nodeUpgrade := c.node(n.Name)
 		s := nodeUpgrade.Status
-		if !s.Reboot.Required || s.Versions.NextBoot != "" && s.Versions.NextBoot != n.Kubelet || s.Reboot.FromBootID == "boot-0" && named(s.Upgrade) == c.p.Upgrade {
+		if !s.Reboot.Required || s.Versions.NextBoot != "" && s.Versions.NextBoot != n.Kubelet || s.Reboot.FromBootID == "boot-0" && upgradeNamed(s.Upgrade) == c.p.Upgrade {
 			c.Fatalf("%s is rebooted: %+v", n.Name, s)
 		}
 		return

@@ -8,11 +8,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// automatic returns the upgrade that the policy's `automatic` asks for now, or nil.
-// A patch goes first, as its reboot is the one that the operating system asks for:
-// so it is asked for beside a Reboot, too. Beside an upgrade that brings a version,
-// either is asked for where that cannot begin, or go on, for now.
-func (c *cluster) automatic(q queue, wake *alarm) *v1alpha1.ClusterUpgrade {
+// automatic returns the upgrade that the policy's `automatic` asks for now, or nil. A
+// patch goes before a Reboot, because its reboot also serves the operating system: it
+// is created even while a Reboot is queued. While an upgrade to a version is queued, an
+// automatic one is created only if the queued one can neither begin nor continue for
+// now.
+func (c *cluster) automatic(q queue, wake *wakeTime) *v1alpha1.ClusterUpgrade {
 	idle := len(q.targets) == 0
 	if idle || q.targets[0].reboot || q.passed {
 		if patch := c.automaticPatch(wake); patch != nil {
@@ -26,8 +27,8 @@ func (c *cluster) automatic(q queue, wake *alarm) *v1alpha1.ClusterUpgrade {
 	return nil
 }
 
-// byItself returns an upgrade that the coordinator creates.
-func byItself(name string, kind v1alpha1.UpgradeType) *v1alpha1.ClusterUpgrade {
+// newAutomatic returns an upgrade for the coordinator to create.
+func newAutomatic(name string, kind v1alpha1.UpgradeType) *v1alpha1.ClusterUpgrade {
 	return &v1alpha1.ClusterUpgrade{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterUpgrade"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -38,9 +39,8 @@ func byItself(name string, kind v1alpha1.UpgradeType) *v1alpha1.ClusterUpgrade {
 	}
 }
 
-// wants returns what the policy says of upgrades of that type that come by
-// themselves; nil: they do not.
-func (r *reading) wants(kind v1alpha1.UpgradeType) *v1alpha1.AutomaticUpgrade {
+// automaticSpec returns the policy's entry for automatic upgrades of that type, or nil.
+func (r *reading) automaticSpec(kind v1alpha1.UpgradeType) *v1alpha1.AutomaticUpgrade {
 	for _, automatic := range r.policySpec().Automatic {
 		if automatic.Type == kind && !r.policyHold.Holds() {
 			return &automatic

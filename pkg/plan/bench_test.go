@@ -64,7 +64,7 @@ func (s *sim) addFleetNode(i int) {
 	}
 	nodeUpgrade := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
 	nodeUpgrade.Status.Step, nodeUpgrade.Status.Versions.Staged = v1alpha1.StepWaiting, "v1.34.4"
-	nodeUpgrade.Status.Steps = worked(s.now.AddDate(0, 0, -7))
+	nodeUpgrade.Status.Steps = servedSteps(s.now.AddDate(0, 0, -7))
 	if i < 3 {
 		n.ControlPlane = true
 		nodeUpgrade.Status.Versions.Kubeadm, nodeUpgrade.Status.Versions.ControlPlane = "v1.34.4", "v1.34.4"
@@ -75,8 +75,8 @@ func (s *sim) addFleetNode(i int) {
 	s.NodeUpgrades = append(s.NodeUpgrades, nodeUpgrade)
 }
 
-// worked is the steps of a node that was out of service for five minutes.
-func worked(at time.Time) []v1alpha1.StepTime {
+// servedSteps returns the steps of a node that was out of service for five minutes.
+func servedSteps(at time.Time) []v1alpha1.StepTime {
 	var steps []v1alpha1.StepTime
 	for _, step := range []v1alpha1.Step{
 		v1alpha1.StepLocking, v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck,

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// recheckAfter is how long what blocks is believed: what is mended goes on by
-	// itself.
+	// recheckAfter is the age at which a report that blocks is replaced, so that the
+	// upgrade continues soon after the cause is fixed.
 	recheckAfter = 30 * time.Second
-	// freshFor is how long any report is believed where no node is at work: much
-	// may have happened until a window opens.
+	// freshFor is how long a report stays valid while no node is at work: the cluster
+	// may change before a window opens.
 	freshFor = 10 * time.Minute
 )
 
-// checks is the report of preflight, sorted out.
+// checks is the preflight report, sorted by what it holds.
 type checks struct {
-	key    string           // of the report that is needed; empty: none is
-	report *fleet.Preflight // for the upgrade, whatever its key; nil: none
-	blocks bool             // some finding does
-	whole  []*v1alpha1.Finding
-	own    map[string]*v1alpha1.Finding // the first of each node
+	key    string                       // the key of the report that is needed; empty: none is
+	report *fleet.Preflight             // the last report for the upgrade, whatever its key; nil: none
+	blocks bool                         // a finding blocks
+	whole  []*v1alpha1.Finding          // block every node
+	own    map[string]*v1alpha1.Finding // by node: the first that blocks only that node
 }
 
-// readChecks sorts the report out. An upgrade that is over needs none: a node that
-// comes late goes as the others did.
+// readChecks sorts the report. An upgrade that is over needs none: a node that joins
+// late follows without checks.
 func (c *cluster) readChecks() checks {
 	if c.target == nil || c.target.follows {
 		return checks{}
@@ -48,7 +48,7 @@ func (c *cluster) readChecks() checks {
 		}
 		k.blocks = true
 		switch {
-		case f.ID == preflight.LastBackend: // the allocation asks again, for the present moment
+		case f.ID == preflight.LastBackend: // allocation.lastBackend decides with current data
 		case f.Node == "":
 			k.whole = append(k.whole, f)
 		case k.own[f.Node] == nil:
@@ -58,12 +58,13 @@ func (c *cluster) readChecks() checks {
 	return k
 }
 
-// current reports whether the report is for how far the upgrade is.
+// current reports whether the report matches how far the upgrade is.
 func (k checks) current() bool { return k.report != nil && k.report.Key == k.key }
 
-// checksKey changes whenever another control-plane node is about to go, when a
-// person changes what is asked for, and when a control plane gets better or worse:
-// one that was away for its node's reboot must not hold the next one up.
+// checksKey returns the key of the report that is needed. It changes when another
+// control-plane node is about to begin, when a person changes the upgrade, and when the
+// health of the control plane changes: a control plane that was down only for its
+// node's reboot must not hold the next node.
 func (c *cluster) checksKey() string {
 	components, nodes, complaints := 0, 0, 0
 	for _, n := range c.controlPlanes() {
@@ -87,8 +88,8 @@ func (c *cluster) checksKey() string {
 		c.target.Name, c.target.Generation, c.target.Spec.Version, components, nodes, complaints)
 }
 
-// etcdComplaints counts what a control-plane node's agent has to say against
-// etcd, and that it has not reported.
+// etcdComplaints counts the problems with etcd that a control-plane node's agent
+// reports. A missing report counts as one.
 func etcdComplaints(facts *v1alpha1.NodeFacts) int {
 	if facts == nil {
 		return 1
@@ -108,11 +109,10 @@ func etcdComplaints(facts *v1alpha1.NodeFacts) int {
 	return count
 }
 
-// notChecked holds every node, but those released before, until there is a report
-// for how far the upgrade is.
+// notChecked holds every node that is not released yet until there is a current report.
 func (a *allocation) notChecked(n *node) fleet.Hold {
 	k := a.checks
-	if k.key == "" || n.promised() && n.released() && a.orders(n) {
+	if k.key == "" || n.reserved() && n.released() && a.orders(n) {
 		return fleet.Hold{}
 	}
 	if k.current() && (a.busy || a.now.Sub(k.report.At) < freshFor) {
@@ -126,9 +126,9 @@ func (a *allocation) notChecked(n *node) fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: message}
 }
 
-// needsChecks reports whether preflight is to run now: because the upgrade is about
-// to begin or to go on with another control-plane node, because what blocks may be
-// mended, or because a node could go.
+// needsChecks reports whether preflight must run now: because the upgrade is about to
+// begin or to continue with another control-plane node, because the cause of a blocking
+// finding may be fixed, or because a node waits only for a report.
 func (c *cluster) needsChecks(missing bool) bool {
 	k := c.checks
 	if k.key == "" || c.target.hold.Holds() {
@@ -137,5 +137,5 @@ func (c *cluster) needsChecks(missing bool) bool {
 	return missing || !k.current() || k.blocks && c.now.Sub(k.report.At) >= recheckAfter
 }
 
-// sentences says what is wrong and what to do.
+// sentences returns the finding's message and advice.
 func sentences(f *v1alpha1.Finding) string { return strings.TrimSpace(f.Message + " " + f.Advice) }

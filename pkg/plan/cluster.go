@@ -10,31 +10,33 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// cluster is the cluster as it was read, and what is asked of it. Nothing in it
-// changes once it is built: filters read it, the allocation spends its budget
-// elsewhere, and a forecast makes a new one for each instant.
+// cluster is the cluster as it was read, and the target upgrade. It is immutable once
+// built: filters read it, the allocation keeps its counts apart, and a forecast builds
+// a new one for each instant.
 type cluster struct {
 	*reading
 	now    time.Time
-	target *target // nil: nothing is asked for
-	nodes  []*node // in the order in which they go
+	target *target // nil: there is no upgrade
+	nodes  []*node // in upgrade order
 	groups []*group
-	total  int // nodes that the target concerns
+	total  int // number of nodes that the target concerns
 	budget int // how many may be out of service at once
 	slots  []fleet.Slot
-	// apiServers and etcd are the snapshot's; a forecast's own as nodes come back.
+	// apiServers and etcd are the snapshot's pods; a forecast changes its copy as nodes
+	// return.
 	apiServers, etcd []fleet.StaticPod
-	snapshotTaken    bool // there is one of etcd for the target, or none is wanted
+	snapshotTaken    bool // etcd has a snapshot for the target, or needs none
 	webhooks         webhooks
 	checks           checks
 	windows          *windows
 	durations        *durations
-	// brief asks filters for reasons alone where a sentence takes long to find.
+	// brief makes filters return only a reason where the message is expensive to
+	// compute.
 	brief bool
 	survey
 }
 
-// newCluster builds the cluster for what is asked of it.
+// newCluster builds the cluster for a target.
 func newCluster(r *reading, t *target) *cluster {
 	c := &cluster{
 		reading: r, now: r.now, target: t, nodes: slices.Clone(r.nodes),
@@ -48,21 +50,20 @@ func newCluster(r *reading, t *target) *cluster {
 	c.groups = newGroups(strategy)
 	c.windows = newWindows(upgrade, r.Schedules)
 	c.placeNodes(strategy)
-	// A slot for each node is enough, however many were asked for.
+	// More slots than nodes are of no use.
 	c.budget = min(scaled(strategy.MaxUnavailable, c.total), max(1, c.total))
 	c.snapshotTaken = c.findSnapshot()
 	c.webhooks = c.readWebhooks()
 	c.checks = c.readChecks()
-	c.survey = c.look()
+	c.survey = c.newSurvey()
 	return c
 }
 
-// placeNodes finds out where each node stands, puts it into its group, and sorts
-// the nodes as they go.
+// placeNodes sets each node's state and group, and sorts the nodes into upgrade order.
 func (c *cluster) placeNodes(strategy v1alpha1.Strategy) {
 	sizes := make([]int, len(c.groups))
 	for _, n := range c.nodes {
-		n.standing = c.target.stand(n)
+		n.nodeState = c.target.stateOf(n)
 		if !n.ControlPlane {
 			n.group = slices.IndexFunc(c.groups, func(g *group) bool { return g.selector.Matches(labels.Set(n.Labels)) })
 		}
@@ -85,7 +86,7 @@ func (c *cluster) placeNodes(strategy v1alpha1.Strategy) {
 	}
 }
 
-// controlPlanes returns the control-plane nodes, which are the first.
+// controlPlanes returns the control-plane nodes, which come first in c.nodes.
 func (c *cluster) controlPlanes() []*node {
 	i := slices.IndexFunc(c.nodes, func(n *node) bool { return !n.ControlPlane })
 	if i < 0 {
@@ -94,12 +95,11 @@ func (c *cluster) controlPlanes() []*node {
 	return c.nodes[:i]
 }
 
-// orders reports whether the node has its order from the target.
+// orders reports whether the node's order comes from the target.
 func (c *cluster) orders(n *node) bool { return c.target.isFor(n.spec.Upgrade) }
 
-// abortsAttempt reports whether the node failed in another upgrade than the one
-// that is planned. Its agent brings it back into service, and then it goes like any
-// other.
+// abortsAttempt reports whether the node failed in another upgrade than the target. Its
+// agent brings it back into service; then it is upgraded like any other.
 func (c *cluster) abortsAttempt(n *node) bool {
 	return n.failed() && c.target != nil && n.status.Upgrade != nil && !c.target.isFor(n.status.Upgrade)
 }

@@ -410,7 +410,7 @@ func (s *script) say(name string, option map[string]string) error {
 	return nil
 }
 
-// tell lets the cluster go on until nothing changes, and says what happened.
+// tell runs the cluster until nothing changes, and returns what happened.
 func (s *script) tell(out *strings.Builder) {
 	was := map[string]string{}
 	for quiet := 0; quiet < 8; quiet++ {

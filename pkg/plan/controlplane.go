@@ -7,17 +7,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// findOldAPIServer returns a node whose apiserver is not at the version yet, or
-// whose apiserver is not to be seen: its pod is away for a moment while kubeadm
-// replaces it. That of an abandoned node does not count: the pod of a machine that
-// is off stays as it was. Nor does one that the upgrade leaves as it is.
+// findOldAPIServer returns the name of a node whose apiserver is not at the version
+// yet, or has no pod: the pod is missing for a moment while kubeadm replaces it.
+// Abandoned nodes do not count, because the pod of a machine that is off stays as it
+// was. Nor do nodes that the upgrade skips.
 func (c *cluster) findOldAPIServer() string {
 	if c.target == nil || c.target.reboot {
 		return ""
 	}
 	left := map[string]bool{}
 	for _, n := range c.controlPlanes() {
-		if n.abandoned != nil || c.target.leaves(n) {
+		if n.abandoned != nil || c.target.skips(n) {
 			left[n.Name] = true
 		}
 	}
@@ -36,9 +36,9 @@ func (c *cluster) findOldAPIServer() string {
 	return ""
 }
 
-// notEveryAPIServer says that an apiserver is not at the version yet. No node that
-// lacks the control plane's label is brought to it, so one there is named: the label
-// was lost, or the pod is none of kubeadm's.
+// notEveryAPIServer returns the message for an apiserver that is not at the version
+// yet. It names an apiserver on a node without the control plane's label, because no
+// upgrade changes that one: the label was lost, or the pod is not kubeadm's.
 func (c *cluster) notEveryAPIServer() string {
 	message := fmt.Sprintf("not every kube-apiserver is at %s yet", c.target.to)
 	if !slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.Name == c.oldAPIServer }) && c.oldAPIServer != "" {
@@ -48,8 +48,8 @@ func (c *cluster) notEveryAPIServer() string {
 }
 
 // firstControlPlane returns the node that runs `kubeadm upgrade apply`: the one that
-// was chosen before, as it may have got half-way; else the first. Once a node has
-// completed, the others run `kubeadm upgrade node`.
+// was chosen before, because it may have begun; else the first. Once a node has
+// completed, the others run `kubeadm upgrade node` and the result is nil.
 func (c *cluster) firstControlPlane() *node {
 	if c.target == nil || c.target.reboot {
 		return nil

@@ -9,14 +9,14 @@ import (
 // maxNotes is the API's limit on the nodes that a status names.
 const maxNotes = 32
 
-// count counts nodes by what was decided for them, and names those that matter.
+// count sets the status's node counts, and lists the active and the blocked nodes.
 func (p *planner) count(t *target) {
 	var c v1alpha1.NodeCounts
 	t.Status.Active, t.Status.Blocked = nil, nil
 	for i, n := range p.nodes {
 		v := &p.verdicts[i]
 		switch {
-		case t.leaves(n):
+		case t.skips(n):
 			continue
 		case n.unsupported():
 			c.Unsupported++

@@ -14,16 +14,16 @@ type verdict struct {
 	hold     fleet.Hold
 	release  v1alpha1.Release
 	kubeadm  v1alpha1.KubeadmCommand
-	slot     string // the slot to keep for it
+	slot     string // the slot to reserve for it
 }
 
-// decide returns a verdict for each of the cluster's nodes, and whether a node could
-// go but for a report of the checks.
+// decide returns a verdict for each of the cluster's nodes, and whether a node waits
+// only for a preflight report.
 func decide(c *cluster) (verdicts []verdict, missing bool) {
 	verdicts = make([]verdict, len(c.nodes))
 	for i, n := range c.nodes {
 		if !n.open {
-			verdicts[i] = c.settled(n)
+			verdicts[i] = c.fixedVerdict(n)
 		}
 	}
 	a := newAllocation(c)
@@ -33,9 +33,8 @@ func decide(c *cluster) (verdicts []verdict, missing bool) {
 	return verdicts, a.missing
 }
 
-// candidates calls yield for each node about which there is a choice, with its place
-// in c.nodes: first those that a slot is kept for already, then the others, in their
-// order.
+// candidates yields each node that may begin or wait, with its index in c.nodes: first
+// the nodes with a reserved slot, then the others, in upgrade order.
 func (c *cluster) candidates(yield func(int, *node) bool) {
 	for _, promised := range []bool{true, false} {
 		for i, n := range c.nodes {
@@ -46,7 +45,7 @@ func (c *cluster) candidates(yield func(int, *node) bool) {
 	}
 }
 
-// verdict lets a candidate go, or says why not.
+// verdict releases a candidate, or returns why it waits.
 func (a *allocation) verdict(n *node) verdict {
 	slot, hold := a.admit(n)
 	v := verdict{decision: Wait, hold: hold, release: v1alpha1.ReleaseNone, kubeadm: a.kubeadm(n)}
@@ -60,7 +59,7 @@ func (a *allocation) verdict(n *node) verdict {
 	return v
 }
 
-// releaseNow returns how far a node that goes may go.
+// releaseNow returns the release for a node that begins now.
 func (c *cluster) releaseNow() v1alpha1.Release {
 	if c.pass1 {
 		return v1alpha1.ReleaseControlPlane
@@ -76,26 +75,27 @@ func (c *cluster) kubeadm(n *node) v1alpha1.KubeadmCommand {
 	return v1alpha1.KubeadmNode
 }
 
-// settled returns the verdict for a node about which there is no choice.
-func (c *cluster) settled(n *node) verdict {
+// fixedVerdict returns the verdict for a node that is no candidate: it has begun, is
+// done, or cannot begin.
+func (c *cluster) fixedVerdict(n *node) verdict {
 	v := verdict{release: v1alpha1.ReleaseNone, kubeadm: c.kubeadm(n)}
 	switch {
 	case n.abandoned != nil:
-		v.decide(n, Blocked, v1alpha1.ReasonAbandoned, n.leftOut())
+		v.decide(n, Blocked, v1alpha1.ReasonAbandoned, n.abandonedMessage())
 	case n.unsupported():
 		v.decide(n, Blocked, v1alpha1.ReasonUnsupported, cmp.Or(n.cause.Message, "Kubernetes does not come to this node as a sysext image"))
 	case c.abortsAttempt(n):
-		v.decide(n, Wait, n.cause.Reason, fmt.Sprintf("failed in upgrade %s; aborts that attempt, and begins anew", n.status.Upgrade.Name))
+		v.decide(n, Wait, n.cause.Reason, fmt.Sprintf("failed in upgrade %s; aborts that attempt, then starts again", n.status.Upgrade.Name))
 	case n.failed():
 		v.decide(n, Blocked, n.cause.Reason, cmp.Or(n.cause.Message, "the node failed and needs a person"))
 		if c.orders(n) {
 			v.release = n.spec.Release
 		}
 	case n.busy(), n.released() && !c.orders(n):
-		v = c.atWork(n)
+		v = c.busyVerdict(n)
 		v.hold.Message += c.slotTrouble(n)
 		if c.isLost(n) {
-			v.decision, v.hold = Blocked, n.notBack() // and goes on where it is when it comes back
+			v.decision, v.hold = Blocked, n.notBack() // continues when it comes back
 		}
 		return v
 	case !n.managed:
@@ -105,7 +105,7 @@ func (c *cluster) settled(n *node) verdict {
 		v.decide(n, Done, v1alpha1.ReasonNotSelected, fmt.Sprintf("the nodeSelector of upgrade %s does not match this node", c.target.Name))
 		return v
 	case c.target == nil:
-		v.decide(n, Done, v1alpha1.ReasonNoUpgrade, "nothing is asked for"+n.stillDue())
+		v.decide(n, Done, v1alpha1.ReasonNoUpgrade, "nothing is asked for"+n.rebootNote())
 	default:
 		v.decide(n, Done, v1alpha1.ReasonUpToDate, c.whyDone(n))
 	}
@@ -115,21 +115,21 @@ func (c *cluster) settled(n *node) verdict {
 	return v
 }
 
-// whyDone says why nothing is left to do for the node.
+// whyDone returns why nothing is left to do for the node.
 func (c *cluster) whyDone(n *node) string {
 	switch {
 	case !c.target.reboot:
-		return "runs " + n.Kubelet + n.stillDue()
+		return "runs " + n.Kubelet + n.rebootNote()
 	case c.target.rebooted(n):
 		return "was rebooted"
 	case n.status.Reboot.Required && n.nextBootDiffers():
-		return "is left alone: " + c.target.step(n).Error()
+		return "is not rebooted: " + c.target.step(n).Error()
 	}
 	return "needs no reboot"
 }
 
-// decide notes what was decided. A person who looks at a node that goes or is done
-// may ask why it is cordoned then.
+// decide sets the decision, its reason and its message. The message explains a cordon
+// that stays on a node that begins or is done.
 func (v *verdict) decide(n *node, decision Decision, reason v1alpha1.Reason, message string) {
 	if decision == Done {
 		if mark := unknownMark(nil, n); mark.Holds() {
@@ -137,7 +137,7 @@ func (v *verdict) decide(n *node, decision Decision, reason v1alpha1.Reason, mes
 		}
 	}
 	if n.Cordoned && (decision == Go || decision == Done) {
-		message += "; the cordon on it is not ours, and stays"
+		message += "; its cordon was set by another client and stays"
 	}
 	v.decision, v.hold = decision, fleet.Hold{Reason: reason, Message: message}
 }

@@ -1,39 +1,38 @@
-// Package plan decides which node may do what now, and says of every other one
-// why it waits.
+// Package plan decides which node may do what now, and why each other node waits.
 //
 // It promises, for any snapshot of the cluster:
 //
-//   - Never more nodes are let go than the budget has room for, counting those
-//     that are NotReady; never two control-plane nodes; none whose absence would
-//     cost etcd its quorum.
+//   - Never more nodes are released than the budget allows, counting those that
+//     are NotReady; never two control-plane nodes; none without which etcd would
+//     lose its quorum.
 //   - No node begins outside its windows or inside an exclusion, or when it is
-//     not expected to be done before they close; nor beside another program that
-//     may reboot nodes.
-//   - No kubelet gets newer than an apiserver; no minor is skipped; nothing goes
-//     back.
-//   - No node begins before preflight has a report for how far the upgrade is, or in
-//     spite of what it found; and no node takes the last ready backend of a webhook
-//     along that requests wait for.
-//   - A node that failed stops all others, but for as many workers as
-//     strategy.maxFailures lets fail.
-//   - A node that people hold back, or that they leave out, does not begin.
-//   - A node that waits has one reason code and one sentence, and an instant where
-//     one is known.
+//     not expected to be done before they close; nor while another program may
+//     reboot nodes.
+//   - No kubelet becomes newer than an apiserver; no minor is skipped; nothing is
+//     downgraded.
+//   - No node begins before preflight has a current report, or while that blocks
+//     it; and none takes the last ready backend of a webhook that can block
+//     requests out of service.
+//   - A node that failed stops all others, except that strategy.maxFailures
+//     workers may fail.
+//   - A node that a person put on hold or left out does not begin.
+//   - A node that waits has one reason code and one sentence, and the time at
+//     which the reason ends, if that is known.
 //
 // Decide is pure: the same snapshot and the same instant give the same plan, and
-// its input is left as it was. `kubectl upgrade plan`, the coordinator and the
+// its input is not changed. `kubectl upgrade plan`, the coordinator and the
 // simulator all run it, so what is shown is what happens. It has these parts, each
 // built from those before it and not changed afterwards:
 //
-//	reading     the snapshot sorted out (reading.go, node.go)
+//	reading     the snapshot in the planner's types (reading.go, node.go)
 //	queue       which upgrade is active, and its trigger (queue*.go, trigger*.go)
-//	cluster     nodes, groups, order and budget for what is asked (cluster.go, survey.go)
-//	filters     one file for each reason not to begin, in one table (filters.go)
+//	cluster     nodes, groups, order and budget for the target (cluster.go, survey.go)
+//	filters     one file for each reason to wait, in one table (filters.go)
 //	allocation  the only place where slots, budget and backends are spent
-//	verdicts    what follows for each node (decide.go)
+//	verdicts    the decision for each node (decide.go)
 //	plan        orders, statuses and records (spec.go, status.go, record.go)
 //
-// Predict makes one cluster from another as time goes on, and decides for each
-// (forecast*.go). The agent asks Gate, HoldGate, ManagerGate and EtcdGate again,
+// Predict simulates the upgrade: it decides for one cluster after another as time
+// goes on (forecast*.go). The agent calls Gate, HoldGate, ManagerGate and EtcdGate,
 // which are the filters themselves.
 package plan

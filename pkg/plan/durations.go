@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What is assumed of a cluster on which few nodes have been through it yet. A
-// real machine takes a few minutes to boot, and its pods as long to leave.
+// The durations that are assumed until enough nodes were measured. A real machine takes
+// a few minutes to boot, and as long to evict its pods.
 const (
 	defaultStaging    = 2 * time.Minute
 	defaultComponents = 3 * time.Minute
@@ -15,17 +15,16 @@ const (
 )
 
 // durations are how long each part is expected to take: the median of what this
-// cluster's nodes took, so that one that hung does not count. A pass is from taking
-// the slot to freeing it, without the time in which the node only has to stay quiet,
-// which its pace says.
+// cluster's nodes took, so that one node that hung does not count. A pass lasts from
+// taking the slot to freeing it, without settling and observing, whose lengths the pace
+// sets.
 type durations struct {
 	found bool
 	of    [parts]time.Duration
 }
 
-// newDurations returns them as measured: on this upgrade's own nodes; as long as
-// these are too few, on those of the upgrades before; and as long as these are too
-// few, as assumed.
+// newDurations returns the measured durations: from this upgrade's nodes; where these
+// are too few, from earlier upgrades; where these are too few, the defaults.
 func newDurations(own, before samples) durations {
 	d := durations{found: true}
 	find := func(p part, assumed time.Duration) {
@@ -40,23 +39,22 @@ func newDurations(own, before samples) durations {
 	return d
 }
 
-// few is how many must have been measured before what was assumed does not
-// count any more. A first node that hung would otherwise close every window that
-// is shorter than that, to all others, too.
-const few = 3
+// minSamples is how many measurements replace the default. With fewer, one first node
+// that hung would keep all others out of every shorter window.
+const minSamples = 3
 
 func median(measured []time.Duration, assumed time.Duration) time.Duration {
-	for len(measured) < few {
+	for len(measured) < minSamples {
 		measured = append(measured, assumed)
 	}
 	slices.Sort(measured)
 	return measured[len(measured)/2]
 }
 
-// usual returns how long nodes take. It is found out once, when it is needed first.
+// usual returns how long nodes take, computed on first use.
 func (c *cluster) usual() durations {
 	if !c.durations.found {
-		*c.durations = newDurations(measure(c.nodes), c.remember())
+		*c.durations = newDurations(measure(c.nodes), c.recordedSamples())
 	}
 	return *c.durations
 }
@@ -68,15 +66,15 @@ func (c *cluster) expected(n *node, p part) time.Duration {
 		pace := &c.groups[n.group].pace
 		took += seconds(pace.SettleSeconds) + seconds(pace.MinReadySeconds)
 	}
-	return (took + grain - 1).Truncate(grain)
+	return (took + rounding - 1).Truncate(rounding)
 }
 
-// needs returns how long the node is expected to take if it is let go now.
+// needs returns how long the node is expected to take if it is released now.
 func (c *cluster) needs(n *node) time.Duration {
 	return c.expected(n, n.nextPart(n.ControlPlane && c.pass1))
 }
 
-// nextPart returns the part that the node goes through when it is let go.
+// nextPart returns the part that the node goes through when it is released.
 func (n *node) nextPart(pass1 bool) part {
 	switch {
 	case pass1:
@@ -87,10 +85,10 @@ func (n *node) nextPart(pass1 bool) part {
 	return nodePart(n.ControlPlane)
 }
 
-// grain is what an expected duration is rounded up to. The NodeUpgrade tells it
-// to the agent, which compares with the very same figure; and it is not written
-// anew for each second by which a measured time differs.
-const grain = 10 * time.Second
+// rounding is what an expected duration is rounded up to. The agent compares with the
+// rounded value in its NodeUpgrade, which is not rewritten for each second by which a
+// measurement differs.
+const rounding = 10 * time.Second
 
 // seconds returns a field of the API as a duration; zero where it is absent.
 func seconds(n *int32) time.Duration {

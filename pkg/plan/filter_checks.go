@@ -7,7 +7,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// checkBlocks holds every node, or this one, for what preflight found.
+// checkBlocks holds every node, or this one, because of what preflight found.
 func checkBlocks(c *cluster, n *node) fleet.Hold {
 	if len(c.checks.whole) > 0 {
 		return c.wholeBlocked()
@@ -18,9 +18,9 @@ func checkBlocks(c *cluster, n *node) fleet.Hold {
 	return fleet.Hold{}
 }
 
-// wholeBlocked names the first finding that holds every node, and how many more
-// there are. While a control plane is at work its pods and its member of etcd come
-// and go: what is found then may be our own doing, and no person has to look at it.
+// wholeBlocked returns the first finding that holds every node, and how many more there
+// are. While a control-plane node is at work, findings may be caused by the upgrade
+// itself, as its pods and its etcd member restart: no person has to act on them.
 func (c *cluster) wholeBlocked() fleet.Hold {
 	if c.busyControlPlane != nil {
 		message := fmt.Sprintf("control-plane node %s is at work; the checks decide when it is done", c.busyControlPlane.Name)

@@ -9,10 +9,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/quorum"
 )
 
-// etcdQuorum holds a control-plane node without which etcd would lose its quorum.
-// Where one control-plane node has a member, each of them has one, though its pod
-// may be away for a moment. A person who ignores the check goes with two members,
-// too, and does without the API meanwhile.
+// etcdQuorum holds a control-plane node without which etcd would lose its quorum. Each
+// control-plane node counts as a member, because its pod may be missing for a moment.
+// With two members a person may ignore the check; the API is then unavailable
+// meanwhile.
 func etcdQuorum(c *cluster, n *node) fleet.Hold {
 	if !n.ControlPlane || c.target.Spec.Ignores(preflight.EtcdQuorum) {
 		return fleet.Hold{}
@@ -26,10 +26,10 @@ func etcdQuorum(c *cluster, n *node) fleet.Hold {
 	return EtcdGate(c.etcd, members, n.Name)
 }
 
-// EtcdGate says whether etcd allows the node to be away: with it, fewer members
-// than a majority would be left. members is how many there are to be, if that is
-// more than were found. A single one is allowed: the API is then away as long as
-// its node. The agent asks it again with what it reads itself.
+// EtcdGate holds the node if, without it, fewer ready members than a majority would be
+// left. members is the expected number, if that is larger than len(etcd). A single
+// member is allowed: the API is then unavailable as long as its node is. The agent
+// calls it again with what it reads itself.
 func EtcdGate(etcd []fleet.StaticPod, members int, node string) fleet.Hold {
 	members = max(members, len(etcd))
 	others := 0

@@ -11,9 +11,8 @@ func otherManager(c *cluster, _ *node) fleet.Hold {
 	return ManagerGate(c.RebootManagers, c.target.Spec)
 }
 
-// ManagerGate says whether another program that reboots nodes keeps a node from
-// beginning, unless the check that finds it is ignored. The agent asks it again with
-// what it reads itself.
+// ManagerGate holds every node while another program may reboot nodes, unless the check
+// that finds it is ignored. The agent calls it again with what it reads itself.
 func ManagerGate(found []preflight.RebootManager, spec v1alpha1.ClusterUpgradeSpec) fleet.Hold {
 	for _, manager := range found {
 		if !spec.Ignores(preflight.ManagerCheck(manager.Name)) {

@@ -7,12 +7,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// unknownMark holds a node that bears the mark of a slot which was not reserved for
-// it. Its agent takes such a mark away.
+// unknownMark holds a node whose slot annotation names a slot that was not reserved for
+// it. Its agent removes such an annotation.
 func unknownMark(_ *cluster, n *node) fleet.Hold {
 	if n.Slot == "" || n.marked() {
 		return fleet.Hold{}
 	}
-	message := fmt.Sprintf("the Node bears the annotation %s: %q, a slot that was not reserved for it; if it comes back after it was removed, find out who writes it", v1alpha1.SlotAnnotation, n.Slot)
+	message := fmt.Sprintf("the Node has the annotation %s: %q, a slot that was not reserved for it; if it comes back after it was removed, find out who writes it", v1alpha1.SlotAnnotation, n.Slot)
 	return fleet.Hold{Reason: v1alpha1.ReasonUnknownMark, Message: message}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// notPrepared holds a node on which the image, or a container image of the control
-// plane, does not lie yet.
+// notPrepared holds a node that lacks the image, or a container image of the control
+// plane.
 func notPrepared(c *cluster, n *node) fleet.Hold {
 	switch {
 	case n.prepared:

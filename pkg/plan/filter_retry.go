@@ -7,7 +7,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// otherRetries holds every node while one whose attempt failed waits to try again:
+// otherRetries holds every node while one whose attempt failed waits for its retry:
 // what stopped it would stop the next.
 func otherRetries(c *cluster, n *node) fleet.Hold {
 	first := c.retrying
@@ -21,8 +21,7 @@ func otherRetries(c *cluster, n *node) fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message, Until: first.retryAt}
 }
 
-// retries reports whether the node's attempt failed and the node tries again later
-// by itself.
+// retries reports whether the node's attempt failed and it waits for its retry.
 func (c *cluster) retries(n *node) bool {
 	return n.retryAt != nil && n.retryAt.After(c.now) && n.staged
 }

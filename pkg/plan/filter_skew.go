@@ -6,8 +6,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// apiServerTooOld holds every node while the apiservers that run forbid its step: a
-// kubelet newer than one of them, or apiservers too far apart. A Reboot takes none.
+// apiServerTooOld holds every node while the version skew policy forbids its step: its
+// kubelet would be newer than an apiserver, or the apiservers too far apart. A Reboot
+// changes no version.
 func apiServerTooOld(c *cluster, _ *node) fleet.Hold {
 	if c.target.reboot {
 		return fleet.Hold{}

@@ -7,9 +7,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// othersNotStaged holds every node before each one that is in service has its image,
-// and each control plane its container images. Once a node has begun, each waits for
-// its own only.
+// othersNotStaged holds every node until each one in service has its image, and each
+// control plane its container images. Once a node has begun, a node waits only for its
+// own.
 func othersNotStaged(c *cluster, _ *node) fleet.Hold {
 	to := c.target.to
 	switch {

@@ -5,8 +5,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// stepForbidden holds a node whose step Kubernetes does not allow, or whose next
-// boot would bring another Kubernetes than runs.
+// stepForbidden holds a node whose version step Kubernetes does not allow, or whose
+// next boot would change its Kubernetes version.
 func stepForbidden(c *cluster, n *node) fleet.Hold {
 	switch {
 	case n.step == nil:

@@ -7,9 +7,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// timeTooShort holds a node that is not expected to be done when its window closes:
-// nothing is started that cannot end in time. A node that has begun is asked only
-// until it has taken its slot: it came too late, and others may be quicker.
+// timeTooShort holds a node that is not expected to be done before its window closes.
+// For a node that has begun it applies only until the node has taken its slot.
 func timeTooShort(c *cluster, n *node) fleet.Hold {
 	need := c.needs(n)
 	if n.busy() {

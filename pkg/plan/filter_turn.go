@@ -27,8 +27,8 @@ func (c *cluster) turn(n *node) fleet.Hold {
 	return fleet.Hold{}
 }
 
-// notInPass1 lets control planes go whose kubeadm has not completed, the first one
-// before the others.
+// notInPass1 holds every node in pass 1 except control planes whose kubeadm has not
+// completed, of which the first goes alone.
 func (c *cluster) notInPass1(n *node) fleet.Hold {
 	var message string
 	switch {

@@ -8,13 +8,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// upgradeFilter is one reason for which people hold the whole upgrade.
+// upgradeFilter holds a whole upgrade because a person decided so.
 type upgradeFilter func(u *v1alpha1.ClusterUpgrade, now time.Time) fleet.Hold
 
-// upgradeHeld holds every node as long as people hold the upgrade.
+// upgradeHeld holds every node while a person holds the upgrade.
 func upgradeHeld(c *cluster, _ *node) fleet.Hold { return c.held }
 
-// upgradeHold returns the first reason for which people hold the upgrade.
+// upgradeHold returns the first hold that a person put on the upgrade.
 func upgradeHold(u *v1alpha1.ClusterUpgrade, now time.Time) fleet.Hold {
 	for _, filter := range upgradeFilters {
 		if hold := filter(u, now); hold.Holds() {

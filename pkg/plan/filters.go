@@ -5,8 +5,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// question is what a filter or a claim asks, and the reasons it may answer with. The
-// table in docs/planning.md is made of it.
+// question describes a filter or a claim: what it asks, and the reasons it may return.
+// The table in docs/planning.md is generated from it.
 type question struct {
 	text    string
 	reasons []v1alpha1.Reason
@@ -14,33 +14,31 @@ type question struct {
 
 func asks(text string, reasons ...v1alpha1.Reason) question { return question{text, reasons} }
 
-// filter is one reason not to begin.
+// filter holds nodes for one cause.
 type filter struct {
 	question
-	// hold says why the node may not begin. It reads the cluster and the node, and
-	// changes nothing.
+	// hold returns why the node may not begin. It changes nothing.
 	hold func(*cluster, *node) fleet.Hold
-	// withdraws marks a filter that is asked of a node that has begun, too, until
-	// the node passes its last check: the node gives up for it.
+	// withdraws marks a filter that also applies to a node that has begun, until its
+	// last check: the node's release is withdrawn, and it aborts its attempt.
 	withdraws bool
-	// passedOver marks a filter that may hold a worker for good: the groups after
-	// the worker's own do not wait for it.
+	// passedOver marks a filter that may hold a worker forever: later groups do not
+	// wait for such a worker.
 	passedOver bool
-	// agents marks a filter that may answer with a reason of the node's agent, too.
+	// agents marks a filter that may also return a reason of the node's agent.
 	agents bool
 }
 
-// filters stand between a node and its release. The first that holds is what
-// people are told, so they come in the order in which the answers help: what the
-// node itself lacks, what stops every node, what people decided, whose turn it is,
-// and what is dangerous now. Within these groups the order is free, but for the two
-// places that say why.
+// filters decide whether a node may be released. The first that holds is shown to
+// people, so the most helpful come first: what the node itself lacks, what stops every
+// node, what people decided, the order of nodes, and what is dangerous now. Within
+// these groups the order is free, except in the two places with a comment.
 //
-// A new reason to wait is a file filter_….go, a row here, and its code with a row in
-// v1alpha1.Reasons. What spends something that others need, too, such as a slot, is
-// a claim of the allocation instead.
+// To add a reason to wait, add a file filter_….go, a row here, and its code with a row
+// in v1alpha1.Reasons. What spends something shared, such as a slot, is a claim of the
+// allocation instead.
 var filters = []filter{
-	// First: without a trigger there is no version that the others could judge by.
+	// First: without a trigger the target version is not fixed.
 	{hold: notTriggered, question: asks("can the upgrade begin at all?", v1alpha1.ReasonUnsupported, v1alpha1.ReasonUpgradeInvalid, v1alpha1.ReasonPolicyInvalid, v1alpha1.ReasonSkew,
 		v1alpha1.ReasonNotOffered, v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
@@ -60,7 +58,7 @@ var filters = []filter{
 	{hold: upgradeHeld, withdraws: true, question: asks("do people hold the upgrade?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired)},
 	{hold: groupNotApproved, withdraws: true, question: asks("is its group approved?", v1alpha1.ReasonApprovalRequired)},
 	{hold: windowClosed, withdraws: true, question: asks("is its window open?", v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},
-	// After windowClosed: what is closed has no time left.
+	// After windowClosed: a closed window has no time left.
 	{hold: timeTooShort, withdraws: true, question: asks("can it end in time?", v1alpha1.ReasonInsufficientTime)},
 
 	{hold: otherRetries, agents: true, question: asks("does a node try again later?", v1alpha1.ReasonNotItsTurn)},
@@ -71,5 +69,5 @@ var filters = []filter{
 	{hold: etcdQuorum, withdraws: true, question: asks("does etcd keep its majority?", v1alpha1.ReasonEtcdQuorum)},
 }
 
-// upgradeFilters hold the whole upgrade, as people decide. Their order is free.
+// upgradeFilters are the holds that people put on a whole upgrade, in any order.
 var upgradeFilters = []upgradeFilter{suspended, notStarted, notApproved}

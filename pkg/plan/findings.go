@@ -13,8 +13,8 @@ import (
 // maxFindings is the API's limit on the findings that a status lists.
 const maxFindings = 128
 
-// noteFindings writes the report into the upgrade's status, unless a later one
-// stands there.
+// noteFindings writes the report into the upgrade's status, unless that has a later
+// one.
 func (k checks) noteFindings(u *v1alpha1.ClusterUpgrade) {
 	report := k.report
 	if report == nil {
@@ -27,8 +27,8 @@ func (k checks) noteFindings(u *v1alpha1.ClusterUpgrade) {
 	u.Status.PreflightTime, u.Status.Findings = &at, bounded(withIgnored(report.Findings, u.Status.Findings))
 }
 
-// withIgnored adds what was ignored before, though it is not found any more: the
-// record shows it, behind what blocks now.
+// withIgnored adds the findings that were ignored before and are not found any more,
+// after those that block now: the record must list them.
 func withIgnored(found, before []v1alpha1.Finding) []v1alpha1.Finding {
 	list := slices.Clone(found)
 	for _, was := range before {

@@ -7,37 +7,36 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// maxWakes ends a forecast in which no node has begun for so many changes of
-// windows: none will.
-const maxWakes = 500
+// maxIdle ends a forecast in which no node began through so many changes of windows.
+const maxIdle = 500
 
-// forecast lets time pass: at each instant it decides for the cluster as it will be
-// then, and makes the next cluster from that.
+// forecast simulates the upgrade: at each instant it decides for the cluster as it will
+// be then, and derives the next cluster.
 type forecast struct {
 	*cluster
 	working []work
 	spans   map[string]span // of pass 2, by node
-	begins  time.Time       // the first of all, pass 1 included; zero: no node begins
-	staged  *time.Time      // when the images that are on their way will be there
-	idle    int             // changes of windows since a node began
+	begins  time.Time       // of the first node, pass 1 included; zero: no node begins
+	staged  *time.Time      // when the images that are being staged will be there
+	idle    int             // instants since a node last began
 }
 
 type span struct{ start, end time.Time }
 
-// work is a node that is out of service, or under kubeadm's hands.
+// work is a node that is out of service, or on which kubeadm runs.
 type work struct {
 	*node
 	span
 	components bool // pass 1
 	snapshot   bool // with a snapshot of etcd
-	givesUp    bool
+	aborts     bool
 }
 
-// run goes from one instant to the next at which a decision may come out
-// differently, until there is none.
+// run goes from one instant to the next at which a decision may change, until there is
+// none.
 func (f *forecast) run() {
-	for len(f.nodes) > 0 && f.idle < maxWakes {
-		begun, wake := f.letGo()
+	for len(f.nodes) > 0 && f.idle < maxIdle {
+		begun, wake := f.releaseNodes()
 		next := f.nextInstant(wake)
 		if next == nil {
 			return
@@ -46,9 +45,9 @@ func (f *forecast) run() {
 	}
 }
 
-// letGo asks one node after another, as Decide does, as long as there is room
-// for one more. It returns the nodes that begin, and when an answer may change.
-func (f *forecast) letGo() (begun []work, wake alarm) {
+// releaseNodes decides as Decide does, until the budget is used up. It returns the
+// nodes that begin, and when a decision may change.
+func (f *forecast) releaseNodes() (begun []work, wake wakeTime) {
 	f.idle++
 	wake.now = f.now
 	a := newAllocation(f.cluster)
@@ -64,7 +63,7 @@ func (f *forecast) letGo() (begun []work, wake alarm) {
 		w := work{node: f.asBegun(n, slot), components: f.pass1, snapshot: n == f.snapshotNode}
 		w.span = span{f.now, f.now.Add(f.needs(n))}
 		begun = append(begun, w)
-		f.begin(w)
+		f.addWork(w)
 	}
 	f.windows.closing(f.now, &wake)
 	return begun, wake
@@ -80,8 +79,8 @@ func (f *forecast) asBegun(n *node, slot string) *node {
 	})
 }
 
-// begin notes a node that goes out of service, or is.
-func (f *forecast) begin(w work) {
+// addWork adds a node that goes out of service, or is.
+func (f *forecast) addWork(w work) {
 	f.idle = 0
 	if f.begins.IsZero() || w.start.Before(f.begins) {
 		f.begins = w.start
@@ -89,9 +88,9 @@ func (f *forecast) begin(w work) {
 	f.working = append(f.working, w)
 }
 
-// nextInstant returns when something happens next: a node is done, images are
-// there, a window opens or closes, a node tries again.
-func (f *forecast) nextInstant(wake alarm) *time.Time {
+// nextInstant returns when something happens next: a node is done, images are staged, a
+// window opens or closes, a node retries.
+func (f *forecast) nextInstant(wake wakeTime) *time.Time {
 	next := wake.next
 	consider := func(t *time.Time) {
 		if t != nil && (next == nil || t.Before(*next)) {

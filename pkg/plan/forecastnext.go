@@ -9,9 +9,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// after returns the cluster as it will be at that instant: the nodes that have begun
-// are out of service, and those whose work is due are back. Nodes to which nothing
-// happens are shared.
+// after returns the cluster as it will be at that instant: nodes that have begun are
+// out of service, nodes whose work has ended are back. Unchanged nodes are shared
+// between the two clusters.
 func (f *forecast) after(begun []work, now time.Time) *cluster {
 	c := f.copied()
 	c.now = now
@@ -31,7 +31,7 @@ func (f *forecast) after(begun []work, now time.Time) *cluster {
 		c.stage()
 	}
 	c.nodes = slices.DeleteFunc(c.nodes, func(n *node) bool { return n == nil })
-	c.survey = c.look()
+	c.survey = c.newSurvey()
 	return c
 }
 
@@ -43,13 +43,13 @@ func (c *cluster) copied() *cluster {
 	return &out
 }
 
-// index returns where the node with that place is.
+// index returns the index of the node with that place in c.nodes.
 func (c *cluster) index(place int) int {
 	i, _ := slices.BinarySearchFunc(c.nodes, place, func(n *node, place int) int { return cmp.Compare(n.place, place) })
 	return i
 }
 
-// setSlot puts a slot into the place of the one of its name.
+// setSlot replaces the slot of that name.
 func (c *cluster) setSlot(slot fleet.Slot) {
 	for i := range c.slots {
 		if c.slots[i].Name == slot.Name {
@@ -58,16 +58,16 @@ func (c *cluster) setSlot(slot fleet.Slot) {
 	}
 }
 
-// finish brings a node back into service, in the next cluster. A worker about which
-// nothing is left to decide is left out of it.
+// finish brings a node back into service in the next cluster c. A worker that is done
+// is removed from it.
 func (f *forecast) finish(c *cluster, w work) {
 	if w.slot != nil {
 		c.setSlot(fleet.Slot{Name: w.slot.Name})
 	}
-	if !w.givesUp && !w.components {
+	if !w.aborts && !w.components {
 		f.spans[w.Name] = w.span
 	}
-	c.snapshotTaken = c.snapshotTaken || w.snapshot && !w.givesUp
+	c.snapshotTaken = c.snapshotTaken || w.snapshot && !w.aborts
 	i := f.index(w.place)
 	c.nodes[i] = c.changed(w.node, func(n *node) { w.bringBack(n, c.target) })
 	switch n := c.nodes[i]; {
@@ -78,13 +78,13 @@ func (f *forecast) finish(c *cluster, w work) {
 	}
 }
 
-// bringBack changes the node to how it is when the work is done.
+// bringBack changes the node to its state after the work.
 func (w work) bringBack(n *node, t *target) {
 	spec := *n.spec
 	spec.Release, spec.Slot = v1alpha1.ReleaseNone, ""
 	n.spec, n.slot, n.phase, n.Node.Slot, n.keepsSlot, n.Ready = &spec, nil, v1alpha1.PhaseInService, "", false, true
 	switch {
-	case w.givesUp:
+	case w.aborts:
 	case w.components:
 		n.runs.kubeadm, n.runs.controlPlane = &t.to, &t.to
 	case t.reboot:
@@ -94,11 +94,11 @@ func (w work) bringBack(n *node, t *target) {
 	}
 }
 
-// changed returns a copy of the node to which something happened.
+// changed returns a changed copy of the node.
 func (c *cluster) changed(n *node, change func(*node)) *node {
 	out := *n
 	change(&out)
-	out.standing = c.target.stand(&out)
+	out.nodeState = c.target.stateOf(&out)
 	return &out
 }
 
@@ -109,8 +109,8 @@ func rebooted(status *v1alpha1.NodeUpgradeStatus) *v1alpha1.NodeUpgradeStatus {
 	return &out
 }
 
-// bringBackPods lets the member of etcd on a control plane be Ready, and its
-// apiserver run the version once kubeadm has completed.
+// bringBackPods marks the etcd member of a control plane Ready and, once kubeadm has
+// completed, its apiserver at the version.
 func (c *cluster) bringBackPods(n *node) {
 	for i := range c.etcd {
 		if c.etcd[i].Node == n.Name {
@@ -129,7 +129,7 @@ func (c *cluster) bringBackPods(n *node) {
 	c.apiServers[i] = server
 }
 
-// stage lets the images be there that are on their way.
+// stage marks the images that were being staged as staged.
 func (c *cluster) stage() {
 	for i, n := range c.nodes {
 		if n == nil || !n.stages() {
@@ -139,7 +139,7 @@ func (c *cluster) stage() {
 	}
 }
 
-// stages reports whether an image is on its way to the node.
+// stages reports whether the node is staging an image.
 func (n *node) stages() bool {
 	return n.Ready && !n.prepared && !n.cannotStage() && n.status.Step != ""
 }

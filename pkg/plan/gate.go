@@ -7,20 +7,19 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// Gate says whether the upgrade may begin on a node with these labels at now,
-// as far as people decide that: suspend, startTime, approval, windows and
-// exclusions. A Hold without a reason is yes. Until is when the answer may change,
-// nil where that is not known.
+// Gate returns why the upgrade may not begin on a node with these labels at now, as far
+// as people decide that: suspend, startTime, approval, windows and exclusions. A Hold
+// without a reason means that it may. Until is when the result may change; nil: that is
+// not known.
 //
-// kind is what the upgrade is for the node, as NodeUpgrade.spec.type says: one
-// that joins late may be a minor behind, where the others went by a patch. One
-// that is not known is held by every exclusion.
+// kind is the upgrade's type for this node, as in NodeUpgrade.spec.type: a node that
+// joins late may be a minor behind. An unknown type is held by every exclusion.
 //
-// need is how long what would begin is expected to take: it does not where less
-// is left (InsufficientTime). Zero asks only for now, as what has begun already does.
+// need is how long the node is expected to take: Gate returns InsufficientTime if the
+// window closes before. Zero checks only now, for a node that has begun already.
 //
-// It asks the planner's own filters, for the agent: with what that reads itself,
-// before it begins and before it flips.
+// Gate runs the planner's own filters, for the agent: it calls Gate with what it reads
+// itself, before it begins and before it activates the image.
 func Gate(upgrade *v1alpha1.ClusterUpgrade, kind v1alpha1.UpgradeType, schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, now time.Time, need time.Duration) fleet.Hold {
 	if hold := upgradeHold(upgrade, now); hold.Holds() {
 		return hold

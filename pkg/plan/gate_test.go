@@ -24,8 +24,8 @@ func TestIgnoreEndsWithTheUpgrade(t *testing.T) {
 	}
 }
 
-// An exclusion of minors holds a node that is a minor behind, whatever the upgrade
-// is for the others. A kind that is not told is held by all of them.
+// An exclusion of minors holds a node that is a minor behind, whatever the upgrade is
+// for the others. An unknown type is held by all of them.
 func TestGateGoesByTheNode(t *testing.T) {
 	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", IgnoreWindows: true}}

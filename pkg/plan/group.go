@@ -10,7 +10,7 @@ import (
 // ControlPlaneGroup is the group of the nodes that go first.
 const ControlPlaneGroup = "control-plane"
 
-// group is nodes with a budget and a pace of their own.
+// group is a set of nodes with a limit and a pace of its own.
 type group struct {
 	name     string
 	pace     v1alpha1.Pace
@@ -19,8 +19,8 @@ type group struct {
 	limit    int // 0: only the whole budget counts
 }
 
-// newGroups returns the control plane, the strategy's own groups, and the rest. A
-// selector that cannot be read matches nothing: its nodes go with the rest.
+// newGroups returns the control plane, the strategy's groups, and a group of all other
+// nodes. An invalid selector matches nothing: its nodes are in the last group.
 func newGroups(strategy v1alpha1.Strategy) []*group {
 	list := []*group{{name: ControlPlaneGroup, pace: strategy.Pace, selector: labels.Nothing(), limit: 1}}
 	for _, g := range strategy.Groups {
@@ -33,8 +33,8 @@ func newGroups(strategy v1alpha1.Strategy) []*group {
 	return append(list, &group{name: "", pace: strategy.Pace, selector: labels.Everything()})
 }
 
-// scaled returns how many of n nodes a number or percentage allows: rounded down,
-// never below one. What cannot be read allows one.
+// scaled returns how many of n nodes a number or percentage allows: rounded down, at
+// least one. An invalid limit allows one.
 func scaled(limit *intstr.IntOrString, n int) int {
 	allowed, err := intstr.GetScaledValueFromIntOrPercent(limit, n, false)
 	if err != nil || limit.Type == intstr.String && allowed > n {

@@ -8,21 +8,21 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// remembered is how many upgrades back the planner looks for what nodes took: in
-// a small cluster one alone measured too few.
-const remembered = 10
+// maxUpgrades is how many earlier upgrades the planner takes durations from: in a small
+// cluster one upgrade has too few samples.
+const maxUpgrades = 10
 
-// remember returns what nodes took in the upgrades before this one, as their records
-// say: of each part, what the newest upgrades say that together measured a few.
-func (c *cluster) remember() samples {
+// recordedSamples returns how long nodes took in earlier upgrades, from their records:
+// for each part, from the newest upgrades that together have minSamples.
+func (c *cluster) recordedSamples() samples {
 	isControlPlane := map[string]bool{}
 	for _, n := range c.controlPlanes() {
 		isControlPlane[n.Name] = true
 	}
 	var all samples
-	for _, pieces := range lately(c.Records) {
-		for p, measured := range recorded(pieces, isControlPlane) {
-			if len(all[p]) < few {
+	for _, pieces := range lastSucceeded(c.Records) {
+		for p, measured := range samplesOf(pieces, isControlPlane) {
+			if len(all[p]) < minSamples {
 				all[p] = append(all[p], measured...)
 			}
 		}
@@ -30,9 +30,9 @@ func (c *cluster) remember() samples {
 	return all
 }
 
-// lately returns the records of the last few upgrades that succeeded, the newest
+// lastSucceeded returns the records of the last few upgrades that succeeded, the newest
 // first, each with its pieces in their order.
-func lately(records []v1alpha1.UpgradeRecord) [][]*v1alpha1.UpgradeRecord {
+func lastSucceeded(records []v1alpha1.UpgradeRecord) [][]*v1alpha1.UpgradeRecord {
 	var all []*v1alpha1.UpgradeRecord
 	for i := range records {
 		if records[i].Outcome == v1alpha1.OutcomeSucceeded {
@@ -54,17 +54,17 @@ func lately(records []v1alpha1.UpgradeRecord) [][]*v1alpha1.UpgradeRecord {
 		last := len(upgrades) - 1
 		upgrades[last] = append(upgrades[last], record)
 	}
-	return upgrades[:min(len(upgrades), remembered)]
+	return upgrades[:min(len(upgrades), maxUpgrades)]
 }
 
-// recorded returns what a record says. It reads no more than the first nodes, where
-// control planes stand.
-func recorded(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool) samples {
+// samplesOf returns the durations in a record. It reads only the first maxSamples
+// nodes, which include the control planes.
+func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool) samples {
 	var all samples
 	read := 0
 	for _, piece := range pieces {
 		for i := range piece.Nodes {
-			if read++; read > enough {
+			if read++; read > maxSamples {
 				return all
 			}
 			r := &piece.Nodes[i]
@@ -78,7 +78,7 @@ func recorded(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool) 
 	return all
 }
 
-// seconds returns where a record says how long a pass took.
+// seconds returns the field of a record that holds the part's duration.
 func (p part) seconds(r *v1alpha1.NodeRecord) *int32 {
 	switch p {
 	case components:

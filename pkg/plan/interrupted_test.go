@@ -63,7 +63,7 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-// needsKubeadm is whether a control plane is not at the version, of those that are
+// needsKubeadm reports whether a control plane is not at the version, of those that are
 // in service or of all.
 func (c *chaos) needsKubeadm(all bool) bool {
 	resting := []v1alpha1.Step{"", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting}

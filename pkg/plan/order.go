@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// zoneLabel says where a node stands. Kubernetes documents it among the
-// well-known labels: https://kubernetes.io/docs/reference/labels-annotations-taints/.
+// zoneLabel names the zone of a node. Kubernetes documents it among the well-known
+// labels: https://kubernetes.io/docs/reference/labels-annotations-taints/.
 const zoneLabel = "topology.kubernetes.io/zone"
 
-// sort puts the nodes into the order in which they go: group after group, and
-// within a group one from each zone in turn, by name. So nodes that are down
-// together, or shortly after each other, stand in different zones as far as
-// there are any; and the order stays as it is while the nodes go.
+// sort puts the nodes into upgrade order: by group, and within a group one from each
+// zone in turn, by name. So nodes that are down at the same time are in different zones
+// where possible. The order does not change while nodes are upgraded.
 func (c *cluster) sort() {
 	slices.SortFunc(c.nodes, func(a, b *node) int { return strings.Compare(a.Name, b.Name) })
 	zones := make([]map[string][]*node, len(c.groups))
@@ -30,7 +29,7 @@ func (c *cluster) sort() {
 	}
 }
 
-// inTurn takes one node from each zone, again and again.
+// inTurn takes one node from each zone, round after round.
 func inTurn(zones map[string][]*node) []*node {
 	names := slices.Sorted(maps.Keys(zones))
 	var list []*node

@@ -8,12 +8,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// automaticPatch returns what `automatic: [{type: Patch}]` asks for: the newest
-// patch of the minor that every part of the cluster runs, on offer for every
-// architecture. It bears the version as its name, so that two coordinators create
-// the same one, and one that ended, however it ended, is not begun again.
-func (c *cluster) automaticPatch(wake *alarm) *v1alpha1.ClusterUpgrade {
-	wanted := c.wants(v1alpha1.TypePatch)
+// automaticPatch returns what `automatic: [{type: Patch}]` asks for: the newest patch
+// of the minor that every part of the cluster runs, on offer for every architecture. It
+// is named after the version, so that two coordinators create the same one, and an
+// upgrade that has ended is not created again.
+func (c *cluster) automaticPatch(wake *wakeTime) *v1alpha1.ClusterUpgrade {
+	wanted := c.automaticSpec(v1alpha1.TypePatch)
 	if wanted == nil {
 		return nil
 	}
@@ -22,16 +22,16 @@ func (c *cluster) automaticPatch(wake *alarm) *v1alpha1.ClusterUpgrade {
 		return nil
 	}
 	best, ok := c.newestPatch(oldest, seconds(wanted.MinAgeSeconds), wake)
-	if !ok || !oldest.Less(best) || best.Less(newest) || c.wasAsked(best) {
+	if !ok || !oldest.Less(best) || best.Less(newest) || c.alreadyRequested(best) {
 		return nil
 	}
-	u := byItself(best.Name(), v1alpha1.TypePatch)
+	u := newAutomatic(best.Name(), v1alpha1.TypePatch)
 	u.Spec.Version = best.String()
 	return u
 }
 
-// running returns the oldest and the newest version of any part; not ok when one
-// cannot be read.
+// running returns the oldest and the newest version of any part; ok is false if one
+// cannot be parsed.
 func (c *cluster) running() (oldest, newest version.Version, ok bool) {
 	var all []string
 	for _, pod := range c.APIServers {
@@ -41,7 +41,7 @@ func (c *cluster) running() (oldest, newest version.Version, ok bool) {
 		return oldest, newest, false
 	}
 	for _, n := range c.nodes {
-		if n.ours() {
+		if n.eligible() {
 			all = append(all, n.Kubelet)
 		}
 	}
@@ -60,9 +60,9 @@ func (c *cluster) running() (oldest, newest version.Version, ok bool) {
 	return oldest, newest, true
 }
 
-// newestPatch returns the newest release of the line that is on offer for every node
-// that counts, and has been for that long.
-func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *alarm) (best version.Version, ok bool) {
+// newestPatch returns the newest release of the line that is on offer for every
+// eligible node, and has been for minAge.
+func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *wakeTime) (best version.Version, ok bool) {
 	offered := map[version.Version][]string{}
 	for _, offer := range c.Source.Offers {
 		if v, err := version.Parse(offer.Version); err == nil && v.SameLine(line) && v.Pre == "" {
@@ -73,7 +73,7 @@ func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *
 		patch := &target{ClusterUpgrade: &v1alpha1.ClusterUpgrade{}, to: v}
 		oldEnough := c.oldEnough(v, minAge, wake)
 		complete := !slices.ContainsFunc(c.nodes, func(n *node) bool {
-			return n.ours() && !patch.upToDate(n) && !slices.Contains(architectures, n.Architecture)
+			return n.eligible() && !patch.upToDate(n) && !slices.Contains(architectures, n.Architecture)
 		})
 		if complete && oldEnough && (!ok || best.Less(v)) {
 			best, ok = v, true
@@ -82,17 +82,17 @@ func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *
 	return best, ok
 }
 
-// wasAsked reports whether there is an upgrade of every node to v already, finished or
-// not, or the record of the one that came by itself.
-func (r *reading) wasAsked(v version.Version) bool {
+// alreadyRequested reports whether there is an upgrade of every node to v, finished or
+// not, or the record of an automatic one.
+func (r *reading) alreadyRequested(v version.Version) bool {
 	return slices.ContainsFunc(r.Upgrades, func(u v1alpha1.ClusterUpgrade) bool {
 		return u.Name == v.Name() || u.Spec.Version == v.String() && u.Spec.NodeSelector == nil
 	}) || slices.ContainsFunc(r.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == v.Name() })
 }
 
-// oldEnough reports whether v has been on offer for minAge, as far as the policy's
-// status knows. The planner looks again when it has.
-func (r *reading) oldEnough(v version.Version, minAge time.Duration, wake *alarm) bool {
+// oldEnough reports whether v has been on offer for minAge, according to the policy's
+// status. If not, wake gets the time when it will be.
+func (r *reading) oldEnough(v version.Version, minAge time.Duration, wake *wakeTime) bool {
 	if minAge == 0 {
 		return true
 	}

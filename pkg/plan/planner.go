@@ -7,28 +7,27 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// planner is a decision with all that it follows from: the cluster as it was read,
-// the queue, and the verdicts.
+// planner holds a decision and what it is based on: the cluster, the queue and the
+// verdicts.
 type planner struct {
 	*cluster
 	queue    queue
 	verdicts []verdict
-	missing  bool // a node could go, but for a report of the checks
-	wake     alarm
+	missing  bool // a node waits only for a preflight report
+	wake     wakeTime
 }
 
-// newPlanner reads the snapshot, chooses the upgrade that is active, and decides
-// for each node.
+// newPlanner reads the snapshot, chooses the active upgrade, and decides for each node.
 func newPlanner(s *fleet.Snapshot, now time.Time) *planner {
-	p := &planner{wake: alarm{now: now}}
+	p := &planner{wake: wakeTime{now: now}}
 	r := read(s, now)
-	p.queue = r.line(&p.wake)
+	p.queue = r.newQueue(&p.wake)
 	p.cluster = newCluster(r, p.queue.asked)
 	p.verdicts, p.missing = decide(p.cluster)
 	return p
 }
 
-// plan writes down what was decided, and what follows from it.
+// plan returns the decision as a Plan.
 func (p *planner) plan() Plan {
 	out := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: make([]NodePlan, 0, len(p.nodes))}
 	out.Create = p.automatic(p.queue, &p.wake)
@@ -48,8 +47,7 @@ func (p *planner) plan() Plan {
 	return out
 }
 
-// next returns the earliest instant after now at which an answer may change by
-// itself.
+// next returns the earliest instant after now at which the plan may change by itself.
 func (p *planner) next(nodes []NodePlan) *time.Time {
 	for i := range nodes {
 		p.wake.at(nodes[i].Until)

@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// policySpec returns what the policy asks for; nothing where there is none.
+// policySpec returns the policy's spec; the zero value if there is no policy.
 func (r *reading) policySpec() v1alpha1.UpgradePolicySpec {
 	if r.Policy == nil {
 		return v1alpha1.UpgradePolicySpec{}
@@ -17,8 +17,8 @@ func (r *reading) policySpec() v1alpha1.UpgradePolicySpec {
 	return r.Policy.Spec
 }
 
-// managed returns the selector of the nodes that the policy lets us manage. One
-// that cannot be read matches every node, and nothing begins.
+// managed returns the policy's nodeSelector. An invalid one matches every node, and
+// policyHold keeps all of them from beginning.
 func (r *reading) managed() labels.Selector {
 	selector, err := readSelector(r.policySpec().NodeSelector)
 	if err != nil {
@@ -36,8 +36,8 @@ func readSelector(s *v1alpha1.LabelSelector) (labels.Selector, error) {
 	return s.AsSelector()
 }
 
-// followed returns the upgrade that nodes which join late or come back follow:
-// the one that brought the policy's version. Nil: none did.
+// followed returns the upgrade that nodes follow which join late or return: the one
+// that set the policy's version. Nil: there is none.
 func (r *reading) followed() *v1alpha1.ClusterUpgrade {
 	u := FollowedUpgrade(r.Policy)
 	if u == nil {
@@ -53,9 +53,9 @@ func (r *reading) followed() *v1alpha1.ClusterUpgrade {
 	return u
 }
 
-// FollowedUpgrade returns what the policy's status tells of the upgrade that nodes
-// which join late or come back follow, for when its ClusterUpgrade is gone. Nil:
-// there is none.
+// FollowedUpgrade returns the upgrade that late and returning nodes follow, as the
+// policy's status describes it, for when its ClusterUpgrade is deleted. Nil: there is
+// none.
 func FollowedUpgrade(policy *v1alpha1.UpgradePolicy) *v1alpha1.ClusterUpgrade {
 	if policy == nil || policy.Status.Version == "" || policy.Status.Upgrade == nil {
 		return nil

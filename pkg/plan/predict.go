@@ -6,12 +6,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// Predict is Decide, and says for each node when it is expected to begin and to
-// be done, across the windows to come. It lets the same decisions be made again
-// and again, at each instant at which one may come out differently, while every
-// node takes as long as this cluster's nodes took before. What cannot be known
-// (when a node that failed is mended, when people resume) is taken to stay as
-// it is: nodes that wait for it get no prediction.
+// Predict returns the plan of Decide with the times at which each node is expected to
+// begin and to be done, across future windows. It simulates the upgrade: it repeats the
+// decisions at each instant at which one may change, while every node takes as long as
+// this cluster's nodes took before. What people will do is not known (repair a failed
+// node, resume an upgrade): nodes that wait for that get no prediction.
 func Predict(s fleet.Snapshot, now time.Time) Plan {
 	decided := newPlanner(&s, now)
 	p := decided.plan()
@@ -27,10 +26,9 @@ func Predict(s fleet.Snapshot, now time.Time) Plan {
 	return p
 }
 
-// whole returns the first begin and the last end; no end where a node stays behind.
-// Once every node is up to date, nothing but work is waited for: so the last end,
-// be it that of kubeadm's part or of an attempt that is given up, is the instant at
-// which the forecast came to rest.
+// whole returns the first start and the last end; no end if a node is not upgraded.
+// Once every node is up to date, the forecast waits only for running work, so it stops
+// at the last end, which may be that of kubeadm's part or of an aborted attempt.
 func (f *forecast) whole() (start, end *time.Time) {
 	if f.begins.IsZero() {
 		return nil, nil

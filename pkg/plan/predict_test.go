@@ -16,9 +16,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// What is predicted happens: a cluster that was upgraded once knows how long its
-// nodes take, so each node's part in the next upgrade comes when it was foretold,
-// but for the minute that passes at each hand-off.
+// What is predicted happens: a cluster that was upgraded once knows how long its nodes
+// take, so each node's part in the next upgrade comes when it was predicted, but for
+// the minute that passes at each hand-off.
 func TestPredictionComesTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChaos(t)

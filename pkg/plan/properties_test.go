@@ -252,7 +252,7 @@ func (c *chaos) watchOrder(t *rapid.T) {
 	}
 }
 
-// blocks is whether a finding holds that node.
+// blocks reports whether a finding holds that node.
 func blocks(node string) func(v1alpha1.Finding) bool {
 	return func(f v1alpha1.Finding) bool {
 		return f.Level == v1alpha1.LevelBlock && !f.Ignored && (f.Node == "" || f.Node == node)

@@ -10,19 +10,19 @@ import (
 // queue is the upgrades that have not ended.
 type queue struct {
 	targets    []*target // the first is active
-	superseded []ended   // they end without their turn
-	passed     bool      // the active one cannot begin, or go on, for now: nor can another
-	asked      *target   // of nodes now: the active one, or the one that late nodes follow
+	superseded []ended   // they end without becoming active
+	passed     bool      // no upgrade can begin or continue for now
+	asked      *target   // the upgrade that nodes are planned for: the active one, or the one that late nodes follow
 }
 
-// ended is an upgrade that ends, and the newer one that is why.
+// ended is a superseded upgrade, and the newer one that supersedes it.
 type ended struct {
 	*target
 	newer *v1alpha1.ClusterUpgrade
 }
 
-// line returns the queue, and what it asks of nodes.
-func (r *reading) line(wake *alarm) queue {
+// newQueue returns the queue with the upgrade that nodes are planned for.
+func (r *reading) newQueue(wake *wakeTime) queue {
 	var q queue
 	for _, u := range unfinished(r.Upgrades) {
 		t := r.newTarget(u)
@@ -32,8 +32,8 @@ func (r *reading) line(wake *alarm) queue {
 			q.targets = append(q.targets, t)
 		}
 	}
-	late := r.late()
-	behind := late != nil && late.left(r)
+	late := r.lateTarget()
+	behind := late != nil && late.hasWork(r)
 	if len(q.targets) > 1 || behind || len(r.policySpec().Automatic) > 0 {
 		q.choose(r, wake)
 	}
@@ -46,9 +46,9 @@ func (r *reading) line(wake *alarm) queue {
 	return q
 }
 
-// late returns the upgrade that nodes follow which join late or come back. Nil: there
-// is none.
-func (r *reading) late() *target {
+// lateTarget returns the upgrade that nodes follow which join late or return. Nil:
+// there is none.
+func (r *reading) lateTarget() *target {
 	u := r.followed()
 	if u == nil {
 		return nil
@@ -58,17 +58,16 @@ func (r *reading) late() *target {
 	return t
 }
 
-// left reports whether a node still has to follow that may go some time.
-func (t *target) left(r *reading) bool {
+// hasWork reports whether a node that is not up to date may be upgraded at some time.
+func (t *target) hasWork(r *reading) bool {
 	windows := newWindows(t.ClusterUpgrade, r.Schedules)
 	return slices.ContainsFunc(r.nodes, func(n *node) bool {
 		return t.concerns(n) && !t.upToDate(n) && !never(t.mayGo(n, windows, r.now))
 	})
 }
 
-// unfinished returns copies of the upgrades that have not ended: those that were
-// triggered first, then the oldest, and one that takes another's place in that
-// place.
+// unfinished returns copies of the upgrades that have not ended: triggered ones first,
+// then by age. A retry has the place of the upgrade that it retries.
 func unfinished(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 	var open []*v1alpha1.ClusterUpgrade
 	place := map[*v1alpha1.ClusterUpgrade]*v1alpha1.ClusterUpgrade{}
@@ -90,8 +89,8 @@ func unfinished(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {
 	return open
 }
 
-// triggeredFirst keeps the one that was triggered in front, should an older one
-// turn up.
+// triggeredFirst returns the sort key that keeps triggered upgrades in front of older
+// ones that appear later.
 func triggeredFirst(u *v1alpha1.ClusterUpgrade) int {
 	if u.Status.TriggerTime != nil {
 		return 0

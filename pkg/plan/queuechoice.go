@@ -8,16 +8,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// choose puts the upgrade that is active in front: the first that can begin or go on,
-// or else the first.
+// choose puts the active upgrade in front: the first that can begin or continue, or
+// else the first.
 //
-// The one that a node is at work for stays in front. So does one that has begun, so
-// that a cluster is not left half-way between two versions. A Reboot and an upgrade
-// that brings a version change places so that one reboot serves both: the version
-// goes first.
-func (q *queue) choose(r *reading, wake *alarm) {
-	worked := r.workedOn()
-	if i := slices.IndexFunc(q.targets, func(t *target) bool { return t.isFor(worked) }); i >= 0 {
+// The upgrade that a node is at work for stays in front. So does one that has begun, so
+// that the cluster is not left between two versions. An upgrade to a version goes
+// before a Reboot, so that one reboot serves both.
+func (q *queue) choose(r *reading, wake *wakeTime) {
+	current := r.inProgress()
+	if i := slices.IndexFunc(q.targets, func(t *target) bool { return t.isFor(current) }); i >= 0 {
 		q.toFront(i)
 		return
 	}
@@ -37,8 +36,8 @@ func (q *queue) choose(r *reading, wake *alarm) {
 	}
 }
 
-// rank returns the place of the upgrade among those that can begin or go on: the
-// lowest goes first, and the first in the queue of those with the same.
+// rank returns the priority of an upgrade that can begin or continue: the lowest goes
+// first; equal ones keep their order.
 func (t *target) rank(r *reading) int {
 	switch {
 	case t.reboot:
@@ -54,8 +53,8 @@ func (q *queue) toFront(i int) {
 	q.targets = slices.Insert(slices.Delete(q.targets, i, i+1), 0, t)
 }
 
-// workedOn returns the upgrade that a node is at work for, or was released for.
-func (r *reading) workedOn() *v1alpha1.UpgradeReference {
+// inProgress returns the upgrade that a node is at work for, or released for.
+func (r *reading) inProgress() *v1alpha1.UpgradeReference {
 	for _, n := range r.nodes {
 		if n.busy() || n.released() {
 			return n.spec.Upgrade
@@ -64,7 +63,7 @@ func (r *reading) workedOn() *v1alpha1.UpgradeReference {
 	return nil
 }
 
-// ordered reports whether nodes have their orders from the upgrade.
+// ordered reports whether a node has an order from the upgrade.
 func (t *target) ordered(r *reading) bool {
 	return slices.ContainsFunc(r.nodes, func(n *node) bool { return t.isFor(n.spec.Upgrade) })
 }
@@ -77,10 +76,10 @@ func (t *target) begun(r *reading) bool {
 	})
 }
 
-// passedOver reports whether the upgrade cannot begin, or go on, for now, and so holds
-// up no other: it cannot be triggered, people hold it back everywhere before it has
-// begun, or the nodes that are left may never go.
-func (t *target) passedOver(r *reading, wake *alarm) bool {
+// passedOver reports whether the upgrade can neither begin nor continue for now, so
+// that others go before it: it cannot be triggered, people hold all of it before it has
+// begun, or the remaining nodes may never be upgraded.
+func (t *target) passedOver(r *reading, wake *wakeTime) bool {
 	begun := t.begun(r)
 	if hold := upgradeHold(t.ClusterUpgrade, r.now); hold.Holds() {
 		wake.at(hold.Until)
@@ -106,7 +105,7 @@ func (t *target) passedOver(r *reading, wake *alarm) bool {
 	return left
 }
 
-// mayGo says whether people keep the node from going now.
+// mayGo returns the hold that people put on the node now.
 func (t *target) mayGo(n *node, w *windows, now time.Time) fleet.Hold {
 	if hold := HoldGate(n.Labels); hold.Holds() {
 		return hold
@@ -114,8 +113,8 @@ func (t *target) mayGo(n *node, w *windows, now time.Time) fleet.Hold {
 	return w.ask(w.classOf(n.Labels, t.typeFor(n)), now).hold
 }
 
-// never reports whether a node with that hold may never go: it is on hold, or no
-// window is known to open for it.
+// never reports whether a node with that hold may never be upgraded: it is on hold, or
+// no window is known to open for it.
 func never(hold fleet.Hold) bool {
 	return hold.Reason == v1alpha1.ReasonOnHold || hold.Reason == v1alpha1.ReasonWindowClosed && hold.Until == nil
 }

@@ -11,23 +11,22 @@ import (
 // Queued is an upgrade that has not ended, in its place in the queue.
 type Queued struct {
 	*v1alpha1.ClusterUpgrade // as it was read
-	// PassedOver reports whether the upgrade cannot begin, or go on, for now: others
-	// go before it.
+	// PassedOver reports whether the upgrade can neither begin nor continue for now, so
+	// that others go before it.
 	PassedOver bool
 	// RetriedBy is the upgrade whose retryOf names this one. Nil: there is none.
 	RetriedBy *v1alpha1.ClusterUpgrade
 }
 
-// Queue returns the upgrades that have not ended, in the order in which they go at
-// now: the active one is the first. One that is being deleted, or that a newer one
-// supersedes, is not among them.
+// Queue returns the upgrades that have not ended, in their order at now: the active one
+// is the first. Upgrades that are being deleted or superseded are left out.
 func Queue(s fleet.Snapshot, now time.Time) []Queued {
-	r, wake := read(&s, now), alarm{now: now}
-	q := r.line(&wake)
-	worked := r.workedOn()
+	r, wake := read(&s, now), wakeTime{now: now}
+	q := r.newQueue(&wake)
+	current := r.inProgress()
 	passed := make(map[*target]bool, len(q.targets))
 	for _, t := range q.targets {
-		passed[t] = !t.isFor(worked) && t.passedOver(r, &wake)
+		passed[t] = !t.isFor(current) && t.passedOver(r, &wake)
 	}
 	if len(q.targets) > 1 {
 		slices.SortStableFunc(q.targets[1:], func(a, b *target) int {
@@ -39,9 +38,9 @@ func Queue(s fleet.Snapshot, now time.Time) []Queued {
 	}
 	list := make([]Queued, len(q.targets))
 	for i, t := range q.targets {
-		list[i] = Queued{ClusterUpgrade: named(s.Upgrades, t.Name), PassedOver: passed[t]}
+		list[i] = Queued{ClusterUpgrade: upgradeNamed(s.Upgrades, t.Name), PassedOver: passed[t]}
 		if next := q.retryOf(t); next != nil {
-			list[i].RetriedBy = named(s.Upgrades, next.Name)
+			list[i].RetriedBy = upgradeNamed(s.Upgrades, next.Name)
 		}
 	}
 	return list

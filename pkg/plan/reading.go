@@ -10,12 +10,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// reading is the snapshot sorted out, before it is known which upgrade is active.
+// reading is the snapshot in the planner's own types, before the active upgrade is
+// chosen.
 type reading struct {
-	*fleet.Snapshot // as it was given; never written to
+	*fleet.Snapshot // the input; never changed
 	now             time.Time
 	nodes           []*node
-	policyHold      fleet.Hold // the policy cannot be understood
+	policyHold      fleet.Hold // set if the policy is invalid
 }
 
 // read joins Nodes, NodeUpgrades, inventories and slots.
@@ -42,11 +43,11 @@ func read(s *fleet.Snapshot, now time.Time) *reading {
 	return r
 }
 
-// unreported is what is known of a node whose agent has not reported.
+// unreported stands for the NodeUpgrade of a node whose agent has not reported.
 var unreported v1alpha1.NodeUpgrade
 
-// join adds what the node's agent says. What was said of an earlier node of the
-// same name does not count.
+// join adds what the node's agent reports. Objects of an earlier node with the same
+// name are ignored.
 func (n *node) join(u *v1alpha1.NodeUpgrade, inventory *v1alpha1.NodeInventory, versions versionReader) {
 	if u == nil || !u.OwnedBy(types.UID(n.UID)) {
 		u = &unreported
@@ -60,8 +61,8 @@ func (n *node) join(u *v1alpha1.NodeUpgrade, inventory *v1alpha1.NodeInventory, 
 	n.readStatus(versions)
 }
 
-// slotsByOwner returns the slot of each owner. What a node holds counts before
-// what is merely kept for it.
+// slotsByOwner returns the slot of each owner. A slot that it holds prevails over one
+// that is only reserved for it.
 func slotsByOwner(list []fleet.Slot) map[fleet.Owner]*fleet.Slot {
 	slots := make(map[fleet.Owner]*fleet.Slot, len(list))
 	for i := range list {

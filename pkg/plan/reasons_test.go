@@ -138,7 +138,7 @@ func reasonsPage() string {
 	return page.String()
 }
 
-// ends says when what the reason tells of is over.
+// ends returns when the hold ends.
 func ends(row v1alpha1.ReasonInfo) string {
 	switch {
 	case row.NeedsPerson:

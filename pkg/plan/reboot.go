@@ -7,40 +7,39 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// rebootDue reports whether a Reboot is to reboot the node. One that came by itself
-// leaves those alone that it cannot serve, as it does when it comes: others would
-// wait behind it until a person has looked. A person who asks for one is told.
+// rebootDue reports whether a Reboot has to reboot the node. An automatic Reboot skips
+// nodes that it must not reboot, because otherwise later upgrades would wait until a
+// person acts. A Reboot that a person asked for is held instead.
 func (t *target) rebootDue(n *node) bool {
 	_, byItself := t.Annotations[v1alpha1.CreatedByAnnotation]
 	return n.status.Reboot.Required && !t.rebooted(n) && (!byItself || !n.nextBootDiffers())
 }
 
-// rebooted reports whether the upgrade has rebooted the node already. Once is all:
-// one that asks again right away is left to the next upgrade.
+// rebooted reports whether the upgrade has rebooted the node. It does so only once: a
+// node that needs another reboot right away waits for the next upgrade.
 func (t *target) rebooted(n *node) bool {
 	left := n.status.Reboot.FromBootID
 	return t.isFor(n.status.Upgrade) && left != "" && n.BootID != left
 }
 
-// stillDue is for a node about which nothing is decided, and that asks for a
-// reboot.
-func (n *node) stillDue() string {
+// rebootNote returns a note for a node that asks for a reboot although nothing is
+// decided about it.
+func (n *node) rebootNote() string {
 	if !n.status.Reboot.Required {
 		return ""
 	}
 	return "; a reboot is due: " + n.status.Reboot.Reason
 }
 
-// automaticReboot returns what `automatic: [{type: Reboot}]` asks for: as soon as a
-// node that asks for a reboot could begin, and not before. So a patch that turns up
-// until then goes first. It bears the day, in UTC, as its name, so that two
-// coordinators create the same one, and there is one a day at most, whatever an
-// operating system says after its reboot.
-func (c *cluster) automaticReboot(wake *alarm) *v1alpha1.ClusterUpgrade {
-	if c.wants(v1alpha1.TypeReboot) == nil || slices.ContainsFunc(c.nodes, func(n *node) bool { return n.busy() || n.released() }) {
+// automaticReboot returns what `automatic: [{type: Reboot}]` asks for, as soon as a
+// node that asks for a reboot could begin. It is not created before, so that a patch
+// that appears meanwhile goes first. It is named after the day, in UTC, so that two
+// coordinators create the same one, and there is at most one a day.
+func (c *cluster) automaticReboot(wake *wakeTime) *v1alpha1.ClusterUpgrade {
+	if c.automaticSpec(v1alpha1.TypeReboot) == nil || slices.ContainsFunc(c.nodes, func(n *node) bool { return n.busy() || n.released() }) {
 		return nil
 	}
-	u := byItself("reboot-"+c.now.UTC().Format(time.DateOnly), v1alpha1.TypeReboot)
+	u := newAutomatic("reboot-"+c.now.UTC().Format(time.DateOnly), v1alpha1.TypeReboot)
 	windows := newWindows(u, c.Schedules)
 	for _, n := range c.nodes {
 		if !c.asksForReboot(n) {
@@ -50,21 +49,21 @@ func (c *cluster) automaticReboot(wake *alarm) *v1alpha1.ClusterUpgrade {
 		answer := windows.ask(class, c.now)
 		wake.at(answer.changes())
 		if !answer.hold.Holds() && answer.fits(c.now, c.expected(n, nodePart(n.ControlPlane))) {
-			return c.unlessThere(u, wake)
+			return c.unlessExists(u, wake)
 		}
 	}
 	return nil
 }
 
-// asksForReboot reports whether a Reboot could serve the node. A node that is behind
-// is about to be rebooted anyway.
+// asksForReboot reports whether a Reboot could serve the node. A node that still has to
+// follow an upgrade is rebooted by that.
 func (c *cluster) asksForReboot(n *node) bool {
 	behind := c.target != nil && c.target.follows && !n.upToDate
-	return n.ours() && n.Ready && n.status.Reboot.Required && !n.nextBootDiffers() && !behind
+	return n.eligible() && n.Ready && n.status.Reboot.Required && !n.nextBootDiffers() && !behind
 }
 
-// unlessThere waits for the next day where today's Reboot was there already.
-func (c *cluster) unlessThere(u *v1alpha1.ClusterUpgrade, wake *alarm) *v1alpha1.ClusterUpgrade {
+// unlessExists returns u, or nil if today's Reboot exists; wake then gets the next day.
+func (c *cluster) unlessExists(u *v1alpha1.ClusterUpgrade, wake *wakeTime) *v1alpha1.ClusterUpgrade {
 	if slices.ContainsFunc(c.Upgrades, func(other v1alpha1.ClusterUpgrade) bool { return other.Name == u.Name }) {
 		tomorrow := c.now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 		wake.at(&tomorrow)

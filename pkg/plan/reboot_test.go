@@ -103,8 +103,8 @@ func (s *script) must(t *testing.T, line string) {
 	}
 }
 
-// A Reboot whose name is that of today is there already: none is made before
-// tomorrow, and the planner looks again then.
+// A Reboot whose name is that of today is there already: none is made before tomorrow,
+// and the planner runs again then.
 func TestAutomaticRebootOnceADay(t *testing.T) {
 	s := &script{sim: newSim(rebootDay)}
 	for _, line := range []string{

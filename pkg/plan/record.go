@@ -13,16 +13,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// The limits of one piece of a record. The API's limits are on the number of nodes
-// and of steps; etcd's, by default 1.5 MiB for a whole request, is on the bytes: a
-// piece that it refused would keep the upgrade from ever ending.
-// https://etcd.io/docs/v3.6/dev-guide/limit/.
+// The limits of one piece of a record. The API limits the number of nodes and steps;
+// etcd limits a whole request, by default to 1.5 MiB. A piece that etcd refused would
+// keep the upgrade from ever ending. https://etcd.io/docs/v3.6/dev-guide/limit/.
 const (
 	maxPieceNodes = 500
 	maxPieceBytes = 256 << 10
 	maxSteps      = 64
-	// nodeBytes and stepBytes are what an entry takes at most beside its texts,
-	// and summaryBytes what every piece begins with.
+	// nodeBytes and stepBytes are the most that an entry takes besides its texts, and
+	// summaryBytes the most that a piece's summary takes.
 	nodeBytes    = 320
 	stepBytes    = 140
 	summaryBytes = 24 << 10
@@ -30,18 +29,18 @@ const (
 	maxName = 253
 )
 
-// records says how each node went in the upgrade, which has ended, in pieces. Nodes
-// that it does not concern are no part of it.
+// records returns the pieces of the record of an upgrade that has ended. Nodes that it
+// does not concern are left out.
 func (c *cluster) records(t *target, verdicts []verdict) []v1alpha1.UpgradeRecord {
 	pieces := [][]v1alpha1.NodeRecord{nil}
 	room := maxPieceBytes - summaryBytes
 	for i, n := range c.nodes {
-		if n.unsupported() || t.leaves(n) {
+		if n.unsupported() || t.skips(n) {
 			continue
 		}
 		v := verdicts[i]
 		if t != c.target {
-			v = unlessUpToDate(t, n)
+			v = supersededVerdict(t, n)
 		}
 		r := n.record(t, v)
 		last := len(pieces) - 1
@@ -59,8 +58,9 @@ func (c *cluster) records(t *target, verdicts []verdict) []v1alpha1.UpgradeRecor
 	return records
 }
 
-// unlessUpToDate returns how an upgrade that ends without its turn leaves the node.
-func unlessUpToDate(t *target, n *node) verdict {
+// supersededVerdict returns the verdict for a node of an upgrade that ends without
+// having been active.
+func supersededVerdict(t *target, n *node) verdict {
 	if t.upToDate(n) {
 		return verdict{decision: Done}
 	}
@@ -106,7 +106,7 @@ func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
 		r.Reason = v.hold.Reason
 	}
 	if !t.isFor(n.status.Upgrade) {
-		return r // it was never asked for anything
+		return r // it never had an order
 	}
 	r.From, r.Attempts = cmp.Or(n.status.Versions.From, n.Kubelet), n.status.Retry.Attempts
 	r.Steps = n.status.Steps[max(0, len(n.status.Steps)-maxSteps):]

@@ -11,8 +11,8 @@ import (
 // write, so that it cannot go on.
 func (n *node) refused() bool { return n.busy() && n.cause.Reason == v1alpha1.ReasonAPIWriteFailed }
 
-// waits returns why a node has to wait for those that are at work: because one of them
-// cannot go on, if that is so.
+// waits returns the hold of a node that waits for others. If one of those cannot write,
+// the hold says so instead.
 func (c *cluster) waits(hold fleet.Hold) fleet.Hold {
 	if c.survey.refused == nil || !hold.Holds() {
 		return hold

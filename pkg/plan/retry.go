@@ -7,13 +7,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// A node that failed keeps its slot, and the upgrade it failed in stays the active
-// one: no node starts after it until a person has decided. To ask for the upgrade
-// again, by another ClusterUpgrade whose retryOf names it, is such a decision: the
-// failed one ends, the other comes next, and the node that failed begins anew. An
-// upgrade that merely waits in the queue decides nothing.
+// A node that failed keeps its slot, and its upgrade stays active: no other node starts
+// until a person decides. To retry the upgrade, with another ClusterUpgrade whose
+// retryOf names it, is such a decision: the failed one ends, the other becomes active,
+// and the failed node starts again. An upgrade that only waits in the queue changes
+// nothing.
 
-// retryOf returns the upgrade that takes the place of t; nil: there is none.
+// retryOf returns the upgrade that retries t. Nil: there is none.
 func (q queue) retryOf(t *target) *target {
 	for _, other := range q.targets {
 		if other.Spec.RetryOf == t.Name && other.Name != t.Name {
@@ -23,8 +23,8 @@ func (q queue) retryOf(t *target) *target {
 	return nil
 }
 
-// failedForGood returns how t ends, if a node failed in it and another upgrade takes
-// its place.
+// failedForGood returns how t ends, if a node failed in it and another upgrade retries
+// it.
 func (p *planner) failedForGood(t *target) (outcome v1alpha1.Outcome, hold fleet.Hold) {
 	next := p.queue.retryOf(t)
 	if next == nil || p.firstFailed == nil || t.Status.TriggerTime == nil {
@@ -39,12 +39,12 @@ func (p *planner) failedForGood(t *target) (outcome v1alpha1.Outcome, hold fleet
 	return outcome, hold
 }
 
-// placeOf returns the upgrade in whose place of the queue u is: the one that it retries,
-// if it retries one, else u itself.
+// placeOf returns the upgrade whose place in the queue u has: the oldest that it
+// retries, directly or not, else u itself.
 func placeOf(u *v1alpha1.ClusterUpgrade, all []v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
 	place := u
 	for range all {
-		before := named(all, u.Spec.RetryOf)
+		before := upgradeNamed(all, u.Spec.RetryOf)
 		if before == nil || before == u {
 			break
 		}
@@ -56,7 +56,7 @@ func placeOf(u *v1alpha1.ClusterUpgrade, all []v1alpha1.ClusterUpgrade) *v1alpha
 	return place
 }
 
-func named(all []v1alpha1.ClusterUpgrade, name string) *v1alpha1.ClusterUpgrade {
+func upgradeNamed(all []v1alpha1.ClusterUpgrade, name string) *v1alpha1.ClusterUpgrade {
 	for i := range all {
 		if name != "" && all[i].Name == name {
 			return &all[i]

@@ -2,20 +2,20 @@ package plan
 
 import "fmt"
 
-// returned reports whether the agent of a node that a person abandoned is heard of
-// again, so that the person's mark is to be taken away.
+// returned reports whether the agent of an abandoned node reports again, so that the
+// field abandoned is to be removed.
 //
-// No clock says so, as those of nodes may be wrong, and a status that was on its
-// way when its node hung arrives late. To set abandoned, and to withdraw the
-// release, raises the generation, and the agent has answered by that: it knows
-// that its release and its slot are gone, and begins anew with both. A node that
-// is not Ready, or failed, would only stop the others again.
+// It compares generations, not times: clocks of nodes may be wrong, and a status that
+// was sent before its node hung may arrive late. Setting abandoned and withdrawing the
+// release raise the generation; an agent that has observed it knows that its release
+// and its slot are gone, and starts again. A node that is not Ready, or failed, would
+// only stop the others again.
 func (n *node) returned() bool {
 	return n.abandoned != nil && !n.released() && n.answered && n.slot == nil && n.Ready && !n.failed()
 }
 
-// leftOut says what an abandoned node waits for.
-func (n *node) leftOut() string {
+// abandonedMessage returns why, and until when, an abandoned node is left out.
+func (n *node) abandonedMessage() string {
 	if n.failed() {
 		return fmt.Sprintf("abandoned: %s; left out while it is %s (%s)", n.abandoned, n.status.Step, n.cause.Reason)
 	}

@@ -18,10 +18,10 @@ import (
 
 var update = flag.Bool("update", false, "write what the scripts print into testdata")
 
-// TestScripts runs testdata/*.txt. A script is a small cluster and what happens
-// to it: blocks of commands, a line of four dashes, and what they print up to
-// an empty line. Lines that begin with # are prose. script.run lists the
-// commands. `go test ./pkg/plan -update` writes the outputs anew: read the diff.
+// TestScripts runs testdata/*.txt. A script is a small cluster and what happens to it:
+// blocks of commands, a line of four dashes, and what they print up to an empty line.
+// Lines that begin with # are prose. script.run lists the commands. `go test ./pkg/plan
+// -update` rewrites the outputs: read the diff.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

@@ -24,7 +24,7 @@ type sim struct {
 	tick  time.Duration
 	begun []string        // nodes in the order in which they were cordoned
 	hung  map[string]bool // nodes whose agents do nothing
-	// forgets is whether agents drop the steps of the upgrade before, as real ones
+	// forgets reports whether agents drop the steps of the upgrade before, as real ones
 	// do. Otherwise every node is known to take as long as it did.
 	forgets bool
 
@@ -42,7 +42,7 @@ func newSim(start time.Time) *sim {
 	return &sim{now: start, tick: time.Minute, hung: map[string]bool{}}
 }
 
-// step lets the coordinator decide and write, and each agent do one step.
+// step runs the coordinator once, and then each agent for one step.
 func (s *sim) step() plan.Plan {
 	p := s.decide()
 	s.write(p)

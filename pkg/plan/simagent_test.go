@@ -57,7 +57,7 @@ func (s *sim) agent(n *fleet.Node) {
 	}
 }
 
-// rest stages what is asked for, and begins when it is let go.
+// rest stages what is asked for, and begins when it is released.
 func (s *sim) rest(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	if spec.Upgrade != nil && !same(spec.Upgrade, status.Upgrade) {
 		if s.forgets {
@@ -153,7 +153,7 @@ func (s *sim) free(n *fleet.Node) {
 }
 
 func (s *sim) closed(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, need time.Duration) bool {
-	u := s.upgrade(named(spec.Upgrade))
+	u := s.upgrade(upgradeNamed(spec.Upgrade))
 	return u == nil || plan.Gate(u, spec.Type, s.Schedules, n.Labels, s.now, need).Reason != ""
 }
 

@@ -18,13 +18,13 @@ import (
 // uid returns the UID of the next upgrade that is created.
 func (s *sim) uid(name string) types.UID {
 	s.created++
-	if s.created == 1 || s.upgrade(name) == nil && !s.recorded(name) {
+	if s.created == 1 || s.upgrade(name) == nil && !s.samplesOf(name) {
 		return types.UID("uid-" + name)
 	}
 	return types.UID(fmt.Sprintf("uid-%s-%d", name, s.created))
 }
 
-func (s *sim) recorded(name string) bool {
+func (s *sim) samplesOf(name string) bool {
 	return slices.ContainsFunc(s.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == name })
 }
 
@@ -34,7 +34,7 @@ func reference(name string) *v1alpha1.UpgradeReference {
 }
 
 // named returns the name in a reference.
-func named(ref *v1alpha1.UpgradeReference) string {
+func upgradeNamed(ref *v1alpha1.UpgradeReference) string {
 	if ref == nil {
 		return ""
 	}

@@ -7,24 +7,24 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// SlotPlan is what is to be done about the Leases, in this order.
+// SlotPlan is what to do with the Leases, in this order.
 type SlotPlan struct {
-	// Rebuild are the slots of nodes that have taken them, though their Leases are
-	// gone or have lost their holders.
+	// Rebuild are the slots whose Leases are gone or have lost their holders, although
+	// nodes have taken them.
 	Rebuild []fleet.Slot
-	// Reap are owners whose Node is not there any more, as far as is known.
+	// Reap are the owners whose Nodes are gone, as far as is known.
 	Reap []fleet.Owner
-	// Abandon are owners that a person has abandoned.
+	// Abandon are the owners that a person has abandoned.
 	Abandon []fleet.Owner
-	// Withdraw are owners that a slot is kept for and that may not go now.
+	// Withdraw are the owners that have a slot reserved and may not begin now.
 	Withdraw []fleet.Owner
-	// Count is how many slots there should be, and Ensure whether that differs
-	// from what there is.
+	// Count is how many slots there should be, and Ensure whether the Leases differ
+	// from that.
 	Count  int
 	Ensure bool
 }
 
-// slotPlan returns what follows from the verdicts for the Leases.
+// slotPlan returns what the verdicts require of the Leases.
 func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 	p := SlotPlan{Count: c.budget, Ensure: c.slotsDiffer(), Rebuild: c.lostSlots()}
 	owners := map[fleet.Owner]int{}
@@ -50,12 +50,13 @@ func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 	return p
 }
 
-// KeepsSlot reports whether the node with that NodeUpgrade, and that mark on its Node,
-// has taken the slot that the coordinator reserved for it, and has not freed it. Where
-// the Lease says otherwise, that was deleted, or changed by another hand.
+// KeepsSlot reports whether the node with that NodeUpgrade, and that slot annotation on
+// its Node, has taken the slot reserved for it and has not freed it. If the Lease
+// disagrees, another client deleted or changed it.
 //
-// Neither the mark nor the status says so alone: a node writes both by itself. Before
-// the cordon, and where a kubelet restarts without one, there is no mark.
+// Annotation and status count only for the slot in the order, because a node may write
+// both itself. Before the cordon, and for a restart without one, there is no
+// annotation.
 func KeepsSlot(u *v1alpha1.NodeUpgrade, mark string) bool {
 	if _, slot := fleet.SlotIndex(u.Spec.Slot); !slot || u.Abandoned != nil {
 		return false
@@ -69,8 +70,8 @@ func KeepsSlot(u *v1alpha1.NodeUpgrade, mark string) bool {
 	return mark == u.Spec.Slot
 }
 
-// lostSlots returns the slots that are to be rebuilt, each with the node that keeps
-// it. One that another node holds by now is left to it.
+// lostSlots returns the slots to rebuild, each with the node that took it. One that
+// another node holds meanwhile is left to that node.
 func (c *cluster) lostSlots() []fleet.Slot {
 	leases := c.slotsByName()
 	var lost []fleet.Slot
@@ -86,7 +87,7 @@ func (c *cluster) lostSlots() []fleet.Slot {
 	return lost
 }
 
-// slotTrouble says what keeps the slot of a node that is at work from being rebuilt.
+// slotTrouble returns a note on why the slot of a busy node cannot be rebuilt.
 func (c *cluster) slotTrouble(n *node) string {
 	if !n.keepsSlot {
 		return ""
@@ -103,9 +104,9 @@ func (c *cluster) slotTrouble(n *node) string {
 	return ""
 }
 
-// unreadable says what is to be done about a Lease whose owner cannot be known.
+// unreadable returns what to do about a Lease whose owner cannot be parsed.
 func unreadable(slot fleet.Slot) string {
-	return fmt.Sprintf("the holder or the reservation of Lease %s/%s cannot be read; delete the Lease, and it is made anew", v1alpha1.Namespace, slot.Name)
+	return fmt.Sprintf("the holder or the reservation of Lease %s/%s cannot be read; delete the Lease, and it is created again", v1alpha1.Namespace, slot.Name)
 }
 
 func (c *cluster) slotsByName() map[string]fleet.Slot {
@@ -116,8 +117,8 @@ func (c *cluster) slotsByName() map[string]fleet.Slot {
 	return byName
 }
 
-// slotsDiffer reports whether a slot is missing or has lost its label, or a free one
-// is beyond the budget.
+// slotsDiffer reports whether a slot is missing, has lost its label, or is free and
+// beyond the budget.
 func (c *cluster) slotsDiffer() bool {
 	there := 0
 	for _, slot := range c.slots {

@@ -152,7 +152,7 @@ func addAnyNode(t *rapid.T, s *fleet.Snapshot, i int, now time.Time) {
 		setCause(&nodeUpgrade.Status, v1alpha1.ReasonWrongVersion, "")
 	}
 	if coin.Draw(t, "went through it before") {
-		nodeUpgrade.Status.Steps = worked(now.AddDate(0, 0, -7))
+		nodeUpgrade.Status.Steps = servedSteps(now.AddDate(0, 0, -7))
 	}
 	s.NodeUpgrades = append(s.NodeUpgrades, nodeUpgrade)
 }

@@ -6,17 +6,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// findSnapshot takes over into the upgrade's status the snapshot of etcd that a
-// node has taken for it: the first, should there be several. It reports whether none
-// is to be taken any more.
+// findSnapshot copies the first snapshot of etcd that a node took for the upgrade into
+// the upgrade's status. It reports whether no other has to be taken.
 //
-// Only the control-plane node that was asked for one is believed: any node's agent
-// may write into its own status that it took one, and kubeadm would begin without.
+// Only a control-plane node whose order asks for a snapshot counts: any node's agent
+// may write one into its own status, and kubeadm would then run without a real one.
 //
-// A snapshot that left the cluster with its node, or lies on an abandoned node, is
-// none as long as kubeadm has begun on no node: another one can be taken. A node
-// that comes late to an upgrade that is over goes without, but for a control plane
-// that comes back as the first: the others were upgraded while it was abandoned.
+// A snapshot on a node that is gone or abandoned does not count while kubeadm has begun
+// on no node, because another one can be taken. A node that follows an upgrade that is
+// over needs no snapshot, unless kubeadm has not run on any control plane yet.
 func (c *cluster) findSnapshot() bool {
 	t := c.target
 	if t == nil {
@@ -38,7 +36,8 @@ func (c *cluster) findSnapshot() bool {
 	return t.Status.EtcdSnapshot != nil || t.strategy.EtcdSnapshot == v1alpha1.EtcdSnapshotSkip
 }
 
-// firstSnapshot returns the first that one of those nodes has taken for the upgrade.
+// firstSnapshot returns the oldest snapshot that one of those nodes took for the
+// upgrade.
 func (c *cluster) firstSnapshot(of func(*node) bool) *v1alpha1.EtcdSnapshot {
 	var first *v1alpha1.EtcdSnapshot
 	for _, n := range c.controlPlanes() {
@@ -57,9 +56,9 @@ func (c *cluster) isGone(name string) bool {
 	return !slices.ContainsFunc(c.nodes, func(n *node) bool { return n.Name == name && n.abandoned == nil })
 }
 
-// kubeadmBegan reports whether kubeadm has begun with the version on a control
-// plane, or may have: then a snapshot would come too late. What happened on an
-// abandoned one is not known; a late snapshot is better than none.
+// kubeadmBegan reports whether kubeadm may have begun to install the version on a
+// control plane: then a snapshot would be too late. Abandoned nodes are ignored,
+// because their state is unknown and a late snapshot is better than none.
 func (c *cluster) kubeadmBegan() bool {
 	return slices.ContainsFunc(c.controlPlanes(), func(n *node) bool {
 		return n.abandoned == nil && (n.kubeadmDone || c.orders(n) && n.status.Step == v1alpha1.StepKubeadm)
@@ -67,8 +66,8 @@ func (c *cluster) kubeadmBegan() bool {
 }
 
 // chooseSnapshotNode returns the control-plane node that takes the snapshot of etcd:
-// the one that goes first in pass 1. One that has begun stays it, as it may have one
-// by now that has not been reported.
+// the first in pass 1. A node that has begun remains the choice, because it may have
+// taken one already and not reported it.
 func (c *cluster) chooseSnapshotNode(s survey) *node {
 	if c.snapshotTaken || !s.pass1 {
 		return nil
@@ -77,7 +76,7 @@ func (c *cluster) chooseSnapshotNode(s survey) *node {
 	for _, n := range c.controlPlanes() {
 		switch {
 		case !n.concerned || n.kubeadmDone:
-		case n.busy() || n.promised():
+		case n.busy() || n.reserved():
 			return n
 		case ready == nil && n.Ready:
 			ready = n

@@ -11,7 +11,7 @@ import (
 // maxMessage is the API's limit on a message.
 const maxMessage = 1024
 
-// nodePlan writes down what was decided for the node.
+// nodePlan returns the plan for the node.
 func (c *cluster) nodePlan(n *node, v verdict) NodePlan {
 	p := NodePlan{
 		Name: n.Name, Group: c.groups[n.group].name, From: n.Kubelet,
@@ -25,10 +25,10 @@ func (c *cluster) nodePlan(n *node, v verdict) NodePlan {
 	return p
 }
 
-// order returns the order that the node should have: an empty one where nothing is
-// asked for, or where the node follows an upgrade that is over and has reached it.
-// Nothing but the release changes for a node that has begun; one that failed may be
-// asked for something else, and abandons its attempt when it is.
+// order returns the order that the node should have: an empty one without a target, or
+// when the node has followed an upgrade that is over. For a node that has begun, only
+// the release changes. A failed node may get another order, and then aborts its
+// attempt.
 func (c *cluster) order(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	var spec v1alpha1.NodeUpgradeSpec
 	switch {
@@ -76,7 +76,7 @@ func imageFor(images []v1alpha1.Image, architecture string) *v1alpha1.Image {
 	return nil
 }
 
-// clip keeps a message within the API's limit.
+// clip shortens a message to the API's limit.
 func clip(message string) string {
 	if len(message) <= maxMessage {
 		return message

@@ -11,8 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// report writes what upgrades should say about themselves, and the records of those
-// that end now.
+// report adds the statuses of upgrades, and the records of those that end now.
 func (p *planner) report(out *Plan) {
 	for _, t := range p.queue.targets {
 		t.Status.ObservedGeneration = t.Generation
@@ -35,8 +34,8 @@ func (out *Plan) status(u *v1alpha1.ClusterUpgrade) {
 	out.Statuses = append(out.Statuses, UpgradeStatus{Name: u.Name, UID: string(u.UID), Status: u.Status})
 }
 
-// reportActive fills the status of the active upgrade, and ends it where nothing is
-// left to do.
+// reportActive fills the status of the active upgrade, and ends it if nothing is left
+// to do.
 func (p *planner) reportActive(t *target, out *Plan) {
 	p.count(t)
 	p.checks.noteFindings(t.ClusterUpgrade)
@@ -55,8 +54,8 @@ func (p *planner) reportActive(t *target, out *Plan) {
 	p.setConditions(t, metav1.ConditionUnknown, p.summary())
 }
 
-// finished reports whether nothing is left to do: every node up to date and back in
-// service, every apiserver new.
+// finished reports whether every node is up to date and in service, and every apiserver
+// at the version.
 func (p *planner) finished(t *target) bool {
 	return t.Status.TriggerTime != nil && p.total > 0 && p.oldAPIServer == "" &&
 		t.Status.Nodes.Done == t.Status.Nodes.Total
@@ -73,8 +72,8 @@ func (p *planner) success(t *target) fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonUpToDate, Message: message}
 }
 
-// end writes down how the upgrade ended, how each node went, and what late nodes
-// are to follow from now on.
+// end sets the outcome of the upgrade, and adds its records and the version that late
+// nodes follow from now on.
 func (p *planner) end(t *target, outcome v1alpha1.Outcome, hold fleet.Hold, out *Plan) {
 	t.Status.CompletionTime, t.Status.Outcome = wholeSecond(p.now), outcome
 	succeeded := metav1.ConditionFalse
@@ -90,7 +89,8 @@ func (p *planner) end(t *target, outcome v1alpha1.Outcome, hold fleet.Hold, out 
 	}
 }
 
-// queued says why an upgrade that is not active waits: for people, or for its turn.
+// queued returns why an upgrade that is not active waits: for people, or for the active
+// one.
 func (p *planner) queued(t *target) fleet.Hold {
 	if hold := upgradeHold(t.ClusterUpgrade, p.now); hold.Holds() {
 		return hold
@@ -98,8 +98,8 @@ func (p *planner) queued(t *target) fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: fmt.Sprintf("waits for upgrade %s", p.target.Name)}
 }
 
-// catchUp adds the upgrades that have ended and were changed since: nothing follows
-// from that, and their status says that it was seen.
+// catchUp updates observedGeneration of ended upgrades whose spec was changed since.
+// Such a change has no other effect.
 func (p *planner) catchUp(out *Plan) {
 	for i := range p.Upgrades {
 		u := &p.Upgrades[i]
@@ -115,8 +115,8 @@ func (p *planner) catchUp(out *Plan) {
 	}
 }
 
-// setConditions sets the conditions that kstatus reads: Reconciling and Stalled are
-// there only while they are True.
+// setConditions sets the conditions that kstatus reads. Reconciling and Stalled are
+// present only while they are True.
 func (p *planner) setConditions(t *target, succeeded metav1.ConditionStatus, hold fleet.Hold) {
 	set := func(kind string, status metav1.ConditionStatus, wanted bool) {
 		if !wanted {
@@ -133,5 +133,5 @@ func (p *planner) setConditions(t *target, succeeded metav1.ConditionStatus, hol
 	set(v1alpha1.ConditionStalled, metav1.ConditionTrue, hold.NeedsPerson())
 }
 
-// wholeSecond returns an instant as objects hold it.
+// wholeSecond returns an instant with the precision of metav1.Time.
 func wholeSecond(t time.Time) *metav1.Time { return &metav1.Time{Time: t.UTC().Truncate(time.Second)} }

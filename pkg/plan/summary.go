@@ -7,9 +7,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// summary returns what the upgrade as a whole waits for: what stops it, else which
-// node is at work, else why the first node waits that does not merely wait for
-// others.
+// summary returns what the whole upgrade waits for: what stops it, else which node is
+// at work, else why the first node waits that waits for more than other nodes.
 func (p *planner) summary() fleet.Hold {
 	switch {
 	case p.target.hold.Holds():
@@ -39,9 +38,8 @@ func (p *planner) summary() fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: p.notEveryAPIServer()}
 }
 
-// firsts returns the places of the first node that is at work, that only a person
-// helps, that waits for something of its own, and that waits for others; -1 where
-// there is none.
+// firsts returns the indices of the first node that is at work, that is blocked, that
+// waits for itself, and that waits for others; -1: there is none.
 func (p *planner) firsts() (active, blocked, waiting, turn int) {
 	active, blocked, waiting, turn = -1, -1, -1, -1
 	first := func(at *int, i int) {
@@ -66,15 +64,15 @@ func (p *planner) firsts() (active, blocked, waiting, turn int) {
 	return active, blocked, waiting, turn
 }
 
-// whyWaiting returns the hold of a waiting node as the whole upgrade's: one that
-// stands for an image that cannot be staged lasts.
+// whyWaiting returns the hold of a waiting node as the whole upgrade's: it stays if an
+// image cannot be staged.
 func (p *planner) whyWaiting(hold fleet.Hold) fleet.Hold {
 	hold.Stays = hold.Reason == v1alpha1.ReasonNotStaged && p.stageError != nil
 	return hold
 }
 
-// whyBlocked returns the hold of a blocked node as the whole upgrade's, with the
-// node's name where it is about that node.
+// whyBlocked returns the hold of a blocked node as the whole upgrade's, with the node's
+// name if it concerns only that node.
 func (p *planner) whyBlocked(i int) fleet.Hold {
 	hold := p.verdicts[i].hold
 	switch hold.Reason {
@@ -87,7 +85,7 @@ func (p *planner) whyBlocked(i int) fleet.Hold {
 	return fleet.Hold{Reason: hold.Reason, Message: fmt.Sprintf("node %s: %s", p.nodes[i].Name, hold.Message), Stays: true}
 }
 
-// failure says that the node failed.
+// failure returns the hold of an upgrade in which the node failed.
 func failure(n *node) fleet.Hold {
 	message := fmt.Sprintf("node %s failed (%s): %s", n.Name, n.cause.Reason, n.cause.Message)
 	return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: true}

@@ -10,9 +10,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// supersedes returns the newer upgrade that brought, or brings, more than t asks for
-// to every node that t would still have to do with. Nil: there is none. An upgrade
-// that was asked for after the newer one is no such: it asks for a downgrade.
+// supersedes returns the newer upgrade that brings a later version to every node that t
+// still has to upgrade. Nil: there is none. An upgrade that was created after the newer
+// one took effect is not superseded: it asks for a downgrade.
 func (r *reading) supersedes(t *target) *v1alpha1.ClusterUpgrade {
 	if !known(t.to) {
 		return nil
@@ -23,16 +23,15 @@ func (r *reading) supersedes(t *target) *v1alpha1.ClusterUpgrade {
 		if !known(to) || !t.to.Less(to) {
 			continue
 		}
-		if at := r.reachedAt(u); at != nil && !at.Before(&t.CreationTimestamp) && r.covers(u, t) && !t.isFor(r.workedOn()) {
+		if at := r.reachedAt(u); at != nil && !at.Before(&t.CreationTimestamp) && r.covers(u, t) && !t.isFor(r.inProgress()) {
 			return u
 		}
 	}
 	return nil
 }
 
-// reachedAt returns since when u counts as the one that brings its version: its end,
-// if it succeeded, or its trigger, once every apiserver is at the version. Nil: it
-// does not.
+// reachedAt returns when u took effect: its completion, if it succeeded, or its
+// trigger, once every apiserver is at the version. Nil: it has not.
 func (r *reading) reachedAt(u *v1alpha1.ClusterUpgrade) *metav1.Time {
 	switch {
 	case u.Status.Outcome == v1alpha1.OutcomeSucceeded:
@@ -48,8 +47,8 @@ func (r *reading) reachedAt(u *v1alpha1.ClusterUpgrade) *metav1.Time {
 	return u.Status.TriggerTime
 }
 
-// covers reports whether u is for every node that t has still to bring to its
-// version. Where t was triggered and none is left, it succeeds.
+// covers reports whether u selects every node that t still has to upgrade. If t was
+// triggered and no node is left, it is false: t succeeds.
 func (r *reading) covers(u *v1alpha1.ClusterUpgrade, t *target) bool {
 	selector, err := readSelector(u.Spec.NodeSelector)
 	if err != nil {

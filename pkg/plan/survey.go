@@ -2,32 +2,32 @@ package plan
 
 import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 
-// survey is what all nodes together look like, before any node is let go.
+// survey summarizes all nodes, before any node is released.
 type survey struct {
-	held             fleet.Hold // why people hold the whole upgrade
+	held             fleet.Hold // the hold of people on the whole upgrade
 	begun            bool       // a node has begun with this upgrade
-	busy             bool       // a node that the upgrade concerns is out of service by our doing
-	pass1            bool       // control planes still have to be taken to the version
+	busy             bool       // a node that the upgrade concerns is busy
+	pass1            bool       // control planes are not all at the version yet
 	oldAPIServer     string     // a node whose apiserver is not at the version yet
-	failed           *node      // the first that failed, where no other may begin for it
-	firstFailed      *node      // the first that failed, though others may go on
-	lost             *node      // the first that does not come back, where no other may begin for it
-	firstLost        *node      // the first that does not come back, though others may go on
+	failed           *node      // the first that failed, if that stops the others
+	firstFailed      *node      // the first that failed, even if others may continue
+	lost             *node      // the first that does not come back, if that stops the others
+	firstLost        *node      // the first that does not come back, even if others may continue
 	refused          *node      // the first that is at work and cannot write
-	aborting         *node      // the first that failed in another upgrade, and begins anew
-	retrying         *node      // the first that tries again later
+	aborting         *node      // the first that failed in another upgrade, and aborts that attempt
+	retrying         *node      // the first that waits for its retry
 	unprepared       *node      // the first that is in service and not prepared
 	stageError       *node      // the first whose staging or pull does not succeed
 	absent           *node      // the first that is NotReady by itself
 	busyControlPlane *node      // the first control-plane node that is at work
 	first            *node      // runs kubeadm upgrade apply; nil when that is over
 	snapshotNode     *node      // takes the snapshot of etcd; nil when none is to be taken
-	away             []*node    // out of service, by our doing or by themselves
+	away             []*node    // busy, or NotReady by themselves
 	ahead            []*node    // by group: the first node that later groups wait for
 }
 
-// look makes the survey of the nodes in their order.
-func (c *cluster) look() survey {
+// newSurvey surveys the nodes in upgrade order.
+func (c *cluster) newSurvey() survey {
 	s := survey{ahead: make([]*node, len(c.groups))}
 	failures := 0
 	for _, n := range c.nodes {
@@ -41,7 +41,7 @@ func (c *cluster) look() survey {
 		if busy {
 			c.noteBusy(&s, n)
 		} else {
-			c.noteResting(&s, n)
+			c.noteInService(&s, n)
 		}
 		if !n.ControlPlane && (n.failed() && !c.abortsAttempt(n) || c.isLost(n)) {
 			failures++
@@ -69,7 +69,7 @@ func (c *cluster) look() survey {
 	return s
 }
 
-// noteBusy notes a node that is out of service by our doing.
+// noteBusy adds a busy node to the survey.
 func (c *cluster) noteBusy(s *survey, n *node) {
 	s.busy = true
 	if s.refused == nil && n.refused() {
@@ -103,8 +103,8 @@ func (c *cluster) noteBusy(s *survey, n *node) {
 	c.notePreparation(s, n)
 }
 
-// noteResting notes a node that is in service, as far as we are concerned.
-func (c *cluster) noteResting(s *survey, n *node) {
+// noteInService adds a node that is not busy to the survey.
+func (c *cluster) noteInService(s *survey, n *node) {
 	if !n.Ready && s.absent == nil {
 		s.absent = n
 	}
@@ -134,9 +134,9 @@ func (c *cluster) maxFailures() int {
 	return int(*c.target.strategy.MaxFailures)
 }
 
-// holdsUpGroups reports whether the groups after the node's own wait for it: not
-// for one that is done, that a person keeps from going, or that failed or does not
-// come back where others may go on; and not for a worker that cannot go, since it might never.
+// holdsUpGroups reports whether later groups wait for the node. They do not wait for
+// one that is done, that is on hold, or that failed or is lost while others may
+// continue; nor for a worker that may be held forever.
 func (c *cluster) holdsUpGroups(n *node, busy bool) bool {
 	switch {
 	case c.target == nil:

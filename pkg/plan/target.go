@@ -11,13 +11,13 @@ import (
 // target is an upgrade and what it asks of nodes.
 type target struct {
 	*v1alpha1.ClusterUpgrade                 // the planner's own copy
-	follows                  bool            // it is over, and late nodes follow it
-	reboot                   bool            // it brings no version, only reboots
-	to                       version.Version // zero for a Reboot, and where it cannot be read
+	follows                  bool            // it has ended, and late nodes follow it
+	reboot                   bool            // its type is Reboot
+	to                       version.Version // zero for a Reboot, and if it is invalid
 	selector                 labels.Selector
 	strategy                 v1alpha1.Strategy
 	hold                     fleet.Hold // why it is not triggered yet
-	trial                    *target    // the same, triggered if it can be; nil: not tried
+	trial                    *target    // a triggered copy, if it can be triggered; nil: not tried yet
 }
 
 // newTarget reads what an unfinished upgrade asks for.
@@ -32,8 +32,8 @@ func (r *reading) newTarget(u *v1alpha1.ClusterUpgrade) *target {
 	return t
 }
 
-// resolve finds out how nodes are taken. A policy's method Restart is for patches:
-// other upgrades reboot.
+// resolve sets the strategy. A policy's method Restart is only for patches: other
+// upgrades reboot.
 func (t *target) resolve(r *reading) {
 	t.strategy = t.Resolve(r.policySpec().Strategy)
 	if t.strategy.Method == v1alpha1.MethodRestart && TypeOf(t.ClusterUpgrade) != v1alpha1.TypePatch {
@@ -44,16 +44,15 @@ func (t *target) resolve(r *reading) {
 	}
 }
 
-// isFor reports whether ref is that very upgrade: one that was deleted and created
-// again under its name is another one. No reference is for nothing.
+// isFor reports whether ref names this upgrade. One that was deleted and created again
+// with the same name is another one.
 func (t *target) isFor(ref *v1alpha1.UpgradeReference) bool {
 	return t != nil && ref != nil && ref.UID == string(t.UID)
 }
 
-// concerns reports whether the upgrade is to do something about the node, now or
-// later.
+// concerns reports whether the upgrade may change the node, now or later.
 func (t *target) concerns(n *node) bool {
-	return n.ours() && t.selects(n)
+	return n.eligible() && t.selects(n)
 }
 
 // selects reports whether the upgrade's nodeSelector matches the node.
@@ -61,8 +60,8 @@ func (t *target) selects(n *node) bool {
 	return t == nil || t.selector.Empty() || t.selector.Matches(labels.Set(n.Labels))
 }
 
-// typeFor returns what the upgrade is for the node: one that joins after a patch
-// may be a minor behind.
+// typeFor returns the upgrade's type for the node: one that joins after a patch may be
+// a minor behind.
 func (t *target) typeFor(n *node) v1alpha1.UpgradeType {
 	kind := TypeOf(t.ClusterUpgrade)
 	if kind == v1alpha1.TypePatch && known(t.to) && known(*n.runs.kubelet) && !n.runs.kubelet.SameLine(t.to) {
@@ -71,8 +70,8 @@ func (t *target) typeFor(n *node) v1alpha1.UpgradeType {
 	return kind
 }
 
-// TypeOf returns the upgrade's type as it was derived at the trigger, or as it was
-// written before that. Empty: it is not known yet.
+// TypeOf returns the upgrade's type as derived at the trigger, or before that the one
+// in its spec. Empty: not known yet.
 func TypeOf(upgrade *v1alpha1.ClusterUpgrade) v1alpha1.UpgradeType {
 	if upgrade.Status.Type != "" {
 		return upgrade.Status.Type

@@ -13,9 +13,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// triggerFilters say why an upgrade cannot become active, in this order: each
-// relies on what those before it have found in order. The last reason, notOffered,
-// is asked when the type is known.
+// triggerFilters return why an upgrade cannot be triggered. Each relies on those before
+// it. notOffered comes after them, when the type is known.
 var triggerFilters = []func(*reading, *target) fleet.Hold{
 	noNode,
 	versionUnreadable,
@@ -25,8 +24,7 @@ var triggerFilters = []func(*reading, *target) fleet.Hold{
 	typeForbidden,
 }
 
-// triggered returns the target as it is once it is active. A target that is only
-// tried is left as it was.
+// triggered returns the target as it is once it is triggered. t itself is not changed.
 func (t *target) triggered(r *reading) *target {
 	if t.trial == nil {
 		t.trial = r.newTarget(t.DeepCopy())
@@ -35,9 +33,8 @@ func (t *target) triggered(r *reading) *target {
 	return t.trial
 }
 
-// trigger fixes what is fixed once for all while an upgrade becomes active: its
-// type, the version it starts from, and its images. Where it cannot, or what it
-// asks for cannot be understood, the target's hold says why.
+// trigger sets what never changes after an upgrade is triggered: its type, the version
+// it starts from, and its images. If it cannot, it sets the target's hold.
 func (t *target) trigger(r *reading) {
 	if t.hold.Holds() {
 		return
@@ -59,8 +56,7 @@ func (t *target) trigger(r *reading) {
 	t.resolve(r)
 }
 
-// stalled reports whether the upgrade is not triggered, and will not be before a
-// person acts.
+// stalled reports whether the upgrade is not triggered, and a person must act first.
 func (t *target) stalled() bool {
 	return t.Status.TriggerTime == nil && !t.follows && t.hold.NeedsPerson()
 }
@@ -70,7 +66,7 @@ func noNode(r *reading, t *target) fleet.Hold {
 		return fleet.Hold{}
 	}
 	message := "no node of this cluster gets Kubernetes as a sysext image"
-	if slices.ContainsFunc(r.nodes, (*node).ours) {
+	if slices.ContainsFunc(r.nodes, (*node).eligible) {
 		message = "nodeSelector matches no node that gets Kubernetes as a sysext image"
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonUnsupported, Message: message}

@@ -9,22 +9,21 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// leaves reports whether the upgrade leaves the node as it is, as policy or upgrade
-// do not select it.
-func (t *target) leaves(n *node) bool { return !n.managed || !t.selects(n) }
+// skips reports whether the policy or the upgrade does not select the node.
+func (t *target) skips(n *node) bool { return !n.managed || !t.selects(n) }
 
-// ownAPIServers returns the apiservers that are to be brought to the version.
+// ownAPIServers returns the apiservers that the upgrade has to bring to the version.
 func (r *reading) ownAPIServers(t *target) []fleet.StaticPod {
 	own, _ := r.divideAPIServers(t)
 	return own
 }
 
-// divideAPIServers tells the apiservers that are to be brought to the version from
-// those that the upgrade leaves as they are.
+// divideAPIServers returns the apiservers that the upgrade has to bring to the version,
+// and those on nodes that it skips.
 func (r *reading) divideAPIServers(t *target) (own, others []fleet.StaticPod) {
 	left := map[string]bool{}
 	for _, n := range r.nodes {
-		if n.ControlPlane && t.leaves(n) {
+		if n.ControlPlane && t.skips(n) {
 			left[n.Name] = true
 		}
 	}
@@ -38,7 +37,7 @@ func (r *reading) divideAPIServers(t *target) (own, others []fleet.StaticPod) {
 	return own, others
 }
 
-// apiServerStep refuses what kubeadm may not do with an apiserver.
+// apiServerStep holds an upgrade that kubeadm cannot do with the apiservers' versions.
 func apiServerStep(r *reading, t *target) fleet.Hold {
 	if t.reboot {
 		return fleet.Hold{}
@@ -58,8 +57,8 @@ func apiServerStep(r *reading, t *target) fleet.Hold {
 	return fleet.Hold{}
 }
 
-// apiServerLeftBehind refuses kubelets of a newer minor than an apiserver that the
-// upgrade leaves as it is.
+// apiServerLeftBehind holds an upgrade whose kubelets would be of a newer minor than an
+// apiserver on a node that it skips.
 func apiServerLeftBehind(r *reading, t *target) fleet.Hold {
 	if t.reboot {
 		return fleet.Hold{}
@@ -77,8 +76,8 @@ func apiServerLeftBehind(r *reading, t *target) fleet.Hold {
 	return fleet.Hold{}
 }
 
-// notOnWorkers returns those of the pods that do not run on workers. A kubelet may make
-// any pod on its own node: a member of etcd there makes up for none that is away.
+// notOnWorkers returns the pods that do not run on workers. A kubelet may create any
+// pod on its own node, so an etcd member on a worker must not count.
 func (r *reading) notOnWorkers(pods []fleet.StaticPod) []fleet.StaticPod {
 	worker := map[string]bool{}
 	for _, n := range r.nodes {
@@ -97,8 +96,8 @@ func skew(pod fleet.StaticPod, err error) fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("kube-apiserver on %s: %v", pod.Node, err)}
 }
 
-// isDowngrade reports whether an apiserver is past the version already. The upgrade
-// never becomes possible then, and must not hold up those behind it.
+// isDowngrade reports whether an apiserver is newer than the version. Such an upgrade
+// never becomes possible, and must not hold up later ones.
 func (r *reading) isDowngrade(t *target) bool {
 	return known(t.to) && slices.ContainsFunc(r.notOnWorkers(r.ownAPIServers(t)), func(pod fleet.StaticPod) bool {
 		return t.to.Less(parsed(pod.Version))

@@ -9,8 +9,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// derive finds out what kind of step it is from what runs. A Reboot is one, and
-// comes from no version.
+// derive returns the upgrade's type and the oldest version that it upgrades from. A
+// Reboot has none.
 func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
 	if t.reboot {
 		return v1alpha1.TypeReboot, ""
@@ -31,8 +31,8 @@ func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
 	return kind, from
 }
 
-// typeForbidden refuses an upgrade that is of another type than it says, and a method
-// that is not for its type.
+// typeForbidden holds an upgrade whose type differs from its spec's, or whose method is
+// not for its type.
 func typeForbidden(r *reading, t *target) fleet.Hold {
 	var message string
 	switch kind, from := t.derive(r); {

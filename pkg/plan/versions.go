@@ -2,13 +2,13 @@ package plan
 
 import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 
-// versionReader reads each version once: thousands of nodes run the same few.
+// versionReader parses each version once: thousands of nodes run the same few.
 type versionReader map[string]*version.Version
 
-// unknown is what is known of a version that no agent has reported.
+// unknown is a version that no agent has reported.
 var unknown version.Version
 
-// version returns the zero version for what cannot be read.
+// version parses s; it returns the zero version if s is invalid.
 func (r versionReader) version(s string) *version.Version {
 	if s == "" {
 		return &unknown
@@ -20,7 +20,7 @@ func (r versionReader) version(s string) *version.Version {
 	return r[s]
 }
 
-// parsed returns the zero version for what cannot be read.
+// parsed parses s; it returns the zero version if s is invalid.
 func parsed(s string) version.Version {
 	if s == "" {
 		return version.Version{}
@@ -34,5 +34,5 @@ func parsed(s string) version.Version {
 
 func known(v version.Version) bool { return v != version.Version{} }
 
-// atLeast reports whether a version that is known is v or a later one.
+// atLeast reports whether got is known, and is v or later.
 func atLeast(got, v version.Version) bool { return known(got) && !got.Less(v) }

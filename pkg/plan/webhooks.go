@@ -8,14 +8,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// webhooks are the admission webhooks that requests wait for, and which of them have
-// a ready backend on which node.
+// webhooks are the admission webhooks that can block requests, and on which nodes they
+// have ready backends.
 type webhooks struct {
 	all []preflight.Webhook
 	of  map[string][]int // by node; into all
 }
 
-// readWebhooks sorts the webhooks by node, unless that check is ignored.
+// readWebhooks returns the webhooks by node; none if the check is ignored.
 func (c *cluster) readWebhooks() webhooks {
 	w := webhooks{of: map[string][]int{}}
 	if c.target == nil || c.target.Spec.Ignores(preflight.LastBackend) {
@@ -39,7 +39,7 @@ func (w webhooks) backed() []int {
 	return backed
 }
 
-// onlyOn reports whether a webhook has backends on the node alone.
+// onlyOn reports whether a webhook has backends only on this node.
 func (w webhooks) onlyOn(n *node) bool {
 	for _, i := range w.of[n.Name] {
 		if len(w.all[i].Nodes) == 1 {
@@ -49,9 +49,8 @@ func (w webhooks) onlyOn(n *node) bool {
 	return false
 }
 
-// lastBackend keeps a node from taking the last ready backend of a webhook along:
-// what the webhook is asked about would fail. Pass 1 moves no pod, nor does a
-// restart.
+// lastBackend holds a node that has the last ready backend of a webhook: requests to
+// the webhook would fail. Pass 1 and a restart evict no pods.
 func (a *allocation) lastBackend(n *node) fleet.Hold {
 	if a.pass1 || n.restarts {
 		return fleet.Hold{}

@@ -10,43 +10,42 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
-// windows answers when nodes may begin, as far as schedules say. Nodes that the
-// same schedules concern get the same answer, so it is found out once for all of
-// them and remembered as long as it holds: the answers do not depend on what was
-// asked before.
+// windows decides when nodes may begin according to the schedules. Nodes with the same
+// schedules get the same answer, so it is computed once for all of them and cached
+// until it changes.
 type windows struct {
 	schedules []v1alpha1.MaintenanceSchedule
-	ignored   bool // exclusions alone count
+	ignored   bool // only exclusions count
 	selectors []labels.Selector
 	classes   map[classKey]*class
-	moment    *schedule.Moment // at the instant that was asked about last
+	moment    *schedule.Moment // for the instant at
 	at        time.Time
 }
 
-// class is nodes that the same schedules concern, and for which the upgrade is of
-// one type.
+// class is the nodes to which the same schedules apply, and for which the upgrade has
+// the same type.
 type class struct {
 	labels map[string]string // of one of them
 	kind   v1alpha1.UpgradeType
 	last   *answer
 }
 
-// classKey tells classes apart: by type, and by which schedules' selectors match.
+// classKey identifies a class: the type, and which schedules' selectors match.
 type classKey struct {
 	kind    v1alpha1.UpgradeType
 	matches string
 }
 
-// answer is what schedules say to a class, from one instant until it changes.
+// answer is what the schedules say for a class, from one instant until it changes.
 type answer struct {
 	hold   fleet.Hold
-	closes *time.Time // when what is open closes; nil: that is not known
-	asked  time.Time  // when it was asked for last
-	// tooShort is why nodes that need so long do not begin any more.
+	closes *time.Time // when the open window closes; nil: that is not known
+	asked  time.Time  // the last instant at which it was used
+	// tooShort caches the holds of nodes that need longer than is left, by need.
 	tooShort map[time.Duration]fleet.Hold
 }
 
-// changes returns when the answer may change. Nil: that is not known.
+// changes returns when the answer may change; nil: that is not known.
 func (a *answer) changes() *time.Time {
 	if a.hold.Holds() {
 		return a.hold.Until
@@ -54,14 +53,14 @@ func (a *answer) changes() *time.Time {
 	return a.closes
 }
 
-// fits reports whether what begins at now and takes so long is over when the window
+// fits reports whether work that begins at now and takes need ends before the window
 // closes.
 func (a *answer) fits(now time.Time, need time.Duration) bool {
 	return a.closes == nil || !now.Add(need).After(*a.closes)
 }
 
-// newWindows reads the schedules for the upgrade. A node that joins after its end
-// waits for a window, whatever the others did.
+// newWindows reads the schedules for the upgrade. ignoreWindows has no effect after its
+// end: a node that joins late waits for a window.
 func newWindows(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.MaintenanceSchedule) *windows {
 	w := &windows{schedules: schedules, classes: map[classKey]*class{}}
 	w.ignored = upgrade.Spec.IgnoreWindows && upgrade.Status.Outcome == ""
@@ -69,7 +68,7 @@ func newWindows(upgrade *v1alpha1.ClusterUpgrade, schedules []v1alpha1.Maintenan
 		if s.Spec.NodeSelector == nil {
 			continue
 		}
-		// One that cannot be read closes the windows of every class.
+		// An invalid selector closes the windows of every class.
 		if selector, err := s.Spec.NodeSelector.AsSelector(); err == nil {
 			w.selectors = append(w.selectors, selector)
 		}
@@ -93,8 +92,8 @@ func (w *windows) classOf(nodeLabels map[string]string, kind v1alpha1.UpgradeTyp
 	return c
 }
 
-// ask returns what schedules say to the class at now, which is never before the
-// instant that was asked about last.
+// ask returns what the schedules say for the class at now, which must not go back
+// between calls.
 func (w *windows) ask(c *class, now time.Time) *answer {
 	if a := c.last; a != nil {
 		if t := a.changes(); t == nil || now.Before(*t) {
@@ -106,12 +105,12 @@ func (w *windows) ask(c *class, now time.Time) *answer {
 		w.moment, w.at = schedule.Look(w.schedules, now), now
 	}
 	c.last = &answer{asked: now}
-	c.last.hold, c.last.closes = w.look(c, w.moment)
+	c.last.hold, c.last.closes = w.evaluate(c, w.moment)
 	return c.last
 }
 
-// look returns what schedules say to the class at that moment.
-func (w *windows) look(c *class, moment *schedule.Moment) (hold fleet.Hold, closes *time.Time) {
+// evaluate returns what the schedules say for the class at that moment.
+func (w *windows) evaluate(c *class, moment *schedule.Moment) (hold fleet.Hold, closes *time.Time) {
 	verdict := moment.At
 	if w.ignored {
 		verdict = moment.IgnoringWindows
@@ -123,8 +122,8 @@ func (w *windows) look(c *class, moment *schedule.Moment) (hold fleet.Hold, clos
 	return fleet.Hold{Reason: said.Reason, Message: said.Message, Until: said.Until}, nil
 }
 
-// closing notes when what was open at now, to those that asked, closes.
-func (w *windows) closing(now time.Time, wake *alarm) {
+// closing adds to wake when the windows close that were used at now.
+func (w *windows) closing(now time.Time, wake *wakeTime) {
 	for _, c := range w.classes {
 		if c.last != nil && c.last.asked.Equal(now) {
 			wake.at(c.last.closes)

@@ -7,12 +7,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// atWork decides whether a node that has begun goes on or is called back. One
-// that was called back stays so until it is back in service.
-func (c *cluster) atWork(n *node) verdict {
+// busyVerdict returns whether a node that has begun continues, or its release is
+// withdrawn. A withdrawn release stays withdrawn until the node is back in service.
+func (c *cluster) busyVerdict(n *node) verdict {
 	v := verdict{release: n.spec.Release, kubeadm: n.spec.Kubeadm}
 	v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator released the node")
-	if n.finishes() {
+	if n.mustFinish() {
 		return v
 	}
 	if hold := c.withdrawal(n); hold.Holds() {

@@ -6,7 +6,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Family is what a group of checks is about.
+// Family is the subject of a group of checks.
 type Family struct {
 	Title  string
 	Checks []Entry
@@ -57,7 +57,7 @@ func byID() map[string]Entry {
 	return byID
 }
 
-// Catalog returns what there is to know of every check, by family.
+// Catalog describes every check, by family.
 func Catalog() []Family { return slices.Clone(families) }
 
 // Known reports whether there is a check of that id.

@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// Check returns what speaks against the upgrade: findings that block first, then by
-// id and object. Findings that the upgrade ignores are among them, and marked.
+// Check returns the problems of the upgrade: findings that block first, then by id and
+// object. Findings that the upgrade ignores are included, and marked.
 //
 // A finding that blocks and names a node holds that node alone; one that names
 // none holds the whole upgrade. What is wrong with a control-plane node holds

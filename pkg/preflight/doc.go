@@ -1,4 +1,4 @@
-// Package preflight says what speaks against an upgrade before it begins.
+// Package preflight finds problems with an upgrade before it begins.
 //
 // It promises that each finding has an id that does not change, a level, the
 // object it is about, what is wrong and what to do; that what could not be read

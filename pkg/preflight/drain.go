@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/drainrule"
 )
 
-// drainOrder is how the pods of a node are asked to leave.
+// drainOrder is how the pods of a node are evicted.
 type drainOrder struct {
 	v1alpha1.Drain
 	rules drainrule.Rules

@@ -139,7 +139,7 @@ func (c *checker) checkQuorum(voters, healthy int) {
 	}
 }
 
-// because returns ": why", or nothing where why is not known.
+// because returns ": why", or nothing if why is not known.
 func because(why string) string {
 	if why == "" {
 		return ""

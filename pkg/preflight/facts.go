@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Facts are everything that the checks look at.
+// Facts are the whole input of the checks.
 type Facts struct {
 	Now time.Time
 	// Upgrade is the one that is to begin, or that goes on.
@@ -66,11 +66,11 @@ type RequestedAPI struct {
 type RebootManager struct {
 	// Name of the program.
 	Name string `json:"name"`
-	// Message says in one sentence what it does, and how to make it stop.
+	// Message is one sentence on what it does, and how to stop it.
 	Message string `json:"message"`
 	// Active reports whether it may reboot a node now: kured with its lock held, FLUO
-	// whenever it runs. While one is, no node begins: two of them on one node end
-	// badly.
+	// whenever it runs. While one is, no node begins, because two such programs may
+	// reboot the same node.
 	Active bool `json:"active,omitempty"`
 	// Passes reports whether it stops by itself, as when kured's lock is released.
 	Passes bool `json:"passes,omitempty"`

@@ -24,7 +24,7 @@ type node struct {
 	// abandoned reports whether a person declared that the node will not come back.
 	abandoned bool
 	// moves reports whether the upgrade has still to change the node, and drains
-	// whether its pods have to leave for that.
+	// whether its pods have to be evicted for that.
 	moves, drains bool
 	drain         drainOrder
 }
@@ -71,7 +71,7 @@ func (c *checker) sortNodes() {
 // Reboot is for nodes that ask for one, and reboots each of them once.
 func (c *checker) toMove(n *node) bool {
 	if c.kubeadm {
-		return !c.asWanted(n)
+		return !c.upToDate(n)
 	}
 	from := n.status.Reboot.FromBootID
 	rebooted := c.isFor(n) && from != "" && n.Node.Status.NodeInfo.BootID != from
@@ -101,8 +101,8 @@ func newNode(n *corev1.Node) *node {
 	return out
 }
 
-// asWanted reports whether nothing is left to do for the node.
-func (c *checker) asWanted(n *node) bool { return n.kubeletAt(c.to) && !c.runsKubeadm(n) }
+// upToDate reports whether nothing is left to do for the node.
+func (c *checker) upToDate(n *node) bool { return n.kubeletAt(c.to) && !c.runsKubeadm(n) }
 
 // runsKubeadm reports whether kubeadm upgrade has still to run on the node: on a
 // worker it runs just before the kubelet is upgraded.

@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// checkPods looks at each pod that has to leave.
+// checkPods checks each pod that has to be evicted.
 func (c *checker) checkPods() {
 	found := remarks{}
 	for _, pod := range c.leaving {

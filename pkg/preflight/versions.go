@@ -173,7 +173,7 @@ func (c *checker) checkOffered() {
 	}
 	lacks := map[string][]string{}
 	for _, n := range c.nodes {
-		if a := n.Node.Status.NodeInfo.Architecture; !have[a] && !c.asWanted(n) {
+		if a := n.Node.Status.NodeInfo.Architecture; !have[a] && !c.upToDate(n) {
 			lacks[a] = append(lacks[a], n.name)
 		}
 	}

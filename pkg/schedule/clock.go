@@ -9,15 +9,15 @@ const clockSlack = 26 * time.Hour
 // endOfTime is later than anything that is asked about.
 var endOfTime = time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// clock resolves wall-clock times of a zone. It remembers the time without a
-// transition in which the last one lay, as the next mostly lies there too.
+// clock resolves wall-clock times of a zone. It caches the span without a transition
+// around the last one, because the next is mostly in it too.
 type clock struct {
 	in     *time.Location
 	steady span          // no transition within clockSlack of it
 	offset time.Duration // then
 }
 
-// instants is the function instants, remembered.
+// instants is the function instants with a cache.
 func (c *clock) instants(w time.Time) (first, last time.Time, gap bool) {
 	if at := w.Add(-c.offset); c.steady.covers(at) {
 		return at, at, false

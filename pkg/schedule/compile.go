@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// compiled is a schedule that was understood.
+// compiled is a parsed schedule.
 type compiled struct {
 	zone       *time.Location
 	selector   labels.Selector
@@ -32,13 +32,13 @@ func (e entry) clock(t time.Time) string {
 	return t.In(e.zone).Format("2006-01-02 15:04 ") + e.zone.String()
 }
 
-// concerns says whether an exclusion stops upgrades of that type.
+// concerns reports whether an exclusion stops upgrades of that type.
 func (e entry) concerns(t v1alpha1.UpgradeType) bool {
 	return t == "" || len(e.upgrades) == 0 || slices.Contains(e.upgrades, t)
 }
 
-// Check says what in the schedule cannot be understood, naming schedule and
-// field; nil if everything can.
+// Check returns why the schedule is invalid, naming schedule and field; nil if it is
+// valid.
 func Check(s *v1alpha1.MaintenanceSchedule) error {
 	_, err := compile(s, s.CreationTimestamp.Time)
 	return err

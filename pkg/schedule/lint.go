@@ -11,22 +11,20 @@ import (
 // drain, and five to reboot, start and settle.
 const NodeTime = 20 * time.Minute
 
-// Finding is something in a schedule that is legal, and surely not meant.
+// Finding is something in a schedule that is valid but surely a mistake.
 type Finding struct {
 	// Schedule is the name of the schedule.
 	Schedule string
 	// Field is the path below spec, such as maintenanceWindows[0].recurrence.
 	Field string
-	// Message says in one sentence what happens and, where there is one, how
-	// to say what was meant.
+	// Message is one sentence on what happens and how to write what was probably meant.
 	Message string
 }
 
-// Lint finds what is legal in a schedule and surely not meant, as it looks from
-// now on: a monthly rule that leaves months out, a window that never opens or
-// that a change of the clock leaves out, one too short for a single node, and
-// exclusions that leave too little. It has nothing to say of a schedule that
-// Check refuses.
+// Lint returns what is valid in a schedule but surely a mistake, from now on: a monthly
+// rule that leaves months out, a window that never opens or that a change of the clock
+// leaves out, one too short for a single node, and exclusions that leave too little. It
+// finds nothing in a schedule that Check rejects.
 func Lint(s v1alpha1.MaintenanceSchedule, now time.Time) []Finding {
 	c, err := compile(&s, now)
 	if err != nil {

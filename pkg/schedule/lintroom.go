@@ -14,7 +14,7 @@ const (
 	roomWithin = 32 * 24 * time.Hour
 )
 
-// lintAhead is how far exclusions are looked at: a year and what follows it.
+// lintAhead is how far ahead exclusions are checked.
 const lintAhead = 366*24*time.Hour + roomWithin
 
 // length finds windows in which no node can be done. One that another window
@@ -31,7 +31,7 @@ func (l *linter) length(field string, p v1alpha1.Period, e entry) {
 	l.find(field+".endTime", "window %s lasts %s: too short for a single node, which may need %s", e.name, lasts, NodeTime)
 }
 
-// prolonged says whether an opening that the entry is part of is long enough.
+// prolonged reports whether an opening that includes the entry is long enough.
 func (l *linter) prolonged(e entry) bool {
 	own := e.series.until(l.now.Add(lintAhead))
 	return slices.ContainsFunc(within(l.windows, l.now, l.now.Add(lintAhead)), func(whole span) bool {

@@ -9,8 +9,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// neverOpens says whether a window, seen from its own beginning, never has any
-// length.
+// neverOpens reports whether no occurrence of a window has any length.
 func neverOpens(p v1alpha1.Period, in *time.Location) bool {
 	all, err := newSeries(p, in, false, p.StartTime.Time)
 	return err == nil && len(all.until(p.StartTime.Add(Horizon))) == 0

@@ -10,9 +10,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Moment is a set of schedules looked at at one instant. What it finds out for
-// one node it remembers for the next: asking for every node of a fleet costs
-// little more than asking once. It is not for concurrent use.
+// Moment evaluates a set of schedules at one instant. It caches its results, so that
+// evaluating many nodes costs little more than one. It is not safe for concurrent use.
 type Moment struct {
 	now       time.Time
 	invalid   error
@@ -20,7 +19,7 @@ type Moment struct {
 	known     map[string]Verdict
 }
 
-// Look reads the schedules for questions about now.
+// Look returns the Moment of the schedules at now.
 func Look(schedules []v1alpha1.MaintenanceSchedule, now time.Time) *Moment {
 	m := &Moment{now: now, known: map[string]Verdict{}}
 	for i := range schedules {
@@ -34,12 +33,12 @@ func Look(schedules []v1alpha1.MaintenanceSchedule, now time.Time) *Moment {
 	return m
 }
 
-// At says whether upgrades of type t may begin on a node with these labels.
+// At returns whether upgrades of type t may begin on a node with these labels.
 func (m *Moment) At(nodeLabels map[string]string, t v1alpha1.UpgradeType) Verdict {
 	return m.ask(nodeLabels, t, true)
 }
 
-// IgnoringWindows is At where windows do not count and exclusions do.
+// IgnoringWindows is like At, but only exclusions count.
 func (m *Moment) IgnoringWindows(nodeLabels map[string]string, t v1alpha1.UpgradeType) Verdict {
 	return m.ask(nodeLabels, t, false)
 }

@@ -20,15 +20,15 @@ type Opening struct {
 	Windows []string
 }
 
-// Next is the next n openings from now on, in order, for upgrades of type t on
-// a node with these labels; fewer where there are fewer within the Horizon. An
-// empty type is one that every exclusion concerns. It fails where a schedule
-// cannot be understood, as then nothing opens.
+// Next returns the next n openings from now on, in order, for upgrades of type t on a
+// node with these labels; fewer if there are fewer within the Horizon. Every exclusion
+// applies to an empty type. It returns an error if a schedule is invalid, because then
+// nothing opens.
 func Next(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, now time.Time, n int) ([]Opening, error) {
 	return Look(schedules, now).Next(nodeLabels, t, n)
 }
 
-// Next is the next n openings from the moment on.
+// Next returns the next n openings from the moment on.
 func (m *Moment) Next(nodeLabels map[string]string, t v1alpha1.UpgradeType, n int) ([]Opening, error) {
 	if m.invalid != nil || n <= 0 {
 		return nil, m.invalid

@@ -32,7 +32,7 @@ func (r rule) places(next func() (time.Time, bool), begin time.Time) func() (tim
 	}
 }
 
-// together says whether two days are of one set.
+// together reports whether two days are of one set.
 func (r rule) together(a, b time.Time) bool {
 	return a.Year() == b.Year() && (r.option.Freq == rrule.YEARLY || a.Month() == b.Month())
 }

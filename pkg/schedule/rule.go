@@ -10,8 +10,8 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// rule is a recurrence that was understood: what rrule-go needs, and UNTIL
-// apart, as UNTIL is an instant and the rest speaks of the wall clock.
+// rule is a parsed recurrence: what rrule-go needs, and UNTIL apart, as UNTIL is an
+// instant and the rest speaks of the wall clock.
 type rule struct {
 	option rrule.ROption
 	until  time.Time // zero: for ever

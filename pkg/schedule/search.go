@@ -18,8 +18,7 @@ type outlook struct {
 	exclusions         []span
 }
 
-// foresee looks further and further ahead until enough is seen, at most to
-// the Horizon.
+// foresee extends the outlook until enough is known, at most to the Horizon.
 func foresee(windows, exclusions []entry, now time.Time, enough func(outlook) bool) outlook {
 	for ahead := firstLook; ahead < Horizon; ahead *= 6 {
 		if seen := survey(windows, exclusions, now, now.Add(ahead)); enough(seen) {
@@ -65,7 +64,7 @@ func (o outlook) at(list []span) (span, bool) {
 	return list[0], true
 }
 
-// covering is the entry that covers t and ends last, as far as was looked.
+// covering returns the entry that covers t and ends last, within the outlook.
 func (o outlook) covering(list []entry, t time.Time) (by entry) {
 	var end time.Time
 	for _, e := range list {

@@ -6,16 +6,16 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// The states of a schedule, as they stand in its status.
+// The states of a schedule, as in its status.
 const (
 	StateOpen     = "Open"
 	StateClosed   = "Closed"
 	StateExcluded = "Excluded"
 )
 
-// State says what the schedule alone says now for the nodes that it concerns,
-// and when that changes, if that is known. Any exclusion counts, whatever it
-// excludes. A schedule that cannot be understood is Closed; Check says why.
+// State returns the state of the schedule alone, and when that changes, if that is
+// known. Every exclusion counts, whatever it excludes. An invalid schedule is Closed;
+// see Check.
 func State(s *v1alpha1.MaintenanceSchedule, now time.Time) (string, *time.Time) {
 	c, err := compile(s, now)
 	if err != nil {

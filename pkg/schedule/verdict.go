@@ -6,9 +6,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Verdict says whether an upgrade may begin on a node, and why not.
+// Verdict is whether an upgrade may begin on a node, and why not.
 type Verdict struct {
-	// Open is true when it may begin.
+	// Open reports whether it may begin.
 	Open bool
 	// Reason is empty when open; else WindowClosed, Excluded or
 	// ScheduleInvalid.

@@ -25,10 +25,10 @@ func wall(t time.Time, in *time.Location) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// instants says when a clock in the zone shows w. An ordinary time has one
-// instant, first and last. One that a fold repeats has two. One that a gap
-// leaves out has none: first is then the transition, at which the clock jumps
-// past w, and last is w moved forward by the gap.
+// instants returns when a clock in the zone shows w. An ordinary time has one instant,
+// first and last. One that a fold repeats has two. One that a gap leaves out has none:
+// first is then the transition, at which the clock jumps past w, and last is w moved
+// forward by the gap.
 func instants(w time.Time, in *time.Location) (first, last time.Time, gap bool) {
 	guess := time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), w.Second(), 0, in)
 	begin, end := guess.ZoneBounds()

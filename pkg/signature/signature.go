@@ -1,5 +1,5 @@
-// Package signature verifies detached OpenPGP signatures by a keyring that an
-// administrator of the cluster has written down.
+// Package signature verifies detached OpenPGP signatures with a keyring that an
+// administrator of the cluster provides.
 //
 // It promises:
 //
@@ -63,8 +63,8 @@ func ReadKeyring(armored string) (*Keyring, error) {
 // Binary returns the keys as gpg's --keyring takes them.
 func (k *Keyring) Binary() []byte { return k.binary }
 
-// Verify fails unless the signature, armored or not, is one of text by a key of the
-// keyring that is valid now.
+// Verify returns an error unless signature, armored or not, is a signature of text by a
+// key of the keyring that is valid now.
 func (k *Keyring) Verify(text, signature []byte) error {
 	if len(signature) == 0 {
 		return errors.New("its signature is empty")
@@ -80,7 +80,7 @@ func (k *Keyring) Verify(text, signature []byte) error {
 	case errors.Is(err, pgperrors.ErrUnknownIssuer):
 		return errors.New("it is signed by a key that is not in the keyring")
 	case errors.Is(err, pgperrors.ErrKeyExpired), errors.Is(err, pgperrors.ErrSignatureExpired), errors.Is(err, pgperrors.ErrKeyRevoked):
-		return fmt.Errorf("its signature counts no longer: %w", err)
+		return fmt.Errorf("its signature is no longer valid: %w", err)
 	}
 	return fmt.Errorf("its signature is wrong: %w", err)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
-// Node returns what counts of a Node.
+// Node returns the part of a Node that the planner uses.
 func Node(n *corev1.Node) fleet.Node {
 	_, ours := n.Annotations[v1alpha1.CordonAnnotation]
 	info := n.Status.NodeInfo
@@ -25,8 +25,8 @@ func Node(n *corev1.Node) fleet.Node {
 	}
 }
 
-// notReadySince returns when the Node ceased to be Ready, by its own word or because
-// nothing was heard of it. Nil: it is Ready, or that is not known.
+// notReadySince returns when the Node ceased to be Ready, as its kubelet reports or
+// because its kubelet stopped reporting. Nil: it is Ready, or that is not known.
 func notReadySince(n *corev1.Node) *time.Time {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
@@ -41,7 +41,7 @@ func slots(leases []*coordinationv1.Lease) []fleet.Slot {
 	var list []fleet.Slot
 	for _, lease := range leases {
 		if slot.Is(lease) {
-			one, _ := slot.FromLease(lease) // one that cannot be read is marked so
+			one, _ := slot.FromLease(lease) // an unreadable one is marked as such
 			list = append(list, one)
 		}
 	}

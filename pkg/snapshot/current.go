@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// Snapshot returns the cluster as it is known now. The caller must not change what
-// the snapshot points to.
+// Snapshot returns the cluster from memory. The caller must not change what the
+// snapshot points to.
 func (r *Reader) Snapshot() fleet.Snapshot {
 	nodes := sorted[*corev1.Node](r.nodes)
 	s := fleet.Snapshot{
@@ -36,7 +36,7 @@ func (r *Reader) Snapshot() fleet.Snapshot {
 	return s
 }
 
-// Policy returns the UpgradePolicy named cluster as it is known now, or nil.
+// Policy returns the UpgradePolicy named cluster from memory, or nil.
 func (r *Reader) Policy() *v1alpha1.UpgradePolicy {
 	for _, policy := range sorted[*v1alpha1.UpgradePolicy](r.policies) {
 		return policy

@@ -32,8 +32,8 @@ func kuredLocks(daemonSets []*appsv1.DaemonSet) []string {
 	return locks
 }
 
-// ownLock returns the annotation that this DaemonSet was told to lock with. The flag
-// prevails over the variable.
+// ownLock returns the annotation that this DaemonSet is configured to lock with. The
+// flag prevails over the variable.
 func ownLock(d *appsv1.DaemonSet) string {
 	told := ""
 	for _, c := range d.Spec.Template.Spec.Containers {

@@ -21,8 +21,8 @@ const (
 	fluoImage      = "flatcar-linux-update-operator"
 )
 
-// RebootManagers returns the other programs that may reboot nodes now, as far as
-// these Nodes and DaemonSets tell.
+// RebootManagers returns the other programs that may reboot nodes now, according to
+// these Nodes and DaemonSets.
 func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []preflight.RebootManager {
 	var found []preflight.RebootManager
 	runs, locks := "", kuredLocks(daemonSets)

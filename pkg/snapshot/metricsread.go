@@ -26,12 +26,12 @@ const (
 	// metricsPatience is how long an apiserver may take to answer. Its metrics are
 	// some megabytes on a big cluster.
 	metricsPatience = 10 * time.Second
-	// dialPatience is how long it may take until somebody listens.
+	// dialPatience is how long a connection may take.
 	dialPatience = 2 * time.Second
 )
 
-// askDirectly asks an apiserver at its own address. Credentials go to nobody
-// who does not show a certificate of the cluster for the apiserver's name.
+// askDirectly asks an apiserver at its own address. It sends credentials only to a
+// server with a certificate of the cluster for the apiserver's name.
 func askDirectly(ctx context.Context, access *rest.Config, pod *corev1.Pod) metricsAnswer {
 	address := serverAddress(pod)
 	if access.Insecure || address == "" {
@@ -43,7 +43,7 @@ func askDirectly(ctx context.Context, access *rest.Config, pod *corev1.Pod) metr
 	return readMetrics(ctx, direct, pod.Spec.NodeName)
 }
 
-// impatient is a dialer that gives up soon: where there is no way to the nodes'
+// impatient returns a dialer with a short timeout: where there is no way to the nodes'
 // own addresses, packets mostly vanish.
 func impatient(access *rest.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := access.Dial
@@ -111,7 +111,7 @@ func readMetrics(ctx context.Context, access *rest.Config, server string) metric
 	return decodeMetrics(response.Body, server)
 }
 
-// shortened leaves out of a request's error what it was asked for.
+// shortened returns a request's error without the request.
 func shortened(err error) string {
 	var failed *url.Error
 	if errors.As(err, &failed) {

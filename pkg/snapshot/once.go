@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// Clients read what a snapshot is made of.
+// Clients are the clients that read a snapshot.
 type Clients struct {
 	Core       corev1client.CoreV1Interface
 	DaemonSets appsv1client.DaemonSetsGetter

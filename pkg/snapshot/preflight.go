@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// PreflightClients read what the checks look at.
+// PreflightClients are the clients that read the facts of the checks.
 type PreflightClients struct {
 	Kube kubernetes.Interface
 	Ours *client.Interface
@@ -137,7 +137,7 @@ func (r *factsReader) readWebhooks() {
 	w.EndpointSlices = tried(r, "EndpointSlices", "which webhooks would lose their last backend", r.Kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).List, metav1.ListOptions{}, trimSlice)
 }
 
-// tried lists what the checks can do without, and says so where it cannot.
+// tried lists objects that the checks can do without; an error is added to Unread.
 func tried[T any, L runtime.Object](r *factsReader, what, why string, page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) []T {
 	all, err := listed(r.ctx, page, options, keep)
 	if err == nil {

@@ -37,7 +37,7 @@ const (
 // controlPlanePods selects apiservers and etcd members.
 const controlPlanePods = componentLabel + " in (" + apiServer + "," + etcdMember + ")"
 
-// Reader keeps what plans look at up to date by watches.
+// Reader keeps the planner's input up to date by watches.
 type Reader struct {
 	nodes, pods, leases, daemonSets cache.SharedIndexInformer
 	policies, schedules, upgrades   cache.SharedIndexInformer
@@ -80,7 +80,8 @@ func NewReader(kube kubernetes.Interface, ours *client.Interface, onChange func(
 	return r, nil
 }
 
-// narrowed selects by labels. Leases are told by their names, as a label may be lost.
+// narrowed selects by labels. Leases are selected by their names, because a label may
+// be lost.
 func narrowed(kube kubernetes.Interface, namespace, selector string) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))
@@ -105,13 +106,13 @@ func (r *Reader) Start(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), synced...)
 }
 
-// trimmed is trim as informers call it.
+// trimmed adapts trim to informers.
 func trimmed(object any) (any, error) {
 	trim(object)
 	return object, nil
 }
 
-// trim removes from an object what takes most of its room and what no plan looks at.
+// trim removes what no plan needs from an object.
 func trim(object any) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
@@ -149,7 +150,7 @@ func (r *Reader) handler(onChange func()) cache.ResourceEventHandler {
 	}
 }
 
-// essence returns what plans look at.
+// essence returns the part of an object that plans depend on.
 func essence(object any) any {
 	switch o := object.(type) {
 	case *corev1.Node:

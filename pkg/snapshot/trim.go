@@ -21,7 +21,7 @@ func trimNode(n *corev1.Node) corev1.Node {
 	return *n
 }
 
-// trimDaemonSet keeps which program it runs, and what that was told.
+// trimDaemonSet keeps which program it runs, and with which arguments.
 func trimDaemonSet(d *appsv1.DaemonSet) appsv1.DaemonSet {
 	var kept []corev1.Container
 	for _, c := range d.Spec.Template.Spec.Containers {

@@ -25,7 +25,8 @@ func serviceOf(s *discoveryv1.EndpointSlice) string {
 	return s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]
 }
 
-// webhooks returns those that requests wait for, with where their backends are now.
+// webhooks returns the webhooks that can block requests, and the nodes of their
+// backends.
 func (r *Reader) webhooks() []preflight.Webhook {
 	validating := values(sorted[*admissionregistrationv1.ValidatingWebhookConfiguration](r.validating))
 	mutating := values(sorted[*admissionregistrationv1.MutatingWebhookConfiguration](r.mutating))

@@ -31,21 +31,21 @@ import (
 // Default is where Flatcar's sysext-bakery publishes its Kubernetes images.
 const Default = "https://extensions.flatcar.org/extensions/kubernetes/"
 
-// patience is how long reading the index may take.
-const patience = 30 * time.Second
+// timeout is how long reading the index may take.
+const timeout = 30 * time.Second
 
-// ownPort matches our end of a connection that broke. It differs each time, and
-// every status that repeats the message would be written anew.
+// ownPort matches the local port in the error of a broken connection. It differs each
+// time, and would make every status with the message change.
 var ownPort = regexp.MustCompile(`\S+:\d+->`)
 
-// Poller reads one index again and again. It is not for concurrent use.
+// Poller reads one index repeatedly. It is not safe for concurrent use.
 type Poller struct {
 	problem error // why nothing is read
 	base    string
 	client  *http.Client
-	keyring *signature.Keyring // nil: signatures are not asked for
+	keyring *signature.Keyring // nil: signatures are not required
 
-	seen     bool // good is what etag and modified stand for
+	seen     bool // good belongs to etag and modified
 	etag     string
 	modified string
 	good     fleet.Source
@@ -53,27 +53,27 @@ type Poller struct {
 
 // NewPoller returns a Poller of the index at a source.
 func NewPoller(source v1alpha1.ImageSource) *Poller {
-	keyring, _ := keyringOf(source) // what is wrong with it, Check says
+	keyring, _ := keyringOf(source) // Check returns its error
 	return &Poller{problem: Check(source), base: strings.TrimSuffix(source.URL, "/") + "/", client: client(source), keyring: keyring}
 }
 
-// client follows no https address to an http one, unless that is accepted.
+// client returns a client that follows no redirect from https to http, unless the
+// source is insecure.
 func client(source v1alpha1.ImageSource) *http.Client {
-	c := &http.Client{Timeout: patience}
+	c := &http.Client{Timeout: timeout}
 	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 		switch {
 		case len(via) >= 10:
 			return errors.New("stopped after 10 redirects")
 		case r.URL.Scheme != "https" && !source.Insecure:
-			return fmt.Errorf("the server points to %s, which can be changed on its way", r.URL)
+			return fmt.Errorf("the server redirects to %s, which can be changed on its way", r.URL)
 		}
 		return nil
 	}
 	return c
 }
 
-// Check returns an error if the source can offer nothing as the UpgradePolicy
-// describes it.
+// Check returns an error if the source is invalid.
 func Check(source v1alpha1.ImageSource) error {
 	u, err := url.Parse(source.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -88,7 +88,7 @@ func Check(source v1alpha1.ImageSource) error {
 	return nil
 }
 
-// Read reads the index. What went wrong is the Problem of the result.
+// Read reads the index. An error is the Problem of the result.
 func (p *Poller) Read(ctx context.Context) fleet.Source {
 	if p.problem != nil {
 		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: p.problem.Error()}}

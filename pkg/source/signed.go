@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
 )
 
-// keyringOf returns the keys that may sign the index; nil where none are given.
+// keyringOf returns the keys that may sign the index; nil if none are given.
 func keyringOf(source v1alpha1.ImageSource) (*signature.Keyring, error) {
 	if source.Keyring == "" {
 		return nil, nil
@@ -20,8 +20,8 @@ func keyringOf(source v1alpha1.ImageSource) (*signature.Keyring, error) {
 	return signature.ReadKeyring(source.Keyring)
 }
 
-// verify returns why an index is not to be trusted. An error is a signature that
-// cannot be read now.
+// verify returns why an index must not be trusted. It fails if the signature cannot be
+// read now.
 func (p *Poller) verify(ctx context.Context, index []byte) (fleet.Hold, error) {
 	if p.keyring == nil {
 		return fleet.Hold{}, nil
@@ -55,7 +55,7 @@ func (p *Poller) verify(ctx context.Context, index []byte) (fleet.Hold, error) {
 	return fleet.Hold{}, nil
 }
 
-// readAll fails where there is more than so many bytes.
+// readAll reads at most so many bytes, and fails if there are more.
 func readAll(from io.Reader, most int64) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(from, most+1))
 	if err != nil {

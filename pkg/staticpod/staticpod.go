@@ -17,16 +17,15 @@ import (
 // (cmd/kubeadm/app/constants, LabelNodeRoleControlPlane).
 const ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
-// OnControlPlane is whether labels are those of a control-plane node.
+// OnControlPlane reports whether labels are those of a control-plane node.
 func OnControlPlane(labels map[string]string) bool {
 	_, there := labels[ControlPlaneLabel]
 	return there
 }
 
-// Is is whether the pod may be one that a kubelet runs from a file on its node.
-// Anybody may put kubeadm's labels on a pod: one that is over, or that something
-// other than a Node made and would make again, is none, unless it bears the mark of
-// a static pod's mirror.
+// Is reports whether the pod may be a static pod. kubeadm's labels alone prove nothing,
+// because any user may set them. Unless it has the annotation of a mirror pod, a pod
+// that has ended, or that a controller other than a Node owns, is none.
 func Is(pod *corev1.Pod) bool {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return true
@@ -57,7 +56,7 @@ func ImageVersion(image string) string {
 	return strings.ReplaceAll(tag, "_", "+")
 }
 
-// Ready is whether the kubelet says that the pod's probes succeed.
+// Ready reports whether the pod's condition Ready is True.
 func Ready(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue

@@ -7,9 +7,9 @@ type Rule string
 
 // The rules.
 const (
-	RuleNotVersion     Rule = "NotVersion"     // what names no exact patch has no place in the order
-	RuleOtherMajor     Rule = "OtherMajor"     // nothing is promised across majors
-	RuleDowngrade      Rule = "Downgrade"      // Kubernetes is never taken back
+	RuleNotVersion     Rule = "NotVersion"     // it does not name an exact patch
+	RuleOtherMajor     Rule = "OtherMajor"     // majors are not comparable
+	RuleDowngrade      Rule = "Downgrade"      // Kubernetes is never downgraded
 	RuleSkippedMinor   Rule = "SkippedMinor"   // kubeadm goes one minor at a time
 	RuleKubeletNewer   Rule = "KubeletNewer"   // a kubelet is never newer than an apiserver
 	RuleKubeletTooOld  Rule = "KubeletTooOld"  // a kubelet is at most three minors older than an apiserver
@@ -20,7 +20,7 @@ const (
 // since Kubernetes 1.28.
 const kubeletLag = 3
 
-// Refusal says which rule forbids something, in one sentence.
+// Refusal is the error of a step that a rule forbids.
 type Refusal struct {
 	Rule    Rule
 	Message string
@@ -32,8 +32,8 @@ func refuse(rule Rule, format string, args ...any) error {
 	return &Refusal{Rule: rule, Message: fmt.Sprintf(format, args...)}
 }
 
-// CheckStep says whether kubeadm may take something from one version to
-// another: the same minor or the next, never back. It returns a *Refusal.
+// CheckStep returns a *Refusal if kubeadm does not allow an upgrade from one version to
+// another: only to the same minor or the next, never back.
 func CheckStep(from, to Version) error {
 	switch {
 	case to.Less(from):
@@ -47,9 +47,8 @@ func CheckStep(from, to Version) error {
 	return nil
 }
 
-// CheckKubelet says whether a kubelet of one version may run with an apiserver
-// of another: not a newer minor, and at most three older. It returns a
-// *Refusal.
+// CheckKubelet returns a *Refusal if a kubelet may not run with an apiserver: its minor
+// must not be newer, and at most three older.
 func CheckKubelet(kubelet, apiserver Version) error {
 	switch {
 	case kubelet.Major != apiserver.Major:
@@ -63,8 +62,8 @@ func CheckKubelet(kubelet, apiserver Version) error {
 	return nil
 }
 
-// CheckAPIServers says whether apiservers of these versions may serve one
-// cluster: within one minor. It returns a *Refusal.
+// CheckAPIServers returns a *Refusal if apiservers of these versions may not serve one
+// cluster: they must be within one minor.
 func CheckAPIServers(versions ...Version) error {
 	if len(versions) == 0 {
 		return nil

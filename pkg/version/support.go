@@ -10,22 +10,21 @@ var ends = map[int]string{
 	31: "2025-11-11", 32: "2026-02-28", 33: "2026-06-28", 34: "2026-10-27", 35: "2027-02-28", 36: "2027-06-28", 37: "2027-10-28",
 }
 
-// oldest is the first minor whose end is written down; those before it have
-// ended.
+// oldest is the first minor in ends; those before it have ended.
 const oldest = 31
 
-// Support is what is known of how long Kubernetes cares for a minor.
+// Support is whether Kubernetes still publishes patches of a minor.
 type Support string
 
-// What may be known.
+// The kinds of support.
 const (
 	Supported        Support = "Supported" // until End, which is still to come
 	SupportEnded     Support = "Ended"     // at End, or before it was written down
 	SupportIsUnknown Support = "NotKnown"  // newer than this program
 )
 
-// SupportOf says how v's minor stands at now. end is the last day, zero where it
-// is not known.
+// SupportOf returns the support of v's minor at now. end is the last day; zero if it is
+// not known.
 func (v Version) SupportOf(now time.Time) (support Support, end time.Time) {
 	if v.Major != 1 {
 		return SupportIsUnknown, time.Time{}

@@ -1,14 +1,14 @@
-// Package version knows Kubernetes' versions: their order, and the skew rules
-// of https://kubernetes.io/releases/version-skew-policy/.
+// Package version implements Kubernetes' versions: their order, and the skew rules of
+// https://kubernetes.io/releases/version-skew-policy/.
 //
 // It promises that a version names an exact patch (v1.34.4, v1.35.0-rc.1,
 // v1.34.4+k3s1), that versions are in the order of https://semver.org, and that
 // each rule that forbids something says so with a Refusal of its own kind. It is
 // pure.
 //
-// Reading, printing and the order of pre-releases are the semver library's. The
-// type is our own: the library's is a pointer that remembers how it was
-// written, so it is neither a map's key nor compared with ==.
+// Reading, printing and the order of pre-releases are the semver library's. The type is
+// our own, because the library's is a pointer with the original text: it cannot be a
+// map's key or compared with ==.
 package version
 
 import (
@@ -44,21 +44,22 @@ func Parse(s string) (Version, error) {
 	}, nil
 }
 
-// String is the version as Kubernetes writes it: v1.34.4.
+// String returns the version as Kubernetes writes it: v1.34.4.
 func (v Version) String() string { return "v" + v.semver().Original() }
 
-// Name is the version as part of an object's name, where a "+" and capitals are
+// Name returns the version as part of an object's name, where a "+" and capitals are
 // not allowed.
 func (v Version) Name() string { return strings.ToLower(strings.ReplaceAll(v.String(), "+", "-")) }
 
-// Line is the minor that the version belongs to: v1.34.
+// Line returns the minor that the version belongs to: v1.34.
 func (v Version) Line() string {
 	return fmt.Sprintf("v%d.%d", v.Major, v.Minor)
 }
 
-// Compare is negative where v is older than other, positive where it is newer.
-// Versions that differ in their build alone have no order in semver: here they
-// have that of the builds' text, so that only equal versions compare as equal.
+// Compare returns a negative number if v is older than other, a positive one if it is
+// newer, and 0 if they are equal. Versions that differ in their build alone have no
+// order in semver: here they have that of the builds' text, so that only equal versions
+// compare as equal.
 func (v Version) Compare(other Version) int {
 	if order := cmp.Or(cmp.Compare(v.Major, other.Major), cmp.Compare(v.Minor, other.Minor), cmp.Compare(v.Patch, other.Patch)); order != 0 {
 		return order
@@ -81,8 +82,8 @@ func (v Version) SameLine(other Version) bool {
 	return v.Major == other.Major && v.Minor == other.Minor
 }
 
-// Reached reports whether got is want or a later version. Text that is no version
-// has reached nothing.
+// Reached reports whether got is want or a later version. It is false if got is not a
+// version.
 func Reached(got string, want Version) bool {
 	v, err := Parse(got)
 	return err == nil && !v.Less(want)

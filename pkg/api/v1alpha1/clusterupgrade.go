@@ -2,9 +2,9 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ClusterUpgrade asks for an upgrade of the cluster, and shows how it stands. One
-// is active at a time; the others wait in a queue. How each node of an ended one
-// went is kept in UpgradeRecords.
+// ClusterUpgrade requests an upgrade of the cluster, and shows its state. One is active
+// at a time; the others wait in a queue. UpgradeRecords keep the result of each node of
+// an ended upgrade.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=kucu,categories=upgrade
@@ -23,15 +23,15 @@ type ClusterUpgrade struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what is asked for.
+	// Spec is the requested upgrade.
 	Spec ClusterUpgradeSpec `json:"spec"`
-	// Status is how it stands. The coordinator writes it.
+	// Status is the state of the upgrade. The coordinator writes it.
 	// +kubebuilder:default={observedGeneration:-1}
 	// +optional
 	Status ClusterUpgradeStatus `json:"status,omitzero"`
 }
 
-// ClusterUpgradeSpec is what a person, Git or the coordinator asks for.
+// ClusterUpgradeSpec is what a person, Git or the coordinator requests.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.version) || (has(self.type) && self.type == 'Reboot')",message="is needed, such as v1.34.4, unless type is Reboot",fieldPath=".version"
 // +kubebuilder:validation:XValidation:rule="!has(self.version) || !has(self.type) || self.type != 'Reboot'",message="must be absent where type is Reboot",fieldPath=".version"
@@ -41,8 +41,8 @@ type ClusterUpgrade struct {
 // +kubebuilder:validation:XValidation:rule="has(self.retryOf) == has(oldSelf.retryOf) && (!has(self.retryOf) || self.retryOf == oldSelf.retryOf)",message="cannot be changed; create another ClusterUpgrade",fieldPath=".retryOf"
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type == 'Patch' || !has(self.strategy) || !has(self.strategy.method) || self.strategy.method != 'Restart'",message="Restart is for patches; use Reboot",fieldPath=".strategy.method"
 type ClusterUpgradeSpec struct {
-	// Type is derived from version where it is absent; where it is given it
-	// must agree. Reboot needs no version.
+	// Type is derived from version if it is absent; otherwise it must match. Reboot
+	// needs no version.
 	// +optional
 	Type UpgradeType `json:"type,omitempty"`
 
@@ -57,17 +57,16 @@ type ClusterUpgradeSpec struct {
 	// +optional
 	NodeSelector *LabelSelector `json:"nodeSelector,omitempty"`
 
-	// StartTime is the first instant at which a node may begin. Images are
-	// staged before. Until then the upgrade holds up no other.
+	// StartTime is the first instant at which a node may begin. Images are staged
+	// before. Until then other upgrades may go first.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// Suspend stops before the next node; nodes past their last check finish.
+	// Suspend lets no other node begin; nodes past their last check finish.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// Approved says what a person lets begin, where the strategy asks for an
-	// approval.
+	// Approved is what a person has approved, if the strategy requires approval.
 	// +optional
 	Approved Approved `json:"approved,omitzero"`
 
@@ -76,30 +75,31 @@ type ClusterUpgradeSpec struct {
 	// +optional
 	IgnoreWindows bool `json:"ignoreWindows,omitempty"`
 
-	// IgnoreChecks are preflight findings that shall not block.
+	// IgnoreChecks are the preflight checks whose findings must not block.
 	// +listType=map
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	IgnoreChecks []IgnoredCheck `json:"ignoreChecks,omitempty"`
 
-	// RetryOf is the name of a failed ClusterUpgrade whose place this one takes:
-	// that one ends, and nodes that failed in it begin anew.
+	// RetryOf is the name of a failed ClusterUpgrade that this one replaces: that one
+	// ends, and nodes that failed in it start again.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	RetryOf string `json:"retryOf,omitempty"`
 
-	// Strategy is how nodes are taken. What it leaves out is the UpgradePolicy's.
+	// Strategy is how nodes are upgraded. Fields that it leaves out are taken from the
+	// UpgradePolicy.
 	// +optional
 	Strategy Strategy `json:"strategy,omitzero"`
 }
 
-// Approved says what a person lets begin.
+// Approved is what a person has approved.
 type Approved struct {
-	// Upgrade lets the upgrade begin.
+	// Upgrade approves the whole upgrade.
 	// +optional
 	Upgrade bool `json:"upgrade,omitempty"`
-	// Groups are the strategy's groups that may begin.
+	// Groups are the approved groups of the strategy.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=63
@@ -107,19 +107,19 @@ type Approved struct {
 	Groups []string `json:"groups,omitempty"`
 }
 
-// IgnoredCheck is a preflight check that shall not block.
+// IgnoredCheck is a preflight check whose findings must not block.
 type IgnoredCheck struct {
 	// ID of the check, as findings show it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	ID string `json:"id"`
-	// Reason why it may be ignored, for people who read the record.
+	// Reason is why it is ignored, for people who read the record.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Reason string `json:"reason,omitempty"`
 }
 
-// Ignores reports whether a check's findings shall not block.
+// Ignores reports whether the upgrade ignores a check's findings.
 func (s ClusterUpgradeSpec) Ignores(id string) bool {
 	for _, check := range s.IgnoreChecks {
 		if check.ID == id {
@@ -129,7 +129,7 @@ func (s ClusterUpgradeSpec) Ignores(id string) bool {
 	return false
 }
 
-// Reference returns the name and UID by which nodes and records know the upgrade.
+// Reference returns the reference by which nodes and records name the upgrade.
 func (u *ClusterUpgrade) Reference() UpgradeReference {
 	return UpgradeReference{Name: u.Name, UID: string(u.UID)}
 }

@@ -14,10 +14,10 @@ const (
 	OutcomeSucceeded  Outcome = "Succeeded"
 	OutcomeFailed     Outcome = "Failed"
 	OutcomeRolledBack Outcome = "RolledBack"
-	OutcomeSuperseded Outcome = "Superseded" // a newer upgrade brought more than this one asked for
+	OutcomeSuperseded Outcome = "Superseded" // a newer upgrade brought a later version
 )
 
-// ClusterUpgradeStatus is how an upgrade stands.
+// ClusterUpgradeStatus is the state of an upgrade.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.triggerTime) || (has(self.triggerTime) && self.triggerTime == oldSelf.triggerTime)",message="is set once",fieldPath=".triggerTime"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.triggerTime) || (has(self.images) == has(oldSelf.images) && (!has(self.images) || self.images == oldSelf.images))",message="are fixed at the trigger",fieldPath=".images"
@@ -64,41 +64,41 @@ type ClusterUpgradeStatus struct {
 	// +optional
 	Active []NodeNote `json:"active,omitempty"`
 
-	// Blocked are the first few nodes that failed or cannot go on by
-	// themselves.
+	// Blocked are the first few nodes that failed or wait for a person.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	Blocked []NodeNote `json:"blocked,omitempty"`
 
-	// PreflightTime is when preflight ran last, with microseconds: an earlier
-	// report never takes the place of a later one.
+	// PreflightTime is when preflight last ran, with microseconds: an earlier report
+	// never replaces a later one.
 	// +optional
 	PreflightTime *metav1.MicroTime `json:"preflightTime,omitempty"`
 
-	// Findings are what preflight found at the last run, what blocks first; those
-	// that were ignored before stay. Where there are too many, those of the checks
-	// with most are left out, and a last one of the same check says how many.
+	// Findings are the results of the last preflight run, those that block first; those
+	// that were ignored before stay. If there are too many, the checks with the most
+	// findings are shortened, and a last finding of the same check says how many are
+	// missing.
 	// +kubebuilder:validation:MaxItems=128
 	// +listType=atomic
 	// +optional
 	Findings []Finding `json:"findings,omitempty"`
 
-	// Images are fixed at the trigger, one for each architecture: nothing else
-	// is ever merged for this upgrade.
+	// Images are fixed at the trigger, one for each architecture. This upgrade uses no
+	// others.
 	// +listType=map
 	// +listMapKey=architecture
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	Images []Image `json:"images,omitempty"`
 
-	// Strategy is how nodes are taken: spec.strategy, with what that leaves out
-	// from the UpgradePolicy and the defaults.
+	// Strategy is how nodes are upgraded: spec.strategy, completed from the
+	// UpgradePolicy and the defaults.
 	// +optional
 	Strategy Strategy `json:"strategy,omitzero"`
 
-	// EtcdSnapshot is where the snapshot that was taken first lies.
+	// EtcdSnapshot is the first snapshot that was taken.
 	// +optional
 	EtcdSnapshot *EtcdSnapshot `json:"etcdSnapshot,omitempty"`
 
@@ -118,9 +118,9 @@ type NodeCounts struct {
 	Done int32 `json:"done"`
 	// Active are at work.
 	Active int32 `json:"active"`
-	// Waiting will go by themselves.
+	// Waiting begin later by themselves.
 	Waiting int32 `json:"waiting"`
-	// Blocked are nodes that failed or that go only after a person has acted.
+	// Blocked are nodes that failed or wait for a person.
 	Blocked int32 `json:"blocked"`
 	// Unsupported nodes are not counted in Total.
 	Unsupported int32 `json:"unsupported"`
@@ -141,14 +141,14 @@ type NodeNote struct {
 	Message string `json:"message,omitempty"`
 }
 
-// FindingLevel is what a finding does.
+// FindingLevel is the severity of a finding.
 // +kubebuilder:validation:Enum=Block;Warn
 type FindingLevel string
 
 // The levels.
 const (
-	LevelBlock FindingLevel = "Block" // nothing begins until it is mended or ignored
-	LevelWarn  FindingLevel = "Warn"  // for people to know
+	LevelBlock FindingLevel = "Block" // nothing begins until the cause is fixed, or the check ignored
+	LevelWarn  FindingLevel = "Warn"  // information for people
 )
 
 // Finding is one thing that preflight noticed.
@@ -157,8 +157,8 @@ type Finding struct {
 	ID string `json:"id"`
 	// Level is Block or Warn.
 	Level FindingLevel `json:"level"`
-	// Node that it is about: a Block then holds that node alone. Empty: it
-	// holds the whole upgrade.
+	// Node that it is about: a Block then holds only that node. Empty: it holds the
+	// whole upgrade.
 	// +optional
 	Node string `json:"node,omitempty"`
 	// Object that it is about.
@@ -169,7 +169,7 @@ type Finding struct {
 	// Advice says what to do.
 	// +optional
 	Advice string `json:"advice,omitempty"`
-	// Ignored reports whether ignoreChecks let it through.
+	// Ignored reports whether ignoreChecks names the check.
 	// +optional
 	Ignored bool `json:"ignored,omitempty"`
 }
@@ -183,7 +183,7 @@ func (s *ClusterUpgradeStatus) Explain() (Reason, string) {
 	return "", ""
 }
 
-// Stalled reports whether the upgrade does not go on until a person acts.
+// Stalled reports whether the upgrade waits for a person.
 func (s *ClusterUpgradeStatus) Stalled() bool {
 	return meta.IsStatusConditionTrue(s.Conditions, ConditionStalled)
 }

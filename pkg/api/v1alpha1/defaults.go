@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// DefaultStrategy returns what applies where neither the ClusterUpgrade nor the
-// UpgradePolicy says anything.
+// DefaultStrategy returns the values of fields that neither the ClusterUpgrade nor the
+// UpgradePolicy sets.
 func DefaultStrategy() Strategy {
 	return Strategy{
 		Method:         MethodReboot,

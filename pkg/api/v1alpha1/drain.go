@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Drain is how pods are asked to leave a node.
+// Drain is how pods are evicted from a node.
 type Drain struct {
 	// TimeoutSeconds limits the drain of one node. A strategy's default: 900.
 	// +kubebuilder:validation:Minimum=1
@@ -8,30 +8,30 @@ type Drain struct {
 	// +optional
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 
-	// OnTimeout is Abort (uncordon, free the slot, try again later) or Delete
-	// (delete the pods that are left, those of rules with WaitCompleted too). A
-	// strategy's default: Abort.
+	// OnTimeout is Abort (uncordon, free the slot, retry later) or Delete (delete the
+	// pods that are left, those of rules with WaitCompleted too). A strategy's default:
+	// Abort.
 	// +optional
 	OnTimeout OnTimeout `json:"onTimeout,omitempty"`
 
-	// GracePeriodSeconds overrides the time that pods are given to end. -1:
-	// each pod's own. 0: they are killed at once. A strategy's default: -1.
+	// GracePeriodSeconds overrides the termination grace period of pods. -1: each pod's
+	// own. 0: they are killed immediately. A strategy's default: -1.
 	// +kubebuilder:validation:Minimum=-1
 	// +optional
 	GracePeriodSeconds *int32 `json:"gracePeriodSeconds,omitempty"`
 
-	// UnmanagedPods is Block, or Evict. It is about pods that no controller will
-	// start again elsewhere. A strategy's default: Block.
+	// UnmanagedPods is Block or Evict, for pods without a controller that would start
+	// them again elsewhere. A strategy's default: Block.
 	// +optional
 	UnmanagedPods PodHandling `json:"unmanagedPods,omitempty"`
 
-	// EmptyDirPods is Evict, or Block. It is about pods with a volume of type
-	// emptyDir, whose data is lost with the pod. A strategy's default: Evict.
+	// EmptyDirPods is Evict or Block, for pods with a volume of type emptyDir, whose
+	// data is lost with the pod. A strategy's default: Evict.
 	// +optional
 	EmptyDirPods PodHandling `json:"emptyDirPods,omitempty"`
 
-	// Rules say what happens to the pods that they select. The first rule that
-	// matches a pod counts; a pod that none matches is evicted.
+	// Rules set how the drain treats the pods that they select. The first matching rule
+	// applies; a pod without one is evicted.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
@@ -45,7 +45,7 @@ type OnTimeout string
 
 // What happens to a drain that takes too long.
 const (
-	OnTimeoutAbort  OnTimeout = "Abort"  // uncordon, free the slot, try again later
+	OnTimeoutAbort  OnTimeout = "Abort"  // uncordon, free the slot, retry later
 	OnTimeoutDelete OnTimeout = "Delete" // delete the pods that are left
 )
 
@@ -59,15 +59,15 @@ const (
 	PodsEvict PodHandling = "Evict" // it is evicted like any other
 )
 
-// DrainRule says what happens to the pods that it selects.
+// DrainRule sets how a drain treats the pods that it selects.
 type DrainRule struct {
-	// Name tells this rule from the others in the list.
+	// Name identifies this rule in the list.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 	// PodSelector chooses pods by their labels.
 	PodSelector LabelSelector `json:"podSelector"`
-	// Namespaces are those whose pods the rule is about. Absent: all.
+	// Namespaces limits the rule to their pods. Absent: all.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=63
@@ -82,7 +82,7 @@ type DrainRule struct {
 // +kubebuilder:validation:Enum=Drain;Skip;WaitCompleted
 type DrainBehavior string
 
-// What a drain does with a pod, in the words of Cluster API's MachineDrainRule.
+// What a drain does with a pod, with the terms of Cluster API's MachineDrainRule.
 const (
 	DrainPod           DrainBehavior = "Drain"         // evict it
 	DrainSkip          DrainBehavior = "Skip"          // leave it on the node

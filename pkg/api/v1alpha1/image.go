@@ -32,7 +32,7 @@ func (i Image) SHA256() string { return strings.TrimPrefix(i.Digest, digestPrefi
 
 // EtcdSnapshot is a verified snapshot of etcd's database on a node's disk.
 type EtcdSnapshot struct {
-	// Node that has it.
+	// Node on which it is stored.
 	Node string `json:"node"`
 	// Path on that node.
 	Path string `json:"path"`

@@ -21,15 +21,15 @@ type MaintenanceSchedule struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is when nodes may be taken out of service, and when not.
+	// Spec is when nodes may and may not be taken out of service.
 	Spec MaintenanceScheduleSpec `json:"spec"`
-	// Status is what the coordinator makes of it.
+	// Status is what the coordinator derives from the spec.
 	// +kubebuilder:default={observedGeneration:-1}
 	// +optional
 	Status MaintenanceScheduleStatus `json:"status,omitzero"`
 }
 
-// MaintenanceScheduleSpec is what a person wants.
+// MaintenanceScheduleSpec is the schedule as a person writes it.
 type MaintenanceScheduleSpec struct {
 	// TimeZone is the IANA name of the zone whose wall clock the recurrences
 	// follow, such as Europe/Berlin.
@@ -51,8 +51,8 @@ type MaintenanceScheduleSpec struct {
 	// +optional
 	MaintenanceWindows []MaintenanceWindow `json:"maintenanceWindows,omitempty"`
 
-	// MaintenanceExclusions are the times when nothing may begin, whatever
-	// window is open.
+	// MaintenanceExclusions are the times when nothing may begin, even in an open
+	// window.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
@@ -60,7 +60,7 @@ type MaintenanceScheduleSpec struct {
 	MaintenanceExclusions []MaintenanceExclusion `json:"maintenanceExclusions,omitempty"`
 }
 
-// MaintenanceWindow is a time span, once or again and again.
+// MaintenanceWindow is a time span that may recur.
 type MaintenanceWindow struct {
 	Period `json:",inline"`
 }
@@ -87,7 +87,7 @@ type MaintenanceExclusion struct {
 // +kubebuilder:validation:XValidation:rule="self.startTime < self.endTime",message="must be later than startTime",fieldPath=".endTime"
 // +kubebuilder:validation:XValidation:rule="self.startTime.getFullYear() >= 1970 && self.startTime.getFullYear() <= 2999",message="must lie in the years 1970 to 2999",fieldPath=".startTime"
 type Period struct {
-	// Name tells this entry from the others in the list.
+	// Name identifies this entry in the list.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be of lower-case letters, digits, '-' and '.', and begin and end with a letter or digit"
 	Name string `json:"name"`
@@ -114,7 +114,7 @@ type Period struct {
 	Recurrence string `json:"recurrence,omitempty"`
 }
 
-// MaintenanceScheduleStatus is what the coordinator makes of the schedule.
+// MaintenanceScheduleStatus is what the coordinator derives from the schedule.
 type MaintenanceScheduleStatus struct {
 	// ObservedGeneration is the generation that this status is about; -1 before
 	// the coordinator has seen the object.
@@ -126,12 +126,11 @@ type MaintenanceScheduleStatus struct {
 	// +optional
 	State string `json:"state,omitempty"`
 
-	// UntilTime is when State changes next, where that is known.
+	// UntilTime is when State changes next, if that is known.
 	// +optional
 	UntilTime *metav1.Time `json:"untilTime,omitempty"`
 
-	// Conditions: Valid says whether the schedule can be understood. Stalled is
-	// True while it cannot.
+	// Conditions: Valid is False, and Stalled True, while the schedule is invalid.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// NodeInventory is what preflight has to know of a node, as its agent found it. It
-// is named like the node, owned by it, and written when something in it changed.
+// NodeInventory is what preflight needs to know about a node, as its agent found it. It
+// is named like the node, owned by it, and written when something in it changes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,path=nodeinventories,singular=nodeinventory,shortName=kuinv,categories=upgrade
@@ -26,13 +26,13 @@ type NodeInventoryList struct {
 	Items           []NodeInventory `json:"items"`
 }
 
-// NodeFacts are what preflight has to know of a node.
+// NodeFacts are what preflight needs to know about a node.
 type NodeFacts struct {
-	// GatheredTime is when the agent found this on the node. What has not changed
-	// since is not written again.
+	// GatheredTime is when the agent gathered these facts. They are written again only
+	// when they change.
 	GatheredTime metav1.Time `json:"gatheredTime"`
 
-	// Installed are the versions of Kubernetes whose images lie on the disk.
+	// Installed are the versions of Kubernetes whose images are on the disk.
 	// +listType=set
 	// +optional
 	Installed []string `json:"installed,omitempty"`
@@ -41,7 +41,7 @@ type NodeFacts struct {
 	// +optional
 	CgroupVersion int32 `json:"cgroupVersion,omitempty"`
 
-	// FailCgroupV1 is what the kubelet's configuration says. Absent: nothing.
+	// FailCgroupV1 is the field of the kubelet's configuration. Absent: not set.
 	// +optional
 	FailCgroupV1 *bool `json:"failCgroupV1,omitempty"`
 
@@ -53,9 +53,9 @@ type NodeFacts struct {
 	// +optional
 	KubeletFlags []string `json:"kubeletFlags,omitempty"`
 
-	// KubeletFlagsElsewhere are those of kubeletFlags that do not come, or not
-	// only, from /var/lib/kubelet/kubeadm-flags.env: kubeadm takes no flag out of
-	// any other file.
+	// KubeletFlagsElsewhere are those of kubeletFlags that do not, or not only, come
+	// from /var/lib/kubelet/kubeadm-flags.env: kubeadm removes flags from no other
+	// file.
 	// +listType=set
 	// +optional
 	KubeletFlagsElsewhere []string `json:"kubeletFlagsElsewhere,omitempty"`
@@ -67,16 +67,16 @@ type NodeFacts struct {
 	// +optional
 	KubeletConfigFields []string `json:"kubeletConfigFields,omitempty"`
 
-	// KubeletConfigFieldsElsewhere are those of kubeletConfigFields that do not
-	// stand, or not only, in /var/lib/kubelet/config.yaml, which kubeadm writes anew from the
-	// cluster's configuration when it upgrades the node: what the files of
-	// --config-dir set, and kubeadm's own patches.
+	// KubeletConfigFieldsElsewhere are those of kubeletConfigFields that are not, or
+	// not only, set in /var/lib/kubelet/config.yaml, which kubeadm rewrites from the
+	// cluster's configuration when it upgrades the node. They come from the files of
+	// --config-dir and from kubeadm's patches.
 	// +listType=set
 	// +optional
 	KubeletConfigFieldsElsewhere []string `json:"kubeletConfigFieldsElsewhere,omitempty"`
 
-	// FailCgroupV1Elsewhere is what the same files and patches say of failCgroupV1.
-	// Absent: nothing.
+	// FailCgroupV1Elsewhere is the value of failCgroupV1 in the same files and patches.
+	// Absent: not set.
 	// +optional
 	FailCgroupV1Elsewhere *bool `json:"failCgroupV1Elsewhere,omitempty"`
 
@@ -87,15 +87,14 @@ type NodeFacts struct {
 	Disks []DiskFacts `json:"disks,omitempty"`
 
 	// Certificates are those in /etc/kubernetes/pki, in its folder etcd, in the
-	// kubeconfigs in /etc/kubernetes, and the one that the kubelet speaks to the
-	// API server with.
+	// kubeconfigs in /etc/kubernetes, and the kubelet's client certificate.
 	// +listType=map
 	// +listMapKey=path
 	// +optional
 	Certificates []CertificateFacts `json:"certificates,omitempty"`
 
-	// Etcd is what this node's member says of the whole. Absent: there is none
-	// here.
+	// Etcd is what this node's member reports about the etcd cluster. Absent: the node
+	// has no member.
 	// +optional
 	Etcd *EtcdFacts `json:"etcd,omitempty"`
 
@@ -105,8 +104,8 @@ type NodeFacts struct {
 	// +optional
 	KubeadmPatches string `json:"kubeadmPatches,omitempty"`
 
-	// SysupdateTimerDropIns are the files that were added to
-	// systemd-sysupdate's timer or service. None of them is ours.
+	// SysupdateTimerDropIns are drop-ins of systemd-sysupdate's timer or service.
+	// kubectl-upgrade adds none.
 	// +listType=set
 	// +optional
 	SysupdateTimerDropIns []string `json:"sysupdateTimerDropIns,omitempty"`
@@ -122,21 +121,21 @@ type NodeFacts struct {
 	// +optional
 	RefreshBlockers []string `json:"refreshBlockers,omitempty"`
 
-	// Problems say what could not be read or understood, one sentence each: the
-	// fact that it is about is missing here, or incomplete.
+	// Problems are the facts that are missing or incomplete because they could not be
+	// read, one sentence each.
 	// +listType=set
 	// +optional
 	Problems []string `json:"problems,omitempty"`
 }
 
-// DiskFacts is the room in a folder that an upgrade writes to.
+// DiskFacts is the free space of a folder that an upgrade writes to.
 type DiskFacts struct {
 	// Path of the folder, such as /opt/extensions/kubernetes.
 	Path string `json:"path"`
-	// FreeBytes that root may still write.
+	// FreeBytes are the bytes that root may still write.
 	FreeBytes int64 `json:"freeBytes"`
-	// Device of its file system, major:minor. Folders on the same one share the
-	// room.
+	// Device of its file system, major:minor. Folders on the same device share the
+	// space.
 	// +optional
 	Device string `json:"device,omitempty"`
 }
@@ -147,12 +146,12 @@ type CertificateFacts struct {
 	Path string `json:"path"`
 	// NotAfter is when it ends.
 	NotAfter metav1.Time `json:"notAfter"`
-	// CA is true for one that signs others: an upgrade does not renew it.
+	// CA reports whether it is a certificate authority's: an upgrade does not renew it.
 	// +optional
 	CA bool `json:"ca,omitempty"`
 }
 
-// EtcdFacts is what a member of etcd says of all.
+// EtcdFacts is what a member reports about the etcd cluster.
 type EtcdFacts struct {
 	// Members of the cluster.
 	// +listType=atomic
@@ -172,13 +171,13 @@ type EtcdMember struct {
 	Name string `json:"name"`
 	// Healthy reports whether it answers and has a leader.
 	Healthy bool `json:"healthy"`
-	// Learner is one that has no vote yet.
+	// Learner reports whether it has no vote yet.
 	// +optional
 	Learner bool `json:"learner,omitempty"`
 	// Version of etcd, such as 3.6.5.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// Problem says why it is not healthy.
+	// Problem is why it is not healthy.
 	// +optional
 	Problem string `json:"problem,omitempty"`
 }

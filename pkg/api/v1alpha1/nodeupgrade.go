@@ -30,19 +30,20 @@ type NodeUpgrade struct {
 	// +optional
 	Spec NodeUpgradeSpec `json:"spec,omitzero"`
 
-	// Abandoned is set by a person who declares that the node will not come back:
-	// its slot is freed, and upgrades go on without it. The coordinator removes it
-	// when the node's agent reports again.
+	// A person sets Abandoned to declare that the node will not come back: its slot is
+	// freed, and upgrades go on without it. The coordinator removes it when the node's
+	// agent reports again.
 	// +optional
 	Abandoned *Abandoned `json:"abandoned,omitempty"`
 
-	// Status is what the node's agent sees and does, and why the node may not go.
+	// Status is what the node's agent observes and does, and why the node may not
+	// begin.
 	// +kubebuilder:default={observedGeneration:-1}
 	// +optional
 	Status NodeUpgradeStatus `json:"status,omitzero"`
 }
 
-// Release is what the coordinator lets a node do.
+// Release is how far a node may go.
 // +kubebuilder:validation:Enum=None;ControlPlane;Node
 type Release string
 
@@ -53,7 +54,7 @@ const (
 	ReleaseNode         Release = "Node"         // pass 2: the kubelet, with drain and reboot
 )
 
-// Lets reports whether the release lets the node begin anything.
+// Lets reports whether the release allows the node to begin.
 func (r Release) Lets() bool { return r == ReleaseControlPlane || r == ReleaseNode }
 
 // KubeadmCommand is which kubeadm upgrade a node runs.
@@ -73,13 +74,12 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || (has(self.type) && self.type == 'Reboot') || has(self.version)",message="a release needs the version to reach, unless type is Reboot",fieldPath=".version"
 // +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || (has(self.type) && self.type == 'Reboot') || has(self.image)",message="a release needs the image whose digest was fixed, unless type is Reboot",fieldPath=".image"
 type NodeUpgradeSpec struct {
-	// Upgrade is the ClusterUpgrade that this order is part of. Absent: nothing is
-	// asked for.
+	// Upgrade is the ClusterUpgrade that this order is part of. Absent: there is none.
 	// +optional
 	Upgrade *UpgradeReference `json:"upgrade,omitempty"`
 
-	// Type of that upgrade for this node: one that joined late may be a minor
-	// behind, where the others went by a patch.
+	// Type of that upgrade for this node: a node that joins late may be a minor behind,
+	// while the others need only a patch.
 	// +optional
 	Type UpgradeType `json:"type,omitempty"`
 
@@ -111,7 +111,7 @@ type NodeUpgradeSpec struct {
 	// +optional
 	Kubeadm KubeadmCommand `json:"kubeadm,omitempty"`
 
-	// EtcdSnapshot asks the node to take a snapshot of etcd before kubeadm runs.
+	// EtcdSnapshot requires the node to take a snapshot of etcd before kubeadm runs.
 	// +optional
 	EtcdSnapshot bool `json:"etcdSnapshot,omitempty"`
 
@@ -121,31 +121,31 @@ type NodeUpgradeSpec struct {
 
 	Pace `json:",inline"`
 
-	// ExpectedSeconds is how long the coordinator expects the node to need for
-	// what it is released for. The agent does not begin where less is left before
-	// the window, or an exclusion, closes it. Absent: nothing is known.
+	// ExpectedSeconds is how long the coordinator expects the released work to take.
+	// The agent does not begin if less time is left before its window closes or an
+	// exclusion starts. Absent: not known.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ExpectedSeconds *int32 `json:"expectedSeconds,omitempty"`
 }
 
-// Abandoned says that a person does not expect the node to come back.
+// Abandoned is a person's declaration that the node will not come back.
 type Abandoned struct {
-	// Reason, in a person's words.
+	// Reason, as the person wrote it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason"`
-	// Time when the person said so.
+	// Time of the declaration.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
-	// By is the user who said so, as the API server knows the name. Nobody can
-	// write another's name.
+	// By is the user who abandoned the node, as the API server knows the name. An
+	// admission policy rejects any other name.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	By string `json:"by,omitempty"`
 }
 
-// String returns the reason, and who gave it where that is known.
+// String returns the reason and, if known, the user.
 func (a Abandoned) String() string {
 	if a.By == "" {
 		return a.Reason

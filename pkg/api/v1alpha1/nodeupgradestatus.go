@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodeUpgradeStatus is what the agent sees and does on its node, and why the
-// coordinator does not let it begin.
+// NodeUpgradeStatus is what the agent observes and does on its node, and why the
+// coordinator does not release it.
 type NodeUpgradeStatus struct {
 	// ObservedGeneration is the generation that the agent acts on; -1 before an
 	// agent has seen the object.
@@ -18,8 +18,8 @@ type NodeUpgradeStatus struct {
 	// +optional
 	Upgrade *UpgradeReference `json:"upgrade,omitempty"`
 
-	// Step that the node is in, such as Waiting, Draining or Failed. The set is
-	// open: a newer agent may have others.
+	// Step that the node is in, such as Waiting, Draining or Failed. A newer agent may
+	// have others.
 	// +optional
 	Step Step `json:"step,omitempty"`
 
@@ -27,16 +27,16 @@ type NodeUpgradeStatus struct {
 	// +optional
 	StepStartTime *metav1.Time `json:"stepStartTime,omitempty"`
 
-	// StepEndTime is when the step's limit or pause ends, where there is one.
+	// StepEndTime is when the step's time limit or pause ends, if it has one.
 	// +optional
 	StepEndTime *metav1.Time `json:"stepEndTime,omitempty"`
 
-	// HoldEndTime is when the reason of the condition Admitted ends by itself, where
-	// that is known. The coordinator owns it.
+	// HoldEndTime is when the reason of the condition Admitted ends by itself, if that
+	// is known. The coordinator owns it.
 	// +optional
 	HoldEndTime *metav1.Time `json:"holdEndTime,omitempty"`
 
-	// Versions are what runs, and what lies on the node.
+	// Versions are the versions that run, and that are on the node's disk.
 	// +optional
 	Versions NodeVersions `json:"versions,omitzero"`
 
@@ -48,16 +48,16 @@ type NodeUpgradeStatus struct {
 	// +optional
 	Retry Retry `json:"retry,omitzero"`
 
-	// Reboot is what is known of the node's reboots.
+	// Reboot is the state of the node's reboots.
 	// +optional
 	Reboot NodeReboot `json:"reboot,omitzero"`
 
-	// Method is how this node activates the image, where that is decided: Reboot
-	// also where spec.method is Restart and a restart would break something.
+	// Method is how this node activates the image, once that is decided. It is Reboot
+	// even if spec.method is Restart, if a restart would break something.
 	// +optional
 	Method Method `json:"method,omitempty"`
 
-	// MethodMessage says why method is not the one that was asked for.
+	// MethodMessage is why method differs from spec.method.
 	// +optional
 	MethodMessage string `json:"methodMessage,omitempty"`
 
@@ -65,7 +65,7 @@ type NodeUpgradeStatus struct {
 	// +optional
 	EtcdSnapshot *EtcdSnapshot `json:"etcdSnapshot,omitempty"`
 
-	// KubeadmLog is the end of what kubeadm printed, where it failed.
+	// KubeadmLog is the end of kubeadm's output, if it failed.
 	// +optional
 	KubeadmLog string `json:"kubeadmLog,omitempty"`
 
@@ -80,7 +80,7 @@ type NodeUpgradeStatus struct {
 	Steps []StepTime `json:"steps,omitempty"`
 
 	// Conditions: UpToDate; Admitted, which the coordinator owns; Reconciling and
-	// Stalled while they are True. Reason and message of UpToDate say what the node
+	// Stalled while they are True. The reason and message of UpToDate say what the node
 	// is doing, or what went wrong.
 	// +listType=map
 	// +listMapKey=type
@@ -99,18 +99,18 @@ type NodeVersions struct {
 	// Kubeadm is the version up to which kubeadm upgrade has completed.
 	// +optional
 	Kubeadm string `json:"kubeadm,omitempty"`
-	// Staged is spec.version once its image lies on the disk, checked.
+	// Staged is spec.version once its image is on the disk and verified.
 	// +optional
 	Staged string `json:"staged,omitempty"`
-	// Pulled is spec.version once the control plane's container images of that
-	// version lie on the node.
+	// Pulled is spec.version once the control plane's container images of that version
+	// are on the node.
 	// +optional
 	Pulled string `json:"pulled,omitempty"`
-	// NextBoot is the version that the symlink points to: what the next boot
-	// merges.
+	// NextBoot is the version that the symlink points to, which the next boot
+	// activates.
 	// +optional
 	NextBoot string `json:"nextBoot,omitempty"`
-	// From is the kubelet that ran when upgrade began here.
+	// From is the kubelet's version when the upgrade began on this node.
 	// +optional
 	From string `json:"from,omitempty"`
 }
@@ -121,17 +121,17 @@ type Retry struct {
 	// the upgrade.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
-	// Failures counts the attempts that something on this node ended; after three
-	// it is Failed. A drain that is blocked and a snapshot that cannot be taken do
+	// Failures counts the attempts that failed because of this node; after three the
+	// node is Failed. A drain that is blocked and a snapshot that cannot be taken do
 	// not count.
 	// +optional
 	Failures int32 `json:"failures,omitempty"`
-	// Time when the agent tries again by itself after a failure.
+	// Time when the agent retries after a failure.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 }
 
-// NodeReboot is what is known of a node's reboots.
+// NodeReboot is the state of a node's reboots.
 type NodeReboot struct {
 	// Required is true when what runs differs from what the next boot brings, or
 	// when the operating system asks for a reboot.
@@ -140,13 +140,13 @@ type NodeReboot struct {
 	// Reason says why, in one sentence.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// FromBootID is the boot id that the node shall leave behind: set before the
-	// reboot is asked for.
+	// FromBootID is the boot ID before the reboot. It is set before the reboot is
+	// requested.
 	// +optional
 	FromBootID string `json:"fromBootID,omitempty"`
 }
 
-// StepTime says when a step began and ended.
+// StepTime is when a step began and ended.
 type StepTime struct {
 	// Step that it is about.
 	Step Step `json:"step"`
@@ -166,8 +166,8 @@ func (s *NodeUpgradeStatus) Cause() (Reason, string) {
 	return "", ""
 }
 
-// Hold returns the reason code and the sentence for which the coordinator does not
-// let the node begin. Both are empty where it does, or where nothing is to be done.
+// Hold returns the reason code and the sentence of the condition Admitted while that is
+// False: why the node may not begin. Otherwise both are empty.
 func (s *NodeUpgradeStatus) Hold() (Reason, string) {
 	if c := meta.FindStatusCondition(s.Conditions, ConditionAdmitted); c != nil && c.Status == metav1.ConditionFalse {
 		return Reason(c.Reason), c.Message
@@ -175,9 +175,8 @@ func (s *NodeUpgradeStatus) Hold() (Reason, string) {
 	return "", ""
 }
 
-// Explain returns the one reason and sentence that a person is told about the
-// node: the coordinator's while the node waits for it or does not come back, and the
-// agent's otherwise.
+// Explain returns the reason and sentence to show for the node: the coordinator's while
+// the node waits for it or does not come back, and the agent's otherwise.
 func (s *NodeUpgradeStatus) Explain() (Reason, string) {
 	reason, message := s.Cause()
 	if hold, why := s.Hold(); hold != "" && (reason == ReasonAwaitingRelease || reason == "" || hold == ReasonNodeNotBack) {

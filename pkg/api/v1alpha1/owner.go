@@ -7,9 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// OwnedBy reports whether the NodeUpgrade belongs to the Node with that UID. A
-// NodeUpgrade that a deleted Node of the same name has left behind does not, and
-// says nothing about the present Node.
+// OwnedBy reports whether the NodeUpgrade belongs to the Node with that UID. One of a
+// deleted Node with the same name does not.
 func (n *NodeUpgrade) OwnedBy(node types.UID) bool { return ownedBy(n, node) }
 
 // OwnedBy reports whether the NodeInventory is about the Node with that UID, and

@@ -1,12 +1,12 @@
 package v1alpha1
 
-// Reason is the one code that says why a node waits, stopped or failed. The
-// same code stands in NodeUpgrade, conditions, events and the CLI.
+// Reason is the code for why a node waits, stopped or failed. NodeUpgrades, conditions,
+// events and the CLI use the same codes.
 // +kubebuilder:validation:MaxLength=64
 // +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
 type Reason string
 
-// The reasons. Reasons, in reasontable.go, says what there is to know of each.
+// The reasons. Reasons, in reasontable.go, describes each.
 const (
 	ReasonUpToDate            Reason = "UpToDate"
 	ReasonNoUpgrade           Reason = "NoUpgrade"

@@ -2,8 +2,8 @@ package v1alpha1
 
 import "path"
 
-// UpgradeReference names a ClusterUpgrade. The UID tells it from another one that
-// was created under the same name.
+// UpgradeReference names a ClusterUpgrade. The UID distinguishes it from another one
+// with the same name.
 type UpgradeReference struct {
 	// Name of the ClusterUpgrade.
 	// +kubebuilder:validation:MaxLength=253

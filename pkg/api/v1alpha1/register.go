@@ -6,8 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group is the API group of all our kinds, and the prefix of our annotations and
-// labels.
+// Group is the API group of the kinds, and the prefix of annotations and labels.
 const Group = "kubectl-upgrade.dev"
 
 // GroupVersion is the version that this package describes.

@@ -1,12 +1,12 @@
 package v1alpha1
 
-// Step is where a node is on its way. The set is open: an agent newer than the
-// custom resource definition may be in a step that it does not know.
+// Step is the state of a node in an upgrade. An agent newer than the custom resource
+// definition may use steps that are not listed here.
 // +kubebuilder:validation:MaxLength=64
 // +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
 type Step string
 
-// The steps. Steps, below, says what there is to know of each.
+// The steps. Steps, below, describes each.
 const (
 	StepIdle         Step = "Idle"
 	StepUnsupported  Step = "Unsupported"
@@ -32,30 +32,29 @@ const (
 	StepRolledBack   Step = "RolledBack"
 )
 
-// Phase sorts the steps by what may be done about a node that is in one.
+// Phase classifies the steps by what may be done with a node in them.
 type Phase string
 
 // The phases.
 const (
-	PhaseInService   Phase = "InService"   // holds nothing
-	PhaseRevocable   Phase = "Revocable"   // has begun, and can still give up
-	PhaseCommitted   Phase = "Committed"   // finishes what it began
+	PhaseInService   Phase = "InService"   // in service, without a slot
+	PhaseRevocable   Phase = "Revocable"   // has begun, and can still abort
+	PhaseCommitted   Phase = "Committed"   // must finish
 	PhaseStopped     Phase = "Stopped"     // failed: keeps its slot until a person acts
 	PhaseUnsupported Phase = "Unsupported" // is never upgraded
 )
 
-// StepInfo is what there is to know of a step.
+// StepInfo describes a step.
 type StepInfo struct {
 	Step Step
-	// Phase says what may be done about a node in this step.
+	// Phase is what may be done with a node in this step.
 	Phase Phase
 	// Meaning explains the step in the docs.
 	Meaning string
-	// Doing completes the sentence "node w1 …" for people who watch.
+	// Doing completes the sentence "node w1 …".
 	Doing string
-	// Share is how much of a node's pass is over when the step begins, in percent:
-	// of the times that docs/results.md measured for a worker, and for Checking of
-	// a control plane's. It draws progress, and decides nothing.
+	// Share is how much of a node's pass is over when the step begins, in percent, from
+	// the times in docs/results.md. It is used only to show progress.
 	Share int
 }
 
@@ -63,26 +62,26 @@ type StepInfo struct {
 // Locking, Snapshotting on the first control plane, Kubeadm, Checking, Unlocking;
 // pass 2 runs from Locking to Unlocking without Snapshotting and Checking.
 var Steps = []StepInfo{
-	{StepIdle, PhaseInService, "nothing is asked for, or the node is up to date", "is idle", 0},
+	{StepIdle, PhaseInService, "there is no order, or the node is up to date", "is idle", 0},
 	{StepUnsupported, PhaseUnsupported, "Kubernetes does not come to this node as a sysext image", "is not supported", 0},
 	{StepStaging, PhaseInService, "the image is downloaded and checked", "stages the image", 0},
-	{StepWaiting, PhaseInService, "staged; waits to be released", "waits", 0},
+	{StepWaiting, PhaseInService, "staged; waits for its release", "waits", 0},
 	{StepLocking, PhaseRevocable, "window, release and skew are checked, the slot is taken", "takes its slot", 0},
 	{StepSnapshotting, PhaseRevocable, "a snapshot of etcd is taken and verified", "takes a snapshot of etcd", 0},
 	{StepKubeadm, PhaseRevocable, "kubeadm runs from the staged image", "runs kubeadm", 1},
 	{StepChecking, PhaseRevocable, "pass 1: static pods and node become healthy", "waits for its control plane", 88},
-	{StepCordoning, PhaseRevocable, "no new pods", "is cordoned", 6},
-	{StepDraining, PhaseRevocable, "pods leave", "is drained", 7},
+	{StepCordoning, PhaseRevocable, "the node is cordoned: it gets no new pods", "is cordoned", 6},
+	{StepDraining, PhaseRevocable, "pods are evicted", "is drained", 7},
 	{StepLastCheck, PhaseRevocable, "window, release and slot are checked for the last time", "makes the last check", 41},
 	{StepActivating, PhaseCommitted, "the guard is armed, conf and symlink are switched", "activates the image", 42},
-	{StepRebooting, PhaseCommitted, "the reboot was asked for", "reboots", 44},
+	{StepRebooting, PhaseCommitted, "the reboot was requested", "reboots", 44},
 	{StepRestarting, PhaseCommitted, "method Restart: the merged image is refreshed, the kubelet restarted", "restarts its kubelet", 44},
-	{StepVerifying, PhaseCommitted, "the kubelet's version and Ready are awaited", "comes back", 72},
-	{StepSettling, PhaseCommitted, "quiet time", "settles", 72},
-	{StepUncordoning, PhaseCommitted, "our own cordon is lifted, the mark removed", "is uncordoned", 99},
+	{StepVerifying, PhaseCommitted, "the kubelet has to run the version and be Ready", "comes back", 72},
+	{StepSettling, PhaseCommitted, "the node has to stay Ready for settleSeconds", "settles", 72},
+	{StepUncordoning, PhaseCommitted, "the agent's own cordon and the slot annotation are removed", "is uncordoned", 99},
 	{StepObserving, PhaseCommitted, "uncordoned; has to stay Ready for minReadySeconds", "is observed", 99},
 	{StepUnlocking, PhaseCommitted, "the slot is freed", "frees its slot", 99},
-	{StepAborting, PhaseRevocable, "gives up cleanly: uncordon, unlock, wait", "gives up", 0},
+	{StepAborting, PhaseRevocable, "aborts the attempt: uncordons, frees the slot, waits", "aborts its attempt", 0},
 	{StepFailed, PhaseStopped, "needs a person; keeps its slot", "failed", 0},
 	{StepRolledBack, PhaseStopped, "the guard took the kubelet back; keeps its slot", "was rolled back", 0},
 }
@@ -95,8 +94,8 @@ var stepInfos = func() map[Step]StepInfo {
 	return infos
 }()
 
-// Info returns what there is to know of the step. A step of a newer agent, which
-// is not known here, is taken for one that must not be disturbed.
+// Info describes the step. An unknown step, of a newer agent, is treated as one that
+// must finish.
 func (s Step) Info() StepInfo {
 	if info, known := stepInfos[s]; known {
 		return info

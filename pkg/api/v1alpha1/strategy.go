@@ -12,21 +12,20 @@ const (
 	MethodRestart Method = "Restart" // refresh the merged image and restart the kubelet; patches only
 )
 
-// Strategy is how nodes are taken: how many, in what order, how gently. A field
-// that a ClusterUpgrade leaves out is taken from the UpgradePolicy, and one that
-// both leave out from the defaults that are named here. The ClusterUpgrade's
-// status shows the result.
+// Strategy is how nodes are upgraded: how many at once, in what order, and at what
+// pace. A field that a ClusterUpgrade leaves out is taken from the UpgradePolicy, and
+// one that both leave out from the defaults given here. The ClusterUpgrade's status
+// shows the result.
 type Strategy struct {
-	// Method is Reboot, or for patches Restart: the kubelet is restarted, and no pod
-	// has to leave. Default: Reboot.
+	// Method is Reboot, or for patches Restart: the kubelet is restarted, and no pod is
+	// evicted. Default: Reboot.
 	// +optional
 	Method Method `json:"method,omitempty"`
 
-	// MaxUnavailable is how many nodes may be out of service at once, as a number
-	// or as a percentage of the nodes that the upgrade concerns: those that are
-	// managed and that spec.nodeSelector matches. A percentage is rounded down, and
-	// never below one. Control-plane nodes go one at a time whatever it says.
-	// Default: 1.
+	// MaxUnavailable is how many nodes may be out of service at once, as a number or as
+	// a percentage of the nodes that the upgrade concerns: those that are managed and
+	// that spec.nodeSelector matches. A percentage is rounded down, to at least one.
+	// Control-plane nodes are always upgraded one at a time. Default: 1.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=8
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number from 1, or a percentage from 1% to 100%"
@@ -39,13 +38,13 @@ type Strategy struct {
 	// +optional
 	MaxFailures *int32 `json:"maxFailures,omitempty"`
 
-	// Approval is Required where the upgrade does not begin before
-	// spec.approved.upgrade is true. Default: NotRequired.
+	// Approval is Required if the upgrade must not begin before spec.approved.upgrade
+	// is true. Default: NotRequired.
 	// +optional
 	Approval Approval `json:"approval,omitempty"`
 
-	// Groups are taken in this order, after the control plane. Nodes of no
-	// group come last.
+	// Groups are upgraded in this order, after the control plane. Nodes without a group
+	// come last.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
@@ -54,35 +53,34 @@ type Strategy struct {
 
 	Pace `json:",inline"`
 
-	// EtcdSnapshot is Required where a snapshot of etcd is taken, and verified,
-	// before kubeadm runs, or Skip. Default: Required.
+	// EtcdSnapshot is Required, to take and verify a snapshot of etcd before kubeadm
+	// runs, or Skip. Default: Required.
 	// +optional
 	EtcdSnapshot EtcdSnapshotMode `json:"etcdSnapshot,omitempty"`
 }
 
-// Pace is how gently a node is taken. A group may have its own.
+// Pace is how fast nodes are upgraded. A group may have its own.
 type Pace struct {
-	// SettleSeconds is the quiet time after a node is Ready again and before it is
-	// uncordoned. A strategy's default: 120.
+	// SettleSeconds is how long a node must stay Ready before it is uncordoned. A
+	// strategy's default: 120.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
 
-	// MinReadySeconds is how long a node must be Ready after it was uncordoned,
-	// with its slot still held, before the next node goes. A strategy's default:
-	// 0.
+	// MinReadySeconds is how long a node must be Ready after it was uncordoned, with
+	// its slot still held, before the next node begins. A strategy's default: 0.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
-	// Drain is how pods are asked to leave.
+	// Drain is how pods are evicted.
 	// +optional
 	Drain Drain `json:"drain,omitzero"`
 }
 
-// EtcdSnapshotMode says whether a snapshot of etcd is taken before kubeadm runs.
+// EtcdSnapshotMode is whether a snapshot of etcd is taken before kubeadm runs.
 // +kubebuilder:validation:Enum=Required;Skip
 type EtcdSnapshotMode string
 
@@ -92,25 +90,25 @@ const (
 	EtcdSnapshotSkip     EtcdSnapshotMode = "Skip"
 )
 
-// Approval says whether a person has to let something begin.
+// Approval is whether a person has to approve something.
 // +kubebuilder:validation:Enum=NotRequired;Required
 type Approval string
 
-// Whether a person has to let something begin.
+// Whether a person has to approve something.
 const (
 	ApprovalNotRequired Approval = "NotRequired"
 	ApprovalRequired    Approval = "Required"
 )
 
-// NodeGroup is a set of nodes with a budget and a pace of its own.
+// NodeGroup is a set of nodes with its own limit and pace.
 type NodeGroup struct {
 	// Name of the group.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be of lower-case letters, digits and '-', and begin and end with a letter or digit"
 	// +kubebuilder:validation:XValidation:rule="self != 'control-plane'",message="control-plane is the group of the control-plane nodes, which always go first"
 	Name string `json:"name"`
-	// NodeSelector says which nodes belong to it. A node belongs to the first
-	// group that matches.
+	// NodeSelector selects the nodes of the group. A node belongs to the first group
+	// that matches.
 	NodeSelector LabelSelector `json:"nodeSelector"`
 	// MaxUnavailable of this group, within the strategy's own: a number, or a
 	// percentage of the group's nodes that the upgrade concerns.
@@ -119,7 +117,7 @@ type NodeGroup struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number from 1, or a percentage from 1% to 100%"
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// Approval is Required where no node of the group begins before
+	// Approval is Required if no node of the group may begin before
 	// spec.approved.groups names it. Default: NotRequired.
 	// +optional
 	Approval Approval `json:"approval,omitempty"`

@@ -2,12 +2,12 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// UpgradePolicy says what applies without asking: which upgrades come
-// automatically, from where, on which nodes, and how nodes are taken. There is
-// one, named cluster; the coordinator creates it where it is missing.
+// UpgradePolicy is the configuration: which upgrades are automatic, where images come
+// from, which nodes are managed, and how nodes are upgraded. There is one, named
+// cluster; the coordinator creates it if it is missing.
 //
-// The source of images decides what runs as root on every node: let only
-// administrators of the cluster change this object.
+// The source of images decides what runs as root on every node: allow only
+// administrators of the cluster to change this object.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,path=upgradepolicies,singular=upgradepolicy,shortName=kupol,categories=upgrade
@@ -24,28 +24,28 @@ type UpgradePolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what applies.
+	// Spec is the configuration.
 	// +kubebuilder:default={}
 	// +optional
 	Spec UpgradePolicySpec `json:"spec,omitzero"`
-	// Status is what the coordinator makes of it.
+	// Status is what the coordinator derives from the spec.
 	// +kubebuilder:default={observedGeneration:-1}
 	// +optional
 	Status UpgradePolicyStatus `json:"status,omitzero"`
 }
 
-// UpgradePolicySpec is what an administrator of the cluster wants.
+// UpgradePolicySpec is the configuration by an administrator of the cluster.
 type UpgradePolicySpec struct {
-	// Automatic lists what is upgraded with no further command: Patch as soon as a
+	// Automatic lists the upgrades that the coordinator creates: Patch as soon as a
 	// newer patch is on offer, Reboot when a node's operating system asks for one.
-	// Absent: nothing.
+	// Absent: none.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=2
 	// +optional
 	Automatic []AutomaticUpgrade `json:"automatic,omitempty"`
 
-	// Strategy is used where a ClusterUpgrade says nothing else.
+	// Strategy provides the fields that a ClusterUpgrade leaves out.
 	// +optional
 	Strategy Strategy `json:"strategy,omitzero"`
 
@@ -54,14 +54,13 @@ type UpgradePolicySpec struct {
 	// +optional
 	Source ImageSource `json:"source,omitzero"`
 
-	// NodeSelector limits what is managed to the nodes it matches. Other nodes are
-	// left as they are: nothing is staged, changed or counted on them. Absent:
-	// every node.
+	// NodeSelector selects the managed nodes. On other nodes nothing is staged or
+	// changed, and they are not counted. Absent: every node.
 	// +optional
 	NodeSelector *LabelSelector `json:"nodeSelector,omitempty"`
 
-	// HistoryLimit is how many ended upgrades keep their UpgradeRecords, and, where
-	// the coordinator created them, their ClusterUpgrades.
+	// HistoryLimit is how many ended upgrades keep their UpgradeRecords, and their
+	// ClusterUpgrades if the coordinator created them.
 	// +kubebuilder:default=20
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
@@ -69,15 +68,15 @@ type UpgradePolicySpec struct {
 	HistoryLimit int32 `json:"historyLimit,omitempty"`
 }
 
-// AutomaticUpgrade is a type of upgrade that comes by itself.
+// AutomaticUpgrade is a type of upgrade that the coordinator creates.
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'Minor'",message="Patch and Reboot may be automatic; a Minor is asked for with a ClusterUpgrade",fieldPath=".type"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Patch' || !has(self.minAgeSeconds)",message="only a Patch has an age",fieldPath=".minAgeSeconds"
 type AutomaticUpgrade struct {
 	// Type is Patch or Reboot.
 	Type UpgradeType `json:"type"`
-	// MinAgeSeconds is how long a patch must have been on offer, as the coordinator
-	// has seen it, before it is upgraded to. Absent: it is taken at once.
+	// MinAgeSeconds is how long the coordinator must have seen a patch on offer before
+	// it creates the upgrade. Absent: zero.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000
 	// +optional
@@ -94,17 +93,17 @@ type ImageSource struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]+/')",message="must be an http or https address of a folder, such as https://extensions.flatcar.org/extensions/kubernetes/"
 	// +optional
 	URL string `json:"url,omitempty"`
-	// Insecure accepts an http address: who is on the way can then choose what is
-	// offered, unless a keyring is given.
+	// Insecure accepts an http address: an attacker on the network path can then choose
+	// what is offered, unless a keyring is set.
 	// +optional
 	Insecure bool `json:"insecure,omitempty"`
-	// Keyring is the armored OpenPGP public keys that may sign SHA256SUMS, as
-	// gpg --export --armor writes them. With a keyring, the coordinator and each
-	// node accept no index without a good signature in SHA256SUMS.gpg.
+	// Keyring is the armored OpenPGP public keys that may sign SHA256SUMS, as gpg
+	// --export --armor writes them. With a keyring, the coordinator and each node
+	// accept no index without a valid signature in SHA256SUMS.gpg.
 	// +kubebuilder:validation:MaxLength=65536
 	// +optional
 	Keyring string `json:"keyring,omitempty"`
-	// IntervalSeconds is the time between two looks at the index.
+	// IntervalSeconds is the time between two reads of the index.
 	// +kubebuilder:default=600
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
@@ -112,7 +111,7 @@ type ImageSource struct {
 	IntervalSeconds int32 `json:"intervalSeconds,omitempty"`
 }
 
-// UpgradePolicyStatus is what the coordinator makes of the policy.
+// UpgradePolicyStatus is what the coordinator derives from the policy.
 type UpgradePolicyStatus struct {
 	// ObservedGeneration is the generation that this status is about; -1 before
 	// the coordinator has seen the object.
@@ -120,16 +119,16 @@ type UpgradePolicyStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// Version is the version of the last upgrade that succeeded. A node that joins
-	// late, or comes back, is upgraded to it inside its windows.
+	// late, or returns, is upgraded to it inside its windows.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// Upgrade is the ClusterUpgrade that brought Version.
+	// Upgrade is the ClusterUpgrade that set Version.
 	// +optional
 	Upgrade *UpgradeReference `json:"upgrade,omitempty"`
 
-	// Images are those of Version, as that upgrade fixed them.
+	// Images are the images of Version that this upgrade fixed.
 	// +listType=map
 	// +listMapKey=architecture
 	// +kubebuilder:validation:MaxItems=8
@@ -137,8 +136,8 @@ type UpgradePolicyStatus struct {
 	Images []Image `json:"images,omitempty"`
 
 	// Offered are the versions that the source offers, of the oldest kubelet's minor
-	// and later ones, with the time at which the coordinator first saw each: what
-	// minAgeSeconds counts from.
+	// and later ones, and when the coordinator first saw each. minAgeSeconds counts
+	// from then.
 	// +listType=map
 	// +listMapKey=version
 	// +kubebuilder:validation:MaxItems=32
@@ -146,7 +145,7 @@ type UpgradePolicyStatus struct {
 	Offered []OfferedVersion `json:"offered,omitempty"`
 
 	// Conditions: Valid and SourceReady; Stalled while Valid is False; WriteFailed
-	// while the API server refuses something that the coordinator has to write.
+	// while the API server refuses a write of the coordinator.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

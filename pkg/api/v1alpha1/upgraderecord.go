@@ -2,10 +2,10 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// UpgradeRecord says how an ended upgrade went, node by node. It is written once
-// and never changed. A large cluster's record comes in several pieces, each an
-// object of its own; each begins with the same summary. Records outlive their
-// ClusterUpgrade, and are removed by the UpgradePolicy's historyLimit.
+// UpgradeRecord is the result of an ended upgrade, node by node. It is written once and
+// never changed. A large cluster's record has several pieces, each an object of its own
+// with the same summary. Records outlive their ClusterUpgrade, and are removed by the
+// UpgradePolicy's historyLimit.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=kurec,categories=upgrade
@@ -32,52 +32,52 @@ type UpgradeRecord struct {
 	// +kubebuilder:validation:Minimum=1
 	Pieces int32 `json:"pieces"`
 
-	// Nodes say how each node went, in the order in which nodes go.
+	// Nodes are the results of the nodes, in upgrade order.
 	// +kubebuilder:validation:MaxItems=500
 	// +listType=atomic
 	// +optional
 	Nodes []NodeRecord `json:"nodes,omitempty"`
 }
 
-// UpgradeSummary says how an upgrade went as a whole.
+// UpgradeSummary is the result of a whole upgrade.
 type UpgradeSummary struct {
 	// Upgrade is the ClusterUpgrade that ended.
 	Upgrade UpgradeReference `json:"upgrade"`
-	// Type of the upgrade; absent where it ended before that was known.
+	// Type of the upgrade; absent if it ended before that was known.
 	// +optional
 	Type UpgradeType `json:"type,omitempty"`
 	// FromVersion is the oldest kubelet's version at the trigger.
 	// +optional
 	FromVersion string `json:"fromVersion,omitempty"`
-	// Version that was asked for; absent for a Reboot.
+	// Version that was requested; absent for a Reboot.
 	// +optional
 	Version string `json:"version,omitempty"`
 	// Outcome is how it ended.
 	Outcome Outcome `json:"outcome"`
-	// Reason is the code of why it ended so.
+	// Reason is the code for the outcome.
 	// +optional
 	Reason Reason `json:"reason,omitempty"`
-	// Message says it in one sentence.
+	// Message explains the reason in one sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// CreatedBy is coordinator where the policy's automatic asked for it.
+	// CreatedBy is coordinator if the policy's automatic requested it.
 	// +optional
 	CreatedBy string `json:"createdBy,omitempty"`
-	// RequestedBy is the user who asked for it, where that is known.
+	// RequestedBy is the user who requested it, if that is known.
 	// +optional
 	RequestedBy string `json:"requestedBy,omitempty"`
-	// TriggerTime is when the upgrade became active; absent where it never did.
+	// TriggerTime is when the upgrade became active; absent if it never did.
 	// +optional
 	TriggerTime *metav1.Time `json:"triggerTime,omitempty"`
 	// CompletionTime is when it ended.
 	CompletionTime metav1.Time `json:"completionTime"`
-	// IgnoreChecks are the preflight findings that were not to block.
+	// IgnoreChecks are the preflight checks that were ignored.
 	// +listType=map
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
 	IgnoreChecks []IgnoredCheck `json:"ignoreChecks,omitempty"`
-	// EtcdSnapshot is where the snapshot that was taken first lies.
+	// EtcdSnapshot is the first snapshot that was taken.
 	// +optional
 	EtcdSnapshot *EtcdSnapshot `json:"etcdSnapshot,omitempty"`
 	// Counts are the nodes at the end.
@@ -85,7 +85,7 @@ type UpgradeSummary struct {
 	Counts NodeCounts `json:"counts,omitzero"`
 }
 
-// NodeRecord says how one node went.
+// NodeRecord is the result of one node.
 type NodeRecord struct {
 	// Name of the node.
 	Name string `json:"name"`
@@ -95,7 +95,7 @@ type NodeRecord struct {
 	// To is the kubelet's version at the end.
 	// +optional
 	To string `json:"to,omitempty"`
-	// StartTime is when the node first took its slot. Absent: it was not touched.
+	// StartTime is when the node first took its slot. Absent: it never did.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// CompletionTime is when it was back in service.
@@ -104,19 +104,18 @@ type NodeRecord struct {
 	// Attempts counts how often it began.
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
-	// ComponentsSeconds is how long kubeadm's part took on a control plane: from
-	// taking the slot to freeing it. Absent: there was none, or it was given up.
+	// ComponentsSeconds is how long kubeadm's part took on a control plane: from taking
+	// the slot to freeing it. Absent: there was none, or it was aborted.
 	// +optional
 	ComponentsSeconds int32 `json:"componentsSeconds,omitempty"`
-	// RebootSeconds is how long the node's part took, without the settle time,
-	// where it went with a reboot. Absent: it did not, or it was given up.
+	// RebootSeconds is how long the node's part took with a reboot, without the settle
+	// time. Absent: it was not rebooted, or the attempt was aborted.
 	// +optional
 	RebootSeconds int32 `json:"rebootSeconds,omitempty"`
-	// RestartSeconds is the same where it went with a restart of the kubelet
-	// alone.
+	// RestartSeconds is the same with only a restart of the kubelet.
 	// +optional
 	RestartSeconds int32 `json:"restartSeconds,omitempty"`
-	// Reason it ended with, where it is not UpToDate.
+	// Reason that it ended with, if it is not up to date.
 	// +optional
 	Reason Reason `json:"reason,omitempty"`
 	// Steps that the node went through, with their times.

@@ -9,23 +9,23 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
-// maxOpenings is how many openings are looked at for one that is long enough.
+// maxOpenings is how many openings nextOpening examines.
 const maxOpenings = 8
 
-// tooShort says why what takes so long does not begin any more, and until when
-// that holds: the next opening that is long enough. It is found out once for
-// all nodes that need as long.
+// tooShort returns the hold for nodes that need longer than the window stays open,
+// until the next opening that is long enough. It is computed once for all nodes with
+// the same need.
 func (w *windows) tooShort(c *class, a *answer, need time.Duration) fleet.Hold {
 	if hold, found := a.tooShort[need]; found {
 		return hold
 	}
-	// Not how much is left: the sentence would change with each look.
+	// The remaining time is left out: the message would change with every plan.
 	message := fmt.Sprintf("a node is expected to need %s, longer than is left until %s", need, clock(*a.closes))
-	until := w.roomFor(c, *a.closes, need)
+	until := w.nextOpening(c, *a.closes, need)
 	if until == nil {
-		message += "; no opening in sight is long enough"
+		message += "; none of the next openings is long enough"
 	} else {
-		message += "; there is room again from " + clock(*until)
+		message += "; the next opening that is long enough begins " + clock(*until)
 	}
 	hold := fleet.Hold{Reason: v1alpha1.ReasonInsufficientTime, Message: message, Until: until, Stays: until == nil}
 	if a.tooShort == nil {
@@ -35,11 +35,11 @@ func (w *windows) tooShort(c *class, a *answer, need time.Duration) fleet.Hold {
 	return hold
 }
 
-// roomFor returns the next opening from that instant on that lasts so long. Nil:
-// none of the next few does.
-func (w *windows) roomFor(c *class, at time.Time, need time.Duration) *time.Time {
+// nextOpening returns the start of the first opening from at on that lasts for need.
+// Nil: none of the next few does.
+func (w *windows) nextOpening(c *class, at time.Time, need time.Duration) *time.Time {
 	for openings := 0; openings < maxOpenings; {
-		hold, closes := w.look(c, schedule.Look(w.schedules, at))
+		hold, closes := w.evaluate(c, schedule.Look(w.schedules, at))
 		switch {
 		case hold.Holds() && hold.Until == nil:
 			return nil
@@ -55,7 +55,7 @@ func (w *windows) roomFor(c *class, at time.Time, need time.Duration) *time.Time
 	return nil
 }
 
-// clock writes an instant for people, where no schedule's zone is at hand.
+// clock formats an instant for people, in UTC.
 func clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04 MST")
 }

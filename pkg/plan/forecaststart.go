@@ -8,10 +8,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// givingUp is how long a node is expected to need that was called back.
-const givingUp = time.Minute
+// abortDuration is how long a node is expected to take to abort its attempt.
+const abortDuration = time.Minute
 
-// newForecast begins with the cluster as it was decided for.
+// newForecast returns a forecast that starts with the planner's cluster and verdicts.
 func newForecast(p *planner) *forecast {
 	f := &forecast{cluster: p.copied(), spans: map[string]span{}}
 	if p.target == nil || p.target.hold.Holds() {
@@ -20,20 +20,20 @@ func newForecast(p *planner) *forecast {
 	}
 	c := f.cluster
 	c.usual() // while all nodes are there
-	c.brief, c.checks = true, p.foreseenChecks()
+	c.brief, c.checks = true, p.futureChecks()
 	c.writeSlots(p.slotPlan(p.verdicts))
 	for i, n := range p.nodes {
-		f.takeUp(n, p.verdicts[i])
+		f.addCurrent(n, p.verdicts[i])
 	}
 	c.nodes = slices.DeleteFunc(c.nodes, func(n *node) bool { return !n.ControlPlane && !n.busy() && (!n.concerned || n.Ready && n.upToDate) })
-	c.survey = c.look()
+	c.survey = c.newSurvey()
 	return f
 }
 
-// foreseenChecks returns the checks as they stay. A report is made whenever one is
-// needed; and what was found while a control plane was at work, or for how far the
-// upgrade was before, does not last.
-func (c *cluster) foreseenChecks() checks {
+// futureChecks returns the checks as the forecast assumes them: a needed report arrives
+// at once, and findings that are outdated or were made while a control plane was at
+// work disappear.
+func (c *cluster) futureChecks() checks {
 	k := c.checks
 	if c.busyControlPlane != nil || !k.current() {
 		k.whole = nil
@@ -42,8 +42,8 @@ func (c *cluster) foreseenChecks() checks {
 	return k
 }
 
-// writeSlots does what the coordinator does about the Leases: those that are missing
-// are made, and the slots of owners that may not go are freed.
+// writeSlots applies the slot plan as the coordinator does: it creates missing slots,
+// and frees those of owners that may not keep them.
 func (c *cluster) writeSlots(p SlotPlan) {
 	there := map[string]bool{}
 	for i := range c.slots {
@@ -67,30 +67,30 @@ func (c *cluster) writeSlots(p SlotPlan) {
 	}
 }
 
-// takeUp takes a node as it is: at work already, or on its way to be staged.
-func (f *forecast) takeUp(n *node, v verdict) {
+// addCurrent adds a node that is at work already, or whose image is being staged.
+func (f *forecast) addCurrent(n *node, v verdict) {
 	switch {
 	case n.failed() || n.abandoned != nil || n.unsupported() || f.isLost(n):
 	case n.busy():
 		start := passBegan(n, f.now)
 		w := work{node: f.changed(n, func(n *node) { n.phase, n.NotReadySince = v1alpha1.PhaseCommitted, nil }), components: n.spec.Release == v1alpha1.ReleaseControlPlane, snapshot: n == f.snapshotNode}
-		w.givesUp = v.decision == Wait || !f.orders(n) || n.status.Step == v1alpha1.StepAborting
+		w.aborts = v.decision == Wait || !f.orders(n) || n.status.Step == v1alpha1.StepAborting
 		w.span = span{start, start.Add(f.expected(n, n.nextPart(w.components)))}
-		if w.givesUp {
-			w.end = f.now.Add(givingUp)
+		if w.aborts {
+			w.end = f.now.Add(abortDuration)
 		}
 		if w.end.Before(f.now) {
 			w.end = f.now
 		}
 		f.nodes[f.index(n.place)] = w.node
-		f.begin(w)
+		f.addWork(w)
 	case n.concerned && n.stages():
 		at := f.now.Add(f.usual().of[staging])
 		f.staged = &at
 	}
 }
 
-// passBegan returns when a node that is at work took its slot.
+// passBegan returns when a busy node took its slot.
 func passBegan(n *node, now time.Time) time.Time {
 	for _, step := range slices.Backward(n.status.Steps) {
 		if step.Step == v1alpha1.StepLocking {

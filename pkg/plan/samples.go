@@ -7,7 +7,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// part is something that a node goes through, and that takes its time.
+// part is a measured part of a node's upgrade.
 type part int
 
 const (
@@ -19,24 +19,24 @@ const (
 	parts
 )
 
-// samples are how long each part took, wherever it was measured.
+// samples are the measured durations of each part.
 type samples [parts][]time.Duration
 
-// enough is how many workers are measured: more would say the same.
-const enough = 500
+// maxSamples is how many workers are measured: more would not change the median much.
+const maxSamples = 500
 
-// measure returns what the nodes took in this upgrade: an agent drops its steps when
-// the next one begins. The nodes come in their order, control planes first.
+// measure returns how long the nodes took in this upgrade: agents drop their steps when
+// the next one begins. The nodes are in upgrade order, control planes first.
 func measure(nodes []*node) samples {
 	var all samples
 	for _, n := range nodes {
-		if len(all[worker]) >= enough || len(all[restart]) >= enough {
+		if len(all[worker]) >= maxSamples || len(all[restart]) >= maxSamples {
 			break
 		}
 		if took := lastStaging(n.status.Steps); took > 0 {
 			all[staging] = append(all[staging], took)
 		}
-		// Each node counts once, however often it says that it went through a part.
+		// Each node counts once, however often it went through a part.
 		last := map[part]time.Duration{}
 		for _, s := range n.passes() {
 			last[s.part] = s.took
@@ -48,7 +48,7 @@ func measure(nodes []*node) samples {
 	return all
 }
 
-// lastStaging returns how long the last staging took that ended; zero: none did.
+// lastStaging returns how long the last completed staging took; zero: there is none.
 func lastStaging(steps []v1alpha1.StepTime) time.Duration {
 	for _, step := range slices.Backward(steps) {
 		if step.Step == v1alpha1.StepStaging && step.EndTime != nil {
@@ -64,8 +64,8 @@ type sample struct {
 	took time.Duration
 }
 
-// passes returns the passes that the node went through to their end. An attempt that
-// was aborted says nothing about the next.
+// passes returns the passes that the node completed. An aborted attempt is not
+// measured.
 func (n *node) passes() []sample {
 	var done []sample
 	var began time.Time
@@ -99,7 +99,7 @@ func (n *node) passes() []sample {
 	return done
 }
 
-// nodePart returns pass 2 of a node that reboots.
+// nodePart returns the part that is pass 2 of a rebooting node.
 func nodePart(isControlPlane bool) part {
 	if isControlPlane {
 		return controlPlane

@@ -8,25 +8,25 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// standing is where a node stands on the way to what is asked for.
-type standing struct {
-	concerned   bool  // the upgrade is to do something about it, now or later
-	open        bool  // there is a choice about it: it has not begun, and is not done
-	upToDate    bool  // every part runs what is asked for
-	kubeadmDone bool  // pass 1 is over for it, if it is a control plane
-	staged      bool  // it needs no more bytes of the image
-	prepared    bool  // all that the upgrade needs lies on it
-	onHold      bool  // a person has labelled it so
-	restarts    bool  // it is expected to go without drain and boot
+// nodeState is the state of a node with regard to the target.
+type nodeState struct {
+	concerned   bool  // the target may change it, now or later
+	open        bool  // it is a candidate: it has not begun and is not done
+	upToDate    bool  // every part runs the version
+	kubeadmDone bool  // pass 1 is over for it
+	staged      bool  // it has the image
+	prepared    bool  // it has everything that the upgrade needs
+	onHold      bool  // it has the hold label
+	restarts    bool  // it is expected to restart its kubelet, without drain and reboot
 	step        error // why Kubernetes does not allow its step
 }
 
-// stand finds out where the node stands. Without a target nothing is asked for.
-func (t *target) stand(n *node) standing {
+// stateOf returns the node's state. t may be nil.
+func (t *target) stateOf(n *node) nodeState {
 	if t == nil {
-		return standing{concerned: t.concerns(n)}
+		return nodeState{concerned: t.concerns(n)}
 	}
-	s := standing{
+	s := nodeState{
 		concerned: t.concerns(n), onHold: HoldGate(n.Labels).Holds(),
 		kubeadmDone: t.kubeadmDone(n), upToDate: !t.stalled() && t.upToDate(n),
 	}
@@ -57,8 +57,8 @@ func (t *target) upToDate(n *node) bool {
 	return t.kubeletDone(n) && (!n.ControlPlane || t.kubeadmDone(n))
 }
 
-// step returns why Kubernetes does not allow this node's step. Its kubelet may
-// follow the apiservers from one minor to the next only.
+// step returns why Kubernetes does not allow this node's step: a kubelet must not skip
+// a minor.
 func (t *target) step(n *node) error {
 	switch {
 	case t.reboot && n.nextBootDiffers():
@@ -71,8 +71,8 @@ func (t *target) step(n *node) error {
 	return version.CheckStep(*n.runs.kubelet, t.to)
 }
 
-// restarts reports whether the node is expected to go without drain and boot. A node
-// that was found to need a reboot in this upgrade does.
+// restarts reports whether the node is expected to restart its kubelet, without drain
+// and reboot. A node that was found to need a reboot in this upgrade reboots.
 func (t *target) restarts(n *node) bool {
 	if t.strategy.Method != v1alpha1.MethodRestart || t.isFor(n.status.Upgrade) && n.status.Method == v1alpha1.MethodReboot {
 		return false

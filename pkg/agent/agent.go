@@ -30,7 +30,7 @@ type Host interface {
 	Reboot(ctx context.Context) error
 	// Asked is the last request for a verb, or nil. Open opens a file of the
 	// state folder.
-	Asked(v verb.Verb) (*host.Request, error)
+	LastRequest(v verb.Verb) (*host.Request, error)
 	Open(name string) (*os.File, error)
 	UpdateEngine(ctx context.Context) (status string, err error)
 }

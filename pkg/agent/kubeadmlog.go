@@ -74,7 +74,7 @@ func (m *mirror) run(ctx context.Context) {
 // look copies what is new, and says whether more is to come soon. What cannot be
 // read is tried again: nothing depends on it.
 func (m *mirror) look(ctx context.Context) (more bool) {
-	request, err := m.host.Asked(verb.Kubeadm)
+	request, err := m.host.LastRequest(verb.Kubeadm)
 	if err != nil || request == nil {
 		return false
 	}

@@ -49,7 +49,7 @@ func keepMerged(l host.Layout) (note string, err error) {
 	if !isFile(l.At(merged.Path())) {
 		return fmt.Sprintf("%s points to %s while %s runs, whose image is gone: left as it is", host.Link, active.Version(), merged.Version()), nil
 	}
-	explained := l.ExplainRebootFile()
+	explained := l.IgnoreRebootFile()
 	if err := flip(l, merged); err != nil {
 		return "", err
 	}

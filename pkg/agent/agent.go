@@ -28,7 +28,7 @@ type Host interface {
 	Last(ctx context.Context, v verb.Verb) (running bool, last *host.Result, err error)
 	Changes(ctx context.Context) (<-chan host.Change, error)
 	Reboot(ctx context.Context) error
-	// Asked is the last request for a verb, or nil. Open opens a file of the
+	// LastRequest returns the last request for a verb, or nil. Open opens a file of the
 	// state folder.
 	LastRequest(v verb.Verb) (*host.Request, error)
 	Open(name string) (*os.File, error)

@@ -16,7 +16,7 @@ import (
 // already was compared before it was flipped.
 func (a *Agent) checkOrder(ctx context.Context, entry hostverb.Entry, order hostverb.Order) error {
 	flipped := entry.Verb == verb.Activate && order.Active == order.Spec.Version
-	if !entry.Ordered || flipped {
+	if !entry.ChecksOrder || flipped {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, gateWithin)

@@ -70,8 +70,8 @@ func (a *Agent) turn(ctx context.Context) time.Duration {
 // coordinator that makes it anew may be waiting for this very node: the only
 // control plane, which is cordoned.
 func mayUnwritten(action machine.Action, err error) bool {
-	entry, isVerb := hostverb.Of(action.Verb)
-	return isVerb && entry.Harmless ||
+	entry, isVerb := hostverb.Lookup(action.Verb)
+	return isVerb && entry.NeedsNoState ||
 		errors.Is(err, errNoNodeUpgrade) && (action.Do == machine.DoNothing || action.Do.GivesBack())
 }
 

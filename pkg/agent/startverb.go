@@ -26,7 +26,7 @@ type unstarted struct {
 // start has the host run a verb. Each runs once at a time. Why one could not be
 // started is told in the status; it is tried again after a pause that grows.
 func (a *Agent) start(ctx context.Context, v verb.Verb, key string, order hostverb.Order) error {
-	entry, ok := hostverb.Of(v)
+	entry, ok := hostverb.Lookup(v)
 	if !ok {
 		return fmt.Errorf("there is no host verb %q", v)
 	}

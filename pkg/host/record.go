@@ -28,8 +28,8 @@ type Guard struct {
 	BootID  string    `json:"bootID"`
 	ArmedAt time.Time `json:"armedAt"`
 	// Within is how long after boot the new kubelet may take to become healthy.
-	Within time.Duration `json:"within"`
-	Restore Restore `json:"restore"`
+	Within  time.Duration `json:"within"`
+	Restore Restore       `json:"restore"`
 }
 
 // Restore has what returning to the former version has to restore.

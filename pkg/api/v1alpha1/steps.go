@@ -54,7 +54,7 @@ type StepInfo struct {
 	// Doing completes the sentence "node w1 …" for people who watch.
 	Doing string
 	// Share is how much of a node's pass is over when the step begins, in percent:
-	// of the times that docs/results.md measured for a worker, and for Checking of
+	// of the times that lab/results.md measured for a worker, and for Checking of
 	// a control plane's. It draws progress, and decides nothing.
 	Share int
 }

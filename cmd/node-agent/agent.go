@@ -31,7 +31,7 @@ func newAgentCommand() *cobra.Command {
 	var o agentOptions
 	command := &cobra.Command{
 		Use:   "agent",
-		Short: "Take this node through its upgrades",
+		Short: "Upgrade this node when the coordinator releases it",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return runAgent(command.Context(), o)
@@ -46,7 +46,7 @@ func newAgentCommand() *cobra.Command {
 
 func runAgent(ctx context.Context, o agentOptions) error {
 	if o.node == "" {
-		return errors.New("which node is this? Set --node or NODE_NAME")
+		return errors.New("the node's name is missing: set --node or NODE_NAME")
 	}
 	clients, err := agent.Connect(o.kubeletConfig, o.accountDir)
 	if err != nil {

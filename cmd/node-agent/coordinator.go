@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	_ "time/tzdata" // schedules name zones, and the image has no files but this program
+	_ "time/tzdata" // schedules name time zones, and the container image has only this program
 
 	"github.com/spf13/cobra"
-	_ "golang.org/x/crypto/x509roots/fallback" // nor has it certificates for https sources
+	_ "golang.org/x/crypto/x509roots/fallback" // CA certificates for https sources
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -33,7 +33,7 @@ func newCoordinatorCommand() *cobra.Command {
 	var o coordinatorOptions
 	command := &cobra.Command{
 		Use:   "coordinator",
-		Short: "Decide which node goes when, for the whole cluster",
+		Short: "Decide for the whole cluster when each node is upgraded",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return runCoordinator(command.Context(), o)
@@ -74,8 +74,8 @@ func runCoordinator(ctx context.Context, o coordinatorOptions) error {
 	return coordinator.Lead(ctx, kube, host+"_"+string(uuid.NewUUID()), log, c.Run)
 }
 
-// clusterAccess returns how the coordinator reaches the API server. Its limits let it
-// write the orders of a few thousand nodes within a minute.
+// clusterAccess returns the configuration of the coordinator's clients. Its limits
+// allow writing the orders of a few thousand nodes within a minute.
 func clusterAccess(kubeconfig string) (*rest.Config, error) {
 	access, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// newGuardCommand reports what the guard was armed with. It rolls nothing
-// back: that part is still to be written, and no unit runs this at boot.
+// newGuardCommand returns the command that prints what the last activation recorded.
+// It does not roll back: that is not written yet, and no unit runs it at boot.
 func newGuardCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "guard",
-		Short: "Show what a way back to the former kubelet would restore (it does not restore yet)",
+		Short: "Show what a rollback to the former kubelet would restore (nothing is rolled back yet)",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			guard, err := host.OnNode.Guard()
@@ -21,7 +21,7 @@ func newGuardCommand() *cobra.Command {
 				return err
 			}
 			if guard == nil {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), "no guard was ever armed on this node")
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "no image has been activated on this node")
 				return err
 			}
 			return printJSON(cmd.OutOrStdout(), guard)

@@ -17,23 +17,23 @@ import (
 func newHostCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "host",
-		Short: "Work on the files of the node; run as units by the node's systemd",
+		Short: "Work on the node's files; the node's systemd runs these commands as units",
 	}
 	for _, entry := range hostverb.Table {
 		cmd.AddCommand(newVerbCommand(entry))
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "ended VERB",
-		Short: "Leave a result for a verb that could not leave its own",
+		Short: "Write a result for a verb that could not write its own",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entry, ok := hostverb.Of(verb.Verb(args[0]))
+			entry, ok := hostverb.Lookup(verb.Verb(args[0]))
 			if !ok {
 				return fmt.Errorf("there is no host verb %q", args[0])
 			}
 			err := host.Ended(host.OnNode, entry.Verb, entry.Failed, os.Getenv)
-			if entry.Ended != nil {
-				err = errors.Join(err, entry.Ended(host.OnNode, host.NewLog(cmd.ErrOrStderr())))
+			if entry.CleanUp != nil {
+				err = errors.Join(err, entry.CleanUp(host.OnNode, host.NewLog(cmd.ErrOrStderr())))
 			}
 			return err
 		},

@@ -1,6 +1,6 @@
-// Command node-agent is everything of kubectl-upgrade that runs in a cluster:
-// the agent of each node, the coordinator, and the verbs that the agent has
-// the node's systemd run from a copy of this very program.
+// Command node-agent is the part of kubectl-upgrade that runs in a cluster: the
+// agent of each node, the coordinator, and the verbs that the agent runs on its node
+// through systemd, from a copy of this program.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	// Lines of key=value, client-go's own among them.
+	// client-go logs through klog.
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	klog.SetSlogLogger(slog.Default())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

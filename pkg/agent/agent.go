@@ -27,9 +27,9 @@ type Host interface {
 	Last(ctx context.Context, v verb.Verb) (running bool, last *host.Result, err error)
 	Changes(ctx context.Context) (<-chan host.Change, error)
 	Reboot(ctx context.Context) error
-	// Asked returns the last request for a verb, or nil. Open opens a file in the
+	// LastRequest returns the last request for a verb, or nil. Open opens a file in the
 	// state directory.
-	Asked(v verb.Verb) (*host.Request, error)
+	LastRequest(v verb.Verb) (*host.Request, error)
 	Open(name string) (*os.File, error)
 	UpdateEngine(ctx context.Context) (status string, err error)
 }

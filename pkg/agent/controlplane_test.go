@@ -219,7 +219,7 @@ func TestKubeadmSpeaks(t *testing.T) {
 	c.order(v1alpha1.ReleaseNode)
 	var request *host.Request
 	c.await("kubeadm is asked for", func(told) bool {
-		request, _ = c.host.Asked(verb.Kubeadm)
+		request, _ = c.host.LastRequest(verb.Kubeadm)
 		return request != nil
 	})
 	path := filepath.Join(c.host.dir, kubeadm.LogName)

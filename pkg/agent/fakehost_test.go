@@ -149,7 +149,7 @@ func (h *fakeHost) apply(r host.Request) {
 	}
 }
 
-func (h *fakeHost) Asked(v verb.Verb) (*host.Request, error) {
+func (h *fakeHost) LastRequest(v verb.Verb) (*host.Request, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.asked[v], nil

@@ -16,7 +16,7 @@ import (
 // image that is active already was checked before its activation.
 func (a *Agent) checkOrder(ctx context.Context, entry hostverb.Entry, order hostverb.Order) error {
 	flipped := entry.Verb == verb.Activate && order.Active == order.Spec.Version
-	if !entry.Ordered || flipped {
+	if !entry.ChecksOrder || flipped {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, gateWithin)

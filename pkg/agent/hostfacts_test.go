@@ -14,7 +14,7 @@ import (
 func TestFailedFactsAreGatheredAgain(t *testing.T) {
 	h := newFakeHost()
 	h.takes = 0
-	a := &Agent{Config: Config{Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now}, unstarted: map[verb.Verb]unstarted{}}
+	a := &Agent{Config: Config{Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now}, startFailures: map[verb.Verb]startFailure{}}
 	now := time.Now()
 	gather := func() error {
 		t.Helper()

@@ -74,7 +74,7 @@ func (m *mirror) run(ctx context.Context) {
 // copyNew copies new lines, and reports whether kubeadm still runs. It retries what cannot be
 // read: nothing depends on it.
 func (m *mirror) copyNew(ctx context.Context) (more bool) {
-	request, err := m.host.Asked(verb.Kubeadm)
+	request, err := m.host.LastRequest(verb.Kubeadm)
 	if err != nil || request == nil {
 		return false
 	}

@@ -67,8 +67,8 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 // Without a NodeUpgrade the node still goes back into service: the coordinator that would
 // create the NodeUpgrade may itself wait for this cordoned node.
 func mayActUnwritten(action machine.Action, err error) bool {
-	entry, isVerb := hostverb.Of(action.Verb)
-	return isVerb && entry.Harmless ||
+	entry, isVerb := hostverb.Lookup(action.Verb)
+	return isVerb && entry.NeedsNoState ||
 		errors.Is(err, errNoNodeUpgrade) && (action.Do == machine.DoNothing || action.Do.BringsBack())
 }
 

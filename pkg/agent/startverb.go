@@ -26,7 +26,7 @@ type startFailure struct {
 // start starts a verb on the host. It records a failure for the status; the pauses between
 // retries grow.
 func (a *Agent) start(ctx context.Context, v verb.Verb, key string, order hostverb.Order) error {
-	entry, ok := hostverb.Of(v)
+	entry, ok := hostverb.Lookup(v)
 	if !ok {
 		return fmt.Errorf("there is no host verb %q", v)
 	}

@@ -1,13 +1,10 @@
-// Package buildversion says which version of a program runs.
-//
-// It promises a word in any case: what the linker was told, the module's version
-// where `go install` built the program, or "unknown".
+// Package buildversion finds out which version of a program runs.
 package buildversion
 
 import "runtime/debug"
 
-// Or is linked, what the linker put into the program (-X main.version=…), or what
-// the build knows of itself where that is empty.
+// Or returns linked, which the linker sets (-X main.version=…). If that is empty, it
+// returns the module's version if `go install` built the program, or "unknown".
 func Or(linked string) string {
 	if linked != "" {
 		return linked

@@ -1,5 +1,5 @@
-// Package client reads and writes our kinds. It promises typed values
-// and nothing else: no cache, no retry, no decision.
+// Package client reads and writes the kinds of this project as typed values. It has
+// no cache, does not retry and makes no decisions.
 package client
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Object is one of our kinds.
+// Object is an object of one of the project's kinds.
 type Object interface {
 	runtime.Object
 	metav1.Object
@@ -30,7 +30,7 @@ type Resource[T Object, L runtime.Object] struct {
 	empty func() T
 }
 
-// Interface reads and writes our kinds.
+// Interface has a client for each kind.
 type Interface struct {
 	MaintenanceSchedules Resource[*v1alpha1.MaintenanceSchedule, *v1alpha1.MaintenanceScheduleList]
 	UpgradePolicies      Resource[*v1alpha1.UpgradePolicy, *v1alpha1.UpgradePolicyList]
@@ -40,7 +40,7 @@ type Interface struct {
 	NodeInventories      Resource[*v1alpha1.NodeInventory, *v1alpha1.NodeInventoryList]
 }
 
-// New makes the clients for the API server that config names.
+// New returns clients for the API server that config names.
 func New(config *rest.Config) (*Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -67,7 +67,7 @@ func New(config *rest.Config) (*Interface, error) {
 	}, nil
 }
 
-// object is a pointer to a struct that is one of our kinds, or a list of them.
+// object is a pointer to the struct of one of the project's kinds.
 type object[S any] interface {
 	*S
 	Object
@@ -87,8 +87,8 @@ func resource[S, LS any, T object[S], L list[LS]](client rest.Interface, codec r
 	}
 }
 
-// Apply writes the fields of obj that are set as the field manager's own, by
-// server-side apply, taking them over where another has them. obj must bear
+// Apply writes the fields that are set in obj by server-side apply. It forces
+// conflicts: the field manager takes over fields that another one owns. obj must have
 // its name. subresource is "" or "status".
 func (r Resource[T, L]) Apply(ctx context.Context, obj T, manager, subresource string) (T, error) {
 	obj.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(r.kind))

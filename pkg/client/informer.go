@@ -10,8 +10,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Informer keeps a copy of all objects of the kind, or with a name of that one
-// alone, so that an agent watches its own object and not the fleet's.
+// Informer returns an informer for all objects of the kind or, if name is not empty,
+// for the object of that name only, so that an agent watches nothing but its own
+// object.
 func (r Resource[T, L]) Informer(name string) cache.SharedIndexInformer {
 	narrow := func(options *metav1.ListOptions) {
 		if name != "" {

@@ -28,18 +28,18 @@ var (
 	updateEngine = peer{"com.coreos.update1", "/com/coreos/update1"}
 )
 
-// answerWithin is how long the bus and its services may take to answer, as libdbus has
-// it by default. godbus has no limit: a reply that is lost, as when systemd starts
-// itself anew, would be waited for without end.
-const answerWithin = 25 * time.Second
+// callTimeout limits each call over the bus; it is libdbus's default. godbus has no
+// limit: it would wait forever for a reply that is lost, for example because systemd
+// re-executes itself.
+const callTimeout = 25 * time.Second
 
-// dial opens a connection. Signals are kept in their order and never dropped.
+// dial opens a connection that delivers signals in order and drops none.
 func (c *Client) dial(ctx context.Context) (*dbus.Conn, error) {
 	bus, err := dbus.Dial(c.address, dbus.WithSignalHandler(dbus.NewSequentialSignalHandler()))
 	if err != nil {
 		return nil, unreachable("connecting to the node's system bus at %s: %w", c.address, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.within)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = bus.Close() })
 	if err = bus.Auth(nil); err == nil {
@@ -69,9 +69,10 @@ func (c *Client) connected(ctx context.Context) (*dbus.Conn, error) {
 	return bus, nil
 }
 
-// call calls a method; reply is a pointer, or nil when nothing is expected.
+// call calls a method and stores its reply in what the pointer reply points to. If
+// reply is nil, it discards the reply.
 func (c *Client) call(ctx context.Context, to peer, method string, reply any, args ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, c.within)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	bus, err := c.connected(ctx)
 	if err != nil {
@@ -84,8 +85,8 @@ func (c *Client) call(ctx context.Context, to peer, method string, reply any, ar
 	return call.Store(reply)
 }
 
-// running reports whether a verb's unit is there and not at its end. A unit that
-// was asked for a moment ago is still inactive, and has a job.
+// running reports whether a verb's unit exists and has not ended. A unit that was
+// requested a moment ago is still inactive, but has a job.
 func (c *Client) running(ctx context.Context, v verb.Verb) (bool, error) {
 	var path dbus.ObjectPath
 	err := c.call(ctx, systemd, managerInterface+".GetUnit", &path, Unit(v))
@@ -103,8 +104,8 @@ func (c *Client) running(ctx context.Context, v verb.Verb) (bool, error) {
 	return hasJob(unit["Job"]) || state != "inactive" && state != "failed", nil
 }
 
-// hasJob reads the property Job, a structure of the job's number, 0 for none,
-// and its path.
+// hasJob reports whether the property Job names a job. It is a structure of the
+// job's number, which is 0 for none, and its path.
 func hasJob(property dbus.Variant) bool {
 	job, _ := property.Value().([]any)
 	if len(job) == 0 {

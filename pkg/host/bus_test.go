@@ -13,7 +13,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// silentBus accepts connections, lets them in where it should, and says nothing more.
+// silentBus accepts connections, authenticates them if told to, and then never
+// answers.
 func silentBus(t *testing.T, letsIn bool) (address string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bus")
@@ -52,13 +53,13 @@ func authenticate(conn net.Conn) {
 	}
 }
 
-// A bus that does not answer is an error, and soon: the agent looks at the host in each
-// turn, and would stand still without a word.
+// A bus that does not answer is an error within the timeout: the agent reads the
+// host in each reconcile, and would otherwise hang silently.
 func TestSilentBusIsAnError(t *testing.T) {
 	for name, letsIn := range map[string]bool{"from the beginning": false, "once it let us in": true} {
 		t.Run(name, func(t *testing.T) {
 			c := NewClient(t.TempDir(), silentBus(t, letsIn), nil)
-			c.within = 100 * time.Millisecond
+			c.timeout = 100 * time.Millisecond
 			t.Cleanup(func() { _ = c.Close() })
 			done := make(chan error, 1)
 			go func() {
@@ -75,7 +76,7 @@ func TestSilentBusIsAnError(t *testing.T) {
 					t.Errorf("error %v", err)
 				}
 			case <-time.After(10 * time.Second):
-				t.Fatal("it waits without end")
+				t.Fatal("the call did not time out")
 			}
 		})
 	}

@@ -8,20 +8,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// redialEvery is the pause between attempts to reach a bus that went away.
-const redialEvery = time.Second
+// redialInterval is the pause between attempts to reconnect to the bus.
+const redialInterval = time.Second
 
-// Change is a verb whose unit changed its state, or another status of Flatcar's
-// update_engine.
+// Change is a state change of a verb's unit, or of Flatcar's update_engine.
 type Change struct {
 	Verb         verb.Verb
 	UpdateEngine bool
 }
 
-// Changes returns every Change as it happens, until ctx ends; then the channel is
-// closed. Several changes may arrive as one. Each that there can be is reported
-// once in the beginning and after the bus was away, as what happened meanwhile is
-// not known.
+// Changes returns a channel of changes, which is closed when ctx ends. Several
+// equal changes may arrive as one. At the beginning and after each reconnection the
+// channel delivers every possible Change once, as changes may have been missed.
 func (c *Client) Changes(ctx context.Context) (<-chan Change, error) {
 	sub, err := c.subscribe(ctx)
 	if err != nil {
@@ -32,8 +30,8 @@ func (c *Client) Changes(ctx context.Context) (<-chan Change, error) {
 	return out, nil
 }
 
-// every returns each Change that there can be.
-func (c *Client) every() []Change {
+// allChanges returns every possible Change.
+func (c *Client) allChanges() []Change {
 	changes := []Change{{UpdateEngine: true}}
 	for v := range c.failures {
 		changes = append(changes, Change{Verb: v})
@@ -41,11 +39,11 @@ func (c *Client) every() []Change {
 	return changes
 }
 
-// follow hands changes on. Those that were not taken yet wait in pending, each
+// follow sends changes to out. pending has those that were not received yet, each
 // once.
 func (c *Client) follow(ctx context.Context, sub *subscription, out chan<- Change) {
 	defer close(out)
-	pending := c.every()
+	pending := c.allChanges()
 	for {
 		var ready chan<- Change
 		var next Change
@@ -63,7 +61,7 @@ func (c *Client) follow(ctx context.Context, sub *subscription, out chan<- Chang
 				if sub = c.resubscribe(ctx); sub == nil {
 					return
 				}
-				pending = c.every()
+				pending = c.allChanges()
 			} else if change, ok := c.changed(sub, signal); ok && !slices.Contains(pending, change) {
 				pending = append(pending, change)
 			}
@@ -71,7 +69,7 @@ func (c *Client) follow(ctx context.Context, sub *subscription, out chan<- Chang
 	}
 }
 
-// resubscribe tries until it works; nil when ctx ends.
+// resubscribe retries until it succeeds. It returns nil if ctx ends.
 func (c *Client) resubscribe(ctx context.Context) *subscription {
 	for {
 		if sub, err := c.subscribe(ctx); err == nil {
@@ -80,7 +78,7 @@ func (c *Client) resubscribe(ctx context.Context) *subscription {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(redialEvery):
+		case <-time.After(redialInterval):
 		}
 	}
 }

@@ -16,31 +16,31 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// Client has verbs run on the node. It connects to the system bus when it is
-// first needed, and again when the bus went away. Its methods may be called
-// from several goroutines; errors of the bus bear the reason HostUnreachable.
+// Client runs verbs on the node. It connects to the system bus on first use, and
+// reconnects after the connection was lost. Its methods may be called from several
+// goroutines. Errors of the bus have the reason HostUnreachable.
 type Client struct {
 	root, address string
 	failures      map[verb.Verb]v1alpha1.Reason
-	within        time.Duration // for an answer
+	timeout       time.Duration // of one call
 
 	mu  sync.Mutex
 	bus *dbus.Conn
 }
 
-// NewClient makes a Client for the folder that pod and node share (Root) and
-// the bus at that D-Bus address; an empty address is SystemBus. It knows the
-// verbs in failures, each with the reason of a failure that names none.
+// NewClient returns a Client for the folder that pod and node share (Root) and the
+// bus at a D-Bus address; empty means SystemBus. failures has the verbs that the
+// Client knows, each with the reason for a failure that has no reason of its own.
 func NewClient(root, busAddress string, failures map[verb.Verb]v1alpha1.Reason) *Client {
 	if busAddress == "" {
 		busAddress = SystemBus
 	}
-	return &Client{root: root, address: busAddress, failures: failures, within: answerWithin}
+	return &Client{root: root, address: busAddress, failures: failures, timeout: callTimeout}
 }
 
-// Start has the node run a verb. It does nothing when that verb is running
-// already, whatever it was asked for: Last tells when it has ended. Otherwise
-// it returns when systemd has accepted the unit.
+// Start starts a verb on the node, and returns when systemd has accepted its unit.
+// It does nothing if the verb is already running, even for another request: Last
+// reports when it has ended.
 func (c *Client) Start(ctx context.Context, r Request, o Options) error {
 	running, err := c.running(ctx, r.Verb)
 	if err != nil || running {
@@ -59,24 +59,24 @@ func (c *Client) Start(ctx context.Context, r Request, o Options) error {
 		return nil
 	}
 	if err != nil {
-		return errors.Join(unreachable("starting host verb %q: %w", r.Verb, err), c.forget(r.Verb))
+		return errors.Join(unreachable("starting host verb %q: %w", r.Verb, err), c.removeRequest(r.Verb))
 	}
 	return nil
 }
 
-// forget removes a request that systemd did not accept: Last would take it for one
-// whose unit ended without a result. A unit that was started all the same, and whose
-// answer was lost, finds no arguments and does nothing.
-func (c *Client) forget(v verb.Verb) error {
+// removeRequest removes a request whose unit systemd did not accept. Otherwise Last
+// would report that the unit ended without a result. If the unit was started after
+// all and only the reply was lost, the verb finds no arguments and does nothing.
+func (c *Client) removeRequest(v verb.Verb) error {
 	if err := os.Remove(requestFile(c.root, v)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the request for host verb %q: %w", v, err)
 	}
 	return nil
 }
 
-// Last returns whether a verb is running, and what came of the last request: nil
-// when there was none, or while it runs. A unit that ended without leaving a
-// result gives one that says so.
+// Last reports whether a verb is running, and returns the result of the last
+// request: nil while the verb runs or if there was no request. If the unit ended
+// without a result, Last returns one that says so.
 func (c *Client) Last(ctx context.Context, v verb.Verb) (running bool, last *Result, err error) {
 	if running, err = c.running(ctx, v); err != nil || running {
 		return running, nil, err
@@ -85,18 +85,18 @@ func (c *Client) Last(ctx context.Context, v verb.Verb) (running bool, last *Res
 	return false, last, err
 }
 
-// Asked returns the last request for a verb, or nil.
-func (c *Client) Asked(v verb.Verb) (*Request, error) {
+// LastRequest returns the last request for a verb, or nil if there was none.
+func (c *Client) LastRequest(v verb.Verb) (*Request, error) {
 	return readJSON[Request](requestFile(c.root, v))
 }
 
-// Open opens a file of the state folder, such as a log, to be read.
+// Open opens a file in the state folder, such as a log, for reading.
 func (c *Client) Open(name string) (*os.File, error) {
 	return os.Open(filepath.Join(StateDir(c.root), name))
 }
 
-// Reboot asks logind to reboot the node. No error means that logind accepted,
-// not that the node will go down: only a changed boot id says that it did.
+// Reboot asks logind to reboot the node. It returns nil if logind accepted the
+// request. Only a changed boot ID shows that the node has rebooted.
 func (c *Client) Reboot(ctx context.Context) error {
 	const interactive = false
 	if err := c.call(ctx, logind, "org.freedesktop.login1.Manager.Reboot", nil, interactive); err != nil {
@@ -105,7 +105,7 @@ func (c *Client) Reboot(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the connection to the bus. A later call opens a new one.
+// Close closes the connection to the bus. A later call opens a new one.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

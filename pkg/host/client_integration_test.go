@@ -42,7 +42,7 @@ func start(t *testing.T, c *host.Client, r host.Request, o host.Options) {
 	}
 }
 
-// finish waits, by signals alone, until a verb has ended.
+// finish waits until a signal reports that a verb has ended.
 func finish(t *testing.T, c *host.Client, changes <-chan host.Change, v verb.Verb) *host.Result {
 	t.Helper()
 	timeout := time.After(time.Minute)
@@ -57,7 +57,7 @@ func finish(t *testing.T, c *host.Client, changes <-chan host.Change, v verb.Ver
 		select {
 		case <-changes:
 		case <-timeout:
-			t.Fatalf("host verb %s: no signal told of its end", v)
+			t.Fatalf("host verb %s: no signal reported its end", v)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// Nothing in such a unit can run, not even what tells of its end
+// In such a unit no program can run, not even the one that records its end
 // (226/NAMESPACE).
 func TestMountFails(t *testing.T) {
 	c := connect(t)
@@ -210,7 +210,7 @@ func busy(t *testing.T, program string) bool {
 	return exec.CommandContext(t.Context(), "pgrep", "-x", program).Run() == nil
 }
 
-// Since systemd 257 an inhibitor binds root too: the agent must hear of it.
+// Since systemd 257 an inhibitor also applies to root: the agent must get the error.
 func TestRebootRefused(t *testing.T) {
 	inhibitor := exec.CommandContext(t.Context(), "systemd-inhibit", "--what=shutdown", "--mode=block", "--who=test", "--why=test", "sleep", "60")
 	if err := inhibitor.Start(); err != nil {
@@ -225,11 +225,11 @@ func TestRebootRefused(t *testing.T) {
 	}
 	err := connect(t).Reboot(t.Context())
 	if host.ReasonOf(err, "") != v1alpha1.ReasonRebootFailed {
-		t.Errorf("logind let a reboot pass an inhibitor: %v", err)
+		t.Errorf("logind accepted a reboot in spite of an inhibitor: %v", err)
 	}
 }
 
-// systemd itself survives this; logind and others do not come back.
+// systemd itself survives this; logind and others do not restart.
 func TestBusGoesAway(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
@@ -245,7 +245,7 @@ func TestBusGoesAway(t *testing.T) {
 		select {
 		case <-changes:
 		case <-ctx.Done():
-			t.Fatal("not told after the bus was back")
+			t.Fatal("no change after the bus was back")
 		}
 	}
 	start(t, c, request(t, verb.Facts, "after", nil), host.Options{})
@@ -254,8 +254,8 @@ func TestBusGoesAway(t *testing.T) {
 	}
 }
 
-// What systemd refuses to start has not failed: there is nothing that ended, and the
-// next request is answered as if it were the first.
+// A unit that systemd refuses to start leaves no failed result, and the next request
+// is handled as if it were the first.
 func TestRefusedStartLeavesNoFailure(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)

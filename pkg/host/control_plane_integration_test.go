@@ -13,8 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// The verbs of control planes as units, on a node that is none: each says so in
-// words.
+// The verbs for control planes as units on a worker: each reports why it cannot run.
 func TestVerbsOfControlPlanes(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)

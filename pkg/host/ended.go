@@ -8,10 +8,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// Ended leaves a Result in the place of a verb that could not leave its own:
-// it was killed, hung until its limit, or was never started. The verb's unit
-// calls it as ExecStopPost=, with what systemd knows of the end in the
-// environment (systemd.exec(5), $SERVICE_RESULT).
+// Ended writes a Result for a verb that could not write its own, because it was
+// killed, reached its time limit, or could not be started. The verb's unit runs
+// it as ExecStopPost=; systemd reports how the unit ended in the environment
+// (systemd.exec(5), $SERVICE_RESULT).
 func Ended(l Layout, v verb.Verb, failed v1alpha1.Reason, getenv func(string) string) error {
 	request, result, err := lastRequest(l.Root(), v)
 	if err != nil || request == nil || result != nil {
@@ -25,9 +25,10 @@ func Ended(l Layout, v verb.Verb, failed v1alpha1.Reason, getenv func(string) st
 	return writeJSON(resultFile(l.Root(), v), noResult(request, failed, bootID, end, time.Now().UTC()))
 }
 
-// lastResult returns what came of the last request, of a verb that does not run.
-// Where nothing was left, as after a power cut, it is the same failure each time
-// it is asked for: the end is not known, so it ended when it was asked for.
+// lastResult returns the result of the last request for a verb that is not
+// running. If there is none, as after a power cut, it returns a failure. When the
+// verb ended is then unknown, so FinishedAt is the time of the request: every call
+// returns the same failure.
 func lastResult(root string, v verb.Verb, failed v1alpha1.Reason) (*Result, error) {
 	request, result, err := lastRequest(root, v)
 	if err != nil || request == nil || result != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// After a power cut there is a request and no result. What came of it must be
-// the same whenever somebody looks, or an agent that waits for facts newer than
-// the last end of work waits for ever.
+// After a power cut there is a request without a result. Every read must return the
+// same result: an agent that waits for facts newer than the last end of work would
+// otherwise wait forever.
 func TestPowerCutEndsOnce(t *testing.T) {
 	root := t.TempDir()
 	asked := Request{Verb: verb.Kubeadm, Key: "v1.34.4 attempt 1", RequestedAt: time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)}
@@ -31,6 +31,6 @@ func TestPowerCutEndsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(first, second); diff != "" {
-		t.Errorf("another look, another end (-first +second):\n%s", diff)
+		t.Errorf("the second read returned another result (-first +second):\n%s", diff)
 	}
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Failure is an error with the reason that the world is told.
+// Failure is an error with the reason that the node's status shows.
 type Failure struct {
 	Reason v1alpha1.Reason
 	err    error
 }
 
-// Fail makes a Failure. The format is fmt.Errorf's, with %w.
+// Fail returns a Failure. The format is that of fmt.Errorf, including %w.
 func Fail(reason v1alpha1.Reason, format string, args ...any) error {
 	return &Failure{Reason: reason, err: fmt.Errorf(format, args...)}
 }
 
 func (f *Failure) Error() string { return f.err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the wrapped error.
 func (f *Failure) Unwrap() error { return f.err }
 
 // ReasonOf returns the reason of the first Failure in err's chain, or otherwise.

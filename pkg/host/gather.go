@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
-// Gather looks at the node. It leaves Confs, ConfProblem and Armed to package
-// sysupdate and Node to package nodefacts, which know what they mean.
+// Gather collects the facts about the node, except Confs, ConfProblem and Armed,
+// which package sysupdate finds, and Node, which package nodefacts finds.
 func Gather(l Layout) (Facts, error) {
 	var facts Facts
 	var err error
@@ -54,7 +54,7 @@ func (l Layout) gatherRecords(facts *Facts) error {
 	if facts.Guard, err = l.Guard(); err != nil {
 		return err
 	}
-	if l.rebootFileCounts(*facts) {
+	if l.systemNeedsReboot(*facts) {
 		facts.RebootRequired = true
 		facts.RebootReason = "the operating system asks for a reboot: " + rebootRequiredFile + " is there, and not because of Kubernetes"
 	}
@@ -64,16 +64,16 @@ func (l Layout) gatherRecords(facts *Facts) error {
 	return err
 }
 
-// joinedSince reports whether the node has joined a cluster since: after kubeadm reset
-// nothing is left of what kubeadm did before. kubeadm upgrade writes that file too,
-// and ends later.
+// joinedSince reports whether the node has joined a cluster after a time: kubeadm
+// reset discards what kubeadm did before. kubeadm upgrade also writes this file,
+// but before it completes.
 func (l Layout) joinedSince(at time.Time) bool {
 	info, err := os.Stat(l.At(KubeletAccess))
 	return err == nil && info.ModTime().After(at)
 }
 
-// unsupported says why this node cannot be upgraded by switching sysext
-// images, or nothing.
+// unsupported returns why this node cannot be upgraded by switching sysext
+// images, or "" if it can.
 func (l Layout) unsupported() string {
 	if a := Architecture(); a != "amd64" && a != "arm64" {
 		return "there are no Kubernetes images for the architecture " + a
@@ -87,14 +87,14 @@ func (l Layout) unsupported() string {
 	return ""
 }
 
-// FreeBytes returns the room that root has left on the file system of a folder.
+// FreeBytes returns the space that is free for root on the file system of a folder.
 func (l Layout) FreeBytes(dir string) (int64, error) {
 	free, _, err := l.Room(dir)
 	return free, err
 }
 
-// Room returns how much room root has left on the file system of a folder, and how
-// much there is in all.
+// Room returns the space that is free for root on the file system of a folder, and
+// the total size of that file system.
 func (l Layout) Room(dir string) (free, total int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(l.At(dir), &st); err != nil {
@@ -103,11 +103,11 @@ func (l Layout) Room(dir string) (free, total int64, err error) {
 	return int64(st.Bfree) * st.Bsize, int64(st.Blocks) * st.Bsize, nil //nolint:gosec // no file system has 2^63 blocks
 }
 
-// ControlPlaneComponents are the static pods that kubeadm takes to its own
-// version; etcd has another one.
+// ControlPlaneComponents are the static pods that have the version of the kubeadm
+// that wrote them. etcd has versions of its own.
 var ControlPlaneComponents = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// staticPods reads the tags from the manifests that kubeadm wrote.
+// staticPods returns the image tags in the manifests that kubeadm wrote.
 func (l Layout) staticPods() (map[string]string, error) {
 	tags := map[string]string{}
 	for _, component := range ControlPlaneComponents {

@@ -14,21 +14,21 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// Image is an image file of the bakery's layout, as its name tells.
+// Image is an image file of the sysext-bakery, as its name describes it.
 type Image struct {
 	Kubernetes version.Version
 	// Architecture as Kubernetes names it: amd64 or arm64.
 	Architecture string
 }
 
-// ParseImageName reads kubernetes-v1.34.4-x86-64.raw. It is false for every
-// other name.
+// ParseImageName parses a name such as kubernetes-v1.34.4-x86-64.raw. It reports
+// false for every name of another form.
 func ParseImageName(name string) (Image, bool) {
 	v, architecture, err := images.ParseName(name)
 	return Image{Kubernetes: v, Architecture: architecture}, err == nil
 }
 
-// NewImage returns the image of a version such as v1.34.4 for an architecture.
+// NewImage returns the image of a version, such as v1.34.4, for an architecture.
 func NewImage(kubernetes, architecture string) (Image, error) {
 	image, ok := ParseImageName(images.Name(kubernetes, architecture))
 	if !ok {
@@ -37,25 +37,25 @@ func NewImage(kubernetes, architecture string) (Image, error) {
 	return image, nil
 }
 
-// Version returns v1.34.4.
+// Version returns the version, such as v1.34.4.
 func (i Image) Version() string { return i.Kubernetes.String() }
 
-// Name returns kubernetes-v1.34.4-x86-64.raw.
+// Name returns the file name, such as kubernetes-v1.34.4-x86-64.raw.
 func (i Image) Name() string { return images.Name(i.Version(), i.Architecture) }
 
-// Path of the image on a node.
+// Path returns the path of the image on a node.
 func (i Image) Path() string { return filepath.Join(ImagesDir, i.Name()) }
 
-// ImagePath returns where the image of a version lies on a node.
+// ImagePath returns the path of the image of a version on a node.
 func ImagePath(version, architecture string) string {
 	return filepath.Join(ImagesDir, images.Name(version, architecture))
 }
 
-// Architecture returns this node's, as Kubernetes names it.
+// Architecture returns this node's architecture, as Kubernetes names it.
 func Architecture() string { return runtime.GOARCH }
 
 // Installed returns the images on the disk for this node's architecture, oldest
-// first. What bears another name is left out.
+// first. It ignores files with other names.
 func (l Layout) Installed() ([]Image, error) {
 	entries, err := os.ReadDir(l.At(ImagesDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,8 +74,8 @@ func (l Layout) Installed() ([]Image, error) {
 	return installed, nil
 }
 
-// Active returns the image that the symlink points to: what the next boot merges.
-// It fails when the symlink is not there or points elsewhere.
+// Active returns the image that the symlink points to, which the next boot merges.
+// It returns an error if there is no symlink or it points elsewhere.
 func (l Layout) Active() (Image, error) {
 	target, err := os.Readlink(l.At(Link))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +94,7 @@ func (l Layout) Active() (Image, error) {
 	return image, nil
 }
 
-// Merged returns the image whose files /usr shows in this boot.
+// Merged returns the image whose files are merged into /usr in this boot.
 func (l Layout) Merged() (Image, error) {
 	data, err := os.ReadFile(l.At(MergedVersionFile))
 	if err != nil {

@@ -9,16 +9,17 @@ import (
 	"path/filepath"
 )
 
-// Install copies the running program to bin/node-agent below root, atomically,
-// unless the same bytes are there already. A unit that runs the former copy
-// keeps it. The container's own file would be gone with the container.
+// Install atomically copies the running program to bin/node-agent below root,
+// unless that file has the same content. Units need the copy because the
+// container's own file is gone when the container ends. A unit that runs the former
+// copy is not affected.
 func Install(root string) error { return install("/proc/self/exe", root) }
 
 func install(from, root string) error {
 	to := Program(root)
 	program, err := os.ReadFile(from)
 	if err != nil {
-		return fmt.Errorf("reading our own program: %w", err)
+		return fmt.Errorf("reading the running program: %w", err)
 	}
 	there, err := os.ReadFile(to)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -39,7 +40,7 @@ func install(from, root string) error {
 	return nil
 }
 
-// removePartial removes what a killed WriteFile of that path left behind.
+// removePartial removes temporary files of interrupted calls of WriteFile for path.
 func removePartial(path string) error {
 	partial, err := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"*"))
 	if err != nil {

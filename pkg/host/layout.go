@@ -2,22 +2,23 @@ package host
 
 import "path/filepath"
 
-// Root is the folder that pod and node share, at the same path in both.
+// Root is the folder that the pod and the node share, at the same path in both.
 const Root = "/opt/kubectl-upgrade"
 
 // SystemBus is the D-Bus address of the node's system bus.
 const SystemBus = "unix:path=/run/dbus/system_bus_socket"
 
-// Program returns our own program on the node.
+// Program returns the path of the installed program, see Install.
 func Program(root string) string { return filepath.Join(root, "bin", "node-agent") }
 
-// StateDir holds requests, results, records and kubeadm's logs.
+// StateDir returns the folder of requests, results, records and kubeadm's logs.
 func StateDir(root string) string { return filepath.Join(root, "state") }
 
-// DefinitionsDir holds the definitions that staging gives to systemd-sysupdate.
+// DefinitionsDir returns the folder of the definitions that staging passes to
+// systemd-sysupdate.
 func DefinitionsDir(root string) string { return filepath.Join(root, "definitions") }
 
-// Where the bakery's image and conf put things on a node
+// Paths of the bakery's image and conf on a node
 // (https://flatcar.github.io/sysext-bakery/kubernetes/).
 const (
 	ImagesDir         = "/opt/extensions/kubernetes"
@@ -27,7 +28,7 @@ const (
 	Sysupdate         = "/usr/lib/systemd/systemd-sysupdate"
 )
 
-// Where kubeadm and the kubelet keep their files.
+// Paths of the files of kubeadm and the kubelet.
 const (
 	ManifestsDir     = "/etc/kubernetes/manifests"
 	KubernetesTmpDir = "/etc/kubernetes/tmp"
@@ -37,8 +38,8 @@ const (
 	KubeletFlags     = "/var/lib/kubelet/kubeadm-flags.env"
 )
 
-// SnapshotsDir has the snapshots of etcd. It is outside Root, which the agent's
-// pod sees: a snapshot holds every secret of the cluster.
+// SnapshotsDir has the snapshots of etcd. It is outside Root, because the agent's
+// pod can read Root and a snapshot contains every Secret of the cluster.
 const SnapshotsDir = "/var/lib/kubectl-upgrade/snapshots"
 
 const (
@@ -52,7 +53,7 @@ type Layout struct{ Dir string }
 // OnNode is the layout of the node that this program runs on.
 var OnNode = Layout{Dir: "/"}
 
-// At returns the place of one of the node's absolute paths.
+// At returns the path in the layout of an absolute path of the node.
 func (l Layout) At(elem ...string) string {
 	return filepath.Join(append([]string{l.Dir}, elem...)...)
 }

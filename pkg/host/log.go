@@ -8,14 +8,13 @@ import (
 
 const tailBytes = 4 << 10
 
-// Log takes what a verb's programs print: it passes all of it on, and keeps
-// the end.
+// Log passes on everything that a verb's programs print, and keeps the end of it.
 type Log struct {
 	to   io.Writer
 	tail []byte
 }
 
-// NewLog passes on to a writer.
+// NewLog returns a Log that writes to a writer.
 func NewLog(to io.Writer) *Log { return &Log{to: to} }
 
 func (l *Log) Write(p []byte) (int, error) {
@@ -26,12 +25,13 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.to.Write(p)
 }
 
-// Printf adds a line of ours.
+// Printf adds a line.
 func (l *Log) Printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(l, format+"\n", args...)
 }
 
-// Tail returns the end, at most 4 KiB and from a line's beginning where it was cut.
+// Tail returns the last 4 KiB at most. If the log is longer, it begins with a
+// whole line.
 func (l *Log) Tail() string {
 	if len(l.tail) < tailBytes {
 		return string(l.tail)
@@ -44,8 +44,8 @@ func (l *Log) Tail() string {
 	return string(l.tail)
 }
 
-// LastLine returns the last line of an output: systemd's programs say there what
-// went wrong.
+// LastLine returns the last line of an output, which is where systemd's programs
+// report an error.
 func LastLine(output string) string {
 	output = strings.TrimSpace(output)
 	return output[strings.LastIndex(output, "\n")+1:]

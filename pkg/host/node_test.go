@@ -15,13 +15,13 @@ import (
 	"testing"
 )
 
-// inNode marks the run of this test program that is inside.
+// inNode is the environment variable that is set for the run inside the machine.
 const inNode = "HOST_TEST_IN_NODE"
 
 // TestMain boots a machine from NODE_ROOTFS, the root file system of a Debian
 // with systemd-container such as the lab's, and runs the tests in it: systemd,
-// the system bus and logind are the real ones. The machine has no network and
-// writes to an overlay that is thrown away.
+// the system bus and logind are real. The machine has no network and writes to an
+// overlay that is discarded.
 func TestMain(m *testing.M) {
 	if os.Getenv(inNode) != "" {
 		os.Exit(m.Run())
@@ -64,8 +64,8 @@ func runInside() (status int, err error) {
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-// boot needs a mount namespace of its own. systemd-nspawn wants a tmpfs at
-// /run/systemd/nspawn; 133 is its status after a reboot inside.
+// boot runs the machine in a new mount namespace. systemd-nspawn needs a tmpfs at
+// /run/systemd/nspawn; its exit status is 133 after a reboot of the machine.
 const boot = `set -e
 mount --make-rprivate /
 mkdir -p /run/systemd/nspawn
@@ -131,8 +131,8 @@ mksquashfs . "$UPPER/later.raw" -quiet -no-progress -all-root`
 	return nil
 }
 
-// arguments are this program's, but for the file that go test keeps its cache
-// with: it is not there inside.
+// arguments returns this program's arguments without the file of go test's cache,
+// which does not exist inside the machine.
 func arguments() []string {
 	return slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool {
 		return strings.HasPrefix(arg, "-test.testlogfile=")

@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// within is what the agent may count on: the verb is run every few minutes on
-// every node.
+// within is the longest that the verb may take: it runs every few minutes on every
+// node.
 const within = time.Second
 
 func nodeFacts(t *testing.T, c *host.Client, changes <-chan host.Change, key string) v1alpha1.NodeFacts {
@@ -80,9 +80,8 @@ func TestNodeFacts(t *testing.T) {
 	}
 }
 
-// The merged file system is no obstacle to its own refresh, and a mount below
-// it is. What a refresh does to that mount depends on systemd's version, and is
-// printed.
+// The merged file system does not block its own refresh, but a mount below it does.
+// What a refresh does to that mount depends on systemd's version and is logged.
 func TestRefreshBlockers(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)

@@ -2,14 +2,14 @@ package host
 
 import "time"
 
-// Options are the properties of a verb's unit beside what every unit gets.
+// Options are the properties in which the units of verbs differ.
 type Options struct {
-	// MountImages are file system images that only this unit sees.
+	// MountImages are file system images that are mounted for this unit only.
 	MountImages []MountImage
-	// WholeNode has the verb run in the node's own mount namespace: what it
-	// mounts is for the whole node.
+	// WholeNode runs the verb in the node's own mount namespace, so that what it
+	// mounts is mounted for the whole node.
 	WholeNode bool
-	// RuntimeMax ends a verb that hangs. Zero: no limit.
+	// RuntimeMax is the time after which systemd ends the verb. Zero means no limit.
 	RuntimeMax time.Duration
 }
 
@@ -17,6 +17,6 @@ type Options struct {
 type MountImage struct {
 	// Source is the image's path on the node.
 	Source string
-	// Destination is where the unit finds it; systemd makes the folder.
+	// Destination is where the image is mounted; systemd makes the folder.
 	Destination string
 }

@@ -8,42 +8,42 @@ import (
 	"time"
 )
 
-// KubeadmDone records a `kubeadm upgrade` that ended well.
+// KubeadmDone records a `kubeadm upgrade` that succeeded.
 type KubeadmDone struct {
 	Version    string    `json:"version,omitempty"`
 	Command    string    `json:"command,omitempty"`
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 }
 
-// Guard is what the boot-time guard has to know: armed by the verb "activate"
-// before the flip.
+// Guard has what a boot-time guard needs to return to the former version. The verb
+// "activate" records it before it changes the symlink. Nothing reads it at boot
+// yet: no node is rolled back by itself.
 type Guard struct {
-	// From is the version to go back to, To the one that was activated.
+	// From is the former version, To the one that was activated.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// SHA256 of the image of To, as it was fixed at the trigger.
+	// SHA256 of the image of To, as fixed at the trigger.
 	SHA256 string `json:"sha256,omitempty"`
-	// BootID of the system that armed it: the boot to leave behind.
+	// BootID is the boot ID at the time of activation.
 	BootID  string    `json:"bootID"`
 	ArmedAt time.Time `json:"armedAt"`
-	// Within is how long after boot the new kubelet has to become healthy.
-	Within time.Duration `json:"within"`
-	// Restore is what a way back has to put where.
-	Restore Restore `json:"restore"`
+	// Within is how long after boot the new kubelet may take to become healthy.
+	Within  time.Duration `json:"within"`
+	Restore Restore       `json:"restore"`
 }
 
-// Restore is what a way back would put back.
+// Restore has what returning to the former version has to restore.
 type Restore struct {
-	// Link is the symlink, LinkTarget what it pointed to.
+	// Link is the symlink, LinkTarget its former target.
 	Link       string `json:"link"`
 	LinkTarget string `json:"linkTarget"`
-	// Confs maps each file of the sysupdate definitions to its former text.
+	// Confs maps the name of each sysupdate definition to its former text.
 	Confs map[string]string `json:"confs,omitempty"`
-	// Files maps a path on the node to the saved copy of it.
+	// Files maps the path of each saved file to the path of its copy.
 	Files map[string]string `json:"files,omitempty"`
 }
 
-// BootID of the running system.
+// BootID returns the boot ID of the running system.
 func (l Layout) BootID() (string, error) {
 	data, err := os.ReadFile(l.At(bootIDFile))
 	if err != nil {
@@ -52,25 +52,26 @@ func (l Layout) BootID() (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// KubeadmDone returns the last `kubeadm upgrade` that ended well, or nil.
+// KubeadmDone returns the record of the last `kubeadm upgrade` that succeeded, or
+// nil if there is none.
 func (l Layout) KubeadmDone() (*KubeadmDone, error) {
 	return readJSON[KubeadmDone](kubeadmDoneFile(l.Root()))
 }
 
-// SetKubeadmDone records it.
+// SetKubeadmDone records a `kubeadm upgrade` that succeeded.
 func (l Layout) SetKubeadmDone(d KubeadmDone) error {
 	return writeJSON(kubeadmDoneFile(l.Root()), d)
 }
 
-// Guard returns the guard that was armed last, or nil.
+// Guard returns the guard that was recorded last, or nil if there is none.
 func (l Layout) Guard() (*Guard, error) { return readJSON[Guard](guardFile(l.Root())) }
 
-// SetGuard arms it.
+// SetGuard records a guard.
 func (l Layout) SetGuard(g Guard) error { return writeJSON(guardFile(l.Root()), g) }
 
-// ActivationPending reports whether the symlink points to an image that a guard
-// was armed for and that is not merged yet: such a node is on its way through
-// a reboot, and its symlink and confs are not to be touched.
+// ActivationPending reports whether the symlink points to an image that the verb
+// "activate" activated and that is not merged yet. Such a node is about to reboot,
+// so its symlink and confs must not change.
 func (l Layout) ActivationPending() (bool, error) {
 	guard, err := l.Guard()
 	if err != nil || guard == nil {
@@ -84,5 +85,6 @@ func (l Layout) ActivationPending() (bool, error) {
 	return guard.To == active.Version() && (err != nil || merged != active), nil
 }
 
-// savedDir has the kubelet's files from before the upgrade to a version.
+// savedDir returns the folder of the kubelet's files from before the upgrade to a
+// version.
 func savedDir(version string) string { return filepath.Join(StateDir(Root), "saved", version) }

@@ -9,19 +9,19 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// Request is what a verb is asked to do.
+// Request is a request to run a verb.
 type Request struct {
 	Verb verb.Verb `json:"verb"`
-	// Key says what the request is for, such as "v1.34.4@sha256:…". It comes
-	// back in the Result: a result with another key answers another request.
+	// Key identifies what the request is for, such as "v1.34.4@sha256:…". The
+	// Result has the same key: a result with another key belongs to another request.
 	Key string `json:"key"`
-	// Args are the verb's own, see package hostverb.
+	// Args are the verb's arguments, see package hostverb.
 	Args json.RawMessage `json:"args,omitempty"`
-	// RequestedAt is set by Start.
+	// RequestedAt is the time of the request. Client.Start sets it.
 	RequestedAt time.Time `json:"requestedAt"`
 }
 
-// NewRequest encodes args.
+// NewRequest returns a request with encoded args.
 func NewRequest(v verb.Verb, key string, args any) (Request, error) {
 	data, err := json.Marshal(args)
 	if err != nil {
@@ -30,27 +30,28 @@ func NewRequest(v verb.Verb, key string, args any) (Request, error) {
 	return Request{Verb: v, Key: key, Args: data}, nil
 }
 
-// Result is what came of a request.
+// Result is the result of a request.
 type Result struct {
 	Verb verb.Verb `json:"verb"`
 	Key  string    `json:"key"`
-	// BootID of the system that the verb ended on; empty when it left no
-	// result. A pod may see another boot id than its node (it does where the
-	// node is itself a container), so it comes from the node's side.
+	// BootID is the boot ID at the verb's end; empty if the verb wrote no result.
+	// The verb records it because a pod may see another boot ID than its node, for
+	// example if the node is itself a container.
 	BootID     string    `json:"bootID,omitempty"`
 	StartedAt  time.Time `json:"startedAt"`
 	FinishedAt time.Time `json:"finishedAt"`
 	OK         bool      `json:"ok"`
-	// Reason and Message say what went wrong. Both are empty when OK.
+	// Reason and Message describe the error. Both are empty if OK is true.
 	Reason  v1alpha1.Reason `json:"reason,omitempty"`
 	Message string          `json:"message,omitempty"`
 	// LogTail is the end of what the verb's programs printed, at most 4 KiB.
 	LogTail string `json:"logTail,omitempty"`
-	// Output is the verb's own, see package hostverb. It may be there when OK is false.
+	// Output is the verb's output, see package hostverb. It may be set even if OK
+	// is false.
 	Output json.RawMessage `json:"output,omitempty"`
 }
 
-// Decode reads the verb's own output into out.
+// Decode decodes the verb's output into out.
 func (r *Result) Decode(out any) error {
 	if len(r.Output) == 0 {
 		return fmt.Errorf("host verb %q left no output: %s", r.Verb, r.Message)

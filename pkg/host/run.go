@@ -12,14 +12,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// Work is what a verb does. It prints to log. Its output is kept in the Result
-// even when it fails.
+// Work is the function that carries out a verb. It prints to log. The Result has
+// its output even if it returns an error.
 type Work func(ctx context.Context, l Layout, args json.RawMessage, log *Log) (output any, err error)
 
-// Run answers the request for a verb: it works, and leaves the Result. This is
-// what the verb's unit runs. Without a request, as when a person calls the
-// verb, it works without arguments. A failure that names no reason bears failed.
-// The error is the work's own, or one of reading the request and writing the
+// Run carries out the request for a verb and writes the Result. The verb's unit
+// calls it. If there is no request, because a person runs the verb, work gets no
+// arguments. An error of work that has no reason gets the reason failed. Run
+// returns the error of work, or an error of reading the request or writing the
 // result.
 func Run(ctx context.Context, l Layout, v verb.Verb, failed v1alpha1.Reason, work Work, logTo io.Writer) (*Result, error) {
 	request, err := readJSON[Request](requestFile(l.Root(), v))
@@ -61,7 +61,7 @@ func (r *Result) conclude(l Layout, output any, workErr error, failed v1alpha1.R
 	return nil
 }
 
-// protect turns a panic into an error, so that it too becomes a Result.
+// protect returns a panic of work as an error, so that it too becomes a Result.
 func protect(ctx context.Context, l Layout, work Work, args json.RawMessage, log *Log) (output any, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -86,7 +86,7 @@ func TestEnded(t *testing.T) {
 		}
 	}
 	l := newTree(t)
-	ended(l) // nobody asked: nothing to say
+	ended(l) // without a request there is nothing to record
 	if _, err := os.Stat(l.At(resultFile)); err == nil {
 		t.Error("a result without a request")
 	}

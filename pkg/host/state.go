@@ -23,12 +23,12 @@ func resultFile(root string, v verb.Verb) string {
 
 func kubeadmDoneFile(root string) string { return filepath.Join(StateDir(root), "kubeadm-done.json") }
 
-func rebootFileFile(root string) string { return filepath.Join(StateDir(root), "reboot-file.json") }
+func ignoredRebootFile(root string) string { return filepath.Join(StateDir(root), "reboot-file.json") }
 
 func guardFile(root string) string { return filepath.Join(StateDir(root), "guard.json") }
 
-// WriteFile replaces a file atomically and durably: after a power cut there is
-// the old text or the new one.
+// WriteFile replaces a file atomically and durably: after a power cut it has
+// either the old content or the new one.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -63,7 +63,7 @@ func writeJSON(path string, value any) error {
 	return nil
 }
 
-// readJSON returns what a file holds; nil, without an error, when there is no such
+// readJSON returns the value in a file, or nil without an error if there is no such
 // file.
 func readJSON[T any](path string) (*T, error) {
 	data, err := os.ReadFile(path)

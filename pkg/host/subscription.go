@@ -9,11 +9,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// subscription is a connection of its own, and the signals that arrive on it.
+// subscription is a connection that is used for signals only.
 type subscription struct {
 	conn    *bus.Conn
 	signals chan *bus.Signal
-	// engine is update_engine's status as it was told last.
+	// engine is update_engine's status in its last signal.
 	engine string
 }
 
@@ -24,7 +24,7 @@ func (c *Client) subscribe(ctx context.Context) (*subscription, error) {
 	}
 	sub := &subscription{conn: conn, signals: make(chan *bus.Signal, 16)}
 	conn.Signal(sub.signals)
-	ctx, cancel := context.WithTimeout(ctx, c.within)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	if err := c.match(ctx, conn); err != nil {
 		_ = conn.Close()
@@ -33,8 +33,8 @@ func (c *Client) subscribe(ctx context.Context) (*subscription, error) {
 	return sub, nil
 }
 
-// match asks for the signals of our units and of update_engine only. systemd
-// sends none before Subscribe was called.
+// match subscribes to the signals of the verbs' units and of update_engine only.
+// systemd sends no signals before Subscribe is called.
 func (c *Client) match(ctx context.Context, conn *bus.Conn) error {
 	for v := range c.failures {
 		rules := [][]bus.MatchOption{
@@ -58,7 +58,7 @@ func unitPath(v verb.Verb) bus.ObjectPath {
 	return bus.ObjectPath("/org/freedesktop/systemd1/unit/" + dbus.PathBusEscape(Unit(v)))
 }
 
-// changed returns the Change that a signal is about.
+// changed returns the Change that a signal reports, and false if it reports none.
 func (c *Client) changed(sub *subscription, s *bus.Signal) (Change, bool) {
 	if status, ok := engineStatus(s); ok {
 		before := sub.engine

@@ -13,7 +13,7 @@ import (
 
 const bootID = "5e1f0d7e-0000-4000-8000-000000000001"
 
-// newTree is a control-plane node as a CAPZ bootstrap leaves it.
+// newTree returns the file tree of a control-plane node after a CAPZ bootstrap.
 func newTree(t *testing.T) host.Layout {
 	t.Helper()
 	l := host.Layout{Dir: t.TempDir()}

@@ -15,22 +15,22 @@ type property struct {
 	Value dbus.Variant
 }
 
-// auxUnit is one of StartTransientUnit's a(sa(sv)), which systemd keeps for
-// later and wants empty.
+// auxUnit is one of StartTransientUnit's a(sa(sv)). systemd does not use them yet:
+// the list has to be empty.
 type auxUnit struct {
 	Name       string
 	Properties []property
 }
 
-// command is one of the a(sasb) of Exec…=: path, argv, ignore failure.
+// command is one of the a(sasb) of ExecStart= and ExecStopPost=.
 type command struct {
 	Path          string
 	Argv          []string
 	IgnoreFailure bool
 }
 
-// image is one of the a(ssba(ss)) of MountImages=: source, destination, ignore
-// when missing, mount options for each partition.
+// image is one of the a(ssba(ss)) of MountImages=. Options are the mount options of
+// each partition.
 type image struct {
 	Source, Destination string
 	IgnoreMissing       bool
@@ -39,10 +39,11 @@ type image struct {
 
 type imageOption struct{ Partition, Options string }
 
-// properties of a verb's unit. Type=exec has RuntimeMaxUSec count from the
-// start; CollectMode has systemd forget the unit when it ends, so that its
-// name is free again; PrivateMounts has what a verb mounts vanish with it.
-// ExecStopPost sees the same mounts: where they fail, Client.Last has to tell.
+// properties returns the properties of a verb's unit. With Type=exec RuntimeMaxUSec
+// counts from the start. CollectMode unloads the unit when it has ended, so that its
+// name is free again. PrivateMounts unmounts what the verb mounted. ExecStopPost
+// runs with the same mounts: if these fail, it cannot run either, and Client.Last
+// reports the failure.
 func properties(root string, v verb.Verb, o Options) []property {
 	program := Program(root)
 	props := []property{

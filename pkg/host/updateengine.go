@@ -6,15 +6,16 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// UpdateEngineNeedReboot is update_engine's status when it has installed an
-// update of the operating system that the next boot starts.
+// UpdateEngineNeedReboot is update_engine's status after it has installed an
+// update of the operating system, which takes effect with the next boot.
 const UpdateEngineNeedReboot = "UPDATE_STATUS_UPDATED_NEED_REBOOT"
 
 const updateEngineInterface = "com.coreos.update1.Manager"
 
-// UpdateEngine asks Flatcar's update_engine for its status, such as
-// UPDATE_STATUS_IDLE or UpdateEngineNeedReboot. It is empty where update_engine
-// does not run: it is masked, or this is no Flatcar. Asking does not start it.
+// UpdateEngine returns the status of Flatcar's update_engine, such as
+// UPDATE_STATUS_IDLE or UpdateEngineNeedReboot. The status is empty if
+// update_engine does not run, because it is masked or the node does not run
+// Flatcar. The call does not start update_engine.
 func (c *Client) UpdateEngine(ctx context.Context) (status string, err error) {
 	bus, err := c.connected(ctx)
 	if err != nil {
@@ -37,15 +38,16 @@ func (c *Client) UpdateEngine(ctx context.Context) (status string, err error) {
 }
 
 // statusUpdate matches the signal that update_engine sends whenever its status
-// or its progress changes. What locksmithd's own test sends counts as well: a
-// signal only has us ask.
+// or its progress changes. The sender is not checked: a signal only causes the
+// agent to query the status.
 var statusUpdate = []dbus.MatchOption{
 	dbus.WithMatchInterface(updateEngineInterface),
 	dbus.WithMatchMember("StatusUpdate"),
 	dbus.WithMatchObjectPath(updateEngine.path),
 }
 
-// engineStatus returns the status in such a signal, whose body is GetStatus' answer.
+// engineStatus returns the status in a StatusUpdate signal, whose body has the
+// same fields as the reply to GetStatus.
 func engineStatus(s *dbus.Signal) (string, bool) {
 	if s.Name != updateEngineInterface+".StatusUpdate" || len(s.Body) < 3 {
 		return "", false

@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 )
 
-// updateEngine plays Flatcar's on the machine's own system bus, as root, under
-// the policy that node_test.go puts there.
+// updateEngine is a fake of Flatcar's update_engine on the machine's system bus. It
+// runs as root; node_test.go installs the bus policy that allows it.
 type updateEngine struct {
 	bus    *dbus.Conn
 	status string
@@ -71,11 +71,11 @@ func TestUpdateEngine(t *testing.T) {
 		select {
 		case change := <-changes:
 			if !want || !change.UpdateEngine {
-				t.Errorf("told of %+v", change)
+				t.Errorf("unexpected %+v", change)
 			}
 		case <-time.After(time.Second):
 			if want {
-				t.Error("no signal came through")
+				t.Error("no signal arrived")
 			}
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// What was staged and activated is merged, for everybody on the node, and again
-// when another image is active. It runs after TestStageAndActivate.
+// Restart merges the active image for the whole node, and the next one when another
+// image becomes active. It runs after TestStageAndActivate.
 func TestRestart(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)

@@ -12,9 +12,9 @@ import (
 
 var activate = define(Entry{
 	Verb:         verb.Activate,
-	Help:         "make a staged image the next boot's",
-	Ordered:      true,
-	Within:       10 * time.Minute,
+	Help:         "select a staged image for the next boot",
+	ChecksOrder:  true,
+	Timeout:      10 * time.Minute,
 	Failed:       v1alpha1.ReasonActivateFailed,
 	ChangesFacts: true,
 }, activateArgs, func(ctx context.Context, l host.Layout, args sysupdate.ActivateArgs, _ *host.Log) (*sysupdate.ActivateOutput, error) {

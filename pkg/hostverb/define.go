@@ -9,8 +9,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// define completes an entry with a work that takes arguments, and with how these
-// are made from an order.
+// define completes an entry with a function that makes the verb's arguments from an
+// order, and one that carries out the verb with them.
 func define[A, O any](e Entry, args func(context.Context, Order) (A, error), run func(context.Context, host.Layout, A, *host.Log) (*O, error)) Entry {
 	e.Args = func(ctx context.Context, o Order) (any, error) { return args(ctx, o) }
 	e.Run = func(ctx context.Context, l host.Layout, raw json.RawMessage, log *host.Log) (any, error) {
@@ -33,7 +33,7 @@ func decode[T any](raw json.RawMessage) (args T, err error) {
 	return args, nil
 }
 
-// output keeps a typed nil from becoming an output.
+// output returns a nil interface for a nil pointer.
 func output[T any](out *T, err error) (any, error) {
 	if out == nil {
 		return nil, err

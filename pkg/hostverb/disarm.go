@@ -13,11 +13,11 @@ import (
 
 var disarm = Entry{
 	Verb:         verb.Disarm,
-	Help:         "keep others from activating or deleting images",
-	Within:       10 * time.Minute,
+	Help:         "prevent other programs from activating or deleting images",
+	Timeout:      10 * time.Minute,
 	Failed:       v1alpha1.ReasonHostUnreachable,
 	ChangesFacts: true,
-	Harmless:     true,
+	NeedsNoState: true,
 	Run: func(_ context.Context, l host.Layout, _ json.RawMessage, _ *host.Log) (any, error) {
 		return output(sysupdate.Disarm(l))
 	},

@@ -1,7 +1,7 @@
-// Package hostverb is the table of the host verbs: each one stands in a file of
-// its own, with everything that is asked of it. To add a verb is to name it in
-// package verb, to write its file here, and to list it in Table.
+// Package hostverb is the table of the host verbs. Each verb has a file with its
+// properties. To add a verb, name it in package verb, write its file here, and list
+// it in Table.
 //
-// The node's side builds its commands from the table, the agent its requests.
-// How a verb is run as a unit is package host.
+// The program on the node builds its commands from the table, and the agent its
+// requests. Package host runs a verb as a unit.
 package hostverb

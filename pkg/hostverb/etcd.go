@@ -13,8 +13,8 @@ import (
 
 var etcdHealth = Entry{
 	Verb:         verb.Etcd,
-	Help:         "ask each member of etcd how it is",
-	Within:       time.Minute,
+	Help:         "check the health of each etcd member",
+	Timeout:      time.Minute,
 	Failed:       v1alpha1.ReasonHostUnreachable,
 	ControlPlane: true,
 	Run: func(ctx context.Context, l host.Layout, _ json.RawMessage, _ *host.Log) (any, error) {

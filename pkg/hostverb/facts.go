@@ -13,14 +13,14 @@ import (
 )
 
 var facts = Entry{
-	Verb:   verb.Facts,
-	Help:   "look at what is installed, merged and active",
-	Within: time.Minute,
-	Failed: v1alpha1.ReasonHostUnreachable,
-	Run:    gather,
+	Verb:    verb.Facts,
+	Help:    "show what is installed, merged and active",
+	Timeout: time.Minute,
+	Failed:  v1alpha1.ReasonHostUnreachable,
+	Run:     gather,
 }
 
-// gather leaves host.Facts.
+// gather returns host.Facts.
 func gather(_ context.Context, l host.Layout, _ json.RawMessage, _ *host.Log) (any, error) {
 	facts, err := host.Gather(l)
 	if err != nil {

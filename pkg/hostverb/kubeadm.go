@@ -9,19 +9,19 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// kubeadmWithin ends a kubeadm that hangs. Measured: under 3 minutes for a minor
-// on two cores; kubeadm's own waits are 5 minutes for each component.
-const kubeadmWithin = 40 * time.Minute
+// kubeadmTimeout ends a kubeadm that hangs. A minor took under 3 minutes on two
+// cores; kubeadm itself waits up to 5 minutes for each component.
+const kubeadmTimeout = 40 * time.Minute
 
 var kubeadmUpgrade = define(Entry{
 	Verb:         verb.Kubeadm,
 	Help:         "run kubeadm upgrade from the staged image",
-	Ordered:      true,
-	Within:       kubeadmWithin,
+	ChecksOrder:  true,
+	Timeout:      kubeadmTimeout,
 	Failed:       v1alpha1.ReasonKubeadmFailed,
-	Image:        true,
+	MountsImage:  true,
 	ChangesFacts: true,
-	Ended:        kubeadm.Ended,
+	CleanUp:      kubeadm.CleanUp,
 }, kubeadmArgs, kubeadm.Upgrade)
 
 func kubeadmArgs(_ context.Context, o Order) (kubeadm.UpgradeArgs, error) {

@@ -9,14 +9,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 )
 
-// Order is what the requests for verbs are made from.
+// Order is what requests are made from.
 type Order struct {
 	Spec v1alpha1.NodeUpgradeSpec
 	// Active is the version that the node's symlink points to.
 	Active string
-	// Keyring reads which keys may sign the index of images; empty: none has to.
+	// Keyring reads the keys that may sign the index of images. Empty means that
+	// no signature is needed.
 	Keyring func(context.Context) (string, error)
-	// ClusterConfiguration reads what kubeadm keeps in the cluster.
+	// ClusterConfiguration reads kubeadm's ClusterConfiguration from the cluster.
 	ClusterConfiguration func(context.Context) (string, error)
 }
 
@@ -28,7 +29,7 @@ func (o Order) image() (v1alpha1.Image, error) {
 	return *o.Spec.Image, nil
 }
 
-// Request returns what the host is asked for, under that key.
+// Request returns the verb's request with a key.
 func (e Entry) Request(ctx context.Context, key string, o Order) (host.Request, error) {
 	var args any
 	if e.Args != nil {
@@ -42,8 +43,8 @@ func (e Entry) Request(ctx context.Context, key string, o Order) (host.Request, 
 
 // Options returns the properties of the verb's unit.
 func (e Entry) Options(o Order) host.Options {
-	options := host.Options{RuntimeMax: e.Within, WholeNode: e.WholeNode}
-	if e.Image {
+	options := host.Options{RuntimeMax: e.Timeout, WholeNode: e.WholeNode}
+	if e.MountsImage {
 		staged := host.ImagePath(o.Spec.Version, host.Architecture())
 		options.MountImages = []host.MountImage{{Source: staged, Destination: kubeadm.ImageMount}}
 	}

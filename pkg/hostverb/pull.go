@@ -10,13 +10,13 @@ import (
 
 var pull = define(Entry{
 	Verb:         verb.Pull,
-	Help:         "bring the container images of a control plane",
-	Ordered:      true,
-	Within:       kubeadmWithin,
+	Help:         "pull the container images of a control plane",
+	ChecksOrder:  true,
+	Timeout:      kubeadmTimeout,
 	Failed:       v1alpha1.ReasonPullFailed,
-	Image:        true,
+	MountsImage:  true,
 	ControlPlane: true,
-	Harmless:     true,
+	NeedsNoState: true,
 }, pullArgs, kubeadm.Pull)
 
 func pullArgs(ctx context.Context, o Order) (kubeadm.PullArgs, error) {

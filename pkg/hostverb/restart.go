@@ -12,13 +12,13 @@ import (
 var restart = define(Entry{
 	Verb:         verb.Restart,
 	Help:         "merge the active image now and restart the kubelet",
-	Within:       5 * time.Minute,
+	Timeout:      5 * time.Minute,
 	Failed:       v1alpha1.ReasonRestartFailed,
 	WholeNode:    true,
 	ChangesFacts: true,
 }, restartArgs, sysext.Restart)
 
-// restartArgs names what is active: another upgrade may be asked for by now.
+// restartArgs names the active version: the order may be for another upgrade by now.
 func restartArgs(_ context.Context, o Order) (sysext.RestartArgs, error) {
 	return sysext.RestartArgs{Version: o.Active}, nil
 }

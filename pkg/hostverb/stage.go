@@ -11,12 +11,12 @@ import (
 
 var stage = define(Entry{
 	Verb:         verb.Stage,
-	Help:         "download and check an image, beside the running one",
-	Ordered:      true,
-	Within:       time.Hour, // as long as the download may take; then it is tried again
+	Help:         "download and verify an image without activating it",
+	ChecksOrder:  true,
+	Timeout:      time.Hour, // for the download; then it is tried again
 	Failed:       v1alpha1.ReasonStageFailed,
 	ChangesFacts: true,
-	Harmless:     true,
+	NeedsNoState: true,
 }, stageArgs, sysupdate.Stage)
 
 func stageArgs(ctx context.Context, o Order) (sysupdate.StageArgs, error) {

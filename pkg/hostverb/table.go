@@ -12,40 +12,41 @@ import (
 // Table has every verb.
 var Table = []Entry{facts, disarm, stage, pull, snapshot, kubeadmUpgrade, activate, restart, etcdHealth}
 
-// Entry is everything that is asked of a verb.
+// Entry has the properties of a verb.
 type Entry struct {
 	Verb verb.Verb
-	// Help is what it does, for those who read `node-agent host --help`.
+	// Help describes the verb in `node-agent host --help`.
 	Help string
-	// Within is how long it may take until systemd ends it.
-	Within time.Duration
-	// Failed is the reason of a failure that names none.
+	// Timeout is the time after which systemd ends the verb.
+	Timeout time.Duration
+	// Failed is the reason for a failure that has no reason of its own.
 	Failed v1alpha1.Reason
-	// Run works on the node.
+	// Run carries out the verb on the node.
 	Run host.Work
-	// Args makes the arguments of Run. Nil: there are none.
+	// Args makes the arguments of Run. Nil means that there are none.
 	Args func(ctx context.Context, o Order) (any, error)
-	// Image is true where the unit finds the staged image's files at
-	// kubeadm.ImageMount.
-	Image bool
-	// Ordered is true where the order names the image that it works with: the agent
-	// compares that with what the upgrade fixed at its trigger.
-	Ordered bool
-	// WholeNode is true where what it mounts is for the whole node.
+	// MountsImage mounts the staged image at kubeadm.ImageMount, for the verb's
+	// unit only.
+	MountsImage bool
+	// ChecksOrder has the agent compare the order with what the upgrade fixed at
+	// its trigger before the verb starts.
+	ChecksOrder bool
+	// WholeNode runs the verb in the node's own mount namespace.
 	WholeNode bool
-	// ControlPlane is true where it is for control planes only.
+	// ControlPlane limits the verb to control-plane nodes.
 	ControlPlane bool
-	// ChangesFacts is true where the facts say something else after it.
+	// ChangesFacts reports whether the facts may differ after the verb.
 	ChangesFacts bool
-	// Harmless is true where it may be started though the machine's State could
-	// not be persisted: its result says all that there is to remember.
-	Harmless bool
-	// Ended puts right what it leaves when it is killed. Nil: it leaves nothing.
-	Ended func(l host.Layout, log *host.Log) error
+	// NeedsNoState reports whether the verb may start although the machine's State
+	// could not be written: all that the next agent needs is in its result.
+	NeedsNoState bool
+	// CleanUp repairs what a killed run may have left. Nil means that there is
+	// nothing to repair.
+	CleanUp func(l host.Layout, log *host.Log) error
 }
 
-// Of returns the verb's entry, or false where there is no such verb.
-func Of(v verb.Verb) (Entry, bool) {
+// Lookup returns the verb's entry, and false if there is no such verb.
+func Lookup(v verb.Verb) (Entry, bool) {
 	for _, e := range Table {
 		if e.Verb == v {
 			return e, true
@@ -54,7 +55,7 @@ func Of(v verb.Verb) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Failures maps each verb to the reason of a failure that names none.
+// Failures maps each verb to the reason for a failure that has no reason of its own.
 func Failures() map[verb.Verb]v1alpha1.Reason {
 	failures := map[verb.Verb]v1alpha1.Reason{}
 	for _, e := range Table {

@@ -20,7 +20,7 @@ import (
 func TestEntriesAreComplete(t *testing.T) {
 	seen := map[verb.Verb]bool{}
 	for _, e := range Table {
-		if e.Verb == "" || e.Help == "" || e.Within <= 0 || e.Failed == "" || e.Run == nil {
+		if e.Verb == "" || e.Help == "" || e.Timeout <= 0 || e.Failed == "" || e.Run == nil {
 			t.Errorf("verb %q lacks a column: %+v", e.Verb, e)
 		}
 		if seen[e.Verb] {
@@ -92,11 +92,11 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%s: %s %v", e.Verb, request.Args, err)
 		}
 		options := e.Options(order)
-		if options.RuntimeMax != e.Within || options.WholeNode != (e.Verb == verb.Restart) {
+		if options.RuntimeMax != e.Timeout || options.WholeNode != (e.Verb == verb.Restart) {
 			t.Errorf("%s: %+v", e.Verb, options)
 		}
 		mounts := host.MountImage{Source: host.ImagePath("v1.34.4", host.Architecture()), Destination: kubeadm.ImageMount}
-		if e.Image != (len(options.MountImages) == 1 && options.MountImages[0] == mounts) {
+		if e.MountsImage != (len(options.MountImages) == 1 && options.MountImages[0] == mounts) {
 			t.Errorf("%s mounts %+v", e.Verb, options.MountImages)
 		}
 	}
@@ -105,7 +105,7 @@ func TestRequests(t *testing.T) {
 // An order that asks for nothing has no image and no upgrade.
 func TestEmptyOrder(t *testing.T) {
 	for _, v := range []verb.Verb{verb.Stage, verb.Pull, verb.Snapshot, verb.Kubeadm, verb.Activate} {
-		e, ok := Of(v)
+		e, ok := Lookup(v)
 		if _, err := e.Request(t.Context(), "k", Order{}); !ok || err == nil {
 			t.Errorf("%s is asked for by an empty order", v)
 		}

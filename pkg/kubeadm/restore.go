@@ -13,10 +13,10 @@ import (
 // components are those whose manifests kubeadm moves.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// Ended puts back what a kubeadm that was killed had moved away. The verb's unit
-// calls it when all of its processes are gone: a control plane without one of its
-// parts may not be able to ask for the next run.
-func Ended(l host.Layout, log *host.Log) error { return restoreManifests(l, log) }
+// CleanUp restores the manifests that a killed kubeadm had moved away. The verb's unit
+// calls it when all its processes have ended: a control plane without one of its
+// components may not be able to request the next run.
+func CleanUp(l host.Layout, log *host.Log) error { return restoreManifests(l, log) }
 
 // restoreManifests heals what a killed kubeadm may leave: it moves a manifest
 // away and then the new one in, and between the two there is none. What the

@@ -163,7 +163,7 @@ func TestEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := Ended(l, host.NewLog(&strings.Builder{})); err != nil {
+		if err := CleanUp(l, host.NewLog(&strings.Builder{})); err != nil {
 			t.Fatal(err)
 		}
 		if got := read(t, l, host.ManifestsDir+"/etcd.yaml"); got != "old" {

@@ -1,7 +1,6 @@
-// Package sysext merges the Kubernetes image that is active into the running
-// system, without a reboot.
+// Package sysext merges the active Kubernetes image into the running system, without a
+// reboot.
 //
-// It promises that nothing is touched where the merge would break what is
-// mounted below it, that it says what is merged in the end, and that it
-// succeeds only with a kubelet of that image that stays.
+// It changes nothing if the merge would break mounts below it, always reports what is
+// merged in the end, and succeeds only if the kubelet of that image keeps running.
 package sysext

@@ -12,12 +12,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 )
 
-// Restart merges the image that is active and has its kubelet started, while the
-// pods go on. It succeeds when the version is merged and a kubelet has stayed for
-// a while; done twice, it restarts the kubelet twice and nothing else.
+// Restart merges the active image and restarts the kubelet, while the pods keep
+// running. It succeeds if the version is merged and the kubelet has kept running for a
+// few seconds. A second call only restarts the kubelet again.
 //
-// Nothing has happened where it fails with the former version still merged. A
-// refresh that fails can leave nothing merged: then only a reboot helps.
+// If it fails and the former version is still merged, nothing has changed. A failed
+// refresh can also leave nothing merged: then only a reboot helps.
 //
 // Reasons: HashMismatch, RestartFailed.
 func Restart(ctx context.Context, l host.Layout, args RestartArgs, log *host.Log) (*RestartOutput, error) {
@@ -26,28 +26,29 @@ func Restart(ctx context.Context, l host.Layout, args RestartArgs, log *host.Log
 	return &r.out, err
 }
 
-// RestartArgs ask for an active image to be merged now.
+// RestartArgs are the arguments of Restart.
 type RestartArgs struct {
 	Version string `json:"version"`
 }
 
-// RestartOutput says what was left.
+// RestartOutput is the output of Restart. It is also set if Restart fails.
 type RestartOutput struct {
-	// Merged is the version that /usr shows now; empty where none is.
+	// Merged is the version that is merged now; empty if none is.
 	Merged string `json:"merged,omitempty"`
-	// KubeletPID is the process of the kubelet that was started; 0 where none
-	// stayed.
+	// KubeletPID is the process ID of the kubelet that was started last; 0 if it
+	// does not run.
 	KubeletPID int `json:"kubeletPID,omitempty"`
 }
 
 const (
-	// refreshes is how often a refresh is tried: what was busy may be idle now.
-	refreshes = 2
-	// kubeletSteady is how long a kubelet has to stay, kubeletWithin how long
-	// that may take. Its unit starts one that ended again after 10 s.
-	kubeletSteady = 5 * time.Second
-	kubeletWithin = time.Minute
-	kubeletRound  = 500 * time.Millisecond
+	// refreshAttempts is how often a refresh is tried: a mount may be busy only for
+	// a moment.
+	refreshAttempts = 2
+	// kubeletSteady is how long the kubelet has to keep running, kubeletTimeout how
+	// long it may take until it has. Its unit restarts it after 10 s.
+	kubeletSteady   = 5 * time.Second
+	kubeletTimeout  = time.Minute
+	kubeletInterval = 500 * time.Millisecond
 )
 
 type restart struct {
@@ -75,8 +76,8 @@ func (r *restart) restart(ctx context.Context, version string) error {
 	return r.restartKubelet(ctx)
 }
 
-// verify fails with HashMismatch where the image is not the one that was activated:
-// that may have been a while ago.
+// verify returns an error with the reason HashMismatch if the image has changed since
+// its activation.
 func (r *restart) verify(ctx context.Context, image host.Image) error {
 	guard, err := r.layout.Guard()
 	if err != nil || guard == nil || guard.To != image.Version() || guard.SHA256 == "" {
@@ -85,9 +86,9 @@ func (r *restart) verify(ctx context.Context, image host.Image) error {
 	return sysupdate.VerifyHash(ctx, r.layout.At(image.Path()), guard.SHA256)
 }
 
-// merge has the version merged, where it is not already.
+// merge merges the version unless it is already merged.
 func (r *restart) merge(ctx context.Context, version string) error {
-	if r.lookMerged(); r.out.Merged == version {
+	if r.readMerged(); r.out.Merged == version {
 		return nil
 	}
 	blockers, err := nodefacts.RefreshBlockers(r.layout)
@@ -97,9 +98,9 @@ func (r *restart) merge(ctx context.Context, version string) error {
 	if len(blockers) > 0 {
 		return fmt.Errorf("a refresh of the merged image would break what is mounted at %s", strings.Join(blockers, ", "))
 	}
-	for range refreshes {
+	for range refreshAttempts {
 		_, err = r.run(ctx, r.log, "systemd-sysext", "refresh")
-		if r.lookMerged(); err == nil && r.out.Merged == version {
+		if r.readMerged(); err == nil && r.out.Merged == version {
 			return nil
 		}
 	}
@@ -113,27 +114,28 @@ func (r *restart) merge(ctx context.Context, version string) error {
 	return fmt.Errorf("%s: %w", left, err)
 }
 
-func (r *restart) lookMerged() {
+func (r *restart) readMerged() {
 	r.out.Merged = ""
 	if merged, err := r.layout.Merged(); err == nil {
 		r.out.Merged = merged.Version()
 	}
 }
 
-// restartKubelet comes after a reload: the unit came with the image.
+// restartKubelet restarts the kubelet and waits until it has kept running. systemd is
+// reloaded first, because the kubelet's unit is part of the image.
 func (r *restart) restartKubelet(ctx context.Context) error {
 	for _, args := range [][]string{{"daemon-reload"}, {"restart", "kubelet.service"}} {
 		if _, err := r.run(ctx, r.log, "systemctl", args...); err != nil {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, kubeletWithin)
+	ctx, cancel := context.WithTimeout(ctx, kubeletTimeout)
 	defer cancel()
 	for since := time.Now(); time.Since(since) < r.steady; {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("kubelet.service was restarted and no kubelet stayed for %s", r.steady)
-		case <-time.After(min(kubeletRound, r.steady)):
+			return fmt.Errorf("kubelet.service was restarted, but the kubelet did not keep running for %s", r.steady)
+		case <-time.After(min(kubeletInterval, r.steady)):
 		}
 		pid := r.kubeletPID(ctx)
 		if pid == 0 || pid != r.out.KubeletPID {
@@ -144,13 +146,14 @@ func (r *restart) restartKubelet(ctx context.Context) error {
 	return nil
 }
 
-// kubeletPID is that of the active service, or 0.
+// kubeletPID returns the main process ID of kubelet.service, or 0 if the service is not
+// active.
 func (r *restart) kubeletPID(ctx context.Context) int {
 	text, err := r.run(ctx, r.log, "systemctl", "show", "--value", "--property=ActiveState,MainPID", "kubelet.service")
 	if err != nil {
 		return 0
 	}
-	words := strings.Fields(text) // in systemd's order, not in ours
+	words := strings.Fields(text) // the properties are not in the order of the command line
 	pid, active := 0, false
 	for _, word := range words {
 		if n, err := strconv.Atoi(word); err == nil {

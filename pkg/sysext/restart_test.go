@@ -175,7 +175,7 @@ func TestKubeletStays(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	r = &restart{layout: n.Layout, log: host.NewLog(io.Discard), run: n.run, steady: 3 * time.Millisecond}
-	if err := r.restart(ctx, "v1.34.4"); err == nil || !strings.Contains(err.Error(), "no kubelet stayed") {
+	if err := r.restart(ctx, "v1.34.4"); err == nil || !strings.Contains(err.Error(), "did not keep running") {
 		t.Errorf("%v", err)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// Activate makes a staged image the next boot's: it looks at the image's bytes
-// again, arms the guard, has the node's definitions offer the target's minor,
-// and flips the symlink. Done twice, it changes nothing the second time.
+// Activate selects a staged image for the next boot. It verifies the image's bytes
+// again, records what a rollback would need, changes the node's definitions to the
+// target's minor, and flips the symlink. A second call changes nothing.
 //
-// The guard's way back itself is still to come: what it needs is recorded.
+// The rollback itself is not written yet.
 //
 // Reasons: HashMismatch, ConfConflict, ActivateFailed.
 func Activate(ctx context.Context, l host.Layout, args ActivateArgs) (*ActivateOutput, error) {
@@ -30,9 +30,9 @@ func Activate(ctx context.Context, l host.Layout, args ActivateArgs) (*ActivateO
 	if err != nil {
 		return nil, err
 	}
-	from, err := arm(l, files, to, args)
+	from, err := recordGuard(l, files, to, args)
 	if err != nil {
-		return nil, fmt.Errorf("arming the guard: %w", err)
+		return nil, fmt.Errorf("recording what a rollback needs: %w", err)
 	}
 	out := &ActivateOutput{From: from.Version(), To: to.Version()}
 	protect := patchesOf(to.Kubernetes.Line(), []host.Image{from, to})
@@ -42,9 +42,10 @@ func Activate(ctx context.Context, l host.Layout, args ActivateArgs) (*ActivateO
 	return out, flip(l, to)
 }
 
-// arm writes down where the way back leads, unless that was done already: a
-// second call must not take the new state for the old one.
-func arm(l host.Layout, files []confFile, to host.Image, args ActivateArgs) (from host.Image, err error) {
+// recordGuard records the state before the activation and returns the image to return
+// to. If an earlier call has recorded it in this boot, only the hash is updated: the
+// state may have changed since.
+func recordGuard(l host.Layout, files []confFile, to host.Image, args ActivateArgs) (from host.Image, err error) {
 	bootID, err := l.BootID()
 	if err != nil {
 		return host.Image{}, err
@@ -71,7 +72,7 @@ func arm(l host.Layout, files []confFile, to host.Image, args ActivateArgs) (fro
 	return from, l.SetGuard(guard)
 }
 
-// running is what this boot has merged; where nothing is, what it should have.
+// running returns the merged image, or the active one if none is merged.
 func running(l host.Layout) (host.Image, error) {
 	if merged, err := l.Merged(); err == nil {
 		return merged, nil

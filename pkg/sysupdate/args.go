@@ -2,49 +2,48 @@ package sysupdate
 
 import "time"
 
-// StageArgs ask for an image on the node's disk.
+// StageArgs are the arguments of Stage.
 type StageArgs struct {
 	// Version such as v1.34.4.
 	Version string `json:"version"`
-	// URL of the image file; the index SHA256SUMS lies beside it.
+	// URL of the image file; the index SHA256SUMS is in the same folder.
 	URL string `json:"url"`
 	// SHA256 of the file in lower-case hex, as fixed at the trigger.
 	SHA256 string `json:"sha256"`
-	// Keyring are the armored OpenPGP public keys that may sign the index. Empty:
-	// no signature is asked for.
+	// Keyring has the armored OpenPGP public keys that may sign the index. Empty
+	// means that no signature is needed.
 	Keyring string `json:"keyring,omitempty"`
 }
 
-// StageOutput says what staging found and did.
+// StageOutput is the output of Stage.
 type StageOutput struct {
 	// Path of the image.
 	Path string `json:"path"`
-	// Downloaded is false when the right file was there already.
+	// Downloaded is false if the right file was already present.
 	Downloaded bool `json:"downloaded"`
 	// Bytes is the image's size.
 	Bytes int64 `json:"bytes"`
-	// Notes are things that were put right on the way, a sentence each.
+	// Notes are sentences, one for each thing that was corrected.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// ActivateArgs ask for a staged image to be the next boot's.
+// ActivateArgs are the arguments of Activate.
 type ActivateArgs struct {
 	Version string `json:"version"`
 	SHA256  string `json:"sha256"`
-	// GuardWithin is how long after boot the new kubelet has to become
-	// healthy. Zero: DefaultGuardWithin.
+	// GuardWithin is how long after boot the new kubelet may take to become
+	// healthy. Zero means DefaultGuardWithin.
 	GuardWithin time.Duration `json:"guardWithin,omitempty"`
 }
 
-// DefaultGuardWithin is the guard's patience.
+// DefaultGuardWithin is the default of ActivateArgs.GuardWithin.
 const DefaultGuardWithin = 10 * time.Minute
 
-// ActivateOutput says what was flipped.
+// ActivateOutput is the output of Activate.
 type ActivateOutput struct {
-	// From is the version that was active before, To the one that is now.
+	// From is the version that runs, To the one that the next boot merges.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Conf is the one file in the sysupdate definitions, empty when the node
-	// has none.
+	// Conf is the name of the node's sysupdate definition; empty if it has none.
 	Conf string `json:"conf,omitempty"`
 }

@@ -12,28 +12,28 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// Conf is what matters of a transfer definition (sysupdate.d(5)). There is no
-// field for CurrentSymlink=: no conf that we write has one.
+// Conf has the settings of a transfer definition (sysupdate.d(5)) that are kept. It has
+// no field for CurrentSymlink=, because no conf that is written has this setting.
 type Conf struct {
 	// Line is the minor it offers, such as v1.34.
 	Line string
-	// Source is the folder that images come from, as Path= has it.
+	// Source is the folder that images come from, the value of Path=.
 	Source string
-	// Verify asks for a signed index.
+	// Verify requires a signed index.
 	Verify bool
-	// InstancesMax is how many images of the line may lie on the disk.
+	// InstancesMax is how many images of the minor may be on the disk.
 	InstancesMax int
-	// Protect are the patches that vacuuming leaves alone, as patchOf names them.
+	// Protect are the patches that must not be removed, as patchOf returns them.
 	Protect []string
 }
 
-// minInstances leaves room for the running image, the one before and the next.
-// One more than are protected is always allowed: systemd-sysupdate fails when
-// it may remove none.
+// minInstances allows for the running image, the previous one and the next one. A conf
+// always allows one image more than it protects: systemd-sysupdate fails if it needs to
+// remove an image and all are protected.
 const minInstances = 3
 
-// patchOf is what follows the minor in a version, such as 4 or 0-rc.1. To
-// systemd-sysupdate it is the version: it is what @v stands for.
+// patchOf returns what follows the minor in a version, such as 4 or 0-rc.1. This is
+// what @v matches: systemd-sysupdate takes it for the version.
 func patchOf(v version.Version) string { return strings.TrimPrefix(v.String(), v.Line()+".") }
 
 const header = `# Written by kubectl-upgrade, which stages and activates Kubernetes images on

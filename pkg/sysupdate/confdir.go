@@ -19,9 +19,9 @@ type confFile struct {
 	conf Conf
 }
 
-// Confs are the files of the node's own definitions, and an error with reason
-// ConfConflict when they are not those of one minor: then nobody can say which
-// one is meant, and systemd-sysupdate would offer only what both have.
+// Confs returns the names of the node's own definitions. The error has the reason
+// ConfConflict if they are for more than one minor: it is then unclear which one is
+// meant, and systemd-sysupdate would offer only versions that are in both.
 func Confs(l host.Layout) ([]string, error) {
 	files, err := readConfs(l)
 	names := make([]string, 0, len(files))
@@ -31,9 +31,9 @@ func Confs(l host.Layout) ([]string, error) {
 	return names, err
 }
 
-// readConfs accepts one .conf and one .transfer of the same minor: from 257 on
-// systemd-sysupdate reads the former only where there is none of the latter,
-// and before it knows the former alone. Whichever it reads must be ours.
+// readConfs accepts one .conf and one .transfer of the same minor. Up to version 256
+// systemd-sysupdate reads only .conf; later versions read .conf only if there is no
+// .transfer. Both are kept right, so that it does not matter which one is read.
 func readConfs(l host.Layout) ([]confFile, error) {
 	entries, err := os.ReadDir(l.At(host.ConfDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +64,7 @@ func parseConfs(files []confFile) error {
 		f := &files[i]
 		var err error
 		if f.conf, err = ParseConf(f.text); err != nil {
-			return host.Fail(v1alpha1.ReasonConfConflict, "%s/%s cannot be understood: %w", host.ConfDir, f.name, err)
+			return host.Fail(v1alpha1.ReasonConfConflict, "%s/%s is not valid: %w", host.ConfDir, f.name, err)
 		}
 		other, taken := byExt[filepath.Ext(f.name)]
 		if !taken && f.conf.Line != files[0].conf.Line {
@@ -72,17 +72,17 @@ func parseConfs(files []confFile) error {
 		}
 		if taken {
 			return host.Fail(v1alpha1.ReasonConfConflict,
-				"%s has %s and %s: remove the one that is not of the minor that runs here", host.ConfDir, other, f.name)
+				"%s has %s and %s: remove the one that is not for the minor that runs on this node", host.ConfDir, other, f.name)
 		}
 		byExt[filepath.Ext(f.name)] = f.name
 	}
 	return nil
 }
 
-// setConfs has the node's own definitions offer one minor, and protect images.
-// At any moment there is exactly one conf: its text changes first, then its
-// name. A node without any stays without. It returns the conf's name and a
-// note for each change that nobody asked for.
+// setConfs changes the node's own definitions to offer one minor and to protect
+// images. There is exactly one conf at any moment: first its text changes, then its
+// name. If the node has no conf, none is made. setConfs returns the conf's name, and
+// a note for each conf that was for another minor.
 func setConfs(l host.Layout, files []confFile, line string, protect []string) (name string, notes []string, err error) {
 	for _, f := range files {
 		want := f.conf
@@ -102,7 +102,7 @@ func setConfs(l host.Layout, files []confFile, line string, protect []string) (n
 	return name, notes, nil
 }
 
-// renameConf keeps a name that does not speak of a minor.
+// renameConf renames a conf after the minor that it offers, if its name has a minor.
 func renameConf(l host.Layout, name, line string) (string, error) {
 	ext := filepath.Ext(name)
 	wanted := "kubernetes-" + line + ext

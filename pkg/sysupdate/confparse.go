@@ -12,8 +12,8 @@ import (
 
 var linePattern = regexp.MustCompile(`(?:^|\s)kubernetes-(v1\.(?:0|[1-9]\d*))\.@v-`)
 
-// ParseConf reads a publisher's conf, or one of ours. It fails when the conf
-// does not offer exactly one minor of Kubernetes from a URL.
+// ParseConf parses a conf of a publisher or one that Render returned. It returns an
+// error if the conf does not offer exactly one minor of Kubernetes from a URL.
 func ParseConf(text string) (Conf, error) {
 	keys, err := parseKeys(text)
 	if err != nil {
@@ -49,13 +49,13 @@ func ParseConf(text string) (Conf, error) {
 	return conf, nil
 }
 
-// comments are the lines that systemd ignores, even within a continued value. The
-// library takes these for a part of the value, and what follows a backslash at a
-// comment's end for a part of the comment.
+// comments matches the lines that systemd ignores, even within a continued value. They
+// are removed because the library treats such a line as part of the value, and the line
+// after a comment that ends in a backslash as part of the comment.
 var comments = regexp.MustCompile(`(?m)^[ \t]*[#;].*\n?`)
 
-// parseKeys returns the values of each Section.Key (systemd.syntax(7)); an empty
-// one takes back those before it.
+// parseKeys returns the values of each Section.Key. An empty value clears the values
+// before it (systemd.syntax(7)).
 func parseKeys(text string) (map[string][]string, error) {
 	options, err := unit.DeserializeOptions(strings.NewReader(comments.ReplaceAllString(text, "")))
 	if err != nil {
@@ -73,7 +73,7 @@ func parseKeys(text string) (map[string][]string, error) {
 	return keys, nil
 }
 
-// isTrue reads a boolean as systemd does; Verify= is on when it is not there.
+// isTrue parses a boolean of systemd. It returns true for "", the default of Verify=.
 func isTrue(value string) bool {
 	switch strings.ToLower(value) {
 	case "0", "no", "n", "false", "f", "off":

@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
-// verifyContent mounts an image whose bytes are right, read-only and for a moment, and
-// fails with ContentMismatch when the files in it are not what its name says.
+// verifyContent mounts an image, whose bytes were verified, read-only. It returns an
+// error with the reason ContentMismatch if the files in it do not match its name.
 func verifyContent(ctx context.Context, file *os.File, image host.Image) (err error) {
 	path := file.Name()
 	dir, err := os.MkdirTemp("", "kubectl-upgrade-image-")
@@ -37,9 +37,10 @@ func verifyContent(ctx context.Context, file *os.File, image host.Image) (err er
 	return verifyMounted(ctx, file, dir, image)
 }
 
-// VerifyTree fails with ContentMismatch when a tree, such as a mounted image,
-// is not that version of Kubernetes: by its version file, by its extension
-// release, and by what kubelet and kubeadm say of themselves.
+// VerifyTree returns an error with the reason ContentMismatch if a tree, such as a
+// mounted image, does not have the image's version of Kubernetes. It checks the
+// version file, the extension release, and the versions that kubelet and kubeadm
+// report.
 func VerifyTree(ctx context.Context, dir string, image host.Image) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -47,7 +48,7 @@ func VerifyTree(ctx context.Context, dir string, image host.Image) error {
 	}
 	defer func() { _ = root.Close() }()
 	if err := verifyFiles(root, image); err != nil {
-		return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s does not hold what its name says: %w", image.Name(), err)
+		return host.Fail(v1alpha1.ReasonContentMismatch, "the content of the image %s does not match its name: %w", image.Name(), err)
 	}
 	for _, program := range []struct {
 		path   string
@@ -59,22 +60,22 @@ func VerifyTree(ctx context.Context, dir string, image host.Image) error {
 	} {
 		said, err := ask(ctx, filepath.Join(dir, program.path), program.args...)
 		if err != nil {
-			return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s: asking its %s for its version: %w", image.Name(), program.path, err)
+			return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s: running its %s to get the version: %w", image.Name(), program.path, err)
 		}
 		if version := strings.TrimPrefix(said, program.prefix); version != image.Version() {
-			return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s: its %s says that it is %q", image.Name(), program.path, version)
+			return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s: its %s reports the version %q", image.Name(), program.path, version)
 		}
 	}
 	return nil
 }
 
-// extensionRelease is why the merged file must be called kubernetes.raw
-// (systemd-sysext(8)).
+// extensionRelease has the suffix "kubernetes" because the symlink to the image is
+// called kubernetes.raw (systemd-sysext(8)).
 const extensionRelease = "usr/lib/extension-release.d/extension-release.kubernetes"
 
 var releaseArchitecture = regexp.MustCompile(`(?m)^ARCHITECTURE=["']?([\w-]+)`)
 
-// verifyFiles follows no symlink out of the image: root forbids it.
+// verifyFiles checks the files of an image. root does not follow symlinks out of it.
 func verifyFiles(root *os.Root, image host.Image) error {
 	version, err := root.ReadFile("usr/local/share/kubernetes-version")
 	if err != nil {
@@ -107,7 +108,7 @@ const askTimeout = 30 * time.Second
 func ask(ctx context.Context, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // a program of an image whose hash was found right
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // a program of an image whose hash was verified
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent"}
 	out, err := cmd.Output()
 	return strings.TrimSpace(string(out)), err

@@ -6,16 +6,16 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// DisarmOutput says what was put right.
+// DisarmOutput is the output of Disarm.
 type DisarmOutput struct {
 	// Notes are sentences, one for each thing that was changed.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Disarm makes sure that nobody else's systemd-sysupdate, such as Flatcar's own
-// timer, activates an image or deletes one that is needed. It is done as soon
-// as an agent comes to a node: until then any reboot, for whatever reason, may
-// start a kubelet that nobody released.
+// Disarm changes the node's definitions so that other runs of systemd-sysupdate, such
+// as those of Flatcar's timer, neither activate an image nor delete one that is needed,
+// and reverts an activation that has already happened. The agent runs it as soon as it
+// is on a node: until then any reboot may start a kubelet that was not released.
 //
 // Reason: ConfConflict.
 func Disarm(l host.Layout) (*DisarmOutput, error) {
@@ -23,8 +23,8 @@ func Disarm(l host.Layout) (*DisarmOutput, error) {
 	return &DisarmOutput{Notes: notes}, err
 }
 
-// Armed says whether Disarm has something to do. What cannot be understood is
-// not armed: it is for a person to see to, and Confs says so.
+// Armed reports whether Disarm has something to do. It returns false if the
+// definitions are not valid: a person has to correct them, and Confs returns the error.
 func Armed(l host.Layout) bool {
 	files, err := readConfs(l)
 	pending, pendingErr := l.ActivationPending()
@@ -41,7 +41,7 @@ func Armed(l host.Layout) bool {
 	return err == nil && current.Kubernetes.Less(active.Kubernetes) && isFile(l.At(current.Path()))
 }
 
-// disarm keeps targets too.
+// disarm does what Disarm does, and protects targets too.
 func disarm(l host.Layout, targets ...host.Image) (notes []string, err error) {
 	pending, err := l.ActivationPending()
 	if err != nil {
@@ -60,15 +60,15 @@ func disarm(l host.Layout, targets ...host.Image) (notes []string, err error) {
 	if err != nil {
 		return notes, err
 	}
-	note, err := keepMerged(l)
+	note, err := revertActivation(l)
 	if note != "" {
 		notes = append(notes, note)
 	}
 	return notes, err
 }
 
-// needed are the images that must stay: what runs, what the next boot merges,
-// and what a guard would go back to. current is the one that runs.
+// needed returns the images that must stay on the disk: the running one, which is also
+// returned as current, the active one, and the one that a rollback would return to.
 func needed(l host.Layout) (current host.Image, images []host.Image, err error) {
 	active, err := l.Active()
 	if err != nil {
@@ -88,7 +88,7 @@ func needed(l host.Layout) (current host.Image, images []host.Image, err error) 
 	return current, images, nil
 }
 
-// patchesOf are the patches of those images that are of a minor.
+// patchesOf returns the patches of the images that are of a minor.
 func patchesOf(line string, images []host.Image) []string {
 	var patches []string
 	for _, image := range images {

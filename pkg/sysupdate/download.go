@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// download has systemd-sysupdate fetch the image, after a look at whether that
-// can go well.
+// download downloads the image with systemd-sysupdate, after it has checked the source
+// and the free space.
 func (s *staging) download(ctx context.Context) error {
 	if err := s.source.check(ctx, s.args.SHA256); err != nil {
 		return err
@@ -48,12 +48,11 @@ func (s *staging) download(ctx context.Context) error {
 	return nil
 }
 
-// partialAge keeps a download alone that somebody else may have under way.
+// partialAge is the age below which a partial download may still be in progress.
 const partialAge = 10 * time.Minute
 
-// removePartial removes what interrupted downloads of this image left behind:
-// systemd-sysupdate gives them other names and never comes back to them.
-// It leaves those alone that are younger than age.
+// removePartial removes interrupted downloads of this image that are older than age.
+// systemd-sysupdate gives them other names and never resumes them.
 func (s *staging) removePartial(age time.Duration) error {
 	entries, err := os.ReadDir(s.layout.At(host.ImagesDir))
 	if err != nil {
@@ -74,9 +73,9 @@ func (s *staging) removePartial(age time.Duration) error {
 	return nil
 }
 
-// writeDefinitions writes a folder of our own, with one conf that offers the
-// target's minor and has no CurrentSymlink=: with it systemd-sysupdate stages,
-// and does not activate.
+// writeDefinitions writes a separate folder of definitions. Its one conf offers the
+// target's minor and has no CurrentSymlink=, so that systemd-sysupdate downloads the
+// image and does not activate it.
 func (s *staging) writeDefinitions() (dir string, err error) {
 	_, images, err := needed(s.layout)
 	if err != nil {
@@ -91,27 +90,28 @@ func (s *staging) writeDefinitions() (dir string, err error) {
 	}
 	dir = s.layout.At(host.DefinitionsDir(host.Root))
 	if err := os.RemoveAll(dir); err != nil {
-		return "", fmt.Errorf("clearing our sysupdate definitions: %w", err)
+		return "", fmt.Errorf("clearing the sysupdate definitions for staging: %w", err)
 	}
 	name := filepath.Join(dir, "kubernetes-"+conf.Line+".conf")
 	if err := host.WriteFile(name, []byte(conf.Render()), 0o644); err != nil {
-		return "", fmt.Errorf("writing our sysupdate definition: %w", err)
+		return "", fmt.Errorf("writing the sysupdate definition for staging: %w", err)
 	}
 	return dir, nil
 }
 
-// explain turns what systemd-sysupdate printed into a reason: its exit status
-// says no more than that it failed. The texts are those of systemd 252 to 257;
-// "DOWNLOAD INVALID" is a wrong checksum, or a wrong signature, which it says.
+// explain returns an error with a reason that it derives from what systemd-sysupdate
+// printed, as the exit status only shows that it failed. The texts are those of systemd
+// 252 to 257. "DOWNLOAD INVALID" means a wrong checksum or a wrong signature; the latter
+// is also reported by itself.
 func explain(err error, output string, image host.Image, limit int64) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return fmt.Errorf("running systemd-sysupdate: %w", err)
 	}
-	// At its limit a write is refused, or cut short, which is an I/O error to it.
+	// At the limit a write fails or is incomplete, which it reports as an I/O error.
 	for _, text := range []string{"signal XFSZ", "Failed to write file"} {
 		if line := lineWith(output, text); line != "" {
-			return host.Fail(v1alpha1.ReasonDiskFull, "%s is longer than %d MiB, which is what the server says that it has, or what there is room for in %s: %s",
+			return host.Fail(v1alpha1.ReasonDiskFull, "%s is longer than %d MiB, the size that the server reported or the space that there is in %s: %s",
 				image.Name(), limit>>20, host.ImagesDir, line)
 		}
 	}

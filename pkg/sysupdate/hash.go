@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// VerifyHash reads a file and fails with HashMismatch when its sha256 is not
-// that one. A missing file fails with an error that is fs.ErrNotExist.
+// VerifyHash returns an error with the reason HashMismatch if the sha256 of a file is
+// another one. If there is no such file, the error is fs.ErrNotExist.
 func VerifyHash(ctx context.Context, path, sha256Hex string) error {
 	file, err := openVerified(ctx, path, sha256Hex)
 	if err != nil {
@@ -22,8 +22,8 @@ func VerifyHash(ctx context.Context, path, sha256Hex string) error {
 	return file.Close()
 }
 
-// openVerified opens a file that has that sha256. What is done with it later can be
-// compared with the open file: another one may bear its name by then.
+// openVerified opens a file and verifies its sha256. The caller can compare the open
+// file with what is used later, as another file may have its name by then.
 func openVerified(ctx context.Context, path, sha256Hex string) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {

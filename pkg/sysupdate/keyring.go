@@ -10,18 +10,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// pullConfigDir is where systemd-pull looks for the keys that may sign an index; its
-// vendor's keys, in /usr/lib/systemd, count only where there are none.
+// pullConfigDir is where systemd-pull reads the keys that may sign an index. It uses
+// the vendor's keys in /usr/lib/systemd only if there are none here.
 const pullConfigDir = "/etc/systemd"
 
-// keyringNames are what systemd calls the keyring: newer versions look for the second
-// name first.
+// keyringNames are systemd's names for the keyring. Newer versions prefer the second.
 var keyringNames = []string{"import-pubring.gpg", "import-pubring.pgp"}
 
-// sysupdate returns the command that runs systemd-sysupdate. Where a keyring is given,
-// that one alone counts, and for this command alone: in a mount namespace of its own
-// a folder with that keyring, and nothing else, is mounted over /etc/systemd. So no
-// other program of the node trusts these keys.
+// sysupdate returns the command that runs systemd-sysupdate. If the source has a
+// keyring, the command accepts only its keys, and no other program of the node
+// accepts them: the command runs in its own mount namespace, where a folder with
+// nothing but the keyring is mounted over /etc/systemd.
 func (s *staging) sysupdate(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	program := append([]string{s.layout.At(host.Sysupdate)}, args...)
 	if s.source.keyring == nil {
@@ -37,7 +36,7 @@ func (s *staging) sysupdate(ctx context.Context, args ...string) (*exec.Cmd, err
 	return cmd, nil
 }
 
-// writeKeyring writes the folder that stands in for /etc/systemd.
+// writeKeyring writes the folder that is mounted over /etc/systemd.
 func (s *staging) writeKeyring() (dir string, err error) {
 	dir = filepath.Join(host.StateDir(s.layout.Root()), "pull-config")
 	for _, name := range keyringNames {

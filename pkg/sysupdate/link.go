@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// flip points the symlink to an image of the same folder, atomically and
-// durably, and as absolute or relative as it was.
+// flip points the symlink to another image in the same folder, atomically and durably.
+// An absolute symlink stays absolute, and a relative one relative.
 func flip(l host.Layout, to host.Image) error {
 	link := l.At(host.Link)
 	before, err := os.Readlink(link)
@@ -28,12 +28,13 @@ func flip(l host.Layout, to host.Image) error {
 	return host.SyncDir(filepath.Dir(link))
 }
 
-// keepMerged takes back an activation that was not ours: on a node whose timer
-// came before us the symlink may point to a newer patch than the one that
-// runs, and any reboot would start it outside a window. An older one is left
-// alone: somebody wants to go back. It returns a note when it did something.
-// The reboot that the timer asked for is then no longer due.
-func keepMerged(l host.Layout) (note string, err error) {
+// revertActivation points the symlink back to the merged image if another program has
+// activated a newer one, for example Flatcar's timer before the agent was installed:
+// otherwise any reboot would start that version outside a window. If the symlink
+// points to an older version, a person wants to go back, and it stays. The reboot that
+// the timer requested is then no longer needed. It returns a note if it found an
+// activation to revert.
+func revertActivation(l host.Layout) (note string, err error) {
 	pending, err := l.ActivationPending()
 	if err != nil || pending {
 		return "", err
@@ -47,13 +48,13 @@ func keepMerged(l host.Layout) (note string, err error) {
 		return "", err
 	}
 	if !isFile(l.At(merged.Path())) {
-		return fmt.Sprintf("%s points to %s while %s runs, whose image is gone: left as it is", host.Link, active.Version(), merged.Version()), nil
+		return fmt.Sprintf("%s points to %s but %s runs, and its image is gone: the symlink was not changed", host.Link, active.Version(), merged.Version()), nil
 	}
-	explained := l.ExplainRebootFile()
+	ignored := l.IgnoreRebootFile()
 	if err := flip(l, merged); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s pointed to %s, which nobody had released; it points to %s again, which runs", host.Link, active.Version(), merged.Version()), explained
+	return fmt.Sprintf("%s pointed to %s, which was not released; it points to %s again, which runs", host.Link, active.Version(), merged.Version()), ignored
 }
 
 func isFile(path string) bool {

@@ -78,7 +78,7 @@ func TestKeepMerged(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			note, err := keepMerged(l)
+			note, err := revertActivation(l)
 			if err != nil || (note != "") != test.note || target(t, l) != test.after {
 				t.Errorf("%q %v; the symlink points to %s, want %s", note, err, target(t, l), test.after)
 			}

@@ -12,9 +12,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// VerifyMounted fails unless what is mounted at dir is the image, with that sha256:
-// first its bytes are compared, then whether it is this very file that is mounted,
-// and only then the programs in it are asked for their version.
+// VerifyMounted returns an error unless the image with that sha256 is mounted at
+// dir. It compares the bytes of the file, then checks that this file is the one that
+// is mounted, and only then runs programs of the image to get their versions.
 //
 // Reasons: HashMismatch, ContentMismatch.
 func VerifyMounted(ctx context.Context, path, dir string, image host.Image, sha256Hex string) error {
@@ -28,13 +28,13 @@ func VerifyMounted(ctx context.Context, path, dir string, image host.Image, sha2
 
 func verifyMounted(ctx context.Context, file *os.File, dir string, image host.Image) error {
 	if err := backedBy(file, dir); err != nil {
-		return host.Fail(v1alpha1.ReasonHashMismatch, "what is mounted at %s is not known to be %s: %w", dir, file.Name(), err)
+		return host.Fail(v1alpha1.ReasonHashMismatch, "cannot confirm that %s is a mount of %s: %w", dir, file.Name(), err)
 	}
 	return VerifyTree(ctx, dir, image)
 }
 
-// backedBy fails unless the file system at dir is a loop device's, and that one reads
-// from the open file.
+// backedBy returns an error unless the file system at dir is on a loop device that is
+// backed by the open file.
 func backedBy(file *os.File, dir string) error {
 	var mounted, opened unix.Stat_t
 	if err := unix.Stat(dir, &mounted); err != nil {
@@ -51,16 +51,16 @@ func backedBy(file *os.File, dir string) error {
 	defer func() { _ = loop.Close() }()
 	backing, err := unix.IoctlLoopGetStatus64(int(loop.Fd()))
 	if err != nil {
-		return fmt.Errorf("asking %s for its file: %w", device, err)
+		return fmt.Errorf("reading the backing file of %s: %w", device, err)
 	}
 	if err := unix.Fstat(int(file.Fd()), &opened); err != nil {
 		return err
 	}
 	if opened.Ino != backing.Inode || opened.Dev != backing.Device {
-		return fmt.Errorf("%s reads from another file", device)
+		return fmt.Errorf("%s is backed by another file", device)
 	}
 	return nil
 }
 
-// loopMajor is the kernel's number for loop devices.
+// loopMajor is the major device number of loop devices.
 const loopMajor = 7

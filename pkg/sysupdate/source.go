@@ -15,16 +15,16 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
 )
 
-// source is the folder of a web server that has an image and its index.
+// source is the folder on a web server with an image and its index.
 type source struct {
 	folder  string
 	image   host.Image
-	keyring *signature.Keyring // nil: no signature is asked for
+	keyring *signature.Keyring // nil: no signature is needed
 }
 
 const indexTimeout = 30 * time.Second
 
-// parseSource splits an image's address.
+// parseSource returns the source of an image from the image's URL.
 func parseSource(address string, image host.Image) (source, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -37,8 +37,8 @@ func parseSource(address string, image host.Image) (source, error) {
 	return source{folder: folder + "/", image: image}, nil
 }
 
-// check fails unless the index offers the image with that hash, and is signed where a
-// keyring is given: nothing else is worth a download.
+// check returns an error unless the index lists the image with that hash and, if the
+// source has a keyring, is signed.
 func (s source) check(ctx context.Context, sha256Hex string) error {
 	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
 	defer cancel()
@@ -63,8 +63,8 @@ func (s source) check(ctx context.Context, sha256Hex string) error {
 	return nil
 }
 
-// verifySignature fails with SignatureInvalid unless the index is signed by a key of
-// the keyring.
+// verifySignature returns an error with the reason SignatureInvalid unless the index
+// is signed by a key of the keyring.
 func (s source) verifySignature(ctx context.Context, index []byte) error {
 	if s.keyring == nil {
 		return nil
@@ -84,7 +84,7 @@ func (s source) verifySignature(ctx context.Context, index []byte) error {
 	return nil
 }
 
-// read returns a small file of the folder.
+// read returns the content of a file of the folder, at most that many bytes.
 func (s source) read(ctx context.Context, name string, most int64) ([]byte, error) {
 	body, _, err := s.get(ctx, http.MethodGet, name)
 	if err != nil {
@@ -98,13 +98,13 @@ func (s source) read(ctx context.Context, name string, most int64) ([]byte, erro
 	return text, nil
 }
 
-// size of the image, or -1 when the server does not say.
+// size returns the size of the image, or -1 if the server does not report it.
 func (s source) size(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
 	defer cancel()
 	body, size, err := s.get(ctx, http.MethodHead, s.image.Name())
 	if host.ReasonOf(err, "") == v1alpha1.ReasonSourceUnavailable {
-		return -1, nil // a server may answer GET alone: the download will tell
+		return -1, nil // the server may support GET only; if not, the download fails
 	}
 	if err != nil {
 		return 0, err
@@ -119,7 +119,7 @@ func (s source) get(ctx context.Context, method, name string) (io.ReadCloser, in
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, 0, host.Fail(v1alpha1.ReasonSourceUnavailable, "reaching the source of images: %w", err)
+		return nil, 0, host.Fail(v1alpha1.ReasonSourceUnavailable, "connecting to the source of images: %w", err)
 	}
 	if response.StatusCode == http.StatusOK {
 		return response.Body, response.ContentLength, nil

@@ -23,10 +23,10 @@ type staging struct {
 	out    StageOutput
 }
 
-// Stage puts an image on the node's disk, beside the one that runs, and looks
-// at its bytes and into it. First it makes the node's own definitions harmless.
-// A right file that is there already is not downloaded again. A wrong one is
-// removed, unless it is merged or active, and downloaded once more.
+// Stage puts an image on the node's disk, next to the one that runs, and verifies its
+// bytes and its content. It begins with what Disarm does. If the right file is already
+// there, it is not downloaded again. A wrong one is removed and downloaded again,
+// unless it is merged or active.
 //
 // Reasons: ConfConflict, SourceUnavailable, NotOffered, DiskFull,
 // SignatureInvalid, HashMismatch, ContentMismatch, StageFailed.
@@ -77,8 +77,8 @@ func (s *staging) run(ctx context.Context) error {
 	return s.disarmTimer()
 }
 
-// disarmTimer runs again after the download: a timer's run that had begun
-// before may have flipped the symlink meanwhile.
+// disarmTimer does what Disarm does. Stage calls it again after the download: a run of
+// Flatcar's timer that began earlier may have changed the symlink meanwhile.
 func (s *staging) disarmTimer() error {
 	notes, err := disarm(s.layout, s.image)
 	s.out.Notes = append(s.out.Notes, notes...)
@@ -90,7 +90,7 @@ func (s *staging) path() string { return s.layout.At(s.image.Path()) }
 func (s *staging) verify(ctx context.Context) error {
 	info, err := os.Lstat(s.path())
 	if err != nil {
-		return fmt.Errorf("looking for the image: %w", err)
+		return fmt.Errorf("checking the image: %w", err)
 	}
 	s.out.Bytes = info.Size()
 	file, err := openVerified(ctx, s.path(), s.args.SHA256)
@@ -106,8 +106,8 @@ func isWrong(err error) bool {
 	return reason == v1alpha1.ReasonHashMismatch || reason == v1alpha1.ReasonContentMismatch
 }
 
-// inUse says whether the image is merged, or the next boot's. Where that is
-// not known it is.
+// inUse reports whether the image is merged or active. It returns true if that cannot
+// be found out.
 func (s *staging) inUse() bool {
 	active, err := s.layout.Active()
 	if err != nil || active == s.image {

@@ -1,5 +1,5 @@
-// Package verb names the kinds of work that an agent has its node's systemd do.
-// Package hostverb says of each what it is.
+// Package verb names the kinds of work that the agent runs on its node through
+// systemd. Package hostverb defines each of them.
 package verb
 
 // Verb is one kind of work on the node.

@@ -92,10 +92,12 @@ type Period struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be of lower-case letters, digits, '-' and '.', and begin and end with a letter or digit"
 	Name string `json:"name"`
 
-	// StartTime is the first instant of the first occurrence, RFC 3339.
+	// StartTime is the start of the first occurrence, RFC 3339. A recurrence
+	// counts from it; if the rule does not include this day, it is no occurrence.
 	StartTime metav1.Time `json:"startTime"`
 
-	// EndTime is the first instant after the first occurrence, RFC 3339.
+	// EndTime is the end of the occurrence that begins at startTime, RFC 3339. It
+	// is not part of it.
 	EndTime metav1.Time `json:"endTime"`
 
 	// Recurrence is an RFC 5545 RRULE such as FREQ=WEEKLY;BYDAY=SA,SU that

@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 )
 
-// SaveKubeletFiles keeps the kubelet's config.yaml and kubeadm-flags.env from
-// before the upgrade to a version: kubeadm rewrites both, and the older
-// kubelet may not start with them. The first call for a version counts, so
-// that a second attempt does not save what the first one left behind. Copies
-// for other versions are removed. It returns saved copies by the path on the
-// node that each belongs to.
+// SaveKubeletFiles copies the kubelet's config.yaml and kubeadm-flags.env before
+// the upgrade to a version: kubeadm rewrites both, and the older kubelet may not
+// start with the new ones. Only the first call for a version copies them, so that
+// a second attempt does not save what the first one wrote. Copies for other
+// versions are removed. It returns a map from the path of each file to the path of
+// its copy.
 func (l Layout) SaveKubeletFiles(version string) (map[string]string, error) {
 	dir := savedDir(version)
 	if _, err := os.Stat(l.At(dir)); errors.Is(err, fs.ErrNotExist) {
@@ -34,7 +34,8 @@ func (l Layout) SaveKubeletFiles(version string) (map[string]string, error) {
 	return saved, nil
 }
 
-// save fills a folder beside dir and renames it: dir is complete or absent.
+// save copies the files into a temporary folder and renames it to dir, so that dir
+// is complete or absent.
 func (l Layout) save(dir string) error {
 	parent := filepath.Dir(l.At(dir))
 	if err := os.MkdirAll(parent, 0o700); err != nil {

@@ -21,10 +21,9 @@ type HealthOutput struct {
 	Etcd *v1alpha1.EtcdFacts `json:"etcd,omitempty"`
 }
 
-// Health asks each member how it is, as this node's member knows them; this
-// node's is the first of them. It returns nil where the node has none. What
-// cannot be found out is told in Problem, of the whole or of a member; nothing is
-// an error.
+// Health returns the health of each member that this node's member knows; this node's
+// member is the first. It returns nil if the node has no member. Errors are reported in
+// the field Problem, of the facts or of a member.
 func Health(ctx context.Context, l host.Layout) *v1alpha1.EtcdFacts {
 	own, err := findMember(l)
 	if err != nil {
@@ -40,8 +39,8 @@ func Health(ctx context.Context, l host.Layout) *v1alpha1.EtcdFacts {
 	return facts
 }
 
-// health lists the members as the own one knows them, without asking the
-// others: so the list is there also when etcd has lost its quorum.
+// health lists the members as the node's own member knows them, with a read that also
+// works without a quorum.
 func (m *member) health(ctx context.Context, l host.Layout) (*v1alpha1.EtcdFacts, error) {
 	client, err := m.connect(ctx, l, m.endpoint)
 	if err != nil {
@@ -58,7 +57,7 @@ func (m *member) health(ctx context.Context, l host.Layout) (*v1alpha1.EtcdFacts
 	}
 	status, err := client.Status(asked, m.endpoint)
 	if err != nil {
-		return nil, fmt.Errorf("asking etcd at %s how it is: %w", m.endpoint, err)
+		return nil, fmt.Errorf("asking etcd at %s for its status: %w", m.endpoint, err)
 	}
 	own := slices.IndexFunc(list.Members, func(one *etcdserverpb.Member) bool { return one.ID == status.Header.MemberId })
 	if own > 0 {
@@ -78,7 +77,7 @@ func (m *member) health(ctx context.Context, l host.Layout) (*v1alpha1.EtcdFacts
 	return facts, nil
 }
 
-// ask fills in how one member is.
+// ask fills in the health of one member.
 func (m *member) ask(ctx context.Context, l host.Layout, endpoint string, found *v1alpha1.EtcdMember) {
 	if endpoint == "" {
 		found.Problem = "has been added and has not started yet"

@@ -28,13 +28,13 @@ func fileName(at time.Time, upgrade string) string {
 	return namePrefix + at.UTC().Format(nameTime) + "-" + upgrade[:min(len(upgrade), 200)] + nameSuffix
 }
 
-// ofUpgrade is whether fileName made that name for the upgrade.
+// ofUpgrade reports whether fileName returned that name for the upgrade.
 func ofUpgrade(name, upgrade string) bool {
 	like := fileName(time.Time{}, upgrade)
 	return len(name) == len(like) && strings.HasSuffix(name, like[len(namePrefix+nameTime):])
 }
 
-// snapshots are the files that are complete, newest first.
+// snapshots returns the paths of the complete snapshots, newest first.
 func snapshots(l host.Layout) ([]string, error) {
 	paths, err := filepath.Glob(l.At(host.SnapshotsDir, namePrefix+"*"+nameSuffix))
 	if err != nil {
@@ -65,7 +65,7 @@ func prune(l host.Layout, upgrade string) (removed []string, err error) {
 	return removed, nil
 }
 
-// removePartial removes what an interrupted run left behind.
+// removePartial removes the files of interrupted runs.
 func removePartial(l host.Layout) error {
 	partial, err := filepath.Glob(l.At(host.SnapshotsDir, partPrefix+"*"))
 	if err != nil {

@@ -34,8 +34,8 @@ type SnapshotOutput struct {
 	Removed []string `json:"removed,omitempty"`
 }
 
-// Take takes a snapshot from the node's own member, verifies it and gives it its
-// name. Then old ones are removed. Called again it takes another one.
+// Take takes a snapshot from the node's own member, verifies it, renames it to its final
+// name, and removes old ones. A second call takes another snapshot.
 //
 // Reason: SnapshotFailed.
 func Take(ctx context.Context, l host.Layout, args SnapshotArgs, log *host.Log) (*SnapshotOutput, error) {
@@ -94,10 +94,10 @@ func finish(part, path string, out *SnapshotOutput) error {
 	}
 	out.SHA256, out.Bytes = verified.SHA256, verified.Bytes
 	if err := os.Chmod(part, 0o600); err != nil {
-		return fmt.Errorf("closing the snapshot to others than root: %w", err)
+		return fmt.Errorf("making the snapshot readable by root only: %w", err)
 	}
 	if err := os.Rename(part, path); err != nil {
-		return fmt.Errorf("giving the snapshot its name: %w", err)
+		return fmt.Errorf("renaming the snapshot: %w", err)
 	}
 	return host.SyncDir(filepath.Dir(path))
 }
@@ -114,11 +114,11 @@ func (m *member) checkRoom(ctx context.Context, l host.Layout) error {
 	defer cancel()
 	status, err := client.Status(ctx, m.endpoint)
 	if err != nil {
-		return fmt.Errorf("asking etcd at %s how large its database is: %w", m.endpoint, err)
+		return fmt.Errorf("asking etcd at %s for the size of its database: %w", m.endpoint, err)
 	}
 	free, err := l.FreeBytes(host.SnapshotsDir)
 	if err != nil {
-		return fmt.Errorf("looking for free space: %w", err)
+		return fmt.Errorf("reading the free space: %w", err)
 	}
 	if need := roomFor(status.DbSize); free < need {
 		return fmt.Errorf("it needs %d MiB in %s, where %d MiB are free", (need>>20)+1, host.SnapshotsDir, free>>20)

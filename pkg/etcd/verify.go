@@ -29,7 +29,7 @@ func Verify(path string) (Verified, error) {
 	defer func() { _ = file.Close() }()
 	info, err := file.Stat()
 	if err != nil {
-		return Verified{}, fmt.Errorf("looking at a snapshot: %w", err)
+		return Verified{}, fmt.Errorf("reading a snapshot: %w", err)
 	}
 	body := info.Size() - sha256.Size
 	if body <= 0 {

@@ -58,8 +58,8 @@ func pruneBackups(l host.Layout) error {
 // room is what manifests, logs and certificates take, generously.
 const room = 64 << 20
 
-// checkRoom makes sure that kubeadm's copy of etcd's data fits: kubeadm takes
-// it before it looks at whether etcd changes at all.
+// checkRoom returns an error unless there is space for kubeadm's copy of etcd's data.
+// kubeadm makes this copy even if etcd is not upgraded.
 func checkRoom(l host.Layout) error {
 	need := int64(room)
 	err := filepath.WalkDir(l.At(host.EtcdDataDir), func(_ string, d fs.DirEntry, err error) error {
@@ -73,12 +73,12 @@ func checkRoom(l host.Layout) error {
 		return ignoreMissing(err)
 	})
 	if err != nil {
-		return fmt.Errorf("looking how large etcd's data is: %w", err)
+		return fmt.Errorf("reading the size of etcd's data: %w", err)
 	}
 	dir := filepath.Dir(host.KubernetesTmpDir)
 	free, err := l.FreeBytes(dir)
 	if err != nil {
-		return fmt.Errorf("looking for free space: %w", err)
+		return fmt.Errorf("reading the free space: %w", err)
 	}
 	if free < need {
 		return host.Fail(v1alpha1.ReasonDiskFull,
@@ -87,7 +87,7 @@ func checkRoom(l host.Layout) error {
 	return nil
 }
 
-// ignoreMissing: etcd removes files while we look.
+// ignoreMissing ignores that a file is missing: etcd removes files meanwhile.
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -20,7 +20,8 @@ const UserConfig = "/etc/kubernetes/kubeadm-upgrade.yaml"
 
 type line struct {
 	args []string
-	// confirm is true when kubeadm has to be told on its standard input.
+	// confirm reports whether kubeadm's question has to be answered on its standard
+	// input.
 	confirm bool
 }
 

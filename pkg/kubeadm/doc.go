@@ -1,8 +1,7 @@
 // Package kubeadm runs `kubeadm upgrade` on a node, from an image that is
 // staged and not merged, and brings the container images for it beforehand.
 //
-// The promise: the kubeadm that runs is the target version's, from the bytes
-// fixed at the trigger. What the kubelet was configured with before is saved
-// first. Running it again, after it succeeded, failed or was killed, ends in
-// the same place.
+// The kubeadm that runs is the target version's, from the bytes that were fixed at the
+// trigger. The kubelet's configuration is saved first. A second run, after one that
+// succeeded, failed or was killed, has the same result.
 package kubeadm

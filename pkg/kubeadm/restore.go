@@ -18,17 +18,16 @@ var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "
 // components may not be able to request the next run.
 func CleanUp(l host.Layout, log *host.Log) error { return restoreManifests(l, log) }
 
-// restoreManifests heals what a killed kubeadm may leave: it moves a manifest
-// away and then the new one in, and between the two there is none. What the
-// backup of that very run has and the node misses is put back; the run that
-// follows does the rest. A manifest that somebody removed stays away.
+// restoreManifests restores manifests that a killed kubeadm left missing: kubeadm moves
+// a manifest away before it moves the new one in. It restores only what is in the
+// backup of the interrupted run, so a manifest that a person removed stays removed.
 func restoreManifests(l host.Layout, log *host.Log) error {
 	mark, err := os.Stat(startedFile(l))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("looking for an interrupted kubeadm: %w", err)
+		return fmt.Errorf("checking for an interrupted kubeadm: %w", err)
 	}
 	backups, err := byAge(l, "kubeadm-backup-manifests-*")
 	if err != nil {
@@ -37,7 +36,7 @@ func restoreManifests(l host.Layout, log *host.Log) error {
 	for _, backup := range backups {
 		info, err := os.Stat(backup)
 		if err != nil {
-			return fmt.Errorf("looking at a backup of manifests: %w", err)
+			return fmt.Errorf("reading a backup of manifests: %w", err)
 		}
 		if info.ModTime().Before(mark.ModTime()) {
 			break
@@ -70,7 +69,8 @@ func restoreFrom(l host.Layout, backup string, log *host.Log) error {
 	return nil
 }
 
-// startedFile is there while kubeadm runs, and after it was killed.
+// startedFile returns the path of a file that exists while kubeadm runs and after it
+// was killed.
 func startedFile(l host.Layout) string {
 	return filepath.Join(host.StateDir(l.Root()), "kubeadm-started")
 }

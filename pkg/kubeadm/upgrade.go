@@ -15,11 +15,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 )
 
-// Upgrade runs kubeadm from the image that its unit has mounted, and records
-// when that ended well.
+// Upgrade runs kubeadm from the image that its unit has mounted, and records that it
+// succeeded.
 //
-// Pull has brought a control plane's container images before. What is missing
-// all the same, kubeadm's own preflight pulls.
+// Pull has already pulled a control plane's container images. If one is missing,
+// kubeadm's own preflight pulls it.
 //
 // Reasons: HashMismatch, ContentMismatch, DiskFull, KubeadmFailed.
 func Upgrade(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*UpgradeOutput, error) {
@@ -46,12 +46,11 @@ func Upgrade(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log
 	return out, pruneBackups(l)
 }
 
-// mounted fails unless a folder is the mounted image with that sha256. Tests put in
-// its place what needs no mount.
+// mounted is replaced in tests, which have no mount.
 var mounted = sysupdate.VerifyMounted
 
-// verifyMounted looks at the image that the unit has mounted: its bytes are those
-// that were fixed, and it holds what its name says.
+// verifyMounted verifies the bytes and the content of the image that the unit has
+// mounted.
 func verifyMounted(ctx context.Context, l host.Layout, version, sha256 string) error {
 	image, err := host.NewImage(version, host.Architecture())
 	if err != nil {
@@ -87,15 +86,15 @@ func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*
 
 var errStopped = errors.New("it was stopped, by its time limit or because the node shuts down")
 
-// execute runs kubeadm, and leaves startedFile behind when it did not end by
-// itself: then it has not put back what it moved.
+// execute runs kubeadm. If kubeadm was killed, it has not restored the manifests that
+// it moved away, and startedFile stays.
 func execute(ctx context.Context, l host.Layout, cmd *exec.Cmd) error {
 	if err := host.WriteFile(startedFile(l), nil, 0o600); err != nil {
 		return fmt.Errorf("noting that it runs: %w", err)
 	}
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
-		return err // it was not even started
+		return err // it was not started
 	}
 	if cmd.ProcessState.Exited() {
 		return errors.Join(err, os.Remove(startedFile(l)))

@@ -1,8 +1,5 @@
-// Package kubeletconfig reads what of a kubelet's configuration decides whether
-// another version of it would start.
-//
-// It promises that what it does not understand is an error, beside which the rest
-// is there all the same. It is pure.
+// Package kubeletconfig reads the parts of a kubelet's configuration that decide whether
+// another version of the kubelet would start. It is pure.
 package kubeletconfig
 
 import (
@@ -26,16 +23,17 @@ const (
 // GatePrefix is what a feature gate's name has before it among the fields.
 const GatePrefix = "featureGates."
 
-// Config is what counts of one or several files.
+// Config has those parts, of one or several files.
 type Config struct {
 	// Fields at the top that are set, such as cgroupDriver, and the feature gates,
 	// such as featureGates.CPUManager, sorted.
 	Fields []string
-	// FailCgroupV1 is what is said of it; nil: nothing.
+	// FailCgroupV1 is the field's value; nil if it is not set.
 	FailCgroupV1 *bool
 }
 
-// Parse reads a KubeletConfiguration, or a part of one.
+// Parse parses a KubeletConfiguration or a part of one. If failCgroupV1 is invalid, it
+// returns the other fields with the error.
 func Parse(text []byte) (Config, error) {
 	var values map[string]any
 	if err := yaml.Unmarshal(text, &values); err != nil {
@@ -64,7 +62,7 @@ func Parse(text []byte) (Config, error) {
 	return c, nil
 }
 
-// With is c with a later one merged into it, as the kubelet merges its files.
+// With returns c with a later Config merged into it, as the kubelet merges its files.
 func (c Config) With(later Config) Config {
 	c.Fields = slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.Fields, later.Fields))))
 	if later.FailCgroupV1 != nil {

@@ -1,9 +1,8 @@
-// Package nodefacts finds on a node what preflight has to know of it.
+// Package nodefacts collects the facts about a node that preflight checks need.
 //
-// The promise: it only looks. A file that is missing, unreadable or of an
-// unusual kind never keeps the other facts from being found; the fact that it
-// would have told stays out, and a sentence among the problems says so. The
-// same files give the same facts, in the same order, in a few milliseconds.
+// It only reads. If a file is missing, unreadable or of an unusual kind, the facts from
+// it are left out and a problem is reported; all other facts are collected. The same
+// files give the same facts, in the same order.
 //
 // Units are read by our own few lines and not by go-systemd's package unit, which
 // does not read all that systemd does: it refuses a line of 2 KiB, where systemd

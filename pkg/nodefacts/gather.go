@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// Gather looks at the node now. Installed and Etcd are left out: the agent knows
-// the one, and asks the network for the other.
+// Gather collects the facts about the node, except Installed and Etcd, which the agent
+// adds.
 func Gather(l host.Layout, now time.Time) v1alpha1.NodeFacts {
 	g := &gatherer{Layout: l, problems: map[string]bool{}}
 	g.facts.GatheredTime = metav1.NewTime(now.UTC().Truncate(time.Second))

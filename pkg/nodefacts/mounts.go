@@ -34,7 +34,7 @@ func (g *gatherer) mounts() {
 // stays merged, and the mounts are gone (measured; systemd#31922, #34381,
 // #41875). The merged file system itself lies at /usr and not below it.
 //
-// Facts are minutes old: whoever is about to refresh asks again.
+// The facts may be minutes old: call it again right before a refresh.
 func RefreshBlockers(l host.Layout) ([]string, error) {
 	file, err := os.Open(l.At(mountsFile))
 	if err != nil {
@@ -48,8 +48,8 @@ func RefreshBlockers(l host.Layout) ([]string, error) {
 	return refreshBlockers(mounts), nil
 }
 
-// refreshBlockers leaves out what nobody can see any more, as it lies under
-// another mount: systemd leaves it alone.
+// refreshBlockers leaves out mounts that are hidden by another mount, because systemd
+// does not touch them.
 func refreshBlockers(mounts []*mountinfo.Info) []string {
 	var points []string
 	for _, m := range mounts {
@@ -64,8 +64,8 @@ func refreshBlockers(mounts []*mountinfo.Info) []string {
 	return slices.Compact(points)
 }
 
-// hidden is true for what lies under another mount: whoever mounts /usr hides
-// what was mounted below it before.
+// hidden reports whether another mount covers m: a mount at /usr, for example, hides
+// those that were made below it before.
 func hidden(mounts []*mountinfo.Info, m *mountinfo.Info) bool {
 	for _, other := range mounts {
 		switch {

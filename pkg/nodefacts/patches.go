@@ -65,7 +65,7 @@ func (g *gatherer) foldersIn(dir string) []string {
 	return folders
 }
 
-// sameDir is true also where one is a link to the other.
+// sameDir reports whether two paths name the same folder, also by a link.
 func (g *gatherer) sameDir(a, b string) bool {
 	if a == b || b == "" {
 		return a == b

@@ -59,7 +59,8 @@ func (g *gatherer) dropIns(unit string) []string {
 	return names
 }
 
-// isNull is true for what a link to /dev/null, or an empty file, takes away.
+// isNull reports whether a file is empty or a link to /dev/null, which masks a unit or
+// drop-in.
 func (g *gatherer) isNull(path string) bool {
 	if target, err := os.Readlink(g.At(path)); err == nil {
 		return target == os.DevNull
@@ -68,8 +69,8 @@ func (g *gatherer) isNull(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == 0
 }
 
-// wanted is true where some other unit pulls this one in by a link: in /etc
-// when it was enabled, in /usr when the image was made so (as Flatcar's is).
+// wanted reports whether another unit pulls this one in by a link: in /etc if it was
+// enabled, in /usr if the operating system's image has the link (as Flatcar's does).
 func (g *gatherer) wanted(unit string) bool {
 	for _, dir := range unitDirs {
 		for _, kind := range []string{"wants", "requires"} {

@@ -92,12 +92,13 @@ type Period struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="must be of lower-case letters, digits, '-' and '.', and begin and end with a letter or digit"
 	Name string `json:"name"`
 
-	// StartTime is the start of the first occurrence, RFC 3339. A recurrence
-	// counts from it; if the rule does not include this day, it is no occurrence.
+	// StartTime is the instant from which the span counts, RFC 3339. It begins the
+	// first occurrence, unless its day is not one of the recurrence: that day is
+	// skipped.
 	StartTime metav1.Time `json:"startTime"`
 
-	// EndTime is the end of the occurrence that begins at startTime, RFC 3339. It
-	// is not part of it.
+	// EndTime is the first instant after the span that begins at startTime,
+	// RFC 3339.
 	EndTime metav1.Time `json:"endTime"`
 
 	// Recurrence is an RFC 5545 RRULE such as FREQ=WEEKLY;BYDAY=SA,SU that

@@ -97,7 +97,7 @@ func (c *Cache) build(a artifact, done string) error {
 }
 
 // removeLeftovers tidies after killed runs: this one holds the lock, so what
-// is there is nobody's. Only disk space depends on it, hence no error.
+// is there is not used by anything. Only disk space depends on it, hence no error.
 func (c *Cache) removeLeftovers(pattern string) {
 	left, _ := filepath.Glob(filepath.Join(c.Dir, pattern+"*"))
 	for _, folder := range left {

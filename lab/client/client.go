@@ -1,6 +1,6 @@
 // Package client is a machine that is no node and never goes down: a network
 // namespace on the lab's bridge in which a real kube-proxy runs. What it dials
-// reaches a Service just as a pod's connection would, so whoever counts its
+// reaches a Service just as a pod's connection would, so a caller that counts its
 // failures counts what the service's users would have noticed.
 package client
 

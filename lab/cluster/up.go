@@ -105,7 +105,7 @@ func (c *Cluster) requireDisk() error {
 	return host.RequireDisk(c.Dir, warm)
 }
 
-// running is true when all that Up makes is there and alive.
+// running reports whether all that Up makes is there and alive.
 func (c *Cluster) running() bool {
 	if !c.state.Complete || !c.serving() {
 		return false

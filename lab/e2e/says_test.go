@@ -74,7 +74,7 @@ func (w *world) says(t *testing.T, reason v1alpha1.Reason, words string, names .
 	return nodes
 }
 
-// upgradeSays waits until nobody is at work any more and the upgrade as a whole
+// upgradeSays waits until no node is at work any more and the upgrade as a whole
 // gives this reason.
 func (w *world) upgradeSays(t *testing.T, want v1alpha1.Reason) {
 	t.Helper()

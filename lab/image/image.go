@@ -1,5 +1,5 @@
 // Package image makes container images without a container engine: the same
-// files always give the same bytes, whoever builds them and whenever.
+// files always give the same bytes, independent of the builder and the time.
 //
 // An image is one uncompressed layer. On a machine that builds, serves and
 // runs the image itself, compression only costs processor time.

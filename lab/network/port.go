@@ -11,8 +11,8 @@ import (
 // Port is the machine's end of a node's cable, as systemd-nspawn names it.
 func Port(node string) string { return "vb-" + node }
 
-// Detach pulls a node's cable out of the bridge: it reaches nobody, and
-// nobody it. A node that is off has no cable, which is no error.
+// Detach pulls a node's cable out of the bridge: it reaches no other
+// node, and none reaches it. A node that is off has no cable, which is no error.
 func Detach(ctx context.Context, node string) error {
 	if !exists(Port(node)) {
 		return nil

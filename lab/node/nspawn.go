@@ -16,7 +16,7 @@ import (
 )
 
 // statusReboot is what systemd-nspawn ends with when the machine in it
-// rebooted, and whoever called it with --keep-unit has to start it again.
+// rebooted, and the caller with --keep-unit has to start it again.
 const statusReboot = 133
 
 // nspawn is the command that runs the machine for one boot.

@@ -18,7 +18,7 @@ const updateEnginePolicy = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BU
 `
 
 // updateEngineUnit restarts no node by itself: on Flatcar locksmithd would, where
-// nobody masked it.
+// it was not masked.
 const updateEngineUnit = `[Unit]
 Description=What plays Flatcar's update_engine
 

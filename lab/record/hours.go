@@ -16,7 +16,7 @@ const grace = 2 * time.Second
 // OutOfHours checks design.md's promise 2 at every beginning: a window is open
 // and no exclusion holds, by the schedules of that very moment, or it was so
 // just before. A reboot needs a last check that was passed, and not the window:
-// who passed it finishes. The power of nodes in struck was cut by somebody else,
+// who passed it finishes. The power of nodes in struck was cut by the test,
 // so that their boots say nothing.
 //
 // It reads schedules in its own way, and only such as the lab writes: the

@@ -8,7 +8,7 @@ import (
 // Promises checks design.md's promises 1 and 4 at every moment: never more than
 // slots nodes cordoned or NotReady at once, each of them holding a slot all the
 // while, and only one control-plane node among them. The cordons of nodes in
-// foreign are somebody else's.
+// foreign are those of another client.
 func Promises(moments []Moment, slots int, foreign ...string) ([]string, error) {
 	var broken []string
 	err := Walk(moments, func(m Moment, s State) {

@@ -121,7 +121,7 @@ func (s State) Holds(node string) bool {
 }
 
 // Down are the nodes that are out of service, by name. A node in foreign was
-// cordoned by somebody else, so that its cordon says nothing; its readiness
+// cordoned by another client, so that its cordon says nothing; its readiness
 // does.
 func (s State) Down(foreign ...string) []string {
 	var down []string
@@ -135,7 +135,7 @@ func (s State) Down(foreign ...string) []string {
 }
 
 // down says whether a node is out of service, not counting a cordon that
-// somebody else is known to have set.
+// another client is known to have set.
 func (n Node) down(foreign []string) bool {
 	cordoned := n.Cordoned && (n.OurCordon || !slices.Contains(foreign, n.Name))
 	return cordoned || !n.Ready

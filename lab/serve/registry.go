@@ -107,7 +107,7 @@ func (r *diskRegistry) put(saved savedManifest) error {
 	return nil
 }
 
-// unsent is an answer to nobody.
+// unsent is an answer without a receiver.
 type unsent struct {
 	header http.Header
 	status int

@@ -53,7 +53,7 @@ func run() error {
 	return nil
 }
 
-// serve puts the engine on the bus and then takes the name, so that whoever
+// serve puts the engine on the bus and then takes the name, so that a client that
 // finds the name gets an answer.
 func serve(bus *dbus.Conn, e *engine) error {
 	methods := map[string]map[string]any{

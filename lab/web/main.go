@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// farewell is how long a stopping server still takes new connections, if nobody
+// farewell is how long a stopping server still takes new connections, if no request
 // says otherwise.
 const farewell = 5 * time.Second
 

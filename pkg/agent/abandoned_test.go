@@ -22,7 +22,7 @@ func (c *cluster) giveUp() {
 	c.must(c.slots.Abandon(c.t.Context(), c.owner))
 }
 
-// answered is whether the agent has seen what is asked of it now.
+// answered reports whether the agent has seen its present order.
 func (c *cluster) answered() bool {
 	nu, err := c.ours.NodeUpgrades.Get(context.Background(), c.node, metav1.GetOptions{})
 	return err == nil && nu.Status.ObservedGeneration == nu.Generation

@@ -61,7 +61,7 @@ func TestAnAgentIsHeldToItsNode(t *testing.T) {
 	allowed(t, "its own slot freed", own.Free(ctx, c.owner))
 }
 
-// secondSlot is a slot that nobody has.
+// secondSlot is a slot that no node holds.
 func (c *cluster) secondSlot() string {
 	c.must(c.slots.Ensure(context.Background(), 2))
 	return fleet.SlotName(1)

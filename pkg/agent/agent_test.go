@@ -103,7 +103,7 @@ func TestKilledInEachStep(t *testing.T) {
 	c.free()
 }
 
-// A cordon that somebody else made stays, and the slot is marked all the same.
+// A cordon of another client stays, and the slot is marked all the same.
 func TestForeignCordon(t *testing.T) {
 	c := newCluster(t, "agent-cordoned")
 	c.kubelet()

@@ -223,7 +223,7 @@ func (c *cluster) upgrade(name string) *v1alpha1.UpgradeReference {
 	return ptr.To(upgrade.Reference())
 }
 
-// as is a client that acts for somebody else.
+// as is a client that impersonates a user.
 func (c *cluster) as(user string, groups []string, node string) *rest.Config {
 	config := rest.CopyConfig(c.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}

@@ -205,7 +205,7 @@ func (h *fakeHost) UpdateEngine(context.Context) (string, error) {
 	return h.engine()
 }
 
-// Reboot takes the node away: whoever runs on it dies.
+// Reboot takes the node away: what runs on it dies.
 func (h *fakeHost) Reboot(context.Context) error {
 	h.mu.Lock()
 	h.reboots++

@@ -27,7 +27,7 @@ type member struct {
 	pki string
 }
 
-// What kubeadm writes where nobody asked for something else (kubeadm 1.34,
+// What kubeadm writes by default (kubeadm 1.34,
 // phases/etcd/local.go).
 const (
 	defaultEndpoint = "https://127.0.0.1:2379"

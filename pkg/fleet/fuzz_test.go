@@ -6,7 +6,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// The owner of a slot is written as it was read: nobody takes a slot by a name that
+// The owner of a slot is written as it was read: no node takes a slot by a name that
 // only looks like another's.
 func FuzzParseOwner(f *testing.F) {
 	f.Add("worker-1/uid")

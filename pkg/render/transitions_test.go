@@ -86,7 +86,7 @@ func TestTransitionsOfManyNodesShareALine(t *testing.T) {
 	}
 }
 
-// What somebody wrote into an object may not steer the terminal.
+// What a user wrote into an object may not steer the terminal.
 func TestTransitionsAreLines(t *testing.T) {
 	after := render.Status{Nodes: []render.Node{{Name: "w-1", Step: "Failed", State: render.StateFailed, Message: "a\nb\x1b[2J"}}}
 	got := render.Transitions(nil, after, now)[1]

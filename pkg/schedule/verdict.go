@@ -6,7 +6,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Verdict is whether an upgrade may begin on a node, and why not.
+// Verdict says whether an upgrade may begin on a node, and why not.
 type Verdict struct {
 	// Open reports whether it may begin.
 	Open bool

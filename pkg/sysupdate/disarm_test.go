@@ -66,7 +66,7 @@ func TestArmedAfterPatch(t *testing.T) {
 }
 
 // The timer's drop-in has asked for a reboot into the patch that disarm takes
-// back: nobody is to be rebooted for that.
+// back: no node is to be rebooted for that.
 func TestDisarmTakesRebootBack(t *testing.T) {
 	l := node(t, "v1.34.3", relative("v1.34.4"))
 	file := l.At("/run/reboot-required")

@@ -13,7 +13,7 @@ var ends = map[int]string{
 // oldest is the first minor in ends; those before it have ended.
 const oldest = 31
 
-// Support is whether Kubernetes still publishes patches of a minor.
+// Support says whether Kubernetes still publishes patches of a minor.
 type Support string
 
 // The kinds of support.

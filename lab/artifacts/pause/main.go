@@ -1,5 +1,5 @@
 // Pause is the first process of every pod: it holds the pod's namespaces and
-// collects children that nobody else waits for, until it is told to end.
+// collects orphaned children, until it is told to end.
 //
 // With -v it ends at once and well: kubeadm's preflight runs it so, as a Job
 // that must complete.

@@ -80,7 +80,7 @@ type Pace struct {
 	Drain Drain `json:"drain,omitzero"`
 }
 
-// EtcdSnapshotMode is whether a snapshot of etcd is taken before kubeadm runs.
+// EtcdSnapshotMode says whether a snapshot of etcd is taken before kubeadm runs.
 // +kubebuilder:validation:Enum=Required;Skip
 type EtcdSnapshotMode string
 
@@ -90,7 +90,7 @@ const (
 	EtcdSnapshotSkip     EtcdSnapshotMode = "Skip"
 )
 
-// Approval is whether a person has to approve something.
+// Approval says whether a person has to approve something.
 // +kubebuilder:validation:Enum=NotRequired;Required
 type Approval string
 

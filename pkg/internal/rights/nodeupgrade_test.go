@@ -38,7 +38,7 @@ func TestWhoWritesANodeUpgrade(t *testing.T) {
 	}
 }
 
-// An agent's NodeInventory stops nobody's deletion.
+// An agent's NodeInventory does not block the deletion of other objects.
 func TestAnInventoryBelongsToItsNodeAlone(t *testing.T) {
 	config := install(t)
 	agent := agent(t, config)

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// farewell is how long a stopping server still takes new connections, if no request
-// says otherwise.
+// farewell is how long a stopping server still takes new connections, unless
+// it is told otherwise.
 const farewell = 5 * time.Second
 
 func main() {

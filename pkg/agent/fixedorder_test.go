@@ -16,9 +16,9 @@ func TestOrderThatTheUpgradeDidNotFix(t *testing.T) {
 		change func(*v1alpha1.NodeUpgradeSpec)
 		want   string
 	}{
-		"digest":       {func(s *v1alpha1.NodeUpgradeSpec) { s.Image.Digest = v1alpha1.DigestOf(strings.Repeat("b", 64)) }, `the order names the digest "sha256:bbbb`},
-		"address":      {func(s *v1alpha1.NodeUpgradeSpec) { s.Image.URL = evil }, `the order names the address "` + evil + `", and ClusterUpgrade patch fixed "http://bakery/`},
-		"version":      {func(s *v1alpha1.NodeUpgradeSpec) { s.Version = "v1.34.9" }, `the order names the version "v1.34.9", and ClusterUpgrade patch fixed "v1.34.4" at its trigger`},
+		"digest":       {func(s *v1alpha1.NodeUpgradeSpec) { s.Image.Digest = v1alpha1.DigestOf(strings.Repeat("b", 64)) }, `the NodeUpgrade has digest "sha256:bbbb`},
+		"address":      {func(s *v1alpha1.NodeUpgradeSpec) { s.Image.URL = evil }, `the NodeUpgrade has address "` + evil + `", but ClusterUpgrade patch fixed "http://bakery/`},
+		"version":      {func(s *v1alpha1.NodeUpgradeSpec) { s.Version = "v1.34.9" }, `the NodeUpgrade has version "v1.34.9", but ClusterUpgrade patch fixed "v1.34.4" at its trigger`},
 		"architecture": {func(s *v1alpha1.NodeUpgradeSpec) { s.Image.Architecture = "arm64" }, `fixed "" at its trigger`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ type Options struct {
 }
 
 // Up makes a lab, or goes on making one, or powers its nodes on: it does what
-// is missing. already is true when nothing was. A lab that is not like the
+// is missing. already reports whether nothing was missing. A lab that is not like the
 // spec is an error. Interrupted by its context, it leaves what there is, for
 // the next Up or for Down.
 func Up(ctx context.Context, options Options) (c *Cluster, already bool, err error) {

@@ -63,7 +63,7 @@ func requestedAPIs(ctx context.Context, access *rest.Config, pods []corev1.Pod) 
 
 // askTheStable asks at the stable address, over a new connection each time, which a
 // balancer may lead to another apiserver. It ends when all were reached, or when
-// that leads to nobody new any more. Who was reached is added.
+// that leads to no other server any more. Who was reached is added.
 func askTheStable(ctx context.Context, access *rest.Config, reached map[float64]bool, servers int) ([]preflight.RequestedAPI, error) {
 	const inVain = 3 // asks in a row after which there is nobody new
 	var apis []preflight.RequestedAPI

@@ -71,7 +71,7 @@ func TestMinor(t *testing.T) {
 }
 
 // A publisher's own conf of the new minor beside the old one's, as the documented
-// way leaves for a moment, is nobody's guess: it is refused, not chosen from.
+// way leaves for a moment, is refused: neither is chosen.
 func TestMinorWithTwoConfs(t *testing.T) {
 	l := node(t, "v1.34.4", relative("v1.34.4"))
 	write(t, l, host.ConfDir+"/kubernetes-v1.35.conf", of("v1.35"))

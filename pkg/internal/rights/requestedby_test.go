@@ -2,7 +2,7 @@ package rights_test
 
 import "testing"
 
-// Upgrades, freezes and abandoned nodes bear the name of who asked, and nobody
+// Upgrades, freezes and abandoned nodes have the requester's name, and no user
 // signs with another's.
 func TestNobodySignsWithAnothersName(t *testing.T) {
 	config := install(t)

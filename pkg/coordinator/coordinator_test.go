@@ -126,10 +126,11 @@ func TestWhatWaitsSaysWhy(t *testing.T) {
 	c.must(c.ours.MaintenanceSchedules.Delete(t.Context(), "frozen", metav1.DeleteOptions{}))
 	c.eventually(c.everyNodeSays(v1alpha1.ReasonWindowClosed))
 
+	// While the source is read, the policy would create the upgrade again.
 	c.index.Close()
+	c.eventually(c.policySays(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceUnavailable))
 	c.must(c.ours.ClusterUpgrades.Delete(t.Context(), "v1.34.4", metav1.DeleteOptions{}))
 	c.eventually(c.noNodeIsAsked)
-	c.eventually(c.policySays(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceUnavailable))
 }
 
 // A slot comes back when its Lease is deleted while its node is out, and is

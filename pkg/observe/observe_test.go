@@ -26,7 +26,7 @@ func TestStepEvent(t *testing.T) {
 		},
 		"what goes wrong is a warning, with the reason code": {
 			Transition{Version: "v1.34.4", To: v1alpha1.StepAborting, Reason: v1alpha1.ReasonDrainTimeout, Message: "not drained within 15m"},
-			Event{"Warning", "UpgradeAborting", "v1.34.4: the node gives up (DrainTimeout: not drained within 15m)"},
+			Event{"Warning", "UpgradeAborting", "v1.34.4: the node aborts its attempt (DrainTimeout: not drained within 15m)"},
 		},
 		"without a version": {
 			Transition{To: v1alpha1.StepIdle},

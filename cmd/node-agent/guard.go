@@ -1,30 +1,24 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rollback"
 )
 
-// newGuardCommand returns the command that prints what the last activation recorded.
-// It does not roll back: that is not written yet, and no unit runs it at boot.
+// newGuardCommand returns the command that the guard's unit runs.
 func newGuardCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "guard",
-		Short: "Show what a rollback to the former kubelet would restore (nothing is rolled back yet)",
-		Args:  cobra.NoArgs,
+		Short: "Return this node to its former Kubernetes if the activated one does not become healthy",
+		Long: `Return this node to its former Kubernetes if the activated one does not become healthy.
+
+The unit kubectl-upgrade-guard.service runs this from an activation until the node is
+verified. Without an activation to guard it does nothing.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			guard, err := host.OnNode.Guard()
-			if err != nil {
-				return err
-			}
-			if guard == nil {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), "no image has been activated on this node")
-				return err
-			}
-			return printJSON(cmd.OutOrStdout(), guard)
+			return rollback.Run(cmd.Context(), host.OnNode, host.NewLog(cmd.ErrOrStderr()))
 		},
 	}
 }

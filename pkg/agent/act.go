@@ -31,7 +31,7 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	defer cancel()
 	switch action.Do {
 	case machine.DoWork:
-		order := hostverb.Order{Spec: o.Spec, Active: o.Host.Active, Keyring: a.keyring, ClusterConfiguration: a.clusterConfiguration}
+		order := hostverb.Order{Spec: o.Spec, Method: a.state.Method, Active: o.Host.Active, Keyring: a.keyring, ClusterConfiguration: a.clusterConfiguration}
 		return a.start(ctx, action.Verb, action.Key, order)
 	case machine.DoTake:
 		_, err := a.slots.Take(ctx, ownerOf(node))

@@ -15,7 +15,7 @@ import (
 // How old facts may be, and how soon a failed request is repeated.
 const (
 	factsAge        = 5 * time.Minute
-	factsAgeProblem = 15 * time.Second // while there is a problem that a person may fix
+	factsAgeProblem = 15 * time.Second // while there is a problem that a person may fix, or the guard may act
 	factsRetry      = 10 * time.Second
 )
 
@@ -89,7 +89,7 @@ func (a *Agent) requestFacts(ctx context.Context, now time.Time, after string) e
 }
 
 func (h *hostView) maxAge() time.Duration {
-	if h.facts.ConfProblem != "" || h.facts.Armed || !h.facts.Supported {
+	if h.facts.ConfProblem != "" || h.facts.Armed || h.facts.Guarded || !h.facts.Supported {
 		return factsAgeProblem
 	}
 	return factsAge

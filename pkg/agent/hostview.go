@@ -102,14 +102,21 @@ func (a *Agent) install() error {
 
 func hostOf(f host.Facts, updateEngine string) *machine.Host {
 	rebootRequired, rebootReason := osReboot(f, updateEngine)
-	return &machine.Host{
+	seen := &machine.Host{
 		BootID: f.BootID, Supported: f.Supported, UnsupportedReason: f.UnsupportedReason,
 		Installed: f.Installed, Active: f.Active, Merged: f.Merged,
 		KubeadmVersion: kubeadmVersion(f),
 		ControlPlane:   f.ControlPlane, ControlPlaneVersion: lowest(f.StaticPods),
 		ConfProblem: f.ConfProblem, Armed: f.Armed,
 		RebootRequired: rebootRequired, RebootReason: rebootReason, RefreshBlockers: f.Node.RefreshBlockers,
+		Guarded: f.Guarded,
 	}
+	if r := f.Rollback; r != nil {
+		seen.Rollback = &machine.Rollback{
+			Upgrade: r.Upgrade, From: r.From, To: r.To, Finished: !r.FinishedAt.IsZero(), Message: r.Message, Log: r.Log,
+		}
+	}
+	return seen
 }
 
 // lowest returns the oldest version among the control plane's manifests; empty

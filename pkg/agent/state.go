@@ -20,7 +20,7 @@ func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 		Retry:    v1alpha1.Retry{Attempts: s.Attempts, Failures: s.Failures, Time: timeOf(s.RetryAt)},
 		Reboot:   v1alpha1.NodeReboot{FromBootID: s.RebootedFrom},
 		Method:   s.Method, MethodMessage: s.MethodMessage,
-		EtcdSnapshot: s.Snapshot, KubeadmLog: s.KubeadmLog,
+		EtcdSnapshot: s.Snapshot, KubeadmLog: s.KubeadmLog, KubeletLog: s.KubeletLog,
 	}
 	if s.Upgrade.UID != "" {
 		status.Upgrade = &s.Upgrade
@@ -43,7 +43,7 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 		Attempts: status.Retry.Attempts, Failures: status.Retry.Failures, RetryAt: instant(status.Retry.Time),
 		RebootedFrom: status.Reboot.FromBootID,
 		Method:       status.Method, MethodMessage: status.MethodMessage,
-		Snapshot: status.EtcdSnapshot, KubeadmLog: status.KubeadmLog,
+		Snapshot: status.EtcdSnapshot, KubeadmLog: status.KubeadmLog, KubeletLog: status.KubeletLog,
 	}
 	s.Reason, s.Message = causeOf(status)
 	for _, step := range status.Steps {

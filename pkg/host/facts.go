@@ -40,8 +40,10 @@ type Facts struct {
 	RebootReason   string `json:"rebootReason,omitempty"`
 	// FreeBytes is the free space where images are stored.
 	FreeBytes int64 `json:"freeBytes"`
-	// Guard is the guard that was armed last, if any.
-	Guard *Guard `json:"guard,omitempty"`
+	// Guarded reports whether the guard may still return the node to its former version.
+	Guarded bool `json:"guarded,omitempty"`
+	// Rollback is the record of the last rollback since the last activation, if any.
+	Rollback *Rollback `json:"rollback,omitempty"`
 	// Node has the facts that preflight checks need, see package nodefacts.
 	Node v1alpha1.NodeFacts `json:"node"`
 }

@@ -51,7 +51,10 @@ func (l Layout) gatherRecords(facts *Facts) error {
 	if done != nil && !l.joinedSince(done.FinishedAt) {
 		facts.Kubeadm = *done
 	}
-	if facts.Guard, err = l.Guard(); err != nil {
+	if facts.Guarded, err = l.GuardArmed(); err != nil {
+		return err
+	}
+	if facts.Rollback, err = l.Rollback(); err != nil {
 		return err
 	}
 	if l.systemNeedsReboot(*facts) {

@@ -6,43 +6,75 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
-// SaveKubeletFiles copies the kubelet's config.yaml and kubeadm-flags.env before
-// the upgrade to a version: kubeadm rewrites both, and the older kubelet may not
-// start with the new ones. Only the first call for a version copies them, so that
-// a second attempt does not save what the first one wrote. Copies for other
-// versions are removed. It returns a map from the path of each file to the path of
-// its copy.
-func (l Layout) SaveKubeletFiles(version string) (map[string]string, error) {
-	dir := savedDir(version)
-	if _, err := os.Stat(l.At(dir)); errors.Is(err, fs.ErrNotExist) {
-		if err := l.save(dir); err != nil {
-			return nil, fmt.Errorf("saving the kubelet's configuration: %w", err)
-		}
+// kubeletStartFile is written whenever the kubelet's unit starts it: the bakery's
+// 10-kubeadm.conf copies the image's kubernetes-version there.
+const kubeletStartFile = "/etc/kubernetes-version"
+
+// kubeletSteady is how long the kubelet must have run with its files before they count
+// as files that it works with.
+const kubeletSteady = time.Minute
+
+// SaveKubeletFiles saves the config.yaml and kubeadm-flags.env that the running kubelet
+// works with: kubeadm rewrites both, and the older kubelet may not start with the new
+// ones. It is called before kubeadm runs and before an activation. Files that were
+// saved before are kept if the present ones were changed since the kubelet started: an
+// earlier attempt may have changed them, of this upgrade or of one that it supersedes.
+// SaveKubeletFiles returns a map from the path of each file to the path of its copy.
+func (l Layout) SaveKubeletFiles() (map[string]string, error) {
+	saved := l.savedFiles()
+	if len(saved) > 0 && !l.kubeletWorksWithFiles(time.Now()) {
+		return saved, nil
 	}
-	if err := l.removeOtherSaved(version); err != nil {
-		return nil, err
+	if err := l.save(); err != nil {
+		return nil, fmt.Errorf("saving the kubelet's configuration: %w", err)
 	}
+	return l.savedFiles(), nil
+}
+
+// savedFiles maps the path of each saved file to the path of its copy.
+func (l Layout) savedFiles() map[string]string {
 	saved := map[string]string{}
 	for _, file := range []string{KubeletConfig, KubeletFlags} {
-		copied := filepath.Join(dir, filepath.Base(file))
+		copied := filepath.Join(savedDir, filepath.Base(file))
 		if _, err := os.Stat(l.At(copied)); err == nil {
 			saved[file] = copied
 		}
 	}
-	return saved, nil
+	return saved
 }
 
-// save copies the files into a temporary folder and renames it to dir, so that dir
-// is complete or absent.
-func (l Layout) save(dir string) error {
-	parent := filepath.Dir(l.At(dir))
+// kubeletWorksWithFiles reports whether the kubelet has started after its files were
+// changed last, and has kept running. It returns false if that is not known.
+func (l Layout) kubeletWorksWithFiles(now time.Time) bool {
+	start, err := os.Stat(l.At(kubeletStartFile))
+	if err != nil || now.Sub(start.ModTime()) < kubeletSteady {
+		return false
+	}
+	for _, file := range []string{KubeletConfig, KubeletFlags} {
+		info, err := os.Stat(l.At(file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || info.ModTime().After(start.ModTime()) {
+			return false
+		}
+	}
+	return true
+}
+
+// save copies the files into a temporary folder and renames it to savedDir, so that
+// savedDir is complete or absent.
+func (l Layout) save() error {
+	dir := l.At(savedDir)
+	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return err
 	}
-	part, err := os.MkdirTemp(parent, ".part-")
-	if err != nil {
+	part := dir + ".part"
+	if err := os.RemoveAll(part); err != nil {
 		return err
 	}
 	for _, file := range []string{KubeletConfig, KubeletFlags} {
@@ -57,25 +89,11 @@ func (l Layout) save(dir string) error {
 			return err
 		}
 	}
-	if err := os.Rename(part, l.At(dir)); err != nil {
+	if _, err := os.Stat(part); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := errors.Join(os.RemoveAll(dir), os.Rename(part, dir)); err != nil {
 		return err
 	}
 	return SyncDir(parent)
-}
-
-func (l Layout) removeOtherSaved(version string) error {
-	parent := filepath.Dir(l.At(savedDir(version)))
-	entries, err := os.ReadDir(parent)
-	if err != nil {
-		return fmt.Errorf("listing saved configurations: %w", err)
-	}
-	for _, e := range entries {
-		if e.Name() == version {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(parent, e.Name())); err != nil {
-			return fmt.Errorf("removing an old saved configuration: %w", err)
-		}
-	}
-	return nil
 }

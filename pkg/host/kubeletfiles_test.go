@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -13,38 +14,46 @@ import (
 )
 
 func TestSaveKubeletFiles(t *testing.T) {
+	const started = "/etc/kubernetes-version" // the bakery's unit writes it when the kubelet starts
 	l := newTree(t)
-	write(t, l, host.KubeletConfig, "before")
-	write(t, l, host.KubeletFlags, "flags")
-	save := func(version string) map[string]string {
+	now := time.Now()
+	change := func(path, text string, ago time.Duration) {
 		t.Helper()
-		saved, err := l.SaveKubeletFiles(version)
+		write(t, l, path, text)
+		if err := os.Chtimes(l.At(path), now.Add(-ago), now.Add(-ago)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save := func(want string) {
+		t.Helper()
+		saved, err := l.SaveKubeletFiles()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return saved
+		dir := host.Root + "/state/saved/"
+		if diff := cmp.Diff(map[string]string{host.KubeletConfig: dir + "config.yaml", host.KubeletFlags: dir + "kubeadm-flags.env"}, saved); diff != "" {
+			t.Error(diff)
+		}
+		if got := read(t, l, saved[host.KubeletConfig]); got != want {
+			t.Errorf("saved %q, want %q", got, want)
+		}
 	}
-	saved := save("v1.34.4")
-	dir := host.Root + "/state/saved/v1.34.4/"
-	want := map[string]string{host.KubeletConfig: dir + "config.yaml", host.KubeletFlags: dir + "kubeadm-flags.env"}
-	if diff := cmp.Diff(want, saved); diff != "" {
-		t.Error(diff)
-	}
-	// kubeadm has rewritten it: a second attempt keeps what was there first.
-	write(t, l, host.KubeletConfig, "after")
-	if got := read(t, l, save("v1.34.4")[host.KubeletConfig]); got != "before" {
-		t.Errorf("saved %q", got)
-	}
-	if got := read(t, l, save("v1.35.4")[host.KubeletConfig]); got != "after" {
-		t.Errorf("saved %q", got)
-	}
-	if left, _ := filepath.Glob(l.At(host.Root, "state/saved/*")); len(left) != 1 {
-		t.Errorf("old copies are left: %v", left)
-	}
+	change(host.KubeletFlags, "flags", 9*time.Hour)
+	change(host.KubeletConfig, "before", 9*time.Hour)
+	save("before") // it is not known when the kubelet started
+	change(started, "v1.34.3", 8*time.Hour)
+	change(host.KubeletConfig, "kubeadm's", 7*time.Hour)
+	save("before") // a second attempt, after kubeadm
+	change(started, "v1.34.3", 10*time.Second)
+	save("before") // the kubelet may crash with these files
+	change(started, "v1.34.3", 2*time.Minute)
+	save("kubeadm's") // the kubelet works with these files
+	change(host.KubeletConfig, "a person's", time.Minute)
+	save("kubeadm's") // the kubelet has not read them
 }
 
 func TestSaveNothing(t *testing.T) {
-	saved, err := newTree(t).SaveKubeletFiles("v1.34.4")
+	saved, err := newTree(t).SaveKubeletFiles()
 	if len(saved) > 0 || err != nil {
 		t.Errorf("%v %v", saved, err)
 	}

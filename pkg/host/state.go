@@ -27,6 +27,11 @@ func ignoredRebootFile(root string) string { return filepath.Join(StateDir(root)
 
 func guardFile(root string) string { return filepath.Join(StateDir(root), "guard.json") }
 
+func rollbackFile(root string) string { return filepath.Join(StateDir(root), "rollback.json") }
+
+// armedFile exists while the guard is armed.
+func armedFile(root string) string { return filepath.Join(StateDir(root), "guard-armed") }
+
 // WriteFile replaces a file atomically and durably: after a power cut it has
 // either the old content or the new one.
 func WriteFile(path string, data []byte, mode os.FileMode) error {

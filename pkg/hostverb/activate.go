@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
@@ -23,5 +25,12 @@ var activate = define(Entry{
 
 func activateArgs(_ context.Context, o Order) (sysupdate.ActivateArgs, error) {
 	image, err := o.image()
-	return sysupdate.ActivateArgs{Version: o.Spec.Version, SHA256: image.SHA256()}, err
+	args := sysupdate.ActivateArgs{
+		Version: o.Spec.Version, SHA256: image.SHA256(), Method: o.Method,
+		GuardWithin: time.Duration(ptr.Deref(o.Spec.GuardSeconds, 0)) * time.Second,
+	}
+	if o.Spec.Upgrade != nil {
+		args.Upgrade = string(o.Spec.Upgrade.UID)
+	}
+	return args, err
 }

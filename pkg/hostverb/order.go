@@ -12,6 +12,8 @@ import (
 // Order is what requests are made from.
 type Order struct {
 	Spec v1alpha1.NodeUpgradeSpec
+	// Method is how the node's attempt merges the image.
+	Method v1alpha1.Method
 	// Active is the version that the node's symlink points to.
 	Active string
 	// Keyring reads the keys that may sign the index of images. Empty means that

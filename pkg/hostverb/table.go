@@ -10,7 +10,7 @@ import (
 )
 
 // Table has every verb.
-var Table = []Entry{facts, disarm, stage, pull, snapshot, kubeadmUpgrade, activate, restart, etcdHealth}
+var Table = []Entry{facts, disarm, stage, pull, snapshot, kubeadmUpgrade, activate, restart, confirm, etcdHealth}
 
 // Entry has the properties of a verb.
 type Entry struct {

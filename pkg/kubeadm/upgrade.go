@@ -32,7 +32,7 @@ func Upgrade(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log
 	if err := checkRoom(l); err != nil {
 		return nil, err
 	}
-	if _, err := l.SaveKubeletFiles(args.Version); err != nil {
+	if _, err := l.SaveKubeletFiles(); err != nil {
 		return nil, err
 	}
 	out, err := run(ctx, l, args, log)
@@ -87,17 +87,22 @@ func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*
 var errStopped = errors.New("it was stopped, by its time limit or because the node shuts down")
 
 // execute runs kubeadm. If kubeadm was killed, it has not restored the manifests that
-// it moved away, and startedFile stays.
+// it moved away, and startedFile stays. After a power cut the guard restores them at boot:
+// a single control plane without one of its components would have no API server that the
+// agent could ask.
 func execute(ctx context.Context, l host.Layout, cmd *exec.Cmd) error {
 	if err := host.WriteFile(startedFile(l), nil, 0o600); err != nil {
 		return fmt.Errorf("noting that it runs: %w", err)
+	}
+	if err := l.EnableGuard(); err != nil {
+		return err
 	}
 	err := cmd.Run()
 	if cmd.ProcessState == nil {
 		return err // it was not started
 	}
 	if cmd.ProcessState.Exited() {
-		return errors.Join(err, os.Remove(startedFile(l)))
+		return errors.Join(err, os.Remove(startedFile(l)), l.DisableUnarmedGuard())
 	}
 	if ctx.Err() != nil || terminated(cmd.ProcessState) {
 		return errStopped

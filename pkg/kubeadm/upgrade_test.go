@@ -63,7 +63,7 @@ func TestUpgradeFails(t *testing.T) {
 	if _, err := os.Stat(l.At(done)); err == nil {
 		t.Error("recorded as done")
 	}
-	if got := read(t, l, host.Root+"/state/saved/v1.34.4/config.yaml"); got != "before" {
+	if got := read(t, l, host.Root+"/state/saved/config.yaml"); got != "before" {
 		t.Errorf("saved %q", got)
 	}
 }

@@ -96,14 +96,6 @@ func failed(s State, o Observation) (State, Action) {
 	return s, Action{}
 }
 
-// rolledBack ends when another upgrade is requested.
-func rolledBack(s State, o Observation) (State, Action) {
-	if superseded(s, o) {
-		return abortSuperseded(s, o)
-	}
-	return s, Action{}
-}
-
 // superseded reports whether the upgrade that stopped is no longer requested. A State that
 // was lost names no upgrade, and is superseded by any.
 func superseded(s State, o Observation) bool {

@@ -30,6 +30,9 @@ const (
 	// check.
 	HostWithin = 5 * time.Minute
 
+	// returnWithin is how long the guard's rollback may take, with its reboot.
+	returnWithin = 5 * time.Minute
+
 	firstRetry = time.Minute
 	lastRetry  = time.Hour
 	// A failed download is retried sooner: it disrupts nothing.
@@ -60,6 +63,11 @@ func drainTimeout(o Observation) time.Duration {
 	return seconds(cmp.Or(o.Spec.Drain.TimeoutSeconds, v1alpha1.DefaultStrategy().Drain.TimeoutSeconds))
 }
 
+// readyWithin returns ReadyWithin, or more if the guard may act until then.
+func readyWithin(o Observation) time.Duration {
+	return max(ReadyWithin, seconds(o.Spec.GuardSeconds)+returnWithin)
+}
+
 func settle(o Observation) time.Duration { return seconds(o.Spec.SettleSeconds) }
 
 func seconds(n *int32) time.Duration { return time.Duration(ptr.Deref(n, 0)) * time.Second }
@@ -82,7 +90,7 @@ func (o Observation) watched(since time.Time) time.Time {
 // could alternate between Verifying and Settling for ever.
 func verifyLimit(s State, o Observation) (limit time.Time, stayed bool) {
 	began := s.firstEntered(v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepFailed)
-	limit, stayed = o.watched(began).Add(ReadyWithin), began.Equal(s.Since)
+	limit, stayed = o.watched(began).Add(readyWithin(o)), began.Equal(s.Since)
 	if !stayed {
 		limit = limit.Add(settle(o))
 	}

@@ -45,6 +45,9 @@ func Next(s State, o Observation) (State, Action) {
 	if s.Reason == v1alpha1.ReasonHostUnreachable {
 		s = s.withReason("", "")
 	}
+	if s, rolledBack := afterRollback(s, o); rolledBack {
+		return s, Action{}
+	}
 	if step, ok := steps[s.Step]; ok {
 		return step(s, o)
 	}

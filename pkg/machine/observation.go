@@ -92,6 +92,23 @@ type Host struct {
 	// RefreshBlockers are the mounts that a refresh of the merged image would
 	// break.
 	RefreshBlockers []string
+	// Guarded reports whether the guard may still return the node to its former version.
+	Guarded bool
+	// Rollback is the guard's last rollback since the last activation, or nil.
+	Rollback *Rollback
+}
+
+// Rollback is what the guard did.
+type Rollback struct {
+	// Upgrade is the UID of the ClusterUpgrade that was rolled back.
+	Upgrade string
+	// From is the version that the node returned to, To the one that it returned from.
+	From, To string
+	Finished bool
+	// Message says what was wrong with To.
+	Message string
+	// Log is the end of the kubelet's journal.
+	Log string
 }
 
 // Work is the state of one verb on the host: whether it runs, and its last result.

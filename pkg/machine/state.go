@@ -25,6 +25,8 @@ type State struct {
 	Snapshot *v1alpha1.EtcdSnapshot
 	// KubeadmLog is the end of kubeadm's output if it failed.
 	KubeadmLog string
+	// KubeletLog is the end of the kubelet's journal before the guard's rollback.
+	KubeletLog string
 	// Method is how this attempt activates the image, once decided. MethodMessage says
 	// why it differs from the requested method.
 	Method        v1alpha1.Method

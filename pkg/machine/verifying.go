@@ -17,16 +17,13 @@ func verifying(s State, o Observation) (State, Action) {
 	case s.restarts() && o.Now.Before(limit):
 		// The Node still shows the former kubelet until the new one reports.
 	case s.restarts():
-		return fail(s, o, v1alpha1.ReasonRestartFailed, fmt.Sprintf("kubelet %s is not Ready %s after its restart%s", version, ReadyWithin, restartFailure(s, o)))
-	case kubeletReported(o) && o.Node.KubeletVersion != version && o.Host.Active != version:
-		message := fmt.Sprintf("the kubelet was rolled back to %s because %s did not become healthy", o.Node.KubeletVersion, version)
-		return s.enter(v1alpha1.StepRolledBack, o).withReason(v1alpha1.ReasonWrongVersion, message), Action{}
+		return fail(s, o, v1alpha1.ReasonRestartFailed, fmt.Sprintf("kubelet %s is not Ready %s after its restart%s", version, readyWithin(o), restartFailure(s, o)))
 	case kubeletReported(o) && o.Node.KubeletVersion != version:
 		return fail(s, o, v1alpha1.ReasonWrongVersion, fmt.Sprintf("the node came back with kubelet %s instead of %s", o.Node.KubeletVersion, version))
 	case !o.Now.Before(limit) && !stayed:
 		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node was Ready with kubelet %s but did not stay Ready for %s", version, settle(o)))
 	case !o.Now.Before(limit):
-		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready with kubelet %s %s after its boot", version, ReadyWithin))
+		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready with kubelet %s %s after its boot", version, readyWithin(o)))
 	}
 	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready").withUntil(limit), wait(limit)
 }
@@ -55,6 +52,8 @@ func settling(s State, o Observation) (State, Action) {
 		return s.withReason(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
 	case rebootStillRequired(s, o):
 		return abortAndRetry(s, o, v1alpha1.ReasonRebootStillRequired, "the node rebooted, and its operating system requires another reboot: "+o.Host.RebootReason)
+	case o.Host.Guarded:
+		return confirm(s, o)
 	case o.Node.Marked():
 		return s.enter(v1alpha1.StepUncordoning, o), Action{}
 	}

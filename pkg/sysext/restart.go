@@ -2,6 +2,7 @@ package sysext
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,14 +17,22 @@ import (
 // running. It succeeds if the version is merged and the kubelet has kept running for a
 // few seconds. A second call only restarts the kubelet again.
 //
-// If it fails and the former version is still merged, nothing has changed. A failed
-// refresh can also leave nothing merged: then only a reboot helps.
+// The guard watches from before the refresh on, in case this process or the kubelet hangs.
+//
+// If it fails and the former version is still merged, nothing has changed, and the guard is
+// disarmed. A failed refresh can also leave nothing merged: then only a reboot helps.
 //
 // Reasons: HashMismatch, RestartFailed.
 func Restart(ctx context.Context, l host.Layout, args RestartArgs, log *host.Log) (*RestartOutput, error) {
-	r := &restart{layout: l, log: log, run: runProgram, steady: kubeletSteady}
+	r := &restart{layout: l, log: log, run: host.RunProgram, steady: kubeletSteady, startsGuard: true}
 	err := r.restart(ctx, args.Version)
 	return &r.out, err
+}
+
+// Return merges the former version, which is active again, as Restart does.
+func Return(ctx context.Context, l host.Layout, version string, log *host.Log) error {
+	r := &restart{layout: l, log: log, run: host.RunProgram, steady: kubeletSteady}
+	return r.restart(ctx, version)
 }
 
 // RestartArgs are the arguments of Restart.
@@ -56,7 +65,9 @@ type restart struct {
 	log    *host.Log
 	run    func(ctx context.Context, log *host.Log, program string, args ...string) (stdout string, err error)
 	steady time.Duration
-	out    RestartOutput
+	// startsGuard starts the guard that the activation armed.
+	startsGuard bool
+	out         RestartOutput
 }
 
 func (r *restart) restart(ctx context.Context, version string) error {
@@ -98,6 +109,10 @@ func (r *restart) merge(ctx context.Context, version string) error {
 	if len(blockers) > 0 {
 		return fmt.Errorf("a refresh of the merged image would break what is mounted at %s", strings.Join(blockers, ", "))
 	}
+	if err := r.startGuard(ctx); err != nil {
+		return err
+	}
+	former := r.out.Merged
 	for range refreshAttempts {
 		_, err = r.run(ctx, r.log, "systemd-sysext", "refresh")
 		if r.readMerged(); err == nil && r.out.Merged == version {
@@ -108,10 +123,39 @@ func (r *restart) merge(ctx context.Context, version string) error {
 	if r.out.Merged != "" {
 		left = r.out.Merged + " is merged now"
 	}
+	if r.out.Merged == former && former != "" {
+		err = errors.Join(err, r.stopGuard(ctx))
+	}
 	if err == nil {
 		return fmt.Errorf("systemd-sysext refresh did not merge %s: %s", version, left)
 	}
 	return fmt.Errorf("%s: %w", left, err)
+}
+
+// startGuard starts the guard if it is armed.
+func (r *restart) startGuard(ctx context.Context) error {
+	if !r.startsGuard {
+		return nil
+	}
+	armed, err := r.layout.GuardArmed()
+	if err != nil || !armed {
+		return err
+	}
+	for _, args := range [][]string{{"daemon-reload"}, {"start", "--no-block", host.GuardUnit}} {
+		if _, err := r.run(ctx, r.log, "systemctl", args...); err != nil {
+			return fmt.Errorf("starting the guard: %w", err)
+		}
+	}
+	return nil
+}
+
+// stopGuard disarms the guard and stops its unit: nothing was changed that it could undo.
+func (r *restart) stopGuard(ctx context.Context) error {
+	if !r.startsGuard {
+		return nil
+	}
+	_, err := r.run(ctx, r.log, "systemctl", "stop", host.GuardUnit)
+	return errors.Join(err, r.layout.DisarmGuard())
 }
 
 func (r *restart) readMerged() {

@@ -12,12 +12,10 @@ import (
 )
 
 // Activate selects a staged image for the next boot. It verifies the image's bytes
-// again, records what a rollback would need, changes the node's definitions to the
-// target's minor, and flips the symlink. A second call changes nothing.
+// again, arms the guard, changes the node's definitions to the target's minor, and flips
+// the symlink. A second call changes nothing.
 //
-// The rollback itself is not written yet.
-//
-// Reasons: HashMismatch, ConfConflict, ActivateFailed.
+// Reasons: HashMismatch, ConfConflict, DiskFull, ActivateFailed.
 func Activate(ctx context.Context, l host.Layout, args ActivateArgs) (*ActivateOutput, error) {
 	to, err := host.NewImage(args.Version, host.Architecture())
 	if err != nil {
@@ -30,9 +28,9 @@ func Activate(ctx context.Context, l host.Layout, args ActivateArgs) (*ActivateO
 	if err != nil {
 		return nil, err
 	}
-	from, err := recordGuard(l, files, to, args)
+	from, err := armGuard(l, files, to, args)
 	if err != nil {
-		return nil, fmt.Errorf("recording what a rollback needs: %w", err)
+		return nil, fmt.Errorf("arming the guard: %w", err)
 	}
 	out := &ActivateOutput{From: from.Version(), To: to.Version()}
 	protect := patchesOf(to.Kubernetes.Line(), []host.Image{from, to})
@@ -42,34 +40,41 @@ func Activate(ctx context.Context, l host.Layout, args ActivateArgs) (*ActivateO
 	return out, flip(l, to)
 }
 
-// recordGuard records the state before the activation and returns the image to return
-// to. If an earlier call has recorded it in this boot, only the hash is updated: the
-// state may have changed since.
-func recordGuard(l host.Layout, files []confFile, to host.Image, args ActivateArgs) (from host.Image, err error) {
-	bootID, err := l.BootID()
+// armGuard arms the guard and returns the image that it would return to. What an earlier
+// call for the same activation recorded is kept: definitions and symlink may have changed
+// since.
+func armGuard(l host.Layout, files []confFile, to host.Image, args ActivateArgs) (from host.Image, err error) {
+	guard := host.Guard{
+		Upgrade: args.Upgrade, Method: args.Method, To: to.Version(), SHA256: args.SHA256,
+		ArmedAt: time.Now().UTC(), Within: cmp.Or(args.GuardWithin, DefaultGuardWithin),
+		DefaultRoute: l.HasDefaultRoute(),
+	}
+	if guard.BootID, err = l.BootID(); err != nil {
+		return host.Image{}, err
+	}
+	former, err := l.Guard()
 	if err != nil {
 		return host.Image{}, err
 	}
-	armed, err := l.Guard()
+	active, err := l.Active()
 	if err != nil {
 		return host.Image{}, err
 	}
-	if armed != nil && armed.BootID == bootID && armed.To == to.Version() {
-		armed.SHA256 = args.SHA256
-		if err := l.SetGuard(*armed); err != nil {
+	if former != nil && former.BootID == guard.BootID && former.To == guard.To && (active == to || former.Upgrade == guard.Upgrade) {
+		guard.From, guard.Restore = former.From, former.Restore
+		if from, err = host.NewImage(guard.From, host.Architecture()); err != nil {
 			return host.Image{}, err
 		}
-		return host.NewImage(armed.From, host.Architecture())
+		return from, l.ArmGuard(guard)
 	}
 	if from, err = running(l); err != nil || from == to {
 		return from, err
 	}
-	guard := host.Guard{From: from.Version(), To: to.Version(), SHA256: args.SHA256, BootID: bootID, ArmedAt: time.Now().UTC()}
-	guard.Within = cmp.Or(args.GuardWithin, DefaultGuardWithin)
-	if guard.Restore, err = restore(l, files, from, to); err != nil {
+	guard.From = from.Version()
+	if guard.Restore, err = restore(l, files, from); err != nil {
 		return host.Image{}, err
 	}
-	return from, l.SetGuard(guard)
+	return from, l.ArmGuard(guard)
 }
 
 // running returns the merged image, or the active one if none is merged.
@@ -80,7 +85,8 @@ func running(l host.Layout) (host.Image, error) {
 	return l.Active()
 }
 
-func restore(l host.Layout, files []confFile, from, to host.Image) (host.Restore, error) {
+// restore returns what a rollback to an image has to restore.
+func restore(l host.Layout, files []confFile, from host.Image) (host.Restore, error) {
 	target, err := os.Readlink(l.At(host.Link))
 	if err != nil {
 		return host.Restore{}, fmt.Errorf("reading what %s points to: %w", host.Link, err)
@@ -93,6 +99,6 @@ func restore(l host.Layout, files []confFile, from, to host.Image) (host.Restore
 	for _, f := range files {
 		r.Confs[f.name] = f.text
 	}
-	r.Files, err = l.SaveKubeletFiles(to.Version())
+	r.Files, err = l.SaveKubeletFiles()
 	return r, err
 }

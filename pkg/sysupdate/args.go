@@ -1,6 +1,10 @@
 package sysupdate
 
-import "time"
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
 
 // StageArgs are the arguments of Stage.
 type StageArgs struct {
@@ -31,13 +35,17 @@ type StageOutput struct {
 type ActivateArgs struct {
 	Version string `json:"version"`
 	SHA256  string `json:"sha256"`
-	// GuardWithin is how long after boot the new kubelet may take to become
-	// healthy. Zero means DefaultGuardWithin.
+	// Upgrade is the UID of the ClusterUpgrade.
+	Upgrade string `json:"upgrade"`
+	// Method is how the image will be merged.
+	Method v1alpha1.Method `json:"method"`
+	// GuardWithin is how long the new kubelet may take to become healthy, see package
+	// guard. Zero means DefaultGuardWithin.
 	GuardWithin time.Duration `json:"guardWithin,omitempty"`
 }
 
 // DefaultGuardWithin is the default of ActivateArgs.GuardWithin.
-const DefaultGuardWithin = 10 * time.Minute
+const DefaultGuardWithin = 3 * time.Minute
 
 // ActivateOutput is the output of Activate.
 type ActivateOutput struct {

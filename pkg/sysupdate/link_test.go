@@ -108,7 +108,7 @@ func TestActivateAgain(t *testing.T) {
 		}
 		restore := host.Restore{
 			Link: host.Link, LinkTarget: relative("v1.34.3"), Confs: before,
-			Files: map[string]string{host.KubeletConfig: host.Root + "/state/saved/v1.35.4/config.yaml"},
+			Files: map[string]string{host.KubeletConfig: host.Root + "/state/saved/config.yaml"},
 		}
 		if diff := cmp.Diff(restore, guard.Restore); diff != "" || guard.Within != DefaultGuardWithin || guard.BootID != "boot-1" {
 			t.Errorf("%+v %s", guard, diff)

@@ -15,5 +15,6 @@ const (
 	Kubeadm  Verb = "kubeadm"
 	Activate Verb = "activate"
 	Restart  Verb = "restart"
+	Confirm  Verb = "confirm"
 	Etcd     Verb = "etcd"
 )

@@ -18,6 +18,7 @@ func DefaultStrategy() Strategy {
 		Pace: Pace{
 			SettleSeconds:   ptr.To[int32](120),
 			MinReadySeconds: ptr.To[int32](0),
+			GuardSeconds:    ptr.To[int32](180),
 			Drain: Drain{
 				TimeoutSeconds:     ptr.To[int32](900),
 				OnTimeout:          OnTimeoutAbort,
@@ -48,6 +49,7 @@ func (s Strategy) Or(other Strategy) Strategy {
 func (p Pace) Or(other Pace) Pace {
 	p.SettleSeconds = cmp.Or(p.SettleSeconds, other.SettleSeconds)
 	p.MinReadySeconds = cmp.Or(p.MinReadySeconds, other.MinReadySeconds)
+	p.GuardSeconds = cmp.Or(p.GuardSeconds, other.GuardSeconds)
 	p.Drain = p.Drain.Or(other.Drain)
 	return p
 }

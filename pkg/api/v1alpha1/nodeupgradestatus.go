@@ -69,6 +69,11 @@ type NodeUpgradeStatus struct {
 	// +optional
 	KubeadmLog string `json:"kubeadmLog,omitempty"`
 
+	// KubeletLog is the end of the kubelet's journal before the guard returned the node to
+	// its former version.
+	// +optional
+	KubeletLog string `json:"kubeletLog,omitempty"`
+
 	// AgentVersion is the version of the agent.
 	// +optional
 	AgentVersion string `json:"agentVersion,omitempty"`

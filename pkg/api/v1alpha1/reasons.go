@@ -70,6 +70,7 @@ const (
 	ReasonRebootStillRequired Reason = "RebootStillRequired"
 	ReasonNextBootDiffers     Reason = "NextBootDiffers"
 	ReasonWrongVersion        Reason = "WrongVersion"
+	ReasonRolledBack          Reason = "RolledBack"
 	ReasonNotReadyInTime      Reason = "NotReadyInTime"
 	ReasonHostUnreachable     Reason = "HostUnreachable"
 	ReasonUpgradeWithdrawn    Reason = "UpgradeWithdrawn"

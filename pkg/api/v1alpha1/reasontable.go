@@ -99,6 +99,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonRebootFailed, Giver: GivenByAgent, Meaning: "the reboot was requested and did not happen"},
 	{Reason: ReasonRebootStillRequired, Giver: GivenByAgent, Meaning: "the node rebooted, and its operating system asks for another reboot"},
 	{Reason: ReasonNextBootDiffers, Giver: GivenByAgent, Meaning: "the next boot would change the Kubernetes version, which a Reboot must not do", NeedsPerson: true, RetriedWithoutLimit: true},
+	{Reason: ReasonRolledBack, Giver: GivenByAgent, Meaning: "the new version did not become healthy, and the guard returned the node to its former version", NeedsPerson: true},
 	{Reason: ReasonWrongVersion, Giver: GivenByAgent, Meaning: "the node came back with another kubelet version than requested"},
 	{Reason: ReasonNotReadyInTime, Giver: GivenByAgent, Meaning: "the node came back and did not become Ready"},
 	{Reason: ReasonHostUnreachable, Giver: GivenByAgent, Meaning: "systemd on the host does not answer", StopsStaging: true},

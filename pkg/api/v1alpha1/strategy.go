@@ -75,6 +75,15 @@ type Pace struct {
 	// +optional
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
+	// GuardSeconds is how long a node may take to become healthy after its image was
+	// activated: from its boot, or with method Restart from the restart of its kubelet.
+	// Then the guard on the node returns it to its former version. A strategy's
+	// default: 180.
+	// +kubebuilder:validation:Minimum=60
+	// +kubebuilder:validation:Maximum=1800
+	// +optional
+	GuardSeconds *int32 `json:"guardSeconds,omitempty"`
+
 	// Drain is how pods are evicted.
 	// +optional
 	Drain Drain `json:"drain,omitzero"`

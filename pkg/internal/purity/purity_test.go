@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-var pure = []string{"version", "schedule", "quorum", "images", "preflight", "fleet", "plan", "machine", "staticpod", "toleration", "drainrule", "verb", "method", "request"}
+var pure = []string{"version", "schedule", "quorum", "images", "preflight", "fleet", "plan", "machine", "staticpod", "toleration", "drainrule", "verb", "method", "request", "guard"}
 
 // forbidden are imports that reach out of the program. One that ends in a slash
 // forbids what is below it too.

@@ -1,0 +1,19 @@
+// Package guard decides whether a node returns to its former Kubernetes version.
+//
+// A unit of the node's own systemd asks it repeatedly after an activation, from the
+// first boot (or restart of the kubelet) with the new version until the agent has
+// verified the node. It needs no kubelet, no API server and no network.
+//
+// It promises:
+//
+//   - Before the limit nothing is rolled back. At the limit the node returns if the
+//     image is not merged, the kubelet does not answer, a control plane's own static
+//     pods do not run, the node has no network, or the API server answers that the node
+//     is not Ready.
+//   - Silence of the API server is never a reason.
+//   - A rollback that has begun is finished, after a crash or a power cut at any moment.
+//   - There is one rollback of one activation, and it reboots the node at most once.
+//   - A symlink that points to neither version was changed by a person, and stays.
+//
+// Decide is pure: no clock, no client, no file. Package rollback observes and acts.
+package guard

@@ -1,0 +1,114 @@
+package guard
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// Steady is how long a node must be healthy in one piece to be verified at the
+	// limit: a kubelet that crashes again and again is healthy for moments.
+	Steady = 20 * time.Second
+	// Grace is how long after the limit a node may still become steady.
+	Grace = 30 * time.Second
+)
+
+// Activation is what the guard watches.
+type Activation struct {
+	// From is the former version, To the activated one.
+	From, To string
+	// Limit is how long To may take to become healthy.
+	Limit time.Duration
+	// ByReboot reports whether a reboot merges To.
+	ByReboot bool
+}
+
+// Observation is what the guard observes at one moment.
+type Observation struct {
+	// Elapsed is the time since the guard first started in this boot. It does not depend
+	// on the wall clock.
+	Elapsed time.Duration
+	// HealthySince is the Elapsed at which the node became healthy, and has been since.
+	// It is negative while the node is not healthy.
+	HealthySince time.Duration
+	// Rebooted reports whether the node has rebooted since the activation.
+	Rebooted bool
+	// Returning reports whether a rollback has begun and is not finished, and
+	// RebootedSince whether the node has rebooted since it last wrote its record.
+	Returning, RebootedSince bool
+	// FormerGone reports whether the image of the former version is not on the disk.
+	FormerGone bool
+	// Active is the version that the symlink points to, Merged the one that is merged.
+	// Empty means none.
+	Active, Merged string
+	Health         Health
+}
+
+// Health is what the guard finds wrong with a node. Each field is a sentence; empty
+// means that nothing is wrong.
+type Health struct {
+	Kubelet    string
+	StaticPods string
+	Network    string
+	// API is what the API server answers of the node. It is empty if the API server
+	// does not answer.
+	API string
+}
+
+// Verdict is what the guard does next.
+type Verdict string
+
+// The verdicts.
+const (
+	Watch   Verdict = "Watch"   // observe again
+	Disarm  Verdict = "Disarm"  // nothing is left to guard
+	Leave   Verdict = "Leave"   // end, and start again at the next boot
+	Return  Verdict = "Return"  // begin the rollback, or continue it
+	Restore Verdict = "Restore" // the former version is merged: restore what is left, and finish
+)
+
+// Decide returns the verdict and the sentence that explains it.
+func Decide(a Activation, o Observation) (Verdict, string) {
+	problem := Problem(a, o)
+	switch {
+	case o.Returning && o.Active == a.From && (o.Merged == a.From || o.RebootedSince && o.Merged != a.To):
+		return Restore, "the symlink points to " + a.From + " again"
+	case o.Returning:
+		return Return, "the rollback that began is continued"
+	case o.Active != a.To:
+		return Disarm, fmt.Sprintf("the symlink points to %q, and not to %s", o.Active, a.To)
+	case a.ByReboot && !o.Rebooted && o.Merged != a.To:
+		return Leave, "the node has not rebooted since the activation"
+	case o.Elapsed < a.Limit:
+		return Watch, problem
+	case problem == "" && o.Elapsed-o.HealthySince >= Steady:
+		return Disarm, a.To + " is healthy"
+	case problem == "" && o.Elapsed < a.Limit+Grace:
+		return Watch, "healthy, but not for long enough yet"
+	case problem == "":
+		problem = fmt.Sprintf("the node was not healthy for %s in one piece", Steady)
+	}
+	if o.FormerGone {
+		return Disarm, problem + "; the image of " + a.From + " is gone, so the node cannot return to it"
+	}
+	return Return, problem
+}
+
+// Problem returns what is wrong with the node, or "". What the other problems follow
+// from comes first.
+func Problem(a Activation, o Observation) string {
+	switch h := o.Health; {
+	case o.Merged == "":
+		return "the image of " + a.To + " was not merged"
+	case o.Merged != a.To:
+		return fmt.Sprintf("%s is merged, and not %s", o.Merged, a.To)
+	case h.Network != "":
+		return h.Network
+	case h.Kubelet != "":
+		return h.Kubelet
+	case h.StaticPods != "":
+		return h.StaticPods
+	default:
+		return h.API
+	}
+}

@@ -1,0 +1,102 @@
+package guard
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var activation = Activation{From: "v1.34.3", To: "v1.34.4", Limit: 3 * time.Minute, ByReboot: true}
+
+// booted is a healthy node a second before the limit.
+func booted(change func(*Observation)) Observation {
+	o := Observation{Elapsed: activation.Limit - time.Second, Rebooted: true, Active: "v1.34.4", Merged: "v1.34.4"}
+	change(&o)
+	return o
+}
+
+func TestDecide(t *testing.T) {
+	atLimit := func(change func(*Observation)) Observation {
+		return booted(func(o *Observation) {
+			o.Elapsed = activation.Limit
+			change(o)
+		})
+	}
+	tests := map[string]struct {
+		o       Observation
+		restart bool
+		verdict Verdict
+		why     string
+	}{
+		"healthy before the limit":          {booted(func(*Observation) {}), false, Watch, ""},
+		"unhealthy before the limit":        {booted(func(o *Observation) { o.Health.Kubelet = "refused" }), false, Watch, "refused"},
+		"healthy":                           {atLimit(func(*Observation) {}), false, Disarm, "v1.34.4 is healthy"},
+		"the kubelet does not answer":       {atLimit(func(o *Observation) { o.Health.Kubelet = "refused" }), false, Return, "refused"},
+		"no static pods":                    {atLimit(func(o *Observation) { o.Health.StaticPods = "etcd" }), false, Return, "etcd"},
+		"no network":                        {atLimit(func(o *Observation) { o.Health.Network, o.Health.Kubelet = "no route", "refused" }), false, Return, "no route"},
+		"the API server answers: not Ready": {atLimit(func(o *Observation) { o.Health.API = "NotReady" }), false, Return, "NotReady"},
+		"the image was not merged":          {atLimit(func(o *Observation) { o.Merged, o.Health.Kubelet = "", "refused" }), false, Return, "the image of v1.34.4 was not merged"},
+		"another image was merged":          {atLimit(func(o *Observation) { o.Merged = "v1.33.1" }), false, Return, "v1.33.1 is merged, and not v1.34.4"},
+		"healthy for a moment":              {atLimit(func(o *Observation) { o.HealthySince = o.Elapsed - time.Second }), false, Watch, "healthy, but not for long enough yet"},
+		"healthy for moments only": {atLimit(func(o *Observation) {
+			o.Elapsed += Grace
+			o.HealthySince = o.Elapsed - time.Second
+		}), false, Return, "the node was not healthy for 20s in one piece"},
+		"the former image is gone":                 {atLimit(func(o *Observation) { o.Health.Kubelet, o.FormerGone = "refused", true }), false, Disarm, "refused; the image of v1.34.3 is gone, so the node cannot return to it"},
+		"power cut before the flip":                {atLimit(func(o *Observation) { o.Active, o.Merged = "v1.34.3", "v1.34.3" }), false, Disarm, `the symlink points to "v1.34.3", and not to v1.34.4`},
+		"a person changed the symlink":             {atLimit(func(o *Observation) { o.Active = "v1.34.5" }), false, Disarm, `the symlink points to "v1.34.5", and not to v1.34.4`},
+		"run by hand before the reboot":            {atLimit(func(o *Observation) { o.Rebooted, o.Merged = false, "v1.34.3" }), false, Leave, "the node has not rebooted since the activation"},
+		"the refresh has not happened":             {booted(func(o *Observation) { o.Rebooted, o.Merged = false, "v1.34.3" }), true, Watch, "v1.34.3 is merged, and not v1.34.4"},
+		"the refresh left nothing merged":          {atLimit(func(o *Observation) { o.Rebooted, o.Merged = false, "" }), true, Return, "the image of v1.34.4 was not merged"},
+		"killed before it changed anything":        {booted(func(o *Observation) { o.Returning = true }), false, Return, "the rollback that began is continued"},
+		"killed before its reboot":                 {booted(func(o *Observation) { o.Returning, o.Active = true, "v1.34.3" }), false, Return, "the rollback that began is continued"},
+		"killed before its reboot, nothing merged": {booted(func(o *Observation) { o.Returning, o.Active, o.Merged = true, "v1.34.3", "" }), false, Return, "the rollback that began is continued"},
+		"power cut before the symlink":             {booted(func(o *Observation) { o.Returning, o.RebootedSince = true, true }), false, Return, "the rollback that began is continued"},
+		"back": {booted(func(o *Observation) {
+			o.Returning, o.RebootedSince, o.Active, o.Merged = true, true, "v1.34.3", "v1.34.3"
+		}), false, Restore, "the symlink points to v1.34.3 again"},
+		"back, and not even that is merged": {booted(func(o *Observation) { o.Returning, o.RebootedSince, o.Active, o.Merged = true, true, "v1.34.3", "" }), false, Restore, "the symlink points to v1.34.3 again"},
+		"back without a reboot":             {booted(func(o *Observation) { o.Returning, o.Rebooted, o.Active, o.Merged = true, false, "v1.34.3", "v1.34.3" }), true, Restore, "the symlink points to v1.34.3 again"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := activation
+			a.ByReboot = !test.restart
+			if verdict, why := Decide(a, test.o); verdict != test.verdict || why != test.why {
+				t.Errorf("%s: %s; want %s: %s", verdict, why, test.verdict, test.why)
+			}
+		})
+	}
+}
+
+// The limit is the only thing that a rollback begins at, and silence is no reason.
+func TestDecidePromises(t *testing.T) {
+	text := func(t *rapid.T, name string) string { return rapid.SampledFrom([]string{"", name}).Draw(t, name) }
+	version := rapid.SampledFrom([]string{"", "v1.34.3", "v1.34.4", "v1.34.5"})
+	rapid.Check(t, func(t *rapid.T) {
+		a := activation
+		a.ByReboot = rapid.Bool().Draw(t, "by reboot")
+		o := Observation{
+			Elapsed:  time.Duration(rapid.IntRange(0, 400).Draw(t, "elapsed")) * time.Second,
+			Rebooted: rapid.Bool().Draw(t, "rebooted"), Returning: rapid.Bool().Draw(t, "returning"),
+			RebootedSince: rapid.Bool().Draw(t, "since"), FormerGone: rapid.Bool().Draw(t, "gone"),
+			Active: version.Draw(t, "active"), Merged: version.Draw(t, "merged"),
+			Health: Health{text(t, "kubelet"), text(t, "pods"), text(t, "network"), text(t, "api")},
+		}
+		verdict, why := Decide(a, o)
+		began := verdict == Return && !o.Returning
+		switch {
+		case began && o.Elapsed < a.Limit:
+			t.Errorf("a rollback began before the limit: %s", why)
+		case began && (o.Active != a.To || o.FormerGone):
+			t.Errorf("a rollback began although %+v", o)
+		case began && o.Merged == a.To && o.Health == Health{} && o.Elapsed-o.HealthySince >= Steady:
+			t.Errorf("a healthy node was rolled back: %s", why)
+		case o.Returning && (verdict == Watch || verdict == Disarm || verdict == Leave):
+			t.Errorf("a rollback that had begun was left: %s %s", verdict, why)
+		case verdict == Restore && (!o.Returning || o.Active != a.From):
+			t.Errorf("finished although %+v", o)
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Guard has what the guard needs to return to the former version. The verb "activate"
+// records it before it changes the symlink.
+type Guard struct {
+	// Upgrade is the UID of the ClusterUpgrade.
+	Upgrade string `json:"upgrade,omitempty"`
+	// Method is how the image is merged.
+	Method v1alpha1.Method `json:"method,omitempty"`
+	// From is the former version, To the one that was activated.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// SHA256 of the image of To, as fixed at the trigger.
+	SHA256 string `json:"sha256,omitempty"`
+	// BootID is the boot ID at the time of activation.
+	BootID  string    `json:"bootID"`
+	ArmedAt time.Time `json:"armedAt"`
+	// Within is how long after the guard's start the new kubelet may take to become
+	// healthy.
+	Within time.Duration `json:"within"`
+	// DefaultRoute reports whether the node had a default route.
+	DefaultRoute bool    `json:"defaultRoute,omitempty"`
+	Restore      Restore `json:"restore"`
+}
+
+// Restore has what returning to the former version has to restore.
+type Restore struct {
+	// Link is the symlink, LinkTarget its former target.
+	Link       string `json:"link"`
+	LinkTarget string `json:"linkTarget"`
+	// Confs maps the name of each sysupdate definition to its former text.
+	Confs map[string]string `json:"confs,omitempty"`
+	// Files maps the path of each saved file to the path of its copy.
+	Files map[string]string `json:"files,omitempty"`
+}
+
+// Rollback records that the guard returned, or is returning, to the former version.
+type Rollback struct {
+	// Upgrade is the UID of the ClusterUpgrade that was rolled back.
+	Upgrade string `json:"upgrade,omitempty"`
+	From    string `json:"from"`
+	To      string `json:"to"`
+	// Message says what was wrong with To.
+	Message string `json:"message"`
+	// Log is the end of the kubelet's journal.
+	Log       string    `json:"log,omitempty"`
+	StartedAt time.Time `json:"startedAt"`
+	// BootID is the boot in which the rollback last changed something.
+	BootID string `json:"bootID"`
+	// FinishedAt is when From was merged again and all files were restored. Zero means
+	// that the guard has not finished.
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+}
+
+// Guard returns the guard that was recorded last, or nil if there is none.
+func (l Layout) Guard() (*Guard, error) { return readJSON[Guard](guardFile(l.Root())) }
+
+// SetGuard records a guard.
+func (l Layout) SetGuard(g Guard) error { return writeJSON(guardFile(l.Root()), g) }
+
+// Rollback returns the record of the last rollback, or nil if there was none since the
+// last activation.
+func (l Layout) Rollback() (*Rollback, error) { return readJSON[Rollback](rollbackFile(l.Root())) }
+
+// SetRollback records a rollback.
+func (l Layout) SetRollback(r Rollback) error { return writeJSON(rollbackFile(l.Root()), r) }
+
+// ArmGuard records the guard and has its unit start at each boot until DisarmGuard is
+// called. It reserves disk space for a rollback and removes the record of the former one.
+func (l Layout) ArmGuard(g Guard) error {
+	if err := l.SetGuard(g); err != nil {
+		return err
+	}
+	if err := errors.Join(remove(rollbackFile(l.Root())), remove(l.At(guardStartFile))); err != nil {
+		return err
+	}
+	if err := l.reserve(); err != nil {
+		return err
+	}
+	if err := WriteFile(armedFile(l.Root()), nil, 0o600); err != nil {
+		return fmt.Errorf("arming the guard: %w", err)
+	}
+	return l.EnableGuard()
+}
+
+// DisarmGuard ends the guard's watch for good: its unit no longer starts at boot. It
+// needs no disk space, and a second call does nothing.
+func (l Layout) DisarmGuard() error {
+	return errors.Join(l.disableGuard(), remove(armedFile(l.Root())), remove(l.At(guardStartFile)), l.ReleaseReserve())
+}
+
+// DisableUnarmedGuard disables the guard's unit unless the guard is armed.
+func (l Layout) DisableUnarmedGuard() error {
+	armed, err := l.GuardArmed()
+	if err != nil || armed {
+		return err
+	}
+	return l.disableGuard()
+}
+
+// GuardArmed reports whether the guard may still return to the former version.
+func (l Layout) GuardArmed() (bool, error) {
+	_, err := os.Stat(armedFile(l.Root()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ActivationPending reports whether the symlink points to an image that the verb
+// "activate" activated and that is not merged yet. Such a node is about to reboot,
+// so its symlink and confs must not change.
+func (l Layout) ActivationPending() (bool, error) {
+	guard, err := l.Guard()
+	if err != nil || guard == nil {
+		return false, err
+	}
+	active, err := l.Active()
+	if err != nil {
+		return false, err
+	}
+	merged, err := l.Merged()
+	return guard.To == active.Version() && (err != nil || merged != active), nil
+}
+
+// remove removes a file durably, and does nothing if there is none.
+func remove(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}

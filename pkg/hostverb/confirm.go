@@ -1,0 +1,23 @@
+package hostverb
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rollback"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+var confirm = Entry{
+	Verb:         verb.Confirm,
+	Help:         "end the guard's watch, as the node is verified",
+	Timeout:      time.Minute,
+	Failed:       v1alpha1.ReasonHostUnreachable,
+	ChangesFacts: true,
+	Run: func(ctx context.Context, l host.Layout, _ json.RawMessage, log *host.Log) (any, error) {
+		return nil, rollback.Stop(ctx, l, log)
+	},
+}

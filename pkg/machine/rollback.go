@@ -1,0 +1,67 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+// afterRollback enters RolledBack if the guard has returned the node to its former version
+// in this upgrade, and reports whether it has or is about to. It does so from any step:
+// the State may be lost or older.
+func afterRollback(s State, o Observation) (State, bool) {
+	r := o.Host.Rollback
+	if r == nil || !s.concerns(r, o) || s.Step == v1alpha1.StepRolledBack || s.Step == v1alpha1.StepAborting {
+		return s, false
+	}
+	if !r.Finished {
+		message := fmt.Sprintf("the guard returns the node to %s: %s", r.From, r.Message)
+		return s.withReason(v1alpha1.ReasonRolledBack, message), true
+	}
+	s.KubeletLog, s.RetryAt = r.Log, time.Time{}
+	message := fmt.Sprintf("%s did not become healthy, and the guard returned the node to %s: %s", r.To, r.From, r.Message)
+	return s.enter(v1alpha1.StepRolledBack, o).withReason(v1alpha1.ReasonRolledBack, message), true
+}
+
+// concerns reports whether the rollback was of the upgrade that the State follows, or that
+// is requested if the State was lost.
+func (s State) concerns(r *Rollback, o Observation) bool {
+	switch {
+	case s.Upgrade.UID == "":
+		return o.Spec.Upgrade != nil && o.Spec.Upgrade.UID == r.Upgrade
+	case BetweenAttempts(s.Step) && !s.Follows(o.Spec):
+		return false // another upgrade is about to begin
+	}
+	return s.Upgrade.UID == r.Upgrade
+}
+
+// rolledBack uncordons the node once it is Ready at its former version: it serves again,
+// and keeps its slot so that no other node begins. The step ends when another upgrade is
+// requested.
+func rolledBack(s State, o Observation) (State, Action) {
+	if superseded(s, o) {
+		return abortSuperseded(s, o)
+	}
+	if o.Node.Marked() && o.Node.Ready && kubeletReported(o) {
+		return s, act(DoUncordon)
+	}
+	return s, Action{}
+}
+
+// confirm ends the guard's watch, so that the node is not rolled back once another one may
+// begin. It fails if a rollback has begun.
+func confirm(s State, o Observation) (State, Action) {
+	key, work := attemptKey(s, o), o.Work[verb.Confirm]
+	switch retry := work.FinishedAt.Add(confRetry); {
+	case work.Running:
+		return s, Action{}
+	case work.endedInStep(s, key) && !work.OK:
+		s = s.withReason(work.Reason, work.Message)
+		if o.Now.Before(retry) {
+			return s, wait(retry)
+		}
+	}
+	return start(s, o, verb.Confirm, key)
+}

@@ -71,7 +71,7 @@ const (
 func Decide(a Activation, o Observation) (Verdict, string) {
 	problem := Problem(a, o)
 	switch {
-	case o.Returning && o.Active == a.From && (o.Merged == a.From || o.RebootedSince && o.Merged != a.To):
+	case o.Returning && o.Active == a.From && returned(a, o):
 		return Restore, "the symlink points to " + a.From + " again"
 	case o.Returning:
 		return Return, "the rollback that began is continued"
@@ -92,6 +92,14 @@ func Decide(a Activation, o Observation) (Verdict, string) {
 		return Disarm, problem + "; the image of " + a.From + " is gone, so the node cannot return to it"
 	}
 	return Return, problem
+}
+
+// returned reports whether a node whose symlink was restored needs no reboot any more.
+func returned(a Activation, o Observation) bool {
+	if o.RebootedSince {
+		return o.Merged != a.To
+	}
+	return o.Merged == a.From && o.Health.Network == ""
 }
 
 // Problem returns what is wrong with the node, or "". What the other problems follow

@@ -57,7 +57,10 @@ func TestDecide(t *testing.T) {
 			o.Returning, o.RebootedSince, o.Active, o.Merged = true, true, "v1.34.3", "v1.34.3"
 		}), false, Restore, "the symlink points to v1.34.3 again"},
 		"back, and not even that is merged": {booted(func(o *Observation) { o.Returning, o.RebootedSince, o.Active, o.Merged = true, true, "v1.34.3", "" }), false, Restore, "the symlink points to v1.34.3 again"},
-		"back without a reboot":             {booted(func(o *Observation) { o.Returning, o.Rebooted, o.Active, o.Merged = true, false, "v1.34.3", "v1.34.3" }), true, Restore, "the symlink points to v1.34.3 again"},
+		"back without a reboot, and without network": {booted(func(o *Observation) {
+			o.Returning, o.Rebooted, o.Active, o.Merged, o.Health.Network = true, false, "v1.34.3", "v1.34.3", "no route"
+		}), true, Return, "the rollback that began is continued"},
+		"back without a reboot": {booted(func(o *Observation) { o.Returning, o.Rebooted, o.Active, o.Merged = true, false, "v1.34.3", "v1.34.3" }), true, Restore, "the symlink points to v1.34.3 again"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func (g *guardian) reboot(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return errors.New("the node reboots")
-		case <-time.After(rebootWithin):
+		case <-time.After(g.rebootWithin):
 		}
 	}
 	return errors.New("the node does not reboot")

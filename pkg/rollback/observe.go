@@ -77,9 +77,8 @@ func (g *guardian) observe(ctx context.Context) guard.Observation {
 	}
 	if o.Returning = isOf(rollback, g.record) && rollback.FinishedAt.IsZero(); o.Returning {
 		o.RebootedSince = boot != rollback.BootID
-		return o
 	}
-	if o.Merged == g.record.To {
+	if o.Merged != "" {
 		o.Health = g.health(ctx, g.Layout, g.record)
 	}
 	return o

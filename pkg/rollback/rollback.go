@@ -16,7 +16,8 @@ import (
 const maxFailures = 10
 
 // rollBack restores the former version's files and symlink, and then merges its image, by
-// a restart of the kubelet or a reboot.
+// a restart of the kubelet or a reboot. It reboots if the former version is merged already
+// and that was not enough.
 func (g *guardian) rollBack(ctx context.Context, why string) error {
 	if err := g.ReleaseReserve(); err != nil {
 		g.log.Printf("%v", err)
@@ -35,7 +36,7 @@ func (g *guardian) rollBack(ctx context.Context, why string) error {
 	if err := g.restoreLink(); err != nil {
 		return err
 	}
-	if g.record.Method == v1alpha1.MethodRestart {
+	if merged, _ := g.Merged(); g.record.Method == v1alpha1.MethodRestart && merged.Version() != g.record.From {
 		err := sysext.Return(ctx, g.Layout, g.record.From, g.log)
 		if err == nil {
 			return nil // the next observation finishes

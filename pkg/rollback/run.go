@@ -51,9 +51,9 @@ func Run(ctx context.Context, l host.Layout, log *host.Log) error {
 		log.Printf("no activation is guarded on this node")
 		return l.DisarmGuard()
 	}
-	g := &guardian{Layout: l, record: *record, log: log, run: host.RunProgram, health: checkHealth, sinceBoot: sinceBoot}
-	if err := g.observeStart(); err != nil {
-		log.Printf("%v; the limit counts from now", err)
+	g := &guardian{
+		Layout: l, record: *record, log: log, run: host.RunProgram, health: checkHealth,
+		sinceBoot: sinceBoot, pause: pollInterval, rebootWithin: rebootWithin,
 	}
 	return g.guard(ctx)
 }
@@ -66,7 +66,9 @@ type guardian struct {
 	run    program
 	health func(ctx context.Context, l host.Layout, record host.Guard) guard.Health
 
-	sinceBoot    func() time.Duration
+	sinceBoot           func() time.Duration
+	pause, rebootWithin time.Duration
+
 	start        time.Duration // when the guard first started in this boot
 	healthySince time.Duration // negative while the node is not healthy
 	said         string        // the last verdict that was logged
@@ -76,7 +78,10 @@ type guardian struct {
 // guard observes and acts until nothing is left to do.
 func (g *guardian) guard(ctx context.Context) error {
 	g.healthySince = -1
-	for {
+	if err := g.observeStart(); err != nil {
+		g.log.Printf("%v; the limit counts from now", err)
+	}
+	for ctx.Err() == nil {
 		verdict, why := g.decide(ctx)
 		if said := fmt.Sprintf("%s: %s", verdict, why); said != g.said {
 			g.log.Printf("%s", said)
@@ -100,10 +105,10 @@ func (g *guardian) guard(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.New("it was stopped")
-		case <-time.After(pollInterval):
+		case <-time.After(g.pause):
 		}
 	}
+	return errors.New("it was stopped")
 }
 
 // lock takes the lock that only one guard holds.

@@ -1,0 +1,200 @@
+package rollback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/guard"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+func TestRollback(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	if !n.guard() || n.guard() || n.reboots != 1 {
+		t.Errorf("%d reboots, want 1: %q", n.reboots, n.ran)
+	}
+	n.checkReturned()
+}
+
+func TestHealthyNodeStays(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	n.health = guard.Health{}
+	if n.guard() {
+		t.Error("a healthy node was rebooted")
+	}
+	if active, err := n.Active(); err != nil || active.Version() != to {
+		t.Errorf("the symlink points to %v (%v)", active, err)
+	}
+	n.checkDisarmed()
+	if r, err := n.Rollback(); r != nil || err != nil {
+		t.Errorf("a rollback is recorded: %+v %v", r, err)
+	}
+}
+
+// An interrupted rollback is continued from each of its intermediate states, after the
+// guard was killed and after a power cut.
+func TestInterruptedRollbackIsContinued(t *testing.T) {
+	changes := []func(n *node){
+		func(n *node) {
+			n.must(n.SetRollback(host.Rollback{
+				Upgrade: "uid", From: from, To: to, Message: "refused", Log: "panic: broken",
+				StartedAt: time.Now(), BootID: fmt.Sprintf("boot-%d", n.boots),
+			}))
+		},
+		func(n *node) { n.must(n.ReleaseReserve()) },
+		func(n *node) { n.write(oldConf, "old conf") },
+		func(n *node) { n.must(os.Remove(n.At(newConf))) },
+		func(n *node) { n.write(host.KubeletConfig, "old config") },
+		func(n *node) { n.write(host.KubeletFlags, "old flags") },
+		func(n *node) { n.must(n.ForgetKubeadm()) },
+		func(n *node) {
+			n.must(os.Remove(n.At(host.Link)))
+			n.must(os.Symlink(host.ImagePath(from, host.Architecture()), n.At(host.Link)))
+		},
+	}
+	for done := range len(changes) + 1 {
+		for _, powerCut := range []bool{false, true} {
+			t.Run(fmt.Sprintf("after %d changes, power cut %t", done, powerCut), func(t *testing.T) {
+				n := newNode(t, v1alpha1.MethodReboot)
+				for _, change := range changes[:done] {
+					change(n)
+				}
+				if powerCut {
+					active, err := n.Active()
+					n.must(err)
+					n.boot(active.Version())
+				}
+				for n.guard() {
+					if n.reboots > 1 {
+						t.Fatal("the node was rebooted twice")
+					}
+				}
+				n.checkReturned()
+			})
+		}
+	}
+}
+
+// A power cut between the record and the reboot, twice, reboots a node once for each boot
+// that merged the new version.
+func TestImageThatNeverMergesReturns(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	n.merge("")
+	n.health = guard.Health{}
+	if !n.guard() || n.guard() {
+		t.Errorf("%d reboots, want 1", n.reboots)
+	}
+	if r, err := n.Rollback(); err != nil || r == nil || r.Message != "the image of "+to+" was not merged" {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+// A clock that does not go forward, and a guard that is killed again and again: the limit
+// counts from the guard's first start in the boot.
+func TestKilledGuardReachesItsLimit(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	record, err := n.Guard()
+	n.must(err)
+	for range 10 {
+		n.clock += 10 * time.Second
+		g := &guardian{Layout: n.Layout, record: *record, log: host.NewLog(io.Discard), sinceBoot: func() time.Duration { return n.clock }}
+		n.must(g.observeStart())
+	}
+	begin := n.clock
+	if !n.guard() {
+		t.Fatal("it was not rolled back")
+	}
+	if took := n.clock - begin; took > 2*time.Minute {
+		t.Errorf("the last guard took %s although 90 s had passed before it", took)
+	}
+}
+
+// A full disk: the record and the files need the space that was reserved.
+func TestRollbackUsesTheReserve(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	if info, err := os.Stat(n.At(host.StateDir(host.Root), ".kubectl-upgrade-reserve")); err != nil || info.Size() < 1<<20 {
+		t.Fatalf("nothing is reserved: %v %v", info, err)
+	}
+	n.guard()
+	n.checkGone(host.StateDir(host.Root) + "/.kubectl-upgrade-reserve")
+}
+
+// A record that cannot be written does not keep a node out of service for ever.
+func TestRollbackWithoutRecord(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	// A folder in the record's place cannot be replaced by a file.
+	n.write(host.StateDir(host.Root)+"/rollback.json/x", "")
+	if !n.guard() {
+		t.Fatal("it was not rolled back")
+	}
+	if active, err := n.Active(); err != nil || active.Version() != from {
+		t.Errorf("the symlink points to %v (%v)", active, err)
+	}
+}
+
+func TestRebootIsForced(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	n.fails["systemctl reboot"] = true
+	if !n.guard() || !slices.Contains(n.ran, "systemctl reboot --force") {
+		t.Errorf("ran %q", n.ran)
+	}
+}
+
+// With method Restart a node whose former image cannot be merged reboots, once.
+func TestRollbackOfRestart(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodRestart)
+	if !n.guard() || n.guard() || n.reboots != 1 {
+		t.Errorf("%d reboots, want 1: %q", n.reboots, n.ran)
+	}
+	n.checkReturned()
+}
+
+func TestStop(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	n.must(stop(t.Context(), n.Layout, host.NewLog(io.Discard), n.run))
+	n.checkDisarmed()
+	if want := "systemctl stop " + host.GuardUnit; !slices.Equal(n.ran, []string{want}) {
+		t.Errorf("ran %q", n.ran)
+	}
+	n.must(stop(t.Context(), n.Layout, host.NewLog(io.Discard), n.run)) // a second time
+}
+
+// Stop does not take effect once a rollback has begun, even at that very moment.
+func TestStopDuringRollback(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	begins := func(ctx context.Context, log *host.Log, program string, args ...string) (string, error) {
+		n.must(n.SetRollback(host.Rollback{Upgrade: "uid", From: from, To: to, Message: "refused"}))
+		return n.run(ctx, log, program, args...)
+	}
+	for _, run := range []func(context.Context, *host.Log, string, ...string) (string, error){begins, n.run} {
+		err := stop(t.Context(), n.Layout, host.NewLog(io.Discard), run)
+		if host.ReasonOf(err, "") != v1alpha1.ReasonRolledBack {
+			t.Errorf("%v", err)
+		}
+	}
+	if armed, _ := n.GuardArmed(); !armed || n.ran[len(n.ran)-1] != "systemctl start --no-block "+host.GuardUnit {
+		t.Errorf("armed %t, ran %q", armed, n.ran)
+	}
+}
+
+func TestOneGuardAtATime(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	unlock, err := lock(n.Layout)
+	n.must(err)
+	if _, err := lock(n.Layout); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("two guards have the lock (%v)", err)
+	}
+	unlock()
+	again, err := lock(n.Layout)
+	n.must(err)
+	again()
+}

@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,11 +32,11 @@ func run(listen, containerd string) error {
 	if err := os.Remove(listen); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	listener, err := net.Listen("unix", listen)
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "unix", listen)
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: handler(containerd), Protocols: http2()}
+	server := &http.Server{Handler: handler(containerd), Protocols: http2()} //nolint:gosec // its only client is the kubelet
 	return server.Serve(listener)
 }
 
@@ -86,10 +85,12 @@ func endWithStatus(answer *http.Response) error {
 
 func noNetwork(w http.ResponseWriter, _ *http.Request) {
 	message := status()
-	frame := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))
+	frame := []byte{0, 0, 0, 0, byte(len(message))} //nolint:gosec // below 128 bytes, not compressed
 	w.Header().Set("Content-Type", "application/grpc")
 	w.Header().Set("Trailer", "Grpc-Status")
-	w.Write(append(frame, message...))
+	if _, err := w.Write(append(frame, message...)); err != nil {
+		return // the kubelet is gone
+	}
 	w.Header().Set("Grpc-Status", "0")
 }
 
@@ -105,5 +106,5 @@ func status() []byte {
 
 // text encodes a field of a protobuf message that has a length below 128.
 func text(field byte, value string) []byte {
-	return append([]byte{field<<3 | 2, byte(len(value))}, value...)
+	return append([]byte{field<<3 | 2, byte(len(value))}, value...) //nolint:gosec // as above
 }

@@ -39,6 +39,7 @@ func kubernetesTree(version, binDir, rootfs string) (tree, error) {
 	const units = "usr/lib/systemd/system/"
 	t := tree{
 		extension: "kubernetes",
+		release:   extensionRelease,
 		copies:    map[string]string{},
 		texts: map[string]string{
 			"usr/local/share/kubernetes-version":                  "v" + version + "\n",

@@ -27,6 +27,7 @@ func (c *Cache) Containerd(ctx context.Context) (string, error) {
 func containerdTree() tree {
 	return tree{
 		extension: "containerd",
+		release:   extensionRelease,
 		copies: map[string]string{
 			"usr/bin/containerd":                        "usr/bin/containerd",
 			"usr/bin/containerd-shim-runc-v2":           "usr/bin/containerd-shim-runc-v2",

@@ -63,6 +63,23 @@ func (m goModule) build(ctx context.Context, dir string, ldflags string, package
 	return err
 }
 
+// program builds a program of the lab's own from its only source file, and returns its
+// folder.
+func (c *Cache) program(ctx context.Context, name, source string) (string, error) {
+	return c.obtain(artifact{
+		name:   name,
+		recipe: append([]string{source}, goEnv...),
+		step:   name + " (compiling)",
+		build: func(dir string) error {
+			module := goModule{cache: c, name: name}
+			if err := module.prepare(ctx, map[string]string{"main.go": source}, nil, nil); err != nil {
+				return err
+			}
+			return module.build(ctx, dir, "-s -w", ".")
+		},
+	})
+}
+
 // source downloads a module and returns the folder of its sources.
 func (m goModule) source(ctx context.Context, module string) (string, error) {
 	if err := os.MkdirAll(m.dir(), 0o755); err != nil {

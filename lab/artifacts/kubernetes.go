@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 // Kubernetes is one version of Kubernetes, built and packed.
@@ -54,7 +55,7 @@ func (c *Cache) Kubernetes(ctx context.Context, version string) (Kubernetes, err
 	if k.EtcdBinDir, err = c.etcd(ctx, names.etcdVersion()); err != nil {
 		return Kubernetes{}, err
 	}
-	if k.Sysext, err = c.kubernetesSysext(ctx, version, k.BinDir); err != nil {
+	if k.Sysext, err = c.kubernetesSysext(ctx, version, k.BinDir, BrokenKind{}); err != nil {
 		return Kubernetes{}, err
 	}
 	if k.Images, err = c.images(ctx, k, names); err != nil {
@@ -63,8 +64,9 @@ func (c *Cache) Kubernetes(ctx context.Context, version string) (Kubernetes, err
 	return k, nil
 }
 
-// kubernetesSysext packs the programs of a node, and returns the image.
-func (c *Cache) kubernetesSysext(ctx context.Context, version, binDir string) (string, error) {
+// kubernetesSysext packs the programs of a node as an image of that kind, and returns
+// it.
+func (c *Cache) kubernetesSysext(ctx context.Context, version, binDir string, kind BrokenKind) (string, error) {
 	rootfs, err := c.Rootfs(ctx)
 	if err != nil {
 		return "", err
@@ -73,11 +75,15 @@ func (c *Cache) kubernetesSysext(ctx context.Context, version, binDir string) (s
 	if err != nil {
 		return "", err
 	}
+	if err := c.spoil(ctx, &tree, kind); err != nil {
+		return "", err
+	}
 	image := "kubernetes-v" + version + "-x86-64.raw"
+	name := strings.TrimSuffix("sysext-"+kind.Name, "-")
 	dir, err := c.obtain(artifact{
-		name:   "kubernetes-v" + version + "-sysext",
+		name:   "kubernetes-v" + version + "-" + name,
 		recipe: tree.recipe(),
-		step:   "Kubernetes " + version + " (sysext)",
+		step:   "Kubernetes " + version + " (" + name + ")",
 		build:  func(dir string) error { return c.squash(ctx, tree, "/", filepath.Join(dir, image)) },
 	})
 	if err != nil {

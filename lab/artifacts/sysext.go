@@ -16,8 +16,11 @@ type tree struct {
 	extension string
 	// copies maps paths in the image to files below a source folder.
 	copies map[string]string
-	// texts maps paths in the image to what stands there.
-	texts map[string]string
+	// texts and scripts map paths in the image to what stands there. Scripts can be
+	// run.
+	texts, scripts map[string]string
+	// release is the image's extension-release.
+	release string
 }
 
 // extensionRelease lets any distribution merge the image, and has systemd
@@ -30,8 +33,8 @@ func upholds(unit string) string { return "[Unit]\nUpholds=" + unit + "\n" }
 
 // recipe is all of the tree but the contents of what it copies.
 func (t tree) recipe() []string {
-	recipe := []string{t.extension, extensionRelease}
-	for _, files := range []map[string]string{t.copies, t.texts} {
+	recipe := []string{t.extension, t.release}
+	for _, files := range []map[string]string{t.copies, t.texts, t.scripts} {
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			recipe = append(recipe, name, files[name])
 		}
@@ -62,13 +65,20 @@ func (t tree) write(from, to string) error {
 		}
 	}
 	texts := maps.Clone(t.texts)
-	texts["usr/lib/extension-release.d/extension-release."+t.extension] = extensionRelease
+	texts["usr/lib/extension-release.d/extension-release."+t.extension] = t.release
+	if err := writeTexts(to, texts, 0o644); err != nil {
+		return err
+	}
+	return writeTexts(to, t.scripts, 0o755)
+}
+
+func writeTexts(to string, texts map[string]string, mode os.FileMode) error {
 	for name, text := range texts {
 		target := filepath.Join(to, name)
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(target, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(target, []byte(text), mode); err != nil {
 			return err
 		}
 	}

@@ -107,3 +107,11 @@ func TestParseMembers(t *testing.T) {
 		t.Error("no list gave no error")
 	}
 }
+
+func TestPublishRefusesAnUnknownKind(t *testing.T) {
+	c := &Cluster{Dir: t.TempDir(), state: state{CacheDir: t.TempDir()}}
+	err := c.Publish(t.Context(), "v1.34.4", PublishOptions{Broken: "sad"})
+	if err == nil || !strings.Contains(err.Error(), "they are crash, hang,") {
+		t.Errorf("an unknown kind of broken image: %v", err)
+	}
+}

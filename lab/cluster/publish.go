@@ -14,6 +14,9 @@ type PublishOptions struct {
 	Content string
 	// Corrupt serves bytes that differ from what the index promises.
 	Corrupt bool
+	// Broken is the kind of broken image, one of artifacts.BrokenKinds. Empty: the
+	// image works.
+	Broken string
 }
 
 // Publish offers a version of Kubernetes on the image server, and its
@@ -30,6 +33,10 @@ func (c *Cluster) Publish(ctx context.Context, version string, options PublishOp
 			return err
 		}
 	}
+	kind, err := artifacts.FindBrokenKind(options.Broken)
+	if err != nil {
+		return err
+	}
 	cache, err := artifacts.Open(c.CacheDir(), c.Report)
 	if err != nil {
 		return err
@@ -38,11 +45,15 @@ func (c *Cluster) Publish(ctx context.Context, version string, options PublishOp
 	if err != nil {
 		return err
 	}
+	sysext, err := cache.BrokenSysext(ctx, kubernetes, kind)
+	if err != nil {
+		return err
+	}
 	return c.step("publishing v"+offered, func() error {
 		if err := c.pushImages(ctx, kubernetes); err != nil {
 			return err
 		}
-		return serve.Publish(c.ServeDir(), kubernetes.Sysext, offered, serve.PublishOptions{Corrupt: options.Corrupt})
+		return serve.Publish(c.ServeDir(), sysext, offered, serve.PublishOptions{Corrupt: options.Corrupt})
 	})
 }
 

@@ -44,6 +44,12 @@ func NodePage(n Node, o Options) string {
 			o.hang(&b, fmt.Sprintf("%-13s", line.title), 13, line.value)
 		}
 	}
+	if n.KubeletLog != "" {
+		b.WriteString("\nThe end of the kubelet's journal before the rollback:\n")
+		for line := range strings.Lines(n.KubeletLog) {
+			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
+		}
+	}
 	if len(n.Steps) > 0 {
 		b.WriteString("\n" + o.table([]string{"STEP", "TOOK", "BEGAN"}, stepRows(n.Steps, o)))
 	}

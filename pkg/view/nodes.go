@@ -53,6 +53,7 @@ func nodeOf(u v1alpha1.NodeUpgrade) render.Node {
 		Release: u.Spec.Release, Step: u.Status.Step, Since: instant(u.Status.StepStartTime), RetryTime: instant(u.Status.Retry.Time),
 		Slot: u.Status.Slot, Agent: u.Status.AgentVersion, Attempts: u.Status.Retry.Attempts, Steps: u.Status.Steps,
 		Method: u.Status.Method, MethodMessage: u.Status.MethodMessage, RebootReason: u.Status.Reboot.Reason,
+		KubeletLog: u.Status.KubeletLog,
 	}
 	v.Reason, v.Message = u.Status.Explain()
 	v.Until = instant(u.Status.StepEndTime)

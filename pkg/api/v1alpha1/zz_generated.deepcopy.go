@@ -1067,6 +1067,11 @@ func (in *Pace) DeepCopyInto(out *Pace) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.GuardSeconds != nil {
+		in, out := &in.GuardSeconds, &out.GuardSeconds
+		*out = new(int32)
+		**out = **in
+	}
 	in.Drain.DeepCopyInto(&out.Drain)
 }
 

@@ -35,7 +35,7 @@ func checksPage() string {
 				levels = append(levels, string(level))
 			}
 			level := strings.Join(levels, " or ")
-			if !preflight.IgnoringHelps(e.ID) {
+			if !preflight.Ignorable(e.ID) {
 				level += "; ignoring it does not help"
 			}
 			fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", e.ID, level, e.About, e.Advice)

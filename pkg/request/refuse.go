@@ -113,7 +113,7 @@ func refuseFindings(findings []v1alpha1.Finding, u *v1alpha1.ClusterUpgrade) err
 		more = fmt.Sprintf("; and %d more", count-1)
 	}
 	what := fmt.Sprintf("preflight blocks: %s: %s%s; mend that", first.ID, strings.TrimSuffix(first.Message, "."), more)
-	if inVain := func(id string) bool { return !preflight.IgnoringHelps(id) }; slices.ContainsFunc(ids, inVain) {
+	if slices.ContainsFunc(ids, func(id string) bool { return !preflight.Ignorable(id) }) {
 		return errors.New(what)
 	}
 	return fmt.Errorf("%s, or if you know better `kubectl upgrade apply %s --ignore-check %s`", what, u.Spec.Version, strings.Join(ids, ","))

@@ -126,7 +126,7 @@ func refuseFreeze(s fleet.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgrad
 	if status := statusOf(decided); status != nil {
 		kind = status.Type
 	}
-	schedules := schedule.Look(s.Schedules, at)
+	schedules := schedule.NewMoment(s.Schedules, at)
 	var held schedule.Verdict
 	for _, n := range decided.Nodes {
 		if !IsToGo(n) {

@@ -110,8 +110,8 @@ func TestWatchWritesEachTransitionAndEndsWithTheUpgrade(t *testing.T) {
 			change(t, config, upgradeBegins)
 			w.out.await(t, "upgrade u: Patch v1.34.3 -> v1.34.4")
 			w.out.await(t, "node w-1: Waiting: WindowClosed: no window is open")
-			change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-1}\nstatus: {step: Draining, conditions: [{type: UpToDate, status: \"False\", reason: Draining, message: 2 pods are leaving, lastTransitionTime: \"2026-01-01T00:00:00Z\"}]}")
-			w.out.await(t, "node w-1: Draining: Draining: 2 pods are leaving")
+			change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-1}\nstatus: {step: Draining, conditions: [{type: UpToDate, status: \"False\", reason: Draining, message: 2 pods are terminating, lastTransitionTime: \"2026-01-01T00:00:00Z\"}]}")
+			w.out.await(t, "node w-1: Draining: Draining: 2 pods are terminating")
 			change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: "+end.outcome+`, completionTime: "2026-01-01T00:00:00Z"}`)
 			w.exit(t, end.code)
 			for _, line := range strings.Split(strings.TrimSpace(w.out.text()), "\n") {

@@ -38,7 +38,7 @@ func newPlan(p *program) *cobra.Command {
 for a node that waits why and until when; and when each is expected to begin and to be
 done, from how long this cluster's nodes took before; and what the checks find that
 the coordinator makes before an upgrade. It changes nothing. With VERSION it plans an
-upgrade that was not asked for yet; a minor such as v1.35 is its newest patch.
+upgrade that does not exist yet; a minor such as v1.35 is its newest patch.
 
 It reads the cluster as you. Where you may not, or there is no cluster, --snapshot
 takes a file that --save-snapshot wrote; it is then as late as it was then, or as
@@ -156,7 +156,7 @@ func (n *planning) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *t
 	options.Now, options.Zone, options.Wide = at, in, n.format() == "wide"
 	upgrade := view.Upgrade(request.Planned(s, decided))
 	if upgrade != nil && request.IsSupposed(upgrade.Name) {
-		upgrade.Name = decided.Version + " (not asked for yet)"
+		upgrade.Name = decided.Version + " (not requested yet)"
 	}
 	_, err := io.WriteString(n.drawn, render.Plan(decided, upgrade, options))
 	return err

@@ -44,7 +44,7 @@ func TestAbandonedUntilItReportsAgain(t *testing.T) {
 	c.eventually(c.holder(taken, ""))
 	c.eventually(c.finished("v1.34.4"))
 	w1Now := c.word("w1")
-	if reason, _ := w1Now.Status.Hold(); reason != v1alpha1.ReasonAbandoned || w1Now.Spec.Release.Lets() {
+	if reason, _ := w1Now.Status.Hold(); reason != v1alpha1.ReasonAbandoned || w1Now.Spec.Release.Granted() {
 		t.Errorf("w1 is told %s, %s", w1Now.Spec.Release, reason)
 	}
 	if reason, _ := c.word("w2").Status.Hold(); reason == v1alpha1.ReasonAbandoned {

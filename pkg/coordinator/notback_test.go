@@ -47,7 +47,7 @@ func TestANodeThatDoesNotComeBack(t *testing.T) {
 	})
 	c.events("v1.34.4", "NodeNotBack")
 	w1Now := c.word("w1")
-	if reason, _ := w1Now.Status.Explain(); reason != v1alpha1.ReasonNodeNotBack || !w1Now.Spec.Release.Lets() {
+	if reason, _ := w1Now.Status.Explain(); reason != v1alpha1.ReasonNodeNotBack || !w1Now.Spec.Release.Granted() {
 		t.Errorf("w1 itself says %s, with the release %s", reason, w1Now.Spec.Release)
 	}
 	c.ready("w1", corev1.ConditionTrue, time.Now())

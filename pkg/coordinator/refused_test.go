@@ -76,7 +76,7 @@ func TestARefusedWriteStopsNoWithdrawal(t *testing.T) {
 		m.Spec.MaintenanceWindows = nil
 	})
 	c.eventually(func() string {
-		if word := c.word("w1"); word.Spec.Release.Lets() {
+		if word := c.word("w1"); word.Spec.Release.Granted() {
 			return "w1 keeps its release in spite of the freeze"
 		}
 		return ""

@@ -62,7 +62,7 @@ func TestHealth(t *testing.T) {
 	}
 
 	nodes[0].kill()
-	if facts = Health(t.Context(), nodes[0].l); !strings.Contains(facts.Problem, "for its members") {
+	if facts = Health(t.Context(), nodes[0].l); !strings.Contains(facts.Problem, "listing the members") {
 		t.Errorf("%+v", facts)
 	}
 }

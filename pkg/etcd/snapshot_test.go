@@ -76,7 +76,7 @@ func TestTakeFails(t *testing.T) {
 		spoil func(*node)
 		want  string
 	}{
-		"etcd is away":        {func(n *node) { n.kill() }, "size of its database"},
+		"etcd is away":        {func(n *node) { n.kill() }, "size of the database"},
 		"no certificates":     {func(n *node) { _ = os.Remove(n.l.At(defaultPKI, "healthcheck-client.crt")) }, "certificates for etcd's health checks"},
 		"an external etcd":    {func(n *node) { _ = os.Remove(n.l.At(host.ManifestsDir, "etcd.yaml")) }, "strategy.etcdSnapshot to Skip"},
 		"a manifest of sorts": {func(n *node) { n.write(host.ManifestsDir+"/etcd.yaml", "\t") }, "decoding etcd's manifest"},

@@ -127,13 +127,13 @@ func TestPullFails(t *testing.T) {
 		"not in the registry": {lists, func(_ host.Layout, s *images, _ *PullArgs) { s.broken["mirror.example/k8s/etcd:3.6.5-0"] = true },
 			"pulling mirror.example/k8s/etcd:3.6.5-0: not found in the registry", v1alpha1.ReasonPullFailed},
 		"kubeadm refuses": {"echo 'error: no such field' >&2; exit 1", nil, "no such field", v1alpha1.ReasonPullFailed},
-		"no image":        {"exit 0", nil, "names no image", v1alpha1.ReasonPullFailed},
+		"no image":        {"exit 0", nil, "printed no image", v1alpha1.ReasonPullFailed},
 		"no runtime": {lists, func(l host.Layout, _ *images, _ *PullArgs) {
 			write(t, l, host.KubeletFlags, `X="--container-runtime-endpoint=unix:///run/x.sock"`)
 		},
 			"asking the container runtime", v1alpha1.ReasonPullFailed},
 		"no configuration": {lists, func(_ host.Layout, _ *images, a *PullArgs) { a.ClusterConfiguration = "kind: ConfigMap" },
-			"no ClusterConfiguration", v1alpha1.ReasonPullFailed},
+			"not a ClusterConfiguration", v1alpha1.ReasonPullFailed},
 		"other bytes": {lists, func(_ host.Layout, _ *images, a *PullArgs) { a.SHA256 = strings.Repeat("0", 64) }, "sha256", v1alpha1.ReasonHashMismatch},
 	}
 	for name, test := range tests {

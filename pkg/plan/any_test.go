@@ -204,7 +204,7 @@ func (c *claims) checked(n fleet.Node, planned plan.NodePlan) {
 	if follows := c.upgrade().Status.Outcome != ""; !follows {
 		report := c.s.Preflight
 		_, nodeUpgrade := c.node(n.Name)
-		goesOn := upgradeNamed(nodeUpgrade.Spec.Upgrade) == c.p.Upgrade && nodeUpgrade.Spec.Release.Lets()
+		goesOn := upgradeNamed(nodeUpgrade.Spec.Upgrade) == c.p.Upgrade && nodeUpgrade.Spec.Release.Granted()
 		if current := report != nil && report.Key == c.p.PreflightKey; !current && !goesOn {
 			c.Fatalf("%s begins unchecked: %+v", n.Name, report)
 		}

@@ -63,7 +63,7 @@ var filters = []filter{
 
 	{hold: otherRetries, agents: true, question: asks("does a node try again later?", v1alpha1.ReasonNotItsTurn)},
 	{hold: othersNotStaged, question: asks("has every node its image?", v1alpha1.ReasonNotStaged)},
-	{hold: notItsTurn, question: asks("do other nodes go first?", v1alpha1.ReasonControlPlaneFirst, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
+	{hold: othersFirst, question: asks("do other nodes go first?", v1alpha1.ReasonControlPlaneFirst, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
 
 	{hold: apiServerTooOld, question: asks("do the apiservers allow its kubelet?", v1alpha1.ReasonSkew)},
 	{hold: etcdQuorum, withdraws: true, question: asks("does etcd keep its majority?", v1alpha1.ReasonEtcdQuorum)},

@@ -31,13 +31,13 @@ func (s *sim) agent(n *fleet.Node) {
 	case v1alpha1.StepLocking:
 		s.lock(n, spec, status)
 	case v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining:
-		if !spec.Release.Lets() {
+		if !spec.Release.Granted() {
 			status.Step = v1alpha1.StepAborting
 			return
 		}
 		s.work(n, spec, status)
 	case v1alpha1.StepLastCheck:
-		if !spec.Release.Lets() || s.closed(n, spec, 0) {
+		if !spec.Release.Granted() || s.closed(n, spec, 0) {
 			status.Step = v1alpha1.StepAborting
 			return
 		}
@@ -47,7 +47,7 @@ func (s *sim) agent(n *fleet.Node) {
 		s.free(n)
 		status.Step = v1alpha1.StepWaiting
 	case v1alpha1.StepActivating, v1alpha1.StepRebooting:
-		if !spec.Release.Lets() && s.held(n) == "" {
+		if !spec.Release.Granted() && s.held(n) == "" {
 			status.Step = v1alpha1.StepAborting // its slot is another's by now
 			return
 		}
@@ -89,7 +89,7 @@ func (s *sim) rest(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha
 			return
 		}
 		status.Step = v1alpha1.StepStaging
-	case spec.Release.Lets():
+	case spec.Release.Granted():
 		status.Step = v1alpha1.StepLocking
 	}
 }
@@ -104,7 +104,7 @@ func (s *sim) lock(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha
 	if spec.ExpectedSeconds != nil {
 		need = time.Duration(*spec.ExpectedSeconds) * time.Second
 	}
-	if !spec.Release.Lets() || s.closed(n, spec, need) || !s.take(n) {
+	if !spec.Release.Granted() || s.closed(n, spec, need) || !s.take(n) {
 		status.Step = v1alpha1.StepWaiting
 		return
 	}

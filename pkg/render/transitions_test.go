@@ -22,11 +22,11 @@ func TestTransitionsTellStepsThatCameAndWent(t *testing.T) {
 	}
 	before := render.Status{Nodes: []render.Node{{Name: "w-1", Step: "Waiting", State: render.StateWaiting, Steps: steps("Waiting")}}}
 	after := render.Status{Nodes: []render.Node{{Name: "w-1", Step: "Draining", State: render.StateActive, Since: ago(7 * time.Second),
-		Message: "2 pods are leaving", Steps: steps("Waiting", "Locking", "Cordoning", "Draining")}}}
+		Message: "2 pods are terminating", Steps: steps("Waiting", "Locking", "Cordoning", "Draining")}}}
 	want := []string{
 		"2026-11-22T01:29:51Z node w-1: Locking",
 		"2026-11-22T01:29:52Z node w-1: Cordoning",
-		"2026-11-22T01:29:53Z node w-1: Draining: 2 pods are leaving",
+		"2026-11-22T01:29:53Z node w-1: Draining: 2 pods are terminating",
 	}
 	if diff := cmp.Diff(want, render.Transitions(&before, after, now)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -53,7 +53,7 @@ func TestABlockHoldsEveryNode(t *testing.T) {
 	}
 	u := c.upgrade("v1.34.4")
 	stalled := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionStalled)
-	if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != "Preflight" || !strings.HasPrefix(stalled.Message, "Node cp1 has 10 MiB left ") {
+	if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != "Preflight" || !strings.HasPrefix(stalled.Message, "Node cp1 has 10 MiB free ") {
 		t.Errorf("the upgrade says %+v", stalled)
 	}
 	if f := u.Status.Findings; len(f) == 0 || f[0].ID != "disk-room" || f[0].Level != v1alpha1.LevelBlock || f[0].Object.String() != "Node/cp1" || u.Status.PreflightTime == nil {

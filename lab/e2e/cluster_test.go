@@ -1,9 +1,8 @@
 //go:build e2e
 
-// Package e2e lets a patch reach every node of a real cluster, past everything
-// that may stop it, and watches, from the first second to the last, whether the
-// promises of docs hold. It needs root, `make image`, and no lab that runs
-// already.
+// Package e2e upgrades real clusters with everything that may stop an upgrade, and checks
+// from the first second to the last whether the promises of the docs hold. It needs root,
+// `make image`, and no lab that runs already.
 package e2e
 
 import (
@@ -34,8 +33,8 @@ const (
 	to   = "v1.34.4"
 )
 
-// world is the cluster under test and everything that watches it.
-type world struct {
+// testCluster is the cluster under test and all that watches it.
+type testCluster struct {
 	scenario.Lab
 	ctx      context.Context
 	root     string // of the checkout
@@ -47,7 +46,7 @@ type world struct {
 	watchers watchers
 }
 
-// followed is what the recorder hears of.
+// followed are the kinds that the recorder records.
 var followed = []schema.GroupVersionResource{
 	{Version: "v1", Resource: "nodes"},
 	{Version: "v1", Resource: "pods"},
@@ -65,87 +64,87 @@ func env(name, otherwise string) string {
 	return otherwise
 }
 
-// newWorld makes a fresh lab, installs everything on it, and begins to record.
-// The lab goes down with the test, unless E2E_KEEP is set.
-func newWorld(t *testing.T, controlPlanes, workers int, flags ...string) *world {
+// newCluster creates a lab, installs everything on it, and begins to record. The lab is
+// deleted when the test ends, unless E2E_KEEP is set.
+func newCluster(t *testing.T, controlPlanes, workers int, flags ...string) *testCluster {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{
+	c := &testCluster{
 		Lab:  scenario.OpenLab(filepath.Join(root, "bin", "lab"), env("LAB_STATE", "/var/lib/kubectl-upgrade-lab")),
 		ctx:  ctx,
 		root: root,
 	}
 	for i := range controlPlanes {
-		w.nodes = append(w.nodes, fmt.Sprintf("cp%d", i+1))
+		c.nodes = append(c.nodes, fmt.Sprintf("cp%d", i+1))
 	}
 	for i := range workers {
-		w.nodes = append(w.nodes, fmt.Sprintf("w%d", i+1))
+		c.nodes = append(c.nodes, fmt.Sprintf("w%d", i+1))
 	}
 	t.Cleanup(func() {
 		cancel()
 		if t.Failed() {
-			w.diagnose()
+			c.diagnose()
 		}
 		if os.Getenv("E2E_KEEP") == "" {
-			if _, err := w.Lab.Lab(context.Background(), "down"); err != nil {
+			if _, err := c.Lab.Lab(context.Background(), "down"); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	w.must(t)(w.Lab.Lab(ctx, "down"))
+	c.must(t)(c.Lab.Lab(ctx, "down"))
 	up := []string{"up", "--control-planes", strconv.Itoa(controlPlanes), "--workers", strconv.Itoa(workers), "--version", from}
-	t.Log(w.must(t)(w.Lab.Lab(ctx, append(up, flags...)...)))
-	if err := w.Install(ctx, root, filepath.Join(root, "bin", "node-agent.tar")); err != nil {
+	t.Log(c.must(t)(c.Lab.Lab(ctx, append(up, flags...)...)))
+	if err := c.Install(ctx, root, filepath.Join(root, "bin", "node-agent.tar")); err != nil {
 		t.Fatal(err)
 	}
-	w.connect(t)
-	return w
+	c.connect(t)
+	return c
 }
 
-func (w *world) connect(t *testing.T) {
+func (c *testCluster) connect(t *testing.T) {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", w.Kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.QPS, config.Burst = -1, -1
-	w.kube = kubernetes.NewForConfigOrDie(config)
-	if w.ours, err = ours.New(config); err != nil {
+	c.kube = kubernetes.NewForConfigOrDie(config)
+	if c.ours, err = ours.New(config); err != nil {
 		t.Fatal(err)
 	}
-	w.record(config)
+	c.record(config)
 }
 
-func (w *world) record(config *rest.Config) {
-	w.recorder = record.New(dynamic.NewForConfigOrDie(config))
+func (c *testCluster) record(config *rest.Config) {
+	c.recorder = record.New(dynamic.NewForConfigOrDie(config))
 	for _, resource := range followed {
-		go w.recorder.Follow(w.ctx, resource)
+		go c.recorder.Follow(c.ctx, resource)
 	}
 }
 
 // startClient runs the web service and the requests to it.
-func (w *world) startClient(t *testing.T) {
+func (c *testCluster) startClient(t *testing.T) {
 	t.Helper()
-	address, err := w.StartWeb(w.ctx)
+	address, err := c.StartWeb(c.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := w.StartClient(w.ctx, env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), from, t.TempDir(), w.nodes...)
+	machine, err := c.StartClient(c.ctx, env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), from, t.TempDir(), c.nodes...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(machine.Stop)
-	w.prober = client.NewProber(machine, "http://"+address+"/", 50*time.Millisecond)
-	w.eventually(t, time.Minute, "the client reaches the web service", func() error { return w.prober.Ask(w.ctx) })
-	go w.prober.Run(w.ctx)
+	c.prober = client.NewProber(machine, "http://"+address+"/", 50*time.Millisecond)
+	c.eventually(t, time.Minute, "the client reaches the web service", func() error { return c.prober.Ask(c.ctx) })
+	go c.prober.Run(c.ctx)
 }
 
-// must fails the test when a command did.
-func (w *world) must(t *testing.T) func(string, error) string {
+// must returns the output of a command, and fails the test if the command failed.
+func (c *testCluster) must(t *testing.T) func(string, error) string {
 	t.Helper()
 	return func(out string, err error) string {
 		t.Helper()
@@ -156,24 +155,24 @@ func (w *world) must(t *testing.T) func(string, error) string {
 	}
 }
 
-// eventually waits for check to be happy. It looks whenever the cluster tells
-// something new, and every second besides, for what the cluster does not tell.
-func (w *world) eventually(t *testing.T, limit time.Duration, what string, check func() error) {
+// eventually waits until check returns no error. It checks on each recorded change, and each
+// second for what is not recorded.
+func (c *testCluster) eventually(t *testing.T, limit time.Duration, what string, check func() error) {
 	t.Helper()
-	w.patiently(t, limit, what, w.recorder.Changed, check)
+	c.waitFor(t, limit, what, c.recorder.Changed, check)
 }
 
-// eachSecond waits as eventually does, for a check that costs more.
-func (w *world) eachSecond(t *testing.T, limit time.Duration, what string, check func() error) {
+// eachSecond waits as eventually does, but checks only each second.
+func (c *testCluster) eachSecond(t *testing.T, limit time.Duration, what string, check func() error) {
 	t.Helper()
-	w.patiently(t, limit, what, func() <-chan struct{} { return nil }, check)
+	c.waitFor(t, limit, what, func() <-chan struct{} { return nil }, check)
 }
 
-func (w *world) patiently(t *testing.T, limit time.Duration, what string, news func() <-chan struct{}, check func() error) {
+func (c *testCluster) waitFor(t *testing.T, limit time.Duration, what string, changes func() <-chan struct{}, check func() error) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
 	for {
-		changed := news()
+		changed := changes()
 		err := check()
 		if err == nil {
 			return
@@ -188,40 +187,40 @@ func (w *world) patiently(t *testing.T, limit time.Duration, what string, news f
 	}
 }
 
-// quiet watches for a while and fails when a node was disturbed meanwhile.
-func (w *world) quiet(t *testing.T, span time.Duration) {
+// checkUndisturbed waits, and fails the test if a node was disturbed meanwhile.
+func (c *testCluster) checkUndisturbed(t *testing.T, span time.Duration) {
 	t.Helper()
-	before := len(w.recorder.Moments())
+	before := len(c.recorder.Moments())
 	time.Sleep(span)
-	done, err := record.Disturbed(w.recorder.Moments())
+	done, err := record.Disturbed(c.recorder.Moments())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(done) > 0 {
 		t.Fatalf("nodes were disturbed: %v", done)
 	}
-	t.Logf("%s watched, %d changes seen, none disturbed a node", span, len(w.recorder.Moments())-before)
+	t.Logf("%s watched, %d changes seen, none disturbed a node", span, len(c.recorder.Moments())-before)
 }
 
-func (w *world) nodeUpgrades() ([]v1alpha1.NodeUpgrade, error) {
-	list, err := w.ours.NodeUpgrades.List(w.ctx, metav1.ListOptions{})
+func (c *testCluster) nodeUpgrades() ([]v1alpha1.NodeUpgrade, error) {
+	list, err := c.ours.NodeUpgrades.List(c.ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	if len(list.Items) != len(w.nodes) {
-		return nil, fmt.Errorf("%d NodeUpgrades, want %d", len(list.Items), len(w.nodes))
+	if len(list.Items) != len(c.nodes) {
+		return nil, fmt.Errorf("%d NodeUpgrades, want %d", len(list.Items), len(c.nodes))
 	}
 	return list.Items, nil
 }
 
-// diagnose prints what a person would ask for first.
-func (w *world) diagnose() {
+// diagnose prints what a person would check first.
+func (c *testCluster) diagnose() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	w.Out = os.Stdout
-	_, _ = w.Kube(ctx, "get", "nodes,nodeupgrades,clusterupgrades,maintenanceschedules,upgradepolicies", "-o", "wide")
-	_, _ = w.Kube(ctx, "-n", "kubectl-upgrade", "get", "pods,leases", "-o", "wide")
-	_, _ = w.Kube(ctx, "get", "nodeupgrades", "-o", "yaml")
-	_, _ = w.Kube(ctx, "-n", "kubectl-upgrade", "logs", "deployment/coordinator", "--tail", "100")
-	_, _ = w.Kube(ctx, "-n", "kubectl-upgrade", "logs", "daemonset/node-agent", "--all-pods", "--prefix", "--tail", "60")
+	c.Out = os.Stdout
+	_, _ = c.Kube(ctx, "get", "nodes,nodeupgrades,clusterupgrades,maintenanceschedules,upgradepolicies", "-o", "wide")
+	_, _ = c.Kube(ctx, "-n", "kubectl-upgrade", "get", "pods,leases", "-o", "wide")
+	_, _ = c.Kube(ctx, "get", "nodeupgrades", "-o", "yaml")
+	_, _ = c.Kube(ctx, "-n", "kubectl-upgrade", "logs", "deployment/coordinator", "--tail", "100")
+	_, _ = c.Kube(ctx, "-n", "kubectl-upgrade", "logs", "daemonset/node-agent", "--all-pods", "--prefix", "--tail", "60")
 }

@@ -29,7 +29,7 @@ func TestReboot(t *testing.T) {
 	c := newCluster(t, "agent-reboot")
 	c.kubelet()
 	c.host.engine = func() (string, error) {
-		if c.host.rebootCount() > 0 {
+		if c.host.reboots > 0 {
 			return "UPDATE_STATUS_IDLE", nil
 		}
 		return host.UpdateEngineNeedReboot, nil

@@ -67,7 +67,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-func TestMemberThatIsBeingAdded(t *testing.T) {
+func TestLearnerIsNotHealthy(t *testing.T) {
 	t.Parallel()
 	n := newCluster(t, 1)[0]
 	if _, err := n.dial().MemberAddAsLearner(t.Context(), []string{freeURL(t)}); err != nil {
@@ -80,7 +80,7 @@ func TestMemberThatIsBeingAdded(t *testing.T) {
 	}
 }
 
-// An alarm stops writes, and with them any upgrade.
+// TestAlarm checks that an alarm, which stops writes, makes a member unhealthy.
 func TestAlarm(t *testing.T) {
 	n := newCluster(t, 1)[0]
 	n.kill()

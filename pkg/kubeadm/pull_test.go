@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// images is a container runtime's, behind the kubelet's interface.
+// images is the image service of a container runtime.
 type images struct {
 	runtimeapi.UnimplementedImageServiceServer
 	there  map[string]bool
@@ -43,7 +43,7 @@ func (s *images) PullImage(_ context.Context, r *runtimeapi.PullImageRequest) (*
 	return &runtimeapi.PullImageResponse{ImageRef: r.Image.Image}, nil
 }
 
-// serve puts a runtime at a socket of the node, whose path must be short.
+// serve serves a runtime at a socket of the node, whose path must be short.
 func serve(t *testing.T, l host.Layout, socket string) *images {
 	t.Helper()
 	s := &images{there: map[string]bool{}, broken: map[string]bool{}}
@@ -68,7 +68,7 @@ imageRepository: mirror.example/k8s
 kubernetesVersion: v1.34.3
 `
 
-// lists is a kubeadm that names two images of the repository and version in its
+// lists is a kubeadm that lists two images of the repository and version in its
 // configuration.
 const lists = `
 config=$5
@@ -78,8 +78,8 @@ echo 'W1121 a warning' >&2
 echo "$repository/kube-apiserver:$version"; echo "$repository/etcd:3.6.5-0"
 `
 
-// newNode is a tree with a short path, and a kubeadm that prints what it is told
-// to and nothing else.
+// newNode returns a tree with a short path, and a kubeadm that prints only what the test
+// gives it.
 func newNode(t *testing.T, behave string) host.Layout {
 	t.Helper()
 	l := newTree(t, "")
@@ -113,7 +113,7 @@ func TestPull(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{apiserver}, runtime.asked); diff != "" {
-		t.Errorf("asked the registry (-want +got):\n%s", diff)
+		t.Errorf("requests to the registry (-want +got):\n%s", diff)
 	}
 }
 

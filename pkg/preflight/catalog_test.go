@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// TestChecksAreDocumented keeps docs/checks.md what the catalog says.
-// `go test ./pkg/preflight -update` writes it.
+// TestChecksAreDocumented checks that docs/checks.md matches the catalog. `go test
+// ./pkg/preflight -update` writes it.
 func TestChecksAreDocumented(t *testing.T) {
 	golden(t, filepath.Join("..", "..", "docs", "checks.md"), checksPage())
 }
@@ -44,14 +44,14 @@ func checksPage() string {
 	return page.String()
 }
 
-func TestCatalogIsWhole(t *testing.T) {
+func TestCatalogIsComplete(t *testing.T) {
 	id := regexp.MustCompile(`^[a-z]+[a-z0-9]*(-[a-z0-9]+)*$`)
 	seen := map[string]bool{}
 	for _, family := range preflight.Catalog() {
 		for _, e := range family.Checks {
 			switch {
 			case !id.MatchString(e.ID) || len(e.ID) > 64 || seen[e.ID]:
-				t.Errorf("id %q is not one that can be ignored, or is there twice", e.ID)
+				t.Errorf("id %q cannot be ignored, or is in the catalog twice", e.ID)
 			case len(e.Levels) == 0 || e.About == "" || strings.HasSuffix(e.About, ".") || !strings.ContainsAny(e.Advice[len(e.Advice)-1:], "./"):
 				t.Errorf("%s is not described: %+v", e.ID, e)
 			}

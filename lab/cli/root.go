@@ -62,7 +62,20 @@ sysext image, and reboots through its own logind. Needs root.`,
 		buildImageCommand(), assetsCommand(where), demoCommand(where),
 		serveCommand(where), superviseCommand(where),
 	)
+	for _, cmd := range root.Commands() {
+		cmd.Args = withUsage(cmd.Args)
+	}
 	return root
+}
+
+// withUsage adds the usage of the command to the error of wrong arguments.
+func withUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return fmt.Errorf("%w; usage: %s", err, cmd.UseLine())
+		}
+		return nil
+	}
 }
 
 func env(name, otherwise string) string {

@@ -116,7 +116,7 @@ func checkPage(t *testing.T, file string, want func(page string) string) {
 func reasonsPage() string {
 	var page strings.Builder
 	page.WriteString("# Reasons\n\n<!-- Generated from pkg/api/v1alpha1/reasontable.go by `go test ./pkg/plan -update`. -->\n\n" +
-		"A node that waits says why, with one of these codes. The same code stands in the conditions of NodeUpgrades and\n" +
+		"A node that waits reports why, with one of these codes. The same code is in the conditions of NodeUpgrades and\n" +
 		"ClusterUpgrades, in events, and in what `kubectl upgrade status` and `plan` print. Where the last column is empty, the\n" +
 		"node is tried again by itself, as far as its step is not `Failed` or `RolledBack` by then.\n")
 	for _, giver := range []struct {

@@ -22,7 +22,7 @@ func checksPage() string {
 		"<!-- Generated from the catalog in pkg/preflight by `go test ./pkg/preflight -update`. -->\n\n" +
 		"`kubectl upgrade plan` and `apply` show what these checks find. The coordinator makes the same ones when an upgrade\n" +
 		"begins, and again before each control plane, so that one from Git or an automatic one gets them too.\n\n" +
-		"**Block**: nothing begins until it is mended. A finding that blocks and names a worker holds that worker alone.\n" +
+		"**Block**: nothing begins until it is fixed. A finding that blocks and names a worker holds that worker alone.\n" +
 		"**Warn**: for people to know.\n\n" +
 		"A check can be ignored by its id: `kubectl upgrade apply --ignore-check ID`, or `spec.ignoreChecks` of the\n" +
 		"ClusterUpgrade. Its findings stay in the record, marked as ignored. Where the table says\n" +

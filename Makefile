@@ -10,18 +10,18 @@ GO      := GOFLAGS="$(GOFLAGS) -buildvcs=false -trimpath" go
 GOTESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails --hide-summary=skipped
 GOLANGCI  := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# The real API server that tests talk to comes out of the lab's cache.
+# The real API server that tests use is built into the lab's cache.
 KUBERNETES := v1.34.3
 export LAB_CACHE ?= /var/cache/kubectl-upgrade-lab
 export KUBE_ASSETS ?= $(LAB_CACHE)/assets-$(KUBERNETES)
 
-# What the lab calls, and what the programs of a bare Debian lack of it.
+# Debian packages with programs that the lab calls.
 PACKAGES := ca-certificates mmdebstrap systemd-container squashfs-tools iproute2 iptables util-linux procps gnupg
 
 ##@ Use it
 
 .PHONY: demo
-demo: packages lab image ## Show the main job on a real cluster on this machine (root; about 15 minutes the first time)
+demo: packages lab image ## Show an automatic patch of a real cluster on this machine (root; about 15 minutes the first time)
 	bin/lab demo --image bin/node-agent.tar
 
 .PHONY: build
@@ -33,7 +33,7 @@ image: build lab ## Build the container image bin/node-agent.tar, with no contai
 	bin/lab build-image --binary bin/node-agent --ref $(IMAGE) --out bin/node-agent.tar
 
 .PHONY: packages
-packages: ## Install the Debian packages that the lab calls, where one is missing (root)
+packages: ## Install the Debian packages that the lab needs (root)
 	@dpkg -s $(PACKAGES) >/dev/null 2>&1 || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(PACKAGES); }
 
 .PHONY: lab
@@ -49,7 +49,7 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	$(GOTESTSUM) -- -race -timeout 30m ./...
 
 .PHONY: e2e
-e2e: packages lab image ## The patch, and all that may stop it, end to end on fresh real clusters (root; about 20 minutes)
+e2e: packages lab image ## A patch, and what may stop it, end to end on new real clusters (root; about 20 minutes)
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestPatchReachesEveryNode|TestWindowsFreezesAndBudgets' ./e2e/...
 
 .PHONY: e2e-ha
@@ -57,7 +57,7 @@ e2e-ha: packages lab image ## The same with three control planes, a power cut an
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run TestThreeControlPlanes ./e2e/...
 
 .PHONY: e2e-minor
-e2e-minor: packages lab image ## A minor on three control planes by one command, and with everything going wrong (root; about 40 minutes)
+e2e-minor: packages lab image ## A minor on three control planes by one command, and again with failures (root; about 40 minutes)
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 120m -run 'TestMinor' ./e2e/...
 
 .PHONY: e2e-reboot
@@ -65,7 +65,7 @@ e2e-reboot: packages lab image ## Reboots that operating systems ask for, and a 
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run TestRebootAndRestart ./e2e/...
 
 .PHONY: lint
-lint: ## Linters, formatting, and whether generated files are fresh
+lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) run ./...
 	$(GOLANGCI) run --build-tags integration ./pkg/host ./pkg/sysupdate
 	cd lab && $(GOLANGCI) run --build-tags e2e ./...
@@ -75,7 +75,7 @@ lint: ## Linters, formatting, and whether generated files are fresh
 # Go fuzzes one function of one package at a time.
 FUZZTIME ?= 5s
 .PHONY: fuzz
-fuzz: ## Fuzz each parser of outside text, for FUZZTIME (5s) each
+fuzz: ## Fuzz each parser of untrusted text, for FUZZTIME (5s) each
 	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' pkg | sed 's/func //' | while IFS=: read -r file target; do \
 		echo "$$file $$target"; \
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit; \
@@ -89,10 +89,10 @@ bench: ## Go benchmarks
 assets: packages lab ## Build the API server, etcd and node that tests need, into the lab's cache
 	bin/lab assets --version $(KUBERNETES) --out $(KUBE_ASSETS)
 
-##@ Keep it
+##@ Maintain it
 
 .PHONY: generate
-generate: ## Write deep copies, CRDs, docs/api.md, docs/reasons.md and docs/checks.md anew
+generate: ## Update deep copies, CRDs, docs/api.md, docs/reasons.md and docs/checks.md
 	$(GO) tool controller-gen object crd paths=./pkg/api/... output:crd:dir=manifests/crd output:object:dir=pkg/api/v1alpha1
 	$(GO) generate ./...
 

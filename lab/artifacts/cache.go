@@ -1,6 +1,6 @@
 // Package artifacts makes everything that a lab is built from, once: a later
 // run finds it in the cache. What lies in the cache under its name is
-// complete; a run that was killed leaves nothing that another would trust.
+// complete; a run that was killed leaves no artifact under its name.
 //
 // An artifact's name carries a hash of the recipe that made it, so a changed
 // recipe makes a new artifact and never meets an old one.
@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reporter is told when a step begins, and calls back when it ends. Steps
-// whose result is in the cache already are not reported. Steps do not overlap.
+// Reporter is called when a step begins, and the function that it returns when the
+// step ends. Steps whose result is in the cache already are not reported. Steps do not overlap.
 type Reporter func(step string) (done func(error))
 
 // Cache is a folder of finished artifacts. Several processes may share one.
@@ -96,8 +96,8 @@ func (c *Cache) build(a artifact, done string) error {
 	return os.Rename(partial, done)
 }
 
-// removeLeftovers tidies after killed runs: this one holds the lock, so what
-// is there is not used by anything. Only disk space depends on it, hence no error.
+// removeLeftovers removes files of killed runs: this process holds the lock, so they
+// are not in use. It returns no error, because only disk space depends on it.
 func (c *Cache) removeLeftovers(pattern string) {
 	left, _ := filepath.Glob(filepath.Join(c.Dir, pattern+"*"))
 	for _, folder := range left {

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// patience is how long a command may tidy up after it was told to end.
+// patience is how long a command may take to end after SIGTERM.
 const patience = 10 * time.Second
 
-// command is one program to run. Its words go to a log in the cache, and the
-// last of them into the error.
+// command is one program to run. Its output goes to a log in the cache, and the last
+// lines into the error.
 type command struct {
 	log  string // name of the log, without folder and suffix
 	dir  string
@@ -72,7 +72,7 @@ func (c *Cache) log(name string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 }
 
-// tailLimit holds the few lines in which programs say why they gave up.
+// tailLimit is enough for the last lines of a program's output.
 const tailLimit = 2000
 
 // tailWriter keeps the end of what is written to it.

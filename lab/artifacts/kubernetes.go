@@ -40,7 +40,7 @@ var patchVersion = regexp.MustCompile(`^1\.\d+\.\d+$`)
 // takes minutes when it is first compiled.
 func (c *Cache) Kubernetes(ctx context.Context, version string) (Kubernetes, error) {
 	if !patchVersion.MatchString(version) {
-		return Kubernetes{}, fmt.Errorf("%q is no Kubernetes version: write it as 1.34.4", version)
+		return Kubernetes{}, fmt.Errorf("%q is not a Kubernetes version: write it as 1.34.4", version)
 	}
 	k := Kubernetes{Version: version}
 	var err error

@@ -2,7 +2,7 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// serveCommand and superviseCommand are what runs behind a lab that is up.
+// serveCommand and superviseCommand are the background processes of a lab.
 func serveCommand(where *folders) *cobra.Command {
 	return &cobra.Command{
 		Use:    "serve",

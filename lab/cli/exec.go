@@ -30,8 +30,8 @@ func execCommand(where *folders) *cobra.Command {
 	}
 }
 
-// become replaces this program, so that terminal, signals and exit code are
-// the other's own.
+// become replaces this program with the command, which gets the terminal and the
+// signals, and whose exit code counts.
 func become(path string, args []string) error {
 	if err := syscall.Exec(path, args, os.Environ()); err != nil {
 		return fmt.Errorf("running %s: %w", path, err)

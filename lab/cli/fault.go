@@ -11,9 +11,9 @@ import (
 func faultCommand(where *folders) *cobra.Command {
 	return &cobra.Command{
 		Use:   "fault " + strings.Join(cluster.Faults, "|"),
-		Short: "Break the image server, or mend it",
-		Long: `Break the image server, or mend it: down answers 503 to everything, empty offers
-nothing, rubbish lists what is no version.`,
+		Short: "Break the image server, or repair it",
+		Long: `Break the image server, or repair it. down answers 503 to all requests, empty
+offers nothing, rubbish lists names that are not versions, none ends all faults.`,
 		Example:   "  lab fault down\n  lab fault none",
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: cluster.Faults,

@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cluster"
 )
 
-// nodeCommand is a verb that does one thing to one node.
+// nodeCommand returns a command with the name of a node as its argument.
 func nodeCommand(where *folders, verb, short string, do func(context.Context, *cluster.Cluster, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use:     verb + " NODE",

@@ -8,8 +8,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 )
 
-// progress writes a line for each step: what begins, and then how long it
-// took.
+// progress writes a line for each step: its name, and then how long it took.
 func progress(out io.Writer) artifacts.Reporter {
 	return func(step string) func(error) {
 		began := time.Now()

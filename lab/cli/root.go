@@ -1,5 +1,5 @@
-// Package cli is what a person types: it turns arguments into calls of package
-// cluster and shows what comes of them. It decides nothing by itself.
+// Package cli is the command line: it turns arguments into calls of package cluster
+// and prints their results.
 package cli
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/host"
 )
 
-// folders are where the lab is, and what it is made from.
+// folders are the lab's state and cache.
 type folders struct{ state, cache string }
 
 // Main runs the program and returns its exit code.
@@ -31,7 +31,7 @@ func Main(args []string) int {
 	return 0
 }
 
-// New is the command with all its verbs.
+// New returns the command with all its subcommands.
 func New() *cobra.Command {
 	where := &folders{}
 	root := &cobra.Command{
@@ -52,7 +52,7 @@ sysext image, and reboots through its own logind. Needs root.`,
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&where.state, "state", env("LAB_STATE", "/var/lib/kubectl-upgrade-lab"), "the lab's folder (LAB_STATE)")
-	flags.StringVar(&where.cache, "cache", env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), "what labs are made from, kept for the next one (LAB_CACHE)")
+	flags.StringVar(&where.cache, "cache", env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), "the files that labs are made from (LAB_CACHE)")
 	root.AddCommand(
 		upCommand(where), downCommand(where), statusCommand(where), kubeconfigCommand(where),
 		publishCommand(where), withdrawCommand(where), faultCommand(where), loadImageCommand(where),
@@ -62,7 +62,20 @@ sysext image, and reboots through its own logind. Needs root.`,
 		buildImageCommand(), assetsCommand(where), demoCommand(where),
 		serveCommand(where), superviseCommand(where),
 	)
+	for _, cmd := range root.Commands() {
+		cmd.Args = withUsage(cmd.Args)
+	}
 	return root
+}
+
+// withUsage adds the usage of the command to the error of wrong arguments.
+func withUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return fmt.Errorf("%w; usage: %s", err, cmd.UseLine())
+		}
+		return nil
+	}
 }
 
 func env(name, otherwise string) string {
@@ -72,7 +85,7 @@ func env(name, otherwise string) string {
 	return otherwise
 }
 
-// open finds the lab, and has it tell of its steps on the terminal.
+// open opens the lab, and makes it report its steps on standard error.
 func (f *folders) open(cmd *cobra.Command) (*cluster.Cluster, error) {
 	if err := host.RequireRoot(); err != nil {
 		return nil, err

@@ -11,15 +11,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cluster"
 )
 
-// DefaultVersion is one patch behind another that can be built, and one minor
-// behind the next: there is always something to upgrade to.
+// DefaultVersion can be upgraded: a newer patch and a newer minor can be built.
 const DefaultVersion = "v1.34.3"
 
 func upCommand(where *folders) *cobra.Command {
 	spec := cluster.Spec{}
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Make a cluster, or go on making one",
+		Short: "Make a cluster, or continue to make one",
 		Long: `Make a cluster. The first one of a version takes some ten minutes, because
 Kubernetes is built from its sources; a later one takes about a minute. If it is
 interrupted, run it again. On a lab that is there, only nodes that are off are
@@ -37,7 +36,7 @@ powered on, and flags that are not given are as they were.`,
 			c, already, err := cluster.Up(cmd.Context(), cluster.Options{
 				Dir: where.state, CacheDir: where.cache, Spec: spec, Report: progress(cmd.ErrOrStderr())})
 			if cmd.Context().Err() != nil {
-				return errors.New("interrupted: `lab up` goes on from here, `lab down` removes what there is")
+				return errors.New("interrupted: `lab up` continues, `lab down` removes what was made")
 			}
 			if err != nil {
 				return err
@@ -60,7 +59,7 @@ powered on, and flags that are not given are as they were.`,
 	return cmd
 }
 
-// unlessGiven takes what the person did not say from the lab that is there.
+// unlessGiven takes the flags that were not given from the existing lab.
 func unlessGiven(flags *pflag.FlagSet, asked, there cluster.Spec) cluster.Spec {
 	if !flags.Changed("control-planes") {
 		asked.ControlPlanes = there.ControlPlanes

@@ -11,7 +11,7 @@ import (
 func updateEngineCommand(where *folders) *cobra.Command {
 	return &cobra.Command{
 		Use:   "update-engine NODE " + strings.Join(cluster.UpdateStatuses(), "|"),
-		Short: "Have a node's update_engine say something, until its next boot",
+		Short: "Set the status of a node's update_engine, until its next boot",
 		Long: `Have a node's update_engine say something, until its next boot. need-reboot also
 leaves /run/reboot-required, as Flatcar's does. For a lab that was made with
 --update-engine.`,

@@ -5,7 +5,7 @@ import "github.com/spf13/cobra"
 func withdrawCommand(where *folders) *cobra.Command {
 	return &cobra.Command{
 		Use:     "withdraw VERSION",
-		Short:   "Offer a version of Kubernetes no longer",
+		Short:   "Stop offering a version of Kubernetes",
 		Example: "  lab withdraw v1.34.4",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -1,7 +1,7 @@
-// Package client is a machine that is no node and never goes down: a network
-// namespace on the lab's bridge in which a real kube-proxy runs. What it dials
-// reaches a Service just as a pod's connection would, so a caller that counts its
-// failures counts what the service's users would have noticed.
+// Package client is a client machine outside the cluster that is never down: a
+// network namespace on the lab's bridge with a real kube-proxy. Its connections
+// reach a Service as a pod's would, so its failures are those that users of the
+// service would see.
 package client
 
 import (
@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Config says where the client stands.
+// Config describes the client's place in the network.
 type Config struct {
 	Name       string            // of the network namespace
 	Bridge     string            // to join
@@ -81,7 +81,7 @@ func (c *Client) join(ctx context.Context) error {
 	return nil
 }
 
-// remove is silent about what is not there.
+// remove does not report what does not exist.
 func (c *Client) remove(ctx context.Context) {
 	_ = exec.CommandContext(ctx, "ip", "link", "del", "lab-"+c.config.Name).Run()
 	_ = exec.CommandContext(ctx, "ip", "netns", "del", c.config.Name).Run()

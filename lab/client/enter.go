@@ -36,8 +36,8 @@ func dialIn(ctx context.Context, handle, network, address string) (net.Conn, err
 	}
 	results := make(chan result, 1)
 	go func() {
-		// The thread is not unlocked: the runtime throws it away with the goroutine,
-		// and nobody else finds themselves in the namespace.
+		// The thread stays locked, so that the runtime ends it with the goroutine and no
+		// other goroutine runs in the namespace.
 		runtime.LockOSThread()
 		file, err := os.Open(handle)
 		if err != nil {

@@ -20,17 +20,17 @@ type Report struct {
 	Failures       []Failure
 }
 
-// Prober asks a URL from a client machine again and again.
+// Prober sends requests to a URL from a client machine, at a fixed interval.
 type Prober struct {
 	*probe.Probe
 }
 
-// NewProber makes a prober that sends a request every so often.
+// NewProber returns a prober that sends a request at each interval.
 func NewProber(c *Client, url string, every time.Duration) *Prober {
 	return &Prober{probe.New("client", url, &http.Transport{DialContext: c.DialContext}, every)}
 }
 
-// Report is what happened so far.
+// Report returns the counts so far.
 func (p *Prober) Report() Report {
 	var report Report
 	for _, a := range p.Answers() {

@@ -1,11 +1,10 @@
 // Package cluster is the lab as a whole: a Kubernetes cluster that kubeadm
-// made, of machines that behave as Flatcar nodes do, all on this machine.
+// created, on nodes that behave like Flatcar nodes, all on this machine.
 //
-// Everything about a lab lies in one folder. Whoever opens that folder has the
-// lab in hand, from whatever process: the programs that keep a lab going run
-// on their own, and are found again by what they recorded there. Any step may
-// be cut off; Up goes on from what it finds, and Down removes whatever it
-// finds.
+// All state of a lab is in one folder, and any process can open it: the programs
+// that keep a lab running are independent, and are found by the records that they
+// write there. Any step may be interrupted; Up continues from what it finds, and
+// Down removes what it finds.
 package cluster
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/node"
 )
 
-// Spec is what a lab is asked to be.
+// Spec describes a lab.
 type Spec struct {
 	ControlPlanes int    `json:"controlPlanes"` // 1 or 3
 	Workers       int    `json:"workers"`
@@ -35,7 +34,7 @@ type Spec struct {
 	UpdateEngine bool `json:"updateEngine,omitempty"`
 }
 
-// Validate tells a person what is wrong with the spec.
+// Validate returns an error that says what is wrong with the spec.
 func (s Spec) Validate() error {
 	if s.ControlPlanes != 1 && s.ControlPlanes != network.MaxControlPlanes {
 		return fmt.Errorf("a lab has 1 or %d control planes, not %d", network.MaxControlPlanes, s.ControlPlanes)
@@ -58,7 +57,7 @@ func (s Spec) String() string {
 	return text
 }
 
-// endpoints are all nodes, control planes first.
+// endpoints returns all nodes, control planes first.
 func (s Spec) endpoints() []network.Endpoint {
 	var all []network.Endpoint
 	for n := range s.ControlPlanes {
@@ -70,7 +69,7 @@ func (s Spec) endpoints() []network.Endpoint {
 	return all
 }
 
-// state is what the lab's folder remembers of its making.
+// state is stored in the lab's folder: how the lab was made.
 type state struct {
 	Spec     Spec   `json:"spec"`
 	CacheDir string `json:"cacheDir"`
@@ -81,17 +80,17 @@ type state struct {
 	Complete bool `json:"complete"`
 }
 
-// Cluster is a lab that is up, or on its way.
+// Cluster is a lab that is up, or being made.
 type Cluster struct {
 	Dir    string
 	Report artifacts.Reporter
 	state  state
 }
 
-// ErrNone is met where there is no lab.
+// ErrNone means that there is no lab.
 var ErrNone = errors.New("there is no lab: make one with `lab up`")
 
-// Open finds the lab of a folder. There is none: ErrNone.
+// Open opens the lab in a folder. It returns ErrNone if there is none.
 func Open(dir string) (*Cluster, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -124,10 +123,10 @@ func (c *Cluster) save() error {
 
 func silent(string) func(error) { return func(error) {} }
 
-// Spec is what the lab was made as; an upgrade does not change it.
+// Spec returns the spec that the lab was made with; an upgrade does not change it.
 func (c *Cluster) Spec() Spec { return c.state.Spec }
 
-// Nodes are the names of all nodes, control planes first.
+// Nodes returns the names of all nodes, control planes first.
 func (c *Cluster) Nodes() []string {
 	var names []string
 	for _, endpoint := range c.state.Spec.endpoints() {
@@ -136,7 +135,7 @@ func (c *Cluster) Nodes() []string {
 	return names
 }
 
-// Node finds a machine by name.
+// Node returns the machine with that name.
 func (c *Cluster) Node(name string) (*node.Machine, error) {
 	for _, known := range c.Nodes() {
 		if known == name {
@@ -146,23 +145,23 @@ func (c *Cluster) Node(name string) (*node.Machine, error) {
 	return nil, fmt.Errorf("there is no node %q: there are %v", name, c.Nodes())
 }
 
-// Kubeconfig is the path of the administrator's kubeconfig. Its server is the
-// balancer before all apiservers.
+// Kubeconfig returns the path of the administrator's kubeconfig. Its server is the
+// load balancer of all apiservers.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.Dir, "kubeconfig") }
 
-// KubectlPath is the kubectl that the lab was made with.
+// KubectlPath returns the path of the lab's kubectl.
 func (c *Cluster) KubectlPath() string { return filepath.Join(c.BinDir(), "kubectl") }
 
-// BinDir is for PATH: it has kubectl.
+// BinDir returns the folder for PATH: it has kubectl.
 func (c *Cluster) BinDir() string { return filepath.Join(c.Dir, "bin") }
 
-// CacheDir holds what labs are made from, and outlives them.
+// CacheDir returns the folder of the files that labs are made from. Down keeps it.
 func (c *Cluster) CacheDir() string { return c.state.CacheDir }
 
-// LogDir is where kubeadm's own words are, in a file for each node.
+// LogDir returns the folder of kubeadm's output, one file for each node.
 func (c *Cluster) LogDir() string { return filepath.Join(c.Dir, "log") }
 
-// ServeDir is the folder for package serve's functions.
+// ServeDir returns the folder for package serve's functions.
 func (c *Cluster) ServeDir() string { return filepath.Join(c.Dir, "serve") }
 
 func (c *Cluster) stateFile() string          { return filepath.Join(c.Dir, "lab.json") }

@@ -16,11 +16,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/node"
 )
 
-// apiEndpoint is where every kubelet and kubeconfig finds the apiservers.
+// apiEndpoint is the address of the apiservers for every kubelet and kubeconfig.
 const apiEndpoint = network.Host + ":6443"
 
-// ignored are the preflight errors of kubeadm that are the container's and not
-// the node's: it looks for kernel modules and wants version 2 control groups.
+// ignored are the preflight errors of kubeadm that a container causes: it has no
+// kernel modules and no version 2 control groups.
 var ignored = []string{"SystemVerification"}
 
 //go:embed kubeadm
@@ -63,8 +63,8 @@ func (c *Cluster) config(endpoint network.Endpoint, controlPlane bool, caHash st
 	}
 }
 
-// caHash is the pin of a certificate authority as kubeadm writes it: the hash
-// of the public key, so that a renewed certificate keeps it.
+// caHash returns the hash of a certificate authority as kubeadm writes it: of the
+// public key, so that a renewed certificate has the same one.
 func caHash(certificate []byte) (string, error) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {
@@ -78,8 +78,8 @@ func caHash(certificate []byte) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// newToken is a bootstrap token, and newCertificateKey the key under which
-// kubeadm hands the control plane's certificates on.
+// newToken returns a bootstrap token, and newCertificateKey the key with which
+// kubeadm encrypts the control plane's certificates for the nodes that join.
 func newToken() string          { h := randomHex(11); return h[:6] + "." + h[6:22] }
 func newCertificateKey() string { return randomHex(32) }
 

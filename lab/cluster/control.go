@@ -5,7 +5,8 @@ import (
 	"os/exec"
 )
 
-// Command is a program of a running node, to be given a terminal or pipes.
+// Command returns a command on a running node. The caller sets its standard
+// streams.
 func (c *Cluster) Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
 	machine, err := c.Node(name)
 	if err != nil {
@@ -33,7 +34,7 @@ func (c *Cluster) WriteFile(ctx context.Context, name, path, text string) error 
 	return machine.WriteFile(ctx, path, text)
 }
 
-// BootID is a running node's boot id.
+// BootID returns a running node's boot id.
 func (c *Cluster) BootID(name string) (string, error) {
 	machine, err := c.Node(name)
 	if err != nil {
@@ -43,7 +44,7 @@ func (c *Cluster) BootID(name string) (string, error) {
 }
 
 // Reboot reboots a node through its own logind, and returns when it has booted
-// again. WaitReady tells when its kubelet is back.
+// again. WaitReady waits until its kubelet is back.
 func (c *Cluster) Reboot(ctx context.Context, name string) error {
 	machine, err := c.Node(name)
 	if err != nil {
@@ -61,7 +62,7 @@ func (c *Cluster) Kill(ctx context.Context, name string) error {
 	return machine.Kill(ctx)
 }
 
-// Start powers a node on that is off.
+// Start powers on a node that is off.
 func (c *Cluster) Start(ctx context.Context, name string) error {
 	machine, err := c.Node(name)
 	if err != nil {
@@ -80,7 +81,7 @@ func (c *Cluster) Partition(ctx context.Context, name string) error {
 	return machine.Partition(ctx)
 }
 
-// Heal ends what Partition began.
+// Heal connects a node again that Partition cut off.
 func (c *Cluster) Heal(ctx context.Context, name string) error {
 	machine, err := c.Node(name)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
 )
 
-// Down removes the lab of a folder, whatever state it is in, and all that it
-// changed on this machine. The cache stays. There is none: ErrNone.
+// Down removes the lab of a folder, in any state, and restores all that it changed
+// on this machine. It keeps the cache. It returns ErrNone if there is no lab.
 func Down(ctx context.Context, dir string, report artifacts.Reporter) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -41,7 +41,7 @@ func Down(ctx context.Context, dir string, report artifacts.Reporter) error {
 }
 
 func (c *Cluster) down(ctx context.Context) error {
-	// Not from what was planned, but from what is there.
+	// The folder shows which nodes exist; the plan may not have been completed.
 	nodes, err := os.ReadDir(c.nodesDir())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("looking for nodes: %w", err)
@@ -63,8 +63,8 @@ func (c *Cluster) down(ctx context.Context) error {
 	return c.step("removing "+c.Dir, func() error { return os.RemoveAll(c.Dir) })
 }
 
-// discard ends all that runs of a node, and removes its control groups. Its
-// mounts were in a namespace that went with its processes.
+// discard ends all processes of a node, and removes its control groups. Its mounts
+// were in a namespace that ended with the processes.
 func (c *Cluster) discard(ctx context.Context, name string) error {
 	machine := node.Machine{Dir: c.nodeDir(name)}
 	machine.Spec.Name = name

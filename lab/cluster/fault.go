@@ -10,13 +10,14 @@ import (
 // Faults are the ways in which the image server itself can be broken.
 var Faults = []string{"none", "down", "empty", "rubbish"}
 
-// rubbish lists what is no version, and what is no list at all.
+// rubbish has lines with names that are not versions, and lines that are not
+// entries.
 const rubbish = `1111111111111111111111111111111111111111111111111111111111111111  kubernetes-latest-x86-64.raw
 <html><body>404 page not found</body></html>
 `
 
-// Fault breaks the image server in one way, and mends every other; "none" mends
-// it altogether.
+// Fault breaks the image server in one way and ends any other fault; "none" ends
+// all faults.
 func (c *Cluster) Fault(fault string) error {
 	dir := c.ServeDir()
 	if err := errors.Join(serve.Down(dir, fault == "down"), serve.ResetIndex(dir)); err != nil {
@@ -30,5 +31,5 @@ func (c *Cluster) Fault(fault string) error {
 	case "rubbish":
 		return serve.Index(dir, rubbish)
 	}
-	return fmt.Errorf("%q is no fault: they are %q", fault, Faults)
+	return fmt.Errorf("%q is not a fault: use one of %q", fault, Faults)
 }

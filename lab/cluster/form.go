@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/node"
 )
 
-// form makes one cluster of the nodes: those that belong to it are only
-// powered on, the others start from empty disks.
+// form makes one cluster of the nodes: nodes that have joined are only powered on,
+// the others start from empty disks.
 func (c *Cluster) form(ctx context.Context, parts parts) error {
 	joined := c.joined()
 	fresh := startAnew(c.state.Spec.endpoints(), joined)
@@ -47,8 +47,8 @@ func (c *Cluster) joined() map[string]bool {
 }
 
 // startAnew names the nodes that have to begin with empty disks. An etcd that
-// waits for a member that was half made has no quorum, so with one control
-// plane missing all begin anew.
+// waits for a member that did not finish joining has no quorum, so if one control
+// plane is missing, all nodes start again.
 func startAnew(all []network.Endpoint, joined map[string]bool) []string {
 	var missing, names []string
 	for _, endpoint := range all {
@@ -84,7 +84,7 @@ func (c *Cluster) powerOn(ctx context.Context, fresh []string, parts parts) erro
 	})
 }
 
-// wipe ends what runs of a node, and makes it new.
+// wipe ends all processes of a node, and creates it again with empty disks.
 func (c *Cluster) wipe(ctx context.Context, endpoint network.Endpoint, parts parts) error {
 	left := node.Machine{Dir: c.nodeDir(endpoint.Name), Spec: node.Spec{Endpoint: endpoint}}
 	if err := left.Kill(ctx); err != nil {
@@ -115,7 +115,7 @@ func (c *Cluster) wipe(ctx context.Context, endpoint network.Endpoint, parts par
 	return err
 }
 
-// upgradeConfig is the file that an upgrade gives to kubeadm.
+// upgradeConfig is the file that an upgrade passes to kubeadm.
 const upgradeConfig = "/etc/kubernetes/kubeadm-upgrade.yaml"
 
 // joinAll adds control planes one after the other, as etcd takes them, and
@@ -141,8 +141,8 @@ func (c *Cluster) joinAll(ctx context.Context, fresh []string) error {
 	})
 }
 
-// joinQueues are the nodes that join what the first one began: in each queue
-// one after the other, all queues at once.
+// joinQueues returns the nodes that join the first one: within a queue one after
+// the other, all queues at the same time.
 func joinQueues(fresh []string) [][]string {
 	var queues [][]string
 	var planes []string
@@ -161,7 +161,7 @@ func joinQueues(fresh []string) [][]string {
 	return queues
 }
 
-// each does the same for all at once, and returns all errors.
+// each calls a function for all of them at the same time, and returns all errors.
 func each[T any](all []T, do func(T) error) error {
 	var wait sync.WaitGroup
 	failures := make([]error, len(all))

@@ -42,8 +42,8 @@ func (c *Cluster) join(ctx context.Context, name, caHash string) error {
 	if err != nil {
 		return err
 	}
-	// A Node that an interrupted join left would keep this one from joining.
-	// Control planes always begin anew together, with no Node left.
+	// A Node object from an interrupted join would prevent this join. Control planes
+	// always start again together, so they have none.
 	if !isControlPlane(name) {
 		if _, err := c.Kubectl(ctx, "delete", "node", name, "--ignore-not-found"); err != nil {
 			return err
@@ -52,8 +52,7 @@ func (c *Cluster) join(ctx context.Context, name, caHash string) error {
 	return c.kubeadm(ctx, name, config, "join")
 }
 
-// kubeadm runs a verb on a node that is to become part of the cluster, and
-// marks it when it has.
+// kubeadm runs init or join on a node, and records that it has joined.
 func (c *Cluster) kubeadm(ctx context.Context, name, config, verb string, flags ...string) error {
 	machine, err := c.Node(name)
 	if err != nil {
@@ -80,7 +79,7 @@ func (c *Cluster) kubeadm(ctx context.Context, name, config, verb string, flags 
 	return renameio.WriteFile(c.joinedMark(name), nil, 0o644)
 }
 
-// lastLines shortens an error that holds a program's whole story.
+// lastLines shortens an error that contains a program's whole output.
 func lastLines(err error) error {
 	const many = 12
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")

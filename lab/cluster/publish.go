@@ -7,12 +7,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
 )
 
-// PublishOptions are the ways in which what is published can be wrong.
+// PublishOptions make a published image wrong, for tests.
 type PublishOptions struct {
-	// Content is the version that the image really holds, "v1.34.3". Empty:
-	// the one that it is published as.
+	// Content is the version that the image contains, "v1.34.3". If empty, it is
+	// the published version.
 	Content string
-	// Corrupt serves bytes that differ from what the index promises.
+	// Corrupt serves an image whose hash differs from the index.
 	Corrupt bool
 	// Broken is the kind of broken image, one of artifacts.BrokenKinds. Empty: the
 	// image works.
@@ -57,8 +57,7 @@ func (c *Cluster) Publish(ctx context.Context, version string, options PublishOp
 	})
 }
 
-// Withdraw ends the offer of a version. Its container images stay, as on any
-// registry.
+// Withdraw stops offering a version. Its container images stay in the registry.
 func (c *Cluster) Withdraw(version string) error {
 	offered, err := bare(version)
 	if err != nil {
@@ -67,8 +66,8 @@ func (c *Cluster) Withdraw(version string) error {
 	return serve.Withdraw(c.ServeDir(), offered)
 }
 
-// LoadImage puts a container image's archive on the lab's registry, which
-// answers for all registries: nodes pull it under its own reference.
+// LoadImage puts a container image's archive on the lab's registry. Nodes use that
+// registry in place of all others, and pull the image by its own reference.
 func (c *Cluster) LoadImage(ctx context.Context, tar string) error {
 	return serve.PushTar(ctx, registry, tar)
 }

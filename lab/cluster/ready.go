@@ -43,7 +43,7 @@ type Member struct {
 	BootID string
 }
 
-// Members are all nodes that the cluster knows, by name.
+// Members returns all Nodes of the cluster, by name.
 func (c *Cluster) Members(ctx context.Context) (map[string]Member, error) {
 	out, err := c.Kubectl(ctx, "get", "nodes", "-o", "json", "--request-timeout=5s")
 	if err != nil {
@@ -83,8 +83,8 @@ func parseMembers(list []byte) (map[string]Member, error) {
 	return members, nil
 }
 
-// WaitReady returns when the nodes are Ready, all of them if none is named. A
-// node that has rebooted is Ready only once its kubelet has said so since.
+// WaitReady returns when the nodes are Ready, all of them if none is named. A node
+// that has rebooted counts as Ready when its kubelet has reported since.
 func (c *Cluster) WaitReady(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		names = c.Nodes()
@@ -124,8 +124,8 @@ func (c *Cluster) notReady(ctx context.Context, names []string) ([]string, error
 }
 
 // settle waits for all nodes, and for what kubeadm runs on them. CoreDNS was
-// placed when there was one node only: begun again, it spreads over all. That
-// comes after kube-proxy, because a pod whose first call to a Service gets lost
+// scheduled when there was only one node; after a restart it spreads over all. That
+// comes after kube-proxy, because a pod whose first request to a Service is lost
 // waits for half a minute.
 func (c *Cluster) settle(ctx context.Context) error {
 	if err := c.WaitReady(ctx); err != nil {

@@ -17,17 +17,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
 )
 
-// Where the bridge's services listen.
+// The addresses of the bridge's services.
 const (
 	imageServer = network.Host + ":8080"
 	registry    = network.Host + ":5000"
 )
 
-// Serve runs the bridge's services until the context ends: images to update
-// from, container images, and the apiservers' one address.
+// Serve runs the bridge's services until the context ends: the image server, the
+// registry, and the load balancer of the apiservers.
 func (c *Cluster) Serve(ctx context.Context) error {
-	// By itself, so that it is known even when whoever started it was killed
-	// right then.
+	// The process records itself, so that it is known even if its parent is killed
+	// right after starting it.
 	self, err := process.Of(os.Getpid())
 	if err != nil {
 		return err
@@ -70,8 +70,8 @@ func (c *Cluster) serving() bool {
 	return err == nil && running
 }
 
-// startServing starts the services in a session of their own, and returns
-// when they listen.
+// startServing starts the services in their own session, and returns when they
+// listen.
 func (c *Cluster) startServing(ctx context.Context) error {
 	if c.serving() {
 		return nil
@@ -82,7 +82,7 @@ func (c *Cluster) startServing(ctx context.Context) error {
 		return fmt.Errorf("starting the services: %w", err)
 	}
 	defer log.Close()
-	// They outlive whoever started them.
+	// The services run on after their parent has ended.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program(), "serve", "--state", c.Dir)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log

@@ -6,18 +6,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
 )
 
-// Status is what a lab is at this moment.
+// Status is the present state of a lab.
 type Status struct {
 	Spec     Spec
 	Complete bool // all nodes were Ready once
 	Serving  bool // the bridge's services run
 	Nodes    []NodeStatus
 	Offers   []serve.Offer
-	// APIError says why the cluster's own view is missing.
+	// APIError is why the state of the Nodes is missing.
 	APIError error
 }
 
-// NodeStatus is a machine, and what the cluster thinks of it.
+// NodeStatus is the state of a machine and of its Node.
 type NodeStatus struct {
 	Name, Address   string
 	On, Partitioned bool
@@ -26,8 +26,8 @@ type NodeStatus struct {
 	Member
 }
 
-// Status looks at all parts of the lab. An API that does not answer is part of
-// the answer.
+// Status reads the state of all parts of the lab. It is not an error if the API
+// does not answer.
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	status := Status{Spec: c.state.Spec, Complete: c.state.Complete, Serving: c.serving()}
 	members, err := c.Members(ctx)

@@ -16,20 +16,20 @@ import (
 
 // Options say which lab to make, and where.
 type Options struct {
-	// Dir is the lab's folder, CacheDir that of what outlives it.
+	// Dir is the lab's folder, and CacheDir the folder that Down keeps.
 	Dir, CacheDir string
 	Spec          Spec
 	// Program is the `lab` program, which keeps nodes running. A copy of it
 	// goes into Dir. Empty: the program that runs now.
 	Program string
-	// Report is told of each step. Nil is silent.
+	// Report is called for each step, if it is not nil.
 	Report artifacts.Reporter
 }
 
-// Up makes a lab, or goes on making one, or powers its nodes on: it does what
-// is missing. already reports whether nothing was missing. A lab that is not like the
-// spec is an error. Interrupted by its context, it leaves what there is, for
-// the next Up or for Down.
+// Up makes a lab, continues to make one, or powers on its nodes: it does what is
+// missing. already reports whether nothing was missing. A lab with another spec is
+// an error. If its context ends, it leaves what it has made for the next Up or for
+// Down.
 func Up(ctx context.Context, options Options) (c *Cluster, already bool, err error) {
 	if err := options.Spec.Validate(); err != nil {
 		return nil, false, err
@@ -55,7 +55,7 @@ func Up(ctx context.Context, options Options) (c *Cluster, already bool, err err
 	return c, false, c.up(ctx, options.Program)
 }
 
-// openOrBegin finds the lab, or writes down the plan for one.
+// openOrBegin opens the lab, or records the plan for one.
 func openOrBegin(dir string, options Options) (*Cluster, error) {
 	c, err := Open(dir)
 	switch {
@@ -86,8 +86,8 @@ func begin(dir string, options Options) (*Cluster, error) {
 	return c, c.save()
 }
 
-// requireDisk asks for room in GiB, as measured and rounded up: building a
-// version takes more than using it.
+// requireDisk requires free space in GiB, as measured and rounded up: building a
+// version needs more than using it.
 func (c *Cluster) requireDisk() error {
 	if err := os.MkdirAll(c.CacheDir(), 0o755); err != nil {
 		return fmt.Errorf("making the cache: %w", err)
@@ -131,7 +131,7 @@ func (c *Cluster) up(ctx context.Context, program string) error {
 		return err
 	}
 	if err := c.step("bridge "+network.Bridge, func() error {
-		// The bridge first: it tells whether another lab is up, before
+		// The bridge comes first: it shows whether another lab is up, before
 		// anything is changed.
 		if err := network.Up(ctx, c.Dir, c.state.Spec.endpoints()); err != nil {
 			return err
@@ -175,8 +175,8 @@ func (c *Cluster) parts(ctx context.Context) (p parts, err error) {
 	return p, err
 }
 
-// install puts the programs into the lab that have to stay as they are while
-// it runs, however often they are built anew.
+// install copies into the lab the programs that must not change while it runs,
+// even if they are built again meanwhile.
 func (c *Cluster) install(program, kubernetes string) error {
 	if program == "" {
 		own, err := os.Executable()
@@ -207,7 +207,7 @@ func (c *Cluster) step(name string, do func() error) error {
 	return err
 }
 
-// lock keeps a second Up or Down away from a lab.
+// lock prevents a second Up or Down on the same lab.
 func lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("opening the lab's folder: %w", err)

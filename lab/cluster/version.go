@@ -7,11 +7,11 @@ import (
 
 var fullVersion = regexp.MustCompile(`^v?(1\.\d+\.\d+)$`)
 
-// bare is a version without its v, as file names have it.
+// bare returns a version without its v, as in file names.
 func bare(version string) (string, error) {
 	match := fullVersion.FindStringSubmatch(version)
 	if match == nil {
-		return "", fmt.Errorf("%q is no Kubernetes version: write it as v1.34.4", version)
+		return "", fmt.Errorf("%q is not a Kubernetes version: write it as v1.34.4", version)
 	}
 	return match[1], nil
 }

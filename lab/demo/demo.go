@@ -1,4 +1,4 @@
-// Package demo shows the main job to a newcomer: a new Kubernetes patch reaches
+// Package demo shows what the product does: a new Kubernetes patch is installed on
 // every node of a real cluster with no further command, while a web service on
 // it answers every request. The cluster stays up afterwards.
 package demo
@@ -21,7 +21,7 @@ const (
 	to   = "v1.34.4"
 )
 
-// Options say where things are.
+// Options are the paths that the demo uses.
 type Options struct {
 	Program string // bin/lab itself
 	State   string // the lab's state directory
@@ -36,7 +36,7 @@ type demo struct {
 	lab scenario.Lab
 }
 
-// Run does it all, and says at each point what happens.
+// Run runs the demo, and prints what happens.
 func Run(ctx context.Context, options Options) error {
 	d := demo{Options: options, lab: scenario.OpenLab(options.Program, options.State)}
 	d.lab.Out = options.Out
@@ -48,18 +48,18 @@ func Run(ctx context.Context, options Options) error {
 	if err := d.lab.Install(ctx, d.Source, d.Image); err != nil {
 		return err
 	}
-	d.say("A web service of two pods, which a client asks twenty times a second.")
+	d.say("A web service of two pods, to which a client sends twenty requests a second.")
 	prober, stop, err := d.startWeb(ctx)
 	if err != nil {
 		return err
 	}
 	defer stop()
 	wanted := scenario.Automatic(v1alpha1.TypePatch) + "---" + scenario.OpenSchedule
-	d.say("All that a user writes, and keeps in Git:\n%s", wanted)
+	d.say("All that a user writes and keeps in Git:\n%s", wanted)
 	if err := d.lab.KubeApply(ctx, wanted); err != nil {
 		return err
 	}
-	d.say("The image server begins to offer Kubernetes %s. Nothing more is typed from here on.", to)
+	d.say("The image server offers Kubernetes %s. No further command is needed.", to)
 	if _, err := d.lab.Lab(ctx, "publish", to); err != nil {
 		return err
 	}
@@ -73,7 +73,8 @@ func (d demo) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(d.Out, "\n==> "+format+"\n", args...)
 }
 
-// startWeb begins to ask, and returns how to stop.
+// startWeb starts the web service and a client that sends requests to it. It returns
+// the client, and a function that stops it.
 func (d demo) startWeb(ctx context.Context) (*client.Prober, func(), error) {
 	address, err := d.lab.StartWeb(ctx)
 	if err != nil {
@@ -94,7 +95,7 @@ func (d demo) startWeb(ctx context.Context) (*client.Prober, func(), error) {
 	return prober, func() { cancel(); machine.Stop() }, nil
 }
 
-// until tries once a second until there is no error.
+// until calls try once a second until it returns no error.
 func (d demo) until(ctx context.Context, limit time.Duration, try func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -126,7 +127,7 @@ func (d demo) follow(ctx context.Context) error {
 	return err
 }
 
-// conclude says what was shown, and where to look on.
+// conclude prints a summary, and commands to try next.
 func (d demo) conclude(ctx context.Context, prober *client.Prober) error {
 	d.say("What runs now.")
 	if _, err := d.lab.Kube(ctx, "get", "nodes"); err != nil {

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,10 +15,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// badSources breaks the index in each way, while the window is open.
-func (w *world) badSources(t *testing.T) {
-	w.apply(t, scenario.Automatic(v1alpha1.TypePatch))
-	w.apply(t, scenario.OpenSchedule)
+// badSources breaks the index in each way while the window is open.
+func (c *testCluster) badSources(t *testing.T) {
+	c.apply(t, scenario.Automatic(v1alpha1.TypePatch))
+	c.apply(t, scenario.OpenSchedule)
 	for _, bad := range []struct {
 		fault  string
 		reason v1alpha1.Reason
@@ -27,21 +28,21 @@ func (w *world) badSources(t *testing.T) {
 		{"rubbish", v1alpha1.ReasonSourceInvalid},
 	} {
 		t.Run(bad.fault, func(t *testing.T) {
-			w.must(t)(w.Lab.Lab(w.ctx, "fault", bad.fault))
-			w.eventually(t, 3*time.Minute, "the policy says "+string(bad.reason), func() error { return w.policySays(bad.reason) })
-			w.statusNames(t, string(bad.reason))
-			w.untouched(t)
+			c.must(t)(c.Lab.Lab(c.ctx, "fault", bad.fault))
+			c.eventually(t, 3*time.Minute, "the policy reports "+string(bad.reason), func() error { return c.sourceNotReady(bad.reason) })
+			c.checkStatus(t, string(bad.reason))
+			c.checkUnchanged(t)
 		})
 	}
-	w.must(t)(w.Lab.Lab(w.ctx, "fault", "none"))
-	w.eventually(t, 3*time.Minute, "the policy says that the source is ready", w.sourceReady)
-	w.everyNodeWaits(t, v1alpha1.ReasonNoUpgrade)
+	c.must(t)(c.Lab.Lab(c.ctx, "fault", "none"))
+	c.eventually(t, 3*time.Minute, "the policy reports that the source is ready", c.sourceReady)
+	c.awaitEveryNodeHeld(t, v1alpha1.ReasonNoUpgrade)
 }
 
-// policySays reports an error unless the UpgradePolicy gives this reason, with a
-// sentence, for having no source.
-func (w *world) policySays(reason v1alpha1.Reason) error {
-	source, err := w.source()
+// sourceNotReady returns an error unless the UpgradePolicy reports this reason, with a message,
+// for a source that is not ready.
+func (c *testCluster) sourceNotReady(reason v1alpha1.Reason) error {
+	source, err := c.source()
 	if err != nil {
 		return err
 	}
@@ -51,17 +52,17 @@ func (w *world) policySays(reason v1alpha1.Reason) error {
 	return nil
 }
 
-func (w *world) sourceReady() error {
-	source, err := w.source()
+func (c *testCluster) sourceReady() error {
+	source, err := c.source()
 	if err == nil && source.Status != metav1.ConditionTrue {
 		err = fmt.Errorf("SourceReady is %s, reason %s: %s", source.Status, source.Reason, source.Message)
 	}
 	return err
 }
 
-// source returns what the UpgradePolicy says of the source of images.
-func (w *world) source() (*metav1.Condition, error) {
-	policy, err := w.ours.UpgradePolicies.Get(w.ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+// source returns the condition SourceReady of the UpgradePolicy.
+func (c *testCluster) source() (*metav1.Condition, error) {
+	policy, err := c.ours.UpgradePolicies.Get(c.ctx, v1alpha1.PolicyName, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +73,8 @@ func (w *world) source() (*metav1.Condition, error) {
 	return source, nil
 }
 
-// badImages offers patches with wrong bytes or wrong content, while the window is
-// open.
-func (w *world) badImages(t *testing.T) {
+// badImages offers patches with wrong bytes or wrong content while the window is open.
+func (c *testCluster) badImages(t *testing.T) {
 	for _, bad := range []struct {
 		version string
 		flags   []string
@@ -84,19 +84,19 @@ func (w *world) badImages(t *testing.T) {
 		{"v1.34.6", []string{"--content", from}, v1alpha1.ReasonContentMismatch},
 	} {
 		t.Run(string(bad.reason), func(t *testing.T) {
-			w.must(t)(w.Lab.Lab(w.ctx, append([]string{"publish", bad.version}, bad.flags...)...))
-			w.everyNodeWaits(t, bad.reason)
-			w.statusNames(t, string(bad.reason), bad.version)
-			w.quiet(t, 5*time.Second)
-			w.untouched(t)
-			w.forget(t, bad.version)
+			c.must(t)(c.Lab.Lab(c.ctx, append([]string{"publish", bad.version}, bad.flags...)...))
+			c.awaitEveryNodeHeld(t, bad.reason)
+			c.checkStatus(t, string(bad.reason), bad.version)
+			c.checkUndisturbed(t, 5*time.Second)
+			c.checkUnchanged(t)
+			c.withdraw(t, bad.version)
 		})
 	}
 }
 
-// badNodes breaks the staging on one node. No node begins, as staging comes first
-// everywhere, and the one node says why.
-func (w *world) badNodes(t *testing.T) {
+// badNodes breaks the staging on one node. No node begins, as every node must have staged the
+// image, and that node reports why.
+func (c *testCluster) badNodes(t *testing.T) {
 	const confs = "cd /etc/sysupdate.kubernetes.d; "
 	for _, bad := range []struct {
 		name, version, breaks, mends string
@@ -106,26 +106,25 @@ func (w *world) badNodes(t *testing.T) {
 		{"a full disk", "v1.34.8", fullDisk, "umount /opt/extensions/kubernetes /mnt", v1alpha1.ReasonDiskFull},
 	} {
 		t.Run(bad.name, func(t *testing.T) {
-			w.must(t)(w.Exec(w.ctx, "w1", "sh", "-ec", bad.breaks))
-			w.must(t)(w.Lab.Lab(w.ctx, "publish", bad.version, "--content", from, "--corrupt"))
-			w.eventually(t, time.Minute, "w1 says "+string(bad.reason), func() error { return w.nodeSays("w1", bad.reason) })
-			w.statusNames(t, string(bad.reason))
-			w.quiet(t, 5*time.Second)
-			w.must(t)(w.Exec(w.ctx, "w1", "sh", "-c", bad.mends))
-			w.untouched(t)
-			w.forget(t, bad.version)
+			c.must(t)(c.Exec(c.ctx, "w1", "sh", "-ec", bad.breaks))
+			c.must(t)(c.Lab.Lab(c.ctx, "publish", bad.version, "--content", from, "--corrupt"))
+			c.eventually(t, time.Minute, "w1 reports "+string(bad.reason), func() error { return c.nodeReports("w1", bad.reason) })
+			c.checkStatus(t, string(bad.reason))
+			c.checkUndisturbed(t, 5*time.Second)
+			c.must(t)(c.Exec(c.ctx, "w1", "sh", "-c", bad.mends))
+			c.checkUnchanged(t)
+			c.withdraw(t, bad.version)
 		})
 	}
 }
 
-// fullDisk puts the images on a file system that has room for the running one
-// and no other.
+// fullDisk puts the images on a file system that has space for the running one only.
 const fullDisk = `image=$(readlink -f /etc/extensions/kubernetes.raw)
 mount -t tmpfs -o size=$(( $(stat -c %s $image) / 1024 + 4096 ))k tmpfs /mnt
 cp -a $image /mnt/; mount --bind /mnt /opt/extensions/kubernetes`
 
-func (w *world) nodeSays(name string, reason v1alpha1.Reason) error {
-	node, err := w.ours.NodeUpgrades.Get(w.ctx, name, metav1.GetOptions{})
+func (c *testCluster) nodeReports(name string, reason v1alpha1.Reason) error {
+	node, err := c.ours.NodeUpgrades.Get(c.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -135,11 +134,17 @@ func (w *world) nodeSays(name string, reason v1alpha1.Reason) error {
 	return nil
 }
 
-// forget takes a version off offer, and the upgrade that it caused away.
-func (w *world) forget(t *testing.T, version string) {
+// withdraw withdraws a version from the source, and deletes the upgrade to it.
+func (c *testCluster) withdraw(t *testing.T, version string) {
 	t.Helper()
-	w.must(t)(w.Lab.Lab(w.ctx, "withdraw", version))
-	time.Sleep(5 * time.Second) // the coordinator's next look at the index
-	w.must(t)(w.Kube(w.ctx, "delete", "clusterupgrade", version))
-	w.everyNodeWaits(t, v1alpha1.ReasonNoUpgrade)
+	c.must(t)(c.Lab.Lab(c.ctx, "withdraw", version))
+	c.eventually(t, time.Minute, "the coordinator has read that "+version+" is withdrawn", func() error {
+		policy, err := c.ours.UpgradePolicies.Get(c.ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+		if err == nil && slices.ContainsFunc(policy.Status.Offered, func(o v1alpha1.OfferedVersion) bool { return o.Version == version }) {
+			err = fmt.Errorf("the policy offers %v", policy.Status.Offered)
+		}
+		return err // until then the policy would create the upgrade again
+	})
+	c.must(t)(c.Kube(c.ctx, "delete", "clusterupgrade", version))
+	c.awaitEveryNodeHeld(t, v1alpha1.ReasonNoUpgrade)
 }

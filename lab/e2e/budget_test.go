@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// stuck is a pod of w1 that its own budget never lets go.
+// stuck is a pod on w1 whose budget never allows its eviction.
 var stuck = onePod("stuck") + `
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -21,27 +21,27 @@ metadata: {name: stuck, namespace: default}
 spec: {minAvailable: 1, selector: {matchLabels: {app: stuck}}}
 `
 
-// budgetBlocks waits for the worker's turn. Its drain may take a minute, which
-// is long enough for everything but the pod that may not go.
-func (w *world) budgetBlocks(t *testing.T) {
-	w.must(t)(w.Kube(w.ctx, "patch", "clusterupgrade", minorTo, "--type", "merge", "-p", `{"spec":{"strategy":{"drain":{"timeoutSeconds":60}}}}`))
-	w.eventually(t, 30*time.Minute, "w1 is draining", func() error { return w.at("w1", v1alpha1.StepDraining) })
-	w.eventually(t, 2*time.Minute, "w1 gave up and is back in service", w.gaveUp)
-	w.statusNames(t, "DrainTimeout", "default/stuck", "stuck-")
-	w.must(t)(w.Kube(w.ctx, "-n", "default", "delete", "poddisruptionbudget", "stuck"))
+// budgetBlocks waits until the worker drains. Its drain may take a minute, which is enough for
+// every pod but the one that may not be evicted.
+func (c *testCluster) budgetBlocks(t *testing.T) {
+	c.must(t)(c.Kube(c.ctx, "patch", "clusterupgrade", minorTo, "--type", "merge", "-p", `{"spec":{"strategy":{"drain":{"timeoutSeconds":60}}}}`))
+	c.eventually(t, 30*time.Minute, "w1 is draining", func() error { return c.at("w1", v1alpha1.StepDraining) })
+	c.eventually(t, 2*time.Minute, "w1 has aborted and is back in service", c.aborted)
+	c.checkStatus(t, "DrainTimeout", "default/stuck", "stuck-")
+	c.must(t)(c.Kube(c.ctx, "-n", "default", "delete", "poddisruptionbudget", "stuck"))
 }
 
-// gaveUp wants w1 uncordoned, with no mark and no slot, and a reason.
-func (w *world) gaveUp() error {
-	node, err := w.kube.CoreV1().Nodes().Get(w.ctx, "w1", metav1.GetOptions{})
+// aborted returns an error unless w1 is uncordoned without mark and slot, and reports a reason.
+func (c *testCluster) aborted() error {
+	node, err := c.kube.CoreV1().Nodes().Get(c.ctx, "w1", metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	upgrade, err := w.ours.NodeUpgrades.Get(w.ctx, "w1", metav1.GetOptions{})
+	upgrade, err := c.ours.NodeUpgrades.Get(c.ctx, "w1", metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	slots, err := w.kube.CoordinationV1().Leases(v1alpha1.Namespace).List(w.ctx, metav1.ListOptions{LabelSelector: v1alpha1.SlotLabel})
+	slots, err := c.kube.CoordinationV1().Leases(v1alpha1.Namespace).List(c.ctx, metav1.ListOptions{LabelSelector: v1alpha1.SlotLabel})
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (w *world) gaveUp() error {
 	}
 	reason, _ := upgrade.Status.Explain()
 	if node.Spec.Unschedulable || upgrade.Status.Step != v1alpha1.StepWaiting || reason != v1alpha1.ReasonDrainTimeout {
-		return fmt.Errorf("unschedulable %t, %s", node.Spec.Unschedulable, told(*upgrade))
+		return fmt.Errorf("unschedulable %t, %s", node.Spec.Unschedulable, describe(*upgrade))
 	}
 	return nil
 }

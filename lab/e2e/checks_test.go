@@ -17,47 +17,47 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-func (w *world) apply(t *testing.T, manifest string) {
+func (c *testCluster) apply(t *testing.T, manifest string) {
 	t.Helper()
-	if err := w.KubeApply(w.ctx, manifest); err != nil {
+	if err := c.KubeApply(c.ctx, manifest); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// everyNodeWaits for the reason given, with a sentence.
-func (w *world) everyNodeWaits(t *testing.T, reason v1alpha1.Reason) {
+// awaitEveryNodeHeld waits until every node is held for the reason, with a message.
+func (c *testCluster) awaitEveryNodeHeld(t *testing.T, reason v1alpha1.Reason) {
 	t.Helper()
-	w.eventually(t, 3*time.Minute, fmt.Sprintf("every node waits for %s", reason), func() error {
-		nodes, err := w.nodeUpgrades()
+	c.eventually(t, 3*time.Minute, fmt.Sprintf("every node waits for %s", reason), func() error {
+		nodes, err := c.nodeUpgrades()
 		if err != nil {
 			return err
 		}
 		for _, node := range nodes {
 			if got, message := node.Status.Explain(); got != reason || message == "" {
-				return errors.New(told(node))
+				return errors.New(describe(node))
 			}
 		}
 		return nil
 	})
 }
 
-// statusNames asks the plugin, which must use these words.
-func (w *world) statusNames(t *testing.T, words ...string) {
+// checkStatus checks that `kubectl upgrade status` prints these words.
+func (c *testCluster) checkStatus(t *testing.T, words ...string) {
 	t.Helper()
-	screen := w.must(t)(w.Upgrade(w.ctx, "status"))
+	screen := c.must(t)(c.Upgrade(c.ctx, "status"))
 	t.Log("\n" + screen)
 	for _, word := range words {
 		if !strings.Contains(screen, word) {
-			t.Errorf("kubectl upgrade status does not say %q", word)
+			t.Errorf("the output of kubectl upgrade status has no %q", word)
 		}
 	}
 }
 
-// staged says whether the new image lies beside the running one on every node.
-func (w *world) staged(t *testing.T) {
+// checkStaged checks that every node has the new image and the running one.
+func (c *testCluster) checkStaged(t *testing.T) {
 	t.Helper()
-	for _, node := range w.nodes {
-		images := w.must(t)(w.Exec(w.ctx, node, "ls", "/opt/extensions/kubernetes"))
+	for _, node := range c.nodes {
+		images := c.must(t)(c.Exec(c.ctx, node, "ls", "/opt/extensions/kubernetes"))
 		for _, version := range []string{from, to} {
 			if !strings.Contains(images, "kubernetes-"+version+"-x86-64.raw") {
 				t.Errorf("%s has no image of %s: %s", node, version, images)
@@ -66,44 +66,44 @@ func (w *world) staged(t *testing.T) {
 	}
 }
 
-// untouched looks at the nodes themselves: the old image is active, kubeadm was
-// never run, the node takes pods.
-func (w *world) untouched(t *testing.T) {
+// checkUnchanged checks on the nodes themselves that the old image is active, kubeadm never
+// ran, and the node is schedulable.
+func (c *testCluster) checkUnchanged(t *testing.T) {
 	t.Helper()
-	for _, name := range w.nodes {
-		w.active(t, name, from)
-		ran := w.must(t)(w.Exec(w.ctx, name, "sh", "-c", "journalctl -q -u kubectl-upgrade-kubeadm.service -o cat; find /opt/kubectl-upgrade -name 'kubeadm*'"))
+	for _, name := range c.nodes {
+		c.checkActive(t, name, from)
+		ran := c.must(t)(c.Exec(c.ctx, name, "sh", "-c", "journalctl -q -u kubectl-upgrade-kubeadm.service -o cat; find /opt/kubectl-upgrade -name 'kubeadm*'"))
 		if strings.TrimSpace(ran) != "" {
 			t.Errorf("%s: kubeadm was run: %s", name, ran)
 		}
-		node, err := w.kube.CoreV1().Nodes().Get(w.ctx, name, metav1.GetOptions{})
+		node, err := c.kube.CoreV1().Nodes().Get(c.ctx, name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if node.Spec.Unschedulable || node.Status.NodeInfo.KubeletVersion != from {
-			t.Errorf("%s: unschedulable %t, kubelet %s", name, node.Spec.Unschedulable, node.Status.NodeInfo.KubeletVersion)
+			t.Errorf("%s: got unschedulable %t and kubelet %s, want false and "+from, name, node.Spec.Unschedulable, node.Status.NodeInfo.KubeletVersion)
 		}
 	}
 }
 
-// active checks symlink and conf: exactly one conf, of the minor that runs, that
-// can neither activate nor delete.
-func (w *world) active(t *testing.T, node, version string) {
+// checkActive checks the symlink and the conf: there is one conf, of the running minor, and it
+// can neither activate an image nor delete the active one.
+func (c *testCluster) checkActive(t *testing.T, node, version string) {
 	t.Helper()
-	link := w.must(t)(w.Exec(w.ctx, node, "readlink", "-f", "/etc/extensions/kubernetes.raw"))
+	link := c.must(t)(c.Exec(c.ctx, node, "readlink", "-f", "/etc/extensions/kubernetes.raw"))
 	if want := "/opt/extensions/kubernetes/kubernetes-" + version + "-x86-64.raw"; strings.TrimSpace(link) != want {
-		t.Errorf("%s: the symlink leads to %q, want %q", node, strings.TrimSpace(link), want)
+		t.Errorf("%s: the symlink points to %q, want %q", node, strings.TrimSpace(link), want)
 	}
-	confs := strings.Fields(w.must(t)(w.Exec(w.ctx, node, "ls", "/etc/sysupdate.kubernetes.d")))
+	confs := strings.Fields(c.must(t)(c.Exec(c.ctx, node, "ls", "/etc/sysupdate.kubernetes.d")))
 	if len(confs) != 1 || confs[0] != "kubernetes-v1.34.conf" {
-		t.Errorf("%s: confs %v, want kubernetes-v1.34.conf alone", node, confs)
+		t.Errorf("%s: got confs %v, want kubernetes-v1.34.conf only", node, confs)
 		return
 	}
-	conf := w.must(t)(w.Exec(w.ctx, node, "cat", "/etc/sysupdate.kubernetes.d/"+confs[0]))
+	conf := c.must(t)(c.Exec(c.ctx, node, "cat", "/etc/sysupdate.kubernetes.d/"+confs[0]))
 	_, patch, _ := strings.Cut(version, "v1.34.")
 	for line := range strings.Lines(conf) {
 		if strings.HasPrefix(line, "CurrentSymlink=") {
-			t.Errorf("%s: the conf would flip the symlink: %s", node, line)
+			t.Errorf("%s: the conf would change the symlink: %s", node, line)
 		}
 	}
 	if !strings.Contains(conf, "ProtectVersion="+patch+"\n") {
@@ -111,70 +111,69 @@ func (w *world) active(t *testing.T, node, version string) {
 	}
 }
 
-// everyNodeDone reports a node that is not done.
-func (w *world) everyNodeDone() error {
-	nodes, err := w.nodeUpgrades()
+// everyNodeDone returns an error unless every node is done.
+func (c *testCluster) everyNodeDone() error {
+	nodes, err := c.nodeUpgrades()
 	if err != nil {
 		return err
 	}
 	for _, node := range nodes {
 		if !isDone(node) {
-			return fmt.Errorf("kubelet %s, %s", node.Status.Versions.Kubelet, told(node))
+			return fmt.Errorf("kubelet %s, %s", node.Status.Versions.Kubelet, describe(node))
 		}
 	}
 	return nil
 }
 
-// told returns where a node says that it is, and why.
-func told(node v1alpha1.NodeUpgrade) string {
+// describe returns the step and the reason that a node reports.
+func describe(node v1alpha1.NodeUpgrade) string {
 	reason, message := node.Status.Explain()
 	return fmt.Sprintf("%s: step %s, reason %s: %s", node.Name, node.Status.Step, reason, message)
 }
 
-// recorded reports an error unless the ClusterUpgrade says that it succeeded on
-// every node.
-func (w *world) recorded(name string) error {
-	upgrade, err := w.ours.ClusterUpgrades.Get(w.ctx, name, metav1.GetOptions{})
+// upgradeSucceeded returns an error unless the ClusterUpgrade succeeded on every node.
+func (c *testCluster) upgradeSucceeded(name string) error {
+	upgrade, err := c.ours.ClusterUpgrades.Get(c.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	if upgrade.Status.Outcome != v1alpha1.OutcomeSucceeded || upgrade.Status.Nodes.Done != int32(len(w.nodes)) {
-		return fmt.Errorf("outcome %q, %s done", upgrade.Status.Outcome, upgrade.Status.Progress)
+	if upgrade.Status.Outcome != v1alpha1.OutcomeSucceeded || upgrade.Status.Nodes.Done != int32(len(c.nodes)) {
+		return fmt.Errorf("upgrade %s has outcome %q, %s nodes done", name, upgrade.Status.Outcome, upgrade.Status.Progress)
 	}
 	return nil
 }
 
-// asWanted looks at the cluster and at the nodes themselves. foreign are the
-// nodes that the product did not cordon: they stay cordoned.
-func (w *world) asWanted(t *testing.T, foreign ...string) {
-	for _, name := range w.nodes {
-		w.active(t, name, to)
-		node, err := w.kube.CoreV1().Nodes().Get(w.ctx, name, metav1.GetOptions{})
+// checkUpgraded checks the cluster and the nodes themselves after the patch. foreign are the
+// nodes that another client cordoned: they stay cordoned.
+func (c *testCluster) checkUpgraded(t *testing.T, foreign ...string) {
+	for _, name := range c.nodes {
+		c.checkActive(t, name, to)
+		node, err := c.kube.CoreV1().Nodes().Get(c.ctx, name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := node.Status.NodeInfo.KubeletVersion; got != to {
-			t.Errorf("%s: kubelet %s, want %s", name, got, to)
+			t.Errorf("%s: got kubelet %s, want %s", name, got, to)
 		}
 		if cordoned := slices.Contains(foreign, name); node.Spec.Unschedulable != cordoned {
-			t.Errorf("%s: unschedulable %t, want %t", name, node.Spec.Unschedulable, cordoned)
+			t.Errorf("%s: got unschedulable %t, want %t", name, node.Spec.Unschedulable, cordoned)
 		}
 		for _, condition := range node.Status.Conditions {
 			if condition.Type == "Ready" && condition.Status != "True" {
-				t.Errorf("%s: Ready is %s", name, condition.Status)
+				t.Errorf("%s: got Ready %s, want True", name, condition.Status)
 			}
 		}
 		for mark := range node.Annotations {
 			if strings.HasPrefix(mark, v1alpha1.Group+"/") {
-				t.Errorf("%s: the mark %s is left", name, mark)
+				t.Errorf("%s: it still has the annotation %s", name, mark)
 			}
 		}
 	}
-	w.staticPods(t)
+	c.checkStaticPods(t)
 }
 
-func (w *world) staticPods(t *testing.T) {
-	pods, err := w.kube.CoreV1().Pods("kube-system").List(w.ctx, metav1.ListOptions{LabelSelector: "tier=control-plane"})
+func (c *testCluster) checkStaticPods(t *testing.T) {
+	pods, err := c.kube.CoreV1().Pods("kube-system").List(c.ctx, metav1.ListOptions{LabelSelector: "tier=control-plane"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,30 +185,29 @@ func (w *world) staticPods(t *testing.T) {
 		}
 		components++
 		if !strings.HasSuffix(image, ":"+to) || pod.Status.Phase != "Running" {
-			t.Errorf("%s: image %s, phase %s", pod.Name, image, pod.Status.Phase)
+			t.Errorf("%s: got image %s and phase %s, want "+to+" and Running", pod.Name, image, pod.Status.Phase)
 		}
 	}
 	if components != 3 {
-		t.Errorf("%d static pods beside etcd, want 3", components)
+		t.Errorf("got %d static pods besides etcd, want 3", components)
 	}
 }
 
-// oneLook wants the index to have been read since then, and for the whole
-// cluster by one machine.
-func (w *world) oneLook(t *testing.T, since time.Time) {
+// checkOneReader checks that since then the index was read by one machine only.
+func (c *testCluster) checkOneReader(t *testing.T, since time.Time) {
 	t.Helper()
-	requests, err := serve.Requests(filepath.Join(filepath.Dir(w.Kubeconfig), "serve"))
+	requests, err := serve.Requests(filepath.Join(filepath.Dir(c.Kubeconfig), "serve"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	looks := map[string]int{}
+	reads := map[string]int{}
 	for _, request := range requests {
 		if request.Time.After(since) {
-			looks[request.Client]++
+			reads[request.Client]++
 		}
 	}
-	if len(looks) != 1 {
-		t.Errorf("the index was read by %v, want one reader", looks)
+	if len(reads) != 1 {
+		t.Errorf("the index was read by %v, want one reader", reads)
 	}
-	t.Logf("requests to the image server meanwhile: %v", looks)
+	t.Logf("requests to the image server meanwhile: %v", reads)
 }

@@ -18,19 +18,19 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/probe"
 )
 
-// awayAtMost is for how long the API may not answer at its stable endpoint.
+// awayAtMost is how long the API may be down at its stable endpoint.
 const awayAtMost = 5 * time.Second
 
-// watchers ask the API server and each member of etcd, from outside.
+// watchers probe the API server and each member of etcd from outside.
 type watchers struct {
 	api     *probe.Probe
 	members []*probe.Probe
 }
 
-// watchControlPlane begins to ask, and goes on until the test ends.
-func (w *world) watchControlPlane(t *testing.T) {
+// watchControlPlane probes until the test ends.
+func (c *testCluster) watchControlPlane(t *testing.T) {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", w.Kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,29 +38,29 @@ func (w *world) watchControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.watchers.api = probe.New("api", config.Host+"/readyz", &http.Transport{TLSClientConfig: transport}, 100*time.Millisecond)
-	etcd := w.etcdTLS(t)
-	for _, node := range w.controlPlanes() {
+	c.watchers.api = probe.New("api", config.Host+"/readyz", &http.Transport{TLSClientConfig: transport}, 100*time.Millisecond)
+	etcd := c.etcdTLS(t)
+	for _, node := range c.controlPlanes() {
 		endpoint, err := network.Lookup(node)
 		if err != nil {
 			t.Fatal(err)
 		}
-		// serializable: this member alone, whoever leads.
+		// serializable: the answer of this member, without the leader.
 		url := "https://" + endpoint.Address.String() + ":2379/health?serializable=true"
-		w.watchers.members = append(w.watchers.members, probe.New(node, url, &http.Transport{TLSClientConfig: etcd}, 200*time.Millisecond))
+		c.watchers.members = append(c.watchers.members, probe.New(node, url, &http.Transport{TLSClientConfig: etcd}, 200*time.Millisecond))
 	}
-	ctx, stop := context.WithCancel(w.ctx)
+	ctx, stop := context.WithCancel(c.ctx)
 	t.Cleanup(stop)
-	for _, p := range append(w.watchers.members, w.watchers.api) {
+	for _, p := range append(c.watchers.members, c.watchers.api) {
 		go p.Run(ctx)
 	}
 }
 
-// etcdTLS is what kubeadm's own health check shows to etcd.
-func (w *world) etcdTLS(t *testing.T) *tls.Config {
+// etcdTLS returns the client certificate that kubeadm's health check uses.
+func (c *testCluster) etcdTLS(t *testing.T) *tls.Config {
 	t.Helper()
 	read := func(name string) []byte {
-		return []byte(w.must(t)(w.Exec(w.ctx, w.nodes[0], "cat", "/etc/kubernetes/pki/etcd/"+name)))
+		return []byte(c.must(t)(c.Exec(c.ctx, c.nodes[0], "cat", "/etc/kubernetes/pki/etcd/"+name)))
 	}
 	pair, err := tls.X509KeyPair(read("healthcheck-client.crt"), read("healthcheck-client.key"))
 	if err != nil {
@@ -73,9 +73,9 @@ func (w *world) etcdTLS(t *testing.T) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}
 }
 
-func (w *world) controlPlanes() []string {
+func (c *testCluster) controlPlanes() []string {
 	var names []string
-	for _, name := range w.nodes {
+	for _, name := range c.nodes {
 		if strings.HasPrefix(name, "cp") {
 			names = append(names, name)
 		}
@@ -83,23 +83,23 @@ func (w *world) controlPlanes() []string {
 	return names
 }
 
-// controlPlaneAnswered wants the API never to have been away for long, and a
-// majority of etcd's members at every moment.
-func (w *world) controlPlaneAnswered(t *testing.T) {
+// checkControlPlaneAnswered checks that the API was never down for long, and that a majority of
+// etcd's members answered at every moment.
+func (c *testCluster) checkControlPlaneAnswered(t *testing.T) {
 	t.Helper()
-	answers := w.watchers.api.Answers()
+	answers := c.watchers.api.Answers()
 	gap := probe.Longest(answers)
-	t.Logf("the API was asked %d times; the longest time without an answer was %s", len(answers), gap.Length().Round(time.Millisecond))
+	t.Logf("the API was probed %d times; the longest time without an answer was %s", len(answers), gap.Length().Round(time.Millisecond))
 	if len(answers) < 1000 {
-		t.Errorf("the API was asked only %d times", len(answers))
+		t.Errorf("the API was probed only %d times", len(answers))
 	}
 	if gap.Length() > awayAtMost {
 		t.Errorf("the API did not answer from %s for %s", gap.From.Format(time.TimeOnly), gap.Length())
 	}
 	var members [][]probe.Answer
-	for _, p := range w.watchers.members {
+	for _, p := range c.watchers.members {
 		members = append(members, p.Answers())
-		t.Logf("etcd on %s was asked %d times; the longest time without an answer was %s", p.Name, len(p.Answers()), probe.Longest(p.Answers()).Length().Round(time.Millisecond))
+		t.Logf("etcd on %s was probed %d times; the longest time without an answer was %s", p.Name, len(p.Answers()), probe.Longest(p.Answers()).Length().Round(time.Millisecond))
 	}
 	fewest, when := probe.Fewest(members...)
 	t.Logf("at least %d of %d members of etcd answered at every moment", fewest, len(members))

@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// lone is an admission webhook with one backend, on w1. It is asked about
-// objects that do not exist here, so that ignoring the finding does no harm.
+// lone is an admission webhook with one backend, on w1. It is for objects that do not exist
+// here, so that ignoring the finding does no harm.
 var lone = onePod("lone") + `
 apiVersion: v1
 kind: Service
@@ -35,29 +35,29 @@ webhooks:
     rules: [{apiGroups: [example.com], apiVersions: ["*"], operations: [CREATE], resources: ["*"]}]
 `
 
-// whyIgnored is what the person of this story writes beside the ignored check.
+// whyIgnored is the reason for which the check is ignored.
 const whyIgnored = "nothing asks for objects of example.com"
 
-// findingRefuses wants the webhook's finding to be in the way of an apply that
-// does not name it. oneApply names it.
-func (w *world) findingRefuses(t *testing.T) {
-	w.apply(t, lone)
-	w.eventually(t, time.Minute, "the webhook has a ready backend", func() error {
-		_, err := w.Kube(w.ctx, "-n", "default", "wait", "--for=jsonpath={.endpoints[0].conditions.ready}=true",
+// findingRefuses checks that the webhook's finding refuses an apply that does not ignore it.
+// oneApply ignores it.
+func (c *testCluster) findingRefuses(t *testing.T) {
+	c.apply(t, lone)
+	c.eventually(t, time.Minute, "the webhook has a ready backend", func() error {
+		_, err := c.Kube(c.ctx, "-n", "default", "wait", "--for=jsonpath={.endpoints[0].conditions.ready}=true",
 			"endpointslice", "-l", discoveryv1.LabelServiceName+"=lone", "--timeout", "10s")
 		return err
 	})
-	w.refused(t, []string{"v1.35", "--yes"}, preflight.LastBackend, "lone", "w1")
+	c.checkRefused(t, []string{"v1.35", "--yes"}, preflight.LastBackend, "lone", "w1")
 }
 
-// ignoredRecorded wants the upgrade to say what it went on in spite of, and why.
-func (w *world) ignoredRecorded(t *testing.T) {
-	upgrade, err := w.ours.ClusterUpgrades.Get(w.ctx, minorTo, metav1.GetOptions{})
+// checkIgnoredRecorded checks that the upgrade records the ignored finding and the reason.
+func (c *testCluster) checkIgnoredRecorded(t *testing.T) {
+	upgrade, err := c.ours.ClusterUpgrades.Get(c.ctx, minorTo, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(upgrade.Status.Findings, func(f v1alpha1.Finding) bool { return f.ID == preflight.LastBackend && f.Ignored }) {
-		t.Errorf("no finding %s that was ignored: %+v", preflight.LastBackend, upgrade.Status.Findings)
+		t.Errorf("no finding %s is recorded as ignored: %+v", preflight.LastBackend, upgrade.Status.Findings)
 	}
 	want := []v1alpha1.IgnoredCheck{{ID: preflight.LastBackend, Reason: whyIgnored}}
 	if diff := cmp.Diff(want, upgrade.Spec.IgnoreChecks); diff != "" {

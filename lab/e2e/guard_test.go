@@ -30,27 +30,29 @@ type brokenImage struct {
 	why string
 	// reboots is how often the node reboots.
 	reboots int
+	// limit is spec.strategy.guardSeconds.
+	limit int
 }
 
 var brokenImages = []brokenImage{
-	{"crash", "cp1", v1alpha1.MethodReboot, "kubelet|not reported", 2},
-	{"no-static-pods", "cp1", v1alpha1.MethodReboot, "static pods do not run", 2},
-	{"crash", "w1", v1alpha1.MethodReboot, "kubelet|not reported", 2},
-	{"hang", "w1", v1alpha1.MethodReboot, "health endpoint", 2},
-	{"not-ready", "w1", v1alpha1.MethodReboot, "not Ready", 2},
-	{"no-merge", "w1", v1alpha1.MethodReboot, "was not merged", 2},
-	{"no-network", "w1", v1alpha1.MethodReboot, "no network", 2},
-	{"crash", "w1", v1alpha1.MethodRestart, "kubelet|not reported", 0},
-	{"hang", "w1", v1alpha1.MethodRestart, "health endpoint", 0},
-	{"no-network", "w1", v1alpha1.MethodRestart, "no network", 1},
+	{"crash", "cp1", v1alpha1.MethodReboot, "kubelet|not reported", 2, 180},
+	{"no-static-pods", "cp1", v1alpha1.MethodReboot, "static pods do not run", 2, 60},
+	{"crash", "w1", v1alpha1.MethodReboot, "kubelet|not reported", 2, 180},
+	{"hang", "w1", v1alpha1.MethodReboot, "health endpoint", 2, 60},
+	{"not-ready", "w1", v1alpha1.MethodReboot, "not Ready", 2, 60},
+	{"no-merge", "w1", v1alpha1.MethodReboot, "was not merged", 2, 60},
+	{"no-network", "w1", v1alpha1.MethodReboot, "no network", 2, 60},
+	{"crash", "w1", v1alpha1.MethodRestart, "kubelet|not reported", 0, 60},
+	{"hang", "w1", v1alpha1.MethodRestart, "health endpoint", 0, 60},
+	{"no-network", "w1", v1alpha1.MethodRestart, "no network", 1, 60},
 }
 
 // TestGuard upgrades nodes to images that pass every check and fail once they are merged.
 // The guard returns each node to its former version. GUARD_CASES is a regular expression
 // that selects cases, such as "cp1-crash".
 func TestGuard(t *testing.T) {
-	w := newWorld(t, 1, 2)
-	w.apply(t, scenario.OpenSchedule)
+	c := newCluster(t, 1, 2)
+	c.apply(t, scenario.OpenSchedule)
 	selected := regexp.MustCompile(env("GUARD_CASES", ""))
 	for _, image := range brokenImages {
 		name := strings.ToLower(fmt.Sprintf("%s-%s-%s", image.node, image.kind, image.method))
@@ -58,54 +60,56 @@ func TestGuard(t *testing.T) {
 			continue
 		}
 		if image.node != "cp1" {
-			w.goodControlPlane(t)
+			c.goodControlPlane(t)
 		}
-		t.Run(name, func(t *testing.T) { w.guarded(t, name, image) })
+		if !t.Run(name, func(t *testing.T) { c.guarded(t, name, image) }) {
+			break
+		}
 	}
-	w.unbroken(t)(record.Promises(w.recorder.Moments(), 1))
+	c.report(t)(record.Promises(c.recorder.Moments(), 1))
 }
 
-// goodControlPlane upgrades the control plane alone, so that a worker can follow.
-func (w *world) goodControlPlane(t *testing.T) {
+// goodControlPlane upgrades the control plane alone, so that a worker can folloc.
+func (c *testCluster) goodControlPlane(t *testing.T) {
 	t.Helper()
-	node, err := w.kube.CoreV1().Nodes().Get(w.ctx, "cp1", metav1.GetOptions{})
+	node, err := c.kube.CoreV1().Nodes().Get(c.ctx, "cp1", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if node.Status.NodeInfo.KubeletVersion == to {
 		return
 	}
-	w.must(t)(w.Lab.Lab(w.ctx, "publish", to))
-	w.upgradeOne(t, "cp1-good", "cp1", v1alpha1.MethodReboot)
-	w.eventually(t, 10*time.Minute, "cp1 runs "+to, func() error { return w.recorded("cp1-good") })
+	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
+	c.upgradeOne(t, "cp1-good", brokenImage{node: "cp1", method: v1alpha1.MethodReboot, limit: 180})
+	c.eventually(t, 10*time.Minute, "cp1 runs "+to, func() error { return c.upgradeSucceeded("cp1-good") })
 }
 
-func (w *world) upgradeOne(t *testing.T, name, node string, method v1alpha1.Method) {
+func (c *testCluster) upgradeOne(t *testing.T, name string, image brokenImage) {
 	t.Helper()
-	w.apply(t, fmt.Sprintf(`
+	c.apply(t, fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: ClusterUpgrade
 metadata: {name: %s}
 spec:
   version: %s
   nodeSelector: {matchLabels: {kubernetes.io/hostname: %s}}
-  strategy: {method: %s, settleSeconds: 5, drain: {timeoutSeconds: 120}}
-`, name, to, node, method))
+  strategy: {method: %s, settleSeconds: 5, guardSeconds: %d, drain: {timeoutSeconds: 120}}
+`, name, to, image.node, image.method, image.limit))
 }
 
 // guarded upgrades a node to a broken image, and waits until it serves its former version.
-func (w *world) guarded(t *testing.T, name string, image brokenImage) {
-	boots := len(w.bootIDs(t, image.node))
-	w.must(t)(w.Lab.Lab(w.ctx, "publish", to, "--broken", image.kind))
-	w.upgradeOne(t, name, image.node, image.method)
-	w.eventually(t, 10*time.Minute, image.node+" has activated the image", func() error {
-		return w.atLeast(image.node, v1alpha1.StepRebooting, v1alpha1.StepRestarting, v1alpha1.StepVerifying, v1alpha1.StepRolledBack)
+func (c *testCluster) guarded(t *testing.T, name string, image brokenImage) {
+	boots := len(c.bootIDs(t, image.node))
+	c.must(t)(c.Lab.Lab(c.ctx, "publish", to, "--broken", image.kind))
+	c.upgradeOne(t, name, image)
+	c.eventually(t, 10*time.Minute, image.node+" has activated the image", func() error {
+		return c.atLeast(image.node, v1alpha1.StepRebooting, v1alpha1.StepRestarting, v1alpha1.StepVerifying, v1alpha1.StepRolledBack)
 	})
 	began := time.Now()
-	w.eventually(t, outOfService, image.node+" serves "+from+" again", func() error { return w.serves(image.node) })
+	c.eventually(t, outOfService, image.node+" serves "+from+" again", func() error { return c.serves(image.node) })
 	t.Logf("%s served %s again %s after the image was activated", image.node, from, time.Since(began).Round(time.Second))
-	w.says(t, v1alpha1.ReasonRolledBack, image.why, image.node)
-	node, err := w.ours.NodeUpgrades.Get(w.ctx, image.node, metav1.GetOptions{})
+	c.awaitStatus(t, v1alpha1.ReasonRolledBack, image.why, image.node)
+	node, err := c.ours.NodeUpgrades.Get(c.ctx, image.node, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,15 +117,15 @@ func (w *world) guarded(t *testing.T, name string, image brokenImage) {
 		t.Error("the status has no journal of the kubelet")
 	}
 	t.Logf("the kubelet's journal:\n%s", node.Status.KubeletLog)
-	if got := len(w.bootIDs(t, image.node)) - boots; got != image.reboots {
+	if got := len(c.bootIDs(t, image.node)) - boots; got != image.reboots {
 		t.Errorf("%s rebooted %d times, want %d", image.node, got, image.reboots)
 	}
-	w.guardGone(t, image.node)
+	c.guardGone(t, image.node)
 }
 
-func (w *world) bootIDs(t *testing.T, node string) []string {
+func (c *testCluster) bootIDs(t *testing.T, node string) []string {
 	t.Helper()
-	boots, err := record.BootIDs(w.recorder.Moments())
+	boots, err := record.BootIDs(c.recorder.Moments())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +133,8 @@ func (w *world) bootIDs(t *testing.T, node string) []string {
 }
 
 // atLeast reports whether a node is in one of the steps.
-func (w *world) atLeast(name string, steps ...v1alpha1.Step) error {
-	node, err := w.ours.NodeUpgrades.Get(w.ctx, name, metav1.GetOptions{})
+func (c *testCluster) atLeast(name string, steps ...v1alpha1.Step) error {
+	node, err := c.ours.NodeUpgrades.Get(c.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -139,15 +143,15 @@ func (w *world) atLeast(name string, steps ...v1alpha1.Step) error {
 			return nil
 		}
 	}
-	return errors.New(told(*node))
+	return errors.New(describe(*node))
 }
 
 // serves reports whether the node was rolled back, and is in service.
-func (w *world) serves(name string) error {
-	if err := w.atLeast(name, v1alpha1.StepRolledBack); err != nil {
+func (c *testCluster) serves(name string) error {
+	if err := c.atLeast(name, v1alpha1.StepRolledBack); err != nil {
 		return err
 	}
-	node, err := w.kube.CoreV1().Nodes().Get(w.ctx, name, metav1.GetOptions{})
+	node, err := c.kube.CoreV1().Nodes().Get(c.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -160,9 +164,9 @@ func (w *world) serves(name string) error {
 }
 
 // guardGone checks that nothing of the guard is left on the node.
-func (w *world) guardGone(t *testing.T, node string) {
+func (c *testCluster) guardGone(t *testing.T, node string) {
 	t.Helper()
-	left := w.must(t)(w.Exec(w.ctx, node, "find", "/etc/systemd/system", "/opt/kubectl-upgrade/state", "/var/lib/kubelet", "/etc/kubernetes",
+	left := c.must(t)(c.Exec(c.ctx, node, "find", "/etc/systemd/system", "/opt/kubectl-upgrade/state", "/var/lib/kubelet", "/etc/kubernetes",
 		"-maxdepth", "2", "-name", "*guard.service", "-o", "-name", "guard-armed", "-o", "-name", ".kubectl-upgrade-reserve"))
 	if left != "" {
 		t.Errorf("left on %s:\n%s", node, left)

@@ -16,41 +16,40 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// TestThreeControlPlanes takes a cluster of plain Flatcar nodes, whose own timer
-// activates whatever is new, through a patch. In the middle of it a
-// control-plane node loses its power while its pods are leaving, stays away for
-// longer than the API server's patience, and comes back; and the coordinator
-// that leads is deleted. It takes about twenty minutes: `make e2e-ha`.
+// TestThreeControlPlanes installs a patch on plain Flatcar nodes, whose own timer activates
+// each new image. Meanwhile a control-plane node loses power while it is drained, is NotReady
+// for a while, and comes back, and the leading coordinator is deleted. It takes about twenty
+// minutes: `make e2e-ha`.
 func TestThreeControlPlanes(t *testing.T) {
-	w := newWorld(t, 3, 1, "--raw-flatcar")
-	w.eventually(t, time.Minute, "every node's own timer is disarmed", w.disarmed)
-	w.apply(t, scenario.Automatic(v1alpha1.TypePatch))
-	w.apply(t, scenario.OpenSchedule)
-	w.must(t)(w.Lab.Lab(w.ctx, "publish", to))
+	c := newCluster(t, 3, 1, "--raw-flatcar")
+	c.eventually(t, time.Minute, "every node's own timer is disarmed", c.disarmed)
+	c.apply(t, scenario.Automatic(v1alpha1.TypePatch))
+	c.apply(t, scenario.OpenSchedule)
+	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
 
-	w.eventually(t, 15*time.Minute, "cp2 is draining", func() error { return w.at("cp2", v1alpha1.StepDraining) })
-	w.must(t)(w.Lab.Lab(w.ctx, "kill", "cp2"))
-	w.eventually(t, 2*time.Minute, "cp2 is seen to be NotReady", func() error { return w.notReady("cp2") })
-	w.must(t)(w.Kube(w.ctx, "-n", v1alpha1.Namespace, "delete", "pod", "-l", "app.kubernetes.io/component=coordinator", "--grace-period=0", "--force"))
-	t.Log("\n" + w.must(t)(w.Upgrade(w.ctx, "status")))
+	c.eventually(t, 15*time.Minute, "cp2 is draining", func() error { return c.at("cp2", v1alpha1.StepDraining) })
+	c.must(t)(c.Lab.Lab(c.ctx, "kill", "cp2"))
+	c.eventually(t, 2*time.Minute, "cp2 is NotReady", func() error { return c.notReady("cp2") })
+	c.must(t)(c.Kube(c.ctx, "-n", v1alpha1.Namespace, "delete", "pod", "-l", "app.kubernetes.io/component=coordinator", "--grace-period=0", "--force"))
+	t.Log("\n" + c.must(t)(c.Upgrade(c.ctx, "status")))
 	time.Sleep(30 * time.Second)
-	w.must(t)(w.Lab.Lab(w.ctx, "start", "cp2"))
+	c.must(t)(c.Lab.Lab(c.ctx, "start", "cp2"))
 
-	w.eventually(t, 15*time.Minute, "every node runs "+to, w.everyNodeDone)
-	w.eventually(t, time.Minute, "the upgrade is recorded as succeeded", func() error { return w.recorded(to) })
-	scenario.Timeline(os.Stdout, w.courses(t, to))
-	for _, name := range w.nodes {
-		w.active(t, name, to)
+	c.eventually(t, 15*time.Minute, "every node runs "+to, c.everyNodeDone)
+	c.eventually(t, time.Minute, "the upgrade has succeeded", func() error { return c.upgradeSucceeded(to) })
+	scenario.Timeline(os.Stdout, c.nodeRecords(t, to))
+	for _, name := range c.nodes {
+		c.checkActive(t, name, to)
 	}
-	w.promised(t, 1)
-	w.inHours(t, "cp2")
-	w.rebooted(t, map[string]int{"cp1": 1, "cp2": 2, "cp3": 1, "w1": 1})
+	c.checkSlots(t, 1)
+	c.checkHours(t, "cp2")
+	c.checkReboots(t, map[string]int{"cp1": 1, "cp2": 2, "cp3": 1, "w1": 1})
 }
 
-// disarmed wants the timer's service to find nothing that it could activate.
-func (w *world) disarmed() error {
-	for _, node := range w.nodes {
-		conf, err := w.Exec(w.ctx, node, "sh", "-c", "cat /etc/sysupdate.kubernetes.d/*.conf; ! grep -q ^CurrentSymlink= /etc/sysupdate.kubernetes.d/*.conf")
+// disarmed returns an error unless the timer's service has nothing to activate.
+func (c *testCluster) disarmed() error {
+	for _, node := range c.nodes {
+		conf, err := c.Exec(c.ctx, node, "sh", "-c", "cat /etc/sysupdate.kubernetes.d/*.conf; ! grep -q ^CurrentSymlink= /etc/sysupdate.kubernetes.d/*.conf")
 		if err != nil {
 			return fmt.Errorf("%s: %s", node, conf)
 		}
@@ -58,21 +57,21 @@ func (w *world) disarmed() error {
 	return nil
 }
 
-func (w *world) at(node string, step v1alpha1.Step) error {
-	upgrade, err := w.ours.NodeUpgrades.Get(w.ctx, node, metav1.GetOptions{})
+func (c *testCluster) at(node string, step v1alpha1.Step) error {
+	upgrade, err := c.ours.NodeUpgrades.Get(c.ctx, node, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	if upgrade.Status.Step != step {
-		return errors.New(told(*upgrade))
+		return errors.New(describe(*upgrade))
 	}
 	return nil
 }
 
-func (w *world) notReady(name string) error {
-	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+func (c *testCluster) notReady(name string) error {
+	ctx, cancel := context.WithTimeout(c.ctx, 10*time.Second)
 	defer cancel()
-	node, err := w.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	node, err := c.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

@@ -18,30 +18,29 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// TestMinorInterrupted is the same upgrade with everything going wrong that can:
-// the person who asked detaches, the coordinator and an agent die, a control plane
-// loses its power in the middle of kubeadm, and a budget lets no pod go. It ends
-// as TestMinor does, and its etcd snapshot restores: `make e2e-minor`.
+// TestMinorInterrupted is TestMinor with faults: the person detaches, the coordinator and an
+// agent are killed, a control plane loses power while kubeadm runs, and a budget allows no
+// eviction. It ends as TestMinor does, and its etcd snapshot is restored: `make e2e-minor`.
 func TestMinorInterrupted(t *testing.T) {
-	w := newWorld(t, 3, 1, "--version", minorFrom)
-	w.apply(t, scenario.Automatic(v1alpha1.TypePatch))
-	w.apply(t, scenario.OpenSchedule)
-	w.apply(t, stuck)
-	w.must(t)(w.Kube(w.ctx, "-n", "default", "rollout", "status", "deployment/stuck", "--timeout", "2m"))
-	w.must(t)(w.Kube(w.ctx, "-n", "default", "create", "configmap", beforeIt))
-	w.must(t)(w.Lab.Lab(w.ctx, "publish", minorTo))
+	c := newCluster(t, 3, 1, "--version", minorFrom)
+	c.apply(t, scenario.Automatic(v1alpha1.TypePatch))
+	c.apply(t, scenario.OpenSchedule)
+	c.apply(t, stuck)
+	c.must(t)(c.Kube(c.ctx, "-n", "default", "rollout", "status", "deployment/stuck", "--timeout", "2m"))
+	c.must(t)(c.Kube(c.ctx, "-n", "default", "create", "configmap", beforeIt))
+	c.must(t)(c.Lab.Lab(c.ctx, "publish", minorTo))
 	steps := []struct {
 		name string
 		run  func(*testing.T)
 	}{
-		{"Ctrl-C detaches, and the upgrade goes on", w.detach},
-		{"the coordinator and an agent are killed", w.killBoth},
-		{"a control plane loses its power in the middle of kubeadm", w.powerCut},
-		{"a budget that allows nothing stops the drain, and not the node", w.budgetBlocks},
-		{"it ends the same", w.endsTheSame},
-		{"every part of every node is as wanted", w.minorAsWanted},
-		{"no kubelet was ever newer than an apiserver", w.skewHeld},
-		{"the etcd snapshot restores the cluster of before", w.restores},
+		{"Ctrl-C detaches, and the upgrade goes on", c.detach},
+		{"the coordinator and an agent are killed", c.killBoth},
+		{"a control plane loses power while kubeadm runs", c.powerCut},
+		{"a budget that allows no eviction stops the drain", c.budgetBlocks},
+		{"the upgrade ends as without faults", c.endsTheSame},
+		{"every node is completely upgraded", c.checkMinorUpgraded},
+		{"no kubelet was ever newer than an apiserver", c.checkSkew},
+		{"the etcd snapshot restores the old cluster", c.restores},
 	}
 	for _, step := range steps {
 		if !t.Run(step.name, step.run) {
@@ -50,10 +49,10 @@ func TestMinorInterrupted(t *testing.T) {
 	}
 }
 
-// detach asks for the upgrade, and takes its leave when it has begun.
-func (w *world) detach(t *testing.T) {
-	plugin := filepath.Join(filepath.Dir(w.Program), "kubectl-upgrade")
-	cmd := exec.CommandContext(w.ctx, plugin, "--kubeconfig", w.Kubeconfig, "apply", "v1.35", "--yes")
+// detach creates the upgrade, and detaches when it has begun.
+func (c *testCluster) detach(t *testing.T) {
+	plugin := filepath.Join(filepath.Dir(c.Program), "kubectl-upgrade")
+	cmd := exec.CommandContext(c.ctx, plugin, "--kubeconfig", c.Kubeconfig, "apply", "v1.35", "--yes")
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -62,7 +61,7 @@ func (w *world) detach(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	w.eventually(t, 10*time.Minute, "kubeadm runs on a control plane", func() error { return w.someAt(v1alpha1.StepKubeadm) })
+	c.eventually(t, 10*time.Minute, "kubeadm runs on a control plane", func() error { return c.anyNodeAt(v1alpha1.StepKubeadm) })
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -73,42 +72,42 @@ func (w *world) detach(t *testing.T) {
 	}
 	t.Log("\n" + said.String())
 	if !strings.Contains(strings.ToLower(said.String()), "detach") {
-		t.Error("apply does not say that it only detached")
+		t.Error("apply does not print that it has detached")
 	}
 }
 
-// killBoth ends the leading coordinator, and the agent that is at work.
-func (w *world) killBoth(t *testing.T) {
-	node := w.whoIsAt(t, v1alpha1.StepKubeadm)
-	w.must(t)(w.Kube(w.ctx, "-n", v1alpha1.Namespace, "delete", "pod", "-l", "app.kubernetes.io/component=coordinator", "--grace-period=0", "--force"))
-	if _, err := w.killAgent(w.ctx, node); err != nil {
+// killBoth kills the leading coordinator, and the agent of the node that works.
+func (c *testCluster) killBoth(t *testing.T) {
+	node := c.nodeAt(t, v1alpha1.StepKubeadm)
+	c.must(t)(c.Kube(c.ctx, "-n", v1alpha1.Namespace, "delete", "pod", "-l", "app.kubernetes.io/component=coordinator", "--grace-period=0", "--force"))
+	if _, err := c.killAgent(c.ctx, node); err != nil {
 		t.Logf("%s: %v", node, err)
 	}
 	t.Logf("killed the coordinator, and the agent of %s in the middle of kubeadm", node)
 }
 
-// powerCut waits for the next control plane's kubeadm to be well under way.
-func (w *world) powerCut(t *testing.T) {
-	first := w.whoIsAt(t, v1alpha1.StepKubeadm)
-	w.eventually(t, 15*time.Minute, "another control plane runs kubeadm", func() error { return w.someAt(v1alpha1.StepKubeadm, first) })
-	next := w.whoIsAt(t, v1alpha1.StepKubeadm, first)
-	w.eventually(t, 2*time.Minute, "its manifests are being written", func() error { return w.manifestsMoved(next) })
-	w.must(t)(w.Lab.Lab(w.ctx, "kill", next))
+// powerCut cuts the power of the next control plane while its kubeadm replaces manifests.
+func (c *testCluster) powerCut(t *testing.T) {
+	first := c.nodeAt(t, v1alpha1.StepKubeadm)
+	c.eventually(t, 15*time.Minute, "another control plane runs kubeadm", func() error { return c.anyNodeAt(v1alpha1.StepKubeadm, first) })
+	next := c.nodeAt(t, v1alpha1.StepKubeadm, first)
+	c.eventually(t, 2*time.Minute, "its manifests are being written", func() error { return c.manifestsMoved(next) })
+	c.must(t)(c.Lab.Lab(c.ctx, "kill", next))
 	t.Logf("%s lost its power in the middle of kubeadm", next)
 	time.Sleep(10 * time.Second)
-	w.must(t)(w.Lab.Lab(w.ctx, "start", next))
+	c.must(t)(c.Lab.Lab(c.ctx, "start", next))
 }
 
-// endsTheSame follows from another terminal until it is over.
-func (w *world) endsTheSame(t *testing.T) {
-	ctx, cancel := context.WithTimeout(w.ctx, 30*time.Minute)
+// endsTheSame follows the upgrade from another terminal until it ends.
+func (c *testCluster) endsTheSame(t *testing.T) {
+	ctx, cancel := context.WithTimeout(c.ctx, 30*time.Minute)
 	defer cancel()
-	t.Log("\n" + w.must(t)(w.Upgrade(ctx, "status", "-w", "--timeout", "30m")))
-	scenario.Timeline(os.Stdout, w.courses(t, minorTo))
+	t.Log("\n" + c.must(t)(c.Upgrade(ctx, "status", "-w", "--timeout", "30m")))
+	scenario.Timeline(os.Stdout, c.nodeRecords(t, minorTo))
 }
 
-func (w *world) skewHeld(t *testing.T) {
-	broken, err := record.Skew(w.recorder.Moments())
+func (c *testCluster) checkSkew(t *testing.T) {
+	broken, err := record.Skew(c.recorder.Moments())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// killed are the steps in the middle of which an agent dies. w1's last steps are
-// left alone, and w2 altogether, so that a hand-off from w1 to w2 can be timed.
+// killed are the steps in which an agent is killed. w1's last steps and all of w2's are left
+// out, so that a hand-off from w1 to w2 can be timed.
 var killed = map[string][]v1alpha1.Step{
 	"cp1": {
 		v1alpha1.StepLocking, v1alpha1.StepKubeadm, v1alpha1.StepChecking, v1alpha1.StepCordoning, v1alpha1.StepDraining,
@@ -28,17 +28,16 @@ var killed = map[string][]v1alpha1.Step{
 	},
 }
 
-// kill is the end of one agent.
+// kill is the kill of one agent.
 type kill struct {
 	node string
-	step v1alpha1.Step // that the node was seen at
-	at   time.Time     // just after the process was gone
+	step v1alpha1.Step // of the node
+	at   time.Time     // just after the process ended
 }
 
-// killAgents kills the agent of a node as soon as it is seen at one of these
-// steps, each once. The function it returns waits for the last kill, and fails
-// the test when a step was never seen.
-func (w *world) killAgents(ctx context.Context, t *testing.T) (wait func() []kill) {
+// killAgents kills the agent of a node once at each of these steps. The function that it
+// returns waits for the last kill, and fails the test if a step was never observed.
+func (c *testCluster) killAgents(ctx context.Context, t *testing.T) (wait func() []kill) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var kills []kill
@@ -48,12 +47,12 @@ func (w *world) killAgents(ctx context.Context, t *testing.T) (wait func() []kil
 			for _, step := range steps {
 				left[step] = true
 			}
-			done := w.killAtSteps(ctx, t, node, left)
+			done := c.killAtSteps(ctx, t, node, left)
 			mu.Lock()
 			defer mu.Unlock()
 			kills = append(kills, done...)
 			for step := range left {
-				t.Errorf("%s was never seen at %s: its agent could not be killed there", node, step)
+				t.Errorf("%s was never observed at %s: its agent was not killed there", node, step)
 			}
 		})
 	}
@@ -63,15 +62,15 @@ func (w *world) killAgents(ctx context.Context, t *testing.T) (wait func() []kil
 	}
 }
 
-func (w *world) killAtSteps(ctx context.Context, t *testing.T, node string, left map[v1alpha1.Step]bool) (kills []kill) {
+func (c *testCluster) killAtSteps(ctx context.Context, t *testing.T, node string, left map[v1alpha1.Step]bool) (kills []kill) {
 	seen := int64(0)
 	for ctx.Err() == nil && len(left) > 0 {
-		changed := w.recorder.Changed()
-		// In their order, each once: a step that is over by now counts as well.
-		if step, at := nextStep(w.recorder.Moments(), node, seen, left); step != "" {
+		changed := c.recorder.Changed()
+		// In their order, each once: a step that has ended meanwhile counts too.
+		if step, at := nextStep(c.recorder.Moments(), node, seen, left); step != "" {
 			seen = at
 			delete(left, step)
-			at, err := w.killAgent(ctx, node)
+			at, err := c.killAgent(ctx, node)
 			if err != nil {
 				t.Logf("%s at %s: %v", node, step, err)
 			}
@@ -86,9 +85,8 @@ func (w *world) killAtSteps(ctx context.Context, t *testing.T, node string, left
 	return kills
 }
 
-// tell logs whether the kill came in the middle of its step. A short step is over
-// before the kill arrives.
-func (k kill) tell(t *testing.T, nodes []v1alpha1.NodeRecord) {
+// log logs whether the kill was in the middle of its step. A short step ends before it.
+func (k kill) log(t *testing.T, nodes []v1alpha1.NodeRecord) {
 	for _, node := range nodes {
 		for _, s := range node.Steps {
 			if node.Name == k.node && s.Step == k.step && !s.StartTime.After(k.at) && (s.EndTime == nil || s.EndTime.After(k.at)) {
@@ -100,8 +98,8 @@ func (k kill) tell(t *testing.T, nodes []v1alpha1.NodeRecord) {
 	t.Logf("%s: agent killed just after %s", k.node, k.step)
 }
 
-// nextStep is the first of the steps that the node's agent has told of after that
-// revision, and when.
+// nextStep returns the first of the steps that the node's agent reported after that revision,
+// and its revision.
 func nextStep(moments []record.Moment, node string, after int64, steps map[v1alpha1.Step]bool) (v1alpha1.Step, int64) {
 	for _, m := range moments {
 		if m.Revision <= after || m.Resource != v1alpha1.NodeUpgrades.Resource || m.Object.GetName() != node {
@@ -115,13 +113,13 @@ func nextStep(moments []record.Moment, node string, after int64, steps map[v1alp
 	return "", after
 }
 
-// killAgent ends the agent's process with SIGKILL, and deletes the pod as well:
-// the kubelet would make a container that dies so often wait longer and longer.
-// Where no process was found it is between two lives already.
-func (w *world) killAgent(ctx context.Context, node string) (at time.Time, err error) {
-	_, err = w.Exec(ctx, node, "pkill", "-KILL", "-f", "node-agent agent")
+// killAgent kills the agent's process, and deletes the pod too: otherwise the kubelet would
+// delay each restart of the container longer. If there is no process, the agent is being
+// restarted already.
+func (c *testCluster) killAgent(ctx context.Context, node string) (at time.Time, err error) {
+	_, err = c.Exec(ctx, node, "pkill", "-KILL", "-f", "node-agent agent")
 	at = time.Now()
-	pods, listErr := w.kube.CoreV1().Pods(v1alpha1.Namespace).List(ctx, metav1.ListOptions{
+	pods, listErr := c.kube.CoreV1().Pods(v1alpha1.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: "app.kubernetes.io/component=node-agent", FieldSelector: "spec.nodeName=" + node,
 	})
 	if listErr != nil {
@@ -129,7 +127,7 @@ func (w *world) killAgent(ctx context.Context, node string) (at time.Time, err e
 	}
 	now := int64(0)
 	for _, pod := range pods.Items {
-		if err := w.kube.CoreV1().Pods(v1alpha1.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		if err := c.kube.CoreV1().Pods(v1alpha1.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 			return at, err
 		}
 	}

@@ -13,36 +13,36 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// minorAsWanted looks at the cluster, and at the nodes themselves: one conf, the
-// new minor's, and the old image still there for the way back.
-func (w *world) minorAsWanted(t *testing.T) {
-	for _, name := range w.nodes {
-		node, err := w.kube.CoreV1().Nodes().Get(w.ctx, name, metav1.GetOptions{})
+// checkMinorUpgraded checks the cluster and the nodes themselves: there is one conf, the new
+// minor's, and the old image is kept for a rollback.
+func (c *testCluster) checkMinorUpgraded(t *testing.T) {
+	for _, name := range c.nodes {
+		node, err := c.kube.CoreV1().Nodes().Get(c.ctx, name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := node.Status.NodeInfo.KubeletVersion; got != minorTo || node.Spec.Unschedulable {
-			t.Errorf("%s: kubelet %s, unschedulable %t", name, got, node.Spec.Unschedulable)
+			t.Errorf("%s: got kubelet %s and unschedulable %t, want "+minorTo+" and false", name, got, node.Spec.Unschedulable)
 		}
-		link := w.must(t)(w.Exec(w.ctx, name, "readlink", "-f", "/etc/extensions/kubernetes.raw"))
+		link := c.must(t)(c.Exec(c.ctx, name, "readlink", "-f", "/etc/extensions/kubernetes.raw"))
 		if want := "kubernetes-" + minorTo + "-x86-64.raw"; !strings.HasSuffix(strings.TrimSpace(link), want) {
-			t.Errorf("%s: the symlink leads to %s", name, link)
+			t.Errorf("%s: the symlink points to %s", name, link)
 		}
-		confs := strings.Fields(w.must(t)(w.Exec(w.ctx, name, "ls", "/etc/sysupdate.kubernetes.d")))
+		confs := strings.Fields(c.must(t)(c.Exec(c.ctx, name, "ls", "/etc/sysupdate.kubernetes.d")))
 		if len(confs) != 1 || confs[0] != "kubernetes-v1.35.conf" {
-			t.Errorf("%s: confs %v, want kubernetes-v1.35.conf alone", name, confs)
+			t.Errorf("%s: got confs %v, want kubernetes-v1.35.conf only", name, confs)
 		}
-		images := w.must(t)(w.Exec(w.ctx, name, "ls", "/opt/extensions/kubernetes"))
+		images := c.must(t)(c.Exec(c.ctx, name, "ls", "/opt/extensions/kubernetes"))
 		if !strings.Contains(images, "kubernetes-"+minorFrom+"-x86-64.raw") {
 			t.Errorf("%s: the image of %s is gone: %s", name, minorFrom, images)
 		}
 	}
-	w.minorStaticPods(t)
-	w.snapshotRecorded(t)
+	c.checkMinorStaticPods(t)
+	c.checkSnapshotRecorded(t)
 }
 
-func (w *world) minorStaticPods(t *testing.T) {
-	pods, err := w.kube.CoreV1().Pods("kube-system").List(w.ctx, metav1.ListOptions{LabelSelector: "tier=control-plane"})
+func (c *testCluster) checkMinorStaticPods(t *testing.T) {
+	pods, err := c.kube.CoreV1().Pods("kube-system").List(c.ctx, metav1.ListOptions{LabelSelector: "tier=control-plane"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,16 +52,16 @@ func (w *world) minorStaticPods(t *testing.T) {
 		at[pod.Labels["component"]+image[strings.LastIndex(image, ":"):]]++
 	}
 	for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
-		if at[component+":"+minorTo] != len(w.controlPlanes()) {
+		if at[component+":"+minorTo] != len(c.controlPlanes()) {
 			t.Errorf("%s: %v", component, at)
 		}
 	}
 }
 
-// snapshotRecorded wants etcd's snapshot where the ClusterUpgrade says it is,
-// with the bytes that it says.
-func (w *world) snapshotRecorded(t *testing.T) {
-	upgrade, err := w.ours.ClusterUpgrades.Get(w.ctx, minorTo, metav1.GetOptions{})
+// checkSnapshotRecorded checks that etcd's snapshot is where the ClusterUpgrade records it,
+// with the recorded digest.
+func (c *testCluster) checkSnapshotRecorded(t *testing.T) {
+	upgrade, err := c.ours.ClusterUpgrades.Get(c.ctx, minorTo, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,35 +69,35 @@ func (w *world) snapshotRecorded(t *testing.T) {
 	if snapshot == nil {
 		t.Fatal("the upgrade records no etcd snapshot")
 	}
-	sum := w.must(t)(w.Exec(w.ctx, snapshot.Node, "sha256sum", snapshot.Path))
+	sum := c.must(t)(c.Exec(c.ctx, snapshot.Node, "sha256sum", snapshot.Path))
 	hash, _, _ := strings.Cut(sum, " ")
 	if v1alpha1.DigestOf(hash) != snapshot.Digest {
-		t.Errorf("%s on %s has the hash %s, the upgrade says %s", snapshot.Path, snapshot.Node, hash, snapshot.Digest)
+		t.Errorf("%s on %s has the hash %s, want %s", snapshot.Path, snapshot.Node, hash, snapshot.Digest)
 	}
 	t.Logf("etcd snapshot: %s on %s", snapshot.Path, snapshot.Node)
 }
 
-// minorHistory asks the plugin about what is over.
-func (w *world) minorHistory(t *testing.T) {
-	all := w.must(t)(w.Upgrade(w.ctx, "history"))
-	one := w.must(t)(w.Upgrade(w.ctx, "history", minorTo))
+// checkMinorHistory checks the output of `kubectl upgrade history`.
+func (c *testCluster) checkMinorHistory(t *testing.T) {
+	all := c.must(t)(c.Upgrade(c.ctx, "history"))
+	one := c.must(t)(c.Upgrade(c.ctx, "history", minorTo))
 	t.Logf("\n%s\n%s", all, one)
 	for _, word := range []string{minorFrom, minorTo, "Succeeded"} {
 		if !strings.Contains(all, word) {
-			t.Errorf("the history does not say %q", word)
+			t.Errorf("the history has no %q", word)
 		}
 	}
-	for _, name := range w.nodes {
+	for _, name := range c.nodes {
 		if !strings.Contains(one, name) {
-			t.Errorf("the history of %s does not name %s", minorTo, name)
+			t.Errorf("the history of %s has no node %s", minorTo, name)
 		}
 	}
 }
 
-// whoIsAt names a node at that step, but none of those.
-func (w *world) whoIsAt(t *testing.T, step v1alpha1.Step, but ...string) string {
+// nodeAt returns a node at that step, except those in but.
+func (c *testCluster) nodeAt(t *testing.T, step v1alpha1.Step, but ...string) string {
 	t.Helper()
-	nodes, err := w.nodeUpgrades()
+	nodes, err := c.nodeUpgrades()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +110,8 @@ func (w *world) whoIsAt(t *testing.T, step v1alpha1.Step, but ...string) string 
 	return ""
 }
 
-func (w *world) someAt(step v1alpha1.Step, but ...string) error {
-	nodes, err := w.nodeUpgrades()
+func (c *testCluster) anyNodeAt(step v1alpha1.Step, but ...string) error {
+	nodes, err := c.nodeUpgrades()
 	if err != nil {
 		return err
 	}
@@ -120,14 +120,14 @@ func (w *world) someAt(step v1alpha1.Step, but ...string) error {
 		if node.Status.Step == step && !slices.Contains(but, node.Name) {
 			return nil
 		}
-		steps = append(steps, told(node))
+		steps = append(steps, describe(node))
 	}
 	return fmt.Errorf("no node is at %s: %s", step, strings.Join(steps, ", "))
 }
 
-// manifestsMoved is true once kubeadm has put a backup of a manifest away, and
-// not completed: then a power cut leaves a control plane of two versions.
-func (w *world) manifestsMoved(node string) error {
-	_, err := w.Exec(w.ctx, node, "sh", "-c", "ls /etc/kubernetes/tmp/kubeadm-backup-manifests-*/kube-apiserver.yaml")
+// manifestsMoved returns an error until kubeadm has replaced a manifest without having ended:
+// a power cut then leaves a control plane of two versions.
+func (c *testCluster) manifestsMoved(node string) error {
+	_, err := c.Exec(c.ctx, node, "sh", "-c", "ls /etc/kubernetes/tmp/kubeadm-backup-manifests-*/kube-apiserver.yaml")
 	return err
 }

@@ -4,8 +4,7 @@ package e2e
 
 import "strings"
 
-// onePod is a Deployment of that name with a single pod, on w1, and the line that
-// sets it apart from what comes next.
+// onePod returns a Deployment of that name with a single pod, on w1, and a separator.
 func onePod(name string) string {
 	return strings.ReplaceAll(`
 apiVersion: apps/v1

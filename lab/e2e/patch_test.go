@@ -11,26 +11,26 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
 )
 
-// TestPatchReachesEveryNode is one story on one cluster: each part begins where
-// the one before it ended.
+// TestPatchReachesEveryNode installs a patch on a cluster after each fault that must not
+// change a node. Each part continues where the previous one ended.
 func TestPatchReachesEveryNode(t *testing.T) {
-	w := newWorld(t, 1, 2)
-	w.startClient(t)
+	c := newCluster(t, 1, 2)
+	c.startClient(t)
 	steps := []struct {
 		name string
 		run  func(*testing.T)
 	}{
-		{"a source that cannot be trusted activates nothing", w.badSources},
-		{"images that are not what they say activate nothing", w.badImages},
-		{"a node that cannot stage stays in service", w.badNodes},
-		{"a closed window: staged, and nothing else", w.closedWindow},
-		{"an exclusion on an open window: nothing", w.exclusion},
-		{"the patch reaches every node", w.rollout},
-		{"every node is as wanted", func(t *testing.T) { w.asWanted(t, "w2") }},
-		{"what is left of it is small and complete", w.remains},
-		{"each transition was an event on the node", w.events},
-		{"the promises held at every moment", w.promises},
-		{"the web service answered every request", w.served},
+		{"a source that cannot be trusted activates nothing", c.badSources},
+		{"images with wrong content activate nothing", c.badImages},
+		{"a node that cannot stage stays in service", c.badNodes},
+		{"with a closed window images are staged only", c.closedWindow},
+		{"an exclusion in an open window holds every node", c.exclusion},
+		{"the patch reaches every node", c.rollout},
+		{"every node is upgraded", func(t *testing.T) { c.checkUpgraded(t, "w2") }},
+		{"the remaining objects are small and complete", c.checkRemains},
+		{"each step is an event on the node", c.checkEvents},
+		{"the promises held at every moment", c.checkPromises},
+		{"the web service answered every request", c.checkServed},
 	}
 	for _, step := range steps {
 		if !t.Run(step.name, step.run) {
@@ -39,59 +39,59 @@ func TestPatchReachesEveryNode(t *testing.T) {
 	}
 }
 
-// closedWindow waits for the images, and then for something that must not come.
-func (w *world) closedWindow(t *testing.T) {
-	w.apply(t, scenario.ClosedSchedule(time.Now()))
-	w.must(t)(w.Lab.Lab(w.ctx, "publish", to))
-	w.everyNodeWaits(t, "WindowClosed")
-	w.statusNames(t, "WindowClosed", to)
+// closedWindow checks that with a closed window images are staged, and nothing else is done.
+func (c *testCluster) closedWindow(t *testing.T) {
+	c.apply(t, scenario.ClosedSchedule(time.Now()))
+	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
+	c.awaitEveryNodeHeld(t, "WindowClosed")
+	c.checkStatus(t, "WindowClosed", to)
 	began := time.Now()
-	w.quiet(t, 20*time.Second)
-	w.oneLook(t, began)
-	w.untouched(t)
-	w.staged(t)
+	c.checkUndisturbed(t, 20*time.Second)
+	c.checkOneReader(t, began)
+	c.checkUnchanged(t)
+	c.checkStaged(t)
 }
 
-// exclusion opens the window under a freeze.
-func (w *world) exclusion(t *testing.T) {
-	w.apply(t, scenario.Freeze(time.Now()))
-	w.apply(t, scenario.OpenSchedule)
-	w.everyNodeWaits(t, "Excluded")
-	w.statusNames(t, "Excluded", "the lab is frozen")
-	w.quiet(t, 20*time.Second)
-	w.untouched(t)
+// exclusion opens the window during a freeze, and checks that nothing is done.
+func (c *testCluster) exclusion(t *testing.T) {
+	c.apply(t, scenario.Freeze(time.Now()))
+	c.apply(t, scenario.OpenSchedule)
+	c.awaitEveryNodeHeld(t, "Excluded")
+	c.checkStatus(t, "Excluded", "the lab is frozen")
+	c.checkUndisturbed(t, 20*time.Second)
+	c.checkUnchanged(t)
 }
 
-// rollout lifts the freeze. A person has cordoned w2 before, and the agents of cp1
-// and w1 are killed at every step.
-func (w *world) rollout(t *testing.T) {
-	w.must(t)(w.Kube(w.ctx, "cordon", "w2"))
-	killers, stop := context.WithCancel(w.ctx)
+// rollout ends the freeze. A person has cordoned w2 before, and the agents of cp1 and w1 are
+// killed at every step.
+func (c *testCluster) rollout(t *testing.T) {
+	c.must(t)(c.Kube(c.ctx, "cordon", "w2"))
+	killers, stop := context.WithCancel(c.ctx)
 	defer stop()
-	killed := w.killAgents(killers, t)
-	w.must(t)(w.Kube(w.ctx, "delete", "maintenanceschedule", "freeze"))
-	w.eventually(t, 12*time.Minute, "every node runs "+to, w.everyNodeDone)
+	killed := c.killAgents(killers, t)
+	c.must(t)(c.Kube(c.ctx, "delete", "maintenanceschedule", "freeze"))
+	c.eventually(t, 12*time.Minute, "every node runs "+to, c.everyNodeDone)
 	stop()
 	kills := killed()
-	w.eventually(t, time.Minute, "the upgrade is recorded as succeeded", func() error { return w.recorded(to) })
-	t.Log("\n" + w.must(t)(w.Upgrade(w.ctx, "status")))
-	nodes := w.courses(t, to)
+	c.eventually(t, time.Minute, "the upgrade has succeeded", func() error { return c.upgradeSucceeded(to) })
+	t.Log("\n" + c.must(t)(c.Upgrade(c.ctx, "status")))
+	nodes := c.nodeRecords(t, to)
 	for _, k := range kills {
-		k.tell(t, nodes)
+		k.log(t, nodes)
 	}
 	scenario.Timeline(os.Stdout, nodes)
 }
 
-// promises looks at every recorded moment.
-func (w *world) promises(t *testing.T) {
-	w.promised(t, 1, "w2")
-	w.inHours(t)
-	w.rebooted(t, map[string]int{"cp1": 1, "w1": 1, "w2": 1})
+// checkPromises checks every recorded moment.
+func (c *testCluster) checkPromises(t *testing.T) {
+	c.checkSlots(t, 1, "w2")
+	c.checkHours(t)
+	c.checkReboots(t, map[string]int{"cp1": 1, "w1": 1, "w2": 1})
 }
 
-// served counts the requests of the whole run, bad input and reboots included.
-func (w *world) served(t *testing.T) {
-	report := w.prober.Report()
+// checkServed checks that every request of the whole run was answered.
+func (c *testCluster) checkServed(t *testing.T) {
+	report := c.prober.Report()
 	t.Logf("%d requests sent, %d answered, the slowest in %s", report.Sent, report.Answered, report.Slowest.Round(time.Millisecond))
 	if report.Sent < 1000 {
 		t.Errorf("only %d requests were sent", report.Sent)

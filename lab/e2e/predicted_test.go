@@ -12,20 +12,21 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 )
 
-// predicted is of `kubectl upgrade plan -o json` what it says of one node.
+// predicted is the prediction of `kubectl upgrade plan -o json` for one node.
 type predicted struct {
 	Name  string     `json:"name"`
 	Start *time.Time `json:"predictedStart"`
 }
 
-// plan asks for a plan that predicts when each of these nodes goes.
-func (w *world) plan(t *testing.T, names ...string) []predicted {
+// plan waits for a plan that predicts when each of these nodes begins, and returns the
+// predictions.
+func (c *testCluster) plan(t *testing.T, names ...string) []predicted {
 	t.Helper()
 	var plan struct {
 		Nodes []predicted `json:"nodes"`
 	}
-	w.eachSecond(t, time.Minute, "kubectl upgrade plan predicts every node's turn", func() error {
-		out, err := w.Upgrade(w.ctx, "plan", "-o", "json")
+	c.eachSecond(t, time.Minute, "kubectl upgrade plan predicts every node's turn", func() error {
+		out, err := c.Upgrade(c.ctx, "plan", "-o", "json")
 		if err != nil {
 			return err
 		}
@@ -35,31 +36,31 @@ func (w *world) plan(t *testing.T, names ...string) []predicted {
 		}
 		for _, name := range names {
 			if !slices.ContainsFunc(plan.Nodes, func(p predicted) bool { return p.Name == name && p.Start != nil }) {
-				return fmt.Errorf("no start of %s: %s", name, out)
+				return fmt.Errorf("the plan has no start of %s: %s", name, out)
 			}
 		}
 		return nil
 	})
-	t.Log("\n" + w.must(t)(w.Upgrade(w.ctx, "plan")))
+	t.Log("\n" + c.must(t)(c.Upgrade(c.ctx, "plan")))
 	return slices.DeleteFunc(plan.Nodes, func(p predicted) bool { return !slices.Contains(names, p.Name) })
 }
 
-// asPredicted compares the order of the cordons with what the plan said before
-// the first of them. Nodes that were to go at the same time have no order.
-func (r *rollout) asPredicted(t *testing.T, moments []record.Moment) {
+// checkPredictedOrder compares the order of the cordons with the plan from before the first of
+// them. Nodes with the same predicted start have no order.
+func (r *rollout) checkPredictedOrder(t *testing.T, moments []record.Moment) {
 	t.Helper()
 	cordons, err := record.FirstCordons(moments)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(cordons) != len(r.nodes) {
-		t.Errorf("%v were cordoned, want every node", cordons)
+		t.Errorf("got the cordons %v, want one of every node", cordons)
 	}
 	place := func(p predicted) int { return slices.Index(cordons, p.Name) }
 	for i, early := range r.predicted {
 		for _, late := range r.predicted[i+1:] {
 			if early.Start.Before(*late.Start) && place(early) > place(late) {
-				t.Errorf("%s went before %s, and the plan had said otherwise", late.Name, early.Name)
+				t.Errorf("%s began before %s, want the order of the plan", late.Name, early.Name)
 			}
 		}
 	}

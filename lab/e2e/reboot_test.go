@@ -15,24 +15,24 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// TestRebootAndRestart is one story: operating systems get the reboots that they
-// ask for, each in its own way, then a patch comes without any, but for the one
-// node that cannot do without, and whose operating system wants one too.
+// TestRebootAndRestart reboots nodes whose operating systems require it, each in another way,
+// and then installs a patch without reboots, except on one node that cannot restart, and whose
+// operating system requires a reboot too.
 func TestRebootAndRestart(t *testing.T) {
-	w := newWorld(t, 1, 3, "--update-engine")
-	w.startClient(t)
-	r := &reboots{world: w}
+	c := newCluster(t, 1, 3, "--update-engine")
+	c.startClient(t)
+	r := &reboots{testCluster: c}
 	steps := []struct {
 		name string
 		run  func(*testing.T)
 	}{
-		{"nodes whose operating systems ask for a reboot wait for their window", r.asks},
-		{"in the window these nodes reboot, one after the other, and no other", r.reboots},
-		{"a patch comes without drain and reboot", r.restart},
-		{"the pods of nodes that restarted are the same", r.samePods},
-		{"a node with a mount below /usr rebooted instead, and says so", r.fellBack},
-		{"the promises held at every moment", r.promises},
-		{"the web service answered every request", w.served},
+		{"nodes that require a reboot wait for the window", r.requireReboots},
+		{"in the window only these nodes reboot, one after the other", r.reboots},
+		{"a patch needs neither drain nor reboot", r.restart},
+		{"the pods of nodes that restarted are the same", r.checkSamePods},
+		{"a node with a mount below /usr rebooted instead", r.checkFallback},
+		{"the promises held at every moment", r.checkPromises},
+		{"the web service answered every request", c.checkServed},
 	}
 	for _, step := range steps {
 		if !t.Run(step.name, step.run) {
@@ -41,18 +41,18 @@ func TestRebootAndRestart(t *testing.T) {
 	}
 }
 
-// reboots is the story so far.
+// reboots is the cluster of TestRebootAndRestart, with what one part leaves to the next.
 type reboots struct {
-	*world
-	opens  time.Time         // when the window does
-	before map[string]string // the containers of nodes that are to restart
-	screen string            // what kubectl upgrade status w3 said while w3 was at work
+	*testCluster
+	opens  time.Time         // when the window opens
+	before map[string]string // the containers of nodes that will restart
+	screen string            // the output of kubectl upgrade status w3 while w3 worked
 }
 
-// wait is how long the window stays closed.
+// wait is the time until the window opens.
 const wait = 45 * time.Second
 
-// window is a schedule with a window of an hour.
+// window returns a schedule with a window of an hour.
 func window(start time.Time) string {
 	start = start.UTC().Truncate(time.Second)
 	return fmt.Sprintf(`
@@ -65,25 +65,25 @@ spec:
 `, start.Format(time.RFC3339), start.Add(time.Hour).Format(time.RFC3339))
 }
 
-func (r *reboots) asks(t *testing.T) {
+func (r *reboots) requireReboots(t *testing.T) {
 	r.must(t)(r.Exec(r.ctx, "cp1", "touch", "/run/reboot-required"))
-	r.due(t, "cp1", "/run/reboot-required", 6*time.Minute) // the agent looks every five
-	r.opens = time.Now().Add(wait).Truncate(time.Second)   // as the schedule has it
+	r.awaitRebootRequired(t, "cp1", "/run/reboot-required", 6*time.Minute) // the agent checks every five minutes
+	r.opens = time.Now().Add(wait).Truncate(time.Second)                   // as the schedule has it
 	r.apply(t, scenario.Automatic(v1alpha1.TypeReboot))
 	r.apply(t, window(r.opens))
 	r.must(t)(r.Lab.Lab(r.ctx, "update-engine", "w2", "need-reboot"))
-	r.due(t, "w2", "update_engine", time.Minute)
-	r.quiet(t, time.Until(r.opens)-10*time.Second)
+	r.awaitRebootRequired(t, "w2", "update_engine", time.Minute)
+	r.checkUndisturbed(t, time.Until(r.opens)-10*time.Second)
 	list, err := r.ours.ClusterUpgrades.List(r.ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) > 0 {
-		t.Fatalf("upgrades before the window: %v, %v", list, err)
+		t.Fatalf("got upgrades %v and error %v before the window, want none", list, err)
 	}
 }
 
-// due waits until the node says that it needs a reboot, and who wants it.
-func (r *reboots) due(t *testing.T, name, by string, within time.Duration) {
+// awaitRebootRequired waits until the node reports that it requires a reboot because of by.
+func (r *reboots) awaitRebootRequired(t *testing.T, name, by string, within time.Duration) {
 	t.Helper()
-	r.eventually(t, within, name+" says that a reboot is due", func() error {
+	r.eventually(t, within, name+" reports that it requires a reboot", func() error {
 		node, err := r.ours.NodeUpgrades.Get(r.ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -108,7 +108,7 @@ func (r *reboots) reboots(t *testing.T) {
 				return nil
 			}
 		}
-		return fmt.Errorf("%d upgrades, and no Reboot among them that has succeeded", len(list.Items))
+		return fmt.Errorf("got %d upgrades, and no Reboot among them that has succeeded", len(list.Items))
 	})
 	earliest := r.opens
 	for _, name := range []string{"cp1", "w2"} { // the control plane first
@@ -119,9 +119,9 @@ func (r *reboots) reboots(t *testing.T) {
 		if node.Status.Reboot.Required || node.Status.Versions.Kubelet != from {
 			t.Errorf("%s: reboot required %t, kubelet %s", name, node.Status.Reboot.Required, node.Status.Versions.Kubelet)
 		}
-		for _, step := range r.course(t, upgrade, name).Steps {
+		for _, step := range r.nodeRecord(t, upgrade, name).Steps {
 			if step.Step == v1alpha1.StepLocking && step.StartTime.Time.Before(earliest) {
-				t.Errorf("%s began %s, before %s", name, step.StartTime, earliest)
+				t.Errorf("%s began at %s, before %s", name, step.StartTime, earliest)
 			}
 			if step.Step == v1alpha1.StepUnlocking && step.EndTime != nil {
 				earliest = step.EndTime.Time
@@ -129,13 +129,13 @@ func (r *reboots) reboots(t *testing.T) {
 		}
 	}
 	for _, name := range r.nodes {
-		r.active(t, name, from)
+		r.checkActive(t, name, from)
 	}
-	r.rebooted(t, map[string]int{"cp1": 1, "w1": 0, "w2": 1, "w3": 0})
+	r.checkReboots(t, map[string]int{"cp1": 1, "w1": 0, "w2": 1, "w3": 0})
 	t.Log("\n" + r.must(t)(r.Upgrade(r.ctx, "status")))
 }
 
-func (r *reboots) promises(t *testing.T) {
+func (r *reboots) checkPromises(t *testing.T) {
 	broken, err := record.Promises(r.recorder.Moments(), 1)
 	if err != nil {
 		t.Fatal(err)

@@ -11,17 +11,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 )
 
-// events wants an event on the Node for each step of w2, whose agent is not killed.
-func (w *world) events(t *testing.T) {
+// events checks that the Node has an event for each step of w2, whose agent is not killed.
+func (c *testCluster) checkEvents(t *testing.T) {
 	seen := map[string]string{}
-	for _, m := range w.recorder.Moments() {
+	for _, m := range c.recorder.Moments() {
 		var event corev1.Event
 		if m.Resource != "events" || record.Convert(m, &event) != nil || event.InvolvedObject.Name != "w2" {
 			continue
 		}
 		seen[event.Reason] = event.Message
 	}
-	for _, s := range w.course(t, to, "w2").Steps {
+	for _, s := range c.nodeRecord(t, to, "w2").Steps {
 		message, ok := seen["Upgrade"+string(s.Step)]
 		if !ok {
 			t.Errorf("no event for %s", s.Step)
@@ -30,41 +30,41 @@ func (w *world) events(t *testing.T) {
 	}
 }
 
-// promised looks at every recorded moment: no more nodes down at once than there
-// are slots and never one without its slot, and a control-plane node first.
-// foreign are the nodes that the product did not cordon.
-func (w *world) promised(t *testing.T, slots int, foreign ...string) {
+// checkSlots checks at every recorded moment that no more nodes were down than there are slots,
+// none without its slot, and that a control-plane node went first. foreign are the nodes that
+// another client cordoned.
+func (c *testCluster) checkSlots(t *testing.T, slots int, foreign ...string) {
 	t.Helper()
-	moments := w.recorder.Moments()
-	w.unbroken(t)(record.Promises(moments, slots, foreign...))
+	moments := c.recorder.Moments()
+	c.report(t)(record.Promises(moments, slots, foreign...))
 	first, err := record.FirstDown(moments, foreign...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(first, "cp") {
-		t.Errorf("%q went first, want a control-plane node", first)
+		t.Errorf("%q began first, want a control-plane node", first)
 	}
-	t.Logf("%d moments recorded, %s went first", len(moments), first)
+	t.Logf("%d moments recorded, %s began first", len(moments), first)
 }
 
-// inHours looks at everything that ever began, whether it might then. The power
-// of nodes in struck was cut.
-func (w *world) inHours(t *testing.T, struck ...string) {
+// checkHours checks that everything that began was allowed to at that time. The power of the
+// nodes in struck was cut.
+func (c *testCluster) checkHours(t *testing.T, struck ...string) {
 	t.Helper()
-	moments := w.recorder.Moments()
+	moments := c.recorder.Moments()
 	begun, err := record.Beginnings(moments)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(begun) < 3*len(w.nodes) {
-		t.Errorf("%d beginnings on %d nodes: they were not all seen", len(begun), len(w.nodes))
+	if len(begun) < 3*len(c.nodes) {
+		t.Errorf("got %d beginnings on %d nodes: some were not recorded", len(begun), len(c.nodes))
 	}
-	w.unbroken(t)(record.OutOfHours(moments, struck...))
+	c.report(t)(record.OutOfHours(moments, struck...))
 	t.Logf("%d things began, each of them in a window and outside every exclusion", len(begun))
 }
 
-// unbroken takes what a look at the moments reported.
-func (w *world) unbroken(t *testing.T) func([]string, error) {
+// report returns a function that fails the test for each broken promise in its argument.
+func (c *testCluster) report(t *testing.T) func([]string, error) {
 	t.Helper()
 	return func(broken []string, err error) {
 		t.Helper()
@@ -77,16 +77,16 @@ func (w *world) unbroken(t *testing.T) func([]string, error) {
 	}
 }
 
-// rebooted counts each node's boots but the first.
-func (w *world) rebooted(t *testing.T, want map[string]int) {
+// checkReboots checks how often each node rebooted.
+func (c *testCluster) checkReboots(t *testing.T, want map[string]int) {
 	t.Helper()
-	boots, err := record.BootIDs(w.recorder.Moments())
+	boots, err := record.BootIDs(c.recorder.Moments())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for node, times := range want {
 		if len(boots[node]) != times+1 {
-			t.Errorf("%s had the boot ids %v, want %d reboots", node, boots[node], times)
+			t.Errorf("%s: got boot ids %v, want %d reboots", node, boots[node], times)
 		}
 	}
 }

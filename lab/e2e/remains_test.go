@@ -15,44 +15,43 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// fewLines is what the YAML of an idle worker's NodeUpgrade stays below.
+// fewLines is the limit for the lines of an idle worker's NodeUpgrade in YAML.
 const fewLines = 45
 
-// remains looks at the objects after the upgrade has ended: nothing of it stays
-// with the nodes, one UpgradeRecord names every node, and the policy knows the
-// version for nodes that join late.
-func (w *world) remains(t *testing.T) {
+// checkRemains checks the objects after the upgrade has ended: the nodes have nothing of it,
+// one UpgradeRecord has every node, and the policy has the version for nodes that join late.
+func (c *testCluster) checkRemains(t *testing.T) {
 	var idle string
-	w.eventually(t, time.Minute, "w1 keeps nothing of the upgrade", func() (err error) {
-		if idle, err = w.Kube(w.ctx, "get", "nodeupgrade", "w1", "-o", "yaml"); err != nil {
+	c.eventually(t, time.Minute, "w1 has nothing of the upgrade", func() (err error) {
+		if idle, err = c.Kube(c.ctx, "get", "nodeupgrade", "w1", "-o", "yaml"); err != nil {
 			return err
 		}
 		if lines := strings.Count(idle, "\n"); lines >= fewLines || strings.Contains(idle, "\n  upgrade:") {
-			return fmt.Errorf("%d lines, want less than %d and no upgrade:\n%s", lines, fewLines, idle)
+			return fmt.Errorf("got %d lines, want less than %d and no upgrade:\n%s", lines, fewLines, idle)
 		}
 		return nil
 	})
 	t.Log("\n" + idle)
-	upgrade, err := w.ours.ClusterUpgrades.Get(w.ctx, to, metav1.GetOptions{})
+	upgrade, err := c.ours.ClusterUpgrades.Get(c.ctx, to, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, err := w.ours.UpgradeRecords.List(w.ctx, metav1.ListOptions{LabelSelector: v1alpha1.UpgradeUIDLabel + "=" + string(upgrade.UID)})
+	records, err := c.ours.UpgradeRecords.List(c.ctx, metav1.ListOptions{LabelSelector: v1alpha1.UpgradeUIDLabel + "=" + string(upgrade.UID)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(records.Items) != 1 {
-		t.Errorf("%d UpgradeRecords of %s, want one", len(records.Items), to)
+		t.Errorf("got %d UpgradeRecords of %s, want one", len(records.Items), to)
 	}
 	var named []string
-	for _, node := range w.courses(t, to) {
+	for _, node := range c.nodeRecords(t, to) {
 		named = append(named, node.Name)
 	}
 	slices.Sort(named)
-	if diff := cmp.Diff(w.nodes, named); diff != "" {
-		t.Errorf("nodes that the record names (-want +got):\n%s", diff)
+	if diff := cmp.Diff(c.nodes, named); diff != "" {
+		t.Errorf("nodes in the record (-want +got):\n%s", diff)
 	}
-	policy, err := w.ours.UpgradePolicies.Get(w.ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+	policy, err := c.ours.UpgradePolicies.Get(c.ctx, v1alpha1.PolicyName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,23 +60,23 @@ func (w *world) remains(t *testing.T) {
 	}
 }
 
-// courses returns how each node went in an upgrade that has ended.
-func (w *world) courses(t *testing.T, upgrade string) []v1alpha1.NodeRecord {
+// nodeRecords returns the records of all nodes of an upgrade that has ended.
+func (c *testCluster) nodeRecords(t *testing.T, upgrade string) []v1alpha1.NodeRecord {
 	t.Helper()
-	nodes, err := w.Record(w.ctx, upgrade)
+	nodes, err := c.Record(c.ctx, upgrade)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return nodes
 }
 
-// course returns how one node went.
-func (w *world) course(t *testing.T, upgrade, name string) v1alpha1.NodeRecord {
+// nodeRecord returns the record of one node.
+func (c *testCluster) nodeRecord(t *testing.T, upgrade, name string) v1alpha1.NodeRecord {
 	t.Helper()
-	nodes := w.courses(t, upgrade)
+	nodes := c.nodeRecords(t, upgrade)
 	i := slices.IndexFunc(nodes, func(node v1alpha1.NodeRecord) bool { return node.Name == name })
 	if i < 0 {
-		t.Fatalf("the record of %s does not name %s", upgrade, name)
+		t.Fatalf("the record of %s has no node %s", upgrade, name)
 	}
 	return nodes[i]
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// byRestart is the patch, without drain and reboot.
+// byRestart is the upgrade to the patch by method Restart.
 const byRestart = `
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: ClusterUpgrade
@@ -31,39 +31,38 @@ spec:
 func (r *reboots) restart(t *testing.T) {
 	r.must(t)(r.Exec(r.ctx, "w3", "mount", "-t", "tmpfs", "tmpfs", "/usr/share/doc"))
 	r.must(t)(r.Lab.Lab(r.ctx, "update-engine", "w3", "need-reboot"))
-	r.due(t, "w3", "update_engine", time.Minute)
+	r.awaitRebootRequired(t, "w3", "update_engine", time.Minute)
 	r.must(t)(r.Lab.Lab(r.ctx, "publish", to))
 	r.before = r.containers(t)
 	r.apply(t, byRestart)
 	r.eventually(t, 12*time.Minute, "w3 has decided on its method", func() error { return r.decided("w3") })
 	r.screen = r.must(t)(r.Upgrade(r.ctx, "status", "w3"))
 	r.eventually(t, 12*time.Minute, "every node runs "+to, r.everyNodeDone)
-	r.eventually(t, time.Minute, "the upgrade has succeeded", func() error { return r.recorded(to) })
+	r.eventually(t, time.Minute, "the upgrade has succeeded", func() error { return r.upgradeSucceeded(to) })
 	for _, name := range r.nodes {
-		r.active(t, name, to)
+		r.checkActive(t, name, to)
 		merged := r.must(t)(r.Exec(r.ctx, name, "cat", "/usr/local/share/kubernetes-version"))
 		if strings.TrimSpace(merged) != to {
-			t.Errorf("%s has merged %s", name, merged)
+			t.Errorf("%s has merged %s, want "+to, name, merged)
 		}
 		sysexts := r.must(t)(r.Exec(r.ctx, name, "systemd-sysext", "status", "--no-pager"))
 		if !strings.Contains(sysexts, "containerd") {
-			t.Errorf("%s: containerd is not in a sysext of its own:\n%s", name, sysexts)
+			t.Errorf("%s: containerd has no sysext of its own:\n%s", name, sysexts)
 		}
 	}
-	scenario.Timeline(os.Stdout, r.courses(t, to))
+	scenario.Timeline(os.Stdout, r.nodeRecords(t, to))
 }
 
 func (r *reboots) decided(name string) error {
 	node, err := r.ours.NodeUpgrades.Get(r.ctx, name, metav1.GetOptions{})
 	if err == nil && node.Status.Method == "" {
-		err = errors.New(told(*node))
+		err = errors.New(describe(*node))
 	}
 	return err
 }
 
-// method returns the method by which a node went, and why it is not the one that
-// was asked for, as the recording has it last. After the upgrade the node's status
-// has neither.
+// method returns a node's method, and why it is not the requested one, from the recording:
+// after the upgrade the node's status has neither.
 func (r *reboots) method(name string) (method v1alpha1.Method, why string) {
 	for _, m := range r.recorder.Moments() {
 		var node v1alpha1.NodeUpgrade
@@ -77,8 +76,8 @@ func (r *reboots) method(name string) (method v1alpha1.Method, why string) {
 	return method, why
 }
 
-// containers are the ids of those that run on nodes that are to restart, but for
-// kubeadm's own: that has the control plane and kube-proxy replaced.
+// containers returns the ids of the containers on nodes that will restart, except those that
+// kubeadm replaces: the control plane and kube-proxy.
 func (r *reboots) containers(t *testing.T) map[string]string {
 	t.Helper()
 	pods, err := r.kube.CoreV1().Pods(corev1.NamespaceAll).List(r.ctx, metav1.ListOptions{})
@@ -97,16 +96,16 @@ func (r *reboots) containers(t *testing.T) map[string]string {
 	}
 	for _, name := range []string{"cp1", "w1", "w2"} {
 		if perNode[name] == 0 {
-			t.Errorf("no container on %s to look at", name)
+			t.Errorf("no container runs on %s", name)
 		}
 	}
 	return ids
 }
 
-func (r *reboots) samePods(t *testing.T) {
+func (r *reboots) checkSamePods(t *testing.T) {
 	after := r.containers(t)
 	for key := range after {
-		// One that had to leave w3 may have come here.
+		// A pod that was evicted from w3 may run here now.
 		if _, there := r.before[key]; !there {
 			delete(after, key)
 		}
@@ -114,43 +113,43 @@ func (r *reboots) samePods(t *testing.T) {
 	if diff := cmp.Diff(r.before, after); diff != "" {
 		t.Errorf("containers (-before +after):\n%s", diff)
 	}
-	r.rebooted(t, map[string]int{"cp1": 1, "w1": 0, "w2": 1, "w3": 1})
+	r.checkReboots(t, map[string]int{"cp1": 1, "w1": 0, "w2": 1, "w3": 1})
 	for _, name := range []string{"cp1", "w1", "w2"} {
 		if method, why := r.method(name); method != v1alpha1.MethodRestart {
-			t.Errorf("%s went by method %s: %s", name, method, why)
+			t.Errorf("%s: got method %s (%s), want Restart", name, method, why)
 		}
-		for _, step := range r.course(t, to, name).Steps {
+		for _, step := range r.nodeRecord(t, to, name).Steps {
 			if step.Step == v1alpha1.StepCordoning || step.Step == v1alpha1.StepDraining || step.Step == v1alpha1.StepRebooting {
-				t.Errorf("%s went through %s", name, step.Step)
+				t.Errorf("%s was in step %s, want neither drain nor reboot", name, step.Step)
 			}
 		}
 	}
 	t.Logf("%d containers are the same", len(r.before))
 }
 
-func (r *reboots) fellBack(t *testing.T) {
+func (r *reboots) checkFallback(t *testing.T) {
 	node, err := r.ours.NodeUpgrades.Get(r.ctx, "w3", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if method, why := r.method("w3"); method != v1alpha1.MethodReboot || !strings.Contains(why, "/usr/share/doc") {
-		t.Errorf("w3 went by method %s: %s", method, why)
+		t.Errorf("w3: got method %s (%s), want Reboot", method, why)
 	}
 	if node.Status.Reboot.Required {
-		t.Errorf("the patch's reboot was not the one that w3's operating system wants: %s", node.Status.Reboot.Reason)
+		t.Errorf("w3's operating system still requires a reboot: %s", node.Status.Reboot.Reason)
 	}
 	t.Log("\n" + r.screen)
 	if words := strings.Join(strings.Fields(r.screen), " "); !strings.Contains(words, "Reboot, as") || !strings.Contains(words, "/usr/share/doc") {
-		t.Error("kubectl upgrade status w3 does not say why it rebooted")
+		t.Error("kubectl upgrade status w3 does not print why it rebooted")
 	}
-	told := false
+	describe := false
 	for _, m := range r.recorder.Moments() {
 		var event corev1.Event
 		if m.Resource == "events" && record.Convert(m, &event) == nil && event.InvolvedObject.Name == "w3" {
-			told = told || strings.Contains(event.Message, "reboots instead of restarting")
+			describe = describe || strings.Contains(event.Message, "reboots instead of restarting")
 		}
 	}
-	if !told {
-		t.Error("no event on w3 says that it reboots instead of restarting")
+	if !describe {
+		t.Error("w3 has no event that it reboots instead of restarting")
 	}
 }

@@ -10,36 +10,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Two objects that tell before from after.
+// Two objects: one from before the upgrade, one from after it.
 const (
 	beforeIt = "before-the-upgrade"
 	afterIt  = "after-the-upgrade"
 )
 
-// restores walks through docs/restore.md, with its own commands, on the real
-// control planes.
-func (w *world) restores(t *testing.T) {
-	w.must(t)(w.Kube(w.ctx, "-n", "default", "create", "configmap", afterIt))
-	upgrade, err := w.ours.ClusterUpgrades.Get(w.ctx, minorTo, metav1.GetOptions{})
+// restores runs the commands of docs/restore.md on the real control planes.
+func (c *testCluster) restores(t *testing.T) {
+	c.must(t)(c.Kube(c.ctx, "-n", "default", "create", "configmap", afterIt))
+	upgrade, err := c.ours.ClusterUpgrades.Get(c.ctx, minorTo, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	if err := w.RestoreEtcd(w.ctx, w.root, *upgrade.Status.EtcdSnapshot, w.controlPlanes()...); err != nil {
+	if err := c.RestoreEtcd(c.ctx, c.root, *upgrade.Status.EtcdSnapshot, c.controlPlanes()...); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("restored from %s on %s in %s", upgrade.Status.EtcdSnapshot.Path, upgrade.Status.EtcdSnapshot.Node, time.Since(began).Round(time.Second))
-	maps := w.kube.CoreV1().ConfigMaps("default")
-	if _, err := maps.Get(w.ctx, beforeIt, metav1.GetOptions{}); err != nil {
-		t.Errorf("what was there before the upgrade: %v", err)
+	maps := c.kube.CoreV1().ConfigMaps("default")
+	if _, err := maps.Get(c.ctx, beforeIt, metav1.GetOptions{}); err != nil {
+		t.Errorf("reading the object from before the upgrade: %v", err)
 	}
-	if _, err := maps.Get(w.ctx, afterIt, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("what came after the upgrade is still there: %v", err)
+	if _, err := maps.Get(c.ctx, afterIt, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the object from after the upgrade: got error %v, want NotFound", err)
 	}
-	w.eventually(t, 3*time.Minute, "every node is Ready again", w.everyNodeReady)
+	c.eventually(t, 3*time.Minute, "every node is Ready again", c.everyNodeReady)
 }
 
-func (w *world) everyNodeReady() error {
-	_, err := w.Kube(w.ctx, "wait", "--for=condition=Ready", "nodes", "--all", "--timeout", "10s")
+func (c *testCluster) everyNodeReady() error {
+	_, err := c.Kube(c.ctx, "wait", "--for=condition=Ready", "nodes", "--all", "--timeout", "10s")
 	return err
 }

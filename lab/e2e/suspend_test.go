@@ -11,25 +11,24 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// suspend waits for the next window, in which w4 and w5 go by themselves, and
-// suspends the upgrade when w4 is past its last check and w5's pod, which takes
-// its time, is leaving.
+// suspend waits for the next window, in which w4 and w5 begin by themselves, and suspends the
+// upgrade when w4 is past its last check and w5, whose pod ends slowly, is draining.
 func (r *rollout) suspend(t *testing.T) {
-	r.says(t, v1alpha1.ReasonDraining, "slow-w5", "w5")
-	r.eventually(t, 5*time.Minute, "w4 is past its last check", func() error { return r.past("w4") })
+	r.awaitStatus(t, v1alpha1.ReasonDraining, "slow-w5", "w5")
+	r.eventually(t, 5*time.Minute, "w4 is past its last check", func() error { return r.pastLastCheck("w4") })
 	t.Log(r.must(t)(r.Upgrade(r.ctx, "suspend", upgradeName)))
-	r.says(t, v1alpha1.ReasonSuspended, upgradeName, "w5")
-	r.inService(t, "w5")
+	r.awaitStatus(t, v1alpha1.ReasonSuspended, upgradeName, "w5")
+	r.checkInService(t, "w5")
 	r.eventually(t, 5*time.Minute, "w4 finishes", func() error { return r.done("w4") })
-	r.upgradeSays(t, v1alpha1.ReasonSuspended)
-	r.calm(t, 5*time.Second)
+	r.awaitUpgradeStatus(t, v1alpha1.ReasonSuspended)
+	r.checkNothingBegins(t, 5*time.Second)
 	if err := r.KillSlow(r.ctx, "w5"); err != nil {
 		t.Fatal(err)
 	}
 	t.Log(r.must(t)(r.Upgrade(r.ctx, "resume", upgradeName)))
 }
 
-// longest is how long the slowest of the nodes had its slot.
+// longest returns how long the slowest of the nodes held its slot.
 func (r *rollout) longest(t *testing.T, names ...string) (longest time.Duration) {
 	t.Helper()
 	for _, name := range names {
@@ -38,8 +37,8 @@ func (r *rollout) longest(t *testing.T, names ...string) (longest time.Duration)
 	return longest
 }
 
-// across wants a node's last check before end, and its uncordon after it.
-func (r *rollout) across(t *testing.T, name string, end time.Time) {
+// checkAcross checks that a node's last check was before end, and its uncordon after it.
+func (r *rollout) checkAcross(t *testing.T, name string, end time.Time) {
 	t.Helper()
 	check, uncordon := r.began(t, name, v1alpha1.StepActivating), r.began(t, name, v1alpha1.StepUncordoning)
 	if !check.Before(end) || !uncordon.After(end) {
@@ -49,8 +48,7 @@ func (r *rollout) across(t *testing.T, name string, end time.Time) {
 		end.Sub(check).Round(100*time.Millisecond), uncordon.Sub(end).Round(100*time.Millisecond))
 }
 
-// began returns when a node was last at a step. It is asked while the upgrade goes
-// on: a node has no steps any more when it has ended.
+// began returns when a node was last at a step. A node has steps only until the upgrade ends.
 func (r *rollout) began(t *testing.T, name string, step v1alpha1.Step) (at time.Time) {
 	t.Helper()
 	node, err := r.ours.NodeUpgrades.Get(r.ctx, name, metav1.GetOptions{})

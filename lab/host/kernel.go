@@ -11,9 +11,9 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// settings are those of the kernel that nodes share with their host. A kubelet
-// looks at the first six when it starts and sets what differs, which from a
-// node it cannot. Several systemds and their pods need more of inotify than
+// settings are settings of the kernel that nodes share with their host. A kubelet
+// checks the first six when it starts and tries to correct them, which fails on a
+// node of the lab. Several systemds and their pods need more of inotify than
 // one machine.
 var settings = map[string]string{
 	"vm/overcommit_memory":          "1",
@@ -79,7 +79,7 @@ func restore(root, record string) error {
 	return os.Remove(record)
 }
 
-// apply leaves out what this kernel does not have.
+// apply skips settings that this kernel does not have.
 func apply(root string, values map[string]string) error {
 	for name, value := range values {
 		path := filepath.Join(root, name)

@@ -1,6 +1,6 @@
-// Package host is the machine that a lab runs on: what it has to have, and
-// what the lab changes on it. Every change is written down before it is made,
-// so that it can be undone after any end.
+// Package host is the machine that a lab runs on: what the lab requires of it, and
+// what the lab changes on it. Every change is recorded before it is made, so that
+// it can always be undone.
 package host
 
 import (
@@ -25,8 +25,8 @@ var programs = []program{
 	{"nsenter", "util-linux"},
 }
 
-// Require finds out whether this machine can run a lab. The error is one line
-// that says what to do.
+// Require checks that this machine can run a lab. The error is one line that says
+// what to do.
 func Require() error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return fmt.Errorf("a lab needs Linux on amd64, and this is %s on %s: run it in a virtual machine", runtime.GOOS, runtime.GOARCH)
@@ -47,7 +47,7 @@ func Require() error {
 	return nil
 }
 
-// RequireRoot is what every command needs that touches a node.
+// RequireRoot returns an error unless the user is root.
 func RequireRoot() error {
 	if unix.Geteuid() != 0 {
 		return errors.New("a lab needs root: run it again with sudo")
@@ -71,11 +71,11 @@ func requirePrograms(lookPath func(string) (string, error)) error {
 // gib is a gibibyte, in bytes.
 const gib = 1 << 30
 
-// RequireDisk makes sure that so many GiB are free where dir is. dir exists.
+// RequireDisk checks that dir, which must exist, has that many GiB free.
 func RequireDisk(dir string, need uint64) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
-		return fmt.Errorf("looking for room in %s: %w", dir, err)
+		return fmt.Errorf("reading the free space of %s: %w", dir, err)
 	}
 	if free := disk.Bavail * uint64(disk.Bsize) / gib; free < need { //nolint:gosec // a block has a size
 		return fmt.Errorf("%s has %d GiB free, and a lab needs %d: free some, or choose other folders with LAB_STATE and LAB_CACHE", dir, free, need)

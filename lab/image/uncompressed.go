@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Content opens a layer's tar archive for reading; each call starts anew.
+// Content opens a layer's tar archive for reading; each call starts from the beginning.
 type Content func() (io.ReadCloser, error)
 
 // Uncompressed is a layer that travels and lies as the plain tar archive it

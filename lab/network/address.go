@@ -1,6 +1,6 @@
 // Package network is the lab's one network: a bridge, an address for each
-// node on it, and a subnet of pods behind each node. Every address follows
-// from a node's name, so nothing is handed out and nothing is remembered.
+// node on it, and a subnet of pods behind each node. Every address
+// follows from a node's name, so none is allocated or stored.
 //
 // Nothing is translated and nothing is filtered: the lab leaves no firewall
 // rule on the machine, and a node reaches only the lab.

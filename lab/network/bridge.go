@@ -56,7 +56,7 @@ func Down(ctx context.Context, owner string) error {
 	return ip(ctx, "link", "delete", Bridge)
 }
 
-// Owner reads who made the bridge: the empty string while Up is at it.
+// Owner returns the owner of the bridge. It is empty while Up makes it.
 func Owner() (owner string, exists bool) {
 	alias, err := os.ReadFile(filepath.Join("/sys/class/net", Bridge, "ifalias"))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// environment is what a root shell on the machine has.
+// environment is that of a root shell on the machine.
 var environment = []string{
 	"PATH=/opt/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 	"HOME=/root", "USER=root", "LANG=C.UTF-8",

@@ -23,8 +23,8 @@ func (s Spec) files() ([]file, error) {
 		{path: "/etc/machine-id", text: hex.EncodeToString(id) + "\n"},
 		{path: "/etc/hostname", text: s.Name + "\n"},
 		{path: "/etc/hosts", text: s.hosts()},
-		// Nobody answers there, and at once: CoreDNS refuses to start without
-		// a name server to forward to.
+		// No server listens there, so requests fail at once. CoreDNS does not start
+		// without a name server to forward to.
 		{path: "/etc/resolv.conf", text: "nameserver " + gateway.String() + "\n"},
 		// kube-proxy's pod mounts it, and would make it where nothing can be
 		// written any more.

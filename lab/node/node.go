@@ -1,5 +1,5 @@
 // Package node is one machine of the lab: a systemd-nspawn container that
-// behaves as a Flatcar node does wherever an upgrade can tell. It boots
+// behaves like a Flatcar node in all that matters for an upgrade. It boots
 // systemd, gets containerd and Kubernetes from sysext images only, reboots
 // through its own logind, and has a new boot id and empty /run after each boot.
 //
@@ -55,7 +55,7 @@ type Machine struct {
 	Spec Spec
 }
 
-// Open reads a machine that Create made. There is none: os.ErrNotExist.
+// Open reads a machine that Create made, or returns os.ErrNotExist.
 func Open(dir string) (*Machine, error) {
 	data, err := os.ReadFile(filepath.Join(dir, "spec.json"))
 	if err != nil {
@@ -68,8 +68,8 @@ func Open(dir string) (*Machine, error) {
 	return m, nil
 }
 
-// Create makes a machine with empty disks, that is off. What is in dir goes;
-// no machine may run from it.
+// Create makes a machine with empty disks that is off. It removes what is in dir;
+// no machine may run from there.
 func Create(dir string, spec Spec) (*Machine, error) {
 	m := &Machine{Dir: dir, Spec: spec}
 	if err := m.create(); err != nil {
@@ -129,19 +129,19 @@ func (m *Machine) Leader() (id process.ID, running bool, err error) {
 	return process.Load(m.leaderRecord())
 }
 
-// On tells whether the machine is powered, which it is also while it reboots.
+// On reports whether the machine is powered, which it is also while it reboots.
 func (m *Machine) On() (bool, error) {
 	_, on, err := process.Load(m.supervisorRecord())
 	return on, err
 }
 
-// Partitioned tells whether the machine is cut off from the others.
+// Partitioned reports whether the machine is cut off from the others.
 func (m *Machine) Partitioned() bool {
 	_, err := os.Stat(m.partitionMark())
 	return err == nil
 }
 
-// ErrOff is met where a node has to run, and does not.
+// ErrOff means that the node is off.
 var ErrOff = errors.New("the node is off")
 
 // BootID is the machine's boot id, new with each boot.

@@ -76,8 +76,8 @@ func (m *Machine) launch(ctx context.Context, supervisor []string) (ended <-chan
 	return result, nil
 }
 
-// Kill cuts the machine's power: nothing in it gets to end well. A machine
-// that is off stays as it is.
+// Kill cuts the machine's power: no process is stopped cleanly. A machine that is
+// off stays off.
 func (m *Machine) Kill(ctx context.Context) error {
 	supervisor, _, err := process.Load(m.supervisorRecord())
 	if err != nil {

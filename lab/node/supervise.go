@@ -17,7 +17,7 @@ import (
 )
 
 // Supervise runs the machine until it powers itself off or the context ends,
-// which cuts its power; a reboot inside only starts it anew. It has to be
+// which cuts its power; a reboot inside only starts it again. It has to be
 // called in a session and a mount namespace of its own, as Start does.
 func (m *Machine) Supervise(ctx context.Context) error {
 	if err := m.supervise(ctx); err != nil {

@@ -3,7 +3,7 @@ package node
 const updateEngine = "/usr/sbin/update_engine"
 
 // updateEnginePolicy is Flatcar's, as far as a node of the lab needs it: root
-// answers, and everybody may ask and be told.
+// answers, and every user may call it and receive its signals.
 const updateEnginePolicy = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>

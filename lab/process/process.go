@@ -63,7 +63,7 @@ func parseStat(line string) (state byte, start uint64, err error) {
 	return fields[0][0], start, nil
 }
 
-// Alive tells whether this very process still runs.
+// Alive reports whether this very process still runs.
 func (id ID) Alive() bool {
 	now, err := Of(id.PID)
 	return err == nil && now == id

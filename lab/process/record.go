@@ -9,7 +9,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Save writes which process plays a part, for those who come later.
+// Save records a process, so that others can find it with Load.
 func Save(path string, id ID) error {
 	data, err := json.Marshal(id)
 	if err != nil {

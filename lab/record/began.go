@@ -16,11 +16,11 @@ type Beginning struct {
 	Node, What string
 }
 
-// begins is what a node begins with a step.
+// begins maps a step to what a node begins with it.
 var begins = map[v1alpha1.Step]string{v1alpha1.StepKubeadm: Kubeadm, v1alpha1.StepActivating: Flip}
 
-// Beginnings are all of them, in the order in which they happened. A node that
-// is seen for the first time began nothing by that.
+// Beginnings returns all of them, in order. The first version of a node is not a
+// beginning.
 func Beginnings(moments []Moment) ([]Beginning, error) {
 	var all []Beginning
 	nodes, steps := map[string]Node{}, map[string]v1alpha1.Step{}

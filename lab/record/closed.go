@@ -7,7 +7,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// closed says why nothing may begin at t, or nothing where it may.
+// closed returns why nothing may begin at t, or the empty string.
 func closed(schedules map[string]v1alpha1.MaintenanceSchedule, t time.Time) (why string, err error) {
 	why = "no window is open"
 	for name, schedule := range schedules {
@@ -41,7 +41,7 @@ func closed(schedules map[string]v1alpha1.MaintenanceSchedule, t time.Time) (why
 	return why, nil
 }
 
-// covers says whether t lies in a period: once, or daily in UTC.
+// covers reports whether t lies in a period: once, or daily in UTC.
 func covers(p v1alpha1.Period, t time.Time) (bool, error) {
 	since, lasts := t.Sub(p.StartTime.Time), p.EndTime.Sub(p.StartTime.Time)
 	switch p.Recurrence {

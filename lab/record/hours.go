@@ -9,18 +9,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// grace is what may lie between an agent's look at the schedules and the news of
-// what it began then.
+// grace is the longest time between an agent's read of the schedules and the record
+// of what it began then.
 const grace = 2 * time.Second
 
-// OutOfHours checks design.md's promise 2 at every beginning: a window is open
-// and no exclusion holds, by the schedules of that very moment, or it was so
-// just before. A reboot needs a last check that was passed, and not the window:
-// who passed it finishes. The power of nodes in struck was cut by the test,
-// so that their boots say nothing.
+// OutOfHours checks docs/architecture.md's promise 2 at every beginning: a window is open
+// and no exclusion is in effect, by the schedules of that moment or of shortly
+// before. A reboot does not need a window, but a last check that was passed, as
+// the node then finishes. Boots of nodes in struck do not count: the test cut their
+// power.
 //
-// It reads schedules in its own way, and only such as the lab writes: the
-// product's reading shall not be checked by itself.
+// It has its own reading of schedules, limited to those that the lab writes, so
+// that the product's reading is not checked by itself.
 func OutOfHours(moments []Moment, struck ...string) ([]string, error) {
 	begun, err := Beginnings(moments)
 	if err != nil {
@@ -56,7 +56,7 @@ func OutOfHours(moments []Moment, struck ...string) ([]string, error) {
 	return broken, nil
 }
 
-// edition is the schedules as they were from a moment on.
+// edition is the schedules from one moment until the next change.
 type edition struct {
 	revision  int64
 	seen      time.Time

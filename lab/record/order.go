@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// InOrder checks that no node of a group begins before every node of the groups
-// before it runs that version and is back in service.
+// InOrder checks that a node begins only when every node of the earlier groups
+// runs the version and is back in service.
 func InOrder(moments []Moment, version string, groups ...[]string) ([]string, error) {
 	begun, err := Beginnings(moments)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s State) done(name, version string) bool {
 	return node.Kubelet == version && node.Ready && !node.OurCordon && !s.Holds(name)
 }
 
-// FirstCordons are the nodes that we cordoned, in the order in which each was
-// cordoned first.
+// FirstCordons returns the nodes that we cordoned, in the order of their first
+// cordon.
 func FirstCordons(moments []Moment) ([]string, error) {
 	begun, err := Beginnings(moments)
 	var order []string
@@ -47,7 +47,8 @@ func FirstCordons(moments []Moment) ([]string, error) {
 	return order, err
 }
 
-// Together are the sets of two and more nodes that were down at once, each once.
+// Together returns the sets of two or more nodes that were down at the same time,
+// each once.
 func Together(moments []Moment) ([][]string, error) {
 	var sets [][]string
 	err := Walk(moments, func(_ Moment, s State) {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Promises checks design.md's promises 1 and 4 at every moment: never more than
-// slots nodes cordoned or NotReady at once, each of them holding a slot all the
-// while, and only one control-plane node among them. The cordons of nodes in
-// foreign are those of another client.
+// Promises checks docs/architecture.md's promises 1 and 4 at every moment: at most
+// slots nodes are cordoned or NotReady, each of them holds a slot, and at most one
+// of them is a control-plane node. The cordons of nodes in foreign were made by
+// another client.
 func Promises(moments []Moment, slots int, foreign ...string) ([]string, error) {
 	var broken []string
 	err := Walk(moments, func(m Moment, s State) {
@@ -32,7 +32,7 @@ func Promises(moments []Moment, slots int, foreign ...string) ([]string, error) 
 	return broken, err
 }
 
-// BootIDs are the boot ids that each node had, in order.
+// BootIDs returns the boot ids that each node had, in order.
 func BootIDs(moments []Moment) (map[string][]string, error) {
 	boots := map[string][]string{}
 	err := Walk(moments, func(_ Moment, s State) {
@@ -45,8 +45,8 @@ func BootIDs(moments []Moment) (map[string][]string, error) {
 	return boots, err
 }
 
-// Disturbed says what was done to nodes: cordons, boots and slots taken, in
-// words. It is empty where nothing was touched.
+// Disturbed returns what was done to nodes, as text: cordons, boots and slots
+// taken. It is empty if nothing was done.
 func Disturbed(moments []Moment) ([]string, error) {
 	var done []string
 	seen := map[string]Node{}
@@ -68,7 +68,7 @@ func Disturbed(moments []Moment) ([]string, error) {
 	return done, err
 }
 
-// FirstDown is the node that was cordoned or NotReady before any other was; the
+// FirstDown returns the node that was cordoned or NotReady before any other was; the
 // cordons of nodes in foreign do not count.
 func FirstDown(moments []Moment, foreign ...string) (string, error) {
 	first := ""

@@ -1,11 +1,10 @@
-// Package record remembers what an API server told about a cluster, in the
-// order in which it really happened, so that a test can ask afterwards what was
-// true at every moment.
+// Package record keeps every version of a cluster's objects, in the order of the
+// changes, so that a test can check afterwards what was true at every moment.
 //
 // The order is the resource version: etcd counts one revision for the whole
-// cluster, so two objects of different kinds are in order too, however late
-// their watches speak. What changed twice while the API server was away is seen
-// once, as a relist shows it.
+// cluster, so objects of different kinds are in order too, even if their
+// watches are late. If an object changed twice while the API server was away, a
+// relist shows only the last version.
 package record
 
 import (
@@ -41,13 +40,13 @@ type Recorder struct {
 	changed chan struct{}     // closed and replaced at each new moment
 }
 
-// New makes a recorder that has heard of nothing yet.
+// New returns an empty recorder.
 func New(client dynamic.Interface) *Recorder {
 	return &Recorder{client: client, moments: map[string]Moment{}, changed: make(chan struct{})}
 }
 
-// Follow records a resource until ctx ends. It never gives up: an API server
-// that is away is asked again.
+// Follow records a resource until ctx ends. It retries while the API server does
+// not answer.
 func (r *Recorder) Follow(ctx context.Context, resource schema.GroupVersionResource) {
 	for ctx.Err() == nil {
 		r.follow(ctx, resource)
@@ -97,7 +96,7 @@ func (r *Recorder) note(resource string, object *unstructured.Unstructured, dele
 	r.changed = make(chan struct{})
 }
 
-// Moments are all moments so far, in the order in which they happened.
+// Moments returns all moments so far, in order.
 func (r *Recorder) Moments() []Moment {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +108,7 @@ func (r *Recorder) Moments() []Moment {
 	return moments
 }
 
-// Changed is closed when something new is known.
+// Changed returns a channel that is closed at the next moment.
 func (r *Recorder) Changed() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

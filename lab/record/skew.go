@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// Skew checks design.md's promise 3 at every moment: no kubelet is newer than
-// any kube-apiserver, and none ever goes back or skips a minor.
+// Skew checks docs/architecture.md's promise 3 at every moment: no kubelet is newer than
+// any kube-apiserver, and none is downgraded or skips a minor.
 func Skew(moments []Moment) ([]string, error) {
 	var broken []string
 	kubelets, servers := map[string]version.Version{}, map[string]version.Version{}
@@ -39,8 +39,8 @@ func Skew(moments []Moment) ([]string, error) {
 	return broken, nil
 }
 
-// versionOf is the kubelet's version of a Node, or that of a kube-apiserver's
-// pod; no name for anything else.
+// versionOf returns the kubelet's version of a Node, or the version of a
+// kube-apiserver's pod. For other objects the name is empty.
 func versionOf(m Moment) (name string, v version.Version, err error) {
 	switch m.Resource {
 	case "nodes":

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Node is what matters of a Node at one moment.
+// Node is the state of a Node at one moment.
 type Node struct {
 	Name         string
 	Cordoned     bool
@@ -33,8 +33,8 @@ type State struct {
 }
 
 // Walk calls visit after each change of a Node, a slot, a NodeUpgrade or a
-// MaintenanceSchedule, with the state as it then was, from the first moment to
-// the last.
+// MaintenanceSchedule, with the state at that moment, from the first to the
+// last.
 func Walk(moments []Moment, visit func(Moment, State)) error {
 	state := State{
 		Nodes: map[string]Node{}, Holders: map[string]string{},
@@ -110,7 +110,7 @@ func view(node *corev1.Node) Node {
 	return v
 }
 
-// Holds says whether a node holds a slot.
+// Holds reports whether a node holds a slot.
 func (s State) Holds(node string) bool {
 	for _, holder := range s.Holders {
 		if holder == node {
@@ -120,9 +120,8 @@ func (s State) Holds(node string) bool {
 	return false
 }
 
-// Down are the nodes that are out of service, by name. A node in foreign was
-// cordoned by another client, so that its cordon says nothing; its readiness
-// does.
+// Down returns the nodes that are out of service, by name. A node in foreign was
+// cordoned by another client, so only its readiness counts.
 func (s State) Down(foreign ...string) []string {
 	var down []string
 	for name, node := range s.Nodes {
@@ -134,7 +133,7 @@ func (s State) Down(foreign ...string) []string {
 	return down
 }
 
-// down says whether a node is out of service, not counting a cordon that
+// down reports whether a node is out of service, not counting a cordon that
 // another client is known to have set.
 func (n Node) down(foreign []string) bool {
 	cordoned := n.Cordoned && (n.OurCordon || !slices.Contains(foreign, n.Name))

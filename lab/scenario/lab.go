@@ -1,6 +1,5 @@
-// Package scenario is what the demo and the end-to-end tests do alike on a lab:
-// install the product, run a web service on it, wait, and tell the story
-// afterwards. It drives the lab and the cluster as a user does, by commands.
+// Package scenario has what the demo and the end-to-end tests share: install the
+// product on a lab, run a web service on it, wait, and report what happened. It drives the lab and the cluster as a user does, by commands.
 package scenario
 
 import (
@@ -15,7 +14,7 @@ import (
 	"sync"
 )
 
-// Lab is the running lab, as seen from outside.
+// Lab is a running lab, used through its commands.
 type Lab struct {
 	Program    string // bin/lab
 	Kubectl    string
@@ -23,7 +22,7 @@ type Lab struct {
 	Out        io.Writer // what commands print; nil: nowhere
 }
 
-// OpenLab finds the lab that `lab up` made.
+// OpenLab returns the lab that `lab up` made.
 func OpenLab(program, state string) Lab {
 	return Lab{
 		Program:    program,

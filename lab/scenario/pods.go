@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// pinned is one pod that runs on one node and nowhere else, and takes its time
-// to leave. It is the web service's image: StartWeb has loaded it.
+// pinned is a pod that runs only on one node and takes long to end. Its image is
+// the web service's, which StartWeb has loaded.
 const pinned = `
 apiVersion: apps/v1
 kind: Deployment
@@ -33,24 +33,24 @@ metadata: {name: %[1]s, namespace: default}
 spec: {minAvailable: 1, selector: {matchLabels: {app: %[1]s}}}
 `
 
-// Hold runs a pod on the node that its PodDisruptionBudget does not let go, so
-// that the node cannot be drained.
+// Hold runs a pod on the node with a PodDisruptionBudget that allows no eviction,
+// so that the node cannot be drained.
 func (l Lab) Hold(ctx context.Context, node string) error {
 	return l.KubeApply(ctx, fmt.Sprintf(pinned+budget, "hold-"+node, node, "0s"))
 }
 
-// LetGo takes that PodDisruptionBudget away.
+// LetGo deletes the PodDisruptionBudget.
 func (l Lab) LetGo(ctx context.Context, node string) error {
 	_, err := l.Kube(ctx, "delete", "poddisruptionbudget", "hold-"+node)
 	return err
 }
 
-// Slow runs a pod on the node that may leave, and needs that long to do it.
+// Slow runs a pod on the node that may be evicted, and needs that long to end.
 func (l Lab) Slow(ctx context.Context, node, farewell string) error {
 	return l.KubeApply(ctx, fmt.Sprintf(pinned, "slow-"+node, node, farewell))
 }
 
-// KillSlow ends that pod at once, for good.
+// KillSlow deletes that pod at once.
 func (l Lab) KillSlow(ctx context.Context, node string) error {
 	if _, err := l.Kube(ctx, "scale", "deployment", "slow-"+node, "--replicas", "0"); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Automatic returns the part of the UpgradePolicy that lets upgrades of a type come
-// by themselves. Install sets the rest.
+// Automatic returns the part of the UpgradePolicy that makes upgrades of a type
+// automatic. Install sets the rest.
 func Automatic(upgrade v1alpha1.UpgradeType) string {
 	return fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1

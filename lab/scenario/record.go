@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Record returns how each node went in a ClusterUpgrade that has ended. While it
-// goes on, the nodes' steps are in their NodeUpgrades.
+// Record returns the record of each node of a ClusterUpgrade that has ended. Before
+// that, the nodes' steps are in their NodeUpgrades.
 func (l Lab) Record(ctx context.Context, upgrade string) ([]v1alpha1.NodeRecord, error) {
 	l.Out = nil
 	uid, err := l.Kube(ctx, "get", "clusterupgrade", upgrade, "-o", "jsonpath={.metadata.uid}")

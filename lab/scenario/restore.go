@@ -15,10 +15,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// restoredFrom is where the snapshot is copied to on every control plane.
+// restoredFrom is the path of the snapshot's copy on every control plane.
 const restoredFrom = "/root/restore.db"
 
-// RestoreEtcd takes the cluster back to a snapshot of etcd, by the very commands
+// RestoreEtcd takes the cluster back to a snapshot of etcd, with the commands
 // of docs/restore.md in the checkout at source. controlPlanes are all of them. It
 // returns when the API answers again.
 func (l Lab) RestoreEtcd(ctx context.Context, source string, snapshot v1alpha1.EtcdSnapshot, controlPlanes ...string) error {
@@ -55,7 +55,7 @@ func (l Lab) RestoreEtcd(ctx context.Context, source string, snapshot v1alpha1.E
 	return nil
 }
 
-// restoreVariables are each node's own values for the page's variables.
+// restoreVariables returns each node's values for the page's variables.
 func (l Lab) restoreVariables(ctx context.Context, controlPlanes []string) (map[string]map[string]string, error) {
 	image, err := l.Exec(ctx, controlPlanes[0], "sed", "-n", "s/^ *image: //p", "/etc/kubernetes/manifests/etcd.yaml")
 	if err != nil {
@@ -105,8 +105,8 @@ func (l Lab) copySnapshot(ctx context.Context, snapshot v1alpha1.EtcdSnapshot, c
 	return nil
 }
 
-// restoreScript is a step with the page's variables and function before it, and
-// the node's own values in the place of those of the example.
+// restoreScript returns a step of the page, after the page's variables and function,
+// with the node's values in place of the example's.
 func restoreScript(page string, variables map[string]string, step string) (string, error) {
 	text, err := shellBlock(page, "# variables")
 	if err != nil {
@@ -122,7 +122,7 @@ func restoreScript(page string, variables map[string]string, step string) (strin
 	return text + own.String() + step, nil
 }
 
-// shellBlock is the block of commands that begins with that line.
+// shellBlock returns the block of commands that begins with that line.
 func shellBlock(page, first string) (string, error) {
 	_, text, found := strings.Cut(page, "```sh\n"+first+"\n")
 	text, _, ended := strings.Cut(text, "```")

@@ -16,7 +16,7 @@ spec:
     - {name: always, startTime: "2020-01-01T00:00:00Z", endTime: "2020-01-02T00:00:00Z", recurrence: FREQ=DAILY}
 `
 
-// ClosedSchedule takes the place of OpenSchedule. Its window begins in six hours.
+// ClosedSchedule replaces OpenSchedule. Its window begins in six hours.
 func ClosedSchedule(now time.Time) string {
 	start := now.UTC().Add(6 * time.Hour).Truncate(time.Second)
 	return fmt.Sprintf(`
@@ -45,7 +45,7 @@ spec:
 // Span is from its start (in) to its end (out).
 type Span struct{ Start, End time.Time }
 
-// Windows takes the place of OpenSchedule. Its windows are these spans.
+// Windows returns a schedule with these spans as windows. It replaces OpenSchedule.
 func Windows(spans ...Span) string {
 	var windows strings.Builder
 	for i, span := range spans {

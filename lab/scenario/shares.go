@@ -19,8 +19,8 @@ type Share struct {
 // checks, and the time in which no node was at work.
 const Overhead = "our own overhead"
 
-// kinds of work that an upgrade cannot do without, in the order in which they
-// count where several nodes are at work at once.
+// kinds are the kinds of work that an upgrade needs. If several nodes are at work,
+// the first kind in this order counts.
 var kinds = []struct {
 	name  string
 	steps []v1alpha1.Step
@@ -34,8 +34,8 @@ var kinds = []struct {
 	{"staging", []v1alpha1.Step{v1alpha1.StepStaging}},
 }
 
-// Shares returns what the time between two instants went into. Every instant
-// counts once, for the first kind that any node was at.
+// Shares returns how the time between two instants was spent. Every instant counts
+// once, for the first kind of work that a node did then.
 func Shares(nodes []v1alpha1.NodeRecord, from, to time.Time) []Share {
 	cuts := []time.Time{from, to}
 	for _, node := range nodes {

@@ -10,7 +10,7 @@ import (
 )
 
 // Timeline prints, for each node, the seconds that it spent in each step of an
-// upgrade, and the hand-offs: from the end of one node's uncordon to the begin of
+// upgrade, and the hand-offs: from the end of one node's uncordon to the start of
 // the next one's cordon.
 func Timeline(out io.Writer, nodes []v1alpha1.NodeRecord) {
 	nodes = slices.Clone(nodes)
@@ -50,7 +50,7 @@ func spent(node v1alpha1.NodeRecord, step v1alpha1.Step) (total time.Duration, t
 	return total, times
 }
 
-// began returns when a node's last cordon began: those before it were given up.
+// began returns when a node's last cordon began: earlier attempts were aborted.
 func began(node v1alpha1.NodeRecord) time.Time {
 	for _, s := range slices.Backward(node.Steps) {
 		if s.Step == v1alpha1.StepCordoning {
@@ -87,8 +87,8 @@ func handOffs(nodes []v1alpha1.NodeRecord) []string {
 	return lines
 }
 
-// kubeadmBetween returns how long a node ran kubeadm between two instants. Pass 1
-// was long before.
+// kubeadmBetween returns how long a node ran kubeadm between two instants, which
+// excludes pass 1.
 func kubeadmBetween(node v1alpha1.NodeRecord, from, to time.Time) (total time.Duration) {
 	for _, s := range node.Steps {
 		if s.Step == v1alpha1.StepKubeadm && s.EndTime != nil && s.StartTime.After(from) && !s.EndTime.After(to) {

@@ -32,7 +32,7 @@ func SetBackends(stateDir string, addresses []string) error {
 	return nil
 }
 
-// Backends are the addresses that SetBackends named last.
+// Backends returns the addresses that SetBackends set last.
 func Backends(stateDir string) ([]string, error) {
 	text, err := os.ReadFile(backendsFile(stateDir))
 	if err != nil && !os.IsNotExist(err) {
@@ -41,10 +41,9 @@ func Backends(stateDir string) ([]string, error) {
 	return strings.Fields(string(text)), nil
 }
 
-// balancer hands TCP connections on to apiservers: those that are ready in
-// turn, and the others only when no ready one answers. A connection to a
-// backend that stopped answering is cut, so that its client comes again and
-// gets another.
+// balancer forwards TCP connections to apiservers: to those that are ready in turn,
+// and to others only if no ready one answers. A connection to a backend that
+// stopped answering is closed, so that its client reconnects to another one.
 type balancer struct {
 	stateDir string
 	pool     pool
@@ -72,7 +71,7 @@ func (b *balancer) serve(ctx context.Context, listener net.Listener) error {
 }
 
 // connect serves one client until either side ends, the backend dies or the
-// balancer stops. It reads the list anew, so a change holds at once.
+// balancer stops. It reads the list each time, so a change takes effect at once.
 func (b *balancer) connect(ctx context.Context, client net.Conn) {
 	defer client.Close()
 	addresses, err := Backends(b.stateDir)
@@ -94,8 +93,8 @@ func (b *balancer) connect(ctx context.Context, client net.Conn) {
 	}
 }
 
-// relay copies both ways. The end of one way is passed on; the other may
-// still have to say something.
+// relay copies in both directions. The end of one direction is passed on; the other
+// one may still carry data.
 func relay(a, b net.Conn) {
 	var ways sync.WaitGroup
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {

@@ -106,7 +106,7 @@ func serveFile(w http.ResponseWriter, r *http.Request, name string) {
 	http.ServeContent(w, r, "", info.ModTime(), f)
 }
 
-// statusRecorder remembers what was answered.
+// statusRecorder records the status of the answer.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int

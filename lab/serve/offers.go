@@ -29,7 +29,7 @@ type Offer struct {
 	SHA256 string
 }
 
-// PublishOptions are the ways in which an offer can be wrong.
+// PublishOptions make an offer wrong, for tests.
 type PublishOptions struct {
 	// Corrupt serves bytes that differ from what SHA256SUMS promises.
 	Corrupt bool
@@ -40,8 +40,8 @@ func offersDir(stateDir string) string { return filepath.Join(stateDir, "offers"
 func fileName(version string) string { return filePrefix + version + fileSuffix }
 
 // Publish offers the image at imagePath as version, such as "1.34.4". That it
-// holds this version is not checked: a test may lie. To publish a version
-// again replaces it. The image must stay where it is while it is on offer.
+// holds this version is not checked, as a test may publish a wrong one. Publishing
+// a version again replaces it. The image must stay where it is while it is on offer.
 func Publish(stateDir, imagePath, version string, options PublishOptions) error {
 	if err := publish(stateDir, imagePath, version, options); err != nil {
 		return fmt.Errorf("publishing Kubernetes %s: %w", version, err)
@@ -53,7 +53,7 @@ func Publish(stateDir, imagePath, version string, options PublishOptions) error 
 // on offer.
 func publish(stateDir, imagePath, version string, options PublishOptions) error {
 	if strings.HasPrefix(version, "v") || !semver.IsValid("v"+version) {
-		return fmt.Errorf("%q is no version: write it as 1.34.4", version)
+		return fmt.Errorf("%q is not a version: write it as 1.34.4", version)
 	}
 	imagePath, err := filepath.Abs(imagePath)
 	if err != nil {
@@ -78,7 +78,7 @@ func publish(stateDir, imagePath, version string, options PublishOptions) error 
 	return renameio.WriteFile(target+hashSuffix, []byte(hash), 0o644)
 }
 
-// Withdraw ends the offer. To withdraw what is not offered is no error.
+// Withdraw ends the offer. It is not an error if there is none.
 func Withdraw(stateDir, version string) error {
 	target := filepath.Join(offersDir(stateDir), fileName(version))
 	for _, name := range []string{target + hashSuffix, target} {

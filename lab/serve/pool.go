@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// health is what the balancer knows of a backend.
+// health is the state of a backend.
 type health int
 
 const (
@@ -15,8 +15,8 @@ const (
 	dead           // does not answer
 )
 
-// pool is the balancer's memory: the health of backends, and the connections
-// that lead to them. The zero pool is empty.
+// pool holds the health of backends, and the connections to them. The zero pool is
+// empty.
 type pool struct {
 	mu          sync.Mutex
 	health      map[string]health
@@ -62,8 +62,8 @@ func (p *pool) set(address string, now health) {
 	}
 }
 
-// demote has the next clients try others first. One failed connection is no
-// proof that a backend is dead: the probes decide that.
+// demote makes the next clients try other backends first. One failed connection
+// does not prove that a backend is dead; the probes decide that.
 func (p *pool) demote(address string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +72,7 @@ func (p *pool) demote(address string) {
 	}
 }
 
-// track remembers a connection until it is forgotten.
+// track adds a connection until forget removes it.
 func (p *pool) track(address string, client, backend net.Conn) (forget func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

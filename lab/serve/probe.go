@@ -13,12 +13,11 @@ const (
 	// without closing its connections, as a node does that loses power.
 	probeInterval = time.Second
 	probeTimeout  = 2 * time.Second
-	// patienceFor is how many probes in a row must fail: a busy machine is
-	// not a dead one.
+	// patienceFor is how many probes in a row must fail, as a machine may be busy.
 	patienceFor = 2
 )
 
-// watch asks every backend again and again whether it is ready.
+// watch probes every backend at each interval.
 func (b *balancer) watch(ctx context.Context) {
 	client := readyClient()
 	failures := map[string]int{}
@@ -57,7 +56,7 @@ func (b *balancer) probeAll(ctx context.Context, client *http.Client, addresses 
 	}
 }
 
-// probe asks as a stranger: kubeadm's clusters let everyone read /readyz.
+// probe needs no credentials: kubeadm's clusters allow anonymous reads of /readyz.
 func probe(ctx context.Context, client *http.Client, address string) health {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/readyz", nil)
 	if err != nil {

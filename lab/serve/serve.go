@@ -1,9 +1,8 @@
-// Package serve is what the lab's bridge offers to its nodes: Kubernetes
-// images to update from, a registry to pull container images from, and one
-// address for all apiservers.
+// Package serve has the services of the lab's bridge: a server with Kubernetes
+// images, a registry with container images, and a load balancer for all apiservers.
 //
-// Whatever it offers is state on disk. The functions that change the state
-// need no running server, and a running server acts on the change at once.
+// Their state is on disk. The functions that change it need no running server, and
+// a running server uses the change at once.
 package serve
 
 import (

@@ -1,7 +1,6 @@
-// Program update_engine plays Flatcar's on a node of the lab: the service
-// com.coreos.update1 with its status and its signal, and nothing behind it. What
-// it says is set by `lab update-engine`, and forgotten at a reboot, as the real
-// one's is.
+// Program update_engine simulates Flatcar's update_engine on a node of the lab: the
+// service com.coreos.update1 with its status and its signal, but without updates.
+// `lab update-engine` sets the status, and a reboot resets it, as on Flatcar.
 package main
 
 import (
@@ -27,7 +26,7 @@ const (
 	sentinel   = "/run/reboot-required"
 )
 
-// lab is the interface that the real one has not: it says what to say.
+// lab is an additional interface: it sets the status.
 const lab = "dev.kubectl_upgrade.Lab"
 
 func main() {
@@ -78,7 +77,7 @@ func serve(bus *dbus.Conn, e *engine) error {
 	return nil
 }
 
-// engine is what is to be said.
+// engine is the simulated update_engine.
 type engine struct {
 	emit     func(path dbus.ObjectPath, name string, values ...any) error
 	sentinel string
@@ -105,9 +104,8 @@ func (e *engine) update() (progress float64, version string) {
 	return 0, "0.0.0"
 }
 
-// Set has it say another status from now on. An update that is installed leaves
-// the file that asks for a reboot, as the real one's does; only a reboot removes
-// it.
+// Set changes the status. For an installed update it creates the file that asks for
+// a reboot, as the real one does; only a reboot removes it.
 func (e *engine) Set(status string) *dbus.Error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

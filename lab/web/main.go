@@ -1,8 +1,7 @@
 // Command web is the service whose clients must not notice an upgrade: it
-// answers every request with its pod's name. Told to stop, it goes on
-// answering for a while, as a good citizen does: the news that it is leaving
-// takes a moment to reach every node. FAREWELL, such as 2m, makes it one that
-// takes its time.
+// answers every request with its pod's name. After SIGTERM it answers for a while
+// longer, because it takes a moment until every node knows that the pod is
+// terminating. FAREWELL, such as 2m, sets how long.
 package main
 
 import (
@@ -16,8 +15,7 @@ import (
 	"time"
 )
 
-// farewell is how long a stopping server still takes new connections, unless
-// it is told otherwise.
+// farewell is how long a stopping server still accepts new connections, by default.
 const farewell = 5 * time.Second
 
 func main() {

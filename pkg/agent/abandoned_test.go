@@ -13,23 +13,25 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// giveUp is what the coordinator does when a person gave the node up.
-func (c *cluster) giveUp() {
+// abandon withdraws the release and frees the slot, as the coordinator does when a person
+// abandons the node.
+func (c *cluster) abandon() {
 	c.t.Helper()
 	c.order(v1alpha1.ReleaseNone)
 	c.must(c.slots.Abandon(c.t.Context(), c.owner))
 }
 
-// answered reports whether the agent has seen its present order.
-func (c *cluster) answered() bool {
+// orderObserved reports whether the status answers the present order.
+func (c *cluster) orderObserved() bool {
 	nu, err := c.ours.NodeUpgrades.Get(context.Background(), c.node, metav1.GetOptions{})
 	return err == nil && nu.Status.ObservedGeneration == nu.Generation
 }
 
-// byHand is an agent that does not run, and whose watches are the test's.
-func (c *cluster) byHand() *Agent {
+// manualAgent returns an agent that does not run, and whose watches the test fills.
+func (c *cluster) manualAgent() *Agent {
 	c.t.Helper()
 	upgrades, err := client.New(c.account(c.node))
 	c.must(err)
@@ -44,41 +46,42 @@ func (c *cluster) byHand() *Agent {
 	return a
 }
 
-// A node hung between its last check and its reboot, and was given up: it never
-// reboots on the slot that is another's by now, but goes back into service,
-// says so, and begins anew with a slot of its own.
-func TestAbandonedNodeLocksAnew(t *testing.T) {
+// TestAbandonedNodeTakesSlotAgain abandons a node that hangs between its last check and its
+// reboot: it does not reboot without its slot, goes back into service, reports that, and
+// begins again with a slot of its own.
+func TestAbandonedNodeTakesSlotAgain(t *testing.T) {
 	c := newCluster(t, "agent-abandoned")
 	c.kubelet()
-	c.host.takes = 500 * time.Millisecond
+	c.host.hang(verb.Activate)
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.awaitStep(v1alpha1.StepWaiting)
 	c.order(v1alpha1.ReleaseNode)
 	c.awaitStep(v1alpha1.StepActivating)
-	c.kill() // the host goes on: the symlink is flipped in a moment
-	c.giveUp()
-	if c.answered() {
-		t.Fatal("what the agent said before counts as an answer")
+	c.kill() // the activation goes on without an agent
+	c.abandon()
+	if c.orderObserved() {
+		t.Fatal("the status from before the node was abandoned counts as an answer")
 	}
-	time.Sleep(time.Second)
+	c.host.finish(verb.Activate)
+	c.host.awaitEnd(t, verb.Activate)
 	c.run()
 	status := c.awaitStep(v1alpha1.StepWaiting)
-	if status.Step != v1alpha1.StepWaiting || !slices.Contains(stepsOf(status), v1alpha1.StepAborting) || status.Slot != "" || c.host.reboots != 0 {
-		t.Errorf("%d reboots, status %+v", c.host.reboots, status)
+	if status.Step != v1alpha1.StepWaiting || !slices.Contains(stepsOf(status), v1alpha1.StepAborting) || status.Slot != "" || c.host.rebootCount() != 0 {
+		t.Errorf("got %d reboots, want none; status %+v", c.host.rebootCount(), status)
 	}
 	node, err := c.admin.CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
 	if marks := marksOf(node); marks != "in service" {
-		t.Errorf("the Node is %s", marks)
+		t.Errorf("the Node is %q, want it in service", marks)
 	}
-	if !c.answered() {
-		t.Error("the agent did not answer")
+	if !c.orderObserved() {
+		t.Error("the status does not answer the order")
 	}
 	c.order(v1alpha1.ReleaseNode)
 	status = c.awaitStep(v1alpha1.StepIdle)
-	if c.host.reboots != 1 || status.Versions.Kubelet != "v1.34.4" {
-		t.Errorf("%d reboots, status %+v", c.host.reboots, status)
+	if c.host.rebootCount() != 1 || status.Versions.Kubelet != "v1.34.4" {
+		t.Errorf("got %d reboots, want 1; status %+v", c.host.rebootCount(), status)
 	}
 	locked := 0
 	for _, step := range stepsOf(status) {
@@ -87,14 +90,14 @@ func TestAbandonedNodeLocksAnew(t *testing.T) {
 		}
 	}
 	if locked != 2 || !slices.Contains(stepsOf(status), v1alpha1.StepAborting) {
-		t.Errorf("steps %v, want Locking twice, and Aborting between", stepsOf(status))
+		t.Errorf("got steps %v, want Locking twice and Aborting between", stepsOf(status))
 	}
-	c.free()
+	c.checkFree()
 }
 
-// The agent hung in front of its reboot, and its watches show the time before:
-// it looks once more.
-func TestStaleWatchRebootsNothing(t *testing.T) {
+// TestNoRebootOnStaleWatch checks that the agent reads its release and its slot live before
+// a reboot: after it hung, its watches are old.
+func TestNoRebootOnStaleWatch(t *testing.T) {
 	c := newCluster(t, "agent-stale-reboot")
 	c.order(v1alpha1.ReleaseNode)
 	stale, err := c.ours.NodeUpgrades.Get(t.Context(), c.node, metav1.GetOptions{})
@@ -104,57 +107,60 @@ func TestStaleWatchRebootsNothing(t *testing.T) {
 	before := machine.Observation{Spec: stale.Spec, Slot: machine.Slot{Held: "slot-0"}}
 
 	c.host.onReboot = func(string) {}
-	a := c.byHand()
+	a := c.manualAgent()
 	reboot := func() (int, error) {
 		err := a.act(t.Context(), machine.Action{Do: machine.DoReboot}, before)
-		return c.host.reboots, err
+		return c.host.rebootCount(), err
 	}
 
-	c.giveUp()
+	c.abandon()
 	if reboots, err := reboot(); reboots != 0 || err == nil {
-		t.Errorf("given up: %d reboots, %v", reboots, err)
+		t.Errorf("abandoned: got %d reboots and error %v, want none and an error", reboots, err)
 	}
-	// Called back after the last check, with its slot: it finishes.
+	// Its release was withdrawn after the last check, and it has its slot: it finishes.
 	c.order(v1alpha1.ReleaseNode)
 	_, err = c.slots.Take(t.Context(), c.owner)
 	c.must(err)
 	c.order(v1alpha1.ReleaseNone)
 	if reboots, err := reboot(); reboots != 1 || err != nil {
-		t.Errorf("called back: %d reboots, %v", reboots, err)
+		t.Errorf("release withdrawn: got %d reboots and error %v, want 1 and none", reboots, err)
 	}
-	// Its Lease was deleted, and nobody called it back: it finishes.
+	// Its Lease was deleted, and it is released: it finishes.
 	c.order(v1alpha1.ReleaseNode)
 	c.must(c.slots.Free(t.Context(), c.owner))
 	if reboots, err := reboot(); reboots != 2 || err != nil {
-		t.Errorf("without its Lease: %d reboots, %v", reboots, err)
+		t.Errorf("without its Lease: got %d reboots and error %v, want 2 and none", reboots, err)
 	}
 	c.must(c.slots.Abandon(t.Context(), c.owner))
 }
 
-// What is written was decided on the spec that was looked at, whatever came
-// after: so an answer is one.
-func TestStatusAnswersWhatWasSeen(t *testing.T) {
+// TestStatusAnswersOrderThatWasRead checks that observedGeneration is that of the order
+// which the agent read, though the order has changed before the status is written.
+func TestStatusAnswersOrderThatWasRead(t *testing.T) {
 	c := newCluster(t, "agent-answers")
 	c.order(v1alpha1.ReleaseNone)
-	a := c.byHand()
+	a := c.manualAgent()
 	first, err := c.ours.NodeUpgrades.Get(t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
 	c.must(a.nodeUpgrades.GetStore().Add(first))
 	o := a.observe(t.Context())
-	for range 100 {
+	for range 1000 {
 		if o.Host != nil {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
 		o = a.observe(t.Context())
 	}
-	c.order(v1alpha1.ReleaseNone, byRestart) // between the look and the word
+	if o.Host == nil {
+		t.Fatal("the host was never read")
+	}
+	c.order(v1alpha1.ReleaseNone, byRestart) // after it was read, before the status is written
 	second, err := c.ours.NodeUpgrades.Get(t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
 	c.must(a.nodeUpgrades.GetStore().Update(second))
 	a.state = machine.State{Upgrade: *first.Spec.Upgrade, Step: v1alpha1.StepWaiting}
 	c.must(a.persist(t.Context(), o, ""))
 	if answered := c.status().ObservedGeneration; answered != first.Generation || second.Generation == first.Generation {
-		t.Errorf("generation %d, then %d: answered is %d", first.Generation, second.Generation, answered)
+		t.Errorf("the order had generation %d, then %d; observedGeneration is %d, want the first", first.Generation, second.Generation, answered)
 	}
 }

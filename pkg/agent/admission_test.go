@@ -16,9 +16,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// Whoever took over a node has its agent's token. Beyond its own node, that
-// token must be good for nothing.
-func TestAnAgentIsHeldToItsNode(t *testing.T) {
+// TestAgentMayWriteItsNodeOnly checks that with an agent's token, as an attacker on its node
+// has it, nothing can be changed beyond that node.
+func TestAgentMayWriteItsNodeOnly(t *testing.T) {
 	c := newCluster(t, "agent-honest")
 	c.order(v1alpha1.ReleaseNone)
 	ctx := t.Context()
@@ -56,12 +56,12 @@ func TestAnAgentIsHeldToItsNode(t *testing.T) {
 		return own.Reserve(ctx, c.secondSlot(), c.owner)
 	})
 	if err := own.Ensure(ctx, 3); !apierrors.IsForbidden(err) {
-		t.Errorf("a slot made: %v, want Forbidden", err)
+		t.Errorf("creating a slot: got error %v, want Forbidden", err)
 	}
 	allowed(t, "its own slot freed", own.Free(ctx, c.owner))
 }
 
-// secondSlot is a slot that no node holds.
+// secondSlot creates a slot that no node holds.
 func (c *cluster) secondSlot() string {
 	c.must(c.slots.Ensure(context.Background(), 2))
 	return fleet.SlotName(1)
@@ -74,16 +74,16 @@ func allowed(t *testing.T, what string, err error) {
 	}
 }
 
-// awaitDenied waits for the policies to take effect: that is a moment after they
-// were created.
+// awaitDenied waits until an admission policy refuses do: policies take effect a moment
+// after they were created.
 func awaitDenied(t *testing.T, what string, do func() error) {
 	t.Helper()
 	var err error
-	for range 100 {
+	for range 600 {
 		if err = do(); err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Errorf("%s: %v, want it refused by a policy", what, err)
+	t.Errorf("%s: got error %v, want it refused by an admission policy", what, err)
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-var wholeWay = []v1alpha1.Step{
+var workerSteps = []v1alpha1.Step{
 	v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking, v1alpha1.StepKubeadm, v1alpha1.StepCordoning,
 	v1alpha1.StepDraining, v1alpha1.StepLastCheck, v1alpha1.StepActivating, v1alpha1.StepRebooting,
 	v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepUncordoning, v1alpha1.StepUnlocking,
 }
 
-func stepsOf(status told) []v1alpha1.Step {
+func stepsOf(status agentStatus) []v1alpha1.Step {
 	var steps []v1alpha1.Step
 	for _, s := range status.Steps {
 		steps = append(steps, s.Step)
@@ -33,93 +33,115 @@ func stepsOf(status told) []v1alpha1.Step {
 	return steps
 }
 
-// replicated is a pod that a controller starts again elsewhere.
+// replicated makes a pod one that a controller starts again elsewhere.
 func replicated(p *corev1.Pod) {
 	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: types.UID("x"), Controller: ptr.To(true)}}
 }
 
+// TestWorker upgrades a worker.
 func TestWorker(t *testing.T) {
 	c := newCluster(t, "agent-worker")
 	c.kubelet()
 	c.pod("default", "web-"+c.node, replicated)
-	seen := c.record()
+	seen := c.recordMarks()
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	waiting := c.await("it is staged", func(s told) bool { return s.Versions.Staged == "v1.34.4" })
+	waiting := c.await("it is staged", func(s agentStatus) bool { return s.Versions.Staged == "v1.34.4" })
 	if waiting.Reason != v1alpha1.ReasonAwaitingRelease || waiting.Step != v1alpha1.StepWaiting {
-		t.Errorf("%s (%s: %s)", waiting.Step, waiting.Reason, waiting.Message)
+		t.Errorf("got step %s (%s: %s), want Waiting (AwaitingRelease)", waiting.Step, waiting.Reason, waiting.Message)
 	}
 	c.order(v1alpha1.ReleaseNode)
 	status := c.awaitStep(v1alpha1.StepIdle)
 
-	if diff := cmp.Diff(wholeWay, stepsOf(status)); diff != "" {
+	if diff := cmp.Diff(workerSteps, stepsOf(status)); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 	if status.Versions.Kubelet != "v1.34.4" || status.Slot != "" || status.Retry.Attempts != 1 || *status.Upgrade != *c.upgrade("patch") {
 		t.Errorf("status %+v", status)
 	}
-	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate"}, c.host.began); diff != "" || c.host.reboots != 1 {
-		t.Errorf("%d reboots; work on the host:\n%s", c.host.reboots, diff)
+	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate"}, c.host.verbs()); diff != "" || c.host.rebootCount() != 1 {
+		t.Errorf("got %d reboots; work on the host:\n%s", c.host.rebootCount(), diff)
 	}
 	want := []string{"in service", "cordoned by us, slot-0", "in service"}
 	if diff := cmp.Diff(want, seen()); diff != "" {
 		t.Errorf("the Node (-want +got):\n%s", diff)
 	}
-	c.free()
-	c.events("UpgradeCordoning", "UpgradeRebooting", "UpgradeIdle")
+	c.checkFree()
+	c.awaitEvents("UpgradeCordoning", "UpgradeRebooting", "UpgradeIdle")
 }
 
-// An agent that is killed in the middle of each step leaves nothing half.
+// TestKilledInEachStep checks that an agent which is killed in each step finishes, and does
+// nothing twice.
 func TestKilledInEachStep(t *testing.T) {
 	c := newCluster(t, "agent-killed")
 	c.kubelet()
-	c.host.takes = 150 * time.Millisecond
 	c.pod("default", "web-"+c.node, replicated)
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.awaitStep(v1alpha1.StepWaiting)
-	c.order(v1alpha1.ReleaseNode)
+	settle := func(s *v1alpha1.NodeUpgradeSpec) { s.SettleSeconds = ptr.To[int32](3) }
+	c.host.hang(verb.Kubeadm)
+	c.host.hang(verb.Activate)
+	c.order(v1alpha1.ReleaseNode, settle)
+	c.killInEachStep(map[v1alpha1.Step]func(){
+		v1alpha1.StepKubeadm:    func() { c.host.finish(verb.Kubeadm) },
+		v1alpha1.StepDraining:   c.kubelet,
+		v1alpha1.StepActivating: func() { c.host.finish(verb.Activate) },
+		v1alpha1.StepSettling:   func() {},
+	})
+	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate"}, c.host.verbs()); diff != "" || c.host.rebootCount() != 1 {
+		t.Errorf("got %d reboots; work on the host:\n%s", c.host.rebootCount(), diff)
+	}
+	c.checkFree()
+}
+
+// killInEachStep replaces the agent once in each step in which it finds the node, until the
+// node is Idle. It must find the node in the steps of proceed, and then calls their function
+// so that the step can end.
+func (c *cluster) killInEachStep(proceed map[v1alpha1.Step]func()) {
+	c.t.Helper()
 	killed := map[v1alpha1.Step]bool{}
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for status := c.status(); status.Step != v1alpha1.StepIdle; status = c.status() {
 		if time.Now().After(deadline) {
-			t.Fatalf("does not arrive: %+v", status)
+			c.t.Fatalf("the upgrade has not finished: %+v", status)
 		}
 		if !killed[status.Step] {
 			killed[status.Step] = true
 			c.kill()
 			c.run()
+			if end := proceed[status.Step]; end != nil {
+				end()
+			}
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	for _, step := range []v1alpha1.Step{v1alpha1.StepKubeadm, v1alpha1.StepDraining, v1alpha1.StepActivating, v1alpha1.StepSettling} {
+	for step := range proceed {
 		if !killed[step] {
-			t.Errorf("was never seen in step %s: killed in %v", step, killed)
+			c.t.Errorf("the agent was never killed in step %s, only in %v", step, killed)
 		}
 	}
-	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate"}, c.host.began); diff != "" || c.host.reboots != 1 {
-		t.Errorf("%d reboots; work on the host:\n%s", c.host.reboots, diff)
-	}
-	c.free()
 }
 
-// A cordon of another client stays, and the slot is marked all the same.
+// TestForeignCordon checks that another client's cordon stays, and that the slot is marked
+// nevertheless.
 func TestForeignCordon(t *testing.T) {
 	c := newCluster(t, "agent-cordoned")
 	c.kubelet()
 	c.kubectl("cordon", c.node)
-	seen := c.record()
+	seen := c.recordMarks()
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
 	c.awaitStep(v1alpha1.StepIdle)
-	want := []string{"cordoned by somebody", "cordoned by somebody, slot-0", "cordoned by somebody"}
+	want := []string{"cordoned by another client", "cordoned by another client, slot-0", "cordoned by another client"}
 	if diff := cmp.Diff(want, seen()); diff != "" {
 		t.Errorf("the Node (-want +got):\n%s", diff)
 	}
-	c.free()
+	c.checkFree()
 }
 
-// A freeze that the coordinator has not seen yet keeps the node where it is.
+// TestGateIsReadLive checks that a freeze which the coordinator has not read yet holds the
+// node.
 func TestGateIsReadLive(t *testing.T) {
 	c := newCluster(t, "agent-frozen")
 	freeze := &v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "freeze"}}
@@ -132,30 +154,30 @@ func TestGateIsReadLive(t *testing.T) {
 	}()
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
-	status := c.await("it is excluded", func(s told) bool { return s.Reason == v1alpha1.ReasonExcluded })
+	status := c.await("it is excluded", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonExcluded })
 	if status.Step != v1alpha1.StepLocking || status.StepEndTime == nil || !strings.Contains(status.Message, "quarter end") {
 		t.Errorf("status %+v", status)
 	}
-	if slices.Contains(c.host.began, "kubeadm") {
+	if slices.Contains(c.host.verbs(), "kubeadm") {
 		t.Error("kubeadm ran during an exclusion")
 	}
 	c.order(v1alpha1.ReleaseNone)
 	c.must(c.slots.Withdraw(t.Context(), c.owner))
 	c.awaitStep(v1alpha1.StepWaiting)
-	c.free()
+	c.checkFree()
 }
 
-// Somebody deletes the NodeUpgrade of a node that is out of service, and there
-// is no coordinator to make it anew: the node is given back.
-func TestNodeUpgradeIsDeleted(t *testing.T) {
+// TestDeletedNodeUpgradeEndsAttempt checks that a node goes back into service if its
+// NodeUpgrade is deleted and no coordinator creates it again.
+func TestDeletedNodeUpgradeEndsAttempt(t *testing.T) {
 	c := newCluster(t, "agent-forgotten")
-	c.pod("default", "web-"+c.node, replicated) // with no kubelet to end it
+	c.pod("default", "web-"+c.node, replicated) // no kubelet ends it
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
 	c.awaitStep(v1alpha1.StepDraining)
 	c.must(c.ours.NodeUpgrades.Delete(t.Context(), c.node, metav1.DeleteOptions{}))
 	held := true
-	for range 200 {
+	for range 600 {
 		node, err := c.admin.CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
 		c.must(err)
 		lease, err := c.admin.CoordinationV1().Leases(v1alpha1.Namespace).Get(t.Context(), "slot-0", metav1.GetOptions{})
@@ -166,12 +188,13 @@ func TestNodeUpgradeIsDeleted(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	if held {
-		t.Error("the node stays out of service")
+		t.Error("the node is still out of service, or holds its slot")
 	}
-	c.free()
+	c.checkFree()
 }
 
-// What an earlier node of that name left behind is not this one's past.
+// TestNodeJoinsAgain checks that the status of an earlier node of the same name does not
+// count.
 func TestNodeJoinsAgain(t *testing.T) {
 	c := newCluster(t, "agent-again")
 	c.order(v1alpha1.ReleaseNone)
@@ -184,27 +207,28 @@ func TestNodeJoinsAgain(t *testing.T) {
 	_, err = c.ours.NodeUpgrades.Apply(t.Context(), old, fieldManager, "status")
 	c.must(err)
 	c.run()
-	status := c.await("it begins anew", func(s told) bool { return s.Versions.Staged == "v1.34.4" })
+	status := c.await("the image is staged", func(s agentStatus) bool { return s.Versions.Staged == "v1.34.4" })
 	if status.Retry.Attempts != 0 || status.Step != v1alpha1.StepWaiting {
 		t.Errorf("status %+v", status)
 	}
 }
 
-// An image that cannot be trusted leaves the node in service, and says so.
+// TestBadImage checks that a node whose image has the wrong hash stays in service, reports
+// it and retries.
 func TestBadImage(t *testing.T) {
 	c := newCluster(t, "agent-bad-image")
 	c.host.fail[verb.Stage] = &host.Result{Reason: v1alpha1.ReasonHashMismatch, Message: "sha256 is bbbb, not aaaa"}
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonHashMismatch })
+	status := c.await("the reason is HashMismatch", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonHashMismatch })
 	if status.Step != v1alpha1.StepStaging || status.Retry.Time == nil || status.Versions.Staged != "" || status.Message != "sha256 is bbbb, not aaaa" {
 		t.Errorf("status %+v", status)
 	}
-	c.await("it tries again by itself", func(s told) bool { return s.Versions.Staged == "v1.34.4" })
+	c.await("the retry has staged the image", func(s agentStatus) bool { return s.Versions.Staged == "v1.34.4" })
 }
 
-// free checks that nothing of the upgrade is left on Node and slot.
-func (c *cluster) free() {
+// checkFree checks that the slot is free.
+func (c *cluster) checkFree() {
 	c.t.Helper()
 	lease, err := c.admin.CoordinationV1().Leases(v1alpha1.Namespace).Get(context.Background(), "slot-0", metav1.GetOptions{})
 	c.must(err)
@@ -213,11 +237,11 @@ func (c *cluster) free() {
 	}
 }
 
-// events waits for events on the Node, as `kubectl describe node` finds them.
-func (c *cluster) events(want ...string) {
+// awaitEvents waits for events on the Node, as `kubectl describe node` finds them.
+func (c *cluster) awaitEvents(want ...string) {
 	c.t.Helper()
 	var got []string
-	for range 100 {
+	for range 600 {
 		got = nil
 		list, err := c.admin.CoreV1().Events("default").List(context.Background(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + c.owner.UID})
 		c.must(err)
@@ -230,19 +254,19 @@ func (c *cluster) events(want ...string) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	c.t.Errorf("events %v, want %v among them", got, want)
+	c.t.Errorf("got events %v, want %v among them", got, want)
 }
 
-// record watches the Node from now on. The function that it returns tells how
-// it went, changes only.
-func (c *cluster) record() func() []string {
+// recordMarks watches the Node from now on. The function that it returns stops that, and
+// returns the node's marks, one for each change.
+func (c *cluster) recordMarks() func() []string {
 	c.t.Helper()
 	node, err := c.admin.CoreV1().Nodes().Get(c.t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
 	seen := []string{marksOf(node)}
 	watcher, err := c.admin.CoreV1().Nodes().Watch(c.t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + c.node, ResourceVersion: node.ResourceVersion})
 	c.must(err)
-	told := make(chan []string)
+	recorded := make(chan []string)
 	go func() {
 		for event := range watcher.ResultChan() {
 			node, ok := event.Object.(*corev1.Node)
@@ -253,21 +277,21 @@ func (c *cluster) record() func() []string {
 				seen = append(seen, now)
 			}
 		}
-		told <- seen
+		recorded <- seen
 	}()
 	return func() []string {
 		watcher.Stop()
-		return <-told
+		return <-recorded
 	}
 }
 
 func marksOf(node *corev1.Node) string {
 	seen := "in service"
 	if node.Spec.Unschedulable {
-		seen = "cordoned by somebody"
+		seen = "cordoned by another client"
 	}
 	if node.Annotations[v1alpha1.CordonAnnotation] != "" {
-		seen = strings.Replace(seen, "by somebody", "by us", 1)
+		seen = strings.Replace(seen, "by another client", "by us", 1)
 	}
 	if slot := node.Annotations[v1alpha1.SlotAnnotation]; slot != "" {
 		seen += ", " + slot

@@ -27,8 +27,8 @@ import (
 
 func TestMain(m *testing.M) { apitest.Main(m) }
 
-// cluster is a real API server with our kinds, rights and policies, one node
-// whose host is a fake, and a kubelet's part played by the test.
+// cluster is a real API server with our kinds, rights and policies, and one node whose host
+// and kubelet are simulated.
 type cluster struct {
 	t      *testing.T
 	config *rest.Config
@@ -96,7 +96,7 @@ func (c *cluster) createNode() {
 	c.report("boot-0", corev1.ConditionTrue)
 }
 
-// report is what the kubelet says of its node.
+// report reports the node's status as its kubelet does.
 func (c *cluster) report(boot string, ready corev1.ConditionStatus) {
 	status := fmt.Sprintf(`{"status":{"nodeInfo":{"kubeletVersion":%q,"bootID":%q},"conditions":[{"type":"Ready","status":%q}]}}`, c.host.merged(), boot, ready)
 	_, err := c.admin.CoreV1().Nodes().Patch(context.Background(), c.node, "application/strategic-merge-patch+json", []byte(status), metav1.PatchOptions{}, "status")
@@ -105,8 +105,7 @@ func (c *cluster) report(boot string, ready corev1.ConditionStatus) {
 	}
 }
 
-// boot is the node's way down and up again: the agent dies, the kubelet comes
-// back, and starts the agent.
+// boot reboots the node: the agent dies, the kubelet reports, and starts the agent.
 func (c *cluster) boot(boot string) {
 	c.kill()
 	c.report(boot, corev1.ConditionFalse)
@@ -133,13 +132,13 @@ func (c *cluster) createUpgrade() {
 	c.must(c.slots.Ensure(c.t.Context(), 1))
 }
 
-// patchImage is what the upgrade "patch" fixed at its trigger.
+// patchImage returns the image that the upgrade "patch" fixed at its trigger.
 func patchImage() v1alpha1.Image {
 	return v1alpha1.Image{Architecture: "amd64", URL: "http://bakery/kubernetes-v1.34.4-x86-64.raw", Digest: v1alpha1.DigestOf(strings.Repeat("a", 64))}
 }
 
-// createKubeadmConfig makes what kubeadm leaves in a cluster, with the rights that
-// it gives to kubelets.
+// createKubeadmConfig creates the ConfigMap that kubeadm leaves in a cluster, with the
+// rights that it gives to kubelets.
 func (c *cluster) createKubeadmConfig() {
 	c.t.Helper()
 	cmd := apitest.Kubectl(c.t, c.config, "apply", "-f", "-")
@@ -169,7 +168,7 @@ subjects:
 	}
 }
 
-// create makes an object that all tests share.
+// create creates an object that all tests share.
 func (c *cluster) create(object any) {
 	c.t.Helper()
 	var err error
@@ -195,7 +194,7 @@ func (c *cluster) pod(namespace, name string, change func(*corev1.Pod)) {
 	}
 }
 
-// order is what the coordinator wants of the node.
+// order writes the node's order as the coordinator does, and reserves its slot.
 func (c *cluster) order(release v1alpha1.Release, change ...func(*v1alpha1.NodeUpgradeSpec)) {
 	c.t.Helper()
 	nu := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.node}}
@@ -215,7 +214,7 @@ func (c *cluster) order(release v1alpha1.Release, change ...func(*v1alpha1.NodeU
 	c.must(err)
 }
 
-// upgrade names an upgrade as orders do.
+// upgrade returns the reference to an upgrade that orders have.
 func (c *cluster) upgrade(name string) *v1alpha1.UpgradeReference {
 	c.t.Helper()
 	upgrade, err := c.ours.ClusterUpgrades.Get(c.t.Context(), name, metav1.GetOptions{})
@@ -223,7 +222,7 @@ func (c *cluster) upgrade(name string) *v1alpha1.UpgradeReference {
 	return ptr.To(upgrade.Reference())
 }
 
-// as is a client that impersonates a user.
+// as returns the configuration of a client that impersonates a user.
 func (c *cluster) as(user string, groups []string, node string) *rest.Config {
 	config := rest.CopyConfig(c.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
@@ -237,7 +236,7 @@ func (c *cluster) account(node string) *rest.Config {
 	return c.as("system:serviceaccount:"+v1alpha1.Namespace+":node-agent", []string{"system:serviceaccounts"}, node)
 }
 
-// run starts an agent, with the identities and rights of a real one.
+// run starts an agent with the identities and rights of a real one.
 func (c *cluster) run() {
 	account := c.account(c.node)
 	upgrades, err := client.New(account)
@@ -268,7 +267,7 @@ func (c *cluster) run() {
 	c.stop = func() { cancel(); <-done }
 }
 
-// kill ends the agent that runs, and waits until it is gone.
+// kill stops the agent, and waits until it has ended.
 func (c *cluster) kill() {
 	c.mu.Lock()
 	stop := c.stop
@@ -285,7 +284,7 @@ func (l *locked) Write(p []byte) (int, error) {
 	return l.c.log.Write(p)
 }
 
-// kubelet ends pods that were asked to leave, until the test is over.
+// kubelet ends deleted pods, until the test ends.
 func (c *cluster) kubelet() {
 	ctx := c.t.Context()
 	go func() {
@@ -304,23 +303,23 @@ func (c *cluster) kubelet() {
 	}()
 }
 
-// told is what the agent has written, with the reason and the sentence in it.
-type told struct {
+// agentStatus is the status that the agent has written, with its reason and message.
+type agentStatus struct {
 	v1alpha1.NodeUpgradeStatus
 	Reason  v1alpha1.Reason
 	Message string
 }
 
-func (c *cluster) status() told {
+func (c *cluster) status() agentStatus {
 	nu, err := c.ours.NodeUpgrades.Get(context.Background(), c.node, metav1.GetOptions{})
 	if err != nil {
-		return told{}
+		return agentStatus{}
 	}
 	reason, message := nu.Status.Cause()
-	return told{nu.Status, reason, message}
+	return agentStatus{nu.Status, reason, message}
 }
 
-// awaitInventory waits until the agent has told something of the node.
+// awaitInventory waits until the agent has written an inventory for which is returns true.
 func (c *cluster) awaitInventory(what string, is func(v1alpha1.NodeInventory) bool) v1alpha1.NodeInventory {
 	c.t.Helper()
 	var inventory *v1alpha1.NodeInventory
@@ -335,7 +334,7 @@ func (c *cluster) awaitInventory(what string, is func(v1alpha1.NodeInventory) bo
 	return v1alpha1.NodeInventory{}
 }
 
-func (c *cluster) await(what string, is func(told) bool) told {
+func (c *cluster) await(what string, is func(agentStatus) bool) agentStatus {
 	c.t.Helper()
 	for range 600 {
 		if status := c.status(); is(status) {
@@ -344,10 +343,10 @@ func (c *cluster) await(what string, is func(told) bool) told {
 		time.Sleep(50 * time.Millisecond)
 	}
 	c.t.Fatalf("waiting until %s: %+v", what, c.status())
-	return told{}
+	return agentStatus{}
 }
 
-func (c *cluster) awaitStep(step v1alpha1.Step) told {
+func (c *cluster) awaitStep(step v1alpha1.Step) agentStatus {
 	c.t.Helper()
-	return c.await("step is "+string(step), func(s told) bool { return s.Step == step })
+	return c.await("step is "+string(step), func(s agentStatus) bool { return s.Step == step })
 }

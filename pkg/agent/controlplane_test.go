@@ -21,8 +21,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// newControlPlane is a cluster whose node runs a control plane and one of etcd's
-// three members.
+// newControlPlane returns a cluster whose node is a control plane with one of three members
+// of etcd.
 func newControlPlane(t *testing.T, name string) *cluster {
 	c := newCluster(t, name)
 	c.host.facts.ControlPlane = true
@@ -31,7 +31,8 @@ func newControlPlane(t *testing.T, name string) *cluster {
 	return c
 }
 
-// members are the own one and two others, one of which may be broken.
+// members returns the facts about the node's own member and two others, one of which may be
+// broken.
 func members(own, broken string) *v1alpha1.EtcdFacts {
 	facts := &v1alpha1.EtcdFacts{}
 	for _, name := range []string{own, "other-1", "other-2"} {
@@ -44,13 +45,12 @@ func members(own, broken string) *v1alpha1.EtcdFacts {
 	return facts
 }
 
-// staticPods makes the control plane's pods at a version, Ready, or takes away
-// that they are.
+// staticPods creates the control plane's pods at a version, and sets their Ready condition.
 func (c *cluster) staticPods(version, ready string) {
 	c.t.Helper()
 	for _, component := range host.ControlPlaneComponents {
 		c.staticPod(component, version)
-		c.probed(component, ready)
+		c.setPodReady(component, ready)
 	}
 	c.t.Cleanup(func() {
 		for _, component := range host.ControlPlaneComponents {
@@ -59,7 +59,7 @@ func (c *cluster) staticPods(version, ready string) {
 	})
 }
 
-// staticPod makes one of them, and probed says whether it is Ready.
+// staticPod creates the pod of a component.
 func (c *cluster) staticPod(component, version string) {
 	c.t.Helper()
 	c.pod("kube-system", component+"-"+c.node, func(p *corev1.Pod) {
@@ -69,18 +69,20 @@ func (c *cluster) staticPod(component, version string) {
 	})
 }
 
-func (c *cluster) probed(component, ready string) {
+func (c *cluster) setPodReady(component, ready string) {
 	c.t.Helper()
 	status := []byte(`{"status":{"conditions":[{"type":"Ready","status":"` + ready + `"}]}}`)
 	_, err := c.admin.CoreV1().Pods("kube-system").Patch(c.t.Context(), component+"-"+c.node, types.StrategicMergePatchType, status, metav1.PatchOptions{}, "status")
 	c.must(err)
 }
 
-func TestPassOne(t *testing.T) {
+// TestPass1 runs pass 1 on a control plane: the slot is free only when the static pods and
+// etcd are healthy.
+func TestPass1(t *testing.T) {
 	c := newControlPlane(t, "agent-control-plane")
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	c.await("images are pulled", func(s told) bool {
+	c.await("images are pulled", func(s agentStatus) bool {
 		return s.Versions.Pulled == "v1.34.4" && s.Step == v1alpha1.StepWaiting
 	})
 	c.host.setEtcd(members(c.node, c.node))
@@ -88,17 +90,17 @@ func TestPassOne(t *testing.T) {
 		return i.Etcd != nil && len(i.Etcd.Members) == 3
 	})
 	c.order(v1alpha1.ReleaseControlPlane, func(s *v1alpha1.NodeUpgradeSpec) { s.Kubeadm, s.EtcdSnapshot = v1alpha1.KubeadmApply, true })
-	status := c.await("it checks", func(s told) bool { return s.Reason == v1alpha1.ReasonUnhealthy })
+	status := c.await("it checks the control plane", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonUnhealthy })
 	if !strings.Contains(status.Message, "found no kube-apiserver pod") {
 		t.Errorf("message %q", status.Message)
 	}
-	// The pods are well, and the member of etcd is not: the slot is kept.
+	// The pods are healthy, and the member of etcd is not: the node keeps its slot.
 	c.staticPods("v1.34.4", "True")
-	c.await("etcd is not well", func(s told) bool {
+	c.await("etcd is unhealthy", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepChecking && s.Message == "this node's member of etcd does not answer"
 	})
 	c.host.setEtcd(members(c.node, ""))
-	status = c.await("it waits again", func(s told) bool {
+	status = c.await("pass 1 is done", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepWaiting && s.Versions.Kubeadm == "v1.34.4"
 	})
 	if status.Versions.ControlPlane != "v1.34.4" || slices.Contains(stepsOf(status), v1alpha1.StepCordoning) {
@@ -111,29 +113,31 @@ func TestPassOne(t *testing.T) {
 	if diff := cmp.Diff(want, status.EtcdSnapshot); diff != "" || time.Since(want.CreationTime.Time) > time.Minute {
 		t.Errorf("snapshot (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"stage", "pull", "snapshot", "kubeadm"}, c.host.began); diff != "" {
+	if diff := cmp.Diff([]string{"stage", "pull", "snapshot", "kubeadm"}, c.host.verbs()); diff != "" {
 		t.Errorf("work on the host (-want +got):\n%s", diff)
 	}
-	c.free()
+	c.checkFree()
 }
 
-// A control plane was put back to the version before, as after a restore of etcd,
-// and the record on its disk says that kubeadm is done: kubeadm runs again.
-func TestStaticPodsBeatTheRecord(t *testing.T) {
+// TestStaticPodVersionOverridesKubeadmRecord checks that kubeadm runs again on a control
+// plane that runs the previous version, as after a restore of etcd, although the record on
+// its disk says that kubeadm is done.
+func TestStaticPodVersionOverridesKubeadmRecord(t *testing.T) {
 	c := newControlPlane(t, "agent-restored")
 	c.host.facts.Kubeadm.Version = "v1.34.4"
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	status := c.await("it is prepared", func(s told) bool { return s.Versions.Pulled == "v1.34.4" && s.Step == v1alpha1.StepWaiting })
+	status := c.await("images are pulled", func(s agentStatus) bool { return s.Versions.Pulled == "v1.34.4" && s.Step == v1alpha1.StepWaiting })
 	if status.Versions.Kubeadm != "v1.34.3" || status.Versions.ControlPlane != "v1.34.3" {
 		t.Errorf("versions %+v", status.Versions)
 	}
 	c.order(v1alpha1.ReleaseControlPlane)
-	c.await("kubeadm runs", func(told) bool { return slices.Contains(c.host.verbs(), "kubeadm") })
+	c.await("kubeadm runs", func(agentStatus) bool { return slices.Contains(c.host.verbs(), "kubeadm") })
 }
 
-// In pass 2 the slot is kept until etcd is well after the boot.
-func TestPassTwoWaitsForEtcd(t *testing.T) {
+// TestPass2WaitsForEtcd checks that in pass 2 the slot is kept until etcd is healthy after
+// the boot.
+func TestPass2WaitsForEtcd(t *testing.T) {
 	c := newControlPlane(t, "agent-pass-two")
 	c.staticPods("v1.34.4", "True")
 	c.host.facts.Kubeadm.Version = "v1.34.4"
@@ -147,7 +151,7 @@ func TestPassTwoWaitsForEtcd(t *testing.T) {
 	}
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
-	status := c.await("etcd is not well", func(s told) bool {
+	status := c.await("etcd is unhealthy", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepSettling && s.Reason == v1alpha1.ReasonUnhealthy
 	})
 	if status.Slot == "" || status.Message != "etcd: asking etcd: connection refused" {
@@ -157,68 +161,70 @@ func TestPassTwoWaitsForEtcd(t *testing.T) {
 	c.t.Cleanup(func() {
 		_ = c.admin.CoreV1().Pods("kube-system").Delete(context.Background(), "etcd-"+c.node, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
 	})
-	c.host.setEtcd(members(c.node, "other-1")) // another one's trouble is not this node's
-	c.await("its pod is not Ready yet", func(s told) bool {
+	c.host.setEtcd(members(c.node, "other-1")) // another node's member does not count
+	c.await("its pod is not Ready yet", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepSettling && s.Message == "etcd is not Ready"
 	})
-	c.probed("etcd", "True")
+	c.setPodReady("etcd", "True")
 	c.awaitStep(v1alpha1.StepIdle)
-	if slices.Contains(c.host.began, "pull") {
+	if slices.Contains(c.host.verbs(), "pull") {
 		t.Error("images were pulled for a kubeadm that is done")
 	}
-	c.free()
+	c.checkFree()
 }
 
-// What etcd says keeps a control plane in service, or lets it go.
-func TestEtcdIsAskedLive(t *testing.T) {
+// TestEtcdIsReadLive checks that a control plane begins only while etcd keeps its majority
+// without it.
+func TestEtcdIsReadLive(t *testing.T) {
 	c := newControlPlane(t, "agent-etcd")
 	c.host.setEtcd(members(c.node, "other-2"))
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
-	status := c.await("a member is away", func(s told) bool {
+	status := c.await("a member is down", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepLocking && s.Reason == v1alpha1.ReasonEtcdQuorum
 	})
 	if !strings.Contains(status.Message, "would have 1 of the 2 it needs") || !strings.Contains(status.Message, "member other-2 does not answer") {
 		t.Errorf("message %q", status.Message)
 	}
 	c.host.setEtcd(&v1alpha1.EtcdFacts{Problem: "no certificates"})
-	c.await("etcd cannot be asked", func(s told) bool {
+	c.await("etcd cannot be asked", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepLocking && strings.Contains(s.Message, "could not determine whether etcd keeps its majority without this node: no certificates")
 	})
-	if slices.Contains(c.host.began, "kubeadm") {
+	if slices.Contains(c.host.verbs(), "kubeadm") {
 		t.Error("kubeadm ran")
 	}
 	c.host.setEtcd(members(c.node, ""))
-	c.await("it goes", func(s told) bool { return slices.Contains(stepsOf(s), v1alpha1.StepCordoning) })
+	c.await("it begins", func(s agentStatus) bool { return slices.Contains(stepsOf(s), v1alpha1.StepCordoning) })
 }
 
-// The registry's name cannot be read: the status says so, and says how.
+// TestKubeadmConfigCannotBeRead checks that the status reports why the images cannot be
+// pulled.
 func TestKubeadmConfigCannotBeRead(t *testing.T) {
 	c := newControlPlane(t, "agent-no-config")
 	c.must(c.admin.CoreV1().ConfigMaps("kube-system").Delete(t.Context(), "kubeadm-config", metav1.DeleteOptions{}))
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonPullFailed })
+	status := c.await("the reason is PullFailed", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonPullFailed })
 	if status.Step != v1alpha1.StepStaging || status.Versions.Staged != "v1.34.4" || status.Versions.Pulled != "" || !strings.Contains(status.Message, "kube-system/kubeadm-config") {
 		t.Errorf("status %+v", status)
 	}
 	c.createKubeadmConfig()
-	c.await("it goes on", func(s told) bool { return s.Versions.Pulled == "v1.34.4" })
+	c.await("it goes on", func(s agentStatus) bool { return s.Versions.Pulled == "v1.34.4" })
 }
 
-// kubeadm's words come with the agent's log, and stay in the status until it
-// succeeds.
-func TestKubeadmSpeaks(t *testing.T) {
+// TestKubeadmOutputIsLogged checks that kubeadm's output is in the agent's output, and its
+// end in the status until it succeeds.
+func TestKubeadmOutputIsLogged(t *testing.T) {
 	c := newCluster(t, "agent-speaks")
 	c.kubelet()
-	c.host.takes = 300 * time.Millisecond
+	c.host.hang(verb.Kubeadm)
 	c.host.fail[verb.Kubeadm] = &host.Result{Reason: v1alpha1.ReasonKubeadmFailed, Message: "exit status 1", LogTail: "[ERROR] no\n"}
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.awaitStep(v1alpha1.StepWaiting)
 	c.order(v1alpha1.ReleaseNode)
 	var request *host.Request
-	c.await("kubeadm is asked for", func(told) bool {
+	c.await("kubeadm is started", func(agentStatus) bool {
 		request, _ = c.host.LastRequest(verb.Kubeadm)
 		return request != nil
 	})
@@ -226,28 +232,29 @@ func TestKubeadmSpeaks(t *testing.T) {
 	c.must(os.WriteFile(path, []byte("[upgrade] begins\n\n\x1b[31m[ERROR] no\n[half"), 0o600))
 	tick := request.RequestedAt.Add(-10 * time.Millisecond) // the kernel's last one
 	c.must(os.Chtimes(path, tick, tick))
-	status := c.await("it failed", func(s told) bool { return s.Retry.Time != nil })
+	c.host.finish(verb.Kubeadm)
+	status := c.await("it failed", func(s agentStatus) bool { return s.Retry.Time != nil })
 	if status.KubeadmLog != "[ERROR] no\n" || status.Reason != v1alpha1.ReasonKubeadmFailed {
 		t.Errorf("status %+v", status)
 	}
 	key := "v1.34.4/patch/" + c.upgrade("patch").UID + "/attempt-1"
-	words := []string{"kubeadm-log begin " + key, "kubeadm-log | [upgrade] begins", "kubeadm-log | ",
+	lines := []string{"kubeadm-log begin " + key, "kubeadm-log | [upgrade] begins", "kubeadm-log | ",
 		"kubeadm-log | [31m[ERROR] no", "kubeadm-log | [half", "kubeadm-log end " + key + " FAILED"}
-	c.says(words...)
-	// The next agent tells it once more, from its first line.
+	c.awaitLog(lines...)
+	// The next agent writes it again from the first line.
 	c.kill()
 	c.mu.Lock()
 	c.log.Reset()
 	c.mu.Unlock()
 	c.run()
-	c.says(words...)
+	c.awaitLog(lines...)
 }
 
-// says waits until kubeadm's lines in the agent's output are those.
-func (c *cluster) says(want ...string) {
+// awaitLog waits until kubeadm's lines in the agent's output are those.
+func (c *cluster) awaitLog(want ...string) {
 	c.t.Helper()
 	var got []string
-	for range 100 {
+	for range 600 {
 		c.mu.Lock()
 		got = nil
 		for line := range strings.Lines(c.log.String()) {
@@ -261,11 +268,12 @@ func (c *cluster) says(want ...string) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	c.t.Errorf("kubeadm's words (-want +got):\n%s", cmp.Diff(want, got))
+	c.t.Errorf("kubeadm's output (-want +got):\n%s", cmp.Diff(want, got))
 }
 
-// Preflight reads the inventory, also of a node from which nothing is wanted.
-func TestEtcdStandsInTheInventory(t *testing.T) {
+// TestInventoryHasEtcd checks that the inventory has etcd's members without an order, as
+// preflight reads them.
+func TestInventoryHasEtcd(t *testing.T) {
 	c := newControlPlane(t, "agent-etcd-facts")
 	c.host.setEtcd(members(c.node, "other-2"))
 	c.order(v1alpha1.ReleaseNone)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// fakeHost is a node's systemd and logind: it outlives the agents that ask it.
+// fakeHost simulates a node's systemd and logind. It outlives the agents that use it.
 type fakeHost struct {
 	mu       sync.Mutex
 	facts    host.Facts
@@ -26,18 +27,18 @@ type fakeHost struct {
 	results  map[verb.Verb]*host.Result
 	began    []string // verbs that change something, as they began
 	takes    time.Duration
-	hung     map[verb.Verb]*host.Request // verbs that do not end; nil: not begun yet
+	hung     map[verb.Verb]*host.Request // verbs that do not end; nil: not due to end yet
 	fail     map[verb.Verb]*host.Result  // how a verb ends next time
 	watchers map[chan host.Change]bool
 	asked    map[verb.Verb]*host.Request
-	etcd     *v1alpha1.EtcdFacts    // what the members say
+	etcd     *v1alpha1.EtcdFacts    // the health of its members
 	dir      string                 // the state folder
-	engine   func() (string, error) // what update_engine says; nil: it does not run
+	engine   func() (string, error) // update_engine's status; nil: it does not run
 	busFails verb.Verb              // the system bus fails once, when this is started
 	reboots  int
 	onReboot func(boot string)
-	// onRestart is told of a kubelet that was restarted; refresh is what a
-	// restart that fails leaves merged, nil for what was merged before.
+	// onRestart is called when a kubelet was restarted. refresh is what a restart that fails
+	// leaves merged; nil: what was merged before.
 	onRestart func(boot string)
 	refresh   *string
 }
@@ -73,7 +74,7 @@ func (h *fakeHost) Start(_ context.Context, r host.Request, _ host.Options) erro
 	if r.Verb != verb.Facts && r.Verb != verb.Etcd {
 		h.began = append(h.began, string(r.Verb))
 	}
-	h.tell(host.Change{Verb: r.Verb})
+	h.notify(host.Change{Verb: r.Verb})
 	time.AfterFunc(h.takes, func() { h.end(r) })
 	return nil
 }
@@ -107,10 +108,10 @@ func (h *fakeHost) end(r host.Request) {
 	}
 	h.running[r.Verb] = false
 	h.results[r.Verb] = result
-	h.tell(host.Change{Verb: r.Verb})
+	h.notify(host.Change{Verb: r.Verb})
 }
 
-// hang keeps a verb from ending until finish.
+// hang keeps a verb from ending until finish is called.
 func (h *fakeHost) hang(v verb.Verb) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -127,7 +128,7 @@ func (h *fakeHost) finish(v verb.Verb) {
 	}
 }
 
-// apply is what a verb does to the node.
+// apply changes the node as a verb does.
 func (h *fakeHost) apply(r host.Request) {
 	var args struct{ Version string }
 	_ = json.Unmarshal(r.Args, &args)
@@ -157,14 +158,14 @@ func (h *fakeHost) LastRequest(v verb.Verb) (*host.Request, error) {
 
 func (h *fakeHost) Open(name string) (*os.File, error) { return os.Open(filepath.Join(h.dir, name)) }
 
-// setEtcd says how the members are from now on.
+// setEtcd sets the health of etcd's members.
 func (h *fakeHost) setEtcd(facts *v1alpha1.EtcdFacts) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.etcd = facts
 }
 
-func (h *fakeHost) tell(change host.Change) {
+func (h *fakeHost) notify(change host.Change) {
 	for watcher := range h.watchers {
 		select {
 		case watcher <- change:
@@ -205,7 +206,7 @@ func (h *fakeHost) UpdateEngine(context.Context) (string, error) {
 	return h.engine()
 }
 
-// Reboot takes the node away: what runs on it dies.
+// Reboot reboots the node: all that runs on it ends.
 func (h *fakeHost) Reboot(context.Context) error {
 	h.mu.Lock()
 	h.reboots++
@@ -217,11 +218,25 @@ func (h *fakeHost) Reboot(context.Context) error {
 	return nil
 }
 
-// verbs are those that change something, as they began.
+// verbs returns the verbs that change something, in the order of their start.
 func (h *fakeHost) verbs() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.began)
+}
+
+func (h *fakeHost) rebootCount() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.reboots
+}
+
+// awaitEnd waits until a verb does not run any more.
+func (h *fakeHost) awaitEnd(t *testing.T, v verb.Verb) {
+	t.Helper()
+	for running := true; running; time.Sleep(time.Millisecond) {
+		running, _, _ = h.Last(t.Context(), v)
+	}
 }
 
 func (h *fakeHost) merged() string {

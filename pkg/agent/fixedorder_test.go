@@ -8,9 +8,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Who can write the order chooses what runs as root here. What its upgrade did not
-// fix at the trigger is neither downloaded nor run, and the status says so.
-func TestOrderThatTheUpgradeDidNotFix(t *testing.T) {
+// TestOrderMustMatchUpgrade checks that the agent neither downloads nor runs what the
+// upgrade did not fix at its trigger, and reports it: an order chooses what runs as root.
+func TestOrderMustMatchUpgrade(t *testing.T) {
 	const evil = "http://evil.example/kubernetes-v1.34.4-x86-64.raw"
 	for name, row := range map[string]struct {
 		change func(*v1alpha1.NodeUpgradeSpec)
@@ -26,37 +26,37 @@ func TestOrderThatTheUpgradeDidNotFix(t *testing.T) {
 			c.kubelet()
 			c.order(v1alpha1.ReleaseNone, row.change)
 			c.run()
-			status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonOrderMismatch })
+			status := c.await("the reason is OrderMismatch", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonOrderMismatch })
 			if status.Step != v1alpha1.StepStaging || !strings.Contains(status.Message, row.want) || len(c.host.verbs()) > 0 {
-				t.Errorf("%s: %s; on the host: %v", status.Step, status.Message, c.host.verbs())
+				t.Errorf("got step %s (%s) and work on the host %v, want Staging and none", status.Step, status.Message, c.host.verbs())
 			}
-			// The order is put right, and changed again once the image lies there.
+			// The order is corrected, and changed again once the image is staged.
 			c.order(v1alpha1.ReleaseNone)
 			c.awaitStep(v1alpha1.StepWaiting)
 			c.order(v1alpha1.ReleaseNode, row.change)
-			c.await("it says so again", func(s told) bool { return s.Reason == v1alpha1.ReasonOrderMismatch })
+			c.await("the order is refused again", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonOrderMismatch })
 			if began := c.host.verbs(); !slices.Equal(began, []string{"stage"}) {
-				t.Errorf("on the host: %v", began)
+				t.Errorf("got work on the host %v, want stage only", began)
 			}
 			c.order(v1alpha1.ReleaseNode)
 			c.awaitStep(v1alpha1.StepIdle)
-			c.free()
+			c.checkFree()
 		})
 	}
 }
 
-// A node that follows an upgrade that is over compares with what the UpgradePolicy
-// remembers of it.
-func TestOrderOfAnUpgradeThatIsOver(t *testing.T) {
+// TestOrderOfEndedUpgradeMustMatchPolicy checks that a node which joins late compares its
+// order with the UpgradePolicy, which keeps the image of the upgrade that ended.
+func TestOrderOfEndedUpgradeMustMatchPolicy(t *testing.T) {
 	c := newCluster(t, "agent-order-late")
 	gone := v1alpha1.UpgradeReference{Name: "gone", UID: "of-the-deleted-one"}
-	c.brought(gone)
+	c.setPolicyUpgrade(gone)
 	c.order(v1alpha1.ReleaseNone, ofUpgrade(gone), func(s *v1alpha1.NodeUpgradeSpec) { s.Image.Digest = v1alpha1.DigestOf(strings.Repeat("b", 64)) })
 	c.run()
-	status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonOrderMismatch })
+	status := c.await("the reason is OrderMismatch", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonOrderMismatch })
 	if len(c.host.verbs()) > 0 {
-		t.Errorf("%s; on the host: %v", status.Message, c.host.verbs())
+		t.Errorf("got message %s and work on the host %v, want none", status.Message, c.host.verbs())
 	}
 	c.order(v1alpha1.ReleaseNone, ofUpgrade(gone))
-	c.await("it is staged", func(s told) bool { return s.Versions.Staged == "v1.34.4" })
+	c.await("it is staged", func(s agentStatus) bool { return s.Versions.Staged == "v1.34.4" })
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// freeze is an exclusion that holds between two instants, until thaw or the end of
-// the test.
+// freeze creates an exclusion between two instants. It is deleted by thaw, or when the test
+// ends.
 func (c *cluster) freeze(name string, from, until time.Time) (thaw func()) {
 	c.t.Helper()
 	freeze := &v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -32,39 +32,40 @@ func (c *cluster) freeze(name string, from, until time.Time) (thaw func()) {
 	return thaw
 }
 
-func needs(d time.Duration) func(*v1alpha1.NodeUpgradeSpec) {
+func expects(d time.Duration) func(*v1alpha1.NodeUpgradeSpec) {
 	return func(s *v1alpha1.NodeUpgradeSpec) { s.ExpectedSeconds = ptr.To(int32(d.Seconds())) }
 }
 
-// What does not end before the window closes does not begin; what has begun is
-// not asked again.
-func TestTimeThatIsLeftIsAskedLive(t *testing.T) {
+// TestRemainingTimeIsReadLive checks that a node which would not be done before the window
+// closes does not begin, and that this does not stop one that has begun.
+func TestRemainingTimeIsReadLive(t *testing.T) {
 	c := newCluster(t, "agent-late")
 	c.pod("default", "web-"+c.node, replicated)
 	closes := time.Now().Add(10 * time.Minute).Truncate(time.Second)
 	c.freeze("soon", closes, closes.Add(time.Hour))
-	c.order(v1alpha1.ReleaseNode, needs(20*time.Minute))
+	c.order(v1alpha1.ReleaseNode, expects(20*time.Minute))
 	c.run()
-	status := c.await("it is too late", func(s told) bool { return s.Reason == v1alpha1.ReasonInsufficientTime })
+	status := c.await("there is not enough time", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonInsufficientTime })
 	if status.Step != v1alpha1.StepLocking || status.Slot != "" || !strings.Contains(status.Message, "expected to need 20m0s") {
 		t.Errorf("status %+v", status)
 	}
 	if status.StepEndTime == nil || !status.StepEndTime.Time.Equal(closes.Add(time.Hour)) {
-		t.Errorf("until %v, want the end of the exclusion, %v", status.StepEndTime, closes.Add(time.Hour))
+		t.Errorf("the hold ends at %v, want the end of the exclusion, %v", status.StepEndTime, closes.Add(time.Hour))
 	}
-	if slices.Contains(c.host.began, "kubeadm") {
+	if slices.Contains(c.host.verbs(), "kubeadm") {
 		t.Error("kubeadm ran")
 	}
-	c.order(v1alpha1.ReleaseNode, needs(5*time.Minute))
+	c.order(v1alpha1.ReleaseNode, expects(5*time.Minute))
 	c.awaitStep(v1alpha1.StepDraining)
-	c.order(v1alpha1.ReleaseNode, needs(20*time.Minute))
+	c.order(v1alpha1.ReleaseNode, expects(20*time.Minute))
 	c.kubelet()
 	c.awaitStep(v1alpha1.StepIdle)
-	c.free()
+	c.checkFree()
 }
 
-// kured took its lock after the release, and no coordinator has seen it.
-func TestOtherRebootManagerIsAskedLive(t *testing.T) {
+// TestOtherRebootManagerIsReadLive checks that a node does not begin when kured takes its
+// lock after the release, before any coordinator has read that.
+func TestOtherRebootManagerIsReadLive(t *testing.T) {
 	c := newCluster(t, "agent-kured")
 	c.kubelet()
 	const lock = "weave.works/kured-node-lock"
@@ -80,40 +81,40 @@ func TestOtherRebootManagerIsAskedLive(t *testing.T) {
 	})
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
-	status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonOtherRebootManager })
+	status := c.await("the reason is OtherRebootManager", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonOtherRebootManager })
 	if status.Step != v1alpha1.StepLocking || status.Slot != "" || !strings.Contains(status.Message, "kured holds its lock for node elsewhere") {
 		t.Errorf("status %+v", status)
 	}
-	if slices.Contains(c.host.began, "kubeadm") {
+	if slices.Contains(c.host.verbs(), "kubeadm") {
 		t.Error("kubeadm ran")
 	}
 	delete(made.Annotations, lock)
 	_, err = c.admin.AppsV1().DaemonSets("kube-system").Update(t.Context(), made, metav1.UpdateOptions{})
 	c.must(err)
 	c.awaitStep(v1alpha1.StepIdle)
-	c.free()
+	c.checkFree()
 }
 
-// FLUO says on the Node itself what it is about to do. Whoever knows better lets
-// it through.
-func TestFLUOIsAskedLive(t *testing.T) {
+// TestFLUOIsReadLive checks that a node does not begin when FLUO has annotated it for a
+// reboot, unless a person ignores the check.
+func TestFLUOIsReadLive(t *testing.T) {
 	c := newCluster(t, "agent-fluo")
 	const needed = "flatcar-linux-update.v1.flatcar-linux.net/reboot-needed"
 	c.kubectl("annotate", "node", c.node, needed+"=true")
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
-	status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonOtherRebootManager })
+	status := c.await("the reason is OtherRebootManager", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonOtherRebootManager })
 	if status.Step != v1alpha1.StepLocking || !strings.Contains(status.Message, "FLUO is about to reboot node agent-fluo") {
 		t.Errorf("status %+v", status)
 	}
 	c.kubectl("patch", "clusterupgrade", "patch", "--type", "merge", "-p", `{"spec":{"ignoreChecks":[{"id":"fluo"}]}}`)
 	c.awaitStep(v1alpha1.StepIdle)
-	c.free()
+	c.checkFree()
 }
 
-// A freeze that comes while pods leave is what the node names after it gave up,
-// though no coordinator answers: not that its slot has gone.
-func TestWhoGivesUpSaysWhy(t *testing.T) {
+// TestAbortedNodeReportsItsReason checks that a node which aborted because of a freeze still
+// reports the freeze afterwards, and not that it has no slot.
+func TestAbortedNodeReportsItsReason(t *testing.T) {
 	c := newCluster(t, "agent-gives-up")
 	c.pod("default", "web-"+c.node, replicated)
 	c.order(v1alpha1.ReleaseNode)
@@ -123,7 +124,7 @@ func TestWhoGivesUpSaysWhy(t *testing.T) {
 	c.freeze("sudden", time.Now().Add(-time.Minute), until)
 	c.kubelet()
 	c.awaitStep(v1alpha1.StepWaiting)
-	time.Sleep(2 * time.Second) // turns enough for another reason to take its place
+	time.Sleep(2 * time.Second) // enough reconciles to report another reason
 	status := c.status()
 	if status.Reason != v1alpha1.ReasonExcluded || status.StepEndTime == nil || !status.StepEndTime.Time.Equal(until) || status.Retry.Attempts != 0 {
 		t.Errorf("status %+v, want Excluded until %v", status, until)
@@ -131,7 +132,7 @@ func TestWhoGivesUpSaysWhy(t *testing.T) {
 	node, err := c.admin.CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
 	if marks := marksOf(node); marks != "in service" {
-		t.Errorf("the Node is %s", marks)
+		t.Errorf("the Node is %q, want it in service", marks)
 	}
-	c.free()
+	c.checkFree()
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// ofUpgrade makes an order part of another upgrade.
+// ofUpgrade makes an order that of another upgrade.
 func ofUpgrade(reference v1alpha1.UpgradeReference) func(*v1alpha1.NodeUpgradeSpec) {
 	return func(spec *v1alpha1.NodeUpgradeSpec) { spec.Upgrade = &reference }
 }
 
-// brought has the UpgradePolicy remember an upgrade, until the test ends.
-func (c *cluster) brought(upgrade v1alpha1.UpgradeReference) {
+// setPolicyUpgrade makes an upgrade the one that nodes follow which join late, until the
+// test ends.
+func (c *cluster) setPolicyUpgrade(upgrade v1alpha1.UpgradeReference) {
 	c.t.Helper()
 	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
 	_, err := c.ours.UpgradePolicies.Apply(c.t.Context(), policy, "test", "")
@@ -31,34 +32,36 @@ func (c *cluster) brought(upgrade v1alpha1.UpgradeReference) {
 	c.must(err)
 }
 
-// An order of an upgrade whose name another one bears by now is not followed; one
-// of an upgrade that late nodes are still to follow is, inside windows.
-func TestUpgradeIsKnownByItsUID(t *testing.T) {
+// TestUpgradeIsIdentifiedByUID checks that an order is not followed if another upgrade has
+// the name of its upgrade by now, unless the UpgradePolicy names the upgrade for nodes that
+// join late. Then windows count.
+func TestUpgradeIsIdentifiedByUID(t *testing.T) {
 	c := newCluster(t, "agent-uid")
 	c.kubelet()
 	gone := v1alpha1.UpgradeReference{Name: "patch", UID: "of-the-deleted-one"}
 	c.order(v1alpha1.ReleaseNode, ofUpgrade(gone))
 	c.run()
-	status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonUpgradeWithdrawn })
+	status := c.await("the reason is UpgradeWithdrawn", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonUpgradeWithdrawn })
 	if status.Step != v1alpha1.StepStaging || *status.Upgrade != gone || status.Slot != "" {
 		t.Errorf("status %+v", status)
 	}
 	thaw := c.freeze("frozen", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
-	c.brought(gone)
-	c.await("windows count", func(s told) bool { return s.Reason == v1alpha1.ReasonExcluded })
+	c.setPolicyUpgrade(gone)
+	c.await("windows count", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonExcluded })
 	thaw()
 	c.awaitStep(v1alpha1.StepIdle)
-	c.free()
+	c.checkFree()
 }
 
-// A person holds the node back: it does not begin, and what has begun finishes.
-func TestHoldIsAskedLive(t *testing.T) {
+// TestHoldLabelIsReadLive checks that a node with the hold label does not begin, and that one
+// which has begun finishes.
+func TestHoldLabelIsReadLive(t *testing.T) {
 	c := newCluster(t, "agent-hold")
 	c.pod("default", "web-"+c.node, replicated)
 	c.kubectl("label", "node", c.node, v1alpha1.HoldLabel+"=")
 	c.order(v1alpha1.ReleaseNode)
 	c.run()
-	status := c.await("it says so", func(s told) bool { return s.Reason == v1alpha1.ReasonOnHold })
+	status := c.await("the reason is OnHold", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonOnHold })
 	if status.Step != v1alpha1.StepLocking || status.Slot != "" {
 		t.Errorf("status %+v", status)
 	}
@@ -67,17 +70,17 @@ func TestHoldIsAskedLive(t *testing.T) {
 	c.kubectl("label", "node", c.node, v1alpha1.HoldLabel+"=")
 	c.kubelet()
 	c.awaitStep(v1alpha1.StepIdle)
-	c.free()
+	c.checkFree()
 }
 
-// A node that has to stay Ready keeps its slot for as long, also where its agent
-// dies meanwhile.
-func TestObserving(t *testing.T) {
+// TestSlotIsKeptWhileObserving checks that a node keeps its slot for minReadySeconds, also
+// if its agent is replaced meanwhile.
+func TestSlotIsKeptWhileObserving(t *testing.T) {
 	c := newCluster(t, "agent-observed")
 	c.kubelet()
-	c.order(v1alpha1.ReleaseNode, func(spec *v1alpha1.NodeUpgradeSpec) { spec.MinReadySeconds = ptr.To[int32](2) })
+	c.order(v1alpha1.ReleaseNode, func(spec *v1alpha1.NodeUpgradeSpec) { spec.MinReadySeconds = ptr.To[int32](4) })
 	c.run()
-	status := c.await("it says until when", func(s told) bool {
+	status := c.await("it reports when it ends", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepObserving && s.Reason == v1alpha1.ReasonObserving && s.StepEndTime != nil
 	})
 	if status.Slot != "slot-0" {
@@ -87,15 +90,16 @@ func TestObserving(t *testing.T) {
 	c.run()
 	status = c.awaitStep(v1alpha1.StepIdle)
 	for _, step := range status.Steps {
-		if took := step.EndTime.Sub(step.StartTime.Time); step.Step == v1alpha1.StepObserving && took < 2*time.Second {
-			t.Errorf("observed for %s", took)
+		if took := step.EndTime.Sub(step.StartTime.Time); step.Step == v1alpha1.StepObserving && took < 4*time.Second {
+			t.Errorf("the node was observed for %s, want 4s", took)
 		}
 	}
-	c.free()
+	c.checkFree()
 }
 
-// What the coordinator writes into the status stays, and what is over is forgotten.
-func TestStatusIsShared(t *testing.T) {
+// TestStatusOfCoordinatorStays checks that the agent keeps what the coordinator wrote to the
+// status, and clears its own part when there is no upgrade.
+func TestStatusOfCoordinatorStays(t *testing.T) {
 	c := newCluster(t, "agent-shared")
 	c.kubelet()
 	c.order(v1alpha1.ReleaseNode)
@@ -108,15 +112,15 @@ func TestStatusIsShared(t *testing.T) {
 	_, err := c.ours.NodeUpgrades.Apply(t.Context(), hold, "coordinator", "status")
 	c.must(err)
 	c.order(v1alpha1.ReleaseNone, func(spec *v1alpha1.NodeUpgradeSpec) { *spec = v1alpha1.NodeUpgradeSpec{} })
-	status := c.await("the upgrade is over", func(s told) bool { return s.Reason == v1alpha1.ReasonNoUpgrade })
+	status := c.await("the upgrade is over", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonNoUpgrade })
 	if reason, message := status.Hold(); reason != v1alpha1.ReasonWindowClosed || message != "closed" || !status.HoldEndTime.Equal(&until) {
-		t.Errorf("the coordinator's words: %s: %s until %v", reason, message, status.HoldEndTime)
+		t.Errorf("the hold is %s: %s until %v, want WindowClosed: closed until %v", reason, message, status.HoldEndTime, until)
 	}
 	want := v1alpha1.NodeVersions{Kubelet: "v1.34.4", Kubeadm: "v1.34.4", NextBoot: "v1.34.4"}
 	if status.Upgrade != nil || len(status.Steps) > 0 || status.Retry != (v1alpha1.Retry{}) || status.Method != "" || status.Versions != want {
 		t.Errorf("status %+v", status)
 	}
-	if !c.answered() {
-		t.Error("the order is not answered")
+	if !c.orderObserved() {
+		t.Error("the status does not answer the order")
 	}
 }

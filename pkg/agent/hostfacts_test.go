@@ -9,8 +9,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// Facts that could not be gathered are asked for again soon, though older ones are
-// there: until then the node counts as one whose host does not answer.
+// TestFailedFactsAreGatheredAgain checks that facts which could not be gathered are gathered
+// again soon, and that until then the host counts as unreachable despite older facts.
 func TestFailedFactsAreGatheredAgain(t *testing.T) {
 	h := newFakeHost()
 	h.takes = 0
@@ -19,9 +19,7 @@ func TestFailedFactsAreGatheredAgain(t *testing.T) {
 	gather := func() error {
 		t.Helper()
 		err := a.gather(t.Context(), now, "")
-		for running := true; running; time.Sleep(time.Millisecond) {
-			running, _, _ = h.Last(t.Context(), verb.Facts)
-		}
+		h.awaitEnd(t, verb.Facts)
 		return err
 	}
 	for range 2 {
@@ -35,7 +33,7 @@ func TestFailedFactsAreGatheredAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := gather(); err == nil {
-		t.Fatal("the failure is not told")
+		t.Fatal("the failure is not reported")
 	}
 	now = now.Add(factsRetry)
 	for range 2 {

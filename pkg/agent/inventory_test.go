@@ -11,9 +11,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// An object that is written on each look of each of a thousand nodes is a load
-// without a use.
-func TestWorthTelling(t *testing.T) {
+// TestFactsChanged checks that an inventory is written for changes that matter only, as a
+// thousand nodes write one.
+func TestFactsChanged(t *testing.T) {
 	start := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 	facts := func(at time.Time, change func(*v1alpha1.NodeFacts)) v1alpha1.NodeFacts {
 		f := v1alpha1.NodeFacts{
@@ -27,7 +27,7 @@ func TestWorthTelling(t *testing.T) {
 	nothing := func(*v1alpha1.NodeFacts) {}
 	for name, test := range map[string]struct {
 		change func(*v1alpha1.NodeFacts)
-		tells  bool
+		want   bool
 	}{
 		"nothing but the time": {nothing, false},
 		"a little room":        {func(f *v1alpha1.NodeFacts) { f.Disks[0].FreeBytes = 950 }, false},
@@ -44,14 +44,14 @@ func TestWorthTelling(t *testing.T) {
 		"an image":             {func(f *v1alpha1.NodeFacts) { f.Installed = append(f.Installed, "v1.34.4") }, true},
 		"a mount":              {func(f *v1alpha1.NodeFacts) { f.RefreshBlockers = []string{"/usr/a"} }, true},
 	} {
-		if tells := factsChanged(facts(start, nothing), facts(start.Add(time.Hour), test.change)); tells != test.tells {
-			t.Errorf("%s: tells %t, want %t", name, tells, test.tells)
+		if got := factsChanged(facts(start, nothing), facts(start.Add(time.Hour), test.change)); got != test.want {
+			t.Errorf("%s: got %t, want %t", name, got, test.want)
 		}
 	}
 }
 
-// The inventory is the node's, is written on change, and comes back when it was
-// deleted.
+// TestInventory checks that the inventory is owned by the Node, written on change, and
+// created again if it was deleted.
 func TestInventory(t *testing.T) {
 	c := newCluster(t, "agent-inventory")
 	c.host.facts.Node = v1alpha1.NodeFacts{
@@ -59,8 +59,8 @@ func TestInventory(t *testing.T) {
 	}
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	c.awaitInventory("there is one", func(v1alpha1.NodeInventory) bool { return true })
-	inventory := c.awaitInventory("the image is told of", func(i v1alpha1.NodeInventory) bool { return len(i.Installed) == 2 })
+	c.awaitInventory("it exists", func(v1alpha1.NodeInventory) bool { return true })
+	inventory := c.awaitInventory("it has the image", func(i v1alpha1.NodeInventory) bool { return len(i.Installed) == 2 })
 	want := v1alpha1.NodeFacts{GatheredTime: inventory.GatheredTime, Installed: []string{"v1.34.3", "v1.34.4"}, CgroupVersion: 2, RefreshBlockers: []string{"/usr/a"}, Disks: c.host.facts.Node.Disks}
 	if diff := cmp.Diff(want, inventory.NodeFacts); diff != "" || inventory.GatheredTime.IsZero() {
 		t.Errorf("inventory (-want +got):\n%s", diff)
@@ -70,36 +70,37 @@ func TestInventory(t *testing.T) {
 		t.Errorf("owner %s (-want +got):\n%s", c.owner.UID, diff)
 	}
 	c.kill()
-	c.run() // with nothing to tell
+	c.run() // nothing has changed
 	c.must(c.ours.NodeInventories.Delete(t.Context(), c.node, metav1.DeleteOptions{}))
-	c.awaitInventory("it is written anew", func(i v1alpha1.NodeInventory) bool { return i.UID != inventory.UID })
+	c.awaitInventory("it is created again", func(i v1alpha1.NodeInventory) bool { return i.UID != inventory.UID })
 }
 
-// A new agent that has asked etcd nothing yet leaves what the last one told, and
-// writes nothing that is there.
-func TestInventoryStands(t *testing.T) {
+// TestInventoryIsNotRewritten checks that a new agent keeps the facts about etcd before it
+// has read them itself, and does not write what has not changed.
+func TestInventoryIsNotRewritten(t *testing.T) {
 	c := newControlPlane(t, "agent-inventory-stands")
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	before := c.awaitInventory("etcd is told of", func(i v1alpha1.NodeInventory) bool { return i.Etcd != nil && len(i.Installed) == 2 })
+	before := c.awaitInventory("it has etcd", func(i v1alpha1.NodeInventory) bool { return i.Etcd != nil && len(i.Installed) == 2 })
 	c.kill()
 	c.run()
 	time.Sleep(2 * time.Second)
-	after := c.awaitInventory("it is there", func(v1alpha1.NodeInventory) bool { return true })
+	after := c.awaitInventory("it exists", func(v1alpha1.NodeInventory) bool { return true })
 	if after.ResourceVersion != before.ResourceVersion {
-		t.Errorf("written again:\n%s", cmp.Diff(before.NodeFacts, after.NodeFacts))
+		t.Errorf("the inventory was written again:\n%s", cmp.Diff(before.NodeFacts, after.NodeFacts))
 	}
 }
 
-// A node without a NodeUpgrade is looked at, and left as it is.
+// TestUnmanagedNode checks that the facts of a node without a NodeUpgrade are gathered, and
+// that nothing is changed on it.
 func TestUnmanagedNode(t *testing.T) {
 	c := newCluster(t, "agent-unmanaged")
 	c.host.facts.Armed = true
 	c.run()
-	c.awaitInventory("it is looked at", func(i v1alpha1.NodeInventory) bool { return !i.GatheredTime.IsZero() })
+	c.awaitInventory("its facts are gathered", func(i v1alpha1.NodeInventory) bool { return !i.GatheredTime.IsZero() })
 	time.Sleep(2 * time.Second)
 	if began := c.host.verbs(); len(began) > 0 {
-		t.Errorf("work on the host: %v", began)
+		t.Errorf("got work on the host %v, want none", began)
 	}
 	c.order(v1alpha1.ReleaseNone)
 	c.awaitStep(v1alpha1.StepWaiting)

@@ -14,35 +14,35 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// lose deletes the NodeUpgrade and replaces the agent.
-func (c *cluster) lose() {
+// loseState deletes the NodeUpgrade and replaces the agent.
+func (c *cluster) loseState() {
 	c.t.Helper()
 	c.must(c.ours.NodeUpgrades.Delete(c.t.Context(), c.node, metav1.DeleteOptions{}))
 	c.kill()
 	c.run()
 }
 
-func (c *cluster) holds() bool {
+func (c *cluster) holdsSlot() bool {
 	c.t.Helper()
 	held, err := c.slots.Held(context.Background(), c.owner)
 	c.must(err)
 	return held != ""
 }
 
-// kubeadm runs, and all that told of it is lost: the slot stays until kubeadm has
-// ended, and the control plane is well.
+// TestLostWhileKubeadmRuns checks that the slot is kept until kubeadm has ended and the
+// control plane is healthy, though the NodeUpgrade and the agent's state are lost meanwhile.
 func TestLostWhileKubeadmRuns(t *testing.T) {
 	c := newControlPlane(t, "agent-lost-kubeadm")
 	c.staticPods("v1.34.4", "False")
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	c.await("images are pulled", func(s told) bool { return s.Versions.Pulled == "v1.34.4" && s.Step == v1alpha1.StepWaiting })
+	c.await("images are pulled", func(s agentStatus) bool { return s.Versions.Pulled == "v1.34.4" && s.Step == v1alpha1.StepWaiting })
 	c.host.hang(verb.Kubeadm)
 	c.order(v1alpha1.ReleaseControlPlane)
-	c.await("kubeadm runs", func(told) bool { return slices.Contains(c.host.verbs(), "kubeadm") })
-	c.lose()
+	c.await("kubeadm runs", func(agentStatus) bool { return slices.Contains(c.host.verbs(), "kubeadm") })
+	c.loseState()
 	for range 50 {
-		if !c.holds() {
+		if !c.holdsSlot() {
 			t.Fatal("the slot is freed while kubeadm runs")
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -50,20 +50,23 @@ func TestLostWhileKubeadmRuns(t *testing.T) {
 	c.order(v1alpha1.ReleaseNone)
 	c.awaitStep(v1alpha1.StepKubeadm)
 	c.host.finish(verb.Kubeadm)
-	c.await("it checks", func(s told) bool { return s.Step == v1alpha1.StepChecking && s.Reason == v1alpha1.ReasonUnhealthy })
-	if !c.holds() {
-		t.Error("the slot is freed before the control plane is well")
+	c.await("it checks the control plane", func(s agentStatus) bool {
+		return s.Step == v1alpha1.StepChecking && s.Reason == v1alpha1.ReasonUnhealthy
+	})
+	if !c.holdsSlot() {
+		t.Error("the slot is freed before the control plane is healthy")
 	}
 	for _, component := range host.ControlPlaneComponents {
-		c.probed(component, "True")
+		c.setPodReady(component, "True")
 	}
 	c.awaitStep(v1alpha1.StepWaiting)
-	c.free()
+	c.checkFree()
 }
 
-// The NodeUpgrade is deleted while its node is down, and made anew without an order:
-// the node stays out of service until its kubelet is Ready at what it booted.
-func TestLostWhileTheNodeIsDown(t *testing.T) {
+// TestLostWhileNodeIsDown checks that a node whose NodeUpgrade is deleted while it is down,
+// and created again without an order, stays out of service until its kubelet is Ready at the
+// booted version.
+func TestLostWhileNodeIsDown(t *testing.T) {
 	c := newCluster(t, "agent-lost-down")
 	down := make(chan string, 1)
 	c.host.onReboot = func(boot string) {
@@ -84,11 +87,11 @@ func TestLostWhileTheNodeIsDown(t *testing.T) {
 	c.awaitStep(v1alpha1.StepVerifying)
 	node, err := c.admin.CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
-	if marks := marksOf(node); marks != "cordoned by us, slot-0" || !c.holds() {
-		t.Errorf("while it is down the Node is %s", marks)
+	if marks := marksOf(node); marks != "cordoned by us, slot-0" || !c.holdsSlot() {
+		t.Errorf("while it is down the Node is %q, want it cordoned by us with slot-0", marks)
 	}
 	c.report(boot, corev1.ConditionTrue)
-	status := c.await("it is back", func(s told) bool { return s.Step == v1alpha1.StepSettling || s.Step == v1alpha1.StepIdle })
+	status := c.await("it is back", func(s agentStatus) bool { return s.Step == v1alpha1.StepSettling || s.Step == v1alpha1.StepIdle })
 	if slices.Contains(stepsOf(status), v1alpha1.StepAborting) {
 		t.Errorf("steps %v", stepsOf(status))
 	}

@@ -16,7 +16,7 @@ var rebootsWay = []v1alpha1.Step{
 	v1alpha1.StepRebooting, v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepUncordoning, v1alpha1.StepUnlocking,
 }
 
-// asReboot is what the coordinator wants for a ClusterUpgrade of type Reboot.
+// asReboot makes an order one of type Reboot.
 func (c *cluster) asReboot(name string) func(*v1alpha1.NodeUpgradeSpec) {
 	c.create(&v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ClusterUpgradeSpec{Type: v1alpha1.TypeReboot}})
 	return func(spec *v1alpha1.NodeUpgradeSpec) {
@@ -24,6 +24,7 @@ func (c *cluster) asReboot(name string) func(*v1alpha1.NodeUpgradeSpec) {
 	}
 }
 
+// TestReboot reboots a node whose operating system requires it.
 func TestReboot(t *testing.T) {
 	c := newCluster(t, "agent-reboot")
 	c.kubelet()
@@ -34,7 +35,7 @@ func TestReboot(t *testing.T) {
 		return host.UpdateEngineNeedReboot, nil
 	}
 	c.pod("default", "web-"+c.node, replicated)
-	seen := c.record()
+	seen := c.recordMarks()
 	c.order(v1alpha1.ReleaseNode, c.asReboot("reboot-1"))
 	c.run()
 	status := c.awaitStep(v1alpha1.StepIdle)
@@ -44,23 +45,23 @@ func TestReboot(t *testing.T) {
 	if status.Versions.Kubelet != "v1.34.3" || status.Versions.NextBoot != "v1.34.3" || status.Reboot.Required {
 		t.Errorf("status %+v", status)
 	}
-	if slices.Contains(c.host.began, "activate") || slices.Contains(c.host.began, "kubeadm") || c.host.reboots != 1 {
-		t.Errorf("%d reboots; work on the host: %v", c.host.reboots, c.host.began)
+	if slices.Contains(c.host.verbs(), "activate") || slices.Contains(c.host.verbs(), "kubeadm") || c.host.rebootCount() != 1 {
+		t.Errorf("got %d reboots; work on the host: %v", c.host.rebootCount(), c.host.verbs())
 	}
 	want := []string{"in service", "cordoned by us, slot-0", "in service"}
 	if diff := cmp.Diff(want, seen()); diff != "" {
 		t.Errorf("the Node (-want +got):\n%s", diff)
 	}
-	c.free()
+	c.checkFree()
 }
 
-// An image that is staged stays where it is: a Reboot activates nothing.
+// TestRebootActivatesNothing checks that a Reboot does not activate a staged image.
 func TestRebootActivatesNothing(t *testing.T) {
 	c := newCluster(t, "agent-reboot-staged")
 	c.kubelet()
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
-	c.await("it is staged", func(s told) bool { return s.Versions.Staged == "v1.34.4" })
+	c.await("it is staged", func(s agentStatus) bool { return s.Versions.Staged == "v1.34.4" })
 	c.host.mu.Lock()
 	c.host.facts.RebootRequired, c.host.facts.RebootReason = true, "the operating system asks for a reboot"
 	c.host.mu.Unlock()
@@ -73,11 +74,11 @@ func TestRebootActivatesNothing(t *testing.T) {
 	c.kill()
 	c.order(v1alpha1.ReleaseNode, c.asReboot("reboot-2"))
 	c.run()
-	status := c.await("it has rebooted", func(s told) bool {
+	status := c.await("it has rebooted", func(s agentStatus) bool {
 		return s.Step == v1alpha1.StepIdle && s.Upgrade.Name == "reboot-2" && s.Reboot.FromBootID == "boot-0"
 	})
-	if status.Versions.Kubelet != "v1.34.3" || status.Versions.NextBoot != "v1.34.3" || slices.Contains(c.host.began, "activate") {
-		t.Errorf("began %v; status %+v", c.host.began, status)
+	if status.Versions.Kubelet != "v1.34.3" || status.Versions.NextBoot != "v1.34.3" || slices.Contains(c.host.verbs(), "activate") {
+		t.Errorf("began %v; status %+v", c.host.verbs(), status)
 	}
-	c.free()
+	c.checkFree()
 }

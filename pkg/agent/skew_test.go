@@ -8,8 +8,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// A pod that merely bears kubeadm's label and is over is no apiserver.
-func TestApiserversThatCount(t *testing.T) {
+// TestEndedPodIsNoAPIServer checks that a pod with kubeadm's label that has ended does not
+// count as an apiserver.
+func TestEndedPodIsNoAPIServer(t *testing.T) {
 	pod := func(image string, phase corev1.PodPhase) corev1.Pod {
 		return corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: image}}}, Status: corev1.PodStatus{Phase: phase}}
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// The watch does not show the cordon yet that was just made: the slot must not
-// be freed on its word, or another node begins beside a cordoned one.
-func TestStaleWatchFreesNothing(t *testing.T) {
+// TestNoFreeOnStaleWatch checks that the slot is not freed while the node is cordoned, though
+// the watch does not show the cordon yet: otherwise another node would begin.
+func TestNoFreeOnStaleWatch(t *testing.T) {
 	seen := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker", UID: "u"}}
 	cordoned := seen.DeepCopy()
 	cordoned.Spec.Unschedulable = true

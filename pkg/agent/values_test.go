@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// What the machine persists must come back, through JSON as through etcd.
-func TestStateSurvivesTheStatus(t *testing.T) {
+// TestStateSurvivesStatus checks that the machine's state can be restored from the status.
+func TestStateSurvivesStatus(t *testing.T) {
 	at := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 	want := machine.State{
 		Upgrade: v1alpha1.UpgradeReference{Name: "patch", UID: "uid-1"}, From: "v1.34.3", Step: v1alpha1.StepRebooting, Since: at.Add(2500 * time.Microsecond), Reason: v1alpha1.ReasonReleased, Message: "m",
@@ -43,15 +43,16 @@ func TestStateSurvivesTheStatus(t *testing.T) {
 	}
 }
 
-func TestLowestOfTheControlPlane(t *testing.T) {
+// TestLowest checks which version of the static pods is a control plane's.
+func TestLowest(t *testing.T) {
 	for name, test := range map[string]struct {
 		pods map[string]string
 		want string
 	}{
-		"a worker":      {nil, ""},
-		"all alike":     {map[string]string{"kube-apiserver": "v1.34.4", "kube-scheduler": "v1.34.4", "etcd": "3.6.5-0"}, "v1.34.4"},
-		"half-way":      {map[string]string{"kube-apiserver": "v1.34.4", "kube-scheduler": "v1.34.3"}, "v1.34.3"},
-		"not a version": {map[string]string{"kube-apiserver": "latest", "kube-scheduler": "v1.34.3"}, ""},
+		"a worker":         {nil, ""},
+		"the same version": {map[string]string{"kube-apiserver": "v1.34.4", "kube-scheduler": "v1.34.4", "etcd": "3.6.5-0"}, "v1.34.4"},
+		"half-way":         {map[string]string{"kube-apiserver": "v1.34.4", "kube-scheduler": "v1.34.3"}, "v1.34.3"},
+		"not a version":    {map[string]string{"kube-apiserver": "latest", "kube-scheduler": "v1.34.3"}, ""},
 	} {
 		if got := lowest(test.pods); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
@@ -59,9 +60,9 @@ func TestLowestOfTheControlPlane(t *testing.T) {
 	}
 }
 
-// What runs decides: of what kubeadm is recorded to have done on a control plane,
-// that counts which its static pods bear out.
-func TestRecordOfKubeadm(t *testing.T) {
+// TestKubeadmVersion checks that on a control plane the record of kubeadm counts only as far
+// as the static pods run that version.
+func TestKubeadmVersion(t *testing.T) {
 	pods := func(version string) map[string]string {
 		return map[string]string{"kube-apiserver": "v1.34.4", "kube-scheduler": version}
 	}
@@ -83,7 +84,8 @@ func TestRecordOfKubeadm(t *testing.T) {
 	}
 }
 
-// The patch must carry what it was decided on, and touch no foreign cordon.
+// TestNodePatches checks that a patch has the resourceVersion that it was decided on, and
+// does not change another client's cordon.
 func TestNodePatches(t *testing.T) {
 	marks := func(marks ...string) map[string]string {
 		m := map[string]string{}
@@ -102,7 +104,7 @@ func TestNodePatches(t *testing.T) {
 			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":"patch","kubectl-upgrade.dev/slot":"slot-0"}},"spec":{"unschedulable":true}}`,
 			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}}}`,
 		},
-		"cordoned by somebody": {
+		"cordoned by another client": {
 			unschedulable: true, marks: marks(v1alpha1.SlotAnnotation),
 			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/slot":"slot-0"}}}`,
 			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}}}`,
@@ -129,14 +131,14 @@ func TestNodePatches(t *testing.T) {
 	}
 }
 
-// New results must not be seen with old facts: the machine would think that what
-// was flipped was not.
+// TestFactsAreGatheredAfterWork checks that no new result is observed with old facts: the
+// machine would take an activated image for one that is not.
 func TestFactsAreGatheredAfterWork(t *testing.T) {
 	h := newFakeHost()
 	h.takes = 0
 	now := time.Now()
 	a := &Agent{Config: Config{Host: h, Install: func() error { return nil }}}
-	look := func() machine.Observation {
+	read := func() machine.Observation {
 		var o machine.Observation
 		o.Now = now
 		if err := a.readHost(t.Context(), &o); err != nil {
@@ -145,20 +147,20 @@ func TestFactsAreGatheredAfterWork(t *testing.T) {
 		return o
 	}
 	settled := func() machine.Observation {
-		for range 100 {
-			if o := look(); o.Host != nil {
+		for range 2000 {
+			if o := read(); o.Host != nil {
 				return o
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
-		t.Fatal("the host is never seen")
+		t.Fatal("the host was never read")
 		return machine.Observation{}
 	}
-	if look().Host != nil {
-		t.Error("facts that nobody gathered")
+	if read().Host != nil {
+		t.Error("got facts before any were gathered")
 	}
 	if o := settled(); o.Host.Active != "v1.34.3" {
-		t.Errorf("active %s", o.Host.Active)
+		t.Errorf("active image is %s, want v1.34.3", o.Host.Active)
 	}
 	request, err := host.NewRequest(verb.Activate, "k", map[string]string{"Version": "v1.34.4"})
 	if err != nil {
@@ -167,28 +169,23 @@ func TestFactsAreGatheredAfterWork(t *testing.T) {
 	if err := h.Start(t.Context(), request, host.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	for range 100 {
-		o := look()
-		if o.Work[verb.Activate].OK && o.Host != nil {
-			if o.Host.Active != "v1.34.4" {
-				t.Fatalf("the flip is over and the facts say %s", o.Host.Active)
-			}
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
+	h.awaitEnd(t, verb.Activate)
+	if o := settled(); !o.Work[verb.Activate].OK || o.Host.Active != "v1.34.4" {
+		t.Fatalf("the activation has ended with %+v and the facts have %s, want v1.34.4", o.Work[verb.Activate], o.Host.Active)
 	}
 	asked := a.seen.asked.key
-	look()
+	read()
 	if a.seen.asked.key != asked {
-		t.Error("facts are asked for again though they are fresh")
+		t.Error("facts are gathered again though they are fresh")
 	}
 	now = now.Add(factsAge)
-	look()
+	read()
 	if a.seen.asked.key == asked {
-		t.Error("old facts are not asked for again")
+		t.Error("old facts are not gathered again")
 	}
 }
 
+// TestConditions checks the conditions of states.
 func TestConditions(t *testing.T) {
 	now := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 	admitted := metav1.Condition{Type: v1alpha1.ConditionAdmitted, Status: metav1.ConditionFalse, Reason: "NotItsTurn", LastTransitionTime: metav1.NewTime(now)}
@@ -199,12 +196,12 @@ func TestConditions(t *testing.T) {
 		reason v1alpha1.Reason
 	}{
 		"done":        {machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonUpToDate}, map[string]metav1.ConditionStatus{upToDate: "True"}, "UpToDate"},
-		"not asked":   {machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonNoUpgrade}, map[string]metav1.ConditionStatus{upToDate: "True"}, "NoUpgrade"},
+		"no order":    {machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonNoUpgrade}, map[string]metav1.ConditionStatus{upToDate: "True"}, "NoUpgrade"},
 		"waits":       {machine.State{Step: v1alpha1.StepWaiting, Reason: v1alpha1.ReasonAwaitingRelease}, map[string]metav1.ConditionStatus{upToDate: "False", reconciling: "True"}, "AwaitingRelease"},
-		"at work":     {machine.State{Step: v1alpha1.StepRebooting}, map[string]metav1.ConditionStatus{upToDate: "False", reconciling: "True"}, "Released"},
+		"works":       {machine.State{Step: v1alpha1.StepRebooting}, map[string]metav1.ConditionStatus{upToDate: "False", reconciling: "True"}, "Released"},
 		"failed":      {machine.State{Step: v1alpha1.StepFailed, Reason: v1alpha1.ReasonKubeadmFailed}, map[string]metav1.ConditionStatus{upToDate: "False", stalled: "True"}, "KubeadmFailed"},
 		"unsupported": {machine.State{Step: v1alpha1.StepUnsupported, Reason: v1alpha1.ReasonUnsupported}, map[string]metav1.ConditionStatus{upToDate: "False", stalled: "True"}, "Unsupported"},
-		"not known":   {machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonHostUnreachable}, map[string]metav1.ConditionStatus{upToDate: "False", reconciling: "True"}, "HostUnreachable"},
+		"unreachable": {machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonHostUnreachable}, map[string]metav1.ConditionStatus{upToDate: "False", reconciling: "True"}, "HostUnreachable"},
 	} {
 		test.state.Message = "why"
 		got := conditions([]metav1.Condition{admitted}, test.state, machine.Observation{Now: now}, 7, "")
@@ -212,7 +209,7 @@ func TestConditions(t *testing.T) {
 		for _, c := range got {
 			seen[c.Type], messages = c.Status, messages+c.Message
 			if c.Reason != string(test.reason) || c.ObservedGeneration != 7 || !c.LastTransitionTime.Equal(&metav1.Time{Time: now}) {
-				t.Errorf("%s: %+v", name, c)
+				t.Errorf("%s: got condition %+v", name, c)
 			}
 		}
 		if diff := cmp.Diff(test.want, seen); diff != "" || messages != "why" {
@@ -220,7 +217,7 @@ func TestConditions(t *testing.T) {
 		}
 		again := conditions(got, test.state, machine.Observation{Now: now.Add(time.Hour)}, 7, "")
 		if diff := cmp.Diff(got, again); diff != "" {
-			t.Errorf("%s: nothing changed, and yet:\n%s", name, diff)
+			t.Errorf("%s: conditions changed though the state did not (-first +second):\n%s", name, diff)
 		}
 	}
 }

@@ -9,14 +9,16 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// refuse has an admission webhook that does not answer, and fails closed, stand before
-// what this node's agent writes to a resource, until allow.
+// refuse makes an admission webhook, which does not answer and fails closed, refuse this
+// agent's writes to a resource until allow is called.
 func (c *cluster) refuse(group, resource string) (allow func()) {
 	c.t.Helper()
 	kind, _, _ := strings.Cut(resource, "/")
@@ -30,6 +32,9 @@ func (c *cluster) refuse(group, resource string) (allow func()) {
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource}},
+		}, {
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
 		}},
 		MatchConditions: []admissionregistrationv1.MatchCondition{{
 			Name:       "agent",
@@ -39,7 +44,7 @@ func (c *cluster) refuse(group, resource string) (allow func()) {
 	configurations := c.admin.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	_, err := configurations.Create(c.t.Context(), w, metav1.CreateOptions{})
 	c.must(err)
-	time.Sleep(2 * time.Second) // the API server takes it up by a watch
+	c.awaitWebhook(w.Webhooks[0].Name)
 	removed := false
 	allow = func() {
 		if !removed {
@@ -51,84 +56,109 @@ func (c *cluster) refuse(group, resource string) (allow func()) {
 	return allow
 }
 
-// refused waits until the status says of a step that a write fails, and how.
-func (c *cluster) refused(step v1alpha1.Step, says ...string) {
+// awaitWebhook waits until the API server calls the webhook, which it finds by a watch. The
+// webhook is also called for ConfigMaps, of which one is created as a dry run.
+func (c *cluster) awaitWebhook(name string) {
 	c.t.Helper()
-	status := c.await("a refused write is told", func(s told) bool { return s.Step == step && s.Reason == v1alpha1.ReasonAPIWriteFailed })
+	node := kubernetes.NewForConfigOrDie(c.as("system:node:"+c.node, []string{"system:masters"}, ""))
+	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: c.node}}
+	var err error
+	for range 600 {
+		_, err = node.CoreV1().ConfigMaps("default").Create(c.t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil && strings.Contains(err.Error(), name) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	c.t.Fatalf("creating a ConfigMap: got error %v, want it refused by %s", err, name)
+}
+
+// newReleased returns a cluster whose agent runs and whose node is released. The node runs a
+// pod that no kubelet ends. prepare is called before the node is released.
+func newReleased(t *testing.T, node string, prepare func(*cluster), change ...func(*v1alpha1.NodeUpgradeSpec)) *cluster {
+	t.Helper()
+	c := newCluster(t, node)
+	c.pod("default", "web-"+c.node, replicated)
+	prepare(c)
+	c.order(v1alpha1.ReleaseNode, change...)
+	c.run()
+	return c
+}
+
+// awaitRefused waits until the status reports a failed write in a step, with those words.
+func (c *cluster) awaitRefused(step v1alpha1.Step, says ...string) {
+	c.t.Helper()
+	status := c.await("a refused write is reported", func(s agentStatus) bool { return s.Step == step && s.Reason == v1alpha1.ReasonAPIWriteFailed })
 	for _, part := range says {
 		if !strings.Contains(status.Message, part) {
-			c.t.Errorf("%s: message %q does not say %q", step, status.Message, part)
+			c.t.Errorf("%s: got message %q, want %q in it", step, status.Message, part)
 		}
 	}
 }
 
-// Each write that an admission webhook refuses is told while it lasts, and no longer.
-func TestRefusedWritesAreTold(t *testing.T) {
-	c := newCluster(t, "agent-refused")
-	c.pod("default", "web-"+c.node, replicated) // with no kubelet to end it
+// TestRefusedWritesAreReported checks that each write which an admission webhook refuses is\n// reported as long as it is refused.
+func TestRefusedWritesAreReported(t *testing.T) {
 	const leases, nodes = "leases.policy.example.com", "nodes.policy.example.com"
-	allowNodes := c.refuse("", "nodes")
-	allowPods := c.refuse("", "pods/eviction")
-	allowLeases := c.refuse("coordination.k8s.io", "leases")
-	c.order(v1alpha1.ReleaseNode)
-	c.run()
-	c.refused(v1alpha1.StepLocking, leases, "slot-0")
+	var allowNodes, allowPods, allowLeases func()
+	c := newReleased(t, "agent-refused", func(c *cluster) {
+		allowNodes = c.refuse("", "nodes")
+		allowPods = c.refuse("", "pods/eviction")
+		allowLeases = c.refuse("coordination.k8s.io", "leases")
+	})
+	c.awaitRefused(v1alpha1.StepLocking, leases, "slot-0")
 	allowLeases()
-	c.refused(v1alpha1.StepCordoning, nodes, "node "+c.node)
+	c.awaitRefused(v1alpha1.StepCordoning, nodes, "node "+c.node)
 	allowNodes()
-	c.refused(v1alpha1.StepDraining, "pods.policy.example.com", "default/web-"+c.node)
+	c.awaitRefused(v1alpha1.StepDraining, "pods.policy.example.com", "default/web-"+c.node)
 	allowPods()
-	c.await("pods leave", func(s told) bool { return s.Step == v1alpha1.StepDraining && s.Reason == v1alpha1.ReasonDraining })
+	c.await("pods are evicted", func(s agentStatus) bool {
+		return s.Step == v1alpha1.StepDraining && s.Reason == v1alpha1.ReasonDraining
+	})
 
 	allowNodes = c.refuse("", "nodes")
 	c.kubelet()
-	c.refused(v1alpha1.StepUncordoning, nodes, "node "+c.node)
+	c.awaitRefused(v1alpha1.StepUncordoning, nodes, "node "+c.node)
 	allowLeases = c.refuse("coordination.k8s.io", "leases")
 	allowNodes()
-	c.refused(v1alpha1.StepUnlocking, leases, "slot-0")
+	c.awaitRefused(v1alpha1.StepUnlocking, leases, "slot-0")
 	allowLeases()
 	status := c.awaitStep(v1alpha1.StepIdle)
 	if status.Reason != v1alpha1.ReasonUpToDate {
-		t.Errorf("in the end: %s (%s)", status.Reason, status.Message)
+		t.Errorf("in the end: got %s (%s), want UpToDate", status.Reason, status.Message)
 	}
-	c.free()
+	c.checkFree()
 }
 
-// Why a node gives up is not forgotten over a write that is refused meanwhile, nor by
-// an agent that is replaced meanwhile.
+// TestRefusedWriteKeepsTheReason checks that the reason of an abort is reported in the end,
+// though a write is refused and the agent is replaced meanwhile.
 func TestRefusedWriteKeepsTheReason(t *testing.T) {
-	c := newCluster(t, "agent-refused-abort")
-	c.pod("default", "web-"+c.node, replicated)
-	c.order(v1alpha1.ReleaseNode)
-	c.run()
+	c := newReleased(t, "agent-refused-abort", func(*cluster) {})
 	c.awaitStep(v1alpha1.StepDraining)
 	allow := c.refuse("", "nodes")
 	c.freeze("refused", time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
-	c.refused(v1alpha1.StepAborting, "nodes.policy.example.com")
+	c.awaitRefused(v1alpha1.StepAborting, "nodes.policy.example.com")
 	c.kill()
 	c.run()
 	time.Sleep(2 * time.Second)
 	allow()
 	status := c.awaitStep(v1alpha1.StepWaiting)
 	if status.Reason != v1alpha1.ReasonExcluded {
-		t.Errorf("%s (%s), want Excluded", status.Reason, status.Message)
+		t.Errorf("got %s (%s), want Excluded", status.Reason, status.Message)
 	}
-	c.free()
+	c.checkFree()
 }
 
-// A freeze that begins while pods leave ends the drain, with no coordinator to call the
-// node back: no pod is deleted past its budget when the drain's time is up.
-func TestDrainAsksTheGate(t *testing.T) {
-	c := newCluster(t, "agent-drain-gate")
-	c.pod("default", "web-"+c.node, replicated)
-	c.kubectl("create", "poddisruptionbudget", "web-"+c.node, "--namespace", "default", "--selector", "app="+c.node, "--min-available", "1")
-	c.kubectl("label", "pod", "web-"+c.node, "--namespace", "default", "app="+c.node)
-	c.kubectl("patch", "pod", "web-"+c.node, "--namespace", "default", "--subresource", "status", "-p", `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
-	c.order(v1alpha1.ReleaseNode, func(s *v1alpha1.NodeUpgradeSpec) {
-		s.Drain.OnTimeout, s.Drain.TimeoutSeconds = v1alpha1.OnTimeoutDelete, ptr.To[int32](15)
+// TestDrainReadsGateLive checks that a freeze which begins during a drain ends it without a
+// coordinator: no pod is deleted despite its budget when the drain times out.
+func TestDrainReadsGateLive(t *testing.T) {
+	c := newReleased(t, "agent-drain-gate", func(c *cluster) {
+		c.kubectl("create", "poddisruptionbudget", "web-"+c.node, "--namespace", "default", "--selector", "app="+c.node, "--min-available", "1")
+		c.kubectl("label", "pod", "web-"+c.node, "--namespace", "default", "app="+c.node)
+		c.kubectl("patch", "pod", "web-"+c.node, "--namespace", "default", "--subresource", "status", "-p", `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+	}, func(s *v1alpha1.NodeUpgradeSpec) {
+		s.Drain.OnTimeout, s.Drain.TimeoutSeconds = v1alpha1.OnTimeoutDelete, ptr.To[int32](60)
 	})
-	c.run()
-	c.await("the budget blocks", func(s told) bool { return s.Reason == v1alpha1.ReasonDrainBlocked })
+	c.await("the budget blocks", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonDrainBlocked })
 	c.freeze("during-the-drain", time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
 	status := c.awaitStep(v1alpha1.StepWaiting)
 	if status.Reason != v1alpha1.ReasonExcluded || !slices.Contains(stepsOf(status), v1alpha1.StepAborting) {
@@ -137,33 +167,34 @@ func TestDrainAsksTheGate(t *testing.T) {
 	pod, err := c.admin.CoreV1().Pods("default").Get(t.Context(), "web-"+c.node, metav1.GetOptions{})
 	c.must(err)
 	if pod.DeletionTimestamp != nil {
-		t.Error("the pod was deleted past its budget")
+		t.Error("the pod was deleted despite its budget")
 	}
-	c.free()
+	c.checkFree()
 }
 
-// Where the status itself cannot be written, the log says so, and nothing that depends
-// on it is done.
+// TestRefusedStatusIsLogged checks that a status which cannot be written is logged, and that
+// nothing is done which depends on it.
 func TestRefusedStatusIsLogged(t *testing.T) {
-	c := newCluster(t, "agent-refused-status")
-	allow := c.refuse(v1alpha1.GroupVersion.Group, "nodeupgrades/status")
-	c.order(v1alpha1.ReleaseNode)
-	c.run()
-	for range 200 {
+	var allow func()
+	c := newReleased(t, "agent-refused-status", func(c *cluster) {
+		allow = c.refuse(v1alpha1.GroupVersion.Group, "nodeupgrades/status")
+	})
+	for range 600 {
 		if strings.Contains(c.logged(), "nodeupgrades.policy.example.com") {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	if log := c.logged(); !strings.Contains(log, "writing the status of NodeUpgrade "+c.node) || !strings.Contains(log, "nodeupgrades.policy.example.com") {
-		t.Errorf("the log does not say so: %s", log)
+		t.Errorf("the log does not have the refused write: %s", log)
 	}
-	if c.holds() {
-		t.Error("the slot is taken")
+	if c.holdsSlot() {
+		t.Error("the slot is held though the status was not written")
 	}
 	allow()
+	c.kubelet()
 	c.awaitStep(v1alpha1.StepIdle)
-	c.free()
+	c.checkFree()
 }
 
 func (c *cluster) logged() string {

@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 )
 
-// A status that another writer has put back is written again, once the watch has
-// had time to show our own.
+// TestOverwritten checks that a status which another client has overwritten counts as such
+// once the watch has had time to show our own write.
 func TestOverwritten(t *testing.T) {
 	at := time.Date(2026, 11, 22, 3, 55, 0, 0, time.UTC)
 	w := written{at: at}
@@ -30,14 +30,14 @@ func TestOverwritten(t *testing.T) {
 		nu := &v1alpha1.NodeUpgrade{}
 		nu.Status.Step = row.shown
 		if got := w.overwritten(nu, at.Add(row.after)); got != row.want {
-			t.Errorf("%s %s after: %v, want %v", row.shown, row.after, got, row.want)
+			t.Errorf("%s %s after the write: got %v, want %v", row.shown, row.after, got, row.want)
 		}
 	}
 }
 
-// What another writer put back may have the same step: anything of the agent's part
-// counts, and nothing of the coordinator's.
-func TestOverwrittenIsAboutTheAgentsPart(t *testing.T) {
+// TestOverwrittenComparesAgentsFields checks that a change of any of the agent's fields
+// counts as overwritten, and none of the coordinator's.
+func TestOverwrittenComparesAgentsFields(t *testing.T) {
 	at := time.Date(2026, 11, 22, 3, 55, 0, 0, time.UTC)
 	stored := v1alpha1.NodeUpgradeStatus{
 		Step: v1alpha1.StepUnlocking, Slot: "slot-0",
@@ -48,10 +48,10 @@ func TestOverwrittenIsAboutTheAgentsPart(t *testing.T) {
 		change func(*v1alpha1.NodeUpgradeStatus)
 		want   bool
 	}{
-		"nothing":           {func(*v1alpha1.NodeUpgradeStatus) {}, false},
-		"the slot":          {func(s *v1alpha1.NodeUpgradeStatus) { s.Slot = "" }, true},
-		"a message":         {func(s *v1alpha1.NodeUpgradeStatus) { s.Conditions[0].Message = "b" }, true},
-		"the order of them": {func(s *v1alpha1.NodeUpgradeStatus) { slices.Reverse(s.Conditions) }, false},
+		"nothing":                 {func(*v1alpha1.NodeUpgradeStatus) {}, false},
+		"the slot":                {func(s *v1alpha1.NodeUpgradeStatus) { s.Slot = "" }, true},
+		"a message":               {func(s *v1alpha1.NodeUpgradeStatus) { s.Conditions[0].Message = "b" }, true},
+		"the order of conditions": {func(s *v1alpha1.NodeUpgradeStatus) { slices.Reverse(s.Conditions) }, false},
 		"the coordinator's": {func(s *v1alpha1.NodeUpgradeStatus) {
 			s.HoldEndTime = timeOf(at)
 			s.Conditions = append(s.Conditions, metav1.Condition{Type: v1alpha1.ConditionAdmitted})
@@ -60,35 +60,35 @@ func TestOverwrittenIsAboutTheAgentsPart(t *testing.T) {
 		nu := &v1alpha1.NodeUpgrade{Status: *stored.DeepCopy()}
 		row.change(&nu.Status)
 		if got := w.overwritten(nu, at.Add(time.Minute)); got != row.want {
-			t.Errorf("%s: %v, want %v", name, got, row.want)
+			t.Errorf("%s: got %v, want %v", name, got, row.want)
 		}
 	}
 }
 
-// idle is an agent by hand whose watch shows the NodeUpgrade as it is now, and what it
-// is about to write.
-func (c *cluster) idle() (*Agent, machine.Observation) {
+// idleAgent returns a manual agent whose watch shows the present NodeUpgrade, and its
+// observation.
+func (c *cluster) idleAgent() (*Agent, machine.Observation) {
 	c.t.Helper()
-	a := c.byHand()
+	a := c.manualAgent()
 	a.state = machine.State{Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonNoUpgrade, Message: "no upgrade is requested"}
-	c.shown(a)
+	c.updateWatch(a)
 	return a, machine.Observation{Now: time.Now().Truncate(time.Second)}
 }
 
-// shown has the agent's watch catch up.
-func (c *cluster) shown(a *Agent) {
+// updateWatch makes the agent's watch show the present NodeUpgrade.
+func (c *cluster) updateWatch(a *Agent) {
 	c.t.Helper()
 	nu, err := c.ours.NodeUpgrades.Get(c.t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
 	c.must(a.nodeUpgrades.GetStore().Replace([]any{nu}, ""))
 }
 
-// A write of this very agent that it gave up, and that the API server carried out
-// later, takes back what it wrote since: it is written again.
-func TestLateWriteIsPutRight(t *testing.T) {
+// TestLateWriteIsOverwritten checks that the status is written again if the API server
+// executes an earlier write of the agent late, which reverts what it has written since.
+func TestLateWriteIsOverwritten(t *testing.T) {
 	c := newCluster(t, "agent-late-write")
 	c.order(v1alpha1.ReleaseNone)
-	a, o := c.idle()
+	a, o := c.idleAgent()
 	c.must(a.persist(t.Context(), o, ""))
 	nu, err := c.ours.NodeUpgrades.Get(t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
@@ -96,47 +96,47 @@ func TestLateWriteIsPutRight(t *testing.T) {
 	late.Status.Slot = "slot-0" // the step is the same
 	_, err = c.ours.NodeUpgrades.Apply(t.Context(), late, fieldManager, "status")
 	c.must(err)
-	c.shown(a)
+	c.updateWatch(a)
 	c.must(a.persist(t.Context(), o, ""))
 	if c.status().Slot == "" {
-		t.Error("the watch had no time to show what was written, and it was written again")
+		t.Error("the status was written again before the watch had time to show it")
 	}
 	o.Now = o.Now.Add(overwriteAfter)
 	c.must(a.persist(t.Context(), o, ""))
 	if slot := c.status().Slot; slot != "" {
-		t.Errorf("the slot is %q, and is not put right", slot)
+		t.Errorf("the slot is still %q, want it overwritten", slot)
 	}
-	c.shown(a)
-	before := c.version()
+	c.updateWatch(a)
+	before := c.resourceVersion()
 	o.Now = o.Now.Add(time.Hour)
 	c.must(a.persist(t.Context(), o, ""))
-	if c.version() != before {
-		t.Error("what stands as it was written is written again")
+	if c.resourceVersion() != before {
+		t.Error("a status that is as it was written was written again")
 	}
 }
 
-func (c *cluster) version() string {
+func (c *cluster) resourceVersion() string {
 	nu, err := c.ours.NodeUpgrades.Get(context.Background(), c.node, metav1.GetOptions{})
 	c.must(err)
 	return nu.ResourceVersion
 }
 
-// The NodeUpgrade was deleted and made anew, and the watch shows the one of before: what
-// was written there counts for nothing, as it answers another order.
-func TestWrittenToAnotherObject(t *testing.T) {
+// TestStatusIsWrittenAfterRecreation checks a NodeUpgrade that was deleted and created again:
+// a status that was decided on the deleted one does not count as written.
+func TestStatusIsWrittenAfterRecreation(t *testing.T) {
 	c := newCluster(t, "agent-another-object")
 	c.order(v1alpha1.ReleaseNone)
-	a, o := c.idle()
+	a, o := c.idleAgent()
 	c.must(c.ours.NodeUpgrades.Delete(t.Context(), c.node, metav1.DeleteOptions{}))
 	c.order(v1alpha1.ReleaseNone)
 	a.generation = 7
 	if err := a.persist(t.Context(), o, ""); err == nil {
-		t.Error("it counts as written")
+		t.Error("the status of the deleted NodeUpgrade counts as written")
 	}
-	c.shown(a)
+	c.updateWatch(a)
 	a.generation = 1
 	c.must(a.persist(t.Context(), o, ""))
 	if status := c.status(); status.Step != v1alpha1.StepIdle || status.ObservedGeneration != 1 {
-		t.Errorf("with a watch that caught up: %+v", status)
+		t.Errorf("with a current watch the status is %+v", status)
 	}
 }

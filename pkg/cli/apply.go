@@ -98,8 +98,11 @@ func oneVersion(cmd *cobra.Command, args []string) error {
 // maxUnavailable is the API's pattern for a number of nodes, or a percentage of them.
 var maxUnavailable = regexp.MustCompile(`^([1-9]\d{0,5}|([1-9]\d?|100)%)$`)
 
-// readFlags checks the flags, and fills the request. Times are in that zone.
+// readFlags checks the arguments, and fills the request. Times are in that zone.
 func (a *apply) readFlags(in *time.Location) error {
+	if err := request.CheckVersion(a.request.Version); err != nil {
+		return err
+	}
 	if err := a.timeout.read(); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// BenchmarkWindowsFile is the whole program from its start to its end.
+// BenchmarkWindowsFile measures the whole program from its start to its end.
 func BenchmarkWindowsFile(b *testing.B) {
 	page, err := os.ReadFile(filepath.Join(apitest.Root(b), "docs", "schedules.md"))
 	if err != nil {

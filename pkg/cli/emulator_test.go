@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// emulator is a terminal: it keeps what a person sees. What it does not know it
-// calls trouble, so that nothing is written that a terminal might show.
+// emulator emulates a terminal, and keeps what a person sees. It collects the sequences that
+// it does not know, which a terminal might print.
 type emulator struct {
 	mu         sync.Mutex
 	cols, rows int
@@ -21,9 +21,9 @@ type emulator struct {
 	wrap       bool
 	cursor     bool
 	colors     int // color sequences so far
-	frames     int // pictures drawn from the top so far
+	frames     int // redraws from the top so far
 	pending    []byte
-	trouble    []string
+	unknown    []string
 }
 
 func newEmulator(cols, rows int) *emulator {
@@ -40,7 +40,7 @@ func blank(cols, rows int) [][]rune {
 	return lines
 }
 
-// resize is how most terminals do it: nothing is wrapped anew.
+// resize resizes the screen as most terminals do, without wrapping lines again.
 func (e *emulator) resize(cols, rows int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -63,8 +63,8 @@ func (e *emulator) lines() [][]rune {
 	return e.main
 }
 
-// text is what stands on the screen, without spaces at the ends of lines and
-// empty lines at the end.
+// text returns what is on the screen, without spaces at the ends of lines and empty lines at
+// the end.
 func (e *emulator) text() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -80,7 +80,7 @@ func (e *emulator) Write(p []byte) (int, error) {
 	defer e.mu.Unlock()
 	e.pending = append(e.pending, p...)
 	for len(e.pending) > 0 {
-		n := e.take()
+		n := e.consume()
 		if n == 0 {
 			break // a sequence that is not complete yet
 		}
@@ -89,8 +89,8 @@ func (e *emulator) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// take does the first thing that is pending, and returns how long it is.
-func (e *emulator) take() int {
+// consume executes the first pending character or sequence, and returns its length.
+func (e *emulator) consume() int {
 	if e.pending[0] == 0x1b {
 		return e.escape()
 	}
@@ -104,7 +104,7 @@ func (e *emulator) take() int {
 	case r == '\n':
 		e.newline()
 	case r < ' ' || r == 0x7f:
-		e.trouble = append(e.trouble, fmt.Sprintf("control character %q", r))
+		e.unknown = append(e.unknown, fmt.Sprintf("control character %q", r))
 	default:
 		e.put(r)
 	}
@@ -130,14 +130,14 @@ func (e *emulator) newline() {
 	}
 	e.y = e.rows - 1
 	if e.onAlt {
-		e.trouble = append(e.trouble, "the screen scrolled")
+		e.unknown = append(e.unknown, "the screen scrolled")
 	}
 	lines := e.lines()
 	copy(lines, lines[1:])
 	lines[e.rows-1] = []rune(strings.Repeat(" ", e.cols))
 }
 
-// escape does a sequence: ESC [ parameters letter.
+// escape executes a sequence: ESC [ parameters letter.
 func (e *emulator) escape() int {
 	if len(e.pending) < 2 {
 		return 0
@@ -181,11 +181,11 @@ func (e *emulator) do(parameters string, letter byte) {
 			e.colors++
 			return
 		}
-		e.trouble = append(e.trouble, "sequence "+strconv.Quote(sequence))
+		e.unknown = append(e.unknown, "sequence "+strconv.Quote(sequence))
 	}
 }
 
-// free is the line below the last that was written: where the cursor was.
+// free returns the first line below all that was written.
 func (e *emulator) free() int {
 	for y := e.rows - 1; y > 0; y-- {
 		if strings.TrimSpace(string(e.main[y-1])) != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// hostile is text that nodes, objects and an index of images may hold: it clears the
-// screen, colors what follows, names the window, and turns the reading direction.
+// hostile is text that nodes, objects and an index of images may have: it clears the screen,
+// colors what follows, names the window, and reverses the reading direction.
 const hostile = `a\e[2J\e[31mb\e]0;title\acd\u202Ee`
 
 var hostileObjects = strings.ReplaceAll(`
@@ -54,26 +54,26 @@ pieces: 1
 nodes: [{name: "HOSTILE", from: "HOSTILE", to: "HOSTILE", reason: RebootFailed}]
 `, "HOSTILE", hostile)
 
-// ownColor is what the program itself writes to color a word.
+// ownColor matches a word that the program itself colors.
 var ownColor = regexp.MustCompile("\x1b\\[(?:1|2|31|32|33|36)m[^\x1b\n]*\x1b\\[0m")
 
-// What others wrote neither moves the cursor nor colors: control characters are
-// shown, or left out.
-func TestNoEscapesOfOthersReachTheTerminal(t *testing.T) {
+// TestEscapesInObjectsAreNotPrinted checks that control characters in text from the cluster
+// or the index are escaped or left out.
+func TestEscapesInObjectsAreNotPrinted(t *testing.T) {
 	config := apitest.Start(t)
-	w := newWorld(t, config)
+	c := newCluster(t, config)
 	images := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
 		_, _ = answer.Write([]byte("\x1b[2J not an index\n"))
 	}))
 	defer images.Close()
-	change(t, config, strings.ReplaceAll(hostileObjects, "SOURCE", images.URL+"/"))
+	applyObjects(t, config, strings.ReplaceAll(hostileObjects, "SOURCE", images.URL+"/"))
 	const log = "kubeadm-log begin v1\x1b[2J\nkubeadm-log | [upgrade]\ta\x1b[2J\x1b[31mred\x1b[0m\x07\r\u009b\u202e\xff\nkubeadm-log end v1 OK\n"
-	w.kubelet("w-1", log, "")
-	w.agentPod("w-1")
-	for _, command := range append(reads, "status w-1 --log", "status -o wide", "unfreeze", "history before", "history u", "plan -o wide", "releases --all",
+	c.kubelet("w-1", log, "")
+	c.agentPod("w-1")
+	for _, command := range append(viewCommands, "status w-1 --log", "status -o wide", "unfreeze", "history before", "history u", "plan -o wide", "releases --all",
 		"status w-1 -o jsonpath={.nodes[0].message}", "apply \x1b[2J", "abandon \x1b[2J --reason x") {
 		for _, color := range []string{"never", "always"} {
-			out, errOut, _ := run(t, config, "", command+" --color="+color)
+			out, errOut, _ := runCommand(t, config, "", command+" --color="+color)
 			rest := out + errOut
 			if color == "always" {
 				rest = ownColor.ReplaceAllString(rest, "")
@@ -81,12 +81,12 @@ func TestNoEscapesOfOthersReachTheTerminal(t *testing.T) {
 			if i := strings.IndexFunc(rest, func(r rune) bool {
 				return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == unicode.ReplacementChar
 			}); i >= 0 {
-				t.Errorf("`%s --color=%s` writes %q", command, color, rest[i:min(len(rest), i+40)])
+				t.Errorf("`%s --color=%s` wrote %q", command, color, rest[i:min(len(rest), i+40)])
 			}
 		}
 	}
-	out, _, _ := run(t, config, "", "status w-1 --log")
+	out, _, _ := runCommand(t, config, "", "status w-1 --log")
 	if want := `[upgrade]	a\u001b[2J\u001b[31mred\u001b[0m\u0007\u000d\u009b\u202e\ufffd` + "\n"; out != want {
-		t.Errorf("the log is %q, want %q", out, want)
+		t.Errorf("got the log %q, want %q", out, want)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// output is what a command that still runs has written.
+// output collects what a running command writes.
 type output struct {
 	sync.Mutex
 	bytes.Buffer
@@ -30,7 +30,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.Buffer.Write(p)
 }
 
-// WriteString is that of Write, and not of the Buffer, which does not lock.
+// WriteString locks, as Write does. The Buffer's own does not.
 func (o *output) WriteString(s string) (int, error) { return o.Write([]byte(s)) }
 
 func (o *output) text() string {
@@ -41,14 +41,14 @@ func (o *output) text() string {
 
 func (o *output) await(t *testing.T, words string) {
 	t.Helper()
-	for limit := time.Now().Add(20 * time.Second); !strings.Contains(o.text(), words); time.Sleep(10 * time.Millisecond) {
+	for limit := time.Now().Add(time.Minute); !strings.Contains(o.text(), words); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(limit) {
 			t.Fatalf("waiting for %q:\n%s", words, o.text())
 		}
 	}
 }
 
-// watched is `kubectl upgrade status --watch` at work.
+// watched is a running `kubectl upgrade status --watch`.
 type watched struct {
 	out, errOut output
 	code        chan int
@@ -67,14 +67,14 @@ func (w *watched) exit(t *testing.T, want int) {
 	select {
 	case got := <-w.code:
 		if got != want {
-			t.Errorf("exit code %d, want %d; it wrote:\n%s%s", got, want, w.out.text(), w.errOut.text())
+			t.Errorf("got exit code %d, want %d; output:\n%s%s", got, want, w.out.text(), w.errOut.text())
 		}
-	case <-time.After(20 * time.Second):
-		t.Fatalf("it does not end; it wrote:\n%s", w.out.text())
+	case <-time.After(time.Minute):
+		t.Fatalf("the command has not ended; output:\n%s", w.out.text())
 	}
 }
 
-// begun is what the status of an upgrade says from its trigger on.
+// begun is the status of a triggered upgrade.
 const begun = `type: Patch, fromVersion: v1.34.3, triggerTime: "2020-01-01T00:00:00Z"`
 
 const upgradeBegins = `
@@ -89,14 +89,14 @@ spec: {upgrade: {name: u, uid: UID(u)}, version: v1.34.4}
 status: {step: Waiting, conditions: [{type: Admitted, status: "False", reason: WindowClosed, message: no window is open, lastTransitionTime: "2026-01-01T00:00:00Z"}]}
 `
 
-func change(t *testing.T, config *rest.Config, text string) {
+func applyObjects(t *testing.T, config *rest.Config, text string) {
 	t.Helper()
 	if err := createObjects(config, text); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestWatchWritesEachTransitionAndEndsWithTheUpgrade(t *testing.T) {
+func TestWatchLogsEachTransitionAndEndsWithUpgrade(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	for _, end := range []struct {
@@ -107,57 +107,58 @@ func TestWatchWritesEachTransitionAndEndsWithTheUpgrade(t *testing.T) {
 			removeObjects(t, config)
 			w := startWatch(context.Background(), t, config)
 			w.out.await(t, "upgrade: none is active")
-			change(t, config, upgradeBegins)
+			applyObjects(t, config, upgradeBegins)
 			w.out.await(t, "upgrade u: Patch v1.34.3 -> v1.34.4")
 			w.out.await(t, "node w-1: Waiting: WindowClosed: no window is open")
-			change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-1}\nstatus: {step: Draining, conditions: [{type: UpToDate, status: \"False\", reason: Draining, message: 2 pods are leaving, lastTransitionTime: \"2026-01-01T00:00:00Z\"}]}")
-			w.out.await(t, "node w-1: Draining: Draining: 2 pods are leaving")
-			change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: "+end.outcome+`, completionTime: "2026-01-01T00:00:00Z"}`)
+			applyObjects(t, config, "kind: NodeUpgrade\nmetadata: {name: w-1}\nstatus: {step: Draining, conditions: [{type: UpToDate, status: \"False\", reason: Draining, message: 2 pods are terminating, lastTransitionTime: \"2026-01-01T00:00:00Z\"}]}")
+			w.out.await(t, "node w-1: Draining: Draining: 2 pods are terminating")
+			applyObjects(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: "+end.outcome+`, completionTime: "2026-01-01T00:00:00Z"}`)
 			w.exit(t, end.code)
 			for _, line := range strings.Split(strings.TrimSpace(w.out.text()), "\n") {
 				stamp, _, _ := strings.Cut(line, " ")
 				if _, err := time.Parse(time.RFC3339, stamp); err != nil || strings.Contains(line, "\x1b") {
-					t.Errorf("a line without its time, or with color: %q", line)
+					t.Errorf("got a line without its time, or with color: %q", line)
 				}
 			}
 		})
 	}
 }
 
-// With a node, the log has the changes of that node and of the upgrade.
-func TestWatchOfOneNodeShowsNoOther(t *testing.T) {
+// TestWatchOfOneNode checks that the log for a node has the changes of that node and of the
+// upgrade only.
+func TestWatchOfOneNode(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	removeObjects(t, config)
-	change(t, config, upgradeBegins)
-	change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-2}\nspec: {upgrade: {name: u, uid: UID(u)}, version: v1.34.4}\nstatus: {step: Waiting}")
+	applyObjects(t, config, upgradeBegins)
+	applyObjects(t, config, "kind: NodeUpgrade\nmetadata: {name: w-2}\nspec: {upgrade: {name: u, uid: UID(u)}, version: v1.34.4}\nstatus: {step: Waiting}")
 	w := startWatch(context.Background(), t, config, "w-2")
 	w.out.await(t, "node w-2: Waiting")
-	change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-1}\nstatus: {step: Draining}")
-	change(t, config, "kind: NodeUpgrade\nmetadata: {name: w-2}\nstatus: {step: Locking}")
+	applyObjects(t, config, "kind: NodeUpgrade\nmetadata: {name: w-1}\nstatus: {step: Draining}")
+	applyObjects(t, config, "kind: NodeUpgrade\nmetadata: {name: w-2}\nstatus: {step: Locking}")
 	w.out.await(t, "node w-2: Locking")
-	change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: Succeeded}")
+	applyObjects(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: Succeeded}")
 	w.exit(t, 0)
 	if got := w.out.text(); strings.Contains(got, "w-1") || !strings.Contains(got, "upgrade u: Patch v1.34.3 -> v1.34.4") {
-		t.Errorf("it shows another node, or not the upgrade:\n%s", got)
+		t.Errorf("the output has another node, or not the upgrade:\n%s", got)
 	}
 }
 
-func TestWatchSaysThatTheUpgradeWasDeleted(t *testing.T) {
+func TestWatchReportsDeletedUpgrade(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	removeObjects(t, config)
-	change(t, config, upgradeBegins)
+	applyObjects(t, config, upgradeBegins)
 	w := startWatch(context.Background(), t, config)
 	w.out.await(t, "node w-1")
 	removeObjects(t, config)
 	w.exit(t, 3)
 	if !strings.Contains(w.errOut.text(), "was deleted") {
-		t.Errorf("got %q, want words about the deletion", w.errOut.text())
+		t.Errorf("got %q, want that the upgrade was deleted", w.errOut.text())
 	}
 }
 
-func TestInterruptedWatchEndsWithoutWords(t *testing.T) {
+func TestInterruptedWatchIsSilent(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	removeObjects(t, config)
@@ -167,36 +168,36 @@ func TestInterruptedWatchEndsWithoutWords(t *testing.T) {
 	interrupt()
 	w.exit(t, 130)
 	if w.errOut.text() != "" {
-		t.Errorf("it wrote %q", w.errOut.text())
+		t.Errorf("stderr is %q, want nothing", w.errOut.text())
 	}
 }
 
-// The only control plane reboots in every upgrade of its cluster: following
-// must outlive that.
-func TestWatchOutlivesTheAPIServersAbsence(t *testing.T) {
+// TestWatchSurvivesAPIServerOutage checks that following continues after the API server was
+// down, as when the only control plane reboots.
+func TestWatchSurvivesAPIServerOutage(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	removeObjects(t, config)
-	line := newLine(t, config)
+	proxy := newProxy(t, config)
 	far := rest.CopyConfig(config)
-	far.Host = "https://" + line.listener.Addr().String()
+	far.Host = "https://" + proxy.listener.Addr().String()
 
 	w := startWatch(context.Background(), t, far)
 	w.out.await(t, "none is active")
-	line.cut()
+	proxy.cut()
 	w.out.await(t, "the API server does not answer")
-	change(t, config, upgradeBegins)
-	line.mend()
+	applyObjects(t, config, upgradeBegins)
+	proxy.restore()
 	w.out.await(t, "the API server answers again")
-	// One that begins and ends unseen is not what it waits for.
+	// The upgrade began during the outage.
 	w.out.await(t, "upgrade u: Patch")
 	w.out.await(t, "node w-1: Waiting")
-	change(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: Succeeded}")
+	applyObjects(t, config, "kind: ClusterUpgrade\nmetadata: {name: u}\nspec: {version: v1.34.4}\nstatus: {"+begun+", outcome: Succeeded}")
 	w.exit(t, 0)
 }
 
-// line carries connections to the API server, and can be cut.
-type line struct {
+// proxy forwards connections to the API server, and can be cut.
+type proxy struct {
 	listener net.Listener
 	target   string
 
@@ -205,7 +206,7 @@ type line struct {
 	conns []net.Conn
 }
 
-func newLine(t *testing.T, config *rest.Config) *line {
+func newProxy(t *testing.T, config *rest.Config) *proxy {
 	t.Helper()
 	host, err := url.Parse(config.Host)
 	if err != nil {
@@ -215,13 +216,13 @@ func newLine(t *testing.T, config *rest.Config) *line {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &line{listener: listener, target: host.Host}
+	l := &proxy{listener: listener, target: host.Host}
 	t.Cleanup(func() { listener.Close() })
 	go l.serve()
 	return l
 }
 
-func (l *line) serve() {
+func (l *proxy) serve() {
 	for {
 		near, err := l.listener.Accept()
 		if err != nil {
@@ -240,7 +241,7 @@ func (l *line) serve() {
 	}
 }
 
-func (l *line) cut() {
+func (l *proxy) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.down = true
@@ -249,7 +250,7 @@ func (l *line) cut() {
 	}
 }
 
-func (l *line) mend() {
+func (l *proxy) restore() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.down = false

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What people type.
+// FuzzArguments parses arguments that people type.
 func FuzzArguments(f *testing.F) {
 	f.Add("2026-12-24 18:00", "Europe/Berlin")
 	f.Add("2026-10-25 02:30", "Europe/Berlin")
@@ -19,21 +19,21 @@ func FuzzArguments(f *testing.F) {
 			in = time.UTC
 		}
 		if at, err := parseTime("until", text, in); err == nil && (at.UTC().Year() < 1970 || at.UTC().Year() > 2999) {
-			t.Errorf("%q is %s", text, at)
+			t.Errorf("%q is parsed as the time %s", text, at)
 		}
 		if length, err := parseDuration("for", text); err == nil && length <= 0 {
-			t.Errorf("%q is %s", text, length)
+			t.Errorf("%q is parsed as the duration %s", text, length)
 		}
 		if s, err := parseSelector(text); err == nil {
 			_, _ = s.AsSelector()
 		}
 		if checks, err := ignoredChecks([]string{text}); err == nil && len(checks) == 0 {
-			t.Errorf("%q ignores nothing", text)
+			t.Errorf("%q is accepted, and ignores no check", text)
 		}
 	})
 }
 
-// Files of schedules, and the log of an agent.
+// FuzzFiles parses files of schedules, and the logs of agents.
 func FuzzFiles(f *testing.F) {
 	f.Add("apiVersion: kubectl-upgrade.dev/v1alpha1\nkind: MaintenanceSchedule\nmetadata: {name: a}\nspec: {timeZone: UTC}\n---\nkind: List\nitems: []\n")
 	f.Add("kubeadm-log begin v1\nkubeadm-log | a\nkubeadm-log end v1 OK\n")
@@ -41,7 +41,7 @@ func FuzzFiles(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		_, _ = decodeSchedules(strings.NewReader(text))
 		if run, err := lastRun(strings.NewReader(text)); run != nil && err == nil && !strings.Contains(text, logBegin) {
-			t.Errorf("%q tells of a run", text)
+			t.Errorf("got a run of kubeadm from %q", text)
 		}
 	})
 }

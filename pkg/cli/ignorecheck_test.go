@@ -16,10 +16,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// ignoring is an option with its ids, as a person would type it.
+// ignoring matches the option with its ids.
 var ignoring = regexp.MustCompile(`--ignore-check[ =]([a-z][a-z0-9,-]*)`)
 
-// What examples and pages tell people to ignore has to be a check.
+// TestIgnoredChecksOfExamplesExist checks that the checks which examples and pages ignore
+// exist.
 func TestIgnoredChecksOfExamplesExist(t *testing.T) {
 	texts := map[string]string{}
 	collectExamples(cli.New(genericiooptions.NewTestIOStreamsDiscard(), "test"), texts)
@@ -46,7 +47,7 @@ func TestIgnoredChecksOfExamplesExist(t *testing.T) {
 		}
 	}
 	if found == 0 {
-		t.Error("no example ignores a check: does the pattern still match?")
+		t.Error("no example ignores a check: the pattern may no longer match")
 	}
 }
 
@@ -57,7 +58,8 @@ func collectExamples(cmd *cobra.Command, texts map[string]string) {
 	}
 }
 
-// One that is no check is refused before any cluster is asked.
+// TestUnknownIgnoredCheckIsRefused checks that an unknown id is refused before the cluster
+// is read.
 func TestUnknownIgnoredCheckIsRefused(t *testing.T) {
 	for id, want := range map[string]string{
 		"deprecated-api":      "--ignore-check=deprecated-api: there is no such check; did you mean api-removed or cluster-api? docs/checks.md lists them all",

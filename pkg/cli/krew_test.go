@@ -42,7 +42,7 @@ type krewPlatform struct {
 	Bin    string `json:"bin"`
 }
 
-// fillKrew does what krew-release-bot does for a release.
+// fillKrew fills the template as krew-release-bot does for a release.
 func fillKrew(t *testing.T, tag string) krewPlugin {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(apitest.Root(t), "krew.yaml"))
@@ -63,20 +63,21 @@ func fillKrew(t *testing.T, tag string) krewPlugin {
 	}
 	var plugin krewPlugin
 	if err := yaml.UnmarshalStrict(b.Bytes(), &plugin); err != nil {
-		t.Fatalf("the filled template is not what krew reads: %v\n%s", err, b.String())
+		t.Fatalf("krew cannot read the filled template: %v\n%s", err, b.String())
 	}
 	return plugin
 }
 
+// TestKrewManifest checks krew's manifest against the rules of its index.
 func TestKrewManifest(t *testing.T) {
 	plugin := fillKrew(t, "v1.2.3")
 	if plugin.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || plugin.Kind != "Plugin" || plugin.Metadata.Name != "upgrade" {
-		t.Errorf("it is %s %s %q", plugin.APIVersion, plugin.Kind, plugin.Metadata.Name)
+		t.Errorf("got %s %s %q, want a Plugin named upgrade", plugin.APIVersion, plugin.Kind, plugin.Metadata.Name)
 	}
 	if plugin.Spec.Version != "v1.2.3" || !strings.HasPrefix(plugin.Spec.Homepage, "https://") || plugin.Spec.Description == "" {
 		t.Errorf("version, homepage or description is wrong: %+v", plugin.Spec)
 	}
-	// krew's index asks for 50 characters at most, and no full stop.
+	// krew's index allows 50 characters at most, and no full stop.
 	if short := plugin.Spec.ShortDescription; len(short) == 0 || len(short) > 50 || strings.HasSuffix(short, ".") {
 		t.Errorf("shortDescription has %d characters: %q", len(short), short)
 	}

@@ -22,53 +22,54 @@ const (
 	secondRun = "time=now level=INFO msg=step\nkubeadm-log begin v1.35.4/node\nkubeadm-log | [upgrade] Reading configuration\nkubeadm-log |\ntime=now level=WARN msg=\"kubeadm-log | not one\"\nkubeadm-log |   indented\nkubeadm-log end v1.35.4/node OK\n"
 )
 
-// The log of an agent's pod comes from its node's kubelet, which is played here.
-func TestStatusLogPrintsKubeadmsOutput(t *testing.T) {
+// TestStatusLogPrintsKubeadmOutput checks which output of kubeadm `status --log` prints. The
+// test serves the agents' logs as kubelets do.
+func TestStatusLogPrintsKubeadmOutput(t *testing.T) {
 	config := apitest.Start(t)
-	w := newWorld(t, config)
-	w.addNode("cp-1", true)
+	c := newCluster(t, config)
+	c.addNode("cp-1", true)
 	for _, row := range []struct {
 		name            string
-		present, before string // the container's log, and that of the one before
+		present, before string // the log of the container, and of the previous one
 		kept            string // in the NodeUpgrade
 		noPod           bool
 		code            int
 		out, errOut     string
 	}{
-		{name: "the last of several", present: firstRun + secondRun, out: "[upgrade] Reading configuration\n\n  indented\n", errOut: "kubeadm on cp-1, v1.35.4/node: succeeded\n"},
-		{name: "one that failed", present: firstRun, out: "[upgrade] first\n", errOut: "kubeadm on cp-1, v1.35.4/node: failed\n"},
-		{name: "one that still runs", present: strings.TrimSuffix(firstRun, "kubeadm-log end v1.35.4/node FAILED\n"), out: "[upgrade] first\n", errOut: "kubeadm on cp-1, v1.35.4/node: its end is not logged, so it may still run\n"},
-		{name: "of the container before", present: "time=now msg=started\n", before: secondRun, out: "[upgrade] Reading configuration\n\n  indented\n", errOut: "kubeadm on cp-1, v1.35.4/node: succeeded\n"},
-		{name: "what the NodeUpgrade keeps", present: "time=now msg=started\n", kept: "[preflight] no\n", out: "[preflight] no\n",
+		{name: "the last of several runs", present: firstRun + secondRun, out: "[upgrade] Reading configuration\n\n  indented\n", errOut: "kubeadm on cp-1, v1.35.4/node: succeeded\n"},
+		{name: "a run that failed", present: firstRun, out: "[upgrade] first\n", errOut: "kubeadm on cp-1, v1.35.4/node: failed\n"},
+		{name: "a run that has not ended", present: strings.TrimSuffix(firstRun, "kubeadm-log end v1.35.4/node FAILED\n"), out: "[upgrade] first\n", errOut: "kubeadm on cp-1, v1.35.4/node: its end is not logged, so it may still run\n"},
+		{name: "that of the previous container", present: "time=now msg=started\n", before: secondRun, out: "[upgrade] Reading configuration\n\n  indented\n", errOut: "kubeadm on cp-1, v1.35.4/node: succeeded\n"},
+		{name: "the end that the NodeUpgrade keeps", present: "time=now msg=started\n", kept: "[preflight] no\n", out: "[preflight] no\n",
 			errOut: "the log of its agent has no run of kubeadm; what its NodeUpgrade keeps of the last failure:\n"},
 		{name: "no pod", noPod: true, kept: "[preflight] no\n", out: "[preflight] no\n", errOut: "no agent's pod is on it; what its NodeUpgrade keeps of the last failure:\n"},
-		{name: "nothing at all", present: "time=now msg=started\n", code: 1, errOut: "error: node cp-1: the log of its agent has no run of kubeadm, and its NodeUpgrade keeps nothing of a failure\n"},
+		{name: "no output", present: "time=now msg=started\n", code: 1, errOut: "error: node cp-1: the log of its agent has no run of kubeadm, and its NodeUpgrade keeps nothing of a failure\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			w.t = t
-			w.statuses["cp-1"].KubeadmLog = row.kept
-			w.write("cp-1")
-			w.kubelet("cp-1", row.present, row.before)
-			w.removePods()
+			c.t = t
+			c.statuses["cp-1"].KubeadmLog = row.kept
+			c.write("cp-1")
+			c.kubelet("cp-1", row.present, row.before)
+			c.removePods()
 			if !row.noPod {
-				w.agentPod("cp-1")
+				c.agentPod("cp-1")
 			}
-			out, errOut, code := run(t, config, "", "status cp-1 --log")
+			out, errOut, code := runCommand(t, config, "", "status cp-1 --log")
 			if out != row.out || errOut != row.errOut || code != row.code {
-				t.Errorf("exit %d, wrote %q and %q; want %d, %q and %q", code, out, errOut, row.code, row.out, row.errOut)
+				t.Errorf("got exit code %d, output %q and errors %q; want %d, %q and %q", code, out, errOut, row.code, row.out, row.errOut)
 			}
 		})
 	}
 	for _, args := range []string{"status --log", "status cp-1 --log -w", "status cp-1 --log -o json"} {
-		if _, errOut, code := run(t, config, "", args); code != 1 || !strings.HasPrefix(errOut, "error: --log ") {
-			t.Errorf("%v: exit %d, %q", args, code, errOut)
+		if _, errOut, code := runCommand(t, config, "", args); code != 1 || !strings.HasPrefix(errOut, "error: --log ") {
+			t.Errorf("%v: got exit code %d and %q, want 1 and an error about --log", args, code, errOut)
 		}
 	}
 }
 
-// kubelet plays the part of a node's kubelet that reads logs.
-func (w *world) kubelet(node, present, before string) {
-	w.t.Helper()
+// kubelet serves the logs of a node's agent as its kubelet does.
+func (c *cluster) kubelet(node, present, before string) {
+	c.t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/containerLogs/kubectl-upgrade/node-agent-"+node+"/node-agent" {
 			http.NotFound(answer, r)
@@ -81,31 +82,31 @@ func (w *world) kubelet(node, present, before string) {
 			fmt.Fprint(answer, text)
 		}
 	}))
-	w.t.Cleanup(server.Close)
+	c.t.Cleanup(server.Close)
 	host, text, err := net.SplitHostPort(server.Listener.Addr().String())
-	w.must(err)
+	c.must(err)
 	port, err := strconv.Atoi(text)
-	w.must(err)
-	n, err := w.kube.CoreV1().Nodes().Get(context.Background(), node, metav1.GetOptions{})
-	w.must(err)
+	c.must(err)
+	n, err := c.kube.CoreV1().Nodes().Get(context.Background(), node, metav1.GetOptions{})
+	c.must(err)
 	n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host}}
 	n.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(port)
-	_, err = w.kube.CoreV1().Nodes().UpdateStatus(context.Background(), n, metav1.UpdateOptions{})
-	w.must(err)
+	_, err = c.kube.CoreV1().Nodes().UpdateStatus(context.Background(), n, metav1.UpdateOptions{})
+	c.must(err)
 }
 
-func (w *world) agentPod(node string) {
-	w.t.Helper()
+func (c *cluster) agentPod(node string) {
+	c.t.Helper()
 	ctx := context.Background()
-	_, _ = w.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.Namespace}}, metav1.CreateOptions{}) // another test may have made it
-	_, err := w.kube.CoreV1().Pods(v1alpha1.Namespace).Create(ctx, &corev1.Pod{
+	_, _ = c.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.Namespace}}, metav1.CreateOptions{}) // another test may have created it
+	_, err := c.kube.CoreV1().Pods(v1alpha1.Namespace).Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "node-agent-" + node, Labels: map[string]string{"app.kubernetes.io/name": "kubectl-upgrade", "app.kubernetes.io/component": "node-agent"}},
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "node-agent", Image: "node-agent"}}},
 	}, metav1.CreateOptions{})
-	w.must(err)
+	c.must(err)
 }
 
-func (w *world) removePods() {
-	w.t.Helper()
-	w.must(w.kube.CoreV1().Pods(v1alpha1.Namespace).DeleteCollection(context.Background(), *metav1.NewDeleteOptions(0), metav1.ListOptions{}))
+func (c *cluster) removePods() {
+	c.t.Helper()
+	c.must(c.kube.CoreV1().Pods(v1alpha1.Namespace).DeleteCollection(context.Background(), *metav1.NewDeleteOptions(0), metav1.ListOptions{}))
 }

@@ -9,34 +9,34 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// finish lets every node be done, and the upgrade end.
-func (w *world) finish() {
-	w.t.Helper()
-	w.finishAs(v1alpha1.OutcomeSucceeded)
+// finish upgrades every node, and ends the upgrade.
+func (c *cluster) finish() {
+	c.t.Helper()
+	c.finishAs(v1alpha1.OutcomeSucceeded)
 }
 
-func (w *world) finishAs(outcome v1alpha1.Outcome) {
-	w.t.Helper()
-	for name, nodeStatus := range w.statuses {
-		nodeStatus.Versions.Kubelet, nodeStatus.Slot, nodeStatus.Upgrade = after, "", &w.upgrade
+func (c *cluster) finishAs(outcome v1alpha1.Outcome) {
+	c.t.Helper()
+	for name, nodeStatus := range c.statuses {
+		nodeStatus.Versions.Kubelet, nodeStatus.Slot, nodeStatus.Upgrade = after, "", &c.upgrade
 		if nodeStatus.Versions.ControlPlane != "" {
 			nodeStatus.Versions.ControlPlane, nodeStatus.Versions.Kubeadm = after, after
 		}
-		w.step(name, v1alpha1.StepIdle, v1alpha1.ReasonUpToDate, "the node runs v1.35.4")
+		c.setStep(name, v1alpha1.StepIdle, v1alpha1.ReasonUpToDate, "the node runs v1.35.4")
 	}
-	w.end(outcome)
+	c.end(outcome)
 }
 
-// minorWorld is a cluster of one control plane and two workers, and a plugin that
-// has been told to ignore what this poor cluster lacks.
-func minorWorld(t *testing.T) (*world, *rest.Config, []string) {
+// minorCluster returns a cluster of one control plane and two workers, its configuration,
+// and the arguments for a minor that ignore what this cluster lacks.
+func minorCluster(t *testing.T) (*cluster, *rest.Config, []string) {
 	t.Helper()
 	config := apitest.Start(t)
-	w := newWorld(t, config)
-	change(t, config, "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec: {source: {url: \"http://127.0.0.1:9/\", insecure: true}}") // offers nothing
-	w.addNode("cp-1", true)
-	w.addNode("worker-1.eu-central-1.compute.internal", false)
-	w.addNode("worker-2.eu-central-1.compute.internal", false)
-	w.addServer("cp-1")
-	return w, config, []string{"apply", "v1.35.4", "--ignore-schedule", "--ignore-check", "control-plane-pod,facts-missing"}
+	c := newCluster(t, config)
+	applyObjects(t, config, "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec: {source: {url: \"http://127.0.0.1:9/\", insecure: true}}") // offers nothing
+	c.addNode("cp-1", true)
+	c.addNode("worker-1.eu-central-1.compute.internal", false)
+	c.addNode("worker-2.eu-central-1.compute.internal", false)
+	c.addAPIServer("cp-1")
+	return c, config, []string{"apply", "v1.35.4", "--ignore-schedule", "--ignore-check", "control-plane-pod,facts-missing"}
 }

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -25,7 +25,7 @@ type planning struct {
 	version              string // empty: the upgrades that exist
 	snapshotFile, saveTo string
 	at, timeZone         string
-	schedules            []string
+	files                []string // with schedules
 	exitCode             bool
 }
 
@@ -38,7 +38,7 @@ func newPlan(p *program) *cobra.Command {
 for a node that waits why and until when; and when each is expected to begin and to be
 done, from how long this cluster's nodes took before; and what the checks find that
 the coordinator makes before an upgrade. It changes nothing. With VERSION it plans an
-upgrade that was not asked for yet; a minor such as v1.35 is its newest patch.
+upgrade that does not exist yet; a minor such as v1.35 is its newest patch.
 
 It reads the cluster as you. Where you may not, or there is no cluster, --snapshot
 takes a file that --save-snapshot wrote; it is then as late as it was then, or as
@@ -66,16 +66,13 @@ UpgradePolicy.`,
 	flags.StringVar(&n.saveTo, "save-snapshot", "", "Write the cluster as it was read into this file as well.")
 	flags.StringVar(&n.at, "at", "", "Plan as if it were then: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
 	flags.StringVar(&n.timeZone, "time-zone", "", "The zone to read and print times in. Default: this machine's.")
-	flags.StringSliceVarP(&n.schedules, "filename", "f", nil, "Add the schedules of this file, folder, or standard input (-); they replace those of the same name.")
+	flags.StringSliceVarP(&n.files, "filename", "f", nil, "Add the schedules of this file, folder, or standard input (-); they replace those of the same name.")
 	flags.BoolVar(&n.exitCode, "exit-code", false, "Exit with 2 where there is something to do.")
 	return cmd
 }
 
 func (n *planning) run(ctx context.Context) error {
-	if n.snapshotFile != "" && n.saveTo != "" {
-		return errors.New("--save-snapshot saves what a cluster says: leave out --snapshot")
-	}
-	in, err := zone(n.timeZone)
+	flags, err := n.readFlags()
 	if err != nil {
 		return err
 	}
@@ -83,15 +80,10 @@ func (n *planning) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := shot.TakenAt
-	if n.at != "" {
-		if at, err = parseTime("at", n.at, in); err != nil {
-			return err
-		}
-	}
+	at := cmp.Or(flags.at, shot.TakenAt)
 	saved := shot
 	saved.Schedules = slices.Clone(shot.Schedules)
-	if err := n.suppose(&shot.Snapshot, at); err != nil {
+	if err := n.suppose(&shot.Snapshot, flags.schedules, at); err != nil {
 		return err
 	}
 	if err := n.check(ctx, &shot.Snapshot, at); err != nil {
@@ -104,7 +96,7 @@ func (n *planning) run(ctx context.Context) error {
 		}
 	}
 	decided := plan.Predict(shot.Snapshot, at)
-	if err := n.show(shot.Snapshot, decided, at, in); err != nil {
+	if err := n.show(shot.Snapshot, decided, at, flags.zone); err != nil {
 		return err
 	}
 	if n.exitCode && request.HasWork(decided) {
@@ -132,18 +124,12 @@ func (n *planning) check(ctx context.Context, s *fleet.Snapshot, at time.Time) e
 	return nil
 }
 
-// suppose puts schedules and the upgrade that do not exist yet into the snapshot.
-func (n *planning) suppose(s *fleet.Snapshot, at time.Time) error {
-	if len(n.schedules) > 0 {
-		more, err := n.schedulesIn(n.schedules)
-		if err != nil {
-			return err
-		}
-		s.Schedules = slices.DeleteFunc(s.Schedules, func(old v1alpha1.MaintenanceSchedule) bool {
-			return slices.ContainsFunc(more, func(one v1alpha1.MaintenanceSchedule) bool { return one.Name == old.Name })
-		})
-		s.Schedules = append(s.Schedules, more...)
-	}
+// suppose puts the schedules, and an upgrade that does not exist yet, into the snapshot.
+func (n *planning) suppose(s *fleet.Snapshot, more []v1alpha1.MaintenanceSchedule, at time.Time) error {
+	s.Schedules = slices.DeleteFunc(s.Schedules, func(old v1alpha1.MaintenanceSchedule) bool {
+		return slices.ContainsFunc(more, func(one v1alpha1.MaintenanceSchedule) bool { return one.Name == old.Name })
+	})
+	s.Schedules = append(s.Schedules, more...)
 	if n.version == "" {
 		return nil
 	}
@@ -170,7 +156,7 @@ func (n *planning) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *t
 	options.Now, options.Zone, options.Wide = at, in, n.format() == "wide"
 	upgrade := view.Upgrade(request.Planned(s, decided))
 	if upgrade != nil && request.IsSupposed(upgrade.Name) {
-		upgrade.Name = decided.Version + " (not asked for yet)"
+		upgrade.Name = decided.Version + " (not requested yet)"
 	}
 	_, err := io.WriteString(n.drawn, render.Plan(decided, upgrade, options))
 	return err

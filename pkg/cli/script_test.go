@@ -32,7 +32,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// withServer runs the tests with an API server among them.
+// withServer runs the tests with an API server.
 type withServer struct{ *testing.M }
 
 func (m withServer) Run() int { return apitest.Run(m.M) }
@@ -48,11 +48,11 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// Each script has the cluster to itself: scripts run one after the other.
+// TestScripts runs testdata/script/*.txtar, one after the other in the same cluster.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("looking for scripts: %d, %v", len(files), err)
+		t.Fatalf("listing the scripts: got %d, error %v", len(files), err)
 	}
 	kubectl, err := apitest.Program("kubectl")
 	if err != nil {
@@ -123,10 +123,10 @@ func removeObjects(t *testing.T, config *rest.Config) {
 	}
 }
 
-// uidOf stands for the UID of the ClusterUpgrade with that name.
+// uidOf matches UID(NAME), which stands for the UID of that ClusterUpgrade.
 var uidOf = regexp.MustCompile(`UID\((.+?)\)`)
 
-// createObjects creates the objects in YAML, or changes them, status included.
+// createObjects applies the objects in YAML with their status.
 func createObjects(config *rest.Config, text string) error {
 	client := dynamic.NewForConfigOrDie(config)
 	options := metav1.ApplyOptions{FieldManager: "test", Force: true}

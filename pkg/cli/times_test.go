@@ -17,7 +17,7 @@ func TestParseTime(t *testing.T) {
 		"2026-12-24 18:00":          "2026-12-24T17:00:00Z",
 		"2026-12-24":                "2026-12-23T23:00:00Z",
 		"2026-07-01 00:30:15":       "2026-06-30T22:30:15Z",
-		"2026-10-25 02:30":          "2026-10-25T01:30:00Z", // the second of two
+		"2026-10-25 02:30":          "2026-10-25T01:30:00Z", // the later of two
 		"2026-03-29 02:30":          "leave that time out",
 		"0999-03-29 02:30":          "years 1970 to 2999",
 		"3000-01-01T00:00:00Z":      "years 1970 to 2999",
@@ -28,17 +28,17 @@ func TestParseTime(t *testing.T) {
 		got, err := parseTime("until", text, berlin)
 		switch {
 		case err != nil && !strings.Contains(err.Error(), want):
-			t.Errorf("%q: %v, want %s", text, err, want)
+			t.Errorf("%q: got error %v, want %s", text, err, want)
 		case err == nil && got.UTC().Format(time.RFC3339) != want:
-			t.Errorf("%q: %s, want %s", text, got.UTC().Format(time.RFC3339), want)
+			t.Errorf("%q: got %s, want %s", text, got.UTC().Format(time.RFC3339), want)
 		}
 	}
 	newYork, _ := time.LoadLocation("America/New_York")
 	if got, err := parseTime("until", "2026-11-01 01:30", newYork); err != nil || got.UTC().Hour() != 6 {
-		t.Errorf("in New York's autumn night: %s, %v, want the second half past one", got.UTC(), err)
+		t.Errorf("when New York's clocks go back: got %s and error %v, want the later half past one", got.UTC(), err)
 	}
 	if _, err := zone("Berlin"); err == nil {
-		t.Error("Berlin passes for a zone")
+		t.Error("Berlin is accepted as a time zone")
 	}
 }
 
@@ -52,9 +52,9 @@ func TestParseDuration(t *testing.T) {
 		got, err := parseDuration("for", text)
 		switch {
 		case err != nil && !strings.Contains(err.Error(), want):
-			t.Errorf("%q: %v, want %s", text, err, want)
+			t.Errorf("%q: got error %v, want %s", text, err, want)
 		case err == nil && got.String() != want:
-			t.Errorf("%q: %s, want %s", text, got, want)
+			t.Errorf("%q: got %s, want %s", text, got, want)
 		}
 	}
 }

@@ -14,90 +14,91 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// A node hangs with its slot, and a person abandons it: the others get there
-// without it. When its agent reports again it takes part again, by itself.
-func TestAbandonedUntilItReportsAgain(t *testing.T) {
+// TestAbandonedNodeReturnsWhenAgentReports abandons a node that hangs with its slot: the
+// others are upgraded without it. When its agent reports again, so is the node.
+func TestAbandonedNodeReturnsWhenAgentReports(t *testing.T) {
 	c := newCluster(t, "cp1", "w1", "w2", "w3")
 	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
 	c.index.offer("v1.34.4")
 	for _, name := range []string{"cp1", "w2", "w3"} {
-		c.agent(name)
+		c.startAgent(name)
 	}
-	w1 := c.byHand("w1")
+	w1 := c.manualAgent("w1")
 	w1.status.Versions.Staged = "v1.34.4"
-	w1.say(t.Context(), v1alpha1.StepWaiting)
-	c.coordinate("one")
+	w1.report(t.Context(), v1alpha1.StepWaiting)
+	c.startCoordinator("one")
 	taken := ""
 	c.eventually(func() string {
 		name, err := w1.slots.Take(t.Context(), w1.me)
 		taken = name
-		return problem("w1 waits for a slot", err)
+		return describeError("w1 waits for a slot", err)
 	})
-	w1.tally.leave("w1")
+	w1.outages.begin("w1")
 	w1.status.Slot = taken
-	w1.status.ObservedGeneration = c.word("w1").Generation
-	w1.say(t.Context(), v1alpha1.StepDraining)
-	c.eventually(c.reached("w3"))
-	c.eventually(c.holder(taken, w1.me.String()))
+	w1.status.ObservedGeneration = c.nodeUpgrade("w1").Generation
+	w1.report(t.Context(), v1alpha1.StepDraining)
+	c.eventually(c.upgraded("w3"))
+	c.eventually(c.slotHeldBy(taken, w1.me.String()))
 
 	c.abandon("w1", "its disk died")
-	c.eventually(c.holder(taken, ""))
-	c.eventually(c.finished("v1.34.4"))
-	w1Now := c.word("w1")
-	if reason, _ := w1Now.Status.Hold(); reason != v1alpha1.ReasonAbandoned || w1Now.Spec.Release.Lets() {
-		t.Errorf("w1 is told %s, %s", w1Now.Spec.Release, reason)
+	c.eventually(c.slotHeldBy(taken, ""))
+	c.eventually(c.succeeded("v1.34.4"))
+	c.eventually(func() string {
+		u := c.nodeUpgrade("w1")
+		if reason, _ := u.Status.Hold(); reason != v1alpha1.ReasonAbandoned || u.Spec.Release.Granted() {
+			return fmt.Sprintf("w1 is released for %s and held by %s, want no release and Abandoned", u.Spec.Release, reason)
+		}
+		return ""
+	})
+	if reason, _ := c.nodeUpgrade("w2").Status.Hold(); reason == v1alpha1.ReasonAbandoned {
+		t.Error("w2 is held by Abandoned, want w1 only")
 	}
-	if reason, _ := c.word("w2").Status.Hold(); reason == v1alpha1.ReasonAbandoned {
-		t.Error("w2 is told that it was abandoned")
-	}
-	// What its agent wrote before it hung arrives late.
+	// A status from before the agent hung arrives late.
 	w1.status.KubeadmLog = "late"
-	w1.say(t.Context(), v1alpha1.StepDraining)
+	w1.report(t.Context(), v1alpha1.StepDraining)
 	time.Sleep(time.Second)
-	if c.word("w1").Abandoned == nil {
-		t.Fatal("a status of before was taken for a sign of life")
+	if c.nodeUpgrade("w1").Abandoned == nil {
+		t.Fatal("w1 returned because of a status from before it was abandoned")
 	}
-	// It wakes, sees that it was abandoned, and is back in service.
-	w1.tally.enter("w1")
+	// The agent continues, reads that its node was abandoned, and puts it back into service.
+	w1.outages.end("w1")
 	w1.status.Slot = ""
 	w1.status.Step = v1alpha1.StepWaiting
-	before := len(c.tally.order)
-	c.agent("w1")
-	c.eventually(c.reached("w1"))
-	if again := c.tally.order[before:]; !slices.Equal(again, []string{"w1"}) {
-		t.Errorf("after it came back %v went out of service, want w1 once, with a slot of its own", again)
+	before := len(c.outages.nodes())
+	c.startAgent("w1")
+	c.eventually(c.upgraded("w1"))
+	if again := c.outages.nodes()[before:]; !slices.Equal(again, []string{"w1"}) {
+		t.Errorf("after its return %v went out of service, want w1 once", again)
 	}
-	if c.word("w1").Abandoned != nil {
-		t.Error("the field abandoned is still there")
+	if c.nodeUpgrade("w1").Abandoned != nil {
+		t.Error("w1 still has the field abandoned")
 	}
-	if c.tally.most > 2 {
-		t.Errorf("%d nodes were down at once", c.tally.most)
-	}
-	c.events("w1", "Returned")
-	c.quiet()
+	c.outages.check(c)
+	c.awaitEvents("w1", "Returned")
+	c.checkNoWrites()
 }
 
-// byHand is an agent whose every step is the test's.
-func (c *cluster) byHand(name string) *agent {
+// manualAgent returns an agent that the test moves step by step.
+func (c *cluster) manualAgent(name string) *agent {
 	c.Helper()
 	node, err := c.kube.CoreV1().Nodes().Get(c.Context(), name, metav1.GetOptions{})
 	c.must(err)
-	word := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{{
+	u := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{{
 		APIVersion: "v1", Kind: "Node", Name: name, UID: node.UID,
 	}}}}
-	_, err = c.ours.NodeUpgrades.Apply(c.Context(), word, "coordinator", "")
+	_, err = c.ours.NodeUpgrades.Apply(c.Context(), u, "coordinator", "")
 	c.must(err)
 	return &agent{cluster: c, me: fleet.Owner{Node: name, UID: string(node.UID)}, slots: slot.New(c.kube)}
 }
 
-func (c *cluster) word(name string) *v1alpha1.NodeUpgrade {
+func (c *cluster) nodeUpgrade(name string) *v1alpha1.NodeUpgrade {
 	c.Helper()
-	word, err := c.ours.NodeUpgrades.Get(c.Context(), name, metav1.GetOptions{})
+	u, err := c.ours.NodeUpgrades.Get(c.Context(), name, metav1.GetOptions{})
 	c.must(err)
-	return word
+	return u
 }
 
-// abandon is what `kubectl upgrade abandon` does.
+// abandon abandons a node as `kubectl upgrade abandon` does.
 func (c *cluster) abandon(name, reason string) {
 	c.Helper()
 	patch := fmt.Appendf(nil, `{"abandoned":{"reason":%q}}`, reason)
@@ -105,7 +106,7 @@ func (c *cluster) abandon(name, reason string) {
 	c.must(err)
 }
 
-func problem(what string, err error) string {
+func describeError(what string, err error) string {
 	if err != nil {
 		return what + ": " + err.Error()
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// Coordinator and agent write conditions of the same object, and each keeps what the
-// other wrote. Before the agent has written, the object stays one that nothing has
-// observed.
+// TestCoordinatorAndAgentKeepEachOthersConditions checks that the coordinator and the agent,
+// which write conditions of the same object, keep each other's. Before the agent has
+// written, the object has no observed generation.
 func TestCoordinatorAndAgentKeepEachOthersConditions(t *testing.T) {
 	c := newWriter(t)
 	until := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
@@ -55,7 +55,7 @@ func TestCoordinatorAndAgentKeepEachOthersConditions(t *testing.T) {
 
 	s := write(nil, waits)
 	if reason, message := s.Hold(); reason != waits.Reason || message != waits.Message || !s.HoldEndTime.Time.Equal(until) {
-		t.Errorf("the node is told %s, %q, %v", reason, message, s.HoldEndTime)
+		t.Errorf("the node is held by %s, %q until %v", reason, message, s.HoldEndTime)
 	}
 	if s.ObservedGeneration != -1 || len(s.Conditions) != 1 {
 		t.Errorf("before the agent has reported, the status is %+v", s)
@@ -66,22 +66,22 @@ func TestCoordinatorAndAgentKeepEachOthersConditions(t *testing.T) {
 	}}}
 	s = report(agents)
 	if reason, _ := s.Hold(); reason != waits.Reason || s.HoldEndTime == nil || s.ObservedGeneration != 1 {
-		t.Errorf("the agent's report took the coordinator's condition away: %+v", s)
+		t.Errorf("the agent's write removed the coordinator's condition: %+v", s)
 	}
 
 	goes := waits
 	goes.Decision, goes.Reason, goes.Message, goes.Until = plan.Go, v1alpha1.ReasonReleased, "the coordinator let it go", nil
 	s = write(read(), goes)
 	if reason, _ := s.Cause(); reason != v1alpha1.ReasonAwaitingRelease || s.Step != v1alpha1.StepWaiting || s.ObservedGeneration != 1 {
-		t.Errorf("the coordinator's condition took the agent's report away: %+v", s)
+		t.Errorf("the coordinator's write removed the agent's conditions: %+v", s)
 	}
 	if !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionAdmitted) || s.HoldEndTime != nil {
-		t.Errorf("the node goes, and is told %+v", s)
+		t.Errorf("the node is released, but its status is %+v", s)
 	}
 	before := read()
 	write(before, goes)
 	if after := read(); after.ResourceVersion != before.ResourceVersion || after.Generation != 1 {
-		t.Errorf("written though nothing differs: %s, %s, generation %d", before.ResourceVersion, after.ResourceVersion, after.Generation)
+		t.Errorf("a status that had not changed was written: resourceVersion %s, then %s, generation %d", before.ResourceVersion, after.ResourceVersion, after.Generation)
 	}
 
 	done := goes
@@ -89,12 +89,12 @@ func TestCoordinatorAndAgentKeepEachOthersConditions(t *testing.T) {
 	agents.ObservedGeneration = 2
 	write(read(), done)
 	if diff := cmp.Diff(agents, report(agents)); diff != "" {
-		t.Errorf("where nothing is to be done, the status is the agent's alone (-want +got):\n%s", diff)
+		t.Errorf("the status without an order differs from the agent's (-want +got):\n%s", diff)
 	}
 }
 
-// What the agent says of its node stands there once.
-func TestTheAgentsMessageStandsOnce(t *testing.T) {
+// TestAdmittedDoesNotRepeatAgentsMessage checks that the condition Admitted has no message\n// if the agent's condition has the same.
+func TestAdmittedDoesNotRepeatAgentsMessage(t *testing.T) {
 	failed := plan.NodePlan{Decision: plan.Blocked, Reason: v1alpha1.ReasonKubeadmFailed, Message: "kubeadm ended with 1"}
 	was := &v1alpha1.NodeUpgrade{}
 	was.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUpToDate, Reason: string(failed.Reason), Message: failed.Message}}

@@ -3,12 +3,14 @@ package coordinator_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,15 +20,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// tally knows who is out of service, at any moment and in which order.
-type tally struct {
+// outages records which nodes are out of service, how many at once and in which order.
+type outages struct {
 	sync.Mutex
 	down                    map[string]bool
 	most, mostControlPlanes int
 	order                   []string
 }
 
-func (t *tally) leave(node string) {
+func (t *outages) begin(node string) {
 	t.Lock()
 	defer t.Unlock()
 	if t.down == nil {
@@ -43,17 +45,34 @@ func (t *tally) leave(node string) {
 	t.order = append(t.order, node)
 }
 
-func (t *tally) enter(node string) {
+func (t *outages) end(node string) {
 	t.Lock()
 	defer t.Unlock()
 	delete(t.down, node)
 }
 
-// agent plays a node's agent until the test ends: it stages at once, and is out
-// of service for a moment where a real one would be.
-func (c *cluster) agent(name string) { c.agentOf(name, func(*agent) {}) }
+// nodes returns the nodes that were out of service, in order.
+func (t *outages) nodes() []string {
+	t.Lock()
+	defer t.Unlock()
+	return slices.Clone(t.order)
+}
 
-func (c *cluster) agentOf(name string, change func(*agent)) {
+// check checks how many nodes were out of service at once.
+func (t *outages) check(c *cluster) {
+	c.Helper()
+	t.Lock()
+	defer t.Unlock()
+	if t.most > 2 || t.mostControlPlanes > 1 {
+		c.Errorf("%d nodes and %d control planes were out of service at once, want at most 2 and 1", t.most, t.mostControlPlanes)
+	}
+}
+
+// startAgent simulates a node's agent until the test ends: it stages at once, and its node
+// is out of service briefly where a real one would be.
+func (c *cluster) startAgent(name string) { c.startAgentWith(name, func(*agent) {}) }
+
+func (c *cluster) startAgentWith(name string, change func(*agent)) {
 	node, err := c.kube.CoreV1().Nodes().Get(c.Context(), name, metav1.GetOptions{})
 	c.must(err)
 	me := fleet.Owner{Node: name, UID: string(node.UID)}
@@ -64,38 +83,38 @@ func (c *cluster) agentOf(name string, change func(*agent)) {
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil {
-			a.turn(ctx)
+			a.reconcile(ctx)
 			time.Sleep(20 * time.Millisecond)
 		}
 	}()
 	c.Cleanup(func() { stop(); <-ended })
 }
 
-// asksForReboot is an agent whose operating system does.
-func asksForReboot(a *agent) {
+// requiresReboot sets that the agent's operating system requires a reboot.
+func requiresReboot(a *agent) {
 	a.status.Reboot = v1alpha1.NodeReboot{Required: true, Reason: "update_engine has installed an update"}
 }
 
 type agent struct {
 	*cluster
-	me     fleet.Owner
-	slots  *slot.Slots
-	status v1alpha1.NodeUpgradeStatus
-	told   *v1alpha1.NodeFacts
+	me      fleet.Owner
+	slots   *slot.Slots
+	status  v1alpha1.NodeUpgradeStatus
+	written *v1alpha1.NodeFacts // the inventory
 }
 
-// turn looks at what is asked for and does it. Errors are tried again.
-func (a *agent) turn(ctx context.Context) {
-	word, err := a.ours.NodeUpgrades.Get(ctx, a.me.Node, metav1.GetOptions{})
+// reconcile reads the order and does what is next. Errors are retried.
+func (a *agent) reconcile(ctx context.Context) {
+	u, err := a.ours.NodeUpgrades.Get(ctx, a.me.Node, metav1.GetOptions{})
 	if err != nil {
 		return
 	}
-	spec := word.Spec
+	spec := u.Spec
 	if a.facts != nil {
 		a.takeInventory(ctx, a.facts(a.me.Node))
 	}
-	if a.status.ObservedGeneration != word.Generation && a.status.Step != "" {
-		a.status.ObservedGeneration = word.Generation
+	if a.status.ObservedGeneration != u.Generation && a.status.Step != "" {
+		a.status.ObservedGeneration = u.Generation
 		a.apply(ctx)
 	}
 	switch {
@@ -105,12 +124,12 @@ func (a *agent) turn(ctx context.Context) {
 			return a.reboot(ctx, "v1.34.3")
 		})
 	case spec.Type == v1alpha1.TypeReboot && !a.status.Reboot.Required:
-		a.say(ctx, v1alpha1.StepIdle)
+		a.report(ctx, v1alpha1.StepIdle)
 	case spec.Image == nil:
-		a.say(ctx, v1alpha1.StepIdle)
+		a.report(ctx, v1alpha1.StepIdle)
 	case a.status.Versions.Staged != spec.Version:
 		a.status.Versions.Staged, a.status.Versions.Pulled = spec.Version, spec.Version
-		a.say(ctx, v1alpha1.StepWaiting)
+		a.report(ctx, v1alpha1.StepWaiting)
 	case spec.Release == v1alpha1.ReleaseControlPlane && a.status.Versions.Kubeadm != spec.Version:
 		a.work(ctx, func() error {
 			if spec.EtcdSnapshot {
@@ -126,34 +145,34 @@ func (a *agent) turn(ctx context.Context) {
 			return a.reboot(ctx, spec.Version)
 		})
 	case a.status.Step != v1alpha1.StepWaiting:
-		a.say(ctx, v1alpha1.StepWaiting)
+		a.report(ctx, v1alpha1.StepWaiting)
 	}
 }
 
-// work does something out of service, if the node gets its slot.
+// work calls do while the node is out of service, if it gets its slot.
 func (a *agent) work(ctx context.Context, do func() error) {
 	name, err := a.slots.Take(ctx, a.me)
 	if err != nil {
 		return
 	}
-	a.tally.leave(a.me.Node)
+	a.outages.begin(a.me.Node)
 	a.status.Slot = name
-	a.say(ctx, v1alpha1.StepDraining)
+	a.report(ctx, v1alpha1.StepDraining)
 	a.mark(ctx, name)
 	if err := do(); err != nil && ctx.Err() == nil {
 		a.Errorf("agent of %s: %v", a.me.Node, err)
 	}
 	time.Sleep(50 * time.Millisecond)
 	a.mark(ctx, "")
-	a.tally.enter(a.me.Node)
+	a.outages.end(a.me.Node)
 	if err := a.slots.Free(ctx, a.me); err != nil && ctx.Err() == nil {
 		a.Errorf("agent of %s: %v", a.me.Node, err)
 	}
 	a.status.Slot = ""
-	a.say(ctx, v1alpha1.StepWaiting)
+	a.report(ctx, v1alpha1.StepWaiting)
 }
 
-func (a *agent) say(ctx context.Context, step v1alpha1.Step) {
+func (a *agent) report(ctx context.Context, step v1alpha1.Step) {
 	if a.status.Step == step && step == v1alpha1.StepIdle {
 		return
 	}
@@ -161,19 +180,19 @@ func (a *agent) say(ctx context.Context, step v1alpha1.Step) {
 	a.apply(ctx)
 }
 
-// takeInventory writes facts that are new.
+// takeInventory writes the inventory if it has changed.
 func (a *agent) takeInventory(ctx context.Context, facts *v1alpha1.NodeFacts) {
-	if a.told != nil && equality.Semantic.DeepEqual(a.told.Disks, facts.Disks) {
+	if a.written != nil && equality.Semantic.DeepEqual(a.written.Disks, facts.Disks) {
 		return
 	}
-	a.told = facts
+	a.written = facts
 	object := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: a.me.Node}, NodeFacts: *facts}
 	if _, err := a.ours.NodeInventories.Apply(ctx, object, "node-agent", ""); err != nil && ctx.Err() == nil {
 		a.Errorf("agent of %s: %v", a.me.Node, err)
 	}
 }
 
-// apply writes the status.
+// apply writes the agent's status.
 func (a *agent) apply(ctx context.Context) {
 	upToDate := metav1.Condition{Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: string(v1alpha1.ReasonAwaitingRelease), ObservedGeneration: a.status.ObservedGeneration}
 	switch a.status.Step {
@@ -184,7 +203,8 @@ func (a *agent) apply(ctx context.Context) {
 	}
 	meta.SetStatusCondition(&a.status.Conditions, upToDate)
 	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.me.Node}, Status: a.status}
-	if _, err := a.ours.NodeUpgrades.Apply(ctx, object, "node-agent", "status"); err != nil && ctx.Err() == nil {
+	_, err := a.ours.NodeUpgrades.Apply(ctx, object, "node-agent", "status")
+	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) { // the coordinator may have just deleted it
 		a.Errorf("agent of %s: %v", a.me.Node, err)
 	}
 }
@@ -207,7 +227,7 @@ func (a *agent) setAPIServer(ctx context.Context, version string) error {
 	return err
 }
 
-// reboot makes the node NotReady for a moment, and come back at the version.
+// reboot makes the node NotReady briefly, and Ready again at the version.
 func (a *agent) reboot(ctx context.Context, version string) error {
 	for _, ready := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue} {
 		patch := fmt.Sprintf(`{"status":{"nodeInfo":{"kubeletVersion":%q,"bootID":"boot-1"},"conditions":[{"type":"Ready","status":%q}]}}`, version, ready)

@@ -19,10 +19,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// What blocks holds every node, and says so everywhere. When it is mended, the
-// upgrade goes on by itself. One that people ignore lets it go on, which is
-// recorded. The checks are the real ones, read with the coordinator's own rights.
-func TestABlockHoldsEveryNode(t *testing.T) {
+// TestBlockingFindingHoldsEveryNode checks that a finding holds every node and is reported
+// by nodes and upgrade, that the upgrade goes on when the cause is gone or a person ignores
+// the check, and that this is recorded. The checks are real, and run with the coordinator's
+// own rights.
+func TestBlockingFindingHoldsEveryNode(t *testing.T) {
 	c := newCluster(t, "cp1", "w1")
 	for _, component := range []string{"kube-controller-manager", "kube-scheduler"} {
 		c.addPod(component, "cp1")
@@ -41,76 +42,77 @@ func TestABlockHoldsEveryNode(t *testing.T) {
 	freeMiB.Store(10)
 	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
 	c.index.offer("v1.34.3")
-	c.coordinate("one")
-	c.agent("cp1")
-	c.agent("w1")
-	c.eventually(c.noNodeIsAsked)
+	c.startCoordinator("one")
+	c.startAgent("cp1")
+	c.startAgent("w1")
+	c.eventually(c.noNodeHasOrder)
 	c.eventually(c.everyNodeHasFacts)
 	c.index.offer("v1.34.3", "v1.34.4")
-	c.eventually(c.everyNodeSays(v1alpha1.ReasonPreflight))
-	if len(c.tally.order) != 0 {
-		t.Errorf("in spite of what was found %v went out of service", c.tally.order)
+	c.eventually(c.everyNodeHeldBy(v1alpha1.ReasonPreflight))
+	if len(c.outages.nodes()) != 0 {
+		t.Errorf("%v went out of service despite the finding", c.outages.nodes())
 	}
+	c.eventually(c.upgradeStalledBy("v1.34.4", v1alpha1.ReasonPreflight))
 	u := c.upgrade("v1.34.4")
 	stalled := meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionStalled)
-	if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != "Preflight" || !strings.HasPrefix(stalled.Message, "Node cp1 has 10 MiB left ") {
-		t.Errorf("the upgrade says %+v", stalled)
+	if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != "Preflight" || !strings.HasPrefix(stalled.Message, "Node cp1 has 10 MiB free ") {
+		t.Errorf("the condition Stalled is %+v, want the finding about cp1's disk", stalled)
 	}
 	if f := u.Status.Findings; len(f) == 0 || f[0].ID != "disk-room" || f[0].Level != v1alpha1.LevelBlock || f[0].Object.String() != "Node/cp1" || u.Status.PreflightTime == nil {
-		t.Errorf("the upgrade lists %+v", f)
+		t.Errorf("the upgrade lists the findings %+v, want disk-room of cp1 first", f)
 	}
 	if list := *unread.Load(); len(list) > 0 {
-		t.Errorf("the coordinator may not read: %q", list)
+		t.Errorf("the coordinator could not read: %q", list)
 	}
-	c.events("v1.34.4", "Preflight")
+	c.awaitEvents("v1.34.4", "Preflight")
 
 	freeMiB.Store(10_000)
-	c.eventually(c.finished("v1.34.4"))
+	c.eventually(c.succeeded("v1.34.4"))
 
 	freeMiB.Store(20)
 	c.eventually(func() string {
 		inventory, err := c.ours.NodeInventories.Get(t.Context(), "cp1", metav1.GetOptions{})
 		c.must(err)
 		if inventory.Disks[2].FreeBytes != 20<<20 {
-			return "the agent has not told of the disk"
+			return "the inventory of cp1 does not have the new free space yet"
 		}
 		return ""
 	})
 	c.index.offer("v1.34.3", "v1.34.4", "v1.34.5")
-	c.eventually(c.upgradeSays("v1.34.5", v1alpha1.ReasonPreflight))
+	c.eventually(c.upgradeStalledBy("v1.34.5", v1alpha1.ReasonPreflight))
 	patch := `{"spec":{"ignoreChecks":[{"id":"disk-room","reason":"a test"}]}}`
 	_, err := c.ours.ClusterUpgrades.Patch(t.Context(), "v1.34.5", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	c.must(err)
-	c.eventually(c.finished("v1.34.5"))
+	c.eventually(c.succeeded("v1.34.5"))
 	if f := c.upgrade("v1.34.5").Status.Findings; !slices.ContainsFunc(f, func(f v1alpha1.Finding) bool { return f.ID == "disk-room" && f.Ignored }) {
-		t.Errorf("that it was ignored is not recorded: %+v", f)
+		t.Errorf("no finding disk-room is recorded as ignored: %+v", f)
 	}
-	c.events("v1.34.5", "Preflight", "CheckIgnored", "Finished")
+	c.awaitEvents("v1.34.5", "Preflight", "CheckIgnored", "Finished")
 }
 
-// A node that has the last ready backend of a webhook waits, and no other one.
-// It goes by itself when there is a second backend.
-func TestAWebhookHoldsItsNode(t *testing.T) {
+// TestWebhookHoldsNodeWithLastBackend checks that only the node with the last ready backend
+// of a webhook waits, and that it begins when there is a second backend.
+func TestWebhookHoldsNodeWithLastBackend(t *testing.T) {
 	c := newCluster(t, "cp1", "w1", "w2")
 	c.webhook("policy")
 	c.backend("policy", "w1")
 	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
 	c.index.offer("v1.34.4")
-	c.coordinate("one")
+	c.startCoordinator("one")
 	for _, name := range []string{"cp1", "w1", "w2"} {
-		c.agent(name)
+		c.startAgent(name)
 	}
-	c.eventually(c.upgradeSays("v1.34.4", v1alpha1.ReasonWebhookBackend))
-	if order := c.tally.order; slices.Contains(order, "w1") || !slices.Contains(order, "w2") {
-		t.Errorf("out of service were %v, want all but w1", order)
+	c.eventually(c.upgradeStalledBy("v1.34.4", v1alpha1.ReasonWebhookBackend))
+	c.eventually(c.upgraded("w2"))
+	if order := c.outages.nodes(); slices.Contains(order, "w1") || !slices.Contains(order, "w2") {
+		t.Errorf("out of service were %v, want all nodes but w1", order)
 	}
-	c.quiet()
+	c.checkNoWrites()
 	c.backend("policy", "w2")
-	c.eventually(c.finished("v1.34.4"))
+	c.eventually(c.succeeded("v1.34.4"))
 }
 
-// healthy is what the agent of a node says on which nothing is wrong but, maybe,
-// the room on its disk.
+// healthy returns the facts of a healthy node. A control plane has freeMiB for backups.
 func healthy(node string, freeMiB int64) *v1alpha1.NodeFacts {
 	f := &v1alpha1.NodeFacts{GatheredTime: metav1.NewTime(time.Now().Truncate(time.Second)), CgroupVersion: 2, Locksmithd: "masked"}
 	for _, path := range []string{preflight.ImagesDir, preflight.SnapshotsDir, preflight.BackupsDir, preflight.ContainersDir} {
@@ -130,7 +132,7 @@ func (c *cluster) everyNodeHasFacts() string {
 	list, err := c.ours.NodeInventories.List(c.Context(), metav1.ListOptions{})
 	c.must(err)
 	if len(list.Items) != len(nodes.Items) {
-		return fmt.Sprintf("%d inventories for %d nodes", len(list.Items), len(nodes.Items))
+		return fmt.Sprintf("got %d inventories for %d nodes", len(list.Items), len(nodes.Items))
 	}
 	return ""
 }
@@ -142,20 +144,20 @@ func (c *cluster) upgrade(name string) *v1alpha1.ClusterUpgrade {
 	return u
 }
 
-func (c *cluster) upgradeSays(name string, reason v1alpha1.Reason) func() string {
+func (c *cluster) upgradeStalledBy(name string, reason v1alpha1.Reason) func() string {
 	return func() string {
 		u, err := c.ours.ClusterUpgrades.Get(c.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err.Error()
 		}
 		if !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionStalled) || meta.FindStatusCondition(u.Status.Conditions, v1alpha1.ConditionStalled).Reason != string(reason) {
-			return fmt.Sprintf("upgrade %s says %+v", name, u.Status.Conditions)
+			return fmt.Sprintf("upgrade %s has conditions %+v, want it stalled by %s", name, u.Status.Conditions, reason)
 		}
 		return ""
 	}
 }
 
-// webhook makes one that is asked about objects that do not exist here.
+// webhook creates a webhook for a kind that does not exist here.
 func (c *cluster) webhook(service string) {
 	c.Helper()
 	none := admissionregistrationv1.SideEffectClassNone

@@ -35,13 +35,13 @@ import (
 // cluster is a real API server with nodes that exist as objects only.
 type cluster struct {
 	*testing.T
-	config *rest.Config
-	kube   kubernetes.Interface
-	ours   *client.Interface
-	index  *index
-	tally  tally
-	check  func(preflight.Facts) []v1alpha1.Finding // nil: nothing is found
-	facts  func(node string) *v1alpha1.NodeFacts    // what agents say; nil: nothing
+	config  *rest.Config
+	kube    kubernetes.Interface
+	ours    *client.Interface
+	index   *index
+	outages outages
+	check   func(preflight.Facts) []v1alpha1.Finding // nil: no findings
+	facts   func(node string) *v1alpha1.NodeFacts    // what agents report; nil: no inventories
 }
 
 // index is a source of images whose list can be changed.
@@ -60,8 +60,8 @@ func (i *index) offer(versions ...string) {
 	}
 }
 
-// newCluster starts an API server with our CRDs and the coordinator's own
-// manifests, so that it is tested with the rights it has.
+// newCluster starts an API server with our CRDs and the coordinator's manifests, so that
+// tests run with its real rights.
 func newCluster(t *testing.T, nodes ...string) *cluster {
 	c := &cluster{T: t, config: apitest.Start(t)}
 	apitest.InstallCRDs(t, c.config)
@@ -130,8 +130,8 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// addNode makes a Node at v1.34.3, and for a name that begins with cp what makes
-// it a control plane.
+// addNode creates a Node at v1.34.3. For a name that begins with cp it also creates what
+// makes the node a control plane.
 func (c *cluster) addNode(name string) {
 	c.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
@@ -161,8 +161,8 @@ func (c *cluster) addPod(component, node string) {
 	c.must(err)
 }
 
-// kuredLocks installs kured, as it holds its lock, and returns what releases it.
-func (c *cluster) kuredLocks() (unlock func()) {
+// lockKured installs kured with its lock held, and returns a function that releases the lock.
+func (c *cluster) lockKured() (unlock func()) {
 	c.Helper()
 	const lock = "weave.works/kured-node-lock"
 	labels := map[string]string{"name": "kured"}
@@ -180,8 +180,8 @@ func (c *cluster) kuredLocks() (unlock func()) {
 	}
 }
 
-// coordinate runs a coordinator with its own rights until the test ends.
-func (c *cluster) coordinate(name string) {
+// startCoordinator runs a coordinator with its own rights until the test ends.
+func (c *cluster) startCoordinator(name string) {
 	c.Helper()
 	config := rest.CopyConfig(c.config)
 	config.Impersonate = rest.ImpersonationConfig{
@@ -215,7 +215,7 @@ func (c *cluster) coordinate(name string) {
 	})
 }
 
-// schedule makes a window that is always open.
+// schedule creates a schedule whose window is open, unless change changes that.
 func (c *cluster) schedule(name string, change func(*v1alpha1.MaintenanceSchedule)) {
 	c.Helper()
 	start := time.Now().Add(-time.Hour).Truncate(time.Second)
@@ -229,21 +229,21 @@ func (c *cluster) schedule(name string, change func(*v1alpha1.MaintenanceSchedul
 	c.must(err)
 }
 
-// eventually waits until what returns nothing to complain about.
-func (c *cluster) eventually(what func() string) {
+// eventually waits until check returns no problem.
+func (c *cluster) eventually(check func() string) {
 	c.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	problem := what()
+	deadline := time.Now().Add(2 * time.Minute)
+	problem := check()
 	for problem != "" {
 		if time.Now().After(deadline) {
 			c.Fatal(problem)
 		}
 		time.Sleep(50 * time.Millisecond)
-		problem = what()
+		problem = check()
 	}
 }
 
-// versions are the resourceVersions of everything that the coordinator writes.
+// versions returns the resourceVersions of all objects that the coordinator writes.
 func (c *cluster) versions() map[string]string {
 	c.Helper()
 	all := map[string]string{}

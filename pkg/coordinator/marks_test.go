@@ -10,28 +10,28 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// A kubelet marks its own Node with a slot that was never reserved for it. It gets
-// none, the others go, and its own reason names the mark. A slot whose label is lost
-// meanwhile gets it back.
-func TestAMarkThatWasNotAskedFor(t *testing.T) {
+// TestUnreservedMarkIsIgnored checks a kubelet that marks its Node with a slot which was
+// never reserved for it: the node gets no slot, the others are upgraded, and the reason of
+// its hold names the mark. A slot that lost its label gets it again.
+func TestUnreservedMarkIsIgnored(t *testing.T) {
 	c := newCluster(t, "cp1", "w1", "w9")
-	c.annotate("w9", "slot-0")
-	c.coordinate("one")
-	w9 := c.byHand("w9")
+	c.setMark("w9", "slot-0")
+	c.startCoordinator("one")
+	w9 := c.manualAgent("w9")
 	w9.status.Versions.Staged = "v1.34.4"
-	w9.say(t.Context(), v1alpha1.StepWaiting)
-	c.eventually(c.holder("slot-0", ""))
+	w9.report(t.Context(), v1alpha1.StepWaiting)
+	c.eventually(c.slotHeldBy("slot-0", ""))
 	unlabel := []byte(`{"metadata":{"labels":null}}`)
 	_, err := c.kube.CoordinationV1().Leases(v1alpha1.Namespace).Patch(t.Context(), "slot-1", types.MergePatchType, unlabel, metav1.PatchOptions{})
 	c.must(err)
 	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
 	c.index.offer("v1.34.4")
-	c.agent("cp1")
-	c.agent("w1")
-	c.eventually(c.reached("cp1"))
-	c.eventually(c.reached("w1"))
+	c.startAgent("cp1")
+	c.startAgent("w1")
+	c.eventually(c.upgraded("cp1"))
+	c.eventually(c.upgraded("w1"))
 	c.eventually(func() string {
-		if reason, message := c.word("w9").Status.Hold(); reason != v1alpha1.ReasonUnknownMark {
+		if reason, message := c.nodeUpgrade("w9").Status.Hold(); reason != v1alpha1.ReasonUnknownMark {
 			return fmt.Sprintf("w9 is told %s: %s", reason, message)
 		}
 		return ""
@@ -40,18 +40,18 @@ func TestAMarkThatWasNotAskedFor(t *testing.T) {
 		lease, err := c.kube.CoordinationV1().Leases(v1alpha1.Namespace).Get(t.Context(), "slot-1", metav1.GetOptions{})
 		c.must(err)
 		if lease.Labels[v1alpha1.SlotLabel] != "true" {
-			return fmt.Sprintf("slot-1 is labelled %v", lease.Labels)
+			return fmt.Sprintf("slot-1 has the labels %v", lease.Labels)
 		}
 		return ""
 	})
-	c.annotate("w9", "")
-	c.agent("w9")
-	c.eventually(c.finished("v1.34.4"))
-	c.quiet()
+	c.setMark("w9", "")
+	c.startAgent("w9")
+	c.eventually(c.succeeded("v1.34.4"))
+	c.checkNoWrites()
 }
 
-// annotate is what a kubelet may do with its own Node.
-func (c *cluster) annotate(node, slot string) {
+// setMark annotates a Node, as its kubelet may.
+func (c *cluster) setMark(node, slot string) {
 	c.Helper()
 	value := "null"
 	if slot != "" {

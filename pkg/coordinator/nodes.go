@@ -32,7 +32,7 @@ func index(list []v1alpha1.NodeUpgrade) map[string]*v1alpha1.NodeUpgrade {
 func (c *Coordinator) withdrawReleases(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
 	var problems []error
 	for _, n := range nodes {
-		if was := stored[n.Name]; was != nil && was.Spec.Release.Lets() && !n.Spec.Release.Lets() {
+		if was := stored[n.Name]; was != nil && was.Spec.Release.Granted() && !n.Spec.Release.Granted() {
 			problems = append(problems, c.write(ctx, was, n))
 		}
 	}
@@ -100,7 +100,7 @@ func (c *Coordinator) write(ctx context.Context, was *v1alpha1.NodeUpgrade, n pl
 // idle reports whether a node is in service and has no order.
 func idle(was *v1alpha1.NodeUpgrade, n plan.NodePlan) bool {
 	phase := was.Status.Step.Info().Phase
-	return (phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported) && n.Spec.Upgrade == nil && !was.Spec.Release.Lets()
+	return (phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported) && n.Spec.Upgrade == nil && !was.Spec.Release.Granted()
 }
 
 // remove deletes a NodeUpgrade, unless it has changed since it was read.

@@ -21,7 +21,7 @@ func TestNewestOffered(t *testing.T) {
 		name    string
 		offers  []string
 		problem fleet.Hold
-		want    []string // those that were known have a *
+		want    []string // versions that were known have a *
 	}{
 		{"two architectures are one version", []string{"v1.34.4", "v1.34.4"}, fleet.Hold{}, []string{"v1.34.4*"}},
 		{"each that is newer than what runs", []string{"v1.34.2", "v1.34.3", "v1.34.4", "v1.34.5"}, fleet.Hold{}, []string{"v1.34.5", "v1.34.4*", "v1.34.3"}},

@@ -14,13 +14,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// The policy is created where it is missing, and what people change in it takes
-// effect at once, whatever the interval is.
-func TestThePolicyTakesEffectWithoutARestart(t *testing.T) {
+// TestPolicyTakesEffectWithoutRestart checks that the policy is created where it is missing,
+// and that a change of it takes effect at once, whatever the interval is.
+func TestPolicyTakesEffectWithoutRestart(t *testing.T) {
 	c := newCluster(t, "cp1")
 	c.must(c.ours.UpgradePolicies.Delete(t.Context(), v1alpha1.PolicyName, metav1.DeleteOptions{}))
 	offline(t)
-	c.coordinate("one")
+	c.startCoordinator("one")
 	c.eventually(func() string {
 		policy, err := c.ours.UpgradePolicies.Get(t.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
 		if err != nil {
@@ -31,9 +31,9 @@ func TestThePolicyTakesEffectWithoutARestart(t *testing.T) {
 		}
 		return ""
 	})
-	c.eventually(c.policySays(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceUnavailable))
+	c.eventually(c.policyHasCondition(v1alpha1.ConditionSourceReady, metav1.ConditionFalse, v1alpha1.ReasonSourceUnavailable))
 	if stalled := c.policyCondition(v1alpha1.ConditionStalled); stalled != nil {
-		t.Errorf("no person has to act while the network is away, and it says %+v", stalled)
+		t.Errorf("the policy is stalled while the network is down: %+v", stalled)
 	}
 
 	other := newIndex(t)
@@ -46,52 +46,52 @@ func TestThePolicyTakesEffectWithoutARestart(t *testing.T) {
 	}{{c.index, first}, {other, []string{"v1.34.5", "v1.34.4"}}, {c.index, first}} {
 		// No --force-conflicts: the coordinator owns nothing of the spec.
 		c.applyText(fmt.Sprintf("{apiVersion: %s, kind: UpgradePolicy, metadata: {name: cluster}, spec: {source: {url: %s/, insecure: true, intervalSeconds: 3600}}}", v1alpha1.GroupVersion, step.index.URL), "--server-side")
-		c.eventually(c.offered(step.want...))
-		c.eventually(c.policySays(v1alpha1.ConditionSourceReady, metav1.ConditionTrue, ""))
+		c.eventually(c.policyOffers(step.want...))
+		c.eventually(c.policyHasCondition(v1alpha1.ConditionSourceReady, metav1.ConditionTrue, ""))
 	}
 	if stalled := c.policyCondition(v1alpha1.ConditionStalled); stalled != nil {
-		t.Errorf("it is stalled: %+v", stalled)
+		t.Errorf("the policy is stalled: %+v", stalled)
 	}
 	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec.Source.IntervalSeconds = 1 })
 	c.index.offer("v1.34.4", "v1.34.6")
-	c.eventually(c.offered("v1.34.6", "v1.34.4"))
-	c.quiet()
+	c.eventually(c.policyOffers("v1.34.6", "v1.34.4"))
+	c.checkNoWrites()
 }
 
-// A signature that was asked for and cannot be checked lets nothing through.
-func TestAKeyringWithNoKeyOffersNothing(t *testing.T) {
+// TestKeyringWithoutKeyOffersNothing checks that nothing is on offer if signatures are\n// required and cannot be verified.
+func TestKeyringWithoutKeyOffersNothing(t *testing.T) {
 	c := newCluster(t, "cp1")
 	c.index.offer("v1.34.4")
 	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
 	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec.Source.Keyring = "keys" })
-	c.coordinate("one")
-	c.agent("cp1")
+	c.startCoordinator("one")
+	c.startAgent("cp1")
 	for _, condition := range []string{v1alpha1.ConditionValid, v1alpha1.ConditionSourceReady} {
-		c.eventually(c.policySays(condition, metav1.ConditionFalse, v1alpha1.ReasonSourceInvalid))
+		c.eventually(c.policyHasCondition(condition, metav1.ConditionFalse, v1alpha1.ReasonSourceInvalid))
 		const want = "spec.source.keyring of UpgradePolicy cluster: the keyring has no armored OpenPGP key: want what gpg --export --armor writes"
 		if got := c.policyCondition(condition); got.Message != want {
-			t.Errorf("%s says %q", condition, got.Message)
+			t.Errorf("%s has the message %q, want %q", condition, got.Message, want)
 		}
 	}
-	c.eventually(c.policySays(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonSourceInvalid))
-	c.quiet()
+	c.eventually(c.policyHasCondition(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonSourceInvalid))
+	c.checkNoWrites()
 	if list, err := c.ours.ClusterUpgrades.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
 		t.Errorf("there are %d upgrades, want none (%v)", len(list.Items), err)
 	}
 	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec.Source.Keyring = "" })
-	c.eventually(c.finished("v1.34.4"))
-	c.eventually(c.policySays(v1alpha1.ConditionValid, metav1.ConditionTrue, ""))
+	c.eventually(c.succeeded("v1.34.4"))
+	c.eventually(c.policyHasCondition(v1alpha1.ConditionValid, metav1.ConditionTrue, ""))
 	c.eventually(func() string {
 		policy, err := c.ours.UpgradePolicies.Get(t.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
 		c.must(err)
 		if s := policy.Status; s.Version != "v1.34.4" || s.Upgrade == nil || s.Upgrade.UID != string(c.upgrade("v1.34.4").UID) || len(s.Images) != 1 {
-			return fmt.Sprintf("nodes that join late are to have %+v", s)
+			return fmt.Sprintf("nodes that join late would get %+v, want v1.34.4 of the upgrade that ended", s)
 		}
 		return ""
 	})
 }
 
-// offline keeps coordinators from the source that is the default.
+// offline keeps coordinators from reading the default source.
 func offline(t *testing.T) {
 	before := http.DefaultTransport
 	http.DefaultTransport = roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -124,8 +124,8 @@ func (c *cluster) policyCondition(condition string) *metav1.Condition {
 	return meta.FindStatusCondition(policy.Status.Conditions, condition)
 }
 
-// offered wants the policy to list those versions.
-func (c *cluster) offered(versions ...string) func() string {
+// policyOffers checks that the policy lists those versions.
+func (c *cluster) policyOffers(versions ...string) func() string {
 	return func() string {
 		policy, err := c.ours.UpgradePolicies.Get(c.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
 		c.must(err)

@@ -12,26 +12,26 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Operating systems ask for reboots, and the policy lets them have those: no node
-// goes that asked for none.
-func TestARebootByItself(t *testing.T) {
+// TestAutomaticReboot checks that with the policy's permission exactly the nodes reboot
+// whose operating systems require it.
+func TestAutomaticReboot(t *testing.T) {
 	c := newCluster(t, "cp1", "w1", "w2")
 	c.index.offer("v1.34.3")
-	c.coordinate("one")
-	c.agentOf("cp1", asksForReboot)
-	c.agent("w1")
-	c.agentOf("w2", asksForReboot)
+	c.startCoordinator("one")
+	c.startAgentWith("cp1", requiresReboot)
+	c.startAgent("w1")
+	c.startAgentWith("w2", requiresReboot)
 	c.eventually(func() string {
 		list, err := c.ours.NodeUpgrades.List(t.Context(), metav1.ListOptions{})
 		c.must(err)
-		asking := 0
+		required := 0
 		for _, n := range list.Items {
 			if n.Status.Reboot.Required {
-				asking++
+				required++
 			}
 		}
-		if asking != 2 {
-			return "not both ask yet"
+		if required != 2 {
+			return "not both nodes require a reboot yet"
 		}
 		return ""
 	})
@@ -45,16 +45,16 @@ func TestARebootByItself(t *testing.T) {
 		list, err := c.ours.ClusterUpgrades.List(t.Context(), metav1.ListOptions{})
 		c.must(err)
 		if len(list.Items) == 0 {
-			return "nothing was created"
+			return "no upgrade was created"
 		}
 		name = list.Items[0].Name
 		return ""
 	})
 	if today := []string{"reboot-" + before, "reboot-" + time.Now().UTC().Format(time.DateOnly)}; !slices.Contains(today, name) {
-		t.Errorf("it is called %s, want one of %v", name, today)
+		t.Errorf("the upgrade is named %s, want one of %v", name, today)
 	}
-	c.eventually(c.finished(name))
-	if order := strings.Join(c.tally.order, " "); order != "cp1 w2" {
+	c.eventually(c.succeeded(name))
+	if order := strings.Join(c.outages.nodes(), " "); order != "cp1 w2" {
 		t.Errorf("out of service were %s, want cp1 and then w2", order)
 	}
 	upgrade, err := c.ours.ClusterUpgrades.Get(t.Context(), name, metav1.GetOptions{})
@@ -62,6 +62,6 @@ func TestARebootByItself(t *testing.T) {
 	if diff := cmp.Diff(v1alpha1.NodeCounts{Total: 3, Done: 3}, upgrade.Status.Nodes); diff != "" || upgrade.Status.Type != v1alpha1.TypeReboot || upgrade.Spec.Version != "" {
 		t.Errorf("status %+v\n%s", upgrade.Status, diff)
 	}
-	c.events(name, "Created", "Triggered", "Finished")
-	c.quiet()
+	c.awaitEvents(name, "Created", "Triggered", "Finished")
+	c.checkNoWrites()
 }

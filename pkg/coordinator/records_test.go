@@ -16,9 +16,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// An upgrade whose record cannot be written does not end. One whose record exists
-// already does, and the record stays as it is.
-func TestTheRecordComesBeforeTheOutcome(t *testing.T) {
+// TestRecordIsWrittenBeforeOutcome checks that an upgrade whose record cannot be written
+// does not end, and that one whose record already exists does, with that record unchanged.
+func TestRecordIsWrittenBeforeOutcome(t *testing.T) {
 	c := newWriter(t)
 	defer c.deleteAll(t)
 	u, err := c.ours.ClusterUpgrades.Create(t.Context(), &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "ends"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}, metav1.CreateOptions{})
@@ -42,7 +42,7 @@ func TestTheRecordComesBeforeTheOutcome(t *testing.T) {
 	wrong := recordOf("ends", string(u.UID), now.Time)
 	wrong.Piece = 0
 	if outcome, err := end(wrong); !apierrors.IsInvalid(err) || outcome != "" {
-		t.Errorf("without its record the upgrade ended %s, %v", outcome, err)
+		t.Errorf("without its record the upgrade has outcome %q (%v), want none and an error", outcome, err)
 	}
 	right := recordOf("ends", string(u.UID), now.Time)
 	if _, err := c.createRecords(t.Context(), []v1alpha1.UpgradeRecord{right}); err != nil {
@@ -50,7 +50,7 @@ func TestTheRecordComesBeforeTheOutcome(t *testing.T) {
 	}
 	right.Nodes = []v1alpha1.NodeRecord{{Name: "other"}}
 	if outcome, err := end(right); err != nil || outcome != v1alpha1.OutcomeSucceeded {
-		t.Errorf("with its record the upgrade ended %s, %v", outcome, err)
+		t.Errorf("with its record the upgrade has outcome %q (%v), want Succeeded", outcome, err)
 	}
 	stored, err := c.ours.UpgradeRecords.Get(t.Context(), right.Name, metav1.GetOptions{})
 	if err != nil || len(stored.Nodes) > 0 {
@@ -58,12 +58,13 @@ func TestTheRecordComesBeforeTheOutcome(t *testing.T) {
 	}
 	_, err = c.ours.UpgradeRecords.Patch(t.Context(), right.Name, types.MergePatchType, []byte(`{"outcome":"Failed"}`), metav1.PatchOptions{})
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "a record is never changed") {
-		t.Errorf("changing a record: %v", err)
+		t.Errorf("changing a record: got error %v, want it refused", err)
 	}
 }
 
-// What is beyond historyLimit goes, oldest first, with all its pieces. People's
-// upgrades stay, and so does the one that nodes which join late are upgraded by.
+// TestPrune checks that records beyond historyLimit are deleted, oldest first, with all
+// their pieces. Upgrades that people created stay, and so does the one by which nodes
+// that join late are upgraded.
 func TestPrune(t *testing.T) {
 	c := newWriter(t)
 	defer c.deleteAll(t)
@@ -94,7 +95,7 @@ func TestPrune(t *testing.T) {
 		s.Upgrades = append(s.Upgrades, *u)
 		return string(u.UID)
 	}
-	// The ages are minutes. One without an age has not ended.
+	// The ages are minutes. An upgrade without an age has not ended.
 	add("oldest", 9, v1alpha1.CreatedByCoordinator)
 	add("person", 8, "")
 	followed := add("followed", 7, v1alpha1.CreatedByCoordinator)
@@ -102,7 +103,7 @@ func TestPrune(t *testing.T) {
 	add("newest", 1, v1alpha1.CreatedByCoordinator)
 	add("newer", 2, "")
 	s.Policy.Status.Upgrade = &v1alpha1.UpgradeReference{Name: "followed", UID: followed}
-	for range 2 { // the second time, they are gone already
+	for range 2 { // the second time they are already deleted
 		if err := c.prune(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}

@@ -15,13 +15,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 )
 
-// People who decide about upgrades may abandon a node. They neither write a node's
-// order nor change the policy: either chooses what runs as root.
-func TestWhatPeopleMayNotWrite(t *testing.T) {
+// TestEditorsMayNotWriteOrderOrPolicy checks that editors may abandon a node, but may write
+// neither a node's order nor the policy: either chooses what runs as root.
+func TestEditorsMayNotWriteOrderOrPolicy(t *testing.T) {
 	c := newCluster(t, "w1")
 	c.apply("-k", "../../manifests/people")
 	c.apply("-k", "../../manifests/admission")
-	c.byHand("w1")
+	c.manualAgent("w1")
 	const editor = "kubectl-upgrade-edit"
 	_, err := c.kube.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "editor"},
@@ -38,8 +38,8 @@ func TestWhatPeopleMayNotWrite(t *testing.T) {
 		return err
 	}
 	tried := 0
-	c.eventually(func() string { // until the API server knows role and policy
-		tried++ // another order each time: one that changes nothing is allowed
+	c.eventually(func() string { // until role and admission policy take effect
+		tried++ // another order each time: an order that changes nothing is allowed
 		if err := patch(fmt.Sprintf(`{"spec":{"version":"v1.34.%d"}}`, tried)); err == nil {
 			return "an order was written"
 		} else if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "only the coordinator writes the spec") {
@@ -52,13 +52,13 @@ func TestWhatPeopleMayNotWrite(t *testing.T) {
 	c.must(err)
 	_, err = ours.UpgradePolicies.Patch(t.Context(), v1alpha1.PolicyName, types.MergePatchType, []byte(`{"spec":{"source":{"url":"https://x/"}}}`), metav1.PatchOptions{})
 	if !apierrors.IsForbidden(err) {
-		t.Errorf("changing the policy: %v", err)
+		t.Errorf("changing the policy: got error %v, want Forbidden", err)
 	}
 	c.index.offer("v1.34.4")
 	c.addNode("cp1")
 	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
-	c.coordinate("one")
-	c.eventually(func() string { // the coordinator itself may
+	c.startCoordinator("one")
+	c.eventually(func() string { // the coordinator may write orders
 		list, err := c.ours.NodeUpgrades.List(t.Context(), metav1.ListOptions{})
 		c.must(err)
 		for _, n := range list.Items {

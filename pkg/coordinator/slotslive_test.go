@@ -14,9 +14,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// What a plan says about slots is asked once more, live, before a slot changes hands:
-// the plan may have been made of what a watch showed long ago.
-func TestSlotsChangeHandsOnlyLive(t *testing.T) {
+// TestSlotsAreReadLiveBeforeWrite checks that the coordinator reads a slot's node live
+// before it frees or rebuilds the slot: the plan may come from an old watch.
+func TestSlotsAreReadLiveBeforeWrite(t *testing.T) {
 	c := newWriter(t)
 	owner := c.nodeWithSlot(t, "live", "slot-0")
 	abandon := plan.SlotPlan{Abandon: []fleet.Owner{owner}}
@@ -45,24 +45,24 @@ func TestSlotsChangeHandsOnlyLive(t *testing.T) {
 			t.Errorf("%s: slot-0 is held by %q, want %q", what, got, want)
 		}
 	}
-	keep(abandon, "a person has taken the abandonment back", "live")
+	keep(abandon, "a person withdrew the abandonment", "live")
 	say("", `{"abandoned":{"reason":"its disk died"}}`)
 	keep(plan.SlotPlan{Abandon: []fleet.Owner{{Node: "live", UID: "another"}}}, "another node of that name was abandoned", "live")
-	keep(abandon, "it is abandoned", "")
+	keep(abandon, "the node is abandoned", "")
 
 	say("", `{"abandoned":null}`)
 	rebuild := plan.SlotPlan{Rebuild: []fleet.Slot{{Name: "slot-0", ReservedFor: owner, Holder: owner}}}
 	say("status", `{"status":{"step":"Unlocking"}}`)
-	keep(rebuild, "it is about to free its slot", "")
+	keep(rebuild, "the node is about to free its slot", "")
 	say("status", `{"status":{"step":"Kubeadm"}}`)
 	say("", `{"spec":{"slot":"slot-1"}}`)
-	keep(rebuild, "another slot is its own by now", "")
+	keep(rebuild, "the node has another slot", "")
 	say("", `{"spec":{"slot":"slot-0"}}`)
 	keep(rebuild, "kubeadm runs", "live")
 }
 
-// One slot that cannot be written keeps no other from being freed.
-func TestOneBadSlotKeepsNoOtherFromBeingFreed(t *testing.T) {
+// TestBadSlotDoesNotKeepOthersFromBeingFreed checks that a slot which cannot be written does\n// not keep another from being freed.
+func TestBadSlotDoesNotKeepOthersFromBeingFreed(t *testing.T) {
 	c := newWriter(t)
 	gone := fleet.Owner{Node: "gone-for-good", UID: "u"}
 	if err := c.slots.Restore(t.Context(), "slot-3", gone); err != nil {
@@ -71,11 +71,11 @@ func TestOneBadSlotKeepsNoOtherFromBeingFreed(t *testing.T) {
 	bad := fleet.Owner{Node: "not/a/name", UID: "u"}
 	p := plan.SlotPlan{Rebuild: []fleet.Slot{{Name: "slot-0", Holder: bad}}, Reap: []fleet.Owner{bad, gone}, Count: 1, Ensure: true}
 	if err := c.keepSlots(t.Context(), p); err == nil {
-		t.Error("no error about what could not be read")
+		t.Error("keepSlots returned no error about the slot that cannot be written")
 	}
 	_, err := c.kube.CoordinationV1().Leases(v1alpha1.Namespace).Get(t.Context(), "slot-3", metav1.GetOptions{})
 	if err == nil {
-		// Freed, and deleted as a spare one with the next plan.
+		// It was freed; the next plan deletes it, as more slots than needed exist.
 		if held, err := c.slots.Held(t.Context(), gone); err != nil || held != "" {
 			t.Errorf("gone-for-good still holds %q: %v", held, err)
 		}

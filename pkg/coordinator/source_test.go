@@ -8,15 +8,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// An upgrade to a release that was published a moment ago does not wait until the
-// interval is over.
-func TestTheIndexIsReadForARelease(t *testing.T) {
+// TestNewUpgradeReadsSourceAtOnce checks that an upgrade to a release that has just been
+// published does not wait for the interval to end.
+func TestNewUpgradeReadsSourceAtOnce(t *testing.T) {
 	c := newCluster(t, "cp1")
 	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec.Source.IntervalSeconds = 3600 })
 	c.index.offer("v1.34.3")
-	c.coordinate("one")
-	c.agent("cp1")
-	c.eventually(c.noNodeIsAsked)
+	c.startCoordinator("one")
+	c.startAgent("cp1")
+	c.eventually(c.noNodeHasOrder)
 	c.index.offer("v1.34.3", "v1.34.4")
 	u := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "v1.34.4"}}
 	u.Spec.Version = "v1.34.4"

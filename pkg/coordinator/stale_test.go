@@ -38,9 +38,9 @@ func newWriter(t *testing.T) *Coordinator {
 	return &Coordinator{kube: kube, slots: slot.New(kube), ours: ours, events: record.NewFakeRecorder(100), log: slog.New(slog.DiscardHandler)}
 }
 
-// A coordinator that lags fixes no hashes over those that were fixed already, and
-// does not write to another upgrade of the same name.
-func TestStaleStatus(t *testing.T) {
+// TestStaleStatusIsNotWritten checks a coordinator with an old watch: it does not overwrite
+// hashes that are fixed already, and does not write to another upgrade of the same name.
+func TestStaleStatusIsNotWritten(t *testing.T) {
 	c := newWriter(t)
 	ours := c.ours
 	seen := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "stale"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}
@@ -63,7 +63,7 @@ func TestStaleStatus(t *testing.T) {
 		t.Fatal(readErr)
 	}
 	if hash := now.Status.Images[0].SHA256(); !apierrors.IsConflict(err) || !strings.HasPrefix(hash, "a") {
-		t.Errorf("%v; the hash is now %s", err, hash)
+		t.Errorf("got error %v and the hash %s, want a conflict and the first hash", err, hash)
 	}
 	if err := ours.ClusterUpgrades.Delete(t.Context(), "stale", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestStaleStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := trigger("a"); !apierrors.IsConflict(err) {
-		t.Errorf("triggering an upgrade that was created anew under the same name: %v", err)
+		t.Errorf("triggering an upgrade that was created again under the same name: got error %v, want a conflict", err)
 	}
 	if err := ours.ClusterUpgrades.Delete(t.Context(), "stale", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -97,7 +97,7 @@ func keepOrders(nodes []plan.NodePlan, stored map[string]*v1alpha1.NodeUpgrade, 
 			if was == nil || n.Slot != "" {
 				continue
 			}
-			if withdraws := was.Spec.Release.Lets() && !n.Spec.Release.Lets(); !withdraws {
+			if withdraws := was.Spec.Release.Granted() && !n.Spec.Release.Granted(); !withdraws {
 				n.Spec = was.Spec
 			}
 		}

@@ -25,7 +25,7 @@ type Drainer struct {
 }
 
 // Round evicts each selected pod that is not terminating yet, once, as the order says.
-// With deletes it deletes them instead, regardless of PodDisruptionBudgets and of rules
+// If deletes is set, it deletes them instead, regardless of PodDisruptionBudgets and of rules
 // that wait; pods that block the drain still block it. If Round returns an error, the
 // Progress is not known, and earlier evictions remain in effect.
 func (d *Drainer) Round(ctx context.Context, order v1alpha1.Drain, deletes bool) (Progress, error) {
@@ -34,16 +34,16 @@ func (d *Drainer) Round(ctx context.Context, order v1alpha1.Drain, deletes bool)
 		return Progress{}, err
 	}
 	if deletes {
-		s.leave, s.wait = append(s.leave, s.wait...), nil
+		s.evict, s.wait = append(s.evict, s.wait...), nil
 	}
 	if message := s.blocks(); message != "" {
-		return Progress{Left: len(s.leave) + len(s.wait), Blocked: true, Message: message}, nil
+		return Progress{Left: len(s.evict) + len(s.wait), Blocked: true, Message: message}, nil
 	}
-	var leaving, refused, waiting []string
-	answered := false // by a pod or its budget, rather than by an admission webhook
-	for _, pod := range s.leave {
+	var terminating, refused, waiting []string
+	answered := false // for a single pod, as by its budget, rather than by an admission webhook
+	for _, pod := range s.evict {
 		if pod.DeletionTimestamp != nil {
-			leaving = append(leaving, name(pod))
+			terminating = append(terminating, name(pod))
 			continue
 		}
 		err := d.evict(ctx, pod, order.GracePeriodSeconds, deletes)
@@ -52,7 +52,7 @@ func (d *Drainer) Round(ctx context.Context, order v1alpha1.Drain, deletes bool)
 		case err == nil, apierrors.IsConflict(err):
 			// A conflict means another UID, or a concurrent write to the
 			// PodDisruptionBudget: the next round's list shows which.
-			leaving = append(leaving, name(pod))
+			terminating = append(terminating, name(pod))
 		case apierrors.IsNotFound(err):
 		default:
 			refused = append(refused, fmt.Sprintf("%s: %s", name(pod), reason(err)))
@@ -61,7 +61,7 @@ func (d *Drainer) Round(ctx context.Context, order v1alpha1.Drain, deletes bool)
 	for _, pod := range s.wait {
 		waiting = append(waiting, name(pod))
 	}
-	p := progress(leaving, refused, waiting)
+	p := progress(terminating, refused, waiting)
 	if len(refused) > 0 && !answered {
 		p.Refused = fmt.Errorf("evicting the pods of node %s: %s", d.Node, shorten(refused))
 	}

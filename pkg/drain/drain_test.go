@@ -100,7 +100,7 @@ func TestRound(t *testing.T) {
 		"pods are evicted, with their emptyDir": {
 			pods:    []runtime.Object{pod("a"), pod("b", emptyDir)},
 			evicted: []string{"a", "b"},
-			want:    Progress{Left: 2, Message: "2 pods are leaving: default/a, default/b"},
+			want:    Progress{Left: 2, Message: "2 pods are terminating: default/a, default/b"},
 		},
 		"what stays is left alone": {
 			pods: []runtime.Object{
@@ -113,11 +113,11 @@ func TestRound(t *testing.T) {
 		"a toleration of something else is none": {
 			pods:    []runtime.Object{pod("a", tolerates("dedicated", corev1.TolerationOpExists))},
 			evicted: []string{"a"},
-			want:    Progress{Left: 1, Message: "1 pod is leaving: default/a"},
+			want:    Progress{Left: 1, Message: "1 pod is terminating: default/a"},
 		},
 		"a pod that is leaving is not asked twice": {
 			pods: []runtime.Object{pod("a", leaving)},
-			want: Progress{Left: 1, Message: "1 pod is leaving: default/a"},
+			want: Progress{Left: 1, Message: "1 pod is terminating: default/a"},
 		},
 		"an unmanaged pod keeps all others": {
 			pods:  []runtime.Object{pod("a"), pod("alone", ownedBy("", ""))},
@@ -139,13 +139,13 @@ func TestRound(t *testing.T) {
 			pods:    []runtime.Object{pod("alone", ownedBy("", ""))},
 			order:   v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsEvict},
 			evicted: []string{"alone"},
-			want:    Progress{Left: 1, Message: "1 pod is leaving: default/alone"},
+			want:    Progress{Left: 1, Message: "1 pod is terminating: default/alone"},
 		},
 		"a finished one goes anyway": {
 			pods:    []runtime.Object{pod("done", ownedBy("", ""), emptyDir, finishedPod)},
 			order:   blocksAll,
 			evicted: []string{"done"},
-			want:    Progress{Left: 1, Message: "1 pod is leaving: default/done"},
+			want:    Progress{Left: 1, Message: "1 pod is terminating: default/done"},
 		},
 		"an emptyDir keeps all others where the order says so": {
 			pods:  []runtime.Object{pod("a"), pod("b", emptyDir)},
@@ -161,13 +161,13 @@ func TestRound(t *testing.T) {
 			pods:    []runtime.Object{pod("a", labelled("stay"), in("elsewhere"))},
 			order:   v1alpha1.Drain{Rules: rules},
 			evicted: []string{"a"},
-			want:    Progress{Left: 1, Message: "1 pod is leaving: elsewhere/a"},
+			want:    Progress{Left: 1, Message: "1 pod is terminating: elsewhere/a"},
 		},
 		"the first rule that matches counts": {
 			pods:    []runtime.Object{pod("a", labelled("stay"), labelled("first"))},
 			order:   v1alpha1.Drain{Rules: rules},
 			evicted: []string{"a"},
-			want:    Progress{Left: 1, Message: "1 pod is leaving: default/a"},
+			want:    Progress{Left: 1, Message: "1 pod is terminating: default/a"},
 		},
 		"a rule that drains lets nothing through that blocks": {
 			pods:  []runtime.Object{pod("a", labelled("first"), emptyDir)},
@@ -178,7 +178,7 @@ func TestRound(t *testing.T) {
 			pods:    []runtime.Object{pod("a"), pod("job", labelled("wait"), ownedBy("", ""))},
 			order:   v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock, Rules: rules},
 			evicted: []string{"a"},
-			want:    Progress{Left: 2, Message: "1 pod is leaving: default/a; 1 pod is waited for until completed, as a drain rule says: default/job"},
+			want:    Progress{Left: 2, Message: "1 pod is terminating: default/a; 1 pod is waited for until completed, as a drain rule says: default/job"},
 		},
 		"such a pod blocks where no other is left": {
 			pods:  []runtime.Object{pod("job", labelled("wait")), pod("other", labelled("wait"))},
@@ -193,7 +193,7 @@ func TestRound(t *testing.T) {
 		"such a pod that is leaving is leaving": {
 			pods:  []runtime.Object{pod("job", labelled("wait"), leaving)},
 			order: v1alpha1.Drain{Rules: rules},
-			want:  Progress{Left: 1, Message: "1 pod is leaving: default/job"},
+			want:  Progress{Left: 1, Message: "1 pod is terminating: default/job"},
 		},
 		"a budget is named with the pod": {
 			pods:    []runtime.Object{pod("a"), pod("b")},
@@ -235,14 +235,14 @@ func TestRound(t *testing.T) {
 			refuse: map[string]error{"a": apierrors.NewConflict(policyv1.Resource("poddisruptionbudgets"), "web",
 				errors.New("the object has been modified"))},
 			evicted: []string{"a"},
-			want:    Progress{Left: 1, Message: "1 pod is leaving: default/a"},
+			want:    Progress{Left: 1, Message: "1 pod is terminating: default/a"},
 		},
 		"the rest is deleted where that is asked": {
 			pods:    []runtime.Object{pod("a"), pod("job", labelled("wait")), pod("stays", labelled("stay"))},
 			order:   v1alpha1.Drain{Rules: rules},
 			deletes: true,
 			deleted: []string{"a", "job"},
-			want:    Progress{Left: 2, Message: "2 pods are leaving: default/a, default/job"},
+			want:    Progress{Left: 2, Message: "2 pods are terminating: default/a, default/job"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

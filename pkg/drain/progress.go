@@ -19,20 +19,20 @@ type Progress struct {
 	Refused error
 }
 
-// progress returns the Progress for the pods that are leaving, those that cannot be
+// progress returns the Progress for the terminating pods, those that cannot be
 // evicted, with the reason, and those that a rule waits for. The latter block the drain if
 // no other pods are left.
-func progress(leaving, refused, waiting []string) Progress {
-	p := Progress{Left: len(leaving) + len(refused) + len(waiting), Blocked: len(refused) > 0 || len(leaving) == 0 && len(waiting) > 0}
+func progress(terminating, refused, waiting []string) Progress {
+	p := Progress{Left: len(terminating) + len(refused) + len(waiting), Blocked: len(refused) > 0 || len(terminating) == 0 && len(waiting) > 0}
 	var parts []string
 	switch {
 	case p.Left == 0:
 		return Progress{Message: "drained"}
 	case len(refused) > 0:
-		n := len(leaving) + len(refused)
+		n := len(terminating) + len(refused)
 		parts = append(parts, fmt.Sprintf("%s left; cannot be evicted now: %s", pods(n), shorten(refused)))
-	case len(leaving) > 0:
-		parts = append(parts, fmt.Sprintf("%s leaving: %s", podsAre(len(leaving)), shorten(leaving)))
+	case len(terminating) > 0:
+		parts = append(parts, fmt.Sprintf("%s terminating: %s", podsAre(len(terminating)), shorten(terminating)))
 	}
 	if len(waiting) > 0 {
 		parts = append(parts, fmt.Sprintf("%s waited for until completed, as a drain rule says: %s", podsAre(len(waiting)), shorten(waiting)))
@@ -55,7 +55,7 @@ func pods(n int) string {
 	return fmt.Sprintf("%d pods", n)
 }
 
-// shorten joins the names, and leaves out all but the first three.
+// shorten joins the first three names, and says how many more there are.
 func shorten(names []string) string {
 	const shown = 3
 	if len(names) <= shown {

@@ -22,7 +22,7 @@ import (
 type selection struct {
 	order     v1alpha1.Drain
 	rules     drainrule.Rules
-	leave     []corev1.Pod // to be evicted
+	evict     []corev1.Pod
 	wait      []corev1.Pod // not evicted; the drain waits until they have ended
 	unmanaged []string     // pods that no controller would recreate
 	emptyDir  []string     // pods whose data would be lost
@@ -60,7 +60,7 @@ func (d *Drainer) pick(ctx context.Context, order v1alpha1.Drain) (selection, er
 	if len(errs) > 0 {
 		return selection{}, fmt.Errorf("selecting the pods of node %s: %w", d.Node, errors.Join(errs...))
 	}
-	s.leave = list.Pods()
+	s.evict = list.Pods()
 	return s, nil
 }
 

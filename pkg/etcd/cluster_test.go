@@ -38,8 +38,7 @@ type node struct {
 
 func (n *node) dataDir() string { return n.l.At(host.EtcdDataDir) }
 
-// newCluster starts etcd on n nodes, which trust each other by certificates laid
-// out as kubeadm does.
+// newCluster starts etcd on n nodes, with certificates as kubeadm writes them.
 func newCluster(t *testing.T, n int) []*node {
 	t.Helper()
 	nodes := make([]*node, n)
@@ -100,8 +99,8 @@ func (n *node) write(path, text string) {
 	}
 }
 
-// start runs etcd as kubeadm's manifest does. Where there is data already, what
-// is said of the initial cluster does not count.
+// start runs etcd as kubeadm's manifest does. Existing data takes precedence over the flags
+// about the initial cluster.
 func (n *node) start(cluster string) {
 	n.t.Helper()
 	pki := n.l.At(defaultPKI)

@@ -13,11 +13,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// answerWithin is how long a member may take to answer a small question.
-const answerWithin = 5 * time.Second
+// requestTimeout is how long a member may take to answer a small request.
+const requestTimeout = 5 * time.Second
 
-// config is how a member is reached: with the client certificate that kubeadm
-// makes for health checks, which may read everything.
+// config returns the configuration of a client of a member. It has the certificate that
+// kubeadm creates for health checks, which may read everything.
 func (m *member) config(ctx context.Context, l host.Layout, endpoint string) (clientv3.Config, error) {
 	tls, err := transport.TLSInfo{
 		CertFile:      l.At(filepath.Join(m.pki, "healthcheck-client.crt")),
@@ -29,11 +29,12 @@ func (m *member) config(ctx context.Context, l host.Layout, endpoint string) (cl
 	}
 	return clientv3.Config{
 		Endpoints: []string{endpoint}, TLS: tls, Context: ctx,
-		DialTimeout: answerWithin, Logger: zap.NewNop(),
+		DialTimeout: requestTimeout, Logger: zap.NewNop(),
 	}, nil
 }
 
-// connect does not wait for the member: the first question does.
+// connect returns a client of the member. It does not wait for the member; the first
+// request does.
 func (m *member) connect(ctx context.Context, l host.Layout, endpoint string) (*clientv3.Client, error) {
 	config, err := m.config(ctx, l, endpoint)
 	if err != nil {
@@ -41,7 +42,7 @@ func (m *member) connect(ctx context.Context, l host.Layout, endpoint string) (*
 	}
 	client, err := clientv3.New(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client of etcd at %s: %w", endpoint, err)
+		return nil, fmt.Errorf("creating a client of etcd at %s: %w", endpoint, err)
 	}
 	return client, nil
 }

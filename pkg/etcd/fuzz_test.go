@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// Whatever etcd's manifest says, only a member on this node is asked.
+// FuzzManifest checks that only a member on this node is read, whatever its manifest contains.
 func FuzzManifest(f *testing.F) {
 	f.Add("spec: {containers: [{name: etcd, command: [etcd, --listen-client-urls=https://127.0.0.1:2379,https://10.0.0.1:2379, --trusted-ca-file=/x/ca.crt]}]}")
 	f.Add("spec: {containers: {name: etcd}}")
@@ -32,7 +32,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// A snapshot that is taken for whole ends with the hash of what stands before it.
+// FuzzVerify checks that a snapshot is complete only if it ends with the hash of what precedes it.
 func FuzzVerify(f *testing.F) {
 	whole := sha256.Sum256([]byte("content"))
 	f.Add([]byte("short"))

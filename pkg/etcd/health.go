@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// HealthOutput is what the verb "etcd" found.
+// HealthOutput is the result of the verb "etcd".
 type HealthOutput struct {
 	// Etcd is nil on a node without a member.
 	Etcd *v1alpha1.EtcdFacts `json:"etcd,omitempty"`
@@ -47,21 +47,21 @@ func (m *member) health(ctx context.Context, l host.Layout) (*v1alpha1.EtcdFacts
 		return nil, err
 	}
 	defer func() { _ = client.Close() }()
-	ctx, cancel := context.WithTimeout(ctx, 2*answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()
-	asked, done := context.WithTimeout(ctx, answerWithin)
+	own, done := context.WithTimeout(ctx, requestTimeout)
 	defer done()
-	list, err := client.MemberList(asked, clientv3.WithSerializable())
+	list, err := client.MemberList(own, clientv3.WithSerializable())
 	if err != nil {
-		return nil, fmt.Errorf("asking etcd at %s for its members: %w", m.endpoint, err)
+		return nil, fmt.Errorf("listing the members of etcd at %s: %w", m.endpoint, err)
 	}
-	status, err := client.Status(asked, m.endpoint)
+	status, err := client.Status(own, m.endpoint)
 	if err != nil {
-		return nil, fmt.Errorf("asking etcd at %s for its status: %w", m.endpoint, err)
+		return nil, fmt.Errorf("reading the status of etcd at %s: %w", m.endpoint, err)
 	}
-	own := slices.IndexFunc(list.Members, func(one *etcdserverpb.Member) bool { return one.ID == status.Header.MemberId })
-	if own > 0 {
-		list.Members[0], list.Members[own] = list.Members[own], list.Members[0]
+	first := slices.IndexFunc(list.Members, func(one *etcdserverpb.Member) bool { return one.ID == status.Header.MemberId })
+	if first > 0 {
+		list.Members[0], list.Members[first] = list.Members[first], list.Members[0]
 	}
 	facts := &v1alpha1.EtcdFacts{Members: make([]v1alpha1.EtcdMember, len(list.Members)), DatabaseBytes: status.DbSize}
 	var wait sync.WaitGroup
@@ -71,14 +71,14 @@ func (m *member) health(ctx context.Context, l host.Layout) (*v1alpha1.EtcdFacts
 		if len(one.ClientURLs) > 0 {
 			endpoint = one.ClientURLs[0]
 		}
-		wait.Go(func() { m.ask(ctx, l, endpoint, &facts.Members[i]) })
+		wait.Go(func() { m.check(ctx, l, endpoint, &facts.Members[i]) })
 	}
 	wait.Wait()
 	return facts, nil
 }
 
-// ask fills in the health of one member.
-func (m *member) ask(ctx context.Context, l host.Layout, endpoint string, found *v1alpha1.EtcdMember) {
+// check fills in the health of one member.
+func (m *member) check(ctx context.Context, l host.Layout, endpoint string, found *v1alpha1.EtcdMember) {
 	if endpoint == "" {
 		found.Problem = "has been added and has not started yet"
 		return
@@ -90,16 +90,16 @@ func (m *member) ask(ctx context.Context, l host.Layout, endpoint string, found 
 	}
 }
 
-// status is the member's version, and what is wrong with it. A read that needs
-// the leader and a majority has to come through, as `etcdctl endpoint health`
-// does it; a learner serves none.
+// status returns the member's version, and an error if the member is not healthy. As in
+// `etcdctl endpoint health`, a read that needs the leader and a majority has to succeed; a
+// learner serves no reads.
 func (m *member) status(ctx context.Context, l host.Layout, endpoint string, learner bool) (version string, err error) {
 	client, err := m.connect(ctx, l, endpoint)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = client.Close() }()
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	status, err := client.Status(ctx, endpoint)
 	switch {

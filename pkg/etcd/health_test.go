@@ -62,12 +62,12 @@ func TestHealth(t *testing.T) {
 	}
 
 	nodes[0].kill()
-	if facts = Health(t.Context(), nodes[0].l); !strings.Contains(facts.Problem, "for its members") {
+	if facts = Health(t.Context(), nodes[0].l); !strings.Contains(facts.Problem, "listing the members") {
 		t.Errorf("%+v", facts)
 	}
 }
 
-func TestMemberThatIsBeingAdded(t *testing.T) {
+func TestLearnerIsNotHealthy(t *testing.T) {
 	t.Parallel()
 	n := newCluster(t, 1)[0]
 	if _, err := n.dial().MemberAddAsLearner(t.Context(), []string{freeURL(t)}); err != nil {
@@ -80,7 +80,7 @@ func TestMemberThatIsBeingAdded(t *testing.T) {
 	}
 }
 
-// An alarm stops writes, and with them any upgrade.
+// TestAlarm checks that an alarm, which stops writes, makes a member unhealthy.
 func TestAlarm(t *testing.T) {
 	n := newCluster(t, 1)[0]
 	n.kill()

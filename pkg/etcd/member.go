@@ -14,28 +14,27 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// ErrNoMember is what Take returns on a node that runs no member of etcd.
+// ErrNoMember is the error of Take on a node that runs no member of etcd.
 var ErrNoMember = errors.New("no member of etcd runs on this node as a static pod of kubeadm (there is no " +
 	host.ManifestsDir + "/etcd.yaml), as with an external etcd: its snapshot cannot be taken here. " +
 	"Take one where etcd runs, and set strategy.etcdSnapshot to Skip")
 
-// member is the node's own member, as its manifest has it.
+// member is the node's own member, according to its manifest.
 type member struct {
-	// endpoint that it serves clients at on the loopback interface.
+	// endpoint is where it serves clients on the loopback interface.
 	endpoint string
 	// pki is the folder of etcd's certificates.
 	pki string
 }
 
-// What kubeadm writes by default (kubeadm 1.34,
-// phases/etcd/local.go).
+// The defaults of kubeadm 1.34 (phases/etcd/local.go).
 const (
 	defaultEndpoint = "https://127.0.0.1:2379"
 	defaultPKI      = "/etc/kubernetes/pki/etcd"
 )
 
-// findMember reads the manifest of the node's member, or returns nil where there
-// is none. certificatesDir and the family of addresses may be other than usual.
+// findMember reads the manifest of the node's member. It returns nil if there is none. The
+// certificatesDir and the address family may differ from the defaults.
 func findMember(l host.Layout) (*member, error) {
 	data, err := os.ReadFile(l.At(host.ManifestsDir, "etcd.yaml"))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// TestRestore takes a snapshot, loses every member, and comes back by the very
-// commands of docs/restore.md.
+// TestRestore takes a snapshot, destroys every member, and restores them with the commands of
+// docs/restore.md.
 func TestRestore(t *testing.T) {
 	for _, members := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d members", members), func(t *testing.T) {
@@ -66,7 +66,7 @@ func (n *node) restore(file, cluster string) {
 	}
 }
 
-// A damaged file is refused by etcdutl too, and the page says so.
+// TestRestoreRefusesDamage checks that etcdutl refuses a damaged file, as the page says.
 func TestRestoreRefusesDamage(t *testing.T) {
 	t.Parallel()
 	n := newCluster(t, 1)[0]
@@ -86,7 +86,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	}
 }
 
-// block is the page's shell block that begins with that line.
+// block returns the page's shell block that begins with that line.
 func block(t *testing.T, first string) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(apitest.Root(t), "docs", "restore.md"))

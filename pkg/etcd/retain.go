@@ -11,19 +11,19 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// kept is how many snapshots stay on a node beside those that must.
+// kept is how many snapshots stay on a node, besides those of the current upgrade.
 const kept = 3
 
 const (
 	namePrefix = "etcd-"
 	nameSuffix = ".db"
-	nameTime   = "20060102T150405.000Z" // sorts as time goes
-	// partPrefix is of files that are being written.
+	nameTime   = "20060102T150405.000Z" // sorts by time
+	// partPrefix begins the names of files that are being written.
 	partPrefix = ".part-"
 )
 
-// fileName is etcd-TIME-UPGRADE.db. A ClusterUpgrade's name may be longer than
-// a file's.
+// fileName returns etcd-TIME-UPGRADE.db. The name of a ClusterUpgrade may be longer than a
+// file's, so it is cut.
 func fileName(at time.Time, upgrade string) string {
 	return namePrefix + at.UTC().Format(nameTime) + "-" + upgrade[:min(len(upgrade), 200)] + nameSuffix
 }
@@ -45,8 +45,8 @@ func snapshots(l host.Layout) ([]string, error) {
 	return paths, nil
 }
 
-// prune keeps the newest few, and all of the upgrade that goes on: there is one
-// at a time. It returns what it removed.
+// prune removes all but the newest few snapshots and those of the current upgrade. It
+// returns the paths of those that it removed.
 func prune(l host.Layout, upgrade string) (removed []string, err error) {
 	all, err := snapshots(l)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// SnapshotArgs ask for a snapshot.
+// SnapshotArgs are the arguments of Take.
 type SnapshotArgs struct {
-	// Upgrade it is taken for.
+	// Upgrade is the name of the ClusterUpgrade that the snapshot is for.
 	Upgrade string `json:"upgrade"`
 }
 
-// SnapshotOutput says what was taken.
+// SnapshotOutput is the result of Take.
 type SnapshotOutput struct {
 	// Path on the node, in host.SnapshotsDir.
 	Path string `json:"path"`
@@ -28,9 +28,9 @@ type SnapshotOutput struct {
 	SHA256  string    `json:"sha256"`
 	Bytes   int64     `json:"bytes"`
 	TakenAt time.Time `json:"takenAt"`
-	// EtcdVersion that it was taken from, such as 3.6.5.
+	// EtcdVersion is the version of the member, such as 3.6.5.
 	EtcdVersion string `json:"etcdVersion,omitempty"`
-	// Removed are older snapshots that made room.
+	// Removed are older snapshots that were removed.
 	Removed []string `json:"removed,omitempty"`
 }
 
@@ -56,7 +56,7 @@ func take(ctx context.Context, l host.Layout, args SnapshotArgs, log *host.Log) 
 	}
 	dir := l.At(host.SnapshotsDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the folder for snapshots: %w", err)
+		return nil, fmt.Errorf("creating the folder for snapshots: %w", err)
 	}
 	if err := removePartial(l); err != nil {
 		return nil, err
@@ -80,13 +80,13 @@ func take(ctx context.Context, l host.Layout, args SnapshotArgs, log *host.Log) 
 	out.Path = filepath.Join(host.SnapshotsDir, name)
 	log.Printf("%s: %d bytes of etcd %s, sha256 %s", out.Path, out.Bytes, out.EtcdVersion, out.SHA256)
 	if out.Removed, err = prune(l, args.Upgrade); err != nil {
-		// It is there, and that is what was asked for.
+		// The snapshot itself succeeded.
 		log.Printf("%v", err)
 	}
 	return out, nil
 }
 
-// finish verifies what was written and gives it its name.
+// finish verifies the snapshot and renames it to its final name.
 func finish(part, path string, out *SnapshotOutput) error {
 	verified, err := Verify(part)
 	if err != nil {
@@ -102,19 +102,19 @@ func finish(part, path string, out *SnapshotOutput) error {
 	return host.SyncDir(filepath.Dir(path))
 }
 
-// checkRoom wants a fifth more than the database takes: it grows while it is
-// being sent, and etcd's own data often lies on the same disk.
+// checkRoom returns an error unless the free space is a fifth more than the size of the
+// database: it grows while it is being sent, and etcd's data is often on the same disk.
 func (m *member) checkRoom(ctx context.Context, l host.Layout) error {
 	client, err := m.connect(ctx, l, m.endpoint)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = client.Close() }()
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	status, err := client.Status(ctx, m.endpoint)
 	if err != nil {
-		return fmt.Errorf("asking etcd at %s for the size of its database: %w", m.endpoint, err)
+		return fmt.Errorf("reading the size of the database of etcd at %s: %w", m.endpoint, err)
 	}
 	free, err := l.FreeBytes(host.SnapshotsDir)
 	if err != nil {

@@ -63,20 +63,20 @@ func TestTake(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	if diff := cmp.Diff([]string{filepath.Base(out.Path)}, n.files()); diff != "" {
-		t.Errorf("what lies there (-want +got):\n%s", diff)
+		t.Errorf("files in the folder (-want +got):\n%s", diff)
 	}
 	if !ofUpgrade(filepath.Base(out.Path), "v1.35.4") || ofUpgrade(filepath.Base(out.Path), "4") {
 		t.Errorf("whose is %s?", out.Path)
 	}
 }
 
-// Whatever goes wrong, nothing that is called a snapshot is left behind.
+// TestTakeFails checks that no failure leaves a file that is named like a snapshot.
 func TestTakeFails(t *testing.T) {
 	tests := map[string]struct {
 		spoil func(*node)
 		want  string
 	}{
-		"etcd is away":        {func(n *node) { n.kill() }, "size of its database"},
+		"etcd is away":        {func(n *node) { n.kill() }, "size of the database"},
 		"no certificates":     {func(n *node) { _ = os.Remove(n.l.At(defaultPKI, "healthcheck-client.crt")) }, "certificates for etcd's health checks"},
 		"an external etcd":    {func(n *node) { _ = os.Remove(n.l.At(host.ManifestsDir, "etcd.yaml")) }, "strategy.etcdSnapshot to Skip"},
 		"a manifest of sorts": {func(n *node) { n.write(host.ManifestsDir+"/etcd.yaml", "\t") }, "decoding etcd's manifest"},
@@ -90,7 +90,7 @@ func TestTakeFails(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			if all, _ := snapshots(n.l); len(all) > 0 {
-				t.Errorf("left behind: %q", all)
+				t.Errorf("files are left: %q", all)
 			}
 			if external := errors.Is(err, ErrNoMember); external != (name == "an external etcd") {
 				t.Errorf("no member: %t", external)
@@ -155,6 +155,6 @@ func TestOldSnapshotsAreRemoved(t *testing.T) {
 	}
 	want := append(append([]string{own}, newest...), "mine.db")
 	if diff := cmp.Diff(want, n.files()); diff != "" {
-		t.Errorf("what is left (-want +got):\n%s", diff)
+		t.Errorf("files that are left (-want +got):\n%s", diff)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// Verified is what a snapshot's file turned out to be.
+// Verified describes a verified snapshot.
 type Verified struct {
 	// SHA256 of the whole file, in lower-case hex, as sha256sum prints it.
 	SHA256 string
@@ -18,9 +18,9 @@ type Verified struct {
 	Bytes int64
 }
 
-// Verify reads a snapshot and compares it with the checksum that etcd appended
-// when it sent it: the last 32 bytes are the SHA-256 of all before them. It is
-// what `etcdutl snapshot restore` does first.
+// Verify compares a snapshot with the checksum that etcd appended when it sent it: the last
+// 32 bytes are the SHA-256 of all before them. `etcdutl snapshot restore` does the same
+// first.
 func Verify(path string) (Verified, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// The owner of a slot is written as it was read: no node takes a slot by a name that
-// only looks like another's.
+// FuzzParseOwner checks that an owner prints as it was parsed: no node takes a slot by a name
+// that only resembles another's.
 func FuzzParseOwner(f *testing.F) {
 	f.Add("worker-1/uid")
 	f.Add("worker-1/")

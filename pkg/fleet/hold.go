@@ -6,8 +6,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Hold is why a node may not continue: a code, a sentence, and when it ends if that is
-// known. A Hold without a reason holds nothing.
+// Hold is why a node may not continue: a code, a sentence, and when the hold ends, if that
+// is known. The zero Hold is no hold.
 type Hold struct {
 	Reason  v1alpha1.Reason `json:"reason,omitempty"`
 	Message string          `json:"message,omitempty"`

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// ControlPlaneSlot is the only slot that control-plane nodes use. So its Lease keeps
-// two of them from being out of service at once, for any budget and any number of
+// ControlPlaneSlot is the only slot that control-plane nodes use. So its Lease ensures that
+// two of them are never out of service at once, for any budget and any number of
 // coordinators.
 const ControlPlaneSlot = "slot-0"
 
 // SlotName returns the name of the slot with that index, from 0.
 func SlotName(i int) string { return "slot-" + strconv.Itoa(i) }
 
-// SlotIndex returns the index in a slot's name; false if name is not a slot's.
+// SlotIndex returns the index in a slot's name, and false if it is not the name of a slot.
 func SlotIndex(name string) (int, bool) {
 	i, err := strconv.Atoi(strings.TrimPrefix(name, "slot-"))
 	return i, err == nil && i >= 0 && name == SlotName(i)

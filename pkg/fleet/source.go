@@ -2,11 +2,11 @@ package fleet
 
 import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 
-// Source is what the index of images said when it was last read.
+// Source is the index of images as it was last read.
 type Source struct {
 	Offers []Offer `json:"offers,omitempty"`
 	// Problem is why the index is missing or incomplete: SourceUnavailable, SourceEmpty
-	// or SourceInvalid. Offers are valid in spite of it.
+	// or SourceInvalid. Offers are valid even so.
 	Problem Hold `json:"problem,omitzero"`
 }
 

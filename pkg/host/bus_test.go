@@ -53,8 +53,8 @@ func authenticate(conn net.Conn) {
 	}
 }
 
-// A bus that does not answer is an error within the timeout: the agent reads the
-// host in each reconcile, and would otherwise hang silently.
+// TestSilentBusIsAnError checks that a bus which does not answer is an error within the
+// timeout: otherwise the agent, which reads the host in each reconcile, would hang silently.
 func TestSilentBusIsAnError(t *testing.T) {
 	for name, letsIn := range map[string]bool{"from the beginning": false, "once it let us in": true} {
 		t.Run(name, func(t *testing.T) {

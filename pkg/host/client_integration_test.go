@@ -145,7 +145,7 @@ func TestKubeadmFromStagedImage(t *testing.T) {
 	}
 }
 
-// A unit that is killed leaves a result that says so, without the pod's help.
+// TestKilled checks that a killed unit leaves a result that says so, without the agent's pod.
 func TestKilled(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
@@ -177,8 +177,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// In such a unit no program can run, not even the one that records its end
-// (226/NAMESPACE).
+// TestMountFails checks a unit in which no program can run, not even the one that records its
+// end (226/NAMESPACE).
 func TestMountFails(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
@@ -210,7 +210,8 @@ func busy(t *testing.T, program string) bool {
 	return exec.CommandContext(t.Context(), "pgrep", "-x", program).Run() == nil
 }
 
-// Since systemd 257 an inhibitor also applies to root: the agent must get the error.
+// TestRebootRefused checks that the agent gets an error if a program inhibits the reboot. Since
+// systemd 257 an inhibitor also applies to root.
 func TestRebootRefused(t *testing.T) {
 	inhibitor := exec.CommandContext(t.Context(), "systemd-inhibit", "--what=shutdown", "--mode=block", "--who=test", "--why=test", "sleep", "60")
 	if err := inhibitor.Start(); err != nil {
@@ -229,8 +230,8 @@ func TestRebootRefused(t *testing.T) {
 	}
 }
 
-// systemd itself survives this; logind and others do not restart.
-func TestBusGoesAway(t *testing.T) {
+// TestBusRestart restarts the system bus, which systemd itself survives.
+func TestBusRestart(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
 	for range 1 + len(hostverb.Table) {
@@ -254,8 +255,8 @@ func TestBusGoesAway(t *testing.T) {
 	}
 }
 
-// A unit that systemd refuses to start leaves no failed result, and the next request
-// is handled as if it were the first.
+// TestRefusedStartLeavesNoFailure checks that a unit which systemd refuses to start leaves no
+// result, and that the next request is handled like the first.
 func TestRefusedStartLeavesNoFailure(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)

@@ -13,7 +13,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// The verbs for control planes as units on a worker: each reports why it cannot run.
+// TestVerbsOfControlPlanes runs the verbs for control planes on a worker: each reports why it
+// cannot run.
 func TestVerbsOfControlPlanes(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)

@@ -12,9 +12,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// After a power cut there is a request without a result. Every read must return the
-// same result: an agent that waits for facts newer than the last end of work would
-// otherwise wait forever.
+// TestPowerCutEndsOnce checks that after a power cut, which leaves a request without a result,
+// every read returns the same result: an agent that waits for facts newer than the last end
+// of work would otherwise wait forever.
 func TestPowerCutEndsOnce(t *testing.T) {
 	root := t.TempDir()
 	asked := Request{Verb: verb.Kubeadm, Key: "v1.34.4 attempt 1", RequestedAt: time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)}

@@ -38,8 +38,9 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// The record does not count for a node that has joined again after kubeadm reset.
-func TestRecordOfAFormerLife(t *testing.T) {
+// TestRecordBeforeJoinIsIgnored checks that the record of kubeadm does not count for a node
+// that has joined again after kubeadm reset.
+func TestRecordBeforeJoinIsIgnored(t *testing.T) {
 	l := newTree(t)
 	finished := time.Now().Add(-time.Hour)
 	if err := l.SetKubeadmDone(host.KubeadmDone{Version: "v1.34.3", FinishedAt: finished}); err != nil {
@@ -135,7 +136,7 @@ func TestActivationPending(t *testing.T) {
 	pending(true) // nothing was merged: the guard's to judge
 }
 
-// /run/reboot-required does not say why it is there.
+// TestRebootRequired checks the reasons for a reboot. /run/reboot-required has none of its own.
 func TestRebootRequired(t *testing.T) {
 	l := newTree(t)
 	required := func(want bool, when string) {

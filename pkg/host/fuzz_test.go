@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A static pod's manifest may have been edited by a person.
+// FuzzManifestTag parses static pods' manifests, which people may have edited.
 func FuzzManifestTag(f *testing.F) {
 	f.Add([]byte("spec: {containers: [{name: kube-apiserver, image: 'registry.k8s.io/kube-apiserver:v1.34.4@sha256:ab'}]}"))
 	f.Add([]byte("spec: {containers: [{name: kube-apiserver, image: 'localhost:5000/kube-apiserver'}]}"))
@@ -19,7 +19,7 @@ func FuzzManifestTag(f *testing.F) {
 	})
 }
 
-// A verb's result may be cut off by a power cut, or be of another version.
+// FuzzResult parses results, which may be truncated by a power cut or be of another version.
 func FuzzResult(f *testing.F) {
 	f.Add([]byte(`{"verb":"stage","key":"k","ok":true,"output":{"path":"x"}}`))
 	f.Add([]byte(`{"verb":"stage","startedAt":"`))

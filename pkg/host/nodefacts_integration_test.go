@@ -80,8 +80,9 @@ func TestNodeFacts(t *testing.T) {
 	}
 }
 
-// The merged file system does not block its own refresh, but a mount below it does.
-// What a refresh does to that mount depends on systemd's version and is logged.
+// TestRefreshBlockers checks that mounts below the merged file system block a refresh, and that
+// itself does not. What a refresh does to such a mount depends on systemd's version, and is
+// logged.
 func TestRefreshBlockers(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)

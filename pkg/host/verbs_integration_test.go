@@ -34,7 +34,8 @@ func publish(t *testing.T, image host.Image, data []byte, sha256Hex string) (url
 	return server.URL + "/" + image.Name()
 }
 
-// Staging and activation as units, including loop mounts inside the machine.
+// TestStageAndActivate runs staging and activation as units, with loop mounts inside the
+// machine.
 func TestStageAndActivate(t *testing.T) {
 	image, err := host.NewImage("v1.34.4", host.Architecture())
 	if err != nil {

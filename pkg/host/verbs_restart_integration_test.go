@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// Restart merges the active image for the whole node, and the next one when another
-// image becomes active. It runs after TestStageAndActivate.
+// TestRestart checks that Restart merges the active image for the whole node, and the next one
+// once that is active. It runs after TestStageAndActivate.
 func TestRestart(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)

@@ -16,7 +16,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// A verb that lacks a column would run without a limit, or fail without a reason.
+// TestEntriesAreComplete checks that no verb lacks a column: it would run without a limit, or
+// fail without a reason.
 func TestEntriesAreComplete(t *testing.T) {
 	seen := map[verb.Verb]bool{}
 	for _, e := range Table {
@@ -24,13 +25,13 @@ func TestEntriesAreComplete(t *testing.T) {
 			t.Errorf("verb %q lacks a column: %+v", e.Verb, e)
 		}
 		if seen[e.Verb] {
-			t.Errorf("verb %q stands in the table twice", e.Verb)
+			t.Errorf("verb %q is in the table twice", e.Verb)
 		}
 		seen[e.Verb] = true
 	}
 	for _, name := range names(t) {
 		if !seen[name] {
-			t.Errorf("verb %q does not stand in the table", name)
+			t.Errorf("verb %q is not in the table", name)
 		}
 	}
 }
@@ -58,12 +59,12 @@ func names(t *testing.T) []verb.Verb {
 		return true
 	})
 	if len(found) == 0 {
-		t.Fatal("package verb names no verb")
+		t.Fatal("package verb has no constants")
 	}
 	return found
 }
 
-// What the agent sends is what the node's side reads.
+// TestRequests checks that the host's side parses what the agent sends.
 func TestRequests(t *testing.T) {
 	ctx := context.Background()
 	order := Order{
@@ -102,17 +103,17 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// An order that asks for nothing has no image and no upgrade.
+// TestEmptyOrder checks that an order without an image and an upgrade requests no verb.
 func TestEmptyOrder(t *testing.T) {
 	for _, v := range []verb.Verb{verb.Stage, verb.Pull, verb.Snapshot, verb.Kubeadm, verb.Activate} {
 		e, ok := Lookup(v)
 		if _, err := e.Request(t.Context(), "k", Order{}); !ok || err == nil {
-			t.Errorf("%s is asked for by an empty order", v)
+			t.Errorf("an empty order requests %s", v)
 		}
 	}
 }
 
-// A person may call a verb, without a request.
+// TestNoArguments checks that a person may run a verb without a request.
 func TestNoArguments(t *testing.T) {
 	for _, e := range Table {
 		if e.Args == nil {

@@ -15,13 +15,13 @@ const Signature = Index + ".gpg"
 // IndexSize is how many bytes an index may have at most.
 const IndexSize = 4 << 20
 
-// line is what sha256sum writes, in text or in binary mode.
+// line matches the lines that sha256sum writes, in text or in binary mode.
 var line = regexp.MustCompile(`^([0-9a-fA-F]{64}) [ *]?(\S+)$`)
 
 // ParseIndex returns the SHA-256, in lower-case hex, of each Kubernetes image that the
-// index lists, by the file's name. It leaves other files out. One line that is not a
-// hash and a name makes all of it invalid: it may be cut off, or no index. Errors name
-// the address.
+// index lists, by the file's name. It ignores other files. A line that is not a hash and
+// a name makes the whole index invalid: it may be truncated, or not an index. Errors
+// include the address.
 func ParseIndex(address, text string) (map[string]string, error) {
 	sums, number := map[string]string{}, 0
 	for row := range strings.Lines(text) {

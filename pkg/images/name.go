@@ -9,18 +9,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// A version may have a "-" itself: what follows the last known architecture's is
-// left of it.
+// name matches the name of an image's file. A version may contain a "-", so the
+// architecture is what follows the last one.
 var name = regexp.MustCompile(`^kubernetes-(.+)-(x86-64|arm64)\.raw$`)
 
-// amd64 is named otherwise by systemd, and so in file names, which follow its %a.
+// systemd has another name for amd64. File names use systemd's name, its specifier %a.
 const (
 	kubernetesAMD64 = "amd64"
 	systemdAMD64    = "x86-64"
 )
 
-// SystemdArchitecture returns systemd's name of an architecture that is named as
-// Kubernetes does.
+// SystemdArchitecture returns systemd's name of an architecture, which is given as
+// Kubernetes names it.
 func SystemdArchitecture(architecture string) string {
 	if architecture == kubernetesAMD64 {
 		return systemdAMD64

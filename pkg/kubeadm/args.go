@@ -6,7 +6,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// UpgradeArgs ask for one kubeadm upgrade.
+// UpgradeArgs are the arguments of Upgrade.
 type UpgradeArgs struct {
 	// Version such as v1.34.4.
 	Version string                  `json:"version"`
@@ -15,15 +15,15 @@ type UpgradeArgs struct {
 	SHA256 string `json:"sha256"`
 }
 
-// UpgradeOutput says what ran.
+// UpgradeOutput is the result of Upgrade.
 type UpgradeOutput struct {
-	// Args is the command line.
+	// Args are the arguments of kubeadm.
 	Args []string `json:"args"`
-	// Duration it took.
+	// Duration of the run.
 	Duration time.Duration `json:"duration"`
-	// LogFile has all that it printed.
+	// LogFile is the path of its complete output.
 	LogFile string `json:"logFile"`
 }
 
-// ImageMount is where the verb's unit finds the staged image's files.
+// ImageMount is where the verb's unit mounts the staged image.
 const ImageMount = "/run/kubectl-upgrade/image"

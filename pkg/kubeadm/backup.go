@@ -15,13 +15,13 @@ import (
 // backupsKept is how many of each kind stay in /etc/kubernetes/tmp.
 const backupsKept = 5
 
-// backupKinds are the folders that a kubeadm upgrade leaves behind for good
+// backupKinds match the folders that a kubeadm upgrade creates and never removes
 // (kubeadm 1.34, phases/upgrade/staticpods.go and postupgrade.go).
 var backupKinds = []string{
 	"kubeadm-backup-manifests-*", "kubeadm-backup-etcd-*", "kubeadm-upgraded-manifests*", "kubeadm-kubelet-config*",
 }
 
-// byAge lists folders in /etc/kubernetes/tmp, the newest first.
+// byAge returns the folders in /etc/kubernetes/tmp that match the pattern, newest first.
 func byAge(l host.Layout, pattern string) ([]string, error) {
 	dirs, err := filepath.Glob(l.At(host.KubernetesTmpDir, pattern))
 	if err != nil {
@@ -39,7 +39,7 @@ func byAge(l host.Layout, pattern string) ([]string, error) {
 	return dirs, nil
 }
 
-// pruneBackups keeps the newest few of each kind: every run copies etcd's data.
+// pruneBackups removes all but the newest few of each kind: every run copies etcd's data.
 func pruneBackups(l host.Layout) error {
 	for _, kind := range backupKinds {
 		dirs, err := byAge(l, kind)
@@ -55,7 +55,7 @@ func pruneBackups(l host.Layout) error {
 	return nil
 }
 
-// room is what manifests, logs and certificates take, generously.
+// room is a generous bound for manifests, logs and certificates.
 const room = 64 << 20
 
 // checkRoom returns an error unless there is space for kubeadm's copy of etcd's data.
@@ -87,7 +87,7 @@ func checkRoom(l host.Layout) error {
 	return nil
 }
 
-// ignoreMissing ignores that a file is missing: etcd removes files meanwhile.
+// ignoreMissing returns err, or nil if a file is missing: etcd removes files meanwhile.
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -13,15 +13,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// UserConfig is the UpgradeConfiguration that a cluster's owner may put on
-// each node: which preflight errors to ignore, patches, and the like. It is
-// handed to kubeadm as it is.
+// UserConfig is the path of an UpgradeConfiguration that administrators may put on each
+// node, for example with preflight errors to ignore or patches. kubeadm gets it unchanged.
 const UserConfig = "/etc/kubernetes/kubeadm-upgrade.yaml"
 
+// line is a command line of kubeadm.
 type line struct {
 	args []string
-	// confirm reports whether kubeadm's question has to be answered on its standard
-	// input.
+	// confirm reports whether kubeadm asks for a confirmation on its standard input.
 	confirm bool
 }
 
@@ -34,10 +33,10 @@ func (c line) stdin() io.Reader {
 	return nil
 }
 
-// commandLine is what kubeadm is called with. The version is always an
-// argument: it goes before the one of a configuration file (kubeadm 1.34,
-// cmd/upgrade/apply.go). Beside --config older kubeadms refuse --yes
-// (ValidateMixedArguments), so there the question is answered instead.
+// commandLine returns the command line of kubeadm. The version is always an argument,
+// because it prevails over the one in a configuration file (kubeadm 1.34,
+// cmd/upgrade/apply.go). Older versions of kubeadm refuse --yes together with --config
+// (ValidateMixedArguments), so the confirmation goes to standard input then.
 func commandLine(l host.Layout, args UpgradeArgs) (line, error) {
 	config, err := userConfig(l)
 	if err != nil {
@@ -62,13 +61,13 @@ func userConfig(l host.Layout) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking for %s: %w", UserConfig, err)
+		return nil, fmt.Errorf("reading %s: %w", UserConfig, err)
 	}
 	return []string{"--config", l.At(UserConfig)}, nil
 }
 
-// environment puts the image's programs first: kubeadm's preflight runs the
-// kubelet that it finds in PATH, and means the new one.
+// environment returns the inherited environment with the image's programs first in PATH:
+// kubeadm's preflight runs the kubelet from PATH, which has to be the new one.
 func environment(l host.Layout, inherited []string) []string {
 	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	env := make([]string, 0, len(inherited)+1)
@@ -82,8 +81,8 @@ func environment(l host.Layout, inherited []string) []string {
 	return append(env, "PATH="+filepath.Join(l.At(ImageMount), "usr/bin")+":"+path)
 }
 
-// lastError is the line that says what went wrong: kubeadm prints advice
-// after it.
+// lastError returns the last line with an error, because kubeadm prints advice after it.
+// Without one it returns the last line.
 func lastError(tail string) string {
 	lines := strings.Split(strings.TrimSpace(tail), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The cluster's configuration is what people edit.
+// FuzzConfigFor parses the cluster's configuration, which people edit.
 func FuzzConfigFor(f *testing.F) {
 	f.Add("kind: ClusterConfiguration\nkubernetesVersion: v1.34.3\nimageRepository: x\n")
 	f.Add("- kind: ClusterConfiguration")

@@ -12,14 +12,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// LogName is the file in the state folder that has all that the present or the
-// last run of kubeadm printed.
+// LogName is the file in the state folder with the output of the current or the last run
+// of kubeadm.
 const LogName = "kubeadm.log"
 
 const logsKept = 4
 
-// openLog begins a new kubeadm.log; the former ones become kubeadm.log.1 and
-// so on.
+// openLog creates a new kubeadm.log, and renames the former ones to kubeadm.log.1 and so
+// on.
 func openLog(dir string) (*os.File, error) {
 	path := filepath.Join(dir, LogName)
 	for i := logsKept - 1; i > 0; i-- {
@@ -38,8 +38,8 @@ func openLog(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// both writes to the file and to the verb's log. A full disk loses the file's
-// part and does not stop kubeadm.
+// both writes to the file and to the verb's log. If the file cannot be written, it goes on
+// with the log alone, so that a full disk does not stop kubeadm.
 type both struct {
 	file io.Writer
 	log  *host.Log

@@ -14,30 +14,29 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// PullArgs ask for the container images of a control plane.
+// PullArgs are the arguments of Pull.
 type PullArgs struct {
 	// Version such as v1.35.4.
 	Version string `json:"version"`
 	// SHA256 of the image that kubeadm comes from.
 	SHA256 string `json:"sha256"`
-	// ClusterConfiguration as it stands in the ConfigMap kubeadm-config, which
-	// says where images come from.
+	// ClusterConfiguration is the one in the ConfigMap kubeadm-config. It names the
+	// image registry.
 	ClusterConfiguration string `json:"clusterConfiguration"`
 }
 
-// PullOutput says what there is now.
+// PullOutput is the result of Pull.
 type PullOutput struct {
-	// Images that a control plane of that version needs.
+	// Images are those that a control plane of that version needs.
 	Images []string `json:"images"`
-	// Pulled are those that were not there yet.
+	// Pulled are the images that were not on the node yet.
 	Pulled []string `json:"pulled,omitempty"`
 }
 
-// Pull makes the container images be on the node that kubeadm will start a
-// control plane of that version with, so that no registry has to answer once the
-// upgrade has begun. The staged kubeadm names them. One that is there already is
-// not asked for: `kubeadm config images pull` would ask the registry for each
-// (kubeadm 1.32 to 1.36, cmd/config.go), where `kubeadm upgrade` does not.
+// Pull pulls the container images of a control plane of that version, so that the upgrade
+// itself needs no registry. The staged kubeadm lists them. Images that are on the node
+// already are not pulled again: `kubeadm config images pull` would contact the registry
+// for each (kubeadm 1.32 to 1.36, cmd/config.go), `kubeadm upgrade` does not.
 //
 // Reasons: HashMismatch, ContentMismatch, PullFailed.
 func Pull(ctx context.Context, l host.Layout, args PullArgs, log *host.Log) (*PullOutput, error) {
@@ -68,7 +67,7 @@ func pull(ctx context.Context, l host.Layout, args PullArgs, log *host.Log) (*Pu
 			return out, err
 		}
 		if there {
-			log.Printf("%s is there", image)
+			log.Printf("%s is already on the node", image)
 			continue
 		}
 		log.Printf("pulling %s", image)
@@ -80,8 +79,8 @@ func pull(ctx context.Context, l host.Layout, args PullArgs, log *host.Log) (*Pu
 	return out, nil
 }
 
-// listImages asks the staged kubeadm. It reaches for no network, as the version
-// is given.
+// listImages returns the images that the staged kubeadm lists. kubeadm uses no network for
+// that, because the version is given.
 func listImages(ctx context.Context, l host.Layout, args PullArgs, log *host.Log) ([]string, error) {
 	config, err := configFor(args.ClusterConfiguration, args.Version)
 	if err != nil {
@@ -100,19 +99,19 @@ func listImages(ctx context.Context, l host.Layout, args PullArgs, log *host.Log
 	}
 	images := strings.Fields(string(printed))
 	if len(images) == 0 {
-		return nil, fmt.Errorf("kubeadm config images list names no image")
+		return nil, fmt.Errorf("kubeadm config images list printed no image")
 	}
 	return images, nil
 }
 
-// configFor is the cluster's configuration as kubeadm will have it at a version.
+// configFor returns the cluster's configuration for that version.
 func configFor(cluster, version string) ([]byte, error) {
 	var config map[string]any
 	if err := yaml.Unmarshal([]byte(cluster), &config); err != nil {
 		return nil, fmt.Errorf("decoding the cluster's ClusterConfiguration: %w", err)
 	}
 	if config["kind"] != "ClusterConfiguration" {
-		return nil, fmt.Errorf("the ConfigMap kubeadm-config has no ClusterConfiguration but a %q", config["kind"])
+		return nil, fmt.Errorf("the ConfigMap kubeadm-config has a %q, not a ClusterConfiguration", config["kind"])
 	}
 	config["kubernetesVersion"] = version
 	return yaml.Marshal(config)

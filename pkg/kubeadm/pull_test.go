@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// images is a container runtime's, behind the kubelet's interface.
+// images is the image service of a container runtime.
 type images struct {
 	runtimeapi.UnimplementedImageServiceServer
 	there  map[string]bool
@@ -43,7 +43,7 @@ func (s *images) PullImage(_ context.Context, r *runtimeapi.PullImageRequest) (*
 	return &runtimeapi.PullImageResponse{ImageRef: r.Image.Image}, nil
 }
 
-// serve puts a runtime at a socket of the node, whose path must be short.
+// serve serves a runtime at a socket of the node, whose path must be short.
 func serve(t *testing.T, l host.Layout, socket string) *images {
 	t.Helper()
 	s := &images{there: map[string]bool{}, broken: map[string]bool{}}
@@ -68,7 +68,7 @@ imageRepository: mirror.example/k8s
 kubernetesVersion: v1.34.3
 `
 
-// lists is a kubeadm that names two images of the repository and version in its
+// lists is a kubeadm that lists two images of the repository and version in its
 // configuration.
 const lists = `
 config=$5
@@ -78,8 +78,8 @@ echo 'W1121 a warning' >&2
 echo "$repository/kube-apiserver:$version"; echo "$repository/etcd:3.6.5-0"
 `
 
-// newNode is a tree with a short path, and a kubeadm that prints what it is told
-// to and nothing else.
+// newNode returns a tree with a short path, and a kubeadm that prints only what the test
+// gives it.
 func newNode(t *testing.T, behave string) host.Layout {
 	t.Helper()
 	l := newTree(t, "")
@@ -113,7 +113,7 @@ func TestPull(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{apiserver}, runtime.asked); diff != "" {
-		t.Errorf("asked the registry (-want +got):\n%s", diff)
+		t.Errorf("requests to the registry (-want +got):\n%s", diff)
 	}
 }
 
@@ -127,13 +127,13 @@ func TestPullFails(t *testing.T) {
 		"not in the registry": {lists, func(_ host.Layout, s *images, _ *PullArgs) { s.broken["mirror.example/k8s/etcd:3.6.5-0"] = true },
 			"pulling mirror.example/k8s/etcd:3.6.5-0: not found in the registry", v1alpha1.ReasonPullFailed},
 		"kubeadm refuses": {"echo 'error: no such field' >&2; exit 1", nil, "no such field", v1alpha1.ReasonPullFailed},
-		"no image":        {"exit 0", nil, "names no image", v1alpha1.ReasonPullFailed},
+		"no image":        {"exit 0", nil, "printed no image", v1alpha1.ReasonPullFailed},
 		"no runtime": {lists, func(l host.Layout, _ *images, _ *PullArgs) {
 			write(t, l, host.KubeletFlags, `X="--container-runtime-endpoint=unix:///run/x.sock"`)
 		},
 			"asking the container runtime", v1alpha1.ReasonPullFailed},
 		"no configuration": {lists, func(_ host.Layout, _ *images, a *PullArgs) { a.ClusterConfiguration = "kind: ConfigMap" },
-			"no ClusterConfiguration", v1alpha1.ReasonPullFailed},
+			"not a ClusterConfiguration", v1alpha1.ReasonPullFailed},
 		"other bytes": {lists, func(_ host.Layout, _ *images, a *PullArgs) { a.SHA256 = strings.Repeat("0", 64) }, "sha256", v1alpha1.ReasonHashMismatch},
 	}
 	for name, test := range tests {

@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// components are those whose manifests kubeadm moves.
+// components are the static pods whose manifests kubeadm replaces.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 // CleanUp restores the manifests that a killed kubeadm had moved away. The verb's unit
@@ -75,8 +75,8 @@ func startedFile(l host.Layout) string {
 	return filepath.Join(host.StateDir(l.Root()), "kubeadm-started")
 }
 
-// putManifest makes the file outside the folder that the kubelet watches, and
-// renames it into it.
+// putManifest writes the file outside the folder that the kubelet watches, and renames it
+// into that folder.
 func putManifest(manifest string, data []byte) error {
 	outside := filepath.Join(filepath.Dir(filepath.Dir(manifest)), "tmp", ".put-back-"+filepath.Base(manifest))
 	if err := host.WriteFile(outside, data, 0o600); err != nil {

@@ -19,15 +19,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// defaultSocket is containerd's, also on Flatcar.
+// defaultSocket is the socket of containerd, also on Flatcar.
 const defaultSocket = "/run/containerd/containerd.sock"
 
-// instanceConfig is where kubeadm 1.34 and later write what is this node's own,
+// instanceConfig is where kubeadm 1.34 and later write the settings of this node alone,
 // such as containerRuntimeEndpoint (feature gate NodeLocalCRISocket).
 const instanceConfig = "/var/lib/kubelet/instance-config.yaml"
 
-// containerRuntime is the node's, as the kubelet talks to it: the kubelet's own
-// interface, so that it need not be containerd.
+// containerRuntime is a client of the node's container runtime. It uses the CRI, as the
+// kubelet does, so the runtime need not be containerd.
 type containerRuntime struct {
 	*grpc.ClientConn
 	images runtimeapi.ImageServiceClient
@@ -40,7 +40,7 @@ func connectRuntime(l host.Layout) (*containerRuntime, error) {
 	}
 	connection, err := grpc.NewClient("unix:"+l.At(socket), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		return nil, fmt.Errorf("reaching the container runtime at %s: %w", socket, err)
+		return nil, fmt.Errorf("connecting to the container runtime at %s: %w", socket, err)
 	}
 	return &containerRuntime{connection, runtimeapi.NewImageServiceClient(connection)}, nil
 }
@@ -63,8 +63,8 @@ func (r *containerRuntime) pull(ctx context.Context, image string) error {
 
 var endpointFlag = regexp.MustCompile(`--container-runtime-endpoint[= ]([^\s"']+)`)
 
-// runtimeSocket is the one that the kubelet is told to use: by a flag, which
-// goes first, or by its configuration.
+// runtimeSocket returns the socket that the kubelet is configured to use. Its flag prevails
+// over its configuration.
 func runtimeSocket(l host.Layout) (string, error) {
 	flags, err := os.ReadFile(l.At(host.KubeletFlags))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -92,11 +92,11 @@ func runtimeSocket(l host.Layout) (string, error) {
 	return defaultSocket, nil
 }
 
-// socketPath reads unix:///run/x.sock, and /run/x.sock as older kubelets take it.
+// socketPath parses unix:///run/x.sock, and /run/x.sock as older kubelets accept it.
 func socketPath(endpoint string) (string, error) {
 	path := strings.TrimPrefix(endpoint, "unix://")
 	if !filepath.IsAbs(path) {
-		return "", fmt.Errorf("the kubelet's container runtime is at %q, which is not a socket of this node", endpoint)
+		return "", fmt.Errorf("the kubelet's container runtime endpoint is %q, which is not a socket on this node", endpoint)
 	}
 	return path, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 )
 
-// Where nothing is mounted the folder is taken for the image.
+// If nothing is mounted the folder counts as the image.
 func init() {
 	mounted = func(ctx context.Context, path, dir string, image host.Image, sha256 string) error {
 		if err := sysupdate.VerifyHash(ctx, path, sha256); err != nil {
@@ -24,8 +24,8 @@ func init() {
 	}
 }
 
-// newTree is a node with v1.34.4 staged and mounted. Its kubeadm is a script
-// that prints how it was called and then runs behave.
+// newTree returns a node with v1.34.4 staged and mounted. Its kubeadm is a script that prints
+// its arguments and then runs behave.
 func newTree(t *testing.T, behave string) host.Layout {
 	t.Helper()
 	l := host.Layout{Dir: t.TempDir()}

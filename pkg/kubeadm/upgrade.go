@@ -78,13 +78,13 @@ func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*
 	err = execute(ctx, l, cmd)
 	out := &UpgradeOutput{Args: line.args, LogFile: logFile.Name(), Duration: time.Since(started)}
 	if err != nil {
-		return out, host.Fail(v1alpha1.ReasonKubeadmFailed, "kubeadm %s: %w: %s (all of it is in %s on the node)",
+		return out, host.Fail(v1alpha1.ReasonKubeadmFailed, "kubeadm %s: %w: %s (the complete output is in %s on the node)",
 			line, err, lastError(log.Tail()), filepath.Join(host.StateDir(host.Root), LogName))
 	}
 	return out, nil
 }
 
-var errStopped = errors.New("it was stopped, by its time limit or because the node shuts down")
+var errStopped = errors.New("kubeadm was stopped by its time limit, or because the node shuts down")
 
 // execute runs kubeadm. If kubeadm was killed, it has not restored the manifests that
 // it moved away, and startedFile stays. After a power cut the guard restores them at boot:
@@ -92,7 +92,7 @@ var errStopped = errors.New("it was stopped, by its time limit or because the no
 // agent could ask.
 func execute(ctx context.Context, l host.Layout, cmd *exec.Cmd) error {
 	if err := host.WriteFile(startedFile(l), nil, 0o600); err != nil {
-		return fmt.Errorf("noting that it runs: %w", err)
+		return fmt.Errorf("writing the file that marks a running kubeadm: %w", err)
 	}
 	if err := l.EnableGuard(); err != nil {
 		return err
@@ -110,7 +110,8 @@ func execute(ctx context.Context, l host.Layout, cmd *exec.Cmd) error {
 	return err
 }
 
-// terminated: systemd ends a unit with SIGTERM to all of its processes.
+// terminated reports whether SIGTERM ended the process: systemd sends it to all processes of
+// a unit that it stops.
 func terminated(state *os.ProcessState) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM

@@ -41,7 +41,7 @@ func TestUpgrade(t *testing.T) {
 				t.Errorf("printed %q, want %q", printed, test.want)
 			}
 			if asked := test.config && test.command == v1alpha1.KubeadmApply; asked != strings.Contains(log, "answer: y") {
-				t.Errorf("answered wrongly: %q", log)
+				t.Errorf("kubeadm got a wrong answer: %q", log)
 			}
 			record, err := l.KubeadmDone()
 			if err != nil || record == nil || record.Version != "v1.34.4" || record.Command != string(test.command) {
@@ -61,7 +61,7 @@ func TestUpgradeFails(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(l.At(done)); err == nil {
-		t.Error("recorded as done")
+		t.Error("the failed run is recorded as done")
 	}
 	if got := read(t, l, host.Root+"/state/saved/config.yaml"); got != "before" {
 		t.Errorf("saved %q", got)
@@ -74,7 +74,7 @@ func TestUpgradeStopped(t *testing.T) {
 	defer cancel()
 	_, err := Upgrade(ctx, l, upgradeArgs(v1alpha1.KubeadmNode), host.NewLog(&strings.Builder{}))
 	if _, err := os.Stat(startedFile(l)); err != nil {
-		t.Errorf("an interrupted run is not noted: %v", err)
+		t.Errorf("an interrupted run is not recorded: %v", err)
 	}
 	if host.ReasonOf(err, "") != v1alpha1.ReasonKubeadmFailed || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("%v", err)
@@ -106,7 +106,8 @@ func TestUpgradeRefuses(t *testing.T) {
 	}
 }
 
-// Between two renames a killed kubeadm leaves a control plane without a part.
+// TestRestoreManifests checks that a manifest is restored which a killed kubeadm had moved
+// away between two renames.
 func TestRestoreManifests(t *testing.T) {
 	l := newTree(t, "")
 	backup := func(stamp, component, text string, age time.Duration) {
@@ -123,7 +124,7 @@ func TestRestoreManifests(t *testing.T) {
 	backup("2026-02-01-00-00-00", "kube-apiserver", "not needed", time.Hour)
 	backup("2026-02-01-00-00-00", "kube-scheduler", "removed by somebody", time.Hour)
 	if log, err := upgrade(t, l, upgradeArgs(v1alpha1.KubeadmNode)); err != nil || strings.Contains(log, "put back") {
-		t.Errorf("put back what no interrupted run had moved: %v %q", err, log)
+		t.Errorf("restored what no interrupted run had moved: %v %q", err, log)
 	}
 	if err := os.RemoveAll(l.At(host.KubernetesTmpDir, "kubeadm-backup-manifests-2026-02-01-00-00-00")); err != nil {
 		t.Fatal(err)
@@ -149,11 +150,12 @@ func TestRestoreManifests(t *testing.T) {
 		t.Error("a manifest that no backup has appeared")
 	}
 	if _, err := os.Stat(startedFile(l)); err == nil {
-		t.Error("a run that ended is still noted as running")
+		t.Error("a run that ended is still recorded as running")
 	}
 }
 
-// The unit's end heals at once what a kubeadm left that was killed.
+// TestEnded checks that the end of the unit restores the manifests that a killed kubeadm had
+// moved away.
 func TestEnded(t *testing.T) {
 	l := newTree(t, "")
 	write(t, l, host.Root+"/state/kubeadm-started", "")

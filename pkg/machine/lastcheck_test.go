@@ -23,41 +23,41 @@ func atLastCheck(since time.Time) (State, Observation) {
 	return s, o
 }
 
-// Facts that were gathered before the drain are too old for the last check.
+// TestLastCheckNeedsFreshFacts checks that facts from before the drain are too old for the\n// last check.
 func TestLastCheckNeedsFreshFacts(t *testing.T) {
 	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
 	o.Host.At = s.Since.Add(-time.Minute)
 	if !NeedsFreshHost(s, "") {
-		t.Error("NeedsFreshHost = false")
+		t.Error("NeedsFreshHost = false, want true")
 	}
 	if next, a := Next(s, o); a.Do != DoNothing || next.Step != v1alpha1.StepLastCheck {
-		t.Errorf("with old facts: %s, %s", next.Step, a.Do)
+		t.Errorf("with old facts: got step %s and action %q, want LastCheck and none", next.Step, a)
 	}
 	o.Host.At = s.Since
 	if next, a := Next(s, o); a.Do != DoReboot || next.Step != v1alpha1.StepRebooting {
-		t.Errorf("with fresh facts: %s, %s", next.Step, a.Do)
+		t.Errorf("with fresh facts: got step %s and action %q, want Rebooting and a reboot", next.Step, a)
 	}
 	o.Host.Active = newVersion
 	if next, _ := Next(s, o); next.Step != v1alpha1.StepAborting || next.Reason != v1alpha1.ReasonNextBootDiffers {
-		t.Errorf("with a symlink that moved during the drain: %s, %s", next.Step, next.Reason)
+		t.Errorf("with a symlink that changed during the drain: got step %s (%s), want Aborting (NextBootDiffers)", next.Step, next.Reason)
 	}
 }
 
-// A node that joins late may be a minor behind, though the upgrade is a patch for all
-// others.
+// TestNoRestartAcrossMinors checks that a node which is a minor behind reboots, though the
+// upgrade is a patch for all others.
 func TestNoRestartAcrossMinors(t *testing.T) {
 	for kubelet, want := range map[string]v1alpha1.Method{"v1.34.3": v1alpha1.MethodRestart, "v1.33.9": v1alpha1.MethodReboot} {
 		s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
 		o.Spec.Type, o.Spec.Version, o.Spec.Method = v1alpha1.TypePatch, newVersion, v1alpha1.MethodRestart
 		o.Node.KubeletVersion = kubelet
 		if next, _ := afterKubeadm(s, o); next.Method != want || want == v1alpha1.MethodReboot && next.MethodMessage == "" {
-			t.Errorf("from %s: %s (%s)", kubelet, next.Method, next.MethodMessage)
+			t.Errorf("from %s: got method %s (%s), want %s", kubelet, next.Method, next.MethodMessage, want)
 		}
 	}
 }
 
-// A restart that failed in an earlier attempt says nothing about this one, though an
-// uncounted attempt has the same number.
+// TestRestartIgnoresEarlierResult checks that the failed restart of an earlier attempt does
+// not count, though an uncounted attempt has the same number.
 func TestRestartIgnoresEarlierResult(t *testing.T) {
 	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
 	s.Step, s.Method = v1alpha1.StepRestarting, v1alpha1.MethodRestart
@@ -66,11 +66,11 @@ func TestRestartIgnoresEarlierResult(t *testing.T) {
 	refused := Work{Key: restartKey(s, o), Message: "refused", FinishedAt: s.Since.Add(-time.Hour)}
 	o.Work = map[verb.Verb]Work{verb.Restart: refused}
 	if _, a := Next(s, o); a.Verb != verb.Restart {
-		t.Errorf("with an earlier result: %q", a)
+		t.Errorf("with an earlier result: got action %q, want a restart", a)
 	}
 	refused.FinishedAt = o.Now
 	o.Work[verb.Restart] = refused
 	if next, _ := Next(s, o); next.Method != v1alpha1.MethodReboot {
-		t.Errorf("with its own result: %s by %s", next.Step, next.Method)
+		t.Errorf("with its own result: got step %s by %s, want a reboot", next.Step, next.Method)
 	}
 }

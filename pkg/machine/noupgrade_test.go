@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// An upgrade that is over is kept in its UpgradeRecord only.
+// TestStateOfDeletedUpgradeIsCleared checks that the status drops an upgrade that is over,\n// but not while the node holds a slot.
 func TestStateOfDeletedUpgradeIsCleared(t *testing.T) {
 	since := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	s, o := atLastCheck(since)
@@ -22,10 +22,10 @@ func TestStateOfDeletedUpgradeIsCleared(t *testing.T) {
 	want := State{Step: v1alpha1.StepIdle, Since: since, Reason: v1alpha1.ReasonNoUpgrade, Message: "no upgrade is requested"}
 	got, _ := Next(s, o)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("in service (-want +got):\n%s", diff)
+		t.Errorf("state in service (-want +got):\n%s", diff)
 	}
 	o.Slot.Held = "slot-0"
 	if got, _ := Next(s, o); got.Upgrade != s.Upgrade {
-		t.Errorf("cleared while the node holds a slot: %+v", got)
+		t.Errorf("the state was cleared while the node holds a slot: %+v", got)
 	}
 }

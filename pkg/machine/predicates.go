@@ -89,7 +89,7 @@ func atLeast(got, want string) bool {
 
 // withdrawn reports whether the node is no longer released for its upgrade.
 func withdrawn(s State, o Observation) bool {
-	return !s.Follows(o.Spec) || !o.Spec.Release.Lets()
+	return !s.Follows(o.Spec) || !o.Spec.Release.Granted()
 }
 
 // Marked reports whether the Node has an annotation of ours.

@@ -14,9 +14,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// certificates are those in kubeadm's folders, in its kubeconfigs, and those
-// that its kubeconfigs name: the kubelet's, which it renews by itself. What
-// the kubelet serves with is left out: no program has to trust it.
+// certificates collects those in kubeadm's folders, in its kubeconfigs, and those that its
+// kubeconfigs name, such as the kubelet's. It omits the kubelet's serving certificate,
+// which no program has to trust.
 func (g *gatherer) certificates() {
 	for _, path := range g.certificateFiles() {
 		g.certificateFile(path)
@@ -29,8 +29,8 @@ func (g *gatherer) certificates() {
 	slices.SortFunc(g.facts.Certificates, func(a, b v1alpha1.CertificateFacts) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// certificateFiles are where kubeadm puts its own, and no deeper: people keep
-// copies of old ones below.
+// certificateFiles returns the certificates in kubeadm's folders. It does not descend
+// further, because people keep copies of old certificates there.
 func (g *gatherer) certificateFiles() []string {
 	const dir = kubernetesDir + "/pki"
 	var paths []string
@@ -44,7 +44,7 @@ func (g *gatherer) certificateFiles() []string {
 	return paths
 }
 
-// certificateFile adds a file's. A key alone, in a .pem, is none.
+// certificateFile adds the certificate in a file. A .pem with only a key has none.
 func (g *gatherer) certificateFile(path string) {
 	data, err := g.read(path)
 	if err != nil {
@@ -56,8 +56,8 @@ func (g *gatherer) certificateFile(path string) {
 	}
 }
 
-// certificate adds the first one, which is the one that counts: what follows
-// are those that signed it, or in a bundle of CAs the older ones.
+// certificate adds the first certificate in data. Those after it are its issuers or, in a
+// bundle of CAs, older ones.
 func (g *gatherer) certificate(path string, data []byte) {
 	if slices.ContainsFunc(g.facts.Certificates, func(c v1alpha1.CertificateFacts) bool { return c.Path == path }) {
 		return
@@ -83,8 +83,8 @@ func (g *gatherer) certificate(path string, data []byte) {
 	}
 }
 
-// kubeconfig adds the certificate in the file, or in the file that it names.
-// A .conf that is not a kubeconfig is no problem.
+// kubeconfig adds the certificate in the kubeconfig, or in the file that it names. It
+// ignores a .conf that is not a kubeconfig.
 func (g *gatherer) kubeconfig(path string) {
 	data, err := g.read(path)
 	if err != nil {

@@ -51,7 +51,7 @@ func TestCertificates(t *testing.T) {
 		"a key":               {tree{"/etc/kubernetes/pki/x.key": key}, nil, ""},
 		"another kind":        {tree{"/etc/kubernetes/pki/x.pem": leaf}, nil, ""},
 		"a copy of old ones":  {tree{"/etc/kubernetes/pki/backup-2024/apiserver.crt": leaf, "/etc/kubernetes/pki/etcd/old/server.crt": leaf}, nil, ""},
-		"a folder":            {tree{"/etc/kubernetes/pki/old.crt/x": leaf}, nil, "reading /etc/kubernetes/pki/old.crt: it is not a plain file"},
+		"a folder":            {tree{"/etc/kubernetes/pki/old.crt/x": leaf}, nil, "reading /etc/kubernetes/pki/old.crt: it is not a regular file"},
 		"a named key alone":   {tree{"/etc/kubernetes/kubelet.conf": kubeconfig("{client-certificate: k.pem}"), "/etc/kubernetes/k.pem": key}, nil, ""},
 		"a chain":             {tree{"/etc/kubernetes/pki/chain.crt": leaf + pemOf("ca", later, true)}, map[string]time.Time{"/etc/kubernetes/pki/chain.crt": soon}, ""},
 		"kubeconfig":          {tree{"/etc/kubernetes/admin.conf": kubeconfig(data)}, map[string]time.Time{"/etc/kubernetes/admin.conf": soon}, ""},

@@ -6,13 +6,12 @@ import (
 
 const cgroupDir = "/sys/fs/cgroup"
 
-// cgroup decides as the kubelet does: version 2 is what a cgroup2 file system
-// at that very place says, anything else is version 1 (opencontainers/cgroups,
-// IsCgroup2UnifiedMode).
+// cgroup determines the version as the kubelet does: 2 if a cgroup2 file system is mounted
+// at that path, otherwise 1 (opencontainers/cgroups, IsCgroup2UnifiedMode).
 func (g *gatherer) cgroup() {
 	var st unix.Statfs_t
 	if err := unix.Statfs(g.At(cgroupDir), &st); err != nil {
-		g.problem("looking for the version of control groups at %s: %v", cgroupDir, err)
+		g.problem("reading the version of control groups at %s: %v", cgroupDir, err)
 		return
 	}
 	g.facts.CgroupVersion = cgroupVersion(st.Type)

@@ -14,9 +14,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// disks are the folders that an upgrade writes to: images, kubeadm's manifests
-// and backups, container images, etcd's data, and its snapshots. One that is not
-// there is left out, but for the last, which the first snapshot makes.
+// disks collects the free space of the folders that an upgrade writes to: images, kubeadm's
+// manifests and backups, container images, etcd's data, and its snapshots. It omits those
+// that do not exist, except the last, which the first snapshot creates.
 func (g *gatherer) disks() {
 	for _, dir := range []string{
 		host.ImagesDir, filepath.Dir(host.KubernetesTmpDir), g.containerdRoot(), host.EtcdDataDir, host.SnapshotsDir,
@@ -31,25 +31,25 @@ func (g *gatherer) disks() {
 			continue
 		}
 		if err != nil {
-			g.problem("looking for free space in %s: %v", dir, cause(err))
+			g.problem("reading the free space in %s: %v", dir, cause(err))
 			continue
 		}
 		g.facts.Disks = append(g.facts.Disks, v1alpha1.DiskFacts{Path: dir, FreeBytes: free, Device: g.device(there)})
 	}
 }
 
-// device of a folder's file system; empty where it cannot be told.
+// device returns the device of a folder's file system; empty if it is not known.
 func (g *gatherer) device(dir string) string {
 	var st unix.Stat_t
 	if err := unix.Stat(g.At(dir), &st); err != nil {
-		g.problem("looking for the file system of %s: %v", dir, err)
+		g.problem("reading the file system of %s: %v", dir, err)
 		return ""
 	}
 	return fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))
 }
 
-// containerdRoot is where containerd keeps images, as its unit's command line
-// or the configuration that this names says.
+// containerdRoot returns the folder in which containerd keeps images, according to its
+// unit's command line, or to its configuration.
 func (g *gatherer) containerdRoot() string {
 	const usual, usualConfig = "/var/lib/containerd", "/etc/containerd/config.toml"
 	flags := g.flagsOf("containerd.service", "")
@@ -60,7 +60,7 @@ func (g *gatherer) containerdRoot() string {
 	return cmp.Or(tomlRoot(string(g.readIfThere(config))), usual)
 }
 
-// tomlRoot is the value of the key root before the first table.
+// tomlRoot returns the value of the key root before the first table.
 func tomlRoot(config string) string {
 	for line := range strings.Lines(config) {
 		line = strings.TrimSpace(line)

@@ -4,9 +4,9 @@
 // it are left out and a problem is reported; all other facts are collected. The same
 // files give the same facts, in the same order.
 //
-// Units are read by our own few lines and not by go-systemd's package unit, which
-// does not read all that systemd does: it refuses a line of 2 KiB, where systemd
-// takes one of 1 MiB and a kubelet's command line may be long; it gives up at a line
-// without a "="; and it takes a comment within a continued line for a part of it.
-// The same lines read the files that EnvironmentFile= names, which it does not read.
+// It parses units itself, because go-systemd's package unit does not accept all that
+// systemd does: it refuses a line of 2 KiB, where systemd accepts 1 MiB and a kubelet's
+// command line may be long; it fails at a line without a "="; and it reads a comment
+// within a continued line as a part of that line. The same parser reads the files that
+// EnvironmentFile= names, which that package does not support.
 package nodefacts

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// environment of a service: what the files say goes before what the unit says.
-// Of the file emptied, the names count and not the values.
+// environment returns the environment of a service. Values from files prevail over those
+// in the unit. The variables of the file emptied are empty.
 func (g *gatherer) environment(s service, emptied string) map[string]string {
 	env := map[string]string{}
 	for _, line := range s.environment {
@@ -28,18 +28,19 @@ func (g *gatherer) environment(s service, emptied string) map[string]string {
 			if err != nil {
 				continue
 			}
-			said := environmentFile(string(g.readIfThere("/" + below)))
+			values := environmentFile(string(g.readIfThere("/" + below)))
 			if "/"+below == emptied {
-				for name := range said {
-					said[name] = ""
+				for name := range values {
+					values[name] = ""
 				}
 			}
-			maps.Copy(env, said)
+			maps.Copy(env, values)
 		}
 	}
 	return env
 }
 
+// environmentFile parses a file that EnvironmentFile= names.
 func environmentFile(text string) map[string]string {
 	env := map[string]string{}
 	for _, line := range lines(text) {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// flags are a command line's: the values of each in their order, by its name
+// flags are the flags of a command line: the values of each in their order, by its name
 // without dashes.
 type flags map[string][]string
 
-// value is the last of the first name that has one.
+// value returns the last value of the first of these flags that has one.
 func (f flags) value(names ...string) string {
 	for _, name := range names {
 		if values := f[name]; len(values) > 0 && values[len(values)-1] != "" {
@@ -22,8 +22,8 @@ func (f flags) value(names ...string) string {
 
 func (f flags) names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// gates are the feature gates that the flag of that name sets, as often as it is
-// given: A=true,B=false.
+// gates returns the feature gates that the flag with that name sets, such as A and B for
+// A=true,B=false. The flag may be given several times.
 func (f flags) gates(name string) []string {
 	var list []string
 	for _, value := range f[name] {
@@ -36,9 +36,8 @@ func (f flags) gates(name string) []string {
 	return list
 }
 
-// flagsOf are those that systemd would start a service with: of the unit's
-// files, the environment that they set, and the files that they name for it. One
-// of these may be thought to be without values.
+// flagsOf returns the flags with which systemd starts a service, from the unit's files and
+// its environment. The environment file emptied counts as if its variables were empty.
 func (g *gatherer) flagsOf(name, emptied string) flags {
 	u := g.unit(name)
 	if u.fragment == "" || u.masked {
@@ -56,9 +55,9 @@ func (g *gatherer) flagsOf(name, emptied string) flags {
 	return parseFlags(args)
 }
 
-// parseFlags takes --name=value, --name value and --name. What follows a flag
-// that takes no value is taken for one, which no check asks for. Underscores are
-// as good as dashes (WordSepNormalizeFunc in k8s.io/component-base/cli/flag).
+// parseFlags parses --name=value, --name value and --name. An argument after a flag without
+// a value is read as its value; no check uses such flags. Underscores are equivalent to
+// dashes (WordSepNormalizeFunc in k8s.io/component-base/cli/flag).
 func parseFlags(args []string) flags {
 	f := flags{}
 	for i, arg := range args {

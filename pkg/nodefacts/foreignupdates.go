@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// foreignUpdates are what else on the node may fetch images or reboot it:
-// Flatcar's own timer, with drop-ins that were added to it, and locksmithd.
+// foreignUpdates collects what else may fetch images on the node or reboot it: drop-ins of
+// Flatcar's own timer, and locksmithd.
 func (g *gatherer) foreignUpdates() {
 	for _, name := range []string{"systemd-sysupdate.service", "systemd-sysupdate.timer"} {
 		for _, path := range g.dropIns(name) {
@@ -19,9 +19,9 @@ func (g *gatherer) foreignUpdates() {
 	g.facts.Locksmithd = g.unitState("locksmithd.service")
 }
 
-// unitState is masked, enabled or disabled, or empty where there is no such
-// unit. systemctl's is-enabled knows nothing of links below /usr, by which
-// Flatcar starts its own units, and calls such a unit disabled.
+// unitState returns masked, enabled or disabled, or an empty string if there is no such
+// unit. A unit that a link below /usr starts, as Flatcar's own, is enabled; systemctl
+// is-enabled calls it disabled.
 func (g *gatherer) unitState(name string) string {
 	u := g.unit(name)
 	switch {

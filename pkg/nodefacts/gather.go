@@ -21,10 +21,10 @@ import (
 func Gather(l host.Layout, now time.Time) v1alpha1.NodeFacts {
 	g := &gatherer{Layout: l, problems: map[string]bool{}}
 	g.facts.GatheredTime = metav1.NewTime(now.UTC().Truncate(time.Second))
-	for _, look := range []func(){
+	for _, collect := range []func(){
 		g.cgroup, g.kubelet, g.disks, g.certificates, g.patches, g.foreignUpdates, g.mounts,
 	} {
-		g.protect(look)
+		g.protect(collect)
 	}
 	g.facts.Problems = slices.Sorted(maps.Keys(g.problems))
 	return g.facts
@@ -40,30 +40,30 @@ func (g *gatherer) problem(format string, args ...any) {
 	g.problems[fmt.Sprintf(format, args...)] = true
 }
 
-// protect keeps a bug that one file on one node brings to light from taking
-// every other fact away.
-func (g *gatherer) protect(look func()) {
+// protect turns a panic into a problem, so that a bug that one file triggers does not lose
+// the other facts.
+func (g *gatherer) protect(collect func()) {
 	defer func() {
 		if p := recover(); p != nil {
 			g.problem("a bug in this program: %v", p)
 		}
 	}()
-	look()
+	collect()
 }
 
-// largest is more than any file that we read has.
+// largest is the size of the largest file that is read.
 const largest = 1 << 20
 
-// read reads a file of the node. What is not a plain file is not opened: a
-// named pipe would wait for ever.
+// read reads a file of the node. It opens only regular files: a named pipe would block
+// forever.
 func (g *gatherer) read(path string) ([]byte, error) {
 	info, err := os.Stat(g.At(path))
 	switch {
 	case err != nil:
 	case !info.Mode().IsRegular():
-		err = errors.New("it is not a plain file")
+		err = errors.New("it is not a regular file")
 	case info.Size() > largest:
-		err = fmt.Errorf("it has %d bytes, and %d are the most that is looked at", info.Size(), largest)
+		err = fmt.Errorf("it has %d bytes, and at most %d are read", info.Size(), largest)
 	}
 	var data []byte
 	if err == nil {
@@ -75,8 +75,8 @@ func (g *gatherer) read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// readIfThere returns nil where there is no such file, and where it cannot be read,
-// which is a problem.
+// readIfThere reads a file. It returns nil if the file does not exist, or if it cannot be
+// read, which it adds to the problems.
 func (g *gatherer) readIfThere(path string) []byte {
 	data, err := g.read(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +85,7 @@ func (g *gatherer) readIfThere(path string) []byte {
 	return data
 }
 
-// list names what is in a folder, in order; nothing where there is none.
+// list returns the sorted names of the files in a folder; none if it does not exist.
 func (g *gatherer) list(dir string) []string {
 	entries, err := os.ReadDir(g.At(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +100,7 @@ func (g *gatherer) list(dir string) []string {
 	return names
 }
 
-// cause leaves out the path, which the sentence has already.
+// cause returns the error without the path, which the message names already.
 func cause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

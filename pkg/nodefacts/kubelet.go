@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
 )
 
-// kubelet reads how it is started, and what it is configured with. A folder of
-// drop-ins has no default: the flag --config-dir names it or there is none.
+// kubelet collects the kubelet's flags and its configuration. There is a folder of drop-ins
+// only if the flag --config-dir names it.
 func (g *gatherer) kubelet() {
 	flags := g.flagsOf("kubelet.service", "")
 	g.facts.KubeletFlags = namesAndGates(flags)
@@ -33,7 +33,8 @@ func (g *gatherer) kubelet() {
 	g.facts.KubeletConfigFieldsElsewhere, g.facts.FailCgroupV1Elsewhere = elsewhere.Fields, elsewhere.FailCgroupV1
 }
 
-// namesAndGates are the flags, and each feature gate behind the name of its flag.
+// namesAndGates returns the names of the flags, and feature-gates.GATE for each feature
+// gate.
 func namesAndGates(f flags) []string {
 	const featureGates = "feature-gates"
 	names := f.names()
@@ -44,8 +45,8 @@ func namesAndGates(f flags) []string {
 	return slices.Compact(names)
 }
 
-// configDropIns are the files that the kubelet merges, in its order: every
-// .conf at any depth (kubelet 1.35, mergeKubeletConfigurations).
+// configDropIns returns the files that the kubelet merges, in its order: every .conf at any
+// depth (kubelet 1.35, mergeKubeletConfigurations).
 func (g *gatherer) configDropIns(dir string) []string {
 	var paths []string
 	err := filepath.WalkDir(g.At(dir), func(path string, d fs.DirEntry, err error) error {
@@ -63,7 +64,7 @@ func (g *gatherer) configDropIns(dir string) []string {
 	return paths
 }
 
-// kubeletConfig merges files in their order.
+// kubeletConfig returns the configuration in the files, merged in their order.
 func (g *gatherer) kubeletConfig(paths []string) kubeletconfig.Config {
 	var merged kubeletconfig.Config
 	for _, path := range paths {

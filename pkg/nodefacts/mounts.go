@@ -11,11 +11,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// mountsFile shows the node's own mounts. A verb's unit has a mount namespace
-// of its own, and with it other ones.
+// mountsFile lists the node's mounts. A verb's unit has a mount namespace of its own, with
+// other mounts.
 const mountsFile = "/proc/1/mountinfo"
 
-// hierarchies are what systemd-sysext merges into, unless told otherwise.
+// hierarchies are the folders that systemd-sysext merges into by default.
 var hierarchies = []string{"/usr", "/opt"}
 
 func (g *gatherer) mounts() {
@@ -26,15 +26,14 @@ func (g *gatherer) mounts() {
 	g.facts.RefreshBlockers = blockers
 }
 
-// RefreshBlockers are the mounts below /usr and /opt that `systemd-sysext
-// refresh` would break, in order. A refresh takes the merged file system away
-// and puts another one there, and with it goes what is mounted below: up to
-// systemd 256 such a mount is lost. From 257 on it is carried over; but in
-// between it is away, and with a mount within a mount 257 crashes: the old image
-// stays merged, and the mounts are gone (measured; systemd#31922, #34381,
-// #41875). The merged file system itself lies at /usr and not below it.
+// RefreshBlockers returns the mounts below /usr and /opt that `systemd-sysext refresh` would
+// break, sorted. A refresh replaces the merged file system. Up to systemd 256, mounts below
+// it are lost. From 257 on they are moved to the new one, but they are missing meanwhile;
+// and with a mount inside another mount 257 crashes: the old image stays merged, and the
+// mounts are lost (measured; systemd#31922, #34381, #41875). The merged file system itself
+// is mounted at /usr, not below it.
 //
-// The facts may be minutes old: call it again right before a refresh.
+// The facts may be minutes old, so call it again right before a refresh.
 func RefreshBlockers(l host.Layout) ([]string, error) {
 	file, err := os.Open(l.At(mountsFile))
 	if err != nil {

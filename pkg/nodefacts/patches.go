@@ -15,17 +15,16 @@ import (
 
 const kubernetesDir = "/etc/kubernetes"
 
-// patchFile is how kubeadm wants the files of its patches to be named:
-// target[suffix][+type].extension (kubeadm 1.35, app/util/patches).
+// patchFile matches the names of kubeadm's patches: target[suffix][+type].extension
+// (kubeadm 1.35, app/util/patches).
 var patchFile = regexp.MustCompile(`^(etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubeletconfiguration|corednsdeployment)[^.+]*(\+(strategic|merge|json))?\.(json|yaml)$`)
 
-// notPatches have files of the same names that are something else.
+// notPatches are folders with files of such names that are not patches.
 var notPatches = []string{"manifests", "pki", "tmp"}
 
-// patches looks for a folder of kubeadm patches that the upgrade would leave
-// out. kubeadm init and join are told of it on the node and keep it nowhere, so
-// it is recognised by its files: in practice it lies below /etc/kubernetes or
-// /etc/kubeadm, and mostly is called patches.
+// patches finds a folder of kubeadm patches that the upgrade would omit. kubeadm init and
+// join do not record its path, so it is recognised by its files: in practice it is below
+// /etc/kubernetes or /etc/kubeadm, and mostly named patches.
 func (g *gatherer) patches() {
 	var named []string
 	for _, dir := range g.patchDirs() {
@@ -43,7 +42,7 @@ func (g *gatherer) patches() {
 	}
 }
 
-// patchDirs are the folders where patches may lie: two levels deep.
+// patchDirs returns the folders that may have patches, two levels deep.
 func (g *gatherer) patchDirs() []string {
 	const kubeadmDir = "/etc/kubeadm"
 	upper := append(g.foldersIn(kubernetesDir), g.foldersIn(kubeadmDir)...)
@@ -78,9 +77,9 @@ func (g *gatherer) sameDir(a, b string) bool {
 	return err == nil && os.SameFile(left, right)
 }
 
-// namedPatches are the folders that both kinds of upgrade on this node are told
-// of. Which control-plane node gets `upgrade apply` is not known beforehand; a
-// worker gets `upgrade node` alone.
+// namedPatches returns the folders of patches that UserConfig names for this node. On a
+// control-plane node it has to name them for both `upgrade apply` and `upgrade node`,
+// because it is not known which of these will run there.
 func (g *gatherer) namedPatches() []string {
 	type patches struct{ Patches struct{ Directory string } }
 	named := []string{""}
@@ -102,11 +101,11 @@ func (g *gatherer) namedPatches() []string {
 	return named
 }
 
-// kubeletPatch is a file of kubeadm's patches for the kubelet's configuration that
-// reads as a part of one. A JSON patch is a list of steps instead.
+// kubeletPatch matches the names of kubeadm's patches that are a part of a kubelet's
+// configuration. A JSON patch is a list of operations instead.
 var kubeletPatch = regexp.MustCompile(`^kubeletconfiguration[^.+]*(\+(strategic|merge))?\.(json|yaml)$`)
 
-// kubeletPatches are those that an upgrade of this node will be told of.
+// kubeletPatches returns the paths of those that an upgrade of this node applies.
 func (g *gatherer) kubeletPatches() []string {
 	var paths []string
 	for _, dir := range g.namedPatches() {

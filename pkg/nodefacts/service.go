@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// service is what a unit's files say of how to start it.
+// service has the settings in a unit's files that determine how it is started.
 type service struct {
 	environment, files []string
 	start              string
 }
 
-// add takes in one file's section [Service]. An empty value takes back what the
-// files before said.
+// add adds the section [Service] of one file. An empty value resets what earlier files
+// set.
 func (s *service) add(text string) {
 	section := ""
 	for _, line := range lines(text) {
@@ -46,8 +46,8 @@ func addOrReset(list []string, value string) []string {
 
 var variable = regexp.MustCompile(`\$\{(\w+)\}`)
 
-// arguments of the command. A variable that is a word of its own becomes as
-// many words as it has; one in braces stays one (systemd.service(5)).
+// arguments returns the arguments of the command. A variable that is a word of its own is
+// split into words; one in braces is not (systemd.service(5)).
 func (s service) arguments(env map[string]string) ([]string, error) {
 	command, err := words(s.start)
 	if err != nil || len(command) == 0 {

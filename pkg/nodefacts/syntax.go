@@ -7,8 +7,8 @@ import (
 
 var errQuote = errors.New("a quotation mark is not closed")
 
-// lines of a unit's or an environment's file: without comments and empty ones,
-// and those that a backslash continues in one (systemd.syntax(7)).
+// lines returns the lines of a unit or an environment file, without comments and empty
+// lines. Lines that a backslash continues are joined (systemd.syntax(7)).
 func lines(text string) []string {
 	var all []string
 	var begun string
@@ -32,8 +32,7 @@ func lines(text string) []string {
 	return all
 }
 
-// words splits at white space that is not in quotation marks, and takes the
-// marks away.
+// words splits text at white space outside quotation marks, and removes the marks.
 func words(text string) ([]string, error) {
 	var all []string
 	var word strings.Builder

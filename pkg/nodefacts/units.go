@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// unitDirs are where systemd looks for units, the first that has a file of a
-// name wins (systemd.unit(5)). Folders that only programs write to are left
-// out.
+// unitDirs are the folders from which systemd loads units; the first that has the file
+// prevails (systemd.unit(5)). Folders that only programs write to are omitted.
 var unitDirs = []string{"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"}
 
 // unit is a unit's files.
@@ -17,7 +16,7 @@ type unit struct {
 	// fragment is the unit's own file. Empty: there is none.
 	fragment string
 	masked   bool
-	// dropIns are in the order in which they count.
+	// dropIns are in the order in which systemd reads them.
 	dropIns []string
 }
 
@@ -34,8 +33,8 @@ func (g *gatherer) unit(name string) unit {
 	return u
 }
 
-// dropIns are those of a unit: by the file's name, whatever folder it is in,
-// and of two with one name only the one in the more important folder.
+// dropIns returns the drop-ins of a unit, sorted by file name. Of those with the same name,
+// only the one in the first folder counts.
 func (g *gatherer) dropIns(unit string) []string {
 	paths := map[string]string{}
 	for _, dir := range unitDirs {

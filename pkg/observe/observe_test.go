@@ -52,8 +52,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Each step's event must arrive: none may be dropped as spam or folded into
-// another, as a node's whole way is more than client-go's usual burst.
+// TestEveryEventArrives checks that no event of a step is dropped or merged into another, though
+// an upgrade has more events than client-go's usual burst.
 func TestEveryEventArrives(t *testing.T) {
 	client := fake.NewClientset()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -17,50 +17,50 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// script is a simulated cluster that obeys commands.
+// script is a simulated cluster that executes commands.
 type script struct{ *sim }
 
-// run obeys one command. Arguments are words, or key=value.
+// run executes one command. Arguments are words, or key=value.
 //
 //	node NAME VERSION [control-plane] [label=value] [arch=arm64] [os=windows] [uid=U]
-//	delete NODE                  the Node is gone
+//	delete NODE                  deletes the Node
 //	ready NODE | notready NODE
-//	cordon NODE                  not by us
-//	took NODE DURATION           a pass that it went through last week
+//	cordon NODE                  by another client
+//	took NODE DURATION           adds a pass of last week to its steps
 //	manager NAME stays|passes MESSAGE, or manager none
 //	finding block|warn ID [node=NODE] MESSAGE, or finding none
-//	unchecked MESSAGE            why preflight cannot run; none: it can
+//	unchecked MESSAGE            why preflight cannot run, or unchecked none
 //	webhook NAME NODE...         it has a ready backend on each; or webhook none
 //	findings                     prints what the upgrade's status lists, and how often preflight ran
-//	etcd NODE ready|away         its etcd member
-//	forge NODE VERSION | unforge NODE  its kubelet makes pods that look like a control plane's
+//	etcd NODE ready|away         sets its etcd member
+//	forge NODE VERSION | unforge NODE  its kubelet creates pods that look like a control plane's
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
 //	schedule NAME START END [rule=R] [zone=Z] [exclude=TYPE|all] [nodes=SELECTOR]
-//	automatic Patch|Reboot [age=DURATION]...  what the policy lets come by itself
-//	offered VERSION TIME         since when the policy's status knows it
-//	manage SELECTOR              which nodes the policy lets us manage
+//	automatic Patch|Reboot [age=DURATION]...  what the policy creates by itself
+//	offered VERSION TIME         since when the policy's status lists it
+//	manage SELECTOR              which nodes the policy selects
 //	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION] [uid=U]
 //	remove UPGRADE
 //	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | check=ID | approved=upgrade|GROUP
 //	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V snapshot=PATH active=V mounted=PATH
-//	os NODE asks|content         its operating system, for a reboot
+//	os NODE asks|content         whether its operating system requires a reboot
 //	abandon NODE REASON
-//	mark NODE [SLOT]             its kubelet writes the mark of that slot; takes it away
-//	hold NODE | unhold NODE      it bears the label that keeps it from going
-//	hangs NODE | wakes NODE      its agent does nothing; goes on
+//	mark NODE [SLOT]             its kubelet writes the mark of that slot, or removes it
+//	hold NODE | unhold NODE      sets or removes the label that holds it
+//	hangs NODE | wakes NODE      its agent stops; continues
 //	drop SLOT                    a person deletes the Lease
 //	slots                        prints the Leases
 //	slow                         pulls and snapshots take a step of their own
-//	snapshots                    who is asked for one, and which one is recorded
-//	now TIME                     the clock
-//	forget                       agents drop the steps of the upgrade before
-//	record UPGRADE               prints how each node went
+//	snapshots                    prints which nodes must take one, and which one is recorded
+//	now TIME                     sets the clock
+//	forget                       agents drop the steps of the previous upgrade
+//	record UPGRADE               prints the record of each node
 //	decide                       prints the plan, changes nothing
-//	predict                      prints it with what is expected of each node
+//	predict                      prints it with each node's predicted times
 //	tick N                       N times: decide, write, one step of each agent
-//	tell                         tick until nothing changes; prints what happened
+//	run                          tick until nothing changes; prints each change
 func (s *script) run(out *strings.Builder, words []string) error {
 	name, args := words[0], words[1:]
 	option := options(args)
@@ -83,7 +83,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 			s.RebootManagers = []preflight.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
 		}
 	case "finding":
-		s.find(args, option)
+		s.setFindings(args, option)
 	case "webhook":
 		s.Webhooks = nil
 		if args[0] != "none" {
@@ -126,15 +126,15 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.Upgrades = slices.DeleteFunc(s.Upgrades, func(u v1alpha1.ClusterUpgrade) bool { return u.Name == args[0] })
 	case "set":
 		s.upgrade(args[0]).Generation++
-		change(s.upgrade(args[0]), option)
+		setSpec(s.upgrade(args[0]), option)
 	case "agent":
-		return s.say(args[0], option)
+		return s.setAgentStatus(args[0], option)
 	case "os":
 		askForReboot(&s.nodeUpgrade(args[0], s.node(args[0]).UID).Status, args[1] == "asks")
 	case "abandon":
 		s.abandon(s.node(args[0]), strings.Join(args[1:], " "))
 	case "snapshots":
-		s.tellSnapshots(out)
+		s.printSnapshots(out)
 	case "slow":
 		s.slow = true
 	case "hangs", "wakes":
@@ -153,10 +153,10 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		for range n {
 			s.step()
 		}
-	case "tell":
-		s.tell(out)
+	case "run":
+		s.runUntilStable(out)
 	case "forget":
-		s.forgets = true
+		s.dropSteps = true
 	case "record":
 		s.printRecord(out, args[0])
 	case "drop":
@@ -171,7 +171,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	return nil
 }
 
-func (s *script) tellSnapshots(out *strings.Builder) {
+func (s *script) printSnapshots(out *strings.Builder) {
 	for _, n := range plan.Decide(s.Snapshot, s.now).Nodes {
 		if n.Spec.EtcdSnapshot {
 			fmt.Fprintf(out, "%s is asked\n", n.Name)
@@ -220,7 +220,7 @@ func (s *script) addNode(args []string, option map[string]string) {
 	s.Nodes = append(s.Nodes, n)
 }
 
-// took writes down a pass that a node went through.
+// took adds a pass of last week to the node's steps.
 func (s *script) took(name, text string) error {
 	lasted, err := time.ParseDuration(text)
 	if err != nil {
@@ -235,10 +235,10 @@ func (s *script) took(name, text string) error {
 	return nil
 }
 
-// find makes preflight find something, from its next run on.
-func (s *script) find(args []string, option map[string]string) {
+// setFindings sets what preflight finds from its next run on.
+func (s *script) setFindings(args []string, option map[string]string) {
 	if args[0] == "none" {
-		s.finds = nil
+		s.findings = nil
 		return
 	}
 	f := v1alpha1.Finding{ID: args[1], Level: v1alpha1.LevelWarn, Node: option["node"]}
@@ -247,7 +247,7 @@ func (s *script) find(args []string, option map[string]string) {
 	}
 	words := slices.DeleteFunc(slices.Clone(args[2:]), func(arg string) bool { return strings.HasPrefix(arg, "node=") })
 	f.Message, f.Advice, _ = strings.Cut(strings.Join(words, " "), " / ")
-	s.finds = append(s.finds, f)
+	s.findings = append(s.findings, f)
 }
 
 func (s *script) printFindings(out *strings.Builder) {
@@ -260,7 +260,7 @@ func (s *script) printFindings(out *strings.Builder) {
 			out.WriteString("\n")
 		}
 	}
-	fmt.Fprintf(out, "preflight ran %d times\n", s.checks)
+	fmt.Fprintf(out, "preflight ran %d times\n", s.preflightRuns)
 }
 
 func (s *script) offer(versions []string) {
@@ -287,9 +287,9 @@ func (s *script) addSchedule(args []string, option map[string]string) error {
 	if err != nil {
 		return err
 	}
-	p := v1alpha1.Period{Name: "w", StartTime: metav1.NewTime(start), EndTime: metav1.NewTime(end), Recurrence: after(args, "rule=")}
+	p := v1alpha1.Period{Name: "w", StartTime: metav1.NewTime(start), EndTime: metav1.NewTime(end), Recurrence: valueOf(args, "rule=")}
 	m := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: args[0]}}
-	m.Spec.TimeZone, m.Spec.NodeSelector = option["zone"], selector(after(args, "nodes="))
+	m.Spec.TimeZone, m.Spec.NodeSelector = option["zone"], selector(valueOf(args, "nodes="))
 	if kind, ok := option["exclude"]; ok {
 		x := v1alpha1.MaintenanceExclusion{Period: p}
 		if kind != "all" {
@@ -303,8 +303,8 @@ func (s *script) addSchedule(args []string, option map[string]string) error {
 	return nil
 }
 
-// after returns what follows the prefix in the argument that has it.
-func after(args []string, prefix string) string {
+// valueOf returns what follows the prefix in the argument that has it.
+func valueOf(args []string, prefix string) string {
 	for _, arg := range args {
 		if text, ok := strings.CutPrefix(arg, prefix); ok {
 			return text
@@ -337,17 +337,17 @@ func (s *script) addUpgrade(args []string, option map[string]string) error {
 	if before := option["retry"]; before != "" {
 		u.Spec.RetryOf = before
 	}
-	u.Spec.NodeSelector = selector(after(args, "nodes="))
+	u.Spec.NodeSelector = selector(valueOf(args, "nodes="))
 	if err := setStrategy(&u.Spec.Strategy, option); err != nil {
 		return err
 	}
-	change(&u, option)
+	setSpec(&u, option)
 	s.Upgrades = append(s.Upgrades, u)
 	s.now = s.now.Add(time.Second)
 	return nil
 }
 
-func change(u *v1alpha1.ClusterUpgrade, option map[string]string) {
+func setSpec(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 	if text, ok := option["max"]; ok {
 		limit := intstr.Parse(text)
 		u.Spec.Strategy.MaxUnavailable = &limit
@@ -376,7 +376,7 @@ func change(u *v1alpha1.ClusterUpgrade, option map[string]string) {
 	}
 }
 
-func (s *script) say(name string, option map[string]string) error {
+func (s *script) setAgentStatus(name string, option map[string]string) error {
 	status := &s.nodeUpgrade(name, s.node(name).UID).Status
 	for key, value := range option {
 		switch key {
@@ -410,24 +410,24 @@ func (s *script) say(name string, option map[string]string) error {
 	return nil
 }
 
-// tell runs the cluster until nothing changes, and returns what happened.
-func (s *script) tell(out *strings.Builder) {
+// runUntilStable runs the cluster until nothing changes, and prints each change.
+func (s *script) runUntilStable(out *strings.Builder) {
 	was := map[string]string{}
-	for quiet := 0; quiet < 8; quiet++ {
+	for unchanged := 0; unchanged < 8; unchanged++ {
 		p := s.step()
 		if p.Create != nil {
 			fmt.Fprintf(out, "%s creates %s\n", s.now.Format("15:04"), p.Create.Name)
-			quiet = 0
+			unchanged = 0
 		}
 		for _, n := range s.Nodes {
 			status := s.nodeUpgrade(n.Name, n.UID).Status
 			if is := string(status.Step); is != was[n.Name] && is != "" {
 				fmt.Fprintf(out, "%s %s %s\n", s.now.Format("15:04"), n.Name, is)
-				was[n.Name], quiet = is, 0
+				was[n.Name], unchanged = is, 0
 			}
 		}
 	}
 	for _, u := range s.Upgrades {
-		out.WriteString(story(plan.UpgradeStatus{Name: u.Name, Status: u.Status}))
+		out.WriteString(summary(plan.UpgradeStatus{Name: u.Name, Status: u.Status}))
 	}
 }

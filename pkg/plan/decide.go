@@ -105,7 +105,7 @@ func (c *cluster) fixedVerdict(n *node) verdict {
 		v.decide(n, Done, v1alpha1.ReasonNotSelected, fmt.Sprintf("the nodeSelector of upgrade %s does not match this node", c.target.Name))
 		return v
 	case c.target == nil:
-		v.decide(n, Done, v1alpha1.ReasonNoUpgrade, "nothing is asked for"+n.rebootNote())
+		v.decide(n, Done, v1alpha1.ReasonNoUpgrade, "no upgrade is requested"+n.rebootNote())
 	default:
 		v.decide(n, Done, v1alpha1.ReasonUpToDate, c.whyDone(n))
 	}

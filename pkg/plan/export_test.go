@@ -9,8 +9,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// CheckReasons has a filter panic that answers with a reason which its row does not
-// name: docs/planning.md would be wrong.
+// CheckReasons makes a filter or claim panic if it answers with a reason that its row does
+// not name: docs/planning.md would be wrong.
 func CheckReasons() {
 	for i, f := range filters {
 		filters[i].hold = func(c *cluster, n *node) fleet.Hold {

@@ -44,26 +44,26 @@ var filters = []filter{
 
 	{hold: stepForbidden, passedOver: true, question: asks("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
 	{hold: notReady, passedOver: true, question: asks("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
-	{hold: unknownMark, passedOver: true, question: asks("is its mark one of ours?", v1alpha1.ReasonUnknownMark)},
+	{hold: unknownMark, passedOver: true, question: asks("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
 	// After notReady: a node that is away cannot stage.
-	{hold: notPrepared, agents: true, question: asks("does all that it needs lie on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
+	{hold: notPrepared, agents: true, question: asks("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
 		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
 	{hold: nodeFailed, withdraws: true, question: asks("did another node fail?", v1alpha1.ReasonNodeFailed, v1alpha1.ReasonNotItsTurn)},
-	{hold: notBack, question: asks("does a node not come back?", v1alpha1.ReasonNodeNotBack)},
+	{hold: notBack, question: asks("has a node not come back?", v1alpha1.ReasonNodeNotBack)},
 	{hold: otherManager, withdraws: true, question: asks("may another program reboot nodes?", v1alpha1.ReasonOtherRebootManager)},
 	{hold: checkBlocks, passedOver: true, question: asks("what did the checks find?", v1alpha1.ReasonPreflight, v1alpha1.ReasonNotItsTurn)},
 
 	{hold: onHold, withdraws: true, passedOver: true, question: asks("is the node on hold?", v1alpha1.ReasonOnHold)},
-	{hold: upgradeHeld, withdraws: true, question: asks("do people hold the upgrade?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired)},
+	{hold: upgradeHeld, withdraws: true, question: asks("is the upgrade held by a person?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired)},
 	{hold: groupNotApproved, withdraws: true, question: asks("is its group approved?", v1alpha1.ReasonApprovalRequired)},
 	{hold: windowClosed, withdraws: true, question: asks("is its window open?", v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},
 	// After windowClosed: a closed window has no time left.
-	{hold: timeTooShort, withdraws: true, question: asks("can it end in time?", v1alpha1.ReasonInsufficientTime)},
+	{hold: timeTooShort, withdraws: true, question: asks("can it finish in time?", v1alpha1.ReasonInsufficientTime)},
 
-	{hold: otherRetries, agents: true, question: asks("does a node try again later?", v1alpha1.ReasonNotItsTurn)},
-	{hold: othersNotStaged, question: asks("has every node its image?", v1alpha1.ReasonNotStaged)},
-	{hold: notItsTurn, question: asks("do other nodes go first?", v1alpha1.ReasonControlPlaneFirst, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
+	{hold: otherRetries, agents: true, question: asks("does a node wait to retry?", v1alpha1.ReasonNotItsTurn)},
+	{hold: othersNotStaged, question: asks("is the image on every node?", v1alpha1.ReasonNotStaged)},
+	{hold: othersFirst, question: asks("do other nodes go first?", v1alpha1.ReasonControlPlaneFirst, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
 
 	{hold: apiServerTooOld, question: asks("do the apiservers allow its kubelet?", v1alpha1.ReasonSkew)},
 	{hold: etcdQuorum, withdraws: true, question: asks("does etcd keep its majority?", v1alpha1.ReasonEtcdQuorum)},

@@ -10,23 +10,24 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// Ignore is for the nodes that were there: an agent that asks the gate itself,
-// on a node that joined after the upgrade ended, hears of windows too.
-func TestIgnoreEndsWithTheUpgrade(t *testing.T) {
+// TestIgnoreWindowsEndsWithUpgrade checks that spec.ignoreWindows does not apply to a node
+// that joins after the upgrade has ended.
+func TestIgnoreWindowsEndsWithUpgrade(t *testing.T) {
 	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", IgnoreWindows: true}}
 	if hold := plan.Gate(u, v1alpha1.TypePatch, nil, nil, now, 0); hold.Reason != "" {
-		t.Errorf("while it runs: %s: %s", hold.Reason, hold.Message)
+		t.Errorf("while the upgrade runs the gate is closed: %s: %s", hold.Reason, hold.Message)
 	}
 	u.Status.Outcome = v1alpha1.OutcomeSucceeded
 	if hold := plan.Gate(u, v1alpha1.TypePatch, nil, nil, now, 0); hold.Reason != v1alpha1.ReasonWindowClosed {
-		t.Errorf("after it ended: %q: %s", hold.Reason, hold.Message)
+		t.Errorf("after the upgrade ended: got %q: %s", hold.Reason, hold.Message)
 	}
 }
 
-// An exclusion of minors holds a node that is a minor behind, whatever the upgrade is
-// for the others. An unknown type is held by all of them.
-func TestGateGoesByTheNode(t *testing.T) {
+// TestGateDependsOnTypeForNode checks that an exclusion of minors holds a node that is a
+// minor behind, although the upgrade is a patch for the others. Every exclusion holds an
+// unknown type.
+func TestGateDependsOnTypeForNode(t *testing.T) {
 	now := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	u := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4", IgnoreWindows: true}}
 	u.Status.Type = v1alpha1.TypePatch
@@ -49,7 +50,7 @@ func TestGateGoesByTheNode(t *testing.T) {
 		{"", v1alpha1.TypeMinor, v1alpha1.ReasonExcluded},
 	} {
 		if hold := plan.Gate(u, test.kind, without(test.excluded), nil, now, 0); hold.Reason != test.want {
-			t.Errorf("kind %q, %s excluded: %q, want %q", test.kind, test.excluded, hold.Reason, test.want)
+			t.Errorf("type %q, %s excluded: got %q, want %q", test.kind, test.excluded, hold.Reason, test.want)
 		}
 	}
 }

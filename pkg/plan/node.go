@@ -88,7 +88,7 @@ func (n *node) holdsSlot() bool { return n.slot != nil && n.slot.Holder == n.Own
 func (n *node) reserved() bool { return n.slot != nil && !n.busy() }
 
 // released reports whether the node's order lets its agent begin.
-func (n *node) released() bool { return n.spec.Release.Lets() }
+func (n *node) released() bool { return n.spec.Release.Granted() }
 
 // mustFinish reports whether a busy node can no longer abort: it passed its last check,
 // or kubeadm runs on it.

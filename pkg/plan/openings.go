@@ -39,7 +39,7 @@ func (w *windows) tooShort(c *class, a *answer, need time.Duration) fleet.Hold {
 // Nil: none of the next few does.
 func (w *windows) nextOpening(c *class, at time.Time, need time.Duration) *time.Time {
 	for openings := 0; openings < maxOpenings; {
-		hold, closes := w.evaluate(c, schedule.Look(w.schedules, at))
+		hold, closes := w.evaluate(c, schedule.NewMoment(w.schedules, at))
 		switch {
 		case hold.Holds() && hold.Until == nil:
 			return nil

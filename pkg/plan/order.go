@@ -25,12 +25,12 @@ func (c *cluster) sort() {
 	}
 	c.nodes = c.nodes[:0]
 	for _, group := range zones {
-		c.nodes = append(c.nodes, inTurn(group)...)
+		c.nodes = append(c.nodes, roundRobin(group)...)
 	}
 }
 
-// inTurn takes one node from each zone, round after round.
-func inTurn(zones map[string][]*node) []*node {
+// roundRobin returns the nodes, one from each zone in turn.
+func roundRobin(zones map[string][]*node) []*node {
 	names := slices.Sorted(maps.Keys(zones))
 	var list []*node
 	for round, more := 0, true; more; round++ {

@@ -11,8 +11,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// What a node said that was replaced by one of its name is not held against that.
-func TestWordOfAnEarlierNode(t *testing.T) {
+// TestNodeUpgradeOfEarlierNodeIsIgnored checks that the NodeUpgrade of a deleted node does
+// not count for a new node of the same name.
+func TestNodeUpgradeOfEarlierNodeIsIgnored(t *testing.T) {
 	nodeUpgrade := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w1", OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: "w1", UID: "old"}}}}
 	nodeUpgrade.Status = v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepFailed}
 	for uid, want := range map[string]plan.Decision{"old": plan.Blocked, "new": plan.Done} {

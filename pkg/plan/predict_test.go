@@ -16,18 +16,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// What is predicted happens: a cluster that was upgraded once knows how long its nodes
-// take, so each node's part in the next upgrade comes when it was predicted, but for
-// the minute that passes at each hand-off.
-func TestPredictionComesTrue(t *testing.T) {
+// TestPredictionMatchesRollout upgrades a cluster twice. The first upgrade measures how long
+// each node takes, so the second goes as predicted, but for the minute that passes at
+// each hand-off.
+func TestPredictionMatchesRollout(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChaos(t)
 		c.Etcd = nil // two members would block
 		c.Upgrades[0].Spec.Strategy.SettleSeconds = ptr.To[int32](0)
 		c.finishUpgrade(t, "u")
-		// Fewer than three of a kind would not count for themselves, and what a node says
-		// itself counts once.
-		c.forgets = rapid.Bool().Draw(t, "agents forget")
+		// A duration needs three samples, and each node's own report counts once.
+		c.dropSteps = rapid.Bool().Draw(t, "agents forget")
 		record := &c.Records[0].Nodes
 		*record = slices.Repeat(*record, 3)
 
@@ -42,7 +41,7 @@ func TestPredictionComesTrue(t *testing.T) {
 		c.Upgrades = append(c.Upgrades, next)
 		c.Source.Offers = append(c.Source.Offers, fleet.Offer{Version: to, Image: c.Source.Offers[0].Image})
 		for range 4 {
-			c.step() // until every image is there
+			c.step() // until every image is staged
 		}
 		c.setWindow(true)
 		p := plan.Predict(c.Snapshot, c.now)
@@ -50,24 +49,24 @@ func TestPredictionComesTrue(t *testing.T) {
 		slack := time.Duration(3+len(c.Nodes)+len(c.APIServers)) * c.tick
 		for _, n := range p.Nodes {
 			if n.PredictedStart == nil {
-				t.Fatalf("nothing is predicted for %s", n.Name)
+				t.Fatalf("node %s has no prediction", n.Name)
 			}
 			got := spans[n.Name]
 			if off := got[0].Sub(*n.PredictedStart).Abs(); off > slack {
-				t.Fatalf("%s began %s, which was predicted for %s", n.Name, got[0], n.PredictedStart)
+				t.Fatalf("%s began at %s, predicted was %s", n.Name, got[0], n.PredictedStart)
 			}
 			if off := got[1].Sub(*n.PredictedEnd).Abs(); off > slack {
-				t.Fatalf("%s was done %s, which was predicted for %s", n.Name, got[1], n.PredictedEnd)
+				t.Fatalf("%s was done at %s, predicted was %s", n.Name, got[1], n.PredictedEnd)
 			}
 		}
 		if p.PredictedEnd == nil || c.now.Sub(*p.PredictedEnd).Abs() > slack+2*c.tick {
-			t.Fatalf("the upgrade ended %s, which was predicted for %v", c.now, p.PredictedEnd)
+			t.Fatalf("the upgrade ended at %s, predicted was %v", c.now, p.PredictedEnd)
 		}
 	})
 }
 
-// finishUpgrade lets time pass until the upgrade has ended, and says when each
-// node was last out of service.
+// finishUpgrade runs the cluster until the upgrade has ended, and returns when each node
+// was last out of service.
 func (c *chaos) finishUpgrade(t *rapid.T, name string) map[string][2]time.Time {
 	for range 200 + 60*len(c.Nodes) {
 		if c.upgrade(name).Status.Outcome != "" {
@@ -93,9 +92,9 @@ func (c *chaos) finishUpgrade(t *rapid.T, name string) map[string][2]time.Time {
 	return spans
 }
 
-// The end is that of the last work, also where no node is taken out of service to
-// reach the version.
-func TestPredictedEndIsThatOfAnyWork(t *testing.T) {
+// TestPredictedEndIncludesAllWork checks that the predicted end is that of the last work,
+// also of work that takes no node out of service.
+func TestPredictedEndIncludesAllWork(t *testing.T) {
 	now := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 	const old, aim = "v1.34.3", "v1.34.4"
 	nodeUpgrade := func(name, version string, change func(*v1alpha1.NodeUpgrade)) v1alpha1.NodeUpgrade {
@@ -107,20 +106,20 @@ func TestPredictedEndIsThatOfAnyWork(t *testing.T) {
 	nothing := func(*v1alpha1.NodeUpgrade) {}
 	image := v1alpha1.Image{Architecture: "amd64", URL: "http://images.example/k.raw", Digest: v1alpha1.DigestOf("ab")}
 	for name, row := range map[string]struct {
-		server string // the version of both control planes
-		words  []v1alpha1.NodeUpgrade
-		want   time.Duration
+		server       string // the version of both control planes
+		nodeUpgrades []v1alpha1.NodeUpgrade
+		want         time.Duration
 	}{
-		"kubeadm on two control planes, whose kubelets are there": {
+		"kubeadm on two control planes whose kubelets are done": {
 			old, []v1alpha1.NodeUpgrade{nodeUpgrade("cp-1", old, nothing), nodeUpgrade("cp-2", old, nothing), nodeUpgrade("w-1", aim, nothing)}, 6 * time.Minute,
 		},
-		"kubeadm is at work on the last": {
+		"kubeadm runs on the last": {
 			old, []v1alpha1.NodeUpgrade{nodeUpgrade("cp-1", aim, nothing), nodeUpgrade("cp-2", old, func(u *v1alpha1.NodeUpgrade) {
 				u.Spec.Upgrade, u.Spec.Release = reference("u"), v1alpha1.ReleaseControlPlane
 				u.Status.Step, u.Status.Upgrade, u.Status.StepStartTime = v1alpha1.StepKubeadm, reference("u"), &metav1.Time{Time: now.Add(-time.Minute)}
 			}), nodeUpgrade("w-1", aim, nothing)}, 2 * time.Minute,
 		},
-		"a node gives up what it began for another upgrade": {
+		"a node aborts an attempt for another upgrade": {
 			aim, []v1alpha1.NodeUpgrade{nodeUpgrade("cp-1", aim, nothing), nodeUpgrade("cp-2", aim, nothing), nodeUpgrade("w-1", aim, func(u *v1alpha1.NodeUpgrade) {
 				u.Spec.Upgrade, u.Spec.Release = reference("other"), v1alpha1.ReleaseNode
 				u.Status.Step, u.Status.Upgrade = v1alpha1.StepDraining, reference("other")
@@ -128,9 +127,9 @@ func TestPredictedEndIsThatOfAnyWork(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := fleet.Snapshot{NodeUpgrades: row.words, Preflight: &fleet.Preflight{Upgrade: *reference("u"), At: now}}
+			s := fleet.Snapshot{NodeUpgrades: row.nodeUpgrades, Preflight: &fleet.Preflight{Upgrade: *reference("u"), At: now}}
 			s.Source.Offers = []fleet.Offer{{Version: aim, Image: image}}
-			for _, one := range row.words {
+			for _, one := range row.nodeUpgrades {
 				n := fleet.Node{Name: one.Name, UID: "u-" + one.Name, OS: "linux", Architecture: "amd64", Ready: true, Kubelet: aim, ControlPlane: one.Name != "w-1"}
 				s.Nodes = append(s.Nodes, n)
 				if n.ControlPlane {
@@ -143,7 +142,7 @@ func TestPredictedEndIsThatOfAnyWork(t *testing.T) {
 			s.Preflight.Key = plan.Decide(s, now).PreflightKey
 			p := plan.Predict(s, now)
 			if p.PredictedEnd == nil || !p.PredictedEnd.Equal(now.Add(row.want)) {
-				t.Errorf("the end is predicted for %v, want %s", p.PredictedEnd, now.Add(row.want))
+				t.Errorf("predicted end is %v, want %s", p.PredictedEnd, now.Add(row.want))
 			}
 		})
 	}

@@ -18,46 +18,45 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// TestPromises lets any small cluster live through an upgrade while windows
-// open and close, nodes break and come back, agents fail, and a second
-// coordinator acts on what it saw a while ago. At every moment the promises
-// hold; and once the world is left in peace, every node gets there.
+// TestPromises upgrades a random small cluster while windows open and close, nodes break
+// and come back, agents fail, and a second coordinator writes an old plan. The promises
+// hold at every moment; once all faults are over, every node is upgraded.
 func TestPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChaos(t)
 		for range rapid.IntRange(5, 80).Draw(t, "steps") {
 			c.disturb(t)
-			c.watch(t, c.step())
+			c.check(t, c.step())
 		}
-		c.peace()
+		c.repairAll()
 		for range 40 + 16*len(c.Nodes) {
-			c.watch(t, c.step())
+			c.check(t, c.step())
 		}
 		for _, n := range c.Nodes {
 			if n.Kubelet != c.to && len(c.Etcd) != 2 {
-				t.Fatalf("node %s is at %s, want %s: %s", n.Name, n.Kubelet, c.to, c.why(n.Name))
+				t.Fatalf("node %s runs %s, want %s: %s", n.Name, n.Kubelet, c.to, c.why(n.Name))
 			}
 		}
-		// One that is taken after the end, by a node that had been abandoned, is not recorded.
-		unrecorded := c.snapshots > 0 && c.given == 0
+		// A snapshot that an abandoned node takes after the end is not recorded.
+		unrecorded := c.snapshots > 0 && c.abandonments == 0
 		if taken := c.Upgrades[0].Status.EtcdSnapshot; len(c.Etcd) != 2 && (taken != nil && c.snapshots == 0 || taken == nil && unrecorded) {
-			t.Fatalf("the upgrade records %+v, and %d were taken", taken, c.snapshots)
+			t.Fatalf("the upgrade records the snapshot %+v, but %d were taken", taken, c.snapshots)
 		}
 	})
 }
 
-// chaos is a sim with what may go wrong.
+// chaos is a sim with random faults.
 type chaos struct {
 	*sim
-	to     string
-	budget int
-	stale  *plan.Plan
-	astray map[string]bool // abandoned by a person, and not back in service yet
-	given  int             // control planes that a person abandoned, each time
+	to           string
+	budget       int
+	stale        *plan.Plan
+	abandoned    map[string]bool // by a person, and not back in service yet
+	abandonments int             // of control planes
 }
 
 func newChaos(t *rapid.T) *chaos {
-	c := &chaos{sim: newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)), to: "v1.34.4", astray: map[string]bool{}}
+	c := &chaos{sim: newSim(time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)), to: "v1.34.4", abandoned: map[string]bool{}}
 	c.slow = true
 	if rapid.Bool().Draw(t, "minor") {
 		c.to = "v1.35.4"
@@ -108,10 +107,10 @@ func (c *chaos) setWindow(open bool) {
 	c.Schedules = append(c.Schedules, m)
 }
 
-// disturb does something that happens in the life of a cluster, or nothing.
+// disturb makes one random event happen, or none.
 func (c *chaos) disturb(t *rapid.T) {
 	n := &c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "node")]
-	switch rapid.SampledFrom([]string{"", "", "", "", "open", "close", "suspend", "resume", "break", "mend", "remember", "stale", "fail", "lose lease", "hang", "wake", "abandon", "find", "find on it", "clear", "webhook"}).Draw(t, "event") {
+	switch rapid.SampledFrom([]string{"", "", "", "", "open", "close", "suspend", "resume", "break", "repair", "keep plan", "stale", "fail", "lose lease", "hang", "wake", "abandon", "find", "find on it", "clear", "webhook"}).Draw(t, "event") {
 	case "open":
 		c.setWindow(true)
 	case "close":
@@ -120,22 +119,22 @@ func (c *chaos) disturb(t *rapid.T) {
 		c.Upgrades[0].Spec.Suspend = !c.Upgrades[0].Spec.Suspend
 	case "break":
 		n.Ready = false
-	case "mend":
+	case "repair":
 		n.Ready = true
-	case "remember":
+	case "keep plan":
 		p := plan.Decide(c.Snapshot, c.now)
 		c.stale = &p
 	case "stale":
 		if c.stale != nil {
-			c.stale.Statuses = nil // a status is applied as a whole, and comes right by itself
+			c.stale.Statuses = nil // a status is applied as a whole, and the next write corrects it
 			c.write(*c.stale)
 		}
 	case "find":
-		c.finds = append(c.finds, v1alpha1.Finding{ID: "any", Level: v1alpha1.LevelBlock, Message: "something is wrong"})
+		c.findings = append(c.findings, v1alpha1.Finding{ID: "any", Level: v1alpha1.LevelBlock, Message: "something is wrong"})
 	case "find on it":
-		c.finds = append(c.finds, v1alpha1.Finding{ID: "any", Level: v1alpha1.LevelBlock, Node: n.Name, Message: "something is wrong there"})
+		c.findings = append(c.findings, v1alpha1.Finding{ID: "any", Level: v1alpha1.LevelBlock, Node: n.Name, Message: "something is wrong there"})
 	case "clear":
-		c.finds = nil
+		c.findings = nil
 	case "webhook":
 		other := c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "other")]
 		c.Webhooks = []preflight.Webhook{{Name: "w", Namespace: "n", Service: "s", Nodes: slices.Compact([]string{n.Name, other.Name})}}
@@ -148,9 +147,9 @@ func (c *chaos) disturb(t *rapid.T) {
 		c.hung[n.Name] = !c.hung[n.Name]
 	case "abandon":
 		c.abandon(n, "it is on fire")
-		c.astray[n.Name] = true
+		c.abandoned[n.Name] = true
 		if n.ControlPlane {
-			c.given++
+			c.abandonments++
 		}
 	case "lose lease":
 		for i, slot := range c.Slots {
@@ -162,11 +161,11 @@ func (c *chaos) disturb(t *rapid.T) {
 	}
 }
 
-// peace mends everything, so that the upgrade can end.
-func (c *chaos) peace() {
+// repairAll ends all faults, so that the upgrade can end.
+func (c *chaos) repairAll() {
 	c.setWindow(true)
 	c.Upgrades[0].Spec.Suspend = false
-	c.finds = nil
+	c.findings = nil
 	if len(c.Webhooks) > 0 && len(c.Webhooks[0].Nodes) == 1 {
 		c.Webhooks = nil
 	}
@@ -179,30 +178,30 @@ func (c *chaos) peace() {
 	}
 }
 
-// watch checks what must hold at any moment.
-func (c *chaos) watch(t *rapid.T, p plan.Plan) {
-	c.watchNodes(t)
-	c.watchOrder(t)
-	over := len(p.Statuses) == 0 // who comes late goes as the others did
+// check checks the promises that hold at every moment.
+func (c *chaos) check(t *rapid.T, p plan.Plan) {
+	c.checkNodes(t)
+	c.checkOrder(t)
+	over := len(p.Statuses) == 0 // nodes that join later need no preflight
 	for _, n := range p.Nodes {
 		if n.Slot != "" && !over && slices.ContainsFunc(c.Preflight.Findings, blocks(n.Name)) {
-			t.Fatalf("%s is let go in spite of %v", n.Name, c.Preflight.Findings)
+			t.Fatalf("%s is released in spite of %v", n.Name, c.Preflight.Findings)
 		}
 	}
-	c.watchPlan(t, p)
+	c.checkPlan(t, p)
 }
 
-// watchNodes checks what must hold of the nodes.
-func (c *chaos) watchNodes(t *rapid.T) {
+// checkNodes checks the promises about the nodes.
+func (c *chaos) checkNodes(t *rapid.T) {
 	down, controlPlanes := 0, 0
 	for _, n := range c.Nodes {
 		switch c.nodeUpgrade(n.Name, n.UID).Status.Step {
 		case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking:
-			c.astray[n.Name] = c.astray[n.Name] && c.nodeUpgrade(n.Name, n.UID).Abandoned != nil
+			c.abandoned[n.Name] = c.abandoned[n.Name] && c.nodeUpgrade(n.Name, n.UID).Abandoned != nil
 			continue
 		}
-		if c.astray[n.Name] {
-			continue // a person took it upon themselves
+		if c.abandoned[n.Name] {
+			continue // a person vouched for it
 		}
 		down++
 		if n.ControlPlane {
@@ -210,19 +209,19 @@ func (c *chaos) watchNodes(t *rapid.T) {
 		}
 	}
 	if down > c.budget || controlPlanes > 1 {
-		t.Fatalf("promise 1: %d nodes down (%d control planes), budget %d", down, controlPlanes, c.budget)
+		t.Fatalf("promise 1: %d nodes are out of service (%d control planes), the budget is %d", down, controlPlanes, c.budget)
 	}
 	if len(c.Etcd) == 2 && controlPlanes > 0 {
-		t.Fatal("promise 1: one of two etcd members is away")
+		t.Fatal("promise 1: one of two etcd members is out of service")
 	}
-	c.watchVersions(t)
+	c.checkVersions(t)
 }
 
-// watchPlan checks what must hold of every plan.
-func (c *chaos) watchPlan(t *rapid.T, p plan.Plan) {
+// checkPlan checks the promises about a plan.
+func (c *chaos) checkPlan(t *rapid.T, p plan.Plan) {
 	for _, n := range p.Nodes {
-		if n.Slot != "" && c.was(p) != "" {
-			t.Fatalf("promise 2: %s is let go while %s", n.Name, c.was(p))
+		if n.Slot != "" && c.gateReason(p) != "" {
+			t.Fatalf("promise 2: %s is released while the gate is closed: %s", n.Name, c.gateReason(p))
 		}
 		if n.Reason == "" || n.Message == "" {
 			t.Fatalf("promise 8: %s is %s with no reason (%q, %q)", n.Name, n.Decision, n.Reason, n.Message)
@@ -230,13 +229,13 @@ func (c *chaos) watchPlan(t *rapid.T, p plan.Plan) {
 	}
 }
 
-// watchOrder: the snapshot of etcd goes before any kubeadm, where it is wanted, and
-// once, but for one that lies on an abandoned control plane; and so do the
-// container images of each control plane.
-func (c *chaos) watchOrder(t *rapid.T) {
+// checkOrder checks that before any kubeadm a required snapshot of etcd is taken, once per
+// control plane that is abandoned afterwards, and that before its kubeadm each control
+// plane has its container images.
+func (c *chaos) checkOrder(t *rapid.T) {
 	skip := c.Upgrades[0].Spec.Strategy.EtcdSnapshot == "Skip"
-	if c.snapshots > 1+c.given || skip && c.snapshots > 0 {
-		t.Fatalf("%d snapshots of etcd were taken", c.snapshots)
+	if c.snapshots > 1+c.abandonments || skip && c.snapshots > 0 {
+		t.Fatalf("%d snapshots of etcd were taken, required %t", c.snapshots, !skip)
 	}
 	for _, n := range c.Nodes {
 		status := c.nodeUpgrade(n.Name, n.UID).Status
@@ -252,15 +251,15 @@ func (c *chaos) watchOrder(t *rapid.T) {
 	}
 }
 
-// blocks reports whether a finding holds that node.
+// blocks returns a function that reports whether a finding holds that node.
 func blocks(node string) func(v1alpha1.Finding) bool {
 	return func(f v1alpha1.Finding) bool {
 		return f.Level == v1alpha1.LevelBlock && !f.Ignored && (f.Node == "" || f.Node == node)
 	}
 }
 
-// was is why the gate was closed when p was decided.
-func (c *chaos) was(p plan.Plan) v1alpha1.Reason {
+// gateReason returns why the gate was closed when p was decided.
+func (c *chaos) gateReason(p plan.Plan) v1alpha1.Reason {
 	if p.Upgrade == "" {
 		return ""
 	}
@@ -268,7 +267,7 @@ func (c *chaos) was(p plan.Plan) v1alpha1.Reason {
 	return plan.Gate(u, plan.TypeOf(u), c.Schedules, nil, c.now.Add(-c.tick), 0).Reason
 }
 
-func (c *chaos) watchVersions(t *rapid.T) {
+func (c *chaos) checkVersions(t *rapid.T) {
 	for _, n := range c.Nodes {
 		kubelet, err := version.Parse(n.Kubelet)
 		if err != nil {
@@ -295,8 +294,9 @@ func (c *chaos) why(name string) string {
 	return "not planned"
 }
 
-// The same snapshot and instant give the same plan, and stay as they were.
-func TestDecideIsAFunction(t *testing.T) {
+// TestDecideIsPure checks that the same snapshot and instant give the same plan, and that
+// Decide does not change the snapshot.
+func TestDecideIsPure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChaos(t)
 		for range rapid.IntRange(0, 40).Draw(t, "steps") {
@@ -306,10 +306,10 @@ func TestDecideIsAFunction(t *testing.T) {
 		before := encode(t, c.Snapshot)
 		first := encode(t, plan.Decide(c.Snapshot, c.now))
 		if second := encode(t, plan.Decide(c.Snapshot, c.now)); first != second {
-			t.Fatalf("two plans:\n%s\n%s", first, second)
+			t.Fatalf("the same snapshot gave two plans:\n%s\n%s", first, second)
 		}
 		if after := encode(t, c.Snapshot); before != after {
-			t.Fatalf("the snapshot was changed:\n%s\n%s", before, after)
+			t.Fatalf("Decide changed the snapshot from\n%s\nto\n%s", before, after)
 		}
 	})
 }

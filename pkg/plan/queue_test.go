@@ -13,20 +13,20 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// TestQueue lets any small cluster live through several upgrades at once, which
-// people plan, suspend, approve and keep nodes from as they like. At every moment the
-// promises hold; and once people let all of them go, each ends, and every node runs
-// the newest version.
-func TestQueue(t *testing.T) {
+// TestQueuedUpgrades runs several upgrades in a random small cluster while people create,
+// suspend and approve upgrades and hold nodes at random. The promises hold at every moment;
+// once people hold nothing any more, each upgrade ends, and every node runs the newest
+// version.
+func TestQueuedUpgrades(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChaos(t)
 		c.Etcd = nil // two members would block
 		newest := c.addUpgrades(t)
 		for range rapid.IntRange(5, 80).Draw(t, "steps") {
-			c.decideAsPeople(t)
+			c.changeByPerson(t)
 			p := c.step()
-			c.watchNodes(t)
-			c.watchPlan(t, p)
+			c.checkNodes(t)
+			c.checkPlan(t, p)
 		}
 		c.setWindow(true)
 		for i := range c.Upgrades {
@@ -38,8 +38,8 @@ func TestQueue(t *testing.T) {
 		}
 		for range len(c.Upgrades) * (60 + 20*len(c.Nodes)) {
 			p := c.step()
-			c.watchNodes(t)
-			c.watchPlan(t, p)
+			c.checkNodes(t)
+			c.checkPlan(t, p)
 		}
 		for _, u := range c.Upgrades {
 			if u.Status.Outcome != v1alpha1.OutcomeSucceeded && u.Status.Outcome != v1alpha1.OutcomeSuperseded {
@@ -48,14 +48,13 @@ func TestQueue(t *testing.T) {
 		}
 		for _, n := range c.Nodes {
 			if n.Kubelet != newest {
-				t.Fatalf("node %s is at %s, want %s: %s", n.Name, n.Kubelet, newest, c.why(n.Name))
+				t.Fatalf("node %s runs %s, want %s: %s", n.Name, n.Kubelet, newest, c.why(n.Name))
 			}
 		}
 	})
 }
 
-// addUpgrades adds one to three more upgrades, and returns the newest version that
-// any of them asks for.
+// addUpgrades adds one to three upgrades, and returns the newest version of all.
 func (c *chaos) addUpgrades(t *rapid.T) (newest string) {
 	image := c.Source.Offers[0].Image
 	c.Source.Offers = nil
@@ -85,8 +84,8 @@ func (c *chaos) addUpgrades(t *rapid.T) (newest string) {
 	return best.String()
 }
 
-// decideAsPeople changes something that people decide, or nothing.
-func (c *chaos) decideAsPeople(t *rapid.T) {
+// changeByPerson makes one random change that people make, or none.
+func (c *chaos) changeByPerson(t *rapid.T) {
 	u := &c.Upgrades[rapid.IntRange(0, len(c.Upgrades)-1).Draw(t, "upgrade")]
 	n := &c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "node")]
 	switch rapid.SampledFrom([]string{"", "", "", "suspend", "resume", "plan", "approve", "hold", "let go", "open", "close", "ask"}).Draw(t, "people") {

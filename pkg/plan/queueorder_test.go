@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// checkQueue panics where Queue and the plan disagree about the upgrades that have
-// not ended: every simulation calls it.
+// checkQueue panics if Queue and the plan disagree about the upgrades that have not
+// ended. Every simulation calls it.
 func checkQueue(s fleet.Snapshot, now time.Time, p plan.Plan) {
 	queue := plan.Queue(s, now)
 	for _, u := range queue {
@@ -26,25 +26,25 @@ func checkQueue(s fleet.Snapshot, now time.Time, p plan.Plan) {
 	}
 }
 
-// TestQueueOrder has the cases in which the plugin's own order once differed from the
+// TestQueueOrder has the cases in which the plugin's order once differed from the
 // coordinator's.
 func TestQueueOrder(t *testing.T) {
 	for name, test := range map[string]struct{ commands, want string }{
-		"a version goes before a Reboot that no node works for": {
+		"an upgrade to a version goes before a Reboot that no node works for": {
 			"upgrade r type=Reboot\nupgrade u v1.34.4", "u r"},
 		"a Reboot that a node works for goes on": {
 			"upgrade r type=Reboot\nask w1\ntick 4\nupgrade u v1.34.4", "r u"},
-		"a retry takes the place of the failed one": {
+		"a retry takes the place of the failed upgrade": {
 			"upgrade f v1.34.4\nupgrade later v1.34.5\nupgrade again v1.34.4 retry=f", "f(again) again later"},
-		"a retry of one that was created in the same second as another": {
+		"a retry goes before an upgrade that was created in the same second as the failed one": {
 			"upgrade f v1.34.4\nsame second\nupgrade later v1.34.5\nupgrade again v1.34.4 retry=f", "f(again) again later"},
-		"one that is being deleted is left out": {
+		"an upgrade that is being deleted is left out": {
 			"upgrade a v1.34.4\nupgrade b v1.34.5\ndeleted a", "b"},
-		"one that is suspended is passed over": {
+		"a suspended upgrade is passed over": {
 			"upgrade a v1.34.4 suspend\nupgrade b v1.34.5", "b a-"},
-		"one that is not on offer is passed over": {
+		"an upgrade whose version is not on offer is passed over": {
 			"upgrade a v1.34.9\nupgrade b v1.34.5", "b a-"},
-		"one that cannot begin yet holds nobody up": {
+		"an upgrade that cannot begin yet does not hold the next one": {
 			"upgrade a v1.34.4 start=2026-12-24T18:00:00Z\nupgrade b v1.34.5", "b a-"},
 	} {
 		t.Run(name, func(t *testing.T) {

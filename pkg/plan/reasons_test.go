@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// Every test checks what filters answer; benchmarks measure them as they are.
+// TestMain checks the reason of every hold in all tests, but not in benchmarks.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if flag.Lookup("test.bench").Value.String() == "" {
@@ -28,20 +28,20 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// A reason or step without a row in its table would silently be the usual case
-// everywhere.
-func TestTablesAreComplete(t *testing.T) {
+// TestEveryReasonAndStepHasARow checks the tables: a reason or step without a row would
+// silently have the defaults everywhere.
+func TestEveryReasonAndStepHasARow(t *testing.T) {
 	var reasons, steps []string
 	for _, row := range v1alpha1.Reasons {
 		reasons = append(reasons, string(row.Reason))
 		if row.Giver == "" || row.Meaning == "" {
-			t.Errorf("reason %s: the row says too little: %+v", row.Reason, row)
+			t.Errorf("reason %s: the row has no giver or no meaning: %+v", row.Reason, row)
 		}
 	}
 	for _, row := range v1alpha1.Steps {
 		steps = append(steps, string(row.Step))
 		if row.Phase == "" || row.Meaning == "" || row.Doing == "" {
-			t.Errorf("step %s: the row says too little: %+v", row.Step, row)
+			t.Errorf("step %s: the row has no phase, meaning or doing: %+v", row.Step, row)
 		}
 	}
 	for _, table := range []struct {
@@ -78,12 +78,12 @@ func constants(t *testing.T, name, prefix string) []string {
 	return values
 }
 
-// TestReasonsAreDocumented keeps docs/reasons.md, and the table in docs/planning.md,
-// what the code's tables say. `go test ./pkg/plan -update` writes them.
+// TestReasonsAreDocumented checks that docs/reasons.md and the table in docs/planning.md
+// match the code's tables. `go test ./pkg/plan -update` writes them.
 func TestReasonsAreDocumented(t *testing.T) {
 	docs := filepath.Join("..", "..", "docs")
-	isDocumented(t, filepath.Join(docs, "reasons.md"), func(string) string { return reasonsPage() })
-	isDocumented(t, filepath.Join(docs, "planning.md"), func(page string) string {
+	checkPage(t, filepath.Join(docs, "reasons.md"), func(string) string { return reasonsPage() })
+	checkPage(t, filepath.Join(docs, "planning.md"), func(page string) string {
 		const header, end = "| what is asked | reasons |\n| --- | --- |\n", "\n\n"
 		before, rest, found := strings.Cut(page, header)
 		_, after, ended := strings.Cut(rest, end)
@@ -94,8 +94,8 @@ func TestReasonsAreDocumented(t *testing.T) {
 	})
 }
 
-// isDocumented compares a page with what it is to be, which may depend on the page.
-func isDocumented(t *testing.T, file string, want func(page string) string) {
+// checkPage compares a page with want, which may depend on the page.
+func checkPage(t *testing.T, file string, want func(page string) string) {
 	t.Helper()
 	got, err := os.ReadFile(file)
 	if err != nil {
@@ -109,14 +109,14 @@ func isDocumented(t *testing.T, file string, want func(page string) string) {
 		return
 	}
 	if diff := cmp.Diff(string(got), page); diff != "" {
-		t.Errorf("%s is not what the code says (go test ./pkg/plan -update writes it):\n%s", file, diff)
+		t.Errorf("%s differs from the code's tables (-got +want); go test ./pkg/plan -update writes it:\n%s", file, diff)
 	}
 }
 
 func reasonsPage() string {
 	var page strings.Builder
 	page.WriteString("# Reasons\n\n<!-- Generated from pkg/api/v1alpha1/reasontable.go by `go test ./pkg/plan -update`. -->\n\n" +
-		"A node that waits says why, with one of these codes. The same code stands in the conditions of NodeUpgrades and\n" +
+		"A node that waits reports why, with one of these codes. The same code is in the conditions of NodeUpgrades and\n" +
 		"ClusterUpgrades, in events, and in what `kubectl upgrade status` and `plan` print. Where the last column is empty, the\n" +
 		"node is tried again by itself, as far as its step is not `Failed` or `RolledBack` by then.\n")
 	for _, giver := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// askForReboot is what an agent says of its operating system.
+// askForReboot sets whether the operating system requires a reboot.
 func askForReboot(status *v1alpha1.NodeUpgradeStatus, asks bool) {
 	status.Reboot.Required, status.Reboot.Reason = asks, ""
 	if asks {
@@ -22,14 +22,14 @@ func askForReboot(status *v1alpha1.NodeUpgradeStatus, asks bool) {
 	}
 }
 
-// boot contents the operating system, whatever the node boots for.
+// boot boots the node, after which its operating system requires no reboot.
 func (s *sim) boot(n *fleet.Node, status *v1alpha1.NodeUpgradeStatus) {
 	s.boots++
 	n.BootID = fmt.Sprintf("boot-%d", s.boots)
 	askForReboot(status, false)
 }
 
-// afterLock is what an agent begins with.
+// afterLock begins an attempt, once the node holds its slot.
 func afterLock(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	status.Upgrade, status.Reboot.FromBootID, status.Method = spec.Upgrade, "", ""
 	status.Step = v1alpha1.StepKubeadm
@@ -38,8 +38,8 @@ func afterLock(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus
 	}
 }
 
-// leave is how a node goes on when kubeadm is done.
-func (s *sim) leave(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) v1alpha1.Step {
+// afterKubeadm returns the step after kubeadm.
+func (s *sim) afterKubeadm(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) v1alpha1.Step {
 	status.Method = v1alpha1.MethodReboot
 	if spec.Method == v1alpha1.MethodRestart && spec.Type == v1alpha1.TypePatch && !s.mounted(n.Name) {
 		status.Method = v1alpha1.MethodRestart
@@ -76,18 +76,18 @@ func TestRebootPromises(t *testing.T) {
 				askForReboot(&c.nodeUpgrade(n.Name, n.UID).Status, true)
 			}
 			c.disturb(t)
-			c.watch(t, c.step())
+			c.check(t, c.step())
 		}
-		c.peace()
+		c.repairAll()
 		for range 40 + 16*len(c.Nodes) {
-			c.watch(t, c.step())
+			c.check(t, c.step())
 		}
 		if len(c.Etcd) != 2 && c.Upgrades[0].Status.Outcome != v1alpha1.OutcomeSucceeded {
-			t.Fatalf("the upgrade does not end: %+v", c.Upgrades[0].Status)
+			t.Fatalf("the upgrade has not succeeded: %+v", c.Upgrades[0].Status)
 		}
 		for _, n := range c.Nodes {
 			if n.Kubelet != "v1.34.3" {
-				t.Fatalf("node %s runs %s", n.Name, n.Kubelet)
+				t.Fatalf("node %s runs %s, want v1.34.3", n.Name, n.Kubelet)
 			}
 		}
 	})
@@ -95,7 +95,7 @@ func TestRebootPromises(t *testing.T) {
 
 var rebootDay = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
-// must obeys one command of a script.
+// must executes one command.
 func (s *script) must(t *testing.T, line string) {
 	t.Helper()
 	if err := s.run(&strings.Builder{}, strings.Fields(line)); err != nil {
@@ -103,8 +103,8 @@ func (s *script) must(t *testing.T, line string) {
 	}
 }
 
-// A Reboot whose name is that of today is there already: none is made before tomorrow,
-// and the planner runs again then.
+// TestAutomaticRebootOnceADay checks that no second Reboot is created on the same day, and
+// that the planner runs again on the next.
 func TestAutomaticRebootOnceADay(t *testing.T) {
 	s := &script{sim: newSim(rebootDay)}
 	for _, line := range []string{
@@ -115,12 +115,12 @@ func TestAutomaticRebootOnceADay(t *testing.T) {
 	}
 	p := plan.Decide(s.Snapshot, s.now)
 	if p.Create == nil || p.Create.Name != "reboot-2026-11-18" || p.Create.Spec.Type != v1alpha1.TypeReboot || !reflect.ValueOf(p.Create.Spec.Strategy).IsZero() {
-		t.Fatalf("creates %+v", p.Create)
+		t.Fatalf("creates %+v, want reboot-2026-11-18 with the default strategy", p.Create)
 	}
 	s.must(t, "tick 20")
 	s.must(t, "os cp1 asks")
 	p = plan.Decide(s.Snapshot, s.now)
 	if p.Create != nil || p.Next == nil || p.Next.After(rebootDay.AddDate(0, 0, 1)) {
-		t.Errorf("creates %+v; looks again %v", p.Create, p.Next)
+		t.Errorf("creates %+v and decides again at %v, want nothing created and a decision tomorrow", p.Create, p.Next)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// An object that etcd refuses would keep the upgrade from ever ending. Every node
-// is in one of the pieces.
-func TestRecordKeepsWithinItsLimits(t *testing.T) {
+// TestRecordStaysWithinLimits checks that no piece of a record is too large for etcd, which
+// would keep the upgrade from ending, and that every node is in one of the pieces.
+func TestRecordStaysWithinLimits(t *testing.T) {
 	for _, row := range []struct {
 		name                  string
 		letters, nodes, steps int
@@ -31,7 +31,7 @@ func TestRecordKeepsWithinItsLimits(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			p := plan.Decide(finishedCluster(row.nodes, row.letters, row.steps), time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 			if status := p.Statuses[0].Status; status.Outcome != v1alpha1.OutcomeSucceeded {
-				t.Fatalf("it has not ended: %+v", status.Conditions)
+				t.Fatalf("the upgrade has not ended: %+v", status.Conditions)
 			}
 			recorded := map[string]bool{}
 			for i, r := range p.Records {
@@ -40,26 +40,26 @@ func TestRecordKeepsWithinItsLimits(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(text) > 256<<10 || len(r.Nodes) > 500 || len(r.Name) > 253 {
-					t.Errorf("piece %s has %d nodes in %d bytes", r.Name, len(r.Nodes), len(text))
+					t.Errorf("piece %s has %d nodes in %d bytes, want at most 500 in 256 KiB", r.Name, len(r.Nodes), len(text))
 				}
 				if int(r.Piece) != i+1 || int(r.Pieces) != len(p.Records) || !strings.HasSuffix(r.Name, fmt.Sprintf("-uid-the--%d", i+1)) {
-					t.Errorf("piece %d is %s: %d of %d", i+1, r.Name, r.Piece, r.Pieces)
+					t.Errorf("piece %s is %d of %d, want %d of %d", r.Name, r.Piece, r.Pieces, i+1, len(p.Records))
 				}
 				for _, n := range r.Nodes {
 					recorded[n.Name] = true
 					if len(n.Steps) > 64 {
-						t.Fatalf("%d steps of %s", len(n.Steps), n.Name)
+						t.Fatalf("%s has %d steps, want at most 64", n.Name, len(n.Steps))
 					}
 				}
 			}
 			if len(recorded) != row.nodes || len(p.Records) < row.pieces {
-				t.Errorf("%d of %d nodes in %d pieces", len(recorded), row.nodes, len(p.Records))
+				t.Errorf("%d nodes in %d pieces, want %d in at least %d", len(recorded), len(p.Records), row.nodes, row.pieces)
 			}
 		})
 	}
 }
 
-// finishedCluster is a cluster whose upgrade has just come to its end.
+// finishedCluster returns a cluster whose upgrade has just ended.
 func finishedCluster(nodes, letters, steps int) fleet.Snapshot {
 	at := metav1.NewMicroTime(time.Date(2026, 11, 21, 11, 0, 0, 999999000, time.UTC))
 	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("u", 253), UID: "uid-the-upgrade"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}

@@ -72,7 +72,7 @@ func play(t *testing.T, text string) string {
 	return out.String()
 }
 
-// print writes a plan as people would tell it.
+// printPlan prints a plan, a line for each node and upgrade.
 func printPlan(out *strings.Builder, p plan.Plan) {
 	if p.Create != nil {
 		fmt.Fprintf(out, "creates %s\n", p.Create.Name)
@@ -97,7 +97,7 @@ func printPlan(out *strings.Builder, p plan.Plan) {
 		out.WriteString("\n")
 	}
 	for _, u := range p.Statuses {
-		out.WriteString(story(u))
+		out.WriteString(summary(u))
 	}
 	if p.PredictedStart != nil {
 		fmt.Fprintf(out, "begins %s", p.PredictedStart.UTC().Format("Jan 2 15:04:05"))
@@ -107,11 +107,11 @@ func printPlan(out *strings.Builder, p plan.Plan) {
 		out.WriteString("\n")
 	}
 	if p.Next != nil {
-		fmt.Fprintf(out, "looks again %s\n", p.Next.UTC().Format("2006-01-02 15:04"))
+		fmt.Fprintf(out, "decides again %s\n", p.Next.UTC().Format("2006-01-02 15:04"))
 	}
 }
 
-func story(u plan.UpgradeStatus) string {
+func summary(u plan.UpgradeStatus) string {
 	text := fmt.Sprintf("upgrade %s %s %s %s", u.Name, u.Status.Type, u.Status.Progress, u.Status.Outcome)
 	for _, c := range u.Status.Conditions {
 		if c.Type == "Succeeded" {
@@ -124,7 +124,7 @@ func story(u plan.UpgradeStatus) string {
 	return strings.Join(strings.Fields(text), " ") + "\n"
 }
 
-// printRecord writes how each node went.
+// printRecord prints the record of each node.
 func (s *sim) printRecord(out *strings.Builder, upgrade string) {
 	clock := func(t *metav1.Time) string {
 		if t == nil {
@@ -134,14 +134,14 @@ func (s *sim) printRecord(out *strings.Builder, upgrade string) {
 	}
 	for _, r := range s.record(upgrade) {
 		line := fmt.Sprintf("%-4s %s -> %s  %s to %s, attempts %d  %s", r.Name, r.From, r.To, clock(r.StartTime), clock(r.CompletionTime), r.Attempts, r.Reason)
-		line = strings.TrimRight(line, " ") + took("kubeadm", r.ComponentsSeconds) + took("reboot", r.RebootSeconds) + took("restart", r.RestartSeconds)
+		line = strings.TrimRight(line, " ") + duration("kubeadm", r.ComponentsSeconds) + duration("reboot", r.RebootSeconds) + duration("restart", r.RestartSeconds)
 		out.WriteString(line + "\n")
 	}
 }
 
-func took(what string, seconds int32) string {
+func duration(part string, seconds int32) string {
 	if seconds == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %s %s", what, time.Duration(seconds)*time.Second)
+	return fmt.Sprintf(", %s %s", part, time.Duration(seconds)*time.Second)
 }

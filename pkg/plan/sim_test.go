@@ -16,24 +16,24 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// sim is a cluster in which plans come true: a coordinator that writes what the
-// plan says, and on each node an agent that does one step at a time.
+// sim is a simulated cluster: a coordinator that writes what the plan says, and on each
+// node an agent that does one step at a time.
 type sim struct {
 	fleet.Snapshot
 	now   time.Time
 	tick  time.Duration
 	begun []string        // nodes in the order in which they were cordoned
 	hung  map[string]bool // nodes whose agents do nothing
-	// forgets reports whether agents drop the steps of the upgrade before, as real ones
-	// do. Otherwise every node is known to take as long as it did.
-	forgets bool
+	// dropSteps makes agents drop the steps of the previous upgrade, as real agents do.
+	// Otherwise the durations of every node stay known.
+	dropSteps bool
 
-	finds   []v1alpha1.Finding // what preflight finds, whenever it runs
-	checks  int                // how often it ran
-	boots   int
-	created int // how many upgrades
+	findings      []v1alpha1.Finding // what preflight finds when it runs
+	preflightRuns int
+	boots         int
+	created       int // upgrades
 
-	snapshots int // of etcd, that were taken
+	snapshots int // of etcd
 	// slow makes pulls and snapshots take a step of their own.
 	slow bool
 }
@@ -49,31 +49,31 @@ func (s *sim) step() plan.Plan {
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; !s.hung[n.Name] {
 			s.agent(n)
-			s.note(n)
+			s.recordStep(n)
 		}
 	}
 	s.now = s.now.Add(s.tick)
 	return p
 }
 
-// decide runs preflight where the plan asks for it, and decides again.
+// decide decides, and decides again if the plan needs preflight.
 func (s *sim) decide() plan.Plan {
 	p := plan.Decide(s.Snapshot, s.now)
 	checkQueue(s.Snapshot, s.now, p)
 	if !p.NeedsPreflight || s.PreflightProblem != "" {
 		return p
 	}
-	s.checks++
+	s.preflightRuns++
 	s.Preflight = &fleet.Preflight{Upgrade: s.upgrade(p.Upgrade).Reference(), Key: p.PreflightKey, At: s.now}
-	for _, f := range s.finds {
+	for _, f := range s.findings {
 		f.Ignored = s.upgrade(p.Upgrade).Spec.Ignores(f.ID)
 		s.Preflight.Findings = append(s.Preflight.Findings, f)
 	}
 	return plan.Decide(s.Snapshot, s.now)
 }
 
-// note keeps the times of steps, as an agent does.
-func (s *sim) note(n *fleet.Node) {
+// recordStep records the times of steps, as an agent does.
+func (s *sim) recordStep(n *fleet.Node) {
 	status := &s.nodeUpgrade(n.Name, n.UID).Status
 	last := len(status.Steps) - 1
 	if last >= 0 && status.Steps[last].EndTime == nil {
@@ -88,7 +88,7 @@ func (s *sim) note(n *fleet.Node) {
 	}
 }
 
-// write is what the coordinator does with a plan.
+// write writes a plan as the coordinator does.
 func (s *sim) write(p plan.Plan) {
 	if p.Create != nil {
 		created := *p.Create.DeepCopy()
@@ -123,7 +123,7 @@ func (s *sim) write(p plan.Plan) {
 	}
 }
 
-// reserve keeps a slot for a node, unless another one was faster.
+// reserve reserves a slot for a node, and reports false if the slot is another node's.
 func (s *sim) reserve(name string, owner fleet.Owner) bool {
 	slot := s.slot(name)
 	if slot.ReservedFor != owner && (slot.ReservedFor != fleet.Owner{} || slot.Holder != fleet.Owner{}) {
@@ -160,7 +160,7 @@ func (s *sim) exists(owner fleet.Owner) bool {
 	return slices.ContainsFunc(s.Nodes, func(n fleet.Node) bool { return n.Owner() == owner })
 }
 
-// slot finds a slot, or makes it.
+// slot returns the slot of that name, and creates it where it is missing.
 func (s *sim) slot(name string) *fleet.Slot {
 	for i := range s.Slots {
 		if s.Slots[i].Name == name {
@@ -171,7 +171,7 @@ func (s *sim) slot(name string) *fleet.Slot {
 	return &s.Slots[len(s.Slots)-1]
 }
 
-// nodeUpgrade finds a NodeUpgrade, or makes it.
+// nodeUpgrade returns the node's NodeUpgrade, and creates it where it is missing.
 func (s *sim) nodeUpgrade(name, uid string) *v1alpha1.NodeUpgrade {
 	for i := range s.NodeUpgrades {
 		if s.NodeUpgrades[i].Name == name {

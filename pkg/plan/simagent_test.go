@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// agent does one step on a node, as a real agent would: it asks the gate
-// itself, takes its slot before it begins and frees it after all else.
+// agent does one step on a node as a real agent does: it asks the gate itself, takes
+// its slot before it begins and frees it last.
 func (s *sim) agent(n *fleet.Node) {
 	nodeUpgrade := s.nodeUpgrade(n.Name, n.UID)
 	spec, status := nodeUpgrade.Spec, &nodeUpgrade.Status
@@ -20,24 +20,24 @@ func (s *sim) agent(n *fleet.Node) {
 		return
 	}
 	if status.Step == v1alpha1.StepFailed || status.Step == v1alpha1.StepRolledBack {
-		if !same(spec.Upgrade, status.Upgrade) {
+		if !sameUpgrade(spec.Upgrade, status.Upgrade) {
 			status.Step = v1alpha1.StepAborting
 		}
 		return
 	}
 	switch step := status.Step; step {
 	case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting:
-		s.rest(n, spec, status)
+		s.stageOrBegin(n, spec, status)
 	case v1alpha1.StepLocking:
 		s.lock(n, spec, status)
 	case v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining:
-		if !spec.Release.Lets() {
+		if !spec.Release.Granted() {
 			status.Step = v1alpha1.StepAborting
 			return
 		}
 		s.work(n, spec, status)
 	case v1alpha1.StepLastCheck:
-		if !spec.Release.Lets() || s.closed(n, spec, 0) {
+		if !spec.Release.Granted() || s.closed(n, spec, 0) {
 			status.Step = v1alpha1.StepAborting
 			return
 		}
@@ -47,8 +47,8 @@ func (s *sim) agent(n *fleet.Node) {
 		s.free(n)
 		status.Step = v1alpha1.StepWaiting
 	case v1alpha1.StepActivating, v1alpha1.StepRebooting:
-		if !spec.Release.Lets() && s.held(n) == "" {
-			status.Step = v1alpha1.StepAborting // its slot is another's by now
+		if !spec.Release.Granted() && s.held(n) == "" {
+			status.Step = v1alpha1.StepAborting // another node holds its slot
 			return
 		}
 		s.finish(n, spec, status)
@@ -57,10 +57,10 @@ func (s *sim) agent(n *fleet.Node) {
 	}
 }
 
-// rest stages what is asked for, and begins when it is released.
-func (s *sim) rest(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
-	if spec.Upgrade != nil && !same(spec.Upgrade, status.Upgrade) {
-		if s.forgets {
+// stageOrBegin stages the requested image, and begins when the node is released.
+func (s *sim) stageOrBegin(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	if spec.Upgrade != nil && !sameUpgrade(spec.Upgrade, status.Upgrade) {
+		if s.dropSteps {
 			status.Steps = nil
 		}
 		status.Upgrade, status.Versions.From, status.Retry.Attempts, status.Reboot.FromBootID, status.EtcdSnapshot = spec.Upgrade, n.Kubelet, 0, "", nil
@@ -73,7 +73,7 @@ func (s *sim) rest(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha
 				status.Versions.ControlPlane = pod.Version
 			}
 		}
-	case stageTrouble(status):
+	case stagingFailed(status):
 	case n.ControlPlane && spec.Image != nil && status.Versions.Staged == spec.Version && status.Versions.Pulled != spec.Version && n.Kubelet != spec.Version:
 		status.Versions.Pulled, status.Step = spec.Version, v1alpha1.StepWaiting
 	case spec.Image != nil && status.Versions.Staged != spec.Version && n.Kubelet != spec.Version:
@@ -89,12 +89,12 @@ func (s *sim) rest(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha
 			return
 		}
 		status.Step = v1alpha1.StepStaging
-	case spec.Release.Lets():
+	case spec.Release.Granted():
 		status.Step = v1alpha1.StepLocking
 	}
 }
 
-func stageTrouble(status *v1alpha1.NodeUpgradeStatus) bool {
+func stagingFailed(status *v1alpha1.NodeUpgradeStatus) bool {
 	r, _ := status.Cause()
 	return r == v1alpha1.ReasonHashMismatch || r == v1alpha1.ReasonDiskFull || r == v1alpha1.ReasonPullFailed
 }
@@ -104,11 +104,11 @@ func (s *sim) lock(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha
 	if spec.ExpectedSeconds != nil {
 		need = time.Duration(*spec.ExpectedSeconds) * time.Second
 	}
-	if !spec.Release.Lets() || s.closed(n, spec, need) || !s.take(n) {
+	if !spec.Release.Granted() || s.closed(n, spec, need) || !s.take(n) {
 		status.Step = v1alpha1.StepWaiting
 		return
 	}
-	if has := status.EtcdSnapshot; spec.EtcdSnapshot && (has == nil || !same(status.Upgrade, spec.Upgrade)) {
+	if has := status.EtcdSnapshot; spec.EtcdSnapshot && (has == nil || !sameUpgrade(status.Upgrade, spec.Upgrade)) {
 		status.Upgrade, status.Step = spec.Upgrade, v1alpha1.StepSnapshotting
 		if s.slow {
 			return
@@ -118,13 +118,13 @@ func (s *sim) lock(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha
 	afterLock(spec, status)
 }
 
-// snapshot takes one of etcd.
+// snapshot takes a snapshot of etcd.
 func (s *sim) snapshot(n *fleet.Node, status *v1alpha1.NodeUpgradeStatus) {
 	s.snapshots++
 	status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: n.Name, Path: "/snapshot", CreationTime: metav1.NewTime(s.now)}
 }
 
-// take makes the node the holder of what is reserved for it.
+// take makes the node the holder of the slot that is reserved for it.
 func (s *sim) take(n *fleet.Node) bool {
 	for i := range s.Slots {
 		if s.Slots[i].ReservedFor == n.Owner() && (s.Slots[i].Holder == fleet.Owner{} || s.Slots[i].Holder == n.Owner()) {
@@ -157,7 +157,7 @@ func (s *sim) closed(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, need time.Dur
 	return u == nil || plan.Gate(u, spec.Type, s.Schedules, n.Labels, s.now, need).Reason != ""
 }
 
-// work is what an agent does before its last check.
+// work does a step before the last check.
 func (s *sim) work(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	switch status.Step {
 	case v1alpha1.StepSnapshotting:
@@ -182,13 +182,13 @@ func (s *sim) kubeadm(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1al
 			s.APIServers[i].Version, status.Versions.ControlPlane = spec.Version, spec.Version
 		}
 	}
-	status.Step = s.leave(n, spec, status)
+	status.Step = s.afterKubeadm(n, spec, status)
 	if spec.Release != v1alpha1.ReleaseNode {
 		status.Step = v1alpha1.StepChecking
 	}
 }
 
-// finish is what an agent does after its last check, come what may.
+// finish does a step after the last check, which nothing aborts.
 func (s *sim) finish(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
 	switch status.Step {
 	case v1alpha1.StepChecking:

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// uid returns the UID of the next upgrade that is created.
+// uid returns the UID for the next upgrade of that name.
 func (s *sim) uid(name string) types.UID {
 	s.created++
 	if s.created == 1 || s.upgrade(name) == nil && !s.samplesOf(name) {
@@ -28,12 +28,12 @@ func (s *sim) samplesOf(name string) bool {
 	return slices.ContainsFunc(s.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == name })
 }
 
-// reference names an upgrade whose UID is that of the first of its name.
+// reference returns the reference to the first upgrade of that name.
 func reference(name string) *v1alpha1.UpgradeReference {
 	return &v1alpha1.UpgradeReference{Name: name, UID: "uid-" + name}
 }
 
-// named returns the name in a reference.
+// upgradeNamed returns the name in a reference.
 func upgradeNamed(ref *v1alpha1.UpgradeReference) string {
 	if ref == nil {
 		return ""
@@ -41,11 +41,11 @@ func upgradeNamed(ref *v1alpha1.UpgradeReference) string {
 	return ref.Name
 }
 
-func same(a, b *v1alpha1.UpgradeReference) bool {
+func sameUpgrade(a, b *v1alpha1.UpgradeReference) bool {
 	return a == b || a != nil && b != nil && a.UID == b.UID
 }
 
-// policy finds the policy, or makes it.
+// policy returns the policy, and creates it where it is missing.
 func (s *sim) policy() *v1alpha1.UpgradePolicy {
 	if s.Policy == nil {
 		s.Policy = &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
@@ -53,7 +53,7 @@ func (s *sim) policy() *v1alpha1.UpgradePolicy {
 	return s.Policy
 }
 
-// automatic sets what comes by itself: types, each with the age=DURATION behind it.
+// automatic sets what the policy creates by itself: types, each followed by its age=DURATION.
 func (s *sim) automatic(args []string) error {
 	spec := &s.policy().Spec
 	spec.Automatic = nil
@@ -79,14 +79,14 @@ func (s *sim) abandon(n *fleet.Node, reason string) {
 	nodeUpgrade.Generation++
 }
 
-// setCause sets what the agent says it is doing, or what went wrong.
+// setCause sets the reason and the message that the agent reports.
 func setCause(status *v1alpha1.NodeUpgradeStatus, reason v1alpha1.Reason, message string) {
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: string(reason), Message: message,
 	})
 }
 
-// mount makes the agent find a mount that a refresh would break.
+// mount adds a mount that a refresh would break.
 func (s *sim) mount(node, path string) {
 	inventory := v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: node}}
 	inventory.RefreshBlockers = []string{path}
@@ -97,7 +97,7 @@ func (s *sim) mounted(node string) bool {
 	return slices.ContainsFunc(s.Inventories, func(i v1alpha1.NodeInventory) bool { return i.Name == node })
 }
 
-// record returns how each node went in an upgrade that has ended.
+// record returns the node records of an upgrade that has ended.
 func (s *sim) record(upgrade string) []v1alpha1.NodeRecord {
 	var nodes []v1alpha1.NodeRecord
 	for _, r := range s.Records {

@@ -42,7 +42,7 @@ func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 				p.Reap = append(p.Reap, owner)
 			case c.nodes[i].abandoned != nil:
 				p.Abandon = append(p.Abandon, owner)
-			case slot.Holder == fleet.Owner{} && !c.nodes[i].failed() && verdicts[i].slot != slot.Name && !verdicts[i].release.Lets():
+			case slot.Holder == fleet.Owner{} && !c.nodes[i].failed() && verdicts[i].slot != slot.Name && !verdicts[i].release.Granted():
 				p.Withdraw = append(p.Withdraw, owner)
 			}
 		}

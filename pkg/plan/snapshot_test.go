@@ -30,7 +30,7 @@ var (
 	coin   = rapid.Bool()
 )
 
-// usually draws what is usual, nine times of ten.
+// usually returns the usual value nine times of ten, and otherwise draws another.
 func usually[T any](t *rapid.T, label string, usual T, other *rapid.Generator[T]) T {
 	if mostly.Draw(t, "usual "+label) {
 		return usual
@@ -38,7 +38,7 @@ func usually[T any](t *rapid.T, label string, usual T, other *rapid.Generator[T]
 	return other.Draw(t, label)
 }
 
-// anySnapshot is a cluster as it may be read, and much that never happens.
+// anySnapshot draws a random snapshot, also one that no real cluster has.
 func anySnapshot(t *rapid.T, now time.Time) fleet.Snapshot {
 	var s fleet.Snapshot
 	for i := range rapid.IntRange(0, 8).Draw(t, "nodes") {
@@ -77,7 +77,7 @@ func anySnapshot(t *rapid.T, now time.Time) fleet.Snapshot {
 	return s
 }
 
-// addAnyChecks adds a report, mostly the one that is asked for, and webhooks.
+// addAnyChecks adds a report of preflight, mostly a current one, and webhooks.
 func addAnyChecks(t *rapid.T, s *fleet.Snapshot, now time.Time) {
 	if len(s.Nodes) == 0 || rarely.Draw(t, "unchecked") {
 		return
@@ -199,7 +199,7 @@ func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 	return u
 }
 
-// addAnyRecord adds how nodes went in an upgrade that has ended.
+// addAnyRecord adds the record of an upgrade that has ended.
 func addAnyRecord(t *rapid.T, s *fleet.Snapshot, u v1alpha1.ClusterUpgrade) {
 	if u.Status.Outcome == "" {
 		return
@@ -220,7 +220,7 @@ func addAnyRecord(t *rapid.T, s *fleet.Snapshot, u v1alpha1.ClusterUpgrade) {
 	}
 }
 
-// anySchedule is a window or an exclusion around now, for all or for one pool.
+// anySchedule draws a window or an exclusion around now, for all nodes or for one pool.
 func anySchedule(t *rapid.T, i int, now time.Time) v1alpha1.MaintenanceSchedule {
 	m := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("s%d", i)}}
 	begin := now.Add(time.Duration(rapid.IntRange(-90, 10).Draw(t, "begin")) * time.Minute)
@@ -238,7 +238,7 @@ func anySchedule(t *rapid.T, i int, now time.Time) v1alpha1.MaintenanceSchedule 
 	return m
 }
 
-// copied shares nothing with s.
+// copied returns a deep copy of s.
 func copied(s fleet.Snapshot) fleet.Snapshot {
 	s.Nodes = append([]fleet.Node(nil), s.Nodes...)
 	for i := range s.Nodes {

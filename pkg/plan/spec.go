@@ -38,10 +38,10 @@ func (c *cluster) order(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	default:
 		spec = c.newOrder(n, v)
 	}
-	if spec.Upgrade == nil && !v.release.Lets() {
+	if spec.Upgrade == nil && !v.release.Granted() {
 		return spec
 	}
-	if spec.Release = v.release; !spec.Release.Lets() {
+	if spec.Release = v.release; !spec.Release.Granted() {
 		spec.ExpectedSeconds = nil
 	}
 	return spec
@@ -60,7 +60,7 @@ func (c *cluster) newOrder(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 
 		EtcdSnapshot: n == c.snapshotNode,
 	}
-	if v.release.Lets() {
+	if v.release.Granted() {
 		spec.Slot = v.slot
 		spec.ExpectedSeconds = ptr.To(int32(c.needs(n).Seconds()))
 	}

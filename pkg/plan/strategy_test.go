@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// selector reads KEY=VALUE, KEY!=VALUE and !KEY, separated by commas. Nil for
-// nothing.
+// selector parses KEY=VALUE, KEY!=VALUE and !KEY, separated by commas. It returns nil for
+// the empty string.
 func selector(text string) *v1alpha1.LabelSelector {
 	if text == "" {
 		return nil
@@ -33,7 +33,7 @@ func selector(text string) *v1alpha1.LabelSelector {
 	return s
 }
 
-// setStrategy sets what an upgrade's options say of approvals, failures and pace.
+// setStrategy sets approvals, failures and minReadySeconds from an upgrade's options.
 func setStrategy(s *v1alpha1.Strategy, option map[string]string) error {
 	if _, ok := option["approval"]; ok {
 		s.Approval = v1alpha1.ApprovalRequired
@@ -71,7 +71,7 @@ func setStrategy(s *v1alpha1.Strategy, option map[string]string) error {
 	return nil
 }
 
-// offered notes in the policy's status since when a version is on offer.
+// offered sets in the policy's status since when a version is on offer.
 func (s *sim) offered(version, text string) error {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {

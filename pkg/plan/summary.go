@@ -20,7 +20,7 @@ func (p *planner) summary() fleet.Hold {
 		hold.Stays = true
 		return hold
 	}
-	active, blocked, waiting, turn := p.firsts()
+	active, blocked, waiting, queued := p.firsts()
 	switch {
 	case active >= 0 && p.survey.refused != nil:
 		return p.survey.refused.cannotWrite()
@@ -32,16 +32,16 @@ func (p *planner) summary() fleet.Hold {
 		return p.whyWaiting(p.verdicts[waiting].hold)
 	case blocked >= 0:
 		return p.whyBlocked(blocked)
-	case turn >= 0:
-		return p.verdicts[turn].hold
+	case queued >= 0:
+		return p.verdicts[queued].hold
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: p.notEveryAPIServer()}
 }
 
 // firsts returns the indices of the first node that is at work, that is blocked, that
 // waits for itself, and that waits for others; -1: there is none.
-func (p *planner) firsts() (active, blocked, waiting, turn int) {
-	active, blocked, waiting, turn = -1, -1, -1, -1
+func (p *planner) firsts() (active, blocked, waiting, queued int) {
+	active, blocked, waiting, queued = -1, -1, -1, -1
 	first := func(at *int, i int) {
 		if *at < 0 {
 			*at = i
@@ -56,12 +56,12 @@ func (p *planner) firsts() (active, blocked, waiting, turn int) {
 		case v.decision == Go || n.busy():
 			first(&active, i)
 		case v.hold.Reason.Info().WaitsForOthers:
-			first(&turn, i)
+			first(&queued, i)
 		default:
 			first(&waiting, i)
 		}
 	}
-	return active, blocked, waiting, turn
+	return active, blocked, waiting, queued
 }
 
 // whyWaiting returns the hold of a waiting node as the whole upgrade's: it stays if an

@@ -102,7 +102,7 @@ func (w *windows) ask(c *class, now time.Time) *answer {
 		}
 	}
 	if w.moment == nil || !w.at.Equal(now) {
-		w.moment, w.at = schedule.Look(w.schedules, now), now
+		w.moment, w.at = schedule.NewMoment(w.schedules, now), now
 	}
 	c.last = &answer{asked: now}
 	c.last.hold, c.last.closes = w.evaluate(c, w.moment)

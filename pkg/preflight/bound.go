@@ -6,10 +6,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Bound returns at most limit of the findings, in their order. Where there are too
-// many, those of the checks that have most are left out, and a last one of the
-// same check and level says how many. A limit below twice the number of checks
-// cannot always be kept.
+// Bound returns at most limit of the findings, in their order. If there are too many, it
+// omits findings of the checks that have most, and adds one of the same check and level
+// that says how many were omitted. It may exceed a limit below twice the number of
+// checks.
 func Bound(findings []v1alpha1.Finding, limit int) []v1alpha1.Finding {
 	if len(findings) <= limit {
 		return findings
@@ -40,13 +40,13 @@ func Bound(findings []v1alpha1.Finding, limit int) []v1alpha1.Finding {
 	return out
 }
 
-// group names findings that are left out together.
+// group identifies findings that are omitted together.
 type group struct {
 	level v1alpha1.FindingLevel
 	id    string
 }
 
-// bounded returns how many findings are left where each group shows its share.
+// bounded returns how many findings are left if each group shows share of its own.
 func bounded(seen map[group]int, share int) int {
 	total := 0
 	for _, n := range seen {

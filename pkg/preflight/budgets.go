@@ -19,15 +19,15 @@ import (
 // budgetsNamed is how many PodDisruptionBudgets get a finding of their own.
 const budgetsNamed = 16
 
-// budget is a PodDisruptionBudget, and the nodes whose drain would wait for it.
+// budget is a PodDisruptionBudget, and the nodes whose drain it would block.
 type budget struct {
 	*policyv1.PodDisruptionBudget
 	selector labels.Selector
-	holds    []string
+	blocks   []string
 }
 
-// checkBudgets names the budgets that allow nothing, and those whose pods have
-// another budget too, with the nodes whose drain will wait for them.
+// checkBudgets finds the budgets that allow no eviction, and those whose pods have
+// another budget too, with the nodes whose drain they block.
 func (c *checker) checkBudgets() {
 	budgets := map[string][]*budget{} // by namespace
 	for i := range c.Workloads.Budgets {
@@ -38,9 +38,9 @@ func (c *checker) checkBudgets() {
 		}
 	}
 	overlaps := map[string][]string{} // nodes, by the budgets that share pods on them
-	for _, pod := range c.leaving {
+	for _, pod := range c.evicted {
 		if pod.Status.Phase == corev1.PodPending {
-			continue // evicted whatever a budget says
+			continue // evicted in spite of any budget
 		}
 		var matching []string
 		for _, b := range budgets[pod.Namespace] {
@@ -49,7 +49,7 @@ func (c *checker) checkBudgets() {
 			}
 			matching = append(matching, b.Name)
 			if b.protects(pod.Pod) {
-				b.holds = append(b.holds, pod.Spec.NodeName)
+				b.blocks = append(b.blocks, pod.Spec.NodeName)
 			}
 		}
 		if len(matching) > 1 {
@@ -58,13 +58,13 @@ func (c *checker) checkBudgets() {
 			overlaps[key] = append(overlaps[key], pod.Spec.NodeName)
 		}
 	}
-	c.warnOfHolding(budgets)
+	c.warnOfBlocking(budgets)
 	c.warnOfOverlapping(overlaps)
 }
 
 // protects reports whether the API server would refuse to evict the pod, which the
-// budget matches: no pod may leave, and the pod is Ready, or a pod that is not
-// Ready may not leave either (Create in pkg/registry/core/pod/storage/eviction.go, v1.35.4).
+// budget matches: the budget allows no disruption, and the pod is Ready, or the budget
+// also protects a pod that is not Ready (Create in pkg/registry/core/pod/storage/eviction.go, v1.35.4).
 func (b *budget) protects(pod *corev1.Pod) bool {
 	if b.Status.DisruptionsAllowed > 0 {
 		return false
@@ -75,19 +75,19 @@ func (b *budget) protects(pod *corev1.Pod) bool {
 	return staticpod.Ready(pod) || !always && !enough
 }
 
-func (c *checker) warnOfHolding(budgets map[string][]*budget) {
+func (c *checker) warnOfBlocking(budgets map[string][]*budget) {
 	var found []v1alpha1.Finding
 	for _, list := range budgets {
 		for _, b := range list {
-			if len(b.holds) > 0 {
+			if len(b.blocks) > 0 {
 				found = append(found, v1alpha1.Finding{
 					ID: "pdb-blocks", Object: budgetObject(b.Namespace, b.Name),
-					Message: fmt.Sprintf("PodDisruptionBudget %s/%s allows no pod to leave: it would hold the drain of %s.", b.Namespace, b.Name, names(b.holds)),
+					Message: fmt.Sprintf("PodDisruptionBudget %s/%s allows no eviction: it would block the drain of %s.", b.Namespace, b.Name, names(b.blocks)),
 				})
 			}
 		}
 	}
-	c.addNamed(found, "%s would hold drains: kubectl get poddisruptionbudgets -A shows 0 as ALLOWED DISRUPTIONS.")
+	c.addNamed(found, "%s would block drains: kubectl get poddisruptionbudgets -A shows 0 as ALLOWED DISRUPTIONS.")
 }
 
 func budgetObject(namespace, name string) v1alpha1.ObjectReference {
@@ -101,11 +101,11 @@ func (c *checker) warnOfOverlapping(overlaps map[string][]string) {
 		budgets := strings.Split(list, ", ")
 		found = append(found, v1alpha1.Finding{
 			ID: "pdb-overlap", Object: budgetObject(namespace, budgets[0]),
-			Message: fmt.Sprintf("In namespace %s, %d PodDisruptionBudgets match the same pods (%s): the API server evicts none that has more than one, which would hold the drain of %s.",
+			Message: fmt.Sprintf("In namespace %s, %d PodDisruptionBudgets match the same pods (%s): the API server evicts none that has more than one, which would block the drain of %s.",
 				namespace, len(budgets), names(budgets), names(overlaps[key])),
 		})
 	}
-	c.addNamed(found, "%s would hold drains, as others match the same pods.")
+	c.addNamed(found, "%s would block drains, because others match the same pods.")
 }
 
 // addNamed adds the first few findings, and one that says how many more there are.

@@ -16,18 +16,27 @@ type Family struct {
 type Entry struct {
 	// ID never changes: people write it into spec.ignoreChecks.
 	ID string
-	// Levels that its findings have.
-	Levels []v1alpha1.FindingLevel
+	Effect
 	// About says when it has a finding.
 	About string
 	// Advice says what to do, where the finding itself gives no advice.
 	Advice string
 }
 
+// Effect is what the findings of a check do.
+type Effect struct {
+	// Levels that the findings have.
+	Levels []v1alpha1.FindingLevel
+	// Mandatory reports whether it does not help to ignore the check: there is no image
+	// to stage, Kubernetes itself refuses the step, or a later step waits forever.
+	Mandatory bool
+}
+
 var (
-	blocks = []v1alpha1.FindingLevel{v1alpha1.LevelBlock}
-	warns  = []v1alpha1.FindingLevel{v1alpha1.LevelWarn}
-	either = []v1alpha1.FindingLevel{v1alpha1.LevelBlock, v1alpha1.LevelWarn}
+	mandatory = Effect{Levels: []v1alpha1.FindingLevel{v1alpha1.LevelBlock}, Mandatory: true}
+	blocks    = Effect{Levels: []v1alpha1.FindingLevel{v1alpha1.LevelBlock}}
+	warns     = Effect{Levels: []v1alpha1.FindingLevel{v1alpha1.LevelWarn}}
+	either    = Effect{Levels: []v1alpha1.FindingLevel{v1alpha1.LevelBlock, v1alpha1.LevelWarn}}
 )
 
 // families are all checks, in the order in which Check runs them.
@@ -60,8 +69,12 @@ func byID() map[string]Entry {
 // Catalog describes every check, by family.
 func Catalog() []Family { return slices.Clone(families) }
 
-// Known reports whether there is a check of that id.
+// Known reports whether there is a check with that id.
 func Known(id string) bool {
 	_, known := entries[id]
 	return known
 }
+
+// Ignorable reports whether an upgrade that ignores the check continues. The findings are
+// marked as ignored in either case.
+func Ignorable(id string) bool { return Known(id) && !entries[id].Mandatory }

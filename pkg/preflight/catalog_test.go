@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// TestChecksAreDocumented keeps docs/checks.md what the catalog says.
-// `go test ./pkg/preflight -update` writes it.
+// TestChecksAreDocumented checks that docs/checks.md matches the catalog. `go test
+// ./pkg/preflight -update` writes it.
 func TestChecksAreDocumented(t *testing.T) {
 	golden(t, filepath.Join("..", "..", "docs", "checks.md"), checksPage())
 }
@@ -22,7 +22,7 @@ func checksPage() string {
 		"<!-- Generated from the catalog in pkg/preflight by `go test ./pkg/preflight -update`. -->\n\n" +
 		"`kubectl upgrade plan` and `apply` show what these checks find. The coordinator makes the same ones when an upgrade\n" +
 		"begins, and again before each control plane, so that one from Git or an automatic one gets them too.\n\n" +
-		"**Block**: nothing begins until it is mended. A finding that blocks and names a worker holds that worker alone.\n" +
+		"**Block**: nothing begins until it is fixed. A finding that blocks and names a worker holds that worker alone.\n" +
 		"**Warn**: for people to know.\n\n" +
 		"A check can be ignored by its id: `kubectl upgrade apply --ignore-check ID`, or `spec.ignoreChecks` of the\n" +
 		"ClusterUpgrade. Its findings stay in the record, marked as ignored. Where the table says\n" +
@@ -35,7 +35,7 @@ func checksPage() string {
 				levels = append(levels, string(level))
 			}
 			level := strings.Join(levels, " or ")
-			if !preflight.IgnoringHelps(e.ID) {
+			if !preflight.Ignorable(e.ID) {
 				level += "; ignoring it does not help"
 			}
 			fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", e.ID, level, e.About, e.Advice)
@@ -44,14 +44,14 @@ func checksPage() string {
 	return page.String()
 }
 
-func TestCatalogIsWhole(t *testing.T) {
+func TestCatalogIsComplete(t *testing.T) {
 	id := regexp.MustCompile(`^[a-z]+[a-z0-9]*(-[a-z0-9]+)*$`)
 	seen := map[string]bool{}
 	for _, family := range preflight.Catalog() {
 		for _, e := range family.Checks {
 			switch {
 			case !id.MatchString(e.ID) || len(e.ID) > 64 || seen[e.ID]:
-				t.Errorf("id %q is not one that can be ignored, or is there twice", e.ID)
+				t.Errorf("id %q cannot be ignored, or is in the catalog twice", e.ID)
 			case len(e.Levels) == 0 || e.About == "" || strings.HasSuffix(e.About, ".") || !strings.ContainsAny(e.Advice[len(e.Advice)-1:], "./"):
 				t.Errorf("%s is not described: %+v", e.ID, e)
 			}

@@ -13,35 +13,35 @@ import (
 var certificateChecks = []Entry{
 	{
 		"certificate-ended", blocks,
-		"a certificate of kubeadm's below /etc/kubernetes, or the kubelet's, has ended",
+		"a certificate of kubeadm's below /etc/kubernetes, or the kubelet's, has expired",
 		"Renew it on that node: kubeadm certs renew all, then restart the control plane's static pods. The kubelet's own is not among those (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert).",
 	},
 	{
 		"certificate-ending", warns,
-		"a certificate in /etc/kubernetes, or the kubelet's, ends within 30 days; kubeadm renews its own on a control plane when it upgrades, and a kubelet rotates its own at any time. One that is neither's may have ended, too",
-		"Renew it on that node: kubeadm certs renew all. For the kubelet's own look whether it rotates it: rotateCertificates in /var/lib/kubelet/config.yaml.",
+		"a certificate in /etc/kubernetes, or the kubelet's, expires within 30 days; kubeadm renews its own on a control plane when it upgrades, and a kubelet rotates its own at any time. A certificate of another program may have expired already",
+		"Renew it on that node: kubeadm certs renew all. For the kubelet's own, check that the kubelet rotates it: rotateCertificates in /var/lib/kubelet/config.yaml.",
 	},
 	{
 		"ca-ended", blocks,
-		"a certificate authority has ended: nothing that it signed is trusted any more",
+		"a certificate authority has expired: the certificates that it signed are no longer trusted",
 		"Replace the authority by hand: https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/",
 	},
 	{
 		"ca-ending", warns,
-		"a certificate authority ends within 180 days; no upgrade renews one, and certificates signed from now on end with it",
+		"a certificate authority expires within 180 days; no upgrade renews one, and certificates signed from now on expire with it",
 		"Plan to replace the authority by hand: https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/",
 	},
 }
 
-// soon and soonCA are how long before its end a certificate has a finding. An
-// authority's is replaced by hand, on every node and in every kubeconfig.
+// soon and soonCA are how long before it expires a certificate has a finding. A person
+// has to replace that of an authority, on every node and in every kubeconfig.
 const (
 	soon   = 30 * 24 * time.Hour
 	soonCA = 180 * 24 * time.Hour
 )
 
-// kubeletsOwn reports whether a kubelet keeps the certificate with which it speaks
-// to the API server at that path: in its own folder, or in the kubeconfig itself
+// kubeletsOwn reports whether the path is that of the certificate with which a kubelet
+// authenticates to the API server: in its own folder, or in the kubeconfig itself
 // where it was made without a bootstrap token. kubeadm renews neither
 // (https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-certs/).
 func kubeletsOwn(path string) bool {
@@ -51,7 +51,7 @@ func kubeletsOwn(path string) bool {
 // kubeadmFiles are the files with certificates that kubeadm makes, below
 // /etc/kubernetes (certificates in cmd/kubeadm/app/phases/certs/certlist.go,
 // kubeconfigs in cmd/kubeadm/app/constants/constants.go). The cluster does not stop
-// when the certificate of another file there ends.
+// when a certificate in another file there expires.
 var kubeadmFiles = map[string]bool{
 	"admin.conf": true, "super-admin.conf": true, "controller-manager.conf": true, "scheduler.conf": true, "kubelet.conf": true,
 	"pki/ca.crt": true, "pki/apiserver.crt": true, "pki/apiserver-kubelet-client.crt": true, "pki/apiserver-etcd-client.crt": true,
@@ -66,9 +66,9 @@ func foreign(path string) bool {
 }
 
 const (
-	rotatesAdvice = "The kubelet rotates it by itself before it ends, and no upgrade does. If it does not: rotateCertificates has to be true in /var/lib/kubelet/config.yaml; journalctl -u kubelet on the node and kubectl get certificatesigningrequests tell more."
-	rotatedAdvice = "The kubelet rotates it by itself, but no longer once it has ended: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert says how to give it another one. rotateCertificates has to be true in /var/lib/kubelet/config.yaml."
-	renewedAdvice = "Nothing needs to be done if the upgrade runs before: kubeadm renews them. Otherwise, on that node: kubeadm certs renew all."
+	rotatesAdvice = "The kubelet rotates it before it expires, and no upgrade does. If it does not: rotateCertificates has to be true in /var/lib/kubelet/config.yaml; journalctl -u kubelet on the node and kubectl get certificatesigningrequests show why."
+	rotatedAdvice = "The kubelet rotates a certificate only before it expires: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert says how to make a new one. rotateCertificates has to be true in /var/lib/kubelet/config.yaml."
+	renewedAdvice = "Nothing needs to be done if the upgrade runs before that: kubeadm renews them. Otherwise, on that node: kubeadm certs renew all."
 )
 
 func (c *checker) checkCertificates() {
@@ -105,20 +105,20 @@ func (c *checker) checkCertificates() {
 			workers = append(workers, n)
 		}
 	}
-	c.certificatesEndOn(kubelets, "The kubelet's certificate ends within 30 days on %s: %s.", rotatesAdvice)
-	c.certificatesEndOn(workers, "Certificates below /etc/kubernetes end within 30 days on %s: %s.", "Renew them in the way they came to these nodes.")
+	c.certificatesEndOn(kubelets, "The kubelet's certificate expires within 30 days on %s: %s.", rotatesAdvice)
+	c.certificatesEndOn(workers, "Certificates below /etc/kubernetes expire within 30 days on %s: %s.", "Renew them in the way in which they were installed.")
 	c.checkAuthorities(authorities)
 	for _, path := range slices.Sorted(maps.Keys(foreigners)) {
 		c.add(v1alpha1.Finding{
 			ID: "certificate-ending", Object: v1alpha1.ObjectReference{Kind: "File", Name: path},
-			Message: fmt.Sprintf("Certificate %s, which is not kubeadm's, ends on %s (%s).", path, day(foreigners[path].ends), nodeNames(foreigners[path].nodes)),
-			Advice:  "Renew it in the way it came there; or remove it, if nothing uses it.",
+			Message: fmt.Sprintf("Certificate %s, which is not kubeadm's, expires on %s (%s).", path, day(foreigners[path].ends), nodeNames(foreigners[path].nodes)),
+			Advice:  "Renew it in the way in which it was installed; or remove it, if nothing uses it.",
 		})
 	}
 }
 
 func (c *checker) certificateEnded(n *node, cert v1alpha1.CertificateFacts) {
-	f := v1alpha1.Finding{ID: "certificate-ended", Message: fmt.Sprintf("On node %s, certificate %s ended on %s.", n.name, cert.Path, day(cert.NotAfter.Time))}
+	f := v1alpha1.Finding{ID: "certificate-ended", Message: fmt.Sprintf("On node %s, certificate %s expired on %s.", n.name, cert.Path, day(cert.NotAfter.Time))}
 	if kubeletsOwn(cert.Path) {
 		f.Advice = rotatedAdvice
 	}
@@ -126,7 +126,7 @@ func (c *checker) certificateEnded(n *node, cert v1alpha1.CertificateFacts) {
 }
 
 func (c *checker) certificatesEnd(n *node, paths []string) {
-	f := v1alpha1.Finding{ID: "certificate-ending", Object: n.object(), Message: fmt.Sprintf("On node %s, %s within 30 days: %s.", n.name, ends(len(paths)), names(paths))}
+	f := v1alpha1.Finding{ID: "certificate-ending", Object: n.object(), Message: fmt.Sprintf("On node %s, %s within 30 days: %s.", n.name, expire(len(paths)), names(paths))}
 	if c.runsKubeadm(n) {
 		f.Advice = renewedAdvice
 	}
@@ -140,11 +140,11 @@ func (c *checker) certificatesEndOn(nodes []*node, format, advice string) {
 	}
 }
 
-func ends(n int) string {
+func expire(n int) string {
 	if n == 1 {
-		return "1 certificate ends"
+		return "1 certificate expires"
 	}
-	return plural(n, "certificate") + " end"
+	return plural(n, "certificate") + " expire"
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
@@ -174,9 +174,9 @@ func (c *checker) checkAuthorities(authorities map[string]*copies) {
 		left := a.ends.Sub(c.Now)
 		switch {
 		case left <= 0:
-			c.add(v1alpha1.Finding{ID: "ca-ended", Object: v1alpha1.ObjectReference{Kind: "File", Name: path}, Message: fmt.Sprintf("The certificate authority %s ended on %s (%s).", path, day(a.ends), nodeNames(a.nodes))})
+			c.add(v1alpha1.Finding{ID: "ca-ended", Object: v1alpha1.ObjectReference{Kind: "File", Name: path}, Message: fmt.Sprintf("The certificate authority %s expired on %s (%s).", path, day(a.ends), nodeNames(a.nodes))})
 		case left <= soonCA:
-			c.add(v1alpha1.Finding{ID: "ca-ending", Object: v1alpha1.ObjectReference{Kind: "File", Name: path}, Message: fmt.Sprintf("The certificate authority %s ends on %s, and no upgrade renews it (%s).", path, day(a.ends), nodeNames(a.nodes))})
+			c.add(v1alpha1.Finding{ID: "ca-ending", Object: v1alpha1.ObjectReference{Kind: "File", Name: path}, Message: fmt.Sprintf("The certificate authority %s expires on %s, and no upgrade renews it (%s).", path, day(a.ends), nodeNames(a.nodes))})
 		}
 	}
 }

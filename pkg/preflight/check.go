@@ -14,9 +14,9 @@ import (
 // object. Findings that the upgrade ignores are included, and marked.
 //
 // A finding that blocks and names a node holds that node alone; one that names
-// none holds the whole upgrade. What is wrong with a control-plane node holds
-// the whole upgrade, as no node goes past pass 1 without it. There can be one
-// finding for each node: Bound makes them fit into a status.
+// none holds the whole upgrade. A problem of a control-plane node holds the whole
+// upgrade, because no node goes past pass 1 without it. There can be one finding for
+// each node: Bound makes them fit into a status.
 func Check(f Facts) []v1alpha1.Finding {
 	c := newChecker(f)
 	for _, run := range runs {
@@ -56,8 +56,7 @@ func rank(level v1alpha1.FindingLevel) int {
 	return 1
 }
 
-// checker holds the facts in the order and the shapes that the checks need, and
-// what they found.
+// checker holds the facts as the checks need them, and the findings.
 type checker struct {
 	Facts
 	// to is the version to reach, and kubeadm whether there is one: an upgrade
@@ -76,7 +75,7 @@ type checker struct {
 	leftOut     []*node // those that a nodeSelector leaves out, by name
 	all         []*node
 	static      []staticPod
-	leaving     []leaver
+	evicted     []evictedPod
 	found       []v1alpha1.Finding
 }
 
@@ -91,11 +90,11 @@ func newChecker(f Facts) *checker {
 	}
 	c.sortNodes()
 	c.findStaticPods()
-	c.findLeaving()
+	c.findEvicted()
 	return c
 }
 
-// add adds a finding. Level and advice that it leaves out are the catalog's.
+// add adds a finding. Its level and advice default to the catalog's.
 func (c *checker) add(f v1alpha1.Finding) {
 	entry := entries[f.ID]
 	f.Level, f.Advice = cmp.Or(f.Level, entry.Levels[0]), cmp.Or(f.Advice, entry.Advice)
@@ -111,8 +110,8 @@ func (c *checker) onNode(n *node, f v1alpha1.Finding) {
 	c.add(f)
 }
 
-// reaches reports whether the upgrade takes a component from the version to that
-// minor of Kubernetes 1, or beyond it: what that minor removed is gone then.
+// reaches reports whether the upgrade takes a component from an older minor to that minor
+// of Kubernetes 1, or beyond it, so that the component loses what that minor removed.
 func (c *checker) reaches(minor int, from version.Version) bool {
 	return c.kubeadm && c.to.Minor >= minor && from.Minor < minor
 }

@@ -19,9 +19,8 @@ var update = flag.Bool("update", false, "write docs/checks.md and testdata/findi
 
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }
 
-// scene is a change to a cluster that nothing speaks against, and what is found
-// then: "Level id object node", the object without its kind's slash where there
-// is none.
+// scene is a change to a cluster without findings, and the findings afterwards, as
+// "Level id object node".
 type scene struct {
 	check string // the check that it is about
 	name  string
@@ -30,7 +29,7 @@ type scene struct {
 	want  []string
 }
 
-// scenes are all of them, by family.
+// scenes are all scenes, by family.
 func scenes() []scene {
 	var all []scene
 	for _, family := range [][]scene{
@@ -78,13 +77,12 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Every check has a scene in which it has a finding, and one in which it has
-// none.
+// TestEveryCheckIsTested checks that every check has a scene with a finding, and one without.
 func TestEveryCheckIsTested(t *testing.T) {
 	fires, silent := map[string]bool{}, map[string]bool{}
 	for _, s := range scenes() {
 		if !preflight.Known(s.check) {
-			t.Errorf("scene %q is about %q, and there is no such check", s.name, s.check)
+			t.Errorf("scene %q is about check %q, which does not exist", s.name, s.check)
 		}
 		found := strings.Contains(strings.Join(s.want, "\n")+" ", " "+s.check+" ") || strings.Contains(strings.Join(s.want, "\n")+"\n", " "+s.check+"\n")
 		fires[s.check] = fires[s.check] || found
@@ -99,8 +97,8 @@ func TestEveryCheckIsTested(t *testing.T) {
 	}
 }
 
-// What people read is kept where it can be read: testdata/findings.txt.
-func TestSentences(t *testing.T) {
+// TestFindingsMatchGoldenFile compares the texts of all findings with testdata/findings.txt.
+func TestFindingsMatchGoldenFile(t *testing.T) {
 	var text strings.Builder
 	for _, s := range scenes() {
 		findings := preflight.Check(s.build())
@@ -128,6 +126,6 @@ func golden(t *testing.T, path, want string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(got), want); diff != "" {
-		t.Errorf("%s is not what the code says (go test ./pkg/preflight -update writes it):\n%s", path, diff)
+		t.Errorf("%s differs (-file +code); go test ./pkg/preflight -update writes it:\n%s", path, diff)
 	}
 }

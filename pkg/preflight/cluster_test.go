@@ -17,7 +17,7 @@ import (
 
 var now = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
-// cluster is one that nothing speaks against: it goes from v1.34.4 to v1.35.4.
+// cluster returns a cluster without findings for an upgrade from v1.34.4 to v1.35.4.
 func cluster(controlPlanes, workers int) *preflight.Facts {
 	f := &preflight.Facts{
 		Now: now,
@@ -67,7 +67,7 @@ func machine(name string, controlPlane bool) corev1.Node {
 	return n
 }
 
-// reported is what a node's agent reports of a healthy node.
+// reported returns what the agent of a healthy node reports.
 func reported(name string) v1alpha1.NodeUpgrade {
 	return v1alpha1.NodeUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -75,7 +75,7 @@ func reported(name string) v1alpha1.NodeUpgrade {
 	}
 }
 
-// inventory is what its agent found on it.
+// inventory returns the facts that its agent gathered.
 func inventory(name string) v1alpha1.NodeInventory {
 	cert := func(path string, days int, ca bool) v1alpha1.CertificateFacts {
 		return v1alpha1.CertificateFacts{Path: path, NotAfter: metav1.NewTime(now.AddDate(0, 0, days)), CA: ca}
@@ -118,8 +118,7 @@ func static(component, node string) corev1.Pod {
 	}
 }
 
-// pod is one that has all that checks look for: a Deployment, probes and
-// requests.
+// pod returns a pod that has everything that checks require: a Deployment, probes and requests.
 func pod(deployment, name, node string) corev1.Pod {
 	probe := &corev1.Probe{}
 	return corev1.Pod{
@@ -139,7 +138,7 @@ func pod(deployment, name, node string) corev1.Pod {
 	}
 }
 
-// deployment is one of that many replicas, with pods on these nodes.
+// deployment returns a Deployment of that many replicas, with pods on these nodes.
 func deployment(f *preflight.Facts, name string, nodes ...string) {
 	f.Workloads.Deployments = append(f.Workloads.Deployments, appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
@@ -162,7 +161,7 @@ func facts(f *preflight.Facts, name string) *v1alpha1.NodeFacts {
 	return &f.Inventories[slices.IndexFunc(f.Inventories, func(n v1alpha1.NodeInventory) bool { return n.Name == name })].NodeFacts
 }
 
-// agents lets an agent run on these nodes, and on no other.
+// agents makes agents run on these nodes only.
 func agents(f *preflight.Facts, nodes ...string) {
 	for _, name := range nodes {
 		p := pod("agent", "node-agent-"+name, name)
@@ -172,7 +171,7 @@ func agents(f *preflight.Facts, nodes ...string) {
 	}
 }
 
-// rebooted lets a node have been rebooted for an upgrade.
+// rebooted makes a node one that has rebooted for an upgrade.
 func rebooted(f *preflight.Facts, name string, by v1alpha1.UpgradeReference) {
 	node(f, name).Status.NodeInfo.BootID = "after"
 	s := &upgrade(f, name).Status
@@ -184,7 +183,7 @@ func pool(name v1alpha1.LabelValue) v1alpha1.LabelSelector {
 	return v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": name}}
 }
 
-// unseen takes away what the agents of these nodes found.
+// unseen removes the inventories of these nodes.
 func unseen(f *preflight.Facts, names ...string) {
 	f.Inventories = slices.DeleteFunc(f.Inventories, func(n v1alpha1.NodeInventory) bool { return slices.Contains(names, n.Name) })
 }
@@ -193,12 +192,12 @@ func systemPod(f *preflight.Facts, name string) *corev1.Pod {
 	return &f.SystemPods[slices.IndexFunc(f.SystemPods, func(p corev1.Pod) bool { return p.Name == name })]
 }
 
-// serve lets the apiserver of a node have a version.
+// serve sets the version of a node's apiserver.
 func serve(f *preflight.Facts, name, version string) {
 	systemPod(f, "kube-apiserver-"+name).Spec.Containers[0].Image = "registry.k8s.io/kube-apiserver:" + version
 }
 
-// runs lets every part of the cluster run a version.
+// runs sets the version of every part of the cluster.
 func runs(f *preflight.Facts, version string) {
 	for i := range f.Nodes {
 		f.Nodes[i].Status.NodeInfo.KubeletVersion = version
@@ -212,7 +211,7 @@ func unready(f *preflight.Facts, name string) {
 	node(f, name).Status.Conditions[0].Status = corev1.ConditionUnknown
 }
 
-// etcd changes what every agent says of a member.
+// etcd changes what every agent reports of a member.
 func etcd(f *preflight.Facts, member string, change func(*v1alpha1.EtcdMember)) {
 	for _, n := range f.Inventories {
 		if n.Etcd == nil {

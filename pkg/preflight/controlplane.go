@@ -21,16 +21,16 @@ var controlPlaneChecks = []Entry{
 	{
 		"control-plane-pod", blocks,
 		"a static pod of a control-plane node is missing or not Ready",
-		"Look at why it does not run: kubectl -n kube-system describe pod, and crictl logs on the node.",
+		"Find out why it does not run: kubectl -n kube-system describe pod, and crictl logs on the node.",
 	},
 	{
-		"unsupported-control-plane", blocks,
-		"Kubernetes does not come to a control-plane node as a sysext image, and its apiserver is older than the version: we cannot upgrade it, and no kubelet goes to the version before every apiserver has",
+		"unsupported-control-plane", mandatory,
+		"Kubernetes is not installed on a control-plane node as a sysext image, and its apiserver is older than the version: it cannot be upgraded here, and no kubelet is upgraded before every apiserver",
 		"Upgrade that node's control plane first, in the way it was installed (kubeadm upgrade apply of that version); or replace the node by one whose Kubernetes is a sysext image.",
 	},
 	{
-		"control-plane-left-out", blocks,
-		"a nodeSelector, of the UpgradePolicy or of the upgrade, leaves a control-plane node out whose apiserver is older than the version: no kubelet goes there before every apiserver has",
+		"control-plane-left-out", mandatory,
+		"the nodeSelector of the UpgradePolicy or of the upgrade does not match a control-plane node whose apiserver is older than the version: no kubelet is upgraded before every apiserver",
 		"Upgrade the control plane first, or let both nodeSelectors match it.",
 	},
 }
@@ -74,14 +74,14 @@ func (c *checker) findStaticPods() {
 	slices.SortFunc(c.static, func(a, b staticPod) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// mirror reports whether the pod only shows a static pod.
+// mirror reports whether the pod is the mirror pod of a static pod.
 func mirror(pod *corev1.Pod) bool {
 	_, is := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return is
 }
 
-// checkControlPlane looks at what has to be healthy before kubeadm upgrades a
-// control-plane node, or before one is rebooted.
+// checkControlPlane checks what has to be healthy before kubeadm upgrades a control-plane
+// node, or before one is rebooted.
 func (c *checker) checkControlPlane() {
 	if !c.kubeadm && !c.controlPlaneMoves() {
 		return
@@ -119,8 +119,8 @@ func (c *checker) checkControlPlane() {
 	}
 }
 
-// checkOldServers looks for apiservers that stay behind: no kubelet goes to the
-// version before every apiserver has.
+// checkOldServers finds apiservers that this upgrade does not upgrade although they are
+// older than the version: no kubelet is upgraded before every apiserver.
 func (c *checker) checkOldServers() {
 	if !c.kubeadm {
 		return
@@ -129,7 +129,8 @@ func (c *checker) checkOldServers() {
 	c.serversStay("control-plane-left-out", c.leftOut, "is not matched by the nodeSelector of the UpgradePolicy or of the upgrade")
 }
 
-// serversStay notes the apiservers on those nodes that are older than the version.
+// serversStay adds a finding for each of the nodes whose apiserver is older than the
+// version.
 func (c *checker) serversStay(id string, nodes []*node, why string) {
 	for _, n := range nodes {
 		if !n.controlPlane || n.abandoned {

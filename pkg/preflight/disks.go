@@ -11,8 +11,8 @@ import (
 
 var diskChecks = []Entry{{
 	"disk-room", blocks,
-	"a node lacks the room that the upgrade needs for the sysext image, for the control plane's container images, for kubeadm's backups in /etc/kubernetes/tmp, or for etcd's snapshot",
-	"Make room on that node: crictl rmi --prune removes images that no container uses; old backups lie in /etc/kubernetes/tmp.",
+	"a node lacks the disk space that the upgrade needs for the sysext image, for the control plane's container images, for kubeadm's backups in /etc/kubernetes/tmp, or for etcd's snapshot",
+	"Free disk space on that node: crictl rmi --prune removes images that no container uses; old backups are in /etc/kubernetes/tmp.",
 }}
 
 // Folders that an upgrade writes to.
@@ -127,7 +127,7 @@ func (c *checker) checkRoom(n *node, free int64, needs map[string]int64) {
 	}
 	c.onNode(n, v1alpha1.Finding{
 		ID: "disk-room",
-		Message: fmt.Sprintf("Node %s has %d MiB left for %s, where the upgrade needs %d MiB.",
+		Message: fmt.Sprintf("Node %s has %d MiB free for %s, and the upgrade needs %d MiB.",
 			n.name, free>>20, strings.Join(slices.Sorted(maps.Keys(needs)), ", "), total>>20),
 	})
 }

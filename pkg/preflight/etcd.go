@@ -10,15 +10,19 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/quorum"
 )
 
+// EtcdQuorum is the id of the check that the planner and the agents repeat before a node
+// begins, unless the upgrade ignores it.
+const EtcdQuorum = "etcd-quorum"
+
 var etcdChecks = []Entry{
 	{
 		"etcd-member", blocks,
 		"a member of etcd is not healthy, or has no vote yet",
-		"Look at its log (kubectl -n kube-system logs on its pod); wait until it has caught up, or remove a member whose node is gone.",
+		"Read its log (kubectl -n kube-system logs on its pod); wait until it has caught up, or remove a member whose node is gone.",
 	},
 	{
-		"etcd-quorum", blocks,
-		"etcd would have no majority left with one more member away; with two members that is always so",
+		EtcdQuorum, blocks,
+		"etcd would lose its majority with one more member away; with two members that is always so",
 		"Bring the members back, or add a third control-plane node.",
 	},
 	{
@@ -33,17 +37,17 @@ var etcdChecks = []Entry{
 	},
 	{
 		"etcd-unknown", blocks,
-		"a control-plane node's agent cannot say how etcd is",
-		"Look at etcd's pod on that node, and at the agent's log (kubectl -n kubectl-upgrade logs).",
+		"a control-plane node's agent cannot report the health of etcd",
+		"Check etcd's pod on that node, and the agent's log (kubectl -n kubectl-upgrade logs).",
 	},
 	{
-		"etcd-external", blocks,
+		"etcd-external", mandatory,
 		"etcd does not run on the control-plane nodes, where no snapshot of it can be taken, and strategy.etcdSnapshot asks for one",
 		"Take a snapshot where etcd runs (etcdctl snapshot save), and set strategy.etcdSnapshot: Skip.",
 	},
 }
 
-// checkEtcd looks at the members while one of them is still to be stopped: the
+// checkEtcd checks the members while the upgrade has still to stop one of them. The
 // upgrade of a worker stops none.
 func (c *checker) checkEtcd() {
 	if !c.controlPlaneMoves() {
@@ -56,7 +60,7 @@ func (c *checker) checkEtcd() {
 		m := members[name]
 		switch {
 		case m.Learner:
-			c.onMember(name, "etcd-member", fmt.Sprintf("Member %s of etcd is a learner still, without a vote.", name), "")
+			c.onMember(name, "etcd-member", fmt.Sprintf("Member %s of etcd is still a learner, without a vote.", name), "")
 		case m.Healthy:
 			voters, healthy = voters+1, healthy+1
 		default:
@@ -68,15 +72,15 @@ func (c *checker) checkEtcd() {
 	c.checkQuorum(voters, healthy)
 }
 
-// checkExternal looks for a snapshot that no agent can take, as neither pods nor
-// agents know of a member.
+// checkExternal finds an upgrade that needs a snapshot although no member of etcd runs on
+// a control-plane node, according to pods and agents.
 func (c *checker) checkExternal() {
 	skip := c.strategy.EtcdSnapshot == v1alpha1.EtcdSnapshotSkip
 	stacked := slices.ContainsFunc(c.static, func(p staticPod) bool { return p.component == etcdServer })
 	local := slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.facts == nil || n.facts.Etcd != nil })
 	waits := slices.ContainsFunc(c.controlPlanes(), c.runsKubeadm)
 	if waits && !skip && !stacked && !local && c.Upgrade.Status.EtcdSnapshot == nil {
-		c.add(v1alpha1.Finding{ID: "etcd-external", Message: "etcd runs elsewhere than on the control-plane nodes: no snapshot of it can be taken there, and kubeadm does not begin without one."})
+		c.add(v1alpha1.Finding{ID: "etcd-external", Message: "etcd does not run on the control-plane nodes: no snapshot of it can be taken there, and kubeadm does not begin without one."})
 	}
 }
 
@@ -84,8 +88,8 @@ func (c *checker) onMember(name, id, message, advice string) {
 	c.add(v1alpha1.Finding{ID: id, Object: v1alpha1.ObjectReference{Kind: "EtcdMember", Name: name}, Message: message, Advice: advice})
 }
 
-// etcdMembers returns all members that an agent knows of. Where two agents see one
-// member differently, the worse of the two counts.
+// etcdMembers returns all members that an agent reports. If two agents disagree about a
+// member, the less healthy report counts.
 func (c *checker) etcdMembers() map[string]v1alpha1.EtcdMember {
 	members := map[string]v1alpha1.EtcdMember{}
 	has := map[string]bool{}
@@ -97,7 +101,7 @@ func (c *checker) etcdMembers() map[string]v1alpha1.EtcdMember {
 		case n.facts == nil:
 			continue
 		case n.facts.Etcd == nil && has[n.name]:
-			c.onNode(n, v1alpha1.Finding{ID: "etcd-unknown", Message: fmt.Sprintf("The agent on %s does not say how etcd is.", n.name)})
+			c.onNode(n, v1alpha1.Finding{ID: "etcd-unknown", Message: fmt.Sprintf("The agent on %s does not report the health of etcd.", n.name)})
 			continue
 		case n.facts.Etcd == nil:
 			continue
@@ -106,7 +110,7 @@ func (c *checker) etcdMembers() map[string]v1alpha1.EtcdMember {
 		}
 		for _, m := range n.facts.Etcd.Members {
 			if known, ok := members[m.Name]; ok {
-				m = worse(known, m)
+				m = lessHealthy(known, m)
 			}
 			members[m.Name] = m
 		}
@@ -114,7 +118,8 @@ func (c *checker) etcdMembers() map[string]v1alpha1.EtcdMember {
 	return members
 }
 
-func worse(a, b v1alpha1.EtcdMember) v1alpha1.EtcdMember {
+// lessHealthy merges two reports about one member.
+func lessHealthy(a, b v1alpha1.EtcdMember) v1alpha1.EtcdMember {
 	if a.Healthy && !b.Healthy {
 		a.Healthy, a.Problem = false, b.Problem
 	}
@@ -133,7 +138,7 @@ func (c *checker) checkQuorum(voters, healthy int) {
 		c.add(v1alpha1.Finding{ID: "etcd-single", Message: "etcd has a single member, so the API is away while its node is upgraded."})
 	case voters > 1 && healthy-1 < majority:
 		c.add(v1alpha1.Finding{
-			ID:      "etcd-quorum",
+			ID:      EtcdQuorum,
 			Message: fmt.Sprintf("etcd has %d members, %d of them healthy, and would have no majority with one of these away: it needs %d.", voters, healthy, majority),
 		})
 	}

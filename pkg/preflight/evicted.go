@@ -10,18 +10,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/toleration"
 )
 
-// leaver is a pod that has to leave its node for the upgrade, as pkg/drain
-// selects them.
-type leaver struct {
+// evictedPod is a pod that the upgrade evicts from its node. pkg/drain selects the same
+// pods.
+type evictedPod struct {
 	*corev1.Pod
 	node  *node
 	owner string // kind/namespace/name of its controller; empty: it has none
 	kind  string
 }
 
-// findLeaving selects the pods that drains will evict: neither those that a rule
-// skips, nor those that it waits for until they end.
-func (c *checker) findLeaving() {
+// findEvicted selects the pods that drains will evict. Pods that a rule skips, or waits
+// for until they end, are not among them.
+func (c *checker) findEvicted() {
 	drained := make(map[string]*node, len(c.nodes))
 	for _, n := range c.nodes {
 		if n.drains {
@@ -31,18 +31,18 @@ func (c *checker) findLeaving() {
 	for i := range c.Workloads.Pods {
 		pod := &c.Workloads.Pods[i]
 		n := drained[pod.Spec.NodeName]
-		if n == nil || mirror(pod) || over(pod) || toleration.Unschedulable(pod.Spec.Tolerations) {
+		if n == nil || mirror(pod) || ended(pod) || toleration.Unschedulable(pod.Spec.Tolerations) {
 			continue
 		}
 		kind, owner := ownerOf(pod)
 		if kind != "DaemonSet" && n.drain.rules.Behavior(pod) == v1alpha1.DrainPod {
-			c.leaving = append(c.leaving, leaver{pod, n, owner, kind})
+			c.evicted = append(c.evicted, evictedPod{pod, n, owner, kind})
 		}
 	}
 }
 
-// over reports whether the pod has ended, or is being deleted.
-func over(pod *corev1.Pod) bool {
+// ended reports whether the pod has ended, or is being deleted.
+func ended(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
@@ -61,8 +61,8 @@ func ownerOf(pod *corev1.Pod) (kind, owner string) {
 	return kind, kind + "/" + pod.Namespace + "/" + name
 }
 
-// systemNamespaces are those about whose workloads a person cannot follow the
-// advice: those of Kubernetes itself, and our own.
+// systemNamespaces are the namespaces of Kubernetes itself, and our own. Users cannot
+// follow the advice about their workloads.
 var systemNamespaces = map[string]bool{
 	metav1.NamespaceSystem: true, metav1.NamespacePublic: true, corev1.NamespaceNodeLease: true, ownNamespace: true,
 }

@@ -11,18 +11,18 @@ import (
 var factsChecks = []Entry{
 	{
 		"facts-missing", either,
-		"a node's agent has not reported what preflight has to know of it; or it does not run, and reported it more than an hour ago; on a control-plane node this blocks, on workers it warns",
-		"Look at its agent: kubectl -n kubectl-upgrade get pods -o wide, and its log.",
+		"a node's agent has not reported the facts that the checks need, or it does not run and its last report is more than an hour old; on a control-plane node this blocks, on workers it warns",
+		"Check its agent: kubectl -n kubectl-upgrade get pods -o wide, and its log.",
 	},
 	{
 		"facts-incomplete", warns,
-		"a node's agent could not find out something that a check needs",
-		"Look at its agent's log: kubectl -n kubectl-upgrade logs.",
+		"a node's agent could not determine a fact that a check needs",
+		"Read its agent's log: kubectl -n kubectl-upgrade logs.",
 	},
 	{
 		"unread", warns,
-		"something of the cluster could not be read, so that checks may have missed something",
-		"Run it again; if a permission is missing, as a person who has it.",
+		"a part of the cluster could not be read, so that checks may have missed a problem",
+		"Run it again; if a permission is missing, as a user who has it.",
 	},
 	{
 		"ignore-unknown", warns,
@@ -31,8 +31,8 @@ var factsChecks = []Entry{
 	},
 }
 
-// stale is after how long the inventory of a node whose agent does not run no
-// longer counts. An agent that runs writes it again only when something changed.
+// stale is the age from which the inventory of a node whose agent does not run no longer
+// counts. A running agent writes the inventory only when it changes.
 const stale = time.Hour
 
 func (c *checker) checkFacts() {
@@ -74,8 +74,8 @@ func (c *checker) checkFacts() {
 	}
 }
 
-// watched returns a function that reports whether an agent runs on a node. Where
-// pods could not be read, it takes that for granted.
+// watched returns a function that reports whether an agent runs on a node. If pods could
+// not be read, it assumes that one does.
 func (c *checker) watched() func(node string) bool {
 	if c.Workloads.Pods == nil {
 		return func(string) bool { return true }
@@ -96,18 +96,18 @@ const (
 	agentComponent = "node-agent"
 )
 
-// unknown returns what the agent left out and a check needs. etcd has a check of
-// its own.
+// unknown returns the facts that a check needs and the agent did not report. etcd has a
+// check of its own.
 func (c *checker) unknown(n *node) []string {
 	if !c.kubeadm || !n.moves {
 		return nil
 	}
 	var list []string
 	if len(n.facts.Disks) == 0 {
-		list = append(list, "the room on the disks")
+		list = append(list, "the free space on the disks")
 	}
 	if n.controlPlane && len(n.facts.Certificates) == 0 {
-		list = append(list, "when certificates end")
+		list = append(list, "when certificates expire")
 	}
 	if c.to.Minor >= minorWithoutCgroup1 && n.facts.CgroupVersion == 0 {
 		list = append(list, "the version of cgroups")

@@ -28,8 +28,8 @@ const (
 
 var kubeletConfigObject = v1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: kubeletconfig.ConfigMapNamespace, Name: kubeletconfig.ConfigMapName}
 
-// rewritten reports whether kubeadm will write the node's configuration again from
-// the cluster's, which is known.
+// rewritten reports whether kubeadm will overwrite the node's configuration with the
+// cluster's, and the cluster's is known.
 func (c *checker) rewritten(n *node) bool {
 	return c.KubeletConfig != nil && c.KubeletConfig.Problem == "" && c.runsKubeadm(n)
 }
@@ -43,7 +43,7 @@ func (c *checker) ownFields(n *node) []string {
 	return n.facts.KubeletConfigFields
 }
 
-// checkCgroup looks for a kubelet that would not start on cgroup v1.
+// checkCgroup finds a kubelet that would not start on cgroup v1.
 func (c *checker) checkCgroup(n *node) {
 	if !c.withoutCgroup1(n) {
 		return
@@ -57,7 +57,7 @@ func (c *checker) checkCgroup(n *node) {
 	case now != nil && !*now:
 		c.onNode(n, v1alpha1.Finding{
 			ID:      "cgroup-v1",
-			Message: fmt.Sprintf("Node %s runs cgroup v1, and failCgroupV1: false stands only in its own /var/lib/kubelet/config.yaml, which kubeadm writes anew: a kubelet of %s would not start.", n.name, c.to),
+			Message: fmt.Sprintf("Node %s runs cgroup v1, and failCgroupV1: false is only in its own /var/lib/kubelet/config.yaml, which kubeadm overwrites: a kubelet of %s would not start.", n.name, c.to),
 			Advice:  "Set failCgroupV1: false in the cluster's configuration: " + clusterConfigAdvice + ".",
 		})
 	default:
@@ -71,8 +71,8 @@ func (c *checker) withoutCgroup1(n *node) bool {
 	return c.to.Minor >= minorWithoutCgroup1 && n.facts != nil && n.facts.CgroupVersion == 1
 }
 
-// checkKubeletConfigMap looks for fields of the cluster's configuration with which
-// kubelets would not start after kubeadm has written it to their nodes.
+// checkKubeletConfigMap finds fields of the cluster's configuration with which kubelets
+// would not start after kubeadm has written it to their nodes.
 func (c *checker) checkKubeletConfigMap() {
 	if c.KubeletConfig == nil {
 		return

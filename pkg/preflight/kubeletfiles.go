@@ -10,12 +10,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// checkKubeletFiles looks for flags, fields and feature gates on the node with
+// checkKubeletFiles finds flags, fields and feature gates on the node with
 // which its kubelet would not start.
 func (c *checker) checkKubeletFiles(n *node) {
 	flags := append(c.gone(removedFlags, n.facts.KubeletFlags, n.kubelet), c.gone(kubeadmRemoves, n.facts.KubeletFlagsElsewhere, n.kubelet)...)
 	if flags != nil {
-		c.onNode(n, v1alpha1.Finding{ID: "kubelet-flag", Message: fmt.Sprintf("The kubelet on %s is given --%s, which is gone in %s: it would not start.", n.name, strings.Join(flags, ", --"), c.to.Line())})
+		c.onNode(n, v1alpha1.Finding{ID: "kubelet-flag", Message: fmt.Sprintf("The kubelet on %s has the flag --%s, which %s does not know: it would not start.", n.name, strings.Join(flags, ", --"), c.to.Line())})
 	}
 	if fields := c.gone(removedFields, c.ownFields(n), n.kubelet); fields != nil {
 		c.onNode(n, v1alpha1.Finding{ID: "kubelet-config", Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s refuses: it would not start.", n.name, strings.Join(fields, ", "), c.to.Line()), Advice: "Remove the field " + nodeConfigAdvice + "."})
@@ -30,13 +30,13 @@ func (c *checker) checkKubeletFiles(n *node) {
 	if gates := c.goneGates(after(n.facts.KubeletFlags, "feature-gates."), n.kubelet); gates != nil {
 		c.onNode(n, v1alpha1.Finding{
 			ID:      "feature-gate",
-			Message: fmt.Sprintf("The kubelet on %s is given %s as a flag, which %s does not know: it would not start.", n.name, gateList(gates), c.to.Line()),
+			Message: fmt.Sprintf("The kubelet on %s has %s in a flag, which %s does not know: it would not start.", n.name, gateList(gates), c.to.Line()),
 			Advice:  "Remove it from --feature-gates on that node: systemctl cat kubelet names the files, such as /etc/sysconfig/kubelet, /etc/default/kubelet and /var/lib/kubelet/kubeadm-flags.env.",
 		})
 	}
 }
 
-// after returns what follows the prefix, of each that has it.
+// after returns the strings that have the prefix, without it.
 func after(list []string, prefix string) []string {
 	var rest []string
 	for _, one := range list {

@@ -11,7 +11,7 @@ var otherChecks = []Entry{
 	{
 		"kured", warns,
 		"kured is on the cluster: it would reboot the same nodes, under other windows",
-		"Remove kured where every node gets Kubernetes as a sysext image: our coordinator reboots those that need it, if the UpgradePolicy allows that (type Reboot in spec.automatic). Others are never rebooted by it: let kured keep to them (its DaemonSet's nodeSelector).",
+		"Remove kured where every node gets Kubernetes as a sysext image: our coordinator reboots those that need it, if the UpgradePolicy allows that (type Reboot in spec.automatic). It never reboots other nodes: restrict kured to those (its DaemonSet's nodeSelector).",
 	},
 	{
 		"kured-lock", blocks,
@@ -25,7 +25,7 @@ var otherChecks = []Entry{
 	},
 	{
 		"reboot-manager", either,
-		"another program may reboot nodes; it blocks while it may do so now",
+		"another program may reboot nodes; this blocks while it may reboot one now",
 		"Remove it, or pause it during the upgrade.",
 	},
 	{
@@ -45,7 +45,7 @@ var otherChecks = []Entry{
 	},
 	{
 		"unsupported", warns,
-		"Kubernetes does not come to a node as a sysext image: it is left as it is, and not counted",
+		"Kubernetes does not come to a node as a sysext image: it is not upgraded, and not counted",
 		"Upgrade it in the way it was installed; within three minors of the apiservers it may wait.",
 	},
 }
@@ -76,7 +76,19 @@ func (c *checker) checkOthers() {
 	c.warnOfNodes("sysupdate-timer", timers, "systemd-sysupdate has drop-ins of its own on %[1]s: %[2]s.")
 	c.warnOfNodes("locksmithd", locksmiths, "locksmithd is not masked on %[1]s: %[2]s.")
 	c.warnOfNodes("cluster-api", machines, "Cluster API has Machines for %[1]s (%[2]s): KubeadmControlPlane and MachineDeployments keep their old version, and a MachineHealthCheck may replace a node that reboots.")
-	c.warnOfNodes("unsupported", c.unsupported, "Kubernetes does not come as a sysext image to %[1]s, left alone: %[2]s.")
+	c.warnOfNodes("unsupported", c.unsupported, "Kubernetes does not come as a sysext image to %[1]s, which are not upgraded: %[2]s.")
+}
+
+// ManagerCheck returns the id of the check that blocks while the program of that
+// name may reboot nodes.
+func ManagerCheck(name string) string {
+	switch strings.ToLower(name) {
+	case "kured":
+		return "kured-lock"
+	case "fluo":
+		return "fluo"
+	}
+	return "reboot-manager"
 }
 
 // checkManager blocks while the program may reboot a node now, and warns otherwise.
@@ -85,16 +97,11 @@ func (c *checker) checkManager(m RebootManager) {
 	if m.Active {
 		level = v1alpha1.LevelBlock
 	}
-	f := v1alpha1.Finding{ID: "reboot-manager", Level: level, Object: v1alpha1.ObjectReference{Kind: "RebootManager", Name: m.Name}, Message: capital(sentence(m.Message)) + "."}
-	switch strings.ToLower(m.Name) {
-	case "kured":
-		f.ID = "kured"
-		if m.Active {
-			f.ID = "kured-lock"
-		}
-	case "fluo":
-		f.ID = "fluo"
+	id := ManagerCheck(m.Name)
+	if id == "kured-lock" && !m.Active {
+		id = "kured"
 	}
+	f := v1alpha1.Finding{ID: id, Level: level, Object: v1alpha1.ObjectReference{Kind: "RebootManager", Name: m.Name}, Message: capital(sentence(m.Message)) + "."}
 	if m.Message == "" {
 		f.Message = fmt.Sprintf("%s is on the cluster, and reboots nodes.", m.Name)
 	}

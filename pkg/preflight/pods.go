@@ -13,7 +13,7 @@ import (
 // checkPods checks each pod that has to be evicted.
 func (c *checker) checkPods() {
 	found := remarks{}
-	for _, pod := range c.leaving {
+	for _, pod := range c.evicted {
 		if pod.owner == "" {
 			found.note("bare-pod", "Pod/"+pod.Namespace+"/"+pod.Name+" on "+pod.Spec.NodeName)
 			continue
@@ -43,11 +43,11 @@ func (c *checker) checkPods() {
 	c.warnOfWorkloads(found)
 }
 
-// checkEmptyDirs looks for pods whose emptyDir volumes block the drain of their
-// node, whatever namespace they are in.
+// checkEmptyDirs finds pods whose emptyDir volumes block the drain of their node, in any
+// namespace.
 func (c *checker) checkEmptyDirs() {
 	blocking := map[*node][]string{}
-	for _, pod := range c.leaving {
+	for _, pod := range c.evicted {
 		if pod.hasEmptyDir() && pod.node.drain.EmptyDirPods == v1alpha1.PodsBlock {
 			blocking[pod.node] = append(blocking[pod.node], pod.Namespace+"/"+pod.Name)
 		}
@@ -61,18 +61,18 @@ func (c *checker) checkEmptyDirs() {
 	}
 }
 
-// takesTooLong reports whether the pod may take longer to end than its node's
-// drain may.
-func (l leaver) takesTooLong() bool {
-	grace := int64(*l.node.drain.GracePeriodSeconds)
+// takesTooLong reports whether the pod may take longer to terminate than the drain of its
+// node may take.
+func (p evictedPod) takesTooLong() bool {
+	grace := int64(*p.node.drain.GracePeriodSeconds)
 	if grace < 0 {
-		grace = ptr.Deref(l.Spec.TerminationGracePeriodSeconds, 0)
+		grace = ptr.Deref(p.Spec.TerminationGracePeriodSeconds, 0)
 	}
-	return grace > int64(*l.node.drain.TimeoutSeconds)
+	return grace > int64(*p.node.drain.TimeoutSeconds)
 }
 
-func (l leaver) hasEmptyDir() bool {
-	return slices.ContainsFunc(l.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil })
+func (p evictedPod) hasEmptyDir() bool {
+	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil })
 }
 
 func anyContainer(pod *corev1.Pod, is func(corev1.Container) bool) bool {

@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// mess is a cluster to which several scenes happened one after the other. Equal
-// choices make equal clusters.
+// mess returns a cluster with several scenes, one after the other. The same choices give the
+// same cluster.
 func mess(choices []int) preflight.Facts {
 	f := cluster(3, 2)
 	all := scenes()
@@ -25,8 +25,8 @@ func mess(choices []int) preflight.Facts {
 	return *f
 }
 
-// alterWhatIsLeft lets a scene change what it can: an earlier one may have taken
-// away what it is about.
+// alterWhatIsLeft applies a scene as far as possible: an earlier one may have removed the
+// objects that it changes.
 func alterWhatIsLeft(f *preflight.Facts, alter func(*preflight.Facts)) {
 	defer func() { _ = recover() }()
 	alter(f)
@@ -36,9 +36,9 @@ func draw(t *rapid.T) []int {
 	return rapid.SliceOfN(rapid.IntRange(0, len(scenes())-1), 0, 12).Draw(t, "scenes")
 }
 
-// What is found does not depend on the order of what was read, and nothing that
-// was read is changed.
-func TestDeterministicAndReadOnly(t *testing.T) {
+// TestCheckIsPure checks that findings do not depend on the order of the facts, and that Check
+// does not change the facts.
+func TestCheckIsPure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		choices := draw(t)
 		f, untouched := mess(choices), mess(choices)
@@ -47,7 +47,7 @@ func TestDeterministicAndReadOnly(t *testing.T) {
 			t.Fatalf("the facts were changed (-before +after):\n%s", diff)
 		}
 		if diff := cmp.Diff(got, preflight.Check(shuffled(t, f))); diff != "" {
-			t.Fatalf("another order of the facts, other findings:\n%s", diff)
+			t.Fatalf("another order of the facts gave other findings:\n%s", diff)
 		}
 	})
 }
@@ -76,8 +76,8 @@ func shuffle[T any](t *rapid.T, list []T) []T {
 	return rapid.Permutation(list).Draw(t, "order")
 }
 
-// Findings are sorted, of checks that are in the catalog, at levels that it
-// says, and in whole sentences.
+// TestFindingsAreWellFormed checks that findings are sorted, of known checks, at the levels of
+// the catalog, and in whole sentences.
 func TestFindingsAreWellFormed(t *testing.T) {
 	entries := map[string]preflight.Entry{}
 	for _, family := range preflight.Catalog() {
@@ -112,8 +112,9 @@ func before(a, b v1alpha1.Finding) bool {
 	return a.ID < b.ID || a.ID == b.ID && a.Object.String() < b.Object.String()
 }
 
-// Ignoring a check marks its findings, and changes nothing else.
-func TestIgnoringChangesNoOther(t *testing.T) {
+// TestIgnoringMarksOnlyThatCheck checks that ignoring a check marks its findings, and changes
+// nothing else.
+func TestIgnoringMarksOnlyThatCheck(t *testing.T) {
 	var ids []string
 	for _, family := range preflight.Catalog() {
 		for _, e := range family.Checks {
@@ -135,8 +136,8 @@ func TestIgnoringChangesNoOther(t *testing.T) {
 	})
 }
 
-// Each check that found something is still to be seen in a status.
-func TestBound(t *testing.T) {
+// TestBoundKeepsEveryCheck checks that the bounded findings still have one of each check.
+func TestBoundKeepsEveryCheck(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := mess(draw(t))
 		big := cluster(3, rapid.IntRange(0, 300).Draw(t, "workers"))
@@ -154,13 +155,13 @@ func TestBound(t *testing.T) {
 		}
 		for _, found := range all {
 			if !seen[string(found.Level)+found.ID] {
-				t.Errorf("%s %s is not to be seen any more", found.Level, found.ID)
+				t.Errorf("%s %s is missing from the bounded findings", found.Level, found.ID)
 			}
 		}
 	})
 }
 
-func TestBoundSaysHowMany(t *testing.T) {
+func TestBoundCountsTheRest(t *testing.T) {
 	f := cluster(3, 200)
 	for i := range f.Inventories {
 		f.Inventories[i].CgroupVersion = 1

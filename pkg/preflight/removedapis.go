@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// checkStaticGates looks at the feature gates of the control plane's static
+// checkStaticGates checks the feature gates of the control plane's static
 // pods: kubeadm writes the new pods from ClusterConfiguration, with the same gates.
 func (c *checker) checkStaticGates() {
 	for _, pod := range c.static {
@@ -62,7 +62,7 @@ func (c *checker) checkAPIs() {
 	for _, name := range slices.Sorted(maps.Keys(callers)) {
 		c.add(v1alpha1.Finding{
 			ID: "api-removed", Object: v1alpha1.ObjectReference{Kind: "API", Name: name},
-			Message: fmt.Sprintf("%s is gone in v%s, and was called since the apiserver started, on %s.", name, strings.TrimPrefix(removed[name], "v"), names(callers[name])),
+			Message: fmt.Sprintf("%s is not served from v%s on, and clients have called it since the apiserver started, on %s.", name, strings.TrimPrefix(removed[name], "v"), names(callers[name])),
 		})
 	}
 }

@@ -15,7 +15,7 @@ var trapChecks = []Entry{
 	},
 	{
 		"kubelet-flag", blocks,
-		"a kubelet is given a flag that the version does not know, and would not start. What kubeadm takes out of kubeadm-flags.env by itself does not count there",
+		"a kubelet is given a flag that the version does not know, and would not start. Flags that kubeadm itself removes from kubeadm-flags.env do not count",
 		"Remove the flag on that node: systemctl cat kubelet names the files, such as /etc/sysconfig/kubelet, /etc/default/kubelet and /var/lib/kubelet/kubeadm-flags.env. Remove it from nodeRegistration.kubeletExtraArgs of what new nodes join with, too.",
 	},
 	{
@@ -35,12 +35,12 @@ var trapChecks = []Entry{
 	},
 	{
 		"api-removed", blocks,
-		"a deprecated API that is gone in the version was called since its apiserver started",
-		"Find who calls it (the audit log names it, with k8s.io/deprecated: true) and move it to the newer API: https://kubernetes.io/docs/reference/using-api/deprecation-guide/",
+		"a deprecated API that the version no longer serves was called since its apiserver started",
+		"Find its clients (the audit log names them, with k8s.io/deprecated: true) and move them to the newer API: https://kubernetes.io/docs/reference/using-api/deprecation-guide/",
 	},
 	{
 		"kubeadm-patches", either,
-		"a node has a folder of patches for kubeadm that no UpgradeConfiguration names: the upgrade would silently leave them out. On a control plane this blocks, on workers it warns",
+		"a node has a folder of patches for kubeadm that no UpgradeConfiguration names: the upgrade would silently omit them. On a control plane this blocks, on workers it warns",
 		"Write /etc/kubernetes/kubeadm-upgrade.yaml on that node, an UpgradeConfiguration with apply.patches.directory and node.patches.directory; or remove the folder.",
 	},
 }
@@ -76,20 +76,20 @@ func (c *checker) checkTraps() {
 		switch dir := n.facts.KubeadmPatches; {
 		case dir == "" || !c.runsKubeadm(n):
 		case n.controlPlane:
-			c.onNode(n, v1alpha1.Finding{ID: "kubeadm-patches", Message: fmt.Sprintf("On control-plane node %s, the upgrade would leave out the patches in %s.", n.name, dir)})
+			c.onNode(n, v1alpha1.Finding{ID: "kubeadm-patches", Message: fmt.Sprintf("On control-plane node %s, the upgrade would omit the patches in %s.", n.name, dir)})
 		default:
 			patched = append(patched, n)
 		}
 	}
-	c.warnOfNodes("kubeadm-patches", patched, "The upgrade would leave out kubeadm's patches on %[1]s: %[2]s.")
+	c.warnOfNodes("kubeadm-patches", patched, "The upgrade would omit kubeadm's patches on %[1]s: %[2]s.")
 	c.checkContainerd(oldRuntime)
 	c.checkKubeletConfigMap()
 	c.checkStaticGates()
 	c.checkAPIs()
 }
 
-// warnOfNodes adds one warning about all these nodes. The format gets their number,
-// their names and args, in this order.
+// warnOfNodes adds one warning about all these nodes. The arguments of format are their
+// number, their names and args.
 func (c *checker) warnOfNodes(id string, nodes []*node, format string, args ...any) {
 	if len(nodes) == 0 {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// to lets the cluster go from one version to another.
+// to sets the versions of the cluster and of the upgrade.
 func to(from, target string, then func(*preflight.Facts)) func(*preflight.Facts) {
 	return func(f *preflight.Facts) {
 		runs(f, from)

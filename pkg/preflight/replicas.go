@@ -2,24 +2,24 @@ package preflight
 
 import "strings"
 
-// checkReplicas looks for workloads all of whose pods leave at the same time.
+// checkReplicas finds workloads of which all pods are evicted at the same time.
 func (c *checker) checkReplicas() {
 	found := remarks{}
 	places := c.places()
-	leaves := map[string]bool{}
-	for _, pod := range c.leaving {
-		leaves[pod.owner] = true
+	evicted := map[string]bool{}
+	for _, pod := range c.evicted {
+		evicted[pod.owner] = true
 	}
 	for _, d := range c.Workloads.Deployments {
 		owner := "Deployment/" + d.Namespace + "/" + d.Name
-		if (d.Spec.Replicas == nil || *d.Spec.Replicas == 1) && leaves[owner] && !systemNamespaces[d.Namespace] {
+		if (d.Spec.Replicas == nil || *d.Spec.Replicas == 1) && evicted[owner] && !systemNamespaces[d.Namespace] {
 			found.note("single-replica", owner)
 		}
 	}
 	if len(c.all) > 1 {
 		for owner, p := range places {
 			namespace, _, _ := strings.Cut(owner[strings.Index(owner, "/")+1:], "/")
-			if p.pods > 1 && !p.spread && leaves[owner] && !systemNamespaces[namespace] && !strings.HasPrefix(owner, "Job/") {
+			if p.pods > 1 && !p.spread && evicted[owner] && !systemNamespaces[namespace] && !strings.HasPrefix(owner, "Job/") {
 				found.note("one-node", owner+" on "+p.node)
 			}
 		}
@@ -40,7 +40,7 @@ func (c *checker) places() map[string]*place {
 	for i := range c.Workloads.Pods {
 		pod := &c.Workloads.Pods[i]
 		_, owner := ownerOf(pod)
-		if owner == "" || pod.Spec.NodeName == "" || over(pod) {
+		if owner == "" || pod.Spec.NodeName == "" || ended(pod) {
 			continue
 		}
 		p := places[owner]

@@ -12,12 +12,12 @@ import (
 
 var versionChecks = []Entry{
 	{
-		"version-skip", blocks,
+		"version-skip", mandatory,
 		"the version skips a minor of an apiserver or a kubelet; kubeadm goes one at a time",
 		"Upgrade to the minor in between first: kubectl upgrade releases lists what is on offer.",
 	},
 	{
-		"version-downgrade", blocks,
+		"version-downgrade", mandatory,
 		"the version is older than an apiserver: Kubernetes cannot be downgraded",
 		"Choose a version that is not older: kubectl upgrade releases lists what is on offer.",
 	},
@@ -28,16 +28,16 @@ var versionChecks = []Entry{
 	},
 	{
 		"version-apiservers", either,
-		"apiservers are not all alike, leaving out those that this upgrade has reached: an earlier upgrade was not finished. Another minor blocks, another patch warns",
+		"apiservers run different versions, except those that this upgrade has upgraded: an earlier upgrade was not finished. Different minors block, different patches warn",
 		"Finish the earlier upgrade first: kubectl upgrade apply with the newest version among them.",
 	},
 	{
-		"version-unknown", blocks,
+		"version-unknown", mandatory,
 		"the version of an apiserver or a kubelet cannot be read, or is not a release of Kubernetes, so that it cannot be compared",
-		"Look at the image of the kube-apiserver pods (kubectl -n kube-system get pods -l component=kube-apiserver -o wide) and at the nodes' kubelets (kubectl get nodes).",
+		"Check the image of the kube-apiserver pods (kubectl -n kube-system get pods -l component=kube-apiserver -o wide) and the nodes' kubelets (kubectl get nodes).",
 	},
 	{
-		"image-not-offered", blocks,
+		"image-not-offered", mandatory,
 		"the source has no image of the version for a node's architecture",
 		"Publish that image, or choose a version that is on offer for every architecture: kubectl upgrade releases.",
 	},
@@ -91,7 +91,7 @@ func (c *checker) checkAPIServers(servers map[version.Version][]string) {
 	}
 	c.add(v1alpha1.Finding{
 		ID: "version-apiservers", Level: level,
-		Message: fmt.Sprintf("The apiservers are not all alike: %s on %s, %s on %s.", oldest, names(servers[oldest]), newest, names(servers[newest])),
+		Message: fmt.Sprintf("The apiservers run different versions: %s on %s, %s on %s.", oldest, names(servers[oldest]), newest, names(servers[newest])),
 		Advice:  fmt.Sprintf("Finish the earlier upgrade first: kubectl upgrade apply %s.", newest),
 	})
 }
@@ -116,7 +116,7 @@ func (c *checker) refused(err error, f v1alpha1.Finding, who string) {
 	c.add(f)
 }
 
-// checkKubelets looks at every kubelet: the new apiservers have to support those
+// checkKubelets checks every kubelet: the new apiservers have to support those
 // that we do not upgrade, too.
 func (c *checker) checkKubelets(servers []version.Version) {
 	ours := map[*node]bool{}
@@ -158,7 +158,7 @@ func behind(kubelet version.Version, servers []version.Version) bool {
 	return len(servers) == 0 || kubelet.Less(servers[0]) && !kubelet.SameLine(servers[0])
 }
 
-// checkOffered looks for an image for every node that still needs one. Images that
+// checkOffered checks that there is an image for every node that still needs one. Images that
 // were fixed at the trigger count whether or not they are still on offer.
 func (c *checker) checkOffered() {
 	if !c.kubeadm || c.Offered == nil {

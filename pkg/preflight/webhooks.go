@@ -18,18 +18,18 @@ const LastBackend = "webhook-last-backend"
 var webhookChecks = []Entry{
 	{
 		LastBackend, blocks,
-		"an admission webhook with failurePolicy Fail would lose its last ready backend with a node, and the API server would refuse what it is asked about; that node is held",
+		"an admission webhook with failurePolicy Fail would lose its last ready backend with a node, and the API server would refuse the requests that it reviews; that node is held",
 		"Run a second replica of its backend on another node, or set the webhook's failurePolicy to Ignore.",
 	},
 	{
 		"webhook-no-backend", warns,
-		"an admission webhook with failurePolicy Fail has no ready backend: the API server refuses what it is asked about, perhaps the very pods that have to move",
-		"Look at why its backend is not Ready; if it is not used any more, delete the webhook's configuration.",
+		"an admission webhook with failurePolicy Fail has no ready backend: the API server refuses the requests that it reviews, perhaps those for the pods that have to move",
+		"Find out why its backend is not Ready; if the webhook is not used any more, delete its configuration.",
 	},
 }
 
-// Webhook is an admission webhook that runs in the cluster, and without which the
-// API server refuses the requests that the webhook is asked about.
+// Webhook is an admission webhook that runs in the cluster. Without it, the API server
+// refuses the requests that the webhook reviews.
 type Webhook struct {
 	Kind          string `json:"kind"`          // ValidatingWebhookConfiguration or MutatingWebhookConfiguration
 	Configuration string `json:"configuration"` // its name
@@ -140,6 +140,6 @@ func (c *checker) checkWebhooks() {
 		}
 	}
 	if len(without) > 0 {
-		c.add(v1alpha1.Finding{ID: "webhook-no-backend", Message: fmt.Sprintf("No ready backend for %s that the API server must ask: %s.", plural(len(without), "webhook"), names(without))})
+		c.add(v1alpha1.Finding{ID: "webhook-no-backend", Message: fmt.Sprintf("No ready backend for %s that the API server must call: %s.", plural(len(without), "webhook"), names(without))})
 	}
 }

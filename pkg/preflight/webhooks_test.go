@@ -106,8 +106,8 @@ func webhookScenes() []scene {
 	}
 }
 
-// The planner asks for the webhooks by itself, to see which nodes may not be away
-// together.
+// TestWebhooks checks the webhooks that the planner uses to decide which nodes may not be out of
+// service together.
 func TestWebhooks(t *testing.T) {
 	f := preflight.Facts{}
 	guard(&f, nil)

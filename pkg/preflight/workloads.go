@@ -16,33 +16,33 @@ const ownNamespace = v1alpha1.Namespace
 var workloadChecks = []Entry{
 	{
 		"pdb-blocks", warns,
-		"a PodDisruptionBudget allows none of its pods to leave now: the drain of their nodes will wait, and be given up at strategy.drain.timeoutSeconds",
+		"a PodDisruptionBudget allows no eviction now: the drain of its pods' nodes waits, and is aborted after strategy.drain.timeoutSeconds",
 		"Give the workload another replica, let its pods become Ready, or let the budget allow one (maxUnavailable: 1).",
 	},
 	{
 		"pdb-overlap", warns,
-		"pods are matched by more than one PodDisruptionBudget: the API server evicts none of them, whatever the budgets allow, and the drain of their nodes is given up at strategy.drain.timeoutSeconds",
+		"pods are matched by more than one PodDisruptionBudget: the API server evicts none of them, even if the budgets allow it, and the drain of their nodes is aborted after strategy.drain.timeoutSeconds",
 		"Leave one of the budgets, or narrow their selectors until each pod has one.",
 	},
 	{
 		"single-replica", warns,
-		"a Deployment has one replica: it is away while its pod moves",
+		"a Deployment has one replica: it is unavailable while its pod moves",
 		"Give it a second one: kubectl scale --replicas=2.",
 	},
 	{
 		"one-node", warns,
-		"all replicas of a workload run on one node, and leave it together",
+		"all replicas of a workload run on one node, and are evicted together",
 		"Spread them with topologySpreadConstraints on kubernetes.io/hostname, or with pod anti-affinity.",
 	},
 	{
 		"bare-pod", warns,
 		"a pod has no controller that would start it again elsewhere: it stops the drain of its node, and with strategy.drain.unmanagedPods: Evict it is lost",
-		"Run it in a Deployment, StatefulSet or Job; or delete it before.",
+		"Run it in a Deployment, StatefulSet or Job; or delete it before the upgrade.",
 	},
 	{
 		"empty-dir", either,
 		"pods keep data in emptyDir volumes, which a drain deletes; where strategy.drain.emptyDirPods is Block, they block the drain of their node, and that node is held",
-		"Move what has to stay to a PersistentVolumeClaim. Caches and scratch space need nothing.",
+		"Move data that has to stay to a PersistentVolumeClaim. Caches and scratch space need nothing.",
 	},
 	{
 		"no-liveness-probe", warns,
@@ -61,7 +61,7 @@ var workloadChecks = []Entry{
 	},
 	{
 		"long-grace", warns,
-		"pods may take longer to end than a node's drain may take (strategy.drain.timeoutSeconds), which is then given up",
+		"pods may take longer to terminate than a node's drain may take (strategy.drain.timeoutSeconds); the drain is then aborted",
 		"Lower terminationGracePeriodSeconds, or raise strategy.drain.timeoutSeconds above it.",
 	},
 }
@@ -91,7 +91,7 @@ var sentences = map[string]string{
 	"no-readiness-probe": "no readiness probe: %s.",
 	"no-requests":        "containers that request neither CPU nor memory: %s.",
 	"long-grace":         "a grace period beyond the drain's limit (strategy.drain.timeoutSeconds): %s.",
-	"single-replica":     "one replica only, away while it moves: %s.",
+	"single-replica":     "one replica only, unavailable while it moves: %s.",
 	"one-node":           "all replicas on one node: %s.",
 }
 

@@ -36,7 +36,7 @@ func budget(name, app string, allowed int32) policyv1.PodDisruptionBudget {
 	}
 }
 
-// rule says what a drain does with the pods of the Deployment web.
+// rule sets what a drain does with the pods of the Deployment web.
 func rule(f *preflight.Facts, behavior v1alpha1.DrainBehavior) {
 	f.Upgrade.Spec.Strategy.Drain.Rules = []v1alpha1.DrainRule{{
 		Name: "web", Behavior: behavior,

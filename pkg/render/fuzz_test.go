@@ -8,7 +8,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
 
-// Sanitize leaves nothing that a terminal obeys, but our own colors if they are to stay.
+// FuzzSanitize checks that Sanitize leaves no control sequences, except our colors if those are
+// kept.
 func FuzzSanitize(f *testing.F) {
 	f.Add("a\x1b[31mred\x1b[0m\x1b[2J", true)
 	f.Add("\u009b2J\u202e\xff", false)

@@ -27,7 +27,7 @@ func TestFindings(t *testing.T) {
 	o.Width, o.Wide = 0, true
 	golden(t, "findings-wide", render.Findings(findings, o))
 	if got := render.Findings(nil, o); got != "" {
-		t.Errorf("nothing found, and yet: %q", got)
+		t.Errorf("without findings: got %q", got)
 	}
 	if got, want := render.CountFindings(findings), "1 block, 1 ignored, 7 warn"; got != want {
 		t.Errorf("got %q, want %q", got, want)

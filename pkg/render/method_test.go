@@ -8,7 +8,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-func TestMethodIsToldWhereSomebodyMayWonder(t *testing.T) {
+func TestMethodIsShown(t *testing.T) {
 	for name, test := range map[string]struct {
 		node Node
 		want string

@@ -13,8 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
 
-// minor is a minor half way: one node is done, one is at work, one gave up, the
-// others wait.
+// minor returns a minor in the middle: one node is done, one works, one aborted, the others wait.
 func minor() render.Progress {
 	steps := func(began time.Duration, names ...v1alpha1.Step) (list []v1alpha1.StepTime) {
 		for i, name := range names {
@@ -45,7 +44,7 @@ func minor() render.Progress {
 	}
 }
 
-// fleet is a large cluster, with what matters somewhere in the middle.
+// fleet returns a large cluster, with the interesting nodes in the middle.
 func fleet(n int) render.Progress {
 	p := minor()
 	p.Nodes = nil
@@ -91,7 +90,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A line that does not fit would push the others away.
+// TestFollowFitsTheTerminal checks that no line is wider than the terminal.
 func TestFollowFitsTheTerminal(t *testing.T) {
 	for width := 40; width <= 200; width++ {
 		for _, p := range []render.Progress{minor(), fleet(500)} {
@@ -107,7 +106,7 @@ func TestFollowFitsTheTerminal(t *testing.T) {
 				}
 			}
 			if !strings.Contains(got, "more: ") && len(p.Nodes) > 24 {
-				t.Errorf("%d columns: the rest is not told of:\n%s", width, got)
+				t.Errorf("%d columns: the number of nodes that are not shown is missing:\n%s", width, got)
 			}
 			for _, must := range p.Nodes {
 				if must.State == render.StateFailed || must.State == render.StateActive {
@@ -120,7 +119,7 @@ func TestFollowFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// The bar of a node never goes back on its way.
+// TestBarGrows checks that the bar of a node never gets shorter.
 func TestBarGrows(t *testing.T) {
 	way := []render.NodeProgress{}
 	add := func(state render.State, release v1alpha1.Release, passesDone int, steps ...v1alpha1.Step) {

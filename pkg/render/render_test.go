@@ -24,7 +24,7 @@ var now = time.Date(2026, 11, 22, 1, 30, 0, 0, time.UTC)
 
 func ago(d time.Duration) *time.Time { t := now.Add(-d); return &t }
 
-// busy is a cluster in the middle of everything.
+// busy returns a cluster with every kind of state.
 func busy() render.Status {
 	return render.Status{
 		Upgrade: &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Progress: "1/5", TriggerTime: ago(4 * time.Minute),
@@ -93,7 +93,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// golden compares what was drawn with testdata/NAME.txt.
+// golden compares the screen with testdata/NAME.txt.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".txt")
@@ -112,7 +112,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// Color may only repeat what words say.
+// TestColorAddsNothing checks that a screen without its colors is the plain screen.
 func TestColorAddsNothing(t *testing.T) {
 	o := render.Options{Now: now, Zone: time.UTC, Width: 100}
 	without := render.Screen(busy(), o)
@@ -122,14 +122,14 @@ func TestColorAddsNothing(t *testing.T) {
 		with = strings.ReplaceAll(with, "\x1b["+code+"m", "")
 	}
 	if diff := cmp.Diff(without, with); diff != "" {
-		t.Errorf("the colored screen reads otherwise (-without +with):\n%s", diff)
+		t.Errorf("the colored screen has other text (-without +with):\n%s", diff)
 	}
 }
 
 func TestTransitions(t *testing.T) {
 	before, after := busy(), busy()
 	if got := render.Transitions(&before, after, now); len(got) > 0 {
-		t.Errorf("nothing changed, and yet: %q", got)
+		t.Errorf("without a change: got the transitions %q", got)
 	}
 	after.Nodes[2].Message = "one pod less"
 	after.Nodes[3].Step, after.Nodes[3].Reason, after.Nodes[3].Message = "Locking", "Released", ""
@@ -148,12 +148,11 @@ func TestTransitions(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := render.Transitions(nil, render.Status{}, now); len(got) != 1 {
-		t.Errorf("the first look at an empty cluster says %q, want one line", got)
+		t.Errorf("the first transitions of an empty cluster are %q, want one line", got)
 	}
 }
 
-// Every step has a state of its own choosing: an unknown one would be shown
-// as work.
+// TestStateOfEachStep checks that every step has a state: an unknown step would be shown as work.
 func TestStateOfEachStep(t *testing.T) {
 	for step, want := range map[v1alpha1.Step]render.State{
 		"": render.StateUnknown, v1alpha1.StepIdle: render.StateDone, v1alpha1.StepStaging: render.StateWaiting, v1alpha1.StepWaiting: render.StateWaiting,
@@ -166,19 +165,19 @@ func TestStateOfEachStep(t *testing.T) {
 	}
 }
 
-func TestRenderKnowsNothingOfTheOutside(t *testing.T) {
+func TestRenderHasNoIOImports(t *testing.T) {
 	pkg, err := build.ImportDir(".", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, forbidden := range []string{"os", "net", "io", "context", "golang.org/x/term"} {
 		if slices.Contains(pkg.Imports, forbidden) {
-			t.Errorf("it imports %s", forbidden)
+			t.Errorf("render imports %s", forbidden)
 		}
 	}
 	for _, imported := range pkg.Imports {
 		if strings.HasPrefix(imported, "k8s.io/client-go") {
-			t.Errorf("it imports %s", imported)
+			t.Errorf("render imports %s", imported)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func headline(s Status, o Options) [][2]cell {
 		text += ", for " + o.age(u.TriggerTime)
 	}
 	if u.RequestedBy != "" {
-		text += ", asked for by " + u.RequestedBy
+		text += ", requested by " + u.RequestedBy
 	}
 	rows := [][2]cell{titled("Upgrade:", cell{text, bold})}
 	if why := o.why(u.Reason, u.Message, nil); why != "" {

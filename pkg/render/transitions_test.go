@@ -12,8 +12,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
 )
 
-// Nobody looks often enough to see each step; the node wrote them down.
-func TestTransitionsTellStepsThatCameAndWent(t *testing.T) {
+// TestTransitionsHaveUnobservedSteps checks that steps which began and ended between two reads
+// are in the transitions.
+func TestTransitionsHaveUnobservedSteps(t *testing.T) {
 	steps := func(names ...v1alpha1.Step) (list []v1alpha1.StepTime) {
 		for i, name := range names {
 			list = append(list, v1alpha1.StepTime{Step: name, StartTime: metav1.NewMicroTime(now.Add(time.Duration(i-10) * time.Second))})
@@ -22,22 +23,22 @@ func TestTransitionsTellStepsThatCameAndWent(t *testing.T) {
 	}
 	before := render.Status{Nodes: []render.Node{{Name: "w-1", Step: "Waiting", State: render.StateWaiting, Steps: steps("Waiting")}}}
 	after := render.Status{Nodes: []render.Node{{Name: "w-1", Step: "Draining", State: render.StateActive, Since: ago(7 * time.Second),
-		Message: "2 pods are leaving", Steps: steps("Waiting", "Locking", "Cordoning", "Draining")}}}
+		Message: "2 pods are terminating", Steps: steps("Waiting", "Locking", "Cordoning", "Draining")}}}
 	want := []string{
 		"2026-11-22T01:29:51Z node w-1: Locking",
 		"2026-11-22T01:29:52Z node w-1: Cordoning",
-		"2026-11-22T01:29:53Z node w-1: Draining: 2 pods are leaving",
+		"2026-11-22T01:29:53Z node w-1: Draining: 2 pods are terminating",
 	}
 	if diff := cmp.Diff(want, render.Transitions(&before, after, now)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := render.Transitions(&after, after, now); len(got) > 0 {
-		t.Errorf("told twice: %q", got)
+		t.Errorf("transitions were repeated: %q", got)
 	}
 }
 
-// Steps of the same second stand in the order in which they happened, on one node
-// and between nodes, also where a node's clock is ahead of ours.
+// TestTransitionsOfOneSecondAreInOrder checks the order of steps of the same second, on one node
+// and between nodes, also if a node's clock is ahead of ours.
 func TestTransitionsOfOneSecondAreInOrder(t *testing.T) {
 	step := func(name v1alpha1.Step, after time.Duration) v1alpha1.StepTime {
 		return v1alpha1.StepTime{Step: name, StartTime: metav1.NewMicroTime(now.Add(after))}
@@ -86,7 +87,7 @@ func TestTransitionsOfManyNodesShareALine(t *testing.T) {
 	}
 }
 
-// What a user wrote into an object may not steer the terminal.
+// TestTransitionsAreLines checks that text from objects cannot add lines or control the terminal.
 func TestTransitionsAreLines(t *testing.T) {
 	after := render.Status{Nodes: []render.Node{{Name: "w-1", Step: "Failed", State: render.StateFailed, Message: "a\nb\x1b[2J"}}}
 	got := render.Transitions(nil, after, now)[1]

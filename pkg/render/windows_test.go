@@ -29,7 +29,7 @@ func TestWindows(t *testing.T) {
 	golden(t, "windows-none", render.Windows(nil, o))
 }
 
-// Scripts rely on every letter of it.
+// TestWindowList checks the exact JSON, on which scripts rely.
 func TestWindowList(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -113,7 +113,7 @@ func refuseFindings(findings []v1alpha1.Finding, u *v1alpha1.ClusterUpgrade) err
 		more = fmt.Sprintf("; and %d more", count-1)
 	}
 	what := fmt.Sprintf("preflight blocks: %s: %s%s; mend that", first.ID, strings.TrimSuffix(first.Message, "."), more)
-	if inVain := func(id string) bool { return !preflight.IgnoringHelps(id) }; slices.ContainsFunc(ids, inVain) {
+	if slices.ContainsFunc(ids, func(id string) bool { return !preflight.Ignorable(id) }) {
 		return errors.New(what)
 	}
 	return fmt.Errorf("%s, or if you know better `kubectl upgrade apply %s --ignore-check %s`", what, u.Spec.Version, strings.Join(ids, ","))
@@ -126,7 +126,7 @@ func refuseFreeze(s fleet.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgrad
 	if status := statusOf(decided); status != nil {
 		kind = status.Type
 	}
-	schedules := schedule.Look(s.Schedules, at)
+	schedules := schedule.NewMoment(s.Schedules, at)
 	var held schedule.Verdict
 	for _, n := range decided.Nodes {
 		if !IsToGo(n) {

@@ -7,9 +7,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// The hint is there for those checks that an upgrade gets past when it ignores
-// them, and with all that have to be ignored.
-func TestHintHelps(t *testing.T) {
+// TestHintNamesChecksToIgnore checks that the hint names all checks which must be ignored, if
+// they can be.
+func TestHintNamesChecksToIgnore(t *testing.T) {
 	wanted := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.35.4", IgnoreChecks: ignoring("fluo")}}
 	block := func(id string) v1alpha1.Finding {
 		return v1alpha1.Finding{ID: id, Level: v1alpha1.LevelBlock, Message: "Something is wrong."}
@@ -25,7 +25,7 @@ func TestHintHelps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := refuseFindings(test.findings, wanted)
 			if err == nil {
-				t.Fatal("what blocks is not refused")
+				t.Fatal("a blocking finding is not refused")
 			}
 			if got := err.Error(); !strings.Contains(got, test.hint) || test.hint == "" && strings.Contains(got, "--ignore-check") {
 				t.Errorf("got %q, want the hint %q", got, test.hint)

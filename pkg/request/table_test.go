@@ -15,8 +15,8 @@ import (
 
 var now = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
-// cluster is a control plane and a worker at v1.34.4 with a window that is always open,
-// and these upgrades, a minute apart, the oldest first.
+// cluster returns a control plane and a worker at v1.34.4 with a window that is always open, and
+// these upgrades, created a minute apart.
 func cluster(upgrades ...v1alpha1.ClusterUpgrade) fleet.Snapshot {
 	s := fleet.Snapshot{APIServers: []fleet.StaticPod{{Node: "cp-1", Version: "v1.34.4", Ready: true}}}
 	for _, name := range []string{"cp-1", "w-1"} {
@@ -42,7 +42,7 @@ func cluster(upgrades ...v1alpha1.ClusterUpgrade) fleet.Snapshot {
 	return s
 }
 
-// upgrade returns one to the version of its name, or a Reboot.
+// upgrade returns an upgrade to the version of its name, or a Reboot.
 func upgrade(name string, change ...func(*v1alpha1.ClusterUpgrade)) v1alpha1.ClusterUpgrade {
 	u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ClusterUpgradeSpec{Version: strings.TrimSuffix(name, "-old")}}
 	if name == "reboot" {
@@ -85,7 +85,7 @@ func retryOf(name string) func(*v1alpha1.ClusterUpgrade) {
 	return func(u *v1alpha1.ClusterUpgrade) { u.Spec.RetryOf = name }
 }
 
-// work has a node work for the first upgrade.
+// work makes a node work for the first upgrade.
 func work(s fleet.Snapshot) fleet.Snapshot {
 	reference := s.Upgrades[0].Reference()
 	u := &s.NodeUpgrades[1]
@@ -158,7 +158,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// answer does what `kubectl upgrade apply` does with a request.
+// answer returns what `kubectl upgrade apply` does for a request.
 func answer(s fleet.Snapshot, r Upgrade) string {
 	var parts []string
 	end := func(text string) string { return strings.Join(append(parts, text), " | ") }

@@ -13,6 +13,24 @@ import (
 
 var minor = regexp.MustCompile(`^v?1\.(0|[1-9]\d{0,3})$`)
 
+// CheckVersion returns an error unless the text names a release or a minor.
+func CheckVersion(text string) error {
+	if minor.MatchString(text) {
+		return nil
+	}
+	_, err := parse(text)
+	return err
+}
+
+// parse returns the release that the text names.
+func parse(text string) (version.Version, error) {
+	v, err := version.Parse(text)
+	if err != nil {
+		return v, fmt.Errorf("VERSION %q: want a release such as v1.34.4, or a minor such as v1.34", text)
+	}
+	return v, nil
+}
+
 // Target returns the version that the request asks for, and where it names a minor a
 // note about the patch. A minor for which there is an unfinished upgrade is that
 // upgrade's patch: it was chosen when that was created.
@@ -53,10 +71,8 @@ func unfinishedTo(s fleet.Snapshot, text string, retry bool, at time.Time) (foun
 func resolve(s fleet.Snapshot, text string) (to version.Version, note string, err error) {
 	m := minor.FindStringSubmatch(text)
 	if m == nil {
-		if to, err = version.Parse(text); err != nil {
-			return to, "", fmt.Errorf("VERSION %q: want a release such as v1.34.4, or a minor such as v1.34", text)
-		}
-		return to, "", nil
+		to, err = parse(text)
+		return to, "", err
 	}
 	to, newest := Newest(s, "v1."+m[1])
 	if to == (version.Version{}) {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Each flag is compared with the upgrade, and only those that differ are named.
+// TestOnlyFlagsThatDifferConflict checks that only flags which differ from the upgrade are named.
 func TestOnlyFlagsThatDifferConflict(t *testing.T) {
 	at := time.Date(2026, 12, 24, 17, 0, 0, 0, time.UTC)
 	later := at.Add(time.Hour)
@@ -41,13 +41,13 @@ func TestOnlyFlagsThatDifferConflict(t *testing.T) {
 		}
 		row.given.Flags = nil
 		if got := row.given.conflicts(u); len(got) > 0 {
-			t.Errorf("%s: %q differ, though no flag was given", name, got)
+			t.Errorf("%s: got differing flags %q without any flag", name, got)
 		}
 	}
 }
 
-// A flag may repeat what the upgrade has from the policy.
-func TestFlagsThatThePolicyGivesDoNotConflict(t *testing.T) {
+// TestFlagsEqualToPolicyDoNotConflict checks that a flag may repeat the policy's value.
+func TestFlagsEqualToPolicyDoNotConflict(t *testing.T) {
 	limit := intstr.Parse("2")
 	u := &v1alpha1.ClusterUpgrade{}
 	u.Status.Strategy = v1alpha1.Strategy{Method: v1alpha1.MethodRestart, MaxUnavailable: &limit}

@@ -34,7 +34,7 @@ func BenchmarkNext1(b *testing.B) {
 	}
 }
 
-// All that opens in years to come takes time in proportion to how much that is.
+// BenchmarkNextMany measures that the time is proportional to the number of openings.
 func BenchmarkNextMany(b *testing.B) {
 	var periods []v1alpha1.Period
 	for i := range 64 {
@@ -53,7 +53,7 @@ func BenchmarkNextMany(b *testing.B) {
 	}
 }
 
-// The rules that take longest: none may take 50 ms.
+// BenchmarkWorstRule measures the slowest rules: none may take 50 ms.
 func BenchmarkWorstRule(b *testing.B) {
 	for name, rule := range map[string]string{
 		"daily that never fits":            "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30",

@@ -2,12 +2,11 @@ package schedule
 
 import "time"
 
-// clockSlack is more than any change of a clock moves a time of day: Apia left
-// out a whole day.
+// clockSlack is longer than any change of a clock: Apia skipped a whole day.
 const clockSlack = 26 * time.Hour
 
-// endOfTime is later than anything that is asked about.
-var endOfTime = time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)
+// maxTime is later than any time that callers ask about.
+var maxTime = time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // clock resolves wall-clock times of a zone. It caches the span without a transition
 // around the last one, because the next is mostly in it too.
@@ -26,7 +25,7 @@ func (c *clock) instants(w time.Time) (first, last time.Time, gap bool) {
 	here := first.In(c.in)
 	begin, end := here.ZoneBounds()
 	if end.IsZero() {
-		end = endOfTime
+		end = maxTime
 	}
 	c.steady = span{begin.Add(clockSlack).UTC(), end.Add(-clockSlack).UTC()}
 	c.offset = time.Duration(offset(here)) * time.Second

@@ -10,8 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
-// openings is when the schedule is open between two instants, found by asking
-// at every minute.
+// openings returns when the schedule is open between two instants, by At at every minute.
 func openings(s v1alpha1.MaintenanceSchedule, from, to string) []string {
 	var got []string
 	var begin time.Time
@@ -28,7 +27,7 @@ func openings(s v1alpha1.MaintenanceSchedule, from, to string) []string {
 	return got
 }
 
-func TestNightsOfTheClockChange(t *testing.T) {
+func TestClockChanges(t *testing.T) {
 	for _, test := range []struct {
 		name, zone, start, end, from, to string
 		want                             string
@@ -66,7 +65,8 @@ func TestNightsOfTheClockChange(t *testing.T) {
 	}
 }
 
-// An exclusion errs to the longer side of a night that changes the clock.
+// TestExclusionEndsLate checks that an exclusion ends at the later of two possible times in a
+// night in which the clock changes.
 func TestExclusionEndsLate(t *testing.T) {
 	x := freeze("x", "", period("e", "2026-01-01T01:00:00+01:00", "2026-01-01T02:30:00+01:00", "FREQ=DAILY"))
 	for now, until := range map[string]string{
@@ -121,7 +121,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Whatever the rule, an answer comes soon, and an exclusion opens nothing.
+// TestAnyRule checks that any rule is evaluated quickly, and that an exclusion opens nothing.
 func TestAnyRule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := "FREQ=" + rapid.SampledFrom([]string{"DAILY", "WEEKLY", "MONTHLY", "YEARLY", "HOURLY"}).Draw(t, "freq")
@@ -147,7 +147,7 @@ func TestAnyRule(t *testing.T) {
 			t.Fatalf("%s at %s: until %s is not ahead", rule, now, with.Until)
 		}
 		if !with.Open && with.Until != nil && !schedule.At(list(windows("s", zone, p)), nil, "Patch", *with.Until).Open {
-			t.Fatalf("%s at %s said it opens %s, and it does not", rule, now, with.Until)
+			t.Fatalf("%s at %s: got the next opening %s, at which it is closed", rule, now, with.Until)
 		}
 	})
 }

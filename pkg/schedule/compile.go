@@ -27,13 +27,13 @@ type entry struct {
 	upgrades []v1alpha1.UpgradeType
 }
 
-// clock writes t as people in the schedule's zone read it.
+// clock formats t in the schedule's zone.
 func (e entry) clock(t time.Time) string {
 	return t.In(e.zone).Format("2006-01-02 15:04 ") + e.zone.String()
 }
 
-// concerns reports whether an exclusion stops upgrades of that type.
-func (e entry) concerns(t v1alpha1.UpgradeType) bool {
+// appliesTo reports whether an exclusion stops upgrades of that type.
+func (e entry) appliesTo(t v1alpha1.UpgradeType) bool {
 	return t == "" || len(e.upgrades) == 0 || slices.Contains(e.upgrades, t)
 }
 

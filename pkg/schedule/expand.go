@@ -6,8 +6,8 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// occurrences enumerates, in order, what the rule makes of o: all that end
-// after now and start within the Horizon, and perhaps some before.
+// occurrences returns an iterator over the occurrences of o, in order: all that end after
+// now and start within the Horizon, and perhaps earlier ones.
 func (r rule) occurrences(o *occurrence, now time.Time) (func() (span, bool), error) {
 	from, until := wall(now, o.starts.in).Add(-o.longest()), now.Add(Horizon)
 	if o.written.start.After(until) {
@@ -27,18 +27,17 @@ func (r rule) occurrences(o *occurrence, now time.Time) (func() (span, bool), er
 	}, nil
 }
 
-// starts enumerates, in order, the wall-clock starts of a rule that begins at
-// begin: all between from and until, and perhaps some before and after. rrule-go
-// searches for a next occurrence up to the year 9999, which takes long for a
-// rule that has none: it is asked about years that are the same, at the end of
-// that time, instead.
+// starts returns an iterator over the wall-clock starts of a rule that begins at begin, in
+// order: all between from and until, and perhaps others before and after. rrule-go
+// searches for the next occurrence up to the year 9999, which takes long for a rule that
+// has none. So it expands the rule in equal years shortly before 9999 instead.
 func (r rule) starts(begin, from, until time.Time) (func() (time.Time, bool), error) {
 	option, start := r.skip(begin, from)
 	if len(r.option.Bysetpos) > 0 {
 		option.Bysetpos, option.Count = nil, 0
 		start = periodStart(option.Freq, start)
 	}
-	years := sameYears(start.Year(), until.Year()+1)
+	years := yearShift(start.Year(), until.Year()+1)
 	option.Dtstart = start.AddDate(years, 0, 0)
 	expanded, err := rrule.NewRRule(option)
 	if err != nil {
@@ -50,23 +49,25 @@ func (r rule) starts(begin, from, until time.Time) (func() (time.Time, bool), er
 		return w.AddDate(-years, 0, 0), more
 	}
 	if len(r.option.Bysetpos) > 0 {
-		return r.places(next, begin), nil
+		return r.setPositions(next, begin), nil
 	}
 	return next, nil
 }
 
-// sameYears is how many years later, as late as rrule-go knows any, the years
-// from first to last come again with the same days of the week. It ends, as the
-// Gregorian calendar repeats itself every 400 years.
-func sameYears(first, last int) int {
+// yearShift returns the largest number of years, within rrule-go's limit, after which the
+// years from first to last repeat with the same days of the week. It terminates, because
+// the Gregorian calendar repeats itself every 400 years.
+func yearShift(first, last int) int {
 	later := rrule.MAXYEAR - last
-	for !alike(first, last, later) {
+	for !sameWeekdays(first, last, later) {
 		later--
 	}
 	return later
 }
 
-func alike(first, last, later int) bool {
+// sameWeekdays reports whether the years from first to last have the same days of the week
+// as those later by that many years.
+func sameWeekdays(first, last, later int) bool {
 	newYear := func(year int) time.Weekday { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).Weekday() }
 	for year := first; year <= last+1; year++ {
 		if newYear(year) != newYear(year+later) {
@@ -76,9 +77,9 @@ func alike(first, last, later int) bool {
 	return true
 }
 
-// skip is the rule begun anew as late as possible, but not after from, so that
-// the years in between need no expansion. It moves begin by whole intervals. A
-// rule with a COUNT has to count from its true begin.
+// skip returns the rule with a begin as late as possible, but not after from, so that the
+// years in between need no expansion. It moves begin by whole intervals. A rule with a
+// COUNT keeps its begin, because it has to count from there.
 func (r rule) skip(begin, from time.Time) (rrule.ROption, time.Time) {
 	o := r.spelledOut(begin)
 	if o.Count > 0 || !begin.Before(from) {
@@ -106,8 +107,8 @@ func (r rule) skip(begin, from time.Time) (rrule.ROption, time.Time) {
 	return o, begin
 }
 
-// spelledOut names the day of the month, and of the year, that a rule else
-// takes from begin.
+// spelledOut returns the rule with the day of the month, and the month of the year, that it
+// would otherwise take from begin.
 func (r rule) spelledOut(begin time.Time) rrule.ROption {
 	o := r.option
 	if len(o.Byweekday)+len(o.Bymonthday) > 0 || o.Freq != rrule.MONTHLY && o.Freq != rrule.YEARLY {
@@ -120,7 +121,7 @@ func (r rule) spelledOut(begin time.Time) rrule.ROption {
 	return o
 }
 
-// periodStart is the first day of t's month or year, at t's time of day.
+// periodStart returns the first day of t's month or year, at t's time of day.
 func periodStart(freq rrule.Frequency, t time.Time) time.Time {
 	if freq == rrule.YEARLY {
 		return t.AddDate(0, 0, 1-t.YearDay())

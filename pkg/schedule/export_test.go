@@ -6,29 +6,27 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// At says whether upgrades of type t may begin at now on a node with these
-// labels. An empty type is one that every exclusion concerns.
+// At reports whether upgrades of type t may begin at now on a node with these labels. Every
+// exclusion holds an empty type.
 func At(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, now time.Time) Verdict {
-	return Look(schedules, now).At(nodeLabels, t)
+	return NewMoment(schedules, now).At(nodeLabels, t)
 }
 
-// IgnoringWindows is At for an upgrade with `schedule: Ignore`: windows do not
-// count, exclusions do.
+// IgnoringWindows is At for an upgrade with ignoreWindows: only exclusions count.
 func IgnoringWindows(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, now time.Time) Verdict {
-	return Look(schedules, now).IgnoringWindows(nodeLabels, t)
+	return NewMoment(schedules, now).IgnoringWindows(nodeLabels, t)
 }
 
-// Openings is the openings between two instants, cut to them, for upgrades of
-// type t on a node with these labels. It looks no further than the Horizon. It
-// fails where a schedule cannot be understood.
+// Openings returns the openings between two instants, cut to them and to the Horizon, for
+// upgrades of type t on a node with these labels. It fails if a schedule is invalid.
 func Openings(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, from, until time.Time) ([]Opening, error) {
-	m := Look(schedules, from)
+	m := NewMoment(schedules, from)
 	if m.invalid != nil {
 		return nil, m.invalid
 	}
 	_, matching := m.matching(nodeLabels)
 	windows, exclusions := entries(matching, t)
-	seen := survey(windows, exclusions, from, earlier(until, from.Add(Horizon)))
+	seen := newTimeline(windows, exclusions, from, earlier(until, from.Add(Horizon)))
 	var list []Opening
 	for _, s := range seen.effective {
 		list = append(list, seen.opening(s, windows))

@@ -7,11 +7,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// NodeTime is what one node may need at the default limits: fifteen minutes to
+// NodeTime is the time that one node may need at the default limits: fifteen minutes to
 // drain, and five to reboot, start and settle.
 const NodeTime = 20 * time.Minute
 
-// Finding is something in a schedule that is valid but surely a mistake.
+// Finding is a part of a schedule that is valid but probably a mistake.
 type Finding struct {
 	// Schedule is the name of the schedule.
 	Schedule string
@@ -21,10 +21,10 @@ type Finding struct {
 	Message string
 }
 
-// Lint returns what is valid in a schedule but surely a mistake, from now on: a monthly
-// rule that leaves months out, a window that never opens or that a change of the clock
-// leaves out, one too short for a single node, and exclusions that leave too little. It
-// finds nothing in a schedule that Check rejects.
+// Lint returns what is valid in a schedule but probably a mistake, from now on: a monthly
+// rule that skips months, a window that never opens or that a change of the clock skips, a
+// window too short for a single node, and exclusions that leave too little open. It
+// returns nothing for a schedule that Check rejects.
 func Lint(s v1alpha1.MaintenanceSchedule, now time.Time) []Finding {
 	c, err := compile(&s, now)
 	if err != nil {
@@ -37,7 +37,7 @@ func Lint(s v1alpha1.MaintenanceSchedule, now time.Time) []Finding {
 	for i, x := range s.Spec.MaintenanceExclusions {
 		l.monthEnds(fmt.Sprintf("maintenanceExclusions[%d]", i), x.Period, c.exclusions[i])
 	}
-	l.room()
+	l.openTime()
 	return l.findings
 }
 
@@ -60,6 +60,6 @@ func (l *linter) window(field string, p v1alpha1.Period, e entry) {
 	}
 	l.monthEnds(field, p, e)
 	l.clockChanges(field, p, e)
-	l.length(field, p, e)
-	l.covered(field, e)
+	l.tooShort(field, p, e)
+	l.alwaysExcluded(field, e)
 }

@@ -15,8 +15,8 @@ func neverOpens(p v1alpha1.Period, in *time.Location) bool {
 	return err == nil && len(all.until(p.StartTime.Add(Horizon))) == 0
 }
 
-// monthEnds finds monthly rules on a day that some of their months do not have.
-// With BYDAY or BYSETPOS the day is one of several to choose from, and meant.
+// monthEnds finds monthly rules on a day that some of their months do not have. With BYDAY
+// or BYSETPOS the rule chooses among several days, so it is intended.
 func (l *linter) monthEnds(field string, p v1alpha1.Period, e entry) {
 	if p.Recurrence == "" {
 		return
@@ -35,14 +35,13 @@ func (l *linter) monthEnds(field string, p v1alpha1.Period, e entry) {
 		// Day 0 of the next month is the last of this one; 2027 is no leap year.
 		last := time.Date(2027, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
 		if day > last && (len(o.Bymonth) == 0 || slices.Contains(o.Bymonth, int(month))) {
-			l.find(field+".recurrence", "%s leaves out every month without a day %d, such as %s; BYMONTHDAY=-1 is the last day of any month", e.name, day, month)
+			l.find(field+".recurrence", "%s skips every month without a day %d, such as %s; BYMONTHDAY=-1 is the last day of any month", e.name, day, month)
 			return
 		}
 	}
 }
 
-// clockChanges finds windows that have no length on a night that changes the
-// clock.
+// clockChanges finds windows that have no length on a night when the clock changes.
 func (l *linter) clockChanges(field string, p v1alpha1.Period, e entry) {
 	if p.Recurrence == "" {
 		return
@@ -61,8 +60,8 @@ func (l *linter) clockChanges(field string, p v1alpha1.Period, e entry) {
 		return
 	}
 	for one, more := next(); more; one, more = next() {
-		if one.start.After(l.now) && one.lasts() <= 0 {
-			l.find(field, "window %s stays closed on the night of %s: the change of the clock in %s leaves out all of it", e.name, one.start.In(e.zone).Format("2006-01-02"), e.zone)
+		if one.start.After(l.now) && one.length() <= 0 {
+			l.find(field, "window %s stays closed on the night of %s: the change of the clock in %s skips all of it", e.name, one.start.In(e.zone).Format("2006-01-02"), e.zone)
 			return
 		}
 	}

@@ -19,8 +19,8 @@ type Moment struct {
 	known     map[string]Verdict
 }
 
-// Look returns the Moment of the schedules at now.
-func Look(schedules []v1alpha1.MaintenanceSchedule, now time.Time) *Moment {
+// NewMoment returns the Moment of the schedules at now.
+func NewMoment(schedules []v1alpha1.MaintenanceSchedule, now time.Time) *Moment {
 	m := &Moment{now: now, known: map[string]Verdict{}}
 	for i := range schedules {
 		one, err := compile(&schedules[i], now)
@@ -33,17 +33,17 @@ func Look(schedules []v1alpha1.MaintenanceSchedule, now time.Time) *Moment {
 	return m
 }
 
-// At returns whether upgrades of type t may begin on a node with these labels.
+// At reports whether upgrades of type t may begin on a node with these labels.
 func (m *Moment) At(nodeLabels map[string]string, t v1alpha1.UpgradeType) Verdict {
-	return m.ask(nodeLabels, t, true)
+	return m.verdict(nodeLabels, t, true)
 }
 
 // IgnoringWindows is like At, but only exclusions count.
 func (m *Moment) IgnoringWindows(nodeLabels map[string]string, t v1alpha1.UpgradeType) Verdict {
-	return m.ask(nodeLabels, t, false)
+	return m.verdict(nodeLabels, t, false)
 }
 
-func (m *Moment) ask(nodeLabels map[string]string, t v1alpha1.UpgradeType, windowsCount bool) Verdict {
+func (m *Moment) verdict(nodeLabels map[string]string, t v1alpha1.UpgradeType, windowsCount bool) Verdict {
 	if m.invalid != nil {
 		return Verdict{Reason: v1alpha1.ReasonScheduleInvalid, Message: m.invalid.Error()}
 	}
@@ -52,13 +52,13 @@ func (m *Moment) ask(nodeLabels map[string]string, t v1alpha1.UpgradeType, windo
 	verdict, ok := m.known[key]
 	if !ok {
 		windows, exclusions := entries(matching, t)
-		verdict = judge(windows, exclusions, windowsCount, m.now)
+		verdict = decide(windows, exclusions, windowsCount, m.now)
 		m.known[key] = verdict
 	}
 	return verdict
 }
 
-// matching is the schedules that concern the node, and a key for the set.
+// matching returns the schedules that apply to the node, and a key for the set.
 func (m *Moment) matching(nodeLabels map[string]string) (string, []compiled) {
 	var key strings.Builder
 	var matching []compiled
@@ -75,7 +75,7 @@ func entries(matching []compiled, t v1alpha1.UpgradeType) (windows, exclusions [
 	for _, one := range matching {
 		windows = append(windows, one.windows...)
 		for _, exclusion := range one.exclusions {
-			if exclusion.concerns(t) {
+			if exclusion.appliesTo(t) {
 				exclusions = append(exclusions, exclusion)
 			}
 		}
@@ -83,9 +83,9 @@ func entries(matching []compiled, t v1alpha1.UpgradeType) (windows, exclusions [
 	return windows, exclusions
 }
 
-// judge decides from the entries that concern the node.
-func judge(windows, exclusions []entry, windowsCount bool, now time.Time) Verdict {
-	seen := foresee(nil, exclusions, now, func(o outlook) bool {
+// decide returns the verdict for the entries that apply to the node.
+func decide(windows, exclusions []entry, windowsCount bool, now time.Time) Verdict {
+	seen := search(nil, exclusions, now, func(o timeline) bool {
 		held, ok := o.at(o.exclusions)
 		return !ok || o.end(held) != nil
 	})
@@ -98,7 +98,7 @@ func judge(windows, exclusions []entry, windowsCount bool, now time.Time) Verdic
 	if len(windows) == 0 {
 		return Verdict{Reason: v1alpha1.ReasonWindowClosed, Message: "no maintenance window matches this node"}
 	}
-	seen = foresee(windows, exclusions, now, func(o outlook) bool {
+	seen = search(windows, exclusions, now, func(o timeline) bool {
 		return len(o.effective) > 0 && (o.effective[0].start.After(now) || o.end(o.effective[0]) != nil)
 	})
 	if len(seen.effective) == 0 {
@@ -125,7 +125,7 @@ func excluded(by entry, until *time.Time) Verdict {
 
 func ignoring(exclusions []entry, now time.Time) Verdict {
 	v := Verdict{Open: true, Message: "windows are ignored"}
-	seen := foresee(nil, exclusions, now, func(o outlook) bool { return len(o.exclusions) > 0 })
+	seen := search(nil, exclusions, now, func(o timeline) bool { return len(o.exclusions) > 0 })
 	if len(seen.exclusions) > 0 {
 		v.Until = &seen.exclusions[0].start
 	}

@@ -9,8 +9,7 @@ import (
 // Opening is a time in which upgrades may begin: windows that overlap or touch
 // are one opening, and what exclusions cover is cut out.
 type Opening struct {
-	// Start is the first instant, in UTC. It is the instant asked about where
-	// the opening began before.
+	// Start is the first instant, in UTC; now if the opening began before.
 	Start time.Time
 	// End is the first instant after, in UTC. Zero: it does not end within
 	// the Horizon.
@@ -25,7 +24,7 @@ type Opening struct {
 // applies to an empty type. It returns an error if a schedule is invalid, because then
 // nothing opens.
 func Next(schedules []v1alpha1.MaintenanceSchedule, nodeLabels map[string]string, t v1alpha1.UpgradeType, now time.Time, n int) ([]Opening, error) {
-	return Look(schedules, now).Next(nodeLabels, t, n)
+	return NewMoment(schedules, now).Next(nodeLabels, t, n)
 }
 
 // Next returns the next n openings from the moment on.
@@ -35,7 +34,7 @@ func (m *Moment) Next(nodeLabels map[string]string, t v1alpha1.UpgradeType, n in
 	}
 	_, matching := m.matching(nodeLabels)
 	windows, exclusions := entries(matching, t)
-	seen := foresee(windows, exclusions, m.now, func(o outlook) bool {
+	seen := search(windows, exclusions, m.now, func(o timeline) bool {
 		return len(o.effective) >= n && o.end(o.effective[n-1]) != nil
 	})
 	var list []Opening
@@ -49,7 +48,7 @@ func (m *Moment) Next(nodeLabels map[string]string, t v1alpha1.UpgradeType, n in
 	return list, nil
 }
 
-func (o outlook) opening(s span, windows []entry) Opening {
+func (o timeline) opening(s span, windows []entry) Opening {
 	opening := Opening{Start: s.start.UTC(), End: s.end.UTC()}
 	for _, e := range windows {
 		if e.series.meets(s) {

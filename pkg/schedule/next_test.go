@@ -69,11 +69,12 @@ func TestNext(t *testing.T) {
 		})
 	}
 	if _, err := schedule.Next(list(morning, windows("bad", "Nowhere")), nil, "Patch", instant("2026-11-21T12:00:00Z"), 1); err == nil {
-		t.Error("a schedule that cannot be understood opens something")
+		t.Error("an invalid schedule has an opening")
 	}
 }
 
-// Where windows and exclusions follow each other for years, the end is found.
+// TestLongChains checks that the end is found of windows and exclusions that follow each other
+// for years.
 func TestLongChains(t *testing.T) {
 	noon := windows("w", "UTC", period("noon", "2026-01-01T10:00:00Z", "2026-01-01T12:00:00Z", "FREQ=DAILY"))
 	years := freeze("z", "", period("mornings", "2025-01-01T09:00:00Z", "2025-01-01T13:00:00Z", "FREQ=DAILY;UNTIL=20320101T000000Z"))

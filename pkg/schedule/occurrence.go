@@ -8,11 +8,11 @@ import (
 // occurrence turns a wall-clock start into instants.
 type occurrence struct {
 	starts    clock
-	ends      clock // apart, as what it remembers is of another time
+	ends      clock // its own cache, as ends are at other times than starts
 	exclusion bool
-	written   span          // the first, as it is written
+	written   span          // the first occurrence, as written
 	begin     time.Time     // what the clock shows at its start
-	wallLasts time.Duration // what the clock has moved on by its end
+	wallLasts time.Duration // its length on the wall clock
 }
 
 func newOccurrence(written span, in *time.Location, exclusion bool) *occurrence {
@@ -20,15 +20,15 @@ func newOccurrence(written span, in *time.Location, exclusion bool) *occurrence 
 	return &occurrence{clock{in: in}, clock{in: in}, exclusion, written, begin, wall(written.end, in).Sub(begin)}
 }
 
-// longest is more than any occurrence lasts on the wall clock, up to what a
-// Duration can hold: 292 years.
+// longest returns a duration longer than any occurrence on the wall clock, up to the
+// maximum of a Duration: 292 years.
 func (o *occurrence) longest() time.Duration {
 	const slack = 2 * clockSlack
-	return min(max(o.written.lasts(), o.wallLasts), math.MaxInt64-slack) + slack
+	return min(max(o.written.length(), o.wallLasts), math.MaxInt64-slack) + slack
 }
 
-// at resolves the occurrence that starts when the clock shows w. A window may
-// come out without any length; it is then closed that night.
+// at returns the occurrence that starts when the clock shows w. A window may have no
+// length; it is then closed that night.
 func (o *occurrence) at(w time.Time) span {
 	if w.Equal(o.begin) {
 		return o.written
@@ -37,7 +37,7 @@ func (o *occurrence) at(w time.Time) span {
 	if gap {
 		start = moved
 	}
-	elapsed := start.Add(o.written.lasts())
+	elapsed := start.Add(o.written.length())
 	first, last, _ := o.ends.instants(w.Add(o.wallLasts))
 	if o.exclusion {
 		return span{start, later(elapsed, last)}

@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
-// nights change the clock of their zone.
+// nights are nights in which the clock of their zone changes.
 var nights = []struct{ zone, at string }{
 	{"Europe/Berlin", "2026-03-29T01:00:00Z"}, {"Europe/Berlin", "2026-10-25T01:00:00Z"},
 	{"America/New_York", "2026-03-08T07:00:00Z"}, {"America/New_York", "2026-11-01T06:00:00Z"},
@@ -105,8 +105,8 @@ func open(openings []schedule.Opening, at time.Time) bool {
 	})
 }
 
-// Walking the minutes with no cleverness at all finds the same.
-func TestSlowAgrees(t *testing.T) {
+// TestOpeningsMatchSlowReading compares openings with a simple reading minute by minute.
+func TestOpeningsMatchSlowReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, at := anySchedule(t)
 		from, until := at.AddDate(0, 0, -4), at.AddDate(0, 0, 12)
@@ -120,8 +120,8 @@ func TestSlowAgrees(t *testing.T) {
 	})
 }
 
-// At agrees with the enumeration at every minute of the night, and its Until
-// is the next time that it changes.
+// TestAtAgreesWithOpenings checks that At agrees with the openings at every minute of the night,
+// and that its Until is the next change.
 func TestAtAgreesWithOpenings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, at := anySchedule(t)
@@ -143,8 +143,8 @@ func TestAtAgreesWithOpenings(t *testing.T) {
 	})
 }
 
-// Next is in order, with gaps between; asked later, it never answers earlier;
-// and n more are the same and more.
+// TestNextIsMonotone checks that the openings of Next are in order with gaps between, that a
+// later start never gives an earlier opening, and that a larger n only adds openings.
 func TestNextIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, at := anySchedule(t)
@@ -176,7 +176,7 @@ func TestNextIsMonotone(t *testing.T) {
 	})
 }
 
-func TestWindowIsNeverLonger(t *testing.T) {
+func TestOpeningIsNotLongerThanWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		night := rapid.SampledFrom(nights).Draw(t, "night")
 		at := instant(night.at)
@@ -191,8 +191,9 @@ func TestWindowIsNeverLonger(t *testing.T) {
 	})
 }
 
-// What an exclusion adds is closed, and what a window adds is open.
-func TestAddingIsOneWay(t *testing.T) {
+// TestExclusionsCloseAndWindowsOpen checks that a further exclusion opens nothing, and that a
+// further window closes nothing.
+func TestExclusionsCloseAndWindowsOpen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, at := anySchedule(t)
 		from, until := at.AddDate(0, 0, -4), at.AddDate(0, 0, 12)
@@ -210,7 +211,7 @@ func TestAddingIsOneWay(t *testing.T) {
 	})
 }
 
-// within says whether every one of the inner openings lies in an outer one.
+// within reports whether every inner opening is in an outer one.
 func within(inner, outer []schedule.Opening) bool {
 	for _, o := range inner {
 		if !slices.ContainsFunc(outer, func(around schedule.Opening) bool {

@@ -10,11 +10,11 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// rule is a parsed recurrence: what rrule-go needs, and UNTIL apart, as UNTIL is an
-// instant and the rest speaks of the wall clock.
+// rule is a parsed recurrence: the options for rrule-go, and UNTIL apart, because UNTIL is
+// an instant and the rest is on the wall clock.
 type rule struct {
 	option rrule.ROption
-	until  time.Time // zero: for ever
+	until  time.Time // zero: no end
 }
 
 var frequencies = map[string]rrule.Frequency{
@@ -25,22 +25,21 @@ var weekdays = map[string]rrule.Weekday{
 	"MO": rrule.MO, "TU": rrule.TU, "WE": rrule.WE, "TH": rrule.TH, "FR": rrule.FR, "SA": rrule.SA, "SU": rrule.SU,
 }
 
-// maxInterval keeps INTERVAL within what a person may mean.
+// maxInterval is the largest INTERVAL.
 const maxInterval = 1000
 
 // maxRule is how many characters a rule may have, here as in the API.
 const maxRule = 256
 
-// How often a weekday may come.
+// How often a weekday may occur.
 const (
 	weeksOfMonth = 5
 	weeksOfYear  = 53
 )
 
-// parseRule reads an RFC 5545 recurrence. It takes the text apart itself and
-// refuses what it does not know, because rrule-go drops some of it silently
-// (a second RRULE, the ordinal of a weekly BYDAY) and never returns from other
-// (HOURLY with BYHOUR).
+// parseRule parses an RFC 5545 recurrence. It does not use rrule-go's parser, which drops
+// some parts silently (a second RRULE, the ordinal of a weekly BYDAY) and never returns
+// from others (HOURLY with BYHOUR).
 func parseRule(text string) (rule, error) {
 	var r rule
 	if len(text) > maxRule {
@@ -60,7 +59,7 @@ func parseRule(text string) (rule, error) {
 			return r, fmt.Errorf("%s=%s: %w", key, value, err)
 		}
 	}
-	return r, r.agrees()
+	return r, r.validate()
 }
 
 func splitRule(text string) (map[string]string, error) {
@@ -110,9 +109,9 @@ func (r *rule) set(key, value string) (err error) {
 	return err
 }
 
-// agrees refuses parts that RFC 5545 does not allow together, or on which
+// validate refuses parts that RFC 5545 does not allow together, or on which
 // implementations differ.
-func (r *rule) agrees() error {
+func (r *rule) validate() error {
 	o := r.option
 	daily := o.Freq == rrule.DAILY || o.Freq == rrule.WEEKLY
 	switch {
@@ -133,8 +132,8 @@ func (r *rule) agrees() error {
 	return nil
 }
 
-// spellOutDays writes a plain day beside one with an ordinal, as in MO,1TU, as
-// all of its ordinals. rrule-go would want days that are both.
+// spellOutDays replaces a plain day beside one with an ordinal, as in MO,1TU, by all of its
+// ordinals. rrule-go would return only days that are both.
 func (r *rule) spellOutDays() {
 	days := r.option.Byweekday
 	plain := func(day rrule.Weekday) bool { return day.N() == 0 }
@@ -158,8 +157,7 @@ func (r *rule) spellOutDays() {
 	r.option.Byweekday = all
 }
 
-// number reads a number from low to high, or with signed also from -high to
-// -low.
+// number parses a number from low to high; if signed, also from -high to -low.
 func number(text string, low, high int, signed bool) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -189,7 +187,7 @@ func numbers(text string, low, high int, signed bool) ([]int, error) {
 	return list, nil
 }
 
-// days reads BYDAY. An ordinal such as -1SU has a meaning only within a month
+// days parses BYDAY. An ordinal such as -1SU has a meaning only within a month
 // or a year.
 func days(text string, freq rrule.Frequency) ([]rrule.Weekday, error) {
 	var list []rrule.Weekday

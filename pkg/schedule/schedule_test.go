@@ -104,7 +104,7 @@ func TestIgnoringWindows(t *testing.T) {
 	}
 }
 
-// What is not understood, anywhere, closes everything.
+// TestInvalidClosesEverything checks that one invalid schedule closes all.
 func TestInvalidClosesEverything(t *testing.T) {
 	good := "2026-01-01T12:00:00Z"
 	for name, rule := range map[string]string{

@@ -7,18 +7,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// series is when one period covers, from now on to the Horizon: its
-// occurrences in order, made as they are asked for, those that overlap or touch
-// as one. An occurrence without any length is left out.
+// series has the occurrences of one period from now to the Horizon, in order. They are
+// computed on demand; those that overlap or touch are merged, and those without length
+// are omitted.
 type series struct {
 	now   time.Time
 	next  func() (span, bool) // nil: there are no more
-	made  time.Time           // every occurrence that starts before it is among spans
+	made  time.Time           // spans has every occurrence that starts before it
 	spans []span
 }
 
-// newSeries expands p from now on. exclusion says by which rule its ends are
-// resolved.
+// newSeries expands p from now on. exclusion selects the rule for its ends.
 func newSeries(p v1alpha1.Period, in *time.Location, exclusion bool, now time.Time) (*series, error) {
 	written := span{p.StartTime.Time.UTC(), p.EndTime.Time.UTC()}
 	if p.Recurrence == "" {
@@ -46,7 +45,7 @@ func (s *series) add(one span) {
 	s.spans = append(s.spans, one)
 }
 
-// until is the spans that start before edge. Their ends count to edge at least.
+// until returns the spans that start before edge. Their ends are final up to edge.
 func (s *series) until(edge time.Time) []span {
 	for s.next != nil && s.made.Before(edge) {
 		one, more := s.next()
@@ -61,8 +60,8 @@ func (s *series) until(edge time.Time) []span {
 	return s.spans[:before]
 }
 
-// meets reports whether the period covers any of one. The spans lie apart and in
-// order: if the last that starts before its end is over, all are.
+// meets reports whether the period covers a part of one. The spans are disjoint and in
+// order, so only the last that starts before the end of one can be the latest to end.
 func (s *series) meets(one span) bool {
 	spans := s.until(one.end)
 	return len(spans) > 0 && spans[len(spans)-1].end.After(one.start)

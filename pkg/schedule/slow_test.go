@@ -9,11 +9,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// The slow and obvious reading of schedules, for comparison: it looks at the
-// clock at every minute and at the calendar on every day, and shares nothing
-// with the package. It knows whole minutes only.
+// A slow and simple reading of schedules, for comparison: it reads the clock at every minute and
+// the calendar on every day, and shares no code with the package. It supports whole minutes only.
 
-// walker has what the clock of a zone shows at every minute of some time.
+// walker has the wall-clock time of a zone at every minute of a range.
 type walker struct {
 	from  int64   // the first minute since 1970
 	shown []int64 // what the clock shows, as if it were UTC
@@ -182,7 +181,7 @@ func has(list string, n int) bool {
 	return slices.Contains(strings.Split(list, ","), strconv.Itoa(n))
 }
 
-// fits says whether the rule names the day.
+// fits reports whether the rule matches the day.
 func fits(rule map[string]string, t, first time.Time) bool {
 	month, monthday, byday := rule["BYMONTH"], rule["BYMONTHDAY"], rule["BYDAY"]
 	if month != "" && !has(month, int(t.Month())) {
@@ -218,7 +217,7 @@ func fits(rule map[string]string, t, first time.Time) bool {
 	return false
 }
 
-// slowOpen says for each minute from from to until whether a window is open.
+// slowOpen reports for each minute between from and until whether a window is open.
 func slowOpen(s v1alpha1.MaintenanceSchedule, from, until time.Time) []bool {
 	w := walk(s.Spec.TimeZone, from.AddDate(0, 0, -12), until.AddDate(0, 0, 12))
 	open := make([]bool, (until.Unix()-from.Unix())/60)

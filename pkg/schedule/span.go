@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// span is from start (in) to end (out).
+// span is the time from start, inclusive, to end, exclusive.
 type span struct{ start, end time.Time }
 
 func (s span) covers(t time.Time) bool { return !s.start.After(t) && s.end.After(t) }
 
 func (s span) meets(other span) bool { return s.start.Before(other.end) && other.start.Before(s.end) }
 
-func (s span) lasts() time.Duration { return s.end.Sub(s.start) }
+func (s span) length() time.Duration { return s.end.Sub(s.start) }
 
 // union merges spans that overlap or touch. The result is in order.
 func union(spans []span) []span {
@@ -28,7 +28,7 @@ func union(spans []span) []span {
 	return merged
 }
 
-// subtract is what of the spans no cut covers. Both are unions.
+// subtract returns the parts of the spans that no cut covers. Both are unions.
 func subtract(spans, cuts []span) []span {
 	var rest []span
 	for _, s := range spans {

@@ -21,7 +21,7 @@ func State(s *v1alpha1.MaintenanceSchedule, now time.Time) (string, *time.Time) 
 	if err != nil {
 		return StateClosed, nil
 	}
-	verdict := judge(c.windows, c.exclusions, true, now)
+	verdict := decide(c.windows, c.exclusions, true, now)
 	switch {
 	case verdict.Open:
 		return StateOpen, verdict.Until

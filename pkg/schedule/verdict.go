@@ -6,14 +6,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Verdict says whether an upgrade may begin on a node, and why not.
+// Verdict reports whether an upgrade may begin on a node, and why not.
 type Verdict struct {
 	// Open reports whether it may begin.
 	Open bool
 	// Reason is empty when open; else WindowClosed, Excluded or
 	// ScheduleInvalid.
 	Reason v1alpha1.Reason
-	// Message says it in one sentence, with the time and its zone.
+	// Message is one sentence on that, with the time and its zone.
 	Message string
 	// Window is the window or exclusion that decided, as schedule/name.
 	Window string

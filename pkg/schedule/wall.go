@@ -18,17 +18,17 @@ func zone(name string) (*time.Location, error) {
 	return location, nil
 }
 
-// wall is what a clock in the zone shows at t, carried in a Time of UTC, where
-// no hour is missing or comes twice.
+// wall returns what a clock in the zone shows at t, as a Time in UTC, in which no hour is
+// missing or repeated.
 func wall(t time.Time, in *time.Location) time.Time {
 	t = t.In(in)
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// instants returns when a clock in the zone shows w. An ordinary time has one instant,
-// first and last. One that a fold repeats has two. One that a gap leaves out has none:
-// first is then the transition, at which the clock jumps past w, and last is w moved
-// forward by the gap.
+// instants returns when a clock in the zone shows w. For an ordinary time, first and last
+// are the same instant. A time that a fold repeats has two. A time in a gap has none: first
+// is then the transition, at which the clock jumps past w, and last is w moved forward by
+// the gap.
 func instants(w time.Time, in *time.Location) (first, last time.Time, gap bool) {
 	guess := time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), w.Second(), 0, in)
 	begin, end := guess.ZoneBounds()
@@ -67,7 +67,7 @@ func instants(w time.Time, in *time.Location) (first, last time.Time, gap bool) 
 	return guess.UTC(), guess.UTC(), false
 }
 
-// offset is the zone's, in seconds east of UTC, at t in t's location.
+// offset returns the offset of t's location at t, in seconds east of UTC.
 func offset(t time.Time) int {
 	_, seconds := t.Zone()
 	return seconds

@@ -15,8 +15,9 @@ import (
 
 // Ensure creates those of slot-0 to slot-(n-1) that are missing, and deletes free slots
 // beyond them. It restores missing labels, and changes nothing else of a slot that belongs
-// to a node. If one slot cannot be written, it still writes the others. Call Restore first, so that a Lease that was
-// deleted while a node held it is not created again as a free one.
+// to a node. If one slot cannot be written, it still writes the others. Call Restore
+// first, so that a Lease that was deleted while a node held it is not created again as a
+// free one.
 func (s *Slots) Ensure(ctx context.Context, n int) error {
 	leases, err := s.list(ctx)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 
 // Reap frees the slots of a node whose Node object is gone or was replaced by another one
 // of the same name. It reads the Node from the API server: a stale cache must not free the
-// slot of a node that is down. It returns ErrNodeExists if the Node is
-// still there.
+// slot of a node that is down. It returns ErrNodeExists if the Node still exists.
 func (s *Slots) Reap(ctx context.Context, owner fleet.Owner) error {
 	node, err := s.client.CoreV1().Nodes().Get(ctx, owner.Node, metav1.GetOptions{})
 	switch {

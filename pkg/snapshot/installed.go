@@ -10,20 +10,20 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// installedManagers returns the other programs that reboot nodes, also those that may
+// installedManagers returns the other programs that reboot nodes, including those that may
 // not do so now.
 func installedManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []preflight.RebootManager {
 	active := RebootManagers(nodes, daemonSets)
 	found := slices.Clone(active)
-	rests := func(name string, runs bool, message string) {
+	addInactive := func(name string, runs bool, message string) {
 		if runs && !slices.ContainsFunc(active, func(m preflight.RebootManager) bool { return m.Name == name }) {
 			found = append(found, preflight.RebootManager{Name: name, Message: message})
 		}
 	}
 	for _, d := range daemonSets {
 		where := d.Namespace + "/" + d.Name
-		rests("kured", isKured(d), fmt.Sprintf("kured is installed (DaemonSet %s), and its lock is free; remove kured, as two programs would reboot the same nodes", where))
-		rests("FLUO", runsFLUO(d), fmt.Sprintf("FLUO is installed (DaemonSet %s), and paused on every node; remove FLUO, as two programs would reboot the same nodes", where))
+		addInactive("kured", isKured(d), fmt.Sprintf("kured is installed (DaemonSet %s), and its lock is free; remove kured, as two programs would reboot the same nodes", where))
+		addInactive("FLUO", runsFLUO(d), fmt.Sprintf("FLUO is installed (DaemonSet %s), and paused on every node; remove FLUO, as two programs would reboot the same nodes", where))
 	}
 	return found
 }

@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// kuredLock stands on a DaemonSet, kured's own unless --ds-name and --ds-namespace
-// name another, while a node holds its lock; unless kured was told another name,
-// by the flag or by the variable that stands for it.
+// kuredLock is the annotation of kured's lock. While a node holds the lock, it is on a
+// DaemonSet: kured's own, unless --ds-name and --ds-namespace name another. The flag, or
+// the variable, may configure another annotation.
 // https://github.com/kubereboot/kured/blob/main/pkg/daemonsetlock/daemonsetlock.go
 // https://github.com/kubereboot/kured/blob/main/cmd/kured/main.go
 const (
@@ -35,28 +35,28 @@ func kuredLocks(daemonSets []*appsv1.DaemonSet) []string {
 // ownLock returns the annotation that this DaemonSet is configured to lock with. The
 // flag prevails over the variable.
 func ownLock(d *appsv1.DaemonSet) string {
-	told := ""
+	configured := ""
 	for _, c := range d.Spec.Template.Spec.Containers {
 		for _, variable := range c.Env {
 			if variable.Name == kuredLockVariable {
-				told = variable.Value
+				configured = variable.Value
 			}
 		}
 		args := slices.Concat(c.Command, c.Args)
 		for i, arg := range args {
 			if value, is := strings.CutPrefix(arg, kuredLockFlag+"="); is {
-				told = value
+				configured = value
 			}
 			if arg == kuredLockFlag && i+1 < len(args) {
-				told = args[i+1]
+				configured = args[i+1]
 			}
 		}
 	}
-	return told
+	return configured
 }
 
-// isKured reports whether the DaemonSet is kured's, by its lock, by a flag or
-// variable that names one, or by its image.
+// isKured reports whether the DaemonSet is kured's: it has the lock, a flag or variable
+// that configures one, or kured's image.
 func isKured(d *appsv1.DaemonSet) bool {
 	if _, locks := d.Annotations[kuredLock]; locks || ownLock(d) != "" {
 		return true
@@ -68,9 +68,9 @@ func isKured(d *appsv1.DaemonSet) bool {
 	})
 }
 
-// lockHolders reads kured's lock: the holder, or with --concurrency a list of them,
-// which stays when it is empty. A lock that cannot be read counts as held, and so does
-// one that has expired: its node may still go down.
+// lockHolders parses kured's lock: one holder, or with --concurrency a list of them, which
+// may be empty. A lock that cannot be parsed counts as held, and so does one that has
+// expired: its node may still reboot.
 func lockHolders(value string) (by string, held bool) {
 	if value == "" {
 		return "", false
@@ -84,7 +84,7 @@ func lockHolders(value string) (by string, held bool) {
 		Locks     []lock `json:"locks"`
 	}
 	if err := json.Unmarshal([]byte(value), &read); err != nil {
-		return "a node that cannot be read", true
+		return "an unknown node (the lock cannot be parsed)", true
 	}
 	var names []string
 	for _, one := range append(read.Locks, read.lock) {
@@ -98,5 +98,5 @@ func lockHolders(value string) (by string, held bool) {
 	case read.MaxOwners != nil:
 		return "", false
 	}
-	return "a node that it does not name", true
+	return "an unknown node (the lock names none)", true
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// What FLUO calls its marks on Nodes, and its image.
+// FLUO's labels and annotations on Nodes, and its image.
 // https://github.com/flatcar/flatcar-linux-update-operator/blob/main/pkg/constants/constants.go
 const (
 	fluoPrefix     = "flatcar-linux-update.v1.flatcar-linux.net/"
@@ -44,8 +44,8 @@ func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []pref
 	return found
 }
 
-// runsFLUO reports whether the DaemonSet is FLUO's agent and runs on a node: without
-// it FLUO reboots nothing.
+// runsFLUO reports whether the DaemonSet is FLUO's agent and runs on a node. Without its
+// agent, FLUO reboots no node.
 func runsFLUO(d *appsv1.DaemonSet) bool {
 	for _, c := range d.Spec.Template.Spec.Containers {
 		if strings.Contains(c.Image, fluoImage) {
@@ -55,14 +55,14 @@ func runsFLUO(d *appsv1.DaemonSet) bool {
 	return false
 }
 
-// fluoMarks returns those of FLUO's marks that fluo reads.
+// fluoMarks returns the annotations that fluo reads.
 func fluoMarks(n *corev1.Node) [4]string {
 	return [4]string{n.Annotations[fluoNeeded], n.Annotations[fluoOK], n.Annotations[fluoInProgress], n.Annotations[fluoPaused]}
 }
 
 // fluo returns FLUO and true if there is a node that it reboots, or may reboot at any
-// moment. What it left on Nodes when it was removed (its labels, and marks that say
-// "false") does not count.
+// moment. The labels, and annotations with the value "false", that it leaves on Nodes when
+// it is removed do not count.
 func fluo(nodes []*corev1.Node, runs string) (preflight.RebootManager, bool) {
 	for _, n := range nodes {
 		is := func(mark string) bool { return n.Annotations[mark] == "true" }

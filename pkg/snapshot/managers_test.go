@@ -47,8 +47,8 @@ func TestRebootManagers(t *testing.T) {
 		{"kured's locks", node(), daemonSet(`{"maxOwners":2,"locks":[{"nodeID":"w2"},{"nodeID":"w3"}]}`, "kured", 3), "kured holds its lock for node w2, w3 "},
 		{"kured's locks, none held", node(), daemonSet(`{"maxOwners":2,"locks":[]}`, "kured", 3), ""},
 		{"kured's locks, none left", node(), daemonSet(`{"maxOwners":2,"locks":null}`, "kured", 3), ""},
-		{"a lock that names no node", node(), daemonSet(`{}`, "kured", 3), "kured holds its lock for a node that it does not name"},
-		{"a lock that cannot be read", node(), daemonSet(`w2`, "kured", 3), "kured holds its lock for a node that cannot be read"},
+		{"a lock that names no node", node(), daemonSet(`{}`, "kured", 3), "kured holds its lock for an unknown node (the lock names none)"},
+		{"a lock that cannot be read", node(), daemonSet(`w2`, "kured", 3), "kured holds its lock for an unknown node (the lock cannot be parsed)"},
 
 		{"FLUO runs", node(fluoNeeded + "=false"), daemonSet("", fluoAgent, 3), "FLUO may reboot node w1 (DaemonSet kube-system/ds)"},
 		{"FLUO runs, and is paused", node(fluoPaused + "=true"), daemonSet("", fluoAgent, 3), ""},

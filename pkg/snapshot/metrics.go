@@ -14,17 +14,17 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
-// requestedAPIs asks every apiserver, as each counts for itself, at its own
-// address: the stable one reaches any of them, and the pod proxy passes no
-// credentials on. Where one does not answer there, as from a user's machine, the
-// stable address stands in, asked again and again as long as it leads to others:
-// what it says is of some apiserver.
+// requestedAPIs reads the metrics of every apiserver, because each counts only its own
+// requests. It uses their own addresses: the stable address leads to any of them, and the
+// pod proxy does not forward credentials. For apiservers that are not reachable at their
+// own address, as from a user's machine, it reads the metrics at the stable address, as
+// long as that leads to further apiservers. Their names are then not known.
 func requestedAPIs(ctx context.Context, access *rest.Config, pods []corev1.Pod) (apis []preflight.RequestedAPI, unread []string) {
 	servers := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return p.Labels[componentLabel] != apiServer || !staticpod.Is(&p) })
 	answers := make([]metricsAnswer, len(servers))
 	var group sync.WaitGroup
 	for i := range servers {
-		group.Go(func() { answers[i] = askDirectly(ctx, access, &servers[i]) })
+		group.Go(func() { answers[i] = readDirectly(ctx, access, &servers[i]) })
 	}
 	group.Wait()
 	var silent []string
@@ -40,7 +40,7 @@ func requestedAPIs(ctx context.Context, access *rest.Config, pods []corev1.Pod) 
 	if len(servers) > 0 && len(silent) == 0 {
 		return apis, nil
 	}
-	more, err := askTheStable(ctx, access, reached, len(servers))
+	more, err := readStable(ctx, access, reached, len(servers))
 	if reason == nil {
 		reason = err
 	}
@@ -53,7 +53,7 @@ func requestedAPIs(ctx context.Context, access *rest.Config, pods []corev1.Pod) 
 	case len(servers) == 0:
 		return more, []string{"No kube-apiserver pod was found in kube-system: which deprecated APIs are called is not known."}
 	}
-	apis = append(apis, unlike(more, apis)...)
+	apis = append(apis, newAPIs(more, apis)...)
 	if len(reached) >= len(servers) {
 		return apis, nil
 	}
@@ -61,21 +61,22 @@ func requestedAPIs(ctx context.Context, access *rest.Config, pods []corev1.Pod) 
 		strings.Join(silent, ", "), shortened(reason))}
 }
 
-// askTheStable asks at the stable address, over a new connection each time, which a
-// balancer may lead to another apiserver. It ends when all were reached, or when
-// that leads to no other server any more. Who was reached is added.
-func askTheStable(ctx context.Context, access *rest.Config, reached map[float64]bool, servers int) ([]preflight.RequestedAPI, error) {
-	const inVain = 3 // asks in a row after which there is nobody new
+// readStable reads metrics at the stable address, over a new connection each time, which a
+// load balancer may send to another apiserver. It ends when all apiservers were reached,
+// or after maxRepeats answers in a row from ones already reached. It adds those it reaches
+// to reached.
+func readStable(ctx context.Context, access *rest.Config, reached map[float64]bool, servers int) ([]preflight.RequestedAPI, error) {
+	const maxRepeats = 3
 	var apis []preflight.RequestedAPI
-	for vain := 0; vain < inVain && (len(reached) < servers || servers == 0); vain++ {
+	for repeats := 0; repeats < maxRepeats && (len(reached) < servers || servers == 0); repeats++ {
 		answer := readMetrics(ctx, access, "")
 		if answer.err != nil {
 			return apis, answer.err
 		}
 		if !reached[answer.started] {
-			reached[answer.started], vain = true, -1
+			reached[answer.started], repeats = true, -1
 		}
-		apis = append(apis, unlike(answer.apis, apis)...)
+		apis = append(apis, newAPIs(answer.apis, apis)...)
 		if servers < 2 {
 			break
 		}
@@ -83,16 +84,16 @@ func askTheStable(ctx context.Context, access *rest.Config, reached map[float64]
 	return apis, nil
 }
 
-// metricsAnswer is what one apiserver says.
+// metricsAnswer has the metrics of one apiserver.
 type metricsAnswer struct {
 	apis []preflight.RequestedAPI
-	// started is when in seconds, by which one process is told from another.
+	// started is the start time of the process in seconds, which identifies it.
 	started float64
 	err     error
 }
 
-// unlike are the APIs that no apiserver whose name is known was asked for.
-func unlike(some, known []preflight.RequestedAPI) []preflight.RequestedAPI {
+// newAPIs returns those of some that are not in known, whichever apiserver reports them.
+func newAPIs(some, known []preflight.RequestedAPI) []preflight.RequestedAPI {
 	return slices.DeleteFunc(some, func(api preflight.RequestedAPI) bool {
 		return slices.ContainsFunc(known, func(other preflight.RequestedAPI) bool {
 			other.APIServer = api.APIServer

@@ -146,7 +146,7 @@ func TestUnlike(t *testing.T) {
 	other := preflight.RequestedAPI{Version: "v1", Resource: "componentstatuses"}
 	known := endpoints
 	known.APIServer = "cp1"
-	got := unlike([]preflight.RequestedAPI{endpoints, other}, []preflight.RequestedAPI{known})
+	got := newAPIs([]preflight.RequestedAPI{endpoints, other}, []preflight.RequestedAPI{known})
 	if diff := cmp.Diff([]preflight.RequestedAPI{other}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -230,7 +230,7 @@ func TestAPIServersBehindABalancer(t *testing.T) {
 			if len(apis) != test.apis || int(dials.Load()) != test.asks || (len(unread) > 0) != test.unread {
 				t.Errorf("%d APIs after %d asks, unread: %q; want %d after %d", len(apis), dials.Load(), unread, test.apis, test.asks)
 			}
-			if took := time.Since(begun); took > 2*dialPatience {
+			if took := time.Since(begun); took > 2*dialTimeout {
 				t.Errorf("it took %s", took)
 			}
 		})

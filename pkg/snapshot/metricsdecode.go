@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// metricsFormat can be decoded one family after the other. Of the text format the
-// library has all families in memory at once, and an apiserver's are many.
+// metricsFormat can be decoded one family after the other. The library decodes the text
+// format all at once, and an apiserver has many families.
 var metricsFormat = expfmt.NewFormat(expfmt.TypeProtoDelim)
 
 const (
@@ -28,9 +28,9 @@ const (
 // largestFamily is how many bytes are read into memory at once.
 const largestFamily = 32 << 20
 
-// decodeMetrics keeps what is needed of an apiserver's metrics. It does without
-// expfmt's decoders: that of text panics on "# TYPE x \n{}0", and the other one
-// believes every size that it is told.
+// decodeMetrics decodes the metrics that the checks need. It does not use expfmt's
+// decoders: the one for text panics on "# TYPE x \n{}0", and the other allocates any size
+// that the message claims.
 func decodeMetrics(body io.Reader, server string) (answer metricsAnswer) {
 	families, limit := bufio.NewReader(body), protodelim.UnmarshalOptions{MaxSize: largestFamily}
 	for {

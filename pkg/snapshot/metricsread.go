@@ -16,26 +16,26 @@ import (
 )
 
 const (
-	// endpointAnnotation is where kubeadm writes down an apiserver's own address.
+	// endpointAnnotation is where kubeadm writes an apiserver's own address.
 	// https://kubernetes.io/docs/reference/labels-annotations-taints/
 	endpointAnnotation = "kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint"
 	defaultPort        = "6443"
 	// servingName is in every apiserver's certificate that kubeadm makes, whatever
 	// its address. https://kubernetes.io/docs/setup/best-practices/certificates/
 	servingName = "kubernetes.default.svc"
-	// metricsPatience is how long an apiserver may take to answer. Its metrics are
-	// some megabytes on a big cluster.
-	metricsPatience = 10 * time.Second
-	// dialPatience is how long a connection may take.
-	dialPatience = 2 * time.Second
+	// metricsTimeout limits a request for metrics, which are several megabytes on a
+	// big cluster.
+	metricsTimeout = 10 * time.Second
+	// dialTimeout limits a connection.
+	dialTimeout = 2 * time.Second
 )
 
-// askDirectly asks an apiserver at its own address. It sends credentials only to a
+// readDirectly reads the metrics of an apiserver at its own address. It sends credentials only to a
 // server with a certificate of the cluster for the apiserver's name.
-func askDirectly(ctx context.Context, access *rest.Config, pod *corev1.Pod) metricsAnswer {
+func readDirectly(ctx context.Context, access *rest.Config, pod *corev1.Pod) metricsAnswer {
 	address := serverAddress(pod)
 	if access.Insecure || address == "" {
-		return metricsAnswer{err: errors.New("its own address cannot be asked safely")}
+		return metricsAnswer{err: errors.New("its own address cannot be used safely")}
 	}
 	direct := rest.CopyConfig(access)
 	direct.Host, direct.APIPath = "https://"+address, ""
@@ -43,21 +43,22 @@ func askDirectly(ctx context.Context, access *rest.Config, pod *corev1.Pod) metr
 	return readMetrics(ctx, direct, pod.Spec.NodeName)
 }
 
-// impatient returns a dialer with a short timeout: where there is no way to the nodes'
-// own addresses, packets mostly vanish.
-func impatient(access *rest.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
+// dialer returns a dialer with a short timeout: if there is no route to the addresses of the
+// nodes, packets are often dropped silently.
+func dialer(access *rest.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := access.Dial
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, dialPatience)
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
 		return dial(ctx, network, address)
 	}
 }
 
-// serverAddress is where the apiserver of that pod listens.
+// serverAddress returns the address at which the apiserver of that pod listens; empty if it
+// is not known.
 func serverAddress(pod *corev1.Pod) string {
 	if endpoint := pod.Annotations[endpointAnnotation]; endpoint != "" {
 		return endpoint
@@ -76,13 +77,13 @@ func serverAddress(pod *corev1.Pod) string {
 	return net.JoinHostPort(pod.Status.PodIP, port)
 }
 
-// readMetrics reads the deprecated APIs out of the metrics that access leads to,
-// over a connection of its own.
+// readMetrics reads the metrics of the apiserver that access leads to, over a new
+// connection.
 func readMetrics(ctx context.Context, access *rest.Config, server string) metricsAnswer {
-	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
+	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
 	defer cancel()
 	access = rest.CopyConfig(access)
-	access.Dial = impatient(access) // with one of its own, no connection is shared
+	access.Dial = dialer(access) // connections with a dialer of their own are not shared
 	client, err := rest.HTTPClientFor(access)
 	if err != nil {
 		return metricsAnswer{err: err}
@@ -106,7 +107,7 @@ func readMetrics(ctx context.Context, access *rest.Config, server string) metric
 		return metricsAnswer{err: fmt.Errorf("it answers %s", strings.ToLower(response.Status))}
 	}
 	if format := expfmt.ResponseFormat(response.Header); format.FormatType() != expfmt.TypeProtoDelim {
-		return metricsAnswer{err: fmt.Errorf("it answers in another format than was asked for: %.80q", response.Header.Get("Content-Type"))}
+		return metricsAnswer{err: fmt.Errorf("it answers in another format than requested: %.80q", response.Header.Get("Content-Type"))}
 	}
 	return decodeMetrics(response.Body, server)
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// listed lists all objects of a kind, page after page, and keeps of each what
-// keep returns: a cluster may have more of them than fit into memory whole.
+// listed lists all objects of a kind, page after page, and keeps the part of each that
+// keep returns, because all of them in full may not fit into memory.
 func listed[T any, L runtime.Object](ctx context.Context, page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) ([]T, error) {
 	var all []T
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -25,18 +25,18 @@ import (
 type PreflightClients struct {
 	Kube kubernetes.Interface
 	Ours *client.Interface
-	// Access is how these two reach the API server. Each apiserver is asked for
-	// its metrics with the same credentials.
+	// Access is how these two reach the API server. The metrics of each apiserver are
+	// read with the same credentials.
 	Access *rest.Config
 }
 
-// ReadPreflight reads what the checks look at, by listing, page after page. What
-// cannot be read (it is forbidden, or the API server does not answer) is a sentence
-// in Unread, and keeps nothing else from being read. Only what no check can do
-// without makes an error: Nodes, our own objects, and the control plane's pods.
+// ReadPreflight reads the facts of the checks by listing, page after page. If a kind cannot
+// be read (it is forbidden, or the API server does not answer), it adds a sentence to
+// Unread and reads the others. It returns an error only if Nodes, our own objects or the
+// control plane's pods cannot be read.
 //
 // offered are the architectures for which the source has an image of the target;
-// nil where that is not known.
+// nil if that is not known.
 func ReadPreflight(ctx context.Context, c PreflightClients, upgrade v1alpha1.ClusterUpgrade, offered []string) (preflight.Facts, error) {
 	r := &factsReader{ctx: ctx, PreflightClients: c}
 	r.facts = preflight.Facts{Now: time.Now(), Upgrade: upgrade, Offered: offered}
@@ -109,7 +109,7 @@ func (r *factsReader) readKubeletConfig() {
 	}
 }
 
-// running leaves pods out that are over.
+// running selects pods that have not ended.
 const running = "status.phase!=Succeeded,status.phase!=Failed"
 
 func (r *factsReader) readWorkloads() {
@@ -137,7 +137,7 @@ func (r *factsReader) readWebhooks() {
 	w.EndpointSlices = tried(r, "EndpointSlices", "which webhooks would lose their last backend", r.Kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).List, metav1.ListOptions{}, trimSlice)
 }
 
-// tried lists objects that the checks can do without; an error is added to Unread.
+// tried lists objects that the checks do not require; it adds an error to Unread.
 func tried[T any, L runtime.Object](r *factsReader, what, why string, page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) []T {
 	all, err := listed(r.ctx, page, options, keep)
 	if err == nil {

@@ -1,9 +1,9 @@
 // Package snapshot reads a cluster into a fleet.Snapshot.
 //
-// It promises that a Reader takes snapshots from memory, which it keeps up to date
-// by watches; that it reports no change that no plan looks at, such as a kubelet's
-// heartbeat; and that Read, which lists, finds the same. ReadPreflight lists what
-// only the checks look at; nothing of that is kept.
+// It promises that a Reader takes snapshots from memory, which it keeps up to date by
+// watches; that it does not report changes that no plan uses, such as a kubelet's
+// heartbeat; and that Read, which lists, finds the same. ReadPreflight lists the facts that
+// only the checks use; none of them are cached.
 package snapshot
 
 import (
@@ -134,17 +134,17 @@ func trim(object any) {
 }
 
 func (r *Reader) handler(onChange func()) cache.ResourceEventHandler {
-	tell := func(object any) {
+	notify := func(object any) {
 		if r.counts(object) {
 			onChange()
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    tell,
-		DeleteFunc: tell,
+		AddFunc:    notify,
+		DeleteFunc: notify,
 		UpdateFunc: func(before, after any) {
 			if !reflect.DeepEqual(essence(before), essence(after)) {
-				tell(after)
+				notify(after)
 			}
 		},
 	}

@@ -21,7 +21,7 @@ func trimNode(n *corev1.Node) corev1.Node {
 	return *n
 }
 
-// trimDaemonSet keeps which program it runs, and with which arguments.
+// trimDaemonSet keeps the images and the arguments of the containers.
 func trimDaemonSet(d *appsv1.DaemonSet) appsv1.DaemonSet {
 	var kept []corev1.Container
 	for _, c := range d.Spec.Template.Spec.Containers {
@@ -47,7 +47,7 @@ func trimRecord(r *v1alpha1.UpgradeRecord) v1alpha1.UpgradeRecord {
 	return *r
 }
 
-// trimPod keeps what decides whether and how a pod leaves its node.
+// trimPod keeps what determines whether and how a drain evicts the pod.
 func trimPod(p *corev1.Pod) corev1.Pod {
 	kept := corev1.Pod{ObjectMeta: named(p)}
 	kept.OwnerReferences, kept.DeletionTimestamp = p.OwnerReferences, p.DeletionTimestamp
@@ -92,8 +92,8 @@ func trimSlice(s *discoveryv1.EndpointSlice) discoveryv1.EndpointSlice {
 	return kept
 }
 
-// trimValidating keeps which Services have to answer. The certificates of
-// webhooks are most of their configurations.
+// trimValidating keeps the failure policies and Services. Most of a configuration is
+// certificates.
 func trimValidating(c *admissionregistrationv1.ValidatingWebhookConfiguration) admissionregistrationv1.ValidatingWebhookConfiguration {
 	kept := admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: c.Name, ResourceVersion: c.ResourceVersion}}
 	for _, w := range c.Webhooks {

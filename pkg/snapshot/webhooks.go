@@ -45,9 +45,8 @@ func (r *Reader) webhooks() []preflight.Webhook {
 	return preflight.Webhooks(validating, mutating, slices)
 }
 
-// counts reports whether a plan may come out differently because of the object. Most
-// EndpointSlices are no webhook's, and the coordinator's own Lease is renewed all the
-// time.
+// counts reports whether a plan may depend on the object. Most EndpointSlices belong to no
+// webhook, and the coordinator's own Lease is renewed all the time.
 func (r *Reader) counts(object any) bool {
 	if lease, ok := object.(*coordinationv1.Lease); ok {
 		return slot.Is(lease)

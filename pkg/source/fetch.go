@@ -1,15 +1,15 @@
-// Package source reads which Kubernetes images are on offer, from the index of the
-// folder that they are published in.
+// Package source reads which Kubernetes images are on offer, from the index in the folder
+// where they are published.
 //
 // It promises:
 //
-//   - An index that has not changed is not sent again.
-//   - An index with a line that is not a hash and a name offers nothing at all:
-//     it may be cut off, or not an index. A Kubernetes image whose name is not a
-//     version is passed over and named; the others are good.
-//   - An index that cannot be read offers nothing, whatever it offered before; nor
-//     does one without a good signature, where the policy has a keyring.
-//   - Nothing here is downloaded but the index and its signature.
+//   - An index that has not changed is not downloaded again.
+//   - An index with a line that is not a hash and a name offers no images at all: it may
+//     be truncated, or not an index. A Kubernetes image whose name has no version is
+//     skipped and reported; the others are valid.
+//   - An index that cannot be read offers no images, even if it did before. Nor does an
+//     index without a valid signature, if the policy has a keyring.
+//   - Only the index and its signature are downloaded.
 package source
 
 import (
@@ -40,12 +40,12 @@ var ownPort = regexp.MustCompile(`\S+:\d+->`)
 
 // Poller reads one index repeatedly. It is not safe for concurrent use.
 type Poller struct {
-	problem error // why nothing is read
+	problem error // why the source is invalid
 	base    string
 	client  *http.Client
 	keyring *signature.Keyring // nil: signatures are not required
 
-	seen     bool // good belongs to etag and modified
+	seen     bool // whether good belongs to etag and modified
 	etag     string
 	modified string
 	good     fleet.Source

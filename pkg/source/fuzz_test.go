@@ -7,7 +7,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/source"
 )
 
-// What is on offer has an image, with a hash, below the address that was asked.
+// FuzzParse checks that each offer has an image with a hash below the source's address.
 func FuzzParse(f *testing.F) {
 	hash := strings.Repeat("a", 64)
 	f.Add(hash + "  kubernetes-v1.34.4-x86-64.raw\n" + hash + "  kubernetes-v1.35.0-rc.1-arm64.raw\n")
@@ -16,7 +16,7 @@ func FuzzParse(f *testing.F) {
 		const base = "https://x/y/"
 		s := source.Parse(base, index)
 		if len(s.Offers) == 0 && s.Problem.Reason == "" {
-			t.Error("nothing is on offer, and no reason says why")
+			t.Error("there are no offers, and no reason")
 		}
 		for _, offer := range s.Offers {
 			file, below := strings.CutPrefix(offer.Image.URL, base)

@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/source"
 )
 
-// The commands of docs/mirror.md, as they stand there, make a mirror that is believed.
+// TestMirrorPage runs the commands of docs/mirror.md, whose mirror must be accepted.
 func TestMirrorPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/mirror.md")
 	if err != nil {

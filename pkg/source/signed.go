@@ -20,8 +20,8 @@ func keyringOf(source v1alpha1.ImageSource) (*signature.Keyring, error) {
 	return signature.ReadKeyring(source.Keyring)
 }
 
-// verify returns why an index must not be trusted. It fails if the signature cannot be
-// read now.
+// verify returns why an index cannot be trusted. It returns an error if the signature
+// cannot be read now.
 func (p *Poller) verify(ctx context.Context, index []byte) (fleet.Hold, error) {
 	if p.keyring == nil {
 		return fleet.Hold{}, nil
@@ -55,7 +55,7 @@ func (p *Poller) verify(ctx context.Context, index []byte) (fleet.Hold, error) {
 	return fleet.Hold{}, nil
 }
 
-// readAll reads at most so many bytes, and fails if there are more.
+// readAll reads all bytes. It returns an error if there are more than most.
 func readAll(from io.Reader, most int64) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(from, most+1))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/source"
 )
 
-// With a keyring nothing is offered but by an index that bears a good signature, made
-// by gpg.
+// TestSignedIndex checks that with a keyring only an index with a good signature of gpg has
+// offers.
 func TestSignedIndex(t *testing.T) {
 	key, other := gpgtest.NewKey(t, "mirror"), gpgtest.NewKey(t, "other")
 	index := []byte(hash + "  kubernetes-v1.34.4-x86-64.raw\n")

@@ -60,8 +60,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// An index that did not change is asked for and not sent; one that is gone
-// takes its offers with it; one that comes back is read again.
+// TestRead checks that an unchanged index is not sent again, that a missing one ends its offers,
+// and that it is read again once it is back.
 func TestRead(t *testing.T) {
 	index, status, sent := hash+"  kubernetes-v1.34.4-x86-64.raw\n", http.StatusOK, 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -106,7 +106,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// An address that is safe must not lead to one that is not.
+// TestRedirectToPlainHTTP checks that a redirect from https to http is refused.
 func TestRedirectToPlainHTTP(t *testing.T) {
 	asked := false
 	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
@@ -118,12 +118,12 @@ func TestRedirectToPlainHTTP(t *testing.T) {
 	defer func() { http.DefaultTransport = transport }()
 	got := source.NewPoller(v1alpha1.ImageSource{URL: safe.URL}).Read(t.Context())
 	if !strings.Contains(got.Problem.Message, "which can be changed on its way") || asked {
-		t.Errorf("%+v; the plain server was asked: %v", got, asked)
+		t.Errorf("got %+v; the http server got a request: %v", got, asked)
 	}
 }
 
-// The same problem has the same message, whatever port we had this time.
-func TestProblemIsTheSameEachTime(t *testing.T) {
+// TestProblemIsStable checks that the message of a problem does not contain the local port.
+func TestProblemIsStable(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		connection, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {
@@ -144,8 +144,8 @@ func TestProblemIsTheSameEachTime(t *testing.T) {
 	}
 }
 
-// A source that can offer nothing is refused, and never asked.
-func TestSourcesThatOfferNothing(t *testing.T) {
+// TestInvalidSourcesAreNotRead checks that an invalid source is refused without a request.
+func TestInvalidSourcesAreNotRead(t *testing.T) {
 	asked := false
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	defer server.Close()
@@ -173,6 +173,6 @@ func TestSourcesThatOfferNothing(t *testing.T) {
 		}
 	}
 	if asked {
-		t.Error("the server was asked all the same")
+		t.Error("the server got a request")
 	}
 }

@@ -1,7 +1,7 @@
-// Package staticpod reads the pods that kubeadm runs a control plane in, as the
+// Package staticpod reads the static pods of a control plane that kubeadm set up, as the
 // API server shows them.
 //
-// It promises that what cannot be read has no version, and is not Ready. It is
+// It promises that a pod that cannot be read has no version, and is not Ready. It is
 // pure.
 package staticpod
 
@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ControlPlaneLabel is what kubeadm puts on control-plane nodes
+// ControlPlaneLabel is the label that kubeadm gives control-plane nodes
 // (cmd/kubeadm/app/constants, LabelNodeRoleControlPlane).
 const ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
@@ -45,9 +45,9 @@ func Version(pod *corev1.Pod) string {
 	return ImageVersion(pod.Spec.Containers[0].Image)
 }
 
-// ImageVersion returns the version that an image's tag stands for. A registry's
-// port may come before the tag, and a digest after it. It is empty without a tag.
-// A tag has "_" for the version's "+", as kubeadm writes it
+// ImageVersion returns the version in an image's tag. A registry's
+// port may come before the tag, and a digest after it. It is empty without a tag. kubeadm
+// writes "_" in the tag for "+" in the version
 // (KubernetesVersionToImageTag in cmd/kubeadm/app/util).
 func ImageVersion(image string) string {
 	image, _, _ = strings.Cut(image, "@")

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// bakery is the conf of Flatcar's sysext-bakery, with the lines that hurt us.
+// bakery is the conf of Flatcar's sysext-bakery, with the lines that must be removed.
 const bakery = `[Transfer]
 Verify=false
 
@@ -60,7 +60,8 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// What we write we read back, and never does it activate anything.
+// TestRenderRoundTrip checks that a rendered conf can be parsed again, and never activates an
+// image.
 func TestRenderRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		conf := Conf{
@@ -74,7 +75,7 @@ func TestRenderRoundTrip(t *testing.T) {
 		}
 		text := conf.Render()
 		if strings.Contains(text, "\nCurrentSymlink") {
-			t.Fatalf("it would activate:\n%s", text)
+			t.Fatalf("the conf would activate an image:\n%s", text)
 		}
 		got, err := ParseConf(text)
 		if diff := cmp.Diff(conf, got); diff != "" || err != nil {

@@ -41,7 +41,7 @@ func TestDisarm(t *testing.T) {
 				t.Error("still armed")
 			}
 			if got := target(t, l); got != relative(test.after) {
-				t.Errorf("the symlink leads to %s, want %s", got, test.after)
+				t.Errorf("the symlink points to %s, want %s", got, test.after)
 			}
 			if conf := contents(t, l)["kubernetes-v1.34.conf"]; test.armed && (strings.Contains(conf, "\nCurrentSymlink=") || !strings.Contains(conf, "\nProtectVersion=")) {
 				t.Errorf("the conf could still do harm:\n%s", conf)
@@ -50,8 +50,8 @@ func TestDisarm(t *testing.T) {
 	}
 }
 
-// A node that runs a newer patch than its conf protects is armed again: a
-// vacuum could delete what runs.
+// TestArmedAfterPatch checks that a node which runs a newer patch than its conf protects counts
+// as armed: a vacuum could delete the running image.
 func TestArmedAfterPatch(t *testing.T) {
 	l := node(t, "v1.34.3", relative("v1.34.3"))
 	if _, err := Disarm(l); err != nil {
@@ -61,13 +61,13 @@ func TestArmedAfterPatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !Armed(l) {
-		t.Error("a conf that does not protect what runs is taken for harmless")
+		t.Error("a conf that does not protect the running image counts as disarmed")
 	}
 }
 
-// The timer's drop-in has asked for a reboot into the patch that disarm takes
-// back: no node is to be rebooted for that.
-func TestDisarmTakesRebootBack(t *testing.T) {
+// TestDisarmWithdrawsReboot checks that disarm also withdraws the reboot which the timer's
+// drop-in requested for the image that disarm deactivates.
+func TestDisarmWithdrawsReboot(t *testing.T) {
 	l := node(t, "v1.34.3", relative("v1.34.4"))
 	file := l.At("/run/reboot-required")
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// The lines are systemd 257's own.
+// TestExplain checks the reasons for error messages of systemd 257.
 func TestExplain(t *testing.T) {
 	failed := exec.CommandContext(t.Context(), "false").Run()
 	image, err := host.NewImage("v1.34.4", "x86-64")
@@ -32,7 +32,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%q: %s, want %s", output, got, want)
 		}
 		if first, _, _ := strings.Cut(output, "\n"); !strings.Contains(err.Error(), first) {
-			t.Errorf("the message %q does not say %q", err, first)
+			t.Errorf("got the message %q, want %q in it", err, first)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// A server that sends more than it said, or does not say how much it sends, does not
-// fill the disk that the kubelet and its pods live on.
+// TestEndlessDownload checks that a server which sends more than it announced, or announces no
+// length, does not fill the disk of the kubelet and its pods.
 func TestEndlessDownload(t *testing.T) {
 	for name, row := range map[string]struct {
 		said  int
@@ -48,7 +48,7 @@ func TestEndlessDownload(t *testing.T) {
 	}
 }
 
-// watchFree returns what tells the least room that there was.
+// watchFree returns a function that returns the least free space since the call.
 func watchFree(t *testing.T) func() int64 {
 	var least atomic.Int64
 	least.Store(1 << 62)

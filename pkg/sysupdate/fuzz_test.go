@@ -7,7 +7,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// The node's own conf is the publisher's, or a person's.
+// FuzzParseConf parses confs, which come from a publisher or a person.
 func FuzzParseConf(f *testing.F) {
 	f.Add("[Transfer]\nVerify=false\n[Source]\nType=url-file\nPath=https://x/\nMatchPattern=kubernetes-v1.34.@v-%a.raw\n[Target]\nInstancesMax=3\n")
 	f.Add("[Source]\nType=url-file\nPath=\\\n x\nMatchPattern=kubernetes-v1.34.@v-%a.raw \\\n kubernetes-v1.35.@v-%a.raw")
@@ -15,12 +15,12 @@ func FuzzParseConf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		conf, err := ParseConf(text)
 		if err == nil && (conf.Line == "" || conf.Source == "") {
-			t.Errorf("%q is understood as %+v", text, conf)
+			t.Errorf("%q is parsed as %+v", text, conf)
 		}
 	})
 }
 
-// An address comes with the order.
+// FuzzParseSource parses addresses, which come with the order.
 func FuzzParseSource(f *testing.F) {
 	image, err := host.NewImage("v1.34.4", "amd64")
 	if err != nil {
@@ -32,7 +32,7 @@ func FuzzParseSource(f *testing.F) {
 	f.Fuzz(func(t *testing.T, address string) {
 		s, err := parseSource(address, image)
 		if err == nil && (s.folder+image.Name() != address || !strings.HasPrefix(strings.ToLower(address), "http")) {
-			t.Errorf("%q is taken for a file in %q", address, s.folder)
+			t.Errorf("%q is parsed as a file in %q", address, s.folder)
 		}
 	})
 }

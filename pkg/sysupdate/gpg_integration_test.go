@@ -14,8 +14,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 )
 
-// gpgKey has gpg make a key, for the tests inside: there is gpg on a node, and no
-// agent of it.
+// gpgKey creates a key for the tests inside: a node has gpg without its agent.
 func gpgKey(dir, name string) error {
 	home := filepath.Join(dir, "gpg-"+name)
 	if err := os.Mkdir(home, 0o700); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// node has three images; merged is what runs, target what the symlink says.
+// node has three images; merged is the running one, target the symlink's target.
 func node(t *testing.T, merged, target string) host.Layout {
 	t.Helper()
 	l := confDir(t, map[string]string{"kubernetes-v1.34.conf": of("v1.34")})
@@ -91,9 +91,9 @@ func args(version string) ActivateArgs {
 	return ActivateArgs{Version: version, SHA256: hex.EncodeToString(sum[:])}
 }
 
-// Killed anywhere in its middle, a second call ends where one would have: what
-// the guard is to restore is from before the first.
-func TestActivateAgain(t *testing.T) {
+// TestActivateTwice checks that a second call after one that was killed ends as one call would
+// have, and that the guard restores the state from before the first.
+func TestActivateTwice(t *testing.T) {
 	l := node(t, "v1.34.3", relative("v1.34.3"))
 	before := contents(t, l)
 	for range 2 {
@@ -119,8 +119,8 @@ func TestActivateAgain(t *testing.T) {
 	}
 }
 
-// After the reboot there is nothing left to arm: a late call must not take
-// what runs now for what to go back to.
+// TestActivateAfterReboot checks that a call after the reboot does not record the new image as
+// the one to roll back to.
 func TestActivateAfterReboot(t *testing.T) {
 	l := node(t, "v1.34.4", relative("v1.34.4"))
 	armed := host.Guard{From: "v1.34.3", To: "v1.34.4", BootID: "boot-0"}

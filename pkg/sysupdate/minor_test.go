@@ -16,10 +16,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// TestMinor takes a node from one minor to the next, as the verbs do, and looks at
-// what each leaves: exactly one conf, of the minor that runs until the flip and of
-// the target's from then on; images that are needed are protected or of no
-// concern to anybody's vacuuming; and the old image stays for the way back.
+// TestMinor upgrades a node to the next minor as the verbs do, and checks after each: there is
+// exactly one conf, that of the running minor until the activation and the target's from then
+// on; no vacuum can delete an image that is needed; and the old image is kept for a rollback.
 func TestMinor(t *testing.T) {
 	l := node(t, "v1.34.4", relative("v1.34.4"))
 	to, err := host.NewImage("v1.35.4", host.Architecture())
@@ -66,12 +65,12 @@ func TestMinor(t *testing.T) {
 		t.Fatalf("%+v %v", guard, err)
 	}
 	if diff := cmp.Diff(staged, guard.Restore.Confs); diff != "" || guard.Restore.LinkTarget != relative("v1.34.4") {
-		t.Errorf("the way back leads to %s, with %s", guard.Restore.LinkTarget, diff)
+		t.Errorf("a rollback would restore the symlink to %s, with %s", guard.Restore.LinkTarget, diff)
 	}
 }
 
-// A publisher's own conf of the new minor beside the old one's, as the documented
-// way leaves for a moment, is refused: neither is chosen.
+// TestMinorWithTwoConfs checks that confs of two minors, as the publisher's documentation
+// leaves them for a moment, are refused.
 func TestMinorWithTwoConfs(t *testing.T) {
 	l := node(t, "v1.34.4", relative("v1.34.4"))
 	write(t, l, host.ConfDir+"/kubernetes-v1.35.conf", of("v1.35"))
@@ -80,8 +79,8 @@ func TestMinorWithTwoConfs(t *testing.T) {
 	}
 }
 
-// only checks that there is this one conf, of that minor, which cannot flip the
-// symlink and protects a patch.
+// only checks that there is this conf only, of that minor, which cannot change the symlink and
+// protects a patch.
 func only(t *testing.T, l host.Layout, name, line, protected string) {
 	t.Helper()
 	files, err := readConfs(l)
@@ -94,9 +93,8 @@ func only(t *testing.T, l host.Layout, name, line, protected string) {
 	}
 }
 
-// watchConfs has the kernel tell of each change in the folder of confs. The
-// function that it returns checks that there was exactly one at any moment, and
-// that none was written to in its place.
+// watchConfs records each change in the folder of confs. The function that it returns checks
+// that there was exactly one conf at every moment, and that none was overwritten in place.
 func watchConfs(t *testing.T, l host.Layout) func() {
 	t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)

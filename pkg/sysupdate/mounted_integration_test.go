@@ -14,9 +14,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 )
 
-// The file whose hash is right is not the one that was mounted before: it has taken
-// its name since. Nothing of what is mounted is run.
-func TestAnotherFileIsMounted(t *testing.T) {
+// TestReplacedMountIsRefused checks that no program of a mounted image runs if its file was
+// replaced after the mount by one with the right hash.
+func TestReplacedMountIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	path, mount := filepath.Join(dir, imageName("v1.34.4")), filepath.Join(dir, "mount")
 	mounted := func(content string) {

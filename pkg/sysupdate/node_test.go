@@ -18,10 +18,9 @@ import (
 // inNode marks the run of this test program that is inside.
 const inNode = "SYSUPDATE_TEST_IN_NODE"
 
-// TestMain runs the tests as root of a node's file system: systemd-sysupdate
-// is the real one there, and paths are the real paths. What they write goes to
-// an overlay that is thrown away. NODE_ROOTFS is the root file system of a
-// Debian with systemd-container, such as the lab's.
+// TestMain runs the tests as root in a node's file system, with the real systemd-sysupdate and
+// the real paths. Writes go to an overlay that is discarded. NODE_ROOTFS is the root file
+// system of a Debian with systemd-container, such as the lab's.
 func TestMain(m *testing.M) {
 	if os.Getenv(inNode) != "" {
 		os.Exit(m.Run())
@@ -83,8 +82,8 @@ exec chroot "$DIR/root" /test "$@"`
 	return 0, err
 }
 
-// arguments are this program's, but for the file that go test keeps its cache
-// with: it is not there inside.
+// arguments returns this program's arguments without the file of go test's cache, which does
+// not exist inside.
 func arguments() []string {
 	return slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool {
 		return strings.HasPrefix(arg, "-test.testlogfile=")

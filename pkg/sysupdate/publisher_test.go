@@ -20,11 +20,11 @@ import (
 	"testing"
 )
 
-// evilRan is what the programs of the image "evil" leave.
+// evilRan is the file that the programs of the image "evil" create.
 const evilRan = "/evil-ran"
 
-// mksquashfs makes small images in the bakery's layout: programs that only
-// say their version. "wrong" holds another version than its name says.
+// mksquashfs creates small images in the bakery's layout, whose programs only print their
+// version. "wrong" contains another version than its name says.
 func mksquashfs(dir string) error {
 	for _, i := range []struct{ file, says, release string }{
 		{"v1.34.2", "v1.34.2", "kubernetes"},
@@ -112,7 +112,7 @@ func (p *publisher) publish(version, content string) {
 	p.index[imageName(version)] = hashOf(data)
 }
 
-// downloads says how often an image was asked for.
+// downloads returns how often an image was downloaded.
 func (p *publisher) downloads(version string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// A mirror's index that gpg signed: the node stages from it by the key that it is
-// given, and by no other; and that key is not left behind for others to trust.
+// TestStageSigned checks that the node stages from an index that gpg signed only with the right
+// key, and that the key is not left on the node.
 func TestStageSigned(t *testing.T) {
 	key, other := newSigner(t, "mirror"), newSigner(t, "other")
 	good := func(index []byte) []byte { return key.sign(t, index) }
@@ -52,8 +52,8 @@ func TestStageSigned(t *testing.T) {
 	}
 }
 
-// systemd-sysupdate itself checks too: an index that is exchanged after our own look
-// is refused by it.
+// TestSysupdateChecksTheSignature checks that systemd-sysupdate refuses an index that was
+// replaced after our own check.
 func TestSysupdateChecksTheSignature(t *testing.T) {
 	key, other := newSigner(t, "mirror"), newSigner(t, "other")
 	p := newPublisher(t, "v1.34.3", "v1.34.4")

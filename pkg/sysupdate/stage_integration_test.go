@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 )
 
-// newNode makes the node as CAPZ's bootstrap leaves it, with v1.34.3 merged
-// and the publisher's conf.
+// newNode creates the node as CAPZ's bootstrap leaves it, with v1.34.3 merged and the
+// publisher's conf.
 func newNode(t *testing.T, source string) {
 	t.Helper()
 	for _, dir := range []string{host.ImagesDir, host.ConfDir, host.Root, filepath.Dir(host.Link), filepath.Dir(host.MergedVersionFile)} {
@@ -87,8 +87,7 @@ func wantReason(t *testing.T, err error, want v1alpha1.Reason) {
 	}
 }
 
-// wantNode is what the symlink points to, and all that lies in the folder of
-// images.
+// wantNode checks the target of the symlink and the content of the folder of images.
 func wantNode(t *testing.T, active string, installed ...string) {
 	t.Helper()
 	facts, err := host.Gather(host.OnNode)

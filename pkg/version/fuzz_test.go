@@ -6,8 +6,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// A version that is understood is written as it was read, and versions have one
-// order.
+// FuzzParse checks that a parsed version prints as it was, and that Compare is an order.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"v1.34.4", "1.34.4", "v1.35.0-rc.1", "v1.34.4+k3s1", "v01.2.3", "v1.34", "v1.99999.0", "v1.2.3-\x00", ""} {
 		f.Add(s, "v1.34.4")

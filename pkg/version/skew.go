@@ -2,12 +2,12 @@ package version
 
 import "fmt"
 
-// Rule names what a Refusal is about.
+// Rule identifies the rule that a Refusal is based on.
 type Rule string
 
 // The rules.
 const (
-	RuleNotVersion     Rule = "NotVersion"     // it does not name an exact patch
+	RuleNotVersion     Rule = "NotVersion"     // a version names an exact patch
 	RuleOtherMajor     Rule = "OtherMajor"     // majors are not comparable
 	RuleDowngrade      Rule = "Downgrade"      // Kubernetes is never downgraded
 	RuleSkippedMinor   Rule = "SkippedMinor"   // kubeadm goes one minor at a time

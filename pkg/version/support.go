@@ -2,24 +2,23 @@ package version
 
 import "time"
 
-// ends are the days after which Kubernetes publishes no more patches of a minor:
-// "End Of Life Date" of https://kubernetes.io/releases/1.MINOR/, as read on
-// 2026-11-21. They are promised when a minor comes out and have been kept since.
-// A newer minor than these is not known here.
+// ends are the last days on which Kubernetes publishes patches of a minor: "End Of Life
+// Date" of https://kubernetes.io/releases/1.MINOR/, as of 2026-11-21. The date is fixed
+// when a minor is released. Newer minors are not known here.
 var ends = map[int]string{
 	31: "2025-11-11", 32: "2026-02-28", 33: "2026-06-28", 34: "2026-10-27", 35: "2027-02-28", 36: "2027-06-28", 37: "2027-10-28",
 }
 
-// oldest is the first minor in ends; those before it have ended.
+// oldest is the first minor in ends; support of those before it has ended.
 const oldest = 31
 
-// Support says whether Kubernetes still publishes patches of a minor.
+// Support is whether Kubernetes still publishes patches of a minor.
 type Support string
 
 // The kinds of support.
 const (
 	Supported        Support = "Supported" // until End, which is still to come
-	SupportEnded     Support = "Ended"     // at End, or before it was written down
+	SupportEnded     Support = "Ended"     // on a day before now
 	SupportIsUnknown Support = "NotKnown"  // newer than this program
 )
 

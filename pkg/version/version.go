@@ -2,13 +2,11 @@
 // https://kubernetes.io/releases/version-skew-policy/.
 //
 // It promises that a version names an exact patch (v1.34.4, v1.35.0-rc.1,
-// v1.34.4+k3s1), that versions are in the order of https://semver.org, and that
-// each rule that forbids something says so with a Refusal of its own kind. It is
-// pure.
+// v1.34.4+k3s1), that versions are ordered as in https://semver.org, and that a forbidden
+// step returns a Refusal with its rule. It is pure.
 //
-// Reading, printing and the order of pre-releases are the semver library's. The type is
-// our own, because the library's is a pointer with the original text: it cannot be a
-// map's key or compared with ==.
+// The semver library parses, prints and orders pre-releases. Its own type cannot be the key
+// of a map or compared with ==, because it is a pointer with the original text.
 package version
 
 import (

@@ -108,8 +108,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A step that is allowed leaves a kubelet of the old version allowed with an
-// apiserver of the new one: pass 2 may follow pass 1.
+// TestAllowedStepKeepsKubelets checks that after an allowed step a kubelet of the old version is
+// allowed with an apiserver of the new one: pass 2 may follow pass 1.
 func TestAllowedStepKeepsKubelets(t *testing.T) {
 	pre := rapid.SampledFrom([]string{"", "alpha.1", "rc.0"})
 	small := rapid.Custom(func(t *rapid.T) version.Version {
@@ -129,7 +129,7 @@ func TestAllowedStepKeepsKubelets(t *testing.T) {
 	})
 }
 
-// What is written reads back as the same version.
+// TestParseReadsString checks that Parse reads what String prints.
 func TestParseReadsString(t *testing.T) {
 	number := rapid.IntRange(0, 9999)
 	part := rapid.StringMatching(`|[a-z]{1,5}(\.(0|[1-9][0-9]?|[a-zA-Z-]{1,4})){0,2}`)
@@ -144,8 +144,9 @@ func TestParseReadsString(t *testing.T) {
 	})
 }
 
-// A plan parses several versions of every node, and orders them again and again.
-func TestCheap(t *testing.T) {
+// TestNoAllocations checks that Parse and Less do not allocate: a plan calls them several times
+// for every node.
+func TestNoAllocations(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _, _ = version.Parse("v1.34.4") }); n > 2 {
 		t.Errorf("Parse allocates %v times", n)
 	}

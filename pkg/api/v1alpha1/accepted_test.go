@@ -8,8 +8,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// Giant Swarm's RFC 0015 has this example; only apiVersion is ours.
-func TestKubectlAppliesTheExampleOfRFC0015(t *testing.T) {
+// TestExampleOfRFC0015IsAccepted applies the example of Giant Swarm's RFC 0015 with our
+// apiVersion.
+func TestExampleOfRFC0015IsAccepted(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	out, err := apitest.Kubectl(t, config, "apply", "-f", "testdata/rfc0015.yaml").CombinedOutput()
@@ -31,22 +32,22 @@ const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef012345678
 // image is one that the API server accepts.
 const image = "{architecture: amd64, url: https://images.example/k.raw, digest: '" + digest + "'}"
 
-// everySelector is a selector with all that one may have.
+// everySelector is a selector with every field.
 const everySelector = `{matchLabels: {pool: gpu, example.com/zone: a_b.c-D, node-role.kubernetes.io/worker: ""},
 	matchExpressions: [{key: a, operator: In, values: [b, ""]}, {key: example.com/c, operator: NotIn, values: [d]},
 	{key: e, operator: Exists}, {key: f, operator: DoesNotExist, values: []}]}`
 
-// everyPace is the part of a strategy that groups and orders have, too.
+// everyPace has every field of a strategy that groups and orders have too.
 const everyPace = `settleSeconds: 0, minReadySeconds: 86400, drain: {timeoutSeconds: 1, onTimeout: Delete, gracePeriodSeconds: -1,
 	unmanagedPods: Evict, emptyDirPods: Block, rules: [
 		{name: CI jobs, podSelector: {matchLabels: {app: ci}}, namespaces: [ci, build], behavior: WaitCompleted},
 		{name: logs, podSelector: {}, behavior: Skip}, {name: rest, podSelector: ` + everySelector + `, behavior: Drain}]}`
 
-// everyStrategy is a strategy with all that one may have.
+// everyStrategy is a strategy with every field.
 const everyStrategy = `{method: Reboot, maxUnavailable: 100%, maxFailures: 0, approval: Required, etcdSnapshot: Skip, ` + everyPace + `,
 	groups: [{name: canary, nodeSelector: {}}, {name: db-2, nodeSelector: ` + everySelector + `, maxUnavailable: 2, approval: Required, ` + everyPace + `}]}`
 
-func TestRightValuesAreAccepted(t *testing.T) {
+func TestValidValuesAreAccepted(t *testing.T) {
 	client := server(t)
 	rows := []struct{ kind, text string }{
 		{"MaintenanceSchedule", "spec: {}"},
@@ -105,9 +106,9 @@ func TestRightValuesAreAccepted(t *testing.T) {
 	}
 }
 
-// What the limits on numbers and lengths allow must not exceed what the API server
-// spends on the rules of one object.
-func TestTheLargestStrategyIsAccepted(t *testing.T) {
+// TestLargestStrategyIsAccepted checks that a strategy at all limits does not exceed the API
+// server's cost limit for validation rules.
+func TestLargestStrategyIsAccepted(t *testing.T) {
 	long := func(prefix string, i, length int) string {
 		name := fmt.Sprintf("%s%d", prefix, i)
 		return name + strings.Repeat("x", length-len(name))
@@ -151,7 +152,7 @@ func named(name, text string) string {
 	return "metadata: {name: " + name + "}\n" + text
 }
 
-// record is an UpgradeRecord that is right, with more fields.
+// record returns a valid UpgradeRecord with more fields.
 func record(more string) string {
 	return `{upgrade: {name: u, uid: 1-2}, outcome: Failed, completionTime: "2026-11-22T02:00:00Z", piece: 1, pieces: 1` + more + "}"
 }

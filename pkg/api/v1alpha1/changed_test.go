@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestWhatMayBeChanged(t *testing.T) {
+func TestChangesOfSpec(t *testing.T) {
 	const patch, reboot = "spec: {type: Patch, version: v1.34.4}", "spec: {type: Reboot}"
 	const some = "spec: {version: v1.34.4, retryOf: a, nodeSelector: {matchLabels: {pool: gpu}}}"
 	const fixed = "cannot be changed; create another ClusterUpgrade"
@@ -78,9 +78,9 @@ func TestWrongStatusIsRefused(t *testing.T) {
 	}
 }
 
-// An agent may be newer than the custom resource definitions while we are upgraded
-// ourselves. Its node may be in the middle of an upgrade then.
-func TestAStepOfANewerAgentIsAccepted(t *testing.T) {
+// TestStepOfNewerAgentIsAccepted checks that an unknown step is accepted: while this project is
+// upgraded an agent may be newer than the CRDs, in the middle of its node's upgrade.
+func TestStepOfNewerAgentIsAccepted(t *testing.T) {
 	client := server(t)
 	u := object(t, "NodeUpgrade", named("newer", "{}"))
 	create(t, client, u)

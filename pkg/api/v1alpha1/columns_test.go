@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// Columns are looked at as a person sees them.
+// TestColumns checks the columns that kubectl prints.
 func TestColumns(t *testing.T) {
 	rows := []struct{ kind, object, status, narrow, line, wide string }{
 		{"MaintenanceSchedule", "spec: {timeZone: Europe/Berlin}",

@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// Nothing of a strategy or an order is filled in: what stood in a ClusterUpgrade
-// would hide the policy's, and an order is complete as the coordinator writes it.
+// TestDefaults checks that strategies and orders get no defaults: defaults in a ClusterUpgrade
+// would hide the policy's values, and the coordinator writes complete orders.
 func TestDefaults(t *testing.T) {
 	client := server(t)
 	const source = "source: {url: 'https://extensions.flatcar.org/extensions/kubernetes/', intervalSeconds: 600}"
@@ -60,7 +60,7 @@ func throughYAML(t *testing.T, value any) any {
 	return plain
 }
 
-// fresh are objects that no program of ours has seen yet.
+// fresh are objects that none of our programs has written to.
 var fresh = map[string]string{
 	"MaintenanceSchedule": named("fresh", "spec: {}"),
 	"UpgradePolicy":       named("cluster", "{}"),
@@ -68,9 +68,9 @@ var fresh = map[string]string{
 	"NodeUpgrade":         named("fresh", "{}"),
 }
 
-// A client that sends no status, or the status of an older object, must not make
-// an object look as if it had been seen.
-func TestAFreshObjectIsNotObserved(t *testing.T) {
+// TestNewObjectIsNotObserved checks that a new object has no observed generation, also if a
+// client sends it with another object's status.
+func TestNewObjectIsNotObserved(t *testing.T) {
 	client := server(t)
 	for kind, text := range fresh {
 		for name, status := range map[string]map[string]any{"none": nil, "of another object": {"observedGeneration": int64(1)}} {

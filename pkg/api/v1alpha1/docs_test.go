@@ -15,8 +15,8 @@ import (
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// What the pages show is what people copy.
-func TestExamplesInThePagesAreAccepted(t *testing.T) {
+// TestExamplesOfPagesAreAccepted checks that the API server accepts the examples in docs.
+func TestExamplesOfPagesAreAccepted(t *testing.T) {
 	client := server(t)
 	pages, err := filepath.Glob(filepath.Join(apitest.Root(t), "docs", "*.md"))
 	if err != nil {

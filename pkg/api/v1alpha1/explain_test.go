@@ -8,8 +8,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// What an agent said last counts while its node is at work, but not once the node
-// does not come back: it is the coordinator's word then.
+// TestExplain checks that the agent's reason counts while its node works, and the coordinator's
+// once the node does not come back.
 func TestExplain(t *testing.T) {
 	for name, test := range map[string]struct {
 		cause, hold, want v1alpha1.Reason
@@ -28,7 +28,7 @@ func TestExplain(t *testing.T) {
 			}
 		}
 		if got, _ := status.Explain(); got != test.want {
-			t.Errorf("a node that %s: %s, want %s", name, got, test.want)
+			t.Errorf("a node that %s: got %s, want %s", name, got, test.want)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// A person who looks at a node that has nothing to do reads one page.
-func TestAnIdleNodeUpgradeIsShort(t *testing.T) {
+// TestIdleNodeUpgradeIsShort checks that the NodeUpgrade of an idle node fits on one page.
+func TestIdleNodeUpgradeIsShort(t *testing.T) {
 	s := newShared(t)
 	const uid = "0b1e3c5a-9f2d-4e7b-8c6a-1d2e3f4a5b6c"
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "shared", UID: types.UID(uid)}

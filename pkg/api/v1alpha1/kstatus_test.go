@@ -19,7 +19,7 @@ func conditions(list ...string) string {
 	return "conditions: [" + strings.Join(all, ", ") + "]"
 }
 
-// Flux, Argo CD and kubectl wait for our objects as for their own.
+// TestKstatusUnderstandsOurKinds checks that Flux, Argo CD and kubectl can wait for our objects.
 func TestKstatusUnderstandsOurKinds(t *testing.T) {
 	const upgrade, schedule, seen = "spec: {version: v1.34.4}", "spec: {}", "observedGeneration: 1, "
 	rows := []struct {

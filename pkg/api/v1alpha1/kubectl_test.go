@@ -49,7 +49,7 @@ func TestKubectlExplainsEachKind(t *testing.T) {
 // squeeze undoes the line breaks that kubectl explain makes.
 func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// property is what a person reads of a schema.
+// property is the part of a schema that people read.
 type property struct {
 	Description          string              `json:"description"`
 	Properties           map[string]property `json:"properties"`
@@ -79,7 +79,7 @@ func TestEachFieldIsDescribed(t *testing.T) {
 	}
 }
 
-// taken are the words of other types, which have their own style.
+// taken are the descriptions of other projects' types, which have their own style.
 var taken = regexp.MustCompile(`^\w+\.(metadata|apiVersion|kind)$|\.conditions\[\]`)
 
 // described walks a schema. A description is sentences, without markers.
@@ -99,7 +99,7 @@ func described(t *testing.T, path string, p property) {
 	}
 }
 
-// A short name that two kinds have means the one or the other, as it happens.
+// TestShortNamesAreOurs checks that no other kind has one of our short names.
 func TestShortNamesAreOurs(t *testing.T) {
 	kinds := map[string]string{ // those of Cluster API, api/core/v1beta2 and its extensions, v1.11
 		"cl": "Cluster", "cc": "ClusterClass", "ma": "Machine", "ms": "MachineSet", "md": "MachineDeployment", "mp": "MachinePool",
@@ -134,8 +134,8 @@ func TestShortNamesAreOurs(t *testing.T) {
 	}
 }
 
-// The name that lists all of our kinds.
-func TestTheCategoryListsEachKind(t *testing.T) {
+// TestCategoryListsEachKind checks that `kubectl get upgrade` lists all our kinds.
+func TestCategoryListsEachKind(t *testing.T) {
 	client := server(t)
 	for kind, text := range map[string]string{
 		"MaintenanceSchedule": "spec: {}", "UpgradePolicy": "metadata: {name: cluster}", "ClusterUpgrade": "spec: {type: Reboot}",

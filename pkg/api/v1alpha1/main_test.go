@@ -25,7 +25,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"NodeInventory":       v1alpha1.NodeInventories,
 }
 
-// server is a real API server that serves our kinds.
+// server is a real API server with our kinds.
 func server(t *testing.T) dynamic.Interface {
 	t.Helper()
 	config := apitest.Start(t)
@@ -52,7 +52,7 @@ func object(t *testing.T, kind, text string) *unstructured.Unstructured {
 	return u
 }
 
-// dryRun creates the object as kubectl would, strictly, but keeps nothing.
+// dryRun creates the object as a dry run with strict validation, as kubectl does.
 func dryRun(client dynamic.Interface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return client.Resource(resources[u.GetKind()]).Create(context.Background(), u,
 		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})

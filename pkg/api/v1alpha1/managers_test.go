@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// shared is a NodeUpgrade that coordinator and agent write by server-side apply.
+// shared is a NodeUpgrade that coordinator and agent write with server-side apply.
 type shared struct {
 	*testing.T
 	kinds *client.Interface
@@ -29,7 +29,7 @@ func newShared(t *testing.T) shared {
 	return shared{t, kinds}
 }
 
-// apply writes as the manager what it owns of the object, spec or status.
+// apply applies the manager's fields of the spec or the status.
 func (s shared) apply(manager, subresource string, owned v1alpha1.NodeUpgrade) *v1alpha1.NodeUpgrade {
 	s.Helper()
 	owned.Name = "shared"
@@ -58,9 +58,9 @@ func condition(kind string, status metav1.ConditionStatus, reason v1alpha1.Reaso
 	return metav1.Condition{Type: kind, Status: status, Reason: string(reason), ObservedGeneration: 1, LastTransitionTime: now}
 }
 
-// Coordinator and agent write the same object at the same time: neither may
-// undo what the other wrote, or see a conflict.
-func TestCoordinatorAndAgentDoNotFight(t *testing.T) {
+// TestCoordinatorAndAgentDoNotConflict checks that coordinator and agent, which write the same
+// object, neither revert the other's fields nor get a conflict.
+func TestCoordinatorAndAgentDoNotConflict(t *testing.T) {
 	s := newShared(t)
 	defer remove(t, server(t), object(t, "NodeUpgrade", named("shared", "{}")))
 	spec := v1alpha1.NodeUpgradeSpec{Upgrade: &v1alpha1.UpgradeReference{Name: "u", UID: "1"}, Version: "v1.34.4", Release: v1alpha1.ReleaseNone}
@@ -87,7 +87,7 @@ func TestCoordinatorAndAgentDoNotFight(t *testing.T) {
 		t.Errorf("the agent's status changed the coordinator's: %s, until %v", conditionTypes(got), got.Status.HoldEndTime)
 	}
 	if reason, _ := got.Status.Explain(); reason != v1alpha1.ReasonWindowClosed {
-		t.Errorf("a person is told %s, want the coordinator's reason", reason)
+		t.Errorf("got the reason %s, want the coordinator's", reason)
 	}
 
 	spec.Release, spec.Version = v1alpha1.ReleaseNode, ""

@@ -54,8 +54,8 @@ const (
 	ReleaseNode         Release = "Node"         // pass 2: the kubelet, with drain and reboot
 )
 
-// Lets reports whether the release allows the node to begin.
-func (r Release) Lets() bool { return r == ReleaseControlPlane || r == ReleaseNode }
+// Granted reports whether the release allows the node to begin.
+func (r Release) Granted() bool { return r == ReleaseControlPlane || r == ReleaseNode }
 
 // KubeadmCommand is which kubeadm upgrade a node runs.
 // +kubebuilder:validation:Enum=Apply;Node

@@ -2,8 +2,7 @@ package v1alpha1_test
 
 import "testing"
 
-// refusal is a wrong object: the server's words must name the field, and say
-// what is wrong with it.
+// refusal is an invalid object. The server's message must name the field and what is wrong.
 type refusal struct {
 	name  string
 	spec  string

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// window is a schedule's spec with one window that is right but for the
-// fields given.
+// window returns a schedule's spec with one window, which is valid but for the given fields.
 func window(fields string) string {
 	period := map[string]string{"name": "w", "startTime": `"2026-01-03T01:00:00Z"`, "endTime": `"2026-01-03T05:00:00Z"`}
 	for _, field := range strings.Split(fields, "\n") {

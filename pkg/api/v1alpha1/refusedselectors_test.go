@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// selectors are the places where one may stand.
+// selectors are the fields that are selectors.
 var selectors = []struct{ kind, text, field string }{
 	{"MaintenanceSchedule", "spec: {nodeSelector: %s}", "spec.nodeSelector"},
 	{"UpgradePolicy", "{metadata: {name: cluster}, spec: {nodeSelector: %s}}", "spec.nodeSelector"},
@@ -18,7 +18,8 @@ var selectors = []struct{ kind, text, field string }{
 	{"NodeUpgrade", "spec: {drain: {rules: [{name: a, behavior: Skip, podSelector: %s}]}}", "spec.drain.rules[0].podSelector"},
 }
 
-// A typo in a selector would match no node, or close every window.
+// TestWrongSelectorsAreRefused checks that typos in selectors are refused: they would match no
+// node, or close every window.
 func TestWrongSelectorsAreRefused(t *testing.T) {
 	expression := func(fields string) string { return "{matchExpressions: [{" + fields + "}]}" }
 	many := func(format string, n int) string {

@@ -92,7 +92,7 @@ func TestWrongStrategiesAreRefused(t *testing.T) {
 	refuse(t, "ClusterUpgrade", rows)
 }
 
-// wrongPaces are of a strategy, a group or an order.
+// wrongPaces are invalid fields of a strategy, a group or an order.
 var wrongPaces = []refusal{
 	{"a negative settle", "settleSeconds: -1", "settleSeconds", "greater than or equal to 0"},
 	{"a settle of two days", "settleSeconds: 172800", "settleSeconds", "86400"},

@@ -17,9 +17,9 @@ import (
 const ended = `triggerTime: "2026-11-22T01:00:00Z", completionTime: "2026-11-22T02:00:00Z", outcome: Failed,
 	images: [{architecture: amd64, url: 'https://images.example/k.raw', digest: '` + digest + `'}]`
 
-// What was fixed when an upgrade began or ended must not be rewritten: images
-// decide what runs as root, and an end is the end.
-func TestWhatIsSetOnceStays(t *testing.T) {
+// TestFieldsThatAreSetOnce checks that fields which are set at the trigger or the end cannot be
+// changed: images decide what runs as root, and an outcome is final.
+func TestFieldsThatAreSetOnce(t *testing.T) {
 	const again = "is set once"
 	other := strings.Replace(digest, "0", "1", 1)
 	rows := []struct{ name, change, field, words string }{
@@ -61,8 +61,9 @@ func TestWhatIsSetOnceStays(t *testing.T) {
 	}
 }
 
-// The images are on offer until the trigger, and may change there.
-func TestImagesMayBeSetUntilTheTrigger(t *testing.T) {
+// TestImagesMayChangeUntilTrigger checks that images may change until the trigger, as the source
+// may.
+func TestImagesMayChangeUntilTrigger(t *testing.T) {
 	client := server(t)
 	u := object(t, "ClusterUpgrade", named("queued", "spec: {version: v1.34.4}"))
 	create(t, client, u)
@@ -74,8 +75,9 @@ func TestImagesMayBeSetUntilTheTrigger(t *testing.T) {
 	}
 }
 
-// A record is evidence. Labels and finalizers are not part of it.
-func TestARecordIsNeverChanged(t *testing.T) {
+// TestRecordIsImmutable checks that no field of a record can be changed, except labels and
+// finalizers.
+func TestRecordIsImmutable(t *testing.T) {
 	full := record(`, type: Minor, fromVersion: v1.34.4, version: v1.35.4, reason: KubeadmFailed, message: m, createdBy: coordinator, requestedBy: alice, triggerTime: "2026-11-22T01:00:00Z",
 		etcdSnapshot: {node: cp1, path: /x, digest: "sha256:00", creationTime: "2026-11-22T01:00:00Z"}, ignoreChecks: [{id: kured, reason: it is off}],
 		counts: {total: 1, done: 0, active: 0, waiting: 0, blocked: 1, unsupported: 0}, nodes: [{name: a, attempts: 1, steps: [{step: Kubeadm, startTime: "2026-11-22T01:00:00.000000Z"}]}]`)
@@ -124,18 +126,17 @@ func neverChanged(t *testing.T, text string) {
 	delete(stored.Object, "metadata")
 	delete(left.Object, "metadata")
 	if diff := cmp.Diff(stored.Object, left.Object); diff != "" {
-		t.Errorf("the record changed (-was +is):\n%s", diff)
+		t.Errorf("the record was changed (-before +after):\n%s", diff)
 	}
 }
 
-// withStatus returns what a client applies to write that status.
+// withStatus returns the object that a client applies to write that status.
 func withStatus(t *testing.T, u *unstructured.Unstructured, status string) *unstructured.Unstructured {
 	t.Helper()
 	return object(t, u.GetKind(), named(u.GetName(), "status: "+status))
 }
 
-// check compares an answer with a refusal that names the field and says why, or
-// with none.
+// check checks that err is a refusal with the field and the words, or nil if there are none.
 func check(t *testing.T, name string, err error, field, words string) {
 	t.Helper()
 	switch {
@@ -146,9 +147,9 @@ func check(t *testing.T, name string, err error, field, words string) {
 	}
 }
 
-// The comparison of two large records must not exceed what the API server spends
-// on a rule.
-func TestTheLargestRecordMayBeLabelled(t *testing.T) {
+// TestLargestRecordMayBeLabelled checks that the rule which compares two large records does not
+// exceed the API server's cost limit.
+func TestLargestRecordMayBeLabelled(t *testing.T) {
 	client := server(t)
 	var nodes []any
 	for i := range 500 {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestThePageIsFresh(t *testing.T) {
+func TestPageIsCurrent(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	want, err := generate(root)
 	if err != nil {
@@ -23,8 +23,9 @@ func TestThePageIsFresh(t *testing.T) {
 	}
 }
 
-// A value that a rule refuses is none to offer, wherever its type allows it.
-func TestRefusedValuesAreNotOffered(t *testing.T) {
+// TestRefusedValuesAreNotListed checks that the page does not list values of a type that a rule
+// of the field refuses.
+func TestRefusedValuesAreNotListed(t *testing.T) {
 	types := schema{Type: "string", Enum: []string{"Patch", "Minor", "Reboot"}}
 	rules := []rule{{"self.type != 'Minor'"}, {"self.other != 'Patch'"}, {"self.type == 'Reboot'"}}
 	for want, field := range map[string]schema{
@@ -38,8 +39,8 @@ func TestRefusedValuesAreNotOffered(t *testing.T) {
 	}
 }
 
-func TestAPathThatIsNotThereIsAnError(t *testing.T) {
+func TestUnknownPathIsAnError(t *testing.T) {
 	if _, err := fields(filepath.Join("..", "..", ".."), "nodeupgrades", "spec.nonsense"); err == nil {
-		t.Error("got no error for a field that the kind has not")
+		t.Error("got no error for a field that does not exist")
 	}
 }

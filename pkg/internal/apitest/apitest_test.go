@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-func TestTheServerServesOurKinds(t *testing.T) {
+func TestServerServesOurKinds(t *testing.T) {
 	config := Start(t)
 	InstallCRDs(t, config)
 	InstallCRDs(t, config)
@@ -24,9 +24,9 @@ func TestTheServerServesOurKinds(t *testing.T) {
 	}
 }
 
-// A kubelet's rights must be as narrow here as on a real cluster, or tests of
-// what an agent may do would prove nothing.
-func TestAKubeletMayChangeItsOwnNodeOnly(t *testing.T) {
+// TestKubeletMayChangeItsNodeOnly checks that a kubelet's rights are as narrow as on a real
+// cluster, on which tests of an agent's rights depend.
+func TestKubeletMayChangeItsNodeOnly(t *testing.T) {
 	config := Start(t)
 	for _, name := range []string{"own", "other"} {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "apitest-" + name}}

@@ -1,3 +1,3 @@
-// Package doclinks has a test alone: every link between pages of the repository
-// leads to a file, and to a heading where it names one.
+// Package doclinks tests that every link between pages of the repository points to an existing
+// file and heading.
 package doclinks

@@ -14,11 +14,11 @@ const root = "../../.."
 var (
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
-	// left out of an anchor by GitHub's rules
+	// GitHub omits these from an anchor
 	punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksAreValid(t *testing.T) {
 	links := 0
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root {
@@ -41,11 +41,11 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if links < 60 {
-		t.Errorf("only %d links were found: is the pattern right?", links)
+		t.Errorf("got only %d links: the pattern may be wrong", links)
 	}
 }
 
-// check reports a target of page's, as path/file.md#heading, that is not there.
+// check fails the test if a link's target, as path/file.md#heading, does not exist.
 func check(t *testing.T, path, page, target string) {
 	t.Helper()
 	file, anchor, _ := strings.Cut(target, "#")
@@ -60,7 +60,7 @@ func check(t *testing.T, path, page, target string) {
 		}
 	}
 	if anchor != "" && !anchors(page)[anchor] {
-		t.Errorf("%s links to %s: no such heading", path, target)
+		t.Errorf("%s links to %s: the heading does not exist", path, target)
 	}
 }
 

@@ -1,5 +1,4 @@
-// Package purity checks that the packages which decide stay values in, values
-// out: what design.md calls PURE.
+// Package purity checks that the packages which decide do no I/O and read no clock.
 package purity
 
 import (
@@ -16,14 +15,13 @@ import (
 
 var pure = []string{"version", "schedule", "quorum", "images", "preflight", "fleet", "plan", "machine", "staticpod", "toleration", "drainrule", "verb", "method", "request", "guard"}
 
-// forbidden are imports that reach out of the program. One that ends in a slash
-// forbids what is below it too.
+// forbidden are imports that do I/O. An entry that ends in a slash includes all packages below.
 var forbidden = []string{
 	"k8s.io/client-go/", "k8s.io/client-go", "os", "os/", "net", "net/", "context", "log", "log/",
 	"io", "io/", "sync", "syscall", "math/rand", "math/rand/v2", "crypto/rand",
 }
 
-// clock is what the time package has besides arithmetic.
+// clock are the functions of package time that read the clock or wait.
 var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 
 func TestPurePackages(t *testing.T) {
@@ -46,7 +44,7 @@ func TestPurePackages(t *testing.T) {
 	}
 }
 
-// impurities says what in a file reaches out.
+// impurities returns the uses of forbidden imports and of the clock in a file.
 func impurities(t *testing.T, path string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
@@ -90,7 +88,7 @@ func impurities(t *testing.T, path string) []string {
 	return found
 }
 
-// The check itself finds what it is for.
+// TestImpuritiesAreFound checks that the check finds impurities.
 func TestImpuritiesAreFound(t *testing.T) {
 	got := strings.Join(impurities(t, filepath.Join("testdata", "impure.go")), "; ")
 	want := "imports net/http; imports os; imports k8s.io/client-go/rest; uses time.Now; calls println"

@@ -43,8 +43,8 @@ func administrator(t *testing.T, config *rest.Config) *identity {
 	return newIdentity(t, "administrator", config, nil)
 }
 
-// account has a token that was stolen from a pod: it is bound to that pod, and says
-// on which node it is.
+// account returns an identity with a token that was stolen from a pod. The token is bound to the
+// pod and its node.
 func account(t *testing.T, config *rest.Config, name, serviceAccount, pod string) *identity {
 	t.Helper()
 	client := kubernetes.NewForConfigOrDie(config)
@@ -64,7 +64,7 @@ func account(t *testing.T, config *rest.Config, name, serviceAccount, pod string
 	return newIdentity(t, name, stolen, administrator(t, config))
 }
 
-// agent has the token of the agent of worker-1.
+// agent returns the identity of worker-1's agent.
 func agent(t *testing.T, config *rest.Config) *identity {
 	return account(t, config, "agent", "node-agent", "agent-worker-1")
 }
@@ -73,12 +73,12 @@ func coordinator(t *testing.T, config *rest.Config) *identity {
 	return account(t, config, "coordinator", "coordinator", "coordinator")
 }
 
-// kubelet has the certificate of a node's kubelet.
+// kubelet returns the identity of a node's kubelet.
 func kubelet(t *testing.T, config *rest.Config, node string) *identity {
 	return as(t, config, "kubelet", "system:node:"+node, "system:nodes")
 }
 
-// person has one ClusterRole, in the whole cluster.
+// person returns a user with one ClusterRole in the whole cluster.
 func person(t *testing.T, config *rest.Config, role string) *identity {
 	t.Helper()
 	_, err := kubernetes.NewForConfigOrDie(config).RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
@@ -99,8 +99,8 @@ func as(t *testing.T, config *rest.Config, name, user string, groups ...string) 
 	return newIdentity(t, name, theirs, administrator(t, config))
 }
 
-// try is one request. Writes are tried with dryRun=All: authorization and admission
-// answer as ever, and nothing changes for the next one.
+// try is one request. Writes are dry runs: authorization and admission answer as usual, and
+// nothing changes for the next request.
 type try struct {
 	what string
 	// do is a method; or EDIT: read it, change it and PUT it back; or MAY: ask the
@@ -114,7 +114,7 @@ type try struct {
 	never bool
 }
 
-// answer is what came of a try.
+// answer is the result of a try.
 type answer struct {
 	answer  string
 	message string
@@ -127,7 +127,7 @@ const (
 	byPlugin = "no, built-in" // NodeRestriction, or the schema
 )
 
-// try makes the request and returns what the API server answered.
+// try makes the request and returns the API server's answer.
 func (i *identity) try(t *testing.T, r try) answer {
 	t.Helper()
 	method, body := r.do, r.with
@@ -191,7 +191,7 @@ func (i *identity) send(t *testing.T, method string, r try, body string) (code i
 	return response.StatusCode, string(bytes.TrimSpace(text))
 }
 
-// changed is the object as it would be after the merge patch.
+// changed returns the object as it would be after the merge patch.
 func (i *identity) changed(t *testing.T, r try) string {
 	t.Helper()
 	code, text := i.send(t, http.MethodGet, try{at: r.at}, "")

@@ -1,5 +1,5 @@
-// Package rights_test tries the manifests on a real API server: what each identity
-// may do with them, and what each pod asks of its namespace.
+// Package rights_test tests the manifests on a real API server: what each identity may do, and
+// which privileges each pod requires.
 package rights_test
 
 import (

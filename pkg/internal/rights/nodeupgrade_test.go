@@ -2,9 +2,9 @@ package rights_test
 
 import "testing"
 
-// What decides when a NodeUpgrade is deleted is as much its order as its spec is.
-// The garbage collector has to change it.
-func TestWhoWritesANodeUpgrade(t *testing.T) {
+// TestWritersOfNodeUpgrade checks who may write a NodeUpgrade's spec, and its finalizers and owner
+// references, which decide when it is deleted. The garbage collector has to change those.
+func TestWritersOfNodeUpgrade(t *testing.T) {
 	config := install(t)
 	change := func(patch string) try {
 		return try{do: "PATCH", at: ours + "/nodeupgrades/worker-1", with: patch}
@@ -38,8 +38,9 @@ func TestWhoWritesANodeUpgrade(t *testing.T) {
 	}
 }
 
-// An agent's NodeInventory does not block the deletion of other objects.
-func TestAnInventoryBelongsToItsNodeAlone(t *testing.T) {
+// TestInventoryHasOnlyItsNodeAsOwner checks that a NodeInventory cannot block the deletion of
+// other objects.
+func TestInventoryHasOnlyItsNodeAsOwner(t *testing.T) {
 	config := install(t)
 	agent := agent(t, config)
 	for metadata, want := range map[string]string{
@@ -52,7 +53,7 @@ func TestAnInventoryBelongsToItsNodeAlone(t *testing.T) {
 		got := agent.try(t, try{do: "PATCH", at: ours + "/nodeinventories/worker-1?fieldManager=node-agent&force=true",
 			with: "{apiVersion: kubectl-upgrade.dev/v1alpha1, kind: NodeInventory, metadata: {name: worker-1, " + metadata + `}, gatheredTime: "2026-01-02T00:00:00Z"}`})
 		if got.answer != want {
-			t.Errorf("%s: %s: %s, want %s", metadata, got.answer, got.message, want)
+			t.Errorf("%s: got %s (%s), want %s", metadata, got.answer, got.message, want)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// exceptions are what each pod asks for beyond the level "restricted", with where it
-// is justified: beside the field, in its manifest.
+// exceptions are the privileges of each pod beyond the level "restricted". The manifest justifies
+// each one beside its field.
 var exceptions = map[string][]string{
 	// The node's network. Nothing else.
 	"coordinator": {"host namespaces (hostNetwork=true)"},
@@ -30,9 +30,9 @@ var exceptions = map[string][]string{
 	},
 }
 
-// The namespace's level is privileged, as hostPath is refused by every other. What a
-// pod asks for beyond "restricted" is no more than what is named here.
-func TestEachPodAsksForLittle(t *testing.T) {
+// TestPodsViolateOnlyListedPolicies checks that pods violate the level "restricted" only in the
+// listed ways. The namespace's level is privileged, as every other refuses hostPath.
+func TestPodsViolateOnlyListedPolicies(t *testing.T) {
 	config := install(t)
 	client := kubernetes.NewForConfigOrDie(config)
 	daemonSet, err := client.AppsV1().DaemonSets("kubectl-upgrade").Get(t.Context(), "node-agent", metav1.GetOptions{})
@@ -47,7 +47,7 @@ func TestEachPodAsksForLittle(t *testing.T) {
 	for name, spec := range map[string]corev1.PodSpec{"node-agent": daemonSet.Spec.Template.Spec, "coordinator": deployment.Spec.Template.Spec} {
 		got := violations(t, config, restricted, spec)
 		if diff := cmp.Diff(exceptions[name], got); diff != "" {
-			t.Errorf("%s violates (-named +is):\n%s", name, diff)
+			t.Errorf("violations of %s (-want +got):\n%s", name, diff)
 		}
 	}
 	// The coordinator would be restricted but for the node's network.

@@ -2,9 +2,9 @@ package rights_test
 
 import "testing"
 
-// The coordinator creates the UpgradePolicy where it is missing, as the defaults have
-// it: never with a source or with upgrades of its own choice.
-func TestTheCoordinatorCreatesAnEmptyPolicy(t *testing.T) {
+// TestCoordinatorCreatesDefaultPolicyOnly checks that the coordinator may create the UpgradePolicy
+// with defaults only, and not with a source or automatic upgrades of its choice.
+func TestCoordinatorCreatesDefaultPolicyOnly(t *testing.T) {
 	config := install(t)
 	kubectl(t, config, "", "delete", "upgradepolicy", "cluster")
 	defer kubectl(t, config, "{apiVersion: kubectl-upgrade.dev/v1alpha1, kind: UpgradePolicy, metadata: {name: cluster}}", "apply", "-f", "-")

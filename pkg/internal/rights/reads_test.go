@@ -2,9 +2,9 @@ package rights_test
 
 import "testing"
 
-// Of the agents' ServiceAccount nothing more can be read than all agents need to
-// see: what is its node's alone, an agent reads as the kubelet.
-func TestWhatAnAgentReads(t *testing.T) {
+// TestReadsOfAgent checks that the agents' ServiceAccount can read only what all agents need. An
+// agent reads its own node's objects as the kubelet.
+func TestReadsOfAgent(t *testing.T) {
 	config := install(t)
 	agent, node := agent(t, config), kubelet(t, config, "worker-1")
 	for at, want := range map[string]string{
@@ -16,7 +16,7 @@ func TestWhatAnAgentReads(t *testing.T) {
 		core + "/namespaces/kube-system/pods":                allowed, // the apiservers' versions
 	} {
 		if got := agent.try(t, try{do: "GET", at: at}); got.answer != want {
-			t.Errorf("an agent reads %s: %s, want %s", at, got.answer, want)
+			t.Errorf("an agent reads %s: got %s, want %s", at, got.answer, want)
 		}
 	}
 	for at, want := range map[string]string{
@@ -28,7 +28,7 @@ func TestWhatAnAgentReads(t *testing.T) {
 		core + "/nodes?fieldSelector=metadata.name=worker-2":                          noRight,
 	} {
 		if got := node.try(t, try{do: "GET", at: at}); got.answer != want {
-			t.Errorf("its kubelet reads %s: %s, want %s", at, got.answer, want)
+			t.Errorf("its kubelet reads %s: got %s, want %s", at, got.answer, want)
 		}
 	}
 }

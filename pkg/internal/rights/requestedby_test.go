@@ -2,9 +2,9 @@ package rights_test
 
 import "testing"
 
-// Upgrades, freezes and abandoned nodes have the requester's name, and no user
-// signs with another's.
-func TestNobodySignsWithAnothersName(t *testing.T) {
+// TestRequestedByIsTheUser checks that the requester in upgrades, freezes and abandonments must
+// be the user who writes it.
+func TestRequestedByIsTheUser(t *testing.T) {
 	config := install(t)
 	editor := person(t, config, "kubectl-upgrade-edit")
 	kubectl(t, config, "", "create", "clusterrolebinding", "backups", "--clusterrole=cluster-admin", "--group=backups")
@@ -48,7 +48,7 @@ func TestNobodySignsWithAnothersName(t *testing.T) {
 		{"a restore", administrator(t, config), upgrade(`"kubectl-upgrade.dev/requested-by":"` + another + `"`), allowed},
 	} {
 		if got := row.by.try(t, row.try); got.answer != row.want {
-			t.Errorf("%s: %s: %s, want %s", row.what, got.answer, got.message, row.want)
+			t.Errorf("%s: got %s (%s), want %s", row.what, got.answer, got.message, row.want)
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// An agent that frees or takes its slot changes nothing else of it. An owner
-// reference would have the Lease deleted under the next holder; a finalizer would
-// keep a slot that is to go.
-func TestAnAgentChangesNothingElseOfItsSlot(t *testing.T) {
+// TestAgentChangesOnlyHolderOfSlot checks that an agent which takes or frees its slot can change
+// nothing else of it. An owner reference would delete the Lease of the next holder; a finalizer
+// would keep a Lease that is to be deleted.
+func TestAgentChangesOnlyHolderOfSlot(t *testing.T) {
 	config := install(t)
 	agent := agent(t, config)
 	for _, way := range []struct{ name, slot, reserved, holder string }{
@@ -59,7 +59,7 @@ func slotFields(t *testing.T) []string {
 		switch {
 		case slices.Contains([]string{"holderIdentity", "acquireTime"}, name):
 		case !known:
-			t.Errorf("Leases have a new field %s: hold it in manifests/admission/node-agent-slots.yaml", name)
+			t.Errorf("Leases have a new field %s: add it to manifests/admission/node-agent-slots.yaml", name)
 		case value != "": // the others are dropped unless a feature gate is on
 			fields = append(fields, fmt.Sprintf("%q:%s", name, value))
 		}

@@ -17,13 +17,14 @@ const (
 	tableEnds   = "<!-- end of what is written -->"
 )
 
-// leastRefused is how many of the tries must be refused, so that the table goes on
-// to ask what matters.
+// leastRefused is how many tries must be refused at least, so that the table keeps the relevant
+// ones.
 var leastRefused = map[string]int{"agent": 70, "kubelet": 60, "coordinator": 40, "view": 60, "edit": 50}
 
-// Every identity tries everything, and docs/security.md says what came of it. The
-// administrator tries it first: what that one may not do was no fair try.
-func TestWhatEachIdentityMayDo(t *testing.T) {
+// TestRightsOfIdentities tries every request with every identity, and compares the answers with
+// docs/security.md. An administrator tries each first: a request that fails for an administrator
+// is invalid.
+func TestRightsOfIdentities(t *testing.T) {
 	config := install(t)
 	admin := administrator(t, config)
 	identities := []*identity{
@@ -40,7 +41,7 @@ func TestWhatEachIdentityMayDo(t *testing.T) {
 		table.WriteString("\n| --- |" + strings.Repeat(" --- |", len(identities)) + "\n")
 		for _, try := range group.tries {
 			if got := admin.try(t, try); (got.answer == allowed) == try.never {
-				t.Errorf("%s: an administrator is answered %s: %s", try.what, got.answer, got.message)
+				t.Errorf("%s: an administrator got %s: %s", try.what, got.answer, got.message)
 			}
 			fmt.Fprintf(&table, "| %s |", try.what)
 			for _, i := range identities {
@@ -56,14 +57,14 @@ func TestWhatEachIdentityMayDo(t *testing.T) {
 	table.WriteString("\n")
 	for name, least := range leastRefused {
 		if refused[name] < least {
-			t.Errorf("%s is refused %d times, want %d at least", name, refused[name], least)
+			t.Errorf("%s was refused %d times, want at least %d", name, refused[name], least)
 		}
 	}
 	t.Log(refused)
 	compare(t, table.String())
 }
 
-// compare holds the table against docs/security.md.
+// compare compares the table with docs/security.md.
 func compare(t *testing.T, table string) {
 	t.Helper()
 	page := filepath.Join(apitest.Root(t), "docs", "security.md")

@@ -19,7 +19,7 @@ type group struct {
 	tries []try
 }
 
-// groups are what is tried with each identity. Agent and kubelet are worker-1's.
+// groups are the requests that are tried with each identity. Agent and kubelet are worker-1's.
 var groups = []group{
 	{"Pods and workloads", []try{
 		read("read the Pods of the cluster", core+"/pods"),

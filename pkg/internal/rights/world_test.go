@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// cluster is a real API server with all of manifests/ applied, and with a cluster's
-// worth of objects: three nodes, and pods on two of them.
+// cluster is a real API server with all of manifests/ applied, three nodes, and pods on two of
+// them.
 const cluster = `
 apiVersion: v1
 kind: Node
@@ -131,7 +131,7 @@ metadata: {name: worker-2}
 gatheredTime: "2026-01-01T00:00:00Z"
 `
 
-// slots are what the coordinator makes: one for each state that a slot has.
+// slots are Leases as the coordinator creates them, one for each state of a slot.
 const slots = `
 apiVersion: coordination.k8s.io/v1
 kind: Lease
@@ -187,8 +187,8 @@ func command(t *testing.T, config *rest.Config, input string, args ...string) *e
 	return cmd
 }
 
-// awaitPolicies returns when each policy has refused something: they take effect a
-// moment after they were created.
+// awaitPolicies waits until each policy has refused a request: they take effect a moment after
+// they were created.
 func awaitPolicies(t *testing.T, config *rest.Config) {
 	t.Helper()
 	agent, editor := agent(t, config), person(t, config, "kubectl-upgrade-edit")

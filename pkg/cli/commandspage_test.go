@@ -16,8 +16,9 @@ import (
 
 var quoted = regexp.MustCompile(`"(\w+)"`)
 
-// The page shows every field that scripts may rely on.
-func TestShapesOfThePageAreComplete(t *testing.T) {
+// TestCommandsPageShowsEveryField checks that docs/commands.md shows every field of the JSON
+// on which scripts may rely.
+func TestCommandsPageShowsEveryField(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(apitest.Root(t), "docs", "commands.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -40,14 +41,14 @@ func TestShapesOfThePageAreComplete(t *testing.T) {
 		}
 		for _, field := range fieldsOf(reflect.TypeOf(value)) {
 			if field != "apiVersion" && field != "kind" && !slices.Contains(shown, field) {
-				t.Errorf("%s: the page leaves out %q", kind, field)
+				t.Errorf("%s: the page does not show %q", kind, field)
 			}
 		}
 	}
 }
 
-// fieldsOf are the names in JSON of a type's fields and of those below them. What
-// the API itself defines stands in docs/api.md.
+// fieldsOf returns the JSON names of a type's fields, and of the fields below them, except
+// for types of the API, which docs/api.md describes.
 func fieldsOf(of reflect.Type) (names []string) {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		of = of.Elem()

@@ -7,10 +7,10 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// places chooses with BYSETPOS from the days of each month or year, and counts
-// those from begin on. rrule-go does the same, but goes through all days anew
-// for each place.
-func (r rule) places(next func() (time.Time, bool), begin time.Time) func() (time.Time, bool) {
+// setPositions chooses with BYSETPOS from the days of each month or year, and counts
+// those from begin on. rrule-go does the same, but goes through all days again
+// for each position.
+func (r rule) setPositions(next func() (time.Time, bool), begin time.Time) func() (time.Time, bool) {
 	var chosen []time.Time
 	given := 0
 	ahead, more := next()
@@ -20,7 +20,7 @@ func (r rule) places(next func() (time.Time, bool), begin time.Time) func() (tim
 				return time.Time{}, false
 			}
 			set := []time.Time{ahead}
-			for ahead, more = next(); more && r.together(set[0], ahead); ahead, more = next() {
+			for ahead, more = next(); more && r.sameSet(set[0], ahead); ahead, more = next() {
 				set = append(set, ahead)
 			}
 			chosen = r.choose(set, begin)
@@ -32,8 +32,8 @@ func (r rule) places(next func() (time.Time, bool), begin time.Time) func() (tim
 	}
 }
 
-// together reports whether two days are of one set.
-func (r rule) together(a, b time.Time) bool {
+// sameSet reports whether two days are in the same month or year.
+func (r rule) sameSet(a, b time.Time) bool {
 	return a.Year() == b.Year() && (r.option.Freq == rrule.YEARLY || a.Month() == b.Month())
 }
 

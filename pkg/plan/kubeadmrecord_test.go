@@ -7,9 +7,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// After a restore in the middle of pass 1 a control plane runs the version before,
-// whatever is recorded of kubeadm: pass 1 is not over for it.
-func TestStaticPodsBeatTheRecordOfKubeadm(t *testing.T) {
+// TestStaticPodVersionOverridesKubeadmRecord checks that pass 1 is not over for a control
+// plane whose static pods run the previous version, as after a restore, although its
+// status records kubeadm as done.
+func TestStaticPodVersionOverridesKubeadmRecord(t *testing.T) {
 	for pods, want := range map[string]string{"v1.34.3": "v1.34.3", "v1.34.4": "v1.34.4", "": "v1.34.4"} {
 		n := node{Node: fleet.Node{Name: "cp1", Kubelet: "v1.34.3", ControlPlane: true}}
 		n.status = &v1alpha1.NodeUpgradeStatus{Versions: v1alpha1.NodeVersions{Kubeadm: "v1.34.4", ControlPlane: pods}}

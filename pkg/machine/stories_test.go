@@ -18,13 +18,13 @@ import (
 
 var update = flag.Bool("update", false, "write the results into testdata")
 
-// TestProse runs the stories in testdata. A paragraph is a command, a line of
+// TestStories runs the stories in testdata. A paragraph is a command, a line of
 // dashes, and the machine's steps after it, one line each:
 //
 //	Step → Step: action (reason: message)
 //
 // A paragraph ends when the State no longer changes by itself.
-func TestProse(t *testing.T) {
+func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("listing the stories: %d found, %v", len(files), err)
@@ -35,14 +35,14 @@ func TestProse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := newWorld()
+			m := newModel()
 			var got []string
 			for paragraph := range strings.SplitSeq(strings.TrimSpace(string(want)), "\n\n") {
-				got = append(got, w.play(t, paragraph))
+				got = append(got, m.play(t, paragraph))
 			}
 			text := strings.Join(got, "\n\n") + "\n"
-			if len(w.broken) > 0 {
-				t.Errorf("broken promises: %v", w.broken)
+			if len(m.broken) > 0 {
+				t.Errorf("broken promises: %v", m.broken)
 			}
 			if *update {
 				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -57,7 +57,7 @@ func TestProse(t *testing.T) {
 	}
 }
 
-func (w *world) play(t *testing.T, paragraph string) string {
+func (m *model) play(t *testing.T, paragraph string) string {
 	var out []string
 	for line := range strings.SplitSeq(paragraph, "\n") {
 		if strings.HasPrefix(line, "----") {
@@ -65,10 +65,10 @@ func (w *world) play(t *testing.T, paragraph string) string {
 		}
 		out = append(out, line)
 		if !strings.HasPrefix(line, "#") {
-			w.command(t, strings.Fields(line))
+			m.command(t, strings.Fields(line))
 		}
 	}
-	lines := w.runUntilStable(t)
+	lines := m.runUntilStable(t)
 	if len(out) > 0 && strings.HasPrefix(out[len(out)-1], "#") && len(lines) == 0 {
 		return strings.Join(out, "\n")
 	}
@@ -76,16 +76,16 @@ func (w *world) play(t *testing.T, paragraph string) string {
 }
 
 // runUntilStable reconciles until nothing changes, and returns a line for each step.
-func (w *world) runUntilStable(t *testing.T) []string {
+func (m *model) runUntilStable(t *testing.T) []string {
 	var lines []string
 	for range 100 {
-		before, a := w.next()
-		w.persist()
-		if line := describe(before, w.state, a); line != "" && (len(lines) == 0 || lines[len(lines)-1] != line) {
+		before, a := m.next()
+		m.persist()
+		if line := describe(before, m.state, a); line != "" && (len(lines) == 0 || lines[len(lines)-1] != line) {
 			lines = append(lines, line)
 		}
-		w.do(a)
-		if !w.asking && !w.changed(a) && cmp.Equal(before, w.state) {
+		m.do(a)
+		if !m.gathering && !m.changed(a) && cmp.Equal(before, m.state) {
 			return lines
 		}
 	}
@@ -94,16 +94,16 @@ func (w *world) runUntilStable(t *testing.T) []string {
 }
 
 // changed reports whether the action has changed anything by now.
-func (w *world) changed(a Action) bool {
+func (m *model) changed(a Action) bool {
 	switch a.Do {
 	case DoNothing:
 		return false
 	case DoDrain:
-		return w.drained.Left == 0
+		return m.drained.Left == 0
 	case DoReboot:
-		return w.rebootWorks
+		return m.rebootWorks
 	}
-	return a.Verb != verb.Pull || w.noPull == ""
+	return a.Verb != verb.Pull || m.pullProblem == ""
 }
 
 func describe(before, after State, a Action) string {
@@ -132,115 +132,115 @@ func describe(before, after State, a Action) string {
 	return line
 }
 
-func (w *world) command(t *testing.T, words []string) {
+func (m *model) command(t *testing.T, words []string) {
 	t.Helper()
 	arg := strings.Join(words[1:], " ")
 	switch words[0] {
 	case "want":
-		w.want(arg)
+		m.want(arg)
 	case "delete": // the upgrade
-		w.spec, w.reserved = w.nothing(), false
-		w.made++
+		m.spec, m.reserved = m.idleSpec(), false
+		m.deletions++
 	case "replace": // the upgrade, with another one of the same name
-		w.made++
-		w.want(w.spec.Upgrade.Name)
+		m.deletions++
+		m.want(m.spec.Upgrade.Name)
 	case "unmanaged": // the coordinator deletes the NodeUpgrade
-		w.spec, w.reserved, w.managed = w.nothing(), false, false
+		m.spec, m.reserved, m.managed = m.idleSpec(), false, false
 	case "managed":
-		w.managed = true
+		m.managed = true
 	case "min-ready":
 		d, err := time.ParseDuration(arg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.spec.MinReadySeconds = ptr.To(int32(d.Seconds()))
+		m.spec.MinReadySeconds = ptr.To(int32(d.Seconds()))
 	case "want-reboot":
-		w.wantReboot(arg)
+		m.wantReboot(arg)
 	case "method":
-		w.spec.Method = v1alpha1.Method(arg)
+		m.spec.Method = v1alpha1.Method(arg)
 	case "mounted": // below /usr or /opt
-		w.blockers = words[1:]
-	case "looks": // the agent gathers the host's facts, as it does now and then
-		w.seenAt, w.seenBlockers, w.host.ConfProblem = w.now, w.blockers, w.confs
+		m.blockers = words[1:]
+	case "gather": // the agent gathers the host's facts, as it does periodically
+		m.gatheredAt, m.gatheredBlockers, m.host.ConfProblem = m.now, m.blockers, m.confs
 	case "refresh": // what a restart that fails leaves behind
-		w.refresh = arg
+		m.refresh = arg
 	case "os": // the operating system
-		w.host.RebootRequired, w.stubborn = arg != "content", arg == "asks again and again"
+		m.host.RebootRequired, m.rebootsAlways = arg != "content", arg == "asks again and again"
 	case "links": // a person points the symlink elsewhere
-		w.host.Active = arg
+		m.host.Active = arg
 	case "control-plane":
-		w.host.ControlPlane, w.host.ControlPlaneVersion = true, oldVersion
+		m.host.ControlPlane, m.host.ControlPlaneVersion = true, oldVersion
 	case "snapshot": // the coordinator requires one, or does not
-		w.spec.EtcdSnapshot = arg == "required"
+		m.spec.EtcdSnapshot = arg == "required"
 	case "pull":
-		w.noPull = strings.TrimPrefix(arg, "possible")
+		m.pullProblem = strings.TrimPrefix(arg, "possible")
 	case "bus-fails": // once, when that verb is started
-		w.busFails = verb.Verb(arg)
+		m.busFails = verb.Verb(arg)
 	case "release":
-		w.spec.Release = v1alpha1.Release(arg)
-		w.reserved = arg != "None"
+		m.spec.Release = v1alpha1.Release(arg)
+		m.reserved = arg != "None"
 	case "withhold": // the release without its slot
-		w.spec.Release, w.reserved = v1alpha1.Release(arg), false
+		m.spec.Release, m.reserved = v1alpha1.Release(arg), false
 	case "wait": // the coordinator does not release the node, and says why in its condition
-		w.spec.Release, w.reserved = v1alpha1.ReleaseNone, false
+		m.spec.Release, m.reserved = v1alpha1.ReleaseNone, false
 	case "gate":
-		w.gateless = arg == "untold"
-		w.gate = Gate{Open: arg == "open", Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open"}
+		m.gateUnknown = arg == "unknown"
+		m.gate = Gate{Open: arg == "open", Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open"}
 	case "closes": // the gate, for a reason, and for how long if that is known
-		w.gate = Gate{Reason: v1alpha1.Reason(words[1]), Message: strings.Join(words[3:], " ")}
+		m.gate = Gate{Reason: v1alpha1.Reason(words[1]), Message: strings.Join(words[3:], " ")}
 		if d, err := time.ParseDuration(words[2]); err == nil && d > 0 {
-			w.gate.Until = w.now.Add(d)
+			m.gate.Until = m.now.Add(d)
 		}
 	case "work":
-		w.settle(arg == "ends")
+		m.settle(arg == "ends")
 	case "pods":
-		fmt.Sscanf(arg, "%d", &w.pods)
-		w.blocked = strings.HasSuffix(arg, "blocked")
+		fmt.Sscanf(arg, "%d", &m.pods)
+		m.blocked = strings.HasSuffix(arg, "blocked")
 	case "on-timeout": // of the drain
-		w.spec.Drain.OnTimeout = v1alpha1.OnTimeout(arg)
+		m.spec.Drain.OnTimeout = v1alpha1.OnTimeout(arg)
 	case "pass":
 		d, err := time.ParseDuration(arg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.now = w.now.Add(d)
+		m.now = m.now.Add(d)
 	case "person":
-		w.foreignCordon = arg == "cordons"
-		w.node.Unschedulable, w.node.OurCordon = w.foreignCordon, false
+		m.foreignCordon = arg == "cordons"
+		m.node.Unschedulable, m.node.OurCordon = m.foreignCordon, false
 	case "power":
-		w.boot()
+		m.boot()
 	case "agent":
-		w.crash()
+		m.crash()
 	case "reboot":
-		w.rebootWorks, w.refused = arg == "works", ""
+		m.rebootWorks, m.rebootProblem = arg == "works", ""
 		if why, refused := strings.CutPrefix(arg, "refused "); refused {
-			w.refused = why
+			m.rebootProblem = why
 		}
 	case "kubelet":
-		w.stuckKubelet = arg == "stuck"
-		w.mute = arg == "mute"
+		m.stuckKubelet = arg == "stuck"
+		m.kubeletSilent = arg == "silent"
 		if arg == "starts" {
-			w.kubelet = w.host.Merged
+			m.kubelet = m.host.Merged
 		}
-		w.report()
+		m.report()
 	case "health":
-		w.healthy, w.untold = arg == "good", arg == "untold"
+		m.healthy, m.healthUnknown = arg == "good", arg == "unknown"
 	case "abandon": // a person abandons the node, and the coordinator frees its slot
-		w.abandon()
+		m.abandon()
 	case "lease":
-		w.held, w.reserved = "", false
+		m.held, m.reserved = "", false
 	case "state":
-		w.lose()
+		m.loseState()
 	case "merges": // the next boot merges another version than asked for
-		w.host.Active, w.host.Merged, w.kubelet = arg, arg, arg
+		m.host.Active, m.host.Merged, m.kubelet = arg, arg, arg
 	case "timer": // the node's own systemd-sysupdate can change the symlink
-		w.host.Armed = true
+		m.host.Armed = true
 	case "host":
-		w.silent = strings.TrimPrefix(arg, "answers")
+		m.hostProblem = strings.TrimPrefix(arg, "answers")
 	case "confs": // have a problem; that it was fixed shows in the next facts
-		w.confs = arg
+		m.confs = arg
 		if arg != "" {
-			w.host.ConfProblem = arg
+			m.host.ConfProblem = arg
 		}
 	default:
 		t.Fatalf("unknown command %q", words)

@@ -17,12 +17,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-var update = flag.Bool("update", false, "write docs/schedules.md anew")
+var update = flag.Bool("update", false, "rewrite docs/schedules.md")
 
 // example is a schedule, a command about it, and what that prints.
 var example = regexp.MustCompile("(?s)```yaml\n(.*?)```\n\n```console\n\\$ kubectl upgrade (windows -f (\\S+) [^\n]*)\n(.*?)```")
 
-// The page shows what the program prints, in Berlin, in whatever year.
+// TestSchedulesPage checks that the page shows what the program prints in Berlin.
 func TestSchedulesPage(t *testing.T) {
 	page := filepath.Join(apitest.Root(t), "docs", "schedules.md")
 	text, err := os.ReadFile(page)
@@ -41,7 +41,7 @@ func TestSchedulesPage(t *testing.T) {
 		cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}, "test")
 		cmd.SetArgs(append([]string{"--time-zone=Europe/Berlin"}, strings.Fields(m[2])...))
 		if code := cli.Exit(cmd.ExecuteContext(context.Background()), &errOut); code != 0 || errOut.Len() > 0 {
-			t.Errorf("kubectl upgrade %s: exit %d, %s", m[2], code, errOut.String())
+			t.Errorf("kubectl upgrade %s: got exit code %d and %q, want 0 and nothing", m[2], code, errOut.String())
 		}
 		return strings.TrimSuffix(whole, m[4]+"```") + out.String() + "```"
 	})
@@ -55,6 +55,6 @@ func TestSchedulesPage(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(string(text), got); diff != "" {
-		t.Errorf("docs/schedules.md (-it says +the program says):\n%s", diff)
+		t.Errorf("docs/schedules.md (-page +program):\n%s", diff)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// `kubectl replace --force` deletes an upgrade and creates another one under its
-// name. A coordinator that has not seen that yet writes nothing of the first into
-// the second: neither its trigger, nor its images, nor its snapshot of etcd.
-func TestStatusOfAnUpgradeThatWasReplaced(t *testing.T) {
+// TestStatusIsNotWrittenToReplacedUpgrade checks a coordinator that has not read yet that
+// `kubectl replace --force` deleted an upgrade and created another of the same name: it
+// must not write the status of the first to the second.
+func TestStatusIsNotWrittenToReplacedUpgrade(t *testing.T) {
 	c := newWriter(t)
 	spec := v1alpha1.ClusterUpgradeSpec{Type: v1alpha1.TypeReboot}
 	upgrade := func() *v1alpha1.ClusterUpgrade {
@@ -42,9 +42,9 @@ func TestStatusOfAnUpgradeThatWasReplaced(t *testing.T) {
 		t.Fatal(readErr)
 	}
 	if now.UID != second.UID || now.Status.TriggerTime != nil || now.Status.Progress != "" {
-		t.Errorf("the second one was given the status of the first: triggered %v, progress %q", now.Status.TriggerTime, now.Status.Progress)
+		t.Errorf("the second upgrade has the status of the first: triggered %v, progress %q", now.Status.TriggerTime, now.Status.Progress)
 	}
 	if err != nil && !apierrors.IsConflict(err) {
-		t.Errorf("writing: %v", err)
+		t.Errorf("got error %v, want a conflict", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// upgradeStatus is of `kubectl upgrade status -o json` what scripts would read.
+// upgradeStatus is the part of `kubectl upgrade status -o json` that the tests read.
 type upgradeStatus struct {
 	Upgrade struct {
 		Name   string          `json:"name"`
@@ -30,8 +30,8 @@ type nodeStatus struct {
 	Until   *time.Time      `json:"until"`
 }
 
-func (w *world) status() (map[string]nodeStatus, v1alpha1.Reason, error) {
-	out, err := w.Upgrade(w.ctx, "status", "-o", "json")
+func (c *testCluster) status() (map[string]nodeStatus, v1alpha1.Reason, error) {
+	out, err := c.Upgrade(c.ctx, "status", "-o", "json")
 	if err != nil {
 		return nil, "", err
 	}
@@ -46,17 +46,17 @@ func (w *world) status() (map[string]nodeStatus, v1alpha1.Reason, error) {
 	return nodes, s.Upgrade.Reason, nil
 }
 
-// says waits until `kubectl upgrade status` gives this reason for each of the
-// nodes, as JSON and on the screen, with these words in the sentence.
-func (w *world) says(t *testing.T, reason v1alpha1.Reason, words string, names ...string) map[string]nodeStatus {
+// awaitStatus waits until `kubectl upgrade status` prints this reason for each of the nodes, as
+// JSON and as text, with a message that matches words. It returns the status of all nodes.
+func (c *testCluster) awaitStatus(t *testing.T, reason v1alpha1.Reason, words string, names ...string) map[string]nodeStatus {
 	t.Helper()
 	var nodes map[string]nodeStatus
 	var screen string
-	w.eachSecond(t, 3*time.Minute, fmt.Sprintf("status says %s of %v", reason, names), func() (err error) {
-		if nodes, _, err = w.status(); err != nil {
+	c.eachSecond(t, 3*time.Minute, fmt.Sprintf("the status of %[2]v is %[1]s", reason, names), func() (err error) {
+		if nodes, _, err = c.status(); err != nil {
 			return err
 		}
-		if screen, err = w.Upgrade(w.ctx, "status"); err != nil {
+		if screen, err = c.Upgrade(c.ctx, "status"); err != nil {
 			return err
 		}
 		for _, name := range names {
@@ -65,7 +65,7 @@ func (w *world) says(t *testing.T, reason v1alpha1.Reason, words string, names .
 			}
 			line := regexp.MustCompile(fmt.Sprintf(`(?m)^%s\s.*\s%s: .*%s`, name, reason, words))
 			if !line.MatchString(screen) {
-				return fmt.Errorf("the screen has no line %q:\n%s", line, screen)
+				return fmt.Errorf("the output has no line %q:\n%s", line, screen)
 			}
 		}
 		return nil
@@ -74,14 +74,14 @@ func (w *world) says(t *testing.T, reason v1alpha1.Reason, words string, names .
 	return nodes
 }
 
-// upgradeSays waits until no node is at work any more and the upgrade as a whole
-// gives this reason.
-func (w *world) upgradeSays(t *testing.T, want v1alpha1.Reason) {
+// awaitUpgradeStatus waits until no node works any more and `kubectl upgrade status` prints
+// this reason for the upgrade.
+func (c *testCluster) awaitUpgradeStatus(t *testing.T, want v1alpha1.Reason) {
 	t.Helper()
-	w.eachSecond(t, 3*time.Minute, fmt.Sprintf("status says %s of the upgrade", want), func() error {
-		_, got, err := w.status()
+	c.eachSecond(t, 3*time.Minute, fmt.Sprintf("the status of the upgrade is %s", want), func() error {
+		_, got, err := c.status()
 		if err == nil && got != want {
-			err = fmt.Errorf("reason %s", got)
+			err = fmt.Errorf("got reason %s", got)
 		}
 		return err
 	})

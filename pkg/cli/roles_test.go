@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-const forPeople = `
+const roleObjects = `
 kind: ClusterUpgrade
 metadata: {name: u}
 spec: {version: v1.34.4}
@@ -32,28 +32,28 @@ metadata: {name: w-1}
 status: {step: Failed, conditions: [{type: UpToDate, status: "False", reason: RebootFailed, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}
 `
 
-// reads and decides are every command that asks the cluster, in an order in
-// which each finds something to do.
+// viewCommands and editCommands are all commands that need a cluster, in an order in which
+// each has something to do.
 var (
-	reads = []string{
+	viewCommands = []string{
 		"status", "status w-1", "plan", "plan v1.34.5", "windows", "windows --node w-1", "version", "history", "releases",
 	}
-	decides = []string{
+	editCommands = []string{
 		"freeze f --for 1h --reason x --dry-run=server", "freeze f --for 1h --reason x", "unfreeze f --dry-run=server", "unfreeze f",
 		"suspend u", "resume u", "abandon w-1 --reason x",
 	}
 )
 
-// Each verb works with exactly the role that is there for it, and what only the
-// other role allows is refused in one line.
-func TestPeoplesRoles(t *testing.T) {
+// TestRolesAllowTheirCommands checks that each command works with the role that is meant for
+// it, and that a role which does not allow it is refused in one line.
+func TestRolesAllowTheirCommands(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
 	removeObjects(t, config)
 	images := httptest.NewServer(http.NotFoundHandler())
 	defer images.Close()
-	change(t, config, forPeople)
-	change(t, config, "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec: {source: {url: "+images.URL+"/, insecure: true}}")
+	applyObjects(t, config, roleObjects)
+	applyObjects(t, config, "kind: UpgradePolicy\nmetadata: {name: cluster}\nspec: {source: {url: "+images.URL+"/, insecure: true}}")
 	manifests := filepath.Join(apitest.Root(t), "manifests")
 	for _, args := range [][]string{
 		{"apply", "-f", filepath.Join(manifests, "namespace.yaml")},
@@ -63,33 +63,33 @@ func TestPeoplesRoles(t *testing.T) {
 			t.Fatalf("kubectl %s: %v\n%s", args, err, out)
 		}
 	}
-	roles := bind(t, config)
-	for _, command := range reads {
+	roles := bindRoles(t, config)
+	for _, command := range viewCommands {
 		for user := range roles {
-			if out, errOut, code := run(t, config, user, command); code != 0 || strings.Contains(out+errOut, "orbidden") {
-				t.Errorf("%s: `%s` ends with %d: %s%s", user, command, code, out, errOut)
+			if out, errOut, code := runCommand(t, config, user, command); code != 0 || strings.Contains(out+errOut, "orbidden") {
+				t.Errorf("%s: `%s` exits with %d, want 0: %s%s", user, command, code, out, errOut)
 			}
 		}
 	}
-	for _, command := range decides {
-		if _, errOut, code := run(t, config, "kubectl-upgrade-view", command); code != 1 || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "; ask the cluster's administrators for that right") {
-			t.Errorf("a user who may view: `%s` ends with %d: %s", command, code, errOut)
+	for _, command := range editCommands {
+		if _, errOut, code := runCommand(t, config, "kubectl-upgrade-view", command); code != 1 || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, "; ask the cluster's administrators for that right") {
+			t.Errorf("a user who may view: `%s` exits with %d, want 1 and one line: %s", command, code, errOut)
 		}
-		if _, errOut, code := run(t, config, "kubectl-upgrade-edit", command); code != 0 || strings.Contains(errOut, "orbidden") {
-			t.Errorf("a user who may edit: `%s` ends with %d: %s", command, code, errOut)
+		if _, errOut, code := runCommand(t, config, "kubectl-upgrade-edit", command); code != 0 || strings.Contains(errOut, "orbidden") {
+			t.Errorf("a user who may edit: `%s` exits with %d, want 0: %s", command, code, errOut)
 		}
 	}
 	for user, want := range map[string]string{"kubectl-upgrade-view": "no\n", "kubectl-upgrade-edit": "yes\n"} {
-		// can-i ends with 1 for a no.
+		// can-i exits with 1 for no.
 		if out, _ := apitest.Kubectl(t, config, "auth", "can-i", "create", "clusterupgrades", "--as="+user).Output(); string(out) != want {
-			t.Errorf("may %s create an upgrade? %s", user, out)
+			t.Errorf("may %s create an upgrade: got %q, want %q", user, out, want)
 		}
 	}
-	aggregated(t, roles)
+	checkAggregation(t, roles)
 }
 
-// bind gives each role to a user of its name, and returns the roles.
-func bind(t *testing.T, config *rest.Config) map[string]*rbacv1.ClusterRole {
+// bindRoles binds each role to a user of its name, and returns the roles.
+func bindRoles(t *testing.T, config *rest.Config) map[string]*rbacv1.ClusterRole {
 	t.Helper()
 	client := kubernetes.NewForConfigOrDie(config).RbacV1()
 	roles := map[string]*rbacv1.ClusterRole{}
@@ -111,9 +111,8 @@ func bind(t *testing.T, config *rest.Config) map[string]*rbacv1.ClusterRole {
 	return roles
 }
 
-// aggregated checks what becomes part of Kubernetes' own roles: reading of view,
-// deciding of edit, and both of those above.
-func aggregated(t *testing.T, roles map[string]*rbacv1.ClusterRole) {
+// checkAggregation checks into which of Kubernetes' own roles ours are aggregated.
+func checkAggregation(t *testing.T, roles map[string]*rbacv1.ClusterRole) {
 	t.Helper()
 	want := map[string]string{"kubectl-upgrade-view": "view edit admin", "kubectl-upgrade-edit": "edit admin"}
 	got := map[string]string{}
@@ -131,12 +130,12 @@ func aggregated(t *testing.T, roles map[string]*rbacv1.ClusterRole) {
 	}
 }
 
-// run is one command as that user, or without one as the administrator.
-func run(t *testing.T, config *rest.Config, user, command string) (out, errOut string, code int) {
+// runCommand runs a command as that user, or as the administrator if user is empty.
+func runCommand(t *testing.T, config *rest.Config, user, command string) (out, errOut string, code int) {
 	t.Helper()
-	var said, problems bytes.Buffer
-	cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &said, ErrOut: &problems}, "test")
+	var stdout, stderr bytes.Buffer
+	cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}, "test")
 	cmd.SetArgs(append(strings.Fields(command), "--as="+user, "--kubeconfig="+apitest.Kubeconfig(t, config)))
-	code = cli.Exit(cmd.ExecuteContext(t.Context()), &problems)
-	return said.String(), problems.String(), code
+	code = cli.Exit(cmd.ExecuteContext(t.Context()), &stderr)
+	return stdout.String(), stderr.String(), code
 }

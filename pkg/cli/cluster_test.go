@@ -17,18 +17,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
-// world is a cluster on a real API server, whose coordinator and agents the test
-// plays by writing what they would.
-type world struct {
+// cluster is a cluster on a real API server. The test writes what coordinator and agents
+// would.
+type cluster struct {
 	t        *testing.T
 	kube     kubernetes.Interface
 	ours     *client.Interface
 	statuses map[string]*v1alpha1.NodeUpgradeStatus
-	// upgrade that is played, once it was asked for.
+	// upgrade is the upgrade to after, once its orders are written.
 	upgrade v1alpha1.UpgradeReference
 }
 
-func newWorld(t *testing.T, config *rest.Config) *world {
+func newCluster(t *testing.T, config *rest.Config) *cluster {
 	t.Helper()
 	apitest.InstallCRDs(t, config)
 	removeObjects(t, config)
@@ -36,22 +36,22 @@ func newWorld(t *testing.T, config *rest.Config) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, kube: kubernetes.NewForConfigOrDie(config), ours: ours, statuses: map[string]*v1alpha1.NodeUpgradeStatus{}}
+	return &cluster{t: t, kube: kubernetes.NewForConfigOrDie(config), ours: ours, statuses: map[string]*v1alpha1.NodeUpgradeStatus{}}
 }
 
-func (w *world) must(err error) {
-	w.t.Helper()
+func (c *cluster) must(err error) {
+	c.t.Helper()
 	if err != nil {
-		w.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 }
 
-// The upgrade that is played, and named after its aim.
+// The versions before and after the upgrade, which is named after.
 const before, after = "v1.34.4", "v1.35.4"
 
-// addNode makes a Node that runs the version before, and its NodeUpgrade.
-func (w *world) addNode(name string, controlPlane bool) {
-	w.t.Helper()
+// addNode creates a Node that runs the version before, and its NodeUpgrade.
+func (c *cluster) addNode(name string, controlPlane bool) {
+	c.t.Helper()
 	ctx := context.Background()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
 	nodeStatus := &v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, Versions: v1alpha1.NodeVersions{Kubelet: before}}
@@ -59,44 +59,44 @@ func (w *world) addNode(name string, controlPlane bool) {
 		n.Labels["node-role.kubernetes.io/control-plane"] = ""
 		nodeStatus.Versions.ControlPlane, nodeStatus.Versions.Kubeadm = before, before
 	}
-	n, err := w.kube.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{})
-	w.must(err)
+	n, err := c.kube.CoreV1().Nodes().Create(ctx, n, metav1.CreateOptions{})
+	c.must(err)
 	n.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: before, Architecture: "amd64", OperatingSystem: "linux"}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	_, err = w.kube.CoreV1().Nodes().UpdateStatus(ctx, n, metav1.UpdateOptions{})
-	w.must(err)
-	_, err = w.ours.NodeUpgrades.Create(ctx, &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	w.must(err)
-	w.statuses[name] = nodeStatus
-	w.write(name)
+	_, err = c.kube.CoreV1().Nodes().UpdateStatus(ctx, n, metav1.UpdateOptions{})
+	c.must(err)
+	_, err = c.ours.NodeUpgrades.Create(ctx, &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	c.must(err)
+	c.statuses[name] = nodeStatus
+	c.write(name)
 }
 
-func (w *world) write(name string) {
-	w.t.Helper()
-	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: *w.statuses[name]}
-	_, err := w.ours.NodeUpgrades.Apply(context.Background(), object, "node-agent", "status")
-	w.must(err)
+func (c *cluster) write(name string) {
+	c.t.Helper()
+	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: *c.statuses[name]}
+	_, err := c.ours.NodeUpgrades.Apply(context.Background(), object, "node-agent", "status")
+	c.must(err)
 }
 
-// ask writes the orders of the coordinator for every node.
-func (w *world) ask() {
-	w.t.Helper()
-	u, err := w.ours.ClusterUpgrades.Get(context.Background(), after, metav1.GetOptions{})
-	w.must(err)
-	w.upgrade = u.Reference()
-	for name, nodeStatus := range w.statuses {
+// writeOrders writes the coordinator's orders for every node.
+func (c *cluster) writeOrders() {
+	c.t.Helper()
+	u, err := c.ours.ClusterUpgrades.Get(context.Background(), after, metav1.GetOptions{})
+	c.must(err)
+	c.upgrade = u.Reference()
+	for name, nodeStatus := range c.statuses {
 		object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		object.Spec.Upgrade, object.Spec.Version = &w.upgrade, after
-		_, err := w.ours.NodeUpgrades.Apply(context.Background(), object, "coordinator", "")
-		w.must(err)
-		nodeStatus.Upgrade, nodeStatus.Versions.From, nodeStatus.Steps = &w.upgrade, nodeStatus.Versions.Kubelet, nil
+		object.Spec.Upgrade, object.Spec.Version = &c.upgrade, after
+		_, err := c.ours.NodeUpgrades.Apply(context.Background(), object, "coordinator", "")
+		c.must(err)
+		nodeStatus.Upgrade, nodeStatus.Versions.From, nodeStatus.Steps = &c.upgrade, nodeStatus.Versions.Kubelet, nil
 	}
 }
 
-// step brings a node to a step.
-func (w *world) step(name string, step v1alpha1.Step, reason v1alpha1.Reason, message string) {
-	w.t.Helper()
-	nodeStatus, now := w.statuses[name], metav1.NowMicro()
+// setStep writes a node's status in a step.
+func (c *cluster) setStep(name string, step v1alpha1.Step, reason v1alpha1.Reason, message string) {
+	c.t.Helper()
+	nodeStatus, now := c.statuses[name], metav1.NowMicro()
 	if last := len(nodeStatus.Steps) - 1; nodeStatus.Step != step && last >= 0 && nodeStatus.Steps[last].EndTime == nil {
 		nodeStatus.Steps[last].EndTime = &now
 	}
@@ -115,24 +115,24 @@ func (w *world) step(name string, step v1alpha1.Step, reason v1alpha1.Reason, me
 		status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&nodeStatus.Conditions, metav1.Condition{Type: v1alpha1.ConditionUpToDate, Status: status, Reason: string(reason), Message: message})
-	w.write(name)
+	c.write(name)
 }
 
-// trigger makes the upgrade the active one.
-func (w *world) trigger() {
-	w.t.Helper()
-	w.tell(v1alpha1.ReasonReleased, "begins", func(s *v1alpha1.ClusterUpgradeStatus) {
+// trigger triggers the upgrade.
+func (c *cluster) trigger() {
+	c.t.Helper()
+	c.setUpgradeStatus(v1alpha1.ReasonReleased, "begins", func(s *v1alpha1.ClusterUpgradeStatus) {
 		s.Type, s.FromVersion = v1alpha1.TypeMinor, before
 		s.TriggerTime = &metav1.Time{Time: time.Now().Truncate(time.Second)}
 		s.Images = []v1alpha1.Image{{Architecture: "amd64", URL: "http://images.example/k.raw", Digest: v1alpha1.DigestOf(fmt.Sprintf("%064d", 1))}}
 	})
 }
 
-// tell writes the upgrade's status with what the coordinator says of it.
-func (w *world) tell(reason v1alpha1.Reason, message string, change func(*v1alpha1.ClusterUpgradeStatus)) {
-	w.t.Helper()
-	u, err := w.ours.ClusterUpgrades.Get(context.Background(), after, metav1.GetOptions{})
-	w.must(err)
+// setUpgradeStatus writes the upgrade's status with this reason and message.
+func (c *cluster) setUpgradeStatus(reason v1alpha1.Reason, message string, change func(*v1alpha1.ClusterUpgradeStatus)) {
+	c.t.Helper()
+	u, err := c.ours.ClusterUpgrades.Get(context.Background(), after, metav1.GetOptions{})
+	c.must(err)
 	status := metav1.ConditionUnknown
 	if change != nil {
 		change(&u.Status)
@@ -145,30 +145,30 @@ func (w *world) tell(reason v1alpha1.Reason, message string, change func(*v1alph
 		status = metav1.ConditionFalse
 	}
 	meta.SetStatusCondition(&u.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSucceeded, Status: status, Reason: string(reason), Message: message})
-	_, err = w.ours.ClusterUpgrades.UpdateStatus(context.Background(), u, metav1.UpdateOptions{})
-	w.must(err)
+	_, err = c.ours.ClusterUpgrades.UpdateStatus(context.Background(), u, metav1.UpdateOptions{})
+	c.must(err)
 }
 
 // end ends the upgrade.
-func (w *world) end(outcome v1alpha1.Outcome) {
-	w.t.Helper()
-	w.tell(v1alpha1.ReasonUpToDate, fmt.Sprintf("all %d nodes are done", len(w.statuses)), func(s *v1alpha1.ClusterUpgradeStatus) {
+func (c *cluster) end(outcome v1alpha1.Outcome) {
+	c.t.Helper()
+	c.setUpgradeStatus(v1alpha1.ReasonUpToDate, fmt.Sprintf("all %d nodes are done", len(c.statuses)), func(s *v1alpha1.ClusterUpgradeStatus) {
 		s.Outcome, s.CompletionTime = outcome, &metav1.Time{Time: time.Now().Truncate(time.Second)}
-		s.Nodes.Total, s.Nodes.Done = int32(len(w.statuses)), int32(len(w.statuses))
+		s.Nodes.Total, s.Nodes.Done = int32(len(c.statuses)), int32(len(c.statuses))
 	})
 }
 
-// addServer makes a node's apiserver to be seen.
-func (w *world) addServer(node string) {
-	w.t.Helper()
+// addAPIServer creates the pod of a node's kube-apiserver.
+func (c *cluster) addAPIServer(node string) {
+	c.t.Helper()
 	ctx := context.Background()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-" + node, Labels: map[string]string{"component": "kube-apiserver"}},
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "kube-apiserver", Image: "registry.k8s.io/kube-apiserver:" + before}}},
 	}
-	pod, err := w.kube.CoreV1().Pods(metav1.NamespaceSystem).Create(ctx, pod, metav1.CreateOptions{})
-	w.must(err)
+	pod, err := c.kube.CoreV1().Pods(metav1.NamespaceSystem).Create(ctx, pod, metav1.CreateOptions{})
+	c.must(err)
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	_, err = w.kube.CoreV1().Pods(metav1.NamespaceSystem).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-	w.must(err)
+	_, err = c.kube.CoreV1().Pods(metav1.NamespaceSystem).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	c.must(err)
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// notItsTurn holds a node while others go first: control planes in pass 1, then
+// othersFirst holds a node while others go first: control planes in pass 1, then
 // control-plane nodes, then group after group.
-func notItsTurn(c *cluster, n *node) fleet.Hold { return c.waits(c.turn(n)) }
+func othersFirst(c *cluster, n *node) fleet.Hold { return c.waits(c.orderHold(n)) }
 
-func (c *cluster) turn(n *node) fleet.Hold {
+// orderHold returns the hold of a node that the order of nodes does not let begin yet.
+func (c *cluster) orderHold(n *node) fleet.Hold {
 	if c.pass1 {
 		return c.notInPass1(n)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// controlPlaneFirst asks for the upgrade, in a long window: it is not known yet how
-// long a node of this cluster takes.
+// controlPlaneFirst creates the upgrade in a long window, as no durations are known yet, and
+// checks that the workers wait for the control plane.
 func (r *rollout) controlPlaneFirst(t *testing.T) {
 	r.must(t)(r.Kube(r.ctx, "label", "node", "w1", "w2", "pool=canary"))
 	for _, put := range []error{r.Hold(r.ctx, "w3"), r.Hold(r.ctx, "w4"), r.Slow(r.ctx, "w5", "5m")} {
@@ -28,42 +28,41 @@ func (r *rollout) controlPlaneFirst(t *testing.T) {
 	r.must(t)(r.Lab.Lab(r.ctx, "publish", to))
 	r.apply(t, twoAtOnce)
 	r.predicted = r.plan(t, r.nodes...)
-	r.says(t, v1alpha1.ReasonControlPlaneFirst, "", "w1", "w2", "w3", "w4", "w5")
+	r.awaitStatus(t, v1alpha1.ReasonControlPlaneFirst, "", "w1", "w2", "w3", "w4", "w5")
 }
 
-// canaries is the first group, both nodes of it at once.
+// canaries checks that both nodes of the first group go at once, before the others.
 func (r *rollout) canaries(t *testing.T) {
-	r.eventually(t, 15*time.Minute, "w1 and w2 are out of service together", func() error { return r.out("w1", "w2") })
-	r.says(t, v1alpha1.ReasonNotItsTurn, "group canary goes first", "w3", "w4", "w5")
-	r.eventually(t, 5*time.Minute, "w1 and w2 are past their last check", func() error { return r.past("w1", "w2") })
+	r.eventually(t, 15*time.Minute, "w1 and w2 are out of service together", func() error { return r.outOfService("w1", "w2") })
+	r.awaitStatus(t, v1alpha1.ReasonNotItsTurn, "group canary goes first", "w3", "w4", "w5")
+	r.eventually(t, 5*time.Minute, "w1 and w2 are past their last check", func() error { return r.pastLastCheck("w1", "w2") })
 }
 
-// freeze is set when both canaries are past their last check, and lifted in the
-// next part.
+// freeze begins a freeze when both canaries are past their last check. windowEnds ends it.
 func (r *rollout) freeze(t *testing.T) {
 	t.Log(r.must(t)(r.Upgrade(r.ctx, "freeze", "audit", "--for", "2h", "--reason", "the auditors are here")))
 	if err := r.done("w1", "w2"); err == nil {
-		t.Fatal("w1 and w2 were done before the freeze: it did not come in the middle")
+		t.Fatal("w1 and w2 were done before the freeze began")
 	}
-	r.says(t, v1alpha1.ReasonExcluded, "the auditors are here", "w3", "w4", "w5")
+	r.awaitStatus(t, v1alpha1.ReasonExcluded, "the auditors are here", "w3", "w4", "w5")
 	r.eventually(t, 5*time.Minute, "w1 and w2 finish", func() error { return r.done("w1", "w2") })
-	r.upgradeSays(t, v1alpha1.ReasonExcluded)
-	r.calm(t, 5*time.Second)
+	r.awaitUpgradeStatus(t, v1alpha1.ReasonExcluded)
+	r.checkNothingBegins(t, 5*time.Second)
 }
 
-// out wants every one of the nodes to be cordoned by us.
-func (r *rollout) out(names ...string) error {
+// outOfService returns an error unless each of the nodes is cordoned by us.
+func (r *rollout) outOfService(names ...string) error {
 	leaving := func(step v1alpha1.Step) bool { return step == v1alpha1.StepDraining || step == v1alpha1.StepLastCheck }
-	return r.each(names, func(u v1alpha1.NodeUpgrade) bool { return leaving(u.Status.Step) || passed(u) })
+	return r.each(names, func(u v1alpha1.NodeUpgrade) bool { return leaving(u.Status.Step) || committed(u) })
 }
 
-// past wants every one of the nodes to have passed its last check.
-func (r *rollout) past(names ...string) error {
-	return r.each(names, func(u v1alpha1.NodeUpgrade) bool { return passed(u) || isDone(u) })
+// pastLastCheck returns an error unless each of the nodes has passed its last check.
+func (r *rollout) pastLastCheck(names ...string) error {
+	return r.each(names, func(u v1alpha1.NodeUpgrade) bool { return committed(u) || isDone(u) })
 }
 
-// passed reports whether a node is past its last check and not done yet.
-func passed(u v1alpha1.NodeUpgrade) bool {
+// committed reports whether a node is past its last check and not done yet.
+func committed(u v1alpha1.NodeUpgrade) bool {
 	return u.Status.Step.Info().Phase == v1alpha1.PhaseCommitted
 }
 
@@ -81,15 +80,15 @@ func (r *rollout) each(names []string, is func(v1alpha1.NodeUpgrade) bool) error
 	for _, node := range nodes {
 		for _, name := range names {
 			if node.Name == name && !is(node) {
-				return errors.New(told(node))
+				return errors.New(describe(node))
 			}
 		}
 	}
 	return nil
 }
 
-// calm watches for a while and fails when something began meanwhile.
-func (r *rollout) calm(t *testing.T, span time.Duration) {
+// checkNothingBegins waits, and fails the test if something began meanwhile.
+func (r *rollout) checkNothingBegins(t *testing.T, span time.Duration) {
 	t.Helper()
 	before, err := record.Beginnings(r.recorder.Moments())
 	if err != nil {
@@ -101,6 +100,6 @@ func (r *rollout) calm(t *testing.T, span time.Duration) {
 		t.Fatal(err)
 	}
 	for _, b := range after[len(before):] {
-		t.Errorf("%s of %s began", b.What, b.Node)
+		t.Errorf("%s of %s began, want nothing to begin", b.What, b.Node)
 	}
 }

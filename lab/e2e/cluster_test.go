@@ -1,0 +1,226 @@
+//go:build e2e
+
+// Package e2e upgrades real clusters with everything that may stop an upgrade, and checks
+// from the first second to the last whether the promises of the docs hold. It needs root,
+// `make image`, and no lab that runs already.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	ours "github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+)
+
+const (
+	from = "v1.34.3"
+	to   = "v1.34.4"
+)
+
+// testCluster is the cluster under test and all that watches it.
+type testCluster struct {
+	scenario.Lab
+	ctx      context.Context
+	root     string // of the checkout
+	nodes    []string
+	kube     kubernetes.Interface
+	ours     *ours.Interface
+	recorder *record.Recorder
+	prober   *client.Prober
+	watchers watchers
+}
+
+// followed are the kinds that the recorder records.
+var followed = []schema.GroupVersionResource{
+	{Version: "v1", Resource: "nodes"},
+	{Version: "v1", Resource: "pods"},
+	{Version: "v1", Resource: "events"},
+	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
+	v1alpha1.NodeUpgrades,
+	v1alpha1.ClusterUpgrades,
+	v1alpha1.MaintenanceSchedules,
+}
+
+func env(name, otherwise string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return otherwise
+}
+
+// newCluster creates a lab, installs everything on it, and begins to record. The lab is
+// deleted when the test ends, unless E2E_KEEP is set.
+func newCluster(t *testing.T, controlPlanes, workers int, flags ...string) *testCluster {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &testCluster{
+		Lab:  scenario.OpenLab(filepath.Join(root, "bin", "lab"), env("LAB_STATE", "/var/lib/kubectl-upgrade-lab")),
+		ctx:  ctx,
+		root: root,
+	}
+	for i := range controlPlanes {
+		c.nodes = append(c.nodes, fmt.Sprintf("cp%d", i+1))
+	}
+	for i := range workers {
+		c.nodes = append(c.nodes, fmt.Sprintf("w%d", i+1))
+	}
+	t.Cleanup(func() {
+		cancel()
+		if t.Failed() {
+			c.diagnose()
+		}
+		if os.Getenv("E2E_KEEP") == "" {
+			if _, err := c.Lab.Lab(context.Background(), "down"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	c.must(t)(c.Lab.Lab(ctx, "down"))
+	up := []string{"up", "--control-planes", strconv.Itoa(controlPlanes), "--workers", strconv.Itoa(workers), "--version", from}
+	t.Log(c.must(t)(c.Lab.Lab(ctx, append(up, flags...)...)))
+	if err := c.Install(ctx, root, filepath.Join(root, "bin", "node-agent.tar")); err != nil {
+		t.Fatal(err)
+	}
+	c.connect(t)
+	return c
+}
+
+func (c *testCluster) connect(t *testing.T) {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS, config.Burst = -1, -1
+	c.kube = kubernetes.NewForConfigOrDie(config)
+	if c.ours, err = ours.New(config); err != nil {
+		t.Fatal(err)
+	}
+	c.record(config)
+}
+
+func (c *testCluster) record(config *rest.Config) {
+	c.recorder = record.New(dynamic.NewForConfigOrDie(config))
+	for _, resource := range followed {
+		go c.recorder.Follow(c.ctx, resource)
+	}
+}
+
+// startClient runs the web service and the requests to it.
+func (c *testCluster) startClient(t *testing.T) {
+	t.Helper()
+	address, err := c.StartWeb(c.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, err := c.StartClient(c.ctx, env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), from, t.TempDir(), c.nodes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(machine.Stop)
+	c.prober = client.NewProber(machine, "http://"+address+"/", 50*time.Millisecond)
+	c.eventually(t, time.Minute, "the client reaches the web service", func() error { return c.prober.Ask(c.ctx) })
+	go c.prober.Run(c.ctx)
+}
+
+// must returns the output of a command, and fails the test if the command failed.
+func (c *testCluster) must(t *testing.T) func(string, error) string {
+	t.Helper()
+	return func(out string, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+}
+
+// eventually waits until check returns no error. It checks on each recorded change, and each
+// second for what is not recorded.
+func (c *testCluster) eventually(t *testing.T, limit time.Duration, what string, check func() error) {
+	t.Helper()
+	c.waitFor(t, limit, what, c.recorder.Changed, check)
+}
+
+// eachSecond waits as eventually does, but checks only each second.
+func (c *testCluster) eachSecond(t *testing.T, limit time.Duration, what string, check func() error) {
+	t.Helper()
+	c.waitFor(t, limit, what, func() <-chan struct{} { return nil }, check)
+}
+
+func (c *testCluster) waitFor(t *testing.T, limit time.Duration, what string, changes func() <-chan struct{}, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for {
+		changed := changes()
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s: %v", what, limit, err)
+		}
+		select {
+		case <-changed:
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// checkUndisturbed waits, and fails the test if a node was disturbed meanwhile.
+func (c *testCluster) checkUndisturbed(t *testing.T, span time.Duration) {
+	t.Helper()
+	before := len(c.recorder.Moments())
+	time.Sleep(span)
+	done, err := record.Disturbed(c.recorder.Moments())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(done) > 0 {
+		t.Fatalf("nodes were disturbed: %v", done)
+	}
+	t.Logf("%s watched, %d changes seen, none disturbed a node", span, len(c.recorder.Moments())-before)
+}
+
+func (c *testCluster) nodeUpgrades() ([]v1alpha1.NodeUpgrade, error) {
+	list, err := c.ours.NodeUpgrades.List(c.ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if len(list.Items) != len(c.nodes) {
+		return nil, fmt.Errorf("%d NodeUpgrades, want %d", len(list.Items), len(c.nodes))
+	}
+	return list.Items, nil
+}
+
+// diagnose prints what a person would check first.
+func (c *testCluster) diagnose() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c.Out = os.Stdout
+	_, _ = c.Kube(ctx, "get", "nodes,nodeupgrades,clusterupgrades,maintenanceschedules,upgradepolicies", "-o", "wide")
+	_, _ = c.Kube(ctx, "-n", "kubectl-upgrade", "get", "pods,leases", "-o", "wide")
+	_, _ = c.Kube(ctx, "get", "nodeupgrades", "-o", "yaml")
+	_, _ = c.Kube(ctx, "-n", "kubectl-upgrade", "logs", "deployment/coordinator", "--tail", "100")
+	_, _ = c.Kube(ctx, "-n", "kubectl-upgrade", "logs", "daemonset/node-agent", "--all-pods", "--prefix", "--tail", "60")
+}

@@ -77,10 +77,8 @@ func failed(s State, o Observation) (State, Action) {
 	case v1alpha1.ReasonUnhealthy:
 		switch {
 		case o.Health == nil || !o.Health.OK:
-		case o.Node.Marked():
+		case s.Method != "", guardWatches(o):
 			return s.enter(v1alpha1.StepSettling, o), Action{}
-		case s.Method != "":
-			return inService(s, o), Action{}
 		default: // in pass 1
 			return s.enter(v1alpha1.StepUnlocking, o), Action{}
 		}

@@ -193,12 +193,14 @@ func (m *model) do(a Action) {
 		m.reboot()
 	case DoUncordon:
 		m.check(!m.busy(), "the node is uncordoned while work runs on it")
+		m.check(m.state.Step != v1alpha1.StepUncordoning || !m.guardMayAct(), "the node is uncordoned while the guard may reboot it")
 		if m.node.OurCordon {
 			m.node.Unschedulable = false
 		}
 		m.node.OurCordon, m.node.SlotMark = false, ""
 	case DoFree:
 		m.check(!m.busy(), "the slot is freed while work runs on the node")
+		m.check(m.state.Step != v1alpha1.StepUnlocking || !m.guardMayAct(), "the slot is freed while the guard may reboot the node")
 		m.check(!m.node.OurCordon && m.node.SlotMark == "", "the slot is freed before the uncordon")
 		m.check(m.state.Step != v1alpha1.StepUnlocking || !m.unverified, "the slot is freed before the node was seen healthy")
 		m.held, m.reserved, m.unverified = "", false, false
@@ -262,7 +264,20 @@ func (m *model) run(a Action) {
 		m.check(m.mayBeOutOfService(), "the restart begins with a slot that is gone")
 		m.check(m.persisted.Step == v1alpha1.StepRestarting, "the restart begins before the status says so")
 	}
+	if a.Verb == verb.Confirm {
+		m.confirm(a.Key)
+		return
+	}
 	m.work[a.Verb] = Work{Running: true, Key: a.Key}
+}
+
+// confirm ends the guard's watch at once, unless a rollback has begun.
+func (m *model) confirm(key string) {
+	work := Work{Key: key, OK: m.host.Rollback == nil, FinishedAt: m.now}
+	if !work.OK {
+		work.Reason, work.Message = v1alpha1.ReasonRolledBack, "the guard returns the node"
+	}
+	m.work[verb.Confirm], m.host.Guarded = work, m.host.Guarded && !work.OK
 }
 
 // ready sets the node's Ready condition.
@@ -343,6 +358,23 @@ func (m *model) boot() {
 	}
 }
 
+// guardMayAct reports whether the guard watches the new version.
+func (m *model) guardMayAct() bool {
+	return m.host.Guarded && m.host.Active == newVersion && m.host.Merged != oldVersion
+}
+
+// rollBack returns the node to its former version, as the guard does at its limit. It
+// reports whether there was an activation to roll back.
+func (m *model) rollBack() bool {
+	if !m.guardMayAct() {
+		return false
+	}
+	m.host.Active, m.host.KubeadmVersion, m.host.Guarded = oldVersion, "", false
+	m.host.Rollback = &Rollback{Upgrade: m.spec.Upgrade.UID, From: oldVersion, To: newVersion, Finished: true, Message: "the kubelet does not run", Log: "panic: broken"}
+	m.boot()
+	return true
+}
+
 // crash restarts the agent.
 func (m *model) crash() {
 	m.state, m.started = m.persisted, m.now
@@ -399,7 +431,7 @@ func (m *model) settle(ok bool) {
 		}
 	}
 	if end(verb.Activate, v1alpha1.ReasonActivateFailed) {
-		m.host.Active = newVersion
+		m.host.Active, m.host.Guarded, m.host.Rollback = newVersion, true, nil
 	}
 	running := m.work[verb.Restart].Running
 	if end(verb.Restart, v1alpha1.ReasonRestartFailed) {

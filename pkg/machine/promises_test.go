@@ -48,6 +48,12 @@ func TestPromises(t *testing.T) {
 		if m.state.Step == v1alpha1.StepFailed && m.state.Reason == v1alpha1.ReasonActivateFailed && m.host.Active == newVersion {
 			return // the next boot would bring the new version, and needs a person
 		}
+		if m.state.Step == v1alpha1.StepRolledBack {
+			if m.host.Rollback == nil || m.node.Marked() || m.node.Unschedulable != m.foreignCordon {
+				t.Fatalf("the node was rolled back and is not in service: state %+v\nnode %+v", m.state, m.node)
+			}
+			return // the version is not tried again
+		}
 		if !m.finished() || m.held != "" || m.node.Marked() {
 			t.Fatalf("the node has not finished: state %+v\nnode %+v, slot %q", m.state, m.node, m.held)
 		}
@@ -62,7 +68,7 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 	switch rapid.SampledFrom([]string{
 		"reconcile", "reconcile", "reconcile", "reconcile", "reconcile and crash", "reconcile without the API", "advance", "advance",
 		"work", "work", "failure", "time", "gate", "release", "release", "withdraw",
-		"power", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip", "lose",
+		"power", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip", "lose", "guard",
 	}).Draw(t, "move") {
 	case "reconcile":
 		m.reconcile(true, true)
@@ -99,6 +105,10 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 		}
 	case "lose": // the NodeUpgrade is deleted and created again, and the agent replaced
 		m.loseState()
+	case "guard":
+		if *failures > 0 && m.rollBack() {
+			*failures--
+		}
 	case "night": // no agent runs
 		m.now = m.now.Add(8 * time.Hour)
 		m.crash()

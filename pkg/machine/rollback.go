@@ -20,6 +20,9 @@ func afterRollback(s State, o Observation) (State, bool) {
 		message := fmt.Sprintf("the guard returns the node to %s: %s", r.From, r.Message)
 		return s.withReason(v1alpha1.ReasonRolledBack, message), true
 	}
+	if s.Upgrade.UID == "" {
+		s = s.switchUpgrade(o)
+	}
 	s.KubeletLog, s.RetryAt = r.Log, time.Time{}
 	message := fmt.Sprintf("%s did not become healthy, and the guard returned the node to %s: %s", r.To, r.From, r.Message)
 	return s.enter(v1alpha1.StepRolledBack, o).withReason(v1alpha1.ReasonRolledBack, message), true
@@ -48,6 +51,12 @@ func rolledBack(s State, o Observation) (State, Action) {
 		return s, act(DoUncordon)
 	}
 	return s, Action{}
+}
+
+// guardWatches reports whether the guard may return the node to its former version. Before
+// the activated image is merged it does nothing.
+func guardWatches(o Observation) bool {
+	return o.Host != nil && o.Host.Guarded && (o.Host.Merged == o.Host.Active || o.Host.Merged == "")
 }
 
 // confirm ends the guard's watch, so that the node is not rolled back once another one may

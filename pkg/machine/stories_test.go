@@ -209,6 +209,11 @@ func (m *model) command(t *testing.T, words []string) {
 		m.node.Unschedulable, m.node.OurCordon = m.foreignCordon, false
 	case "power":
 		m.boot()
+	case "guard": // returns the node to its former version, or is about to
+		if !m.rollBack() {
+			t.Fatal("there is no activation to roll back")
+		}
+		m.host.Rollback.Finished = arg == "returned"
 	case "agent":
 		m.crash()
 	case "reboot":

@@ -52,7 +52,7 @@ func settling(s State, o Observation) (State, Action) {
 		return s.withReason(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
 	case rebootStillRequired(s, o):
 		return abortAndRetry(s, o, v1alpha1.ReasonRebootStillRequired, "the node rebooted, and its operating system requires another reboot: "+o.Host.RebootReason)
-	case o.Host.Guarded:
+	case guardWatches(o):
 		return confirm(s, o)
 	case o.Node.Marked():
 		return s.enter(v1alpha1.StepUncordoning, o), Action{}
@@ -98,6 +98,8 @@ func observing(s State, o Observation) (State, Action) {
 
 func unlocking(s State, o Observation) (State, Action) {
 	switch {
+	case guardWatches(o):
+		return confirm(s, o)
 	case o.Node.Marked():
 		return s.enter(v1alpha1.StepUncordoning, o), Action{}
 	case o.Slot.Held != "":

@@ -45,7 +45,7 @@ func (l Layout) EnableGuard() error {
 	if target, err := os.Readlink(wants); err == nil && target == guardUnitFile {
 		return nil
 	}
-	if err := errors.Join(os.MkdirAll(filepath.Dir(wants), 0o755), remove(wants)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(wants), 0o750), remove(wants)); err != nil {
 		return fmt.Errorf("enabling %s: %w", GuardUnit, err)
 	}
 	if err := os.Symlink(guardUnitFile, wants); err != nil {

@@ -30,7 +30,7 @@ func activateArgs(_ context.Context, o Order) (sysupdate.ActivateArgs, error) {
 		GuardWithin: time.Duration(ptr.Deref(o.Spec.GuardSeconds, 0)) * time.Second,
 	}
 	if o.Spec.Upgrade != nil {
-		args.Upgrade = string(o.Spec.Upgrade.UID)
+		args.Upgrade = o.Spec.Upgrade.UID
 	}
 	return args, err
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"testing"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
@@ -70,8 +72,10 @@ func TestRequests(t *testing.T) {
 	order := Order{
 		Spec: v1alpha1.NodeUpgradeSpec{
 			Upgrade: &v1alpha1.UpgradeReference{Name: "patch", UID: "1"}, Version: "v1.34.4", Kubeadm: v1alpha1.KubeadmNode,
+			Pace:  v1alpha1.Pace{GuardSeconds: ptr.To[int32](180)},
 			Image: &v1alpha1.Image{URL: "https://example.com/image.raw", Digest: v1alpha1.DigestOf("abc"), Architecture: "amd64"},
 		},
+		Method:               v1alpha1.MethodReboot,
 		Active:               "v1.34.5",
 		Keyring:              func(context.Context) (string, error) { return "keys", nil },
 		ClusterConfiguration: func(context.Context) (string, error) { return "kind: ClusterConfiguration", nil },
@@ -83,8 +87,9 @@ func TestRequests(t *testing.T) {
 		verb.Pull:     `{"version":"v1.34.4","sha256":"abc","clusterConfiguration":"kind: ClusterConfiguration"}`,
 		verb.Snapshot: `{"upgrade":"patch"}`,
 		verb.Kubeadm:  `{"version":"v1.34.4","command":"Node","sha256":"abc"}`,
-		verb.Activate: `{"version":"v1.34.4","sha256":"abc"}`,
+		verb.Activate: `{"version":"v1.34.4","sha256":"abc","upgrade":"1","method":"Reboot","guardWithin":180000000000}`,
 		verb.Restart:  `{"version":"v1.34.5"}`,
+		verb.Confirm:  `null`,
 		verb.Etcd:     `null`,
 	}
 	for _, e := range Table {

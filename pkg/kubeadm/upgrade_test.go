@@ -68,6 +68,26 @@ func TestUpgradeFails(t *testing.T) {
 	}
 }
 
+// guardUnit is the unit that restores manifests at boot.
+const guardUnit = "/etc/systemd/system/multi-user.target.wants/" + host.GuardUnit
+
+// While kubeadm runs the guard's unit is enabled, in case of a power cut.
+func TestGuardIsEnabledWhileKubeadmRuns(t *testing.T) {
+	dir := t.TempDir()
+	seen := filepath.Join(dir, "seen")
+	l := newTree(t, "")
+	write(t, l, ImageMount+"/usr/bin/kubeadm", "#!/bin/sh\n[ \"$1\" = version ] && echo v1.34.4 && exit\ncp -P "+l.At(guardUnit)+" "+seen+"\n")
+	if _, err := upgrade(t, l, upgradeArgs(v1alpha1.KubeadmNode)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(seen); err != nil {
+		t.Errorf("the unit was not enabled while kubeadm ran: %v", err)
+	}
+	if _, err := os.Lstat(l.At(guardUnit)); err == nil {
+		t.Error("the unit is still enabled after kubeadm")
+	}
+}
+
 func TestUpgradeStopped(t *testing.T) {
 	l := newTree(t, "exec sleep 60")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -75,6 +95,9 @@ func TestUpgradeStopped(t *testing.T) {
 	_, err := Upgrade(ctx, l, upgradeArgs(v1alpha1.KubeadmNode), host.NewLog(&strings.Builder{}))
 	if _, err := os.Stat(startedFile(l)); err != nil {
 		t.Errorf("an interrupted run is not recorded: %v", err)
+	}
+	if _, err := os.Lstat(l.At(guardUnit)); err != nil {
+		t.Errorf("nothing restores the manifests at boot: %v", err)
 	}
 	if host.ReasonOf(err, "") != v1alpha1.ReasonKubeadmFailed || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("%v", err)

@@ -33,7 +33,7 @@ func checkHealth(ctx context.Context, l host.Layout, record host.Guard) guard.He
 	if err != nil {
 		return h // a node that cannot ask the API server
 	}
-	h.Network = checkNetwork(l, record.DefaultRoute, config.Host)
+	h.Network = checkNetwork(ctx, l, record.DefaultRoute, config.Host)
 	if h.Network == "" {
 		h.API = checkNode(ctx, l, config, record.To)
 	}

@@ -1,6 +1,7 @@
 package rollback
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/url"
@@ -13,7 +14,7 @@ import (
 // checkNetwork returns a sentence if the node has lost its default route, or has no route
 // to the API server. It sends nothing: connecting a UDP socket only looks up the route
 // (udp(7)). A server that is named, and not an address, shows nothing.
-func checkNetwork(l host.Layout, hadDefaultRoute bool, server string) string {
+func checkNetwork(ctx context.Context, l host.Layout, hadDefaultRoute bool, server string) string {
 	if hadDefaultRoute && !l.HasDefaultRoute() {
 		return "the node has no network: its default route is gone"
 	}
@@ -21,7 +22,7 @@ func checkNetwork(l host.Layout, hadDefaultRoute bool, server string) string {
 	if err != nil || net.ParseIP(address.Hostname()) == nil {
 		return ""
 	}
-	conn, err := net.Dial("udp", net.JoinHostPort(address.Hostname(), "443"))
+	conn, err := new(net.Dialer).DialContext(ctx, "udp", net.JoinHostPort(address.Hostname(), "443"))
 	if err == nil {
 		_ = conn.Close()
 		return ""

@@ -64,9 +64,7 @@ func (g *guardian) observe(ctx context.Context) guard.Observation {
 	if active, err := g.Active(); err == nil {
 		o.Active = active.Version()
 	}
-	if merged, err := g.Merged(); err == nil {
-		o.Merged = merged.Version()
-	}
+	o.Merged = g.merged()
 	if former, err := host.NewImage(g.record.From, host.Architecture()); err == nil {
 		_, err := os.Stat(g.At(former.Path()))
 		o.FormerGone = os.IsNotExist(err)
@@ -82,6 +80,15 @@ func (g *guardian) observe(ctx context.Context) guard.Observation {
 		o.Health = g.health(ctx, g.Layout, g.record)
 	}
 	return o
+}
+
+// merged returns the version that is merged; empty if none is.
+func (g *guardian) merged() string {
+	merged, err := g.Merged()
+	if err != nil {
+		return ""
+	}
+	return merged.Version()
 }
 
 // isOf reports whether r, which may be nil, is the record of an activation's rollback.

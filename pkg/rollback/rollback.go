@@ -36,14 +36,14 @@ func (g *guardian) rollBack(ctx context.Context, why string) error {
 	if err := g.restoreLink(); err != nil {
 		return err
 	}
-	if merged, _ := g.Merged(); g.record.Method == v1alpha1.MethodRestart && merged.Version() != g.record.From {
-		err := sysext.Return(ctx, g.Layout, g.record.From, g.log)
-		if err == nil {
-			return nil // the next observation finishes
-		}
-		g.log.Printf("merging %s without a reboot: %v", g.record.From, err)
+	if g.record.Method != v1alpha1.MethodRestart || g.merged() == g.record.From {
+		return g.reboot(ctx)
 	}
-	return g.reboot(ctx)
+	if err := sysext.Return(ctx, g.Layout, g.record.From, g.log); err != nil {
+		g.log.Printf("merging %s without a reboot: %v", g.record.From, err)
+		return g.reboot(ctx)
+	}
+	return nil // the next observation finishes, or reboots after all
 }
 
 // begin records the rollback. A rollback that began in an earlier boot keeps its record,

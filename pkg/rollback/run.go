@@ -114,7 +114,7 @@ func (g *guardian) guard(ctx context.Context) error {
 // lock takes the lock that only one guard holds.
 func lock(l host.Layout) (unlock func(), err error) {
 	path := l.At(lockFile)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)

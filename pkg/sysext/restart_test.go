@@ -179,3 +179,31 @@ func TestKubeletStays(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// The guard watches from before the refresh on. If nothing was changed, it is disarmed.
+func TestRestartStartsTheGuard(t *testing.T) {
+	const reload, start, refresh, stop = "systemctl daemon-reload", "systemctl start --no-block " + host.GuardUnit, "systemd-sysext refresh", "systemctl stop " + host.GuardUnit
+	for left, want := range map[string]struct {
+		ran   []string
+		armed bool
+	}{
+		"v1.34.4": {[]string{reload, start, refresh, reload, "systemctl restart kubelet.service"}, true},
+		"v1.34.3": {[]string{reload, start, refresh, refresh, stop}, false},
+		"":        {[]string{reload, start, refresh, refresh}, true},
+	} {
+		n := newNode(t, "v1.34.3", "v1.34.4", "")
+		n.refresh = []string{left, left}
+		for _, dir := range []string{"/var/lib/kubelet", "/etc/kubernetes"} {
+			n.write(dir+"/.keep", "")
+		}
+		if err := n.ArmGuard(host.Guard{From: "v1.34.3", To: "v1.34.4"}); err != nil {
+			t.Fatal(err)
+		}
+		r := &restart{layout: n.Layout, log: host.NewLog(io.Discard), run: n.run, steady: time.Millisecond, startsGuard: true}
+		err := r.restart(t.Context(), "v1.34.4")
+		armed, armedErr := n.GuardArmed()
+		if diff := cmp.Diff(want.ran, n.ran); diff != "" || armed != want.armed || armedErr != nil || (err == nil) != (left == "v1.34.4") {
+			t.Errorf("%q is merged afterwards: %v, armed %t (%v), ran (-want +got):\n%s", left, err, armed, armedErr, diff)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package rollback
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+func layout(t *testing.T, files map[string]string) host.Layout {
+	t.Helper()
+	l := host.Layout{Dir: t.TempDir()}
+	for path, text := range files {
+		if err := os.MkdirAll(filepath.Dir(l.At(path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(l.At(path), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+func TestCheckStaticPods(t *testing.T) {
+	l := layout(t, map[string]string{
+		host.ManifestsDir + "/kube-apiserver.yaml": "", host.ManifestsDir + "/etcd.yaml": "",
+		"/proc/7/cmdline": "/usr/local/bin/etcd\x00--name=cp1\x00",
+		"/proc/8/cmdline": "", // a thread of the kernel
+	})
+	if got, want := checkStaticPods(l, running(l)), "these static pods do not run: kube-apiserver"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	worker := layout(t, map[string]string{host.ManifestsDir + "/.keep": ""})
+	if got := checkStaticPods(worker, running(worker)); got != "" {
+		t.Errorf("a worker: got %q, want nothing", got)
+	}
+}
+
+func TestCheckKubelet(t *testing.T) {
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte("[-]syncloop failed"))
+	}))
+	defer server.Close()
+	address, port, err := net.SplitHostPort(strings.TrimPrefix(server.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := layout(t, map[string]string{host.KubeletConfig: "healthzBindAddress: " + address + "\nhealthzPort: " + port + "\n"})
+	runs := map[string][]string{"kubelet": nil}
+	if got := checkKubelet(t.Context(), l, runs); got != "" {
+		t.Errorf("a healthy kubelet: got %q, want nothing", got)
+	}
+	status = http.StatusInternalServerError
+	if got, want := checkKubelet(t.Context(), l, runs), "the kubelet's health endpoint answers 500: [-]syncloop failed"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	server.Close()
+	if got := checkKubelet(t.Context(), l, runs); !strings.Contains(got, "does not answer") {
+		t.Errorf("no endpoint: got %q", got)
+	}
+	if got, want := checkKubelet(t.Context(), l, nil), "the kubelet does not run"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestHealthAddress(t *testing.T) {
+	for name, test := range map[string]struct {
+		config string
+		args   []string
+		want   string
+	}{
+		"defaults":              {"", nil, "127.0.0.1:10248"},
+		"config.yaml":           {"healthzPort: 10300\nhealthzBindAddress: 10.0.0.1\n", nil, "10.0.0.1:10300"},
+		"every address":         {"healthzBindAddress: 0.0.0.0\n", nil, "127.0.0.1:10248"},
+		"disabled":              {"healthzPort: 0\n", nil, ""},
+		"flags come first":      {"healthzPort: 0\n", []string{"--healthz-port=10400", "--healthz-bind-address", "10.0.0.2"}, "10.0.0.2:10400"},
+		"config.yaml is broken": {"healthzPort: [\n", nil, "127.0.0.1:10248"},
+	} {
+		l := layout(t, map[string]string{host.KubeletConfig: test.config})
+		if got := healthAddress(l, test.args); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestCheckNetwork(t *testing.T) {
+	const header = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
+	routed := layout(t, map[string]string{"/proc/net/route": header + "host0\t00000000\t0100580A\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"})
+	cut := layout(t, map[string]string{
+		"/proc/net/route":      header + "host0\t0000580A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n",
+		"/proc/net/ipv6_route": strings.Repeat("0", 32) + " 00 " + strings.Repeat("0", 32) + " 00 " + strings.Repeat("0", 32) + " ffffffff 00000001 00000000 00200200       lo\n",
+	})
+	for name, test := range map[string]struct {
+		l      host.Layout
+		had    bool
+		server string
+		want   string
+	}{
+		"a route to the API server":            {routed, true, "https://127.0.0.1:6443", ""},
+		"no default route any more":            {cut, true, "https://127.0.0.1:6443", "the node has no network: its default route is gone"},
+		"there was no default route":           {cut, false, "https://127.0.0.1:6443", ""},
+		"a name that cannot be resolved":       {routed, true, "https://api.invalid:6443", ""},
+		"a server that is no address in a URL": {routed, true, "::", ""},
+	} {
+		got := checkNetwork(t.Context(), test.l, test.had, test.server)
+		if got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestNotReady(t *testing.T) {
+	node := func(boot, kubelet string, ready corev1.ConditionStatus) *corev1.Node {
+		n := &corev1.Node{}
+		n.Status.NodeInfo.BootID, n.Status.NodeInfo.KubeletVersion = boot, kubelet
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Message: "no CNI"}}
+		return n
+	}
+	for name, test := range map[string]struct {
+		node *corev1.Node
+		want string
+	}{
+		"Ready":               {node("boot-2", to, corev1.ConditionTrue), ""},
+		"not Ready":           {node("boot-2", to, corev1.ConditionFalse), "the API server answers that the node is not Ready: no CNI"},
+		"of the former boot":  {node("boot-1", from, corev1.ConditionTrue), "the API server answers that the kubelet of this boot has not reported"},
+		"the former kubelet":  {node("boot-2", from, corev1.ConditionTrue), "the API server answers that kubelet v1.34.4 reported last, and not v1.35.4"},
+		"no condition at all": {&corev1.Node{Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{BootID: "boot-2", KubeletVersion: to}}}, "the API server answers that the node is not Ready"},
+	} {
+		if got := notReady(test.node, "boot-2", to); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}

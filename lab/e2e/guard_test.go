@@ -48,12 +48,12 @@ var brokenImages = []brokenImage{
 }
 
 // TestGuard upgrades nodes to images that pass every check and fail once they are merged.
-// The guard returns each node to its former version. GUARD_CASES is a regular expression
-// that selects cases, such as "cp1-crash".
+// The guard returns each node to its former version. FAULT_CASES is a regular expression
+// that selects cases, such as "cp1-crash" (`make e2e-faults CASE=cp1-crash`).
 func TestGuard(t *testing.T) {
 	c := newCluster(t, 1, 2)
 	c.apply(t, scenario.OpenSchedule)
-	selected := regexp.MustCompile(env("GUARD_CASES", ""))
+	selected := regexp.MustCompile(env("FAULT_CASES", ""))
 	for _, image := range brokenImages {
 		name := strings.ToLower(fmt.Sprintf("%s-%s-%s", image.node, image.kind, image.method))
 		if !selected.MatchString(name) {

@@ -53,6 +53,7 @@ var brokenImages = []brokenImage{
 func TestGuard(t *testing.T) {
 	c := newCluster(t, 1, 2)
 	c.apply(t, scenario.OpenSchedule)
+	former := "" // the last upgrade that was rolled back
 	selected := regexp.MustCompile(env("FAULT_CASES", ""))
 	for _, image := range brokenImages {
 		name := strings.ToLower(fmt.Sprintf("%s-%s-%s", image.node, image.kind, image.method))
@@ -60,17 +61,18 @@ func TestGuard(t *testing.T) {
 			continue
 		}
 		if image.node != "cp1" {
-			c.goodControlPlane(t)
+			c.goodControlPlane(t, former)
 		}
-		if !t.Run(name, func(t *testing.T) { c.guarded(t, name, image) }) {
+		if !t.Run(name, func(t *testing.T) { c.guarded(t, name, former, image) }) {
 			break
 		}
+		former = name
 	}
 	c.report(t)(record.Promises(c.recorder.Moments(), 1))
 }
 
 // goodControlPlane upgrades the control plane alone, so that a worker can folloc.
-func (c *testCluster) goodControlPlane(t *testing.T) {
+func (c *testCluster) goodControlPlane(t *testing.T, former string) {
 	t.Helper()
 	node, err := c.kube.CoreV1().Nodes().Get(c.ctx, "cp1", metav1.GetOptions{})
 	if err != nil {
@@ -80,11 +82,12 @@ func (c *testCluster) goodControlPlane(t *testing.T) {
 		return
 	}
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
-	c.upgradeOne(t, "cp1-good", brokenImage{node: "cp1", method: v1alpha1.MethodReboot, limit: 180})
+	c.upgradeOne(t, "cp1-good", former, brokenImage{node: "cp1", method: v1alpha1.MethodReboot, limit: 180})
 	c.eventually(t, 10*time.Minute, "cp1 runs "+to, func() error { return c.upgradeSucceeded("cp1-good") })
 }
 
-func (c *testCluster) upgradeOne(t *testing.T, name string, image brokenImage) {
+// upgradeOne upgrades one node in place of the upgrade that was rolled back, if any.
+func (c *testCluster) upgradeOne(t *testing.T, name, former string, image brokenImage) {
 	t.Helper()
 	c.apply(t, fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1
@@ -92,16 +95,17 @@ kind: ClusterUpgrade
 metadata: {name: %s}
 spec:
   version: %s
+  retryOf: %q
   nodeSelector: {matchLabels: {kubernetes.io/hostname: %s}}
   strategy: {method: %s, settleSeconds: 5, guardSeconds: %d, drain: {timeoutSeconds: 120}}
-`, name, to, image.node, image.method, image.limit))
+`, name, to, former, image.node, image.method, image.limit))
 }
 
 // guarded upgrades a node to a broken image, and waits until it serves its former version.
-func (c *testCluster) guarded(t *testing.T, name string, image brokenImage) {
+func (c *testCluster) guarded(t *testing.T, name, former string, image brokenImage) {
 	boots := c.boots(t, image.node)
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to, "--broken", image.kind))
-	c.upgradeOne(t, name, image)
+	c.upgradeOne(t, name, former, image)
 	c.eventually(t, 10*time.Minute, image.node+" has activated the image", func() error {
 		return c.atLeast(image.node, v1alpha1.StepRebooting, v1alpha1.StepRestarting, v1alpha1.StepVerifying, v1alpha1.StepRolledBack)
 	})

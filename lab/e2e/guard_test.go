@@ -61,7 +61,7 @@ func TestGuard(t *testing.T) {
 			continue
 		}
 		if image.node != "cp1" {
-			c.goodControlPlane(t, former)
+			former = c.goodControlPlane(t, former)
 		}
 		if !t.Run(name, func(t *testing.T) { c.guarded(t, name, former, image) }) {
 			break
@@ -71,34 +71,40 @@ func TestGuard(t *testing.T) {
 	c.report(t)(record.Promises(c.recorder.Moments(), 1))
 }
 
-// goodControlPlane upgrades the control plane alone, so that a worker can folloc.
-func (c *testCluster) goodControlPlane(t *testing.T, former string) {
+// goodControlPlane upgrades the control plane alone, so that a worker can follow. It
+// returns the upgrade that the next one retries.
+func (c *testCluster) goodControlPlane(t *testing.T, former string) string {
 	t.Helper()
 	node, err := c.kube.CoreV1().Nodes().Get(c.ctx, "cp1", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if node.Status.NodeInfo.KubeletVersion == to {
-		return
+		return former
 	}
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
 	c.upgradeOne(t, "cp1-good", former, brokenImage{node: "cp1", method: v1alpha1.MethodReboot, limit: 180})
 	c.eventually(t, 10*time.Minute, "cp1 runs "+to, func() error { return c.upgradeSucceeded("cp1-good") })
+	return ""
 }
 
 // upgradeOne upgrades one node in place of the upgrade that was rolled back, if any.
 func (c *testCluster) upgradeOne(t *testing.T, name, former string, image brokenImage) {
 	t.Helper()
+	retry := ""
+	if former != "" {
+		retry = "retryOf: " + former
+	}
 	c.apply(t, fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: ClusterUpgrade
 metadata: {name: %s}
 spec:
   version: %s
-  retryOf: %q
+  %s
   nodeSelector: {matchLabels: {kubernetes.io/hostname: %s}}
   strategy: {method: %s, settleSeconds: 5, guardSeconds: %d, drain: {timeoutSeconds: 120}}
-`, name, to, former, image.node, image.method, image.limit))
+`, name, to, retry, image.node, image.method, image.limit))
 }
 
 // guarded upgrades a node to a broken image, and waits until it serves its former version.

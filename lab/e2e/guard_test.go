@@ -113,10 +113,10 @@ func (c *testCluster) guarded(t *testing.T, name, former string, image brokenIma
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to, "--broken", image.kind))
 	c.upgradeOne(t, name, former, image)
 	c.eventually(t, 10*time.Minute, image.node+" has activated the image", func() error {
-		return c.atLeast(image.node, v1alpha1.StepRebooting, v1alpha1.StepRestarting, v1alpha1.StepVerifying, v1alpha1.StepRolledBack)
+		return c.inStep(name, image.node, v1alpha1.StepRebooting, v1alpha1.StepRestarting, v1alpha1.StepVerifying, v1alpha1.StepRolledBack)
 	})
 	began := time.Now()
-	c.eventually(t, outOfService, image.node+" serves "+from+" again", func() error { return c.serves(image.node) })
+	c.eventually(t, outOfService, image.node+" serves "+from+" again", func() error { return c.serves(name, image.node) })
 	t.Logf("%s served %s again %s after the image was activated", image.node, from, time.Since(began).Round(time.Second))
 	c.awaitStatus(t, v1alpha1.ReasonRolledBack, image.why, image.node)
 	node, err := c.ours.NodeUpgrades.Get(c.ctx, image.node, metav1.GetOptions{})
@@ -141,23 +141,24 @@ func (c *testCluster) boots(t *testing.T, node string) int {
 	return strings.Count(list, "\n")
 }
 
-// atLeast reports whether a node is in one of the steps.
-func (c *testCluster) atLeast(name string, steps ...v1alpha1.Step) error {
+// inStep returns an error unless a node is in one of the steps, in that upgrade.
+func (c *testCluster) inStep(upgrade, name string, steps ...v1alpha1.Step) error {
 	node, err := c.ours.NodeUpgrades.Get(c.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	for _, step := range steps {
-		if node.Status.Step == step {
+		if node.Status.Step == step && node.Status.Upgrade != nil && node.Status.Upgrade.Name == upgrade {
 			return nil
 		}
 	}
 	return errors.New(describe(*node))
 }
 
-// serves reports whether the node was rolled back, and is in service.
-func (c *testCluster) serves(name string) error {
-	if err := c.atLeast(name, v1alpha1.StepRolledBack); err != nil {
+// serves returns an error unless the upgrade was rolled back on the node, which is in
+// service.
+func (c *testCluster) serves(upgrade, name string) error {
+	if err := c.inStep(upgrade, name, v1alpha1.StepRolledBack); err != nil {
 		return err
 	}
 	node, err := c.kube.CoreV1().Nodes().Get(c.ctx, name, metav1.GetOptions{})

@@ -16,6 +16,7 @@ var restart = define(Entry{
 	Failed:       v1alpha1.ReasonRestartFailed,
 	WholeNode:    true,
 	ChangesFacts: true,
+	CleanUp:      sysext.CleanUp,
 }, restartArgs, sysext.Restart)
 
 // restartArgs names the active version: the order may be for another upgrade by now.

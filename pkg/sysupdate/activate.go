@@ -99,6 +99,6 @@ func restore(l host.Layout, files []confFile, from host.Image) (host.Restore, er
 	for _, f := range files {
 		r.Confs[f.name] = f.text
 	}
-	r.Files, err = l.SaveKubeletFiles()
+	r.Files, err = l.SaveKubeletFiles(from.Version())
 	return r, err
 }

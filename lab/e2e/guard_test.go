@@ -38,12 +38,12 @@ var brokenImages = []brokenImage{
 	{"crash", "cp1", v1alpha1.MethodReboot, "kubelet|not reported", 2, 180},
 	{"no-static-pods", "cp1", v1alpha1.MethodReboot, "static pods do not run", 2, 60},
 	{"crash", "w1", v1alpha1.MethodReboot, "kubelet|not reported", 2, 180},
-	{"hang", "w1", v1alpha1.MethodReboot, "health endpoint", 2, 60},
+	{"hang", "w1", v1alpha1.MethodReboot, "kubelet|not reported", 2, 60},
 	{"not-ready", "w1", v1alpha1.MethodReboot, "not Ready", 2, 60},
 	{"no-merge", "w1", v1alpha1.MethodReboot, "was not merged", 2, 60},
 	{"no-network", "w1", v1alpha1.MethodReboot, "no network", 2, 60},
 	{"crash", "w1", v1alpha1.MethodRestart, "kubelet|not reported", 0, 60},
-	{"hang", "w1", v1alpha1.MethodRestart, "health endpoint", 0, 60},
+	{"hang", "w1", v1alpha1.MethodRestart, "kubelet", 0, 60},
 	{"no-network", "w1", v1alpha1.MethodRestart, "no network", 1, 60},
 }
 
@@ -84,8 +84,17 @@ func (c *testCluster) goodControlPlane(t *testing.T, former string) string {
 	}
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
 	c.upgradeOne(t, "cp1-good", former, brokenImage{node: "cp1", method: v1alpha1.MethodReboot, limit: 180})
-	c.eventually(t, 10*time.Minute, "cp1 runs "+to, func() error { return c.upgradeSucceeded("cp1-good") })
+	c.eventually(t, 10*time.Minute, "cp1 runs "+to, func() error { return c.succeeded("cp1-good") })
 	return ""
+}
+
+// succeeded returns an error unless the upgrade has succeeded.
+func (c *testCluster) succeeded(name string) error {
+	u, err := c.ours.ClusterUpgrades.Get(c.ctx, name, metav1.GetOptions{})
+	if err == nil && u.Status.Outcome != v1alpha1.OutcomeSucceeded {
+		err = fmt.Errorf("upgrade %s has the outcome %q", name, u.Status.Outcome)
+	}
+	return err
 }
 
 // upgradeOne upgrades one node in place of the upgrade that was rolled back, if any.

@@ -50,5 +50,5 @@ func (a *Agent) onHold(ctx context.Context) (fleet.Hold, error) {
 	if err != nil {
 		return fleet.Hold{}, fmt.Errorf("reading node %s: %w", a.Node, err)
 	}
-	return plan.HoldGate(node.Labels), nil
+	return plan.HoldLabelGate(node.Labels), nil
 }

@@ -20,7 +20,7 @@ import (
 // as a free one. A slot that cannot be written does not stop the others.
 func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 	var problems []error
-	for _, lost := range p.Rebuild {
+	for _, lost := range p.Restore {
 		problems = append(problems, c.rebuild(ctx, lost))
 	}
 	for _, owner := range p.Reap {
@@ -51,7 +51,7 @@ func (c *Coordinator) rebuild(ctx context.Context, lost fleet.Slot) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading node %s before its slot is rebuilt: %w", lost.Holder.Node, err)
-	case string(node.UID) != lost.Holder.UID || u.Spec.Slot != lost.Name || !plan.KeepsSlot(u, node.Annotations[v1alpha1.SlotAnnotation]):
+	case string(node.UID) != lost.Holder.UID || u.Spec.Slot != lost.Name || !plan.TookSlot(u, node.Annotations[v1alpha1.SlotAnnotation]):
 		return nil
 	}
 	err = c.slots.Restore(ctx, lost.Name, lost.Holder)

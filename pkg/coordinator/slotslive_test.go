@@ -51,7 +51,7 @@ func TestSlotsAreReadLiveBeforeWrite(t *testing.T) {
 	keep(abandon, "the node is abandoned", "")
 
 	say("", `{"abandoned":null}`)
-	rebuild := plan.SlotPlan{Rebuild: []fleet.Slot{{Name: "slot-0", ReservedFor: owner, Holder: owner}}}
+	rebuild := plan.SlotPlan{Restore: []fleet.Slot{{Name: "slot-0", ReservedFor: owner, Holder: owner}}}
 	say("status", `{"status":{"step":"Unlocking"}}`)
 	keep(rebuild, "the node is about to free its slot", "")
 	say("status", `{"status":{"step":"Kubeadm"}}`)
@@ -69,7 +69,7 @@ func TestBadSlotDoesNotKeepOthersFromBeingFreed(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := fleet.Owner{Node: "not/a/name", UID: "u"}
-	p := plan.SlotPlan{Rebuild: []fleet.Slot{{Name: "slot-0", Holder: bad}}, Reap: []fleet.Owner{bad, gone}, Count: 1, Ensure: true}
+	p := plan.SlotPlan{Restore: []fleet.Slot{{Name: "slot-0", Holder: bad}}, Reap: []fleet.Owner{bad, gone}, Count: 1, Ensure: true}
 	if err := c.keepSlots(t.Context(), p); err == nil {
 		t.Error("keepSlots returned no error about the slot that cannot be written")
 	}

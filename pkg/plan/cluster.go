@@ -52,7 +52,7 @@ func newCluster(r *reading, t *target) *cluster {
 	c.placeNodes(strategy)
 	// More slots than nodes are of no use.
 	c.budget = min(scaled(strategy.MaxUnavailable, c.total), max(1, c.total))
-	c.snapshotTaken = c.findSnapshot()
+	c.snapshotTaken = c.adoptEtcdSnapshot()
 	c.webhooks = c.readWebhooks()
 	c.checks = c.readChecks()
 	c.survey = c.newSurvey()
@@ -96,7 +96,7 @@ func (c *cluster) controlPlanes() []*node {
 }
 
 // orders reports whether the node's order comes from the target.
-func (c *cluster) orders(n *node) bool { return c.target.isFor(n.spec.Upgrade) }
+func (c *cluster) specIsForTarget(n *node) bool { return c.target.isFor(n.spec.Upgrade) }
 
 // abortsAttempt reports whether the node failed in another upgrade than the target. Its
 // agent brings it back into service; then it is upgraded like any other.

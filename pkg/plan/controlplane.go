@@ -64,7 +64,7 @@ func (c *cluster) firstControlPlane() *node {
 		case first == nil:
 			first = n
 		}
-		if chosen == nil && c.orders(n) && n.spec.Kubeadm == v1alpha1.KubeadmApply {
+		if chosen == nil && c.specIsForTarget(n) && n.spec.Kubeadm == v1alpha1.KubeadmApply {
 			chosen = n
 		}
 	}

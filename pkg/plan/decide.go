@@ -38,7 +38,7 @@ func decide(c *cluster) (verdicts []verdict, missing bool) {
 func (c *cluster) candidates(yield func(int, *node) bool) {
 	for _, promised := range []bool{true, false} {
 		for i, n := range c.nodes {
-			if n.open && (n.slot != nil) == promised && !yield(i, n) {
+			if n.open && (n.lease != nil) == promised && !yield(i, n) {
 				return
 			}
 		}
@@ -88,10 +88,10 @@ func (c *cluster) fixedVerdict(n *node) verdict {
 		v.decide(n, Wait, n.cause.Reason, fmt.Sprintf("failed in upgrade %s; aborts that attempt, then starts again", n.status.Upgrade.Name))
 	case n.failed():
 		v.decide(n, Blocked, n.cause.Reason, cmp.Or(n.cause.Message, "the node failed and needs a person"))
-		if c.orders(n) {
+		if c.specIsForTarget(n) {
 			v.release = n.spec.Release
 		}
-	case n.busy(), n.released() && !c.orders(n):
+	case n.busy(), n.released() && !c.specIsForTarget(n):
 		v = c.busyVerdict(n)
 		v.hold.Message += c.slotTrouble(n)
 		if c.isLost(n) {

@@ -9,7 +9,7 @@ import (
 
 // othersFirst holds a node while others go first: control planes in pass 1, then
 // control-plane nodes, then group after group.
-func othersFirst(c *cluster, n *node) fleet.Hold { return c.waits(c.orderHold(n)) }
+func othersFirst(c *cluster, n *node) fleet.Hold { return c.orWriteFailure(c.orderHold(n)) }
 
 // orderHold returns the hold of a node that the order of nodes does not let begin yet.
 func (c *cluster) orderHold(n *node) fleet.Hold {

@@ -10,15 +10,15 @@ import (
 // timeTooShort holds a node that is not expected to be done before its window closes.
 // For a node that has begun it applies only until the node has taken its slot.
 func timeTooShort(c *cluster, n *node) fleet.Hold {
-	need := c.needs(n)
+	need := c.expectedDuration(n)
 	if n.busy() {
-		if n.status.Step != v1alpha1.StepLocking || n.holdsSlot() || n.spec.ExpectedSeconds == nil {
+		if n.status.Step != v1alpha1.StepLocking || n.holdsLease() || n.spec.ExpectedSeconds == nil {
 			return fleet.Hold{}
 		}
 		need = time.Duration(*n.spec.ExpectedSeconds) * time.Second
 	}
 	class := c.classOf(n)
-	answer := c.windows.ask(class, c.now)
+	answer := c.windows.lookup(class, c.now)
 	switch {
 	case answer.fits(c.now, need):
 		return fleet.Hold{}

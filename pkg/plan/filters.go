@@ -24,7 +24,7 @@ type filter struct {
 	withdraws bool
 	// passedOver marks a filter that may hold a worker forever: later groups do not
 	// wait for such a worker.
-	passedOver bool
+	groupsSkip bool
 	// agents marks a filter that may also return a reason of the node's agent.
 	agents bool
 }
@@ -42,9 +42,9 @@ var filters = []filter{
 	{hold: notTriggered, question: asks("can the upgrade begin at all?", v1alpha1.ReasonUnsupported, v1alpha1.ReasonUpgradeInvalid, v1alpha1.ReasonPolicyInvalid, v1alpha1.ReasonSkew,
 		v1alpha1.ReasonNotOffered, v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
-	{hold: stepForbidden, passedOver: true, question: asks("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
-	{hold: notReady, passedOver: true, question: asks("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
-	{hold: unknownMark, passedOver: true, question: asks("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
+	{hold: stepForbidden, groupsSkip: true, question: asks("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
+	{hold: notReady, groupsSkip: true, question: asks("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
+	{hold: unknownMark, groupsSkip: true, question: asks("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
 	// After notReady: a node that is away cannot stage.
 	{hold: notPrepared, agents: true, question: asks("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
 		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
@@ -52,9 +52,9 @@ var filters = []filter{
 	{hold: nodeFailed, withdraws: true, question: asks("did another node fail?", v1alpha1.ReasonNodeFailed, v1alpha1.ReasonNotItsTurn)},
 	{hold: notBack, question: asks("has a node not come back?", v1alpha1.ReasonNodeNotBack)},
 	{hold: otherManager, withdraws: true, question: asks("may another program reboot nodes?", v1alpha1.ReasonOtherRebootManager)},
-	{hold: checkBlocks, passedOver: true, question: asks("what did the checks find?", v1alpha1.ReasonPreflight, v1alpha1.ReasonNotItsTurn)},
+	{hold: checkBlocks, groupsSkip: true, question: asks("what did the checks find?", v1alpha1.ReasonPreflight, v1alpha1.ReasonNotItsTurn)},
 
-	{hold: onHold, withdraws: true, passedOver: true, question: asks("is the node on hold?", v1alpha1.ReasonOnHold)},
+	{hold: onHold, withdraws: true, groupsSkip: true, question: asks("is the node on hold?", v1alpha1.ReasonOnHold)},
 	{hold: upgradeHeld, withdraws: true, question: asks("is the upgrade held by a person?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired)},
 	{hold: groupNotApproved, withdraws: true, question: asks("is its group approved?", v1alpha1.ReasonApprovalRequired)},
 	{hold: windowClosed, withdraws: true, question: asks("is its window open?", v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},

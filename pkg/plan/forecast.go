@@ -12,7 +12,7 @@ const maxIdle = 500
 
 // forecast simulates the upgrade: at each instant it decides for the cluster as it will
 // be then, and derives the next cluster.
-type forecast struct {
+type prediction struct {
 	*cluster
 	working []work
 	spans   map[string]span // of pass 2, by node
@@ -34,7 +34,7 @@ type work struct {
 
 // run goes from one instant to the next at which a decision may change, until there is
 // none.
-func (f *forecast) run() {
+func (f *prediction) run() {
 	for len(f.nodes) > 0 && f.idle < maxIdle {
 		begun, wake := f.releaseNodes()
 		next := f.nextInstant(wake)
@@ -47,7 +47,7 @@ func (f *forecast) run() {
 
 // releaseNodes decides as Decide does, until the budget is used up. It returns the
 // nodes that begin, and when a decision may change.
-func (f *forecast) releaseNodes() (begun []work, wake wakeTime) {
+func (f *prediction) releaseNodes() (begun []work, wake wakeTime) {
 	f.idle++
 	wake.now = f.now
 	a := newAllocation(f.cluster)
@@ -61,7 +61,7 @@ func (f *forecast) releaseNodes() (begun []work, wake wakeTime) {
 			continue
 		}
 		w := work{node: f.asBegun(n, slot), components: f.pass1, snapshot: n == f.snapshotNode}
-		w.span = span{f.now, f.now.Add(f.needs(n))}
+		w.span = span{f.now, f.now.Add(f.expectedDuration(n))}
 		begun = append(begun, w)
 		f.addWork(w)
 	}
@@ -70,17 +70,17 @@ func (f *forecast) releaseNodes() (begun []work, wake wakeTime) {
 }
 
 // asBegun returns the node as it is once it has begun with that slot.
-func (f *forecast) asBegun(n *node, slot string) *node {
+func (f *prediction) asBegun(n *node, slot string) *node {
 	reference, spec := f.target.Reference(), *n.spec
 	spec.Upgrade, spec.Release, spec.Slot, spec.Kubeadm = &reference, f.releaseNow(), slot, f.kubeadm(n)
 	return f.changed(n, func(n *node) {
 		n.spec, n.phase = &spec, v1alpha1.PhaseCommitted
-		n.slot = &fleet.Slot{Name: slot, ReservedFor: n.Owner(), Holder: n.Owner()}
+		n.lease = &fleet.Slot{Name: slot, ReservedFor: n.Owner(), Holder: n.Owner()}
 	})
 }
 
 // addWork adds a node that goes out of service, or is.
-func (f *forecast) addWork(w work) {
+func (f *prediction) addWork(w work) {
 	f.idle = 0
 	if f.begins.IsZero() || w.start.Before(f.begins) {
 		f.begins = w.start
@@ -90,7 +90,7 @@ func (f *forecast) addWork(w work) {
 
 // nextInstant returns when something happens next: a node is done, images are staged, a
 // window opens or closes, a node retries.
-func (f *forecast) nextInstant(wake wakeTime) *time.Time {
+func (f *prediction) nextInstant(wake wakeTime) *time.Time {
 	next := wake.next
 	consider := func(t *time.Time) {
 		if t != nil && (next == nil || t.Before(*next)) {

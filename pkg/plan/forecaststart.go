@@ -12,14 +12,14 @@ import (
 const abortDuration = time.Minute
 
 // newForecast returns a forecast that starts with the planner's cluster and verdicts.
-func newForecast(p *planner) *forecast {
-	f := &forecast{cluster: p.copied(), spans: map[string]span{}}
+func newPrediction(p *planner) *prediction {
+	f := &prediction{cluster: p.copied(), spans: map[string]span{}}
 	if p.target == nil || p.target.hold.Holds() {
 		f.nodes = nil
 		return f
 	}
 	c := f.cluster
-	c.usual() // while all nodes are there
+	c.medians() // while all nodes are there
 	c.brief, c.checks = true, p.futureChecks()
 	c.writeSlots(p.slotPlan(p.verdicts))
 	for i, n := range p.nodes {
@@ -36,7 +36,7 @@ func newForecast(p *planner) *forecast {
 func (c *cluster) futureChecks() checks {
 	k := c.checks
 	if c.busyControlPlane != nil || !k.current() {
-		k.whole = nil
+		k.blockAll = nil
 	}
 	k.key = ""
 	return k
@@ -61,20 +61,20 @@ func (c *cluster) writeSlots(p SlotPlan) {
 		}
 	}
 	for i, n := range c.nodes {
-		if n.slot != nil && !n.holdsSlot() && slices.Contains(p.Withdraw, n.Owner()) {
-			c.nodes[i] = c.changed(n, func(n *node) { n.slot = nil })
+		if n.lease != nil && !n.holdsLease() && slices.Contains(p.Withdraw, n.Owner()) {
+			c.nodes[i] = c.changed(n, func(n *node) { n.lease = nil })
 		}
 	}
 }
 
 // addCurrent adds a node that is at work already, or whose image is being staged.
-func (f *forecast) addCurrent(n *node, v verdict) {
+func (f *prediction) addCurrent(n *node, v verdict) {
 	switch {
 	case n.failed() || n.abandoned != nil || n.unsupported() || f.isLost(n):
 	case n.busy():
 		start := passBegan(n, f.now)
 		w := work{node: f.changed(n, func(n *node) { n.phase, n.NotReadySince = v1alpha1.PhaseCommitted, nil }), components: n.spec.Release == v1alpha1.ReleaseControlPlane, snapshot: n == f.snapshotNode}
-		w.aborts = v.decision == Wait || !f.orders(n) || n.status.Step == v1alpha1.StepAborting
+		w.aborts = v.decision == Wait || !f.specIsForTarget(n) || n.status.Step == v1alpha1.StepAborting
 		w.span = span{start, start.Add(f.expected(n, n.nextPart(w.components)))}
 		if w.aborts {
 			w.end = f.now.Add(abortDuration)
@@ -85,7 +85,7 @@ func (f *forecast) addCurrent(n *node, v verdict) {
 		f.nodes[f.index(n.place)] = w.node
 		f.addWork(w)
 	case n.concerned && n.stages():
-		at := f.now.Add(f.usual().of[staging])
+		at := f.now.Add(f.medians().of[staging])
 		f.staged = &at
 	}
 }

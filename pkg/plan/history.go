@@ -69,7 +69,7 @@ func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool)
 			}
 			r := &piece.Nodes[i]
 			for _, p := range []part{components, nodePart(isControlPlane[r.Name]), restart} {
-				if took := *p.seconds(r); took > 0 {
+				if took := *p.durationField(r); took > 0 {
 					all[p] = append(all[p], time.Duration(took)*time.Second)
 				}
 			}
@@ -79,7 +79,7 @@ func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool)
 }
 
 // seconds returns the field of a record that holds the part's duration.
-func (p part) seconds(r *v1alpha1.NodeRecord) *int32 {
+func (p part) durationField(r *v1alpha1.NodeRecord) *int32 {
 	switch p {
 	case components:
 		return &r.ComponentsSeconds

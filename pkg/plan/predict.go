@@ -14,7 +14,7 @@ import (
 func Predict(s fleet.Snapshot, now time.Time) Plan {
 	decided := newPlanner(&s, now)
 	p := decided.plan()
-	f := newForecast(decided)
+	f := newPrediction(decided)
 	f.run()
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
@@ -22,14 +22,14 @@ func Predict(s fleet.Snapshot, now time.Time) Plan {
 			n.PredictedStart, n.PredictedEnd = &span.start, &span.end
 		}
 	}
-	p.PredictedStart, p.PredictedEnd = f.whole()
+	p.PredictedStart, p.PredictedEnd = f.startAndEnd()
 	return p
 }
 
 // whole returns the first start and the last end; no end if a node is not upgraded.
 // Once every node is up to date, the forecast waits only for running work, so it stops
 // at the last end, which may be that of kubeadm's part or of an aborted attempt.
-func (f *forecast) whole() (start, end *time.Time) {
+func (f *prediction) startAndEnd() (start, end *time.Time) {
 	if f.begins.IsZero() {
 		return nil, nil
 	}

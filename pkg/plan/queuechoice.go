@@ -22,12 +22,12 @@ func (q *queue) choose(r *reading, wake *wakeTime) {
 	}
 	passed := make([]bool, len(q.targets))
 	for i, t := range q.targets {
-		passed[i] = t.passedOver(r, wake)
+		passed[i] = t.cannotProceed(r, wake)
 	}
-	q.passed = !slices.Contains(passed, false)
+	q.noneCanProceed = !slices.Contains(passed, false)
 	first := -1
 	for i, t := range q.targets {
-		if (q.passed || !passed[i]) && (first < 0 || t.rank(r) < q.targets[first].rank(r)) {
+		if (q.noneCanProceed || !passed[i]) && (first < 0 || t.rank(r) < q.targets[first].rank(r)) {
 			first = i
 		}
 	}
@@ -42,7 +42,7 @@ func (t *target) rank(r *reading) int {
 	switch {
 	case t.reboot:
 		return 2
-	case t.ordered(r) && t.begun(r):
+	case t.assigned(r) && t.begun(r):
 		return 0
 	}
 	return 1
@@ -64,7 +64,7 @@ func (r *reading) inProgress() *v1alpha1.UpgradeReference {
 }
 
 // ordered reports whether a node has an order from the upgrade.
-func (t *target) ordered(r *reading) bool {
+func (t *target) assigned(r *reading) bool {
 	return slices.ContainsFunc(r.nodes, func(n *node) bool { return t.isFor(n.spec.Upgrade) })
 }
 
@@ -79,7 +79,7 @@ func (t *target) begun(r *reading) bool {
 // passedOver reports whether the upgrade can neither begin nor continue for now, so
 // that others go before it: it cannot be triggered, people hold all of it before it has
 // begun, or the remaining nodes may never be upgraded.
-func (t *target) passedOver(r *reading, wake *wakeTime) bool {
+func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 	begun := t.begun(r)
 	if hold := upgradeHold(t.ClusterUpgrade, r.now); hold.Holds() {
 		wake.at(hold.Until)
@@ -107,10 +107,10 @@ func (t *target) passedOver(r *reading, wake *wakeTime) bool {
 
 // mayGo returns the hold that people put on the node now.
 func (t *target) mayGo(n *node, w *windows, now time.Time) fleet.Hold {
-	if hold := HoldGate(n.Labels); hold.Holds() {
+	if hold := HoldLabelGate(n.Labels); hold.Holds() {
 		return hold
 	}
-	return w.ask(w.classOf(n.Labels, t.typeFor(n)), now).hold
+	return w.lookup(w.classOf(n.Labels, t.typeFor(n)), now).hold
 }
 
 // never reports whether a node with that hold may never be upgraded: it is on hold, or

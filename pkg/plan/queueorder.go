@@ -13,7 +13,7 @@ type Queued struct {
 	*v1alpha1.ClusterUpgrade // as it was read
 	// PassedOver reports whether the upgrade can neither begin nor continue for now, so
 	// that others go before it.
-	PassedOver bool
+	CannotProceed bool
 	// RetriedBy is the upgrade whose retryOf names this one. Nil: there is none.
 	RetriedBy *v1alpha1.ClusterUpgrade
 }
@@ -26,7 +26,7 @@ func Queue(s fleet.Snapshot, now time.Time) []Queued {
 	current := r.inProgress()
 	passed := make(map[*target]bool, len(q.targets))
 	for _, t := range q.targets {
-		passed[t] = !t.isFor(current) && t.passedOver(r, &wake)
+		passed[t] = !t.isFor(current) && t.cannotProceed(r, &wake)
 	}
 	if len(q.targets) > 1 {
 		slices.SortStableFunc(q.targets[1:], func(a, b *target) int {
@@ -38,7 +38,7 @@ func Queue(s fleet.Snapshot, now time.Time) []Queued {
 	}
 	list := make([]Queued, len(q.targets))
 	for i, t := range q.targets {
-		list[i] = Queued{ClusterUpgrade: upgradeNamed(s.Upgrades, t.Name), PassedOver: passed[t]}
+		list[i] = Queued{ClusterUpgrade: upgradeNamed(s.Upgrades, t.Name), CannotProceed: passed[t]}
 		if next := q.retryOf(t); next != nil {
 			list[i].RetriedBy = upgradeNamed(s.Upgrades, next.Name)
 		}

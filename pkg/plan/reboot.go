@@ -46,7 +46,7 @@ func (c *cluster) automaticReboot(wake *wakeTime) *v1alpha1.ClusterUpgrade {
 			continue
 		}
 		class := windows.classOf(n.Labels, v1alpha1.TypeReboot)
-		answer := windows.ask(class, c.now)
+		answer := windows.lookup(class, c.now)
 		wake.at(answer.changes())
 		if !answer.hold.Holds() && answer.fits(c.now, c.expected(n, nodePart(n.ControlPlane))) {
 			return c.unlessExists(u, wake)
@@ -58,7 +58,7 @@ func (c *cluster) automaticReboot(wake *wakeTime) *v1alpha1.ClusterUpgrade {
 // asksForReboot reports whether a Reboot could serve the node. A node that still has to
 // follow an upgrade is rebooted by that.
 func (c *cluster) asksForReboot(n *node) bool {
-	behind := c.target != nil && c.target.follows && !n.upToDate
+	behind := c.target != nil && c.target.forLateNodes && !n.upToDate
 	return n.eligible() && n.Ready && n.status.Reboot.Required && !n.nextBootDiffers() && !behind
 }
 

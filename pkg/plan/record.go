@@ -119,7 +119,7 @@ func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
 		}
 	}
 	for _, s := range n.passes() {
-		*s.part.seconds(&r) = int32(min(math.Ceil(s.took.Seconds()), math.MaxInt32))
+		*s.part.durationField(&r) = int32(min(math.Ceil(s.took.Seconds()), math.MaxInt32))
 	}
 	return r
 }

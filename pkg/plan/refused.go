@@ -9,15 +9,15 @@ import (
 
 // refused reports whether the API server refuses what a node that is at work has to
 // write, so that it cannot go on.
-func (n *node) refused() bool { return n.busy() && n.cause.Reason == v1alpha1.ReasonAPIWriteFailed }
+func (n *node) writeFailed() bool { return n.busy() && n.cause.Reason == v1alpha1.ReasonAPIWriteFailed }
 
 // waits returns the hold of a node that waits for others. If one of those cannot write,
 // the hold says so instead.
-func (c *cluster) waits(hold fleet.Hold) fleet.Hold {
-	if c.survey.refused == nil || !hold.Holds() {
+func (c *cluster) orWriteFailure(hold fleet.Hold) fleet.Hold {
+	if c.survey.writeFailed == nil || !hold.Holds() {
 		return hold
 	}
-	return c.survey.refused.cannotWrite()
+	return c.survey.writeFailed.cannotWrite()
 }
 
 func (n *node) cannotWrite() fleet.Hold {

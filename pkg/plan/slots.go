@@ -11,7 +11,7 @@ import (
 type SlotPlan struct {
 	// Rebuild are the slots whose Leases are gone or have lost their holders, although
 	// nodes have taken them.
-	Rebuild []fleet.Slot
+	Restore []fleet.Slot
 	// Reap are the owners whose Nodes are gone, as far as is known.
 	Reap []fleet.Owner
 	// Abandon are the owners that a person has abandoned.
@@ -26,10 +26,10 @@ type SlotPlan struct {
 
 // slotPlan returns what the verdicts require of the Leases.
 func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
-	p := SlotPlan{Count: c.budget, Ensure: c.slotsDiffer(), Rebuild: c.lostSlots()}
+	p := SlotPlan{Count: c.budget, Ensure: c.slotsDiffer(), Restore: c.lostSlots()}
 	owners := map[fleet.Owner]int{}
 	for i, n := range c.nodes {
-		if n.slot != nil {
+		if n.lease != nil {
 			owners[n.Owner()] = i
 		}
 	}
@@ -57,7 +57,7 @@ func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 // Annotation and status count only for the slot in the order, because a node may write
 // both itself. Before the cordon, and for a restart without one, there is no
 // annotation.
-func KeepsSlot(u *v1alpha1.NodeUpgrade, mark string) bool {
+func TookSlot(u *v1alpha1.NodeUpgrade, mark string) bool {
 	if _, slot := fleet.SlotIndex(u.Spec.Slot); !slot || u.Abandoned != nil {
 		return false
 	}
@@ -76,7 +76,7 @@ func (c *cluster) lostSlots() []fleet.Slot {
 	leases := c.slotsByName()
 	var lost []fleet.Slot
 	for _, n := range c.nodes {
-		if !n.keepsSlot {
+		if !n.tookSlot {
 			continue
 		}
 		lease, there := leases[n.spec.Slot]
@@ -89,7 +89,7 @@ func (c *cluster) lostSlots() []fleet.Slot {
 
 // slotTrouble returns a note on why the slot of a busy node cannot be rebuilt.
 func (c *cluster) slotTrouble(n *node) string {
-	if !n.keepsSlot {
+	if !n.tookSlot {
 		return ""
 	}
 	for _, lease := range c.slots {

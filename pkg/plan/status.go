@@ -12,7 +12,7 @@ import (
 )
 
 // report adds the statuses of upgrades, and the records of those that end now.
-func (p *planner) report(out *Plan) {
+func (p *planner) addStatuses(out *Plan) {
 	for _, t := range p.queue.targets {
 		t.Status.ObservedGeneration = t.Generation
 		if t == p.target {
@@ -27,7 +27,7 @@ func (p *planner) report(out *Plan) {
 		p.end(e.target, v1alpha1.OutcomeSuperseded, e.hold(), out)
 		out.status(e.ClusterUpgrade)
 	}
-	p.catchUp(out)
+	p.updateEndedGenerations(out)
 }
 
 func (out *Plan) status(u *v1alpha1.ClusterUpgrade) {
@@ -100,7 +100,7 @@ func (p *planner) queued(t *target) fleet.Hold {
 
 // catchUp updates observedGeneration of ended upgrades whose spec was changed since.
 // Such a change has no other effect.
-func (p *planner) catchUp(out *Plan) {
+func (p *planner) updateEndedGenerations(out *Plan) {
 	for i := range p.Upgrades {
 		u := &p.Upgrades[i]
 		if u.Status.Outcome == "" || u.DeletionTimestamp != nil || u.Status.ObservedGeneration == u.Generation {

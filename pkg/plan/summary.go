@@ -22,12 +22,12 @@ func (p *planner) summary() fleet.Hold {
 	}
 	active, blocked, waiting, queued := p.firsts()
 	switch {
-	case active >= 0 && p.survey.refused != nil:
-		return p.survey.refused.cannotWrite()
+	case active >= 0 && p.survey.writeFailed != nil:
+		return p.survey.writeFailed.cannotWrite()
 	case active >= 0:
 		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is at work", p.nodes[active].Name)}
-	case len(p.checks.whole) > 0:
-		return p.wholeBlocked()
+	case len(p.checks.blockAll) > 0:
+		return p.allBlocked()
 	case waiting >= 0:
 		return p.whyWaiting(p.verdicts[waiting].hold)
 	case blocked >= 0:

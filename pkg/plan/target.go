@@ -11,7 +11,7 @@ import (
 // target is an upgrade and what it asks of nodes.
 type target struct {
 	*v1alpha1.ClusterUpgrade                 // the planner's own copy
-	follows                  bool            // it has ended, and late nodes follow it
+	forLateNodes             bool            // it has ended, and late nodes follow it
 	reboot                   bool            // its type is Reboot
 	to                       version.Version // zero for a Reboot, and if it is invalid
 	selector                 labels.Selector
@@ -39,7 +39,7 @@ func (t *target) resolve(r *reading) {
 	if t.strategy.Method == v1alpha1.MethodRestart && TypeOf(t.ClusterUpgrade) != v1alpha1.TypePatch {
 		t.strategy.Method = v1alpha1.MethodReboot
 	}
-	if !t.follows {
+	if !t.forLateNodes {
 		t.Status.Strategy = t.strategy
 	}
 }

@@ -15,7 +15,7 @@ type allocation struct {
 	*cluster
 	out         int      // nodes that are out of service or released
 	inGroup     []int    // the same, by group
-	absentCount int      // of these, NotReady by themselves
+	absentCount int      // of these, NotReady although no upgrade took them out of service
 	failedCount int      // of these, failed
 	lostCount   int      // of these, not coming back
 	backed      []int    // by webhook: nodes in service that have a ready backend
@@ -86,7 +86,9 @@ func (a *allocation) admit(n *node) (slot string, hold fleet.Hold) {
 	return a.taken, fleet.Hold{}
 }
 
-// budgetSpent holds a node while the budget, or the limit of its group, is used up.
+// budgetSpent holds a node while the budget, or the limit of its group, is used up. The
+// message names a node that needs attention if there would be room without such nodes, or
+// if it is in the same group.
 func (a *allocation) budgetSpent(n *node) fleet.Hold {
 	limit := a.budget
 	if own := a.groups[n.group].limit; own > 0 {

@@ -15,8 +15,8 @@ const (
 	// recheckAfter is the age at which a report that blocks is replaced, so that the
 	// upgrade continues soon after the cause is fixed.
 	recheckAfter = 30 * time.Second
-	// freshFor is how long a report stays valid while no node is at work: the cluster
-	// may change before a window opens.
+	// freshFor is how long a report stays valid while no node is being upgraded: the
+	// cluster may change before a window opens.
 	freshFor = 10 * time.Minute
 )
 
@@ -25,12 +25,12 @@ type checks struct {
 	key        string                       // the key of the report that is needed; empty: none is
 	lastReport *fleet.Preflight             // the last report for the upgrade, whatever its key; nil: none
 	blocks     bool                         // a finding blocks
-	blockAll   []*v1alpha1.Finding          // block every node
+	blockAll   []*v1alpha1.Finding          // those that block every node
 	blockNode  map[string]*v1alpha1.Finding // by node: the first that blocks only that node
 }
 
-// readChecks sorts the report. An upgrade that is over needs none: a node that joins
-// late follows without checks.
+// readChecks sorts the report. An upgrade that has ended needs none: a node that joins
+// late is upgraded without checks.
 func (c *cluster) readChecks() checks {
 	if c.target == nil || c.target.forLateNodes {
 		return checks{}

@@ -11,8 +11,11 @@ import (
 )
 
 // cluster is the cluster as it was read, and the target upgrade. It is immutable once
-// built: filters read it, the allocation keeps its counts apart, and a forecast builds
+// built: filters read it, the allocation keeps its counts apart, and a prediction builds
 // a new one for each instant.
+//
+// Its own now, nodes, slots, apiServers and etcd replace those of the reading, which a
+// prediction leaves as they are.
 type cluster struct {
 	*reading
 	now    time.Time
@@ -22,8 +25,8 @@ type cluster struct {
 	total  int // number of nodes that the target concerns
 	budget int // how many may be out of service at once
 	slots  []fleet.Slot
-	// apiServers and etcd are the snapshot's pods; a forecast changes its copy as nodes
-	// return.
+	// apiServers and etcd are the pods of the snapshot, which a prediction changes as
+	// nodes return. etcd has no pods on workers.
 	apiServers, etcd []fleet.StaticPod
 	snapshotTaken    bool // etcd has a snapshot for the target, or needs none
 	webhooks         webhooks
@@ -95,7 +98,7 @@ func (c *cluster) controlPlanes() []*node {
 	return c.nodes[:i]
 }
 
-// orders reports whether the node's order comes from the target.
+// specIsForTarget reports whether the node's NodeUpgrade.spec is for the target.
 func (c *cluster) specIsForTarget(n *node) bool { return c.target.isFor(n.spec.Upgrade) }
 
 // abortsAttempt reports whether the node failed in another upgrade than the target. Its

@@ -97,22 +97,27 @@ func (c *cluster) fixedVerdict(n *node) verdict {
 		if c.isLost(n) {
 			v.decision, v.hold = Blocked, n.notBack() // continues when it comes back
 		}
-		return v
 	case !n.managed:
 		v.decide(n, Done, v1alpha1.ReasonUnmanaged, "the UpgradePolicy's nodeSelector does not match this node")
-		return v
 	case !c.target.selects(n):
 		v.decide(n, Done, v1alpha1.ReasonNotSelected, fmt.Sprintf("the nodeSelector of upgrade %s does not match this node", c.target.Name))
-		return v
+	default:
+		c.nothingLeft(&v, n)
+	}
+	return v
+}
+
+// nothingLeft decides for a node for which nothing is left to do. It shows a problem of
+// the source, so that people learn of it before the next upgrade needs an image.
+func (c *cluster) nothingLeft(v *verdict, n *node) {
+	switch {
+	case c.Source.Problem.Holds():
+		v.decision, v.hold = Done, c.Source.Problem
 	case c.target == nil:
 		v.decide(n, Done, v1alpha1.ReasonNoUpgrade, "no upgrade is requested"+n.rebootNote())
 	default:
 		v.decide(n, Done, v1alpha1.ReasonUpToDate, c.whyDone(n))
 	}
-	if v.decision == Done && c.Source.Problem.Holds() {
-		v.hold = c.Source.Problem
-	}
-	return v
 }
 
 // whyDone returns why nothing is left to do for the node.

@@ -51,7 +51,7 @@ func median(measured []time.Duration, assumed time.Duration) time.Duration {
 	return measured[len(measured)/2]
 }
 
-// usual returns how long nodes take, computed on first use.
+// medians returns how long nodes take, computed on first use.
 func (c *cluster) medians() durations {
 	if !c.durations.found {
 		*c.durations = newDurations(measure(c.nodes), c.recordedSamples())
@@ -69,7 +69,7 @@ func (c *cluster) expected(n *node, p part) time.Duration {
 	return (took + rounding - 1).Truncate(rounding)
 }
 
-// needs returns how long the node is expected to take if it is released now.
+// expectedDuration returns how long the node is expected to take if it is released now.
 func (c *cluster) expectedDuration(n *node) time.Duration {
 	return c.expected(n, n.nextPart(n.ControlPlane && c.pass1))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// notApproved holds the whole upgrade until a person approves it. Nodes that follow
-// it after its end need no approval.
+// notApproved holds the whole upgrade until a person approves it. Nodes that join after
+// its end need no approval.
 func notApproved(u *v1alpha1.ClusterUpgrade, _ time.Time) fleet.Hold {
 	if u.Status.Outcome != "" || u.Status.Strategy.Approval != v1alpha1.ApprovalRequired || u.Spec.Approved.Upgrade {
 		return fleet.Hold{}

@@ -18,8 +18,8 @@ func checkBlocks(c *cluster, n *node) fleet.Hold {
 	return fleet.Hold{}
 }
 
-// wholeBlocked returns the first finding that holds every node, and how many more there
-// are. While a control-plane node is at work, findings may be caused by the upgrade
+// allBlocked returns the first finding that holds every node, and how many more there
+// are. While a control-plane node is being upgraded, findings may be caused by the upgrade
 // itself, as its pods and its etcd member restart: no person has to act on them.
 func (c *cluster) allBlocked() fleet.Hold {
 	if c.busyControlPlane != nil {

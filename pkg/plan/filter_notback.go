@@ -12,7 +12,7 @@ const (
 	// minRebootTimeout is the least time that a rebooting node may be NotReady before
 	// it counts as lost: a real machine takes minutes for its firmware alone.
 	minRebootTimeout = 5 * time.Minute
-	// upTimeout is how long a node may be NotReady in a step in which it does not
+	// notReadyTimeout is how long a node may be NotReady in a step in which it does not
 	// reboot. Kubernetes itself waits 40 seconds before it marks a node NotReady.
 	notReadyTimeout = time.Minute
 )

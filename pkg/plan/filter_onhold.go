@@ -13,7 +13,7 @@ func onHold(_ *cluster, n *node) fleet.Hold {
 	return HoldLabelGate(n.Labels)
 }
 
-// HoldGate holds a node whose labels include the hold label. The agent calls it again
+// HoldLabelGate holds a node whose labels include the hold label. The agent calls it again
 // with what it reads itself.
 func HoldLabelGate(nodeLabels map[string]string) fleet.Hold {
 	if _, held := nodeLabels[v1alpha1.HoldLabel]; !held {

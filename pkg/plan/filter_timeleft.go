@@ -18,12 +18,12 @@ func timeTooShort(c *cluster, n *node) fleet.Hold {
 		need = time.Duration(*n.spec.ExpectedSeconds) * time.Second
 	}
 	class := c.classOf(n)
-	answer := c.windows.lookup(class, c.now)
+	available := c.windows.lookup(class, c.now)
 	switch {
-	case answer.fits(c.now, need):
+	case available.fits(c.now, need):
 		return fleet.Hold{}
 	case c.brief:
 		return fleet.Hold{Reason: v1alpha1.ReasonInsufficientTime}
 	}
-	return c.windows.tooShort(class, answer, need)
+	return c.windows.tooShort(class, available, need)
 }

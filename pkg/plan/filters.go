@@ -22,7 +22,7 @@ type filter struct {
 	// withdraws marks a filter that also applies to a node that has begun, until its
 	// last check: the node's release is withdrawn, and it aborts its attempt.
 	withdraws bool
-	// passedOver marks a filter that may hold a worker forever: later groups do not
+	// groupsSkip marks a filter that may hold a worker forever: later groups do not
 	// wait for such a worker.
 	groupsSkip bool
 	// agents marks a filter that may also return a reason of the node's agent.
@@ -32,7 +32,7 @@ type filter struct {
 // filters decide whether a node may be released. The first that holds is shown to
 // people, so the most helpful come first: what the node itself lacks, what stops every
 // node, what people decided, the order of nodes, and what is dangerous now. Within
-// these groups the order is free, except in the two places with a comment.
+// these groups the order is free, except where a comment says so.
 //
 // To add a reason to wait, add a file filter_….go, a row here, and its code with a row
 // in v1alpha1.Reasons. What spends something shared, such as a slot, is a claim of the
@@ -45,7 +45,7 @@ var filters = []filter{
 	{hold: stepForbidden, groupsSkip: true, question: asks("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
 	{hold: notReady, groupsSkip: true, question: asks("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
 	{hold: unknownMark, groupsSkip: true, question: asks("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
-	// After notReady: a node that is away cannot stage.
+	// After notReady: a node that is unreachable cannot stage.
 	{hold: notPrepared, agents: true, question: asks("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
 		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 

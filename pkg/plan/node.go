@@ -9,7 +9,10 @@ import (
 )
 
 // node is a Node with what its agent reports, and its state with regard to the target.
-// It is immutable once the cluster is built: a forecast changes copies.
+// It is immutable once the cluster is built: a prediction changes copies.
+//
+// Three sources say which slot the node has: SlotAnnotation is on the Node, lease is what
+// the Leases say, and spec.Slot is what the coordinator wrote to its NodeUpgrade.
 type node struct {
 	fleet.Node
 	spec      *v1alpha1.NodeUpgradeSpec   // as stored
@@ -18,8 +21,8 @@ type node struct {
 	abandoned *v1alpha1.Abandoned         // nil: it is not
 	answered  bool                        // its agent has observed the stored generation
 	managed   bool                        // the policy's nodeSelector matches it
-	lease     *fleet.Slot                 // reserved for it, or held by it; nil: none
-	tookSlot  bool                        // it took the slot of its order and has not freed it, whatever the Lease says
+	lease     *fleet.Slot                 // the slot reserved for it, or held by it; nil: none
+	tookSlot  bool                        // it took spec.Slot and has not freed it, whatever the Lease says
 	phase     v1alpha1.Phase
 	cause     fleet.Hold // what its agent reports: what it is doing, or what went wrong
 	retryAt   *time.Time // when it retries after a failed attempt
@@ -81,13 +84,13 @@ func (n *node) marked() bool {
 	return n.SlotAnnotation != "" && (n.SlotAnnotation == n.spec.Slot || n.holdsLease() && n.SlotAnnotation == n.lease.Name)
 }
 
-// holdsSlot reports whether the node has taken its slot.
+// holdsLease reports whether the node has taken its slot, according to the Lease.
 func (n *node) holdsLease() bool { return n.lease != nil && n.lease.Holder == n.Owner() }
 
 // reserved reports whether a slot is reserved for the node, and the node has not begun.
 func (n *node) reserved() bool { return n.lease != nil && !n.busy() }
 
-// released reports whether the node's order lets its agent begin.
+// released reports whether the node's NodeUpgrade.spec allows its agent to begin.
 func (n *node) released() bool { return n.spec.Release.Granted() }
 
 // mustFinish reports whether a busy node can no longer abort: it passed its last check,

@@ -7,8 +7,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// planner holds a decision and what it is based on: the cluster, the queue and the
-// verdicts.
+// planner makes a Plan. newPlanner decides, and the methods turn into a Plan what it
+// decided: the cluster, the queue and the verdicts.
 type planner struct {
 	*cluster
 	queue    queue

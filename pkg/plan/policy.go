@@ -36,8 +36,8 @@ func readSelector(s *v1alpha1.LabelSelector) (labels.Selector, error) {
 	return s.AsSelector()
 }
 
-// followed returns the upgrade that nodes follow which join late or return: the one
-// that set the policy's version. Nil: there is none.
+// followed returns the upgrade to whose version nodes that join late or return are
+// brought: the one that set the policy's version. Nil: there is none.
 func (r *reading) followed() *v1alpha1.ClusterUpgrade {
 	u := FollowedUpgrade(r.Policy)
 	if u == nil {

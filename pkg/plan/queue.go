@@ -46,8 +46,8 @@ func (r *reading) newQueue(wake *wakeTime) queue {
 	return q
 }
 
-// lateTarget returns the upgrade that nodes follow which join late or return. Nil:
-// there is none.
+// lateTarget returns the upgrade to whose version nodes that join late or return are
+// brought. Nil: there is none.
 func (r *reading) lateTarget() *target {
 	u := r.followed()
 	if u == nil {

@@ -11,7 +11,7 @@ import (
 // choose puts the active upgrade in front: the first that can begin or continue, or
 // else the first.
 //
-// The upgrade that a node is at work for stays in front. So does one that has begun, so
+// The upgrade that a node is being upgraded for stays in front. So does one that has begun, so
 // that the cluster is not left between two versions. An upgrade to a version goes
 // before a Reboot, so that one reboot serves both.
 func (q *queue) choose(r *reading, wake *wakeTime) {
@@ -20,14 +20,14 @@ func (q *queue) choose(r *reading, wake *wakeTime) {
 		q.toFront(i)
 		return
 	}
-	passed := make([]bool, len(q.targets))
+	stuck := make([]bool, len(q.targets))
 	for i, t := range q.targets {
-		passed[i] = t.cannotProceed(r, wake)
+		stuck[i] = t.cannotProceed(r, wake)
 	}
-	q.noneCanProceed = !slices.Contains(passed, false)
+	q.noneCanProceed = !slices.Contains(stuck, false)
 	first := -1
 	for i, t := range q.targets {
-		if (q.noneCanProceed || !passed[i]) && (first < 0 || t.rank(r) < q.targets[first].rank(r)) {
+		if (q.noneCanProceed || !stuck[i]) && (first < 0 || t.rank(r) < q.targets[first].rank(r)) {
 			first = i
 		}
 	}
@@ -53,7 +53,7 @@ func (q *queue) toFront(i int) {
 	q.targets = slices.Insert(slices.Delete(q.targets, i, i+1), 0, t)
 }
 
-// inProgress returns the upgrade that a node is at work for, or released for.
+// inProgress returns the upgrade that a node is being upgraded for, or released for.
 func (r *reading) inProgress() *v1alpha1.UpgradeReference {
 	for _, n := range r.nodes {
 		if n.busy() || n.released() {
@@ -63,7 +63,7 @@ func (r *reading) inProgress() *v1alpha1.UpgradeReference {
 	return nil
 }
 
-// ordered reports whether a node has an order from the upgrade.
+// assigned reports whether the spec of a NodeUpgrade is for the upgrade.
 func (t *target) assigned(r *reading) bool {
 	return slices.ContainsFunc(r.nodes, func(n *node) bool { return t.isFor(n.spec.Upgrade) })
 }
@@ -76,7 +76,7 @@ func (t *target) begun(r *reading) bool {
 	})
 }
 
-// passedOver reports whether the upgrade can neither begin nor continue for now, so
+// cannotProceed reports whether the upgrade can neither begin nor continue for now, so
 // that others go before it: it cannot be triggered, people hold all of it before it has
 // begun, or the remaining nodes may never be upgraded.
 func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
@@ -90,7 +90,7 @@ func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 		return true
 	}
 	windows := newWindows(trial.ClusterUpgrade, r.Schedules)
-	left := false
+	remaining := false
 	for _, n := range r.nodes {
 		if !trial.concerns(n) || trial.upToDate(n) {
 			continue
@@ -100,9 +100,9 @@ func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 		if !never(hold) && (begun || !hold.Reason.Info().HeldByPeople) {
 			return false
 		}
-		left = true
+		remaining = true
 	}
-	return left
+	return remaining
 }
 
 // mayGo returns the hold that people put on the node now.

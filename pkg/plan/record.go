@@ -106,7 +106,7 @@ func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
 		r.Reason = v.hold.Reason
 	}
 	if !t.isFor(n.status.Upgrade) {
-		return r // it never had an order
+		return r // its NodeUpgrade.spec was never for this upgrade
 	}
 	r.From, r.Attempts = cmp.Or(n.status.Versions.From, n.Kubelet), n.status.Retry.Attempts
 	r.Steps = n.status.Steps[max(0, len(n.status.Steps)-maxSteps):]

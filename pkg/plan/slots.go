@@ -9,8 +9,9 @@ import (
 
 // SlotPlan is what to do with the Leases, in this order.
 type SlotPlan struct {
-	// Rebuild are the slots whose Leases are gone or have lost their holders, although
-	// nodes have taken them.
+	// Restore are the slots whose Leases are gone or have lost their holders, although
+	// nodes have taken them. The others are owners whose slots to free with that
+	// function of package slot.
 	Restore []fleet.Slot
 	// Reap are the owners whose Nodes are gone, as far as is known.
 	Reap []fleet.Owner
@@ -50,14 +51,14 @@ func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 	return p
 }
 
-// KeepsSlot reports whether the node with that NodeUpgrade, and that slot annotation on
+// TookSlot reports whether the node with that NodeUpgrade, and that slot annotation on
 // its Node, has taken the slot reserved for it and has not freed it. If the Lease
 // disagrees, another client deleted or changed it.
 //
-// Annotation and status count only for the slot in the order, because a node may write
-// both itself. Before the cordon, and for a restart without one, there is no
+// Annotation and status count only for the slot in the NodeUpgrade's spec, because a node
+// may write both itself. Before the cordon, and for a restart without one, there is no
 // annotation.
-func TookSlot(u *v1alpha1.NodeUpgrade, mark string) bool {
+func TookSlot(u *v1alpha1.NodeUpgrade, slotAnnotation string) bool {
 	if _, slot := fleet.SlotIndex(u.Spec.Slot); !slot || u.Abandoned != nil {
 		return false
 	}
@@ -67,10 +68,10 @@ func TookSlot(u *v1alpha1.NodeUpgrade, mark string) bool {
 		v1alpha1.StepFailed, v1alpha1.StepRolledBack:
 		return true
 	}
-	return mark == u.Spec.Slot
+	return slotAnnotation == u.Spec.Slot
 }
 
-// lostSlots returns the slots to rebuild, each with the node that took it. One that
+// lostSlots returns the slots to restore, each with the node that took it. One that
 // another node holds meanwhile is left to that node.
 func (c *cluster) lostSlots() []fleet.Slot {
 	leases := c.slotsByName()
@@ -87,7 +88,7 @@ func (c *cluster) lostSlots() []fleet.Slot {
 	return lost
 }
 
-// slotTrouble returns a note on why the slot of a busy node cannot be rebuilt.
+// slotTrouble returns a note on why the slot of a busy node cannot be restored.
 func (c *cluster) slotTrouble(n *node) string {
 	if !n.tookSlot {
 		return ""

@@ -25,10 +25,10 @@ func (c *cluster) nodePlan(n *node, v verdict) NodePlan {
 	return p
 }
 
-// order returns the order that the node should have: an empty one without a target, or
-// when the node has followed an upgrade that is over. For a node that has begun, only
-// the release changes. A failed node may get another order, and then aborts its
-// attempt.
+// newSpec returns the NodeUpgrade.spec to write. It is empty if there is no upgrade, or
+// if the node is brought to the version of one that has ended and runs it already. For a
+// node that has begun, only the release changes. A failed node may get a spec for another
+// upgrade, and then aborts its attempt.
 func (c *cluster) newSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	var spec v1alpha1.NodeUpgradeSpec
 	switch {
@@ -47,7 +47,7 @@ func (c *cluster) newSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	return spec
 }
 
-// newOrder returns the order of a node that has not begun.
+// startSpec returns the NodeUpgrade.spec of a node that has not begun.
 func (c *cluster) startSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	spec := v1alpha1.NodeUpgradeSpec{
 		Upgrade: ptr.To(c.target.Reference()),

@@ -5,7 +5,7 @@ import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 // survey summarizes all nodes, before any node is released.
 type survey struct {
 	held             fleet.Hold // the hold of people on the whole upgrade
-	begun            bool       // a node has begun with this upgrade
+	begun            bool       // a node has begun this upgrade
 	busy             bool       // a node that the upgrade concerns is busy
 	pass1            bool       // control planes are not all at the version yet
 	oldAPIServer     string     // a node whose apiserver is not at the version yet
@@ -13,16 +13,16 @@ type survey struct {
 	firstFailed      *node      // the first that failed, even if others may continue
 	lost             *node      // the first that does not come back, if that stops the others
 	firstLost        *node      // the first that does not come back, even if others may continue
-	writeFailed      *node      // the first that is at work and cannot write
+	writeFailed      *node      // the first that is being upgraded and cannot write to the API server
 	aborting         *node      // the first that failed in another upgrade, and aborts that attempt
 	retrying         *node      // the first that waits for its retry
 	unprepared       *node      // the first that is in service and not prepared
 	stageError       *node      // the first whose staging or pull does not succeed
-	absent           *node      // the first that is NotReady by itself
-	busyControlPlane *node      // the first control-plane node that is at work
+	absent           *node      // the first that is NotReady although no upgrade took it out of service
+	busyControlPlane *node      // the first control-plane node that is being upgraded
 	first            *node      // runs kubeadm upgrade apply; nil when that is over
 	snapshotNode     *node      // takes the snapshot of etcd; nil when none is to be taken
-	outOfService     []*node    // busy, or NotReady by themselves
+	outOfService     []*node    // busy, or NotReady for another cause
 	ahead            []*node    // by group: the first node that later groups wait for
 }
 

@@ -118,7 +118,7 @@ func (t *target) architectures(r *reading) []string {
 	return list
 }
 
-// images returns those that are on offer, one for each architecture.
+// images returns those that the source offers, one for each architecture.
 func (t *target) images(r *reading) []v1alpha1.Image {
 	if t.reboot {
 		return nil

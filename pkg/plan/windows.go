@@ -11,7 +11,7 @@ import (
 )
 
 // windows decides when nodes may begin according to the schedules. Nodes with the same
-// schedules get the same answer, so it is computed once for all of them and cached
+// schedules have the same availability, so it is computed once for all of them and cached
 // until it changes.
 type windows struct {
 	schedules []v1alpha1.MaintenanceSchedule
@@ -36,7 +36,7 @@ type classKey struct {
 	matches string
 }
 
-// answer is what the schedules say for a class, from one instant until it changes.
+// availability is what the schedules say for a class, from one instant until it changes.
 type availability struct {
 	hold   fleet.Hold
 	closes *time.Time // when the open window closes; nil: that is not known
@@ -45,7 +45,7 @@ type availability struct {
 	tooShort map[time.Duration]fleet.Hold
 }
 
-// changes returns when the answer may change; nil: that is not known.
+// changes returns when the availability may change; nil: that is not known.
 func (a *availability) changes() *time.Time {
 	if a.hold.Holds() {
 		return a.hold.Until
@@ -92,7 +92,7 @@ func (w *windows) classOf(nodeLabels map[string]string, kind v1alpha1.UpgradeTyp
 	return c
 }
 
-// ask returns what the schedules say for the class at now, which must not go back
+// lookup returns what the schedules say for the class at now. now must not decrease
 // between calls.
 func (w *windows) lookup(c *class, now time.Time) *availability {
 	if a := c.last; a != nil {
@@ -122,7 +122,7 @@ func (w *windows) evaluate(c *class, moment *schedule.Moment) (hold fleet.Hold, 
 	return fleet.Hold{Reason: said.Reason, Message: said.Message, Until: said.Until}, nil
 }
 
-// closing adds to wake when the windows close that were used at now.
+// closing adds to wake when the windows that were used at now close.
 func (w *windows) closing(now time.Time, wake *wakeTime) {
 	for _, c := range w.classes {
 		if c.last != nil && c.last.usedAt.Equal(now) {

@@ -7,12 +7,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// refused reports whether the API server refuses what a node that is at work has to
-// write, so that it cannot go on.
+// writeFailed reports whether the API server refuses what a node that is being upgraded
+// has to write, so that the node cannot continue.
 func (n *node) writeFailed() bool { return n.busy() && n.cause.Reason == v1alpha1.ReasonAPIWriteFailed }
 
-// waits returns the hold of a node that waits for others. If one of those cannot write,
-// the hold says so instead.
+// orWriteFailure returns the hold of a node that waits for others. If one of those cannot
+// write, it returns a hold that says so instead.
 func (c *cluster) orWriteFailure(hold fleet.Hold) fleet.Hold {
 	if c.survey.writeFailed == nil || !hold.Holds() {
 		return hold

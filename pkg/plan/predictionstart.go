@@ -11,28 +11,28 @@ import (
 // abortDuration is how long a node is expected to take to abort its attempt.
 const abortDuration = time.Minute
 
-// newForecast returns a forecast that starts with the planner's cluster and verdicts.
-func newPrediction(p *planner) *prediction {
-	f := &prediction{cluster: p.copied(), spans: map[string]span{}}
-	if p.target == nil || p.target.hold.Holds() {
-		f.nodes = nil
-		return f
+// newPrediction returns a prediction that starts with the planner's cluster and verdicts.
+func newPrediction(decided *planner) *prediction {
+	p := &prediction{cluster: decided.copied(), spans: map[string]span{}}
+	if decided.target == nil || decided.target.hold.Holds() {
+		p.nodes = nil
+		return p
 	}
-	c := f.cluster
-	c.medians() // while all nodes are there
-	c.brief, c.checks = true, p.futureChecks()
-	c.writeSlots(p.slotPlan(p.verdicts))
-	for i, n := range p.nodes {
-		f.addCurrent(n, p.verdicts[i])
+	c := p.cluster
+	c.medians() // computed now, while c still has all nodes
+	c.brief, c.checks = true, decided.futureChecks()
+	c.writeSlots(decided.slotPlan(decided.verdicts))
+	for i, n := range decided.nodes {
+		p.addCurrent(n, decided.verdicts[i])
 	}
 	c.nodes = slices.DeleteFunc(c.nodes, func(n *node) bool { return !n.ControlPlane && !n.busy() && (!n.concerned || n.Ready && n.upToDate) })
 	c.survey = c.newSurvey()
-	return f
+	return p
 }
 
-// futureChecks returns the checks as the forecast assumes them: a needed report arrives
-// at once, and findings that are outdated or were made while a control plane was at
-// work disappear.
+// futureChecks returns the checks as the prediction assumes them: a needed report arrives
+// at once, and findings that are outdated or were made while a control plane was being
+// upgraded disappear.
 func (c *cluster) futureChecks() checks {
 	k := c.checks
 	if c.busyControlPlane != nil || !k.current() {
@@ -67,26 +67,26 @@ func (c *cluster) writeSlots(p SlotPlan) {
 	}
 }
 
-// addCurrent adds a node that is at work already, or whose image is being staged.
-func (f *prediction) addCurrent(n *node, v verdict) {
+// addCurrent adds a node that is being upgraded already, or whose image is being staged.
+func (p *prediction) addCurrent(n *node, v verdict) {
 	switch {
-	case n.failed() || n.abandoned != nil || n.unsupported() || f.isLost(n):
+	case n.failed() || n.abandoned != nil || n.unsupported() || p.isLost(n):
 	case n.busy():
-		start := passBegan(n, f.now)
-		w := work{node: f.changed(n, func(n *node) { n.phase, n.NotReadySince = v1alpha1.PhaseCommitted, nil }), components: n.spec.Release == v1alpha1.ReleaseControlPlane, snapshot: n == f.snapshotNode}
-		w.aborts = v.decision == Wait || !f.specIsForTarget(n) || n.status.Step == v1alpha1.StepAborting
-		w.span = span{start, start.Add(f.expected(n, n.nextPart(w.components)))}
+		start := passBegan(n, p.now)
+		w := work{node: p.changed(n, func(n *node) { n.phase, n.NotReadySince = v1alpha1.PhaseCommitted, nil }), components: n.spec.Release == v1alpha1.ReleaseControlPlane, snapshot: n == p.snapshotNode}
+		w.aborts = v.decision == Wait || !p.specIsForTarget(n) || n.status.Step == v1alpha1.StepAborting
+		w.span = span{start, start.Add(p.expected(n, n.nextPart(w.components)))}
 		if w.aborts {
-			w.end = f.now.Add(abortDuration)
+			w.end = p.now.Add(abortDuration)
 		}
-		if w.end.Before(f.now) {
-			w.end = f.now
+		if w.end.Before(p.now) {
+			w.end = p.now
 		}
-		f.nodes[f.index(n.place)] = w.node
-		f.addWork(w)
+		p.nodes[p.index(n.place)] = w.node
+		p.addWork(w)
 	case n.concerned && n.stages():
-		at := f.now.Add(f.medians().of[staging])
-		f.staged = &at
+		at := p.now.Add(p.medians().of[staging])
+		p.staged = &at
 	}
 }
 

@@ -6,15 +6,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// findSnapshot copies the first snapshot of etcd that a node took for the upgrade into
-// the upgrade's status. It reports whether no other has to be taken.
+// adoptEtcdSnapshot copies the first snapshot of etcd that a node took for the upgrade
+// into the upgrade's status. It reports whether no other has to be taken.
 //
-// Only a control-plane node whose order asks for a snapshot counts: any node's agent
-// may write one into its own status, and kubeadm would then run without a real one.
+// Only a control-plane node whose NodeUpgrade.spec asks for a snapshot counts: any node's
+// agent may write one into its own status, and kubeadm would then run without a real one.
 //
 // A snapshot on a node that is gone or abandoned does not count while kubeadm has begun
-// on no node, because another one can be taken. A node that follows an upgrade that is
-// over needs no snapshot, unless kubeadm has not run on any control plane yet.
+// on no node, because another one can be taken. For an upgrade that has ended no snapshot
+// is needed, unless kubeadm has not run on any control plane yet.
 func (c *cluster) adoptEtcdSnapshot() bool {
 	t := c.target
 	if t == nil {

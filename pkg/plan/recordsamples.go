@@ -78,7 +78,7 @@ func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool)
 	return all
 }
 
-// seconds returns the field of a record that holds the part's duration.
+// durationField returns the field of a record that holds the part's duration in seconds.
 func (p part) durationField(r *v1alpha1.NodeRecord) *int32 {
 	switch p {
 	case components:

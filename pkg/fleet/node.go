@@ -24,7 +24,7 @@ type Node struct {
 	// Cordoned reports whether another client cordoned it. It is upgraded like any
 	// other, and that cordon stays.
 	Cordoned bool `json:"cordoned,omitempty"`
-	// Slot is the slot in the Node's annotation while an upgrade keeps it out of
+	// SlotAnnotation is the slot in the Node's annotation while an upgrade keeps it out of
 	// service. Its kubelet may write any value.
 	SlotAnnotation string `json:"slot,omitempty"`
 }

@@ -31,8 +31,8 @@ type filter struct {
 
 // filters decide whether a node may be released. The first that holds is shown to
 // people, so the most helpful come first: what the node itself lacks, what stops every
-// node, what people decided, the order of nodes, and what is dangerous now. Within
-// these groups the order is free, except where a comment says so.
+// node, what people decided, the order of nodes, and what is dangerous now. Within each
+// of these, the rows may be in any order, except where a comment says so.
 //
 // To add a reason to wait, add a file filter_….go, a row here, and its code with a row
 // in v1alpha1.Reasons. What spends something shared, such as a slot, is a claim of the

@@ -12,7 +12,7 @@ type queue struct {
 	targets        []*target // the first is active
 	superseded     []ended   // they end without becoming active
 	noneCanProceed bool      // no upgrade can begin or continue for now
-	planned        *target   // the upgrade that nodes are planned for: the active one, or the one that late nodes follow
+	planned        *target   // the upgrade that nodes are planned for: the active one, or lateTarget
 }
 
 // ended is a superseded upgrade, and the newer one that supersedes it.

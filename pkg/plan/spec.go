@@ -25,10 +25,10 @@ func (c *cluster) nodePlan(n *node, v verdict) NodePlan {
 	return p
 }
 
-// newSpec returns the NodeUpgrade.spec to write. It is empty if there is no upgrade, or
-// if the node is brought to the version of one that has ended and runs it already. For a
-// node that has begun, only the release changes. A failed node may get a spec for another
-// upgrade, and then aborts its attempt.
+// newSpec returns the NodeUpgrade.spec to write. It is empty if there is no upgrade that
+// can be triggered and concerns the node, or if that upgrade has ended and the node is up
+// to date. For a node that has begun, only the release changes. A failed node may get a
+// spec for another upgrade, and then aborts its attempt.
 func (c *cluster) newSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	var spec v1alpha1.NodeUpgradeSpec
 	switch {

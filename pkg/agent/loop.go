@@ -19,12 +19,12 @@ const (
 	afterConflict = 200 * time.Millisecond
 	afterError    = time.Second      // doubled up to maxPause
 	maxPause      = 30 * time.Second // also the longest requeueAfter, as facts expire
-	maxTurns      = 64               // steps in one reconcile
+	maxSteps      = 64               // steps in one reconcile
 )
 
 // reconcile runs steps until the node has to wait, and returns for how long at most.
 func (a *Agent) reconcile(ctx context.Context) time.Duration {
-	for range maxTurns {
+	for range maxSteps {
 		o := a.observe(ctx)
 		next, action := machine.Next(a.state, o)
 		stepChanged := next.Step != a.state.Step

@@ -21,7 +21,7 @@ import (
 func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 	var problems []error
 	for _, lost := range p.Restore {
-		problems = append(problems, c.rebuild(ctx, lost))
+		problems = append(problems, c.restoreSlot(ctx, lost))
 	}
 	for _, owner := range p.Reap {
 		problems = append(problems, c.reap(ctx, owner))
@@ -38,9 +38,9 @@ func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 	return errors.Join(problems...)
 }
 
-// rebuild restores a node's slot whose Lease is gone or has lost its holder. It reads
+// restoreSlot restores a node's slot whose Lease is gone or has lost its holder. It reads
 // the live objects first, because the node may just have freed its slot.
-func (c *Coordinator) rebuild(ctx context.Context, lost fleet.Slot) error {
+func (c *Coordinator) restoreSlot(ctx context.Context, lost fleet.Slot) error {
 	u, err := c.nodeUpgradeOf(ctx, lost.Holder)
 	if err != nil || u == nil {
 		return err

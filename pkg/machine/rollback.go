@@ -56,7 +56,8 @@ func rolledBack(s State, o Observation) (State, Action) {
 	if superseded(s, o) {
 		return abortSuperseded(s, o)
 	}
-	if o.Node.Marked() && o.Node.Ready && kubeletReported(o) {
+	former := o.Host.Rollback == nil || o.Node.KubeletVersion == o.Host.Rollback.From
+	if o.Node.Marked() && o.Node.Ready && kubeletReported(o) && former {
 		return s, act(DoUncordon)
 	}
 	return s, Action{}

@@ -8,7 +8,8 @@ import (
 )
 
 // reboots are tried one after the other. systemd ends the guard when the shutdown begins.
-var reboots = [][]string{{"reboot"}, {"reboot", "--force"}, {"reboot", "--force", "--force"}}
+// An inhibitor that blocks must not keep a node out of service.
+var reboots = [][]string{{"reboot", "--ignore-inhibitors"}, {"reboot", "--force"}, {"reboot", "--force", "--force"}}
 
 // rebootWithin is how long a shutdown may take to begin: the kubelet may delay it, to end
 // its pods.

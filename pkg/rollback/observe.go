@@ -15,10 +15,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// sinceBoot returns the time since boot, which no change of the wall clock affects.
+// sinceBoot returns the time since boot, without the time in which the machine was
+// suspended. No change of the wall clock affects it.
 func sinceBoot() time.Duration {
 	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) // it fails for unknown clocks only
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // it fails for unknown clocks only
 	return time.Duration(now.Nano())
 }
 

@@ -184,7 +184,7 @@ func TestRollbackWithoutRecord(t *testing.T) {
 
 func TestRebootIsForced(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodReboot)
-	n.fails["systemctl reboot"] = true
+	n.fails["systemctl reboot --ignore-inhibitors"] = true
 	if !n.guard() || !slices.Contains(n.ran, "systemctl reboot --force") {
 		t.Errorf("ran %q", n.ran)
 	}

@@ -261,10 +261,10 @@ func TestTerminalAcceptsRefusal(t *testing.T) {
 		code int
 		says string
 	}{
-		{"n\r", 1, "error: nothing was begun"},
-		{"\r", 1, "error: nothing was begun"},
-		{"\x04", 1, "error: nothing was begun"},
-		{"\x03", 130, "Nothing was begun."},
+		{"n\r", 1, "error: nothing was changed"},
+		{"\r", 1, "error: nothing was changed"},
+		{"\x04", 1, "error: nothing was changed"},
+		{"\x03", 130, "Nothing was changed."},
 	} {
 		s := openTerminal(t, config, 100, 40, nil, args...)
 		s.await("[y/N]")

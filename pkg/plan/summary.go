@@ -25,7 +25,7 @@ func (p *planner) summary() fleet.Hold {
 	case active >= 0 && p.survey.refused != nil:
 		return p.survey.refused.cannotWrite()
 	case active >= 0:
-		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is at work", p.nodes[active].Name)}
+		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is being upgraded", p.nodes[active].Name)}
 	case len(p.checks.whole) > 0:
 		return p.wholeBlocked()
 	case waiting >= 0:

@@ -28,7 +28,7 @@ func (o Options) when(t time.Time) string {
 	return text
 }
 
-// short returns the time of day, with the day where that is not today.
+// short returns the time of day without its zone, and the day if that is not today.
 func (o Options) short(t *time.Time) string {
 	if t == nil {
 		return "-"
@@ -44,6 +44,9 @@ func (o Options) short(t *time.Time) string {
 	}
 	return at.Format("2006-01-02 15:04")
 }
+
+// zoneName returns the abbreviation of the zone in which times are shown.
+func (o Options) zoneName() string { return o.Now.In(o.Zone).Format("MST") }
 
 // date matches a message that contains the time already.
 var date = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)

@@ -73,9 +73,9 @@ func (n Node) hold() string {
 // why returns the node's reason.
 func (n Node) why(o Options) string { return o.why(n.shownReason(), n.Message, n.Until) }
 
-// shownReason returns the reason's code, unless it only repeats the step or the message.
+// shownReason returns the reason's code, unless it only repeats the step.
 func (n Node) shownReason() v1alpha1.Reason {
-	if string(n.Reason) == string(n.Step) || n.Reason == v1alpha1.ReasonReleased || n.Reason == v1alpha1.ReasonUpToDate {
+	if string(n.Reason) == string(n.Step) {
 		return ""
 	}
 	return n.Reason

@@ -90,7 +90,7 @@ a person to continue; 4 --timeout was exceeded.`,
 
 func oneVersion(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("expected one VERSION, got %d: `kubectl upgrade releases` lists the available ones; see `%s --help`", len(args), cmd.CommandPath())
+		return fmt.Errorf("expected one VERSION, got %d: `kubectl upgrade releases` lists what is available; see `%s --help`", len(args), cmd.CommandPath())
 	}
 	return nil
 }

@@ -42,9 +42,9 @@ func TestBadArgumentsAreRefusedWithoutAnyRequest(t *testing.T) {
 	}
 	for _, test := range []struct{ args, want string }{
 		{"apply", "expected one VERSION, got 0"},
-		{"apply banana", `VERSION "banana": want a release`},
-		{"apply v1.35.x", `VERSION "v1.35.x": want a release`},
-		{"apply 1", `VERSION "1": want a release`},
+		{"apply banana", `VERSION "banana": expected a version`},
+		{"apply v1.35.x", `VERSION "v1.35.x": expected a version`},
+		{"apply 1", `VERSION "1": expected a version`},
 		{"apply v1.35 -o banana", "-o banana: "},
 		{"apply v1.35 -o jsonpath={", "-o jsonpath={: "},
 		{"apply v1.35 -o go-template={{", "-o go-template={{: "},
@@ -58,7 +58,7 @@ func TestBadArgumentsAreRefusedWithoutAnyRequest(t *testing.T) {
 		{"apply v1.35 --timeout banana", "--timeout=banana: must be a duration"},
 		{"apply v1.35 --timeout -1h", "--timeout=-1h: must not be negative"},
 		{"apply v1.35 --timeout 1h --detach", "--timeout limits following"},
-		{"plan banana", `VERSION "banana": want a release`},
+		{"plan banana", `VERSION "banana": expected a version`},
 		{"plan --at banana", `--at="banana": must be a time`},
 		{"plan --time-zone banana", "--time-zone=banana: must be an IANA name"},
 		{"plan -o banana", "-o banana: "},

@@ -112,7 +112,7 @@ func TestRequest(t *testing.T) {
 		"a minor without a patch":                         {cluster(), Upgrade{Version: "v1.37"}, "error: the source offers no patch of v1.37; `kubectl upgrade releases` lists what is available"},
 		"a minor, and no index":                           {unread(cluster()), Upgrade{Version: "v1.35"}, "error: looking for the newest patch of v1.35: SourceUnavailable: no route to host; give the full version"},
 		"a release, and no index":                         {unread(cluster()), Upgrade{Version: "v1.35.1"}, "creates v1.35.1"},
-		"no version":                                      {cluster(), Upgrade{Version: "latest"}, `error: VERSION "latest": want a release such as v1.34.4, or a minor such as v1.34`},
+		"no version":                                      {cluster(), Upgrade{Version: "latest"}, `error: VERSION "latest": expected a version such as v1.34.4, or a minor such as v1.34`},
 		"not on offer":                                    {cluster(), Upgrade{Version: "v1.34.6"}, "error: the source offers no image of v1.34.6 for amd64; `kubectl upgrade releases` lists what is available"},
 		"a skipped minor":                                 {cluster(), Upgrade{Version: "v1.36.2"}, "error: from v1.34.4 to v1.36.2 skips a minor, and kubeadm upgrades one minor at a time: `kubectl upgrade apply v1.35` first"},
 		"a downgrade":                                     {cluster(), Upgrade{Version: "v1.34.3"}, "error: the cluster runs v1.34.4, and Kubernetes cannot be downgraded to v1.34.3; `kubectl upgrade releases` lists what is available"},

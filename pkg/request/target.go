@@ -26,7 +26,7 @@ func CheckVersion(text string) error {
 func parse(text string) (version.Version, error) {
 	v, err := version.Parse(text)
 	if err != nil {
-		return v, fmt.Errorf("VERSION %q: want a release such as v1.34.4, or a minor such as v1.34", text)
+		return v, fmt.Errorf("VERSION %q: expected a version such as v1.34.4, or a minor such as v1.34", text)
 	}
 	return v, nil
 }

@@ -10,7 +10,8 @@ type Progress struct {
 	// Left is how many pods are left to evict or to end. Zero means that the node is
 	// drained.
 	Left int
-	// Blocked reports whether a pod cannot be evicted now.
+	// Blocked reports whether the drain makes no progress by itself: pods block it, an
+	// eviction was refused, or only pods are left that a rule waits for.
 	Blocked bool
 	// Message names the pods, and what blocks them.
 	Message string

@@ -18,7 +18,8 @@ var restart = define(Entry{
 	ChangesFacts: true,
 }, restartArgs, sysext.Restart)
 
-// restartArgs names the active version: the order may be for another upgrade by now.
-func restartArgs(_ context.Context, o Order) (sysext.RestartArgs, error) {
+// restartArgs names the active version: the NodeUpgrade's spec may be for another upgrade
+// by now.
+func restartArgs(_ context.Context, o Input) (sysext.RestartArgs, error) {
 	return sysext.RestartArgs{Version: o.Active}, nil
 }

@@ -38,7 +38,7 @@ func before(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (list []
 	}
 	for {
 		queue := queueOf(s, at)
-		if len(queue) == 0 || queue[0].UID == uid || queue[0].PassedOver {
+		if len(queue) == 0 || queue[0].UID == uid || queue[0].CannotProceed {
 			return list
 		}
 		next, outcome := queue[0].ClusterUpgrade, v1alpha1.OutcomeFailed
@@ -130,7 +130,7 @@ func Waits(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (sentence
 	if u.Spec.Suspend {
 		sentences = fmt.Sprintf(" It is suspended: `kubectl upgrade resume %s` resumes it.", u.Name)
 	}
-	if active := queueOf(s, at)[0]; active.Name != u.Name && !active.PassedOver {
+	if active := queueOf(s, at)[0]; active.Name != u.Name && !active.CannotProceed {
 		sentences += fmt.Sprintf(" It waits until ClusterUpgrade %s has ended.", active.Name)
 	}
 	return sentences

@@ -63,7 +63,7 @@ func (c *testCluster) awaitStatus(t *testing.T, reason v1alpha1.Reason, words st
 			if node := nodes[name]; node.Reason != reason || !regexp.MustCompile(words).MatchString(node.Message) {
 				return fmt.Errorf("%s: step %s, reason %s: %s", name, node.Step, node.Reason, node.Message)
 			}
-			line := regexp.MustCompile(fmt.Sprintf(`(?m)^%s\s.*\s%s: .*%s`, name, reason, words))
+			line := regexp.MustCompile(fmt.Sprintf(`(?m)^%s\s.*\s%s[:\s].*%s`, name, reason, words))
 			if !line.MatchString(screen) {
 				return fmt.Errorf("the output has no line %q:\n%s", line, screen)
 			}

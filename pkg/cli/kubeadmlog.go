@@ -45,12 +45,12 @@ func (s *status) showKubeadmLog(ctx context.Context, reader *reader, o view.Obje
 	}
 	for _, u := range o.NodeUpgrades {
 		if u.Name == s.node && u.Status.KubeadmLog != "" {
-			fmt.Fprintf(s.ErrOut, "%s; what its NodeUpgrade keeps of the last failure:\n", oneLine(problem.Error()))
+			fmt.Fprintf(s.ErrOut, "%s; this is what its NodeUpgrade has of the last failure:\n", oneLine(problem.Error()))
 			_, err := io.WriteString(s.Out, strings.TrimRight(u.Status.KubeadmLog, "\n")+"\n")
 			return err
 		}
 	}
-	return fmt.Errorf("node %s: %w, and its NodeUpgrade keeps nothing of a failure", s.node, problem)
+	return fmt.Errorf("node %s: %w, and its NodeUpgrade has no output of a failed run", s.node, problem)
 }
 
 func runState(ended string) string {

@@ -104,6 +104,6 @@ func superseded(s State, o Observation) bool {
 }
 
 func abortSuperseded(s State, o Observation) (State, Action) {
-	message := fmt.Sprintf("superseded by another upgrade after %s: %s", s.Reason, s.Message)
+	message := fmt.Sprintf("aborted because another upgrade became active; before that: %s: %s", s.Reason, s.Message)
 	return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, message)
 }

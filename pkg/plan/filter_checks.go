@@ -23,7 +23,7 @@ func checkBlocks(c *cluster, n *node) fleet.Hold {
 // itself, as its pods and its etcd member restart: no person has to act on them.
 func (c *cluster) allBlocked() fleet.Hold {
 	if c.busyControlPlane != nil {
-		message := fmt.Sprintf("control-plane node %s is at work; the checks decide when it is done", c.busyControlPlane.Name)
+		message := fmt.Sprintf("control-plane node %s is being upgraded; the checks decide when it is done", c.busyControlPlane.Name)
 		return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
 	}
 	message := sentences(c.checks.blockAll[0])

@@ -28,7 +28,7 @@ func notBack(c *cluster, _ *node) fleet.Hold {
 
 // notBack returns the hold that a lost node puts on the others.
 func (n *node) notBack() fleet.Hold {
-	message := fmt.Sprintf("node %s does not come back: NotReady since %s, in the step %s; if it never comes back: `kubectl upgrade abandon %s`",
+	message := fmt.Sprintf("node %s has been NotReady since %s, in the step %s; if it never comes back: `kubectl upgrade abandon %s`",
 		n.Name, clock(*n.NotReadySince), n.status.Step, n.Name)
 	return fleet.Hold{Reason: v1alpha1.ReasonNodeNotBack, Message: message}
 }

@@ -25,7 +25,7 @@ func (p *planner) summary() fleet.Hold {
 	case active >= 0 && p.survey.writeFailed != nil:
 		return p.survey.writeFailed.cannotWrite()
 	case active >= 0:
-		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is at work", p.nodes[active].Name)}
+		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is being upgraded", p.nodes[active].Name)}
 	case len(p.checks.blockAll) > 0:
 		return p.allBlocked()
 	case waiting >= 0:

@@ -21,6 +21,6 @@ func (c *cluster) orWriteFailure(hold fleet.Hold) fleet.Hold {
 }
 
 func (n *node) cannotWrite() fleet.Hold {
-	message := fmt.Sprintf("node %s cannot go on from the step %s: %s", n.Name, n.status.Step, n.cause.Message)
+	message := fmt.Sprintf("node %s cannot continue from the step %s: %s", n.Name, n.status.Step, n.cause.Message)
 	return fleet.Hold{Reason: v1alpha1.ReasonAPIWriteFailed, Message: message}
 }

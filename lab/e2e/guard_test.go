@@ -22,6 +22,10 @@ import (
 // former version, from its reboot (or the restart of its kubelet) on.
 const outOfService = 5 * time.Minute
 
+// indexRead is how long the coordinator takes at most to read a changed index: the lab's
+// policy has an interval of 2 s. An upgrade that is triggered before fixes the former image.
+const indexRead = 10 * time.Second
+
 // brokenImage is an upgrade of one node to an image that fails once it is merged.
 type brokenImage struct {
 	kind, node string
@@ -83,6 +87,7 @@ func (c *testCluster) goodControlPlane(t *testing.T, former string) string {
 		return former
 	}
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
+	time.Sleep(indexRead)
 	c.upgradeOne(t, "cp1-good", former, brokenImage{node: "cp1", method: v1alpha1.MethodReboot, limit: 180})
 	c.eventually(t, 10*time.Minute, "cp1 runs "+to, func() error { return c.succeeded("cp1-good") })
 	return ""
@@ -120,6 +125,7 @@ spec:
 func (c *testCluster) guarded(t *testing.T, name, former string, image brokenImage) {
 	boots := c.boots(t, image.node)
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to, "--broken", image.kind))
+	time.Sleep(indexRead)
 	c.upgradeOne(t, name, former, image)
 	c.eventually(t, 10*time.Minute, image.node+" has activated the image", func() error {
 		return c.inStep(name, image.node, v1alpha1.StepRebooting, v1alpha1.StepRestarting, v1alpha1.StepVerifying, v1alpha1.StepRolledBack)

@@ -57,7 +57,7 @@ type faultRun struct {
 	fault
 	id        string // the name of the case, and of its ClusterUpgrade
 	step      v1alpha1.Step
-	injected  time.Time
+	injected  time.Time            // first
 	said      string               // the reason that the status gave
 	forgotten map[string]time.Time // nodes that a person declared lost
 }
@@ -212,7 +212,9 @@ func (f *faultRun) injectAtSteps(t *testing.T) {
 			delete(left, step)
 			return nil
 		})
-		f.injected = time.Now()
+		if f.injected.IsZero() {
+			f.injected = time.Now()
+		}
 		if err := f.inject(f); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ type row struct {
 // reliabilityPage begins the page. The rows follow.
 const reliabilityPage = `# Reliability
 
-<!-- Written by the end-to-end tests: make e2e-faults RELIABILITY=1. -->
+<!-- Written by the end-to-end tests: make e2e-faults. -->
 
 What kubectl-upgrade does when things break, on real nodes. Each row is a case of ` + "`make e2e-faults`" + `, and is written by the run of that case. The nodes are those of the [lab](../lab/README.md): systemd, containerd, kubeadm and systemd-sysupdate as on Flatcar, one control plane and two or three workers.
 
@@ -51,6 +51,9 @@ func writeRow(t *testing.T, r row) {
 	page := os.Getenv("RELIABILITY")
 	if page == "" {
 		return
+	}
+	if t.Failed() {
+		r.happened = "**failed**: " + r.happened
 	}
 	rows := map[string]string{}
 	old, err := os.ReadFile(page)
@@ -84,15 +87,16 @@ func (f *faultRun) writeRow(t *testing.T, began time.Time) {
 	if f.injected.IsZero() {
 		f.injected = began
 	}
-	promises := "kept"
-	if broken := f.broken(t); len(broken) > 0 {
-		promises = "**broken**: " + strings.Join(broken, "; ")
-	}
 	happened := f.what + ". w1: " + f.path("w1") + ". w2: " + f.path("w2")
-	if t.Failed() {
-		happened = "**failed**: " + happened
+	writeRow(t, row{f.id, happened, f.said, time.Since(f.injected), promises(f.broken(t))})
+}
+
+// promises returns the last cell of a row.
+func promises(broken []string) string {
+	if len(broken) == 0 {
+		return "kept"
 	}
-	writeRow(t, row{f.id, happened, f.said, time.Since(f.injected), promises})
+	return "**broken**: " + strings.Join(broken, "; ")
 }
 
 // path returns the steps that a node went through since the fault.

@@ -24,7 +24,7 @@ const (
 type steps = []v1alpha1.Step
 
 // rebootSteps are all of them, in order.
-var rebootSteps = steps{locking, cordoning, draining, rebooting, verifying, settling, uncordons, unlocking}
+var rebootSteps = steps{locking, cordoning, draining, lastCheck, rebooting, verifying, settling, uncordons, unlocking}
 
 // faults are the cases of TestFaults.
 var faults = []fault{

@@ -117,5 +117,28 @@ func (f *faultRun) path(node string) string {
 		}
 		path = append(path, step)
 	}
-	return strings.Join(path, " → ")
+	return strings.Join(shortened(path), " → ")
+}
+
+// shortened replaces steps that follow each other as they always do by an ellipsis.
+func shortened(path []string) []string {
+	follows := func(i int) bool { // path[i] comes right after path[i-1] in every upgrade
+		order := slices.IndexFunc(rebootSteps, func(s v1alpha1.Step) bool { return string(s) == path[i-1] })
+		return order >= 0 && order+1 < len(rebootSteps) && string(rebootSteps[order+1]) == path[i]
+	}
+	var short []string
+	for i := 0; i < len(path); {
+		last := i
+		for last+1 < len(path) && follows(last+1) {
+			last++
+		}
+		if last-i < 3 {
+			short = append(short, path[i])
+			i++
+			continue
+		}
+		short = append(short, path[i], "…", path[last])
+		i = last + 1
+	}
+	return short
 }

@@ -71,12 +71,12 @@ var faults = []fault{
 		inject: applied(failingWebhook("", "pods/eviction", `"*"`)), says: says{"w1", v1alpha1.ReasonDrainBlocked, "fault.example.com"}, heal: noWebhook},
 
 	// Objects.
-	{name: "slot-deleted", what: "the slot's Lease is deleted", at: steps{draining, rebooting, settling}, inject: kube("-n", v1alpha1.Namespace, "delete", "lease", "slot-0")},
-	{name: "slot-emptied", what: "holder and reservation are removed from the slot's Lease", at: steps{draining, settling},
+	{name: "slot-deleted", what: "the slot's Lease is deleted", lostSlot: true, at: steps{draining, rebooting, settling}, inject: kube("-n", v1alpha1.Namespace, "delete", "lease", "slot-0")},
+	{name: "slot-emptied", what: "holder and reservation are removed from the slot's Lease", lostSlot: true, at: steps{draining, settling},
 		inject: patchSlot(`{"metadata":{"annotations":{"` + v1alpha1.ReservedForAnnotation + `":null}},"spec":{"holderIdentity":null}}`)},
 	{name: "slot-unlabelled", what: "the slot's Lease loses its label", at: steps{draining, settling}, inject: patchSlot(`{"metadata":{"labels":null}}`)},
-	{name: "slot-given-away", what: "the slot's Lease names w3 as its holder", at: steps{draining}, blocked: true, inject: giveSlotAway, lasts: 20 * time.Second},
-	{name: "slot-unreadable", what: "the slot's Lease names a holder that cannot be parsed; later it is deleted", at: steps{settling},
+	{name: "slot-given-away", what: "the slot's Lease names w3 as its holder", lostSlot: true, at: steps{draining}, blocked: true, inject: giveSlotAway, lasts: 20 * time.Second},
+	{name: "slot-unreadable", what: "the slot's Lease names a holder that cannot be parsed; later it is deleted", lostSlot: true, at: steps{settling},
 		inject: patchSlot(`{"spec":{"holderIdentity":"nonsense"}}`), says: says{"w2", v1alpha1.ReasonNoSlot, "delete the Lease"},
 		heal: kube("-n", v1alpha1.Namespace, "delete", "lease", "slot-0")},
 	{name: "nodeupgrade-deleted", what: "w1's NodeUpgrade is deleted", at: steps{locking, draining, rebooting, settling}, inject: kube("delete", "nodeupgrade", "w1")},

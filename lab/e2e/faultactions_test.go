@@ -225,6 +225,20 @@ func bothSucceeded(f *faultRun) error {
 // none waits for nothing: what is left over is checked anyway.
 func none(*faultRun) error { return nil }
 
+// staged waits until every node has staged the patch, and withdraws it.
+func staged(f *faultRun) error {
+	err := waitUntil(5*time.Minute, func() error {
+		nodes, err := f.nodeUpgrades()
+		for _, node := range nodes {
+			if node.Status.Versions.Staged != to {
+				return errors.New(describe(node))
+			}
+		}
+		return err
+	})
+	return errors.Join(err, all(onLab("withdraw", to), deleteUpgrade, open)(f))
+}
+
 // withoutUpgrade waits until no upgrade is left.
 func withoutUpgrade(f *faultRun) error {
 	return waitUntil(4*time.Minute, func() error { return errors.Join(f.nodesIdle(), f.nodesInService(nil)) })

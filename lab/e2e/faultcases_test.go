@@ -99,6 +99,14 @@ var faults = []fault{
 	{name: "pod-finalizer", what: "a pod has a finalizer that nobody removes", at: steps{draining}, before: addFinalizer, inject: none,
 		says: says{"w1", v1alpha1.ReasonDraining, "stuck"}, lasts: 15 * time.Second, heal: removeFinalizer},
 
+	// The source of images.
+	{name: "source-slow", what: "the download of the image takes 40 s and more", at: steps{staging}, stages: true, inject: onLab("fault", "slow"),
+		says: says{"w1", v1alpha1.ReasonStaging, to}, then: all(staged, onLab("fault", "none"))},
+	{name: "source-cut", what: "the download of the image breaks off", at: steps{staging}, stages: true, inject: onLab("fault", "cut"),
+		says: says{"w1", v1alpha1.ReasonStageFailed, to}, heal: onLab("fault", "none"), then: staged},
+	{name: "source-stalled", what: "the download of the image stops, and no byte follows", at: steps{staging}, stages: true, inject: onLab("fault", "stalled"),
+		says: says{"w1", v1alpha1.ReasonStageFailed, to}, heal: onLab("fault", "none"), then: staged},
+
 	// People.
 	{name: "cordon-before", what: "a person has cordoned w1 before", at: steps{draining}, before: kube("cordon", "w1"), inject: none, foreign: []string{"w1"}},
 	{name: "cordon-other", what: "a person cordons w2 while w1 is upgraded", at: steps{draining}, inject: kube("cordon", "w2"), foreign: []string{"w2"}},

@@ -31,10 +31,12 @@ type fault struct {
 	blocked bool
 	before  action // before the upgrade is created
 	inject  action
-	says    says          // what the status has to say before the fault is healed
-	lasts   time.Duration // at least
-	heal    action
-	then    action // after the upgrade has ended; nil: it has to have succeeded
+	// stages makes it a patch that is only staged, as the window is closed.
+	stages bool
+	says   says          // what the status has to say before the fault is healed
+	lasts  time.Duration // at least
+	heal   action
+	then   action // after the upgrade has ended; nil: it has to have succeeded
 	// struck are the nodes that the fault itself reboots, and foreign those that a person
 	// cordons.
 	struck, foreign []string
@@ -163,6 +165,9 @@ func (f *faultRun) start() error {
 			return err
 		}
 	}
+	if f.stages {
+		return f.startStaging()
+	}
 	for _, node := range []string{"w1", "w2"} {
 		if _, err := f.Lab.Lab(f.ctx, "update-engine", node, "need-reboot"); err != nil {
 			return err
@@ -181,6 +186,23 @@ func (f *faultRun) start() error {
 		return err
 	}
 	return f.createUpgrade(f.id)
+}
+
+// startStaging offers a patch, lets the fault begin, and creates the upgrade.
+func (f *faultRun) startStaging() error {
+	for _, node := range f.nodes {
+		if _, err := f.Exec(f.ctx, node, "sh", "-c", "rm -f /opt/extensions/kubernetes/kubernetes-"+to+"-*"); err != nil {
+			return err
+		}
+	}
+	steps := all(closed, onLab("publish", to), f.inject, applied(text(fmt.Sprintf(`
+apiVersion: kubectl-upgrade.dev/v1alpha1
+kind: ClusterUpgrade
+metadata: {name: %s}
+spec: {version: %s}
+`, f.id, to))))
+	f.inject = none
+	return steps(f)
 }
 
 func (f *faultRun) createUpgrade(name string) error {

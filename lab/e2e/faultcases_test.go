@@ -10,6 +10,7 @@ import (
 
 // Steps of a node that reboots, by their names in the cases.
 const (
+	staging   = v1alpha1.StepStaging
 	locking   = v1alpha1.StepLocking
 	cordoning = v1alpha1.StepCordoning
 	draining  = v1alpha1.StepDraining

@@ -29,9 +29,19 @@ func LostCordons(moments []Moment, foreign ...string) ([]string, error) {
 // it lost, so that it counts no more.
 func Without(moments []Moment, node string, since time.Time) []Moment {
 	var kept []Moment
+	var last *Moment
 	for _, m := range moments {
-		if m.Resource == "nodes" && m.Object.GetName() == node && !m.Seen.Before(since) {
-			m.Deleted = true
+		ofNode := m.Resource == "nodes" && m.Object.GetName() == node
+		if last != nil && !m.Seen.Before(since) {
+			last.Revision, last.Deleted = m.Revision, true
+			kept = append(kept, *last)
+			last = nil
+		}
+		if ofNode && !m.Seen.Before(since) {
+			continue
+		}
+		if ofNode {
+			last = &m
 		}
 		kept = append(kept, m)
 	}

@@ -79,6 +79,9 @@ func TestFaults(t *testing.T) {
 	c := newCluster(t, 1, 3, "--update-engine")
 	c.apply(t, scenario.OpenSchedule)
 	c.apply(t, onePod("stuck"))
+	if err := c.reset(true); err != nil {
+		t.Fatal(err)
+	}
 	for _, r := range runs {
 		r.testCluster = c
 		passed := t.Run(r.id, r.run)

@@ -252,7 +252,7 @@ func (f *faultRun) injectAtSteps(t *testing.T) {
 func (f *faultRun) awaitSays(t *testing.T) {
 	t.Helper()
 	words := regexp.MustCompile(f.says.words)
-	f.eachSecond(t, 5*time.Minute, fmt.Sprintf("the status of %q is %s", f.says.node, f.says.reason), func() error {
+	f.eachSecond(t, 3*time.Minute, fmt.Sprintf("the status of %q is %s", f.says.node, f.says.reason), func() error {
 		got, err := f.statusOf(f.says.node)
 		if err != nil {
 			return err

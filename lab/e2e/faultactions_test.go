@@ -84,7 +84,7 @@ const (
 )
 
 // failingWebhook returns a webhook that nobody answers and that fails closed.
-func failingWebhook(group, resource, operations string) func() string {
+func failingWebhook(group, resource string) func() string {
 	return text(fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -96,8 +96,8 @@ webhooks:
     failurePolicy: Fail
     timeoutSeconds: 2
     clientConfig: {url: "https://10.88.0.1:1/"}
-    rules: [{apiGroups: [%q], apiVersions: ["*"], operations: [%s], resources: [%q]}]
-`, group, operations, resource))
+    rules: [{apiGroups: [%q], apiVersions: ["*"], operations: ["*"], resources: [%q]}]
+`, group, resource))
 }
 
 var noWebhook = kube("delete", "validatingwebhookconfiguration", "fault")

@@ -36,7 +36,7 @@ var faults = []fault{
 		inject: kube("-n", v1alpha1.Namespace, "scale", "deployment/coordinator", "--replicas", "0"),
 		heal:   kube("-n", v1alpha1.Namespace, "scale", "deployment/coordinator", "--replicas", "2")},
 	{name: "two-coordinators", what: "two coordinators lead at once, again and again for 40 s", at: steps{locking}, inject: twoLeaders},
-	{name: "self-upgrade", what: "kubectl-upgrade itself is rolled out", at: steps{locking, draining, settling}, inject: restartAll},
+	{name: "self-upgrade", what: "both workloads of kubectl-upgrade are replaced (kubectl rollout restart), as by an upgrade of itself", at: steps{locking, draining, settling}, inject: restartAll},
 
 	// Nodes.
 	{name: "power-cut", what: "w1 loses its power for 10 s", at: steps{locking, cordoning, lastCheck, rebooting, verifying, settling, unlocking},
@@ -62,14 +62,18 @@ var faults = []fault{
 	// The API.
 	{name: "api-gone", what: "the API server is gone for 90 s", at: steps{draining, rebooting, settling},
 		inject: onNode("cp1", apiGone), lasts: 90 * time.Second, heal: all(onNode("cp1", apiBack), kube("get", "--raw", "/readyz"))},
-	{name: "webhook-nodes", what: "a webhook fails closed on Nodes", at: steps{locking, settling},
-		inject: applied(failingWebhook("", "nodes", `"*"`)), says: says{"w1", v1alpha1.ReasonAPIWriteFailed, "fault.example.com"}, heal: noWebhook},
+	{name: "webhook-nodes-cordoning", what: "a webhook fails closed on Nodes before w1 is cordoned", at: steps{cordoning}, before: applied(failingWebhook("", "nodes")), inject: none,
+		says: says{"w1", v1alpha1.ReasonAPIWriteFailed, "fault.example.com"}, heal: noWebhook},
+	{name: "webhook-nodes-rebooting", what: "a webhook fails closed on Nodes: the kubelet cannot register after the reboot", at: steps{rebooting}, inject: applied(failingWebhook("", "nodes")),
+		says: says{"w1", v1alpha1.ReasonNodeNotReady, "to be Ready, until"}, heal: noWebhook},
+	{name: "webhook-nodes-settling", what: "a webhook fails closed on Nodes before w1 is uncordoned", at: steps{settling}, inject: applied(failingWebhook("", "nodes")),
+		says: says{"w1", v1alpha1.ReasonAPIWriteFailed, "fault.example.com"}, heal: noWebhook},
 	{name: "webhook-leases", what: "a webhook fails closed on Leases", at: steps{draining},
-		inject: applied(failingWebhook("coordination.k8s.io", "leases", `"*"`)), lasts: 60 * time.Second, heal: noWebhook},
+		inject: applied(failingWebhook("coordination.k8s.io", "leases")), lasts: 60 * time.Second, heal: noWebhook},
 	{name: "webhook-pods", what: "a webhook fails closed on pods", at: steps{draining},
-		inject: applied(failingWebhook("", "pods", `"*"`)), lasts: 40 * time.Second, heal: noWebhook},
-	{name: "webhook-eviction", what: "a webhook fails closed on evictions", at: steps{locking},
-		inject: applied(failingWebhook("", "pods/eviction", `"*"`)), says: says{"w1", v1alpha1.ReasonDrainBlocked, "fault.example.com"}, heal: noWebhook},
+		inject: applied(failingWebhook("", "pods")), lasts: 40 * time.Second, heal: noWebhook},
+	{name: "webhook-eviction", what: "a webhook fails closed on evictions", at: steps{draining},
+		before: applied(failingWebhook("", "pods/eviction")), inject: none, says: says{"w1", v1alpha1.ReasonDrainBlocked, "fault.example.com"}, heal: noWebhook},
 
 	// Objects.
 	{name: "slot-deleted", what: "the slot's Lease is deleted", lostSlot: true, at: steps{draining, rebooting, settling}, inject: kube("-n", v1alpha1.Namespace, "delete", "lease", "slot-0")},

@@ -257,6 +257,9 @@ func (f *faultRun) awaitSays(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		if got.Until != nil {
+			got.Message += ", until " + got.Until.UTC().Format(time.TimeOnly)
+		}
 		if got.Reason != f.says.reason || !words.MatchString(got.Message) {
 			return fmt.Errorf("reason %s: %s", got.Reason, got.Message)
 		}

@@ -108,9 +108,9 @@ var faults = []fault{
 	{name: "source-slow", what: "the download of the image takes 40 s and more", at: steps{staging}, stages: true, inject: onLab("fault", "slow"),
 		says: says{"w1", v1alpha1.ReasonStaging, to}, then: all(staged, onLab("fault", "none"))},
 	{name: "source-cut", what: "the download of the image breaks off", at: steps{staging}, stages: true, inject: onLab("fault", "cut"),
-		says: says{"w1", v1alpha1.ReasonStageFailed, to}, heal: onLab("fault", "none"), then: staged},
+		says: says{"w1", v1alpha1.ReasonSourceUnavailable, "downloading .*" + to}, heal: onLab("fault", "none"), then: staged},
 	{name: "source-stalled", what: "the download of the image stops, and no byte follows", at: steps{staging}, stages: true, inject: onLab("fault", "stalled"),
-		says: says{"w1", v1alpha1.ReasonStageFailed, to}, heal: onLab("fault", "none"), then: staged},
+		says: says{"w1", v1alpha1.ReasonSourceUnavailable, "downloading .*" + to}, heal: onLab("fault", "none"), then: staged},
 
 	// People.
 	{name: "cordon-before", what: "a person has cordoned w1 before", at: steps{draining}, before: kube("cordon", "w1"), inject: none, foreign: []string{"w1"}},

@@ -124,6 +124,10 @@ func (c *testCluster) reset(failed bool) error {
 		}
 	}
 	_, _ = c.Exec(c.ctx, "cp1", "sh", "-c", apiBack)
+	if _, err := c.Lab.Lab(c.ctx, "fault", "none"); err != nil {
+		return err
+	}
+	_, _ = c.Lab.Lab(c.ctx, "withdraw", to)
 	ready := func() error { _, err := c.Kube(c.ctx, "get", "--raw", "/readyz"); return err }
 	if err := waitUntil(2*time.Minute, ready); err != nil {
 		return err

@@ -123,6 +123,8 @@ spec:
 
 // guarded upgrades a node to a broken image, and waits until it serves its former version.
 func (c *testCluster) guarded(t *testing.T, name, former string, image brokenImage) {
+	row := row{id: name, happened: fmt.Sprintf("%s is upgraded by method %s to an image of kind %s", image.node, image.method, image.kind)}
+	defer func() { c.writeGuardRow(t, row) }()
 	boots := c.boots(t, image.node)
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to, "--broken", image.kind))
 	time.Sleep(indexRead)
@@ -132,8 +134,10 @@ func (c *testCluster) guarded(t *testing.T, name, former string, image brokenIma
 	})
 	began := time.Now()
 	c.eventually(t, outOfService, image.node+" serves "+from+" again", func() error { return c.serves(name, image.node) })
-	t.Logf("%s served %s again %s after the image was activated", image.node, from, time.Since(began).Round(time.Second))
-	c.awaitStatus(t, v1alpha1.ReasonRolledBack, image.why, image.node)
+	row.took = time.Since(began)
+	t.Logf("%s served %s again %s after the image was activated", image.node, from, row.took.Round(time.Second))
+	says := c.awaitStatus(t, v1alpha1.ReasonRolledBack, image.why, image.node)[image.node]
+	row.said = fmt.Sprintf("%s %s: %s", image.node, says.Reason, says.Message)
 	node, err := c.ours.NodeUpgrades.Get(c.ctx, image.node, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -142,10 +146,22 @@ func (c *testCluster) guarded(t *testing.T, name, former string, image brokenIma
 		t.Error("the status has no journal of the kubelet")
 	}
 	t.Logf("the kubelet's journal:\n%s", node.Status.KubeletLog)
-	if got := c.boots(t, image.node) - boots; got != image.reboots {
+	got := c.boots(t, image.node) - boots
+	if got != image.reboots {
 		t.Errorf("%s rebooted %d times, want %d", image.node, got, image.reboots)
 	}
+	row.happened += fmt.Sprintf("; the guard returned it to %s with %d reboots in all", from, got)
 	c.guardGone(t, image.node)
+}
+
+// writeGuardRow writes the case's row, with the promises of the whole run so far.
+func (c *testCluster) writeGuardRow(t *testing.T, r row) {
+	broken, err := record.Promises(c.recorder.Moments(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.promises = promises(broken)
+	writeRow(t, r)
 }
 
 // boots returns how often a node has booted, according to its own journal: a kubelet that

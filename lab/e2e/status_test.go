@@ -15,8 +15,9 @@ import (
 // upgradeStatus is the part of `kubectl upgrade status -o json` that the tests read.
 type upgradeStatus struct {
 	Upgrade struct {
-		Name   string          `json:"name"`
-		Reason v1alpha1.Reason `json:"reason"`
+		Name    string          `json:"name"`
+		Reason  v1alpha1.Reason `json:"reason"`
+		Message string          `json:"message"`
 	} `json:"upgrade"`
 	Nodes []nodeStatus `json:"nodes"`
 }
@@ -44,6 +45,24 @@ func (c *testCluster) status() (map[string]nodeStatus, v1alpha1.Reason, error) {
 		nodes[node.Name] = node
 	}
 	return nodes, s.Upgrade.Reason, nil
+}
+
+// statusOf returns the line of a node, or that of the upgrade if node is empty.
+func (c *testCluster) statusOf(node string) (nodeStatus, error) {
+	out, err := c.Upgrade(c.ctx, "status", "-o", "json")
+	if err != nil {
+		return nodeStatus{}, err
+	}
+	var s upgradeStatus
+	if err := json.Unmarshal([]byte(out), &s); err != nil {
+		return nodeStatus{}, fmt.Errorf("reading kubectl upgrade status -o json: %w", err)
+	}
+	for _, n := range s.Nodes {
+		if n.Name == node {
+			return n, nil
+		}
+	}
+	return nodeStatus{Name: s.Upgrade.Name, Reason: s.Upgrade.Reason, Message: s.Upgrade.Message}, nil
 }
 
 // awaitStatus waits until `kubectl upgrade status` prints this reason for each of the nodes, as

@@ -23,7 +23,7 @@ func (a *Agent) checkSpec(ctx context.Context, entry hostverb.Entry, in hostverb
 	defer cancel()
 	upgrade, err := a.upgradeOf(ctx, in.Spec.Upgrade)
 	if err != nil {
-		return host.Fail(v1alpha1.ReasonGateUnknown, "comparing the order with what its upgrade fixed: %w", err)
+		return host.Fail(v1alpha1.ReasonGateUnknown, "comparing the NodeUpgrade with what its upgrade fixed: %w", err)
 	}
 	if hold := specHold(in.Spec, upgrade); hold.Holds() {
 		return host.Fail(hold.Reason, "%s", hold.Message)

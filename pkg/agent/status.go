@@ -81,7 +81,7 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation, problem stri
 	a.lastStatus = writtenStatus{stored.UID, status, stored.Status, o.Now}
 	if stored.UID != nu.UID {
 		// Apply on the status subresource does not check the UID.
-		return fmt.Errorf("writing the status of NodeUpgrade %s: it was deleted and created again meanwhile, with an order that this agent has not read", a.Node)
+		return fmt.Errorf("writing the status of NodeUpgrade %s: it was deleted and created again meanwhile, with a spec that this agent has not read", a.Node)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ type Input struct {
 // image returns the image that the NodeUpgrade's spec names for the node.
 func (o Input) image() (v1alpha1.Image, error) {
 	if o.Spec.Image == nil {
-		return v1alpha1.Image{}, fmt.Errorf("the order for %s names no image for this node", o.Spec.Version)
+		return v1alpha1.Image{}, fmt.Errorf("the NodeUpgrade names no image of %s for this node", o.Spec.Version)
 	}
 	return *o.Spec.Image, nil
 }

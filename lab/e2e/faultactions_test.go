@@ -83,7 +83,7 @@ const (
 	apiBack = "mv /root/kube-apiserver.yaml /etc/kubernetes/manifests/"
 )
 
-// failingWebhook returns a webhook that nobody answers and that fails closed.
+// failingWebhook returns a webhook that fails closed and has no server.
 func failingWebhook(group, resource string) func() string {
 	return text(fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1

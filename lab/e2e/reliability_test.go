@@ -33,7 +33,7 @@ What kubectl-upgrade does when things break, on real nodes. Each row is a case o
 **The guard's cases** (` + "`TestGuard`, `cp1-…` and `w1-…`" + `) upgrade one node to an image that passes every check and fails once it is merged. The guard has to return the node to its former version within five minutes.
 
 **The other cases** (` + "`TestFaults`" + `) reboot w1 and then w2 by a ClusterUpgrade of type Reboot, with one slot, and inject a fault when w1 reaches the step that ends the case's name. Then:
-- ` + "`kubectl upgrade status`" + ` has to give the true reason, if somebody has to wait;
+- ` + "`kubectl upgrade status`" + ` has to give the true reason, if a node has to wait;
 - the upgrade has to end, without a person's help other than what ends the fault;
 - nothing is left over: no cordon, annotation, slot, half image, unit, mount or file of the guard;
 - a recorder outside, which sees every version of every object, checks the [promises](architecture.md#promises): never more nodes out of service than slots, none without its slot, nothing begun outside the hours, no other person's cordon removed.

@@ -9,7 +9,7 @@ import (
 )
 
 // Faults are the ways in which the image server itself can be broken.
-var Faults = append([]string{"none", "down", "empty", "rubbish"}, serve.Transfers...)
+var Faults = append([]string{"none", "down", "empty", "rubbish", "wrong-signature"}, serve.Transfers...)
 
 // rubbish has lines with names that are not versions, and lines that are not
 // entries.
@@ -21,7 +21,7 @@ const rubbish = `111111111111111111111111111111111111111111111111111111111111111
 // all faults.
 func (c *Cluster) Fault(fault string) error {
 	dir := c.ServeDir()
-	if err := errors.Join(serve.Down(dir, fault == "down"), serve.ResetIndex(dir), serve.SetTransfer(dir, "")); err != nil {
+	if err := errors.Join(serve.Down(dir, fault == "down"), serve.ResetIndex(dir), serve.Sign(dir, ""), serve.SetTransfer(dir, "")); err != nil {
 		return err
 	}
 	switch fault {
@@ -31,6 +31,8 @@ func (c *Cluster) Fault(fault string) error {
 		return serve.Index(dir, "")
 	case "rubbish":
 		return serve.Index(dir, rubbish)
+	case "wrong-signature":
+		return serve.Sign(dir, "no key has signed this\n")
 	}
 	if slices.Contains(serve.Transfers, fault) {
 		return serve.SetTransfer(dir, fault)

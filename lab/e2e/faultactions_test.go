@@ -138,9 +138,11 @@ func (f *faultRun) patchPods(patch string) error {
 	return nil
 }
 
-func killW1Agent(f *faultRun) error {
-	_, _ = f.killAgent(f.ctx, "w1") // there is no process while it restarts, or the node does
-	return nil
+func killAgentOf(node string) action {
+	return func(f *faultRun) error {
+		_, _ = f.killAgent(f.ctx, node) // there is no process while it restarts, or the node does
+		return nil
+	}
 }
 
 var killCoordinators = kube("-n", v1alpha1.Namespace, "delete", "pod", "-l", "app.kubernetes.io/component=coordinator", "--grace-period=0", "--force")
@@ -178,10 +180,12 @@ func abandon(f *faultRun) error {
 
 func (f *faultRun) forget(node string) { f.forgotten = map[string]time.Time{node: time.Now()} }
 
-// deleteNode deletes the Node of w1, which is off.
-func deleteNode(f *faultRun) error {
-	f.forget("w1")
-	return kube("delete", "node", "w1")(f)
+// deleteNodeOf deletes the Node of that name.
+func deleteNodeOf(name string) action {
+	return func(f *faultRun) error {
+		f.forget(name)
+		return kube("delete", "node", name)(f)
+	}
 }
 
 // ended waits until the upgrade has succeeded.
@@ -225,6 +229,12 @@ func bothSucceeded(f *faultRun) error {
 // none waits for nothing: what is left over is checked anyway.
 func none(*faultRun) error { return nil }
 
+// killWhileManifestsMove cuts cp1's power when kubeadm has begun to replace static pods.
+func killWhileManifestsMove(f *faultRun) error {
+	const begun = "while ! ls /etc/kubernetes/tmp/kubeadm-backup-manifests-*/*.yaml >/dev/null 2>&1; do sleep 0.05; done"
+	return all(onNode("cp1", begun), onLab("kill", "cp1"))(f)
+}
+
 // staged waits until every node has staged the patch, and withdraws it.
 func staged(f *faultRun) error {
 	err := waitUntil(5*time.Minute, func() error {
@@ -237,6 +247,11 @@ func staged(f *faultRun) error {
 		return err
 	})
 	return errors.Join(err, all(onLab("withdraw", to), deleteUpgrade, open)(f))
+}
+
+// unpublished withdraws an image that cannot be staged, and deletes the upgrade to it.
+func unpublished(f *faultRun) error {
+	return all(onLab("withdraw", to), deleteUpgrade, open, withoutUpgrade)(f)
 }
 
 // withoutUpgrade waits until no upgrade is left.

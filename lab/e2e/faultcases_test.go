@@ -30,7 +30,7 @@ var rebootSteps = steps{locking, cordoning, draining, lastCheck, rebooting, veri
 // faults are the cases of TestFaults.
 var faults = []fault{
 	// Parts of kubectl-upgrade.
-	{name: "agent-killed", what: "w1's agent is killed at each step", at: rebootSteps, throughout: true, inject: killW1Agent},
+	{name: "agent-killed", what: "w1's agent is killed at each step", at: rebootSteps, throughout: true, inject: killAgentOf("w1")},
 	{name: "coordinator-killed", what: "both coordinators are killed at each step", at: rebootSteps, throughout: true, inject: killCoordinators},
 	{name: "coordinator-gone", what: "there is no coordinator for 75 s", at: steps{draining}, lasts: 75 * time.Second,
 		inject: kube("-n", v1alpha1.Namespace, "scale", "deployment/coordinator", "--replicas", "0"),
@@ -47,9 +47,9 @@ var faults = []fault{
 		inject: onLab("kill", "w1"), says: says{"w2", v1alpha1.ReasonNodeNotBack, "NotReady since .*abandon w1"}, heal: abandon,
 		then: all(w2Rebooted, onLab("start", "w1")), struck: []string{"w1"}},
 	{name: "node-deleted", what: "w1 is switched off, its Node deleted; later it registers again", at: steps{draining, settling},
-		inject: all(onLab("kill", "w1"), deleteNode), then: all(w2Rebooted, onLab("start", "w1")), struck: []string{"w1"}},
+		inject: all(onLab("kill", "w1"), deleteNodeOf("w1")), then: all(w2Rebooted, onLab("start", "w1")), struck: []string{"w1"}},
 	{name: "node-replaced", what: "w1's Node is deleted while it runs, and its kubelet registers again: a new UID", at: steps{draining, settling},
-		inject: all(deleteNode, onNode("w1", "systemctl restart kubelet"))},
+		inject: all(deleteNodeOf("w1"), onNode("w1", "systemctl restart kubelet"))},
 	{name: "reboot-by-hand", what: "a person reboots w1", at: steps{locking, draining, verifying, settling},
 		inject: tolerant(onLab("reboot", "w1")), struck: []string{"w1"}},
 	{name: "partition", what: "w1's network is cut for 20 s", at: steps{locking, cordoning, rebooting, verifying, settling, unlocking},
@@ -111,9 +111,23 @@ var faults = []fault{
 		says: says{"w1", v1alpha1.ReasonSourceUnavailable, "downloading .*" + to}, heal: onLab("fault", "none"), then: staged},
 	{name: "source-stalled", what: "the download of the image stops, and no byte follows", at: steps{staging}, stages: true, inject: onLab("fault", "stalled"),
 		says: says{"w1", v1alpha1.ReasonSourceUnavailable, "downloading .*" + to}, heal: onLab("fault", "none"), then: staged},
+	{name: "source-endless", what: "the download of the image has no end", at: steps{staging}, stages: true, inject: onLab("fault", "endless"),
+		says: says{"w1", v1alpha1.ReasonDiskFull, "is longer than"}, heal: onLab("fault", "none"), then: staged},
+	{name: "source-down", what: "the source answers 503", at: steps{staging}, stages: true, inject: onLab("fault", "down"),
+		says: says{"w1", v1alpha1.ReasonSourceUnavailable, "503"}, heal: onLab("fault", "none"), then: staged},
+	{name: "source-signature", what: "the policy has a keyring, and the signature of the index is wrong", at: steps{staging}, stages: true, before: withKeyring, inject: onLab("fault", "wrong-signature"),
+		says: says{"w1", v1alpha1.ReasonSourceInvalid, "signature is wrong"}, heal: all(onLab("fault", "none"), withoutKeyring), then: staged},
+	{name: "source-digest", what: "the image differs from its digest in the index", at: steps{staging}, stages: true, publish: []string{"--corrupt"}, inject: none,
+		says: says{"w1", v1alpha1.ReasonHashMismatch, to}, then: unpublished},
+	{name: "source-content", what: "the image has another version in it", at: steps{staging}, stages: true, publish: []string{"--content", from}, inject: none,
+		says: says{"w1", v1alpha1.ReasonContentMismatch, to}, then: unpublished},
+	{name: "disk-full-staging", what: "w1's disk has no space for the image", at: steps{staging}, stages: true, inject: onNode("w1", fullDisk),
+		says: says{"w1", v1alpha1.ReasonDiskFull, to}, heal: onNode("w1", "umount /opt/extensions/kubernetes /mnt"), then: staged},
 
 	// People.
 	{name: "cordon-before", what: "a person has cordoned w1 before", at: steps{draining}, before: kube("cordon", "w1"), inject: none, foreign: []string{"w1"}},
 	{name: "cordon-other", what: "a person cordons w2 while w1 is upgraded", at: steps{draining}, inject: kube("cordon", "w2"), foreign: []string{"w2"}},
+	{name: "cordon-middle", what: "a person cordons w1 before it has freed its slot", at: steps{unlocking}, inject: kube("cordon", "w1"), foreign: []string{"w1"}},
+	{name: "etcd-restored", what: "etcd is restored from a snapshot that is older than the upgrade", at: steps{draining, settling}, before: snapshotEtcd, inject: restoreEtcd, then: withoutUpgrade},
 	{name: "uncordon", what: "a person uncordons w1", at: steps{draining, rebooting, settling}, inject: kube("uncordon", "w1")},
 }

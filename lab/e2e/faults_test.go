@@ -19,24 +19,28 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// fault is one that is injected while an upgrade reboots w1 and then w2.
+// fault is one that is injected while an upgrade reboots w1 and then w2, or patches nodes.
 type fault struct {
 	name string
 	what string // for the page
-	// at are the steps of w1 at which it is injected: each is a case. With throughout they
-	// are one case, and the fault is injected at each.
+	// patch makes it an upgrade from v1.34.3 to v1.34.4. Nil: a reboot of w1 and w2.
+	patch *patch
+	// at are the steps of the first node at which it is injected: each is a case. With
+	// throughout they are one case, and the fault is injected at each.
 	at         []v1alpha1.Step
 	throughout bool
 	// blocked keeps w1 in Draining, by a PodDisruptionBudget, until the fault is healed.
 	blocked bool
 	before  action // before the upgrade is created
 	inject  action
-	// stages makes it a patch that is only staged, as the window is closed.
-	stages bool
-	says   says          // what the status has to say before the fault is healed
-	lasts  time.Duration // at least
-	heal   action
-	then   action // after the upgrade has ended; nil: it has to have succeeded
+	// stages makes it a patch that is only staged, as the window is closed. publish are
+	// further flags of lab publish.
+	stages  bool
+	publish []string
+	says    says          // what the status has to say before the fault is healed
+	lasts   time.Duration // at least
+	heal    action
+	then    action // after the upgrade has ended; nil: it has to have succeeded
 	// struck are the nodes that the fault itself reboots, and foreign those that a person
 	// cordons.
 	struck, foreign []string
@@ -97,7 +101,7 @@ func TestFaults(t *testing.T) {
 // faultRuns returns all cases.
 func faultRuns() []*faultRun {
 	var runs []*faultRun
-	for _, f := range faults {
+	for _, f := range slices.Concat(faults, patchFaults) {
 		if f.throughout || len(f.at) == 1 {
 			runs = append(runs, &faultRun{fault: f, id: f.name, step: f.at[0]})
 			continue
@@ -159,8 +163,13 @@ func (f *faultRun) startRecording(t *testing.T) (stop func()) {
 	return cancel
 }
 
-// start lets the operating systems of w1 and w2 ask for a reboot, and creates the upgrade.
+// start creates the upgrade.
 func (f *faultRun) start() error {
+	if f.patch != nil {
+		if err := f.beforePatch(); err != nil {
+			return err
+		}
+	}
 	if f.blocked {
 		if err := f.block(); err != nil {
 			return err
@@ -171,9 +180,19 @@ func (f *faultRun) start() error {
 			return err
 		}
 	}
-	if f.stages {
+	switch {
+	case f.stages:
 		return f.startStaging()
+	case f.patch != nil:
+		return f.startPatch()
+	default:
+		return f.startReboot()
 	}
+}
+
+// startReboot lets the operating systems of w1 and w2 ask for a reboot, and creates the
+// upgrade.
+func (f *faultRun) startReboot() error {
 	for _, node := range []string{"w1", "w2"} {
 		if _, err := f.Lab.Lab(f.ctx, "update-engine", node, "need-reboot"); err != nil {
 			return err
@@ -201,7 +220,7 @@ func (f *faultRun) startStaging() error {
 			return err
 		}
 	}
-	steps := all(closed, onLab("publish", to), f.inject, applied(text(fmt.Sprintf(`
+	steps := all(closed, onLab(append([]string{"publish", to}, f.publish...)...), f.inject, applied(text(fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: ClusterUpgrade
 metadata: {name: %s}
@@ -222,7 +241,7 @@ spec:
 `, name))
 }
 
-// injectAtSteps waits for the steps of w1, and injects the fault at each.
+// injectAtSteps waits for the steps of the first node, and injects the fault at each.
 func (f *faultRun) injectAtSteps(t *testing.T) {
 	t.Helper()
 	left := map[v1alpha1.Step]bool{f.step: true}
@@ -233,8 +252,8 @@ func (f *faultRun) injectAtSteps(t *testing.T) {
 	}
 	seen := int64(0)
 	for len(left) > 0 {
-		f.eventually(t, 3*time.Minute, fmt.Sprintf("w1 at %v", left), func() error {
-			step, at := nextStep(f.recorder.Moments(), "w1", seen, left)
+		f.eventually(t, 3*time.Minute, fmt.Sprintf("%s at %v", f.first(), left), func() error {
+			step, at := nextStep(f.recorder.Moments(), f.first(), seen, left)
 			if step == "" {
 				return fmt.Errorf("not yet")
 			}

@@ -87,7 +87,10 @@ func (f *faultRun) writeRow(t *testing.T, began time.Time) {
 	if f.injected.IsZero() {
 		f.injected = began
 	}
-	happened := f.what + ". w1: " + f.path("w1") + ". w2: " + f.path("w2")
+	happened := f.what
+	for _, node := range f.upgraded() {
+		happened += ". " + node + ": " + f.path(node)
+	}
 	writeRow(t, row{f.id, happened, f.said, time.Since(f.injected), promises(f.broken(t))})
 }
 

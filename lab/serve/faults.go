@@ -11,6 +11,8 @@ import (
 func indexFile(stateDir string) string { return filepath.Join(stateDir, "images.index") }
 func downFile(stateDir string) string  { return filepath.Join(stateDir, "images.down") }
 
+func signatureFile(stateDir string) string { return filepath.Join(stateDir, "images.signature") }
+
 // Index serves raw as SHA256SUMS instead of the list of offers, even when it
 // is empty. ResetIndex ends that.
 func Index(stateDir, raw string) error {
@@ -37,6 +39,18 @@ func Down(stateDir string, down bool) error {
 	}
 	if err := change(downFile(stateDir)); err != nil {
 		return fmt.Errorf("switching the image server: %w", err)
+	}
+	return nil
+}
+
+// Sign serves text as SHA256SUMS.gpg. With an empty text there is none.
+func Sign(stateDir, text string) error {
+	change := unset
+	if text != "" {
+		change = func(name string) error { return set(name, text) }
+	}
+	if err := change(signatureFile(stateDir)); err != nil {
+		return fmt.Errorf("setting the signature of the index: %w", err)
 	}
 	return nil
 }

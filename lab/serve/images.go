@@ -42,11 +42,14 @@ func (s *imageServer) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
-	if name == "SHA256SUMS" {
+	switch name {
+	case "SHA256SUMS":
 		s.answerIndex(w, r)
-		return
+	case "SHA256SUMS.gpg":
+		s.answerSignature(w, r)
+	default:
+		s.answerImage(w, r, name)
 	}
-	s.answerImage(w, r, name)
 }
 
 func (s *imageServer) answerIndex(w http.ResponseWriter, r *http.Request) {
@@ -58,6 +61,16 @@ func (s *imageServer) answerIndex(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("ETag", fmt.Sprintf("%q", hashText(text)))
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(text))
+}
+
+// answerSignature answers with the bytes that Sign has set.
+func (s *imageServer) answerSignature(w http.ResponseWriter, r *http.Request) {
+	text, err := os.ReadFile(signatureFile(s.stateDir))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(text)))
 }
 
 func (s *imageServer) index() (string, error) {
@@ -81,6 +94,10 @@ func (s *imageServer) answerImage(w http.ResponseWriter, r *http.Request, name s
 		return
 	}
 	for _, offer := range offers {
+		if offer.File == name && r.Method == http.MethodGet && s.endless() {
+			sendEndless(w, r)
+			return
+		}
 		if offer.File == name {
 			serveFile(s.broken(w, r), r, filepath.Join(offersDir(s.stateDir), name))
 			return

@@ -10,7 +10,7 @@ import (
 )
 
 // Transfers are the ways in which the download of an image can be broken.
-var Transfers = []string{"slow", "cut", "stalled"}
+var Transfers = []string{"slow", "cut", "stalled", "endless"}
 
 const (
 	// sound is how much of an image is sent before its transfer is cut or stalls.
@@ -32,6 +32,23 @@ func SetTransfer(stateDir, kind string) error {
 		return fmt.Errorf("setting the transfer of images: %w", err)
 	}
 	return nil
+}
+
+// endless reports whether downloads have no end.
+func (s *imageServer) endless() bool {
+	kind, err := os.ReadFile(transferFile(s.stateDir))
+	return err == nil && string(kind) == "endless"
+}
+
+// sendEndless sends bytes in chunks, without a length, until the client closes the
+// connection.
+func sendEndless(w http.ResponseWriter, r *http.Request) {
+	chunk := make([]byte, 1<<20)
+	for r.Context().Err() == nil {
+		if _, err := w.Write(chunk); err != nil {
+			return
+		}
+	}
 }
 
 // transfer sends an answer in a broken way.

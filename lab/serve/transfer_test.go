@@ -22,6 +22,9 @@ func TestTransfers(t *testing.T) {
 		"cut": func(n int, err error, _ time.Duration) bool {
 			return n < len(content) && errors.Is(err, io.ErrUnexpectedEOF)
 		},
+		"endless": func(n int, err error, _ time.Duration) bool {
+			return n > len(content) && errors.Is(err, context.DeadlineExceeded)
+		},
 		"stalled": func(n int, err error, _ time.Duration) bool {
 			return n < len(content) && errors.Is(err, context.DeadlineExceeded)
 		},

@@ -151,7 +151,7 @@ var killCoordinators = kube("-n", v1alpha1.Namespace, "delete", "pod", "-l", "ap
 // becomes leader too, and the former one notices a moment later.
 func twoLeaders(f *faultRun) error {
 	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
-		_, _ = f.Kube(f.ctx, "-n", v1alpha1.Namespace, "delete", "lease", "coordinator", "--ignore-not-found")
+		_, _ = f.Kube(f.ctx, "-n", v1alpha1.Namespace, "delete", "lease", "coordinator", "--ignore-not-found", "--wait=false")
 	}
 	return nil
 }

@@ -108,6 +108,10 @@ func (c *testCluster) hostsClean() error {
 	return nil
 }
 
+// unmounted removes the file systems that cases mount on nodes.
+const unmounted = `[ ! -e /root/state/fault ] || { ` + largeState + `; }
+umount /opt/extensions/kubernetes /mnt /etc/kubernetes/tmp`
+
 // reset returns when the next case may begin. After a case that failed it ends every fault
 // first.
 func (c *testCluster) reset(failed bool) error {
@@ -124,6 +128,9 @@ func (c *testCluster) reset(failed bool) error {
 		}
 	}
 	_, _ = c.Exec(c.ctx, "cp1", "sh", "-c", apiBack)
+	for _, node := range c.nodes {
+		_, _ = c.Exec(c.ctx, node, "sh", "-c", unmounted)
+	}
 	if _, err := c.Lab.Lab(c.ctx, "fault", "none"); err != nil {
 		return err
 	}
@@ -136,6 +143,7 @@ func (c *testCluster) reset(failed bool) error {
 		{"delete", "validatingwebhookconfiguration", "fault", "--ignore-not-found"},
 		{"apply", "--server-side", "--force-conflicts", "-k", c.root + "/manifests"},
 		{"apply", "--server-side", "--force-conflicts", "--field-manager", "lab", "-f", c.root + "/lab/manifests/policy.yaml"},
+		{"patch", "upgradepolicy", v1alpha1.PolicyName, "--type", "merge", "-p", `{"spec":{"source":{"keyring":null}}}`},
 		{"-n", "default", "delete", "poddisruptionbudget", "stuck", "--ignore-not-found"},
 		{"delete", "clusterupgrades", "--all"},
 		{"delete", "maintenanceschedule", "freeze", "--ignore-not-found"},

@@ -30,13 +30,15 @@ const reliabilityPage = `# Reliability
 
 What kubectl-upgrade does when things break, on real nodes. Each row is a case of ` + "`make e2e-faults`" + `, and is written by the run of that case. The nodes are those of the [lab](../lab/README.md): systemd, containerd, kubeadm and systemd-sysupdate as on Flatcar, one control plane and two or three workers.
 
-**The guard's cases** (` + "`TestGuard`, `cp1-…` and `w1-…`" + `) upgrade one node to an image that passes every check and fails once it is merged. The guard has to return the node to its former version within five minutes.
+**The guard's cases** (` + "`TestGuard`, names that begin with `cp1-` and `w1-`" + `) upgrade one node to an image that passes every check and fails once it is merged. The guard has to return the node to its former version within five minutes.
 
-**The other cases** (` + "`TestFaults`" + `) reboot w1 and then w2 by a ClusterUpgrade of type Reboot, with one slot, and inject a fault when w1 reaches the step that ends the case's name. Then:
+**The other cases** (` + "`TestFaults`" + `) reboot w1 and then w2 by a ClusterUpgrade of type Reboot, or upgrade the nodes that the row names from v1.34.3 to v1.34.4, with one slot. They inject a fault when the first node reaches the step that ends the case's name. Then:
 - ` + "`kubectl upgrade status`" + ` has to give the true reason, if a node has to wait;
 - the upgrade has to end, without a person's help other than what ends the fault;
 - nothing is left over: no cordon, annotation, slot, half image, unit, mount or file of the guard;
 - a recorder outside, which sees every version of every object, checks the [promises](architecture.md#promises): never more nodes out of service than slots, none without its slot, nothing begun outside the hours, no other person's cordon removed.
+
+What real nodes cannot be made to do, [the simulator](simulator.md) does: stale reads, lost events, and crashes between any two writes.
 
 To repeat one case, as root on a Debian machine: ` + "`make e2e-faults CASE=api-gone-draining`" + `. CASE is a regular expression.
 

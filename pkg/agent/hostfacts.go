@@ -22,7 +22,7 @@ const (
 // hostView holds the last facts of the host's files.
 type hostView struct {
 	facts *host.Facts
-	after string    // the work that facts were gathered after
+	after string    // the upgrade and the work that facts were gathered after
 	at    time.Time // when they were asked for
 	asked question
 	wrong string // why the last gathering failed
@@ -38,7 +38,8 @@ type question struct {
 }
 
 // gather takes the result of the last request, and requests facts again if they are too
-// old. Old facts remain valid until then, unless a verb has ended since.
+// old. Old facts remain valid until then, unless a verb has ended or another upgrade was
+// requested since.
 func (a *Agent) gather(ctx context.Context, now time.Time, after string) error {
 	running, last, err := a.Host.Last(ctx, verb.Facts)
 	if err != nil || running {

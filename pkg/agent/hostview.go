@@ -12,14 +12,18 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// readHost reads the verbs' results, and gathers facts again if a verb has ended since:
-// machine must not get new results with old facts.
+// readHost reads the verbs' results, and gathers facts again if a verb has ended since, or
+// another upgrade is requested: machine must not get new results with old facts, and an
+// upgrade must not begin with facts from before it.
 func (a *Agent) readHost(ctx context.Context, o *machine.Observation) error {
 	if err := a.install(); err != nil {
 		return err
 	}
 	o.Work = map[verb.Verb]machine.Work{}
 	var after strings.Builder
+	if upgrade := o.Spec.Upgrade; upgrade != nil {
+		after.WriteString(upgrade.UID)
+	}
 	for _, entry := range hostverb.Table {
 		if !entry.ChangesFacts {
 			continue

@@ -117,7 +117,7 @@ func hostOf(f host.Facts, updateEngine string) *machine.Host {
 	}
 	if r := f.Rollback; r != nil {
 		seen.Rollback = &machine.Rollback{
-			Upgrade: r.Upgrade, From: r.From, To: r.To, Finished: !r.FinishedAt.IsZero(), Message: r.Message, Log: r.Log,
+			Upgrade: r.Upgrade, From: r.From, To: r.To, Finished: !r.FinishedAt.IsZero(), Impossible: r.Impossible, Message: r.Message, Log: r.Log,
 		}
 	}
 	return seen

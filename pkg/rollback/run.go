@@ -97,6 +97,10 @@ func (g *guardian) guard(ctx context.Context) error {
 			return nil
 		case guard.Disarm:
 			return g.DisarmGuard()
+		case guard.Stay:
+			if err = g.stay(ctx, why); err == nil {
+				return nil
+			}
 		case guard.Restore:
 			if err = g.finish(ctx); err == nil {
 				return nil

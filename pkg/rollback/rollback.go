@@ -15,10 +15,10 @@ import (
 
 const (
 	// maxFailures is how often a rollback that cannot write its record or a file is
-	// tried again before it goes on without: a node with the former image and newer
+	// retried before it continues without: a node with the former image and newer
 	// files is better than one that stays out of service.
 	maxFailures = 10
-	// journalTimeout and mergeTimeout end programs that hang.
+	// These end programs that hang.
 	journalTimeout = 10 * time.Second
 	mergeTimeout   = 2 * time.Minute
 	stopTimeout    = 30 * time.Second
@@ -69,7 +69,7 @@ func (g *guardian) tolerate(err error) error {
 	if g.failures++; g.failures < maxFailures {
 		return err
 	}
-	g.log.Printf("going on in spite of: %v", err)
+	g.log.Printf("continuing in spite of: %v", err)
 	return nil
 }
 

@@ -22,8 +22,9 @@
 //
 //	loop      Agent and its clients: agent.go, identity.go, readretry.go; the loop:
 //	          loop.go; what wakes it: watch.go
-//	observe   the Node, the Leases and the NodeUpgrade: observe.go; the verbs' results:
-//	          hostview.go; the host's facts: hostfacts.go, osreboot.go; etcd's members:
+//	observe   the Node, the Leases and the NodeUpgrade: observe.go; the verbs' results
+//	          and the host's facts for machine: hostfacts.go, osreboot.go; the agent's
+//	          view of the host, and when it is renewed: hostview.go; etcd's members:
 //	          etcd.go, etcdsnapshot.go; the control plane's health: health.go
 //	gate      why the node may not continue: gate.go, gateupgrade.go, specmatch.go,
 //	          skew.go, etcdgate.go, managers.go

@@ -42,7 +42,7 @@ func (a *Agent) writeInventory(ctx context.Context, o machine.Observation) {
 	out := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: a.Node}, NodeFacts: found}
 	out.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
 	if _, err := a.Upgrades.NodeInventories.Apply(ctx, out, fieldManager, ""); err != nil {
-		a.Log.WarnContext(ctx, "writing the NodeInventory", "node", a.Node, "error", err, "again", inventoryPause)
+		a.Log.WarnContext(ctx, "writing the NodeInventory", "node", a.Node, "error", err, "retryAfter", inventoryPause)
 		return
 	}
 	a.inventory.written = &found

@@ -37,7 +37,7 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 			return a.backoff(ctx, "writing the status", err)
 		}
 		if err != nil && !errors.Is(err, errNoNodeUpgrade) && ctx.Err() == nil {
-			a.Log.WarnContext(ctx, "writing the status", "node", a.Node, "step", a.state.Step, "error", err, "goesOnWith", action.String())
+			a.Log.WarnContext(ctx, "writing the status", "node", a.Node, "step", a.state.Step, "error", err, "nextAction", action.String())
 		}
 		if action.Do == machine.DoNothing {
 			if stepChanged {
@@ -85,7 +85,7 @@ func (a *Agent) backoff(ctx context.Context, doing string, err error) time.Durat
 	}
 	pause := min(first<<min(a.failuresInRow, 10), maxPause)
 	a.failuresInRow++
-	a.Log.WarnContext(ctx, doing, "node", a.Node, "error", err, "again", pause)
+	a.Log.WarnContext(ctx, doing, "node", a.Node, "error", err, "retryAfter", pause)
 	return pause
 }
 

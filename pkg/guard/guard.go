@@ -83,6 +83,7 @@ const (
 	Leave   Verdict = "Leave"   // end, and start again at the next boot
 	Return  Verdict = "Return"  // begin the rollback, or continue it
 	Restore Verdict = "Restore" // the former version is merged: restore what is left, and finish
+	Stay    Verdict = "Stay"    // the node cannot return: record that, and end
 )
 
 // Decide returns the verdict and the sentence that explains it.
@@ -93,6 +94,8 @@ func Decide(a Activation, o Observation) (Verdict, string) {
 		return Restore, "the symlink points to " + a.From + " again"
 	case o.Returning && o.Reboots >= MaxReboots:
 		return Restore, fmt.Sprintf("%d reboots have not merged %s", o.Reboots, a.From)
+	case o.Returning && o.FormerGone:
+		return Stay, formerGone(a, "the rollback began")
 	case o.Returning:
 		return Return, "the rollback that began is continued"
 	case o.Elsewhere, o.Active != "" && o.Active != a.To:
@@ -111,9 +114,13 @@ func Decide(a Activation, o Observation) (Verdict, string) {
 		problem = fmt.Sprintf("the node was not healthy for %s without interruption", Steady)
 	}
 	if o.FormerGone {
-		return Disarm, problem + "; the image of " + a.From + " is gone, so the node cannot return to it"
+		return Stay, formerGone(a, problem)
 	}
 	return Return, problem
+}
+
+func formerGone(a Activation, problem string) string {
+	return problem + "; the image of " + a.From + " is gone, so the node cannot return to it"
 }
 
 // returned reports whether a node whose symlink was restored needs no reboot any more.

@@ -48,7 +48,7 @@ func TestDecide(t *testing.T) {
 			o.Elapsed += Grace
 			o.Steady = time.Second
 		}), false, Return, "the node was not healthy for 20s without interruption"},
-		"the former image is gone":                 {atLimit(func(o *Observation) { o.Health.Kubelet, o.FormerGone = "refused", true }), false, Disarm, "refused; the image of v1.34.3 is gone, so the node cannot return to it"},
+		"the former image is gone":                 {atLimit(func(o *Observation) { o.Health.Kubelet, o.FormerGone = "refused", true }), false, Stay, "refused; the image of v1.34.3 is gone, so the node cannot return to it"},
 		"power cut before the flip":                {atLimit(func(o *Observation) { o.Active, o.Merged = "v1.34.3", "v1.34.3" }), false, Disarm, "the symlink does not point to v1.34.4 any more"},
 		"a person changed the symlink":             {atLimit(func(o *Observation) { o.Active = "v1.34.5" }), false, Disarm, "the symlink does not point to v1.34.4 any more"},
 		"the symlink is gone":                      {atLimit(func(o *Observation) { o.Active, o.Elsewhere = "", true }), false, Disarm, "the symlink does not point to v1.34.4 any more"},
@@ -58,6 +58,7 @@ func TestDecide(t *testing.T) {
 		"the refresh has not happened":             {booted(func(o *Observation) { o.Rebooted, o.Merged = false, "v1.34.3" }), true, Watch, "v1.34.3 is merged, and not v1.34.4"},
 		"the refresh left nothing merged":          {atLimit(func(o *Observation) { o.Rebooted, o.Merged = false, "" }), true, Return, "the image of v1.34.4 was not merged"},
 		"killed before it changed anything":        {booted(func(o *Observation) { o.Returning = true }), false, Return, "the rollback that began is continued"},
+		"the former image went in the middle":      {booted(func(o *Observation) { o.Returning, o.FormerGone = true, true }), false, Stay, "the rollback began; the image of v1.34.3 is gone, so the node cannot return to it"},
 		"killed before its reboot":                 {booted(func(o *Observation) { o.Returning, o.Active = true, "v1.34.3" }), false, Return, "the rollback that began is continued"},
 		"killed before its reboot, nothing merged": {booted(func(o *Observation) { o.Returning, o.Active, o.Merged = true, "v1.34.3", "" }), false, Return, "the rollback that began is continued"},
 		"power cut before the symlink":             {booted(func(o *Observation) { o.Returning, o.RebootedSince = true, true }), false, Return, "the rollback that began is continued"},

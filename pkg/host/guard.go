@@ -63,6 +63,9 @@ type Rollback struct {
 	// FinishedAt is when From was merged again and all files were restored. Zero means
 	// that the guard has not finished.
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
+	// Impossible reports whether the guard ended without returning the node: the image of
+	// From is gone.
+	Impossible bool `json:"impossible,omitempty"`
 }
 
 // Of reports whether r, which may be nil, is the record of an activation's rollback.
@@ -83,9 +86,32 @@ func (l Layout) Rollback() (*Rollback, error) { return readJSON[Rollback](rollba
 // SetRollback records a rollback.
 func (l Layout) SetRollback(r Rollback) error { return writeJSON(rollbackFile(l.Root()), r) }
 
+// BeginRollback records a rollback in the space that ArmGuard reserved for the record. The
+// reserve becomes the record, so no other program can take the space in between.
+func (l Layout) BeginRollback(r Rollback) error {
+	data, err := encodeJSON(r)
+	if err != nil {
+		return err
+	}
+	reserve := l.At(StateDir(Root), reserveName)
+	switch err := overwrite(reserve, data); {
+	case errors.Is(err, fs.ErrNotExist):
+		return l.SetRollback(r)
+	case err != nil:
+		return fmt.Errorf("recording the rollback in %s: %w", reserve, err)
+	}
+	if err := os.Rename(reserve, rollbackFile(l.Root())); err != nil {
+		return fmt.Errorf("recording the rollback: %w", err)
+	}
+	return SyncDir(StateDir(l.Root()))
+}
+
 // ArmGuard records the guard and has its unit start at each boot until DisarmGuard is
 // called. It reserves disk space for a rollback and removes the record of the former one.
 func (l Layout) ArmGuard(g Guard) error {
+	if err := l.checkMask(); err != nil {
+		return err
+	}
 	if err := l.reserve(); err != nil {
 		return err
 	}

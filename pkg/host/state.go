@@ -60,12 +60,28 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-func writeJSON(path string, value any) error {
+// overwrite replaces a file's content in place, durably. It needs no new disk space if the
+// file was at least as long.
+func overwrite(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Truncate(int64(len(data))), f.Sync(), f.Close())
+}
+
+func encodeJSON(value any) ([]byte, error) {
 	data, err := json.MarshalIndent(value, "", "  ")
+	return append(data, '\n'), err
+}
+
+func writeJSON(path string, value any) error {
+	data, err := encodeJSON(value)
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", filepath.Base(path), err)
 	}
-	if err := WriteFile(path, append(data, '\n'), 0o600); err != nil {
+	if err := WriteFile(path, data, 0o600); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil

@@ -103,11 +103,11 @@ var errStopped = errors.New("kubeadm was stopped by its time limit, or because t
 // a single control plane without one of its components would have no API server that the
 // agent could ask.
 func execute(ctx context.Context, l host.Layout, cmd *exec.Cmd) error {
-	if err := host.WriteFile(startedFile(l), nil, 0o600); err != nil {
-		return fmt.Errorf("writing the file that marks a running kubeadm: %w", err)
-	}
 	if err := l.EnableGuard(); err != nil {
 		return err
+	}
+	if err := host.WriteFile(startedFile(l), nil, 0o600); err != nil {
+		return fmt.Errorf("writing the file that marks a running kubeadm: %w", err)
 	}
 	err := cmd.Run()
 	if cmd.ProcessState == nil {

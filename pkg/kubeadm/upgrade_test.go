@@ -223,3 +223,23 @@ func TestBackupsAndLogsAreKept(t *testing.T) {
 		t.Errorf("logs: %q", logs)
 	}
 }
+
+// TestUpgradeWithMaskedGuard checks that kubeadm does not run without the unit that would
+// restore its manifests.
+func TestUpgradeWithMaskedGuard(t *testing.T) {
+	l := newTree(t, "")
+	mask := l.At("/etc/systemd/system", host.GuardUnit)
+	if err := os.MkdirAll(filepath.Dir(mask), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/null", mask); err != nil {
+		t.Fatal(err)
+	}
+	_, err := upgrade(t, l, upgradeArgs(v1alpha1.KubeadmNode))
+	if err == nil || !strings.Contains(err.Error(), "systemctl unmask "+host.GuardUnit) {
+		t.Errorf("got %v, want an error with the command that unmasks the unit", err)
+	}
+	if _, err := os.Stat(startedFile(l)); err == nil {
+		t.Error("kubeadm counts as started")
+	}
+}

@@ -23,7 +23,8 @@ func atLastCheck(since time.Time) (State, Observation) {
 	return s, o
 }
 
-// TestLastCheckNeedsFreshFacts checks that facts from before the drain are too old for the\n// last check.
+// TestLastCheckNeedsFreshFacts checks that facts from before the drain are too old for the
+// last check.
 func TestLastCheckNeedsFreshFacts(t *testing.T) {
 	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
 	o.Host.At = s.Since.Add(-time.Minute)
@@ -40,6 +41,36 @@ func TestLastCheckNeedsFreshFacts(t *testing.T) {
 	o.Host.Active = newVersion
 	if next, _ := Next(s, o); next.Step != v1alpha1.StepAborting || next.Reason != v1alpha1.ReasonNextBootDiffers {
 		t.Errorf("with a symlink that changed during the drain: got step %s (%s), want Aborting (NextBootDiffers)", next.Step, next.Reason)
+	}
+}
+
+// TestLockingNeedsFreshFacts checks that a node takes no slot with facts from before its
+// release, nor for an image that was deleted meanwhile.
+func TestLockingNeedsFreshFacts(t *testing.T) {
+	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
+	s.Step, s.Attempts = v1alpha1.StepLocking, 0
+	o.Spec.Type, o.Spec.Version, o.Spec.Image = v1alpha1.TypePatch, newVersion, &v1alpha1.Image{Digest: "sha256:abc"}
+	o.Node.Unschedulable, o.Node.OurCordon, o.Node.SlotMark, o.Slot = false, false, "", Slot{Reserved: true}
+	o.Work = map[verb.Verb]Work{verb.Stage: {Key: StageKey(o.Spec), OK: true, FinishedAt: s.Since.Add(-time.Hour)}}
+	o.Host.Installed = []string{oldVersion, newVersion}
+	o.Host.At = s.Since.Add(-time.Minute)
+	if !NeedsFreshHost(s, "") {
+		t.Error("NeedsFreshHost = false, want true")
+	}
+	if next, a := Next(s, o); a.Do != DoNothing || next.Step != v1alpha1.StepLocking {
+		t.Errorf("with old facts: got step %s and action %q, want Locking and none", next.Step, a)
+	}
+	o.Host.At = s.Since
+	if _, a := Next(s, o); a.Do != DoTake {
+		t.Errorf("with fresh facts: got action %q, want %q", a, DoTake)
+	}
+	o.Host.Installed = []string{oldVersion}
+	if next, a := Next(s, o); next.Step != v1alpha1.StepStaging || a.Verb != verb.Stage {
+		t.Errorf("with the image deleted: got step %s and action %q, want Staging and stage", next.Step, a)
+	}
+	o.Slot = Slot{Held: "slot-0"}
+	if next, _ := Next(s, o); next.Step != v1alpha1.StepAborting || next.Reason != v1alpha1.ReasonStaging {
+		t.Errorf("with the image deleted and a slot: got step %s (%s), want Aborting (Staging)", next.Step, next.Reason)
 	}
 }
 

@@ -17,8 +17,9 @@ func gateUnknown(o Observation) string {
 	return message
 }
 
-// locking checks the gate and takes the slot. Before it holds the slot there is nothing
-// to undo.
+// locking checks the gate and takes the slot. It reads the host again, as the staged image
+// may have been deleted while the node waited. Before it holds the slot there is nothing to
+// undo.
 func locking(s State, o Observation) (State, Action) {
 	switch {
 	case withdrawn(s, o) && o.Slot.Held == "":
@@ -35,7 +36,11 @@ func locking(s State, o Observation) (State, Action) {
 		return abortGateClosed(s, o)
 	case !o.Gate.Open:
 		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(o.Gate.Until), wait(o.Now.Add(gateRound))
-	case o.Slot.Held == "" && !o.Slot.Reserved:
+	case o.Host.At.Before(s.Since):
+		return s, Action{}
+	case !Staged(o) && o.Slot.Held != "":
+		return abort(s, o, v1alpha1.ReasonStaging, "the image of "+o.Spec.Version+" is not staged any more")
+	case o.Slot.Held == "" && (!o.Slot.Reserved || !Staged(o)):
 		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
 	case o.Slot.Held == "":
 		return s.withReason("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}

@@ -105,6 +105,8 @@ type Rollback struct {
 	// From is the version that the node returned to, To the one that it returned from.
 	From, To string
 	Finished bool
+	// Impossible reports whether the guard ended without returning the node.
+	Impossible bool
 	// Message says what was wrong with To.
 	Message string
 	// Log is the end of the kubelet's journal.

@@ -44,7 +44,13 @@ func lastCheckRestart(s State, o Observation) (State, Action) {
 // the step began. confProblem is the last known problem with the configuration: a person
 // may have fixed it.
 func NeedsFreshHost(s State, confProblem string) bool {
-	return s.Step == v1alpha1.StepLastCheck || s.Step == v1alpha1.StepStaging && confProblem != ""
+	switch s.Step {
+	case v1alpha1.StepLocking, v1alpha1.StepLastCheck:
+		return true
+	case v1alpha1.StepStaging:
+		return confProblem != ""
+	}
+	return false
 }
 
 // restarting refreshes the merged image and restarts the kubelet. The next step depends

@@ -13,7 +13,7 @@ import (
 // the State may be lost or older.
 func afterRollback(s State, o Observation) (State, bool) {
 	r := o.Host.Rollback
-	if r == nil || !s.concerns(r, o) || s.Step == v1alpha1.StepRolledBack {
+	if r == nil || r.Impossible || !s.concerns(r, o) || s.Step == v1alpha1.StepRolledBack {
 		return s, false
 	}
 	if s.Step == v1alpha1.StepAborting {
@@ -29,6 +29,15 @@ func afterRollback(s State, o Observation) (State, bool) {
 	s.KubeletLog, s.RetryAt = r.Log, time.Time{}
 	message := fmt.Sprintf("%s did not become healthy, and the guard returned the node to %s: %s", r.To, r.From, r.Message)
 	return s.enter(v1alpha1.StepRolledBack, o).withReason(v1alpha1.ReasonRolledBack, message), true
+}
+
+// guardEnded returns the end of a message about a node that does not become healthy: why the
+// guard did not return it. It is empty while the guard may still do so.
+func guardEnded(s State, o Observation) string {
+	if r := o.Host.Rollback; r != nil && r.Impossible && s.concerns(r, o) {
+		return "; the guard has ended: " + r.Message
+	}
+	return ""
 }
 
 // rollingBack reports whether the guard is about to return the node. A guard that was

@@ -17,15 +17,15 @@ func verifying(s State, o Observation) (State, Action) {
 	case s.restarts() && o.Now.Before(limit):
 		// The Node still shows the former kubelet until the new one reports.
 	case s.restarts():
-		return fail(s, o, v1alpha1.ReasonRestartFailed, fmt.Sprintf("kubelet %s is not Ready %s after its restart%s", version, readyWithin(o), restartFailure(s, o)))
+		return fail(s, o, v1alpha1.ReasonRestartFailed, fmt.Sprintf("kubelet %s is not Ready %s after its restart%s", version, readyWithin(o), restartFailure(s, o)+guardEnded(s, o)))
 	case kubeletReported(o) && o.Node.KubeletVersion != version:
 		return fail(s, o, v1alpha1.ReasonWrongVersion, fmt.Sprintf("the node came back with kubelet %s instead of %s", o.Node.KubeletVersion, version))
 	case !o.Now.Before(limit) && !stayed:
 		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node was Ready with kubelet %s but did not stay Ready for %s", version, settle(o)))
 	case !o.Now.Before(limit):
-		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready with kubelet %s %s after its boot", version, readyWithin(o)))
+		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready with kubelet %s %s after its boot%s", version, readyWithin(o), guardEnded(s, o)))
 	}
-	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready").withUntil(limit), wait(limit)
+	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready"+guardEnded(s, o)).withUntil(limit), wait(limit)
 }
 
 // isBack reports whether the node is Ready at the expected version, after its reboot

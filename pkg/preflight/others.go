@@ -58,7 +58,8 @@ func (c *checker) checkOthers() {
 	for _, m := range c.RebootManagers {
 		c.checkManager(m)
 	}
-	var timers, locksmiths, machines []*node
+	var locksmiths, machines []*node
+	dropIns := map[string][]*node{}
 	for _, n := range c.nodes {
 		if _, is := n.Annotations[machineAnnotation]; is {
 			machines = append(machines, n)
@@ -66,14 +67,16 @@ func (c *checker) checkOthers() {
 		if n.facts == nil {
 			continue
 		}
-		if len(n.facts.SysupdateTimerDropIns) > 0 {
-			timers = append(timers, n)
+		if paths := strings.Join(n.facts.SysupdateTimerDropIns, ", "); paths != "" {
+			dropIns[paths] = append(dropIns[paths], n)
 		}
 		if state := n.facts.Locksmithd; state != "" && state != "masked" {
 			locksmiths = append(locksmiths, n)
 		}
 	}
-	c.warnOfNodes("sysupdate-timer", timers, "systemd-sysupdate.service or .timer has drop-ins that kubectl-upgrade did not write, on %[1]s: %[2]s.")
+	for paths, nodes := range dropIns {
+		c.warnOfNodes("sysupdate-timer", nodes, "systemd-sysupdate.service or .timer has drop-ins that kubectl-upgrade did not write, on %[1]s (%[2]s): %[3]s.", paths)
+	}
 	c.warnOfNodes("locksmithd", locksmiths, "locksmithd is not masked on %[1]s: %[2]s.")
 	c.warnOfNodes("cluster-api", machines, "Cluster API has Machines for %[1]s (%[2]s): KubeadmControlPlane and MachineDeployments keep their old version, and a MachineHealthCheck may replace a node that reboots.")
 	c.warnOfNodes("unsupported", c.unsupported, "Kubernetes is not installed as a sysext image on %[1]s, and is not upgraded there: %[2]s.")

@@ -35,6 +35,8 @@ type node struct {
 	stop    context.CancelFunc
 	// fails has the commands that fail.
 	fails map[string]bool
+	// onRun is called with each command. Nil: nothing is.
+	onRun func(command string)
 }
 
 func newNode(t *testing.T, method v1alpha1.Method) *node {
@@ -46,6 +48,7 @@ func newNode(t *testing.T, method v1alpha1.Method) *node {
 	n.write(host.KubeletConfig, "old config")
 	n.write(host.KubeletFlags, "old flags")
 	n.write(host.ManifestsDir+"/.keep", "")
+	n.write(host.Program(host.Root), "program")
 	n.boot(from)
 	saved, err := n.SaveKubeletFiles(from)
 	n.must(err)
@@ -106,6 +109,9 @@ func (n *node) merge(version string) {
 func (n *node) run(_ context.Context, _ *host.Log, program string, args ...string) (string, error) {
 	command := strings.Join(append([]string{program}, args...), " ")
 	n.ran = append(n.ran, command)
+	if n.onRun != nil {
+		n.onRun(command)
+	}
 	switch {
 	case n.fails[command]:
 		return "", fmt.Errorf("%s failed", command)
@@ -177,7 +183,7 @@ func (n *node) checkDisarmed() {
 	if armed, err := n.GuardArmed(); armed || err != nil {
 		n.t.Errorf("the guard is still armed (%v)", err)
 	}
-	n.checkGone("/etc/systemd/system/"+host.GuardUnit, "/etc/systemd/system/multi-user.target.wants/"+host.GuardUnit)
+	n.checkGone("/etc/systemd/system/"+host.GuardUnit, "/etc/systemd/system/multi-user.target.wants/"+host.GuardUnit, host.GuardProgram)
 	for _, dir := range []string{host.StateDir(host.Root), "/var/lib/kubelet", "/etc/kubernetes"} {
 		n.checkGone(filepath.Join(dir, ".kubectl-upgrade-reserve"))
 	}

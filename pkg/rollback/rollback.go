@@ -10,27 +10,30 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysext"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 const (
 	// maxFailures is how often a rollback that cannot write its record or a file is
-	// tried again before it goes on without: a node with the former image and newer
+	// retried before it continues without: a node with the former image and newer
 	// files is better than one that stays out of service.
 	maxFailures = 10
-	// journalTimeout and mergeTimeout end programs that hang.
+	// These end programs that hang.
 	journalTimeout = 10 * time.Second
 	mergeTimeout   = 2 * time.Minute
+	stopTimeout    = 30 * time.Second
 )
 
 // rollBack restores the former version's files and symlink, and then merges its image, by
 // a restart of the kubelet or a reboot. It reboots if the former version is merged already
 // and that was not enough.
 func (g *guardian) rollBack(ctx context.Context, why string) error {
-	if err := g.ReleaseReserve(); err != nil {
-		g.log.Printf("%v", err)
-	}
 	err := g.begin(ctx, why)
 	if err == nil {
+		g.stopRestart(ctx)
+		if err := g.ReleaseReserve(); err != nil {
+			g.log.Printf("%v", err)
+		}
 		_, err = g.restoreFiles()
 	}
 	if err := g.tolerate(err); err != nil {
@@ -66,7 +69,7 @@ func (g *guardian) tolerate(err error) error {
 	if g.failures++; g.failures < maxFailures {
 		return err
 	}
-	g.log.Printf("going on in spite of: %v", err)
+	g.log.Printf("continuing in spite of: %v", err)
 	return nil
 }
 
@@ -92,11 +95,37 @@ func (g *guardian) begin(ctx context.Context, why string) error {
 		return g.SetRollback(*r)
 	}
 	r = &host.Rollback{Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why, StartedAt: time.Now().UTC(), BootID: boot}
-	if err := g.SetRollback(*r); err != nil {
+	if err := g.BeginRollback(*r); err != nil {
 		return err
 	}
 	r.Log = g.journal(ctx)
 	return g.SetRollback(*r)
+}
+
+// stay records that the node cannot return, and ends the guard.
+func (g *guardian) stay(ctx context.Context, why string) error {
+	now := time.Now().UTC()
+	r := host.Rollback{
+		Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why, Log: g.journal(ctx),
+		StartedAt: now, FinishedAt: now, Impossible: true,
+	}
+	if err := g.tolerate(g.BeginRollback(r)); err != nil {
+		return err
+	}
+	return g.DisarmGuard()
+}
+
+// stopRestart ends the verb "restart", which must not refresh the image and restart the
+// kubelet at the same time as the rollback.
+func (g *guardian) stopRestart(ctx context.Context) {
+	if g.record.Method != v1alpha1.MethodRestart {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	if _, err := g.run(ctx, g.log, "systemctl", "stop", host.Unit(verb.Restart)); err != nil {
+		g.log.Printf("%v", err) // it is not loaded if it does not run
+	}
 }
 
 // journal returns the end of the kubelet's journal of this boot, and of systemd-sysext's.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/guard"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 func TestRollback(t *testing.T) {
@@ -169,6 +171,40 @@ func TestRollbackUsesTheReserve(t *testing.T) {
 	n.checkGone(host.StateDir(host.Root) + "/.kubectl-upgrade-reserve")
 }
 
+// The record is written to reserved space: a program that fills the disk cannot take it. The
+// other reserves are freed after that.
+func TestRecordIsWrittenToTheReserve(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	held, err := os.Open(n.At(host.StateDir(host.Root), ".kubectl-upgrade-reserve")) // so that no other file gets its inode
+	n.must(err)
+	defer held.Close()
+	reserve, err := held.Stat()
+	n.must(err)
+	recorded := false
+	n.onRun = func(command string) {
+		if !strings.HasPrefix(command, "journalctl") {
+			return
+		}
+		recorded = true
+		if r, err := n.Rollback(); err != nil || r == nil || r.Message != "refused" {
+			t.Errorf("the record is %+v (%v)", r, err)
+		}
+		record, err := os.Stat(n.At(host.StateDir(host.Root), "rollback.json"))
+		if err != nil || !os.SameFile(record, reserve) {
+			t.Errorf("the record is not in the reserved space (%v)", err)
+		}
+		for _, dir := range []string{"/var/lib/kubelet", "/etc/kubernetes"} {
+			if _, err := os.Stat(n.At(dir, ".kubectl-upgrade-reserve")); err != nil {
+				t.Errorf("before the record was written: %v", err)
+			}
+		}
+	}
+	if !n.guard() || n.guard() || !recorded {
+		t.Errorf("%d reboots, want 1: %q", n.reboots, n.ran)
+	}
+	n.checkReturned()
+}
+
 // A record that cannot be written does not keep a node out of service for ever.
 func TestRollbackWithoutRecord(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodReboot)
@@ -225,6 +261,33 @@ func TestRollbackOfRestart(t *testing.T) {
 		t.Errorf("%d reboots, want 1: %q", n.reboots, n.ran)
 	}
 	n.checkReturned()
+}
+
+// With method Restart a verb that still runs must not refresh and restart at the same time as
+// the rollback.
+func TestRollbackStopsRestartVerb(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodRestart)
+	n.guard()
+	stop, reboot := slices.Index(n.ran, "systemctl stop "+host.Unit(verb.Restart)), slices.Index(n.ran, "systemctl reboot --ignore-inhibitors")
+	if stop < 0 || stop > reboot {
+		t.Errorf("ran %q", n.ran)
+	}
+}
+
+// A node that cannot return, as the former image is gone, says so.
+func TestFormerImageIsGone(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	n.must(os.Remove(n.At(host.ImagePath(from, host.Architecture()))))
+	if n.guard() {
+		t.Error("it was rebooted")
+	}
+	n.checkDisarmed()
+	r, err := n.Rollback()
+	n.must(err)
+	want := "refused; the image of " + from + " is gone, so the node cannot return to it"
+	if r == nil || !r.Impossible || r.Message != want || r.Log != "panic: broken" || r.FinishedAt.IsZero() {
+		t.Errorf("the record is %+v, want the message %q", r, want)
+	}
 }
 
 func TestStop(t *testing.T) {

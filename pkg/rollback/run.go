@@ -29,7 +29,7 @@ func Run(ctx context.Context, l host.Layout, log *host.Log) error {
 	}
 	if err != nil {
 		// systemd runs one process of a unit anyway.
-		log.Printf("taking the lock: %v; going on without it", err)
+		log.Printf("taking the lock: %v; continuing without it", err)
 	}
 	defer unlock()
 	if err := kubeadm.CleanUp(l, log); err != nil {
@@ -97,6 +97,10 @@ func (g *guardian) guard(ctx context.Context) error {
 			return nil
 		case guard.Disarm:
 			return g.DisarmGuard()
+		case guard.Stay:
+			if err = g.stay(ctx, why); err == nil {
+				return nil
+			}
 		case guard.Restore:
 			if err = g.finish(ctx); err == nil {
 				return nil

@@ -199,6 +199,7 @@ func TestRestartStartsTheGuard(t *testing.T) {
 		for _, dir := range []string{"/var/lib/kubelet", "/etc/kubernetes"} {
 			n.write(dir+"/.keep", "")
 		}
+		n.write(host.Program(host.Root), "program")
 		if err := n.ArmGuard(host.Guard{From: "v1.34.3", To: "v1.34.4"}); err != nil {
 			t.Fatal(err)
 		}

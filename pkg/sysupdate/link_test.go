@@ -22,6 +22,7 @@ func node(t *testing.T, merged, target string) host.Layout {
 		host.MergedVersionFile:            merged + "\n",
 		"/proc/sys/kernel/random/boot_id": "boot-1\n",
 		host.KubeletConfig:                "config",
+		host.Program(host.Root):           "program",
 	}
 	for _, v := range []string{"v1.34.2", "v1.34.3", "v1.34.4", "v1.35.4"} {
 		files[host.ImagePath(v, host.Architecture())] = v

@@ -33,6 +33,7 @@ func newNode(t *testing.T, source string) {
 	}
 	install(t, "v1.34.3", "v1.34.3")
 	write(t, host.MergedVersionFile, "v1.34.3\n")
+	write(t, host.Program(host.Root), "program")
 	write(t, filepath.Join(host.ConfDir, "kubernetes-v1.34.conf"), publishersConf("v1.34", source))
 	point(t, "v1.34.3")
 }

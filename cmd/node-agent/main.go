@@ -20,8 +20,12 @@ func main() {
 	klog.SetSlogLogger(slog.Default())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newCommand().ExecuteContext(ctx)
+	stopped := ctx.Err() != nil
 	stop()
-	if err != nil {
+	switch {
+	case err != nil && stopped:
+		os.Exit(128 + int(syscall.SIGTERM)) // as a shell reports it; the guard's unit expects it
+	case err != nil:
 		os.Exit(1)
 	}
 }

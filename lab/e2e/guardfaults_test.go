@@ -7,7 +7,7 @@ import (
 )
 
 // guardProcess is how the guard runs, for pkill -f; the brackets keep pkill's own shell out.
-const guardProcess = "node-agent guar[d]"
+const guardProcess = "node-agent-guard guar[d]"
 
 // killGuard kills w1's guard every 5 seconds for 100 seconds, over its boots.
 func killGuard(f *faultRun) error {
@@ -21,7 +21,7 @@ func killGuard(f *faultRun) error {
 // node boots.
 func secondGuard(f *faultRun) error {
 	return waitUntil(time.Minute, func() error {
-		return onNode("w1", "pgrep -f '"+guardProcess+"'; systemd-run --unit fault-guard --collect /opt/kubectl-upgrade/bin/node-agent guard")(f)
+		return onNode("w1", "pgrep -f '"+guardProcess+"'; systemd-run --unit fault-guard --collect /opt/kubectl-upgrade/bin/node-agent-guard guard")(f)
 	})
 }
 

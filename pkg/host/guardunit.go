@@ -22,7 +22,8 @@ const (
 )
 
 // guardUnit is the text of the unit. It is started again however it is killed, but for
-// `systemctl stop`; it ends with 0 when there is nothing left to do.
+// `systemctl stop`; it ends with 0 when there is nothing left to do, and with 143 when
+// it gets SIGTERM, so that `systemctl stop` does not leave a failed unit.
 const guardUnit = `# Written by kubectl-upgrade, while an upgrade of this node is not verified.
 [Unit]
 Description=kubectl-upgrade: return to the former Kubernetes if the new one does not become healthy
@@ -35,6 +36,7 @@ Type=exec
 ExecStart=` + GuardProgram + ` guard
 Restart=always
 RestartPreventExitStatus=0
+SuccessExitStatus=143
 RestartSec=2
 OOMScoreAdjust=-1000
 `

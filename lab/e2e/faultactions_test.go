@@ -120,8 +120,9 @@ func patchStuck(patch string) action {
 var killStuck = kube("-n", "default", "delete", "pods", "-l", "app=stuck", "--grace-period=0", "--force")
 
 // addFinalizer gives the pod of Deployment stuck a finalizer, and removeFinalizer removes it.
+// A pod of the case before, which is being deleted, takes none.
 func addFinalizer(f *faultRun) error {
-	return f.patchPods(`{"metadata":{"finalizers":["example.com/wait"]}}`)
+	return waitUntil(time.Minute, func() error { return f.patchPods(`{"metadata":{"finalizers":["example.com/wait"]}}`) })
 }
 func removeFinalizer(f *faultRun) error { return f.patchPods(`{"metadata":{"finalizers":null}}`) }
 

@@ -105,8 +105,6 @@ var faults = []fault{
 		says: says{"w1", v1alpha1.ReasonDraining, "stuck"}, lasts: 15 * time.Second, heal: removeFinalizer},
 
 	// The source of images.
-	{name: "source-slow", what: "the download of the image takes 40 s and more", at: steps{staging}, stages: true, inject: onLab("fault", "slow"),
-		says: says{"w1", v1alpha1.ReasonStaging, to}, then: all(staged, onLab("fault", "none"))},
 	{name: "source-cut", what: "the download of the image breaks off", at: steps{staging}, stages: true, inject: onLab("fault", "cut"),
 		says: says{"w1", v1alpha1.ReasonSourceUnavailable, "downloading .*" + to}, heal: onLab("fault", "none"), then: staged},
 	{name: "source-stalled", what: "the download of the image stops, and no byte follows", at: steps{staging}, stages: true, inject: onLab("fault", "stalled"),

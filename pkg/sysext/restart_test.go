@@ -186,12 +186,13 @@ func TestKubeletStays(t *testing.T) {
 // The guard watches from before the refresh on. If nothing was changed, it is disarmed.
 func TestRestartStartsTheGuard(t *testing.T) {
 	const reload, start, refresh, stop = "systemctl daemon-reload", "systemctl start --no-block " + host.GuardUnit, "systemd-sysext refresh", "systemctl stop " + host.GuardUnit
+	const forget = "systemctl reset-failed " + host.GuardUnit + "*"
 	for left, want := range map[string]struct {
 		ran   []string
 		armed bool
 	}{
 		"v1.34.4": {[]string{reload, start, refresh, reload, "systemctl restart kubelet.service"}, true},
-		"v1.34.3": {[]string{reload, start, refresh, refresh, stop}, false},
+		"v1.34.3": {[]string{reload, start, refresh, refresh, stop, reload, forget}, false},
 		"":        {[]string{reload, start, refresh, refresh}, true},
 	} {
 		n := newNode(t, "v1.34.3", "v1.34.4", "")

@@ -3,7 +3,7 @@
 package e2e
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,7 +12,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
@@ -60,6 +59,7 @@ type faultRun struct {
 	*testCluster
 	fault
 	id        string // the name of the case, and of its ClusterUpgrade
+	patch     *patch // in place of the reboots of w1 and w2
 	step      v1alpha1.Step
 	injected  time.Time            // first
 	said      string               // the reason that the status gave
@@ -110,8 +110,7 @@ func faultRuns() []*faultRun {
 }
 
 func (f *faultRun) run(t *testing.T) {
-	stop := f.startRecording(t)
-	defer stop()
+	f.startRecording(t)
 	began := time.Now()
 	defer func() { f.writeRow(t, began) }()
 	f.must(t)("", f.start())
@@ -127,7 +126,7 @@ func (f *faultRun) run(t *testing.T) {
 		f.must(t)("", f.unblock())
 	}
 	if f.then == nil {
-		f.eventually(t, 8*time.Minute, "the upgrade has succeeded", f.succeeded)
+		f.eventually(t, f.within(8*time.Minute), "the upgrade has succeeded", f.succeeded)
 	} else {
 		f.must(t)("", f.then(f))
 	}
@@ -137,18 +136,14 @@ func (f *faultRun) run(t *testing.T) {
 	}
 }
 
-// startRecording records this case alone.
-func (f *faultRun) startRecording(t *testing.T) (stop func()) {
+// startRecording records this case alone, in place of the case before.
+func (f *faultRun) startRecording(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(f.ctx)
-	recorder := record.New(dynamic.NewForConfigOrDie(f.config))
-	for _, resource := range followed {
-		go recorder.Follow(ctx, resource)
-	}
-	f.recorder = recorder
+	f.stopRecording()
+	f.record()
 	f.eventually(t, 30*time.Second, "the nodes are recorded", func() error {
 		known := map[string]bool{}
-		for _, m := range recorder.Moments() {
+		for _, m := range f.recorder.Moments() {
 			known[m.Resource] = true
 		}
 		if !known["nodes"] || !known[v1alpha1.NodeUpgrades.Resource] || !known[v1alpha1.MaintenanceSchedules.Resource] {
@@ -156,7 +151,6 @@ func (f *faultRun) startRecording(t *testing.T) (stop func()) {
 		}
 		return nil
 	})
-	return cancel
 }
 
 // start lets the operating systems of w1 and w2 ask for a reboot, and creates the upgrade.
@@ -173,6 +167,9 @@ func (f *faultRun) start() error {
 	}
 	if f.stages {
 		return f.startStaging()
+	}
+	if f.patch != nil {
+		return errors.Join(f.patch.publish(f.testCluster), f.createUpgrade(f.id))
 	}
 	for _, node := range []string{"w1", "w2"} {
 		if _, err := f.Lab.Lab(f.ctx, "update-engine", node, "need-reboot"); err != nil {
@@ -212,6 +209,9 @@ spec: {version: %s}
 }
 
 func (f *faultRun) createUpgrade(name string) error {
+	if f.patch != nil {
+		return f.KubeApply(f.ctx, f.patch.manifest(name))
+	}
 	return f.KubeApply(f.ctx, fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: ClusterUpgrade
@@ -233,7 +233,7 @@ func (f *faultRun) injectAtSteps(t *testing.T) {
 	}
 	seen := int64(0)
 	for len(left) > 0 {
-		f.eventually(t, 3*time.Minute, fmt.Sprintf("w1 at %v", left), func() error {
+		f.eventually(t, f.within(3*time.Minute), fmt.Sprintf("w1 at %v", left), func() error {
 			step, at := nextStep(f.recorder.Moments(), "w1", seen, left)
 			if step == "" {
 				return fmt.Errorf("not yet")
@@ -316,5 +316,9 @@ func (f *faultRun) broken(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.Concat(slots, hours, cordons)
+	skew, err := record.Skew(moments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat(slots, hours, cordons, skew)
 }

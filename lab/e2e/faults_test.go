@@ -58,8 +58,8 @@ type says struct {
 type faultRun struct {
 	*testCluster
 	fault
-	id        string // the name of the case, and of its ClusterUpgrade
-	patch     *patch // in place of the reboots of w1 and w2
+	id        string     // the name of the case, and of its ClusterUpgrade
+	soaks     *soakPatch // in place of the reboots of w1 and w2
 	step      v1alpha1.Step
 	injected  time.Time            // first
 	said      string               // the reason that the status gave
@@ -168,8 +168,8 @@ func (f *faultRun) start() error {
 	if f.stages {
 		return f.startStaging()
 	}
-	if f.patch != nil {
-		return errors.Join(f.patch.publish(f.testCluster), f.createUpgrade(f.id))
+	if f.soaks != nil {
+		return errors.Join(f.soaks.publish(f.testCluster), f.createUpgrade(f.id))
 	}
 	for _, node := range []string{"w1", "w2"} {
 		if _, err := f.Lab.Lab(f.ctx, "update-engine", node, "need-reboot"); err != nil {
@@ -209,8 +209,8 @@ spec: {version: %s}
 }
 
 func (f *faultRun) createUpgrade(name string) error {
-	if f.patch != nil {
-		return f.KubeApply(f.ctx, f.patch.manifest(name))
+	if f.soaks != nil {
+		return f.KubeApply(f.ctx, f.soaks.manifest(name))
 	}
 	return f.KubeApply(f.ctx, fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1

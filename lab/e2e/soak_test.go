@@ -112,16 +112,16 @@ func (s *soakRun) round(t *testing.T) {
 
 // kind returns what the round does.
 func (f *faultRun) kind() string {
-	if f.patch == nil {
+	if f.soaks == nil {
 		return "reboots of w1 and w2"
 	}
-	return "patch by method " + string(f.patch.method)
+	return "patch by method " + string(f.soaks.method)
 }
 
 func (f *faultRun) title() string {
 	title := f.kind()
-	if f.patch != nil {
-		title += " to " + f.patch.version
+	if f.soaks != nil {
+		title += " to " + f.soaks.version
 	}
 	if f.name != noFault.name {
 		title += ", " + f.name

@@ -16,12 +16,12 @@ var noFault = fault{name: "none", what: "no fault", at: steps{locking}, inject: 
 // choice chooses the rounds of a soak. The same seed gives the same rounds.
 type choice struct {
 	random *rand.Rand
-	left   []*patch
+	left   []*soakPatch
 	rounds int
 }
 
 func newChoice(seed uint64) *choice {
-	return &choice{random: rand.New(rand.NewPCG(seed, 0)), left: patches()}
+	return &choice{random: rand.New(rand.NewPCG(seed, 0)), left: soakPatches()}
 }
 
 // next returns the next round: a patch and reboots by turns, while there are patches, and
@@ -29,7 +29,7 @@ func newChoice(seed uint64) *choice {
 func (c *choice) next() *faultRun {
 	r := &faultRun{fault: noFault, id: fmt.Sprintf("soak-%03d", c.rounds), step: locking}
 	if c.rounds%2 == 1 && len(c.left) > 0 {
-		r.patch, c.left = c.left[0], c.left[1:]
+		r.soaks, c.left = c.left[0], c.left[1:]
 	}
 	c.rounds++
 	disturbed := c.random.IntN(2) == 0 // drawn always, so that the rounds depend on the seed alone
@@ -48,13 +48,13 @@ func (c *choice) next() *faultRun {
 // patch need a version that no node has. The others are excluded from patches after which not
 // every node has the version, or that stop the control plane's node instead of w1.
 func (f *faultRun) possible(other fault) bool {
-	if f.patch == nil {
+	if f.soaks == nil {
 		return !other.stages
 	}
 	if other.then != nil || other.before != nil || other.stages {
 		return false
 	}
-	if f.patch.method == v1alpha1.MethodRestart && (other.blocked || other.throughout || other.says.reason != "") {
+	if f.soaks.method == v1alpha1.MethodRestart && (other.blocked || other.throughout || other.says.reason != "") {
 		return false
 	}
 	return slices.ContainsFunc(other.at, f.reaches)
@@ -63,5 +63,5 @@ func (f *faultRun) possible(other fault) bool {
 // reaches reports whether w1 goes through the step. By method Restart it is neither drained
 // nor rebooted.
 func (f *faultRun) reaches(step v1alpha1.Step) bool {
-	return f.patch == nil || f.patch.method != v1alpha1.MethodRestart || step == locking || step == verifying || step == settling
+	return f.soaks == nil || f.soaks.method != v1alpha1.MethodRestart || step == locking || step == verifying || step == settling
 }

@@ -180,7 +180,7 @@ func (s *soakRun) clusterFigures() []figure {
 func (s *soakRun) requestFigures() []figure {
 	f := figure{name: "API requests per minute, rounds of reboots without a fault", limit: soak.Limit{Factor: 1.5}, may: "1.5 ×, as rounds take different times"}
 	for i, r := range s.done {
-		if r.requests > 0 && r.patch == nil && r.name == noFault.name && i < len(s.samples) {
+		if r.requests > 0 && r.soaks == nil && r.name == noFault.name && i < len(s.samples) {
 			f.series = append(f.series, soak.Point{At: s.samples[i].at, Value: r.requests})
 		}
 	}

@@ -9,22 +9,22 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// patch is the upgrade of every node to another patch.
-type patch struct {
+// soakPatch is the upgrade of every node to another patch.
+type soakPatch struct {
 	version string
 	// programsOf is the version whose programs are published under this version. Empty: its own.
 	programsOf string
 	method     v1alpha1.Method
 }
 
-// patches are the upgrades of a soak, in order: no node can be downgraded, so each needs
+// soakPatches are the upgrades of a soak, in order: no node can be downgraded, so each needs
 // another version. Those after to are its programs under other names, and the last one is
 // v1.34.9, because all names need to have the same length. Two of three use method Restart,
 // after which the agents of all nodes are the same processes.
-func patches() []*patch {
-	all := []*patch{{version: to, method: v1alpha1.MethodReboot}}
+func soakPatches() []*soakPatch {
+	all := []*soakPatch{{version: to, method: v1alpha1.MethodReboot}}
 	for i := 5; i <= 9; i++ {
-		p := &patch{version: fmt.Sprintf("v1.34.%d", i), programsOf: to, method: v1alpha1.MethodRestart}
+		p := &soakPatch{version: fmt.Sprintf("v1.34.%d", i), programsOf: to, method: v1alpha1.MethodRestart}
 		if i%3 == 1 {
 			p.method = v1alpha1.MethodReboot
 		}
@@ -33,7 +33,7 @@ func patches() []*patch {
 	return all
 }
 
-func (p *patch) publish(c *testCluster) error {
+func (p *soakPatch) publish(c *testCluster) error {
 	args := []string{"publish", p.version}
 	if p.programsOf != "" {
 		args = append(args, "--programs-of", p.programsOf)
@@ -42,7 +42,7 @@ func (p *patch) publish(c *testCluster) error {
 	return err
 }
 
-func (p *patch) manifest(name string) string {
+func (p *soakPatch) manifest(name string) string {
 	return fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: ClusterUpgrade
@@ -55,7 +55,7 @@ spec:
 
 // within returns how long a part of the case may take. A patch runs kubeadm and pulls images.
 func (f *faultRun) within(limit time.Duration) time.Duration {
-	if f.patch != nil {
+	if f.soaks != nil {
 		return limit + 10*time.Minute
 	}
 	return limit

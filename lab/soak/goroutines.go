@@ -45,16 +45,16 @@ func (p Process) goroutines() (int, error) {
 // count counts the goroutines in the slice at list that have not ended.
 func count(memory io.ReaderAt, list, offset uint64) (int, error) {
 	header := make([]byte, 16) // where the slice is, and its length
-	if _, err := memory.ReadAt(header, int64(list)); err != nil {
+	if err := read(memory, header, list); err != nil {
 		return 0, fmt.Errorf("reading runtime.allgs: %w", err)
 	}
 	pointers := make([]byte, 8*binary.LittleEndian.Uint64(header[8:]))
-	if _, err := memory.ReadAt(pointers, int64(binary.LittleEndian.Uint64(header))); err != nil {
+	if err := read(memory, pointers, binary.LittleEndian.Uint64(header)); err != nil {
 		return 0, fmt.Errorf("reading runtime.allgs: %w", err)
 	}
 	live, status := 0, make([]byte, 4)
 	for ; len(pointers) > 0; pointers = pointers[8:] {
-		if _, err := memory.ReadAt(status, int64(binary.LittleEndian.Uint64(pointers)+offset)); err != nil {
+		if err := read(memory, status, binary.LittleEndian.Uint64(pointers)+offset); err != nil {
 			return 0, fmt.Errorf("reading a goroutine: %w", err)
 		}
 		switch binary.LittleEndian.Uint32(status) &^ statusScan {
@@ -64,6 +64,11 @@ func count(memory io.ReaderAt, list, offset uint64) (int, error) {
 		}
 	}
 	return live, nil
+}
+
+func read(memory io.ReaderAt, into []byte, address uint64) error {
+	_, err := memory.ReadAt(into, int64(address)) //nolint:gosec // user addresses are below 1<<47
+	return err
 }
 
 func symbol(program *elf.File, name string) (uint64, error) {
@@ -99,7 +104,7 @@ func member(program *elf.File, structure, field string) (uint64, error) {
 		}
 		for _, f := range kind.(*dwarf.StructType).Field {
 			if f.Name == field {
-				return uint64(f.ByteOffset), nil
+				return uint64(f.ByteOffset), nil //nolint:gosec // offsets are not negative
 			}
 		}
 	}

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -113,7 +112,7 @@ func (f *faultRun) run(t *testing.T) {
 	f.startRecording(t)
 	began := time.Now()
 	defer func() { f.writeRow(t, began) }()
-	f.must(t)("", f.start())
+	f.begin(t)
 	f.injectAtSteps(t)
 	if f.says.reason != "" {
 		f.awaitSays(t)
@@ -126,7 +125,7 @@ func (f *faultRun) run(t *testing.T) {
 		f.must(t)("", f.unblock())
 	}
 	if f.then == nil {
-		f.eventually(t, f.within(8*time.Minute), "the upgrade has succeeded", f.succeeded)
+		f.eventually(t, 8*time.Minute, "the upgrade has succeeded", f.succeeded)
 	} else {
 		f.must(t)("", f.then(f))
 	}
@@ -167,9 +166,6 @@ func (f *faultRun) start() error {
 	}
 	if f.stages {
 		return f.startStaging()
-	}
-	if f.soaks != nil {
-		return errors.Join(f.soaks.publish(f.testCluster), f.createUpgrade(f.id))
 	}
 	for _, node := range []string{"w1", "w2"} {
 		if _, err := f.Lab.Lab(f.ctx, "update-engine", node, "need-reboot"); err != nil {
@@ -233,7 +229,7 @@ func (f *faultRun) injectAtSteps(t *testing.T) {
 	}
 	seen := int64(0)
 	for len(left) > 0 {
-		f.eventually(t, f.within(3*time.Minute), fmt.Sprintf("w1 at %v", left), func() error {
+		f.eventually(t, 3*time.Minute, fmt.Sprintf("w1 at %v", left), func() error {
 			step, at := nextStep(f.recorder.Moments(), "w1", seen, left)
 			if step == "" {
 				return fmt.Errorf("not yet")

@@ -3,7 +3,9 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"testing"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -53,10 +55,23 @@ spec:
 `, name, p.version, p.method)
 }
 
-// within returns how long a part of the case may take. A patch runs kubeadm and pulls images.
-func (f *faultRun) within(limit time.Duration) time.Duration {
-	if f.soaks != nil {
-		return limit + 10*time.Minute
+// begin begins the upgrade. That of a soak's patch begins when it is w1's turn: the control
+// plane is first.
+func (f *faultRun) begin(t *testing.T) {
+	t.Helper()
+	if f.soaks == nil {
+		f.must(t)("", f.start())
+		return
 	}
-	return limit
+	if f.blocked {
+		f.must(t)("", f.block())
+	}
+	f.must(t)("", f.soaks.publish(f.testCluster))
+	f.must(t)("", f.createUpgrade(f.id))
+	f.eventually(t, 15*time.Minute, "it is w1's turn", func() error {
+		if step, _ := nextStep(f.recorder.Moments(), "w1", 0, map[v1alpha1.Step]bool{locking: true}); step == "" {
+			return errors.New("w1 has no slot")
+		}
+		return nil
+	})
 }

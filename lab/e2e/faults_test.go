@@ -312,9 +312,5 @@ func (f *faultRun) broken(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	skew, err := record.Skew(moments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.Concat(slots, hours, cordons, skew)
+	return slices.Concat(slots, hours, cordons)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
 )
 
@@ -99,6 +100,7 @@ func (s *soakRun) round(t *testing.T) {
 	s.moments += len(s.recorder.Moments())
 	r.requests = s.counted(t).perMinute(before)
 	s.broken = append(s.broken, r.broken(t)...)
+	s.checkSkew(t)
 	if err := s.reset(!r.passed); err != nil {
 		t.Fatalf("the cluster cannot be brought back to where the next round may begin: %v", err)
 	}
@@ -108,6 +110,14 @@ func (s *soakRun) round(t *testing.T) {
 	}
 	s.done = append(s.done, r)
 	s.measure(t)
+}
+
+// checkSkew checks the versions at every moment of the round. The round checks the rest.
+func (s *soakRun) checkSkew(t *testing.T) {
+	t.Helper()
+	skew, err := record.Skew(s.recorder.Moments())
+	s.report(t)(skew, err)
+	s.broken = append(s.broken, skew...)
 }
 
 // kind returns what the round does.

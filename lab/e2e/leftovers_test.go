@@ -18,9 +18,10 @@ import (
 )
 
 // leftOnHost prints the units, mounts, half images and files of the guard that an upgrade may
-// leave on a node.
+// leave on a node. Until systemd reads its files again it lists a stopped unit whose file was
+// removed.
 const leftOnHost = `
-systemctl list-units --all --plain --no-legend 'kubectl-upgrade*'
+systemctl list-units --all --plain --no-legend 'kubectl-upgrade*' | grep -v ' inactive dead ' || true
 find /etc/systemd/system /run/systemd/system /run/systemd/transient -name 'kubectl-upgrade*'
 find /opt/kubectl-upgrade/state /var/lib/kubelet /etc/kubernetes -maxdepth 2 '(' -name guard-armed -o -name .kubectl-upgrade-reserve ')'
 find /opt/extensions -name '.#*'

@@ -5,9 +5,12 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
@@ -80,6 +83,7 @@ func TestSoak(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &soakRun{testCluster: c, choice: newChoice(seed), seed: seed, began: time.Now()}
+	s.skipFormer(t)
 	defer s.writePage(t)
 	for s.rounds == 0 || time.Since(s.began) < duration {
 		s.round(t)
@@ -87,6 +91,17 @@ func TestSoak(t *testing.T) {
 	s.lasted = time.Since(s.began)
 	s.compact(t)
 	s.judge(t)
+}
+
+// skipFormer removes the patches that the cluster has had already: with E2E_REUSE it is that of
+// an earlier run.
+func (s *soakRun) skipFormer(t *testing.T) {
+	t.Helper()
+	node, err := s.kube.CoreV1().Nodes().Get(s.ctx, "cp1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.left = slices.DeleteFunc(s.left, func(p *soakPatch) bool { return p.version <= node.Status.NodeInfo.KubeletVersion })
 }
 
 // round runs one round, and measures afterwards. The one that warms up is not counted.

@@ -101,8 +101,9 @@ func usageFigures(name string, at []sample, usages []soak.Usage) []figure {
 }
 
 // processFigures returns, for each agent and coordinator, the figures of every process that
-// lived long enough to be judged, and those of all its processes as they were measured for the
-// first time: what a process begins with must not grow either.
+// lived long enough to be judged, apart from its first measurement, when it may just have
+// started; and those of all its processes as they were measured for the first time: what a
+// process begins with must not grow either.
 func (s *soakRun) processFigures() []figure {
 	var all []figure
 	first := map[string]*life{}
@@ -115,13 +116,13 @@ func (s *soakRun) processFigures() []figure {
 			first[l.name].at = append(first[l.name].at, l.at[0])
 			first[l.name].usages = append(first[l.name].usages, l.usages[0])
 		}
-		if len(l.usages) >= judgedRounds {
+		if len(l.usages) > judgedRounds {
 			count[l.name]++
 			name := l.name
 			if n := count[l.name]; n > 1 {
 				name += fmt.Sprintf(", process %d", n)
 			}
-			all = append(all, usageFigures(name, l.at, l.usages)...)
+			all = append(all, usageFigures(name, l.at[1:], l.usages[1:])...)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(first)) {
@@ -139,22 +140,21 @@ func (s sample) is(other sample) bool { return s.at == other.at }
 
 // clusterLimits are the limits of what is measured once in the cluster, with their reasons.
 var clusterLimits = map[string]figure{
-	"ClusterUpgrades":          {limit: soak.Limit{Factor: 1}, may: "nothing: each is deleted after its round"},
-	"NodeUpgrades":             {limit: soak.Limit{Factor: 1}, may: "nothing: one per node"},
-	"NodeInventories":          {limit: soak.Limit{Factor: 1}, may: "nothing: one per node"},
-	"UpgradeRecords":           {limit: soak.Limit{Factor: 1}, may: "nothing: `historyLimit` is 3 upgrades"},
-	"objects of all our kinds": {limit: soak.Limit{Factor: 1}, may: "nothing"},
-	"our Leases":               {limit: soak.Limit{Factor: 1}, may: "nothing: the slot and the leader's"},
-	imageFiles:                 {most: 3, may: "3: the running, the previous and the next version"},
-	snapshots:                  {most: 3, may: "3"},
-	ownDisk:                    {limit: soak.Limit{Factor: 1.1, Slack: 512}, may: "1.1 ×, and 512"},
-	ourEvents:                  {may: "until they are an hour old"},
-	allEvents:                  {may: "until they are an hour old"},
-	journal:                    {may: "until journald rotates it"},
-	etcdTotal:                  {may: "with Kubernetes' own objects and former versions"},
-	etcdInUse:                  {may: "with Kubernetes' own objects and former versions"},
-	imageDisk:                  {may: "with the number of images"},
-	snapshotsMB:                {may: "with the number of snapshots, and etcd's file"},
+	"ClusterUpgrades": {limit: soak.Limit{Factor: 1}, may: "nothing: each is deleted after its round"},
+	"NodeUpgrades":    {limit: soak.Limit{Factor: 1}, may: "nothing: one per node"},
+	"NodeInventories": {limit: soak.Limit{Factor: 1}, may: "nothing: one per node"},
+	"UpgradeRecords":  {most: 4, may: "4: `historyLimit` is 3 upgrades, and one may just have ended"},
+	"our Leases":      {limit: soak.Limit{Factor: 1}, may: "nothing: the slot and the leader's"},
+	imageFiles:        {most: 3, may: "3: the running, the previous and the next version"},
+	snapshots:         {most: 3, may: "3"},
+	ownDisk:           {limit: soak.Limit{Factor: 1.1, Slack: 512}, may: "1.1 ×, and 512"},
+	ourEvents:         {may: "until they are an hour old"},
+	allEvents:         {may: "until they are an hour old"},
+	journal:           {may: "until journald rotates it"},
+	etcdTotal:         {may: "with Kubernetes' own objects and former versions"},
+	etcdInUse:         {may: "with Kubernetes' own objects and former versions"},
+	imageDisk:         {may: "with the number of images"},
+	snapshotsMB:       {may: "with the number of snapshots, and etcd's file"},
 }
 
 func (s *soakRun) clusterFigures() []figure {

@@ -43,9 +43,9 @@ To repeat it, as root on a Debian machine: ` + "`make soak DURATION=1h SEED=%d`"
 | --- | ---: | ---: | ---: | ---: |
 %s
 ## Figures
-*Early* is the largest value of the first quarter of the measurements, *late* the median of the last quarter, and *per hour* the slope of the line through all of them. Without a limit for growth *late* is only shown.
+*Early* is the largest value of the first quarter of the measurements, *late* the median of the last quarter, and *per hour* the slope of the line through all of them. A figure with fewer than six measurements is shown, and its growth is not judged.
 
-| what | measurements | first | early | late | last | per hour | may grow by |
+| what | measurements | first | early | late | last | per hour | may grow by, or to |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 %s`
 
@@ -93,4 +93,10 @@ func figureRows(all []figure) string {
 }
 
 // number returns a value with one digit after the point, where there is one.
-func number(value float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") }
+func number(value float64) string {
+	text := strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0")
+	if text == "-0" {
+		return "0"
+	}
+	return text
+}

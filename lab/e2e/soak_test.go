@@ -113,7 +113,11 @@ func (s *soakRun) round(t *testing.T) {
 	r.passed = t.Run(fmt.Sprintf("%s %s", r.id, r.title()), r.run)
 	r.took = time.Since(began)
 	s.moments += len(s.recorder.Moments())
-	r.requests = s.counted(t).perMinute(before)
+	after := s.counted(t)
+	if after.number == 0 {
+		t.Error("the API server counts no requests of kubectl-upgrade: its FlowSchema is not in use")
+	}
+	r.requests = after.perMinute(before)
 	s.broken = append(s.broken, r.broken(t)...)
 	s.checkSkew(t)
 	if err := s.reset(!r.passed); err != nil {

@@ -68,6 +68,12 @@ e2e-reboot: packages lab image ## Reboots that operating systems ask for, and a 
 e2e-faults: packages lab image ## Broken images and faults on real nodes, written to docs/reliability.md; CASE=REGEX selects cases (root; about two hours)
 	cd lab && FAULT_CASES='$(CASE)' RELIABILITY=$(abspath docs/reliability.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 180m -run 'TestGuard|TestFaults' ./e2e/...
 
+DURATION ?= 1h
+.PHONY: soak
+soak: packages lab ## Upgrade a cluster again and again for DURATION (1h), with faults, and measure what grows, written to docs/soak.md; SEED repeats a run (root)
+	$(MAKE) --no-print-directory image LDFLAGS='-X main.version=$(VERSION)' # with debug information: goroutines are counted from outside
+	cd lab && SOAK_DURATION='$(DURATION)' SOAK_SEED='$(SEED)' SOAK_PAGE=$(abspath docs/soak.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 24h -run 'TestSoak$$' ./e2e/...
+
 .PHONY: lint
 lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) run ./...

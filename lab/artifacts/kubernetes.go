@@ -42,11 +42,16 @@ func (c *Cache) Kubernetes(ctx context.Context, version string) (Kubernetes, err
 	if !patchVersion.MatchString(version) {
 		return Kubernetes{}, fmt.Errorf("%q is not a Kubernetes version: write it as 1.34.4", version)
 	}
-	k := Kubernetes{Version: version}
-	var err error
-	if k.BinDir, err = c.programs(ctx, version); err != nil {
+	binDir, err := c.programs(ctx, version)
+	if err != nil {
 		return Kubernetes{}, err
 	}
+	return c.pack(ctx, version, binDir)
+}
+
+// pack makes the sysext and the container images of a version, out of its programs.
+func (c *Cache) pack(ctx context.Context, version, binDir string) (Kubernetes, error) {
+	k := Kubernetes{Version: version, BinDir: binDir}
 	names, err := c.imageNames(ctx, k.BinDir, version)
 	if err != nil {
 		return Kubernetes{}, err

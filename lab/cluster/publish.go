@@ -7,11 +7,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
 )
 
-// PublishOptions make a published image wrong, for tests.
+// PublishOptions make a published image wrong, or a version that was never released, for
+// tests.
 type PublishOptions struct {
 	// Content is the version that the image contains, "v1.34.3". If empty, it is
 	// the published version.
 	Content string
+	// ProgramsOf is the version whose programs are published under this version, "v1.34.4".
+	// They say that they are this version. If empty, they are its own.
+	ProgramsOf string
 	// Corrupt serves an image whose hash differs from the index.
 	Corrupt bool
 	// Broken is the kind of broken image, one of artifacts.BrokenKinds. Empty: the
@@ -41,7 +45,7 @@ func (c *Cluster) Publish(ctx context.Context, version string, options PublishOp
 	if err != nil {
 		return err
 	}
-	kubernetes, err := cache.Kubernetes(ctx, content)
+	kubernetes, err := options.kubernetes(ctx, cache, content)
 	if err != nil {
 		return err
 	}
@@ -55,6 +59,18 @@ func (c *Cluster) Publish(ctx context.Context, version string, options PublishOp
 		}
 		return serve.Publish(c.ServeDir(), sysext, offered, serve.PublishOptions{Corrupt: options.Corrupt})
 	})
+}
+
+// kubernetes builds what the image contains.
+func (o PublishOptions) kubernetes(ctx context.Context, cache *artifacts.Cache, version string) (artifacts.Kubernetes, error) {
+	if o.ProgramsOf == "" {
+		return cache.Kubernetes(ctx, version)
+	}
+	former, err := bare(o.ProgramsOf)
+	if err != nil {
+		return artifacts.Kubernetes{}, err
+	}
+	return cache.Renamed(ctx, former, version)
 }
 
 // Withdraw stops offering a version. Its container images stay in the registry.

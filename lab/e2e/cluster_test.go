@@ -43,8 +43,10 @@ type testCluster struct {
 	ours     *ours.Interface
 	config   *rest.Config
 	recorder *record.Recorder
-	prober   *client.Prober
-	watchers watchers
+	// stopRecording ends the recorder's watches.
+	stopRecording context.CancelFunc
+	prober        *client.Prober
+	watchers      watchers
 }
 
 // followed are the kinds that the recorder records.
@@ -123,13 +125,15 @@ func (c *testCluster) connect(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.config = config
-	c.record(config)
+	c.record()
 }
 
-func (c *testCluster) record(config *rest.Config) {
-	c.recorder = record.New(dynamic.NewForConfigOrDie(config))
+// record begins a new recording.
+func (c *testCluster) record() {
+	ctx, cancel := context.WithCancel(c.ctx)
+	c.recorder, c.stopRecording = record.New(dynamic.NewForConfigOrDie(c.config)), cancel
 	for _, resource := range followed {
-		go c.recorder.Follow(c.ctx, resource)
+		go c.recorder.Follow(ctx, resource)
 	}
 }
 

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
@@ -63,7 +61,8 @@ type says struct {
 type faultRun struct {
 	*testCluster
 	fault
-	id        string // the name of the case, and of its ClusterUpgrade
+	id        string     // the name of the case, and of its ClusterUpgrade
+	soaks     *soakPatch // in place of the reboots of w1 and w2
 	step      v1alpha1.Step
 	injected  time.Time            // first
 	said      string               // the reason that the status gave
@@ -114,11 +113,10 @@ func faultRuns() []*faultRun {
 }
 
 func (f *faultRun) run(t *testing.T) {
-	stop := f.startRecording(t)
-	defer stop()
+	f.startRecording(t)
 	began := time.Now()
 	defer func() { f.writeRow(t, began) }()
-	f.must(t)("", f.start())
+	f.begin(t)
 	f.injectAtSteps(t)
 	if f.says.reason != "" {
 		f.awaitSays(t)
@@ -141,18 +139,14 @@ func (f *faultRun) run(t *testing.T) {
 	}
 }
 
-// startRecording records this case alone.
-func (f *faultRun) startRecording(t *testing.T) (stop func()) {
+// startRecording records this case alone, in place of the case before.
+func (f *faultRun) startRecording(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(f.ctx)
-	recorder := record.New(dynamic.NewForConfigOrDie(f.config))
-	for _, resource := range followed {
-		go recorder.Follow(ctx, resource)
-	}
-	f.recorder = recorder
+	f.stopRecording()
+	f.record()
 	f.eventually(t, 30*time.Second, "the nodes are recorded", func() error {
 		known := map[string]bool{}
-		for _, m := range recorder.Moments() {
+		for _, m := range f.recorder.Moments() {
 			known[m.Resource] = true
 		}
 		if !known["nodes"] || !known[v1alpha1.NodeUpgrades.Resource] || !known[v1alpha1.MaintenanceSchedules.Resource] {
@@ -160,7 +154,6 @@ func (f *faultRun) startRecording(t *testing.T) (stop func()) {
 		}
 		return nil
 	})
-	return cancel
 }
 
 // start creates the upgrade.
@@ -231,6 +224,9 @@ spec: {version: %s}
 }
 
 func (f *faultRun) createUpgrade(name string) error {
+	if f.soaks != nil {
+		return f.KubeApply(f.ctx, f.soaks.manifest(name))
+	}
 	return f.KubeApply(f.ctx, fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: ClusterUpgrade

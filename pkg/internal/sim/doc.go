@@ -1,0 +1,2 @@
+// Package sim simulates clusters.
+package sim

@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// arch is the architecture of the nodes: that of this machine, as agents name their images
+// by it.
+var arch = host.Architecture()
+
+// script is a cluster, an upgrade, and what happens to them. It is made from a seed, and
+// shrunk by leaving things out.
+type script struct {
+	Seed                   uint64
+	Quiet                  bool // every delay is the shortest
+	ControlPlanes, Workers int
+	Budget, MaxFailures    int
+	Pods                   int
+	From, To               string
+	Restart, Snapshot      bool
+	Reboot                 bool // the upgrade is of type Reboot
+	Settle, MinReady       int  // in seconds
+	Guard, Drain           int
+	Groups                 bool
+	Broken                 map[string]string // node to what is wrong with the new image on it
+	Opens, Closes          time.Duration     // the window
+	Lasts                  time.Duration     // until the faults are over
+	Faults                 []fault
+}
+
+// fault is one thing that happens.
+type fault struct {
+	At     time.Duration
+	Kind   string
+	Who    string        // a node, an agent, or a coordinator
+	For    time.Duration // how long it lasts
+	Number int           // how many requests or writes pass before
+	After  bool          // the request still has its effect
+	Other  string
+}
+
+func (f fault) String() string {
+	text := fmt.Sprintf("%9s  %s", f.At.Round(10*time.Millisecond), f.Kind)
+	if f.Who != "" {
+		text += " " + f.Who
+	}
+	if f.Other != "" {
+		text += " " + f.Other
+	}
+	if f.For > 0 {
+		text += fmt.Sprintf(" for %s", f.For)
+	}
+	if f.Number > 0 {
+		text += fmt.Sprintf(" after %d", f.Number)
+	}
+	if f.After {
+		text += " (with effect)"
+	}
+	return text
+}
+
+func (s script) has(kind string) bool {
+	return slices.ContainsFunc(s.Faults, func(f fault) bool { return f.Kind == kind })
+}
+
+func (s script) String() string {
+	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, snapshot %t, reboot %t, settle %ds, minReady %ds, guard %ds, window from %s to %s, broken images %v, quiet %t",
+		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.Snapshot, s.Reboot, s.Settle, s.MinReady, s.Guard, s.Opens, s.Closes, s.Broken, s.Quiet)}
+	for _, f := range s.Faults {
+		lines = append(lines, f.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (s script) nodes() []string {
+	var names []string
+	for i := range s.ControlPlanes {
+		names = append(names, fmt.Sprintf("cp%d", i+1))
+	}
+	for i := range s.Workers {
+		names = append(names, fmt.Sprintf("w%d", i+1))
+	}
+	return names
+}
+
+// kinds of faults, each with how often it is chosen.
+var kinds = []struct {
+	kind   string
+	weight int
+}{
+	{"crash agent", 8}, {"crash coordinator", 6}, {"lose reply", 4}, {"stall", 6}, {"miss", 4},
+	{"interleave", 10}, {"second coordinator", 4}, {"power cut", 4}, {"partition", 4}, {"api down", 2},
+	{"delete lease", 3}, {"clear lease", 2}, {"garble lease", 1}, {"unlabel lease", 1},
+	{"delete nodeupgrade", 2}, {"delete upgrade", 1}, {"recreate upgrade", 3}, {"replace node", 2}, {"delete node", 1},
+	{"cordon", 3}, {"uncordon", 2}, {"close window", 4}, {"freeze", 3}, {"invalid schedule", 1}, {"suspend", 2},
+	{"verb fails", 4}, {"drain blocked", 3}, {"forge mark", 2}, {"forge snapshot", 2}, {"republish", 1},
+	{"finding", 1}, {"manual reboot", 2},
+}
+
+var kindList = func() (list []string) {
+	for _, k := range kinds {
+		for range k.weight {
+			list = append(list, k.kind)
+		}
+	}
+	return list
+}()
+
+var verbs = []string{"stage", "pull", "snapshot", "kubeadm", "activate", "restart", "confirm", "facts"}
+
+// early returns a time before the end, more often an early one: most happens then.
+func early(random float64, end time.Duration) time.Duration {
+	return time.Duration(random * random * float64(end)).Truncate(10 * time.Millisecond)
+}
+
+// newScript returns the script of a seed.
+func newScript(seed uint64) script {
+	r := rand.New(rand.NewPCG(seed, 1))
+	pick := func(list ...int) int { return list[r.IntN(len(list))] }
+	s := script{
+		Seed: seed, ControlPlanes: pick(1, 1, 1, 1, 3, 3, 2), Workers: pick(0, 1, 1, 2, 2, 2, 3, 3, 4, 5, 8),
+		Budget: pick(1, 1, 2, 2, 3), MaxFailures: pick(0, 0, 0, 1, 2), Pods: pick(0, 1, 1, 2),
+		From: "v1.34.3", To: "v1.34.4", Snapshot: r.IntN(2) == 0,
+		Settle: pick(0, 0, 5, 20), MinReady: pick(0, 0, 10), Guard: pick(60, 60, 120), Drain: pick(30, 60, 120),
+		Groups: r.IntN(3) == 0, Broken: map[string]string{},
+		Opens: time.Duration(pick(0, 0, 0, 60, 300)) * time.Second, Lasts: time.Duration(pick(10, 15, 25)) * time.Minute,
+	}
+	if s.ControlPlanes == 3 {
+		s.Workers = min(s.Workers, 4)
+	}
+	s.Closes = s.Opens + time.Duration(pick(5, 20, 60, 60))*time.Minute
+	switch r.IntN(10) {
+	case 0, 1:
+		s.To = "v1.35.2"
+	case 2, 3:
+		s.Restart = true
+	case 4:
+		s.Reboot = true
+	}
+	names := s.nodes()
+	node := func() string { return names[r.IntN(len(names))] }
+	if r.IntN(5) == 0 {
+		s.Broken[node()] = []string{imageCrashes, imageNotReady, imageNoMerge}[r.IntN(3)]
+	}
+	program := func() string {
+		if r.IntN(3) == 0 {
+			return "coordinator"
+		}
+		return "agent " + node()
+	}
+	for range pick(0, 1, 2, 3, 4, 6, 8, 12) {
+		f := fault{
+			At:   early(r.Float64(), s.Lasts),
+			Kind: kindList[r.IntN(len(kindList))], Who: node(), Number: r.IntN(12), After: r.IntN(2) == 0,
+			For: time.Duration(pick(2, 10, 30, 90, 300)) * time.Second,
+		}
+		switch f.Kind {
+		case "crash agent":
+			f.Who = "agent " + f.Who
+		case "crash coordinator":
+			f.Who = "coordinator"
+		case "lose reply", "stall", "miss", "interleave":
+			f.Who = program()
+			f.Other = program()
+		case "verb fails":
+			f.Other, f.Number = verbs[r.IntN(len(verbs))], 1+r.IntN(2)
+		case "forge snapshot":
+			f.Who = fmt.Sprintf("w%d", 1+r.IntN(max(1, s.Workers)))
+		}
+		s.Faults = append(s.Faults, f)
+	}
+	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
+	return s
+}

@@ -1,0 +1,285 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+	admissionv1client "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	discoveryv1client "k8s.io/client-go/kubernetes/typed/discovery/v1"
+	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+)
+
+// transport is how one client reaches the API server. It is an http.RoundTripper, so that
+// the product's own clients work on it.
+type transport struct {
+	by  string // the name of the client
+	api *api
+	// before is called before a request has its effect, and after it had: an error is
+	// what the client gets, and no effect if it is from before.
+	before func(r request) error
+	after  func(r request) error
+	evict  func(k key) error // whether a pod may be evicted
+}
+
+// request is one request, as faults and checks see it.
+type request struct {
+	method, subresource string
+	key                 key
+	body                []byte
+}
+
+func (r request) writes() bool { return r.method != http.MethodGet }
+
+var errUnreachable = errors.New("connection refused")
+
+// RoundTrip answers a request. Watches, and lists from which a watch continues, block until
+// they are cancelled: the simulator fills caches itself.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	if query.Get("watch") != "" || query.Get("resourceVersion") != "" {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	k, subresource, known := parsePath(r.URL.Path)
+	if !known {
+		return answer(r, http.StatusNotFound, []byte("{}")), nil
+	}
+	one := request{method: r.Method, key: k, subresource: subresource}
+	if r.Body != nil {
+		one.body, _ = io.ReadAll(r.Body)
+	}
+	if err := t.before(one); err != nil {
+		return nil, err
+	}
+	code, data := t.serve(r, one)
+	if err := t.after(one); err != nil {
+		return nil, err
+	}
+	return answer(r, code, data), nil
+}
+
+func answer(r *http.Request, code int, data []byte) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: int64(len(data)),
+		Body: io.NopCloser(bytes.NewReader(data)),
+	}
+}
+
+// parsePath parses /api/v1/… and /apis/GROUP/VERSION/….
+func parsePath(path string) (k key, subresource string, known bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		parts = parts[3:]
+	default:
+		return key{}, "", false
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		k.Namespace, parts = parts[1], parts[2:]
+	}
+	k.Resource = parts[0]
+	if len(parts) > 1 {
+		k.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		subresource = parts[2]
+	}
+	return k, subresource, true
+}
+
+func (t *transport) serve(r *http.Request, one request) (int, []byte) {
+	if one.key.Name == "" && one.method == http.MethodGet {
+		return t.list(r, one.key)
+	}
+	result, err := t.do(r, one)
+	if err != nil {
+		return statusOf(err)
+	}
+	if result == nil {
+		return http.StatusOK, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+	}
+	return http.StatusOK, result.bytes()
+}
+
+func (t *transport) do(r *http.Request, one request) (*stored, error) {
+	k := one.key
+	switch one.method {
+	case http.MethodGet:
+		if found := t.api.objects[k]; found != nil {
+			return found, nil
+		}
+		return nil, apierrors.NewNotFound(groupResource(k.Resource), k.Name)
+	case http.MethodDelete:
+		var options metav1.DeleteOptions
+		_ = json.Unmarshal(one.body, &options)
+		if k.Resource == "pods" {
+			return nil, t.terminate(k)
+		}
+		return nil, t.api.delete(t.by, k, options)
+	}
+	var body tree
+	if err := json.Unmarshal(one.body, &body); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	switch {
+	case one.subresource == "eviction":
+		if err := t.evict(k); err != nil {
+			return nil, err
+		}
+		return nil, t.terminate(k)
+	case one.method == http.MethodPost:
+		k.Name = text(metadata(body), "name")
+		return t.api.create(t.by, k, body)
+	case one.method == http.MethodPut:
+		return t.api.update(t.by, k, body)
+	case strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch"):
+		return t.api.apply(t.by, k, body, r.URL.Query().Get("fieldManager"), one.subresource)
+	}
+	return t.api.mergePatch(t.by, k, body)
+}
+
+// terminate sets a pod's deletionTimestamp, as its kubelet ends it later.
+func (t *transport) terminate(k key) error {
+	found := t.api.objects[k]
+	if found == nil {
+		return apierrors.NewNotFound(groupResource(k.Resource), k.Name)
+	}
+	pod := clone(found.tree).(tree)
+	if metadata(pod)["deletionTimestamp"] == nil {
+		metadata(pod)["deletionTimestamp"] = t.api.now().UTC().Format("2006-01-02T15:04:05Z")
+		t.api.put(t.by, k, pod)
+	}
+	return nil
+}
+
+// list answers with the objects that the selectors of the request select.
+func (t *transport) list(r *http.Request, k key) (int, []byte) {
+	query := r.URL.Query()
+	byLabel, err := labels.Parse(query.Get("labelSelector"))
+	if err != nil {
+		return statusOf(apierrors.NewBadRequest(err.Error()))
+	}
+	byField, err := fields.ParseSelector(query.Get("fieldSelector"))
+	if err != nil {
+		return statusOf(apierrors.NewBadRequest(err.Error()))
+	}
+	found := t.api.list(k.Resource, k.Namespace, func(one tree) bool {
+		set := labels.Set{}
+		if all, ok := metadata(one)["labels"].(tree); ok {
+			for name, value := range all {
+				set[name], _ = value.(string)
+			}
+		}
+		return byLabel.Matches(set) && byField.Matches(fieldsOf(one))
+	})
+	var out bytes.Buffer
+	listed := listOf[k.Resource]
+	fmt.Fprintf(&out, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[`, listed.kind, listed.group, t.api.version)
+	for i, one := range found {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(one.bytes())
+	}
+	out.WriteString("]}")
+	return http.StatusOK, out.Bytes()
+}
+
+// listOf has the kind of the lists of each resource, and its group and version.
+var listOf = map[string]struct{ kind, group string }{
+	"nodes": {"NodeList", "v1"}, "pods": {"PodList", "v1"}, "leases": {"LeaseList", "coordination.k8s.io/v1"},
+	"nodeupgrades":         {"NodeUpgradeList", v1alpha1.GroupVersion.String()},
+	"nodeinventories":      {"NodeInventoryList", v1alpha1.GroupVersion.String()},
+	"clusterupgrades":      {"ClusterUpgradeList", v1alpha1.GroupVersion.String()},
+	"maintenanceschedules": {"MaintenanceScheduleList", v1alpha1.GroupVersion.String()},
+	"upgraderecords":       {"UpgradeRecordList", v1alpha1.GroupVersion.String()},
+	"daemonsets":           {"DaemonSetList", "apps/v1"}, "deployments": {"DeploymentList", "apps/v1"},
+	"poddisruptionbudgets":            {"PodDisruptionBudgetList", "policy/v1"},
+	"validatingwebhookconfigurations": {"ValidatingWebhookConfigurationList", "admissionregistration.k8s.io/v1"},
+	"mutatingwebhookconfigurations":   {"MutatingWebhookConfigurationList", "admissionregistration.k8s.io/v1"},
+}
+
+func fieldsOf(one tree) fields.Set {
+	set := fields.Set{"metadata.name": text(metadata(one), "name"), "status.phase": "Running"}
+	if spec, ok := one["spec"].(tree); ok {
+		set["spec.nodeName"] = text(spec, "nodeName")
+	}
+	return set
+}
+
+// kube is the part of a kubernetes.Interface that agents and coordinators use.
+type kube struct {
+	kubernetes.Interface
+	core         corev1client.CoreV1Interface
+	coordination coordinationv1client.CoordinationV1Interface
+	apps         appsv1client.AppsV1Interface
+	policy       policyv1client.PolicyV1Interface
+	admission    admissionv1client.AdmissionregistrationV1Interface
+	discovery    discoveryv1client.DiscoveryV1Interface
+}
+
+func (k kube) CoreV1() corev1client.CoreV1Interface                         { return k.core }
+func (k kube) CoordinationV1() coordinationv1client.CoordinationV1Interface { return k.coordination }
+func (k kube) AppsV1() appsv1client.AppsV1Interface                         { return k.apps }
+func (k kube) PolicyV1() policyv1client.PolicyV1Interface                   { return k.policy }
+func (k kube) DiscoveryV1() discoveryv1client.DiscoveryV1Interface          { return k.discovery }
+func (k kube) AdmissionregistrationV1() admissionv1client.AdmissionregistrationV1Interface {
+	return k.admission
+}
+
+// clients are the clients of one program.
+type clients struct {
+	config *rest.Config
+	kube   kube
+	ours   *client.Interface
+}
+
+func newClients(t *transport) clients {
+	c := clients{config: &rest.Config{Host: "http://simulated", Transport: t, QPS: -1}}
+	c.config.ContentType, c.config.AcceptContentTypes = "application/json", "application/json"
+	over := &http.Client{Transport: t}
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	var err error
+	c.kube.core, err = corev1client.NewForConfigAndClient(c.config, over)
+	must(err)
+	c.kube.coordination, err = coordinationv1client.NewForConfigAndClient(c.config, over)
+	must(err)
+	c.kube.apps, err = appsv1client.NewForConfigAndClient(c.config, over)
+	must(err)
+	c.kube.policy, err = policyv1client.NewForConfigAndClient(c.config, over)
+	must(err)
+	c.kube.admission, err = admissionv1client.NewForConfigAndClient(c.config, over)
+	must(err)
+	c.kube.discovery, err = discoveryv1client.NewForConfigAndClient(c.config, over)
+	must(err)
+	c.ours, err = client.New(c.config)
+	must(err)
+	return c
+}

@@ -67,7 +67,7 @@ func (w *world) happenTo(n *node, f fault) {
 		n.cut()
 		w.until(f, n.power)
 	case "manual reboot":
-		n.shutdown("a person reboots it")
+		n.shutdown(false, "a person reboots it")
 	case "partition":
 		n.partitioned = true
 		w.watchLost(n)

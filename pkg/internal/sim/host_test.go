@@ -162,7 +162,7 @@ func (h hostOf) Reboot(context.Context) error {
 		return errDead
 	}
 	h.w.checkReboot(h.agent)
-	h.shutdown("its agent asks for it")
+	h.shutdown(true, "its agent asks for it")
 	return nil
 }
 

@@ -160,7 +160,7 @@ func (w *world) settled() bool {
 	if len(w.events) > 0 && w.steps%16 != 0 {
 		return false
 	}
-	stopped := false
+	stopped, waits, person := false, false, false
 	for _, n := range w.nodes {
 		if n.removed {
 			continue
@@ -175,16 +175,18 @@ func (w *world) settled() bool {
 		case v1alpha1.PhaseStopped:
 			stopped = true
 		}
+		waits = waits || nu.Status.Step == v1alpha1.StepStaging || nu.Status.Step == v1alpha1.StepWaiting
 		if w.held(n) != "" && nu.Status.Step.Info().Phase != v1alpha1.PhaseStopped || w.marked(n) {
 			return false
 		}
 	}
 	for _, u := range w.upgrades() {
-		if u.Status.Outcome == "" && !stopped && !needsPerson(u) {
+		person = person || u.Status.Outcome == "" && needsPerson(u)
+		if u.Status.Outcome == "" && !stopped && !person {
 			return false
 		}
 	}
-	return true
+	return !waits || stopped || person
 }
 
 func needsPerson(u *v1alpha1.ClusterUpgrade) bool {
@@ -217,11 +219,20 @@ func (w *world) checkEnd() {
 	}
 	for _, u := range w.upgrades() {
 		for _, n := range w.nodes {
-			if u.Status.Outcome == v1alpha1.OutcomeSucceeded && !n.removed && !w.script.Reboot && n.kubelet != w.script.To {
+			if u.Status.Outcome == v1alpha1.OutcomeSucceeded && !n.removed && !w.script.Reboot && n.kubelet != w.script.To && !w.stopped(n.owner()) && !w.anyStopped() {
 				w.broken("liveness", "the upgrade succeeded, and %s runs %s", n.name, n.kubelet)
 			}
 		}
 	}
+}
+
+func (w *world) anyStopped() bool {
+	for _, n := range w.nodes {
+		if !n.removed && w.stopped(n.owner()) {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *world) stopped(owner fleet.Owner) bool {

@@ -57,6 +57,7 @@ type node struct {
 	ready        bool
 	units        map[verb.Verb]time.Time // running verbs, and when they end
 	shutting     bool
+	ours         bool      // agent or guard asked for the reboot
 	downSince    time.Time // its static pods do not run since
 	changedAt    time.Time // something changed that its agent may not know
 	podsUp       bool      // its static pods run, which needs a kubelet once in each boot
@@ -123,11 +124,11 @@ func (n *node) interrupted(v verb.Verb, until time.Time) {
 }
 
 // shutdown reboots the node.
-func (n *node) shutdown(why string) {
+func (n *node) shutdown(ours bool, why string) {
 	if !n.on || n.shutting {
 		return
 	}
-	n.shutting, n.changedAt = true, n.w.now()
+	n.shutting, n.ours, n.changedAt = true, ours, n.w.now()
 	n.w.tell("%s reboots: %s", n.name, why)
 	boot := n.boots
 	n.w.after(shutdownTakes, "reboot "+n.name, func() {
@@ -270,7 +271,7 @@ func (n *node) rollBack(why string) {
 	n.rollback.BootID = n.bootID()
 	n.kubeadm, n.active = "", g.From
 	if g.Method != v1alpha1.MethodRestart || n.merged == g.From {
-		n.shutdown("its guard returns it to " + g.From)
+		n.shutdown(true, "its guard returns it to "+g.From)
 		return
 	}
 	n.merged = g.From

@@ -169,11 +169,11 @@ func (w *world) checkOthers(n *node, what string) {
 
 // outOfService reports whether an upgrade keeps the node out of service.
 func (w *world) outOfService(n *node) bool {
-	if n.busy() != "" || n.shutting {
+	if n.busy() != "" || n.shutting && n.ours {
 		return true
 	}
-	object := get[*corev1.Node](w.api, key{Resource: "nodes", Name: n.name})
-	return object != nil && string(object.UID) == n.uid && object.Annotations[v1alpha1.CordonAnnotation] != ""
+	object := w.api.objects[key{Resource: "nodes", Name: n.name}]
+	return object != nil && text(metadata(object.tree), "uid") == n.uid && text(inner(metadata(object.tree), "annotations"), v1alpha1.CordonAnnotation) != ""
 }
 
 // held returns the slot that the node holds.
@@ -311,52 +311,78 @@ func (w *world) checkNode(by string, k key, before, after *stored) {
 		w.tell("%s: Node %s was created or deleted", by, k.Name)
 		return
 	}
-	was, is := before.object("nodes").(*corev1.Node), after.object("nodes").(*corev1.Node)
 	mark := v1alpha1.CordonAnnotation
-	if was.Spec.Unschedulable != is.Spec.Unschedulable || was.Annotations[mark] != is.Annotations[mark] || was.Annotations[v1alpha1.SlotAnnotation] != is.Annotations[v1alpha1.SlotAnnotation] {
-		w.tell("%s: Node %s unschedulable=%t ours=%q slot=%q", by, k.Name, is.Spec.Unschedulable, is.Annotations[mark], is.Annotations[v1alpha1.SlotAnnotation])
+	marks := func(s *stored) (unschedulable bool, ours, slot string) {
+		annotations := inner(metadata(s.tree), "annotations")
+		return inner(s.tree, "spec")["unschedulable"] == true, text(annotations, mark), text(annotations, v1alpha1.SlotAnnotation)
 	}
+	wasCordoned, wasOurs, wasSlot := marks(before)
+	isCordoned, isOurs, isSlot := marks(after)
+	if wasCordoned == isCordoned && wasOurs == isOurs && wasSlot == isSlot {
+		return
+	}
+	w.tell("%s: Node %s unschedulable=%t ours=%q slot=%q", by, k.Name, isCordoned, isOurs, isSlot)
 	if by == "admin" {
 		return
 	}
-	if was.Spec.Unschedulable && was.Annotations[mark] == "" && is.Annotations[mark] != "" {
+	if wasCordoned && wasOurs == "" && isOurs != "" {
 		w.broken("promise 5", "%s takes the cordon of %s for its own", by, k.Name)
 	}
-	if w.foreign[string(is.UID)] && was.Spec.Unschedulable && !is.Spec.Unschedulable {
+	if w.foreign[text(metadata(after.tree), "uid")] && wasCordoned && !isCordoned {
 		w.broken("promise 5", "%s removes the cordon of %s, which a person made", by, k.Name)
 	}
 }
 
-// checkNodeUpgrade checks promises 6 and 8 on a change of a NodeUpgrade.
+// checkNodeUpgrade checks promises 6 and 8 on a change of a NodeUpgrade. It does not decode
+// the object, which would take longer than all else.
 func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 	if after == nil {
 		w.tell("%s: NodeUpgrade %s was deleted", by, k.Name)
 		return
 	}
-	var was v1alpha1.NodeUpgrade
+	was := &stored{tree: tree{}}
 	if before != nil {
-		was = *before.object("nodeupgrades").(*v1alpha1.NodeUpgrade)
+		was = before
 	}
-	is := after.object("nodeupgrades").(*v1alpha1.NodeUpgrade)
-	if was.Status.Step != is.Status.Step {
-		reason, message := is.Status.Cause()
-		w.tell("%s is in step %s (%s: %s)", k.Name, is.Status.Step, reason, message)
+	step := v1alpha1.Step(text(inner(after.tree, "status"), "step"))
+	reason, message := conditionOf(after.tree, v1alpha1.ConditionUpToDate)
+	if text(inner(was.tree, "status"), "step") != string(step) {
+		w.tell("%s is in step %s (%s: %s)", k.Name, step, reason, message)
 	}
-	if was.Spec.Release != is.Spec.Release || was.Spec.Slot != is.Spec.Slot {
-		w.tell("%s: %s has release %q and slot %q", by, k.Name, is.Spec.Release, is.Spec.Slot)
+	former, order := inner(was.tree, "spec"), inner(after.tree, "spec")
+	granted := v1alpha1.Release(text(order, "release")).Granted()
+	if text(former, "release") != text(order, "release") || text(former, "slot") != text(order, "slot") {
+		w.tell("%s: %s has release %q and slot %q", by, k.Name, text(order, "release"), text(order, "slot"))
 	}
-	if strings.Contains(by, "coordinator") && !was.Spec.Release.Granted() && is.Spec.Release.Granted() {
-		w.checkRelease(by, is)
+	if strings.Contains(by, "coordinator") && granted && !v1alpha1.Release(text(former, "release")).Granted() {
+		w.checkRelease(by, after.object("nodeupgrades").(*v1alpha1.NodeUpgrade))
 	}
-	if step := is.Status.Step; strings.HasPrefix(by, "agent ") && step != "" {
-		reason, message := is.Status.Cause()
-		if reason == "" || message == "" && step.Info().Phase != v1alpha1.PhaseCommitted && step.Info().Phase != v1alpha1.PhaseRevocable {
+	if strings.HasPrefix(by, "agent ") && step != "" {
+		working := step.Info().Phase == v1alpha1.PhaseCommitted || step.Info().Phase == v1alpha1.PhaseRevocable
+		if reason == "" || message == "" && !working {
 			w.broken("promise 8", "%s is in step %s with no reason (%q: %q)", k.Name, step, reason, message)
 		}
 	}
-	if hold, message := is.Status.Hold(); strings.Contains(by, "coordinator") && hold != "" && message == "" && hold.Info().Giver != v1alpha1.GivenByAgent {
+	hold, why := conditionOf(after.tree, v1alpha1.ConditionAdmitted)
+	if strings.Contains(by, "coordinator") && hold != "" && why == "" && v1alpha1.Reason(hold).Info().Giver != v1alpha1.GivenByAgent {
 		w.broken("promise 8", "%s waits with reason %s and no message", k.Name, hold)
 	}
+}
+
+// inner returns the tree in a field, or an empty one.
+func inner(t tree, field string) tree {
+	one, _ := t[field].(tree)
+	return one
+}
+
+func conditionOf(t tree, kind string) (reason, message string) {
+	list, _ := inner(t, "status")["conditions"].([]any)
+	for _, item := range list {
+		if c := item.(tree); c["type"] == kind {
+			return text(c, "reason"), text(c, "message")
+		}
+	}
+	return "", ""
 }
 
 // checkRelease checks promise 6: a coordinator that knows of a failed node releases no other.

@@ -124,15 +124,15 @@ func newScript(seed uint64) script {
 	r := rand.New(rand.NewPCG(seed, 1))
 	pick := func(list ...int) int { return list[r.IntN(len(list))] }
 	s := script{
-		Seed: seed, ControlPlanes: pick(1, 1, 1, 1, 3, 3, 2), Workers: pick(0, 1, 1, 2, 2, 2, 3, 3, 4, 5, 8),
+		Seed: seed, ControlPlanes: pick(1, 1, 1, 1, 3, 3, 2), Workers: pick(0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 8),
 		Budget: pick(1, 1, 2, 2, 3), MaxFailures: pick(0, 0, 0, 1, 2), Pods: pick(0, 1, 1, 2),
 		From: "v1.34.3", To: "v1.34.4", Snapshot: r.IntN(2) == 0,
 		Settle: pick(0, 0, 5, 20), MinReady: pick(0, 0, 10), Guard: pick(60, 60, 120), Drain: pick(30, 60, 120),
 		Groups: r.IntN(3) == 0, Broken: map[string]string{},
-		Opens: time.Duration(pick(0, 0, 0, 60, 300)) * time.Second, Lasts: time.Duration(pick(10, 15, 25)) * time.Minute,
+		Opens: time.Duration(pick(0, 0, 0, 60, 300)) * time.Second, Lasts: time.Duration(pick(6, 10, 15)) * time.Minute,
 	}
 	if s.ControlPlanes == 3 {
-		s.Workers = min(s.Workers, 4)
+		s.Workers = min(s.Workers, 3)
 	}
 	s.Closes = s.Opens + time.Duration(pick(5, 20, 60, 60))*time.Minute
 	switch r.IntN(10) {
@@ -154,7 +154,7 @@ func newScript(seed uint64) script {
 		}
 		return "agent " + node()
 	}
-	for range pick(0, 1, 2, 3, 4, 6, 8, 12) {
+	for range pick(0, 2, 3, 4, 6, 8, 12, 16) {
 		f := fault{
 			At:   early(r.Float64(), s.Lasts),
 			Kind: kindList[r.IntN(len(kindList))], Who: node(), Number: r.IntN(12), After: r.IntN(2) == 0,

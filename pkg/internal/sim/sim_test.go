@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -11,19 +12,28 @@ import (
 	"time"
 )
 
-// TestOne runs one seed, and prints its story.
-func TestOne(t *testing.T) {
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800)
+	os.Exit(m.Run())
+}
+
+// TestSeed runs the seed in the environment variable SEED. If it fails, it prints a small
+// story that still fails.
+func TestSeed(t *testing.T) {
 	seed := number(t, "SEED", 0)
 	if seed == 0 {
 		t.Skip("set SEED")
 	}
 	s := newScript(seed)
-	began := time.Now()
 	result := live(t, s, true)
-	t.Logf("%s\n\n%s\n\n%s\nsteps %d, begins %d, ended %s, took %s: %s", s, result.story, result.failure, result.steps, result.begins, result.ended, time.Since(began), result.outcome)
 	if result.failure != "" {
-		t.Fail()
+		if os.Getenv("WHOLE") == "" {
+			s = shrink(t, s, result.failure, 150)
+			result = live(t, s, true)
+		}
+		t.Errorf("%s", result.failure)
 	}
+	t.Logf("\n%s\n\n%s\n%s", s, result.story, result.outcome)
 }
 
 func number(t *testing.T, name string, otherwise uint64) uint64 {

@@ -46,19 +46,21 @@ func (v *view) behind() bool { return v.next < len(v.api.log[v.resource]) }
 
 // deliver delivers all events, and reports whether one was for this view.
 func (v *view) deliver() (changed bool) {
+	last := map[string]*stored{} // only the newest version of each object is decoded
 	log := v.api.log[v.resource]
 	for ; v.next < len(log); v.next++ {
-		c := log[v.next]
-		if v.missing[c.name] {
-			continue
+		if c := log[v.next]; !v.missing[c.name] {
+			last[c.name] = c.object
 		}
-		if c.object != nil && (v.selects == nil || v.selects(c.name, c.object)) {
-			_ = v.store.Update(c.object.object(v.resource))
+	}
+	for name, object := range last {
+		if object != nil && (v.selects == nil || v.selects(name, object)) {
+			_ = v.store.Update(object.object(v.resource))
 			changed = true
 			continue
 		}
 		for _, known := range v.store.List() {
-			if nameOf(known) == c.name {
+			if nameOf(known) == name {
 				_ = v.store.Delete(known)
 				changed = true
 			}

@@ -1,0 +1,220 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// bug is a mistake that is put into the product's source on purpose, in a copy that only
+// one build of this test sees (go build -overlay).
+type bug struct {
+	name  string
+	edits []edit
+}
+
+// edit replaces a piece of a file, which must be there once.
+type edit struct{ file, old, new string }
+
+// bugs are what the simulator must catch.
+var bugs = []bug{
+	{"an upgrade is known by its name alone", []edit{
+		{"pkg/machine/state.go", "order.Upgrade.UID == s.Upgrade.UID", "order.Upgrade.Name == s.Upgrade.Name"},
+		{"pkg/agent/gateupgrade.go", "case err == nil && string(upgrade.UID) == order.UID:", "case err == nil:"},
+		{"pkg/agent/gate.go", "!equality.Semantic.DeepEqual(now.Spec.Upgrade, o.Spec.Upgrade) ||", "!equality.Semantic.DeepEqual(now.Spec.Upgrade.Name, o.Spec.Upgrade.Name) ||"},
+	}},
+	{"a snapshot of etcd is believed from a worker", []edit{
+		{"pkg/plan/snapshotnode.go", "range c.controlPlanes() {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil || !n.spec.EtcdSnapshot ||", "range c.nodes {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil ||"},
+	}},
+	{"a mark takes a slot out of turn", []edit{
+		{"pkg/plan/slots.go", "if _, slot := fleet.SlotIndex(u.Spec.Slot); !slot || u.Abandoned != nil {\n\t\treturn false\n\t}\n", "if _, slot := fleet.SlotIndex(mark); slot {\n\t\treturn true\n\t}\n"},
+		{"pkg/plan/slots.go", "lease, there := leases[n.spec.Slot]", "lease, there := leases[n.Slot]"},
+		{"pkg/plan/slots.go", "lost = append(lost, fleet.Slot{Name: n.spec.Slot,", "lost = append(lost, fleet.Slot{Name: n.Slot,"},
+		{"pkg/coordinator/slots.go", "u.Spec.Slot != lost.Name || ", ""},
+	}},
+	{"a drain never asks the gate", []edit{
+		{"pkg/agent/observe.go", "case draining && !a.roundDue(o.Now):\n\t\treturn false\n", "case draining:\n\t\treturn false\n"},
+		{"pkg/machine/draining.go", "if o.Gate == nil {\n\t\tround.Do, round.Delete = DoNothing, false\n\t}\n", ""},
+	}},
+	{"a slot is freed under running work", []edit{
+		{"pkg/machine/next.go", "if s, runs := verbRunning(s, o); runs {", "if s, runs := verbRunning(s, o); runs && s.Step == \"\" {"},
+		{"pkg/machine/kubeadm.go", "case work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase kubeadmDone(o)", "case withdrawn(s, o):\n\t\treturn abortWithdrawn(s, o)\n\tcase work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase kubeadmDone(o)"},
+	}},
+	{"a node is taken back into service unverified", []edit{
+		{"pkg/machine/verifying.go", "\tcase isBack(s, o):\n\t\treturn s.enter(v1alpha1.StepSettling, o), Action{}\n\tcase s.restarts() && o.Now.Before(limit):", "\tcase o.Now.Before(limit):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n\tcase s.restarts() && o.Now.Before(limit):"},
+	}},
+	{"a person's cordon is removed", []edit{
+		{"pkg/agent/cordon.go", "if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours {", "{"},
+	}},
+	{"a person's cordon is taken for our own", []edit{
+		{"pkg/agent/cordon.go", "if !node.Spec.Unschedulable {", "{"},
+	}},
+	{"a cordon does not name the version of the Node that it was decided from", []edit{
+		{"pkg/agent/cordon.go", "p.Metadata.ResourceVersion = node.ResourceVersion\n\tp.Metadata.Annotations = map[string]*string{v1alpha1.SlotAnnotation: &slot}", "p.Metadata.Annotations = map[string]*string{v1alpha1.SlotAnnotation: &slot}"},
+		{"pkg/agent/cordon.go", "`json:\"resourceVersion\"`", "`json:\"resourceVersion,omitempty\"`"},
+	}},
+	{"the slot is freed before the cordon is removed", []edit{
+		{"pkg/machine/aborting.go", "\tcase o.Node.Marked():\n\t\treturn s, act(DoUncordon)\n\tcase attemptsExhausted(s):", "\tcase o.Slot.Held != \"\":\n\t\treturn s, act(DoFree)\n\tcase o.Node.Marked():\n\t\treturn s, act(DoUncordon)\n\tcase attemptsExhausted(s):"},
+		{"pkg/agent/cordon.go", "case nodeOf(now).Marked():", "case false:"},
+	}},
+	{"the slot is freed by a watch that may be stale", []edit{
+		{"pkg/agent/cordon.go", "case nodeOf(now).Marked():", "case false:"},
+	}},
+	{"another node begins after one has failed", []edit{
+		{"pkg/plan/filter_failure.go", "case c.failed != nil:", "case c.failed != nil && c.failed.Name == \"\":"},
+	}},
+	{"the agent's gate does not read windows", []edit{
+		{"pkg/agent/gate.go", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, a.started, need), nil"},
+	}},
+	{"the agent believes its watch about the release", []edit{
+		{"pkg/agent/gate.go", "func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },", ""},
+		{"pkg/agent/gate.go", "func() (fleet.Hold, error) { return a.stillHeld(ctx, node, o) },", ""},
+	}},
+	{"a slot is taken by the node's name alone", []edit{
+		{"pkg/slot/agent.go", "return slot.ReservedFor == me })", "return slot.ReservedFor.Node == me.Node })"},
+		{"pkg/slot/agent.go", "case slot.ReservedFor != me:", "case slot.ReservedFor.Node != me.Node:"},
+		{"pkg/agent/observe.go", "if s.ReservedFor == ownerOf(node) {", "if s.ReservedFor.Node == node.Name {"},
+	}},
+	{"a slot is freed because a cache does not know the Node", []edit{
+		{"pkg/slot/repair.go", "case err == nil && string(node.UID) == owner.UID:", "case false:"},
+	}},
+	{"a lost slot is restored without reading live", []edit{
+		{"pkg/coordinator/slots.go", "case string(node.UID) != lost.Holder.UID || u.Spec.Slot != lost.Name || !plan.KeepsSlot(u, node.Annotations[v1alpha1.SlotAnnotation]):", "case string(node.UID) != lost.Holder.UID:"},
+	}},
+	{"two control planes use two slots", []edit{
+		{"pkg/plan/allocation.go", "if !n.ControlPlane || name == fleet.ControlPlaneSlot {", "if true {"},
+		{"pkg/plan/allocation.go", "if n.reserved() && (!n.ControlPlane || n.slot.Name == fleet.ControlPlaneSlot) {", "if n.reserved() {"},
+	}},
+	{"kubelets do not wait for the apiservers", []edit{
+		{"pkg/plan/filter_order.go", "if c.pass1 {", "if c.pass1 && n.ControlPlane {"},
+		{"pkg/plan/filter_skew.go", "if err == nil && !c.pass1 {", "if false {"},
+		{"pkg/agent/skew.go", "if o.Spec.Release == v1alpha1.ReleaseControlPlane {", "if true {"},
+	}},
+	{"the majority of etcd is not asked for", []edit{
+		{"pkg/agent/etcdgate.go", "if o.Host == nil ||", "if true || o.Host == nil ||"},
+		{"pkg/plan/filter_etcd.go", "if !n.ControlPlane ||", "if true || !n.ControlPlane ||"},
+	}},
+	{"an action is done before its step was written", []edit{
+		{"pkg/agent/loop.go", "if err != nil && (!moved || action.Do != machine.DoNothing) && !mayActUnwritten(action, err) {", "if err != nil && action.Do == \"\" && !moved {"},
+	}},
+	{"the digest is that of the source, not of the trigger", []edit{
+		{"pkg/coordinator/sync.go", "p := c.decide(ctx, s, now)\n", "p := c.decide(ctx, s, now)\n\tfor i := range p.Nodes {\n\t\tif image := p.Nodes[i].Spec.Image; image != nil && len(s.Source.Offers) > 0 {\n\t\t\t*image = s.Source.Offers[0].Image\n\t\t}\n\t}\n"},
+		{"pkg/agent/fixedorder.go", "case order.Image.Digest != fixed.Digest:", "case order.Image.Digest == \"\":"},
+	}},
+	{"the status is read from a stale watch after a restart", []edit{
+		{"pkg/agent/status.go", "nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})", "nu, err := a.nodeUpgrade(), error(nil)\n\t\tif nu == nil {\n\t\t\treturn true\n\t\t}"},
+	}},
+	{"a withdrawn release is not withdrawn from the Lease", []edit{
+		{"pkg/coordinator/slots.go", "problems = append(problems, c.slots.Withdraw(ctx, owner))", "_ = owner"},
+	}},
+	{"a failed node frees its slot", []edit{
+		{"pkg/machine/aborting.go", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), Action{}", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), act(DoFree)"},
+		{"pkg/agent/cordon.go", "case nodeOf(now).Marked():", "case false:"},
+	}},
+	{"the guard's rollback is taken for a reboot that went well", []edit{
+		{"pkg/machine/next.go", "if s, rolledBack := afterRollback(s, o); rolledBack {", "if s, rolledBack := afterRollback(s, o); rolledBack && s.Step == \"\" {"},
+	}},
+}
+
+// root is the product's source.
+const root = "../../.."
+
+// build builds this test with a bug, and returns the program.
+func (b bug) build(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for i, e := range b.edits {
+		path, err := filepath.Abs(filepath.Join(root, e.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := path
+		if replace[path] != "" {
+			from = replace[path]
+		}
+		source, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(source, []byte(e.old)); n != 1 {
+			t.Fatalf("%q is %d times in %s, want once", e.old, n, e.file)
+		}
+		replace[path] = filepath.Join(dir, fmt.Sprintf("%d.go", i))
+		if err := os.WriteFile(replace[path], bytes.Replace(source, []byte(e.old), []byte(e.new), 1), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, program := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "sim.test")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", file, "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", b.name, err, out)
+	}
+	return program
+}
+
+// bugLimit is how many seeds may be needed to catch a bug.
+const bugLimit = 3000
+
+var failed = regexp.MustCompile(`make sim SEED=(\d+): ([^:]+): (.*)`)
+
+// TestBugs puts each bug into the product, and runs seeds until one fails. It takes
+// minutes, and runs if BUGS is set: to all, or to a part of a name.
+func TestBugs(t *testing.T) {
+	chosen := os.Getenv("BUGS")
+	if chosen == "" {
+		t.Skip("set BUGS")
+	}
+	var rows []string
+	for _, b := range bugs {
+		if chosen != "all" && !strings.Contains(b.name, chosen) {
+			continue
+		}
+		t.Run(b.name, func(t *testing.T) {
+			command := exec.Command(b.build(t), "-test.run", "^TestPromises$", "-test.timeout", "30m")
+			command.Env = append(os.Environ(), fmt.Sprintf("SEEDS=%d", bugLimit))
+			out, _ := command.CombinedOutput()
+			match := failed.FindStringSubmatch(string(out))
+			if match == nil {
+				t.Fatalf("%d seeds did not catch it:\n%.2000s", bugLimit, out)
+			}
+			seed, _ := strconv.Atoi(match[1])
+			rows = append(rows, fmt.Sprintf("| %s | %d | %s |", b.name, seed, match[2]))
+			t.Logf("seed %d: %s: %.200s", seed, match[2], match[3])
+		})
+	}
+	t.Logf("\n%s", strings.Join(rows, "\n"))
+}
+
+// TestBugsApply checks that each bug still fits the product's source.
+func TestBugsApply(t *testing.T) {
+	for _, b := range bugs {
+		changed := map[string][]byte{}
+		for _, e := range b.edits {
+			source := changed[e.file]
+			if source == nil {
+				var err error
+				if source, err = os.ReadFile(filepath.Join(root, e.file)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := bytes.Count(source, []byte(e.old)); n != 1 {
+				t.Errorf("%s: %q is %d times in %s, want once", b.name, e.old, n, e.file)
+			}
+			changed[e.file] = bytes.Replace(source, []byte(e.old), []byte(e.new), 1)
+		}
+	}
+}

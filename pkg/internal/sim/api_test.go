@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 // tree is an object as JSON has it.
@@ -114,7 +116,9 @@ func (a *api) put(by string, k key, t tree) *stored {
 			meta["namespace"] = k.Namespace
 		}
 		meta["creationTimestamp"] = a.now().UTC().Format(time.RFC3339)
-		meta["generation"] = float64(1)
+		if listOf[k.Resource].group == v1alpha1.GroupVersion.String() {
+			meta["generation"] = float64(1)
+		}
 		if slices.Contains([]string{"nodeupgrades", "clusterupgrades", "maintenanceschedules", "upgradepolicies"}, k.Resource) {
 			if _, there := t["status"]; !there {
 				t["status"] = tree{"observedGeneration": float64(-1)}
@@ -125,8 +129,8 @@ func (a *api) put(by string, k key, t tree) *stored {
 		if reflect.DeepEqual(t, before.tree) {
 			return before
 		}
-		if specChanged(before.tree, t) {
-			generation, _ := meta["generation"].(float64)
+		delete(meta, "managedFields")
+		if generation, has := meta["generation"].(float64); has && specChanged(before.tree, t) {
 			meta["generation"] = generation + 1
 		}
 	}
@@ -298,6 +302,9 @@ func (a *api) apply(by string, k key, config tree, manager, subresource string) 
 	t["apiVersion"], t["kind"] = config["apiVersion"], config["kind"]
 	if before != nil {
 		keepMetadata(before.tree, t)
+	}
+	if before != nil && !reflect.DeepEqual(all[id], wanted) {
+		metadata(t)["managedFields"] = []any{} // who owns what changes, and that is a change of the object
 	}
 	result := a.put(by, k, t)
 	all[id] = wanted

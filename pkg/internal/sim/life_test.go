@@ -57,7 +57,7 @@ func newWorld(s script, verbose bool) *world {
 	w := &world{
 		script: s, started: time.Now(), rng: rand.New(rand.NewPCG(s.Seed, 2)), api: newAPI(), log: discard, verbose: verbose,
 		agents: map[string]*agentProgram{}, published: digest(1), snapshots: map[string]int{}, fixed: map[string]string{},
-		foreign: map[string]bool{}, tampered: map[string]time.Time{}, lastHolder: map[string]string{},
+		foreign: map[string]bool{}, tampered: map[string]time.Time{}, lastHolder: map[string]string{}, orderedAt: map[string]time.Time{},
 	}
 	w.api.onWrite = w.wrote
 	for _, name := range s.nodes() {
@@ -176,7 +176,7 @@ func (w *world) settled() bool {
 			stopped = true
 		}
 		waits = waits || nu.Status.Step == v1alpha1.StepStaging || nu.Status.Step == v1alpha1.StepWaiting
-		if w.held(n) != "" && nu.Status.Step.Info().Phase != v1alpha1.PhaseStopped || w.marked(n) {
+		if (w.held(n) != "" || w.marked(n)) && nu.Status.Step.Info().Phase != v1alpha1.PhaseStopped {
 			return false
 		}
 	}
@@ -213,7 +213,7 @@ func (w *world) checkEnd() {
 	}
 	for _, n := range w.nodes {
 		object := get[*corev1.Node](w.api, key{Resource: "nodes", Name: n.name})
-		if !n.removed && object.Spec.Unschedulable != w.foreign[n.uid] {
+		if !n.removed && !w.stopped(n.owner()) && object.Spec.Unschedulable != w.foreign[n.uid] {
 			w.broken("promise 5", "%s is unschedulable=%t in the end, and a person cordoned it: %t", n.name, object.Spec.Unschedulable, w.foreign[n.uid])
 		}
 	}

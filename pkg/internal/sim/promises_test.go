@@ -123,10 +123,35 @@ func (w *world) checkBegin(a *agentProgram, what string) {
 	case at >= 0 && w.closed(at, a.ranAt) && w.closed(live, w.now()):
 		w.broken("promise 2", "%s %s, and all windows are closed", n.name, what)
 	}
+	w.checkOrder(a, what)
 	if w.held(n) == "" && !w.tamperedLately() {
 		w.broken("promise 4", "%s %s, and holds no slot", n.name, what)
 	}
 	w.checkOthers(n, what)
+}
+
+// checkOrder checks that a node acts on the order that it has, and that its upgrade exists.
+// What changed while its agent runs, the agent need not know.
+func (w *world) checkOrder(a *agentProgram, what string) {
+	nu := w.nodeUpgrade(a.node.name)
+	if nu == nil || w.orderedAt[nu.Name].After(a.ranAt) || w.recreatedAt.After(a.ranAt) {
+		return
+	}
+	state := a.steps.State().Upgrade
+	if nu.Spec.Upgrade == nil || nu.Spec.Upgrade.UID != state.UID || !nu.Spec.Release.Granted() {
+		w.broken("order", "%s %s for upgrade %s, and its order is for %+v with release %q", nu.Name, what, state.UID, nu.Spec.Upgrade, nu.Spec.Release)
+		return
+	}
+	policy := get[*v1alpha1.UpgradePolicy](w.api, key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName})
+	if follows := policy.Status.Upgrade; follows != nil && follows.UID == state.UID {
+		return
+	}
+	for _, u := range w.upgrades() {
+		if string(u.UID) == state.UID {
+			return
+		}
+	}
+	w.broken("order", "%s %s for upgrade %s, which does not exist any more", nu.Name, what, state.UID)
 }
 
 func (w *world) tamperedLately() bool {
@@ -350,6 +375,9 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 		w.tell("%s is in step %s (%s: %s)", k.Name, step, reason, message)
 	}
 	former, order := inner(was.tree, "spec"), inner(after.tree, "spec")
+	if text(inner(former, "upgrade"), "uid") != text(inner(order, "upgrade"), "uid") || text(former, "release") != text(order, "release") {
+		w.orderedAt[k.Name] = w.now()
+	}
 	granted := v1alpha1.Release(text(order, "release")).Granted()
 	if text(former, "release") != text(order, "release") || text(former, "slot") != text(order, "slot") {
 		w.tell("%s: %s has release %q and slot %q", by, k.Name, text(order, "release"), text(order, "slot"))
@@ -419,6 +447,7 @@ func (w *world) current(nu *v1alpha1.NodeUpgrade) bool {
 // checkUpgrade checks promises 7 and 8 on a change of a ClusterUpgrade.
 func (w *world) checkUpgrade(by string, before, after *stored) {
 	if after == nil || before == nil {
+		w.recreatedAt = w.now()
 		w.tell("%s: a ClusterUpgrade was created or deleted", by)
 		return
 	}

@@ -97,9 +97,9 @@ var kinds = []struct {
 	{"crash agent", 8}, {"crash coordinator", 6}, {"lose reply", 4}, {"stall", 6}, {"miss", 4},
 	{"interleave", 10}, {"second coordinator", 4}, {"power cut", 4}, {"partition", 4}, {"api down", 2},
 	{"delete lease", 3}, {"clear lease", 2}, {"garble lease", 1}, {"unlabel lease", 1},
-	{"delete nodeupgrade", 2}, {"delete upgrade", 1}, {"recreate upgrade", 3}, {"replace node", 2}, {"delete node", 1},
-	{"cordon", 3}, {"uncordon", 2}, {"close window", 4}, {"freeze", 3}, {"invalid schedule", 1}, {"suspend", 2},
-	{"verb fails", 4}, {"drain blocked", 3}, {"forge mark", 2}, {"forge snapshot", 2}, {"republish", 1},
+	{"delete nodeupgrade", 2}, {"delete upgrade", 1}, {"recreate upgrade", 4}, {"replace node", 2}, {"delete node", 1},
+	{"cordon", 5}, {"uncordon", 3}, {"close window", 4}, {"freeze", 3}, {"invalid schedule", 1}, {"suspend", 2},
+	{"verb fails", 4}, {"drain blocked", 3}, {"forge mark", 3}, {"forge snapshot", 3}, {"republish", 1},
 	{"finding", 1}, {"manual reboot", 2},
 }
 
@@ -154,7 +154,7 @@ func newScript(seed uint64) script {
 		}
 		return "agent " + node()
 	}
-	for range pick(0, 2, 3, 4, 6, 8, 12, 16) {
+	for range pick(0, 3, 6, 8, 10, 12, 16, 20) {
 		f := fault{
 			At:   early(r.Float64(), s.Lasts),
 			Kind: kindList[r.IntN(len(kindList))], Who: node(), Number: r.IntN(12), After: r.IntN(2) == 0,

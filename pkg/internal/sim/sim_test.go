@@ -6,15 +6,18 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(800)
-	os.Exit(m.Run())
+	debug.SetGCPercent(800) // lives are short
+	apitest.Main(m)
 }
 
 // TestSeed runs the seed in the environment variable SEED. If it fails, it prints a small
@@ -48,40 +51,41 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// TestPromises runs many seeds.
+// TestPromises runs many seeds: SEEDS of them, from FIRST on, on every CPU. It stops at the
+// first that fails, or at the number KEEP.
 func TestPromises(t *testing.T) {
-	seeds, first := number(t, "SEEDS", 2000), number(t, "FIRST", 1)
-	keep := number(t, "KEEP", 1)
+	seeds, first, keep := number(t, "SEEDS", defaultSeeds), number(t, "FIRST", 1), number(t, "KEEP", 1)
 	began := time.Now()
-	var next, failed, begins, steps atomic.Int64
-	next.Store(int64(first))
-	var mu sync.Mutex
+	var next, failed, begins atomic.Uint64
+	next.Store(first)
 	t.Run("seeds", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("", func(t *testing.T) {
 				t.Parallel()
-				for failed.Load() < int64(keep) {
-					seed := uint64(next.Add(1) - 1)
-					if seed >= first+seeds {
-						return
-					}
+				for seed := next.Add(1) - 1; seed < first+seeds && failed.Load() < keep; seed = next.Add(1) - 1 {
 					result := live(t, newScript(seed), false)
-					begins.Add(int64(result.begins))
-					steps.Add(int64(result.steps))
+					begins.Add(uint64(result.begins))
 					if result.failure != "" {
 						failed.Add(1)
-						mu.Lock()
 						fmt.Printf("make sim SEED=%d: %.300s\n", seed, result.failure)
-						mu.Unlock()
 					}
 				}
 			})
 		}
 	})
-	ran := next.Load() - int64(first)
-	took := time.Since(began)
-	t.Logf("%d seeds in %s: %.0f seeds a second; nodes began %d disruptive actions", ran, took.Round(time.Millisecond), float64(ran)/took.Seconds(), begins.Load())
+	ran, took := min(next.Load()-first, seeds), time.Since(began)
+	fmt.Printf("%d seeds in %s: %.1f seeds a second; nodes began %d disruptive actions\n", ran, took.Round(time.Millisecond), float64(ran)/took.Seconds(), begins.Load())
 	if failed.Load() > 0 {
 		t.Errorf("%d seeds failed", failed.Load())
+	}
+}
+
+// TestRepeatable checks that a seed gives the same story each time.
+func TestRepeatable(t *testing.T) {
+	for seed := range uint64(10) {
+		first, second := live(t, newScript(seed), true), live(t, newScript(seed), true)
+		if diff := cmp.Diff(first.story, second.story); diff != "" {
+			t.Errorf("seed %d (-first +second):\n%s", seed, diff)
+		}
 	}
 }

@@ -36,6 +36,8 @@ type world struct {
 	foreign      map[string]bool      // nodes that a person cordoned
 	tampered     map[string]time.Time // Leases that a person edited or deleted
 	lastHolder   map[string]string    // of each Lease
+	orderedAt    map[string]time.Time // when the order of a node changed
+	recreatedAt  time.Time            // when a ClusterUpgrade was created or deleted
 	begins       int
 	repaired     bool
 

@@ -98,8 +98,8 @@ var kinds = []struct {
 	{"interleave", 10}, {"second coordinator", 4}, {"power cut", 4}, {"partition", 4}, {"api down", 2},
 	{"delete lease", 3}, {"clear lease", 2}, {"garble lease", 1}, {"unlabel lease", 1},
 	{"delete nodeupgrade", 2}, {"delete upgrade", 1}, {"recreate upgrade", 4}, {"replace node", 2}, {"delete node", 1},
-	{"cordon", 5}, {"uncordon", 3}, {"close window", 4}, {"freeze", 3}, {"invalid schedule", 1}, {"suspend", 2},
-	{"verb fails", 4}, {"drain blocked", 3}, {"forge mark", 3}, {"forge snapshot", 3}, {"republish", 1},
+	{"cordon", 5}, {"uncordon", 3}, {"close window", 6}, {"freeze", 5}, {"invalid schedule", 1}, {"suspend", 2},
+	{"verb fails", 4}, {"drain blocked", 8}, {"forge mark", 3}, {"forge snapshot", 3}, {"republish", 1},
 	{"finding", 1}, {"manual reboot", 2},
 }
 

@@ -2,9 +2,9 @@ package sim
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -461,10 +461,9 @@ func (a *api) delete(by string, k key, options metav1.DeleteOptions) error {
 
 // statusOf returns the answer to a request that failed.
 func statusOf(err error) (int, []byte) {
-	status := apierrors.ReasonForError(err)
-	failed, ok := err.(apierrors.APIStatus)
-	if !ok {
-		return http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"` + string(status) + `"}`)
+	var failed apierrors.APIStatus
+	if !errors.As(err, &failed) {
+		failed = apierrors.NewInternalError(err)
 	}
 	answer := failed.Status()
 	answer.Kind, answer.APIVersion = "Status", "v1"

@@ -201,7 +201,7 @@ func writeBugs(t *testing.T, rows []string) {
 		t.Fatal(err)
 	}
 	text = table.ReplaceAll(text, []byte("${1}"+strings.Join(rows, "\n")+"\n${3}"))
-	if err := os.WriteFile(page, text, 0o644); err != nil { //nolint:gosec // a page is for everyone
+	if err := os.WriteFile(page, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

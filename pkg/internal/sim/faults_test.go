@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,11 +20,21 @@ func (w *world) happen(f fault) {
 	if w.repaired {
 		return
 	}
+	if f.Step != "" {
+		w.waiting = append(w.waiting, f)
+		return
+	}
 	w.tell("FAULT %s", strings.TrimSpace(f.String()[9:]))
 	n := w.node(f.Who)
 	switch f.Kind {
 	case "crash agent", "crash coordinator", "lose reply", "stall", "miss", "interleave":
 		w.disturb(f)
+	case "coordinator away":
+		w.awayUntil = w.now().Add(f.For)
+		if c := w.coordinators[0]; c != nil {
+			c.kill()
+		}
+		w.until(f, func() { w.startCoordinator(0) })
 	case "second coordinator":
 		w.startCoordinator(1)
 		w.until(f, func() {
@@ -54,6 +65,24 @@ func (w *world) happen(f fault) {
 			w.happenTo(n, f)
 		}
 	}
+}
+
+// entered has the faults happen that wait for a node to enter a step.
+func (w *world) entered(name string, step v1alpha1.Step) {
+	w.waiting = slices.DeleteFunc(w.waiting, func(f fault) bool {
+		if f.Step != step {
+			return false
+		}
+		switch {
+		case strings.HasPrefix(f.Who, "agent "):
+			f.Who = "agent " + name
+		case f.Who != "coordinator":
+			f.Who = name
+		}
+		f.Step = ""
+		w.after(time.Duration(f.Number)*150*time.Millisecond, f.Kind, func() { w.happen(f) })
+		return true
+	})
 }
 
 // until has a fault end.
@@ -251,6 +280,8 @@ func (w *world) evict(k key) error {
 func (w *world) repair() {
 	w.repaired = true
 	w.tell("all faults are over")
+	w.awayUntil = time.Time{}
+	w.startCoordinator(0)
 	w.apiDownUntil, w.findings, w.published = time.Time{}, nil, digest(1)
 	for _, n := range w.nodes {
 		n.blocked, n.failing = false, map[verb.Verb]int{}

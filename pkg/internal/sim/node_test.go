@@ -71,7 +71,6 @@ type node struct {
 	failing     map[verb.Verb]int // how often a verb fails next
 	partitioned bool
 	blocked     bool // evictions are refused
-	reported    string
 }
 
 func (n *node) bootID() string { return fmt.Sprintf("%s-boot-%d", n.uid, n.boots) }

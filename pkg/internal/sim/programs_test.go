@@ -29,7 +29,6 @@ type program struct {
 	running   bool
 	isDead    bool
 	failures  int
-	requests  int    // of the present run
 	traps     []trap // what is to happen at its requests
 	reachable func() bool
 	step      func() time.Duration
@@ -68,7 +67,6 @@ func (p *program) before(r request) error {
 	if !p.reachable() {
 		return errUnreachable
 	}
-	p.requests++
 	if err := p.spring(r, false); err != nil {
 		return err
 	}
@@ -133,7 +131,7 @@ func (p *program) run() {
 	if p.running || p.isDead {
 		return
 	}
-	p.running, p.requests, p.sawSchedules, p.checked, p.ranAt = true, 0, -1, false, p.w.now()
+	p.running, p.sawSchedules, p.checked, p.ranAt = true, -1, false, p.w.now()
 	pause := p.step()
 	p.running = false
 	if p.isDead {
@@ -215,8 +213,6 @@ type agentProgram struct {
 	program
 	node  *node
 	steps *agent.Steps
-	// fallbackBoot is the boot in which it runs.
-	boot int
 }
 
 // startAgent starts the node's agent, unless it runs.
@@ -235,7 +231,7 @@ func (w *world) startAgent(n *node) {
 		again()
 		return
 	}
-	a := &agentProgram{node: n, boot: n.boots}
+	a := &agentProgram{node: n}
 	a.init(w, "agent "+n.name)
 	a.reachable = func() bool { return !n.partitioned && w.apiUp() }
 	a.restart = again
@@ -304,7 +300,7 @@ func (w *world) startCoordinator(i int) {
 	again := func() {
 		w.after(time.Duration(3+w.noise(20))*time.Second, "start coordinator", func() { w.startCoordinator(i) })
 	}
-	if !w.apiUp() {
+	if !w.apiUp() || w.now().Before(w.awayUntil) {
 		again()
 		return
 	}

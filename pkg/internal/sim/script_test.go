@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
@@ -42,7 +43,10 @@ type fault struct {
 	For    time.Duration // how long it lasts
 	Number int           // how many requests or writes pass before
 	After  bool          // the request still has its effect
-	Other  string
+	// Step has the fault happen when a node enters that step, after At. It happens to that
+	// node, if it happens to one.
+	Step  v1alpha1.Step
+	Other string
 }
 
 func (f fault) String() string {
@@ -61,6 +65,9 @@ func (f fault) String() string {
 	}
 	if f.After {
 		text += " (with effect)"
+	}
+	if f.Step != "" {
+		text += fmt.Sprintf(" (when a node enters %s)", f.Step)
 	}
 	return text
 }
@@ -94,7 +101,7 @@ var kinds = []struct {
 	kind   string
 	weight int
 }{
-	{"crash agent", 8}, {"crash coordinator", 6}, {"lose reply", 4}, {"stall", 6}, {"miss", 4},
+	{"crash agent", 8}, {"crash coordinator", 6}, {"coordinator away", 5}, {"lose reply", 4}, {"stall", 6}, {"miss", 4},
 	{"interleave", 10}, {"second coordinator", 4}, {"power cut", 4}, {"partition", 4}, {"api down", 2},
 	{"delete lease", 3}, {"clear lease", 2}, {"garble lease", 1}, {"unlabel lease", 1},
 	{"delete nodeupgrade", 2}, {"delete upgrade", 1}, {"recreate upgrade", 4}, {"replace node", 2}, {"delete node", 1},
@@ -148,33 +155,56 @@ func newScript(seed uint64) script {
 	if r.IntN(5) == 0 {
 		s.Broken[node()] = []string{imageCrashes, imageNotReady, imageNoMerge}[r.IntN(3)]
 	}
+	for range pick(0, 2, 4, 6, 8, 12, 16) {
+		s.Faults = append(s.Faults, anyFault(r, s, early(r.Float64(), s.Lasts)))
+	}
+	for range pick(0, 0, 1, 1, 2) { // several faults at one moment
+		step, after := triggers[r.IntN(len(triggers))], early(r.Float64()*r.Float64(), s.Lasts)
+		for range pick(1, 2, 3, 4) {
+			f := anyFault(r, s, after)
+			f.Step = step
+			s.Faults = append(s.Faults, f)
+		}
+	}
+	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
+	return s
+}
+
+// triggers are steps at which faults happen.
+var triggers = []v1alpha1.Step{
+	v1alpha1.StepWaiting, v1alpha1.StepLocking, v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepCordoning, v1alpha1.StepDraining,
+	v1alpha1.StepDraining, v1alpha1.StepLastCheck, v1alpha1.StepActivating, v1alpha1.StepRebooting, v1alpha1.StepVerifying, v1alpha1.StepSettling,
+	v1alpha1.StepUncordoning, v1alpha1.StepUnlocking, v1alpha1.StepAborting, v1alpha1.StepFailed,
+}
+
+// anyFault returns a random fault that happens then.
+func anyFault(r *rand.Rand, s script, at time.Duration) fault {
+	pick := func(list ...int) int { return list[r.IntN(len(list))] }
+	names := s.nodes()
+	node := func() string { return names[r.IntN(len(names))] }
 	program := func() string {
 		if r.IntN(3) == 0 {
 			return "coordinator"
 		}
 		return "agent " + node()
 	}
-	for range pick(0, 3, 6, 8, 10, 12, 16, 20) {
-		f := fault{
-			At:   early(r.Float64(), s.Lasts),
-			Kind: kindList[r.IntN(len(kindList))], Who: node(), Number: r.IntN(12), After: r.IntN(2) == 0,
-			For: time.Duration(pick(2, 10, 30, 90, 300)) * time.Second,
-		}
-		switch f.Kind {
-		case "crash agent":
-			f.Who = "agent " + f.Who
-		case "crash coordinator":
-			f.Who = "coordinator"
-		case "lose reply", "stall", "miss", "interleave":
-			f.Who = program()
-			f.Other = program()
-		case "verb fails":
-			f.Other, f.Number = verbs[r.IntN(len(verbs))], 1+r.IntN(2)
-		case "forge snapshot":
-			f.Who = fmt.Sprintf("w%d", 1+r.IntN(max(1, s.Workers)))
-		}
-		s.Faults = append(s.Faults, f)
+	f := fault{
+		At:   at,
+		Kind: kindList[r.IntN(len(kindList))], Who: node(), Number: r.IntN(12), After: r.IntN(2) == 0,
+		For: time.Duration(pick(2, 10, 30, 90, 300)) * time.Second,
 	}
-	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
-	return s
+	switch f.Kind {
+	case "crash agent":
+		f.Who = "agent " + f.Who
+	case "crash coordinator", "coordinator away":
+		f.Who = "coordinator"
+	case "lose reply", "stall", "miss", "interleave":
+		f.Who = program()
+		f.Other = program()
+	case "verb fails":
+		f.Other, f.Number = verbs[r.IntN(len(verbs))], 1+r.IntN(2)
+	case "forge snapshot":
+		f.Who = fmt.Sprintf("w%d", 1+r.IntN(max(1, s.Workers)))
+	}
+	return f
 }

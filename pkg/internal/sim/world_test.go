@@ -29,7 +29,9 @@ type world struct {
 	depth        int // of programs that run while another one is between two requests
 
 	apiDownUntil time.Time
-	published    string // the digest of the image that the source offers
+	awayUntil    time.Time // coordinators do not start
+	waiting      []fault   // for a node to enter a step
+	published    string    // the digest of the image that the source offers
 	findings     []v1alpha1.Finding
 	snapshots    map[string]int       // of etcd, by the upgrade's UID
 	fixed        map[string]string    // the digest fixed at the trigger, by the upgrade's UID

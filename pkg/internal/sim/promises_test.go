@@ -34,9 +34,15 @@ func (w *world) checkRequest(p *program, r request) {
 		}
 	case r.key.Resource == "nodes":
 		var patch struct {
+			Metadata struct {
+				ResourceVersion string `json:"resourceVersion"`
+			} `json:"metadata"`
 			Spec map[string]any `json:"spec"`
 		}
 		_ = json.Unmarshal(r.body, &patch)
+		if found := w.api.objects[r.key]; found == nil || patch.Metadata.ResourceVersion != "" && patch.Metadata.ResourceVersion != text(metadata(found.tree), "resourceVersion") {
+			return // it will be refused
+		}
 		switch value, changes := patch.Spec["unschedulable"]; {
 		case changes && value == true:
 			w.checkBegin(a, "cordons")
@@ -218,9 +224,6 @@ func (n *node) owner() fleet.Owner { return fleet.Owner{Node: n.name, UID: n.uid
 func (w *world) checkUncordon(a *agentProgram) {
 	n := a.node
 	step := a.steps.State()
-	if w.foreign[n.uid] {
-		w.broken("promise 5", "the agent of %s removes a cordon that a person made", n.name)
-	}
 	if v := n.busy(); v != "" {
 		w.broken("verified", "%s is uncordoned while %s runs", n.name, v)
 	}
@@ -316,7 +319,7 @@ func (w *world) checkFreed(by, name string, owner fleet.Owner) {
 		if v := n.busy(); v != "" {
 			w.broken("promise 4", "%s frees %s while %s runs", by, name, v)
 		}
-		if n.shutting || !n.on {
+		if n.shutting && n.ours { // its agent cannot see a reboot that a person began
 			w.broken("promise 4", "%s frees %s while the node reboots", by, name)
 		}
 		object := get[*corev1.Node](w.api, key{Resource: "nodes", Name: n.name})

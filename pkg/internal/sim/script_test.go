@@ -166,8 +166,35 @@ func newScript(seed uint64) script {
 			s.Faults = append(s.Faults, f)
 		}
 	}
+	if r.IntN(3) == 0 {
+		s.Faults = append(s.Faults, anyMoment(r, s)...)
+	}
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
 	return s
+}
+
+// anyMoment returns faults by which a decision of people changes while a node works, the
+// node is not told, and its work takes longer: the moment for which agents have a gate.
+func anyMoment(r *rand.Rand, s script) (list []fault) {
+	step := triggers[r.IntN(len(triggers))]
+	for _, kinds := range [][]string{
+		{"close window", "close window", "freeze", "invalid schedule", "delete upgrade", "recreate upgrade"},
+		{"coordinator away", "coordinator away", "stall"},
+		{"drain blocked", "drain blocked", "verb fails", "crash agent", "power cut"},
+	} {
+		f := anyFault(r, s, 0)
+		f.Kind, f.Step, f.For = kinds[r.IntN(len(kinds))], step, time.Duration(60+r.IntN(120))*time.Second
+		switch f.Who = s.nodes()[0]; f.Kind {
+		case "stall", "crash agent":
+			f.Who, f.After = "agent "+f.Who, true
+		case "coordinator away":
+			f.Who = "coordinator"
+		case "verb fails":
+			f.Other = verbs[r.IntN(len(verbs))]
+		}
+		list = append(list, f)
+	}
+	return list
 }
 
 // triggers are steps at which faults happen.

@@ -11,12 +11,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(800) // lives are short
+	// client-go's handlers limit the rate of errors for the whole process, by the clock.
+	utilruntime.ErrorHandlers = nil
 	apitest.Main(m)
 }
 

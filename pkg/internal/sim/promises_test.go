@@ -26,13 +26,13 @@ func (w *world) checkRequest(p *program, r request) {
 	if a == nil || !r.writes() {
 		return
 	}
-	switch {
-	case r.key.Resource == "pods":
+	switch r.key.Resource {
+	case "pods":
 		if !p.checked {
 			p.checked = true
 			w.checkBegin(a, "evicts pods")
 		}
-	case r.key.Resource == "nodes":
+	case "nodes":
 		var patch struct {
 			Metadata struct {
 				ResourceVersion string `json:"resourceVersion"`

@@ -214,6 +214,7 @@ var listOf = map[string]struct{ kind, group string }{
 	"nodeupgrades":         {"NodeUpgradeList", v1alpha1.GroupVersion.String()},
 	"nodeinventories":      {"NodeInventoryList", v1alpha1.GroupVersion.String()},
 	"clusterupgrades":      {"ClusterUpgradeList", v1alpha1.GroupVersion.String()},
+	"upgradepolicies":      {"UpgradePolicyList", v1alpha1.GroupVersion.String()},
 	"maintenanceschedules": {"MaintenanceScheduleList", v1alpha1.GroupVersion.String()},
 	"upgraderecords":       {"UpgradeRecordList", v1alpha1.GroupVersion.String()},
 	"daemonsets":           {"DaemonSetList", "apps/v1"}, "deployments": {"DeploymentList", "apps/v1"},

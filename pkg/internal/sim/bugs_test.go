@@ -84,6 +84,7 @@ var bugs = []bug{
 	}},
 	{"kubelets do not wait for the apiservers", []edit{
 		{"pkg/plan/filter_order.go", "if c.pass1 {", "if c.pass1 && n.ControlPlane {"},
+		{"pkg/plan/filter_order.go", "range c.ahead[:n.group] {", "range c.ahead[:0] {"},
 		{"pkg/plan/filter_skew.go", "if err == nil && !c.pass1 {", "if false {"},
 		{"pkg/agent/skew.go", "if o.Spec.Release == v1alpha1.ReleaseControlPlane {", "if true {"},
 	}},
@@ -91,18 +92,12 @@ var bugs = []bug{
 		{"pkg/agent/etcdgate.go", "if o.Host == nil ||", "if true || o.Host == nil ||"},
 		{"pkg/plan/filter_etcd.go", "if !n.ControlPlane ||", "if true || !n.ControlPlane ||"},
 	}},
-	{"an action is done before its step was written", []edit{
-		{"pkg/agent/loop.go", "if err != nil && (!moved || action.Do != machine.DoNothing) && !mayActUnwritten(action, err) {", "if err != nil && action.Do == \"\" && !moved {"},
-	}},
 	{"the digest is that of the source, not of the trigger", []edit{
 		{"pkg/coordinator/sync.go", "p := c.decide(ctx, s, now)\n", "p := c.decide(ctx, s, now)\n\tfor i := range p.Nodes {\n\t\tif image := p.Nodes[i].Spec.Image; image != nil && len(s.Source.Offers) > 0 {\n\t\t\t*image = s.Source.Offers[0].Image\n\t\t}\n\t}\n"},
 		{"pkg/agent/fixedorder.go", "case order.Image.Digest != fixed.Digest:", "case order.Image.Digest == \"\":"},
 	}},
 	{"the status is read from a stale watch after a restart", []edit{
 		{"pkg/agent/status.go", "nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})", "nu, err := a.nodeUpgrade(), error(nil)\n\t\tif nu == nil {\n\t\t\treturn true\n\t\t}"},
-	}},
-	{"a withdrawn release is not withdrawn from the Lease", []edit{
-		{"pkg/coordinator/slots.go", "problems = append(problems, c.slots.Withdraw(ctx, owner))", "_ = owner"},
 	}},
 	{"a failed node frees its slot", []edit{
 		{"pkg/machine/aborting.go", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), Action{}", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), act(DoFree)"},

@@ -8,6 +8,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -300,9 +301,17 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 			w.broken("promise 4", "%s makes %s the holder of %s, which is reserved for %s", by, is.Holder, k.Name, was.ReservedFor)
 		}
 		w.lastHolder[k.Name] = is.Holder.String()
-	case w.lastHolder[k.Name] != is.Holder.String():
+	case w.lastHolder[k.Name] != is.Holder.String() && !w.claims(is.Holder, k.Name):
 		w.broken("promise 4", "%s gives %s to %s, which had not taken it: %q held it last", by, k.Name, is.Holder, w.lastHolder[k.Name])
 	}
+}
+
+// claims reports whether the node's annotation and its order both name the slot. A kubelet
+// may annotate its Node, and gets no other slot by that than the one reserved for it.
+func (w *world) claims(owner fleet.Owner, slot string) bool {
+	nu, object := w.nodeUpgrade(owner.Node), w.api.objects[key{Resource: "nodes", Name: owner.Node}]
+	return nu != nil && object != nil && nu.Spec.Slot == slot && nu.OwnedBy(types.UID(owner.UID)) &&
+		text(inner(metadata(object.tree), "annotations"), v1alpha1.SlotAnnotation) == slot
 }
 
 func (w *world) abandoned(owner fleet.Owner) bool {

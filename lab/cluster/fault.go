@@ -3,12 +3,13 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
 )
 
 // Faults are the ways in which the image server itself can be broken.
-var Faults = []string{"none", "down", "empty", "rubbish"}
+var Faults = append([]string{"none", "down", "empty", "rubbish"}, serve.Transfers...)
 
 // rubbish has lines with names that are not versions, and lines that are not
 // entries.
@@ -20,7 +21,7 @@ const rubbish = `111111111111111111111111111111111111111111111111111111111111111
 // all faults.
 func (c *Cluster) Fault(fault string) error {
 	dir := c.ServeDir()
-	if err := errors.Join(serve.Down(dir, fault == "down"), serve.ResetIndex(dir)); err != nil {
+	if err := errors.Join(serve.Down(dir, fault == "down"), serve.ResetIndex(dir), serve.SetTransfer(dir, "")); err != nil {
 		return err
 	}
 	switch fault {
@@ -30,6 +31,9 @@ func (c *Cluster) Fault(fault string) error {
 		return serve.Index(dir, "")
 	case "rubbish":
 		return serve.Index(dir, rubbish)
+	}
+	if slices.Contains(serve.Transfers, fault) {
+		return serve.SetTransfer(dir, fault)
 	}
 	return fmt.Errorf("%q is not a fault: use one of %q", fault, Faults)
 }

@@ -41,6 +41,7 @@ type testCluster struct {
 	nodes    []string
 	kube     kubernetes.Interface
 	ours     *ours.Interface
+	config   *rest.Config
 	recorder *record.Recorder
 	prober   *client.Prober
 	watchers watchers
@@ -65,7 +66,8 @@ func env(name, otherwise string) string {
 }
 
 // newCluster creates a lab, installs everything on it, and begins to record. The lab is
-// deleted when the test ends, unless E2E_KEEP is set.
+// deleted when the test ends, unless E2E_KEEP is set. With E2E_REUSE it uses the lab that an
+// earlier run has left.
 func newCluster(t *testing.T, controlPlanes, workers int, flags ...string) *testCluster {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -95,6 +97,10 @@ func newCluster(t *testing.T, controlPlanes, workers int, flags ...string) *test
 			}
 		}
 	})
+	if os.Getenv("E2E_REUSE") != "" {
+		c.connect(t)
+		return c
+	}
 	c.must(t)(c.Lab.Lab(ctx, "down"))
 	up := []string{"up", "--control-planes", strconv.Itoa(controlPlanes), "--workers", strconv.Itoa(workers), "--version", from}
 	t.Log(c.must(t)(c.Lab.Lab(ctx, append(up, flags...)...)))
@@ -116,6 +122,7 @@ func (c *testCluster) connect(t *testing.T) {
 	if c.ours, err = ours.New(config); err != nil {
 		t.Fatal(err)
 	}
+	c.config = config
 	c.record(config)
 }
 

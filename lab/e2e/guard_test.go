@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,10 @@ import (
 // outOfService is how long a node may be out of service that the guard returns to its
 // former version, from its reboot (or the restart of its kubelet) on.
 const outOfService = 5 * time.Minute
+
+// indexRead is how long the coordinator takes at most to read a changed index: the lab's
+// policy has an interval of 2 s. An upgrade that is triggered before fixes the former image.
+const indexRead = 10 * time.Second
 
 // brokenImage is an upgrade of one node to an image that fails once it is merged.
 type brokenImage struct {
@@ -38,12 +43,12 @@ var brokenImages = []brokenImage{
 	{"crash", "cp1", v1alpha1.MethodReboot, "kubelet|not reported", 2, 180},
 	{"no-static-pods", "cp1", v1alpha1.MethodReboot, "static pods do not run", 2, 60},
 	{"crash", "w1", v1alpha1.MethodReboot, "kubelet|not reported", 2, 180},
-	{"hang", "w1", v1alpha1.MethodReboot, "health endpoint", 2, 60},
+	{"hang", "w1", v1alpha1.MethodReboot, "kubelet|not reported", 2, 60},
 	{"not-ready", "w1", v1alpha1.MethodReboot, "not Ready", 2, 60},
 	{"no-merge", "w1", v1alpha1.MethodReboot, "was not merged", 2, 60},
 	{"no-network", "w1", v1alpha1.MethodReboot, "no network", 2, 60},
 	{"crash", "w1", v1alpha1.MethodRestart, "kubelet|not reported", 0, 60},
-	{"hang", "w1", v1alpha1.MethodRestart, "health endpoint", 0, 60},
+	{"hang", "w1", v1alpha1.MethodRestart, "kubelet", 0, 60},
 	{"no-network", "w1", v1alpha1.MethodRestart, "no network", 1, 60},
 }
 
@@ -51,64 +56,97 @@ var brokenImages = []brokenImage{
 // The guard returns each node to its former version. FAULT_CASES is a regular expression
 // that selects cases, such as "cp1-crash" (`make e2e-faults CASE=cp1-crash`).
 func TestGuard(t *testing.T) {
+	cases := guardCases(regexp.MustCompile(env("FAULT_CASES", "")))
+	if len(cases) == 0 {
+		return // it selects cases of TestFaults, which fails if there are none
+	}
 	c := newCluster(t, 1, 2)
 	c.apply(t, scenario.OpenSchedule)
-	selected := regexp.MustCompile(env("FAULT_CASES", ""))
-	for _, image := range brokenImages {
-		name := strings.ToLower(fmt.Sprintf("%s-%s-%s", image.node, image.kind, image.method))
-		if !selected.MatchString(name) {
-			continue
-		}
+	former := "" // the last upgrade that was rolled back
+	for _, image := range cases {
 		if image.node != "cp1" {
-			c.goodControlPlane(t)
+			former = c.goodControlPlane(t, former)
 		}
-		if !t.Run(name, func(t *testing.T) { c.guarded(t, name, image) }) {
+		if !t.Run(image.name(), func(t *testing.T) { c.guarded(t, image.name(), former, image) }) {
 			break
 		}
+		former = image.name()
 	}
 	c.report(t)(record.Promises(c.recorder.Moments(), 1))
 }
 
-// goodControlPlane upgrades the control plane alone, so that a worker can folloc.
-func (c *testCluster) goodControlPlane(t *testing.T) {
+// guardCases returns the selected cases.
+func guardCases(selected *regexp.Regexp) []brokenImage {
+	return slices.DeleteFunc(slices.Clone(brokenImages), func(i brokenImage) bool { return !selected.MatchString(i.name()) })
+}
+
+func (i brokenImage) name() string {
+	return strings.ToLower(fmt.Sprintf("%s-%s-%s", i.node, i.kind, i.method))
+}
+
+// goodControlPlane upgrades the control plane alone, so that a worker can follow. It
+// returns the upgrade that the next one retries.
+func (c *testCluster) goodControlPlane(t *testing.T, former string) string {
 	t.Helper()
 	node, err := c.kube.CoreV1().Nodes().Get(c.ctx, "cp1", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if node.Status.NodeInfo.KubeletVersion == to {
-		return
+		return former
 	}
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
-	c.upgradeOne(t, "cp1-good", brokenImage{node: "cp1", method: v1alpha1.MethodReboot, limit: 180})
-	c.eventually(t, 10*time.Minute, "cp1 runs "+to, func() error { return c.upgradeSucceeded("cp1-good") })
+	time.Sleep(indexRead)
+	c.upgradeOne(t, "cp1-good", former, brokenImage{node: "cp1", method: v1alpha1.MethodReboot, limit: 180})
+	c.eventually(t, 10*time.Minute, "cp1 runs "+to, func() error { return c.succeeded("cp1-good") })
+	return ""
 }
 
-func (c *testCluster) upgradeOne(t *testing.T, name string, image brokenImage) {
+// succeeded returns an error unless the upgrade has succeeded.
+func (c *testCluster) succeeded(name string) error {
+	u, err := c.ours.ClusterUpgrades.Get(c.ctx, name, metav1.GetOptions{})
+	if err == nil && u.Status.Outcome != v1alpha1.OutcomeSucceeded {
+		err = fmt.Errorf("upgrade %s has the outcome %q", name, u.Status.Outcome)
+	}
+	return err
+}
+
+// upgradeOne upgrades one node in place of the upgrade that was rolled back, if any.
+func (c *testCluster) upgradeOne(t *testing.T, name, former string, image brokenImage) {
 	t.Helper()
+	retry := ""
+	if former != "" {
+		retry = "retryOf: " + former
+	}
 	c.apply(t, fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: ClusterUpgrade
 metadata: {name: %s}
 spec:
   version: %s
+  %s
   nodeSelector: {matchLabels: {kubernetes.io/hostname: %s}}
   strategy: {method: %s, settleSeconds: 5, guardSeconds: %d, drain: {timeoutSeconds: 120}}
-`, name, to, image.node, image.method, image.limit))
+`, name, to, retry, image.node, image.method, image.limit))
 }
 
 // guarded upgrades a node to a broken image, and waits until it serves its former version.
-func (c *testCluster) guarded(t *testing.T, name string, image brokenImage) {
+func (c *testCluster) guarded(t *testing.T, name, former string, image brokenImage) {
+	row := row{id: name, happened: fmt.Sprintf("%s is upgraded by method %s to an image of kind %s", image.node, image.method, image.kind)}
+	defer func() { c.writeGuardRow(t, row) }()
 	boots := c.boots(t, image.node)
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to, "--broken", image.kind))
-	c.upgradeOne(t, name, image)
+	time.Sleep(indexRead)
+	c.upgradeOne(t, name, former, image)
 	c.eventually(t, 10*time.Minute, image.node+" has activated the image", func() error {
-		return c.atLeast(image.node, v1alpha1.StepRebooting, v1alpha1.StepRestarting, v1alpha1.StepVerifying, v1alpha1.StepRolledBack)
+		return c.inStep(name, image.node, v1alpha1.StepRebooting, v1alpha1.StepRestarting, v1alpha1.StepVerifying, v1alpha1.StepRolledBack)
 	})
 	began := time.Now()
-	c.eventually(t, outOfService, image.node+" serves "+from+" again", func() error { return c.serves(image.node) })
-	t.Logf("%s served %s again %s after the image was activated", image.node, from, time.Since(began).Round(time.Second))
-	c.awaitStatus(t, v1alpha1.ReasonRolledBack, image.why, image.node)
+	c.eventually(t, outOfService, image.node+" serves "+from+" again", func() error { return c.serves(name, image.node) })
+	row.took = time.Since(began)
+	t.Logf("%s served %s again %s after the image was activated", image.node, from, row.took.Round(time.Second))
+	says := c.awaitStatus(t, v1alpha1.ReasonRolledBack, image.why, image.node)[image.node]
+	row.said = fmt.Sprintf("%s %s: %s", image.node, says.Reason, says.Message)
 	node, err := c.ours.NodeUpgrades.Get(c.ctx, image.node, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -117,10 +155,22 @@ func (c *testCluster) guarded(t *testing.T, name string, image brokenImage) {
 		t.Error("the status has no journal of the kubelet")
 	}
 	t.Logf("the kubelet's journal:\n%s", node.Status.KubeletLog)
-	if got := c.boots(t, image.node) - boots; got != image.reboots {
+	got := c.boots(t, image.node) - boots
+	if got != image.reboots {
 		t.Errorf("%s rebooted %d times, want %d", image.node, got, image.reboots)
 	}
+	row.happened += fmt.Sprintf("; the guard returned it to %s with %d reboots in all", from, got)
 	c.guardGone(t, image.node)
+}
+
+// writeGuardRow writes the case's row, with the promises of the whole run so far.
+func (c *testCluster) writeGuardRow(t *testing.T, r row) {
+	broken, err := record.Promises(c.recorder.Moments(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.promises = promises(broken)
+	writeRow(t, r)
 }
 
 // boots returns how often a node has booted, according to its own journal: a kubelet that
@@ -131,23 +181,24 @@ func (c *testCluster) boots(t *testing.T, node string) int {
 	return strings.Count(list, "\n")
 }
 
-// atLeast reports whether a node is in one of the steps.
-func (c *testCluster) atLeast(name string, steps ...v1alpha1.Step) error {
+// inStep returns an error unless a node is in one of the steps, in that upgrade.
+func (c *testCluster) inStep(upgrade, name string, steps ...v1alpha1.Step) error {
 	node, err := c.ours.NodeUpgrades.Get(c.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	for _, step := range steps {
-		if node.Status.Step == step {
+		if node.Status.Step == step && node.Status.Upgrade != nil && node.Status.Upgrade.Name == upgrade {
 			return nil
 		}
 	}
 	return errors.New(describe(*node))
 }
 
-// serves reports whether the node was rolled back, and is in service.
-func (c *testCluster) serves(name string) error {
-	if err := c.atLeast(name, v1alpha1.StepRolledBack); err != nil {
+// serves returns an error unless the upgrade was rolled back on the node, which is in
+// service.
+func (c *testCluster) serves(upgrade, name string) error {
+	if err := c.inStep(upgrade, name, v1alpha1.StepRolledBack); err != nil {
 		return err
 	}
 	node, err := c.kube.CoreV1().Nodes().Get(c.ctx, name, metav1.GetOptions{})

@@ -32,11 +32,15 @@ var killed = map[string][]v1alpha1.Step{
 type kill struct {
 	node string
 	step v1alpha1.Step // of the node
-	at   time.Time     // just after the process ended
+	at   time.Time     // just after the process ended; zero if the step was never observed
 }
 
+// shortStep is how long a step lasts at most that an agent may pass without a write of its
+// own: such a step need not be observed.
+const shortStep = time.Second
+
 // killAgents kills the agent of a node once at each of these steps. The function that it
-// returns waits for the last kill, and fails the test if a step was never observed.
+// returns waits for the last kill.
 func (c *testCluster) killAgents(ctx context.Context, t *testing.T) (wait func() []kill) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -52,7 +56,7 @@ func (c *testCluster) killAgents(ctx context.Context, t *testing.T) (wait func()
 			defer mu.Unlock()
 			kills = append(kills, done...)
 			for step := range left {
-				t.Errorf("%s was never observed at %s: its agent was not killed there", node, step)
+				kills = append(kills, kill{node: node, step: step})
 			}
 		})
 	}
@@ -85,15 +89,24 @@ func (c *testCluster) killAtSteps(ctx context.Context, t *testing.T, node string
 	return kills
 }
 
-// log logs whether the kill was in the middle of its step. A short step ends before it.
-func (k kill) log(t *testing.T, nodes []v1alpha1.NodeRecord) {
+// check logs whether the kill was in the middle of its step. A short step ends before it. It
+// fails the test if a longer step was never observed.
+func (k kill) check(t *testing.T, nodes []v1alpha1.NodeRecord) {
 	for _, node := range nodes {
 		for _, s := range node.Steps {
+			if k.at.IsZero() && node.Name == k.node && s.Step == k.step && (s.EndTime == nil || s.EndTime.Sub(s.StartTime.Time) > shortStep) {
+				t.Errorf("%s was never observed at %s: its agent was not killed there", k.node, k.step)
+				return
+			}
 			if node.Name == k.node && s.Step == k.step && !s.StartTime.After(k.at) && (s.EndTime == nil || s.EndTime.After(k.at)) {
 				t.Logf("%s: agent killed in the middle of %s, after %s", k.node, k.step, k.at.Sub(s.StartTime.Time).Round(time.Millisecond))
 				return
 			}
 		}
+	}
+	if k.at.IsZero() {
+		t.Logf("%s: the agent passed %s within %s, without a write", k.node, k.step, shortStep)
+		return
 	}
 	t.Logf("%s: agent killed just after %s", k.node, k.step)
 }

@@ -77,7 +77,7 @@ func (c *testCluster) rollout(t *testing.T) {
 	t.Log("\n" + c.must(t)(c.Upgrade(c.ctx, "status")))
 	nodes := c.nodeRecords(t, to)
 	for _, k := range kills {
-		k.log(t, nodes)
+		k.check(t, nodes)
 	}
 	scenario.Timeline(os.Stdout, nodes)
 }

@@ -37,7 +37,7 @@ func (c *testCluster) skipRefused(t *testing.T) {
 
 func (c *testCluster) freezeRefuses(t *testing.T) {
 	c.must(t)(c.Upgrade(c.ctx, "freeze", "--for", "1h", "--reason", "the shop is open"))
-	for _, args := range [][]string{{"v1.35", "--yes"}, {"v1.35", "--yes", "--ignore-schedule"}} {
+	for _, args := range [][]string{{"v1.35", "--yes"}, {"v1.35", "--yes", "--ignore-windows"}} {
 		c.checkRefused(t, args, "the shop is open", "until")
 	}
 	c.must(t)(c.Upgrade(c.ctx, "unfreeze"))

@@ -139,7 +139,7 @@ func (r *reboots) checkFallback(t *testing.T) {
 		t.Errorf("w3's operating system still requires a reboot: %s", node.Status.Reboot.Reason)
 	}
 	t.Log("\n" + r.screen)
-	if words := strings.Join(strings.Fields(r.screen), " "); !strings.Contains(words, "Reboot, as") || !strings.Contains(words, "/usr/share/doc") {
+	if words := strings.Join(strings.Fields(r.screen), " "); !strings.Contains(words, "Reboot, because") || !strings.Contains(words, "/usr/share/doc") {
 		t.Error("kubectl upgrade status w3 does not print why it rebooted")
 	}
 	describe := false

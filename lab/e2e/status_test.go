@@ -15,8 +15,9 @@ import (
 // upgradeStatus is the part of `kubectl upgrade status -o json` that the tests read.
 type upgradeStatus struct {
 	Upgrade struct {
-		Name   string          `json:"name"`
-		Reason v1alpha1.Reason `json:"reason"`
+		Name    string          `json:"name"`
+		Reason  v1alpha1.Reason `json:"reason"`
+		Message string          `json:"message"`
 	} `json:"upgrade"`
 	Nodes []nodeStatus `json:"nodes"`
 }
@@ -46,6 +47,24 @@ func (c *testCluster) status() (map[string]nodeStatus, v1alpha1.Reason, error) {
 	return nodes, s.Upgrade.Reason, nil
 }
 
+// statusOf returns the line of a node, or that of the upgrade if node is empty.
+func (c *testCluster) statusOf(node string) (nodeStatus, error) {
+	out, err := c.Upgrade(c.ctx, "status", "-o", "json")
+	if err != nil {
+		return nodeStatus{}, err
+	}
+	var s upgradeStatus
+	if err := json.Unmarshal([]byte(out), &s); err != nil {
+		return nodeStatus{}, fmt.Errorf("reading kubectl upgrade status -o json: %w", err)
+	}
+	for _, n := range s.Nodes {
+		if n.Name == node {
+			return n, nil
+		}
+	}
+	return nodeStatus{Name: s.Upgrade.Name, Reason: s.Upgrade.Reason, Message: s.Upgrade.Message}, nil
+}
+
 // awaitStatus waits until `kubectl upgrade status` prints this reason for each of the nodes, as
 // JSON and as text, with a message that matches words. It returns the status of all nodes.
 func (c *testCluster) awaitStatus(t *testing.T, reason v1alpha1.Reason, words string, names ...string) map[string]nodeStatus {
@@ -63,7 +82,7 @@ func (c *testCluster) awaitStatus(t *testing.T, reason v1alpha1.Reason, words st
 			if node := nodes[name]; node.Reason != reason || !regexp.MustCompile(words).MatchString(node.Message) {
 				return fmt.Errorf("%s: step %s, reason %s: %s", name, node.Step, node.Reason, node.Message)
 			}
-			line := regexp.MustCompile(fmt.Sprintf(`(?m)^%s\s.*\s%s: .*%s`, name, reason, words))
+			line := regexp.MustCompile(fmt.Sprintf(`(?m)^%s\s.*\s%s[:\s].*%s`, name, reason, words))
 			if !line.MatchString(screen) {
 				return fmt.Errorf("the output has no line %q:\n%s", line, screen)
 			}

@@ -40,7 +40,11 @@ func Beginnings(moments []Moment) ([]Beginning, error) {
 		case v1alpha1.NodeUpgrades.Resource:
 			before, now := steps[name], s.Steps[name]
 			steps[name] = now
-			if what := begins[now]; what != "" && now != before {
+			what := begins[now]
+			if now == v1alpha1.StepRebooting && before.Info().Phase == v1alpha1.PhaseRevocable {
+				what = Flip // a Reboot activates nothing
+			}
+			if what != "" && now != before {
 				all = append(all, Beginning{m, name, what})
 			}
 		}

@@ -82,7 +82,7 @@ func (s *imageServer) answerImage(w http.ResponseWriter, r *http.Request, name s
 	}
 	for _, offer := range offers {
 		if offer.File == name {
-			serveFile(w, r, filepath.Join(offersDir(s.stateDir), name))
+			serveFile(s.broken(w, r), r, filepath.Join(offersDir(s.stateDir), name))
 			return
 		}
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 )
 
-// abandonedWithin limits the reads of checkAbandoned. The only API server may be down
+// abandonedTimeout limits the reads of checkAbandoned. The only API server may be down
 // already, on the very node that is to reboot.
-const abandonedWithin = 5 * time.Second
+const abandonedTimeout = 5 * time.Second
 
 // checkAbandoned returns an error if a person has abandoned the node. A node that hung after
 // its last check may have stale watches, and must not reboot then. If the API server does
 // not answer, the node finishes its attempt.
 func (a *Agent) checkAbandoned(ctx context.Context, o machine.Observation) error {
-	ctx, cancel := context.WithTimeout(ctx, abandonedWithin)
+	ctx, cancel := context.WithTimeout(ctx, abandonedTimeout)
 	defer cancel()
 	released, err := a.stillReleased(ctx, o)
 	if err != nil || released.Reason == "" {

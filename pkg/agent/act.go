@@ -11,8 +11,8 @@ import (
 
 // Timeouts of single calls.
 const (
-	callWithin  = 30 * time.Second
-	drainWithin = 2 * time.Minute
+	callTimeout  = 30 * time.Second
+	drainTimeout = 2 * time.Minute
 	// betweenRounds is the least time between two rounds of evictions. A pod that
 	// has gone causes a round at once.
 	betweenRounds = 4 * time.Second
@@ -27,12 +27,12 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	if node == nil {
 		return fmt.Errorf("this node's Node object does not exist")
 	}
-	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	switch action.Do {
 	case machine.DoWork:
-		order := hostverb.Order{Spec: o.Spec, Method: a.state.Method, Active: o.Host.Active, Keyring: a.keyring, ClusterConfiguration: a.clusterConfiguration}
-		return a.start(ctx, action.Verb, action.Key, order)
+		input := hostverb.Input{Spec: o.Spec, Method: a.state.Method, Active: o.Host.Active, Keyring: a.keyring, ClusterConfiguration: a.clusterConfiguration}
+		return a.start(ctx, action.Verb, action.Key, input)
 	case machine.DoTake:
 		_, err := a.slots.Take(ctx, ownerOf(node))
 		return err
@@ -53,21 +53,21 @@ func (a *Agent) reboot(ctx context.Context, o machine.Observation) error {
 		return err
 	}
 	if err := a.Host.Reboot(ctx); err != nil {
-		a.refused = err.Error()
+		a.rebootProblem = err.Error()
 		return err
 	}
-	a.rebootAt, a.refused = o.Now, ""
+	a.rebootAt, a.rebootProblem = o.Now, ""
 	return nil
 }
 
 // roundDue reports whether it is time for another round of evictions.
 func (a *Agent) roundDue(now time.Time) bool {
-	return a.drained == nil || a.pods.left.Load() || now.Sub(a.drained.At) >= betweenRounds
+	return a.drained == nil || a.pods.podGone.Load() || now.Sub(a.drained.At) >= betweenRounds
 }
 
 func (a *Agent) drain(ctx context.Context, action machine.Action, o machine.Observation) error {
-	a.pods.left.Store(false)
-	ctx, cancel := context.WithTimeout(ctx, drainWithin)
+	a.pods.podGone.Store(false)
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	progress, err := a.drainer.Round(ctx, o.Spec.Drain, action.Delete)
 	if err != nil {

@@ -44,9 +44,9 @@ type Config struct {
 	// host verbs.
 	Host    Host
 	Install func() error
-	// Kubelet is a client with the kubelet's identity, for the node's own objects.
-	// Account has the ServiceAccount's identity, for all others, and Upgrades has it
-	// for our own kinds.
+	// Account and Kubelet are clients of the API server: Account with the identity of
+	// the ServiceAccount, Kubelet with that of the kubelet, for the node's own objects.
+	// Upgrades is a client for our own kinds, with the identity of the ServiceAccount.
 	Account, Kubelet kubernetes.Interface
 	Upgrades         *client.Interface
 	// Events records the node's transitions.
@@ -75,14 +75,14 @@ type Agent struct {
 	failures      map[verb.Verb]time.Time    // when the last logged failure of a verb ended
 	startFailures map[verb.Verb]startFailure // why the last start of a verb failed
 	engine        engineView
-	written       written
+	lastStatus    writtenStatus
 	inventory     inventoryView
 	drained       *machine.Drain
 	rebootAt      time.Time // when the reboot was requested
-	refused       string    // why the last request was refused
-	write         failedWrite
+	rebootProblem string    // why the last request for a reboot was refused
+	failingWrite  failedWrite
 	etcd          etcdView
-	kubeadm       *mirror
+	kubeadm       *logCopier
 	failuresInRow int // reconciles that failed in a row
 	installed     bool
 }
@@ -99,7 +99,7 @@ func New(c Config) *Agent {
 		failures:      map[verb.Verb]time.Time{},
 		startFailures: map[verb.Verb]startFailure{},
 	}
-	a.kubeadm = newMirror(c.Host, c.Output)
+	a.kubeadm = newLogCopier(c.Host, c.Output)
 	a.engine.ask.Store(true)
 	a.watch()
 	return a

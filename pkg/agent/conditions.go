@@ -10,10 +10,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 )
 
-// conditions returns the agent's conditions for a State. UpToDate has the reason and
-// message; Reconciling and Stalled are present only while True. While a write fails,
-// problem is not empty: UpToDate has the problem, and Reconciling the State's reason and
-// message.
+// conditions returns the agent's conditions for a State. problem is the error of a write
+// that fails, or empty.
+//
+//	the State is         UpToDate                       Reconciling             Stalled
+//	up to date           True, its reason and message   absent                  absent
+//	stopped, unsupported False, its reason and message  absent                  True, its reason
+//	any, a write fails   False, the write's problem     its reason and message  absent
+//	any other            False, its reason and message  its reason              absent
 func conditions(before []metav1.Condition, s machine.State, o machine.Observation, generation int64, problem string) []metav1.Condition {
 	var after []metav1.Condition
 	set := func(kind string, status metav1.ConditionStatus, reason v1alpha1.Reason, message string) {
@@ -25,7 +29,7 @@ func conditions(before []metav1.Condition, s machine.State, o machine.Observatio
 			ObservedGeneration: generation, LastTransitionTime: *timeOf(o.Now),
 		})
 	}
-	// A step without a reason is one of a released node.
+	// A step without a reason is that of a released node.
 	reason := cmp.Or(s.Reason, v1alpha1.ReasonReleased)
 	phase := s.Step.Info().Phase
 	switch {

@@ -3,8 +3,11 @@
 //
 // It promises:
 //
-//   - Package machine makes all decisions. All state is in NodeUpgrade.status or can be
-//     observed again, so the agent may crash at any point.
+//   - Package machine chooses every next step and action. The agent may only refuse one:
+//     the gate is closed, the NodeUpgrade's spec does not match its ClusterUpgrade, or a
+//     person has abandoned the node.
+//   - All state is in NodeUpgrade.status or can be observed again, so the agent may crash
+//     at any point.
 //   - The status is written before anything is done that depends on it.
 //   - It reacts to watches: its NodeUpgrade, its Node, the slots' Leases, the
 //     units on the host, and the node's pods during a drain. It polls only what depends
@@ -14,4 +17,19 @@
 //     restricts to this node. All else uses the ServiceAccount's.
 //   - An unavailable API server ends neither a verb on the host nor the agent: the upgrade
 //     of a single control plane makes it unavailable twice.
+//
+// Its parts, in the order of one reconcile:
+//
+//	loop      Agent and its clients: agent.go, identity.go, readretry.go; the loop:
+//	          loop.go; what wakes it: watch.go
+//	observe   the Node, the Leases and the NodeUpgrade: observe.go; the verbs' results:
+//	          hostview.go; the host's facts: hostfacts.go, osreboot.go; etcd's members:
+//	          etcd.go, etcdsnapshot.go; the control plane's health: health.go
+//	gate      why the node may not continue: gate.go, gateupgrade.go, specmatch.go,
+//	          skew.go, etcdgate.go, managers.go
+//	persist   machine's State as NodeUpgrade.status: status.go, state.go, conditions.go,
+//	          writes.go; the NodeInventory: inventory.go, factschanged.go
+//	act       one action: act.go; a verb on the host: startverb.go, keyring.go,
+//	          kubeadmconfig.go; the cordon: cordon.go; before a reboot: abandoned.go
+//	beside    kubeadm's output in the agent's log: kubeadmlog.go
 package agent

@@ -34,10 +34,10 @@ type etcdView struct {
 	wanted bool // this reconcile needs an answer
 }
 
-// checkEtcd reports whether there is a fresh answer that was requested at since or later.
-// Otherwise it starts the verb that reads etcd's health, and the caller retries when the
+// checkEtcd reports whether there is an answer that was requested at notBefore or later
+// and is younger than etcdAge. Otherwise it requests one, and the caller retries when the
 // verb has ended. It is always true on a worker.
-func (a *Agent) checkEtcd(ctx context.Context, o machine.Observation, since time.Time) bool {
+func (a *Agent) checkEtcd(ctx context.Context, o machine.Observation, notBefore time.Time) bool {
 	if !o.Host.ControlPlane {
 		return true
 	}
@@ -51,24 +51,28 @@ func (a *Agent) checkEtcd(ctx context.Context, o machine.Observation, since time
 	if running {
 		return false
 	}
+	age := o.Now.Sub(seen.at)
 	if seen.asked.open && last != nil && last.Key == seen.asked.key {
 		seen.answer(last)
-		// With members down the verb takes as long as an answer may be old, so the
-		// age counts from when the verb ended.
-		if !seen.at.Before(since) && o.Now.Sub(last.FinishedAt) < etcdAge {
-			return true
-		}
+		// A new answer's age counts from when the verb ended: with members down the verb
+		// takes as long as etcdAge.
+		age = o.Now.Sub(last.FinishedAt)
 	}
-	if !seen.at.IsZero() && !seen.at.Before(since) && o.Now.Sub(seen.at) < etcdAge {
+	if !seen.at.IsZero() && !seen.at.Before(notBefore) && age < etcdAge {
 		return true
 	}
-	key := o.Now.UTC().Format(time.RFC3339Nano)
-	if err := a.start(ctx, verb.Etcd, key, hostverb.Order{}); err != nil {
-		a.Log.WarnContext(ctx, "asking etcd", "node", a.Node, "error", err)
-		return false
-	}
-	seen.asked = question{key: key, at: o.Now, open: true}
+	a.requestEtcd(ctx, o.Now)
 	return false
+}
+
+// requestEtcd starts the verb that reads etcd's health.
+func (a *Agent) requestEtcd(ctx context.Context, now time.Time) {
+	key := now.UTC().Format(time.RFC3339Nano)
+	if err := a.start(ctx, verb.Etcd, key, hostverb.Input{}); err != nil {
+		a.Log.WarnContext(ctx, "asking etcd", "node", a.Node, "error", err)
+		return
+	}
+	a.etcd.asked = question{key: key, at: now, open: true}
 }
 
 // refreshEtcd reads etcd's health periodically for the NodeInventory. It does not while a

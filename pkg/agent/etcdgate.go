@@ -11,16 +11,20 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/quorum"
 )
 
+// members returns this node's own member, which is the first, and the others. etcd always
+// lists the member that answers.
+func (v *etcdView) members() (own v1alpha1.EtcdMember, others []v1alpha1.EtcdMember) {
+	return v.facts.Members[0], v.facts.Members[1:]
+}
+
 // voters returns the voting members. This node's own has the node's name.
 func (v *etcdView) voters(node string) []fleet.StaticPod {
 	var list []fleet.StaticPod
-	for i, m := range v.facts.Members {
-		name := m.Name
-		if i == 0 {
-			name = node
-		}
+	own, others := v.members()
+	own.Name = node
+	for _, m := range append([]v1alpha1.EtcdMember{own}, others...) {
 		if !m.Learner {
-			list = append(list, fleet.StaticPod{Node: name, Ready: m.Healthy})
+			list = append(list, fleet.StaticPod{Node: m.Name, Ready: m.Healthy})
 		}
 	}
 	return list
@@ -39,7 +43,8 @@ func (a *Agent) etcdHold(o machine.Observation, upgrade v1alpha1.ClusterUpgradeS
 	voters := a.etcd.voters(a.Node)
 	hold := plan.EtcdGate(voters, len(voters), a.Node)
 	if hold.Reason != "" {
-		hold.Message += describeUnhealthy(facts.Members[1:])
+		_, others := a.etcd.members()
+		hold.Message += describeUnhealthy(others)
 	}
 	return hold
 }
@@ -52,8 +57,9 @@ func (a *Agent) etcdHealth() error {
 		return nil
 	case facts.Problem != "":
 		return fmt.Errorf("etcd: %s", facts.Problem)
-	case !facts.Members[0].Healthy:
-		return fmt.Errorf("this node's member of etcd %s", facts.Members[0].Problem)
+	}
+	if own, _ := a.etcd.members(); !own.Healthy {
+		return fmt.Errorf("this node's member of etcd %s", own.Problem)
 	}
 	voters, healthy := a.etcd.voters(a.Node), 0
 	for _, one := range voters {

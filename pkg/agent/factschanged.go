@@ -13,7 +13,7 @@ import (
 // thousands of agents write them.
 func factsChanged(written, found v1alpha1.NodeFacts) bool {
 	return !equality.Semantic.DeepEqual(withoutSizes(written), withoutSizes(found)) ||
-		freeSpaceChanged(written.Disks, found.Disks) || moved(databaseBytes(&written), databaseBytes(&found))
+		freeSpaceChanged(written.Disks, found.Disks) || changedByTenth(databaseBytes(&written), databaseBytes(&found))
 }
 
 // withoutSizes returns f without times and sizes, which always change.
@@ -33,7 +33,7 @@ func withoutSizes(f v1alpha1.NodeFacts) v1alpha1.NodeFacts {
 // freeSpaceChanged reports whether the free space of the same disks changed.
 func freeSpaceChanged(before, after []v1alpha1.DiskFacts) bool {
 	for i := range before {
-		if moved(before[i].FreeBytes, after[i].FreeBytes) {
+		if changedByTenth(before[i].FreeBytes, after[i].FreeBytes) {
 			return true
 		}
 	}
@@ -47,9 +47,9 @@ func databaseBytes(f *v1alpha1.NodeFacts) int64 {
 	return f.Etcd.DatabaseBytes
 }
 
-// moved reports whether a size is a tenth more or less than it was: every
+// changedByTenth reports whether a size is a tenth more or less than it was: every
 // program that writes a log changes it by a little.
-func moved(before, after int64) bool {
+func changedByTenth(before, after int64) bool {
 	change := after - before
 	return max(change, -change) > max(before, after)/10
 }

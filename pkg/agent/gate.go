@@ -17,14 +17,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// gateWithin limits the gate's reads. The gate stays closed while the API server does not
+// gateTimeout limits the gate's reads. The gate stays closed while the API server does not
 // answer, and the status should say so soon.
-const gateWithin = 15 * time.Second
+const gateTimeout = 15 * time.Second
 
-// gate returns the gate. It reads live: a broken watch may still show a window that closed
-// long ago.
+// gate reports whether the node may continue now, else why not. It reads live: a broken
+// watch may still show a window that closed long ago.
 func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observation) machine.Gate {
-	ctx, cancel := context.WithTimeout(ctx, gateWithin)
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
 	hold, err := a.readGate(ctx, node, o)
 	switch {
@@ -43,7 +43,8 @@ func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observati
 // readGate returns the first hold that keeps the gate closed. It returns an error if a hold
 // could not be read.
 func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
-	// A node with a slot has begun: from here on only the window itself counts.
+	// Once the node has its slot, the hold label, other reboot managers and the time that
+	// is left in the window no longer count.
 	begins := a.state.Step == v1alpha1.StepLocking && o.Slot.Held == ""
 	upgrade, err := a.upgradeOf(ctx, o.Spec.Upgrade)
 	if err != nil {
@@ -53,10 +54,10 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "the node's ClusterUpgrade no longer exists"}, nil
 	}
 	checks := []func() (fleet.Hold, error){
-		func() (fleet.Hold, error) { return orderHold(o.Spec, upgrade), nil },
+		func() (fleet.Hold, error) { return specHold(o.Spec, upgrade), nil },
 		func() (fleet.Hold, error) { return a.window(ctx, node, upgrade, o, begins) },
 		func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },
-		func() (fleet.Hold, error) { return a.stillHeld(ctx, node, o) },
+		func() (fleet.Hold, error) { return a.stillHoldsSlot(ctx, node, o) },
 		func() (fleet.Hold, error) { return a.skew(ctx, o) },
 		func() (fleet.Hold, error) { return a.etcdHold(o, upgrade.Spec), nil },
 	}
@@ -73,8 +74,8 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 	return fleet.Hold{}, nil
 }
 
-// window holds the node for approvals, exclusions and maintenance windows. For a node that
-// begins, the rest of the window must be long enough.
+// window returns the hold by suspend, startTime, approvals, exclusions or maintenance
+// windows. For a node that begins, the rest of the window must be long enough.
 func (a *Agent) window(ctx context.Context, node *corev1.Node, upgrade *v1alpha1.ClusterUpgrade, o machine.Observation, begins bool) (fleet.Hold, error) {
 	schedules, err := a.Upgrades.MaintenanceSchedules.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -100,8 +101,8 @@ func (a *Agent) stillReleased(ctx context.Context, o machine.Observation) (fleet
 	return fleet.Hold{}, nil
 }
 
-// stillHeld holds the node if it no longer holds the slot that the watch shows.
-func (a *Agent) stillHeld(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
+// stillHoldsSlot holds the node if it no longer holds the slot that the watch shows.
+func (a *Agent) stillHoldsSlot(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
 	if o.Slot.Held == "" {
 		return fleet.Hold{}, nil
 	}

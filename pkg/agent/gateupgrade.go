@@ -12,25 +12,25 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-// upgradeOf reads the upgrade that an order is part of; nil if it no longer exists. An
-// upgrade that was created again under the same name is another one.
-func (a *Agent) upgradeOf(ctx context.Context, order *v1alpha1.UpgradeReference) (*v1alpha1.ClusterUpgrade, error) {
-	if order == nil {
+// upgradeOf reads the upgrade that a NodeUpgrade.spec refers to; nil if it no longer
+// exists. An upgrade that was created again under the same name is another one.
+func (a *Agent) upgradeOf(ctx context.Context, ref *v1alpha1.UpgradeReference) (*v1alpha1.ClusterUpgrade, error) {
+	if ref == nil {
 		return nil, nil
 	}
-	upgrade, err := a.Upgrades.ClusterUpgrades.Get(ctx, order.Name, metav1.GetOptions{})
+	upgrade, err := a.Upgrades.ClusterUpgrades.Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
-	case err == nil && string(upgrade.UID) == order.UID:
+	case err == nil && string(upgrade.UID) == ref.UID:
 		return upgrade, nil
 	case err != nil && !apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("reading upgrade %q: %w", order.Name, err)
+		return nil, fmt.Errorf("reading upgrade %q: %w", ref.Name, err)
 	}
-	return a.followedUpgrade(ctx, order)
+	return a.followedUpgrade(ctx, ref)
 }
 
-// followedUpgrade returns a succeeded upgrade that was deleted but that late nodes still
-// follow, or nil. Only windows apply to it.
-func (a *Agent) followedUpgrade(ctx context.Context, order *v1alpha1.UpgradeReference) (*v1alpha1.ClusterUpgrade, error) {
+// followedUpgrade returns an upgrade that succeeded and was deleted, but to whose version
+// late nodes are still brought; or nil. Only windows apply to it.
+func (a *Agent) followedUpgrade(ctx context.Context, ref *v1alpha1.UpgradeReference) (*v1alpha1.ClusterUpgrade, error) {
 	policy, err := a.Upgrades.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -38,7 +38,7 @@ func (a *Agent) followedUpgrade(ctx context.Context, order *v1alpha1.UpgradeRefe
 	if err != nil {
 		return nil, fmt.Errorf("reading the UpgradePolicy: %w", err)
 	}
-	if followed := plan.FollowedUpgrade(policy); followed != nil && string(followed.UID) == order.UID {
+	if followed := plan.FollowedUpgrade(policy); followed != nil && string(followed.UID) == ref.UID {
 		return followed, nil
 	}
 	return nil, nil
@@ -50,5 +50,5 @@ func (a *Agent) onHold(ctx context.Context) (fleet.Hold, error) {
 	if err != nil {
 		return fleet.Hold{}, fmt.Errorf("reading node %s: %w", a.Node, err)
 	}
-	return plan.HoldGate(node.Labels), nil
+	return plan.HoldLabelGate(node.Labels), nil
 }

@@ -31,7 +31,7 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 	if !o.Host.ControlPlane {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, gateWithin)
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
 	pods, err := a.Kubelet.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
 		LabelSelector: "tier=control-plane",
@@ -57,8 +57,9 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 			return fmt.Errorf("%s is not Ready", component)
 		}
 	}
-	// Not its version: kubeadm moves that by itself. A member that answers may
-	// still be waiting for its pod's probes, and preflight would find it unready.
+	// etcd's version is not compared, because kubeadm decides when to change it. A member
+	// that answers may still wait for its pod's probes, and preflight would find it
+	// unready.
 	if pod := byComponent["etcd"]; pod != nil && !staticpod.Ready(pod) {
 		return fmt.Errorf("etcd is not Ready")
 	}

@@ -81,7 +81,7 @@ func (h *hostView) answer(last *host.Result) error {
 
 func (a *Agent) requestFacts(ctx context.Context, now time.Time, after string) error {
 	key := now.UTC().Format(time.RFC3339Nano)
-	if err := a.start(ctx, verb.Facts, key, hostverb.Order{}); err != nil {
+	if err := a.start(ctx, verb.Facts, key, hostverb.Input{}); err != nil {
 		return err
 	}
 	a.seen.asked = question{key: key, after: after, at: now, open: true}

@@ -26,7 +26,7 @@ type inventoryView struct {
 func (a *Agent) writeInventory(ctx context.Context, o machine.Observation) {
 	node := a.node()
 	if node == nil || a.seen.facts == nil || a.seen.facts.ControlPlane && a.etcd.at.IsZero() {
-		return // preflight would take what has not been asked yet for a problem
+		return // without etcd's answer preflight would report a problem
 	}
 	written := a.writtenInventory(node, o.Now)
 	found := a.nodeFacts(written)
@@ -37,7 +37,7 @@ func (a *Agent) writeInventory(ctx context.Context, o machine.Observation) {
 		return
 	}
 	a.inventory = inventoryView{at: o.Now}
-	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	out := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: a.Node}, NodeFacts: found}
 	out.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}

@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// keyring returns the keys that may sign the index of images. It reads live: a key
-// that was taken away signs nothing more.
+// keyring returns the keys that may sign the index of images. It reads live, so that a
+// key that was removed from the policy is no longer trusted.
 func (a *Agent) keyring(ctx context.Context) (string, error) {
 	policy, err := a.Upgrades.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

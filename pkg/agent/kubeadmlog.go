@@ -13,55 +13,52 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadmlog"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// How often the file is read while kubeadm runs, and how much of a line is
-// kept.
+// How often the file is read while kubeadm runs, and how much of a line is copied.
 const (
-	mirrorEvery = 500 * time.Millisecond
-	mirrorLine  = 4 << 10
-	// mirrorGrain is by how much a file's time may be behind the clock: file
+	copyEvery  = 500 * time.Millisecond
+	maxLogLine = 4 << 10
+	// fileTimeGrain is by how much a file's time may be behind the clock: file
 	// systems take the time of the kernel's last tick.
-	mirrorGrain = 50 * time.Millisecond
+	fileTimeGrain = 50 * time.Millisecond
 )
 
-// mirror copies kubeadm's output from the file on the node to the agent's
-// output as they come, so that the pod's log has them and `kubectl upgrade status
-// NODE --log` finds them there. Each line begins with "kubeadm-log "; a run begins
-// with "begin KEY" and ends with "end KEY OK" or "end KEY FAILED". A reader
-// takes what follows the last begin: an agent that has just started begins the
-// run again, from the file's first line.
-type mirror struct {
+// logCopier copies each new line of kubeadm's output from the file on the node to the
+// agent's output, with the marks of package kubeadmlog. So the pod's log has the lines, and
+// `kubectl upgrade status NODE --log` finds them there.
+type logCopier struct {
 	host Host
 	out  io.Writer
 	kick chan struct{}
 
-	begun string // the run whose beginning was told
-	file  *os.File
-	rest  []byte // the beginning of a line
-	over  bool   // its end was told
+	current string // the run whose first line was written
+	file    *os.File
+	rest    []byte // the start of a line that is not complete yet
+	done    bool   // its last line was written
 }
 
-func newMirror(h Host, out io.Writer) *mirror {
-	return &mirror{host: h, out: out, kick: make(chan struct{}, 1)}
+func newLogCopier(h Host, out io.Writer) *logCopier {
+	return &logCopier{host: h, out: out, kick: make(chan struct{}, 1)}
 }
 
 // wakeUp makes run copy soon.
-func (m *mirror) wakeUp() {
+func (m *logCopier) wakeUp() {
 	select {
 	case m.kick <- struct{}{}:
 	default:
 	}
 }
 
-// run copies when woken, and every mirrorEvery while kubeadm runs, until ctx ends.
-func (m *mirror) run(ctx context.Context) {
+// run copies when woken, and every copyEvery while kubeadm runs, until ctx ends.
+func (m *logCopier) run(ctx context.Context) {
 	defer m.close()
 	for ctx.Err() == nil {
 		var again <-chan time.Time
 		if m.copyNew(ctx) {
-			again = time.After(mirrorEvery)
+			again = time.After(copyEvery)
 		}
 		select {
 		case <-ctx.Done():
@@ -73,21 +70,22 @@ func (m *mirror) run(ctx context.Context) {
 
 // copyNew copies new lines, and reports whether kubeadm still runs. It retries what cannot be
 // read: nothing depends on it.
-func (m *mirror) copyNew(ctx context.Context) (more bool) {
+func (m *logCopier) copyNew(ctx context.Context) (more bool) {
 	request, err := m.host.LastRequest(verb.Kubeadm)
 	if err != nil || request == nil {
 		return false
 	}
-	// Asked before the file is read: what had ended by then is in it.
+	// The unit's state is read before the file: if kubeadm has ended, the file is then
+	// complete.
 	running, last, err := m.host.Last(ctx, verb.Kubeadm)
 	if err != nil {
 		return true
 	}
-	this := request.Key + " " + request.RequestedAt.String()
-	if this != m.begun && !m.begin(request, this) {
+	run := request.Key + " " + request.RequestedAt.String()
+	if run != m.current && !m.begin(request, run) {
 		return running
 	}
-	if m.over {
+	if m.done {
 		return false
 	}
 	m.copy()
@@ -97,29 +95,30 @@ func (m *mirror) copyNew(ctx context.Context) (more bool) {
 	return running
 }
 
-// begin opens the file of a run. There is none where it ended before kubeadm was
-// called, and an older one until it is.
-func (m *mirror) begin(request *host.Request, this string) bool {
+// begin opens the file of a run, and reports whether it is there. The file does not exist
+// if the run ended before it called kubeadm. Until kubeadm is called, the file is still
+// that of an earlier run.
+func (m *logCopier) begin(request *host.Request, run string) bool {
 	file, err := m.host.Open(kubeadm.LogName)
 	if err != nil {
 		return false
 	}
 	info, err := file.Stat()
-	if err != nil || info.ModTime().Add(mirrorGrain).Before(request.RequestedAt) {
+	if err != nil || info.ModTime().Add(fileTimeGrain).Before(request.RequestedAt) {
 		_ = file.Close()
 		return false
 	}
 	m.close()
-	m.begun, m.file, m.rest, m.over = this, file, nil, false
-	m.print("begin " + request.Key)
+	m.current, m.file, m.rest, m.done = run, file, nil, false
+	m.print(kubeadmlog.Begin + request.Key)
 	return true
 }
 
 // copy prints the lines that are complete.
-func (m *mirror) copy() {
+func (m *logCopier) copy() {
 	data, err := io.ReadAll(m.file)
 	if err != nil && !errors.Is(err, fs.ErrClosed) {
-		m.print(fmt.Sprintf("| (the rest cannot be read: %v)", err))
+		m.printLine(fmt.Sprintf("(the rest cannot be read: %v)", err))
 	}
 	m.rest = append(m.rest, data...)
 	for {
@@ -127,30 +126,33 @@ func (m *mirror) copy() {
 		if !complete {
 			return
 		}
-		m.print("| " + clean(line))
+		m.printLine(clean(line))
 		m.rest = rest
 	}
 }
 
-func (m *mirror) end(key string, ok bool) {
+func (m *logCopier) end(key string, ok bool) {
 	if len(m.rest) > 0 {
-		m.print("| " + clean(m.rest))
+		m.printLine(clean(m.rest))
 	}
-	how := "FAILED"
+	how := kubeadmlog.Failed
 	if ok {
-		how = "OK"
+		how = kubeadmlog.OK
 	}
-	m.print("end " + key + " " + how)
+	m.print(kubeadmlog.End + key + " " + how)
 	m.close()
-	m.over = true
+	m.done = true
 }
 
-// print makes one Write, so that no other line lands in the middle.
-func (m *mirror) print(text string) {
-	_, _ = io.WriteString(m.out, "kubeadm-log "+text+"\n")
+// printLine prints a line of kubeadm's output.
+func (m *logCopier) printLine(text string) { m.print(kubeadmlog.Line + " " + text) }
+
+// print prints a line with one Write, so that no other line lands in the middle.
+func (m *logCopier) print(text string) {
+	_, _ = io.WriteString(m.out, text+"\n")
 }
 
-func (m *mirror) close() {
+func (m *logCopier) close() {
 	if m.file != nil {
 		_ = m.file.Close()
 		m.file = nil
@@ -165,5 +167,5 @@ func clean(line []byte) string {
 		}
 		return r
 	}, line)
-	return string(line[:min(len(line), mirrorLine)])
+	return string(line[:min(len(line), maxLogLine)])
 }

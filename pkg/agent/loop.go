@@ -15,30 +15,32 @@ import (
 
 // Pauses between reconciles, unless a watch reports a change earlier.
 const (
-	afterAction   = time.Second // a watch that is slow, or was cut
+	afterAction   = time.Second // even if no watch reports what the action changed
 	afterConflict = 200 * time.Millisecond
 	afterError    = time.Second      // doubled up to maxPause
 	maxPause      = 30 * time.Second // also the longest requeueAfter, as facts expire
-	maxTurns      = 64               // steps in one reconcile
+	maxSteps      = 64               // steps in one reconcile
 )
 
 // reconcile runs steps until the node has to wait, and returns for how long at most.
 func (a *Agent) reconcile(ctx context.Context) time.Duration {
-	for range maxTurns {
+	for range maxSteps {
 		o := a.observe(ctx)
 		next, action := machine.Next(a.state, o)
-		moved := next.Step != a.state.Step
+		stepChanged := next.Step != a.state.Step
 		a.move(ctx, next, o)
-		a.follow(ctx, o)
-		err := a.persist(ctx, o, a.write.problem(action.Do, a.Now()))
-		if err != nil && (!moved || action.Do != machine.DoNothing) && !mayActUnwritten(action, err) {
+		a.watchPodsIfNeeded(ctx, o)
+		err := a.persist(ctx, o, a.failingWrite.problem(action.Do, a.Now()))
+		// A changed step that needs no action is written again with the next one.
+		mayContinue := stepChanged && action.Do == machine.DoNothing || mayActUnwritten(action, err)
+		if err != nil && !mayContinue {
 			return a.backoff(ctx, "writing the status", err)
 		}
 		if err != nil && !errors.Is(err, errNoNodeUpgrade) && ctx.Err() == nil {
 			a.Log.WarnContext(ctx, "writing the status", "node", a.Node, "step", a.state.Step, "error", err, "goesOnWith", action.String())
 		}
 		if action.Do == machine.DoNothing {
-			if moved {
+			if stepChanged {
 				continue
 			}
 			a.writeInventory(ctx, o)
@@ -46,7 +48,7 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 			return a.requeueAfter(o, action.Wake)
 		}
 		err = a.act(ctx, action, o)
-		a.write.wrote(action.Do, o.Now, err)
+		a.failingWrite.record(action.Do, o.Now, err)
 		if err != nil {
 			return a.backoff(ctx, "step "+string(a.state.Step)+", action "+action.String(), err)
 		}
@@ -79,7 +81,7 @@ func (a *Agent) backoff(ctx context.Context, doing string, err error) time.Durat
 	}
 	first := afterError
 	if apierrors.IsConflict(err) {
-		first = afterConflict // another client wrote, and the watch will say what
+		first = afterConflict // another client wrote, and the watch will show what
 	}
 	pause := min(first<<min(a.failuresInRow, 10), maxPause)
 	a.failuresInRow++
@@ -110,7 +112,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 		return
 	}
 	if machine.BetweenAttempts(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
-		a.rebootAt, a.refused, a.drained = time.Time{}, "", nil
+		a.rebootAt, a.rebootProblem, a.drained = time.Time{}, "", nil
 	}
 	t := observe.Transition{
 		Node: a.Node, Upgrade: next.Upgrade.Name, Version: o.Spec.Version,
@@ -125,8 +127,8 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 	}
 }
 
-// follow watches the node's pods while a step needs them.
-func (a *Agent) follow(ctx context.Context, o machine.Observation) {
+// watchPodsIfNeeded watches the node's pods while a step needs them.
+func (a *Agent) watchPodsIfNeeded(ctx context.Context, o machine.Observation) {
 	if a.state.Step == v1alpha1.StepDraining || machine.NeedsHealth(a.state, o) {
 		a.pods.start(ctx, a.Kubelet, a.Node, a.wakeUp)
 		return

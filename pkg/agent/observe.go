@@ -13,13 +13,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// observe returns an Observation. What cannot be read is left out. The observed generation
-// advances once the host was read or failed to be: until then the State belongs to the
-// former order.
+// observe returns an Observation. What cannot be read is left out. observedGeneration is
+// raised only after an attempt to read the host: before that, the State was computed for
+// the previous spec.
 func (a *Agent) observe(ctx context.Context) machine.Observation {
 	o := machine.Observation{
 		Now: a.Now(), WatchingSince: a.started,
-		Drain: a.drained, RebootAskedAt: a.rebootAt, RebootProblem: a.refused,
+		Drain: a.drained, RebootAskedAt: a.rebootAt, RebootProblem: a.rebootProblem,
 	}
 	nu := a.nodeUpgrade()
 	if nu != nil {
@@ -91,8 +91,8 @@ func ownerOf(node *corev1.Node) fleet.Owner {
 	return fleet.Owner{Node: node.Name, UID: string(node.UID)}
 }
 
-// slot returns this node's part in the watched Leases. It skips a Lease that cannot be
-// parsed.
+// slot returns which slot this node holds, and whether one is reserved for it, according
+// to the watch. It skips a Lease that cannot be parsed.
 func (a *Agent) slot(node *corev1.Node) machine.Slot {
 	var seen machine.Slot
 	for _, object := range a.leases.GetStore().List() {

@@ -10,11 +10,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-const engineWithin = 5 * time.Second
+const engineTimeout = 5 * time.Second
 
 // engineView is the last status of Flatcar's update_engine.
 type engineView struct {
-	// ask is set when there may be something new: it told so itself, or the
+	// ask is set when the status may have changed: update_engine sent a signal, or the
 	// host's facts are being gathered.
 	ask     atomic.Bool
 	status  string
@@ -27,7 +27,7 @@ func (a *Agent) readUpdateEngine(ctx context.Context) {
 	if !a.engine.ask.Swap(false) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, engineWithin)
+	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
 	status, err := a.Host.UpdateEngine(ctx)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 const dialRetryPause = 500 * time.Millisecond
 
 // retryReads retries reads while the API server is unreachable, until their context ends.
-// The pauses of a watch grow to half a minute, and it would notice a control plane that is
-// back that much later.
+// Without it a watch waits up to half a minute between two attempts, and would see that
+// much later that the API server is back.
 //
 // It removes Retry-After from answers to writes: client-go would otherwise repeat a refused
 // eviction for minutes, without reading the gate again.

@@ -25,12 +25,12 @@ type startFailure struct {
 
 // start starts a verb on the host. It records a failure for the status; the pauses between
 // retries grow.
-func (a *Agent) start(ctx context.Context, v verb.Verb, key string, order hostverb.Order) error {
+func (a *Agent) start(ctx context.Context, v verb.Verb, key string, in hostverb.Input) error {
 	entry, ok := hostverb.Lookup(v)
 	if !ok {
 		return fmt.Errorf("there is no host verb %q", v)
 	}
-	err := a.startVerb(ctx, entry, key, order)
+	err := a.startVerb(ctx, entry, key, in)
 	if err == nil {
 		delete(a.startFailures, v)
 		return nil
@@ -46,13 +46,13 @@ func (a *Agent) start(ctx context.Context, v verb.Verb, key string, order hostve
 	return err
 }
 
-func (a *Agent) startVerb(ctx context.Context, entry hostverb.Entry, key string, order hostverb.Order) error {
-	if err := a.checkOrder(ctx, entry, order); err != nil {
+func (a *Agent) startVerb(ctx context.Context, entry hostverb.Entry, key string, in hostverb.Input) error {
+	if err := a.checkSpec(ctx, entry, in); err != nil {
 		return err
 	}
-	request, err := entry.Request(ctx, key, order)
+	request, err := entry.Request(ctx, key, in)
 	if err != nil {
 		return err
 	}
-	return a.Host.Start(ctx, request, entry.Options(order))
+	return a.Host.Start(ctx, request, entry.Options(in))
 }

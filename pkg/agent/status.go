@@ -23,8 +23,8 @@ const fieldManager = "node-agent"
 
 var errNoNodeUpgrade = errors.New("the coordinator has not created a NodeUpgrade for this node yet")
 
-// written is what this agent wrote last, and to which object.
-type written struct {
+// writtenStatus is the status that this agent wrote last, and to which object.
+type writtenStatus struct {
 	uid    types.UID
 	sent   v1alpha1.NodeUpgradeStatus
 	status v1alpha1.NodeUpgradeStatus // as the API server stored it
@@ -37,7 +37,7 @@ const overwriteAfter = 10 * time.Second
 // overwritten reports whether the NodeUpgrade differs from what the API server stored for
 // this agent a while ago. The node's former agent may have written last, a write that timed
 // out may have arrived late, or etcd was restored. The coordinator would act on old status.
-func (w written) overwritten(nu *v1alpha1.NodeUpgrade, now time.Time) bool {
+func (w writtenStatus) overwritten(nu *v1alpha1.NodeUpgrade, now time.Time) bool {
 	return now.Sub(w.at) >= overwriteAfter && !equality.Semantic.DeepEqual(agentsPart(nu.Status), agentsPart(w.status))
 }
 
@@ -64,24 +64,24 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation, problem stri
 	status := statusOf(a.state)
 	a.addFacts(&status, nu, o)
 	status.ObservedGeneration = a.generation
-	status.Conditions = conditions(a.written.status.Conditions, a.state, o, a.generation, problem)
-	if a.written.uid == nu.UID && equality.Semantic.DeepEqual(a.written.sent, status) {
-		if !a.written.overwritten(nu, o.Now) {
+	status.Conditions = conditions(a.lastStatus.status.Conditions, a.state, o, a.generation, problem)
+	if a.lastStatus.uid == nu.UID && equality.Semantic.DeepEqual(a.lastStatus.sent, status) {
+		if !a.lastStatus.overwritten(nu, o.Now) {
 			return nil
 		}
 		a.Log.WarnContext(ctx, "the NodeUpgrade shows another status than was written: writing it again", "node", a.Node, "step", status.Step, "shows", nu.Status.Step)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	out := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: a.Node}, Status: status}
 	stored, err := a.Upgrades.NodeUpgrades.Apply(ctx, out, fieldManager, "status")
 	if err != nil {
 		return fmt.Errorf("writing the status of NodeUpgrade %s: %w", a.Node, err)
 	}
-	a.written = written{stored.UID, status, stored.Status, o.Now}
+	a.lastStatus = writtenStatus{stored.UID, status, stored.Status, o.Now}
 	if stored.UID != nu.UID {
-		// The API server holds no status to an object's UID.
-		return fmt.Errorf("writing the status of NodeUpgrade %s: it was deleted and created again meanwhile, with an order that this agent has not read", a.Node)
+		// Apply on the status subresource does not check the UID.
+		return fmt.Errorf("writing the status of NodeUpgrade %s: it was deleted and created again meanwhile, with a spec that this agent has not read", a.Node)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (a *Agent) loadState(ctx context.Context) bool {
 			return true // the coordinator is about to delete it
 		case err == nil:
 			a.state, a.generation = stateOf(nu.Status), max(0, nu.Status.ObservedGeneration)
-			a.written.status.Conditions = nu.Status.Conditions
+			a.lastStatus.status.Conditions = nu.Status.Conditions
 			return true
 		case apierrors.IsNotFound(err):
 			return true
@@ -119,8 +119,8 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 	status.AgentVersion = a.Version
 	status.Slot = o.Slot.Held
 	last := &nu.Status
-	if a.written.uid == nu.UID {
-		last = &a.written.status
+	if a.lastStatus.uid == nu.UID {
+		last = &a.lastStatus.status
 	}
 	versions := &status.Versions
 	versions.Kubelet = o.Node.KubeletVersion

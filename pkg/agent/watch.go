@@ -58,7 +58,7 @@ func addKick(informer cache.SharedIndexInformer, kick func()) {
 	})
 }
 
-// watchHost kicks when a unit on the host changes. The bus may be away.
+// watchHost kicks when a unit on the host changes. The bus may be unreachable.
 func (a *Agent) watchHost(ctx context.Context) {
 	for ctx.Err() == nil {
 		changes, err := a.Host.Changes(ctx)
@@ -89,8 +89,8 @@ func sleep(ctx context.Context, d time.Duration) {
 
 // podWatch watches the node's own pods, as the kubelet, which may watch no others.
 type podWatch struct {
-	cancel context.CancelFunc
-	left   atomic.Bool // one has gone since the last round
+	cancel  context.CancelFunc
+	podGone atomic.Bool // a pod has gone since the last round
 }
 
 func (w *podWatch) start(ctx context.Context, kubelet kubernetes.Interface, node string, kick func()) {
@@ -109,7 +109,7 @@ func (w *podWatch) start(ctx context.Context, kubelet kubernetes.Interface, node
 		return object, nil
 	})
 	addKick(informer, kick)
-	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { w.left.Store(true); kick() }})
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { w.podGone.Store(true); kick() }})
 	go informer.RunWithContext(ctx)
 }
 

@@ -17,8 +17,8 @@ type failedWrite struct {
 	message string
 }
 
-// wrote records the result of an action that began at that time.
-func (w *failedWrite) wrote(do machine.Do, at time.Time, err error) {
+// record notes the result of an action that began at that time.
+func (w *failedWrite) record(do machine.Do, at time.Time, err error) {
 	switch {
 	case err == nil || !do.Writes():
 		*w = failedWrite{}

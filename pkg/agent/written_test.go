@@ -16,7 +16,7 @@ import (
 // once the watch has had time to show our own write.
 func TestOverwritten(t *testing.T) {
 	at := time.Date(2026, 11, 22, 3, 55, 0, 0, time.UTC)
-	w := written{at: at}
+	w := writtenStatus{at: at}
 	w.status.Step = v1alpha1.StepIdle
 	for _, row := range []struct {
 		shown v1alpha1.Step
@@ -43,7 +43,7 @@ func TestOverwrittenComparesAgentsFields(t *testing.T) {
 		Step: v1alpha1.StepUnlocking, Slot: "slot-0",
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionUpToDate, Message: "a"}, {Type: v1alpha1.ConditionReconciling}},
 	}
-	w := written{at: at, status: stored}
+	w := writtenStatus{at: at, status: stored}
 	for name, row := range map[string]struct {
 		change func(*v1alpha1.NodeUpgradeStatus)
 		want   bool

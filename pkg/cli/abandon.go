@@ -20,16 +20,16 @@ func newAbandon(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "abandon NODE --reason TEXT",
 		Short: "Declare that a node will not come back",
-		Long: `Declares that NODE will not come back: its slot is freed and the upgrade goes on
-without it. Nothing else frees the slot of a lost node: time alone does not tell
+		Long: `Declares that NODE will not come back: its slot is freed and the upgrade continues
+without it. The slot of a lost node does not expire, because time alone cannot tell
 a slow node from a dead one.
 
-Be sure that it is off: a node that only seems dead and comes back would be one
-more out of service than the budget allows.
+Make sure that it is powered off: if it is only slow, one more node than the budget
+allows would be out of service.
 
-It is left out until its agent reports again and the node is Ready. Then it takes
-part by itself, from the beginning and with a slot of its own; one that failed
-must be mended before, and one that never joins again is forgotten with
+The node is left out until its agent reports again and the node is Ready. Then it
+takes part again by itself, from the beginning and with a slot of its own. Repair a
+failed node first. If a node will never join again, delete its Node:
 ` + "`kubectl delete node NODE`" + `.`,
 		Example:           `  kubectl upgrade abandon worker-3 --reason "disk died, ticket 4711"`,
 		Args:              named("node"),
@@ -41,7 +41,7 @@ must be mended before, and one that never joins again is forgotten with
 			return p.abandon(cmd.Context(), args[0], strings.TrimSpace(reason))
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "Why, for people who look at it later. Required.")
+	cmd.Flags().StringVar(&reason, "reason", "", "Why, for people who read it later. Required.")
 	return cmd
 }
 

@@ -37,20 +37,20 @@ func newApply(p *program) *cobra.Command {
 	a := &apply{program: p}
 	cmd := &cobra.Command{
 		Use:   "apply VERSION",
-		Short: "Upgrade the cluster, and follow it",
-		Long: `Checks the cluster, shows the plan with the expected times, asks, creates a
-ClusterUpgrade, and follows it to its end. The agents on the nodes
-do the work: Ctrl-C detaches, and the same command, or kubectl upgrade status -w,
-comes back to it, from anywhere.
+		Short: "Upgrade the cluster, and follow the upgrade",
+		Long: `Checks the cluster, shows the plan with the expected times, asks for confirmation,
+creates a ClusterUpgrade, and follows it to its end. The agents on the nodes do the
+work: Ctrl-C stops the display, not the upgrade, and the same command, or
+kubectl upgrade status --watch, follows it again from any machine.
 
-VERSION is a release such as v1.35.4 (or 1.35.4), or a minor such as v1.35: the
-newest patch of it on offer, which is settled once and shown. It refuses what
-a check blocks (--ignore-check ignores a check, by its id), a freeze, a skipped minor
-and a downgrade.
+VERSION is a version such as v1.35.4 (or 1.35.4), or a minor such as v1.35: the newest
+patch of it that is available when the command runs. The command refuses a skipped
+minor, a downgrade, an upgrade that a preflight check blocks (--ignore-check ignores
+the findings of a check), and one whose nodes are all frozen at its start.
 
-It ends with 0 when the upgrade succeeded, 3 when it failed or cannot go on by
-itself, 4 when --timeout passed before. On a terminal the screen is redrawn;
-elsewhere each change becomes a line that begins with its time.`,
+On a terminal the screen is redrawn; elsewhere each change becomes a line that begins
+with its time. Exit codes: 0 the upgrade succeeded; 3 it failed, was deleted, or needs
+a person to continue; 4 --timeout was exceeded.`,
 		Example: `  kubectl upgrade apply v1.35
   kubectl upgrade apply v1.34.5 --yes --timeout 2h
   kubectl upgrade apply v1.35 --start-time "2026-12-24 18:00" --max-unavailable 20% --detach
@@ -60,7 +60,7 @@ elsewhere each change becomes a line that begins with its time.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.request.Version = args[0]
-			for _, name := range []string{"start-time", "max-unavailable", "method", "ignore-schedule", "ignore-check"} {
+			for _, name := range []string{"start-time", "max-unavailable", "method", "ignore-windows", "ignore-check"} {
 				if cmd.Flags().Changed(name) {
 					a.request.Flags = append(a.request.Flags, "--"+name)
 				}
@@ -71,18 +71,18 @@ elsewhere each change becomes a line that begins with its time.`,
 	a.output.addTo(cmd)
 	a.dryRun.addTo(cmd)
 	flags := cmd.Flags()
-	flags.Lookup("dry-run").Usage = "client: look and plan, and create nothing; server: have the object checked as well, and not kept."
-	flags.Lookup("output").Usage = "Print the ClusterUpgrade as json, yaml, name, … and do not follow it; wide: a plan with more columns."
-	flags.BoolVarP(&a.yes, "yes", "y", false, "Do not ask.")
-	flags.StringVar(&a.startTime, "start-time", "", "Begin then, and not before: RFC 3339, or 2026-12-24 18:00 in --time-zone. Images are staged at once.")
-	flags.StringVar(&a.timeZone, "time-zone", "", "The zone to read and print times in. Default: this machine's.")
+	flags.Lookup("dry-run").Usage = "Must be none, client (check and plan, but send nothing) or server (also let the API server validate the object without storing it)."
+	flags.Lookup("output").Usage = "Print the ClusterUpgrade as json, yaml, name, … and do not follow the upgrade; wide: a plan with more columns."
+	flags.BoolVarP(&a.yes, "yes", "y", false, "Do not ask for confirmation.")
+	flags.StringVar(&a.startTime, "start-time", "", "Do not begin before this time: RFC 3339, or 2026-12-24 18:00 in --time-zone. Images are staged at once.")
+	flags.StringVar(&a.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
 	flags.StringVar(&a.request.MaxUnavailable, "max-unavailable", "", "How many nodes may be out of service at once: a number, or a percentage such as 20%.")
 	flags.StringVar(&a.request.Method, "method", "", "Reboot, or for patches Restart: restart the kubelet, without drain and reboot.")
-	flags.BoolVar(&a.request.IgnoreWindows, "ignore-schedule", false, "Begin outside maintenance windows too. Freezes and other exclusions still hold.")
+	flags.BoolVar(&a.request.IgnoreWindows, "ignore-windows", false, "Begin outside maintenance windows too. Exclusions, such as a freeze, still apply.")
 	flags.StringArrayVar(&a.ignoreChecks, "ignore-check", nil, "Ignore the findings of the check ID; ID=REASON records why. May be given several times.")
-	flags.BoolVar(&a.request.Retry, "retry", false, "Take the place of the upgrade that failed, or was rolled back, and begin anew.")
-	flags.BoolVar(&a.detach, "detach", false, "Do not follow it.")
-	a.timeout.addTo(cmd, "How long to follow, such as 2h or 1d; the upgrade goes on after that.")
+	flags.BoolVar(&a.request.Retry, "retry", false, "Replace a failed upgrade to this version by a new one.")
+	flags.BoolVar(&a.detach, "detach", false, "Return as soon as the upgrade is created.")
+	a.timeout.addTo(cmd, "How long to follow, such as 2h or 1d; the upgrade continues after that.")
 	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("ignore-check", completeCheck)
 	return cmd
@@ -90,7 +90,7 @@ elsewhere each change becomes a line that begins with its time.`,
 
 func oneVersion(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("want one VERSION, got %d: `kubectl upgrade releases` shows what is on offer, and `%s --help` more", len(args), cmd.CommandPath())
+		return fmt.Errorf("expected one VERSION, got %d: `kubectl upgrade releases` lists what is available; see `%s --help`", len(args), cmd.CommandPath())
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (a *apply) run(ctx context.Context) error {
 	return a.finish(ctx, created)
 }
 
-// propose shows what would happen, and refuses or asks. Where nothing is to be done it
+// propose shows what would happen, and refuses or asks. If there is nothing to do, it
 // says so.
 func (a *apply) propose(ctx context.Context, shot snapshotFile, u *v1alpha1.ClusterUpgrade, in *time.Location) (plan.Plan, error) {
 	supposed := request.Suppose(shot.Snapshot, u, shot.TakenAt)
@@ -197,7 +197,7 @@ func (a *apply) propose(ctx context.Context, shot snapshotFile, u *v1alpha1.Clus
 		return decided, err
 	}
 	if !request.HasWork(decided) {
-		fmt.Fprintf(a.ErrOut, "Nothing is to be done: every node is at %s.\n", u.Spec.Version)
+		fmt.Fprintf(a.ErrOut, "Nothing to do: every node is at %s.\n", u.Spec.Version)
 		return decided, nil
 	}
 	if err := request.Refuse(supposed, decided, u); err != nil || a.mode != dryRunNone {
@@ -255,7 +255,7 @@ func (a *apply) finish(ctx context.Context, u *v1alpha1.ClusterUpgrade) error {
 	case a.mode != dryRunNone:
 		return nil
 	case a.detach:
-		fmt.Fprintf(a.ErrOut, "Not followed: `kubectl upgrade status -w` does, `kubectl upgrade suspend %s` stops it before the next node.\n", u.Name)
+		fmt.Fprintf(a.ErrOut, "Follow it with `kubectl upgrade status -w`; pause it with `kubectl upgrade suspend %s`.\n", u.Name)
 		return nil
 	}
 	reader, err := a.reader()

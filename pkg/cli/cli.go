@@ -33,13 +33,13 @@ func New(streams genericiooptions.IOStreams, version string) *cobra.Command {
 	p.IOStreams = streams
 	root := &cobra.Command{
 		Use:   "kubectl-upgrade",
-		Short: "Kubernetes patches and minors for the nodes of a cluster, one at a time, inside maintenance windows",
-		Long: `Takes the nodes of a kubeadm cluster on Flatcar from one version of Kubernetes to
-the next, one at a time, inside maintenance windows, and says why whenever it
-waits.
+		Short: "Upgrade the nodes of a cluster inside maintenance windows",
+		Long: `Upgrades the nodes of a kubeadm cluster on Flatcar to another version of Kubernetes,
+by default one node at a time, inside maintenance windows. When a node waits, the
+commands say why.
 
-The plugin shows and asks. Agents on the nodes do the work, so to interrupt it
-stops nothing.`,
+The plugin only shows the state and changes objects; agents on the nodes do the work.
+Ctrl-C stops the display, not the upgrade.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl upgrade"},
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -15,10 +15,11 @@ exec kubectl-upgrade __complete "$@"
 func newCompletion(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion kubectl|bash|zsh|fish|powershell",
-		Short: "Completion with the Tab key",
-		Long: `Prints a script. "kubectl" completes what is typed as kubectl upgrade, in every
-shell where kubectl itself completes: put it on the PATH as a program named
-kubectl_complete-upgrade. The others are for kubectl-upgrade under its own name.`,
+		Short: "Print a shell completion script",
+		Long: `Prints a completion script. Use "kubectl" for the command kubectl upgrade: in every
+shell where kubectl itself completes, kubectl runs the script if it is on the PATH as
+a program named kubectl_complete-upgrade. The others are for calling the program
+kubectl-upgrade directly.`,
 		Example: `  kubectl upgrade completion kubectl > ~/.local/bin/kubectl_complete-upgrade
   chmod +x ~/.local/bin/kubectl_complete-upgrade`,
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),

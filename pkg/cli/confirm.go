@@ -22,7 +22,7 @@ func (a *apply) confirm(ctx context.Context, decided plan.Plan, u *v1alpha1.Clus
 	}
 	in, ok := a.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return errors.New("nothing was begun: there is no terminal to ask on; add --yes")
+		return errors.New("nothing was changed: confirmation is needed and there is no terminal; add --yes")
 	}
 	fmt.Fprintf(a.ErrOut, "Upgrade %s to %s? [y/N] ", nodesToGo(decided), u.Spec.Version)
 	answers := make(chan string, 1)
@@ -32,13 +32,13 @@ func (a *apply) confirm(ctx context.Context, decided plan.Plan, u *v1alpha1.Clus
 	}()
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(a.ErrOut, "\nNothing was begun.")
+		fmt.Fprintln(a.ErrOut, "\nNothing was changed.")
 		return ctx.Err()
 	case answer := <-answers:
 		if answer == "y" || answer == "yes" {
 			return nil
 		}
-		return errors.New("nothing was begun")
+		return errors.New("nothing was changed")
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 type dryRun struct{ mode string }
 
 func (d *dryRun) addTo(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&d.mode, "dry-run", dryRunNone, "client: only print what would be sent, and ask no cluster; server: have it checked and not kept.")
+	cmd.Flags().StringVar(&d.mode, "dry-run", dryRunNone, "Must be none, client (only print the object, without contacting the cluster) or server (let the API server validate the object without storing it).")
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunClient
 }
 

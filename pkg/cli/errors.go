@@ -55,7 +55,7 @@ func isMissing(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-const installHint = "`kubectl apply --server-side -k github.com/kubectl-upgrade/kubectl-upgrade/manifests` installs it"
+const installHint = "see Install in its README.md"
 
 // explain returns an error of the API server with what it means, and what to try next.
 func explain(doing string, err error) error {

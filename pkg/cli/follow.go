@@ -46,7 +46,7 @@ func (p *program) follow(ctx context.Context, reader *reader, first view.Objects
 	}
 	err := f.Run(ctx, first)
 	if errors.Is(err, context.Canceled) && f.Upgrade != "" {
-		fmt.Fprintf(p.ErrOut, "Detached: upgrade %s goes on. `kubectl upgrade status -w` follows it again, `kubectl upgrade suspend %s` stops it before the next node.\n", f.Upgrade, f.Upgrade)
+		fmt.Fprintf(p.ErrOut, "The upgrade %s continues. Follow it with `kubectl upgrade status -w`; pause it with `kubectl upgrade suspend %s`.\n", f.Upgrade, f.Upgrade)
 	}
 	return err
 }

@@ -28,15 +28,15 @@ func newFreeze(p *program) *cobra.Command {
 	f := &freeze{program: p}
 	cmd := &cobra.Command{
 		Use:   "freeze [NAME] (--until TIME | --for DURATION) --reason TEXT",
-		Short: "Let nothing begin for a while",
-		Long: `Creates a MaintenanceSchedule with one exclusion and no window: while it holds,
-nothing begins, whatever window is open, not even for an upgrade that ignores
-windows. Staging goes on, and nodes past their last check finish. It changes no
-schedule that is there already, so it suits clusters that are kept in Git; and
-with --dry-run=client -o yaml it writes what belongs there.
+		Short: "Block upgrades for a while",
+		Long: `Creates a MaintenanceSchedule with one exclusion and no window: while it is in
+effect, no node begins, even if a window is open or the upgrade ignores windows.
+Images are still staged, and nodes past their last check finish. It adds an object and
+changes none, so it does not conflict with schedules that are kept in Git;
+--dry-run=client -o yaml prints the object for your repository.
 
-TIME is RFC 3339, or what a clock in --time-zone shows; DURATION is Go's, with
-days of 24 hours. It ends by itself; ` + "`kubectl upgrade unfreeze`" + ` ends it before.`,
+TIME is RFC 3339, or local time in --time-zone; DURATION is such as 90m, 4h or 14d12h.
+A freeze ends at that time, or with ` + "`kubectl upgrade unfreeze`" + `.`,
 		Example: `  kubectl upgrade freeze --for 4h --reason "incident 4711"
   kubectl upgrade freeze christmas --until "2027-01-02 06:00" --time-zone Europe/Berlin --reason "office closed"
   kubectl upgrade freeze --for 14d --upgrades Minor --node-selector pool=db --reason "end of the quarter"
@@ -56,9 +56,9 @@ days of 24 hours. It ends by itself; ` + "`kubectl upgrade unfreeze`" + ` ends i
 	flags.StringVar(&f.until, "until", "", "When it ends: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
 	flags.StringVar(&f.duration, "for", "", "How long it lasts, such as 90m, 4h or 14d.")
 	flags.StringVar(&f.reason, "reason", "", "Why, for people who wait because of it. Required.")
-	flags.StringSliceVar(&f.upgrades, "upgrades", nil, "What it stops: Patch, Minor, Reboot. Default: all.")
+	flags.StringSliceVar(&f.upgrades, "upgrades", nil, "Which upgrades it blocks: Patch, Minor, Reboot. Default: all.")
 	flags.StringVar(&f.selector, "node-selector", "", "Only nodes with these labels, such as pool=db. Default: every node.")
-	flags.StringVar(&f.timeZone, "time-zone", "", "The zone of --until, and that people read about it in. Default: this machine's for --until.")
+	flags.StringVar(&f.timeZone, "time-zone", "", "Time zone of --until, and of the times shown for this freeze. Default: this machine's for --until.")
 	return cmd
 }
 
@@ -84,7 +84,7 @@ func (f *freeze) run(ctx context.Context) error {
 	if options.Zone, err = zone(f.timeZone); err != nil {
 		return err
 	}
-	fmt.Fprintf(f.Out, "maintenanceschedule.%s/%s created%s: holds until %s\n", v1alpha1.Group, schedule.Name, f.dryRun, render.When(exclusion.EndTime.Time, options))
+	fmt.Fprintf(f.Out, "maintenanceschedule.%s/%s created%s: in effect until %s\n", v1alpha1.Group, schedule.Name, f.dryRun, render.When(exclusion.EndTime.Time, options))
 	return nil
 }
 
@@ -152,7 +152,7 @@ func (f *freeze) end(now time.Time) (time.Time, error) {
 		}
 	}
 	if err == nil && !end.After(now) {
-		err = fmt.Errorf("--until=%q: is over already", f.until)
+		err = fmt.Errorf("--until=%q: is in the past", f.until)
 	}
 	return end, err
 }

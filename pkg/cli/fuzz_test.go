@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadmlog"
 )
 
 // FuzzArguments parses arguments that people type.
@@ -40,7 +42,7 @@ func FuzzFiles(f *testing.F) {
 	f.Add("- [")
 	f.Fuzz(func(t *testing.T, text string) {
 		_, _ = decodeSchedules(strings.NewReader(text))
-		if run, err := lastRun(strings.NewReader(text)); run != nil && err == nil && !strings.Contains(text, logBegin) {
+		if run, err := lastRun(strings.NewReader(text)); run != nil && err == nil && !strings.Contains(text, kubeadmlog.Begin) {
 			t.Errorf("got a run of kubeadm from %q", text)
 		}
 	})

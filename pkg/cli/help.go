@@ -10,7 +10,7 @@ import (
 func newHelp(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "What --help of a command says",
+		Short: "Help about a command",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) (names []string, _ cobra.ShellCompDirective) {
 			for _, cmd := range root.Commands() {
 				if len(args) == 0 && cmd.IsAvailableCommand() && strings.HasPrefix(cmd.Name(), begun) {

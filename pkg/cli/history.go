@@ -26,12 +26,12 @@ func newHistory(p *program) *cobra.Command {
 	h := &history{program: p}
 	cmd := &cobra.Command{
 		Use:   "history [NAME]",
-		Short: "Upgrades that have ended: from, to, when, how long, and how",
+		Short: "List past upgrades",
 		Long: `Lists the upgrades that have ended, the oldest first. With NAME, that one node by
-node, with the checks that were ignored and where its snapshot of etcd is.
+node, with the checks that were ignored and the path of its etcd snapshot.
 
-It reads UpgradeRecords, which outlive their ClusterUpgrade: historyLimit of the
-UpgradePolicy says how many upgrades keep theirs.`,
+It reads UpgradeRecords, which remain when their ClusterUpgrade is deleted.
+spec.historyLimit of the UpgradePolicy is how many upgrades keep their records.`,
 		Example: `  kubectl upgrade history
   kubectl upgrade history v1.35.4
   kubectl upgrade history v1.35.4 -o jsonpath='{.items[0].record[?(@.attempts>1)].name}'`,

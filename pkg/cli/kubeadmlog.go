@@ -14,15 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadmlog"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/view"
-)
-
-// The marks of kubeadm's output in an agent's log, among the agent's own lines: a run
-// begins and ends with a line that names its purpose; each line between is marked.
-const (
-	logBegin = "kubeadm-log begin "
-	logLine  = "kubeadm-log |"
-	logEnd   = "kubeadm-log end "
 )
 
 // agentLabels are the labels of the agents' pods.
@@ -30,9 +23,9 @@ var agentLabels = labels.Set{"app.kubernetes.io/name": "kubectl-upgrade", "app.k
 
 // kubeadmRun is one run of kubeadm in the log.
 type kubeadmRun struct {
-	key   string // its purpose
+	key   string // of its request
 	lines []string
-	ended string // OK or FAILED; empty: it still runs, or its end was not logged
+	ended string // kubeadmlog.OK or Failed; empty: it still runs, or its end was not logged
 }
 
 // showKubeadmLog writes kubeadm's output of its last run on the node, from the log of
@@ -52,17 +45,17 @@ func (s *status) showKubeadmLog(ctx context.Context, reader *reader, o view.Obje
 	}
 	for _, u := range o.NodeUpgrades {
 		if u.Name == s.node && u.Status.KubeadmLog != "" {
-			fmt.Fprintf(s.ErrOut, "%s; what its NodeUpgrade keeps of the last failure:\n", oneLine(problem.Error()))
+			fmt.Fprintf(s.ErrOut, "%s; this is what its NodeUpgrade has of the last failure:\n", oneLine(problem.Error()))
 			_, err := io.WriteString(s.Out, strings.TrimRight(u.Status.KubeadmLog, "\n")+"\n")
 			return err
 		}
 	}
-	return fmt.Errorf("node %s: %w, and its NodeUpgrade keeps nothing of a failure", s.node, problem)
+	return fmt.Errorf("node %s: %w, and its NodeUpgrade has no output of a failed run", s.node, problem)
 }
 
 func runState(ended string) string {
 	switch ended {
-	case "OK":
+	case kubeadmlog.OK:
 		return "succeeded"
 	case "":
 		return "its end is not logged, so it may still run"
@@ -120,12 +113,12 @@ func lastRun(log io.Reader) (*kubeadmRun, error) {
 	for lines.Scan() {
 		text := lines.Text()
 		switch {
-		case strings.HasPrefix(text, logBegin):
-			run = &kubeadmRun{key: strings.TrimPrefix(text, logBegin)}
+		case strings.HasPrefix(text, kubeadmlog.Begin):
+			run = &kubeadmRun{key: strings.TrimPrefix(text, kubeadmlog.Begin)}
 		case run == nil:
-		case strings.HasPrefix(text, logLine):
-			run.lines = append(run.lines, strings.TrimPrefix(strings.TrimPrefix(text, logLine), " "))
-		case strings.HasPrefix(text, logEnd):
+		case strings.HasPrefix(text, kubeadmlog.Line):
+			run.lines = append(run.lines, strings.TrimPrefix(strings.TrimPrefix(text, kubeadmlog.Line), " "))
+		case strings.HasPrefix(text, kubeadmlog.End):
 			run.ended = text[strings.LastIndexByte(text, ' ')+1:]
 		}
 	}

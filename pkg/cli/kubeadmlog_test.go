@@ -41,9 +41,9 @@ func TestStatusLogPrintsKubeadmOutput(t *testing.T) {
 		{name: "a run that has not ended", present: strings.TrimSuffix(firstRun, "kubeadm-log end v1.35.4/node FAILED\n"), out: "[upgrade] first\n", errOut: "kubeadm on cp-1, v1.35.4/node: its end is not logged, so it may still run\n"},
 		{name: "that of the previous container", present: "time=now msg=started\n", before: secondRun, out: "[upgrade] Reading configuration\n\n  indented\n", errOut: "kubeadm on cp-1, v1.35.4/node: succeeded\n"},
 		{name: "the end that the NodeUpgrade keeps", present: "time=now msg=started\n", kept: "[preflight] no\n", out: "[preflight] no\n",
-			errOut: "the log of its agent has no run of kubeadm; what its NodeUpgrade keeps of the last failure:\n"},
-		{name: "no pod", noPod: true, kept: "[preflight] no\n", out: "[preflight] no\n", errOut: "no agent's pod is on it; what its NodeUpgrade keeps of the last failure:\n"},
-		{name: "no output", present: "time=now msg=started\n", code: 1, errOut: "error: node cp-1: the log of its agent has no run of kubeadm, and its NodeUpgrade keeps nothing of a failure\n"},
+			errOut: "the log of its agent has no run of kubeadm; this is what its NodeUpgrade has of the last failure:\n"},
+		{name: "no pod", noPod: true, kept: "[preflight] no\n", out: "[preflight] no\n", errOut: "no agent's pod is on it; this is what its NodeUpgrade has of the last failure:\n"},
+		{name: "no output", present: "time=now msg=started\n", code: 1, errOut: "error: node cp-1: the log of its agent has no run of kubeadm, and its NodeUpgrade has no output of a failed run\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c.t = t

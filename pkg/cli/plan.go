@@ -33,17 +33,22 @@ func newPlan(p *program) *cobra.Command {
 	n := &planning{program: p}
 	cmd := &cobra.Command{
 		Use:   "plan [VERSION]",
-		Short: "What would happen now: in which order, and why a node waits",
-		Long: `Shows the coordinator's own plan: the order of the nodes, what each may do, and
-for a node that waits why and until when; and when each is expected to begin and to be
-done, from how long this cluster's nodes took before; and what the checks find that
-the coordinator makes before an upgrade. It changes nothing. With VERSION it plans an
-upgrade that does not exist yet; a minor such as v1.35 is its newest patch.
+		Short: "Show in which order nodes are upgraded, when, and why a node waits",
+		Long: `Shows the plan that the coordinator makes, and changes nothing:
 
-It reads the cluster as you. Where you may not, or there is no cluster, --snapshot
-takes a file that --save-snapshot wrote; it is then as late as it was then, or as
---at says. The index of images is read from here, from the address in the
-UpgradePolicy.`,
+  - the findings of the preflight checks;
+  - the order of the nodes;
+  - for each node whether it may begin, and if not, why and until when;
+  - when each is expected to begin and to be done, from how long the nodes of this
+    cluster took before.
+
+With VERSION it plans an upgrade that does not exist yet; for a minor such as v1.35, to
+its newest patch.
+
+It reads the cluster with your permissions. Without access to the cluster, use
+--snapshot with a file that --save-snapshot wrote: the plan is then made for the time
+at which the file was written, or for --at. The index of images is read from this
+machine, at the address in the UpgradePolicy.`,
 		Example: `  kubectl upgrade plan
   kubectl upgrade plan v1.35 --at "2026-12-24 18:00"
   kubectl upgrade plan -f new-schedules/
@@ -62,12 +67,12 @@ UpgradePolicy.`,
 	}
 	n.addTo(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&n.snapshotFile, "snapshot", "", "Read the cluster from this file, and ask none.")
-	flags.StringVar(&n.saveTo, "save-snapshot", "", "Write the cluster as it was read into this file as well.")
-	flags.StringVar(&n.at, "at", "", "Plan as if it were then: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
-	flags.StringVar(&n.timeZone, "time-zone", "", "The zone to read and print times in. Default: this machine's.")
+	flags.StringVar(&n.snapshotFile, "snapshot", "", "Read the state of the cluster from this file instead of the API server.")
+	flags.StringVar(&n.saveTo, "save-snapshot", "", "Also save the state of the cluster to this file.")
+	flags.StringVar(&n.at, "at", "", "Plan for this time: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
+	flags.StringVar(&n.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
 	flags.StringSliceVarP(&n.files, "filename", "f", nil, "Add the schedules of this file, folder, or standard input (-); they replace those of the same name.")
-	flags.BoolVar(&n.exitCode, "exit-code", false, "Exit with 2 where there is something to do.")
+	flags.BoolVar(&n.exitCode, "exit-code", false, "Exit with 2 if there is something to do.")
 	return cmd
 }
 
@@ -119,7 +124,7 @@ func (n *planning) check(ctx context.Context, s *fleet.Snapshot, at time.Time) e
 		return n.runPreflight(ctx, s, at)
 	}
 	if !request.ReuseFindings(s, at) {
-		fmt.Fprintf(n.ErrOut, "%s has no findings for this upgrade: the plan assumes that no check blocks it.\n", n.snapshotFile)
+		fmt.Fprintf(n.ErrOut, "%s has no findings for this upgrade: the plan assumes that no check blocks the upgrade.\n", n.snapshotFile)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ type planFlags struct {
 // readFlags checks the arguments, and returns the values of the flags.
 func (n *planning) readFlags() (f planFlags, err error) {
 	if n.snapshotFile != "" && n.saveTo != "" {
-		return f, errors.New("--save-snapshot saves what a cluster says: leave out --snapshot")
+		return f, errors.New("--snapshot and --save-snapshot cannot be combined")
 	}
 	if n.version != "" {
 		if err := request.CheckVersion(n.version); err != nil {

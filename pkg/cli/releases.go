@@ -23,14 +23,17 @@ func newReleases(p *program) *cobra.Command {
 	r := &releases{program: p}
 	cmd := &cobra.Command{
 		Use:   "releases",
-		Short: "What is on offer, what runs, what is staged, what is out of support",
-		Long: `Shows for each minor the newest patch that the source of images offers for every
-architecture of the cluster, on how many nodes which version runs, which lies
-staged on their disks, and until when Kubernetes itself publishes patches for it.
+		Short: "List available versions, what runs, what is staged, and support",
+		Long: `Lists the minors:
 
-The index of images is read from here, from the address in the UpgradePolicy. The
-days on which support ends are written into this plugin: of a
-minor that is newer than the plugin it says that it does not know.`,
+  - NEWEST is the newest patch that is available for every architecture of the cluster;
+  - SUPPORT is until when Kubernetes publishes patches for the minor;
+  - STAGED is how many nodes have which version on their disk;
+  - RUNS is how many nodes run which version.
+
+The index of images is read from this machine, at the address in the UpgradePolicy.
+The dates of support are part of this plugin: for a minor newer than the plugin,
+SUPPORT is "not known".`,
 		Example: `  kubectl upgrade releases
   kubectl upgrade releases -o jsonpath='{.items[?(@.support=="Ended")].minor}'`,
 		Args:              cobra.NoArgs,

@@ -37,7 +37,7 @@ func (p *program) schedulesIn(paths []string) ([]v1alpha1.MaintenanceSchedule, e
 			}
 			for _, s := range found {
 				if before, twice := from[s.Name]; twice {
-					return nil, fmt.Errorf("reading %s: MaintenanceSchedule %s stands in %s as well", displayName(file), s.Name, displayName(before))
+					return nil, fmt.Errorf("reading %s: MaintenanceSchedule %s is also defined in %s", displayName(file), s.Name, displayName(before))
 				}
 				from[s.Name] = file
 			}
@@ -70,7 +70,7 @@ func filesOf(path string) ([]string, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading schedules: %w; -f wants a file, a folder, or - for standard input", err)
+		return nil, fmt.Errorf("reading schedules: %w; -f requires a file, a folder, or - for standard input", err)
 	}
 	if !info.IsDir() {
 		return []string{path}, nil

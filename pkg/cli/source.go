@@ -37,6 +37,6 @@ func (p *program) readSource(ctx context.Context, policy *v1alpha1.UpgradePolicy
 
 // noSource warns, and returns a source without an index.
 func (p *program) noSource(message string) fleet.Source {
-	fmt.Fprintf(p.ErrOut, "warning: what images are on offer is not known here: %s\n", oneLine(message))
+	fmt.Fprintf(p.ErrOut, "warning: could not read the index of images from this machine: %s\n", oneLine(message))
 	return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
 }

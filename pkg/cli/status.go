@@ -29,19 +29,19 @@ func newStatus(p *program) *cobra.Command {
 	s := &status{program: p}
 	cmd := &cobra.Command{
 		Use:   "status [NODE]",
-		Short: "What runs, what is staged, which nodes go, and why the others wait",
-		Long: `Shows on one screen the upgrade that is active, the policy and the maintenance
-schedules as they are now, and every node: what runs, what is staged, which step it
-is at, and where it waits why and until when. With NODE, that node in detail.
+		Short: "Show the active upgrade, the policy, the schedules and every node",
+		Long: `Shows on one screen the active upgrade, the policy and the maintenance schedules as
+they are now, and every node: which version it runs, which image is staged, its step,
+and, if it waits, why and until when. With NODE, that node in detail.
 
-With --watch it follows the upgrade that is active, or the next one: each node's
-step, its progress and time, what holds it up, and when all of them are expected to
-be done. It ends when the upgrade does: with 0 when it succeeded,
-3 when it failed or cannot go on by itself, 4 when --timeout passed before. On a
-terminal the screen is redrawn; elsewhere each change becomes a line.
+With --watch it follows the active upgrade, or the next one: each node's step,
+progress and time, what blocks it, and when all nodes are expected to be done. On a
+terminal the screen is redrawn; elsewhere each change becomes a line. It ends when the
+upgrade does. Exit codes: 0 the upgrade succeeded; 3 it failed, was deleted, or needs
+a person to continue; 4 --timeout was exceeded.
 
-With NODE and --log it prints the output of kubeadm's last run there, from the log of
-that node's agent.`,
+With NODE and --log it prints the output of kubeadm's last run on that node, from the
+log of the node's agent.`,
 		Example: `  kubectl upgrade status
   kubectl upgrade status worker-1
   kubectl upgrade status --watch --timeout 1h
@@ -58,7 +58,7 @@ that node's agent.`,
 	}
 	s.output.addTo(cmd)
 	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "Follow until the upgrade has ended.")
-	cmd.Flags().BoolVar(&s.log, "log", false, "With NODE: the output of kubeadm's last run there.")
+	cmd.Flags().BoolVar(&s.log, "log", false, "With NODE: print the output of kubeadm's last run on it.")
 	s.timeout.addTo(cmd, "With --watch: how long to follow, such as 30m or 1d.")
 	return cmd
 }
@@ -71,7 +71,7 @@ func (s *status) check() error {
 	case s.timeout.limit > 0 && !s.watch:
 		return errors.New("--timeout limits --watch: add -w")
 	case s.log && s.node == "":
-		return errors.New("--log wants a node: `kubectl upgrade status NODE --log`")
+		return errors.New("--log requires a node: `kubectl upgrade status NODE --log`")
 	case s.log && (s.watch || s.format() != ""):
 		return errors.New("--log prints kubeadm's output as it is: leave out --watch and -o")
 	case s.watch && !s.forPeople():

@@ -15,10 +15,10 @@ import (
 func newSuspend(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "suspend NAME",
-		Short: "Stop an upgrade before the next node",
-		Long: `Stops the ClusterUpgrade NAME before the next node. Nodes that have not passed
-their last check abort their attempt and come back into service; those that have
-finish what they began. ` + "`kubectl upgrade resume NAME`" + ` lets it go on.`,
+		Short: "Pause an upgrade",
+		Long: `Pauses the ClusterUpgrade NAME: no other node begins. A node that has not passed its
+last check, such as one that is being drained, aborts its attempt and is uncordoned; a
+node past its last check finishes. ` + "`kubectl upgrade resume NAME`" + ` continues it.`,
 		Example: `  kubectl upgrade suspend v1.34.4
   kubectl upgrade status`,
 		Args:              named("ClusterUpgrade"),
@@ -30,9 +30,9 @@ finish what they began. ` + "`kubectl upgrade resume NAME`" + ` lets it go on.`,
 func newResume(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use:   "resume NAME",
-		Short: "Let a suspended upgrade go on",
-		Long: `Lets the ClusterUpgrade NAME, which ` + "`kubectl upgrade suspend`" + ` stopped, go on: the
-next node begins as soon as windows, budget and order allow.`,
+		Short: "Resume a suspended upgrade",
+		Long: `Resumes the ClusterUpgrade NAME, which ` + "`kubectl upgrade suspend`" + ` paused: the next node
+begins as soon as windows, budget and order allow.`,
 		Example: `  kubectl upgrade resume v1.34.4
   kubectl upgrade status --watch`,
 		Args:              named("ClusterUpgrade"),
@@ -45,7 +45,7 @@ next node begins as soon as windows, budget and order allow.`,
 func named(kind string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return fmt.Errorf("want the name of one %s, got %d; see `%s --help`", kind, len(args), cmd.CommandPath())
+			return fmt.Errorf("expected the name of one %s, got %d; see `%s --help`", kind, len(args), cmd.CommandPath())
 		}
 		return nil
 	}
@@ -64,7 +64,7 @@ func (p *program) setSuspend(ctx context.Context, name string, suspend bool) err
 	case err != nil:
 		return explain("reading ClusterUpgrade "+name, err)
 	case u.Status.Outcome != "":
-		return fmt.Errorf("ClusterUpgrade %s has ended (%s): there is nothing to stop or to go on with", name, u.Status.Outcome)
+		return fmt.Errorf("ClusterUpgrade %s has ended (%s): it can no longer be suspended or resumed", name, u.Status.Outcome)
 	}
 	done := map[bool]string{true: "suspended", false: "resumed"}[suspend]
 	if u.Spec.Suspend == suspend {

@@ -107,7 +107,7 @@ func TestTerminalShowsWholeUpgrade(t *testing.T) {
 		}
 	}
 	s.press("y\r")
-	s.await("the coordinator has not taken it up yet")
+	s.await("waiting for the coordinator")
 	c.writeOrders()
 	c.trigger()
 	const node = "worker-1.eu-central-1.compute.internal"
@@ -116,7 +116,7 @@ func TestTerminalShowsWholeUpgrade(t *testing.T) {
 	c.setStep(node, v1alpha1.StepDraining, v1alpha1.ReasonDrainBlocked, "PodDisruptionBudget web/web allows no eviction of pod web/web-0")
 	want := regexp.MustCompile(`(?m)^Upgrade:    v1.35.4, Minor v1.34.4 -> v1.35.4
 Progress:   #+\.+ 0 of 3 nodes done, for 0:\d\d
-Predicted:  .*
+Expected:   .*
 Blocked:    worker-1.eu-central-1.compute.internal: DrainBlocked: PodDisruptionBudget web/web allows
             no eviction of pod web/web-0
 
@@ -125,8 +125,8 @@ cp-1                                Idle       \.{12}.*
 worker-1.eu-central-1.compute.in…   Draining   #+\.+ +0:\d\d   DrainBlocked: PodDi.*…
 worker-2.eu-central-1.compute.in…   Idle       \.{12}.*
 
-Ctrl-C detaches, and the upgrade goes on: .*
-suspend v1.35.4. stops it before the next node.$`)
+Ctrl-C stops the display, not the upgrade. .*
+it with .kubectl upgrade suspend v1.35.4.\.$`)
 	if got := s.await("DrainBlocked"); !want.MatchString(got) {
 		t.Errorf("the screen shows:\n%s\nwhich does not match:\n%s", got, want)
 	}
@@ -153,8 +153,8 @@ func TestNarrowTerminalWithoutColor(t *testing.T) {
 	c.setStep("cp-1", v1alpha1.StepKubeadm, v1alpha1.ReasonReleased, "kubeadm upgrade apply v1.35.4 runs")
 	want := regexp.MustCompile(`(?m)^Upgrade:    v1.35.4, Minor v1.34.4 -> v1.35.4
 Progress:   #+\.+ 0 of 3 nodes done, for 0:\d\d
-Predicted:  .*
-At work:    cp-1: kubeadm upgrade apply v1.35.4
+Expected:   .*
+Active:     cp-1: kubeadm upgrade apply v1.35.4
             runs
 
 NODE              STEP     PROGRESS +TIME
@@ -186,7 +186,7 @@ func TestTerminalDetachesAndFollowsAgain(t *testing.T) {
 	other.await("Kubeadm ")
 	s.press("\x03")
 	left := s.exit(130)
-	detached := "Detached: upgrade v1.35.4 goes on. `kubectl upgrade status -w` follows it again, `kubectl upgrade suspend v1.35.4` stops it before the next node."
+	detached := "The upgrade v1.35.4 continues. Follow it with `kubectl upgrade status -w`; pause it with `kubectl upgrade suspend v1.35.4`."
 	if !strings.Contains(strings.ReplaceAll(left, "\n", ""), detached) {
 		t.Errorf("the screen does not say how to follow again:\n%s", left)
 	}
@@ -261,10 +261,10 @@ func TestTerminalAcceptsRefusal(t *testing.T) {
 		code int
 		says string
 	}{
-		{"n\r", 1, "error: nothing was begun"},
-		{"\r", 1, "error: nothing was begun"},
-		{"\x04", 1, "error: nothing was begun"},
-		{"\x03", 130, "Nothing was begun."},
+		{"n\r", 1, "error: nothing was changed"},
+		{"\r", 1, "error: nothing was changed"},
+		{"\x04", 1, "error: nothing was changed"},
+		{"\x03", 130, "Nothing was changed."},
 	} {
 		s := openTerminal(t, config, 100, 40, nil, args...)
 		s.await("[y/N]")

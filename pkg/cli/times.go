@@ -36,7 +36,7 @@ func parseTime(flag, text string, in *time.Location) (time.Time, error) {
 			continue
 		}
 		if t.Format(form) != text {
-			return t, fmt.Errorf("--%s=%q: the clocks of %s leave that time out", flag, text, in)
+			return t, fmt.Errorf("--%s=%q: that time does not exist in %s (daylight saving time)", flag, text, in)
 		}
 		if again := afterFold(t); again.After(t) && again.Format(form) == text {
 			t = again
@@ -61,7 +61,7 @@ func afterFold(t time.Time) time.Time {
 // checkYear refuses years that the API server does.
 func checkYear(flag, text string, t time.Time) error {
 	if year := t.UTC().Year(); year < 1970 || year > 2999 {
-		return fmt.Errorf("--%s=%q: must lie in the years 1970 to 2999", flag, text)
+		return fmt.Errorf("--%s=%q: must be in the years 1970 to 2999", flag, text)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func parseDuration(flag, text string) (time.Duration, error) {
 	case whole > 0 && total < whole:
 		return 0, fmt.Errorf("--%s=%s: is too long", flag, text)
 	case total <= 0:
-		return 0, fmt.Errorf("--%s=%s: must be longer than nothing", flag, text)
+		return 0, fmt.Errorf("--%s=%s: must be positive", flag, text)
 	default:
 		return total, nil
 	}

@@ -18,7 +18,7 @@ func TestParseTime(t *testing.T) {
 		"2026-12-24":                "2026-12-23T23:00:00Z",
 		"2026-07-01 00:30:15":       "2026-06-30T22:30:15Z",
 		"2026-10-25 02:30":          "2026-10-25T01:30:00Z", // the later of two
-		"2026-03-29 02:30":          "leave that time out",
+		"2026-03-29 02:30":          "that time does not exist",
 		"0999-03-29 02:30":          "years 1970 to 2999",
 		"3000-01-01T00:00:00Z":      "years 1970 to 2999",
 		"tomorrow":                  "must be a time such as",
@@ -45,7 +45,7 @@ func TestParseTime(t *testing.T) {
 func TestParseDuration(t *testing.T) {
 	for text, want := range map[string]string{
 		"90m": "1h30m0s", "2d": "48h0m0s", "1d12h30m": "36h30m0s", "0d1s": "1s",
-		"0d": "longer than nothing", "-4h": "longer than nothing", "1d-1h": "must be a duration", "": "longer than nothing",
+		"0d": "must be positive", "-4h": "must be positive", "1d-1h": "must be a duration", "": "must be positive",
 		"d": "must be a duration", "1w": "must be a duration", "1.5d": "must be a duration", "12h1d": "must be a duration",
 		"999999d": "too long", "106751d2562047h": "too long",
 	} {

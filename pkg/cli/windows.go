@@ -31,14 +31,14 @@ func newWindows(p *program) *cobra.Command {
 	w := &windows{program: p}
 	cmd := &cobra.Command{
 		Use:   "windows",
-		Short: "The next openings, exclusions already taken out",
+		Short: "List the next maintenance windows",
 		Long: `Shows when nodes may be taken out of service: the windows of all schedules
-together, merged where they overlap or touch, with what exclusions forbid cut out.
-The schedules are the cluster's, or with -f those in files, for which no cluster
-is needed. Probable mistakes in a schedule are written to standard error.
+together, merged if they overlap or touch, without the times of exclusions. The
+schedules are read from the cluster, or with -f from files, without contacting the
+cluster. Probable mistakes in a schedule are written to standard error.
 
-Schedules with a nodeSelector count for the nodes they select: say which with
---node or --labels.`,
+By default only schedules without a nodeSelector count; use --node or --labels for
+the windows of particular nodes.`,
 		Example: `  kubectl upgrade windows
   kubectl upgrade windows -f schedules/ --from 2027-01-01 --until 2028-01-01
   kubectl upgrade windows --labels pool=db --type Minor --count 3
@@ -49,12 +49,12 @@ Schedules with a nodeSelector count for the nodes they select: say which with
 	}
 	w.addTo(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&w.files, "filename", "f", nil, "Read schedules from this file, folder, or standard input (-), and ask no cluster.")
-	flags.StringVar(&w.from, "from", "", "Look from here on: RFC 3339, or 2026-12-24 18:00 in --time-zone. Default: now.")
-	flags.StringVar(&w.until, "until", "", "Only openings that begin before that.")
-	flags.IntVar(&w.count, "count", defaultCount, "How many openings at most. With --until: all, unless it is given.")
-	flags.StringVar(&w.timeZone, "time-zone", "", "The zone to read and print times in. Default: this machine's.")
-	flags.StringVar(&w.kind, "type", "", "For upgrades of this type: Patch, Minor or Reboot. Default: every exclusion counts.")
+	flags.StringSliceVarP(&w.files, "filename", "f", nil, "Read schedules from this file, folder, or standard input (-), without contacting the cluster.")
+	flags.StringVar(&w.from, "from", "", "Windows from this time on: RFC 3339, or 2026-12-24 18:00 in --time-zone. Default: now.")
+	flags.StringVar(&w.until, "until", "", "Only windows that open before this time.")
+	flags.IntVar(&w.count, "count", defaultCount, "How many windows to list at most. With --until and without --count: all.")
+	flags.StringVar(&w.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
+	flags.StringVar(&w.kind, "type", "", "For upgrades of this type: Patch, Minor or Reboot. Default: subtract every exclusion, whatever its upgrades.")
 	flags.StringToStringVar(&w.labels, "labels", nil, "For nodes with these labels, such as pool=db.")
 	flags.StringVar(&w.node, "node", "", "For the node of this name, with its labels.")
 	_ = cmd.RegisterFlagCompletionFunc("node", p.completeNode())
@@ -124,9 +124,9 @@ func (w *windows) warn(q query) {
 		}
 	}
 	if edge := q.from.Add(schedule.Horizon); q.until.After(edge) {
-		fmt.Fprintf(w.ErrOut, "Nothing is looked for after %s.\n", edge.In(q.zone).Format("2006-01-02"))
+		fmt.Fprintf(w.ErrOut, "Windows after %s are not computed.\n", edge.In(q.zone).Format("2006-01-02"))
 	}
 	if len(others) > 0 && len(q.labels) == 0 {
-		fmt.Fprintf(w.ErrOut, "Left out, as they concern some nodes only: %s; see --node and --labels.\n", strings.Join(others, ", "))
+		fmt.Fprintf(w.ErrOut, "Not shown, because they have a nodeSelector: %s; see --node and --labels.\n", strings.Join(others, ", "))
 	}
 }

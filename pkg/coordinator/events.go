@@ -33,7 +33,7 @@ func (c *Coordinator) recordUpgrade(u *v1alpha1.ClusterUpgrade, eventType, reaso
 }
 
 func (c *Coordinator) recordCreated(u *v1alpha1.ClusterUpgrade) {
-	message := u.Spec.Version + " is on offer, and the UpgradePolicy asks for patches"
+	message := u.Spec.Version + " is available, and the UpgradePolicy asks for patches"
 	if u.Spec.Type == v1alpha1.TypeReboot {
 		message = "a node's operating system asks for a reboot, and the UpgradePolicy asks for reboots"
 	}

@@ -20,8 +20,8 @@ import (
 // as a free one. A slot that cannot be written does not stop the others.
 func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 	var problems []error
-	for _, lost := range p.Rebuild {
-		problems = append(problems, c.rebuild(ctx, lost))
+	for _, lost := range p.Restore {
+		problems = append(problems, c.restoreSlot(ctx, lost))
 	}
 	for _, owner := range p.Reap {
 		problems = append(problems, c.reap(ctx, owner))
@@ -38,9 +38,9 @@ func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 	return errors.Join(problems...)
 }
 
-// rebuild restores a node's slot whose Lease is gone or has lost its holder. It reads
+// restoreSlot restores a node's slot whose Lease is gone or has lost its holder. It reads
 // the live objects first, because the node may just have freed its slot.
-func (c *Coordinator) rebuild(ctx context.Context, lost fleet.Slot) error {
+func (c *Coordinator) restoreSlot(ctx context.Context, lost fleet.Slot) error {
 	u, err := c.nodeUpgradeOf(ctx, lost.Holder)
 	if err != nil || u == nil {
 		return err
@@ -51,7 +51,7 @@ func (c *Coordinator) rebuild(ctx context.Context, lost fleet.Slot) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading node %s before its slot is rebuilt: %w", lost.Holder.Node, err)
-	case string(node.UID) != lost.Holder.UID || u.Spec.Slot != lost.Name || !plan.KeepsSlot(u, node.Annotations[v1alpha1.SlotAnnotation]):
+	case string(node.UID) != lost.Holder.UID || u.Spec.Slot != lost.Name || !plan.TookSlot(u, node.Annotations[v1alpha1.SlotAnnotation]):
 		return nil
 	}
 	err = c.slots.Restore(ctx, lost.Name, lost.Holder)

@@ -15,7 +15,7 @@ import (
 )
 
 // TestSlotsAreReadLiveBeforeWrite checks that the coordinator reads a slot's node live
-// before it frees or rebuilds the slot: the plan may come from an old watch.
+// before it frees or restores the slot: the plan may come from an old watch.
 func TestSlotsAreReadLiveBeforeWrite(t *testing.T) {
 	c := newWriter(t)
 	owner := c.nodeWithSlot(t, "live", "slot-0")
@@ -51,14 +51,14 @@ func TestSlotsAreReadLiveBeforeWrite(t *testing.T) {
 	keep(abandon, "the node is abandoned", "")
 
 	say("", `{"abandoned":null}`)
-	rebuild := plan.SlotPlan{Rebuild: []fleet.Slot{{Name: "slot-0", ReservedFor: owner, Holder: owner}}}
+	restore := plan.SlotPlan{Restore: []fleet.Slot{{Name: "slot-0", ReservedFor: owner, Holder: owner}}}
 	say("status", `{"status":{"step":"Unlocking"}}`)
-	keep(rebuild, "the node is about to free its slot", "")
+	keep(restore, "the node is about to free its slot", "")
 	say("status", `{"status":{"step":"Kubeadm"}}`)
 	say("", `{"spec":{"slot":"slot-1"}}`)
-	keep(rebuild, "the node has another slot", "")
+	keep(restore, "the node has another slot", "")
 	say("", `{"spec":{"slot":"slot-0"}}`)
-	keep(rebuild, "kubeadm runs", "live")
+	keep(restore, "kubeadm runs", "live")
 }
 
 // TestBadSlotDoesNotKeepOthersFromBeingFreed checks that a slot which cannot be written does\n// not keep another from being freed.
@@ -69,7 +69,7 @@ func TestBadSlotDoesNotKeepOthersFromBeingFreed(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := fleet.Owner{Node: "not/a/name", UID: "u"}
-	p := plan.SlotPlan{Rebuild: []fleet.Slot{{Name: "slot-0", Holder: bad}}, Reap: []fleet.Owner{bad, gone}, Count: 1, Ensure: true}
+	p := plan.SlotPlan{Restore: []fleet.Slot{{Name: "slot-0", Holder: bad}}, Reap: []fleet.Owner{bad, gone}, Count: 1, Ensure: true}
 	if err := c.keepSlots(t.Context(), p); err == nil {
 		t.Error("keepSlots returned no error about the slot that cannot be written")
 	}

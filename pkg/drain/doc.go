@@ -12,6 +12,9 @@
 //   - Pods are listed and evicted with the kubelet's identity, which may do so on its
 //     own node only.
 //   - While a pod blocks the drain, no pod is evicted: the node would be emptied for
-//     nothing. An unmanaged pod or one with an emptyDir blocks if the order says Block.
+//     nothing. An unmanaged pod or one with an emptyDir blocks if the settings say Block.
 //   - A round never waits: it reports which pods are left, and which of them block.
+//
+// Package machine decides when to run another round, when to delete the pods instead, and
+// when to abort.
 package drain

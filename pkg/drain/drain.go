@@ -18,35 +18,36 @@ import (
 type Drainer struct {
 	// Node is its name.
 	Node string
-	// Kubelet is the kubelet of that node: it lists and evicts the node's pods.
+	// Kubelet is a client with the identity of that node's kubelet: it lists and evicts
+	// the node's pods.
 	Kubelet kubernetes.Interface
-	// DaemonSets reads DaemonSets, which a kubelet may not.
+	// DaemonSets is a client that may read DaemonSets, which a kubelet may not.
 	DaemonSets kubernetes.Interface
 }
 
-// Round evicts each selected pod that is not terminating yet, once, as the order says.
-// If deletes is set, it deletes them instead, regardless of PodDisruptionBudgets and of rules
+// Round evicts once each pod that the settings select and that is not terminating yet. If
+// deletePods is set, it deletes them instead, regardless of PodDisruptionBudgets and of rules
 // that wait; pods that block the drain still block it. If Round returns an error, the
 // Progress is not known, and earlier evictions remain in effect.
-func (d *Drainer) Round(ctx context.Context, order v1alpha1.Drain, deletes bool) (Progress, error) {
-	s, err := d.pick(ctx, order)
+func (d *Drainer) Round(ctx context.Context, settings v1alpha1.Drain, deletePods bool) (Progress, error) {
+	s, err := d.classifyPods(ctx, settings)
 	if err != nil {
 		return Progress{}, err
 	}
-	if deletes {
+	if deletePods {
 		s.evict, s.wait = append(s.evict, s.wait...), nil
 	}
 	if message := s.blocks(); message != "" {
 		return Progress{Left: len(s.evict) + len(s.wait), Blocked: true, Message: message}, nil
 	}
 	var terminating, refused, waiting []string
-	answered := false // for a single pod, as by its budget, rather than by an admission webhook
+	answered := false // an eviction succeeded, or was refused because of that pod only, not by a webhook for all
 	for _, pod := range s.evict {
 		if pod.DeletionTimestamp != nil {
 			terminating = append(terminating, name(pod))
 			continue
 		}
-		err := d.evict(ctx, pod, order.GracePeriodSeconds, deletes)
+		err := d.evict(ctx, pod, settings.GracePeriodSeconds, deletePods)
 		answered = answered || err == nil || aboutPod(err)
 		switch {
 		case err == nil, apierrors.IsConflict(err):
@@ -74,12 +75,12 @@ func aboutPod(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err)
 }
 
-func (d *Drainer) evict(ctx context.Context, pod corev1.Pod, gracePeriod *int32, deletes bool) error {
+func (d *Drainer) evict(ctx context.Context, pod corev1.Pod, gracePeriod *int32, deletePods bool) error {
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(pod.UID)}}
 	if gracePeriod != nil && *gracePeriod >= 0 {
 		options.GracePeriodSeconds = ptr.To(int64(*gracePeriod))
 	}
-	if deletes {
+	if deletePods {
 		return d.Kubelet.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
 	}
 	return d.Kubelet.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{

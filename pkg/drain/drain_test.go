@@ -178,12 +178,12 @@ func TestRound(t *testing.T) {
 			pods:    []runtime.Object{pod("a"), pod("job", labelled("wait"), ownedBy("", ""))},
 			order:   v1alpha1.Drain{UnmanagedPods: v1alpha1.PodsBlock, Rules: rules},
 			evicted: []string{"a"},
-			want:    Progress{Left: 2, Message: "1 pod is terminating: default/a; 1 pod is waited for until completed, as a drain rule says: default/job"},
+			want:    Progress{Left: 2, Message: "1 pod is terminating: default/a; waiting for 1 pod to complete (drain rule WaitCompleted): default/job"},
 		},
 		"such a pod blocks where no other is left": {
 			pods:  []runtime.Object{pod("job", labelled("wait")), pod("other", labelled("wait"))},
 			order: v1alpha1.Drain{Rules: rules},
-			want:  Progress{Left: 2, Blocked: true, Message: "2 pods are waited for until completed, as a drain rule says: default/job, default/other"},
+			want:  Progress{Left: 2, Blocked: true, Message: "waiting for 2 pods to complete (drain rule WaitCompleted): default/job, default/other"},
 		},
 		"such a pod stays once it has ended": {
 			pods:  []runtime.Object{pod("job", labelled("wait"), finishedPod)},
@@ -200,21 +200,21 @@ func TestRound(t *testing.T) {
 			refuse:  map[string]error{"b": tooMany("The disruption budget web needs 2 healthy pods and has 2 currently")},
 			evicted: []string{"a", "b"},
 			want: Progress{Left: 2, Blocked: true,
-				Message: "2 pods left; cannot be evicted now: default/b: The disruption budget web needs 2 healthy pods and has 2 currently"},
+				Message: "2 pods remain; cannot be evicted now: default/b: The disruption budget web needs 2 healthy pods and has 2 currently"},
 		},
 		"one pod is one pod": {
 			pods:    []runtime.Object{pod("a")},
 			refuse:  map[string]error{"a": tooMany("The disruption budget web needs 1 healthy pods and has 1 currently")},
 			evicted: []string{"a"},
 			want: Progress{Left: 1, Blocked: true,
-				Message: "1 pod left; cannot be evicted now: default/a: The disruption budget web needs 1 healthy pods and has 1 currently"},
+				Message: "1 pod remains; cannot be evicted now: default/a: The disruption budget web needs 1 healthy pods and has 1 currently"},
 		},
 		"evictions are refused at large": {
 			pods:    []runtime.Object{pod("a"), pod("b")},
 			refuse:  map[string]error{"a": errWebhook, "b": errWebhook},
 			evicted: []string{"a", "b"},
 			want: Progress{Left: 2, Blocked: true,
-				Message: "2 pods left; cannot be evicted now: default/a: Internal error occurred: failed calling webhook, default/b: Internal error occurred: failed calling webhook",
+				Message: "2 pods remain; cannot be evicted now: default/a: Internal error occurred: failed calling webhook, default/b: Internal error occurred: failed calling webhook",
 				Refused: errors.New("evicting the pods of node worker: default/a: Internal error occurred: failed calling webhook, default/b: Internal error occurred: failed calling webhook")},
 		},
 		"one budget answers, so they are not": {
@@ -222,7 +222,7 @@ func TestRound(t *testing.T) {
 			refuse:  map[string]error{"a": errWebhook, "b": tooMany("no")},
 			evicted: []string{"a", "b"},
 			want: Progress{Left: 2, Blocked: true,
-				Message: "2 pods left; cannot be evicted now: default/a: Internal error occurred: failed calling webhook, default/b: no"},
+				Message: "2 pods remain; cannot be evicted now: default/a: Internal error occurred: failed calling webhook, default/b: no"},
 		},
 		"one that went meanwhile is gone": {
 			pods:    []runtime.Object{pod("a"), pod("b")},

@@ -10,7 +10,8 @@ type Progress struct {
 	// Left is how many pods are left to evict or to end. Zero means that the node is
 	// drained.
 	Left int
-	// Blocked reports whether a pod cannot be evicted now.
+	// Blocked reports whether the drain makes no progress by itself: pods block it, an
+	// eviction was refused, or only pods are left that a rule waits for.
 	Blocked bool
 	// Message names the pods, and what blocks them.
 	Message string
@@ -30,12 +31,12 @@ func progress(terminating, refused, waiting []string) Progress {
 		return Progress{Message: "drained"}
 	case len(refused) > 0:
 		n := len(terminating) + len(refused)
-		parts = append(parts, fmt.Sprintf("%s left; cannot be evicted now: %s", pods(n), shorten(refused)))
+		parts = append(parts, fmt.Sprintf("%s; cannot be evicted now: %s", remain(n), shorten(refused)))
 	case len(terminating) > 0:
 		parts = append(parts, fmt.Sprintf("%s terminating: %s", podsAre(len(terminating)), shorten(terminating)))
 	}
 	if len(waiting) > 0 {
-		parts = append(parts, fmt.Sprintf("%s waited for until completed, as a drain rule says: %s", podsAre(len(waiting)), shorten(waiting)))
+		parts = append(parts, fmt.Sprintf("waiting for %s to complete (drain rule WaitCompleted): %s", pods(len(waiting)), shorten(waiting)))
 	}
 	p.Message = strings.Join(parts, "; ")
 	return p
@@ -46,6 +47,13 @@ func podsAre(n int) string {
 		return "1 pod is"
 	}
 	return pods(n) + " are"
+}
+
+func remain(n int) string {
+	if n == 1 {
+		return "1 pod remains"
+	}
+	return pods(n) + " remain"
 }
 
 func pods(n int) string {

@@ -18,9 +18,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/toleration"
 )
 
-// selection sorts the pods of one list.
+// selection is the node's pods by what a round does with them.
 type selection struct {
-	order     v1alpha1.Drain
+	settings  v1alpha1.Drain
 	rules     drainrule.Rules
 	evict     []corev1.Pod
 	wait      []corev1.Pod // not evicted; the drain waits until they have ended
@@ -36,13 +36,13 @@ type reads struct {
 
 func (r reads) AppsV1() appsv1client.AppsV1Interface { return r.daemonSets.AppsV1() }
 
-// pick lists the node's pods and selects those to evict.
-func (d *Drainer) pick(ctx context.Context, order v1alpha1.Drain) (selection, error) {
-	rules, err := drainrule.Compile(order.Rules)
+// classifyPods lists the node's pods and classifies them.
+func (d *Drainer) classifyPods(ctx context.Context, settings v1alpha1.Drain) (selection, error) {
+	rules, err := drainrule.Compile(settings.Rules)
 	if err != nil {
 		return selection{}, err
 	}
-	s := selection{order: order, rules: rules}
+	s := selection{settings: settings, rules: rules}
 	helper := &kubectl.Helper{
 		Ctx:    ctx,
 		Client: reads{d.Kubelet, d.DaemonSets},
@@ -52,7 +52,7 @@ func (d *Drainer) pick(ctx context.Context, order v1alpha1.Drain) (selection, er
 		DeleteEmptyDirData:  true,
 		IgnoreAllDaemonSets: true,
 		GracePeriodSeconds:  -1,
-		AdditionalFilters:   []kubectl.PodFilter{s.filter},
+		AdditionalFilters:   []kubectl.PodFilter{s.classify},
 		Out:                 io.Discard,
 		ErrOut:              io.Discard,
 	}
@@ -64,8 +64,8 @@ func (d *Drainer) pick(ctx context.Context, order v1alpha1.Drain) (selection, er
 	return s, nil
 }
 
-// filter sorts a pod that kubectl's own filters select.
-func (s *selection) filter(pod corev1.Pod) kubectl.PodDeleteStatus {
+// classify classifies a pod that kubectl's own filters select.
+func (s *selection) classify(pod corev1.Pod) kubectl.PodDeleteStatus {
 	behavior := s.rules.Behavior(&pod)
 	switch {
 	case toleration.Unschedulable(pod.Spec.Tolerations), behavior == v1alpha1.DrainSkip:
@@ -76,9 +76,9 @@ func (s *selection) filter(pod corev1.Pod) kubectl.PodDeleteStatus {
 		}
 		return kubectl.MakePodDeleteStatusSkip()
 	case finished(pod):
-	case s.order.UnmanagedPods != v1alpha1.PodsEvict && !managed(pod):
+	case s.settings.UnmanagedPods != v1alpha1.PodsEvict && !managed(pod):
 		s.unmanaged = append(s.unmanaged, name(pod))
-	case s.order.EmptyDirPods == v1alpha1.PodsBlock && hasEmptyDir(pod):
+	case s.settings.EmptyDirPods == v1alpha1.PodsBlock && hasEmptyDir(pod):
 		s.emptyDir = append(s.emptyDir, name(pod))
 	}
 	return kubectl.MakePodDeleteStatusOkay()

@@ -24,9 +24,9 @@ type Node struct {
 	// Cordoned reports whether another client cordoned it. It is upgraded like any
 	// other, and that cordon stays.
 	Cordoned bool `json:"cordoned,omitempty"`
-	// Slot is the slot in the Node's annotation while an upgrade keeps it out of
+	// SlotAnnotation is the slot in the Node's annotation while an upgrade keeps it out of
 	// service. Its kubelet may write any value.
-	Slot string `json:"slot,omitempty"`
+	SlotAnnotation string `json:"slot,omitempty"`
 }
 
 // Owner returns the node as an owner of slots.

@@ -83,9 +83,9 @@ func footer(f Frame, o render.Options) []string {
 	case f.Unreachable:
 		return render.Paragraph("The API server does not answer. The state above is the last one known. Trying again.", o)
 	case f.Progress == nil:
-		return render.Paragraph("Following; Ctrl-C ends that, and not the upgrade.", o)
+		return render.Paragraph("Ctrl-C stops the display, not the upgrade.", o)
 	}
-	return render.Paragraph(fmt.Sprintf("Ctrl-C detaches, and the upgrade goes on: `kubectl upgrade status -w` comes back, `kubectl upgrade suspend %s` stops it before the next node.", f.Progress.Upgrade.Name), o)
+	return render.Paragraph(fmt.Sprintf("Ctrl-C stops the display, not the upgrade. Follow it again with `kubectl upgrade status -w`; pause it with `kubectl upgrade suspend %s`.", f.Progress.Upgrade.Name), o)
 }
 
 // Close is part of Display.

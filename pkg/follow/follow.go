@@ -121,7 +121,7 @@ func (f *Follower) interrupted(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return Timeout{fmt.Errorf("waiting timed out after %s; the upgrade goes on without us, `kubectl upgrade status` shows it", f.Timeout)}
+	return Timeout{fmt.Errorf("waiting timed out after %s; the upgrade continues: `kubectl upgrade status` shows it", f.Timeout)}
 }
 
 // outcome reports whether the upgrade with that name has ended, or stands still until a
@@ -132,7 +132,7 @@ func outcome(o view.Objects, name string) (ended bool, err error) {
 	}
 	u := o.Upgrade(name)
 	if u == nil {
-		return true, Failure{fmt.Errorf("ClusterUpgrade %s was deleted before it ended; `kubectl upgrade status` shows how far it came", name)}
+		return true, Failure{fmt.Errorf("ClusterUpgrade %s was deleted before it ended; `kubectl upgrade status` shows the nodes", name)}
 	}
 	v := view.Upgrade(u)
 	switch {
@@ -141,9 +141,9 @@ func outcome(o view.Objects, name string) (ended bool, err error) {
 	case v.Outcome != "":
 		return true, Failure{fmt.Errorf("ClusterUpgrade %s ended: %s: %s; `kubectl upgrade history %s` shows the nodes", name, v.Outcome, v.Message, name)}
 	case v.Stalled && v.Reason == v1alpha1.ReasonNodeFailed:
-		return true, Failure{fmt.Errorf("ClusterUpgrade %s cannot go on by itself: %s: %s; `kubectl upgrade apply %s --retry` begins anew once that is mended", name, v.Reason, v.Message, v.To)}
+		return true, Failure{fmt.Errorf("ClusterUpgrade %s cannot continue by itself: %s: %s; fix that, then `kubectl upgrade apply %s --retry` starts again", name, v.Reason, v.Message, v.To)}
 	case v.Stalled && !v.Reason.Info().Resumes: // what resumes by itself can be watched
-		return true, Failure{fmt.Errorf("ClusterUpgrade %s cannot go on by itself: %s: %s; `kubectl upgrade status` shows the nodes", name, v.Reason, v.Message)}
+		return true, Failure{fmt.Errorf("ClusterUpgrade %s cannot continue by itself: %s: %s; `kubectl upgrade status` shows the nodes", name, v.Reason, v.Message)}
 	}
 	return false, nil
 }

@@ -48,7 +48,7 @@ func TestOutcome(t *testing.T) {
 		},
 		"it is stalled by a wrong object": {
 			upgrades: []v1alpha1.ClusterUpgrade{upgrade("", waits(v1alpha1.ReasonUpgradeInvalid), condition(v1alpha1.ConditionStalled, v1alpha1.ReasonUpgradeInvalid))},
-			name:     "u", ended: true, want: "cannot go on by itself: UpgradeInvalid",
+			name:     "u", ended: true, want: "cannot continue by itself: UpgradeInvalid",
 		},
 		"a check blocks it, and it will resume by itself": {
 			upgrades: []v1alpha1.ClusterUpgrade{upgrade("", waits(v1alpha1.ReasonPreflight), condition(v1alpha1.ConditionStalled, v1alpha1.ReasonPreflight))},

@@ -6,13 +6,15 @@
 //
 // It promises:
 //
-//   - Before the limit nothing is rolled back. At the limit the node returns if the
-//     image is not merged, the kubelet does not answer, a control plane's own static
-//     pods do not run, the node has no network, or the API server answers that the node
-//     is not Ready.
+//   - Before the limit nothing is rolled back, unless the node boots again and again. At
+//     the limit the node returns if the image is not merged, the kubelet does not answer,
+//     a control plane's own static pods never ran, the node has no network, or the API
+//     server answers that the node is not Ready. The problem must last: a moment at the
+//     limit is no reason.
 //   - Silence of the API server is never a reason.
 //   - A rollback that has begun is finished, after a crash or a power cut at any moment.
-//   - There is one rollback of one activation, and it reboots the node at most once.
+//   - There is one rollback of one activation. It reboots the node once; if another program
+//     undoes it, MaxReboots times at most.
 //   - A symlink that points to neither version was changed by a person, and stays.
 //
 // Decide is pure: no clock, no client, no file. Package rollback observes and acts.

@@ -1,16 +1,25 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
 
 const (
-	// Steady is how long a node must be healthy in one piece to be verified at the
-	// limit: a kubelet that crashes again and again is healthy for moments.
+	// Steady is how long the same finding, healthy or not, must last before it counts at
+	// the limit. A kubelet that crashes again and again is healthy for moments, and a
+	// healthy node may be NotReady for one.
 	Steady = 20 * time.Second
-	// Grace is how long after the limit a node may still become steady.
-	Grace = 30 * time.Second
+	// Grace is how long after the limit the guard waits for a steady finding. A node
+	// that alternates until then is rolled back.
+	Grace = time.Minute
+	// MaxReboots is how often a rollback may reboot the node. One is enough unless the
+	// power is cut, or another program changes the symlink.
+	MaxReboots = 3
+	// MaxBoots is how many boots may merge the version before the limit: one that resets
+	// the node never reaches it.
+	MaxBoots = 3
 )
 
 // Activation is what the guard watches.
@@ -28,20 +37,29 @@ type Observation struct {
 	// Elapsed is the time since the guard first started in this boot. It does not depend
 	// on the wall clock.
 	Elapsed time.Duration
-	// HealthySince is the Elapsed at which the node became healthy, and has been since.
-	// It is negative while the node is not healthy.
-	HealthySince time.Duration
+	// Watched is the time since this process of the guard began to observe. It is less
+	// than Elapsed if the guard was killed.
+	Watched time.Duration
+	// Steady is for how long the node has been healthy, or not, without interruption.
+	Steady time.Duration
+	// Boots counts the boots since the activation.
+	Boots int
 	// Rebooted reports whether the node has rebooted since the activation.
 	Rebooted bool
 	// Returning reports whether a rollback has begun and is not finished, and
 	// RebootedSince whether the node has rebooted since it last wrote its record.
 	Returning, RebootedSince bool
+	// Reboots counts the reboots of this rollback.
+	Reboots int
 	// FormerGone reports whether the image of the former version is not on the disk.
 	FormerGone bool
 	// Active is the version that the symlink points to, Merged the one that is merged.
-	// Empty means none.
+	// Empty means none, or that it cannot be read.
 	Active, Merged string
-	Health         Health
+	// Elsewhere reports whether the symlink points to something else than an image, or is
+	// gone.
+	Elsewhere bool
+	Health    Health
 }
 
 // Health is what the guard finds wrong with a node. Each field is a sentence; empty
@@ -73,20 +91,24 @@ func Decide(a Activation, o Observation) (Verdict, string) {
 	switch {
 	case o.Returning && o.Active == a.From && returned(a, o):
 		return Restore, "the symlink points to " + a.From + " again"
+	case o.Returning && o.Reboots >= MaxReboots:
+		return Restore, fmt.Sprintf("%d reboots have not merged %s", o.Reboots, a.From)
 	case o.Returning:
 		return Return, "the rollback that began is continued"
-	case o.Active != a.To:
-		return Disarm, fmt.Sprintf("the symlink points to %q, and not to %s", o.Active, a.To)
+	case o.Elsewhere, o.Active != "" && o.Active != a.To:
+		return Disarm, fmt.Sprintf("the symlink does not point to %s any more", a.To)
 	case a.ByReboot && !o.Rebooted && o.Merged != a.To:
 		return Leave, "the node has not rebooted since the activation"
+	case o.Boots > MaxBoots && problem != "":
+		problem = fmt.Sprintf("the node has booted %d times: %s", o.Boots, problem)
 	case o.Elapsed < a.Limit:
 		return Watch, problem
-	case problem == "" && o.Elapsed-o.HealthySince >= Steady:
+	case problem == "" && o.Steady >= Steady:
 		return Disarm, a.To + " is healthy"
-	case problem == "" && o.Elapsed < a.Limit+Grace:
-		return Watch, "healthy, but not for long enough yet"
+	case o.Steady < Steady && (o.Elapsed < a.Limit+Grace || o.Watched < Grace):
+		return Watch, cmp.Or(problem, "healthy, but not for long enough yet")
 	case problem == "":
-		problem = fmt.Sprintf("the node was not healthy for %s in one piece", Steady)
+		problem = fmt.Sprintf("the node was not healthy for %s without interruption", Steady)
 	}
 	if o.FormerGone {
 		return Disarm, problem + "; the image of " + a.From + " is gone, so the node cannot return to it"

@@ -11,7 +11,7 @@ var activation = Activation{From: "v1.34.3", To: "v1.34.4", Limit: 3 * time.Minu
 
 // booted is a healthy node a second before the limit.
 func booted(change func(*Observation)) Observation {
-	o := Observation{Elapsed: activation.Limit - time.Second, Rebooted: true, Active: "v1.34.4", Merged: "v1.34.4"}
+	o := Observation{Elapsed: activation.Limit - time.Second, Watched: activation.Limit - time.Second, Steady: activation.Limit - time.Second, Boots: 1, Rebooted: true, Active: "v1.34.4", Merged: "v1.34.4"}
 	change(&o)
 	return o
 }
@@ -38,14 +38,22 @@ func TestDecide(t *testing.T) {
 		"the API server answers: not Ready": {atLimit(func(o *Observation) { o.Health.API = "NotReady" }), false, Return, "NotReady"},
 		"the image was not merged":          {atLimit(func(o *Observation) { o.Merged, o.Health.Kubelet = "", "refused" }), false, Return, "the image of v1.34.4 was not merged"},
 		"another image was merged":          {atLimit(func(o *Observation) { o.Merged = "v1.33.1" }), false, Return, "v1.33.1 is merged, and not v1.34.4"},
-		"healthy for a moment":              {atLimit(func(o *Observation) { o.HealthySince = o.Elapsed - time.Second }), false, Watch, "healthy, but not for long enough yet"},
+		"healthy for a moment":              {atLimit(func(o *Observation) { o.Steady = time.Second }), false, Watch, "healthy, but not for long enough yet"},
+		"unhealthy for a moment":            {atLimit(func(o *Observation) { o.Steady, o.Health.API = time.Second, "NotReady" }), false, Watch, "NotReady"},
+		"the guard was killed, and begins after the limit": {atLimit(func(o *Observation) {
+			o.Elapsed, o.Watched, o.Steady, o.Health.API = 9*time.Minute, time.Second, time.Second, "NotReady"
+		}), false, Watch, "NotReady"},
+		"it boots again and again": {booted(func(o *Observation) { o.Boots, o.Elapsed, o.Health.Kubelet = 4, time.Second, "refused" }), false, Return, "the node has booted 4 times: refused"},
 		"healthy for moments only": {atLimit(func(o *Observation) {
 			o.Elapsed += Grace
-			o.HealthySince = o.Elapsed - time.Second
-		}), false, Return, "the node was not healthy for 20s in one piece"},
+			o.Steady = time.Second
+		}), false, Return, "the node was not healthy for 20s without interruption"},
 		"the former image is gone":                 {atLimit(func(o *Observation) { o.Health.Kubelet, o.FormerGone = "refused", true }), false, Disarm, "refused; the image of v1.34.3 is gone, so the node cannot return to it"},
-		"power cut before the flip":                {atLimit(func(o *Observation) { o.Active, o.Merged = "v1.34.3", "v1.34.3" }), false, Disarm, `the symlink points to "v1.34.3", and not to v1.34.4`},
-		"a person changed the symlink":             {atLimit(func(o *Observation) { o.Active = "v1.34.5" }), false, Disarm, `the symlink points to "v1.34.5", and not to v1.34.4`},
+		"power cut before the flip":                {atLimit(func(o *Observation) { o.Active, o.Merged = "v1.34.3", "v1.34.3" }), false, Disarm, "the symlink does not point to v1.34.4 any more"},
+		"a person changed the symlink":             {atLimit(func(o *Observation) { o.Active = "v1.34.5" }), false, Disarm, "the symlink does not point to v1.34.4 any more"},
+		"the symlink is gone":                      {atLimit(func(o *Observation) { o.Active, o.Elsewhere = "", true }), false, Disarm, "the symlink does not point to v1.34.4 any more"},
+		"the symlink cannot be read":               {atLimit(func(o *Observation) { o.Active, o.Health.Kubelet = "", "refused" }), false, Return, "refused"},
+		"another program undoes it":                {booted(func(o *Observation) { o.Returning, o.RebootedSince, o.Reboots = true, true, MaxReboots }), false, Restore, "3 reboots have not merged v1.34.3"},
 		"run by hand before the reboot":            {atLimit(func(o *Observation) { o.Rebooted, o.Merged = false, "v1.34.3" }), false, Leave, "the node has not rebooted since the activation"},
 		"the refresh has not happened":             {booted(func(o *Observation) { o.Rebooted, o.Merged = false, "v1.34.3" }), true, Watch, "v1.34.3 is merged, and not v1.34.4"},
 		"the refresh left nothing merged":          {atLimit(func(o *Observation) { o.Rebooted, o.Merged = false, "" }), true, Return, "the image of v1.34.4 was not merged"},
@@ -81,7 +89,10 @@ func TestDecidePromises(t *testing.T) {
 		a := activation
 		a.ByReboot = rapid.Bool().Draw(t, "by reboot")
 		o := Observation{
-			Elapsed:  time.Duration(rapid.IntRange(0, 400).Draw(t, "elapsed")) * time.Second,
+			Elapsed: time.Duration(rapid.IntRange(0, 400).Draw(t, "elapsed")) * time.Second,
+			Watched: time.Duration(rapid.IntRange(0, 400).Draw(t, "watched")) * time.Second,
+			Steady:  time.Duration(rapid.IntRange(0, 400).Draw(t, "steady")) * time.Second,
+			Boots:   rapid.IntRange(0, 5).Draw(t, "boots"), Reboots: rapid.IntRange(0, 4).Draw(t, "reboots"), Elsewhere: rapid.Bool().Draw(t, "elsewhere"),
 			Rebooted: rapid.Bool().Draw(t, "rebooted"), Returning: rapid.Bool().Draw(t, "returning"),
 			RebootedSince: rapid.Bool().Draw(t, "since"), FormerGone: rapid.Bool().Draw(t, "gone"),
 			Active: version.Draw(t, "active"), Merged: version.Draw(t, "merged"),
@@ -90,15 +101,17 @@ func TestDecidePromises(t *testing.T) {
 		verdict, why := Decide(a, o)
 		began := verdict == Return && !o.Returning
 		switch {
-		case began && o.Elapsed < a.Limit:
+		case began && o.Elapsed < a.Limit && o.Boots <= MaxBoots:
 			t.Errorf("a rollback began before the limit: %s", why)
-		case began && (o.Active != a.To || o.FormerGone):
+		case began && (o.Active != a.To && o.Active != "" || o.Elsewhere || o.FormerGone):
 			t.Errorf("a rollback began although %+v", o)
-		case began && o.Merged == a.To && o.Health == Health{} && o.Elapsed-o.HealthySince >= Steady:
+		case began && o.Merged == a.To && o.Health == Health{} && o.Steady >= Steady:
 			t.Errorf("a healthy node was rolled back: %s", why)
 		case o.Returning && (verdict == Watch || verdict == Disarm || verdict == Leave):
 			t.Errorf("a rollback that had begun was left: %s %s", verdict, why)
-		case verdict == Restore && (!o.Returning || o.Active != a.From):
+		case began && o.Steady < Steady && o.Watched < Grace && o.Boots <= MaxBoots:
+			t.Errorf("a rollback began for a moment's problem: %s", why)
+		case verdict == Restore && (!o.Returning || o.Active != a.From && o.Reboots < MaxReboots):
 			t.Errorf("finished although %+v", o)
 		}
 	})

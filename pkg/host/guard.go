@@ -56,11 +56,18 @@ type Rollback struct {
 	// Log is the end of the kubelet's journal.
 	Log       string    `json:"log,omitempty"`
 	StartedAt time.Time `json:"startedAt"`
-	// BootID is the boot in which the rollback last changed something.
-	BootID string `json:"bootID"`
+	// BootID is the boot in which the rollback last changed something, and Reboots how
+	// often it has rebooted the node.
+	BootID  string `json:"bootID"`
+	Reboots int    `json:"reboots,omitempty"`
 	// FinishedAt is when From was merged again and all files were restored. Zero means
 	// that the guard has not finished.
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
+}
+
+// Of reports whether r, which may be nil, is the record of an activation's rollback.
+func (r *Rollback) Of(activation Guard) bool {
+	return r != nil && r.Upgrade == activation.Upgrade && r.To == activation.To
 }
 
 // Guard returns the guard that was recorded last, or nil if there is none.
@@ -79,13 +86,13 @@ func (l Layout) SetRollback(r Rollback) error { return writeJSON(rollbackFile(l.
 // ArmGuard records the guard and has its unit start at each boot until DisarmGuard is
 // called. It reserves disk space for a rollback and removes the record of the former one.
 func (l Layout) ArmGuard(g Guard) error {
+	if err := l.reserve(); err != nil {
+		return err
+	}
 	if err := l.SetGuard(g); err != nil {
 		return err
 	}
-	if err := errors.Join(remove(rollbackFile(l.Root())), remove(l.At(guardStartFile))); err != nil {
-		return err
-	}
-	if err := l.reserve(); err != nil {
+	if err := errors.Join(remove(rollbackFile(l.Root())), remove(bootsFile(l.Root())), remove(l.At(GuardStartFile))); err != nil {
 		return err
 	}
 	if err := WriteFile(armedFile(l.Root()), nil, 0o600); err != nil {
@@ -97,7 +104,8 @@ func (l Layout) ArmGuard(g Guard) error {
 // DisarmGuard ends the guard's watch for good: its unit no longer starts at boot. It
 // needs no disk space, and a second call does nothing.
 func (l Layout) DisarmGuard() error {
-	return errors.Join(l.disableGuard(), remove(armedFile(l.Root())), remove(l.At(guardStartFile)), l.ReleaseReserve())
+	err := remove(armedFile(l.Root()))
+	return errors.Join(err, remove(bootsFile(l.Root())), l.disableGuard(), remove(l.At(GuardStartFile)), l.ReleaseReserve())
 }
 
 // DisableUnarmedGuard disables the guard's unit unless the guard is armed.
@@ -107,6 +115,29 @@ func (l Layout) DisableUnarmedGuard() error {
 		return err
 	}
 	return l.disableGuard()
+}
+
+// CountGuardBoot counts this boot as one since the activation, and returns how many there
+// were.
+func (l Layout) CountGuardBoot() (int, error) {
+	boots, err := readJSON[int](bootsFile(l.Root()))
+	if err != nil {
+		return 0, err
+	}
+	n := 1
+	if boots != nil {
+		n += *boots
+	}
+	return n, writeJSON(bootsFile(l.Root()), n)
+}
+
+// GuardBoots returns how many boots were counted since the activation.
+func (l Layout) GuardBoots() int {
+	boots, err := readJSON[int](bootsFile(l.Root()))
+	if err != nil || boots == nil {
+		return 0
+	}
+	return *boots
 }
 
 // GuardArmed reports whether the guard may still return to the former version.

@@ -13,9 +13,9 @@ const GuardUnit = "kubectl-upgrade-guard.service"
 const (
 	guardUnitFile = "/etc/systemd/system/" + GuardUnit
 	guardWants    = "/etc/systemd/system/multi-user.target.wants/" + GuardUnit
-	// guardStartFile has the time at which the guard first started in this boot. /run
-	// is empty after a boot.
-	guardStartFile = "/run/kubectl-upgrade/guard-start"
+	// GuardStartFile has the time at which the guard first started in this boot. /run is
+	// empty after a boot.
+	GuardStartFile = "/run/kubectl-upgrade/guard-start"
 )
 
 // guardUnit is the text of the unit. It is started again however it is killed, but for
@@ -45,7 +45,8 @@ func (l Layout) EnableGuard() error {
 	if target, err := os.Readlink(wants); err == nil && target == guardUnitFile {
 		return nil
 	}
-	if err := errors.Join(os.MkdirAll(filepath.Dir(wants), 0o750), remove(wants)); err != nil {
+	//nolint:gosec // systemd's folders are readable by all
+	if err := errors.Join(os.MkdirAll(filepath.Dir(wants), 0o755), remove(wants)); err != nil {
 		return fmt.Errorf("enabling %s: %w", GuardUnit, err)
 	}
 	if err := os.Symlink(guardUnitFile, wants); err != nil {

@@ -1,83 +1,106 @@
 package host
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 )
 
-// kubeletStartFile is written whenever the kubelet's unit starts it: the bakery's
-// 10-kubeadm.conf copies the image's kubernetes-version there.
-const kubeletStartFile = "/etc/kubernetes-version"
+// kubeletFiles are the files of the kubelet that kubeadm rewrites.
+var kubeletFiles = []string{KubeletConfig, KubeletFlags}
 
-// kubeletSteady is how long the kubelet must have run with its files before they count
-// as files that it works with.
-const kubeletSteady = time.Minute
-
-// SaveKubeletFiles saves the config.yaml and kubeadm-flags.env that the running kubelet
-// works with: kubeadm rewrites both, and the older kubelet may not start with the new
-// ones. It is called before kubeadm runs and before an activation. Files that were
-// saved before are kept if the present ones were changed since the kubelet started: an
-// earlier attempt may have changed them, of this upgrade or of one that it supersedes.
-// SaveKubeletFiles returns a map from the path of each file to the path of its copy.
-func (l Layout) SaveKubeletFiles() (map[string]string, error) {
-	saved := l.savedFiles()
-	if len(saved) > 0 && !l.kubeletWorksWithFiles(time.Now()) {
-		return saved, nil
-	}
-	if err := l.save(); err != nil {
-		return nil, fmt.Errorf("saving the kubelet's configuration: %w", err)
-	}
-	return l.savedFiles(), nil
+// savedFiles describes the copies in savedDir.
+type savedFiles struct {
+	// From is the version that was merged when the copies were made.
+	From string `json:"from"`
+	// Kubeadm reports whether kubeadm has begun since. Digest is that of the files as
+	// kubeadm left them; empty if it did not end.
+	Kubeadm bool   `json:"kubeadm,omitempty"`
+	Digest  string `json:"digest,omitempty"`
 }
 
-// savedFiles maps the path of each saved file to the path of its copy.
-func (l Layout) savedFiles() map[string]string {
-	saved := map[string]string{}
-	for _, file := range []string{KubeletConfig, KubeletFlags} {
+// SaveKubeletFiles saves the config.yaml and kubeadm-flags.env with which the version
+// from runs: kubeadm rewrites both, and the older kubelet may not start with the new ones.
+// Copies of an earlier attempt are kept while the present files are those that kubeadm
+// wrote, in this upgrade or in one that it supersedes. Files that a person has changed
+// since are saved again. It returns a map from the path of each file to the path of its
+// copy.
+func (l Layout) SaveKubeletFiles(from string) (map[string]string, error) {
+	saved, err := readJSON[savedFiles](l.At(savedMeta))
+	if err != nil {
+		return nil, err
+	}
+	present, err := l.digestKubeletFiles()
+	if err != nil {
+		return nil, err
+	}
+	keep := saved != nil && saved.From == from && saved.Kubeadm && (saved.Digest == "" || saved.Digest == present)
+	if !keep {
+		if err := l.saveKubeletFiles(savedFiles{From: from}); err != nil {
+			return nil, fmt.Errorf("saving the kubelet's configuration: %w", err)
+		}
+	}
+	copies := map[string]string{}
+	for _, file := range kubeletFiles {
 		copied := filepath.Join(savedDir, filepath.Base(file))
 		if _, err := os.Stat(l.At(copied)); err == nil {
-			saved[file] = copied
+			copies[file] = copied
 		}
 	}
-	return saved
+	return copies, nil
 }
 
-// kubeletWorksWithFiles reports whether the kubelet has started after its files were
-// changed last, and has kept running. It returns false if that is not known.
-func (l Layout) kubeletWorksWithFiles(now time.Time) bool {
-	start, err := os.Stat(l.At(kubeletStartFile))
-	if err != nil || now.Sub(start.ModTime()) < kubeletSteady {
-		return false
+// NoteKubeadm records that kubeadm is about to rewrite the kubelet's files, or with ended
+// that it has.
+func (l Layout) NoteKubeadm(ended bool) error {
+	saved, err := readJSON[savedFiles](l.At(savedMeta))
+	if err != nil || saved == nil {
+		return err
 	}
-	for _, file := range []string{KubeletConfig, KubeletFlags} {
-		info, err := os.Stat(l.At(file))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil || info.ModTime().After(start.ModTime()) {
-			return false
+	saved.Kubeadm, saved.Digest = true, ""
+	if ended {
+		if saved.Digest, err = l.digestKubeletFiles(); err != nil {
+			return err
 		}
 	}
-	return true
+	return writeJSON(l.At(savedMeta), saved)
 }
 
-// save copies the files into a temporary folder and renames it to savedDir, so that
-// savedDir is complete or absent.
-func (l Layout) save() error {
+// ForgetKubeletFiles removes the copies: the upgrade is over.
+func (l Layout) ForgetKubeletFiles() error {
+	if err := os.RemoveAll(l.At(savedDir)); err != nil {
+		return fmt.Errorf("removing the saved configuration of the kubelet: %w", err)
+	}
+	return SyncDir(filepath.Dir(l.At(savedDir)))
+}
+
+// digestKubeletFiles returns a digest of the present files.
+func (l Layout) digestKubeletFiles() (string, error) {
+	sum := sha256.New()
+	for _, file := range kubeletFiles {
+		data, err := os.ReadFile(l.At(file))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("reading the kubelet's configuration: %w", err)
+		}
+		fmt.Fprintf(sum, "%s %t %d\n", file, err == nil, len(data))
+		sum.Write(data)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// saveKubeletFiles copies the files into a temporary folder and renames it to savedDir,
+// so that savedDir is complete or absent.
+func (l Layout) saveKubeletFiles(meta savedFiles) error {
 	dir := l.At(savedDir)
-	parent := filepath.Dir(dir)
-	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return err
-	}
 	part := dir + ".part"
-	if err := os.RemoveAll(part); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(dir), 0o700), os.RemoveAll(part)); err != nil {
 		return err
 	}
-	for _, file := range []string{KubeletConfig, KubeletFlags} {
+	for _, file := range kubeletFiles {
 		data, err := os.ReadFile(l.At(file))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -89,11 +112,11 @@ func (l Layout) save() error {
 			return err
 		}
 	}
-	if _, err := os.Stat(part); errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if err := writeJSON(filepath.Join(part, filepath.Base(savedMeta)), meta); err != nil {
+		return err
 	}
 	if err := errors.Join(os.RemoveAll(dir), os.Rename(part, dir)); err != nil {
 		return err
 	}
-	return SyncDir(parent)
+	return SyncDir(filepath.Dir(dir))
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,22 +13,17 @@ import (
 )
 
 func TestSaveKubeletFiles(t *testing.T) {
-	const started = "/etc/kubernetes-version" // the bakery's unit writes it when the kubelet starts
 	l := newTree(t)
-	now := time.Now()
-	change := func(path, text string, ago time.Duration) {
+	must := func(err error) {
 		t.Helper()
-		write(t, l, path, text)
-		if err := os.Chtimes(l.At(path), now.Add(-ago), now.Add(-ago)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	save := func(want string) {
-		t.Helper()
-		saved, err := l.SaveKubeletFiles()
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	save := func(from, want string) {
+		t.Helper()
+		saved, err := l.SaveKubeletFiles(from)
+		must(err)
 		dir := host.Root + "/state/saved/"
 		if diff := cmp.Diff(map[string]string{host.KubeletConfig: dir + "config.yaml", host.KubeletFlags: dir + "kubeadm-flags.env"}, saved); diff != "" {
 			t.Error(diff)
@@ -38,22 +32,32 @@ func TestSaveKubeletFiles(t *testing.T) {
 			t.Errorf("saved %q, want %q", got, want)
 		}
 	}
-	change(host.KubeletFlags, "flags", 9*time.Hour)
-	change(host.KubeletConfig, "before", 9*time.Hour)
-	save("before") // it is not known when the kubelet started
-	change(started, "v1.34.3", 8*time.Hour)
-	change(host.KubeletConfig, "kubeadm's", 7*time.Hour)
-	save("before") // a second attempt, after kubeadm
-	change(started, "v1.34.3", 10*time.Second)
-	save("before") // the kubelet may crash with these files
-	change(started, "v1.34.3", 2*time.Minute)
-	save("kubeadm's") // the kubelet works with these files
-	change(host.KubeletConfig, "a person's", time.Minute)
-	save("kubeadm's") // the kubelet has not read them
+	write(t, l, host.KubeletFlags, "flags")
+	write(t, l, host.KubeletConfig, "of a month ago")
+	save("v1.34.3", "of a month ago")
+	write(t, l, host.KubeletConfig, "before")
+	save("v1.34.3", "before") // kubeadm has not run since: a person changed it
+	must(l.NoteKubeadm(false))
+	write(t, l, host.KubeletConfig, "half")
+	save("v1.34.3", "before") // kubeadm was killed
+	must(l.NoteKubeadm(false))
+	write(t, l, host.KubeletConfig, "kubeadm's")
+	must(l.NoteKubeadm(true))
+	save("v1.34.3", "before") // a second attempt, or another upgrade from the same version
+	write(t, l, host.KubeletConfig, "a person's")
+	save("v1.34.3", "a person's")
+	write(t, l, host.KubeletConfig, "of another version")
+	save("v1.34.4", "of another version")
+	must(l.NoteKubeadm(true))
+	must(l.ForgetKubeletFiles())
+	save("v1.34.4", "of another version")
+	if left, _ := filepath.Glob(l.At(host.Root, "state/saved*")); len(left) != 1 {
+		t.Errorf("old copies are left: %v", left)
+	}
 }
 
 func TestSaveNothing(t *testing.T) {
-	saved, err := newTree(t).SaveKubeletFiles()
+	saved, err := newTree(t).SaveKubeletFiles("v1.34.3")
 	if len(saved) > 0 || err != nil {
 		t.Errorf("%v %v", saved, err)
 	}

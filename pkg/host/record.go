@@ -38,5 +38,9 @@ func (l Layout) SetKubeadmDone(d KubeadmDone) error {
 // ForgetKubeadm removes the record of the last `kubeadm upgrade`.
 func (l Layout) ForgetKubeadm() error { return remove(kubeadmDoneFile(l.Root())) }
 
-// savedDir has the kubelet's files from before an upgrade, see SaveKubeletFiles.
-var savedDir = filepath.Join(StateDir(Root), "saved")
+// savedDir has the kubelet's files from before an upgrade, see SaveKubeletFiles, and
+// savedMeta describes them.
+var (
+	savedDir  = filepath.Join(StateDir(Root), "saved")
+	savedMeta = filepath.Join(savedDir, "saved.json")
+)

@@ -27,6 +27,7 @@ func (l Layout) reserve() error {
 	_, _ = rand.Read(data)
 	for _, dir := range reserved {
 		if err := WriteFile(l.At(dir, reserveName), data, 0o600); err != nil {
+			_ = l.ReleaseReserve()
 			return Fail(v1alpha1.ReasonDiskFull, "reserving disk space in %s for a rollback: %w", dir, err)
 		}
 	}

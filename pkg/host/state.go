@@ -29,6 +29,9 @@ func guardFile(root string) string { return filepath.Join(StateDir(root), "guard
 
 func rollbackFile(root string) string { return filepath.Join(StateDir(root), "rollback.json") }
 
+// bootsFile counts the boots since the activation.
+func bootsFile(root string) string { return filepath.Join(StateDir(root), "guard-boots.json") }
+
 // armedFile exists while the guard is armed.
 func armedFile(root string) string { return filepath.Join(StateDir(root), "guard-armed") }
 

@@ -15,7 +15,7 @@ import (
 var activate = define(Entry{
 	Verb:         verb.Activate,
 	Help:         "select a staged image for the next boot",
-	ChecksOrder:  true,
+	ChecksSpec:   true,
 	Timeout:      10 * time.Minute,
 	Failed:       v1alpha1.ReasonActivateFailed,
 	ChangesFacts: true,
@@ -23,7 +23,7 @@ var activate = define(Entry{
 	return sysupdate.Activate(ctx, l, args)
 })
 
-func activateArgs(_ context.Context, o Order) (sysupdate.ActivateArgs, error) {
+func activateArgs(_ context.Context, o Input) (sysupdate.ActivateArgs, error) {
 	image, err := o.image()
 	args := sysupdate.ActivateArgs{
 		Version: o.Spec.Version, SHA256: image.SHA256(), Method: o.Method,

@@ -10,9 +10,9 @@ import (
 )
 
 // define completes an entry with a function that makes the verb's arguments from an
-// order, and one that carries out the verb with them.
-func define[A, O any](e Entry, args func(context.Context, Order) (A, error), run func(context.Context, host.Layout, A, *host.Log) (*O, error)) Entry {
-	e.Args = func(ctx context.Context, o Order) (any, error) { return args(ctx, o) }
+// Input, and one that carries out the verb with them.
+func define[A, O any](e Entry, args func(context.Context, Input) (A, error), run func(context.Context, host.Layout, A, *host.Log) (*O, error)) Entry {
+	e.Args = func(ctx context.Context, o Input) (any, error) { return args(ctx, o) }
 	e.Run = func(ctx context.Context, l host.Layout, raw json.RawMessage, log *host.Log) (any, error) {
 		args, err := decode[A](raw)
 		if err != nil {

@@ -16,7 +16,7 @@ const kubeadmTimeout = 40 * time.Minute
 var kubeadmUpgrade = define(Entry{
 	Verb:         verb.Kubeadm,
 	Help:         "run kubeadm upgrade from the staged image",
-	ChecksOrder:  true,
+	ChecksSpec:   true,
 	Timeout:      kubeadmTimeout,
 	Failed:       v1alpha1.ReasonKubeadmFailed,
 	MountsImage:  true,
@@ -24,7 +24,7 @@ var kubeadmUpgrade = define(Entry{
 	CleanUp:      kubeadm.CleanUp,
 }, kubeadmArgs, kubeadm.Upgrade)
 
-func kubeadmArgs(_ context.Context, o Order) (kubeadm.UpgradeArgs, error) {
+func kubeadmArgs(_ context.Context, o Input) (kubeadm.UpgradeArgs, error) {
 	image, err := o.image()
 	return kubeadm.UpgradeArgs{Version: o.Spec.Version, Command: o.Spec.Kubeadm, SHA256: image.SHA256()}, err
 }

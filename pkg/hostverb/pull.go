@@ -11,7 +11,7 @@ import (
 var pull = define(Entry{
 	Verb:         verb.Pull,
 	Help:         "pull the container images of a control plane",
-	ChecksOrder:  true,
+	ChecksSpec:   true,
 	Timeout:      kubeadmTimeout,
 	Failed:       v1alpha1.ReasonPullFailed,
 	MountsImage:  true,
@@ -19,7 +19,7 @@ var pull = define(Entry{
 	NeedsNoState: true,
 }, pullArgs, kubeadm.Pull)
 
-func pullArgs(ctx context.Context, o Order) (kubeadm.PullArgs, error) {
+func pullArgs(ctx context.Context, o Input) (kubeadm.PullArgs, error) {
 	image, err := o.image()
 	if err != nil {
 		return kubeadm.PullArgs{}, err

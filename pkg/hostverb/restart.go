@@ -16,9 +16,11 @@ var restart = define(Entry{
 	Failed:       v1alpha1.ReasonRestartFailed,
 	WholeNode:    true,
 	ChangesFacts: true,
+	CleanUp:      sysext.CleanUp,
 }, restartArgs, sysext.Restart)
 
-// restartArgs names the active version: the order may be for another upgrade by now.
-func restartArgs(_ context.Context, o Order) (sysext.RestartArgs, error) {
+// restartArgs names the active version: the NodeUpgrade's spec may be for another upgrade
+// by now.
+func restartArgs(_ context.Context, o Input) (sysext.RestartArgs, error) {
 	return sysext.RestartArgs{Version: o.Active}, nil
 }

@@ -19,7 +19,7 @@ var snapshot = define(Entry{
 	ControlPlane: true,
 }, snapshotArgs, etcd.Take)
 
-func snapshotArgs(_ context.Context, o Order) (etcd.SnapshotArgs, error) {
+func snapshotArgs(_ context.Context, o Input) (etcd.SnapshotArgs, error) {
 	if o.Spec.Upgrade == nil {
 		return etcd.SnapshotArgs{}, errors.New("a snapshot of etcd was requested without an upgrade")
 	}

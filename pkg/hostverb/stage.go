@@ -12,14 +12,14 @@ import (
 var stage = define(Entry{
 	Verb:         verb.Stage,
 	Help:         "download and verify an image without activating it",
-	ChecksOrder:  true,
+	ChecksSpec:   true,
 	Timeout:      time.Hour, // for the download; then it is tried again
 	Failed:       v1alpha1.ReasonStageFailed,
 	ChangesFacts: true,
 	NeedsNoState: true,
 }, stageArgs, sysupdate.Stage)
 
-func stageArgs(ctx context.Context, o Order) (sysupdate.StageArgs, error) {
+func stageArgs(ctx context.Context, o Input) (sysupdate.StageArgs, error) {
 	image, err := o.image()
 	if err != nil {
 		return sysupdate.StageArgs{}, err

@@ -24,13 +24,13 @@ type Entry struct {
 	// Run carries out the verb on the node.
 	Run host.Work
 	// Args makes the arguments of Run. Nil means that there are none.
-	Args func(ctx context.Context, o Order) (any, error)
+	Args func(ctx context.Context, o Input) (any, error)
 	// MountsImage mounts the staged image at kubeadm.ImageMount, for the verb's
 	// unit only.
 	MountsImage bool
-	// ChecksOrder has the agent compare the order with what the upgrade fixed at
-	// its trigger before the verb starts.
-	ChecksOrder bool
+	// ChecksSpec makes the agent compare the NodeUpgrade's spec with what the upgrade
+	// fixed at its trigger, before the verb starts.
+	ChecksSpec bool
 	// WholeNode runs the verb in the node's own mount namespace.
 	WholeNode bool
 	// ControlPlane limits the verb to control-plane nodes.

@@ -69,7 +69,7 @@ func names(t *testing.T) []verb.Verb {
 // TestRequests checks that the host's side parses what the agent sends.
 func TestRequests(t *testing.T) {
 	ctx := context.Background()
-	order := Order{
+	order := Input{
 		Spec: v1alpha1.NodeUpgradeSpec{
 			Upgrade: &v1alpha1.UpgradeReference{Name: "patch", UID: "1"}, Version: "v1.34.4", Kubeadm: v1alpha1.KubeadmNode,
 			Pace:  v1alpha1.Pace{GuardSeconds: ptr.To[int32](180)},
@@ -112,7 +112,7 @@ func TestRequests(t *testing.T) {
 func TestEmptyOrder(t *testing.T) {
 	for _, v := range []verb.Verb{verb.Stage, verb.Pull, verb.Snapshot, verb.Kubeadm, verb.Activate} {
 		e, ok := Lookup(v)
-		if _, err := e.Request(t.Context(), "k", Order{}); !ok || err == nil {
+		if _, err := e.Request(t.Context(), "k", Input{}); !ok || err == nil {
 			t.Errorf("an empty order requests %s", v)
 		}
 	}

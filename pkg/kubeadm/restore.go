@@ -16,7 +16,12 @@ var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "
 // CleanUp restores the manifests that a killed kubeadm had moved away. The verb's unit
 // calls it when all its processes have ended: a control plane without one of its
 // components may not be able to request the next run.
-func CleanUp(l host.Layout, log *host.Log) error { return restoreManifests(l, log) }
+func CleanUp(l host.Layout, log *host.Log) error {
+	if err := restoreManifests(l, log); err != nil {
+		return err
+	}
+	return l.DisableUnarmedGuard()
+}
 
 // restoreManifests restores manifests that a killed kubeadm left missing: kubeadm moves
 // a manifest away before it moves the new one in. It restores only what is in the

@@ -36,6 +36,7 @@ func newTree(t *testing.T, behave string) host.Layout {
 		ImageMount + "/usr/bin/kubelet":                                          "#!/bin/sh\necho Kubernetes v1.34.4\n",
 		ImageMount + "/usr/bin/kubeadm":                                          "#!/bin/sh\n[ \"$1\" = version ] && echo v1.34.4 && exit\necho \"kubeadm $*; kubelet is $(command -v kubelet)\"\n" + behave,
 		host.KubeletConfig:                                                       "before",
+		host.MergedVersionFile:                                                   "v1.34.3\n",
 		host.ManifestsDir + "/kube-apiserver.yaml":                               "old",
 	} {
 		write(t, l, path, text)

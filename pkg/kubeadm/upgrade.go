@@ -32,11 +32,11 @@ func Upgrade(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log
 	if err := checkRoom(l); err != nil {
 		return nil, err
 	}
-	if _, err := l.SaveKubeletFiles(); err != nil {
+	if err := saveKubeletFiles(l); err != nil {
 		return nil, err
 	}
 	out, err := run(ctx, l, args, log)
-	if err != nil {
+	if err = errors.Join(err, l.NoteKubeadm(true)); err != nil {
 		return out, err
 	}
 	done := host.KubeadmDone{Version: args.Version, Command: string(args.Command), FinishedAt: time.Now().UTC()}
@@ -44,6 +44,18 @@ func Upgrade(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log
 		return out, err
 	}
 	return out, pruneBackups(l)
+}
+
+// saveKubeletFiles saves the files with which the merged kubelet runs.
+func saveKubeletFiles(l host.Layout) error {
+	merged, err := l.Merged()
+	if err != nil {
+		return err
+	}
+	if _, err := l.SaveKubeletFiles(merged.Version()); err != nil {
+		return err
+	}
+	return l.NoteKubeadm(false)
 }
 
 // mounted is replaced in tests, which have no mount.

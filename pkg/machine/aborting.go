@@ -56,6 +56,9 @@ func aborting(s State, o Observation) (State, Action) {
 	switch {
 	case o.Node.Marked() && o.Host != nil && (!o.Node.Ready || !kubeletReported(o)) && o.Now.Before(limit):
 		return s, wait(limit) // the node has not come back from a power failure yet
+	case guardWatches(o):
+		_, a := confirm(s, o) // another node may begin once the slot is free
+		return s, a
 	case o.Node.Marked():
 		return s, act(DoUncordon)
 	case attemptsExhausted(s):
@@ -101,6 +104,6 @@ func superseded(s State, o Observation) bool {
 }
 
 func abortSuperseded(s State, o Observation) (State, Action) {
-	message := fmt.Sprintf("superseded by another upgrade after %s: %s", s.Reason, s.Message)
+	message := fmt.Sprintf("aborted because another upgrade became active; before that: %s: %s", s.Reason, s.Message)
 	return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, message)
 }

@@ -89,7 +89,7 @@ func checking(s State, o Observation) (State, Action) {
 func awaitHealth(s State, o Observation, limit time.Time, after string) (State, Action) {
 	limit = limit.Add(AnswerWithin)
 	if !o.Now.Before(limit) {
-		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("could not determine health %s after %s: no answer about the control plane", CheckWithin+AnswerWithin, after))
+		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("could not determine health %s after %s: the API server did not report the state of the control plane", CheckWithin+AnswerWithin, after))
 	}
 	return s, wait(limit)
 }

@@ -193,14 +193,14 @@ func (m *model) do(a Action) {
 		m.reboot()
 	case DoUncordon:
 		m.check(!m.busy(), "the node is uncordoned while work runs on it")
-		m.check(m.state.Step != v1alpha1.StepUncordoning || !m.guardMayAct(), "the node is uncordoned while the guard may reboot it")
+		m.check(m.hostProblem != "" || !m.guardMayAct(), "the node is uncordoned while the guard may reboot it")
 		if m.node.OurCordon {
 			m.node.Unschedulable = false
 		}
 		m.node.OurCordon, m.node.SlotMark = false, ""
 	case DoFree:
 		m.check(!m.busy(), "the slot is freed while work runs on the node")
-		m.check(m.state.Step != v1alpha1.StepUnlocking || !m.guardMayAct(), "the slot is freed while the guard may reboot the node")
+		m.check(m.hostProblem != "" || !m.guardMayAct(), "the slot is freed while the guard may reboot the node")
 		m.check(!m.node.OurCordon && m.node.SlotMark == "", "the slot is freed before the uncordon")
 		m.check(m.state.Step != v1alpha1.StepUnlocking || !m.unverified, "the slot is freed before the node was seen healthy")
 		m.held, m.reserved, m.unverified = "", false, false

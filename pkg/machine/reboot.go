@@ -27,5 +27,5 @@ func wouldActivate(o Observation) bool {
 }
 
 func nextBootMessage(o Observation) string {
-	return fmt.Sprintf("%s runs, and the next boot would bring %s: a Reboot changes no version; request an upgrade, or point the symlink back", o.Host.Merged, o.Host.Active)
+	return fmt.Sprintf("%s runs, and the next boot would bring %s: an upgrade of type Reboot must not change the version; request an upgrade to that version, or point /etc/extensions/kubernetes.raw back", o.Host.Merged, o.Host.Active)
 }

@@ -46,5 +46,5 @@ func resume(s State, o Observation) (State, Action) {
 	case !o.Node.Marked() && kubeadmDone(o):
 		return s.enter(v1alpha1.StepChecking, o), Action{}
 	}
-	return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the node was marked by an upgrade that is no longer requested")
+	return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, "the node was cordoned by an upgrade that is no longer requested")
 }

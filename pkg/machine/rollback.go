@@ -13,10 +13,13 @@ import (
 // the State may be lost or older.
 func afterRollback(s State, o Observation) (State, bool) {
 	r := o.Host.Rollback
-	if r == nil || !s.concerns(r, o) || s.Step == v1alpha1.StepRolledBack || s.Step == v1alpha1.StepAborting {
+	if r == nil || !s.concerns(r, o) || s.Step == v1alpha1.StepRolledBack {
 		return s, false
 	}
-	if !r.Finished {
+	if s.Step == v1alpha1.StepAborting {
+		return s, rollingBack(o) // the attempt ends anyway, but not while the node changes
+	}
+	if rollingBack(o) {
 		message := fmt.Sprintf("the guard returns the node to %s: %s", r.From, r.Message)
 		return s.withReason(v1alpha1.ReasonRolledBack, message), true
 	}
@@ -26,6 +29,12 @@ func afterRollback(s State, o Observation) (State, bool) {
 	s.KubeletLog, s.RetryAt = r.Log, time.Time{}
 	message := fmt.Sprintf("%s did not become healthy, and the guard returned the node to %s: %s", r.To, r.From, r.Message)
 	return s.enter(v1alpha1.StepRolledBack, o).withReason(v1alpha1.ReasonRolledBack, message), true
+}
+
+// rollingBack reports whether the guard is about to return the node. A guard that was
+// disarmed in the middle does not continue.
+func rollingBack(o Observation) bool {
+	return o.Host.Rollback != nil && !o.Host.Rollback.Finished && o.Host.Guarded
 }
 
 // concerns reports whether the rollback was of the upgrade that the State follows, or that
@@ -47,7 +56,8 @@ func rolledBack(s State, o Observation) (State, Action) {
 	if superseded(s, o) {
 		return abortSuperseded(s, o)
 	}
-	if o.Node.Marked() && o.Node.Ready && kubeletReported(o) {
+	former := o.Host.Rollback == nil || o.Node.KubeletVersion == o.Host.Rollback.From
+	if o.Node.Marked() && o.Node.Ready && kubeletReported(o) && former {
 		return s, act(DoUncordon)
 	}
 	return s, Action{}

@@ -43,11 +43,11 @@ func settling(s State, o Observation) (State, Action) {
 	case !isBack(s, o):
 		return s.reenter(v1alpha1.StepVerifying, o), Action{}
 	case o.Now.Before(end):
-		return s.withReason(v1alpha1.ReasonReleased, "Ready; quiet time").withUntil(end), wait(end)
+		return s.withReason(v1alpha1.ReasonReleased, "Ready; settling").withUntil(end), wait(end)
 	case o.Health == nil:
-		return awaitHealth(s, o, limit, "the quiet time")
+		return awaitHealth(s, o, limit, "the settle time")
 	case !o.Health.OK && !o.Now.Before(limit):
-		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after the quiet time: %s", CheckWithin, o.Health.Message))
+		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after the settle time: %s", CheckWithin, o.Health.Message))
 	case !o.Health.OK:
 		return s.withReason(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
 	case rebootStillRequired(s, o):

@@ -96,13 +96,13 @@ func waiting(s State, o Observation) (State, Action) {
 		return s, wait(s.RetryAt)
 	case withdrawn(s, o):
 		s.RetryAt = time.Time{}
-		return s.withReason(v1alpha1.ReasonAwaitingRelease, "ready to begin; waits for its release"), Action{}
+		return s.withReason(v1alpha1.ReasonAwaitingRelease, "ready to begin; waiting for the coordinator"), Action{}
 	case o.Spec.Release == v1alpha1.ReleaseControlPlane && kubeadmDone(o):
-		return s.withReason(v1alpha1.ReasonControlPlaneFirst, "this node's control plane is at "+o.Spec.Version+"; the others come before the kubelets"), Action{}
+		return s.withReason(v1alpha1.ReasonControlPlaneFirst, "this node's control plane is at "+o.Spec.Version+"; every other control plane is upgraded before any kubelet"), Action{}
 	case !o.Slot.Reserved && keepsAbortReason(s, o):
 		return s, wait(s.Until)
 	case !o.Slot.Reserved:
-		return s.withReason(v1alpha1.ReasonNoSlot, "released; waits for its slot"), Action{}
+		return s.withReason(v1alpha1.ReasonNoSlot, "released; waiting for a slot"), Action{}
 	}
 	s.RetryAt = time.Time{}
 	return s.enter(v1alpha1.StepLocking, o), Action{}

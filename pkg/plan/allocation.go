@@ -13,15 +13,15 @@ import (
 // where these are spent.
 type allocation struct {
 	*cluster
-	out     int      // nodes that are out of service or released
-	inGroup []int    // the same, by group
-	absent  int      // of these, NotReady by themselves
-	failed  int      // of these, failed
-	lost    int      // of these, not coming back
-	backed  []int    // by webhook: nodes in service that have a ready backend
-	spare   []string // names of free slots, highest first
-	taken   string   // the slot of the node that was released last
-	missing bool     // a node waits only for a preflight report
+	out         int      // nodes that are out of service or released
+	inGroup     []int    // the same, by group
+	absentCount int      // of these, NotReady although no upgrade took them out of service
+	failedCount int      // of these, failed
+	lostCount   int      // of these, not coming back
+	backed      []int    // by webhook: nodes in service that have a ready backend
+	spare       []string // names of free slots, highest first
+	taken       string   // the slot of the node that was released last
+	missing     bool     // a node waits only for a preflight report
 }
 
 // claim takes one shared thing for a node, or holds the node.
@@ -43,15 +43,15 @@ var claims = []claim{
 // newAllocation counts the nodes that are out of service already.
 func newAllocation(c *cluster) *allocation {
 	a := &allocation{cluster: c, inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots()}
-	for _, n := range c.away {
+	for _, n := range c.outOfService {
 		a.spend(n)
 		switch {
 		case n.failed():
-			a.failed++
+			a.failedCount++
 		case a.isLost(n):
-			a.lost++
+			a.lostCount++
 		case !n.Ready && !n.busy():
-			a.absent++
+			a.absentCount++
 		}
 	}
 	return a
@@ -86,7 +86,9 @@ func (a *allocation) admit(n *node) (slot string, hold fleet.Hold) {
 	return a.taken, fleet.Hold{}
 }
 
-// budgetSpent holds a node while the budget, or the limit of its group, is used up.
+// budgetSpent holds a node while the budget, or the limit of its group, is used up. The
+// message names a node that needs attention if there would be room without such nodes, or
+// if it is in the same group.
 func (a *allocation) budgetSpent(n *node) fleet.Hold {
 	limit := a.budget
 	if own := a.groups[n.group].limit; own > 0 {
@@ -95,24 +97,24 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 	if !a.full() && a.inGroup[n.group] < limit {
 		return fleet.Hold{}
 	}
-	if absent := a.survey.absent; absent != nil && (a.out-a.absent < a.budget || absent.group == n.group) {
+	if absent := a.survey.absent; absent != nil && (a.out-a.absentCount < a.budget || absent.group == n.group) {
 		return fleet.Hold{Reason: v1alpha1.ReasonNodeNotReady, Message: fmt.Sprintf("node %s is not Ready and uses the budget up", absent.Name)}
 	}
-	if lost := a.firstLost; lost != nil && (a.out-a.lost < a.budget || lost.group == n.group) {
+	if lost := a.firstLost; lost != nil && (a.out-a.lostCount < a.budget || lost.group == n.group) {
 		return lost.notBack()
 	}
-	if failed := a.firstFailed; failed != nil && (a.out-a.failed < a.budget || failed.group == n.group) {
+	if failed := a.firstFailed; failed != nil && (a.out-a.failedCount < a.budget || failed.group == n.group) {
 		message := fmt.Sprintf("node %s failed and uses the budget up", failed.Name)
-		return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: a.out == a.failed}
+		return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message, Stays: a.out == a.failedCount}
 	}
-	return a.waits(fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)})
+	return a.orWriteFailure(fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)})
 }
 
 // takeSlot takes a slot for the node: the reserved one, or a free one. Control-plane
 // nodes use only fleet.ControlPlaneSlot.
 func (a *allocation) takeSlot(n *node) fleet.Hold {
-	if n.reserved() && (!n.ControlPlane || n.slot.Name == fleet.ControlPlaneSlot) {
-		a.taken = n.slot.Name
+	if n.reserved() && (!n.ControlPlane || n.lease.Name == fleet.ControlPlaneSlot) {
+		a.taken = n.lease.Name
 		return fleet.Hold{}
 	}
 	for i, name := range a.spare {

@@ -81,7 +81,7 @@ func (c *planChecker) outOfService(n fleet.Node, nodeUpgrade v1alpha1.NodeUpgrad
 			return true
 		}
 	}
-	return !n.Ready && !c.skipped(n) || n.Slot != "" && n.Slot == nodeUpgrade.Spec.Slot
+	return !n.Ready && !c.skipped(n) || n.SlotAnnotation != "" && n.SlotAnnotation == nodeUpgrade.Spec.Slot
 }
 
 // skipped reports whether policy or upgrade skip the node.

@@ -15,13 +15,13 @@ import (
 // now.
 func (c *cluster) automatic(q queue, wake *wakeTime) *v1alpha1.ClusterUpgrade {
 	idle := len(q.targets) == 0
-	if idle || q.targets[0].reboot || q.passed {
+	if idle || q.targets[0].reboot || q.noneCanProceed {
 		if patch := c.automaticPatch(wake); patch != nil {
 			return patch
 		}
 	}
 	reboot := func(t *target) bool { return t.reboot }
-	if idle || q.passed && !slices.ContainsFunc(q.targets, reboot) {
+	if idle || q.noneCanProceed && !slices.ContainsFunc(q.targets, reboot) {
 		return c.automaticReboot(wake)
 	}
 	return nil

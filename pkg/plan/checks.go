@@ -15,32 +15,32 @@ const (
 	// recheckAfter is the age at which a report that blocks is replaced, so that the
 	// upgrade continues soon after the cause is fixed.
 	recheckAfter = 30 * time.Second
-	// freshFor is how long a report stays valid while no node is at work: the cluster
-	// may change before a window opens.
+	// freshFor is how long a report stays valid while no node is being upgraded: the
+	// cluster may change before a window opens.
 	freshFor = 10 * time.Minute
 )
 
 // checks is the preflight report, sorted by what it holds.
 type checks struct {
-	key    string                       // the key of the report that is needed; empty: none is
-	report *fleet.Preflight             // the last report for the upgrade, whatever its key; nil: none
-	blocks bool                         // a finding blocks
-	whole  []*v1alpha1.Finding          // block every node
-	own    map[string]*v1alpha1.Finding // by node: the first that blocks only that node
+	key        string                       // the key of the report that is needed; empty: none is
+	lastReport *fleet.Preflight             // the last report for the upgrade, whatever its key; nil: none
+	blocks     bool                         // a finding blocks
+	blockAll   []*v1alpha1.Finding          // those that block every node
+	blockNode  map[string]*v1alpha1.Finding // by node: the first that blocks only that node
 }
 
-// readChecks sorts the report. An upgrade that is over needs none: a node that joins
-// late follows without checks.
+// readChecks sorts the report. An upgrade that has ended needs none: a node that joins
+// late is upgraded without checks.
 func (c *cluster) readChecks() checks {
-	if c.target == nil || c.target.follows {
+	if c.target == nil || c.target.forLateNodes {
 		return checks{}
 	}
-	k := checks{key: c.checksKey(), own: map[string]*v1alpha1.Finding{}}
+	k := checks{key: c.checksKey(), blockNode: map[string]*v1alpha1.Finding{}}
 	report := c.Preflight
 	if report == nil || !c.target.isFor(&report.Upgrade) {
 		return k
 	}
-	k.report = report
+	k.lastReport = report
 	for i := range report.Findings {
 		f := &report.Findings[i]
 		if f.Level != v1alpha1.LevelBlock || f.Ignored {
@@ -50,16 +50,16 @@ func (c *cluster) readChecks() checks {
 		switch {
 		case f.ID == preflight.LastBackend: // allocation.lastBackend decides with current data
 		case f.Node == "":
-			k.whole = append(k.whole, f)
-		case k.own[f.Node] == nil:
-			k.own[f.Node] = f
+			k.blockAll = append(k.blockAll, f)
+		case k.blockNode[f.Node] == nil:
+			k.blockNode[f.Node] = f
 		}
 	}
 	return k
 }
 
 // current reports whether the report matches how far the upgrade is.
-func (k checks) current() bool { return k.report != nil && k.report.Key == k.key }
+func (k checks) current() bool { return k.lastReport != nil && k.lastReport.Key == k.key }
 
 // checksKey returns the key of the report that is needed. It changes when another
 // control-plane node is about to begin, when a person changes the upgrade, and when the
@@ -112,10 +112,10 @@ func etcdComplaints(facts *v1alpha1.NodeFacts) int {
 // notChecked holds every node that is not released yet until there is a current report.
 func (a *allocation) notChecked(n *node) fleet.Hold {
 	k := a.checks
-	if k.key == "" || n.reserved() && n.released() && a.orders(n) {
+	if k.key == "" || n.reserved() && n.released() && a.specIsForTarget(n) {
 		return fleet.Hold{}
 	}
-	if k.current() && (a.busy || a.now.Sub(k.report.At) < freshFor) {
+	if k.current() && (a.busy || a.now.Sub(k.lastReport.At) < freshFor) {
 		return fleet.Hold{}
 	}
 	a.missing = true
@@ -134,7 +134,7 @@ func (c *cluster) needsChecks(missing bool) bool {
 	if k.key == "" || c.target.hold.Holds() {
 		return false
 	}
-	return missing || !k.current() || k.blocks && c.now.Sub(k.report.At) >= recheckAfter
+	return missing || !k.current() || k.blocks && c.now.Sub(k.lastReport.At) >= recheckAfter
 }
 
 // sentences returns the finding's message and advice.

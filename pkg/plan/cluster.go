@@ -11,8 +11,11 @@ import (
 )
 
 // cluster is the cluster as it was read, and the target upgrade. It is immutable once
-// built: filters read it, the allocation keeps its counts apart, and a forecast builds
+// built: filters read it, the allocation keeps its counts apart, and a prediction builds
 // a new one for each instant.
+//
+// Its own now, nodes, slots, apiServers and etcd replace those of the reading, which a
+// prediction leaves as they are.
 type cluster struct {
 	*reading
 	now    time.Time
@@ -22,8 +25,8 @@ type cluster struct {
 	total  int // number of nodes that the target concerns
 	budget int // how many may be out of service at once
 	slots  []fleet.Slot
-	// apiServers and etcd are the snapshot's pods; a forecast changes its copy as nodes
-	// return.
+	// apiServers and etcd are the pods of the snapshot, which a prediction changes as
+	// nodes return. etcd has no pods on workers.
 	apiServers, etcd []fleet.StaticPod
 	snapshotTaken    bool // etcd has a snapshot for the target, or needs none
 	webhooks         webhooks
@@ -52,7 +55,7 @@ func newCluster(r *reading, t *target) *cluster {
 	c.placeNodes(strategy)
 	// More slots than nodes are of no use.
 	c.budget = min(scaled(strategy.MaxUnavailable, c.total), max(1, c.total))
-	c.snapshotTaken = c.findSnapshot()
+	c.snapshotTaken = c.adoptEtcdSnapshot()
 	c.webhooks = c.readWebhooks()
 	c.checks = c.readChecks()
 	c.survey = c.newSurvey()
@@ -95,8 +98,8 @@ func (c *cluster) controlPlanes() []*node {
 	return c.nodes[:i]
 }
 
-// orders reports whether the node's order comes from the target.
-func (c *cluster) orders(n *node) bool { return c.target.isFor(n.spec.Upgrade) }
+// specIsForTarget reports whether the node's NodeUpgrade.spec is for the target.
+func (c *cluster) specIsForTarget(n *node) bool { return c.target.isFor(n.spec.Upgrade) }
 
 // abortsAttempt reports whether the node failed in another upgrade than the target. Its
 // agent brings it back into service; then it is upgraded like any other.

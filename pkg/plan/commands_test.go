@@ -105,7 +105,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "source":
 		s.offer(args)
 	case "mark":
-		s.node(args[0]).Slot = strings.Join(args[1:], "")
+		s.node(args[0]).SlotAnnotation = strings.Join(args[1:], "")
 	case "hold":
 		s.node(args[0]).Labels[v1alpha1.HoldLabel] = ""
 	case "unhold":

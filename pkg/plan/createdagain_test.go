@@ -30,7 +30,7 @@ func TestUpgradeIsCreatedAgain(t *testing.T) {
 		}
 		var done []string
 		for _, n := range c.Nodes {
-			if n.Kubelet == c.to && n.Slot == "" {
+			if n.Kubelet == c.to && n.SlotAnnotation == "" {
 				done = append(done, n.Name)
 			}
 		}

@@ -38,7 +38,7 @@ func decide(c *cluster) (verdicts []verdict, missing bool) {
 func (c *cluster) candidates(yield func(int, *node) bool) {
 	for _, promised := range []bool{true, false} {
 		for i, n := range c.nodes {
-			if n.open && (n.slot != nil) == promised && !yield(i, n) {
+			if n.open && (n.lease != nil) == promised && !yield(i, n) {
 				return
 			}
 		}
@@ -88,31 +88,36 @@ func (c *cluster) fixedVerdict(n *node) verdict {
 		v.decide(n, Wait, n.cause.Reason, fmt.Sprintf("failed in upgrade %s; aborts that attempt, then starts again", n.status.Upgrade.Name))
 	case n.failed():
 		v.decide(n, Blocked, n.cause.Reason, cmp.Or(n.cause.Message, "the node failed and needs a person"))
-		if c.orders(n) {
+		if c.specIsForTarget(n) {
 			v.release = n.spec.Release
 		}
-	case n.busy(), n.released() && !c.orders(n):
+	case n.busy(), n.released() && !c.specIsForTarget(n):
 		v = c.busyVerdict(n)
 		v.hold.Message += c.slotTrouble(n)
 		if c.isLost(n) {
 			v.decision, v.hold = Blocked, n.notBack() // continues when it comes back
 		}
-		return v
 	case !n.managed:
 		v.decide(n, Done, v1alpha1.ReasonUnmanaged, "the UpgradePolicy's nodeSelector does not match this node")
-		return v
 	case !c.target.selects(n):
 		v.decide(n, Done, v1alpha1.ReasonNotSelected, fmt.Sprintf("the nodeSelector of upgrade %s does not match this node", c.target.Name))
-		return v
+	default:
+		c.nothingLeft(&v, n)
+	}
+	return v
+}
+
+// nothingLeft decides for a node for which nothing is left to do. It shows a problem of
+// the source, so that people learn of it before the next upgrade needs an image.
+func (c *cluster) nothingLeft(v *verdict, n *node) {
+	switch {
+	case c.Source.Problem.Holds():
+		v.decision, v.hold = Done, c.Source.Problem
 	case c.target == nil:
 		v.decide(n, Done, v1alpha1.ReasonNoUpgrade, "no upgrade is requested"+n.rebootNote())
 	default:
 		v.decide(n, Done, v1alpha1.ReasonUpToDate, c.whyDone(n))
 	}
-	if v.decision == Done && c.Source.Problem.Holds() {
-		v.hold = c.Source.Problem
-	}
-	return v
 }
 
 // whyDone returns why nothing is left to do for the node.

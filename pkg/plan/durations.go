@@ -51,8 +51,8 @@ func median(measured []time.Duration, assumed time.Duration) time.Duration {
 	return measured[len(measured)/2]
 }
 
-// usual returns how long nodes take, computed on first use.
-func (c *cluster) usual() durations {
+// medians returns how long nodes take, computed on first use.
+func (c *cluster) medians() durations {
 	if !c.durations.found {
 		*c.durations = newDurations(measure(c.nodes), c.recordedSamples())
 	}
@@ -61,7 +61,7 @@ func (c *cluster) usual() durations {
 
 // expected returns how long the node is expected to take for that part.
 func (c *cluster) expected(n *node, p part) time.Duration {
-	took := c.usual().of[p]
+	took := c.medians().of[p]
 	if p != components {
 		pace := &c.groups[n.group].pace
 		took += seconds(pace.SettleSeconds) + seconds(pace.MinReadySeconds)
@@ -69,8 +69,8 @@ func (c *cluster) expected(n *node, p part) time.Duration {
 	return (took + rounding - 1).Truncate(rounding)
 }
 
-// needs returns how long the node is expected to take if it is released now.
-func (c *cluster) needs(n *node) time.Duration {
+// expectedDuration returns how long the node is expected to take if it is released now.
+func (c *cluster) expectedDuration(n *node) time.Duration {
 	return c.expected(n, n.nextPart(n.ControlPlane && c.pass1))
 }
 

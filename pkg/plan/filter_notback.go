@@ -12,9 +12,9 @@ const (
 	// minRebootTimeout is the least time that a rebooting node may be NotReady before
 	// it counts as lost: a real machine takes minutes for its firmware alone.
 	minRebootTimeout = 5 * time.Minute
-	// upTimeout is how long a node may be NotReady in a step in which it does not
+	// notReadyTimeout is how long a node may be NotReady in a step in which it does not
 	// reboot. Kubernetes itself waits 40 seconds before it marks a node NotReady.
-	upTimeout = time.Minute
+	notReadyTimeout = time.Minute
 )
 
 // notBack holds every node while one that went out of service does not come back,
@@ -28,7 +28,7 @@ func notBack(c *cluster, _ *node) fleet.Hold {
 
 // notBack returns the hold that a lost node puts on the others.
 func (n *node) notBack() fleet.Hold {
-	message := fmt.Sprintf("node %s does not come back: NotReady since %s, in the step %s; if it never comes back: `kubectl upgrade abandon %s`",
+	message := fmt.Sprintf("node %s has been NotReady since %s, in the step %s; if it never comes back: `kubectl upgrade abandon %s`",
 		n.Name, clock(*n.NotReadySince), n.status.Step, n.Name)
 	return fleet.Hold{Reason: v1alpha1.ReasonNodeNotBack, Message: message}
 }
@@ -45,9 +45,9 @@ func (c *cluster) lostAt(n *node) *time.Time {
 	if n.Ready || n.NotReadySince == nil || !n.busy() || n.failed() || n.abandoned != nil || n.unsupported() {
 		return nil
 	}
-	timeout := upTimeout
+	timeout := notReadyTimeout
 	if n.mayReboot() {
-		timeout = max(minRebootTimeout, 2*c.usual().of[nodePart(n.ControlPlane)])
+		timeout = max(minRebootTimeout, 2*c.medians().of[nodePart(n.ControlPlane)])
 	}
 	at := n.NotReadySince.Add(timeout)
 	return &at

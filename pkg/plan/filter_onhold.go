@@ -10,12 +10,12 @@ func onHold(_ *cluster, n *node) fleet.Hold {
 	if !n.onHold {
 		return fleet.Hold{}
 	}
-	return HoldGate(n.Labels)
+	return HoldLabelGate(n.Labels)
 }
 
-// HoldGate holds a node whose labels include the hold label. The agent calls it again
+// HoldLabelGate holds a node whose labels include the hold label. The agent calls it again
 // with what it reads itself.
-func HoldGate(nodeLabels map[string]string) fleet.Hold {
+func HoldLabelGate(nodeLabels map[string]string) fleet.Hold {
 	if _, held := nodeLabels[v1alpha1.HoldLabel]; !held {
 		return fleet.Hold{}
 	}

@@ -9,9 +9,9 @@ import (
 
 // othersFirst holds a node while others go first: control planes in pass 1, then
 // control-plane nodes, then group after group.
-func othersFirst(c *cluster, n *node) fleet.Hold { return c.waits(c.orderHold(n)) }
+func othersFirst(c *cluster, n *node) fleet.Hold { return c.orWriteFailure(c.orderHold(n)) }
 
-// orderHold returns the hold of a node that the order of nodes does not let begin yet.
+// orderHold returns the hold of a node that comes later in the order of nodes.
 func (c *cluster) orderHold(n *node) fleet.Hold {
 	if c.pass1 {
 		return c.notInPass1(n)

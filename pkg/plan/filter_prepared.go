@@ -18,9 +18,9 @@ func notPrepared(c *cluster, n *node) fleet.Hold {
 	case n.status.Step == "":
 		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: "no agent has reported from this node yet"}
 	case n.staged:
-		return fleet.Hold{Reason: v1alpha1.ReasonPullingImages, Message: fmt.Sprintf("the container images of %s are being pulled", c.target.to)}
+		return fleet.Hold{Reason: v1alpha1.ReasonPullingImages, Message: fmt.Sprintf("the container images of %s are not on the node yet", c.target.to)}
 	case c.Source.Problem.Holds():
 		return c.Source.Problem
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("the image of %s is being staged", c.target.to)}
+	return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("the image of %s is not staged yet", c.target.to)}
 }

@@ -23,7 +23,7 @@ func othersNotStaged(c *cluster, _ *node) fleet.Hold {
 		message := fmt.Sprintf("node %s has not %s %s (%s): %s", n.Name, what, to, n.cause.Reason, n.cause.Message)
 		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: message}
 	case c.unprepared.staged:
-		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("control-plane nodes are still pulling the container images of %s", to)}
+		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("not every control-plane node has the container images of %s yet", to)}
 	}
-	return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("other nodes are still staging %s", to)}
+	return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("not every node has staged %s yet", to)}
 }

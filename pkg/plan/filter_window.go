@@ -4,7 +4,7 @@ import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 
 // windowClosed holds a node outside its windows, and inside an exclusion.
 func windowClosed(c *cluster, n *node) fleet.Hold {
-	return c.windows.ask(c.classOf(n), c.now).hold
+	return c.windows.lookup(c.classOf(n), c.now).hold
 }
 
 // classOf returns the class of nodes with the same windows. A node that was up to

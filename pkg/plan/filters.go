@@ -22,17 +22,17 @@ type filter struct {
 	// withdraws marks a filter that also applies to a node that has begun, until its
 	// last check: the node's release is withdrawn, and it aborts its attempt.
 	withdraws bool
-	// passedOver marks a filter that may hold a worker forever: later groups do not
+	// groupsSkip marks a filter that may hold a worker forever: later groups do not
 	// wait for such a worker.
-	passedOver bool
+	groupsSkip bool
 	// agents marks a filter that may also return a reason of the node's agent.
 	agents bool
 }
 
 // filters decide whether a node may be released. The first that holds is shown to
 // people, so the most helpful come first: what the node itself lacks, what stops every
-// node, what people decided, the order of nodes, and what is dangerous now. Within
-// these groups the order is free, except in the two places with a comment.
+// node, what people decided, the order of nodes, and what is dangerous now. Within each
+// of these, the rows may be in any order, except where a comment says so.
 //
 // To add a reason to wait, add a file filter_….go, a row here, and its code with a row
 // in v1alpha1.Reasons. What spends something shared, such as a slot, is a claim of the
@@ -42,19 +42,19 @@ var filters = []filter{
 	{hold: notTriggered, question: asks("can the upgrade begin at all?", v1alpha1.ReasonUnsupported, v1alpha1.ReasonUpgradeInvalid, v1alpha1.ReasonPolicyInvalid, v1alpha1.ReasonSkew,
 		v1alpha1.ReasonNotOffered, v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
-	{hold: stepForbidden, passedOver: true, question: asks("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
-	{hold: notReady, passedOver: true, question: asks("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
-	{hold: unknownMark, passedOver: true, question: asks("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
-	// After notReady: a node that is away cannot stage.
+	{hold: stepForbidden, groupsSkip: true, question: asks("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
+	{hold: notReady, groupsSkip: true, question: asks("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
+	{hold: unknownMark, groupsSkip: true, question: asks("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},
+	// After notReady: a node that is unreachable cannot stage.
 	{hold: notPrepared, agents: true, question: asks("are all images on the node?", v1alpha1.ReasonNotStaged, v1alpha1.ReasonPullingImages,
 		v1alpha1.ReasonSourceUnavailable, v1alpha1.ReasonSourceEmpty, v1alpha1.ReasonSourceInvalid)},
 
 	{hold: nodeFailed, withdraws: true, question: asks("did another node fail?", v1alpha1.ReasonNodeFailed, v1alpha1.ReasonNotItsTurn)},
 	{hold: notBack, question: asks("has a node not come back?", v1alpha1.ReasonNodeNotBack)},
 	{hold: otherManager, withdraws: true, question: asks("may another program reboot nodes?", v1alpha1.ReasonOtherRebootManager)},
-	{hold: checkBlocks, passedOver: true, question: asks("what did the checks find?", v1alpha1.ReasonPreflight, v1alpha1.ReasonNotItsTurn)},
+	{hold: checkBlocks, groupsSkip: true, question: asks("what did the checks find?", v1alpha1.ReasonPreflight, v1alpha1.ReasonNotItsTurn)},
 
-	{hold: onHold, withdraws: true, passedOver: true, question: asks("is the node on hold?", v1alpha1.ReasonOnHold)},
+	{hold: onHold, withdraws: true, groupsSkip: true, question: asks("is the node on hold?", v1alpha1.ReasonOnHold)},
 	{hold: upgradeHeld, withdraws: true, question: asks("is the upgrade held by a person?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired)},
 	{hold: groupNotApproved, withdraws: true, question: asks("is its group approved?", v1alpha1.ReasonApprovalRequired)},
 	{hold: windowClosed, withdraws: true, question: asks("is its window open?", v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},

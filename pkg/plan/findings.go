@@ -16,7 +16,7 @@ const maxFindings = 128
 // noteFindings writes the report into the upgrade's status, unless that has a later
 // one.
 func (k checks) noteFindings(u *v1alpha1.ClusterUpgrade) {
-	report := k.report
+	report := k.lastReport
 	if report == nil {
 		return
 	}

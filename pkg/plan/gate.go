@@ -26,7 +26,7 @@ func Gate(upgrade *v1alpha1.ClusterUpgrade, kind v1alpha1.UpgradeType, schedules
 	}
 	w := newWindows(upgrade, schedules)
 	c := w.classOf(nodeLabels, kind)
-	a := w.ask(c, now)
+	a := w.lookup(c, now)
 	if !a.hold.Holds() && !a.fits(now, need) {
 		return w.tooShort(c, a, need)
 	}

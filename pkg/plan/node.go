@@ -9,7 +9,10 @@ import (
 )
 
 // node is a Node with what its agent reports, and its state with regard to the target.
-// It is immutable once the cluster is built: a forecast changes copies.
+// It is immutable once the cluster is built: a prediction changes copies.
+//
+// Three sources say which slot the node has: SlotAnnotation is on the Node, lease is what
+// the Leases say, and spec.Slot is what the coordinator wrote to its NodeUpgrade.
 type node struct {
 	fleet.Node
 	spec      *v1alpha1.NodeUpgradeSpec   // as stored
@@ -18,8 +21,8 @@ type node struct {
 	abandoned *v1alpha1.Abandoned         // nil: it is not
 	answered  bool                        // its agent has observed the stored generation
 	managed   bool                        // the policy's nodeSelector matches it
-	slot      *fleet.Slot                 // reserved for it, or held by it; nil: none
-	keepsSlot bool                        // it took the slot of its order and has not freed it, whatever the Lease says
+	lease     *fleet.Slot                 // the slot reserved for it, or held by it; nil: none
+	tookSlot  bool                        // it took spec.Slot and has not freed it, whatever the Lease says
 	phase     v1alpha1.Phase
 	cause     fleet.Hold // what its agent reports: what it is doing, or what went wrong
 	retryAt   *time.Time // when it retries after a failed attempt
@@ -71,23 +74,23 @@ func (n *node) eligible() bool { return n.managed && n.abandoned == nil && !n.un
 // busy reports whether an upgrade has, or may have, taken the node out of service: it
 // has begun, has failed, or holds a slot.
 func (n *node) busy() bool {
-	return n.phase == v1alpha1.PhaseRevocable || n.phase == v1alpha1.PhaseCommitted || n.failed() || n.marked() || n.holdsSlot()
+	return n.phase == v1alpha1.PhaseRevocable || n.phase == v1alpha1.PhaseCommitted || n.failed() || n.marked() || n.holdsLease()
 }
 
 // marked reports whether the Node's annotation names its own slot: the one reserved for
 // it, or held by it. Any other value means nothing, because a kubelet may annotate its
 // own Node.
 func (n *node) marked() bool {
-	return n.Slot != "" && (n.Slot == n.spec.Slot || n.holdsSlot() && n.Slot == n.slot.Name)
+	return n.SlotAnnotation != "" && (n.SlotAnnotation == n.spec.Slot || n.holdsLease() && n.SlotAnnotation == n.lease.Name)
 }
 
-// holdsSlot reports whether the node has taken its slot.
-func (n *node) holdsSlot() bool { return n.slot != nil && n.slot.Holder == n.Owner() }
+// holdsLease reports whether the node has taken its slot, according to the Lease.
+func (n *node) holdsLease() bool { return n.lease != nil && n.lease.Holder == n.Owner() }
 
 // reserved reports whether a slot is reserved for the node, and the node has not begun.
-func (n *node) reserved() bool { return n.slot != nil && !n.busy() }
+func (n *node) reserved() bool { return n.lease != nil && !n.busy() }
 
-// released reports whether the node's order lets its agent begin.
+// released reports whether the node's NodeUpgrade.spec allows its agent to begin.
 func (n *node) released() bool { return n.spec.Release.Granted() }
 
 // mustFinish reports whether a busy node can no longer abort: it passed its last check,

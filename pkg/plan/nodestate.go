@@ -27,7 +27,7 @@ func (t *target) stateOf(n *node) nodeState {
 		return nodeState{concerned: t.concerns(n)}
 	}
 	s := nodeState{
-		concerned: t.concerns(n), onHold: HoldGate(n.Labels).Holds(),
+		concerned: t.concerns(n), onHold: HoldLabelGate(n.Labels).Holds(),
 		kubeadmDone: t.kubeadmDone(n), upToDate: !t.stalled() && t.upToDate(n),
 	}
 	s.open = s.concerned && !s.upToDate && !n.busy() && (!n.released() || t.isFor(n.spec.Upgrade))

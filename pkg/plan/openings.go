@@ -15,7 +15,7 @@ const maxOpenings = 8
 // tooShort returns the hold for nodes that need longer than the window stays open,
 // until the next opening that is long enough. It is computed once for all nodes with
 // the same need.
-func (w *windows) tooShort(c *class, a *answer, need time.Duration) fleet.Hold {
+func (w *windows) tooShort(c *class, a *availability, need time.Duration) fleet.Hold {
 	if hold, found := a.tooShort[need]; found {
 		return hold
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // automaticPatch returns what `automatic: [{type: Patch}]` asks for: the newest patch
-// of the minor that every part of the cluster runs, on offer for every architecture. It
+// of the minor that every part of the cluster runs, available for every architecture. It
 // is named after the version, so that two coordinators create the same one, and an
 // upgrade that has ended is not created again.
 func (c *cluster) automaticPatch(wake *wakeTime) *v1alpha1.ClusterUpgrade {
@@ -34,7 +34,7 @@ func (c *cluster) automaticPatch(wake *wakeTime) *v1alpha1.ClusterUpgrade {
 // cannot be parsed.
 func (c *cluster) running() (oldest, newest version.Version, ok bool) {
 	var all []string
-	for _, pod := range c.APIServers {
+	for _, pod := range c.apiServers {
 		all = append(all, pod.Version)
 	}
 	if len(all) == 0 {
@@ -60,8 +60,8 @@ func (c *cluster) running() (oldest, newest version.Version, ok bool) {
 	return oldest, newest, true
 }
 
-// newestPatch returns the newest release of the line that is on offer for every
-// eligible node, and has been for minAge.
+// newestPatch returns the newest version of the line that the source has offered for
+// minAge, with an image for every eligible node.
 func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *wakeTime) (best version.Version, ok bool) {
 	offered := map[version.Version][]string{}
 	for _, offer := range c.Source.Offers {
@@ -90,8 +90,8 @@ func (r *reading) alreadyRequested(v version.Version) bool {
 	}) || slices.ContainsFunc(r.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == v.Name() })
 }
 
-// oldEnough reports whether v has been on offer for minAge, according to the policy's
-// status. If not, wake gets the time when it will be.
+// oldEnough reports whether the source has offered v for minAge, according to the
+// policy's status. If not, wake gets the time when it will have.
 func (r *reading) oldEnough(v version.Version, minAge time.Duration, wake *wakeTime) bool {
 	if minAge == 0 {
 		return true

@@ -15,10 +15,10 @@ type Decision string
 
 // The decisions.
 const (
-	Go      Decision = "Go"      // it is released, or at work
+	Go      Decision = "Go"      // it is released, or being upgraded
 	Wait    Decision = "Wait"    // it begins later by itself
 	Done    Decision = "Done"    // nothing is left to do
-	Blocked Decision = "Blocked" // a person must act first
+	Blocked Decision = "Blocked" // a person must act first, or a lost node must come back
 )
 
 // Plan is what the coordinator has to do now.
@@ -62,18 +62,26 @@ type Plan struct {
 
 // NodePlan is what one node may do, and why it may not do more.
 type NodePlan struct {
-	Name     string          `json:"name"`
-	Group    string          `json:"group"`
-	From     string          `json:"from"`
-	To       string          `json:"to"`
-	Decision Decision        `json:"decision"`
-	Reason   v1alpha1.Reason `json:"reason"`
-	Message  string          `json:"message"`
-	Until    *time.Time      `json:"until"`
-	// Release is how far the node may go, and Slot the slot reserved for it.
+	Name string `json:"name"`
+	// Group is the name of its group in the strategy: ControlPlaneGroup, or empty for
+	// nodes in none of the strategy's groups.
+	Group string `json:"group"`
+	// From is the kubelet's version now, and To the upgrade's. To is empty for a Reboot,
+	// and without an upgrade.
+	From     string   `json:"from"`
+	To       string   `json:"to"`
+	Decision Decision `json:"decision"`
+	// Reason and Message are why the node may do that and no more. Until is when the
+	// reason ends; nil: not known, or it does not end by itself.
+	Reason  v1alpha1.Reason `json:"reason"`
+	Message string          `json:"message"`
+	Until   *time.Time      `json:"until"`
+	// Release is how far the node may go. Kubeadm is which kubeadm upgrade it runs.
 	Release v1alpha1.Release        `json:"release,omitempty"`
 	Kubeadm v1alpha1.KubeadmCommand `json:"kubeadm,omitempty"`
-	Slot    string                  `json:"slot,omitempty"`
+	// Slot is the slot to reserve for a node that begins now. It is empty for a node
+	// that has begun: Spec.Slot names the slot of that one.
+	Slot string `json:"slot,omitempty"`
 	// PredictedStart is when the node is expected to go out of service, and
 	// PredictedEnd when it is back; on a control plane kubeadm runs before. Nil: not
 	// known, or over. Only Predict sets them.
@@ -84,11 +92,11 @@ type NodePlan struct {
 	// the field abandoned is to be removed.
 	Returned bool `json:"-"`
 	// Managed reports whether the policy's nodeSelector matches the node. A node that
-	// is not managed has a NodeUpgrade only while it is still at work.
+	// is not managed has a NodeUpgrade only while it is still being upgraded.
 	Managed bool `json:"-"`
 	// Owner identifies the node in slots.
 	Owner fleet.Owner `json:"-"`
-	// Spec is the order that its NodeUpgrade should have.
+	// Spec is the spec that its NodeUpgrade should have.
 	Spec v1alpha1.NodeUpgradeSpec `json:"-"`
 }
 
@@ -105,8 +113,8 @@ func (n NodePlan) Admission() (present, admitted bool) {
 	return n.Decision != Done, n.Decision == Go
 }
 
-// Decide returns what every node may do at now, and what to write for that. Its time is
-// proportional to the number of nodes.
+// Decide returns what every node may do at now, and what to write for that. Its running
+// time is proportional to the number of nodes.
 func Decide(s fleet.Snapshot, now time.Time) Plan {
 	return newPlanner(&s, now).plan()
 }

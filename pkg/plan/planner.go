@@ -7,8 +7,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// planner holds a decision and what it is based on: the cluster, the queue and the
-// verdicts.
+// planner makes a Plan. newPlanner decides, and the methods turn into a Plan what it
+// decided: the cluster, the queue and the verdicts.
 type planner struct {
 	*cluster
 	queue    queue
@@ -22,7 +22,7 @@ func newPlanner(s *fleet.Snapshot, now time.Time) *planner {
 	p := &planner{wake: wakeTime{now: now}}
 	r := read(s, now)
 	p.queue = r.newQueue(&p.wake)
-	p.cluster = newCluster(r, p.queue.asked)
+	p.cluster = newCluster(r, p.queue.planned)
 	p.verdicts, p.missing = decide(p.cluster)
 	return p
 }
@@ -38,10 +38,10 @@ func (p *planner) plan() Plan {
 		out.Nodes = append(out.Nodes, p.nodePlan(n, p.verdicts[i]))
 	}
 	out.NeedsPreflight, out.PreflightKey = p.needsChecks(p.missing), p.checks.key
-	if p.checks.report != nil {
-		out.Findings = p.checks.report.Findings
+	if p.checks.lastReport != nil {
+		out.Findings = p.checks.lastReport.Findings
 	}
-	p.report(&out)
+	p.addStatuses(&out)
 	out.Slots = p.slotPlan(p.verdicts)
 	out.Next = p.next(out.Nodes)
 	return out
@@ -57,7 +57,7 @@ func (p *planner) next(nodes []NodePlan) *time.Time {
 	}
 	p.windows.closing(p.now, &p.wake)
 	if p.checks.blocks && !p.target.hold.Holds() {
-		again := p.checks.report.At.Add(recheckAfter)
+		again := p.checks.lastReport.At.Add(recheckAfter)
 		p.wake.at(&again)
 	}
 	return p.wake.next

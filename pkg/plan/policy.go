@@ -36,8 +36,8 @@ func readSelector(s *v1alpha1.LabelSelector) (labels.Selector, error) {
 	return s.AsSelector()
 }
 
-// followed returns the upgrade that nodes follow which join late or return: the one
-// that set the policy's version. Nil: there is none.
+// followed returns the upgrade to whose version nodes that join late or return are
+// brought: the one that set the policy's version. Nil: there is none.
 func (r *reading) followed() *v1alpha1.ClusterUpgrade {
 	u := FollowedUpgrade(r.Policy)
 	if u == nil {
@@ -53,9 +53,9 @@ func (r *reading) followed() *v1alpha1.ClusterUpgrade {
 	return u
 }
 
-// FollowedUpgrade returns the upgrade that late and returning nodes follow, as the
-// policy's status describes it, for when its ClusterUpgrade is deleted. Nil: there is
-// none.
+// FollowedUpgrade returns the upgrade to whose version late and returning nodes are
+// brought, as the policy's status describes it, for when its ClusterUpgrade is deleted.
+// Nil: there is none.
 func FollowedUpgrade(policy *v1alpha1.UpgradePolicy) *v1alpha1.ClusterUpgrade {
 	if policy == nil || policy.Status.Version == "" || policy.Status.Upgrade == nil {
 		return nil

@@ -14,29 +14,29 @@ import (
 func Predict(s fleet.Snapshot, now time.Time) Plan {
 	decided := newPlanner(&s, now)
 	p := decided.plan()
-	f := newForecast(decided)
-	f.run()
+	future := newPrediction(decided)
+	future.run()
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		if span, ok := f.spans[n.Name]; ok {
+		if span, ok := future.spans[n.Name]; ok {
 			n.PredictedStart, n.PredictedEnd = &span.start, &span.end
 		}
 	}
-	p.PredictedStart, p.PredictedEnd = f.whole()
+	p.PredictedStart, p.PredictedEnd = future.startAndEnd()
 	return p
 }
 
-// whole returns the first start and the last end; no end if a node is not upgraded.
-// Once every node is up to date, the forecast waits only for running work, so it stops
+// startAndEnd returns the first start and the last end; no end if a node is not upgraded.
+// Once every node is up to date, the prediction waits only for running work, so it stops
 // at the last end, which may be that of kubeadm's part or of an aborted attempt.
-func (f *forecast) whole() (start, end *time.Time) {
-	if f.begins.IsZero() {
+func (p *prediction) startAndEnd() (start, end *time.Time) {
+	if p.begins.IsZero() {
 		return nil, nil
 	}
-	for _, n := range f.nodes {
+	for _, n := range p.nodes {
 		if n.concerned && !n.upToDate {
-			return &f.begins, nil
+			return &p.begins, nil
 		}
 	}
-	return &f.begins, &f.now
+	return &p.begins, &p.now
 }

@@ -153,7 +153,7 @@ func (c *chaos) disturb(t *rapid.T) {
 		}
 	case "lose lease":
 		for i, slot := range c.Slots {
-			if n.Slot != "" && n.Slot == slot.Name {
+			if n.SlotAnnotation != "" && n.SlotAnnotation == slot.Name {
 				c.Slots = append(c.Slots[:i:i], c.Slots[i+1:]...)
 				break
 			}

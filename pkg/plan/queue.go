@@ -9,10 +9,10 @@ import (
 
 // queue is the upgrades that have not ended.
 type queue struct {
-	targets    []*target // the first is active
-	superseded []ended   // they end without becoming active
-	passed     bool      // no upgrade can begin or continue for now
-	asked      *target   // the upgrade that nodes are planned for: the active one, or the one that late nodes follow
+	targets        []*target // the first is active
+	superseded     []ended   // they end without becoming active
+	noneCanProceed bool      // no upgrade can begin or continue for now
+	planned        *target   // the upgrade that nodes are planned for: the active one, or lateTarget
 }
 
 // ended is a superseded upgrade, and the newer one that supersedes it.
@@ -37,24 +37,24 @@ func (r *reading) newQueue(wake *wakeTime) queue {
 	if len(q.targets) > 1 || behind || len(r.policySpec().Automatic) > 0 {
 		q.choose(r, wake)
 	}
-	if len(q.targets) == 0 || q.passed && behind {
-		q.asked = late
+	if len(q.targets) == 0 || q.noneCanProceed && behind {
+		q.planned = late
 		return q
 	}
 	q.targets[0] = q.targets[0].triggered(r)
-	q.asked = q.targets[0]
+	q.planned = q.targets[0]
 	return q
 }
 
-// lateTarget returns the upgrade that nodes follow which join late or return. Nil:
-// there is none.
+// lateTarget returns the upgrade to whose version nodes that join late or return are
+// brought. Nil: there is none.
 func (r *reading) lateTarget() *target {
 	u := r.followed()
 	if u == nil {
 		return nil
 	}
 	t := r.newTarget(u)
-	t.follows, t.hold = true, r.policyHold
+	t.forLateNodes, t.hold = true, r.policyHold
 	return t
 }
 

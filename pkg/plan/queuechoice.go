@@ -11,7 +11,7 @@ import (
 // choose puts the active upgrade in front: the first that can begin or continue, or
 // else the first.
 //
-// The upgrade that a node is at work for stays in front. So does one that has begun, so
+// The upgrade that a node is being upgraded for stays in front. So does one that has begun, so
 // that the cluster is not left between two versions. An upgrade to a version goes
 // before a Reboot, so that one reboot serves both.
 func (q *queue) choose(r *reading, wake *wakeTime) {
@@ -20,14 +20,14 @@ func (q *queue) choose(r *reading, wake *wakeTime) {
 		q.toFront(i)
 		return
 	}
-	passed := make([]bool, len(q.targets))
+	stuck := make([]bool, len(q.targets))
 	for i, t := range q.targets {
-		passed[i] = t.passedOver(r, wake)
+		stuck[i] = t.cannotProceed(r, wake)
 	}
-	q.passed = !slices.Contains(passed, false)
+	q.noneCanProceed = !slices.Contains(stuck, false)
 	first := -1
 	for i, t := range q.targets {
-		if (q.passed || !passed[i]) && (first < 0 || t.rank(r) < q.targets[first].rank(r)) {
+		if (q.noneCanProceed || !stuck[i]) && (first < 0 || t.rank(r) < q.targets[first].rank(r)) {
 			first = i
 		}
 	}
@@ -42,7 +42,7 @@ func (t *target) rank(r *reading) int {
 	switch {
 	case t.reboot:
 		return 2
-	case t.ordered(r) && t.begun(r):
+	case t.assigned(r) && t.begun(r):
 		return 0
 	}
 	return 1
@@ -53,7 +53,7 @@ func (q *queue) toFront(i int) {
 	q.targets = slices.Insert(slices.Delete(q.targets, i, i+1), 0, t)
 }
 
-// inProgress returns the upgrade that a node is at work for, or released for.
+// inProgress returns the upgrade that a node is being upgraded for, or released for.
 func (r *reading) inProgress() *v1alpha1.UpgradeReference {
 	for _, n := range r.nodes {
 		if n.busy() || n.released() {
@@ -63,8 +63,8 @@ func (r *reading) inProgress() *v1alpha1.UpgradeReference {
 	return nil
 }
 
-// ordered reports whether a node has an order from the upgrade.
-func (t *target) ordered(r *reading) bool {
+// assigned reports whether the spec of a NodeUpgrade is for the upgrade.
+func (t *target) assigned(r *reading) bool {
 	return slices.ContainsFunc(r.nodes, func(n *node) bool { return t.isFor(n.spec.Upgrade) })
 }
 
@@ -76,10 +76,10 @@ func (t *target) begun(r *reading) bool {
 	})
 }
 
-// passedOver reports whether the upgrade can neither begin nor continue for now, so
+// cannotProceed reports whether the upgrade can neither begin nor continue for now, so
 // that others go before it: it cannot be triggered, people hold all of it before it has
 // begun, or the remaining nodes may never be upgraded.
-func (t *target) passedOver(r *reading, wake *wakeTime) bool {
+func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 	begun := t.begun(r)
 	if hold := upgradeHold(t.ClusterUpgrade, r.now); hold.Holds() {
 		wake.at(hold.Until)
@@ -90,7 +90,7 @@ func (t *target) passedOver(r *reading, wake *wakeTime) bool {
 		return true
 	}
 	windows := newWindows(trial.ClusterUpgrade, r.Schedules)
-	left := false
+	remaining := false
 	for _, n := range r.nodes {
 		if !trial.concerns(n) || trial.upToDate(n) {
 			continue
@@ -100,17 +100,17 @@ func (t *target) passedOver(r *reading, wake *wakeTime) bool {
 		if !never(hold) && (begun || !hold.Reason.Info().HeldByPeople) {
 			return false
 		}
-		left = true
+		remaining = true
 	}
-	return left
+	return remaining
 }
 
 // mayGo returns the hold that people put on the node now.
 func (t *target) mayGo(n *node, w *windows, now time.Time) fleet.Hold {
-	if hold := HoldGate(n.Labels); hold.Holds() {
+	if hold := HoldLabelGate(n.Labels); hold.Holds() {
 		return hold
 	}
-	return w.ask(w.classOf(n.Labels, t.typeFor(n)), now).hold
+	return w.lookup(w.classOf(n.Labels, t.typeFor(n)), now).hold
 }
 
 // never reports whether a node with that hold may never be upgraded: it is on hold, or

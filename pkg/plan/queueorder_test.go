@@ -75,7 +75,7 @@ func TestQueueOrder(t *testing.T) {
 				if u.RetriedBy != nil {
 					text += "(" + u.RetriedBy.Name + ")"
 				}
-				if u.PassedOver {
+				if u.CannotProceed {
 					text += "-"
 				}
 				got = append(got, text)

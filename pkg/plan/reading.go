@@ -36,7 +36,7 @@ func read(s *fleet.Snapshot, now time.Time) *reading {
 	for i, one := range s.Nodes {
 		n := &all[i]
 		r.nodes[i] = n
-		n.Node, n.slot = one, slots[one.Owner()]
+		n.Node, n.lease = one, slots[one.Owner()]
 		n.managed = managed.Matches(labels.Set(one.Labels))
 		n.join(nodeUpgrades[one.Name], inventories[one.Name], versions)
 	}
@@ -56,7 +56,7 @@ func (n *node) join(u *v1alpha1.NodeUpgrade, inventory *v1alpha1.NodeInventory, 
 		n.facts = &inventory.NodeFacts
 	}
 	n.spec, n.status, n.abandoned = &u.Spec, &u.Status, u.Abandoned
-	n.keepsSlot = KeepsSlot(u, n.Slot)
+	n.tookSlot = TookSlot(u, n.SlotAnnotation)
 	n.answered = u.Generation > 0 && u.Status.ObservedGeneration == u.Generation
 	n.readStatus(versions)
 }

@@ -118,14 +118,14 @@ func reasonsPage() string {
 	page.WriteString("# Reasons\n\n<!-- Generated from pkg/api/v1alpha1/reasontable.go by `go test ./pkg/plan -update`. -->\n\n" +
 		"A node that waits reports why, with one of these codes. The same code is in the conditions of NodeUpgrades and\n" +
 		"ClusterUpgrades, in events, and in what `kubectl upgrade status` and `plan` print. Where the last column is empty, the\n" +
-		"node is tried again by itself, as far as its step is not `Failed` or `RolledBack` by then.\n")
+		"node retries by itself, unless its step is `Failed` or `RolledBack`: then it may need a person (docs/node.md).\n")
 	for _, giver := range []struct {
 		v1alpha1.Giver
 		title string
 	}{
-		{v1alpha1.GivenByPlanner, "What the coordinator says of a node that may not go, or of an upgrade"},
+		{v1alpha1.GivenByPlanner, "What the coordinator reports about a node that may not begin, or about an upgrade"},
 		{v1alpha1.GivenBySource, "What is wrong with the source of images"},
-		{v1alpha1.GivenByAgent, "What an agent says of its node"},
+		{v1alpha1.GivenByAgent, "What an agent reports about its node"},
 	} {
 		fmt.Fprintf(&page, "\n## %s\n\n| reason | means | ends |\n| --- | --- | --- |\n", giver.title)
 		for _, row := range v1alpha1.Reasons {
@@ -141,10 +141,10 @@ func reasonsPage() string {
 // ends returns when the hold ends.
 func ends(row v1alpha1.ReasonInfo) string {
 	switch {
+	case row.Ends != "":
+		return row.Ends
 	case row.NeedsPerson:
 		return "when a person acts"
-	case row.HeldByPeople:
-		return "as people have decided"
 	case row.Giver == v1alpha1.GivenByAgent && !row.Routine:
 		return ""
 	}

@@ -18,8 +18,8 @@ func (t *target) rebootDue(n *node) bool {
 // rebooted reports whether the upgrade has rebooted the node. It does so only once: a
 // node that needs another reboot right away waits for the next upgrade.
 func (t *target) rebooted(n *node) bool {
-	left := n.status.Reboot.FromBootID
-	return t.isFor(n.status.Upgrade) && left != "" && n.BootID != left
+	previousBootID := n.status.Reboot.FromBootID
+	return t.isFor(n.status.Upgrade) && previousBootID != "" && n.BootID != previousBootID
 }
 
 // rebootNote returns a note for a node that asks for a reboot although nothing is
@@ -46,19 +46,19 @@ func (c *cluster) automaticReboot(wake *wakeTime) *v1alpha1.ClusterUpgrade {
 			continue
 		}
 		class := windows.classOf(n.Labels, v1alpha1.TypeReboot)
-		answer := windows.ask(class, c.now)
-		wake.at(answer.changes())
-		if !answer.hold.Holds() && answer.fits(c.now, c.expected(n, nodePart(n.ControlPlane))) {
+		available := windows.lookup(class, c.now)
+		wake.at(available.changes())
+		if !available.hold.Holds() && available.fits(c.now, c.expected(n, nodePart(n.ControlPlane))) {
 			return c.unlessExists(u, wake)
 		}
 	}
 	return nil
 }
 
-// asksForReboot reports whether a Reboot could serve the node. A node that still has to
-// follow an upgrade is rebooted by that.
+// asksForReboot reports whether a Reboot could serve the node. A node that is still to
+// be brought to the version of an upgrade that has ended is rebooted by that.
 func (c *cluster) asksForReboot(n *node) bool {
-	behind := c.target != nil && c.target.follows && !n.upToDate
+	behind := c.target != nil && c.target.forLateNodes && !n.upToDate
 	return n.eligible() && n.Ready && n.status.Reboot.Required && !n.nextBootDiffers() && !behind
 }
 

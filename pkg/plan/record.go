@@ -106,7 +106,7 @@ func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
 		r.Reason = v.hold.Reason
 	}
 	if !t.isFor(n.status.Upgrade) {
-		return r // it never had an order
+		return r // its NodeUpgrade.spec was never for this upgrade
 	}
 	r.From, r.Attempts = cmp.Or(n.status.Versions.From, n.Kubelet), n.status.Retry.Attempts
 	r.Steps = n.status.Steps[max(0, len(n.status.Steps)-maxSteps):]
@@ -119,7 +119,7 @@ func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
 		}
 	}
 	for _, s := range n.passes() {
-		*s.part.seconds(&r) = int32(min(math.Ceil(s.took.Seconds()), math.MaxInt32))
+		*s.part.durationField(&r) = int32(min(math.Ceil(s.took.Seconds()), math.MaxInt32))
 	}
 	return r
 }

@@ -25,8 +25,9 @@ type samples [parts][]time.Duration
 // maxSamples is how many workers are measured: more would not change the median much.
 const maxSamples = 500
 
-// measure returns how long the nodes took in this upgrade: agents drop their steps when
-// the next one begins. The nodes are in upgrade order, control planes first.
+// measure returns how long the nodes took. That is in this upgrade only: an agent clears
+// its recorded steps when another upgrade begins. The nodes are in upgrade order, control
+// planes first.
 func measure(nodes []*node) samples {
 	var all samples
 	for _, n := range nodes {
@@ -70,21 +71,21 @@ func (n *node) passes() []sample {
 	var done []sample
 	var began time.Time
 	var settled time.Duration
-	whole := nodePart(n.ControlPlane)
-	pass := whole
+	full := nodePart(n.ControlPlane)
+	pass := full
 	for _, step := range n.status.Steps {
 		if step.EndTime == nil {
 			break
 		}
 		switch step.Step {
 		case v1alpha1.StepLocking:
-			began, settled, pass = step.StartTime.Time, 0, whole
+			began, settled, pass = step.StartTime.Time, 0, full
 		case v1alpha1.StepChecking:
 			pass = components
 		case v1alpha1.StepRestarting:
 			pass = restart
-		case v1alpha1.StepRebooting: // in the end
-			pass = whole
+		case v1alpha1.StepRebooting: // also after a restart that turned out to need a reboot
+			pass = full
 		case v1alpha1.StepSettling, v1alpha1.StepObserving:
 			settled += step.EndTime.Sub(step.StartTime.Time)
 		case v1alpha1.StepAborting, v1alpha1.StepFailed, v1alpha1.StepRolledBack:

@@ -142,7 +142,7 @@ func (s *sim) writeSlots(p plan.Plan) {
 			slot.ReservedFor, slot.Holder = fleet.Owner{}, fleet.Owner{}
 		}
 	}
-	for _, lost := range p.Slots.Rebuild {
+	for _, lost := range p.Slots.Restore {
 		*s.slot(lost.Name) = lost
 	}
 	if p.Slots.Ensure {

@@ -43,7 +43,7 @@ func (s *sim) agent(n *fleet.Node) {
 		}
 		lastCheck(n, spec, status)
 	case v1alpha1.StepAborting:
-		n.Slot = ""
+		n.SlotAnnotation = ""
 		s.free(n)
 		status.Step = v1alpha1.StepWaiting
 	case v1alpha1.StepActivating, v1alpha1.StepRebooting:
@@ -166,7 +166,7 @@ func (s *sim) work(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha
 	case v1alpha1.StepKubeadm:
 		s.kubeadm(n, spec, status)
 	case v1alpha1.StepCordoning:
-		n.Slot = s.held(n)
+		n.SlotAnnotation = s.held(n)
 		s.begun = append(s.begun, n.Name)
 		status.Retry.Attempts++
 		status.Step = v1alpha1.StepDraining
@@ -214,7 +214,7 @@ func (s *sim) finish(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alp
 			status.Step = v1alpha1.StepUnlocking
 		}
 	case v1alpha1.StepUncordoning:
-		n.Slot = ""
+		n.SlotAnnotation = ""
 		status.Step = v1alpha1.StepUnlocking
 	case v1alpha1.StepUnlocking:
 		s.free(n)

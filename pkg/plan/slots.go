@@ -9,9 +9,10 @@ import (
 
 // SlotPlan is what to do with the Leases, in this order.
 type SlotPlan struct {
-	// Rebuild are the slots whose Leases are gone or have lost their holders, although
-	// nodes have taken them.
-	Rebuild []fleet.Slot
+	// Restore are the slots whose Leases are gone or have lost their holders, although
+	// nodes have taken them. The others are owners whose slots to free with that
+	// function of package slot.
+	Restore []fleet.Slot
 	// Reap are the owners whose Nodes are gone, as far as is known.
 	Reap []fleet.Owner
 	// Abandon are the owners that a person has abandoned.
@@ -26,10 +27,10 @@ type SlotPlan struct {
 
 // slotPlan returns what the verdicts require of the Leases.
 func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
-	p := SlotPlan{Count: c.budget, Ensure: c.slotsDiffer(), Rebuild: c.lostSlots()}
+	p := SlotPlan{Count: c.budget, Ensure: c.slotsDiffer(), Restore: c.lostSlots()}
 	owners := map[fleet.Owner]int{}
 	for i, n := range c.nodes {
-		if n.slot != nil {
+		if n.lease != nil {
 			owners[n.Owner()] = i
 		}
 	}
@@ -50,14 +51,14 @@ func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 	return p
 }
 
-// KeepsSlot reports whether the node with that NodeUpgrade, and that slot annotation on
+// TookSlot reports whether the node with that NodeUpgrade, and that slot annotation on
 // its Node, has taken the slot reserved for it and has not freed it. If the Lease
 // disagrees, another client deleted or changed it.
 //
-// Annotation and status count only for the slot in the order, because a node may write
-// both itself. Before the cordon, and for a restart without one, there is no
+// Annotation and status count only for the slot in the NodeUpgrade's spec, because a node
+// may write both itself. Before the cordon, and for a restart without one, there is no
 // annotation.
-func KeepsSlot(u *v1alpha1.NodeUpgrade, mark string) bool {
+func TookSlot(u *v1alpha1.NodeUpgrade, slotAnnotation string) bool {
 	if _, slot := fleet.SlotIndex(u.Spec.Slot); !slot || u.Abandoned != nil {
 		return false
 	}
@@ -67,16 +68,16 @@ func KeepsSlot(u *v1alpha1.NodeUpgrade, mark string) bool {
 		v1alpha1.StepFailed, v1alpha1.StepRolledBack:
 		return true
 	}
-	return mark == u.Spec.Slot
+	return slotAnnotation == u.Spec.Slot
 }
 
-// lostSlots returns the slots to rebuild, each with the node that took it. One that
+// lostSlots returns the slots to restore, each with the node that took it. One that
 // another node holds meanwhile is left to that node.
 func (c *cluster) lostSlots() []fleet.Slot {
 	leases := c.slotsByName()
 	var lost []fleet.Slot
 	for _, n := range c.nodes {
-		if !n.keepsSlot {
+		if !n.tookSlot {
 			continue
 		}
 		lease, there := leases[n.spec.Slot]
@@ -87,9 +88,9 @@ func (c *cluster) lostSlots() []fleet.Slot {
 	return lost
 }
 
-// slotTrouble returns a note on why the slot of a busy node cannot be rebuilt.
+// slotTrouble returns a note on why the slot of a busy node cannot be restored.
 func (c *cluster) slotTrouble(n *node) string {
-	if !n.keepsSlot {
+	if !n.tookSlot {
 		return ""
 	}
 	for _, lease := range c.slots {

@@ -112,7 +112,7 @@ func addAnyNode(t *rapid.T, s *fleet.Snapshot, i int, now time.Time) {
 		n.Labels[v1alpha1.HoldLabel] = ""
 	}
 	if rarely.Draw(t, "marked") {
-		n.Slot = rapid.SampledFrom([]string{"slot-0", "slot-1", "slot-7", "nonsense"}).Draw(t, "mark")
+		n.SlotAnnotation = rapid.SampledFrom([]string{"slot-0", "slot-1", "slot-7", "nonsense"}).Draw(t, "mark")
 	}
 	if n.ControlPlane && mostly.Draw(t, "has static pods") {
 		s.APIServers = append(s.APIServers, fleet.StaticPod{Node: n.Name, Version: usually(t, "apiserver", "v1.34.4", anyVersion), Ready: true})
@@ -139,8 +139,8 @@ func addAnyNode(t *rapid.T, s *fleet.Snapshot, i int, now time.Time) {
 	nodeUpgrade.Status.Versions.ControlPlane = usually(t, "static pods", "v1.34.4", anyVersion)
 	nodeUpgrade.Status.Reboot.Required = coin.Draw(t, "asks for a reboot")
 	nodeUpgrade.Status.Versions.NextBoot = usually(t, "active", n.Kubelet, anyVersion)
-	if n.Slot != "" && coin.Draw(t, "its own mark") {
-		nodeUpgrade.Spec.Slot = n.Slot
+	if n.SlotAnnotation != "" && coin.Draw(t, "its own mark") {
+		nodeUpgrade.Spec.Slot = n.SlotAnnotation
 	}
 	nodeUpgrade.Status.Upgrade = nodeUpgrade.Spec.Upgrade
 	nodeUpgrade.Status.Reboot.FromBootID = rapid.SampledFrom([]string{"", "", "boot-0", "boot-1"}).Draw(t, "rebooted from")

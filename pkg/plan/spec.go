@@ -17,7 +17,7 @@ func (c *cluster) nodePlan(n *node, v verdict) NodePlan {
 		Name: n.Name, Group: c.groups[n.group].name, From: n.Kubelet,
 		Decision: v.decision, Reason: v.hold.Reason, Message: clip(v.hold.Message), Until: v.hold.Until,
 		Release: v.release, Kubeadm: v.kubeadm, Slot: v.slot,
-		Returned: n.returned(), Managed: n.managed, Owner: n.Owner(), Spec: c.order(n, v),
+		Returned: n.returned(), Managed: n.managed, Owner: n.Owner(), Spec: c.newSpec(n, v),
 	}
 	if c.target != nil {
 		p.To = c.target.Spec.Version
@@ -25,18 +25,18 @@ func (c *cluster) nodePlan(n *node, v verdict) NodePlan {
 	return p
 }
 
-// order returns the order that the node should have: an empty one without a target, or
-// when the node has followed an upgrade that is over. For a node that has begun, only
-// the release changes. A failed node may get another order, and then aborts its
-// attempt.
-func (c *cluster) order(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
+// newSpec returns the NodeUpgrade.spec to write. It is empty if there is no upgrade that
+// can be triggered and concerns the node, or if that upgrade has ended and the node is up
+// to date. For a node that has begun, only the release changes. A failed node may get a
+// spec for another upgrade, and then aborts its attempt.
+func (c *cluster) newSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	var spec v1alpha1.NodeUpgradeSpec
 	switch {
-	case (!n.failed() || c.orders(n)) && (n.busy() || n.released() && !c.orders(n)):
+	case (!n.failed() || c.specIsForTarget(n)) && (n.busy() || n.released() && !c.specIsForTarget(n)):
 		spec = *n.spec.DeepCopy()
-	case c.target == nil || c.target.hold.Holds() || !n.concerned || c.target.follows && n.upToDate:
+	case c.target == nil || c.target.hold.Holds() || !n.concerned || c.target.forLateNodes && n.upToDate:
 	default:
-		spec = c.newOrder(n, v)
+		spec = c.startSpec(n, v)
 	}
 	if spec.Upgrade == nil && !v.release.Granted() {
 		return spec
@@ -47,8 +47,8 @@ func (c *cluster) order(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	return spec
 }
 
-// newOrder returns the order of a node that has not begun.
-func (c *cluster) newOrder(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
+// startSpec returns the NodeUpgrade.spec of a node that has not begun.
+func (c *cluster) startSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	spec := v1alpha1.NodeUpgradeSpec{
 		Upgrade: ptr.To(c.target.Reference()),
 		Type:    c.target.typeFor(n),
@@ -62,7 +62,7 @@ func (c *cluster) newOrder(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	}
 	if v.release.Granted() {
 		spec.Slot = v.slot
-		spec.ExpectedSeconds = ptr.To(int32(c.needs(n).Seconds()))
+		spec.ExpectedSeconds = ptr.To(int32(c.expectedDuration(n).Seconds()))
 	}
 	return spec
 }

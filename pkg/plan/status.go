@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// report adds the statuses of upgrades, and the records of those that end now.
-func (p *planner) report(out *Plan) {
+// addStatuses adds the statuses of upgrades, and the records of those that end now.
+func (p *planner) addStatuses(out *Plan) {
 	for _, t := range p.queue.targets {
 		t.Status.ObservedGeneration = t.Generation
 		if t == p.target {
@@ -27,7 +27,7 @@ func (p *planner) report(out *Plan) {
 		p.end(e.target, v1alpha1.OutcomeSuperseded, e.hold(), out)
 		out.status(e.ClusterUpgrade)
 	}
-	p.catchUp(out)
+	p.updateEndedGenerations(out)
 }
 
 func (out *Plan) status(u *v1alpha1.ClusterUpgrade) {
@@ -73,7 +73,7 @@ func (p *planner) success(t *target) fleet.Hold {
 }
 
 // end sets the outcome of the upgrade, and adds its records and the version that late
-// nodes follow from now on.
+// nodes are brought to from now on.
 func (p *planner) end(t *target, outcome v1alpha1.Outcome, hold fleet.Hold, out *Plan) {
 	t.Status.CompletionTime, t.Status.Outcome = wholeSecond(p.now), outcome
 	succeeded := metav1.ConditionFalse
@@ -98,9 +98,9 @@ func (p *planner) queued(t *target) fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: fmt.Sprintf("waits for upgrade %s", p.target.Name)}
 }
 
-// catchUp updates observedGeneration of ended upgrades whose spec was changed since.
-// Such a change has no other effect.
-func (p *planner) catchUp(out *Plan) {
+// updateEndedGenerations updates observedGeneration of ended upgrades whose spec was
+// changed since. Such a change has no other effect.
+func (p *planner) updateEndedGenerations(out *Plan) {
 	for i := range p.Upgrades {
 		u := &p.Upgrades[i]
 		if u.Status.Outcome == "" || u.DeletionTimestamp != nil || u.Status.ObservedGeneration == u.Generation {

@@ -8,7 +8,7 @@ import (
 )
 
 // summary returns what the whole upgrade waits for: what stops it, else which node is
-// at work, else why the first node waits that waits for more than other nodes.
+// being upgraded, else the hold of the first node that does not just wait for its turn.
 func (p *planner) summary() fleet.Hold {
 	switch {
 	case p.target.hold.Holds():
@@ -22,12 +22,12 @@ func (p *planner) summary() fleet.Hold {
 	}
 	active, blocked, waiting, queued := p.firsts()
 	switch {
-	case active >= 0 && p.survey.refused != nil:
-		return p.survey.refused.cannotWrite()
+	case active >= 0 && p.survey.writeFailed != nil:
+		return p.survey.writeFailed.cannotWrite()
 	case active >= 0:
-		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is at work", p.nodes[active].Name)}
-	case len(p.checks.whole) > 0:
-		return p.wholeBlocked()
+		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is being upgraded", p.nodes[active].Name)}
+	case len(p.checks.blockAll) > 0:
+		return p.allBlocked()
 	case waiting >= 0:
 		return p.whyWaiting(p.verdicts[waiting].hold)
 	case blocked >= 0:
@@ -38,8 +38,8 @@ func (p *planner) summary() fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: p.notEveryAPIServer()}
 }
 
-// firsts returns the indices of the first node that is at work, that is blocked, that
-// waits for itself, and that waits for others; -1: there is none.
+// firsts returns the indices of the first node that is being upgraded, that is blocked,
+// that waits for a reason of its own, and that waits for other nodes; -1: there is none.
 func (p *planner) firsts() (active, blocked, waiting, queued int) {
 	active, blocked, waiting, queued = -1, -1, -1, -1
 	first := func(at *int, i int) {

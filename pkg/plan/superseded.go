@@ -55,7 +55,7 @@ func (r *reading) covers(u *v1alpha1.ClusterUpgrade, t *target) bool {
 		return false
 	}
 	newer := &target{selector: selector}
-	left := t.Status.TriggerTime == nil
+	remaining := t.Status.TriggerTime == nil
 	for _, n := range r.nodes {
 		if !t.concerns(n) || t.upToDate(n) {
 			continue
@@ -63,9 +63,9 @@ func (r *reading) covers(u *v1alpha1.ClusterUpgrade, t *target) bool {
 		if !newer.selects(n) {
 			return false
 		}
-		left = true
+		remaining = true
 	}
-	return left
+	return remaining
 }
 
 func (e ended) hold() fleet.Hold {

@@ -5,7 +5,7 @@ import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 // survey summarizes all nodes, before any node is released.
 type survey struct {
 	held             fleet.Hold // the hold of people on the whole upgrade
-	begun            bool       // a node has begun with this upgrade
+	begun            bool       // a node has begun this upgrade
 	busy             bool       // a node that the upgrade concerns is busy
 	pass1            bool       // control planes are not all at the version yet
 	oldAPIServer     string     // a node whose apiserver is not at the version yet
@@ -13,16 +13,16 @@ type survey struct {
 	firstFailed      *node      // the first that failed, even if others may continue
 	lost             *node      // the first that does not come back, if that stops the others
 	firstLost        *node      // the first that does not come back, even if others may continue
-	refused          *node      // the first that is at work and cannot write
+	writeFailed      *node      // the first that is being upgraded and cannot write to the API server
 	aborting         *node      // the first that failed in another upgrade, and aborts that attempt
 	retrying         *node      // the first that waits for its retry
 	unprepared       *node      // the first that is in service and not prepared
 	stageError       *node      // the first whose staging or pull does not succeed
-	absent           *node      // the first that is NotReady by itself
-	busyControlPlane *node      // the first control-plane node that is at work
+	absent           *node      // the first that is NotReady although no upgrade took it out of service
+	busyControlPlane *node      // the first control-plane node that is being upgraded
 	first            *node      // runs kubeadm upgrade apply; nil when that is over
 	snapshotNode     *node      // takes the snapshot of etcd; nil when none is to be taken
-	away             []*node    // busy, or NotReady by themselves
+	outOfService     []*node    // busy, or NotReady for another cause
 	ahead            []*node    // by group: the first node that later groups wait for
 }
 
@@ -33,7 +33,7 @@ func (c *cluster) newSurvey() survey {
 	for _, n := range c.nodes {
 		busy := n.busy()
 		if busy && n.abandoned == nil && !n.unsupported() || n.concerned && !n.Ready {
-			s.away = append(s.away, n)
+			s.outOfService = append(s.outOfService, n)
 		}
 		if !n.concerned {
 			continue
@@ -46,7 +46,7 @@ func (c *cluster) newSurvey() survey {
 		if !n.ControlPlane && (n.failed() && !c.abortsAttempt(n) || c.isLost(n)) {
 			failures++
 		}
-		s.begun = s.begun || busy || n.slot != nil || n.ControlPlane && n.kubeadmDone
+		s.begun = s.begun || busy || n.lease != nil || n.ControlPlane && n.kubeadmDone
 		s.pass1 = s.pass1 || n.ControlPlane && !n.kubeadmDone
 		if s.ahead[n.group] == nil && c.holdsUpGroups(n, busy) {
 			s.ahead[n.group] = n
@@ -60,7 +60,7 @@ func (c *cluster) newSurvey() survey {
 	}
 	s.oldAPIServer = c.findOldAPIServer()
 	s.pass1 = s.pass1 || s.oldAPIServer != ""
-	s.begun = s.begun || c.target != nil && c.target.follows
+	s.begun = s.begun || c.target != nil && c.target.forLateNodes
 	if c.target != nil {
 		s.held = upgradeHold(c.target.ClusterUpgrade, c.now)
 	}
@@ -72,8 +72,8 @@ func (c *cluster) newSurvey() survey {
 // noteBusy adds a busy node to the survey.
 func (c *cluster) noteBusy(s *survey, n *node) {
 	s.busy = true
-	if s.refused == nil && n.refused() {
-		s.refused = n
+	if s.writeFailed == nil && n.writeFailed() {
+		s.writeFailed = n
 	}
 	if c.isLost(n) {
 		if s.firstLost == nil {
@@ -149,7 +149,7 @@ func (c *cluster) holdsUpGroups(n *node, busy bool) bool {
 		return !n.onHold
 	}
 	for i := range filters {
-		if filters[i].passedOver && filters[i].hold(c, n).Holds() {
+		if filters[i].groupsSkip && filters[i].hold(c, n).Holds() {
 			return false
 		}
 	}

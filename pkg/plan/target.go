@@ -11,7 +11,7 @@ import (
 // target is an upgrade and what it asks of nodes.
 type target struct {
 	*v1alpha1.ClusterUpgrade                 // the planner's own copy
-	follows                  bool            // it has ended, and late nodes follow it
+	forLateNodes             bool            // it has ended, and nodes that join late or return are brought to its version
 	reboot                   bool            // its type is Reboot
 	to                       version.Version // zero for a Reboot, and if it is invalid
 	selector                 labels.Selector
@@ -39,7 +39,7 @@ func (t *target) resolve(r *reading) {
 	if t.strategy.Method == v1alpha1.MethodRestart && TypeOf(t.ClusterUpgrade) != v1alpha1.TypePatch {
 		t.strategy.Method = v1alpha1.MethodReboot
 	}
-	if !t.follows {
+	if !t.forLateNodes {
 		t.Status.Strategy = t.strategy
 	}
 }
@@ -59,6 +59,9 @@ func (t *target) concerns(n *node) bool {
 func (t *target) selects(n *node) bool {
 	return t == nil || t.selector.Empty() || t.selector.Matches(labels.Set(n.Labels))
 }
+
+// skips reports whether the policy or the upgrade does not select the node.
+func (t *target) skips(n *node) bool { return !n.managed || !t.selects(n) }
 
 // typeFor returns the upgrade's type for the node: one that joins after a patch may be
 // a minor behind.

@@ -58,7 +58,7 @@ func (t *target) trigger(r *reading) {
 
 // stalled reports whether the upgrade is not triggered, and a person must act first.
 func (t *target) stalled() bool {
-	return t.Status.TriggerTime == nil && !t.follows && t.hold.NeedsPerson()
+	return t.Status.TriggerTime == nil && !t.forLateNodes && t.hold.NeedsPerson()
 }
 
 func noNode(r *reading, t *target) fleet.Hold {
@@ -118,7 +118,7 @@ func (t *target) architectures(r *reading) []string {
 	return list
 }
 
-// images returns those that are on offer, one for each architecture.
+// images returns those that the source offers, one for each architecture.
 func (t *target) images(r *reading) []v1alpha1.Image {
 	if t.reboot {
 		return nil

@@ -2,40 +2,11 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
-
-// skips reports whether the policy or the upgrade does not select the node.
-func (t *target) skips(n *node) bool { return !n.managed || !t.selects(n) }
-
-// ownAPIServers returns the apiservers that the upgrade has to bring to the version.
-func (r *reading) ownAPIServers(t *target) []fleet.StaticPod {
-	own, _ := r.divideAPIServers(t)
-	return own
-}
-
-// divideAPIServers returns the apiservers that the upgrade has to bring to the version,
-// and those on nodes that it skips.
-func (r *reading) divideAPIServers(t *target) (own, others []fleet.StaticPod) {
-	left := map[string]bool{}
-	for _, n := range r.nodes {
-		if n.ControlPlane && t.skips(n) {
-			left[n.Name] = true
-		}
-	}
-	for _, pod := range r.APIServers {
-		if left[pod.Node] {
-			others = append(others, pod)
-		} else {
-			own = append(own, pod)
-		}
-	}
-	return own, others
-}
 
 // apiServerStep holds an upgrade that kubeadm cannot do with the apiservers' versions.
 func apiServerStep(r *reading, t *target) fleet.Hold {
@@ -76,30 +47,6 @@ func apiServerLeftBehind(r *reading, t *target) fleet.Hold {
 	return fleet.Hold{}
 }
 
-// notOnWorkers returns the pods that do not run on workers. A kubelet may create any
-// pod on its own node, so an etcd member on a worker must not count.
-func (r *reading) notOnWorkers(pods []fleet.StaticPod) []fleet.StaticPod {
-	worker := map[string]bool{}
-	for _, n := range r.nodes {
-		worker[n.Name] = !n.ControlPlane
-	}
-	var list []fleet.StaticPod
-	for _, pod := range pods {
-		if !worker[pod.Node] {
-			list = append(list, pod)
-		}
-	}
-	return list
-}
-
 func skew(pod fleet.StaticPod, err error) fleet.Hold {
 	return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("kube-apiserver on %s: %v", pod.Node, err)}
-}
-
-// isDowngrade reports whether an apiserver is newer than the version. Such an upgrade
-// never becomes possible, and must not hold up later ones.
-func (r *reading) isDowngrade(t *target) bool {
-	return known(t.to) && slices.ContainsFunc(r.notOnWorkers(r.ownAPIServers(t)), func(pod fleet.StaticPod) bool {
-		return t.to.Less(parsed(pod.Version))
-	})
 }

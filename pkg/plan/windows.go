@@ -11,7 +11,7 @@ import (
 )
 
 // windows decides when nodes may begin according to the schedules. Nodes with the same
-// schedules get the same answer, so it is computed once for all of them and cached
+// schedules have the same availability, so it is computed once for all of them and cached
 // until it changes.
 type windows struct {
 	schedules []v1alpha1.MaintenanceSchedule
@@ -27,7 +27,7 @@ type windows struct {
 type class struct {
 	labels map[string]string // of one of them
 	kind   v1alpha1.UpgradeType
-	last   *answer
+	last   *availability
 }
 
 // classKey identifies a class: the type, and which schedules' selectors match.
@@ -36,17 +36,17 @@ type classKey struct {
 	matches string
 }
 
-// answer is what the schedules say for a class, from one instant until it changes.
-type answer struct {
+// availability is what the schedules say for a class, from one instant until it changes.
+type availability struct {
 	hold   fleet.Hold
 	closes *time.Time // when the open window closes; nil: that is not known
-	asked  time.Time  // the last instant at which it was used
+	usedAt time.Time  // the last instant at which it was used
 	// tooShort caches the holds of nodes that need longer than is left, by need.
 	tooShort map[time.Duration]fleet.Hold
 }
 
-// changes returns when the answer may change; nil: that is not known.
-func (a *answer) changes() *time.Time {
+// changes returns when the availability may change; nil: that is not known.
+func (a *availability) changes() *time.Time {
 	if a.hold.Holds() {
 		return a.hold.Until
 	}
@@ -55,7 +55,7 @@ func (a *answer) changes() *time.Time {
 
 // fits reports whether work that begins at now and takes need ends before the window
 // closes.
-func (a *answer) fits(now time.Time, need time.Duration) bool {
+func (a *availability) fits(now time.Time, need time.Duration) bool {
 	return a.closes == nil || !now.Add(need).After(*a.closes)
 }
 
@@ -92,19 +92,19 @@ func (w *windows) classOf(nodeLabels map[string]string, kind v1alpha1.UpgradeTyp
 	return c
 }
 
-// ask returns what the schedules say for the class at now, which must not go back
+// lookup returns what the schedules say for the class at now. now must not decrease
 // between calls.
-func (w *windows) ask(c *class, now time.Time) *answer {
+func (w *windows) lookup(c *class, now time.Time) *availability {
 	if a := c.last; a != nil {
 		if t := a.changes(); t == nil || now.Before(*t) {
-			a.asked = now
+			a.usedAt = now
 			return a
 		}
 	}
 	if w.moment == nil || !w.at.Equal(now) {
 		w.moment, w.at = schedule.NewMoment(w.schedules, now), now
 	}
-	c.last = &answer{asked: now}
+	c.last = &availability{usedAt: now}
 	c.last.hold, c.last.closes = w.evaluate(c, w.moment)
 	return c.last
 }
@@ -122,10 +122,10 @@ func (w *windows) evaluate(c *class, moment *schedule.Moment) (hold fleet.Hold, 
 	return fleet.Hold{Reason: said.Reason, Message: said.Message, Until: said.Until}, nil
 }
 
-// closing adds to wake when the windows close that were used at now.
+// closing adds to wake when the windows that were used at now close.
 func (w *windows) closing(now time.Time, wake *wakeTime) {
 	for _, c := range w.classes {
-		if c.last != nil && c.last.asked.Equal(now) {
+		if c.last != nil && c.last.usedAt.Equal(now) {
 			wake.at(c.last.closes)
 		}
 	}

@@ -26,7 +26,7 @@ func (c *cluster) withdrawal(n *node) fleet.Hold {
 	switch {
 	case !n.managed:
 		return fleet.Hold{Reason: v1alpha1.ReasonUnmanaged, Message: "the UpgradePolicy's nodeSelector does not match this node any more"}
-	case !c.orders(n):
+	case !c.specIsForTarget(n):
 		message := "the upgrade that it began for is not the active one any more"
 		if n.spec.Upgrade != nil {
 			message = fmt.Sprintf("upgrade %q is not the active one any more", n.spec.Upgrade.Name)

@@ -33,7 +33,7 @@ func Bound(findings []v1alpha1.Finding, limit int) []v1alpha1.Finding {
 		case shown[g] == share+1:
 			out = append(out, v1alpha1.Finding{
 				ID: f.ID, Level: f.Level, Advice: f.Advice, Ignored: f.Ignored,
-				Message: fmt.Sprintf("The same check has %s.", plural(seen[g]-share, "more finding")),
+				Message: fmt.Sprintf("More findings of this check, which are not listed: %d.", seen[g]-share),
 			})
 		}
 	}

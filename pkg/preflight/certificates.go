@@ -13,12 +13,12 @@ import (
 var certificateChecks = []Entry{
 	{
 		"certificate-ended", blocks,
-		"a certificate of kubeadm's below /etc/kubernetes, or the kubelet's, has expired",
+		"a certificate below /etc/kubernetes that kubeadm manages, or the kubelet's, has expired",
 		"Renew it on that node: kubeadm certs renew all, then restart the control plane's static pods. The kubelet's own is not among those (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert).",
 	},
 	{
 		"certificate-ending", warns,
-		"a certificate in /etc/kubernetes, or the kubelet's, expires within 30 days; kubeadm renews its own on a control plane when it upgrades, and a kubelet rotates its own at any time. A certificate of another program may have expired already",
+		"a certificate in /etc/kubernetes, or the kubelet's, expires within 30 days; kubeadm renews those that it manages when it upgrades a control plane, and the kubelet rotates its own. A certificate of another program may have expired already",
 		"Renew it on that node: kubeadm certs renew all. For the kubelet's own, check that the kubelet rotates it: rotateCertificates in /var/lib/kubelet/config.yaml.",
 	},
 	{
@@ -111,7 +111,7 @@ func (c *checker) checkCertificates() {
 	for _, path := range slices.Sorted(maps.Keys(foreigners)) {
 		c.add(v1alpha1.Finding{
 			ID: "certificate-ending", Object: v1alpha1.ObjectReference{Kind: "File", Name: path},
-			Message: fmt.Sprintf("Certificate %s, which is not kubeadm's, expires on %s (%s).", path, day(foreigners[path].ends), nodeNames(foreigners[path].nodes)),
+			Message: fmt.Sprintf("Certificate %s, which kubeadm does not manage, expires on %s (%s).", path, day(foreigners[path].ends), nodeNames(foreigners[path].nodes)),
 			Advice:  "Renew it in the way in which it was installed; or remove it, if nothing uses it.",
 		})
 	}

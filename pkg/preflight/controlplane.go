@@ -25,12 +25,12 @@ var controlPlaneChecks = []Entry{
 	},
 	{
 		"unsupported-control-plane", mandatory,
-		"Kubernetes is not installed on a control-plane node as a sysext image, and its apiserver is older than the version: it cannot be upgraded here, and no kubelet is upgraded before every apiserver",
+		"Kubernetes is not installed on a control-plane node as a sysext image, and its apiserver is older than the version: kubectl-upgrade cannot upgrade it, and kubelets are upgraded only after all apiservers",
 		"Upgrade that node's control plane first, in the way it was installed (kubeadm upgrade apply of that version); or replace the node by one whose Kubernetes is a sysext image.",
 	},
 	{
 		"control-plane-left-out", mandatory,
-		"the nodeSelector of the UpgradePolicy or of the upgrade does not match a control-plane node whose apiserver is older than the version: no kubelet is upgraded before every apiserver",
+		"the nodeSelector of the UpgradePolicy or of the upgrade does not match a control-plane node whose apiserver is older than the version: kubelets are upgraded only after all apiservers",
 		"Upgrade the control plane first, or let both nodeSelectors match it.",
 	},
 }
@@ -120,7 +120,7 @@ func (c *checker) checkControlPlane() {
 }
 
 // checkOldServers finds apiservers that this upgrade does not upgrade although they are
-// older than the version: no kubelet is upgraded before every apiserver.
+// older than the version: kubelets are upgraded only after all apiservers.
 func (c *checker) checkOldServers() {
 	if !c.kubeadm {
 		return
@@ -139,7 +139,7 @@ func (c *checker) serversStay(id string, nodes []*node, why string) {
 		i := slices.IndexFunc(c.static, func(p staticPod) bool { return p.node == n.name && p.component == apiServer })
 		switch {
 		case i < 0:
-			c.onNode(n, v1alpha1.Finding{ID: id, Message: fmt.Sprintf("Control-plane node %s %s, and has no kube-apiserver pod: whether it is at %s is not known.", n.name, why, c.to)})
+			c.onNode(n, v1alpha1.Finding{ID: id, Message: fmt.Sprintf("Control-plane node %s %s, and has no kube-apiserver pod, so its version is unknown.", n.name, why)})
 		case c.static[i].versionError == nil && c.static[i].version.Less(c.to):
 			c.onNode(n, v1alpha1.Finding{ID: id, Message: fmt.Sprintf("Control-plane node %s %s, so that its kube-apiserver would stay at %s: the upgrade to %s would stop half-way.", n.name, why, c.static[i].version, c.to)})
 		}

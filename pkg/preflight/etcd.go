@@ -17,22 +17,22 @@ const EtcdQuorum = "etcd-quorum"
 var etcdChecks = []Entry{
 	{
 		"etcd-member", blocks,
-		"a member of etcd is not healthy, or has no vote yet",
+		"a member of etcd is not healthy, or is still a learner",
 		"Read its log (kubectl -n kube-system logs on its pod); wait until it has caught up, or remove a member whose node is gone.",
 	},
 	{
 		EtcdQuorum, blocks,
-		"etcd would lose its majority with one more member away; with two members that is always so",
+		"etcd would lose its majority with one more member down; with two members that is always so",
 		"Bring the members back, or add a third control-plane node.",
 	},
 	{
 		"etcd-single", warns,
-		"etcd has a single member: the API is away while its node is upgraded",
+		"etcd has a single member: the API is unavailable while its node is upgraded",
 		"Choose a time when that is fine, or add two control-plane nodes first.",
 	},
 	{
 		"etcd-version", blocks,
-		"a member's version is too old for the target: 1.34 brings etcd 3.6, which only 3.5.26 and later may be upgraded to, and 1.36 does not know etcd before 3.6",
+		"a member's version is too old for the target: 1.34 brings etcd 3.6, which only 3.5.26 and later may be upgraded to, and 1.36 does not support etcd before 3.6",
 		"Bring etcd to 3.5.26 before an upgrade to 1.34, and to 3.6 before one to 1.36.",
 	},
 	{
@@ -42,7 +42,7 @@ var etcdChecks = []Entry{
 	},
 	{
 		"etcd-external", mandatory,
-		"etcd does not run on the control-plane nodes, where no snapshot of it can be taken, and strategy.etcdSnapshot asks for one",
+		"etcd does not run on the control-plane nodes, where no snapshot of it can be taken, and strategy.etcdSnapshot requires one",
 		"Take a snapshot where etcd runs (etcdctl snapshot save), and set strategy.etcdSnapshot: Skip.",
 	},
 }
@@ -60,7 +60,7 @@ func (c *checker) checkEtcd() {
 		m := members[name]
 		switch {
 		case m.Learner:
-			c.onMember(name, "etcd-member", fmt.Sprintf("Member %s of etcd is still a learner, without a vote.", name), "")
+			c.onMember(name, "etcd-member", fmt.Sprintf("Member %s of etcd is still a learner.", name), "")
 		case m.Healthy:
 			voters, healthy = voters+1, healthy+1
 		default:
@@ -80,7 +80,7 @@ func (c *checker) checkExternal() {
 	local := slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.facts == nil || n.facts.Etcd != nil })
 	waits := slices.ContainsFunc(c.controlPlanes(), c.runsKubeadm)
 	if waits && !skip && !stacked && !local && c.Upgrade.Status.EtcdSnapshot == nil {
-		c.add(v1alpha1.Finding{ID: "etcd-external", Message: "etcd does not run on the control-plane nodes: no snapshot of it can be taken there, and kubeadm does not begin without one."})
+		c.add(v1alpha1.Finding{ID: "etcd-external", Message: "etcd does not run on the control-plane nodes: no snapshot of it can be taken there, and strategy.etcdSnapshot requires one before kubeadm runs."})
 	}
 }
 
@@ -106,7 +106,7 @@ func (c *checker) etcdMembers() map[string]v1alpha1.EtcdMember {
 		case n.facts.Etcd == nil:
 			continue
 		case n.facts.Etcd.Problem != "":
-			c.onNode(n, v1alpha1.Finding{ID: "etcd-unknown", Message: fmt.Sprintf("The agent on %s cannot ask etcd: %s.", n.name, sentence(n.facts.Etcd.Problem))})
+			c.onNode(n, v1alpha1.Finding{ID: "etcd-unknown", Message: fmt.Sprintf("The agent on %s cannot query etcd: %s.", n.name, sentence(n.facts.Etcd.Problem))})
 		}
 		for _, m := range n.facts.Etcd.Members {
 			if known, ok := members[m.Name]; ok {
@@ -135,11 +135,11 @@ func (c *checker) checkQuorum(voters, healthy int) {
 	switch {
 	case voters == 0:
 	case voters == 1:
-		c.add(v1alpha1.Finding{ID: "etcd-single", Message: "etcd has a single member, so the API is away while its node is upgraded."})
+		c.add(v1alpha1.Finding{ID: "etcd-single", Message: "etcd has a single member, so the API is unavailable while its node is upgraded."})
 	case voters > 1 && healthy-1 < majority:
 		c.add(v1alpha1.Finding{
 			ID:      EtcdQuorum,
-			Message: fmt.Sprintf("etcd has %d members, %d of them healthy, and would have no majority with one of these away: it needs %d.", voters, healthy, majority),
+			Message: fmt.Sprintf("etcd has %d members, %d of them healthy; with one more down, %d would be left, and the quorum is %d.", voters, healthy, max(healthy-1, 0), majority),
 		})
 	}
 }

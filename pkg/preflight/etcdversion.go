@@ -32,12 +32,12 @@ func (c *checker) checkEtcdVersion(member, runs string) {
 	switch {
 	case c.to.Minor >= minorWithoutEtcd35 && v.Less(etcd36):
 		c.onMember(member, "etcd-version",
-			fmt.Sprintf("Member %s of etcd runs %s, and kubeadm of %s knows none before 3.6.", member, runs, c.to.Line()),
+			fmt.Sprintf("Member %s of etcd runs %s, and kubeadm of %s does not support etcd before 3.6.", member, runs, c.to.Line()),
 			"Let kubeadm of the minor that runs now bring etcd 3.6: remove etcd.local.imageTag from ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config), and upgrade to its newest patch.")
 	case c.to.Minor >= minorWithEtcd36 && v.Less(etcdBefore36):
 		c.onMember(member, "etcd-version",
 			fmt.Sprintf("Member %s of etcd runs %s, and %s brings 3.6, to which only 3.5.26 and later may be upgraded safely.", member, runs, c.to),
-			"Bring etcd to 3.5.26 first: set etcd.local.imageTag to 3.5.26-0 in ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config), upgrade to a patch of the minor that runs now, and remove the tag again. Where no member was ever replaced, ignoring this check is safe.")
+			"Bring etcd to 3.5.26 first: set etcd.local.imageTag to 3.5.26-0 in ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config), upgrade to a patch of the minor that runs now, and remove the tag again. If no member was ever replaced, this check can be ignored: https://etcd.io/blog/2025/zombie_members_upgrade/")
 	}
 }
 

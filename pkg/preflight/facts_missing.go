@@ -22,7 +22,7 @@ var factsChecks = []Entry{
 	{
 		"unread", warns,
 		"a part of the cluster could not be read, so that checks may have missed a problem",
-		"Run it again; if a permission is missing, as a user who has it.",
+		"Run the plan again; if a permission is missing, as a user who has it.",
 	},
 	{
 		"ignore-unknown", warns,
@@ -59,7 +59,7 @@ func (c *checker) checkFacts() {
 	}
 	c.warnOfNodes("facts-missing", silent, "The agents of %[1]s have not reported: %[2]s.")
 	for what, nodes := range lacks {
-		c.warnOfNodes("facts-incomplete", nodes, "The agents of %[1]s do not know %[3]s: %[2]s.", what)
+		c.warnOfNodes("facts-incomplete", nodes, "The agents of %[1]s could not determine %[3]s: %[2]s.", what)
 	}
 	for problem, nodes := range problems {
 		c.warnOfNodes("facts-incomplete", nodes, "The agents of %[1]s reported a problem (%[2]s): %[3]s.", problem)

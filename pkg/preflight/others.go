@@ -10,13 +10,13 @@ import (
 var otherChecks = []Entry{
 	{
 		"kured", warns,
-		"kured is on the cluster: it would reboot the same nodes, under other windows",
-		"Remove kured where every node gets Kubernetes as a sysext image: our coordinator reboots those that need it, if the UpgradePolicy allows that (type Reboot in spec.automatic). It never reboots other nodes: restrict kured to those (its DaemonSet's nodeSelector).",
+		"kured is on the cluster: it would reboot the same nodes, in its own reboot window",
+		"Add {type: Reboot} to spec.automatic of the UpgradePolicy, so that the coordinator reboots nodes after an update of Flatcar; then remove kured. If some nodes do not get Kubernetes as a sysext image, keep kured on those, with a nodeSelector on its DaemonSet.",
 	},
 	{
 		"kured-lock", blocks,
 		"kured holds its lock: a node is being rebooted, or about to be",
-		"Wait until kured has released its lock; then remove kured from nodes that get Kubernetes as a sysext image, as two programs would reboot the same ones.",
+		"Wait until kured frees its lock (the annotation weave.works/kured-node-lock of its DaemonSet); then remove kured from the nodes that get Kubernetes as a sysext image, because two programs would reboot the same nodes.",
 	},
 	{
 		"fluo", either,
@@ -30,23 +30,23 @@ var otherChecks = []Entry{
 	},
 	{
 		"sysupdate-timer", warns,
-		"systemd-sysupdate's timer or service has a drop-in that is not ours: it may activate an image or ask for a reboot by itself",
+		"systemd-sysupdate.service or .timer has a drop-in that kubectl-upgrade did not write: it may activate an image or request a reboot",
 		"Remove the drop-in on that node (systemctl cat systemd-sysupdate.service shows it), then systemctl daemon-reload.",
 	},
 	{
 		"locksmithd", warns,
-		"locksmithd is not masked: it may reboot a node whenever Flatcar was updated",
+		"locksmithd is not masked: it may reboot a node after an update of Flatcar",
 		"Mask it on that node: systemctl mask --now locksmithd.",
 	},
 	{
 		"cluster-api", warns,
-		"nodes are Machines of Cluster API, which knows nothing of this upgrade",
+		"nodes are Machines of Cluster API, which does not know about this upgrade",
 		"Pause their MachineHealthChecks for as long as the upgrade runs, and set the versions of KubeadmControlPlane and MachineDeployments as docs/capi.md says.",
 	},
 	{
 		"unsupported", warns,
-		"Kubernetes does not come to a node as a sysext image: it is not upgraded, and not counted",
-		"Upgrade it in the way it was installed; within three minors of the apiservers it may wait.",
+		"Kubernetes is not installed on a node as a sysext image: the node is not upgraded, and not counted",
+		"Upgrade it in the way it was installed. It can wait as long as its kubelet is at most three minors older than the apiservers.",
 	},
 }
 
@@ -73,10 +73,10 @@ func (c *checker) checkOthers() {
 			locksmiths = append(locksmiths, n)
 		}
 	}
-	c.warnOfNodes("sysupdate-timer", timers, "systemd-sysupdate has drop-ins of its own on %[1]s: %[2]s.")
+	c.warnOfNodes("sysupdate-timer", timers, "systemd-sysupdate.service or .timer has drop-ins that kubectl-upgrade did not write, on %[1]s: %[2]s.")
 	c.warnOfNodes("locksmithd", locksmiths, "locksmithd is not masked on %[1]s: %[2]s.")
 	c.warnOfNodes("cluster-api", machines, "Cluster API has Machines for %[1]s (%[2]s): KubeadmControlPlane and MachineDeployments keep their old version, and a MachineHealthCheck may replace a node that reboots.")
-	c.warnOfNodes("unsupported", c.unsupported, "Kubernetes does not come as a sysext image to %[1]s, which are not upgraded: %[2]s.")
+	c.warnOfNodes("unsupported", c.unsupported, "Kubernetes is not installed as a sysext image on %[1]s, and is not upgraded there: %[2]s.")
 }
 
 // ManagerCheck returns the id of the check that blocks while the program of that

@@ -62,7 +62,7 @@ func (c *checker) checkAPIs() {
 	for _, name := range slices.Sorted(maps.Keys(callers)) {
 		c.add(v1alpha1.Finding{
 			ID: "api-removed", Object: v1alpha1.ObjectReference{Kind: "API", Name: name},
-			Message: fmt.Sprintf("%s is not served from v%s on, and clients have called it since the apiserver started, on %s.", name, strings.TrimPrefix(removed[name], "v"), names(callers[name])),
+			Message: fmt.Sprintf("%s is removed in v%s, and clients have called it since the apiserver started (metric apiserver_requested_deprecated_apis), on %s.", name, strings.TrimPrefix(removed[name], "v"), names(callers[name])),
 		})
 	}
 }

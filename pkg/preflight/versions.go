@@ -13,22 +13,22 @@ import (
 var versionChecks = []Entry{
 	{
 		"version-skip", mandatory,
-		"the version skips a minor of an apiserver or a kubelet; kubeadm goes one at a time",
-		"Upgrade to the minor in between first: kubectl upgrade releases lists what is on offer.",
+		"the version skips a minor of an apiserver or a kubelet; kubeadm upgrades one minor at a time",
+		"Upgrade to the minor in between first: kubectl upgrade releases lists what is available.",
 	},
 	{
 		"version-downgrade", mandatory,
 		"the version is older than an apiserver: Kubernetes cannot be downgraded",
-		"Choose a version that is not older: kubectl upgrade releases lists what is on offer.",
+		"Choose a version that is not older: kubectl upgrade releases lists what is available.",
 	},
 	{
 		"version-kubelet-skew", blocks,
-		"a kubelet is newer than an apiserver, or would be more than three minors older than the new ones; nodes that we cannot upgrade count too",
+		"a kubelet is newer than an apiserver, or would be more than three minors older than the new ones; nodes that kubectl-upgrade does not upgrade count too",
 		"Bring that node's kubelet within three minors of the version, or remove the node.",
 	},
 	{
 		"version-apiservers", either,
-		"apiservers run different versions, except those that this upgrade has upgraded: an earlier upgrade was not finished. Different minors block, different patches warn",
+		"apiservers that this upgrade has not yet touched run different versions: an earlier upgrade was not finished. Different minors block, different patches warn",
 		"Finish the earlier upgrade first: kubectl upgrade apply with the newest version among them.",
 	},
 	{
@@ -39,7 +39,7 @@ var versionChecks = []Entry{
 	{
 		"image-not-offered", mandatory,
 		"the source has no image of the version for a node's architecture",
-		"Publish that image, or choose a version that is on offer for every architecture: kubectl upgrade releases.",
+		"Publish that image, or choose a version that is available for every architecture: kubectl upgrade releases.",
 	},
 }
 
@@ -142,7 +142,7 @@ func (c *checker) checkKubelets(servers []version.Version) {
 		case older != nil:
 			c.refused(older, f, who)
 		case c.kubeadm && ours[n] && n.kubelet.Less(c.to) && behind(n.kubelet, servers):
-			f.Advice = "Wait until that node has followed the last upgrade, which it does by itself inside windows; or remove it."
+			f.Advice = "Wait until that node has been upgraded to the previous version, which happens by itself inside windows; or remove it."
 			if !n.controlPlane {
 				f.Node = n.name
 			}

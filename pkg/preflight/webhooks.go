@@ -18,7 +18,7 @@ const LastBackend = "webhook-last-backend"
 var webhookChecks = []Entry{
 	{
 		LastBackend, blocks,
-		"an admission webhook with failurePolicy Fail would lose its last ready backend with a node, and the API server would refuse the requests that it reviews; that node is held",
+		"an admission webhook with failurePolicy Fail would lose its last ready backend with a node, and the API server would refuse the requests that it reviews; that node waits",
 		"Run a second replica of its backend on another node, or set the webhook's failurePolicy to Ignore.",
 	},
 	{
@@ -140,6 +140,6 @@ func (c *checker) checkWebhooks() {
 		}
 	}
 	if len(without) > 0 {
-		c.add(v1alpha1.Finding{ID: "webhook-no-backend", Message: fmt.Sprintf("No ready backend for %s that the API server must call: %s.", plural(len(without), "webhook"), names(without))})
+		c.add(v1alpha1.Finding{ID: "webhook-no-backend", Message: fmt.Sprintf("%s with failurePolicy Fail and no ready backend: %s.", plural(len(without), "webhook"), names(without))})
 	}
 }

@@ -36,12 +36,12 @@ var workloadChecks = []Entry{
 	},
 	{
 		"bare-pod", warns,
-		"a pod has no controller that would start it again elsewhere: it stops the drain of its node, and with strategy.drain.unmanagedPods: Evict it is lost",
+		"a pod has no controller that would start it again elsewhere: the drain of its node waits for it; with strategy.drain.unmanagedPods: Evict it is deleted and not created again",
 		"Run it in a Deployment, StatefulSet or Job; or delete it before the upgrade.",
 	},
 	{
 		"empty-dir", either,
-		"pods keep data in emptyDir volumes, which a drain deletes; where strategy.drain.emptyDirPods is Block, they block the drain of their node, and that node is held",
+		"pods keep data in emptyDir volumes, which a drain deletes; where strategy.drain.emptyDirPods is Block, they block the drain of their node, and that node waits",
 		"Move data that has to stay to a PersistentVolumeClaim. Caches and scratch space need nothing.",
 	},
 	{
@@ -90,7 +90,7 @@ var sentences = map[string]string{
 	"no-liveness-probe":  "no liveness probe: %s.",
 	"no-readiness-probe": "no readiness probe: %s.",
 	"no-requests":        "containers that request neither CPU nor memory: %s.",
-	"long-grace":         "a grace period beyond the drain's limit (strategy.drain.timeoutSeconds): %s.",
+	"long-grace":         "a terminationGracePeriodSeconds longer than strategy.drain.timeoutSeconds: %s.",
 	"single-replica":     "one replica only, unavailable while it moves: %s.",
 	"one-node":           "all replicas on one node: %s.",
 }

@@ -55,11 +55,11 @@ func Findings(findings []v1alpha1.Finding, o Options) string {
 	var more []string
 	for _, f := range findings {
 		if n := left[f.ID]; n > 0 {
-			more = append(more, fmt.Sprintf("%d %s", n, f.ID))
+			more = append(more, fmt.Sprintf("%d more %s", n, f.ID))
 			delete(left, f.ID)
 		}
 	}
-	o.hang(&b, "", 0, cell{"and more of the same: " + strings.Join(more, ", ") + "; `-o wide` shows all", plain})
+	o.hang(&b, "", 0, cell{"not shown: " + strings.Join(more, ", ") + "; `-o wide` shows all", plain})
 	return b.String()
 }
 

@@ -75,7 +75,7 @@ func HistoryPage(e Ended, o Options) string {
 		titled("Nodes:", cell{e.done(), plain}),
 	}
 	if e.RequestedBy != "" {
-		lines = append(lines, titled("Asked by:", cell{e.RequestedBy, plain}))
+		lines = append(lines, titled("Requested:", cell{"by " + e.RequestedBy, plain}))
 	}
 	if e.RetryOf != "" {
 		lines = append(lines, titled("Retry of:", cell{e.RetryOf, plain}))
@@ -106,9 +106,9 @@ func HistoryPage(e Ended, o Options) string {
 		}
 		rows = append(rows, row)
 	}
-	header := []string{"NODE", "FROM", "TO", "BEGAN", "TOOK", "ATTEMPTS", "END"}
+	header := []string{"NODE", "FROM", "TO", "BEGAN", "TOOK", "ATTEMPTS", "RESULT"}
 	if o.narrow() {
-		header = []string{"NODE", "TOOK", "ATTEMPTS", "END"}
+		header = []string{"NODE", "TOOK", "ATTEMPTS", "RESULT"}
 	}
 	b.WriteString("\n" + o.table(header, rows))
 	if int(e.Nodes.Total) > len(e.Record) {
@@ -135,7 +135,7 @@ func ending(r v1alpha1.NodeRecord) string {
 	case r.Reason != "":
 		return string(r.Reason)
 	case r.StartTime == nil:
-		return "not touched"
+		return "not started"
 	}
 	return "done"
 }

@@ -15,12 +15,12 @@ func TestMethodIsShown(t *testing.T) {
 	}{
 		"as everywhere":    {Node{Method: v1alpha1.MethodReboot}, ""},
 		"not decided":      {Node{}, ""},
-		"without a reboot": {Node{Method: v1alpha1.MethodRestart}, "Method:      Restart\n"},
+		"without a reboot": {Node{Method: v1alpha1.MethodRestart}, "Method:       Restart\n"},
 		"instead of what was asked for": {
 			Node{Method: v1alpha1.MethodReboot, MethodMessage: "a refresh would break /usr/share/oem"},
-			"Method:      Reboot, as a refresh would break /usr/share/oem\n",
+			"Method:       Reboot, because a refresh would break /usr/share/oem\n",
 		},
-		"a reboot is due": {Node{RebootReason: "update_engine has installed an update"}, "Reboot:      update_engine has installed an update\n"},
+		"a reboot is due": {Node{RebootReason: "update_engine has installed an update"}, "Reboot:       update_engine has installed an update\n"},
 	} {
 		page := NodePage(test.node, Options{Zone: time.UTC, Width: 200})
 		told := test.want != "" && strings.Contains(page, test.want)

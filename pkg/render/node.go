@@ -24,13 +24,13 @@ func NodePage(n Node, o Options) string {
 		{"Node:", cell{n.Name, bold}},
 		{"Condition:", cell{n.Condition, plain}},
 		{"Step:", cell{state, stateColors[n.State]}},
-		{"Why:", cell{o.why(n.Reason, n.Message, n.Until), plain}},
+		{"Why:", cell{n.why(o), plain}},
 		{"Retry at:", cell{o.future(n.RetryTime), plain}},
 		{"Kubelet:", cell{n.Kubelet, plain}},
 		{"Staged:", cell{n.Staged, plain}},
 		{"Target:", cell{n.Target, plain}},
 		{"On disk:", cell{strings.Join(n.Installed, ", "), plain}},
-		{"Release:", cell{string(n.Release), plain}},
+		{"Released for:", cell{string(n.Release), plain}},
 		{"Slot:", cell{n.Slot, plain}},
 		{"Method:", cell{n.method(), plain}},
 		{"Reboot:", cell{n.RebootReason, plain}},
@@ -41,7 +41,7 @@ func NodePage(n Node, o Options) string {
 	var b strings.Builder
 	for _, line := range lines {
 		if line.value.text != "" {
-			o.hang(&b, fmt.Sprintf("%-13s", line.title), 13, line.value)
+			o.hang(&b, fmt.Sprintf("%-14s", line.title), 14, line.value)
 		}
 	}
 	if n.KubeletLog != "" {
@@ -61,7 +61,7 @@ func NodePage(n Node, o Options) string {
 func (n Node) method() string {
 	switch {
 	case n.MethodMessage != "":
-		return fmt.Sprintf("%s, as %s", n.Method, n.MethodMessage)
+		return fmt.Sprintf("%s, because %s", n.Method, n.MethodMessage)
 	case n.Method == v1alpha1.MethodRestart:
 		return string(n.Method)
 	}
@@ -74,6 +74,17 @@ func (n Node) hold() string {
 		return ""
 	}
 	return releaseHint(n.Name)
+}
+
+// why returns the node's reason.
+func (n Node) why(o Options) string { return o.why(n.shownReason(), n.Message, n.Until) }
+
+// shownReason returns the reason's code, unless it only repeats the step.
+func (n Node) shownReason() v1alpha1.Reason {
+	if string(n.Reason) == string(n.Step) {
+		return ""
+	}
+	return n.Reason
 }
 
 func stepRows(steps []v1alpha1.StepTime, o Options) [][]cell {

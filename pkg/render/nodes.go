@@ -16,7 +16,7 @@ func nodeTable(nodes []Node, o Options) string {
 		{"AGENT", func(n Node) cell { return cell{orDash(n.Agent), plain} }},
 		{"STEP", func(n Node) cell { return cell{orDash(string(n.Step)), stateColors[n.State]} }},
 		{"SINCE", func(n Node) cell { return cell{o.age(n.Since), plain} }},
-		{"WHY", func(n Node) cell { return cell{o.why(n.Reason, n.Message, n.Until), whyColor(n)} }},
+		{"WHY", func(n Node) cell { return cell{n.why(o), whyColor(n)} }},
 	}
 	columns = slices.DeleteFunc(columns, func(c column) bool {
 		switch c.title {

@@ -42,22 +42,22 @@ func planHead(p plan.Plan, upgrade *Upgrade, o Options) [][2]cell {
 			rows = append(rows, titled("", cell{why, upgradeColor(*upgrade)}))
 		}
 	case p.Upgrade != "":
-		rows = append(rows, titled("Upgrade:", cell{fmt.Sprintf("none is active; nodes that come late follow %s", p.Upgrade), plain}))
+		rows = append(rows, titled("Upgrade:", cell{fmt.Sprintf("none is active; new nodes follow %s", p.Upgrade), plain}))
 	default:
 		rows = append(rows, titled("Upgrade:", cell{"none is active", plain}))
 	}
 	if p.Create != nil {
 		rows = append(rows, titled("Creates:", cell{fmt.Sprintf("ClusterUpgrade %s, as the UpgradePolicy's `automatic` asks for", strings.TrimSuffix(p.Create.Name+" to "+p.Create.Spec.Version, " to ")), cyan}))
 	}
-	rows = append(rows, titled("At:", cell{o.when(o.Now), plain}))
+	rows = append(rows, titled("As of:", cell{o.when(o.Now), plain}))
 	if p.Next != nil {
-		rows = append(rows, titled("Until:", cell{o.when(*p.Next) + ", unless something happens before", plain}))
+		rows = append(rows, titled("Valid:", cell{"until " + o.when(*p.Next) + ", unless the cluster changes earlier", plain}))
 	}
 	switch {
 	case p.PredictedStart != nil && p.PredictedEnd != nil:
-		rows = append(rows, titled("Predicted:", cell{fmt.Sprintf("from %s to %s", o.minute(p.PredictedStart), o.when(*p.PredictedEnd)), plain}))
+		rows = append(rows, titled("Expected:", cell{fmt.Sprintf("from %s to %s", o.minute(p.PredictedStart), o.when(*p.PredictedEnd)), plain}))
 	case p.PredictedStart != nil:
-		rows = append(rows, titled("Predicted:", cell{fmt.Sprintf("from %s; an end is not in sight", o.when(*p.PredictedStart)), plain}))
+		rows = append(rows, titled("Expected:", cell{fmt.Sprintf("from %s; the end cannot be predicted", o.when(*p.PredictedStart)), plain}))
 	}
 	if len(p.Findings) > 0 {
 		rows = append(rows, titled("Preflight:", cell{CountFindings(p.Findings), findingsColor(p.Findings)}))
@@ -88,9 +88,9 @@ var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Wait: yellow, p
 // planTable has a row for each node, in the order in which they go. On a narrow terminal
 // it leaves out the least important columns, one after the other.
 func planTable(nodes []plan.NodePlan, o Options) string {
-	at := o.minute
+	at, start := o.minute, "START"
 	if o.Width > 0 && !o.Wide {
-		at = o.short
+		at, start = o.short, "START "+o.zoneName()
 	}
 	columns := []planColumn{
 		{"#", nil},
@@ -99,7 +99,7 @@ func planTable(nodes []plan.NodePlan, o Options) string {
 		{"FROM", func(n plan.NodePlan) cell { return cell{orDash(n.From), plain} }},
 		{"TO", func(n plan.NodePlan) cell { return cell{orDash(n.To), plain} }},
 		{"DECISION", func(n plan.NodePlan) cell { return cell{string(n.Decision), decisionColors[n.Decision]} }},
-		{"START", func(n plan.NodePlan) cell { return cell{at(n.PredictedStart), plain} }},
+		{start, func(n plan.NodePlan) cell { return cell{at(n.PredictedStart), plain} }},
 		{"END", func(n plan.NodePlan) cell { return cell{at(n.PredictedEnd), plain} }},
 		{"WHY", func(n plan.NodePlan) cell { return cell{o.why(n.Reason, n.Message, n.Until), plain} }},
 	}
@@ -107,7 +107,7 @@ func planTable(nodes []plan.NodePlan, o Options) string {
 		columns = slices.DeleteFunc(columns, func(c planColumn) bool { return c.title == title })
 	}
 	if !slices.ContainsFunc(nodes, func(n plan.NodePlan) bool { return n.PredictedStart != nil }) {
-		leave("START")
+		leave(start)
 		leave("END")
 	}
 	for _, title := range []string{"TO", "FROM", "GROUP", "END"} {

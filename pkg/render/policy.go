@@ -13,7 +13,7 @@ import (
 // Policy is the UpgradePolicy, as the coordinator sees it now.
 type Policy struct {
 	Automatic []v1alpha1.AutomaticUpgrade `json:"automatic,omitempty"`
-	// Version is the one that nodes which join late are upgraded to.
+	// Version is the one that new nodes are upgraded to.
 	Version string `json:"version,omitempty"`
 	// Source is the address of the folder of images.
 	Source string `json:"source,omitempty"`
@@ -21,7 +21,7 @@ type Policy struct {
 	Problems []Problem `json:"problems,omitempty"`
 }
 
-// Problem is something that a person has to mend.
+// Problem is something that a person has to fix.
 type Problem struct {
 	Reason  v1alpha1.Reason `json:"reason"`
 	Message string          `json:"message"`
@@ -43,7 +43,7 @@ func policyRows(p *Policy, o Options) [][2]cell {
 	}
 	text := p.automatic()
 	if p.Version != "" {
-		text += "; nodes that join late go to " + p.Version
+		text += "; new nodes get " + p.Version
 	}
 	rows := [][2]cell{titled("Policy:", cell{text, plain})}
 	for _, problem := range p.Problems {
@@ -54,13 +54,13 @@ func policyRows(p *Policy, o Options) [][2]cell {
 
 func (p *Policy) automatic() string {
 	if len(p.Automatic) == 0 {
-		return "nothing is automatic"
+		return "no automatic upgrades"
 	}
 	var kinds []string
 	for _, one := range p.Automatic {
 		kind := string(one.Type)
 		if age := one.MinAgeSeconds; age != nil && *age > 0 {
-			kind += fmt.Sprintf(" (after %s on offer)", duration.HumanDuration(time.Duration(*age)*time.Second))
+			kind += fmt.Sprintf(" (once available for %s)", duration.HumanDuration(time.Duration(*age)*time.Second))
 		}
 		kinds = append(kinds, kind)
 	}
@@ -95,7 +95,7 @@ func heldRows(s Status) [][2]cell {
 		}
 	}
 	if len(held) > 0 {
-		rows = append(rows, titled("On hold:", cell{few(held) + "; " + releaseHint("NODE"), yellow}))
+		rows = append(rows, titled("On hold:", cell{few(held) + "; " + releaseHint(held...), yellow}))
 	}
 	if len(s.Unmanaged) > 0 {
 		rows = append(rows, titled("Unmanaged:", cell{fmt.Sprintf("%d, which the UpgradePolicy's nodeSelector does not match", len(s.Unmanaged)), plain}))
@@ -103,7 +103,11 @@ func heldRows(s Status) [][2]cell {
 	return rows
 }
 
-// releaseHint says how to remove the label that holds a node.
-func releaseHint(node string) string {
-	return fmt.Sprintf("`kubectl label node %s %s-` lets it go on", node, v1alpha1.HoldLabel)
+// releaseHint says how to remove the label that holds the nodes.
+func releaseHint(nodes ...string) string {
+	names := "NODE"
+	if len(nodes) <= mostNames {
+		names = strings.Join(nodes, " ")
+	}
+	return fmt.Sprintf("`kubectl label node %s %s-` removes the hold", names, v1alpha1.HoldLabel)
 }

@@ -61,13 +61,13 @@ func (p Progress) head(o Options) [][2]cell {
 	rows := [][2]cell{titled("Upgrade:", cell{text, bold})}
 	summary := o.why(u.Reason, u.Message, nil)
 	if u.Reason == v1alpha1.ReasonReleased {
-		summary = "" // the table shows the nodes that are at work
+		summary = "" // the table shows the active nodes
 	}
 	if u.Outcome != "" {
 		summary = strings.TrimSuffix(string(u.Outcome)+": "+u.Message, ": ")
 	}
 	if u.TriggerTime == nil && u.Reason == "" {
-		summary = "the coordinator has not taken it up yet"
+		summary = "waiting for the coordinator"
 	}
 	if summary != "" {
 		rows = append(rows, titled("", cell{summary, p.summaryColor()}))
@@ -78,9 +78,9 @@ func (p Progress) head(o Options) [][2]cell {
 	switch {
 	case u.Outcome != "":
 	case p.PredictedEnd != nil:
-		rows = append(rows, titled("Predicted:", cell{"done " + o.when(*p.PredictedEnd), plain}))
+		rows = append(rows, titled("Expected:", cell{"done " + o.when(*p.PredictedEnd), plain}))
 	case u.TriggerTime != nil:
-		rows = append(rows, titled("Predicted:", cell{"an end is not in sight", plain}))
+		rows = append(rows, titled("Expected:", cell{"the end cannot be predicted", plain}))
 	}
 	return rows
 }

@@ -35,7 +35,7 @@ func minor() render.Progress {
 			{Passes: 2, PassesDone: 1, Node: render.Node{Name: "cp-1", State: render.StateDone, Step: "Idle", Reason: "UpToDate", Message: "the node runs v1.35.4", Steps: done}},
 			{Node: render.Node{Name: long, State: render.StateActive, Step: "Draining", Since: ago(95 * time.Second), Reason: "DrainBlocked",
 				Message: "PodDisruptionBudget web/web allows no eviction of pod web/web-7c9f-abcde", Steps: steps(125*time.Second, "Locking", "Cordoning", "Draining")}},
-			{Node: render.Node{Name: "worker-2", State: render.StateActive, Step: "Settling", Since: ago(time.Minute), Reason: "Released", Message: "Ready; quiet time", Until: ago(-time.Minute), Steps: steps(9*time.Minute, "Locking", "Settling")}},
+			{Node: render.Node{Name: "worker-2", State: render.StateActive, Step: "Settling", Since: ago(time.Minute), Reason: "Released", Message: "Ready; settling", Until: ago(-time.Minute), Steps: steps(9*time.Minute, "Locking", "Settling")}},
 			{Node: render.Node{Name: "worker-3", State: render.StateWaiting, Step: "Waiting", Reason: "DrainTimeout", Message: "pod db/db-0 did not leave within 15m0s", RetryTime: ago(-4 * time.Minute)}},
 			{PredictedStart: ago(-12 * time.Minute), Node: render.Node{Name: "worker-4", State: render.StateWaiting, Step: "Waiting", Reason: "NotItsTurn", Message: "other nodes are before it (at most 2 at once)"}},
 			{PredictedStart: ago(-30 * time.Hour), Node: render.Node{Name: "worker-5", State: render.StateWaiting, Step: "Staging", Reason: "Staging", Message: "the image is being downloaded and checked"}},

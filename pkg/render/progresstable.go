@@ -115,8 +115,12 @@ func (n NodeProgress) time(o Options) string {
 			return clock(took)
 		}
 	case StateWaiting:
-		if n.PredictedStart != nil {
+		switch {
+		case n.PredictedStart == nil:
+		case o.narrow():
 			return "~" + o.short(n.PredictedStart)
+		default:
+			return "~" + o.short(n.PredictedStart) + " " + o.zoneName()
 		}
 	}
 	return "-"
@@ -146,14 +150,10 @@ func (n NodeProgress) took() time.Duration {
 	return total
 }
 
-// why returns the node's reason. One that only repeats the step is left out.
+// why returns the node's reason, and when it tries again.
 func (n NodeProgress) why(o Options) string {
-	reason := n.Reason
-	if string(reason) == string(n.Step) || reason == v1alpha1.ReasonReleased || reason == v1alpha1.ReasonUpToDate {
-		reason = ""
-	}
 	if n.RetryTime != nil && n.RetryTime.After(o.Now) && n.Step == v1alpha1.StepWaiting {
-		return o.why(reason, n.Message, nil) + "; tries again " + o.when(*n.RetryTime)
+		return o.why(n.shownReason(), n.Message, nil) + "; tries again " + o.when(*n.RetryTime)
 	}
-	return o.why(reason, n.Message, n.Until)
+	return n.Node.why(o)
 }

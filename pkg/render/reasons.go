@@ -12,7 +12,7 @@ const maxReasons = 5
 
 // reasonRows returns in full what the lines of the table have no room for: what holds
 // nodes up, one entry for all that have the same reason, and on a narrow terminal what
-// the nodes at work do.
+// the active nodes do.
 func (p Progress) reasonRows(o Options) [][2]cell {
 	var rows [][2]cell
 	add := func(title string, c color, of func(NodeProgress) bool) {
@@ -27,7 +27,7 @@ func (p Progress) reasonRows(o Options) [][2]cell {
 	}
 	add("Blocked:", red, func(n NodeProgress) bool { return n.heldUp() })
 	if o.narrow() {
-		add("At work:", plain, func(n NodeProgress) bool { return n.State == StateActive && !n.heldUp() })
+		add("Active:", plain, func(n NodeProgress) bool { return n.State == StateActive && !n.heldUp() })
 	}
 	return rows
 }
@@ -53,13 +53,15 @@ func (p Progress) reasons(o Options, of func(NodeProgress) bool) []string {
 	return order
 }
 
+// mostNames is how many names few returns.
+const mostNames = 3
+
 // few returns the first names, such as "w-1, w-2, w-3 and 17 more".
 func few(names []string) string {
-	const most = 3
-	if len(names) <= most {
+	if len(names) <= mostNames {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
 }
 
 // heldUp reports whether the node waits for more than its turn.

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -42,13 +41,13 @@ type Count struct {
 // Releases draws a table of minors.
 func Releases(items []Release, o Options) string {
 	if len(items) == 0 {
-		return "The source offers nothing, and no node runs anything.\n"
+		return "No images are available, and no agent has reported.\n"
 	}
 	rows := make([][]cell, 0, len(items))
 	for _, r := range items {
 		newest := orDash(r.Newest)
 		if r.Partly != "" {
-			newest += fmt.Sprintf(" (%s partly)", r.Partly)
+			newest += fmt.Sprintf(" (some architectures: %s)", r.Partly)
 		}
 		rows = append(rows, []cell{{r.Minor, plain}, {newest, plain}, r.support(), {counts(r.Staged), plain}, {counts(r.Runs), cyan}})
 	}
@@ -60,7 +59,7 @@ func (r Release) support() cell {
 	case version.Supported:
 		return cell{"until " + r.SupportEnds, plain}
 	case version.SupportEnded:
-		return cell{"ended " + cmp.Or(r.SupportEnds, "long ago"), red}
+		return cell{strings.TrimSpace("ended " + r.SupportEnds), red}
 	}
 	return cell{"not known", plain}
 }

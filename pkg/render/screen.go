@@ -117,10 +117,11 @@ func scheduleLine(s Schedule, o Options) cell {
 	return cell{text, map[string]color{"Open": green, "Invalid": red}[s.State]}
 }
 
-// count counts the nodes, such as "3: 1 done, 2 waiting".
+// count counts the nodes, such as "3: 1 done, 2 waiting". Without an upgrade, nothing is
+// done: the nodes are idle.
 func count(s Status) string {
 	if len(s.Nodes) == 0 && len(s.Unmanaged) > 0 {
-		return "none is managed"
+		return "none matches the UpgradePolicy's nodeSelector"
 	}
 	if len(s.Nodes) == 0 {
 		return "none: no agent has reported; see `kubectl -n kubectl-upgrade get pods`"
@@ -129,7 +130,11 @@ func count(s Status) string {
 	for _, node := range s.Nodes {
 		numbers[node.State]++
 	}
-	return fmt.Sprintf("%d: %s", len(s.Nodes), byState(numbers))
+	states := byState(numbers)
+	if s.Upgrade == nil {
+		states = strings.Replace(states, "done", "idle", 1)
+	}
+	return fmt.Sprintf("%d: %s", len(s.Nodes), states)
 }
 
 // byState returns the numbers, such as "1 done, 2 waiting".

@@ -28,7 +28,7 @@ func (o Options) when(t time.Time) string {
 	return text
 }
 
-// short returns the time of day, with the day where that is not today.
+// short returns the time of day without its zone, and the day if that is not today.
 func (o Options) short(t *time.Time) string {
 	if t == nil {
 		return "-"
@@ -45,12 +45,19 @@ func (o Options) short(t *time.Time) string {
 	return at.Format("2006-01-02 15:04")
 }
 
+// zoneName returns the abbreviation of the zone in which times are shown.
+func (o Options) zoneName() string { return o.Now.In(o.Zone).Format("MST") }
+
 // date matches a message that contains the time already.
 var date = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
 
-// why returns the one sentence for a node that waits or failed. To a message that
-// contains the time already it adds only how far away that is.
+// why returns the one sentence for a node that waits or failed. A code that the message
+// repeats is left out. To a message that contains the time already it adds only how far
+// away that is.
 func (o Options) why(reason v1alpha1.Reason, message string, until *time.Time) string {
+	if reason == v1alpha1.ReasonReleased || reason == v1alpha1.ReasonUpToDate && message != "" {
+		reason = ""
+	}
 	text := strings.TrimSuffix(string(reason)+": "+message, ": ")
 	text = strings.TrimPrefix(text, ": ")
 	switch {

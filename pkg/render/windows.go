@@ -50,9 +50,9 @@ func Windows(openings []schedule.Opening, o Options) string {
 	for _, opening := range openings {
 		opens, ink := cell{o.day(opening.Start), plain}, plain
 		if !opening.Start.After(o.Now) {
-			opens, ink = cell{"open already", green}, green
+			opens, ink = cell{"open now", green}, green
 		}
-		closes, lasts := cell{"no end in sight", plain}, "-"
+		closes, lasts := cell{"no end", plain}, "-"
 		if !opening.End.IsZero() {
 			closes.text, lasts = o.day(opening.End), duration.HumanDuration(opening.End.Sub(opening.Start))
 		}

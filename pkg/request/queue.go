@@ -38,7 +38,7 @@ func before(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (list []
 	}
 	for {
 		queue := queueOf(s, at)
-		if len(queue) == 0 || queue[0].UID == uid || queue[0].PassedOver {
+		if len(queue) == 0 || queue[0].UID == uid || queue[0].CannotProceed {
 			return list
 		}
 		next, outcome := queue[0].ClusterUpgrade, v1alpha1.OutcomeFailed
@@ -75,9 +75,9 @@ func RefuseDowngrade(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time)
 	if first == nil || !to.Less(newest) {
 		return nil
 	}
-	next := "ask for a newer version"
+	next := "request a newer version"
 	if first.Status.TriggerTime == nil {
-		next += fmt.Sprintf(", or take that one back: `kubectl delete clusterupgrade %s`", first.Name)
+		next += fmt.Sprintf(", or delete that one: `kubectl delete clusterupgrade %s`", first.Name)
 	}
 	return fmt.Errorf("ClusterUpgrade %s has not ended and comes first, and Kubernetes cannot be downgraded from its %s to %s: %s", first.Name, newest, to, next)
 }
@@ -109,7 +109,7 @@ func Queue(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (notes []
 	for _, first := range before(s, u, at) {
 		state := "has not ended"
 		if first.Spec.Suspend {
-			state = fmt.Sprintf("is suspended (`kubectl upgrade resume %s` lets it go on)", first.Name)
+			state = fmt.Sprintf("is suspended (`kubectl upgrade resume %s` resumes it)", first.Name)
 		}
 		notes = append(notes, fmt.Sprintf("ClusterUpgrade %s %s and comes before it; this plan %s.", first.Name, state, startNote(s, u, at)))
 	}
@@ -128,9 +128,9 @@ func startNote(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) strin
 // ends. Each sentence begins with a space.
 func Waits(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade, at time.Time) (sentences string) {
 	if u.Spec.Suspend {
-		sentences = fmt.Sprintf(" It is suspended: `kubectl upgrade resume %s` lets it go on.", u.Name)
+		sentences = fmt.Sprintf(" It is suspended: `kubectl upgrade resume %s` resumes it.", u.Name)
 	}
-	if active := queueOf(s, at)[0]; active.Name != u.Name && !active.PassedOver {
+	if active := queueOf(s, at)[0]; active.Name != u.Name && !active.CannotProceed {
 		sentences += fmt.Sprintf(" It waits until ClusterUpgrade %s has ended.", active.Name)
 	}
 	return sentences

@@ -32,7 +32,7 @@ func reached(s fleet.Snapshot, v version.Version) fleet.Snapshot {
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; upgraded[n.Name] {
 			raise(v, &n.Kubelet)
-			n.Ready, n.Slot = n.Ready || n.Slot != "", ""
+			n.Ready, n.SlotAnnotation = n.Ready || n.SlotAnnotation != "", ""
 		}
 	}
 	for i := range s.Slots {

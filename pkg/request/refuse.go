@@ -45,11 +45,11 @@ func refuseStep(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 		}
 		switch refused.Rule {
 		case version.RuleSkippedMinor:
-			return fmt.Errorf("from %s to %s skips a minor, and kubeadm goes one at a time: `kubectl upgrade apply v%d.%d` first", from, to, from.Major, from.Minor+1)
+			return fmt.Errorf("from %s to %s skips a minor, and kubeadm upgrades one minor at a time: `kubectl upgrade apply v%d.%d` first", from, to, from.Major, from.Minor+1)
 		case version.RuleDowngrade:
-			return fmt.Errorf("the cluster runs %s, and Kubernetes cannot be downgraded to %s; `kubectl upgrade releases` shows what is on offer", from, to)
+			return fmt.Errorf("the cluster runs %s, and Kubernetes cannot be downgraded to %s; `kubectl upgrade releases` lists what is available", from, to)
 		}
-		return fmt.Errorf("%w; `kubectl upgrade releases` shows what is on offer", refused)
+		return fmt.Errorf("%w; `kubectl upgrade releases` lists what is available", refused)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func refuseTrigger(decided plan.Plan, u *v1alpha1.ClusterUpgrade) error {
 	case reason.Info().HeldByPeople:
 		return nil
 	case reason == v1alpha1.ReasonNotOffered:
-		return fmt.Errorf("%s; `kubectl upgrade releases` shows what is on offer", message)
+		return fmt.Errorf("%s; `kubectl upgrade releases` lists what is available", message)
 	default:
 		return fmt.Errorf("the coordinator would not begin with it: %s: %s; `kubectl upgrade plan %s` shows more", reason, message, u.Spec.Version)
 	}
@@ -112,11 +112,11 @@ func refuseFindings(findings []v1alpha1.Finding, u *v1alpha1.ClusterUpgrade) err
 	if count > 1 {
 		more = fmt.Sprintf("; and %d more", count-1)
 	}
-	what := fmt.Sprintf("preflight blocks: %s: %s%s; mend that", first.ID, strings.TrimSuffix(first.Message, "."), more)
+	what := fmt.Sprintf("preflight blocks: %s: %s%s; fix that", first.ID, strings.TrimSuffix(first.Message, "."), more)
 	if slices.ContainsFunc(ids, func(id string) bool { return !preflight.Ignorable(id) }) {
 		return errors.New(what)
 	}
-	return fmt.Errorf("%s, or if you know better `kubectl upgrade apply %s --ignore-check %s`", what, u.Spec.Version, strings.Join(ids, ","))
+	return fmt.Errorf("%s, or ignore it: `kubectl upgrade apply %s --ignore-check %s`", what, u.Spec.Version, strings.Join(ids, ","))
 }
 
 // refuseFreeze refuses an exclusion that holds for every node when the upgrade could
@@ -142,9 +142,9 @@ func refuseFreeze(s fleet.Snapshot, decided plan.Plan, u *v1alpha1.ClusterUpgrad
 	if held.Reason == "" {
 		return nil
 	}
-	next := "wait for its end, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"
+	next := "wait until it ends, give a --start-time after it, or end it: `kubectl upgrade unfreeze`"
 	if u.Spec.IgnoreWindows {
-		next = "--ignore-schedule does not get past it: " + next
+		next = "--ignore-windows does not ignore exclusions: " + next
 	}
 	return fmt.Errorf("%s; %s", strings.TrimSuffix(held.Message, "."), next)
 }

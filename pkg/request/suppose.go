@@ -74,7 +74,7 @@ func SupposeVersion(s fleet.Snapshot, text string, at time.Time) (_ fleet.Snapsh
 		notes = append(notes, fmt.Sprintf("`kubectl upgrade apply %s` would be refused: %s.", text, err))
 	}
 	if s.Source.Problem.Reason == v1alpha1.ReasonSourceUnavailable {
-		notes = append(notes, fmt.Sprintf("The index of images was not read (%s); this plan assumes that %s is on offer.", s.Source.Problem.Message, to))
+		notes = append(notes, fmt.Sprintf("The index of images was not read (%s); this plan assumes that %s is available.", s.Source.Problem.Message, to))
 	}
 	return Suppose(s, u, at), notes, nil
 }

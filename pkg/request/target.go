@@ -26,7 +26,7 @@ func CheckVersion(text string) error {
 func parse(text string) (version.Version, error) {
 	v, err := version.Parse(text)
 	if err != nil {
-		return v, fmt.Errorf("VERSION %q: want a release such as v1.34.4, or a minor such as v1.34", text)
+		return v, fmt.Errorf("VERSION %q: expected a version such as v1.34.4, or a minor such as v1.34", text)
 	}
 	return v, nil
 }
@@ -42,7 +42,7 @@ func (r Upgrade) Target(s fleet.Snapshot, at time.Time) (to version.Version, not
 	to, err = version.Parse(u.Spec.Version)
 	more := ""
 	if newer, _ := Newest(s, to.Line()); to.Less(newer) {
-		more = fmt.Sprintf("; %s is on offer too, and `kubectl upgrade apply %s` asks for it as well", newer, newer)
+		more = fmt.Sprintf("; %s is available too: `kubectl upgrade apply %s` requests it", newer, newer)
 	}
 	return to, fmt.Sprintf("%s is %s, the patch of ClusterUpgrade %s%s.", r.Version, to, u.Name, more), err
 }
@@ -82,9 +82,9 @@ func resolve(s fleet.Snapshot, text string) (to version.Version, note string, er
 	case to != version.Version{}:
 		return to, fmt.Sprintf("%s is %s, its newest patch.", text, to), nil
 	case problem.Reason != "":
-		return to, "", fmt.Errorf("looking for the newest patch of %s: %s: %s; say the patch too", text, problem.Reason, problem.Message)
+		return to, "", fmt.Errorf("looking for the newest patch of %s: %s: %s; give the full version", text, problem.Reason, problem.Message)
 	}
-	return to, "", fmt.Errorf("the source offers no patch of %s; `kubectl upgrade releases` shows what is on offer", text)
+	return to, "", fmt.Errorf("the source offers no patch of %s; `kubectl upgrade releases` lists what is available", text)
 }
 
 // Newest returns a minor's newest patch that is on offer for every architecture of

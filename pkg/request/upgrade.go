@@ -57,7 +57,7 @@ func (r Upgrade) conflicts(u *v1alpha1.ClusterUpgrade) []string {
 		"--start-time":      r.StartTime == nil || spec.StartTime != nil && spec.StartTime.Time.Equal(*r.StartTime),
 		"--max-unavailable": r.MaxUnavailable == "" || strategy.MaxUnavailable != nil && *strategy.MaxUnavailable == intstr.Parse(r.MaxUnavailable),
 		"--method":          r.Method == "" || string(strategy.Method) == r.Method,
-		"--ignore-schedule": r.IgnoreWindows == spec.IgnoreWindows,
+		"--ignore-windows":  r.IgnoreWindows == spec.IgnoreWindows,
 		"--ignore-check":    !slices.ContainsFunc(r.IgnoreChecks, func(c v1alpha1.IgnoredCheck) bool { return !spec.Ignores(c.ID) }),
 	}
 	return slices.DeleteFunc(slices.Clone(r.Flags), func(flag string) bool { return agrees[flag] })
@@ -94,14 +94,14 @@ func (r Upgrade) retryOf(s fleet.Snapshot, to version.Version, at time.Time) (st
 			return active.Name, nil
 		}
 		_, message := active.Status.Explain()
-		return "", fmt.Errorf("ClusterUpgrade %s has failed (%s) and is not over, so this one would wait behind it: mend that, or add --retry to take its place", active.Name, message)
+		return "", fmt.Errorf("ClusterUpgrade %s has a failed node (%s) and is still active, so this one would wait behind it: fix that, or add --retry to replace it", active.Name, message)
 	}
 	last := lastTo(s.Upgrades, to)
 	switch failed := last != nil && (last.Status.Outcome == v1alpha1.OutcomeFailed || last.Status.Outcome == v1alpha1.OutcomeRolledBack); {
 	case failed && r.Retry:
 		return last.Name, nil
 	case failed:
-		return "", fmt.Errorf("the last upgrade to %s, %s, ended: %s: see `kubectl upgrade history %s`, and add --retry to begin anew", to, last.Name, last.Status.Outcome, last.Name)
+		return "", fmt.Errorf("the last upgrade to %s, %s, ended: %s: see `kubectl upgrade history %s`, and add --retry to start again", to, last.Name, last.Status.Outcome, last.Name)
 	case r.Retry:
 		return "", fmt.Errorf("--retry: no upgrade to %s has failed", to)
 	}

@@ -22,7 +22,7 @@ func TestOnlyFlagsThatDifferConflict(t *testing.T) {
 	u.Spec.Strategy.MaxUnavailable, u.Spec.Strategy.Method = &limit, v1alpha1.MethodReboot
 	inherited := intstr.Parse("2")
 	u.Status.Strategy = v1alpha1.Strategy{Method: v1alpha1.MethodRestart, MaxUnavailable: &inherited} // what it says itself counts
-	all := []string{"--start-time", "--max-unavailable", "--method", "--ignore-schedule", "--ignore-check"}
+	all := []string{"--start-time", "--max-unavailable", "--method", "--ignore-windows", "--ignore-check"}
 	for name, row := range map[string]struct {
 		given Upgrade
 		start *time.Time

@@ -13,23 +13,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// checkNode returns what the API server answers of the node if it is not a Ready one at a
-// version. It is empty if the API server does not answer, or refuses to: that is no reason
-// for a rollback.
-func checkNode(ctx context.Context, l host.Layout, config *rest.Config, to string) string {
+// checkNode returns what the API server answers of the node unless it is Ready at the
+// activated version. It returns neither if the API server does not answer, or refuses to:
+// that is no reason for a rollback.
+func (c *checker) checkNode(ctx context.Context, config *rest.Config) (answer string, ready bool) {
 	node, err := readNode(ctx, config)
 	if err != nil {
-		return ""
+		return "", false
 	}
-	boot, err := l.BootID()
+	boot, err := c.BootID()
 	if err != nil {
-		return ""
+		return "", false
 	}
-	return notReady(node, boot, to)
+	answer = notReady(node, boot, c.activation.To)
+	return answer, answer == ""
 }
 
 // notReady returns why the Node does not show a Ready kubelet of this boot at a version.

@@ -1,14 +1,15 @@
 package rollback
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,41 +23,63 @@ import (
 // answerWithin is how long the kubelet and the API server may take to answer.
 const answerWithin = 5 * time.Second
 
-// checkHealth returns what is wrong with a node that has merged the activated version.
-func checkHealth(ctx context.Context, l host.Layout, record host.Guard) guard.Health {
-	programs := running(l)
-	h := guard.Health{
-		Kubelet:    checkKubelet(ctx, l, programs),
-		StaticPods: checkStaticPods(l, programs),
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", l.At(host.KubeletAccess))
+// checker finds out what is wrong with a node that has merged an activated version.
+type checker struct {
+	host.Layout
+	activation host.Guard
+	http       http.Client
+	// ran has the components whose processes ran since the guard began. One that ends
+	// later may have lost etcd's majority, or its API server: the kubelet started it.
+	ran map[string]bool
+}
+
+func newChecker(l host.Layout, activation host.Guard) *checker {
+	return &checker{Layout: l, activation: activation, ran: map[string]bool{}, http: http.Client{
+		Timeout:   answerWithin,
+		Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true},
+	}}
+}
+
+func (c *checker) check(ctx context.Context) guard.Health {
+	processes := c.processes()
+	h := guard.Health{Kubelet: c.checkKubelet(ctx, processes), StaticPods: c.checkStaticPods(processes)}
+	config, err := clientcmd.BuildConfigFromFlags("", c.At(host.KubeletAccess))
 	if err != nil {
 		return h // a node that cannot ask the API server
 	}
-	h.Network = checkNetwork(ctx, l, record.DefaultRoute, config.Host)
-	if h.Network == "" {
-		h.API = checkNode(ctx, l, config, record.To)
+	h.Network = checkNetwork(ctx, c.Layout, c.activation.DefaultRoute, config.Host)
+	answer, ready := c.checkNode(ctx, config)
+	h.API = answer
+	if _, err := os.Stat(c.At(host.ManifestsDir, "kube-apiserver.yaml")); ready && err != nil {
+		h.Network = "" // the API server is on another node, and shows this one as Ready
 	}
 	return h
 }
 
 // checkKubelet asks the kubelet's health endpoint.
-func checkKubelet(ctx context.Context, l host.Layout, programs map[string][]string) string {
-	args, runs := programs["kubelet"]
+func (c *checker) checkKubelet(ctx context.Context, processes []process) string {
+	var args []string
+	runs := false
+	for _, p := range processes {
+		if !p.inService("kubelet.service") {
+			continue
+		}
+		if runs = true; p.name == "kubelet" {
+			args = p.args
+		}
+	}
 	if !runs {
 		return "the kubelet does not run"
 	}
-	address := healthAddress(l, args)
+	address := c.healthAddress(args)
 	if address == "" {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/healthz", nil)
 	if err != nil {
 		return err.Error()
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := c.http.Do(request)
 	if err != nil {
 		return fmt.Sprintf("the kubelet's health endpoint %s does not answer: %v", address, err)
 	}
@@ -71,33 +94,20 @@ func checkKubelet(ctx context.Context, l host.Layout, programs map[string][]stri
 // healthAddress returns the address of the kubelet's health endpoint, from its flags, its
 // config.yaml, or the kubelet's defaults (KubeletConfiguration, healthzPort and
 // healthzBindAddress). It is empty if the endpoint is disabled.
-func healthAddress(l host.Layout, args []string) string {
+func (c *checker) healthAddress(args []string) string {
+	flags := flagValues(args)
 	config := struct {
 		HealthzPort        *int
 		HealthzBindAddress string
 	}{}
-	if text, err := os.ReadFile(l.At(host.KubeletConfig)); err == nil {
+	if text, err := os.ReadFile(c.At(cmp.Or(flags["--config"], host.KubeletConfig))); err == nil {
 		_ = yaml.Unmarshal(text, &config) // the kubelet that runs could read it
 	}
-	address, port := "127.0.0.1", "10248"
-	if config.HealthzBindAddress != "" {
-		address = config.HealthzBindAddress
-	}
+	address, port := cmp.Or(flags["--healthz-bind-address"], config.HealthzBindAddress, "127.0.0.1"), "10248"
 	if config.HealthzPort != nil {
-		port = fmt.Sprint(*config.HealthzPort)
+		port = strconv.Itoa(*config.HealthzPort)
 	}
-	for i, arg := range args {
-		name, value, found := strings.Cut(arg, "=")
-		if !found && i+1 < len(args) {
-			value = args[i+1]
-		}
-		switch name {
-		case "--healthz-port":
-			port = value
-		case "--healthz-bind-address":
-			address = value
-		}
-	}
+	port = cmp.Or(flags["--healthz-port"], port)
 	if port == "0" {
 		return ""
 	}
@@ -107,13 +117,28 @@ func healthAddress(l host.Layout, args []string) string {
 	return net.JoinHostPort(address, port)
 }
 
+// flagValues maps each flag of a command line to its value.
+func flagValues(args []string) map[string]string {
+	flags := map[string]string{}
+	for i, arg := range args {
+		name, value, found := strings.Cut(arg, "=")
+		if !found && i+1 < len(args) {
+			value = args[i+1]
+		}
+		flags[name] = value
+	}
+	return flags
+}
+
 // checkStaticPods looks for the processes of the components that have a manifest. Their
 // own health is not asked: it depends on other nodes.
-func checkStaticPods(l host.Layout, programs map[string][]string) string {
+func (c *checker) checkStaticPods(processes []process) string {
 	var missing []string
 	for _, component := range append(slices.Clone(host.ControlPlaneComponents), "etcd") {
-		_, err := os.Stat(l.At(host.ManifestsDir, component+".yaml"))
-		if _, runs := programs[component]; err == nil && !runs {
+		if slices.ContainsFunc(processes, func(p process) bool { return p.name == component }) {
+			c.ran[component] = true
+		}
+		if _, err := os.Stat(c.At(host.ManifestsDir, component+".yaml")); err == nil && !c.ran[component] {
 			missing = append(missing, component)
 		}
 	}
@@ -121,19 +146,4 @@ func checkStaticPods(l host.Layout, programs map[string][]string) string {
 		return ""
 	}
 	return "these static pods do not run: " + strings.Join(missing, ", ")
-}
-
-// running maps the name of each program that runs to its arguments.
-func running(l host.Layout) map[string][]string {
-	programs := map[string][]string{}
-	paths, _ := filepath.Glob(l.At("/proc/[0-9]*/cmdline"))
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil || len(text) == 0 {
-			continue // it has ended, or is a thread of the kernel
-		}
-		args := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
-		programs[filepath.Base(args[0])] = args[1:]
-	}
-	return programs
 }

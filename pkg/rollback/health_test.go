@@ -34,11 +34,16 @@ func TestCheckStaticPods(t *testing.T) {
 		"/proc/7/cmdline": "/usr/local/bin/etcd\x00--name=cp1\x00",
 		"/proc/8/cmdline": "", // a thread of the kernel
 	})
-	if got, want := checkStaticPods(l, running(l)), "these static pods do not run: kube-apiserver"; got != want {
+	c := newChecker(l, host.Guard{})
+	if got, want := c.checkStaticPods(c.processes()), "these static pods do not run: kube-apiserver"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	// A component that ran and ended lost its majority, or its API server.
+	if got, want := c.checkStaticPods(nil), "these static pods do not run: kube-apiserver"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	worker := layout(t, map[string]string{host.ManifestsDir + "/.keep": ""})
-	if got := checkStaticPods(worker, running(worker)); got != "" {
+	if got := newChecker(worker, host.Guard{}).checkStaticPods(nil); got != "" {
 		t.Errorf("a worker: got %q, want nothing", got)
 	}
 }
@@ -55,20 +60,22 @@ func TestCheckKubelet(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := layout(t, map[string]string{host.KubeletConfig: "healthzBindAddress: " + address + "\nhealthzPort: " + port + "\n"})
-	runs := map[string][]string{"kubelet": nil}
-	if got := checkKubelet(t.Context(), l, runs); got != "" {
+	runs := []process{{name: "kubelet", cgroup: "0::/system.slice/kubelet.service\n"}}
+	c := newChecker(l, host.Guard{})
+	if got := c.checkKubelet(t.Context(), runs); got != "" {
 		t.Errorf("a healthy kubelet: got %q, want nothing", got)
 	}
 	status = http.StatusInternalServerError
-	if got, want := checkKubelet(t.Context(), l, runs), "the kubelet's health endpoint answers 500: [-]syncloop failed"; got != want {
+	if got, want := c.checkKubelet(t.Context(), runs), "the kubelet's health endpoint answers 500: [-]syncloop failed"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	server.Close()
-	if got := checkKubelet(t.Context(), l, runs); !strings.Contains(got, "does not answer") {
+	if got := c.checkKubelet(t.Context(), runs); !strings.Contains(got, "does not answer") {
 		t.Errorf("no endpoint: got %q", got)
 	}
-	if got, want := checkKubelet(t.Context(), l, nil), "the kubelet does not run"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	pod := []process{{name: "kubelet", cgroup: "0::/kubepods.slice/pod1\n"}}
+	if got, want := c.checkKubelet(t.Context(), pod), "the kubelet does not run"; got != want {
+		t.Errorf("a pod's process of that name: got %q, want %q", got, want)
 	}
 }
 
@@ -86,7 +93,7 @@ func TestHealthAddress(t *testing.T) {
 		"config.yaml is broken": {"healthzPort: [\n", nil, "127.0.0.1:10248"},
 	} {
 		l := layout(t, map[string]string{host.KubeletConfig: test.config})
-		if got := healthAddress(l, test.args); got != test.want {
+		if got := newChecker(l, host.Guard{}).healthAddress(test.args); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}

@@ -47,7 +47,7 @@ func newNode(t *testing.T, method v1alpha1.Method) *node {
 	n.write(host.KubeletFlags, "old flags")
 	n.write(host.ManifestsDir+"/.keep", "")
 	n.boot(from)
-	saved, err := n.SaveKubeletFiles()
+	saved, err := n.SaveKubeletFiles(from)
 	n.must(err)
 	n.write(host.KubeletConfig, "new config")
 	n.write(host.KubeletFlags, "new flags")
@@ -57,7 +57,7 @@ func newNode(t *testing.T, method v1alpha1.Method) *node {
 	n.must(os.MkdirAll(filepath.Dir(link), 0o755))
 	n.must(os.Symlink(host.ImagePath(to, host.Architecture()), link))
 	n.must(n.ArmGuard(host.Guard{
-		Upgrade: "uid", Method: method, From: from, To: to, BootID: "boot-1", Within: 3 * time.Minute,
+		Upgrade: "uid", Method: method, ArmedAt: time.Unix(1, 0), From: from, To: to, BootID: "boot-1", Within: 3 * time.Minute,
 		Restore: host.Restore{
 			Link: host.Link, LinkTarget: host.ImagePath(from, host.Architecture()),
 			Confs: map[string]string{filepath.Base(oldConf): "old conf"}, Files: saved,
@@ -109,6 +109,8 @@ func (n *node) run(_ context.Context, _ *host.Log, program string, args ...strin
 	switch {
 	case n.fails[command]:
 		return "", fmt.Errorf("%s failed", command)
+	case strings.HasPrefix(command, "systemctl show"):
+		return "inactive\n", nil
 	case program == "journalctl":
 		return "panic: broken", nil
 	case strings.HasPrefix(command, "systemctl reboot"):
@@ -130,7 +132,7 @@ func (n *node) guard() (rebooted bool) {
 	before := n.reboots
 	g := &guardian{
 		Layout: n.Layout, record: *record, log: host.NewLog(io.Discard), run: n.run, rebootWithin: time.Hour,
-		health: func(context.Context, host.Layout, host.Guard) guard.Health { return n.health },
+		check: func(context.Context) guard.Health { return n.health },
 		sinceBoot: func() time.Duration {
 			n.clock += 10 * time.Second
 			return n.clock

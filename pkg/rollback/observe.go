@@ -15,10 +15,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// sinceBoot returns the time since boot, which no change of the wall clock affects.
+// sinceBoot returns the time since boot, without the time in which the machine was
+// suspended. No change of the wall clock affects it.
 func sinceBoot() time.Duration {
 	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) // it fails for unknown clocks only
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // it fails for unknown clocks only
 	return time.Duration(now.Nano())
 }
 
@@ -26,12 +27,15 @@ func sinceBoot() time.Duration {
 // killed again and again still reaches its limit.
 func (g *guardian) observeStart() error {
 	g.start = g.sinceBoot()
-	path := g.At(startFile)
+	path := g.At(host.GuardStartFile)
 	if text, err := os.ReadFile(path); err == nil {
 		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && time.Duration(n) <= g.start {
 			g.start = time.Duration(n)
 			return nil
 		}
+	}
+	if _, err := g.CountGuardBoot(); err != nil {
+		g.log.Printf("counting the boots: %v", err)
 	}
 	if err := host.WriteFile(path, []byte(strconv.FormatInt(int64(g.start), 10)), 0o600); err != nil {
 		return fmt.Errorf("recording the start of the guard: %w", err)
@@ -46,25 +50,20 @@ func (g *guardian) decide(ctx context.Context) (guard.Verdict, string) {
 		Limit: g.record.Within, ByReboot: g.record.Method != v1alpha1.MethodRestart,
 	}
 	o := g.observe(ctx)
-	if guard.Problem(a, o) != "" {
-		g.healthySince = -1
-	} else if g.healthySince < 0 {
-		g.healthySince = o.Elapsed
+	now := g.sinceBoot()
+	if healthy := guard.Problem(a, o) == ""; healthy != g.healthy {
+		g.healthy, g.since = healthy, now
 	}
-	o.HealthySince = g.healthySince
+	o.Elapsed, o.Watched, o.Steady = now-g.start, now-g.began, now-g.since
 	return guard.Decide(a, o)
 }
 
-// observe observes the node. What cannot be read is taken as unchanged: no rollback
-// begins and none is repeated for it.
+// observe observes the node, but for times.
 func (g *guardian) observe(ctx context.Context) guard.Observation {
-	o := guard.Observation{Elapsed: g.sinceBoot() - g.start}
+	o := guard.Observation{Merged: g.merged(), Boots: g.GuardBoots()}
 	boot, err := g.BootID()
 	o.Rebooted = err == nil && boot != g.record.BootID
-	if active, err := g.Active(); err == nil {
-		o.Active = active.Version()
-	}
-	o.Merged = g.merged()
+	o.Active, o.Elsewhere = g.active()
 	if former, err := host.NewImage(g.record.From, host.Architecture()); err == nil {
 		_, err := os.Stat(g.At(former.Path()))
 		o.FormerGone = os.IsNotExist(err)
@@ -73,13 +72,24 @@ func (g *guardian) observe(ctx context.Context) guard.Observation {
 	if err != nil {
 		g.log.Printf("%v", err)
 	}
-	if o.Returning = isOf(rollback, g.record) && rollback.FinishedAt.IsZero(); o.Returning {
-		o.RebootedSince = boot != rollback.BootID
+	if o.Returning = rollback.Of(g.record) && rollback.FinishedAt.IsZero(); o.Returning {
+		o.RebootedSince, o.Reboots = boot != rollback.BootID, rollback.Reboots
 	}
 	if o.Merged != "" {
-		o.Health = g.health(ctx, g.Layout, g.record)
+		o.Health = g.check(ctx)
 	}
 	return o
+}
+
+// active returns the version that the symlink points to, or reports that it points
+// elsewhere or is gone. A symlink that cannot be read is neither.
+func (g *guardian) active() (version string, elsewhere bool) {
+	active, err := g.Active()
+	if err == nil {
+		return active.Version(), false
+	}
+	_, err = os.Readlink(g.At(host.Link))
+	return "", err == nil || os.IsNotExist(err)
 }
 
 // merged returns the version that is merged; empty if none is.
@@ -89,9 +99,4 @@ func (g *guardian) merged() string {
 		return ""
 	}
 	return merged.Version()
-}
-
-// isOf reports whether r, which may be nil, is the record of an activation's rollback.
-func isOf(r *host.Rollback, activation host.Guard) bool {
-	return r != nil && r.Upgrade == activation.Upgrade && r.To == activation.To
 }

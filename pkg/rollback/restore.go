@@ -35,21 +35,33 @@ func (g *guardian) restoreFiles() (changed bool, err error) {
 	return changed, errors.Join(append(problems, g.removeNewConfs(), g.ForgetKubeadm())...)
 }
 
-// restoreFile restores a file if it differs, and reports whether it did. The mode stays.
+// restoreFile restores a file if it differs, and reports whether it did. The mode and a
+// symlink stay, and what is replaced is kept in replacedDir.
 func (g *guardian) restoreFile(path string, data []byte) (changed bool, err error) {
-	if present, err := os.ReadFile(g.At(path)); err == nil && string(present) == string(data) {
+	target, mode := g.At(path), fs.FileMode(0o644)
+	if real, err := filepath.EvalSymlinks(target); err == nil {
+		target = real
+	}
+	present, err := os.ReadFile(target)
+	if err == nil && string(present) == string(data) {
 		return false, nil
 	}
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(g.At(path)); err == nil {
+	if info, statErr := os.Stat(target); err == nil && statErr == nil {
 		mode = info.Mode().Perm()
+		if err := host.WriteFile(g.At(replacedDir, filepath.Base(path)), present, 0o600); err != nil {
+			g.log.Printf("keeping the present %s: %v", path, err)
+		}
 	}
-	if err := host.WriteFile(g.At(path), data, mode); err != nil {
+	if err := host.WriteFile(target, data, mode); err != nil {
 		return false, fmt.Errorf("restoring %s: %w", path, err)
 	}
 	g.log.Printf("restored %s", path)
 	return true, nil
 }
+
+// replacedDir has the files that the last rollback replaced: a person may have changed
+// them after the activation.
+var replacedDir = filepath.Join(host.StateDir(host.Root), "replaced")
 
 // removeNewConfs removes the definitions that the activation renamed: those that it
 // restored have the former names, and there must not be two.
@@ -71,14 +83,16 @@ func (g *guardian) removeNewConfs() error {
 	return errors.Join(problems...)
 }
 
-func (g *guardian) restoreLink() error {
+// restoreLink points the symlink to the former image, and reports whether it pointed
+// elsewhere.
+func (g *guardian) restoreLink() (changed bool, err error) {
 	link, want := g.At(g.record.Restore.Link), g.record.Restore.LinkTarget
 	if target, err := os.Readlink(link); err == nil && target == want {
-		return nil
+		return false, nil
 	}
 	if err := renameio.Symlink(want, link); err != nil {
-		return fmt.Errorf("pointing %s to %s: %w", g.record.Restore.Link, want, err)
+		return false, fmt.Errorf("pointing %s to %s: %w", g.record.Restore.Link, want, err)
 	}
 	g.log.Printf("%s points to %s again", g.record.Restore.Link, want)
-	return host.SyncDir(filepath.Dir(link))
+	return true, host.SyncDir(filepath.Dir(link))
 }

@@ -2,6 +2,8 @@ package rollback
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -10,10 +12,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysext"
 )
 
-// maxFailures is how often a rollback that cannot write its record or a file is tried
-// again before it goes on without: a node with the former image and newer files is better
-// than one that stays out of service.
-const maxFailures = 10
+const (
+	// maxFailures is how often a rollback that cannot write its record or a file is
+	// tried again before it goes on without: a node with the former image and newer
+	// files is better than one that stays out of service.
+	maxFailures = 10
+	// journalTimeout and mergeTimeout end programs that hang.
+	journalTimeout = 10 * time.Second
+	mergeTimeout   = 2 * time.Minute
+)
 
 // rollBack restores the former version's files and symlink, and then merges its image, by
 // a restart of the kubelet or a reboot. It reboots if the former version is merged already
@@ -26,58 +33,80 @@ func (g *guardian) rollBack(ctx context.Context, why string) error {
 	if err == nil {
 		_, err = g.restoreFiles()
 	}
-	if err != nil {
-		g.failures++
-		if g.failures < maxFailures {
-			return err
-		}
-		g.log.Printf("going on without: %v", err)
-	}
-	if err := g.restoreLink(); err != nil {
+	if err := g.tolerate(err); err != nil {
 		return err
 	}
-	if g.record.Method != v1alpha1.MethodRestart || g.merged() == g.record.From {
+	changed, err := g.restoreLink()
+	if err != nil {
+		return err
+	}
+	if g.record.Method != v1alpha1.MethodRestart {
 		return g.reboot(ctx)
 	}
-	if err := sysext.Return(ctx, g.Layout, g.record.From, g.log); err != nil {
+	if g.merged() != g.record.From {
+		ctx, cancel := context.WithTimeout(ctx, mergeTimeout)
+		defer cancel()
+		err := sysext.Return(ctx, g.Layout, g.record.From, g.log)
+		if err == nil {
+			return nil // the next observation finishes, or reboots after all
+		}
 		g.log.Printf("merging %s without a reboot: %v", g.record.From, err)
-		return g.reboot(ctx)
+	} else if changed {
+		return nil // the image was never merged: the next observation finishes
 	}
-	return nil // the next observation finishes, or reboots after all
+	return g.reboot(ctx)
 }
 
-// begin records the rollback. A rollback that began in an earlier boot keeps its record,
-// but for the boot.
+// tolerate returns err, until there were maxFailures in a row.
+func (g *guardian) tolerate(err error) error {
+	if err == nil {
+		g.failures = 0
+		return nil
+	}
+	if g.failures++; g.failures < maxFailures {
+		return err
+	}
+	g.log.Printf("going on in spite of: %v", err)
+	return nil
+}
+
+// begin records the rollback, unless it did so in this boot. The record is written before
+// the journal is read, which may take time.
 func (g *guardian) begin(ctx context.Context, why string) error {
+	if over, err := g.over(); over {
+		return errors.Join(errors.New("the activation is no longer guarded"), err)
+	}
 	boot, err := g.BootID()
 	if err != nil {
 		return err
 	}
-	former, err := g.Rollback()
+	r, err := g.Rollback()
 	if err != nil {
 		g.log.Printf("%v", err)
 	}
-	r := host.Rollback{Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why, StartedAt: time.Now().UTC()}
 	switch {
-	case isOf(former, g.record) && former.BootID == boot:
+	case r.Of(g.record) && r.BootID == boot:
 		return nil
-	case isOf(former, g.record):
-		r = *former
-	default:
-		r.Log = g.journal(ctx)
+	case r.Of(g.record):
+		r.BootID = boot
+		return g.SetRollback(*r)
 	}
-	r.BootID = boot
-	return g.SetRollback(r)
+	r = &host.Rollback{Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why, StartedAt: time.Now().UTC(), BootID: boot}
+	if err := g.SetRollback(*r); err != nil {
+		return err
+	}
+	r.Log = g.journal(ctx)
+	return g.SetRollback(*r)
 }
 
 // journal returns the end of the kubelet's journal of this boot, and of systemd-sysext's.
 func (g *guardian) journal(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, journalTimeout)
 	defer cancel()
 	text, err := g.run(ctx, g.log, "journalctl", "--boot", "--lines=12", "--output=cat", "--no-pager",
 		"--unit=kubelet.service", "--unit=systemd-sysext.service")
 	if err != nil {
-		return "the journal could not be read: " + err.Error()
+		return fmt.Sprintf("the journal could not be read: %v", err)
 	}
 	return lastBytes(strings.TrimSpace(text), 2<<10)
 }

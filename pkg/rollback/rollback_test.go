@@ -98,13 +98,13 @@ func TestImageThatNeverMergesReturns(t *testing.T) {
 	}
 }
 
-// A clock that does not go forward, and a guard that is killed again and again: the limit
-// counts from the guard's first start in the boot.
+// A guard that is killed again and again: the limit counts from its first start in the boot,
+// and what it finds must still last.
 func TestKilledGuardReachesItsLimit(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodReboot)
 	record, err := n.Guard()
 	n.must(err)
-	for range 10 {
+	for range 18 {
 		n.clock += 10 * time.Second
 		g := &guardian{Layout: n.Layout, record: *record, log: host.NewLog(io.Discard), sinceBoot: func() time.Duration { return n.clock }}
 		n.must(g.observeStart())
@@ -113,8 +113,49 @@ func TestKilledGuardReachesItsLimit(t *testing.T) {
 	if !n.guard() {
 		t.Fatal("it was not rolled back")
 	}
-	if took := n.clock - begin; took > 2*time.Minute {
-		t.Errorf("the last guard took %s although 90 s had passed before it", took)
+	if took := n.clock - begin; took < guard.Steady || took > 2*time.Minute {
+		t.Errorf("the last guard took %s, 170 s after the first began", took)
+	}
+	if boots := n.GuardBoots(); boots != 1 {
+		t.Errorf("%d boots were counted, want 1", boots)
+	}
+}
+
+// A version that resets the node never reaches the limit.
+func TestResettingVersionReturns(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	for range guard.MaxBoots {
+		record, err := n.Guard()
+		n.must(err)
+		g := &guardian{Layout: n.Layout, record: *record, log: host.NewLog(io.Discard), sinceBoot: func() time.Duration { return n.clock }}
+		n.must(g.observeStart())
+		n.boot(to)
+	}
+	begin := n.clock
+	if !n.guard() || n.clock-begin > time.Minute {
+		t.Errorf("it was not rolled back at once, but after %s", n.clock-begin)
+	}
+}
+
+// A guard that was confirmed, or whose activation was replaced, changes nothing.
+func TestDisarmedGuardEnds(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	record, err := n.Guard()
+	n.must(err)
+	g := &guardian{Layout: n.Layout, record: *record, log: host.NewLog(io.Discard), run: n.run, sinceBoot: func() time.Duration { return 0 }, check: func(context.Context) guard.Health { return n.health }}
+	later := *record
+	later.ArmedAt = later.ArmedAt.Add(time.Second)
+	n.must(n.SetGuard(later))
+	if err := g.guard(t.Context()); err == nil {
+		t.Error("the guard did not notice another activation")
+	}
+	n.must(n.DisarmGuard())
+	n.must(g.guard(t.Context()))
+	if err := g.begin(t.Context(), "refused"); err == nil {
+		t.Error("a rollback began although the guard was disarmed")
+	}
+	if r, err := n.Rollback(); r != nil || err != nil {
+		t.Errorf("a rollback is recorded: %+v %v", r, err)
 	}
 }
 
@@ -143,9 +184,37 @@ func TestRollbackWithoutRecord(t *testing.T) {
 
 func TestRebootIsForced(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodReboot)
-	n.fails["systemctl reboot"] = true
+	n.fails["systemctl reboot --ignore-inhibitors"] = true
 	if !n.guard() || !slices.Contains(n.ran, "systemctl reboot --force") {
 		t.Errorf("ran %q", n.ran)
+	}
+}
+
+// With method Restart a node that has never merged the new version needs no reboot: the verb
+// was killed before its refresh.
+func TestRollbackOfRestartThatNeverMerged(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodRestart)
+	n.merge(from)
+	n.health = guard.Health{}
+	if n.guard() {
+		t.Errorf("the node was rebooted: %q", n.ran)
+	}
+	if active, err := n.Active(); err != nil || active.Version() != from {
+		t.Errorf("the symlink points to %v (%v)", active, err)
+	}
+	n.checkDisarmed()
+}
+
+// A rollback ends although a saved file is gone.
+func TestRollbackWithoutSavedFiles(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	n.must(n.ForgetKubeletFiles())
+	if !n.guard() || n.guard() {
+		t.Errorf("%d reboots, want 1", n.reboots)
+	}
+	n.checkDisarmed()
+	if r, err := n.Rollback(); err != nil || r == nil || r.FinishedAt.IsZero() {
+		t.Errorf("the record is %+v (%v)", r, err)
 	}
 }
 
@@ -160,12 +229,12 @@ func TestRollbackOfRestart(t *testing.T) {
 
 func TestStop(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodReboot)
-	n.must(stop(t.Context(), n.Layout, host.NewLog(io.Discard), n.run))
+	n.must(n.StopGuard(t.Context(), host.NewLog(io.Discard), n.run))
 	n.checkDisarmed()
-	if want := "systemctl stop " + host.GuardUnit; !slices.Equal(n.ran, []string{want}) {
-		t.Errorf("ran %q", n.ran)
+	if want := "systemctl stop " + host.GuardUnit; n.ran[0] != want {
+		t.Errorf("ran %q, want %q first", n.ran, want)
 	}
-	n.must(stop(t.Context(), n.Layout, host.NewLog(io.Discard), n.run)) // a second time
+	n.must(n.StopGuard(t.Context(), host.NewLog(io.Discard), n.run)) // a second time
 }
 
 // Stop does not take effect once a rollback has begun, even at that very moment.
@@ -176,7 +245,7 @@ func TestStopDuringRollback(t *testing.T) {
 		return n.run(ctx, log, program, args...)
 	}
 	for _, run := range []func(context.Context, *host.Log, string, ...string) (string, error){begins, n.run} {
-		err := stop(t.Context(), n.Layout, host.NewLog(io.Discard), run)
+		err := n.StopGuard(t.Context(), host.NewLog(io.Discard), run)
 		if host.ReasonOf(err, "") != v1alpha1.ReasonRolledBack {
 			t.Errorf("%v", err)
 		}
@@ -188,13 +257,13 @@ func TestStopDuringRollback(t *testing.T) {
 
 func TestOneGuardAtATime(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodReboot)
-	unlock, err := lock(n.Layout)
+	unlock, err := tryLock(n.Layout)
 	n.must(err)
-	if _, err := lock(n.Layout); !errors.Is(err, unix.EWOULDBLOCK) {
+	if _, err := tryLock(n.Layout); !errors.Is(err, unix.EWOULDBLOCK) {
 		t.Errorf("two guards have the lock (%v)", err)
 	}
 	unlock()
-	again, err := lock(n.Layout)
+	again, err := tryLock(n.Layout)
 	n.must(err)
 	again()
 }

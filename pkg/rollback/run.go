@@ -18,22 +18,18 @@ import (
 // pollInterval is the pause between observations.
 const pollInterval = 2 * time.Second
 
-const (
-	lockFile  = "/run/kubectl-upgrade/guard.lock"
-	startFile = "/run/kubectl-upgrade/guard-start"
-)
+const lockFile = "/run/kubectl-upgrade/guard.lock"
 
 // Run restores manifests that an interrupted kubeadm left missing, and then guards the
-// activation that is armed, until nothing is left to do. It returns nil if another guard
-// runs.
+// activation that is armed, until nothing is left to do. It waits while another guard runs.
 func Run(ctx context.Context, l host.Layout, log *host.Log) error {
-	unlock, err := lock(l)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		log.Printf("another guard is running on this node")
-		return nil
+	unlock, err := lock(ctx, l)
+	if ctx.Err() != nil {
+		return errStopped
 	}
 	if err != nil {
-		return err
+		// systemd runs one process of a unit anyway.
+		log.Printf("taking the lock: %v; going on without it", err)
 	}
 	defer unlock()
 	if err := kubeadm.CleanUp(l, log); err != nil {
@@ -52,36 +48,44 @@ func Run(ctx context.Context, l host.Layout, log *host.Log) error {
 		return l.DisarmGuard()
 	}
 	g := &guardian{
-		Layout: l, record: *record, log: log, run: host.RunProgram, health: checkHealth,
+		Layout: l, record: *record, log: log, run: host.RunProgram, check: newChecker(l, *record).check,
 		sinceBoot: sinceBoot, pause: pollInterval, rebootWithin: rebootWithin,
 	}
 	return g.guard(ctx)
 }
+
+var errStopped = errors.New("it was stopped")
 
 // guardian guards one activation.
 type guardian struct {
 	host.Layout
 	record host.Guard
 	log    *host.Log
-	run    program
-	health func(ctx context.Context, l host.Layout, record host.Guard) guard.Health
+	run    host.Runner
+	check  func(ctx context.Context) guard.Health
 
 	sinceBoot           func() time.Duration
 	pause, rebootWithin time.Duration
 
-	start        time.Duration // when the guard first started in this boot
-	healthySince time.Duration // negative while the node is not healthy
-	said         string        // the last verdict that was logged
-	failures     int           // rollbacks in a row that failed before the symlink was changed
+	start    time.Duration // when the guard first started in this boot
+	began    time.Duration // when this process began to observe
+	healthy  bool          // the last finding
+	since    time.Duration // when the finding changed
+	said     string        // the last verdict that was logged
+	failures int           // in a row, of writes that a rollback needs
 }
 
 // guard observes and acts until nothing is left to do.
 func (g *guardian) guard(ctx context.Context) error {
-	g.healthySince = -1
+	g.began = g.sinceBoot()
+	g.since = g.began
 	if err := g.observeStart(); err != nil {
 		g.log.Printf("%v; the limit counts from now", err)
 	}
 	for ctx.Err() == nil {
+		if over, err := g.over(); over {
+			return err
+		}
 		verdict, why := g.decide(ctx)
 		if said := fmt.Sprintf("%s: %s", verdict, why); said != g.said {
 			g.log.Printf("%s", said)
@@ -108,21 +112,58 @@ func (g *guardian) guard(ctx context.Context) error {
 		case <-time.After(g.pause):
 		}
 	}
-	return errors.New("it was stopped")
+	return errStopped
 }
 
-// lock takes the lock that only one guard holds.
-func lock(l host.Layout) (unlock func(), err error) {
+// over reports whether the activation is no longer guarded: it was confirmed, or another
+// one was armed, which the next process guards.
+func (g *guardian) over() (bool, error) {
+	armed, err := g.GuardArmed()
+	if err != nil {
+		g.log.Printf("%v", err)
+		return false, nil
+	}
+	if !armed {
+		g.log.Printf("the activation was confirmed")
+		return true, nil
+	}
+	record, err := g.Guard()
+	if err != nil || record == nil {
+		return false, nil // what was read before counts
+	}
+	if !record.ArmedAt.Equal(g.record.ArmedAt) {
+		return true, errors.New("another activation was armed")
+	}
+	return false, nil
+}
+
+// lock takes the lock that only one guard holds. It waits for another one to end.
+func lock(ctx context.Context, l host.Layout) (unlock func(), err error) {
+	for {
+		unlock, err = tryLock(l)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return unlock, err
+		}
+		select {
+		case <-ctx.Done():
+			return unlock, ctx.Err()
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+func tryLock(l host.Layout) (unlock func(), err error) {
+	unlock = func() {}
 	path := l.At(lockFile)
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return nil, err
+		return unlock, err
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, err
+		return unlock, err
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return unlock, errors.Join(err, f.Close())
 	}
 	return func() { _ = f.Close() }, nil
 }

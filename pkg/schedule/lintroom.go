@@ -72,7 +72,7 @@ func (l *linter) openTime() {
 		if in.end.After(seen.edge) || left >= roomTime || given < roomTime && left > 0 || given == 0 {
 			continue
 		}
-		l.find("maintenanceExclusions", "exclusions leave %s open of the 32 days from %s; leave at least 48h", left, x.start.In(l.zone).Format("2006-01-02"))
+		l.find("maintenanceExclusions", "exclusions leave %s open of the 32 days from %s; leave at least 48h, so that security fixes can be installed", left, x.start.In(l.zone).Format("2006-01-02"))
 		return
 	}
 }

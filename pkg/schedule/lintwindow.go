@@ -52,7 +52,7 @@ func (l *linter) clockChanges(field string, p v1alpha1.Period, e entry) {
 	}
 	o := newOccurrence(span{p.StartTime.Time, p.EndTime.Time}, e.zone, false)
 	if o.wallLasts <= 0 {
-		l.find(field+".endTime", "window %s opens only once: a clock in %s shows no later time at endTime than at startTime", e.name, e.zone)
+		l.find(field+".endTime", "window %s opens only once: in the local time of %s its end is not after its start (daylight saving time), so recurrences would have no length", e.name, e.zone)
 		return
 	}
 	next, err := r.occurrences(o, l.now)

@@ -63,7 +63,7 @@ func (s *Slots) Free(ctx context.Context, me fleet.Owner) error {
 			if slot.Holder != me {
 				return false, nil
 			}
-			clear(slot)
+			reset(slot)
 			return true, nil
 		})
 		if err != nil {

@@ -27,7 +27,7 @@ func (s *Slots) Ensure(ctx context.Context, n int) error {
 	var problems []error
 	for i := range leases {
 		there[leases[i].Name] = true
-		problems = append(problems, s.deleteSpare(ctx, &leases[i], n), s.restoreLabel(ctx, &leases[i]))
+		problems = append(problems, s.deleteSurplus(ctx, &leases[i], n), s.restoreLabel(ctx, &leases[i]))
 	}
 	for i := range n {
 		if there[fleet.SlotName(i)] {
@@ -54,9 +54,9 @@ func (s *Slots) restoreLabel(ctx context.Context, lease *coordinationv1.Lease) e
 	return nil
 }
 
-// deleteSpare deletes a free slot beyond the first n, unless it changed since it was
+// deleteSurplus deletes a free slot beyond the first n, unless it changed since it was
 // read.
-func (s *Slots) deleteSpare(ctx context.Context, lease *coordinationv1.Lease, n int) error {
+func (s *Slots) deleteSurplus(ctx context.Context, lease *coordinationv1.Lease, n int) error {
 	slot, err := FromLease(lease)
 	index, numbered := fleet.SlotIndex(lease.Name)
 	if err != nil || !slot.Free() || (numbered && index < n) {
@@ -75,7 +75,7 @@ func (s *Slots) deleteSpare(ctx context.Context, lease *coordinationv1.Lease, n 
 func (s *Slots) create(ctx context.Context, slot fleet.Slot) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: slot.Name}}
 	label(lease)
-	write(slot, lease)
+	store(slot, lease)
 	lease.Spec.AcquireTime = acquired(slot)
 	_, err := s.leases().Create(ctx, lease, metav1.CreateOptions{})
 	return err
@@ -113,7 +113,7 @@ func (s *Slots) Withdraw(ctx context.Context, owner fleet.Owner) error {
 			if slot.ReservedFor != owner || slot.Holder != (fleet.Owner{}) {
 				return false, nil
 			}
-			clear(slot)
+			reset(slot)
 			return true, nil
 		})
 		if err != nil {

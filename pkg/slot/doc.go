@@ -13,7 +13,18 @@
 //   - A Lease that was deleted is created again with its holder.
 //   - A Lease is a slot by its name. A missing label is restored.
 //
-// The coordinator calls Ensure, Reserve, Withdraw, Reap, Restore and Abandon;
-// the agent of a node calls Take and Free. All of them retry after a conflict, and
-// leave every other error to the caller.
+// The functions, who calls them, and when:
+//
+//	Ensure    coordinator  the number of Leases is to be the budget, with their labels
+//	Reserve   coordinator  a node may begin
+//	Withdraw  coordinator  a node may not begin after all: frees what is only reserved
+//	Restore   coordinator  the Lease of a node that took it is gone, or has lost its holder
+//	Reap      coordinator  a Node is gone: frees its slots, once the API server confirms it
+//	Abandon   coordinator  a person abandoned a node: frees its slots
+//	Take      agent        its node begins: makes it the holder of the slot reserved for it
+//	Held      agent        reads which slot its node holds
+//	Free      agent        its node is back in service: frees its slots
+//
+// Ensure skips a Lease that another client changed meanwhile; the others retry after a
+// conflict. They leave every other error to the caller.
 package slot

@@ -53,10 +53,10 @@ func (s *Slots) change(ctx context.Context, name string, decide func(*fleet.Slot
 			return err
 		}
 		before := slot
-		if write, err := decide(&slot); err != nil || !write {
+		if changed, err := decide(&slot); err != nil || !changed {
 			return err
 		}
-		write(slot, lease)
+		store(slot, lease)
 		if slot.Holder != before.Holder {
 			lease.Spec.AcquireTime = acquired(slot)
 		}

@@ -14,7 +14,7 @@ import (
 const LabelSelector = v1alpha1.SlotLabel + "=true"
 
 // Is reports whether the Lease is a slot, by its name or its label. One with the label and
-// another name is spare.
+// another name counts as surplus, and is deleted when it is free.
 func Is(lease *coordinationv1.Lease) bool {
 	_, is := fleet.SlotIndex(lease.Name)
 	return is || labelled(lease)
@@ -53,8 +53,8 @@ func FromLease(lease *coordinationv1.Lease) (fleet.Slot, error) {
 	return s, nil
 }
 
-// write writes the slot's holder and reservation to its Lease.
-func write(s fleet.Slot, lease *coordinationv1.Lease) {
+// store sets the Lease's fields to the slot's holder and reservation.
+func store(s fleet.Slot, lease *coordinationv1.Lease) {
 	if s.ReservedFor == (fleet.Owner{}) {
 		delete(lease.Annotations, v1alpha1.ReservedForAnnotation)
 	} else {
@@ -77,7 +77,7 @@ func label(lease *coordinationv1.Lease) {
 	lease.Labels[v1alpha1.SlotLabel] = "true"
 }
 
-// clear removes holder and reservation.
-func clear(s *fleet.Slot) {
+// reset removes holder and reservation.
+func reset(s *fleet.Slot) {
 	s.Holder, s.ReservedFor = fleet.Owner{}, fleet.Owner{}
 }

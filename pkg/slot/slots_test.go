@@ -208,7 +208,7 @@ func TestConflictIsDecidedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(fleet.Slot{Name: "slot-0", ReservedFor: b}, lease.(*coordinationv1.Lease))
+		store(fleet.Slot{Name: "slot-0", ReservedFor: b}, lease.(*coordinationv1.Lease))
 		step(t, "b is faster", client.Tracker().Update(action.GetResource(), lease, v1alpha1.Namespace), nil)
 		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), "slot-0", errors.New("changed"))
 	})

@@ -20,8 +20,8 @@ func Node(n *corev1.Node) fleet.Node {
 		Name: n.Name, UID: string(n.UID), Labels: n.Labels, ControlPlane: staticpod.OnControlPlane(n.Labels),
 		OS: info.OperatingSystem, Architecture: info.Architecture, Kubelet: info.KubeletVersion, BootID: info.BootID,
 		Ready: nodeReady(n), NotReadySince: notReadySince(n),
-		Cordoned: n.Spec.Unschedulable && !ours,
-		Slot:     n.Annotations[v1alpha1.SlotAnnotation],
+		Cordoned:       n.Spec.Unschedulable && !ours,
+		SlotAnnotation: n.Annotations[v1alpha1.SlotAnnotation],
 	}
 }
 

@@ -2,11 +2,14 @@ package sysext
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
+
+// cleanUpTimeout is how long systemd may take to stop the guard.
+const cleanUpTimeout = 30 * time.Second
 
 // startGuard starts the guard if it is armed.
 func (r *restart) startGuard(ctx context.Context) error {
@@ -25,11 +28,25 @@ func (r *restart) startGuard(ctx context.Context) error {
 	return nil
 }
 
-// stopGuard disarms the guard and stops its unit: nothing was changed that it could undo.
+// stopGuard ends the guard: nothing was changed that it could undo.
 func (r *restart) stopGuard(ctx context.Context) error {
 	if !r.startsGuard {
 		return nil
 	}
-	_, err := r.run(ctx, r.log, "systemctl", "stop", host.GuardUnit)
-	return errors.Join(err, r.layout.DisarmGuard())
+	return r.layout.StopGuard(ctx, r.log, r.run)
+}
+
+// CleanUp ends the guard if the verb was killed before it merged anything: the agent then
+// reboots the node instead, which may take long.
+func CleanUp(l host.Layout, log *host.Log) error {
+	guard, err := l.Guard()
+	if err != nil || guard == nil {
+		return err
+	}
+	if merged, err := l.Merged(); err != nil || merged.Version() != guard.From {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), cleanUpTimeout)
+	defer cancel()
+	return l.StopGuard(ctx, log, host.RunProgram)
 }

@@ -63,7 +63,7 @@ const (
 type restart struct {
 	layout host.Layout
 	log    *host.Log
-	run    func(ctx context.Context, log *host.Log, program string, args ...string) (stdout string, err error)
+	run    host.Runner
 	steady time.Duration
 	// startsGuard starts the guard that the activation armed.
 	startsGuard bool

@@ -60,7 +60,7 @@ func armGuard(l host.Layout, files []confFile, to host.Image, args ActivateArgs)
 	if err != nil {
 		return host.Image{}, err
 	}
-	if former != nil && former.BootID == guard.BootID && former.To == guard.To && (active == to || former.Upgrade == guard.Upgrade) {
+	if former != nil && former.BootID == guard.BootID && former.To == guard.To && (active == to || former.Upgrade == guard.Upgrade && former.From == current(l)) {
 		guard.From, guard.Restore = former.From, former.Restore
 		if from, err = host.NewImage(guard.From, host.Architecture()); err != nil {
 			return host.Image{}, err
@@ -75,6 +75,15 @@ func armGuard(l host.Layout, files []confFile, to host.Image, args ActivateArgs)
 		return host.Image{}, err
 	}
 	return from, l.ArmGuard(guard)
+}
+
+// current returns the version that runs; empty if that is not known.
+func current(l host.Layout) string {
+	image, err := running(l)
+	if err != nil {
+		return ""
+	}
+	return image.Version()
 }
 
 // running returns the merged image, or the active one if none is merged.
@@ -98,7 +107,12 @@ func restore(l host.Layout, files []confFile, from host.Image) (host.Restore, er
 	}
 	for _, f := range files {
 		r.Confs[f.name] = f.text
+		if f.conf.Line != from.Kubernetes.Line() { // an activation that was cut off wrote it
+			delete(r.Confs, f.name)
+			f.conf.Line = from.Kubernetes.Line()
+			r.Confs[confName(f.name, f.conf.Line)] = f.conf.Render()
+		}
 	}
-	r.Files, err = l.SaveKubeletFiles()
+	r.Files, err = l.SaveKubeletFiles(from.Version())
 	return r, err
 }

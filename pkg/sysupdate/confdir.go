@@ -102,11 +102,18 @@ func setConfs(l host.Layout, files []confFile, line string, protect []string) (n
 	return name, notes, nil
 }
 
+// confName returns the name of a conf for a minor: the same, unless it has a minor.
+func confName(name, line string) string {
+	if !strings.HasPrefix(name, "kubernetes-v1.") {
+		return name
+	}
+	return "kubernetes-" + line + filepath.Ext(name)
+}
+
 // renameConf renames a conf after the minor that it offers, if its name has a minor.
 func renameConf(l host.Layout, name, line string) (string, error) {
-	ext := filepath.Ext(name)
-	wanted := "kubernetes-" + line + ext
-	if name == wanted || !strings.HasPrefix(name, "kubernetes-v1.") {
+	wanted := confName(name, line)
+	if name == wanted {
 		return name, nil
 	}
 	if err := os.Rename(l.At(host.ConfDir, name), l.At(host.ConfDir, wanted)); err != nil {

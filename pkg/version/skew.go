@@ -41,7 +41,7 @@ func CheckStep(from, to Version) error {
 	case to.Major != from.Major:
 		return otherMajor(from, to)
 	case to.Minor > from.Minor+1:
-		return refuse(RuleSkippedMinor, "from %s to %s skips a minor; kubeadm goes one at a time: v%d.%d first",
+		return refuse(RuleSkippedMinor, "from %s to %s skips a minor; kubeadm upgrades one minor at a time: v%d.%d first",
 			from, to, from.Major, from.Minor+1)
 	}
 	return nil

@@ -12,7 +12,7 @@ var ends = map[int]string{
 // oldest is the first minor in ends; support of those before it has ended.
 const oldest = 31
 
-// Support is whether Kubernetes still publishes patches of a minor.
+// Support is the kind of support that Kubernetes still gives to a minor.
 type Support string
 
 // The kinds of support.

@@ -62,7 +62,8 @@ type ClusterUpgradeSpec struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// Suspend lets no other node begin; nodes past their last check finish.
+	// Suspend pauses the upgrade: no other node begins, and a node that has not passed its
+	// last check aborts its attempt and is uncordoned. Nodes past their last check finish.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 

@@ -153,7 +153,7 @@ type CertificateFacts struct {
 
 // EtcdFacts is what a member reports about the etcd cluster.
 type EtcdFacts struct {
-	// Members of the cluster.
+	// Members of the cluster. The first is the reporting node's own.
 	// +listType=atomic
 	// +optional
 	Members []EtcdMember `json:"members,omitempty"`

@@ -37,7 +37,7 @@ type UpgradePolicy struct {
 // UpgradePolicySpec is the configuration by an administrator of the cluster.
 type UpgradePolicySpec struct {
 	// Automatic lists the upgrades that the coordinator creates: Patch as soon as a
-	// newer patch is on offer, Reboot when a node's operating system asks for one.
+	// newer patch is available, Reboot when a node's operating system asks for one.
 	// Absent: none.
 	// +listType=map
 	// +listMapKey=type
@@ -75,7 +75,7 @@ type UpgradePolicySpec struct {
 type AutomaticUpgrade struct {
 	// Type is Patch or Reboot.
 	Type UpgradeType `json:"type"`
-	// MinAgeSeconds is how long the coordinator must have seen a patch on offer before
+	// MinAgeSeconds is how long the coordinator must have seen that a patch is available before
 	// it creates the upgrade. Absent: zero.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000
@@ -157,7 +157,7 @@ type OfferedVersion struct {
 	// Version, such as v1.34.4.
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version"`
-	// FirstSeenTime is when the coordinator first saw it on offer.
+	// FirstSeenTime is when the coordinator first saw that it is available.
 	FirstSeenTime metav1.Time `json:"firstSeenTime"`
 }
 

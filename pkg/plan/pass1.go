@@ -15,21 +15,21 @@ func (c *cluster) findOldAPIServer() string {
 	if c.target == nil || c.target.reboot {
 		return ""
 	}
-	left := map[string]bool{}
+	skipped := map[string]bool{}
 	for _, n := range c.controlPlanes() {
 		if n.abandoned != nil || c.target.skips(n) {
-			left[n.Name] = true
+			skipped[n.Name] = true
 		}
 	}
 	seen := map[string]bool{}
 	for _, pod := range c.apiServers {
-		if !left[pod.Node] && !atLeast(parsed(pod.Version), c.target.to) {
+		if !skipped[pod.Node] && !atLeast(parsed(pod.Version), c.target.to) {
 			return pod.Node
 		}
 		seen[pod.Node] = true
 	}
 	for _, n := range c.controlPlanes() {
-		if !left[n.Name] && !seen[n.Name] {
+		if !skipped[n.Name] && !seen[n.Name] {
 			return n.Name
 		}
 	}
@@ -64,7 +64,7 @@ func (c *cluster) firstControlPlane() *node {
 		case first == nil:
 			first = n
 		}
-		if chosen == nil && c.orders(n) && n.spec.Kubeadm == v1alpha1.KubeadmApply {
+		if chosen == nil && c.specIsForTarget(n) && n.spec.Kubeadm == v1alpha1.KubeadmApply {
 			chosen = n
 		}
 	}

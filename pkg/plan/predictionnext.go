@@ -12,22 +12,22 @@ import (
 // after returns the cluster as it will be at that instant: nodes that have begun are
 // out of service, nodes whose work has ended are back. Unchanged nodes are shared
 // between the two clusters.
-func (f *forecast) after(begun []work, now time.Time) *cluster {
-	c := f.copied()
+func (p *prediction) after(begun []work, now time.Time) *cluster {
+	c := p.copied()
 	c.now = now
 	for _, w := range begun {
-		c.nodes[f.index(w.place)] = w.node
-		c.setSlot(*w.slot)
+		c.nodes[p.index(w.place)] = w.node
+		c.setSlot(*w.lease)
 	}
-	f.working = slices.DeleteFunc(f.working, func(w work) bool {
+	p.working = slices.DeleteFunc(p.working, func(w work) bool {
 		due := !w.end.After(now)
 		if due {
-			f.finish(c, w)
+			p.finish(c, w)
 		}
 		return due
 	})
-	if f.staged != nil && !now.Before(*f.staged) {
-		f.staged = nil
+	if p.staged != nil && !now.Before(*p.staged) {
+		p.staged = nil
 		c.stage()
 	}
 	c.nodes = slices.DeleteFunc(c.nodes, func(n *node) bool { return n == nil })
@@ -60,15 +60,15 @@ func (c *cluster) setSlot(slot fleet.Slot) {
 
 // finish brings a node back into service in the next cluster c. A worker that is done
 // is removed from it.
-func (f *forecast) finish(c *cluster, w work) {
-	if w.slot != nil {
-		c.setSlot(fleet.Slot{Name: w.slot.Name})
+func (p *prediction) finish(c *cluster, w work) {
+	if w.lease != nil {
+		c.setSlot(fleet.Slot{Name: w.lease.Name})
 	}
 	if !w.aborts && !w.components {
-		f.spans[w.Name] = w.span
+		p.spans[w.Name] = w.span
 	}
 	c.snapshotTaken = c.snapshotTaken || w.snapshot && !w.aborts
-	i := f.index(w.place)
+	i := p.index(w.place)
 	c.nodes[i] = c.changed(w.node, func(n *node) { w.bringBack(n, c.target) })
 	switch n := c.nodes[i]; {
 	case n.ControlPlane:
@@ -82,7 +82,7 @@ func (f *forecast) finish(c *cluster, w work) {
 func (w work) bringBack(n *node, t *target) {
 	spec := *n.spec
 	spec.Release, spec.Slot = v1alpha1.ReleaseNone, ""
-	n.spec, n.slot, n.phase, n.Node.Slot, n.keepsSlot, n.Ready = &spec, nil, v1alpha1.PhaseInService, "", false, true
+	n.spec, n.lease, n.phase, n.Node.SlotAnnotation, n.tookSlot, n.Ready = &spec, nil, v1alpha1.PhaseInService, "", false, true
 	switch {
 	case w.aborts:
 	case w.components:

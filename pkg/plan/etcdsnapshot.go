@@ -6,22 +6,22 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// findSnapshot copies the first snapshot of etcd that a node took for the upgrade into
-// the upgrade's status. It reports whether no other has to be taken.
+// adoptEtcdSnapshot copies the first snapshot of etcd that a node took for the upgrade
+// into the upgrade's status. It reports whether no other has to be taken.
 //
-// Only a control-plane node whose order asks for a snapshot counts: any node's agent
-// may write one into its own status, and kubeadm would then run without a real one.
+// Only a control-plane node whose NodeUpgrade.spec asks for a snapshot counts: any node's
+// agent may write one into its own status, and kubeadm would then run without a real one.
 //
 // A snapshot on a node that is gone or abandoned does not count while kubeadm has begun
-// on no node, because another one can be taken. A node that follows an upgrade that is
-// over needs no snapshot, unless kubeadm has not run on any control plane yet.
-func (c *cluster) findSnapshot() bool {
+// on no node, because another one can be taken. For an upgrade that has ended no snapshot
+// is needed, unless kubeadm has not run on any control plane yet.
+func (c *cluster) adoptEtcdSnapshot() bool {
 	t := c.target
 	if t == nil {
 		return true
 	}
 	late := c.kubeadmBegan()
-	if t.follows && late {
+	if t.forLateNodes && late {
 		return true
 	}
 	if taken := t.Status.EtcdSnapshot; taken != nil && c.isGone(taken.Node) && !late {
@@ -42,7 +42,7 @@ func (c *cluster) firstSnapshot(of func(*node) bool) *v1alpha1.EtcdSnapshot {
 	var first *v1alpha1.EtcdSnapshot
 	for _, n := range c.controlPlanes() {
 		s := n.status.EtcdSnapshot
-		if s == nil || !n.spec.EtcdSnapshot || !c.orders(n) || !c.target.isFor(n.status.Upgrade) || !of(n) {
+		if s == nil || !n.spec.EtcdSnapshot || !c.specIsForTarget(n) || !c.target.isFor(n.status.Upgrade) || !of(n) {
 			continue
 		}
 		if first == nil || s.CreationTime.Before(&first.CreationTime) {
@@ -61,7 +61,7 @@ func (c *cluster) isGone(name string) bool {
 // because their state is unknown and a late snapshot is better than none.
 func (c *cluster) kubeadmBegan() bool {
 	return slices.ContainsFunc(c.controlPlanes(), func(n *node) bool {
-		return n.abandoned == nil && (n.kubeadmDone || c.orders(n) && n.status.Step == v1alpha1.StepKubeadm)
+		return n.abandoned == nil && (n.kubeadmDone || c.specIsForTarget(n) && n.status.Step == v1alpha1.StepKubeadm)
 	})
 }
 

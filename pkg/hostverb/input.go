@@ -9,8 +9,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 )
 
-// Order is what requests are made from.
-type Order struct {
+// Input is what requests are made from.
+type Input struct {
 	Spec v1alpha1.NodeUpgradeSpec
 	// Method is how the node's attempt merges the image.
 	Method v1alpha1.Method
@@ -23,16 +23,16 @@ type Order struct {
 	ClusterConfiguration func(context.Context) (string, error)
 }
 
-// image returns the image that the order names for the node.
-func (o Order) image() (v1alpha1.Image, error) {
+// image returns the image that the NodeUpgrade's spec names for the node.
+func (o Input) image() (v1alpha1.Image, error) {
 	if o.Spec.Image == nil {
-		return v1alpha1.Image{}, fmt.Errorf("the order for %s names no image for this node", o.Spec.Version)
+		return v1alpha1.Image{}, fmt.Errorf("the NodeUpgrade names no image of %s for this node", o.Spec.Version)
 	}
 	return *o.Spec.Image, nil
 }
 
 // Request returns the verb's request with a key.
-func (e Entry) Request(ctx context.Context, key string, o Order) (host.Request, error) {
+func (e Entry) Request(ctx context.Context, key string, o Input) (host.Request, error) {
 	var args any
 	if e.Args != nil {
 		var err error
@@ -44,7 +44,7 @@ func (e Entry) Request(ctx context.Context, key string, o Order) (host.Request, 
 }
 
 // Options returns the properties of the verb's unit.
-func (e Entry) Options(o Order) host.Options {
+func (e Entry) Options(o Input) host.Options {
 	options := host.Options{RuntimeMax: e.Timeout, WholeNode: e.WholeNode}
 	if e.MountsImage {
 		staged := host.ImagePath(o.Spec.Version, host.Architecture())

@@ -11,7 +11,7 @@ import "fmt"
 // and its slot are gone, and starts again. A node that is not Ready, or failed, would
 // only stop the others again.
 func (n *node) returned() bool {
-	return n.abandoned != nil && !n.released() && n.answered && n.slot == nil && n.Ready && !n.failed()
+	return n.abandoned != nil && !n.released() && n.answered && n.lease == nil && n.Ready && !n.failed()
 }
 
 // abandonedMessage returns why, and until when, an abandoned node is left out.

@@ -69,7 +69,7 @@ func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool)
 			}
 			r := &piece.Nodes[i]
 			for _, p := range []part{components, nodePart(isControlPlane[r.Name]), restart} {
-				if took := *p.seconds(r); took > 0 {
+				if took := *p.durationField(r); took > 0 {
 					all[p] = append(all[p], time.Duration(took)*time.Second)
 				}
 			}
@@ -78,8 +78,8 @@ func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool)
 	return all
 }
 
-// seconds returns the field of a record that holds the part's duration.
-func (p part) seconds(r *v1alpha1.NodeRecord) *int32 {
+// durationField returns the field of a record that holds the part's duration in seconds.
+func (p part) durationField(r *v1alpha1.NodeRecord) *int32 {
 	switch p {
 	case components:
 		return &r.ComponentsSeconds

@@ -7,12 +7,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// maxIdle ends a forecast in which no node began through so many changes of windows.
+// maxIdle is after how many instants without a start the prediction gives up.
 const maxIdle = 500
 
-// forecast simulates the upgrade: at each instant it decides for the cluster as it will
+// prediction simulates the upgrade: at each instant it decides for the cluster as it will
 // be then, and derives the next cluster.
-type forecast struct {
+type prediction struct {
 	*cluster
 	working []work
 	spans   map[string]span // of pass 2, by node
@@ -34,24 +34,24 @@ type work struct {
 
 // run goes from one instant to the next at which a decision may change, until there is
 // none.
-func (f *forecast) run() {
-	for len(f.nodes) > 0 && f.idle < maxIdle {
-		begun, wake := f.releaseNodes()
-		next := f.nextInstant(wake)
+func (p *prediction) run() {
+	for len(p.nodes) > 0 && p.idle < maxIdle {
+		begun, wake := p.releaseNodes()
+		next := p.nextInstant(wake)
 		if next == nil {
 			return
 		}
-		f.cluster = f.after(begun, *next)
+		p.cluster = p.after(begun, *next)
 	}
 }
 
 // releaseNodes decides as Decide does, until the budget is used up. It returns the
 // nodes that begin, and when a decision may change.
-func (f *forecast) releaseNodes() (begun []work, wake wakeTime) {
-	f.idle++
-	wake.now = f.now
-	a := newAllocation(f.cluster)
-	for _, n := range f.candidates {
+func (p *prediction) releaseNodes() (begun []work, wake wakeTime) {
+	p.idle++
+	wake.now = p.now
+	a := newAllocation(p.cluster)
+	for _, n := range p.candidates {
 		if a.full() {
 			break
 		}
@@ -60,46 +60,46 @@ func (f *forecast) releaseNodes() (begun []work, wake wakeTime) {
 			wake.at(hold.Until)
 			continue
 		}
-		w := work{node: f.asBegun(n, slot), components: f.pass1, snapshot: n == f.snapshotNode}
-		w.span = span{f.now, f.now.Add(f.needs(n))}
+		w := work{node: p.asBegun(n, slot), components: p.pass1, snapshot: n == p.snapshotNode}
+		w.span = span{p.now, p.now.Add(p.expectedDuration(n))}
 		begun = append(begun, w)
-		f.addWork(w)
+		p.addWork(w)
 	}
-	f.windows.closing(f.now, &wake)
+	p.windows.closing(p.now, &wake)
 	return begun, wake
 }
 
 // asBegun returns the node as it is once it has begun with that slot.
-func (f *forecast) asBegun(n *node, slot string) *node {
-	reference, spec := f.target.Reference(), *n.spec
-	spec.Upgrade, spec.Release, spec.Slot, spec.Kubeadm = &reference, f.releaseNow(), slot, f.kubeadm(n)
-	return f.changed(n, func(n *node) {
+func (p *prediction) asBegun(n *node, slot string) *node {
+	reference, spec := p.target.Reference(), *n.spec
+	spec.Upgrade, spec.Release, spec.Slot, spec.Kubeadm = &reference, p.releaseNow(), slot, p.kubeadm(n)
+	return p.changed(n, func(n *node) {
 		n.spec, n.phase = &spec, v1alpha1.PhaseCommitted
-		n.slot = &fleet.Slot{Name: slot, ReservedFor: n.Owner(), Holder: n.Owner()}
+		n.lease = &fleet.Slot{Name: slot, ReservedFor: n.Owner(), Holder: n.Owner()}
 	})
 }
 
 // addWork adds a node that goes out of service, or is.
-func (f *forecast) addWork(w work) {
-	f.idle = 0
-	if f.begins.IsZero() || w.start.Before(f.begins) {
-		f.begins = w.start
+func (p *prediction) addWork(w work) {
+	p.idle = 0
+	if p.begins.IsZero() || w.start.Before(p.begins) {
+		p.begins = w.start
 	}
-	f.working = append(f.working, w)
+	p.working = append(p.working, w)
 }
 
 // nextInstant returns when something happens next: a node is done, images are staged, a
 // window opens or closes, a node retries.
-func (f *forecast) nextInstant(wake wakeTime) *time.Time {
+func (p *prediction) nextInstant(wake wakeTime) *time.Time {
 	next := wake.next
 	consider := func(t *time.Time) {
 		if t != nil && (next == nil || t.Before(*next)) {
 			next = t
 		}
 	}
-	for i := range f.working {
-		consider(&f.working[i].end)
+	for i := range p.working {
+		consider(&p.working[i].end)
 	}
-	consider(f.staged)
+	consider(p.staged)
 	return next
 }

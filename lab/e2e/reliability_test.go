@@ -1,0 +1,144 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// row is a case's row in docs/reliability.md.
+type row struct {
+	id, happened, said string
+	took               time.Duration
+	promises           string
+}
+
+// reliabilityPage begins the page. The rows follow.
+const reliabilityPage = `# Reliability
+
+<!-- Written by the end-to-end tests: make e2e-faults. -->
+
+What kubectl-upgrade does when things break, on real nodes. Each row is a case of ` + "`make e2e-faults`" + `, and is written by the run of that case. The nodes are those of the [lab](../lab/README.md): systemd, containerd, kubeadm and systemd-sysupdate as on Flatcar, one control plane and two or three workers.
+
+**The guard's cases** (` + "`TestGuard`, `cp1-…` and `w1-…`" + `) upgrade one node to an image that passes every check and fails once it is merged. The guard has to return the node to its former version within five minutes.
+
+**The other cases** (` + "`TestFaults`" + `) reboot w1 and then w2 by a ClusterUpgrade of type Reboot, with one slot, and inject a fault when w1 reaches the step that ends the case's name. Then:
+- ` + "`kubectl upgrade status`" + ` has to give the true reason, if a node has to wait;
+- the upgrade has to end, without a person's help other than what ends the fault;
+- nothing is left over: no cordon, annotation, slot, half image, unit, mount or file of the guard;
+- a recorder outside, which sees every version of every object, checks the [promises](architecture.md#promises): never more nodes out of service than slots, none without its slot, nothing begun outside the hours, no other person's cordon removed.
+
+To repeat one case, as root on a Debian machine: ` + "`make e2e-faults CASE=api-gone-draining`" + `. CASE is a regular expression.
+
+| case | what happened | the reason that status gave | time | promises |
+| --- | --- | --- | --- | --- |
+`
+
+// writeRow writes the row of a case to the page that RELIABILITY names, in place of the row of
+// an earlier run.
+func writeRow(t *testing.T, r row) {
+	t.Helper()
+	page := os.Getenv("RELIABILITY")
+	if page == "" {
+		return
+	}
+	if t.Failed() {
+		r.happened = "**failed**: " + r.happened
+	}
+	rows := map[string]string{}
+	old, err := os.ReadFile(page)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(old)) {
+		if id, is := strings.CutPrefix(line, "| `"); is {
+			id, _, _ = strings.Cut(id, "`")
+			rows[id] = line
+		}
+	}
+	rows[r.id] = fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", r.id, cell(r.happened), cell(cmp.Or(r.said, "–")), r.took.Round(time.Second), cell(r.promises))
+	var text strings.Builder
+	text.WriteString(reliabilityPage)
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		text.WriteString(rows[id])
+	}
+	if err := os.WriteFile(page, []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cell returns the text as a cell of a table.
+func cell(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", "\\|")
+}
+
+// writeRow writes what happened in this case since the fault.
+func (f *faultRun) writeRow(t *testing.T, began time.Time) {
+	if f.injected.IsZero() {
+		f.injected = began
+	}
+	happened := f.what + ". w1: " + f.path("w1") + ". w2: " + f.path("w2")
+	writeRow(t, row{f.id, happened, f.said, time.Since(f.injected), promises(f.broken(t))})
+}
+
+// promises returns the last cell of a row.
+func promises(broken []string) string {
+	if len(broken) == 0 {
+		return "kept"
+	}
+	return "**broken**: " + strings.Join(broken, "; ")
+}
+
+// path returns the steps that a node went through since the fault.
+func (f *faultRun) path(node string) string {
+	var path []string
+	for _, m := range f.recorder.Moments() {
+		var u v1alpha1.NodeUpgrade
+		if m.Resource != v1alpha1.NodeUpgrades.Resource || m.Object.GetName() != node || record.Convert(m, &u) != nil {
+			continue
+		}
+		step := cmp.Or(string(u.Status.Step), "new")
+		if m.Deleted {
+			step = "deleted"
+		}
+		if n := len(path); n > 0 && (m.Seen.Before(f.injected) || path[n-1] == step) {
+			path[n-1] = step
+			continue
+		}
+		path = append(path, step)
+	}
+	return strings.Join(shortened(path), " → ")
+}
+
+// shortened replaces steps that follow each other as they always do by an ellipsis.
+func shortened(path []string) []string {
+	follows := func(i int) bool { // path[i] comes right after path[i-1] in every upgrade
+		order := slices.IndexFunc(rebootSteps, func(s v1alpha1.Step) bool { return string(s) == path[i-1] })
+		return order >= 0 && order+1 < len(rebootSteps) && string(rebootSteps[order+1]) == path[i]
+	}
+	var short []string
+	for i := 0; i < len(path); {
+		last := i
+		for last+1 < len(path) && follows(last+1) {
+			last++
+		}
+		if last-i < 3 {
+			short = append(short, path[i])
+			i++
+			continue
+		}
+		short = append(short, path[i], "…", path[last])
+		i = last + 1
+	}
+	return short
+}

@@ -1,0 +1,68 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Transfers are the ways in which the download of an image can be broken.
+var Transfers = []string{"slow", "cut", "stalled"}
+
+const (
+	// sound is how much of an image is sent before its transfer is cut or stalls.
+	sound = 4 << 20
+	// slowRate is the bytes that a slow transfer sends in a second.
+	slowRate = 2 << 20
+)
+
+func transferFile(stateDir string) string { return filepath.Join(stateDir, "images.transfer") }
+
+// SetTransfer breaks the download of images in one of the Transfers; the empty string ends
+// that.
+func SetTransfer(stateDir, kind string) error {
+	change := unset
+	if kind != "" {
+		change = func(name string) error { return set(name, kind) }
+	}
+	if err := change(transferFile(stateDir)); err != nil {
+		return fmt.Errorf("setting the transfer of images: %w", err)
+	}
+	return nil
+}
+
+// transfer sends an answer in a broken way.
+type transfer struct {
+	http.ResponseWriter
+	ctx  context.Context
+	kind string
+	sent int
+}
+
+// broken returns w, or a writer that breaks the transfer as it was set.
+func (s *imageServer) broken(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+	kind, err := os.ReadFile(transferFile(s.stateDir))
+	if err != nil {
+		return w
+	}
+	return &transfer{ResponseWriter: w, ctx: r.Context(), kind: string(kind)}
+}
+
+func (t *transfer) Write(p []byte) (int, error) {
+	switch {
+	case t.kind == "slow":
+		time.Sleep(time.Duration(len(p)) * time.Second / slowRate)
+	case t.sent < sound:
+	case t.kind == "cut":
+		panic(http.ErrAbortHandler) // closes the connection
+	case t.kind == "stalled":
+		<-t.ctx.Done()
+		return 0, t.ctx.Err()
+	}
+	n, err := t.ResponseWriter.Write(p)
+	t.sent += n
+	return n, err
+}

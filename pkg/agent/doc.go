@@ -21,7 +21,8 @@
 // Its parts, in the order of one reconcile:
 //
 //	loop      Agent and its clients: agent.go, identity.go, readretry.go; the loop:
-//	          loop.go; what wakes it: watch.go
+//	          loop.go; what wakes it: watch.go; one reconcile at a time, for the
+//	          simulator: steps.go
 //	observe   the Node, the Leases and the NodeUpgrade: observe.go; the verbs' results:
 //	          hostview.go; the host's facts: hostfacts.go, osreboot.go; etcd's members:
 //	          etcd.go, etcdsnapshot.go; the control plane's health: health.go

@@ -27,15 +27,15 @@ type edit struct{ file, old, new string }
 var bugs = []bug{
 	{"an upgrade is known by its name alone", []edit{
 		{"pkg/machine/state.go", "order.Upgrade.UID == s.Upgrade.UID", "order.Upgrade.Name == s.Upgrade.Name"},
-		{"pkg/agent/gateupgrade.go", "case err == nil && string(upgrade.UID) == order.UID:", "case err == nil:"},
+		{"pkg/agent/gateupgrade.go", "case err == nil && string(upgrade.UID) == ref.UID:", "case err == nil:"},
 		{"pkg/agent/gate.go", "!equality.Semantic.DeepEqual(now.Spec.Upgrade, o.Spec.Upgrade) ||", "!equality.Semantic.DeepEqual(now.Spec.Upgrade.Name, o.Spec.Upgrade.Name) ||"},
 	}},
 	{"a snapshot of etcd is believed from a worker", []edit{
-		{"pkg/plan/snapshotnode.go", "range c.controlPlanes() {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil || !n.spec.EtcdSnapshot ||", "range c.nodes {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil ||"},
+		{"pkg/plan/etcdsnapshot.go", "range c.controlPlanes() {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil || !n.spec.EtcdSnapshot ||", "range c.nodes {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil ||"},
 	}},
 	{"a mark takes a slot out of turn", []edit{
-		{"pkg/plan/slots.go", "!slot || u.Abandoned != nil {", "!slot && mark == \"\" || u.Abandoned != nil {"},
-		{"pkg/plan/slots.go", "return mark == u.Spec.Slot", "return mark != \"\""},
+		{"pkg/plan/slots.go", "!slot || u.Abandoned != nil {", "!slot && slotAnnotation == \"\" || u.Abandoned != nil {"},
+		{"pkg/plan/slots.go", "return slotAnnotation == u.Spec.Slot", "return slotAnnotation != \"\""},
 		{"pkg/plan/slots.go", "lease, there := leases[n.spec.Slot]", "name := n.spec.Slot\n\t\tif n.Slot != \"\" {\n\t\t\tname = n.Slot\n\t\t}\n\t\tlease, there := leases[name]"},
 		{"pkg/plan/slots.go", "lost = append(lost, fleet.Slot{Name: n.spec.Slot,", "lost = append(lost, fleet.Slot{Name: name,"},
 		{"pkg/coordinator/slots.go", "u.Spec.Slot != lost.Name || ", ""},
@@ -72,15 +72,15 @@ var bugs = []bug{
 	}},
 	{"the agent believes its watch about the release", []edit{
 		{"pkg/agent/gate.go", "func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },", ""},
-		{"pkg/agent/gate.go", "func() (fleet.Hold, error) { return a.stillHeld(ctx, node, o) },", ""},
+		{"pkg/agent/gate.go", "func() (fleet.Hold, error) { return a.stillHoldsSlot(ctx, node, o) },", ""},
 	}},
 	{"a lost slot is restored without reading live", []edit{
-		{"pkg/coordinator/slots.go", "case string(node.UID) != lost.Holder.UID || u.Spec.Slot != lost.Name || !plan.KeepsSlot(u, node.Annotations[v1alpha1.SlotAnnotation]):", "case string(node.UID) != lost.Holder.UID:"},
+		{"pkg/coordinator/slots.go", "case string(node.UID) != lost.Holder.UID || u.Spec.Slot != lost.Name || !plan.TookSlot(u, node.Annotations[v1alpha1.SlotAnnotation]):", "case string(node.UID) != lost.Holder.UID:"},
 	}},
 	{"two control planes use two slots", []edit{
 		{"pkg/plan/allocation.go", "if !n.ControlPlane || name == fleet.ControlPlaneSlot {", "if true {"},
 		{"pkg/plan/group.go", "limit: 1}}", "limit: 0}}"},
-		{"pkg/plan/allocation.go", "if n.reserved() && (!n.ControlPlane || n.slot.Name == fleet.ControlPlaneSlot) {", "if n.reserved() {"},
+		{"pkg/plan/allocation.go", "if n.reserved() && (!n.ControlPlane || n.lease.Name == fleet.ControlPlaneSlot) {", "if n.reserved() {"},
 	}},
 	{"kubelets do not wait for the apiservers", []edit{
 		{"pkg/plan/filter_order.go", "if c.pass1 {", "if c.pass1 && n.ControlPlane {"},
@@ -94,7 +94,7 @@ var bugs = []bug{
 	}},
 	{"the digest is that of the source, not of the trigger", []edit{
 		{"pkg/coordinator/sync.go", "p := c.decide(ctx, s, now)\n", "p := c.decide(ctx, s, now)\n\tfor i := range p.Nodes {\n\t\tif image := p.Nodes[i].Spec.Image; image != nil && len(s.Source.Offers) > 0 {\n\t\t\t*image = s.Source.Offers[0].Image\n\t\t}\n\t}\n"},
-		{"pkg/agent/fixedorder.go", "case order.Image.Digest != fixed.Digest:", "case order.Image.Digest == \"\":"},
+		{"pkg/agent/specmatch.go", "case spec.Image.Digest != fixed.Digest:", "case spec.Image.Digest == \"\":"},
 	}},
 	{"the status is read from a stale watch after a restart", []edit{
 		{"pkg/agent/status.go", "nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})", "nu, err := a.nodeUpgrade(), error(nil)\n\t\tif nu == nil {\n\t\t\treturn true\n\t\t}"},

@@ -62,9 +62,11 @@ type node struct {
 	changedAt    time.Time // something changed that its agent may not know
 	podsUp       bool      // its static pods run, which needs a kubelet once in each boot
 	osReboot     bool      // the operating system requires a reboot
+	guards       bool      // the guard runs in this boot
+	guardBoots   int       // boots in which the guard has run
 	guardStart   time.Time
-	healthySince time.Duration
-	guards       bool // the guard runs in this boot
+	findingSince time.Duration // after guardStart; the guard has found the same since
+	foundHealthy bool
 
 	// Faults.
 	broken      map[string]string // version to what is wrong with its image
@@ -191,14 +193,15 @@ func (n *node) armGuard(a verbArgs) {
 		within = 3 * time.Minute
 	}
 	n.guardRecord = &host.Guard{Upgrade: a.Upgrade, Method: v1alpha1.Method(a.Method), From: from, To: a.Version, BootID: n.bootID(), Within: within}
-	n.armed, n.rollback = true, nil
+	n.armed, n.rollback, n.guardBoots = true, nil, 0
 }
 
 func (n *node) startGuard() {
 	if !n.armed || n.guards {
 		return
 	}
-	n.guards, n.guardStart, n.healthySince = true, n.w.now(), -1
+	n.guards, n.guardStart, n.findingSince, n.foundHealthy = true, n.w.now(), 0, false
+	n.guardBoots++
 	n.guardLater()
 }
 
@@ -220,17 +223,15 @@ func (n *node) guard() {
 	a := guard.Activation{From: g.From, To: g.To, Limit: g.Within, ByReboot: g.Method != v1alpha1.MethodRestart}
 	o := guard.Observation{
 		Elapsed: n.w.now().Sub(n.guardStart), Rebooted: g.BootID != n.bootID(), Active: n.active, Merged: n.merged,
-		Health: n.guardHealth(),
+		Boots: n.guardBoots, Health: n.guardHealth(),
 	}
 	if r := n.rollback; r != nil && r.FinishedAt.IsZero() {
-		o.Returning, o.RebootedSince = true, r.BootID != n.bootID()
+		o.Returning, o.RebootedSince, o.Reboots = true, r.BootID != n.bootID(), r.Reboots
 	}
-	if guard.Problem(a, o) != "" {
-		n.healthySince = -1
-	} else if n.healthySince < 0 {
-		n.healthySince = o.Elapsed
+	if healthy := guard.Problem(a, o) == ""; healthy != n.foundHealthy {
+		n.foundHealthy, n.findingSince = healthy, o.Elapsed
 	}
-	o.HealthySince = n.healthySince
+	o.Watched, o.Steady = o.Elapsed, o.Elapsed-n.findingSince
 	switch verdict, why := guard.Decide(a, o); verdict {
 	case guard.Leave:
 		n.guards = false
@@ -270,6 +271,7 @@ func (n *node) rollBack(why string) {
 	n.rollback.BootID = n.bootID()
 	n.kubeadm, n.active = "", g.From
 	if g.Method != v1alpha1.MethodRestart || n.merged == g.From {
+		n.rollback.Reboots++
 		n.shutdown(true, "its guard returns it to "+g.From)
 		return
 	}

@@ -1,22 +1,17 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-var errLost = errors.New("the reply was lost")
-
-// happen has a fault happen.
-func (w *world) happen(f fault) {
+// inject injects a fault.
+func (w *world) inject(f fault) {
 	if w.repaired {
 		return
 	}
@@ -24,13 +19,13 @@ func (w *world) happen(f fault) {
 		w.waiting = append(w.waiting, f)
 		return
 	}
-	w.tell("FAULT %s", strings.TrimSpace(f.String()[9:]))
+	w.note("FAULT %s", strings.TrimSpace(f.String()[9:]))
 	n := w.node(f.Who)
 	switch f.Kind {
 	case "crash agent", "crash coordinator", "lose reply", "stall", "miss", "interleave":
-		w.disturb(f)
-	case "coordinator away":
-		w.awayUntil = w.now().Add(f.For)
+		w.injectProgram(f)
+	case "stop coordinator":
+		w.coordinatorStoppedUntil = w.now().Add(f.For)
 		if c := w.coordinators[0]; c != nil {
 			c.kill()
 		}
@@ -45,9 +40,9 @@ func (w *world) happen(f fault) {
 	case "api down":
 		w.apiDownUntil = w.now().Add(f.For)
 	case "delete lease", "clear lease", "garble lease", "unlabel lease":
-		w.tamper(f)
+		w.injectLease(f)
 	case "close window", "freeze", "invalid schedule", "suspend":
-		w.forbid(f)
+		w.injectSchedule(f)
 	case "delete nodeupgrade":
 		w.api.remove("admin", key{Resource: "nodeupgrades", Name: f.Who})
 	case "delete upgrade", "recreate upgrade":
@@ -62,12 +57,12 @@ func (w *world) happen(f fault) {
 		w.until(f, func() { w.findings = nil })
 	default:
 		if n != nil {
-			w.happenTo(n, f)
+			w.injectNode(n, f)
 		}
 	}
 }
 
-// entered has the faults happen that wait for a node to enter a step.
+// entered injects the faults that wait for a node to enter a step.
 func (w *world) entered(name string, step v1alpha1.Step) {
 	w.waiting = slices.DeleteFunc(w.waiting, func(f fault) bool {
 		if f.Step != step {
@@ -80,7 +75,7 @@ func (w *world) entered(name string, step v1alpha1.Step) {
 			f.Who = name
 		}
 		f.Step = ""
-		w.after(time.Duration(f.Number)*150*time.Millisecond, f.Kind, func() { w.happen(f) })
+		w.after(time.Duration(f.Number)*150*time.Millisecond, f.Kind, func() { w.inject(f) })
 		return true
 	})
 }
@@ -88,81 +83,8 @@ func (w *world) entered(name string, step v1alpha1.Step) {
 // until has a fault end.
 func (w *world) until(f fault, end func()) { w.after(f.For, "end of "+f.Kind, end) }
 
-// happenTo has a fault happen to a node.
-func (w *world) happenTo(n *node, f fault) {
-	k := key{Resource: "nodes", Name: n.name}
-	switch f.Kind {
-	case "power cut":
-		n.cut()
-		w.until(f, n.power)
-	case "manual reboot":
-		n.shutdown(false, "a person reboots it")
-	case "partition":
-		n.partitioned = true
-		w.watchLost(n)
-		w.until(f, func() { w.heal(n) })
-	case "replace node", "delete node":
-		w.remove(n, f)
-	case "cordon":
-		w.edit(k, func(t tree) {
-			annotations := child(t, "metadata", "annotations")
-			if spec := child(t, "spec"); spec["unschedulable"] != true && annotations[v1alpha1.CordonAnnotation] == nil {
-				spec["unschedulable"] = true
-				w.foreign[n.uid] = true
-			}
-		})
-	case "uncordon":
-		w.edit(k, func(t tree) { delete(child(t, "spec"), "unschedulable") })
-		delete(w.foreign, n.uid)
-	case "verb fails":
-		n.failing[verb.Verb(f.Other)] = f.Number
-	case "drain blocked":
-		n.blocked = true
-		w.until(f, func() { n.blocked = false })
-	case "forge mark":
-		w.edit(k, func(t tree) {
-			annotations := child(t, "metadata", "annotations")
-			if annotations[v1alpha1.SlotAnnotation] == nil {
-				annotations[v1alpha1.SlotAnnotation] = fmt.Sprintf("slot-%d", f.Number%3)
-			}
-		})
-	case "forge snapshot":
-		if n.controlPlane {
-			return // its own agent is believed
-		}
-		k := key{Resource: "nodeupgrades", Name: n.name}
-		w.edit(k, func(t tree) {
-			child(t, "status")["etcdSnapshot"] = tree{"node": n.name, "path": "/forged", "digest": v1alpha1.DigestOf(digest(9)), "creationTime": w.now().UTC().Format(time.RFC3339)}
-		})
-	}
-}
-
-func (w *world) heal(n *node) {
-	if !n.partitioned {
-		return
-	}
-	n.partitioned = false
-	w.report(n)
-	w.pods(n)
-	w.startAgent(n)
-}
-
-// remove deletes a Node whose machine is gone. Another one may come under its name.
-func (w *world) remove(n *node, f fault) {
-	if n.controlPlane {
-		return // that is another procedure
-	}
-	n.cut()
-	n.removed = true
-	w.api.remove("admin", key{Resource: "nodes", Name: n.name})
-	w.collect(n.uid)
-	if f.Kind == "replace node" {
-		w.after(time.Second+f.For/4, "join "+n.name, func() { w.join(n.name, false) })
-	}
-}
-
-// disturb has a fault happen to a program.
-func (w *world) disturb(f fault) {
+// injectProgram injects a fault into a program.
+func (w *world) injectProgram(f fault) {
 	p := w.program(f.Who)
 	if p == nil {
 		return
@@ -170,7 +92,7 @@ func (w *world) disturb(f fault) {
 	switch f.Kind {
 	case "crash agent", "crash coordinator":
 		p.traps = append(p.traps, trap{requests: f.Number, writes: f.Number%2 == 0, after: f.After, do: func() error {
-			w.tell("%s is killed", p.name)
+			w.note("%s is killed", p.name)
 			p.kill()
 			return errDead
 		}})
@@ -208,24 +130,15 @@ func (w *world) between(name string) {
 				v.deliver()
 			}
 		}
-		w.tell("meanwhile %s runs", other.name)
+		w.note("meanwhile %s runs", other.name)
 		other.wakeAt = time.Time{}
 		other.run()
 	}
 	w.depth--
 }
 
-func (w *world) program(name string) *program {
-	for _, p := range w.programs() {
-		if p.name == name {
-			return p
-		}
-	}
-	return nil
-}
-
-// tamper changes a Lease of a slot as a person may.
-func (w *world) tamper(f fault) {
+// injectLease changes a Lease of a slot as a person may.
+func (w *world) injectLease(f fault) {
 	k := key{"leases", v1alpha1.Namespace, fmt.Sprintf("slot-%d", f.Number%max(1, w.script.Budget))}
 	switch f.Kind {
 	case "delete lease":
@@ -236,9 +149,9 @@ func (w *world) tamper(f fault) {
 			delete(child(t, "metadata", "annotations"), v1alpha1.ReservedForAnnotation)
 		})
 	case "garble lease":
-		w.edit(k, func(t tree) { child(t, "spec")["holderIdentity"] = "nobody" })
+		w.edit(k, func(t tree) { child(t, "spec")["holderIdentity"] = "garbled" })
 		w.until(f, func() {
-			if found := w.api.objects[k]; found != nil && child(clone(found.tree).(tree), "spec")["holderIdentity"] == "nobody" {
+			if found := w.api.objects[k]; found != nil && child(clone(found.tree).(tree), "spec")["holderIdentity"] == "garbled" {
 				w.api.remove("admin", k)
 			}
 		})
@@ -247,8 +160,8 @@ func (w *world) tamper(f fault) {
 	}
 }
 
-// forbid closes windows, or suspends the upgrade.
-func (w *world) forbid(f fault) {
+// injectSchedule closes windows, or suspends the upgrade.
+func (w *world) injectSchedule(f fault) {
 	switch f.Kind {
 	case "close window":
 		w.api.remove("admin", key{Resource: "maintenanceschedules", Name: "window"})
@@ -267,23 +180,11 @@ func (w *world) forbid(f fault) {
 	}
 }
 
-// evict reports whether a pod may be evicted.
-func (w *world) evict(k key) error {
-	found := w.api.objects[k]
-	if found == nil {
-		return nil
-	}
-	if n := w.node(text(child(clone(found.tree).(tree), "spec"), "nodeName")); n != nil && n.blocked {
-		return apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
-	}
-	return nil
-}
-
 // repair ends all faults.
 func (w *world) repair() {
 	w.repaired = true
-	w.tell("all faults are over")
-	w.awayUntil = time.Time{}
+	w.note("all faults are over")
+	w.coordinatorStoppedUntil = time.Time{}
 	w.startCoordinator(0)
 	w.apiDownUntil, w.findings, w.published = time.Time{}, nil, digest(1)
 	for _, n := range w.nodes {
@@ -296,7 +197,7 @@ func (w *world) repair() {
 	}
 	for i := range 4 {
 		k := key{"leases", v1alpha1.Namespace, fmt.Sprintf("slot-%d", i)}
-		if found := w.api.objects[k]; found != nil && child(clone(found.tree).(tree), "spec")["holderIdentity"] == "nobody" {
+		if found := w.api.objects[k]; found != nil && child(clone(found.tree).(tree), "spec")["holderIdentity"] == "garbled" {
 			w.api.remove("admin", k)
 		}
 	}

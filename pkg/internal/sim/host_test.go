@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"time"
 
@@ -19,8 +18,6 @@ type hostOf struct {
 	*node
 	agent *agentProgram
 }
-
-var errDead = errors.New("the program was killed")
 
 // verbArgs are the arguments of all verbs.
 type verbArgs struct {
@@ -46,7 +43,7 @@ func (h hostOf) Start(_ context.Context, r host.Request, _ host.Options) error {
 	case h.agent.dead():
 		return errDead
 	case !h.on || h.shutting:
-		return host.Fail(v1alpha1.ReasonHostUnreachable, "the bus is away")
+		return host.Fail(v1alpha1.ReasonHostUnreachable, "the bus is unreachable")
 	}
 	n := h.node
 	if _, runs := n.units[r.Verb]; runs {
@@ -87,9 +84,9 @@ func (n *node) end(r host.Request) {
 		n.effect(r, args(&r), result, fail)
 	}
 	if r.Verb != verb.Facts && r.Verb != verb.Etcd {
-		n.w.tell("%s on %s has ended (ok: %t %s)", r.Verb, n.name, result.OK, result.Message)
+		n.w.note("%s on %s has ended (ok: %t %s)", r.Verb, n.name, result.OK, result.Message)
 	}
-	n.w.kickAgent(n)
+	n.w.wakeAgent(n)
 }
 
 func (n *node) effect(r host.Request, a verbArgs, result *host.Result, fail func(v1alpha1.Reason, string)) {

@@ -9,7 +9,7 @@ import (
 
 // What kubelets, the node controller, the garbage collector and the scheduler write.
 
-// report has the kubelet write its Node's status, as soon as the API server is reachable.
+// report writes the Node's status as its kubelet does, as soon as the API server is reachable.
 func (w *world) report(n *node) {
 	if n.removed || !n.on || n.kubelet == "" {
 		return
@@ -47,7 +47,7 @@ func (w *world) setNode(n *node, ready bool) {
 	})
 }
 
-// watchLost has the node controller make a Node NotReady that is not heard of.
+// watchLost makes a Node NotReady that reports nothing, as the node controller does.
 func (w *world) watchLost(n *node) {
 	w.after(lostAfter, "lost "+n.name, func() {
 		switch heard := n.on && n.kubelet != "" && !n.partitioned; {
@@ -61,7 +61,7 @@ func (w *world) watchLost(n *node) {
 	})
 }
 
-// pods has the kubelet write the mirror pods of its static pods.
+// pods writes the mirror pods of the static pods, as the kubelet does.
 func (w *world) pods(n *node) {
 	if !n.controlPlane || n.removed || !n.on || n.kubelet == "" {
 		return
@@ -120,7 +120,7 @@ func (w *world) schedule(n *node) {
 	}
 }
 
-// endPod has the kubelet end a deleted pod.
+// endPod ends a deleted pod, as its kubelet does.
 func (w *world) endPod(k key, name string) {
 	w.after(time.Duration(2000+w.noise(6000))*time.Millisecond, "end pod", func() {
 		n := w.node(name)

@@ -15,7 +15,7 @@ func shrink(t *testing.T, s script, failure string, tries int) script {
 		if tries--; tries < 0 {
 			return false
 		}
-		got, _, _ := strings.Cut(live(t, smaller, false).failure, ":")
+		got, _, _ := strings.Cut(simulate(t, smaller, false).failure, ":")
 		return got == promise
 	}
 	for size := max(1, len(s.Faults)/2); ; size /= 2 {
@@ -33,7 +33,7 @@ func shrink(t *testing.T, s script, failure string, tries int) script {
 		}
 	}
 	for _, simpler := range []func(*script){
-		func(s *script) { s.Quiet = true },
+		func(s *script) { s.NoNoise = true },
 		func(s *script) { s.Broken = nil },
 		func(s *script) { s.Workers = 1 },
 		func(s *script) { s.Workers-- },

@@ -31,15 +31,15 @@ func TestSeed(t *testing.T) {
 		t.Skip("set SEED")
 	}
 	s := newScript(seed)
-	result := live(t, s, true)
+	result := simulate(t, s, true)
 	if result.failure != "" {
 		if os.Getenv("WHOLE") == "" {
 			s = shrink(t, s, result.failure, 150)
-			result = live(t, s, true)
+			result = simulate(t, s, true)
 		}
 		t.Errorf("%s", result.failure)
 	}
-	t.Logf("\n%s\n\n%s\n%s", s, result.story, result.outcome)
+	t.Logf("\n%s\n\n%s\n%s", s, result.story, result.status)
 }
 
 func number(t *testing.T, name string, otherwise uint64) uint64 {
@@ -66,7 +66,7 @@ func TestPromises(t *testing.T) {
 			t.Run("", func(t *testing.T) {
 				t.Parallel()
 				for seed := next.Add(1) - 1; seed < first+seeds && failed.Load() < keep; seed = next.Add(1) - 1 {
-					result := live(t, newScript(seed), false)
+					result := simulate(t, newScript(seed), false)
 					begins.Add(uint64(result.begins))
 					if result.failure != "" {
 						failed.Add(1)
@@ -86,7 +86,7 @@ func TestPromises(t *testing.T) {
 // TestRepeatable checks that a seed gives the same story each time.
 func TestRepeatable(t *testing.T) {
 	for seed := range uint64(10) {
-		first, second := live(t, newScript(seed), true), live(t, newScript(seed), true)
+		first, second := simulate(t, newScript(seed), true), simulate(t, newScript(seed), true)
 		if diff := cmp.Diff(first.story, second.story); diff != "" {
 			t.Errorf("seed %d (-first +second):\n%s", seed, diff)
 		}

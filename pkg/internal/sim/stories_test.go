@@ -9,7 +9,7 @@ import (
 // plain is a script without faults.
 func plain() script {
 	return script{
-		Seed: 1, Quiet: true, ControlPlanes: 1, Workers: 2, Budget: 1, Pods: 1, From: "v1.34.3", To: "v1.34.4",
+		Seed: 1, NoNoise: true, ControlPlanes: 1, Workers: 2, Budget: 1, Pods: 1, From: "v1.34.3", To: "v1.34.4",
 		Guard: 60, Drain: 60, Closes: time.Hour, Lasts: 15 * time.Minute,
 	}
 }
@@ -45,9 +45,9 @@ func TestStories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := plain()
 			test.change(&s)
-			result := live(t, s, true)
-			if result.failure != "" || !strings.Contains(result.story+result.outcome, test.want) {
-				t.Errorf("%s\nwant %q in\n%s\n%s", result.failure, test.want, result.story, result.outcome)
+			result := simulate(t, s, true)
+			if result.failure != "" || !strings.Contains(result.story+result.status, test.want) {
+				t.Errorf("%s\nwant %q in\n%s\n%s", result.failure, test.want, result.story, result.status)
 			}
 		})
 	}

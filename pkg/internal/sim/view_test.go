@@ -77,7 +77,8 @@ func nameOf(object any) string {
 	return named.GetName()
 }
 
-// object returns the typed object. It is decoded once, and nobody may change it.
+// object returns the typed object. It is decoded once, and must not be
+// changed.
 func (s *stored) object(resource string) runtime.Object {
 	if s.typed == nil {
 		s.typed = newObject(resource)

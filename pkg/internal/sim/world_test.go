@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -28,20 +28,20 @@ type world struct {
 	coordinators [2]*coordinatorProgram
 	depth        int // of programs that run while another one is between two requests
 
-	apiDownUntil time.Time
-	awayUntil    time.Time // coordinators do not start
-	waiting      []fault   // for a node to enter a step
-	published    string    // the digest of the image that the source offers
-	findings     []v1alpha1.Finding
-	snapshots    map[string]int       // of etcd, by the upgrade's UID
-	fixed        map[string]string    // the digest fixed at the trigger, by the upgrade's UID
-	foreign      map[string]bool      // nodes that a person cordoned
-	tampered     map[string]time.Time // Leases that a person edited or deleted
-	lastHolder   map[string]string    // of each Lease
-	orderedAt    map[string]time.Time // when the order of a node changed
-	recreatedAt  time.Time            // when a ClusterUpgrade was created or deleted
-	begins       int
-	repaired     bool
+	apiDownUntil            time.Time
+	coordinatorStoppedUntil time.Time // coordinators do not start
+	waiting                 []fault   // for a node to enter a step
+	published               string    // the digest of the image that the source offers
+	findings                []v1alpha1.Finding
+	snapshots               map[string]int       // of etcd, by the upgrade's UID
+	fixed                   map[string]string    // the digest fixed at the trigger, by the upgrade's UID
+	foreign                 map[string]bool      // nodes that a person cordoned
+	tampered                map[string]time.Time // Leases that a person edited or deleted
+	lastHolder              map[string]string    // of each Lease
+	specChangedAt           map[string]time.Time // when the spec of a NodeUpgrade changed
+	recreatedAt             time.Time            // when a ClusterUpgrade was created or deleted
+	begins                  int
+	repaired                bool
 
 	verbose bool
 	trace   []string
@@ -77,7 +77,7 @@ func (e *events) Pop() any {
 
 func (w *world) now() time.Time { return time.Now() }
 
-// after has something happen later.
+// after schedules an event.
 func (w *world) after(d time.Duration, name string, do func()) {
 	w.count++
 	heap.Push(&w.events, event{at: w.now().Add(d), seq: w.count, name: name, do: do})
@@ -86,14 +86,14 @@ func (w *world) after(d time.Duration, name string, do func()) {
 // noise returns a random number below n, which only makes delays differ; 0 in a shrunk
 // story without noise.
 func (w *world) noise(n int) int {
-	if n <= 0 || w.script.Quiet {
+	if n <= 0 || w.script.NoNoise {
 		return 0
 	}
 	return w.rng.IntN(n)
 }
 
-// tell adds a line to the story.
-func (w *world) tell(format string, args ...any) {
+// note adds a line to the story.
+func (w *world) note(format string, args ...any) {
 	if w.verbose {
 		w.trace = append(w.trace, fmt.Sprintf("%9s  ", w.now().Sub(w.started).Round(10*time.Millisecond))+fmt.Sprintf(format, args...))
 	}
@@ -103,12 +103,18 @@ func (w *world) tell(format string, args ...any) {
 func (w *world) broken(promise, format string, args ...any) {
 	if w.failure == "" {
 		w.failure = promise + ": " + fmt.Sprintf(format, args...)
-		w.tell("BROKEN %s", w.failure)
+		w.note("BROKEN %s", w.failure)
 	}
 }
 
-// run lets events happen until a promise is broken, or until is reached, or done.
+// run carries out events until a promise is broken, or until is reached, or done. A panic
+// of the product counts as a broken promise.
 func (w *world) run(until time.Time, done func() bool) {
+	defer func() {
+		if what := recover(); what != nil {
+			w.broken("panic", "%v\n%s", what, debug.Stack())
+		}
+	}()
 	for len(w.events) > 0 && w.failure == "" {
 		next := heap.Pop(&w.events).(event)
 		if next.at.After(until) {
@@ -127,80 +133,6 @@ func (w *world) run(until time.Time, done func() bool) {
 		}
 	}
 }
-
-func (w *world) controlPlanes() []*node {
-	return slices.DeleteFunc(slices.Clone(w.nodes), func(n *node) bool { return !n.controlPlane || n.removed })
-}
-
-// apiUp reports whether the API server answers: a majority of etcd's members runs.
-func (w *world) apiUp() bool {
-	members, up := 0, 0
-	for _, n := range w.nodes {
-		if n.controlPlane && !n.removed {
-			members++
-			if n.memberUp() {
-				up++
-			}
-		}
-	}
-	return up >= members/2+1 && !w.now().Before(w.apiDownUntil)
-}
-
-func (w *world) node(name string) *node {
-	for _, n := range w.nodes {
-		if n.name == name && !n.removed {
-			return n
-		}
-	}
-	return nil
-}
-
-// upgradeUID returns the UID in a node's spec.
-func (w *world) upgradeUID(n *node) string {
-	if nu := w.nodeUpgrade(n.name); nu != nil && nu.Spec.Upgrade != nil {
-		return nu.Spec.Upgrade.UID
-	}
-	return ""
-}
-
-func (w *world) nodeUpgrade(name string) *v1alpha1.NodeUpgrade {
-	return get[*v1alpha1.NodeUpgrade](w.api, key{Resource: "nodeupgrades", Name: name})
-}
-
-// upgrades returns the live ClusterUpgrades.
-func (w *world) upgrades() []*v1alpha1.ClusterUpgrade {
-	var list []*v1alpha1.ClusterUpgrade
-	for _, s := range w.api.list("clusterupgrades", "", func(tree) bool { return true }) {
-		list = append(list, s.object("clusterupgrades").(*v1alpha1.ClusterUpgrade))
-	}
-	return list
-}
-
-// edit changes an object as an administrator, if it exists.
-func (w *world) edit(k key, change func(tree)) {
-	found := w.api.objects[k]
-	if found == nil {
-		return
-	}
-	t := clone(found.tree).(tree)
-	change(t)
-	w.api.put("admin", k, t)
-}
-
-// child returns the tree in a field, and creates it.
-func child(t tree, names ...string) tree {
-	for _, name := range names {
-		inner, ok := t[name].(tree)
-		if !ok {
-			inner = tree{}
-			t[name] = inner
-		}
-		t = inner
-	}
-	return t
-}
-
-func digest(n int) string { return fmt.Sprintf("%064d", n) }
 
 // story returns the trace.
 func (w *world) story() string { return strings.Join(w.trace, "\n") }

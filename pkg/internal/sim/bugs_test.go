@@ -50,7 +50,7 @@ func (b bug) build(t *testing.T) string {
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay", file, "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", file, "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", b.name, err, out)
 	}
 	return program

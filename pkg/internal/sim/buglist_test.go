@@ -23,7 +23,7 @@ var bugs = []bug{
 	{"a mark takes a slot out of turn", []edit{
 		{"pkg/plan/slots.go", "!slot || u.Abandoned != nil {", "!slot && slotAnnotation == \"\" || u.Abandoned != nil {"},
 		{"pkg/plan/slots.go", "return slotAnnotation == u.Spec.Slot", "return slotAnnotation != \"\""},
-		{"pkg/plan/slots.go", "lease, there := leases[n.spec.Slot]", "name := n.spec.Slot\n\t\tif n.Slot != \"\" {\n\t\t\tname = n.Slot\n\t\t}\n\t\tlease, there := leases[name]"},
+		{"pkg/plan/slots.go", "lease, there := leases[n.spec.Slot]", "name := n.spec.Slot\n\t\tif n.SlotAnnotation != \"\" {\n\t\t\tname = n.SlotAnnotation\n\t\t}\n\t\tlease, there := leases[name]"},
 		{"pkg/plan/slots.go", "lost = append(lost, fleet.Slot{Name: n.spec.Slot,", "lost = append(lost, fleet.Slot{Name: name,"},
 		{"pkg/coordinator/slots.go", "u.Spec.Slot != lost.Name || ", ""},
 	}},

@@ -24,7 +24,7 @@ func (w *world) settled() bool {
 			continue
 		}
 		nu := w.nodeUpgrade(n.name)
-		if nu == nil || nu.Status.Step == "" || !n.healthy() && nu.Status.Step.Info().Phase != v1alpha1.PhaseStopped {
+		if nu == nil || nu.Status.Step == "" || !n.healthy() && !n.leftBroken(nu) {
 			return false
 		}
 		switch nu.Status.Step.Info().Phase {
@@ -45,6 +45,12 @@ func (w *world) settled() bool {
 		}
 	}
 	return !waits || stopped || person
+}
+
+// leftBroken reports whether only a person can make the node healthy: it has stopped,
+// or runs a broken image whose upgrade was deleted after the guard had disarmed.
+func (n *node) leftBroken(nu *v1alpha1.NodeUpgrade) bool {
+	return nu.Status.Step.Info().Phase == v1alpha1.PhaseStopped || nu.Spec.Upgrade == nil && n.broken[n.active] != "" && !n.armed
 }
 
 func needsPerson(u *v1alpha1.ClusterUpgrade) bool {

@@ -48,12 +48,20 @@ type fault struct {
 	Other string
 }
 
+// clusterWide are the faults that concern neither one node nor one program.
+var clusterWide = []string{
+	"stop coordinator", "second coordinator", "api down", "delete lease", "clear lease", "garble lease", "unlabel lease",
+	"delete upgrade", "recreate upgrade", "close window", "freeze", "invalid schedule", "suspend", "republish", "finding",
+}
+
 func (f fault) String() string {
 	text := fmt.Sprintf("%9s  %s", f.At.Round(10*time.Millisecond), f.Kind)
-	if f.Who != "" {
+	if f.Kind == "crash agent" {
+		text += strings.TrimPrefix(f.Who, "agent")
+	} else if !slices.Contains(clusterWide, f.Kind) && f.Kind != "crash coordinator" {
 		text += " " + f.Who
 	}
-	if f.Other != "" {
+	if f.Kind == "interleave" || f.Kind == "verb fails" {
 		text += " " + f.Other
 	}
 	if f.For > 0 {

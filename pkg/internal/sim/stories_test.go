@@ -35,6 +35,14 @@ func TestStories(t *testing.T) {
 			},
 			"cp1 is in step Failed (NotReadyInTime",
 		},
+		// The guard disarms, as above. Without an upgrade the node is idle and NotReady.
+		"the upgrade is deleted while a node whose image is broken is cut off": {
+			func(s *script) {
+				s.Restart, s.Broken = true, map[string]string{"w1": imageNotReady}
+				s.Faults = []fault{{At: 2 * time.Minute, Kind: "delete upgrade"}, {At: 2 * time.Minute, Kind: "partition", Who: "w1", For: 100 * time.Second}}
+			},
+			"aborted because no upgrade is requested any more; before that: RestartFailed",
+		},
 		"a worker that is replaced after the upgrade follows it": {
 			func(s *script) {
 				s.Faults = []fault{{At: 10 * time.Minute, Kind: "replace node", Who: "w1", For: 30 * time.Second}}

@@ -10,15 +10,15 @@
 //
 // Modelled:
 //
-//   - The API server (api, apiwrite, apply, transport). TestAgainstRealServer makes the same requests of a
-//     real one and compares the answers. Admission, validation and authorization are not
-//     modelled.
+//   - The API server (api, apiwrite, apply, lists, transport). TestAgainstRealServer makes
+//     the same requests of a real one and compares the answers. Admission, validation and
+//     authorization are not modelled.
 //   - Watches (view, watch): each program has its own caches, filled from the server's
 //     log, late, or without an event until the next list. A new program may begin with
 //     an old list. A cache shows the newest version of an object, not each one.
-//   - The node (node, host, facts, kubelet, guard): what the host verbs do,
-//     how long they take, boots, kubelet, static pods, etcd's members, and package
-//     rollback, which observes and acts for the guard. Package guard itself decides.
+//   - The node (node, host, facts, kubelet, guard): what the host verbs do, how long they
+//     take, boots, kubelet, static pods, etcd's members, and package rollback, which
+//     observes and acts for the guard. Package guard itself decides.
 //   - The findings of preflight, which a script gives, and the source of images.
 //   - Leader election: the faults start a second coordinator.
 //
@@ -27,7 +27,7 @@
 // program run between two requests of one that runs.
 //
 // A script (script, random) has the cluster, its upgrade and the faults (faults,
-// nodefaults). A world (world, simulate, end) carries it out. The promises are checked
+// nodefaults, programfaults). A world (world, simulate, end) carries it out. The promises are checked
 // when a program sends a request or starts a verb, when an object changes, and after each
 // event (promises and the files check*). If one breaks, shrink shortens the script.
 //

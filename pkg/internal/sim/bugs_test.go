@@ -62,7 +62,7 @@ const bugLimit = 1500
 var failed = regexp.MustCompile(`make sim SEED=(\d+): ([^:]+): (.*)`)
 
 // TestBugs puts each bug into the product, and runs seeds until one fails. It takes
-// minutes, and runs if BUGS is set: to all, or to a part of a name.
+// minutes, and runs if BUGS is set: to all, or to a part of a name. FIRST is the first seed.
 func TestBugs(t *testing.T) {
 	chosen := os.Getenv("BUGS")
 	if chosen == "" {
@@ -76,7 +76,7 @@ func TestBugs(t *testing.T) {
 			program := b.build(t)
 			var seed uint64
 			var match []string
-			for first := uint64(1); ; first = seed + 1 {
+			for first := number(t, "FIRST", 1); ; first = seed + 1 {
 				match, seed = b.catch(t, program, first)
 				if simulate(t, newScript(seed), false).failure == "" {
 					break // it is the bug

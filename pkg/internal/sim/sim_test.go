@@ -57,30 +57,50 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 // TestPromises runs many seeds: SEEDS of them, from FIRST on, on every CPU. It stops at the
 // first that fails, or at the number KEEP.
 func TestPromises(t *testing.T) {
-	seeds, first, keep := number(t, "SEEDS", defaultSeeds), number(t, "FIRST", 1), number(t, "KEEP", 1)
-	began := time.Now()
-	var next, failed, begins atomic.Uint64
-	next.Store(first)
+	r := &runner{seeds: number(t, "SEEDS", defaultSeeds), first: number(t, "FIRST", 1), keep: number(t, "KEEP", 1), began: time.Now()}
+	r.next.Store(r.first)
+	r.printed.Store(r.began.Unix())
 	t.Run("seeds", func(t *testing.T) {
 		for range runtime.GOMAXPROCS(0) {
 			t.Run("", func(t *testing.T) {
 				t.Parallel()
-				for seed := next.Add(1) - 1; seed < first+seeds && failed.Load() < keep; seed = next.Add(1) - 1 {
-					result := simulate(t, newScript(seed), false)
-					begins.Add(uint64(result.begins))
-					if result.failure != "" {
-						failed.Add(1)
-						fmt.Printf("make sim SEED=%d: %.300s\n", seed, result.failure)
-					}
-				}
+				r.run(t)
 			})
 		}
 	})
-	ran, took := min(next.Load()-first, seeds), time.Since(began)
-	fmt.Printf("%d seeds in %s: %.1f seeds a second; nodes began %d disruptive actions\n", ran, took.Round(time.Millisecond), float64(ran)/took.Seconds(), begins.Load())
-	if failed.Load() > 0 {
-		t.Errorf("%d seeds failed", failed.Load())
+	r.print()
+	if n := r.failed.Load(); n > 0 {
+		t.Errorf("%d seeds failed", n)
 	}
+}
+
+// runner runs seeds on several CPUs.
+type runner struct {
+	seeds, first, keep         uint64
+	began                      time.Time
+	next, ran, failed, actions atomic.Uint64
+	printed                    atomic.Int64 // when the progress was printed last
+}
+
+func (r *runner) run(t *testing.T) {
+	for seed := r.next.Add(1) - 1; seed < r.first+r.seeds && r.failed.Load() < r.keep; seed = r.next.Add(1) - 1 {
+		result := simulate(t, newScript(seed), false)
+		r.ran.Add(1)
+		r.actions.Add(uint64(result.begins))
+		if result.failure != "" {
+			r.failed.Add(1)
+			fmt.Printf("make sim SEED=%d: %.300s\n", seed, result.failure)
+		}
+		if was, now := r.printed.Load(), time.Now().Unix(); now-was >= 60 && r.printed.CompareAndSwap(was, now) {
+			r.print()
+		}
+	}
+}
+
+func (r *runner) print() {
+	ran, took := r.ran.Load(), time.Since(r.began)
+	fmt.Printf("%d seeds in %s: %.1f seeds a second; %d failed; nodes began %d disruptive actions\n",
+		ran, took.Round(time.Second), float64(ran)/took.Seconds(), r.failed.Load(), r.actions.Load())
 }
 
 // TestRepeatable checks that a seed gives the same story each time.

@@ -47,6 +47,17 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -count 1 -tags integration ./pkg/host ./pkg/sysupdate
 	cd lab && $(GOTESTSUM) -- -race ./...
 	$(GOTESTSUM) -- -race -timeout 30m ./...
+	$(GO) test -count 1 -timeout 30m ./pkg/internal/sim
+
+SEEDS ?= 2000
+.PHONY: sim
+sim: ## Simulate SEEDS clusters with random faults (docs/simulator.md); SEED=n tells the story of one
+	cd pkg/internal/sim && SEED=$(SEED) SEEDS=$(SEEDS) FIRST=$(FIRST) $(GO) test -count 1 -timeout 0 -v -run '$(if $(SEED),TestSeed,TestPromises)$$' . | grep --line-buffered -vE '^ *(=== |--- PASS|PASS)'
+
+BUGS ?= all
+.PHONY: sim-bugs
+sim-bugs: ## Put bugs into copies of the source, and check that simulated clusters catch each (about 30 minutes); writes docs/simulator.md
+	cd pkg/internal/sim && BUGS="$(BUGS)" $(GO) test -count 1 -timeout 0 -v -run 'TestBugs$$' . | grep --line-buffered -vE '^ *(=== |PASS)'
 
 .PHONY: e2e
 e2e: packages lab image ## A patch, and what may stop it, end to end on new real clusters (root; about 20 minutes)

@@ -21,7 +21,8 @@
 // Its parts, in the order of one reconcile:
 //
 //	loop      Agent and its clients: agent.go, identity.go, readretry.go; the loop:
-//	          loop.go; what wakes it: watch.go
+//	          loop.go; what wakes it: watch.go; one reconcile at a time, for the
+//	          simulator: steps.go
 //	observe   the Node, the Leases and the NodeUpgrade: observe.go; the verbs' results
 //	          and the host's facts for machine: hostfacts.go, osreboot.go; the agent's
 //	          view of the host, and when it is renewed: hostview.go; etcd's members:

@@ -29,6 +29,8 @@ type Coordinator struct {
 	offers *offers
 	events record.EventRecorder
 	log    *slog.Logger
+	// writers is how many NodeUpgrades are written at a time.
+	writers int
 
 	access     *rest.Config
 	checkFacts func(preflight.Facts) []v1alpha1.Finding
@@ -56,7 +58,7 @@ type Clients struct {
 func New(clients Clients) *Coordinator {
 	return &Coordinator{
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube), events: clients.Events, log: clients.Log,
-		access: clients.Access, checkFacts: clients.Check, readFor: map[string]bool{},
+		access: clients.Access, checkFacts: clients.Check, writers: writers, readFor: map[string]bool{},
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// writers is how many NodeUpgrades are written at a time.
+// writers is how many NodeUpgrades are written at a time, but by Steps.
 const writers = 8
 
 func index(list []v1alpha1.NodeUpgrade) map[string]*v1alpha1.NodeUpgrade {
@@ -68,7 +68,7 @@ func (c *Coordinator) updateRest(ctx context.Context, stored map[string]*v1alpha
 	}
 	var mutex sync.Mutex
 	var problems []error
-	workqueue.ParallelizeUntil(ctx, writers, len(rest), func(i int) {
+	workqueue.ParallelizeUntil(ctx, c.writers, len(rest), func(i int) {
 		if err := c.write(ctx, stored[rest[i].Name], rest[i]); err != nil {
 			mutex.Lock()
 			problems = append(problems, err)

@@ -70,7 +70,7 @@ func aborting(s State, o Observation) (State, Action) {
 	return s.enter(v1alpha1.StepWaiting, o).withReason(reason, message).withUntil(until), Action{}
 }
 
-// failed ends when another upgrade is requested, or when the condition that failed is met
+// failed ends when another upgrade or none is requested, or when the condition that failed is met
 // after all.
 func failed(s State, o Observation) (State, Action) {
 	if superseded(s, o) {
@@ -104,6 +104,10 @@ func superseded(s State, o Observation) bool {
 }
 
 func abortSuperseded(s State, o Observation) (State, Action) {
-	message := fmt.Sprintf("aborted because another upgrade became active; before that: %s: %s", s.Reason, s.Message)
+	cause := "another upgrade became active"
+	if o.Spec.Upgrade == nil {
+		cause = "no upgrade is requested any more"
+	}
+	message := fmt.Sprintf("aborted because %s; before that: %s: %s", cause, s.Reason, s.Message)
 	return abort(s, o, v1alpha1.ReasonUpgradeWithdrawn, message)
 }

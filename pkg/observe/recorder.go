@@ -29,10 +29,12 @@ func NewRecorder(ctx context.Context, client kubernetes.Interface, component, no
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	context.AfterFunc(ctx, broadcaster.Shutdown)
 	scheme := runtime.NewScheme()
-	return &Recorder{
-		events: broadcaster.NewRecorder(scheme, corev1.EventSource{Component: component, Host: node}),
-		node:   corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node},
-	}
+	return RecorderTo(broadcaster.NewRecorder(scheme, corev1.EventSource{Component: component, Host: node}), node)
+}
+
+// RecorderTo returns a Recorder that passes the node's events to another recorder.
+func RecorderTo(events record.EventRecorder, node string) *Recorder {
+	return &Recorder{events: events, node: corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node}}
 }
 
 // Record records e on the Node with that UID, by which `kubectl describe node` finds

@@ -1,0 +1,40 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+)
+
+// Steps runs an agent one reconcile at a time, for a caller that has its own clock and
+// fills the caches itself. Agent.Run does the same with watches.
+type Steps struct{ agent *Agent }
+
+// Caches are the stores from which an agent reads what its watches show.
+type Caches struct {
+	NodeUpgrades, Inventories, Nodes, Leases cache.Store
+}
+
+// NewSteps returns the Steps of an agent that has not begun.
+func NewSteps(c Config) *Steps { return &Steps{agent: New(c)} }
+
+// Caches returns the stores to fill before Resume and Reconcile.
+func (s *Steps) Caches() Caches {
+	a := s.agent
+	return Caches{
+		NodeUpgrades: a.nodeUpgrades.GetStore(), Inventories: a.inventories.GetStore(),
+		Nodes: a.nodes.GetStore(), Leases: a.leases.GetStore(),
+	}
+}
+
+// Resume restores the state of the last agent. It returns false if ctx ended first.
+func (s *Steps) Resume(ctx context.Context) bool { return s.agent.loadState(ctx) }
+
+// Reconcile runs steps until the node has to wait, and returns for how long at most.
+func (s *Steps) Reconcile(ctx context.Context) time.Duration { return s.agent.reconcile(ctx) }
+
+// State returns the node's progress.
+func (s *Steps) State() machine.State { return s.agent.state }

@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The verbs of the API. Each returns an API error or the stored object.
+
+func (a *api) create(by string, k key, t tree) (*stored, error) {
+	if a.objects[k] != nil {
+		return nil, apierrors.NewAlreadyExists(groupResource(k.Resource), k.Name)
+	}
+	return a.put(by, k, t), nil
+}
+
+// update replaces an object.
+func (a *api) update(by string, k key, t tree) (*stored, error) {
+	before := a.objects[k]
+	if before == nil {
+		return nil, apierrors.NewNotFound(groupResource(k.Resource), k.Name)
+	}
+	if err := precondition(k, before, text(metadata(t), "uid"), text(metadata(t), "resourceVersion")); err != nil {
+		return nil, err
+	}
+	keepMetadata(before.tree, t)
+	return a.put(by, k, t), nil
+}
+
+// keepMetadata restores what a client cannot change.
+func keepMetadata(before, t tree) {
+	was, meta := metadata(before), metadata(t)
+	for _, field := range []string{"uid", "creationTimestamp", "generation", "name", "namespace", "deletionTimestamp"} {
+		if value, there := was[field]; there {
+			meta[field] = value
+		} else {
+			delete(meta, field)
+		}
+	}
+	delete(meta, "managedFields")
+}
+
+func precondition(k key, before *stored, uid, version string) error {
+	meta := metadata(before.tree)
+	if uid != "" && uid != text(meta, "uid") || version != "" && version != text(meta, "resourceVersion") {
+		return apierrors.NewConflict(groupResource(k.Resource), k.Name, fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
+	}
+	return nil
+}
+
+// mergePatch applies a JSON merge patch (RFC 7386).
+func (a *api) mergePatch(by string, k key, patch tree) (*stored, error) {
+	before := a.objects[k]
+	if before == nil {
+		return nil, apierrors.NewNotFound(groupResource(k.Resource), k.Name)
+	}
+	meta := metadata(patch)
+	if err := precondition(k, before, text(meta, "uid"), text(meta, "resourceVersion")); err != nil {
+		return nil, err
+	}
+	t := merged(clone(before.tree).(tree), patch)
+	keepMetadata(before.tree, t)
+	return a.put(by, k, t), nil
+}
+
+func merged(into, patch tree) tree {
+	for name, value := range patch {
+		inner, isTree := value.(tree)
+		switch {
+		case value == nil:
+			delete(into, name)
+		case isTree:
+			was, _ := into[name].(tree)
+			if was == nil {
+				was = tree{}
+			}
+			into[name] = merged(was, inner)
+		default:
+			into[name] = value
+		}
+	}
+	return into
+}
+
+func (a *api) delete(by string, k key, options metav1.DeleteOptions) error {
+	before := a.objects[k]
+	if before == nil {
+		return apierrors.NewNotFound(groupResource(k.Resource), k.Name)
+	}
+	if p := options.Preconditions; p != nil {
+		uid, version := "", ""
+		if p.UID != nil {
+			uid = string(*p.UID)
+		}
+		if p.ResourceVersion != nil {
+			version = *p.ResourceVersion
+		}
+		if err := precondition(k, before, uid, version); err != nil {
+			return err
+		}
+	}
+	a.remove(by, k)
+	return nil
+}
+
+// statusOf returns the answer to a request that failed.
+func statusOf(err error) (int, []byte) {
+	var failed apierrors.APIStatus
+	if !errors.As(err, &failed) {
+		failed = apierrors.NewInternalError(err)
+	}
+	answer := failed.Status()
+	answer.Kind, answer.APIVersion = "Status", "v1"
+	data, _ := json.Marshal(answer)
+	return int(answer.Code), data
+}

@@ -1,0 +1,93 @@
+package sim
+
+// bug is a mistake that is put into the product's source on purpose, in a copy that only
+// one build of this test sees (go build -overlay).
+type bug struct {
+	name  string
+	edits []edit
+}
+
+// edit replaces a piece of a file, which must be there once.
+type edit struct{ file, old, new string }
+
+// bugs are what the simulator must catch.
+var bugs = []bug{
+	{"an upgrade is known by its name alone", []edit{
+		{"pkg/machine/state.go", "order.Upgrade.UID == s.Upgrade.UID", "order.Upgrade.Name == s.Upgrade.Name"},
+		{"pkg/agent/gateupgrade.go", "case err == nil && string(upgrade.UID) == ref.UID:", "case err == nil:"},
+		{"pkg/agent/gate.go", "!equality.Semantic.DeepEqual(now.Spec.Upgrade, o.Spec.Upgrade) ||", "!equality.Semantic.DeepEqual(now.Spec.Upgrade.Name, o.Spec.Upgrade.Name) ||"},
+	}},
+	{"a snapshot of etcd is believed from a worker", []edit{
+		{"pkg/plan/etcdsnapshot.go", "range c.controlPlanes() {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil || !n.spec.EtcdSnapshot ||", "range c.nodes {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil ||"},
+	}},
+	{"a mark takes a slot out of turn", []edit{
+		{"pkg/plan/slots.go", "!slot || u.Abandoned != nil {", "!slot && slotAnnotation == \"\" || u.Abandoned != nil {"},
+		{"pkg/plan/slots.go", "return slotAnnotation == u.Spec.Slot", "return slotAnnotation != \"\""},
+		{"pkg/plan/slots.go", "lease, there := leases[n.spec.Slot]", "name := n.spec.Slot\n\t\tif n.SlotAnnotation != \"\" {\n\t\t\tname = n.SlotAnnotation\n\t\t}\n\t\tlease, there := leases[name]"},
+		{"pkg/plan/slots.go", "lost = append(lost, fleet.Slot{Name: n.spec.Slot,", "lost = append(lost, fleet.Slot{Name: name,"},
+		{"pkg/coordinator/slots.go", "u.Spec.Slot != lost.Name || ", ""},
+	}},
+	{"a drain never asks the gate", []edit{
+		{"pkg/agent/observe.go", "case draining && !a.roundDue(o.Now):\n\t\treturn false\n", "case draining:\n\t\treturn false\n"},
+		{"pkg/machine/draining.go", "if o.Gate == nil {\n\t\tround.Do, round.Delete = DoNothing, false\n\t}\n", ""},
+	}},
+	{"a slot is freed under running work", []edit{
+		{"pkg/machine/next.go", "if s, runs := verbRunning(s, o); runs {", "if s, runs := verbRunning(s, o); runs && s.Step == \"\" {"},
+		{"pkg/machine/kubeadm.go", "case work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase kubeadmDone(o)", "case withdrawn(s, o):\n\t\treturn abortWithdrawn(s, o)\n\tcase work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase kubeadmDone(o)"},
+	}},
+	{"a node is taken back into service unverified", []edit{
+		{"pkg/machine/verifying.go", "\tcase isBack(s, o):\n\t\treturn s.enter(v1alpha1.StepSettling, o), Action{}\n\tcase s.restarts() && o.Now.Before(limit):", "\tcase o.Now.Before(limit):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n\tcase s.restarts() && o.Now.Before(limit):"},
+	}},
+	{"a person's cordon is removed", []edit{
+		{"pkg/agent/cordon.go", "if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours {", "{"},
+	}},
+	{"a person's cordon is taken for our own", []edit{
+		{"pkg/agent/cordon.go", "if !node.Spec.Unschedulable {", "{"},
+	}},
+	{"the slot is freed before the cordon is removed", []edit{
+		{"pkg/machine/aborting.go", "\tcase o.Node.Marked():\n\t\treturn s, act(DoUncordon)\n\tcase attemptsExhausted(s):", "\tcase o.Slot.Held != \"\":\n\t\treturn s, act(DoFree)\n\tcase o.Node.Marked():\n\t\treturn s, act(DoUncordon)\n\tcase attemptsExhausted(s):"},
+		{"pkg/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
+	}},
+	{"the slot is freed by a watch that may be stale", []edit{
+		{"pkg/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
+	}},
+	{"another node begins after one has failed", []edit{
+		{"pkg/plan/filter_failure.go", "case c.failed != nil:", "case c.failed != nil && c.failed.Name == \"\":"},
+	}},
+	{"the agent's gate does not read windows", []edit{
+		{"pkg/agent/gate.go", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, a.started, need), nil"},
+	}},
+	{"the agent believes its watch about the release", []edit{
+		{"pkg/agent/gate.go", "func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },", ""},
+		{"pkg/agent/gate.go", "func() (fleet.Hold, error) { return a.stillHoldsSlot(ctx, node, o) },", ""},
+	}},
+	{"a lost slot is restored without reading live", []edit{
+		{"pkg/coordinator/slots.go", "case string(node.UID) != lost.Holder.UID || u.Spec.Slot != lost.Name || !plan.TookSlot(u, node.Annotations[v1alpha1.SlotAnnotation]):", "case string(node.UID) != lost.Holder.UID:"},
+	}},
+	{"two control planes use two slots", []edit{
+		{"pkg/plan/allocation.go", "if !n.ControlPlane || name == fleet.ControlPlaneSlot {", "if true {"},
+		{"pkg/plan/group.go", "limit: 1}}", "limit: 0}}"},
+		{"pkg/plan/allocation.go", "if n.reserved() && (!n.ControlPlane || n.lease.Name == fleet.ControlPlaneSlot) {", "if n.reserved() {"},
+	}},
+	{"kubelets do not wait for the apiservers", []edit{
+		{"pkg/plan/filter_order.go", "if c.pass1 {", "if c.pass1 && n.ControlPlane {"},
+		{"pkg/plan/filter_order.go", "range c.ahead[:n.group] {", "range c.ahead[:0] {"},
+		{"pkg/plan/filter_skew.go", "if err == nil && !c.pass1 {", "if false {"},
+		{"pkg/agent/skew.go", "if o.Spec.Release == v1alpha1.ReleaseControlPlane {", "if true {"},
+	}},
+	{"the majority of etcd is not asked for", []edit{
+		{"pkg/agent/etcdgate.go", "if o.Host == nil ||", "if true || o.Host == nil ||"},
+		{"pkg/plan/filter_etcd.go", "if !n.ControlPlane ||", "if true || !n.ControlPlane ||"},
+	}},
+	{"the digest is that of the source, not of the trigger", []edit{
+		{"pkg/coordinator/sync.go", "p := c.decide(ctx, s, now)\n", "p := c.decide(ctx, s, now)\n\tfor i := range p.Nodes {\n\t\tif image := p.Nodes[i].Spec.Image; image != nil && len(s.Source.Offers) > 0 {\n\t\t\t*image = s.Source.Offers[0].Image\n\t\t}\n\t}\n"},
+		{"pkg/agent/specmatch.go", "case spec.Image.Digest != fixed.Digest:", "case spec.Image.Digest == \"\":"},
+	}},
+	{"the status is read from a stale watch after a restart", []edit{
+		{"pkg/agent/status.go", "nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})", "nu, err := a.nodeUpgrade(), error(nil)\n\t\tif nu == nil {\n\t\t\treturn true\n\t\t}"},
+	}},
+	{"a failed node frees its slot", []edit{
+		{"pkg/machine/aborting.go", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), Action{}", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), act(DoFree)"},
+		{"pkg/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
+	}},
+}

@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"strings"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
+)
+
+func slotOf(s *stored) (one fleet.Slot) {
+	if s != nil {
+		one, _ = slot.FromLease(s.object("leases").(*coordinationv1.Lease))
+	}
+	return one
+}
+
+// checkLease checks promises 4 and 6 on a change of a slot.
+func (w *world) checkLease(by string, k key, before, after *stored) {
+	was, is := slotOf(before), slotOf(after)
+	none := fleet.Owner{}
+	if was.Holder != is.Holder || was.ReservedFor != is.ReservedFor {
+		w.note("%s: %s is reserved for %q and held by %q", by, k.Name, is.ReservedFor.Node, is.Holder.Node)
+	}
+	if by == "admin" {
+		w.tampered[k.Name] = w.now()
+		return
+	}
+	_, byAgent := strings.CutPrefix(by, "agent ")
+	switch {
+	case was.Holder == is.Holder:
+	case was.Holder != none && is.Holder != none:
+		w.broken("promise 4", "%s gives %s of %s to %s", by, k.Name, was.Holder, is.Holder)
+	case is.Holder == none && byAgent:
+		w.lastHolder[k.Name] = ""
+		w.checkFreed(by, k.Name, was.Holder)
+	case is.Holder == none:
+		w.lastHolder[k.Name] = ""
+		if object := w.api.objects[key{Resource: "nodes", Name: was.Holder.Node}]; object != nil && text(metadata(object.tree), "uid") == was.Holder.UID && !w.abandoned(was.Holder) {
+			w.broken("promise 4", "%s frees %s, and %s still exists", by, k.Name, was.Holder)
+		}
+	case byAgent:
+		if was.ReservedFor != is.Holder || by != "agent "+is.Holder.Node {
+			w.broken("promise 4", "%s makes %s the holder of %s, which is reserved for %s", by, is.Holder, k.Name, was.ReservedFor)
+		}
+		w.lastHolder[k.Name] = is.Holder.String()
+	case w.lastHolder[k.Name] != is.Holder.String() && !w.claims(is.Holder, k.Name):
+		w.broken("promise 4", "%s gives %s to %s, which had not taken it: %q held it last", by, k.Name, is.Holder, w.lastHolder[k.Name])
+	}
+}
+
+// claims reports whether the node's annotation and its NodeUpgrade's spec both name the slot. A kubelet
+// may annotate its Node, and gets no other slot by that than the one reserved for it.
+func (w *world) claims(owner fleet.Owner, slot string) bool {
+	nu, object := w.nodeUpgrade(owner.Node), w.api.objects[key{Resource: "nodes", Name: owner.Node}]
+	return nu != nil && object != nil && nu.Spec.Slot == slot && nu.OwnedBy(types.UID(owner.UID)) &&
+		text(inner(metadata(object.tree), "annotations"), v1alpha1.SlotAnnotation) == slot
+}
+
+func (w *world) abandoned(owner fleet.Owner) bool {
+	nu := w.nodeUpgrade(owner.Node)
+	return nu != nil && nu.Abandoned != nil
+}
+
+// checkFreed checks a slot that its node has just freed.
+func (w *world) checkFreed(by, name string, owner fleet.Owner) {
+	for _, n := range w.nodes {
+		if n.owner() != owner || n.removed {
+			continue
+		}
+		if v := n.busy(); v != "" {
+			w.broken("promise 4", "%s frees %s while %s runs", by, name, v)
+		}
+		if n.shutting && n.ours { // its agent cannot see a reboot that a person began
+			w.broken("promise 4", "%s frees %s while the node reboots", by, name)
+		}
+		object := get[*corev1.Node](w.api, key{Resource: "nodes", Name: n.name})
+		if object != nil && (object.Annotations[v1alpha1.CordonAnnotation] != "" || object.Annotations[v1alpha1.SlotAnnotation] != "") {
+			w.broken("promise 4", "%s frees %s while the Node is still marked", by, name)
+		}
+		nu := w.nodeUpgrade(n.name)
+		if nu != nil && nu.OwnedBy(object.GetUID()) && nu.Status.Step.Info().Phase == v1alpha1.PhaseStopped {
+			w.broken("promise 6", "%s frees %s in step %s", by, name, nu.Status.Step)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package sim
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// checkNodeUpgrade checks promises 6 and 8 on a change of a NodeUpgrade. It does not decode
+// the object, which would take longer than all else.
+func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
+	if after == nil {
+		w.note("%s: NodeUpgrade %s was deleted", by, k.Name)
+		return
+	}
+	was := &stored{tree: tree{}}
+	if before != nil {
+		was = before
+	}
+	step := v1alpha1.Step(text(inner(after.tree, "status"), "step"))
+	reason, message := conditionOf(after.tree, v1alpha1.ConditionUpToDate)
+	if text(inner(was.tree, "status"), "step") != string(step) {
+		w.entered(k.Name, step)
+		w.note("%s is in step %s (%s: %s)", k.Name, step, reason, message)
+	}
+	former, spec := inner(was.tree, "spec"), inner(after.tree, "spec")
+	if text(inner(former, "upgrade"), "uid") != text(inner(spec, "upgrade"), "uid") || text(former, "release") != text(spec, "release") {
+		w.specChangedAt[k.Name] = w.now()
+	}
+	granted := v1alpha1.Release(text(spec, "release")).Granted()
+	if text(former, "release") != text(spec, "release") || text(former, "slot") != text(spec, "slot") {
+		w.note("%s: %s has release %q and slot %q", by, k.Name, text(spec, "release"), text(spec, "slot"))
+	}
+	if strings.Contains(by, "coordinator") && granted && !v1alpha1.Release(text(former, "release")).Granted() {
+		w.checkRelease(by, after.object("nodeupgrades").(*v1alpha1.NodeUpgrade))
+	}
+	if strings.HasPrefix(by, "agent ") && step != "" {
+		working := step.Info().Phase == v1alpha1.PhaseCommitted || step.Info().Phase == v1alpha1.PhaseRevocable
+		if reason == "" || message == "" && !working {
+			w.broken("promise 8", "%s is in step %s with no reason (%q: %q)", k.Name, step, reason, message)
+		}
+	}
+	hold, why := conditionOf(after.tree, v1alpha1.ConditionAdmitted)
+	if strings.Contains(by, "coordinator") && hold != "" && why == "" && v1alpha1.Reason(hold).Info().Giver != v1alpha1.GivenByAgent {
+		w.broken("promise 8", "%s waits with reason %s and no message", k.Name, hold)
+	}
+}
+
+func conditionOf(t tree, kind string) (reason, message string) {
+	list, _ := inner(t, "status")["conditions"].([]any)
+	for _, item := range list {
+		if c := item.(tree); c["type"] == kind {
+			return text(c, "reason"), text(c, "message")
+		}
+	}
+	return "", ""
+}
+
+// checkRelease checks promise 6: a coordinator that knows of a failed node releases no other.
+func (w *world) checkRelease(by string, released *v1alpha1.NodeUpgrade) {
+	for _, c := range w.coordinators {
+		if c == nil || c.name != by {
+			continue
+		}
+		failed := 0
+		for _, object := range c.steps.Caches().NodeUpgrades.List() {
+			other := object.(*v1alpha1.NodeUpgrade)
+			s := other.Status
+			if other.Name == released.Name || s.Step.Info().Phase != v1alpha1.PhaseStopped || other.Abandoned != nil ||
+				s.Upgrade == nil || released.Spec.Upgrade == nil || s.Upgrade.UID != released.Spec.Upgrade.UID || !w.current(other) {
+				continue
+			}
+			failed++
+			if n := w.node(other.Name); n != nil && n.controlPlane {
+				failed += 1000
+			}
+		}
+		if failed > w.script.MaxFailures {
+			w.broken("promise 6", "%s releases %s, and knows that %d other nodes have failed", by, released.Name, failed)
+		}
+	}
+}
+
+// current reports whether the NodeUpgrade is of the Node that has its name now.
+func (w *world) current(nu *v1alpha1.NodeUpgrade) bool {
+	object := get[*corev1.Node](w.api, key{Resource: "nodes", Name: nu.Name})
+	return object != nil && nu.OwnedBy(object.UID)
+}
+
+// checkUpgrade checks promises 7 and 8 on a change of a ClusterUpgrade.
+func (w *world) checkUpgrade(by string, before, after *stored) {
+	if after == nil || before == nil {
+		w.recreatedAt = w.now()
+		w.note("%s: a ClusterUpgrade was created or deleted", by)
+		return
+	}
+	was, is := before.object("clusterupgrades").(*v1alpha1.ClusterUpgrade), after.object("clusterupgrades").(*v1alpha1.ClusterUpgrade)
+	condition := meta.FindStatusCondition(is.Status.Conditions, v1alpha1.ConditionSucceeded)
+	if !strings.Contains(by, "coordinator") {
+		return
+	}
+	if condition == nil || condition.Reason == "" || condition.Message == "" {
+		w.broken("promise 8", "ClusterUpgrade %s gives no reason: %+v", is.Name, condition)
+		return
+	}
+	if old := meta.FindStatusCondition(was.Status.Conditions, v1alpha1.ConditionSucceeded); old == nil || old.Reason != condition.Reason {
+		w.note("%s: ClusterUpgrade %s (%s) %s: %s", by, is.Name, is.Status.Progress, condition.Reason, condition.Message)
+	}
+	for _, image := range is.Status.Images {
+		fixed, known := w.fixed[string(is.UID)]
+		if known && fixed != image.SHA256() {
+			w.broken("promise 7", "the digest of %s changed after the trigger", is.Name)
+		}
+		w.fixed[string(is.UID)] = image.SHA256()
+	}
+}

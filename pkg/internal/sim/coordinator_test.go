@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"log/slog"
+	"time"
+
+	"k8s.io/client-go/tools/record"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/coordinator"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+)
+
+// coordinatorProgram is a coordinator.
+type coordinatorProgram struct {
+	program
+	steps *coordinator.Steps
+}
+
+// startCoordinator starts coordinator 0 or 1, unless it runs.
+func (w *world) startCoordinator(i int) {
+	if c := w.coordinators[i]; c != nil && !c.isDead {
+		return
+	}
+	again := func() {
+		w.after(time.Duration(3+w.noise(20))*time.Second, "start coordinator", func() { w.startCoordinator(i) })
+	}
+	if !w.apiUp() || w.now().Before(w.coordinatorStoppedUntil) {
+		again()
+		return
+	}
+	c := &coordinatorProgram{}
+	c.init(w, []string{"coordinator", "second coordinator"}[i])
+	c.reachable = w.apiUp
+	c.restart = func() {
+		if i == 0 {
+			again()
+		}
+	}
+	var err error
+	c.steps, err = coordinator.NewSteps(coordinator.Clients{
+		Kube: c.clients.kube, Ours: c.clients.ours, Events: &record.FakeRecorder{}, Log: w.log, Access: c.clients.config,
+		Check: func(preflight.Facts) []v1alpha1.Finding { return w.findings },
+	})
+	if err != nil {
+		panic(err)
+	}
+	caches := c.steps.Caches()
+	stale := w.noise(4) == 0
+	c.watch("nodes", caches.Nodes, nil, stale)
+	c.watch("pods", caches.Pods, func(_ string, o *stored) bool {
+		set, _ := metadata(o.tree)["labels"].(tree)
+		return set["component"] == "kube-apiserver" || set["component"] == "etcd"
+	}, stale)
+	c.watch("leases", caches.Leases, nil, stale)
+	c.watch("upgradepolicies", caches.Policies, nil, stale)
+	c.watch("maintenanceschedules", caches.Schedules, nil, stale)
+	c.watch("clusterupgrades", caches.Upgrades, nil, stale)
+	c.watch("nodeupgrades", caches.NodeUpgrades, nil, stale)
+	c.watch("upgraderecords", caches.Records, nil, stale)
+	c.watch("nodeinventories", caches.Inventories, nil, stale)
+	w.coordinators[i] = c
+	c.step = func() time.Duration {
+		c.steps.Offer(w.source())
+		next, err := c.steps.Sync(c.ctx, w.now())
+		if err != nil {
+			c.failures++
+			return min(200*time.Millisecond<<min(c.failures, 6), 10*time.Second)
+		}
+		c.failures = 0
+		if next == nil {
+			return time.Minute
+		}
+		return max(50*time.Millisecond, min(next.Sub(w.now()), time.Minute))
+	}
+	w.note("%s begins", c.name)
+	c.wake(0)
+}
+
+// source is what the source of images offers.
+func (w *world) source() fleet.Source {
+	return fleet.Source{Offers: []fleet.Offer{{Version: w.script.To, Image: w.image()}}}
+}
+
+func (w *world) image() v1alpha1.Image {
+	return v1alpha1.Image{Architecture: arch, URL: "https://images.example/" + w.script.To, Digest: v1alpha1.DigestOf(w.published)}
+}
+
+var discard = slog.New(slog.DiscardHandler)

@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+)
+
+// What kubelets, the node controller, the garbage collector and the scheduler write.
+
+// report writes the Node's status as its kubelet does, as soon as the API server is reachable.
+func (w *world) report(n *node) {
+	if n.removed || !n.on || n.kubelet == "" {
+		return
+	}
+	if n.partitioned || !w.apiUp() {
+		w.after(3*time.Second, "report "+n.name, func() { w.report(n) })
+		return
+	}
+	w.setNode(n, n.ready)
+	if n.ready {
+		w.after(10*time.Second, "schedule pods", func() { w.schedule(n) })
+	}
+}
+
+func (w *world) setNode(n *node, ready bool) {
+	k := key{Resource: "nodes", Name: n.name}
+	w.edit(k, func(t tree) {
+		if text(metadata(t), "uid") != n.uid {
+			return
+		}
+		status := child(t, "status")
+		if n.kubelet != "" {
+			info := child(status, "nodeInfo")
+			info["kubeletVersion"], info["bootID"] = n.kubelet, n.bootID()
+			info["operatingSystem"], info["architecture"] = "linux", host.Architecture()
+		}
+		now := map[bool]string{true: "True", false: "False"}[ready]
+		since := w.now().UTC().Format(time.RFC3339)
+		if conditions, ok := status["conditions"].([]any); ok {
+			if was := conditions[0].(tree); was["status"] == now {
+				since = text(was, "lastTransitionTime")
+			}
+		}
+		status["conditions"] = []any{tree{"type": "Ready", "status": now, "lastTransitionTime": since}}
+	})
+}
+
+// watchLost makes a Node NotReady that reports nothing, as the node controller does.
+func (w *world) watchLost(n *node) {
+	w.after(lostAfter, "lost "+n.name, func() {
+		switch heard := n.on && n.kubelet != "" && !n.partitioned; {
+		case heard || n.removed:
+		case !w.apiUp():
+			w.watchLost(n)
+		default:
+			w.setNode(n, false)
+			w.setPods(n, false)
+		}
+	})
+}
+
+// pods writes the mirror pods of the static pods, as the kubelet does.
+func (w *world) pods(n *node) {
+	if !n.controlPlane || n.removed || !n.on || n.kubelet == "" {
+		return
+	}
+	if n.partitioned || !w.apiUp() {
+		w.after(3*time.Second, "pods "+n.name, func() { w.pods(n) })
+		return
+	}
+	w.setPods(n, n.podsUp)
+}
+
+func (w *world) setPods(n *node, ready bool) {
+	if !n.controlPlane {
+		return
+	}
+	for _, component := range append([]string{"etcd"}, host.ControlPlaneComponents...) {
+		version := n.staticPods
+		if component == "etcd" {
+			version = "3.6.5-0"
+		}
+		k := key{"pods", "kube-system", component + "-" + n.name}
+		pod := tree{
+			"apiVersion": "v1", "kind": "Pod",
+			"metadata": tree{
+				"labels":      tree{"component": component, "tier": "control-plane"},
+				"annotations": tree{"kubernetes.io/config.mirror": "x"},
+			},
+			"spec":   tree{"nodeName": n.name, "containers": []any{tree{"name": component, "image": "registry.k8s.io/" + component + ":" + version}}},
+			"status": tree{"phase": "Running", "conditions": []any{tree{"type": "Ready", "status": map[bool]string{true: "True", false: "False"}[ready]}}},
+		}
+		if w.api.objects[k] == nil {
+			w.api.put("kubelet "+n.name, k, pod)
+			continue
+		}
+		w.edit(k, func(t tree) { t["spec"], t["status"] = pod["spec"], pod["status"] })
+	}
+}
+
+// schedule starts pods on a node that takes some.
+func (w *world) schedule(n *node) {
+	object := w.api.objects[key{Resource: "nodes", Name: n.name}]
+	if object == nil || !n.ready || child(clone(object.tree).(tree), "spec")["unschedulable"] == true {
+		return
+	}
+	for i := range w.script.Pods {
+		k := key{"pods", "default", fmt.Sprintf("web-%s-%d", n.name, i)}
+		if w.api.objects[k] != nil {
+			continue
+		}
+		w.api.put("scheduler", k, tree{
+			"apiVersion": "v1", "kind": "Pod",
+			"metadata": tree{"ownerReferences": []any{tree{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": true}}},
+			"spec":     tree{"nodeName": n.name, "containers": []any{tree{"name": "web", "image": "web:1"}}},
+			"status":   tree{"phase": "Running"},
+		})
+	}
+}
+
+// endPod ends a deleted pod, as its kubelet does.
+func (w *world) endPod(k key, name string) {
+	w.after(time.Duration(2000+w.noise(6000))*time.Millisecond, "end pod", func() {
+		n := w.node(name)
+		switch {
+		case n == nil:
+			w.api.remove("garbage collector", k)
+		case !n.on || n.kubelet == "" || n.partitioned || !w.apiUp():
+			w.endPod(k, name)
+		default:
+			w.api.remove("kubelet "+name, k)
+		}
+	})
+}
+
+// collect deletes what a deleted Node owned.
+func (w *world) collect(uid string) {
+	w.after(time.Duration(1000+w.noise(20000))*time.Millisecond, "garbage collector", func() {
+		for k, s := range w.api.objects {
+			if k.Resource != "nodeupgrades" && k.Resource != "nodeinventories" {
+				continue
+			}
+			_, owners := entries(metadata(s.tree)["ownerReferences"], "uid")
+			if owners[uid] != nil {
+				w.api.remove("garbage collector", k)
+			}
+		}
+	})
+}

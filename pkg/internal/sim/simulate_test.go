@@ -1,0 +1,105 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+)
+
+// settleLimit is how long all upgrades may take after the last fault. Pauses between
+// attempts grow to an hour.
+const settleLimit = 4 * time.Hour
+
+// outcome is the result of a script.
+type outcome struct {
+	failure string
+	story   string
+	begins  int
+	steps   int
+	ended   time.Duration
+	status  string
+}
+
+// simulate runs a script.
+func simulate(t *testing.T, s script, verbose bool) (result outcome) {
+	synctest.Test(t, func(*testing.T) {
+		w := newWorld(s, verbose)
+		w.run(w.started.Add(s.Lasts), func() bool { return false })
+		if w.failure == "" {
+			w.repair()
+			w.run(w.now().Add(settleLimit), w.settled)
+		}
+		if w.failure == "" {
+			w.checkEnd()
+		}
+		for _, p := range w.programs() {
+			p.cancel()
+		}
+		synctest.Wait()
+		result = outcome{failure: w.failure, story: w.story(), begins: w.begins, steps: w.steps, ended: w.now().Sub(w.started), status: w.upgradeStatus()}
+	})
+	return result
+}
+
+func newWorld(s script, verbose bool) *world {
+	w := &world{
+		script: s, started: time.Now(), rng: rand.New(rand.NewPCG(s.Seed, 2)), api: newAPI(), log: discard, verbose: verbose,
+		agents: map[string]*agentProgram{}, published: digest(1), snapshots: map[string]int{}, fixed: map[string]string{},
+		foreign: map[string]bool{}, tampered: map[string]time.Time{}, lastHolder: map[string]string{}, specChangedAt: map[string]time.Time{},
+	}
+	w.api.onWrite = w.wrote
+	for _, name := range s.nodes() {
+		w.join(name, true)
+	}
+	w.api.put("admin", key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName}, tree{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "UpgradePolicy",
+		"spec": tree{"historyLimit": 20.0, "source": tree{"url": "https://images.example/", "intervalSeconds": 600.0}},
+	})
+	w.api.put("admin", key{"configmaps", "kube-system", "kubeadm-config"}, tree{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": tree{"ClusterConfiguration": "kind: ClusterConfiguration"},
+	})
+	w.openWindow("window", s.Opens, s.Closes)
+	w.createUpgrade()
+	w.after(time.Second, "start coordinator", func() { w.startCoordinator(0) })
+	for _, f := range s.Faults {
+		w.after(f.At, f.Kind, func() { w.inject(f) })
+	}
+	return w
+}
+
+// join adds a node, which runs already or boots.
+func (w *world) join(name string, runs bool) {
+	n := &node{
+		w: w, name: name, controlPlane: name[0] == 'c', labels: map[string]string{"pool": string('a' + name[len(name)-1]%2)},
+		installed: map[string]string{w.script.From: digest(0)}, active: w.script.From,
+		requests: map[verb.Verb]*host.Request{}, results: map[verb.Verb]*host.Result{}, units: map[verb.Verb]time.Time{},
+		broken: map[string]string{}, failing: map[verb.Verb]int{},
+	}
+	if wrong := w.script.Broken[name]; wrong != "" {
+		n.broken[w.script.To] = wrong
+	}
+	labels := tree{"pool": n.labels["pool"]}
+	if n.controlPlane {
+		n.staticPods = w.script.From
+		labels["node-role.kubernetes.io/control-plane"] = ""
+	}
+	k := key{Resource: "nodes", Name: name}
+	s := w.api.put("admin", k, tree{"apiVersion": "v1", "kind": "Node", "metadata": tree{"labels": labels}, "spec": tree{}, "status": tree{}})
+	n.uid = text(metadata(s.tree), "uid")
+	w.nodes = append(w.nodes, n)
+	if !runs {
+		n.power()
+		return
+	}
+	n.on, n.boots, n.merged, n.podsUp, n.kubelet, n.ready = true, 1, n.active, true, n.active, true
+	n.osReboot = w.script.Reboot
+	w.setNode(n, true)
+	w.setPods(n, true)
+	w.schedule(n)
+	w.after(time.Duration(w.noise(3000))*time.Millisecond, "start agent", func() { w.startAgent(n) })
+}

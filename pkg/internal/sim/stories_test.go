@@ -1,0 +1,62 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// plain is a script without faults.
+func plain() script {
+	return script{
+		Seed: 1, NoNoise: true, ControlPlanes: 1, Workers: 2, Budget: 1, Pods: 1, From: "v1.34.3", To: "v1.34.4",
+		Guard: 60, Drain: 60, Closes: time.Hour, Lasts: 15 * time.Minute,
+	}
+}
+
+// TestStories runs scripts that found something once, and checks how they end.
+func TestStories(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*script)
+		want   string // in the story, or in the outcome
+	}{
+		"nothing happens": {func(*script) {}, "all 3 nodes run v1.34.4"},
+		"an image whose kubelet never gets Ready is rolled back": {
+			func(s *script) { s.Broken = map[string]string{"cp1": imageNotReady} },
+			"cp1 is in step RolledBack",
+		},
+		// The API server is silent from before the guard's limit until after it: the
+		// guard disarms, though the API server had said NotReady. The node fails in the
+		// end, with its slot, and a person has to act.
+		"the API server is silent at the guard's limit": {
+			func(s *script) {
+				s.ControlPlanes, s.Broken = 3, map[string]string{"cp1": imageNotReady}
+				s.Faults = []fault{{At: 3 * time.Minute, Kind: "api down", For: 100 * time.Second}}
+			},
+			"cp1 is in step Failed (NotReadyInTime",
+		},
+		// The guard disarms, as above. Without an upgrade the node is idle and NotReady.
+		"the upgrade is deleted while a node whose image is broken is cut off": {
+			func(s *script) {
+				s.Restart, s.Broken = true, map[string]string{"w1": imageNotReady}
+				s.Faults = []fault{{At: 2 * time.Minute, Kind: "delete upgrade"}, {At: 2 * time.Minute, Kind: "partition", Who: "w1", For: 100 * time.Second}}
+			},
+			"aborted because no upgrade is requested any more; before that: RestartFailed",
+		},
+		"a worker that is replaced after the upgrade follows it": {
+			func(s *script) {
+				s.Faults = []fault{{At: 10 * time.Minute, Kind: "replace node", Who: "w1", For: 30 * time.Second}}
+			},
+			"w1 is in step Idle (UpToDate: the node runs v1.34.4)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := plain()
+			test.change(&s)
+			result := simulate(t, s, true)
+			if result.failure != "" || !strings.Contains(result.story+result.status, test.want) {
+				t.Errorf("%s\nwant %q in\n%s\n%s", result.failure, test.want, result.story, result.status)
+			}
+		})
+	}
+}

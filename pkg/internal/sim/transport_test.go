@@ -1,0 +1,163 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// transport is how one client reaches the API server. It is an http.RoundTripper, so that
+// the product's own clients work on it.
+type transport struct {
+	by  string // the name of the client
+	api *api
+	// before is called before a request has its effect, and after it had: an error is
+	// what the client gets, and no effect if it is from before.
+	before func(r request) error
+	after  func(r request) error
+	evict  func(k key) error // whether a pod may be evicted
+}
+
+// request is one request, as faults and checks see it.
+type request struct {
+	method, subresource string
+	key                 key
+	body                []byte
+}
+
+func (r request) writes() bool { return r.method != http.MethodGet }
+
+var errUnreachable = errors.New("connection refused")
+
+// RoundTrip answers a request. Watches, and lists from which a watch continues, block until
+// they are cancelled: the simulator fills caches itself.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	if query.Get("watch") != "" || query.Get("resourceVersion") != "" {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	k, subresource, known := parsePath(r.URL.Path)
+	if !known {
+		return answer(r, http.StatusNotFound, []byte("{}")), nil
+	}
+	one := request{method: r.Method, key: k, subresource: subresource}
+	if r.Body != nil {
+		one.body, _ = io.ReadAll(r.Body)
+	}
+	if err := t.before(one); err != nil {
+		return nil, err
+	}
+	code, data := t.serve(r, one)
+	if err := t.after(one); err != nil {
+		return nil, err
+	}
+	return answer(r, code, data), nil
+}
+
+func answer(r *http.Request, code int, data []byte) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: int64(len(data)),
+		Body: io.NopCloser(bytes.NewReader(data)),
+	}
+}
+
+// parsePath parses /api/v1/… and /apis/GROUP/VERSION/….
+func parsePath(path string) (k key, subresource string, known bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		parts = parts[3:]
+	default:
+		return key{}, "", false
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		k.Namespace, parts = parts[1], parts[2:]
+	}
+	k.Resource = parts[0]
+	if len(parts) > 1 {
+		k.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		subresource = parts[2]
+	}
+	return k, subresource, true
+}
+
+func (t *transport) serve(r *http.Request, one request) (int, []byte) {
+	if one.key.Name == "" && one.method == http.MethodGet {
+		return t.list(r, one.key)
+	}
+	result, err := t.do(r, one)
+	if err != nil {
+		return statusOf(err)
+	}
+	if result == nil {
+		return http.StatusOK, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+	}
+	return http.StatusOK, result.bytes()
+}
+
+func (t *transport) do(r *http.Request, one request) (*stored, error) {
+	k := one.key
+	switch one.method {
+	case http.MethodGet:
+		if found := t.api.objects[k]; found != nil {
+			return found, nil
+		}
+		return nil, apierrors.NewNotFound(groupResource(k.Resource), k.Name)
+	case http.MethodDelete:
+		var options metav1.DeleteOptions
+		_ = json.Unmarshal(one.body, &options)
+		if k.Resource == "pods" {
+			return nil, t.terminate(k)
+		}
+		return nil, t.api.delete(t.by, k, options)
+	}
+	var body tree
+	if err := json.Unmarshal(one.body, &body); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	switch {
+	case one.subresource == "eviction":
+		if err := t.evict(k); err != nil {
+			return nil, err
+		}
+		return nil, t.terminate(k)
+	case one.method == http.MethodPost:
+		k.Name = text(metadata(body), "name")
+		return t.api.create(t.by, k, body)
+	case one.method == http.MethodPut:
+		return t.api.update(t.by, k, body)
+	case strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch"):
+		return t.api.apply(t.by, k, body, r.URL.Query().Get("fieldManager"), one.subresource)
+	}
+	return t.api.mergePatch(t.by, k, body)
+}
+
+// terminate sets a pod's deletionTimestamp, as its kubelet ends it later.
+func (t *transport) terminate(k key) error {
+	found := t.api.objects[k]
+	if found == nil {
+		return apierrors.NewNotFound(groupResource(k.Resource), k.Name)
+	}
+	pod := clone(found.tree).(tree)
+	if metadata(pod)["deletionTimestamp"] == nil {
+		metadata(pod)["deletionTimestamp"] = t.api.now().UTC().Format("2006-01-02T15:04:05Z")
+		t.api.put(t.by, k, pod)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package sim
+
+import (
+	"container/heap"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// world is one simulated cluster and its clock, which is that of a bubble of
+// testing/synctest: time passes only when the loop sleeps until the next event.
+type world struct {
+	script  script
+	started time.Time
+	events  events
+	count   int
+	rng     *rand.Rand
+	api     *api
+	nodes   []*node
+	log     *slog.Logger
+
+	agents       map[string]*agentProgram // by node
+	coordinators [2]*coordinatorProgram
+	depth        int // of programs that run while another one is between two requests
+
+	apiDownUntil            time.Time
+	coordinatorStoppedUntil time.Time // coordinators do not start
+	waiting                 []fault   // for a node to enter a step
+	published               string    // the digest of the image that the source offers
+	findings                []v1alpha1.Finding
+	snapshots               map[string]int       // of etcd, by the upgrade's UID
+	fixed                   map[string]string    // the digest fixed at the trigger, by the upgrade's UID
+	foreign                 map[string]bool      // nodes that a person cordoned
+	tampered                map[string]time.Time // Leases that a person edited or deleted
+	lastHolder              map[string]string    // of each Lease
+	specChangedAt           map[string]time.Time // when the spec of a NodeUpgrade changed
+	recreatedAt             time.Time            // when a ClusterUpgrade was created or deleted
+	begins                  int
+	repaired                bool
+
+	verbose bool
+	trace   []string
+	failure string // the first promise that was broken
+	steps   int
+}
+
+// event happens at a time.
+type event struct {
+	at   time.Time
+	seq  int
+	name string
+	do   func()
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	if !e[i].at.Equal(e[j].at) {
+		return e[i].at.Before(e[j].at)
+	}
+	return e[i].seq < e[j].seq
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	old := *e
+	last := old[len(old)-1]
+	*e = old[:len(old)-1]
+	return last
+}
+
+func (w *world) now() time.Time { return time.Now() }
+
+// after schedules an event.
+func (w *world) after(d time.Duration, name string, do func()) {
+	w.count++
+	heap.Push(&w.events, event{at: w.now().Add(d), seq: w.count, name: name, do: do})
+}
+
+// noise returns a random number below n, which only makes delays differ; 0 in a shrunk
+// story without noise.
+func (w *world) noise(n int) int {
+	if n <= 0 || w.script.NoNoise {
+		return 0
+	}
+	return w.rng.IntN(n)
+}
+
+// note adds a line to the story.
+func (w *world) note(format string, args ...any) {
+	if w.verbose {
+		w.trace = append(w.trace, fmt.Sprintf("%9s  ", w.now().Sub(w.started).Round(10*time.Millisecond))+fmt.Sprintf(format, args...))
+	}
+}
+
+// broken notes that a promise was broken. Only the first counts.
+func (w *world) broken(promise, format string, args ...any) {
+	if w.failure == "" {
+		w.failure = promise + ": " + fmt.Sprintf(format, args...)
+		w.note("BROKEN %s", w.failure)
+	}
+}
+
+// run carries out events until a promise is broken, or until is reached, or done. A panic
+// of the product counts as a broken promise.
+func (w *world) run(until time.Time, done func() bool) {
+	defer func() {
+		if what := recover(); what != nil {
+			w.broken("panic", "%v\n%s", what, debug.Stack())
+		}
+	}()
+	for len(w.events) > 0 && w.failure == "" {
+		next := heap.Pop(&w.events).(event)
+		if next.at.After(until) {
+			heap.Push(&w.events, next)
+			time.Sleep(until.Sub(w.now()))
+			return
+		}
+		if d := next.at.Sub(w.now()); d > 0 {
+			time.Sleep(d)
+		}
+		w.steps++
+		next.do()
+		w.checkState()
+		if done() {
+			return
+		}
+	}
+}
+
+// story returns the trace.
+func (w *world) story() string { return strings.Join(w.trace, "\n") }

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -27,6 +28,11 @@ type steps = []v1alpha1.Step
 // rebootSteps are all of them, in order.
 var rebootSteps = steps{locking, cordoning, draining, lastCheck, rebooting, verifying, settling, uncordons, unlocking}
 
+// without are all of them but one.
+func without(step v1alpha1.Step) steps {
+	return slices.DeleteFunc(slices.Clone(rebootSteps), func(s v1alpha1.Step) bool { return s == step })
+}
+
 // faults are the cases of TestFaults.
 var faults = []fault{
 	// Parts of kubectl-upgrade.
@@ -39,7 +45,7 @@ var faults = []fault{
 	{name: "self-upgrade", what: "both workloads of kubectl-upgrade are replaced (kubectl rollout restart), as by an upgrade of itself", at: steps{locking, draining, settling}, inject: restartAll},
 
 	// Nodes.
-	{name: "power-cut", what: "w1 loses its power for 10 s", at: steps{locking, cordoning, lastCheck, rebooting, verifying, settling, unlocking},
+	{name: "power-cut", what: "w1 loses its power for 10 s", at: without(draining),
 		inject: onLab("kill", "w1"), lasts: 10 * time.Second, heal: onLab("start", "w1"), struck: []string{"w1"}},
 	{name: "power-cut-draining", what: "w1 loses its power while it drains, until it counts as lost", at: steps{draining}, blocked: true,
 		inject: onLab("kill", "w1"), says: says{"w2", v1alpha1.ReasonNodeNotBack, "NotReady since .*abandon w1"}, heal: onLab("start", "w1"), struck: []string{"w1"}},
@@ -50,9 +56,9 @@ var faults = []fault{
 		inject: all(onLab("kill", "w1"), deleteNodeOf("w1")), then: all(w2Rebooted, onLab("start", "w1")), struck: []string{"w1"}},
 	{name: "node-replaced", what: "w1's Node is deleted while it runs, and its kubelet registers again: a new UID", at: steps{draining, settling},
 		inject: all(deleteNodeOf("w1"), onNode("w1", "systemctl restart kubelet"))},
-	{name: "reboot-by-hand", what: "a person reboots w1", at: steps{locking, draining, verifying, settling},
+	{name: "reboot-by-hand", what: "a person reboots w1", at: without(rebooting),
 		inject: tolerant(onLab("reboot", "w1")), struck: []string{"w1"}},
-	{name: "partition", what: "w1's network is cut for 20 s", at: steps{locking, cordoning, rebooting, verifying, settling, unlocking},
+	{name: "partition", what: "w1's network is cut for 20 s", at: without(draining),
 		inject: onLab("partition", "w1"), lasts: 20 * time.Second, heal: onLab("heal", "w1")},
 	{name: "partition-draining", what: "w1's network is cut while it drains, until it counts as lost", at: steps{draining}, blocked: true,
 		inject: onLab("partition", "w1"), says: says{"w2", v1alpha1.ReasonNodeNotBack, "NotReady since .*abandon w1"}, heal: onLab("heal", "w1")},
@@ -60,7 +66,9 @@ var faults = []fault{
 		says: says{"w1", v1alpha1.ReasonDrainBlocked, "stuck"}},
 
 	// The API.
-	{name: "api-gone", what: "the API server is gone for 90 s", at: steps{draining, rebooting, settling},
+	{name: "api-gone-draining", what: "the API server is gone for five minutes", at: steps{draining},
+		inject: onNode("cp1", apiGone), lasts: 5 * time.Minute, heal: all(onNode("cp1", apiBack), kube("get", "--raw", "/readyz"))},
+	{name: "api-gone", what: "the API server is gone for 90 s", at: steps{locking, rebooting, settling},
 		inject: onNode("cp1", apiGone), lasts: 90 * time.Second, heal: all(onNode("cp1", apiBack), kube("get", "--raw", "/readyz"))},
 	{name: "webhook-nodes-cordoning", what: "a webhook fails closed on Nodes before w1 is cordoned", at: steps{cordoning}, before: applied(failingWebhook("", "nodes")), inject: none,
 		says: says{"w1", v1alpha1.ReasonAPIWriteFailed, "fault.example.com"}, heal: noWebhook},
@@ -92,10 +100,10 @@ var faults = []fault{
 
 	// Hours.
 	{name: "window-closed", what: "the window is closed", at: steps{draining}, blocked: true, inject: closed, says: says{"w1", v1alpha1.ReasonWindowClosed, "tonight|until|opens"}, heal: open},
-	{name: "window-closed-late", what: "the window is closed after the last check", at: steps{rebooting, settling}, inject: closed, says: says{"w2", v1alpha1.ReasonWindowClosed, "tonight|until|opens"}, heal: open},
+	{name: "window-closed-at", what: "the window is closed", at: without(draining), inject: closed, says: says{"w2", v1alpha1.ReasonWindowClosed, "tonight|until|opens"}, heal: open},
 	{name: "schedule-deleted", what: "the only schedule is deleted", at: steps{draining}, blocked: true, inject: kube("delete", "maintenanceschedule", "lab"), says: says{"w1", v1alpha1.ReasonWindowClosed, ""}, heal: open},
-	{name: "freeze", what: "a freeze begins", at: steps{locking, draining}, blocked: true, inject: frozen, says: says{"w1", v1alpha1.ReasonExcluded, "the lab is frozen"}, heal: thawed},
-	{name: "freeze-late", what: "a freeze begins after the last check", at: steps{settling}, inject: frozen, says: says{"w2", v1alpha1.ReasonExcluded, "the lab is frozen"}, heal: thawed},
+	{name: "freeze", what: "a freeze begins", at: steps{locking, cordoning, draining}, blocked: true, inject: frozen, says: says{"w1", v1alpha1.ReasonExcluded, "the lab is frozen"}, heal: thawed},
+	{name: "freeze-late", what: "a freeze begins", at: steps{lastCheck, rebooting, verifying, settling, uncordons, unlocking}, inject: frozen, says: says{"w2", v1alpha1.ReasonExcluded, "the lab is frozen"}, heal: thawed},
 
 	// Pods.
 	{name: "budget", what: "a PodDisruptionBudget allows no eviction", at: steps{draining}, blocked: true, inject: none, says: says{"w1", v1alpha1.ReasonDrainBlocked, "default/stuck"}},

@@ -61,19 +61,18 @@ func (p Programs) problems(nodes []render.Node) []render.Problem {
 // coordinatorProblem returns since when no coordinator runs; empty if one does, or if that
 // is not known.
 func (p Programs) coordinatorProblem() string {
-	since := "no coordinator has run yet"
+	pods := fmt.Sprintf(showPods, "app.kubernetes.io/component=coordinator")
 	switch {
 	case p.Leases == nil:
 		return ""
-	case len(p.Leases) > 0 && p.Leases[0].Spec.RenewTime != nil:
-		renewed := p.Leases[0].Spec.RenewTime.Time
-		if p.At.Sub(renewed) < coordinatorSilent {
-			return ""
-		}
-		since = "no coordinator has renewed its Lease since " + clock(renewed)
+	case len(p.Leases) == 0 || p.Leases[0].Spec.RenewTime == nil:
+		return "no coordinator has run yet, so no node is released; " + pods
 	}
-	return since + ": no node is released, and reasons and progress may be old. Nodes that have begun continue; " +
-		fmt.Sprintf(showPods, "app.kubernetes.io/component=coordinator")
+	renewed := p.Leases[0].Spec.RenewTime.Time
+	if p.At.Sub(renewed) < coordinatorSilent {
+		return ""
+	}
+	return fmt.Sprintf("no coordinator has renewed its Lease since %s: no node is released, and reasons and progress may be old. Nodes that have begun continue; %s", clock(renewed), pods)
 }
 
 // agentProblem returns why no agent runs on a node that is Ready; empty if one does, or if

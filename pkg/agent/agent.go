@@ -88,6 +88,7 @@ type Agent struct {
 	failingWrite  failedWrite
 	etcd          etcdView
 	kubeadm       *logCopier
+	registration  registrationView
 	ready         func() // calls Config.Ready the first time
 	failuresInRow int    // reconciles that failed in a row
 	installed     bool

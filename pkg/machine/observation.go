@@ -183,7 +183,7 @@ func NeedsGate(s State, o Observation) bool {
 
 // AwaitsKubelet reports whether Next waits for this boot's kubelet to report.
 func AwaitsKubelet(s State, o Observation) bool {
-	return s.Step == v1alpha1.StepVerifying && !(kubeletReported(o) && o.Node.Ready)
+	return s.Step == v1alpha1.StepVerifying && (!kubeletReported(o) || !o.Node.Ready)
 }
 
 // NeedsHealth reports whether Next needs Observation.Health: before the slot is freed, in

@@ -25,10 +25,10 @@ type Programs struct {
 }
 
 const (
-	// CoordinatorLease is the name of the leader's Lease, and AgentSelector selects the
-	// agents' pods; manifests/ has the names.
+	// CoordinatorLease is the name of the leader's Lease.
 	CoordinatorLease = "coordinator"
-	AgentSelector    = "app.kubernetes.io/component=node-agent"
+	// AgentSelector selects the agents' pods, as manifests/agent labels them.
+	AgentSelector = "app.kubernetes.io/component=node-agent"
 
 	// coordinatorSilent is how long the Lease may not be renewed before status reports it:
 	// a change of leader takes 20 seconds, and clocks differ.

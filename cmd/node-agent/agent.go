@@ -52,6 +52,10 @@ func runAgent(ctx context.Context, o agentOptions) error {
 	if err != nil {
 		return err
 	}
+	ready, err := newReadiness(readyDir)
+	if err != nil {
+		return err
+	}
 	machine := host.NewClient(host.Root, o.bus, hostverb.Failures())
 	defer machine.Close()
 	agent.New(agent.Config{
@@ -65,7 +69,13 @@ func runAgent(ctx context.Context, o agentOptions) error {
 		Events:   observe.NewRecorder(ctx, clients.Account, "node-agent", o.node),
 		Log:      slog.Default(),
 		Output:   os.Stderr,
-		Now:      time.Now,
+		Ready: func() {
+			if err := ready.set(); err != nil {
+				slog.ErrorContext(ctx, "reporting that the agent is ready", "node", o.node, "error", err)
+			}
+		},
+		ReadyWithin: readyWithin,
+		Now:         time.Now,
 	}).Run(ctx)
 	return nil
 }

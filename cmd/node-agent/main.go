@@ -36,6 +36,6 @@ func newCommand() *cobra.Command {
 		Short:        "Upgrade the Kubernetes of Flatcar nodes",
 		SilenceUsage: true,
 	}
-	root.AddCommand(newAgentCommand(), newCoordinatorCommand(), newHostCommand(), newGuardCommand())
+	root.AddCommand(newAgentCommand(), newReadyCommand(), newCoordinatorCommand(), newHostCommand(), newGuardCommand())
 	return root
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,6 +55,10 @@ type Config struct {
 	Log    *slog.Logger
 	// Output receives kubeadm's output, one line per Write.
 	Output io.Writer
+	// Ready is called once, when the node's facts are written, or ReadyWithin after the
+	// start: an agent that cannot report still runs, and must not stop a rollout.
+	Ready       func()
+	ReadyWithin time.Duration
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -83,7 +88,9 @@ type Agent struct {
 	failingWrite  failedWrite
 	etcd          etcdView
 	kubeadm       *logCopier
-	failuresInRow int // reconciles that failed in a row
+	registration  registrationView
+	ready         func() // calls Config.Ready the first time
+	failuresInRow int    // reconciles that failed in a row
 	installed     bool
 }
 
@@ -100,6 +107,7 @@ func New(c Config) *Agent {
 		startFailures: map[verb.Verb]startFailure{},
 	}
 	a.kubeadm = newLogCopier(c.Host, c.Output)
+	a.ready = sync.OnceFunc(c.Ready)
 	a.engine.ask.Store(true)
 	a.watch()
 	return a
@@ -109,6 +117,7 @@ func New(c Config) *Agent {
 // problem in the status.
 func (a *Agent) Run(ctx context.Context) {
 	a.Log.InfoContext(ctx, "watching", "node", a.Node)
+	defer time.AfterFunc(a.ReadyWithin, a.ready).Stop()
 	if !a.startWatches(ctx) || !a.loadState(ctx) {
 		return
 	}

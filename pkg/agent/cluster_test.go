@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,13 +43,25 @@ type cluster struct {
 	mu   sync.Mutex
 	stop func() // of the agent that runs
 	log  bytes.Buffer
+	// ready counts how often an agent was ready, and readyWithin is by when it is without
+	// a report.
+	ready       atomic.Int32
+	onReady     func()
+	readyWithin time.Duration
+}
+
+func (c *cluster) setReady() {
+	if c.onReady != nil {
+		c.onReady()
+	}
+	c.ready.Add(1)
 }
 
 func newCluster(t *testing.T, node string) *cluster {
 	t.Helper()
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
-	c := &cluster{t: t, config: config, node: node, host: newFakeHost(), stop: func() {}}
+	c := &cluster{t: t, config: config, node: node, host: newFakeHost(), stop: func() {}, readyWithin: time.Hour}
 	c.admin = kubernetes.NewForConfigOrDie(config)
 	ours, err := client.New(config)
 	c.must(err)
@@ -253,9 +266,10 @@ func (c *cluster) run() {
 		Account: accountClient, Upgrades: upgrades,
 		Kubelet: kubernetes.NewForConfigOrDie(kubelet),
 		Events:  observe.NewRecorder(ctx, accountClient, "node-agent", c.node),
-		Output:  &locked{c: c},
-		Log:     slog.New(slog.NewTextHandler(&locked{c: c}, nil)),
-		Now:     time.Now,
+		Ready:   c.setReady, ReadyWithin: c.readyWithin,
+		Output: &locked{c: c},
+		Log:    slog.New(slog.NewTextHandler(&locked{c: c}, nil)),
+		Now:    time.Now,
 	})
 	done := make(chan struct{})
 	go func() {

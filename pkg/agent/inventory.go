@@ -31,6 +31,7 @@ func (a *Agent) writeInventory(ctx context.Context, o machine.Observation) {
 	written := a.writtenInventory(node, o.Now)
 	found := a.nodeFacts(written)
 	if written != nil && !factsChanged(*written, found) {
+		a.ready()
 		return
 	}
 	if a.inventory.written == nil && o.Now.Sub(a.inventory.at) < inventoryPause {
@@ -46,6 +47,7 @@ func (a *Agent) writeInventory(ctx context.Context, o machine.Observation) {
 		return
 	}
 	a.inventory.written = &found
+	a.ready()
 }
 
 // writtenInventory returns the facts in the node's NodeInventory: those that this agent

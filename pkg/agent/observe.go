@@ -56,6 +56,7 @@ func (a *Agent) observeNode(ctx context.Context, o *machine.Observation) {
 		o.Health = a.health(ctx, *o)
 	}
 	a.refreshEtcd(ctx, *o)
+	a.checkRegistration(ctx, o)
 }
 
 // gateDue reports whether the gate is to be read now: during a drain, before each round.

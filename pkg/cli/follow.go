@@ -39,6 +39,7 @@ func (t *timeout) read() (err error) {
 // line for each change.
 func (p *program) follow(ctx context.Context, reader *reader, first view.Objects, f follow.Follower) error {
 	f.Kinds, f.Core, f.Now = reader.kinds, reader.core, p.now
+	f.Programs = reader.programs
 	f.Forecast.Records, _ = reader.records(ctx) // without them the forecast is less exact
 	f.Display = follow.NewLog(p.Out, p.now)
 	if _, _, terminal := p.terminal(); terminal {

@@ -2,10 +2,14 @@ package cli
 
 import (
 	"context"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -17,7 +21,9 @@ import (
 type reader struct {
 	kinds   *client.Interface
 	core    corev1client.CoreV1Interface
+	leases  coordinationv1client.LeaseInterface
 	reviews authenticationv1client.SelfSubjectReviewInterface
+	now     func() time.Time
 }
 
 // manager is the name under which the plugin writes fields.
@@ -41,7 +47,14 @@ func (p *program) reader() (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reader{kinds: kinds, core: core, reviews: authentication.SelfSubjectReviews()}, nil
+	coordination, err := coordinationv1client.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{
+		kinds: kinds, core: core, leases: coordination.Leases(v1alpha1.Namespace),
+		reviews: authentication.SelfSubjectReviews(), now: p.now,
+	}, nil
 }
 
 // read reads the objects. Policies and Nodes are left out where the user may not read
@@ -72,7 +85,26 @@ func (r *reader) read(ctx context.Context) (o view.Objects, err error) {
 	case !apierrors.IsForbidden(err):
 		return o, explain("reading Nodes", err)
 	}
-	return o, nil
+	o.Programs, err = r.programs(ctx)
+	return o, err
+}
+
+// programs reads whether the coordinator and the agents run.
+func (r *reader) programs(ctx context.Context) (view.Programs, error) {
+	p := view.Programs{At: r.now()}
+	switch leases, err := r.leases.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + view.CoordinatorLease}); {
+	case err == nil:
+		p.Leases = append([]coordinationv1.Lease{}, leases.Items...) // nil would mean that they may not be read
+	case !apierrors.IsForbidden(err):
+		return p, explain("reading the coordinator's Lease", err)
+	}
+	switch pods, err := r.core.Pods(v1alpha1.Namespace).List(ctx, metav1.ListOptions{LabelSelector: view.AgentSelector}); {
+	case err == nil:
+		p.Agents = append([]corev1.Pod{}, pods.Items...)
+	case !apierrors.IsForbidden(err):
+		return p, explain("reading the agents' pods", err)
+	}
+	return p, nil
 }
 
 // schedules reads the MaintenanceSchedules.

@@ -28,6 +28,8 @@ type Follower struct {
 	// error ends the following. Nil: an upgrade is followed that exists.
 	Picture  func(render.Status) (picture string, instead bool, err error)
 	Forecast view.Forecaster
+	// Programs reads whether the coordinator and the agents run.
+	Programs func(context.Context) (view.Programs, error)
 }
 
 // Failure is why an upgrade that was followed did not succeed, or cannot go on by
@@ -109,6 +111,7 @@ func (f *Follower) show(o view.Objects, unreachable, changed bool) (ended bool, 
 		frame.Status.Upgrade = view.Upgrade(u)
 		if !instead {
 			progress := view.Progress(o, u, f.Forecast.Plan(o, f.Upgrade, changed, f.Now()))
+			progress.Problems = frame.Status.Problems
 			frame.Progress = &progress
 		}
 	}

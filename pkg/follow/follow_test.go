@@ -59,7 +59,7 @@ func newFollower(t *testing.T) (*Follower, *recorder, view.Objects) {
 	}
 	t.Cleanup(func() { _ = kinds.ClusterUpgrades.Delete(context.Background(), "u", metav1.DeleteOptions{}) })
 	shown := &recorder{}
-	f := &Follower{Kinds: kinds, Core: corev1client.NewForConfigOrDie(config), Display: shown, Now: time.Now, Upgrade: "u"}
+	f := &Follower{Kinds: kinds, Core: corev1client.NewForConfigOrDie(config), Display: shown, Now: time.Now, Upgrade: "u", Programs: noPrograms}
 	return f, shown, view.Objects{Upgrades: []v1alpha1.ClusterUpgrade{*u}}
 }
 
@@ -141,3 +141,6 @@ func TestConnectionReportsChanges(t *testing.T) {
 		t.Fatal("it does not report that the server is gone")
 	}
 }
+
+// noPrograms tells nothing about the programs.
+func noPrograms(context.Context) (view.Programs, error) { return view.Programs{}, nil }

@@ -3,6 +3,8 @@ package follow
 import (
 	"context"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -12,11 +14,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/view"
 )
 
+// programsEvery is the pause between two reads of the programs' objects.
+const programsEvery = 10 * time.Second
+
 // watch keeps objects up to date.
 type watch struct {
 	nodeUpgrades, upgrades, schedules cache.SharedIndexInformer
 	policies, nodes                   cache.SharedIndexInformer // nil where they may not be read
 	first                             view.Objects
+	programs                          atomic.Pointer[view.Programs]
 	changed                           chan struct{} // receives when an object has changed
 	stop                              context.CancelFunc
 }
@@ -39,6 +45,8 @@ func (f *Follower) watch(ctx context.Context, first view.Objects) (*watch, error
 		source := cache.NewListWatchFromClient(f.Core.RESTClient(), "nodes", corev1.NamespaceAll, fields.Everything())
 		w.nodes = cache.NewSharedIndexInformer(source, &corev1.Node{}, 0, cache.Indexers{})
 	}
+	w.programs.Store(&first.Programs)
+	go f.readPrograms(ctx, w)
 	for _, informer := range w.informers() {
 		if _, err := informer.AddEventHandler(w); err != nil {
 			stop()
@@ -47,6 +55,22 @@ func (f *Follower) watch(ctx context.Context, first view.Objects) (*watch, error
 		go informer.RunWithContext(ctx)
 	}
 	return w, nil
+}
+
+// readPrograms reads again and again whether the programs run. While the API server does
+// not answer, what was read last remains.
+func (f *Follower) readPrograms(ctx context.Context, w *watch) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(programsEvery):
+		}
+		if programs, err := f.Programs(ctx); err == nil {
+			w.programs.Store(&programs)
+			w.notify()
+		}
+	}
 }
 
 func (w *watch) informers() []cache.SharedIndexInformer {
@@ -81,6 +105,7 @@ func (w *watch) objects() view.Objects {
 		Upgrades:     stored[v1alpha1.ClusterUpgrade](w.upgrades),
 		NodeUpgrades: stored[v1alpha1.NodeUpgrade](w.nodeUpgrades),
 		Schedules:    stored[v1alpha1.MaintenanceSchedule](w.schedules),
+		Programs:     *w.programs.Load(),
 	}
 	if w.policies != nil {
 		o.Policies = stored[v1alpha1.UpgradePolicy](w.policies)

@@ -34,6 +34,9 @@ type Observation struct {
 	Gate *Gate
 	// Health is set if NeedsHealth is true. Nil means that it is not known yet.
 	Health *Health
+	// KubeletRefused is why the API server refuses what the kubelet writes to its Node, if
+	// AwaitsKubelet is true. Empty: it does not, or that is not known.
+	KubeletRefused string
 	// Drain is the progress after the last round. Nil means that there was none yet.
 	Drain *Drain
 	// RebootAskedAt is when this agent requested the reboot. Zero means that it did
@@ -176,6 +179,11 @@ func NeedsGate(s State, o Observation) bool {
 		return !o.Work[verb.Kubeadm].Running
 	}
 	return false
+}
+
+// AwaitsKubelet reports whether Next waits for this boot's kubelet to report.
+func AwaitsKubelet(s State, o Observation) bool {
+	return s.Step == v1alpha1.StepVerifying && (!kubeletReported(o) || !o.Node.Ready)
 }
 
 // NeedsHealth reports whether Next needs Observation.Health: before the slot is freed, in

@@ -23,9 +23,18 @@ func verifying(s State, o Observation) (State, Action) {
 	case !o.Now.Before(limit) && !stayed:
 		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node was Ready with kubelet %s but did not stay Ready for %s", version, settle(o)))
 	case !o.Now.Before(limit):
-		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready with kubelet %s %s after its boot%s", version, readyWithin(o), guardEnded(s, o)))
+		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready with kubelet %s %s after its boot%s", version, readyWithin(o), refused(o)+guardEnded(s, o)))
 	}
-	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready"+guardEnded(s, o)).withUntil(limit), wait(limit)
+	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready"+refused(o)+guardEnded(s, o)).withUntil(limit), wait(limit)
+}
+
+// refused returns the end of a message about a kubelet that does not report: the answer of
+// the API server to what it writes.
+func refused(o Observation) string {
+	if o.KubeletRefused == "" {
+		return ""
+	}
+	return "; the API server refuses what the kubelet writes to its Node: " + o.KubeletRefused
 }
 
 // isBack reports whether the node is Ready at the expected version, after its reboot

@@ -126,6 +126,7 @@ func reasonsPage() string {
 		{v1alpha1.GivenByPlanner, "What the coordinator reports about a node that may not begin, or about an upgrade"},
 		{v1alpha1.GivenBySource, "What is wrong with the source of images"},
 		{v1alpha1.GivenByAgent, "What an agent reports about its node"},
+		{v1alpha1.GivenByPlugin, "What `kubectl upgrade status` reports about kubectl-upgrade itself"},
 	} {
 		fmt.Fprintf(&page, "\n## %s\n\n| reason | means | ends |\n| --- | --- | --- |\n", giver.title)
 		for _, row := range v1alpha1.Reasons {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
@@ -12,7 +15,7 @@ var factsChecks = []Entry{
 	{
 		"facts-missing", either,
 		"a node's agent has not reported the facts that the checks need, or it does not run and its last report is more than an hour old; on a control-plane node this blocks, on workers it warns",
-		"Check its agent: kubectl -n kubectl-upgrade get pods -o wide, and its log.",
+		"Right after the installation, wait: kubectl -n kubectl-upgrade rollout status daemonset/node-agent. Otherwise check the node's agent: kubectl -n kubectl-upgrade get pods -o wide, and its log.",
 	},
 	{
 		"facts-incomplete", warns,
@@ -36,11 +39,11 @@ var factsChecks = []Entry{
 const stale = time.Hour
 
 func (c *checker) checkFacts() {
-	var silent []*node
-	watched := c.watched()
+	silent := map[string][]*node{}
+	agents := c.agents()
 	lacks, problems := map[string][]*node{}, map[string][]*node{}
 	for _, n := range c.nodes {
-		old := n.facts != nil && c.Now.Sub(n.facts.GatheredTime.Time) > stale && !watched(n.name)
+		old := n.facts != nil && c.Now.Sub(n.facts.GatheredTime.Time) > stale && !agents.run(n.name)
 		switch {
 		case n.facts != nil && !old:
 			for _, what := range c.unknown(n) {
@@ -50,14 +53,16 @@ func (c *checker) checkFacts() {
 				problems[sentence(problem)] = append(problems[sentence(problem)], n)
 			}
 		case !n.controlPlane:
-			silent = append(silent, n)
+			silent[agents.state(n.name)] = append(silent[agents.state(n.name)], n)
 		case old:
-			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s does not run, and has not reported since %s.", n.name, n.facts.GatheredTime.UTC().Format("2006-01-02 15:04 MST"))})
+			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s does not run, and has not reported since %s%s.", n.name, clock(n.facts.GatheredTime), agents.detail(n.name))})
 		default:
-			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not reported.", n.name)})
+			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not reported%s.", n.name, agents.detail(n.name))})
 		}
 	}
-	c.warnOfNodes("facts-missing", silent, "The agents of %[1]s have not reported: %[2]s.")
+	for state, nodes := range silent {
+		c.warnOfNodes("facts-missing", nodes, "The agents of %[1]s have not reported%[3]s: %[2]s.", state)
+	}
 	for what, nodes := range lacks {
 		c.warnOfNodes("facts-incomplete", nodes, "The agents of %[1]s could not determine %[3]s: %[2]s.", what)
 	}
@@ -74,21 +79,57 @@ func (c *checker) checkFacts() {
 	}
 }
 
-// watched returns a function that reports whether an agent runs on a node. If pods could
-// not be read, it assumes that one does.
-func (c *checker) watched() func(node string) bool {
+// agents are the agents' pods by node. Nil: pods could not be read.
+type agents map[string]*corev1.Pod
+
+// agents returns a Ready pod of each node, or one that is not.
+func (c *checker) agents() agents {
 	if c.Workloads.Pods == nil {
-		return func(string) bool { return true }
+		return nil
 	}
-	on := map[string]bool{}
+	on := agents{}
 	for i := range c.Workloads.Pods {
 		pod := &c.Workloads.Pods[i]
-		if pod.Namespace == ownNamespace && pod.Labels[agentLabel] == agentComponent && staticpod.Ready(pod) {
-			on[pod.Spec.NodeName] = true
+		if pod.Namespace == ownNamespace && pod.Labels[agentLabel] == agentComponent && (on[pod.Spec.NodeName] == nil || staticpod.Ready(pod)) {
+			on[pod.Spec.NodeName] = pod
 		}
 	}
-	return func(node string) bool { return on[node] }
+	return on
 }
+
+// run reports whether an agent runs on a node. If pods could not be read, it assumes that
+// one does.
+func (a agents) run(node string) bool {
+	return a == nil || a[node] != nil && staticpod.Ready(a[node])
+}
+
+// state returns what is known of a node's agent, to follow "has not reported".
+func (a agents) state(node string) string {
+	switch {
+	case a == nil:
+		return ""
+	case a[node] == nil:
+		return " (no pod)"
+	case a.run(node):
+		return " (its pod is Ready)"
+	}
+	return " (its pod is not Ready)"
+}
+
+// detail returns the same with the pod, and since when it is not Ready.
+func (a agents) detail(node string) string {
+	if a == nil || a[node] == nil || a.run(node) {
+		return a.state(node)
+	}
+	for _, c := range a[node].Status.Conditions {
+		if c.Type == corev1.PodReady && !c.LastTransitionTime.IsZero() {
+			return fmt.Sprintf(" (pod %s is not Ready since %s)", a[node].Name, clock(c.LastTransitionTime))
+		}
+	}
+	return fmt.Sprintf(" (pod %s is not Ready)", a[node].Name)
+}
+
+func clock(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 
 // The label of the agents' pods, as manifests/agent has it.
 const (

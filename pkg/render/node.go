@@ -23,6 +23,7 @@ func NodePage(n Node, o Options) string {
 	}{
 		{"Node:", cell{n.Name, bold}},
 		{"Condition:", cell{n.Condition, plain}},
+		{"Problem:", cell{n.problem(), red}},
 		{"Step:", cell{state, stateColors[n.State]}},
 		{"Why:", cell{n.why(o), plain}},
 		{"Retry at:", cell{o.future(n.RetryTime), plain}},
@@ -66,6 +67,14 @@ func (n Node) method() string {
 		return string(n.Method)
 	}
 	return ""
+}
+
+// problem says that the rest of the page may be old.
+func (n Node) problem() string {
+	if n.AgentProblem == "" {
+		return ""
+	}
+	return "no agent runs on the node: " + n.AgentProblem
 }
 
 // hold says how to release a node that its label holds.

@@ -95,7 +95,7 @@ func heldRows(s Status) [][2]cell {
 		}
 	}
 	if len(held) > 0 {
-		rows = append(rows, titled("On hold:", cell{few(held) + "; " + releaseHint(held...), yellow}))
+		rows = append(rows, titled("On hold:", cell{Few(held) + "; " + releaseHint(held...), yellow}))
 	}
 	if len(s.Unmanaged) > 0 {
 		rows = append(rows, titled("Unmanaged:", cell{fmt.Sprintf("%d, which the UpgradePolicy's nodeSelector does not match", len(s.Unmanaged)), plain}))

@@ -10,7 +10,8 @@ import (
 
 // Progress is an upgrade that is followed.
 type Progress struct {
-	Upgrade Upgrade
+	Problems []Problem
+	Upgrade  Upgrade
 	// Nodes in the order in which they go.
 	Nodes []NodeProgress
 	// PredictedEnd is when the last of them is done. Nil: that is not known.
@@ -58,7 +59,7 @@ func Follow(p Progress, lines int, o Options) string {
 func (p Progress) head(o Options) [][2]cell {
 	u := p.Upgrade
 	text := u.Name + ", " + path(u)
-	rows := [][2]cell{titled("Upgrade:", cell{text, bold})}
+	rows := append(problemRows(p.Problems, o), titled("Upgrade:", cell{text, bold}))
 	summary := o.why(u.Reason, u.Message, nil)
 	if u.Reason == v1alpha1.ReasonReleased {
 		summary = "" // the table shows the active nodes

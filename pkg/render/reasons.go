@@ -48,16 +48,16 @@ func (p Progress) reasons(o Options, of func(NodeProgress) bool) []string {
 		nodes[why] = append(nodes[why], n.Name)
 	}
 	for i, why := range order {
-		order[i] = few(nodes[why]) + ": " + why
+		order[i] = Few(nodes[why]) + ": " + why
 	}
 	return order
 }
 
-// mostNames is how many names few returns.
+// mostNames is how many names Few returns.
 const mostNames = 3
 
-// few returns the first names, such as "w-1, w-2, w-3 and 17 more".
-func few(names []string) string {
+// Few returns the first names, such as "w-1, w-2, w-3 and 17 more".
+func Few(names []string) string {
 	if len(names) <= mostNames {
 		return strings.Join(names, ", ")
 	}

@@ -19,11 +19,20 @@ func Screen(s Status, o Options) string {
 		rows = append(rows, titled("Schedules:", cell{"none, so no window ever opens: see `kubectl explain maintenanceschedule.spec`", plain}))
 	}
 	rows = append(rows, titled("Nodes:", cell{count(s), plain}))
-	text := o.titles(headline(s, o)) + o.approvals(s.Approvals) + o.titles(append(rows, heldRows(s)...))
+	text := o.titles(problemRows(s.Problems, o)) + o.titles(headline(s, o)) + o.approvals(s.Approvals) + o.titles(append(rows, heldRows(s)...))
 	if len(s.Nodes) > 0 {
 		text += "\n" + nodeTable(s.Nodes, o)
 	}
 	return text
+}
+
+// problemRows returns the lines about programs that do not run.
+func problemRows(problems []Problem, o Options) [][2]cell {
+	var rows [][2]cell
+	for _, p := range problems {
+		rows = append(rows, titled("Problem:", cell{o.why(p.Reason, p.Message, nil), red}))
+	}
+	return rows
 }
 
 // titleWidth is how much of a line its title takes.

@@ -12,6 +12,8 @@ import (
 type Status struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
+	// Problems are why what follows may be old: the coordinator or an agent does not run.
+	Problems []Problem `json:"problems,omitempty"`
 	// Upgrade is the active one; nil where none is.
 	Upgrade *Upgrade `json:"upgrade,omitempty"`
 	// Queued are the names of those that wait behind it.
@@ -85,6 +87,9 @@ type Node struct {
 	RebootReason string `json:"rebootReason,omitempty"`
 	Slot         string `json:"slot,omitempty"`
 	Agent        string `json:"agent,omitempty"`
+	// AgentProblem is why no agent runs on the node; empty where one does, or where that
+	// is not known.
+	AgentProblem string `json:"agentProblem,omitempty"`
 	Attempts     int32  `json:"attempts,omitempty"`
 	// Installed is set where the status is that of one node.
 	Installed []string            `json:"installed,omitempty"`

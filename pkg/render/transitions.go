@@ -25,6 +25,11 @@ func Transitions(before *Status, after Status, now time.Time) []string {
 	if before == nil {
 		before = &Status{}
 	}
+	for _, p := range after.Problems {
+		if !slices.Contains(before.Problems, p) {
+			changes = append(changes, change{now, fmt.Sprintf("problem: %s: %s", p.Reason, p.Message)})
+		}
+	}
 	was := map[string]string{}
 	for _, schedule := range before.Schedules {
 		was[schedule.Name] = schedule.State
@@ -117,7 +122,7 @@ func merge(changes []change, text string, names []string, now time.Time) []chang
 		old["node "+name+": "+text] = true
 	}
 	changes = slices.DeleteFunc(changes, func(c change) bool { return old[c.text] })
-	return append(changes, change{now, "nodes " + few(names) + ": " + text})
+	return append(changes, change{now, "nodes " + Few(names) + ": " + text})
 }
 
 // passed returns the steps that a node went through between two statuses.

@@ -72,7 +72,7 @@ func trimPod(p *corev1.Pod) corev1.Pod {
 	kept.Status.Phase = p.Status.Phase
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {
-			kept.Status.Conditions = append(kept.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status})
+			kept.Status.Conditions = append(kept.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 		}
 	}
 	return kept

@@ -17,6 +17,7 @@ type Objects struct {
 	Schedules    []v1alpha1.MaintenanceSchedule
 	Policies     []v1alpha1.UpgradePolicy
 	Nodes        []corev1.Node
+	Programs     Programs
 }
 
 // Upgrade returns the ClusterUpgrade with that name. Nil: there is none.

@@ -23,6 +23,7 @@ func Status(o Objects, now time.Time) render.Status {
 		Policy:     policyOf(o.policy()),
 	}
 	s.Nodes, s.Unmanaged = Nodes(o)
+	s.Problems = o.Programs.problems(s.Nodes)
 	for i, u := range plan.Queue(o.Snapshot(), now) {
 		s.Approvals = append(s.Approvals, Approvals(u.ClusterUpgrade, o.policy())...)
 		if i == 0 {

@@ -8,6 +8,7 @@ const (
 	GivenByPlanner Giver = "planner" // to a node that may not begin, or an upgrade
 	GivenBySource  Giver = "source"  // about the source of images
 	GivenByAgent   Giver = "agent"   // about what happens on its node
+	GivenByPlugin  Giver = "plugin"  // about a coordinator or an agent that cannot report itself
 )
 
 // ReasonInfo describes a reason. False is the usual value of each flag.
@@ -106,6 +107,8 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonNotReadyInTime, Giver: GivenByAgent, Meaning: "the node came back and did not become Ready"},
 	{Reason: ReasonHostUnreachable, Giver: GivenByAgent, Meaning: "systemd on the host does not answer", StopsStaging: true},
 	{Reason: ReasonUpgradeWithdrawn, Giver: GivenByAgent, Meaning: "the ClusterUpgrade was deleted, or the coordinator withdrew the release", Routine: true},
+	{Reason: ReasonCoordinatorNotRunning, Giver: GivenByPlugin, Meaning: "no coordinator renews its Lease: no node is released, and other reasons may be old", Ends: "when a coordinator runs; on a single control plane, when that node is back in service"},
+	{Reason: ReasonAgentNotRunning, Giver: GivenByPlugin, Meaning: "no agent's pod is Ready on a node that is Ready: its step and reason may be old", Ends: "when the agent runs"},
 }
 
 var reasonInfos = func() map[Reason]ReasonInfo {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -137,6 +138,8 @@ func (t *transport) do(r *http.Request, one request) (*stored, error) {
 			return nil, err
 		}
 		return nil, t.terminate(k)
+	case r.URL.Query().Has("dryRun"):
+		return t.dryRun(one, cmp.Or(k.Name, text(metadata(body), "name")))
 	case one.method == http.MethodPost:
 		k.Name = text(metadata(body), "name")
 		return t.api.create(t.by, k, body)
@@ -146,6 +149,20 @@ func (t *transport) do(r *http.Request, one request) (*stored, error) {
 		return t.api.apply(t.by, k, body, r.URL.Query().Get("fieldManager"), one.subresource)
 	}
 	return t.api.mergePatch(t.by, k, body)
+}
+
+// dryRun answers as the write would, and writes nothing.
+func (t *transport) dryRun(one request, name string) (*stored, error) {
+	k := one.key
+	k.Name = name
+	found := t.api.objects[k]
+	switch {
+	case found != nil && one.method == http.MethodPost:
+		return nil, apierrors.NewAlreadyExists(groupResource(k.Resource), name)
+	case found == nil && one.method != http.MethodPost:
+		return nil, apierrors.NewNotFound(groupResource(k.Resource), name)
+	}
+	return found, nil
 }
 
 // terminate sets a pod's deletionTimestamp, as its kubelet ends it later.

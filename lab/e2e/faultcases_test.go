@@ -38,7 +38,8 @@ var faults = []fault{
 	// Parts of kubectl-upgrade.
 	{name: "agent-killed", what: "w1's agent is killed at each step", at: rebootSteps, throughout: true, inject: killAgentOf("w1")},
 	{name: "coordinator-killed", what: "both coordinators are killed at each step", at: rebootSteps, throughout: true, inject: killCoordinators},
-	{name: "coordinator-gone", what: "there is no coordinator for 75 s", at: steps{draining}, lasts: 75 * time.Second,
+	{name: "coordinator-gone", what: "there is no coordinator for more than a minute", at: steps{draining},
+		says:   says{words: "CoordinatorNotRunning: no coordinator has renewed its Lease since"},
 		inject: kube("-n", v1alpha1.Namespace, "scale", "deployment/coordinator", "--replicas", "0"),
 		heal:   kube("-n", v1alpha1.Namespace, "scale", "deployment/coordinator", "--replicas", "2")},
 	{name: "two-coordinators", what: "two coordinators lead at once, again and again for 40 s", at: steps{locking}, inject: twoLeaders},
@@ -102,6 +103,7 @@ var faults = []fault{
 	{name: "window-closed", what: "the window is closed", at: steps{draining}, blocked: true, inject: closed, says: says{"w1", v1alpha1.ReasonWindowClosed, "tonight|until|opens"}, heal: open},
 	{name: "window-closed-at", what: "the window is closed", at: without(draining), inject: closed, says: says{"w2", v1alpha1.ReasonWindowClosed, "tonight|until|opens"}, heal: open},
 	{name: "schedule-deleted", what: "the only schedule is deleted", at: steps{draining}, blocked: true, inject: kube("delete", "maintenanceschedule", "lab"), says: says{"w1", v1alpha1.ReasonWindowClosed, ""}, heal: open},
+	{name: "schedule-deleted-late", what: "the only schedule is deleted", at: steps{rebooting, settling}, inject: kube("delete", "maintenanceschedule", "lab"), says: says{"w2", v1alpha1.ReasonWindowClosed, ""}, heal: open},
 	{name: "freeze", what: "a freeze begins", at: steps{locking, cordoning, draining}, blocked: true, inject: frozen, says: says{"w1", v1alpha1.ReasonExcluded, "the lab is frozen"}, heal: thawed},
 	{name: "freeze-late", what: "a freeze begins", at: steps{lastCheck, rebooting, verifying, settling, uncordons, unlocking}, inject: frozen, says: says{"w2", v1alpha1.ReasonExcluded, "the lab is frozen"}, heal: thawed},
 

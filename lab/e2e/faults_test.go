@@ -50,7 +50,8 @@ type fault struct {
 type action func(*faultRun) error
 
 // says is a line of `kubectl upgrade status`: of a node, or of the upgrade if node is empty.
-// words is a regular expression that its message matches.
+// words is a regular expression that its message matches. Without a reason it is a line that
+// the regular expression matches.
 type says struct {
 	node   string
 	reason v1alpha1.Reason
@@ -118,8 +119,11 @@ func (f *faultRun) run(t *testing.T) {
 	defer func() { f.writeRow(t, began) }()
 	f.begin(t)
 	f.injectAtSteps(t)
-	if f.says.reason != "" {
+	switch {
+	case f.says.reason != "":
 		f.awaitSays(t)
+	case f.says.words != "":
+		f.awaitLine(t)
 	}
 	time.Sleep(time.Until(f.injected.Add(f.lasts)))
 	if f.heal != nil {
@@ -291,6 +295,23 @@ func (f *faultRun) awaitSays(t *testing.T) {
 		f.said = fmt.Sprintf("%s: %s", got.Reason, got.Message)
 		if f.says.node != "" {
 			f.said = f.says.node + " " + f.said
+		}
+		t.Log("\n" + screen)
+		return nil
+	})
+}
+
+// awaitLine waits until `kubectl upgrade status` prints the line.
+func (f *faultRun) awaitLine(t *testing.T) {
+	t.Helper()
+	words := regexp.MustCompile(".*" + f.says.words + ".*")
+	f.eachSecond(t, 3*time.Minute, fmt.Sprintf("the status has a line with %q", f.says.words), func() error {
+		screen, err := f.Upgrade(f.ctx, "status")
+		if err != nil {
+			return err
+		}
+		if f.said = strings.TrimSpace(words.FindString(screen)); f.said == "" {
+			return fmt.Errorf("the output has no such line:\n%s", screen)
 		}
 		t.Log("\n" + screen)
 		return nil

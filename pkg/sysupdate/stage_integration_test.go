@@ -23,7 +23,7 @@ import (
 // publisher's conf.
 func newNode(t *testing.T, source string) {
 	t.Helper()
-	for _, dir := range []string{host.ImagesDir, host.ConfDir, host.Root, filepath.Dir(host.Link), filepath.Dir(host.MergedVersionFile)} {
+	for _, dir := range []string{host.ImagesDir, host.ConfDir, host.Root, filepath.Dir(host.Program(host.Root)), filepath.Dir(host.Link), filepath.Dir(host.MergedVersionFile)} {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}

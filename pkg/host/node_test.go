@@ -85,7 +85,7 @@ func prepare(dir string) error {
 	upper := filepath.Join(dir, "upper")
 	for name, text := range map[string]string{
 		"etc/systemd/system/loops.service": "[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\n" +
-			"ExecStart=/bin/sh -c 'for i in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23; do [ -e /dev/loop$i ] || mknod /dev/loop$i b 7 $i; done'\n",
+			"ExecStart=/bin/sh -c 'for i in $(seq 0 127); do [ -e /dev/loop$i ] || mknod /dev/loop$i b 7 $i; done'\n",
 		"etc/systemd/system/test.service": "[Unit]\nAfter=loops.service\nRequires=loops.service\n[Service]\nType=oneshot\nEnvironment=" + inNode + "=1\n" +
 			"ExecStart=/bin/sh -c '/test " + strings.Join(arguments(), " ") + " >/out/test.log 2>&1; echo $? >/out/status'\n" +
 			"ExecStopPost=systemctl poweroff --force --force\n",

@@ -80,6 +80,7 @@ func (f *faultRun) downgrade(node string) error {
 	if _, err := f.Exec(f.ctx, node, "sh", "-ec", downgraded); err != nil {
 		return err
 	}
+	_, _ = f.killAgent(f.ctx, node) // the new one reads its node at once
 	return waitUntil(3*time.Minute, func() error {
 		kubelet, err := f.kube.CoreV1().Nodes().Get(f.ctx, node, metav1.GetOptions{})
 		if err != nil {
@@ -90,7 +91,6 @@ func (f *faultRun) downgrade(node string) error {
 			return err
 		}
 		if running := kubelet.Status.NodeInfo.KubeletVersion; running != from || agent.Status.Versions.Kubelet != from || agent.Status.Versions.NextBoot != from {
-			_, _ = f.killAgent(f.ctx, node) // the new one reads its node at once
 			return fmt.Errorf("%s: kubelet %s, %s", node, running, describe(*agent))
 		}
 		return nil

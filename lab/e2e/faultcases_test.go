@@ -74,7 +74,7 @@ var faults = []fault{
 	{name: "webhook-nodes-cordoning", what: "a webhook fails closed on Nodes before w1 is cordoned", at: steps{cordoning}, before: applied(failingWebhook("", "nodes")), inject: none,
 		says: says{"w1", v1alpha1.ReasonAPIWriteFailed, "fault.example.com"}, heal: noWebhook},
 	{name: "webhook-nodes-rebooting", what: "a webhook fails closed on Nodes: the kubelet cannot register after the reboot", at: steps{rebooting}, inject: applied(failingWebhook("", "nodes")),
-		says: says{"w1", v1alpha1.ReasonNodeNotReady, "to be Ready, until"}, heal: noWebhook},
+		says: says{"w1", v1alpha1.ReasonNodeNotReady, "fault.example.com"}, heal: noWebhook},
 	{name: "webhook-nodes-settling", what: "a webhook fails closed on Nodes before w1 is uncordoned", at: steps{settling}, inject: applied(failingWebhook("", "nodes")),
 		says: says{"w1", v1alpha1.ReasonAPIWriteFailed, "fault.example.com"}, heal: noWebhook},
 	{name: "webhook-leases", what: "a webhook fails closed on Leases", at: steps{draining},

@@ -128,8 +128,10 @@ func (f *faultRun) path(node string) string {
 // shortened replaces steps that follow each other as they always do by an ellipsis.
 func shortened(path []string) []string {
 	follows := func(i int) bool { // path[i] comes right after path[i-1] in every upgrade
-		order := slices.IndexFunc(rebootSteps, func(s v1alpha1.Step) bool { return string(s) == path[i-1] })
-		return order >= 0 && order+1 < len(rebootSteps) && string(rebootSteps[order+1]) == path[i]
+		return slices.ContainsFunc([]steps{rebootSteps, workerSteps, controlPlaneSteps}, func(order steps) bool {
+			before := slices.Index(order, v1alpha1.Step(path[i-1]))
+			return before >= 0 && before+1 < len(order) && order[before+1] == v1alpha1.Step(path[i])
+		})
 	}
 	var short []string
 	for i := 0; i < len(path); {

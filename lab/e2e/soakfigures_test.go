@@ -94,7 +94,7 @@ func usageFigures(name string, at []sample, usages []soak.Usage) []figure {
 		return s
 	}
 	return []figure{
-		{name: name + ": memory (RSS), MiB", limit: memoryLimit, may: "1.3 ×", series: series(func(u soak.Usage) float64 { return float64(u.RSS) / 1024 })},
+		{name: name + ": memory (RssAnon), MiB", limit: memoryLimit, may: "1.3 ×", series: series(func(u soak.Usage) float64 { return float64(u.Memory) / 1024 })},
 		{name: name + ": goroutines", limit: goroutineLimit, may: "1.1 ×, and 5", series: series(func(u soak.Usage) float64 { return float64(u.Goroutines) })},
 		{name: name + ": open files", limit: fileLimit, may: "1.1 ×, and 3", series: series(func(u soak.Usage) float64 { return float64(u.Files) })},
 	}
@@ -190,7 +190,7 @@ func (s *soakRun) requestFigures() []figure {
 // compactFigures returns etcd's data at the start and at the end. In a run of an hour its
 // growth is Kubernetes' events, so it may double.
 func (s *soakRun) compactFigures() []figure {
-	f := figure{name: etcdData, may: "2 ×: events live an hour"}
+	f := figure{name: etcdData, may: "2 ×"}
 	for _, c := range s.compacts {
 		f.series = append(f.series, soak.Point{At: c.at, Value: c.mib})
 	}

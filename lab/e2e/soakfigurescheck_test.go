@@ -14,7 +14,7 @@ import (
 // TestFigures needs no cluster: it checks that processes are compared with those that can be
 // compared, and that what grows is reported.
 func TestFigures(t *testing.T) {
-	level := soak.Usage{RSS: 50 << 10, Goroutines: 60, Files: 11}
+	level := soak.Usage{Memory: 50 << 10, Goroutines: 60, Files: 11}
 	for name, test := range map[string]struct {
 		usage func(round, pid int) soak.Usage
 		want  []string
@@ -23,7 +23,7 @@ func TestFigures(t *testing.T) {
 		"a leak in a process that lives": {func(round, pid int) soak.Usage {
 			u := level
 			if pid == 1 {
-				u.RSS += round << 12
+				u.Memory += round << 12
 				u.Goroutines += 2 * round
 				u.Files += round
 			}
@@ -32,7 +32,7 @@ func TestFigures(t *testing.T) {
 		"each process begins with more": {func(round, pid int) soak.Usage {
 			u := level
 			if pid != 1 {
-				u.RSS += round << 12
+				u.Memory += round << 12
 			}
 			return u
 		}, []string{"w1's agent, soon after each start: memory"}},

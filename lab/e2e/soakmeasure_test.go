@@ -40,7 +40,7 @@ func (s *soakRun) measure(t *testing.T) {
 	var line strings.Builder
 	for _, p := range s.processes(t) {
 		one.processes = append(one.processes, p)
-		fmt.Fprintf(&line, "\n%s (%d): %d KiB, %d goroutines, %d threads, %d files", p.name, p.process.PID, p.usage.RSS, p.usage.Goroutines, p.usage.Threads, p.usage.Files)
+		fmt.Fprintf(&line, "\n%s (%d): %d KiB, %d goroutines, %d threads, %d files", p.name, p.process.PID, p.usage.Memory, p.usage.Goroutines, p.usage.Threads, p.usage.Files)
 	}
 	s.etcdSize(t, one.cluster)
 	s.objects(t, one.cluster)
@@ -96,7 +96,7 @@ func (s *soakRun) leads(t *testing.T, pod string) bool {
 const (
 	etcdTotal   = "etcd's file, MiB"
 	etcdInUse   = "etcd's file in use, MiB"
-	etcdData    = "etcd's data after compaction, MiB"
+	etcdData    = "etcd's data without events and former versions, MiB"
 	ourEvents   = "our events (Kubernetes keeps each for an hour)"
 	allEvents   = "all events"
 	imageFiles  = "Kubernetes images on a node, at most"

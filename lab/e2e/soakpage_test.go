@@ -27,7 +27,7 @@ const soakPage = `# A long run
 - A round is a patch of every node, or reboots of w1 and then w2. Patches beyond v1.34.4 are its programs under other version names, until v1.34.9.
 - In about half of the rounds a fault of [reliability.md](reliability.md) is injected at a step of w1, both at random.
 - After each round nothing may be left over, and a recorder outside, which sees every version of every object, checks the [promises](architecture.md#promises).
-- Memory and open files are those that the kernel reports. Goroutines are counted in the processes' memory, as a debugger does.
+- Memory and open files are those that the kernel reports: memory without the pages of files, which are shared and can be dropped. Goroutines are counted in the processes' memory, as a debugger does.
 - A process that a fault, a reboot or a patch restarted is another process: its figures are compared with its own, or with those of others that had just started. A coordinator is another one as the leader.
 - API requests are counted by the API server for kubectl-upgrade's service accounts. Those that an agent makes as the kubelet, to cordon and to evict, are not among them.
 

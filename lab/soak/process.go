@@ -21,7 +21,7 @@ type Process struct {
 
 // Usage is what a process uses.
 type Usage struct {
-	RSS        int // KiB
+	Memory     int // KiB, without pages of files
 	Threads    int
 	Files      int
 	Goroutines int
@@ -93,8 +93,8 @@ func (p Process) Measure() (Usage, error) {
 		name, value, _ := strings.Cut(line, ":")
 		number, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(value), " kB"))
 		switch name {
-		case "VmRSS":
-			u.RSS = number
+		case "RssAnon":
+			u.Memory = number
 		case "Threads":
 			u.Threads = number
 		}

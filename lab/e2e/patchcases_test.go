@@ -45,7 +45,7 @@ var patchFaults = []fault{
 		inject: onLab("withdraw", to), lasts: 15 * time.Second, then: patched},
 
 	{name: "source-slow", what: "the download of the image takes 30 s and more", patch: workers, at: steps{staging}, before: onLab("fault", "slow"), inject: none,
-		says: says{"w1", v1alpha1.ReasonStaging, to}, heal: onLab("fault", "none"), then: patched},
+		says: says{"w1", v1alpha1.ReasonNotStaged, to}, heal: onLab("fault", "none"), then: patched},
 
 	{name: "cp-agent-killed", what: "cp1's agent is killed at each step of a patch", patch: controlPlane, at: controlPlaneSteps, throughout: true, inject: killAgentOf("cp1"), then: patched},
 	{name: "cp-power-cut", what: "the only control plane loses its power for 10 s", patch: controlPlane, at: steps{kubeadm, checking, activating, verifying},

@@ -5,7 +5,6 @@ package e2e
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -69,14 +68,33 @@ func writeRow(t *testing.T, r row) {
 		}
 	}
 	rows[r.id] = fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", r.id, cell(r.happened), cell(cmp.Or(r.said, "–")), r.took.Round(time.Second), cell(r.promises))
-	var text strings.Builder
-	text.WriteString(reliabilityPage)
-	for _, id := range slices.Sorted(maps.Keys(rows)) {
-		text.WriteString(rows[id])
-	}
-	if err := os.WriteFile(page, []byte(text.String()), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte(pageOf(rows)), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// pageOf returns the page with the rows of the cases that there are, and names those that
+// have none.
+func pageOf(rows map[string]string) string {
+	var ids, missing []string
+	for _, f := range faultRuns() {
+		ids = append(ids, f.id)
+	}
+	for _, image := range brokenImages {
+		ids = append(ids, image.name())
+	}
+	text := reliabilityPage
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		if row, ran := rows[id]; ran {
+			text += row
+			continue
+		}
+		missing = append(missing, "`"+id+"`")
+	}
+	if len(missing) > 0 {
+		text += "\nNot run yet: " + strings.Join(missing, ", ") + ".\n"
+	}
+	return text
 }
 
 // cell returns the text as a cell of a table.

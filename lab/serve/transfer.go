@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -43,7 +44,7 @@ func (s *imageServer) endless() bool {
 // sendEndless sends bytes in chunks, without a length, until the client closes the
 // connection.
 func sendEndless(w http.ResponseWriter, r *http.Request) {
-	chunk := make([]byte, 1<<20)
+	chunk := bytes.Repeat([]byte("endless "), 1<<17) // zeros would be written as a hole
 	for r.Context().Err() == nil {
 		if _, err := w.Write(chunk); err != nil {
 			return

@@ -32,21 +32,21 @@ func (l Layout) StopGuard(ctx context.Context, log *Log, run Runner) error {
 	if err := l.rollbackBegan(); err != nil {
 		return errors.Join(err, continueRollback(ctx, log, run))
 	}
+	return l.EndGuard(ctx, log, run)
+}
+
+// EndGuard disarms the guard, and has systemd forget its unit, whose files are removed:
+// otherwise it stays in the list of units, and in that of failed ones if it was killed.
+func (l Layout) EndGuard(ctx context.Context, log *Log, run Runner) error {
 	if err := l.DisarmGuard(); err != nil {
 		return err
 	}
-	forgetGuard(ctx, log, run)
-	return nil
-}
-
-// forgetGuard has systemd forget the unit, whose files were removed: otherwise it stays in
-// the list of units, and in that of failed ones if it had to be killed.
-func forgetGuard(ctx context.Context, log *Log, run Runner) {
 	for _, args := range [][]string{{"daemon-reload"}, {"reset-failed", GuardUnit + "*"}} { // a pattern may match nothing
 		if _, err := run(ctx, log, "systemctl", args...); err != nil {
 			log.Printf("%v", err)
 		}
 	}
+	return nil
 }
 
 // rollbackBegan returns an error if a rollback of the guarded activation has begun.

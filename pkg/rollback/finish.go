@@ -59,7 +59,7 @@ func (g *guardian) finish(ctx context.Context) error {
 	if err := g.tolerate(g.recordEnd()); err != nil {
 		return err
 	}
-	return g.DisarmGuard()
+	return g.EndGuard(ctx, g.log, g.run)
 }
 
 func (g *guardian) recordEnd() error {

@@ -112,7 +112,7 @@ func (g *guardian) stay(ctx context.Context, why string) error {
 	if err := g.tolerate(g.BeginRollback(r)); err != nil {
 		return err
 	}
-	return g.DisarmGuard()
+	return g.EndGuard(ctx, g.log, g.run)
 }
 
 // stopRestart ends the verb "restart", which must not refresh the image and restart the

@@ -45,7 +45,7 @@ func Run(ctx context.Context, l host.Layout, log *host.Log) error {
 	}
 	if !armed || record == nil {
 		log.Printf("no activation is guarded on this node")
-		return l.DisarmGuard()
+		return l.EndGuard(ctx, log, host.RunProgram)
 	}
 	g := &guardian{
 		Layout: l, record: *record, log: log, run: host.RunProgram, check: newChecker(l, *record).check,
@@ -96,7 +96,7 @@ func (g *guardian) guard(ctx context.Context) error {
 		case guard.Leave:
 			return nil
 		case guard.Disarm:
-			return g.DisarmGuard()
+			return g.EndGuard(ctx, g.log, g.run)
 		case guard.Stay:
 			if err = g.stay(ctx, why); err == nil {
 				return nil

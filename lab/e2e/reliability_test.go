@@ -92,7 +92,7 @@ func pageOf(rows map[string]string) string {
 		missing = append(missing, "`"+id+"`")
 	}
 	if len(missing) > 0 {
-		text += "\nNot run yet: " + strings.Join(missing, ", ") + ".\n"
+		text += "\nWithout a row, as they have not been run or have not passed: " + strings.Join(missing, ", ") + ".\n"
 	}
 	return text
 }

@@ -50,7 +50,8 @@ func Up(ctx context.Context, options Options) (c *Cluster, already bool, err err
 		return nil, false, err
 	}
 	if c.running() {
-		return c, true, nil
+		// A firewall that was restarted meanwhile has forgotten the lab's rules.
+		return c, true, network.Admit(ctx, c.firewallRecord())
 	}
 	return c, false, c.up(ctx, options.Program)
 }

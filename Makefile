@@ -19,7 +19,7 @@ export LAB_CACHE ?= /var/cache/kubectl-upgrade-lab
 export KUBE_ASSETS ?= $(LAB_CACHE)/assets-$(KUBERNETES)
 
 # Debian packages with programs that the lab calls.
-PACKAGES := ca-certificates mmdebstrap systemd-container squashfs-tools iproute2 iptables util-linux procps kmod gnupg
+PACKAGES := ca-certificates mmdebstrap systemd-container squashfs-tools iproute2 iptables util-linux procps gnupg
 
 ##@ Use it
 

@@ -2,8 +2,6 @@ package network
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os/exec"
 	"strings"
 )
@@ -28,8 +26,8 @@ func (i iptables) accept(ctx context.Context) error {
 		return nil
 	}
 	return i.each(func(chain string, rule []string) error {
-		if there, err := i.has(ctx, chain, rule); err != nil || there {
-			return err
+		if i.has(ctx, chain, rule) {
+			return nil
 		}
 		_, err := run(ctx, string(i), append([]string{"-w", "-I", chain}, rule...)...)
 		return err
@@ -38,17 +36,15 @@ func (i iptables) accept(ctx context.Context) error {
 
 func (i iptables) forget(ctx context.Context) error {
 	if i.idle(ctx) {
-		return nil
+		return forgetNFT(ctx)
 	}
 	return i.each(func(chain string, rule []string) error {
-		for {
-			if there, err := i.has(ctx, chain, rule); err != nil || !there {
-				return err
-			}
+		for i.has(ctx, chain, rule) {
 			if _, err := run(ctx, string(i), append([]string{"-w", "-D", chain}, rule...)...); err != nil {
 				return err
 			}
 		}
+		return nil
 	})
 }
 
@@ -73,15 +69,7 @@ func (i iptables) each(do func(chain string, rule []string) error) error {
 	return nil
 }
 
-// has reports whether the chain has the rule, which is what status 1 denies.
-func (i iptables) has(ctx context.Context, chain string, rule []string) (bool, error) {
-	err := exec.CommandContext(ctx, string(i), append([]string{"-w", "-C", chain}, rule...)...).Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("running %s -C %s: %w", i, chain, err)
-	}
-	return true, nil
+// has reports whether the chain has the rule. A kernel without such tables has none.
+func (i iptables) has(ctx context.Context, chain string, rule []string) bool {
+	return exec.CommandContext(ctx, string(i), append([]string{"-w", "-C", chain}, rule...)...).Run() == nil
 }

@@ -65,6 +65,9 @@ func (e blockedError) Unwrap() error { return e.cause }
 func dial(ctx context.Context, to net.Addr, way string) error {
 	// An IP address and one family: the socket is made on this goroutine's thread.
 	connection, err := (&net.Dialer{Timeout: patience, FallbackDelay: -1}).DialContext(ctx, "tcp4", to.String())
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		return blockedError{way, err}
 	}

@@ -4,6 +4,9 @@ SHELL := bash -o pipefail
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 IMAGE   ?= ghcr.io/kubectl-upgrade/node-agent:dev
+# The nodes' architecture, amd64 or arm64. What is built for another than this machine's is in bin/ARCH.
+ARCH    ?= $(shell go env GOARCH)
+CROSS   := $(if $(filter-out $(shell go env GOARCH),$(ARCH)),$(ARCH)/)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GO      := GOFLAGS="$(GOFLAGS) -buildvcs=false -trimpath" go
 
@@ -29,8 +32,9 @@ build: ## Build bin/kubectl-upgrade and bin/node-agent
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 .PHONY: image
-image: build lab ## Build the container image bin/node-agent.tar, with no container engine
-	bin/lab build-image --binary bin/node-agent --ref $(IMAGE) --out bin/node-agent.tar
+image: build lab ## Build the container image bin/node-agent.tar, with no container engine; ARCH=arm64 builds bin/arm64/node-agent.tar
+	$(if $(CROSS),CGO_ENABLED=0 GOARCH=$(ARCH) $(GO) build -ldflags '$(LDFLAGS)' -o bin/$(CROSS) ./cmd/node-agent)
+	bin/lab build-image --binary bin/$(CROSS)node-agent --ref $(IMAGE) --out bin/$(CROSS)node-agent.tar
 
 .PHONY: packages
 packages: ## Install the Debian packages that the lab needs (root)

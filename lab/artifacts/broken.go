@@ -48,7 +48,7 @@ var BrokenKinds = []BrokenKind{
 	{
 		Name:    "no-merge",
 		Does:    "systemd-sysext leaves the image out, because it is for another operating system",
-		release: "ID=broken-on-purpose\nARCHITECTURE=x86-64\nEXTENSION_RELOAD_MANAGER=1\n",
+		release: releaseFor("broken-on-purpose"),
 	},
 	{
 		Name: "no-network",

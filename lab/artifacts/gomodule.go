@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
 // goEnv makes programs that run in any image, and whose bytes do not depend
 // on where they were built. It decides which entries of Go's build cache can
 // be used again, so every build here has the same.
-var goEnv = []string{"GOFLAGS=-mod=mod -trimpath -buildvcs=false", "CGO_ENABLED=0", "GOWORK=off", "GOOS=linux", "GOARCH=amd64"}
+var goEnv = []string{"GOFLAGS=-mod=mod -trimpath -buildvcs=false", "CGO_ENABLED=0", "GOWORK=off", "GOOS=linux", "GOARCH=" + runtime.GOARCH}
 
 // goModule is a small module whose only use is to build programs of others at
 // the versions that it requires.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/image"
@@ -81,25 +82,25 @@ func (c *Cache) contents(ctx context.Context, k Kubernetes, names imageNames) (m
 	for program, ref := range names.programs {
 		all[ref] = contents{files: map[string]string{"/usr/local/bin/" + program: filepath.Join(k.BinDir, program)}}
 	}
-	return all, packetFilter(all[names.programs["kube-proxy"]].files, rootfs)
+	return all, packetFilter(all[names.programs["kube-proxy"]].files, rootfs, debianLibraries[runtime.GOARCH])
 }
 
 // packetFilter adds the tools with which kube-proxy sets its rules.
-func packetFilter(files map[string]string, rootfs string) error {
+func packetFilter(files map[string]string, rootfs string, l libraries) error {
 	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
 		files["/usr/sbin/"+name] = filepath.Join(rootfs, "usr/sbin/xtables-nft-multi")
 	}
 	for _, name := range []string{"/usr/sbin/nft", "/usr/sbin/conntrack", "/usr/bin/ip"} {
 		files[name] = filepath.Join(rootfs, name)
 	}
-	matches, err := filepath.Glob(filepath.Join(rootfs, libraryDir, "xtables", "*.so"))
+	matches, err := filepath.Glob(filepath.Join(rootfs, l.dir, "xtables", "*.so"))
 	if err != nil {
 		return err
 	}
 	for _, match := range matches {
-		files[filepath.Join(libraryDir, "xtables", filepath.Base(match))] = match
+		files[filepath.Join(l.dir, "xtables", filepath.Base(match))] = match
 	}
-	return withLibraries(files, rootfs)
+	return l.addTo(files, rootfs)
 }
 
 func tarPath(dir, ref string) string {

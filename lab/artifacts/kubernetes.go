@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 // Kubernetes is one version of Kubernetes, built and packed.
@@ -17,7 +20,7 @@ type Kubernetes struct {
 	// EtcdBinDir holds etcd, etcdctl and etcdutl of the version that kubeadm
 	// names.
 	EtcdBinDir string
-	// Sysext is the path of kubernetes-v1.34.4-x86-64.raw.
+	// Sysext is the path of kubernetes-v1.34.4-x86-64.raw, or -arm64.raw.
 	Sysext string
 	// Images are all that kubeadm needs for this version.
 	Images []Image
@@ -83,7 +86,7 @@ func (c *Cache) kubernetesSysext(ctx context.Context, version, binDir string, ki
 	if err := c.spoil(ctx, &tree, kind); err != nil {
 		return "", err
 	}
-	image := "kubernetes-v" + version + "-x86-64.raw"
+	image := images.Name("v"+version, runtime.GOARCH)
 	name := strings.TrimSuffix("sysext-"+kind.Name, "-")
 	dir, err := c.obtain(artifact{
 		name:   "kubernetes-v" + version + "-" + name,

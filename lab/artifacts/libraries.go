@@ -7,15 +7,19 @@ import (
 	"path/filepath"
 )
 
-const (
-	loader     = "/lib64/ld-linux-x86-64.so.2"
-	libraryDir = "/usr/lib/x86_64-linux-gnu"
-)
+// libraries are where Debian has an architecture's shared libraries, and where its
+// programs look for what loads them.
+type libraries struct{ dir, loader string }
 
-// withLibraries adds to files (paths in an image to files of this machine)
-// the shared libraries that they need, taken from the Debian root file system
-// root, and the loader.
-func withLibraries(files map[string]string, root string) error {
+var debianLibraries = map[string]libraries{
+	"amd64": {"/usr/lib/x86_64-linux-gnu", "/lib64/ld-linux-x86-64.so.2"},
+	"arm64": {"/usr/lib/aarch64-linux-gnu", "/lib/ld-linux-aarch64.so.1"},
+}
+
+// addTo adds to files (paths in an image to files of this machine) the shared
+// libraries that they need, taken from the Debian root file system root, and the
+// loader.
+func (l libraries) addTo(files map[string]string, root string) error {
 	queue := make([]string, 0, len(files))
 	for _, source := range files {
 		queue = append(queue, source)
@@ -28,7 +32,7 @@ func withLibraries(files map[string]string, root string) error {
 			return fmt.Errorf("finding the libraries of %s: %w", source, err)
 		}
 		for _, library := range needed {
-			target := filepath.Join(libraryDir, library)
+			target := filepath.Join(l.dir, library)
 			if _, known := files[target]; known {
 				continue
 			}
@@ -36,7 +40,7 @@ func withLibraries(files map[string]string, root string) error {
 			queue = append(queue, files[target])
 		}
 	}
-	files[loader] = filepath.Join(root, "usr", loader)
+	files[l.loader] = filepath.Join(root, "usr", l.loader)
 	return nil
 }
 

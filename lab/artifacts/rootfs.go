@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -55,7 +56,7 @@ func (c *Cache) debian(ctx context.Context, log, variant string, packages []stri
 	_, err = c.run(ctx, command{
 		log:       log,
 		ownMounts: true,
-		args: []string{"mmdebstrap", "--mode=root", "--variant=" + variant, "--architectures=amd64",
+		args: []string{"mmdebstrap", "--mode=root", "--variant=" + variant, "--architectures=" + runtime.GOARCH,
 			"--include=" + strings.Join(packages, ","), release, root, mirror},
 	})
 	if err != nil {

@@ -7,7 +7,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 // tree is what a sysext holds. All its paths are relative.
@@ -23,9 +26,14 @@ type tree struct {
 	release string
 }
 
-// extensionRelease lets any distribution merge the image, and has systemd
-// read the units that came with it (systemd-sysext(8), os-release(5)).
-const extensionRelease = "ID=_any\nARCHITECTURE=x86-64\nEXTENSION_RELOAD_MANAGER=1\n"
+// extensionRelease lets any distribution merge the image.
+var extensionRelease = releaseFor("_any")
+
+// releaseFor lets one distribution merge the image on this machine's architecture, and
+// has systemd read the units that came with it (systemd-sysext(8), os-release(5)).
+func releaseFor(id string) string {
+	return "ID=" + id + "\nARCHITECTURE=" + images.SystemdArchitecture(runtime.GOARCH) + "\nEXTENSION_RELOAD_MANAGER=1\n"
+}
 
 // upholds makes the system start a unit of a sysext: systemd plans the boot
 // before sysexts are merged, so WantedBy= in the unit comes too late.

@@ -17,6 +17,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/node"
 )
@@ -174,3 +175,9 @@ func (c *Cluster) program() string      { return filepath.Join(c.BinDir(), "lab"
 func (c *Cluster) updateEngine() string { return filepath.Join(c.BinDir(), updateEngine) }
 func (c *Cluster) serveRecord() string  { return filepath.Join(c.Dir, "serve.json") }
 func (c *Cluster) kernelRecord() string { return filepath.Join(c.Dir, "kernel.json") }
+func (c *Cluster) modulesRecord() host.Record {
+	return host.Record(filepath.Join(c.Dir, "modules.json"))
+}
+func (c *Cluster) firewallRecord() host.Record {
+	return host.Record(filepath.Join(c.Dir, "firewall.json"))
+}

@@ -56,7 +56,11 @@ func (c *Cluster) down(ctx context.Context) error {
 		if err == nil {
 			err = server.End(ctx, 5*time.Second)
 		}
-		return errors.Join(err, network.Down(ctx, c.Dir), host.Restore(c.kernelRecord()))
+		return errors.Join(err,
+			network.Dismiss(ctx, c.firewallRecord()),
+			network.Down(ctx, c.Dir),
+			host.Restore(c.kernelRecord()),
+			host.UnloadModules(ctx, c.modulesRecord()))
 	}); err != nil {
 		return err
 	}

@@ -3,9 +3,12 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 // Faults are the ways in which the image server itself can be broken.
@@ -13,7 +16,7 @@ var Faults = append([]string{"none", "down", "empty", "rubbish", "wrong-signatur
 
 // rubbish has lines with names that are not versions, and lines that are not
 // entries.
-const rubbish = `1111111111111111111111111111111111111111111111111111111111111111  kubernetes-latest-x86-64.raw
+var rubbish = strings.Repeat("1", 64) + "  " + images.Name("latest", runtime.GOARCH) + `
 <html><body>404 page not found</body></html>
 `
 

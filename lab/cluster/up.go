@@ -50,7 +50,8 @@ func Up(ctx context.Context, options Options) (c *Cluster, already bool, err err
 		return nil, false, err
 	}
 	if c.running() {
-		return c, true, nil
+		// A firewall that was restarted meanwhile has forgotten the lab's rules.
+		return c, true, network.Admit(ctx, c.firewallRecord())
 	}
 	return c, false, c.up(ctx, options.Program)
 }
@@ -123,21 +124,15 @@ func (c *Cluster) running() bool {
 }
 
 func (c *Cluster) up(ctx context.Context, program string) error {
+	// What this machine may refuse comes before what takes minutes.
+	if err := c.step("this machine: bridge, kernel and firewall", func() error { return c.prepare(ctx) }); err != nil {
+		return err
+	}
 	parts, err := c.parts(ctx)
 	if err != nil {
 		return err
 	}
 	if err := c.install(program, parts.Kubernetes.BinDir); err != nil {
-		return err
-	}
-	if err := c.step("bridge "+network.Bridge, func() error {
-		// The bridge comes first: it shows whether another lab is up, before
-		// anything is changed.
-		if err := network.Up(ctx, c.Dir, c.state.Spec.endpoints()); err != nil {
-			return err
-		}
-		return host.Tune(c.kernelRecord())
-	}); err != nil {
 		return err
 	}
 	if err := c.offer(ctx, parts.Kubernetes); err != nil {
@@ -148,6 +143,24 @@ func (c *Cluster) up(ctx context.Context, program string) error {
 	}
 	c.state.Complete = true
 	return c.save()
+}
+
+// prepare makes this machine ready for nodes. The bridge comes first: it shows
+// whether another lab is up, before anything is changed.
+func (c *Cluster) prepare(ctx context.Context) error {
+	if err := host.RequireLayers(c.Dir, c.CacheDir()); err != nil {
+		return err
+	}
+	if err := network.Up(ctx, c.Dir, c.state.Spec.endpoints()); err != nil {
+		return err
+	}
+	if err := host.LoadModules(ctx, c.modulesRecord()); err != nil {
+		return err
+	}
+	if err := host.Tune(c.kernelRecord()); err != nil {
+		return err
+	}
+	return network.Admit(ctx, c.firewallRecord())
 }
 
 // parts are what nodes are made of.

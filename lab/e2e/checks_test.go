@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 func (c *testCluster) apply(t *testing.T, manifest string) {
@@ -53,13 +55,16 @@ func (c *testCluster) checkStatus(t *testing.T, words ...string) {
 	}
 }
 
+// imageName is the name of a version's image on the nodes.
+func imageName(version string) string { return images.Name(version, runtime.GOARCH) }
+
 // checkStaged checks that every node has the new image and the running one.
 func (c *testCluster) checkStaged(t *testing.T) {
 	t.Helper()
 	for _, node := range c.nodes {
 		images := c.must(t)(c.Exec(c.ctx, node, "ls", "/opt/extensions/kubernetes"))
 		for _, version := range []string{from, to} {
-			if !strings.Contains(images, "kubernetes-"+version+"-x86-64.raw") {
+			if !strings.Contains(images, imageName(version)) {
 				t.Errorf("%s has no image of %s: %s", node, version, images)
 			}
 		}
@@ -91,7 +96,7 @@ func (c *testCluster) checkUnchanged(t *testing.T) {
 func (c *testCluster) checkActive(t *testing.T, node, version string) {
 	t.Helper()
 	link := c.must(t)(c.Exec(c.ctx, node, "readlink", "-f", "/etc/extensions/kubernetes.raw"))
-	if want := "/opt/extensions/kubernetes/kubernetes-" + version + "-x86-64.raw"; strings.TrimSpace(link) != want {
+	if want := "/opt/extensions/kubernetes/" + imageName(version); strings.TrimSpace(link) != want {
 		t.Errorf("%s: the symlink points to %q, want %q", node, strings.TrimSpace(link), want)
 	}
 	confs := strings.Fields(c.must(t)(c.Exec(c.ctx, node, "ls", "/etc/sysupdate.kubernetes.d")))

@@ -25,7 +25,7 @@ func (c *testCluster) checkMinorUpgraded(t *testing.T) {
 			t.Errorf("%s: got kubelet %s and unschedulable %t, want "+minorTo+" and false", name, got, node.Spec.Unschedulable)
 		}
 		link := c.must(t)(c.Exec(c.ctx, name, "readlink", "-f", "/etc/extensions/kubernetes.raw"))
-		if want := "kubernetes-" + minorTo + "-x86-64.raw"; !strings.HasSuffix(strings.TrimSpace(link), want) {
+		if want := imageName(minorTo); !strings.HasSuffix(strings.TrimSpace(link), want) {
 			t.Errorf("%s: the symlink points to %s", name, link)
 		}
 		confs := strings.Fields(c.must(t)(c.Exec(c.ctx, name, "ls", "/etc/sysupdate.kubernetes.d")))
@@ -33,7 +33,7 @@ func (c *testCluster) checkMinorUpgraded(t *testing.T) {
 			t.Errorf("%s: got confs %v, want kubernetes-v1.35.conf only", name, confs)
 		}
 		images := c.must(t)(c.Exec(c.ctx, name, "ls", "/opt/extensions/kubernetes"))
-		if !strings.Contains(images, "kubernetes-"+minorFrom+"-x86-64.raw") {
+		if !strings.Contains(images, imageName(minorFrom)) {
 			t.Errorf("%s: the image of %s is gone: %s", name, minorFrom, images)
 		}
 	}

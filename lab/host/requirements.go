@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -28,11 +27,10 @@ var programs = []program{
 // Require checks that this machine can run a lab. The error is one line that says
 // what to do.
 func Require() error {
-	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return fmt.Errorf("a lab needs Linux on amd64, and this is %s on %s: run it in a virtual machine", runtime.GOOS, runtime.GOARCH)
-	}
-	if err := RequireRoot(); err != nil {
-		return err
+	for _, one := range requirements {
+		if err := one.check(thisMachine()); err != nil {
+			return err
+		}
 	}
 	if err := requirePrograms(exec.LookPath); err != nil {
 		return err
@@ -48,12 +46,7 @@ func Require() error {
 }
 
 // RequireRoot returns an error unless the user is root.
-func RequireRoot() error {
-	if unix.Geteuid() != 0 {
-		return errors.New("a lab needs root: run it again with sudo")
-	}
-	return nil
-}
+func RequireRoot() error { return root.check(thisMachine()) }
 
 func requirePrograms(lookPath func(string) (string, error)) error {
 	var names, packages []string

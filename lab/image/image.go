@@ -28,7 +28,7 @@ const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 //
 // files maps absolute paths in the image to files of this machine; a link is
 // followed, and only its executable bits are kept of a file's mode. An image
-// always has a /tmp. A nil entrypoint leaves the command to the pod. The
+// always has a /tmp, and the architecture of its programs. A nil entrypoint leaves the command to the pod. The
 // archive appears under out only when it is complete.
 func BuildImage(ref string, files map[string]string, entrypoint []string, out string) error {
 	if err := build(ref, files, entrypoint, out); err != nil {
@@ -42,12 +42,16 @@ func build(ref string, files map[string]string, entrypoint []string, out string)
 	if err != nil {
 		return err
 	}
+	architecture, err := architecture(files)
+	if err != nil {
+		return err
+	}
 	content := out + ".layer"
 	defer os.Remove(content)
 	if err := writeLayer(content, files); err != nil {
 		return err
 	}
-	img, err := assemble(content, entrypoint)
+	img, err := assemble(content, architecture, entrypoint)
 	if err != nil {
 		return err
 	}
@@ -59,7 +63,7 @@ func build(ref string, files map[string]string, entrypoint []string, out string)
 	return os.Rename(partial, out)
 }
 
-func assemble(content string, entrypoint []string) (v1.Image, error) {
+func assemble(content, architecture string, entrypoint []string) (v1.Image, error) {
 	layer, err := Uncompressed(fileContent(content))
 	if err != nil {
 		return nil, err
@@ -73,7 +77,7 @@ func assemble(content string, entrypoint []string) (v1.Image, error) {
 		return nil, err
 	}
 	file = file.DeepCopy()
-	file.Architecture, file.OS = "amd64", "linux"
+	file.Architecture, file.OS = architecture, "linux"
 	file.Created = v1.Time{Time: time.Unix(0, 0).UTC()}
 	file.Config = v1.Config{Entrypoint: entrypoint, Env: []string{searchPath}}
 	return mutate.ConfigFile(img, file)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestBuildImage(t *testing.T) {
 	if diff := cmp.Diff([]string{"/usr/bin/program"}, config.Config.Entrypoint); diff != "" {
 		t.Errorf("entrypoint: %s", diff)
 	}
-	if config.OS != "linux" || config.Architecture != "amd64" || len(config.Config.Env) != 1 {
+	if config.OS != "linux" || config.Architecture != runtime.GOARCH || len(config.Config.Env) != 1 {
 		t.Errorf("configuration is %+v", config)
 	}
 	layers, err := img.Layers()

@@ -2,8 +2,8 @@
 // node on it, and a subnet of pods behind each node. Every address
 // follows from a node's name, so none is allocated or stored.
 //
-// Nothing is translated and nothing is filtered: the lab leaves no firewall
-// rule on the machine, and a node reaches only the lab.
+// Nothing is translated, and a node reaches only the lab. There are firewall rules of
+// the lab only while it is up, and only on a machine that otherwise drops its packets.
 package network
 
 import (

@@ -23,6 +23,9 @@ func Up(ctx context.Context, owner string, nodes []Endpoint) error {
 	if err := subnetIsFree(); err != nil {
 		return err
 	}
+	if err := routesAreFree(ctx); err != nil {
+		return err
+	}
 	switch current, exists := Owner(); {
 	case !exists:
 		if err := ip(ctx, "link", "add", Bridge, "address", bridgeMAC, "type", "bridge"); err != nil {
@@ -86,10 +89,32 @@ func subnetIsFree() error {
 	return nil
 }
 
-func ip(ctx context.Context, args ...string) error {
-	out, err := exec.CommandContext(ctx, "ip", args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("running ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+// routesAreFree looks for other routes into the lab's networks: a Kubernetes node's
+// pods often have the same addresses, and Up would replace their routes.
+func routesAreFree(ctx context.Context) error {
+	for _, network := range []string{subnet.Masked().String(), Pods} {
+		routes, err := run(ctx, "ip", "-4", "-o", "route", "show", "root", network)
+		if err != nil {
+			return err
+		}
+		for route := range strings.Lines(routes) {
+			if !strings.Contains(route, " dev "+Bridge+" ") {
+				return fmt.Errorf("there is a route into %s, which the lab needs: remove it first, with what made it (%s)", network, strings.TrimSpace(route))
+			}
+		}
 	}
 	return nil
+}
+
+func ip(ctx context.Context, args ...string) error {
+	_, err := run(ctx, "ip", args...)
+	return err
+}
+
+func run(ctx context.Context, program string, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("running %s %s: %w: %s", program, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return string(out), nil
 }

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 func spec(t *testing.T) Spec {
@@ -73,7 +75,7 @@ CurrentSymlink=/etc/extensions/kubernetes.raw
 		t.Errorf("conf (-want +got):\n%s", diff)
 	}
 	link, err := os.Readlink(filepath.Join(m.upper(), "etc/extensions/kubernetes.raw"))
-	if err != nil || link != "/opt/extensions/kubernetes/kubernetes-v1.34.3-x86-64.raw" {
+	if err != nil || link != "/opt/extensions/kubernetes/"+images.Name("v1.34.3", runtime.GOARCH) {
 		t.Errorf("the symlink says %q, %v", link, err)
 	}
 	if got := m.read(t, link); got != "kubernetes.raw" {
@@ -84,7 +86,7 @@ CurrentSymlink=/etc/extensions/kubernetes.raw
 func TestAnImageOnANodeIsNotTheCaches(t *testing.T) {
 	s := spec(t)
 	m := create(t, s)
-	image := filepath.Join(m.upper(), "opt/extensions/kubernetes/kubernetes-v1.34.3-x86-64.raw")
+	image := filepath.Join(m.upper(), "opt/extensions/kubernetes/"+images.Name("v1.34.3", runtime.GOARCH))
 	if err := os.WriteFile(image, []byte("spoilt"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,10 @@ package node
 import (
 	"fmt"
 	"path"
+	"runtime"
 	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 const extensions = "/opt/extensions/"
@@ -55,7 +58,7 @@ func (s Spec) updateFiles() ([]file, error) {
 	if !ok || strings.Count(minor, ".") != 1 {
 		return nil, fmt.Errorf("%q is no Kubernetes version: write it as 1.34.4", s.Version)
 	}
-	image := path.Join(extensions, "kubernetes", "kubernetes-v"+s.Version+"-x86-64.raw")
+	image := path.Join(extensions, "kubernetes", images.Name("v"+s.Version, runtime.GOARCH))
 	containerd := path.Join(extensions, "containerd", "containerd.raw")
 	files := []file{
 		{path: image, source: s.Kubernetes},

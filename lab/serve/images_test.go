@@ -83,16 +83,16 @@ func TestPublishAndWithdraw(t *testing.T) {
 	l.wantIndex("")
 	ten := l.publish("ten", "1.34.10", PublishOptions{})
 	four := l.publish("four", "1.34.4", PublishOptions{})
-	l.wantIndex(four + "  kubernetes-v1.34.4-x86-64.raw\n" + ten + "  kubernetes-v1.34.10-x86-64.raw\n")
-	want := []Offer{{"1.34.4", "kubernetes-v1.34.4-x86-64.raw", four}, {"1.34.10", "kubernetes-v1.34.10-x86-64.raw", ten}}
+	l.wantIndex(four + "  kubernetes-v1.34.4" + fileSuffix + "\n" + ten + "  kubernetes-v1.34.10" + fileSuffix + "\n")
+	want := []Offer{{"1.34.4", "kubernetes-v1.34.4" + fileSuffix, four}, {"1.34.10", "kubernetes-v1.34.10" + fileSuffix, ten}}
 	offers, err := Offers(l.state)
 	if diff := cmp.Diff(want, offers); err != nil || diff != "" {
 		t.Errorf("offers: %v (-want +got):\n%s", err, diff)
 	}
-	if status, body := l.get("/kubernetes-v1.34.4-x86-64.raw"); status != http.StatusOK || body != "four" {
+	if status, body := l.get("/kubernetes-v1.34.4" + fileSuffix); status != http.StatusOK || body != "four" {
 		t.Errorf("the image is %d %q", status, body)
 	}
-	if status, body := l.get("/kubernetes-v1.34.4-x86-64.raw", "Range", "bytes=1-2"); status != http.StatusPartialContent || body != "ou" {
+	if status, body := l.get("/kubernetes-v1.34.4"+fileSuffix, "Range", "bytes=1-2"); status != http.StatusPartialContent || body != "ou" {
 		t.Errorf("a part of the image is %d %q", status, body)
 	}
 
@@ -101,24 +101,24 @@ func TestPublishAndWithdraw(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	l.wantIndex(four + "  kubernetes-v1.34.4-x86-64.raw\n")
-	if status, _ := l.get("/kubernetes-v1.34.10-x86-64.raw"); status != http.StatusNotFound {
+	l.wantIndex(four + "  kubernetes-v1.34.4" + fileSuffix + "\n")
+	if status, _ := l.get("/kubernetes-v1.34.10" + fileSuffix); status != http.StatusNotFound {
 		t.Errorf("a withdrawn image gives %d", status)
 	}
 	again := l.publish("four, anew", "1.34.4", PublishOptions{})
-	l.wantIndex(again + "  kubernetes-v1.34.4-x86-64.raw\n")
+	l.wantIndex(again + "  kubernetes-v1.34.4" + fileSuffix + "\n")
 }
 
 func TestPublishCorrupt(t *testing.T) {
 	l := newImageLab(t)
 	hash := l.publish("content", "1.34.4", PublishOptions{Corrupt: true})
-	l.wantIndex(hash + "  kubernetes-v1.34.4-x86-64.raw\n")
-	_, body := l.get("/kubernetes-v1.34.4-x86-64.raw")
+	l.wantIndex(hash + "  kubernetes-v1.34.4" + fileSuffix + "\n")
+	_, body := l.get("/kubernetes-v1.34.4" + fileSuffix)
 	if body == "content" || len(body) != len("content") {
 		t.Errorf("a corrupt image is %q", body)
 	}
 	l.publish("content", "1.34.4", PublishOptions{})
-	if _, body := l.get("/kubernetes-v1.34.4-x86-64.raw"); body != "content" {
+	if _, body := l.get("/kubernetes-v1.34.4" + fileSuffix); body != "content" {
 		t.Errorf("published again without fault it is %q", body)
 	}
 }
@@ -149,7 +149,7 @@ func TestIndexOverride(t *testing.T) {
 	if err := ResetIndex(l.state); err != nil {
 		t.Fatal(err)
 	}
-	l.wantIndex(hash + "  kubernetes-v1.34.4-x86-64.raw\n")
+	l.wantIndex(hash + "  kubernetes-v1.34.4" + fileSuffix + "\n")
 }
 
 func TestDown(t *testing.T) {
@@ -170,7 +170,7 @@ func TestDown(t *testing.T) {
 func TestImageServerShowsNothingElse(t *testing.T) {
 	l := newImageLab(t)
 	l.publish("four", "1.34.4", PublishOptions{})
-	for _, path := range []string{"/", "/..%2fimages.log", "/images.log", "/kubernetes-v1.34.4-x86-64.raw.sha256", "/offers/"} {
+	for _, path := range []string{"/", "/..%2fimages.log", "/images.log", "/kubernetes-v1.34.4" + fileSuffix + ".sha256", "/offers/"} {
 		if status, _ := l.get(path); status != http.StatusNotFound {
 			t.Errorf("%s gives %d", path, status)
 		}

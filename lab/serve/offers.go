@@ -6,18 +6,23 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/mod/semver"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 const (
 	filePrefix = "kubernetes-v"
-	fileSuffix = "-x86-64.raw"
 	hashSuffix = ".sha256"
 )
+
+// fileSuffix is that of images for this machine.
+var fileSuffix = "-" + images.SystemdArchitecture(runtime.GOARCH) + ".raw"
 
 // Offer is one image that the image server has.
 type Offer struct {
@@ -37,7 +42,7 @@ type PublishOptions struct {
 
 func offersDir(stateDir string) string { return filepath.Join(stateDir, "offers") }
 
-func fileName(version string) string { return filePrefix + version + fileSuffix }
+func fileName(version string) string { return images.Name("v"+version, runtime.GOARCH) }
 
 // Publish offers the image at imagePath as version, such as "1.34.4". That it
 // holds this version is not checked, as a test may publish a wrong one. Publishing

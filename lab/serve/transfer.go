@@ -55,9 +55,10 @@ func sendEndless(w http.ResponseWriter, r *http.Request) {
 // transfer sends an answer in a broken way.
 type transfer struct {
 	http.ResponseWriter
-	ctx  context.Context
-	kind string
-	sent int
+	ctx   context.Context
+	kind  string
+	began time.Time
+	sent  int
 }
 
 // broken returns w, or a writer that breaks the transfer as it was set.
@@ -66,13 +67,14 @@ func (s *imageServer) broken(w http.ResponseWriter, r *http.Request) http.Respon
 	if err != nil {
 		return w
 	}
-	return &transfer{ResponseWriter: w, ctx: r.Context(), kind: string(kind)}
+	return &transfer{ResponseWriter: w, ctx: r.Context(), kind: string(kind), began: time.Now()}
 }
 
 func (t *transfer) Write(p []byte) (int, error) {
 	switch {
 	case t.kind == "slow":
-		time.Sleep(time.Duration(len(p)) * time.Second / slowRate)
+		// Until when it is due: on a busy machine every sleep is a little too long.
+		time.Sleep(time.Until(t.began.Add(time.Duration(t.sent+len(p)) * time.Second / slowRate)))
 	case t.sent < sound:
 	case t.kind == "cut":
 		panic(http.ErrAbortHandler) // closes the connection

@@ -33,7 +33,7 @@ func TestTransfers(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		n, err := lab.download("/kubernetes-v1.34.4-x86-64.raw")
+		n, err := lab.download("/kubernetes-v1.34.4" + fileSuffix)
 		if took := time.Since(began); !check(n, err, took) {
 			t.Errorf("transfer %q: got %d of %d bytes in %s, and error %v", kind, n, len(content), took, err)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	ours "github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 )
@@ -181,7 +182,7 @@ func (c *testCluster) eachSecond(t *testing.T, limit time.Duration, what string,
 
 func (c *testCluster) waitFor(t *testing.T, limit time.Duration, what string, changes func() <-chan struct{}, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(limit)
+	deadline := time.Now().Add(timelimit.Scale(limit))
 	for {
 		changed := changes()
 		err := check()

@@ -93,6 +93,9 @@ func newLab(t *testing.T, controlPlanes, workers int, flags ...string) *testClus
 		ctx:  ctx,
 		root: root,
 	}
+	if os.Getenv("E2E_SHOW") != "" {
+		c.Out = os.Stdout
+	}
 	for i := range controlPlanes {
 		c.nodes = append(c.nodes, fmt.Sprintf("cp%d", i+1))
 	}

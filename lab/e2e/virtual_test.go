@@ -117,7 +117,7 @@ exec >/mnt/log 2>&1
 uname -a
 cat /sys/fs/cgroup/cgroup.controllers
 modprobe -a loop overlay squashfs bridge br_netfilter veth nf_conntrack
-export LAB_TIME_FACTOR=%s LAB_CACHE=%s E2E_RESULT=/mnt/result.md E2E_KEEP=1 HOME=/root
+export LAB_TIME_FACTOR=%s LAB_CACHE=%s E2E_RESULT=/mnt/result.md E2E_KEEP=1 E2E_SHOW=1 HOME=/root
 cd %s/lab/e2e
 ./e2e.test -test.v -test.timeout %s -test.run '^%s$'
 status=$?

@@ -32,7 +32,7 @@ Description=What this machine is for
 After=basic.target
 
 [Service]
-Type=oneshot
+Type=exec
 ExecStart=/bin/sh ` + scriptPath + `
 ExecStopPost=/bin/systemctl poweroff --no-block
 `

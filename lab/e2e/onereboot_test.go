@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,9 +88,25 @@ func (o *oneReboot) checkGroups(t *testing.T) {
 		if got != want {
 			t.Errorf("%s has %s at /sys/fs/cgroup, want %s, as its host has version %d", name, got, want, host)
 		}
+		if host == cgroup.V2 {
+			o.checkControllers(t, name)
+		}
 		o.bootIDs[name] = o.bootID(t, name)
 	}
 	o.note(t, fmt.Sprintf("control groups of version %d, on the nodes too", host))
+}
+
+// checkControllers checks that the node got controllers, and that its systemd passes them on.
+func (o *oneReboot) checkControllers(t *testing.T, name string) {
+	t.Helper()
+	for _, file := range []string{"cgroup.controllers", "cgroup.subtree_control", "kubepods.slice/cgroup.controllers"} {
+		got := strings.Fields(o.must(t)(o.Exec(o.ctx, name, "cat", "/sys/fs/cgroup/"+file)))
+		for _, controller := range []string{"cpu", "memory", "pids"} {
+			if !slices.Contains(got, controller) {
+				t.Errorf("%s: %s has %v, want %s among them", name, file, got, controller)
+			}
+		}
+	}
 }
 
 func (o *oneReboot) bootID(t *testing.T, name string) string {

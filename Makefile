@@ -19,7 +19,7 @@ export LAB_CACHE ?= /var/cache/kubectl-upgrade-lab
 export KUBE_ASSETS ?= $(LAB_CACHE)/assets-$(KUBERNETES)
 
 # Debian packages with programs that the lab calls.
-PACKAGES := ca-certificates mmdebstrap systemd-container squashfs-tools iproute2 iptables util-linux procps gnupg
+PACKAGES := ca-certificates mmdebstrap systemd-container squashfs-tools iproute2 iptables util-linux procps gnupg e2fsprogs
 
 ##@ Use it
 
@@ -82,6 +82,10 @@ e2e-reboot: packages lab image ## Reboots that operating systems ask for, and a 
 .PHONY: e2e-faults
 e2e-faults: packages lab image ## Broken images and faults on real nodes, written to docs/reliability.md; CASE=REGEX selects cases (root; about two hours)
 	cd lab && FAULT_CASES='$(CASE)' RELIABILITY=$(abspath docs/reliability.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 180m -run 'TestGuard|TestFaults' ./e2e/...
+
+.PHONY: e2e-cgroup2
+e2e-cgroup2: packages lab image ## A reboot on version 2 control groups, in a virtual machine without KVM; its log and result are in bin/e2e-cgroup2 (root; hours)
+	cd lab && VIRTUAL_OUT=$(abspath bin/e2e-cgroup2) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 4h -run 'TestVersion2ControlGroups$$' ./e2e/...
 
 DURATION ?= 1h
 .PHONY: soak

@@ -9,9 +9,12 @@ package artifacts
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,6 +27,26 @@ type Reporter func(step string) (done func(error))
 type Cache struct {
 	Dir    string
 	Report Reporter
+
+	mu   sync.Mutex
+	used map[string]bool
+}
+
+// Used returns the folders of all artifacts that this Cache was asked for: with the same
+// ones at the same path, another machine has the same cache.
+func (c *Cache) Used() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.used))
+}
+
+func (c *Cache) note(folder string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.used == nil {
+		c.used = map[string]bool{}
+	}
+	c.used[folder] = true
 }
 
 // Open makes the folder if there is none. A nil report is silent.
@@ -58,6 +81,7 @@ func (a artifact) folder() string {
 // obtain returns the artifact's folder, and builds it if it is not there.
 func (c *Cache) obtain(a artifact) (string, error) {
 	done := filepath.Join(c.Dir, a.folder())
+	c.note(done)
 	if _, err := os.Stat(done); err == nil {
 		return done, nil
 	}

@@ -43,7 +43,7 @@ func containerdTree() tree {
 
 func (c *Cache) buildContainerd(ctx context.Context, tree tree, dir string) error {
 	packages := filepath.Join(dir, "packages")
-	if err := c.debian(ctx, "containerd", "extract", []string{"containerd", "runc"}, packages); err != nil {
+	if err := c.debian(ctx, "containerd", "extract", release, []string{"containerd", "runc"}, packages); err != nil {
 		return err
 	}
 	if err := c.squash(ctx, tree, packages, filepath.Join(dir, "containerd.raw")); err != nil {

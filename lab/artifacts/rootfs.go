@@ -39,7 +39,7 @@ func (c *Cache) Rootfs(ctx context.Context) (string, error) {
 }
 
 func (c *Cache) buildRootfs(ctx context.Context, root string) error {
-	if err := c.debian(ctx, "rootfs", "minbase", nodePackages, root); err != nil {
+	if err := c.debian(ctx, "rootfs", "minbase", release, nodePackages, root); err != nil {
 		return err
 	}
 	_, err := c.run(ctx, command{log: "rootfs", args: []string{"chroot", root, "systemctl", "enable", "systemd-networkd"}})
@@ -48,7 +48,7 @@ func (c *Cache) buildRootfs(ctx context.Context, root string) error {
 
 // debian makes a folder out of Debian packages. variant is mmdebstrap's:
 // minbase installs them, extract only unpacks them.
-func (c *Cache) debian(ctx context.Context, log, variant string, packages []string, root string) error {
+func (c *Cache) debian(ctx context.Context, log, variant, release string, packages []string, root string) error {
 	mirror, err := debianMirror("/")
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cluster"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // folders are the lab's state and cache.
@@ -47,8 +48,9 @@ sysext image, and reboots through its own logind. Needs root.`,
   lab exec w1 -- systemctl status kubelet
   lab reboot w1
   lab down`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return timelimit.Check() },
+		SilenceUsage:      true,
+		SilenceErrors:     true,
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&where.state, "state", env("LAB_STATE", "/var/lib/kubectl-upgrade-lab"), "the lab's folder (LAB_STATE)")

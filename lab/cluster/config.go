@@ -11,17 +11,40 @@ import (
 	"fmt"
 	"strings"
 	"text/template"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/node"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // apiEndpoint is the address of the apiservers for every kubelet and kubeconfig.
 const apiEndpoint = network.Host + ":6443"
 
 // ignored are the preflight errors of kubeadm that a container causes: it has no
-// kernel modules and no version 2 control groups.
-var ignored = []string{"SystemVerification"}
+// kernel modules, and perhaps no version 2 control groups. One processor makes a slow
+// lab, not a broken one.
+var ignored = []string{"SystemVerification", "NumCPU"}
+
+// timeouts are kubeadm's own, and those of the static pods that it writes.
+var timeouts = map[string]time.Duration{
+	"controlPlaneComponentHealthCheck": 4 * time.Minute,
+	"kubeletHealthCheck":               4 * time.Minute,
+	"kubernetesAPICall":                time.Minute,
+	"etcdAPICall":                      2 * time.Minute,
+	"tlsBootstrap":                     5 * time.Minute,
+	"discovery":                        5 * time.Minute,
+	"upgradeManifests":                 5 * time.Minute,
+}
+
+// scaledTimeouts returns kubeadm's timeouts for this machine.
+func scaledTimeouts() map[string]string {
+	scaled := map[string]string{}
+	for name, limit := range timeouts {
+		scaled[name] = timelimit.Scale(limit).String()
+	}
+	return scaled
+}
 
 //go:embed kubeadm
 var kubeadmFiles embed.FS
@@ -45,7 +68,8 @@ func (n nodeConfig) render(name string) (string, error) {
 		// Endpoint and Pods shadow those of the node: they are the cluster's.
 		Endpoint, Pods, FlexVolumes string
 		Ignored                     []string
-	}{n, apiEndpoint, network.Pods, node.FlexVolumes + "/", ignored})
+		Timeouts                    map[string]string
+	}{n, apiEndpoint, network.Pods, node.FlexVolumes + "/", ignored, scaledTimeouts()})
 	if err != nil {
 		return "", fmt.Errorf("writing kubeadm's configuration: %w", err)
 	}

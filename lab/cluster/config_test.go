@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // documents reads a file of kubeadm's, by kind.
@@ -77,7 +78,8 @@ func TestInit(t *testing.T) {
 	}{
 		{"InitConfiguration", []string{"localAPIEndpoint", "advertiseAddress"}, "10.88.0.11"},
 		{"InitConfiguration", []string{"nodeRegistration", "name"}, "cp1"},
-		{"InitConfiguration", []string{"nodeRegistration", "ignorePreflightErrors"}, []any{"SystemVerification"}},
+		{"InitConfiguration", []string{"nodeRegistration", "ignorePreflightErrors"}, []any{"SystemVerification", "NumCPU"}},
+		{"InitConfiguration", []string{"timeouts", "kubernetesAPICall"}, "1m0s"}, // kubeadm's default
 		{"InitConfiguration", []string{"certificateKey"}, "key"},
 		{"ClusterConfiguration", []string{"kubernetesVersion"}, "v1.34.3"},
 		{"ClusterConfiguration", []string{"controlPlaneEndpoint"}, "10.88.0.1:6443"},
@@ -88,6 +90,17 @@ func TestInit(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want.value, at(docs[want.kind], want.path...)); diff != "" {
 			t.Errorf("%s %v (-want +got):\n%s", want.kind, want.path, diff)
+		}
+	}
+}
+
+func TestSlowMachinesHaveLongerTimeouts(t *testing.T) {
+	t.Setenv(timelimit.Variable, "10")
+	for file, kind := range map[string]string{
+		"init.yaml": "InitConfiguration", "join.yaml": "JoinConfiguration", "upgrade.yaml": "UpgradeConfiguration",
+	} {
+		if got := at(render(t, file, config)[kind], "timeouts", "kubeletHealthCheck"); got != "40m0s" {
+			t.Errorf("%s: the kubelet may take %v, want 40m0s", kind, got)
 		}
 	}
 }

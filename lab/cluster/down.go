@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cgroup"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/node"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // Down removes the lab of a folder, in any state, and restores all that it changed
@@ -54,7 +56,7 @@ func (c *Cluster) down(ctx context.Context) error {
 	if err := c.step("services and bridge", func() error {
 		server, _, err := process.Load(c.serveRecord())
 		if err == nil {
-			err = server.End(ctx, 5*time.Second)
+			err = server.End(ctx, timelimit.Scale(5*time.Second))
 		}
 		return errors.Join(err,
 			network.Dismiss(ctx, c.firewallRecord()),
@@ -75,5 +77,9 @@ func (c *Cluster) discard(ctx context.Context, name string) error {
 	if err := machine.Kill(ctx); err != nil {
 		return err
 	}
-	return node.RemoveGroups(name)
+	groups, err := cgroup.Of(name)
+	if err != nil {
+		return err
+	}
+	return groups.Remove()
 }

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // Kubectl runs kubectl against the lab, and returns what it printed.
@@ -45,7 +47,7 @@ type Member struct {
 
 // Members returns all Nodes of the cluster, by name.
 func (c *Cluster) Members(ctx context.Context) (map[string]Member, error) {
-	out, err := c.Kubectl(ctx, "get", "nodes", "-o", "json", "--request-timeout=5s")
+	out, err := c.Kubectl(ctx, "get", "nodes", "-o", "json", "--request-timeout="+timelimit.Scale(5*time.Second).String())
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +91,7 @@ func (c *Cluster) WaitReady(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		names = c.Nodes()
 	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, timelimit.Scale(3*time.Minute))
 	defer cancel()
 	for {
 		waiting, err := c.notReady(ctx, names)
@@ -131,11 +133,12 @@ func (c *Cluster) settle(ctx context.Context) error {
 	if err := c.WaitReady(ctx); err != nil {
 		return err
 	}
-	steps := [][]string{{"rollout", "status", "daemonset/kube-proxy", "--timeout=2m"}}
+	limit := "--timeout=" + timelimit.Scale(2*time.Minute).String()
+	steps := [][]string{{"rollout", "status", "daemonset/kube-proxy", limit}}
 	if len(c.Nodes()) > 1 && !c.state.Complete {
 		steps = append(steps, []string{"delete", "pods", "--selector=k8s-app=kube-dns", "--grace-period=1"})
 	}
-	steps = append(steps, []string{"rollout", "status", "deployment/coredns", "--timeout=2m"})
+	steps = append(steps, []string{"rollout", "status", "deployment/coredns", limit})
 	for _, step := range steps {
 		if _, err := c.Kubectl(ctx, append([]string{"--namespace=kube-system"}, step...)...); err != nil {
 			return err

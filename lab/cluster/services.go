@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // The addresses of the bridge's services.
@@ -101,7 +102,7 @@ func (c *Cluster) startServing(ctx context.Context) error {
 }
 
 func waitListening(ctx context.Context, address string, ended <-chan error) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, timelimit.Scale(20*time.Second))
 	defer cancel()
 	for {
 		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cgroup"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
 )
 
@@ -41,7 +42,9 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 			entry.Partitioned = machine.Partitioned()
 			// Both are unknown for a node that is off.
 			entry.BootID, _ = machine.BootID()
-			entry.Memory, _ = machine.Memory()
+			if groups, err := cgroup.Of(endpoint.Name); err == nil {
+				entry.Memory, _ = groups.Memory()
+			}
 		}
 		status.Nodes = append(status.Nodes, entry)
 	}

@@ -81,15 +81,15 @@ func begin(dir string, options Options) (*Cluster, error) {
 	}
 	c := &Cluster{Dir: dir, Report: silent, state: state{
 		Spec: options.Spec, CacheDir: cache, Token: newToken(), CertificateKey: newCertificateKey()}}
-	if err := c.requireDisk(); err != nil {
+	if err := c.requireRoom(); err != nil {
 		return nil, err
 	}
 	return c, c.save()
 }
 
-// requireDisk requires free space in GiB, as measured and rounded up: building a
-// version needs more than using it.
-func (c *Cluster) requireDisk() error {
+// requireRoom requires free space in GiB, as measured and rounded up: building a
+// version needs more than using it, and Go.
+func (c *Cluster) requireRoom() error {
 	if err := os.MkdirAll(c.CacheDir(), 0o755); err != nil {
 		return fmt.Errorf("making the cache: %w", err)
 	}
@@ -99,6 +99,9 @@ func (c *Cluster) requireDisk() error {
 		return err
 	}
 	if len(built) == 0 {
+		if err := host.RequireGo(); err != nil {
+			return err
+		}
 		if err := host.RequireDisk(c.CacheDir(), cold); err != nil {
 			return err
 		}

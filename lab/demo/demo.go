@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -97,7 +98,7 @@ func (d demo) startWeb(ctx context.Context) (*client.Prober, func(), error) {
 
 // until calls try once a second until it returns no error.
 func (d demo) until(ctx context.Context, limit time.Duration, try func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, timelimit.Scale(limit))
 	defer cancel()
 	for {
 		err := try()
@@ -123,7 +124,7 @@ func (d demo) follow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("waiting for the coordinator to notice %s: %w", to, err)
 	}
-	_, err = d.lab.Upgrade(ctx, "status", "--watch", "--timeout", "20m")
+	_, err = d.lab.Upgrade(ctx, "status", "--watch", "--timeout", timelimit.Scale(20*time.Minute).String())
 	return err
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	ours "github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 )
@@ -67,10 +68,20 @@ func env(name, otherwise string) string {
 	return otherwise
 }
 
-// newCluster creates a lab, installs everything on it, and begins to record. The lab is
-// deleted when the test ends, unless E2E_KEEP is set. With E2E_REUSE it uses the lab that an
-// earlier run has left.
+// newCluster creates a lab as newLab does, installs everything on it, and begins to record.
 func newCluster(t *testing.T, controlPlanes, workers int, flags ...string) *testCluster {
+	t.Helper()
+	c := newLab(t, controlPlanes, workers, flags...)
+	if os.Getenv("E2E_REUSE") == "" {
+		c.install(t)
+	}
+	c.connect(t)
+	return c
+}
+
+// newLab creates a lab. It is deleted when the test ends, unless E2E_KEEP is set. With
+// E2E_REUSE it is the lab that an earlier run has left.
+func newLab(t *testing.T, controlPlanes, workers int, flags ...string) *testCluster {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	root, err := filepath.Abs("../..")
@@ -81,6 +92,9 @@ func newCluster(t *testing.T, controlPlanes, workers int, flags ...string) *test
 		Lab:  scenario.OpenLab(filepath.Join(root, "bin", "lab"), env("LAB_STATE", "/var/lib/kubectl-upgrade-lab")),
 		ctx:  ctx,
 		root: root,
+	}
+	if os.Getenv("E2E_SHOW") != "" {
+		c.Out = os.Stdout
 	}
 	for i := range controlPlanes {
 		c.nodes = append(c.nodes, fmt.Sprintf("cp%d", i+1))
@@ -100,17 +114,19 @@ func newCluster(t *testing.T, controlPlanes, workers int, flags ...string) *test
 		}
 	})
 	if os.Getenv("E2E_REUSE") != "" {
-		c.connect(t)
 		return c
 	}
 	c.must(t)(c.Lab.Lab(ctx, "down"))
 	up := []string{"up", "--control-planes", strconv.Itoa(controlPlanes), "--workers", strconv.Itoa(workers), "--version", from}
 	t.Log(c.must(t)(c.Lab.Lab(ctx, append(up, flags...)...)))
-	if err := c.Install(ctx, root, filepath.Join(root, "bin", "node-agent.tar")); err != nil {
+	return c
+}
+
+func (c *testCluster) install(t *testing.T) {
+	t.Helper()
+	if err := c.Install(c.ctx, c.root, filepath.Join(c.root, "bin", "node-agent.tar")); err != nil {
 		t.Fatal(err)
 	}
-	c.connect(t)
-	return c
 }
 
 func (c *testCluster) connect(t *testing.T) {
@@ -149,7 +165,7 @@ func (c *testCluster) startClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(machine.Stop)
-	c.prober = client.NewProber(machine, "http://"+address+"/", 50*time.Millisecond)
+	c.prober = client.NewProber(machine, "http://"+address+"/", timelimit.Scale(50*time.Millisecond))
 	c.eventually(t, time.Minute, "the client reaches the web service", func() error { return c.prober.Ask(c.ctx) })
 	go c.prober.Run(c.ctx)
 }
@@ -181,7 +197,7 @@ func (c *testCluster) eachSecond(t *testing.T, limit time.Duration, what string,
 
 func (c *testCluster) waitFor(t *testing.T, limit time.Duration, what string, changes func() <-chan struct{}, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(limit)
+	deadline := time.Now().Add(timelimit.Scale(limit))
 	for {
 		changed := changes()
 		err := check()
@@ -226,7 +242,7 @@ func (c *testCluster) nodeUpgrades() ([]v1alpha1.NodeUpgrade, error) {
 
 // diagnose prints what a person would check first.
 func (c *testCluster) diagnose() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), timelimit.Scale(time.Minute))
 	defer cancel()
 	c.Out = os.Stdout
 	_, _ = c.Kube(ctx, "get", "nodes,nodeupgrades,clusterupgrades,maintenanceschedules,upgradepolicies", "-o", "wide")

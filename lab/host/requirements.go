@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cgroup"
 )
 
 // program is one that the lab calls, and the Debian package that has it.
@@ -35,12 +37,14 @@ func Require() error {
 	if err := requirePrograms(exec.LookPath); err != nil {
 		return err
 	}
+	_, err := cgroup.Detect()
+	return err
+}
+
+// RequireGo returns an error unless this machine can build Kubernetes.
+func RequireGo() error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("missing go, which builds Kubernetes: see https://go.dev/doc/install")
-	}
-	var where unix.Statfs_t
-	if unix.Statfs("/sys/fs/cgroup/memory", &where) != nil || where.Type != unix.CGROUP_SUPER_MAGIC {
-		return errors.New("a lab needs version 1 control groups: boot with systemd.unified_cgroup_hierarchy=0")
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // Port is the machine's end of a node's cable, as systemd-nspawn names it.
@@ -30,7 +32,7 @@ func Attach(ctx context.Context, node string) error {
 
 // DetachOnceThere waits for the cable of a node that is being started.
 func DetachOnceThere(ctx context.Context, node string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, timelimit.Scale(10*time.Second))
 	defer cancel()
 	for !exists(filepath.Join(Port(node), "master")) {
 		select {

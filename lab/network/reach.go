@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // Two addresses of the bridge's subnet that no node has.
@@ -21,7 +23,7 @@ const (
 	secondStation = "10.88.0.3"
 )
 
-// patience is how long a packet may take over the bridge.
+// patience is how long a packet may take over the bridge of an ordinary machine.
 const patience = 3 * time.Second
 
 // reach sends packets the ways that the lab's go: from one port of the bridge to
@@ -64,7 +66,7 @@ func (e blockedError) Unwrap() error { return e.cause }
 
 func dial(ctx context.Context, to net.Addr, way string) error {
 	// An IP address and one family: the socket is made on this goroutine's thread.
-	connection, err := (&net.Dialer{Timeout: patience, FallbackDelay: -1}).DialContext(ctx, "tcp4", to.String())
+	connection, err := (&net.Dialer{Timeout: timelimit.Scale(patience), FallbackDelay: -1}).DialContext(ctx, "tcp4", to.String())
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

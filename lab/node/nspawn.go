@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cgroup"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
 )
@@ -21,28 +22,34 @@ const statusReboot = 133
 
 // nspawn is the command that runs the machine for one boot.
 //
-// The variables are of a host with version 1 control groups: systemd 257
-// boots on it only when forced. With /proc/sys writable for the network alone,
-// nothing in a machine can change the kernel that it shares with its host; and
-// with /sys read-only, udev stays away from the host's devices.
-func (m *Machine) nspawn(ctx context.Context) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "systemd-nspawn",
+// With /proc/sys writable for the network alone, nothing in a machine can
+// change the kernel that it shares with its host; and with /sys read-only, udev
+// stays away from the host's devices.
+func (m *Machine) nspawn(ctx context.Context, groups cgroup.Version) *exec.Cmd {
+	args := []string{
 		"--register=no", "--keep-unit", "--settings=no", "--link-journal=no",
 		"--resolv-conf=off", "--timezone=off", "--console=read-only",
-		"--machine="+m.Spec.Name, "--directory="+m.root(),
-		"--network-bridge="+network.Bridge,
+		"--machine=" + m.Spec.Name, "--directory=" + m.root(),
+		"--network-bridge=" + network.Bridge,
 		"--capability=all", "--system-call-filter=@known",
 		"--bind=/dev/loop-control", "--bind=/dev/kmsg",
-		"--bind="+m.containerd()+":/var/lib/containerd",
-		"--bind="+m.Journal()+":/var/log/journal",
-		"--setenv=SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1",
-		"--boot")
-	cmd.Env = []string{
+		"--bind=" + m.containerd() + ":/var/lib/containerd",
+		"--bind=" + m.Journal() + ":/var/log/journal",
+	}
+	env := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1",
-		"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=0",
 		"SYSTEMD_NSPAWN_API_VFS_WRITABLE=network",
 	}
+	if groups == cgroup.V1 {
+		// systemd 257 boots on version 1 only when forced.
+		const force = "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1"
+		args = append(args, "--setenv="+force)
+		env = append(env, force, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=0")
+	} else {
+		env = append(env, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1")
+	}
+	cmd := exec.CommandContext(ctx, "systemd-nspawn", append(args, "--boot")...)
+	cmd.Env = env
 	return cmd
 }
 

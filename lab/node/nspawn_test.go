@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cgroup"
 )
 
 func TestInnermostPID(t *testing.T) {
@@ -37,13 +39,36 @@ func TestOnlyStatus133IsAReboot(t *testing.T) {
 
 func TestWhatRunsBelongsToThisMachine(t *testing.T) {
 	m := create(t, spec(t))
-	line := strings.Join(m.nspawn(t.Context()).Args, " ")
-	for _, part := range []string{
-		"--machine=w1 ", "--network-bridge=labbr0 ", "--directory=" + m.Dir + "/root ",
-		"--bind=" + m.Dir + "/containerd:/var/lib/containerd ", "--settings=no ",
+	for _, groups := range []cgroup.Version{cgroup.V1, cgroup.V2} {
+		line := strings.Join(m.nspawn(t.Context(), groups).Args, " ")
+		for _, part := range []string{
+			"--machine=w1 ", "--network-bridge=labbr0 ", "--directory=" + m.Dir + "/root ",
+			"--bind=" + m.Dir + "/containerd:/var/lib/containerd ", "--settings=no ", " --boot",
+		} {
+			if !strings.Contains(line, part) {
+				t.Errorf("no %q in %s", part, line)
+			}
+		}
+	}
+}
+
+func TestNodesHaveTheirHostsVersionOfControlGroups(t *testing.T) {
+	const force = "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1"
+	m := create(t, spec(t))
+	for _, want := range []struct {
+		groups    cgroup.Version
+		hierarchy string
+		forced    bool
+	}{
+		{cgroup.V1, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=0", true},
+		{cgroup.V2, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", false},
 	} {
-		if !strings.Contains(line, part) {
-			t.Errorf("no %q in %s", part, line)
+		cmd := m.nspawn(t.Context(), want.groups)
+		if !slices.Contains(cmd.Env, want.hierarchy) || slices.Contains(cmd.Env, force) != want.forced {
+			t.Errorf("version %d: environment %v", want.groups, cmd.Env)
+		}
+		if got := slices.Contains(cmd.Args, "--setenv="+force); got != want.forced {
+			t.Errorf("version %d: arguments %v", want.groups, cmd.Args)
 		}
 	}
 }
@@ -88,27 +113,5 @@ func TestStartSaysWhatTheSupervisorSaid(t *testing.T) {
 		t.Fatal("a supervisor that ends at once is no error")
 	} else if os.Geteuid() == 0 && !strings.Contains(err.Error(), "no room on the device") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestGroupsGoFromTheInsideOut(t *testing.T) {
-	top := filepath.Join(t.TempDir(), "w1")
-	pods := filepath.Join(top, "kubepods.slice", "pod1")
-	for _, itself := range []bool{false, true} {
-		if err := os.MkdirAll(pods, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := removeGroups(top, itself); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(filepath.Dir(pods)); !os.IsNotExist(err) {
-			t.Error("what a boot left is there")
-		}
-		if _, err := os.Stat(top); os.IsNotExist(err) != itself {
-			t.Errorf("removing itself: %v; the group: %v", itself, err)
-		}
-	}
-	if err := removeGroups(top, true); err != nil {
-		t.Errorf("removing what is gone: %v", err)
 	}
 }

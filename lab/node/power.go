@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // Start powers the machine on, and returns when its first process runs.
@@ -31,7 +32,7 @@ func (m *Machine) Start(ctx context.Context, supervisor ...string) error {
 	if err != nil {
 		return fmt.Errorf("starting node %s: %w", m.Spec.Name, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, timelimit.Scale(20*time.Second))
 	defer cancel()
 	for {
 		if _, running, err := m.Leader(); err != nil || running {
@@ -83,7 +84,7 @@ func (m *Machine) Kill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := supervisor.End(ctx, 10*time.Second); err != nil {
+	if err := supervisor.End(ctx, timelimit.Scale(10*time.Second)); err != nil {
 		return fmt.Errorf("killing node %s: %w", m.Spec.Name, err)
 	}
 	for _, record := range []string{m.leaderRecord(), m.nspawnRecord()} {
@@ -109,7 +110,7 @@ func (m *Machine) Reboot(ctx context.Context) error {
 	}
 	// The machine may be gone before systemctl has said so.
 	_, asked := m.Exec(ctx, "systemctl", "reboot")
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, timelimit.Scale(3*time.Minute))
 	defer cancel()
 	for {
 		now, err := m.BootID()
@@ -129,7 +130,7 @@ func (m *Machine) Reboot(ctx context.Context) error {
 
 // WaitBooted returns when the sysexts are merged and containerd answers.
 func (m *Machine) WaitBooted(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, timelimit.Scale(2*time.Minute))
 	defer cancel()
 	for {
 		_, err := m.Exec(ctx, "systemctl", "is-active", "containerd.service")

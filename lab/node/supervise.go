@@ -12,8 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cgroup"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // Supervise runs the machine until it powers itself off or the context ends,
@@ -42,17 +44,18 @@ func (m *Machine) supervise(ctx context.Context) error {
 	if err := process.Save(m.supervisorRecord(), self); err != nil {
 		return err
 	}
-	if err := enterGroups(m.Spec.Name); err != nil {
+	groups, err := cgroup.Of(m.Spec.Name)
+	if err != nil {
 		return err
 	}
 	if err := m.mount(); err != nil {
 		return err
 	}
 	for {
-		if err := emptyGroups(m.Spec.Name); err != nil {
+		if err := groups.Renew(); err != nil {
 			return err
 		}
-		again, err := m.boot(ctx)
+		again, err := m.boot(ctx, groups)
 		if err != nil || !again || ctx.Err() != nil {
 			return err
 		}
@@ -60,17 +63,23 @@ func (m *Machine) supervise(ctx context.Context) error {
 }
 
 // boot runs the machine from power-on to power-off or reboot.
-func (m *Machine) boot(ctx context.Context) (again bool, err error) {
+func (m *Machine) boot(ctx context.Context, groups cgroup.Groups) (again bool, err error) {
 	// The parent-death signal below belongs to the thread that starts nspawn.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	// Its power is cut in attend, where its first process is known.
-	cmd := m.nspawn(context.WithoutCancel(ctx))
+	cmd := m.nspawn(context.WithoutCancel(ctx), groups.Version)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	// With the supervisor the machine goes, however the supervisor went.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	joined, err := groups.Join(cmd)
+	if err != nil {
+		return false, err
+	}
 	fmt.Printf("--- %s %s: power on\n", time.Now().UTC().Format(time.RFC3339), m.Spec.Name)
-	if err := cmd.Start(); err != nil {
+	err = cmd.Start()
+	joined()
+	if err != nil {
 		return false, fmt.Errorf("starting systemd-nspawn: %w", err)
 	}
 	ended, stop := context.WithCancel(context.Background())
@@ -121,20 +130,19 @@ func (m *Machine) mount() error {
 		return fmt.Errorf("mounting %s: %w", ownRun, err)
 	}
 	layers := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", m.Spec.Rootfs, m.upper(), m.work())
-	const attempts, pause = 100, 50 * time.Millisecond
-	var err error
-	for range attempts {
-		err = unix.Mount("overlay", m.root(), "overlay", 0, layers)
+	const pause = 50 * time.Millisecond
+	deadline := time.Now().Add(timelimit.Scale(5 * time.Second))
+	for {
+		err := unix.Mount("overlay", m.root(), "overlay", 0, layers)
+		if err == nil {
+			return nil
+		}
 		// Busy while the mounts of the last run go away.
-		if !errors.Is(err, unix.EBUSY) {
-			break
+		if !errors.Is(err, unix.EBUSY) || time.Now().After(deadline) {
+			return fmt.Errorf("mounting the root file system: %w", err)
 		}
 		time.Sleep(pause)
 	}
-	if err != nil {
-		return fmt.Errorf("mounting the root file system: %w", err)
-	}
-	return nil
 }
 
 // lock makes this the machine's only supervisor. It goes with the process.

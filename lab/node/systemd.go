@@ -37,14 +37,22 @@ RemainAfterExit=yes
 ExecStart=` + bootUp + `
 `
 
-// bootScript: systemd-nspawn mounts version 1 control groups read-only, makes
-// no loop devices, and leaves the network alone. The machine's own loop
-// device nodes cannot be bound, because systemd removes free loop devices.
+// bootScript: systemd-nspawn mounts version 1 control groups read-only (those of
+// version 2 are a delegated group of its own), makes no loop devices, and leaves the
+// network alone. The machine's own loop device nodes cannot be bound, because systemd
+// removes free loop devices. A kubelet does not start where /proc/cpuinfo has no clock
+// speed, as in some virtual machines.
 const bootScript = `#!/bin/sh
 set -eu
-for controller in /sys/fs/cgroup/*; do
-	[ -L "$controller" ] || mount -o remount,rw,bind "$controller"
-done
+if [ ! -e /sys/fs/cgroup/cgroup.controllers ]; then
+	for controller in /sys/fs/cgroup/*; do
+		[ -L "$controller" ] || mount -o remount,rw,bind "$controller"
+	done
+fi
+if ! grep -q 'MHz' /proc/cpuinfo; then
+	sed '$a cpu MHz : 1000.000' /proc/cpuinfo >/run/cpuinfo
+	mount --bind /run/cpuinfo /proc/cpuinfo
+fi
 n=0
 while [ $n -lt 64 ]; do
 	[ -e /dev/loop$n ] || mknod /dev/loop$n b 7 $n

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // Answer is what became of one question.
@@ -34,7 +36,7 @@ func New(name, url string, transport *http.Transport, every time.Duration) *Prob
 	transport.DisableKeepAlives = true
 	return &Probe{
 		Name: name, url: url, every: every,
-		client: &http.Client{Timeout: 5 * time.Second, Transport: transport},
+		client: &http.Client{Timeout: timelimit.Scale(5 * time.Second), Transport: transport},
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // Install loads the product's image, applies the manifests as a user does, and
@@ -20,7 +23,7 @@ func (l Lab) Install(ctx context.Context, source, image string) error {
 		return err
 	}
 	for _, workload := range []string{"daemonset/node-agent", "deployment/coordinator"} {
-		if _, err := l.Kube(ctx, "-n", "kubectl-upgrade", "rollout", "status", workload, "--timeout", "3m"); err != nil {
+		if _, err := l.Kube(ctx, "-n", "kubectl-upgrade", "rollout", "status", workload, "--timeout", timelimit.Scale(3*time.Minute).String()); err != nil {
 			return fmt.Errorf("waiting for %s: %w", workload, err)
 		}
 	}
@@ -71,7 +74,7 @@ func (l Lab) StartWeb(ctx context.Context) (string, error) {
 	if err := l.KubeApply(ctx, web); err != nil {
 		return "", err
 	}
-	if _, err := l.Kube(ctx, "rollout", "status", "deployment/web", "--timeout", "2m"); err != nil {
+	if _, err := l.Kube(ctx, "rollout", "status", "deployment/web", "--timeout", timelimit.Scale(2*time.Minute).String()); err != nil {
 		return "", err
 	}
 	return l.Kube(ctx, "get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")

@@ -3,7 +3,9 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -24,7 +26,7 @@ spec:
 // fields stay when a story applies spec.automatic.
 func (l Lab) applyPolicy(ctx context.Context, file string) error {
 	const crd = "crd/upgradepolicies.kubectl-upgrade.dev"
-	if _, err := l.Kube(ctx, "wait", "--for", "condition=Established", crd, "--timeout", "1m"); err != nil {
+	if _, err := l.Kube(ctx, "wait", "--for", "condition=Established", crd, "--timeout", timelimit.Scale(time.Minute).String()); err != nil {
 		return err
 	}
 	_, err := l.Kube(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager", "lab", "-f", file)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // dialTimeout is long for a bridge on this machine, and short for a client:
@@ -79,7 +81,7 @@ func (b *balancer) connect(ctx context.Context, client net.Conn) {
 		return // the client sees a closed connection, and comes again
 	}
 	for _, address := range b.pool.order(addresses) {
-		dialer := net.Dialer{Timeout: dialTimeout}
+		dialer := net.Dialer{Timeout: timelimit.Scale(dialTimeout)}
 		backend, err := dialer.DialContext(ctx, "tcp", address)
 		if err != nil {
 			b.pool.demote(address)

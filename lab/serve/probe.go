@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 const (
@@ -78,7 +80,7 @@ func probe(ctx context.Context, client *http.Client, address string) health {
 // that is what the next client will need.
 func readyClient() *http.Client {
 	return &http.Client{
-		Timeout: probeTimeout,
+		Timeout: timelimit.Scale(probeTimeout),
 		Transport: &http.Transport{
 			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // whether it answers is asked, and nothing is told
 			DisableKeepAlives: true,

@@ -1,0 +1,163 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cgroup"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// TestOneReboot is the smallest upgrade of real nodes: a worker requires a reboot and gets it
+// by an upgrade, while a web service answers. Slow machines can do it.
+func TestOneReboot(t *testing.T) {
+	o := &oneReboot{began: time.Now(), bootIDs: map[string]string{}}
+	o.note(t, "the test begins")
+	o.testCluster = newLab(t, 1, 1)
+	for _, step := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"a control plane and a worker are Ready", o.ready},
+		{"nodes have the control groups of their host", o.checkGroups},
+		{"the product is installed", o.require},
+		{"the web service answers a client", o.serve},
+		{"the worker rebooted by an upgrade of type Reboot", o.reboot},
+		{"the promises held at every moment", o.checkPromises},
+		{"the web service answered every request", o.served},
+	} {
+		passed := t.Run(step.name, step.run)
+		o.note(t, fmt.Sprintf("%s: %s", step.name, map[bool]string{true: "passed", false: "FAILED"}[passed]))
+		if !passed {
+			t.FailNow()
+		}
+	}
+}
+
+type oneReboot struct {
+	*testCluster
+	began   time.Time
+	bootIDs map[string]string // before the upgrade
+}
+
+// note adds a line to the page E2E_RESULT, if there is one.
+func (o *oneReboot) note(t *testing.T, what string) {
+	t.Helper()
+	line := fmt.Sprintf("- %s (after %s): %s\n", time.Now().UTC().Format(time.DateTime), time.Since(o.began).Round(time.Second), what)
+	t.Log(line)
+	page := os.Getenv("E2E_RESULT")
+	if page == "" {
+		return
+	}
+	f, err := os.OpenFile(page, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(line); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ready lets the control plane run pods of the web service, so that it can lose the worker's.
+func (o *oneReboot) ready(t *testing.T) {
+	o.must(t)(o.Kube(o.ctx, "wait", "nodes", "--all", "--for", "condition=Ready", "--timeout", timelimit.Scale(time.Minute).String()))
+	o.note(t, "\n"+o.must(t)(o.Kube(o.ctx, "get", "nodes", "-o", "wide")))
+	o.must(t)(o.Kube(o.ctx, "taint", "nodes", "cp1", "node-role.kubernetes.io/control-plane-"))
+}
+
+func (o *oneReboot) checkGroups(t *testing.T) {
+	host, err := cgroup.Detect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[cgroup.Version]string{cgroup.V1: "tmpfs", cgroup.V2: "cgroup2fs"}[host]
+	for _, name := range o.nodes {
+		got := strings.TrimSpace(o.must(t)(o.Exec(o.ctx, name, "stat", "--file-system", "--format=%T", "/sys/fs/cgroup")))
+		if got != want {
+			t.Errorf("%s has %s at /sys/fs/cgroup, want %s, as its host has version %d", name, got, want, host)
+		}
+		if host == cgroup.V2 {
+			o.checkControllers(t, name)
+		}
+		o.bootIDs[name] = o.bootID(t, name)
+	}
+	o.note(t, fmt.Sprintf("control groups of version %d, on the nodes too", host))
+}
+
+// checkControllers checks that the node got controllers, and that its systemd passes them on.
+func (o *oneReboot) checkControllers(t *testing.T, name string) {
+	t.Helper()
+	for _, file := range []string{"cgroup.controllers", "cgroup.subtree_control", "kubepods.slice/cgroup.controllers"} {
+		got := strings.Fields(o.must(t)(o.Exec(o.ctx, name, "cat", "/sys/fs/cgroup/"+file)))
+		for _, controller := range []string{"cpu", "memory", "pids"} {
+			if !slices.Contains(got, controller) {
+				t.Errorf("%s: %s has %v, want %s among them", name, file, got, controller)
+			}
+		}
+	}
+}
+
+func (o *oneReboot) bootID(t *testing.T, name string) string {
+	t.Helper()
+	return o.must(t)(o.Exec(o.ctx, name, "cat", "/proc/sys/kernel/random/boot_id"))
+}
+
+func (o *oneReboot) serve(t *testing.T) { o.startClient(t) }
+
+// require makes the worker require a reboot before its agent looks for the first time.
+func (o *oneReboot) require(t *testing.T) {
+	o.must(t)(o.Exec(o.ctx, "w1", "touch", "/run/reboot-required"))
+	o.install(t)
+	o.connect(t)
+	o.eventually(t, time.Minute, "w1 reports that it requires a reboot", func() error {
+		node, err := o.ours.NodeUpgrades.Get(o.ctx, "w1", metav1.GetOptions{})
+		if err == nil && !node.Status.Reboot.Required {
+			err = fmt.Errorf("it does not")
+		}
+		return err
+	})
+}
+
+func (o *oneReboot) reboot(t *testing.T) {
+	o.apply(t, scenario.Automatic(v1alpha1.TypeReboot)+"---"+scenario.OpenSchedule)
+	o.eventually(t, 5*time.Minute, "the Reboot has succeeded", func() error {
+		list, err := o.ours.ClusterUpgrades.List(o.ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if len(list.Items) != 1 || list.Items[0].Spec.Type != v1alpha1.TypeReboot || list.Items[0].Status.Outcome != v1alpha1.OutcomeSucceeded {
+			return fmt.Errorf("got %d upgrades, want one Reboot that has succeeded", len(list.Items))
+		}
+		return nil
+	})
+	for name, rebooted := range map[string]bool{"cp1": false, "w1": true} {
+		if (o.bootID(t, name) != o.bootIDs[name]) != rebooted {
+			t.Errorf("%s: rebooted %t, want %t", name, !rebooted, rebooted)
+		}
+	}
+	o.note(t, "\n"+o.must(t)(o.Upgrade(o.ctx, "status")))
+}
+
+func (o *oneReboot) checkPromises(t *testing.T) {
+	o.report(t)(record.Promises(o.recorder.Moments(), 1))
+}
+
+func (o *oneReboot) served(t *testing.T) {
+	report := o.prober.Report()
+	o.note(t, fmt.Sprintf("%d of %d requests answered, the slowest in %s", report.Answered, report.Sent, report.Slowest.Round(time.Millisecond)))
+	if report.Sent < 100 || len(report.Failures) > 0 {
+		t.Errorf("%d requests sent, %d failed", report.Sent, len(report.Failures))
+	}
+}

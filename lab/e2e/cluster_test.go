@@ -46,6 +46,7 @@ type testCluster struct {
 	recorder *record.Recorder
 	// stopRecording ends the recorder's watches.
 	stopRecording context.CancelFunc
+	machine       *client.Client // outside the cluster
 	prober        *client.Prober
 	watchers      watchers
 }
@@ -165,6 +166,7 @@ func (c *testCluster) startClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(machine.Stop)
+	c.machine = machine
 	c.prober = client.NewProber(machine, "http://"+address+"/", timelimit.Scale(50*time.Millisecond))
 	c.eventually(t, time.Minute, "the client reaches the web service", func() error { return c.prober.Ask(c.ctx) })
 	go c.prober.Run(c.ctx)

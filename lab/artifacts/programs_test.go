@@ -20,7 +20,7 @@ func TestVersionFlags(t *testing.T) {
 }
 
 func TestKubernetesRefusesWhatIsNoVersion(t *testing.T) {
-	c := openCache(t, func(step string) func(error) { t.Errorf("step %q began", step); return func(error) {} })
+	c := openCache(t, func(step string) Step { t.Errorf("step %q began", step); return Silent(step) })
 	for _, version := range []string{"", "v1.34.4", "1.34", "1.34.4-rc.0", "../1.34.4"} {
 		if _, err := c.Kubernetes(t.Context(), version); err == nil {
 			t.Errorf("%q was taken for a version", version)

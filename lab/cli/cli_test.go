@@ -114,8 +114,8 @@ func TestLogReaders(t *testing.T) {
 func TestProgressSaysHowItEnded(t *testing.T) {
 	var out bytes.Buffer
 	report := progress(&out)
-	report("bridge")(nil)
-	report("booting")(errors.New("no power"))
+	report("bridge").End(nil)
+	report("booting").End(errors.New("no power"))
 	want := "  bridge … 0s\n  booting … failed after 0s\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

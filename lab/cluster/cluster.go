@@ -97,7 +97,7 @@ func Open(dir string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the lab: %w", err)
 	}
-	c := &Cluster{Dir: dir, Report: silent}
+	c := &Cluster{Dir: dir, Report: artifacts.Silent}
 	data, err := os.ReadFile(c.stateFile())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNone
@@ -121,8 +121,6 @@ func (c *Cluster) save() error {
 	}
 	return nil
 }
-
-func silent(string) func(error) { return func(error) {} }
 
 // Spec returns the spec that the lab was made with; an upgrade does not change it.
 func (c *Cluster) Spec() Spec { return c.state.Spec }

@@ -20,7 +20,7 @@ func (l Lab) StartClient(ctx context.Context, cache, version, dir string, nodes 
 		}
 		routes[node.Pods.String()] = node.Address.String()
 	}
-	store, err := artifacts.Open(cache, func(string) func(error) { return func(error) {} })
+	store, err := artifacts.Open(cache, nil)
 	if err != nil {
 		return nil, err
 	}

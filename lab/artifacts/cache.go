@@ -23,6 +23,8 @@ import (
 type Cache struct {
 	Dir    string
 	Report Reporter
+	// Origin is where published versions are downloaded from, instead of compiling them.
+	Origin Origin
 
 	mu      sync.Mutex
 	used    map[string]bool

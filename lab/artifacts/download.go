@@ -68,7 +68,10 @@ func (c *Cache) download(ctx context.Context, address, sum, out string, which sh
 		if try == downloadTries || ctx.Err() != nil || errors.As(err, new(refused)) {
 			return fmt.Errorf("downloading %s: %w", address, err)
 		}
-		time.Sleep(time.Duration(try) * retryAfter)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(try) * retryAfter):
+		}
 	}
 	got, err := sumOf(partial)
 	if err != nil {

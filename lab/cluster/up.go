@@ -98,7 +98,7 @@ func (c *Cluster) requireRoom() error {
 	if err != nil {
 		return err
 	}
-	if len(built) == 0 {
+	if len(built) == 0 && c.state.Spec.From == "" {
 		if err := host.RequireGo(); err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (c *Cluster) parts(ctx context.Context) (p parts, err error) {
 	if err != nil {
 		return p, err
 	}
-	cache, err := artifacts.Open(c.CacheDir(), c.Report)
+	cache, err := c.Cache()
 	if err != nil {
 		return p, err
 	}

@@ -35,11 +35,11 @@ func (c *Cache) buildEtcd(ctx context.Context, version, dir string) error {
 	tools := goModule{cache: c, name: "etcd-tools-v" + version}
 	requires := make([]string, 0, len(etcdTools))
 	for _, path := range etcdTools {
-		published, err := tools.published(ctx, path, "v"+version)
+		nearest, err := tools.nearest(ctx, path, "v"+version)
 		if err != nil {
 			return err
 		}
-		requires = append(requires, path+"@"+published)
+		requires = append(requires, path+"@"+nearest)
 	}
 	if err := tools.prepare(ctx, imports(etcdTools), requires, nil); err != nil {
 		return err
@@ -51,11 +51,11 @@ func (c *Cache) buildEtcdServer(ctx context.Context, version, dir string) error 
 	server := goModule{cache: c, name: "etcd-v" + version}
 	var replaces []string
 	if patch, old := strings.CutPrefix(version, "3.5."); old {
-		published, err := server.published(ctx, etcdClient2, "v2.305."+patch)
+		nearest, err := server.nearest(ctx, etcdClient2, "v2.305."+patch)
 		if err != nil {
 			return err
 		}
-		replaces = append(replaces, etcdClient2+"="+etcdClient2+"@"+published)
+		replaces = append(replaces, etcdClient2+"="+etcdClient2+"@"+nearest)
 	}
 	if err := server.prepare(ctx, imports([]string{etcdServer}), []string{etcdServer + "@v" + version}, replaces); err != nil {
 		return err

@@ -3,57 +3,93 @@ package artifacts
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
-	"strings"
 
-	"github.com/Masterminds/semver/v3"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
-// published returns the version itself if the module proxy has it, and otherwise the newest
-// earlier patch that it lists: a proxy need not have every old patch of every module. A later
-// patch would bring later versions of the modules that it shares with others.
-func (m goModule) published(ctx context.Context, path, version string) (string, error) {
-	if _, err := m.source(ctx, path+"@"+version); err == nil {
-		return version, nil
+// publishedPrograms are what a published version is used for outside its images: to ask
+// for the images' names, by users, in broken sysexts, and by the client of tests.
+var publishedPrograms = []string{"kubeadm", "kubectl", "kubelet", "kube-proxy"}
+
+// published downloads what compiling makes otherwise.
+func (c *Cache) published(ctx context.Context, version string) (Kubernetes, error) {
+	k := Kubernetes{Version: version}
+	var err error
+	if k.BinDir, err = c.downloadPrograms(ctx, version); err != nil {
+		return Kubernetes{}, err
 	}
-	if err := os.MkdirAll(m.dir(), 0o755); err != nil {
-		return "", err
+	if k.Sysext, err = c.downloadSysext(ctx, version); err != nil {
+		return Kubernetes{}, err
 	}
-	listed, err := m.run(ctx, "list", "-m", "-versions", path)
+	names, err := c.imageNames(ctx, k.BinDir, version)
 	if err != nil {
-		return "", fmt.Errorf("listing the versions of %s: %w", path, err)
+		return Kubernetes{}, err
 	}
-	nearest, err := nearestPatch(strings.Fields(listed), version)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
+	k.Etcd, k.CoreDNS, k.Pause = names.etcd, names.coredns, names.pause
+	refs := append([]string{names.etcd, names.coredns, names.pause}, slices.Sorted(maps.Values(names.programs))...)
+	for _, ref := range refs {
+		tar, err := c.pull(ctx, ref)
+		if err != nil {
+			return Kubernetes{}, err
+		}
+		k.Images = append(k.Images, Image{Ref: ref, Tar: tar})
 	}
-	return nearest, nil
+	return k, nil
 }
 
-// nearestPatch returns the newest version of the same minor before the wanted one, or else
-// the oldest after it.
-func nearestPatch(listed []string, wanted string) (string, error) {
-	want, err := semver.StrictNewVersion(strings.TrimPrefix(wanted, "v"))
-	if err != nil {
-		return "", err
-	}
-	var patches []*semver.Version
-	for _, one := range listed {
-		v, err := semver.StrictNewVersion(strings.TrimPrefix(one, "v"))
-		if err == nil && v.Prerelease() == "" && v.Major() == want.Major() && v.Minor() == want.Minor() {
-			patches = append(patches, v)
-		}
-	}
-	if len(patches) == 0 {
-		return "", fmt.Errorf("no patch of %s can be had", wanted)
-	}
-	slices.SortFunc(patches, (*semver.Version).Compare)
-	earlier := 0
-	for i, v := range patches {
-		if v.LessThan(want) {
-			earlier = i
-		}
-	}
-	return "v" + patches[earlier].String(), nil
+func (c *Cache) downloadPrograms(ctx context.Context, version string) (string, error) {
+	base := c.Origin.program(version, "")
+	return c.obtain(artifact{
+		name:   "published-v" + version + "-programs",
+		recipe: append([]string{base}, publishedPrograms...),
+		step:   "Kubernetes " + version + " (downloading)",
+		build: func(dir string) error {
+			for i, program := range publishedPrograms {
+				address := base + program
+				sum, err := c.readSum(ctx, address+".sha256")
+				if err != nil {
+					return err
+				}
+				part := share{number: i, of: len(publishedPrograms), name: program}
+				if err := c.download(ctx, address, sum, filepath.Join(dir, program), part); err != nil {
+					return err
+				}
+				if err := os.Chmod(filepath.Join(dir, program), 0o755); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+}
+
+func (c *Cache) downloadSysext(ctx context.Context, version string) (string, error) {
+	address := c.Origin.sysext(version)
+	file := path.Base(address)
+	dir, err := c.obtain(artifact{
+		name:   "published-v" + version + "-sysext",
+		recipe: []string{address},
+		step:   "Kubernetes " + version + " (downloading the sysext)",
+		build: func(dir string) error {
+			index := c.Origin.sysexts() + images.Index
+			text, err := c.read(ctx, index)
+			if err != nil {
+				return err
+			}
+			sums, err := images.ParseIndex(index, text)
+			if err != nil {
+				return err
+			}
+			if sums[file] == "" {
+				return fmt.Errorf("%s does not list %s", index, file)
+			}
+			return c.download(ctx, address, sums[file], filepath.Join(dir, file), share{of: 1, name: file})
+		},
+	})
+	return filepath.Join(dir, file), err
 }

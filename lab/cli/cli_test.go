@@ -27,14 +27,14 @@ func TestEveryVerbSaysWhatItDoes(t *testing.T) {
 }
 
 func TestFlagsThatAreNotGivenStayAsTheyWere(t *testing.T) {
-	there := cluster.Spec{ControlPlanes: 3, Workers: 1, Version: "v1.35.4", RawFlatcar: true}
+	there := cluster.Spec{ControlPlanes: 3, Workers: 1, Version: "v1.35.4", RawFlatcar: true, From: "upstream"}
 	for _, test := range []struct {
 		args []string
 		want cluster.Spec
 	}{
 		{nil, there},
-		{[]string{"--workers=2"}, cluster.Spec{ControlPlanes: 3, Workers: 2, Version: "v1.35.4", RawFlatcar: true}},
-		{[]string{"--control-planes=1", "--version=v1.34.3", "--raw-flatcar=false"}, cluster.Spec{ControlPlanes: 1, Workers: 1, Version: "v1.34.3"}},
+		{[]string{"--workers=2"}, cluster.Spec{ControlPlanes: 3, Workers: 2, Version: "v1.35.4", RawFlatcar: true, From: "upstream"}},
+		{[]string{"--control-planes=1", "--version=v1.34.3", "--raw-flatcar=false", "--from="}, cluster.Spec{ControlPlanes: 1, Workers: 1, Version: "v1.34.3"}},
 	} {
 		asked := cluster.Spec{}
 		flags := pflag.NewFlagSet("up", pflag.ContinueOnError)
@@ -42,6 +42,7 @@ func TestFlagsThatAreNotGivenStayAsTheyWere(t *testing.T) {
 		flags.IntVar(&asked.Workers, "workers", 2, "")
 		flags.StringVar(&asked.Version, "version", DefaultVersion, "")
 		flags.BoolVar(&asked.RawFlatcar, "raw-flatcar", false, "")
+		flags.StringVar(&asked.From, "from", "", "")
 		if err := flags.Parse(test.args); err != nil {
 			t.Fatal(err)
 		}
@@ -114,8 +115,8 @@ func TestLogReaders(t *testing.T) {
 func TestProgressSaysHowItEnded(t *testing.T) {
 	var out bytes.Buffer
 	report := progress(&out)
-	report("bridge")(nil)
-	report("booting")(errors.New("no power"))
+	report("bridge").End(nil)
+	report("booting").End(errors.New("no power"))
 	want := "  bridge … 0s\n  booting … failed after 0s\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

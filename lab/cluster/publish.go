@@ -25,8 +25,8 @@ type PublishOptions struct {
 }
 
 // Publish offers a version of Kubernetes on the image server, and its
-// container images on the registry. A version that was never built takes
-// minutes.
+// container images on the registry. It comes from where the lab's first version came
+// from. A version that was never built takes minutes.
 func (c *Cluster) Publish(ctx context.Context, version string, options PublishOptions) error {
 	offered, err := bare(version)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *Cluster) Publish(ctx context.Context, version string, options PublishOp
 	if err != nil {
 		return err
 	}
-	cache, err := artifacts.Open(c.CacheDir(), c.Report)
+	cache, err := c.Cache()
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (c *Cluster) Publish(ctx context.Context, version string, options PublishOp
 	})
 }
 
-// kubernetes builds what the image contains.
+// kubernetes makes what the image contains. Renamed programs are always compiled.
 func (o PublishOptions) kubernetes(ctx context.Context, cache *artifacts.Cache, version string) (artifacts.Kubernetes, error) {
 	if o.ProgramsOf == "" {
 		return cache.Kubernetes(ctx, version)

@@ -161,7 +161,7 @@ func (c *testCluster) startClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := c.StartClient(c.ctx, env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), from, t.TempDir(), c.nodes...)
+	machine, err := c.StartClient(c.ctx, from, t.TempDir(), c.nodes...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ sysext image, and reboots through its own logind. Needs root.`,
 	root.AddCommand(
 		upCommand(where), downCommand(where), statusCommand(where), kubeconfigCommand(where),
 		publishCommand(where), withdrawCommand(where), faultCommand(where), loadImageCommand(where),
-		updateEngineCommand(where),
+		updateEngineCommand(where), containerdCommand(where),
 		execCommand(where), logsCommand(where),
 		rebootCommand(where), killCommand(where), startCommand(where), partitionCommand(where), healCommand(where),
 		buildImageCommand(), assetsCommand(where), demoCommand(where),

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cluster"
 )
 
@@ -26,6 +27,7 @@ powered on, and flags that are not given are as they were.`,
 		Example: `  lab up
   lab up --control-planes 3 --workers 1
   lab up --version v1.34.3 --raw-flatcar   # nodes fetch new versions by themselves
+  lab up --base bookworm-backports --containerd 2
   lab up --update-engine                   # and then: lab update-engine w1 need-reboot`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,6 +57,8 @@ powered on, and flags that are not given are as they were.`,
 	cmd.Flags().IntVar(&spec.Workers, "workers", 2, "how many workers")
 	cmd.Flags().StringVar(&spec.Version, "version", DefaultVersion, "of Kubernetes")
 	cmd.Flags().BoolVar(&spec.RawFlatcar, "raw-flatcar", false, "have the timer on that fetches and activates new versions, as on plain Flatcar")
+	cmd.Flags().StringVar((*string)(&spec.Base), "base", string(artifacts.DefaultBase), artifacts.BaseHelp())
+	cmd.Flags().IntVar(&spec.Containerd, "containerd", 0, "the major version of containerd, 1 or 2 (default: that of the base)")
 	cmd.Flags().BoolVar(&spec.UpdateEngine, "update-engine", false, "have nodes run a service that plays Flatcar's update_engine")
 	return cmd
 }
@@ -72,6 +76,12 @@ func unlessGiven(flags *pflag.FlagSet, asked, there cluster.Spec) cluster.Spec {
 	}
 	if !flags.Changed("raw-flatcar") {
 		asked.RawFlatcar = there.RawFlatcar
+	}
+	if !flags.Changed("base") {
+		asked.Base = there.Base
+	}
+	if !flags.Changed("containerd") {
+		asked.Containerd = there.Containerd
 	}
 	if !flags.Changed("update-engine") {
 		asked.UpdateEngine = there.UpdateEngine

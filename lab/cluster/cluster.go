@@ -33,6 +33,10 @@ type Spec struct {
 	// UpdateEngine has every node run a service that plays Flatcar's
 	// update_engine.
 	UpdateEngine bool `json:"updateEngine,omitempty"`
+	// Base is the Debian of the nodes. Empty: artifacts.DefaultBase.
+	Base artifacts.Base `json:"base,omitempty"`
+	// Containerd is the major version of containerd, 1 or 2. 0: that of the base.
+	Containerd int `json:"containerd,omitempty"`
 }
 
 // Validate returns an error that says what is wrong with the spec.
@@ -43,7 +47,13 @@ func (s Spec) Validate() error {
 	if s.Workers < 0 || s.Workers > network.MaxWorkers {
 		return fmt.Errorf("a lab has 0 to %d workers, not %d", network.MaxWorkers, s.Workers)
 	}
-	_, err := bare(s.Version)
+	if _, err := bare(s.Version); err != nil {
+		return err
+	}
+	if err := s.Base.Validate(); err != nil {
+		return err
+	}
+	_, err := artifacts.ContainerdMajor(s.Base, s.Containerd)
 	return err
 }
 
@@ -54,6 +64,12 @@ func (s Spec) String() string {
 	}
 	if s.UpdateEngine {
 		text += ", with update_engine"
+	}
+	if s.Base != "" {
+		text += ", on Debian " + s.Base.String()
+	}
+	if s.Containerd != 0 {
+		text += fmt.Sprintf(", with containerd %d", s.Containerd)
 	}
 	return text
 }

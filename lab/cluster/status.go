@@ -12,8 +12,8 @@ import (
 type Status struct {
 	Spec     Spec
 	Systemd  string // of the nodes; empty before they are made
-	Complete bool // all nodes were Ready once
-	Serving  bool // the bridge's services run
+	Complete bool   // all nodes were Ready once
+	Serving  bool   // the bridge's services run
 	Nodes    []NodeStatus
 	Offers   []serve.Offer
 	// APIError is why the state of the Nodes is missing.

@@ -50,11 +50,31 @@ func (c *Cache) debian(ctx context.Context, log, variant string, base Base, pack
 	if err != nil {
 		return err
 	}
-	_, err = c.run(ctx, command{log: log, ownMounts: true, args: mmdebstrap(variant, base, packages, root, mirror)})
+	dates, err := c.aptDates(ctx, log)
+	if err != nil {
+		return err
+	}
+	args := append(mmdebstrap(variant, base, packages, root, mirror), dates...)
+	_, err = c.run(ctx, command{log: log, ownMounts: true, args: args})
 	if err != nil {
 		return fmt.Errorf("making it from %s: %w", mirror, err)
 	}
 	return nil
+}
+
+// aptDates are options of mmdebstrap that treat old package lists as this machine's apt
+// does: a mirror may be a snapshot, and sid's lists are valid for a week only.
+func (c *Cache) aptDates(ctx context.Context, log string) ([]string, error) {
+	out, err := c.run(ctx, command{log: log, args: []string{"apt-config", "dump", "--format", `%f "%v";%n`,
+		"Acquire::Check-Valid-Until", "Acquire::Check-Date"}})
+	if err != nil {
+		return nil, fmt.Errorf("reading apt's configuration: %w", err)
+	}
+	var options []string
+	for line := range strings.Lines(out) {
+		options = append(options, "--aptopt="+strings.TrimSpace(line))
+	}
+	return options, nil
 }
 
 // mmdebstrap takes packages from the first suite that has them: without its option apt

@@ -67,7 +67,7 @@ func (c *Cache) contents(ctx context.Context, k Kubernetes, names imageNames) (m
 	if err != nil {
 		return nil, err
 	}
-	rootfs, err := c.Rootfs(ctx)
+	rootfs, err := c.Rootfs(ctx, DefaultBase)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func (c *Cache) pack(ctx context.Context, version, binDir string) (Kubernetes, e
 // kubernetesSysext packs the programs of a node as an image of that kind, and returns
 // it.
 func (c *Cache) kubernetesSysext(ctx context.Context, version, binDir string, kind BrokenKind) (string, error) {
-	rootfs, err := c.Rootfs(ctx)
+	rootfs, err := c.Rootfs(ctx, DefaultBase)
 	if err != nil {
 		return "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cluster"
 )
 
@@ -34,6 +35,7 @@ published to the lab later comes from there too.`,
   lab up --version v1.34.3 --raw-flatcar   # nodes fetch new versions by themselves
   lab up --from upstream                   # download Kubernetes, compile nothing
   lab up --from https://mirror.example     # has dl.k8s.io/release/…, registry.k8s.io/…
+  lab up --base bookworm-backports --containerd 2
   lab up --update-engine                   # and then: lab update-engine w1 need-reboot`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,6 +65,8 @@ published to the lab later comes from there too.`,
 	cmd.Flags().IntVar(&spec.Workers, "workers", 2, "how many workers")
 	cmd.Flags().StringVar(&spec.Version, "version", DefaultVersion, "of Kubernetes")
 	cmd.Flags().BoolVar(&spec.RawFlatcar, "raw-flatcar", false, "have the timer on that fetches and activates new versions, as on plain Flatcar")
+	cmd.Flags().StringVar((*string)(&spec.Base), "base", string(artifacts.DefaultBase), artifacts.BaseHelp())
+	cmd.Flags().IntVar(&spec.Containerd, "containerd", 0, "the major version of containerd, 1 or 2 (default: that of the base)")
 	cmd.Flags().BoolVar(&spec.UpdateEngine, "update-engine", false, "have nodes run a service that plays Flatcar's update_engine")
 	fromFlag(cmd, &spec.From)
 	return cmd
@@ -85,6 +89,12 @@ func unlessGiven(flags *pflag.FlagSet, asked, there cluster.Spec) cluster.Spec {
 	}
 	if !flags.Changed("raw-flatcar") {
 		asked.RawFlatcar = there.RawFlatcar
+	}
+	if !flags.Changed("base") {
+		asked.Base = there.Base
+	}
+	if !flags.Changed("containerd") {
+		asked.Containerd = there.Containerd
 	}
 	if !flags.Changed("update-engine") {
 		asked.UpdateEngine = there.UpdateEngine

@@ -36,6 +36,10 @@ type Spec struct {
 	// From is where published versions of Kubernetes are downloaded from: "upstream",
 	// or the address of a mirror. Empty: they are compiled.
 	From string `json:"from,omitempty"`
+	// Base is the Debian of the nodes. Empty: artifacts.DefaultBase.
+	Base artifacts.Base `json:"base,omitempty"`
+	// Containerd is the major version of containerd, 1 or 2. 0: that of the base.
+	Containerd int `json:"containerd,omitempty"`
 }
 
 // Validate returns an error that says what is wrong with the spec.
@@ -49,7 +53,13 @@ func (s Spec) Validate() error {
 	if _, err := artifacts.ParseOrigin(s.From); err != nil {
 		return err
 	}
-	_, err := bare(s.Version)
+	if _, err := bare(s.Version); err != nil {
+		return err
+	}
+	if err := s.Base.Validate(); err != nil {
+		return err
+	}
+	_, err := artifacts.ContainerdMajor(s.Base, s.Containerd)
 	return err
 }
 
@@ -63,6 +73,12 @@ func (s Spec) String() string {
 	}
 	if s.From != "" {
 		text += ", from " + s.From
+	}
+	if s.Base != "" {
+		text += ", on Debian " + s.Base.String()
+	}
+	if s.Containerd != 0 {
+		text += fmt.Sprintf(", with containerd %d", s.Containerd)
 	}
 	return text
 }

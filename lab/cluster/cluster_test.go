@@ -25,6 +25,9 @@ func TestValidate(t *testing.T) {
 		"a minor":            func(s *Spec) { s.Version = "v1.34" },
 		"a path":             func(s *Spec) { s.Version = "v1.34.3/.." },
 		"an unknown origin":  func(s *Spec) { s.From = "somewhere" },
+		"another base":       func(s *Spec) { s.Base = "jessie" },
+		"containerd 3":       func(s *Spec) { s.Containerd = 3 },
+		"no containerd 1":    func(s *Spec) { s.Base, s.Containerd = "sid", 1 },
 	} {
 		spec := good
 		spoil(&spec)
@@ -95,12 +98,12 @@ func TestDownOfNothing(t *testing.T) {
 func TestParseMembers(t *testing.T) {
 	members, err := parseMembers([]byte(`{"items":[
 	 {"metadata":{"name":"cp1"},"status":{"conditions":[{"type":"MemoryPressure","status":"False"},{"type":"Ready","status":"True"}],
-	  "nodeInfo":{"kubeletVersion":"v1.34.3","bootID":"b1"}}},
+	  "nodeInfo":{"kubeletVersion":"v1.34.3","bootID":"b1","containerRuntimeVersion":"containerd://2.2.9"}}},
 	 {"metadata":{"name":"w1"},"spec":{"unschedulable":true},"status":{"conditions":[{"type":"Ready","status":"Unknown"}],
 	  "nodeInfo":{"kubeletVersion":"v1.34.4","bootID":"b2"}}},
 	 {"metadata":{"name":"w2"}}]}`))
 	want := map[string]Member{
-		"cp1": {Ready: true, Kubelet: "v1.34.3", BootID: "b1"},
+		"cp1": {Ready: true, Kubelet: "v1.34.3", BootID: "b1", Containerd: "2.2.9"},
 		"w1":  {Unschedulable: true, Kubelet: "v1.34.4", BootID: "b2"},
 		"w2":  {},
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cgroup"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
 )
@@ -35,6 +36,9 @@ func Up(ctx context.Context, options Options) (c *Cluster, already bool, err err
 		return nil, false, err
 	}
 	if err := host.Require(); err != nil {
+		return nil, false, err
+	}
+	if err := requireGroups(options.Spec.Base); err != nil {
 		return nil, false, err
 	}
 	dir, err := filepath.Abs(options.Dir)
@@ -109,6 +113,18 @@ func (c *Cluster) requireRoom() error {
 	return host.RequireDisk(c.Dir, warm)
 }
 
+// requireGroups requires the version of control groups that the nodes' systemd boots on.
+func requireGroups(base artifacts.Base) error {
+	groups, err := cgroup.Detect()
+	if err != nil {
+		return err
+	}
+	if groups == cgroup.V1 && base.NeedsVersion2() {
+		return fmt.Errorf("the systemd of Debian %s boots on version 2 control groups only, and this machine has version 1: use another --base", base)
+	}
+	return nil
+}
+
 // running reports whether all that Up makes is there and alive.
 func (c *Cluster) running() bool {
 	if !c.state.Complete || !c.serving() {
@@ -181,10 +197,10 @@ func (c *Cluster) parts(ctx context.Context) (p parts, err error) {
 	if err != nil {
 		return p, err
 	}
-	if p.Rootfs, err = cache.Rootfs(ctx); err != nil {
+	if p.Rootfs, err = cache.Rootfs(ctx, c.state.Spec.Base); err != nil {
 		return p, err
 	}
-	if p.Containerd, err = cache.Containerd(ctx); err != nil {
+	if p.Containerd, err = cache.Containerd(ctx, c.state.Spec.Base, c.state.Spec.Containerd); err != nil {
 		return p, err
 	}
 	p.Kubernetes, err = cache.Kubernetes(ctx, version)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,7 +81,7 @@ func newCluster(t *testing.T, controlPlanes, workers int, flags ...string) *test
 	return c
 }
 
-// newLab creates a lab. It is deleted when the test ends, unless E2E_KEEP is set. With
+// newLab creates a lab. E2E_UP are further flags of `lab up`. It is deleted when the test ends, unless E2E_KEEP is set. With
 // E2E_REUSE it is the lab that an earlier run has left.
 func newLab(t *testing.T, controlPlanes, workers int, flags ...string) *testCluster {
 	t.Helper()
@@ -119,7 +120,8 @@ func newLab(t *testing.T, controlPlanes, workers int, flags ...string) *testClus
 	}
 	c.must(t)(c.Lab.Lab(ctx, "down"))
 	up := []string{"up", "--control-planes", strconv.Itoa(controlPlanes), "--workers", strconv.Itoa(workers), "--version", from}
-	t.Log(c.must(t)(c.Lab.Lab(ctx, append(up, flags...)...)))
+	up = append(append(up, flags...), strings.Fields(os.Getenv("E2E_UP"))...)
+	t.Log(c.must(t)(c.Lab.Lab(ctx, up...)))
 	return c
 }
 

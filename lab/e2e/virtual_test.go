@@ -75,7 +75,7 @@ func virtualParts(ctx context.Context, t *testing.T, work string) (kernel string
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cache.Containerd(ctx); err != nil {
+	if _, err := cache.Containerd(ctx, "", 0); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := cache.Kubernetes(ctx, strings.TrimPrefix(from, "v")); err != nil {

@@ -34,6 +34,7 @@ func (s Spec) files() ([]file, error) {
 		{path: FlexVolumes, dir: true},
 	}
 	files = append(files, s.systemdFiles()...)
+	files = append(files, s.flatcarFiles()...)
 	files = append(files, s.containerFiles()...)
 	files = append(files, updates...)
 	files = append(files, s.updateEngineFiles()...)

@@ -22,6 +22,7 @@ func (l *longRun) preparations() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
 		"v1.34.4": l.newerEtcd,
 		"v1.35.4": l.flagAndGroups,
+		"v1.36.1": l.containerd2,
 	}
 }
 
@@ -71,6 +72,30 @@ func (l *longRun) flagAndGroups(t *testing.T) {
 	l.awaitFinding(t, "v1.35.4", "cgroup-v1", v1alpha1.LevelBlock)
 	l.editConfig(t, "kubelet-config", "kubelet", "kind: KubeletConfiguration\n", setting+"kind: KubeletConfiguration\n")
 	l.awaitFinding(t, "v1.35.4", "cgroup-v1", "")
+}
+
+// rebootAll is an upgrade that reboots the nodes whose operating system asks for it.
+const rebootAll = `
+apiVersion: kubectl-upgrade.dev/v1alpha1
+kind: ClusterUpgrade
+metadata: {name: containerd-2}
+spec: {type: Reboot}
+`
+
+// containerd2 gives every node a sysext image of containerd 2, which is active after a
+// reboot, and lets an upgrade reboot the nodes.
+func (l *longRun) containerd2(t *testing.T) {
+	l.awaitFinding(t, "v1.36.1", "containerd-1", v1alpha1.LevelWarn)
+	for _, node := range l.nodes {
+		l.must(t)(l.Lab.Lab(l.ctx, "containerd", node, "2"))
+	}
+	for _, node := range l.nodes {
+		l.awaitRebootRequired(t, node, "reboot-required", 7*time.Minute)
+	}
+	l.apply(t, rebootAll)
+	l.eventually(t, 20*time.Minute, "every node was rebooted", func() error { return l.upgradeSucceeded("containerd-2") })
+	l.reboots++
+	l.awaitFinding(t, "v1.36.1", "containerd-1", "")
 }
 
 // awaitFinding waits until the plan for a version has the finding at that level, or does not

@@ -28,8 +28,9 @@ func (c combination) id() string {
 	return c.base + "-" + minorOf(c.version) + "-" + strings.ToLower(string(c.method))
 }
 
-// bases are the Debians of `lab up --base`, from the oldest systemd to the newest.
-var bases = []string{"bookworm", "trixie", "sid"}
+// bases are the Debians of `lab up --base` that have a systemd-sysupdate, from the oldest
+// systemd to the newest. Nodes of sid only boot on version 2 control groups.
+var bases = []string{"bookworm-backports", "trixie", "sid"}
 
 func matrix() []combination {
 	var cells []combination

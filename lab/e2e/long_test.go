@@ -15,7 +15,7 @@ import (
 )
 
 // minors has a patch of each minor, in the order of the upgrades.
-var minors = []string{"v1.32.13", "v1.33.13", "v1.34.4", "v1.35.4", "v1.36.1"}
+var minors = []string{"v1.32.2", "v1.33.13", "v1.34.4", "v1.35.4", "v1.36.1"}
 
 // longRun is a cluster that is upgraded through all minors and never goes away. A web
 // service and a stateful workload with local data run on it.

@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
 )
 
 // version is set when a release is built.
@@ -75,6 +76,7 @@ func runAgent(ctx context.Context, o agentOptions) error {
 			}
 		},
 		ReadyWithin: readyWithin,
+		Watchdog:    watchdog.Exiting("the agent"),
 		Now:         time.Now,
 	}).Run(ctx)
 	return nil

@@ -21,6 +21,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/coordinator"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
 )
 
 // coordinatorOptions are the flags of `node-agent coordinator`.
@@ -62,6 +63,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions) error {
 	defer stop()
 	c := coordinator.New(coordinator.Clients{
 		Kube: kube, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
+		Watchdog: watchdog.Exiting("the coordinator"),
 	})
 	log.Info("coordinator starts")
 	if !o.leaderElect {

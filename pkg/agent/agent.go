@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
 )
 
 // Host is the node's systemd, logind and update_engine. *host.Client implements it.
@@ -59,6 +60,8 @@ type Config struct {
 	// start: an agent that cannot report still runs, and must not stop a rollout.
 	Ready       func()
 	ReadyWithin time.Duration
+	// Watchdog watches each round of the loop.
+	Watchdog watchdog.Watchdog
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -124,7 +127,9 @@ func (a *Agent) Run(ctx context.Context) {
 	go a.watchHost(ctx)
 	go a.kubeadm.run(ctx)
 	for {
+		end := a.Watchdog.Round()
 		pause := a.reconcile(ctx)
+		end()
 		select {
 		case <-ctx.Done():
 			a.Log.InfoContext(ctx, "ending", "node", a.Node, "step", a.state.Step)

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
 )
 
 // manager is the field manager of everything that the coordinator applies.
@@ -35,6 +36,7 @@ type Coordinator struct {
 	access     *rest.Config
 	checkFacts func(preflight.Facts) []v1alpha1.Finding
 	checks     checks
+	watchdog   watchdog.Watchdog
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
@@ -52,13 +54,15 @@ type Clients struct {
 	Access *rest.Config
 	// Check returns the findings of preflight for an upgrade.
 	Check func(preflight.Facts) []v1alpha1.Finding
+	// Watchdog watches each round of the loop.
+	Watchdog watchdog.Watchdog
 }
 
 // New returns a coordinator. It does nothing until Run.
 func New(clients Clients) *Coordinator {
 	return &Coordinator{
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube), events: clients.Events, log: clients.Log,
-		access: clients.Access, checkFacts: clients.Check, writers: writers, readFor: map[string]bool{},
+		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, writers: writers, readFor: map[string]bool{},
 	}
 }
 
@@ -111,7 +115,9 @@ func (c *Coordinator) syncNext(ctx context.Context) bool {
 		return false
 	}
 	defer c.queue.Done(key)
+	end := c.watchdog.Round()
 	again, err := c.sync(ctx, time.Now())
+	end()
 	switch {
 	case ctx.Err() != nil:
 		return false

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,28 +18,65 @@ func Install(root string) error { return install("/proc/self/exe", root) }
 
 func install(from, root string) error {
 	to := Program(root)
-	program, err := os.ReadFile(from)
+	program, err := os.Open(from)
 	if err != nil {
 		return fmt.Errorf("reading the running program: %w", err)
 	}
-	there, err := os.ReadFile(to)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading the installed program: %w", err)
-	}
+	defer func() { _ = program.Close() }()
 	if err := os.MkdirAll(StateDir(root), 0o700); err != nil {
 		return fmt.Errorf("making the folder for state: %w", err)
 	}
-	if err == nil && bytes.Equal(program, there) {
-		return nil
+	installed, err := contains(to, program)
+	if err != nil || installed {
+		return err
 	}
 	if err := removePartial(to); err != nil {
 		return fmt.Errorf("removing an interrupted copy of the program: %w", err)
 	}
-	if err := WriteFile(to, program, 0o755); err != nil {
+	if err := writeFrom(to, program, 0o755); err != nil {
 		return fmt.Errorf("installing the program on the node: %w", err)
 	}
 	return nil
 }
+
+// contains reports whether the file at path exists and has the content of program. It reads
+// both piece by piece: an agent's memory is a third of its program. program is at its start
+// again afterwards.
+func contains(path string, program io.ReadSeeker) (bool, error) {
+	there, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the installed program: %w", err)
+	}
+	defer func() { _ = there.Close() }()
+	equal, err := equalContent(there, program)
+	if err != nil {
+		return false, fmt.Errorf("comparing the installed program with the running one: %w", err)
+	}
+	_, err = program.Seek(0, io.SeekStart)
+	return equal, err
+}
+
+func equalContent(a, b io.Reader) (bool, error) {
+	one, other := make([]byte, 64<<10), make([]byte, 64<<10)
+	for {
+		n, errA := io.ReadFull(a, one)
+		m, errB := io.ReadFull(b, other)
+		if !bytes.Equal(one[:n], other[:m]) {
+			return false, nil
+		}
+		switch {
+		case ended(errA) && ended(errB):
+			return true, nil
+		case errA != nil || errB != nil:
+			return false, errors.Join(errA, errB)
+		}
+	}
+}
+
+func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // removePartial removes temporary files of interrupted calls of WriteFile for path.
 func removePartial(path string) error {

@@ -3,8 +3,10 @@
 package host_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -93,5 +95,55 @@ func TestInstall(t *testing.T) {
 	}
 	if _, err := os.Stat(partial); err == nil {
 		t.Error("an interrupted copy is left")
+	}
+}
+
+// TestInstallReplacesDamaged installs over programs that differ from the running one in a few
+// bytes only.
+func TestInstallReplacesDamaged(t *testing.T) {
+	root := t.TempDir()
+	program := host.Program(root)
+	if err := host.Install(root); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Clone(good)
+	changed[len(changed)-1]++
+	for name, damaged := range map[string][]byte{
+		"cut off":           good[:len(good)-1],
+		"cut off at 64 KiB": good[:64<<10],
+		"longer":            append(bytes.Clone(good), 0),
+		"another byte":      changed,
+		"empty":             nil,
+	} {
+		if err := os.WriteFile(program, damaged, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := host.Install(root); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(program); err != nil || !bytes.Equal(got, good) {
+			t.Errorf("%s: the program was not replaced: %d bytes, %v", name, len(got), err)
+		}
+	}
+}
+
+// TestInstallNeedsLittleMemory checks that an agent that starts does not read its program,
+// or the installed one, into memory.
+func TestInstallNeedsLittleMemory(t *testing.T) {
+	root := t.TempDir()
+	for _, what := range []string{"the first copy", "a comparison"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := host.Install(root); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+			t.Errorf("%s allocated %d KiB, want at most 1 MiB", what, got>>10)
+		}
 	}
 }

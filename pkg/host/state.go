@@ -1,9 +1,11 @@
 package host
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,11 +40,24 @@ func armedFile(root string) string { return filepath.Join(StateDir(root), "guard
 // WriteFile replaces a file atomically and durably: after a power cut it has
 // either the old content or the new one.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
+	return writeFrom(path, bytes.NewReader(data), mode)
+}
+
+// writeFrom is WriteFile for content that need not fit into memory.
+func writeFrom(path string, from io.Reader, mode os.FileMode) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(path, data, mode, renameio.WithTempDir(dir), renameio.WithStaticPermissions(mode)); err != nil {
+	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithStaticPermissions(mode))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Cleanup() }()
+	if _, err := io.Copy(file, from); err != nil {
+		return err
+	}
+	if err := file.CloseAtomicallyReplace(); err != nil {
 		return err
 	}
 	return SyncDir(dir)

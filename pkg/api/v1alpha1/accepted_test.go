@@ -134,7 +134,7 @@ func TestLargestStrategyIsAccepted(t *testing.T) {
 		return group
 	}
 	var groups []any
-	for i := range 32 {
+	for i := range 30 {
 		groups = append(groups, pace(map[string]any{"name": long("g", i, 63), "nodeSelector": selector(), "maxUnavailable": "100%"}))
 	}
 	u := object(t, "ClusterUpgrade", "spec: {version: v1.34.4}")

@@ -27,8 +27,8 @@ type Strategy struct {
 	// that spec.nodeSelector matches. A percentage is rounded down, to at least one.
 	// Control-plane nodes are always upgraded one at a time. Default: 1.
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=8
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number from 1, or a percentage from 1% to 100%"
+	// +kubebuilder:validation:Pattern="^([1-9][0-9]?|100)%$"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1",message="must be a number from 1, or a percentage from 1% to 100%"
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
@@ -44,10 +44,10 @@ type Strategy struct {
 	Approval Approval `json:"approval,omitempty"`
 
 	// Groups are upgraded in this order, after the control plane. Nodes without a group
-	// come last.
+	// come last. At most 30.
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:MaxItems=30
 	// +optional
 	Groups []NodeGroup `json:"groups,omitempty"`
 
@@ -122,8 +122,8 @@ type NodeGroup struct {
 	// MaxUnavailable of this group, within the strategy's own: a number, or a
 	// percentage of the group's nodes that the upgrade concerns.
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=8
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",message="must be a number from 1, or a percentage from 1% to 100%"
+	// +kubebuilder:validation:Pattern="^([1-9][0-9]?|100)%$"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1",message="must be a number from 1, or a percentage from 1% to 100%"
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// Approval is Required if no node of the group may begin before

@@ -13,11 +13,20 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/iptables"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/virtual"
 )
 
-// slowness is how much slower a virtual machine is, with room to spare.
-const slowness = "20"
+// slowness is how many times slower a virtual machine computes, and runs its clock. It has
+// room for a busy host. timeFactor is for what it is even slower at, and it spares the machine
+// much of the work that Kubernetes does at intervals.
+const (
+	slowness   = 30
+	timeFactor = "5"
+)
+
+// packetFilter is the kind of iptables that its kernel has.
+const packetFilter = "legacy"
 
 // TestVersion2ControlGroups runs TestOneReboot in a virtual machine that has only version 2
 // control groups, whichever this machine has. VIRTUAL_OUT is the folder for its results.
@@ -48,9 +57,17 @@ func TestVersion2ControlGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(work)
-	machine := virtual.Machine{Disk: filepath.Join(work, "disk"), Memory: "6G", Share: out, Console: console}
-	kernel, disk := virtualParts(ctx, t, work)
-	machine.Kernel, disk.Script = kernel, script(machine, "TestOneReboot", limit)
+	machine := virtual.Machine{Disk: filepath.Join(work, "disk"), Memory: "6G", Slowness: slowness, Share: out, Console: console}
+	cache, err := artifacts.Open(env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := virtualDisk(ctx, t, cache, work)
+	machine.Rootfs, machine.Kernel = disk.Rootfs, artifacts.VirtualKernel
+	if machine.Clock, err = cache.VirtualClock(ctx); err != nil {
+		t.Fatal(err)
+	}
+	disk.Script = script(machine, "TestOneReboot", limit)
 	if err := disk.Make(ctx, machine.Disk); err != nil {
 		t.Fatal(err)
 	}
@@ -68,13 +85,10 @@ func TestVersion2ControlGroups(t *testing.T) {
 // checkout is where the virtual machine has this project.
 const checkout = "/opt/kubectl-upgrade"
 
-// virtualParts returns the kernel, and the disk with all that the story needs.
-func virtualParts(ctx context.Context, t *testing.T, work string) (kernel string, disk virtual.Disk) {
+// virtualDisk returns the disk with all that the story needs.
+func virtualDisk(ctx context.Context, t *testing.T, cache *artifacts.Cache, work string) virtual.Disk {
 	t.Helper()
-	cache, err := artifacts.Open(env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Setenv(iptables.Variable, packetFilter) // of images and nodes
 	if _, err := cache.Containerd(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +99,7 @@ func virtualParts(ctx context.Context, t *testing.T, work string) (kernel string
 	for _, folder := range cache.Used() {
 		copies[folder] = folder
 	}
-	parts, err := cache.Virtual(ctx)
+	rootfs, err := cache.Virtual(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +119,7 @@ func virtualParts(ctx context.Context, t *testing.T, work string) (kernel string
 		t.Fatalf("building the tests: %v: %s", err, out)
 	}
 	copies[checkout+"/lab/e2e/e2e.test"] = tests
-	return parts.Kernel, virtual.Disk{Rootfs: parts.Rootfs, Copies: copies, Size: "14G"}
+	return virtual.Disk{Rootfs: rootfs, Copies: copies, Size: "14G"}
 }
 
 // script returns what the virtual machine does: run one test, and leave its output and its
@@ -116,12 +130,13 @@ func script(machine virtual.Machine, test string, limit time.Duration) string {
 exec >/mnt/log 2>&1
 uname -a
 cat /sys/fs/cgroup/cgroup.controllers
-modprobe -a loop overlay squashfs bridge br_netfilter veth nf_conntrack
-export LAB_TIME_FACTOR=%s LAB_CACHE=%s E2E_RESULT=/mnt/result.md E2E_KEEP=1 E2E_SHOW=1 HOME=/root
+modprobe -a loop overlay squashfs bridge br_netfilter veth nf_conntrack ip_tables iptable_filter iptable_nat iptable_mangle \
+	xt_comment xt_conntrack xt_MASQUERADE xt_mark xt_statistic xt_addrtype ipt_REJECT
+export LAB_TIME_FACTOR=%s LAB_IPTABLES=%s LAB_CACHE=%s E2E_RESULT=/mnt/result.md E2E_KEEP=1 E2E_SHOW=1 HOME=/root
 cd %s/lab/e2e
 ./e2e.test -test.v -test.timeout %s -test.run '^%s$'
 status=$?
 cp -r /var/lib/kubectl-upgrade-lab/log /mnt/kubeadm
 echo $status >/mnt/status
-`, machine.Mount("/mnt"), slowness, env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), checkout, limit, test)
+`, machine.Mount("/mnt"), timeFactor, packetFilter, env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), checkout, limit, test)
 }

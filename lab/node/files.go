@@ -19,6 +19,10 @@ func (s Spec) files() ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
+	containers, err := s.containerFiles()
+	if err != nil {
+		return nil, err
+	}
 	files := []file{
 		{path: "/etc/machine-id", text: hex.EncodeToString(id) + "\n"},
 		{path: "/etc/hostname", text: s.Name + "\n"},
@@ -34,7 +38,7 @@ func (s Spec) files() ([]file, error) {
 		{path: FlexVolumes, dir: true},
 	}
 	files = append(files, s.systemdFiles()...)
-	files = append(files, s.containerFiles()...)
+	files = append(files, containers...)
 	files = append(files, updates...)
 	files = append(files, s.updateEngineFiles()...)
 	for _, path := range slices.Sorted(maps.Keys(s.Files)) {

@@ -66,10 +66,10 @@ func (n nodeConfig) render(name string) (string, error) {
 	err := kubeadmTemplates.ExecuteTemplate(&b, name, struct {
 		nodeConfig
 		// Endpoint and Pods shadow those of the node: they are the cluster's.
-		Endpoint, Pods, FlexVolumes, Patches string
-		Ignored                              []string
-		Timeouts                             map[string]string
-	}{n, apiEndpoint, network.Pods, node.FlexVolumes + "/", patchesFolder(), ignored, scaledTimeouts()})
+		Endpoint, Pods, FlexVolumes string
+		Ignored                     []string
+		Timeouts                    map[string]string
+	}{n, apiEndpoint, network.Pods, node.FlexVolumes + "/", ignored, scaledTimeouts()})
 	if err != nil {
 		return "", fmt.Errorf("writing kubeadm's configuration: %w", err)
 	}

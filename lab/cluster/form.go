@@ -94,11 +94,6 @@ func (c *Cluster) wipe(ctx context.Context, endpoint network.Endpoint, parts par
 	if err != nil {
 		return err
 	}
-	files, err := slowFiles()
-	if err != nil {
-		return err
-	}
-	files[upgradeConfig] = upgrade
 	engine := ""
 	if c.state.Spec.UpdateEngine {
 		engine = c.updateEngine()
@@ -115,7 +110,7 @@ func (c *Cluster) wipe(ctx context.Context, endpoint network.Endpoint, parts par
 		Registry:     "http://" + registry,
 		AutoUpdate:   c.state.Spec.RawFlatcar,
 		UpdateEngine: engine,
-		Files:        files,
+		Files:        map[string]string{upgradeConfig: upgrade},
 	})
 	return err
 }

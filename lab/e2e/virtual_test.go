@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,11 +19,10 @@ import (
 )
 
 // slowness is how many times slower a virtual machine computes, and runs its clock. It has
-// room for a busy host. timeFactor is for what it is even slower at, and it spares the machine
-// much of the work that Kubernetes does at intervals.
+// room for a busy host. timeFactor is for what it is even slower at.
 const (
 	slowness   = 30
-	timeFactor = "5"
+	timeFactor = "3"
 )
 
 // packetFilter is the kind of iptables that its kernel has.
@@ -38,7 +38,7 @@ func TestVersion2ControlGroups(t *testing.T) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"log", "result.md", "status", "kubeadm"} {
+	for _, name := range []string{"log", "steps", "result.md", "status", "kubeadm"} {
 		_ = os.RemoveAll(filepath.Join(out, name))
 	}
 	limit, err := time.ParseDuration(env("VIRTUAL_LIMIT", "3h"))
@@ -52,6 +52,7 @@ func TestVersion2ControlGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer console.Close()
+	allowMappings(t)
 	work, err := os.MkdirTemp(env("VIRTUAL_TMP", "/var/tmp"), "e2e-cgroup2-")
 	if err != nil {
 		t.Fatal(err)
@@ -72,14 +73,40 @@ func TestVersion2ControlGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("the virtual machine boots; what it does is in %s", out)
+	running, stop := context.WithCancel(ctx)
+	followed := make(chan error, 1)
+	page := filepath.Join(out, "result.md")
+	go func() { followed <- followSteps(running, filepath.Join(out, "steps"), page) }()
 	if err := machine.Run(ctx); err != nil {
 		t.Error(err)
 	}
-	result, _ := os.ReadFile(filepath.Join(out, "result.md"))
+	stop()
+	if err := <-followed; err != nil {
+		t.Error(err)
+	}
+	result, _ := os.ReadFile(page)
 	t.Logf("\n%s", result)
 	if status, err := os.ReadFile(filepath.Join(out, "status")); err != nil || strings.TrimSpace(string(status)) != "0" {
 		t.Errorf("it did not pass: see %s", filepath.Join(out, "log"))
 	}
+}
+
+// allowMappings lets a process have enough mappings until the test ends: the kernel maps each
+// page of a process alone, and an apiserver has more pages than Linux allows mappings.
+func allowMappings(t *testing.T) {
+	t.Helper()
+	const setting, enough = "/proc/sys/vm/max_map_count", 4 << 20
+	text, err := os.ReadFile(setting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if had, err := strconv.Atoi(strings.TrimSpace(string(text))); err != nil || had >= enough {
+		return
+	}
+	if err := os.WriteFile(setting, []byte(strconv.Itoa(enough)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.WriteFile(setting, text, 0o644) })
 }
 
 // checkout is where the virtual machine has this project.
@@ -132,11 +159,15 @@ uname -a
 cat /sys/fs/cgroup/cgroup.controllers
 modprobe -a loop overlay squashfs bridge br_netfilter veth nf_conntrack ip_tables iptable_filter iptable_nat iptable_mangle \
 	xt_comment xt_conntrack xt_MASQUERADE xt_mark xt_statistic xt_addrtype ipt_REJECT
-export LAB_TIME_FACTOR=%s LAB_IPTABLES=%s LAB_CACHE=%s E2E_RESULT=/mnt/result.md E2E_KEEP=1 E2E_SHOW=1 HOME=/root
+export LAB_TIME_FACTOR=%s LAB_IPTABLES=%s LAB_CACHE=%s E2E_RESULT=/mnt/steps E2E_KEEP=1 E2E_SHOW=1 HOME=/root
 cd %s/lab/e2e
 ./e2e.test -test.v -test.timeout %s -test.run '^%s$'
 status=$?
 cp -r /var/lib/kubectl-upgrade-lab/log /mnt/kubeadm
+for node in /var/lib/kubectl-upgrade-lab/nodes/*; do
+	cp -r $node/upper/var/log/pods /mnt/pods-$(basename $node)
+	journalctl -D $node/journal --no-pager >/mnt/journal-$(basename $node)
+done
 echo $status >/mnt/status
 `, machine.Mount("/mnt"), timeFactor, packetFilter, env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), checkout, limit, test)
 }

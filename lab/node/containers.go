@@ -1,15 +1,6 @@
 package node
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/iptables"
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
-)
+import "fmt"
 
 // containerdConfig is for containerd 1.x. The CNI plugins come with the
 // Kubernetes image, where Flatcar's sysext-bakery puts them.
@@ -31,15 +22,7 @@ const containerdConfig = `version = 2
 
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
   SystemdCgroup = true
-
-[timeouts]
 `
-
-// runtimeTimeouts are containerd's own.
-var runtimeTimeouts = map[string]time.Duration{
-	"shim.cleanup": 5 * time.Second, "shim.load": 5 * time.Second, "shim.shutdown": 3 * time.Second,
-	"task.state": 2 * time.Second, "metrics.shimstats": 2 * time.Second,
-}
 
 // everyRegistry sends all pulls, of whatever registry, to the lab's own.
 const everyRegistry = `[host.%q]
@@ -62,23 +45,10 @@ const podNetwork = `{
 }
 `
 
-func (s Spec) containerFiles() ([]file, error) {
-	kind, err := iptables.Kind()
-	if err != nil {
-		return nil, err
-	}
-	var config strings.Builder
-	fmt.Fprintf(&config, containerdConfig, s.Pause)
-	for _, name := range slices.Sorted(maps.Keys(runtimeTimeouts)) {
-		fmt.Fprintf(&config, "  \"io.containerd.timeout.%s\" = \"%s\"\n", name, timelimit.Scale(runtimeTimeouts[name]))
-	}
-	files := []file{
-		{path: "/etc/containerd/config.toml", text: config.String()},
+func (s Spec) containerFiles() []file {
+	return []file{
+		{path: "/etc/containerd/config.toml", text: fmt.Sprintf(containerdConfig, s.Pause)},
 		{path: "/etc/containerd/certs.d/_default/hosts.toml", text: fmt.Sprintf(everyRegistry, s.Registry)},
 		{path: "/etc/cni/net.d/10-pods.conflist", text: fmt.Sprintf(podNetwork, s.Pods)},
 	}
-	for _, name := range iptables.Programs {
-		files = append(files, file{path: "/etc/alternatives/" + name, link: "/usr/sbin/xtables-" + kind + "-multi"})
-	}
-	return files, nil
 }

@@ -19,7 +19,7 @@ func (s Spec) files() ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	containers, err := s.containerFiles()
+	filter, err := packetFilter()
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,8 @@ func (s Spec) files() ([]file, error) {
 		{path: FlexVolumes, dir: true},
 	}
 	files = append(files, s.systemdFiles()...)
-	files = append(files, containers...)
+	files = append(files, s.containerFiles()...)
+	files = append(files, filter...)
 	files = append(files, updates...)
 	files = append(files, s.updateEngineFiles()...)
 	for _, path := range slices.Sorted(maps.Keys(s.Files)) {

@@ -123,7 +123,7 @@ func (m *Machine) Reboot(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("rebooting node %s: %w", m.Spec.Name, errors.Join(ctx.Err(), asked))
-		case <-time.After(timelimit.Scale(100 * time.Millisecond)):
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (m *Machine) WaitBooted(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for containerd on node %s: %w", m.Spec.Name, errors.Join(ctx.Err(), err))
-		case <-time.After(timelimit.Scale(200 * time.Millisecond)):
+		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }

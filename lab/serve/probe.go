@@ -23,7 +23,7 @@ const (
 func (b *balancer) watch(ctx context.Context) {
 	client := readyClient()
 	failures := map[string]int{}
-	ticks := time.NewTicker(timelimit.Scale(probeInterval))
+	ticks := time.NewTicker(probeInterval)
 	defer ticks.Stop()
 	for {
 		addresses, err := Backends(b.stateDir)

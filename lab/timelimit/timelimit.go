@@ -19,10 +19,7 @@ func Check() error {
 	return err
 }
 
-// Slow reports whether this machine is slower than an ordinary one.
-func Slow() bool { return Scale(time.Second) > time.Second }
-
-// Scale returns the time limit, or the interval, d of an ordinary machine for this one.
+// Scale returns the time limit d of an ordinary machine for this one.
 func Scale(d time.Duration) time.Duration {
 	factor, err := parse(os.Getenv(Variable))
 	if err != nil {

@@ -29,7 +29,7 @@ file system of a node; and link them in a folder. Needs no lab.`,
 			if err != nil {
 				return err
 			}
-			rootfs, err := cache.Rootfs(cmd.Context())
+			rootfs, err := cache.Rootfs(cmd.Context(), artifacts.DefaultBase)
 			if err != nil {
 				return err
 			}

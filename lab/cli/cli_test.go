@@ -27,14 +27,14 @@ func TestEveryVerbSaysWhatItDoes(t *testing.T) {
 }
 
 func TestFlagsThatAreNotGivenStayAsTheyWere(t *testing.T) {
-	there := cluster.Spec{ControlPlanes: 3, Workers: 1, Version: "v1.35.4", RawFlatcar: true}
+	there := cluster.Spec{ControlPlanes: 3, Workers: 1, Version: "v1.35.4", RawFlatcar: true, Base: "bookworm", Containerd: 2, From: "upstream"}
 	for _, test := range []struct {
 		args []string
 		want cluster.Spec
 	}{
 		{nil, there},
-		{[]string{"--workers=2"}, cluster.Spec{ControlPlanes: 3, Workers: 2, Version: "v1.35.4", RawFlatcar: true}},
-		{[]string{"--control-planes=1", "--version=v1.34.3", "--raw-flatcar=false"}, cluster.Spec{ControlPlanes: 1, Workers: 1, Version: "v1.34.3"}},
+		{[]string{"--workers=2"}, cluster.Spec{ControlPlanes: 3, Workers: 2, Version: "v1.35.4", RawFlatcar: true, Base: "bookworm", Containerd: 2, From: "upstream"}},
+		{[]string{"--control-planes=1", "--version=v1.34.3", "--raw-flatcar=false", "--base=trixie", "--containerd=0", "--from="}, cluster.Spec{ControlPlanes: 1, Workers: 1, Version: "v1.34.3", Base: "trixie"}},
 	} {
 		asked := cluster.Spec{}
 		flags := pflag.NewFlagSet("up", pflag.ContinueOnError)
@@ -42,6 +42,9 @@ func TestFlagsThatAreNotGivenStayAsTheyWere(t *testing.T) {
 		flags.IntVar(&asked.Workers, "workers", 2, "")
 		flags.StringVar(&asked.Version, "version", DefaultVersion, "")
 		flags.BoolVar(&asked.RawFlatcar, "raw-flatcar", false, "")
+		flags.StringVar(&asked.From, "from", "", "")
+		flags.StringVar((*string)(&asked.Base), "base", "trixie", "")
+		flags.IntVar(&asked.Containerd, "containerd", 0, "")
 		if err := flags.Parse(test.args); err != nil {
 			t.Fatal(err)
 		}
@@ -52,8 +55,10 @@ func TestFlagsThatAreNotGivenStayAsTheyWere(t *testing.T) {
 }
 
 func TestStatusShowsEveryStateOfANode(t *testing.T) {
-	up := cluster.Member{Ready: true, Kubelet: "v1.34.3"}
+	up := cluster.Member{Ready: true, Kubelet: "v1.34.3", Containerd: "2.2.9"}
 	status := cluster.Status{
+		Spec:     cluster.Spec{Base: "bookworm"},
+		Systemd:  "252.39-1",
 		Complete: true,
 		Nodes: []cluster.NodeStatus{
 			{Name: "cp1", Address: "10.88.0.11", On: true, BootID: "b", Memory: 380 << 20, Member: up},
@@ -67,12 +72,13 @@ func TestStatusShowsEveryStateOfANode(t *testing.T) {
 	if err := writeStatus(&out, status); err != nil {
 		t.Fatal(err)
 	}
-	want := `NODE   ADDRESS      MACHINE       KUBERNETES       KUBELET   MEMORY
-cp1    10.88.0.11   on            Ready            v1.34.3   380 MiB
-w1     10.88.0.21   off           NotReady         v1.34.3   -
-w2     10.88.0.22   partitioned   Ready,cordoned   v1.34.4   0 MiB
-w3     10.88.0.23   rebooting     -                -         0 MiB
+	want := `NODE   ADDRESS      MACHINE       KUBERNETES       KUBELET   CONTAINERD   MEMORY
+cp1    10.88.0.11   on            Ready            v1.34.3   2.2.9        380 MiB
+w1     10.88.0.21   off           NotReady         v1.34.3   -            -
+w2     10.88.0.22   partitioned   Ready,cordoned   v1.34.4   -            0 MiB
+w3     10.88.0.23   rebooting     -                -         -            0 MiB
 
+Base: Debian bookworm, systemd 252.39-1
 Offered: v1.34.3, v1.34.4
 The image server, registry and balancer are down: ` + "`lab up`" + ` starts them.
 `
@@ -114,8 +120,8 @@ func TestLogReaders(t *testing.T) {
 func TestProgressSaysHowItEnded(t *testing.T) {
 	var out bytes.Buffer
 	report := progress(&out)
-	report("bridge")(nil)
-	report("booting")(errors.New("no power"))
+	report("bridge").End(nil)
+	report("booting").End(errors.New("no power"))
 	want := "  bridge … 0s\n  booting … failed after 0s\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -32,9 +32,9 @@ func statusCommand(where *folders) *cobra.Command {
 
 func writeStatus(out io.Writer, status cluster.Status) error {
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "NODE\tADDRESS\tMACHINE\tKUBERNETES\tKUBELET\tMEMORY")
+	fmt.Fprintln(table, "NODE\tADDRESS\tMACHINE\tKUBERNETES\tKUBELET\tCONTAINERD\tMEMORY")
 	for _, node := range status.Nodes {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", node.Name, node.Address, machineState(node), memberState(status, node), orDash(node.Kubelet), memory(node))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", node.Name, node.Address, machineState(node), memberState(status, node), orDash(node.Kubelet), orDash(node.Containerd), memory(node))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -43,7 +43,8 @@ func writeStatus(out io.Writer, status cluster.Status) error {
 	for _, offer := range status.Offers {
 		offers = append(offers, "v"+offer.Version)
 	}
-	fmt.Fprintf(out, "\nOffered: %s\n", orDash(strings.Join(offers, ", ")))
+	fmt.Fprintf(out, "\nBase: Debian %s, systemd %s\n", status.Spec.Base, orDash(status.Systemd))
+	fmt.Fprintf(out, "Offered: %s\n", orDash(strings.Join(offers, ", ")))
 	if !status.Serving {
 		fmt.Fprintln(out, "The image server, registry and balancer are down: `lab up` starts them.")
 	}

@@ -102,6 +102,7 @@ func (c *Cluster) wipe(ctx context.Context, endpoint network.Endpoint, parts par
 		Endpoint:     endpoint,
 		Peers:        c.state.Spec.endpoints(),
 		Rootfs:       parts.Rootfs,
+		Base:         c.state.Spec.Base.String(),
 		Containerd:   parts.Containerd,
 		Kubernetes:   parts.Kubernetes.Sysext,
 		Version:      parts.Kubernetes.Version,

@@ -41,6 +41,8 @@ type Member struct {
 	Unschedulable bool
 	// Kubelet is its version, "v1.34.3".
 	Kubelet string
+	// Containerd is its version, "2.2.9".
+	Containerd string
 	// BootID is that of the boot in which the kubelet last reported.
 	BootID string
 }
@@ -61,7 +63,7 @@ func parseMembers(list []byte) (map[string]Member, error) {
 			Spec     struct{ Unschedulable bool }
 			Status   struct {
 				Conditions []struct{ Type, Status string }
-				NodeInfo   struct{ KubeletVersion, BootID string }
+				NodeInfo   struct{ KubeletVersion, BootID, ContainerRuntimeVersion string }
 			}
 		}
 	}
@@ -74,6 +76,7 @@ func parseMembers(list []byte) (map[string]Member, error) {
 			Unschedulable: item.Spec.Unschedulable,
 			Kubelet:       item.Status.NodeInfo.KubeletVersion,
 			BootID:        item.Status.NodeInfo.BootID,
+			Containerd:    strings.TrimPrefix(item.Status.NodeInfo.ContainerRuntimeVersion, "containerd://"),
 		}
 		for _, condition := range item.Status.Conditions {
 			if condition.Type == "Ready" {

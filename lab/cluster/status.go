@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cgroup"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
 )
@@ -10,8 +11,9 @@ import (
 // Status is the present state of a lab.
 type Status struct {
 	Spec     Spec
-	Complete bool // all nodes were Ready once
-	Serving  bool // the bridge's services run
+	Systemd  string // of the nodes; empty before they are made
+	Complete bool   // all nodes were Ready once
+	Serving  bool   // the bridge's services run
 	Nodes    []NodeStatus
 	Offers   []serve.Offer
 	// APIError is why the state of the Nodes is missing.
@@ -39,6 +41,8 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 			if entry.On, err = machine.On(); err != nil {
 				return Status{}, err
 			}
+			// A cache that was deleted does not say it.
+			status.Systemd, _ = artifacts.Systemd(machine.Spec.Rootfs)
 			entry.Partitioned = machine.Partitioned()
 			// Both are unknown for a node that is off.
 			entry.BootID, _ = machine.BootID()

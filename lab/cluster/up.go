@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cgroup"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
 )
@@ -35,6 +36,9 @@ func Up(ctx context.Context, options Options) (c *Cluster, already bool, err err
 		return nil, false, err
 	}
 	if err := host.Require(); err != nil {
+		return nil, false, err
+	}
+	if err := requireGroups(options.Spec.Base); err != nil {
 		return nil, false, err
 	}
 	dir, err := filepath.Abs(options.Dir)
@@ -79,7 +83,7 @@ func begin(dir string, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Dir: dir, Report: silent, state: state{
+	c := &Cluster{Dir: dir, Report: artifacts.Silent, state: state{
 		Spec: options.Spec, CacheDir: cache, Token: newToken(), CertificateKey: newCertificateKey()}}
 	if err := c.requireRoom(); err != nil {
 		return nil, err
@@ -98,7 +102,7 @@ func (c *Cluster) requireRoom() error {
 	if err != nil {
 		return err
 	}
-	if len(built) == 0 {
+	if len(built) == 0 && c.state.Spec.From == "" {
 		if err := host.RequireGo(); err != nil {
 			return err
 		}
@@ -107,6 +111,18 @@ func (c *Cluster) requireRoom() error {
 		}
 	}
 	return host.RequireDisk(c.Dir, warm)
+}
+
+// requireGroups requires the version of control groups that the nodes' systemd boots on.
+func requireGroups(base artifacts.Base) error {
+	groups, err := cgroup.Detect()
+	if err != nil {
+		return err
+	}
+	if groups == cgroup.V1 && base.NeedsVersion2() {
+		return fmt.Errorf("the systemd of Debian %s boots on version 2 control groups only, and this machine has version 1: use another --base", base)
+	}
+	return nil
 }
 
 // running reports whether all that Up makes is there and alive.
@@ -177,14 +193,14 @@ func (c *Cluster) parts(ctx context.Context) (p parts, err error) {
 	if err != nil {
 		return p, err
 	}
-	cache, err := artifacts.Open(c.CacheDir(), c.Report)
+	cache, err := c.Cache()
 	if err != nil {
 		return p, err
 	}
-	if p.Rootfs, err = cache.Rootfs(ctx); err != nil {
+	if p.Rootfs, err = cache.Rootfs(ctx, c.state.Spec.Base); err != nil {
 		return p, err
 	}
-	if p.Containerd, err = cache.Containerd(ctx); err != nil {
+	if p.Containerd, err = cache.Containerd(ctx, c.state.Spec.Base, c.state.Spec.Containerd); err != nil {
 		return p, err
 	}
 	p.Kubernetes, err = cache.Kubernetes(ctx, version)
@@ -217,9 +233,9 @@ func (c *Cluster) install(program, kubernetes string) error {
 }
 
 func (c *Cluster) step(name string, do func() error) error {
-	done := c.Report(name)
+	step := c.Report(name)
 	err := do()
-	done(err)
+	step.End(err)
 	return err
 }
 

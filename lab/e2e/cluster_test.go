@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +47,7 @@ type testCluster struct {
 	recorder *record.Recorder
 	// stopRecording ends the recorder's watches.
 	stopRecording context.CancelFunc
+	machine       *client.Client // outside the cluster
 	prober        *client.Prober
 	watchers      watchers
 }
@@ -79,7 +81,7 @@ func newCluster(t *testing.T, controlPlanes, workers int, flags ...string) *test
 	return c
 }
 
-// newLab creates a lab. It is deleted when the test ends, unless E2E_KEEP is set. With
+// newLab creates a lab. E2E_UP are further flags of `lab up`. It is deleted when the test ends, unless E2E_KEEP is set. With
 // E2E_REUSE it is the lab that an earlier run has left.
 func newLab(t *testing.T, controlPlanes, workers int, flags ...string) *testCluster {
 	t.Helper()
@@ -118,7 +120,8 @@ func newLab(t *testing.T, controlPlanes, workers int, flags ...string) *testClus
 	}
 	c.must(t)(c.Lab.Lab(ctx, "down"))
 	up := []string{"up", "--control-planes", strconv.Itoa(controlPlanes), "--workers", strconv.Itoa(workers), "--version", from}
-	t.Log(c.must(t)(c.Lab.Lab(ctx, append(up, flags...)...)))
+	up = append(append(up, flags...), strings.Fields(os.Getenv("E2E_UP"))...)
+	t.Log(c.must(t)(c.Lab.Lab(ctx, up...)))
 	return c
 }
 
@@ -160,11 +163,12 @@ func (c *testCluster) startClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := c.StartClient(c.ctx, env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), from, t.TempDir(), c.nodes...)
+	machine, err := c.StartClient(c.ctx, from, t.TempDir(), c.nodes...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(machine.Stop)
+	c.machine = machine
 	c.prober = client.NewProber(machine, "http://"+address+"/", timelimit.Scale(50*time.Millisecond))
 	c.eventually(t, time.Minute, "the client reaches the web service", func() error { return c.prober.Ask(c.ctx) })
 	go c.prober.Run(c.ctx)

@@ -22,7 +22,7 @@ import (
 // TestOneReboot is the smallest upgrade of real nodes: a worker requires a reboot and gets it
 // by an upgrade, while a web service answers. Slow machines can do it.
 func TestOneReboot(t *testing.T) {
-	o := &oneReboot{began: time.Now(), bootIDs: map[string]string{}}
+	o := &oneReboot{test: t, began: time.Now(), bootIDs: map[string]string{}}
 	o.note(t, "the test begins")
 	o.testCluster = newLab(t, 1, 1)
 	for _, step := range []struct {
@@ -50,6 +50,7 @@ const stepPrefix = "- after "
 
 type oneReboot struct {
 	*testCluster
+	test    *testing.T
 	began   time.Time
 	bootIDs map[string]string // before the upgrade
 }
@@ -117,7 +118,8 @@ func (o *oneReboot) bootID(t *testing.T, name string) string {
 	return o.must(t)(o.Exec(o.ctx, name, "cat", "/proc/sys/kernel/random/boot_id"))
 }
 
-func (o *oneReboot) serve(t *testing.T) { o.startClient(t) }
+// serve runs the client until the whole test ends, not only this step.
+func (o *oneReboot) serve(*testing.T) { o.startClient(o.test) }
 
 // require makes the worker require a reboot before its agent looks for the first time.
 func (o *oneReboot) require(t *testing.T) {

@@ -116,7 +116,7 @@ const checkout = "/opt/kubectl-upgrade"
 func virtualDisk(ctx context.Context, t *testing.T, cache *artifacts.Cache, work string) virtual.Disk {
 	t.Helper()
 	t.Setenv(iptables.Variable, packetFilter) // of images and nodes
-	if _, err := cache.Containerd(ctx); err != nil {
+	if _, err := cache.Containerd(ctx, "", 0); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := cache.Kubernetes(ctx, strings.TrimPrefix(from, "v")); err != nil {

@@ -51,7 +51,21 @@ func (m *Machine) Exec(ctx context.Context, args ...string) ([]byte, error) {
 
 // WriteFile writes a file on the running machine, and makes its folder.
 func (m *Machine) WriteFile(ctx context.Context, path, text string) error {
-	_, err := m.run(ctx, strings.NewReader(text), []string{"sh", "-c", `mkdir -p "$(dirname "$1")" && cat >"$1"`, "sh", path})
+	return m.write(ctx, strings.NewReader(text), path)
+}
+
+// CopyFile copies a file of this machine to the running node, and makes its folder.
+func (m *Machine) CopyFile(ctx context.Context, source, path string) error {
+	in, err := os.Open(source)
+	if err != nil {
+		return fmt.Errorf("copying to node %s: %w", m.Spec.Name, err)
+	}
+	defer in.Close()
+	return m.write(ctx, in, path)
+}
+
+func (m *Machine) write(ctx context.Context, in io.Reader, path string) error {
+	_, err := m.run(ctx, in, []string{"sh", "-c", `mkdir -p "$(dirname "$1")" && cat >"$1"`, "sh", path})
 	return err
 }
 

@@ -19,8 +19,7 @@ type file struct {
 	dir    bool
 }
 
-func (f file) write(root string) error {
-	target := filepath.Join(root, f.path)
+func (f file) write(target string) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}

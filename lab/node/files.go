@@ -38,6 +38,7 @@ func (s Spec) files() ([]file, error) {
 		{path: FlexVolumes, dir: true},
 	}
 	files = append(files, s.systemdFiles()...)
+	files = append(files, s.flatcarFiles()...)
 	files = append(files, s.containerFiles()...)
 	files = append(files, filter...)
 	files = append(files, updates...)

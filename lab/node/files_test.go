@@ -48,7 +48,7 @@ func create(t *testing.T, spec Spec) *Machine {
 
 func (m *Machine) read(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(m.upper(), path))
+	data, err := os.ReadFile(m.disk(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ CurrentSymlink=/etc/extensions/kubernetes.raw
 	if diff := cmp.Diff(want, m.read(t, "/etc/sysupdate.kubernetes.d/kubernetes-v1.34.conf")); diff != "" {
 		t.Errorf("conf (-want +got):\n%s", diff)
 	}
-	link, err := os.Readlink(filepath.Join(m.upper(), "etc/extensions/kubernetes.raw"))
+	link, err := os.Readlink(m.disk("/etc/extensions/kubernetes.raw"))
 	if err != nil || link != "/opt/extensions/kubernetes/"+images.Name("v1.34.3", runtime.GOARCH) {
 		t.Errorf("the symlink says %q, %v", link, err)
 	}
@@ -86,7 +86,7 @@ CurrentSymlink=/etc/extensions/kubernetes.raw
 func TestAnImageOnANodeIsNotTheCaches(t *testing.T) {
 	s := spec(t)
 	m := create(t, s)
-	image := filepath.Join(m.upper(), "opt/extensions/kubernetes/"+images.Name("v1.34.3", runtime.GOARCH))
+	image := m.disk("/opt/extensions/kubernetes/" + images.Name("v1.34.3", runtime.GOARCH))
 	if err := os.WriteFile(image, []byte("spoilt"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestABadVersionIsRefused(t *testing.T) {
 func TestCreateBeginsWithEmptyDisksAndAnIdentityOfItsOwn(t *testing.T) {
 	s := spec(t)
 	m := create(t, s)
-	left := filepath.Join(m.upper(), "var/lib/etcd/member")
+	left := m.disk("/var/lib/etcd/member")
 	if err := os.MkdirAll(left, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestCreateBeginsWithEmptyDisksAndAnIdentityOfItsOwn(t *testing.T) {
 
 func TestBootScriptIsAProgram(t *testing.T) {
 	m := create(t, spec(t))
-	info, err := os.Stat(filepath.Join(m.upper(), bootUp))
+	info, err := os.Stat(m.disk(bootUp))
 	if err != nil || info.Mode()&fs.ModePerm != 0o755 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}

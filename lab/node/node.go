@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/google/renameio/v2"
 
@@ -31,6 +32,8 @@ type Spec struct {
 	Peers []network.Endpoint
 	// Rootfs is the folder of the root file system.
 	Rootfs string
+	// Base is the Debian in it, "trixie".
+	Base string
 	// Containerd and Kubernetes are the paths of the sysext images.
 	Containerd, Kubernetes string
 	// Version is that of the Kubernetes image, without v: "1.34.3".
@@ -82,7 +85,7 @@ func (m *Machine) create() error {
 	if err := os.RemoveAll(m.Dir); err != nil {
 		return err
 	}
-	for _, dir := range []string{m.upper(), m.work(), m.root(), m.containerd(), m.Journal()} {
+	for _, dir := range []string{m.upper(), m.work(), m.etc(), m.etcWork(), m.root(), m.containerd(), m.Journal()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
@@ -92,7 +95,7 @@ func (m *Machine) create() error {
 		return err
 	}
 	for _, file := range files {
-		if err := file.write(m.upper()); err != nil {
+		if err := file.write(m.disk(file.path)); err != nil {
 			return err
 		}
 	}
@@ -105,11 +108,22 @@ func (m *Machine) create() error {
 
 // The folders of a machine. containerd's is a plain folder, because its
 // snapshots are overlays and an overlay cannot lie over another; the journal's
-// is one so that it can be read while the machine is off.
+// is one so that it can be read while the machine is off. What a machine changes
+// in /etc is in a folder of its own, because /etc is an overlay as on Flatcar.
 func (m *Machine) upper() string      { return filepath.Join(m.Dir, "upper") }
 func (m *Machine) work() string       { return filepath.Join(m.Dir, "work") }
+func (m *Machine) etc() string        { return filepath.Join(m.Dir, "etc") }
+func (m *Machine) etcWork() string    { return filepath.Join(m.Dir, "etc-work") }
 func (m *Machine) root() string       { return filepath.Join(m.Dir, "root") }
 func (m *Machine) containerd() string { return filepath.Join(m.Dir, "containerd") }
+
+// disk returns where a path of the machine is written while the machine is off.
+func (m *Machine) disk(path string) string {
+	if below, found := strings.CutPrefix(path, "/etc/"); found {
+		return filepath.Join(m.etc(), below)
+	}
+	return filepath.Join(m.upper(), path)
+}
 
 // Journal is the folder of the machine's journal, for journalctl -D.
 func (m *Machine) Journal() string { return filepath.Join(m.Dir, "journal") }

@@ -15,7 +15,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cgroup"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 )
 
 // Supervise runs the machine until it powers itself off or the context ends,
@@ -129,20 +128,7 @@ func (m *Machine) mount() error {
 	if err := unix.Mount("tmpfs", ownRun, "tmpfs", 0, "mode=0755"); err != nil {
 		return fmt.Errorf("mounting %s: %w", ownRun, err)
 	}
-	layers := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", m.Spec.Rootfs, m.upper(), m.work())
-	const pause = 50 * time.Millisecond
-	deadline := time.Now().Add(timelimit.Scale(5 * time.Second))
-	for {
-		err := unix.Mount("overlay", m.root(), "overlay", 0, layers)
-		if err == nil {
-			return nil
-		}
-		// Busy while the mounts of the last run go away.
-		if !errors.Is(err, unix.EBUSY) || time.Now().After(deadline) {
-			return fmt.Errorf("mounting the root file system: %w", err)
-		}
-		time.Sleep(pause)
-	}
+	return m.mountDisks()
 }
 
 // lock makes this the machine's only supervisor. It goes with the process.

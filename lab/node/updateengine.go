@@ -1,6 +1,9 @@
 package node
 
-const updateEngine = "/usr/sbin/update_engine"
+const (
+	updateEngine        = "/usr/sbin/update_engine"
+	updateEngineService = "update-engine.service"
+)
 
 // updateEnginePolicy is Flatcar's, as far as a node of the lab needs it: root
 // answers, and every user may call it and receive its signals.
@@ -31,12 +34,12 @@ Restart=always
 
 func (s Spec) updateEngineFiles() []file {
 	if s.UpdateEngine == "" {
-		return nil
+		return []file{{path: units + updateEngineService, link: "/dev/null"}}
 	}
 	return []file{
 		{path: updateEngine, source: s.UpdateEngine, mode: 0o755},
 		{path: "/etc/dbus-1/system.d/com.coreos.update1.conf", text: updateEnginePolicy},
-		{path: units + "update-engine.service", text: updateEngineUnit},
-		{path: units + "multi-user.target.wants/update-engine.service", link: units + "update-engine.service"},
+		{path: systemd + updateEngineService, text: updateEngineUnit},
+		{path: systemd + "multi-user.target.wants/" + updateEngineService, link: "../" + updateEngineService},
 	}
 }

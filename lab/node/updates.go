@@ -52,6 +52,14 @@ ExecStartPost=/bin/sh -c "readlink -f /etc/extensions/kubernetes.raw >/run/kuber
 ExecStartPost=/bin/sh -c "cmp --silent /run/kubernetes-before /run/kubernetes-after || touch /run/reboot-required"
 `
 
+// ContainerdLink points at the containerd that the next boot merges.
+const ContainerdLink = "/etc/extensions/containerd.raw"
+
+// ContainerdImage returns where a node has that sysext image of containerd.
+func ContainerdImage(image string) string {
+	return path.Join(extensions, "containerd", path.Base(image))
+}
+
 // updateFiles are the sysexts and what keeps Kubernetes' one up to date.
 func (s Spec) updateFiles() ([]file, error) {
 	minor, _, ok := cutLast(s.Version, ".")
@@ -59,12 +67,12 @@ func (s Spec) updateFiles() ([]file, error) {
 		return nil, fmt.Errorf("%q is no Kubernetes version: write it as 1.34.4", s.Version)
 	}
 	image := path.Join(extensions, "kubernetes", images.Name("v"+s.Version, runtime.GOARCH))
-	containerd := path.Join(extensions, "containerd", "containerd.raw")
+	containerd := ContainerdImage(s.Containerd)
 	files := []file{
 		{path: image, source: s.Kubernetes},
 		{path: "/etc/extensions/kubernetes.raw", link: image},
 		{path: containerd, source: s.Containerd},
-		{path: "/etc/extensions/containerd.raw", link: containerd},
+		{path: ContainerdLink, link: containerd},
 		{path: "/etc/sysupdate.kubernetes.d/kubernetes-v" + minor + ".conf", text: fmt.Sprintf(transfer, minor, s.ImageServer)},
 		{path: "/etc/sysupdate.d/noop.conf", text: noTransfer},
 		{path: units + "systemd-sysupdate.service.d/kubernetes.conf", text: updateDropIn},

@@ -101,8 +101,8 @@ func (s *staging) writeDefinitions() (dir string, err error) {
 
 // explain returns an error with a reason that it derives from what systemd-sysupdate
 // printed, as the exit status only shows that it failed. The texts are those of systemd
-// 252 to 257. "DOWNLOAD INVALID" means a wrong checksum or a wrong signature; the latter
-// is also reported by itself.
+// 252 to 262. Up to 257, "DOWNLOAD INVALID" means a wrong checksum or a wrong signature; the
+// latter is also reported by itself.
 func explain(err error, output string, image host.Image, limit int64) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -121,6 +121,7 @@ func explain(err error, output string, image host.Image, limit int64) error {
 	}{
 		{"Signature verification failed", v1alpha1.ReasonSignatureInvalid},
 		{"DOWNLOAD INVALID", v1alpha1.ReasonHashMismatch},
+		{"Checksum of downloaded resource does not match", v1alpha1.ReasonHashMismatch},
 		{"No space left on device", v1alpha1.ReasonDiskFull},
 		{"' not found.", v1alpha1.ReasonNotOffered},
 		{"Failed to retrieve", v1alpha1.ReasonSourceUnavailable},

@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// TestExplain checks the reasons for error messages of systemd 257.
+// TestExplain checks the reasons for error messages of systemd 257 and 262.
 func TestExplain(t *testing.T) {
 	failed := exec.CommandContext(t.Context(), "false").Run()
 	image, err := host.NewImage("v1.34.4", "x86-64")
@@ -20,6 +20,7 @@ func TestExplain(t *testing.T) {
 	}
 	for output, want := range map[string]v1alpha1.Reason{
 		"DOWNLOAD INVALID: Checksum of http://x/y file did not check out, file has been tampered with.\nExiting.\n(sd-pull-raw) failed with exit status 1: Bad message": v1alpha1.ReasonHashMismatch,
+		"Checksum of downloaded resource does not match expected checksum, yikes.\nFailed to retrieve image file.\nExiting.": v1alpha1.ReasonHashMismatch, // 262
 		"DOWNLOAD INVALID: Signature verification failed.\nExiting.": v1alpha1.ReasonSignatureInvalid,
 		"Failed to write file: No space left on device\nExiting.":    v1alpha1.ReasonDiskFull,
 		"Update '4' not found.":                                 v1alpha1.ReasonNotOffered,

@@ -21,6 +21,9 @@ const (
 	// kubelet begins to evict pods.
 	margin         = 32 << 20
 	reservePercent = 15
+	// smallestLimit is enough for the files that gpg writes to check a signature, for which
+	// the same limit holds. With the gpg of systemd 262's time that is more than 4 KiB.
+	smallestLimit = 1 << 20
 )
 
 // limit returns how many bytes may be written for the image: its size if the server
@@ -45,7 +48,7 @@ func (s *staging) limit(ctx context.Context) (int64, error) {
 		return 0, host.Fail(v1alpha1.ReasonDiskFull, "%s needs %d MiB in %s, where %d MiB are free",
 			s.image.Name(), (max(size, 0)+margin)>>20, host.ImagesDir, free>>20)
 	}
-	return size, nil
+	return max(size, smallestLimit), nil
 }
 
 // runLimited runs a program and limits the size of the files that it and its children

@@ -4,17 +4,14 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/iptables"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/virtual"
 )
 
@@ -22,11 +19,8 @@ import (
 // room for a busy host. timeFactor is for what it is even slower at.
 const (
 	slowness   = 30
-	timeFactor = "3"
+	timeFactor = "2"
 )
-
-// packetFilter is the kind of iptables that its kernel has.
-const packetFilter = "legacy"
 
 // TestVersion2ControlGroups runs TestOneReboot in a virtual machine that has only version 2
 // control groups, whichever this machine has. VIRTUAL_OUT is the folder for its results.
@@ -35,11 +29,8 @@ func TestVersion2ControlGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := empty(out); err != nil {
 		t.Fatal(err)
-	}
-	for _, name := range []string{"log", "steps", "result.md", "status", "kubeadm"} {
-		_ = os.RemoveAll(filepath.Join(out, name))
 	}
 	limit, err := time.ParseDuration(env("VIRTUAL_LIMIT", "3h"))
 	if err != nil {
@@ -47,41 +38,16 @@ func TestVersion2ControlGroups(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	console, err := os.Create(filepath.Join(out, "console"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer console.Close()
-	allowMappings(t)
 	work, err := os.MkdirTemp(env("VIRTUAL_TMP", "/var/tmp"), "e2e-cgroup2-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(work)
-	machine := virtual.Machine{Disk: filepath.Join(work, "disk"), Memory: "6G", Slowness: slowness, Share: out, Console: console}
-	cache, err := artifacts.Open(env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	disk := virtualDisk(ctx, t, cache, work)
-	machine.Rootfs, machine.Kernel = disk.Rootfs, artifacts.VirtualKernel
-	if machine.Clock, err = cache.VirtualClock(ctx); err != nil {
-		t.Fatal(err)
-	}
-	disk.Script = script(machine, "TestOneReboot", limit)
-	if err := disk.Make(ctx, machine.Disk); err != nil {
-		t.Fatal(err)
-	}
+	machine := virtual.Machine{Disk: filepath.Join(work, "disk"), Memory: "6G", Slowness: slowness, Share: out}
+	makeVirtual(ctx, t, &machine, script(machine, "TestOneReboot", limit))
 	t.Logf("the virtual machine boots; what it does is in %s", out)
-	running, stop := context.WithCancel(ctx)
-	followed := make(chan error, 1)
 	page := filepath.Join(out, "result.md")
-	go func() { followed <- followSteps(running, filepath.Join(out, "steps"), page) }()
-	if err := machine.Run(ctx); err != nil {
-		t.Error(err)
-	}
-	stop()
-	if err := <-followed; err != nil {
+	if err := runVirtual(ctx, machine, page); err != nil {
 		t.Error(err)
 	}
 	result, _ := os.ReadFile(page)
@@ -91,62 +57,36 @@ func TestVersion2ControlGroups(t *testing.T) {
 	}
 }
 
-// allowMappings lets a process have enough mappings until the test ends: the kernel maps each
-// page of a process alone, and an apiserver has more pages than Linux allows mappings.
-func allowMappings(t *testing.T) {
-	t.Helper()
-	const setting, enough = "/proc/sys/vm/max_map_count", 4 << 20
-	text, err := os.ReadFile(setting)
-	if err != nil {
-		t.Fatal(err)
+// empty makes the folder, and removes the results of the last run.
+func empty(folder string) error {
+	for _, pattern := range []string{"log", "steps", "status", "kubeadm", "pods-*", "journal-*"} {
+		left, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range left {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+		}
 	}
-	if had, err := strconv.Atoi(strings.TrimSpace(string(text))); err != nil || had >= enough {
-		return
-	}
-	if err := os.WriteFile(setting, []byte(strconv.Itoa(enough)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.WriteFile(setting, text, 0o644) })
+	return os.MkdirAll(folder, 0o755)
 }
 
-// checkout is where the virtual machine has this project.
-const checkout = "/opt/kubectl-upgrade"
-
-// virtualDisk returns the disk with all that the story needs.
-func virtualDisk(ctx context.Context, t *testing.T, cache *artifacts.Cache, work string) virtual.Disk {
-	t.Helper()
-	t.Setenv(iptables.Variable, packetFilter) // of images and nodes
-	if _, err := cache.Containerd(ctx, "", 0); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := cache.Kubernetes(ctx, strings.TrimPrefix(from, "v")); err != nil {
-		t.Fatal(err)
-	}
-	copies := map[string]string{}
-	for _, folder := range cache.Used() {
-		copies[folder] = folder
-	}
-	rootfs, err := cache.Virtual(ctx)
+// runVirtual runs the machine until it powers off, and writes its steps to a page.
+func runVirtual(ctx context.Context, machine virtual.Machine, page string) error {
+	console, err := os.Create(filepath.Join(machine.Share, "console"))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{
-		"bin/lab", "bin/lab-web", "bin/kubectl-upgrade", "bin/node-agent.tar", "manifests", "lab/manifests",
-	} {
-		copies[filepath.Join(checkout, path)] = filepath.Join(root, path)
-	}
-	tests := filepath.Join(work, "e2e.test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-tags", "e2e", "-ldflags", "-s -w", "-o", tests, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the tests: %v: %s", err, out)
-	}
-	copies[checkout+"/lab/e2e/e2e.test"] = tests
-	return virtual.Disk{Rootfs: rootfs, Copies: copies, Size: "14G"}
+	defer console.Close()
+	machine.Console = console
+	running, stop := context.WithCancel(ctx)
+	followed := make(chan error, 1)
+	go func() { followed <- followSteps(running, filepath.Join(machine.Share, "steps"), page) }()
+	err = machine.Run(ctx)
+	stop()
+	return errors.Join(err, <-followed)
 }
 
 // script returns what the virtual machine does: run one test, and leave its output and its

@@ -93,7 +93,7 @@ e2e-matrix: packages lab image ## A patch for each systemd, minor and method, wr
 	cd lab && MATRIX_CASES='$(CASE)' COMPATIBILITY=$(abspath docs/compatibility.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 240m -run 'TestMatrix$$' ./e2e/...
 
 .PHONY: e2e-cgroup2
-e2e-cgroup2: packages lab image ## A reboot on version 2 control groups, in a virtual machine without KVM; its log and result are in bin/e2e-cgroup2 (root; hours)
+e2e-cgroup2: packages lab image ## A reboot on version 2 control groups, in a virtual machine without KVM; its log and result are in bin/e2e-cgroup2 (root; a quarter of an hour)
 	cd lab && VIRTUAL_OUT=$(abspath bin/e2e-cgroup2) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 4h -run 'TestVersion2ControlGroups$$' ./e2e/...
 
 DURATION ?= 1h

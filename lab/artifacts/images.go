@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/image"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/iptables"
 )
 
 // contents is what an image holds, before it is made.
@@ -84,8 +85,12 @@ func (c *Cache) contents(ctx context.Context, k Kubernetes, names imageNames) (m
 
 // packetFilter adds the tools with which kube-proxy sets its rules.
 func packetFilter(files map[string]string, rootfs string, l libraries) error {
-	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
-		files["/usr/sbin/"+name] = filepath.Join(rootfs, "usr/sbin/xtables-nft-multi")
+	kind, err := iptables.Kind()
+	if err != nil {
+		return err
+	}
+	for _, name := range iptables.Programs {
+		files["/usr/sbin/"+name] = filepath.Join(rootfs, "usr/sbin/xtables-"+kind+"-multi")
 	}
 	for _, name := range []string{"/usr/sbin/nft", "/usr/sbin/conntrack", "/usr/bin/ip"} {
 		files[name] = filepath.Join(rootfs, name)

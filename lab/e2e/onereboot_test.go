@@ -45,6 +45,9 @@ func TestOneReboot(t *testing.T) {
 	}
 }
 
+// stepPrefix is what a line of the page begins with.
+const stepPrefix = "- after "
+
 type oneReboot struct {
 	*testCluster
 	test    *testing.T
@@ -55,7 +58,7 @@ type oneReboot struct {
 // note adds a line to the page E2E_RESULT, if there is one.
 func (o *oneReboot) note(t *testing.T, what string) {
 	t.Helper()
-	line := fmt.Sprintf("- %s (after %s): %s\n", time.Now().UTC().Format(time.DateTime), time.Since(o.began).Round(time.Second), what)
+	line := fmt.Sprintf("%s%s: %s\n", stepPrefix, time.Since(o.began).Round(time.Second), what)
 	t.Log(line)
 	page := os.Getenv("E2E_RESULT")
 	if page == "" {

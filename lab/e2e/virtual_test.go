@@ -4,20 +4,23 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/virtual"
 )
 
-// slowness is how much slower a virtual machine is, with room to spare.
-const slowness = "20"
+// slowness is how many times slower a virtual machine computes, and runs its clock. It has
+// room for a busy host. timeFactor is for what it is even slower at.
+const (
+	slowness   = 30
+	timeFactor = "2"
+)
 
 // TestVersion2ControlGroups runs TestOneReboot in a virtual machine that has only version 2
 // control groups, whichever this machine has. VIRTUAL_OUT is the folder for its results.
@@ -26,11 +29,8 @@ func TestVersion2ControlGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := empty(out); err != nil {
 		t.Fatal(err)
-	}
-	for _, name := range []string{"log", "result.md", "status", "kubeadm"} {
-		_ = os.RemoveAll(filepath.Join(out, name))
 	}
 	limit, err := time.ParseDuration(env("VIRTUAL_LIMIT", "3h"))
 	if err != nil {
@@ -38,74 +38,55 @@ func TestVersion2ControlGroups(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	console, err := os.Create(filepath.Join(out, "console"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer console.Close()
 	work, err := os.MkdirTemp(env("VIRTUAL_TMP", "/var/tmp"), "e2e-cgroup2-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(work)
-	machine := virtual.Machine{Disk: filepath.Join(work, "disk"), Memory: "6G", Share: out, Console: console}
-	kernel, disk := virtualParts(ctx, t, work)
-	machine.Kernel, disk.Script = kernel, script(machine, "TestOneReboot", limit)
-	if err := disk.Make(ctx, machine.Disk); err != nil {
-		t.Fatal(err)
-	}
+	machine := virtual.Machine{Disk: filepath.Join(work, "disk"), Memory: "6G", Slowness: slowness, Share: out}
+	makeVirtual(ctx, t, &machine, script(machine, "TestOneReboot", limit))
 	t.Logf("the virtual machine boots; what it does is in %s", out)
-	if err := machine.Run(ctx); err != nil {
+	page := filepath.Join(out, "result.md")
+	if err := runVirtual(ctx, machine, page); err != nil {
 		t.Error(err)
 	}
-	result, _ := os.ReadFile(filepath.Join(out, "result.md"))
+	result, _ := os.ReadFile(page)
 	t.Logf("\n%s", result)
 	if status, err := os.ReadFile(filepath.Join(out, "status")); err != nil || strings.TrimSpace(string(status)) != "0" {
 		t.Errorf("it did not pass: see %s", filepath.Join(out, "log"))
 	}
 }
 
-// checkout is where the virtual machine has this project.
-const checkout = "/opt/kubectl-upgrade"
+// empty makes the folder, and removes the results of the last run.
+func empty(folder string) error {
+	for _, pattern := range []string{"log", "steps", "status", "kubeadm", "pods-*", "journal-*"} {
+		left, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range left {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+		}
+	}
+	return os.MkdirAll(folder, 0o755)
+}
 
-// virtualParts returns the kernel, and the disk with all that the story needs.
-func virtualParts(ctx context.Context, t *testing.T, work string) (kernel string, disk virtual.Disk) {
-	t.Helper()
-	cache, err := artifacts.Open(env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), nil)
+// runVirtual runs the machine until it powers off, and writes its steps to a page.
+func runVirtual(ctx context.Context, machine virtual.Machine, page string) error {
+	console, err := os.Create(filepath.Join(machine.Share, "console"))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if _, err := cache.Containerd(ctx, "", 0); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := cache.Kubernetes(ctx, strings.TrimPrefix(from, "v")); err != nil {
-		t.Fatal(err)
-	}
-	copies := map[string]string{}
-	for _, folder := range cache.Used() {
-		copies[folder] = folder
-	}
-	parts, err := cache.Virtual(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{
-		"bin/lab", "bin/lab-web", "bin/kubectl-upgrade", "bin/node-agent.tar", "manifests", "lab/manifests",
-	} {
-		copies[filepath.Join(checkout, path)] = filepath.Join(root, path)
-	}
-	tests := filepath.Join(work, "e2e.test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-tags", "e2e", "-ldflags", "-s -w", "-o", tests, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the tests: %v: %s", err, out)
-	}
-	copies[checkout+"/lab/e2e/e2e.test"] = tests
-	return parts.Kernel, virtual.Disk{Rootfs: parts.Rootfs, Copies: copies, Size: "14G"}
+	defer console.Close()
+	machine.Console = console
+	running, stop := context.WithCancel(ctx)
+	followed := make(chan error, 1)
+	go func() { followed <- followSteps(running, filepath.Join(machine.Share, "steps"), page) }()
+	err = machine.Run(ctx)
+	stop()
+	return errors.Join(err, <-followed)
 }
 
 // script returns what the virtual machine does: run one test, and leave its output and its
@@ -116,12 +97,17 @@ func script(machine virtual.Machine, test string, limit time.Duration) string {
 exec >/mnt/log 2>&1
 uname -a
 cat /sys/fs/cgroup/cgroup.controllers
-modprobe -a loop overlay squashfs bridge br_netfilter veth nf_conntrack
-export LAB_TIME_FACTOR=%s LAB_CACHE=%s E2E_RESULT=/mnt/result.md E2E_KEEP=1 E2E_SHOW=1 HOME=/root
+modprobe -a loop overlay squashfs bridge br_netfilter veth nf_conntrack ip_tables iptable_filter iptable_nat iptable_mangle \
+	xt_comment xt_conntrack xt_MASQUERADE xt_mark xt_statistic xt_addrtype ipt_REJECT
+export LAB_TIME_FACTOR=%s LAB_IPTABLES=%s LAB_CACHE=%s E2E_RESULT=/mnt/steps E2E_KEEP=1 E2E_SHOW=1 HOME=/root
 cd %s/lab/e2e
 ./e2e.test -test.v -test.timeout %s -test.run '^%s$'
 status=$?
 cp -r /var/lib/kubectl-upgrade-lab/log /mnt/kubeadm
+for node in /var/lib/kubectl-upgrade-lab/nodes/*; do
+	cp -r $node/upper/var/log/pods /mnt/pods-$(basename $node)
+	journalctl -D $node/journal --no-pager >/mnt/journal-$(basename $node)
+done
 echo $status >/mnt/status
-`, machine.Mount("/mnt"), slowness, env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), checkout, limit, test)
+`, machine.Mount("/mnt"), timeFactor, packetFilter, env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), checkout, limit, test)
 }

@@ -19,6 +19,10 @@ func (s Spec) files() ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
+	filter, err := packetFilter()
+	if err != nil {
+		return nil, err
+	}
 	files := []file{
 		{path: "/etc/machine-id", text: hex.EncodeToString(id) + "\n"},
 		{path: "/etc/hostname", text: s.Name + "\n"},
@@ -36,6 +40,7 @@ func (s Spec) files() ([]file, error) {
 	files = append(files, s.systemdFiles()...)
 	files = append(files, s.flatcarFiles()...)
 	files = append(files, s.containerFiles()...)
+	files = append(files, filter...)
 	files = append(files, updates...)
 	files = append(files, s.updateEngineFiles()...)
 	for _, path := range slices.Sorted(maps.Keys(s.Files)) {

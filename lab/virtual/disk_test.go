@@ -41,24 +41,29 @@ func TestTheDiskHasWhatTheMachineRuns(t *testing.T) {
 
 func TestMachinesHaveOnlyVersion2(t *testing.T) {
 	m := Machine{Disk: "/tmp/disk", Memory: "6G", Share: "/out"}
-	for _, want := range []string{"systemd.unified_cgroup_hierarchy=1", "ubd0=/tmp/disk", "mem=6G"} {
+	for _, want := range []string{"systemd.unified_cgroup_hierarchy=1", "ubd0=/opt/disk", "mem=6G"} {
 		if !slices.Contains(m.args(), want) {
 			t.Errorf("got %v, want %s among them", m.args(), want)
 		}
 	}
-	if got := m.Mount("/mnt"); !strings.Contains(got, "/out") || !strings.HasSuffix(got, " /mnt") {
+	if got := m.Mount("/out"); !strings.Contains(got, "/mnt") || !strings.HasSuffix(got, " /out") {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestTheConsoleShowsWhatTheMachinePrints(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount")
+	}
 	kernel := filepath.Join(t.TempDir(), "kernel")
-	if err := os.WriteFile(kernel, []byte("#!/bin/sh\necho \"$1 $TMPDIR\"\nexit $(($# > 20))\n"), 0o755); err != nil {
+	if err := os.WriteFile(kernel, []byte("#!/bin/sh\necho \"$1 $TMPDIR $SLOWNESS\"\nexit $(($# > 20))\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	var console strings.Builder
-	m := Machine{Kernel: kernel, Disk: "/tmp/disk", Console: &console}
-	if err := m.Run(t.Context()); err != nil || console.String() != "ubd0=/tmp/disk /dev/shm\n" {
+	m := Machine{Rootfs: "/", Kernel: kernel, Clock: filepath.Join(t.TempDir(), "clock.so"), Slowness: 7,
+		Disk: filepath.Join(t.TempDir(), "disk"), Share: t.TempDir(), Console: &console}
+	// The loader complains that there is no clock.so.
+	if err := m.Run(t.Context()); err != nil || !strings.HasSuffix(console.String(), "ubd0=/opt/disk /dev/shm 7\n") {
 		t.Errorf("got %q, %v", console.String(), err)
 	}
 }

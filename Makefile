@@ -83,6 +83,14 @@ e2e-reboot: packages lab image ## Reboots that operating systems ask for, and a 
 e2e-faults: packages lab image ## Broken images and faults on real nodes, written to docs/reliability.md; CASE=REGEX selects cases (root; about two hours)
 	cd lab && FAULT_CASES='$(CASE)' RELIABILITY=$(abspath docs/reliability.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 180m -run 'TestGuard|TestFaults' ./e2e/...
 
+.PHONY: e2e-long
+e2e-long: packages lab image ## Five minors on one cluster, by commands and then by schedule, written to docs/compatibility.md (root; about two hours)
+	cd lab && COMPATIBILITY=$(abspath docs/compatibility.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 240m -run 'TestLong' ./e2e/...
+
+.PHONY: e2e-matrix
+e2e-matrix: packages lab image ## A patch for each systemd, minor and method, written to docs/compatibility.md; CASE=REGEX selects cells (root; about two hours)
+	cd lab && MATRIX_CASES='$(CASE)' COMPATIBILITY=$(abspath docs/compatibility.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 240m -run 'TestMatrix$$' ./e2e/...
+
 .PHONY: e2e-cgroup2
 e2e-cgroup2: packages lab image ## A reboot on version 2 control groups, in a virtual machine without KVM; its log and result are in bin/e2e-cgroup2 (root; hours)
 	cd lab && VIRTUAL_OUT=$(abspath bin/e2e-cgroup2) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 4h -run 'TestVersion2ControlGroups$$' ./e2e/...

@@ -95,6 +95,9 @@ func FindBrokenKind(name string) (BrokenKind, error) {
 // BrokenSysext packs the programs of a version as an image of that kind, and returns
 // it. An image that works is k.Sysext.
 func (c *Cache) BrokenSysext(ctx context.Context, k Kubernetes, kind BrokenKind) (string, error) {
+	if kind.Name == "" {
+		return k.Sysext, nil
+	}
 	return c.kubernetesSysext(ctx, k.Version, k.BinDir, kind)
 }
 

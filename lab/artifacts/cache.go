@@ -19,17 +19,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reporter is called when a step begins, and the function that it returns when the
-// step ends. Steps whose result is in the cache already are not reported. Steps do not overlap.
-type Reporter func(step string) (done func(error))
-
 // Cache is a folder of finished artifacts. Several processes may share one.
 type Cache struct {
 	Dir    string
 	Report Reporter
+	// Origin is where published versions are downloaded from, instead of compiling them.
+	Origin Origin
 
-	mu   sync.Mutex
-	used map[string]bool
+	mu      sync.Mutex
+	used    map[string]bool
+	running Step // nil between steps
 }
 
 // Used returns the folders of all artifacts that this Cache was asked for: with the same
@@ -59,7 +58,7 @@ func Open(dir string, report Reporter) (*Cache, error) {
 		return nil, fmt.Errorf("opening the cache: %w", err)
 	}
 	if report == nil {
-		report = func(string) func(error) { return func(error) {} }
+		report = Silent
 	}
 	return &Cache{Dir: dir, Report: report}, nil
 }
@@ -93,9 +92,7 @@ func (c *Cache) obtain(a artifact) (string, error) {
 	if _, err := os.Stat(done); err == nil {
 		return done, nil
 	}
-	finish := c.Report(a.step)
-	err = c.build(a, done)
-	finish(err)
+	err = c.step(a.step, func() error { return c.build(a, done) })
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", a.step, err)
 	}

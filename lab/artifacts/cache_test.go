@@ -20,7 +20,7 @@ func openCache(t *testing.T, report Reporter) *Cache {
 
 func TestObtainBuildsOnce(t *testing.T) {
 	var steps []string
-	c := openCache(t, func(step string) func(error) { steps = append(steps, step); return func(error) {} })
+	c := openCache(t, func(step string) Step { steps = append(steps, step); return Silent(step) })
 	built := 0
 	one := artifact{name: "a", recipe: []string{"r"}, step: "making a", build: func(dir string) error {
 		built++

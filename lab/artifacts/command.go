@@ -24,6 +24,9 @@ type command struct {
 	dir  string
 	env  []string // on top of this process's own
 	args []string
+	// take, if it is not nil, gets each line of standard error. Those that it returns
+	// true for are neither logged nor part of an error.
+	take func(line string) bool
 	// ownMounts gives the program a mount namespace, so that what it mounts
 	// goes away with it, even when it is killed: a mount of /dev that stays in
 	// a folder would be emptied with that folder.
@@ -43,7 +46,8 @@ func (c *Cache) run(ctx context.Context, what command) (string, error) {
 	cmd.Dir = what.dir
 	cmd.Env = append(os.Environ(), what.env...)
 	cmd.Stdout = &out
-	cmd.Stderr = io.MultiWriter(log, tail)
+	rest := &lineWriter{take: what.take, to: io.MultiWriter(log, tail)}
+	cmd.Stderr = rest
 	// The program ends with this process, even when this one is killed. The
 	// kernel ties that to the thread that starts it, so the thread must stay.
 	runtime.LockOSThread()
@@ -55,7 +59,9 @@ func (c *Cache) run(ctx context.Context, what command) (string, error) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = patience
 	fmt.Fprintf(log, "+ %s\n", strings.Join(what.args, " "))
-	if err := cmd.Run(); err != nil {
+	err = cmd.Run()
+	rest.flush()
+	if err != nil {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}

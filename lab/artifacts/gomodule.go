@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,10 @@ import (
 // on where they were built. It decides which entries of Go's build cache can
 // be used again, so every build here has the same.
 var goEnv = []string{"GOFLAGS=-mod=mod -trimpath -buildvcs=false", "CGO_ENABLED=0", "GOWORK=off", "GOOS=linux", "GOARCH=" + runtime.GOARCH}
+
+// fastEnv has the compiler collect its garbage later. It takes a quarter less time, and
+// 600 MB for the largest packages.
+var fastEnv = []string{"GOGC=400", "GOMEMLIMIT=1536MiB"}
 
 // goModule is a small module whose only use is to build programs of others at
 // the versions that it requires.
@@ -24,8 +29,9 @@ type goModule struct {
 
 func (m goModule) dir() string { return filepath.Join(m.cache.Dir, "build", m.name) }
 
-func (m goModule) run(ctx context.Context, args ...string) (string, error) {
-	return m.cache.run(ctx, command{log: m.name, dir: m.dir(), env: goEnv, args: append([]string{"go"}, args...)})
+// run runs go. Lines of its standard error that take returns true for are not logged.
+func (m goModule) run(ctx context.Context, take func(line string) bool, args ...string) (string, error) {
+	return m.cache.run(ctx, command{log: m.name, dir: m.dir(), env: slices.Concat(goEnv, fastEnv), take: take, args: append([]string{"go"}, args...)})
 }
 
 // prepare writes go.mod and the given sources, and resolves what they import.
@@ -49,7 +55,7 @@ func (m goModule) prepare(ctx context.Context, sources map[string]string, requir
 		edit = append(edit, "-replace="+one)
 	}
 	for _, args := range [][]string{edit, {"mod", "tidy"}} {
-		if _, err := m.run(ctx, args...); err != nil {
+		if _, err := m.run(ctx, nil, args...); err != nil {
 			return err
 		}
 	}
@@ -59,8 +65,11 @@ func (m goModule) prepare(ctx context.Context, sources map[string]string, requir
 // build writes each package's program into dir, under the package's last
 // name. One call for all compiles what they share once.
 func (m goModule) build(ctx context.Context, dir string, ldflags string, packages ...string) error {
-	args := append([]string{"build", "-ldflags", ldflags, "-o", dir + "/"}, packages...)
-	_, err := m.run(ctx, args...)
+	compilation, err := m.compilation(ctx, packages)
+	if err != nil {
+		return err
+	}
+	_, err = m.run(ctx, compilation.line, append([]string{"build", "-v", "-ldflags", ldflags, "-o", dir + "/"}, packages...)...)
 	return err
 }
 
@@ -86,7 +95,7 @@ func (m goModule) source(ctx context.Context, module string) (string, error) {
 	if err := os.MkdirAll(m.dir(), 0o755); err != nil {
 		return "", err
 	}
-	out, err := m.run(ctx, "mod", "download", "-json", module)
+	out, err := m.run(ctx, nil, "mod", "download", "-json", module)
 	if err != nil {
 		return "", fmt.Errorf("downloading %s: %w", module, err)
 	}

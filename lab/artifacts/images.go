@@ -74,10 +74,7 @@ func (c *Cache) contents(ctx context.Context, k Kubernetes, names imageNames) (m
 	all := map[string]contents{
 		names.coredns: {files: map[string]string{"/coredns": filepath.Join(coredns, "coredns")}, entrypoint: []string{"/coredns"}},
 		names.pause:   {files: map[string]string{"/pause": filepath.Join(pause, "pause")}, entrypoint: []string{"/pause"}},
-		names.etcd:    {files: map[string]string{}},
-	}
-	for _, program := range []string{"etcd", "etcdctl", "etcdutl"} {
-		all[names.etcd].files["/usr/local/bin/"+program] = filepath.Join(k.EtcdBinDir, program)
+		names.etcd:    {files: etcdFiles(k.EtcdBinDir)},
 	}
 	for program, ref := range names.programs {
 		all[ref] = contents{files: map[string]string{"/usr/local/bin/" + program: filepath.Join(k.BinDir, program)}}

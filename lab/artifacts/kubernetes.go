@@ -15,10 +15,11 @@ import (
 type Kubernetes struct {
 	// Version has no leading v: "1.34.4".
 	Version string
-	// BinDir holds kubeadm, kubectl, kubelet and the other programs.
+	// BinDir holds kubeadm, kubectl, kubelet, kube-proxy, and the other programs if they
+	// were built.
 	BinDir string
 	// EtcdBinDir holds etcd, etcdctl and etcdutl of the version that kubeadm
-	// names.
+	// names. Empty: the version was downloaded.
 	EtcdBinDir string
 	// Sysext is the path of kubernetes-v1.34.4-x86-64.raw, or -arm64.raw.
 	Sysext string
@@ -38,12 +39,15 @@ type Image struct {
 
 var patchVersion = regexp.MustCompile(`^1\.\d+\.\d+$`)
 
-// Kubernetes builds a version, such as "1.34.4", from its published sources,
-// with the etcd, CoreDNS and pause images that its kubeadm names. A version
-// takes minutes when it is first compiled.
+// Kubernetes downloads a version, such as "1.34.4", from the cache's Origin, or builds
+// it from its published sources, with the etcd, CoreDNS and pause images that its
+// kubeadm names. A version takes minutes when it is first compiled.
 func (c *Cache) Kubernetes(ctx context.Context, version string) (Kubernetes, error) {
 	if !patchVersion.MatchString(version) {
 		return Kubernetes{}, fmt.Errorf("%q is not a Kubernetes version: write it as 1.34.4", version)
+	}
+	if c.Origin.used {
+		return c.published(ctx, version)
 	}
 	binDir, err := c.programs(ctx, version)
 	if err != nil {

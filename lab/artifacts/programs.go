@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 )
 
@@ -37,23 +36,14 @@ func (c *Cache) buildKubernetes(ctx context.Context, version, dir string) error 
 	for _, name := range kubernetesCommands {
 		packages = append(packages, "k8s.io/kubernetes/cmd/"+name)
 	}
-	requires := []string{"k8s.io/kubernetes@v" + version}
-	if err := module.prepare(ctx, imports(packages), requires, stagingReplaces(string(goMod), version)); err != nil {
+	requires, replaces, err := kubernetesModules(goMod, version)
+	if err != nil {
+		return err
+	}
+	if err := module.prepare(ctx, imports(packages), requires, replaces); err != nil {
 		return err
 	}
 	return module.build(ctx, dir, versionFlags(version), packages...)
-}
-
-// stagingLine is a module that lives in Kubernetes' own repository. It is
-// published as v0.34.4 where Kubernetes is v1.34.4.
-var stagingLine = regexp.MustCompile(`(?m)^\s*(k8s\.io/[a-z0-9-]+) => \./`)
-
-func stagingReplaces(goMod, version string) []string {
-	var replaces []string
-	for _, match := range stagingLine.FindAllStringSubmatch(goMod, -1) {
-		replaces = append(replaces, fmt.Sprintf("%s=%s@v0.%s", match[1], match[1], strings.TrimPrefix(version, "1.")))
-	}
-	return replaces
 }
 
 // versionFlags has the programs report the version that they are: kubeadm

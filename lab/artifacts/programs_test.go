@@ -5,29 +5,7 @@ import (
 	"go/token"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
-
-func TestStagingReplaces(t *testing.T) {
-	goMod := `module k8s.io/kubernetes
-
-require (
-	k8s.io/api v0.0.0
-	k8s.io/klog/v2 v2.130.1
-)
-
-replace (
-	k8s.io/api => ./staging/src/k8s.io/api
-	k8s.io/cri-client => ./staging/src/k8s.io/cri-client
-	example.com/other => example.com/fork v1.0.0
-)
-`
-	want := []string{"k8s.io/api=k8s.io/api@v0.34.4", "k8s.io/cri-client=k8s.io/cri-client@v0.34.4"}
-	if diff := cmp.Diff(want, stagingReplaces(goMod, "1.34.4")); diff != "" {
-		t.Error(diff)
-	}
-}
 
 func TestVersionFlags(t *testing.T) {
 	got := versionFlags("1.35.4")
@@ -42,7 +20,7 @@ func TestVersionFlags(t *testing.T) {
 }
 
 func TestKubernetesRefusesWhatIsNoVersion(t *testing.T) {
-	c := openCache(t, func(step string) func(error) { t.Errorf("step %q began", step); return func(error) {} })
+	c := openCache(t, func(step string) Step { t.Errorf("step %q began", step); return Silent(step) })
 	for _, version := range []string{"", "v1.34.4", "1.34", "1.34.4-rc.0", "../1.34.4"} {
 		if _, err := c.Kubernetes(t.Context(), version); err == nil {
 			t.Errorf("%q was taken for a version", version)

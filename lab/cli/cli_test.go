@@ -27,14 +27,14 @@ func TestEveryVerbSaysWhatItDoes(t *testing.T) {
 }
 
 func TestFlagsThatAreNotGivenStayAsTheyWere(t *testing.T) {
-	there := cluster.Spec{ControlPlanes: 3, Workers: 1, Version: "v1.35.4", RawFlatcar: true, Base: "bookworm", Containerd: 2}
+	there := cluster.Spec{ControlPlanes: 3, Workers: 1, Version: "v1.35.4", RawFlatcar: true, Base: "bookworm", Containerd: 2, From: "upstream"}
 	for _, test := range []struct {
 		args []string
 		want cluster.Spec
 	}{
 		{nil, there},
-		{[]string{"--workers=2"}, cluster.Spec{ControlPlanes: 3, Workers: 2, Version: "v1.35.4", RawFlatcar: true, Base: "bookworm", Containerd: 2}},
-		{[]string{"--control-planes=1", "--version=v1.34.3", "--raw-flatcar=false", "--base=trixie", "--containerd=0"}, cluster.Spec{ControlPlanes: 1, Workers: 1, Version: "v1.34.3", Base: "trixie"}},
+		{[]string{"--workers=2"}, cluster.Spec{ControlPlanes: 3, Workers: 2, Version: "v1.35.4", RawFlatcar: true, Base: "bookworm", Containerd: 2, From: "upstream"}},
+		{[]string{"--control-planes=1", "--version=v1.34.3", "--raw-flatcar=false", "--base=trixie", "--containerd=0", "--from="}, cluster.Spec{ControlPlanes: 1, Workers: 1, Version: "v1.34.3", Base: "trixie"}},
 	} {
 		asked := cluster.Spec{}
 		flags := pflag.NewFlagSet("up", pflag.ContinueOnError)
@@ -42,6 +42,7 @@ func TestFlagsThatAreNotGivenStayAsTheyWere(t *testing.T) {
 		flags.IntVar(&asked.Workers, "workers", 2, "")
 		flags.StringVar(&asked.Version, "version", DefaultVersion, "")
 		flags.BoolVar(&asked.RawFlatcar, "raw-flatcar", false, "")
+		flags.StringVar(&asked.From, "from", "", "")
 		flags.StringVar((*string)(&asked.Base), "base", "trixie", "")
 		flags.IntVar(&asked.Containerd, "containerd", 0, "")
 		if err := flags.Parse(test.args); err != nil {
@@ -119,8 +120,8 @@ func TestLogReaders(t *testing.T) {
 func TestProgressSaysHowItEnded(t *testing.T) {
 	var out bytes.Buffer
 	report := progress(&out)
-	report("bridge")(nil)
-	report("booting")(errors.New("no power"))
+	report("bridge").End(nil)
+	report("booting").End(errors.New("no power"))
 	want := "  bridge … 0s\n  booting … failed after 0s\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -57,7 +57,8 @@ sysext image, and reboots through its own logind. Needs root.`,
 	flags.StringVar(&where.cache, "cache", env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), "the files that labs are made from (LAB_CACHE)")
 	root.AddCommand(
 		upCommand(where), downCommand(where), statusCommand(where), kubeconfigCommand(where),
-		publishCommand(where), withdrawCommand(where), faultCommand(where), loadImageCommand(where),
+		publishCommand(where), withdrawCommand(where), faultCommand(where),
+		loadImageCommand(where), loadEtcdCommand(where),
 		updateEngineCommand(where), containerdCommand(where),
 		execCommand(where), logsCommand(where),
 		rebootCommand(where), killCommand(where), startCommand(where), partitionCommand(where), healCommand(where),

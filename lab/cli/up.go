@@ -23,10 +23,18 @@ func upCommand(where *folders) *cobra.Command {
 		Long: `Make a cluster. The first one of a version takes some ten minutes, because
 Kubernetes is built from its sources; a later one takes about a minute. If it is
 interrupted, run it again. On a lab that is there, only nodes that are off are
-powered on, and flags that are not given are as they were.`,
+powered on, and flags that are not given are as they were.
+
+With --from, Kubernetes is downloaded as it is published, instead of built: its
+programs from dl.k8s.io, its images from registry.k8s.io, and the sysext image
+from extensions.flatcar.org. A mirror has these hosts as folders. Everything is
+checked against the published hashes, and nothing of it needs Go. What is
+published to the lab later comes from there too.`,
 		Example: `  lab up
   lab up --control-planes 3 --workers 1
   lab up --version v1.34.3 --raw-flatcar   # nodes fetch new versions by themselves
+  lab up --from upstream                   # download Kubernetes, compile nothing
+  lab up --from https://mirror.example     # has dl.k8s.io/release/…, registry.k8s.io/…
   lab up --base bookworm-backports --containerd 2
   lab up --update-engine                   # and then: lab update-engine w1 need-reboot`,
 		Args: cobra.NoArgs,
@@ -60,7 +68,12 @@ powered on, and flags that are not given are as they were.`,
 	cmd.Flags().StringVar((*string)(&spec.Base), "base", string(artifacts.DefaultBase), artifacts.BaseHelp())
 	cmd.Flags().IntVar(&spec.Containerd, "containerd", 0, "the major version of containerd, 1 or 2 (default: that of the base)")
 	cmd.Flags().BoolVar(&spec.UpdateEngine, "update-engine", false, "have nodes run a service that plays Flatcar's update_engine")
+	fromFlag(cmd, &spec.From)
 	return cmd
+}
+
+func fromFlag(cmd *cobra.Command, from *string) {
+	cmd.Flags().StringVar(from, "from", env("LAB_FROM", ""), "where to download Kubernetes from: upstream, or a mirror's address; empty: compile it (LAB_FROM)")
 }
 
 // unlessGiven takes the flags that were not given from the existing lab.
@@ -85,6 +98,9 @@ func unlessGiven(flags *pflag.FlagSet, asked, there cluster.Spec) cluster.Spec {
 	}
 	if !flags.Changed("update-engine") {
 		asked.UpdateEngine = there.UpdateEngine
+	}
+	if !flags.Changed("from") {
+		asked.From = there.From
 	}
 	return asked
 }

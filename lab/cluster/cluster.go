@@ -33,6 +33,9 @@ type Spec struct {
 	// UpdateEngine has every node run a service that plays Flatcar's
 	// update_engine.
 	UpdateEngine bool `json:"updateEngine,omitempty"`
+	// From is where published versions of Kubernetes are downloaded from: "upstream",
+	// or the address of a mirror. Empty: they are compiled.
+	From string `json:"from,omitempty"`
 	// Base is the Debian of the nodes. Empty: artifacts.DefaultBase.
 	Base artifacts.Base `json:"base,omitempty"`
 	// Containerd is the major version of containerd, 1 or 2. 0: that of the base.
@@ -46,6 +49,9 @@ func (s Spec) Validate() error {
 	}
 	if s.Workers < 0 || s.Workers > network.MaxWorkers {
 		return fmt.Errorf("a lab has 0 to %d workers, not %d", network.MaxWorkers, s.Workers)
+	}
+	if _, err := artifacts.ParseOrigin(s.From); err != nil {
+		return err
 	}
 	if _, err := bare(s.Version); err != nil {
 		return err
@@ -64,6 +70,9 @@ func (s Spec) String() string {
 	}
 	if s.UpdateEngine {
 		text += ", with update_engine"
+	}
+	if s.From != "" {
+		text += ", from " + s.From
 	}
 	if s.Base != "" {
 		text += ", on Debian " + s.Base.String()
@@ -113,7 +122,7 @@ func Open(dir string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the lab: %w", err)
 	}
-	c := &Cluster{Dir: dir, Report: silent}
+	c := &Cluster{Dir: dir, Report: artifacts.Silent}
 	data, err := os.ReadFile(c.stateFile())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNone
@@ -137,8 +146,6 @@ func (c *Cluster) save() error {
 	}
 	return nil
 }
-
-func silent(string) func(error) { return func(error) {} }
 
 // Spec returns the spec that the lab was made with; an upgrade does not change it.
 func (c *Cluster) Spec() Spec { return c.state.Spec }
@@ -174,6 +181,17 @@ func (c *Cluster) BinDir() string { return filepath.Join(c.Dir, "bin") }
 
 // CacheDir returns the folder of the files that labs are made from. Down keeps it.
 func (c *Cluster) CacheDir() string { return c.state.CacheDir }
+
+// Cache opens that folder. What is not in it is made, or downloaded, as the lab's spec
+// says.
+func (c *Cluster) Cache() (*artifacts.Cache, error) {
+	cache, err := artifacts.Open(c.CacheDir(), c.Report)
+	if err != nil {
+		return nil, err
+	}
+	cache.Origin, err = artifacts.ParseOrigin(c.state.Spec.From)
+	return cache, err
+}
 
 // LogDir returns the folder of kubeadm's output, one file for each node.
 func (c *Cluster) LogDir() string { return filepath.Join(c.Dir, "log") }

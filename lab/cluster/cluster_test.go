@@ -3,10 +3,13 @@ package cluster
 import (
 	"errors"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 )
 
 func TestValidate(t *testing.T) {
@@ -21,6 +24,7 @@ func TestValidate(t *testing.T) {
 		"too many workers":   func(s *Spec) { s.Workers = 100 },
 		"a minor":            func(s *Spec) { s.Version = "v1.34" },
 		"a path":             func(s *Spec) { s.Version = "v1.34.3/.." },
+		"an unknown origin":  func(s *Spec) { s.From = "somewhere" },
 		"another base":       func(s *Spec) { s.Base = "jessie" },
 		"containerd 3":       func(s *Spec) { s.Containerd = 3 },
 		"no containerd 1":    func(s *Spec) { s.Base, s.Containerd = "sid", 1 },
@@ -108,6 +112,23 @@ func TestParseMembers(t *testing.T) {
 	}
 	if _, err := parseMembers([]byte("Unable to connect")); err == nil {
 		t.Error("no list gave no error")
+	}
+}
+
+func TestCacheHasTheOriginOfTheSpec(t *testing.T) {
+	from, err := artifacts.ParseOrigin("https://mirror.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for origin, want := range map[string]artifacts.Origin{"": {}, "https://mirror.example": from} {
+		c := &Cluster{Dir: t.TempDir(), state: state{CacheDir: t.TempDir(), Spec: Spec{From: origin}}}
+		cache, err := c.Cache()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(cache.Origin, want) {
+			t.Errorf("%q: the cache's origin is %+v, want %+v", origin, cache.Origin, want)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func Down(ctx context.Context, dir string, report artifacts.Reporter) error {
 	}
 	c := &Cluster{Dir: dir, Report: report}
 	if report == nil {
-		c.Report = silent
+		c.Report = artifacts.Silent
 	}
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return ErrNone

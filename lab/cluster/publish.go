@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
@@ -24,8 +25,8 @@ type PublishOptions struct {
 }
 
 // Publish offers a version of Kubernetes on the image server, and its
-// container images on the registry. A version that was never built takes
-// minutes.
+// container images on the registry. It comes from where the lab's first version came
+// from. A version that was never built takes minutes.
 func (c *Cluster) Publish(ctx context.Context, version string, options PublishOptions) error {
 	offered, err := bare(version)
 	if err != nil {
@@ -41,7 +42,7 @@ func (c *Cluster) Publish(ctx context.Context, version string, options PublishOp
 	if err != nil {
 		return err
 	}
-	cache, err := artifacts.Open(c.CacheDir(), c.Report)
+	cache, err := c.Cache()
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (c *Cluster) Publish(ctx context.Context, version string, options PublishOp
 	})
 }
 
-// kubernetes builds what the image contains.
+// kubernetes makes what the image contains. Renamed programs are always compiled.
 func (o PublishOptions) kubernetes(ctx context.Context, cache *artifacts.Cache, version string) (artifacts.Kubernetes, error) {
 	if o.ProgramsOf == "" {
 		return cache.Kubernetes(ctx, version)
@@ -86,4 +87,21 @@ func (c *Cluster) Withdraw(version string) error {
 // registry in place of all others, and pull the image by its own reference.
 func (c *Cluster) LoadImage(ctx context.Context, tar string) error {
 	return serve.PushTar(ctx, registry, tar)
+}
+
+// LoadEtcd puts the image of a version of etcd, "3.5.35", on the lab's registry. A version
+// that was never built takes a minute.
+func (c *Cluster) LoadEtcd(ctx context.Context, version string) (ref string, err error) {
+	if !etcdVersion.MatchString(version) {
+		return "", fmt.Errorf("%q is not a version of etcd: write it as 3.5.35", version)
+	}
+	cache, err := artifacts.Open(c.CacheDir(), c.Report)
+	if err != nil {
+		return "", err
+	}
+	image, err := cache.EtcdImage(ctx, version)
+	if err != nil {
+		return "", err
+	}
+	return image.Ref, c.LoadImage(ctx, image.Tar)
 }

@@ -83,7 +83,7 @@ func begin(dir string, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Dir: dir, Report: silent, state: state{
+	c := &Cluster{Dir: dir, Report: artifacts.Silent, state: state{
 		Spec: options.Spec, CacheDir: cache, Token: newToken(), CertificateKey: newCertificateKey()}}
 	if err := c.requireRoom(); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (c *Cluster) requireRoom() error {
 	if err != nil {
 		return err
 	}
-	if len(built) == 0 {
+	if len(built) == 0 && c.state.Spec.From == "" {
 		if err := host.RequireGo(); err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (c *Cluster) parts(ctx context.Context) (p parts, err error) {
 	if err != nil {
 		return p, err
 	}
-	cache, err := artifacts.Open(c.CacheDir(), c.Report)
+	cache, err := c.Cache()
 	if err != nil {
 		return p, err
 	}
@@ -233,9 +233,9 @@ func (c *Cluster) install(program, kubernetes string) error {
 }
 
 func (c *Cluster) step(name string, do func() error) error {
-	done := c.Report(name)
+	step := c.Report(name)
 	err := do()
-	done(err)
+	step.End(err)
 	return err
 }
 

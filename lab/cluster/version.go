@@ -5,7 +5,10 @@ import (
 	"regexp"
 )
 
-var fullVersion = regexp.MustCompile(`^v?(1\.\d+\.\d+)$`)
+var (
+	fullVersion = regexp.MustCompile(`^v?(1\.\d+\.\d+)$`)
+	etcdVersion = regexp.MustCompile(`^3\.\d+\.\d+$`)
+)
 
 // bare returns a version without its v, as in file names.
 func bare(version string) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -26,9 +27,9 @@ const (
 type Options struct {
 	Program string // bin/lab itself
 	State   string // the lab's state directory
-	Cache   string // the lab's cache
 	Source  string // the checkout
 	Image   string // of the product, as made by `make image`
+	From    string // where Kubernetes is downloaded from; empty: it is compiled
 	Out     io.Writer
 }
 
@@ -42,7 +43,7 @@ func Run(ctx context.Context, options Options) error {
 	d := demo{Options: options, lab: scenario.OpenLab(options.Program, options.State)}
 	d.lab.Out = options.Out
 	d.say("A real cluster of one control plane and two workers, running Kubernetes %s.", from)
-	if _, err := d.lab.Lab(ctx, "up", "--control-planes", "1", "--workers", "2", "--version", from); err != nil {
+	if err := d.show(ctx, "up", "--control-planes", "1", "--workers", "2", "--version", from, "--from", d.From); err != nil {
 		return err
 	}
 	d.say("kubectl-upgrade is installed, as on any cluster: kubectl apply -k manifests.")
@@ -61,7 +62,7 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	d.say("The image server offers Kubernetes %s. No further command is needed.", to)
-	if _, err := d.lab.Lab(ctx, "publish", to); err != nil {
+	if err := d.show(ctx, "publish", to); err != nil {
 		return err
 	}
 	if err := d.follow(ctx); err != nil {
@@ -74,6 +75,16 @@ func (d demo) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(d.Out, "\n==> "+format+"\n", args...)
 }
 
+// show runs a subcommand of lab on this terminal, if it is one: it shows its progress.
+func (d demo) show(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, d.Program, args...)
+	cmd.Stdout, cmd.Stderr = d.Out, d.Out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("running %s: %w", strings.Join(cmd.Args, " "), err)
+	}
+	return nil
+}
+
 // startWeb starts the web service and a client that sends requests to it. It returns
 // the client, and a function that stops it.
 func (d demo) startWeb(ctx context.Context) (*client.Prober, func(), error) {
@@ -82,7 +93,7 @@ func (d demo) startWeb(ctx context.Context) (*client.Prober, func(), error) {
 		return nil, nil, err
 	}
 	_, _ = fmt.Fprintln(d.Out)
-	machine, err := d.lab.StartClient(ctx, d.Cache, from, d.State, "cp1", "w1", "w2")
+	machine, err := d.lab.StartClient(ctx, from, d.State, "cp1", "w1", "w2")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -47,6 +47,7 @@ type testCluster struct {
 	recorder *record.Recorder
 	// stopRecording ends the recorder's watches.
 	stopRecording context.CancelFunc
+	machine       *client.Client // outside the cluster
 	prober        *client.Prober
 	watchers      watchers
 }
@@ -162,11 +163,12 @@ func (c *testCluster) startClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine, err := c.StartClient(c.ctx, env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), from, t.TempDir(), c.nodes...)
+	machine, err := c.StartClient(c.ctx, from, t.TempDir(), c.nodes...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(machine.Stop)
+	c.machine = machine
 	c.prober = client.NewProber(machine, "http://"+address+"/", timelimit.Scale(50*time.Millisecond))
 	c.eventually(t, time.Minute, "the client reaches the web service", func() error { return c.prober.Ask(c.ctx) })
 	go c.prober.Run(c.ctx)

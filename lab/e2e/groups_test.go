@@ -88,14 +88,14 @@ func (r *rollout) each(names []string, is func(v1alpha1.NodeUpgrade) bool) error
 }
 
 // checkNothingBegins waits, and fails the test if something began meanwhile.
-func (r *rollout) checkNothingBegins(t *testing.T, span time.Duration) {
+func (c *testCluster) checkNothingBegins(t *testing.T, span time.Duration) {
 	t.Helper()
-	before, err := record.Beginnings(r.recorder.Moments())
+	before, err := record.Beginnings(c.recorder.Moments())
 	if err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(span)
-	after, err := record.Beginnings(r.recorder.Moments())
+	after, err := record.Beginnings(c.recorder.Moments())
 	if err != nil {
 		t.Fatal(err)
 	}

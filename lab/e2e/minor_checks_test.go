@@ -13,35 +13,46 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// checkMinorUpgraded checks the cluster and the nodes themselves: there is one conf, the new
-// minor's, and the old image is kept for a rollback.
-func (c *testCluster) checkMinorUpgraded(t *testing.T) {
+// checkMinorUpgraded checks what checkMinor does, for TestMinor's versions.
+func (c *testCluster) checkMinorUpgraded(t *testing.T) { c.checkMinor(t, minorFrom, minorTo) }
+
+// checkMinor checks the cluster and the nodes themselves.
+func (c *testCluster) checkMinor(t *testing.T, from, to string) {
+	t.Helper()
+	c.checkNodes(t, from, to)
+	c.checkMinorStaticPods(t, to)
+	c.checkSnapshotRecorded(t, to)
+}
+
+// checkNodes checks that every node runs to: there is one definition, of its minor, and the
+// old image is kept for a rollback.
+func (c *testCluster) checkNodes(t *testing.T, from, to string) {
+	t.Helper()
+	definition := "kubernetes-" + to[:strings.LastIndex(to, ".")] + ".conf"
 	for _, name := range c.nodes {
 		node, err := c.kube.CoreV1().Nodes().Get(c.ctx, name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := node.Status.NodeInfo.KubeletVersion; got != minorTo || node.Spec.Unschedulable {
-			t.Errorf("%s: got kubelet %s and unschedulable %t, want "+minorTo+" and false", name, got, node.Spec.Unschedulable)
+		if got := node.Status.NodeInfo.KubeletVersion; got != to || node.Spec.Unschedulable {
+			t.Errorf("%s: got kubelet %s and unschedulable %t, want %s and false", name, got, node.Spec.Unschedulable, to)
 		}
 		link := c.must(t)(c.Exec(c.ctx, name, "readlink", "-f", "/etc/extensions/kubernetes.raw"))
-		if want := imageName(minorTo); !strings.HasSuffix(strings.TrimSpace(link), want) {
+		if want := imageName(to); !strings.HasSuffix(strings.TrimSpace(link), want) {
 			t.Errorf("%s: the symlink points to %s", name, link)
 		}
 		confs := strings.Fields(c.must(t)(c.Exec(c.ctx, name, "ls", "/etc/sysupdate.kubernetes.d")))
-		if len(confs) != 1 || confs[0] != "kubernetes-v1.35.conf" {
-			t.Errorf("%s: got confs %v, want kubernetes-v1.35.conf only", name, confs)
+		if len(confs) != 1 || confs[0] != definition {
+			t.Errorf("%s: got definitions %v, want %s only", name, confs, definition)
 		}
 		images := c.must(t)(c.Exec(c.ctx, name, "ls", "/opt/extensions/kubernetes"))
-		if !strings.Contains(images, imageName(minorFrom)) {
-			t.Errorf("%s: the image of %s is gone: %s", name, minorFrom, images)
+		if !strings.Contains(images, imageName(from)) {
+			t.Errorf("%s: the image of %s is gone: %s", name, from, images)
 		}
 	}
-	c.checkMinorStaticPods(t)
-	c.checkSnapshotRecorded(t)
 }
 
-func (c *testCluster) checkMinorStaticPods(t *testing.T) {
+func (c *testCluster) checkMinorStaticPods(t *testing.T, to string) {
 	pods, err := c.kube.CoreV1().Pods("kube-system").List(c.ctx, metav1.ListOptions{LabelSelector: "tier=control-plane"})
 	if err != nil {
 		t.Fatal(err)
@@ -52,16 +63,16 @@ func (c *testCluster) checkMinorStaticPods(t *testing.T) {
 		at[pod.Labels["component"]+image[strings.LastIndex(image, ":"):]]++
 	}
 	for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
-		if at[component+":"+minorTo] != len(c.controlPlanes()) {
+		if at[component+":"+to] != len(c.controlPlanes()) {
 			t.Errorf("%s: %v", component, at)
 		}
 	}
 }
 
-// checkSnapshotRecorded checks that etcd's snapshot is where the ClusterUpgrade records it,
-// with the recorded digest.
-func (c *testCluster) checkSnapshotRecorded(t *testing.T) {
-	upgrade, err := c.ours.ClusterUpgrades.Get(c.ctx, minorTo, metav1.GetOptions{})
+// checkSnapshotRecorded checks that etcd's snapshot is where the ClusterUpgrade of that name
+// records it, with the recorded digest.
+func (c *testCluster) checkSnapshotRecorded(t *testing.T, name string) {
+	upgrade, err := c.ours.ClusterUpgrades.Get(c.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

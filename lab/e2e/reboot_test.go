@@ -81,10 +81,10 @@ func (r *reboots) requireReboots(t *testing.T) {
 }
 
 // awaitRebootRequired waits until the node reports that it requires a reboot because of by.
-func (r *reboots) awaitRebootRequired(t *testing.T, name, by string, within time.Duration) {
+func (c *testCluster) awaitRebootRequired(t *testing.T, name, by string, within time.Duration) {
 	t.Helper()
-	r.eventually(t, within, name+" reports that it requires a reboot", func() error {
-		node, err := r.ours.NodeUpgrades.Get(r.ctx, name, metav1.GetOptions{})
+	c.eventually(t, within, name+" reports that it requires a reboot", func() error {
+		node, err := c.ours.NodeUpgrades.Get(c.ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

@@ -56,21 +56,37 @@ func writeRow(t *testing.T, r row) {
 	if t.Failed() {
 		r.happened = "**failed**: " + r.happened
 	}
-	rows := map[string]string{}
+	rows := readRows(t, page)
+	rows[r.id] = fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", r.id, cell(r.happened), cell(cmp.Or(r.said, "–")), r.took.Round(time.Second), cell(r.promises))
+	if err := os.WriteFile(page, []byte(pageOf(rows)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readRows returns the rows of a page by their ids, which begin them. A page that does not
+// exist has none.
+func readRows(t *testing.T, page string) map[string]string {
+	t.Helper()
 	old, err := os.ReadFile(page)
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
+	rows := map[string]string{}
 	for line := range strings.Lines(string(old)) {
 		if id, is := strings.CutPrefix(line, "| `"); is {
 			id, _, _ = strings.Cut(id, "`")
 			rows[id] = line
 		}
 	}
-	rows[r.id] = fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", r.id, cell(r.happened), cell(cmp.Or(r.said, "–")), r.took.Round(time.Second), cell(r.promises))
-	if err := os.WriteFile(page, []byte(pageOf(rows)), 0o644); err != nil {
-		t.Fatal(err)
+	return rows
+}
+
+// withoutRow names the cases that have no row, and is empty if there are none.
+func withoutRow(ids []string) string {
+	if len(ids) == 0 {
+		return ""
 	}
+	return "\nWithout a row, as they have not been run or have not passed: `" + strings.Join(ids, "`, `") + "`.\n"
 }
 
 // pageOf returns the page with the rows of the cases that there are, and names those that
@@ -89,12 +105,9 @@ func pageOf(rows map[string]string) string {
 			text += row
 			continue
 		}
-		missing = append(missing, "`"+id+"`")
+		missing = append(missing, id)
 	}
-	if len(missing) > 0 {
-		text += "\nWithout a row, as they have not been run or have not passed: " + strings.Join(missing, ", ") + ".\n"
-	}
-	return text
+	return text + withoutRow(missing)
 }
 
 // cell returns the text as a cell of a table.

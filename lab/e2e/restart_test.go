@@ -63,8 +63,8 @@ func (r *reboots) decided(name string) error {
 
 // method returns a node's method, and why it is not the requested one, from the recording:
 // after the upgrade the node's status has neither.
-func (r *reboots) method(name string) (method v1alpha1.Method, why string) {
-	for _, m := range r.recorder.Moments() {
+func (c *testCluster) method(name string) (method v1alpha1.Method, why string) {
+	for _, m := range c.recorder.Moments() {
 		var node v1alpha1.NodeUpgrade
 		if m.Resource != v1alpha1.NodeUpgrades.Resource || record.Convert(m, &node) != nil || node.Name != name {
 			continue

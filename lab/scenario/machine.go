@@ -2,16 +2,17 @@ package scenario
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cluster"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
 )
 
 // StartClient starts the client machine on the lab's bridge, with routes to the
 // pods of the nodes named, and the kube-proxy of that version.
-func (l Lab) StartClient(ctx context.Context, cache, version, dir string, nodes ...string) (*client.Client, error) {
+func (l Lab) StartClient(ctx context.Context, version, dir string, nodes ...string) (*client.Client, error) {
 	routes := map[string]string{}
 	for _, name := range nodes {
 		node, err := network.Lookup(name)
@@ -20,7 +21,11 @@ func (l Lab) StartClient(ctx context.Context, cache, version, dir string, nodes 
 		}
 		routes[node.Pods.String()] = node.Address.String()
 	}
-	store, err := artifacts.Open(cache, func(string) func(error) { return func(error) {} })
+	lab, err := cluster.Open(filepath.Dir(l.Kubeconfig))
+	if err != nil {
+		return nil, err
+	}
+	store, err := lab.Cache()
 	if err != nil {
 		return nil, err
 	}

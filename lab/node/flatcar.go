@@ -45,6 +45,9 @@ Description=What stands for Flatcar's locksmithd
 [Service]
 ExecStart=/usr/bin/sleep infinity
 Restart=always
+
+[Install]
+WantedBy=multi-user.target
 `
 
 // flatcarFiles are the operating system's own, so units are below /usr, and links below

@@ -168,6 +168,9 @@ func TestKubernetesFromAMirror(t *testing.T) {
 		if diff := cmp.Diff([]string{one.Ref}, manifest[0].RepoTags); diff != "" {
 			t.Errorf("the archive has another name (-want +got):\n%s", diff)
 		}
+		if err := serve.PushTar(t.Context(), m.Listener.Addr().String()+"/lab", one.Tar); err != nil {
+			t.Errorf("the lab's registry cannot have it: %v", err)
+		}
 	}
 	if len(refs) != 7 {
 		t.Errorf("images are %v, want all 7", refs)

@@ -1,6 +1,7 @@
 package artifacts
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -34,6 +35,8 @@ type mirror struct {
 	asked []string
 	// cut ends so many answers after 10 kB.
 	cut int
+	// corrupt changes the contents of container images.
+	corrupt bool
 }
 
 const kubeadmPath = "/dl.k8s.io/release/v1.34.4/bin/linux/" + runtime.GOARCH + "/kubeadm"
@@ -53,7 +56,13 @@ func newMirror(t *testing.T) *mirror {
 	m.files[folder+file] = sysext
 	m.files[folder+images.Index] = sumOfText(sysext) + "  " + file + "\n" + sumOfText("x") + "  docker-24.0.9-x86-64.raw\n"
 	handler := http.NewServeMux()
-	handler.Handle("/v2/", registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	blobs := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	handler.HandleFunc("/v2/", func(w http.ResponseWriter, r *http.Request) {
+		if m.corrupt && r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
+			w = corruptWriter{w}
+		}
+		blobs.ServeHTTP(w, r)
+	})
 	handler.HandleFunc("/", m.serveFile)
 	m.Server = httptest.NewServer(handler)
 	t.Cleanup(m.Close)
@@ -90,6 +99,13 @@ func (w *cutWriter) Write(p []byte) (int, error) {
 	}
 	w.left -= len(p)
 	return w.ResponseWriter.Write(p)
+}
+
+// corruptWriter sends other bytes, and as many.
+type corruptWriter struct{ http.ResponseWriter }
+
+func (w corruptWriter) Write(p []byte) (int, error) {
+	return w.ResponseWriter.Write(bytes.Repeat([]byte{'x'}, len(p)))
 }
 
 func sumOfText(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
@@ -151,6 +167,9 @@ func TestKubernetesFromAMirror(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{one.Ref}, manifest[0].RepoTags); diff != "" {
 			t.Errorf("the archive has another name (-want +got):\n%s", diff)
+		}
+		if err := serve.PushTar(t.Context(), m.Listener.Addr().String()+"/lab", one.Tar); err != nil {
+			t.Errorf("the lab's registry cannot have it: %v", err)
 		}
 	}
 	if len(refs) != 7 {
@@ -215,6 +234,21 @@ func TestDownloadsThatAreRefused(t *testing.T) {
 				t.Errorf("the mirror was asked %d times", len(m.asked))
 			}
 		})
+	}
+}
+
+func TestCorruptImageIsRefused(t *testing.T) {
+	m := newMirror(t)
+	m.pushImages(t)
+	m.corrupt = true
+	c := m.cache(t)
+	_, err := c.Kubernetes(t.Context(), "1.34.4")
+	if err == nil || !strings.Contains(err.Error(), "error verifying sha256 checksum") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got error %v, want one line about the digest", err)
+	}
+	m.corrupt = false
+	if _, err := c.Kubernetes(t.Context(), "1.34.4"); err != nil {
+		t.Errorf("again, with the right contents: %v", err)
 	}
 }
 

@@ -78,7 +78,7 @@ func TestInit(t *testing.T) {
 	}{
 		{"InitConfiguration", []string{"localAPIEndpoint", "advertiseAddress"}, "10.88.0.11"},
 		{"InitConfiguration", []string{"nodeRegistration", "name"}, "cp1"},
-		{"InitConfiguration", []string{"nodeRegistration", "ignorePreflightErrors"}, []any{"SystemVerification", "NumCPU"}},
+		{"InitConfiguration", []string{"nodeRegistration", "ignorePreflightErrors"}, []any{"SystemVerification", "NumCPU", "HTTPProxyCIDR"}},
 		{"InitConfiguration", []string{"timeouts", "kubernetesAPICall"}, "1m0s"}, // kubeadm's default
 		{"InitConfiguration", []string{"certificateKey"}, "key"},
 		{"ClusterConfiguration", []string{"kubernetesVersion"}, "v1.34.3"},

@@ -3,6 +3,15 @@
 package e2e
 
 import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"time"
 )
 
@@ -35,16 +44,85 @@ func killInRollback(f *faultRun) error {
 	return onLab("kill", "w1")(f)
 }
 
-const (
-	// smallState puts the files of kubectl-upgrade's state on a file system of their own,
-	// with 4 MiB free, and fillState fills it. largeState puts them back.
-	smallState = `mkdir -p /root/state
-mount -t tmpfs -o size=$(( $(du -sk /opt/kubectl-upgrade/state | cut -f1) + 4096 ))k tmpfs /root/state
-cp -a /opt/kubectl-upgrade/state/. /root/state/
-mount --bind /root/state /opt/kubectl-upgrade/state`
-	fillState  = "cat /dev/zero >/opt/kubectl-upgrade/state/fault 2>&- || true"
-	largeState = `umount /opt/kubectl-upgrade/state
-rm -rf /opt/kubectl-upgrade/state/* /root/state/fault
+// stateImage is the disk image of the file system that smallState mounts.
+const stateImage = "/root/state.img"
+
+// stateMount mounts stateImage at each boot, before anything that uses
+// /opt/kubectl-upgrade/state. The loop devices are the lab's.
+const stateMount = `[Unit]
+Requires=lab-boot.service
+After=lab-boot.service
+
+[Mount]
+What=` + stateImage + `
+Where=/opt/kubectl-upgrade/state
+Type=ext4
+Options=loop
+
+[Install]
+RequiredBy=local-fs.target
+`
+
+// smallState puts the files of kubectl-upgrade's state on w1 on a file system of 8 MiB, which
+// is there after a reboot too. A mount below /opt keeps a node from method Restart.
+func smallState(f *faultRun) error {
+	image, err := emptyDisk(f.ctx, 8<<20)
+	if err != nil {
+		return err
+	}
+	return onNode("w1", `echo `+image+` | base64 -d | gzip -d >`+stateImage+`
+cp -a /opt/kubectl-upgrade/state /root/state
+cat >'/etc/systemd/system/opt-kubectl\x2dupgrade-state.mount' <<END
+`+stateMount+`END
+systemctl daemon-reload
+systemctl enable --now 'opt-kubectl\x2dupgrade-state.mount'
 cp -a /root/state/. /opt/kubectl-upgrade/state/
-umount /root/state`
+`+agentAgain)(f)
+}
+
+// emptyDisk returns the image of an empty ext4 file system, for base64 -d | gzip -d.
+func emptyDisk(ctx context.Context, size int64) (string, error) {
+	file, err := os.CreateTemp("", "disk")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	if err := file.Truncate(size); err != nil {
+		return "", err
+	}
+	if out, err := exec.CommandContext(ctx, "mke2fs", "-q", "-t", "ext4", "-m", "0", file.Name()).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("mke2fs: %w: %s", err, out)
+	}
+	var packed bytes.Buffer
+	pack := gzip.NewWriter(&packed)
+	_, err = io.Copy(pack, file)
+	if err := errors.Join(err, pack.Close()); err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
+}
+
+// fillState fills that file system. It is retried while the node reboots.
+func fillState(f *faultRun) error {
+	return waitUntil(time.Minute, func() error {
+		return onNode("w1", `mountpoint -q /opt/kubectl-upgrade/state
+cat /dev/zero >/opt/kubectl-upgrade/state/fault 2>&- || sync
+[ "$(stat -f -c %a /opt/kubectl-upgrade/state)" = 0 ]`)(f)
+	})
+}
+
+const (
+	// largeState puts the files back where smallState took them from.
+	largeState = `rm -rf /root/state /opt/kubectl-upgrade/state/fault
+cp -a /opt/kubectl-upgrade/state /root/state
+systemctl disable --now 'opt-kubectl\x2dupgrade-state.mount'
+rm -rf /root/state/lost+found /opt/kubectl-upgrade/state/* '/etc/systemd/system/opt-kubectl\x2dupgrade-state.mount' ` + stateImage + `
+systemctl daemon-reload
+cp -a /root/state/. /opt/kubectl-upgrade/state/
+rm -r /root/state
+` + agentAgain
+	// agentAgain ends the agent's process. The new one sees the mounts of the node as they
+	// are now.
+	agentAgain = `pkill -KILL -f 'node-agent agen[t]' || true`
 )

@@ -16,9 +16,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// patch is an upgrade of some nodes from v1.34.3 to v1.34.4.
+// patch is an upgrade of some nodes to another patch: v1.34.4, except in a soak.
 type patch struct {
-	nodes  []string
+	nodes  []string        // none: all
 	method v1alpha1.Method // "": Reboot
 	broken string          // the kind of broken image, if any
 }
@@ -56,7 +56,7 @@ func (f *faultRun) patchControlPlane() error {
 		return err
 	}
 	const name = "control-plane"
-	steps := all(onLab("publish", to), awaitOffered, applied(text(patchManifest(name, patch{nodes: []string{"cp1"}}))))
+	steps := all(onLab("publish", to), awaitOffered, applied(text(patchManifest(name, to, patch{nodes: []string{"cp1"}}))))
 	if err := steps(f); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (f *faultRun) startPatch() error {
 	if f.patch.broken != "" {
 		publish = append(publish, "--broken", f.patch.broken)
 	}
-	return all(onLab(publish...), awaitOffered, applied(text(patchManifest(f.id, *f.patch))))(f)
+	return all(onLab(publish...), awaitOffered, applied(text(patchManifest(f.id, to, *f.patch))))(f)
 }
 
 // awaitOffered waits until the coordinator has read that the patch is offered.
@@ -118,17 +118,23 @@ func awaitOffered(f *faultRun) error {
 	})
 }
 
-func patchManifest(name string, p patch) string {
-	nodes, _ := json.Marshal(p.nodes)
+// patchManifest returns an upgrade of the patch's nodes, or of all if it names none. Where it
+// names some, the image may be broken, and the guard gives it only a minute.
+func patchManifest(name, version string, p patch) string {
+	selector, guard := "", ""
+	if len(p.nodes) > 0 {
+		nodes, _ := json.Marshal(p.nodes)
+		selector = fmt.Sprintf("\n  nodeSelector: {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: %s}]}", nodes)
+		guard = ", guardSeconds: 60"
+	}
 	return fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: ClusterUpgrade
 metadata: {name: %s}
 spec:
   version: %s
-  nodeSelector: {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: %s}]}
-  strategy: {method: %s, settleSeconds: 4, guardSeconds: 60, drain: {timeoutSeconds: 600}}
-`, name, to, nodes, cmp.Or(p.method, v1alpha1.MethodReboot))
+  strategy: {method: %s, settleSeconds: 4, drain: {timeoutSeconds: 600}%s}%s
+`, name, version, cmp.Or(p.method, v1alpha1.MethodReboot), guard, selector)
 }
 
 // patched waits until the upgrade has succeeded, and checks that its nodes run the patch.

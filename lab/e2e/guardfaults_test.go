@@ -103,12 +103,18 @@ func emptyDisk(ctx context.Context, size int64) (string, error) {
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 }
 
-// fillState fills that file system. It is retried while the node reboots.
+// fillState fills that file system to the last block: the end of a large file leaves some
+// free. It is retried while the node reboots.
 func fillState(f *faultRun) error {
 	return waitUntil(time.Minute, func() error {
 		return onNode("w1", `mountpoint -q /opt/kubectl-upgrade/state
-cat /dev/zero >/opt/kubectl-upgrade/state/fault 2>&- || sync
-[ "$(stat -f -c %a /opt/kubectl-upgrade/state)" = 0 ]`)(f)
+mkdir -p /opt/kubectl-upgrade/state/fault
+cd /opt/kubectl-upgrade/state/fault
+cat /dev/zero >zeros 2>&- || sync
+n=0
+while echo >$n; do n=$((n + 1)); done 2>&-
+sync
+! echo >again 2>&-`)(f)
 	})
 }
 

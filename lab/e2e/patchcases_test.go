@@ -68,6 +68,7 @@ var patchFaults = []fault{
 	// Nodes that join, and an API that goes back in time.
 	{name: "late-joiner", what: "a node joins at the old version while the upgrade runs", patch: &patch{nodes: []string{"w1", "w2", "w3"}}, at: steps{draining},
 		before: all(onLab("kill", "w3"), deleteNodeOf("w3")), inject: onLab("start", "w3"), then: patched, struck: []string{"w3"}},
-	{name: "late-joiner-after", what: "a node joins at the old version after the upgrade has succeeded", patch: &patch{nodes: []string{"w1", "w3"}}, at: steps{draining},
-		before: all(onLab("kill", "w3"), deleteNodeOf("w3")), inject: none, then: all(ended, onLab("start", "w3"), patched), struck: []string{"w3"}},
+	// The last one: from now on the policy names v1.34.4 for nodes that join late.
+	{name: "late-joiner-after", what: "a node joins at the old version after the upgrade of all nodes has succeeded", patch: &patch{nodes: []string{"w1", "w2", "w3"}, all: true}, at: steps{draining},
+		before: all(onLab("kill", "w3"), deleteNodeOf("w3")), inject: none, then: all(ended, onLab("start", "w3"), runsPatch("w3"), patched), struck: []string{"w3"}},
 }

@@ -19,6 +19,7 @@ import (
 // patch is an upgrade of some nodes to another patch: v1.34.4, except in a soak.
 type patch struct {
 	nodes  []string        // none: all
+	all    bool            // the upgrade names no nodes, and nodes that join late follow it
 	method v1alpha1.Method // "": Reboot
 	broken string          // the kind of broken image, if any
 }
@@ -118,14 +119,16 @@ func awaitOffered(f *faultRun) error {
 	})
 }
 
-// patchManifest returns an upgrade of the patch's nodes, or of all if it names none. Where it
-// names some, the image may be broken, and the guard gives it only a minute.
+// patchManifest returns an upgrade of the patch's nodes, or of all. In the cases of TestFaults
+// the image may be broken, and the guard gives it only a minute.
 func patchManifest(name, version string, p patch) string {
 	selector, guard := "", ""
 	if len(p.nodes) > 0 {
+		guard = ", guardSeconds: 60"
+	}
+	if len(p.nodes) > 0 && !p.all {
 		nodes, _ := json.Marshal(p.nodes)
 		selector = fmt.Sprintf("\n  nodeSelector: {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: %s}]}", nodes)
-		guard = ", guardSeconds: 60"
 	}
 	return fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1
@@ -152,6 +155,22 @@ func patched(f *faultRun) error {
 		}
 	}
 	return nil
+}
+
+// runsPatch returns the action that waits until a node runs the patch, and is in service.
+func runsPatch(node string) action {
+	return func(f *faultRun) error {
+		return waitUntil(8*time.Minute, func() error {
+			object, err := f.kube.CoreV1().Nodes().Get(f.ctx, node, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if running := object.Status.NodeInfo.KubeletVersion; running != to {
+				return fmt.Errorf("%s runs %s, want %s", node, running, to)
+			}
+			return f.testCluster.at(node, v1alpha1.StepIdle)
+		})
+	}
 }
 
 // rolledBack waits until the guard has returned the first node to v1.34.3, and deletes the

@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -44,43 +46,78 @@ func killInRollback(f *faultRun) error {
 	return onLab("kill", "w1")(f)
 }
 
-// stateImage is the disk image of the file system that smallState mounts.
-const stateImage = "/root/state.img"
+// smallDisk puts /opt of w1, which has the images and the guard's files, on a file system of
+// its own, which is there after a reboot too. The free space is 64 MiB. A mount below /opt
+// would not do: systemd-sysext hides all of /opt then, when it merges images at boot.
+func smallDisk(f *faultRun) error {
+	used, err := f.Exec(f.ctx, "w1", "sh", "-c", "du -sm /opt | cut -f1")
+	if err != nil {
+		return err
+	}
+	size, err := strconv.ParseInt(strings.TrimSpace(used), 10, 64)
+	if err != nil {
+		return err
+	}
+	image, err := emptyDisk(f.ctx, (size*11/10+64+imageSize)<<20)
+	if err != nil {
+		return err
+	}
+	return onNode("w1", `echo `+image+` | base64 -d | gzip -d | gzip -d | cp --sparse=always /dev/stdin `+diskImage+`
+cat >/etc/systemd/system/opt.mount <<END
+`+diskMount+`END
+systemctl daemon-reload
+mkdir /root/opt
+mount -o loop `+diskImage+` /root/opt
+cp -a /opt/. /root/opt/
+umount /root/opt
+rmdir /root/opt
+systemctl enable --now opt.mount
+`+agentAgain)(f)
+}
 
-// stateMount mounts stateImage at each boot, before anything that uses
-// /opt/kubectl-upgrade/state. The loop devices are the lab's.
-const stateMount = `[Unit]
+const (
+	// imageSize is the space for the image that is staged, in MiB.
+	imageSize = 100
+	// diskImage is the image of the file system that smallDisk mounts.
+	diskImage = "/root/opt.img"
+	// diskMount mounts it at each boot. The loop devices are the lab's.
+	diskMount = `[Unit]
 Requires=lab-boot.service
 After=lab-boot.service
 
 [Mount]
-What=` + stateImage + `
-Where=/opt/kubectl-upgrade/state
+What=` + diskImage + `
+Where=/opt
 Type=ext4
 Options=loop
 
 [Install]
 RequiredBy=local-fs.target
 `
-
-// smallState puts the files of kubectl-upgrade's state on w1 on a file system of 8 MiB, which
-// is there after a reboot too. A mount below /opt keeps a node from method Restart.
-func smallState(f *faultRun) error {
-	image, err := emptyDisk(f.ctx, 8<<20)
-	if err != nil {
-		return err
-	}
-	return onNode("w1", `echo `+image+` | base64 -d | gzip -d >`+stateImage+`
-cp -a /opt/kubectl-upgrade/state /root/state
-cat >'/etc/systemd/system/opt-kubectl\x2dupgrade-state.mount' <<END
-`+stateMount+`END
+	// fillDisk fills it to the last block: the end of a large file leaves some free.
+	fillDisk = `mountpoint -q /opt
+mkdir -p /opt/fault
+cd /opt/fault
+cat /dev/zero >zeros 2>&- || sync
+n=0
+while echo >$n; do n=$((n + 1)); done 2>&-
+sync
+! echo >again 2>&-`
+	// largeDisk puts /opt back, with the files of kubectl-upgrade as they are now.
+	largeDisk = `rm -rf /opt/fault
+cp -a /opt/kubectl-upgrade /root/kubectl-upgrade
+systemctl disable opt.mount
+umount -l /opt
+rm -rf /etc/systemd/system/opt.mount ` + diskImage + ` /opt/kubectl-upgrade
 systemctl daemon-reload
-systemctl enable --now 'opt-kubectl\x2dupgrade-state.mount'
-cp -a /root/state/. /opt/kubectl-upgrade/state/
-`+agentAgain)(f)
-}
+mv /root/kubectl-upgrade /opt/
+` + agentAgain
+	// agentAgain ends the agent's process. The new one sees the mounts of the node as they
+	// are now.
+	agentAgain = `pkill -KILL -f 'node-agent agen[t]' || true`
+)
 
-// emptyDisk returns the image of an empty ext4 file system, for base64 -d | gzip -d.
+// emptyDisk returns the image of an empty ext4 file system, for base64 -d and gzip -d, twice.
 func emptyDisk(ctx context.Context, size int64) (string, error) {
 	file, err := os.CreateTemp("", "disk")
 	if err != nil {
@@ -95,40 +132,11 @@ func emptyDisk(ctx context.Context, size int64) (string, error) {
 		return "", fmt.Errorf("mke2fs: %w: %s", err, out)
 	}
 	var packed bytes.Buffer
-	pack := gzip.NewWriter(&packed)
-	_, err = io.Copy(pack, file)
-	if err := errors.Join(err, pack.Close()); err != nil {
+	outer := gzip.NewWriter(&packed)
+	inner := gzip.NewWriter(outer)
+	_, err = io.Copy(inner, file)
+	if err := errors.Join(err, inner.Close(), outer.Close()); err != nil {
 		return "", err
 	}
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 }
-
-// fillState fills that file system to the last block: the end of a large file leaves some
-// free. It is retried while the node reboots.
-func fillState(f *faultRun) error {
-	return waitUntil(time.Minute, func() error {
-		return onNode("w1", `mountpoint -q /opt/kubectl-upgrade/state
-mkdir -p /opt/kubectl-upgrade/state/fault
-cd /opt/kubectl-upgrade/state/fault
-cat /dev/zero >zeros 2>&- || sync
-n=0
-while echo >$n; do n=$((n + 1)); done 2>&-
-sync
-! echo >again 2>&-`)(f)
-	})
-}
-
-const (
-	// largeState puts the files back where smallState took them from.
-	largeState = `rm -rf /root/state /opt/kubectl-upgrade/state/fault
-cp -a /opt/kubectl-upgrade/state /root/state
-systemctl disable --now 'opt-kubectl\x2dupgrade-state.mount'
-rm -rf /root/state/lost+found /opt/kubectl-upgrade/state/* '/etc/systemd/system/opt-kubectl\x2dupgrade-state.mount' ` + stateImage + `
-systemctl daemon-reload
-cp -a /root/state/. /opt/kubectl-upgrade/state/
-rm -r /root/state
-` + agentAgain
-	// agentAgain ends the agent's process. The new one sees the mounts of the node as they
-	// are now.
-	agentAgain = `pkill -KILL -f 'node-agent agen[t]' || true`
-)

@@ -62,8 +62,8 @@ var patchFaults = []fault{
 	{name: "guard-healthy", what: "a second guard runs on a node that becomes healthy", patch: workers, at: steps{verifying}, inject: secondGuard, then: patched},
 	{name: "guard-power-cut", what: "w1's new kubelet hangs, and w1 loses its power for 5 s when the guard has begun to return to the former version", patch: &patch{nodes: []string{"w1"}, broken: "hang"}, at: steps{rebooting},
 		inject: killInRollback, lasts: 5 * time.Second, heal: onLab("start", "w1"), then: rolledBack, struck: []string{"w1"}},
-	{name: "guard-disk-full", what: "w1's new kubelet hangs, and the file system of the guard's files is full", patch: &patch{nodes: []string{"w1"}, broken: "hang"}, at: steps{rebooting},
-		before: smallState, inject: fillState, then: all(rolledBack, onNode("w1", largeState))},
+	{name: "guard-disk-full", what: "w1's new kubelet hangs, and the file system of the guard's files is full", patch: &patch{nodes: []string{"w1"}, broken: "hang", method: v1alpha1.MethodRestart}, at: steps{restarting},
+		before: smallDisk, inject: onNode("w1", fillDisk), then: all(rolledBack, onNode("w1", largeDisk))},
 
 	// Nodes that join, and an API that goes back in time.
 	{name: "late-joiner", what: "a node joins at the old version while the upgrade runs", patch: &patch{nodes: []string{"w1", "w2", "w3"}}, at: steps{draining},

@@ -16,7 +16,7 @@ export LAB_CACHE ?= /var/cache/kubectl-upgrade-lab
 export KUBE_ASSETS ?= $(LAB_CACHE)/assets-$(KUBERNETES)
 
 # Debian packages with programs that the lab calls.
-PACKAGES := ca-certificates mmdebstrap systemd-container squashfs-tools iproute2 iptables util-linux procps gnupg
+PACKAGES := ca-certificates mmdebstrap systemd-container squashfs-tools iproute2 iptables util-linux procps gnupg e2fsprogs
 
 ##@ Use it
 

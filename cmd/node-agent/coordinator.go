@@ -77,7 +77,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions) error {
 }
 
 // clusterAccess returns the configuration of the coordinator's clients. Its limits
-// allow writing the orders of a few thousand nodes within a minute.
+// allow writing the NodeUpgrades of a few thousand nodes within a minute.
 func clusterAccess(kubeconfig string) (*rest.Config, error) {
 	access, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

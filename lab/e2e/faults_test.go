@@ -229,7 +229,7 @@ spec: {version: %s}
 
 func (f *faultRun) createUpgrade(name string) error {
 	if f.soaks != nil {
-		return f.KubeApply(f.ctx, f.soaks.manifest(name))
+		return f.KubeApply(f.ctx, patchManifest(name, f.soaks.version, f.soaks.patch))
 	}
 	return f.KubeApply(f.ctx, fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1

@@ -3,6 +3,17 @@
 package e2e
 
 import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -35,16 +46,97 @@ func killInRollback(f *faultRun) error {
 	return onLab("kill", "w1")(f)
 }
 
+// smallDisk puts /opt of w1, which has the images and the guard's files, on a file system of
+// its own, which is there after a reboot too. The free space is 64 MiB. A mount below /opt
+// would not do: systemd-sysext hides all of /opt then, when it merges images at boot.
+func smallDisk(f *faultRun) error {
+	used, err := f.Exec(f.ctx, "w1", "sh", "-c", "du -sm /opt | cut -f1")
+	if err != nil {
+		return err
+	}
+	size, err := strconv.ParseInt(strings.TrimSpace(used), 10, 64)
+	if err != nil {
+		return err
+	}
+	image, err := emptyDisk(f.ctx, (size*11/10+64+imageSize)<<20)
+	if err != nil {
+		return err
+	}
+	return onNode("w1", `echo `+image+` | base64 -d | gzip -d | gzip -d | cp --sparse=always /dev/stdin `+diskImage+`
+cat >/etc/systemd/system/opt.mount <<END
+`+diskMount+`END
+systemctl daemon-reload
+mkdir /root/opt
+mount -o loop `+diskImage+` /root/opt
+cp -a /opt/. /root/opt/
+umount /root/opt
+rmdir /root/opt
+systemctl enable --now opt.mount
+`+agentAgain)(f)
+}
+
 const (
-	// smallState puts the files of kubectl-upgrade's state on a file system of their own,
-	// with 4 MiB free, and fillState fills it. largeState puts them back.
-	smallState = `mkdir -p /root/state
-mount -t tmpfs -o size=$(( $(du -sk /opt/kubectl-upgrade/state | cut -f1) + 4096 ))k tmpfs /root/state
-cp -a /opt/kubectl-upgrade/state/. /root/state/
-mount --bind /root/state /opt/kubectl-upgrade/state`
-	fillState  = "cat /dev/zero >/opt/kubectl-upgrade/state/fault 2>&- || true"
-	largeState = `umount /opt/kubectl-upgrade/state
-rm -rf /opt/kubectl-upgrade/state/* /root/state/fault
-cp -a /root/state/. /opt/kubectl-upgrade/state/
-umount /root/state`
+	// imageSize is the space for the image that is staged, in MiB.
+	imageSize = 100
+	// diskImage is the image of the file system that smallDisk mounts.
+	diskImage = "/root/opt.img"
+	// diskMount mounts it at each boot. The loop devices are the lab's.
+	diskMount = `[Unit]
+Requires=lab-boot.service
+After=lab-boot.service
+
+[Mount]
+What=` + diskImage + `
+Where=/opt
+Type=ext4
+Options=loop
+
+[Install]
+RequiredBy=local-fs.target
+`
+	// fillDisk fills it to the last block: the end of a large file leaves some free.
+	fillDisk = `mountpoint -q /opt
+mkdir -p /opt/fault
+cd /opt/fault
+cat /dev/zero >zeros 2>&- || sync
+n=0
+while echo >$n; do n=$((n + 1)); done 2>&-
+sync
+! echo >again 2>&-`
+	// largeDisk puts /opt back, with the files of kubectl-upgrade as they are now.
+	largeDisk = `rm -rf /opt/fault
+cp -a /opt/kubectl-upgrade /root/kubectl-upgrade
+systemctl disable opt.mount
+umount -l /opt
+rm -rf /etc/systemd/system/opt.mount ` + diskImage + ` /opt/kubectl-upgrade
+systemctl daemon-reload
+mv /root/kubectl-upgrade /opt/
+` + agentAgain
+	// agentAgain ends the agent's process. The new one sees the mounts of the node as they
+	// are now.
+	agentAgain = `pkill -KILL -f 'node-agent agen[t]' || true`
 )
+
+// emptyDisk returns the image of an empty ext4 file system, for base64 -d and gzip -d, twice.
+func emptyDisk(ctx context.Context, size int64) (string, error) {
+	file, err := os.CreateTemp("", "disk")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	if err := file.Truncate(size); err != nil {
+		return "", err
+	}
+	if out, err := exec.CommandContext(ctx, "mke2fs", "-q", "-t", "ext4", "-m", "0", file.Name()).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("mke2fs: %w: %s", err, out)
+	}
+	var packed bytes.Buffer
+	outer := gzip.NewWriter(&packed)
+	inner := gzip.NewWriter(outer)
+	_, err = io.Copy(inner, file)
+	if err := errors.Join(err, inner.Close(), outer.Close()); err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
+}

@@ -109,7 +109,7 @@ func (c *testCluster) hostsClean() error {
 }
 
 // unmounted removes the file systems that cases mount on nodes.
-const unmounted = `[ ! -e /root/state/fault ] || { ` + largeState + `; }
+const unmounted = `[ ! -e ` + diskImage + ` ] || { ` + largeDisk + `; }
 umount /opt/extensions/kubernetes /mnt /etc/kubernetes/tmp`
 
 // reset returns when the next case may begin. After a case that failed it ends every fault

@@ -45,7 +45,7 @@ var patchFaults = []fault{
 		inject: onLab("withdraw", to), lasts: 15 * time.Second, then: patched},
 
 	{name: "source-slow", what: "the download of the image takes 30 s and more", patch: workers, at: steps{staging}, before: onLab("fault", "slow"), inject: none,
-		says: says{"w1", v1alpha1.ReasonNotStaged, to}, heal: onLab("fault", "none"), then: patched},
+		says: says{"w1", v1alpha1.ReasonStaging, "is being downloaded"}, heal: onLab("fault", "none"), then: patched},
 
 	{name: "cp-agent-killed", what: "cp1's agent is killed at each step of a patch", patch: controlPlane, at: controlPlaneSteps, throughout: true, inject: killAgentOf("cp1"), then: patched},
 	{name: "cp-power-cut", what: "the only control plane loses its power for 10 s", patch: controlPlane, at: steps{kubeadm, checking, activating, verifying},
@@ -63,11 +63,12 @@ var patchFaults = []fault{
 	{name: "guard-power-cut", what: "w1's new kubelet hangs, and w1 loses its power for 5 s when the guard has begun to return to the former version", patch: &patch{nodes: []string{"w1"}, broken: "hang"}, at: steps{rebooting},
 		inject: killInRollback, lasts: 5 * time.Second, heal: onLab("start", "w1"), then: rolledBack, struck: []string{"w1"}},
 	{name: "guard-disk-full", what: "w1's new kubelet hangs, and the file system of the guard's files is full", patch: &patch{nodes: []string{"w1"}, broken: "hang", method: v1alpha1.MethodRestart}, at: steps{restarting},
-		before: onNode("w1", smallState), inject: onNode("w1", fillState), then: all(rolledBack, onNode("w1", largeState))},
+		before: smallDisk, inject: onNode("w1", fillDisk), then: all(rolledBack, onNode("w1", largeDisk))},
 
 	// Nodes that join, and an API that goes back in time.
 	{name: "late-joiner", what: "a node joins at the old version while the upgrade runs", patch: &patch{nodes: []string{"w1", "w2", "w3"}}, at: steps{draining},
 		before: all(onLab("kill", "w3"), deleteNodeOf("w3")), inject: onLab("start", "w3"), then: patched, struck: []string{"w3"}},
-	{name: "late-joiner-after", what: "a node joins at the old version after the upgrade has succeeded", patch: &patch{nodes: []string{"w1", "w3"}}, at: steps{draining},
-		before: all(onLab("kill", "w3"), deleteNodeOf("w3")), inject: none, then: all(ended, onLab("start", "w3"), patched), struck: []string{"w3"}},
+	// The last one: from now on the policy names v1.34.4 for nodes that join late.
+	{name: "late-joiner-after", what: "a node joins at the old version after the upgrade of all nodes has succeeded", patch: &patch{nodes: []string{"w1", "w2", "w3"}, all: true}, at: steps{draining},
+		before: all(onLab("kill", "w3"), deleteNodeOf("w3")), inject: none, then: all(ended, onLab("start", "w3"), runsPatch("w3"), patched), struck: []string{"w3"}},
 }

@@ -16,9 +16,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// patch is an upgrade of some nodes from v1.34.3 to v1.34.4.
+// patch is an upgrade of some nodes to another patch: v1.34.4, except in a soak.
 type patch struct {
-	nodes  []string
+	nodes  []string        // none: all
+	all    bool            // the upgrade names no nodes, and nodes that join late follow it
 	method v1alpha1.Method // "": Reboot
 	broken string          // the kind of broken image, if any
 }
@@ -56,7 +57,7 @@ func (f *faultRun) patchControlPlane() error {
 		return err
 	}
 	const name = "control-plane"
-	steps := all(onLab("publish", to), awaitOffered, applied(text(patchManifest(name, patch{nodes: []string{"cp1"}}))))
+	steps := all(onLab("publish", to), awaitOffered, applied(text(patchManifest(name, to, patch{nodes: []string{"cp1"}}))))
 	if err := steps(f); err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (f *faultRun) startPatch() error {
 	if f.patch.broken != "" {
 		publish = append(publish, "--broken", f.patch.broken)
 	}
-	return all(onLab(publish...), awaitOffered, applied(text(patchManifest(f.id, *f.patch))))(f)
+	return all(onLab(publish...), awaitOffered, applied(text(patchManifest(f.id, to, *f.patch))))(f)
 }
 
 // awaitOffered waits until the coordinator has read that the patch is offered.
@@ -118,17 +119,25 @@ func awaitOffered(f *faultRun) error {
 	})
 }
 
-func patchManifest(name string, p patch) string {
-	nodes, _ := json.Marshal(p.nodes)
+// patchManifest returns an upgrade of the patch's nodes, or of all. In the cases of TestFaults
+// the image may be broken, and the guard gives it only a minute.
+func patchManifest(name, version string, p patch) string {
+	selector, guard := "", ""
+	if len(p.nodes) > 0 {
+		guard = ", guardSeconds: 60"
+	}
+	if len(p.nodes) > 0 && !p.all {
+		nodes, _ := json.Marshal(p.nodes)
+		selector = fmt.Sprintf("\n  nodeSelector: {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: %s}]}", nodes)
+	}
 	return fmt.Sprintf(`
 apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: ClusterUpgrade
 metadata: {name: %s}
 spec:
   version: %s
-  nodeSelector: {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: %s}]}
-  strategy: {method: %s, settleSeconds: 4, guardSeconds: 60, drain: {timeoutSeconds: 600}}
-`, name, to, nodes, cmp.Or(p.method, v1alpha1.MethodReboot))
+  strategy: {method: %s, settleSeconds: 4, drain: {timeoutSeconds: 600}%s}%s
+`, name, version, cmp.Or(p.method, v1alpha1.MethodReboot), guard, selector)
 }
 
 // patched waits until the upgrade has succeeded, and checks that its nodes run the patch.
@@ -146,6 +155,22 @@ func patched(f *faultRun) error {
 		}
 	}
 	return nil
+}
+
+// runsPatch returns the action that waits until a node runs the patch, and is in service.
+func runsPatch(node string) action {
+	return func(f *faultRun) error {
+		return waitUntil(8*time.Minute, func() error {
+			object, err := f.kube.CoreV1().Nodes().Get(f.ctx, node, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if running := object.Status.NodeInfo.KubeletVersion; running != to {
+				return fmt.Errorf("%s runs %s, want %s", node, running, to)
+			}
+			return f.testCluster.at(node, v1alpha1.StepIdle)
+		})
+	}
 }
 
 // rolledBack waits until the guard has returned the first node to v1.34.3, and deletes the

@@ -13,10 +13,10 @@ import (
 
 // soakPatch is the upgrade of every node to another patch.
 type soakPatch struct {
+	patch
 	version string
 	// programsOf is the version whose programs are published under this version. Empty: its own.
 	programsOf string
-	method     v1alpha1.Method
 }
 
 // soakPatches are the upgrades of a soak, in order: no node can be downgraded, so each needs
@@ -24,9 +24,9 @@ type soakPatch struct {
 // v1.34.9, because all names need to have the same length. Two of three use method Restart,
 // after which the agents of all nodes are the same processes.
 func soakPatches() []*soakPatch {
-	all := []*soakPatch{{version: to, method: v1alpha1.MethodReboot}}
+	all := []*soakPatch{{version: to, patch: patch{method: v1alpha1.MethodReboot}}}
 	for i := 5; i <= 9; i++ {
-		p := &soakPatch{version: fmt.Sprintf("v1.34.%d", i), programsOf: to, method: v1alpha1.MethodRestart}
+		p := &soakPatch{version: fmt.Sprintf("v1.34.%d", i), programsOf: to, patch: patch{method: v1alpha1.MethodRestart}}
 		if i%3 == 1 {
 			p.method = v1alpha1.MethodReboot
 		}
@@ -42,17 +42,6 @@ func (p *soakPatch) publish(c *testCluster) error {
 	}
 	_, err := c.Lab.Lab(c.ctx, args...)
 	return err
-}
-
-func (p *soakPatch) manifest(name string) string {
-	return fmt.Sprintf(`
-apiVersion: kubectl-upgrade.dev/v1alpha1
-kind: ClusterUpgrade
-metadata: {name: %s}
-spec:
-  version: %s
-  strategy: {method: %s, settleSeconds: 4, drain: {timeoutSeconds: 600}}
-`, name, p.version, p.method)
 }
 
 // begin begins the upgrade. That of a soak's patch begins when it is w1's turn: the control

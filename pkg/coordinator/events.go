@@ -85,8 +85,8 @@ func triggered(version string, s v1alpha1.ClusterUpgradeStatus) string {
 	return "from " + s.FromVersion + " to " + version + "; the images are fixed"
 }
 
-// logOrder logs the order that a node was given.
-func (c *Coordinator) logOrder(was *v1alpha1.NodeUpgrade, n plan.NodePlan) {
+// logSpec logs a NodeUpgrade's spec that was written.
+func (c *Coordinator) logSpec(was *v1alpha1.NodeUpgrade, n plan.NodePlan) {
 	var before v1alpha1.Release
 	if was != nil {
 		before = was.Spec.Release
@@ -95,6 +95,6 @@ func (c *Coordinator) logOrder(was *v1alpha1.NodeUpgrade, n plan.NodePlan) {
 	if n.Spec.Upgrade != nil {
 		upgrade = n.Spec.Upgrade.Name
 	}
-	c.log.Info("wrote a node's order", "node", n.Name, "upgrade", upgrade, "release", n.Spec.Release, "before", before,
+	c.log.Info("wrote a NodeUpgrade's spec", "node", n.Name, "upgrade", upgrade, "release", n.Spec.Release, "before", before,
 		"slot", n.Slot, "reason", n.Reason, "message", n.Message)
 }

@@ -90,14 +90,14 @@ func (c *Coordinator) write(ctx context.Context, was *v1alpha1.NodeUpgrade, n pl
 	case !n.Managed && idle(was, n):
 		return c.remove(ctx, was, "the UpgradePolicy does not select the node")
 	}
-	generation, err := c.writeOrder(ctx, was, n)
+	generation, err := c.writeSpec(ctx, was, n)
 	if err != nil {
 		return err
 	}
 	return c.writeAdmission(ctx, cmp.Or(was, &v1alpha1.NodeUpgrade{}), n, generation)
 }
 
-// idle reports whether a node is in service and has no order.
+// idle reports whether a node is in service and its spec names no upgrade.
 func idle(was *v1alpha1.NodeUpgrade, n plan.NodePlan) bool {
 	phase := was.Status.Step.Info().Phase
 	return (phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported) && n.Spec.Upgrade == nil && !was.Spec.Release.Granted()
@@ -114,9 +114,9 @@ func (c *Coordinator) remove(ctx context.Context, was *v1alpha1.NodeUpgrade, why
 	return nil
 }
 
-// writeOrder applies a node's spec if it differs from the stored one, and returns the
-// generation of the order.
-func (c *Coordinator) writeOrder(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) (int64, error) {
+// writeSpec applies a node's spec if it differs from the stored one, and returns the
+// generation of the spec.
+func (c *Coordinator) writeSpec(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) (int64, error) {
 	if was != nil && len(was.OwnerReferences) > 0 && equality.Semantic.DeepEqual(was.Spec, n.Spec) {
 		return was.Generation, nil
 	}
@@ -130,6 +130,6 @@ func (c *Coordinator) writeOrder(ctx context.Context, was *v1alpha1.NodeUpgrade,
 	if err != nil {
 		return 0, fmt.Errorf("applying NodeUpgrade %s: %w", n.Name, err)
 	}
-	c.logOrder(was, n)
+	c.logSpec(was, n)
 	return applied.Generation, nil
 }

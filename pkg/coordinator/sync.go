@@ -64,8 +64,8 @@ func (c *Coordinator) readForMissing(statuses []plan.UpgradeStatus) {
 //
 //   - An upgrade ends once its record is there, and the policy says what nodes
 //     follow that join late.
-//   - Nodes get orders from an upgrade once its status is written, with the images
-//     that were fixed.
+//   - A NodeUpgrade's spec names an upgrade once the upgrade's status is written, with
+//     the images that were fixed.
 //   - No node is released before each release is taken back that the plan takes back.
 func (c *Coordinator) carryOut(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) error {
 	stored := index(s.NodeUpgrades)
@@ -73,7 +73,7 @@ func (c *Coordinator) carryOut(ctx context.Context, s *fleet.Snapshot, policy *v
 	problems := []error{withdrawErr, c.keepSlots(ctx, p.Slots), c.create(ctx, p.Create)}
 	unwritten, err := c.writeUpgrades(ctx, s, policy, p)
 	problems = append(problems, err)
-	nodes := keepOrders(p.Nodes, stored, unwritten)
+	nodes := keepSpecs(p.Nodes, stored, unwritten)
 	if withdrawErr == nil {
 		problems = append(problems, c.release(ctx, stored, nodes))
 	}
@@ -84,9 +84,9 @@ func (c *Coordinator) carryOut(ctx context.Context, s *fleet.Snapshot, policy *v
 	)...)
 }
 
-// keepOrders returns the nodes to write: if the status of an upgrade could not be
-// written, its nodes keep their orders and none of them is released.
-func keepOrders(nodes []plan.NodePlan, stored map[string]*v1alpha1.NodeUpgrade, unwritten map[string]bool) []plan.NodePlan {
+// keepSpecs returns the nodes to write: if the status of an upgrade could not be
+// written, its nodes keep their specs and none of them is released.
+func keepSpecs(nodes []plan.NodePlan, stored map[string]*v1alpha1.NodeUpgrade, unwritten map[string]bool) []plan.NodePlan {
 	if len(unwritten) == 0 {
 		return nodes
 	}

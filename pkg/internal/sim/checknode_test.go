@@ -42,7 +42,8 @@ func (w *world) checkUncordon(a *agentProgram) {
 		w.broken("verified", "%s is uncordoned while %s runs", n.name, v)
 	}
 	abortedLong := step.Step == v1alpha1.StepAborting && w.now().Sub(step.Since) >= 10*time.Minute
-	if !n.healthy() && !abortedLong && w.now().Sub(n.changedAt) > grace {
+	known := w.now().Sub(n.changedAt) > grace || n.verified != n.merged // what upgrades do, agents know at once
+	if !n.healthy() && !abortedLong && known {
 		w.broken("verified", "%s is uncordoned in step %s: ready %t, kubelet %q, merged %q", n.name, step.Step, n.ready, n.kubelet, n.merged)
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,9 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 	if text(inner(was.tree, "status"), "step") != string(step) {
 		w.entered(k.Name, step)
 		w.note("%s is in step %s (%s: %s)", k.Name, step, reason, message)
+		if strings.HasPrefix(by, "agent ") {
+			w.checkEntered(k.Name, step)
+		}
 	}
 	former, spec := inner(was.tree, "spec"), inner(after.tree, "spec")
 	if text(inner(former, "upgrade"), "uid") != text(inner(spec, "upgrade"), "uid") || text(former, "release") != text(spec, "release") {
@@ -47,6 +51,27 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 	if strings.Contains(by, "coordinator") && hold != "" && why == "" && v1alpha1.Reason(hold).Info().Giver != v1alpha1.GivenByAgent {
 		w.broken("promise 8", "%s waits with reason %s and no message", k.Name, hold)
 	}
+}
+
+// withSlot are the steps in which a node has taken a slot. From most of them the coordinator
+// concludes just that, and restores the slot if its Lease has no holder. A node that only has
+// an annotation, which anything may have written, begins in Verifying.
+var withSlot = []v1alpha1.Step{v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepChecking, v1alpha1.StepCordoning,
+	v1alpha1.StepDraining, v1alpha1.StepLastCheck, v1alpha1.StepActivating, v1alpha1.StepRestarting, v1alpha1.StepRebooting}
+
+// checkEntered checks promise 4 when a node reports a step. A person may have edited or
+// deleted the Lease since the node took it.
+func (w *world) checkEntered(name string, step v1alpha1.Step) {
+	n := w.node(name)
+	if n == nil || !slices.Contains(withSlot, step) || w.held(n) != "" || w.abandoned(n.owner()) {
+		return
+	}
+	for _, holder := range w.lastHolder {
+		if holder == n.owner().String() {
+			return
+		}
+	}
+	w.broken("promise 4", "%s is in step %s, and has not taken a slot", name, step)
 }
 
 func conditionOf(t tree, kind string) (reason, message string) {

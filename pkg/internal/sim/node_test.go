@@ -53,6 +53,7 @@ type node struct {
 	kubelet      string // the version that runs; empty: none
 	kubeletSince time.Time
 	ready        bool
+	verified     string                  // what was merged when it was Ready last; empty after a reboot by an upgrade
 	units        map[verb.Verb]time.Time // running verbs, and when they end
 	shutting     bool
 	ours         bool      // agent or guard asked for the reboot
@@ -133,6 +134,9 @@ func (n *node) shutdown(ours bool, why string) {
 	n.w.after(shutdownTakes, "reboot "+n.name, func() {
 		if n.on && n.boots == boot {
 			n.cut()
+			if ours {
+				n.verified = ""
+			}
 			n.power()
 		}
 	})
@@ -162,7 +166,7 @@ func (n *node) startKubelet() {
 	})
 	n.w.after(readyTakes, "ready "+n.name, func() {
 		if current() && n.broken[n.kubelet] != imageNotReady {
-			n.ready = true
+			n.ready, n.verified = true, n.merged
 			n.w.report(n)
 		}
 	})

@@ -96,7 +96,7 @@ func (w *world) join(name string, runs bool) {
 		n.power()
 		return
 	}
-	n.on, n.boots, n.merged, n.podsUp, n.kubelet, n.ready = true, 1, n.active, true, n.active, true
+	n.on, n.boots, n.merged, n.podsUp, n.kubelet, n.ready, n.verified = true, 1, n.active, true, n.active, true, n.active
 	n.osReboot = w.script.Reboot
 	w.setNode(n, true)
 	w.setPods(n, true)

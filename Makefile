@@ -94,7 +94,7 @@ e2e-matrix: packages lab image ## A patch for each systemd, minor and method, wr
 
 .PHONY: e2e-cgroup2
 e2e-cgroup2: packages lab image ## A reboot on version 2 control groups, in a virtual machine without KVM; its log and result are in bin/e2e-cgroup2 (root; a quarter of an hour)
-	cd lab && VIRTUAL_OUT=$(abspath bin/e2e-cgroup2) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 4h -run 'TestVersion2ControlGroups$$' ./e2e/...
+	cd lab && CGO_ENABLED=0 VIRTUAL_OUT=$(abspath bin/e2e-cgroup2) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 4h -run 'TestVersion2ControlGroups$$' ./e2e/...
 
 DURATION ?= 1h
 .PHONY: soak

@@ -5,7 +5,6 @@ package e2e
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -31,7 +30,7 @@ func makeVirtual(ctx context.Context, t *testing.T, machine *virtual.Machine, sc
 		t.Fatal(err)
 	}
 	disk := virtual.Disk{Script: script, Size: "14G"}
-	disk.Copies = virtualCopies(ctx, t, cache, filepath.Join(filepath.Dir(machine.Disk), "e2e.test"))
+	disk.Copies = virtualCopies(ctx, t, cache)
 	if machine.Clock, err = cache.VirtualClock(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +43,8 @@ func makeVirtual(ctx context.Context, t *testing.T, machine *virtual.Machine, sc
 	}
 }
 
-// virtualCopies are what the machine has of this one. The tests are compiled to a file.
-func virtualCopies(ctx context.Context, t *testing.T, cache *artifacts.Cache, tests string) map[string]string {
+// virtualCopies are what the machine has of this one, these tests among them.
+func virtualCopies(ctx context.Context, t *testing.T, cache *artifacts.Cache) map[string]string {
 	t.Helper()
 	t.Setenv(iptables.Variable, packetFilter) // of images and nodes
 	if _, err := cache.Containerd(ctx, "", 0); err != nil {
@@ -67,12 +66,9 @@ func virtualCopies(ctx context.Context, t *testing.T, cache *artifacts.Cache, te
 	} {
 		copies[filepath.Join(checkout, path)] = filepath.Join(root, path)
 	}
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-tags", "e2e", "-ldflags", "-s -w", "-o", tests, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the tests: %v: %s", err, out)
+	if copies[checkout+"/lab/e2e/e2e.test"], err = os.Executable(); err != nil {
+		t.Fatal(err)
 	}
-	copies[checkout+"/lab/e2e/e2e.test"] = tests
 	return copies
 }
 

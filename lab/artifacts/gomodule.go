@@ -54,7 +54,9 @@ func (m goModule) prepare(ctx context.Context, sources map[string]string, requir
 	for _, one := range replaces {
 		edit = append(edit, "-replace="+one)
 	}
-	for _, args := range [][]string{edit, {"mod", "tidy"}} {
+	// -e, as tests of what is imported may need modules that cannot be had together. What a
+	// program needs itself is missed when it is built.
+	for _, args := range [][]string{edit, {"mod", "tidy", "-e"}} {
 		if _, err := m.run(ctx, nil, args...); err != nil {
 			return err
 		}

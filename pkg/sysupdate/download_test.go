@@ -20,9 +20,9 @@ func TestExplain(t *testing.T) {
 	}
 	for output, want := range map[string]v1alpha1.Reason{
 		"DOWNLOAD INVALID: Checksum of http://x/y file did not check out, file has been tampered with.\nExiting.\n(sd-pull-raw) failed with exit status 1: Bad message": v1alpha1.ReasonHashMismatch,
-		"Checksum of downloaded resource does not match expected checksum, yikes.\nFailed to retrieve image file.\nExiting.": v1alpha1.ReasonHashMismatch, // 262
-		"DOWNLOAD INVALID: Signature verification failed.\nExiting.": v1alpha1.ReasonSignatureInvalid,
-		"Failed to write file: No space left on device\nExiting.":    v1alpha1.ReasonDiskFull,
+		"Checksum of downloaded resource does not match expected checksum, yikes.\nFailed to retrieve image file.\nExiting.":                                            v1alpha1.ReasonHashMismatch, // 262
+		"DOWNLOAD INVALID: Signature verification failed.\nExiting.":                                                                                                    v1alpha1.ReasonSignatureInvalid,
+		"Failed to write file: No space left on device\nExiting.":                                                                                                       v1alpha1.ReasonDiskFull,
 		"Update '4' not found.":                                 v1alpha1.ReasonNotOffered,
 		"Transfer failed: Couldn't connect to server\nExiting.": v1alpha1.ReasonSourceUnavailable,
 		"Failed to retrieve image file.\nExiting.":              v1alpha1.ReasonSourceUnavailable,

@@ -21,6 +21,12 @@ export KUBE_ASSETS ?= $(LAB_CACHE)/assets-$(KUBERNETES)
 # Debian packages with programs that the lab calls.
 PACKAGES := ca-certificates mmdebstrap systemd-container squashfs-tools iproute2 iptables util-linux procps gnupg e2fsprogs
 
+# Debian packages with programs that tests of the lab call.
+TEST_PACKAGES := btrfs-progs dosfstools nftables
+
+# install installs those of the Debian packages $(1) that are missing.
+install = @dpkg -s $(1) >/dev/null 2>&1 || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1); }
+
 ##@ Use it
 
 .PHONY: demo
@@ -38,7 +44,7 @@ image: build lab ## Build the container image bin/node-agent.tar, with no contai
 
 .PHONY: packages
 packages: ## Install the Debian packages that the lab needs (root)
-	@dpkg -s $(PACKAGES) >/dev/null 2>&1 || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(PACKAGES); }
+	$(call install,$(PACKAGES))
 
 .PHONY: lab
 lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md)
@@ -48,6 +54,7 @@ lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md
 
 .PHONY: test
 test: assets ## Unit tests, and tests on a real API server and a real systemd (root: builds them into a cache first)
+	$(call install,$(TEST_PACKAGES))
 	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -count 1 -tags integration ./pkg/host ./pkg/sysupdate
 	cd lab && $(GOTESTSUM) -- -race ./...
 	cd pkg/api/oldest && $(GO) test ./...

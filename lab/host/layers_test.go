@@ -67,7 +67,7 @@ func formatted(t *testing.T, kind string) string {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("mkfs."+kind, image).CombinedOutput(); err != nil {
-		t.Skipf("mkfs.%s: %v %s", kind, err, out)
+		t.Fatalf("mkfs.%s (make test installs it): %v %s", kind, err, out)
 	}
 	return mounted(t, "-o", "loop", image)
 }

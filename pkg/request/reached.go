@@ -11,14 +11,19 @@ import (
 )
 
 // reached returns the cluster with every node at least at that version, and in
-// service.
+// service. A node without a sysext image keeps its version.
 func reached(s fleet.Snapshot, v version.Version) fleet.Snapshot {
 	s.APIServers, s.Nodes, s.Slots = slices.Clone(s.APIServers), slices.Clone(s.Nodes), slices.Clone(s.Slots)
-	nodeUpgrades, upgraded := make([]v1alpha1.NodeUpgrade, len(s.NodeUpgrades)), map[string]bool{}
+	nodeUpgrades, inService, upgraded := make([]v1alpha1.NodeUpgrade, len(s.NodeUpgrades)), map[string]bool{}, map[string]bool{}
 	for i := range s.NodeUpgrades {
 		nodeUpgrades[i] = *s.NodeUpgrades[i].DeepCopy()
 		u := &nodeUpgrades[i]
-		if u.Status.Step == v1alpha1.StepUnsupported || u.Abandoned != nil {
+		if u.Abandoned != nil {
+			continue
+		}
+		inService[u.Name] = true
+		if u.Status.LacksImage() {
+			u.Spec, u.Status.Step = v1alpha1.NodeUpgradeSpec{}, v1alpha1.StepUnsupported
 			continue
 		}
 		upgraded[u.Name] = true
@@ -30,8 +35,11 @@ func reached(s fleet.Snapshot, v version.Version) fleet.Snapshot {
 		raise(v, &s.APIServers[i].Version)
 	}
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; upgraded[n.Name] {
+		n := &s.Nodes[i]
+		if upgraded[n.Name] {
 			raise(v, &n.Kubelet)
+		}
+		if inService[n.Name] {
 			n.Ready, n.SlotAnnotation = n.Ready || n.SlotAnnotation != "", ""
 		}
 	}

@@ -118,7 +118,8 @@ type NodeVersions struct {
 	// +optional
 	Pulled string `json:"pulled,omitempty"`
 	// NextBoot is the version that the symlink points to, which the next boot
-	// activates.
+	// activates. It is none if the next boot would bring no Kubernetes, because the
+	// symlink was removed.
 	// +optional
 	NextBoot string `json:"nextBoot,omitempty"`
 	// From is the kubelet's version when the upgrade began on this node.

@@ -116,6 +116,20 @@ func TestNextBoot(t *testing.T) {
 	}
 }
 
+// TestRebootRequiredWithPackages checks that /run/reboot-required, as packages create it,
+// counts on a node that has nothing of Kubernetes' sysext image.
+func TestRebootRequiredWithPackages(t *testing.T) {
+	l := host.Layout{Dir: t.TempDir()}
+	write(t, l, "/proc/sys/kernel/random/boot_id", bootID+"\n")
+	for _, want := range []bool{false, true} {
+		facts, err := host.Gather(l)
+		if err != nil || facts.RebootRequired != want || facts.Supported || facts.Active != "" {
+			t.Errorf("got %+v (%v), want a node without an image that requires a reboot: %t", facts, err, want)
+		}
+		write(t, l, "/run/reboot-required", "*** System restart required ***\n")
+	}
+}
+
 func TestParseImageName(t *testing.T) {
 	for name, want := range map[string]string{
 		"kubernetes-v1.34.4-x86-64.raw":      "v1.34.4",

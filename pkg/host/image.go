@@ -85,8 +85,7 @@ func (l Layout) Active() (Image, error) {
 		return Image{}, fmt.Errorf("there is no %s: Kubernetes does not come as a sysext image here", Link)
 	case errors.Is(err, unix.EINVAL):
 		return Image{}, fmt.Errorf("%s is no symlink, so there is no image in %s that could be replaced", Link, ImagesDir)
-	}
-	if err != nil {
+	case err != nil:
 		return Image{}, fmt.Errorf("reading what %s points to: %w", Link, err)
 	}
 	if !filepath.IsAbs(target) {

@@ -14,20 +14,19 @@ import (
 // service. A node without a sysext image keeps its version.
 func reached(s fleet.Snapshot, v version.Version) fleet.Snapshot {
 	s.APIServers, s.Nodes, s.Slots = slices.Clone(s.APIServers), slices.Clone(s.Nodes), slices.Clone(s.Slots)
-	nodeUpgrades, inService, upgraded := make([]v1alpha1.NodeUpgrade, len(s.NodeUpgrades)), map[string]bool{}, map[string]bool{}
+	nodeUpgrades, raised := make([]v1alpha1.NodeUpgrade, len(s.NodeUpgrades)), map[string]bool{}
 	for i := range s.NodeUpgrades {
 		nodeUpgrades[i] = *s.NodeUpgrades[i].DeepCopy()
 		u := &nodeUpgrades[i]
 		if u.Abandoned != nil {
 			continue
 		}
-		inService[u.Name] = true
-		if u.Status.LacksImage() {
-			u.Spec, u.Status.Step = v1alpha1.NodeUpgradeSpec{}, v1alpha1.StepUnsupported
+		raised[u.Name] = !u.Status.LacksImage()
+		u.Spec, u.Status.Step, u.Status.Conditions, u.Status.Retry = v1alpha1.NodeUpgradeSpec{}, v1alpha1.StepIdle, nil, v1alpha1.Retry{}
+		if !raised[u.Name] {
+			u.Status.Step = v1alpha1.StepUnsupported
 			continue
 		}
-		upgraded[u.Name] = true
-		u.Spec, u.Status.Step, u.Status.Conditions, u.Status.Retry = v1alpha1.NodeUpgradeSpec{}, v1alpha1.StepIdle, nil, v1alpha1.Retry{}
 		raise(v, &u.Status.Versions.Kubelet, &u.Status.Versions.Kubeadm, &u.Status.Versions.ControlPlane)
 	}
 	s.NodeUpgrades = nodeUpgrades
@@ -36,10 +35,11 @@ func reached(s fleet.Snapshot, v version.Version) fleet.Snapshot {
 	}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if upgraded[n.Name] {
+		isRaised, inService := raised[n.Name]
+		if isRaised {
 			raise(v, &n.Kubelet)
 		}
-		if inService[n.Name] {
+		if inService {
 			n.Ready, n.SlotAnnotation = n.Ready || n.SlotAnnotation != "", ""
 		}
 	}

@@ -85,7 +85,7 @@ e2e-minor: packages lab image ## A minor on three control planes by one command,
 
 .PHONY: e2e-reboot
 e2e-reboot: packages lab image ## Reboots that operating systems ask for, and a patch without any (root; about 15 minutes)
-	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run TestRebootAndRestart ./e2e/...
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestRebootAndRestart|TestRebootWithoutImage' ./e2e/...
 
 .PHONY: e2e-faults
 e2e-faults: packages lab image ## Broken images and faults on real nodes, written to docs/reliability.md; CASE=REGEX selects cases (root; about two hours)

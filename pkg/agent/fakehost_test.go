@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,6 +37,7 @@ type fakeHost struct {
 	engine   func() (string, error) // update_engine's status; nil: it does not run
 	busFails verb.Verb              // the system bus fails once, when this is started
 	reboots  int
+	packages string // the version that comes from packages; empty: from an image
 	onReboot func(boot string)
 	// onRestart is called when a kubelet was restarted. refresh is what a restart that fails
 	// leaves merged; nil: what was merged before.
@@ -242,5 +244,5 @@ func (h *fakeHost) awaitEnd(t *testing.T, v verb.Verb) {
 func (h *fakeHost) merged() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.facts.Merged
+	return cmp.Or(h.packages, h.facts.Merged)
 }

@@ -89,8 +89,11 @@ func (a *Agent) requestFacts(ctx context.Context, now time.Time, after string) e
 	return nil
 }
 
+// maxAge returns how old the facts may be. The node's definitions matter only where
+// Kubernetes comes as a sysext image.
 func (h *hostView) maxAge() time.Duration {
-	if h.facts.ConfProblem != "" || h.facts.Armed || h.facts.Guarded || !h.facts.Supported {
+	problem := h.facts.Supported && (h.facts.ConfProblem != "" || h.facts.Armed)
+	if problem || h.facts.Guarded {
 		return factsAgeProblem
 	}
 	return factsAge

@@ -42,3 +42,23 @@ func TestFailedFactsAreGatheredAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestMaxAge checks that facts are gathered often only where a person may fix a problem. That
+// Kubernetes comes from packages is none, and neither are definitions that nothing uses there.
+func TestMaxAge(t *testing.T) {
+	for name, test := range map[string]struct {
+		facts host.Facts
+		want  time.Duration
+	}{
+		"nothing is wrong": {host.Facts{Supported: true}, factsAge},
+		"a problem":        {host.Facts{Supported: true, ConfProblem: "two files"}, factsAgeProblem},
+		"armed":            {host.Facts{Supported: true, Armed: true}, factsAgeProblem},
+		"the guard":        {host.Facts{Guarded: true}, factsAgeProblem},
+		"packages":         {host.Facts{ConfProblem: "no file", Armed: true}, factsAge},
+	} {
+		view := hostView{facts: &test.facts}
+		if got := view.maxAge(); got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
+	}
+}

@@ -82,3 +82,42 @@ func TestRebootActivatesNothing(t *testing.T) {
 	}
 	c.checkFree()
 }
+
+// TestRebootWithoutImage reboots a node whose Kubernetes comes from packages. Its status says
+// throughout that its versions are not upgraded, also after the agent has restarted.
+func TestRebootWithoutImage(t *testing.T) {
+	c := newCluster(t, "agent-reboot-packages")
+	c.kubelet()
+	const why = "Kubernetes comes from packages"
+	c.host.packages = "v1.34.3"
+	c.host.facts.Supported, c.host.facts.UnsupportedReason = false, why
+	c.host.facts.Installed, c.host.facts.Active, c.host.facts.Merged, c.host.facts.Armed = nil, "", "", true
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	if status := c.awaitStep(v1alpha1.StepUnsupported); status.Unsupported != why {
+		t.Errorf("the status says %q, want %q", status.Unsupported, why)
+	}
+	c.kill()
+	c.host.mu.Lock()
+	c.host.facts.RebootRequired, c.host.facts.RebootReason = true, "the operating system asks for a reboot"
+	c.host.mu.Unlock()
+	boots := c.host.onReboot
+	c.host.onReboot = func(boot string) {
+		c.host.mu.Lock()
+		c.host.facts.RebootRequired, c.host.facts.RebootReason = false, ""
+		c.host.mu.Unlock()
+		boots(boot)
+	}
+	c.order(v1alpha1.ReleaseNode, c.asReboot("reboot-3"))
+	c.run()
+	status := c.await("it has rebooted", func(s agentStatus) bool {
+		if s.Unsupported != why {
+			t.Errorf("at %s the status says %q, want %q", s.Step, s.Unsupported, why)
+		}
+		return s.Step == v1alpha1.StepIdle && s.Reboot.FromBootID == "boot-0"
+	})
+	if verbs := c.host.verbs(); len(verbs) > 0 || c.host.rebootCount() != 1 || status.Versions.Kubelet != "v1.34.3" {
+		t.Errorf("got %d reboots; work on the host: %v; status %+v", c.host.rebootCount(), verbs, status)
+	}
+	c.checkFree()
+}

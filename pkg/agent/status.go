@@ -135,10 +135,12 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 	}
 	facts := a.seen.facts
 	if facts == nil {
+		status.Unsupported = last.Unsupported
 		versions.Kubeadm, versions.ControlPlane, versions.NextBoot = last.Versions.Kubeadm, last.Versions.ControlPlane, last.Versions.NextBoot
 		status.Reboot.Required, status.Reboot.Reason = last.Reboot.Required, last.Reboot.Reason
 		return
 	}
+	status.Unsupported = facts.UnsupportedReason
 	versions.Kubeadm, versions.ControlPlane, versions.NextBoot = kubeadmVersion(*facts), lowest(facts.StaticPods), facts.Active
 	status.Reboot.Reason = rebootReason(*facts, a.engine.status)
 	status.Reboot.Required = status.Reboot.Reason != ""

@@ -2,6 +2,9 @@ package host
 
 import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 
+// NoKubernetes is Facts.Active of a node that would boot without Kubernetes.
+const NoKubernetes = "none"
+
 // Facts are what the verb "facts" finds on a node. Versions have the form
 // v1.34.4; an empty one is unknown or absent.
 type Facts struct {
@@ -12,7 +15,9 @@ type Facts struct {
 	UnsupportedReason string `json:"unsupportedReason,omitempty"`
 	// Installed are the versions with an image on the disk, oldest first.
 	Installed []string `json:"installed,omitempty"`
-	// Active is the version that the symlink points to, which the next boot merges.
+	// Active is the version that the symlink points to, which the next boot merges. If
+	// it points to no such image, Active is empty; or NoKubernetes, if Kubernetes runs
+	// from an image and the next boot would find none.
 	Active string `json:"active,omitempty"`
 	// Merged is the version that is merged into /usr in this boot.
 	Merged string `json:"merged,omitempty"`

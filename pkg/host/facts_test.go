@@ -69,6 +69,7 @@ func TestUnsupported(t *testing.T) {
 		"no symlink":   {func(l host.Layout) { _ = os.Remove(l.At(host.Link)) }, "does not come as a sysext"},
 		"elsewhere":    {func(l host.Layout) { point(t, l, "/opt/kubernetes.raw") }, "points to /opt/kubernetes.raw"},
 		"other folder": {func(l host.Layout) { point(t, l, "/srv/kubernetes-v1.34.3-x86-64.raw") }, "points to /srv"},
+		"no link":      {func(l host.Layout) { unlink(t, l); write(t, l, host.Link, "image") }, host.Link + " is no symlink"},
 		"no sysupdate": {func(l host.Layout) { _ = os.Remove(l.At(host.Sysupdate)) }, "no " + host.Sysupdate},
 		"an absolute link is fine": {func(l host.Layout) {
 			point(t, l, host.ImagePath("v1.34.3", host.Architecture()))
@@ -86,6 +87,46 @@ func TestUnsupported(t *testing.T) {
 				t.Errorf("supported %v: %q, want %q", facts.Supported, facts.UnsupportedReason, test.want)
 			}
 		})
+	}
+}
+
+// TestNextBoot checks what the next boot brings to a node whose symlink does not point to an
+// image. A Kubernetes that runs from an image must not be missing after a Reboot.
+func TestNextBoot(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(host.Layout)
+		want   string
+	}{
+		"the symlink is gone":          {func(l host.Layout) { unlink(t, l) }, host.NoKubernetes},
+		"it points to nothing":         {func(l host.Layout) { point(t, l, "/srv/gone.raw") }, host.NoKubernetes},
+		"an image in its place":        {func(l host.Layout) { unlink(t, l); write(t, l, host.Link, "image") }, ""},
+		"an image elsewhere":           {func(l host.Layout) { write(t, l, "/srv/k.raw", "image"); point(t, l, "/srv/k.raw") }, ""},
+		"an image of another folder":   {func(l host.Layout) { unlink(t, l); write(t, l, "/var/lib/extensions/kubernetes.raw", "image") }, ""},
+		"packages":                     {func(l host.Layout) { unlink(t, l); _ = os.Remove(l.At(host.MergedVersionFile)) }, ""},
+		"the symlink is as it must be": {func(host.Layout) {}, "v1.34.3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newTree(t)
+			test.change(l)
+			facts, err := host.Gather(l)
+			if err != nil || facts.Active != test.want {
+				t.Errorf("the next boot brings %q (%v), want %q", facts.Active, err, test.want)
+			}
+		})
+	}
+}
+
+// TestRebootRequiredWithPackages checks that /run/reboot-required, as packages create it,
+// counts on a node that has nothing of Kubernetes' sysext image.
+func TestRebootRequiredWithPackages(t *testing.T) {
+	l := host.Layout{Dir: t.TempDir()}
+	write(t, l, "/proc/sys/kernel/random/boot_id", bootID+"\n")
+	for _, want := range []bool{false, true} {
+		facts, err := host.Gather(l)
+		if err != nil || facts.RebootRequired != want || facts.Supported || facts.Active != "" {
+			t.Errorf("got %+v (%v), want a node without an image that requires a reboot: %t", facts, err, want)
+		}
+		write(t, l, "/run/reboot-required", "*** System restart required ***\n")
 	}
 }
 

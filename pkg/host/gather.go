@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,9 +33,7 @@ func Gather(l Layout) (Facts, error) {
 	if merged, err := l.Merged(); err == nil {
 		facts.Merged = merged.Version()
 	}
-	if active, err := l.Active(); err == nil {
-		facts.Active = active.Version()
-	}
+	facts.Active = l.nextBoot(facts.Merged)
 	facts.UnsupportedReason = l.unsupported()
 	facts.Supported = facts.UnsupportedReason == ""
 	if facts.StaticPods, err = l.staticPods(); err != nil {
@@ -41,6 +41,44 @@ func Gather(l Layout) (Facts, error) {
 	}
 	facts.ControlPlane = facts.StaticPods["kube-apiserver"] != ""
 	return facts, l.gatherRecords(&facts)
+}
+
+// nextBoot returns Facts.Active.
+func (l Layout) nextBoot(merged string) string {
+	active, err := l.Active()
+	switch {
+	case err == nil:
+		return active.Version()
+	case merged != "" && !l.findsKubernetes():
+		return NoKubernetes
+	}
+	return ""
+}
+
+// findsKubernetes reports whether the next boot finds an image of Kubernetes: systemd-sysext
+// looks in these folders.
+func (l Layout) findsKubernetes() bool {
+	for _, dir := range []string{"/etc/extensions", "/run/extensions", "/var/lib/extensions"} {
+		entries, _ := os.ReadDir(l.At(dir))
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "kubernetes") && l.exists(filepath.Join(dir, e.Name())) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// exists reports whether there is a file, or one that a symlink at path points to.
+func (l Layout) exists(path string) bool {
+	if target, err := os.Readlink(l.At(path)); err == nil {
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	_, err := os.Stat(l.At(path))
+	return err == nil
 }
 
 func (l Layout) gatherRecords(facts *Facts) error {

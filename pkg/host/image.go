@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -78,10 +80,12 @@ func (l Layout) Installed() ([]Image, error) {
 // It returns an error if there is no symlink or it points elsewhere.
 func (l Layout) Active() (Image, error) {
 	target, err := os.Readlink(l.At(Link))
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return Image{}, fmt.Errorf("there is no %s: Kubernetes does not come as a sysext image here", Link)
-	}
-	if err != nil {
+	case errors.Is(err, unix.EINVAL):
+		return Image{}, fmt.Errorf("%s is no symlink, so there is no image in %s that could be replaced", Link, ImagesDir)
+	case err != nil:
 		return Image{}, fmt.Errorf("reading what %s points to: %w", Link, err)
 	}
 	if !filepath.IsAbs(target) {

@@ -55,13 +55,21 @@ func read(t *testing.T, l host.Layout, path string) string {
 	return string(data)
 }
 
+// unlink removes the symlink.
+func unlink(t *testing.T, l host.Layout) {
+	t.Helper()
+	if err := os.Remove(l.At(host.Link)); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+}
+
 func point(t *testing.T, l host.Layout, target string) {
 	t.Helper()
 	link := l.At(host.Link)
 	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_ = os.Remove(link)
+	unlink(t, l)
 	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,8 @@
 //   - A Restart neither drains nor reboots the node. If it is not possible, the node is
 //     drained and rebooted; if it left nothing merged, the node reboots without a drain,
 //     as no pod can be stopped any more.
-//   - A Reboot changes no version, and reboots a node once.
+//   - A Reboot changes no version, and reboots a node once. It also reboots a node without a
+//     sysext image of Kubernetes, where nothing of systemd-sysupdate is ever touched.
 //   - Each step is recognised from the observation. After a crash of the agent or a power
 //     failure the node continues from the State that was written last, or an older one.
 //   - The limit of a step counts from its first beginning: a node that alternates between

@@ -24,6 +24,7 @@ type model struct {
 	host      Host
 	work      map[verb.Verb]Work
 	kubelet   string // the version whose process runs; empty: none
+	packages  string // the version on the disk if it comes from packages; empty: from an image
 
 	gatheredAt       time.Time // when the agent last gathered the host's facts
 	blockers         []string  // what is mounted below /usr
@@ -86,6 +87,17 @@ func newModel() *model {
 	m.host = Host{BootID: "boot-0", Supported: true, Installed: []string{oldVersion}, Active: oldVersion, Merged: oldVersion}
 	m.spec = m.idleSpec()
 	return m
+}
+
+// usePackages makes Kubernetes come from packages. One kind of such nodes has an image
+// merged, which is not where the agent could replace it.
+func (m *model) usePackages(merged bool) {
+	m.packages = oldVersion
+	m.host.Supported, m.host.UnsupportedReason = false, "Kubernetes comes from packages"
+	m.host.Installed, m.host.Active = nil, ""
+	if !merged {
+		m.host.Merged = ""
+	}
 }
 
 // idleSpec returns an order without an upgrade.
@@ -240,6 +252,7 @@ func (m *model) run(a Action) {
 	if m.refusedStart(a) {
 		return
 	}
+	m.check(m.packages == "" || a.Verb == verb.Confirm, "%s runs on a node without a sysext image", a.Verb)
 	switch a.Verb {
 	case verb.Snapshot:
 		m.check(m.held != "" && m.gate.Open, "a snapshot is taken without a slot, or with the gate closed")
@@ -330,7 +343,7 @@ func (m *model) reboot() {
 	if m.spec.Type == v1alpha1.TypeReboot {
 		into = m.host.Merged
 	}
-	m.check(m.host.Active == into, "the node is rebooted into %s", m.host.Active)
+	m.check(m.packages != "" || m.host.Active == into, "the node is rebooted into %s", m.host.Active)
 	m.check(m.pods == 0 || m.host.Merged == "", "the node is rebooted with pods on it")
 	m.check(m.state.Method == v1alpha1.MethodReboot, "the node is rebooted by method %q", m.state.Method)
 	if !m.rebootWorks {
@@ -346,7 +359,10 @@ func (m *model) reboot() {
 func (m *model) boot() {
 	m.boots++
 	m.host.BootID = fmt.Sprintf("boot-%d", m.boots)
-	m.host.Merged, m.kubelet = m.host.Active, m.host.Active
+	if m.packages == "" {
+		m.host.Merged = m.host.Active
+	}
+	m.kubelet = cmp.Or(m.packages, m.host.Active)
 	m.host.RebootRequired = m.host.RebootRequired && m.rebootsAlways
 	m.rebootsLater = false
 	m.ready(false)

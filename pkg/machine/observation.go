@@ -78,7 +78,7 @@ type Host struct {
 	Supported         bool
 	UnsupportedReason string
 	Installed         []string
-	Active            string // what the next boot merges
+	Active            string // what the symlink points to; empty: there is none
 	Merged            string // what this boot has merged
 	KubeadmVersion    string // the last version that kubeadm completed, confirmed by the static pods
 	ControlPlane      bool

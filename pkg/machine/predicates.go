@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -103,13 +104,18 @@ func cordoned(o Observation) bool {
 }
 
 // expectedVersion returns the version that a node past its last check comes back with.
-// Once another upgrade is requested, only the symlink still has it.
+// Once another upgrade is requested, only the symlink still has it. A node without a
+// symlink may come back with any version: its packages may have changed on the disk.
 func expectedVersion(s State, o Observation) string {
 	if o.Spec.Type == v1alpha1.TypeReboot || !s.Follows(o.Spec) {
-		return o.Host.Active
+		return nextBoot(o)
 	}
 	return o.Spec.Version
 }
+
+// nextBoot returns the version that the next boot brings. Without a symlink only the one
+// that runs is known.
+func nextBoot(o Observation) string { return cmp.Or(o.Host.Active, o.Node.KubeletVersion) }
 
 // kubeletReported reports whether this boot's kubelet has reported the Node's status.
 func kubeletReported(o Observation) bool {

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -185,7 +186,7 @@ func (m *model) recoverAll() {
 			return
 		}
 		if m.kubelet == "" { // systemd starts it again and again
-			m.kubelet = m.host.Merged
+			m.kubelet = cmp.Or(m.packages, m.host.Merged)
 		}
 		m.advance()
 	}
@@ -210,6 +211,9 @@ func (m *model) wantAny(t *rapid.T) {
 	case "reboot":
 		m.wantReboot("reboot")
 		m.rebootsAlways = rapid.Bool().Draw(t, "requires another reboot after each")
+		if rapid.Bool().Draw(t, "from packages") {
+			m.usePackages(rapid.Bool().Draw(t, "merged"))
+		}
 	default:
 		m.want("patch")
 	}
@@ -218,7 +222,7 @@ func (m *model) wantAny(t *rapid.T) {
 // finished reports whether the node has reached the requested upgrade and is Idle.
 func (m *model) finished() bool {
 	if m.spec.Type == v1alpha1.TypeReboot {
-		return m.state.Step == v1alpha1.StepIdle && m.host.Active == oldVersion && (!m.host.RebootRequired || m.rebootsLater && m.state.RebootedFrom != "")
+		return m.state.Step == v1alpha1.StepIdle && (m.packages != "" || m.host.Active == oldVersion) && (!m.host.RebootRequired || m.rebootsLater && m.state.RebootedFrom != "")
 	}
 	return m.state.Step == v1alpha1.StepIdle && m.node.KubeletVersion == newVersion
 }

@@ -23,7 +23,7 @@ func rebootStillRequired(s State, o Observation) bool {
 // must not.
 func wouldActivate(o Observation) bool {
 	return o.Spec.Type == v1alpha1.TypeReboot && o.Host != nil &&
-		o.Host.Merged != "" && o.Host.Active != o.Host.Merged
+		o.Host.Active != "" && o.Host.Merged != "" && o.Host.Active != o.Host.Merged
 }
 
 func nextBootMessage(o Observation) string {

@@ -34,7 +34,7 @@ func resumeStep(s State, o Observation, step v1alpha1.Step) State {
 // lost or is older. A node that may have been out of service is verified before it is
 // uncordoned.
 func resume(s State, o Observation) (State, Action) {
-	booted := o.Host.Active == expectedVersion(s, o) && o.Host.Merged == o.Host.Active
+	booted := nextBoot(o) == expectedVersion(s, o) && (o.Host.Active == "" || o.Host.Merged == o.Host.Active)
 	mayGoOn := o.Slot.Held != "" && !withdrawn(s, o)
 	switch {
 	case o.Spec.Type == v1alpha1.TypeReboot && o.Host.RebootRequired && mayGoOn:

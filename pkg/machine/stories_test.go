@@ -168,6 +168,10 @@ func (m *model) command(t *testing.T, words []string) {
 		m.host.RebootRequired, m.rebootsAlways = arg != "content", arg == "asks again and again"
 	case "links": // a person points the symlink elsewhere
 		m.host.Active = arg
+	case "packages": // Kubernetes comes from them
+		m.usePackages(arg == "merged")
+	case "installs": // a person installs packages of that version, for the next boot
+		m.packages = arg
 	case "control-plane":
 		m.host.ControlPlane, m.host.ControlPlaneVersion = true, oldVersion
 	case "snapshot": // the coordinator requires one, or does not

@@ -18,7 +18,7 @@ func betweenAttempts(s State, o Observation) (State, Action) {
 		s = s.withoutUpgrade()
 	}
 	switch {
-	case !o.Host.Supported:
+	case !o.Host.Supported && o.Spec.Type != v1alpha1.TypeReboot:
 		return s.enter(v1alpha1.StepUnsupported, o).withReason(v1alpha1.ReasonUnsupported, o.Host.UnsupportedReason), Action{}
 	case o.Host.Armed && disarmDue(o):
 		return s, run(verb.Disarm, disarmKey)
@@ -44,12 +44,13 @@ func (s State) switchUpgrade(o Observation) State {
 
 const disarmKey = "disarm"
 
-// disarmDue reports whether disarming may run now: once every confRetry.
+// disarmDue reports whether disarming may run now: once every confRetry. On a node without
+// a sysext image of Kubernetes it never does.
 func disarmDue(o Observation) bool {
 	work := o.Work[verb.Disarm]
 	ended := work.FinishedAt
 	due := ended.After(o.Now) || !o.Now.Before(ended.Add(confRetry))
-	return o.Managed && !work.Running && !o.Work[verb.Stage].Running && due
+	return o.Managed && o.Host.Supported && !work.Running && !o.Work[verb.Stage].Running && due
 }
 
 func upToDate(s State, o Observation) string {

@@ -69,10 +69,10 @@ func (c *planChecker) node(name string) (fleet.Node, v1alpha1.NodeUpgrade) {
 }
 
 // outOfService reports whether a node is out of service, or may be. A node that policy
-// or upgrade skip counts only while it works.
+// or upgrade skip, or whose versions it cannot change, counts only while it works.
 func (c *planChecker) outOfService(n fleet.Node, nodeUpgrade v1alpha1.NodeUpgrade) bool {
 	switch nodeUpgrade.Status.Step {
-	case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting:
+	case "", v1alpha1.StepIdle, v1alpha1.StepUnsupported, v1alpha1.StepStaging, v1alpha1.StepWaiting:
 	default:
 		return true
 	}
@@ -81,7 +81,8 @@ func (c *planChecker) outOfService(n fleet.Node, nodeUpgrade v1alpha1.NodeUpgrad
 			return true
 		}
 	}
-	return !n.Ready && !c.skipped(n) || n.SlotAnnotation != "" && n.SlotAnnotation == nodeUpgrade.Spec.Slot
+	leftOut := c.skipped(n) || nodeUpgrade.Status.LacksImage() && plan.TypeOf(c.upgrade()) != v1alpha1.TypeReboot
+	return !n.Ready && !leftOut || n.SlotAnnotation != "" && n.SlotAnnotation == nodeUpgrade.Spec.Slot
 }
 
 // skipped reports whether policy or upgrade skip the node.
@@ -146,8 +147,7 @@ func (c *planChecker) checkBudget() {
 	slots := map[string]bool{}
 	for _, planned := range c.p.Nodes {
 		n, nodeUpgrade := c.node(planned.Name)
-		ignored := nodeUpgrade.Status.Step == v1alpha1.StepUnsupported || nodeUpgrade.Abandoned != nil
-		out := !ignored && c.outOfService(n, nodeUpgrade)
+		out := nodeUpgrade.Abandoned == nil && c.outOfService(n, nodeUpgrade)
 		if out {
 			away++
 		}
@@ -237,6 +237,9 @@ func (c *planChecker) checkSkew(n fleet.Node, planned plan.NodePlan) {
 			c.Fatalf("%s begins a reboot that it must not make: %+v", n.Name, s)
 		}
 		return
+	}
+	if _, nodeUpgrade := c.node(n.Name); nodeUpgrade.Status.LacksImage() {
+		c.Fatalf("%s begins an upgrade to %s without a sysext image", n.Name, planned.To)
 	}
 	to, err := version.Parse(planned.To)
 	if err != nil {

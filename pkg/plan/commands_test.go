@@ -22,7 +22,8 @@ type script struct{ *sim }
 
 // run executes one command. Arguments are words, or key=value.
 //
-//	node NAME VERSION [control-plane] [label=value] [arch=arm64] [os=windows] [uid=U]
+//	node NAME VERSION [control-plane] [packages] [label=value] [arch=arm64] [os=windows] [uid=U]
+//	                             packages: its Kubernetes does not come as a sysext image
 //	delete NODE                  deletes the Node
 //	ready NODE | notready NODE
 //	cordon NODE                  by another client
@@ -207,6 +208,8 @@ func (s *script) addNode(args []string, option map[string]string) {
 			pod := fleet.StaticPod{Node: n.Name, Version: n.Kubelet, Ready: true}
 			s.APIServers = append(s.APIServers, pod)
 			s.Etcd = append(s.Etcd, fleet.StaticPod{Node: n.Name, Ready: true})
+		case "packages":
+			s.nodeUpgrade(n.Name, n.UID).Status.Unsupported = "Kubernetes comes from packages"
 		case "arch":
 			n.Architecture = value
 		case "os":

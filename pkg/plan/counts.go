@@ -18,7 +18,7 @@ func (p *planner) count(t *target) {
 		switch {
 		case t.skips(n):
 			continue
-		case n.unsupported():
+		case t.unsupported(n):
 			c.Unsupported++
 			continue
 		case n.abandoned != nil:

@@ -82,8 +82,8 @@ func (c *cluster) fixedVerdict(n *node) verdict {
 	switch {
 	case n.abandoned != nil:
 		v.decide(n, Blocked, v1alpha1.ReasonAbandoned, n.abandonedMessage())
-	case n.unsupported():
-		v.decide(n, Blocked, v1alpha1.ReasonUnsupported, cmp.Or(n.cause.Message, "Kubernetes does not come to this node as a sysext image"))
+	case c.target.unsupported(n):
+		v.decide(n, Blocked, v1alpha1.ReasonUnsupported, n.whyUnsupported()+n.rebootNote())
 	case c.abortsAttempt(n):
 		v.decide(n, Wait, n.cause.Reason, fmt.Sprintf("failed in upgrade %s; aborts that attempt, then starts again", n.status.Upgrade.Name))
 	case n.failed():
@@ -105,6 +105,14 @@ func (c *cluster) fixedVerdict(n *node) verdict {
 		c.nothingLeft(&v, n)
 	}
 	return v
+}
+
+// whyUnsupported returns why no upgrade, or none to a version, is possible on the node.
+func (n *node) whyUnsupported() string {
+	if n.noAgent() {
+		return fmt.Sprintf("agents run on Linux only, and this node runs %s", n.OS)
+	}
+	return cmp.Or(n.status.Unsupported, "Kubernetes does not come to this node as a sysext image")
 }
 
 // nothingLeft decides for a node for which nothing is left to do. It shows a problem of

@@ -63,13 +63,11 @@ func (n *node) readStatus(read versionReader) {
 // failed reports whether the node stopped and keeps its slot until a person acts.
 func (n *node) failed() bool { return n.phase == v1alpha1.PhaseStopped }
 
-// unsupported reports whether the node does not get Kubernetes as a sysext image.
-func (n *node) unsupported() bool {
-	return n.phase == v1alpha1.PhaseUnsupported || n.OS != "" && n.OS != "linux"
-}
+// noAgent reports whether no agent can run on the node.
+func (n *node) noAgent() bool { return n.OS != "" && n.OS != "linux" }
 
 // eligible reports whether upgrades may concern the node.
-func (n *node) eligible() bool { return n.managed && n.abandoned == nil && !n.unsupported() }
+func (n *node) eligible() bool { return n.managed && n.abandoned == nil && !n.noAgent() }
 
 // busy reports whether an upgrade has, or may have, taken the node out of service: it
 // has begun, has failed, or holds a slot.

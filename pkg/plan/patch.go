@@ -41,7 +41,7 @@ func (c *cluster) running() (oldest, newest version.Version, ok bool) {
 		return oldest, newest, false
 	}
 	for _, n := range c.nodes {
-		if n.eligible() {
+		if n.eligible() && !n.status.LacksImage() {
 			all = append(all, n.Kubelet)
 		}
 	}
@@ -61,7 +61,7 @@ func (c *cluster) running() (oldest, newest version.Version, ok bool) {
 }
 
 // newestPatch returns the newest version of the line that the source has offered for
-// minAge, with an image for every eligible node.
+// minAge, with an image for the architecture of every node that needs one.
 func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *wakeTime) (best version.Version, ok bool) {
 	offered := map[version.Version][]string{}
 	for _, offer := range c.Source.Offers {
@@ -73,7 +73,7 @@ func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *
 		patch := &target{ClusterUpgrade: &v1alpha1.ClusterUpgrade{}, to: v}
 		oldEnough := c.oldEnough(v, minAge, wake)
 		complete := !slices.ContainsFunc(c.nodes, func(n *node) bool {
-			return n.eligible() && !patch.upToDate(n) && !slices.Contains(architectures, n.Architecture)
+			return n.eligible() && !n.status.LacksImage() && !patch.upToDate(n) && !slices.Contains(architectures, n.Architecture)
 		})
 		if complete && oldEnough && (!ok || best.Less(v)) {
 			best, ok = v, true

@@ -58,7 +58,7 @@ func (c *cluster) automaticReboot(wake *wakeTime) *v1alpha1.ClusterUpgrade {
 // asksForReboot reports whether a Reboot could serve the node. A node that is still to
 // be brought to the version of an upgrade that has ended is rebooted by that.
 func (c *cluster) asksForReboot(n *node) bool {
-	behind := c.target != nil && c.target.forLateNodes && !n.upToDate
+	behind := c.target != nil && c.target.forLateNodes && n.concerned && !n.upToDate
 	return n.eligible() && n.Ready && n.status.Reboot.Required && !n.nextBootDiffers() && !behind
 }
 

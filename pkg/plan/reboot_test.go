@@ -22,6 +22,11 @@ func askForReboot(status *v1alpha1.NodeUpgradeStatus, asks bool) {
 	}
 }
 
+// usePackages draws whether the node's Kubernetes comes from packages.
+func usePackages(t *rapid.T, status *v1alpha1.NodeUpgradeStatus) {
+	status.Unsupported = usually(t, "unsupported", "", rapid.Just("Kubernetes comes from packages"))
+}
+
 // boot boots the node, after which its operating system requires no reboot.
 func (s *sim) boot(n *fleet.Node, status *v1alpha1.NodeUpgradeStatus) {
 	s.boots++
@@ -60,7 +65,7 @@ func lastCheck(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.No
 
 // TestRebootPromises is TestPromises for a Reboot: operating systems ask for one
 // at the start and later, at any moment. Each node that asked is rebooted once,
-// and none runs another Kubernetes than before.
+// and none runs another Kubernetes than before. Some nodes have Kubernetes from packages.
 func TestRebootPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newChaos(t)
@@ -69,6 +74,7 @@ func TestRebootPromises(t *testing.T) {
 		for i := range c.Nodes {
 			status := &c.nodeUpgrade(c.Nodes[i].Name, c.Nodes[i].UID).Status
 			askForReboot(status, coin.Draw(t, "asks"))
+			usePackages(t, status)
 		}
 		for range rapid.IntRange(5, 80).Draw(t, "steps") {
 			if oneIn4.Draw(t, "a node asks") {

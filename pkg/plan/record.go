@@ -35,7 +35,7 @@ func (c *cluster) records(t *target, verdicts []verdict) []v1alpha1.UpgradeRecor
 	pieces := [][]v1alpha1.NodeRecord{nil}
 	room := maxPieceBytes - summaryBytes
 	for i, n := range c.nodes {
-		if n.unsupported() || t.skips(n) {
+		if t.unsupported(n) || t.skips(n) {
 			continue
 		}
 		v := verdicts[i]

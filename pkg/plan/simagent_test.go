@@ -26,7 +26,7 @@ func (s *sim) agent(n *fleet.Node) {
 		return
 	}
 	switch step := status.Step; step {
-	case "", v1alpha1.StepIdle, v1alpha1.StepStaging, v1alpha1.StepWaiting:
+	case "", v1alpha1.StepIdle, v1alpha1.StepUnsupported, v1alpha1.StepStaging, v1alpha1.StepWaiting:
 		s.stageOrBegin(n, spec, status)
 	case v1alpha1.StepLocking:
 		s.lock(n, spec, status)
@@ -73,6 +73,10 @@ func (s *sim) stageOrBegin(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status 
 				status.Versions.ControlPlane = pod.Version
 			}
 		}
+	case status.Unsupported != "" && spec.Type != v1alpha1.TypeReboot:
+		status.Step = v1alpha1.StepUnsupported
+	case status.Step == v1alpha1.StepUnsupported:
+		status.Step = v1alpha1.StepWaiting
 	case stagingFailed(status):
 	case n.ControlPlane && spec.Image != nil && status.Versions.Staged == spec.Version && status.Versions.Pulled != spec.Version && n.Kubelet != spec.Version:
 		status.Versions.Pulled, status.Step = spec.Version, v1alpha1.StepWaiting

@@ -134,6 +134,7 @@ func addAnyNode(t *rapid.T, s *fleet.Snapshot, i int, now time.Time) {
 	nodeUpgrade.Spec.Upgrade = usually(t, "for upgrade", reference("u0"), rapid.SampledFrom([]*v1alpha1.UpgradeReference{nil, reference("u1")}))
 	nodeUpgrade.Spec.Release = rapid.SampledFrom([]v1alpha1.Release{v1alpha1.ReleaseNone, "", v1alpha1.ReleaseControlPlane, v1alpha1.ReleaseNode}).Draw(t, "release")
 	nodeUpgrade.Status.Step = usually(t, "step", v1alpha1.StepWaiting, anyStep)
+	usePackages(t, &nodeUpgrade.Status)
 	nodeUpgrade.Status.Versions.Staged = usually(t, "staged", "v1.34.4", anyVersion)
 	nodeUpgrade.Status.Versions.Kubeadm = usually(t, "kubeadm", "v1.34.4", anyVersion)
 	nodeUpgrade.Status.Versions.ControlPlane = usually(t, "static pods", "v1.34.4", anyVersion)

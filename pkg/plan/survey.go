@@ -32,7 +32,7 @@ func (c *cluster) newSurvey() survey {
 	failures := 0
 	for _, n := range c.nodes {
 		busy := n.busy()
-		if busy && n.abandoned == nil && !n.unsupported() || n.concerned && !n.Ready {
+		if busy && n.abandoned == nil && !n.noAgent() || n.concerned && !n.Ready {
 			s.outOfService = append(s.outOfService, n)
 		}
 		if !n.concerned {

@@ -52,7 +52,18 @@ func (t *target) isFor(ref *v1alpha1.UpgradeReference) bool {
 
 // concerns reports whether the upgrade may change the node, now or later.
 func (t *target) concerns(n *node) bool {
-	return n.eligible() && t.selects(n)
+	return n.eligible() && t.selects(n) && !t.unsupported(n)
+}
+
+// unsupported reports whether an upgrade of this type is not possible on the node: no agent
+// can run there; or Kubernetes does not come to it as a sysext image, and the upgrade is no
+// Reboot. A node that has begun a Reboot, or is released for one, is first brought back into
+// service.
+func (t *target) unsupported(n *node) bool {
+	if n.noAgent() || !n.status.LacksImage() || t != nil && t.reboot {
+		return n.noAgent()
+	}
+	return !n.busy() && (!n.released() || t.isFor(n.spec.Upgrade))
 }
 
 // selects reports whether the upgrade's nodeSelector matches the node.

@@ -65,9 +65,13 @@ func noNode(r *reading, t *target) fleet.Hold {
 	if slices.ContainsFunc(r.nodes, t.concerns) {
 		return fleet.Hold{}
 	}
-	message := "no node of this cluster gets Kubernetes as a sysext image"
-	if slices.ContainsFunc(r.nodes, (*node).eligible) {
-		message = "nodeSelector matches no node that gets Kubernetes as a sysext image"
+	fitting := "node that gets Kubernetes as a sysext image"
+	if t.reboot {
+		fitting = "node on which an agent can run"
+	}
+	message := "this cluster has no " + fitting
+	if slices.ContainsFunc(r.nodes, func(n *node) bool { return n.eligible() && !t.unsupported(n) }) {
+		message = "nodeSelector matches no " + fitting
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonUnsupported, Message: message}
 }

@@ -71,7 +71,7 @@ type checker struct {
 	groups   []nodeGroup
 
 	nodes       []*node // those that the upgrade concerns, by name
-	unsupported []*node // the others that cannot be upgraded, by name
+	unsupported []*node // those on which it is not possible, by name
 	leftOut     []*node // those that a nodeSelector leaves out, by name
 	all         []*node
 	static      []staticPod

@@ -225,6 +225,11 @@ func etcd(f *preflight.Facts, member string, change func(*v1alpha1.EtcdMember)) 
 	}
 }
 
+// lacksImage makes a node one whose Kubernetes does not come as a sysext image.
+func lacksImage(f *preflight.Facts, name string) {
+	upgrade(f, name).Status.Unsupported = "Kubernetes comes from packages"
+}
+
 // reboots makes the upgrade one of type Reboot, for these nodes.
 func reboots(f *preflight.Facts, names ...string) {
 	f.Upgrade.Spec.Version, f.Upgrade.Spec.Type = "", v1alpha1.TypeReboot

@@ -30,6 +30,11 @@ func controlPlaneScenes() []scene {
 			unready(f, "cp-2")
 			reboots(f, "cp-1")
 		}, want: []string{"Block control-plane-node Node/cp-2"}},
+		{check: "control-plane-node", name: "one without a sysext image is to be rebooted", alter: func(f *preflight.Facts) {
+			unready(f, "cp-2")
+			lacksImage(f, "cp-1")
+			reboots(f, "cp-1")
+		}, want: []string{"Block control-plane-node Node/cp-2"}},
 		{check: "control-plane-pod", name: "one is not Ready", alter: func(f *preflight.Facts) {
 			systemPod(f, "kube-scheduler-cp-3").Status.Conditions[0].Status = corev1.ConditionFalse
 		}, want: []string{"Block control-plane-pod Pod/kube-system/kube-scheduler-cp-3"}},
@@ -96,7 +101,7 @@ func unsupportedScenes() []scene {
 		{check: check, name: "a person gave it up", alter: unsupported(func(f *preflight.Facts) {
 			upgrade(f, "cp-3").Abandoned = &v1alpha1.Abandoned{Reason: "gone"}
 		}), want: []string{warn}},
-		{check: check, name: "only reboots", alter: unsupported(func(f *preflight.Facts) { reboots(f, "cp-1") }), want: []string{warn}},
+		{check: check, name: "only reboots", alter: unsupported(func(f *preflight.Facts) { reboots(f, "cp-1") })},
 	}
 }
 

@@ -30,7 +30,7 @@ type node struct {
 }
 
 // sortNodes sorts the nodes by whether the upgrade concerns them: it concerns
-// neither those without a sysext image, nor those that are abandoned, nor those
+// neither those on which it is not possible, nor those that are abandoned, nor those
 // that the policy or the upgrade leaves out.
 func (c *checker) sortNodes() {
 	upgrades := make(map[string]*v1alpha1.NodeUpgrade, len(c.NodeUpgrades))
@@ -54,7 +54,7 @@ func (c *checker) sortNodes() {
 		switch {
 		case !c.managed.Matches(labels.Set(n.Labels)) || !c.selected.Matches(labels.Set(n.Labels)):
 			c.leftOut = append(c.leftOut, n)
-		case os != "" && os != "linux" || n.status.Step == v1alpha1.StepUnsupported:
+		case os != "" && os != "linux" || c.kubeadm && n.status.LacksImage():
 			c.unsupported = append(c.unsupported, n)
 		case !n.abandoned:
 			n.moves = c.toMove(n)

@@ -11,12 +11,12 @@ var otherChecks = []Entry{
 	{
 		"kured", warns,
 		"kured is on the cluster: it would reboot the same nodes, in its own reboot window",
-		"Add {type: Reboot} to spec.automatic of the UpgradePolicy, so that the coordinator reboots nodes after an update of Flatcar; then remove kured. If some nodes do not get Kubernetes as a sysext image, keep kured on those, with a nodeSelector on its DaemonSet.",
+		"Add {type: Reboot} to spec.automatic of the UpgradePolicy, so that the coordinator reboots nodes whose operating system asks for it, also those that do not get Kubernetes as a sysext image; then remove kured.",
 	},
 	{
 		"kured-lock", blocks,
 		"kured holds its lock: a node is being rebooted, or about to be",
-		"Wait until kured frees its lock (the annotation weave.works/kured-node-lock of its DaemonSet); then remove kured from the nodes that get Kubernetes as a sysext image, because two programs would reboot the same nodes.",
+		"Wait until kured frees its lock (the annotation weave.works/kured-node-lock of its DaemonSet); then remove kured, because two programs would reboot the same nodes.",
 	},
 	{
 		"fluo", either,
@@ -45,8 +45,8 @@ var otherChecks = []Entry{
 	},
 	{
 		"unsupported", warns,
-		"Kubernetes is not installed on a node as a sysext image: the node is not upgraded, and not counted",
-		"Upgrade it in the way it was installed. It can wait as long as its kubelet is at most three minors older than the apiservers.",
+		"Kubernetes is not installed on a node as a sysext image: no upgrade changes the node's version, and the node is not counted",
+		"Upgrade Kubernetes there in the way it was installed; upgrades of type Reboot reboot the node like any other. It can wait as long as its kubelet is at most three minors older than the apiservers.",
 	},
 }
 
@@ -67,7 +67,7 @@ func (c *checker) checkOthers() {
 		if n.facts == nil {
 			continue
 		}
-		if paths := strings.Join(n.facts.SysupdateTimerDropIns, ", "); paths != "" {
+		if paths := strings.Join(n.facts.SysupdateTimerDropIns, ", "); paths != "" && !n.status.LacksImage() {
 			dropIns[paths] = append(dropIns[paths], n)
 		}
 		if state := n.facts.Locksmithd; state != "" && state != "masked" {
@@ -79,7 +79,9 @@ func (c *checker) checkOthers() {
 	}
 	c.warnOfNodes("locksmithd", locksmiths, "locksmithd is not masked on %[1]s: %[2]s.")
 	c.warnOfNodes("cluster-api", machines, "Cluster API has Machines for %[1]s (%[2]s): KubeadmControlPlane and MachineDeployments keep their old version, and a MachineHealthCheck may replace a node that reboots.")
-	c.warnOfNodes("unsupported", c.unsupported, "Kubernetes is not installed as a sysext image on %[1]s, and is not upgraded there: %[2]s.")
+	if c.kubeadm {
+		c.warnOfNodes("unsupported", c.unsupported, "Kubernetes is not installed as a sysext image on %[1]s, and is not upgraded there: %[2]s.")
+	}
 }
 
 // ManagerCheck returns the id of the check that blocks while the program of that

@@ -40,8 +40,17 @@ func otherScenes() []scene {
 		}, want: []string{"Warn cluster-api"}},
 		{check: "cluster-api", name: "none"},
 		{check: "unsupported", name: "the agent says so", alter: func(f *preflight.Facts) {
+			lacksImage(f, "worker-1")
+		}, want: []string{"Warn unsupported"}},
+		{check: "unsupported", name: "an older agent says so", alter: func(f *preflight.Facts) {
 			upgrade(f, "worker-1").Status.Step = v1alpha1.StepUnsupported
 		}, want: []string{"Warn unsupported"}},
+		{check: "unsupported", name: "a Reboot includes it", alter: func(f *preflight.Facts) {
+			lacksImage(f, "worker-1")
+			reboots(f, "worker-1")
+			facts(f, "worker-1").SysupdateTimerDropIns = []string{"/etc/systemd/system/systemd-sysupdate.service.d/other.conf"}
+			node(f, "worker-1").Status.NodeInfo.KubeletVersion = "1.34-from-packages"
+		}},
 		{check: "unsupported", name: "all are"},
 	}
 }

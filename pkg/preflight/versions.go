@@ -134,7 +134,7 @@ func (c *checker) checkKubelets(servers []version.Version) {
 		}
 		switch {
 		case n.kubeletError != nil:
-			if ours[n] {
+			if ours[n] && c.kubeadm {
 				c.refused(n.kubeletError, f, who)
 			}
 		case newer != nil:

@@ -105,7 +105,7 @@ const (
 	StateActive      State = "Active"      // at work
 	StateWaiting     State = "Waiting"     // will go by itself
 	StateFailed      State = "Failed"      // needs a person
-	StateUnsupported State = "Unsupported" // Kubernetes does not come as a sysext image
+	StateUnsupported State = "Unsupported" // no upgrade changes its version
 	StateUnknown     State = "Unknown"     // no agent has reported
 )
 

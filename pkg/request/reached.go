@@ -11,18 +11,22 @@ import (
 )
 
 // reached returns the cluster with every node at least at that version, and in
-// service.
+// service. A node without a sysext image keeps its version.
 func reached(s fleet.Snapshot, v version.Version) fleet.Snapshot {
 	s.APIServers, s.Nodes, s.Slots = slices.Clone(s.APIServers), slices.Clone(s.Nodes), slices.Clone(s.Slots)
-	nodeUpgrades, upgraded := make([]v1alpha1.NodeUpgrade, len(s.NodeUpgrades)), map[string]bool{}
+	nodeUpgrades, raised := make([]v1alpha1.NodeUpgrade, len(s.NodeUpgrades)), map[string]bool{}
 	for i := range s.NodeUpgrades {
 		nodeUpgrades[i] = *s.NodeUpgrades[i].DeepCopy()
 		u := &nodeUpgrades[i]
-		if u.Status.Step == v1alpha1.StepUnsupported || u.Abandoned != nil {
+		if u.Abandoned != nil {
 			continue
 		}
-		upgraded[u.Name] = true
+		raised[u.Name] = !u.Status.LacksImage()
 		u.Spec, u.Status.Step, u.Status.Conditions, u.Status.Retry = v1alpha1.NodeUpgradeSpec{}, v1alpha1.StepIdle, nil, v1alpha1.Retry{}
+		if !raised[u.Name] {
+			u.Status.Step = v1alpha1.StepUnsupported
+			continue
+		}
 		raise(v, &u.Status.Versions.Kubelet, &u.Status.Versions.Kubeadm, &u.Status.Versions.ControlPlane)
 	}
 	s.NodeUpgrades = nodeUpgrades
@@ -30,8 +34,12 @@ func reached(s fleet.Snapshot, v version.Version) fleet.Snapshot {
 		raise(v, &s.APIServers[i].Version)
 	}
 	for i := range s.Nodes {
-		if n := &s.Nodes[i]; upgraded[n.Name] {
+		n := &s.Nodes[i]
+		isRaised, inService := raised[n.Name]
+		if isRaised {
 			raise(v, &n.Kubelet)
+		}
+		if inService {
 			n.Ready, n.SlotAnnotation = n.Ready || n.SlotAnnotation != "", ""
 		}
 	}

@@ -122,7 +122,8 @@ type NodeCounts struct {
 	Waiting int32 `json:"waiting"`
 	// Blocked are nodes that failed or wait for a person.
 	Blocked int32 `json:"blocked"`
-	// Unsupported nodes are not counted in Total.
+	// Unsupported nodes are not counted in Total: an upgrade of this type is not
+	// possible on them.
 	Unsupported int32 `json:"unsupported"`
 }
 

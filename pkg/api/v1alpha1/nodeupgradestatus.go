@@ -36,6 +36,12 @@ type NodeUpgradeStatus struct {
 	// +optional
 	HoldEndTime *metav1.Time `json:"holdEndTime,omitempty"`
 
+	// Unsupported is why no upgrade changes the node's versions: Kubernetes does not come
+	// to it as a sysext image. Upgrades of type Reboot reboot it like any other node. It is
+	// empty if versions are upgraded.
+	// +optional
+	Unsupported string `json:"unsupported,omitempty"`
+
 	// Versions are the versions that run, and that are on the node's disk.
 	// +optional
 	Versions NodeVersions `json:"versions,omitzero"`
@@ -112,7 +118,8 @@ type NodeVersions struct {
 	// +optional
 	Pulled string `json:"pulled,omitempty"`
 	// NextBoot is the version that the symlink points to, which the next boot
-	// activates.
+	// activates. It is none if the next boot would bring no Kubernetes, because the
+	// symlink was removed.
 	// +optional
 	NextBoot string `json:"nextBoot,omitempty"`
 	// From is the kubelet's version when the upgrade began on this node.
@@ -160,6 +167,13 @@ type StepTime struct {
 	// EndTime is when the next one began.
 	// +optional
 	EndTime *metav1.MicroTime `json:"endTime,omitempty"`
+}
+
+// LacksImage reports whether Kubernetes does not come to the node as a sysext image, so that
+// only upgrades of type Reboot concern it. An agent older than the field unsupported shows
+// that in the step alone.
+func (s *NodeUpgradeStatus) LacksImage() bool {
+	return s.Unsupported != "" || s.Step == StepUnsupported
 }
 
 // Cause returns the reason code and the sentence of the condition UpToDate: what

@@ -43,7 +43,7 @@ type ReasonInfo struct {
 var Reasons = []ReasonInfo{
 	{Reason: ReasonUpToDate, Giver: GivenByPlanner, Meaning: "the kubelet, and on a control plane its components, run the version", Routine: true},
 	{Reason: ReasonNoUpgrade, Giver: GivenByPlanner, Meaning: "there is no upgrade", Routine: true},
-	{Reason: ReasonUnsupported, Giver: GivenByPlanner, Meaning: "Kubernetes is not installed on this node as a sysext image", NeedsPerson: true},
+	{Reason: ReasonUnsupported, Giver: GivenByPlanner, Meaning: "Kubernetes is not installed on this node as a sysext image, so no upgrade changes its version; or no agent can run on it", NeedsPerson: true},
 	{Reason: ReasonUnmanaged, Giver: GivenByPlanner, Meaning: "the UpgradePolicy's nodeSelector does not match this node", Routine: true},
 	{Reason: ReasonNotSelected, Giver: GivenByPlanner, Meaning: "the ClusterUpgrade's nodeSelector does not match this node", Routine: true},
 	{Reason: ReasonQueued, Giver: GivenByPlanner, Meaning: "another ClusterUpgrade is active", Routine: true},

@@ -41,7 +41,7 @@ const (
 	PhaseRevocable   Phase = "Revocable"   // has begun, and can still abort
 	PhaseCommitted   Phase = "Committed"   // must finish
 	PhaseStopped     Phase = "Stopped"     // failed: keeps its slot until a person acts
-	PhaseUnsupported Phase = "Unsupported" // is never upgraded
+	PhaseUnsupported Phase = "Unsupported" // its versions are not upgraded; a Reboot begins with Waiting
 )
 
 // StepInfo describes a step.

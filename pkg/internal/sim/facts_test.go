@@ -13,10 +13,16 @@ func (n *node) facts() host.Facts {
 		BootID: n.bootID(), Supported: true, Active: n.active, Merged: n.merged, ControlPlane: n.controlPlane,
 		Kubeadm: host.KubeadmDone{Version: n.kubeadm}, RebootRequired: n.osReboot, Guarded: n.armed, Rollback: n.rollback,
 	}
+	if n.packages {
+		f.Supported, f.UnsupportedReason, f.Active, f.Merged = false, "Kubernetes comes from packages", "", ""
+	}
 	if n.osReboot {
 		f.RebootReason = "/run/reboot-required exists"
 	}
 	for version := range n.installed {
+		if n.packages {
+			break
+		}
 		f.Installed = append(f.Installed, version)
 	}
 	slices.Sort(f.Installed)

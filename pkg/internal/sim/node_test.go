@@ -34,6 +34,7 @@ type node struct {
 	controlPlane bool
 	labels       map[string]string
 	removed      bool // its Node was deleted for good
+	packages     bool // its Kubernetes comes from packages: active stands for them, and is not replaced
 
 	// On the disk.
 	installed   map[string]string // version to digest

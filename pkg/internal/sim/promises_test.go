@@ -47,6 +47,9 @@ func (w *world) checkRequest(p *program, r request) {
 // checkStart checks a verb that an agent starts.
 func (w *world) checkStart(a *agentProgram, r host.Request) {
 	n, given := a.node, args(&r)
+	if n.packages && r.Verb != verb.Facts && r.Verb != verb.Etcd {
+		w.broken("packages", "%s runs %s, and its Kubernetes comes from packages", n.name, r.Verb)
+	}
 	switch r.Verb {
 	case verb.Stage:
 		w.checkDigest(n, given, "stages")

@@ -84,7 +84,23 @@ func newScript(seed uint64) script {
 		s.Faults = append(s.Faults, anyMoment(r, s)...)
 	}
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
+	s.Packages = anyPackages(s)
 	return s
+}
+
+// anyPackages returns random nodes whose Kubernetes comes from packages: about half of those
+// of a Reboot, and few workers of an upgrade to a version.
+func anyPackages(s script) (names []string) {
+	r, oneIn := rand.New(rand.NewPCG(s.Seed, 3)), 8
+	if s.Reboot {
+		oneIn = 2
+	}
+	for _, name := range s.nodes() {
+		if r.IntN(oneIn) == 0 && (s.Reboot || name[0] == 'w') {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // anyMoment returns faults by which a decision of people changes while a node works, the

@@ -29,6 +29,7 @@ type script struct {
 	Guard, Drain           int
 	Groups                 bool
 	Broken                 map[string]string // node to what is wrong with the new image on it
+	Packages               []string          // nodes whose Kubernetes comes from packages, not from an image
 	Opens, Closes          time.Duration     // the window
 	Lasts                  time.Duration     // until the faults are over
 	Faults                 []fault
@@ -84,8 +85,8 @@ func (s script) has(kind string) bool {
 }
 
 func (s script) String() string {
-	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, snapshot %t, reboot %t, settle %ds, minReady %ds, guard %ds, window from %s to %s, broken images %v, no noise %t",
-		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.Snapshot, s.Reboot, s.Settle, s.MinReady, s.Guard, s.Opens, s.Closes, s.Broken, s.NoNoise)}
+	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, snapshot %t, reboot %t, settle %ds, minReady %ds, guard %ds, window from %s to %s, broken images %v, packages on %v, no noise %t",
+		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.Snapshot, s.Reboot, s.Settle, s.MinReady, s.Guard, s.Opens, s.Closes, s.Broken, s.Packages, s.NoNoise)}
 	for _, f := range s.Faults {
 		lines = append(lines, f.String())
 	}

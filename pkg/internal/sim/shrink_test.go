@@ -35,6 +35,7 @@ func shrink(t *testing.T, s script, failure string, tries int) script {
 	for _, simpler := range []func(*script){
 		func(s *script) { s.NoNoise = true },
 		func(s *script) { s.Broken = nil },
+		func(s *script) { s.Packages = nil },
 		func(s *script) { s.Workers = 1 },
 		func(s *script) { s.Workers-- },
 		func(s *script) { s.Workers-- },

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,7 +65,11 @@ func newWorld(s script, verbose bool) *world {
 		"apiVersion": "v1", "kind": "ConfigMap", "data": tree{"ClusterConfiguration": "kind: ClusterConfiguration"},
 	})
 	w.openWindow("window", s.Opens, s.Closes)
-	w.createUpgrade()
+	if s.Reboot { // it ends at once if no agent has reported that a reboot is required
+		w.after(10*time.Second, "create upgrade", w.createUpgrade)
+	} else {
+		w.createUpgrade()
+	}
 	w.after(time.Second, "start coordinator", func() { w.startCoordinator(0) })
 	for _, f := range s.Faults {
 		w.after(f.At, f.Kind, func() { w.inject(f) })
@@ -78,7 +83,7 @@ func (w *world) join(name string, runs bool) {
 		w: w, name: name, controlPlane: name[0] == 'c', labels: map[string]string{"pool": string('a' + name[len(name)-1]%2)},
 		installed: map[string]string{w.script.From: digest(0)}, active: w.script.From,
 		requests: map[verb.Verb]*host.Request{}, results: map[verb.Verb]*host.Result{}, units: map[verb.Verb]time.Time{},
-		broken: map[string]string{}, failing: map[verb.Verb]int{},
+		broken: map[string]string{}, failing: map[verb.Verb]int{}, packages: slices.Contains(w.script.Packages, name),
 	}
 	if wrong := w.script.Broken[name]; wrong != "" {
 		n.broken[w.script.To] = wrong

@@ -49,6 +49,13 @@ func TestStories(t *testing.T) {
 			},
 			"w1 is in step Idle (UpToDate: the node runs v1.34.4)",
 		},
+		"nodes with Kubernetes from packages are rebooted like the others": {
+			func(s *script) { s.Reboot, s.ControlPlanes, s.Packages = true, 3, []string{"cp2", "w1"} },
+			"w1 is in step Idle (UpToDate: the node was rebooted)",
+		},
+		"an upgrade to a version leaves a node with packages out": {
+			func(s *script) { s.Packages = []string{"w1"} }, "all 2 nodes run v1.34.4",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plain()

@@ -26,17 +26,13 @@ func (w *world) agentOf(p *program) *agentProgram {
 	return nil
 }
 
-// startAgent starts the node's agent, unless it runs.
+// startAgent starts the node's agent, unless it runs. It is a pod: the kubelet starts it.
 func (w *world) startAgent(n *node) {
-	if a := w.agents[n.uid]; a != nil && !a.isDead || n.removed || !n.on {
+	if a := w.agents[n.uid]; a != nil && !a.isDead || n.removed || !n.on || n.kubelet == "" {
 		return
 	}
 	again := func() {
-		w.after(5*time.Second, "start agent "+n.name, func() {
-			if n.on && n.kubelet != "" {
-				w.startAgent(n)
-			}
-		})
+		w.after(5*time.Second, "start agent "+n.name, func() { w.startAgent(n) })
 	}
 	if n.partitioned || !w.apiUp() {
 		again()

@@ -28,9 +28,18 @@ func (a *Agent) watch() {
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = own })).Core().V1().Nodes().Informer()
 	a.leases = informers.NewSharedInformerFactoryWithOptions(a.Account, 0,
 		informers.WithNamespace(v1alpha1.Namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = slot.LabelSelector })).Coordination().V1().Leases().Informer()
+		informers.WithTweakListOptions(slots)).Coordination().V1().Leases().Informer()
 	for _, informer := range a.watches() {
 		addKick(informer, a.wakeUp)
+	}
+}
+
+// slots selects the Leases of slots. A first list from an apiserver that lags behind may still
+// show a slot that the node has freed: an agent that has just started would resume with it.
+func slots(o *metav1.ListOptions) {
+	o.LabelSelector = slot.LabelSelector
+	if o.ResourceVersion == "0" {
+		o.ResourceVersion = "" // most recent: kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
 	}
 }
 

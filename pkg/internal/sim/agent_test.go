@@ -53,7 +53,7 @@ func (w *world) startAgent(n *node) {
 	a.watch("nodes", caches.Nodes, own, false) // its kubelet has read it
 	a.watch("nodeupgrades", caches.NodeUpgrades, own, stale)
 	a.watch("nodeinventories", caches.Inventories, own, stale)
-	a.watch("leases", caches.Leases, isSlot, stale)
+	a.watch("leases", caches.Leases, isSlot, false) // its first list is the most recent
 	w.agents[n.uid] = a
 	ctx, cancel := context.WithTimeout(a.ctx, 100*time.Millisecond)
 	defer cancel()

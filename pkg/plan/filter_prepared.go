@@ -15,7 +15,7 @@ func notPrepared(c *cluster, n *node) fleet.Hold {
 		return fleet.Hold{}
 	case n.cannotStage():
 		return fleet.Hold{Reason: n.cause.Reason, Message: n.cause.Message, Stays: true}
-	case n.status.Step == "":
+	case n.silent():
 		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: "no agent has reported from this node yet"}
 	case n.staged:
 		return fleet.Hold{Reason: v1alpha1.ReasonPullingImages, Message: fmt.Sprintf("the container images of %s are not on the node yet", c.target.to)}

@@ -63,6 +63,9 @@ func (n *node) readStatus(read versionReader) {
 // failed reports whether the node stopped and keeps its slot until a person acts.
 func (n *node) failed() bool { return n.phase == v1alpha1.PhaseStopped }
 
+// silent reports whether no agent has reported from the node yet.
+func (n *node) silent() bool { return n.status.Step == "" }
+
 // noAgent reports whether no agent can run on the node.
 func (n *node) noAgent() bool { return n.OS != "" && n.OS != "linux" }
 

@@ -31,7 +31,7 @@ func (t *target) stateOf(n *node) nodeState {
 		kubeadmDone: t.kubeadmDone(n), upToDate: !t.stalled() && t.upToDate(n),
 	}
 	s.open = s.concerned && !s.upToDate && !n.busy() && (!n.released() || t.isFor(n.spec.Upgrade))
-	s.staged = t.reboot || t.kubeletDone(n) || *n.runs.staged == t.to && known(t.to)
+	s.staged = t.reboot && !n.silent() || t.kubeletDone(n) || *n.runs.staged == t.to && known(t.to)
 	pulled := !n.ControlPlane || s.kubeadmDone || *n.runs.pulled == t.to && known(t.to)
 	s.prepared = s.staged && pulled
 	if !s.upToDate {

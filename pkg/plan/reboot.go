@@ -7,12 +7,16 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// rebootDue reports whether a Reboot has to reboot the node. An automatic Reboot skips
-// nodes that it must not reboot, because otherwise later upgrades would wait until a
-// person acts. A Reboot that a person asked for is held instead.
+// rebootDue reports whether a Reboot has to reboot the node, or waits to learn whether it
+// has to. An automatic Reboot skips nodes that it must not reboot, and those that report
+// nothing, because otherwise later upgrades would wait until a person acts. A Reboot that a
+// person asked for is held instead.
 func (t *target) rebootDue(n *node) bool {
 	_, byItself := t.Annotations[v1alpha1.CreatedByAnnotation]
-	return n.status.Reboot.Required && !t.rebooted(n) && (!byItself || !n.nextBootDiffers())
+	if byItself && (n.silent() || n.nextBootDiffers()) {
+		return false
+	}
+	return n.silent() || n.status.Reboot.Required && !t.rebooted(n)
 }
 
 // rebooted reports whether the upgrade has rebooted the node. It does so only once: a

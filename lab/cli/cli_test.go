@@ -140,3 +140,18 @@ func TestWrongArgumentsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestWrongVersionsAreRefusedFirst checks that a wrong version is told before the lab is
+// opened, which is empty here.
+func TestWrongVersionsAreRefusedFirst(t *testing.T) {
+	for _, args := range [][]string{{"load-etcd", "v3.5"}, {"containerd", "w1", "3"}} {
+		root := New()
+		root.SetArgs(append(args, "--state", t.TempDir()))
+		root.SetOut(new(bytes.Buffer))
+		root.SetErr(new(bytes.Buffer))
+		err := root.Execute()
+		if err == nil || !strings.Contains(err.Error(), args[len(args)-1]+`" is not a`) {
+			t.Errorf("lab %s: %v", strings.Join(args, " "), err)
+		}
+	}
+}

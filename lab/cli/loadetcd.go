@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cluster"
 )
 
 func loadEtcdCommand(where *folders) *cobra.Command {
@@ -15,6 +17,9 @@ kubeadm uses it when etcd.local.imageTag in ClusterConfiguration names it.`,
 		Example: "  lab load-etcd 3.5.35   # imageTag: 3.5.35-0",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cluster.CheckEtcdVersion(args[0]); err != nil {
+				return err
+			}
 			c, err := where.open(cmd)
 			if err != nil {
 				return err

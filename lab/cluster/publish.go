@@ -89,11 +89,19 @@ func (c *Cluster) LoadImage(ctx context.Context, tar string) error {
 	return serve.PushTar(ctx, registry, tar)
 }
 
+// CheckEtcdVersion returns an error that shows the form of a version if this is none.
+func CheckEtcdVersion(version string) error {
+	if !etcdVersion.MatchString(version) {
+		return fmt.Errorf("%q is not a version of etcd: write it as 3.5.35", version)
+	}
+	return nil
+}
+
 // LoadEtcd puts the image of a version of etcd, "3.5.35", on the lab's registry. A version
 // that was never built takes a minute.
 func (c *Cluster) LoadEtcd(ctx context.Context, version string) (ref string, err error) {
-	if !etcdVersion.MatchString(version) {
-		return "", fmt.Errorf("%q is not a version of etcd: write it as 3.5.35", version)
+	if err := CheckEtcdVersion(version); err != nil {
+		return "", err
 	}
 	cache, err := artifacts.Open(c.CacheDir(), c.Report)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // settled reports whether nothing is in progress: every upgrade has ended or waits for a
-// person, and no node is being upgraded.
+// person, every agent has observed its spec, and no node is being upgraded.
 func (w *world) settled() bool {
 	if len(w.events) > 0 && w.steps%16 != 0 {
 		return false
@@ -24,7 +24,7 @@ func (w *world) settled() bool {
 			continue
 		}
 		nu := w.nodeUpgrade(n.name)
-		if nu == nil || nu.Status.Step == "" || !n.healthy() && !n.leftBroken(nu) {
+		if nu == nil || nu.Status.Step == "" || nu.Status.ObservedGeneration != nu.Generation || !n.healthy() && !n.leftBroken(nu) {
 			return false
 		}
 		switch nu.Status.Step.Info().Phase {

@@ -95,7 +95,7 @@ func TestBadArgumentsAreRefusedWithoutAnyRequest(t *testing.T) {
 		{"freeze --reason r --for 1h -o banana", "-o banana: "},
 		{"freeze Not_A_Name --reason r --for 1h", "Not_A_Name"},
 		{"unfreeze --dry-run=banana", "--dry-run=banana: must be"},
-		{"unfreeze a b", "accepts at most 1 arg(s), received 2"},
+		{"unfreeze a b", "is one argument too many"},
 		{"suspend", "expected the name of one ClusterUpgrade, got 0"},
 		{"resume a b", "expected the name of one ClusterUpgrade, got 2"},
 		{"abandon", "expected the name of one node, got 0"},

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -22,8 +24,8 @@ a program named kubectl_complete-upgrade. The others are for calling the program
 kubectl-upgrade directly.`,
 		Example: `  kubectl upgrade completion kubectl > ~/.local/bin/kubectl_complete-upgrade
   chmod +x ~/.local/bin/kubectl_complete-upgrade`,
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: []string{"kubectl", "bash", "zsh", "fish", "powershell"},
+		Args:      oneShell,
+		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			switch args[0] {
@@ -40,4 +42,14 @@ kubectl-upgrade directly.`,
 			return err
 		},
 	}
+}
+
+// shells are what there are completion scripts for.
+var shells = []string{"kubectl", "bash", "zsh", "fish", "powershell"}
+
+func oneShell(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || !slices.Contains(shells, args[0]) {
+		return fmt.Errorf("%s needs one of %s, such as `%s kubectl`", cmd.CommandPath(), strings.Join(shells, ", "), cmd.CommandPath())
+	}
+	return nil
 }

@@ -35,6 +35,13 @@ func (o *output) check() error {
 	if o.forPeople() {
 		return nil
 	}
+	if _, err := o.flags.ToPrinter(); genericclioptions.IsNoCompatiblePrinterError(err) {
+		hint := ""
+		if near := nearest(o.format(), append(o.flags.AllowedFormats(), "wide")); near != "" {
+			hint = fmt.Sprintf("did you mean %s? ", near)
+		}
+		return fmt.Errorf("-o %s: there is no such format; %suse wide, json, yaml, name, jsonpath=… or go-template=…", o.format(), hint)
+	}
 	_, err := o.printer()
 	return err
 }

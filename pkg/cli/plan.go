@@ -27,6 +27,7 @@ type planning struct {
 	at, timeZone         string
 	files                []string // with schedules
 	exitCode             bool
+	unchecked            string // why there are no findings; empty: the checks were made
 }
 
 func newPlan(p *program) *cobra.Command {
@@ -81,6 +82,7 @@ func (n *planning) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.warnOf(flags.schedules, n.now())
 	shot, err := n.read(ctx)
 	if err != nil {
 		return err
@@ -123,8 +125,12 @@ func (n *planning) check(ctx context.Context, s *fleet.Snapshot, at time.Time) e
 	if n.snapshotFile == "" {
 		return n.runPreflight(ctx, s, at)
 	}
-	if !request.ReuseFindings(s, at) {
-		fmt.Fprintf(n.ErrOut, "%s has no findings for this upgrade: the plan assumes that no check blocks the upgrade.\n", n.snapshotFile)
+	if request.ReuseFindings(s, at) {
+		return nil
+	}
+	n.unchecked = n.snapshotFile + " has no findings for this upgrade; the plan assumes that no check blocks it"
+	if !n.forPeople() {
+		fmt.Fprintln(n.ErrOut, "Preflight: not checked:", n.unchecked)
 	}
 	return nil
 }
@@ -158,7 +164,7 @@ func (n *planning) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *t
 		return n.print(n.program, inUTC(decided))
 	}
 	options := n.drawing()
-	options.Now, options.Zone, options.Wide = at, in, n.format() == "wide"
+	options.Now, options.Zone, options.Wide, options.Unchecked = at, in, n.format() == "wide", n.unchecked
 	upgrade := view.Upgrade(request.Planned(s, decided))
 	if upgrade != nil && request.IsSupposed(upgrade.Name) {
 		upgrade.Name = decided.Version + " (not requested yet)"

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -9,13 +10,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
 // schedulesIn reads the MaintenanceSchedules in files, in the YAML and JSON files of
@@ -98,7 +99,12 @@ func (p *program) schedulesInFile(file string) ([]v1alpha1.MaintenanceSchedule, 
 		defer f.Close()
 		in = f
 	}
-	return decodeSchedules(in)
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return nil, err
+	}
+	found, err := decodeSchedules(bytes.NewReader(text))
+	return found, explainSchedule(err, text)
 }
 
 // decodeSchedules reads a stream of YAML or JSON documents.
@@ -128,7 +134,7 @@ func decodeDocument(text []byte) ([]v1alpha1.MaintenanceSchedule, error) {
 		Kind       string `json:"kind"`
 	}
 	if err := yaml.Unmarshal(text, &head); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("it is not valid YAML or JSON: %s", strings.TrimPrefix(err.Error(), "error converting YAML to JSON: yaml: "))
 	}
 	ours := head.APIVersion == v1alpha1.GroupVersion.String()
 	switch {
@@ -150,13 +156,25 @@ func decodeSchedule(text []byte) (one v1alpha1.MaintenanceSchedule, err error) {
 		return one, err
 	}
 	strict, err := json.UnmarshalStrict(object, &one)
-	if bad := (*time.ParseError)(nil); errors.As(err, &bad) {
-		return one, fmt.Errorf("%q is not a time such as 2026-01-03T01:00:00Z", bad.Value)
-	}
-	if err = errors.Join(append(strict, err)...); err != nil {
+	if err != nil {
 		return one, err
 	}
-	return one, checkScheduleNames(one)
+	if len(strict) > 0 {
+		return one, strictError(strict[0])
+	}
+	if err := checkScheduleNames(one); err != nil {
+		return one, err
+	}
+	return one, schedule.Check(&one)
+}
+
+// strictError returns an unknownField if that is what the error of strict decoding is about.
+func strictError(err error) error {
+	var field unknownField
+	if _, scanErr := fmt.Sscanf(err.Error(), "unknown field %q", &field); scanErr == nil {
+		return field
+	}
+	return err
 }
 
 // decodeList reads a list such as `kubectl get -o yaml` prints.

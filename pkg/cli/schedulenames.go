@@ -6,9 +6,8 @@ import (
 	"regexp"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/request"
 )
 
 // checkScheduleNames returns an error for names that the API server would refuse.
@@ -17,8 +16,8 @@ func checkScheduleNames(s v1alpha1.MaintenanceSchedule) error {
 	if s.Name == "" {
 		return errors.New("a MaintenanceSchedule without metadata.name")
 	}
-	if problems := validation.IsDNS1123Subdomain(s.Name); len(problems) > 0 {
-		return fmt.Errorf("metadata.name %q: %s", s.Name, problems[0])
+	if err := request.CheckName(s.Name); err != nil {
+		return fmt.Errorf("metadata.name: %w", err)
 	}
 	var windows, exclusions []string
 	for _, w := range s.Spec.MaintenanceWindows {
@@ -43,7 +42,7 @@ func checkNames(field string, names []string) error {
 	for i, name := range names {
 		switch {
 		case !periodName.MatchString(name):
-			return fmt.Errorf("%s[%d].name: %q must be of up to 63 lower-case letters, digits, '-' and '.', and begin and end with a letter or digit", field, i, name)
+			return fmt.Errorf("%s[%d].name: %q must be of %s", field, i, name, request.NameRule(63))
 		case slices.Contains(names[:i], name):
 			return fmt.Errorf("%s[%d].name: %q is there twice", field, i, name)
 		}

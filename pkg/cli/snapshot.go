@@ -38,7 +38,7 @@ func loadSnapshot(file string) (shot snapshotFile, err error) {
 	}
 	strict, err := strictjson.UnmarshalStrict(text, &shot)
 	if err != nil {
-		return shot, fmt.Errorf("reading %s: %w", file, err)
+		return shot, fmt.Errorf("reading %s: it is no snapshot (%w); `kubectl upgrade plan --save-snapshot FILE` writes one", file, err)
 	}
 	if shot.APIVersion != v1alpha1.GroupVersion.String() || shot.Kind != snapshotKind || shot.TakenAt.IsZero() {
 		return shot, fmt.Errorf("reading %s: it is no %s; `kubectl upgrade plan --save-snapshot FILE` writes one", file, snapshotKind)

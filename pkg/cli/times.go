@@ -89,7 +89,7 @@ func parseDuration(flag, text string) (time.Duration, error) {
 	case whole > 0 && total < whole:
 		return 0, fmt.Errorf("--%s=%s: is too long", flag, text)
 	case total <= 0:
-		return 0, fmt.Errorf("--%s=%s: must be positive", flag, text)
+		return 0, fmt.Errorf("--%s=%s: must be positive, such as 4h", flag, text)
 	default:
 		return total, nil
 	}

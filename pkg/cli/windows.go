@@ -115,10 +115,8 @@ func (w *windows) read(ctx context.Context, q *query) (err error) {
 // out.
 func (w *windows) warn(q query) {
 	var others []string
+	w.warnOf(q.schedules, q.from)
 	for _, s := range q.schedules {
-		for _, finding := range schedule.Lint(s, q.from) {
-			fmt.Fprintf(w.ErrOut, "warning: schedule %s: %s: %s\n", finding.Schedule, finding.Field, finding.Message)
-		}
 		if !view.Selects(s.Spec.NodeSelector)(q.labels) {
 			others = append(others, s.Name)
 		}

@@ -81,14 +81,23 @@ func environment(l host.Layout, inherited []string) []string {
 	return append(env, "PATH="+filepath.Join(l.At(ImageMount), "usr/bin")+":"+path)
 }
 
-// lastError returns the last line with an error, because kubeadm prints advice after it.
-// Without one it returns the last line.
+// lastError returns what kubeadm's own checks found fatal, "[ERROR CreateJob]: …", because
+// the line after it says only that checks failed; else the last line with an error, because
+// kubeadm prints advice after it; else the last line.
 func lastError(tail string) string {
 	lines := strings.Split(strings.TrimSpace(tail), "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
-		if strings.HasPrefix(lines[i], "error:") || strings.Contains(lines[i], "[ERROR") || strings.Contains(lines[i], "FATAL") {
-			return strings.TrimSpace(lines[i])
+	var fatal []string
+	last := lines[len(lines)-1]
+	for _, line := range lines {
+		switch {
+		case strings.Contains(line, "[ERROR "):
+			fatal = append(fatal, strings.TrimSpace(line))
+		case strings.HasPrefix(line, "error:"), strings.Contains(line, "FATAL"):
+			last = line
 		}
 	}
-	return strings.TrimSpace(lines[len(lines)-1])
+	if len(fatal) > 0 {
+		return strings.Join(fatal, "; ")
+	}
+	return strings.TrimSpace(last)
 }

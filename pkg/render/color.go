@@ -20,6 +20,8 @@ type Options struct {
 	Wide bool
 	// Rows is how many nodes of a plan are shown; 0: all.
 	Rows int
+	// Unchecked is why there are no findings for a plan; empty: the checks were made.
+	Unchecked string
 }
 
 // color is an ANSI SGR parameter.

@@ -59,8 +59,13 @@ func planHead(p plan.Plan, upgrade *Upgrade, o Options) [][2]cell {
 	case p.PredictedStart != nil:
 		rows = append(rows, titled("Expected:", cell{fmt.Sprintf("from %s; the end cannot be predicted", o.when(*p.PredictedStart)), plain}))
 	}
-	if len(p.Findings) > 0 {
+	switch {
+	case o.Unchecked != "":
+		rows = append(rows, titled("Preflight:", cell{"not checked: " + o.Unchecked, yellow}))
+	case len(p.Findings) > 0:
 		rows = append(rows, titled("Preflight:", cell{CountFindings(p.Findings), findingsColor(p.Findings)}))
+	case upgrade != nil && p.PreflightKey != "":
+		rows = append(rows, titled("Preflight:", cell{"no findings", green}))
 	}
 	return append(rows, titled("Nodes:", cell{decisions(p.Nodes), plain}))
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -26,8 +25,8 @@ type Freeze struct {
 // Object returns the MaintenanceSchedule to create for the freeze.
 func (f Freeze) Object() (*v1alpha1.MaintenanceSchedule, error) {
 	if f.Name != "" {
-		if problems := validation.IsDNS1123Subdomain(f.Name); len(problems) > 0 {
-			return nil, fmt.Errorf("NAME %q: %s", f.Name, problems[0])
+		if err := CheckName(f.Name); err != nil {
+			return nil, fmt.Errorf("NAME %w", err)
 		}
 	}
 	start := f.Start.UTC().Truncate(time.Second)

@@ -86,8 +86,14 @@ func compileExclusion(schedule string, x v1alpha1.MaintenanceExclusion, in *time
 
 func compilePeriod(schedule string, p v1alpha1.Period, in *time.Location, exclusion bool, now time.Time) (entry, error) {
 	e := entry{name: schedule + "/" + p.Name, zone: in}
+	if p.StartTime.IsZero() {
+		return e, fmt.Errorf("startTime: is missing; it is the start of the first occurrence, such as 2026-01-03T01:00:00Z")
+	}
 	if year := p.StartTime.UTC().Year(); year < 1970 || year > 2999 {
 		return e, fmt.Errorf("startTime: year %d is not within 1970 to 2999", year)
+	}
+	if p.EndTime.IsZero() {
+		return e, fmt.Errorf("endTime: is missing; it is the end of the first occurrence, such as %s", p.StartTime.Add(4*time.Hour).UTC().Format(time.RFC3339))
 	}
 	if !p.StartTime.Before(&p.EndTime) {
 		return e, fmt.Errorf("endTime: must be later than startTime")

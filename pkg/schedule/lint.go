@@ -22,9 +22,10 @@ type Finding struct {
 }
 
 // Lint returns what is valid in a schedule but probably a mistake, from now on: a monthly
-// rule that skips months, a window that never opens or that a change of the clock skips, a
-// window too short for a single node, and exclusions that leave too little open. It
-// returns nothing for a schedule that Check rejects.
+// rule that skips months, a window that never opens, is over, or that a change of the clock
+// skips, a startTime that its own rule misses, a window that occurs again before it closes,
+// one too short for a single node, and exclusions that leave too little open. It returns
+// nothing for a schedule that Check rejects.
 func Lint(s v1alpha1.MaintenanceSchedule, now time.Time) []Finding {
 	c, err := compile(&s, now)
 	if err != nil {
@@ -58,8 +59,13 @@ func (l *linter) window(field string, p v1alpha1.Period, e entry) {
 		l.find(field, "window %s never opens: no day within nine years fits %s", e.name, p.Recurrence)
 		return
 	}
+	l.startsLater(field, p, e)
+	l.overlaps(field, p, e)
 	l.monthEnds(field, p, e)
 	l.clockChanges(field, p, e)
+	if l.over(field, p, e) {
+		return
+	}
 	l.tooShort(field, p, e)
 	l.alwaysExcluded(field, e)
 }

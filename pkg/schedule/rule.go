@@ -67,7 +67,7 @@ func splitRule(text string) (map[string]string, error) {
 	for _, part := range strings.Split(strings.TrimPrefix(strings.ToUpper(text), "RRULE:"), ";") {
 		key, value, ok := strings.Cut(part, "=")
 		if !ok || value == "" {
-			return nil, fmt.Errorf("%q is not NAME=VALUE", part)
+			return nil, fmt.Errorf("%q is not NAME=VALUE, as in FREQ=WEEKLY;BYDAY=SA (RFC 5545; cron lines are not supported)", part)
 		}
 		if _, twice := parts[key]; twice {
 			return nil, fmt.Errorf("%s is given twice", key)
@@ -194,7 +194,7 @@ func days(text string, freq rrule.Frequency) ([]rrule.Weekday, error) {
 	for _, item := range strings.Split(text, ",") {
 		day, ok := weekdays[item[max(0, len(item)-2):]]
 		if !ok {
-			return nil, fmt.Errorf("%q is not a weekday", item)
+			return nil, fmt.Errorf("%q is not a weekday: these are MO, TU, WE, TH, FR, SA and SU", item)
 		}
 		if ordinal := item[:len(item)-2]; ordinal != "" {
 			limit := map[rrule.Frequency]int{rrule.MONTHLY: weeksOfMonth, rrule.YEARLY: weeksOfYear}[freq]

@@ -153,7 +153,7 @@ release: release-image ## Build and test all files of a published version in dis
 	for arch in $(PLATFORMS); do bin/release sbom --program dist/node-agent/node-agent_linux_$$arch --version $(RELEASE) --created $(CREATED) --out dist/node-agent_linux_$$arch.cdx.json || exit; done
 	bin/release install --manifests manifests --image $(IMAGE:%:dev=%:$(RELEASE))@$$(cat dist/digest) --out dist/install.yaml
 	$(if $(wildcard manifests/chart),$(MAKE) --no-print-directory chart VERSION=$(RELEASE) DIGEST=$$(cat dist/digest))
-	PATH="$(abspath bin):$$PATH" RELEASE=$(RELEASE) CREATED=$(CREATED) $(GORELEASER) release --snapshot --clean --parallelism 2
+	PATH="$(abspath bin):$$PATH" RELEASE=$(RELEASE) CREATED=$(CREATED) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(GORELEASER) release --snapshot --clean --parallelism 2
 	cd release && $(GO) build -o ../bin/ sigs.k8s.io/krew/cmd/krew sigs.k8s.io/krew/cmd/validate-krew-manifest github.com/google/go-containerregistry/cmd/crane
 	cd release && RELEASE=$(RELEASE) KUBECTL=$(KUBECTL) $(GOTESTSUM) --format standard-verbose -- -count 1 -tags dist ./...
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +85,7 @@ func kinds(t *testing.T, text string) string {
 		}
 		lines = append(lines, object.Kind+" "+object.Metadata.Namespace+"/"+object.Metadata.Name)
 	}
+	slices.Sort(lines) // kubectl writes them in another order
 	return strings.Join(lines, "\n")
 }
 

@@ -23,12 +23,7 @@ func TestKrew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	bin := t.TempDir()
-	link(t, "krew", filepath.Join(bin, "kubectl-krew"))
-	link(t, "validate-krew-manifest", filepath.Join(bin, "validate-krew-manifest"))
-	root := t.TempDir()
-	t.Setenv("KREW_ROOT", root)
-	kubectl := kubectl(t, bin, filepath.Join(root, "bin"))
+	kubectl := krew(t)
 	for _, name := range []string{"upgrade", "flatcar-upgrade"} {
 		manifest := inDist(t, "plugin", "krew", name+".yaml")
 		t.Log(output(t, "validate-krew-manifest", "-skip-install", "-manifest", manifest))
@@ -47,12 +42,22 @@ func TestKrew(t *testing.T) {
 			t.Errorf("kubectl %s version --client: got %q", name, got)
 		}
 	}
-	output(t, kubectl, "krew", "uninstall", "upgrade")
+	kubectl = krew(t)
 	output(t, kubectl, "krew", "index", "add", "kubectl-upgrade", krewIndex(t, filepath.Join(served, "upgrade.yaml")))
 	output(t, kubectl, "krew", "install", "--no-update-index", "kubectl-upgrade/upgrade")
 	if got := output(t, kubectl, "upgrade", "version", "--client"); !strings.HasPrefix(got, "plugin   "+version+" (") {
 		t.Errorf("from the index: got %q", got)
 	}
+}
+
+// krew returns the path of kubectl with krew, and nothing installed by it.
+func krew(t *testing.T) string {
+	t.Helper()
+	bin, root := t.TempDir(), t.TempDir()
+	link(t, "krew", filepath.Join(bin, "kubectl-krew"))
+	link(t, "validate-krew-manifest", filepath.Join(bin, "validate-krew-manifest"))
+	t.Setenv("KREW_ROOT", root)
+	return kubectl(t, bin, filepath.Join(root, "bin"))
 }
 
 // krewIndex returns the address of an index with that plugin.

@@ -95,7 +95,7 @@ func (b build) image(program, architecture, content string) (v1.Image, error) {
 	if err := image.WriteLayer(content, map[string]string{"/node-agent": program}); err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromFile(content, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestCompression))
+	layer, err := tarball.LayerFromFile(content, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching)
 	if err != nil {
 		return nil, err
 	}

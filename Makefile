@@ -12,6 +12,8 @@ GO      := GOFLAGS="$(GOFLAGS) -buildvcs=false -trimpath" go
 
 GOTESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails --hide-summary=skipped
 GOLANGCI  := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+ACTIONLINT := $(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+GORELEASER := $(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0
 
 # The real API server that tests use is built into the lab's cache.
 KUBERNETES := v1.34.3
@@ -58,6 +60,7 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -count 1 -tags integration ./pkg/host ./pkg/sysupdate
 	cd lab && $(GOTESTSUM) -- -race ./...
 	cd pkg/api/oldest && $(GO) test ./...
+	cd release && $(GOTESTSUM) -- ./...
 	$(GOTESTSUM) -- -race -timeout 30m ./...
 	$(GO) test -count 1 -timeout 30m ./pkg/internal/sim
 
@@ -115,6 +118,8 @@ lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) run --build-tags integration ./pkg/host ./pkg/sysupdate
 	cd lab && $(GOLANGCI) run --build-tags e2e ./...
 	cd pkg/api/oldest && $(GOLANGCI) run ./...
+	cd release && $(GOLANGCI) run --build-tags dist ./...
+	$(ACTIONLINT)
 	$(MAKE) --no-print-directory generate
 	@git diff --exit-code -- pkg/api manifests docs || { echo 'generated files are stale: commit what `make generate` wrote' >&2; exit 1; }
 
@@ -135,6 +140,29 @@ bench: ## Go benchmarks
 assets: packages lab ## Build the API server, etcd and node that tests need, into the lab's cache
 	bin/lab assets --version $(KUBERNETES) --out $(KUBE_ASSETS)
 
+##@ Publish it
+
+# What `make release` builds: a tag's version, or v0.0.0-gCOMMIT where there is no tag yet.
+RELEASE := $(if $(filter v%,$(VERSION)),$(VERSION),v0.0.0-g$(VERSION))
+CREATED  = $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd)
+PLATFORMS := amd64 arm64
+KUBECTL ?= $(KUBE_ASSETS)/kubectl
+
+.PHONY: release
+release: release-image ## Build and test all files of a published version in dist/, and publish nothing (docs/releasing.md); VERSION=v1.2.3
+	for arch in $(PLATFORMS); do bin/release sbom --program dist/node-agent/node-agent_linux_$$arch --version $(RELEASE) --created $(CREATED) --out dist/node-agent_linux_$$arch.cdx.json || exit; done
+	bin/release install --manifests manifests --image $(IMAGE:%:dev=%:$(RELEASE))@$$(cat dist/digest) --out dist/install.yaml
+	$(if $(wildcard manifests/chart),$(MAKE) --no-print-directory chart VERSION=$(RELEASE) DIGEST=$$(cat dist/digest))
+	PATH="$(abspath bin):$$PATH" RELEASE=$(RELEASE) CREATED=$(CREATED) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(GORELEASER) release --snapshot --clean --parallelism 2
+	cd release && $(GO) build -o ../bin/ sigs.k8s.io/krew/cmd/krew sigs.k8s.io/krew/cmd/validate-krew-manifest github.com/google/go-containerregistry/cmd/crane
+	cd release && RELEASE=$(RELEASE) KUBECTL=$(KUBECTL) $(GOTESTSUM) --format standard-verbose -- -count 1 -tags dist -skip 'TestImage$$' ./...
+
+.PHONY: release-image
+release-image: ## Build the node agent's image for all platforms in dist/node-agent/image, and its digest in dist/digest
+	rm -rf dist && mkdir -p dist/charts
+	cd release && CGO_ENABLED=0 $(GO) build -o ../bin/release .
+	bin/release image --source . --version $(RELEASE) --revision $$(git rev-parse HEAD) --created $(CREATED) --out dist/node-agent | tee dist/digest
+
 ##@ Maintain it
 
 .PHONY: generate
@@ -144,7 +172,7 @@ generate: ## Update deep copies, CRDs, docs/api.md, docs/reasons.md and docs/che
 
 .PHONY: clean
 clean: ## Remove what was built here (the lab's cache stays)
-	rm -rf bin
+	rm -rf bin dist
 
 .PHONY: help
 help: ## List the targets

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/buildversion"
 )
 
 func main() {
@@ -34,6 +36,7 @@ func newCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:          "node-agent",
 		Short:        "Upgrade the Kubernetes of Flatcar nodes",
+		Version:      buildversion.Or(version),
 		SilenceUsage: true,
 	}
 	root.AddCommand(newAgentCommand(), newReadyCommand(), newCoordinatorCommand(), newHostCommand(), newGuardCommand())

@@ -1,8 +1,8 @@
 // Package image makes container images without a container engine: the same
 // files always give the same bytes, independent of the builder and the time.
 //
-// An image is one uncompressed layer. On a machine that builds, serves and
-// runs the image itself, compression only costs processor time.
+// An image is one layer. That of BuildImage is not compressed: on a machine that
+// builds, serves and runs the image itself, compression only costs processor time.
 package image
 
 import (
@@ -28,8 +28,8 @@ const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 //
 // files maps absolute paths in the image to files of this machine; a link is
 // followed, and only its executable bits are kept of a file's mode. An image
-// always has a /tmp, and the architecture of its programs. A nil entrypoint leaves the command to the pod. The
-// archive appears under out only when it is complete.
+// always has a /tmp, and the architecture of its programs. A nil entrypoint leaves
+// the command to the pod. The archive appears under out only when it is complete.
 func BuildImage(ref string, files map[string]string, entrypoint []string, out string) error {
 	if err := build(ref, files, entrypoint, out); err != nil {
 		return fmt.Errorf("building image %q: %w", ref, err)
@@ -48,10 +48,14 @@ func build(ref string, files map[string]string, entrypoint []string, out string)
 	}
 	content := out + ".layer"
 	defer os.Remove(content)
-	if err := writeLayer(content, files); err != nil {
+	if err := WriteLayer(content, files); err != nil {
 		return err
 	}
-	img, err := assemble(content, architecture, entrypoint)
+	layer, err := Uncompressed(fileContent(content))
+	if err != nil {
+		return err
+	}
+	img, err := Assemble(layer, architecture, time.Unix(0, 0), v1.Config{Entrypoint: entrypoint, Env: []string{searchPath}})
 	if err != nil {
 		return err
 	}
@@ -63,12 +67,10 @@ func build(ref string, files map[string]string, entrypoint []string, out string)
 	return os.Rename(partial, out)
 }
 
-func assemble(content, architecture string, entrypoint []string) (v1.Image, error) {
-	layer, err := Uncompressed(fileContent(content))
-	if err != nil {
-		return nil, err
-	}
-	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layer)
+// Assemble returns an image for linux and an architecture that has one layer.
+func Assemble(layer v1.Layer, architecture string, created time.Time, config v1.Config) (v1.Image, error) {
+	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	img, err := mutate.AppendLayers(img, layer)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +80,7 @@ func assemble(content, architecture string, entrypoint []string) (v1.Image, erro
 	}
 	file = file.DeepCopy()
 	file.Architecture, file.OS = architecture, "linux"
-	file.Created = v1.Time{Time: time.Unix(0, 0).UTC()}
-	file.Config = v1.Config{Entrypoint: entrypoint, Env: []string{searchPath}}
+	file.Created = v1.Time{Time: created.UTC()}
+	file.Config = config
 	return mutate.ConfigFile(img, file)
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// writeLayer writes the files as a tar archive that depends on nothing but
-// their paths, contents and executable bits.
-func writeLayer(out string, files map[string]string) error {
+// WriteLayer writes the files as a tar archive that depends on nothing but
+// their paths, contents and executable bits. files is as for BuildImage.
+func WriteLayer(out string, files map[string]string) error {
 	f, err := os.Create(out)
 	if err != nil {
 		return err

@@ -41,6 +41,7 @@ commands say why.
 The plugin only shows the state and changes objects; agents on the nodes do the work.
 Ctrl-C stops the display, not the upgrade.`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl upgrade"},
+		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -1,18 +1,29 @@
 package cli
 
 import (
+	"embed"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// pluginCompletion is what kubectl runs when <Tab> is pressed after
-// `kubectl upgrade`: a program kubectl_complete-upgrade on the PATH.
-const pluginCompletion = `#!/usr/bin/env sh
-exec kubectl-upgrade __complete "$@"
-`
+// pluginCompletions has what kubectl runs when <Tab> is pressed after `kubectl
+// upgrade`, a program on the PATH: kubectl_complete-upgrade, on Windows with .cmd. The
+// archives of a published version have it, too.
+//
+//go:embed completion
+var pluginCompletions embed.FS
+
+func pluginCompletion(system string) ([]byte, error) {
+	name := "completion/kubectl_complete-upgrade"
+	if system == "windows" {
+		name += ".cmd"
+	}
+	return pluginCompletions.ReadFile(name)
+}
 
 func newCompletion(p *program) *cobra.Command {
 	return &cobra.Command{
@@ -20,8 +31,8 @@ func newCompletion(p *program) *cobra.Command {
 		Short: "Print a shell completion script",
 		Long: `Prints a completion script. Use "kubectl" for the command kubectl upgrade: in every
 shell where kubectl itself completes, kubectl runs the script if it is on the PATH as
-a program named kubectl_complete-upgrade. The others are for calling the program
-kubectl-upgrade directly.`,
+a program named kubectl_complete-upgrade (on Windows kubectl_complete-upgrade.cmd). The
+others are for calling the program kubectl-upgrade directly.`,
 		Example: `  kubectl upgrade completion kubectl > ~/.local/bin/kubectl_complete-upgrade
   chmod +x ~/.local/bin/kubectl_complete-upgrade`,
 		Args:      oneShell,
@@ -38,7 +49,11 @@ kubectl-upgrade directly.`,
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(p.Out)
 			}
-			_, err := fmt.Fprint(p.Out, pluginCompletion)
+			script, err := pluginCompletion(runtime.GOOS)
+			if err != nil {
+				return err
+			}
+			_, err = p.Out.Write(script)
 			return err
 		},
 	}

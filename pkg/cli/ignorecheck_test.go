@@ -29,7 +29,7 @@ func TestIgnoredChecksOfExamplesExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "krew.yaml")) {
+	for _, page := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, ".goreleaser.yaml")) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

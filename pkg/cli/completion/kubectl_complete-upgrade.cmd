@@ -1,0 +1,1 @@
+@kubectl-upgrade.exe __complete %*

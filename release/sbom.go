@@ -1,0 +1,70 @@
+package main
+
+import (
+	"debug/buildinfo"
+	"fmt"
+	"os"
+	"path"
+	"runtime/debug"
+	"strings"
+
+	"github.com/CycloneDX/cyclonedx-go"
+)
+
+// writeSBOM writes what a Go program was built from, as Go recorded it in the program:
+// its modules and the standard library. The same program gives the same bytes.
+func writeSBOM(program, version, created, out string) error {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return fmt.Errorf("reading how %s was built: %w", program, err)
+	}
+	f, err := os.Create(out)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := cyclonedx.NewBOMEncoder(f, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(sbom(info, version, created), cyclonedx.SpecVersion1_6); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func sbom(info *debug.BuildInfo, version, created string) *cyclonedx.BOM {
+	main := module(info.Main.Path, version)
+	main.Type, main.Name = cyclonedx.ComponentTypeApplication, path.Base(info.Path)
+	main.Licenses = &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "Apache-2.0"}}}
+	modules := []cyclonedx.Component{module("std", strings.TrimPrefix(info.GoVersion, "go"))}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		modules = append(modules, module(m.Path, m.Version))
+	}
+	refs := make([]string, len(modules))
+	for i, m := range modules {
+		refs[i] = m.BOMRef
+	}
+	bom := cyclonedx.NewBOM()
+	bom.Metadata = &cyclonedx.Metadata{Timestamp: created, Component: &main, Properties: settings(info)}
+	bom.Components = &modules
+	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: main.BOMRef, Dependencies: &refs}}
+	return bom
+}
+
+// module returns a module as a component, named as scanners for vulnerabilities expect.
+func module(name, version string) cyclonedx.Component {
+	purl := "pkg:golang/" + strings.ToLower(name) + "@" + strings.ReplaceAll(version, "+", "%2B")
+	return cyclonedx.Component{
+		BOMRef: purl, PackageURL: purl,
+		Type: cyclonedx.ComponentTypeLibrary, Name: name, Version: version,
+	}
+}
+
+// settings returns the settings of the build, such as GOOS and GOARCH.
+func settings(info *debug.BuildInfo) *[]cyclonedx.Property {
+	var all []cyclonedx.Property
+	for _, s := range info.Settings {
+		all = append(all, cyclonedx.Property{Name: "cdx:gomod:build:env:" + s.Key, Value: s.Value})
+	}
+	return &all
+}

@@ -14,7 +14,7 @@ import (
 )
 
 // assemble returns the files of the chart: those of manifests/chart, with the versions in
-// them, and the objects of the other folders of manifests/.
+// them, the objects of the other folders of manifests/, and the CRDs once more in crds/.
 func assemble(root, version, digest string) ([]*loader.BufferedFile, error) {
 	manifests := filepath.Join(root, "manifests")
 	var files []*loader.BufferedFile
@@ -54,7 +54,8 @@ func assemble(root, version, digest string) ([]*loader.BufferedFile, error) {
 			}
 		}
 	}
-	return files, nil
+	definitions, err := crds(files)
+	return append(files, definitions...), err
 }
 
 // setVersions returns Chart.yaml with the version in it.

@@ -57,7 +57,7 @@ func compare(t *testing.T, manifests, values string) {
 func TestReleaseInItsNamespace(t *testing.T) {
 	const key = "Namespace /kubectl-upgrade"
 	c := load(t)
-	for namespace, want := range map[string]bool{"default": true, "kubectl-upgrade": false} {
+	for namespace, want := range map[string]bool{"default": true, releaseNamespace: false} {
 		text, err := render(t, c, namespace, "")
 		if err != nil {
 			t.Fatal(err)

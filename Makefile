@@ -42,6 +42,10 @@ image: build lab ## Build the container image bin/node-agent.tar, with no contai
 	$(if $(CROSS),CGO_ENABLED=0 GOARCH=$(ARCH) $(GO) build -ldflags '$(LDFLAGS)' -o bin/$(CROSS) ./cmd/node-agent)
 	bin/lab build-image --binary bin/$(CROSS)node-agent --ref $(IMAGE) --out bin/$(CROSS)node-agent.tar
 
+.PHONY: chart
+chart: ## Package the Helm chart into dist/charts/ (docs/install.md); VERSION and DIGEST select the image
+	cd pkg/internal/chart && $(GO) run . -root ../../.. -version '$(VERSION)' -digest '$(DIGEST)' -out '$(abspath dist/charts)'
+
 .PHONY: packages
 packages: ## Install the Debian packages that the lab needs (root)
 	$(call install,$(PACKAGES))
@@ -58,8 +62,18 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -count 1 -tags integration ./pkg/host ./pkg/sysupdate
 	cd lab && $(GOTESTSUM) -- -race ./...
 	cd pkg/api/oldest && $(GO) test ./...
+	cd pkg/internal/chart && $(GO) test -timeout 30m ./...
 	$(GOTESTSUM) -- -race -timeout 30m ./...
 	$(GO) test -count 1 -timeout 30m ./pkg/internal/sim
+
+# The oldest and the newest minor that manifests/ and the chart are tested with.
+APISERVERS ?= v1.32.2 v1.36.1
+.PHONY: test-apiservers
+test-apiservers: packages lab ## Ask the API servers of APISERVERS to accept manifests/ and the chart (root: builds them into a cache first)
+	@set -e; for version in $(APISERVERS); do \
+		bin/lab assets --version $$version --out $(LAB_CACHE)/programs-$$version; \
+		(cd pkg/internal/chart && KUBE_ASSETS=$(LAB_CACHE)/programs-$$version $(GO) test -count 1 -v -run 'TestServerAccepts|TestKustomize' .); \
+	done
 
 SEEDS ?= 2000
 .PHONY: sim
@@ -115,6 +129,7 @@ lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) run --build-tags integration ./pkg/host ./pkg/sysupdate
 	cd lab && $(GOLANGCI) run --build-tags e2e ./...
 	cd pkg/api/oldest && $(GOLANGCI) run ./...
+	cd pkg/internal/chart && $(GOLANGCI) run ./...
 	$(MAKE) --no-print-directory generate
 	@git diff --exit-code -- pkg/api manifests docs || { echo 'generated files are stale: commit what `make generate` wrote' >&2; exit 1; }
 
@@ -144,7 +159,7 @@ generate: ## Update deep copies, CRDs, docs/api.md, docs/reasons.md and docs/che
 
 .PHONY: clean
 clean: ## Remove what was built here (the lab's cache stays)
-	rm -rf bin
+	rm -rf bin dist
 
 .PHONY: help
 help: ## List the targets

@@ -26,8 +26,9 @@ import (
 
 // coordinatorOptions are the flags of `node-agent coordinator`.
 type coordinatorOptions struct {
-	kubeconfig  string
-	leaderElect bool
+	kubeconfig    string
+	leaderElect   bool
+	requirePolicy bool
 }
 
 func newCoordinatorCommand() *cobra.Command {
@@ -42,6 +43,7 @@ func newCoordinatorCommand() *cobra.Command {
 	}
 	command.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig; default: the pod's service account")
 	command.Flags().BoolVar(&o.leaderElect, "leader-elect", true, "act only while this replica holds the Lease \"coordinator\"")
+	command.Flags().BoolVar(&o.requirePolicy, "require-policy", false, "wait for an UpgradePolicy, instead of creating one if it is missing")
 	return command
 }
 
@@ -63,7 +65,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions) error {
 	defer stop()
 	c := coordinator.New(coordinator.Clients{
 		Kube: kube, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
-		Watchdog: watchdog.Exiting("the coordinator"),
+		Watchdog: watchdog.Exiting("the coordinator"), RequirePolicy: o.requirePolicy,
 	})
 	log.Info("coordinator starts")
 	if !o.leaderElect {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -13,32 +12,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// assemble returns the files of the chart: those of manifests/chart, with the versions in
-// them, the objects of the other folders of manifests/, and the CRDs once more in crds/.
+// assemble returns the files of the chart: those of manifests/chart with the versions in them,
+// what kustomize builds from manifests/, and the CRDs once more in crds/.
 func assemble(root, version, digest string) ([]*loader.BufferedFile, error) {
 	manifests := filepath.Join(root, "manifests")
-	var files []*loader.BufferedFile
-	err := filepath.WalkDir(manifests, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || entry.Name() == "kustomization.yaml" {
-			return err
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		inside, err := filepath.Rel(manifests, name)
-		if err != nil {
-			return err
-		}
-		inside = filepath.ToSlash(inside)
-		if own, err := filepath.Rel("chart", inside); err == nil && filepath.IsLocal(own) {
-			inside = own
-		} else {
-			inside = path.Join("manifests", inside)
-		}
-		files = append(files, &loader.BufferedFile{Name: inside, Data: text})
-		return nil
-	})
+	files, err := own(filepath.Join(manifests, "chart"))
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +32,55 @@ func assemble(root, version, digest string) ([]*loader.BufferedFile, error) {
 			}
 		}
 	}
-	definitions, err := crds(files)
-	return append(files, definitions...), err
+	objects, err := objects(manifests)
+	if err != nil {
+		return nil, err
+	}
+	crds, err := crds(manifests)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(files, objects...), crds...), nil
+}
+
+// own returns the files of manifests/chart.
+func own(folder string) ([]*loader.BufferedFile, error) {
+	var files []*loader.BufferedFile
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		files = append(files, &loader.BufferedFile{Name: filepath.ToSlash(name), Data: text})
+		return err
+	})
+	return files, err
+}
+
+// objects returns objects/manifests.yaml with the objects of manifests/, and
+// objects/COMPONENT.yaml with those of each component.
+func objects(manifests string) ([]*loader.BufferedFile, error) {
+	sources := map[string]string{"manifests": "resources: ['%s']\n"}
+	names, err := components(manifests)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		sources[name] = "components: ['%s/" + name + "']\n"
+	}
+	var files []*loader.BufferedFile
+	for name, lines := range sources {
+		text, err := build(manifests, lines)
+		if err != nil {
+			return nil, fmt.Errorf("building %s: %w", name, err)
+		}
+		files = append(files, &loader.BufferedFile{Name: "objects/" + name + ".yaml", Data: text})
+	}
+	return files, nil
 }
 
 // setVersions returns Chart.yaml with the version in it.

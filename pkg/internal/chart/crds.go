@@ -2,8 +2,8 @@ package main
 
 import (
 	"fmt"
-	"path"
-	"strings"
+	"os"
+	"path/filepath"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
@@ -19,11 +19,16 @@ const (
 // that folder before it reads the templates, which have an UpgradePolicy, and never changes it
 // again. The templates have the CRDs, too, so that `helm upgrade` changes them: by these labels
 // and annotations Helm recognizes them as its own.
-func crds(files []*loader.BufferedFile) ([]*loader.BufferedFile, error) {
+func crds(manifests string) ([]*loader.BufferedFile, error) {
+	files, err := filepath.Glob(filepath.Join(manifests, "crd", "kubectl-upgrade.dev_*.yaml"))
+	if err != nil {
+		return nil, err
+	}
 	var copies []*loader.BufferedFile
 	for _, file := range files {
-		if !strings.HasPrefix(file.Name, "manifests/crd/") {
-			continue
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
 		}
 		var crd struct {
 			APIVersion string         `json:"apiVersion"`
@@ -31,8 +36,8 @@ func crds(files []*loader.BufferedFile) ([]*loader.BufferedFile, error) {
 			Metadata   map[string]any `json:"metadata"`
 			Spec       map[string]any `json:"spec"`
 		}
-		if err := yaml.UnmarshalStrict(file.Data, &crd); err != nil {
-			return nil, fmt.Errorf("%s: %w", file.Name, err)
+		if err := yaml.UnmarshalStrict(text, &crd); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		crd.Metadata["labels"] = map[string]any{"app.kubernetes.io/managed-by": "Helm"}
 		crd.Metadata["annotations"] = map[string]any{
@@ -40,11 +45,10 @@ func crds(files []*loader.BufferedFile) ([]*loader.BufferedFile, error) {
 			"meta.helm.sh/release-namespace": releaseNamespace,
 			"helm.sh/resource-policy":        "keep",
 		}
-		text, err := yaml.Marshal(crd)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file.Name, err)
+		if text, err = yaml.Marshal(crd); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		copies = append(copies, &loader.BufferedFile{Name: path.Join("crds", path.Base(file.Name)), Data: text})
+		copies = append(copies, &loader.BufferedFile{Name: "crds/" + filepath.Base(file), Data: text})
 	}
 	return copies, nil
 }

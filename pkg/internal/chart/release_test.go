@@ -142,8 +142,9 @@ func changed(t *testing.T) *chart.Chart {
 	t.Helper()
 	c := load(t)
 	for _, file := range c.Files {
-		if file.Name == "manifests/crd/kubectl-upgrade.dev_clusterupgrades.yaml" {
-			file.Data = []byte(strings.Replace(string(file.Data), "    shortNames:\n", "    shortNames:\n    - changed\n", 1))
+		before := string(file.Data)
+		file.Data = []byte(strings.Replace(before, "    - kucu\n", "    - kucu\n    - changed\n", 1))
+		if string(file.Data) != before {
 			return c
 		}
 	}

@@ -6,22 +6,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// componentValues are the values that render each component of manifests/.
+var componentValues = map[string]string{
+	"disruptionbudget": "coordinator: {podDisruptionBudget: {enabled: true}}",
+	"networkpolicies":  "networkPolicies: {enabled: true}",
+	"monitoring":       "monitoring: {enabled: true}",
+}
+
 // TestSameObjects compares the chart with manifests/, object by object: with default values,
 // and with the value for each component.
 func TestSameObjects(t *testing.T) {
-	t.Run("default values", func(t *testing.T) { compare(t, build(t), "") })
-	values := map[string]string{
-		"disruptionbudget": "coordinator: {podDisruptionBudget: {enabled: true}}",
-		"networkpolicies":  "networkPolicies: {enabled: true}",
-		"monitoring":       "monitoring: {enabled: true}",
-	}
-	for _, component := range components(t) {
+	t.Run("default values", func(t *testing.T) { compare(t, built(t), "") })
+	for _, component := range allComponents(t) {
 		t.Run(component, func(t *testing.T) {
-			given, ok := values[component]
+			given, ok := componentValues[component]
 			if !ok {
 				t.Fatal("no value of the chart renders this component")
 			}
-			compare(t, build(t, component), given)
+			compare(t, built(t, component), given)
 		})
 	}
 }
@@ -67,7 +69,7 @@ func TestReleaseInItsNamespace(t *testing.T) {
 			t.Errorf("a release in %s has the namespace: %v, want %v", namespace, got, want)
 		}
 		delete(objects, key)
-		if len(objects) != len(parse(t, build(t)))-1 {
+		if len(objects) != len(parse(t, built(t)))-1 {
 			t.Errorf("a release in %s has %d other objects: %v", namespace, len(objects), sorted(objects))
 		}
 	}

@@ -28,7 +28,7 @@ func write(root, version, digest, out string) (string, error) {
 	if err := chart.Validate(); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := os.MkdirAll(out, 0o750); err != nil {
 		return "", err
 	}
 	path := filepath.Join(out, fmt.Sprintf("%s-%s.tgz", chart.Name(), chart.Metadata.Version))

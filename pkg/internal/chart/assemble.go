@@ -46,16 +46,13 @@ func assemble(root, version, digest string) ([]*loader.BufferedFile, error) {
 // own returns the files of manifests/chart.
 func own(folder string) ([]*loader.BufferedFile, error) {
 	var files []*loader.BufferedFile
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	tree := os.DirFS(folder)
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(folder, path)
-		files = append(files, &loader.BufferedFile{Name: filepath.ToSlash(name), Data: text})
+		text, err := fs.ReadFile(tree, name)
+		files = append(files, &loader.BufferedFile{Name: name, Data: text})
 		return err
 	})
 	return files, err

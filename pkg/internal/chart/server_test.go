@@ -16,7 +16,7 @@ import (
 // components, and those of the chart with all values. KUBE_ASSETS selects the server's version.
 func TestServerAccepts(t *testing.T) {
 	config := apitest.Start(t)
-	t.Log("API server", strings.TrimSpace(kubectl(t, config, "get", "--raw", "/version")))
+	t.Log(kubectl(t, config, "version"))
 	values := mirror("own")
 	for _, component := range allComponents(t) {
 		values += "\n" + componentValues[component]

@@ -37,7 +37,7 @@ func TestValues(t *testing.T) {
 		{"agent: {nodeSelector: {pool: a}}", agent, append(pod, "nodeSelector"), "pool:a"},
 		{"agent: {tolerations: [{key: own}]}", agent, append(pod, "tolerations"), "[map[key:own]]"},
 		{"networkPolicies: {enabled: true, egressPorts: [8443]}", "NetworkPolicy kubectl-upgrade/node-agent", []string{"spec", "egress"}, "[map[ports:[map[port:8443 protocol:TCP]]]"},
-		{"upgradePolicy: {create: true}", coordinator, append(pod, "containers"), "args:[coordinator --require-policy]"},
+		{"upgradePolicy: {create: true}", coordinator, append(pod, "containers"), "--require-policy]"},
 		{"upgradePolicy: {create: true, spec: {source: {url: 'https://mirror.example.com/'}}}", "UpgradePolicy /cluster", []string{"spec", "source", "url"}, "https://mirror.example.com/"},
 		{"upgradePolicy: {create: true, spec: {strategy: {maxUnavailable: 2}}}", "UpgradePolicy /cluster", []string{"spec", "strategy", "maxUnavailable"}, "2"},
 	} {

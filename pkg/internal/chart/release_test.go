@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,6 +136,15 @@ spec: {version: v1.35.4}
 	r.must("install", r.install(""))
 	r.expect("the second helm install", upgrade, uid, kept)
 	r.expect("the second helm install", crd, ".spec.names.shortNames", before)
+
+	r.must("uninstall", r.uninstall())
+	ours := slices.DeleteFunc(strings.Fields(kubectl(t, r.config, "get", "crd", "-o", "name")), func(name string) bool {
+		return !strings.HasSuffix(name, ".kubectl-upgrade.dev")
+	})
+	kubectl(t, r.config, append([]string{"delete", "--timeout=1m"}, ours...)...)
+	if left := kubectl(t, r.config, "api-resources", "--api-group=kubectl-upgrade.dev", "-o", "name"); left != "" {
+		t.Errorf("left are %s", left)
+	}
 }
 
 // changed returns the chart with another short name of ClusterUpgrades.

@@ -44,6 +44,10 @@ image: build lab ## Build the container image bin/node-agent.tar, with no contai
 	$(if $(CROSS),CGO_ENABLED=0 GOARCH=$(ARCH) $(GO) build -ldflags '$(LDFLAGS)' -o bin/$(CROSS) ./cmd/node-agent)
 	bin/lab build-image --binary bin/$(CROSS)node-agent --ref $(IMAGE) --out bin/$(CROSS)node-agent.tar
 
+.PHONY: chart
+chart: ## Package the Helm chart into dist/charts/ (docs/install.md); VERSION and DIGEST select the image
+	cd pkg/internal/chart && $(GO) run . -root ../../.. -version '$(VERSION)' -digest '$(DIGEST)' -out '$(abspath dist/charts)'
+
 .PHONY: packages
 packages: ## Install the Debian packages that the lab needs (root)
 	$(call install,$(PACKAGES))
@@ -59,6 +63,7 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	$(call install,$(TEST_PACKAGES))
 	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -count 1 -tags integration ./pkg/host ./pkg/sysupdate
 	cd lab && $(GOTESTSUM) -- -race ./...
+	cd pkg/internal/chart && $(GO) test -timeout 30m ./...
 	cd pkg/api/oldest && $(GO) test ./...
 	cd release && $(GOTESTSUM) -- ./...
 	$(GOTESTSUM) -- -race -timeout 30m ./...
@@ -117,11 +122,21 @@ lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) run ./...
 	$(GOLANGCI) run --build-tags integration ./pkg/host ./pkg/sysupdate
 	cd lab && $(GOLANGCI) run --build-tags e2e ./...
+	cd pkg/internal/chart && $(GOLANGCI) run ./...
 	cd pkg/api/oldest && $(GOLANGCI) run ./...
 	cd release && $(GOLANGCI) run --build-tags dist ./...
 	$(ACTIONLINT)
 	$(MAKE) --no-print-directory generate
 	@git diff --exit-code -- pkg/api manifests docs || { echo 'generated files are stale: commit what `make generate` wrote' >&2; exit 1; }
+
+# The oldest and the newest minor that manifests/ and the chart are tested with.
+APISERVERS ?= v1.32.2 v1.36.1
+.PHONY: test-apiservers
+test-apiservers: packages lab ## Ask the API servers of APISERVERS to accept manifests/ and the chart (root: builds them into a cache first)
+	@set -e; for version in $(APISERVERS); do \
+		bin/lab assets --version $$version --out $(LAB_CACHE)/programs-$$version; \
+		(cd pkg/internal/chart && KUBE_ASSETS=$(LAB_CACHE)/programs-$$version $(GO) test -count 1 -v -run 'TestServerAccepts|TestKustomize' .); \
+	done
 
 # Go fuzzes one function of one package at a time.
 FUZZTIME ?= 5s

@@ -26,6 +26,7 @@ import (
 
 // coordinatorOptions are the flags of `node-agent coordinator`.
 type coordinatorOptions struct {
+	needsPolicy bool
 	kubeconfig  string
 	leaderElect bool
 }
@@ -40,6 +41,7 @@ func newCoordinatorCommand() *cobra.Command {
 			return runCoordinator(command.Context(), o)
 		},
 	}
+	command.Flags().BoolVar(&o.needsPolicy, "require-policy", false, "wait for an UpgradePolicy, instead of creating one if it is missing")
 	command.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig; default: the pod's service account")
 	command.Flags().BoolVar(&o.leaderElect, "leader-elect", true, "act only while this replica holds the Lease \"coordinator\"")
 	return command
@@ -62,6 +64,8 @@ func runCoordinator(ctx context.Context, o coordinatorOptions) error {
 	events, stop := recorder(kube)
 	defer stop()
 	c := coordinator.New(coordinator.Clients{
+		RequirePolicy: o.needsPolicy,
+
 		Kube: kube, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
 		Watchdog: watchdog.Exiting("the coordinator"),
 	})

@@ -2,10 +2,12 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -26,5 +28,23 @@ func (a *Agent) managers(ctx context.Context, node *corev1.Node, upgrade v1alpha
 	for i := range list.Items {
 		daemonSets[i] = &list.Items[i]
 	}
-	return plan.ManagerGate(snapshot.RebootManagers([]*corev1.Node{node}, daemonSets), upgrade), nil
+	var problem error
+	hold := plan.ManagerGate(snapshot.RebootManagers([]*corev1.Node{node}, daemonSets), upgrade, a.hasControlPlaneLabel(), func(name string) bool {
+		left, err := a.leaves(ctx, name)
+		problem = errors.Join(problem, err)
+		return left
+	})
+	return hold, problem
+}
+
+// leaves reports whether the node of that name is not managed, and holds no slot.
+func (a *Agent) leaves(ctx context.Context, name string) (bool, error) {
+	other, err := a.Upgrades.NodeUpgrades.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("reading NodeUpgrade %s, to see whether its node is managed: %w", name, err)
+	}
+	return !other.Spec.Managed && other.Status.Slot == "", nil
 }

@@ -42,6 +42,8 @@ type cluster struct {
 	outages outages
 	check   func(preflight.Facts) []v1alpha1.Finding // nil: no findings
 	facts   func(node string) *v1alpha1.NodeFacts    // what agents report; nil: no inventories
+
+	requirePolicy bool // of coordinators that are started
 }
 
 // index is a source of images whose list can be changed.
@@ -202,6 +204,7 @@ func (c *cluster) startCoordinator(name string) {
 			}
 			return c.check(f)
 		},
+		RequirePolicy: c.requirePolicy,
 	})
 	ctx, stop := context.WithCancel(c.Context())
 	ended := make(chan error, 1)

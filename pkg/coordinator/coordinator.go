@@ -30,6 +30,8 @@ type Coordinator struct {
 	offers *offers
 	events record.EventRecorder
 	log    *slog.Logger
+	// requirePolicy is Clients.RequirePolicy.
+	requirePolicy bool
 	// writers is how many NodeUpgrades are written at a time.
 	writers int
 
@@ -52,6 +54,9 @@ type Clients struct {
 	// Access is the configuration of these clients. It is also used to read each
 	// apiserver's metrics.
 	Access *rest.Config
+	// RequirePolicy has the coordinator wait for an UpgradePolicy, instead of creating
+	// one if it is missing: another program creates it, such as Helm.
+	RequirePolicy bool
 	// Check returns the findings of preflight for an upgrade.
 	Check func(preflight.Facts) []v1alpha1.Finding
 	// Watchdog watches each round of the loop.
@@ -61,6 +66,8 @@ type Clients struct {
 // New returns a coordinator. It does nothing until Run.
 func New(clients Clients) *Coordinator {
 	return &Coordinator{
+		requirePolicy: clients.RequirePolicy,
+
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube), events: clients.Events, log: clients.Log,
 		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, writers: writers, readFor: map[string]bool{},
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -85,10 +86,10 @@ func (c *Coordinator) write(ctx context.Context, was *v1alpha1.NodeUpgrade, n pl
 		// It belongs to an earlier Node of that name, whose status must not be used.
 		// The next plan creates a new one.
 		return c.remove(ctx, was, "it belongs to an earlier node of that name")
-	case !n.Managed && was == nil:
+	case !n.Managed && !n.HasAgent && was == nil:
 		return nil
-	case !n.Managed && idle(was, n):
-		return c.remove(ctx, was, "the UpgradePolicy does not select the node")
+	case !n.Managed && !n.HasAgent && untouched(was, n):
+		return c.remove(ctx, was, "the node is not managed, and no agent runs on it")
 	}
 	generation, err := c.writeSpec(ctx, was, n)
 	if err != nil {
@@ -97,10 +98,12 @@ func (c *Coordinator) write(ctx context.Context, was *v1alpha1.NodeUpgrade, n pl
 	return c.writeAdmission(ctx, cmp.Or(was, &v1alpha1.NodeUpgrade{}), n, generation)
 }
 
-// idle reports whether a node is in service and its spec names no upgrade.
-func idle(was *v1alpha1.NodeUpgrade, n plan.NodePlan) bool {
+// untouched reports whether nothing of kubectl-upgrade is on the node, and nothing is
+// requested of it.
+func untouched(was *v1alpha1.NodeUpgrade, n plan.NodePlan) bool {
 	phase := was.Status.Step.Info().Phase
-	return (phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported) && n.Spec.Upgrade == nil && !was.Spec.Release.Granted()
+	return (phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported) && n.Spec.Upgrade == nil &&
+		!was.Spec.Release.Granted() && !meta.IsStatusConditionTrue(was.Status.Conditions, v1alpha1.ConditionManaged)
 }
 
 // remove deletes a NodeUpgrade, unless it has changed since it was read.

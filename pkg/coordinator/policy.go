@@ -15,11 +15,15 @@ import (
 )
 
 // ensurePolicy returns the UpgradePolicy named cluster. If it is missing, it creates
-// one with an empty spec, which the CRD's defaults complete. It applies rather than
-// creates, so that a person who applies a spec gets no conflict over those defaults.
+// one with an empty spec, which the CRD's defaults complete, unless another program does
+// that. It applies rather than creates, so that a person who applies a spec gets no
+// conflict over those defaults.
 func (c *Coordinator) ensurePolicy(ctx context.Context, known *v1alpha1.UpgradePolicy) (*v1alpha1.UpgradePolicy, error) {
 	if known != nil {
 		return known, nil
+	}
+	if c.requirePolicy {
+		return nil, fmt.Errorf("UpgradePolicy %s does not exist, and the coordinator runs with --require-policy: create it, or run without that flag", v1alpha1.PolicyName)
 	}
 	empty := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
 	created, err := c.ours.UpgradePolicies.Apply(ctx, empty, manager, "")

@@ -7,12 +7,35 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 )
+
+// TestRequiredPolicyIsNotCreated checks that a coordinator with --require-policy releases no
+// node until another program, such as Helm, has created the policy.
+func TestRequiredPolicyIsNotCreated(t *testing.T) {
+	c := newCluster(t, "cp1")
+	c.must(c.ours.UpgradePolicies.Delete(t.Context(), v1alpha1.PolicyName, metav1.DeleteOptions{}))
+	c.requirePolicy = true
+	c.startCoordinator("one")
+	c.eventually(func() string {
+		_, err := c.ours.NodeUpgrades.Get(t.Context(), "cp1", metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	if policy, err := c.ours.UpgradePolicies.Get(t.Context(), v1alpha1.PolicyName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Fatalf("there is a policy: %+v, %v", policy, err)
+	}
+	c.index.offer("v1.34.4")
+	c.applyText(fmt.Sprintf("{apiVersion: %s, kind: UpgradePolicy, metadata: {name: cluster}, spec: {source: {url: %s/, insecure: true}}}", v1alpha1.GroupVersion, c.index.URL))
+	c.eventually(c.policyOffers("v1.34.4"))
+}
 
 // TestPolicyTakesEffectWithoutRestart checks that the policy is created where it is missing,
 // and that a change of it takes effect at once, whatever the interval is.

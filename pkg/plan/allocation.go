@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -14,6 +15,7 @@ import (
 type allocation struct {
 	*cluster
 	out         int      // nodes that are out of service or released
+	elsewhere   []string // of these, nodes that are not managed and that kured reboots
 	inGroup     []int    // the same, by group
 	absentCount int      // of these, NotReady although no upgrade took them out of service
 	failedCount int      // of these, failed
@@ -35,7 +37,7 @@ type claim struct {
 // last, because nothing may hold the node after that.
 var claims = []claim{
 	{hold: (*allocation).lastBackend, question: asks("does each webhook keep a backend?", v1alpha1.ReasonWebhookBackend)},
-	{hold: (*allocation).budgetSpent, question: asks("is there room in the budget?", v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNodeFailed, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
+	{hold: (*allocation).budgetSpent, question: asks("is there room in the budget?", v1alpha1.ReasonOtherRebootManager, v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNodeFailed, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
 	{hold: (*allocation).notChecked, question: asks("were the checks made?", v1alpha1.ReasonPreflight)},
 	{hold: (*allocation).takeSlot, question: asks("is a slot free?", v1alpha1.ReasonNoSlot)},
 }
@@ -43,6 +45,8 @@ var claims = []claim{
 // newAllocation counts the nodes that are out of service already.
 func newAllocation(c *cluster) *allocation {
 	a := &allocation{cluster: c, inGroup: make([]int, len(c.groups)), backed: c.webhooks.backed(), spare: c.spareSlots()}
+	a.elsewhere = c.rebootedByOthers()
+	a.out += len(a.elsewhere)
 	for _, n := range c.outOfService {
 		a.spend(n)
 		switch {
@@ -96,6 +100,10 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 	}
 	if !a.full() && a.inGroup[n.group] < limit {
 		return fleet.Hold{}
+	}
+	if len(a.elsewhere) > 0 && a.out-len(a.elsewhere) < a.budget && a.inGroup[n.group] < limit {
+		message := fmt.Sprintf("kured holds its lock for node %s, which is not managed and counts as out of service (at most %d at once)", strings.Join(a.elsewhere, ", "), a.budget)
+		return fleet.Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: message}
 	}
 	if absent := a.survey.absent; absent != nil && (a.out-a.absentCount < a.budget || absent.group == n.group) {
 		return fleet.Hold{Reason: v1alpha1.ReasonNodeNotReady, Message: fmt.Sprintf("node %s is not Ready and uses the budget up", absent.Name)}

@@ -271,7 +271,11 @@ func (c *planChecker) checkReason(n plan.NodePlan) {
 	if n.Decision == "" || n.Reason == "" || n.Message == "" {
 		c.Fatalf("promise 8: %s is %q with no reason (%q, %q)", n.Name, n.Decision, n.Reason, n.Message)
 	}
-	if present, admitted := n.Admission(); present == (n.Decision == plan.Done) || admitted != (n.Decision == plan.Go) {
+	untouched := n.Reason == v1alpha1.ReasonUnmanaged || n.Reason == v1alpha1.ReasonObserved
+	if untouched && n.Slot != "" || n.Slot != "" && !n.Managed {
+		c.Fatalf("%s begins, and is not managed (%s)", n.Name, n.Reason)
+	}
+	if present, admitted := n.Admission(); present != (n.Decision != plan.Done || untouched) || admitted != (n.Decision == plan.Go) {
 		c.Fatalf("promise 8: %s is %s, but its condition Admitted has present %t, admitted %t", n.Name, n.Decision, present, admitted)
 	}
 	if n.PredictedStart != nil && n.PredictedEnd.Before(*n.PredictedStart) {

@@ -28,7 +28,7 @@ type script struct{ *sim }
 //	ready NODE | notready NODE
 //	cordon NODE                  by another client
 //	took NODE DURATION           adds a pass of last week to its steps
-//	manager NAME stays|passes MESSAGE, or manager none
+//	manager NAME stays|passes MESSAGE [on=NODE,NODE], or manager none
 //	finding block|warn ID [node=NODE] MESSAGE, or finding none
 //	unchecked MESSAGE            why preflight cannot run, or unchecked none
 //	webhook NAME NODE...         it has a ready backend on each; or webhook none
@@ -41,6 +41,7 @@ type script struct{ *sim }
 //	automatic Patch|Reboot [age=DURATION]...  what the policy creates by itself
 //	offered VERSION TIME         since when the policy's status lists it
 //	manage SELECTOR              which nodes the policy selects
+//	mode Observe|Manage          the policy's
 //	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION] [uid=U]
 //	remove UPGRADE
@@ -53,6 +54,7 @@ type script struct{ *sim }
 //	hangs NODE | wakes NODE      its agent stops; continues
 //	drop SLOT                    a person deletes the Lease
 //	slots                        prints the Leases
+//	managed                      prints whose NodeUpgrade says that it is managed
 //	slow                         pulls and snapshots take a step of their own
 //	snapshots                    prints which nodes must take one, and which one is recorded
 //	now TIME                     sets the clock
@@ -82,6 +84,9 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.RebootManagers = nil
 		if args[0] != "none" {
 			s.RebootManagers = []preflight.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
+			if nodes := option["on"]; nodes != "" {
+				s.RebootManagers[0].Nodes, s.RebootManagers[0].Message = strings.Split(nodes, ","), strings.Join(args[3:], " ")
+			}
 		}
 	case "finding":
 		s.setFindings(args, option)
@@ -113,6 +118,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		delete(s.node(args[0]).Labels, v1alpha1.HoldLabel)
 	case "manage":
 		s.policy().Spec.NodeSelector = selector(args[0])
+	case "mode":
+		s.policy().Spec.Mode = v1alpha1.ManagementMode(args[0])
 	case "offered":
 		return s.offered(args[0], args[1])
 	case "automatic":
@@ -162,6 +169,14 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.printRecord(out, args[0])
 	case "drop":
 		s.Slots = slices.DeleteFunc(s.Slots, func(slot fleet.Slot) bool { return slot.Name == args[0] })
+	case "managed":
+		var names []string
+		for _, u := range s.NodeUpgrades {
+			if u.Spec.Managed {
+				names = append(names, u.Name)
+			}
+		}
+		fmt.Fprintf(out, "managed: %s\n", strings.Join(names, " "))
 	case "slots":
 		for _, slot := range s.Slots {
 			fmt.Fprintf(out, "%s reserved for %q, held by %q\n", slot.Name, slot.ReservedFor.Node, slot.Holder.Node)

@@ -91,9 +91,11 @@ type NodePlan struct {
 	// Returned reports whether the agent of an abandoned node reports again, so that
 	// the field abandoned is to be removed.
 	Returned bool `json:"-"`
-	// Managed reports whether the policy's nodeSelector matches the node. A node that
-	// is not managed has a NodeUpgrade only while it is still being upgraded.
+	// Managed reports whether the node may be changed: the policy's mode is Manage, and
+	// its nodeSelector matches the node.
 	Managed bool `json:"-"`
+	// HasAgent reports whether an agent runs on the node, or did: it has reported facts.
+	HasAgent bool `json:"-"`
 	// Owner identifies the node in slots.
 	Owner fleet.Owner `json:"-"`
 	// Spec is the spec that its NodeUpgrade should have.
@@ -110,7 +112,7 @@ type UpgradeStatus struct {
 // Admission returns whether the node's NodeUpgrade should have the condition Admitted,
 // and whether that is True. Its details are Reason, Message and Until.
 func (n NodePlan) Admission() (present, admitted bool) {
-	return n.Decision != Done, n.Decision == Go
+	return n.Decision != Done || n.Reason == v1alpha1.ReasonUnmanaged || n.Reason == v1alpha1.ReasonObserved, n.Decision == Go
 }
 
 // Decide returns what every node may do at now, and what to write for that. Its running

@@ -17,9 +17,18 @@ func (r *reading) policySpec() v1alpha1.UpgradePolicySpec {
 	return r.Policy.Spec
 }
 
+// observed is the hold of every node while the policy's mode is Observe.
+var observed = fleet.Hold{
+	Reason:  v1alpha1.ReasonObserved,
+	Message: "the cluster is only observed: nothing on any node is changed until spec.mode of UpgradePolicy cluster is Manage",
+}
+
 // managed returns the policy's nodeSelector. An invalid one matches every node, and
 // policyHold keeps all of them from beginning.
 func (r *reading) managed() labels.Selector {
+	if r.Policy.Observes() {
+		r.policyHold = observed
+	}
 	selector, err := readSelector(r.policySpec().NodeSelector)
 	if err != nil {
 		r.policyHold = fleet.Hold{Reason: v1alpha1.ReasonPolicyInvalid, Message: "UpgradePolicy cluster: nodeSelector: " + err.Error()}

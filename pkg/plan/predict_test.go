@@ -127,7 +127,7 @@ func TestPredictedEndIncludesAllWork(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := fleet.Snapshot{NodeUpgrades: row.nodeUpgrades, Preflight: &fleet.Preflight{Upgrade: *reference("u"), At: now}}
+			s := fleet.Snapshot{Policy: managing(), NodeUpgrades: row.nodeUpgrades, Preflight: &fleet.Preflight{Upgrade: *reference("u"), At: now}}
 			s.Source.Offers = []fleet.Offer{{Version: aim, Image: image}}
 			for _, one := range row.nodeUpgrades {
 				n := fleet.Node{Name: one.Name, UID: "u-" + one.Name, OS: "linux", Architecture: "amd64", Ready: true, Kubelet: aim, ControlPlane: one.Name != "w-1"}

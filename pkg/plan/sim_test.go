@@ -39,7 +39,7 @@ type sim struct {
 }
 
 func newSim(start time.Time) *sim {
-	return &sim{now: start, tick: time.Minute, hung: map[string]bool{}}
+	return &sim{Snapshot: fleet.Snapshot{Policy: managing()}, now: start, tick: time.Minute, hung: map[string]bool{}}
 }
 
 // step runs the coordinator once, and then each agent for one step.

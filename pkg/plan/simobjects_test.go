@@ -45,10 +45,15 @@ func sameUpgrade(a, b *v1alpha1.UpgradeReference) bool {
 	return a == b || a != nil && b != nil && a.UID == b.UID
 }
 
+// managing returns a policy that manages every node.
+func managing() *v1alpha1.UpgradePolicy {
+	return &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}, Spec: v1alpha1.UpgradePolicySpec{Mode: v1alpha1.ModeManage}}
+}
+
 // policy returns the policy, and creates it where it is missing.
 func (s *sim) policy() *v1alpha1.UpgradePolicy {
 	if s.Policy == nil {
-		s.Policy = &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+		s.Policy = managing()
 	}
 	return s.Policy
 }

@@ -58,10 +58,13 @@ func anySnapshot(t *rapid.T, now time.Time) fleet.Snapshot {
 		s.Upgrades = append(s.Upgrades, anyUpgrade(t, i, now))
 		addAnyRecord(t, &s, s.Upgrades[i])
 	}
+	if s.Policy == nil {
+		s.Policy = managing()
+	}
+	if rarely.Draw(t, "observes") {
+		s.Policy.Spec.Mode = v1alpha1.ModeObserve
+	}
 	if rarely.Draw(t, "manages some") {
-		if s.Policy == nil {
-			s.Policy = &v1alpha1.UpgradePolicy{}
-		}
 		s.Policy.Spec.NodeSelector = selector("pool=a")
 	}
 	for i := range rapid.IntRange(0, 3).Draw(t, "schedules") {
@@ -217,7 +220,7 @@ func addAnyRecord(t *rapid.T, s *fleet.Snapshot, u v1alpha1.ClusterUpgrade) {
 	s.Records = append(s.Records, r)
 	if u.Spec.Version != "" && coin.Draw(t, "followed") {
 		reference := u.Reference()
-		s.Policy = &v1alpha1.UpgradePolicy{Status: v1alpha1.UpgradePolicyStatus{Version: u.Spec.Version, Upgrade: &reference, Images: []v1alpha1.Image{{Architecture: "amd64", URL: "http://images/"}}}}
+		s.Policy = &v1alpha1.UpgradePolicy{Spec: v1alpha1.UpgradePolicySpec{Mode: v1alpha1.ModeManage}, Status: v1alpha1.UpgradePolicyStatus{Version: u.Spec.Version, Upgrade: &reference, Images: []v1alpha1.Image{{Architecture: "amd64", URL: "http://images/"}}}}
 	}
 }
 

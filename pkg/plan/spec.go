@@ -17,21 +17,29 @@ func (c *cluster) nodePlan(n *node, v verdict) NodePlan {
 		Name: n.Name, Group: c.groups[n.group].name, From: n.Kubelet,
 		Decision: v.decision, Reason: v.hold.Reason, Message: clip(v.hold.Message), Until: v.hold.Until,
 		Release: v.release, Kubeadm: v.kubeadm, Slot: v.slot,
-		Returned: n.returned(), Managed: n.managed, Owner: n.Owner(), Spec: c.newSpec(n, v),
+		Returned: n.returned(), Managed: c.manages(n), HasAgent: n.facts != nil, Owner: n.Owner(), Spec: c.newSpec(n, v),
 	}
+	p.Spec.Managed = p.Managed
 	if c.target != nil {
 		p.To = c.target.Spec.Version
 	}
 	return p
 }
 
-// newSpec returns the NodeUpgrade.spec to write. It is empty if there is no upgrade that
-// can be triggered and concerns the node, or if that upgrade has ended and the node is up
-// to date. For a node that has begun, only the release changes. A failed node may get a
-// spec for another upgrade, and then aborts its attempt.
+// manages reports whether the node may be changed.
+func (c *cluster) manages(n *node) bool {
+	return n.managed && c.policyHold.Reason != v1alpha1.ReasonObserved
+}
+
+// newSpec returns the NodeUpgrade.spec to write, but for its field managed. It is empty if
+// there is no upgrade that can be triggered and concerns the node, or if that upgrade has
+// ended and the node is up to date. For a node that has begun, only the release changes. A
+// failed node may get a spec for another upgrade, or an empty one if it is no longer
+// managed, and then aborts its attempt.
 func (c *cluster) newSpec(n *node, v verdict) v1alpha1.NodeUpgradeSpec {
 	var spec v1alpha1.NodeUpgradeSpec
 	switch {
+	case n.failed() && !c.manages(n):
 	case (!n.failed() || c.specIsForTarget(n)) && (n.busy() || n.released() && !c.specIsForTarget(n)):
 		spec = *n.spec.DeepCopy()
 	case c.target == nil || c.target.hold.Holds() || !n.concerned || c.target.forLateNodes && n.upToDate:

@@ -47,7 +47,7 @@ func (p *planner) reportActive(t *target, out *Plan) {
 		p.end(t, outcome, hold, out)
 		return
 	}
-	if t.Status.TriggerTime == nil && p.isDowngrade(t) {
+	if t.Status.TriggerTime == nil && !p.policyHold.Holds() && p.isDowngrade(t) {
 		p.end(t, v1alpha1.OutcomeFailed, t.hold, out)
 		return
 	}

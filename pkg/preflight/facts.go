@@ -72,6 +72,11 @@ type RebootManager struct {
 	// whenever it runs. While one is, no node begins, because two such programs may
 	// reboot the same node.
 	Active bool `json:"active,omitempty"`
+	// Nodes are those that kured holds its lock for. Empty: that is not known, or it may
+	// reboot any node.
+	Nodes []string `json:"nodes,omitempty"`
+	// DaemonSet that runs it, as namespace/name. Empty: not known.
+	DaemonSet string `json:"daemonSet,omitempty"`
 	// Passes reports whether it stops by itself, as when kured's lock is released.
 	Passes bool `json:"passes,omitempty"`
 }

@@ -2,7 +2,10 @@ package preflight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -96,8 +99,33 @@ func ManagerCheck(name string) string {
 	return "reboot-manager"
 }
 
-// checkManager blocks while the program may reboot a node now, and warns otherwise.
+// rebootsManaged reports whether the program runs on a managed node, or may do so.
+func (c *checker) rebootsManaged(m RebootManager) bool {
+	var runs []string
+	for _, pod := range c.Workloads.Pods {
+		for _, owner := range pod.OwnerReferences {
+			if owner.Kind == "DaemonSet" && pod.Namespace+"/"+owner.Name == m.DaemonSet && pod.Spec.NodeName != "" {
+				runs = append(runs, pod.Spec.NodeName)
+			}
+		}
+	}
+	return c.anyManaged(runs)
+}
+
+// anyManaged reports whether one of the nodes is managed, or none is known.
+func (c *checker) anyManaged(names []string) bool {
+	return len(names) == 0 || slices.ContainsFunc(names, func(name string) bool {
+		i := slices.IndexFunc(c.all, func(n *node) bool { return n.name == name })
+		return i < 0 || c.managed.Matches(labels.Set(c.all[i].Labels))
+	})
+}
+
+// checkManager blocks while the program may reboot a managed node now, and warns if it may
+// do so later.
 func (c *checker) checkManager(m RebootManager) {
+	if m.Active = m.Active && c.anyManaged(m.Nodes); !m.Active && !c.rebootsManaged(m) {
+		return
+	}
 	level := v1alpha1.LevelWarn
 	if m.Active {
 		level = v1alpha1.LevelBlock

@@ -15,15 +15,15 @@ import (
 func installedManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []preflight.RebootManager {
 	active := RebootManagers(nodes, daemonSets)
 	found := slices.Clone(active)
-	addInactive := func(name string, runs bool, message string) {
+	addInactive := func(name, where string, runs bool, message string) {
 		if runs && !slices.ContainsFunc(active, func(m preflight.RebootManager) bool { return m.Name == name }) {
-			found = append(found, preflight.RebootManager{Name: name, Message: message})
+			found = append(found, preflight.RebootManager{Name: name, Message: message, DaemonSet: where})
 		}
 	}
 	for _, d := range daemonSets {
 		where := d.Namespace + "/" + d.Name
-		addInactive("kured", isKured(d), fmt.Sprintf("kured is installed (DaemonSet %s), and its lock is free; remove kured, as two programs would reboot the same nodes", where))
-		addInactive("FLUO", runsFLUO(d), fmt.Sprintf("FLUO is installed (DaemonSet %s), and paused on every node; remove FLUO, as two programs would reboot the same nodes", where))
+		addInactive("kured", where, isKured(d), fmt.Sprintf("kured is installed (DaemonSet %s), and its lock is free; remove kured, as two programs would reboot the same nodes", where))
+		addInactive("FLUO", where, runsFLUO(d), fmt.Sprintf("FLUO is installed (DaemonSet %s), and paused on every node; remove FLUO, as two programs would reboot the same nodes", where))
 	}
 	return found
 }

@@ -70,10 +70,10 @@ func isKured(d *appsv1.DaemonSet) bool {
 
 // lockHolders parses kured's lock: one holder, or with --concurrency a list of them, which
 // may be empty. A lock that cannot be parsed counts as held, and so does one that has
-// expired: its node may still reboot.
-func lockHolders(value string) (by string, held bool) {
+// expired: its node may still reboot. nodes are the holders' names, if they are known.
+func lockHolders(value string) (by string, nodes []string, held bool) {
 	if value == "" {
-		return "", false
+		return "", nil, false
 	}
 	type lock struct {
 		NodeID string `json:"nodeID"`
@@ -84,19 +84,24 @@ func lockHolders(value string) (by string, held bool) {
 		Locks     []lock `json:"locks"`
 	}
 	if err := json.Unmarshal([]byte(value), &read); err != nil {
-		return "an unknown node (the lock cannot be parsed)", true
+		return "an unknown node (the lock cannot be parsed)", nil, true
 	}
-	var names []string
+	unnamed := false
 	for _, one := range append(read.Locks, read.lock) {
 		if one.NodeID != "" {
-			names = append(names, one.NodeID)
+			nodes = append(nodes, one.NodeID)
 		}
 	}
-	switch {
-	case len(names) > 0:
-		return "node " + strings.Join(names, ", "), true
-	case read.MaxOwners != nil:
-		return "", false
+	for _, one := range read.Locks {
+		unnamed = unnamed || one.NodeID == ""
 	}
-	return "an unknown node (the lock names none)", true
+	switch {
+	case unnamed:
+		return "an unknown node (a lock names none)", nil, true
+	case len(nodes) > 0:
+		return "node " + strings.Join(nodes, ", "), nodes, true
+	case read.MaxOwners != nil:
+		return "", nil, false
+	}
+	return "an unknown node (the lock names none)", nil, true
 }

@@ -28,10 +28,10 @@ func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []pref
 	runs, locks := "", kuredLocks(daemonSets)
 	for _, d := range daemonSets {
 		for _, lock := range locks {
-			if by, held := lockHolders(d.Annotations[lock]); held {
+			if by, holders, held := lockHolders(d.Annotations[lock]); held {
 				message := fmt.Sprintf("kured holds its lock for %s (annotation %s of DaemonSet %s/%s); remove kured, as two programs would reboot the same nodes",
 					by, lock, d.Namespace, d.Name)
-				found = append(found, preflight.RebootManager{Name: "kured", Message: message, Active: true, Passes: true})
+				found = append(found, preflight.RebootManager{Name: "kured", Message: message, Nodes: holders, DaemonSet: d.Namespace + "/" + d.Name, Active: true, Passes: true})
 			}
 		}
 		if runsFLUO(d) {

@@ -44,6 +44,13 @@ const (
 	RequestedByAnnotation = Group + "/requested-by"
 )
 
+// Reasons of the condition Managed.
+const (
+	ManagedTakenOver   = "TakenOver"   // the agent may change the node
+	ManagedGivingBack  = "GivingBack"  // the node is no longer managed, and something is left to undo
+	ManagedNothingLeft = "NothingLeft" // nothing of kubectl-upgrade is on the node
+)
+
 // Condition types. Reconciling and Stalled are present only while they are True, as
 // kstatus expects.
 const (
@@ -54,9 +61,13 @@ const (
 	// spec. The node's agent owns it.
 	ConditionUpToDate = "UpToDate"
 	// ConditionAdmitted of a NodeUpgrade is True when the coordinator has released the
-	// node, False when the node has to wait, and absent when there is nothing to do.
+	// node, False when the node has to wait or is not managed, and absent when there is
+	// nothing to do.
 	// The coordinator owns it.
 	ConditionAdmitted = "Admitted"
+	// ConditionManaged of a NodeUpgrade is True while kubectl-upgrade keeps files on the
+	// node, and False when nothing of it is left there. The node's agent owns it.
+	ConditionManaged = "Managed"
 	// ConditionReconciling is True while something is in progress, or waits to continue
 	// by itself.
 	ConditionReconciling = "Reconciling"

@@ -74,6 +74,13 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || (has(self.type) && self.type == 'Reboot') || has(self.version)",message="a release needs the version to reach, unless type is Reboot",fieldPath=".version"
 // +kubebuilder:validation:XValidation:rule="!has(self.release) || self.release == 'None' || (has(self.type) && self.type == 'Reboot') || has(self.image)",message="a release needs the image whose digest was fixed, unless type is Reboot",fieldPath=".image"
 type NodeUpgradeSpec struct {
+	// Managed allows the node's agent to change the node. Without it, the agent only
+	// reads; if kubectl-upgrade has changed something on the node before, the agent first
+	// finishes or aborts the attempt that the node is in, and then undoes the change. The
+	// condition Managed says when nothing is left.
+	// +optional
+	Managed bool `json:"managed,omitempty"`
+
 	// Upgrade is the ClusterUpgrade that this order is part of. Absent: there is none.
 	// +optional
 	Upgrade *UpgradeReference `json:"upgrade,omitempty"`

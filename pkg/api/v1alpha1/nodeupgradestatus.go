@@ -90,8 +90,8 @@ type NodeUpgradeStatus struct {
 	// +optional
 	Steps []StepTime `json:"steps,omitempty"`
 
-	// Conditions: UpToDate; Admitted, which the coordinator owns; Reconciling and
-	// Stalled while they are True. The reason and message of UpToDate say what the node
+	// Conditions: UpToDate; Admitted, which the coordinator owns; Managed; Reconciling
+	// and Stalled while they are True. The reason and message of UpToDate say what the node
 	// is doing, or what went wrong.
 	// +listType=map
 	// +listMapKey=type

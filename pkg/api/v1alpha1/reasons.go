@@ -12,6 +12,7 @@ const (
 	ReasonNoUpgrade             Reason = "NoUpgrade"
 	ReasonUnsupported           Reason = "Unsupported"
 	ReasonUnmanaged             Reason = "Unmanaged"
+	ReasonObserved              Reason = "Observed"
 	ReasonNotSelected           Reason = "NotSelected"
 	ReasonQueued                Reason = "Queued"
 	ReasonNotStaged             Reason = "NotStaged"

@@ -13,6 +13,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:resource:scope=Cluster,path=upgradepolicies,singular=upgradepolicy,shortName=kupol,categories=upgrade
 // +kubebuilder:subresource:status
 // +kubebuilder:validation:XValidation:rule="self.metadata.name == 'cluster'",message="metadata.name: there is one UpgradePolicy, and it is named cluster"
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Auto-Patch",type=string,JSONPath=`.spec.automatic[?(@.type=="Patch")].type`
 // +kubebuilder:printcolumn:name="Auto-Reboot",type=string,JSONPath=`.spec.automatic[?(@.type=="Reboot")].type`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
@@ -36,6 +37,15 @@ type UpgradePolicy struct {
 
 // UpgradePolicySpec is the configuration by an administrator of the cluster.
 type UpgradePolicySpec struct {
+	// Mode is Observe or Manage. With Observe, nothing on any node is changed: agents
+	// report what they can read, plans can be made, and upgrades wait. With Manage,
+	// agents take over the nodes that nodeSelector matches. When the mode becomes
+	// Observe again, each node finishes or aborts the attempt that it is in, and then
+	// its agent removes everything that kubectl-upgrade keeps on the node.
+	// +kubebuilder:default=Observe
+	// +optional
+	Mode ManagementMode `json:"mode,omitempty"`
+
 	// Automatic lists the upgrades that the coordinator creates: Patch as soon as a
 	// newer patch is available, Reboot when a node's operating system asks for one.
 	// Absent: none.
@@ -54,8 +64,8 @@ type UpgradePolicySpec struct {
 	// +optional
 	Source ImageSource `json:"source,omitzero"`
 
-	// NodeSelector selects the managed nodes. On other nodes nothing is staged or
-	// changed, and they are not counted. Absent: every node.
+	// NodeSelector selects the nodes that are managed when the mode is Manage. On other
+	// nodes nothing is changed, and they are not counted. Absent: every node.
 	// +optional
 	NodeSelector *LabelSelector `json:"nodeSelector,omitempty"`
 
@@ -67,6 +77,20 @@ type UpgradePolicySpec struct {
 	// +optional
 	HistoryLimit int32 `json:"historyLimit,omitempty"`
 }
+
+// ManagementMode is whether nodes may be changed at all.
+// +kubebuilder:validation:Enum=Observe;Manage
+type ManagementMode string
+
+// The modes.
+const (
+	ModeObserve ManagementMode = "Observe" // change nothing on any node
+	ModeManage  ManagementMode = "Manage"  // upgrade the nodes that nodeSelector matches
+)
+
+// Observes reports whether nothing on any node may be changed. A policy that does not
+// exist observes, as one without a mode does.
+func (p *UpgradePolicy) Observes() bool { return p == nil || p.Spec.Mode != ModeManage }
 
 // AutomaticUpgrade is a type of upgrade that the coordinator creates.
 //

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
@@ -37,6 +38,7 @@ type Coordinator struct {
 	checkFacts func(preflight.Facts) []v1alpha1.Finding
 	checks     checks
 	watchdog   watchdog.Watchdog
+	metrics    *metrics.Metrics
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
@@ -56,13 +58,15 @@ type Clients struct {
 	Check func(preflight.Facts) []v1alpha1.Finding
 	// Watchdog watches each round of the loop.
 	Watchdog watchdog.Watchdog
+	// Metrics are told what was read and decided. Nil: there are none.
+	Metrics *metrics.Metrics
 }
 
 // New returns a coordinator. It does nothing until Run.
 func New(clients Clients) *Coordinator {
 	return &Coordinator{
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube), events: clients.Events, log: clients.Log,
-		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, writers: writers, readFor: map[string]bool{},
+		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, writers: writers, readFor: map[string]bool{},
 	}
 }
 
@@ -77,10 +81,11 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.queue, c.reader, c.offers = queue, reader, newOffers(c.log, planAgain)
+	c.queue, c.reader, c.offers = queue, reader, newOffers(c.log, c.metrics, planAgain)
 	if !reader.Start(ctx) {
 		return nil
 	}
+	defer c.metrics.Lead()()
 	if policy := reader.Policy(); policy != nil {
 		c.offers.start(ctx, policy.Spec.Source) // the first plan needs to know what is on offer
 	}
@@ -122,15 +127,18 @@ func (c *Coordinator) syncNext(ctx context.Context) bool {
 	case ctx.Err() != nil:
 		return false
 	case err != nil && failures(err) == "":
+		c.metrics.CarriedOut(metrics.ResultConflict)
 		c.log.Info("an object changed meanwhile, planning again", "conflict", err)
 		c.queue.Forget(key)
 		c.queue.AddAfter(key, afterConflict) // the watch is about to deliver the change
 		return true
 	case err != nil:
+		c.metrics.CarriedOut(metrics.ResultFailed)
 		c.log.Error("some writes failed, retrying", "error", err)
 		c.queue.AddRateLimited(key)
 		return true
 	}
+	c.metrics.CarriedOut(metrics.ResultOK)
 	c.queue.Forget(key)
 	if again != nil {
 		c.queue.AddAfter(key, time.Until(*again))

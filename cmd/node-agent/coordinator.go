@@ -25,6 +25,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/coordinator"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/serve"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/trace"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
 )
@@ -34,6 +35,7 @@ type coordinatorOptions struct {
 	kubeconfig  string
 	leaderElect bool
 	metrics     serve.Config
+	traces      string
 }
 
 func newCoordinatorCommand() *cobra.Command {
@@ -51,6 +53,7 @@ func newCoordinatorCommand() *cobra.Command {
 	command.Flags().StringVar(&o.metrics.Address, "metrics-address", ":8443", "address at which to serve metrics over TLS; empty: nowhere")
 	command.Flags().StringVar(&o.metrics.CertFile, "metrics-cert", "", "PEM file with the certificate for metrics, which is read again when it changes; default: a certificate made at the start")
 	command.Flags().StringVar(&o.metrics.KeyFile, "metrics-key", "", "PEM file with that certificate's key")
+	command.Flags().StringVar(&o.traces, "traces-url", "", "URL of an OpenTelemetry collector, such as http://10.0.0.1:4318/v1/traces, to which the trace of each upgrade that ends is sent (OTLP over HTTP, JSON); default: none")
 	command.MarkFlagsRequiredTogether("metrics-cert", "metrics-key")
 	return command
 }
@@ -77,9 +80,11 @@ func runCoordinator(ctx context.Context, o coordinatorOptions) error {
 	if err != nil {
 		return err
 	}
+	traces := trace.New(o.traces, buildversion.Or(version), log)
+	go traces.Run(ctx)
 	c := coordinator.New(coordinator.Clients{
 		Kube: kube, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
-		Watchdog: watchdog.Exiting("the coordinator"), Metrics: observed,
+		Watchdog: watchdog.Exiting("the coordinator"), Metrics: observed, Traces: traces,
 	})
 	log.Info("coordinator starts")
 	if !o.leaderElect {

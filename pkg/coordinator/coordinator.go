@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/metrics"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/trace"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
@@ -39,6 +40,7 @@ type Coordinator struct {
 	checks     checks
 	watchdog   watchdog.Watchdog
 	metrics    *metrics.Metrics
+	traces     *trace.Exporter
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
@@ -60,13 +62,15 @@ type Clients struct {
 	Watchdog watchdog.Watchdog
 	// Metrics are told what was read and decided. Nil: there are none.
 	Metrics *metrics.Metrics
+	// Traces gets the records of upgrades that have ended. Nil: there are none.
+	Traces *trace.Exporter
 }
 
 // New returns a coordinator. It does nothing until Run.
 func New(clients Clients) *Coordinator {
 	return &Coordinator{
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube), events: clients.Events, log: clients.Log,
-		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, writers: writers, readFor: map[string]bool{},
+		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, traces: clients.Traces, writers: writers, readFor: map[string]bool{},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/metrics"
 )
 
@@ -177,6 +179,36 @@ func TestInhibitionInDocs(t *testing.T) {
 	var parsed map[string]any
 	if err := yaml.UnmarshalStrict([]byte(text), &parsed); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestComponent checks that kustomize takes the component beside manifests.
+func TestComponent(t *testing.T) {
+	kubectl, err := apitest.Program("kubectl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Outside of the checkout, and without symbolic links on the way to it.
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := filepath.Rel(dir, apitest.Root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("resources: [%s/manifests]\ncomponents: [%s/manifests/monitoring]\n", to, to)
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(kubectl, "kustomize", dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, want := range []string{"kind: ServiceMonitor", "kind: PrometheusRule", "name: kubectl-upgrade-dashboard\n", "grafana_dashboard: \"1\"", "kind: DaemonSet"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %s", want)
+		}
 	}
 }
 

@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,6 +39,8 @@ type world struct {
 	prometheus   prometheus
 	alertmanager string
 	reader       string // a token that may read metrics
+	program      string
+	first        *exec.Cmd // the coordinator that leads at first
 }
 
 // TestRealPrometheus checks that a real Prometheus scrapes a real coordinator over TLS with
@@ -47,12 +51,15 @@ func TestRealPrometheus(t *testing.T) {
 	w := newWorld(t)
 	t.Run("who may read", func(t *testing.T) { w.T = t; w.checkAccess() })
 	w.T = t
-	w.makeTrouble()
+	w.writeProblems()
 	w.awaitScrape()
 	t.Run("rules", func(t *testing.T) { w.T, w.prometheus.T = t, t; w.checkRules() })
 	t.Run("alerts", func(t *testing.T) { w.T, w.prometheus.T = t, t; w.checkAlerts() })
 	t.Run("inhibition", func(t *testing.T) { w.T, w.prometheus.T = t, t; w.checkInhibition() })
+	w.T, w.prometheus.T = t, t
+	second := w.startCoordinator()
 	t.Run("dashboard", func(t *testing.T) { w.T, w.prometheus.T = t, t; w.checkDashboard() })
+	t.Run("failover", func(t *testing.T) { w.T, w.prometheus.T = t, t; w.checkFailover(second) })
 }
 
 func newWorld(t *testing.T) *world {
@@ -68,8 +75,9 @@ func newWorld(t *testing.T) *world {
 
 	address := freeAddress(t)
 	w.metrics = "https://" + address
-	run(t, build(t), "coordinator", "--kubeconfig", kubeconfig(t, w.config, w.token("coordinator")), "--metrics-address", address)
-	eventually(t, time.Minute, func() string {
+	w.program = build(t)
+	w.first = w.startCoordinator()
+	eventually(t, func() string {
 		if code, body := get(t, w.metrics+"/readyz", "", nil); code != http.StatusOK {
 			return body
 		}
@@ -82,6 +90,13 @@ func newWorld(t *testing.T) *world {
 	w.startAlertmanager()
 	w.startPrometheus(address)
 	return w
+}
+
+// startCoordinator starts a coordinator with its ServiceAccount's rights.
+func (w *world) startCoordinator() *exec.Cmd {
+	w.Helper()
+	return run(w.T, w.program, "coordinator", "--kubeconfig", kubeconfig(w.T, w.config, w.token("coordinator")),
+		"--metrics-address", strings.TrimPrefix(w.metrics, "https://"))
 }
 
 func (w *world) must(err error) {
@@ -197,15 +212,15 @@ func (w *world) schedule(name, rule string) {
 
 // checkAccess checks who may read metrics.
 func (w *world) checkAccess() {
-	w.kubeAccount("stranger")
-	stranger := w.token("stranger")
+	w.kubeAccount("other")
+	other := w.token("other")
 	for name, c := range map[string]struct {
 		token string
 		want  int
 	}{
 		"without a token":                {"", http.StatusUnauthorized},
 		"with a token that is not valid": {"x", http.StatusUnauthorized},
-		"without the right":              {stranger, http.StatusForbidden},
+		"without the right":              {other, http.StatusForbidden},
 		"with the right":                 {w.reader, http.StatusOK},
 	} {
 		code, body := get(w.T, w.metrics+"/metrics", c.token, nil)
@@ -216,12 +231,12 @@ func (w *world) checkAccess() {
 	}
 }
 
-// makeTrouble writes what agents would: w1 is being upgraded, and its drain is blocked by a
+// writeProblems writes what agents would: w1 is being upgraded, and its drain is blocked by a
 // budget; w2 takes too long; w3 was rolled back; w4's agent is silent; w5 has passed through
 // steps. One schedule is invalid.
-func (w *world) makeTrouble() {
+func (w *world) writeProblems() {
 	var upgrade v1alpha1.UpgradeReference
-	eventually(w.T, time.Minute, func() string { // until the coordinator has written each order
+	eventually(w.T, func() string { // until the coordinator has written each order
 		list, err := w.ours.NodeUpgrades.List(w.Context(), metav1.ListOptions{})
 		w.must(err)
 		orders := 0
@@ -270,7 +285,7 @@ func (w *world) makeTrouble() {
 	report("w2", v1alpha1.StepVerifying, 3*time.Hour, v1alpha1.ReasonNotReadyInTime, "the node is not Ready", v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepVerifying)
 	report("w3", v1alpha1.StepRolledBack, 10*time.Minute, v1alpha1.ReasonRolledBack, "the kubelet did not become healthy", v1alpha1.StepLocking, v1alpha1.StepRolledBack)
 	w.schedule("broken", "FREQ=MONTHLY;BYSETPOS=1")
-	eventually(w.T, time.Minute, func() string { // until the coordinator has created the slot
+	eventually(w.T, func() string { // until the coordinator has created the slot
 		node, err := w.kube.CoreV1().Nodes().Get(w.Context(), "w1", metav1.GetOptions{})
 		w.must(err)
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"w1/%s"}},"spec":{"holderIdentity":"w1/%s"}}`, v1alpha1.ReservedForAnnotation, node.UID, node.UID)
@@ -286,7 +301,7 @@ func (w *world) awaitScrape() {
 	w.Helper()
 	after := time.Now().Add(2 * time.Second).Unix()
 	w.prometheus.T = w.T
-	eventually(w.T, time.Minute, func() string {
+	eventually(w.T, func() string {
 		if code, body := get(w.T, w.prometheus.address+"/-/ready", "", nil); code != http.StatusOK {
 			return "Prometheus: " + body
 		}
@@ -306,7 +321,7 @@ func (w *world) checkRules() {
 	for _, group := range rules(w.T).Groups {
 		want += len(group.Rules)
 	}
-	eventually(w.T, time.Minute, func() string {
+	eventually(w.T, func() string {
 		var answer struct {
 			Data struct {
 				Groups []struct {
@@ -344,7 +359,7 @@ func (w *world) checkAlerts() {
 		"KubectlUpgradeNodeOverdue node=w2",
 		"KubectlUpgradeScheduleInvalid schedule=broken",
 	}
-	eventually(w.T, time.Minute, func() string {
+	eventually(w.T, func() string {
 		var got []string
 		for _, s := range w.prometheus.query(`ALERTS{alertstate="firing"}`) {
 			text := s.Metric["alertname"]
@@ -378,7 +393,7 @@ func (w *world) checkInhibition() {
 	if answer.StatusCode != http.StatusOK {
 		w.Fatal(answer.Status)
 	}
-	eventually(w.T, time.Minute, func() string {
+	eventually(w.T, func() string {
 		var list []struct {
 			Labels map[string]string
 			Status struct {
@@ -404,11 +419,34 @@ func (w *world) checkInhibition() {
 	w.Logf("KubeNodeNotReady: %v", want)
 }
 
+// checkFailover checks that of two coordinators on one node the leader serves metrics, and
+// that the other does when it takes over.
+func (w *world) checkFailover(second *exec.Cmd) {
+	leads := func() string {
+		if _, body := get(w.T, w.metrics+"/metrics", w.reader, nil); !strings.Contains(body, "\nkubectl_upgrade_leader 1\n") {
+			return fmt.Sprintf("the leader does not serve: %.200s", body)
+		}
+		return ""
+	}
+	if problem := leads(); problem != "" {
+		w.Error(problem)
+	}
+	began := time.Now()
+	w.must(w.first.Process.Signal(syscall.SIGTERM))
+	_ = w.first.Wait()
+	eventually(w.T, leads)
+	w.Logf("the other coordinator served the metrics after %s", time.Since(began).Round(time.Second))
+	if second.ProcessState != nil {
+		w.Error("the second coordinator has ended")
+	}
+	w.awaitScrape()
+}
+
 // checkDashboard checks that each query of the dashboard returns data. While a schedule is
 // invalid it is not known when a window opens.
 func (w *world) checkDashboard() {
 	w.must(w.ours.MaintenanceSchedules.Delete(w.Context(), "broken", metav1.DeleteOptions{}))
-	eventually(w.T, time.Minute, func() string {
+	eventually(w.T, func() string {
 		if len(w.prometheus.query("kubectl_upgrade_window_change_time_seconds")) == 0 {
 			return "no schedule is invalid any more, and it is not known when a window closes"
 		}

@@ -26,7 +26,7 @@ import (
 )
 
 // run starts a program that ends with the test, and whose output the test prints if it fails.
-func run(t *testing.T, name string, args ...string) {
+func run(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -50,6 +50,7 @@ func run(t *testing.T, name string, args ...string) {
 			t.Logf("the end of the output of %s:\n%s", filepath.Base(name), text[max(0, len(text)-4000):])
 		}
 	})
+	return cmd
 }
 
 // build returns the program that is the coordinator: $NODE_AGENT, or else it builds it.
@@ -135,10 +136,10 @@ func get(t *testing.T, address, token string, into any) (int, string) {
 	return answer.StatusCode, string(body)
 }
 
-// eventually waits until check returns no problem.
-func eventually(t *testing.T, within time.Duration, check func() string) {
+// eventually waits, for a minute at most, until check returns no problem.
+func eventually(t *testing.T, check func() string) {
 	t.Helper()
-	problem, deadline := check(), time.Now().Add(within)
+	problem, deadline := check(), time.Now().Add(time.Minute)
 	for ; problem != ""; problem = check() {
 		if time.Now().After(deadline) {
 			t.Fatal(problem)

@@ -84,6 +84,8 @@ func (m *Metrics) Planned(s State, at time.Time) {
 	}
 	m.steps.count(s.Snapshot.NodeUpgrades)
 	m.lastPlan.Set(unix(at))
+	// What no metric needs is not kept in memory.
+	s.Snapshot.Inventories, s.Snapshot.Webhooks, s.Snapshot.RebootManagers = nil, nil, nil
 	m.state.Store(&s)
 }
 

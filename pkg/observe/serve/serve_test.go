@@ -177,8 +177,9 @@ func TestWhoMayRead(t *testing.T) {
 	}
 }
 
-// TestAPIServerAway checks that nobody reads anything while nobody can be asked.
-func TestAPIServerAway(t *testing.T) {
+// TestAPIServerUnreachable checks that no client reads metrics while the API server cannot be
+// asked.
+func TestAPIServerUnreachable(t *testing.T) {
 	review, err := NewReviewer(&rest.Config{Host: "https://127.0.0.1:1"}, discard())
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Server serves metrics at /metrics, and, to everyone, whether it runs at /readyz.
+// Server serves metrics at /metrics, and, to any client, whether it runs at /readyz.
 type Server struct {
 	config  Config
 	handler http.Handler
@@ -46,8 +46,8 @@ func New(config Config) (*Server, error) {
 	return &Server{config: config, handler: mux, certs: certs, wake: make(chan struct{}, 1)}, nil
 }
 
-// Listen says whether the server is to listen. It does from the start. It stops, without
-// waiting for open requests, to leave the address to another process.
+// Listen starts or stops listening. A Server listens from the start of Run. It stops
+// without waiting for open requests, to leave the address to another process.
 func (s *Server) Listen(on bool) {
 	if s.paused.Swap(!on) == !on {
 		return

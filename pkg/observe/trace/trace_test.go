@@ -187,9 +187,9 @@ func TestLargeRecord(t *testing.T) {
 	t.Error("not all spans arrived")
 }
 
-// TestCollectorAway checks that no upgrade waits for a collector, and that nothing is sent
+// TestCollectorUnreachable checks that no upgrade waits for a collector, and that nothing is sent
 // by default.
-func TestCollectorAway(t *testing.T) {
+func TestCollectorUnreachable(t *testing.T) {
 	if e := New("", "v0", slog.Default()); e != nil {
 		t.Fatal("it is on by default")
 	}

@@ -69,6 +69,12 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	$(GOTESTSUM) -- -race -timeout 30m ./...
 	$(GO) test -count 1 -timeout 30m ./pkg/internal/sim
 
+.PHONY: test-rules
+test-rules: ## Unit tests of the Prometheus rules and alerts, with promtool (root: installs Debian's Prometheus)
+	$(call install,prometheus)
+	promtool check rules manifests/monitoring/rules.yaml
+	promtool test rules pkg/internal/monitoring/testdata/rules_test.yaml
+
 SEEDS ?= 2000
 .PHONY: sim
 sim: ## Simulate SEEDS clusters with random faults (docs/simulator.md); SEED=n tells the story of one
@@ -111,6 +117,11 @@ e2e-matrix: packages lab image ## A patch for each systemd, minor and method, wr
 e2e-cgroup2: packages lab image ## A reboot on version 2 control groups, in a virtual machine without KVM; its log and result are in bin/e2e-cgroup2 (root; a quarter of an hour)
 	cd lab && CGO_ENABLED=0 VIRTUAL_OUT=$(abspath bin/e2e-cgroup2) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 4h -run 'TestVersion2ControlGroups$$' ./e2e/...
 
+.PHONY: e2e-metrics
+e2e-metrics: assets build test-rules ## A real Prometheus and Alertmanager with a real coordinator: metrics, alerts, dashboard (root; about 5 minutes)
+	$(call install,prometheus prometheus-alertmanager)
+	NODE_AGENT=$(abspath bin/node-agent) $(GOTESTSUM) --format standard-verbose -- -tags prometheus -count 1 ./pkg/internal/monitoring
+
 DURATION ?= 1h
 .PHONY: soak
 soak: packages lab ## Upgrade a cluster again and again for DURATION (1h), with faults, and measure what grows, written to docs/soak.md; SEED repeats a run (root)
@@ -121,6 +132,7 @@ soak: packages lab ## Upgrade a cluster again and again for DURATION (1h), with 
 lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) run ./...
 	$(GOLANGCI) run --build-tags integration ./pkg/host ./pkg/sysupdate
+	$(GOLANGCI) run --build-tags prometheus ./pkg/internal/monitoring
 	cd lab && $(GOLANGCI) run --build-tags e2e ./...
 	cd pkg/internal/chart && $(GOLANGCI) run ./...
 	cd pkg/api/oldest && $(GOLANGCI) run ./...

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
+	"time"
 	_ "time/tzdata" // schedules name time zones, and the container image has only this program
 
 	"github.com/spf13/cobra"
@@ -18,8 +20,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/buildversion"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/coordinator"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/metrics"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/serve"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/trace"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
 )
@@ -29,6 +35,8 @@ type coordinatorOptions struct {
 	needsPolicy bool
 	kubeconfig  string
 	leaderElect bool
+	metrics     serve.Config
+	traces      string
 }
 
 func newCoordinatorCommand() *cobra.Command {
@@ -44,6 +52,11 @@ func newCoordinatorCommand() *cobra.Command {
 	command.Flags().BoolVar(&o.needsPolicy, "require-policy", false, "wait for an UpgradePolicy, instead of creating one if it is missing")
 	command.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig; default: the pod's service account")
 	command.Flags().BoolVar(&o.leaderElect, "leader-elect", true, "act only while this replica holds the Lease \"coordinator\"")
+	command.Flags().StringVar(&o.metrics.Address, "metrics-address", ":8443", "address at which to serve metrics over TLS; empty: nowhere")
+	command.Flags().StringVar(&o.metrics.CertFile, "metrics-cert", "", "PEM file with the certificate for metrics, which is read again when it changes; default: a certificate made at the start")
+	command.Flags().StringVar(&o.metrics.KeyFile, "metrics-key", "", "PEM file with that certificate's key")
+	command.Flags().StringVar(&o.traces, "traces-url", "", "URL of an OpenTelemetry collector, such as http://10.0.0.1:4318/v1/traces, to which the trace of each upgrade that ends is sent (OTLP over HTTP, JSON); default: none")
+	command.MarkFlagsRequiredTogether("metrics-cert", "metrics-key")
 	return command
 }
 
@@ -63,11 +76,19 @@ func runCoordinator(ctx context.Context, o coordinatorOptions) error {
 	log := slog.Default()
 	events, stop := recorder(kube)
 	defer stop()
+	observed := metrics.New(buildversion.Or(version), time.Now)
+	observed.CountRequests()
+	server, err := serveMetrics(ctx, o.metrics, observed, access, log)
+	if err != nil {
+		return err
+	}
+	traces := trace.New(o.traces, buildversion.Or(version), log)
+	go traces.Run(ctx)
 	c := coordinator.New(coordinator.Clients{
 		RequirePolicy: o.needsPolicy,
 
 		Kube: kube, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
-		Watchdog: watchdog.Exiting("the coordinator"),
+		Watchdog: watchdog.Exiting("the coordinator"), Metrics: observed, Traces: traces,
 	})
 	log.Info("coordinator starts")
 	if !o.leaderElect {
@@ -77,7 +98,28 @@ func runCoordinator(ctx context.Context, o coordinatorOptions) error {
 	if err != nil {
 		return fmt.Errorf("naming this replica: %w", err)
 	}
-	return coordinator.Lead(ctx, kube, host+"_"+string(uuid.NewUUID()), log, c.Run)
+	identity := host + "_" + string(uuid.NewUUID())
+	return coordinator.Lead(ctx, kube, identity, log, func(leader string) {
+		// The replicas use the node's network: of two on one node, the leader serves.
+		server.Listen(leader == identity || !strings.HasPrefix(leader, host+"_"))
+	}, c.Run)
+}
+
+// serveMetrics serves metrics until ctx ends.
+func serveMetrics(ctx context.Context, config serve.Config, observed *metrics.Metrics, access *rest.Config, log *slog.Logger) (*serve.Server, error) {
+	review, err := serve.NewReviewer(access, log)
+	if err != nil {
+		return nil, err
+	}
+	config.Metrics, config.Review, config.Log = observed.Handler(), review, log
+	server, err := serve.New(config)
+	if err != nil {
+		return nil, err
+	}
+	if config.Address != "" {
+		go server.Run(ctx)
+	}
+	return server, nil
 }
 
 // clusterAccess returns the configuration of the coordinator's clients. Its limits

@@ -12,6 +12,8 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/metrics"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/trace"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
@@ -39,6 +41,8 @@ type Coordinator struct {
 	checkFacts func(preflight.Facts) []v1alpha1.Finding
 	checks     checks
 	watchdog   watchdog.Watchdog
+	metrics    *metrics.Metrics
+	traces     *trace.Exporter
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
@@ -61,6 +65,10 @@ type Clients struct {
 	Check func(preflight.Facts) []v1alpha1.Finding
 	// Watchdog watches each round of the loop.
 	Watchdog watchdog.Watchdog
+	// Metrics are told what was read and decided. Nil: there are none.
+	Metrics *metrics.Metrics
+	// Traces gets the records of upgrades that have ended. Nil: there are none.
+	Traces *trace.Exporter
 }
 
 // New returns a coordinator. It does nothing until Run.
@@ -69,7 +77,7 @@ func New(clients Clients) *Coordinator {
 		requirePolicy: clients.RequirePolicy,
 
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube), events: clients.Events, log: clients.Log,
-		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, writers: writers, readFor: map[string]bool{},
+		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, traces: clients.Traces, writers: writers, readFor: map[string]bool{},
 	}
 }
 
@@ -84,10 +92,11 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.queue, c.reader, c.offers = queue, reader, newOffers(c.log, planAgain)
+	c.queue, c.reader, c.offers = queue, reader, newOffers(c.log, c.metrics, planAgain)
 	if !reader.Start(ctx) {
 		return nil
 	}
+	defer c.metrics.Lead()()
 	if policy := reader.Policy(); policy != nil {
 		c.offers.start(ctx, policy.Spec.Source) // the first plan needs to know what is on offer
 	}
@@ -129,15 +138,18 @@ func (c *Coordinator) syncNext(ctx context.Context) bool {
 	case ctx.Err() != nil:
 		return false
 	case err != nil && failures(err) == "":
+		c.metrics.CarriedOut(metrics.ResultConflict)
 		c.log.Info("an object changed meanwhile, planning again", "conflict", err)
 		c.queue.Forget(key)
 		c.queue.AddAfter(key, afterConflict) // the watch is about to deliver the change
 		return true
 	case err != nil:
+		c.metrics.CarriedOut(metrics.ResultFailed)
 		c.log.Error("some writes failed, retrying", "error", err)
 		c.queue.AddRateLimited(key)
 		return true
 	}
+	c.metrics.CarriedOut(metrics.ResultOK)
 	c.queue.Forget(key)
 	if again != nil {
 		c.queue.AddAfter(key, time.Until(*again))

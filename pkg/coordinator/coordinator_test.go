@@ -175,7 +175,7 @@ func TestOneReplicaLeads(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- coordinator.Lead(ctx, c.kube, name, discard(), func(ctx context.Context) error {
+			ended <- coordinator.Lead(ctx, c.kube, name, discard(), nil, func(ctx context.Context) error {
 				leads <- name
 				<-ctx.Done()
 				return nil

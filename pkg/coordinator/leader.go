@@ -26,15 +26,16 @@ const (
 const leaseName = "coordinator"
 
 // Lead runs work whenever this replica is the leader, until ctx ends. Losing the
-// lead, as when the only apiserver is away, ends work and not the program.
-func Lead(ctx context.Context, kube kubernetes.Interface, identity string, log *slog.Logger, work func(context.Context) error) error {
+// lead, as when the only apiserver is away, ends work and not the program. onLeader is
+// called with the identity of each new leader.
+func Lead(ctx context.Context, kube kubernetes.Interface, identity string, log *slog.Logger, onLeader func(identity string), work func(context.Context) error) error {
 	lock := &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: v1alpha1.Namespace, Name: leaseName},
 		Client:     kube.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 	}
 	for ctx.Err() == nil {
-		if err := leadOnce(ctx, lock, log, work); err != nil {
+		if err := leadOnce(ctx, lock, log, onLeader, work); err != nil {
 			return err
 		}
 	}
@@ -43,7 +44,7 @@ func Lead(ctx context.Context, kube kubernetes.Interface, identity string, log *
 
 // leadOnce waits to become the leader and runs work until it is no longer the leader.
 // It returns after work has returned.
-func leadOnce(ctx context.Context, lock resourcelock.Interface, log *slog.Logger, work func(context.Context) error) error {
+func leadOnce(ctx context.Context, lock resourcelock.Interface, log *slog.Logger, onLeader func(string), work func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	began, ended := make(chan struct{}), make(chan error, 1)
@@ -58,6 +59,7 @@ func leadOnce(ctx context.Context, lock resourcelock.Interface, log *slog.Logger
 				stop()
 			},
 			OnStoppedLeading: func() {},
+			OnNewLeader:      onLeader,
 		},
 	})
 	if err != nil {

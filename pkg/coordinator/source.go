@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/source"
 )
 
@@ -21,6 +22,7 @@ type offers struct {
 	wake   chan struct{}                        // signals that the index must be read now
 	onNews func()
 	log    *slog.Logger
+	counts *metrics.Metrics
 
 	// Only one goroutine at a time reads.
 	poller *source.Poller
@@ -36,8 +38,8 @@ type reading struct {
 // forever is the pause while the source is not known.
 const forever = time.Duration(math.MaxInt64)
 
-func newOffers(log *slog.Logger, onNews func()) *offers {
-	return &offers{wake: make(chan struct{}, 1), onNews: onNews, log: log}
+func newOffers(log *slog.Logger, counts *metrics.Metrics, onNews func()) *offers {
+	return &offers{wake: make(chan struct{}, 1), onNews: onNews, log: log, counts: counts}
 }
 
 // start sets the source and reads its index.
@@ -96,6 +98,7 @@ func (o *offers) read(ctx context.Context, from v1alpha1.ImageSource) {
 	if ctx.Err() != nil {
 		return
 	}
+	o.counts.SourceRead(found.said.Problem.Reason)
 	if before := o.last.Swap(&found); before == nil || !reflect.DeepEqual(*before, found) {
 		o.report(found)
 		o.onNews()

@@ -26,7 +26,7 @@ func NewSteps(clients Clients) (*Steps, error) {
 		return nil, err
 	}
 	c.reader, c.queue, c.writers = reader, ignored{}, 1
-	c.offers = newOffers(c.log, func() {})
+	c.offers = newOffers(c.log, c.metrics, func() {})
 	return &Steps{coordinator: c}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
@@ -25,6 +26,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	if policyErr != nil {
 		p = withoutReleases(p)
 	}
+	c.metrics.Planned(metrics.State{Snapshot: s, Plan: p, Agents: c.reader.Agents}, now)
 	c.readForMissing(p.Statuses)
 	carryErr := c.carryOut(ctx, &s, policy, p)
 	schedulesChange, scheduleErr := c.writeSchedules(ctx, s.Schedules, now)

@@ -64,6 +64,9 @@ var groups = []group{
 		read("read another ConfigMap of kube-system", core+"/namespaces/kube-system/configmaps/other"),
 		change("change the kubelets' configuration", core+"/namespaces/kube-system/configmaps/kubelet-config", `{"data":{"x":"y"}}`),
 		{what: "read the metrics of the API server", do: http.MethodGet, at: "/metrics"},
+		create("ask whose token it is that a client sent (TokenReview)", "/apis/authentication.k8s.io/v1/tokenreviews", `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"x"}}`),
+		create("ask what another user may do (SubjectAccessReview)", "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+			`{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"alice","nonResourceAttributes":{"path":"/metrics","verb":"get"}}}`),
 	}},
 	{"More rights", []try{
 		token("create a token for the agents' ServiceAccount that is not bound to a Pod", "kubectl-upgrade", "node-agent"),

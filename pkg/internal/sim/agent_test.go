@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/client-go/tools/record"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/agent"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
 )
@@ -45,7 +43,7 @@ func (w *world) startAgent(n *node) {
 	a.steps = agent.NewSteps(agent.Config{
 		Node: n.name, Version: "simulated", Host: hostOf{n, a}, Install: func() error { return nil },
 		Account: a.clients.kube, Kubelet: a.clients.kube, Upgrades: a.clients.ours,
-		Events: observe.RecorderTo(&record.FakeRecorder{}, n.name), Log: w.log, Output: nil, Ready: func() {}, Now: w.now,
+		Events: observe.RecorderTo(&w.recorded, n.name), Log: w.log, Output: nil, Ready: func() {}, Now: w.now,
 	})
 	stale := w.noise(4) == 0
 	own := func(name string, _ *stored) bool { return name == n.name }

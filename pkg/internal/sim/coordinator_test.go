@@ -4,8 +4,6 @@ import (
 	"log/slog"
 	"time"
 
-	"k8s.io/client-go/tools/record"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/coordinator"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -40,7 +38,7 @@ func (w *world) startCoordinator(i int) {
 	}
 	var err error
 	c.steps, err = coordinator.NewSteps(coordinator.Clients{
-		Kube: c.clients.kube, Ours: c.clients.ours, Events: &record.FakeRecorder{}, Log: w.log, Access: c.clients.config,
+		Kube: c.clients.kube, Ours: c.clients.ours, Events: &w.recorded, Log: w.log, Access: c.clients.config,
 		Check: func(preflight.Facts) []v1alpha1.Finding { return w.findings },
 	})
 	if err != nil {

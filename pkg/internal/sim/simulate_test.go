@@ -24,6 +24,7 @@ type outcome struct {
 	steps   int
 	ended   time.Duration
 	status  string
+	events  *recorded
 }
 
 // simulate runs a script.
@@ -42,7 +43,7 @@ func simulate(t *testing.T, s script, verbose bool) (result outcome) {
 			p.cancel()
 		}
 		synctest.Wait()
-		result = outcome{failure: w.failure, story: w.story(), begins: w.begins, steps: w.steps, ended: w.now().Sub(w.started), status: w.upgradeStatus()}
+		result = outcome{failure: w.failure, story: w.story(), begins: w.begins, steps: w.steps, ended: w.now().Sub(w.started), status: w.upgradeStatus(), events: &w.recorded}
 	})
 	return result
 }

@@ -47,6 +47,8 @@ type world struct {
 	trace   []string
 	failure string // the first promise that was broken
 	steps   int
+
+	recorded recorded
 }
 
 // event happens at a time.

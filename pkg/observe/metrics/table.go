@@ -1,0 +1,130 @@
+package metrics
+
+// prefix is the prefix of all names.
+const prefix = "kubectl_upgrade_"
+
+// Type is a type of metric.
+type Type string
+
+// The types.
+const (
+	Gauge     Type = "gauge"
+	Counter   Type = "counter"
+	Histogram Type = "histogram"
+)
+
+// Metric describes a metric.
+type Metric struct {
+	// Name is the name without the prefix.
+	Name string
+	Type Type
+	// Unit is "seconds", or empty for a number of things.
+	Unit   string
+	Labels []string
+	Help   string
+	// EachReplica marks a metric of the program, which a standby has, too. The others
+	// describe the fleet, and only the leader has them.
+	EachReplica bool
+}
+
+// FullName returns the name with the prefix.
+func (m Metric) FullName() string { return prefix + m.Name }
+
+// The names, without the prefix.
+const (
+	buildInfo        = "build_info"
+	leader           = "leader"
+	clientRequests   = "client_requests_total"
+	clientDuration   = "client_request_duration_seconds"
+	plans            = "plans_total"
+	lastPlan         = "last_plan_time_seconds"
+	writesFailed     = "writes_failed"
+	nodeInfo         = "node_info"
+	nodeStepStart    = "node_step_start_time_seconds"
+	attemptStart     = "node_attempt_start_time_seconds"
+	attemptEnd       = "node_attempt_expected_end_time_seconds"
+	agentBehind      = "node_agent_behind"
+	drainBlocked     = "node_drain_blocked"
+	agents           = "agents"
+	nodesStaged      = "nodes_staged"
+	nodesBehind      = "nodes_behind"
+	nodesBehindStart = "nodes_behind_start_time_seconds"
+	nodesWindow      = "nodes_window"
+	windowChange     = "window_change_time_seconds"
+	upgradeInfo      = "upgrade_info"
+	upgradeNodes     = "upgrade_nodes"
+	upgradeCreated   = "upgrade_creation_time_seconds"
+	upgradeTriggered = "upgrade_trigger_time_seconds"
+	upgradeStalled   = "upgrade_stalled"
+	upgradeWindows   = "upgrade_windows_passed"
+	lastCompletion   = "last_completion_time_seconds"
+	stepDuration     = "step_duration_seconds"
+	handOffDuration  = "hand_off_duration_seconds"
+	slots            = "slots"
+	slotInfo         = "slot_info"
+	scheduleState    = "schedule_state"
+	scheduleChange   = "schedule_change_time_seconds"
+	scheduleValid    = "schedule_valid"
+	policyAutomatic  = "policy_automatic"
+	policyValid      = "policy_valid"
+	sourceReads      = "source_reads_total"
+	sourceLastRead   = "source_last_success_time_seconds"
+	sourceProblem    = "source_problem_start_time_seconds"
+	sourceVersions   = "source_versions"
+	preflightFinding = "preflight_findings"
+	preflightTime    = "preflight_time_seconds"
+)
+
+// Table lists all metrics. docs/metrics.md is generated from it.
+var Table = []Metric{
+	{nodeInfo, Gauge, "", []string{"node", "kubelet", "target", "step", "reason"}, "Information about a managed node: the version of its kubelet, the version that it is to have, its step and its reason, as `kubectl upgrade status` shows them. Always 1.", false},
+	{nodeStepStart, Gauge, "seconds", []string{"node"}, "When the node's step began, as Unix time.", false},
+	{attemptStart, Gauge, "seconds", []string{"node"}, "When the node took its slot, as Unix time. Only nodes that are being upgraded, or that failed and keep their slot, have it.", false},
+	{attemptEnd, Gauge, "seconds", []string{"node"}, "When a node that is being upgraded is expected to free its slot, as Unix time.", false},
+	{drainBlocked, Gauge, "", []string{"node", "namespace", "budget"}, "1 while pods cannot be evicted from the node, with the PodDisruptionBudget that prevents it; namespace and budget are empty if something else does. It stays while the node waits to retry a drain that timed out.", false},
+	{agentBehind, Gauge, "", []string{"node"}, "1 while the agent of a Ready node has not read the present spec of its NodeUpgrade. Other nodes do not have it.", false},
+	{agents, Gauge, "", []string{"state"}, "Number of the agents' pods, as the DaemonSet's status counts them: Desired, Ready.", false},
+	{nodesStaged, Gauge, "", []string{"version"}, "Number of managed nodes that have the image of the version on their disk, beside the running one.", false},
+	{nodesBehind, Gauge, "", []string{"kubelet"}, "Number of managed nodes for which the source offers a newer patch of their minor, by the version that they run.", false},
+	{nodesBehindStart, Gauge, "seconds", []string{"kubelet"}, "When the coordinator first saw the oldest patch that these nodes lack, as Unix time.", false},
+	{nodesWindow, Gauge, "", []string{"type", "state"}, "Number of managed nodes by what the schedules say for that type of upgrade: Open, Closed, Excluded, Never (no window opens again), Invalid.", false},
+	{windowChange, Gauge, "seconds", []string{"type"}, "When that changes next for a node, as Unix time.", false},
+	{upgradeInfo, Gauge, "", []string{"upgrade", "type", "from", "version", "reason"}, "Information about a ClusterUpgrade that has not ended. Always 1.", false},
+	{upgradeNodes, Gauge, "", []string{"upgrade", "state"}, "Number of the upgrade's nodes: Done, Active, Waiting, Blocked; and Unsupported ones, which it leaves out.", false},
+	{upgradeCreated, Gauge, "seconds", []string{"upgrade"}, "When the ClusterUpgrade was created, as Unix time.", false},
+	{upgradeTriggered, Gauge, "seconds", []string{"upgrade"}, "When the upgrade became active and its images were fixed, as Unix time.", false},
+	{upgradeStalled, Gauge, "", []string{"upgrade"}, "1 if the upgrade waits for a person, else 0.", false},
+	{upgradeWindows, Gauge, "", []string{"upgrade"}, "Number of maintenance windows that opened and closed since the ClusterUpgrade was created, for the first node that waits. It counts up to 10.", false},
+	{lastCompletion, Gauge, "seconds", []string{"type", "outcome"}, "When the last upgrade of that type ended with that outcome, as Unix time.", false},
+	{stepDuration, Histogram, "seconds", []string{"step"}, "How long nodes were in each step. The leader counts the steps that end while it leads.", false},
+	{handOffDuration, Histogram, "seconds", nil, "Time from the end of a node's uncordon to the start of the next node's cordon. The leader counts those that it sees.", false},
+	{slots, Gauge, "", []string{"state"}, "Number of slots: Free, Reserved for a node, Held by a node.", false},
+	{slotInfo, Gauge, "", []string{"slot", "node", "state"}, "Information about a slot that is not free, with its node. Always 1.", false},
+	{scheduleState, Gauge, "", []string{"schedule", "state"}, "1 for the state that the MaintenanceSchedule alone is in (Open, Closed, Excluded), 0 for the others.", false},
+	{scheduleChange, Gauge, "seconds", []string{"schedule"}, "When the state of the schedule changes, as Unix time. Absent: never, as far as is known.", false},
+	{scheduleValid, Gauge, "", []string{"schedule"}, "1 if the schedule is valid, 0 if it is invalid and closes all windows.", false},
+	{policyAutomatic, Gauge, "", []string{"type"}, "1 if the UpgradePolicy asks for upgrades of that type by itself, else 0.", false},
+	{policyValid, Gauge, "", nil, "1 if the UpgradePolicy is valid, else 0.", false},
+	{sourceVersions, Gauge, "", nil, "Number of versions that the source of images offers.", false},
+	{sourceProblem, Gauge, "seconds", []string{"reason"}, "When the index of images could not be read any more, or was not understood, as Unix time. Absent while there is no problem.", false},
+	{sourceLastRead, Gauge, "seconds", nil, "When this replica last read the index of images without a problem, as Unix time.", false},
+	{sourceReads, Counter, "", []string{"result"}, "Number of reads of the index of images: OK, or the reason of the problem.", false},
+	{preflightFinding, Gauge, "", []string{"check", "level"}, "Number of findings of the last checks: Block, Warn, Ignored (it would block, and the upgrade ignores the check).", false},
+	{preflightTime, Gauge, "seconds", nil, "When the checks last ran for the active upgrade, as Unix time.", false},
+	{writesFailed, Gauge, "", nil, "1 while the API server refuses a write of the coordinator, else 0. The UpgradePolicy's condition WriteFailed names the object.", false},
+	{plans, Counter, "", []string{"result"}, "Number of plans that this replica made and carried out: OK, Conflict (an object changed meanwhile, planned again), Failed (a write failed).", false},
+	{lastPlan, Gauge, "seconds", nil, "When the last plan was made, as Unix time. The fleet's metrics are as of then.", false},
+	{leader, Gauge, "", nil, "1 if this replica leads, else 0.", true},
+	{buildInfo, Gauge, "", []string{"version", "goversion"}, "Information about this program. Always 1.", true},
+	{clientRequests, Counter, "", []string{"method", "code"}, "Number of requests to the API server by their HTTP status; code is error if there was no answer.", true},
+	{clientDuration, Histogram, "seconds", []string{"method"}, "How long requests to the API server took.", true},
+}
+
+func lookup(name string) Metric {
+	for _, m := range Table {
+		if m.Name == name {
+			return m
+		}
+	}
+	panic("metrics: " + name + " is not in Table")
+}

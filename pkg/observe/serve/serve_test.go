@@ -1,0 +1,336 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+)
+
+func TestMain(m *testing.M) { apitest.Main(m) }
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// account creates a ServiceAccount and returns a token of it.
+func account(t *testing.T, client kubernetes.Interface, name string) string {
+	t.Helper()
+	accounts := client.CoreV1().ServiceAccounts("kubectl-upgrade")
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	token, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.Status.Token
+}
+
+// coordinator returns access with the coordinator's rights, as manifests/coordinator gives
+// them, and an administrator's client.
+func coordinator(t *testing.T, counts *atomic.Int64) (*rest.Config, kubernetes.Interface) {
+	t.Helper()
+	config := apitest.Start(t)
+	for _, args := range [][]string{{"-f", "../../../manifests/namespace.yaml"}, {"-k", "../../../manifests/coordinator"}} {
+		if out, err := apitest.Kubectl(t, config, append([]string{"apply"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	client := kubernetes.NewForConfigOrDie(config)
+	token, err := client.CoreV1().ServiceAccounts("kubectl-upgrade").CreateToken(t.Context(), "coordinator", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := rest.CopyConfig(config)
+	own.BearerToken = token.Status.Token
+	own.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return trip(func(r *http.Request) (*http.Response, error) { counts.Add(1); return next.RoundTrip(r) })
+	})
+	return own, client
+}
+
+type trip func(*http.Request) (*http.Response, error)
+
+func (t trip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// start runs a server until the test ends, and returns its address.
+func start(t *testing.T, config Config) (*Server, string) {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Address = free.Addr().String()
+	free.Close()
+	if config.Log == nil {
+		config.Log = discard()
+	}
+	server, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); server.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-ended })
+	return server, config.Address
+}
+
+func insecure() *http.Client {
+	return &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
+	}}
+}
+
+// get returns the status and the body, or the error.
+func get(url, token string) string {
+	request, err := http.NewRequest("GET", url, nil)
+	if err != nil {
+		return err.Error()
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := insecure().Do(request)
+	if err != nil {
+		return err.Error()
+	}
+	defer answer.Body.Close()
+	body, _ := io.ReadAll(answer.Body)
+	return fmt.Sprintf("%d %s", answer.StatusCode, strings.TrimSpace(string(body)))
+}
+
+// eventually waits until got returns something with that prefix.
+func eventually(t *testing.T, prefix string, got func() string) {
+	t.Helper()
+	last := ""
+	for range 200 {
+		if last = got(); strings.HasPrefix(last, prefix) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("got %q, want %q", last, prefix)
+}
+
+// TestWhoMayRead checks, on a real API server and with the coordinator's real rights, that
+// only a client with a token and the right to read gets metrics, and that an answer is kept.
+func TestWhoMayRead(t *testing.T) {
+	var requests atomic.Int64
+	config, admin := coordinator(t, &requests)
+	review, err := NewReviewer(config, discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, address := start(t, Config{Review: review, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("series 1")) })})
+	eventually(t, "200 ok", func() string { return get("https://"+address+"/readyz", "") })
+	reader, other := account(t, admin, "reader"), account(t, admin, "other")
+	_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "kubectl-upgrade-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "kubectl-upgrade", Name: "reader"}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second) // until the binding takes effect
+	requests.Store(0)
+	for range 3 {
+		for _, c := range []struct{ path, token, want string }{
+			{"/metrics", reader, "200 series 1"},
+			{"/metrics", other, `403 Forbidden: user "system:serviceaccount:kubectl-upgrade:other" may not get /metrics`},
+			{"/metrics", "", "401 Unauthorized: send a bearer token"},
+			{"/metrics", "wrong", "401 Unauthorized"},
+			{"/debug/pprof/", reader, "404 404 page not found"},
+		} {
+			if got := get("https://"+address+c.path, c.token); got != c.want {
+				t.Errorf("%s: got %q, want %q", c.path, got, c.want)
+			}
+		}
+	}
+	if got := requests.Load(); got != 5 {
+		t.Errorf("three rounds took %d requests, want 5: two for each token that is known, one for one that is not", got)
+	}
+	if got := get("http://"+address+"/metrics", reader); !strings.HasPrefix(got, "400 ") {
+		t.Errorf("without TLS: %s", got)
+	}
+}
+
+// TestAPIServerUnreachable checks that no client reads metrics while the API server cannot be
+// asked.
+func TestAPIServerUnreachable(t *testing.T) {
+	review, err := NewReviewer(&rest.Config{Host: "https://127.0.0.1:1"}, discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := review.protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was read") }))
+	answer := httptest.NewRecorder()
+	request := httptest.NewRequest("GET", "/metrics", nil)
+	request.Header.Set("Authorization", "Bearer x")
+	handler.ServeHTTP(answer, request)
+	if answer.Code != http.StatusServiceUnavailable {
+		t.Errorf("got %d", answer.Code)
+	}
+}
+
+// TestAnswersKept checks that an answer is asked for again after a minute, and that many
+// tokens do not use up memory.
+func TestAnswersKept(t *testing.T) {
+	at := time.Unix(0, 0)
+	r := &Reviewer{now: func() time.Time { return at }, kept: map[question]answer{}}
+	for i := range 10 * maxKept {
+		r.keep(question{path: fmt.Sprint(i)}, answer{until: at.Add(keepFor)})
+	}
+	if len(r.kept) > maxKept {
+		t.Errorf("%d answers are kept", len(r.kept))
+	}
+	q := question{path: "old"}
+	r.keep(q, answer{until: at})
+	for i := range maxKept {
+		r.keep(question{path: fmt.Sprint(i)}, answer{until: at.Add(keepFor)})
+	}
+	if _, found := r.kept[q]; found {
+		t.Error("an old answer is kept, though there is no room")
+	}
+}
+
+// TestCertificateFiles checks that a certificate that is replaced is used without a
+// restart, and that the former one stays while the files are broken.
+func TestCertificateFiles(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	write := func(age time.Duration) *x509.Certificate {
+		made, err := selfSigned(time.Now().Add(-age))
+		if err != nil {
+			t.Fatal(err)
+		}
+		der, err := x509.MarshalPKCS8PrivateKey(made.PrivateKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: made.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: der}} {
+			if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(file, time.Time{}, time.Now().Add(-age)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		parsed, err := x509.ParseCertificate(made.Certificate[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parsed
+	}
+	first := write(time.Hour)
+	server, address := start(t, Config{CertFile: cert, KeyFile: key, Review: &Reviewer{}, Metrics: http.NotFoundHandler()})
+	serves := func(want *x509.Certificate) func() string {
+		return func() string {
+			server.certs.mutex.Lock()
+			server.certs.next = time.Time{} // as ten seconds later
+			server.certs.mutex.Unlock()
+			conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
+			if err != nil {
+				return err.Error()
+			}
+			defer conn.Close()
+			if !conn.ConnectionState().PeerCertificates[0].Equal(want) {
+				return "another certificate"
+			}
+			return "ok"
+		}
+	}
+	eventually(t, "ok", serves(first))
+	second := write(0)
+	eventually(t, "ok", serves(second))
+	if err := os.WriteFile(cert, []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "ok", serves(second))
+	if _, err := New(Config{CertFile: "/missing", KeyFile: "/missing", Review: &Reviewer{}, Log: discard()}); err == nil {
+		t.Error("a missing certificate is accepted at the start")
+	}
+}
+
+// TestOwnCertificate checks that a certificate of our own is replaced before it expires.
+func TestOwnCertificate(t *testing.T) {
+	c, err := newCertificates("", "", discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := c.get(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, _ := c.get(nil); same != first {
+		t.Error("each handshake makes a certificate")
+	}
+	if until := time.Until(c.next); until > validFor/2 || until < validFor/3 {
+		t.Errorf("it is replaced after %s", until)
+	}
+	c.next = time.Now()
+	if second, _ := c.get(nil); second == first {
+		t.Error("it is not replaced")
+	}
+}
+
+// TestOneServesOfTwo checks that a server leaves the address to another process, and takes
+// it again; and that one whose address is taken tries again.
+func TestOneServesOfTwo(t *testing.T) {
+	log := &text{}
+	server, address := start(t, Config{Review: &Reviewer{}, Metrics: http.NotFoundHandler(), Log: slog.New(slog.NewTextHandler(log, nil))})
+	up := func() string { return get("https://"+address+"/readyz", "") }
+	eventually(t, "200", up)
+	server.Listen(false)
+	eventually(t, "Get", up) // refused
+	other, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Listen(true)
+	time.Sleep(300 * time.Millisecond)
+	other.Close()
+	eventually(t, "200", up)
+	if got := strings.Count(log.String(), "the metrics are not served"); got != 1 {
+		t.Errorf("it logged %d times that the address is taken: %s", got, log)
+	}
+}
+
+// text is what was logged.
+type text struct {
+	sync.Mutex
+	strings.Builder
+}
+
+func (t *text) Write(p []byte) (int, error) {
+	t.Lock()
+	defer t.Unlock()
+	return t.Builder.Write(p)
+}
+
+func (t *text) String() string {
+	t.Lock()
+	defer t.Unlock()
+	return t.Builder.String()
+}

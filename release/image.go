@@ -56,7 +56,7 @@ func (b build) provenance(architecture string) map[string]string {
 // write writes the image of all platforms into the folder out, as an OCI layout in
 // out/image, beside the programs that are in it. It returns the digest of its index.
 func (b build) write(ctx context.Context, out string) (v1.Hash, error) {
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := os.MkdirAll(out, 0o750); err != nil {
 		return v1.Hash{}, err
 	}
 	layers, err := os.MkdirTemp(out, "layers-")

@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"compress/gzip"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"slices"
@@ -22,7 +23,7 @@ import (
 func scrape(t *testing.T, m *metrics.Metrics) (series []string, text string) {
 	t.Helper()
 	answer := httptest.NewRecorder()
-	m.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	m.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if answer.Code != 200 {
 		t.Fatalf("%d: %s", answer.Code, answer.Body)
 	}
@@ -145,7 +146,7 @@ func checkSize(t *testing.T, state metrics.State, maxSeries, maxBytes, maxCompre
 	runtime.ReadMemStats(&before)
 	began := time.Now()
 	answer := httptest.NewRecorder()
-	request := httptest.NewRequest("GET", "/metrics", nil)
+	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	request.Header.Set("Accept-Encoding", "gzip")
 	m.Handler().ServeHTTP(answer, request)
 	took := time.Since(began)

@@ -56,7 +56,9 @@ func TestStepsAreCountedOnce(t *testing.T) {
 		`kubectl_upgrade_hand_off_duration_seconds_sum 12`, // from 40 s to 52 s
 	} {
 		if !slices.Contains(series, want) {
-			t.Errorf("no %s in\n%s", want, strings.Join(slices.DeleteFunc(series, func(s string) bool { return !strings.Contains(s, "_duration_seconds_") || strings.Contains(s, "bucket") }), "\n"))
+			t.Errorf("no %s in\n%s", want, strings.Join(slices.DeleteFunc(series, func(s string) bool {
+				return !strings.Contains(s, "_duration_seconds_") || strings.Contains(s, "bucket")
+			}), "\n"))
 		}
 	}
 }

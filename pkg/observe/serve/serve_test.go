@@ -105,7 +105,7 @@ func insecure() *http.Client {
 
 // get returns the status and the body, or the error.
 func get(url, token string) string {
-	request, err := http.NewRequest("GET", url, nil)
+	request, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
 		return err.Error()
 	}
@@ -186,7 +186,7 @@ func TestAPIServerUnreachable(t *testing.T) {
 	}
 	handler := review.protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was read") }))
 	answer := httptest.NewRecorder()
-	request := httptest.NewRequest("GET", "/metrics", nil)
+	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	request.Header.Set("Authorization", "Bearer x")
 	handler.ServeHTTP(answer, request)
 	if answer.Code != http.StatusServiceUnavailable {

@@ -74,7 +74,7 @@ func (e *Exporter) Run(ctx context.Context) {
 // send sends spans, and retries a few times.
 func (e *Exporter) send(ctx context.Context, some []span) error {
 	body, err := json.Marshal(request{[]resourceSpans{{
-		Resource:   resource{attributes("service.name", "kubectl-upgrade", "service.version", e.version)},
+		Resource:   resource{attributes([2]string{"service.name", "kubectl-upgrade"}, [2]string{"service.version", e.version})},
 		ScopeSpans: []scopeSpans{{Scope: scope{Name: "kubectl-upgrade.dev/coordinator", Version: e.version}, Spans: some}},
 	}}})
 	if err != nil {

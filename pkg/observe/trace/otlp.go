@@ -57,12 +57,12 @@ type value struct {
 	String string `json:"stringValue"`
 }
 
-// attributes returns those of the pairs that have a value.
-func attributes(pairs ...string) []attribute {
+// attributes returns those of the keys and values whose value is not empty.
+func attributes(pairs ...[2]string) []attribute {
 	var list []attribute
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			list = append(list, attribute{pairs[i], value{pairs[i+1]}})
+	for _, pair := range pairs {
+		if pair[1] != "" {
+			list = append(list, attribute{pair[0], value{pair[1]}})
 		}
 	}
 	return list

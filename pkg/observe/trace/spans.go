@@ -18,8 +18,11 @@ func spans(r *v1alpha1.UpgradeRecord) []span {
 	if r.TriggerTime != nil {
 		root.Start = r.TriggerTime.UnixNano()
 	}
-	root.Attributes = attributes("kubectl_upgrade.upgrade", r.Upgrade.Name, "kubectl_upgrade.upgrade.uid", r.Upgrade.UID, "kubectl_upgrade.type", string(r.Type),
-		"kubectl_upgrade.from", r.FromVersion, "kubectl_upgrade.version", r.Version, "kubectl_upgrade.outcome", string(r.Outcome))
+	root.Attributes = attributes(
+		[2]string{"kubectl_upgrade.upgrade", r.Upgrade.Name}, [2]string{"kubectl_upgrade.upgrade.uid", r.Upgrade.UID},
+		[2]string{"kubectl_upgrade.type", string(r.Type)}, [2]string{"kubectl_upgrade.outcome", string(r.Outcome)},
+		[2]string{"kubectl_upgrade.from", r.FromVersion}, [2]string{"kubectl_upgrade.version", r.Version},
+	)
 	if r.Outcome == v1alpha1.OutcomeFailed || r.Outcome == v1alpha1.OutcomeRolledBack {
 		root.Status = &status{Code: codeError, Message: fmt.Sprintf("%s: %s", r.Reason, r.Message)}
 	}
@@ -68,8 +71,10 @@ func (t trace) node(parent string, n *v1alpha1.NodeRecord) []span {
 		}
 	}
 	whole := t.span(parent, "node "+n.Name, first, last)
-	whole.Attributes = attributes("k8s.node.name", n.Name, "kubectl_upgrade.from", n.From, "kubectl_upgrade.version", n.To,
-		"kubectl_upgrade.attempts", strconv.Itoa(int(n.Attempts)), "kubectl_upgrade.reason", string(n.Reason))
+	whole.Attributes = attributes(
+		[2]string{"k8s.node.name", n.Name}, [2]string{"kubectl_upgrade.from", n.From}, [2]string{"kubectl_upgrade.version", n.To},
+		[2]string{"kubectl_upgrade.attempts", strconv.Itoa(int(n.Attempts))}, [2]string{"kubectl_upgrade.reason", string(n.Reason)},
+	)
 	list := []span{whole}
 	for _, step := range n.Steps {
 		end := last
@@ -77,7 +82,7 @@ func (t trace) node(parent string, n *v1alpha1.NodeRecord) []span {
 			end = step.EndTime.Time
 		}
 		one := t.span(whole.SpanID, string(step.Step), step.StartTime.Time, end)
-		one.Attributes = attributes("k8s.node.name", n.Name)
+		one.Attributes = attributes([2]string{"k8s.node.name", n.Name})
 		if step.Step == v1alpha1.StepAborting || step.Step.Info().Phase == v1alpha1.PhaseStopped {
 			one.Status = &status{Code: codeError, Message: string(n.Reason)}
 		}

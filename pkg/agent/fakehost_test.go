@@ -135,6 +135,8 @@ func (h *fakeHost) apply(r host.Request) {
 	var args struct{ Version string }
 	_ = json.Unmarshal(r.Args, &args)
 	switch r.Verb {
+	case verb.Uninstall:
+		h.facts.HasFiles = false
 	case verb.Disarm:
 		h.facts.Armed = false
 	case verb.Stage:

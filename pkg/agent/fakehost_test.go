@@ -81,6 +81,21 @@ func (h *fakeHost) Start(_ context.Context, r host.Request, _ host.Options) erro
 	return nil
 }
 
+// install puts the program of the host verbs on the node.
+func (h *fakeHost) install() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.facts.HasFiles = true
+	return nil
+}
+
+// hasFiles reports whether something of kubectl-upgrade is on the node.
+func (h *fakeHost) hasFiles() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.facts.HasFiles
+}
+
 func (h *fakeHost) end(r host.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -88,6 +88,7 @@ func (n *planning) run(ctx context.Context) error {
 	at := cmp.Or(flags.at, shot.TakenAt)
 	saved := shot
 	saved.Schedules = slices.Clone(shot.Schedules)
+	n.supposeManaged(&shot.Snapshot)
 	if err := n.suppose(&shot.Snapshot, flags.schedules, at); err != nil {
 		return err
 	}
@@ -127,6 +128,14 @@ func (n *planning) check(ctx context.Context, s *fleet.Snapshot, at time.Time) e
 		fmt.Fprintf(n.ErrOut, "%s has no findings for this upgrade: the plan assumes that no check blocks the upgrade.\n", n.snapshotFile)
 	}
 	return nil
+}
+
+// supposeManaged has the plan show what would happen if the mode were Manage, and says so.
+func (p *program) supposeManaged(s *fleet.Snapshot) {
+	supposed, observed := request.SupposeManaged(*s)
+	if *s = supposed; observed {
+		fmt.Fprintf(p.ErrOut, "The plan is what would happen; %s\n", render.ObservedNote)
+	}
 }
 
 // suppose puts the schedules, and an upgrade that does not exist yet, into the snapshot.

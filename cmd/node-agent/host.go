@@ -47,7 +47,11 @@ func newVerbCommand(entry hostverb.Entry) *cobra.Command {
 		Short: entry.Help,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			result, err := host.Run(cmd.Context(), host.OnNode, entry.Verb, entry.Failed, entry.Run, cmd.ErrOrStderr())
+			run := host.Run
+			if entry.Direct {
+				run = host.RunDirect
+			}
+			result, err := run(cmd.Context(), host.OnNode, entry.Verb, entry.Failed, entry.Run, cmd.ErrOrStderr())
 			if result == nil {
 				return err
 			}

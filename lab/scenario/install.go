@@ -7,19 +7,29 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 // Install loads the product's image, applies the manifests as a user does, and
-// sets the lab's part of the UpgradePolicy. It returns when every node has its
-// agent and the coordinator runs. source is the root of the checkout.
+// sets the lab's part of the UpgradePolicy, with the mode Manage. It returns when every
+// node has its agent and the coordinator runs. source is the root of the checkout.
 func (l Lab) Install(ctx context.Context, source, image string) error {
+	return l.install(ctx, source, image, v1alpha1.ModeManage)
+}
+
+// InstallObserved does the same with the mode Observe.
+func (l Lab) InstallObserved(ctx context.Context, source, image string) error {
+	return l.install(ctx, source, image, v1alpha1.ModeObserve)
+}
+
+func (l Lab) install(ctx context.Context, source, image string, mode v1alpha1.ManagementMode) error {
 	if _, err := l.Lab(ctx, "load-image", image); err != nil {
 		return err
 	}
 	if _, err := l.Kube(ctx, "apply", "-k", filepath.Join(source, "manifests")); err != nil {
 		return err
 	}
-	if err := l.applyPolicy(ctx, filepath.Join(source, "lab", "manifests", "policy.yaml")); err != nil {
+	if err := l.applyPolicy(ctx, filepath.Join(source, "lab", "manifests", "policy.yaml"), mode); err != nil {
 		return err
 	}
 	for _, workload := range []string{"daemonset/node-agent", "deployment/coordinator"} {

@@ -47,8 +47,10 @@ func (l Lab) Kube(ctx context.Context, args ...string) (string, error) {
 }
 
 // KubeApply applies a manifest that is given as text.
-func (l Lab) KubeApply(ctx context.Context, manifest string) error {
-	cmd := exec.CommandContext(ctx, l.Kubectl, "--kubeconfig", l.Kubeconfig, "apply", "--server-side", "--force-conflicts", "-f", "-")
+func (l Lab) KubeApply(ctx context.Context, manifest string) error { return l.apply(ctx, manifest) }
+
+func (l Lab) apply(ctx context.Context, manifest string, flags ...string) error {
+	cmd := exec.CommandContext(ctx, l.Kubectl, append([]string{"--kubeconfig", l.Kubeconfig, "apply", "--server-side", "--force-conflicts", "-f", "-"}, flags...)...)
 	cmd.Stdin = strings.NewReader(manifest)
 	_, err := l.run(cmd)
 	return err

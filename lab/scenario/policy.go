@@ -3,6 +3,8 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
@@ -21,14 +23,18 @@ spec:
 `, v1alpha1.PolicyName, upgrade)
 }
 
-// applyPolicy applies the file by server-side apply, as the coordinator may have
+// applyPolicy applies the file with a mode by server-side apply, as the coordinator may have
 // created the object meanwhile. The field manager is the lab's own, so that the
 // fields stay when a story applies spec.automatic.
-func (l Lab) applyPolicy(ctx context.Context, file string) error {
+func (l Lab) applyPolicy(ctx context.Context, file string, mode v1alpha1.ManagementMode) error {
 	const crd = "crd/upgradepolicies.kubectl-upgrade.dev"
 	if _, err := l.Kube(ctx, "wait", "--for", "condition=Established", crd, "--timeout", timelimit.Scale(time.Minute).String()); err != nil {
 		return err
 	}
-	_, err := l.Kube(ctx, "apply", "--server-side", "--force-conflicts", "--field-manager", "lab", "-f", file)
-	return err
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	policy := strings.ReplaceAll(string(text), "mode: "+string(v1alpha1.ModeManage), "mode: "+string(mode))
+	return l.apply(ctx, policy, "--field-manager", "lab")
 }

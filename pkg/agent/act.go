@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // Timeouts of single calls.
@@ -31,6 +32,7 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	defer cancel()
 	switch action.Do {
 	case machine.DoWork:
+		a.installed = a.installed && action.Verb != verb.Uninstall
 		input := hostverb.Input{Spec: o.Spec, Method: a.state.Method, Active: o.Host.Active, Keyring: a.keyring, ClusterConfiguration: a.clusterConfiguration}
 		return a.start(ctx, action.Verb, action.Key, input)
 	case machine.DoTake:

@@ -212,6 +212,7 @@ func (c *cluster) order(release v1alpha1.Release, change ...func(*v1alpha1.NodeU
 	c.t.Helper()
 	nu := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.node}}
 	nu.Spec = v1alpha1.NodeUpgradeSpec{
+		Managed: true,
 		Upgrade: c.upgrade("patch"), Type: v1alpha1.TypePatch, Version: "v1.34.4", Release: release, Kubeadm: v1alpha1.KubeadmNode,
 		Image: ptr.To(patchImage()),
 		Pace:  v1alpha1.DefaultStrategy().Pace,
@@ -262,7 +263,7 @@ func (c *cluster) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	accountClient := kubernetes.NewForConfigOrDie(account)
 	a := New(Config{
-		Node: c.node, Version: "test", Host: c.host, Install: func() error { return nil },
+		Node: c.node, Version: "test", Host: c.host, Install: c.host.install,
 		Account: accountClient, Upgrades: upgrades,
 		Kubelet: kubernetes.NewForConfigOrDie(kubelet),
 		Events:  observe.NewRecorder(ctx, accountClient, "node-agent", c.node),

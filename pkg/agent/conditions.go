@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // conditions returns the agent's conditions for a State. problem is the error of a write
@@ -29,6 +30,11 @@ func conditions(before []metav1.Condition, s machine.State, o machine.Observatio
 			ObservedGeneration: generation, LastTransitionTime: *timeOf(o.Now),
 		})
 	}
+	if managed, reason, message := management(o); o.Host != nil {
+		set(v1alpha1.ConditionManaged, managed, v1alpha1.Reason(reason), message)
+	} else if old := meta.FindStatusCondition(before, v1alpha1.ConditionManaged); old != nil {
+		after = append(after, *old) // until the host can be read
+	}
 	// A step without a reason is that of a released node.
 	reason := cmp.Or(s.Reason, v1alpha1.ReasonReleased)
 	phase := s.Step.Info().Phase
@@ -46,6 +52,19 @@ func conditions(before []metav1.Condition, s machine.State, o machine.Observatio
 		set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, "")
 	}
 	return after
+}
+
+// management returns status, reason and message of the condition Managed.
+func management(o machine.Observation) (status metav1.ConditionStatus, reason, message string) {
+	switch work := o.Work[verb.Uninstall]; {
+	case o.Managed:
+		return metav1.ConditionTrue, v1alpha1.ManagedTakenOver, "the agent may change the node"
+	case o.Host == nil || !o.Host.HasFiles:
+		return metav1.ConditionFalse, v1alpha1.ManagedNothingLeft, "nothing of kubectl-upgrade is on the node"
+	case !work.FinishedAt.IsZero() && !work.OK:
+		return metav1.ConditionTrue, v1alpha1.ManagedGivingBack, work.Message
+	}
+	return metav1.ConditionTrue, v1alpha1.ManagedGivingBack, "what kubectl-upgrade keeps on the node is removed as soon as no attempt is in progress"
 }
 
 // causeOf reads reason and message back from the conditions.

@@ -81,6 +81,21 @@ func (h *fakeHost) Start(_ context.Context, r host.Request, _ host.Options) erro
 	return nil
 }
 
+// install puts the program of the host verbs on the node.
+func (h *fakeHost) install() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.facts.HasFiles = true
+	return nil
+}
+
+// hasFiles reports whether something of kubectl-upgrade is on the node.
+func (h *fakeHost) hasFiles() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.facts.HasFiles
+}
+
 func (h *fakeHost) end(r host.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,6 +150,8 @@ func (h *fakeHost) apply(r host.Request) {
 	var args struct{ Version string }
 	_ = json.Unmarshal(r.Args, &args)
 	switch r.Verb {
+	case verb.Uninstall:
+		h.facts.HasFiles = false
 	case verb.Disarm:
 		h.facts.Armed = false
 	case verb.Stage:

@@ -111,7 +111,7 @@ func TestStatusOfCoordinatorStays(t *testing.T) {
 	hold.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAdmitted, Status: metav1.ConditionFalse, Reason: "WindowClosed", Message: "closed", LastTransitionTime: now}}
 	_, err := c.ours.NodeUpgrades.Apply(t.Context(), hold, "coordinator", "status")
 	c.must(err)
-	c.order(v1alpha1.ReleaseNone, func(spec *v1alpha1.NodeUpgradeSpec) { *spec = v1alpha1.NodeUpgradeSpec{} })
+	c.order(v1alpha1.ReleaseNone, func(spec *v1alpha1.NodeUpgradeSpec) { *spec = v1alpha1.NodeUpgradeSpec{Managed: true} })
 	status := c.await("the upgrade is over", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonNoUpgrade })
 	if reason, message := status.Hold(); reason != v1alpha1.ReasonWindowClosed || message != "closed" || !status.HoldEndTime.Equal(&until) {
 		t.Errorf("the hold is %s: %s until %v, want WindowClosed: closed until %v", reason, message, status.HoldEndTime, until)

@@ -16,11 +16,14 @@ import (
 // another upgrade is requested: machine must not get new results with old facts, and an
 // upgrade must not begin with facts from before it.
 func (a *Agent) readHost(ctx context.Context, o *machine.Observation) error {
-	if err := a.install(); err != nil {
+	if ready, err := a.takeOver(ctx, *o); err != nil || !ready {
 		return err
 	}
 	o.Work = map[verb.Verb]machine.Work{}
 	var after strings.Builder
+	if o.Managed {
+		after.WriteString("managed ")
+	}
 	if upgrade := o.Spec.Upgrade; upgrade != nil {
 		after.WriteString(upgrade.UID)
 	}
@@ -93,15 +96,21 @@ func (a *Agent) logFailure(ctx context.Context, last *host.Result) {
 	a.Log.WarnContext(ctx, "host verb failed", "node", a.Node, "verb", last.Verb, "key", last.Key, "reason", last.Reason, "message", last.Message)
 }
 
-func (a *Agent) install() error {
-	if a.installed {
-		return nil
+// takeOver installs the program that verbs run, if the node is managed or an attempt is in
+// progress. It returns false while the verb "uninstall" removes what is there.
+func (a *Agent) takeOver(ctx context.Context, o machine.Observation) (bool, error) {
+	running, _, err := a.Host.Last(ctx, verb.Uninstall)
+	if err != nil || running {
+		return false, err
+	}
+	if a.installed || !o.Managed && machine.BetweenAttempts(a.state.Step) {
+		return true, nil
 	}
 	if err := a.Install(); err != nil {
-		return fmt.Errorf("installing the host's copy of the agent: %w", err)
+		return false, fmt.Errorf("installing the host's copy of the agent: %w", err)
 	}
 	a.installed = true
-	return nil
+	return true, nil
 }
 
 func hostOf(f host.Facts, updateEngine string) *machine.Host {
@@ -113,7 +122,7 @@ func hostOf(f host.Facts, updateEngine string) *machine.Host {
 		ControlPlane:   f.ControlPlane, ControlPlaneVersion: lowest(f.StaticPods),
 		ConfProblem: f.ConfProblem, Armed: f.Armed,
 		RebootRequired: rebootRequired, RebootReason: rebootReason, RefreshBlockers: f.Node.RefreshBlockers,
-		Guarded: f.Guarded,
+		HasFiles: f.HasFiles, Guarded: f.Guarded,
 	}
 	if r := f.Rollback; r != nil {
 		seen.Rollback = &machine.Rollback{

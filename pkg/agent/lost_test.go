@@ -80,7 +80,7 @@ func TestLostWhileNodeIsDown(t *testing.T) {
 	c.must(c.ours.NodeUpgrades.Delete(t.Context(), c.node, metav1.DeleteOptions{}))
 	_, err := c.ours.NodeUpgrades.Apply(t.Context(), &v1alpha1.NodeUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Name: c.node},
-		Spec:       v1alpha1.NodeUpgradeSpec{Release: v1alpha1.ReleaseNone, Pace: v1alpha1.DefaultStrategy().Pace},
+		Spec:       v1alpha1.NodeUpgradeSpec{Managed: true, Release: v1alpha1.ReleaseNone, Pace: v1alpha1.DefaultStrategy().Pace},
 	}, "coordinator", "")
 	c.must(err)
 	c.run()

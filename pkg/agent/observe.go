@@ -23,7 +23,7 @@ func (a *Agent) observe(ctx context.Context) machine.Observation {
 	}
 	nu := a.nodeUpgrade()
 	if nu != nil {
-		o.Managed, o.Spec = true, nu.Spec
+		o.Managed, o.GiveBack, o.Spec = nu.Spec.Managed, !nu.Spec.Managed, nu.Spec
 	}
 	a.observeNode(ctx, &o)
 	if nu != nil && (o.Host != nil || o.HostProblem != "") {

@@ -141,6 +141,7 @@ func (a *apply) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.supposeManaged(&shot.Snapshot)
 	to, note, err := a.request.Target(shot.Snapshot, shot.TakenAt)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ const hostile = `a\e[2J\e[31mb\e]0;title\acd\u202Ee`
 var hostileObjects = strings.ReplaceAll(`
 kind: UpgradePolicy
 metadata: {name: cluster}
-spec: {source: {url: "SOURCE", insecure: true}}
+spec: {mode: Manage, source: {url: "SOURCE", insecure: true}}
 status: {conditions: [{type: SourceReady, status: "False", reason: SourceInvalid, message: "HOSTILE", lastTransitionTime: "2026-01-01T00:00:00Z"}]}
 ---
 kind: Node

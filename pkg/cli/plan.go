@@ -90,6 +90,7 @@ func (n *planning) run(ctx context.Context) error {
 	at := cmp.Or(flags.at, shot.TakenAt)
 	saved := shot
 	saved.Schedules = slices.Clone(shot.Schedules)
+	n.supposeManaged(&shot.Snapshot)
 	if err := n.suppose(&shot.Snapshot, flags.schedules, at); err != nil {
 		return err
 	}
@@ -133,6 +134,14 @@ func (n *planning) check(ctx context.Context, s *fleet.Snapshot, at time.Time) e
 		fmt.Fprintln(n.ErrOut, "Preflight: not checked:", n.unchecked)
 	}
 	return nil
+}
+
+// supposeManaged has the plan show what would happen if the mode were Manage, and says so.
+func (p *program) supposeManaged(s *fleet.Snapshot) {
+	supposed, observed := request.SupposeManaged(*s)
+	if *s = supposed; observed {
+		fmt.Fprintf(p.ErrOut, "The plan is what would happen; %s\n", render.ObservedNote)
+	}
 }
 
 // suppose puts the schedules, and an upgrade that does not exist yet, into the snapshot.

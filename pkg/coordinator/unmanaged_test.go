@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,7 +12,7 @@ import (
 )
 
 // TestUnmanagedNodes checks that the NodeUpgrade of a node which the policy does not select
-// is deleted, that upgrades end without it, and that it is upgraded once it is selected.
+// says that it is not managed, that upgrades end without it, and that it is upgraded once it is selected.
 func TestUnmanagedNodes(t *testing.T) {
 	c := newCluster(t, "cp1", "w1", "w2")
 	c.index.offer("v1.34.3")
@@ -30,8 +29,9 @@ func TestUnmanagedNodes(t *testing.T) {
 		p.Spec.NodeSelector = &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelRequirement{{Key: "managed-by", Operator: "DoesNotExist"}}}
 	})
 	c.eventually(func() string {
-		if _, err := c.ours.NodeUpgrades.Get(t.Context(), "w2", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Sprintf("w2 is not managed, but has a NodeUpgrade: %v", err)
+		w2 := c.nodeUpgrade("w2")
+		if reason, _ := w2.Status.Hold(); w2.Spec.Managed || reason != v1alpha1.ReasonUnmanaged {
+			return fmt.Sprintf("w2 is not selected: managed %t, reason %q", w2.Spec.Managed, reason)
 		}
 		return ""
 	})
@@ -75,8 +75,8 @@ func TestWorkingNodeKeepsItsNodeUpgrade(t *testing.T) {
 	w1.status.Slot = ""
 	w1.report(t.Context(), v1alpha1.StepWaiting)
 	c.eventually(func() string {
-		if _, err := c.ours.NodeUpgrades.Get(t.Context(), "w1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Sprintf("w1 is back in service, but has a NodeUpgrade: %v", err)
+		if spec := c.nodeUpgrade("w1").Spec; spec.Managed || spec.Upgrade != nil {
+			return fmt.Sprintf("w1 is back in service and not selected, and its spec is %+v", spec)
 		}
 		return ""
 	})

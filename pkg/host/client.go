@@ -23,9 +23,11 @@ type Client struct {
 	root, address string
 	failures      map[verb.Verb]v1alpha1.Reason
 	timeout       time.Duration // of one call
+	program       string        // that direct verbs run
 
-	mu  sync.Mutex
-	bus *dbus.Conn
+	mu     sync.Mutex
+	bus    *dbus.Conn
+	direct map[verb.Verb]*direct // the last run of each direct verb
 }
 
 // NewClient returns a Client for the folder that pod and node share (Root) and the
@@ -35,7 +37,7 @@ func NewClient(root, busAddress string, failures map[verb.Verb]v1alpha1.Reason) 
 	if busAddress == "" {
 		busAddress = SystemBus
 	}
-	return &Client{root: root, address: busAddress, failures: failures, timeout: callTimeout}
+	return &Client{root: root, address: busAddress, failures: failures, timeout: callTimeout, program: ownProgram, direct: map[verb.Verb]*direct{}}
 }
 
 // Start starts a verb on the node, and returns when systemd has accepted its unit.
@@ -47,6 +49,9 @@ func (c *Client) Start(ctx context.Context, r Request, o Options) error {
 		return err
 	}
 	r.RequestedAt = time.Now().UTC()
+	if o.Direct {
+		return c.startDirect(ctx, r, o)
+	}
 	if err := os.Remove(resultFile(c.root, r.Verb)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the former result of host verb %q: %w", r.Verb, err)
 	}
@@ -80,6 +85,9 @@ func (c *Client) removeRequest(v verb.Verb) error {
 func (c *Client) Last(ctx context.Context, v verb.Verb) (running bool, last *Result, err error) {
 	if running, err = c.running(ctx, v); err != nil || running {
 		return running, nil, err
+	}
+	if last, ran := c.lastDirect(v); ran {
+		return false, last, nil
 	}
 	last, err = lastResult(c.root, v, c.failures[v])
 	return false, last, err

@@ -45,6 +45,9 @@ type Facts struct {
 	RebootReason   string `json:"rebootReason,omitempty"`
 	// FreeBytes is the free space where images are stored.
 	FreeBytes int64 `json:"freeBytes"`
+	// HasFiles reports whether kubectl-upgrade keeps files on the node that the verb
+	// "uninstall" removes.
+	HasFiles bool `json:"hasFiles,omitempty"`
 	// Guarded reports whether the guard may still return the node to its former version.
 	Guarded bool `json:"guarded,omitempty"`
 	// Rollback is the record of the last rollback since the last activation, if any.

@@ -28,7 +28,8 @@ func TestGather(t *testing.T) {
 	}
 	facts.FreeBytes = 0
 	want := host.Facts{
-		BootID: bootID, Supported: true,
+		HasFiles: true,
+		BootID:   bootID, Supported: true,
 		Installed: []string{"v1.34.3", "v1.34.10"}, Active: "v1.34.3", Merged: "v1.34.3",
 		Kubeadm: done, ControlPlane: true,
 		StaticPods: map[string]string{"kube-apiserver": "v1.34.3", "kube-scheduler": "v1.34.2"},

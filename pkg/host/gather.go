@@ -39,6 +39,7 @@ func Gather(l Layout) (Facts, error) {
 	if facts.StaticPods, err = l.staticPods(); err != nil {
 		return Facts{}, err
 	}
+	facts.HasFiles = l.HasFiles()
 	facts.ControlPlane = facts.StaticPods["kube-apiserver"] != ""
 	return facts, l.gatherRecords(&facts)
 }

@@ -4,6 +4,10 @@ import "time"
 
 // Options are the properties in which the units of verbs differ.
 type Options struct {
+	// Direct runs the verb from the program of the agent itself and keeps its result in
+	// the agent's memory, so that nothing is written on the node. Such a verb has no
+	// arguments.
+	Direct bool
 	// MountImages are file system images that are mounted for this unit only.
 	MountImages []MountImage
 	// WholeNode runs the verb in the node's own mount namespace, so that what it

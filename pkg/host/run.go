@@ -29,15 +29,24 @@ func Run(ctx context.Context, l Layout, v verb.Verb, failed v1alpha1.Reason, wor
 	if request == nil {
 		request = &Request{Verb: v}
 	}
+	result, workErr := run(ctx, l, *request, failed, work, logTo)
+	if result == nil {
+		return nil, workErr
+	}
+	if err := writeJSON(resultFile(l.Root(), v), result); err != nil {
+		return nil, err
+	}
+	return result, workErr
+}
+
+// run carries out a request and returns its Result, or nil if that cannot be made.
+func run(ctx context.Context, l Layout, request Request, failed v1alpha1.Reason, work Work, logTo io.Writer) (*Result, error) {
 	log := NewLog(logTo)
-	result := &Result{Verb: v, Key: request.Key, StartedAt: time.Now().UTC()}
+	result := &Result{Verb: request.Verb, Key: request.Key, StartedAt: time.Now().UTC()}
 	output, workErr := protect(ctx, l, work, request.Args, log)
 	result.FinishedAt = time.Now().UTC()
 	result.LogTail = log.Tail()
 	if err := result.conclude(l, output, workErr, failed); err != nil {
-		return nil, err
-	}
-	if err := writeJSON(resultFile(l.Root(), v), result); err != nil {
 		return nil, err
 	}
 	return result, workErr

@@ -17,6 +17,7 @@ var etcdHealth = Entry{
 	Timeout:      time.Minute,
 	Failed:       v1alpha1.ReasonHostUnreachable,
 	ControlPlane: true,
+	Direct:       true,
 	Run: func(ctx context.Context, l host.Layout, _ json.RawMessage, _ *host.Log) (any, error) {
 		return etcd.HealthOutput{Etcd: etcd.Health(ctx, l)}, nil
 	},

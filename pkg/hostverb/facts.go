@@ -17,6 +17,7 @@ var facts = Entry{
 	Help:    "show what is installed, merged and active",
 	Timeout: time.Minute,
 	Failed:  v1alpha1.ReasonHostUnreachable,
+	Direct:  true,
 	Run:     gather,
 }
 

@@ -45,7 +45,7 @@ func (e Entry) Request(ctx context.Context, key string, o Input) (host.Request, 
 
 // Options returns the properties of the verb's unit.
 func (e Entry) Options(o Input) host.Options {
-	options := host.Options{RuntimeMax: e.Timeout, WholeNode: e.WholeNode}
+	options := host.Options{RuntimeMax: e.Timeout, WholeNode: e.WholeNode, Direct: e.Direct}
 	if e.MountsImage {
 		staged := host.ImagePath(o.Spec.Version, host.Architecture())
 		options.MountImages = []host.MountImage{{Source: staged, Destination: kubeadm.ImageMount}}

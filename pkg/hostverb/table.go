@@ -10,7 +10,7 @@ import (
 )
 
 // Table has every verb.
-var Table = []Entry{facts, disarm, stage, pull, snapshot, kubeadmUpgrade, activate, restart, confirm, etcdHealth}
+var Table = []Entry{facts, disarm, stage, pull, snapshot, kubeadmUpgrade, activate, restart, confirm, etcdHealth, uninstall}
 
 // Entry has the properties of a verb.
 type Entry struct {
@@ -25,6 +25,8 @@ type Entry struct {
 	Run host.Work
 	// Args makes the arguments of Run. Nil means that there are none.
 	Args func(ctx context.Context, o Input) (any, error)
+	// Direct runs the verb without anything installed on the node: see host.Options.
+	Direct bool
 	// MountsImage mounts the staged image at kubeadm.ImageMount, for the verb's
 	// unit only.
 	MountsImage bool

@@ -49,6 +49,7 @@ func TestLastCheckNeedsFreshFacts(t *testing.T) {
 func TestLockingNeedsFreshFacts(t *testing.T) {
 	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
 	s.Step, s.Attempts = v1alpha1.StepLocking, 0
+	o.Managed = true
 	o.Spec.Type, o.Spec.Version, o.Spec.Image = v1alpha1.TypePatch, newVersion, &v1alpha1.Image{Digest: "sha256:abc"}
 	o.Node.Unschedulable, o.Node.OurCordon, o.Node.SlotMark, o.Slot = false, false, "", Slot{Reserved: true}
 	o.Work = map[verb.Verb]Work{verb.Stage: {Key: StageKey(o.Spec), OK: true, FinishedAt: s.Since.Add(-time.Hour)}}

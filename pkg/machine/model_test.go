@@ -18,7 +18,8 @@ type model struct {
 	now       time.Time
 	started   time.Time // of the agent
 	deletions int       // upgrades that were deleted, and may be created again
-	managed   bool      // there is a NodeUpgrade
+	managed   bool      // the NodeUpgrade says so
+	giveBack  bool      // the NodeUpgrade says that it is not managed
 	spec      v1alpha1.NodeUpgradeSpec
 	node      Node
 	host      Host
@@ -133,7 +134,7 @@ func (m *model) observe() Observation {
 	host := m.host
 	host.At, host.RefreshBlockers = m.gatheredAt, m.gatheredBlockers
 	o := Observation{
-		Now: m.now, WatchingSince: m.started, Managed: m.managed, Spec: m.spec, Node: m.node, Host: &host,
+		Now: m.now, WatchingSince: m.started, Managed: m.managed, GiveBack: m.giveBack, Spec: m.spec, Node: m.node, Host: &host,
 		Slot:  Slot{Reserved: m.reserved, Held: m.held},
 		Work:  maps.Clone(m.work),
 		Drain: m.drained, RebootAskedAt: m.rebootAskedAt, RebootProblem: m.rebootProblem,
@@ -252,7 +253,10 @@ func (m *model) run(a Action) {
 	if m.refusedStart(a) {
 		return
 	}
-	m.check(m.packages == "" || a.Verb == verb.Confirm, "%s runs on a node without a sysext image", a.Verb)
+	m.check(m.managed || !BetweenAttempts(m.state.Step) || a.Verb == verb.Uninstall, "%s begins on a node that is not managed", a.Verb)
+	m.check(a.Verb != verb.Uninstall || m.giveBack && m.held == "" && !m.node.Marked() && !m.busy(), "uninstall begins on a node that is being upgraded")
+	m.host.HasFiles = true
+	m.check(m.packages == "" || a.Verb == verb.Uninstall || a.Verb == verb.Confirm, "%s runs on a node without a sysext image", a.Verb)
 	switch a.Verb {
 	case verb.Snapshot:
 		m.check(m.held != "" && m.gate.Open, "a snapshot is taken without a slot, or with the gate closed")
@@ -430,6 +434,9 @@ func (m *model) settle(ok bool) {
 	}
 	if end(verb.Disarm, v1alpha1.ReasonConfConflict) {
 		m.host.Armed = false
+	}
+	if end(verb.Uninstall, v1alpha1.ReasonHostUnreachable) {
+		m.host.HasFiles = false
 	}
 	if end(verb.Stage, v1alpha1.ReasonHashMismatch) {
 		m.host.Installed = []string{oldVersion, newVersion}

@@ -14,12 +14,14 @@ type Observation struct {
 	// runs: the node may have been powered off for a night.
 	WatchingSince time.Time
 
-	// Managed reports whether this node has a NodeUpgrade. Without one no attempt
-	// begins.
+	// Managed reports whether the node may be changed. If not, no attempt begins.
 	Managed bool
-	Spec    v1alpha1.NodeUpgradeSpec
-	Node    Node
-	Slot    Slot
+	// GiveBack reports whether this node has a NodeUpgrade, and it says that the node is
+	// not managed: what was changed on the node is undone.
+	GiveBack bool
+	Spec     v1alpha1.NodeUpgradeSpec
+	Node     Node
+	Slot     Slot
 
 	// Host holds the facts of the node's own files, gathered after the last verb that
 	// changes them ended. It is nil if they are not known; HostProblem may say why.
@@ -95,6 +97,8 @@ type Host struct {
 	// RefreshBlockers are the mounts that a refresh of the merged image would
 	// break.
 	RefreshBlockers []string
+	// HasFiles reports whether kubectl-upgrade keeps files on the node.
+	HasFiles bool
 	// Guarded reports whether the guard may still return the node to its former version.
 	Guarded bool
 	// Rollback is the guard's last rollback since the last activation, or nil.

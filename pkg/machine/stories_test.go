@@ -146,8 +146,10 @@ func (m *model) command(t *testing.T, words []string) {
 		m.want(m.spec.Upgrade.Name)
 	case "unmanaged": // the coordinator deletes the NodeUpgrade
 		m.spec, m.reserved, m.managed = m.idleSpec(), false, false
+	case "give-back": // the node is no longer managed
+		m.spec, m.reserved, m.managed, m.giveBack = m.idleSpec(), false, false, true
 	case "managed":
-		m.managed = true
+		m.managed, m.giveBack = true, false
 	case "min-ready":
 		d, err := time.ParseDuration(arg)
 		if err != nil {

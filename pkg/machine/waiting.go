@@ -10,6 +10,9 @@ import (
 // betweenAttempts chooses between Idle, Staging, Waiting and Unsupported, from the
 // observation alone.
 func betweenAttempts(s State, o Observation) (State, Action) {
+	if !o.Managed && !o.Node.Marked() && o.Slot.Held == "" {
+		return unmanaged(s, o)
+	}
 	s = s.switchUpgrade(o)
 	if o.Node.Marked() || o.Slot.Held != "" {
 		return resume(s, o)
@@ -50,7 +53,7 @@ func disarmDue(o Observation) bool {
 	work := o.Work[verb.Disarm]
 	ended := work.FinishedAt
 	due := ended.After(o.Now) || !o.Now.Before(ended.Add(confRetry))
-	return o.Managed && o.Host.Supported && !work.Running && !o.Work[verb.Stage].Running && due
+	return o.Host.Supported && !work.Running && !o.Work[verb.Stage].Running && due
 }
 
 func upToDate(s State, o Observation) string {

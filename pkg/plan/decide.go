@@ -88,7 +88,7 @@ func (c *cluster) fixedVerdict(n *node) verdict {
 		v.decide(n, Wait, n.cause.Reason, fmt.Sprintf("failed in upgrade %s; aborts that attempt, then starts again", n.status.Upgrade.Name))
 	case n.failed():
 		v.decide(n, Blocked, n.cause.Reason, cmp.Or(n.cause.Message, "the node failed and needs a person"))
-		if c.specIsForTarget(n) {
+		if c.specIsForTarget(n) && c.manages(n) {
 			v.release = n.spec.Release
 		}
 	case n.busy(), n.released() && !c.specIsForTarget(n):

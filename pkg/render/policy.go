@@ -12,6 +12,8 @@ import (
 
 // Policy is the UpgradePolicy, as the coordinator sees it now.
 type Policy struct {
+	// Mode is Observe or Manage.
+	Mode      v1alpha1.ManagementMode     `json:"mode,omitempty"`
 	Automatic []v1alpha1.AutomaticUpgrade `json:"automatic,omitempty"`
 	// Version is the one that new nodes are upgraded to.
 	Version string `json:"version,omitempty"`
@@ -20,6 +22,12 @@ type Policy struct {
 	// Problems are why the policy, or the source, cannot be understood.
 	Problems []Problem `json:"problems,omitempty"`
 }
+
+// ObservedNote tells people that no upgrade begins, and what to do.
+const ObservedNote = "the cluster is only observed: set spec.mode of UpgradePolicy " + v1alpha1.PolicyName + " to Manage: " + manageCommand
+
+// manageCommand makes agents take over the nodes that the policy selects.
+const manageCommand = "`kubectl patch upgradepolicy " + v1alpha1.PolicyName + ` --type merge -p '{"spec":{"mode":"Manage"}}'` + "`"
 
 // Problem is something that a person has to fix.
 type Problem struct {
@@ -46,6 +54,9 @@ func policyRows(p *Policy, o Options) [][2]cell {
 		text += "; new nodes get " + p.Version
 	}
 	rows := [][2]cell{titled("Policy:", cell{text, plain})}
+	if p.Mode == v1alpha1.ModeObserve {
+		rows = append(rows, titled("", cell{ObservedNote, yellow}))
+	}
 	for _, problem := range p.Problems {
 		rows = append(rows, titled("", cell{o.why(problem.Reason, problem.Message, nil), red}))
 	}

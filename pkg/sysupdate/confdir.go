@@ -88,6 +88,9 @@ func setConfs(l host.Layout, files []confFile, line string, protect []string) (n
 		want := f.conf
 		want.Line, want.Protect = line, protect
 		if text := want.Render(); text != f.text {
+			if err := keepOriginal(l, f); err != nil {
+				return "", nil, err
+			}
 			if err := host.WriteFile(l.At(host.ConfDir, f.name), []byte(text), 0o644); err != nil {
 				return "", nil, fmt.Errorf("writing %s/%s: %w", host.ConfDir, f.name, err)
 			}

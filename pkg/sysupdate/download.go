@@ -30,6 +30,9 @@ func (s *staging) download(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := noteDownload(s.layout, s.image); err != nil {
+		return err
+	}
 	definitions, err := s.writeDefinitions()
 	if err != nil {
 		return err

@@ -17,4 +17,6 @@ const (
 	Restart  Verb = "restart"
 	Confirm  Verb = "confirm"
 	Etcd     Verb = "etcd"
+
+	Uninstall Verb = "uninstall"
 )

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
@@ -12,20 +13,23 @@ import (
 )
 
 // Nodes joins NodeUpgrades with Nodes, so that a node without an agent is not
-// overlooked. The control plane comes first, as it goes first. A Node that is not
-// managed has no NodeUpgrade: unmanaged has its name.
+// overlooked. The control plane comes first, as it goes first. unmanaged has the names of
+// the Nodes that the policy does not select, and on which nothing of kubectl-upgrade is left.
 func Nodes(o Objects) (nodes []render.Node, unmanaged []string) {
 	nodes = make([]render.Node, 0, len(o.NodeUpgrades))
+	givenBack := map[string]bool{}
 	for _, u := range o.NodeUpgrades {
 		nodes = append(nodes, nodeOf(u))
+		givenBack[u.Name] = !u.Spec.Managed && !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionManaged)
 	}
 	controlPlane, isManaged := map[string]bool{}, o.managed()
 	for _, node := range o.Nodes {
 		controlPlane[node.Name] = staticpod.OnControlPlane(node.Labels)
 		i := slices.IndexFunc(nodes, func(n render.Node) bool { return n.Name == node.Name })
 		switch {
-		case i < 0 && !isManaged(node.Labels):
+		case !isManaged(node.Labels) && (i < 0 || givenBack[node.Name]):
 			unmanaged = append(unmanaged, node.Name)
+			nodes = slices.DeleteFunc(nodes, func(n render.Node) bool { return n.Name == node.Name })
 			continue
 		case i < 0:
 			i = len(nodes)

@@ -63,6 +63,9 @@ func (o Objects) nodeUpgrade() map[string]*v1alpha1.NodeUpgrade {
 // offer but those of triggered upgrades.
 func (o Objects) Snapshot() fleet.Snapshot {
 	s := fleet.Snapshot{Upgrades: o.Upgrades, NodeUpgrades: o.NodeUpgrades, Schedules: o.Schedules, Policy: o.policy(), Nodes: o.FleetNodes()}
+	if o.Policies == nil { // the coordinator follows one that this user may not read
+		s.Policy = &v1alpha1.UpgradePolicy{Spec: v1alpha1.UpgradePolicySpec{Mode: v1alpha1.ModeManage}}
+	}
 	for _, u := range o.Upgrades {
 		for _, image := range u.Status.Images {
 			s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: u.Spec.Version, Image: image})

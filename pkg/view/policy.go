@@ -26,7 +26,7 @@ func policyOf(p *v1alpha1.UpgradePolicy) *render.Policy {
 	if p == nil {
 		return nil
 	}
-	v := &render.Policy{Automatic: p.Spec.Automatic, Version: p.Status.Version, Source: p.Spec.Source.URL}
+	v := &render.Policy{Mode: p.Spec.Mode, Automatic: p.Spec.Automatic, Version: p.Status.Version, Source: p.Spec.Source.URL}
 	for _, one := range problemConditions {
 		c := meta.FindStatusCondition(p.Status.Conditions, one.kind)
 		if c == nil || c.Status != one.status {

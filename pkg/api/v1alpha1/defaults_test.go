@@ -20,9 +20,9 @@ func TestDefaults(t *testing.T) {
 	const source = "source: {url: 'https://extensions.flatcar.org/extensions/kubernetes/', intervalSeconds: 600}"
 	rows := []struct{ kind, given, stored string }{
 		{"MaintenanceSchedule", "spec: {}", "{timeZone: UTC}"},
-		{"UpgradePolicy", named("cluster", "{}"), "{historyLimit: 20, " + source + "}"},
+		{"UpgradePolicy", named("cluster", "{}"), "{mode: Observe, historyLimit: 20, " + source + "}"},
 		{"UpgradePolicy", named("cluster", "spec: {source: {intervalSeconds: 5}, strategy: {drain: {}}}"),
-			"{historyLimit: 20, source: {url: 'https://extensions.flatcar.org/extensions/kubernetes/', intervalSeconds: 5}, strategy: {drain: {}}}"},
+			"{mode: Observe, historyLimit: 20, source: {url: 'https://extensions.flatcar.org/extensions/kubernetes/', intervalSeconds: 5}, strategy: {drain: {}}}"},
 		{"ClusterUpgrade", "spec: {version: v1.34.4}", "{version: v1.34.4}"},
 		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: {groups: [{name: a, nodeSelector: {}}], drain: {rules: [{name: a, podSelector: {}, behavior: Skip}]}}}",
 			"{version: v1.34.4, strategy: {groups: [{name: a, nodeSelector: {}}], drain: {rules: [{name: a, podSelector: {}, behavior: Skip}]}}}"},

@@ -60,7 +60,7 @@ func newWorld(s script, verbose bool) *world {
 	}
 	w.api.put("admin", key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName}, tree{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "UpgradePolicy",
-		"spec": tree{"historyLimit": 20.0, "source": tree{"url": "https://images.example/", "intervalSeconds": 600.0}},
+		"spec": tree{"mode": "Manage", "historyLimit": 20.0, "source": tree{"url": "https://images.example/", "intervalSeconds": 600.0}},
 	})
 	w.api.put("admin", key{"configmaps", "kube-system", "kubeadm-config"}, tree{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": tree{"ClusterConfiguration": "kind: ClusterConfiguration"},

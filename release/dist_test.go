@@ -152,7 +152,7 @@ func TestPlugin(t *testing.T) {
 	if got := output(t, kubectl, "upgrade", "--version"); got != "kubectl upgrade version "+version {
 		t.Errorf("kubectl upgrade --version: got %q", got)
 	}
-	if got := output(t, kubectl, "__complete", "upgrade", "stat"); !strings.HasPrefix(got, "status\t") {
+	if got := output(t, kubectl, "__complete", "upgrade", "stat"); !strings.Contains(got, "\nstatus\t") && !strings.HasPrefix(got, "status\t") {
 		t.Errorf("completion of `kubectl upgrade stat`: got %q", got)
 	}
 }

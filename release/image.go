@@ -80,11 +80,8 @@ func (b build) write(ctx context.Context, out string) (v1.Hash, error) {
 		})
 	}
 	index = mutate.Annotations(index, b.annotations()).(v1.ImageIndex)
-	target, err := layout.Write(filepath.Join(out, "image"), empty.Index)
-	if err != nil {
-		return v1.Hash{}, err
-	}
-	if err := target.AppendIndex(index); err != nil {
+	// The layout's own index is the image's: a push keeps its digest.
+	if _, err := layout.Write(filepath.Join(out, "image"), index); err != nil {
 		return v1.Hash{}, err
 	}
 	return index.Digest()

@@ -101,6 +101,14 @@ e2e-minor: packages lab image ## A minor on three control planes by one command,
 e2e-reboot: packages lab image ## Reboots that operating systems ask for, and a patch without any (root; about 15 minutes)
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestRebootAndRestart|TestRebootWithoutImage' ./e2e/...
 
+HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
+.PHONY: e2e-install
+e2e-install: packages lab image ## One pool first, and installing, rebooting and uninstalling in each way of docs/install.md, file by file (root; about 25 minutes)
+	cd release && CGO_ENABLED=0 $(GO) build -o ../bin/release .
+	GOBIN=$(abspath bin) $(GO) install $(HELM)
+	rm -rf dist/charts && $(MAKE) --no-print-directory chart VERSION=v0.0.0-lab
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestInstall|TestPilot' ./e2e/...
+
 .PHONY: e2e-faults
 e2e-faults: packages lab image ## Broken images and faults on real nodes, written to docs/reliability.md; CASE=REGEX selects cases (root; about two hours)
 	cd lab && FAULT_CASES='$(CASE)' RELIABILITY=$(abspath docs/reliability.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 180m -run 'TestGuard|TestFaults' ./e2e/...
@@ -179,7 +187,7 @@ KUBECTL ?= $(KUBE_ASSETS)/kubectl
 release: release-image ## Build and test all files of a published version in dist/, and publish nothing (docs/releasing.md); VERSION=v1.2.3
 	for arch in $(PLATFORMS); do bin/release sbom --program dist/node-agent/node-agent_linux_$$arch --version $(RELEASE) --created $(CREATED) --out dist/node-agent_linux_$$arch.cdx.json || exit; done
 	bin/release install --manifests manifests --image $(IMAGE:%:dev=%:$(RELEASE))@$$(cat dist/digest) --out dist/install.yaml
-	$(if $(wildcard manifests/chart),$(MAKE) --no-print-directory chart VERSION=$(RELEASE) DIGEST=$$(cat dist/digest))
+	$(MAKE) --no-print-directory chart VERSION=$(RELEASE) DIGEST=$$(cat dist/digest)
 	PATH="$(abspath bin):$$PATH" RELEASE=$(RELEASE) CREATED=$(CREATED) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(GORELEASER) release --snapshot --clean --parallelism 2
 	cd release && $(GO) build -o ../bin/ sigs.k8s.io/krew/cmd/krew sigs.k8s.io/krew/cmd/validate-krew-manifest github.com/google/go-containerregistry/cmd/crane
 	cd release && RELEASE=$(RELEASE) KUBECTL=$(KUBECTL) $(GOTESTSUM) --format standard-verbose -- -count 1 -tags dist -skip 'TestImage$$' ./...

@@ -29,6 +29,12 @@ func (l Lab) install(ctx context.Context, source, image string, mode v1alpha1.Ma
 	if _, err := l.Kube(ctx, "apply", "-k", filepath.Join(source, "manifests")); err != nil {
 		return err
 	}
+	return l.Configure(ctx, source, mode)
+}
+
+// Configure sets the lab's part of the UpgradePolicy of an installation, with that mode, and
+// returns when every node has its agent and the coordinator runs.
+func (l Lab) Configure(ctx context.Context, source string, mode v1alpha1.ManagementMode) error {
 	if err := l.applyPolicy(ctx, filepath.Join(source, "lab", "manifests", "policy.yaml"), mode); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // TestUnmanagedNodes checks that the NodeUpgrade of a node which the policy does not select
-// says that it is not managed, that upgrades end without it, and that it is upgraded once it is selected.
+// says that it is not managed or, without an agent, is deleted, that upgrades end without it, and that it is upgraded once it is selected.
 func TestUnmanagedNodes(t *testing.T) {
 	c := newCluster(t, "cp1", "w1", "w2")
 	c.index.offer("v1.34.3")
@@ -29,7 +30,13 @@ func TestUnmanagedNodes(t *testing.T) {
 		p.Spec.NodeSelector = &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelRequirement{{Key: "managed-by", Operator: "DoesNotExist"}}}
 	})
 	c.eventually(func() string {
-		w2 := c.nodeUpgrade("w2")
+		w2, err := c.ours.NodeUpgrades.Get(t.Context(), "w2", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return "" // its agent has not reported facts
+		}
+		if err != nil {
+			return err.Error()
+		}
 		if reason, _ := w2.Status.Hold(); w2.Spec.Managed || reason != v1alpha1.ReasonUnmanaged {
 			return fmt.Sprintf("w2 is not selected: managed %t, reason %q", w2.Spec.Managed, reason)
 		}
@@ -75,8 +82,12 @@ func TestWorkingNodeKeepsItsNodeUpgrade(t *testing.T) {
 	w1.status.Slot = ""
 	w1.report(t.Context(), v1alpha1.StepWaiting)
 	c.eventually(func() string {
-		if spec := c.nodeUpgrade("w1").Spec; spec.Managed || spec.Upgrade != nil {
-			return fmt.Sprintf("w1 is back in service and not selected, and its spec is %+v", spec)
+		w1, err := c.ours.NodeUpgrades.Get(t.Context(), "w1", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return "" // no agent has reported facts
+		}
+		if err != nil || w1.Spec.Managed || w1.Spec.Upgrade != nil {
+			return fmt.Sprintf("w1 is back in service and not selected, and its spec is %+v (%v)", w1.Spec, err)
 		}
 		return ""
 	})

@@ -91,6 +91,8 @@ func TestRequests(t *testing.T) {
 		verb.Restart:  `{"version":"v1.34.5"}`,
 		verb.Confirm:  `null`,
 		verb.Etcd:     `null`,
+
+		verb.Uninstall: `null`,
 	}
 	for _, e := range Table {
 		request, err := e.Request(ctx, "k", order)

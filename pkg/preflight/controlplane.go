@@ -30,7 +30,7 @@ var controlPlaneChecks = []Entry{
 	},
 	{
 		"control-plane-left-out", mandatory,
-		"the nodeSelector of the UpgradePolicy or of the upgrade does not match a control-plane node whose apiserver is older than the version: kubelets are upgraded only after all apiservers",
+		"the nodeSelector of the UpgradePolicy or of the upgrade does not match a control-plane node whose apiserver is of an older minor: no kubelet may be of a newer minor than an apiserver; a patch may",
 		"Upgrade the control plane first, or let both nodeSelectors match it.",
 	},
 }
@@ -125,13 +125,17 @@ func (c *checker) checkOldServers() {
 	if !c.kubeadm {
 		return
 	}
-	c.serversStay("unsupported-control-plane", c.unsupported, "has no sysext image of Kubernetes")
-	c.serversStay("control-plane-left-out", c.leftOut, "is not matched by the nodeSelector of the UpgradePolicy or of the upgrade")
+	older := func(v version.Version) bool { return v.Less(c.to) }
+	c.serversStay("unsupported-control-plane", c.unsupported, "has no sysext image of Kubernetes", older)
+	// Only minors count: https://kubernetes.io/releases/version-skew-policy/#kubelet. So a
+	// patch may be tried on one pool first.
+	olderMinor := func(v version.Version) bool { return older(v) && !v.SameLine(c.to) }
+	c.serversStay("control-plane-left-out", c.leftOut, "is not matched by the nodeSelector of the UpgradePolicy or of the upgrade", olderMinor)
 }
 
-// serversStay adds a finding for each of the nodes whose apiserver is older than the
-// version.
-func (c *checker) serversStay(id string, nodes []*node, why string) {
+// serversStay adds a finding for each of the nodes whose apiserver would stay at a version
+// that is too old.
+func (c *checker) serversStay(id string, nodes []*node, why string, tooOld func(version.Version) bool) {
 	for _, n := range nodes {
 		if !n.controlPlane || n.abandoned {
 			continue
@@ -140,7 +144,7 @@ func (c *checker) serversStay(id string, nodes []*node, why string) {
 		switch {
 		case i < 0:
 			c.onNode(n, v1alpha1.Finding{ID: id, Message: fmt.Sprintf("Control-plane node %s %s, and has no kube-apiserver pod, so its version is unknown.", n.name, why)})
-		case c.static[i].versionError == nil && c.static[i].version.Less(c.to):
+		case c.static[i].versionError == nil && tooOld(c.static[i].version):
 			c.onNode(n, v1alpha1.Finding{ID: id, Message: fmt.Sprintf("Control-plane node %s %s, so that its kube-apiserver would stay at %s: the upgrade to %s would stop half-way.", n.name, why, c.static[i].version, c.to)})
 		}
 	}

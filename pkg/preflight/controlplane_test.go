@@ -122,6 +122,10 @@ func leftOutScenes() []scene {
 				serve(f, name, "v1.35.4")
 			}
 		}},
+		{check: check, name: "a patch is for one worker", alter: func(f *preflight.Facts) {
+			node(f, "worker-1").Labels["pool"] = "canary"
+			f.Upgrade.Spec.NodeSelector, f.Upgrade.Spec.Version = ptr.To(pool("canary")), "v1.34.5"
+		}},
 		{check: check, name: "one is not managed", alter: func(f *preflight.Facts) {
 			for _, n := range f.Nodes {
 				n.Labels["pool"] = "ours"

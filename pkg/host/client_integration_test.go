@@ -22,6 +22,7 @@ import (
 
 func connect(t *testing.T) *host.Client {
 	c := host.NewClient(host.Root, "", hostverb.Failures())
+	c.SetProgram(host.Program(host.Root)) // this test's own program knows no verb
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -37,6 +38,8 @@ func request(t *testing.T, v verb.Verb, key string, args any) host.Request {
 
 func start(t *testing.T, c *host.Client, r host.Request, o host.Options) {
 	t.Helper()
+	entry, _ := hostverb.Lookup(r.Verb)
+	o.Direct = entry.Direct
 	if err := c.Start(t.Context(), r, o); err != nil {
 		t.Fatal(err)
 	}

@@ -117,6 +117,7 @@ func TestGiveBack(t *testing.T) {
 	if err := os.Chtimes(definition, written, written); err != nil {
 		t.Fatal(err)
 	}
+	command(t, "rm", "-rf", "/run/kubectl-upgrade") // of tests before this one
 	before := files(t)
 
 	c := connect(t)

@@ -138,11 +138,16 @@ func describe(node v1alpha1.NodeUpgrade) string {
 
 // upgradeSucceeded returns an error unless the ClusterUpgrade succeeded on every node.
 func (c *testCluster) upgradeSucceeded(name string) error {
+	return c.succeededOn(name, len(c.nodes))
+}
+
+// succeededOn returns an error unless the upgrade has succeeded, and concerned so many nodes.
+func (c *testCluster) succeededOn(name string, nodes int) error {
 	upgrade, err := c.ours.ClusterUpgrades.Get(c.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	if upgrade.Status.Outcome != v1alpha1.OutcomeSucceeded || upgrade.Status.Nodes.Done != int32(len(c.nodes)) {
+	if upgrade.Status.Outcome != v1alpha1.OutcomeSucceeded || upgrade.Status.Nodes.Done != int32(nodes) { //nolint:gosec // a few nodes
 		return fmt.Errorf("upgrade %s has outcome %q, %s nodes done", name, upgrade.Status.Outcome, upgrade.Status.Progress)
 	}
 	return nil

@@ -101,7 +101,7 @@ func TestPilot(t *testing.T) {
 
 	// A pilot of one node.
 	c.patchPolicy(t, `{"mode":"Manage","nodeSelector":{"matchLabels":{"kubernetes.io/hostname":"w1"}}}`)
-	c.eventually(t, 15*time.Minute, "the patch has reached w1", func() error { return c.upgradeSucceeded(to) })
+	c.eventually(t, 15*time.Minute, "the patch has reached w1", func() error { return c.succeededOn(to, 1) })
 	after := c.filesOf(t)
 	for _, name := range []string{"cp1", "w2"} {
 		if diff := cmp.Diff(before[name], after[name]); diff != "" {

@@ -189,6 +189,7 @@ release: release-image ## Build and test all files of a published version in dis
 	bin/release install --manifests manifests --image $(IMAGE:%:dev=%:$(RELEASE))@$$(cat dist/digest) --out dist/install.yaml
 	$(MAKE) --no-print-directory chart VERSION=$(RELEASE) DIGEST=$$(cat dist/digest)
 	PATH="$(abspath bin):$$PATH" RELEASE=$(RELEASE) CREATED=$(CREATED) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(GORELEASER) release --snapshot --clean --parallelism 2
+	mkdir -p dist/plugin/krew && for name in upgrade flatcar-upgrade; do bin/release krew --template krew.yaml --checksums dist/plugin/checksums.txt --name $$name --version $(RELEASE) --out dist/plugin/krew/$$name.yaml || exit; done
 	cd release && $(GO) build -o ../bin/ sigs.k8s.io/krew/cmd/krew sigs.k8s.io/krew/cmd/validate-krew-manifest github.com/google/go-containerregistry/cmd/crane
 	cd release && RELEASE=$(RELEASE) KUBECTL=$(KUBECTL) $(GOTESTSUM) --format standard-verbose -- -count 1 -tags dist -skip 'TestImage$$' ./...
 

@@ -30,6 +30,8 @@ const usage = `usage:
       builds the node agent's image for all platforms, and prints its digest
   release install --manifests DIR --image NAME:TAG@DIGEST --out FILE
       writes the manifests, with that image, as one file
+  release krew --template FILE --checksums FILE --name NAME --version V --out FILE
+      writes the manifest of krew for one name of the plugin
   release sbom --program FILE --version V --created TIME --out FILE
       writes the SBOM of a Go program`
 
@@ -41,6 +43,7 @@ func run(ctx context.Context, args []string) error {
 	text := func(name string) *string { return flags.String(name, "", "") }
 	source, version, revision, created := text("source"), text("version"), text("revision"), text("created")
 	manifests, image, program, out := text("manifests"), text("image"), text("program"), text("out")
+	manifest, checksums, name := text("template"), text("checksums"), text("name")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -58,6 +61,8 @@ func run(ctx context.Context, args []string) error {
 		return nil
 	case "install":
 		return writeInstall(*manifests, *image, *out)
+	case "krew":
+		return writeKrew(*manifest, *checksums, plugin{Name: *name, Version: *version}, *out)
 	case "sbom":
 		return writeSBOM(*program, *version, *created, *out)
 	}

@@ -141,7 +141,7 @@ spec: {version: v1.35.4}
 	ours := slices.DeleteFunc(strings.Fields(kubectl(t, r.config, "get", "crd", "-o", "name")), func(name string) bool {
 		return !strings.HasSuffix(name, ".kubectl-upgrade.dev")
 	})
-	kubectl(t, r.config, append([]string{"delete", "--timeout=1m"}, ours...)...)
+	kubectl(t, r.config, append([]string{"delete", "--timeout=5m"}, ours...)...)
 	if left := kubectl(t, r.config, "api-resources", "--api-group=kubectl-upgrade.dev", "-o", "name"); left != "" {
 		t.Errorf("left are %s", left)
 	}

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -95,7 +96,7 @@ func (c *testCluster) waysToInstall(t *testing.T) []wayToInstall {
 	}
 	return []wayToInstall{
 		{"install.yaml", func(t *testing.T) {
-			c.program(t, "release", "install", "--manifests", manifests, "--image", c.pinnedImage(t), "--out", oneFile)
+			c.program(t, "release", "install", "--manifests", manifests, "--image", pinnedImage(t), "--out", oneFile)
 			kube("apply", "--server-side", "-f", oneFile)(t)
 		}, kube("delete", "-f", oneFile, "--timeout", "3m")},
 		{"Helm", func(t *testing.T) {
@@ -124,16 +125,18 @@ func (c *testCluster) program(t *testing.T, name string, args ...string) {
 	}
 }
 
-// pinnedImage returns the reference of the image with its digest, as install.yaml has it.
-func (c *testCluster) pinnedImage(t *testing.T) string {
+// pinnedImage returns the reference of the image with the digest that it has in the lab's
+// registry, as install.yaml has it.
+func pinnedImage(t *testing.T) string {
 	t.Helper()
-	image, err := tarball.ImageFromPath(c.imageTar(), nil)
+	const image = "kubectl-upgrade/node-agent:dev"
+	served, err := name.ParseReference("10.88.0.1:5000/"+image, name.Insecure)
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, err := image.Digest()
+	manifest, err := remote.Head(served, remote.WithContext(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "ghcr.io/kubectl-upgrade/node-agent:dev@" + digest.String()
+	return "ghcr.io/" + image + "@" + manifest.Digest.String()
 }

@@ -37,12 +37,13 @@ func (a *Agent) managers(ctx context.Context, node *corev1.Node, upgrade v1alpha
 	return hold, problem
 }
 
-// leaves reports whether the node of that name is not managed, and holds no slot.
+// leaves reports whether the node of that name is not managed, and holds no slot. Nothing is
+// known about a node without a NodeUpgrade: it may be a managed one that has just joined.
 func (a *Agent) leaves(ctx context.Context, name string) (bool, error) {
 	other, err := a.Upgrades.NodeUpgrades.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return true, nil
+		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("reading NodeUpgrade %s, to see whether its node is managed: %w", name, err)
 	}

@@ -24,7 +24,7 @@ func TestStateOfDeletedUpgradeIsCleared(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("state in service (-want +got):\n%s", diff)
 	}
-	o.Slot.Held = "slot-0"
+	o.Host.HasFiles, o.Slot.Held = true, "slot-0"
 	if got, _ := Next(s, o); got.Upgrade != s.Upgrade {
 		t.Errorf("the state was cleared while the node holds a slot: %+v", got)
 	}

@@ -10,7 +10,9 @@ import (
 // betweenAttempts chooses between Idle, Staging, Waiting and Unsupported, from the
 // observation alone.
 func betweenAttempts(s State, o Observation) (State, Action) {
-	if !o.Managed && !o.Node.Marked() && o.Slot.Held == "" {
+	// A mark on a node that has nothing of kubectl-upgrade is not of an upgrade: a kubelet
+	// may annotate its own Node.
+	if !o.Managed && (!o.Host.HasFiles || !o.Node.Marked() && o.Slot.Held == "") {
 		return unmanaged(s, o)
 	}
 	s = s.switchUpgrade(o)

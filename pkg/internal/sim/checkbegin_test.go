@@ -14,6 +14,7 @@ import (
 func (w *world) checkBegin(a *agentProgram, what string) {
 	n := a.node
 	w.begins++
+	w.checkManaged(n, what)
 	live := len(w.api.log["maintenanceschedules"])
 	switch at := a.sawSchedules; {
 	case at < 0 && w.closed(live, w.now()):

@@ -34,7 +34,7 @@ func (w *world) settled() bool {
 			stopped = true
 		}
 		waits = waits || nu.Status.Step == v1alpha1.StepStaging || nu.Status.Step == v1alpha1.StepWaiting
-		if (w.held(n) != "" || w.marked(n)) && nu.Status.Step.Info().Phase != v1alpha1.PhaseStopped {
+		if (w.held(n) != "" || w.marked(n) && !n.unmanaged) && nu.Status.Step.Info().Phase != v1alpha1.PhaseStopped {
 			return false
 		}
 	}
@@ -83,7 +83,7 @@ func (w *world) checkEnd() {
 	}
 	for _, u := range w.upgrades() {
 		for _, n := range w.nodes {
-			if u.Status.Outcome == v1alpha1.OutcomeSucceeded && !n.removed && !w.script.Reboot && !n.packages && n.kubelet != w.script.To && !w.stopped(n.owner()) && !w.anyStopped() {
+			if u.Status.Outcome == v1alpha1.OutcomeSucceeded && !n.removed && !w.script.Reboot && !n.packages && !n.unmanaged && n.kubelet != w.script.To && !w.stopped(n.owner()) && !w.anyStopped() {
 				w.broken("liveness", "the upgrade succeeded, and %s runs %s", n.name, n.kubelet)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 func (n *node) facts() host.Facts {
 	f := host.Facts{
 		BootID: n.bootID(), Supported: true, Active: n.active, Merged: n.merged, ControlPlane: n.controlPlane,
-		Kubeadm: host.KubeadmDone{Version: n.kubeadm}, RebootRequired: n.osReboot, Guarded: n.armed, Rollback: n.rollback,
+		Kubeadm: host.KubeadmDone{Version: n.kubeadm}, RebootRequired: n.osReboot, Guarded: n.armed, HasFiles: n.hasFiles, Rollback: n.rollback,
 	}
 	if n.packages {
 		f.Supported, f.UnsupportedReason, f.Active, f.Merged = false, "Kubernetes comes from packages", "", ""

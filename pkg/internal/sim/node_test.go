@@ -34,6 +34,8 @@ type node struct {
 	controlPlane bool
 	labels       map[string]string
 	removed      bool // its Node was deleted for good
+	hasFiles     bool // its agent has taken it over
+	unmanaged    bool // the UpgradePolicy does not select it
 	packages     bool // its Kubernetes comes from packages: active stands for them, and is not replaced
 
 	// On the disk.

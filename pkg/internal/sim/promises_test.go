@@ -35,6 +35,9 @@ func (w *world) checkRequest(p *program, r request) {
 		if found := w.api.objects[r.key]; found == nil || patch.Metadata.ResourceVersion != "" && patch.Metadata.ResourceVersion != text(metadata(found.tree), "resourceVersion") {
 			return // it will be refused
 		}
+		if _, changes := patch.Spec["unschedulable"]; changes {
+			w.checkManaged(a.node, "is cordoned or uncordoned")
+		}
 		switch value, changes := patch.Spec["unschedulable"]; {
 		case changes && value == true:
 			w.checkBegin(a, "cordons")
@@ -44,9 +47,19 @@ func (w *world) checkRequest(p *program, r request) {
 	}
 }
 
+// checkManaged checks that nothing is changed on a node that is not managed.
+func (w *world) checkManaged(n *node, what string) {
+	if n.unmanaged {
+		w.broken("managed", "%s %s, and is not managed", n.name, what)
+	}
+}
+
 // checkStart checks a verb that an agent starts.
 func (w *world) checkStart(a *agentProgram, r host.Request) {
 	n, given := a.node, args(&r)
+	if r.Verb != verb.Facts && r.Verb != verb.Etcd {
+		w.checkManaged(n, "runs "+string(r.Verb))
+	}
 	if n.packages && r.Verb != verb.Facts && r.Verb != verb.Etcd {
 		w.broken("packages", "%s runs %s, and its Kubernetes comes from packages", n.name, r.Verb)
 	}

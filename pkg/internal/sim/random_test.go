@@ -84,7 +84,7 @@ func newScript(seed uint64) script {
 		s.Faults = append(s.Faults, anyMoment(r, s)...)
 	}
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
-	s.Packages = anyPackages(s)
+	s.Packages, s.Unmanaged = anyPackages(s), anyUnmanaged(s)
 	return s
 }
 
@@ -97,6 +97,17 @@ func anyPackages(s script) (names []string) {
 	}
 	for _, name := range s.nodes() {
 		if r.IntN(oneIn) == 0 && (s.Reboot || name[0] == 'w') {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// anyUnmanaged returns about one worker of six, and never all of them.
+func anyUnmanaged(s script) (names []string) {
+	r := rand.New(rand.NewPCG(s.Seed, 4))
+	for _, name := range s.nodes()[s.ControlPlanes:] {
+		if r.IntN(6) == 0 && len(names)+1 < s.Workers {
 			names = append(names, name)
 		}
 	}

@@ -30,6 +30,7 @@ type script struct {
 	Groups                 bool
 	Broken                 map[string]string // node to what is wrong with the new image on it
 	Packages               []string          // nodes whose Kubernetes comes from packages, not from an image
+	Unmanaged              []string          // workers that the UpgradePolicy does not select
 	Opens, Closes          time.Duration     // the window
 	Lasts                  time.Duration     // until the faults are over
 	Faults                 []fault
@@ -85,8 +86,8 @@ func (s script) has(kind string) bool {
 }
 
 func (s script) String() string {
-	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, snapshot %t, reboot %t, settle %ds, minReady %ds, guard %ds, window from %s to %s, broken images %v, packages on %v, no noise %t",
-		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.Snapshot, s.Reboot, s.Settle, s.MinReady, s.Guard, s.Opens, s.Closes, s.Broken, s.Packages, s.NoNoise)}
+	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, snapshot %t, reboot %t, settle %ds, minReady %ds, guard %ds, window from %s to %s, broken images %v, packages on %v, unmanaged %v, no noise %t",
+		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.Snapshot, s.Reboot, s.Settle, s.MinReady, s.Guard, s.Opens, s.Closes, s.Broken, s.Packages, s.Unmanaged, s.NoNoise)}
 	for _, f := range s.Faults {
 		lines = append(lines, f.String())
 	}

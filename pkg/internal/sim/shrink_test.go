@@ -36,6 +36,7 @@ func shrink(t *testing.T, s script, failure string, tries int) script {
 		func(s *script) { s.NoNoise = true },
 		func(s *script) { s.Broken = nil },
 		func(s *script) { s.Packages = nil },
+		func(s *script) { s.Unmanaged = nil },
 		func(s *script) { s.Workers = 1 },
 		func(s *script) { s.Workers-- },
 		func(s *script) { s.Workers-- },

@@ -60,7 +60,7 @@ func newWorld(s script, verbose bool) *world {
 	}
 	w.api.put("admin", key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName}, tree{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "UpgradePolicy",
-		"spec": tree{"mode": "Manage", "historyLimit": 20.0, "source": tree{"url": "https://images.example/", "intervalSeconds": 600.0}},
+		"spec": tree{"mode": "Manage", "nodeSelector": managed, "historyLimit": 20.0, "source": tree{"url": "https://images.example/", "intervalSeconds": 600.0}},
 	})
 	w.api.put("admin", key{"configmaps", "kube-system", "kubeadm-config"}, tree{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": tree{"ClusterConfiguration": "kind: ClusterConfiguration"},
@@ -78,6 +78,9 @@ func newWorld(s script, verbose bool) *world {
 	return w
 }
 
+// managed selects the nodes that are managed.
+var managed = tree{"matchExpressions": []any{tree{"key": "unmanaged", "operator": "DoesNotExist"}}}
+
 // join adds a node, which runs already or boots.
 func (w *world) join(name string, runs bool) {
 	n := &node{
@@ -85,11 +88,15 @@ func (w *world) join(name string, runs bool) {
 		installed: map[string]string{w.script.From: digest(0)}, active: w.script.From,
 		requests: map[verb.Verb]*host.Request{}, results: map[verb.Verb]*host.Result{}, units: map[verb.Verb]time.Time{},
 		broken: map[string]string{}, failing: map[verb.Verb]int{}, packages: slices.Contains(w.script.Packages, name),
+		unmanaged: slices.Contains(w.script.Unmanaged, name),
 	}
 	if wrong := w.script.Broken[name]; wrong != "" {
 		n.broken[w.script.To] = wrong
 	}
 	labels := tree{"pool": n.labels["pool"]}
+	if n.unmanaged {
+		labels["unmanaged"] = ""
+	}
 	if n.controlPlane {
 		n.staticPods = w.script.From
 		labels["node-role.kubernetes.io/control-plane"] = ""

@@ -53,6 +53,9 @@ func TestStories(t *testing.T) {
 			func(s *script) { s.Reboot, s.ControlPlanes, s.Packages = true, 3, []string{"cp2", "w1"} },
 			"w1 is in step Idle (UpToDate: the node was rebooted)",
 		},
+		"nothing is done on a worker that is not managed": {
+			func(s *script) { s.Workers, s.Unmanaged = 2, []string{"w2"} }, "all 2 nodes run v1.34.4",
+		},
 		"an upgrade to a version leaves a node with packages out": {
 			func(s *script) { s.Packages = []string{"w1"} }, "all 2 nodes run v1.34.4",
 		},

@@ -26,7 +26,7 @@ func notManaged(spec *v1alpha1.NodeUpgradeSpec) { *spec = v1alpha1.NodeUpgradeSp
 // TestNodeThatIsNotManaged checks that an agent reports and changes nothing on a node that is
 // not managed, takes it over when it is, and gives it back when it no longer is.
 func TestNodeThatIsNotManaged(t *testing.T) {
-	c := newCluster(t, "agent-observed")
+	c := newCluster(t, "agent-not-managed")
 	c.host.facts.Armed = true
 	c.order(v1alpha1.ReleaseNone, notManaged)
 	c.run()

@@ -9,7 +9,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// TestStateOfDeletedUpgradeIsCleared checks that the status drops an upgrade that is over,\n// but not while the node holds a slot.
+// TestStateOfDeletedUpgradeIsCleared checks that the status drops an upgrade that is over,
+// but not while the node holds a slot.
 func TestStateOfDeletedUpgradeIsCleared(t *testing.T) {
 	since := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 	s, o := atLastCheck(since)

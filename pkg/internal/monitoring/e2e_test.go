@@ -158,7 +158,7 @@ func (w *world) createObjects() {
 	}))
 	w.Cleanup(index.Close)
 	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
-	policy.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}
+	policy.Spec.Mode, policy.Spec.Automatic = v1alpha1.ModeManage, []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}
 	policy.Spec.Source = v1alpha1.ImageSource{URL: index.URL + "/", Insecure: true, IntervalSeconds: 1}
 	_, err := w.ours.UpgradePolicies.Create(w.Context(), policy, metav1.CreateOptions{})
 	w.must(err)

@@ -51,7 +51,7 @@ func stateOf(size int) metrics.State {
 	s.Schedules = []v1alpha1.MaintenanceSchedule{night}
 	s.Records = []v1alpha1.UpgradeRecord{{UpgradeSummary: v1alpha1.UpgradeSummary{Type: v1alpha1.TypePatch, Outcome: v1alpha1.OutcomeSucceeded, CompletionTime: at(700 * time.Hour)}}}
 	s.Policy = &v1alpha1.UpgradePolicy{}
-	s.Policy.Spec.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}
+	s.Policy.Spec.Mode, s.Policy.Spec.Automatic = v1alpha1.ModeManage, []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypePatch}}
 	s.Policy.Status.Offered = []v1alpha1.OfferedVersion{{Version: "v1.34.4", FirstSeenTime: at(80 * time.Hour)}}
 	s.Policy.Status.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionSourceReady, Status: metav1.ConditionFalse, Reason: "SourceUnavailable", LastTransitionTime: at(2 * time.Hour)},

@@ -21,11 +21,12 @@ func TestRequiredPolicyIsNotCreated(t *testing.T) {
 	c := newCluster(t, "cp1")
 	c.must(c.ours.UpgradePolicies.Delete(t.Context(), v1alpha1.PolicyName, metav1.DeleteOptions{}))
 	c.requirePolicy = true
+	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
 	c.startCoordinator("one")
 	c.eventually(func() string {
-		_, err := c.ours.NodeUpgrades.Get(t.Context(), "cp1", metav1.GetOptions{})
-		if err != nil {
-			return err.Error()
+		s, err := c.ours.MaintenanceSchedules.Get(t.Context(), "always", metav1.GetOptions{})
+		if err != nil || s.Status.ObservedGeneration < 1 {
+			return fmt.Sprintf("the coordinator has not written the status of the schedule: %v", err)
 		}
 		return ""
 	})

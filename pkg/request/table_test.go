@@ -19,6 +19,7 @@ var now = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 // these upgrades, created a minute apart.
 func cluster(upgrades ...v1alpha1.ClusterUpgrade) fleet.Snapshot {
 	s := fleet.Snapshot{APIServers: []fleet.StaticPod{{Node: "cp-1", Version: "v1.34.4", Ready: true}}}
+	s.Policy = &v1alpha1.UpgradePolicy{Spec: v1alpha1.UpgradePolicySpec{Mode: v1alpha1.ModeManage}}
 	for _, name := range []string{"cp-1", "w-1"} {
 		s.Nodes = append(s.Nodes, fleet.Node{Name: name, UID: name, ControlPlane: name == "cp-1", OS: "linux", Architecture: "amd64", Ready: true, Kubelet: "v1.34.4"})
 		u := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -40,8 +40,9 @@ func (t *target) stateOf(n *node) nodeState {
 	return s
 }
 
-// kubeletDone reports whether the kubelet runs the version or a later one.
-func (t *target) kubeletDone(n *node) bool { return atLeast(*n.runs.kubelet, t.to) }
+// kubeletDone reports whether the kubelet runs the version or a later one. A Reboot has no
+// version.
+func (t *target) kubeletDone(n *node) bool { return !t.reboot && atLeast(*n.runs.kubelet, t.to) }
 
 // kubeadmDone reports whether pass 1 is over for this control-plane node.
 func (t *target) kubeadmDone(n *node) bool {

@@ -33,7 +33,8 @@ type work struct {
 }
 
 // run goes from one instant to the next at which a decision may change, until there is
-// none.
+// none. It ends, because each node begins at most once in each pass, and after maxIdle
+// instants without a start it gives up.
 func (p *prediction) run() {
 	for len(p.nodes) > 0 && p.idle < maxIdle {
 		begun, wake := p.releaseNodes()
@@ -54,6 +55,9 @@ func (p *prediction) releaseNodes() (begun []work, wake wakeTime) {
 	for _, n := range p.candidates {
 		if a.full() {
 			break
+		}
+		if _, done := p.spans[n.Name]; done {
+			continue
 		}
 		slot, hold := a.admit(n)
 		if hold.Holds() {

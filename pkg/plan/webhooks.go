@@ -12,29 +12,43 @@ import (
 // have ready backends.
 type webhooks struct {
 	all []preflight.Webhook
-	of  map[string][]int // by node; into all
+	of  map[string][]int // by node that may answer; into all
 }
 
 // readWebhooks returns the webhooks by node; none if the check is ignored.
 func (c *cluster) readWebhooks() webhooks {
 	w := webhooks{of: map[string][]int{}}
-	if c.target == nil || c.target.Spec.Ignores(preflight.LastBackend) {
+	if len(c.Webhooks) == 0 || c.target == nil || c.target.Spec.Ignores(preflight.LastBackend) {
 		return w
 	}
 	w.all = c.Webhooks
+	lost := map[string]bool{}
+	for _, n := range c.nodes {
+		lost[n.Name] = n.losesBackends()
+	}
 	for i, one := range w.all {
 		for _, node := range one.Nodes {
-			w.of[node] = append(w.of[node], i)
+			if !lost[node] {
+				w.of[node] = append(w.of[node], i)
+			}
 		}
 	}
 	return w
 }
 
-// backed returns for each webhook how many nodes have a ready backend.
+// losesBackends reports whether the backends on the node do not count, although the
+// upgrade does not count it as out of service. EndpointSlices lag behind the Node.
+func (n *node) losesBackends() bool {
+	return !n.Ready && !n.concerned || n.busy() && n.abandoned != nil
+}
+
+// backed returns for each webhook how many nodes have a backend that counts.
 func (w webhooks) backed() []int {
 	backed := make([]int, len(w.all))
-	for i := range w.all {
-		backed[i] = len(w.all[i].Nodes)
+	for _, of := range w.of {
+		for _, i := range of {
+			backed[i]++
+		}
 	}
 	return backed
 }
@@ -61,7 +75,7 @@ func (a *allocation) lastBackend(n *node) fleet.Hold {
 		}
 		message := fmt.Sprintf("webhook %s would lose its last ready backend with this node, and requests fail without it", a.webhooks.all[i])
 		if len(a.webhooks.all[i].Nodes) > 1 {
-			message += ", as nodes with others are away"
+			message += ": the nodes with its other backends are out of service"
 		} else {
 			message += "; run a second replica of its backend on another node"
 		}

@@ -14,8 +14,8 @@ import (
 
 // The windows of TestLongBySchedule: how long each is open, and from one to the next.
 const (
-	windowOpen  = 12 * time.Minute
-	windowEvery = 13 * time.Minute
+	windowOpen  = 20 * time.Minute
+	windowEvery = 22 * time.Minute
 )
 
 // TestLongBySchedule takes the same way without any command: four ClusterUpgrades and a

@@ -109,6 +109,10 @@ e2e-install: packages lab image ## One pool first, and installing, rebooting and
 	rm -rf dist/charts && $(MAKE) --no-print-directory chart VERSION=v0.0.0-lab
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestInstall|TestPilot' ./e2e/...
 
+.PHONY: e2e-runbooks
+e2e-runbooks: packages lab image ## What each alert is for, brought about, and every command of its page run (root; about 20 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 90m -run 'TestRunbooks$$' ./e2e/...
+
 .PHONY: e2e-kured
 e2e-kured: packages lab image ## A pool beside kured, which then change nodes; KURED=PATH is kured's program, built from its repository (root; about 10 minutes)
 	$(if $(KURED),,$(error KURED=PATH is missing: the program of kured, built with `CGO_ENABLED=0 go build ./cmd/kured` in its repository))

@@ -95,11 +95,11 @@ func (c runbooks) noWindow(t *testing.T) {
 }
 
 func (c runbooks) invalidSchedule(t *testing.T) {
-	c.apply(t, strings.Replace(scenario.OpenSchedule, "spec:", "spec:\n  timeZone: Europe/Nowhere", 1))
+	c.apply(t, strings.Replace(scenario.OpenSchedule, "FREQ=DAILY", "FREQ=MONTHLY;BYSETPOS=1", 1))
 	c.awaitUpgradeStatus(t, v1alpha1.ReasonScheduleInvalid)
 	name := strings.TrimSpace(c.must(t)(c.Kube(c.ctx, "get", "maintenanceschedules", "-o", "name")))
 	name = name[strings.LastIndex(name, "/")+1:]
-	c.page(t, "KubectlUpgradeScheduleInvalid", "Europe/Nowhere", "NAME", name)
+	c.page(t, "KubectlUpgradeScheduleInvalid", "BYSETPOS", "NAME", name)
 	c.must(t)(c.Kube(c.ctx, "delete", "maintenanceschedule", name))
 }
 

@@ -1,7 +1,9 @@
 package cli_test
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,7 +19,7 @@ import (
 var (
 	// pluginCommand matches a command of the plugin in a page, up to its comment or to the
 	// end of the command in a shell. Between backquotes it may be only the command's name.
-	pluginCommand = regexp.MustCompile("(?m)(^ *\\$ |^|`)kubectl upgrade ((?:\"[^\"\n]*\"|'[^'\n]*'|\\\\\\||[^`\n#|>;&\"'])+)")
+	pluginCommand = regexp.MustCompile("(?m)(^ *(?:\\$ )?|`)kubectl upgrade ((?:\"[^\"\n]*\"|'[^'\n]*'|\\\\\\||[^`\n#|>;&\"'])+)")
 	// word matches a word of a shell command.
 	word = regexp.MustCompile(`(?:"[^"]*"|'[^']*'|[^\s"'])+`)
 )
@@ -41,7 +43,7 @@ func TestPagesCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, match := range pluginCommand.FindAllStringSubmatch(string(text), -1) {
-			if strings.HasPrefix(match[2], "…") {
+			if strings.HasPrefix(match[2], "…") || strings.HasPrefix(match[2], "◀") { // a diagram
 				continue
 			}
 			commands++
@@ -68,4 +70,29 @@ func understood(line string, complete bool) error {
 		return err
 	}
 	return command.ValidateArgs(command.Flags().Args())
+}
+
+// pageFile matches a block of a page that is a file: its first line is a comment with the name.
+var pageFile = regexp.MustCompile("(?ms)^```(?:sh|yaml)\n# ([a-z0-9./-]+)\n(.*?)^```$")
+
+// writePageFiles writes the files that a page shows to dir, so that the script with the name of
+// the page can run them. A script without a page gets none.
+func writePageFiles(page, dir string) error {
+	text, err := os.ReadFile(page)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, match := range pageFile.FindAllSubmatch(text, -1) {
+		path := filepath.Join(dir, filepath.FromSlash(string(match[1])))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, match[2], 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }

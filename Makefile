@@ -69,6 +69,11 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	$(GOTESTSUM) -- -race -timeout 30m ./...
 	$(GO) test -count 1 -timeout 30m ./pkg/internal/sim
 
+.PHONY: docs-check
+docs-check: assets ## Check every page: links and anchors, commands and their flags, objects, and the scripts that some pages show
+	$(GO) test -count 1 ./pkg/internal/doclinks
+	$(GO) test -count 1 -run 'Page|Documented|TestScripts/(fleets|pilot)' ./pkg/cli ./pkg/api/v1alpha1 ./pkg/source ./pkg/internal/apidoc ./pkg/observe/metrics ./pkg/preflight
+
 .PHONY: test-rules
 test-rules: ## Unit tests of the Prometheus rules and alerts, with promtool (root: installs Debian's Prometheus)
 	$(call install,prometheus)

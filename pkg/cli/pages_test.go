@@ -66,8 +66,11 @@ func understood(line string, complete bool) error {
 	if err != nil {
 		return err
 	}
-	if err := command.ParseFlags(args); err != nil || !complete {
+	if err := command.ParseFlags(args); err != nil || !complete && command != root {
 		return err
+	}
+	if command == root && command.Flags().NArg() > 0 {
+		return errors.New("there is no such command")
 	}
 	return command.ValidateArgs(command.Flags().Args())
 }

@@ -1,0 +1,5 @@
+package othertools
+
+import (
+	_ "github.com/coreos/butane/config"
+)

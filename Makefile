@@ -74,7 +74,7 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 docs-check: assets ## Check every page: links and anchors, commands and their flags, objects, and the scripts that some pages show
 	$(GO) test -count 1 ./pkg/internal/doclinks
 	cd pkg/internal/othertools && $(GO) test -count 1 ./...
-	$(GO) test -count 1 -run 'Page|Documented|TestScripts/(fleets|pilot)' ./pkg/cli ./pkg/api/v1alpha1 ./pkg/source ./pkg/internal/apidoc ./pkg/observe/metrics ./pkg/preflight
+	$(GO) test -count 1 -run 'Page|Documented|TestScripts/(fleets|pilot|kubectl)' ./pkg/cli ./pkg/api/v1alpha1 ./pkg/source ./pkg/internal/apidoc ./pkg/observe/metrics ./pkg/preflight
 
 .PHONY: test-rules
 test-rules: ## Unit tests of the Prometheus rules and alerts, with promtool (root: installs Debian's Prometheus)

@@ -240,7 +240,7 @@ func (a *apply) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) (*v1alph
 	if a.mode == dryRunNone {
 		reader.sign(ctx, u)
 	}
-	created, err := reader.kinds.ClusterUpgrades.Create(ctx, u, metav1.CreateOptions{FieldManager: manager, DryRun: a.dryRun.options()})
+	created, err := reader.kinds.ClusterUpgrades.Create(ctx, u, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: a.dryRun.options()})
 	if apierrors.IsAlreadyExists(err) {
 		return nil, fmt.Errorf("ClusterUpgrade %s has just been created by another person; `kubectl upgrade status` shows it, and the same command again follows it", u.Name)
 	}

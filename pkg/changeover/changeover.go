@@ -148,6 +148,12 @@ func (c *Changeover) createSchedule(ctx context.Context, wanted *v1alpha1.Mainte
 // Start pauses the other program, waits until its pods are gone, and then lets kubectl-upgrade
 // manage the nodes.
 func (c *Changeover) Start(ctx context.Context) error {
+	switch _, record, err := c.record(ctx); {
+	case err != nil:
+		return err
+	case record == nil && len(c.DryRun) == 0:
+		return errors.New("the UpgradePolicy has no record of the changeover: it has to be prepared first")
+	}
 	d, err := c.daemonSet(ctx)
 	if err != nil {
 		return err
@@ -174,23 +180,16 @@ func (c *Changeover) Start(ctx context.Context) error {
 		}
 	}
 	policy, record, err := c.record(ctx)
-	if err != nil || record == nil && len(c.DryRun) == 0 {
-		return errors.Join(err, errIf(record == nil, "the UpgradePolicy has no record of the changeover: run the command again"))
+	if err != nil {
+		return err
 	}
-	if record != nil {
+	if record != nil { // without one, this is a dry run
 		record.Start(&policy.Spec)
 		if err := c.writePolicy(ctx, policy); err != nil {
 			return err
 		}
 	}
 	c.say("upgradepolicy.%s/%s configured: mode: Manage", v1alpha1.Group, policy.Name)
-	return nil
-}
-
-func errIf(is bool, message string) error {
-	if is {
-		return errors.New(message)
-	}
 	return nil
 }
 

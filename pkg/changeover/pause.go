@@ -23,6 +23,12 @@ func Paused(d *appsv1.DaemonSet) bool {
 	return paused
 }
 
+// OriginalSelector returns the nodeSelector of a DaemonSet that is paused.
+func OriginalSelector(d *appsv1.DaemonSet) (original map[string]string, paused bool) {
+	err := json.Unmarshal([]byte(d.Annotations[v1alpha1.PausedAnnotation]), &original)
+	return original, Paused(d) && err == nil
+}
+
 // operation is one of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`

@@ -81,8 +81,11 @@ func (c *Changeover) waitForNodes(ctx context.Context) error {
 // restorePolicy deletes the schedule, and restores the fields.
 func (c *Changeover) restorePolicy(ctx context.Context) error {
 	policy, record, err := c.record(ctx)
-	if err != nil || record == nil {
-		return errors.Join(err, errIf(record == nil, "the UpgradePolicy has lost the record of the changeover"))
+	switch {
+	case err != nil:
+		return err
+	case record == nil:
+		return errors.New("the UpgradePolicy has lost the record of the changeover")
 	}
 	if record.Schedule != "" {
 		err := c.Ours.MaintenanceSchedules.Delete(ctx, record.Schedule, metav1.DeleteOptions{DryRun: c.DryRun})

@@ -50,7 +50,7 @@ func FromKured(in Kured) Result {
 		row := flag.row(s)
 		switch {
 		case s.unread != "" && flag.becomes == nil:
-			row.Value = "?"
+			row.Value, row.Set = "?", flag.meaning != NotNeeded
 		case s.unread != "":
 			row.Value, row.Note = "?", fmt.Sprintf("the value is %s, and was not read", s.unread)
 			row.Meaning, row.Becomes = None, ""
@@ -178,7 +178,7 @@ func (k *kured) surprises(w KuredWindow) {
 		k.note("kured takes the day from the clock, before and after midnight: on each day of --reboot-days it may reboot until %s and from %s on, and not in the morning after the last of these days. %s", w.end, w.start, does)
 	}
 	if length := w.length(); !w.always() && k.settings["period"].duration() > length {
-		k.note("Each of kured's pods looks at the clock once per --period=%s: a window of %s may pass unnoticed. Agents notice its start at once.", k.settings["period"].value(), length)
+		k.note("each of kured's pods looks at the clock once per --period=%s: a window of %s may pass unnoticed. Agents notice its start at once.", k.settings["period"].value(), length)
 	}
 	if !w.always() {
 		k.note("kured looks at its window only before it takes its lock: a drain and its reboot may run on after the window. An agent aborts a drain when the window closes, and does not begin when too little time is left.")
@@ -201,6 +201,9 @@ func (k *kured) window(row *Row, _ setting) {
 		row.Meaning, row.Note = None, "see below"
 	default:
 		row.Becomes = "a window of MaintenanceSchedule " + k.ScheduleName
+		if w, known := k.Window.(KuredWindow); known && k.Whole && w.overMidnight() && !w.daily() {
+			row.Meaning, row.Note = Nearest, "see below"
+		}
 	}
 }
 

@@ -30,14 +30,13 @@ func Migration(r migrate.Result, o Options) string {
 			value += " (default)"
 		}
 		becomes := row.Becomes
-		if becomes == "" {
-			becomes = string(row.Meaning)
+		switch {
+		case becomes == "":
+			becomes = row.Note
+		case row.Note != "":
+			becomes += "; " + row.Note
 		}
-		what := []string{becomes}
-		if row.Note != "" {
-			what = append(what, row.Note)
-		}
-		rows = append(rows, []cell{{row.Setting, plain}, {string(row.Meaning), meaningColors[row.Meaning]}, {value, plain}, {strings.Join(what, ": "), plain}})
+		rows = append(rows, []cell{{row.Setting, plain}, {string(row.Meaning), meaningColors[row.Meaning]}, {value, plain}, {becomes, plain}})
 	}
 	var b strings.Builder
 	b.WriteString(o.settings([]string{"SETTING", "MATCH", "VALUE", "BECOMES"}, rows))
@@ -46,7 +45,7 @@ func Migration(r migrate.Result, o Options) string {
 	}
 	for _, note := range r.Notes {
 		b.WriteString("\n")
-		o.hang(&b, "Note: ", 6, cell{strings.ToUpper(note[:1]) + note[1:], plain})
+		o.hang(&b, "Note: ", 6, cell{note, plain})
 	}
 	return b.String()
 }

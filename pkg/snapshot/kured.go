@@ -62,11 +62,13 @@ func Kured(daemonSets []*appsv1.DaemonSet) []*appsv1.DaemonSet {
 	return slices.DeleteFunc(slices.Clone(daemonSets), func(d *appsv1.DaemonSet) bool { return !isKured(d) })
 }
 
-// KuredHolds returns who holds kured's lock on this DaemonSet.
-func KuredHolds(d *appsv1.DaemonSet) (by string, held bool) {
-	for _, lock := range kuredLocks([]*appsv1.DaemonSet{d}) {
-		if by, _, held := lockHolders(d.Annotations[lock]); held {
-			return by, true
+// KuredHolder returns who holds kured's lock, on any of these DaemonSets.
+func KuredHolder(daemonSets []*appsv1.DaemonSet) (by string, held bool) {
+	for _, d := range daemonSets {
+		for _, lock := range kuredLocks(daemonSets) {
+			if by, _, held := lockHolders(d.Annotations[lock]); held {
+				return by, true
+			}
 		}
 	}
 	return "", false

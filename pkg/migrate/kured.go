@@ -41,7 +41,7 @@ func FromKured(in Kured) Result {
 	k := &kured{Kured: in, Result: Result{Program: "kured"}, commandLine: in.kuredFlags()}
 	k.Policy.Automatic = []v1alpha1.AutomaticUpgrade{{Type: v1alpha1.TypeReboot}}
 	k.Rows = append(k.Rows, Row{
-		Setting: "kured itself", Value: "reboots nodes that ask for it", Matters: true, Becomes: "automatic: [{type: Reboot}]",
+		Setting: "kured itself", Value: "reboots nodes that ask", Matters: true, Becomes: "automatic: [{type: Reboot}]",
 		Note: "add {type: Patch} for patches of Kubernetes",
 	})
 	k.schedule()
@@ -317,7 +317,7 @@ func (k *kured) forceReboot(row *Row, s setting) {
 func (k *kured) builtIn() {
 	k.Policy.Strategy.Drain.UnmanagedPods = v1alpha1.PodsEvict
 	k.Rows = append(k.Rows, Row{
-		Setting: "kured's drain", Value: "evicts pods without a controller, and with emptyDir", Matters: true,
+		Setting: "kured's drain", Value: "evicts pods without a controller", Matters: true,
 		Becomes: "strategy.drain.unmanagedPods: Evict", Note: "leave it out if such pods are to block the drain",
 	})
 }

@@ -54,7 +54,7 @@ func Migration(r migrate.Result, o Options) string {
 func (o Options) settings(header []string, rows [][]cell) string {
 	if o.Width == 0 || o.Width >= 130 {
 		for _, row := range rows {
-			row[2].text = o.cut(row[2].text, 44)
+			row[2].text = o.cut(row[2].text, 32)
 		}
 		return o.table(header, rows)
 	}

@@ -109,6 +109,10 @@ e2e-install: packages lab image ## One pool first, and installing, rebooting and
 	rm -rf dist/charts && $(MAKE) --no-print-directory chart VERSION=v0.0.0-lab
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestInstall|TestPilot' ./e2e/...
 
+.PHONY: e2e-migrate
+e2e-migrate: packages lab image ## Changing over from a stand-in for kured, and back (root; about 15 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run TestMigrate ./e2e/...
+
 .PHONY: e2e-faults
 e2e-faults: packages lab image ## Broken images and faults on real nodes, written to docs/reliability.md; CASE=REGEX selects cases (root; about two hours)
 	cd lab && FAULT_CASES='$(CASE)' RELIABILITY=$(abspath docs/reliability.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 180m -run 'TestGuard|TestFaults' ./e2e/...

@@ -352,3 +352,58 @@ func TestDryRun(t *testing.T) {
 		t.Errorf("output:\n%s", f.out)
 	}
 }
+
+// TestFLUO changes over from FLUO and back: Nodes that a person has paused stay so.
+func TestFLUO(t *testing.T) {
+	f := newFixture(t)
+	nodes := f.Kube.CoreV1().Nodes()
+	for name, annotations := range map[string]map[string]string{"a": {fluoPrefix + "reboot-needed": "true"}, "b": {FLUOPaused: "true"}} {
+		_, err := nodes.Create(f.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}}, metav1.CreateOptions{})
+		f.must(err)
+		t.Cleanup(func() { f.must(nodes.Delete(f.ctx, name, metav1.DeleteOptions{})) })
+	}
+	marks := func() string {
+		list, err := nodes.List(f.ctx, metav1.ListOptions{})
+		f.must(err)
+		all := map[string]any{}
+		for _, n := range list.Items {
+			all[n.Name] = n.Annotations
+		}
+		text, err := json.Marshal(all)
+		f.must(err)
+		return string(text)
+	}
+	before, nodesBefore := f.state(), marks()
+	f.Other = FLUO(f.Kube, "kube-system", "kured")
+	f.result = migrate.FromFLUO(migrate.FLUO{Placement: migrate.Placement{ControlPlane: true}, ScheduleName: "fluo", Now: time.Now()})
+	f.must(f.Prepare(f.ctx, f.result))
+	f.must(f.Start(f.ctx))
+	if got := marks(); strings.Count(got, FLUOPaused) != 2 || strings.Count(got, v1alpha1.PausedAnnotation) != 1 {
+		t.Errorf("after Start: %s", got)
+	}
+	list, err := nodes.List(f.ctx, metav1.ListOptions{})
+	f.must(err)
+	var pointers []*corev1.Node
+	for i := range list.Items {
+		pointers = append(pointers, &list.Items[i])
+	}
+	if found := snapshot.RebootManagers(pointers, nil); len(found) > 0 {
+		t.Errorf("it may still reboot nodes: %v", found)
+	}
+	f.must(f.Undo(f.ctx))
+	if diff := cmp.Diff(nodesBefore, marks()); diff != "" {
+		t.Errorf("Nodes are not as they were (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, f.state()); diff != "" {
+		t.Errorf("it is not as it was (-before +after):\n%s", diff)
+	}
+
+	n, err := nodes.Get(f.ctx, "a", metav1.GetOptions{})
+	f.must(err)
+	n.Annotations[fluoPrefix+"reboot-in-progress"] = "true"
+	_, err = nodes.Update(f.ctx, n, metav1.UpdateOptions{})
+	f.must(err)
+	f.must(f.Prepare(f.ctx, f.result))
+	wantError(t, f.Start(f.ctx), "FLUO reboots node a: wait until that is over")
+	f.must(f.Undo(f.ctx))
+}

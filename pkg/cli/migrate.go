@@ -45,7 +45,7 @@ changes over to it.`,
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(newMigrateKured(p))
+	cmd.AddCommand(newMigrateKured(p), newMigrateFLUO(p), newMigrateTimer(p))
 	for _, sub := range cmd.Commands() {
 		sub.Args = explainArguments(sub.Args)
 	}
@@ -102,7 +102,11 @@ func (m *migration) show(ctx context.Context, result migrate.Result) error {
 		return err
 	}
 	fmt.Fprintf(m.Out, "\n%s", text)
-	fmt.Fprintf(m.ErrOut, "\nNothing was changed. --apply changes over, after a question; -o yaml prints only the objects.\n")
+	hint := "-o yaml prints only the objects."
+	if result.Schedule != nil {
+		hint = "--apply changes over, after a question; " + hint
+	}
+	fmt.Fprintf(m.ErrOut, "\nNothing was changed. %s\n", hint)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
@@ -21,7 +22,11 @@ type containerReader struct {
 func (r containerReader) read(ctx context.Context, namespace string, pod corev1.PodSpec, c corev1.Container) migrate.Container {
 	read := migrate.Container{Image: c.Image, Command: c.Command, Args: c.Args, HostPaths: map[string]string{}}
 	for _, from := range c.EnvFrom {
-		read.Variables = append(read.Variables, r.all(ctx, namespace, from)...)
+		variables, unread := r.all(ctx, namespace, from)
+		read.Variables = append(read.Variables, variables...)
+		if unread != "" {
+			read.Unread = append(read.Unread, unread)
+		}
 	}
 	for _, v := range c.Env {
 		read.Variables = append(read.Variables, r.one(ctx, namespace, v))
@@ -59,17 +64,24 @@ func (r containerReader) one(ctx context.Context, namespace string, v corev1.Env
 	return read
 }
 
-// all returns the variables of a ConfigMap. Those of a Secret are not known, not even their
-// names.
-func (r containerReader) all(ctx context.Context, namespace string, from corev1.EnvFromSource) (variables []migrate.Variable) {
-	if from.ConfigMapRef == nil {
-		return nil
+// all returns the variables of a ConfigMap, or what could not be read. Those of a Secret are not
+// known, not even their names.
+func (r containerReader) all(ctx context.Context, namespace string, from corev1.EnvFromSource) (variables []migrate.Variable, unread string) {
+	switch {
+	case from.SecretRef != nil:
+		return nil, fmt.Sprintf("Secret %s/%s", namespace, from.SecretRef.Name)
+	case from.ConfigMapRef == nil:
+		return nil, ""
 	}
-	data, _ := r.configMap(ctx, namespace, from.ConfigMapRef.Name)
+	name, optional := from.ConfigMapRef.Name, from.ConfigMapRef.Optional
+	data, err := r.configMap(ctx, namespace, name)
+	if err != nil && (!apierrors.IsNotFound(err) || optional == nil || !*optional) {
+		return nil, fmt.Sprintf("ConfigMap %s/%s", namespace, name)
+	}
 	for key, value := range data {
 		variables = append(variables, migrate.Variable{Name: from.Prefix + key, Value: value})
 	}
-	return variables
+	return variables, ""
 }
 
 func (r containerReader) configMap(ctx context.Context, namespace, name string) (map[string]string, error) {

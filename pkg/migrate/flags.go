@@ -68,6 +68,9 @@ type Container struct {
 	Command   []string
 	Args      []string
 	Variables []Variable
+	// Unread are ConfigMaps and Secrets whose variables are not known, such as "Secret
+	// kube-system/kured": each may set any flag.
+	Unread []string
 	// HostPaths are the host's folders that it mounts, by the path in the container.
 	HostPaths map[string]string
 }
@@ -133,6 +136,10 @@ func (c Container) parse(specs []flagSpec, singleDash bool) commandLine {
 	for _, spec := range specs {
 		byName[spec.name] = spec
 		line.settings[spec.name] = setting{values: values(spec.kind, spec.fallback)}
+	}
+	for _, source := range c.Unread {
+		line.problems = append(line.problems, "the variables of "+source+" were not read; -f FILE reads a manifest in which they are written out")
+		line.unreadable = true
 	}
 	words := slices.Concat(c.Command, c.Args)
 	if len(c.Command) > 0 {

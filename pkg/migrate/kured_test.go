@@ -60,7 +60,7 @@ func runCases(t *testing.T, file string, least int, become func(input string) st
 	}
 }
 
-// parseInput reads the lines of a case: "env NAME=VALUE", "secret NAME", "image IMAGE", "mount
+// parseInput reads the lines of a case: "env NAME=VALUE", "secret NAME", "unread SOURCE", "image IMAGE", "mount
 // HOST CONTAINER", "node KEY=VALUE", "whole", "affinity", "workers", and words of the command line,
 // one a line.
 func parseInput(input string) Kured {
@@ -82,6 +82,8 @@ func parseInput(input string) Kured {
 			in.Variables = append(in.Variables, Variable{Name: rest, Unread: "from Secret kube-system/kured"})
 		case word == "image":
 			in.Image = rest
+		case word == "unread":
+			in.Unread = append(in.Unread, rest)
 		case word == "mount":
 			host, container, _ := strings.Cut(rest, " ")
 			in.HostPaths[container] = host

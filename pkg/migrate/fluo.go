@@ -3,7 +3,6 @@ package migrate
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -143,13 +142,10 @@ func (r *Result) fluoDrain(flags commandLine) {
 	grace.Matters, grace.Meaning = true, Nearest
 	drain := &r.Policy.Strategy.Drain
 	if n := s.number(); n > 0 && s.problem == "" && s.unread == "" {
-		limit := int32(min(n, int(most/time.Second)))
+		limit, note := seconds(time.Duration(min(n, most+1)) * time.Second)
 		drain.TimeoutSeconds, drain.OnTimeout = &limit, v1alpha1.OnTimeoutDelete
 		grace.Becomes = fmt.Sprintf("strategy.drain.timeoutSeconds: %d, onTimeout: Delete", limit)
-		grace.Note = "FLUO then reboots, whatever pods are left; an agent deletes them first"
-		if n > math.MaxInt32 {
-			grace.Note = "a day is the most"
-		}
+		grace.Note = cmp.Or(note, "FLUO then reboots, whatever pods are left; an agent deletes them first")
 	} else {
 		grace.Meaning, grace.Note = None, "its value is not known, or not positive: the drain has the default limit of 900 seconds"
 	}

@@ -196,14 +196,13 @@ func (w KuredWindow) length() time.Duration {
 
 func (k *kured) window(row *Row, _ setting) {
 	row.Matters = true
-	switch {
-	case k.Schedule == nil:
+	if k.Schedule == nil {
 		row.Meaning, row.Note = None, "see below"
-	default:
-		row.Becomes = "a window of MaintenanceSchedule " + k.ScheduleName
-		if w, known := k.Window.(KuredWindow); known && k.Whole && w.overMidnight() && !w.daily() {
-			row.Meaning, row.Note = Nearest, "see below"
-		}
+		return
+	}
+	row.Becomes = "a window of MaintenanceSchedule " + k.ScheduleName
+	if w, known := k.Window.(KuredWindow); known && k.Whole && w.overMidnight() && !w.daily() {
+		row.Meaning, row.Note = Nearest, "see below"
 	}
 }
 
@@ -253,13 +252,13 @@ func (k *kured) concurrency(row *Row, s setting) {
 }
 
 // most is the API's limit for a time, a day.
-const most = 24 * time.Hour
+const most = 24 * 60 * 60
 
-// seconds returns a duration in whole seconds, rounded up, and a note if it is longer than the API
-// allows.
-func seconds(d, limit time.Duration) (n int32, note string) {
-	if d > limit {
-		return int32(limit / time.Second), fmt.Sprintf("%s is the most", limit)
+// seconds returns a duration in whole seconds, rounded up, and a note if it is longer than the
+// API allows.
+func seconds(d time.Duration) (n int32, note string) {
+	if d > most*time.Second {
+		return most, "a day is the most"
 	}
 	return int32(math.Ceil(d.Seconds())), ""
 }
@@ -271,7 +270,7 @@ func (k *kured) lockReleaseDelay(row *Row, s setting) {
 		row.Note = "a node must stay Ready for strategy.settleSeconds, 120 by default, before it is uncordoned and the next one begins"
 		return
 	}
-	n, note := seconds(d, most)
+	n, note := seconds(d)
 	k.Policy.Strategy.MinReadySeconds = &n
 	row.Becomes, row.Note = fmt.Sprintf("strategy.minReadySeconds: %d", n), cmp.Or(note, "the node must be Ready all that time")
 }
@@ -284,7 +283,7 @@ func (k *kured) drainTimeout(row *Row, s setting) {
 		row.Note = "kured waits without limit, and every other node with it. An agent uncordons its node, lets others go and tries again"
 		return
 	}
-	n, note := seconds(d, most)
+	n, note := seconds(d)
 	k.Policy.Strategy.Drain.TimeoutSeconds = &n
 	row.Becomes, row.Note = fmt.Sprintf("strategy.drain.timeoutSeconds: %d", n), note
 }

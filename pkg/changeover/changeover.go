@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
@@ -86,12 +87,11 @@ func (c *Changeover) Prepare(ctx context.Context, result migrate.Result) error {
 	if policy.Spec.Mode == v1alpha1.ModeManage {
 		return nil // it has been started
 	}
-	if policy.Annotations == nil {
-		policy.Annotations = map[string]string{}
-	}
-	policy.Annotations[v1alpha1.MigratedAnnotation] = record.String()
-	record.Prepare(&policy.Spec)
-	if err := c.writePolicy(ctx, policy); err != nil {
+	err = c.changePolicy(ctx, func(policy *v1alpha1.UpgradePolicy) {
+		metav1.SetMetaDataAnnotation(&policy.ObjectMeta, v1alpha1.MigratedAnnotation, record.String())
+		record.Prepare(&policy.Spec)
+	})
+	if err != nil {
 		return err
 	}
 	c.say("upgradepolicy.%s/%s configured: strategy; its mode is still %s", v1alpha1.Group, policy.Name, record.Before.Mode)
@@ -154,20 +154,8 @@ func (c *Changeover) Start(ctx context.Context) error {
 	case record == nil && len(c.DryRun) == 0:
 		return errors.New("the UpgradePolicy has no record of the changeover: it has to be prepared first")
 	}
-	d, err := c.daemonSet(ctx)
-	if err != nil {
+	if err := c.pauseDaemonSet(ctx); err != nil {
 		return err
-	}
-	if !Paused(d) {
-		if busy, err := c.Other.Busy(ctx, d); err != nil {
-			return err
-		} else if busy != "" {
-			return fmt.Errorf("%s: wait until that is over, and run this command again. Nothing was paused", busy)
-		}
-		if err := c.pause(ctx, d); err != nil {
-			return err
-		}
-		c.say("daemonset.apps/%s paused: its nodeSelector matches no node", d.Name)
 	}
 	if c.Other.Pause != nil {
 		if err := c.Other.Pause(ctx, c.DryRun); err != nil {
@@ -179,18 +167,45 @@ func (c *Changeover) Start(ctx context.Context) error {
 			return err
 		}
 	}
-	policy, record, err := c.record(ctx)
+	_, record, err := c.record(ctx)
 	if err != nil {
 		return err
 	}
 	if record != nil { // without one, this is a dry run
-		record.Start(&policy.Spec)
-		if err := c.writePolicy(ctx, policy); err != nil {
+		if err := c.changePolicy(ctx, func(policy *v1alpha1.UpgradePolicy) { record.Start(&policy.Spec) }); err != nil {
 			return err
 		}
 	}
-	c.say("upgradepolicy.%s/%s configured: mode: Manage", v1alpha1.Group, policy.Name)
+	c.say("upgradepolicy.%s/%s configured: mode: Manage", v1alpha1.Group, v1alpha1.PolicyName)
 	return nil
+}
+
+// pauseDaemonSet pauses the DaemonSet if it is not paused, and the program has no node in its
+// hands. It reads and decides again if another client has written the DaemonSet meanwhile: that
+// may have been its lock.
+func (c *Changeover) pauseDaemonSet(ctx context.Context) error {
+	const tries = 5
+	for i := 1; ; i++ {
+		d, err := c.daemonSet(ctx)
+		if err != nil || Paused(d) {
+			return err
+		}
+		busy, err := c.Other.Busy(ctx, d)
+		if err != nil {
+			return err
+		}
+		if busy != "" {
+			return fmt.Errorf("%s: wait until that is over, and run this command again. Nothing was paused", busy)
+		}
+		err = c.pause(ctx, d)
+		if err == nil {
+			c.say("daemonset.apps/%s paused: its nodeSelector matches no node", d.Name)
+			return nil
+		}
+		if i == tries || !changedMeanwhile(err) {
+			return err
+		}
+	}
 }
 
 // waitForPods waits until no pod of the program is left. A pod may have taken a node into its
@@ -245,7 +260,7 @@ func (c *Changeover) wait(ctx context.Context, left func() (string, error)) erro
 func (c *Changeover) record(ctx context.Context) (*v1alpha1.UpgradePolicy, *migrate.Record, error) {
 	policy, err := c.Ours.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil, fmt.Errorf("there is no UpgradePolicy %s: install kubectl-upgrade first (docs/install.md); its coordinator creates it", v1alpha1.PolicyName)
+		return nil, nil, fmt.Errorf("there is no UpgradePolicy %s: install kubectl-upgrade first (docs/install.md); its coordinator creates it (%w)", v1alpha1.PolicyName, err)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading UpgradePolicy %s: %w", v1alpha1.PolicyName, err)
@@ -261,9 +276,19 @@ func (c *Changeover) record(ctx context.Context) (*v1alpha1.UpgradePolicy, *migr
 	return policy, &record, err
 }
 
-func (c *Changeover) writePolicy(ctx context.Context, policy *v1alpha1.UpgradePolicy) error {
-	if _, err := c.Ours.UpgradePolicies.Update(ctx, policy, metav1.UpdateOptions{FieldManager: manager, DryRun: c.DryRun}); err != nil {
-		return fmt.Errorf("changing UpgradePolicy %s: %w", policy.Name, err)
+// changePolicy changes the UpgradePolicy, again if another client has written it meanwhile.
+func (c *Changeover) changePolicy(ctx context.Context, change func(*v1alpha1.UpgradePolicy)) error {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		policy, err := c.Ours.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(policy)
+		_, err = c.Ours.UpgradePolicies.Update(ctx, policy, metav1.UpdateOptions{FieldManager: manager, DryRun: c.DryRun})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("changing UpgradePolicy %s: %w", v1alpha1.PolicyName, err)
 	}
 	return nil
 }

@@ -267,9 +267,7 @@ func TestPausesOnlyWhatWasRead(t *testing.T) {
 		f.annotate(`{"nodeID":"w1"}`)
 		return answer, err
 	}
-	if err := f.Start(f.ctx); err == nil {
-		t.Error("there was no error")
-	}
+	wantError(t, f.Start(f.ctx), "wait until that is over")
 	if d, _ := f.daemonSet(f.ctx); Paused(d) {
 		t.Error("kured was paused while it holds its lock")
 	}
@@ -291,6 +289,20 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 	if !strings.Contains(f.out.String(), "changed since: strategy") {
 		t.Errorf("output:\n%s", f.out)
+	}
+}
+
+// TestUndoAfterRemoval checks that kured is resumed when kubectl-upgrade is gone already.
+func TestUndoAfterRemoval(t *testing.T) {
+	f := newFixture(t)
+	f.must(f.Prepare(f.ctx, f.result))
+	f.must(f.Start(f.ctx))
+	f.must(f.Ours.UpgradePolicies.Delete(f.ctx, "cluster", metav1.DeleteOptions{}))
+	f.must(f.Undo(f.ctx))
+	d, err := f.daemonSet(f.ctx)
+	f.must(err)
+	if Paused(d) || d.Spec.Template.Spec.NodeSelector["pool"] != "web" {
+		t.Errorf("kured is still paused: %v", d.Spec.Template.Spec.NodeSelector)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -58,6 +59,10 @@ func (c *Changeover) patch(ctx context.Context, d *appsv1.DaemonSet, operations 
 	}
 	return nil
 }
+
+// changedMeanwhile reports whether a patch was refused because the object is not any more as it
+// was read.
+func changedMeanwhile(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
 
 // pause keeps the pods of the DaemonSet off every node, and remembers its nodeSelector.
 func (c *Changeover) pause(ctx context.Context, d *appsv1.DaemonSet) error {

@@ -17,7 +17,7 @@ import (
 // UpgradePolicy's fields as they were, and the other program as it was.
 func (c *Changeover) Undo(ctx context.Context) error {
 	policy, record, err := c.record(ctx)
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) { // kubectl-upgrade may have been removed
 		return err
 	}
 	d, err := c.daemonSet(ctx)
@@ -29,8 +29,7 @@ func (c *Changeover) Undo(ctx context.Context) error {
 	}
 	if record != nil {
 		if policy.Spec.Mode != record.Before.Mode {
-			record.Stop(&policy.Spec)
-			if err := c.writePolicy(ctx, policy); err != nil {
+			if err := c.changePolicy(ctx, func(policy *v1alpha1.UpgradePolicy) { record.Stop(&policy.Spec) }); err != nil {
 				return err
 			}
 			c.say("upgradepolicy.%s/%s configured: mode: %s", v1alpha1.Group, policy.Name, record.Before.Mode)
@@ -49,11 +48,17 @@ func (c *Changeover) Undo(ctx context.Context) error {
 			return err
 		}
 	}
+	if d, err = c.daemonSet(ctx); err != nil { // it may have been written while nodes were given back
+		return err
+	}
 	if Paused(d) {
 		if err := c.resume(ctx, d); err != nil {
 			return err
 		}
 		c.say("daemonset.apps/%s resumed: its nodeSelector is as it was", d.Name)
+	}
+	if record == nil {
+		return nil
 	}
 	return c.forget(ctx)
 }
@@ -80,7 +85,7 @@ func (c *Changeover) waitForNodes(ctx context.Context) error {
 
 // restorePolicy deletes the schedule, and restores the fields.
 func (c *Changeover) restorePolicy(ctx context.Context) error {
-	policy, record, err := c.record(ctx)
+	_, record, err := c.record(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -96,11 +101,11 @@ func (c *Changeover) restorePolicy(ctx context.Context) error {
 			c.say("maintenanceschedule.%s/%s deleted", v1alpha1.Group, record.Schedule)
 		}
 	}
-	changed := record.Restore(&policy.Spec)
-	if err := c.writePolicy(ctx, policy); err != nil {
+	var changed []string
+	if err := c.changePolicy(ctx, func(policy *v1alpha1.UpgradePolicy) { changed = record.Restore(&policy.Spec) }); err != nil {
 		return err
 	}
-	c.say("upgradepolicy.%s/%s configured: as it was", v1alpha1.Group, policy.Name)
+	c.say("upgradepolicy.%s/%s configured: as it was", v1alpha1.Group, v1alpha1.PolicyName)
 	if len(changed) > 0 {
 		c.say("left as they are, because they were changed since: %s", strings.Join(changed, ", "))
 	}
@@ -109,10 +114,5 @@ func (c *Changeover) restorePolicy(ctx context.Context) error {
 
 // forget removes the record, as the last step.
 func (c *Changeover) forget(ctx context.Context) error {
-	policy, record, err := c.record(ctx)
-	if err != nil || record == nil {
-		return err
-	}
-	delete(policy.Annotations, v1alpha1.MigratedAnnotation)
-	return c.writePolicy(ctx, policy)
+	return c.changePolicy(ctx, func(policy *v1alpha1.UpgradePolicy) { delete(policy.Annotations, v1alpha1.MigratedAnnotation) })
 }

@@ -153,7 +153,8 @@ func (e *examination) readKinds() {
 	for resource, of := range ourTypes {
 		kind := doctor.Kind{Name: of.Name(), Missing: served == nil || !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource })}
 		if !kind.Missing {
-			if definition, err := definitions.Get(e.ctx, resource.GroupResource().String(), metav1.GetOptions{}); err == nil {
+			definition, err := definitions.Get(e.ctx, resource.GroupResource().String(), metav1.GetOptions{})
+			if kind.Unread = err != nil; !kind.Unread {
 				kind.Lacks = doctor.Lacks(of, schemaOf(definition))
 			}
 		}

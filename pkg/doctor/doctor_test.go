@@ -70,6 +70,7 @@ func TestCheck(t *testing.T) {
 		{"kinds may not be read", func(f *Facts) { f.Kinds = nil }, "installation unknown: may not be read", OK},
 		{"a kind is missing", func(f *Facts) { f.Kinds = append(f.Kinds, Kind{Name: "UpgradeRecord", Missing: true}) }, "kinds fail: does not know the kind UpgradeRecord", Fail},
 		{"a field is missing", func(f *Facts) { f.Kinds[0].Lacks = []string{"spec.mode"} }, "kinds warn: NodeUpgrade lacks spec.mode", Warn},
+		{"definitions may not be read", func(f *Facts) { f.Kinds[0].Unread = true }, "kinds unknown: every field that this plugin uses is not known", OK},
 		{"no coordinator", func(f *Facts) { f.Coordinator = nil }, "coordinator unknown: no Deployment", OK},
 		{"no leader", func(f *Facts) { f.CoordinatorProblem = "no coordinator has run yet" }, "coordinator fail: No coordinator has run yet", Fail},
 		{"coordinator not Ready", func(f *Facts) { f.Coordinator.Ready = 0 }, "coordinator fail: no pod", Fail},

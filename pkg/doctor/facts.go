@@ -66,6 +66,8 @@ type Right struct {
 type Kind struct {
 	Name    string
 	Missing bool
+	// Unread reports whether the definition may not be read, so that Lacks is not known.
+	Unread bool
 	// Lacks are fields that this plugin knows, and the cluster's definition does not.
 	Lacks []string
 }

@@ -46,7 +46,9 @@ func kinds(f Facts) (lines []Line) {
 	if !f.Installed() {
 		return nil
 	}
+	unread := false
 	for _, k := range f.Kinds {
+		unread = unread || k.Unread
 		switch {
 		case k.Missing:
 			lines = append(lines, Line{"kinds", Fail, "the cluster does not know the kind " + k.Name, "Apply the CustomResourceDefinitions of the installed version; " + install})
@@ -54,7 +56,10 @@ func kinds(f Facts) (lines []Line) {
 			lines = append(lines, Line{"kinds", Warn, fmt.Sprintf("the definition of %s lacks %s: it is older than this plugin", k.Name, strings.Join(k.Lacks, ", ")), "Apply the CustomResourceDefinitions of the plugin's version, then the coordinator and agents of that version; " + install})
 		}
 	}
-	if len(lines) == 0 {
+	switch {
+	case len(lines) == 0 && unread:
+		lines = []Line{{"kinds", Unknown, fmt.Sprintf("the cluster knows all %d kinds; whether they have every field that this plugin uses is not known", len(f.Kinds)), "Ask an administrator for the right to read CustomResourceDefinitions"}}
+	case len(lines) == 0:
 		lines = []Line{{"kinds", OK, fmt.Sprintf("the cluster knows all %d kinds, with every field that this plugin uses", len(f.Kinds)), ""}}
 	}
 	return lines

@@ -65,7 +65,8 @@ func (c *Changeover) daemonSet(ctx context.Context) (*appsv1.DaemonSet, error) {
 }
 
 // Prepare creates the MaintenanceSchedule and sets the strategy. Nothing of that has an effect
-// while the UpgradePolicy's mode is Observe.
+// while the UpgradePolicy's mode is Observe. If it is Manage, for a part of the nodes, only the
+// record is written, and Start does the rest.
 func (c *Changeover) Prepare(ctx context.Context, result migrate.Result) error {
 	policy, record, err := c.record(ctx)
 	if err != nil {
@@ -81,11 +82,13 @@ func (c *Changeover) Prepare(ctx context.Context, result migrate.Result) error {
 		}
 		record = &fresh
 	}
+	if policy.Spec.Mode == v1alpha1.ModeManage {
+		return c.changePolicy(ctx, func(policy *v1alpha1.UpgradePolicy) {
+			metav1.SetMetaDataAnnotation(&policy.ObjectMeta, v1alpha1.MigratedAnnotation, record.String())
+		})
+	}
 	if err := c.createSchedule(ctx, result.Schedule); err != nil {
 		return err
-	}
-	if policy.Spec.Mode == v1alpha1.ModeManage {
-		return nil // it has been started
 	}
 	err = c.changePolicy(ctx, func(policy *v1alpha1.UpgradePolicy) {
 		metav1.SetMetaDataAnnotation(&policy.ObjectMeta, v1alpha1.MigratedAnnotation, record.String())
@@ -106,8 +109,8 @@ func (c *Changeover) mayPrepare(ctx context.Context, policy *v1alpha1.UpgradePol
 		return fmt.Errorf("reading NodeUpgrades: %w", err)
 	case result.Schedule == nil:
 		return fmt.Errorf("the window of %s is not known, or never opens: nothing was changed", result.Program)
-	case policy.Spec.Mode == v1alpha1.ModeManage:
-		return fmt.Errorf("the mode of UpgradePolicy %s is Manage: nodes are managed already, so nothing can be prepared without an effect. Apply what this command prints by hand, as docs/kured.md says", policy.Name)
+	case policy.Spec.Mode == v1alpha1.ModeManage && !result.NodesChosen:
+		return fmt.Errorf("the mode of UpgradePolicy %s is Manage, so some nodes are managed already: say with --node-selector which ones are to be managed afterwards, or --node-selector all", policy.Name)
 	case owner != "" && !strings.HasPrefix(owner, "Helm"):
 		return fmt.Errorf("%s owns UpgradePolicy %s and would undo the change: put there what -o yaml prints", owner, policy.Name)
 	case len(nodes.Items) == 0:
@@ -147,7 +150,7 @@ func (c *Changeover) createSchedule(ctx context.Context, wanted *v1alpha1.Mainte
 
 // Start pauses the other program, waits until its pods are gone, and then lets kubectl-upgrade
 // manage the nodes.
-func (c *Changeover) Start(ctx context.Context) error {
+func (c *Changeover) Start(ctx context.Context, result migrate.Result) error {
 	switch _, record, err := c.record(ctx); {
 	case err != nil:
 		return err
@@ -169,6 +172,9 @@ func (c *Changeover) Start(ctx context.Context) error {
 	}
 	_, record, err := c.record(ctx)
 	if err != nil {
+		return err
+	}
+	if err := c.createSchedule(ctx, result.Schedule); err != nil {
 		return err
 	}
 	if record != nil { // without one, this is a dry run

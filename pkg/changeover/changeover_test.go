@@ -177,7 +177,7 @@ func TestThereAndBack(t *testing.T) {
 	f.must(f.Prepare(f.ctx, f.result)) // can be repeated
 	f.addPod()
 	ended := make(chan error)
-	go func() { ended <- f.Start(f.ctx) }()
+	go func() { ended <- f.Start(f.ctx, f.result) }()
 	time.Sleep(300 * time.Millisecond)
 	if p := f.policy(); p.Spec.Mode != v1alpha1.ModeObserve {
 		t.Error("the mode is Manage while a pod of kured is left")
@@ -195,7 +195,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 	for range 2 { // can be repeated
 		f.must(f.Prepare(f.ctx, f.result))
-		f.must(f.Start(f.ctx))
+		f.must(f.Start(f.ctx, f.result))
 	}
 
 	f.setManaged(metav1.ConditionTrue)
@@ -224,14 +224,14 @@ func TestLock(t *testing.T) {
 	before := f.state()
 	f.must(f.Prepare(f.ctx, f.result))
 	f.annotate(`{"nodeID":"w1"}`)
-	wantError(t, f.Start(f.ctx), "node w1: wait until that is over")
+	wantError(t, f.Start(f.ctx, f.result), "node w1: wait until that is over")
 	if d, _ := f.daemonSet(f.ctx); Paused(d) {
 		t.Error("kured was paused")
 	}
 	f.annotate(`{"maxOwners":2,"locks":[]}`)
 	f.addPod()
 	ended := make(chan error)
-	go func() { ended <- f.Start(f.ctx) }()
+	go func() { ended <- f.Start(f.ctx, f.result) }()
 	time.Sleep(300 * time.Millisecond)
 	d, err := f.daemonSet(f.ctx)
 	f.must(err)
@@ -267,7 +267,7 @@ func TestPausesOnlyWhatWasRead(t *testing.T) {
 		f.annotate(`{"nodeID":"w1"}`)
 		return answer, err
 	}
-	wantError(t, f.Start(f.ctx), "wait until that is over")
+	wantError(t, f.Start(f.ctx, f.result), "wait until that is over")
 	if d, _ := f.daemonSet(f.ctx); Paused(d) {
 		t.Error("kured was paused while it holds its lock")
 	}
@@ -277,7 +277,7 @@ func TestPausesOnlyWhatWasRead(t *testing.T) {
 func TestChangedMeanwhile(t *testing.T) {
 	f := newFixture(t)
 	f.must(f.Prepare(f.ctx, f.result))
-	f.must(f.Start(f.ctx))
+	f.must(f.Start(f.ctx, f.result))
 	p := f.policy()
 	p.Spec.Strategy.MaxFailures = ptr.To[int32](3)
 	_, err := f.Ours.UpgradePolicies.Update(f.ctx, p, metav1.UpdateOptions{})
@@ -292,11 +292,60 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestAfterPilot changes over a cluster that manages one pool already: nothing of it changes before
+// kured is paused, and it stays managed when the changeover is undone.
+func TestAfterPilot(t *testing.T) {
+	f := newFixture(t)
+	nodes := f.Kube.CoreV1().Nodes()
+	_, err := nodes.Create(f.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "pilot", Labels: map[string]string{"pool": "pilot"}}}, metav1.CreateOptions{})
+	f.must(err)
+	t.Cleanup(func() { f.must(nodes.Delete(f.ctx, "pilot", metav1.DeleteOptions{})) })
+	n, err := f.Ours.NodeUpgrades.Create(f.ctx, &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "pilot"}}, metav1.CreateOptions{})
+	f.must(err)
+	n.Status.Step = v1alpha1.StepIdle
+	meta.SetStatusCondition(&n.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionManaged, Status: metav1.ConditionTrue, Reason: "Test"})
+	_, err = f.Ours.NodeUpgrades.UpdateStatus(f.ctx, n, metav1.UpdateOptions{})
+	f.must(err)
+	p := f.policy()
+	p.Spec.Mode, p.Spec.NodeSelector = v1alpha1.ModeManage, &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": "pilot"}}
+	_, err = f.Ours.UpgradePolicies.Update(f.ctx, p, metav1.UpdateOptions{})
+	f.must(err)
+	before, spec := f.state(), f.policy().Spec
+	f.result.NodesChosen, f.result.Policy.NodeSelector = true, nil
+	f.must(f.Prepare(f.ctx, f.result))
+	schedules, err := f.Ours.MaintenanceSchedules.List(f.ctx, metav1.ListOptions{})
+	f.must(err)
+	if diff := cmp.Diff(spec, f.policy().Spec); diff != "" || len(schedules.Items) > 0 {
+		t.Errorf("Prepare changed something (%d schedules):\n%s", len(schedules.Items), diff)
+	}
+	f.must(f.Start(f.ctx, f.result))
+	if p := f.policy(); p.Spec.NodeSelector != nil || p.Spec.Strategy.MaxUnavailable.IntValue() != 2 {
+		t.Errorf("after Start: %+v", p.Spec)
+	}
+	f.must(f.Prepare(f.ctx, f.result)) // can be repeated
+	f.must(f.Start(f.ctx, f.result))
+	f.setManaged(metav1.ConditionTrue)
+	ended := make(chan error)
+	go func() { ended <- f.Undo(f.ctx) }()
+	time.Sleep(300 * time.Millisecond)
+	if p := f.policy(); p.Spec.Mode != v1alpha1.ModeManage || p.Spec.NodeSelector == nil {
+		t.Errorf("while nodes are given back: %+v", p.Spec)
+	}
+	if d, err := f.daemonSet(f.ctx); err != nil || !Paused(d) {
+		t.Errorf("kured was resumed while w1 is managed (%v)", err)
+	}
+	f.setManaged(metav1.ConditionFalse)
+	f.must(<-ended)
+	if diff := cmp.Diff(before, f.state()); diff != "" {
+		t.Errorf("it is not as it was (-before +after):\n%s", diff)
+	}
+}
+
 // TestUndoAfterRemoval checks that kured is resumed when kubectl-upgrade is gone already.
 func TestUndoAfterRemoval(t *testing.T) {
 	f := newFixture(t)
 	f.must(f.Prepare(f.ctx, f.result))
-	f.must(f.Start(f.ctx))
+	f.must(f.Start(f.ctx, f.result))
 	f.must(f.Ours.UpgradePolicies.Delete(f.ctx, "cluster", metav1.DeleteOptions{}))
 	f.must(f.Undo(f.ctx))
 	d, err := f.daemonSet(f.ctx)
@@ -323,7 +372,7 @@ func TestRefusals(t *testing.T) {
 	wantError(t, f.Prepare(f.ctx, f.result), "no agent has reported")
 	_, err = f.Ours.NodeUpgrades.Create(f.ctx, &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}, metav1.CreateOptions{})
 	f.must(err)
-	wantError(t, f.Start(f.ctx), "no record of the changeover")
+	wantError(t, f.Start(f.ctx, f.result), "no record of the changeover")
 	wantError(t, f.Undo(f.ctx), "there is nothing to undo")
 	d, err := f.daemonSet(f.ctx)
 	f.must(err)
@@ -340,7 +389,7 @@ func TestRefusals(t *testing.T) {
 	p.Spec.Mode = v1alpha1.ModeManage
 	_, err = f.Ours.UpgradePolicies.Update(f.ctx, p, metav1.UpdateOptions{})
 	f.must(err)
-	wantError(t, f.Prepare(f.ctx, f.result), "nodes are managed already")
+	wantError(t, f.Prepare(f.ctx, f.result), "some nodes are managed already: say with --node-selector")
 	p = f.policy()
 	p.Spec.Mode = v1alpha1.ModeObserve
 	_, err = f.Ours.UpgradePolicies.Update(f.ctx, p, metav1.UpdateOptions{})
@@ -356,7 +405,7 @@ func TestDryRun(t *testing.T) {
 	before := f.state()
 	f.DryRun = []string{metav1.DryRunAll}
 	f.must(f.Prepare(f.ctx, f.result))
-	f.must(f.Start(f.ctx))
+	f.must(f.Start(f.ctx, f.result))
 	if diff := cmp.Diff(before, f.state()); diff != "" {
 		t.Errorf("something was changed (-before +after):\n%s", diff)
 	}
@@ -389,7 +438,7 @@ func TestFLUO(t *testing.T) {
 	f.Other = FLUO(f.Kube, "kube-system", "kured")
 	f.result = migrate.FromFLUO(migrate.FLUO{Placement: migrate.Placement{ControlPlane: true}, ScheduleName: "fluo", Now: time.Now()})
 	f.must(f.Prepare(f.ctx, f.result))
-	f.must(f.Start(f.ctx))
+	f.must(f.Start(f.ctx, f.result))
 	if got := marks(); strings.Count(got, FLUOPaused) != 2 || strings.Count(got, v1alpha1.PausedAnnotation) != 1 {
 		t.Errorf("after Start: %s", got)
 	}
@@ -416,6 +465,6 @@ func TestFLUO(t *testing.T) {
 	_, err = nodes.Update(f.ctx, n, metav1.UpdateOptions{})
 	f.must(err)
 	f.must(f.Prepare(f.ctx, f.result))
-	wantError(t, f.Start(f.ctx), "FLUO reboots node a: wait until that is over")
+	wantError(t, f.Start(f.ctx, f.result), "FLUO reboots node a: wait until that is over")
 	f.must(f.Undo(f.ctx))
 }

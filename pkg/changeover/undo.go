@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/migrate"
 )
 
 // Undo goes back: the mode as it was, every node given back, the MaintenanceSchedule deleted, the
@@ -28,14 +29,14 @@ func (c *Changeover) Undo(ctx context.Context) error {
 		return fmt.Errorf("there is nothing to undo: %s is not paused, and the UpgradePolicy has no record of a changeover", c.Other.Name)
 	}
 	if record != nil {
-		if policy.Spec.Mode != record.Before.Mode {
+		if policy.Spec.Mode != record.Before.Mode || policy.Spec.Mode == v1alpha1.ModeManage {
 			if err := c.changePolicy(ctx, func(policy *v1alpha1.UpgradePolicy) { record.Stop(&policy.Spec) }); err != nil {
 				return err
 			}
 			c.say("upgradepolicy.%s/%s configured: mode: %s", v1alpha1.Group, policy.Name, record.Before.Mode)
 		}
 		if len(c.DryRun) == 0 {
-			if err := c.waitForNodes(ctx); err != nil {
+			if err := c.waitForNodes(ctx, record); err != nil {
 				return err
 			}
 		}
@@ -63,16 +64,27 @@ func (c *Changeover) Undo(ctx context.Context) error {
 	return c.forget(ctx)
 }
 
-// waitForNodes waits until no node is managed: until then its agent may reboot it.
-func (c *Changeover) waitForNodes(ctx context.Context) error {
+// waitForNodes waits until no node is managed that was not before: until then its agent may
+// reboot it.
+func (c *Changeover) waitForNodes(ctx context.Context, record *migrate.Record) error {
 	return c.wait(ctx, func() (string, error) {
+		nodes, err := c.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return "", fmt.Errorf("reading Nodes: %w", err)
+		}
+		kept := map[string]bool{}
+		for _, n := range nodes.Items {
+			if kept[n.Name], err = record.Keeps(n.Labels); err != nil {
+				return "", err
+			}
+		}
 		list, err := c.Ours.NodeUpgrades.List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return "", fmt.Errorf("reading NodeUpgrades: %w", err)
 		}
 		var left []string
 		for _, n := range list.Items {
-			if meta.IsStatusConditionTrue(n.Status.Conditions, v1alpha1.ConditionManaged) {
+			if meta.IsStatusConditionTrue(n.Status.Conditions, v1alpha1.ConditionManaged) && !kept[n.Name] {
 				left = append(left, n.Name)
 			}
 		}

@@ -24,6 +24,7 @@ type migration struct {
 	output
 	dryRun
 	file, daemonSet, schedule string
+	nodeSelector              string
 	apply, undo, yes          bool
 	timeout                   time.Duration
 }
@@ -60,6 +61,7 @@ func (m *migration) addTo(cmd *cobra.Command) {
 	flags.Lookup("dry-run").Usage = "With --apply or --undo: none, client (only say what would be done) or server (let the API server check each step without storing it)."
 	flags.StringVarP(&m.file, "filename", "f", "", "Read the objects from this file, or standard input (-), without contacting the cluster.")
 	flags.StringVar(&m.daemonSet, "daemonset", "", "The DaemonSet, as NAMESPACE/NAME, if there are several.")
+	flags.StringVar(&m.nodeSelector, "node-selector", "", "Which nodes are managed afterwards, such as pool=web, or all. Default: those of the other program.")
 	flags.BoolVar(&m.apply, "apply", false, "Change over: create the objects, pause the other program, and start.")
 	flags.BoolVar(&m.undo, "undo", false, "Go back to what was before --apply.")
 	flags.BoolVarP(&m.yes, "yes", "y", false, "Do not ask for confirmation.")
@@ -79,6 +81,22 @@ func (m *migration) check() error {
 		return errors.New("--dry-run: without --apply or --undo nothing is changed anyway")
 	}
 	return m.dryRun.check()
+}
+
+// chooseNodes sets the nodes that --node-selector names.
+func (m *migration) chooseNodes(result *migrate.Result) (err error) {
+	switch m.nodeSelector {
+	case "":
+		return nil
+	case "all":
+		result.Policy.NodeSelector = nil
+	default:
+		if result.Policy.NodeSelector, err = parseSelector(m.nodeSelector); err != nil {
+			return fmt.Errorf("--node-selector=%s: %w", m.nodeSelector, err)
+		}
+	}
+	result.NodesChosen = true
+	return nil
 }
 
 // show prints what the settings become, and the windows of both side by side.
@@ -178,7 +196,7 @@ func (m *migration) changeOver(ctx context.Context, c *changeover.Changeover, re
 	if err := m.ask(ctx, fmt.Sprintf("Pause %s, and let kubectl-upgrade manage the nodes?", result.Program), undone); err != nil {
 		return err
 	}
-	return c.Start(ctx)
+	return c.Start(ctx, result)
 }
 
 // ask asks a person whether to continue. It returns nil for a yes, or with --yes.

@@ -68,6 +68,9 @@ func (m *migrateFLUO) run(ctx context.Context) error {
 		return err
 	}
 	result := migrate.FromFLUO(in)
+	if err := m.chooseNodes(&result); err != nil {
+		return err
+	}
 	if !m.undo {
 		if err := m.show(ctx, result); err != nil {
 			return err

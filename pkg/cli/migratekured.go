@@ -79,6 +79,9 @@ func (m *migrateKured) run(ctx context.Context) error {
 		Container: containers.read(ctx, d.Namespace, pod, kuredContainer(pod)), Placement: placement(pod),
 		ScheduleName: m.schedule, Whole: m.windows == "whole", Now: m.now(),
 	})
+	if err := m.chooseNodes(&result); err != nil {
+		return err
+	}
 	if !m.undo {
 		if err := m.show(ctx, result); err != nil {
 			return err

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -55,7 +57,7 @@ func NewRecord(r Result, spec v1alpha1.UpgradePolicySpec) (Record, error) {
 		return record, err
 	}
 	after.Strategy.Drain.Rules = withRules(r.Policy.Strategy.Drain.Rules, rules)
-	if r.Policy.NodeSelector != nil {
+	if r.Policy.NodeSelector != nil || r.NodesChosen {
 		after.NodeSelector = r.Policy.NodeSelector
 	}
 	record.After = after
@@ -99,8 +101,25 @@ func (r Record) Start(spec *v1alpha1.UpgradePolicySpec) {
 	spec.Automatic, spec.Mode = r.After.Automatic, r.After.Mode
 }
 
-// Stop sets the mode as it was, so that nothing on any node is changed any more.
-func (r Record) Stop(spec *v1alpha1.UpgradePolicySpec) { spec.Mode = r.Before.Mode }
+// Stop sets the mode and the nodes as they were, so that the agents of all other nodes give them
+// back.
+func (r Record) Stop(spec *v1alpha1.UpgradePolicySpec) {
+	if spec.Mode = r.Before.Mode; spec.Mode == v1alpha1.ModeManage {
+		spec.NodeSelector = r.Before.NodeSelector
+	}
+}
+
+// Keeps reports whether a node with these labels stays managed when the changeover is undone.
+func (r Record) Keeps(nodeLabels map[string]string) (bool, error) {
+	switch {
+	case r.Before.Mode != v1alpha1.ModeManage:
+		return false, nil
+	case r.Before.NodeSelector == nil:
+		return true, nil
+	}
+	selector, err := r.Before.NodeSelector.AsSelector()
+	return err == nil && selector.Matches(labels.Set(nodeLabels)), err
+}
 
 // Restore sets the fields as they were. It returns the names of those that were changed since,
 // and leaves them as they are.

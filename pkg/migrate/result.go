@@ -44,6 +44,9 @@ type Result struct {
 	Schedule *v1alpha1.MaintenanceSchedule
 	// Policy are the fields that differ from the UpgradePolicy's defaults. The mode is empty.
 	Policy v1alpha1.UpgradePolicySpec
+	// NodesChosen reports whether a person has chosen the nodes to manage: Policy.NodeSelector
+	// counts then also where it is nil, for every node.
+	NodesChosen bool
 	// Window is when the other program may reboot a node. Nil: at any time, or never.
 	Window Window
 }

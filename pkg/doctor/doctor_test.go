@@ -77,6 +77,7 @@ func TestCheck(t *testing.T) {
 		{"one coordinator", func(f *Facts) { f.Coordinator.Ready = 1 }, "coordinator warn: 1 of 2", Warn},
 		{"no agents", func(f *Facts) { f.Agents.Desired = 0 }, "agents fail: runs on no node", Fail},
 		{"a silent agent", func(f *Facts) { f.AgentProblems = map[string]string{"w1": "no pod"} }, "agents warn: no agent runs on w1 (no pod)", Warn},
+		{"no version is known", func(f *Facts) { f.Coordinator, f.NodeUpgrades = nil, nil }, "versions unknown: are not known: plugin v0.3.0", OK},
 		{"older agents", func(f *Facts) { f.NodeUpgrades[0].Status.AgentVersion = "v0.2.0" }, "versions warn: different versions: plugin v0.3.0, coordinator v0.3.0, agents v0.2.0 (nodes: 1)", Warn},
 		{"older plugin", func(f *Facts) { f.Plugin = "v0.2.0" }, "versions warn: the plugin has another version", Warn},
 		{"a tag that says nothing", func(f *Facts) {

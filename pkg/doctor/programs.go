@@ -115,6 +115,8 @@ func versions(f Facts) (lines []Line) {
 	}
 	all := strings.Join(parts, ", ")
 	switch {
+	case len(running) == 0:
+		return []Line{{"versions", Unknown, "the versions of coordinator and agents are not known: " + all, showPods}}
 	case len(running) > 1:
 		return []Line{{"versions", Warn, "coordinator and agents have different versions: " + all, "Wait until a rollout has ended (kubectl -n kubectl-upgrade rollout status daemonset/node-agent); otherwise install coordinator and agents of one version"}}
 	case len(running) == 1 && running[0] != c.Plugin:

@@ -109,9 +109,18 @@ e2e-install: packages lab image ## One pool first, and installing, rebooting and
 	rm -rf dist/charts && $(MAKE) --no-print-directory chart VERSION=v0.0.0-lab
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestInstall|TestPilot' ./e2e/...
 
+.PHONY: e2e-runbooks
+e2e-runbooks: packages lab image ## What each alert is for, brought about, and every command of its page run (root; about 20 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 90m -run 'TestRunbooks$$' ./e2e/...
+
+.PHONY: e2e-kured
+e2e-kured: packages lab image ## A pool beside kured, which then change nodes; KURED=PATH is kured's program, built from its repository (root; about 10 minutes)
+	$(if $(KURED),,$(error KURED=PATH is missing: the program of kured, built with `CGO_ENABLED=0 go build ./cmd/kured` in its repository))
+	cd lab && KURED=$(abspath $(KURED)) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestKuredBeside$$' ./e2e/...
+
 .PHONY: e2e-migrate
 e2e-migrate: packages lab image ## Changing over from a stand-in for kured, and back (root; about 15 minutes)
-	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run TestMigrate ./e2e/...
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestMigrate$$' ./e2e/...
 
 .PHONY: e2e-faults
 e2e-faults: packages lab image ## Broken images and faults on real nodes, written to docs/reliability.md; CASE=REGEX selects cases (root; about two hours)

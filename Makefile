@@ -125,6 +125,10 @@ e2e-kured: packages lab image ## A pool beside kured, which then change nodes; K
 	$(if $(KURED),,$(error KURED=PATH is missing: the program of kured, built with `CGO_ENABLED=0 go build ./cmd/kured` in its repository))
 	cd lab && KURED=$(abspath $(KURED)) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestKuredBeside$$' ./e2e/...
 
+.PHONY: e2e-migrate
+e2e-migrate: packages lab image ## Changing over from a stand-in for kured, and back (root; about 15 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestMigrate$$' ./e2e/...
+
 .PHONY: e2e-faults
 e2e-faults: packages lab image ## Broken images and faults on real nodes, written to docs/reliability.md; CASE=REGEX selects cases (root; about two hours)
 	cd lab && FAULT_CASES='$(CASE)' RELIABILITY=$(abspath docs/reliability.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 180m -run 'TestGuard|TestFaults' ./e2e/...

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/doctor"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
@@ -25,7 +26,7 @@ func TestCommandsPageShowsEveryField(t *testing.T) {
 	}
 	shapes := map[string]any{
 		"UpgradeStatus": render.Status{}, "UpgradePlan": plan.Plan{}, "UpgradeHistory": render.History{},
-		"ReleaseList": render.ReleaseList{}, "WindowList": render.WindowList{},
+		"ReleaseList": render.ReleaseList{}, "WindowList": render.WindowList{}, "UpgradeDiagnosis": doctor.Diagnosis{},
 	}
 	for kind, value := range shapes {
 		_, shape, found := strings.Cut(string(text), `"kind":"`+kind+`"`)
@@ -53,7 +54,7 @@ func fieldsOf(of reflect.Type) (names []string) {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		of = of.Elem()
 	}
-	ours := strings.HasSuffix(of.PkgPath(), "/pkg/render") || strings.HasSuffix(of.PkgPath(), "/pkg/plan")
+	ours := strings.HasSuffix(of.PkgPath(), "/pkg/render") || strings.HasSuffix(of.PkgPath(), "/pkg/plan") || strings.HasSuffix(of.PkgPath(), "/pkg/doctor")
 	if of.Kind() != reflect.Struct || !ours {
 		return nil
 	}

@@ -20,11 +20,17 @@ func (a *apply) confirm(ctx context.Context, decided plan.Plan, u *v1alpha1.Clus
 	if a.yes {
 		return nil
 	}
-	in, ok := a.In.(*os.File)
+	return a.question(ctx, fmt.Sprintf("Upgrade %s to %s?", nodesToGo(decided), u.Spec.Version), "nothing was changed")
+}
+
+// question asks a question on the terminal. It returns nil for a yes, and otherwise an error
+// that says what was not done.
+func (p *program) question(ctx context.Context, question, undone string) error {
+	in, ok := p.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		return errors.New("nothing was changed: confirmation is needed and there is no terminal; add --yes")
+		return fmt.Errorf("%s: confirmation is needed and there is no terminal; add --yes", undone)
 	}
-	fmt.Fprintf(a.ErrOut, "Upgrade %s to %s? [y/N] ", nodesToGo(decided), u.Spec.Version)
+	fmt.Fprintf(p.ErrOut, "%s [y/N] ", question)
 	answers := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(in).ReadString('\n') // an end without an answer is a no
@@ -32,13 +38,13 @@ func (a *apply) confirm(ctx context.Context, decided plan.Plan, u *v1alpha1.Clus
 	}()
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(a.ErrOut, "\nNothing was changed.")
+		fmt.Fprintf(p.ErrOut, "\n%s%s.\n", strings.ToUpper(undone[:1]), undone[1:])
 		return ctx.Err()
 	case answer := <-answers:
 		if answer == "y" || answer == "yes" {
 			return nil
 		}
-		return errors.New("nothing was changed")
+		return errors.New(undone)
 	}
 }
 

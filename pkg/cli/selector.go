@@ -16,21 +16,7 @@ func parseSelector(text string) (*v1alpha1.LabelSelector, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &v1alpha1.LabelSelector{}
-	for key, value := range parsed.MatchLabels {
-		if s.MatchLabels == nil {
-			s.MatchLabels = map[string]v1alpha1.LabelValue{}
-		}
-		s.MatchLabels[key] = v1alpha1.LabelValue(value)
-	}
-	for _, e := range parsed.MatchExpressions {
-		one := v1alpha1.LabelRequirement{Key: e.Key, Operator: v1alpha1.LabelOperator(e.Operator)}
-		for _, value := range e.Values {
-			one.Values = append(one.Values, v1alpha1.LabelValue(value))
-		}
-		s.MatchExpressions = append(s.MatchExpressions, one)
-	}
-	return s, nil
+	return v1alpha1.NewLabelSelector(parsed), nil
 }
 
 // upgradeTypes reads Patch, Minor and Reboot, in upper or lower case.

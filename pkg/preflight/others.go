@@ -14,7 +14,7 @@ var otherChecks = []Entry{
 	{
 		"kured", warns,
 		"kured is on the cluster: it would reboot the same nodes, in its own reboot window",
-		"Add {type: Reboot} to spec.automatic of the UpgradePolicy, so that the coordinator reboots nodes whose operating system asks for it, also those that do not get Kubernetes as a sysext image; then remove kured.",
+		"Change over: kubectl upgrade migrate kured shows what its settings become, and does it with --apply. Or by hand: add {type: Reboot} to spec.automatic of the UpgradePolicy, so that the coordinator reboots nodes whose operating system asks for it, also those that do not get Kubernetes as a sysext image; then remove kured.",
 	},
 	{
 		"kured-lock", blocks,
@@ -24,7 +24,7 @@ var otherChecks = []Entry{
 	{
 		"fluo", either,
 		"FLUO (Flatcar Linux Update Operator) is on the cluster; while it runs it may reboot a node at any moment",
-		"Remove FLUO, or pause it: kubectl annotate nodes --all flatcar-linux-update.v1.flatcar-linux.net/reboot-paused=true.",
+		"Change over with kubectl upgrade migrate fluo, remove FLUO, or pause it: kubectl annotate nodes --all flatcar-linux-update.v1.flatcar-linux.net/reboot-paused=true.",
 	},
 	{
 		"reboot-manager", either,

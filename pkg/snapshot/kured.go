@@ -25,40 +25,59 @@ const (
 func kuredLocks(daemonSets []*appsv1.DaemonSet) []string {
 	locks := []string{kuredLock}
 	for _, d := range daemonSets {
-		if own := ownLock(d); own != "" && !slices.Contains(locks, own) {
-			locks = append(locks, own)
+		for _, own := range ownLocks(d) {
+			if own != "" && !slices.Contains(locks, own) {
+				locks = append(locks, own)
+			}
 		}
 	}
 	return locks
 }
 
-// ownLock returns the annotation that this DaemonSet is configured to lock with. The
-// flag prevails over the variable.
-func ownLock(d *appsv1.DaemonSet) string {
-	configured := ""
+// ownLocks returns the annotations that this DaemonSet may be configured to lock with. Where
+// flag and variable differ both count: before kured 1.17 the flag prevails, since then the
+// variable.
+func ownLocks(d *appsv1.DaemonSet) (configured []string) {
 	for _, c := range d.Spec.Template.Spec.Containers {
 		for _, variable := range c.Env {
 			if variable.Name == kuredLockVariable {
-				configured = variable.Value
+				configured = append(configured, variable.Value)
 			}
 		}
 		args := slices.Concat(c.Command, c.Args)
 		for i, arg := range args {
 			if value, is := strings.CutPrefix(arg, kuredLockFlag+"="); is {
-				configured = value
+				configured = append(configured, value)
 			}
 			if arg == kuredLockFlag && i+1 < len(args) {
-				configured = args[i+1]
+				configured = append(configured, args[i+1])
 			}
 		}
 	}
 	return configured
 }
 
+// Kured returns the DaemonSets that are kured's.
+func Kured(daemonSets []*appsv1.DaemonSet) []*appsv1.DaemonSet {
+	return slices.DeleteFunc(slices.Clone(daemonSets), func(d *appsv1.DaemonSet) bool { return !isKured(d) })
+}
+
+// KuredHolder returns who holds kured's lock, on any of these DaemonSets.
+func KuredHolder(daemonSets []*appsv1.DaemonSet) (by string, held bool) {
+	for _, d := range daemonSets {
+		for _, lock := range kuredLocks(daemonSets) {
+			if by, _, held := lockHolders(d.Annotations[lock]); held {
+				return by, true
+			}
+		}
+	}
+	return "", false
+}
+
 // isKured reports whether the DaemonSet is kured's: it has the lock, a flag or variable
 // that configures one, or kured's image.
 func isKured(d *appsv1.DaemonSet) bool {
-	if _, locks := d.Annotations[kuredLock]; locks || ownLock(d) != "" {
+	if _, locks := d.Annotations[kuredLock]; locks || len(ownLocks(d)) > 0 {
 		return true
 	}
 	return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {

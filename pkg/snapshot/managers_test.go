@@ -82,11 +82,11 @@ func TestOwnLockOfKured(t *testing.T) {
 		kured *appsv1.DaemonSet
 		want  int
 	}{
-		"without being told":  {told(corev1.Container{Args: []string{"--ds-name=locks"}}), 0},
-		"as an argument":      {told(corev1.Container{Args: []string{"--ds-name=locks", "--lock-annotation=" + own}}), 1},
-		"in two arguments":    {told(corev1.Container{Command: []string{"/usr/bin/kured", "--lock-annotation", own}}), 1},
-		"as a variable":       {told(corev1.Container{Env: []corev1.EnvVar{{Name: "KURED_LOCK_ANNOTATION", Value: own}}}), 1},
-		"the flag goes first": {told(corev1.Container{Args: []string{"--lock-annotation=other"}, Env: []corev1.EnvVar{{Name: "KURED_LOCK_ANNOTATION", Value: own}}}), 0},
+		"without being told":                    {told(corev1.Container{Args: []string{"--ds-name=locks"}}), 0},
+		"as an argument":                        {told(corev1.Container{Args: []string{"--ds-name=locks", "--lock-annotation=" + own}}), 1},
+		"in two arguments":                      {told(corev1.Container{Command: []string{"/usr/bin/kured", "--lock-annotation", own}}), 1},
+		"as a variable":                         {told(corev1.Container{Env: []corev1.EnvVar{{Name: "KURED_LOCK_ANNOTATION", Value: own}}}), 1},
+		"a variable that differs from the flag": {told(corev1.Container{Args: []string{"--lock-annotation=other"}, Env: []corev1.EnvVar{{Name: "KURED_LOCK_ANNOTATION", Value: own}}}), 1}, // since kured 1.17 it prevails
 	} {
 		for what, object := range map[string]any{"DaemonSet": test.kured, "trimmed DaemonSet": must(trimmed(test.kured.DeepCopy()))} {
 			kured := object.(*appsv1.DaemonSet)

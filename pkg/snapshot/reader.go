@@ -156,7 +156,7 @@ func essence(object any) any {
 	case *corev1.Node:
 		return []any{Node(o), fluoMarks(o)}
 	case *appsv1.DaemonSet:
-		return []any{o.Annotations, ownLock(o), runsFLUO(o)}
+		return []any{o.Annotations, ownLocks(o), runsFLUO(o)}
 	case *discoveryv1.EndpointSlice:
 		return o.Endpoints
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:

@@ -35,7 +35,7 @@ func Nodes(o Objects) (nodes []render.Node, unmanaged []string) {
 			i = len(nodes)
 			nodes = append(nodes, render.Node{Name: node.Name, State: render.StateUnknown, Kubelet: node.Status.NodeInfo.KubeletVersion, Message: unreported})
 		}
-		nodes[i].Condition, nodes[i].AgentProblem = Condition(node), o.Programs.agentProblem(node)
+		nodes[i].Condition, nodes[i].AgentProblem = Condition(node), o.Programs.AgentProblem(node)
 		_, nodes[i].OnHold = node.Labels[v1alpha1.HoldLabel]
 	}
 	slices.SortFunc(nodes, func(a, b render.Node) int {

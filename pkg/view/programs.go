@@ -42,7 +42,7 @@ const (
 // problems returns why what status shows may be old.
 func (p Programs) problems(nodes []render.Node) []render.Problem {
 	var problems []render.Problem
-	if message := p.coordinatorProblem(); message != "" {
+	if message := p.CoordinatorProblem(); message != "" {
 		problems = append(problems, render.Problem{Reason: v1alpha1.ReasonCoordinatorNotRunning, Message: message})
 	}
 	var silent []string
@@ -58,9 +58,9 @@ func (p Programs) problems(nodes []render.Node) []render.Problem {
 	return problems
 }
 
-// coordinatorProblem returns since when no coordinator runs; empty if one does, or if that
+// CoordinatorProblem returns since when no coordinator runs; empty if one does, or if that
 // is not known.
-func (p Programs) coordinatorProblem() string {
+func (p Programs) CoordinatorProblem() string {
 	pods := fmt.Sprintf(showPods, "app.kubernetes.io/component=coordinator")
 	switch {
 	case p.Leases == nil:
@@ -75,9 +75,9 @@ func (p Programs) coordinatorProblem() string {
 	return fmt.Sprintf("no coordinator has renewed its Lease since %s: no node is released, and reasons and progress may be old. Nodes that have begun continue; %s", clock(renewed), pods)
 }
 
-// agentProblem returns why no agent runs on a node that is Ready; empty if one does, or if
+// AgentProblem returns why no agent runs on a node that is Ready; empty if one does, or if
 // that is not known. On a node that is not Ready, that is the problem.
-func (p Programs) agentProblem(node corev1.Node) string {
+func (p Programs) AgentProblem(node corev1.Node) string {
 	os := cmp.Or(node.Labels[corev1.LabelOSStable], "linux")
 	if p.Agents == nil || os != "linux" || !strings.HasPrefix(Condition(node), "Ready") {
 		return ""

@@ -36,7 +36,7 @@ func TestAgentProblem(t *testing.T) {
 			if test.alter != nil {
 				test.alter(&node)
 			}
-			if got := (Programs{Agents: test.agents, At: now}).agentProblem(node); got != test.want {
+			if got := (Programs{Agents: test.agents, At: now}).AgentProblem(node); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

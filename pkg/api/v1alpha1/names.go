@@ -42,6 +42,14 @@ const (
 	// it, and an admission policy rejects any name but the user's own. Absent: the
 	// object came from elsewhere, such as Git.
 	RequestedByAnnotation = Group + "/requested-by"
+
+	// PausedAnnotation on the DaemonSet of another program that reboots nodes is the
+	// nodeSelector that its pods had before `kubectl upgrade migrate` paused it, as JSON. On a
+	// Node it says that `kubectl upgrade migrate` paused FLUO there.
+	PausedAnnotation = Group + "/paused"
+	// MigratedAnnotation on the UpgradePolicy is what `kubectl upgrade migrate --apply` changed,
+	// as JSON, for --undo.
+	MigratedAnnotation = Group + "/migrated"
 )
 
 // Reasons of the condition Managed.

@@ -50,6 +50,25 @@ type LabelOperator string
 // +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
 type LabelValue string
 
+// NewLabelSelector returns the selector with this type.
+func NewLabelSelector(from *metav1.LabelSelector) *LabelSelector {
+	s := &LabelSelector{}
+	for key, value := range from.MatchLabels {
+		if s.MatchLabels == nil {
+			s.MatchLabels = map[string]LabelValue{}
+		}
+		s.MatchLabels[key] = LabelValue(value)
+	}
+	for _, e := range from.MatchExpressions {
+		one := LabelRequirement{Key: e.Key, Operator: LabelOperator(e.Operator)}
+		for _, value := range e.Values {
+			one.Values = append(one.Values, LabelValue(value))
+		}
+		s.MatchExpressions = append(s.MatchExpressions, one)
+	}
+	return s
+}
+
 // AsSelector returns the selector as a labels.Selector. The error names a key,
 // value or operator that Kubernetes does not accept.
 func (s LabelSelector) AsSelector() (labels.Selector, error) {

@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/changeover"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/migrate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
+)
+
+// migrateKured is `kubectl upgrade migrate kured` with its arguments.
+type migrateKured struct {
+	migration
+	windows string
+}
+
+func newMigrateKured(p *program) *cobra.Command {
+	m := &migrateKured{migration: migration{program: p}}
+	cmd := &cobra.Command{
+		Use:   "kured",
+		Short: "Change over from kured",
+		Long: `Reads kured's DaemonSet, with its flags and variables, and shows for each setting what it
+becomes: a MaintenanceSchedule with kured's windows, and fields of the UpgradePolicy; or
+why there is no counterpart. The windows of both for the next month follow side by side,
+kured's by kured's own rules. Without --apply nothing is changed.
+
+--apply creates the MaintenanceSchedule and sets the strategy while the UpgradePolicy's mode
+is Observe, so that they have no effect yet. After a question it pauses kured, by a
+nodeSelector that matches no node, waits until its pods are gone, and sets mode: Manage.
+It refuses while kured holds its lock. --undo goes back: every node is given back, then
+kured's nodeSelector is restored. Both can be interrupted and run again.`,
+		Example: `  kubectl upgrade migrate kured
+  kubectl upgrade migrate kured -o yaml > migrated.yaml
+  kubectl upgrade migrate kured -f kured.yaml --windows whole
+  kubectl upgrade migrate kured --apply
+  kubectl upgrade migrate kured --undo`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return m.run(cmd.Context()) },
+	}
+	m.addTo(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&m.schedule, "schedule", "kured", "Name of the MaintenanceSchedule.")
+	flags.StringVar(&m.windows, "windows", "same", "same: open exactly when kured's window is; whole: a window over midnight belongs to the day on which it begins.")
+	_ = cmd.RegisterFlagCompletionFunc("windows", cobra.FixedCompletions([]cobra.Completion{"same", "whole"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (m *migrateKured) run(ctx context.Context) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	if m.windows != "same" && m.windows != "whole" {
+		return fmt.Errorf("--windows=%s: must be same or whole", m.windows)
+	}
+	d, containers, err := m.find(ctx)
+	if err != nil {
+		return err
+	}
+	pod := d.Spec.Template.Spec
+	if original, paused := changeover.OriginalSelector(d); paused {
+		pod.NodeSelector = original
+	}
+	result := migrate.FromKured(migrate.Kured{
+		Container: containers.read(ctx, d.Namespace, pod, kuredContainer(pod)), Placement: placement(pod),
+		ScheduleName: m.schedule, Whole: m.windows == "whole", Now: m.now(),
+	})
+	if err := m.chooseNodes(&result); err != nil {
+		return err
+	}
+	if !m.undo {
+		if err := m.show(ctx, result); err != nil {
+			return err
+		}
+	}
+	if !m.apply && !m.undo {
+		return nil
+	}
+	kube, reader, err := m.clients()
+	if err != nil {
+		return err
+	}
+	return m.changeOver(ctx, &changeover.Changeover{Kube: kube, Ours: reader.kinds, Other: changeover.Other{
+		Name: "kured", Namespace: d.Namespace, DaemonSet: d.Name,
+		Busy: func(ctx context.Context, _ *appsv1.DaemonSet) (string, error) { return kuredBusy(ctx, kube) },
+	}}, result)
+}
+
+// kuredBusy returns the node that kured holds its lock for.
+func kuredBusy(ctx context.Context, kube kubernetes.Interface) (string, error) {
+	all, err := daemonSetsOf(ctx, kube)
+	if err != nil {
+		return "", err
+	}
+	if by, held := snapshot.KuredHolder(all); held {
+		return "kured holds its lock for " + by, nil
+	}
+	return "", nil
+}
+
+// clients returns clients for the cluster.
+func (p *program) clients() (kubernetes.Interface, *reader, error) {
+	reader, err := p.reader()
+	if err != nil {
+		return nil, nil, err
+	}
+	access, err := p.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	kube, err := kubernetes.NewForConfig(access)
+	return kube, reader, err
+}
+
+// find returns kured's DaemonSet, from the file or from the cluster.
+func (m *migrateKured) find(ctx context.Context) (*appsv1.DaemonSet, containerReader, error) {
+	var containers containerReader
+	var all []*appsv1.DaemonSet
+	where := "on this cluster"
+	if m.file != "" {
+		where = "in " + displayName(m.file)
+		objects, err := m.workloadsIn(m.file)
+		if err != nil {
+			return nil, containers, err
+		}
+		all = objects.daemonSets
+	} else {
+		kube, _, err := m.clients()
+		if err != nil {
+			return nil, containers, err
+		}
+		containers.core = kube.CoreV1()
+		if all, err = daemonSetsOf(ctx, kube); err != nil {
+			return nil, containers, err
+		}
+	}
+	found := snapshot.Kured(all)
+	d, err := m.choose("kured", where, all, found)
+	return d, containers, err
+}
+
+// choose returns the DaemonSet that --daemonset names, or the only one that was found.
+func (m *migration) choose(program, where string, all, found []*appsv1.DaemonSet) (*appsv1.DaemonSet, error) {
+	name := func(d *appsv1.DaemonSet) string { return d.Namespace + "/" + d.Name }
+	if m.daemonSet != "" {
+		i := slices.IndexFunc(all, func(d *appsv1.DaemonSet) bool { return name(d) == m.daemonSet })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no DaemonSet %s %s", m.daemonSet, where)
+		}
+		return all[i], nil
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("%s was not found %s: --daemonset NAMESPACE/NAME names its DaemonSet, -f FILE reads its manifest", program, where)
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("%s has %d DaemonSets %s: say which, as in --daemonset %s", program, len(found), where, name(found[0]))
+}
+
+// kuredContainer returns the container that runs kured.
+func kuredContainer(pod corev1.PodSpec) corev1.Container {
+	one := func(c corev1.Container) bool {
+		d := &appsv1.DaemonSet{}
+		d.Spec.Template.Spec.Containers = []corev1.Container{c}
+		return len(snapshot.Kured([]*appsv1.DaemonSet{d})) > 0 || c.Name == "kured"
+	}
+	if i := slices.IndexFunc(pod.Containers, one); i >= 0 {
+		return pod.Containers[i]
+	}
+	if len(pod.Containers) > 0 {
+		return pod.Containers[0]
+	}
+	return corev1.Container{}
+}
+
+func daemonSetsOf(ctx context.Context, kube kubernetes.Interface) (all []*appsv1.DaemonSet, err error) {
+	list, err := kube.AppsV1().DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, explain("reading DaemonSets", err)
+	}
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	return all, nil
+}
+
+// workloads are those of a file.
+type workloads struct {
+	daemonSets  []*appsv1.DaemonSet
+	deployments []*appsv1.Deployment
+}
+
+// workloadsIn reads the DaemonSets and Deployments in a file. It skips other kinds.
+func (p *program) workloadsIn(file string) (found workloads, err error) {
+	in := p.In
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return found, fmt.Errorf("reading %s: %w", file, errors.Unwrap(err))
+		}
+		defer f.Close()
+		in = f
+	}
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(in))
+	for {
+		text, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err == nil {
+			err = found.add(text)
+		}
+		if err != nil {
+			return found, fmt.Errorf("reading %s: %w", displayName(file), err)
+		}
+	}
+}
+
+// add adds the objects of a document, which may be a list.
+func (w *workloads) add(text []byte) error {
+	var head struct {
+		Kind  string `json:"kind"`
+		Items []any  `json:"items"`
+	}
+	if err := yaml.Unmarshal(text, &head); err != nil {
+		return err
+	}
+	for _, item := range head.Items {
+		one, err := yaml.Marshal(item)
+		if err == nil {
+			err = w.add(one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch head.Kind {
+	case "DaemonSet":
+		d := &appsv1.DaemonSet{}
+		w.daemonSets = append(w.daemonSets, d)
+		return yaml.Unmarshal(text, d)
+	case "Deployment":
+		d := &appsv1.Deployment{}
+		w.deployments = append(w.deployments, d)
+		return yaml.Unmarshal(text, d)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+func policy(f Facts) []Line {
+	if !f.Installed() {
+		return nil
+	}
+	if f.Policy == nil {
+		return []Line{{"policy", Warn, "there is no UpgradePolicy cluster, or you may not read it", "The coordinator creates it: look whether it runs"}}
+	}
+	if status, message := condition(f.Policy, v1alpha1.ConditionValid); status == "False" {
+		return []Line{{"policy", Fail, "UpgradePolicy cluster is not valid: " + message, "kubectl edit upgradepolicy cluster"}}
+	}
+	if status, message := condition(f.Policy, v1alpha1.ConditionWriteFailed); status == "True" {
+		return []Line{{"policy", Fail, "the API server refuses a write of the coordinator: " + message, "Look for an admission webhook that refuses it"}}
+	}
+	if f.Policy.Observes() {
+		return []Line{{"policy", Warn, "the mode of UpgradePolicy cluster is Observe: nothing on any node is changed", "When the other lines are good: kubectl patch upgradepolicy cluster --type merge -p '{\"spec\":{\"mode\":\"Manage\"}}', or one pool first (docs/pilot.md)"}}
+	}
+	return []Line{{"policy", OK, "the mode of UpgradePolicy cluster is Manage", ""}}
+}
+
+// imageSource says whether the index of images can be read: by the coordinator, which runs on a
+// node, or before the installation from this machine.
+func imageSource(f Facts) []Line {
+	if f.Policy != nil {
+		status, message := condition(f.Policy, v1alpha1.ConditionSourceReady)
+		switch status {
+		case "True":
+			return []Line{{"source", OK, "the coordinator reads the index of images", ""}}
+		case "False":
+			return []Line{{"source", Fail, "the coordinator cannot read the index of images: " + message, "Look at spec.source of UpgradePolicy cluster, and at proxy, DNS and firewall of the control-plane nodes (docs/mirror.md)"}}
+		}
+		return []Line{{"source", Unknown, "the coordinator has not read the index of images yet", "Wait a minute; then look at the coordinator's log"}}
+	}
+	if f.SourceProblem != "" {
+		return []Line{{"source", Warn, "the index of images cannot be read from this machine: " + f.SourceProblem, "Nodes may reach it all the same. Without the internet, use a mirror (docs/mirror.md)"}}
+	}
+	return []Line{{"source", OK, "the index of images can be read from this machine; whether nodes can is known after the installation", ""}}
+}
+
+// nodes says to which nodes Kubernetes comes as a sysext image.
+func nodes(f Facts) (lines []Line) {
+	var windows, foreign, unsupported, notReady []string
+	linux, why := 0, ""
+	reported := map[string]v1alpha1.NodeUpgradeStatus{}
+	for _, n := range f.NodeUpgrades {
+		reported[n.Name] = n.Status
+	}
+	for _, n := range f.Nodes {
+		status, known := reported[n.Name]
+		switch {
+		case cmp.Or(n.Status.NodeInfo.OperatingSystem, "linux") != "linux":
+			windows = append(windows, n.Name)
+			continue
+		case known && status.Unsupported != "":
+			unsupported, why = append(unsupported, n.Name), cmp.Or(why, status.Unsupported)
+		case !known && !strings.Contains(n.Status.NodeInfo.OSImage, "Flatcar"):
+			foreign = append(foreign, n.Name)
+		}
+		linux++
+		if !ready(n) {
+			notReady = append(notReady, n.Name)
+		}
+	}
+	switch good := linux - len(unsupported) - len(foreign); {
+	case len(f.Nodes) == 0:
+		return []Line{{"nodes", Unknown, "Nodes may not be read", "Ask an administrator for the role kubectl-upgrade-view"}}
+	case len(f.NodeUpgrades) == 0:
+		lines = append(lines, Line{"nodes", Unknown, fmt.Sprintf("%d of %d nodes run Flatcar; whether Kubernetes comes to them as a sysext image is known after the installation", good, len(f.Nodes)), "On a node: readlink /etc/extensions/kubernetes.raw"})
+	case good == 0:
+		lines = append(lines, Line{"nodes", Fail, fmt.Sprintf("Kubernetes comes to none of %d nodes as a sysext image: no version can be upgraded", len(f.Nodes)), "Reboots can be coordinated. README.md says which nodes are upgraded"})
+	default:
+		lines = append(lines, Line{"nodes", OK, fmt.Sprintf("Kubernetes comes to %d of %d nodes as a sysext image", good, len(f.Nodes)), ""})
+	}
+	warn := func(names []string, message, fix string) {
+		if len(names) > 0 {
+			lines = append(lines, Line{"nodes", Warn, fmt.Sprintf(message, few(names)), fix})
+		}
+	}
+	warn(unsupported, "no upgrade changes the version of %s ("+strings.ReplaceAll(why, "%", "%%")+")", "Upgrade Kubernetes there in the way it was installed; Reboots are coordinated there, too")
+	warn(foreign, "%s do not run Flatcar: no version is changed there unless Kubernetes comes as a sysext image", "Leave them out with the UpgradePolicy's nodeSelector, or let kubectl-upgrade only coordinate their reboots")
+	warn(windows, "%s do not run Linux: no agent runs there", "Upgrade them in another way")
+	warn(notReady, "%s are not Ready", "kubectl describe node")
+	return lines
+}
+
+func ready(n corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// clockLimit is by how much clocks may differ: windows and time limits are computed by the
+// clock of the coordinator's node, and the nodes' own.
+const clockLimit = 30 * time.Second
+
+func clocks(f Facts) (lines []Line) {
+	const fix = "Synchronize the clock: timedatectl status on that machine"
+	switch {
+	case f.Clock == nil:
+		lines = append(lines, Line{"clock", Unknown, "the API server's clock is not known", ""})
+	case f.Clock.Abs() > clockLimit:
+		lines = append(lines, Line{"clock", Warn, fmt.Sprintf("the API server's clock is %s of this machine's", ahead(*f.Clock)), fix})
+	}
+	var wrong []string
+	for _, name := range slices.Sorted(maps.Keys(f.NodeClocks)) {
+		if d := f.NodeClocks[name]; d.Abs() > clockLimit {
+			wrong = append(wrong, fmt.Sprintf("%s (%s)", name, ahead(d)))
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		return append(lines, Line{"clock", Warn, fmt.Sprintf("clocks of nodes differ from the API server's: %s", few(wrong)), fix})
+	case len(f.NodeClocks) == 0:
+		return append(lines, Line{"clock", Unknown, "the nodes' clocks are not known: their Leases in kube-node-lease may not be read", "Ask an administrator for that right, or run timedatectl status on the nodes"})
+	case len(lines) > 0:
+		return lines
+	}
+	return []Line{{"clock", OK, fmt.Sprintf("the clocks of this machine, of the API server and of %d nodes differ by less than %s", len(f.NodeClocks), clockLimit), ""}}
+}
+
+func ahead(d time.Duration) string {
+	if d < 0 {
+		return fmt.Sprintf("%s behind", (-d).Round(time.Second))
+	}
+	return fmt.Sprintf("%s ahead", d.Round(time.Second))
+}
+
+// findings returns a line for each finding of the checks, and one that is ok if there is none. Of
+// a check that many nodes fail it returns the first few.
+func findings(f Facts) (lines []Line) {
+	const most = 5
+	counts := map[string]int{}
+	for _, found := range f.Findings {
+		level := Warn
+		if found.Level == v1alpha1.LevelBlock && found.Node == "" { // one with a node holds that node alone
+			level = Fail
+		}
+		if counts[found.ID]++; counts[found.ID] <= most {
+			lines = append(lines, Line{found.ID, level, found.Message, found.Advice})
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[id] - most; n > 0 {
+			lines = append(lines, Line{id, Warn, fmt.Sprintf("%d more like it", n), "kubectl upgrade plan -o wide shows all"})
+		}
+	}
+	if len(lines) == 0 && len(f.Nodes) > 0 {
+		all := "no check of docs/checks.md finds a problem, and no other program reboots nodes"
+		if !f.Installed() {
+			all = "the checks that need no agent find no problem, and no DaemonSet of kured or FLUO was found"
+		}
+		lines = []Line{{"checks", OK, all, ""}}
+	}
+	return lines
+}

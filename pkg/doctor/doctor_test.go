@@ -1,0 +1,193 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// good returns a cluster in which all is well.
+func good() Facts {
+	clock := time.Second
+	f := Facts{
+		Now: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), Plugin: "v0.3.0", Server: "v1.34.3", Clock: &clock,
+		NodeClocks:  map[string]time.Duration{"w1": -time.Second},
+		Rights:      []Right{{"see nodes", "list nodes", true, true}, {"request upgrades", "create clusterupgrades", true, false}},
+		Kinds:       []Kind{{Name: "NodeUpgrade"}},
+		Coordinator: &Workload{"coordinator", "ghcr.io/kubectl-upgrade/node-agent:v0.3.0", 2, 2},
+		Agents:      &Workload{"node-agent", "ghcr.io/kubectl-upgrade/node-agent:v0.3.0", 1, 1},
+		Policy:      &v1alpha1.UpgradePolicy{},
+		Nodes:       []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}},
+	}
+	f.Policy.Spec.Mode = v1alpha1.ModeManage
+	f.Policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSourceReady, Status: "True"}}
+	f.Nodes[0].Status.NodeInfo = corev1.NodeSystemInfo{OSImage: "Flatcar Container Linux", OperatingSystem: "linux", KubeletVersion: "v1.34.3"}
+	f.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "True"}}
+	f.NodeUpgrades = []v1alpha1.NodeUpgrade{{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}}
+	f.NodeUpgrades[0].Status.AgentVersion = "v0.3.0"
+	return f
+}
+
+// TestCheck changes one fact at a time, and looks for the line that this gives.
+func TestCheck(t *testing.T) {
+	for _, line := range Check(good()).Checks {
+		if line.Level != OK {
+			t.Errorf("all is well: %+v", line)
+		}
+	}
+	uninstalled := func(f *Facts) {
+		f.Kinds, f.Coordinator, f.Agents, f.Policy, f.NodeUpgrades = []Kind{{Name: "NodeUpgrade", Missing: true}}, nil, nil, nil, nil
+	}
+	policyCondition := func(kind, status string) func(*Facts) {
+		return func(f *Facts) {
+			f.Policy.Status.Conditions = []metav1.Condition{{Type: kind, Status: metav1.ConditionStatus(status), Message: "because"}}
+		}
+	}
+	hour := time.Hour
+	for _, test := range []struct {
+		name    string
+		change  func(*Facts)
+		want    string // check level: a part of the message
+		verdict Level
+	}{
+		{"old API server", func(f *Facts) { f.Server = "v1.31.9" }, "api-server fail: needs v1.32", Fail},
+		{"oldest API server", func(f *Facts) { f.Server = "v1.32.0" }, "api-server ok: runs v1.32.0", OK},
+		{"no release", func(f *Facts) { f.Server = "v1.34" }, "api-server warn: not a release", Warn},
+		{"no version", func(f *Facts) { f.Server = "" }, "api-server unknown: could not be read", OK},
+		{"not installed", uninstalled, "installation warn: not installed", Warn},
+		{"not installed: nodes", uninstalled, "nodes unknown: 1 of 1 nodes run Flatcar; whether", Warn},
+		{"not installed: source", uninstalled, "source ok: from this machine", Warn},
+		{"not installed: source unreachable", func(f *Facts) { uninstalled(f); f.SourceProblem = "no such host" }, "source warn: no such host", Warn},
+		{"not installed: Ubuntu", func(f *Facts) { uninstalled(f); f.Nodes[0].Status.NodeInfo.OSImage = "Ubuntu 24.04" }, "nodes warn: w1 do not run Flatcar", Warn},
+		{"kinds may not be read", func(f *Facts) { f.Kinds = nil }, "installation unknown: may not be read", OK},
+		{"a kind is missing", func(f *Facts) { f.Kinds = append(f.Kinds, Kind{Name: "UpgradeRecord", Missing: true}) }, "kinds fail: does not know the kind UpgradeRecord", Fail},
+		{"a field is missing", func(f *Facts) { f.Kinds[0].Lacks = []string{"spec.mode"} }, "kinds warn: NodeUpgrade lacks spec.mode", Warn},
+		{"definitions may not be read", func(f *Facts) { f.Kinds[0].Unread = true }, "kinds unknown: every field that this plugin uses is not known", OK},
+		{"no coordinator", func(f *Facts) { f.Coordinator = nil }, "coordinator unknown: no Deployment", OK},
+		{"no leader", func(f *Facts) { f.CoordinatorProblem = "no coordinator has run yet" }, "coordinator fail: No coordinator has run yet", Fail},
+		{"coordinator not Ready", func(f *Facts) { f.Coordinator.Ready = 0 }, "coordinator fail: no pod", Fail},
+		{"one coordinator", func(f *Facts) { f.Coordinator.Ready = 1 }, "coordinator warn: 1 of 2", Warn},
+		{"no agents", func(f *Facts) { f.Agents.Desired = 0 }, "agents fail: runs on no node", Fail},
+		{"a silent agent", func(f *Facts) { f.AgentProblems = map[string]string{"w1": "no pod"} }, "agents warn: no agent runs on w1 (no pod)", Warn},
+		{"no version is known", func(f *Facts) { f.Coordinator, f.NodeUpgrades = nil, nil }, "versions unknown: are not known: plugin v0.3.0", OK},
+		{"older agents", func(f *Facts) { f.NodeUpgrades[0].Status.AgentVersion = "v0.2.0" }, "versions warn: different versions: plugin v0.3.0, coordinator v0.3.0, agents v0.2.0 (nodes: 1)", Warn},
+		{"older plugin", func(f *Facts) { f.Plugin = "v0.2.0" }, "versions warn: the plugin has another version", Warn},
+		{"a tag that says nothing", func(f *Facts) {
+			f.Plugin, f.NodeUpgrades[0].Status.AgentVersion, f.Coordinator.Image = "dev", "dev", "localhost:5000/node-agent:dev"
+		}, "versions warn: the image has the tag dev", Warn},
+		{"image by digest", func(f *Facts) { f.Coordinator.Image = "ghcr.io/x/node-agent@sha256:00" }, "versions ok: coordinator sha256:00", OK},
+		{"no policy", func(f *Facts) { f.Policy = nil }, "policy warn: no UpgradePolicy", Warn},
+		{"observed", func(f *Facts) { f.Policy.Spec.Mode = v1alpha1.ModeObserve }, "policy warn: is Observe", Warn},
+		{"invalid policy", policyCondition(v1alpha1.ConditionValid, "False"), "policy fail: not valid: because", Fail},
+		{"writes are refused", policyCondition(v1alpha1.ConditionWriteFailed, "True"), "policy fail: refuses a write of the coordinator: because", Fail},
+		{"no source", policyCondition(v1alpha1.ConditionSourceReady, "False"), "source fail: cannot read the index of images: because", Fail},
+		{"source not read yet", func(f *Facts) { f.Policy.Status.Conditions = nil }, "source unknown: not read", OK},
+		{"a right is missing", func(f *Facts) { f.Rights[1].Allowed = false }, "rights warn: you may not request upgrades (create clusterupgrades)", Warn},
+		{"a right to see is missing", func(f *Facts) { f.Rights[0].Allowed = false }, "rights warn: what depends on it is not known", Warn},
+		{"no Nodes", func(f *Facts) { f.Nodes = nil }, "nodes unknown: may not be read", OK},
+		{"a node without the image", func(f *Facts) { f.NodeUpgrades[0].Status.Unsupported = "kubelet is 100% in /opt" }, "nodes warn: no upgrade changes the version of w1 (kubelet is 100% in /opt)", Fail},
+		{"a Windows node", func(f *Facts) {
+			n := *f.Nodes[0].DeepCopy()
+			n.Name, n.Status.NodeInfo.OperatingSystem = "win", "windows"
+			f.Nodes = append(f.Nodes, n)
+		}, "nodes warn: win do not run Linux", Warn},
+		{"a node is not Ready", func(f *Facts) { f.Nodes[0].Status.Conditions = nil }, "nodes warn: w1 are not Ready", Warn},
+		{"the API server's clock", func(f *Facts) { f.Clock = &hour }, "clock warn: 1h0m0s ahead of this machine", Warn},
+		{"a node's clock", func(f *Facts) { f.NodeClocks["w1"] = -time.Minute }, "clock warn: w1 (1m0s behind)", Warn},
+		{"no clocks", func(f *Facts) { f.NodeClocks, f.Clock = nil, nil }, "clock unknown: nodes' clocks are not known", OK},
+		{"a check blocks", func(f *Facts) {
+			f.Findings = []v1alpha1.Finding{{ID: "kured-lock", Level: v1alpha1.LevelBlock, Message: "kured holds its lock.", Advice: "Wait."}}
+		}, "kured-lock fail: kured holds its lock", Fail},
+		{"a check blocks a worker", func(f *Facts) {
+			f.Findings = []v1alpha1.Finding{{ID: "disk", Level: v1alpha1.LevelBlock, Node: "w1", Message: "full"}}
+		}, "disk warn: Full", Warn},
+		{"many findings", func(f *Facts) {
+			for i := range 9 {
+				f.Findings = append(f.Findings, v1alpha1.Finding{ID: "pdb-blocks", Level: v1alpha1.LevelWarn, Message: fmt.Sprintf("number %d", i)})
+			}
+		}, "pdb-blocks warn: 4 more like it", Warn},
+		{"something could not be read", func(f *Facts) { f.Unread = []string{"Webhooks could not be read."} }, "unread unknown: Webhooks could not be read", OK},
+	} {
+		f := good()
+		test.change(&f)
+		d := Check(f)
+		if d.Verdict != test.verdict {
+			t.Errorf("%s: verdict %s, want %s", test.name, d.Verdict, test.verdict)
+		}
+		found := false
+		head, part, _ := strings.Cut(test.want, ": ")
+		for _, line := range d.Checks {
+			found = found || line.Check+" "+string(line.Level) == head && strings.Contains(strings.ToLower(line.Message), strings.ToLower(part))
+			if line.Level != OK && line.Fix == "" && line.Check != "clock" && len(f.Findings) == 0 {
+				t.Errorf("%s: there is no fix: %+v", test.name, line)
+			}
+		}
+		if !found {
+			t.Errorf("%s: no line %q: %+v", test.name, test.want, d.Checks)
+		}
+	}
+}
+
+// TestNoSecrets plants passwords and tokens in every text that is printed.
+func TestNoSecrets(t *testing.T) {
+	const planted = "hunter2hunter2"
+	for _, text := range []string{
+		"reading https://me:" + planted + "@mirror.example/SHA256SUMS: refused",
+		"GET https://mirror.example/SHA256SUMS?sig=" + planted + "&x=1: 403",
+		`header "Authorization: Bearer ` + planted + `"`,
+		"token=" + planted, "password: " + planted, `{"token":"` + planted + `"}`, "--api-key " + planted,
+	} {
+		f := good()
+		f.Policy.Spec.Source.URL = "https://me:" + planted + "@mirror.example/k/"
+		f.Policy.Spec.Source.Keyring = planted
+		f.Policy.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": planted}
+		f.Policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSourceReady, Status: "False", Message: text}}
+		f.Nodes[0].Annotations = map[string]string{"secret": planted}
+		f.NodeUpgrades[0].Status.KubeadmLog, f.NodeUpgrades[0].Status.KubeletLog = planted, planted
+		f.NodeUpgrades[0].Status.Unsupported = text
+		f.Unread, f.SourceProblem, f.CoordinatorProblem = []string{text}, text, text
+		f.AgentProblems = map[string]string{"w1": text}
+		f.Findings = []v1alpha1.Finding{{ID: "kured", Message: text, Advice: text}}
+		printed, err := json.Marshal(Check(f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(printed), planted) {
+			t.Errorf("%s: it is printed: %s", text, printed)
+		}
+	}
+	for _, harmless := range []string{"Reading https://mirror.example/SHA256SUMS: refused", "Synchronize the clock: timedatectl status"} {
+		if got := redact(harmless); got != harmless {
+			t.Errorf("%q became %q", harmless, got)
+		}
+	}
+}
+
+// TestLacks compares Go types with schemas.
+func TestLacks(t *testing.T) {
+	schema := map[string]any{"properties": map[string]any{
+		"apiVersion": map[string]any{}, "kind": map[string]any{},
+		"status": map[string]any{"properties": map[string]any{}},
+		"spec": map[string]any{"properties": map[string]any{
+			"maintenanceWindows":    map[string]any{"items": map[string]any{"properties": map[string]any{"name": map[string]any{}, "startTime": map[string]any{}, "endTime": map[string]any{}}}},
+			"maintenanceExclusions": map[string]any{}, "nodeSelector": map[string]any{},
+		}},
+	}}
+	got := strings.Join(Lacks(reflect.TypeFor[v1alpha1.MaintenanceSchedule](), schema), " ")
+	for _, want := range []string{"spec.timeZone", "spec.maintenanceWindows.recurrence", "status.state", "spec.maintenanceExclusions.reason"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("lacks %s: not %s", got, want)
+		}
+	}
+	if strings.Contains(got, "startTime ") && !strings.Contains(got, "Exclusions.startTime") || strings.Contains(got, "metadata") {
+		t.Errorf("lacks %s", got)
+	}
+}

@@ -1,0 +1,179 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// oldest is the oldest minor of Kubernetes whose tokens have the node's name, by which
+// agents are held to their own node.
+var oldest = version.Version{Major: 1, Minor: 32}
+
+const (
+	showPods = "kubectl -n kubectl-upgrade get pods -o wide shows the pods, kubectl -n kubectl-upgrade logs what they say"
+	install  = "docs/install.md says how"
+)
+
+func apiServer(f Facts) []Line {
+	v, err := version.Parse(f.Server)
+	switch {
+	case f.Server == "":
+		return []Line{{"api-server", Unknown, "the version of the API server could not be read", "kubectl version"}}
+	case err != nil:
+		return []Line{{"api-server", Warn, fmt.Sprintf("the API server's version %s is not a release of Kubernetes: upgrades to a version refuse it", f.Server), "Run a release of Kubernetes on the control plane"}}
+	case v.Major < oldest.Major || v.Major == oldest.Major && v.Minor < oldest.Minor:
+		return []Line{{"api-server", Fail, fmt.Sprintf("the API server runs %s; kubectl-upgrade needs v1.32 or later", f.Server), "Upgrade the cluster to v1.32 by hand first"}}
+	}
+	return []Line{{"api-server", OK, "the API server runs " + f.Server, ""}}
+}
+
+func installation(f Facts) []Line {
+	switch {
+	case f.Kinds == nil:
+		return []Line{{"installation", Unknown, "whether kubectl-upgrade is installed may not be read", "Ask an administrator for the right to read CustomResourceDefinitions"}}
+	case !f.Installed():
+		return []Line{{"installation", Warn, "kubectl-upgrade is not installed: what agents report is not known, such as the layout of the sysext image, the sysupdate timer, locksmithd, disks, certificates and etcd", "Install it; it changes nothing on any node until the UpgradePolicy's mode is Manage (docs/install.md)"}}
+	}
+	return []Line{{"installation", OK, "kubectl-upgrade is installed", ""}}
+}
+
+func kinds(f Facts) (lines []Line) {
+	if !f.Installed() {
+		return nil
+	}
+	unread := false
+	for _, k := range f.Kinds {
+		unread = unread || k.Unread
+		switch {
+		case k.Missing:
+			lines = append(lines, Line{"kinds", Fail, "the cluster does not know the kind " + k.Name, "Apply the CustomResourceDefinitions of the installed version; " + install})
+		case len(k.Lacks) > 0:
+			lines = append(lines, Line{"kinds", Warn, fmt.Sprintf("the definition of %s lacks %s: it is older than this plugin", k.Name, strings.Join(k.Lacks, ", ")), "Apply the CustomResourceDefinitions of the plugin's version, then the coordinator and agents of that version; " + install})
+		}
+	}
+	switch {
+	case len(lines) == 0 && unread:
+		lines = []Line{{"kinds", Unknown, fmt.Sprintf("the cluster knows all %d kinds; whether they have every field that this plugin uses is not known", len(f.Kinds)), "Ask an administrator for the right to read CustomResourceDefinitions"}}
+	case len(lines) == 0:
+		lines = []Line{{"kinds", OK, fmt.Sprintf("the cluster knows all %d kinds, with every field that this plugin uses", len(f.Kinds)), ""}}
+	}
+	return lines
+}
+
+func coordinator(f Facts) []Line {
+	w := f.Coordinator
+	switch {
+	case !f.Installed():
+		return nil
+	case w == nil:
+		return []Line{{"coordinator", Unknown, "there is no Deployment of the coordinator, or it may not be read", install}}
+	case f.CoordinatorProblem != "":
+		return []Line{{"coordinator", Fail, f.CoordinatorProblem, showPods}}
+	case w.Ready == 0:
+		return []Line{{"coordinator", Fail, fmt.Sprintf("no pod of Deployment %s is Ready", w.Name), showPods}}
+	case w.Ready < w.Desired:
+		return []Line{{"coordinator", Warn, fmt.Sprintf("%d of %d pods of Deployment %s are Ready", w.Ready, w.Desired, w.Name), showPods}}
+	}
+	return []Line{{"coordinator", OK, fmt.Sprintf("%d of %d pods are Ready", w.Ready, w.Desired), ""}}
+}
+
+func agents(f Facts) []Line {
+	w := f.Agents
+	switch silent := slices.Sorted(maps.Keys(f.AgentProblems)); {
+	case !f.Installed():
+		return nil
+	case w == nil:
+		return []Line{{"agents", Unknown, "there is no DaemonSet of the agents, or it may not be read", install}}
+	case w.Desired == 0:
+		return []Line{{"agents", Fail, fmt.Sprintf("DaemonSet %s runs on no node", w.Name), "Look at its nodeSelector and tolerations: kubectl -n kubectl-upgrade describe daemonset " + w.Name}}
+	case len(silent) > 0:
+		return []Line{{"agents", Warn, fmt.Sprintf("no agent runs on %s (%s)", few(silent), f.AgentProblems[silent[0]]), showPods}}
+	case w.Ready < w.Desired:
+		return []Line{{"agents", Warn, fmt.Sprintf("%d of %d agents are Ready", w.Ready, w.Desired), showPods}}
+	}
+	return []Line{{"agents", OK, fmt.Sprintf("%d of %d agents are Ready", w.Ready, w.Desired), ""}}
+}
+
+// versions compares the versions of plugin, coordinator and agents.
+func versions(f Facts) (lines []Line) {
+	if !f.Installed() {
+		return nil
+	}
+	c := f.cluster()
+	running := slices.Sorted(maps.Keys(c.Agents))
+	if c.Coordinator != "" && !strings.HasPrefix(c.Coordinator, "sha256:") && !slices.Contains(running, c.Coordinator) {
+		running = append(running, c.Coordinator)
+	}
+	parts := []string{"plugin " + c.Plugin, "coordinator " + orUnknown(c.Coordinator)}
+	for _, v := range slices.Sorted(maps.Keys(c.Agents)) {
+		parts = append(parts, fmt.Sprintf("agents %s (nodes: %d)", v, c.Agents[v]))
+	}
+	all := strings.Join(parts, ", ")
+	switch {
+	case len(running) == 0:
+		return []Line{{"versions", Unknown, "the versions of coordinator and agents are not known: " + all, showPods}}
+	case len(running) > 1:
+		return []Line{{"versions", Warn, "coordinator and agents have different versions: " + all, "Wait until a rollout has ended (kubectl -n kubectl-upgrade rollout status daemonset/node-agent); otherwise install coordinator and agents of one version"}}
+	case len(running) == 1 && running[0] != c.Plugin:
+		return []Line{{"versions", Warn, "the plugin has another version than what runs: " + all, "Install the plugin of the same version"}}
+	case c.Coordinator == "dev" || c.Coordinator == "latest":
+		return []Line{{"versions", Warn, "the image has the tag " + c.Coordinator + ", which does not say a version: " + all, "Install a published version; " + install}}
+	}
+	return []Line{{"versions", OK, all, ""}}
+}
+
+func orUnknown(text string) string {
+	if text == "" {
+		return "unknown"
+	}
+	return text
+}
+
+func rights(f Facts) (lines []Line) {
+	var may []string
+	for _, r := range f.Rights {
+		switch {
+		case r.Allowed:
+			may = append(may, r.For)
+		case r.Needed:
+			lines = append(lines, Line{"rights", Warn, fmt.Sprintf("you may not %s (%s): what depends on it is not known", r.For, r.Needs), "Ask an administrator for the role kubectl-upgrade-view (docs/commands.md)"})
+		default:
+			lines = append(lines, Line{"rights", Warn, fmt.Sprintf("you may not %s (%s)", r.For, r.Needs), "Ask an administrator, if you are to do that (docs/commands.md)"})
+		}
+	}
+	if len(may) > 0 {
+		lines = append([]Line{{"rights", OK, "you may " + strings.Join(may, ", "), ""}}, lines...)
+	}
+	return lines
+}
+
+// few returns the first names, and how many more there are.
+func few(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+func unread(f Facts) (lines []Line) {
+	for _, what := range f.Unread {
+		lines = append(lines, Line{"unread", Unknown, what, "Run the command as a user who may read it"})
+	}
+	return lines
+}
+
+// condition returns the condition of that type, or an empty one.
+func condition(policy *v1alpha1.UpgradePolicy, kind string) (status, message string) {
+	for _, c := range policy.Status.Conditions {
+		if c.Type == kind {
+			return string(c.Status), c.Message
+		}
+	}
+	return "", ""
+}

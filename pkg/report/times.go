@@ -1,0 +1,45 @@
+package report
+
+import (
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// utc returns t as JSON shows it: in UTC, to the second.
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	whole := t.UTC().Truncate(time.Second)
+	return &whole
+}
+
+// instant returns t as JSON shows it.
+func instant(t *metav1.Time) *time.Time {
+	if t == nil || t.IsZero() {
+		return nil
+	}
+	return utc(&t.Time)
+}
+
+// wholeSeconds returns d in seconds, rounded up.
+func wholeSeconds(d time.Duration) int32 {
+	return int32(min(max(math.Ceil(d.Seconds()), 0), math.MaxInt32))
+}
+
+// later and earlier return one of two instants.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

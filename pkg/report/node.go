@@ -88,7 +88,11 @@ type Wait struct {
 // Waited returns how long the node waited in all.
 func (n Node) Waited() (total time.Duration) {
 	for _, w := range n.Waits {
-		total += w.End.Sub(w.Start)
+		total += w.length()
 	}
 	return total
 }
+
+func (w Wait) span() span { return span{w.Start, w.End} }
+
+func (w Wait) length() time.Duration { return w.span().length() }

@@ -64,9 +64,13 @@ func (b *builder) explain(s span, c *Calendar, all *others) (waits []Wait) {
 		piece := span{cuts[i], cuts[i+1]}
 		reason, message := b.cause(piece, c, all)
 		last := len(waits) - 1
-		if reason == "" && piece.length() < briefly && last >= 0 {
+		brief := last >= 0 && waits[last].Reason == "" && waits[last].length() < briefly
+		switch {
+		case reason == "" && piece.length() < briefly && last >= 0:
 			waits[last].End = piece.end
 			continue
+		case brief: // the first piece
+			piece.start, waits, last = waits[last].Start, waits[:last], last-1
 		}
 		if last >= 0 && waits[last].Reason == reason && (reason == v1alpha1.ReasonNotItsTurn || waits[last].Message == message) {
 			waits[last].End = piece.end
@@ -76,7 +80,7 @@ func (b *builder) explain(s span, c *Calendar, all *others) (waits []Wait) {
 	}
 	for i := range waits {
 		if waits[i].Reason == v1alpha1.ReasonNotItsTurn {
-			waits[i].Message = all.names(span{waits[i].Start, waits[i].End}, false) + " went first"
+			waits[i].Message = all.names(waits[i].span(), false) + " went first"
 		}
 	}
 	if len(waits) == 1 && waits[0].Reason == "" && s.length() < briefly {

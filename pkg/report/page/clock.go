@@ -1,0 +1,78 @@
+package page
+
+import (
+	"fmt"
+	"time"
+)
+
+// clock writes times in one zone.
+type clock struct {
+	zone *time.Location
+	// abbreviate reports whether each time needs the zone's abbreviation, because its
+	// offset changes within the report.
+	abbreviate bool
+	now        time.Time
+}
+
+func newClock(zone *time.Location, start, end, now time.Time) clock {
+	_, first := start.In(zone).Zone()
+	_, last := end.In(zone).Zone()
+	return clock{zone: zone, abbreviate: first != last, now: now}
+}
+
+// full returns a time with its zone.
+func (c clock) full(t time.Time) string { return t.In(c.zone).Format("2006-01-02 15:04:05 MST") }
+
+// short returns a time for a table whose caption states the zone.
+func (c clock) short(t time.Time) string {
+	if c.abbreviate {
+		return t.In(c.zone).Format("2006-01-02 15:04 MST")
+	}
+	return t.In(c.zone).Format("2006-01-02 15:04")
+}
+
+// exact is short with seconds.
+func (c clock) exact(t time.Time) string {
+	if c.abbreviate {
+		return t.In(c.zone).Format("2006-01-02 15:04:05 MST")
+	}
+	return t.In(c.zone).Format("2006-01-02 15:04:05")
+}
+
+// name returns the zone for people, such as "Europe/Berlin, CET (UTC+01:00)".
+func (c clock) name() string {
+	at := c.now.In(c.zone)
+	name, offset := at.Format("MST"), at.Format("-07:00")
+	if name == "UTC" {
+		return "UTC"
+	}
+	text := fmt.Sprintf("%s (UTC%s)", name, offset)
+	if zone := c.zone.String(); zone != "Local" && zone != name {
+		text = zone + ", " + text
+	}
+	return text
+}
+
+// length returns a duration with its two largest units.
+func length(d time.Duration) string {
+	d = max(d, 0).Round(time.Second)
+	days, hours, minutes, seconds := d/(24*time.Hour), d/time.Hour%24, d/time.Minute%60, d/time.Second%60
+	switch {
+	case days > 0 && hours > 0:
+		return fmt.Sprintf("%d d %d h", days, hours)
+	case days > 0:
+		return fmt.Sprintf("%d d", days)
+	case hours > 0 && minutes > 0:
+		return fmt.Sprintf("%d h %d min", hours, minutes)
+	case hours > 0:
+		return fmt.Sprintf("%d h", hours)
+	case minutes > 0 && seconds > 0:
+		return fmt.Sprintf("%d min %d s", minutes, seconds)
+	case minutes > 0:
+		return fmt.Sprintf("%d min", minutes)
+	}
+	return fmt.Sprintf("%d s", seconds)
+}
+
+// seconds is length for a number of seconds.
+func seconds(n int32) string { return length(time.Duration(n) * time.Second) }

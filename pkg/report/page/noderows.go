@@ -1,0 +1,140 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/report"
+)
+
+// stateNames are the states for people.
+var stateNames = map[report.State]string{
+	report.Done: "done", report.UpToDate: "nothing to do", report.Active: "being upgraded",
+	report.Waiting: "waiting", report.Failed: "failed", report.NotDone: "not upgraded",
+}
+
+// nodeRow is a row of the table of nodes.
+type nodeRow struct {
+	Name, Group, From, To    string
+	Began, Back, Out, Waited string
+	Parts                    []partCell
+	Attempts                 int32
+	State, Class, Why        string
+	Steps                    []stepRow
+}
+
+// partCell is a measured part, against what was expected of it.
+type partCell struct {
+	Name, Took, Difference string
+	// Slow reports whether it took much longer than expected.
+	Slow bool
+}
+
+type stepRow struct{ Step, Meaning, Start, Took string }
+
+// slow is from which part of the expected duration a part is slow.
+const slow = 1.5
+
+func (l lanes) nodeRow(n *report.Node) nodeRow {
+	row := nodeRow{
+		Name: n.Name, Group: n.GroupName(), From: n.From, To: n.To, Attempts: n.Attempts,
+		State: stateNames[n.State], Class: strings.ToLower(string(n.State)),
+		Began: l.orDash(n.StartTime), Back: l.orDash(n.EndTime), Out: "–", Waited: "–",
+	}
+	if n.OutOfServiceSeconds > 0 {
+		row.Out = seconds(n.OutOfServiceSeconds)
+	}
+	if waited := n.Waited(); waited > 0 {
+		row.Waited = length(waited)
+	}
+	if n.Reason != "" {
+		row.Why = strings.TrimSuffix(string(n.Reason)+": "+n.Message, ": ")
+	}
+	if n.Until != nil {
+		row.Why += ", until " + l.short(*n.Until)
+	}
+	for _, p := range n.Parts {
+		row.Parts = append(row.Parts, partCell{
+			Name: partNames[p.Part], Took: seconds(p.Seconds), Difference: difference(p.Seconds - p.ExpectedSeconds),
+			Slow: float64(p.Seconds) > slow*float64(p.ExpectedSeconds),
+		})
+	}
+	return row
+}
+
+// partNames are the parts for people.
+var partNames = map[report.PartName]string{report.Kubeadm: "kubeadm", report.Reboot: "reboot", report.Restart: "restart"}
+
+// difference returns by how much something took longer or less long than expected.
+func difference(by int32) string {
+	switch {
+	case by > 0:
+		return "+" + seconds(by)
+	case by < 0:
+		return "−" + seconds(-by)
+	}
+	return "as expected"
+}
+
+// steps returns the steps of a node.
+func (l lanes) steps(n *report.Node) (rows []stepRow) {
+	for _, s := range n.Steps {
+		took := length(endOf(l.report, s).Sub(s.Start))
+		if s.End == nil {
+			took = "since " + took
+		}
+		rows = append(rows, stepRow{Step: string(s.Step), Meaning: s.Step.Info().Meaning, Start: l.exact(s.Start), Took: took})
+	}
+	return rows
+}
+
+func (l lanes) orDash(t *time.Time) string {
+	if t == nil {
+		return "–"
+	}
+	return l.short(*t)
+}
+
+// section is nodes of one group that are drawn together.
+type section struct {
+	Title, Count string
+	Calendar     int
+	Areas        []area
+	Lanes        []lane
+	Rows         []nodeRow
+}
+
+// sections divides the nodes of a large cluster by their groups, in upgrade order.
+func (l lanes) sections() (list []section) {
+	nodes := l.report.Nodes
+	for len(nodes) > 0 {
+		size := 1
+		for size < len(nodes) && size < sectionSize && nodes[size].Group == nodes[0].Group {
+			size++
+		}
+		some := nodes[:size]
+		s := section{Title: some[0].GroupName(), Calendar: some[0].Calendar, Areas: l.areas(some)}
+		s.Count = fmt.Sprintf("%s – %s", some[0].Name, some[size-1].Name)
+		if size == 1 {
+			s.Count = some[0].Name
+		}
+		s.Title = fmt.Sprintf("%s, %d", s.Title, size)
+		for i := range some {
+			s.Lanes, s.Rows = append(s.Lanes, l.lane(&some[i])), append(s.Rows, l.nodeRow(&some[i]))
+		}
+		list, nodes = append(list, s), nodes[size:]
+	}
+	return list
+}
+
+// notable returns the nodes of a large cluster that people look for.
+func (l lanes) notable() (nodes []*report.Node) {
+	for i := range l.report.Nodes {
+		n := &l.report.Nodes[i]
+		if n.ControlPlane || n.Attempts > 1 || n.State == report.Failed || n.State == report.Active {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}

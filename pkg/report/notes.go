@@ -23,7 +23,9 @@ func (b *builder) start() time.Time {
 
 // addNotes adds what is not known.
 func (b *builder) addNotes() {
-	note := func(format string, args ...any) { b.report.Notes = append(b.report.Notes, fmt.Sprintf(format, args...)) }
+	note := func(format string, args ...any) {
+		b.report.Notes = append(b.report.Notes, fmt.Sprintf(format, args...))
+	}
 	r := b.report
 	if b.upgrade == nil {
 		note("ClusterUpgrade %s was deleted: its findings, its images and its strategy are not known.", r.Upgrade.Name)

@@ -1,8 +1,8 @@
 package upgradesample
 
 import (
+	"crypto/sha256"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -101,9 +101,12 @@ func (w *world) addNode(s *fleet.Snapshot, n *node, now time.Time, upgrade v1alp
 		owner := fleet.Owner{Node: n.name, UID: "node-" + n.name}
 		s.Slots = append(s.Slots, fleet.Slot{Name: "slot-0", ReservedFor: owner, Holder: owner})
 	}
-	message := "the node " + step.Info().Doing
+	reason, message := v1alpha1.ReasonAwaitingRelease, "the node "+step.Info().Doing
+	if step == v1alpha1.StepDraining {
+		reason, message = v1alpha1.ReasonDrainBlocked, "shop/cart-7d9c6b5f4-x2lqv cannot be evicted: the PodDisruptionBudget cart allows no disruption"
+	}
 	meta.SetStatusCondition(&u.Status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: string(v1alpha1.ReasonAwaitingRelease), Message: message,
+		Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: string(reason), Message: message,
 	})
 	s.NodeUpgrades = append(s.NodeUpgrades, u)
 }
@@ -140,7 +143,7 @@ func newUpgrade(requested time.Time) v1alpha1.ClusterUpgrade {
 	for _, arch := range [][2]string{{"amd64", "x86-64"}, {"arm64", "arm64"}} {
 		u.Status.Images = append(u.Status.Images, v1alpha1.Image{
 			Architecture: arch[0], URL: fmt.Sprintf("https://extensions.flatcar.org/extensions/kubernetes/kubernetes-%s-%s.raw", Name, arch[1]),
-			Digest: v1alpha1.DigestOf(strings.Repeat("9f86d081884c7d65"[len(arch[1]):]+"2feaa0c55ad015a3bf4f1b2b0b822cd1", 3)[:64]),
+			Digest: v1alpha1.DigestOf(fmt.Sprintf("%x", sha256.Sum256([]byte(arch[1])))),
 		})
 	}
 	return u

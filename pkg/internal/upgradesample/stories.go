@@ -129,8 +129,9 @@ func (w *world) stage(at time.Time, seconds float64) {
 // Fleet returns a cluster of so many nodes after a minor upgrade in as many nights as it
 // needed, with 2 % of the nodes out of service at once, and when it was read.
 func Fleet(nodes int) (fleet.Snapshot, time.Time) {
-	requested := berlin(2026, 11, 12, 14, 5)
-	w := &world{upgrade: newUpgrade(requested), schedules: schedules()}
+	requested, all := berlin(2026, 11, 12, 14, 5), schedules()
+	all[0].Spec.NodeSelector = nil // the window of every node
+	w := &world{upgrade: newUpgrade(requested), schedules: all}
 	w.addNodes(3, plan.ControlPlaneGroup, "control-plane-%d")
 	w.addNodes(max(nodes/100, 1), "canary", "canary-%03d")
 	w.addNodes(max(nodes/10, 1), "db", "database-%04d")
@@ -151,13 +152,12 @@ func Fleet(nodes int) (fleet.Snapshot, time.Time) {
 	return w.at(w.ends), w.ends.Add(time.Hour)
 }
 
-// rollOut reboots the nodes, so many at once, in the windows of four hours each Saturday.
+// rollOut reboots the nodes, so many at once, in the windows.
 func (w *world) rollOut(nodes []*node, at time.Time, slots int) (end time.Time) {
 	free := make([]time.Time, slots)
 	for i := range free {
-		free[i] = at
+		free[i] = at.Add(time.Duration(i) * time.Second)
 	}
-	closes := berlin(2026, 11, 14, 4, 50)
 	for i, n := range nodes {
 		slot := 0
 		for j := range free {
@@ -165,12 +165,9 @@ func (w *world) rollOut(nodes []*node, at time.Time, slots int) (end time.Time) 
 				slot = j
 			}
 		}
-		start := free[slot]
-		for start.After(closes) {
-			start, closes = berlin(2026, 11, closes.Day()+7, 1, 0).Add(time.Duration(slot)*time.Second), closes.AddDate(0, 0, 7)
-		}
+		start := inWindow(free[slot])
 		if i%97 == 13 {
-			start = n.abort(start).Add(5 * time.Minute)
+			start = inWindow(n.abort(start).Add(5 * time.Minute))
 		}
 		free[slot] = n.reboot(start, 40+float64(i%7)*12).Add(2 * time.Second)
 		if free[slot].After(end) {
@@ -178,4 +175,16 @@ func (w *world) rollOut(nodes []*node, at time.Time, slots int) (end time.Time) 
 		}
 	}
 	return end
+}
+
+// inWindow returns t, or where too little of its window is left the start of the next.
+func inWindow(t time.Time) time.Time {
+	closes := berlin(2026, 11, 14, 4, 50)
+	for t.After(closes) {
+		closes = closes.AddDate(0, 0, 7)
+	}
+	if opens := closes.Add(-(3*time.Hour + 50*time.Minute)); t.Before(opens) {
+		return opens.Add(time.Duration(t.Second()) * time.Second)
+	}
+	return t
 }

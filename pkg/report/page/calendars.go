@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
 )
 
 // calendar is what is drawn behind the lanes of the nodes that have it.
@@ -115,4 +114,3 @@ func joinNodes(a, b string) string {
 	}
 	return a + "; " + b
 }
-

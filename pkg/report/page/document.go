@@ -25,7 +25,9 @@ type document struct {
 	Title, Subtitle string
 	Badge           badge
 	Facts           []fact
-	Zone, Version   string
+	Zone, ZoneShort string
+	Version         string
+	Names           string // how much room names need
 	Generated       string
 	Large           bool
 	Done, Of, Share string
@@ -62,7 +64,7 @@ func newDocument(r *report.Report, o Options) document {
 	l.clock = newClock(o.Zone, l.segments[0].start, l.segments[len(l.segments)-1].end, r.GeneratedTime)
 	d := document{
 		Report: r, Title: title(r.Upgrade), Subtitle: subtitle(r), Badge: badgeOf(r.Upgrade),
-		Zone: l.name(), Version: o.Version, Generated: l.full(r.GeneratedTime), Large: !l.detailed,
+		Names: namesClass(r.Nodes), Zone: l.name(), ZoneShort: r.GeneratedTime.In(o.Zone).Format("MST"), Version: o.Version, Generated: l.full(r.GeneratedTime), Large: !l.detailed,
 		TickSets: l.tickSets(l.clock), Gaps: l.gaps(), Zooms: zooms, Kinds: kinds, Calendars: l.calendars(),
 		Findings: findingRows(r), Windows: l.windowRows(), Expected: expected(r.Usual),
 	}
@@ -184,7 +186,7 @@ func (l lanes) facts() (list []fact) {
 	}
 	first, last, out := l.work()
 	if !first.IsZero() {
-		add("Nodes out of service", length(out), fmt.Sprintf("in all, between %s and %s", l.short(first), l.short(last)))
+		add("Time out of service", length(out), fmt.Sprintf("summed over the nodes; work from %s to %s", l.short(first), l.short(last)))
 	}
 	add("Type", strings.Trim(string(u.Type)+", "+strings.ToLower(string(u.Method)), ", "), atOnce(u.MaxUnavailable))
 	add("ClusterUpgrade", u.Name, "UID "+u.UID)

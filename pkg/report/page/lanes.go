@@ -10,10 +10,10 @@ import (
 
 // lane is the row of a node in the timeline.
 type lane struct {
-	Name, Summary string
-	Calendar      int
-	Bars          []bar
-	State         string
+	Short, Summary string
+	Calendar       int
+	Bars           []bar
+	State          string
 }
 
 // bar is a colored time of a lane.
@@ -32,7 +32,7 @@ type lanes struct {
 }
 
 func (l lanes) lane(n *report.Node) lane {
-	one := lane{Name: n.Name, Calendar: n.Calendar, Summary: l.summary(n), State: string(n.State)}
+	one := lane{Short: shorten(n.Name), Calendar: n.Calendar, Summary: l.summary(n), State: string(n.State)}
 	if l.detailed {
 		for _, w := range n.Waits {
 			title := fmt.Sprintf("%s waited %s, %s – %s: %s", n.Name, length(w.End.Sub(w.Start)), l.exact(w.Start), l.exact(w.End), why(w))
@@ -99,4 +99,31 @@ func (l lanes) summary(n *report.Node) string {
 		text += ", waited: " + causesText(causes)
 	}
 	return text
+}
+
+// longName is up to how many letters a name is shown in full beside its lane. A longer one
+// loses its middle, as the ends of names tell nodes apart.
+const longName = 26
+
+func shorten(name string) string {
+	letters := []rune(name)
+	if len(letters) <= longName {
+		return name
+	}
+	return string(letters[:longName/2-3]) + "…" + string(letters[len(letters)-longName/2-2:])
+}
+
+// namesClass returns how much room names need.
+func namesClass(nodes []report.Node) string {
+	longest := 0
+	for i := range nodes {
+		longest = max(longest, len(nodes[i].Name))
+	}
+	switch {
+	case longest > 18:
+		return "long"
+	case longest > 10:
+		return "medium"
+	}
+	return "brief"
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ func (l lanes) nodeRow(n *report.Node) nodeRow {
 	if n.Reason != "" {
 		row.Why = strings.TrimSuffix(string(n.Reason)+": "+n.Message, ": ")
 	}
-	if n.Until != nil {
+	if n.Until != nil && !dated.MatchString(n.Message) {
 		row.Why += ", until " + l.short(*n.Until)
 	}
 	for _, p := range n.Parts {
@@ -62,6 +63,9 @@ func (l lanes) nodeRow(n *report.Node) nodeRow {
 	}
 	return row
 }
+
+// dated matches a message that contains the time already.
+var dated = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
 
 // partNames are the parts for people.
 var partNames = map[report.PartName]string{report.Kubeadm: "kubeadm", report.Reboot: "reboot", report.Restart: "restart"}

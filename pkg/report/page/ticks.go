@@ -8,8 +8,8 @@ var zooms = []int{1, 2, 5, 20}
 // tick is a mark on the axis.
 type tick struct {
 	X, Label string
-	// Day reports whether a new day begins here: the label has the date.
-	Day bool
+	// AtEnd reports whether the label has no room to the right of its place.
+	AtEnd bool
 }
 
 // tickSet is the ticks of one zoom.
@@ -22,7 +22,7 @@ type tickSet struct {
 // tickRoom is how far apart ticks are at least, and dayRoom dates, as a part of the page.
 const (
 	tickRoom = 0.068
-	dayRoom  = 0.12
+	dayRoom  = 0.082
 )
 
 // intervals are what ticks may be apart.
@@ -35,14 +35,14 @@ var intervals = []time.Duration{
 func (a axis) tickSets(c clock) (sets []tickSet) {
 	for _, zoom := range zooms {
 		set := tickSet{Zoom: zoom}
-		lastTick, lastDay, day := -1.0, -1.0, ""
+		lastTick, lastDay, last := -1.0, -1.0, ""
 		for _, s := range a.segments {
 			if s.isBreak {
 				continue
 			}
-			if date := s.start.In(c.zone).Format("Mon 2 Jan"); date != day && (lastDay < 0 || s.left-lastDay >= dayRoom/float64(zoom)) {
-				set.Labels = append(set.Labels, tick{X: percent(s.left), Label: date, Day: true})
-				lastDay, day = s.left, date
+			if date := s.start.In(c.zone).Format("2 Jan"); date != last && (lastDay < 0 || s.left-lastDay >= dayRoom/float64(zoom)) {
+				set.Labels = append(set.Labels, day(s.left, date, zoom))
+				lastDay, last = s.left, date
 			}
 			for _, t := range s.ticks(c, zoom) {
 				x := a.at(t)
@@ -50,10 +50,10 @@ func (a axis) tickSets(c clock) (sets []tickSet) {
 					continue
 				}
 				lastTick = x
-				set.Ticks = append(set.Ticks, tick{X: percent(x), Label: label(t.In(c.zone), zoom)})
-				if date := t.In(c.zone).Format("Mon 2 Jan"); date != day && x-lastDay >= dayRoom/float64(zoom) {
-					set.Labels = append(set.Labels, tick{X: percent(x), Label: date, Day: true})
-					lastDay, day = x, date
+				set.Ticks = append(set.Ticks, tick{X: percent(x), Label: label(t.In(c.zone))})
+				if date := t.In(c.zone).Format("2 Jan"); date != last && x-lastDay >= dayRoom/float64(zoom) {
+					set.Labels = append(set.Labels, day(x, date, zoom))
+					lastDay, last = x, date
 				}
 			}
 		}
@@ -62,7 +62,12 @@ func (a axis) tickSets(c clock) (sets []tickSet) {
 	return sets
 }
 
-func label(t time.Time, _ int) string {
+// day returns the label of a date.
+func day(x float64, date string, zoom int) tick {
+	return tick{X: percent(x), Label: date, AtEnd: 1-x < dayRoom*0.6/float64(zoom)}
+}
+
+func label(t time.Time) string {
 	if t.Second() != 0 {
 		return t.Format("15:04:05")
 	}

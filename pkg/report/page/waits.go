@@ -37,30 +37,51 @@ func causesText(sums []reasonTime) string {
 	return strings.Join(texts, ", ")
 }
 
-// waitRow is a row of the table of waits: those of one node, or of all nodes for one reason.
+// waitRow is a time in which nodes waited for the same reason.
 type waitRow struct {
-	Node, Total string
-	Waits       []waitLine
+	From, To, Took, Nodes, Why, Code string
+
+	start, end time.Time
+	names      []string
 }
 
-type waitLine struct{ Took, When, Why, Code string }
+// together is how far apart the starts of waits are that are shown as one.
+const together = 5 * time.Minute
 
-// waitRows returns what each node waited for.
-func (l lanes) waitRows() (rows []waitRow) {
+// waitRows returns what nodes waited for, in order. Nodes that waited together for the same
+// reason are one row, with the length of the longest wait.
+func (l lanes) waitRows() []waitRow {
+	var rows []*waitRow
 	for i := range l.report.Nodes {
 		n := &l.report.Nodes[i]
-		if len(n.Waits) == 0 {
-			continue
-		}
-		row := waitRow{Node: n.Name, Total: length(n.Waited())}
 		for _, w := range n.Waits {
-			row.Waits = append(row.Waits, waitLine{
-				Took: length(w.End.Sub(w.Start)), When: l.short(w.Start) + " – " + l.short(w.End), Why: w.Message, Code: string(w.Reason),
+			same := slices.IndexFunc(rows, func(r *waitRow) bool {
+				return r.Code == string(w.Reason) && r.Why == w.Message && r.start.Sub(w.Start).Abs() < together && r.end.Sub(w.End).Abs() < together
 			})
+			if same < 0 {
+				same, rows = len(rows), append(rows, &waitRow{Why: w.Message, Code: string(w.Reason), start: w.Start, end: w.End})
+			}
+			r := rows[same]
+			r.names = append(r.names, n.Name)
+			if w.Start.Before(r.start) {
+				r.start = w.Start
+			}
+			if w.End.After(r.end) {
+				r.end = w.End
+			}
 		}
-		rows = append(rows, row)
 	}
-	return rows
+	slices.SortStableFunc(rows, func(a, b *waitRow) int { return a.start.Compare(b.start) })
+	out := make([]waitRow, len(rows))
+	for i, r := range rows {
+		out[i] = *r
+		out[i].From, out[i].To, out[i].Took = l.short(r.start), l.short(r.end), length(r.end.Sub(r.start))
+		out[i].Nodes = strings.Join(r.names, ", ")
+		if len(r.names) == len(l.report.Nodes) && len(r.names) > 1 {
+			out[i].Nodes = "all nodes"
+		}
+	}
+	return out
 }
 
 // reasonRow is how many nodes waited for a reason.

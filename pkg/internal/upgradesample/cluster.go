@@ -64,17 +64,19 @@ func (w *world) at(now time.Time) fleet.Snapshot {
 // addNode adds a node with what its agent reports.
 func (w *world) addNode(s *fleet.Snapshot, n *node, now time.Time, upgrade v1alpha1.UpgradeReference) {
 	steps, isControlPlane := n.at(now), n.pool == plan.ControlPlaneGroup
-	have, runs := Before, Before
+	have, runs, attempts := Before, Before, int32(0)
 	step, since := v1alpha1.StepIdle, n.done
 	if last := len(steps) - 1; last >= 0 && steps[last].EndTime == nil {
 		step, since = steps[last].Step, steps[last].StartTime.Time
 	}
 	for _, one := range steps {
-		switch {
-		case one.Step == v1alpha1.StepVerifying:
+		switch one.Step {
+		case v1alpha1.StepVerifying:
 			have = Name
-		case one.Step == v1alpha1.StepChecking:
+		case v1alpha1.StepChecking:
 			runs = Name
+		case v1alpha1.StepCordoning:
+			attempts++
 		}
 	}
 	s.Nodes = append(s.Nodes, fleet.Node{
@@ -86,7 +88,7 @@ func (w *world) addNode(s *fleet.Snapshot, n *node, now time.Time, upgrade v1alp
 	u.Status = v1alpha1.NodeUpgradeStatus{
 		ObservedGeneration: 2, Upgrade: &upgrade, Step: step, StepStartTime: &metav1.Time{Time: since}, Steps: steps,
 		Versions: v1alpha1.NodeVersions{Kubelet: have, Kubeadm: runs, Staged: Name, Pulled: Name, From: Before},
-		Retry:    v1alpha1.Retry{Attempts: n.attempts},
+		Retry:    v1alpha1.Retry{Attempts: attempts},
 	}
 	if isControlPlane {
 		u.Status.Versions.ControlPlane = runs
@@ -106,7 +108,7 @@ func (w *world) addNode(s *fleet.Snapshot, n *node, now time.Time, upgrade v1alp
 		reason, message = v1alpha1.ReasonDrainBlocked, "shop/cart-7d9c6b5f4-x2lqv cannot be evicted: the PodDisruptionBudget cart allows no disruption"
 	}
 	meta.SetStatusCondition(&u.Status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: string(reason), Message: message,
+		Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: string(reason), Message: message, LastTransitionTime: metav1.Time{Time: now},
 	})
 	s.NodeUpgrades = append(s.NodeUpgrades, u)
 }

@@ -13,7 +13,6 @@ import (
 type node struct {
 	name, pool string
 	steps      []v1alpha1.StepTime
-	attempts   int32
 	done       time.Time // when its last pass ended
 	rand       *rand.Rand
 }
@@ -50,7 +49,6 @@ func (n *node) components(at time.Time, snapshot bool) time.Time {
 // reboot adds pass 2, whose drain takes that many seconds.
 func (n *node) reboot(at time.Time, drain float64) time.Time {
 	n.waitUntil(n.ready(), at)
-	n.attempts++
 	at = n.step(at, v1alpha1.StepLocking, 2)
 	at = n.step(at, v1alpha1.StepKubeadm, 6)
 	at = n.step(at, v1alpha1.StepCordoning, 1)
@@ -68,7 +66,6 @@ func (n *node) reboot(at time.Time, drain float64) time.Time {
 // abort adds an attempt whose drain ends after its limit.
 func (n *node) abort(at time.Time) time.Time {
 	n.waitUntil(n.ready(), at)
-	n.attempts++
 	at = n.step(at, v1alpha1.StepLocking, 2)
 	at = n.step(at, v1alpha1.StepKubeadm, 6)
 	at = n.step(at, v1alpha1.StepCordoning, 1)

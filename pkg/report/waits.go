@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -121,7 +123,7 @@ func (b *builder) cause(piece span, c *Calendar, all *others) (v1alpha1.Reason, 
 	within := func(list []span) bool {
 		return slices.ContainsFunc(list, func(s span) bool { return s.covers(piece.start) })
 	}
-	open := slices.ContainsFunc(c.Openings, func(o Opening) bool { return span{o.Start, o.End}.covers(piece.start) })
+	window := slices.IndexFunc(c.Openings, func(o Opening) bool { return span{o.Start, o.End}.covers(piece.start) })
 	for _, x := range c.Exclusions {
 		if (span{x.Start, x.End}).covers(piece.start) {
 			return v1alpha1.ReasonExcluded, "exclusion " + strings.TrimSuffix(x.Name+": "+x.Reason, ": ")
@@ -130,14 +132,27 @@ func (b *builder) cause(piece span, c *Calendar, all *others) (v1alpha1.Reason, 
 	switch {
 	case b.invalid != nil:
 		return v1alpha1.ReasonScheduleInvalid, b.invalid.Error()
-	case !open && !b.report.Upgrade.IgnoreWindows:
+	case window < 0 && !b.report.Upgrade.IgnoreWindows:
 		return v1alpha1.ReasonWindowClosed, "no window was open"
 	case within(all.stopped):
 		return v1alpha1.ReasonNodeFailed, all.names(piece, true) + " had failed"
 	case within(all.busy):
 		return v1alpha1.ReasonNotItsTurn, ""
+	case window >= 0 && !b.report.Upgrade.IgnoreWindows && c.Openings[window].End.Sub(piece.start) < b.need():
+		return v1alpha1.ReasonInsufficientTime, "too little was left of the window"
 	}
 	return "", "the cause is not recorded"
+}
+
+// need returns how long a node is expected to be out of service.
+func (b *builder) need() time.Duration {
+	usual := b.report.Usual
+	need := max(usual.ControlPlaneSeconds, usual.WorkerSeconds)
+	if b.upgrade != nil {
+		pace := b.upgrade.Status.Strategy.Pace
+		need += ptr.Deref(pace.SettleSeconds, 0) + ptr.Deref(pace.MinReadySeconds, 0)
+	}
+	return time.Duration(need) * time.Second
 }
 
 // names names the nodes that were being upgraded, or had failed, at some time in s.

@@ -11,7 +11,7 @@ import (
 // lane is the row of a node in the timeline.
 type lane struct {
 	Short, Summary string
-	Calendar       int
+	Calendar       int // less than 0: it is not drawn
 	Bars           []bar
 	State          string
 }

@@ -19,6 +19,8 @@ var stateNames = map[report.State]string{
 type nodeRow struct {
 	Name, Group, From, To    string
 	Began, Back, Out, Waited string
+	WaitedFor                string // with the reasons
+	Versions                 string // where they are not those of the upgrade
 	Parts                    []partCell
 	Attempts                 int32
 	State, Class, Why        string
@@ -47,7 +49,10 @@ func (l lanes) nodeRow(n *report.Node) nodeRow {
 		row.Out = seconds(n.OutOfServiceSeconds)
 	}
 	if waited := n.Waited(); waited > 0 {
-		row.Waited = length(waited)
+		row.Waited, row.WaitedFor = length(waited), causesText(sumWaits(n.Waits))
+	}
+	if u := l.report.Upgrade; n.From != u.From || n.To != u.To {
+		row.Versions = n.From + " → " + n.To
 	}
 	if n.Reason != "" {
 		row.Why = strings.TrimSuffix(string(n.Reason)+": "+n.Message, ": ")
@@ -114,7 +119,7 @@ func (l lanes) sections() (list []section) {
 	nodes := l.report.Nodes
 	for len(nodes) > 0 {
 		size := 1
-		for size < len(nodes) && size < sectionSize && nodes[size].Group == nodes[0].Group {
+		for size < len(nodes) && size < sectionSize && nodes[size].Group == nodes[0].Group && nodes[size].Calendar == nodes[0].Calendar {
 			size++
 		}
 		some := nodes[:size]
@@ -125,7 +130,9 @@ func (l lanes) sections() (list []section) {
 		}
 		s.Title = fmt.Sprintf("%s, %d", s.Title, size)
 		for i := range some {
-			s.Lanes, s.Rows = append(s.Lanes, l.lane(&some[i])), append(s.Rows, l.nodeRow(&some[i]))
+			one := l.lane(&some[i])
+			one.Calendar = -1 // it is drawn once behind all lanes
+			s.Lanes, s.Rows = append(s.Lanes, one), append(s.Rows, l.nodeRow(&some[i]))
 		}
 		list, nodes = append(list, s), nodes[size:]
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -174,25 +173,28 @@ func (r *reporting) write(s fleet.Snapshot, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	if r.file == "" {
-		return r.draw(r.terminalOut, made)
-	}
-	var text bytes.Buffer
-	if err := r.draw(&text, made); err != nil {
+	text, err := r.draw(made)
+	switch {
+	case err != nil:
 		return err
+	case r.file != "":
+		return replaceFile(r.file, text)
 	}
-	return replaceFile(r.file, text.Bytes())
+	_, err = r.Out.Write(text)
+	return err
 }
 
-// draw writes the report in the format that was chosen.
-func (r *reporting) draw(w io.Writer, made *report.Report) error {
+// draw returns the report in the format that was chosen.
+func (r *reporting) draw(made *report.Report) ([]byte, error) {
 	switch r.format() {
 	case formatHTML:
-		return page.Write(w, made, page.Options{Zone: r.zone, Version: r.version})
+		return page.HTML(made, page.Options{Zone: r.zone, Version: r.version})
 	case formatMarkdown:
-		return markdown.Write(w, made, markdown.Options{Zone: r.zone, Version: r.version})
+		return []byte(markdown.Text(made, markdown.Options{Zone: r.zone, Version: r.version})), nil
 	}
+	var text bytes.Buffer
 	p := *r.program
-	p.Out = safe{out: w}
-	return r.print(&p, made)
+	p.Out = safe{out: &text}
+	err := r.print(&p, made)
+	return text.Bytes(), err
 }

@@ -1,7 +1,6 @@
 package page_test
 
 import (
-	"io"
 	"testing"
 	"time"
 
@@ -18,7 +17,7 @@ func BenchmarkFleet(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := page.Write(io.Discard, r, page.Options{Zone: time.UTC, Version: "test"}); err != nil {
+		if _, err := page.HTML(r, page.Options{Zone: time.UTC, Version: "test"}); err != nil {
 			b.Fatal(err)
 		}
 	}

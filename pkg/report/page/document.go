@@ -14,7 +14,10 @@ import (
 const (
 	maxRows     = 60
 	sectionSize = 250
-	maxNotable  = 60
+	// maxNotable is how many nodes of a large cluster the table shows at once, and maxLanes
+	// the timeline.
+	maxNotable = 60
+	maxLanes   = 12
 )
 
 // document is the page as strings.
@@ -97,12 +100,15 @@ func (d *document) addLarge(l lanes) {
 	d.All, d.Reasons, d.Sections = l.areas(d.Report.Nodes), l.reasonRows(), l.sections()
 	l.detailed = true
 	notable := l.notable()
+	d.More = max(len(notable)-maxLanes, 0)
 	for i, n := range notable {
 		if i == maxNotable {
-			d.More = len(notable) - i
 			break
 		}
-		d.Lanes, d.Rows = append(d.Lanes, l.lane(n)), append(d.Rows, l.nodeRow(n))
+		if i < maxLanes {
+			d.Lanes = append(d.Lanes, l.lane(n))
+		}
+		d.Rows = append(d.Rows, l.nodeRow(n))
 		d.addDetails(l, n)
 	}
 }
@@ -173,8 +179,13 @@ func (l lanes) facts() (list []fact) {
 		return l.full(*t)
 	}
 	add("Requested by", u.RequestedBy, when(u.RequestedTime))
+	first, out := l.work()
 	if u.Triggered {
-		add("Began", when(u.StartTime), "")
+		note := ""
+		if !first.IsZero() {
+			note = "first node " + l.full(first)
+		}
+		add("Began", when(u.StartTime), note)
 	}
 	switch {
 	case u.Ended():
@@ -184,9 +195,8 @@ func (l lanes) facts() (list []fact) {
 	default:
 		add("Expected to end", "not predictable now", "")
 	}
-	first, last, out := l.work()
-	if !first.IsZero() {
-		add("Time out of service", length(out), fmt.Sprintf("summed over the nodes; work from %s to %s", l.short(first), l.short(last)))
+	if out > 0 {
+		add("Time out of service", length(out), "summed over the nodes")
 	}
 	add("Type", strings.Trim(string(u.Type)+", "+strings.ToLower(string(u.Method)), ", "), atOnce(u.MaxUnavailable))
 	add("ClusterUpgrade", u.Name, "UID "+u.UID)
@@ -204,25 +214,16 @@ func atOnce(limit string) string {
 	return "at most " + limit + " unavailable at once"
 }
 
-// work returns when the first node began and the last was done, and how long nodes were out
-// of service in all.
-func (l lanes) work() (first, last time.Time, out time.Duration) {
+// work returns when the first node began, and how long nodes were out of service in all.
+func (l lanes) work() (first time.Time, out time.Duration) {
 	for i := range l.report.Nodes {
 		n := &l.report.Nodes[i]
 		out += time.Duration(n.OutOfServiceSeconds) * time.Second
-		if n.StartTime == nil {
-			continue
-		}
-		if first.IsZero() || n.StartTime.Before(first) {
+		if n.StartTime != nil && (first.IsZero() || n.StartTime.Before(first)) {
 			first = *n.StartTime
 		}
-		for _, s := range n.Steps {
-			if end := endOf(l.report, s); drawn(s.Step) != nil && end.After(last) {
-				last = end
-			}
-		}
 	}
-	return first, last, out
+	return first, out
 }
 
 func expected(u report.Usual) string {

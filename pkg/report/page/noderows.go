@@ -107,11 +107,13 @@ func (l lanes) orDash(t *time.Time) string {
 
 // section is nodes of one group that are drawn together.
 type section struct {
-	Title, Count string
-	Calendar     int
-	Areas        []area
-	Lanes        []lane
-	Rows         []nodeRow
+	Title    string
+	Names    string // of the first and the last
+	Range    string // the same, without how both begin
+	Calendar int
+	Areas    []area
+	Lanes    []lane
+	Rows     []nodeRow
 }
 
 // sections divides the nodes of a large cluster by their groups, in upgrade order.
@@ -124,10 +126,7 @@ func (l lanes) sections() (list []section) {
 		}
 		some := nodes[:size]
 		s := section{Title: some[0].GroupName(), Calendar: some[0].Calendar, Areas: l.areas(some)}
-		s.Count = fmt.Sprintf("%s – %s", some[0].Name, some[size-1].Name)
-		if size == 1 {
-			s.Count = some[0].Name
-		}
+		s.Names, s.Range = between(some[0].Name, some[size-1].Name)
 		s.Title = fmt.Sprintf("%s, %d", s.Title, size)
 		for i := range some {
 			one := l.lane(&some[i])
@@ -139,12 +138,38 @@ func (l lanes) sections() (list []section) {
 	return list
 }
 
-// notable returns the nodes of a large cluster that people look for.
+// between names the nodes from one to another, in full and in short.
+func between(first, last string) (full, short string) {
+	if first == last {
+		return first, first
+	}
+	full = first + " – " + last
+	same := 0
+	for same < min(len(first), len(last)) && first[same] == last[same] && !isDigit(first[same]) {
+		same++
+	}
+	if len(full) <= longName || same < 4 {
+		return full, full
+	}
+	return full, "…" + first[same:] + " – …" + last[same:]
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
+
+// notable returns the nodes of a large cluster that people look for: first those that failed,
+// those that are being upgraded, and control planes.
 func (l lanes) notable() (nodes []*report.Node) {
-	for i := range l.report.Nodes {
-		n := &l.report.Nodes[i]
-		if n.ControlPlane || n.Attempts > 1 || n.State == report.Failed || n.State == report.Active {
-			nodes = append(nodes, n)
+	chosen := map[*report.Node]bool{}
+	for _, isNotable := range []func(*report.Node) bool{
+		func(n *report.Node) bool { return n.State == report.Failed },
+		func(n *report.Node) bool { return n.State == report.Active },
+		func(n *report.Node) bool { return n.ControlPlane },
+		func(n *report.Node) bool { return n.Attempts > 1 },
+	} {
+		for i := range l.report.Nodes {
+			if n := &l.report.Nodes[i]; !chosen[n] && isNotable(n) {
+				chosen[n], nodes = true, append(nodes, n)
+			}
 		}
 	}
 	return nodes

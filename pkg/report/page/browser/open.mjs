@@ -9,7 +9,8 @@ export const views = {
   light: { viewport: { width: 1280, height: 900 }, colorScheme: "light" },
   dark: { viewport: { width: 1280, height: 900 }, colorScheme: "dark" },
   phone: { viewport: { width: 390, height: 844 }, colorScheme: "light", deviceScaleFactor: 2, isMobile: true, hasTouch: true },
-  print: { viewport: { width: 1024, height: 900 }, colorScheme: "light", media: "print" },
+  tablet: { viewport: { width: 820, height: 1180 }, colorScheme: "dark" },
+  print: { viewport: { width: 718, height: 1000 }, colorScheme: "light", media: "print" },
 };
 
 // browser runs f with a Chromium that has a profile of its own and no network.
@@ -37,13 +38,13 @@ export async function open(chromium, file, view) {
   page.on("console", (m) => { if (["error", "warning"].includes(m.type())) problems.push(m.text()); });
   page.on("pageerror", (e) => problems.push(String(e)));
   page.on("request", (r) => { if (!r.url().startsWith("file:") && !r.url().startsWith("data:")) problems.push("requests " + r.url()); });
-  if (media) await page.emulateMedia({ media, colorScheme: options.colorScheme });
   const session = await context.newCDPSession(page);
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
   const began = performance.now();
   await page.goto(pathToFileURL(file).href, { waitUntil: "load" });
   await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn))));
   const milliseconds = performance.now() - began;
+  if (media) await page.emulateMedia({ media }); // before goto it would be lost
   const { metrics } = await session.send("Performance.getMetrics");
   return { page, context, problems, milliseconds, cpu: 1000 * metrics.find((m) => m.name === "TaskDuration").value };
 }

@@ -1,7 +1,6 @@
 package markdown_test
 
 import (
-	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
@@ -33,14 +32,10 @@ func draw(t *testing.T, r *report.Report) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
-	if err := markdown.Write(&b, r, markdown.Options{Zone: zone, Version: "v0.0.0-test"}); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+	return markdown.Text(r, markdown.Options{Zone: zone, Version: "v0.0.0-test"})
 }
 
-func TestWrite(t *testing.T) {
+func TestText(t *testing.T) {
 	fleetOf300 := func() (fleet.Snapshot, time.Time) { return upgradesample.Fleet(300) }
 	for name, of := range map[string]func() (fleet.Snapshot, time.Time){
 		"example": upgradesample.Example, "running": upgradesample.Running, "fleet": fleetOf300,

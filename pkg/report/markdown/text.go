@@ -3,7 +3,6 @@ package markdown
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -29,8 +28,8 @@ type document struct {
 	*report.Report
 }
 
-// Write writes the report.
-func Write(w io.Writer, r *report.Report, o Options) error {
+// Text returns the report.
+func Text(r *report.Report, o Options) string {
 	d := &document{Options: o, Report: r}
 	d.summary()
 	d.nodes()
@@ -41,8 +40,7 @@ func Write(w io.Writer, r *report.Report, o Options) error {
 		d.line("- %s", text(note))
 	}
 	d.line("\nAs of %s, by kubectl-upgrade %s. Times are in %s.", d.clock(&r.GeneratedTime), text(o.Version), text(d.zoneName()))
-	_, err := io.WriteString(w, d.String())
-	return err
+	return d.String()
 }
 
 func (d *document) line(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }

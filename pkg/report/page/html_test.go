@@ -35,11 +35,11 @@ func write(t testing.TB, r *report.Report) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
-	if err := page.Write(&b, r, page.Options{Zone: zone, Version: "v0.0.0-test"}); err != nil {
+	text, err := page.HTML(r, page.Options{Zone: zone, Version: "v0.0.0-test"})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return b.Bytes()
+	return text
 }
 
 // shape returns the elements and attributes of a page, and its texts.

@@ -1,11 +1,11 @@
 package page
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"html/template"
-	"io"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
@@ -32,9 +32,11 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"clean": func(text string) string { return render.Sanitize(text, false) },
 }).Parse(pageHTML))
 
-// Write writes the page.
-func Write(w io.Writer, r *report.Report, o Options) error {
-	return page.Execute(w, newDocument(r, o))
+// HTML returns the page.
+func HTML(r *report.Report, o Options) ([]byte, error) {
+	var b bytes.Buffer
+	err := page.Execute(&b, newDocument(r, o))
+	return b.Bytes(), err
 }
 
 // styleSheet returns the style sheet, and the policy that allows it and nothing else.

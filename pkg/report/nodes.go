@@ -102,7 +102,7 @@ func (b *builder) stateOf(n Node) State {
 		return UpToDate
 	case n.Reason == "":
 		return Done
-	case last.Phase == v1alpha1.PhaseStopped, n.Reason == v1alpha1.ReasonAbandoned:
+	case last.Phase == v1alpha1.PhaseStopped, n.Reason == v1alpha1.ReasonAbandoned, b.report.Upgrade.Ended() && n.Reason.Info().Giver == v1alpha1.GivenByAgent:
 		return Failed
 	case b.report.Upgrade.Ended():
 		return NotDone

@@ -75,17 +75,12 @@ func (d *document) zoneName() string {
 	return name
 }
 
-// took returns a duration in words.
+// took returns a duration for people. Empty: it is zero.
 func took(t time.Duration) string {
-	t = t.Round(time.Second)
 	if t <= 0 {
 		return ""
 	}
-	text := strings.TrimSuffix(strings.TrimSuffix(t.String(), "0s"), "0m")
-	if t < time.Minute || t%time.Minute != 0 {
-		text = t.String()
-	}
-	return text
+	return report.Length(t)
 }
 
 // title names the upgrade by its versions.

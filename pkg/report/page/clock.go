@@ -3,6 +3,8 @@ package page
 import (
 	"fmt"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/report"
 )
 
 // clock writes times in one zone.
@@ -56,26 +58,8 @@ func (c clock) name() string {
 	return text
 }
 
-// length returns a duration with its two largest units.
-func length(d time.Duration) string {
-	d = max(d, 0).Round(time.Second)
-	days, hours, minutes, seconds := d/(24*time.Hour), d/time.Hour%24, d/time.Minute%60, d/time.Second%60
-	switch {
-	case days > 0 && hours > 0:
-		return fmt.Sprintf("%d d %d h", days, hours)
-	case days > 0:
-		return fmt.Sprintf("%d d", days)
-	case hours > 0 && minutes > 0:
-		return fmt.Sprintf("%d h %d min", hours, minutes)
-	case hours > 0:
-		return fmt.Sprintf("%d h", hours)
-	case minutes > 0 && seconds > 0:
-		return fmt.Sprintf("%d min %d s", minutes, seconds)
-	case minutes > 0:
-		return fmt.Sprintf("%d min", minutes)
-	}
-	return fmt.Sprintf("%d s", seconds)
-}
+// length returns a duration for people.
+func length(d time.Duration) string { return report.Length(d) }
 
 // seconds is length for a number of seconds.
 func seconds(n int32) string { return length(time.Duration(n) * time.Second) }

@@ -17,11 +17,11 @@ import (
 // pluginCommand matches a command of the plugin in a page, up to its comment.
 var pluginCommand = regexp.MustCompile("(?m)(?:^\\$ |`)kubectl upgrade ([^`\n#]+)")
 
-// TestPagesCommands checks that the plugin has each command that the README and
-// docs/install.md show, with its flags and arguments.
+// TestPagesCommands checks that the plugin has each command that the README,
+// docs/install.md and docs/report.md show, with its flags and arguments.
 func TestPagesCommands(t *testing.T) {
 	commands := 0
-	for _, page := range []string{"README.md", "docs/install.md"} {
+	for _, page := range []string{"README.md", "docs/install.md", "docs/report.md"} {
 		text, err := os.ReadFile(filepath.Join(apitest.Root(t), page))
 		if err != nil {
 			t.Fatal(err)

@@ -19,6 +19,9 @@ var pictures = flag.Bool("pictures", false, "only write docs/images")
 
 // TestBrowser opens reports in Debian's Chromium. `make test-report` installs what it needs.
 func TestBrowser(t *testing.T) {
+	if os.Getenv("BROWSER") == "" {
+		t.Fatal("BROWSER is not set: `make test-report` runs this test")
+	}
 	dir := t.TempDir()
 	var files []string
 	for _, sample := range []struct {
@@ -47,7 +50,7 @@ func TestBrowser(t *testing.T) {
 func run(t *testing.T, args ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "node", args...)
-	command.Dir = "browser"
+	command.Dir = os.Getenv("BROWSER")
 	out, err := command.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {

@@ -10,7 +10,7 @@ const pictures = [
   { name: "report-light", file: "ended.html", view: views.light },
   { name: "report-dark", file: "running.html", view: views.dark },
   { name: "report-phone", file: "ended.html", view: views.phone },
-  { name: "report-print", file: "ended.html", view: views.print },
+  { name: "report-print", file: "ended.html", view: { ...views.print, viewport: { width: 760, height: 1050 } } },
   { name: "report-large", file: "fleet.html", view: { ...views.light, viewport: { width: 1280, height: 1150 } } },
 ];
 
@@ -18,6 +18,7 @@ mkdirSync(to, { recursive: true });
 await browser(async (chromium) => {
   for (const { name, file, view } of pictures) {
     const { page, context } = await open(chromium, join(from, file), view);
+    if (view.media) await page.evaluate(() => { document.documentElement.style.padding = "1.5rem"; }); // the margins of paper
     const path = join(to, name + ".png");
     await page.screenshot({ path, scale: view.isMobile ? "device" : "css" });
     await context.close();

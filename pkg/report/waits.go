@@ -61,7 +61,7 @@ func (b *builder) addWaits() {
 
 // explain divides a wait by its causes.
 func (b *builder) explain(s span, c *Calendar, all *others) (waits []Wait) {
-	cuts := cutsOf(s, c, all)
+	cuts := b.cuts(s, c, all)
 	for i := range len(cuts) - 1 {
 		piece := span{cuts[i], cuts[i+1]}
 		reason, message := b.cause(piece, c, all)
@@ -91,8 +91,8 @@ func (b *builder) explain(s span, c *Calendar, all *others) (waits []Wait) {
 	return waits
 }
 
-// cutsOf returns the instants within s at which its cause may change.
-func cutsOf(s span, c *Calendar, all *others) []time.Time {
+// cuts returns the instants within s at which its cause may change.
+func (b *builder) cuts(s span, c *Calendar, all *others) []time.Time {
 	cuts := []time.Time{s.start, s.end}
 	add := func(start, end time.Time) {
 		for _, t := range []time.Time{start, end} {
@@ -103,6 +103,7 @@ func cutsOf(s span, c *Calendar, all *others) []time.Time {
 	}
 	for _, o := range c.Openings {
 		add(o.Start, o.End)
+		add(o.End.Add(-b.need()), o.End)
 	}
 	for _, x := range c.Exclusions {
 		add(x.Start, x.End)
@@ -138,7 +139,7 @@ func (b *builder) cause(piece span, c *Calendar, all *others) (v1alpha1.Reason, 
 		return v1alpha1.ReasonNodeFailed, all.names(piece, true) + " had failed"
 	case within(all.busy):
 		return v1alpha1.ReasonNotItsTurn, ""
-	case window >= 0 && !b.report.Upgrade.IgnoreWindows && c.Openings[window].End.Sub(piece.start) < b.need():
+	case window >= 0 && !b.report.Upgrade.IgnoreWindows && c.Openings[window].End.Sub(piece.start) <= b.need():
 		return v1alpha1.ReasonInsufficientTime, "too little was left of the window"
 	}
 	return "", "the cause is not recorded"

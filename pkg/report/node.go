@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -96,3 +97,6 @@ func (n Node) Waited() (total time.Duration) {
 func (w Wait) span() span { return span{w.Start, w.End} }
 
 func (w Wait) length() time.Duration { return w.span().length() }
+
+// GroupName returns the node's group for people.
+func (n Node) GroupName() string { return cmp.Or(n.Group, "other nodes") }

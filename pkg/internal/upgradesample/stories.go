@@ -14,9 +14,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
-func berlin(year int, month time.Month, day, hour, minute int) time.Time {
-	zone := time.FixedZone("CET", 3600) // of November
-	return time.Date(year, month, day, hour, minute, 0, 0, zone).UTC()
+// berlin returns a time of November 2026 in Berlin.
+func berlin(day, hour, minute int) time.Time {
+	zone := time.FixedZone("CET", 3600)
+	return time.Date(2026, 11, day, hour, minute, 0, 0, zone).UTC()
 }
 
 // Example returns a cluster of 3 control planes and 8 workers after a minor upgrade in two
@@ -29,14 +30,14 @@ func Example() (fleet.Snapshot, time.Time) {
 
 // Running returns the same cluster in the first night, and when it was read.
 func Running() (fleet.Snapshot, time.Time) {
-	now := berlin(2026, 11, 14, 2, 46)
+	now := berlin(14, 2, 46)
 	w := example()
 	w.upgrade.Status.EtcdSnapshot = nil
 	return w.at(now), now
 }
 
 func example() *world {
-	requested := berlin(2026, 11, 12, 14, 5)
+	requested := berlin(12, 14, 5)
 	w := &world{upgrade: newUpgrade(requested), schedules: schedules()}
 	w.addNodes(3, plan.ControlPlaneGroup, "cp-%d")
 	w.addNodes(1, "canary", "canary-%d")
@@ -54,13 +55,13 @@ func example() *world {
 	w.records = []v1alpha1.UpgradeRecord{earlier(requested.AddDate(0, -1, 0), w.nodes)}
 	w.stage(requested.Add(6*time.Second), 70)
 
-	at := berlin(2026, 11, 14, 2, 0).Add(3 * time.Second) // the exclusion ends
+	at := berlin(14, 2, 0).Add(3 * time.Second) // the exclusion ends
 	for i, n := range w.nodes[:3] {
 		at = n.components(at, i == 0).Add(2 * time.Second)
 	}
 	w.upgrade.Status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{
 		Node: "cp-1", Path: "/opt/kubectl-upgrade/snapshots/v1.35.4-6f1c2f0e.db",
-		Digest: "sha256:4e07408562bedb8b60ce05c1decfe3ad16b72230967de01f640b7e4729b49fce", CreationTime: metav1.Time{Time: berlin(2026, 11, 14, 2, 0).Add(14 * time.Second)},
+		Digest: "sha256:4e07408562bedb8b60ce05c1decfe3ad16b72230967de01f640b7e4729b49fce", CreationTime: metav1.Time{Time: berlin(14, 2, 0).Add(14 * time.Second)},
 	}
 	for _, n := range w.nodes[:3] {
 		at = n.reboot(at, 38).Add(2 * time.Second)
@@ -74,7 +75,7 @@ func example() *world {
 	web[4].reboot(aborted.Add(20*time.Second), 60)
 	web[1].reboot(third.Add(4*time.Second), 210)
 
-	at = berlin(2026, 11, 15, 2, 0).Add(2 * time.Second) // the databases' window
+	at = berlin(15, 2, 0).Add(2 * time.Second) // the databases' window
 	for _, n := range w.nodes[9:] {
 		at = n.reboot(at, 190).Add(2 * time.Second)
 	}
@@ -103,11 +104,11 @@ func schedules() []v1alpha1.MaintenanceSchedule {
 	}
 	freeze := schedule("payroll", "")
 	freeze.Spec.MaintenanceExclusions = []v1alpha1.MaintenanceExclusion{{
-		Period: period("november", berlin(2026, 11, 13, 22, 0), berlin(2026, 11, 14, 2, 0), ""), Reason: "payroll run, OPS-4711",
+		Period: period("november", berlin(13, 22, 0), berlin(14, 2, 0), ""), Reason: "payroll run, OPS-4711",
 	}}
 	return []v1alpha1.MaintenanceSchedule{
-		schedule("weekend", "NotIn", period("saturday", berlin(2026, 11, 7, 1, 0), berlin(2026, 11, 7, 5, 0), "FREQ=WEEKLY;BYDAY=SA")),
-		schedule("databases", "In", period("sunday", berlin(2026, 11, 8, 2, 0), berlin(2026, 11, 8, 4, 0), "FREQ=WEEKLY;BYDAY=SU")),
+		schedule("weekend", "NotIn", period("saturday", berlin(7, 1, 0), berlin(7, 5, 0), "FREQ=WEEKLY;BYDAY=SA")),
+		schedule("databases", "In", period("sunday", berlin(8, 2, 0), berlin(8, 4, 0), "FREQ=WEEKLY;BYDAY=SU")),
 		freeze,
 	}
 }
@@ -129,7 +130,7 @@ func (w *world) stage(at time.Time, seconds float64) {
 // Fleet returns a cluster of so many nodes after a minor upgrade in as many nights as it
 // needed, with 2 % of the nodes out of service at once, and when it was read.
 func Fleet(nodes int) (fleet.Snapshot, time.Time) {
-	requested, all := berlin(2026, 11, 12, 14, 5), schedules()
+	requested, all := berlin(12, 14, 5), schedules()
 	all[0].Spec.NodeSelector = nil // the window of every node
 	w := &world{upgrade: newUpgrade(requested), schedules: all}
 	w.addNodes(3, plan.ControlPlaneGroup, "control-plane-%d")
@@ -141,7 +142,7 @@ func Fleet(nodes int) (fleet.Snapshot, time.Time) {
 	}}
 	w.records = []v1alpha1.UpgradeRecord{earlier(requested.AddDate(0, -1, 0), w.nodes)}
 	w.stage(requested.Add(6*time.Second), 200)
-	at := berlin(2026, 11, 14, 2, 0).Add(3 * time.Second)
+	at := berlin(14, 2, 0).Add(3 * time.Second)
 	for i, n := range w.nodes[:3] {
 		at = n.components(at, i == 0).Add(2 * time.Second)
 	}
@@ -179,7 +180,7 @@ func (w *world) rollOut(nodes []*node, at time.Time, slots int) (end time.Time) 
 
 // inWindow returns t, or where too little of its window is left the start of the next.
 func inWindow(t time.Time) time.Time {
-	closes := berlin(2026, 11, 14, 4, 50)
+	closes := berlin(14, 4, 50)
 	for t.After(closes) {
 		closes = closes.AddDate(0, 0, 7)
 	}

@@ -137,16 +137,6 @@ func (a axis) at(t time.Time) float64 {
 	return a.segments[len(a.segments)-1].right
 }
 
-// instant returns which instant is at a place.
-func (a axis) instant(x float64) time.Time {
-	for _, s := range a.segments {
-		if x < s.right {
-			return s.start.Add(time.Duration((x - s.left) / (s.right - s.left) * float64(s.end.Sub(s.start))))
-		}
-	}
-	return a.segments[len(a.segments)-1].end
-}
-
 // percent returns a part of the axis as an attribute of SVG.
 func percent(x float64) string {
 	text := strconv.FormatFloat(x*100, 'f', 2, 64)

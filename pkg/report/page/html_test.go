@@ -74,14 +74,11 @@ func TestUntrustedText(t *testing.T) {
 		"ended": upgradesample.Example, "running": upgradesample.Running, "large": func() (fleet.Snapshot, time.Time) { return upgradesample.Fleet(100) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := made(t, of)
-			harmless, hurtful := *r, *r
-			replaceTexts(reflect.ValueOf(&harmless).Elem(), "x")
-			want, _ := shape(t, write(t, &harmless))
-			r = made(t, of)
-			hurtful = *r
-			replaceTexts(reflect.ValueOf(&hurtful).Elem(), hostile)
-			text := write(t, &hurtful)
+			harmless, hurtful := made(t, of), made(t, of)
+			replaceTexts(reflect.ValueOf(harmless).Elem(), "x")
+			want, _ := shape(t, write(t, harmless))
+			replaceTexts(reflect.ValueOf(hurtful).Elem(), hostile)
+			text := write(t, hurtful)
 			got, texts := shape(t, text)
 			if !slices.Equal(got, want) {
 				t.Error("the page has other elements or attributes")

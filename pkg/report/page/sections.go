@@ -49,11 +49,14 @@ func between(first, last string) (full, short string) {
 	for same < min(len(first), len(last)) && first[same] == last[same] && !isDigit(first[same]) {
 		same++
 	}
-	if len(full) <= longName || same < 4 {
+	if len(full) <= longRange || same < 4 {
 		return full, full
 	}
 	return full, "…" + first[same:] + " – …" + last[same:]
 }
+
+// longRange is up to how many letters two names are shown in full.
+const longRange = 34
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 

@@ -83,7 +83,7 @@ func TestScripts(t *testing.T) {
 					env.Setenv("TZ", "Europe/Berlin")
 					env.Setenv("HOME", env.WorkDir)
 					env.Setenv("PATH", filepath.Dir(kubectl)+string(os.PathListSeparator)+env.Getenv("PATH"))
-					return nil
+					return writePageFiles(filepath.Join(apitest.Root(t), "docs", strings.TrimSuffix(filepath.Base(file), ".txtar")+".md"), env.WorkDir)
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"objects": func(ts *testscript.TestScript, _ bool, args []string) {

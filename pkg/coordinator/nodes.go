@@ -118,7 +118,8 @@ func (c *Coordinator) remove(ctx context.Context, was *v1alpha1.NodeUpgrade, why
 }
 
 // writeSpec applies a node's spec if it differs from the stored one, and returns the
-// generation of the spec.
+// generation of the spec. It applies it only to the object version that it was decided
+// from: an older one may still have the slot that was withdrawn since.
 func (c *Coordinator) writeSpec(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) (int64, error) {
 	if was != nil && len(was.OwnerReferences) > 0 && equality.Semantic.DeepEqual(was.Spec, n.Spec) {
 		return was.Generation, nil
@@ -128,6 +129,9 @@ func (c *Coordinator) writeSpec(ctx context.Context, was *v1alpha1.NodeUpgrade, 
 			APIVersion: "v1", Kind: "Node", Name: n.Owner.Node, UID: types.UID(n.Owner.UID),
 		}}},
 		Spec: n.Spec,
+	}
+	if was != nil {
+		object.ResourceVersion = was.ResourceVersion
 	}
 	applied, err := c.ours.NodeUpgrades.Apply(ctx, object, manager, "")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
@@ -76,5 +77,29 @@ func TestStaleStatusIsNotWritten(t *testing.T) {
 	}
 	if err := ours.ClusterUpgrades.Delete(t.Context(), "stale", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestStaleSpecIsNotWritten checks that a coordinator with an old watch does not give a node
+// back the slot that it has just withdrawn.
+func TestStaleSpecIsNotWritten(t *testing.T) {
+	c := newWriter(t)
+	node := plan.NodePlan{Name: "stale", Owner: fleet.Owner{Node: "stale", UID: "uid-1"}, Managed: true}
+	node.Spec.Upgrade, node.Spec.Type = &v1alpha1.UpgradeReference{Name: "u", UID: "uid-2"}, v1alpha1.TypeReboot
+	node.Spec.Release, node.Spec.Slot = v1alpha1.ReleaseNode, "slot-0"
+	if _, err := c.writeSpec(t.Context(), nil, node); err != nil {
+		t.Fatal(err)
+	}
+	seen, err := c.ours.NodeUpgrades.Get(t.Context(), "stale", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node.Spec.Release, node.Spec.Slot = v1alpha1.ReleaseNone, ""
+	if _, err := c.writeSpec(t.Context(), seen, node); err != nil {
+		t.Fatal(err)
+	}
+	node.Spec.Slot = "slot-0"
+	if _, err := c.writeSpec(t.Context(), seen, node); !apierrors.IsConflict(err) {
+		t.Errorf("writing a spec that was decided from an old NodeUpgrade: got error %v, want a conflict", err)
 	}
 }

@@ -45,7 +45,7 @@ var families = []Family{
 	{"Control plane", controlPlaneChecks},
 	{"etcd", etcdChecks},
 	{"Certificates", certificateChecks},
-	{"Disk", diskChecks},
+	{"Disk and memory", diskChecks},
 	{"What the version no longer supports", trapChecks},
 	{"Workloads", workloadChecks},
 	{"Admission webhooks", webhookChecks},

@@ -6,10 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 var diskChecks = []Entry{{
+	"node-pressure", warns,
+	"a node runs out of disk, memory or process ids (conditions DiskPressure, MemoryPressure, PIDPressure): its kubelet evicts pods, and no pod that the upgrade evicts elsewhere can go there",
+	"Free what the node runs out of: kubectl describe node; for disk, crictl rmi --prune removes images that no container uses.",
+}, {
 	"disk-room", blocks,
 	"a node lacks the disk space that the upgrade needs for the sysext image, for the control plane's container images, for kubeadm's backups in /etc/kubernetes/tmp, or for etcd's snapshot",
 	"Free disk space on that node: crictl rmi --prune removes images that no container uses; old backups are in /etc/kubernetes/tmp.",
@@ -90,8 +96,16 @@ func (r *room) on(disk v1alpha1.DiskFacts) bool {
 	return max(difference, -difference) <= tolerance
 }
 
-// checkDisks compares what is needed with what is free.
+// checkDisks compares what is needed with what is free. Pressure on any node counts,
+// also where the upgrade changes nothing, because evicted pods may go there.
 func (c *checker) checkDisks() {
+	for _, n := range c.all {
+		for _, condition := range n.Node.Status.Conditions {
+			if strings.HasSuffix(string(condition.Type), "Pressure") && condition.Status == corev1.ConditionTrue {
+				c.add(v1alpha1.Finding{ID: "node-pressure", Object: n.object(), Message: fmt.Sprintf("Node %s has %s.", n.name, condition.Type)})
+			}
+		}
+	}
 	for _, n := range c.nodes {
 		if n.facts == nil {
 			continue

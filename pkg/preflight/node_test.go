@@ -77,8 +77,18 @@ func diskScenes() []scene {
 	free := func(folder int, mibs int64) func(*preflight.Facts) {
 		return func(f *preflight.Facts) { on(f, "cp-1", folder, mibs) }
 	}
+	pressure := func(condition corev1.NodeConditionType, status corev1.ConditionStatus) func(*preflight.Facts) {
+		return func(f *preflight.Facts) {
+			n := node(f, "worker-1")
+			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: condition, Status: status})
+		}
+	}
+	underPressure := []string{"Warn node-pressure Node/worker-1"}
 	lacks := []string{"Block disk-room Node/cp-1"}
 	return []scene{
+		{check: "node-pressure", name: "of a disk", alter: pressure(corev1.NodeDiskPressure, corev1.ConditionTrue), want: underPressure},
+		{check: "node-pressure", name: "of memory", alter: pressure(corev1.NodeMemoryPressure, corev1.ConditionTrue), want: underPressure},
+		{check: "node-pressure", name: "none", alter: pressure(corev1.NodeDiskPressure, corev1.ConditionFalse)},
 		{check: "disk-room", name: "the sysext image", alter: free(0, 127), want: lacks},
 		{check: "disk-room", name: "just the sysext image", alter: free(0, 128)},
 		{check: "disk-room", name: "the sysext image is there", alter: func(f *preflight.Facts) {

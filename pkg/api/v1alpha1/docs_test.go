@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,10 +29,10 @@ func TestExamplesOfPagesAreAccepted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, block := range yamlBlock.FindAllSubmatch(text, -1) {
+		for _, document := range documents(text) {
 			u := &unstructured.Unstructured{}
-			if err := yaml.UnmarshalStrict(block[1], &u.Object); err != nil {
-				t.Errorf("%s: %v\n%s", filepath.Base(page), err, block[1])
+			if err := yaml.UnmarshalStrict([]byte(document), &u.Object); err != nil {
+				t.Errorf("%s: %v\n%s", filepath.Base(page), err, document)
 				continue
 			}
 			if u.GetAPIVersion() != v1alpha1.GroupVersion.String() {
@@ -39,7 +40,7 @@ func TestExamplesOfPagesAreAccepted(t *testing.T) {
 			}
 			kinds[u.GetKind()] = true
 			if _, err := dryRun(client, u); err != nil {
-				t.Errorf("%s: %v\n%s", filepath.Base(page), err, block[1])
+				t.Errorf("%s: %v\n%s", filepath.Base(page), err, document)
 			}
 		}
 	}
@@ -48,4 +49,12 @@ func TestExamplesOfPagesAreAccepted(t *testing.T) {
 			t.Errorf("no page has an example of a %s", kind)
 		}
 	}
+}
+
+// documents returns each document of a page's YAML.
+func documents(page []byte) (list []string) {
+	for _, block := range yamlBlock.FindAllSubmatch(page, -1) {
+		list = append(list, strings.Split(string(block[1]), "\n---\n")...)
+	}
+	return list
 }

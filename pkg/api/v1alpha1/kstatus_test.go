@@ -1,11 +1,15 @@
 package v1alpha1_test
 
 import (
+	"flag"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // conditions returns the field with these conditions, each as TYPE=STATUS/REASON.
@@ -36,6 +40,8 @@ func TestKstatusUnderstandsOurKinds(t *testing.T) {
 
 		{"a fresh upgrade", "ClusterUpgrade", upgrade, "", status.InProgressStatus},
 		{"an upgrade that waits", "ClusterUpgrade", upgrade, seen + conditions("Succeeded=Unknown/WindowClosed", "Reconciling=True/WindowClosed"), status.InProgressStatus},
+		{"an upgrade that is suspended", "ClusterUpgrade", "spec: {version: v1.34.4, suspend: true}", seen + conditions("Succeeded=Unknown/Suspended", "Reconciling=True/Suspended"), status.InProgressStatus},
+		{"an upgrade that waits for an approval", "ClusterUpgrade", upgrade, seen + conditions("Succeeded=Unknown/ApprovalRequired", "Stalled=True/ApprovalRequired"), status.FailedStatus},
 		{"an upgrade that is stuck", "ClusterUpgrade", upgrade, seen + conditions("Succeeded=Unknown/Preflight", "Stalled=True/Preflight"), status.FailedStatus},
 		{"an upgrade that succeeded", "ClusterUpgrade", upgrade, seen + "outcome: Succeeded, " + conditions("Succeeded=True/UpToDate"), status.CurrentStatus},
 		{"an upgrade that failed", "ClusterUpgrade", upgrade, seen + "outcome: Failed, " + conditions("Succeeded=False/KubeadmFailed", "Stalled=True/KubeadmFailed"), status.FailedStatus},
@@ -51,6 +57,7 @@ func TestKstatusUnderstandsOurKinds(t *testing.T) {
 		{"an inventory", "NodeInventory", `gatheredTime: "2026-11-22T01:00:00Z"`, "", status.CurrentStatus},
 	}
 	client := server(t)
+	var seenByArgo []any
 	for _, row := range rows {
 		u := object(t, row.kind, row.spec)
 		stored := create(t, client, u)
@@ -65,6 +72,38 @@ func TestKstatusUnderstandsOurKinds(t *testing.T) {
 		if err != nil || got.Status != row.want {
 			t.Errorf("%s: got %+v, %v; want %s", row.name, got, err, row.want)
 		}
+		object := map[string]any{"kind": row.kind, "metadata": map[string]any{"generation": stored.GetGeneration()}}
+		for _, part := range []string{"spec", "status"} {
+			if value, found := stored.Object[part]; found {
+				object[part] = value
+			}
+		}
+		seenByArgo = append(seenByArgo, map[string]any{"name": row.name, "kstatus": row.want.String(), "object": object})
 		remove(t, client, u)
+	}
+	// The health check for Argo CD is tested with the same objects: pkg/internal/othertools.
+	golden(t, "testdata/kstatus.yaml", seenByArgo)
+}
+
+var update = flag.Bool("update", false, "write testdata")
+
+// golden compares a value, as YAML, with a file.
+func golden(t *testing.T, path string, value any) {
+	t.Helper()
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(text)); diff != "" {
+		t.Errorf("%s (-file +got); -update writes it:\n%s", path, diff)
 	}
 }

@@ -48,7 +48,7 @@ func TestLinksAreValid(t *testing.T) {
 // check fails the test if a link's target, as path/file.md#heading, does not exist.
 func check(t *testing.T, path, page, target string) {
 	t.Helper()
-	file, anchor, _ := strings.Cut(target, "#")
+	file, anchor := splitAnchor(target)
 	if file != "" {
 		file = filepath.Join(filepath.Dir(path), file)
 		if _, err := os.Stat(file); err != nil {
@@ -62,6 +62,12 @@ func check(t *testing.T, path, page, target string) {
 	if anchor != "" && !anchors(page)[anchor] {
 		t.Errorf("%s links to %s: the heading does not exist", path, target)
 	}
+}
+
+// splitAnchor splits path/file.md#heading.
+func splitAnchor(target string) (file, anchor string) {
+	file, anchor, _ = strings.Cut(target, "#")
+	return file, anchor
 }
 
 func anchors(page string) map[string]bool {

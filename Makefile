@@ -82,6 +82,15 @@ test-rules: ## Unit tests of the Prometheus rules and alerts, with promtool (roo
 	promtool check rules manifests/monitoring/rules.yaml
 	promtool test rules pkg/internal/monitoring/testdata/rules_test.yaml
 
+# Where the browser test's npm packages are.
+BROWSER := $(LAB_CACHE)/browser
+PICTURES ?=
+.PHONY: test-report
+test-report: ## Reports in a real Chromium, with axe (root: installs Debian's, and two npm packages); PICTURES=1 only takes those of docs/report.md
+	$(call install,chromium fonts-dejavu-core)
+	mkdir -p $(BROWSER) && cp pkg/report/page/browser/* $(BROWSER)/ && cd $(BROWSER) && npm ci --silent --no-audit --no-fund --ignore-scripts
+	BROWSER=$(BROWSER) $(GO) test -count 1 -tags browser -v -run TestBrowser ./pkg/report/page $(if $(PICTURES),-pictures)
+
 SEEDS ?= 2000
 .PHONY: sim
 sim: ## Simulate SEEDS clusters with random faults (docs/simulator.md); SEED=n tells the story of one
@@ -161,6 +170,7 @@ lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) run ./...
 	$(GOLANGCI) run --build-tags integration ./pkg/host ./pkg/sysupdate
 	$(GOLANGCI) run --build-tags prometheus ./pkg/internal/monitoring
+	$(GOLANGCI) run --build-tags browser ./pkg/report/page
 	cd lab && $(GOLANGCI) run --build-tags e2e ./...
 	cd pkg/internal/chart && $(GOLANGCI) run ./...
 	cd pkg/api/oldest && $(GOLANGCI) run ./...

@@ -13,20 +13,26 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/report"
 )
 
 var quoted = regexp.MustCompile(`"(\w+)"`)
 
-// TestCommandsPageShowsEveryField checks that docs/commands.md shows every field of the JSON
-// on which scripts may rely.
+// TestCommandsPageShowsEveryField checks that docs/commands.md and docs/report.md show every
+// field of the JSON on which scripts may rely.
 func TestCommandsPageShowsEveryField(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(apitest.Root(t), "docs", "commands.md"))
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for _, page := range []string{"commands.md", "report.md"} {
+		one, err := os.ReadFile(filepath.Join(apitest.Root(t), "docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, one...)
 	}
 	shapes := map[string]any{
 		"UpgradeStatus": render.Status{}, "UpgradePlan": plan.Plan{}, "UpgradeHistory": render.History{},
-		"ReleaseList": render.ReleaseList{}, "WindowList": render.WindowList{}, "UpgradeDiagnosis": doctor.Diagnosis{},
+		"UpgradeReport": report.Report{}, "ReleaseList": render.ReleaseList{}, "WindowList": render.WindowList{},
+		"UpgradeDiagnosis": doctor.Diagnosis{},
 	}
 	for kind, value := range shapes {
 		_, shape, found := strings.Cut(string(text), `"kind":"`+kind+`"`)
@@ -54,7 +60,7 @@ func fieldsOf(of reflect.Type) (names []string) {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		of = of.Elem()
 	}
-	ours := strings.HasSuffix(of.PkgPath(), "/pkg/render") || strings.HasSuffix(of.PkgPath(), "/pkg/plan") || strings.HasSuffix(of.PkgPath(), "/pkg/doctor")
+	ours := slices.ContainsFunc([]string{"/pkg/render", "/pkg/plan", "/pkg/report", "/pkg/doctor"}, func(pkg string) bool { return strings.HasSuffix(of.PkgPath(), pkg) })
 	if of.Kind() != reflect.Struct || !ours {
 		return nil
 	}

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/view"
 )
 
 // Frame is what is known at one moment.
 type Frame struct {
-	Status render.Status
+	Objects view.Objects
+	Status  render.Status
 	// Progress of the upgrade that is followed. Nil: Picture is shown instead.
 	Progress *render.Progress
 	Picture  string

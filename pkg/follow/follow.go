@@ -94,7 +94,7 @@ func (f *Follower) Run(ctx context.Context, first view.Objects) error {
 
 // show displays the objects, and reports whether the upgrade has ended and how.
 func (f *Follower) show(o view.Objects, unreachable, changed bool) (ended bool, err error) {
-	frame := Frame{Status: view.Status(o, f.Now()), Unreachable: unreachable}
+	frame := Frame{Objects: o, Status: view.Status(o, f.Now()), Unreachable: unreachable}
 	instead := false
 	if f.Picture != nil {
 		if frame.Picture, instead, err = f.Picture(frame.Status); err != nil {

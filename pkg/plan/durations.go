@@ -54,7 +54,7 @@ func median(measured []time.Duration, assumed time.Duration) time.Duration {
 // medians returns how long nodes take, computed on first use.
 func (c *cluster) medians() durations {
 	if !c.durations.found {
-		*c.durations = newDurations(measure(c.nodes), c.recordedSamples())
+		*c.durations = newDurations(measure(c.nodes), recordedSamples(c.Records, c.Nodes))
 	}
 	return *c.durations
 }

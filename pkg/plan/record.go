@@ -29,20 +29,11 @@ const (
 	maxName = 253
 )
 
-// records returns the pieces of the record of an upgrade that has ended. Nodes that it
-// does not concern are left out.
+// records returns the pieces of the record of an upgrade that has ended.
 func (c *cluster) records(t *target, verdicts []verdict) []v1alpha1.UpgradeRecord {
 	pieces := [][]v1alpha1.NodeRecord{nil}
 	room := maxPieceBytes - summaryBytes
-	for i, n := range c.nodes {
-		if t.unsupported(n) || t.skips(n) {
-			continue
-		}
-		v := verdicts[i]
-		if t != c.target {
-			v = supersededVerdict(t, n)
-		}
-		r := n.record(t, v)
+	for _, r := range c.nodeRecords(t, verdicts) {
 		last := len(pieces) - 1
 		if room -= sizeOf(r); len(pieces[last]) == maxPieceNodes || room < 0 {
 			pieces, room = append(pieces, nil), maxPieceBytes-summaryBytes-sizeOf(r)
@@ -54,6 +45,23 @@ func (c *cluster) records(t *target, verdicts []verdict) []v1alpha1.UpgradeRecor
 	for i, nodes := range pieces {
 		records[i] = piece(t.ClusterUpgrade, i+1, len(pieces))
 		records[i].Nodes = nodes
+	}
+	return records
+}
+
+// nodeRecords returns how each node went so far. Nodes that the upgrade does not concern
+// are left out.
+func (c *cluster) nodeRecords(t *target, verdicts []verdict) []v1alpha1.NodeRecord {
+	var records []v1alpha1.NodeRecord
+	for i, n := range c.nodes {
+		if t.unsupported(n) || t.skips(n) {
+			continue
+		}
+		v := verdicts[i]
+		if t != c.target {
+			v = supersededVerdict(t, n)
+		}
+		records = append(records, n.record(t, v))
 	}
 	return records
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // maxUpgrades is how many earlier upgrades the planner takes durations from: in a small
@@ -14,13 +15,13 @@ const maxUpgrades = 10
 
 // recordedSamples returns how long nodes took in earlier upgrades, from their records:
 // for each part, from the newest upgrades that together have minSamples.
-func (c *cluster) recordedSamples() samples {
+func recordedSamples(records []v1alpha1.UpgradeRecord, nodes []fleet.Node) samples {
 	isControlPlane := map[string]bool{}
-	for _, n := range c.controlPlanes() {
-		isControlPlane[n.Name] = true
+	for i := range nodes {
+		isControlPlane[nodes[i].Name] = nodes[i].ControlPlane
 	}
 	var all samples
-	for _, pieces := range lastSucceeded(c.Records) {
+	for _, pieces := range lastSucceeded(records) {
 		for p, measured := range samplesOf(pieces, isControlPlane) {
 			if len(all[p]) < minSamples {
 				all[p] = append(all[p], measured...)

@@ -17,11 +17,12 @@ type Moment struct {
 	invalid   error
 	schedules []compiled
 	known     map[string]Verdict
+	calendars map[string]*Calendar
 }
 
 // NewMoment returns the Moment of the schedules at now.
 func NewMoment(schedules []v1alpha1.MaintenanceSchedule, now time.Time) *Moment {
-	m := &Moment{now: now, known: map[string]Verdict{}}
+	m := &Moment{now: now, known: map[string]Verdict{}, calendars: map[string]*Calendar{}}
 	for i := range schedules {
 		one, err := compile(&schedules[i], now)
 		if err != nil {

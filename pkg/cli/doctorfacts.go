@@ -175,16 +175,25 @@ func schemaOf(definition *unstructured.Unstructured) map[string]any {
 	return nil
 }
 
-// readChecks runs the checks that an upgrade of type Reboot would be held by: those that do not
-// depend on a version.
+// readChecks runs the checks of the upgrade that is being carried out: its apiservers are of
+// two versions on purpose. Without one it runs those that an upgrade of type Reboot would be
+// held by, which depend on no version.
 func (e *examination) readChecks() error {
 	clients := snapshot.PreflightClients{Kube: e.kube, Access: e.access}
+	upgrade := v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Type: v1alpha1.TypeReboot}}
 	if e.facts.Installed() {
 		clients.Ours = e.reader.kinds
+		list, err := clients.Ours.ClusterUpgrades.List(e.ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, u := range list.Items {
+			if u.Status.TriggerTime != nil && u.Status.Outcome == "" {
+				upgrade = u
+			}
+		}
 	}
-	var reboot v1alpha1.ClusterUpgrade
-	reboot.Spec.Type = v1alpha1.TypeReboot
-	facts, err := snapshot.ReadPreflight(e.ctx, clients, reboot, nil)
+	facts, err := snapshot.ReadPreflight(e.ctx, clients, upgrade, nil)
 	if err != nil {
 		return err
 	}

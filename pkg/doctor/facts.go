@@ -34,7 +34,8 @@ type Facts struct {
 	NodeUpgrades  []v1alpha1.NodeUpgrade
 	// SourceProblem is why the index of images could not be read from this machine.
 	SourceProblem string
-	// Findings are those of pkg/preflight for an upgrade of type Reboot. Without agents, those
+	// Findings are those of pkg/preflight for the upgrade that is being carried out, or for
+	// one of type Reboot. Without agents, those
 	// that need an agent's facts are left out.
 	Findings []v1alpha1.Finding
 	// Unread is what could not be read, one sentence each.

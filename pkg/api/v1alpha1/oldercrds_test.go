@@ -46,6 +46,10 @@ func TestOlderCRDs(t *testing.T) {
 	}
 
 	upgrade := object(t, "ClusterUpgrade", named("newer", `spec: {type: Reboot, ofTomorrow: 1}`))
+	strict := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
+	if _, err := client.Resource(resources["ClusterUpgrade"]).Create(t.Context(), upgrade, strict); err == nil || !strings.Contains(err.Error(), `unknown field "spec.ofTomorrow"`) {
+		t.Errorf("creating a ClusterUpgrade as the plugin does: got %v, want that the field is refused", err)
+	}
 	created, err := client.Resource(resources["ClusterUpgrade"]).Create(t.Context(), upgrade, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -44,11 +44,12 @@ func TestRunbooks(t *testing.T) {
 // tried has the pages whose commands were run.
 var tried = map[string]bool{}
 
-// commandLine matches a command in a page; a comment after it is not part of it.
-var commandLine = regexp.MustCompile(`(?m)^\$ (.*?)(?:\s{2,}#.*)?$`)
+// commandLine matches a command in a page, and the comment after it.
+var commandLine = regexp.MustCompile(`(?m)^\$ (.*?)(?:\s{2,}# (.*))?$`)
 
-// page runs every command of the alert's page, and checks that each succeeds and that together
-// they print the text. values are placeholders and what stands for them.
+// page runs every command of the alert's page, and checks that each succeeds, or fails if its
+// comment says so, and that together they print the text. values are placeholders and what
+// stands for them.
 func (c runbooks) page(t *testing.T, alert, text string, values ...string) {
 	t.Helper()
 	tried[alert] = true
@@ -58,7 +59,11 @@ func (c runbooks) page(t *testing.T, alert, text string, values ...string) {
 	}
 	var printed bytes.Buffer
 	for _, match := range commandLine.FindAllStringSubmatch(string(page), -1) {
-		c.command(t, &printed, strings.NewReplacer(values...).Replace(match[1]))
+		line := strings.NewReplacer(values...).Replace(match[1])
+		err := c.command(t, &printed, line)
+		if fails := strings.HasPrefix(match[2], "fails"); fails != (err != nil) {
+			t.Errorf("%s: %v, want that it fails: %t", line, err, fails)
+		}
 	}
 	t.Logf("%s:\n%s", alert, printed.String())
 	if !strings.Contains(printed.String(), text) {
@@ -67,7 +72,7 @@ func (c runbooks) page(t *testing.T, alert, text string, values ...string) {
 }
 
 // command runs a command of a page.
-func (c runbooks) command(t *testing.T, printed *bytes.Buffer, line string) {
+func (c runbooks) command(t *testing.T, printed *bytes.Buffer, line string) error {
 	t.Helper()
 	cmd := exec.CommandContext(c.ctx, "sh", "-c", line)
 	cmd.Dir = t.TempDir()
@@ -75,9 +80,7 @@ func (c runbooks) command(t *testing.T, printed *bytes.Buffer, line string) {
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "PATH="+path)
 	out, err := cmd.CombinedOutput()
 	fmt.Fprintf(printed, "$ %s\n%s", line, out)
-	if err != nil {
-		t.Errorf("%s: %v\n%s", line, err, out)
-	}
+	return err
 }
 
 const patchOnly = `

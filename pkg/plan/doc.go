@@ -44,7 +44,7 @@
 //	            withdraw.go; nodes that a person abandoned: abandoned.go
 //	plan        what to write: plan.go, planner.go, wake.go; NodeUpgrade.spec: spec.go;
 //	            the upgrades' statuses: status.go, summary.go, counts.go; records:
-//	            record.go; Leases: slots.go; what to create: automatic.go, patch.go,
+//	            record.go, sofar.go; Leases: slots.go; what to create: automatic.go, patch.go,
 //	            reboot.go
 //
 // Predict simulates the upgrade: it decides for one cluster after another as time

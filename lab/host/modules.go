@@ -22,8 +22,8 @@ type module struct {
 	// off are settings of the kernel that keep the module from changing what this
 	// machine does. Nodes have their own.
 	off []string
-	// stays is true for a module whose users the kernel does not count: it could be
-	// taken from them.
+	// stays reports whether the module is never removed, because the kernel does not
+	// count its users.
 	stays bool
 }
 
@@ -36,7 +36,7 @@ var modules = []module{
 		name: "br_netfilter", file: "proc/sys/net/bridge/bridge-nf-call-iptables",
 		use: "send packets between pods through it",
 		off: []string{"net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables", "net/bridge/bridge-nf-call-arptables"},
-		// Off as it is, nobody notices that it is there.
+		// It has no effect, as its settings are off.
 		stays: true,
 	},
 }

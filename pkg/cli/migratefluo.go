@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/changeover"
@@ -68,25 +69,12 @@ func (m *migrateFLUO) run(ctx context.Context) error {
 		return err
 	}
 	result := migrate.FromFLUO(in)
-	if err := m.chooseNodes(&result); err != nil {
-		return err
-	}
-	if !m.undo {
-		if err := m.show(ctx, result); err != nil {
-			return err
+	return m.conclude(ctx, result, func(kube kubernetes.Interface) (changeover.Other, error) {
+		if m.apply && len(m.toHold) > 0 {
+			return changeover.Other{}, fmt.Errorf("FLUO is paused on Nodes that kubectl-upgrade would reboot: run `kubectl label node %s %s=` first, or remove the annotation %s", strings.Join(m.toHold, " "), v1alpha1.HoldLabel, changeover.FLUOPaused)
 		}
-	}
-	if !m.apply && !m.undo {
-		return nil
-	}
-	if m.apply && len(m.toHold) > 0 {
-		return fmt.Errorf("FLUO is paused on Nodes that kubectl-upgrade would reboot: run `kubectl label node %s %s=` first, or remove the annotation %s", strings.Join(m.toHold, " "), v1alpha1.HoldLabel, changeover.FLUOPaused)
-	}
-	kube, reader, err := m.clients()
-	if err != nil {
-		return err
-	}
-	return m.changeOver(ctx, &changeover.Changeover{Kube: kube, Ours: reader.kinds, Other: changeover.FLUO(kube, d.Namespace, d.Name)}, result)
+		return changeover.FLUO(kube, d.Namespace, d.Name), nil
+	})
 }
 
 // read reads FLUO from the file or from the cluster. It returns the DaemonSet of its agents.

@@ -78,7 +78,7 @@ type UpgradePolicySpec struct {
 	HistoryLimit int32 `json:"historyLimit,omitempty"`
 }
 
-// ManagementMode is whether nodes may be changed at all.
+// ManagementMode says whether nodes may be changed at all.
 // +kubebuilder:validation:Enum=Observe;Manage
 type ManagementMode string
 

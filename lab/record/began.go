@@ -17,7 +17,7 @@ type Beginning struct {
 }
 
 // begins maps a step to what a node begins with it.
-var begins = map[v1alpha1.Step]string{v1alpha1.StepKubeadm: Kubeadm, v1alpha1.StepActivating: Flip}
+var begins = map[v1alpha1.Step]string{v1alpha1.StepKubeadmAhead: Kubeadm, v1alpha1.StepKubeadm: Kubeadm, v1alpha1.StepActivating: Flip}
 
 // Beginnings returns all of them, in order. The first version of a node is not a
 // beginning.

@@ -45,7 +45,7 @@ func (a *Agent) gate(ctx context.Context, node *corev1.Node, o machine.Observati
 func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Observation) (fleet.Hold, error) {
 	// Once the node has its slot, the hold label, other reboot managers and the time that
 	// is left in the window no longer count.
-	begins := a.state.Step == v1alpha1.StepLocking && o.Slot.Held == ""
+	begins := o.Slot.Held == ""
 	upgrade, err := a.upgradeOf(ctx, o.Spec.Upgrade)
 	if err != nil {
 		return fleet.Hold{}, err

@@ -9,6 +9,7 @@
 //
 // Pass 2, on every node (Kubeadm is skipped if it is done already):
 //
+//	Waiting → KubeadmAhead → Waiting, on a worker that goes next, then
 //	Waiting → Locking → Kubeadm → Cordoning → Draining → LastCheck →
 //	Activating → Rebooting → Verifying → Settling → Uncordoning → Observing →
 //	Unlocking → Idle
@@ -28,7 +29,8 @@
 // It promises:
 //
 //   - No disruptive action (kubeadm, cordon, drain, activation, restart, reboot) begins
-//     without the slot, or while the gate is closed.
+//     without the slot, or while the gate is closed. On a worker that goes next, kubeadm may
+//     begin without the slot: it disturbs no pod there.
 //   - The gate is checked before each round of evictions. A closed gate aborts the
 //     attempt; while the gate is unknown, no pod is evicted.
 //   - A node keeps slot and cordon while a verb runs on its host, even if the State does

@@ -262,7 +262,8 @@ func (m *model) run(a Action) {
 		m.check(m.held != "" && m.gate.Open, "a snapshot is taken without a slot, or with the gate closed")
 		m.check(m.host.KubeadmVersion != newVersion, "a snapshot is taken after kubeadm")
 	case verb.Kubeadm:
-		m.check(m.held != "", "kubeadm begins without a slot")
+		ahead := m.state.Step == v1alpha1.StepKubeadmAhead
+		m.check(m.held != "" || ahead && !m.host.ControlPlane && m.spec.Release == v1alpha1.ReleaseKubeadmAhead, "kubeadm begins without a slot")
 		m.check(m.gate.Open, "kubeadm begins with the gate closed")
 		m.check(m.pulled || !m.host.ControlPlane, "kubeadm begins before its images are pulled")
 		m.check(!m.spec.EtcdSnapshot || !m.host.ControlPlane || m.snapshots > 0 && m.persisted.Snapshot != nil, "kubeadm begins before a snapshot is in the status")

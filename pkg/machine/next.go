@@ -8,6 +8,7 @@ import (
 
 // steps maps each step to its function. All other steps are betweenAttempts.
 var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
+	v1alpha1.StepKubeadmAhead: kubeadmAhead,
 	v1alpha1.StepLocking:      locking,
 	v1alpha1.StepSnapshotting: snapshotting,
 	v1alpha1.StepKubeadm:      kubeadm,

@@ -181,6 +181,8 @@ func NeedsGate(s State, o Observation) bool {
 		return !o.Work[verb.Snapshot].Running
 	case v1alpha1.StepKubeadm:
 		return !o.Work[verb.Kubeadm].Running
+	case v1alpha1.StepWaiting, v1alpha1.StepKubeadmAhead:
+		return o.Host != nil && !o.Work[verb.Kubeadm].Running && mayRunKubeadmAhead(s, o)
 	}
 	return false
 }

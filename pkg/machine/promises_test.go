@@ -68,7 +68,7 @@ func TestPromises(t *testing.T) {
 func (m *model) randomEvent(t *rapid.T, failures *int) {
 	switch rapid.SampledFrom([]string{
 		"reconcile", "reconcile", "reconcile", "reconcile", "reconcile and crash", "reconcile without the API", "advance", "advance",
-		"work", "work", "failure", "time", "gate", "release", "release", "withdraw",
+		"work", "work", "failure", "time", "gate", "release", "release", "ahead", "withdraw",
 		"power", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip", "lose", "guard",
 	}).Draw(t, "move") {
 	case "reconcile":
@@ -119,6 +119,10 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 		m.coordinate(v1alpha1.ReleaseNode)
 	case "pass 1":
 		m.coordinate(v1alpha1.ReleaseControlPlane)
+	case "ahead":
+		if m.held == "" && !m.reserved {
+			m.spec.Release = v1alpha1.ReleaseKubeadmAhead
+		}
 	case "withdraw":
 		m.spec.Release = v1alpha1.ReleaseNone
 		m.reserved = m.reserved && m.held != ""

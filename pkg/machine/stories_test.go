@@ -184,7 +184,7 @@ func (m *model) command(t *testing.T, words []string) {
 		m.busFails = verb.Verb(arg)
 	case "release":
 		m.spec.Release = v1alpha1.Release(arg)
-		m.reserved = arg != "None"
+		m.reserved = v1alpha1.Release(arg).Granted()
 	case "withhold": // the release without its slot
 		m.spec.Release, m.reserved = v1alpha1.Release(arg), false
 	case "wait": // the coordinator does not release the node, and says why in its condition

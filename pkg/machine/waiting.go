@@ -100,8 +100,14 @@ func waiting(s State, o Observation) (State, Action) {
 	switch {
 	case failed:
 		return s, wait(s.RetryAt)
+	case mayRunKubeadmAhead(s, o):
+		return waitingToRunAhead(s, o)
 	case withdrawn(s, o):
 		s.RetryAt = time.Time{}
+		if work := o.Work[verb.Kubeadm]; work.ended(attemptKey(s, o)) && !work.OK && !kubeadmDone(o) {
+			s.KubeadmLog = work.Log
+			return s.withReason(work.Reason, "kubeadm failed ahead of the node's turn, and runs again when it comes: "+work.Message), Action{}
+		}
 		return s.withReason(v1alpha1.ReasonAwaitingRelease, "ready to begin; waiting for the coordinator"), Action{}
 	case o.Spec.Release == v1alpha1.ReleaseControlPlane && kubeadmDone(o):
 		return s.withReason(v1alpha1.ReasonControlPlaneFirst, "this node's control plane is at "+o.Spec.Version+"; every other control plane is upgraded before any kubelet"), Action{}

@@ -24,6 +24,7 @@ type allocation struct {
 	spare       []string // names of free slots, highest first
 	taken       string   // the slot of the node that was released last
 	missing     bool     // a node waits only for a preflight report
+	nextCount   int      // nodes that wait only for room in the budget, and go next
 }
 
 // claim takes one shared thing for a node, or holds the node.
@@ -73,14 +74,28 @@ func (a *allocation) spend(n *node) {
 	}
 }
 
+// filtered returns the hold of the first filter that keeps the node from beginning.
+func (c *cluster) filtered(n *node) fleet.Hold {
+	for i := range filters {
+		if hold := filters[i].hold(c, n); hold.Holds() {
+			return hold
+		}
+	}
+	return fleet.Hold{}
+}
+
 // admit returns the slot to reserve for the node, or the hold that keeps it from
 // beginning.
 func (a *allocation) admit(n *node) (slot string, hold fleet.Hold) {
-	for i := range filters {
-		if hold := filters[i].hold(a.cluster, n); hold.Holds() {
-			return "", hold
-		}
+	if hold := a.filtered(n); hold.Holds() {
+		return "", hold
 	}
+	return a.claim(n)
+}
+
+// claim takes everything shared for a node that no filter holds. It returns its slot, or the
+// hold that keeps it from beginning.
+func (a *allocation) claim(n *node) (slot string, hold fleet.Hold) {
 	for i := range claims {
 		if hold := claims[i].hold(a, n); hold.Holds() {
 			return "", hold

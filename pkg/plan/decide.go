@@ -47,8 +47,14 @@ func (c *cluster) candidates(yield func(int, *node) bool) {
 
 // verdict releases a candidate, or returns why it waits.
 func (a *allocation) verdict(n *node) verdict {
-	slot, hold := a.admit(n)
-	v := verdict{decision: Wait, hold: hold, release: v1alpha1.ReleaseNone, kubeadm: a.kubeadm(n)}
+	v := verdict{decision: Wait, release: v1alpha1.ReleaseNone, kubeadm: a.kubeadm(n)}
+	hold, slot := a.filtered(n), ""
+	if !hold.Holds() {
+		if slot, hold = a.claim(n); a.goesNext(n, hold) {
+			v.release = v1alpha1.ReleaseKubeadmAhead
+		}
+	}
+	v.hold = hold
 	switch {
 	case !hold.Holds():
 		v.slot, v.release = slot, a.releaseNow()
@@ -57,6 +63,16 @@ func (a *allocation) verdict(n *node) verdict {
 		v.decision = Blocked
 	}
 	return v
+}
+
+// goesNext reports whether kubeadm may run on a worker ahead of its turn: it waits for room in
+// the budget only, and as few nodes go before it as go together.
+func (a *allocation) goesNext(n *node, hold fleet.Hold) bool {
+	if hold.Reason != v1alpha1.ReasonNotItsTurn || n.ControlPlane || a.target.reboot {
+		return false
+	}
+	a.nextCount++
+	return a.nextCount <= a.budget
 }
 
 // releaseNow returns the release for a node that begins now.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
@@ -86,6 +87,8 @@ func printPlan(out *strings.Builder, p plan.Plan) {
 			}
 		} else if n.Decision == plan.Go {
 			fmt.Fprintf(out, " on")
+		} else if n.Release == v1alpha1.ReleaseKubeadmAhead {
+			fmt.Fprintf(out, " %s", n.Release)
 		}
 		fmt.Fprintf(out, "  %s: %s", n.Reason, n.Message)
 		if n.Until != nil {

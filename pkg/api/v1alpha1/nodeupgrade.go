@@ -44,17 +44,18 @@ type NodeUpgrade struct {
 }
 
 // Release is how far a node may go.
-// +kubebuilder:validation:Enum=None;ControlPlane;Node
+// +kubebuilder:validation:Enum=None;KubeadmAhead;ControlPlane;Node
 type Release string
 
 // The releases.
 const (
 	ReleaseNone         Release = "None"         // stage, and wait
+	ReleaseKubeadmAhead Release = "KubeadmAhead" // a worker that goes next: kubeadm, without a slot
 	ReleaseControlPlane Release = "ControlPlane" // pass 1: kubeadm on a control-plane node
 	ReleaseNode         Release = "Node"         // pass 2: the kubelet, with drain and reboot
 )
 
-// Granted reports whether the release allows the node to begin.
+// Granted reports whether the release allows the node to begin: to take its slot.
 func (r Release) Granted() bool { return r == ReleaseControlPlane || r == ReleaseNode }
 
 // KubeadmCommand is which kubeadm upgrade a node runs.
@@ -100,8 +101,10 @@ type NodeUpgradeSpec struct {
 	// +optional
 	Image *Image `json:"image,omitempty"`
 
-	// Release is how far the node may go: None (stage, and wait), ControlPlane
-	// (kubeadm on a control-plane node) or Node (drain, and activate the image).
+	// Release is how far the node may go: None (stage, and wait), KubeadmAhead (kubeadm
+	// on a worker that goes next, which takes no node out of service and needs no slot),
+	// ControlPlane (kubeadm on a control-plane node) or Node (drain, and activate the
+	// image).
 	// Absent means None.
 	// +optional
 	Release Release `json:"release,omitempty"`

@@ -12,6 +12,7 @@ const (
 	StepUnsupported  Step = "Unsupported"
 	StepStaging      Step = "Staging"
 	StepWaiting      Step = "Waiting"
+	StepKubeadmAhead Step = "KubeadmAhead"
 	StepLocking      Step = "Locking"
 	StepSnapshotting Step = "Snapshotting"
 	StepKubeadm      Step = "Kubeadm"
@@ -60,12 +61,14 @@ type StepInfo struct {
 
 // Steps are all steps, in the order in which a node goes through them. Pass 1 is
 // Locking, Snapshotting on the first control plane, Kubeadm, Checking, Unlocking;
-// pass 2 runs from Locking to Unlocking without Snapshotting and Checking.
+// pass 2 runs from Locking to Unlocking without Snapshotting and Checking, and without
+// Kubeadm on a worker that was at KubeadmAhead.
 var Steps = []StepInfo{
 	{StepIdle, PhaseInService, "there is no order, or the node is up to date", "is idle", 0},
 	{StepUnsupported, PhaseUnsupported, "Kubernetes does not come to this node as a sysext image", "is not supported", 0},
 	{StepStaging, PhaseInService, "the image is downloaded and checked", "stages the image", 0},
 	{StepWaiting, PhaseInService, "staged; waits for its release", "waits", 0},
+	{StepKubeadmAhead, PhaseInService, "a worker that goes next: kubeadm runs from the staged image while the node is in service, without a slot", "runs kubeadm ahead of its turn", 0},
 	{StepLocking, PhaseRevocable, "window, release and skew are checked, the slot is taken", "takes its slot", 0},
 	{StepSnapshotting, PhaseRevocable, "a snapshot of etcd is taken and verified", "takes a snapshot of etcd", 0},
 	{StepKubeadm, PhaseRevocable, "kubeadm runs from the staged image", "runs kubeadm", 1},

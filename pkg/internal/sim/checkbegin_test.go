@@ -15,6 +15,29 @@ func (w *world) checkBegin(a *agentProgram, what string) {
 	n := a.node
 	w.begins++
 	w.checkManaged(n, what)
+	w.checkWindow(a, what)
+	w.checkSpec(a, what)
+	if w.held(n) == "" && !w.tamperedLately() {
+		w.broken("promise 4", "%s %s, and holds no slot", n.name, what)
+	}
+	w.checkOthers(n, what)
+}
+
+// checkAhead checks kubeadm on a worker that goes next: it needs a window, and no slot.
+func (w *world) checkAhead(a *agentProgram) {
+	what := "runs kubeadm ahead of its turn"
+	w.begins++
+	w.checkManaged(a.node, what)
+	w.checkWindow(a, what)
+	w.checkSpec(a, what)
+	if a.node.controlPlane {
+		w.broken("promise 4", "%s %s, and is a control plane", a.node.name, what)
+	}
+}
+
+// checkWindow checks promise 2.
+func (w *world) checkWindow(a *agentProgram, what string) {
+	n := a.node
 	live := len(w.api.log["maintenanceschedules"])
 	switch at := a.sawSchedules; {
 	case at < 0 && w.closed(live, w.now()):
@@ -22,11 +45,6 @@ func (w *world) checkBegin(a *agentProgram, what string) {
 	case at >= 0 && w.closed(at, a.ranAt) && w.closed(live, w.now()):
 		w.broken("promise 2", "%s %s, and all windows are closed", n.name, what)
 	}
-	w.checkSpec(a, what)
-	if w.held(n) == "" && !w.tamperedLately() {
-		w.broken("promise 4", "%s %s, and holds no slot", n.name, what)
-	}
-	w.checkOthers(n, what)
 }
 
 // checkSpec checks that a node acts on the spec that its NodeUpgrade has, and that its upgrade
@@ -37,7 +55,8 @@ func (w *world) checkSpec(a *agentProgram, what string) {
 		return
 	}
 	state := a.steps.State().Upgrade
-	if nu.Spec.Upgrade == nil || nu.Spec.Upgrade.UID != state.UID || !nu.Spec.Release.Granted() {
+	released := nu.Spec.Release.Granted() || nu.Spec.Release == v1alpha1.ReleaseKubeadmAhead && a.node.ahead
+	if nu.Spec.Upgrade == nil || nu.Spec.Upgrade.UID != state.UID || !released {
 		w.broken("spec", "%s %s for upgrade %s, and its spec is for %+v with release %q", nu.Name, what, state.UID, nu.Spec.Upgrade, nu.Spec.Release)
 		return
 	}

@@ -42,6 +42,7 @@ type node struct {
 	installed   map[string]string // version to digest
 	active      string
 	kubeadm     string // the record of the last kubeadm
+	ahead       bool   // the last kubeadm began ahead of the node's turn
 	staticPods  string // the version in the manifests
 	guardRecord *host.Guard
 	armed       bool
@@ -183,10 +184,11 @@ func (n *node) memberUp() bool { return n.controlPlane && n.podsUp }
 
 func (n *node) owner() fleet.Owner { return fleet.Owner{Node: n.name, UID: n.uid} }
 
-// busy returns the disruptive verb that runs, or "".
+// busy returns the disruptive verb that runs, or "". Kubeadm ahead of the node's turn disrupts
+// nothing.
 func (n *node) busy() verb.Verb {
 	for _, v := range []verb.Verb{verb.Snapshot, verb.Kubeadm, verb.Activate, verb.Restart} {
-		if _, runs := n.units[v]; runs {
+		if _, runs := n.units[v]; runs && !(v == verb.Kubeadm && n.ahead) {
 			return v
 		}
 	}

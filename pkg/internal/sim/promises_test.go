@@ -67,6 +67,10 @@ func (w *world) checkStart(a *agentProgram, r host.Request) {
 	case verb.Stage:
 		w.checkDigest(n, given, "stages")
 	case verb.Kubeadm:
+		if n.ahead = a.steps.State().Step == v1alpha1.StepKubeadmAhead; n.ahead {
+			w.checkAhead(a)
+			return
+		}
 		w.checkBegin(a, "runs kubeadm")
 		w.checkSnapshot(n)
 	case verb.Snapshot:

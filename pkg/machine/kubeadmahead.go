@@ -21,16 +21,17 @@ func waitingToRunAhead(s State, o Observation) (State, Action) {
 	case !o.Gate.Open:
 		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(o.Gate.Until), wait(o.Now.Add(gateRound))
 	}
-	return s.enter(v1alpha1.StepKubeadmAhead, o), Action{}
+	return runsAhead(s.enter(v1alpha1.StepKubeadmAhead, o)), Action{}
+}
+
+func runsAhead(s State) State {
+	return s.withReason(v1alpha1.ReasonReleased, "runs kubeadm ahead of its turn")
 }
 
 // kubeadmAhead runs kubeadm while the node is in service. Once started, it is never
 // interrupted.
 func kubeadmAhead(s State, o Observation) (State, Action) {
-	work := o.Work[verb.Kubeadm]
 	switch {
-	case work.Running:
-		return s.withReason(v1alpha1.ReasonReleased, "kubeadm is running ahead of the node's turn"), Action{}
 	case !mayRunKubeadmAhead(s, o), o.Gate != nil && !o.Gate.Open:
 		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
 	case o.Gate == nil:

@@ -13,23 +13,20 @@ func verbRunning(s State, o Observation) (State, bool) {
 	switch {
 	case unknown(verb.Snapshot, v1alpha1.StepSnapshotting):
 		return resumeStep(s, o, v1alpha1.StepSnapshotting), true
-	case o.Work[verb.Kubeadm].Running && s.Step == v1alpha1.StepKubeadmAhead && o.Slot.Held == "":
-		return s, false
+	case unknown(verb.Kubeadm, v1alpha1.StepKubeadm) && inServiceWorker(o):
+		return runsAhead(resumeStep(s, o, v1alpha1.StepKubeadmAhead)), true
 	case unknown(verb.Kubeadm, v1alpha1.StepKubeadm):
-		return resumeStep(s, o, kubeadmStep(o)), true
+		return resumeStep(s, o, v1alpha1.StepKubeadm), true
 	case unknown(verb.Activate, v1alpha1.StepActivating), unknown(verb.Restart, v1alpha1.StepRestarting):
 		return s, true // it ends soon; the next observation decides how to go on
 	}
 	return s, false
 }
 
-// kubeadmStep returns the step in which kubeadm runs: without a slot it runs ahead of the
-// node's turn.
-func kubeadmStep(o Observation) v1alpha1.Step {
-	if o.Slot.Held == "" && !o.Node.Marked() && (o.Host == nil || !o.Host.ControlPlane) {
-		return v1alpha1.StepKubeadmAhead
-	}
-	return v1alpha1.StepKubeadm
+// inServiceWorker reports whether this is a worker without a slot: kubeadm runs there ahead of
+// the node's turn.
+func inServiceWorker(o Observation) bool {
+	return o.Slot.Held == "" && !o.Node.Marked() && (o.Host == nil || !o.Host.ControlPlane)
 }
 
 // resumeStep enters the step of a running verb. If the State is between attempts, it

@@ -13,7 +13,7 @@ func verbRunning(s State, o Observation) (State, bool) {
 	switch {
 	case unknown(verb.Snapshot, v1alpha1.StepSnapshotting):
 		return resumeStep(s, o, v1alpha1.StepSnapshotting), true
-	case unknown(verb.Kubeadm, v1alpha1.StepKubeadm) && inServiceWorker(o):
+	case unknown(verb.Kubeadm, v1alpha1.StepKubeadm) && workerWithoutSlot(o):
 		return runsAhead(resumeStep(s, o, v1alpha1.StepKubeadmAhead)), true
 	case unknown(verb.Kubeadm, v1alpha1.StepKubeadm):
 		return resumeStep(s, o, v1alpha1.StepKubeadm), true
@@ -23,10 +23,10 @@ func verbRunning(s State, o Observation) (State, bool) {
 	return s, false
 }
 
-// inServiceWorker reports whether this is a worker without a slot: kubeadm runs there ahead of
-// the node's turn.
-func inServiceWorker(o Observation) bool {
-	return o.Slot.Held == "" && !o.Node.Marked() && (o.Host == nil || !o.Host.ControlPlane)
+// workerWithoutSlot reports whether this is a worker that holds no slot: kubeadm runs there
+// ahead of the node's turn, whatever the Node's annotations say.
+func workerWithoutSlot(o Observation) bool {
+	return o.Slot.Held == "" && (o.Host == nil || !o.Host.ControlPlane)
 }
 
 // resumeStep enters the step of a running verb. If the State is between attempts, it

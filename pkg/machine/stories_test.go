@@ -213,6 +213,8 @@ func (m *model) command(t *testing.T, words []string) {
 	case "person":
 		m.foreignCordon = arg == "cordons"
 		m.node.Unschedulable, m.node.OurCordon = m.foreignCordon, false
+	case "forge": // another client sets the slot annotation
+		m.node.SlotMark = arg
 	case "power":
 		m.boot()
 	case "guard": // returns the node to its former version, or is about to

@@ -60,9 +60,14 @@ func runInNode(m *testing.M) (status int) {
 
 // softReboot activates an image, and asks for a soft reboot, which ends this process.
 func softReboot() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	for _, command := range []string{"umount /usr/share/doc", "systemctl enable systemd-sysext.service", "touch /run/kept"} {
+	commands := []string{
+		"umount /usr/share/doc", // TestRestart's
+		"systemctl enable systemd-sysext.service", "touch /run/kept",
+		"systemctl restart systemd-logind.service", // TestBusRestart has killed its bus
+	}
+	for _, command := range commands {
 		if out, err := exec.CommandContext(ctx, "sh", "-c", command).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w: %s", command, err, out)
 		}

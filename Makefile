@@ -113,6 +113,10 @@ e2e-ha: packages lab image ## The same with three control planes, a power cut an
 e2e-minor: packages lab image ## A minor on three control planes by one command, and again with failures (root; about 40 minutes)
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 120m -run 'TestMinor' ./e2e/...
 
+.PHONY: e2e-soft
+e2e-soft: packages lab image ## A patch by soft reboots, with an image that fails and a node whose operating system asks for a reboot (root; about 15 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestSoftReboot$$' ./e2e/...
+
 .PHONY: e2e-reboot
 e2e-reboot: packages lab image ## Reboots that operating systems ask for, and a patch without any (root; about 15 minutes)
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestRebootAndRestart|TestRebootWithoutImage' ./e2e/...

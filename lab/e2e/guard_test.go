@@ -47,6 +47,8 @@ var brokenImages = []brokenImage{
 	{"not-ready", "w1", v1alpha1.MethodReboot, "not Ready", 2, 60},
 	{"no-merge", "w1", v1alpha1.MethodReboot, "was not merged", 2, 60},
 	{"no-network", "w1", v1alpha1.MethodReboot, "no network", 2, 60},
+	{"crash", "w1", v1alpha1.MethodSoftReboot, "kubelet|not reported", 1, 60},
+	{"no-merge", "w1", v1alpha1.MethodSoftReboot, "was not merged", 1, 60},
 	{"crash", "w1", v1alpha1.MethodRestart, "kubelet|not reported", 0, 60},
 	{"hang", "w1", v1alpha1.MethodRestart, "kubelet", 0, 60},
 	{"no-network", "w1", v1alpha1.MethodRestart, "no network", 1, 60},

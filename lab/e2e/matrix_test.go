@@ -36,7 +36,7 @@ func matrix() []combination {
 	var cells []combination
 	for _, base := range bases {
 		for _, from := range minors {
-			for _, method := range []v1alpha1.Method{v1alpha1.MethodReboot, v1alpha1.MethodRestart} {
+			for _, method := range v1alpha1.Methods {
 				cells = append(cells, combination{base, from, method})
 			}
 		}
@@ -91,9 +91,13 @@ func (c *testCluster) patchCell(t *testing.T, one combination, from, to string) 
 	c.checkMinorStaticPods(t, to)
 	c.report(t)(record.Promises(c.recorder.Moments(), 1))
 	c.report(t)(record.Skew(c.recorder.Moments()))
+	want := one.method
+	if want == v1alpha1.MethodSoftReboot && one.base == "bookworm-backports" {
+		want = v1alpha1.MethodReboot // its systemd, 254, does not count soft reboots
+	}
 	for _, node := range c.nodes {
-		if got, why := c.method(node); got != one.method {
-			t.Errorf("%s was upgraded by method %s (%s), want %s", node, got, why, one.method)
+		if got, why := c.method(node); got != want {
+			t.Errorf("%s was upgraded by method %s (%s), want %s", node, got, why, want)
 		}
 	}
 	c.writeCompatibility(t, one.id(), from, to, string(one.method), took)

@@ -16,6 +16,14 @@ var masked = []string{
 	"systemd-update-done.service", "systemd-timesyncd.service",
 }
 
+// kept are mounts that a machine has before its systemd starts, so that nothing in it would
+// make them again: a soft reboot must leave them alone. On real nodes a unit makes them, from
+// /etc/fstab or by itself.
+var kept = []string{"var-lib-containerd", "var-log-journal"}
+
+// keepMounted takes a mount out of what systemd undoes on its way down (systemd.mount(5)).
+const keepMounted = "[Unit]\nDefaultDependencies=no\n"
+
 const (
 	units   = "/etc/systemd/system/"
 	early   = units + "sysinit.target.wants/"
@@ -88,6 +96,9 @@ func (s Spec) systemdFiles() []file {
 		{path: "/etc/systemd/journald.conf.d/lab.conf", text: "[Journal]\nStorage=persistent\nSystemMaxUse=200M\nReadKMsg=no\n"},
 		// A container that ignores SIGTERM holds up a reboot for this long.
 		{path: "/etc/systemd/system.conf.d/lab.conf", text: "[Manager]\nDefaultTimeoutStopSec=15s\n"},
+	}
+	for _, mount := range kept {
+		files = append(files, file{path: units + mount + ".mount.d/lab.conf", text: keepMounted})
 	}
 	for _, unit := range masked {
 		files = append(files, file{path: units + unit, link: "/dev/null"})

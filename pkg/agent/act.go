@@ -33,7 +33,7 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	switch action.Do {
 	case machine.DoWork:
 		a.installed = a.installed && action.Verb != verb.Uninstall
-		input := hostverb.Input{Spec: o.Spec, Method: a.state.Method, Active: o.Host.Active, Keyring: a.keyring, ClusterConfiguration: a.clusterConfiguration}
+		input := hostverb.Input{Spec: o.Spec, Method: a.state.Method, SoftReboots: o.Host.SoftReboots, Active: o.Host.Active, Keyring: a.keyring, ClusterConfiguration: a.clusterConfiguration}
 		return a.start(ctx, action.Verb, action.Key, input)
 	case machine.DoTake:
 		_, err := a.slots.Take(ctx, ownerOf(node))
@@ -45,16 +45,19 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	case machine.DoUncordon:
 		return a.patch(ctx, uncordon(node))
 	case machine.DoReboot:
-		return a.reboot(ctx, o)
+		return a.reboot(ctx, o, a.Host.Reboot)
+	case machine.DoSoftReboot:
+		return a.reboot(ctx, o, a.Host.SoftReboot)
 	}
 	return fmt.Errorf("unknown action %q", action.Do)
 }
 
-func (a *Agent) reboot(ctx context.Context, o machine.Observation) error {
+// reboot asks for a reboot of either kind.
+func (a *Agent) reboot(ctx context.Context, o machine.Observation, ask func(context.Context) error) error {
 	if err := a.checkAbandoned(ctx, o); err != nil {
 		return err
 	}
-	if err := a.Host.Reboot(ctx); err != nil {
+	if err := ask(ctx); err != nil {
 		a.rebootProblem = err.Error()
 		return err
 	}

@@ -29,6 +29,7 @@ type Host interface {
 	Last(ctx context.Context, v verb.Verb) (running bool, last *host.Result, err error)
 	Changes(ctx context.Context) (<-chan host.Change, error)
 	Reboot(ctx context.Context) error
+	SoftReboot(ctx context.Context) error
 	// LastRequest returns the last request for a verb, or nil. Open opens a file in the
 	// state directory.
 	LastRequest(v verb.Verb) (*host.Request, error)

@@ -66,7 +66,7 @@ func newCluster(t *testing.T, node string) *cluster {
 	ours, err := client.New(config)
 	c.must(err)
 	c.ours, c.slots = ours, slot.New(c.admin)
-	c.host.onReboot = c.boot
+	c.host.onReboot, c.host.onSoftReboot = c.boot, c.bootSoftly
 	c.host.onRestart = func(boot string) { c.report(boot, corev1.ConditionTrue) }
 	manifests := filepath.Join(apitest.Root(t), "manifests")
 	c.kubectl("apply", "-f", filepath.Join(manifests, "namespace.yaml"))
@@ -125,6 +125,14 @@ func (c *cluster) boot(boot string) {
 	time.Sleep(100 * time.Millisecond)
 	c.report(boot, corev1.ConditionTrue)
 	c.run()
+}
+
+// bootSoftly starts the agent before the kubelet reports: the Node still shows the former one.
+func (c *cluster) bootSoftly(boot string) {
+	c.kill()
+	c.run()
+	time.Sleep(300 * time.Millisecond)
+	c.report(boot, corev1.ConditionTrue)
 }
 
 func (c *cluster) createUpgrade() {

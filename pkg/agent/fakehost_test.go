@@ -39,6 +39,8 @@ type fakeHost struct {
 	reboots  int
 	packages string // the version that comes from packages; empty: from an image
 	onReboot func(boot string)
+	// onSoftReboot is called while the former kubelet's status is still on the Node.
+	onSoftReboot func(boot string)
 	// onRestart is called when a kubelet was restarted. refresh is what a restart that fails
 	// leaves merged; nil: what was merged before.
 	onRestart func(boot string)
@@ -235,6 +237,23 @@ func (h *fakeHost) Reboot(context.Context) error {
 	h.mu.Unlock()
 	go h.onReboot(boot)
 	return nil
+}
+
+// SoftReboot starts again all that runs on the node but its kernel.
+func (h *fakeHost) SoftReboot(context.Context) error {
+	h.mu.Lock()
+	h.facts.SoftReboots++
+	h.facts.Merged = h.facts.Active
+	boot := h.facts.BootID
+	h.mu.Unlock()
+	go h.onSoftReboot(boot)
+	return nil
+}
+
+func (h *fakeHost) softRebootCount() int32 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.facts.SoftReboots
 }
 
 // verbs returns the verbs that change something, in the order of their start.

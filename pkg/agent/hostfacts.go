@@ -116,7 +116,8 @@ func (a *Agent) takeOver(ctx context.Context, o machine.Observation) (bool, erro
 func hostOf(f host.Facts, updateEngine string) *machine.Host {
 	rebootRequired, rebootReason := osReboot(f, updateEngine)
 	seen := &machine.Host{
-		BootID: f.BootID, Supported: f.Supported, UnsupportedReason: f.UnsupportedReason,
+		BootID: f.BootID, SoftReboots: f.SoftReboots, SoftRebootProblem: f.Node.SoftRebootProblem,
+		Supported: f.Supported, UnsupportedReason: f.UnsupportedReason,
 		Installed: f.Installed, Active: f.Active, Merged: f.Merged,
 		KubeadmVersion: kubeadmVersion(f),
 		ControlPlane:   f.ControlPlane, ControlPlaneVersion: lowest(f.StaticPods),

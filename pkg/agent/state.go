@@ -18,7 +18,7 @@ func statusOf(s machine.State) v1alpha1.NodeUpgradeStatus {
 		Step: s.Step, StepStartTime: timeOf(s.Since), StepEndTime: timeOf(s.Until),
 		Versions: v1alpha1.NodeVersions{From: s.From},
 		Retry:    v1alpha1.Retry{Attempts: s.Attempts, Failures: s.Failures, Time: timeOf(s.RetryAt)},
-		Reboot:   v1alpha1.NodeReboot{FromBootID: s.RebootedFrom},
+		Reboot:   v1alpha1.NodeReboot{FromBootID: s.RebootedFrom, FromSoftReboots: s.FromSoftReboots},
 		Method:   s.Method, MethodMessage: s.MethodMessage,
 		EtcdSnapshot: s.Snapshot, KubeadmLog: s.KubeadmLog, KubeletLog: s.KubeletLog,
 	}
@@ -41,8 +41,8 @@ func stateOf(status v1alpha1.NodeUpgradeStatus) machine.State {
 		Upgrade: ptr.Deref(status.Upgrade, v1alpha1.UpgradeReference{}), From: status.Versions.From,
 		Step: status.Step, Since: instant(status.StepStartTime), Until: instant(status.StepEndTime),
 		Attempts: status.Retry.Attempts, Failures: status.Retry.Failures, RetryAt: instant(status.Retry.Time),
-		RebootedFrom: status.Reboot.FromBootID,
-		Method:       status.Method, MethodMessage: status.MethodMessage,
+		RebootedFrom: status.Reboot.FromBootID, FromSoftReboots: status.Reboot.FromSoftReboots,
+		Method: status.Method, MethodMessage: status.MethodMessage,
 		Snapshot: status.EtcdSnapshot, KubeadmLog: status.KubeadmLog, KubeletLog: status.KubeletLog,
 	}
 	s.Reason, s.Message = causeOf(status)

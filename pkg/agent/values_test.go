@@ -20,7 +20,7 @@ func TestStateSurvivesStatus(t *testing.T) {
 	at := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 	want := machine.State{
 		Upgrade: v1alpha1.UpgradeReference{Name: "patch", UID: "uid-1"}, From: "v1.34.3", Step: v1alpha1.StepRebooting, Since: at.Add(2500 * time.Microsecond), Reason: v1alpha1.ReasonReleased, Message: "m",
-		Until: at.Add(time.Minute), Attempts: 2, Failures: 1, RetryAt: at.Add(time.Hour), RebootedFrom: "boot-0",
+		Until: at.Add(time.Minute), Attempts: 2, Failures: 1, RetryAt: at.Add(time.Hour), RebootedFrom: "boot-0", FromSoftReboots: 2,
 		Method: v1alpha1.MethodReboot, MethodMessage: "why",
 		Steps: []machine.StepTime{
 			{Step: v1alpha1.StepLocking, StartedAt: at.Add(1500 * time.Microsecond), FinishedAt: at.Add(2500 * time.Microsecond)},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,6 +55,7 @@ a person to continue; 4 --timeout was exceeded.`,
 		Example: `  kubectl upgrade apply v1.35
   kubectl upgrade apply v1.34.5 --yes --timeout 2h
   kubectl upgrade apply v1.35 --start-time "2026-12-24 18:00" --max-unavailable 20% --detach
+  kubectl upgrade apply v1.35 --method SoftReboot
   kubectl upgrade apply v1.35 --ignore-check api-removed="nothing calls it any more, ticket 4711"
   kubectl upgrade apply v1.35 --dry-run=client -o yaml > upgrade.yaml`,
 		Args:              oneVersion,
@@ -77,13 +79,13 @@ a person to continue; 4 --timeout was exceeded.`,
 	flags.StringVar(&a.startTime, "start-time", "", "Do not begin before this time: RFC 3339, or 2026-12-24 18:00 in --time-zone. Images are staged at once.")
 	flags.StringVar(&a.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
 	flags.StringVar(&a.request.MaxUnavailable, "max-unavailable", "", "How many nodes may be out of service at once: a number, or a percentage such as 20%.")
-	flags.StringVar(&a.request.Method, "method", "", "Reboot, or for patches Restart: restart the kubelet, without drain and reboot.")
+	flags.StringVar(&a.request.Method, "method", "", "Reboot; SoftReboot: drain, and start everything again but kernel and firmware (systemd 256 or later); or for patches Restart: restart the kubelet, without drain and reboot.")
 	flags.BoolVar(&a.request.IgnoreWindows, "ignore-windows", false, "Begin outside maintenance windows too. Exclusions, such as a freeze, still apply.")
 	flags.StringArrayVar(&a.ignoreChecks, "ignore-check", nil, "Ignore the findings of the check ID; ID=REASON records why. May be given several times.")
 	flags.BoolVar(&a.request.Retry, "retry", false, "Replace a failed upgrade to this version by a new one.")
 	flags.BoolVar(&a.detach, "detach", false, "Return as soon as the upgrade is created.")
 	a.timeout.addTo(cmd, "How long to follow, such as 2h or 1d; the upgrade continues after that.")
-	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]cobra.Completion{"Reboot", "SoftReboot", "Restart"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("ignore-check", completeCheck)
 	return cmd
 }
@@ -111,8 +113,8 @@ func (a *apply) readFlags(in *time.Location) error {
 		return errors.New("--timeout limits following: leave out --detach, or --timeout")
 	case r.MaxUnavailable != "" && !maxUnavailable.MatchString(r.MaxUnavailable):
 		return fmt.Errorf("--max-unavailable=%s: must be a number from 1, or a percentage from 1%% to 100%%", r.MaxUnavailable)
-	case r.Method != "" && r.Method != string(v1alpha1.MethodReboot) && r.Method != string(v1alpha1.MethodRestart):
-		return fmt.Errorf("--method=%s: must be Reboot or Restart", r.Method)
+	case r.Method != "" && !slices.Contains(v1alpha1.Methods, v1alpha1.Method(r.Method)):
+		return fmt.Errorf("--method=%s: must be Reboot, SoftReboot or Restart", r.Method)
 	}
 	var err error
 	if a.request.IgnoreChecks, err = ignoredChecks(a.ignoreChecks); err != nil {

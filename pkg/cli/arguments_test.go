@@ -53,7 +53,7 @@ func TestBadArgumentsAreRefusedWithoutAnyRequest(t *testing.T) {
 		{"apply v1.35 --start-time 1066-10-14", `--start-time="1066-10-14": must be in the years`},
 		{"apply v1.35 --time-zone banana", "--time-zone=banana: must be an IANA name"},
 		{"apply v1.35 --max-unavailable 0", "--max-unavailable=0: must be"},
-		{"apply v1.35 --method banana", "--method=banana: must be Reboot or Restart"},
+		{"apply v1.35 --method banana", "--method=banana: must be Reboot, SoftReboot or Restart"},
 		{"apply v1.35 --ignore-check banana", "--ignore-check=banana: there is no such check"},
 		{"apply v1.35 --timeout banana", "--timeout=banana: must be a duration"},
 		{"apply v1.35 --timeout -1h", "--timeout=-1h: must not be negative"},

@@ -113,6 +113,17 @@ func (c *Client) Reboot(ctx context.Context) error {
 	return nil
 }
 
+// SoftReboot asks logind to stop everything but the kernel and start it again. It returns
+// nil if logind accepted the request. As with Reboot, a program that inhibits a shutdown
+// may delay or refuse it.
+func (c *Client) SoftReboot(ctx context.Context) error {
+	const softReboot = uint64(1 << 2) // org.freedesktop.login1(5), RebootWithFlags
+	if err := c.call(ctx, logind, "org.freedesktop.login1.Manager.RebootWithFlags", nil, softReboot); err != nil {
+		return Fail(v1alpha1.ReasonRebootFailed, "asking logind for a soft reboot: %w", err)
+	}
+	return nil
+}
+
 // Close closes the connection to the bus. A later call opens a new one.
 func (c *Client) Close() error {
 	c.mu.Lock()

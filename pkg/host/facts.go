@@ -9,6 +9,8 @@ const NoKubernetes = "none"
 // v1.34.4; an empty one is unknown or absent.
 type Facts struct {
 	BootID string `json:"bootID"`
+	// SoftReboots is how many soft reboots there were in this boot.
+	SoftReboots int32 `json:"softReboots,omitempty"`
 	// Supported is false if Kubernetes is not installed as a sysext image in the
 	// bakery's layout; UnsupportedReason is a sentence that explains why.
 	Supported         bool   `json:"supported"`

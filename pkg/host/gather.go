@@ -15,8 +15,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
-// Gather collects the facts about the node, except Confs, ConfProblem and Armed,
-// which package sysupdate finds, and Node, which package nodefacts finds.
+// Gather collects the facts about the node, except SoftReboots, for which systemd is
+// asked, Confs, ConfProblem and Armed, which package sysupdate finds, and Node, which
+// package nodefacts finds.
 func Gather(l Layout) (Facts, error) {
 	var facts Facts
 	var err error

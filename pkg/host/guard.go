@@ -23,7 +23,7 @@ type Guard struct {
 	To   string `json:"to"`
 	// SHA256 of the image of To, as fixed at the trigger.
 	SHA256 string `json:"sha256,omitempty"`
-	// BootID is the boot ID at the time of activation.
+	// BootID is the boot at the time of activation, see BootName.
 	BootID  string    `json:"bootID"`
 	ArmedAt time.Time `json:"armedAt"`
 	// Within is how long after the guard's start the new kubelet may take to become
@@ -56,8 +56,8 @@ type Rollback struct {
 	// Log is the end of the kubelet's journal.
 	Log       string    `json:"log,omitempty"`
 	StartedAt time.Time `json:"startedAt"`
-	// BootID is the boot in which the rollback last changed something, and Reboots how
-	// often it has rebooted the node.
+	// BootID is the boot (see BootName) in which the rollback last changed something, and
+	// Reboots how often it has rebooted the node.
 	BootID  string `json:"bootID"`
 	Reboots int    `json:"reboots,omitempty"`
 	// FinishedAt is when From was merged again and all files were restored. Zero means

@@ -13,8 +13,8 @@ const GuardUnit = "kubectl-upgrade-guard.service"
 const (
 	guardUnitFile = "/etc/systemd/system/" + GuardUnit
 	guardWants    = "/etc/systemd/system/multi-user.target.wants/" + GuardUnit
-	// GuardStartFile has the time at which the guard first started in this boot. /run is
-	// empty after a boot.
+	// GuardStartFile has the time at which the guard first started in this boot, and the
+	// boot's name: /run is empty after a boot, but not after a soft reboot.
 	GuardStartFile = "/run/kubectl-upgrade/guard-start"
 	// GuardProgram is the unit's own copy of the program. An agent of another version,
 	// which may have another guard or none, does not replace it.

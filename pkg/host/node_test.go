@@ -24,7 +24,7 @@ const inNode = "HOST_TEST_IN_NODE"
 // overlay that is discarded.
 func TestMain(m *testing.M) {
 	if os.Getenv(inNode) != "" {
-		os.Exit(m.Run())
+		os.Exit(runInNode(m))
 	}
 	status, err := runInside()
 	if err != nil {
@@ -87,8 +87,10 @@ func prepare(dir string) error {
 		"etc/systemd/system/loops.service": "[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\n" +
 			"ExecStart=/bin/sh -c 'for i in $(seq 0 127); do [ -e /dev/loop$i ] || mknod /dev/loop$i b 7 $i; done'\n",
 		"etc/systemd/system/test.service": "[Unit]\nAfter=loops.service\nRequires=loops.service\n[Service]\nType=oneshot\nEnvironment=" + inNode + "=1\n" +
-			"ExecStart=/bin/sh -c '/test " + strings.Join(arguments(), " ") + " >/out/test.log 2>&1; echo $? >/out/status'\n" +
-			"ExecStopPost=systemctl poweroff --force --force\n",
+			"ExecStart=/bin/sh -c '/test " + strings.Join(arguments(), " ") + " >>/out/test.log 2>&1; echo $? >/out/status'\n" +
+			"ExecStopPost=/bin/sh -c '[ -e " + softRebootFile + " ] || systemctl poweroff --force --force'\n",
+		// Nothing in the machine mounts it, so a soft reboot must not unmount it.
+		"etc/systemd/system/out.mount.d/keep.conf": "[Unit]\nDefaultDependencies=no\n",
 		"etc/dbus-1/system.d/com.coreos.update1.conf": `<busconfig><policy user="root"><allow own="com.coreos.update1"/></policy>` +
 			`<policy context="default"><allow send_destination="com.coreos.update1"/></policy></busconfig>`,
 		"usr/local/share/kubernetes-version":                      "v1.34.3\n",

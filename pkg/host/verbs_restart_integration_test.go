@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
@@ -34,6 +35,7 @@ func TestRestart(t *testing.T) {
 		t.Fatalf("%s %s %+v\n%s", result.Reason, result.Message, first, result.LogTail)
 	}
 	activate(t, "v1.34.5")
+	awaitDisarmed(t)
 	result, second := restart("second", "v1.34.5")
 	if !result.OK || second.Merged != "v1.34.5" || second.KubeletPID == 0 || second.KubeletPID == first.KubeletPID {
 		t.Fatalf("%s %s %+v, after %+v\n%s", result.Reason, result.Message, second, first, result.LogTail)
@@ -47,6 +49,22 @@ func TestRestart(t *testing.T) {
 	result, third := restart("third", "v1.34.4")
 	if result.OK || result.Reason != v1alpha1.ReasonRestartFailed || !strings.Contains(result.Message, "/usr/share/doc") || third.Merged != "v1.34.5" {
 		t.Errorf("%s %s %+v", result.Reason, result.Message, third)
+	}
+}
+
+// awaitDisarmed waits until the guard has noticed that the symlink points elsewhere. A verb that
+// starts the guard at that moment would find no unit.
+func awaitDisarmed(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		switch armed, err := host.OnNode.GuardArmed(); {
+		case err != nil:
+			t.Fatal(err)
+		case !armed:
+			return
+		case time.Now().After(deadline):
+			t.Fatal("the guard still watches a version that is not active any more")
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ var activate = define(Entry{
 func activateArgs(_ context.Context, o Input) (sysupdate.ActivateArgs, error) {
 	image, err := o.image()
 	args := sysupdate.ActivateArgs{
-		Version: o.Spec.Version, SHA256: image.SHA256(), Method: o.Method,
+		Version: o.Spec.Version, SHA256: image.SHA256(), Method: o.Method, SoftReboots: o.SoftReboots,
 		GuardWithin: time.Duration(ptr.Deref(o.Spec.GuardSeconds, 0)) * time.Second,
 	}
 	if o.Spec.Upgrade != nil {

@@ -22,8 +22,12 @@ var facts = Entry{
 }
 
 // gather returns host.Facts.
-func gather(_ context.Context, l host.Layout, _ json.RawMessage, _ *host.Log) (any, error) {
+func gather(ctx context.Context, l host.Layout, _ json.RawMessage, log *host.Log) (any, error) {
 	facts, err := host.Gather(l)
+	if err != nil {
+		return nil, err
+	}
+	soft, err := l.SoftReboots(ctx, log, host.RunProgram)
 	if err != nil {
 		return nil, err
 	}
@@ -33,5 +37,6 @@ func gather(_ context.Context, l host.Layout, _ json.RawMessage, _ *host.Log) (a
 	}
 	facts.Armed = sysupdate.Armed(l)
 	facts.Node = nodefacts.Gather(l, time.Now())
+	facts.SoftReboots, facts.Node.SoftRebootProblem = soft.Count, soft.Problem
 	return facts, nil
 }

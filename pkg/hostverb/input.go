@@ -14,6 +14,8 @@ type Input struct {
 	Spec v1alpha1.NodeUpgradeSpec
 	// Method is how the node's attempt merges the image.
 	Method v1alpha1.Method
+	// SoftReboots is how many soft reboots there were in this boot.
+	SoftReboots int32
 	// Active is the version that the node's symlink points to.
 	Active string
 	// Keyring reads the keys that may sign the index of images. Empty means that

@@ -66,7 +66,7 @@ func aborting(s State, o Observation) (State, Action) {
 	case o.Slot.Held != "":
 		return s, act(DoFree)
 	}
-	s.RebootedFrom = ""
+	s = s.notRebooting()
 	return s.enter(v1alpha1.StepWaiting, o).withReason(reason, message).withUntil(until), Action{}
 }
 

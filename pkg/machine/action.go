@@ -11,14 +11,15 @@ type Do string
 
 // The actions. Each may be done twice in a row without harm.
 const (
-	DoNothing  Do = ""
-	DoWork     Do = "Work"     // run Verb on the host
-	DoTake     Do = "Take"     // take the reserved slot
-	DoCordon   Do = "Cordon"   // cordon the Node and annotate it with the slot, in one update
-	DoDrain    Do = "Drain"    // one round of evictions
-	DoReboot   Do = "Reboot"   // reboot the node
-	DoUncordon Do = "Uncordon" // remove our cordon and annotations
-	DoFree     Do = "Free"     // free the slot
+	DoNothing    Do = ""
+	DoWork       Do = "Work"       // run Verb on the host
+	DoTake       Do = "Take"       // take the reserved slot
+	DoCordon     Do = "Cordon"     // cordon the Node and annotate it with the slot, in one update
+	DoDrain      Do = "Drain"      // one round of evictions
+	DoReboot     Do = "Reboot"     // reboot the node
+	DoSoftReboot Do = "SoftReboot" // reboot all of the node but its kernel
+	DoUncordon   Do = "Uncordon"   // remove our cordon and annotations
+	DoFree       Do = "Free"       // free the slot
 )
 
 // Action is what the agent does next, and when it calls Next again at the latest.

@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"fmt"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
@@ -25,9 +23,11 @@ func lastCheck(s State, o Observation) (State, Action) {
 	case s.restarts():
 		return lastCheckRestart(s, o)
 	}
+	if m, why := chooseMethod(o); s.softReboots() && m != s.Method {
+		return rebootInstead(s, o, why) // the operating system has asked for a reboot meanwhile
+	}
 	if o.Spec.Type == v1alpha1.TypeReboot {
-		s.RebootedFrom = o.Host.BootID
-		return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
+		return requestReboot(s.rebootsFrom(o), o)
 	}
 	return startActivate(s, o)
 }
@@ -40,7 +40,7 @@ func startActivate(s State, o Observation) (State, Action) {
 		return next, a
 	}
 	if !s.restarts() {
-		s.RebootedFrom = o.Host.BootID
+		s = s.rebootsFrom(o)
 	}
 	return s.enter(v1alpha1.StepActivating, o), a
 }
@@ -59,15 +59,14 @@ func activating(s State, o Observation) (State, Action) {
 	key, work := attemptKey(s, o), o.Work[verb.Activate]
 	ended := work.endedInStep(s, key)
 	flipped := o.Host.Active == expectedVersion(s, o)
-	booted := !s.restarts() && o.Host.BootID != s.RebootedFrom
+	booted := !s.restarts() && s.booted(o)
 	switch {
 	case s.restarts() && flipped && o.Host.Merged == o.Host.Active:
 		return s.enter(v1alpha1.StepRestarting, o), Action{}
 	case booted && flipped:
 		return s.enter(v1alpha1.StepVerifying, o), Action{}
 	case booted:
-		s.RebootedFrom = ""
-		return s.enter(v1alpha1.StepLastCheck, o), Action{}
+		return s.notRebooting().enter(v1alpha1.StepLastCheck, o), Action{}
 	case work.Running:
 		return s, Action{}
 	case abandoned(s, o):
@@ -92,29 +91,5 @@ func afterActivate(s State, o Observation) (State, Action) {
 	if s.restarts() {
 		return s.enter(v1alpha1.StepRestarting, o), run(verb.Restart, restartKey(s, o))
 	}
-	return s.enter(v1alpha1.StepRebooting, o), act(DoReboot)
-}
-
-// rebooting requests the reboot, and once more after RebootWithin: the call may succeed
-// without effect.
-func rebooting(s State, o Observation) (State, Action) {
-	again, limit := deadline(s, o, RebootWithin), deadline(s, o, 2*RebootWithin)
-	ask := o.RebootAskedAt.Before(s.Since) || !o.Now.Before(again) && o.RebootAskedAt.Before(again)
-	refused := ""
-	if o.RebootProblem != "" {
-		s, refused = s.withReason(v1alpha1.ReasonRebootFailed, o.RebootProblem), ": "+o.RebootProblem
-	}
-	switch {
-	case o.Host.BootID != s.RebootedFrom:
-		return s.enter(v1alpha1.StepVerifying, o), Action{}
-	case ask && abandoned(s, o):
-		return abortWithdrawn(s, o)
-	case !o.Now.Before(limit):
-		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the node has not rebooted %s after the request%s", 2*RebootWithin, refused))
-	case ask:
-		return s, Action{Do: DoReboot, Wake: limit}
-	case o.Now.Before(again):
-		return s, wait(again)
-	}
-	return s, wait(limit)
+	return requestReboot(s, o)
 }

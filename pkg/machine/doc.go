@@ -19,6 +19,9 @@
 //	Waiting → Locking → Kubeadm → LastCheck →
 //	Activating → Restarting → Verifying → Settling → Observing → Unlocking → Idle
 //
+// Method SoftReboot has the steps of a reboot: Rebooting is then the soft reboot, which the
+// kernel and its boot ID survive, and systemd's count of soft reboots shows it.
+//
 // An upgrade of type Reboot, which the operating system requires:
 //
 //	Waiting → Locking → Cordoning → Draining → LastCheck →
@@ -46,12 +49,16 @@
 //   - After a successful pass a control-plane node frees its slot only when its static
 //     pods and etcd are healthy. After an aborted one it frees the slot as it is; the plan
 //     releases no other node before this one has retried.
-//   - One attempt reboots the node once. The pause between attempts grows. Attempts that
+//   - One attempt reboots the node once, a soft reboot that did not do what it should aside.
+//     The pause between attempts grows. Attempts that
 //     fail on the node are counted; after MaxAttempts the node is Failed and keeps its
 //     slot.
 //   - A Restart neither drains nor reboots the node. If it is not possible, the node is
 //     drained and rebooted; if it left nothing merged, the node reboots without a drain,
 //     as no pod can be stopped any more.
+//   - A SoftReboot drains the node as a reboot does. If the host cannot do it, the operating
+//     system asks for a reboot, the soft reboot does not happen, or it does not merge the
+//     image, the node reboots.
 //   - A Reboot changes no version, and reboots a node once. It also reboots a node without a
 //     sysext image of Kubernetes, where nothing of systemd-sysupdate is ever touched.
 //   - Each step is recognised from the observation. After a crash of the agent or a power

@@ -46,7 +46,8 @@ func locking(s State, o Observation) (State, Action) {
 		return s.withReason("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
 	}
 	s.Attempts++
-	s.RebootedFrom, s.Method, s.MethodMessage = "", "", ""
+	s.Method, s.MethodMessage = "", ""
+	s = s.notRebooting()
 	switch {
 	case needsSnapshot(s, o):
 		return s.enter(v1alpha1.StepSnapshotting, o), Action{}

@@ -61,6 +61,7 @@ type model struct {
 	reboots       int            // requested
 	rebootsOf     map[string]int // requested, by attempt and boot
 	rebootWorks   bool
+	softReboot    string // what a soft reboot does that fails: "nothing" happens, or the "former" version is merged again
 	lastCheckOpen bool   // the gate was open at the last check
 	stuckKubelet  bool   // the kubelet of the new boot does not become Ready
 	rebootProblem string // why logind does not reboot
@@ -190,7 +191,7 @@ func (m *model) do(a Action) {
 	case DoCordon:
 		m.check(m.held != "", "the node is cordoned without a slot")
 		m.check(m.gate.Open || m.host.Merged == "", "the node is cordoned with the gate closed")
-		m.check(m.state.Method == v1alpha1.MethodReboot, "the node is cordoned by method %q", m.state.Method)
+		m.check(!m.state.restarts() && m.state.Method != "", "the node is cordoned by method %q", m.state.Method)
 		if !m.node.Unschedulable {
 			m.node.OurCordon = true
 		}
@@ -203,7 +204,9 @@ func (m *model) do(a Action) {
 		}
 		m.drained = &Drain{At: m.now, Left: m.pods, Blocked: m.blocked, Message: fmt.Sprintf("%d pods left", m.pods)}
 	case DoReboot:
-		m.reboot()
+		m.reboot(v1alpha1.MethodReboot)
+	case DoSoftReboot:
+		m.reboot(v1alpha1.MethodSoftReboot)
 	case DoUncordon:
 		m.check(!m.busy(), "the node is uncordoned while work runs on it")
 		m.check(m.hostProblem != "" || !m.guardMayAct(), "the node is uncordoned while the guard may reboot it")
@@ -334,7 +337,8 @@ func (m *model) mountsChecked() bool {
 	return m.host.Active == m.spec.Version
 }
 
-func (m *model) reboot() {
+// reboot reboots the node by one of the methods that do so.
+func (m *model) reboot(method v1alpha1.Method) {
 	if m.rebootProblem != "" {
 		return
 	}
@@ -343,14 +347,18 @@ func (m *model) reboot() {
 	m.rebootAskedAt = m.now
 	m.check(m.node.Unschedulable, "the node is rebooted without a cordon")
 	m.check(m.mayBeOutOfService(), "the node is rebooted with a slot that is gone")
-	m.check(m.persisted.RebootedFrom == m.host.BootID, "the reboot is requested before the status says so")
+	m.check(m.persisted.RebootedFrom == m.host.BootID && m.persisted.FromSoftReboots == m.host.SoftReboots, "the reboot is requested before the status says so")
 	into := m.spec.Version
 	if m.spec.Type == v1alpha1.TypeReboot {
 		into = m.host.Merged
 	}
 	m.check(m.packages != "" || m.host.Active == into, "the node is rebooted into %s", m.host.Active)
 	m.check(m.pods == 0 || m.host.Merged == "", "the node is rebooted with pods on it")
-	m.check(m.state.Method == v1alpha1.MethodReboot, "the node is rebooted by method %q", m.state.Method)
+	m.check(m.state.Method == method, "method %q requests a %s", m.state.Method, method)
+	if method == v1alpha1.MethodSoftReboot {
+		m.bootSoftly()
+		return
+	}
 	if !m.rebootWorks {
 		return
 	}
@@ -360,10 +368,25 @@ func (m *model) reboot() {
 	m.boot()
 }
 
+// bootSoftly starts everything again but the kernel. The API server notices nothing.
+func (m *model) bootSoftly() {
+	m.check(m.host.SoftRebootProblem == "", "the node is soft-rebooted although %s", m.host.SoftRebootProblem)
+	m.check(m.spec.Type != v1alpha1.TypeReboot, "a Reboot is done softly")
+	if m.softReboot == "nothing" {
+		return
+	}
+	m.host.SoftReboots++
+	if m.softReboot == "" {
+		m.host.Merged = m.host.Active
+	}
+	m.kubelet = m.host.Merged
+	m.restartAll()
+}
+
 // boot boots the node, after a power failure or a reboot.
 func (m *model) boot() {
 	m.boots++
-	m.host.BootID = fmt.Sprintf("boot-%d", m.boots)
+	m.host.BootID, m.host.SoftReboots = fmt.Sprintf("boot-%d", m.boots), 0
 	if m.packages == "" {
 		m.host.Merged = m.host.Active
 	}
@@ -371,6 +394,11 @@ func (m *model) boot() {
 	m.host.RebootRequired = m.host.RebootRequired && m.rebootsAlways
 	m.rebootsLater = false
 	m.ready(false)
+	m.restartAll()
+}
+
+// restartAll kills what runs on the node, and starts the agent.
+func (m *model) restartAll() {
 	m.crash()
 	for v, work := range m.work {
 		if work.Running {

@@ -75,8 +75,11 @@ type Slot struct {
 // Host holds facts of the node's files. Versions have the form v1.34.4.
 type Host struct {
 	// At is when the facts were requested: they are no older.
-	At                time.Time
-	BootID            string
+	At          time.Time
+	BootID      string
+	SoftReboots int32 // in this boot
+	// SoftRebootProblem is why the node cannot be soft-rebooted. Empty: it can.
+	SoftRebootProblem string
 	Supported         bool
 	UnsupportedReason string
 	Installed         []string

@@ -69,7 +69,7 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 	switch rapid.SampledFrom([]string{
 		"reconcile", "reconcile", "reconcile", "reconcile", "reconcile and crash", "reconcile without the API", "advance", "advance",
 		"work", "work", "failure", "time", "gate", "release", "release", "ahead", "withdraw",
-		"power", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip", "lose", "guard",
+		"power", "soft-reboot", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip", "lose", "guard",
 	}).Draw(t, "move") {
 	case "reconcile":
 		m.reconcile(true, true)
@@ -134,6 +134,9 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 			*failures--
 			m.boot()
 		}
+	case "soft-reboot":
+		m.softReboot = rapid.SampledFrom([]string{"", "nothing", "former"}).Draw(t, "soft reboot does")
+		m.host.SoftRebootProblem = rapid.SampledFrom([]string{"", "", "systemd is too old"}).Draw(t, "soft reboot is not possible")
 	case "pods":
 		if !m.node.Unschedulable {
 			m.pods = rapid.IntRange(0, 3).Draw(t, "pods")
@@ -206,12 +209,15 @@ func (m *model) advance() {
 	m.now = m.now.Add(30 * time.Second)
 }
 
-// wantAny requests a patch by either method, or a reboot.
+// wantAny requests a patch by any method, or a reboot.
 func (m *model) wantAny(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"patch", "restart", "reboot"}).Draw(t, "what") {
+	switch rapid.SampledFrom([]string{"patch", "restart", "soft-reboot", "reboot"}).Draw(t, "what") {
 	case "restart":
 		m.want("patch")
 		m.spec.Method = v1alpha1.MethodRestart
+	case "soft-reboot":
+		m.want("patch")
+		m.spec.Method = v1alpha1.MethodSoftReboot
 	case "reboot":
 		m.wantReboot("reboot")
 		m.rebootsAlways = rapid.Bool().Draw(t, "requires another reboot after each")

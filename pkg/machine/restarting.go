@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/method"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
@@ -14,7 +13,7 @@ func (s State) restarts() bool { return s.Method == v1alpha1.MethodRestart }
 
 // afterKubeadm chooses the method and enters the next step of pass 2.
 func afterKubeadm(s State, o Observation) (State, Action) {
-	m, why := method.Of(o.Spec.Method, o.Spec.Type, o.Node.KubeletVersion, o.Spec.Version, o.Host.RefreshBlockers)
+	m, why := chooseMethod(o)
 	if why != "" {
 		return rebootInstead(s, o, why)
 	}
@@ -25,11 +24,14 @@ func afterKubeadm(s State, o Observation) (State, Action) {
 	return s.enter(v1alpha1.StepCordoning, o), Action{}
 }
 
-// rebootInstead switches this attempt from Restart to Reboot.
+// rebootInstead switches this attempt to Reboot, before it drains the node.
 func rebootInstead(s State, o Observation, why string) (State, Action) {
 	s.Method, s.MethodMessage = v1alpha1.MethodReboot, why
-	return s.enter(v1alpha1.StepCordoning, o).withReason(v1alpha1.ReasonReleased, "reboots instead of restarting: "+why), Action{}
+	return s.enter(v1alpha1.StepCordoning, o).withReason(v1alpha1.ReasonReleased, "reboots instead of "+doing[o.Spec.Method]+": "+why), Action{}
 }
+
+// doing is what a node does by the other methods.
+var doing = map[v1alpha1.Method]string{v1alpha1.MethodRestart: "restarting", v1alpha1.MethodSoftReboot: "soft-rebooting"}
 
 // lastCheckRestart is the last check of an attempt by Restart: it checks the mounts that
 // a refresh would break again.
@@ -85,7 +87,8 @@ func rebootWithoutDrain(s State, o Observation) (State, Action) {
 	if o.Slot.Held == "" {
 		return abort(s, o, v1alpha1.ReasonNoSlot, why+"; a reboot would help, but this node no longer holds a slot")
 	}
-	s.Method, s.MethodMessage, s.RebootedFrom = v1alpha1.MethodReboot, why, o.Host.BootID
+	s.Method, s.MethodMessage = v1alpha1.MethodReboot, why
+	s = s.rebootsFrom(o)
 	if !cordoned(o) {
 		return s.withReason(v1alpha1.ReasonRestartFailed, why), act(DoCordon)
 	}

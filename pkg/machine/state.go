@@ -21,6 +21,8 @@ type State struct {
 	Failures     int32 // attempts that failed on this node
 	RetryAt      time.Time
 	RebootedFrom string
+	// FromSoftReboots is how many soft reboots there had been in the boot RebootedFrom.
+	FromSoftReboots int32
 	// Snapshot is the snapshot of etcd that this node took for Upgrade.
 	Snapshot *v1alpha1.EtcdSnapshot
 	// KubeadmLog is the end of kubeadm's output if it failed.

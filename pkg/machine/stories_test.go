@@ -102,6 +102,8 @@ func (m *model) changed(a Action) bool {
 		return m.drained.Left == 0
 	case DoReboot:
 		return m.rebootWorks
+	case DoSoftReboot:
+		return m.softReboot != "nothing" && m.rebootProblem == ""
 	}
 	return a.Verb != verb.Pull || m.pullProblem == ""
 }
@@ -224,6 +226,10 @@ func (m *model) command(t *testing.T, words []string) {
 		m.host.Rollback.Finished = arg == "returned"
 	case "agent":
 		m.crash()
+	case "soft-reboot": // what one does: what it should, "nothing", or it merges the "former" version
+		m.softReboot = strings.TrimPrefix(arg, "works")
+	case "cannot": // be soft-rebooted
+		m.host.SoftRebootProblem = arg
 	case "reboot":
 		m.rebootWorks, m.rebootProblem = arg == "works", ""
 		if why, refused := strings.CutPrefix(arg, "refused "); refused {

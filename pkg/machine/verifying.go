@@ -14,11 +14,11 @@ func verifying(s State, o Observation) (State, Action) {
 	switch {
 	case isBack(s, o):
 		return s.enter(v1alpha1.StepSettling, o), Action{}
-	case s.restarts() && o.Now.Before(limit):
+	case s.keepsBoot(o) && o.Now.Before(limit):
 		// The Node still shows the former kubelet until the new one reports.
 	case s.restarts():
 		return fail(s, o, v1alpha1.ReasonRestartFailed, fmt.Sprintf("kubelet %s is not Ready %s after its restart%s", version, readyWithin(o), restartFailure(s, o)+guardEnded(s, o)))
-	case kubeletReported(o) && o.Node.KubeletVersion != version:
+	case !s.keepsBoot(o) && kubeletReported(o) && o.Node.KubeletVersion != version:
 		return fail(s, o, v1alpha1.ReasonWrongVersion, fmt.Sprintf("the node came back with kubelet %s instead of %s", o.Node.KubeletVersion, version))
 	case !o.Now.Before(limit) && !stayed:
 		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node was Ready with kubelet %s but did not stay Ready for %s", version, settle(o)))
@@ -40,7 +40,7 @@ func refused(o Observation) string {
 // isBack reports whether the node is Ready at the expected version, after its reboot
 // if the attempt includes one.
 func isBack(s State, o Observation) bool {
-	return o.Host.BootID != s.RebootedFrom && kubeletReported(o) && o.Node.Ready && o.Node.KubeletVersion == expectedVersion(s, o)
+	return s.booted(o) && kubeletReported(o) && o.Node.Ready && o.Node.KubeletVersion == expectedVersion(s, o)
 }
 
 // settling waits for the settle time, and then for a healthy control plane and etcd:
@@ -115,7 +115,7 @@ func unlocking(s State, o Observation) (State, Action) {
 		return s, act(DoFree)
 	}
 	if !rebooted(s, o) {
-		s.RebootedFrom = ""
+		s = s.notRebooting()
 	}
 	s.RetryAt = time.Time{}
 	return betweenAttempts(s, o)

@@ -1,28 +1,64 @@
-// Package method decides how a node starts its active image: by a reboot, or by a restart
-// of its kubelet alone. The plan estimates a node's duration with it, and package machine
-// chooses a node's steps.
+// Package method decides how a node starts its active image: by a reboot, by a soft reboot,
+// or by a restart of its kubelet alone. The plan estimates a node's duration with it, and
+// package machine chooses a node's steps.
 package method
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
+// Host is what a node's method depends on.
+type Host struct {
+	// RefreshBlockers are the mounts that a refresh of the merged image would break.
+	RefreshBlockers []string
+	// SoftRebootProblem is why the node cannot be soft-rebooted. Empty: it can.
+	SoftRebootProblem string
+	// RebootRequired reports whether the operating system requires a reboot, and
+	// RebootReason why.
+	RebootRequired bool
+	RebootReason   string
+}
+
 // Of returns the method for a node's upgrade between two versions, and why it differs from
-// the requested one, if it does. blockers are the mounts that a refresh of the merged image
-// would break.
-func Of(asked v1alpha1.Method, kind v1alpha1.UpgradeType, from, to string, blockers []string) (m v1alpha1.Method, why string) {
+// the requested one, if it does.
+func Of(asked v1alpha1.Method, kind v1alpha1.UpgradeType, from, to string, h Host) (m v1alpha1.Method, why string) {
 	switch {
-	case asked != v1alpha1.MethodRestart || kind == v1alpha1.TypeReboot:
+	case kind == v1alpha1.TypeReboot:
 		return v1alpha1.MethodReboot, ""
-	case kind != v1alpha1.TypePatch || !sameLine(from, to):
-		return v1alpha1.MethodReboot, "Restart is for patches"
-	case len(blockers) > 0:
-		return v1alpha1.MethodReboot, "a refresh of the merged image would break what is mounted at " + strings.Join(blockers, ", ")
+	case asked == v1alpha1.MethodRestart:
+		why = noRestart(kind, from, to, h)
+	case asked == v1alpha1.MethodSoftReboot:
+		why = noSoftReboot(h)
+	default:
+		return v1alpha1.MethodReboot, ""
 	}
-	return v1alpha1.MethodRestart, ""
+	if why != "" {
+		return v1alpha1.MethodReboot, why
+	}
+	return asked, ""
+}
+
+func noRestart(kind v1alpha1.UpgradeType, from, to string, h Host) string {
+	switch {
+	case kind != v1alpha1.TypePatch || !sameLine(from, to):
+		return "Restart is for patches"
+	case len(h.RefreshBlockers) > 0:
+		return "a refresh of the merged image would break what is mounted at " + strings.Join(h.RefreshBlockers, ", ")
+	}
+	return ""
+}
+
+// noSoftReboot returns why a node does not soft-reboot. As it is drained anyway, it reboots
+// if its operating system asks for that.
+func noSoftReboot(h Host) string {
+	if h.RebootRequired {
+		return cmp.Or(h.RebootReason, "the operating system asks for a reboot")
+	}
+	return h.SoftRebootProblem
 }
 
 // sameLine reports whether both versions are of one minor.

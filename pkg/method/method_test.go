@@ -8,25 +8,31 @@ import (
 )
 
 func TestOf(t *testing.T) {
-	const restart, patch = v1alpha1.MethodRestart, v1alpha1.TypePatch
+	const restart, soft, patch = v1alpha1.MethodRestart, v1alpha1.MethodSoftReboot, v1alpha1.TypePatch
 	for name, test := range map[string]struct {
-		asked    v1alpha1.Method
-		kind     v1alpha1.UpgradeType
-		from     string
-		blockers []string
-		want     v1alpha1.Method
-		why      string
+		asked v1alpha1.Method
+		kind  v1alpha1.UpgradeType
+		from  string
+		host  Host
+		want  v1alpha1.Method
+		why   string
 	}{
-		"nothing is asked for":          {"", patch, "v1.34.3", nil, v1alpha1.MethodReboot, ""},
-		"a reboot is asked for":         {v1alpha1.MethodReboot, patch, "v1.34.3", []string{"/usr/x"}, v1alpha1.MethodReboot, ""},
-		"a patch":                       {restart, patch, "v1.34.3", nil, restart, ""},
-		"the operating system's":        {restart, v1alpha1.TypeReboot, "v1.34.3", nil, v1alpha1.MethodReboot, ""},
-		"a minor":                       {restart, v1alpha1.TypeMinor, "v1.33.9", nil, v1alpha1.MethodReboot, "for patches"},
-		"a node that is a minor behind": {restart, patch, "v1.33.9", nil, v1alpha1.MethodReboot, "for patches"},
-		"a kubelet of no version":       {restart, patch, "", nil, v1alpha1.MethodReboot, "for patches"},
-		"mounts below the image":        {restart, patch, "v1.34.3", []string{"/usr/x", "/opt/y"}, v1alpha1.MethodReboot, "/usr/x, /opt/y"},
+		"nothing is asked for":          {"", patch, "v1.34.3", Host{}, v1alpha1.MethodReboot, ""},
+		"a reboot is asked for":         {v1alpha1.MethodReboot, patch, "v1.34.3", Host{RefreshBlockers: []string{"/usr/x"}}, v1alpha1.MethodReboot, ""},
+		"a patch":                       {restart, patch, "v1.34.3", Host{}, restart, ""},
+		"the operating system's":        {restart, v1alpha1.TypeReboot, "v1.34.3", Host{}, v1alpha1.MethodReboot, ""},
+		"a minor":                       {restart, v1alpha1.TypeMinor, "v1.33.9", Host{}, v1alpha1.MethodReboot, "for patches"},
+		"a node that is a minor behind": {restart, patch, "v1.33.9", Host{}, v1alpha1.MethodReboot, "for patches"},
+		"a kubelet of no version":       {restart, patch, "", Host{}, v1alpha1.MethodReboot, "for patches"},
+		"mounts below the image":        {restart, patch, "v1.34.3", Host{RefreshBlockers: []string{"/usr/x", "/opt/y"}}, v1alpha1.MethodReboot, "/usr/x, /opt/y"},
+		"a soft reboot":                 {soft, patch, "v1.34.3", Host{RefreshBlockers: []string{"/usr/x"}}, soft, ""},
+		"a soft reboot for a minor":     {soft, v1alpha1.TypeMinor, "v1.33.9", Host{}, soft, ""},
+		"a Reboot is never soft":        {soft, v1alpha1.TypeReboot, "v1.34.3", Host{}, v1alpha1.MethodReboot, ""},
+		"an old systemd":                {soft, patch, "v1.34.3", Host{SoftRebootProblem: "systemd is 252"}, v1alpha1.MethodReboot, "systemd is 252"},
+		"a new kernel waits":            {soft, patch, "v1.34.3", Host{RebootRequired: true, RebootReason: "update_engine", SoftRebootProblem: "systemd is 252"}, v1alpha1.MethodReboot, "update_engine"},
+		"a new method, of a newer API":  {"Kexec", patch, "v1.34.3", Host{}, v1alpha1.MethodReboot, ""},
 	} {
-		got, why := Of(test.asked, test.kind, test.from, "v1.34.4", test.blockers)
+		got, why := Of(test.asked, test.kind, test.from, "v1.34.4", test.host)
 		if got != test.want || !strings.Contains(why, test.why) || (why == "") != (test.why == "") {
 			t.Errorf("%s: %s (%s)", name, got, why)
 		}

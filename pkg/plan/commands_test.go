@@ -46,7 +46,7 @@ type script struct{ *sim }
 //	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION] [uid=U]
 //	remove UPGRADE
 //	set UPGRADE suspend=true|false | max=N | snapshot=Required|Skip | check=ID | approved=upgrade|GROUP
-//	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V snapshot=PATH active=V mounted=PATH
+//	agent NODE step=S reason=R message=M retry=TIME staged=V pulled=V snapshot=PATH active=V mounted=PATH systemd=V
 //	os NODE asks|content         whether its operating system requires a reboot
 //	abandon NODE REASON
 //	mark NODE [SLOT]             its kubelet writes the mark of that slot, or removes it
@@ -410,6 +410,8 @@ func (s *script) setAgentStatus(name string, option map[string]string) error {
 			status.Versions.NextBoot = value
 		case "mounted":
 			s.mount(name, value)
+		case "systemd":
+			s.oldSystemd(name)
 		case "staged":
 			status.Versions.Staged = value
 		case "pulled":

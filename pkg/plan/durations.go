@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 // The durations that are assumed until enough nodes were measured. A real machine takes
@@ -11,6 +13,7 @@ const (
 	defaultStaging    = 2 * time.Minute
 	defaultComponents = 3 * time.Minute
 	defaultNode       = 5 * time.Minute
+	defaultSoftReboot = 3 * time.Minute // no firmware, and no kernel
 	defaultRestart    = time.Minute
 )
 
@@ -33,6 +36,7 @@ func newDurations(own, before samples) durations {
 	find(staging, defaultStaging)
 	find(components, defaultComponents)
 	find(restart, defaultRestart)
+	find(softReboot, defaultSoftReboot)
 	find(controlPlane, defaultNode)
 	find(worker, d.of[controlPlane])
 	find(controlPlane, d.of[worker])
@@ -79,8 +83,10 @@ func (n *node) nextPart(pass1 bool) part {
 	switch {
 	case pass1:
 		return components
-	case n.restarts:
+	case n.method == v1alpha1.MethodRestart:
 		return restart
+	case n.method == v1alpha1.MethodSoftReboot:
+		return softReboot
 	}
 	return nodePart(n.ControlPlane)
 }

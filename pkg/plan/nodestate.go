@@ -10,15 +10,15 @@ import (
 
 // nodeState is the state of a node with regard to the target.
 type nodeState struct {
-	concerned   bool  // the target may change it, now or later
-	open        bool  // it is a candidate: it has not begun and is not done
-	upToDate    bool  // every part runs the version
-	kubeadmDone bool  // pass 1 is over for it
-	staged      bool  // it has the image
-	prepared    bool  // it has everything that the upgrade needs
-	onHold      bool  // it has the hold label
-	restarts    bool  // it is expected to restart its kubelet, without drain and reboot
-	step        error // why Kubernetes does not allow its step
+	concerned   bool            // the target may change it, now or later
+	open        bool            // it is a candidate: it has not begun and is not done
+	upToDate    bool            // every part runs the version
+	kubeadmDone bool            // pass 1 is over for it
+	staged      bool            // it has the image
+	prepared    bool            // it has everything that the upgrade needs
+	onHold      bool            // it has the hold label
+	step        error           // why Kubernetes does not allow its step
+	method      v1alpha1.Method // how it is expected to merge the image
 }
 
 // stateOf returns the node's state. t may be nil.
@@ -35,7 +35,7 @@ func (t *target) stateOf(n *node) nodeState {
 	pulled := !n.ControlPlane || s.kubeadmDone || *n.runs.pulled == t.to && known(t.to)
 	s.prepared = s.staged && pulled
 	if !s.upToDate {
-		s.step, s.restarts = t.step(n), t.restarts(n)
+		s.step, s.method = t.step(n), t.methodOf(n)
 	}
 	return s
 }
@@ -72,16 +72,16 @@ func (t *target) step(n *node) error {
 	return version.CheckStep(*n.runs.kubelet, t.to)
 }
 
-// restarts reports whether the node is expected to restart its kubelet, without drain
-// and reboot. A node that was found to need a reboot in this upgrade reboots.
-func (t *target) restarts(n *node) bool {
-	if t.strategy.Method != v1alpha1.MethodRestart || t.isFor(n.status.Upgrade) && n.status.Method == v1alpha1.MethodReboot {
-		return false
+// methodOf returns how the node is expected to merge the image. A node that was found to need
+// a reboot in this upgrade reboots.
+func (t *target) methodOf(n *node) v1alpha1.Method {
+	if t.isFor(n.status.Upgrade) && n.status.Method == v1alpha1.MethodReboot {
+		return v1alpha1.MethodReboot
 	}
-	var blockers []string
+	h := method.Host{RebootRequired: n.status.Reboot.Required && !n.nextBootDiffers(), RebootReason: n.status.Reboot.Reason}
 	if n.facts != nil {
-		blockers = n.facts.RefreshBlockers
+		h.RefreshBlockers, h.SoftRebootProblem = n.facts.RefreshBlockers, n.facts.SoftRebootProblem
 	}
-	expected, _ := method.Of(t.strategy.Method, t.typeFor(n), n.Kubelet, t.Spec.Version, blockers)
-	return expected == v1alpha1.MethodRestart
+	expected, _ := method.Of(t.strategy.Method, t.typeFor(n), n.Kubelet, t.Spec.Version, h)
+	return expected
 }

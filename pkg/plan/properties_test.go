@@ -74,6 +74,8 @@ func newChaos(t *rapid.T) *chaos {
 	method := v1alpha1.MethodReboot
 	if c.to == "v1.34.4" && rapid.Bool().Draw(t, "restarts") {
 		method = v1alpha1.MethodRestart
+	} else if rapid.Bool().Draw(t, "soft-reboots") {
+		method = v1alpha1.MethodSoftReboot
 	}
 	controlPlanes := rapid.IntRange(1, 5).Draw(t, "control planes")
 	for i := range controlPlanes + rapid.IntRange(0, 6).Draw(t, "workers") {

@@ -50,6 +50,9 @@ func (s *sim) afterKubeadm(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status 
 		status.Method = v1alpha1.MethodRestart
 		return v1alpha1.StepLastCheck
 	}
+	if spec.Method == v1alpha1.MethodSoftReboot && spec.Type != v1alpha1.TypeReboot && !status.Reboot.Required && !s.mounted(n.Name) {
+		status.Method = v1alpha1.MethodSoftReboot
+	}
 	return v1alpha1.StepCordoning
 }
 

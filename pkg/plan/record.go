@@ -25,6 +25,8 @@ const (
 	nodeBytes    = 320
 	stepBytes    = 140
 	summaryBytes = 24 << 10
+	// maxMethodMessage is the API's limit for why a node rebooted.
+	maxMethodMessage = 256
 	// maxName is the API server's limit on an object's name.
 	maxName = 253
 )
@@ -105,7 +107,7 @@ func recordName(u *v1alpha1.ClusterUpgrade, number int) string {
 
 // sizeOf returns how many bytes r takes at most.
 func sizeOf(r v1alpha1.NodeRecord) int {
-	return nodeBytes + len(r.Name) + len(r.From) + len(r.To) + len(r.Reason) + len(r.Steps)*stepBytes
+	return nodeBytes + len(r.Name) + len(r.From) + len(r.To) + len(r.Reason) + len(r.MethodMessage) + len(r.Steps)*stepBytes
 }
 
 func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
@@ -117,6 +119,7 @@ func (n *node) record(t *target, v verdict) v1alpha1.NodeRecord {
 		return r // its NodeUpgrade.spec was never for this upgrade
 	}
 	r.From, r.Attempts = cmp.Or(n.status.Versions.From, n.Kubelet), n.status.Retry.Attempts
+	r.MethodMessage = n.status.MethodMessage[:min(len(n.status.MethodMessage), maxMethodMessage)]
 	r.Steps = n.status.Steps[max(0, len(n.status.Steps)-maxSteps):]
 	for _, step := range n.status.Steps {
 		if step.Step == v1alpha1.StepLocking && r.StartTime == nil {

@@ -69,7 +69,7 @@ func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool)
 				return all
 			}
 			r := &piece.Nodes[i]
-			for _, p := range []part{components, nodePart(isControlPlane[r.Name]), restart} {
+			for _, p := range []part{components, nodePart(isControlPlane[r.Name]), restart, softReboot} {
 				if took := *p.durationField(r); took > 0 {
 					all[p] = append(all[p], time.Duration(took)*time.Second)
 				}
@@ -86,6 +86,8 @@ func (p part) durationField(r *v1alpha1.NodeRecord) *int32 {
 		return &r.ComponentsSeconds
 	case restart:
 		return &r.RestartSeconds
+	case softReboot:
+		return &r.SoftRebootSeconds
 	}
 	return &r.RebootSeconds
 }

@@ -16,6 +16,7 @@ const (
 	controlPlane
 	worker
 	restart
+	softReboot
 	parts
 )
 
@@ -31,7 +32,7 @@ const maxSamples = 500
 func measure(nodes []*node) samples {
 	var all samples
 	for _, n := range nodes {
-		if len(all[worker]) >= maxSamples || len(all[restart]) >= maxSamples {
+		if len(all[worker])+len(all[restart])+len(all[softReboot]) >= maxSamples {
 			break
 		}
 		if took := lastStaging(n.status.Steps); took > 0 {
@@ -85,7 +86,9 @@ func (n *node) passes() []sample {
 		case v1alpha1.StepRestarting:
 			pass = restart
 		case v1alpha1.StepRebooting: // also after a restart that turned out to need a reboot
-			pass = full
+			if pass = full; n.status.Method == v1alpha1.MethodSoftReboot {
+				pass = softReboot
+			}
 		case v1alpha1.StepSettling, v1alpha1.StepObserving:
 			settled += step.EndTime.Sub(step.StartTime.Time)
 		case v1alpha1.StepAborting, v1alpha1.StepFailed, v1alpha1.StepRolledBack:

@@ -204,7 +204,9 @@ func (s *sim) finish(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alp
 		}
 	case v1alpha1.StepRebooting:
 		n.Ready = false
-		s.boot(n, status)
+		if status.Method != v1alpha1.MethodSoftReboot {
+			s.boot(n, status)
+		}
 		status.Step = v1alpha1.StepVerifying
 	case v1alpha1.StepRestarting:
 		status.Step = v1alpha1.StepVerifying

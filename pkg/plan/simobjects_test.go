@@ -98,6 +98,14 @@ func (s *sim) mount(node, path string) {
 	s.Inventories = append(s.Inventories, inventory)
 }
 
+// oldSystemd makes the node's systemd one that cannot soft-reboot.
+func (s *sim) oldSystemd(node string) {
+	inventory := v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	inventory.SoftRebootProblem = "systemd is 252, and a soft reboot takes 256 or later"
+	s.Inventories = append(s.Inventories, inventory)
+}
+
+// mounted reports whether something keeps the node from another method than a reboot.
 func (s *sim) mounted(node string) bool {
 	return slices.ContainsFunc(s.Inventories, func(i v1alpha1.NodeInventory) bool { return i.Name == node })
 }

@@ -166,8 +166,8 @@ func anyUpgrade(t *rapid.T, i int, now time.Time) v1alpha1.ClusterUpgrade {
 	u.Spec.Version = usually(t, "version", "v1.34.4", rapid.SampledFrom([]string{"v1.35.0", "v1.34.3", "nonsense"}))
 	if rarely.Draw(t, "a reboot") {
 		u.Spec.Type, u.Spec.Version = v1alpha1.TypeReboot, ""
-	} else if rarely.Draw(t, "restart") {
-		u.Spec.Strategy.Method = v1alpha1.MethodRestart
+	} else if rarely.Draw(t, "not a reboot") {
+		u.Spec.Strategy.Method = rapid.SampledFrom(v1alpha1.Methods[1:]).Draw(t, "method")
 	}
 	u.Spec.Suspend = rarely.Draw(t, "suspend")
 	if rarely.Draw(t, "of some nodes") {
@@ -214,7 +214,7 @@ func addAnyRecord(t *rapid.T, s *fleet.Snapshot, u v1alpha1.ClusterUpgrade) {
 		took := rapid.SampledFrom([]int32{0, 0, 60, 600, 86400})
 		r.Nodes = append(r.Nodes, v1alpha1.NodeRecord{
 			Name: fmt.Sprintf("n%d", i), StartTime: &at, ComponentsSeconds: took.Draw(t, "components"),
-			RebootSeconds: took.Draw(t, "reboot"), RestartSeconds: took.Draw(t, "restart"),
+			RebootSeconds: took.Draw(t, "reboot"), RestartSeconds: took.Draw(t, "restart"), SoftRebootSeconds: took.Draw(t, "soft reboot"),
 		})
 	}
 	s.Records = append(s.Records, r)

@@ -22,7 +22,7 @@ func RecordSoFar(s fleet.Snapshot, uid string, now time.Time) []v1alpha1.NodeRec
 // Usual is how long each part of a node's upgrade usually takes, without settling and
 // observing.
 type Usual struct {
-	Components, ControlPlane, Worker, Restart time.Duration
+	Components, ControlPlane, Worker, Restart, SoftReboot time.Duration
 }
 
 // UsualDurations returns how long nodes took in the last upgrades before an instant that
@@ -35,5 +35,5 @@ func UsualDurations(s fleet.Snapshot, before time.Time) Usual {
 		}
 	}
 	d := newDurations(samples{}, recordedSamples(earlier, s.Nodes))
-	return Usual{Components: d.of[components], ControlPlane: d.of[controlPlane], Worker: d.of[worker], Restart: d.of[restart]}
+	return Usual{Components: d.of[components], ControlPlane: d.of[controlPlane], Worker: d.of[worker], Restart: d.of[restart], SoftReboot: d.of[softReboot]}
 }

@@ -32,11 +32,12 @@ func (r *reading) newTarget(u *v1alpha1.ClusterUpgrade) *target {
 	return t
 }
 
-// resolve sets the strategy. A policy's method Restart is only for patches: other
-// upgrades reboot.
+// resolve sets the strategy. A policy's method Restart is only for patches, and its
+// SoftReboot keeps the kernel that a Reboot is there to replace: other upgrades reboot.
 func (t *target) resolve(r *reading) {
 	t.strategy = t.Resolve(r.policySpec().Strategy)
-	if t.strategy.Method == v1alpha1.MethodRestart && TypeOf(t.ClusterUpgrade) != v1alpha1.TypePatch {
+	kind := TypeOf(t.ClusterUpgrade)
+	if t.strategy.Method == v1alpha1.MethodRestart && kind != v1alpha1.TypePatch || kind == v1alpha1.TypeReboot {
 		t.strategy.Method = v1alpha1.MethodReboot
 	}
 	if !t.forLateNodes {

@@ -39,7 +39,7 @@ func typeForbidden(r *reading, t *target) fleet.Hold {
 	case t.Spec.Type != "" && t.Spec.Type != kind:
 		message = fmt.Sprintf("type is %s, but from %s to %s is a %s", t.Spec.Type, from, t.to, kind)
 	case t.Spec.Strategy.Method == v1alpha1.MethodRestart && kind == v1alpha1.TypeMinor:
-		message = fmt.Sprintf("strategy.method Restart is for patches, and from %s to %s is a %s; use Reboot", from, t.to, kind)
+		message = fmt.Sprintf("strategy.method Restart is for patches, and from %s to %s is a %s; use Reboot or SoftReboot", from, t.to, kind)
 	default:
 		return fleet.Hold{}
 	}

@@ -66,7 +66,7 @@ func (w webhooks) onlyOn(n *node) bool {
 // lastBackend holds a node that has the last ready backend of a webhook: requests to
 // the webhook would fail. Pass 1 and a restart evict no pods.
 func (a *allocation) lastBackend(n *node) fleet.Hold {
-	if a.pass1 || n.restarts {
+	if a.pass1 || n.method == v1alpha1.MethodRestart {
 		return fleet.Hold{}
 	}
 	for _, i := range a.webhooks.of[n.Name] {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/method"
 )
 
 var otherChecks = []Entry{
@@ -47,6 +48,11 @@ var otherChecks = []Entry{
 		"Pause their MachineHealthChecks for as long as the upgrade runs, and set the versions of KubeadmControlPlane and MachineDeployments as docs/capi.md says.",
 	},
 	{
+		"soft-reboot", warns,
+		"the method is SoftReboot, and a node reboots instead: it cannot be soft-rebooted, or its operating system asks for a reboot",
+		"Nothing has to be done, but such a node takes as long as its firmware and kernel do. A soft reboot takes systemd 256 or later.",
+	},
+	{
 		"unsupported", warns,
 		"Kubernetes is not installed on a node as a sysext image: no upgrade changes the node's version, and the node is not counted",
 		"Upgrade Kubernetes there in the way it was installed; upgrades of type Reboot reboot the node like any other. It can wait as long as its kubelet is at most three minors older than the apiservers.",
@@ -77,6 +83,9 @@ func (c *checker) checkOthers() {
 			locksmiths = append(locksmiths, n)
 		}
 	}
+	for why, nodes := range c.rebootInsteadOfSoft() {
+		c.warnOfNodes("soft-reboot", nodes, "%[1]s will reboot instead of soft-rebooting (%[2]s): %[3]s.", why)
+	}
 	for paths, nodes := range dropIns {
 		c.warnOfNodes("sysupdate-timer", nodes, "systemd-sysupdate.service or .timer has drop-ins that kubectl-upgrade did not write, on %[1]s (%[2]s): %[3]s.", paths)
 	}
@@ -85,6 +94,30 @@ func (c *checker) checkOthers() {
 	if c.kubeadm {
 		c.warnOfNodes("unsupported", c.unsupported, "Kubernetes is not installed as a sysext image on %[1]s, and is not upgraded there: %[2]s.")
 	}
+}
+
+// rebootInsteadOfSoft returns the nodes that will reboot although the method is SoftReboot,
+// by why.
+func (c *checker) rebootInsteadOfSoft() map[string][]*node {
+	if c.strategy.Method != v1alpha1.MethodSoftReboot || !c.kubeadm {
+		return nil
+	}
+	nodes := map[string][]*node{}
+	for _, n := range c.nodes {
+		next := n.status.Versions.NextBoot
+		h := method.Host{
+			RebootRequired: n.status.Reboot.Required && (next == "" || next == n.status.Versions.Kubelet),
+			RebootReason:   n.status.Reboot.Reason,
+		}
+		if n.facts != nil {
+			h.SoftRebootProblem = n.facts.SoftRebootProblem
+		}
+		_, why := method.Of(c.strategy.Method, v1alpha1.TypePatch, n.kubelet.String(), c.to.String(), h)
+		if n.moves && why != "" {
+			nodes[why] = append(nodes[why], n)
+		}
+	}
+	return nodes
 }
 
 // ManagerCheck returns the id of the check that blocks while the program of that

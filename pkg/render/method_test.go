@@ -16,6 +16,7 @@ func TestMethodIsShown(t *testing.T) {
 		"as everywhere":    {Node{Method: v1alpha1.MethodReboot}, ""},
 		"not decided":      {Node{}, ""},
 		"without a reboot": {Node{Method: v1alpha1.MethodRestart}, "Method:       Restart\n"},
+		"without firmware": {Node{Method: v1alpha1.MethodSoftReboot}, "Method:       SoftReboot\n"},
 		"instead of what was asked for": {
 			Node{Method: v1alpha1.MethodReboot, MethodMessage: "a refresh would break /usr/share/oem"},
 			"Method:       Reboot, because a refresh would break /usr/share/oem\n",

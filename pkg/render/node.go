@@ -58,12 +58,12 @@ func NodePage(n Node, o Options) string {
 }
 
 // method returns the method where it may surprise a person: it is not a reboot, or it is
-// one although the strategy says Restart.
+// one although the strategy has another method.
 func (n Node) method() string {
 	switch {
 	case n.MethodMessage != "":
 		return fmt.Sprintf("%s, because %s", n.Method, n.MethodMessage)
-	case n.Method == v1alpha1.MethodRestart:
+	case n.Method != "" && n.Method != v1alpha1.MethodReboot:
 		return string(n.Method)
 	}
 	return ""

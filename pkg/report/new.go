@@ -99,6 +99,6 @@ func (b *builder) addUsual() {
 	usual := plan.UsualDurations(b.snapshot, before)
 	b.report.Usual = Usual{
 		ComponentsSeconds: wholeSeconds(usual.Components), ControlPlaneSeconds: wholeSeconds(usual.ControlPlane),
-		WorkerSeconds: wholeSeconds(usual.Worker), RestartSeconds: wholeSeconds(usual.Restart),
+		WorkerSeconds: wholeSeconds(usual.Worker), RestartSeconds: wholeSeconds(usual.Restart), SoftRebootSeconds: wholeSeconds(usual.SoftReboot),
 	}
 }

@@ -36,8 +36,10 @@ type Node struct {
 	// OutOfServiceSeconds is how long the node was cordoned, over all attempts.
 	OutOfServiceSeconds int32  `json:"outOfServiceSeconds,omitempty"`
 	Parts               []Part `json:"parts,omitempty"`
-	Steps               []Step `json:"steps,omitempty"`
-	Waits               []Wait `json:"waits,omitempty"`
+	// MethodMessage is why the node rebooted although the strategy has another method.
+	MethodMessage string `json:"methodMessage,omitempty"`
+	Steps         []Step `json:"steps,omitempty"`
+	Waits         []Wait `json:"waits,omitempty"`
 	// Reason and Message are why the node is not done, and Until is when that ends.
 	Reason  v1alpha1.Reason `json:"reason,omitempty"`
 	Message string          `json:"message,omitempty"`
@@ -62,9 +64,10 @@ type PartName string
 
 // The parts.
 const (
-	Kubeadm PartName = "Kubeadm" // kubeadm's part on a control plane, from slot to slot
-	Reboot  PartName = "Reboot"  // the node's part, with a reboot
-	Restart PartName = "Restart" // the node's part, with a restart of the kubelet
+	Kubeadm    PartName = "Kubeadm"    // kubeadm's part on a control plane, from slot to slot
+	Reboot     PartName = "Reboot"     // the node's part, with a reboot
+	SoftReboot PartName = "SoftReboot" // the node's part, with a soft reboot
+	Restart    PartName = "Restart"    // the node's part, with a restart of the kubelet
 )
 
 // Part is how long a part took, without settling and observing, and how long it was

@@ -75,7 +75,7 @@ func (b *builder) groups() func(*fleet.Node) string {
 func (b *builder) node(r *v1alpha1.NodeRecord) Node {
 	n := Node{
 		Name: r.Name, From: r.From, To: r.To, StartTime: instant(r.StartTime), EndTime: instant(r.CompletionTime),
-		Attempts: r.Attempts, Reason: r.Reason,
+		Attempts: r.Attempts, Reason: r.Reason, MethodMessage: r.MethodMessage,
 	}
 	for _, step := range r.Steps {
 		one := Step{Step: step.Step, Start: *utc(&step.StartTime.Time)}
@@ -119,6 +119,7 @@ func (b *builder) parts(r *v1alpha1.NodeRecord, controlPlane bool) (list []Part)
 	for _, part := range []Part{
 		{Kubeadm, r.ComponentsSeconds, b.report.Usual.ComponentsSeconds},
 		{Reboot, r.RebootSeconds, reboot},
+		{SoftReboot, r.SoftRebootSeconds, b.report.Usual.SoftRebootSeconds},
 		{Restart, r.RestartSeconds, b.report.Usual.RestartSeconds},
 	} {
 		if part.Seconds > 0 {

@@ -83,6 +83,7 @@ type Usual struct {
 	ControlPlaneSeconds int32 `json:"controlPlaneSeconds"`
 	WorkerSeconds       int32 `json:"workerSeconds"`
 	RestartSeconds      int32 `json:"restartSeconds"`
+	SoftRebootSeconds   int32 `json:"softRebootSeconds"`
 }
 
 // Calendar is when nodes might begin.

@@ -54,7 +54,7 @@ func refuseStep(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 	return nil
 }
 
-// refuseMethod refuses a minor without a reboot.
+// refuseMethod refuses a minor by method Restart.
 func refuseMethod(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 	to, err := version.Parse(u.Spec.Version)
 	if err != nil || u.Spec.Strategy.Method != v1alpha1.MethodRestart {
@@ -62,7 +62,7 @@ func refuseMethod(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 	}
 	for _, server := range s.APIServers {
 		if from, err := version.Parse(server.Version); err == nil && !from.SameLine(to) {
-			return fmt.Errorf("from %s to %s is a Minor, and --method Restart is for patches: leave it out, or say --method Reboot", from, to)
+			return fmt.Errorf("from %s to %s is a Minor, and --method Restart is for patches: leave it out, or say --method Reboot or SoftReboot", from, to)
 		}
 	}
 	return nil

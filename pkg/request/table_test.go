@@ -117,7 +117,7 @@ func TestRequest(t *testing.T) {
 		"not on offer":                                    {cluster(), Upgrade{Version: "v1.34.6"}, "error: the source offers no image of v1.34.6 for amd64; `kubectl upgrade releases` lists what is available"},
 		"a skipped minor":                                 {cluster(), Upgrade{Version: "v1.36.2"}, "error: from v1.34.4 to v1.36.2 skips a minor, and kubeadm upgrades one minor at a time: `kubectl upgrade apply v1.35` first"},
 		"a downgrade":                                     {cluster(), Upgrade{Version: "v1.34.3"}, "error: the cluster runs v1.34.4, and Kubernetes cannot be downgraded to v1.34.3; `kubectl upgrade releases` lists what is available"},
-		"a minor that restarts":                           {cluster(), Upgrade{Version: "v1.35.4", Method: "Restart"}, "error: from v1.34.4 to v1.35.4 is a Minor, and --method Restart is for patches: leave it out, or say --method Reboot"},
+		"a minor that restarts":                           {cluster(), Upgrade{Version: "v1.35.4", Method: "Restart"}, "error: from v1.34.4 to v1.35.4 is a Minor, and --method Restart is for patches: leave it out, or say --method Reboot or SoftReboot"},
 		"nothing to do":                                   {reachedAll("v1.34.5"), Upgrade{Version: "v1.34.5"}, "nothing to do"},
 		"the same again":                                  {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "v1.34.5"}, "is v1.34.5"},
 		"its minor again":                                 {cluster(upgrade("v1.34.5", triggered)), Upgrade{Version: "1.34"}, "1.34 is v1.34.5, the patch of ClusterUpgrade v1.34.5; v1.34.10 is available too: `kubectl upgrade apply v1.34.10` requests it. | is v1.34.5"},

@@ -30,6 +30,7 @@ type node struct {
 	health  guard.Health
 	clock   time.Duration
 	boots   int
+	softs   int
 	reboots int
 	ran     []string
 	stop    context.CancelFunc
@@ -66,9 +67,12 @@ func newNode(t *testing.T, method v1alpha1.Method) *node {
 			Confs: map[string]string{filepath.Base(oldConf): "old conf"}, Files: saved,
 		},
 	}))
-	if method == v1alpha1.MethodReboot {
+	switch method {
+	case v1alpha1.MethodReboot:
 		n.boot(to)
-	} else {
+	case v1alpha1.MethodSoftReboot:
+		n.bootSoftly(to)
+	default:
 		n.merge(to)
 	}
 	return n
@@ -90,9 +94,16 @@ func (n *node) write(path, text string) {
 // boot boots with a version merged, or with nothing.
 func (n *node) boot(merged string) {
 	n.t.Helper()
-	n.boots++
+	n.boots, n.softs = n.boots+1, 0
 	n.must(os.RemoveAll(n.At("/run")))
 	n.write("/proc/sys/kernel/random/boot_id", fmt.Sprintf("boot-%d\n", n.boots))
+	n.merge(merged)
+}
+
+// bootSoftly merges a version, or nothing, in a soft reboot: /run and the boot ID stay.
+func (n *node) bootSoftly(merged string) {
+	n.t.Helper()
+	n.softs++
 	n.merge(merged)
 }
 
@@ -115,6 +126,8 @@ func (n *node) run(_ context.Context, _ *host.Log, program string, args ...strin
 	switch {
 	case n.fails[command]:
 		return "", fmt.Errorf("%s failed", command)
+	case strings.Contains(command, "SoftRebootsCount"):
+		return fmt.Sprintf("Version=257.1\nSoftRebootsCount=%d\n", n.softs), nil
 	case strings.HasPrefix(command, "systemctl show"):
 		return "inactive\n", nil
 	case program == "journalctl":
@@ -175,6 +188,13 @@ func (n *node) checkReturned() {
 	n.must(err)
 	if r == nil || r.FinishedAt.IsZero() || r.Message != "refused" || r.Log != "panic: broken" || r.Upgrade != "uid" {
 		n.t.Errorf("the record is %+v", r)
+	}
+}
+
+func (n *node) checkBoots(want int) {
+	n.t.Helper()
+	if got := n.GuardBoots(); got != want {
+		n.t.Errorf("the guard counted %d boots, want %d", got, want)
 	}
 }
 

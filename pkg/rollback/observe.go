@@ -23,13 +23,26 @@ func sinceBoot() time.Duration {
 	return time.Duration(now.Nano())
 }
 
+// observeBoot finds out in which boot the guard runs. After a soft reboot the kernel's boot
+// ID is still the same.
+func (g *guardian) observeBoot(ctx context.Context) error {
+	bootID, err := g.BootID()
+	if err != nil {
+		return err
+	}
+	soft, err := g.SoftReboots(ctx, g.log, g.run)
+	g.boot = host.BootName(bootID, soft.Count)
+	return err
+}
+
 // observeStart finds out when the guard first started in this boot: a guard that is
 // killed again and again still reaches its limit.
 func (g *guardian) observeStart() error {
 	g.start = g.sinceBoot()
 	path := g.At(host.GuardStartFile)
 	if text, err := os.ReadFile(path); err == nil {
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && time.Duration(n) <= g.start {
+		started, boot, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+		if n, err := strconv.ParseInt(started, 10, 64); err == nil && boot == g.boot && time.Duration(n) <= g.start {
 			g.start = time.Duration(n)
 			return nil
 		}
@@ -37,7 +50,7 @@ func (g *guardian) observeStart() error {
 	if _, err := g.CountGuardBoot(); err != nil {
 		g.log.Printf("counting the boots: %v", err)
 	}
-	if err := host.WriteFile(path, []byte(strconv.FormatInt(int64(g.start), 10)), 0o600); err != nil {
+	if err := host.WriteFile(path, fmt.Appendf(nil, "%d %s", g.start, g.boot), 0o600); err != nil {
 		return fmt.Errorf("recording the start of the guard: %w", err)
 	}
 	return nil
@@ -61,8 +74,7 @@ func (g *guardian) decide(ctx context.Context) (guard.Verdict, string) {
 // observe observes the node, but for times.
 func (g *guardian) observe(ctx context.Context) guard.Observation {
 	o := guard.Observation{Merged: g.merged(), Boots: g.GuardBoots()}
-	boot, err := g.BootID()
-	o.Rebooted = err == nil && boot != g.record.BootID
+	o.Rebooted = g.boot != g.record.BootID
 	o.Active, o.Elsewhere = g.active()
 	if former, err := host.NewImage(g.record.From, host.Architecture()); err == nil {
 		_, err := os.Stat(g.At(former.Path()))
@@ -73,7 +85,7 @@ func (g *guardian) observe(ctx context.Context) guard.Observation {
 		g.log.Printf("%v", err)
 	}
 	if o.Returning = rollback.Of(g.record) && rollback.FinishedAt.IsZero(); o.Returning {
-		o.RebootedSince, o.Reboots = boot != rollback.BootID, rollback.Reboots
+		o.RebootedSince, o.Reboots = g.boot != rollback.BootID, rollback.Reboots
 	}
 	if o.Merged != "" {
 		o.Health = g.check(ctx)

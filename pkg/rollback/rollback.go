@@ -79,22 +79,18 @@ func (g *guardian) begin(ctx context.Context, why string) error {
 	if over, err := g.over(); over {
 		return errors.Join(errors.New("the activation is no longer guarded"), err)
 	}
-	boot, err := g.BootID()
-	if err != nil {
-		return err
-	}
 	r, err := g.Rollback()
 	if err != nil {
 		g.log.Printf("%v", err)
 	}
 	switch {
-	case r.Of(g.record) && r.BootID == boot:
+	case r.Of(g.record) && r.BootID == g.boot:
 		return nil
 	case r.Of(g.record):
-		r.BootID = boot
+		r.BootID = g.boot
 		return g.SetRollback(*r)
 	}
-	r = &host.Rollback{Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why, StartedAt: time.Now().UTC(), BootID: boot}
+	r = &host.Rollback{Upgrade: g.record.Upgrade, From: g.record.From, To: g.record.To, Message: why, StartedAt: time.Now().UTC(), BootID: g.boot}
 	if err := g.BeginRollback(*r); err != nil {
 		return err
 	}

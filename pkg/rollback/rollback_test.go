@@ -108,7 +108,8 @@ func TestKilledGuardReachesItsLimit(t *testing.T) {
 	n.must(err)
 	for range 18 {
 		n.clock += 10 * time.Second
-		g := &guardian{Layout: n.Layout, record: *record, log: host.NewLog(io.Discard), sinceBoot: func() time.Duration { return n.clock }}
+		g := &guardian{Layout: n.Layout, record: *record, log: host.NewLog(io.Discard), run: n.run, sinceBoot: func() time.Duration { return n.clock }}
+		n.must(g.observeBoot(t.Context()))
 		n.must(g.observeStart())
 	}
 	begin := n.clock

@@ -67,6 +67,7 @@ type guardian struct {
 	sinceBoot           func() time.Duration
 	pause, rebootWithin time.Duration
 
+	boot     string        // the name of this boot
 	start    time.Duration // when the guard first started in this boot
 	began    time.Duration // when this process began to observe
 	healthy  bool          // the last finding
@@ -77,6 +78,9 @@ type guardian struct {
 
 // guard observes and acts until nothing is left to do.
 func (g *guardian) guard(ctx context.Context) error {
+	if err := g.observeBoot(ctx); err != nil {
+		return err // systemd starts the guard again
+	}
 	g.began = g.sinceBoot()
 	g.since = g.began
 	if err := g.observeStart(); err != nil {

@@ -49,9 +49,11 @@ func armGuard(l host.Layout, files []confFile, to host.Image, args ActivateArgs)
 		ArmedAt: time.Now().UTC(), Within: cmp.Or(args.GuardWithin, DefaultGuardWithin),
 		DefaultRoute: l.HasDefaultRoute(),
 	}
-	if guard.BootID, err = l.BootID(); err != nil {
+	bootID, err := l.BootID()
+	if err != nil {
 		return host.Image{}, err
 	}
+	guard.BootID = host.BootName(bootID, args.SoftReboots)
 	former, err := l.Guard()
 	if err != nil {
 		return host.Image{}, err

@@ -39,6 +39,8 @@ type ActivateArgs struct {
 	Upgrade string `json:"upgrade"`
 	// Method is how the image will be merged.
 	Method v1alpha1.Method `json:"method"`
+	// SoftReboots is how many soft reboots there were in this boot.
+	SoftReboots int32 `json:"softReboots,omitempty"`
 	// GuardWithin is how long the new kubelet may take to become healthy, see package
 	// guard. Zero means DefaultGuardWithin.
 	GuardWithin time.Duration `json:"guardWithin,omitempty"`

@@ -78,6 +78,7 @@ func TestValidValuesAreAccepted(t *testing.T) {
 		{"ClusterUpgrade", "spec: {version: v1.34.4-alpha.0.12+abc-d.1}"},
 		{"ClusterUpgrade", "spec: {type: Patch, version: v1.34.4, strategy: {method: Restart}}"},
 		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: {method: Restart}}"},
+		{"ClusterUpgrade", "spec: {type: Minor, version: v1.35.4, strategy: {method: SoftReboot}}"},
 		{"ClusterUpgrade", "spec: {type: Reboot}"},
 		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: " + everyStrategy + "}"},
 		{"ClusterUpgrade", "spec: {version: v1.34.4, strategy: {maxUnavailable: 3, maxFailures: 5}}"},
@@ -95,7 +96,7 @@ func TestValidValuesAreAccepted(t *testing.T) {
 		{"UpgradeRecord", record(`, type: Minor, fromVersion: v1.34.4, version: v1.35.4, reason: KubeadmFailed, message: m, createdBy: coordinator, triggerTime: "2026-11-22T01:00:00Z",
 			etcdSnapshot: {node: cp1, path: /x, digest: "sha256:00", creationTime: "2026-11-22T01:00:00Z"}, ignoreChecks: [{id: kured, reason: it is off}],
 			counts: {total: 1, done: 0, active: 0, waiting: 0, blocked: 1, unsupported: 0}, nodes: [{name: a}, {name: b, from: v1.34.4, to: v1.35.4, startTime: "2026-11-22T01:00:00Z",
-			completionTime: "2026-11-22T02:00:00Z", attempts: 2, componentsSeconds: 60, rebootSeconds: 90, restartSeconds: 10, reason: KubeadmFailed,
+			completionTime: "2026-11-22T02:00:00Z", attempts: 2, componentsSeconds: 60, rebootSeconds: 90, restartSeconds: 10, softRebootSeconds: 20, methodMessage: systemd is 252, reason: KubeadmFailed,
 			steps: [{step: Kubeadm, startTime: "2026-11-22T01:00:00.000000Z", endTime: "2026-11-22T01:01:00.000000Z"}]}]`)},
 		{"NodeInventory", `gatheredTime: "2026-11-22T01:00:00Z"`},
 	}

@@ -40,6 +40,7 @@ type ClusterUpgrade struct {
 // +kubebuilder:validation:XValidation:rule="has(self.nodeSelector) == has(oldSelf.nodeSelector) && (!has(self.nodeSelector) || self.nodeSelector == oldSelf.nodeSelector)",message="cannot be changed; create another ClusterUpgrade",fieldPath=".nodeSelector"
 // +kubebuilder:validation:XValidation:rule="has(self.retryOf) == has(oldSelf.retryOf) && (!has(self.retryOf) || self.retryOf == oldSelf.retryOf)",message="cannot be changed; create another ClusterUpgrade",fieldPath=".retryOf"
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type == 'Patch' || !has(self.strategy) || !has(self.strategy.method) || self.strategy.method != 'Restart'",message="Restart is for patches; use Reboot",fieldPath=".strategy.method"
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Reboot' || !has(self.strategy) || !has(self.strategy.method) || self.strategy.method != 'SoftReboot'",message="SoftReboot keeps the kernel that runs, and an upgrade of type Reboot is there to replace it; use Reboot",fieldPath=".strategy.method"
 type ClusterUpgradeSpec struct {
 	// Type is derived from version if it is absent; otherwise it must match. Reboot
 	// needs no version.

@@ -121,6 +121,11 @@ type NodeFacts struct {
 	// +optional
 	RefreshBlockers []string `json:"refreshBlockers,omitempty"`
 
+	// SoftRebootProblem is why the node cannot be soft-rebooted: by method SoftReboot it
+	// reboots. Empty: it can.
+	// +optional
+	SoftRebootProblem string `json:"softRebootProblem,omitempty"`
+
 	// Problems are the facts that are missing or incomplete because they could not be
 	// read, one sentence each.
 	// +listType=set

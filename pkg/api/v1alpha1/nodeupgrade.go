@@ -125,7 +125,7 @@ type NodeUpgradeSpec struct {
 	// +optional
 	EtcdSnapshot bool `json:"etcdSnapshot,omitempty"`
 
-	// Method is how the image is activated: Reboot, or Restart.
+	// Method is how the image is activated: Reboot, SoftReboot or Restart.
 	// +optional
 	Method Method `json:"method,omitempty"`
 

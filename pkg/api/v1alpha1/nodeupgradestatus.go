@@ -59,7 +59,7 @@ type NodeUpgradeStatus struct {
 	Reboot NodeReboot `json:"reboot,omitzero"`
 
 	// Method is how this node activates the image, once that is decided. It is Reboot
-	// even if spec.method is Restart, if a restart would break something.
+	// even if spec.method is another one, if the node cannot do that.
 	// +optional
 	Method Method `json:"method,omitempty"`
 
@@ -156,6 +156,9 @@ type NodeReboot struct {
 	// requested.
 	// +optional
 	FromBootID string `json:"fromBootID,omitempty"`
+	// FromSoftReboots is how many soft reboots systemd had counted in that boot then.
+	// +optional
+	FromSoftReboots int32 `json:"fromSoftReboots,omitempty"`
 }
 
 // StepTime is when a step began and ended.

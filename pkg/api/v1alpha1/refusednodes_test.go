@@ -24,7 +24,7 @@ func TestWrongNodeUpgradesAreRefused(t *testing.T) {
 		{"a version without v", `spec: {version: "1.34.4"}`, "spec.version", "must be a version of Kubernetes in full"},
 		{"a version of garbage", `spec: {version: v1.34.4-../x}`, "spec.version", "must be a version of Kubernetes in full"},
 		{"an unknown kubeadm command", "spec: {kubeadm: Plan}", "spec.kubeadm", `"Apply", "Node"`},
-		{"an unknown method", "spec: {method: Reload}", "spec.method", `"Reboot", "Restart"`},
+		{"an unknown method", "spec: {method: Reload}", "spec.method", `"Reboot", "SoftReboot", "Restart"`},
 		{"a snapshot as a word", "spec: {etcdSnapshot: Required}", "spec.etcdSnapshot", "boolean"},
 		{"an expectation of less than nothing", "spec: {expectedSeconds: -1}", "spec.expectedSeconds", "greater than or equal to 0"},
 		{"an expectation with a unit", "spec: {expectedSeconds: 5m}", "spec.expectedSeconds", "integer"},

@@ -50,6 +50,7 @@ func TestWrongClusterUpgradesAreRefused(t *testing.T) {
 		spec("a long group approved", "approved: {groups: ["+strings.Repeat("a", 64)+"]}", "spec.approved.groups[0]", "63"),
 
 		{"a minor without a reboot", "spec: {type: Minor, version: v1.35.4, strategy: {method: Restart}}", "spec.strategy.method", "Restart is for patches"},
+		{"a reboot that keeps the kernel", "spec: {type: Reboot, strategy: {method: SoftReboot}}", "spec.strategy.method", "SoftReboot keeps the kernel"},
 		{"a reboot without a reboot", "spec: {type: Reboot, strategy: {method: Restart}}", "spec.strategy.method", "Restart is for patches"},
 	})
 }
@@ -60,7 +61,7 @@ func TestWrongStrategiesAreRefused(t *testing.T) {
 	}
 	const rest = ", nodeSelector: {}}]"
 	rows := []refusal{
-		strategy("an unknown method", "method: Reload", "method", `"Reboot", "Restart"`),
+		strategy("an unknown method", "method: Reload", "method", `"Reboot", "SoftReboot", "Restart"`),
 		strategy("no node at once", "maxUnavailable: 0", "maxUnavailable", "must be a number from 1"),
 		strategy("fewer than none", "maxUnavailable: -1", "maxUnavailable", "must be a number from 1"),
 		strategy("0%", `maxUnavailable: "0%"`, "maxUnavailable", "should match '^([1-9][0-9]?|100)%$'"),

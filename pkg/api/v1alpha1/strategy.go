@@ -3,22 +3,27 @@ package v1alpha1
 import "k8s.io/apimachinery/pkg/util/intstr"
 
 // Method is how a staged image becomes the running one.
-// +kubebuilder:validation:Enum=Reboot;Restart
+// +kubebuilder:validation:Enum=Reboot;SoftReboot;Restart
 type Method string
 
 // The methods.
 const (
-	MethodReboot  Method = "Reboot"  // drain and reboot
-	MethodRestart Method = "Restart" // refresh the merged image and restart the kubelet; patches only
+	MethodReboot     Method = "Reboot"     // drain and reboot
+	MethodSoftReboot Method = "SoftReboot" // drain, and have systemd start everything again but the kernel
+	MethodRestart    Method = "Restart"    // refresh the merged image and restart the kubelet; patches only
 )
+
+// Methods are all methods, the most thorough one first.
+var Methods = []Method{MethodReboot, MethodSoftReboot, MethodRestart}
 
 // Strategy is how nodes are upgraded: how many at once, in what order, and at what
 // pace. A field that a ClusterUpgrade leaves out is taken from the UpgradePolicy, and
 // one that both leave out from the defaults given here. The ClusterUpgrade's status
 // shows the result.
 type Strategy struct {
-	// Method is Reboot, or for patches Restart: the kubelet is restarted, and no pod is
-	// evicted. Default: Reboot.
+	// Method is Reboot; SoftReboot: the node is drained, and systemd starts everything
+	// again but kernel and firmware; or for patches Restart: the kubelet is restarted, and
+	// no pod is evicted. A node that cannot do so reboots. Default: Reboot.
 	// +optional
 	Method Method `json:"method,omitempty"`
 
@@ -76,7 +81,8 @@ type Pace struct {
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
 	// GuardSeconds is how long a node may take to become healthy after its image was
-	// activated: from its boot, or with method Restart from the restart of its kubelet.
+	// activated: from its boot or soft reboot, or with method Restart from the restart of
+	// its kubelet.
 	// Then the guard on the node returns it to its former version. A strategy's
 	// default: 180.
 	// +kubebuilder:validation:Minimum=60

@@ -115,6 +115,13 @@ type NodeRecord struct {
 	// RestartSeconds is the same with only a restart of the kubelet.
 	// +optional
 	RestartSeconds int32 `json:"restartSeconds,omitempty"`
+	// SoftRebootSeconds is the same with a soft reboot.
+	// +optional
+	SoftRebootSeconds int32 `json:"softRebootSeconds,omitempty"`
+	// MethodMessage is why the node rebooted, if the strategy has another method.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	MethodMessage string `json:"methodMessage,omitempty"`
 	// Reason that it ended with, if it is not up to date.
 	// +optional
 	Reason Reason `json:"reason,omitempty"`

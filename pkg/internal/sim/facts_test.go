@@ -13,6 +13,10 @@ func (n *node) facts() host.Facts {
 		BootID: n.bootID(), Supported: true, Active: n.active, Merged: n.merged, ControlPlane: n.controlPlane,
 		Kubeadm: host.KubeadmDone{Version: n.kubeadm}, RebootRequired: n.osReboot, Guarded: n.armed, HasFiles: n.hasFiles, Rollback: n.rollback,
 	}
+	f.SoftReboots = n.softs
+	if n.w.script.Soft[n.name] == softImpossible {
+		f.Node.SoftRebootProblem = "systemd is too old"
+	}
 	if n.packages {
 		f.Supported, f.UnsupportedReason, f.Active, f.Merged = false, "Kubernetes comes from packages", "", ""
 	}

@@ -15,7 +15,7 @@ func (n *node) armGuard(a verbArgs) {
 	if from == "" {
 		from = n.active
 	}
-	if g := n.guardRecord; g != nil && g.BootID == n.bootID() && g.To == a.Version && (n.active == a.Version || g.Upgrade == a.Upgrade) {
+	if g := n.guardRecord; g != nil && g.BootID == n.bootName() && g.To == a.Version && (n.active == a.Version || g.Upgrade == a.Upgrade) {
 		from = g.From
 	} else if from == a.Version {
 		return
@@ -24,7 +24,7 @@ func (n *node) armGuard(a verbArgs) {
 	if within == 0 {
 		within = 3 * time.Minute
 	}
-	n.guardRecord = &host.Guard{Upgrade: a.Upgrade, Method: v1alpha1.Method(a.Method), From: from, To: a.Version, BootID: n.bootID(), Within: within}
+	n.guardRecord = &host.Guard{Upgrade: a.Upgrade, Method: v1alpha1.Method(a.Method), From: from, To: a.Version, BootID: n.bootName(), Within: within}
 	n.armed, n.rollback, n.guardBoots = true, nil, 0
 }
 
@@ -54,11 +54,11 @@ func (n *node) guard() {
 	g := n.guardRecord
 	a := guard.Activation{From: g.From, To: g.To, Limit: g.Within, ByReboot: g.Method != v1alpha1.MethodRestart}
 	o := guard.Observation{
-		Elapsed: n.w.now().Sub(n.guardStart), Rebooted: g.BootID != n.bootID(), Active: n.active, Merged: n.merged,
+		Elapsed: n.w.now().Sub(n.guardStart), Rebooted: g.BootID != n.bootName(), Active: n.active, Merged: n.merged,
 		Boots: n.guardBoots, Health: n.guardHealth(),
 	}
 	if r := n.rollback; r != nil && r.FinishedAt.IsZero() {
-		o.Returning, o.RebootedSince, o.Reboots = true, r.BootID != n.bootID(), r.Reboots
+		o.Returning, o.RebootedSince, o.Reboots = true, r.BootID != n.bootName(), r.Reboots
 	}
 	if healthy := guard.Problem(a, o) == ""; healthy != n.foundHealthy {
 		n.foundHealthy, n.findingSince = healthy, o.Elapsed
@@ -100,7 +100,7 @@ func (n *node) rollBack(why string) {
 		n.w.note("the guard of %s returns it to %s: %s", n.name, g.From, why)
 		n.rollback = &host.Rollback{Upgrade: g.Upgrade, From: g.From, To: g.To, Message: why, StartedAt: n.w.now()}
 	}
-	n.rollback.BootID = n.bootID()
+	n.rollback.BootID = n.bootName()
 	n.kubeadm, n.active = "", g.From
 	if g.Method != v1alpha1.MethodRestart || n.merged == g.From {
 		n.rollback.Reboots++

@@ -13,11 +13,19 @@ import (
 // How long a simulated node takes.
 const (
 	shutdownTakes = 5 * time.Second
+	softTakes     = 3 * time.Second  // a soft reboot, to the guard and the kubelet
 	bootTakes     = 15 * time.Second // from power to the guard and the kubelet
 	readyTakes    = 8 * time.Second  // from the kubelet's start to Ready
 	restartTakes  = 3 * time.Second  // from the kubelet's start to its pods, such as the agent
 	lostAfter     = 40 * time.Second // without a kubelet the node controller makes the Node NotReady
 	guardPause    = 5 * time.Second
+)
+
+// What may be wrong with soft reboots.
+const (
+	softImpossible = "impossible" // the node says so
+	softNothing    = "nothing"    // nothing happens
+	softFormer     = "former"     // the former image is merged again
 )
 
 // What may be wrong with an image.
@@ -52,7 +60,8 @@ type node struct {
 
 	// Running.
 	on           bool
-	boots        int // also the boot ID
+	boots        int   // soft ones too
+	softs        int32 // soft reboots since it was turned on
 	merged       string
 	kubelet      string // the version that runs; empty: none
 	kubeletSince time.Time
@@ -78,7 +87,9 @@ type node struct {
 	blocked     bool // evictions are refused
 }
 
-func (n *node) bootID() string { return fmt.Sprintf("%s-boot-%d", n.uid, n.boots) }
+// bootID returns the kernel's, and bootName that of this boot or soft reboot.
+func (n *node) bootID() string   { return fmt.Sprintf("%s-boot-%d", n.uid, n.boots-int(n.softs)) }
+func (n *node) bootName() string { return host.BootName(n.bootID(), n.softs) }
 
 // power turns the node on.
 func (n *node) power() {
@@ -86,7 +97,7 @@ func (n *node) power() {
 		return
 	}
 	n.on, n.shutting = true, false
-	n.boots++
+	n.boots, n.softs = n.boots+1, 0
 	boot := n.boots
 	n.w.after(bootTakes, "boot "+n.name, func() {
 		if n.on && n.boots == boot {
@@ -95,10 +106,15 @@ func (n *node) power() {
 	})
 }
 
-// booted merges the active image, and starts guard and kubelet.
+// booted starts the node after a boot.
 func (n *node) booted() {
 	n.w.note("%s has booted (boot %d, %s active)", n.name, n.boots, n.active)
 	n.osReboot = false
+	n.merge()
+}
+
+// merge merges the active image, and starts guard and kubelet.
+func (n *node) merge() {
 	n.merged = n.active
 	if n.broken[n.active] == imageNoMerge {
 		n.merged = ""

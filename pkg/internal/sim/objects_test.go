@@ -35,6 +35,9 @@ func (w *world) createUpgrade() {
 	if s.Restart {
 		strategy["method"] = "Restart"
 	}
+	if s.SoftReboot {
+		strategy["method"] = "SoftReboot"
+	}
 	if s.Groups {
 		strategy["groups"] = []any{tree{"name": "a", "nodeSelector": tree{"matchLabels": tree{"pool": "a"}}}}
 	}

@@ -63,6 +63,10 @@ func newScript(seed uint64) script {
 		s.Restart = true
 	case 4:
 		s.Reboot = true
+	case 5:
+		s.SoftReboot = true
+	case 6: // and a minor
+		s.SoftReboot, s.To = true, "v1.35.2"
 	}
 	names := s.nodes()
 	node := func() string { return names[r.IntN(len(names))] }
@@ -84,7 +88,7 @@ func newScript(seed uint64) script {
 		s.Faults = append(s.Faults, anyMoment(r, s)...)
 	}
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
-	s.Packages, s.Unmanaged = anyPackages(s), anyUnmanaged(s)
+	s.Packages, s.Unmanaged, s.Soft = anyPackages(s), anyUnmanaged(s), anySoft(s)
 	return s
 }
 
@@ -101,6 +105,17 @@ func anyPackages(s script) (names []string) {
 		}
 	}
 	return names
+}
+
+// anySoft returns what is wrong with the soft reboots of about one node of four.
+func anySoft(s script) map[string]string {
+	r, wrong := rand.New(rand.NewPCG(s.Seed, 5)), map[string]string{}
+	for _, name := range s.nodes() {
+		if r.IntN(4) == 0 {
+			wrong[name] = []string{softImpossible, softNothing, softFormer}[r.IntN(3)]
+		}
+	}
+	return wrong
 }
 
 // anyUnmanaged returns about one worker of six, and never all of them.

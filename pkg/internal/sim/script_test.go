@@ -23,12 +23,14 @@ type script struct {
 	Budget, MaxFailures    int
 	Pods                   int
 	From, To               string
-	Restart, Snapshot      bool
+	Restart, SoftReboot    bool // the method
+	Snapshot               bool
 	Reboot                 bool // the upgrade is of type Reboot
 	Settle, MinReady       int  // in seconds
 	Guard, Drain           int
 	Groups                 bool
 	Broken                 map[string]string // node to what is wrong with the new image on it
+	Soft                   map[string]string // node to what is wrong with its soft reboots
 	Packages               []string          // nodes whose Kubernetes comes from packages, not from an image
 	Unmanaged              []string          // workers that the UpgradePolicy does not select
 	Opens, Closes          time.Duration     // the window
@@ -86,8 +88,8 @@ func (s script) has(kind string) bool {
 }
 
 func (s script) String() string {
-	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, snapshot %t, reboot %t, settle %ds, minReady %ds, guard %ds, window from %s to %s, broken images %v, packages on %v, unmanaged %v, no noise %t",
-		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.Snapshot, s.Reboot, s.Settle, s.MinReady, s.Guard, s.Opens, s.Closes, s.Broken, s.Packages, s.Unmanaged, s.NoNoise)}
+	lines := []string{fmt.Sprintf("seed %d: %d control planes, %d workers, %s to %s, budget %d, maxFailures %d, restart %t, soft reboot %t %v, snapshot %t, reboot %t, settle %ds, minReady %ds, guard %ds, window from %s to %s, broken images %v, packages on %v, unmanaged %v, no noise %t",
+		s.Seed, s.ControlPlanes, s.Workers, s.From, s.To, s.Budget, s.MaxFailures, s.Restart, s.SoftReboot, s.Soft, s.Snapshot, s.Reboot, s.Settle, s.MinReady, s.Guard, s.Opens, s.Closes, s.Broken, s.Packages, s.Unmanaged, s.NoNoise)}
 	for _, f := range s.Faults {
 		lines = append(lines, f.String())
 	}

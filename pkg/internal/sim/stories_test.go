@@ -43,6 +43,17 @@ func TestStories(t *testing.T) {
 			},
 			"aborted because no upgrade is requested any more; before that: RestartFailed",
 		},
+		"a node soft-reboots": {func(s *script) { s.SoftReboot = true }, "soft-reboots"},
+		"a soft reboot to an image whose kubelet never gets Ready is rolled back by a reboot": {
+			func(s *script) {
+				s.SoftReboot, s.Broken = true, map[string]string{"w1": imageNotReady}
+			},
+			"w1 reboots: its guard returns it to v1.34.3",
+		},
+		"soft reboots that do not happen become reboots": {
+			func(s *script) { s.SoftReboot, s.Soft = true, map[string]string{"w1": softNothing, "w2": softFormer} },
+			"all 3 nodes run v1.34.4",
+		},
 		"a worker that is replaced after the upgrade follows it": {
 			func(s *script) {
 				s.Faults = []fault{{At: 10 * time.Minute, Kind: "replace node", Who: "w1", For: 30 * time.Second}}

@@ -35,6 +35,9 @@ func (d *document) nodes() {
 		if n.Reason != "" {
 			result += ": " + text(strings.TrimSuffix(string(n.Reason)+": "+n.Message, ": "))
 		}
+		if n.MethodMessage != "" {
+			result += "; rebooted, because " + text(n.MethodMessage)
+		}
 		d.row(code(n.Name), versions, d.clock(n.StartTime), d.clock(n.EndTime), took(time.Duration(n.OutOfServiceSeconds)*time.Second), parts(n), fmt.Sprint(n.Attempts), result)
 	}
 }

@@ -120,6 +120,6 @@ func (l lanes) work() (first time.Time, out time.Duration) {
 }
 
 func expected(u report.Usual) string {
-	return fmt.Sprintf("Expected, without the settle time: kubeadm on a control plane %s, reboot of a control plane %s, of a worker %s, restart of the kubelet %s.",
-		seconds(u.ComponentsSeconds), seconds(u.ControlPlaneSeconds), seconds(u.WorkerSeconds), seconds(u.RestartSeconds))
+	return fmt.Sprintf("Expected, without the settle time: kubeadm on a control plane %s, reboot of a control plane %s, of a worker %s, soft reboot %s, restart of the kubelet %s.",
+		seconds(u.ComponentsSeconds), seconds(u.ControlPlaneSeconds), seconds(u.WorkerSeconds), seconds(u.SoftRebootSeconds), seconds(u.RestartSeconds))
 }

@@ -56,6 +56,9 @@ func (l lanes) nodeRow(n *report.Node) nodeRow {
 	if n.Reason != "" {
 		row.Why = strings.TrimSuffix(string(n.Reason)+": "+n.Message, ": ")
 	}
+	if n.MethodMessage != "" {
+		row.Why = strings.TrimPrefix(row.Why+"; rebooted, because "+n.MethodMessage, "; ")
+	}
 	if n.Until != nil && !dated.MatchString(n.Message) {
 		row.Why += ", until " + l.short(*n.Until)
 	}
@@ -72,7 +75,7 @@ func (l lanes) nodeRow(n *report.Node) nodeRow {
 var dated = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
 
 // partNames are the parts for people.
-var partNames = map[report.PartName]string{report.Kubeadm: "kubeadm", report.Reboot: "reboot", report.Restart: "restart"}
+var partNames = map[report.PartName]string{report.Kubeadm: "kubeadm", report.Reboot: "reboot", report.SoftReboot: "soft reboot", report.Restart: "restart"}
 
 // difference returns by how much something took longer or less long than expected.
 func difference(by int32) string {

@@ -1,0 +1,46 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/method"
+)
+
+// softReboots reports whether this attempt merges the image by a soft reboot.
+func (s State) softReboots() bool { return s.Method == v1alpha1.MethodSoftReboot }
+
+// keepsBoot reports whether the new kubelet starts in the boot in which the former one ran:
+// until it reports, the Node shows what the former one wrote.
+func (s State) keepsBoot(o Observation) bool {
+	return s.restarts() || s.softReboots() && o.Host.BootID == s.RebootedFrom
+}
+
+// giveUpSoftReboot switches to a reboot if the soft reboot does not happen, or has not merged
+// the active image.
+func (s State) giveUpSoftReboot(o Observation) State {
+	switch {
+	case !s.softReboots() || o.Host.BootID != s.RebootedFrom:
+		return s
+	case s.booted(o) && o.Host.Merged != o.Host.Active:
+		return s.rebootInsteadOfSoft(o, fmt.Sprintf("the soft reboot did not merge %s", o.Host.Active))
+	case !s.booted(o) && !o.Now.Before(deadline(s, o, RebootWithin)):
+		return s.rebootInsteadOfSoft(o, fmt.Sprintf("the node has not soft-rebooted %s after the request", RebootWithin))
+	}
+	return s
+}
+
+// rebootInsteadOfSoft switches this attempt from SoftReboot to Reboot. The node is drained.
+func (s State) rebootInsteadOfSoft(o Observation, why string) State {
+	s.Method, s.MethodMessage = v1alpha1.MethodReboot, why
+	return s.rebootsFrom(o).withReason(v1alpha1.ReasonRebootFailed, why)
+}
+
+// chooseMethod chooses how the node merges the image.
+func chooseMethod(o Observation) (m v1alpha1.Method, why string) {
+	h := method.Host{
+		RefreshBlockers: o.Host.RefreshBlockers, SoftRebootProblem: o.Host.SoftRebootProblem,
+		RebootRequired: o.Host.RebootRequired, RebootReason: o.Host.RebootReason,
+	}
+	return method.Of(o.Spec.Method, o.Spec.Type, o.Node.KubeletVersion, o.Spec.Version, h)
+}

@@ -13,12 +13,9 @@ func mayRunKubeadmAhead(s State, o Observation) bool {
 		!o.Host.ControlPlane && Staged(o) && !kubeadmDone(o) && !o.Work[verb.Kubeadm].ended(attemptKey(s, o))
 }
 
-// waitingToRunAhead waits for the gate before kubeadm runs ahead of the node's turn.
+// waitingToRunAhead waits for an open gate before kubeadm runs ahead of the node's turn.
 func waitingToRunAhead(s State, o Observation) (State, Action) {
-	switch {
-	case o.Gate == nil:
-		return s, Action{}
-	case !o.Gate.Open:
+	if !o.Gate.Open {
 		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(o.Gate.Until), wait(o.Now.Add(gateRound))
 	}
 	return runsAhead(s.enter(v1alpha1.StepKubeadmAhead, o)), Action{}

@@ -26,6 +26,7 @@ func (s State) booted(o Observation) bool {
 
 // requestReboot enters Rebooting and requests the reboot.
 func requestReboot(s State, o Observation) (State, Action) {
+	s = s.forbidSoftReboot(o)
 	return s.enter(v1alpha1.StepRebooting, o), act(s.doReboot())
 }
 
@@ -54,6 +55,7 @@ func rebooting(s State, o Observation) (State, Action) {
 	case !o.Now.Before(limit):
 		return fail(s, o, v1alpha1.ReasonRebootFailed, fmt.Sprintf("the node has not rebooted %s after the request%s", 2*RebootWithin, refused))
 	case ask:
+		s = s.forbidSoftReboot(o)
 		return s, Action{Do: s.doReboot(), Wake: limit}
 	case o.Now.Before(again):
 		return s, wait(again)

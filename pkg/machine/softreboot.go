@@ -16,6 +16,15 @@ func (s State) keepsBoot(o Observation) bool {
 	return s.restarts() || s.softReboots() && o.Host.BootID == s.RebootedFrom
 }
 
+// forbidSoftReboot switches to a reboot if the host allows no soft reboot any more, as when the
+// operating system has asked for a reboot since the last check.
+func (s State) forbidSoftReboot(o Observation) State {
+	if m, why := chooseMethod(o); s.softReboots() && m != s.Method {
+		s.Method, s.MethodMessage = v1alpha1.MethodReboot, why
+	}
+	return s
+}
+
 // giveUpSoftReboot switches to a reboot if the soft reboot does not happen, or has not merged
 // the active image.
 func (s State) giveUpSoftReboot(o Observation) State {

@@ -100,7 +100,7 @@ func waiting(s State, o Observation) (State, Action) {
 	switch {
 	case failed:
 		return s, wait(s.RetryAt)
-	case mayRunKubeadmAhead(s, o):
+	case mayRunKubeadmAhead(s, o) && o.Gate != nil:
 		return waitingToRunAhead(s, o)
 	case withdrawn(s, o):
 		s.RetryAt = time.Time{}

@@ -58,7 +58,7 @@ var bugs = []bug{
 		{"pkg/agent/gate.go", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, a.started, need), nil"},
 	}},
 	{"kubeadm runs ahead of a node's turn outside windows", []edit{
-		{"pkg/machine/kubeadmahead.go", "\tcase !o.Gate.Open:\n", "\tcase !o.Gate.Open && o.Gate.Reason == \"\":\n"},
+		{"pkg/machine/kubeadmahead.go", "\tif !o.Gate.Open {\n", "\tif !o.Gate.Open && o.Gate.Reason == \"\" {\n"},
 		{"pkg/machine/kubeadmahead.go", ", o.Gate != nil && !o.Gate.Open:", ":"},
 	}},
 	{"the agent believes its watch about the release", []edit{

@@ -159,6 +159,20 @@ e2e-metrics: assets build test-rules ## A real Prometheus and Alertmanager with 
 	$(call install,prometheus prometheus-alertmanager)
 	NODE_AGENT=$(abspath bin/node-agent) $(GOTESTSUM) --format standard-verbose -- -tags prometheus -count 1 ./pkg/internal/monitoring
 
+# Debian's Prometheus cannot discover objects of Kubernetes. The operator's module has the
+# definitions of its custom resources.
+PROMETHEUS := github.com/prometheus/prometheus@v0.310.0
+PROMETHEUS_OPERATOR := github.com/prometheus-operator/prometheus-operator@v0.85.0
+# module prints the folder of the downloaded module $(1).
+module = $(GO) mod download $(1) && $(GO) list -m -f '{{.Dir}}' $(1)
+
+bin/prometheus: Makefile
+	dir="$$($(call module,$(PROMETHEUS)))" && cd "$$dir" && GOWORK=off CGO_ENABLED=0 $(GO) build -tags remove_all_sd,enable_kubernetes_sd -ldflags '-s -w' -o $(abspath $@) ./cmd/prometheus
+
+.PHONY: e2e-prometheus
+e2e-prometheus: packages lab image bin/prometheus ## A real Prometheus discovers and scrapes the coordinator: rollouts that work, and one that a budget blocks (root; about 30 minutes)
+	operator="$$($(call module,$(PROMETHEUS_OPERATOR)))" && cd lab && PROMETHEUS_OPERATOR="$$operator" $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestPrometheus$$' ./e2e/...
+
 DURATION ?= 1h
 .PHONY: soak
 soak: packages lab ## Upgrade a cluster again and again for DURATION (1h), with faults, and measure what grows, written to docs/soak.md; SEED repeats a run (root)

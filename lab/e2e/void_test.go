@@ -1,0 +1,69 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/stall"
+)
+
+// echo is how long a promise may seem broken after the whole machine stood still: a node is
+// told NotReady, and Ready again, within that time.
+const echo = time.Minute
+
+// told returns what seems broken between two instants as it is to be told. If the whole machine
+// stood still then, or shortly before, it is void: it is no promise that was broken, and the
+// test has not passed either.
+func (c *testCluster) told(from, to time.Time, what string) string {
+	return void(c.still.Between(from.Add(-echo), to), what)
+}
+
+// late does the same for a wait that lasted longer than its limit: the machine has to have
+// stood still for a tenth of it.
+func (c *testCluster) late(began time.Time, limit time.Duration, what string) string {
+	stalls := c.still.Between(began, time.Now())
+	if stall.Length(stalls) < limit/10 {
+		return what
+	}
+	return void(stalls, what)
+}
+
+func void(stalls []stall.Stall, what string) string {
+	if len(stalls) == 0 {
+		return what
+	}
+	return fmt.Sprintf("void: %s; meanwhile: %s", describeStalls(stalls), what)
+}
+
+func describeStalls(stalls []stall.Stall) string {
+	var all []string
+	for _, s := range stalls {
+		all = append(all, s.String())
+	}
+	return strings.Join(all, ", ")
+}
+
+// isVoid reports whether a case has failed, and the machine stood still during it. Nothing is
+// written to a page of results then.
+func (c *testCluster) isVoid(t *testing.T, began time.Time) bool {
+	t.Helper()
+	stalls := c.still.Between(began.Add(-echo), time.Now())
+	if !t.Failed() || len(stalls) == 0 {
+		return false
+	}
+	t.Logf("void: %s; no result is written", describeStalls(stalls))
+	return true
+}
+
+// stalls says when the machine stood still during the whole test.
+func (c *testCluster) stalls() string {
+	stalls := c.still.Stalls()
+	if len(stalls) == 0 {
+		return "the machine never stood still"
+	}
+	return describeStalls(stalls)
+}

@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,32 +17,12 @@ const echo = time.Minute
 // stood still then, or shortly before, it is void: it is no promise that was broken, and the
 // test has not passed either.
 func (c *testCluster) told(from, to time.Time, what string) string {
-	return void(c.still.Between(from.Add(-echo), to), what)
+	return stall.Told(c.still.Between(from.Add(-echo), to), what)
 }
 
-// late does the same for a wait that lasted longer than its limit: the machine has to have
-// stood still for a tenth of it.
+// late does the same for a wait that lasted longer than its limit.
 func (c *testCluster) late(began time.Time, limit time.Duration, what string) string {
-	stalls := c.still.Between(began, time.Now())
-	if stall.Length(stalls) < limit/10 {
-		return what
-	}
-	return void(stalls, what)
-}
-
-func void(stalls []stall.Stall, what string) string {
-	if len(stalls) == 0 {
-		return what
-	}
-	return fmt.Sprintf("void: %s; meanwhile: %s", describeStalls(stalls), what)
-}
-
-func describeStalls(stalls []stall.Stall) string {
-	var all []string
-	for _, s := range stalls {
-		all = append(all, s.String())
-	}
-	return strings.Join(all, ", ")
+	return stall.ToldLate(c.still.Between(began, time.Now()), limit, what)
 }
 
 // isVoid reports whether a case has failed, and the machine stood still during it. Nothing is
@@ -55,7 +33,7 @@ func (c *testCluster) isVoid(t *testing.T, began time.Time) bool {
 	if !t.Failed() || len(stalls) == 0 {
 		return false
 	}
-	t.Logf("void: %s; no result is written", describeStalls(stalls))
+	t.Logf("void: %s; no result is written", stall.Describe(stalls))
 	return true
 }
 
@@ -65,5 +43,5 @@ func (c *testCluster) stalls() string {
 	if len(stalls) == 0 {
 		return "the machine never stood still"
 	}
-	return describeStalls(stalls)
+	return stall.Describe(stalls)
 }

@@ -94,3 +94,30 @@ func Length(stalls []Stall) (sum time.Duration) {
 	}
 	return sum
 }
+
+// Describe names all of them.
+func Describe(stalls []Stall) string {
+	var all []string
+	for _, s := range stalls {
+		all = append(all, s.String())
+	}
+	return strings.Join(all, "; ")
+}
+
+// Told returns what seems broken as it is to be told, if the machine stood still meanwhile: it
+// is void.
+func Told(stalls []Stall, what string) string {
+	if len(stalls) == 0 {
+		return what
+	}
+	return fmt.Sprintf("void: %s; meanwhile: %s", Describe(stalls), what)
+}
+
+// ToldLate does the same for a wait that lasted longer than its limit: the machine has to have
+// stood still for a tenth of it.
+func ToldLate(stalls []Stall, limit time.Duration, what string) string {
+	if Length(stalls) < limit/10 {
+		return what
+	}
+	return Told(stalls, what)
+}

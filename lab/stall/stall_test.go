@@ -3,7 +3,6 @@ package stall
 import (
 	"encoding/json"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +23,7 @@ func TestRecorded(t *testing.T) {
 			if len(readings) < 15 {
 				t.Fatalf("%d readings", len(readings))
 			}
-			if got := described(Of(readings)); got != want {
+			if got := Describe(Of(readings)); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
@@ -48,14 +47,6 @@ func recorded(t *testing.T, name string) (readings []Reading) {
 	return readings
 }
 
-func described(stalls []Stall) string {
-	var all []string
-	for _, s := range stalls {
-		all = append(all, s.String())
-	}
-	return strings.Join(all, "; ")
-}
-
 var zero = time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 
 func at(seconds float64) time.Time { return zero.Add(time.Duration(seconds * float64(time.Second))) }
@@ -73,7 +64,7 @@ func TestOf(t *testing.T) {
 		"no memory":             {[]Reading{{From: at(0), To: at(3), Memory: 0.9}}, "the machine stood still from 01:00:00 to 01:00:03 (memory pressure full 90 %)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := described(Of(test.readings)); got != test.want {
+			if got := Describe(Of(test.readings)); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -90,6 +81,20 @@ func TestBetween(t *testing.T) {
 	} {
 		if got := Length(Between(stalls, at(test.from), at(test.to))); got != test.want {
 			t.Errorf("from %v to %v: %s, want %s", test.from, test.to, got, test.want)
+		}
+	}
+}
+
+func TestTold(t *testing.T) {
+	stalls := []Stall{{Reading{From: at(10), To: at(23), Fsync: 6200 * time.Millisecond, IO: 0.8125}}}
+	const plain, void = "the API did not answer", "void: the machine stood still from 01:00:10 to 01:00:23 (fsync 6.2 s, io pressure full 81 %); meanwhile: the API did not answer"
+	for got, want := range map[string]string{
+		Told(nil, plain): plain, Told(stalls, plain): void,
+		"2m " + ToldLate(stalls, 2*time.Minute, plain): "2m " + void,
+		"3m " + ToldLate(stalls, 3*time.Minute, plain): "3m " + plain,
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

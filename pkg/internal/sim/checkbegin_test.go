@@ -14,7 +14,7 @@ import (
 func (w *world) checkBegin(a *agentProgram, what string) {
 	n := a.node
 	w.begins++
-	w.checkManaged(n, what)
+	w.checkManaged(a, what)
 	live := len(w.api.log["maintenanceschedules"])
 	switch at := a.sawSchedules; {
 	case at < 0 && w.closed(live, w.now()):
@@ -39,6 +39,10 @@ func (w *world) checkSpec(a *agentProgram, what string) {
 	state := a.steps.State().Upgrade
 	if nu.Spec.Upgrade == nil || nu.Spec.Upgrade.UID != state.UID || !nu.Spec.Release.Granted() {
 		w.broken("spec", "%s %s for upgrade %s, and its spec is for %+v with release %q", nu.Name, what, state.UID, nu.Spec.Upgrade, nu.Spec.Release)
+		return
+	}
+	if !nu.Spec.Managed && a.steps.State().Step.Info().Phase == v1alpha1.PhaseRevocable {
+		w.broken("managed", "%s %s in step %s, and is not managed any more", nu.Name, what, a.steps.State().Step)
 		return
 	}
 	policy := get[*v1alpha1.UpgradePolicy](w.api, key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName})

@@ -212,9 +212,15 @@ fuzz: ## Fuzz each parser of untrusted text, for FUZZTIME (5s) each
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit; \
 	done
 
+BENCHSTAT := $(GO) run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+BENCH ?= .
+SAVE ?=
 .PHONY: bench
-bench: ## Go benchmarks
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: ## Go benchmarks, in a table beside the last run in the repository (docs/bench.txt); BENCH=REGEX selects, SAVE=1 replaces that
+	@mkdir -p bin
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count 6 $$(grep -rl '^func Benchmark' --include='*_test.go' pkg | xargs -n 1 dirname | sort -u | sed 's|^|./|') >bin/bench.txt || { cat bin/bench.txt; exit 1; }
+	$(BENCHSTAT) $(if $(wildcard docs/bench.txt),last=docs/bench.txt) now=bin/bench.txt
+	$(if $(SAVE),cp bin/bench.txt docs/bench.txt)
 
 .PHONY: assets
 assets: packages lab ## Build the API server, etcd and node that tests need, into the lab's cache

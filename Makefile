@@ -163,6 +163,20 @@ e2e-metrics: assets build test-rules ## A real Prometheus and Alertmanager with 
 	$(call install,prometheus prometheus-alertmanager)
 	NODE_AGENT=$(abspath bin/node-agent) $(GOTESTSUM) --format standard-verbose -- -tags prometheus -count 1 ./pkg/internal/monitoring
 
+# Debian's Prometheus cannot discover objects of Kubernetes. The operator's module has the
+# definitions of its custom resources.
+PROMETHEUS := github.com/prometheus/prometheus@v0.310.0
+PROMETHEUS_OPERATOR := github.com/prometheus-operator/prometheus-operator@v0.85.0
+# module prints the folder of the downloaded module $(1).
+module = $(GO) mod download $(1) && $(GO) list -m -f '{{.Dir}}' $(1)
+
+bin/prometheus: Makefile
+	dir="$$($(call module,$(PROMETHEUS)))" && cd "$$dir" && GOWORK=off CGO_ENABLED=0 $(GO) build -tags remove_all_sd,enable_kubernetes_sd -ldflags '-s -w' -o $(abspath $@) ./cmd/prometheus
+
+.PHONY: e2e-prometheus
+e2e-prometheus: packages lab image bin/prometheus ## A real Prometheus discovers and scrapes the coordinator: rollouts that work, and one that a budget blocks (root; about 30 minutes)
+	operator="$$($(call module,$(PROMETHEUS_OPERATOR)))" && cd lab && PROMETHEUS_OPERATOR="$$operator" $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestPrometheus$$' ./e2e/...
+
 DURATION ?= 1h
 .PHONY: soak
 soak: packages lab ## Upgrade a cluster again and again for DURATION (1h), with faults, and measure what grows, written to docs/soak.md; SEED repeats a run (root)
@@ -202,9 +216,15 @@ fuzz: ## Fuzz each parser of untrusted text, for FUZZTIME (5s) each
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit; \
 	done
 
+BENCHSTAT := $(GO) run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+BENCH ?= .
+SAVE ?=
 .PHONY: bench
-bench: ## Go benchmarks
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: ## Go benchmarks, in a table beside the last run in the repository (docs/bench.txt); BENCH=REGEX selects, SAVE=1 replaces that
+	@mkdir -p bin
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count 6 $$(grep -rl '^func Benchmark' --include='*_test.go' pkg | xargs -n 1 dirname | sort -u | sed 's|^|./|') >bin/bench.txt || { cat bin/bench.txt; exit 1; }
+	$(BENCHSTAT) $(if $(wildcard docs/bench.txt),last=docs/bench.txt) now=bin/bench.txt
+	$(if $(SAVE),cp bin/bench.txt docs/bench.txt)
 
 .PHONY: assets
 assets: packages lab ## Build the API server, etcd and node that tests need, into the lab's cache

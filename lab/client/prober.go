@@ -9,8 +9,8 @@ import (
 
 // Failure is a request that was not answered.
 type Failure struct {
-	At  time.Time
-	Err error
+	At, Ended time.Time
+	Err       error
 }
 
 // Report counts what a Prober sent.
@@ -36,7 +36,7 @@ func (p *Prober) Report() Report {
 	for _, a := range p.Answers() {
 		report.Sent++
 		if a.Err != nil {
-			report.Failures = append(report.Failures, Failure{At: a.Asked, Err: a.Err})
+			report.Failures = append(report.Failures, Failure{At: a.Asked, Ended: a.Ended, Err: a.Err})
 			continue
 		}
 		report.Answered++

@@ -25,6 +25,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/stall"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	ours "github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
@@ -50,6 +51,7 @@ type testCluster struct {
 	machine       *client.Client // outside the cluster
 	prober        *client.Prober
 	watchers      watchers
+	still         *stall.Watch // whether the whole machine stands still
 }
 
 // followed are the kinds that the recorder records.
@@ -95,6 +97,9 @@ func newLab(t *testing.T, controlPlanes, workers int, flags ...string) *testClus
 		ctx:  ctx,
 		root: root,
 	}
+	if c.still, err = stall.Start(ctx, filepath.Dir(filepath.Dir(c.Kubeconfig))); err != nil {
+		t.Fatal(err)
+	}
 	if os.Getenv("E2E_SHOW") != "" {
 		c.Out = os.Stdout
 	}
@@ -107,6 +112,7 @@ func newLab(t *testing.T, controlPlanes, workers int, flags ...string) *testClus
 	t.Cleanup(func() {
 		cancel()
 		if t.Failed() {
+			t.Log(c.stalls())
 			c.diagnose()
 		}
 		if os.Getenv("E2E_KEEP") == "" {
@@ -201,7 +207,8 @@ func (c *testCluster) eachSecond(t *testing.T, limit time.Duration, what string,
 
 func (c *testCluster) waitFor(t *testing.T, limit time.Duration, what string, changes func() <-chan struct{}, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(timelimit.Scale(limit))
+	began := time.Now()
+	deadline := began.Add(timelimit.Scale(limit))
 	for {
 		changed := changes()
 		err := check()
@@ -209,7 +216,7 @@ func (c *testCluster) waitFor(t *testing.T, limit time.Duration, what string, ch
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s: %v", what, limit, err)
+			t.Fatal(c.late(began, limit, fmt.Sprintf("%s: not within %s: %v", what, limit, err)))
 		}
 		select {
 		case <-changed:

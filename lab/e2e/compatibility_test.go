@@ -45,11 +45,11 @@ What has passed on real nodes of the [lab](../lab/README.md), beside the [last r
 `
 
 // writeCompatibility writes a row to the page that COMPATIBILITY names, in place of the row of
-// an earlier run. A case that failed loses its row.
+// an earlier run. A case that failed loses its row, and one that is void keeps it.
 func (c *testCluster) writeCompatibility(t *testing.T, id, from, to, method string, took time.Duration) {
 	t.Helper()
 	page := os.Getenv("COMPATIBILITY")
-	if page == "" {
+	if page == "" || c.isVoid(t, time.Now().Add(-took)) {
 		return
 	}
 	rows := readRows(t, page)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -94,7 +95,7 @@ func (c *testCluster) checkControlPlaneAnswered(t *testing.T) {
 		t.Errorf("the API was probed only %d times", len(answers))
 	}
 	if gap.Length() > awayAtMost {
-		t.Errorf("the API did not answer from %s for %s", gap.From.Format(time.TimeOnly), gap.Length())
+		t.Error(c.told(gap.From, gap.To, fmt.Sprintf("the API did not answer from %s for %s", gap.From.Format(time.TimeOnly), gap.Length())))
 	}
 	var members [][]probe.Answer
 	for _, p := range c.watchers.members {
@@ -104,6 +105,6 @@ func (c *testCluster) checkControlPlaneAnswered(t *testing.T) {
 	fewest, when := probe.Fewest(members...)
 	t.Logf("at least %d of %d members of etcd answered at every moment", fewest, len(members))
 	if quorum := len(members)/2 + 1; fewest < quorum {
-		t.Errorf("at %s only %d members of etcd answered", when.Format(time.TimeOnly), fewest)
+		t.Error(c.told(when, when, fmt.Sprintf("at %s only %d members of etcd answered", when.Format(time.TimeOnly), fewest)))
 	}
 }

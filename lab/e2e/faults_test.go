@@ -138,9 +138,7 @@ func (f *faultRun) run(t *testing.T) {
 		f.must(t)("", f.then(f))
 	}
 	f.eventually(t, 4*time.Minute, "nothing is left over", func() error { return f.nothingLeft(f.foreign...) })
-	for _, line := range f.broken(t) {
-		t.Error(line)
-	}
+	f.report(t)(f.broken(t), nil)
 }
 
 // startRecording records this case alone, in place of the case before.
@@ -331,7 +329,7 @@ func (f *faultRun) succeeded() error {
 }
 
 // broken returns the promises that were broken at any moment of the case.
-func (f *faultRun) broken(t *testing.T) []string {
+func (f *faultRun) broken(t *testing.T) []record.Broken {
 	t.Helper()
 	moments := f.recorder.Moments()
 	for node, since := range f.forgotten {
@@ -342,7 +340,7 @@ func (f *faultRun) broken(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	if f.lostSlot {
-		slots = slices.DeleteFunc(slots, func(line string) bool { return strings.Contains(line, "w1 is down") })
+		slots = slices.DeleteFunc(slots, func(b record.Broken) bool { return strings.Contains(b.What, "w1 is down") })
 	}
 	hours, err := record.OutOfHours(moments, f.struck...)
 	if err != nil {

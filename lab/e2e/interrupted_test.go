@@ -107,11 +107,5 @@ func (c *testCluster) endsTheSame(t *testing.T) {
 }
 
 func (c *testCluster) checkSkew(t *testing.T) {
-	broken, err := record.Skew(c.recorder.Moments())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range broken {
-		t.Error(line)
-	}
+	c.report(t)(record.Skew(c.recorder.Moments()))
 }

@@ -76,13 +76,7 @@ func (c *testCluster) oneApply(t *testing.T) {
 // checkMinorPromises checks every recorded moment, and the answers to all probes.
 func (c *testCluster) checkMinorPromises(t *testing.T) {
 	c.checkSlots(t, 1)
-	broken, err := record.Skew(c.recorder.Moments())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range broken {
-		t.Error(line)
-	}
+	c.report(t)(record.Skew(c.recorder.Moments()))
 	c.checkControlPlaneAnswered(t)
 	c.checkReboots(t, map[string]int{"cp1": 1, "cp2": 1, "cp3": 1, "w1": 1})
 }

@@ -64,13 +64,7 @@ spec: {type: Reboot}
 		t.Errorf("files of w2 changed (-before +after):\n%s", diff)
 	}
 	c.eventually(t, time.Minute, "w2 is unsupported again", func() error { return c.unsupported("w2") })
-	broken, err := record.Promises(c.recorder.Moments(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range broken {
-		t.Error(line)
-	}
+	c.report(t)(record.Promises(c.recorder.Moments(), 1))
 }
 
 // unsupported returns an error unless the agent of the node says that versions are not

@@ -37,8 +37,13 @@ func TestOneReboot(t *testing.T) {
 		{"the promises held at every moment", o.checkPromises},
 		{"the web service answered every request", o.served},
 	} {
+		began := time.Now()
 		passed := t.Run(step.name, step.run)
-		o.note(t, fmt.Sprintf("%s: %s", step.name, map[bool]string{true: "passed", false: "FAILED"}[passed]))
+		result := map[bool]string{true: "passed", false: "FAILED"}[passed]
+		if o.isVoid(t, began) {
+			result += ", and void"
+		}
+		o.note(t, fmt.Sprintf("%s: %s", step.name, result))
 		if !passed {
 			t.FailNow()
 		}
@@ -162,7 +167,10 @@ func (o *oneReboot) checkPromises(t *testing.T) {
 func (o *oneReboot) served(t *testing.T) {
 	report := o.prober.Report()
 	o.note(t, fmt.Sprintf("%d of %d requests answered, the slowest in %s", report.Answered, report.Sent, report.Slowest.Round(time.Millisecond)))
-	if report.Sent < 100 || len(report.Failures) > 0 {
-		t.Errorf("%d requests sent, %d failed", report.Sent, len(report.Failures))
+	if report.Sent < 100 {
+		t.Errorf("only %d requests were sent", report.Sent)
+	}
+	for _, failure := range report.Failures {
+		t.Error(o.told(failure.At, failure.Ended, failure.Err.Error()))
 	}
 }

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -97,6 +98,6 @@ func (c *testCluster) checkServed(t *testing.T) {
 		t.Errorf("only %d requests were sent", report.Sent)
 	}
 	for _, failure := range report.Failures {
-		t.Errorf("%s: %v", failure.At.Format(time.TimeOnly), failure.Err)
+		t.Error(c.told(failure.At, failure.Ended, fmt.Sprintf("%s: %v", failure.At.Format(time.TimeOnly), failure.Err)))
 	}
 }

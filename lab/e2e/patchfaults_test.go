@@ -176,8 +176,9 @@ func runsPatch(node string) action {
 // rolledBack waits until the guard has returned the first node to v1.34.3, and deletes the
 // upgrade.
 func rolledBack(f *faultRun) error {
+	began := time.Now()
 	if err := waitUntil(outOfService, func() error { return f.serves(f.id, f.first()) }); err != nil {
-		return err
+		return errors.New(f.late(began, outOfService, err.Error()))
 	}
 	got, err := f.statusOf(f.first())
 	if err != nil {

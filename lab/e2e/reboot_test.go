@@ -136,11 +136,5 @@ func (r *reboots) reboots(t *testing.T) {
 }
 
 func (r *reboots) checkPromises(t *testing.T) {
-	broken, err := record.Promises(r.recorder.Moments(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range broken {
-		t.Error(line)
-	}
+	r.report(t)(record.Promises(r.recorder.Moments(), 1))
 }

@@ -64,15 +64,15 @@ func (c *testCluster) checkHours(t *testing.T, struck ...string) {
 }
 
 // report returns a function that fails the test for each broken promise in its argument.
-func (c *testCluster) report(t *testing.T) func([]string, error) {
+func (c *testCluster) report(t *testing.T) func([]record.Broken, error) {
 	t.Helper()
-	return func(broken []string, err error) {
+	return func(broken []record.Broken, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range broken {
-			t.Error(line)
+		for _, b := range broken {
+			t.Error(c.told(b.Seen, b.Seen, b.What))
 		}
 	}
 }

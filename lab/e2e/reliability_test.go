@@ -124,15 +124,22 @@ func (f *faultRun) writeRow(t *testing.T, began time.Time) {
 	for _, node := range f.upgraded() {
 		happened += ". " + node + ": " + f.path(node)
 	}
-	writeRow(t, row{f.id, happened, f.said, time.Since(f.injected), promises(f.broken(t))})
+	r := row{f.id, happened, f.said, time.Since(f.injected), promises(f.broken(t))}
+	if !f.isVoid(t, began) {
+		writeRow(t, r)
+	}
 }
 
 // promises returns the last cell of a row.
-func promises(broken []string) string {
+func promises(broken []record.Broken) string {
 	if len(broken) == 0 {
 		return "kept"
 	}
-	return "**broken**: " + strings.Join(broken, "; ")
+	var lines []string
+	for _, b := range broken {
+		lines = append(lines, b.What)
+	}
+	return "**broken**: " + strings.Join(lines, "; ")
 }
 
 // path returns the steps that a node went through since the fault.

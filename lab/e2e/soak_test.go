@@ -26,7 +26,7 @@ type soakRun struct {
 	done     []soakRound
 	samples  []sample
 	moments  int
-	broken   []string
+	broken   []record.Broken
 	compacts []live // etcd's data at the start and at the end
 }
 

@@ -49,7 +49,8 @@ To repeat it, as root on a Debian machine: ` + "`make soak DURATION=1h SEED=%d`"
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 %s`
 
-// writePage writes the page that SOAK_PAGE names, also of a run that failed, and prints it.
+// writePage writes the page that SOAK_PAGE names, also of a run that failed, but not of one that
+// is void, and prints it.
 func (s *soakRun) writePage(t *testing.T) {
 	if s.lasted == 0 {
 		s.lasted = time.Since(s.began)
@@ -59,7 +60,7 @@ func (s *soakRun) writePage(t *testing.T) {
 		countedRows(byKind(s.done, func(r soakRound) string { return r.kind() })), countedRows(byKind(s.done, faults)), figureRows(s.figures()))
 	t.Log("\n" + page)
 	path := os.Getenv("SOAK_PAGE")
-	if path == "" {
+	if path == "" || s.isVoid(t, s.began) {
 		return
 	}
 	if err := os.WriteFile(path, []byte(page), 0o644); err != nil {

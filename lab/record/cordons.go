@@ -1,15 +1,14 @@
 package record
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
 
 // LostCordons checks docs/architecture.md's promise 5: a cordon without our mark stays. A
 // person cordoned the nodes in foreign, and has not uncordoned them.
-func LostCordons(moments []Moment, foreign ...string) ([]string, error) {
-	var broken []string
+func LostCordons(moments []Moment, foreign ...string) ([]Broken, error) {
+	var broken []Broken
 	before := map[string]Node{}
 	err := Walk(moments, func(m Moment, s State) {
 		name := m.Object.GetName()
@@ -18,7 +17,7 @@ func LostCordons(moments []Moment, foreign ...string) ([]string, error) {
 		}
 		now, there := s.Nodes[name]
 		if was := before[name]; there && was.Cordoned && !was.OurCordon && !now.Cordoned {
-			broken = append(broken, fmt.Sprintf("revision %d: the cordon of %s, which is not ours, was removed", m.Revision, name))
+			broken = append(broken, m.broken("the cordon of %s, which is not ours, was removed", name))
 		}
 		before[name] = now
 	})

@@ -20,7 +20,7 @@ func TestLostCordons(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			broken, err := LostCordons(test.moments, "w1")
-			if got := strings.Join(broken, "\n"); err != nil || (test.want == "") != (got == "") || !strings.Contains(got, test.want) {
+			if got := joined(broken); err != nil || (test.want == "") != (got == "") || !strings.Contains(got, test.want) {
 				t.Errorf("reported %q and error %v, want %q", got, err, test.want)
 			}
 		})

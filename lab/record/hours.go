@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -21,7 +20,7 @@ const grace = 2 * time.Second
 //
 // It has its own reading of schedules, limited to those that the lab writes, so
 // that the product's reading is not checked by itself.
-func OutOfHours(moments []Moment, struck ...string) ([]string, error) {
+func OutOfHours(moments []Moment, struck ...string) ([]Broken, error) {
 	begun, err := Beginnings(moments)
 	if err != nil {
 		return nil, err
@@ -30,12 +29,12 @@ func OutOfHours(moments []Moment, struck ...string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var broken []string
+	var broken []Broken
 	passed := map[string]bool{}
 	for _, b := range begun {
 		if b.What == Reboot {
 			if !passed[b.Node] && !slices.Contains(struck, b.Node) {
-				broken = append(broken, fmt.Sprintf("revision %d: %s was rebooted without having passed its last check", b.Revision, b.Node))
+				broken = append(broken, b.broken("%s was rebooted without having passed its last check", b.Node))
 			}
 			passed[b.Node] = false
 			continue
@@ -50,7 +49,7 @@ func OutOfHours(moments []Moment, struck ...string) ([]string, error) {
 			return nil, err
 		}
 		if now != "" && before != "" {
-			broken = append(broken, fmt.Sprintf("revision %d: %s of %s began at %s: %s", b.Revision, b.What, b.Node, b.Seen.UTC().Format(time.TimeOnly), now))
+			broken = append(broken, b.broken("%s of %s began at %s: %s", b.What, b.Node, b.Seen.UTC().Format(time.TimeOnly), now))
 		}
 	}
 	return broken, nil

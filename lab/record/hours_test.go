@@ -85,7 +85,7 @@ func TestOutOfHours(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := strings.Join(broken, "\n")
+			got := joined(broken)
 			if (test.want == "") != (got == "") || !strings.Contains(got, test.want) {
 				t.Errorf("reported %q, want %q", got, test.want)
 			}

@@ -1,18 +1,15 @@
 package record
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // InOrder checks that a node begins only when every node of the earlier groups
 // runs the version and is back in service.
-func InOrder(moments []Moment, version string, groups ...[]string) ([]string, error) {
+func InOrder(moments []Moment, version string, groups ...[]string) ([]Broken, error) {
 	begun, err := Beginnings(moments)
 	if err != nil {
 		return nil, err
 	}
-	var broken []string
+	var broken []Broken
 	err = Walk(moments, func(m Moment, s State) {
 		for len(begun) > 0 && begun[0].Revision == m.Revision {
 			b := begun[0]
@@ -20,7 +17,7 @@ func InOrder(moments []Moment, version string, groups ...[]string) ([]string, er
 			group := slices.IndexFunc(groups, func(g []string) bool { return slices.Contains(g, b.Node) })
 			for _, name := range slices.Concat(groups[:max(group, 0)]...) {
 				if !s.done(name, version) {
-					broken = append(broken, fmt.Sprintf("revision %d: %s of %s began before %s was done", m.Revision, b.What, b.Node, name))
+					broken = append(broken, m.broken("%s of %s began before %s was done", b.What, b.Node, name))
 				}
 			}
 		}

@@ -3,14 +3,28 @@ package record
 import (
 	"fmt"
 	"strings"
+	"time"
 )
+
+// Broken is a promise that was broken.
+type Broken struct {
+	Seen time.Time // when this program heard of it
+	What string
+}
+
+func (b Broken) String() string { return b.What }
+
+// broken returns a promise that was broken at that moment.
+func (m Moment) broken(format string, args ...any) Broken {
+	return Broken{m.Seen, fmt.Sprintf("revision %d: ", m.Revision) + fmt.Sprintf(format, args...)}
+}
 
 // Promises checks docs/architecture.md's promises 1 and 4 at every moment: at most
 // slots nodes are cordoned or NotReady, each of them holds a slot, and at most one
 // of them is a control-plane node. The cordons of nodes in foreign were made by
 // another client.
-func Promises(moments []Moment, slots int, foreign ...string) ([]string, error) {
-	var broken []string
+func Promises(moments []Moment, slots int, foreign ...string) ([]Broken, error) {
+	var broken []Broken
 	err := Walk(moments, func(m Moment, s State) {
 		masters, down := 0, s.Down(foreign...)
 		for _, name := range down {
@@ -19,14 +33,14 @@ func Promises(moments []Moment, slots int, foreign ...string) ([]string, error) 
 				masters++
 			}
 			if !s.Holds(name) {
-				broken = append(broken, fmt.Sprintf("revision %d: %s is down (cordoned %t, Ready %t) and holds no slot", m.Revision, name, node.Cordoned, node.Ready))
+				broken = append(broken, m.broken("%s is down (cordoned %t, Ready %t) and holds no slot", name, node.Cordoned, node.Ready))
 			}
 		}
 		if len(down) > slots {
-			broken = append(broken, fmt.Sprintf("revision %d: %d nodes down at once: %s", m.Revision, len(down), strings.Join(down, ", ")))
+			broken = append(broken, m.broken("%d nodes down at once: %s", len(down), strings.Join(down, ", ")))
 		}
 		if masters > 1 {
-			broken = append(broken, fmt.Sprintf("revision %d: %d control-plane nodes down at once", m.Revision, masters))
+			broken = append(broken, m.broken("%d control-plane nodes down at once", masters))
 		}
 	})
 	return broken, err

@@ -34,6 +34,15 @@ func slot(revision int64, name, holder string) Moment {
 
 const master = "node-role.kubernetes.io/control-plane"
 
+// joined returns what was broken, a line each.
+func joined(broken []Broken) string {
+	var lines []string
+	for _, b := range broken {
+		lines = append(lines, b.What)
+	}
+	return strings.Join(lines, "\n")
+}
+
 func TestPromises(t *testing.T) {
 	up := []Moment{node(1, "cp1", "", "True", "a", master), node(2, "w1", "", "True", "b"), node(3, "w2", "", "True", "c")}
 	tests := map[string]struct {
@@ -60,7 +69,7 @@ func TestPromises(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := strings.Join(broken, "\n")
+			got := joined(broken)
 			if (test.want == "") != (got == "") || !strings.Contains(got, test.want) {
 				t.Errorf("reported %q, want %q", got, test.want)
 			}

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,8 +11,8 @@ import (
 
 // Skew checks docs/architecture.md's promise 3 at every moment: no kubelet is newer than
 // any kube-apiserver, and none is downgraded or skips a minor.
-func Skew(moments []Moment) ([]string, error) {
-	var broken []string
+func Skew(moments []Moment) ([]Broken, error) {
+	var broken []Broken
 	kubelets, servers := map[string]version.Version{}, map[string]version.Version{}
 	for _, m := range moments {
 		name, v, err := versionOf(m)
@@ -30,11 +29,11 @@ func Skew(moments []Moment) ([]string, error) {
 		}
 		if before, known := kubelets[name]; known && m.Resource == "nodes" && before != v {
 			if err := version.CheckStep(before, v); err != nil {
-				broken = append(broken, fmt.Sprintf("revision %d: kubelet of %s: %v", m.Revision, name, err))
+				broken = append(broken, m.broken("kubelet of %s: %v", name, err))
 			}
 		}
 		into[name] = v
-		broken = append(broken, tooNew(m.Revision, kubelets, servers)...)
+		broken = append(broken, tooNew(m, kubelets, servers)...)
 	}
 	return broken, nil
 }
@@ -65,15 +64,15 @@ func versionOf(m Moment) (name string, v version.Version, err error) {
 	return "", v, nil
 }
 
-func tooNew(revision int64, kubelets, servers map[string]version.Version) []string {
-	var broken []string
+func tooNew(m Moment, kubelets, servers map[string]version.Version) []Broken {
+	var broken []Broken
 	for node, kubelet := range kubelets {
 		for pod, server := range servers {
 			if err := version.CheckKubelet(kubelet, server); err != nil {
-				broken = append(broken, fmt.Sprintf("revision %d: %s and %s: %v", revision, node, pod, err))
+				broken = append(broken, m.broken("%s and %s: %v", node, pod, err))
 			}
 		}
 	}
-	slices.Sort(broken)
+	slices.SortFunc(broken, func(a, b Broken) int { return strings.Compare(a.What, b.What) })
 	return broken
 }

@@ -149,9 +149,14 @@ func (a *Agent) wakeUp() {
 	}
 }
 
-// nodeUpgrade returns this node's NodeUpgrade, from the watch, or nil.
+// nodeUpgrade returns this node's NodeUpgrade, from the watch, or nil. The first list may be
+// older than the Node, and have the NodeUpgrade of a former Node of this name.
 func (a *Agent) nodeUpgrade() *v1alpha1.NodeUpgrade {
-	return one[*v1alpha1.NodeUpgrade](a.nodeUpgrades)
+	nu := one[*v1alpha1.NodeUpgrade](a.nodeUpgrades)
+	if nu != nil && ofFormerNode(nu, a.node()) {
+		return nil
+	}
+	return nu
 }
 
 // node returns the Node object, from the watch, or nil.

@@ -193,8 +193,8 @@ func TestDeletedNodeUpgradeEndsAttempt(t *testing.T) {
 	c.checkFree()
 }
 
-// TestNodeJoinsAgain checks that the status of an earlier node of the same name does not
-// count.
+// TestNodeJoinsAgain checks that neither the spec nor the status of an earlier node of the same
+// name counts: the new node may not be managed. The coordinator deletes them.
 func TestNodeJoinsAgain(t *testing.T) {
 	c := newCluster(t, "agent-again")
 	c.order(v1alpha1.ReleaseNone)
@@ -207,6 +207,12 @@ func TestNodeJoinsAgain(t *testing.T) {
 	_, err = c.ours.NodeUpgrades.Apply(t.Context(), old, fieldManager, "status")
 	c.must(err)
 	c.run()
+	time.Sleep(2 * time.Second)
+	if began := c.host.verbs(); len(began) > 0 || c.host.hasFiles() {
+		t.Errorf("got work on the host %v and files %t by order of a former node, want none", began, c.host.hasFiles())
+	}
+	c.must(c.ours.NodeUpgrades.Delete(t.Context(), c.node, metav1.DeleteOptions{}))
+	c.order(v1alpha1.ReleaseNone)
 	status := c.await("the image is staged", func(s agentStatus) bool { return s.Versions.Staged == "v1.34.4" })
 	if status.Retry.Attempts != 0 || status.Step != v1alpha1.StepWaiting {
 		t.Errorf("status %+v", status)

@@ -20,3 +20,22 @@ func TestStaticPodVersionOverridesKubeadmRecord(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstControlPlaneWithoutRecord checks that a control plane that runs the version without
+// a record of kubeadm, as one that was given back and is managed again, is not the one for
+// which the others wait: it does not run kubeadm.
+func TestFirstControlPlaneWithoutRecord(t *testing.T) {
+	made := func(name, kubelet, pods string) *node {
+		n := &node{Node: fleet.Node{Name: name, Kubelet: kubelet, ControlPlane: true}}
+		n.concerned = true
+		n.spec = &v1alpha1.NodeUpgradeSpec{}
+		n.status = &v1alpha1.NodeUpgradeStatus{Versions: v1alpha1.NodeVersions{ControlPlane: pods}}
+		n.readStatus(versionReader{})
+		return n
+	}
+	c := &cluster{target: &target{ClusterUpgrade: &v1alpha1.ClusterUpgrade{}, to: parsed("v1.35.2")}}
+	c.nodes = []*node{made("cp1", "v1.35.2", "v1.35.2"), made("cp2", "v1.34.3", "v1.35.2"), made("cp3", "v1.34.3", "v1.34.3")}
+	if first := c.firstControlPlane(); first != c.nodes[1] {
+		t.Error("kubeadm upgrade apply does not run on cp2")
+	}
+}

@@ -49,7 +49,9 @@ func (c *cluster) notEveryAPIServer() string {
 
 // firstControlPlane returns the node that runs `kubeadm upgrade apply`: the one that
 // was chosen before, because it may have begun; else the first. Once a node has
-// completed, the others run `kubeadm upgrade node` and the result is nil.
+// completed, the others run `kubeadm upgrade node` and the result is nil. A node that runs
+// the version without a record of kubeadm (it joined so, or was given back meanwhile) will
+// not run it: another one does, which may be a second time.
 func (c *cluster) firstControlPlane() *node {
 	if c.target == nil || c.target.reboot {
 		return nil
@@ -61,6 +63,8 @@ func (c *cluster) firstControlPlane() *node {
 			continue
 		case atLeast(*n.runs.kubeadm, c.target.to):
 			return nil
+		case c.target.kubeadmDone(n):
+			continue
 		case first == nil:
 			first = n
 		}

@@ -106,7 +106,7 @@ var Rows = []Row{
 		{"Requests to the API server", "Each second, by HTTP status.", "timeseries", "", 6, []Query{
 			{`sum by (method, code) (rate(kubectl_upgrade_client_requests_total[$__rate_interval]))`, "{{method}} {{code}}"}}},
 		{"Memory", "Of each replica.", "timeseries", "bytes", 6, []Query{
-			{`process_resident_memory_bytes and on (instance) kubectl_upgrade_leader`, "{{pod}}"}}},
+			{`process_resident_memory_bytes and on (instance) kubectl_upgrade_leader`, "{{instance}}"}}},
 	}},
 }
 

@@ -141,7 +141,7 @@ scrape_configs:
     honor_labels: true
     authorization: {credentials_file: %s}
     tls_config: {insecure_skip_verify: true}
-    static_configs: [{targets: [%q], labels: {pod: coordinator-0}}]
+    static_configs: [{targets: [%q]}]
 `, write(w.T, "rules.yaml", string(fast)), strings.TrimPrefix(w.alertmanager, "http://"), write(w.T, "token", w.reader), target)
 	address := freeAddress(w.T)
 	w.prometheus = prometheus{w.T, "http://" + address}

@@ -41,7 +41,7 @@ func (w *world) startAgent(n *node) {
 	a.reachable = func() bool { return !n.partitioned && w.apiUp() }
 	a.restart = again
 	a.steps = agent.NewSteps(agent.Config{
-		Node: n.name, Version: "simulated", Host: hostOf{n, a}, Install: func() error { w.checkManaged(n, "is taken over"); n.hasFiles = true; return nil },
+		Node: n.name, Version: "simulated", Host: hostOf{n, a}, Install: func() error { w.checkManaged(a, "is taken over"); n.hasFiles = true; return nil },
 		Account: a.clients.kube, Kubelet: a.clients.kube, Upgrades: a.clients.ours,
 		Events: observe.RecorderTo(&w.recorded, n.name), Log: w.log, Output: nil, Ready: func() {}, Now: w.now,
 	})

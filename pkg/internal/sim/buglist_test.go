@@ -94,4 +94,11 @@ var bugs = []bug{
 		{"pkg/machine/aborting.go", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), Action{}", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), act(DoFree)"},
 		{"pkg/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
 	}},
+	{"a node that the policy selects no more goes on", []edit{
+		{"pkg/plan/withdraw.go", "case !n.managed:", "case !n.managed && n.Name == \"\":"},
+	}},
+	{"a node is given back in the middle of an attempt", []edit{
+		{"pkg/machine/next.go", "if step, ok := steps[s.Step]; ok {", "if step, ok := steps[s.Step]; ok && (o.Managed || s.Step.Info().Phase != v1alpha1.PhaseRevocable) {"},
+		{"pkg/machine/waiting.go", "if !o.Managed && (!o.Host.HasFiles || !o.Node.Marked() && o.Slot.Held == \"\") {", "if !o.Managed {"},
+	}},
 }

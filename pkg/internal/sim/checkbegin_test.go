@@ -14,7 +14,7 @@ import (
 func (w *world) checkBegin(a *agentProgram, what string) {
 	n := a.node
 	w.begins++
-	w.checkManaged(n, what)
+	w.checkManaged(a, what)
 	w.checkWindow(a, what)
 	w.checkSpec(a, what)
 	if w.held(n) == "" && !w.tamperedLately() {
@@ -27,7 +27,7 @@ func (w *world) checkBegin(a *agentProgram, what string) {
 func (w *world) checkAhead(a *agentProgram) {
 	what := "runs kubeadm ahead of its turn"
 	w.begins++
-	w.checkManaged(a.node, what)
+	w.checkManaged(a, what)
 	w.checkWindow(a, what)
 	w.checkSpec(a, what)
 	if a.node.controlPlane {
@@ -58,6 +58,10 @@ func (w *world) checkSpec(a *agentProgram, what string) {
 	released := nu.Spec.Release.Granted() || nu.Spec.Release == v1alpha1.ReleaseKubeadmAhead && a.node.ahead
 	if nu.Spec.Upgrade == nil || nu.Spec.Upgrade.UID != state.UID || !released {
 		w.broken("spec", "%s %s for upgrade %s, and its spec is for %+v with release %q", nu.Name, what, state.UID, nu.Spec.Upgrade, nu.Spec.Release)
+		return
+	}
+	if !nu.Spec.Managed && a.steps.State().Step.Info().Phase == v1alpha1.PhaseRevocable {
+		w.broken("managed", "%s %s in step %s, and is not managed any more", nu.Name, what, a.steps.State().Step)
 		return
 	}
 	policy := get[*v1alpha1.UpgradePolicy](w.api, key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName})

@@ -31,7 +31,10 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 		}
 	}
 	former, spec := inner(was.tree, "spec"), inner(after.tree, "spec")
-	if text(inner(former, "upgrade"), "uid") != text(inner(spec, "upgrade"), "uid") || text(former, "release") != text(spec, "release") {
+	if former["managed"] != spec["managed"] {
+		w.note("%s: %s is managed: %v", by, k.Name, spec["managed"] == true)
+	}
+	if text(inner(former, "upgrade"), "uid") != text(inner(spec, "upgrade"), "uid") || text(former, "release") != text(spec, "release") || former["managed"] != spec["managed"] {
 		w.specChangedAt[k.Name] = w.now()
 	}
 	granted := v1alpha1.Release(text(spec, "release")).Granted()
@@ -40,6 +43,7 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 	}
 	if strings.Contains(by, "coordinator") && granted && !v1alpha1.Release(text(former, "release")).Granted() {
 		w.checkRelease(by, after.object("nodeupgrades").(*v1alpha1.NodeUpgrade))
+		w.checkSelected(by, k.Name)
 	}
 	if strings.HasPrefix(by, "agent ") && step != "" {
 		working := step.Info().Phase == v1alpha1.PhaseCommitted || step.Info().Phase == v1alpha1.PhaseRevocable

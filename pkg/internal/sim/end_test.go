@@ -23,6 +23,9 @@ func (w *world) settled() bool {
 		if n.removed {
 			continue
 		}
+		if n.unmanaged && n.hasFiles {
+			return false
+		}
 		nu := w.nodeUpgrade(n.name)
 		if nu == nil || nu.Status.Step == "" || nu.Status.ObservedGeneration != nu.Generation || !n.healthy() && !n.leftBroken(nu) {
 			return false

@@ -43,6 +43,8 @@ func (w *world) inject(f fault) {
 		w.injectLease(f)
 	case "close window", "freeze", "invalid schedule", "suspend":
 		w.injectSchedule(f)
+	case "leave pool", "switch node", "observe":
+		w.injectSwitch(f)
 	case "delete nodeupgrade":
 		w.api.remove("admin", key{Resource: "nodeupgrades", Name: f.Who})
 	case "delete upgrade", "recreate upgrade":
@@ -133,6 +135,7 @@ func (w *world) repair() {
 	w.coordinatorStoppedUntil = time.Time{}
 	w.startCoordinator(0)
 	w.apiDownUntil, w.findings, w.published = time.Time{}, nil, digest(1)
+	w.endSwitches()
 	for _, n := range w.nodes {
 		n.blocked, n.failing = false, map[verb.Verb]int{}
 		n.power()

@@ -35,6 +35,7 @@ var takes = map[verb.Verb]time.Duration{
 	verb.Facts: 100 * time.Millisecond, verb.Etcd: 200 * time.Millisecond, verb.Disarm: 500 * time.Millisecond,
 	verb.Stage: 8 * time.Second, verb.Pull: 6 * time.Second, verb.Snapshot: 4 * time.Second,
 	verb.Kubeadm: 30 * time.Second, verb.Activate: 2 * time.Second, verb.Restart: 4 * time.Second, verb.Confirm: 500 * time.Millisecond,
+	verb.Uninstall: time.Second,
 }
 
 // Start starts a verb, as host.Client does.
@@ -131,6 +132,24 @@ func (n *node) effect(r host.Request, a verbArgs, result *host.Result, fail func
 			return
 		}
 		n.armed, n.guards = false, false
+	case verb.Uninstall:
+		if v := n.busy(); v != "" {
+			fail(v1alpha1.ReasonHostUnreachable, string(v)+" is running")
+			return
+		}
+		n.uninstall()
+	}
+}
+
+// uninstall removes what the verbs keep on the node. Images stay.
+func (n *node) uninstall() {
+	n.hasFiles, n.armed, n.guards, n.guardRecord, n.rollback, n.kubeadm = false, false, false, nil, nil, ""
+	for v := range n.requests {
+		if v != verb.Facts && v != verb.Etcd && v != verb.Uninstall { // their results are not on the disk
+			delete(n.units, v)
+			delete(n.requests, v)
+			delete(n.results, v)
+		}
 	}
 }
 

@@ -44,6 +44,8 @@ type node struct {
 	removed      bool // its Node was deleted for good
 	hasFiles     bool // its agent has taken it over
 	unmanaged    bool // the UpgradePolicy does not select it
+	managedOnce  bool // it did at some time
+	comesBack    bool // it is unmanaged for a while only
 	packages     bool // its Kubernetes comes from packages: active stands for them, and is not replaced
 
 	// On the disk.

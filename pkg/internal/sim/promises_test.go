@@ -37,7 +37,7 @@ func (w *world) checkRequest(p *program, r request) {
 			return // it will be refused
 		}
 		if _, changes := patch.Spec["unschedulable"]; changes {
-			w.checkManaged(a.node, "is cordoned or uncordoned")
+			w.checkEverManaged(a.node, "is cordoned or uncordoned")
 		}
 		switch value, changes := patch.Spec["unschedulable"]; {
 		case changes && value == true:
@@ -48,20 +48,17 @@ func (w *world) checkRequest(p *program, r request) {
 	}
 }
 
-// checkManaged checks that nothing is changed on a node that is not managed.
-func (w *world) checkManaged(n *node, what string) {
-	if n.unmanaged {
-		w.broken("managed", "%s %s, and is not managed", n.name, what)
-	}
-}
-
 // checkStart checks a verb that an agent starts.
 func (w *world) checkStart(a *agentProgram, r host.Request) {
 	n, given := a.node, args(&r)
-	if r.Verb != verb.Facts && r.Verb != verb.Etcd {
-		w.checkManaged(n, "runs "+string(r.Verb))
+	switch r.Verb {
+	case verb.Facts, verb.Etcd:
+	case verb.Uninstall:
+		w.checkGivenBack(a)
+	default:
+		w.checkManaged(a, "runs "+string(r.Verb))
 	}
-	if n.packages && r.Verb != verb.Facts && r.Verb != verb.Etcd {
+	if n.packages && r.Verb != verb.Facts && r.Verb != verb.Etcd && r.Verb != verb.Uninstall {
 		w.broken("packages", "%s runs %s, and its Kubernetes comes from packages", n.name, r.Verb)
 	}
 	switch r.Verb {

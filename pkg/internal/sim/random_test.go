@@ -87,6 +87,7 @@ func newScript(seed uint64) script {
 	if r.IntN(3) == 0 {
 		s.Faults = append(s.Faults, anyMoment(r, s)...)
 	}
+	s.Faults = append(s.Faults, anySwitches(s)...)
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
 	s.Packages, s.Unmanaged, s.Soft = anyPackages(s), anyUnmanaged(s), anySoft(s)
 	return s

@@ -55,7 +55,7 @@ type fault struct {
 // clusterWide are the faults that concern neither one node nor one program.
 var clusterWide = []string{
 	"stop coordinator", "second coordinator", "api down", "delete lease", "clear lease", "garble lease", "unlabel lease",
-	"delete upgrade", "recreate upgrade", "close window", "freeze", "invalid schedule", "suspend", "republish", "finding",
+	"delete upgrade", "recreate upgrade", "close window", "freeze", "invalid schedule", "suspend", "republish", "finding", "observe",
 }
 
 func (f fault) String() string {

@@ -90,6 +90,7 @@ func (w *world) join(name string, runs bool) {
 		broken: map[string]string{}, failing: map[verb.Verb]int{}, packages: slices.Contains(w.script.Packages, name),
 		unmanaged: slices.Contains(w.script.Unmanaged, name),
 	}
+	n.managedOnce = !n.unmanaged
 	if wrong := w.script.Broken[name]; wrong != "" {
 		n.broken[w.script.To] = wrong
 	}

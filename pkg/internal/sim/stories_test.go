@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 // plain is a script without faults.
@@ -66,6 +68,40 @@ func TestStories(t *testing.T) {
 		},
 		"nothing is done on a worker that is not managed": {
 			func(s *script) { s.Workers, s.Unmanaged = 2, []string{"w2"} }, "all 2 nodes run v1.34.4",
+		},
+		"a worker that the policy selects no more while it is drained is given back": {
+			func(s *script) {
+				s.Faults = []fault{{At: time.Minute, Kind: "switch node", Step: v1alpha1.StepDraining, Who: "w1"}}
+			},
+			"uninstall on w1 has ended (ok: true",
+		},
+		"a worker that the policy selects from now on follows": {
+			func(s *script) {
+				s.Workers, s.Unmanaged = 2, []string{"w2"}
+				s.Faults = []fault{{At: 10 * time.Minute, Kind: "switch node", Who: "w2"}}
+			},
+			"w2 is in step Idle (UpToDate: the node runs v1.34.4)",
+		},
+		"a pool that leaves for a while is upgraded afterwards": {
+			func(s *script) {
+				s.Faults = []fault{{Kind: "leave pool", Step: v1alpha1.StepDraining, Who: "cp1", For: 2 * time.Minute}}
+			},
+			"cp1 is in step Idle (UpToDate: the node runs v1.34.4)",
+		},
+		"nodes that are only observed for a while are given back, and upgraded afterwards": {
+			func(s *script) {
+				s.Faults = []fault{{At: 2 * time.Minute, Kind: "observe", For: 5 * time.Minute}}
+			},
+			"all 3 nodes run v1.34.4",
+		},
+		// It has no record of kubeadm any more, and did not run it again, for which the others
+		// waited.
+		"a control plane that was given back in the middle of an upgrade does not hold up the others": {
+			func(s *script) {
+				s.ControlPlanes = 3
+				s.Faults = []fault{{Kind: "observe", Step: v1alpha1.StepSettling, Who: "cp1", For: 2 * time.Minute}}
+			},
+			"all 5 nodes run v1.34.4",
 		},
 		"an upgrade to a version leaves a node with packages out": {
 			func(s *script) { s.Packages = []string{"w1"} }, "all 2 nodes run v1.34.4",

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
@@ -32,7 +33,7 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 		a.watchPodsIfNeeded(ctx, o)
 		err := a.persist(ctx, o, a.failingWrite.problem(action.Do, a.Now()))
 		// A changed step that needs no action is written again with the next one.
-		mayContinue := stepChanged && action.Do == machine.DoNothing || mayActUnwritten(action, err)
+		mayContinue := stepChanged && action.Do == machine.DoNothing || a.mayActUnwritten(ctx, action, err)
 		if err != nil && !mayContinue {
 			return a.backoff(ctx, "writing the status", err)
 		}
@@ -67,11 +68,20 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 
 // mayActUnwritten reports whether an action may be done though the State was not written.
 // Without a NodeUpgrade the node still goes back into service: the coordinator that would
-// create the NodeUpgrade may itself wait for this cordoned node.
-func mayActUnwritten(action machine.Action, err error) bool {
+// create the NodeUpgrade may itself wait for this cordoned node. That there is none is read
+// live: a watch's first list may be from before it was created.
+func (a *Agent) mayActUnwritten(ctx context.Context, action machine.Action, err error) bool {
 	entry, isVerb := hostverb.Lookup(action.Verb)
-	return isVerb && entry.NeedsNoState ||
-		errors.Is(err, errNoNodeUpgrade) && (action.Do == machine.DoNothing || action.Do.BringsBack())
+	switch {
+	case isVerb:
+		return entry.NeedsNoState
+	case !errors.Is(err, errNoNodeUpgrade):
+		return false
+	case action.Do.BringsBack():
+		nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
+		return apierrors.IsNotFound(err) || err == nil && ofFormerNode(nu, a.node())
+	}
+	return action.Do == machine.DoNothing
 }
 
 // backoff logs an error and returns when to retry.

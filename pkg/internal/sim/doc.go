@@ -26,7 +26,7 @@
 // sleeps are simulated too. Only one goroutine acts at a time. A fault may have another
 // program run between two requests of one that runs.
 //
-// A script (script, random) has the cluster, its upgrade and the faults (faults,
+// A script (script, random) has the cluster, its upgrade and the faults (faults, switches,
 // nodefaults, programfaults). A world (world, simulate, end) carries it out. The promises are checked
 // when a program sends a request or starts a verb, when an object changes, and after each
 // event (promises and the files check*). If one breaks, shrink shortens the script.

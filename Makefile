@@ -89,7 +89,7 @@ test-docs: docs ## The website in a real Chromium: axe, search, dark and light, 
 
 TO ?= v1.34
 .PHONY: docs-screen
-docs-screen: build assets ## Record `kubectl upgrade apply TO` (v1.34) on the cluster of KUBECONFIG, a lab whose source offers a patch, as docs/images/screen.svg
+docs-screen: build ## Record `kubectl upgrade apply TO` (v1.34) on the cluster of KUBECONFIG, a lab whose source offers a patch, as docs/images/screen.svg
 	$(if $(KUBECONFIG),,$(error KUBECONFIG is missing: that of a lab with kubectl-upgrade, as lab/README.md installs it))
 	cd pkg/internal/site && $(GO) build -o ../../../bin/screen ./screen
 	PATH="$(abspath bin):$(KUBE_ASSETS):$$PATH" KUBECONFIG='$(KUBECONFIG)' bin/screen record docs/images/screen.cast kubectl upgrade apply $(TO) --ignore-windows

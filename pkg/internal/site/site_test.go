@@ -59,6 +59,19 @@ func TestSite(t *testing.T) {
 	}
 }
 
+// TestRepository builds the website of this checkout.
+func TestRepository(t *testing.T) {
+	out := t.TempDir()
+	if err := run("../../..", out, "v0.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"docs/commands.html", "docs/api.html", "docs/reference.html", "docs/runbooks/KubectlUpgradeStalled.html", "lab/index.html"} {
+		if _, err := os.Stat(filepath.Join(out, "v0.0.0", page)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestMistakesAreFound(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, want string }{
 		"missing file":    {"docs/begin.md", "# Begin\n[x](gone.md)\n\n## First", "docs/begin.md links to gone.md"},

@@ -83,9 +83,9 @@ docs: ## Build the website of these pages, with a search, in bin/site, and check
 	cd pkg/internal/site && $(GO) run . -root ../../.. -out $(abspath bin/site) -version '$(RELEASE)'
 
 .PHONY: test-docs
-test-docs: docs ## The website in a real Chromium: axe, search, dark and light, a phone (root: installs as test-report)
+test-docs: docs ## The website in a real Chromium: axe, search, dark and light, a phone (root: installs as test-report); PAGES=REGEX opens only those
 	$(browser)
-	cd $(BROWSER) && node site.mjs $(abspath bin/site)/$(RELEASE)
+	cd $(BROWSER) && node site.mjs $(abspath bin/site)/$(RELEASE) '$(PAGES)'
 
 TO ?= v1.34
 .PHONY: docs-screen

@@ -18,7 +18,7 @@ import (
 
 const referenceHead = `# Reference of the commands
 
-What ` + "`kubectl upgrade COMMAND --help`" + ` prints, for all commands. [commands.md](commands.md) explains them, with what they print. A test writes this page: ` + "`go test ./pkg/cli -run TestReferencePage -update`" + `.
+What ` + "`--help`" + ` prints, for all commands. [commands.md](commands.md) explains them, with what they print. A test writes this page: ` + "`go test ./pkg/cli -run TestReferencePage -update`" + `.
 `
 
 // TestReferencePage checks that docs/reference.md has the help of every command.
@@ -54,7 +54,7 @@ func describe(page *strings.Builder, cmd *cobra.Command) {
 	if long == "" {
 		long = cmd.Short + "."
 	}
-	fmt.Fprintf(page, "\n## kubectl upgrade %s\n\n%s\n\n```console\n$ %s\n```\n", strings.TrimPrefix(cmd.CommandPath(), "kubectl upgrade "), long, strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+	fmt.Fprintf(page, "\n## %s\n\n%s\n\nUsage: `%s`\n", cmd.CommandPath(), paragraphs(long), strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 	if cmd.Example != "" {
 		fmt.Fprintf(page, "\nExamples:\n\n```console\n%s\n```\n", asTyped(cmd.Example))
 	}
@@ -64,6 +64,21 @@ func describe(page *strings.Builder, cmd *cobra.Command) {
 	for _, below := range cmd.Commands() {
 		describe(page, below)
 	}
+}
+
+// paragraphs returns a help text as Markdown: a line for each paragraph, and columns as a block.
+func paragraphs(text string) string {
+	all := strings.Split(text, "\n\n")
+	for i, paragraph := range all {
+		switch {
+		case strings.HasPrefix(paragraph, "  - "):
+		case strings.HasPrefix(paragraph, "  "):
+			all[i] = "```\n" + paragraph + "\n```"
+		default:
+			all[i] = strings.Join(strings.Fields(paragraph), " ")
+		}
+	}
+	return strings.Join(all, "\n\n")
 }
 
 // asTyped returns the lines of an example after a prompt.

@@ -66,6 +66,7 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	cd pkg/internal/chart && $(GO) test -timeout 30m ./...
 	cd pkg/api/oldest && $(GO) test ./...
 	cd pkg/internal/othertools && $(GO) test ./...
+	cd pkg/internal/site && $(GO) test ./...
 	cd release && $(GOTESTSUM) -- ./...
 	$(GOTESTSUM) -- -race -timeout 30m ./...
 	$(GO) test -count 1 -timeout 30m ./pkg/internal/sim
@@ -73,8 +74,26 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 .PHONY: docs-check
 docs-check: assets ## Check every page: links and anchors, commands and their flags, objects, and the scripts that some pages show
 	$(GO) test -count 1 ./pkg/internal/doclinks
+	$(MAKE) --no-print-directory docs
 	cd pkg/internal/othertools && $(GO) test -count 1 ./...
 	$(GO) test -count 1 -run 'Page|Documented|TestScripts/(fleets|pilot|kubectl)' ./pkg/cli ./pkg/api/v1alpha1 ./pkg/source ./pkg/internal/apidoc ./pkg/observe/metrics ./pkg/preflight
+
+.PHONY: docs
+docs: ## Build the website of these pages, with a search, in bin/site, and check each link; VERSION names its folder
+	cd pkg/internal/site && $(GO) run . -root ../../.. -out $(abspath bin/site) -version '$(RELEASE)'
+
+.PHONY: test-docs
+test-docs: docs ## The website in a real Chromium: axe, search, dark and light, a phone (root: installs as test-report); PAGES=REGEX opens only those
+	$(browser)
+	cd $(BROWSER) && node site.mjs $(abspath bin/site)/$(RELEASE) '$(PAGES)'
+
+TO ?= v1.34
+.PHONY: docs-screen
+docs-screen: build ## Record `kubectl upgrade apply TO` (v1.34) on the cluster of KUBECONFIG, a lab whose source offers a patch, as docs/images/screen.svg
+	$(if $(KUBECONFIG),,$(error KUBECONFIG is missing: that of a lab with kubectl-upgrade, as lab/README.md installs it))
+	cd pkg/internal/site && $(GO) build -o ../../../bin/screen ./screen
+	PATH="$(abspath bin):$(KUBE_ASSETS):$$PATH" KUBECONFIG='$(KUBECONFIG)' bin/screen record docs/images/screen.cast kubectl upgrade apply $(TO) --ignore-windows
+	bin/screen draw docs/images/screen.cast docs/images/screen.svg
 
 .PHONY: test-rules
 test-rules: ## Unit tests of the Prometheus rules and alerts, with promtool (root: installs Debian's Prometheus)
@@ -82,13 +101,17 @@ test-rules: ## Unit tests of the Prometheus rules and alerts, with promtool (roo
 	promtool check rules manifests/monitoring/rules.yaml
 	promtool test rules pkg/internal/monitoring/testdata/rules_test.yaml
 
-# Where the browser test's npm packages are.
+# Where the browser tests' npm packages are.
 BROWSER := $(LAB_CACHE)/browser
+define browser
+$(call install,chromium fonts-dejavu-core)
+command -v npm >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends npm; }
+mkdir -p $(BROWSER) && cp pkg/report/page/browser/* pkg/internal/site/browser/* $(BROWSER)/ && cd $(BROWSER) && npm ci --silent --no-audit --no-fund --ignore-scripts
+endef
 PICTURES ?=
 .PHONY: test-report
 test-report: ## Reports in a real Chromium, with axe (root: installs Debian's, and two npm packages); PICTURES=1 only takes those of docs/report.md
-	$(call install,chromium fonts-dejavu-core)
-	mkdir -p $(BROWSER) && cp pkg/report/page/browser/* $(BROWSER)/ && cd $(BROWSER) && npm ci --silent --no-audit --no-fund --ignore-scripts
+	$(browser)
 	BROWSER=$(BROWSER) $(GO) test -count 1 -tags browser -v -run TestBrowser ./pkg/report/page $(if $(PICTURES),-pictures)
 
 SEEDS ?= 2000
@@ -193,6 +216,7 @@ lint: ## Linters, formatting, and a check that generated files are up to date
 	cd pkg/internal/chart && $(GOLANGCI) run ./...
 	cd pkg/api/oldest && $(GOLANGCI) run ./...
 	cd pkg/internal/othertools && $(GOLANGCI) run ./...
+	cd pkg/internal/site && $(GOLANGCI) run ./...
 	cd release && $(GOLANGCI) run --build-tags dist ./...
 	$(ACTIONLINT)
 	$(MAKE) --no-print-directory generate

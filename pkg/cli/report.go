@@ -52,7 +52,7 @@ name ends with: .html, .md or .json. With --follow that file is rewritten until 
 upgrade has ended; the exit codes are those of ` + "`kubectl upgrade status --watch`" + `.
 
 It reads UpgradeRecords, so the ClusterUpgrade may be deleted. The windows are those of
-the schedules that exist now. With --snapshot it reads a file that ` + "`kubectl upgrade plan\n--save-snapshot`" + ` wrote, and no cluster.`,
+the schedules that exist now. With --snapshot it reads a file that ` + "`kubectl upgrade plan\n--save-snapshot FILE`" + ` wrote, and no cluster.`,
 		Example: `  kubectl upgrade report v1.35.4
   kubectl upgrade report v1.35.4 --output-file upgrade.html --time-zone Europe/Berlin
   kubectl upgrade report v1.35.4 --output-file upgrade.html --follow

@@ -62,9 +62,7 @@ func explainType(wrong *json.UnmarshalTypeError, text []byte) error {
 	field := withoutStructs(wrong.Field)
 	key := field[strings.LastIndex(field, ".")+1:]
 	all := places(text)
-	i := slices.IndexFunc(all, func(p place) bool {
-		return p.key == key && (wrong.Value != "bool" || slices.Contains(yamlBooleans, strings.ToLower(p.value)))
-	})
+	i := slices.IndexFunc(all, func(p place) bool { return p.key == key && p.reads(wrong.Value) })
 	if i < 0 {
 		return fmt.Errorf("%s: must be %s, not %s", field, kindName(wrong.Type), jsonNames[wrong.Value])
 	}

@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -13,6 +15,18 @@ type place struct {
 	key   string // its last name
 	value string // empty unless it is a scalar
 	line  int
+	node  *yaml.Node
+}
+
+// reads reports whether the value without quotes is what encoding/json calls a bool or a number.
+func (p place) reads(as string) bool {
+	switch as {
+	case "bool":
+		return p.node.Style == 0 && slices.Contains(yamlBooleans, strings.ToLower(p.value))
+	case "number":
+		return slices.Contains([]string{"!!int", "!!float"}, p.node.ShortTag())
+	}
+	return true
 }
 
 func (p place) String() string { return fmt.Sprintf("line %d: %s", p.line, p.field) }
@@ -39,7 +53,7 @@ func addPlaces(all []place, at place, node *yaml.Node) []place {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			key, value := node.Content[i], node.Content[i+1]
-			below := place{field: key.Value, key: key.Value, value: value.Value, line: key.Line}
+			below := place{field: key.Value, key: key.Value, value: value.Value, line: key.Line, node: value}
 			if at.field != "" {
 				below.field = at.field + "." + key.Value
 			}
@@ -47,7 +61,7 @@ func addPlaces(all []place, at place, node *yaml.Node) []place {
 		}
 	case yaml.SequenceNode:
 		for i, item := range node.Content {
-			all = addPlaces(all, place{field: fmt.Sprintf("%s[%d]", at.field, i), key: at.key, line: item.Line}, item)
+			all = addPlaces(all, place{field: fmt.Sprintf("%s[%d]", at.field, i), key: at.key, line: item.Line, node: item}, item)
 		}
 	}
 	return all

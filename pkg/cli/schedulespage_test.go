@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "rewrite docs/schedules.md")
 
 // example is a schedule, a command about it, and what that prints.
-var example = regexp.MustCompile("(?s)```yaml\n(.*?)```\n\n```console\n\\$ kubectl upgrade (windows -f (\\S+) [^\n]*)\n(.*?)```")
+var example = regexp.MustCompile("(?s)```yaml\n(.*?)```\n\n```console run\n\\$ kubectl upgrade (windows -f (\\S+) [^\n]*)\n(.*?)```")
 
 // TestSchedulesPage checks that the page shows what the program prints in Berlin.
 func TestSchedulesPage(t *testing.T) {

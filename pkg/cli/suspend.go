@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,7 +46,8 @@ begins as soon as windows, budget and order allow.`,
 func named(kind string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return fmt.Errorf("expected the name of one %s, got %d; see `%s --help`", kind, len(args), cmd.CommandPath())
+			example, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+			return fmt.Errorf("expected the name of one %s, got %d, as in `%s`", kind, len(args), example)
 		}
 		return nil
 	}

@@ -22,3 +22,7 @@ func (h Hold) Holds() bool { return h.Reason != "" }
 
 // NeedsPerson reports whether h lasts until a person acts.
 func (h Hold) NeedsPerson() bool { return h.Stays || h.Reason.Info().NeedsPerson }
+
+// Stalls reports whether h lasts until a person solves a problem. What people decided
+// themselves, such as to approve first, is none: it must not raise an alarm.
+func (h Hold) Stalls() bool { return h.NeedsPerson() && !h.Reason.Info().HeldByPeople }

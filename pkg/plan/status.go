@@ -129,8 +129,8 @@ func (p *planner) setConditions(t *target, succeeded metav1.ConditionStatus, hol
 		})
 	}
 	set(v1alpha1.ConditionSucceeded, succeeded, true)
-	set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, succeeded == metav1.ConditionUnknown && !hold.NeedsPerson())
-	set(v1alpha1.ConditionStalled, metav1.ConditionTrue, hold.NeedsPerson())
+	set(v1alpha1.ConditionReconciling, metav1.ConditionTrue, succeeded == metav1.ConditionUnknown && !hold.Stalls())
+	set(v1alpha1.ConditionStalled, metav1.ConditionTrue, hold.Stalls())
 }
 
 // wholeSecond returns an instant with the precision of metav1.Time.

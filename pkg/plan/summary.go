@@ -52,6 +52,9 @@ func (p *planner) firsts() (active, blocked, waiting, queued int) {
 		switch {
 		case !n.concerned || v.decision == Done:
 		case v.decision == Blocked:
+			if blocked >= 0 && p.verdicts[blocked].hold.Reason.Info().HeldByPeople && !v.hold.Reason.Info().HeldByPeople {
+				blocked = i // a problem is said before a hold that people chose
+			}
 			first(&blocked, i)
 		case v.decision == Go || n.busy():
 			first(&active, i)

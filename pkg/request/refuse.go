@@ -69,20 +69,17 @@ func refuseMethod(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) error {
 }
 
 // refuseTrigger refuses an upgrade that the coordinator would not begin until a person
-// acts. One that waits for people to approve it, or the like, is not refused.
+// solves a problem.
 func refuseTrigger(decided plan.Plan, u *v1alpha1.ClusterUpgrade) error {
 	status := statusOf(decided)
 	if status == nil || status.TriggerTime != nil || !status.Stalled() {
 		return nil
 	}
-	switch reason, message := status.Explain(); {
-	case reason.Info().HeldByPeople:
-		return nil
-	case reason == v1alpha1.ReasonNotOffered:
+	reason, message := status.Explain()
+	if reason == v1alpha1.ReasonNotOffered {
 		return fmt.Errorf("%s; `kubectl upgrade releases` lists what is available", message)
-	default:
-		return fmt.Errorf("the coordinator would not begin with it: %s: %s; `kubectl upgrade plan %s` shows more", reason, message, u.Spec.Version)
 	}
+	return fmt.Errorf("the coordinator would not begin with it: %s: %s; `kubectl upgrade plan %s` shows more", reason, message, u.Spec.Version)
 }
 
 // refuseFindings refuses what a check blocks and --ignore-check does not name.

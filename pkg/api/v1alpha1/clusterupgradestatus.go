@@ -184,7 +184,7 @@ func (s *ClusterUpgradeStatus) Explain() (Reason, string) {
 	return "", ""
 }
 
-// Stalled reports whether the upgrade waits for a person.
+// Stalled reports whether the upgrade waits until a person solves a problem.
 func (s *ClusterUpgradeStatus) Stalled() bool {
 	return meta.IsStatusConditionTrue(s.Conditions, ConditionStalled)
 }

@@ -77,9 +77,9 @@ const (
 	// node, and False when nothing of it is left there. The node's agent owns it.
 	ConditionManaged = "Managed"
 	// ConditionReconciling is True while something is in progress, or waits to continue
-	// by itself.
+	// by itself or as people decide: for a window, or for an approval.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is True when a person must act.
+	// ConditionStalled is True when a person must solve a problem.
 	ConditionStalled = "Stalled"
 	// ConditionValid of a MaintenanceSchedule or UpgradePolicy is False when it is
 	// invalid. An invalid schedule keeps every window closed.

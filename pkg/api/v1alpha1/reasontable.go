@@ -33,7 +33,7 @@ type ReasonInfo struct {
 	// Routine marks a reason that is not worth showing to a person who follows an
 	// upgrade.
 	Routine bool
-	// Resumes marks a reason of a stalled upgrade that continues by itself as soon as
+	// Resumes marks a reason of an upgrade that waits for a person, and continues by itself as soon as
 	// the cause is gone.
 	Resumes bool
 }

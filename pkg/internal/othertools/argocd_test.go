@@ -24,7 +24,7 @@ func TestArgoCDHealth(t *testing.T) {
 	}
 	unmarshal(t, root+"/pkg/api/v1alpha1/testdata/kstatus.yaml", &rows)
 	health := map[string]string{"Current": "Healthy", "InProgress": "Progressing", "Failed": "Degraded"}
-	others := map[string]string{"an upgrade that is suspended": "Suspended", "an upgrade that waits for an approval": "Suspended"}
+	others := map[string]string{"an upgrade that is suspended": "Suspended", "an upgrade that waits for an approval": "Suspended", "an upgrade that is only observed": "Suspended"}
 	checked := map[string]int{}
 	for _, row := range rows {
 		kind := row.Object["kind"].(string)

@@ -93,7 +93,7 @@ var Table = []Metric{
 	{upgradeNodes, Gauge, "", []string{"upgrade", "state"}, "Number of the upgrade's nodes: Done, Active, Waiting, Blocked; and Unsupported ones, which it leaves out.", false},
 	{upgradeCreated, Gauge, "seconds", []string{"upgrade"}, "When the ClusterUpgrade was created, as Unix time.", false},
 	{upgradeTriggered, Gauge, "seconds", []string{"upgrade"}, "When the upgrade became active and its images were fixed, as Unix time.", false},
-	{upgradeStalled, Gauge, "", []string{"upgrade"}, "1 if the upgrade waits for a person, else 0.", false},
+	{upgradeStalled, Gauge, "", []string{"upgrade"}, "1 if the upgrade waits until a person solves a problem, else 0.", false},
 	{upgradeWindows, Gauge, "", []string{"upgrade"}, "Number of maintenance windows that opened and closed since the ClusterUpgrade was created, for the first node that waits. It counts up to 10.", false},
 	{lastCompletion, Gauge, "seconds", []string{"type", "outcome"}, "When the last upgrade of that type ended with that outcome, as Unix time.", false},
 	{stepDuration, Histogram, "seconds", []string{"step"}, "How long nodes were in each step. The leader counts the steps that end while it leads.", false},

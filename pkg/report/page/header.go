@@ -51,6 +51,8 @@ func badgeOf(u report.Upgrade) badge {
 		return badge{"warn", "Suspended"}
 	case u.Stalled:
 		return badge{"bad", "Needs a person"}
+	case u.Reason.Info().NeedsPerson:
+		return badge{"warn", "Waits for a person"}
 	case !u.Triggered:
 		return badge{"neutral", "Not begun"}
 	}

@@ -171,6 +171,7 @@ lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) run --build-tags integration ./pkg/host ./pkg/sysupdate
 	$(GOLANGCI) run --build-tags prometheus ./pkg/internal/monitoring
 	$(GOLANGCI) run --build-tags browser ./pkg/report/page
+	$(GOLANGCI) run --build-tags fleet ./pkg/agent ./pkg/internal/fleetbench
 	cd lab && $(GOLANGCI) run --build-tags e2e ./...
 	cd pkg/internal/chart && $(GOLANGCI) run ./...
 	cd pkg/api/oldest && $(GOLANGCI) run ./...
@@ -201,6 +202,14 @@ fuzz: ## Fuzz each parser of untrusted text, for FUZZTIME (5s) each
 .PHONY: bench
 bench: ## Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+NODES ?= 50,500,5000
+IDLE  ?= 10m
+.PHONY: bench-fleet
+bench-fleet: assets build ## Measure fleets of NODES (50,500,5000) pretended nodes on a real API server, written to docs/performance.md (root; hours)
+	$(GO) test -c -tags fleet -o bin/fleet ./pkg/agent
+	NODES='$(NODES)' IDLE='$(IDLE)' NODE_AGENT=$(abspath bin/node-agent) PLUGIN=$(abspath bin/kubectl-upgrade) FLEET_PROGRAM=$(abspath bin/fleet) \
+		$(GOTESTSUM) --format standard-verbose -- -tags fleet -count 1 -timeout 0 -run 'TestFleet$$' ./pkg/internal/fleetbench
 
 .PHONY: assets
 assets: packages lab ## Build the API server, etcd and node that tests need, into the lab's cache

@@ -90,24 +90,25 @@ func (c *cluster) measureUpgrade(r *result) {
 	r.Best = after.Kubeadm + time.Duration(1+rounds)*(after.Node+settle)
 }
 
-// commands measures the plugin's commands: the median of three runs.
+// commands measures the plugin's commands: the medians of three runs.
 func (c *cluster) commands(r *result, when string, commands ...string) {
 	config := c.kubeconfig(c.server.Config.BearerToken)
 	if r.Commands == nil {
-		r.Commands = map[string]time.Duration{}
+		r.Commands, r.CommandCPU = map[string]time.Duration{}, map[string]time.Duration{}
 	}
 	for _, command := range commands {
-		var took []time.Duration
+		var took, used []time.Duration
 		for range 3 {
 			cmd := exec.Command(c.env("PLUGIN"), append(strings.Fields(command), "--kubeconfig", config)...)
 			began := time.Now()
 			out, err := cmd.CombinedOutput()
 			took = append(took, time.Since(began))
+			used = append(used, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
 			if err != nil {
 				c.Errorf("kubectl upgrade %s: %v\n%.2000s", command, err, out)
 			}
 		}
-		r.Commands[command+", "+when] = median(took)
+		r.Commands[command+", "+when], r.CommandCPU[command+", "+when] = median(took), median(used)
 		c.Logf("kubectl upgrade %s, %s: %s", command, when, median(took))
 	}
 }

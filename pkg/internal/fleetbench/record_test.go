@@ -117,7 +117,11 @@ func figures(results []result) performance.Table {
 		}
 		name, when, _ := strings.Cut(command, ", ")
 		rows = append(rows, row{fmt.Sprintf("`kubectl upgrade %s`, %s the upgrade", name, when), goal, func(r result) string {
-			return r.Commands[command].Round(10 * time.Millisecond).String()
+			took := r.Commands[command].Round(10 * time.Millisecond).String()
+			if used := r.CommandCPU[command]; used > 0 {
+				took += fmt.Sprintf(" (processor: %s)", used.Round(10*time.Millisecond))
+			}
+			return took
 		}})
 	}
 	return table("", results, rows...)

@@ -30,7 +30,7 @@ type result struct {
 	EtcdBefore, EtcdManaged, EtcdAfter int64
 	Objects                            map[string]objects
 
-	Commands map[string]time.Duration
+	Commands, CommandCPU map[string]time.Duration
 
 	Restart restart
 }

@@ -212,6 +212,7 @@ lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) run --build-tags integration ./pkg/host ./pkg/sysupdate
 	$(GOLANGCI) run --build-tags prometheus ./pkg/internal/monitoring
 	$(GOLANGCI) run --build-tags browser ./pkg/report/page
+	$(GOLANGCI) run --build-tags fleet ./pkg/agent ./pkg/internal/fleetbench
 	cd lab && $(GOLANGCI) run --build-tags e2e ./...
 	cd pkg/internal/chart && $(GOLANGCI) run ./...
 	cd pkg/api/oldest && $(GOLANGCI) run ./...
@@ -249,6 +250,14 @@ bench: ## Go benchmarks, in a table beside the last run in the repository (docs/
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count 6 $$(grep -rl '^func Benchmark' --include='*_test.go' pkg | xargs -n 1 dirname | sort -u | sed 's|^|./|') >bin/bench.txt || { cat bin/bench.txt; exit 1; }
 	$(BENCHSTAT) $(if $(wildcard docs/bench.txt),last=docs/bench.txt) now=bin/bench.txt
 	$(if $(SAVE),cp bin/bench.txt docs/bench.txt)
+
+NODES ?= 50,500,5000
+IDLE  ?= 10m
+.PHONY: bench-fleet
+bench-fleet: assets build ## Measure fleets of NODES (50,500,5000) pretended nodes on a real API server, written to docs/performance.md (root; hours)
+	$(GO) test -c -tags fleet -o bin/fleet ./pkg/agent
+	NODES='$(NODES)' IDLE='$(IDLE)' NODE_AGENT=$(abspath bin/node-agent) PLUGIN=$(abspath bin/kubectl-upgrade) FLEET_PROGRAM=$(abspath bin/fleet) \
+		$(GOTESTSUM) --format standard-verbose -- -tags fleet -count 1 -timeout 0 -run 'TestFleet$$' ./pkg/internal/fleetbench
 
 .PHONY: assets
 assets: packages lab ## Build the API server, etcd and node that tests need, into the lab's cache

@@ -143,13 +143,15 @@ func TestStatusAnswersOrderThatWasRead(t *testing.T) {
 	first, err := c.ours.NodeUpgrades.Get(t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
 	c.must(a.nodeUpgrades.GetStore().Add(first))
-	o := a.observe(t.Context())
+	o, err := a.observe(t.Context())
+	c.must(err)
 	for range 1000 {
 		if o.Host != nil {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
-		o = a.observe(t.Context())
+		o, err = a.observe(t.Context())
+		c.must(err)
 	}
 	if o.Host == nil {
 		t.Fatal("the host was never read")

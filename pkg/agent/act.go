@@ -36,7 +36,8 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 		input := hostverb.Input{Spec: o.Spec, Method: a.state.Method, SoftReboots: o.Host.SoftReboots, Active: o.Host.Active, Keyring: a.keyring, ClusterConfiguration: a.clusterConfiguration}
 		return a.start(ctx, action.Verb, action.Key, input)
 	case machine.DoTake:
-		_, err := a.slots.Take(ctx, ownerOf(node))
+		taken, err := a.slots.Take(ctx, ownerOf(node))
+		a.leases.unsure = err == nil && taken != a.leases.scope.name
 		return err
 	case machine.DoFree:
 		return a.free(ctx, node)

@@ -75,8 +75,9 @@ type Agent struct {
 	kick    chan struct{}
 	started time.Time
 
-	nodeUpgrades, inventories, nodes, leases cache.SharedIndexInformer
-	pods                                     podWatch
+	nodeUpgrades, inventories, nodes cache.SharedIndexInformer
+	leases                           slotWatch
+	pods                             podWatch
 
 	state         machine.State
 	generation    int64 // of the NodeUpgrade that state is for

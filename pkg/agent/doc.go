@@ -9,9 +9,10 @@
 //   - All state is in NodeUpgrade.status or can be observed again, so the agent may crash
 //     at any point.
 //   - The status is written before anything is done that depends on it.
-//   - It reacts to watches: its NodeUpgrade, its Node, the slots' Leases, the
+//   - It reacts to watches: its NodeUpgrade, its Node, its slot's Lease, the
 //     units on the host, and the node's pods during a drain. It polls only what depends
-//     on time.
+//     on time. A worker watches no object of another node, unless it cannot know which
+//     slot is its own.
 //   - The gate is read live, not from a cache. A gate that cannot be read is closed.
 //   - Nodes and pods are written with the kubelet's identity, which the API server
 //     restricts to this node. All else uses the ServiceAccount's.
@@ -21,7 +22,7 @@
 // Its parts, in the order of one reconcile:
 //
 //	loop      Agent and its clients: agent.go, identity.go, readretry.go; the loop:
-//	          loop.go; what wakes it: watch.go; one reconcile at a time, for the
+//	          loop.go; what wakes it: watch.go, slotwatch.go; one reconcile at a time, for the
 //	          simulator: steps.go
 //	observe   the Node, the Leases and the NodeUpgrade: observe.go; the verbs' results
 //	          and the host's facts for machine: hostfacts.go, osreboot.go; the agent's

@@ -98,8 +98,8 @@ func etcdDegraded(facts *v1alpha1.EtcdFacts) bool {
 
 // anySlotHeld reports whether a node may be out of service for an upgrade.
 func (a *Agent) anySlotHeld() bool {
-	return slices.ContainsFunc(a.leases.GetStore().List(), func(object any) bool {
-		s, err := slot.FromLease(object.(*coordinationv1.Lease))
+	return slices.ContainsFunc(a.leases.leases(), func(lease *coordinationv1.Lease) bool {
+		s, err := slot.FromLease(lease)
 		return err != nil || s.Holder != (fleet.Owner{})
 	})
 }

@@ -28,6 +28,7 @@ type fakeHost struct {
 	results  map[verb.Verb]*host.Result
 	began    []string // verbs that change something, as they began
 	takes    time.Duration
+	slow     map[verb.Verb]time.Duration // verbs that take another time
 	hung     map[verb.Verb]*host.Request // verbs that do not end; nil: not due to end yet
 	fail     map[verb.Verb]*host.Result  // how a verb ends next time
 	watchers map[chan host.Change]bool
@@ -79,7 +80,11 @@ func (h *fakeHost) Start(_ context.Context, r host.Request, _ host.Options) erro
 		h.began = append(h.began, string(r.Verb))
 	}
 	h.notify(host.Change{Verb: r.Verb})
-	time.AfterFunc(h.takes, func() { h.end(r) })
+	takes, slow := h.slow[r.Verb]
+	if !slow {
+		takes = h.takes
+	}
+	time.AfterFunc(takes, func() { h.end(r) })
 	return nil
 }
 

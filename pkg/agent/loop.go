@@ -26,12 +26,15 @@ const (
 // reconcile runs steps until the node has to wait, and returns for how long at most.
 func (a *Agent) reconcile(ctx context.Context) time.Duration {
 	for range maxSteps {
-		o := a.observe(ctx)
+		o, err := a.observe(ctx)
+		if err != nil {
+			return a.backoff(ctx, "observing", err)
+		}
 		next, action := machine.Next(a.state, o)
 		stepChanged := next.Step != a.state.Step
 		a.move(ctx, next, o)
 		a.watchPodsIfNeeded(ctx, o)
-		err := a.persist(ctx, o, a.failingWrite.problem(action.Do, a.Now()))
+		err = a.persist(ctx, o, a.failingWrite.problem(action.Do, a.Now()))
 		// A changed step that needs no action is written again with the next one.
 		mayContinue := stepChanged && action.Do == machine.DoNothing || a.mayActUnwritten(ctx, action, err)
 		if err != nil && !mayContinue {

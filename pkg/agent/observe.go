@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -15,8 +14,9 @@ import (
 
 // observe returns an Observation. What cannot be read is left out. observedGeneration is
 // raised only after an attempt to read the host: before that, the State was computed for
-// the previous spec.
-func (a *Agent) observe(ctx context.Context) machine.Observation {
+// the previous spec. Without the node's slot nothing may be decided: observe returns an error
+// if that could not be read.
+func (a *Agent) observe(ctx context.Context) (machine.Observation, error) {
 	o := machine.Observation{
 		Now: a.Now(), WatchingSince: a.started,
 		Drain: a.drained, RebootAskedAt: a.rebootAt, RebootProblem: a.rebootProblem,
@@ -25,21 +25,26 @@ func (a *Agent) observe(ctx context.Context) machine.Observation {
 	if nu != nil {
 		o.Managed, o.GiveBack, o.Spec = nu.Spec.Managed, !nu.Spec.Managed, nu.Spec
 	}
-	a.observeNode(ctx, &o)
+	if err := a.observeNode(ctx, &o, nu); err != nil {
+		return o, err
+	}
 	if nu != nil && (o.Host != nil || o.HostProblem != "") {
 		a.generation = nu.Generation
 	}
-	return o
+	return o, nil
 }
 
 // observeNode fills in the observation of the node and its host.
-func (a *Agent) observeNode(ctx context.Context, o *machine.Observation) {
+func (a *Agent) observeNode(ctx context.Context, o *machine.Observation, nu *v1alpha1.NodeUpgrade) error {
 	node := a.node()
 	if node == nil {
 		o.HostProblem = "this node's Node object does not exist"
-		return
+		return nil
 	}
 	o.Node = nodeOf(node)
+	if err := a.leases.follow(ctx, a.slotScope(nu, node)); err != nil {
+		return err
+	}
 	o.Slot = a.slot(node)
 	if err := a.readHost(ctx, o); err != nil {
 		o.Host, o.HostProblem = nil, err.Error()
@@ -50,13 +55,14 @@ func (a *Agent) observeNode(ctx context.Context, o *machine.Observation) {
 		o.Gate = &gate
 	}
 	if o.Host == nil {
-		return
+		return nil
 	}
 	if machine.NeedsHealth(a.state, *o) && a.checkEtcd(ctx, *o, a.state.Since) {
 		o.Health = a.health(ctx, *o)
 	}
 	a.refreshEtcd(ctx, *o)
 	a.checkRegistration(ctx, o)
+	return nil
 }
 
 // gateDue reports whether the gate is to be read now: during a drain, before each round.
@@ -96,8 +102,8 @@ func ownerOf(node *corev1.Node) fleet.Owner {
 // to the watch. It skips a Lease that cannot be parsed.
 func (a *Agent) slot(node *corev1.Node) machine.Slot {
 	var seen machine.Slot
-	for _, object := range a.leases.GetStore().List() {
-		s, err := slot.FromLease(object.(*coordinationv1.Lease))
+	for _, lease := range a.leases.leases() {
+		s, err := slot.FromLease(lease)
 		if err != nil {
 			continue
 		}

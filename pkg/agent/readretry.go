@@ -2,12 +2,14 @@ package agent
 
 import (
 	"errors"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"time"
 )
 
-// dialRetryPause is the pause before a read is retried.
+// dialRetryPause is the pause before a read is retried, on average: agents that lost the API
+// server at the same moment do not all come back at the same moment.
 const dialRetryPause = 500 * time.Millisecond
 
 // retryReads retries reads while the API server is unreachable, until their context ends.
@@ -36,7 +38,7 @@ func (p readRetrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		select {
 		case <-r.Context().Done():
 			return nil, err
-		case <-time.After(dialRetryPause):
+		case <-time.After(dialRetryPause/2 + rand.N(dialRetryPause)):
 		}
 	}
 }

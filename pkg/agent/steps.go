@@ -19,14 +19,18 @@ type Caches struct {
 }
 
 // NewSteps returns the Steps of an agent that has not begun.
-func NewSteps(c Config) *Steps { return &Steps{agent: New(c)} }
+func NewSteps(c Config) *Steps {
+	a := New(c)
+	a.leases.start = nil
+	return &Steps{agent: a}
+}
 
 // Caches returns the stores to fill before Resume and Reconcile.
 func (s *Steps) Caches() Caches {
 	a := s.agent
 	return Caches{
 		NodeUpgrades: a.nodeUpgrades.GetStore(), Inventories: a.inventories.GetStore(),
-		Nodes: a.nodes.GetStore(), Leases: a.leases.GetStore(),
+		Nodes: a.nodes.GetStore(), Leases: a.leases.store,
 	}
 }
 

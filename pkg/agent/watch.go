@@ -12,9 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
@@ -25,26 +24,19 @@ func (a *Agent) watch() {
 	a.nodeUpgrades = a.Upgrades.NodeUpgrades.Informer(a.Node)
 	a.inventories = a.Upgrades.NodeInventories.Informer(a.Node)
 	a.nodes = informers.NewSharedInformerFactoryWithOptions(a.Kubelet, 0,
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = own })).Core().V1().Nodes().Informer()
-	a.leases = informers.NewSharedInformerFactoryWithOptions(a.Account, 0,
-		informers.WithNamespace(v1alpha1.Namespace),
-		informers.WithTweakListOptions(slots)).Coordination().V1().Leases().Informer()
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			client.WatchLong(o)
+			o.FieldSelector = own
+		})).Core().V1().Nodes().Informer()
+	a.leases = newSlotWatch()
+	a.leases.start = a.watchSlots
 	for _, informer := range a.watches() {
 		addKick(informer, a.wakeUp)
 	}
 }
 
-// slots selects the Leases of slots. A first list from an apiserver that lags behind may still
-// show a slot that the node has freed: an agent that has just started would resume with it.
-func slots(o *metav1.ListOptions) {
-	o.LabelSelector = slot.LabelSelector
-	if o.ResourceVersion == "0" {
-		o.ResourceVersion = "" // most recent: kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
-	}
-}
-
 func (a *Agent) watches() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{a.nodeUpgrades, a.inventories, a.nodes, a.leases}
+	return []cache.SharedIndexInformer{a.nodeUpgrades, a.inventories, a.nodes}
 }
 
 // startWatches starts the informers and waits for their caches. It returns false if ctx

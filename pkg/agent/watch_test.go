@@ -11,7 +11,7 @@ import (
 func TestSlotsListsMostRecent(t *testing.T) {
 	for version, want := range map[string]string{"0": "", "": "", "17": "17"} {
 		o := metav1.ListOptions{ResourceVersion: version}
-		slots(&o)
+		slots(&o, slotScope{every: true})
 		if o.ResourceVersion != want || o.LabelSelector == "" {
 			t.Errorf("resourceVersion %q: got %+v, want %q and a label selector", version, o, want)
 		}

@@ -2,13 +2,25 @@ package client
 
 import (
 	"context"
+	"math/rand/v2"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 )
+
+// WatchLong has a watch last for one to two hours, if o is a watch's: an informer's own five
+// to ten minutes are most of the requests of an agent at rest. A connection that is dead is
+// noticed by HTTP/2's pings.
+func WatchLong(o *metav1.ListOptions) {
+	const shortest = 60 * 60
+	if o.TimeoutSeconds != nil {
+		o.TimeoutSeconds = ptr.To[int64](shortest + rand.Int64N(shortest))
+	}
+}
 
 // Informer returns an informer for all objects of the kind or, if name is not empty,
 // for the object of that name only, so that an agent watches nothing but its own
@@ -26,6 +38,7 @@ func (r Resource[T, L]) Informer(name string) cache.SharedIndexInformer {
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			narrow(&options)
+			WatchLong(&options)
 			return r.Watch(ctx, options)
 		},
 	}

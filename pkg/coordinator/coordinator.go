@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -47,6 +48,7 @@ type Coordinator struct {
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
 	failing string          // the writes of the last plan that failed
+	rest    atomic.Int64    // the pause before a plan after a change, as a time.Duration
 }
 
 // Clients are the clients that a coordinator uses.
@@ -87,7 +89,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](100*time.Millisecond, 10*time.Second))
-	planAgain := func() { queue.Add(wholeCluster) }
+	planAgain := func() { queue.AddAfter(wholeCluster, time.Duration(c.rest.Load())) }
 	reader, err := snapshot.NewReader(c.kube, c.ours, planAgain)
 	if err != nil {
 		return err
@@ -119,6 +121,15 @@ func (c *Coordinator) Run(ctx context.Context) error {
 
 // afterConflict is the pause before the next plan after a conflict.
 const afterConflict = 200 * time.Millisecond
+
+// longestRest is the longest pause between a change and the plan for it.
+const longestRest = time.Second
+
+// restAfter has the coordinator rest twice as long as a plan took, without its writes: in a
+// large cluster something changes all the time, and the changes meanwhile need one plan.
+func (c *Coordinator) restAfter(took time.Duration) {
+	c.rest.Store(int64(min(2*took, longestRest)))
+}
 
 // wholeCluster is the queue's only key: a plan is made for the whole cluster.
 const wholeCluster = "cluster"

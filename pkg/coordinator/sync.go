@@ -14,6 +14,7 @@ import (
 // sync makes a plan and carries it out. It returns when to do so again even if nothing
 // changes.
 func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, error) {
+	began := time.Now()
 	s := c.reader.Snapshot()
 	policy, policyErr := c.ensurePolicy(ctx, s.Policy)
 	if policyErr == nil {
@@ -27,6 +28,7 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 		p = withoutReleases(p)
 	}
 	c.metrics.Planned(metrics.State{Snapshot: s, Plan: p, Agents: c.reader.Agents}, now)
+	c.restAfter(time.Since(began))
 	c.readForMissing(p.Statuses)
 	carryErr := c.carryOut(ctx, &s, policy, p)
 	schedulesChange, scheduleErr := c.writeSchedules(ctx, s.Schedules, now)

@@ -24,18 +24,20 @@ const adminToken = "apitest-admin"
 type server struct {
 	folder    string
 	processes []*process
+	etcd      string // the address of its clients' port
 	config    *rest.Config
 }
 
-func newServer() (*server, error) {
+// newServer starts a server. flags are further flags of kube-apiserver.
+func newServer(flags ...string) (*server, error) {
 	folder, err := os.MkdirTemp("", "apitest-")
 	if err != nil {
 		return nil, fmt.Errorf("starting an API server: %w", err)
 	}
 	s := &server{folder: folder}
-	etcd, err := s.startEtcd()
+	s.etcd, err = s.startEtcd()
 	if err == nil {
-		err = s.startAPIServer(etcd)
+		err = s.startAPIServer(flags)
 	}
 	if err != nil {
 		s.stop()
@@ -81,7 +83,7 @@ func healthy(endpoint string) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-func (s *server) startAPIServer(etcd string) error {
+func (s *server) startAPIServer(flags []string) error {
 	port, err := freePort()
 	if err != nil {
 		return err
@@ -93,14 +95,15 @@ func (s *server) startAPIServer(etcd string) error {
 	if err := os.WriteFile(tokens, []byte(adminToken+",admin,admin,system:masters\n"), 0o600); err != nil {
 		return fmt.Errorf("writing the admin's token: %w", err)
 	}
-	p, err := startProcess(s.folder, "kube-apiserver",
-		"--etcd-servers="+etcd, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+certs,
-		"--token-auth-file="+tokens, "--authorization-mode=Node,RBAC",
+	p, err := startProcess(s.folder, "kube-apiserver", append([]string{
+		"--etcd-servers=" + s.etcd, "--bind-address=127.0.0.1", "--secure-port=" + port, "--cert-dir=" + certs,
+		"--token-auth-file=" + tokens, "--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
 		"--disable-admission-plugins=ServiceAccount", // no controller makes the accounts that it asks for
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+key, "--service-account-signing-key-file="+key,
-		"--service-cluster-ip-range=10.96.0.0/16")
+		"--service-account-key-file=" + key, "--service-account-signing-key-file=" + key,
+		"--service-cluster-ip-range=10.96.0.0/16",
+	}, flags...)...)
 	if err != nil {
 		return err
 	}

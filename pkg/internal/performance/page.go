@@ -1,0 +1,109 @@
+// Package performance keeps docs/performance.md: each benchmark records a section of it, as
+// docs/performance/NAME.json, and the page is made of all sections.
+package performance
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Section is what a benchmark has measured last.
+type Section struct {
+	// Name is that of its file; sections are in the order of Order and Name.
+	Name  string
+	Order int
+	Title string
+	// Text says what was measured, with what and how, in Markdown.
+	Text   string
+	Tables []Table
+	// Notes follow the tables: goals that are missed, and why.
+	Notes []string
+	// Data is the benchmark's own, from which it can make the section again together with
+	// what it measures later.
+	Data json.RawMessage `json:",omitempty"`
+}
+
+// Table is a table of figures. A cell is Markdown.
+type Table struct {
+	// Text stands above the table.
+	Text    string
+	Columns []string
+	Rows    [][]string
+}
+
+const intro = `# Performance
+
+<!-- Made of the sections in docs/performance, which the benchmarks record. -->
+
+What was measured, each figure with the command that measures it again and with what it was measured. Goals that are missed are in the tables, with why below them. [sizing.md](sizing.md) says what this means for a cluster.
+`
+
+// Page returns the page that is made of the sections in a folder.
+func Page(folder string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return "", err
+	}
+	var sections []Section
+	for _, file := range files {
+		s, err := read(file)
+		if err != nil {
+			return "", err
+		}
+		sections = append(sections, s)
+	}
+	slices.SortFunc(sections, func(a, b Section) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), strings.Compare(a.Name, b.Name))
+	})
+	page := intro
+	for _, s := range sections {
+		page += s.markdown()
+	}
+	return page, nil
+}
+
+func read(file string) (s Section, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("reading %s: %w", file, err)
+	}
+	if want := s.Name + ".json"; filepath.Base(file) != want {
+		return s, fmt.Errorf("%s has the section %q, which belongs into %s", file, s.Name, want)
+	}
+	return s, nil
+}
+
+func (s Section) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n## %s\n%s\n", s.Title, strings.TrimSpace(s.Text))
+	for _, t := range s.Tables {
+		b.WriteString("\n")
+		if t.Text != "" {
+			fmt.Fprintf(&b, "%s\n\n", t.Text)
+		}
+		line(&b, t.Columns)
+		line(&b, slices.Repeat([]string{"---"}, len(t.Columns)))
+		for _, row := range t.Rows {
+			line(&b, row)
+		}
+	}
+	if len(s.Notes) > 0 {
+		b.WriteString("\n")
+	}
+	for _, note := range s.Notes {
+		fmt.Fprintf(&b, "- %s\n", note)
+	}
+	return b.String()
+}
+
+func line(b *strings.Builder, cells []string) {
+	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+}

@@ -1,0 +1,61 @@
+package performance
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Book is docs/performance.md of this checkout, with its sections.
+type Book struct{ docs string }
+
+// Open returns the checkout's page, for a benchmark that runs in a folder of it.
+func Open(t testing.TB) Book {
+	t.Helper()
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
+		if _, err := os.Stat(filepath.Join(folder, "docs", "README.md")); err == nil {
+			return Book{filepath.Join(folder, "docs")}
+		}
+	}
+	t.Fatal("looking for docs/README.md above the test: not there")
+	return Book{}
+}
+
+// Last returns the section of that name as it was recorded last; an empty one if it was not.
+func (b Book) Last(t testing.TB, name string) Section {
+	t.Helper()
+	s, err := read(b.file(name))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Record replaces a section, and writes the page.
+func (b Book) Record(t testing.TB, s Section) {
+	t.Helper()
+	text, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(b.file(s.Name)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(b.file(s.Name), append(text, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	page, err := Page(filepath.Dir(b.file(s.Name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.docs, "performance.md"), []byte(page), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b Book) file(name string) string { return filepath.Join(b.docs, "performance", name+".json") }

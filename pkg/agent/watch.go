@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
@@ -21,17 +21,27 @@ import (
 // watch creates the informers, each as narrow as possible, so that nodes do not watch each
 // other.
 func (a *Agent) watch() {
-	own := fields.OneTermEqualSelector(metav1.ObjectNameField, a.Node).String()
 	a.nodeUpgrades = a.Upgrades.NodeUpgrades.Informer(a.Node)
 	a.inventories = a.Upgrades.NodeInventories.Informer(a.Node)
-	a.nodes = informers.NewSharedInformerFactoryWithOptions(a.Kubelet, 0,
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = own })).Core().V1().Nodes().Informer()
-	a.leases = informers.NewSharedInformerFactoryWithOptions(a.Account, 0,
-		informers.WithNamespace(v1alpha1.Namespace),
-		informers.WithTweakListOptions(slots)).Coordination().V1().Leases().Informer()
+	a.nodes = kube.Informer(a.Kubelet.Nodes(), &corev1.Node{}, func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, a.Node).String()
+	})
+	a.leases = kube.Informer(a.Account.Leases(v1alpha1.Namespace), &coordinationv1.Lease{}, slots)
 	for _, informer := range a.watches() {
+		_ = informer.SetTransform(trim) // an informer refuses it only after it has started
 		addKick(informer, a.wakeUp)
 	}
+}
+
+// trim removes what the agent never reads: the kubelet lists up to 50 images in its Node.
+func trim(object any) (any, error) {
+	if o, ok := object.(metav1.Object); ok {
+		o.SetManagedFields(nil)
+	}
+	if node, ok := object.(*corev1.Node); ok {
+		node.Status.Images = nil
+	}
+	return object, nil
 }
 
 // slots selects the Leases of slots. A first list from an apiserver that lags behind may still
@@ -102,14 +112,14 @@ type podWatch struct {
 	podGone atomic.Bool // a pod has gone since the last round
 }
 
-func (w *podWatch) start(ctx context.Context, kubelet kubernetes.Interface, node string, kick func()) {
+func (w *podWatch) start(ctx context.Context, kubelet kube.Interface, node string, kick func()) {
 	if w.cancel != nil {
 		return
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
-	informer := informers.NewSharedInformerFactoryWithOptions(kubelet, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+	informer := kube.Informer(kubelet.Pods(metav1.NamespaceAll), &corev1.Pod{}, func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
-	})).Core().V1().Pods().Informer()
+	})
 	// Only the pods' identity is needed.
 	_ = informer.SetTransform(func(object any) (any, error) {
 		if pod, ok := object.(*corev1.Pod); ok {

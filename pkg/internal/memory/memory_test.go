@@ -50,12 +50,16 @@ func measure(b *testing.B, name string, started func() bool, args ...string) {
 	for b.Loop() {
 		cmd := exec.CommandContext(b.Context(), program, args...)
 		cmd.Env = []string{} // as in the container
+		var log strings.Builder
+		cmd.Stderr = &log
 		if err := cmd.Start(); err != nil {
 			b.Fatal(err)
 		}
 		for i := 0; !started(); i++ {
 			if i > 1200 {
-				b.Fatalf("%s has not started", name)
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+				b.Fatalf("%s has not started:\n%s", name, log.String())
 			}
 			time.Sleep(100 * time.Millisecond)
 		}

@@ -192,7 +192,7 @@ func TestSBOMs(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := map[string]bool{}
-		for line := range strings.Lines(output(t, append([]string{"go", "version", "-m"}, files...)...)) {
+		for line := range strings.Lines(output(t, "go", append([]string{"version", "-m"}, files...)...)) {
 			if module, is := strings.CutPrefix(line, "\tdep\t"); is {
 				found[module] = true
 			}

@@ -47,7 +47,7 @@ func newCluster(b *testing.B, config *rest.Config) *cluster {
 		c.pod(fmt.Sprintf("pod-%d", i), node)
 	}
 	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
-	policy.Spec.Mode, policy.Spec.Source.URL = v1alpha1.ModeManage, "http://127.0.0.1:1/" // no one listens there
+	policy.Spec.Mode, policy.Spec.Source.URL = v1alpha1.ModeManage, "https://127.0.0.1:1/" // no one listens there
 	_, err = c.ours.UpgradePolicies.Create(b.Context(), policy, metav1.CreateOptions{})
 	c.must(err)
 	_, err = c.ours.NodeUpgrades.Create(b.Context(), &v1alpha1.NodeUpgrade{

@@ -8,6 +8,8 @@ IMAGE   ?= ghcr.io/kubectl-upgrade/node-agent:dev
 ARCH    ?= $(shell go env GOARCH)
 CROSS   := $(if $(filter-out $(shell go env GOARCH),$(ARCH)),$(ARCH)/)
 LDFLAGS := -s -w -X main.version=$(VERSION)
+# The programs in the container image; the first is its entrypoint.
+PROGRAMS := node-agent agent coordinator
 GO      := GOFLAGS="$(GOFLAGS) -buildvcs=false -trimpath" go
 
 GOTESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails --hide-summary=skipped
@@ -36,13 +38,13 @@ demo: packages lab image ## Show an automatic patch of a real cluster on this ma
 	bin/lab demo --image bin/node-agent.tar
 
 .PHONY: build
-build: ## Build bin/kubectl-upgrade and bin/node-agent
+build: ## Build bin/kubectl-upgrade, and the programs of the container image: bin/agent, bin/coordinator and bin/node-agent
 	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 .PHONY: image
 image: build lab ## Build the container image bin/node-agent.tar, with no container engine; ARCH=arm64 builds bin/arm64/node-agent.tar
-	$(if $(CROSS),CGO_ENABLED=0 GOARCH=$(ARCH) $(GO) build -ldflags '$(LDFLAGS)' -o bin/$(CROSS) ./cmd/node-agent)
-	bin/lab build-image --binary bin/$(CROSS)node-agent --ref $(IMAGE) --out bin/$(CROSS)node-agent.tar
+	$(if $(CROSS),CGO_ENABLED=0 GOARCH=$(ARCH) $(GO) build -ldflags '$(LDFLAGS)' -o bin/$(CROSS) $(PROGRAMS:%=./cmd/%))
+	bin/lab build-image $(PROGRAMS:%=--binary bin/$(CROSS)%) --ref $(IMAGE) --out bin/$(CROSS)node-agent.tar
 
 .PHONY: chart
 chart: ## Package the Helm chart into dist/charts/ (docs/install.md); VERSION and DIGEST select the image
@@ -184,7 +186,7 @@ e2e-cgroup2: packages lab image ## A reboot on version 2 control groups, in a vi
 .PHONY: e2e-metrics
 e2e-metrics: assets build test-rules ## A real Prometheus and Alertmanager with a real coordinator: metrics, alerts, dashboard (root; about 5 minutes)
 	$(call install,prometheus prometheus-alertmanager)
-	NODE_AGENT=$(abspath bin/node-agent) $(GOTESTSUM) --format standard-verbose -- -tags prometheus -count 1 ./pkg/internal/monitoring
+	COORDINATOR=$(abspath bin/coordinator) $(GOTESTSUM) --format standard-verbose -- -tags prometheus -count 1 ./pkg/internal/monitoring
 
 # Debian's Prometheus cannot discover objects of Kubernetes. The operator's module has the
 # definitions of its custom resources.
@@ -256,8 +258,12 @@ IDLE  ?= 10m
 .PHONY: bench-fleet
 bench-fleet: assets build ## Measure fleets of NODES (50,500,5000) pretended nodes on a real API server, written to docs/performance.md (root; hours)
 	$(GO) test -c -tags fleet -o bin/fleet ./pkg/agent
-	NODES='$(NODES)' IDLE='$(IDLE)' NODE_AGENT=$(abspath bin/node-agent) PLUGIN=$(abspath bin/kubectl-upgrade) FLEET_PROGRAM=$(abspath bin/fleet) \
+	NODES='$(NODES)' IDLE='$(IDLE)' COORDINATOR=$(abspath bin/coordinator) PLUGIN=$(abspath bin/kubectl-upgrade) FLEET_PROGRAM=$(abspath bin/fleet) \
 		$(GOTESTSUM) --format standard-verbose -- -tags fleet -count 1 -timeout 0 -run 'TestFleet$$' ./pkg/internal/fleetbench
+
+.PHONY: bench-memory
+bench-memory: assets ## Memory of an agent and of a coordinator on a real API server with 500 nodes (docs/sizing.md; root: builds it into a cache first)
+	$(GO) test -run '^$$' -bench Memory -benchtime 1x ./pkg/internal/memory
 
 .PHONY: assets
 assets: packages lab ## Build the API server, etcd and node that tests need, into the lab's cache
@@ -273,7 +279,7 @@ KUBECTL ?= $(KUBE_ASSETS)/kubectl
 
 .PHONY: release
 release: release-image ## Build and test all files of a published version in dist/, and publish nothing (docs/releasing.md); VERSION=v1.2.3
-	for arch in $(PLATFORMS); do bin/release sbom --program dist/node-agent/node-agent_linux_$$arch --version $(RELEASE) --created $(CREATED) --out dist/node-agent_linux_$$arch.cdx.json || exit; done
+	for arch in $(PLATFORMS); do bin/release sbom --program dist/node-agent/agent_linux_$$arch,dist/node-agent/coordinator_linux_$$arch,dist/node-agent/node-agent_linux_$$arch --version $(RELEASE) --created $(CREATED) --out dist/node-agent_linux_$$arch.cdx.json || exit; done
 	bin/release install --manifests manifests --image $(IMAGE:%:dev=%:$(RELEASE))@$$(cat dist/digest) --out dist/install.yaml
 	$(MAKE) --no-print-directory chart VERSION=$(RELEASE) DIGEST=$$(cat dist/digest)
 	PATH="$(abspath bin):$$PATH" RELEASE=$(RELEASE) CREATED=$(CREATED) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(GORELEASER) release --snapshot --clean --parallelism 2

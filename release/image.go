@@ -45,7 +45,7 @@ func (b build) annotations() map[string]string {
 	}
 }
 
-// provenance adds to the annotations how a platform's program was built.
+// provenance adds to the annotations how a platform's programs were built.
 func (b build) provenance(architecture string) map[string]string {
 	all := b.annotations()
 	all["kubectl-upgrade.dev/go-version"] = runtime.Version()
@@ -66,11 +66,11 @@ func (b build) write(ctx context.Context, out string) (v1.Hash, error) {
 	defer os.RemoveAll(layers)
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, architecture := range architectures {
-		program, err := b.program(ctx, architecture, out)
+		files, err := b.programs(ctx, architecture, out)
 		if err != nil {
 			return v1.Hash{}, err
 		}
-		img, err := b.image(program, architecture, filepath.Join(layers, architecture))
+		img, err := b.image(files, architecture, filepath.Join(layers, architecture))
 		if err != nil {
 			return v1.Hash{}, err
 		}
@@ -88,8 +88,8 @@ func (b build) write(ctx context.Context, out string) (v1.Hash, error) {
 }
 
 // image returns the image of one platform, whose layer it writes into the file content.
-func (b build) image(program, architecture, content string) (v1.Image, error) {
-	if err := image.WriteLayer(content, map[string]string{"/node-agent": program}); err != nil {
+func (b build) image(files map[string]string, architecture, content string) (v1.Image, error) {
+	if err := image.WriteLayer(content, files); err != nil {
 		return nil, err
 	}
 	layer, err := tarball.LayerFromFile(content, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching)

@@ -1,5 +1,5 @@
 // Command release makes the files of a release that GoReleaser does not: the node
-// agent's image, install.yaml, and the SBOM of a program. docs/releasing.md describes
+// agent's image, install.yaml, and the SBOM of programs. docs/releasing.md describes
 // a release.
 package main
 
@@ -32,8 +32,8 @@ const usage = `usage:
       writes the manifests, with that image, as one file
   release krew --template FILE --checksums FILE --name NAME --version V --out FILE
       writes the manifest of krew for one name of the plugin
-  release sbom --program FILE --version V --created TIME --out FILE
-      writes the SBOM of a Go program`
+  release sbom --program FILE[,FILE...] --version V --created TIME --out FILE
+      writes the SBOM of Go programs`
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string) error {
 	case "krew":
 		return writeKrew(*manifest, *checksums, plugin{Name: *name, Version: *version}, *out)
 	case "sbom":
-		return writeSBOM(*program, *version, *created, *out)
+		return writeSBOM(strings.Split(*program, ","), *version, *created, *out)
 	}
 	return fmt.Errorf("%q is no command\n%s", strings.Join(args, " "), usage)
 }

@@ -10,7 +10,10 @@ import (
 	"strings"
 )
 
-// flags are those with which the node agent is built, and buildEnvironment is the
+// programs are those in the image.
+var programs = []string{"agent", "coordinator", "node-agent"}
+
+// flags are those with which the programs are built, and buildEnvironment is the
 // environment: what is built depends only on them, the source and the version of Go.
 func (b build) flags() []string {
 	return []string{"-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=" + b.version}
@@ -23,21 +26,37 @@ func buildEnvironment(architecture string) []string {
 	}
 }
 
-// command returns the command that builds the node agent, as a person types it.
+// command returns the command that builds the programs, as a person types it.
 func (b build) command(architecture string) string {
 	flags := b.flags()
 	flags[len(flags)-1] = "'" + flags[len(flags)-1] + "'"
-	return strings.Join(slices.Concat(buildEnvironment(architecture), []string{"go", "build"}, flags, []string{"./cmd/node-agent"}), " ")
+	words := slices.Concat(buildEnvironment(architecture), []string{"go", "build"}, flags)
+	for _, name := range programs {
+		words = append(words, "./cmd/"+name)
+	}
+	return strings.Join(words, " ")
 }
 
-// program builds the node agent for an architecture into the folder dir, and returns
-// its path.
-func (b build) program(ctx context.Context, architecture, dir string) (string, error) {
-	out, err := filepath.Abs(filepath.Join(dir, "node-agent_linux_"+architecture))
+// programs builds the programs for an architecture into the folder dir, and returns their
+// paths by those in the image.
+func (b build) programs(ctx context.Context, architecture, dir string) (map[string]string, error) {
+	built := map[string]string{}
+	for _, name := range programs {
+		path, err := b.program(ctx, name, architecture, dir)
+		if err != nil {
+			return nil, err
+		}
+		built["/"+name] = path
+	}
+	return built, nil
+}
+
+func (b build) program(ctx context.Context, name, architecture, dir string) (string, error) {
+	out, err := filepath.Abs(filepath.Join(dir, name+"_linux_"+architecture))
 	if err != nil {
 		return "", err
 	}
-	args := slices.Concat([]string{"build"}, b.flags(), []string{"-o", out, "./cmd/node-agent"})
+	args := slices.Concat([]string{"build"}, b.flags(), []string{"-o", out, "./cmd/" + name})
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the flags are above
 	cmd.Dir = b.source
 	cmd.Env = append(os.Environ(), buildEnvironment(architecture)...)

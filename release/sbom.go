@@ -6,18 +6,27 @@ import (
 	"os"
 	"path"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM writes what a Go program was built from, as Go recorded it in the program:
-// its modules and the standard library. The same program gives the same bytes.
-func writeSBOM(program, version, created, out string) error {
-	info, err := buildinfo.ReadFile(program)
-	if err != nil {
-		return fmt.Errorf("reading how %s was built: %w", program, err)
+// writeSBOM writes what Go programs were built from, as Go recorded it in the programs:
+// their modules and the standard library. It names the last program. The same programs give
+// the same bytes.
+func writeSBOM(programs []string, version, created, out string) error {
+	info := &debug.BuildInfo{}
+	var modules []*debug.Module
+	for _, program := range programs {
+		var err error
+		if info, err = buildinfo.ReadFile(program); err != nil {
+			return fmt.Errorf("reading how %s was built: %w", program, err)
+		}
+		modules = append(modules, info.Deps...)
 	}
+	slices.SortStableFunc(modules, func(a, b *debug.Module) int { return strings.Compare(a.Path, b.Path) })
+	info.Deps = slices.CompactFunc(modules, func(a, b *debug.Module) bool { return a.Path == b.Path })
 	f, err := os.Create(out)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostwork"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
@@ -32,8 +33,8 @@ func newHostCommand() *cobra.Command {
 				return fmt.Errorf("there is no host verb %q", args[0])
 			}
 			err := host.Ended(host.OnNode, entry.Verb, entry.Failed, os.Getenv)
-			if entry.CleanUp != nil {
-				err = errors.Join(err, entry.CleanUp(host.OnNode, host.NewLog(cmd.ErrOrStderr())))
+			if cleanUp := hostwork.Table[entry.Verb].CleanUp; cleanUp != nil {
+				err = errors.Join(err, cleanUp(host.OnNode, host.NewLog(cmd.ErrOrStderr())))
 			}
 			return err
 		},
@@ -51,7 +52,7 @@ func newVerbCommand(entry hostverb.Entry) *cobra.Command {
 			if entry.Direct {
 				run = host.RunDirect
 			}
-			result, err := run(cmd.Context(), host.OnNode, entry.Verb, entry.Failed, entry.Run, cmd.ErrOrStderr())
+			result, err := run(cmd.Context(), host.OnNode, entry.Verb, entry.Failed, hostwork.Table[entry.Verb].Run, cmd.ErrOrStderr())
 			if result == nil {
 				return err
 			}

@@ -1,44 +1,28 @@
-// Command node-agent is the part of kubectl-upgrade that runs in a cluster: the
-// agent of each node, the coordinator, and the verbs that the agent runs on its node
-// through systemd, from a copy of this program.
+// Command node-agent is the part of kubectl-upgrade that runs on the nodes themselves: the
+// verbs that the agent runs through systemd, and the guard. The agent's image has it, and
+// the agent installs it on its node.
 package main
 
 import (
-	"context"
-	"log/slog"
-	"os"
-	"os/signal"
-	"syscall"
-
 	"github.com/spf13/cobra"
-	"k8s.io/klog/v2"
+	_ "golang.org/x/crypto/x509roots/fallback" // CA certificates for https sources, for nodes without any
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/buildversion"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 )
 
-func main() {
-	// client-go logs through klog.
-	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	klog.SetSlogLogger(slog.Default())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := newCommand().ExecuteContext(ctx)
-	stopped := ctx.Err() != nil
-	stop()
-	switch {
-	case err != nil && stopped:
-		os.Exit(128 + int(syscall.SIGTERM)) // as a shell reports it; the guard's unit expects it
-	case err != nil:
-		os.Exit(1)
-	}
-}
+// version is set when a release is built.
+var version string
+
+func main() { program.Run(newCommand()) }
 
 func newCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:          "node-agent",
-		Short:        "Upgrade the Kubernetes of Flatcar nodes",
+		Short:        "Upgrade the Kubernetes of a Flatcar node",
 		Version:      buildversion.Or(version),
 		SilenceUsage: true,
 	}
-	root.AddCommand(newAgentCommand(), newReadyCommand(), newCoordinatorCommand(), newHostCommand(), newGuardCommand())
+	root.AddCommand(newHostCommand(), newGuardCommand())
 	return root
 }

@@ -114,7 +114,7 @@ mv /root/kubectl-upgrade /opt/
 ` + agentAgain
 	// agentAgain ends the agent's process. The new one sees the mounts of the node as they
 	// are now.
-	agentAgain = `pkill -KILL -f 'node-agent agen[t]' || true`
+	agentAgain = `pkill -KILL -f '^/agent$' || true`
 )
 
 // emptyDisk returns the image of an empty ext4 file system, for base64 -d and gzip -d, twice.

@@ -130,7 +130,7 @@ func nextStep(moments []record.Moment, node string, after int64, steps map[v1alp
 // delay each restart of the container longer. If there is no process, the agent is being
 // restarted already.
 func (c *testCluster) killAgent(ctx context.Context, node string) (at time.Time, err error) {
-	_, err = c.Exec(ctx, node, "pkill", "-KILL", "-f", "node-agent agent")
+	_, err = c.Exec(ctx, node, "pkill", "-KILL", "-f", "^/agent$")
 	at = time.Now()
 	pods, listErr := c.kube.CoreV1().Pods(v1alpha1.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: "app.kubernetes.io/component=node-agent", FieldSelector: "spec.nodeName=" + node,

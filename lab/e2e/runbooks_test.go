@@ -136,7 +136,7 @@ func (c runbooks) suspended(t *testing.T) {
 
 func (c runbooks) agentsCrash(t *testing.T) {
 	const namespace = v1alpha1.Namespace
-	c.must(t)(c.Kube(c.ctx, "-n", namespace, "patch", "daemonset", "node-agent", "--type", "json", "-p", `[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--no-such-flag"}]`))
+	c.must(t)(c.Kube(c.ctx, "-n", namespace, "patch", "daemonset", "node-agent", "--type", "json", "-p", `[{"op":"add","path":"/spec/template/spec/containers/0/args","value":["--no-such-flag"]}]`))
 	var node, pod string
 	c.eventually(t, 3*time.Minute, "an agent crashes", func() error {
 		pods, err := c.kube.CoreV1().Pods(namespace).List(c.ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=node-agent"})

@@ -59,14 +59,14 @@ func (s *soakRun) processes(t *testing.T) []processSample {
 	}
 	var all []processSample
 	for _, pod := range pods.Items {
-		name, word := pod.Spec.NodeName+"'s agent", "agent"
+		name, program := pod.Spec.NodeName+"'s agent", "/agent"
 		if pod.Labels["app.kubernetes.io/component"] == "coordinator" {
-			name, word = "the coordinator that waits", "coordinator"
+			name, program = "the coordinator that waits", "/coordinator"
 			if s.leads(t, pod.Name) {
 				name = "the coordinator that leads"
 			}
 		}
-		found, err := soak.OfPod(string(pod.UID), "node-agent", word)
+		found, err := soak.OfPod(string(pod.UID), program)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/kubetest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
@@ -37,7 +38,7 @@ func (c *cluster) manualAgent() *Agent {
 	c.must(err)
 	a := New(Config{
 		Node: c.node, Host: c.host, Install: func() error { return nil },
-		Account: kubernetes.NewForConfigOrDie(c.account(c.node)), Upgrades: upgrades,
+		Account: kubetest.Of(kubernetes.NewForConfigOrDie(c.account(c.node))), Kubelet: kubetest.Of(c.admin), Upgrades: upgrades,
 		Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
 	node, err := c.admin.CoreV1().Nodes().Get(c.t.Context(), c.node, metav1.GetOptions{})

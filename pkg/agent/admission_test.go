@@ -45,8 +45,8 @@ func TestAgentMayWriteItsNodeOnly(t *testing.T) {
 	awaitDenied(t, "another node's inventory changed", func() error { return inventory("agent-bad") })
 	allowed(t, "its own inventory changed", inventory(c.node))
 
-	bad := slot.New(kubernetes.NewForConfigOrDie(c.account("agent-bad")))
-	own := slot.New(kubernetes.NewForConfigOrDie(c.account(c.node)))
+	bad := slotsOf(kubernetes.NewForConfigOrDie(c.account("agent-bad")))
+	own := slotsOf(kubernetes.NewForConfigOrDie(c.account(c.node)))
 	c.must(c.slots.Reserve(ctx, "slot-0", c.owner))
 	awaitDenied(t, "another node's reservation taken", func() error { _, err := bad.Take(ctx, c.owner); return err })
 	_, err := own.Take(ctx, c.owner)
@@ -86,4 +86,8 @@ func awaitDenied(t *testing.T, what string, do func() error) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	t.Errorf("%s: got error %v, want it refused by an admission policy", what, err)
+}
+
+func slotsOf(client kubernetes.Interface) *slot.Slots {
+	return slot.New(client.CoordinationV1().Leases(v1alpha1.Namespace), client.CoreV1().Nodes())
 }

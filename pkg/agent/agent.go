@@ -9,13 +9,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/drain"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
@@ -50,7 +50,7 @@ type Config struct {
 	// Account and Kubelet are clients of the API server: Account with the identity of
 	// the ServiceAccount, Kubelet with that of the kubelet, for the node's own objects.
 	// Upgrades is a client for our own kinds, with the identity of the ServiceAccount.
-	Account, Kubelet kubernetes.Interface
+	Account, Kubelet kube.Interface
 	Upgrades         *client.Interface
 	// Events records the node's transitions.
 	Events *observe.Recorder
@@ -103,7 +103,7 @@ type Agent struct {
 func New(c Config) *Agent {
 	a := &Agent{
 		Config:  c,
-		slots:   slot.New(c.Account),
+		slots:   slot.New(c.Account.Leases(v1alpha1.Namespace), c.Account.Nodes()),
 		drainer: &drain.Drainer{Node: c.Node, Kubelet: c.Kubelet, DaemonSets: c.Account},
 		kick:    make(chan struct{}, 1),
 		started: c.Now(),

@@ -22,6 +22,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
@@ -65,7 +66,7 @@ func newCluster(t *testing.T, node string) *cluster {
 	c.admin = kubernetes.NewForConfigOrDie(config)
 	ours, err := client.New(config)
 	c.must(err)
-	c.ours, c.slots = ours, slot.New(c.admin)
+	c.ours, c.slots = ours, slotsOf(c.admin)
 	c.host.onReboot, c.host.onSoftReboot = c.boot, c.bootSoftly
 	c.host.onRestart = func(boot string) { c.report(boot, corev1.ConditionTrue) }
 	manifests := filepath.Join(apitest.Root(t), "manifests")
@@ -268,13 +269,22 @@ func (c *cluster) run() {
 	}
 	kubelet := c.as("system:node:"+c.node, []string{"system:nodes"}, "")
 	kubelet.Wrap(retryReads)
+	accountClient, err := kube.NewForConfig(account)
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
+	kubeletClient, err := kube.NewForConfig(kubelet)
+	if err != nil {
+		c.t.Error(err)
+		return
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	accountClient := kubernetes.NewForConfigOrDie(account)
 	a := New(Config{
 		Node: c.node, Version: "test", Host: c.host, Install: c.host.install,
 		Account: accountClient, Upgrades: upgrades,
-		Kubelet: kubernetes.NewForConfigOrDie(kubelet),
-		Events:  observe.NewRecorder(ctx, accountClient, "node-agent", c.node),
+		Kubelet: kubeletClient,
+		Events:  observe.NewRecorder(ctx, accountClient.Events(), "node-agent", c.node),
 		Ready:   c.setReady, ReadyWithin: c.readyWithin,
 		Output: &locked{c: c},
 		Log:    slog.New(slog.NewTextHandler(&locked{c: c}, nil)),

@@ -17,7 +17,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
@@ -228,7 +227,7 @@ func TestKubeadmOutputIsLogged(t *testing.T) {
 		request, _ = c.host.LastRequest(verb.Kubeadm)
 		return request != nil
 	})
-	path := filepath.Join(c.host.dir, kubeadm.LogName)
+	path := filepath.Join(c.host.dir, host.KubeadmLog)
 	c.must(os.WriteFile(path, []byte("[upgrade] begins\n\n\x1b[31m[ERROR] no\n[half"), 0o600))
 	tick := request.RequestedAt.Add(-10 * time.Millisecond) // the kernel's last one
 	c.must(os.Chtimes(path, tick, tick))

@@ -59,7 +59,7 @@ func (a *Agent) patch(ctx context.Context, p nodePatch) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.Kubelet.CoreV1().Nodes().Patch(ctx, a.Node, types.MergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager})
+	_, err = a.Kubelet.Nodes().Patch(ctx, a.Node, types.MergePatchType, data, metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil {
 		return fmt.Errorf("writing node %s as its kubelet: %w", a.Node, err)
 	}
@@ -70,7 +70,7 @@ func (a *Agent) patch(ctx context.Context, p nodePatch) error {
 // stale watch may not show our latest cordon, and the next node would begin while this one
 // is still cordoned.
 func (a *Agent) free(ctx context.Context, node *corev1.Node) error {
-	now, err := a.Kubelet.CoreV1().Nodes().Get(ctx, a.Node, metav1.GetOptions{})
+	now, err := a.Kubelet.Nodes().Get(ctx, a.Node, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:

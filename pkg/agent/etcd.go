@@ -8,7 +8,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
@@ -106,7 +105,7 @@ func (a *Agent) anySlotHeld() bool {
 
 func (v *etcdView) answer(last *host.Result) {
 	v.asked.open, v.at = false, v.asked.at
-	var out etcd.HealthOutput
+	var out verb.EtcdOutput
 	err := last.Decode(&out)
 	switch {
 	case !last.OK:

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
@@ -50,7 +49,7 @@ func TestSlowEtcdAnswerCounts(t *testing.T) {
 	check(false, "while etcd is read")
 
 	o.Now = since.Add(2 * etcdAge)
-	out, err := json.Marshal(etcd.HealthOutput{Etcd: &v1alpha1.EtcdFacts{}})
+	out, err := json.Marshal(verb.EtcdOutput{Etcd: &v1alpha1.EtcdFacts{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
@@ -10,7 +9,7 @@ import (
 
 // readSnapshot reads the result of the verb snapshot, for the status.
 func (a *Agent) readSnapshot(last *host.Result, o *machine.Observation) {
-	var out etcd.SnapshotOutput
+	var out verb.SnapshotOutput
 	if err := last.Decode(&out); err != nil {
 		work := o.Work[verb.Snapshot]
 		work.OK, work.Message = false, "what the snapshot left cannot be read: "+err.Error()

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
@@ -126,9 +125,9 @@ func (h *fakeHost) end(r host.Request) {
 		h.facts.Node.GatheredTime = metav1.Now()
 		result.Output, _ = json.Marshal(h.facts)
 	case verb.Etcd:
-		result.Output, _ = json.Marshal(etcd.HealthOutput{Etcd: h.etcd})
+		result.Output, _ = json.Marshal(verb.EtcdOutput{Etcd: h.etcd})
 	case verb.Snapshot:
-		result.Output, _ = json.Marshal(etcd.SnapshotOutput{Path: "/snapshots/1", SHA256: "abc", TakenAt: time.Now()})
+		result.Output, _ = json.Marshal(verb.SnapshotOutput{Path: "/snapshots/1", SHA256: "abc", TakenAt: time.Now()})
 	}
 	h.running[r.Verb] = false
 	h.results[r.Verb] = result

@@ -4,6 +4,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,11 +15,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
 )
 
@@ -63,16 +64,17 @@ func (n *fleetNode) startAgent() {
 	account := connections.account(n.name)
 	kubelet := connections.kubelet(n.name)
 	upgrades, err := client.New(account)
-	if err != nil {
+	accountClient, accountErr := kube.NewForConfig(account)
+	kubeletClient, kubeletErr := kube.NewForConfig(kubelet)
+	if err := errors.Join(err, accountErr, kubeletErr); err != nil {
 		n.Error(err)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	accountClient := kubernetes.NewForConfigOrDie(account)
 	a := New(Config{
 		Node: n.name, Version: "fleet", Host: n.host, Install: n.host.install,
-		Account: accountClient, Upgrades: upgrades, Kubelet: kubernetes.NewForConfigOrDie(kubelet),
-		Events: observe.NewRecorder(ctx, accountClient, "node-agent", n.name),
+		Account: accountClient, Upgrades: upgrades, Kubelet: kubeletClient,
+		Events: observe.NewRecorder(ctx, accountClient.Events(), "node-agent", n.name),
 		Ready:  func() {}, ReadyWithin: time.Minute,
 		Output: io.Discard, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})

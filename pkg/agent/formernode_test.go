@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // TestNodeUpgradeOfFormerNode checks that an agent does not follow the NodeUpgrade of a former
@@ -22,9 +22,12 @@ func TestNodeUpgradeOfFormerNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kube := kubernetes.NewForConfigOrDie(nowhere)
+	clients, err := kube.NewForConfig(nowhere)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for owner, follows := range map[types.UID]bool{"of-the-former": false, "of-this-one": true} {
-		steps := NewSteps(Config{Node: "w1", Account: kube, Kubelet: kube, Upgrades: ours, Now: time.Now, Ready: func() {}})
+		steps := NewSteps(Config{Node: "w1", Account: clients, Kubelet: clients, Upgrades: ours, Now: time.Now, Ready: func() {}})
 		nu := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}
 		nu.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "w1", UID: owner}}
 		for _, err := range []error{

@@ -106,7 +106,7 @@ func (a *Agent) stillHoldsSlot(ctx context.Context, node *corev1.Node, o machine
 	if o.Slot.Held == "" {
 		return fleet.Hold{}, nil
 	}
-	lease, err := a.Account.CoordinationV1().Leases(v1alpha1.Namespace).Get(ctx, o.Slot.Held, metav1.GetOptions{})
+	lease, err := a.Account.Leases(v1alpha1.Namespace).Get(ctx, o.Slot.Held, metav1.GetOptions{})
 	if err != nil {
 		return fleet.Hold{}, fmt.Errorf("reading slot %s: %w", o.Slot.Held, err)
 	}

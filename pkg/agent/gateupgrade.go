@@ -46,7 +46,7 @@ func (a *Agent) followedUpgrade(ctx context.Context, ref *v1alpha1.UpgradeRefere
 
 // onHold holds a node that a person put on hold. It reads live, as the watch may be stale.
 func (a *Agent) onHold(ctx context.Context) (fleet.Hold, error) {
-	node, err := a.Kubelet.CoreV1().Nodes().Get(ctx, a.Node, metav1.GetOptions{})
+	node, err := a.Kubelet.Nodes().Get(ctx, a.Node, metav1.GetOptions{})
 	if err != nil {
 		return fleet.Hold{}, fmt.Errorf("reading node %s: %w", a.Node, err)
 	}

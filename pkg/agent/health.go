@@ -33,7 +33,7 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
-	pods, err := a.Kubelet.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
+	pods, err := a.Kubelet.Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
 		LabelSelector: "tier=control-plane",
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", a.Node).String(),
 	})

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // AccountDir is where a pod finds its ServiceAccount.
@@ -16,7 +16,7 @@ const AccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 // Clients are the two identities of an agent.
 type Clients struct {
-	Account, Kubelet kubernetes.Interface
+	Account, Kubelet kube.Interface
 	Upgrades         *client.Interface
 }
 
@@ -48,10 +48,10 @@ func Connect(kubeletConfig, accountDir string) (*Clients, error) {
 	}
 	account.Wrap(retryReads)
 	var c Clients
-	if c.Kubelet, err = kubernetes.NewForConfig(kubelet); err != nil {
+	if c.Kubelet, err = kube.NewForConfig(kubelet); err != nil {
 		return nil, fmt.Errorf("making a client with the kubelet's identity: %w", err)
 	}
-	if c.Account, err = kubernetes.NewForConfig(account); err != nil {
+	if c.Account, err = kube.NewForConfig(account); err != nil {
 		return nil, fmt.Errorf("making a client with the ServiceAccount's identity: %w", err)
 	}
 	if c.Upgrades, err = client.New(account); err != nil {

@@ -12,7 +12,6 @@ import (
 	"unicode"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadmlog"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
@@ -99,7 +98,7 @@ func (m *logCopier) copyNew(ctx context.Context) (more bool) {
 // if the run ended before it called kubeadm. Until kubeadm is called, the file is still
 // that of an earlier run.
 func (m *logCopier) begin(request *host.Request, run string) bool {
-	file, err := m.host.Open(kubeadm.LogName)
+	file, err := m.host.Open(host.KubeadmLog)
 	if err != nil {
 		return false
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
 )
 
 // managers holds the node if kured or FLUO also reboots nodes, which the coordinator may
 // not have noticed yet. It reads the DaemonSets, of which there are few, and this Node, but
 // not all Nodes: 5,000 agents would each read 5,000 of them.
 func (a *Agent) managers(ctx context.Context, node *corev1.Node, upgrade v1alpha1.ClusterUpgradeSpec) (fleet.Hold, error) {
-	list, err := a.Account.AppsV1().DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	list, err := a.Account.DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fleet.Hold{}, fmt.Errorf("listing DaemonSets, to see whether another program reboots nodes: %w", err)
 	}
@@ -29,7 +29,7 @@ func (a *Agent) managers(ctx context.Context, node *corev1.Node, upgrade v1alpha
 		daemonSets[i] = &list.Items[i]
 	}
 	var problem error
-	hold := plan.ManagerGate(snapshot.RebootManagers([]*corev1.Node{node}, daemonSets), upgrade, a.hasControlPlaneLabel(), func(name string) bool {
+	hold := plan.ManagerGate(rebootmanager.Active([]*corev1.Node{node}, daemonSets), upgrade, a.hasControlPlaneLabel(), func(name string) bool {
 		left, err := a.leaves(ctx, name)
 		problem = errors.Join(problem, err)
 		return left

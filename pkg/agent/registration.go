@@ -43,7 +43,7 @@ func (a *Agent) checkRegistration(ctx context.Context, o *machine.Observation) {
 func (a *Agent) registrationRefused(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	nodes, dryRun := a.Kubelet.CoreV1().Nodes(), []string{metav1.DryRunAll}
+	nodes, dryRun := a.Kubelet.Nodes(), []string{metav1.DryRunAll}
 	_, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: a.Node}}, metav1.CreateOptions{DryRun: dryRun})
 	if err == nil || apierrors.IsAlreadyExists(err) {
 		_, err = nodes.Patch(ctx, a.Node, types.MergePatchType, []byte("{}"), metav1.PatchOptions{DryRun: dryRun}, "status")

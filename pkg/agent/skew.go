@@ -20,7 +20,7 @@ func (a *Agent) skew(ctx context.Context, o machine.Observation) (fleet.Hold, er
 	if o.Spec.Type == v1alpha1.TypeReboot {
 		return fleet.Hold{}, nil
 	}
-	pods, err := a.Account.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
+	pods, err := a.Account.Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
 	if err != nil {
 		return fleet.Hold{}, fmt.Errorf("listing the apiservers: %w", err)
 	}

@@ -9,11 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
@@ -93,11 +92,8 @@ func (a *Agent) watchSlots(ctx context.Context, scope slotScope) *slotWatch {
 		return &w
 	}
 	ctx, w.stop = context.WithCancel(ctx)
-	informer := informers.NewSharedInformerFactoryWithOptions(a.Account, 0, informers.WithNamespace(v1alpha1.Namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			client.WatchLong(o)
-			slots(o, scope)
-		})).Coordination().V1().Leases().Informer()
+	informer := kube.Informer(a.Account.Leases(v1alpha1.Namespace), &coordinationv1.Lease{}, func(o *metav1.ListOptions) { slots(o, scope) })
+	_ = informer.SetTransform(trim) // an informer refuses it only after it has started
 	addKick(informer, a.wakeUp)
 	go informer.RunWithContext(ctx)
 	w.store, w.synced = informer.GetStore(), informer.HasSynced

@@ -14,7 +14,20 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
+
+// fakeClients reads Leases and Nodes of a fake clientset.
+type fakeClients struct {
+	kube.Interface
+	client *fake.Clientset
+}
+
+func (f fakeClients) Leases(namespace string) kube.Leases {
+	return f.client.CoordinationV1().Leases(namespace)
+}
+
+func (f fakeClients) Nodes() kube.Nodes { return f.client.CoreV1().Nodes() }
 
 // slotAgent returns an agent of node "w" that has decided nothing yet, on a cluster with three
 // slots, of which slot-1 is reserved for that node.
@@ -35,7 +48,7 @@ func slotAgent(t *testing.T) (*Agent, *corev1.Node, *fake.Clientset) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := New(Config{Node: "w", Account: account, Kubelet: fake.NewClientset(), Upgrades: upgrades, Now: time.Now})
+	a := New(Config{Node: "w", Account: fakeClients{client: account}, Kubelet: fakeClients{client: account}, Upgrades: upgrades, Now: time.Now})
 	if err := a.nodes.GetStore().Add(node); err != nil {
 		t.Fatal(err)
 	}

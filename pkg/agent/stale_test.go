@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/kubetest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
@@ -34,7 +35,7 @@ func TestNoFreeOnStaleWatch(t *testing.T) {
 	}
 	for name, live := range map[string]*corev1.Node{"cordoned": cordoned, "in service": seen} {
 		account := fake.NewClientset(lease.DeepCopy())
-		a := New(Config{Node: "worker", Account: account, Kubelet: fake.NewClientset(live), Upgrades: upgrades, Now: time.Now})
+		a := New(Config{Node: "worker", Account: kubetest.Of(account), Kubelet: kubetest.Of(fake.NewClientset(live)), Upgrades: upgrades, Now: time.Now})
 		if err := a.nodes.GetStore().Add(seen); err != nil {
 			t.Fatal(err)
 		}

@@ -8,31 +8,38 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // watch creates the informers, each as narrow as possible, so that nodes do not watch each
 // other.
 func (a *Agent) watch() {
-	own := fields.OneTermEqualSelector(metav1.ObjectNameField, a.Node).String()
 	a.nodeUpgrades = a.Upgrades.NodeUpgrades.Informer(a.Node)
 	a.inventories = a.Upgrades.NodeInventories.Informer(a.Node)
-	a.nodes = informers.NewSharedInformerFactoryWithOptions(a.Kubelet, 0,
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			client.WatchLong(o)
-			o.FieldSelector = own
-		})).Core().V1().Nodes().Informer()
+	a.nodes = kube.Informer(a.Kubelet.Nodes(), &corev1.Node{}, func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, a.Node).String()
+	})
 	a.leases = newSlotWatch()
 	a.leases.start = a.watchSlots
 	for _, informer := range a.watches() {
+		_ = informer.SetTransform(trim) // an informer refuses it only after it has started
 		addKick(informer, a.wakeUp)
 	}
+}
+
+// trim removes what the agent never reads: the kubelet lists up to 50 images in its Node.
+func trim(object any) (any, error) {
+	if o, ok := object.(metav1.Object); ok {
+		o.SetManagedFields(nil)
+	}
+	if node, ok := object.(*corev1.Node); ok {
+		node.Status.Images = nil
+	}
+	return object, nil
 }
 
 func (a *Agent) watches() []cache.SharedIndexInformer {
@@ -94,14 +101,14 @@ type podWatch struct {
 	podGone atomic.Bool // a pod has gone since the last round
 }
 
-func (w *podWatch) start(ctx context.Context, kubelet kubernetes.Interface, node string, kick func()) {
+func (w *podWatch) start(ctx context.Context, kubelet kube.Interface, node string, kick func()) {
 	if w.cancel != nil {
 		return
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
-	informer := informers.NewSharedInformerFactoryWithOptions(kubelet, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+	informer := kube.Informer(kubelet.Pods(metav1.NamespaceAll), &corev1.Pod{}, func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
-	})).Core().V1().Pods().Informer()
+	})
 	// Only the pods' identity is needed.
 	_ = informer.SetTransform(func(object any) (any, error) {
 		if pod, ok := object.(*corev1.Pod); ok {

@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/migrate"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m) }
@@ -50,7 +50,7 @@ func newFixture(t *testing.T) *fixture {
 	f.Changeover = &Changeover{Kube: kube, Ours: ours, Out: f.out, Every: 10 * time.Millisecond, Other: Other{
 		Name: "kured", Namespace: "kube-system", DaemonSet: "kured",
 		Busy: func(_ context.Context, d *appsv1.DaemonSet) (string, error) {
-			by, _ := snapshot.KuredHolder([]*appsv1.DaemonSet{d})
+			by, _ := rebootmanager.KuredHolder([]*appsv1.DaemonSet{d})
 			return by, nil
 		},
 	}}
@@ -448,7 +448,7 @@ func TestFLUO(t *testing.T) {
 	for i := range list.Items {
 		pointers = append(pointers, &list.Items[i])
 	}
-	if found := snapshot.RebootManagers(pointers, nil); len(found) > 0 {
+	if found := rebootmanager.Active(pointers, nil); len(found) > 0 {
 		t.Errorf("it may still reboot nodes: %v", found)
 	}
 	f.must(f.Undo(f.ctx))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/changeover"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/migrate"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/snapshot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
 )
 
 // migrateKured is `kubectl upgrade migrate kured` with its arguments.
@@ -86,7 +86,7 @@ func kuredBusy(ctx context.Context, kube kubernetes.Interface) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if by, held := snapshot.KuredHolder(all); held {
+	if by, held := rebootmanager.KuredHolder(all); held {
 		return "kured holds its lock for " + by, nil
 	}
 	return "", nil
@@ -128,7 +128,7 @@ func (m *migrateKured) find(ctx context.Context) (*appsv1.DaemonSet, containerRe
 			return nil, containers, err
 		}
 	}
-	found := snapshot.Kured(all)
+	found := rebootmanager.Kured(all)
 	d, err := m.choose("kured", where, all, found)
 	return d, containers, err
 }
@@ -138,7 +138,7 @@ func kuredContainer(pod corev1.PodSpec) corev1.Container {
 	one := func(c corev1.Container) bool {
 		d := &appsv1.DaemonSet{}
 		d.Spec.Template.Spec.Containers = []corev1.Container{c}
-		return len(snapshot.Kured([]*appsv1.DaemonSet{d})) > 0 || c.Name == "kured"
+		return len(rebootmanager.Kured([]*appsv1.DaemonSet{d})) > 0 || c.Name == "kured"
 	}
 	if i := slices.IndexFunc(pod.Containers, one); i >= 0 {
 		return pod.Containers[i]

@@ -76,7 +76,7 @@ func (c *cluster) startAgentWith(name string, change func(*agent)) {
 	node, err := c.kube.CoreV1().Nodes().Get(c.Context(), name, metav1.GetOptions{})
 	c.must(err)
 	me := fleet.Owner{Node: name, UID: string(node.UID)}
-	a := &agent{cluster: c, me: me, slots: slot.New(c.kube)}
+	a := &agent{cluster: c, me: me, slots: slot.New(c.kube.CoordinationV1().Leases(v1alpha1.Namespace), c.kube.CoreV1().Nodes())}
 	change(a)
 	ended := make(chan struct{})
 	ctx, stop := context.WithCancel(c.Context())

@@ -78,7 +78,7 @@ func New(clients Clients) *Coordinator {
 	return &Coordinator{
 		requirePolicy: clients.RequirePolicy,
 
-		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube), events: clients.Events, log: clients.Log,
+		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube.CoordinationV1().Leases(v1alpha1.Namespace), clients.Kube.CoreV1().Nodes()), events: clients.Events, log: clients.Log,
 		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, traces: clients.Traces, writers: writers, readFor: map[string]bool{},
 	}
 }

@@ -8,10 +8,10 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // Drainer drains one node.
@@ -20,9 +20,9 @@ type Drainer struct {
 	Node string
 	// Kubelet is a client with the identity of that node's kubelet: it lists and evicts
 	// the node's pods.
-	Kubelet kubernetes.Interface
+	Kubelet kube.Interface
 	// DaemonSets is a client that may read DaemonSets, which a kubelet may not.
-	DaemonSets kubernetes.Interface
+	DaemonSets kube.Interface
 }
 
 // Round evicts once each pod that the settings select and that is not terminating yet. If
@@ -81,9 +81,9 @@ func (d *Drainer) evict(ctx context.Context, pod corev1.Pod, gracePeriod *int32,
 		options.GracePeriodSeconds = ptr.To(int64(*gracePeriod))
 	}
 	if deletePods {
-		return d.Kubelet.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
+		return d.Kubelet.Pods(pod.Namespace).Delete(ctx, pod.Name, options)
 	}
-	return d.Kubelet.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
+	return d.Kubelet.Evict(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
 		DeleteOptions: &options,
 	})

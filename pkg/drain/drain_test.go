@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/kubetest"
 )
 
 func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
@@ -264,7 +265,7 @@ func TestRound(t *testing.T) {
 				deleted = append(deleted, action.(clienttesting.DeleteAction).GetName())
 				return true, nil, nil
 			})
-			got, err := (&Drainer{Node: "worker", Kubelet: kubelet, DaemonSets: daemonSets}).Round(t.Context(), test.order, test.deletes)
+			got, err := (&Drainer{Node: "worker", Kubelet: kubetest.Of(kubelet), DaemonSets: kubetest.Of(daemonSets)}).Round(t.Context(), test.order, test.deletes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -302,7 +303,7 @@ func TestSomeIsShort(t *testing.T) {
 func TestWrongRule(t *testing.T) {
 	wrong := v1alpha1.Drain{Rules: []v1alpha1.DrainRule{{Name: "wrong", PodSelector: selects("a b"), Behavior: v1alpha1.DrainSkip}}}
 	kubelet := fake.NewClientset(pod("a"))
-	_, err := (&Drainer{Node: "worker", Kubelet: kubelet, DaemonSets: fake.NewClientset()}).Round(t.Context(), wrong, false)
+	_, err := (&Drainer{Node: "worker", Kubelet: kubetest.Of(kubelet), DaemonSets: kubetest.Of(fake.NewClientset())}).Round(t.Context(), wrong, false)
 	if err == nil || !strings.Contains(err.Error(), "drain rule wrong") || len(kubelet.Actions()) > 0 {
 		t.Errorf("%v, %v", err, kubelet.Actions())
 	}

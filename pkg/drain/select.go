@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
-	kubectl "k8s.io/kubectl/pkg/drain"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/drainrule"
@@ -28,14 +27,6 @@ type selection struct {
 	emptyDir  []string     // pods whose data would be lost
 }
 
-// reads is the kubelet's client, with DaemonSets read by another one.
-type reads struct {
-	kubernetes.Interface
-	daemonSets kubernetes.Interface
-}
-
-func (r reads) AppsV1() appsv1client.AppsV1Interface { return r.daemonSets.AppsV1() }
-
 // classifyPods lists the node's pods and classifies them.
 func (d *Drainer) classifyPods(ctx context.Context, settings v1alpha1.Drain) (selection, error) {
 	rules, err := drainrule.Compile(settings.Rules)
@@ -43,45 +34,65 @@ func (d *Drainer) classifyPods(ctx context.Context, settings v1alpha1.Drain) (se
 		return selection{}, err
 	}
 	s := selection{settings: settings, rules: rules}
-	helper := &kubectl.Helper{
-		Ctx:    ctx,
-		Client: reads{d.Kubelet, d.DaemonSets},
-		// With Force and DeleteEmptyDirData such pods reach our own filter, which names
-		// them and skips those that stay anyway.
-		Force:               true,
-		DeleteEmptyDirData:  true,
-		IgnoreAllDaemonSets: true,
-		GracePeriodSeconds:  -1,
-		AdditionalFilters:   []kubectl.PodFilter{s.classify},
-		Out:                 io.Discard,
-		ErrOut:              io.Discard,
+	list, err := d.Kubelet.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", d.Node).String(),
+	})
+	if err != nil {
+		return selection{}, fmt.Errorf("listing the pods of node %s: %w", d.Node, err)
 	}
-	list, errs := helper.GetPodsForDeletion(d.Node)
-	if len(errs) > 0 {
-		return selection{}, fmt.Errorf("selecting the pods of node %s: %w", d.Node, errors.Join(errs...))
+	var unknown []error
+	for _, pod := range list.Items {
+		stays, err := d.stays(ctx, pod)
+		switch {
+		case err != nil:
+			unknown = append(unknown, err)
+		case !stays:
+			s.classify(pod)
+		}
 	}
-	s.evict = list.Pods()
+	if len(unknown) > 0 {
+		return selection{}, fmt.Errorf("selecting the pods of node %s: %w", d.Node, errors.Join(unknown...))
+	}
 	return s, nil
 }
 
-// classify classifies a pod that kubectl's own filters select.
-func (s *selection) classify(pod corev1.Pod) kubectl.PodDeleteStatus {
+// stays reports whether `kubectl drain` never evicts the pod, whatever its flags: a mirror pod,
+// or one of a DaemonSet, which would create it again on the cordoned node. These are the
+// filters of k8s.io/kubectl/pkg/drain, which links all of kubectl's flags and printers;
+// a test compares the two.
+func (d *Drainer) stays(ctx context.Context, pod corev1.Pod) (bool, error) {
+	owner := metav1.GetControllerOf(&pod)
+	if owner != nil && owner.Kind == "DaemonSet" && owner.APIVersion == appsv1.SchemeGroupVersion.String() && !finished(pod) {
+		_, err := d.DaemonSets.DaemonSets(pod.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+		if err == nil {
+			return true, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return false, fmt.Errorf("looking for the DaemonSet of pod %s: %w", name(pod), err)
+		}
+	}
+	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return mirror, nil
+}
+
+// classify classifies a pod that does not stay.
+func (s *selection) classify(pod corev1.Pod) {
 	behavior := s.rules.Behavior(&pod)
 	switch {
 	case toleration.Unschedulable(pod.Spec.Tolerations), behavior == v1alpha1.DrainSkip:
-		return kubectl.MakePodDeleteStatusSkip()
+		return
 	case behavior == v1alpha1.DrainWaitCompleted && pod.DeletionTimestamp == nil:
 		if !finished(pod) {
 			s.wait = append(s.wait, pod)
 		}
-		return kubectl.MakePodDeleteStatusSkip()
+		return
 	case finished(pod):
 	case s.settings.UnmanagedPods != v1alpha1.PodsEvict && !managed(pod):
 		s.unmanaged = append(s.unmanaged, name(pod))
 	case s.settings.EmptyDirPods == v1alpha1.PodsBlock && hasEmptyDir(pod):
 		s.emptyDir = append(s.emptyDir, name(pod))
 	}
-	return kubectl.MakePodDeleteStatusOkay()
+	s.evict = append(s.evict, pod)
 }
 
 // blocks returns why no pod is evicted, or an empty string.

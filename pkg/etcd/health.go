@@ -15,12 +15,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// HealthOutput is the result of the verb "etcd".
-type HealthOutput struct {
-	// Etcd is nil on a node without a member.
-	Etcd *v1alpha1.EtcdFacts `json:"etcd,omitempty"`
-}
-
 // Health returns the health of each member that this node's member knows; this node's
 // member is the first. It returns nil if the node has no member. Errors are reported in
 // the field Problem, of the facts or of a member.

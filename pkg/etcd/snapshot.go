@@ -12,33 +12,14 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
-
-// SnapshotArgs are the arguments of Take.
-type SnapshotArgs struct {
-	// Upgrade is the name of the ClusterUpgrade that the snapshot is for.
-	Upgrade string `json:"upgrade"`
-}
-
-// SnapshotOutput is the result of Take.
-type SnapshotOutput struct {
-	// Path on the node, in host.SnapshotsDir.
-	Path string `json:"path"`
-	// SHA256 of the file, as sha256sum prints it.
-	SHA256  string    `json:"sha256"`
-	Bytes   int64     `json:"bytes"`
-	TakenAt time.Time `json:"takenAt"`
-	// EtcdVersion is the version of the member, such as 3.6.5.
-	EtcdVersion string `json:"etcdVersion,omitempty"`
-	// Removed are older snapshots that were removed.
-	Removed []string `json:"removed,omitempty"`
-}
 
 // Take takes a snapshot from the node's own member, verifies it, renames it to its final
 // name, and removes old ones. A second call takes another snapshot.
 //
 // Reason: SnapshotFailed.
-func Take(ctx context.Context, l host.Layout, args SnapshotArgs, log *host.Log) (*SnapshotOutput, error) {
+func Take(ctx context.Context, l host.Layout, args verb.SnapshotArgs, log *host.Log) (*verb.SnapshotOutput, error) {
 	out, err := take(ctx, l, args, log)
 	if err != nil {
 		return out, host.Fail(v1alpha1.ReasonSnapshotFailed, "taking a snapshot of etcd: %w", err)
@@ -46,7 +27,7 @@ func Take(ctx context.Context, l host.Layout, args SnapshotArgs, log *host.Log) 
 	return out, nil
 }
 
-func take(ctx context.Context, l host.Layout, args SnapshotArgs, log *host.Log) (*SnapshotOutput, error) {
+func take(ctx context.Context, l host.Layout, args verb.SnapshotArgs, log *host.Log) (*verb.SnapshotOutput, error) {
 	own, err := findMember(l)
 	if err != nil {
 		return nil, err
@@ -64,7 +45,7 @@ func take(ctx context.Context, l host.Layout, args SnapshotArgs, log *host.Log) 
 	if err := own.checkRoom(ctx, l); err != nil {
 		return nil, err
 	}
-	out := &SnapshotOutput{TakenAt: time.Now().UTC()}
+	out := &verb.SnapshotOutput{TakenAt: time.Now().UTC()}
 	name := fileName(out.TakenAt, args.Upgrade)
 	part := filepath.Join(dir, partPrefix+name)
 	config, err := own.config(ctx, l, own.endpoint)
@@ -87,7 +68,7 @@ func take(ctx context.Context, l host.Layout, args SnapshotArgs, log *host.Log) 
 }
 
 // finish verifies the snapshot and renames it to its final name.
-func finish(part, path string, out *SnapshotOutput) error {
+func finish(part, path string, out *verb.SnapshotOutput) error {
 	verified, err := Verify(part)
 	if err != nil {
 		return err

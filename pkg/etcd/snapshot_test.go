@@ -14,15 +14,16 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-func (n *node) take(args SnapshotArgs) (*SnapshotOutput, error) {
+func (n *node) take(args verb.SnapshotArgs) (*verb.SnapshotOutput, error) {
 	return Take(n.t.Context(), n.l, args, host.NewLog(&strings.Builder{}))
 }
 
-func (n *node) mustTake(upgrade string) *SnapshotOutput {
+func (n *node) mustTake(upgrade string) *verb.SnapshotOutput {
 	n.t.Helper()
-	out, err := n.take(SnapshotArgs{Upgrade: upgrade})
+	out, err := n.take(verb.SnapshotArgs{Upgrade: upgrade})
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func TestTakeFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newCluster(t, 1)[0]
 			test.spoil(n)
-			_, err := n.take(SnapshotArgs{Upgrade: "v1.35.4"})
+			_, err := n.take(verb.SnapshotArgs{Upgrade: "v1.35.4"})
 			if host.ReasonOf(err, "") != v1alpha1.ReasonSnapshotFailed || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v", err)
 			}

@@ -37,7 +37,7 @@ func NewClient(root, busAddress string, failures map[verb.Verb]v1alpha1.Reason) 
 	if busAddress == "" {
 		busAddress = SystemBus
 	}
-	return &Client{root: root, address: busAddress, failures: failures, timeout: callTimeout, program: ownProgram, direct: map[verb.Verb]*direct{}}
+	return &Client{root: root, address: busAddress, failures: failures, timeout: callTimeout, program: ImageProgram, direct: map[verb.Verb]*direct{}}
 }
 
 // Start starts a verb on the node, and returns when systemd has accepted its unit.

@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
@@ -105,20 +104,20 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-func upgradeArgs(t *testing.T) kubeadm.UpgradeArgs {
+func upgradeArgs(t *testing.T) verb.KubeadmArgs {
 	t.Helper()
 	data, err := os.ReadFile(host.ImagePath("v1.34.4", host.Architecture()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(data)
-	return kubeadm.UpgradeArgs{Version: "v1.34.4", Command: v1alpha1.KubeadmNode, SHA256: hex.EncodeToString(sum[:])}
+	return verb.KubeadmArgs{Version: "v1.34.4", Command: v1alpha1.KubeadmNode, SHA256: hex.EncodeToString(sum[:])}
 }
 
 // fromImage are the options of a verb that works from a staged image.
 func fromImage(version string) host.Options {
 	return host.Options{
-		MountImages: []host.MountImage{{Source: host.ImagePath(version, host.Architecture()), Destination: kubeadm.ImageMount}},
+		MountImages: []host.MountImage{{Source: host.ImagePath(version, host.Architecture()), Destination: host.ImageMount}},
 		RuntimeMax:  time.Minute,
 	}
 }
@@ -134,7 +133,7 @@ func TestKubeadmFromStagedImage(t *testing.T) {
 	if !result.OK {
 		t.Fatalf("%+v", result)
 	}
-	for _, want := range []string{"kubeadm upgrade node", "kubelet from PATH: " + kubeadm.ImageMount + "/usr/bin/kubelet"} {
+	for _, want := range []string{"kubeadm upgrade node", "kubelet from PATH: " + host.ImageMount + "/usr/bin/kubelet"} {
 		if !strings.Contains(result.LogTail, want) {
 			t.Errorf("no %q in %q", want, result.LogTail)
 		}
@@ -143,7 +142,7 @@ func TestKubeadmFromStagedImage(t *testing.T) {
 	if err != nil || done == nil || done.Version != "v1.34.4" {
 		t.Errorf("%+v %v", done, err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "findmnt", kubeadm.ImageMount).CombinedOutput(); err == nil {
+	if out, err := exec.CommandContext(t.Context(), "findmnt", host.ImageMount).CombinedOutput(); err == nil {
 		t.Errorf("the image is mounted outside the unit: %s", out)
 	}
 }

@@ -7,9 +7,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
@@ -21,18 +19,18 @@ func TestVerbsOfControlPlanes(t *testing.T) {
 
 	start(t, c, request(t, verb.Etcd, "e", nil), host.Options{})
 	result := finish(t, c, changes, verb.Etcd)
-	var health etcd.HealthOutput
+	var health verb.EtcdOutput
 	if err := result.Decode(&health); err != nil || !result.OK || health.Etcd != nil {
 		t.Errorf("etcd: %s %s %+v %v", result.Reason, result.Message, health, err)
 	}
 
-	start(t, c, request(t, verb.Snapshot, "s", etcd.SnapshotArgs{Upgrade: "u"}), host.Options{})
+	start(t, c, request(t, verb.Snapshot, "s", verb.SnapshotArgs{Upgrade: "u"}), host.Options{})
 	result = finish(t, c, changes, verb.Snapshot)
 	if result.Reason != v1alpha1.ReasonSnapshotFailed || !strings.Contains(result.Message, "strategy.etcdSnapshot to Skip") {
 		t.Errorf("snapshot: %s %s", result.Reason, result.Message)
 	}
 
-	args := kubeadm.PullArgs{Version: "v1.34.4", SHA256: upgradeArgs(t).SHA256, ClusterConfiguration: "kind: ClusterConfiguration"}
+	args := verb.PullArgs{Version: "v1.34.4", SHA256: upgradeArgs(t).SHA256, ClusterConfiguration: "kind: ClusterConfiguration"}
 	start(t, c, request(t, verb.Pull, "p", args), fromImage("v1.34.4"))
 	result = finish(t, c, changes, verb.Pull)
 	if result.Reason != v1alpha1.ReasonPullFailed || !strings.Contains(result.Message, "asking the container runtime") {

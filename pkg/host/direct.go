@@ -16,23 +16,21 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// ownProgram is the program that runs now. A unit of the node cannot name the file, as it
-// is in the container's file system, but it can execute it from a file descriptor.
-const ownProgram = "/proc/self/exe"
-
-// direct is a verb that runs, or has run, from the agent's own program. output is a file in
+// direct is a verb that runs, or has run, from the program in the agent's image. A unit of
+// the node cannot name that file, as it is in the container's file system, but it can execute
+// it from a file descriptor. output is a file in
 // memory.
 type direct struct {
 	request Request
 	output  *os.File
 }
 
-// startDirect starts a verb whose unit gets this program as its standard input, executes
+// startDirect starts a verb whose unit gets the program as its standard input, executes
 // it, and writes the Result to a file in memory.
 func (c *Client) startDirect(ctx context.Context, r Request, o Options) error {
 	program, err := os.Open(c.program)
 	if err != nil {
-		return fmt.Errorf("opening the running program: %w", err)
+		return fmt.Errorf("opening the program for nodes: %w", err)
 	}
 	defer func() { _ = program.Close() }()
 	fd, err := unix.MemfdCreate("result of host verb "+string(r.Verb), unix.MFD_CLOEXEC)

@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
@@ -153,7 +152,7 @@ func TestGiveBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := sysupdate.StageArgs{Version: "v1.34.4", URL: publish(t, name, image, hash), SHA256: hash}
+	args := verb.StageArgs{Version: "v1.34.4", URL: publish(t, name, image, hash), SHA256: hash}
 	start(t, c, request(t, verb.Stage, "s", args), host.Options{})
 	if result := finish(t, c, changes, verb.Stage); !result.OK {
 		t.Fatalf("%+v", result)

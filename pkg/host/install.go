@@ -10,17 +10,15 @@ import (
 	"path/filepath"
 )
 
-// Install atomically copies the running program to bin/node-agent below root,
+// Install atomically copies a program, ImageProgram on a node, to bin/node-agent below root,
 // unless that file has the same content. Units need the copy because the
 // container's own file is gone when the container ends. A unit that runs the former
 // copy is not affected.
-func Install(root string) error { return install("/proc/self/exe", root) }
-
-func install(from, root string) error {
+func Install(from, root string) error {
 	to := Program(root)
 	program, err := os.Open(from)
 	if err != nil {
-		return fmt.Errorf("reading the running program: %w", err)
+		return fmt.Errorf("reading the program for nodes: %w", err)
 	}
 	defer func() { _ = program.Close() }()
 	if err := os.MkdirAll(StateDir(root), 0o700); err != nil {
@@ -40,7 +38,7 @@ func install(from, root string) error {
 }
 
 // contains reports whether the file at path exists and has the content of program. It reads
-// both piece by piece: an agent's memory is a third of its program. program is at its start
+// both piece by piece, as they are larger than the agent's memory. program is at its start
 // again afterwards.
 func contains(path string, program io.ReadSeeker) (bool, error) {
 	there, err := os.Open(path)
@@ -53,7 +51,7 @@ func contains(path string, program io.ReadSeeker) (bool, error) {
 	defer func() { _ = there.Close() }()
 	equal, err := equalContent(there, program)
 	if err != nil {
-		return false, fmt.Errorf("comparing the installed program with the running one: %w", err)
+		return false, fmt.Errorf("comparing the installed program with that of the image: %w", err)
 	}
 	_, err = program.Seek(0, io.SeekStart)
 	return equal, err

@@ -68,14 +68,14 @@ func TestSaveNothing(t *testing.T) {
 func TestInstall(t *testing.T) {
 	root := t.TempDir()
 	program := host.Program(root)
-	if err := host.Install(root); err != nil {
+	if err := host.Install("/proc/self/exe", root); err != nil {
 		t.Fatal(err)
 	}
 	first, err := os.Stat(program)
 	if err != nil || first.Mode().Perm() != 0o755 {
 		t.Fatalf("%v %v", first, err)
 	}
-	if err := host.Install(root); err != nil {
+	if err := host.Install("/proc/self/exe", root); err != nil {
 		t.Fatal(err)
 	}
 	if second, err := os.Stat(program); err != nil || !os.SameFile(first, second) {
@@ -87,7 +87,7 @@ func TestInstall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := host.Install(root); err != nil {
+	if err := host.Install("/proc/self/exe", root); err != nil {
 		t.Fatal(err)
 	}
 	if third, err := os.Stat(program); err != nil || third.Size() != first.Size() {
@@ -103,7 +103,7 @@ func TestInstall(t *testing.T) {
 func TestInstallReplacesDamaged(t *testing.T) {
 	root := t.TempDir()
 	program := host.Program(root)
-	if err := host.Install(root); err != nil {
+	if err := host.Install("/proc/self/exe", root); err != nil {
 		t.Fatal(err)
 	}
 	good, err := os.ReadFile(program)
@@ -122,7 +122,7 @@ func TestInstallReplacesDamaged(t *testing.T) {
 		if err := os.WriteFile(program, damaged, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := host.Install(root); err != nil {
+		if err := host.Install("/proc/self/exe", root); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(program); err != nil || !bytes.Equal(got, good) {
@@ -138,7 +138,7 @@ func TestInstallNeedsLittleMemory(t *testing.T) {
 	for _, what := range []string{"the first copy", "a comparison"} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := host.Install(root); err != nil {
+		if err := host.Install("/proc/self/exe", root); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)

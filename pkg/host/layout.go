@@ -8,11 +8,21 @@ const Root = "/opt/kubectl-upgrade"
 // SystemBus is the D-Bus address of the node's system bus.
 const SystemBus = "unix:path=/run/dbus/system_bus_socket"
 
+// ImageProgram is the program for nodes in the agent's container image.
+const ImageProgram = "/node-agent"
+
 // Program returns the path of the installed program, see Install.
 func Program(root string) string { return filepath.Join(root, "bin", "node-agent") }
 
 // StateDir returns the folder of requests, results, records and kubeadm's logs.
 func StateDir(root string) string { return filepath.Join(root, "state") }
+
+// KubeadmLog is the file in the state folder with the output of the current or the last run
+// of kubeadm.
+const KubeadmLog = "kubeadm.log"
+
+// ImageMount is where a verb's unit mounts the staged image, see Options.
+const ImageMount = "/run/kubectl-upgrade/image"
 
 // DefinitionsDir returns the folder of the definitions that staging passes to
 // systemd-sysupdate.

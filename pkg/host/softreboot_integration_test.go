@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostwork"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
@@ -96,7 +96,7 @@ func activateForSoftReboot(ctx context.Context, c *host.Client) error {
 	if err != nil {
 		return err
 	}
-	r, err := host.NewRequest(verb.Activate, "soft", sysupdate.ActivateArgs{
+	r, err := host.NewRequest(verb.Activate, "soft", verb.ActivateArgs{
 		Version: version, SHA256: strings.Fields(string(hash))[0], Upgrade: "soft", Method: v1alpha1.MethodSoftReboot,
 	})
 	if err != nil {
@@ -128,8 +128,7 @@ func afterSoftReboot(bootID string) error {
 	if err != nil || now != bootID {
 		return fmt.Errorf("the boot ID is %s (%w), want %s as before", now, err, bootID)
 	}
-	entry, _ := hostverb.Lookup(verb.Facts)
-	found, err := entry.Run(ctx, host.OnNode, json.RawMessage("null"), log)
+	found, err := hostwork.Table[verb.Facts].Run(ctx, host.OnNode, json.RawMessage("null"), log)
 	if err != nil {
 		return err
 	}

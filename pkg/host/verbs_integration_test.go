@@ -52,7 +52,7 @@ func TestStageAndActivate(t *testing.T) {
 	}
 	c := connect(t)
 	changes := follow(t, c)
-	args := sysupdate.StageArgs{Version: image.Version(), URL: url, SHA256: hash}
+	args := verb.StageArgs{Version: image.Version(), URL: url, SHA256: hash}
 	start(t, c, request(t, verb.Stage, "s", args), host.Options{})
 	result := finish(t, c, changes, verb.Stage)
 	var staged sysupdate.StageOutput
@@ -60,7 +60,7 @@ func TestStageAndActivate(t *testing.T) {
 		t.Fatalf("%s %s %+v %v\n%s", result.Reason, result.Message, staged, err, result.LogTail)
 	}
 
-	start(t, c, request(t, verb.Activate, "a", sysupdate.ActivateArgs{Version: image.Version(), SHA256: hash}), host.Options{})
+	start(t, c, request(t, verb.Activate, "a", verb.ActivateArgs{Version: image.Version(), SHA256: hash}), host.Options{})
 	result = finish(t, c, changes, verb.Activate)
 	var activated sysupdate.ActivateOutput
 	if err := result.Decode(&activated); err != nil || !result.OK || activated.From != "v1.34.3" || activated.To != "v1.34.4" {

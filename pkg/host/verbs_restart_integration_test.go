@@ -22,7 +22,7 @@ func TestRestart(t *testing.T) {
 	changes := follow(t, c)
 	restart := func(key, version string) (*host.Result, sysext.RestartOutput) {
 		t.Helper()
-		start(t, c, request(t, verb.Restart, key, sysext.RestartArgs{Version: version}), host.Options{WholeNode: true})
+		start(t, c, request(t, verb.Restart, key, verb.RestartArgs{Version: version}), host.Options{WholeNode: true})
 		result := finish(t, c, changes, verb.Restart)
 		var out sysext.RestartOutput
 		if err := result.Decode(&out); err != nil {

@@ -1,7 +1,5 @@
-// Package hostverb is the table of the host verbs. Each verb has a file with its
-// properties. To add a verb, name it in package verb, write its file here, and list
-// it in Table.
-//
-// The program on the node builds its commands from the table, and the agent its
-// requests. Package host runs a verb as a unit.
+// Package hostverb is the table of the host verbs: what the agent knows of each, and how it
+// requests them. Package host runs a verb as a unit, in which package hostwork carries it
+// out. To add a verb, name it in package verb, write its file here, list it in Table, and
+// add its function to hostwork.Table.
 package hostverb

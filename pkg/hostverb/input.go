@@ -6,7 +6,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 )
 
 // Input is what requests are made from.
@@ -33,6 +32,11 @@ func (o Input) image() (v1alpha1.Image, error) {
 	return *o.Spec.Image, nil
 }
 
+// args adapts a function that makes the arguments of one verb.
+func args[A any](make func(context.Context, Input) (A, error)) func(context.Context, Input) (any, error) {
+	return func(ctx context.Context, o Input) (any, error) { return make(ctx, o) }
+}
+
 // Request returns the verb's request with a key.
 func (e Entry) Request(ctx context.Context, key string, o Input) (host.Request, error) {
 	var args any
@@ -50,7 +54,7 @@ func (e Entry) Options(o Input) host.Options {
 	options := host.Options{RuntimeMax: e.Timeout, WholeNode: e.WholeNode, Direct: e.Direct}
 	if e.MountsImage {
 		staged := host.ImagePath(o.Spec.Version, host.Architecture())
-		options.MountImages = []host.MountImage{{Source: staged, Destination: kubeadm.ImageMount}}
+		options.MountImages = []host.MountImage{{Source: staged, Destination: host.ImageMount}}
 	}
 	return options
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
@@ -13,7 +12,7 @@ import (
 // cores; kubeadm itself waits up to 5 minutes for each component.
 const kubeadmTimeout = 40 * time.Minute
 
-var kubeadmUpgrade = define(Entry{
+var kubeadmUpgrade = Entry{
 	Verb:         verb.Kubeadm,
 	Help:         "run kubeadm upgrade from the staged image",
 	ChecksSpec:   true,
@@ -21,10 +20,10 @@ var kubeadmUpgrade = define(Entry{
 	Failed:       v1alpha1.ReasonKubeadmFailed,
 	MountsImage:  true,
 	ChangesFacts: true,
-	CleanUp:      kubeadm.CleanUp,
-}, kubeadmArgs, kubeadm.Upgrade)
+	Args:         args(kubeadmArgs),
+}
 
-func kubeadmArgs(_ context.Context, o Input) (kubeadm.UpgradeArgs, error) {
+func kubeadmArgs(_ context.Context, o Input) (verb.KubeadmArgs, error) {
 	image, err := o.image()
-	return kubeadm.UpgradeArgs{Version: o.Spec.Version, Command: o.Spec.Kubeadm, SHA256: image.SHA256()}, err
+	return verb.KubeadmArgs{Version: o.Spec.Version, Command: o.Spec.Kubeadm, SHA256: image.SHA256()}, err
 }

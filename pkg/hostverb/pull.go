@@ -4,11 +4,10 @@ import (
 	"context"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-var pull = define(Entry{
+var pull = Entry{
 	Verb:         verb.Pull,
 	Help:         "pull the container images of a control plane",
 	ChecksSpec:   true,
@@ -17,13 +16,14 @@ var pull = define(Entry{
 	MountsImage:  true,
 	ControlPlane: true,
 	NeedsNoState: true,
-}, pullArgs, kubeadm.Pull)
+	Args:         args(pullArgs),
+}
 
-func pullArgs(ctx context.Context, o Input) (kubeadm.PullArgs, error) {
+func pullArgs(ctx context.Context, o Input) (verb.PullArgs, error) {
 	image, err := o.image()
 	if err != nil {
-		return kubeadm.PullArgs{}, err
+		return verb.PullArgs{}, err
 	}
 	config, err := o.ClusterConfiguration(ctx)
-	return kubeadm.PullArgs{Version: o.Spec.Version, SHA256: image.SHA256(), ClusterConfiguration: config}, err
+	return verb.PullArgs{Version: o.Spec.Version, SHA256: image.SHA256(), ClusterConfiguration: config}, err
 }

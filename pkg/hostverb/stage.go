@@ -5,11 +5,10 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-var stage = define(Entry{
+var stage = Entry{
 	Verb:         verb.Stage,
 	Help:         "download and verify an image without activating it",
 	ChecksSpec:   true,
@@ -17,13 +16,14 @@ var stage = define(Entry{
 	Failed:       v1alpha1.ReasonStageFailed,
 	ChangesFacts: true,
 	NeedsNoState: true,
-}, stageArgs, sysupdate.Stage)
+	Args:         args(stageArgs),
+}
 
-func stageArgs(ctx context.Context, o Input) (sysupdate.StageArgs, error) {
+func stageArgs(ctx context.Context, o Input) (verb.StageArgs, error) {
 	image, err := o.image()
 	if err != nil {
-		return sysupdate.StageArgs{}, err
+		return verb.StageArgs{}, err
 	}
 	keyring, err := o.Keyring(ctx)
-	return sysupdate.StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256(), Keyring: keyring}, err
+	return verb.StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256(), Keyring: keyring}, err
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
@@ -21,13 +20,11 @@ type Entry struct {
 	Timeout time.Duration
 	// Failed is the reason for a failure that has no reason of its own.
 	Failed v1alpha1.Reason
-	// Run carries out the verb on the node.
-	Run host.Work
-	// Args makes the arguments of Run. Nil means that there are none.
+	// Args makes the verb's arguments. Nil means that there are none.
 	Args func(ctx context.Context, o Input) (any, error)
 	// Direct runs the verb without anything installed on the node: see host.Options.
 	Direct bool
-	// MountsImage mounts the staged image at kubeadm.ImageMount, for the verb's
+	// MountsImage mounts the staged image at host.ImageMount, for the verb's
 	// unit only.
 	MountsImage bool
 	// ChecksSpec makes the agent compare the NodeUpgrade's spec with what the upgrade
@@ -42,9 +39,6 @@ type Entry struct {
 	// NeedsNoState reports whether the verb may start although the machine's State
 	// could not be written: all that the next agent needs is in its result.
 	NeedsNoState bool
-	// CleanUp repairs what a killed run may have left. Nil means that there is
-	// nothing to repair.
-	CleanUp func(l host.Layout, log *host.Log) error
 }
 
 // Lookup returns the verb's entry, and false if there is no such verb.

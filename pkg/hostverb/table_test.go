@@ -1,7 +1,6 @@
 package hostverb
 
 import (
-	"bytes"
 	"context"
 	"go/ast"
 	"go/parser"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeadm"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
@@ -23,7 +21,7 @@ import (
 func TestEntriesAreComplete(t *testing.T) {
 	seen := map[verb.Verb]bool{}
 	for _, e := range Table {
-		if e.Verb == "" || e.Help == "" || e.Timeout <= 0 || e.Failed == "" || e.Run == nil {
+		if e.Verb == "" || e.Help == "" || e.Timeout <= 0 || e.Failed == "" {
 			t.Errorf("verb %q lacks a column: %+v", e.Verb, e)
 		}
 		if seen[e.Verb] {
@@ -103,7 +101,7 @@ func TestRequests(t *testing.T) {
 		if options.RuntimeMax != e.Timeout || options.WholeNode != (e.Verb == verb.Restart) {
 			t.Errorf("%s: %+v", e.Verb, options)
 		}
-		mounts := host.MountImage{Source: host.ImagePath("v1.34.4", host.Architecture()), Destination: kubeadm.ImageMount}
+		mounts := host.MountImage{Source: host.ImagePath("v1.34.4", host.Architecture()), Destination: host.ImageMount}
 		if e.MountsImage != (len(options.MountImages) == 1 && options.MountImages[0] == mounts) {
 			t.Errorf("%s mounts %+v", e.Verb, options.MountImages)
 		}
@@ -116,18 +114,6 @@ func TestEmptyOrder(t *testing.T) {
 		e, ok := Lookup(v)
 		if _, err := e.Request(t.Context(), "k", Input{}); !ok || err == nil {
 			t.Errorf("an empty order requests %s", v)
-		}
-	}
-}
-
-// TestNoArguments checks that a person may run a verb without a request.
-func TestNoArguments(t *testing.T) {
-	for _, e := range Table {
-		if e.Args == nil {
-			continue
-		}
-		if _, err := e.Run(t.Context(), host.Layout{Dir: t.TempDir()}, nil, host.NewLog(&bytes.Buffer{})); err == nil || err.Error() != "there is no request with arguments" {
-			t.Errorf("%s: %v", e.Verb, err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // UserConfig is the path of an UpgradeConfiguration that administrators may put on each
@@ -37,7 +38,7 @@ func (c line) stdin() io.Reader {
 // because it prevails over the one in a configuration file (kubeadm 1.34,
 // cmd/upgrade/apply.go). Older versions of kubeadm refuse --yes together with --config
 // (ValidateMixedArguments), so the confirmation goes to standard input then.
-func commandLine(l host.Layout, args UpgradeArgs) (line, error) {
+func commandLine(l host.Layout, args verb.KubeadmArgs) (line, error) {
 	config, err := userConfig(l)
 	if err != nil {
 		return line{}, err
@@ -78,7 +79,7 @@ func environment(l host.Layout, inherited []string) []string {
 		}
 		env = append(env, e)
 	}
-	return append(env, "PATH="+filepath.Join(l.At(ImageMount), "usr/bin")+":"+path)
+	return append(env, "PATH="+filepath.Join(l.At(host.ImageMount), "usr/bin")+":"+path)
 }
 
 // lastError returns what kubeadm's own checks found fatal, "[ERROR CreateJob]: …", because

@@ -12,16 +12,12 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
-// LogName is the file in the state folder with the output of the current or the last run
-// of kubeadm.
-const LogName = "kubeadm.log"
-
 const logsKept = 4
 
 // openLog creates a new kubeadm.log, and renames the former ones to kubeadm.log.1 and so
 // on.
 func openLog(dir string) (*os.File, error) {
-	path := filepath.Join(dir, LogName)
+	path := filepath.Join(dir, host.KubeadmLog)
 	for i := logsKept - 1; i > 0; i-- {
 		from := path
 		if i > 1 {

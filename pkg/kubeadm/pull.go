@@ -12,18 +12,8 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
-
-// PullArgs are the arguments of Pull.
-type PullArgs struct {
-	// Version such as v1.35.4.
-	Version string `json:"version"`
-	// SHA256 of the image that kubeadm comes from.
-	SHA256 string `json:"sha256"`
-	// ClusterConfiguration is the one in the ConfigMap kubeadm-config. It names the
-	// image registry.
-	ClusterConfiguration string `json:"clusterConfiguration"`
-}
 
 // PullOutput is the result of Pull.
 type PullOutput struct {
@@ -39,7 +29,7 @@ type PullOutput struct {
 // for each (kubeadm 1.32 to 1.36, cmd/config.go), `kubeadm upgrade` does not.
 //
 // Reasons: HashMismatch, ContentMismatch, PullFailed.
-func Pull(ctx context.Context, l host.Layout, args PullArgs, log *host.Log) (*PullOutput, error) {
+func Pull(ctx context.Context, l host.Layout, args verb.PullArgs, log *host.Log) (*PullOutput, error) {
 	if err := verifyMounted(ctx, l, args.Version, args.SHA256); err != nil {
 		return nil, err
 	}
@@ -50,7 +40,7 @@ func Pull(ctx context.Context, l host.Layout, args PullArgs, log *host.Log) (*Pu
 	return out, nil
 }
 
-func pull(ctx context.Context, l host.Layout, args PullArgs, log *host.Log) (*PullOutput, error) {
+func pull(ctx context.Context, l host.Layout, args verb.PullArgs, log *host.Log) (*PullOutput, error) {
 	images, err := listImages(ctx, l, args, log)
 	if err != nil {
 		return nil, err
@@ -81,7 +71,7 @@ func pull(ctx context.Context, l host.Layout, args PullArgs, log *host.Log) (*Pu
 
 // listImages returns the images that the staged kubeadm lists. kubeadm uses no network for
 // that, because the version is given.
-func listImages(ctx context.Context, l host.Layout, args PullArgs, log *host.Log) ([]string, error) {
+func listImages(ctx context.Context, l host.Layout, args verb.PullArgs, log *host.Log) ([]string, error) {
 	config, err := configFor(args.ClusterConfiguration, args.Version)
 	if err != nil {
 		return nil, err
@@ -90,7 +80,7 @@ func listImages(ctx context.Context, l host.Layout, args PullArgs, log *host.Log
 	if err := host.WriteFile(file, config, 0o600); err != nil {
 		return nil, fmt.Errorf("writing kubeadm's configuration: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, l.At(ImageMount, "usr/bin/kubeadm"), "config", "images", "list", "--config", file) //nolint:gosec // our own file, and no shell
+	cmd := exec.CommandContext(ctx, l.At(host.ImageMount, "usr/bin/kubeadm"), "config", "images", "list", "--config", file) //nolint:gosec // our own file, and no shell
 	cmd.Env = environment(l, os.Environ())
 	cmd.Stderr = log
 	printed, err := cmd.Output()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // images is the image service of a container runtime.
@@ -93,12 +94,12 @@ func newNode(t *testing.T, behave string) host.Layout {
 	}
 	l.Dir = dir
 	write(t, l, host.KubeletConfig, "kind: KubeletConfiguration\n")
-	write(t, l, ImageMount+"/usr/bin/kubeadm", "#!/bin/sh\n[ \"$1\" = version ] && echo v1.34.4 && exit\n"+behave)
+	write(t, l, host.ImageMount+"/usr/bin/kubeadm", "#!/bin/sh\n[ \"$1\" = version ] && echo v1.34.4 && exit\n"+behave)
 	return l
 }
 
-func pullArgs() PullArgs {
-	return PullArgs{Version: "v1.34.4", SHA256: upgradeArgs(v1alpha1.KubeadmNode).SHA256, ClusterConfiguration: clusterConfiguration}
+func pullArgs() verb.PullArgs {
+	return verb.PullArgs{Version: "v1.34.4", SHA256: upgradeArgs(v1alpha1.KubeadmNode).SHA256, ClusterConfiguration: clusterConfiguration}
 }
 
 func TestPull(t *testing.T) {
@@ -120,21 +121,21 @@ func TestPull(t *testing.T) {
 func TestPullFails(t *testing.T) {
 	tests := map[string]struct {
 		kubeadm string
-		spoil   func(host.Layout, *images, *PullArgs)
+		spoil   func(host.Layout, *images, *verb.PullArgs)
 		want    string
 		reason  v1alpha1.Reason
 	}{
-		"not in the registry": {lists, func(_ host.Layout, s *images, _ *PullArgs) { s.broken["mirror.example/k8s/etcd:3.6.5-0"] = true },
+		"not in the registry": {lists, func(_ host.Layout, s *images, _ *verb.PullArgs) { s.broken["mirror.example/k8s/etcd:3.6.5-0"] = true },
 			"pulling mirror.example/k8s/etcd:3.6.5-0: not found in the registry", v1alpha1.ReasonPullFailed},
 		"kubeadm refuses": {"echo 'error: no such field' >&2; exit 1", nil, "no such field", v1alpha1.ReasonPullFailed},
 		"no image":        {"exit 0", nil, "printed no image", v1alpha1.ReasonPullFailed},
-		"no runtime": {lists, func(l host.Layout, _ *images, _ *PullArgs) {
+		"no runtime": {lists, func(l host.Layout, _ *images, _ *verb.PullArgs) {
 			write(t, l, host.KubeletFlags, `X="--container-runtime-endpoint=unix:///run/x.sock"`)
 		},
 			"asking the container runtime", v1alpha1.ReasonPullFailed},
-		"no configuration": {lists, func(_ host.Layout, _ *images, a *PullArgs) { a.ClusterConfiguration = "kind: ConfigMap" },
+		"no configuration": {lists, func(_ host.Layout, _ *images, a *verb.PullArgs) { a.ClusterConfiguration = "kind: ConfigMap" },
 			"not a ClusterConfiguration", v1alpha1.ReasonPullFailed},
-		"other bytes": {lists, func(_ host.Layout, _ *images, a *PullArgs) { a.SHA256 = strings.Repeat("0", 64) }, "sha256", v1alpha1.ReasonHashMismatch},
+		"other bytes": {lists, func(_ host.Layout, _ *images, a *verb.PullArgs) { a.SHA256 = strings.Repeat("0", 64) }, "sha256", v1alpha1.ReasonHashMismatch},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // If nothing is mounted the folder counts as the image.
@@ -30,15 +31,15 @@ func newTree(t *testing.T, behave string) host.Layout {
 	t.Helper()
 	l := host.Layout{Dir: t.TempDir()}
 	for path, text := range map[string]string{
-		host.ImagePath("v1.34.4", host.Architecture()):                           "image",
-		ImageMount + "/usr/local/share/kubernetes-version":                       "v1.34.4\n",
-		ImageMount + "/usr/lib/extension-release.d/extension-release.kubernetes": "ID=_any\n",
-		ImageMount + "/usr/bin/kubelet":                                          "#!/bin/sh\necho Kubernetes v1.34.4\n",
-		ImageMount + "/usr/bin/kubeadm":                                          "#!/bin/sh\n[ \"$1\" = version ] && echo v1.34.4 && exit\necho \"kubeadm $*; kubelet is $(command -v kubelet)\"\n" + behave,
-		host.KubeletConfig:                                                       "before",
-		host.Program(host.Root):                                                  "program",
-		host.MergedVersionFile:                                                   "v1.34.3\n",
-		host.ManifestsDir + "/kube-apiserver.yaml":                               "old",
+		host.ImagePath("v1.34.4", host.Architecture()):                                "image",
+		host.ImageMount + "/usr/local/share/kubernetes-version":                       "v1.34.4\n",
+		host.ImageMount + "/usr/lib/extension-release.d/extension-release.kubernetes": "ID=_any\n",
+		host.ImageMount + "/usr/bin/kubelet":                                          "#!/bin/sh\necho Kubernetes v1.34.4\n",
+		host.ImageMount + "/usr/bin/kubeadm":                                          "#!/bin/sh\n[ \"$1\" = version ] && echo v1.34.4 && exit\necho \"kubeadm $*; kubelet is $(command -v kubelet)\"\n" + behave,
+		host.KubeletConfig:                                                            "before",
+		host.Program(host.Root):                                                       "program",
+		host.MergedVersionFile:                                                        "v1.34.3\n",
+		host.ManifestsDir + "/kube-apiserver.yaml":                                    "old",
 	} {
 		write(t, l, path, text)
 	}
@@ -64,12 +65,12 @@ func read(t *testing.T, l host.Layout, path string) string {
 	return string(data)
 }
 
-func upgradeArgs(command v1alpha1.KubeadmCommand) UpgradeArgs {
+func upgradeArgs(command v1alpha1.KubeadmCommand) verb.KubeadmArgs {
 	sum := sha256.Sum256([]byte("image"))
-	return UpgradeArgs{Version: "v1.34.4", Command: command, SHA256: hex.EncodeToString(sum[:])}
+	return verb.KubeadmArgs{Version: "v1.34.4", Command: command, SHA256: hex.EncodeToString(sum[:])}
 }
 
-func upgrade(t *testing.T, l host.Layout, args UpgradeArgs) (string, error) {
+func upgrade(t *testing.T, l host.Layout, args verb.KubeadmArgs) (string, error) {
 	t.Helper()
 	log := host.NewLog(&bytes.Buffer{})
 	_, err := Upgrade(t.Context(), l, args, log)

@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // Upgrade runs kubeadm from the image that its unit has mounted, and records that it
@@ -22,7 +23,7 @@ import (
 // kubeadm's own preflight pulls it.
 //
 // Reasons: HashMismatch, ContentMismatch, DiskFull, KubeadmFailed.
-func Upgrade(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*UpgradeOutput, error) {
+func Upgrade(ctx context.Context, l host.Layout, args verb.KubeadmArgs, log *host.Log) (*UpgradeOutput, error) {
 	if err := verifyMounted(ctx, l, args.Version, args.SHA256); err != nil {
 		return nil, err
 	}
@@ -68,10 +69,10 @@ func verifyMounted(ctx context.Context, l host.Layout, version, sha256 string) e
 	if err != nil {
 		return err
 	}
-	return mounted(ctx, l.At(image.Path()), l.At(ImageMount), image, sha256)
+	return mounted(ctx, l.At(image.Path()), l.At(host.ImageMount), image, sha256)
 }
 
-func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*UpgradeOutput, error) {
+func run(ctx context.Context, l host.Layout, args verb.KubeadmArgs, log *host.Log) (*UpgradeOutput, error) {
 	line, err := commandLine(l, args)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*
 		return nil, err
 	}
 	defer func() { _ = logFile.Close() }()
-	cmd := exec.CommandContext(ctx, l.At(ImageMount, "usr/bin/kubeadm"), line.args...) //nolint:gosec // a version that was parsed, and no shell
+	cmd := exec.CommandContext(ctx, l.At(host.ImageMount, "usr/bin/kubeadm"), line.args...) //nolint:gosec // a version that was parsed, and no shell
 	cmd.Env = environment(l, os.Environ())
 	cmd.Stdin = line.stdin()
 	cmd.Stdout = &both{logFile, log}
@@ -91,7 +92,7 @@ func run(ctx context.Context, l host.Layout, args UpgradeArgs, log *host.Log) (*
 	out := &UpgradeOutput{Args: line.args, LogFile: logFile.Name(), Duration: time.Since(started)}
 	if err != nil {
 		return out, host.Fail(v1alpha1.ReasonKubeadmFailed, "kubeadm %s: %w: %s (the complete output is in %s on the node)",
-			line, err, lastError(log.Tail()), filepath.Join(host.StateDir(host.Root), LogName))
+			line, err, lastError(log.Tail()), filepath.Join(host.StateDir(host.Root), host.KubeadmLog))
 	}
 	return out, nil
 }

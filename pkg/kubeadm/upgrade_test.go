@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 const done = host.Root + "/state/kubeadm-done.json"
@@ -37,7 +38,7 @@ func TestUpgrade(t *testing.T) {
 				t.Fatalf("%v\n%s", err, log)
 			}
 			printed := strings.ReplaceAll(log, l.Dir, "")
-			if !strings.Contains(printed, test.want+ImageMount+"/usr/bin/kubelet") {
+			if !strings.Contains(printed, test.want+host.ImageMount+"/usr/bin/kubelet") {
 				t.Errorf("printed %q, want %q", printed, test.want)
 			}
 			if asked := test.config && test.command == v1alpha1.KubeadmApply; asked != strings.Contains(log, "answer: y") {
@@ -76,7 +77,7 @@ func TestGuardIsEnabledWhileKubeadmRuns(t *testing.T) {
 	dir := t.TempDir()
 	seen := filepath.Join(dir, "seen")
 	l := newTree(t, "")
-	write(t, l, ImageMount+"/usr/bin/kubeadm", "#!/bin/sh\n[ \"$1\" = version ] && echo v1.34.4 && exit\ncp -P "+l.At(guardUnit)+" "+seen+"\n")
+	write(t, l, host.ImageMount+"/usr/bin/kubeadm", "#!/bin/sh\n[ \"$1\" = version ] && echo v1.34.4 && exit\ncp -P "+l.At(guardUnit)+" "+seen+"\n")
 	if _, err := upgrade(t, l, upgradeArgs(v1alpha1.KubeadmNode)); err != nil {
 		t.Fatal(err)
 	}
@@ -106,15 +107,15 @@ func TestUpgradeStopped(t *testing.T) {
 
 func TestUpgradeRefuses(t *testing.T) {
 	tests := map[string]struct {
-		spoil func(host.Layout, *UpgradeArgs)
+		spoil func(host.Layout, *verb.KubeadmArgs)
 		want  v1alpha1.Reason
 	}{
-		"other bytes": {func(_ host.Layout, a *UpgradeArgs) { a.SHA256 = strings.Repeat("0", 64) }, v1alpha1.ReasonHashMismatch},
-		"other content": {func(l host.Layout, _ *UpgradeArgs) {
-			write(t, l, ImageMount+"/usr/bin/kubelet", "#!/bin/sh\necho Kubernetes v1.34.3\n")
+		"other bytes": {func(_ host.Layout, a *verb.KubeadmArgs) { a.SHA256 = strings.Repeat("0", 64) }, v1alpha1.ReasonHashMismatch},
+		"other content": {func(l host.Layout, _ *verb.KubeadmArgs) {
+			write(t, l, host.ImageMount+"/usr/bin/kubelet", "#!/bin/sh\necho Kubernetes v1.34.3\n")
 		}, v1alpha1.ReasonContentMismatch},
-		"nothing inside": {func(l host.Layout, _ *UpgradeArgs) { _ = os.Remove(l.At(ImageMount, "usr/bin/kubeadm")) }, v1alpha1.ReasonContentMismatch},
-		"what command":   {func(_ host.Layout, a *UpgradeArgs) { a.Command = "Plan" }, "none"},
+		"nothing inside": {func(l host.Layout, _ *verb.KubeadmArgs) { _ = os.Remove(l.At(host.ImageMount, "usr/bin/kubeadm")) }, v1alpha1.ReasonContentMismatch},
+		"what command":   {func(_ host.Layout, a *verb.KubeadmArgs) { a.Command = "Plan" }, "none"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

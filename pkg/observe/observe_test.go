@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/kubetest"
 )
 
 func TestStepEvent(t *testing.T) {
@@ -58,7 +59,7 @@ func TestEveryEventArrives(t *testing.T) {
 	client := fake.NewClientset()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	recorder := NewRecorder(ctx, client, "node-agent", "w1")
+	recorder := NewRecorder(ctx, kubetest.Of(client).Events(), "node-agent", "w1")
 	sent := 0
 	for range 2 {
 		for _, info := range v1alpha1.Steps {

@@ -6,8 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 )
 
@@ -17,16 +15,16 @@ type Recorder struct {
 	node   corev1.ObjectReference
 }
 
-// NewRecorder returns a Recorder that records as component until ctx ends. It sends events
-// in the background, and retries while the API server is unavailable.
+// NewRecorder returns a Recorder that records to sink as component until ctx ends. It sends
+// events in the background, and retries while the API server is unavailable.
 //
 // A node's upgrade has more events in a short time than client-go allows by default: 25
 // for each object, then one in five minutes.
-func NewRecorder(ctx context.Context, client kubernetes.Interface, component, node string) *Recorder {
+func NewRecorder(ctx context.Context, sink record.EventSink, component, node string) *Recorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx), record.WithCorrelatorOptions(record.CorrelatorOptions{
 		BurstSize: 200, QPS: 1, MaxEvents: 100,
 	}))
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	broadcaster.StartRecordingToSink(sink)
 	context.AfterFunc(ctx, broadcaster.Shutdown)
 	scheme := runtime.NewScheme()
 	return RecorderTo(broadcaster.NewRecorder(scheme, corev1.EventSource{Component: component, Host: node}), node)

@@ -11,8 +11,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // checkNode returns what the API server answers of the node unless it is Ready at the
@@ -58,11 +59,11 @@ func readNode(ctx context.Context, config *rest.Config) (*corev1.Node, error) {
 		return nil, err
 	}
 	config.Timeout, config.UserAgent = answerWithin, "kubectl-upgrade-guard"
-	client, err := kubernetes.NewForConfig(config)
+	client, err := kube.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	return client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	return client.Nodes().Get(ctx, name, metav1.GetOptions{})
 }
 
 // nodeName returns the node's name, which the kubelet's client certificate has as

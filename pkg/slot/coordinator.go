@@ -47,7 +47,7 @@ func (s *Slots) restoreLabel(ctx context.Context, lease *coordinationv1.Lease) e
 		return nil
 	}
 	label(lease)
-	_, err := s.leases().Update(ctx, lease, metav1.UpdateOptions{})
+	_, err := s.leases.Update(ctx, lease, metav1.UpdateOptions{})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("labelling %s: %w", lease.Name, err)
 	}
@@ -62,7 +62,7 @@ func (s *Slots) deleteSurplus(ctx context.Context, lease *coordinationv1.Lease, 
 	if err != nil || !slot.Free() || (numbered && index < n) {
 		return nil
 	}
-	err = s.leases().Delete(ctx, lease.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
+	err = s.leases.Delete(ctx, lease.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
 		UID:             ptr.To(lease.UID),
 		ResourceVersion: ptr.To(lease.ResourceVersion),
 	}})
@@ -77,7 +77,7 @@ func (s *Slots) create(ctx context.Context, slot fleet.Slot) error {
 	label(lease)
 	store(slot, lease)
 	lease.Spec.AcquireTime = acquired(slot)
-	_, err := s.leases().Create(ctx, lease, metav1.CreateOptions{})
+	_, err := s.leases.Create(ctx, lease, metav1.CreateOptions{})
 	return err
 }
 

@@ -10,30 +10,25 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
-	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // Slots reads and writes the slots of a cluster. It uses no cache.
 type Slots struct {
-	client kubernetes.Interface
+	leases kube.Leases
+	nodes  kube.Nodes
 }
 
-// New returns the slots of the cluster that client reaches.
-func New(client kubernetes.Interface) *Slots {
-	return &Slots{client: client}
-}
-
-func (s *Slots) leases() coordinationclient.LeaseInterface {
-	return s.client.CoordinationV1().Leases(v1alpha1.Namespace)
+// New returns the slots that leases reaches, those of v1alpha1.Namespace.
+func New(leases kube.Leases, nodes kube.Nodes) *Slots {
+	return &Slots{leases: leases, nodes: nodes}
 }
 
 func (s *Slots) list(ctx context.Context) ([]coordinationv1.Lease, error) {
-	list, err := s.leases().List(ctx, metav1.ListOptions{})
+	list, err := s.leases.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing slots: %w", err)
 	}
@@ -44,7 +39,7 @@ func (s *Slots) list(ctx context.Context) ([]coordinationv1.Lease, error) {
 // it starts again. decide returns false to leave the slot as it is.
 func (s *Slots) change(ctx context.Context, name string, decide func(*fleet.Slot) (bool, error)) error {
 	return retry.RetryOnConflict(backOff, func() error {
-		lease, err := s.leases().Get(ctx, name, metav1.GetOptions{})
+		lease, err := s.leases.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return fmt.Errorf("reading slot %s: %w", name, err)
 		}
@@ -60,7 +55,7 @@ func (s *Slots) change(ctx context.Context, name string, decide func(*fleet.Slot
 		if slot.Holder != before.Holder {
 			lease.Spec.AcquireTime = acquired(slot)
 		}
-		_, err = s.leases().Update(ctx, lease, metav1.UpdateOptions{})
+		_, err = s.leases.Update(ctx, lease, metav1.UpdateOptions{})
 		if err != nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("writing slot %s: %w", name, err)
 		}

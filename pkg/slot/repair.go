@@ -14,7 +14,7 @@ import (
 // of the same name. It reads the Node from the API server: a stale cache must not free the
 // slot of a node that is down. It returns ErrNodeExists if the Node still exists.
 func (s *Slots) Reap(ctx context.Context, owner fleet.Owner) error {
-	node, err := s.client.CoreV1().Nodes().Get(ctx, owner.Node, metav1.GetOptions{})
+	node, err := s.nodes.Get(ctx, owner.Node, metav1.GetOptions{})
 	switch {
 	case err == nil && string(node.UID) == owner.UID:
 		return fmt.Errorf("reaping the slot of %s: %w", owner, ErrNodeExists)

@@ -49,7 +49,7 @@ func real(t *testing.T) kubernetes.Interface {
 
 func promises(t *testing.T, client kubernetes.Interface) {
 	ctx := t.Context()
-	s := New(client)
+	s := newSlots(client)
 	a, b := addNode(t, client, "slot-a"), addNode(t, client, "slot-b")
 
 	step(t, "three are made", s.Ensure(ctx, 3), nil)
@@ -103,7 +103,7 @@ func TestRebuild(t *testing.T) {
 
 func rebuilds(t *testing.T, client kubernetes.Interface) {
 	ctx := t.Context()
-	s := New(client)
+	s := newSlots(client)
 	down, other := addNode(t, client, "slot-down"), addNode(t, client, "slot-other")
 	deleteAll(t, client)
 
@@ -134,7 +134,7 @@ func TestLostLabel(t *testing.T) {
 
 func losesLabel(t *testing.T, client kubernetes.Interface) {
 	ctx := t.Context()
-	s := New(client)
+	s := newSlots(client)
 	a := addNode(t, client, "slot-unlabelled")
 	deleteAll(t, client)
 	step(t, "one slot", s.Ensure(ctx, 1), nil)
@@ -167,7 +167,7 @@ func losesLabel(t *testing.T, client kubernetes.Interface) {
 func TestOneWinner(t *testing.T) {
 	client := real(t)
 	deleteAll(t, client)
-	s := New(client)
+	s := newSlots(client)
 	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
 	var wait sync.WaitGroup
 	won := make(chan fleet.Owner, 20)
@@ -195,7 +195,7 @@ func TestOneWinner(t *testing.T) {
 func TestConflictIsDecidedAgain(t *testing.T) {
 	a, b := fleet.Owner{Node: "a", UID: "1"}, fleet.Owner{Node: "b", UID: "2"}
 	client := fake.NewClientset()
-	s := New(client)
+	s := newSlots(client)
 	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
 	beaten := false
 	client.PrependReactor("update", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -219,7 +219,7 @@ func TestConflictIsDecidedAgain(t *testing.T) {
 // A Lease that cannot be read keeps no other from being rebuilt, labelled or created.
 func TestUnreadableLeaseIsPassedOver(t *testing.T) {
 	client := fake.NewClientset()
-	s := New(client)
+	s := newSlots(client)
 	step(t, "one slot", s.Ensure(t.Context(), 1), nil)
 	garbage := []byte(`{"metadata":{"labels":null},"spec":{"holderIdentity":"garbage"}}`)
 	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Patch(t.Context(), "slot-0", "application/merge-patch+json", garbage, metav1.PatchOptions{})
@@ -239,7 +239,7 @@ func TestUnreadableLeaseIsPassedOver(t *testing.T) {
 // The Leases of others in the namespace are none of ours.
 func TestOtherLeases(t *testing.T) {
 	client := fake.NewClientset()
-	s := New(client)
+	s := newSlots(client)
 	leader := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.Namespace, Name: "coordinator"}}
 	leader.Spec.HolderIdentity = ptr.To("host_0123")
 	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Create(t.Context(), leader, metav1.CreateOptions{})
@@ -250,6 +250,10 @@ func TestOtherLeases(t *testing.T) {
 	if err != nil || len(now.Labels) > 0 {
 		t.Errorf("%v %v", now, err)
 	}
+}
+
+func newSlots(client kubernetes.Interface) *Slots {
+	return New(client.CoordinationV1().Leases(v1alpha1.Namespace), client.CoreV1().Nodes())
 }
 
 func addNode(t *testing.T, client kubernetes.Interface, name string) fleet.Owner {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
 )
 
 // Snapshot returns the cluster from memory. The caller must not change what the
@@ -25,7 +26,7 @@ func (r *Reader) Snapshot() fleet.Snapshot {
 		Records:        values(sorted[*v1alpha1.UpgradeRecord](r.records)),
 		Schedules:      values(sorted[*v1alpha1.MaintenanceSchedule](r.schedules)),
 		Policy:         r.Policy(),
-		RebootManagers: RebootManagers(nodes, sorted[*appsv1.DaemonSet](r.daemonSets)),
+		RebootManagers: rebootmanager.Active(nodes, sorted[*appsv1.DaemonSet](r.daemonSets)),
 		Webhooks:       r.webhooks(),
 	}
 	for _, n := range nodes {

@@ -9,12 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
 )
+
+const fluoPrefix = "flatcar-linux-update.v1.flatcar-linux.net/"
 
 func daemonSet(lock, image string, scheduled int32) *appsv1.DaemonSet {
 	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "ds"}}
 	if lock != "" {
-		d.Annotations = map[string]string{kuredLock: lock}
+		d.Annotations = map[string]string{"weave.works/kured-node-lock": lock}
 	}
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: image}}
 	d.Status.DesiredNumberScheduled = scheduled
@@ -28,44 +31,6 @@ func node(annotations ...string) *corev1.Node {
 		n.Annotations[key] = value
 	}
 	return n
-}
-
-// The locks are as kured writes them, without and with --concurrency; the marks
-// as FLUO does.
-func TestRebootManagers(t *testing.T) {
-	const fluoAgent = "ghcr.io/flatcar/flatcar-linux-update-operator:v0.10.0-rc3"
-	for _, test := range []struct {
-		name      string
-		node      *corev1.Node
-		daemonSet *appsv1.DaemonSet
-		want      string // the begin of what is said
-	}{
-		{"none", node(), daemonSet("", "cni", 3), ""},
-		{"kured without a lock", node(), daemonSet("", "ghcr.io/kubereboot/kured:1.20.0", 3), ""},
-		{"kured's lock", node(), daemonSet(`{"nodeID":"w2","metadata":{"unschedulable":false},"created":"2026-11-21T10:00:00Z","TTL":0}`, "kured", 3), "kured holds its lock for node w2 "},
-		{"kured's lock has run out", node(), daemonSet(`{"nodeID":"w2","created":"2020-11-21T10:00:00Z","TTL":1000000000}`, "kured", 3), "kured holds its lock for node w2 "},
-		{"kured's locks", node(), daemonSet(`{"maxOwners":2,"locks":[{"nodeID":"w2"},{"nodeID":"w3"}]}`, "kured", 3), "kured holds its lock for node w2, w3 "},
-		{"kured's locks, none held", node(), daemonSet(`{"maxOwners":2,"locks":[]}`, "kured", 3), ""},
-		{"kured's locks, none left", node(), daemonSet(`{"maxOwners":2,"locks":null}`, "kured", 3), ""},
-		{"a lock that names no node", node(), daemonSet(`{}`, "kured", 3), "kured holds its lock for an unknown node (the lock names none)"},
-		{"a lock that cannot be read", node(), daemonSet(`w2`, "kured", 3), "kured holds its lock for an unknown node (the lock cannot be parsed)"},
-
-		{"FLUO runs", node(fluoNeeded + "=false"), daemonSet("", fluoAgent, 3), "FLUO may reboot node w1 (DaemonSet kube-system/ds)"},
-		{"FLUO runs, and is paused", node(fluoPaused + "=true"), daemonSet("", fluoAgent, 3), ""},
-		{"FLUO is there and runs nowhere", node(fluoNeeded + "=false"), daemonSet("", fluoAgent, 0), ""},
-		{"FLUO was removed", node(fluoNeeded+"=false", fluoInProgress+"=false", fluoOK+"=false"), daemonSet("", "cni", 3), ""},
-		{"FLUO is about to", node(fluoNeeded + "=true"), daemonSet("", "cni", 3), "FLUO is about to reboot node w1 "},
-		{"FLUO would, and is paused", node(fluoNeeded+"=true", fluoPaused+"=true"), daemonSet("", "cni", 3), ""},
-		{"FLUO does, paused too late", node(fluoOK+"=true", fluoPaused+"=true"), daemonSet("", "cni", 3), "FLUO reboots node w1 "},
-	} {
-		got := RebootManagers([]*corev1.Node{test.node}, []*appsv1.DaemonSet{test.daemonSet})
-		switch {
-		case test.want == "" && len(got) > 0:
-			t.Errorf("%s: %s", test.name, got[0].Message)
-		case test.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0].Message, test.want)):
-			t.Errorf("%s: got %v, want %q", test.name, got, test.want)
-		}
-	}
 }
 
 // kured may be told to lock by another name, and on another DaemonSet.
@@ -90,7 +55,7 @@ func TestOwnLockOfKured(t *testing.T) {
 	} {
 		for what, object := range map[string]any{"DaemonSet": test.kured, "trimmed DaemonSet": must(trimmed(test.kured.DeepCopy()))} {
 			kured := object.(*appsv1.DaemonSet)
-			if got := RebootManagers(nil, []*appsv1.DaemonSet{held, kured}); len(got) != test.want {
+			if got := rebootmanager.Active(nil, []*appsv1.DaemonSet{held, kured}); len(got) != test.want {
 				t.Errorf("%s, %s: %v, want %d", name, what, got, test.want)
 			}
 		}
@@ -151,7 +116,7 @@ func TestEssence(t *testing.T) {
 	woken := 0
 	h := new(Reader).handler(func() { woken++ })
 	h.OnUpdate(daemonSet("", "kured", 3), daemonSet(`{"nodeID":"w2"}`, "kured", 3))
-	h.OnUpdate(node(), node(fluoNeeded+"=true"))
+	h.OnUpdate(node(), node(fluoPrefix+"reboot-needed=true"))
 	if woken != 2 {
 		t.Errorf("two changes woke it %d times", woken)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
 )
 
 // Clients are the clients that read a snapshot.
@@ -42,7 +43,7 @@ func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
 	if err != nil {
 		return s, err
 	}
-	s.RebootManagers = RebootManagers(pointers(nodes), pointers(daemonSets))
+	s.RebootManagers = rebootmanager.Active(pointers(nodes), pointers(daemonSets))
 	if err := readOurs(ctx, c.Ours, &s); err != nil {
 		return s, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
 )
 
 // PreflightClients are the clients that read the facts of the checks.
@@ -93,7 +94,7 @@ func (r *factsReader) readOurs() (err error) {
 func (r *factsReader) readManagers() {
 	sets := r.Kube.AppsV1().DaemonSets(metav1.NamespaceAll)
 	daemonSets := tried(r, "DaemonSets", "whether another program may reboot nodes", sets.List, metav1.ListOptions{}, trimDaemonSet)
-	r.facts.RebootManagers = installedManagers(pointers(r.facts.Nodes), pointers(daemonSets))
+	r.facts.RebootManagers = rebootmanager.Installed(pointers(r.facts.Nodes), pointers(daemonSets))
 }
 
 // readKubeletConfig reads what kubeadm writes to every node. Only an upgrade to a

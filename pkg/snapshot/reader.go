@@ -23,6 +23,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
@@ -154,9 +155,9 @@ func (r *Reader) handler(onChange func()) cache.ResourceEventHandler {
 func essence(object any) any {
 	switch o := object.(type) {
 	case *corev1.Node:
-		return []any{Node(o), fluoMarks(o)}
+		return []any{Node(o), rebootmanager.FLUOMarks(o)}
 	case *appsv1.DaemonSet:
-		return []any{o.Annotations, ownLocks(o), runsFLUO(o)}
+		return []any{o.Annotations, rebootmanager.OwnLocks(o), rebootmanager.RunsFLUO(o)}
 	case *discoveryv1.EndpointSlice:
 		return o.Endpoints
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:

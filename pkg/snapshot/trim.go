@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
 )
 
 // named returns an object's name and labels alone.
@@ -27,7 +28,7 @@ func trimDaemonSet(d *appsv1.DaemonSet) appsv1.DaemonSet {
 	for _, c := range d.Spec.Template.Spec.Containers {
 		one := corev1.Container{Name: c.Name, Image: c.Image, Command: c.Command, Args: c.Args}
 		for _, variable := range c.Env {
-			if variable.Name == kuredLockVariable {
+			if variable.Name == rebootmanager.KuredLockVariable {
 				one.Env = append(one.Env, variable)
 			}
 		}

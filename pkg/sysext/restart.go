@@ -11,6 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/nodefacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // Restart merges the active image and restarts the kubelet, while the pods keep
@@ -23,7 +24,7 @@ import (
 // disarmed. A failed refresh can also leave nothing merged: then only a reboot helps.
 //
 // Reasons: HashMismatch, RestartFailed.
-func Restart(ctx context.Context, l host.Layout, args RestartArgs, log *host.Log) (*RestartOutput, error) {
+func Restart(ctx context.Context, l host.Layout, args verb.RestartArgs, log *host.Log) (*RestartOutput, error) {
 	r := &restart{layout: l, log: log, run: host.RunProgram, steady: kubeletSteady, startsGuard: true}
 	err := r.restart(ctx, args.Version)
 	return &r.out, err
@@ -33,11 +34,6 @@ func Restart(ctx context.Context, l host.Layout, args RestartArgs, log *host.Log
 func Return(ctx context.Context, l host.Layout, version string, log *host.Log) error {
 	r := &restart{layout: l, log: log, run: host.RunProgram, steady: kubeletSteady}
 	return r.restart(ctx, version)
-}
-
-// RestartArgs are the arguments of Restart.
-type RestartArgs struct {
-	Version string `json:"version"`
 }
 
 // RestartOutput is the output of Restart. It is also set if Restart fails.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // Activate selects a staged image for the next boot. It verifies the image's bytes
@@ -16,7 +17,7 @@ import (
 // the symlink. A second call changes nothing.
 //
 // Reasons: HashMismatch, ConfConflict, DiskFull, ActivateFailed.
-func Activate(ctx context.Context, l host.Layout, args ActivateArgs) (*ActivateOutput, error) {
+func Activate(ctx context.Context, l host.Layout, args verb.ActivateArgs) (*ActivateOutput, error) {
 	to, err := host.NewImage(args.Version, host.Architecture())
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func Activate(ctx context.Context, l host.Layout, args ActivateArgs) (*ActivateO
 // armGuard arms the guard and returns the image that it would return to. What an earlier
 // call for the same activation recorded is kept: definitions and symlink may have changed
 // since.
-func armGuard(l host.Layout, files []confFile, to host.Image, args ActivateArgs) (from host.Image, err error) {
+func armGuard(l host.Layout, files []confFile, to host.Image, args verb.ActivateArgs) (from host.Image, err error) {
 	guard := host.Guard{
 		Upgrade: args.Upgrade, Method: args.Method, To: to.Version(), SHA256: args.SHA256,
 		ArmedAt: time.Now().UTC(), Within: cmp.Or(args.GuardWithin, DefaultGuardWithin),

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // node has three images; merged is the running one, target the symlink's target.
@@ -87,9 +88,9 @@ func TestKeepMerged(t *testing.T) {
 	}
 }
 
-func args(version string) ActivateArgs {
+func args(version string) verb.ActivateArgs {
 	sum := sha256.Sum256([]byte(version))
-	return ActivateArgs{Version: version, SHA256: hex.EncodeToString(sum[:])}
+	return verb.ActivateArgs{Version: version, SHA256: hex.EncodeToString(sum[:])}
 }
 
 // TestActivateTwice checks that a second call after one that was killed ends as one call would
@@ -140,7 +141,7 @@ func TestActivateAfterReboot(t *testing.T) {
 func TestActivateRefuses(t *testing.T) {
 	wrong := args("v1.34.4")
 	wrong.SHA256 = args("v1.34.3").SHA256
-	for name, a := range map[string]ActivateArgs{"wrong bytes": wrong, "not staged": args("v1.34.9"), "no version": args("latest")} {
+	for name, a := range map[string]verb.ActivateArgs{"wrong bytes": wrong, "not staged": args("v1.34.9"), "no version": args("latest")} {
 		l := node(t, "v1.34.3", relative("v1.34.3"))
 		if _, err := Activate(t.Context(), l, a); err == nil {
 			t.Errorf("%s: no error", name)

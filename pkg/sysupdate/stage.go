@@ -11,12 +11,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // staging is one call of Stage.
 type staging struct {
 	layout host.Layout
-	args   StageArgs
+	args   verb.StageArgs
 	image  host.Image
 	source source
 	log    *host.Log
@@ -30,7 +31,7 @@ type staging struct {
 //
 // Reasons: ConfConflict, SourceUnavailable, NotOffered, DiskFull,
 // SignatureInvalid, HashMismatch, ContentMismatch, StageFailed.
-func Stage(ctx context.Context, l host.Layout, args StageArgs, log *host.Log) (*StageOutput, error) {
+func Stage(ctx context.Context, l host.Layout, args verb.StageArgs, log *host.Log) (*StageOutput, error) {
 	image, err := host.NewImage(args.Version, host.Architecture())
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/sysupdate"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // newNode creates the node as CAPZ's bootstrap leaves it, with v1.34.3 merged and the
@@ -72,7 +73,7 @@ func stage(t *testing.T, p *publisher, version, content string) (*sysupdate.Stag
 func stageWith(ctx context.Context, t *testing.T, p *publisher, version, content string) (*sysupdate.StageOutput, error) {
 	t.Helper()
 	var log bytes.Buffer
-	out, err := sysupdate.Stage(ctx, host.OnNode, sysupdate.StageArgs{
+	out, err := sysupdate.Stage(ctx, host.OnNode, verb.StageArgs{
 		Version: version, URL: p.url + imageName(version), SHA256: hashOf(image(t, content)), Keyring: p.keyring,
 	}, host.NewLog(&log))
 	if t.Failed() || testing.Verbose() {
@@ -324,7 +325,7 @@ func TestActivate(t *testing.T) {
 		if _, err := stage(t, p, version, version); err != nil {
 			t.Fatal(err)
 		}
-		args := sysupdate.ActivateArgs{Version: version, SHA256: hashOf(image(t, version))}
+		args := verb.ActivateArgs{Version: version, SHA256: hashOf(image(t, version))}
 		for range 2 {
 			out, err := sysupdate.Activate(t.Context(), host.OnNode, args)
 			want := &sysupdate.ActivateOutput{From: "v1.34.3", To: version, Conf: "kubernetes-" + version[:5] + ".conf"}
@@ -348,7 +349,7 @@ func TestActivateWrongBytes(t *testing.T) {
 	p := newPublisher(t, "v1.34.3", "v1.34.4")
 	newNode(t, p.url)
 	install(t, "v1.34.4", "wrong")
-	_, err := sysupdate.Activate(t.Context(), host.OnNode, sysupdate.ActivateArgs{Version: "v1.34.4", SHA256: hashOf(image(t, "v1.34.4"))})
+	_, err := sysupdate.Activate(t.Context(), host.OnNode, verb.ActivateArgs{Version: "v1.34.4", SHA256: hashOf(image(t, "v1.34.4"))})
 	wantReason(t, err, v1alpha1.ReasonHashMismatch)
 	wantNode(t, "v1.34.3", "v1.34.3", "v1.34.4")
 }

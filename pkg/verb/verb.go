@@ -1,5 +1,7 @@
 // Package verb names the kinds of work that the agent runs on its node through
-// systemd. Package hostverb defines each of them.
+// systemd, with what the agent passes to them and what it reads of their results. It is
+// all that both programs share: package hostverb makes the requests, and package
+// hostwork, which the agent does not link, carries them out.
 package verb
 
 // Verb is one kind of work on the node.

@@ -162,7 +162,7 @@ func (c *cluster) startCoordinator() {
 	token, err := c.kube.CoreV1().ServiceAccounts(v1alpha1.Namespace).CreateToken(c.Context(), "coordinator",
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](86400)}}, metav1.CreateOptions{})
 	c.must(err)
-	c.programs["coordinator"] = c.start("coordinator", exec.Command(c.env("NODE_AGENT"), "coordinator",
+	c.programs["coordinator"] = c.start("coordinator", exec.Command(c.env("COORDINATOR"),
 		"--kubeconfig", c.kubeconfig(token.Status.Token), "--metrics-address", freeAddress(c.T)))
 }
 

@@ -95,7 +95,7 @@ func newWorld(t *testing.T) *world {
 // startCoordinator starts a coordinator with its ServiceAccount's rights.
 func (w *world) startCoordinator() *exec.Cmd {
 	w.Helper()
-	return run(w.T, w.program, "coordinator", "--kubeconfig", kubeconfig(w.T, w.config, w.token("coordinator")),
+	return run(w.T, w.program, "--kubeconfig", kubeconfig(w.T, w.config, w.token("coordinator")),
 		"--metrics-address", strings.TrimPrefix(w.metrics, "https://"))
 }
 

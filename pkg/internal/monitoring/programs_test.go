@@ -53,14 +53,14 @@ func run(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// build returns the program that is the coordinator: $NODE_AGENT, or else it builds it.
+// build returns the program that is the coordinator: $COORDINATOR, or else it builds it.
 func build(t *testing.T) string {
 	t.Helper()
-	if file := os.Getenv("NODE_AGENT"); file != "" {
+	if file := os.Getenv("COORDINATOR"); file != "" {
 		return file
 	}
-	file := filepath.Join(t.TempDir(), "node-agent")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", file, "../../../cmd/node-agent").CombinedOutput(); err != nil {
+	file := filepath.Join(t.TempDir(), "coordinator")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", file, "../../../cmd/coordinator").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return file

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-var pure = []string{"version", "schedule", "quorum", "images", "preflight", "fleet", "plan", "machine", "staticpod", "toleration", "drainrule", "verb", "method", "request", "guard", "report", "migrate", "doctor"}
+var pure = []string{"version", "schedule", "quorum", "images", "preflight", "fleet", "plan", "machine", "staticpod", "toleration", "drainrule", "verb", "method", "request", "guard", "report", "migrate", "doctor", "rebootmanager"}
 
 // forbidden are imports that do I/O. An entry that ends in a slash includes all packages below.
 var forbidden = []string{

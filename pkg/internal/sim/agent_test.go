@@ -42,7 +42,7 @@ func (w *world) startAgent(n *node) {
 	a.restart = again
 	a.steps = agent.NewSteps(agent.Config{
 		Node: n.name, Version: "simulated", Host: hostOf{n, a}, Install: func() error { w.checkManaged(a, "is taken over"); n.hasFiles = true; return nil },
-		Account: a.clients.kube, Kubelet: a.clients.kube, Upgrades: a.clients.ours,
+		Account: a.clients.agents, Kubelet: a.clients.agents, Upgrades: a.clients.ours,
 		Events: observe.RecorderTo(&w.recorded, n.name), Log: w.log, Output: nil, Ready: func() {}, Now: w.now,
 	})
 	stale := w.noise(4) == 0

@@ -13,10 +13,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
-// kube is the part of a kubernetes.Interface that agents and coordinators use.
-type kube struct {
+// kubeClients is the part of a kubernetes.Interface that coordinators use.
+type kubeClients struct {
 	kubernetes.Interface
 	core         corev1client.CoreV1Interface
 	coordination coordinationv1client.CoordinationV1Interface
@@ -26,19 +27,22 @@ type kube struct {
 	discovery    discoveryv1client.DiscoveryV1Interface
 }
 
-func (k kube) CoreV1() corev1client.CoreV1Interface                         { return k.core }
-func (k kube) CoordinationV1() coordinationv1client.CoordinationV1Interface { return k.coordination }
-func (k kube) AppsV1() appsv1client.AppsV1Interface                         { return k.apps }
-func (k kube) PolicyV1() policyv1client.PolicyV1Interface                   { return k.policy }
-func (k kube) DiscoveryV1() discoveryv1client.DiscoveryV1Interface          { return k.discovery }
-func (k kube) AdmissionregistrationV1() admissionv1client.AdmissionregistrationV1Interface {
+func (k kubeClients) CoreV1() corev1client.CoreV1Interface { return k.core }
+func (k kubeClients) CoordinationV1() coordinationv1client.CoordinationV1Interface {
+	return k.coordination
+}
+func (k kubeClients) AppsV1() appsv1client.AppsV1Interface                { return k.apps }
+func (k kubeClients) PolicyV1() policyv1client.PolicyV1Interface          { return k.policy }
+func (k kubeClients) DiscoveryV1() discoveryv1client.DiscoveryV1Interface { return k.discovery }
+func (k kubeClients) AdmissionregistrationV1() admissionv1client.AdmissionregistrationV1Interface {
 	return k.admission
 }
 
 // clients are the clients of one program.
 type clients struct {
 	config *rest.Config
-	kube   kube
+	kube   kubeClients
+	agents kube.Interface
 	ours   *client.Interface
 }
 
@@ -63,6 +67,8 @@ func newClients(t *transport) clients {
 	c.kube.admission, err = admissionv1client.NewForConfigAndClient(c.config, over)
 	must(err)
 	c.kube.discovery, err = discoveryv1client.NewForConfigAndClient(c.config, over)
+	must(err)
+	c.agents, err = kube.NewForConfigAndClient(c.config, over)
 	must(err)
 	c.ours, err = client.New(c.config)
 	must(err)

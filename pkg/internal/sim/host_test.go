@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/etcd"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
@@ -95,10 +94,10 @@ func (n *node) effect(r host.Request, a verbArgs, result *host.Result, fail func
 	case verb.Facts:
 		result.Output, _ = json.Marshal(n.facts())
 	case verb.Etcd:
-		result.Output, _ = json.Marshal(etcd.HealthOutput{Etcd: n.etcd()})
+		result.Output, _ = json.Marshal(verb.EtcdOutput{Etcd: n.etcd()})
 	case verb.Snapshot:
 		n.w.snapshots[n.w.upgradeUID(n)]++
-		result.Output, _ = json.Marshal(etcd.SnapshotOutput{Path: "/snapshots/1", SHA256: digest(7), TakenAt: n.w.now()})
+		result.Output, _ = json.Marshal(verb.SnapshotOutput{Path: "/snapshots/1", SHA256: digest(7), TakenAt: n.w.now()})
 	case verb.Stage:
 		if published := n.w.published; published != a.SHA256 {
 			fail(v1alpha1.ReasonHashMismatch, "the source has another image")

@@ -14,13 +14,19 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/drain"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/metrics"
 )
 
 // TestBudgetsOfRealDrain checks that the budget is found in what a drain reports when a
 // real API server refuses an eviction.
 func TestBudgetsOfRealDrain(t *testing.T) {
-	client := kubernetes.NewForConfigOrDie(apitest.Start(t))
+	config := apitest.Start(t)
+	client := kubernetes.NewForConfigOrDie(config)
+	kubelet, err := kube.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx := t.Context()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-0", Labels: map[string]string{"app": "web"}},
@@ -48,7 +54,7 @@ func TestBudgetsOfRealDrain(t *testing.T) {
 	}
 	settings := v1alpha1.DefaultStrategy().Drain
 	settings.UnmanagedPods = v1alpha1.PodsEvict
-	drainer := &drain.Drainer{Node: "w1", Kubelet: client, DaemonSets: client}
+	drainer := &drain.Drainer{Node: "w1", Kubelet: kubelet, DaemonSets: kubelet}
 	progress, err := drainer.Round(ctx, settings, false)
 	if err != nil || !progress.Blocked {
 		t.Fatalf("got %+v, %v, want a drain that is blocked", progress, err)

@@ -1,4 +1,4 @@
-package snapshot
+package rebootmanager
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
-// installedManagers returns the other programs that reboot nodes, including those that may
+// Installed returns the other programs that reboot nodes, including those that may
 // not do so now.
-func installedManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []preflight.RebootManager {
-	active := RebootManagers(nodes, daemonSets)
+func Installed(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []preflight.RebootManager {
+	active := Active(nodes, daemonSets)
 	found := slices.Clone(active)
 	addInactive := func(name, where string, runs bool, message string) {
 		if runs && !slices.ContainsFunc(active, func(m preflight.RebootManager) bool { return m.Name == name }) {
@@ -23,7 +23,7 @@ func installedManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []p
 	for _, d := range daemonSets {
 		where := d.Namespace + "/" + d.Name
 		addInactive("kured", where, isKured(d), fmt.Sprintf("kured is installed (DaemonSet %s), and its lock is free; remove kured, as two programs would reboot the same nodes", where))
-		addInactive("FLUO", where, runsFLUO(d), fmt.Sprintf("FLUO is installed (DaemonSet %s), and paused on every node; remove FLUO, as two programs would reboot the same nodes", where))
+		addInactive("FLUO", where, RunsFLUO(d), fmt.Sprintf("FLUO is installed (DaemonSet %s), and paused on every node; remove FLUO, as two programs would reboot the same nodes", where))
 	}
 	return found
 }

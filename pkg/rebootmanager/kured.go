@@ -1,4 +1,4 @@
-package snapshot
+package rebootmanager
 
 import (
 	"encoding/json"
@@ -16,16 +16,17 @@ import (
 // https://github.com/kubereboot/kured/blob/main/pkg/daemonsetlock/daemonsetlock.go
 // https://github.com/kubereboot/kured/blob/main/cmd/kured/main.go
 const (
-	kuredLock         = "weave.works/kured-node-lock"
-	kuredLockFlag     = "--lock-annotation"
-	kuredLockVariable = "KURED_LOCK_ANNOTATION"
+	kuredLock     = "weave.works/kured-node-lock"
+	kuredLockFlag = "--lock-annotation"
+	// KuredLockVariable is exported for whoever keeps only part of a DaemonSet.
+	KuredLockVariable = "KURED_LOCK_ANNOTATION"
 )
 
 // kuredLocks returns the annotations that may be kured's lock, on any DaemonSet.
 func kuredLocks(daemonSets []*appsv1.DaemonSet) []string {
 	locks := []string{kuredLock}
 	for _, d := range daemonSets {
-		for _, own := range ownLocks(d) {
+		for _, own := range OwnLocks(d) {
 			if own != "" && !slices.Contains(locks, own) {
 				locks = append(locks, own)
 			}
@@ -34,13 +35,13 @@ func kuredLocks(daemonSets []*appsv1.DaemonSet) []string {
 	return locks
 }
 
-// ownLocks returns the annotations that this DaemonSet may be configured to lock with. Where
+// OwnLocks returns the annotations that this DaemonSet may be configured to lock with. Where
 // flag and variable differ both count: before kured 1.17 the flag prevails, since then the
 // variable.
-func ownLocks(d *appsv1.DaemonSet) (configured []string) {
+func OwnLocks(d *appsv1.DaemonSet) (configured []string) {
 	for _, c := range d.Spec.Template.Spec.Containers {
 		for _, variable := range c.Env {
-			if variable.Name == kuredLockVariable {
+			if variable.Name == KuredLockVariable {
 				configured = append(configured, variable.Value)
 			}
 		}
@@ -77,7 +78,7 @@ func KuredHolder(daemonSets []*appsv1.DaemonSet) (by string, held bool) {
 // isKured reports whether the DaemonSet is kured's: it has the lock, a flag or variable
 // that configures one, or kured's image.
 func isKured(d *appsv1.DaemonSet) bool {
-	if _, locks := d.Annotations[kuredLock]; locks || len(ownLocks(d)) > 0 {
+	if _, locks := d.Annotations[kuredLock]; locks || len(OwnLocks(d)) > 0 {
 		return true
 	}
 	return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool {

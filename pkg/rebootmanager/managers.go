@@ -1,4 +1,6 @@
-package snapshot
+// Package rebootmanager recognizes other programs that reboot nodes, kured and FLUO, by
+// their DaemonSets and by what they write to Nodes.
+package rebootmanager
 
 import (
 	"fmt"
@@ -21,9 +23,9 @@ const (
 	fluoImage      = "flatcar-linux-update-operator"
 )
 
-// RebootManagers returns the other programs that may reboot nodes now, according to
+// Active returns the other programs that may reboot nodes now, according to
 // these Nodes and DaemonSets.
-func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []preflight.RebootManager {
+func Active(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []preflight.RebootManager {
 	var found []preflight.RebootManager
 	runs, locks := "", kuredLocks(daemonSets)
 	for _, d := range daemonSets {
@@ -34,7 +36,7 @@ func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []pref
 				found = append(found, preflight.RebootManager{Name: "kured", Message: message, Nodes: holders, DaemonSet: d.Namespace + "/" + d.Name, Active: true, Passes: true})
 			}
 		}
-		if runsFLUO(d) {
+		if RunsFLUO(d) {
 			runs = d.Namespace + "/" + d.Name
 		}
 	}
@@ -44,9 +46,9 @@ func RebootManagers(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []pref
 	return found
 }
 
-// runsFLUO reports whether the DaemonSet is FLUO's agent and runs on a node. Without its
+// RunsFLUO reports whether the DaemonSet is FLUO's agent and runs on a node. Without its
 // agent, FLUO reboots no node.
-func runsFLUO(d *appsv1.DaemonSet) bool {
+func RunsFLUO(d *appsv1.DaemonSet) bool {
 	for _, c := range d.Spec.Template.Spec.Containers {
 		if strings.Contains(c.Image, fluoImage) {
 			return d.Status.DesiredNumberScheduled > 0
@@ -55,8 +57,8 @@ func runsFLUO(d *appsv1.DaemonSet) bool {
 	return false
 }
 
-// fluoMarks returns the annotations that fluo reads.
-func fluoMarks(n *corev1.Node) [4]string {
+// FLUOMarks returns the annotations that fluo reads.
+func FLUOMarks(n *corev1.Node) [4]string {
 	return [4]string{n.Annotations[fluoNeeded], n.Annotations[fluoOK], n.Annotations[fluoInProgress], n.Annotations[fluoPaused]}
 }
 

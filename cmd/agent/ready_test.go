@@ -43,7 +43,7 @@ func TestProbe(t *testing.T) {
 	}
 	container := daemonSet.Spec.Template.Spec.Containers[0]
 	probe := container.StartupProbe
-	if probe == nil || probe.Exec == nil || len(probe.Exec.Command) < 2 || probe.Exec.Command[0] != "/node-agent" {
+	if probe == nil || probe.Exec == nil || len(probe.Exec.Command) < 2 || probe.Exec.Command[0] != "/agent" {
 		t.Fatalf("the probe is %+v", probe)
 	}
 	if command, _, err := newCommand().Find(probe.Exec.Command[1:]); err != nil || command.Name() != "ready" {

@@ -1,3 +1,4 @@
+// Command coordinator decides for the whole cluster when each node is upgraded.
 package main
 
 import (
@@ -7,7 +8,7 @@ import (
 	"os"
 	"strings"
 	"time"
-	_ "time/tzdata" // schedules name time zones, and the container image has only this program
+	_ "time/tzdata" // schedules name time zones, and the container image has only our programs
 
 	"github.com/spf13/cobra"
 	_ "golang.org/x/crypto/x509roots/fallback" // CA certificates for https sources
@@ -27,11 +28,15 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/serve"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/trace"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
 )
 
-// coordinatorOptions are the flags of `node-agent coordinator`.
-type coordinatorOptions struct {
+// version is set when a release is built.
+var version string
+
+// options are the flags.
+type options struct {
 	needsPolicy bool
 	kubeconfig  string
 	leaderElect bool
@@ -39,14 +44,18 @@ type coordinatorOptions struct {
 	traces      string
 }
 
-func newCoordinatorCommand() *cobra.Command {
-	var o coordinatorOptions
+func main() { program.Run(newCommand()) }
+
+func newCommand() *cobra.Command {
+	var o options
 	command := &cobra.Command{
-		Use:   "coordinator",
-		Short: "Decide for the whole cluster when each node is upgraded",
-		Args:  cobra.NoArgs,
+		Use:          "coordinator",
+		Short:        "Decide for the whole cluster when each node is upgraded",
+		Version:      buildversion.Or(version),
+		SilenceUsage: true,
+		Args:         cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return runCoordinator(command.Context(), o)
+			return run(command.Context(), o)
 		},
 	}
 	command.Flags().BoolVar(&o.needsPolicy, "require-policy", false, "wait for an UpgradePolicy, instead of creating one if it is missing")
@@ -60,7 +69,7 @@ func newCoordinatorCommand() *cobra.Command {
 	return command
 }
 
-func runCoordinator(ctx context.Context, o coordinatorOptions) error {
+func run(ctx context.Context, o options) error {
 	access, err := clusterAccess(o.kubeconfig)
 	if err != nil {
 		return err

@@ -1,3 +1,6 @@
+// Command agent runs on every node: it upgrades its node when the coordinator releases it.
+// Its memory is needed on every node, so it links only what it needs all the time; work on
+// the host is in the program node-agent.
 package main
 
 import (
@@ -6,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"time"
+	_ "time/tzdata" // schedules name time zones, and the container image has only our programs
 
 	"github.com/spf13/cobra"
 
@@ -14,38 +18,44 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
 )
 
 // version is set when a release is built.
 var version string
 
-// agentOptions are the flags of `node-agent agent`.
-type agentOptions struct {
+// options are the flags.
+type options struct {
 	node          string
 	kubeletConfig string
 	accountDir    string
 	bus           string
 }
 
-func newAgentCommand() *cobra.Command {
-	var o agentOptions
+func main() { program.Run(newCommand()) }
+
+func newCommand() *cobra.Command {
+	var o options
 	command := &cobra.Command{
-		Use:   "agent",
-		Short: "Upgrade this node when the coordinator releases it",
-		Args:  cobra.NoArgs,
+		Use:          "agent",
+		Short:        "Upgrade the Kubernetes of this node when the coordinator releases it",
+		Version:      buildversion.Or(version),
+		SilenceUsage: true,
+		Args:         cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return runAgent(command.Context(), o)
+			return run(command.Context(), o)
 		},
 	}
 	command.Flags().StringVar(&o.node, "node", os.Getenv("NODE_NAME"), "name of this node; default: $NODE_NAME")
 	command.Flags().StringVar(&o.kubeletConfig, "kubelet-config", "/etc/kubernetes/kubelet.conf", "the kubelet's kubeconfig: address of the API server, and identity for cordon and eviction")
 	command.Flags().StringVar(&o.accountDir, "service-account", agent.AccountDir, "folder with the ServiceAccount's token and ca.crt")
 	command.Flags().StringVar(&o.bus, "bus", host.SystemBus, "D-Bus address of the host's system bus")
+	command.AddCommand(newReadyCommand())
 	return command
 }
 
-func runAgent(ctx context.Context, o agentOptions) error {
+func run(ctx context.Context, o options) error {
 	if o.node == "" {
 		return errors.New("the node's name is missing: set --node or NODE_NAME")
 	}
@@ -63,11 +73,11 @@ func runAgent(ctx context.Context, o agentOptions) error {
 		Node:     o.node,
 		Version:  buildversion.Or(version),
 		Host:     machine,
-		Install:  func() error { return host.Install(host.Root) },
+		Install:  func() error { return host.Install(host.ImageProgram, host.Root) },
 		Account:  clients.Account,
 		Kubelet:  clients.Kubelet,
 		Upgrades: clients.Upgrades,
-		Events:   observe.NewRecorder(ctx, clients.Account, "node-agent", o.node),
+		Events:   observe.NewRecorder(ctx, clients.Account.Events(), "node-agent", o.node),
 		Log:      slog.Default(),
 		Output:   os.Stderr,
 		Ready: func() {

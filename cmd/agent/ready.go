@@ -19,7 +19,7 @@ const (
 	readyWithin = time.Minute
 )
 
-// readiness is the file that `node-agent ready` looks for.
+// readiness is the file that `agent ready` looks for.
 type readiness string
 
 // newReadiness removes the file of a former container of the same pod.

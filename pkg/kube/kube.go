@@ -1,0 +1,47 @@
+package kube
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/record"
+)
+
+// Resource reads and writes the objects of one kind.
+type Resource[T, L any] interface {
+	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
+	Update(ctx context.Context, object T, options metav1.UpdateOptions) (T, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
+	List(ctx context.Context, options metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (T, error)
+}
+
+// The kinds.
+type (
+	Nodes      = Resource[*corev1.Node, *corev1.NodeList]
+	Pods       = Resource[*corev1.Pod, *corev1.PodList]
+	ConfigMaps = Resource[*corev1.ConfigMap, *corev1.ConfigMapList]
+	DaemonSets = Resource[*appsv1.DaemonSet, *appsv1.DaemonSetList]
+	Leases     = Resource[*coordinationv1.Lease, *coordinationv1.LeaseList]
+)
+
+// Interface has a client for each kind. *Clientset implements it.
+type Interface interface {
+	Nodes() Nodes
+	Pods(namespace string) Pods
+	ConfigMaps(namespace string) ConfigMaps
+	DaemonSets(namespace string) DaemonSets
+	Leases(namespace string) Leases
+	// Evict evicts the pod that the Eviction names.
+	Evict(ctx context.Context, eviction *policyv1.Eviction) error
+	// Events returns where a record.EventBroadcaster sends events of all namespaces.
+	Events() record.EventSink
+}

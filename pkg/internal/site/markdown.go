@@ -52,8 +52,9 @@ func (s *site) markdown(name string, source []byte) (*page, error) {
 	if err := gfm.Renderer().Render(&out, source, doc); err != nil {
 		return nil, err
 	}
-	// a table may be wider than a phone, and the keyboard has to reach what scrolls
-	p.body = strings.NewReplacer("<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>").Replace(out.String())
+	// a table may be wider than a phone, and the keyboard has to reach what scrolls; a cell
+	// without text is no header
+	p.body = strings.NewReplacer("<th></th>", "<td></td>", "<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>").Replace(out.String())
 	return p, nil
 }
 

@@ -26,7 +26,7 @@ func good() map[string]string {
 	return map[string]string{
 		"README.md":        "# Title\n\n[index](docs/README.md), [files](files), [script](.ci/run), [elsewhere](https://example.com), [down](#below)\n\n## Below\n",
 		"docs/README.md":   indexPage,
-		"docs/begin.md":    "# Begin\n\n![A picture](picture.png) [home](../README.md#below)\n\n## First\n\n```sh\n# NAME\nls <x>\n```\n\n```console\n$ ls\nfile\n```\n\n| a |\n| --- |\n| b |\n",
+		"docs/begin.md":    "# Begin\n\n![A picture](picture.png) [home](../README.md#below)\n\n## First\n\n```sh\n# NAME\nls <x>\n```\n\n```console\n$ ls\nfile\n```\n\n| a | |\n| --- | --- |\n| b | c |\n",
 		"docs/picture.png": "png",
 		"files/x.yaml":     "a: <b>\n",
 		".ci/run":          "#!/bin/sh\n",
@@ -42,7 +42,7 @@ func TestSite(t *testing.T) {
 		"index.html":               {`url=v1.0.0/index.html`},
 		"versions.html":            {`<a href="v1.0.0/index.html">v1.0.0</a>`},
 		"v1.0.0/index.html":        {`<a href="docs/index.html">index</a>`, `<a href="files.html">`, `<a href="ci/run.html">`, `<a href="https://example.com">`, `<h2 id="below">`, `<h2>Start</h2>`, `<li><a href="docs/begin.html">Begin</a></li>`, ">v1.0.0</a>"},
-		"v1.0.0/docs/begin.html":   {`<img src="picture.png" alt="A picture">`, `<a href="../index.html#below">`, "<figcaption>A test runs these commands.</figcaption>", "ls &lt;x&gt;", `<span class="prompt">$ </span><b>ls</b>`, `<div class="wide" tabindex="0"><table>`, `<a href="begin.html" aria-current="page">`, `href="../../versions.html"`},
+		"v1.0.0/docs/begin.html":   {`<img src="picture.png" alt="A picture">`, `<a href="../index.html#below">`, "<figcaption>A test runs these commands.</figcaption>", "ls &lt;x&gt;", `<span class="prompt">$ </span><b>ls</b>`, `<div class="wide" tabindex="0"><table>`, "<th>a</th>\n<td></td>", `<a href="begin.html" aria-current="page">`, `href="../../versions.html"`},
 		"v1.0.0/docs/picture.png":  {"png"},
 		"v1.0.0/files/x.yaml.html": {"a: &lt;b&gt;"},
 		"v1.0.0/index.js":          {`{"t":"How do I begin?","u":"docs/begin.html#first"}`, `{"t":"Begin","h":"First","u":"docs/begin.html#first","x":"`},

@@ -42,7 +42,7 @@ func table() string {
 		if each {
 			title = "Of each replica"
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n", title)
+		fmt.Fprintf(&b, "\n## %s\n\n| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n", title)
 		for _, row := range metrics.Table {
 			if row.EachReplica == each {
 				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", row.FullName(), strings.TrimSpace(string(row.Type)+" "+inUnit(row)), labels(row), row.Help)

@@ -24,8 +24,14 @@ type fakeClients struct {
 }
 
 func (f fakeClients) Leases(namespace string) kube.Leases {
-	return f.client.CoordinationV1().Leases(namespace)
+	return listed{f.client.CoordinationV1().Leases(namespace)}
 }
+
+// listed is a kind of which a watch does not begin with a list.
+type listed struct{ kube.Leases }
+
+// IsWatchListSemanticsUnSupported tells an informer so.
+func (listed) IsWatchListSemanticsUnSupported() bool { return true }
 
 func (f fakeClients) Nodes() kube.Nodes { return f.client.CoreV1().Nodes() }
 

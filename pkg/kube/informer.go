@@ -21,7 +21,7 @@ func watchSeconds() int64 {
 
 // Informer returns an informer for those objects of a kind that narrow selects.
 func Informer[T, L runtime.Object](r Resource[T, L], kind T, narrow func(*metav1.ListOptions)) cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformer(&cache.ListWatch{
+	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			narrow(&options)
 			return r.List(ctx, options)
@@ -31,5 +31,6 @@ func Informer[T, L runtime.Object](r Resource[T, L], kind T, narrow func(*metav1
 			options.TimeoutSeconds = ptr.To(watchSeconds())
 			return r.Watch(ctx, options)
 		},
-	}, kind, 0, cache.Indexers{})
+	}
+	return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(source, r), kind, 0, cache.Indexers{})
 }

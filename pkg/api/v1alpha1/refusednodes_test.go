@@ -19,7 +19,7 @@ func TestWrongNodeUpgradesAreRefused(t *testing.T) {
 		{"a release for nothing", "spec: {release: Node, version: v1.34.4, image: " + image + "}", "spec.upgrade", "a release needs the upgrade"},
 		{"a release of no version", "spec: {" + upgradeRef + ", release: ControlPlane, image: " + image + "}", "spec.version", "a release needs the version"},
 		{"a release of no image", "spec: {" + upgradeRef + ", release: Node, version: v1.34.4}", "spec.image", "a release needs the image"},
-		{"an unknown release", "spec: {release: All}", "spec.release", `"None", "ControlPlane", "Node"`},
+		{"an unknown release", "spec: {release: All}", "spec.release", `"None", "KubeadmAhead", "ControlPlane", "Node"`},
 		{"an unknown type", "spec: {type: Major}", "spec.type", `"Patch", "Minor", "Reboot"`},
 		{"a version without v", `spec: {version: "1.34.4"}`, "spec.version", "must be a version of Kubernetes in full"},
 		{"a version of garbage", `spec: {version: v1.34.4-../x}`, "spec.version", "must be a version of Kubernetes in full"},

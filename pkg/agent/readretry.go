@@ -38,7 +38,7 @@ func (p readRetrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		select {
 		case <-r.Context().Done():
 			return nil, err
-		case <-time.After(dialRetryPause/2 + rand.N(dialRetryPause)):
+		case <-time.After(dialRetryPause/2 + rand.N(dialRetryPause)): //nolint:gosec // no secret
 		}
 	}
 }

@@ -58,15 +58,29 @@ func (c *Client) Start(ctx context.Context, r Request, o Options) error {
 	if err := writeJSON(requestFile(c.root, r.Verb), r); err != nil {
 		return err
 	}
-	err = c.call(ctx, systemd, managerInterface+".StartTransientUnit", nil,
-		Unit(r.Verb), "fail", properties(c.root, r.Verb, o), []auxUnit{})
-	if isDBusError(err, "org.freedesktop.systemd1.UnitExists") {
-		return nil
-	}
-	if err != nil {
+	if err := c.startUnit(ctx, r.Verb, o); err != nil {
 		return errors.Join(unreachable("starting host verb %q: %w", r.Verb, err), c.removeRequest(r.Verb))
 	}
 	return nil
+}
+
+// startUnit starts the verb's unit, unless it runs. systemd may not have unloaded the unit of
+// the former run yet, and then refuses another one of its name.
+func (c *Client) startUnit(ctx context.Context, v verb.Verb, o Options) error {
+	const tries, pause = 20, 50 * time.Millisecond
+	var err error
+	for range tries {
+		err = c.call(ctx, systemd, managerInterface+".StartTransientUnit", nil,
+			Unit(v), "fail", properties(c.root, v, o), []auxUnit{})
+		if !isDBusError(err, "org.freedesktop.systemd1.UnitExists") {
+			return err
+		}
+		if running, err := c.running(ctx, v); err != nil || running {
+			return err
+		}
+		time.Sleep(pause)
+	}
+	return err
 }
 
 // removeRequest removes a request whose unit systemd did not accept. Otherwise Last

@@ -16,7 +16,7 @@ import (
 // by HTTP/2's pings.
 func watchSeconds() int64 {
 	const shortest = 60 * 60
-	return shortest + rand.Int64N(shortest)
+	return shortest + rand.Int64N(shortest) //nolint:gosec // no secret
 }
 
 // Informer returns an informer for those objects of a kind that narrow selects.

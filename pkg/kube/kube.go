@@ -24,7 +24,9 @@ type Resource[T, L any] interface {
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (T, error)
 }
 
-// The kinds.
+// The kinds, each with its client.
+//
+//nolint:revive // one comment for all
 type (
 	Nodes      = Resource[*corev1.Node, *corev1.NodeList]
 	Pods       = Resource[*corev1.Pod, *corev1.PodList]

@@ -43,17 +43,17 @@ func (b Book) Record(t testing.TB, s Section) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Dir(b.file(s.Name)), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(b.file(s.Name)), 0o755); err != nil { //nolint:gosec // it is for everyone
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(b.file(s.Name), append(text, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(b.file(s.Name), append(text, '\n'), 0o644); err != nil { //nolint:gosec // it is for everyone
 		t.Fatal(err)
 	}
 	page, err := Page(filepath.Dir(b.file(s.Name)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(b.docs, "performance.md"), []byte(page), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(b.docs, "performance.md"), []byte(page), 0o644); err != nil { //nolint:gosec // it is for everyone
 		t.Fatal(err)
 	}
 }

@@ -206,7 +206,7 @@ func (n *node) owner() fleet.Owner { return fleet.Owner{Node: n.name, UID: n.uid
 // nothing.
 func (n *node) busy() verb.Verb {
 	for _, v := range []verb.Verb{verb.Snapshot, verb.Kubeadm, verb.Activate, verb.Restart} {
-		if _, runs := n.units[v]; runs && !(v == verb.Kubeadm && n.ahead) {
+		if _, runs := n.units[v]; runs && (v != verb.Kubeadm || !n.ahead) {
 			return v
 		}
 	}

@@ -124,7 +124,7 @@ func restoreScript(page string, variables map[string]string, step string) (strin
 
 // shellBlock returns the block of commands that begins with that line.
 func shellBlock(page, first string) (string, error) {
-	_, text, found := strings.Cut(page, "```sh\n"+first+"\n")
+	_, text, found := strings.Cut(strings.ReplaceAll(page, "```sh example\n", "```sh\n"), "```sh\n"+first+"\n")
 	text, _, ended := strings.Cut(text, "```")
 	if !found || !ended {
 		return "", fmt.Errorf("docs/restore.md has no block %q", first)

@@ -40,10 +40,9 @@ func TestSoftReboot(t *testing.T) {
 // the soft reboot.
 func runInNode(m *testing.M) (status int) {
 	before, err := os.ReadFile(softRebootFile)
-	switch {
-	case err == nil:
+	if err == nil {
 		err = afterSoftReboot(string(before))
-	default:
+	} else {
 		if status = m.Run(); status != 0 || !softReboots {
 			return status
 		}

@@ -23,7 +23,7 @@ func (c *cluster) awaitQuiet() {
 	})
 	quiet := 0
 	c.await(2*time.Hour, "nothing is written any more", func() bool {
-		n := c.audit.count(c.T).sum(func(client, what string) bool { return writes(what) && !leads(what) })
+		n := c.audit.count(c.T).sum(func(_, what string) bool { return writes(what) && !leads(what) })
 		if quiet++; n > 0 {
 			quiet = 0
 		}

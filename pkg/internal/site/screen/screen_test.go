@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/xml"
+	"errors"
 	"io"
 	"path/filepath"
 	"slices"
@@ -71,7 +72,7 @@ func TestDraw(t *testing.T) {
 	}
 	decoder := xml.NewDecoder(strings.NewReader(svg))
 	for {
-		if _, err := decoder.Token(); err == io.EOF {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatal(err)

@@ -222,7 +222,7 @@ func (m *monitored) firedFor(names ...string) error {
 	return nil
 }
 
-// checkFired checks which alerts that concern somebody have fired since Prometheus started.
+// checkFired checks which alerts, but those that are only shown, have fired since Prometheus started.
 func (m *monitored) checkFired(t *testing.T, want ...string) {
 	t.Helper()
 	fired, err := m.prometheus.over(`ALERTS{alertstate="firing", severity!="none"}`, m.began, time.Now(), scrapeEvery)

@@ -21,6 +21,7 @@ func waitingToRunAhead(s State, o Observation) (State, Action) {
 	return runsAhead(s.enter(v1alpha1.StepKubeadmAhead, o)), Action{}
 }
 
+// runsAhead returns s with the reason that is shown while kubeadm runs ahead.
 func runsAhead(s State) State {
 	return s.withReason(v1alpha1.ReasonReleased, "runs kubeadm ahead of its turn")
 }

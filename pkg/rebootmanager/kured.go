@@ -18,7 +18,7 @@ import (
 const (
 	kuredLock     = "weave.works/kured-node-lock"
 	kuredLockFlag = "--lock-annotation"
-	// KuredLockVariable is exported for whoever keeps only part of a DaemonSet.
+	// KuredLockVariable is exported for packages that keep only part of a DaemonSet.
 	KuredLockVariable = "KURED_LOCK_ANNOTATION"
 )
 

@@ -81,7 +81,7 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// createPolicy creates a policy whose source offers a patch that nobody asks for yet, and a
+// createPolicy creates a policy whose source offers a patch that is not requested yet, and a
 // window that is open.
 func (c *cluster) createPolicy() {
 	index := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cgroup"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
 )
@@ -91,40 +90,6 @@ func begin(dir string, options Options) (*Cluster, error) {
 	return c, c.save()
 }
 
-// requireRoom requires free space in GiB, as measured and rounded up: building a
-// version needs more than using it, and Go.
-func (c *Cluster) requireRoom() error {
-	if err := os.MkdirAll(c.CacheDir(), 0o755); err != nil {
-		return fmt.Errorf("making the cache: %w", err)
-	}
-	const cold, warm = 15, 5
-	built, err := filepath.Glob(filepath.Join(c.CacheDir(), "kubernetes-"+c.state.Spec.Version+"-programs-*"))
-	if err != nil {
-		return err
-	}
-	if len(built) == 0 && c.state.Spec.From == "" {
-		if err := host.RequireGo(); err != nil {
-			return err
-		}
-		if err := host.RequireDisk(c.CacheDir(), cold); err != nil {
-			return err
-		}
-	}
-	return host.RequireDisk(c.Dir, warm)
-}
-
-// requireGroups requires the version of control groups that the nodes' systemd boots on.
-func requireGroups(base artifacts.Base) error {
-	groups, err := cgroup.Detect()
-	if err != nil {
-		return err
-	}
-	if groups == cgroup.V1 && base.NeedsVersion2() {
-		return fmt.Errorf("the systemd of Debian %s boots on version 2 control groups only, and this machine has version 1: use another --base", base)
-	}
-	return nil
-}
-
 // running reports whether all that Up makes is there and alive.
 func (c *Cluster) running() bool {
 	if !c.state.Complete || !c.serving() {
@@ -180,56 +145,6 @@ func (c *Cluster) prepare(ctx context.Context) error {
 		return err
 	}
 	return network.Admit(ctx, c.firewallRecord())
-}
-
-// parts are what nodes are made of.
-type parts struct {
-	Rootfs, Containerd string
-	Kubernetes         artifacts.Kubernetes
-}
-
-func (c *Cluster) parts(ctx context.Context) (p parts, err error) {
-	version, err := bare(c.state.Spec.Version)
-	if err != nil {
-		return p, err
-	}
-	cache, err := c.Cache()
-	if err != nil {
-		return p, err
-	}
-	if p.Rootfs, err = cache.Rootfs(ctx, c.state.Spec.Base); err != nil {
-		return p, err
-	}
-	if p.Containerd, err = cache.Containerd(ctx, c.state.Spec.Base, c.state.Spec.Containerd); err != nil {
-		return p, err
-	}
-	p.Kubernetes, err = cache.Kubernetes(ctx, version)
-	return p, err
-}
-
-// install copies into the lab the programs that must not change while it runs,
-// even if they are built again meanwhile.
-func (c *Cluster) install(program, kubernetes string) error {
-	if program == "" {
-		own, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("finding the lab program: %w", err)
-		}
-		program = own
-	}
-	programs := map[string]string{
-		c.program():     program,
-		c.KubectlPath(): filepath.Join(kubernetes, "kubectl"),
-	}
-	if c.state.Spec.UpdateEngine {
-		programs[c.updateEngine()] = filepath.Join(filepath.Dir(program), updateEngine)
-	}
-	for target, source := range programs {
-		if err := copyProgram(source, target); err != nil {
-			return fmt.Errorf("installing %s: %w", target, err)
-		}
-	}
-	return nil
 }
 
 func (c *Cluster) step(name string, do func() error) error {

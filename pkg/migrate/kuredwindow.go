@@ -137,3 +137,12 @@ func parseKuredTime(value string) (clock, error) {
 	}
 	return clock{}, fmt.Errorf("%q is no time that kured accepts: 17:00, 17:00:00, 05:00pm, 17, 05pm or 5pm (5:00pm with one digit is refused)", value)
 }
+
+// length returns how long the window is on a day without a change of the clock.
+func (w KuredWindow) length() time.Duration {
+	seconds := w.end.seconds() - w.start.seconds()
+	if seconds < 0 {
+		seconds += 24 * 60 * 60
+	}
+	return time.Duration(seconds) * time.Second
+}

@@ -148,11 +148,11 @@ e2e-reboot: packages lab image ## Reboots that operating systems ask for, and a 
 
 HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 .PHONY: e2e-install
-e2e-install: packages lab image ## One pool first, and installing, rebooting and uninstalling in each way of docs/install.md, file by file (root; about 25 minutes)
+e2e-install: packages lab image ## README's quick start, one pool first, and each way to install of docs/install.md, then uninstalled, file by file (root; about 25 minutes)
 	cd release && CGO_ENABLED=0 $(GO) build -o ../bin/release .
 	GOBIN=$(abspath bin) $(GO) install $(HELM)
 	rm -rf dist/charts && $(MAKE) --no-print-directory chart VERSION=v0.0.0-lab
-	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestInstall|TestPilot' ./e2e/...
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestInstall|TestPilot|TestQuickStart' ./e2e/...
 
 .PHONY: e2e-runbooks
 e2e-runbooks: packages lab image ## What each alert is for, brought about, and every command of its page run (root; about 20 minutes)
@@ -178,6 +178,16 @@ e2e-long: packages lab image ## Five minors on one cluster, by commands and then
 .PHONY: e2e-matrix
 e2e-matrix: packages lab image ## A patch for each systemd, minor and method, written to docs/compatibility.md; CASE=REGEX selects cells (root; about two hours)
 	cd lab && MATRIX_CASES='$(CASE)' COMPATIBILITY=$(abspath docs/compatibility.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 240m -run 'TestMatrix$$' ./e2e/...
+
+.PHONY: e2e-flatcar
+e2e-flatcar: packages lab image ## Nodes that boot first with the Butane snippet of docs/flatcar.md, and a patch (root: installs Debian's Ignition; about 5 minutes)
+	$(call install,ignition)
+	cd pkg/internal/othertools && $(GO) build -o ../../../bin/butane github.com/coreos/butane/internal
+	cd lab && BUTANE=$(abspath bin/butane) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestIgnition$$' ./e2e/...
+
+.PHONY: e2e-published
+e2e-published: packages lab image ## A cluster of published files from a mirror (`lab up --from`), with nothing compiled, and a patch of it (root; about 10 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestPublished$$' ./e2e/...
 
 .PHONY: e2e-cgroup2
 e2e-cgroup2: packages lab image ## A reboot on version 2 control groups, in a virtual machine without KVM; its log and result are in bin/e2e-cgroup2 (root; a quarter of an hour)

@@ -68,6 +68,7 @@ published to the lab later comes from there too.`,
 	cmd.Flags().StringVar((*string)(&spec.Base), "base", string(artifacts.DefaultBase), artifacts.BaseHelp())
 	cmd.Flags().IntVar(&spec.Containerd, "containerd", 0, "the major version of containerd, 1 or 2 (default: that of the base)")
 	cmd.Flags().BoolVar(&spec.UpdateEngine, "update-engine", false, "have nodes run a service that plays Flatcar's update_engine")
+	cmd.Flags().StringVar(&spec.Ignition, "ignition", "", "the path of an Ignition configuration with which nodes boot first, and which brings Kubernetes (needs Debian's package ignition)")
 	fromFlag(cmd, &spec.From)
 	return cmd
 }
@@ -98,6 +99,9 @@ func unlessGiven(flags *pflag.FlagSet, asked, there cluster.Spec) cluster.Spec {
 	}
 	if !flags.Changed("update-engine") {
 		asked.UpdateEngine = there.UpdateEngine
+	}
+	if !flags.Changed("ignition") {
+		asked.Ignition = there.Ignition
 	}
 	if !flags.Changed("from") {
 		asked.From = there.From

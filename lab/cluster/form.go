@@ -110,6 +110,7 @@ func (c *Cluster) wipe(ctx context.Context, endpoint network.Endpoint, parts par
 		ImageServer:  "http://" + imageServer,
 		Registry:     "http://" + registry,
 		AutoUpdate:   c.state.Spec.RawFlatcar,
+		Ignition:     c.state.Spec.Ignition,
 		UpdateEngine: engine,
 		Files:        map[string]string{upgradeConfig: upgrade},
 	})

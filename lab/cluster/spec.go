@@ -21,6 +21,9 @@ type Spec struct {
 	// From is where published versions of Kubernetes are downloaded from: "upstream",
 	// or the address of a mirror. Empty: they are compiled.
 	From string `json:"from,omitempty"`
+	// Ignition is the path of an Ignition configuration that every node boots with for the first
+	// time. It brings Kubernetes. Empty: the lab does.
+	Ignition string `json:"ignition,omitempty"`
 	// Base is the Debian of the nodes. Empty: artifacts.DefaultBase.
 	Base artifacts.Base `json:"base,omitempty"`
 	// Containerd is the major version of containerd, 1 or 2. 0: that of the base.
@@ -58,6 +61,9 @@ func (s Spec) String() string {
 	}
 	if s.From != "" {
 		text += ", from " + s.From
+	}
+	if s.Ignition != "" {
+		text += ", with Ignition"
 	}
 	if s.Base != "" {
 		text += ", on Debian " + s.Base.String()

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -74,11 +73,7 @@ func (c runbooks) page(t *testing.T, alert, text string, values ...string) {
 // command runs a command of a page.
 func (c runbooks) command(t *testing.T, printed *bytes.Buffer, line string) error {
 	t.Helper()
-	cmd := exec.CommandContext(c.ctx, "sh", "-c", line)
-	cmd.Dir = t.TempDir()
-	path := strings.Join([]string{filepath.Join(filepath.Dir(c.Kubeconfig), "bin"), filepath.Join(c.root, "bin"), os.Getenv("PATH")}, ":")
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "PATH="+path)
-	out, err := cmd.CombinedOutput()
+	out, err := c.shell(t.TempDir(), line)
 	fmt.Fprintf(printed, "$ %s\n%s", line, out)
 	return err
 }

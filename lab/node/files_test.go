@@ -111,6 +111,21 @@ func TestTheTimerIsOnOnlyWhenAskedFor(t *testing.T) {
 	}
 }
 
+// TestIgnitionBringsKubernetes checks that the lab leaves to Ignition what Ignition brings.
+func TestIgnitionBringsKubernetes(t *testing.T) {
+	s := spec(t)
+	s.Ignition = "/node.ign"
+	files, err := s.files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if strings.Contains(f.path, "sysupdate.kubernetes.d") || strings.Contains(f.path, "extensions/kubernetes") || f.link == "/dev/null" && strings.Contains(f.path, "locksmithd") {
+			t.Errorf("the lab writes %s", f.path)
+		}
+	}
+}
+
 func TestEveryNodeReachesEveryOthersPods(t *testing.T) {
 	s := spec(t)
 	boot := s.boot()

@@ -60,7 +60,7 @@ func (s Spec) flatcarFiles() []file {
 		{path: systemd + "locksmithd.service", text: locksmithd},
 		{path: systemd + "multi-user.target.wants/locksmithd.service", link: "../locksmithd.service"},
 	}
-	if !s.AutoUpdate {
+	if !s.asShipped() {
 		// As the guides for Kubernetes and CAPZ have it.
 		files = append(files, file{path: units + "locksmithd.service", link: "/dev/null"})
 	}

@@ -45,6 +45,10 @@ type Spec struct {
 	// AutoUpdate turns on the timer that fetches new Kubernetes images by
 	// itself, as Flatcar's guides have it.
 	AutoUpdate bool
+	// Ignition is the path of an Ignition configuration that brings the image of Kubernetes and
+	// all that keeps it up to date, to a node that is otherwise as Flatcar ships it. Empty: the
+	// lab writes what Flatcar's guides have.
+	Ignition string
 	// UpdateEngine is the path of the program that plays Flatcar's. Empty: there
 	// is none, as on nodes where it is masked.
 	UpdateEngine string
@@ -96,6 +100,11 @@ func (m *Machine) create() error {
 	}
 	for _, file := range files {
 		if err := file.write(m.disk(file.path)); err != nil {
+			return err
+		}
+	}
+	if m.Spec.Ignition != "" {
+		if err := m.runIgnition(); err != nil {
 			return err
 		}
 	}

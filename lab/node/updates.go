@@ -66,24 +66,30 @@ func (s Spec) updateFiles() ([]file, error) {
 	if !ok || strings.Count(minor, ".") != 1 {
 		return nil, fmt.Errorf("%q is no Kubernetes version: write it as 1.34.4", s.Version)
 	}
-	image := path.Join(extensions, "kubernetes", images.Name("v"+s.Version, runtime.GOARCH))
 	containerd := ContainerdImage(s.Containerd)
 	files := []file{
-		{path: image, source: s.Kubernetes},
-		{path: "/etc/extensions/kubernetes.raw", link: image},
 		{path: containerd, source: s.Containerd},
 		{path: ContainerdLink, link: containerd},
-		{path: "/etc/sysupdate.kubernetes.d/kubernetes-v" + minor + ".conf", text: fmt.Sprintf(transfer, minor, s.ImageServer)},
-		{path: "/etc/sysupdate.d/noop.conf", text: noTransfer},
-		{path: units + "systemd-sysupdate.service.d/kubernetes.conf", text: updateDropIn},
 	}
-	if s.AutoUpdate {
+	if s.Ignition == "" {
+		image := path.Join(extensions, "kubernetes", images.Name("v"+s.Version, runtime.GOARCH))
+		files = append(files,
+			file{path: image, source: s.Kubernetes},
+			file{path: "/etc/extensions/kubernetes.raw", link: image},
+			file{path: "/etc/sysupdate.kubernetes.d/kubernetes-v" + minor + ".conf", text: fmt.Sprintf(transfer, minor, s.ImageServer)},
+			file{path: "/etc/sysupdate.d/noop.conf", text: noTransfer},
+			file{path: units + "systemd-sysupdate.service.d/kubernetes.conf", text: updateDropIn})
+	}
+	if s.asShipped() {
 		files = append(files,
 			file{path: units + "systemd-sysupdate.timer.d/container.conf", text: "[Unit]\nConditionVirtualization=\n"},
 			file{path: units + "timers.target.wants/systemd-sysupdate.timer", link: systemd + "systemd-sysupdate.timer"})
 	}
 	return files, nil
 }
+
+// asShipped reports whether the units that Flatcar enables by default are enabled.
+func (s Spec) asShipped() bool { return s.AutoUpdate || s.Ignition != "" }
 
 func cutLast(s, sep string) (before, after string, found bool) {
 	i := strings.LastIndex(s, sep)

@@ -4,7 +4,7 @@ import "slices"
 
 // nodeTable has a row for each node. Where there is little room, the columns
 // that other commands show as well are left out.
-func nodeTable(nodes []Node, o Options) string {
+func nodeTable(nodes []Node, upgrade *Upgrade, o Options) string {
 	columns := []column{
 		{"NODE", func(n Node) cell { return cell{n.Name, plain} }},
 		{"CONDITION", func(n Node) cell { return cell{orDash(n.Condition), plain} }},
@@ -16,7 +16,12 @@ func nodeTable(nodes []Node, o Options) string {
 		{"AGENT", func(n Node) cell { return cell{orDash(n.Agent), plain} }},
 		{"STEP", func(n Node) cell { return cell{orDash(string(n.Step)), stateColors[n.State]} }},
 		{"SINCE", func(n Node) cell { return cell{o.age(n.Since), plain} }},
-		{"WHY", func(n Node) cell { return cell{n.why(o), whyColor(n)} }},
+		{"WHY", func(n Node) cell {
+			if upgrade.says(n.Reason, n.Message) {
+				return cell{string(n.Reason), whyColor(n)}
+			}
+			return cell{n.why(o), whyColor(n)}
+		}},
 	}
 	columns = slices.DeleteFunc(columns, func(c column) bool {
 		switch c.title {

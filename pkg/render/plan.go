@@ -24,7 +24,7 @@ func Plan(p plan.Plan, upgrade *Upgrade, o Options) string {
 		shown = shown[:o.Rows]
 	}
 	if len(shown) > 0 {
-		b.WriteString("\n" + planTable(shown, o))
+		b.WriteString("\n" + planTable(shown, upgrade, o))
 	}
 	if rest := p.Nodes[len(shown):]; len(rest) > 0 {
 		o.hang(&b, "", 0, cell{fmt.Sprintf("and more nodes, %s; `kubectl upgrade plan %s` shows all", decisions(rest), p.Version), plain})
@@ -92,7 +92,7 @@ var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Wait: yellow, p
 
 // planTable has a row for each node, in the order in which they go. On a narrow terminal
 // it leaves out the least important columns, one after the other.
-func planTable(nodes []plan.NodePlan, o Options) string {
+func planTable(nodes []plan.NodePlan, upgrade *Upgrade, o Options) string {
 	at, start := o.minute, "START"
 	if o.Width > 0 && !o.Wide {
 		at, start = o.short, "START "+o.zoneName()
@@ -106,7 +106,12 @@ func planTable(nodes []plan.NodePlan, o Options) string {
 		{"DECISION", func(n plan.NodePlan) cell { return cell{string(n.Decision), decisionColors[n.Decision]} }},
 		{start, func(n plan.NodePlan) cell { return cell{at(n.PredictedStart), plain} }},
 		{"END", func(n plan.NodePlan) cell { return cell{at(n.PredictedEnd), plain} }},
-		{"WHY", func(n plan.NodePlan) cell { return cell{o.why(n.Reason, n.Message, n.Until), plain} }},
+		{"WHY", func(n plan.NodePlan) cell {
+			if upgrade.says(n.Reason, n.Message) {
+				return cell{string(n.Reason), plain}
+			}
+			return cell{o.why(n.Reason, n.Message, n.Until), plain}
+		}},
 	}
 	leave := func(title string) {
 		columns = slices.DeleteFunc(columns, func(c planColumn) bool { return c.title == title })

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -41,4 +42,27 @@ func TestPlan(t *testing.T) {
 	create.Name = "v1.34.4"
 	golden(t, "plan-create", render.Plan(plan.Plan{Create: create, Upgrade: "v1.34.3", Version: "v1.34.3", Nodes: nodes[:1]}, nil, o))
 	golden(t, "plan-none", render.Plan(plan.Plan{}, nil, o))
+}
+
+// TestReasonOfAllNodesIsShownOnce checks that a sentence above a table is not repeated in it.
+func TestReasonOfAllNodesIsShownOnce(t *testing.T) {
+	const message = "reading https://images.example/SHA256SUMS: no such host"
+	waits := func(name string) plan.NodePlan {
+		return plan.NodePlan{Name: name, To: "v1.34.4", Decision: plan.Wait, Reason: v1alpha1.ReasonSourceUnavailable, Message: message}
+	}
+	u := &render.Upgrade{Name: "patch", Type: "Patch", Reason: v1alpha1.ReasonSourceUnavailable, Message: message}
+	p := plan.Plan{Upgrade: "patch", Version: "v1.34.4", Nodes: []plan.NodePlan{waits("w1"), waits("w2")}}
+	var nodes []render.Node
+	for _, name := range []string{"w1", "w2"} {
+		nodes = append(nodes, render.Node{Name: name, State: render.StateWaiting, Reason: v1alpha1.ReasonSourceUnavailable, Message: message})
+	}
+	o := render.Options{Now: now, Zone: time.UTC}
+	for name, text := range map[string]string{
+		"plan":   render.Plan(p, u, o),
+		"status": render.Screen(render.Status{Upgrade: u, Nodes: nodes}, o),
+	} {
+		if strings.Count(text, message) != 1 || strings.Count(text, string(v1alpha1.ReasonSourceUnavailable)) != 3 {
+			t.Errorf("%s shows the message more than once, or a row without its reason:\n%s", name, text)
+		}
+	}
 }

@@ -53,6 +53,12 @@ func (p Progress) reasons(o Options, of func(NodeProgress) bool) []string {
 	return order
 }
 
+// says reports whether the lines above a table of nodes show this reason already, as the one of
+// the whole upgrade: the table then has its code alone.
+func (u *Upgrade) says(reason v1alpha1.Reason, message string) bool {
+	return u != nil && message != "" && u.Reason == reason && u.Message == message
+}
+
 // mostNames is how many names Few returns.
 const mostNames = 3
 

@@ -21,7 +21,7 @@ func Screen(s Status, o Options) string {
 	rows = append(rows, titled("Nodes:", cell{count(s), plain}))
 	text := o.titles(problemRows(s.Problems, o)) + o.titles(headline(s, o)) + o.approvals(s.Approvals) + o.titles(append(rows, heldRows(s)...))
 	if len(s.Nodes) > 0 {
-		text += "\n" + nodeTable(s.Nodes, o)
+		text += "\n" + nodeTable(s.Nodes, s.Upgrade, o)
 	}
 	return text
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/coreos/butane/config/common"
-	butane "github.com/coreos/butane/config/flatcar/v1_1"
+	butane "github.com/coreos/butane/config/flatcar/v1_0"
 	transpiler "github.com/flatcar/container-linux-config-transpiler/config"
 )
 
@@ -41,7 +41,7 @@ type ignition struct {
 // TestFlatcarPageButane renders the snippet of docs/flatcar.md with Butane, as --strict does.
 func TestFlatcarPageButane(t *testing.T) {
 	options := common.TranslateBytesOptions{TranslateOptions: common.TranslateOptions{NoResourceAutoCompression: true}}
-	rendered, report, err := butane.ToIgn3_4Bytes([]byte(snippet(t, "variant: flatcar\n")), options)
+	rendered, report, err := butane.ToIgn3_3Bytes([]byte(snippet(t, "variant: flatcar\n")), options)
 	if err != nil || len(report.Entries) > 0 {
 		t.Fatalf("butane: %v\n%s", err, report.String())
 	}

@@ -97,7 +97,7 @@ func run(ctx context.Context, o options) error {
 		RequirePolicy: o.needsPolicy,
 
 		Kube: kube, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
-		Watchdog: watchdog.Exiting("the coordinator"), Metrics: observed, Traces: traces,
+		Watchdog: watchdog.Exiting("the coordinator"), Metrics: observed, Traces: traces, Version: buildversion.Or(version),
 	})
 	log.Info("coordinator starts")
 	if !o.leaderElect {

@@ -81,9 +81,13 @@ func (s Spec) updateFiles() ([]file, error) {
 			file{path: units + "systemd-sysupdate.service.d/kubernetes.conf", text: updateDropIn})
 	}
 	if s.asShipped() {
+		enabledIn := units
+		if s.Ignition != "" {
+			enabledIn = systemd // by Flatcar, since 4515
+		}
 		files = append(files,
-			file{path: units + "systemd-sysupdate.timer.d/container.conf", text: "[Unit]\nConditionVirtualization=\n"},
-			file{path: units + "timers.target.wants/systemd-sysupdate.timer", link: systemd + "systemd-sysupdate.timer"})
+			file{path: enabledIn + "systemd-sysupdate.timer.d/container.conf", text: "[Unit]\nConditionVirtualization=\n"},
+			file{path: enabledIn + "timers.target.wants/systemd-sysupdate.timer", link: systemd + "systemd-sysupdate.timer"})
 	}
 	return files, nil
 }

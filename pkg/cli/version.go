@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -19,6 +21,8 @@ type versions struct {
 	Plugin     string `json:"plugin"`
 	Go         string `json:"go"`
 	Platform   string `json:"platform"`
+	// Coordinator is the version of the coordinator that leads, or led last.
+	Coordinator string `json:"coordinator,omitempty"`
 	// Agents counts the nodes by the version of their agents.
 	Agents map[string]int `json:"agents,omitempty"`
 }
@@ -28,8 +32,13 @@ func newVersion(p *program) *cobra.Command {
 	var plugin bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "The versions of this plugin and of the agents",
-		Args:  cobra.NoArgs,
+		Short: "The versions of this plugin, of the coordinator and of the agents",
+		Long: `Shows the version of this plugin, and those that the coordinator and the agents have
+reported. kubectl upgrade doctor says which of them do not fit together.`,
+		Example: `  kubectl upgrade version
+  kubectl upgrade version --client
+  kubectl upgrade version -o jsonpath='{.coordinator}'`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versions{
 				APIVersion: v1alpha1.GroupVersion.String(), Kind: "UpgradeVersion",
@@ -37,7 +46,7 @@ func newVersion(p *program) *cobra.Command {
 			}
 			var err error
 			if !plugin {
-				v.Agents, err = p.agents(cmd.Context())
+				err = v.readCluster(cmd.Context(), p)
 			}
 			if !out.forPeople() {
 				if err != nil {
@@ -59,32 +68,37 @@ func newVersion(p *program) *cobra.Command {
 
 // write writes the versions for people.
 func (v versions) write(p *program) {
-	fmt.Fprintf(p.Out, "plugin   %s (%s, %s)\n", v.Plugin, v.Go, v.Platform)
-	names := make([]string, 0, len(v.Agents))
-	for name := range v.Agents {
-		names = append(names, name)
+	fmt.Fprintf(p.Out, "plugin        %s (%s, %s)\n", v.Plugin, v.Go, v.Platform)
+	if v.Coordinator != "" {
+		fmt.Fprintf(p.Out, "coordinator   %s\n", v.Coordinator)
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Fprintf(p.Out, "agent    %s (nodes: %d)\n", name, v.Agents[name])
+	for _, agent := range slices.Sorted(maps.Keys(v.Agents)) {
+		fmt.Fprintf(p.Out, "agent         %s (nodes: %d)\n", agent, v.Agents[agent])
 	}
 }
 
-// agents counts the nodes by the version of their agents.
-func (p *program) agents(ctx context.Context) (map[string]int, error) {
+// readCluster reads the versions that coordinator and agents have reported.
+func (v *versions) readCluster(ctx context.Context, p *program) error {
 	reader, err := p.reader()
 	if err != nil {
-		return nil, err
+		return err
+	}
+	policy, err := reader.kinds.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		v.Coordinator = policy.Status.CoordinatorVersion
+	case !apierrors.IsNotFound(err):
+		return explain("reading UpgradePolicy "+v1alpha1.PolicyName, err)
 	}
 	list, err := reader.kinds.NodeUpgrades.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, explain("reading NodeUpgrades", err)
+		return explain("reading NodeUpgrades", err)
 	}
-	agents := map[string]int{}
+	v.Agents = map[string]int{}
 	for _, node := range list.Items {
 		if node.Status.AgentVersion != "" {
-			agents[node.Status.AgentVersion]++
+			v.Agents[node.Status.AgentVersion]++
 		}
 	}
-	return agents, nil
+	return nil
 }

@@ -44,6 +44,7 @@ type Coordinator struct {
 	watchdog   watchdog.Watchdog
 	metrics    *metrics.Metrics
 	traces     *trace.Exporter
+	version    string
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
@@ -71,6 +72,8 @@ type Clients struct {
 	Metrics *metrics.Metrics
 	// Traces gets the records of upgrades that have ended. Nil: there are none.
 	Traces *trace.Exporter
+	// Version is the version of this program.
+	Version string
 }
 
 // New returns a coordinator. It does nothing until Run.
@@ -79,7 +82,7 @@ func New(clients Clients) *Coordinator {
 		requirePolicy: clients.RequirePolicy,
 
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube.CoordinationV1().Leases(v1alpha1.Namespace), clients.Kube.CoreV1().Nodes()), events: clients.Events, log: clients.Log,
-		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, traces: clients.Traces, writers: writers, readFor: map[string]bool{},
+		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, traces: clients.Traces, version: clients.Version, writers: writers, readFor: map[string]bool{},
 	}
 }
 

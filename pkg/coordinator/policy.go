@@ -77,6 +77,7 @@ func (c *Coordinator) writePolicyStatus(ctx context.Context, stored, observed *v
 		return nil
 	}
 	status := observed.Status
+	status.CoordinatorVersion = c.version
 	if planned != nil {
 		status.Version, status.Upgrade, status.Images = planned.Version, planned.Upgrade, planned.Images
 	}

@@ -92,7 +92,7 @@ func sentence(text string) string {
 }
 
 func (f Facts) cluster() Cluster {
-	c := Cluster{Plugin: f.Plugin, APIServer: f.Server, Coordinator: f.Coordinator.version()}
+	c := Cluster{Plugin: f.Plugin, APIServer: f.Server, Coordinator: f.coordinatorVersion()}
 	for _, n := range f.NodeUpgrades {
 		if v := n.Status.AgentVersion; v != "" {
 			if c.Agents == nil {

@@ -28,6 +28,7 @@ func good() Facts {
 		Nodes:       []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "w1"}}},
 	}
 	f.Policy.Spec.Mode = v1alpha1.ModeManage
+	f.Policy.Status.CoordinatorVersion = "v0.3.0"
 	f.Policy.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSourceReady, Status: "True"}}
 	f.Nodes[0].Status.NodeInfo = corev1.NodeSystemInfo{OSImage: "Flatcar Container Linux", OperatingSystem: "linux", KubeletVersion: "v1.34.3"}
 	f.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "True"}}
@@ -77,13 +78,12 @@ func TestCheck(t *testing.T) {
 		{"one coordinator", func(f *Facts) { f.Coordinator.Ready = 1 }, "coordinator warn: 1 of 2", Warn},
 		{"no agents", func(f *Facts) { f.Agents.Desired = 0 }, "agents fail: runs on no node", Fail},
 		{"a silent agent", func(f *Facts) { f.AgentProblems = map[string]string{"w1": "no pod"} }, "agents warn: no agent runs on w1 (no pod)", Warn},
-		{"no version is known", func(f *Facts) { f.Coordinator, f.NodeUpgrades = nil, nil }, "versions unknown: are not known: plugin v0.3.0", OK},
+		{"no version is known", func(f *Facts) { f.Policy.Status.CoordinatorVersion, f.NodeUpgrades = "", nil }, "versions unknown: are not known: plugin v0.3.0", OK},
 		{"older agents", func(f *Facts) { f.NodeUpgrades[0].Status.AgentVersion = "v0.2.0" }, "versions warn: different versions: plugin v0.3.0, coordinator v0.3.0, agents v0.2.0 (nodes: 1)", Warn},
 		{"older plugin", func(f *Facts) { f.Plugin = "v0.2.0" }, "versions warn: the plugin has another version", Warn},
-		{"a tag that says nothing", func(f *Facts) {
-			f.Plugin, f.NodeUpgrades[0].Status.AgentVersion, f.Coordinator.Image = "dev", "dev", "localhost:5000/node-agent:dev"
-		}, "versions warn: the image has the tag dev", Warn},
-		{"image by digest", func(f *Facts) { f.Coordinator.Image = "ghcr.io/x/node-agent@sha256:00" }, "versions ok: coordinator sha256:00", OK},
+		{"older coordinator", func(f *Facts) { f.Policy.Status.CoordinatorVersion = "v0.2.0" }, "versions warn: different versions: plugin v0.3.0, coordinator v0.2.0", Warn},
+		{"a coordinator that reports no version", func(f *Facts) { f.Policy.Status.CoordinatorVersion = "" }, "versions ok: coordinator unknown", OK},
+		{"image of another tag", func(f *Facts) { f.Coordinator.Image = "localhost:5000/node-agent:dev" }, "versions ok: coordinator v0.3.0", OK},
 		{"no policy", func(f *Facts) { f.Policy = nil }, "policy warn: no UpgradePolicy", Warn},
 		{"observed", func(f *Facts) { f.Policy.Spec.Mode = v1alpha1.ModeObserve }, "policy warn: is Observe", Warn},
 		{"invalid policy", policyCondition(v1alpha1.ConditionValid, "False"), "policy fail: not valid: because", Fail},

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -80,15 +79,10 @@ type Workload struct {
 	Desired, Ready int32
 }
 
-// version returns the tag of the image.
-func (w *Workload) version() string {
-	if w == nil {
+// coordinatorVersion returns the version that the coordinator has reported. Empty: none has.
+func (f Facts) coordinatorVersion() string {
+	if f.Policy == nil {
 		return ""
 	}
-	image, digest, _ := strings.Cut(w.Image, "@")
-	last := image[strings.LastIndexByte(image, '/')+1:]
-	if _, tag, tagged := strings.Cut(last, ":"); tagged {
-		return tag
-	}
-	return digest
+	return f.Policy.Status.CoordinatorVersion
 }

@@ -106,7 +106,7 @@ func versions(f Facts) (lines []Line) {
 	}
 	c := f.cluster()
 	running := slices.Sorted(maps.Keys(c.Agents))
-	if c.Coordinator != "" && !strings.HasPrefix(c.Coordinator, "sha256:") && !slices.Contains(running, c.Coordinator) {
+	if c.Coordinator != "" && !slices.Contains(running, c.Coordinator) {
 		running = append(running, c.Coordinator)
 	}
 	parts := []string{"plugin " + c.Plugin, "coordinator " + orUnknown(c.Coordinator)}
@@ -121,8 +121,6 @@ func versions(f Facts) (lines []Line) {
 		return []Line{{"versions", Warn, "coordinator and agents have different versions: " + all, "Wait until a rollout has ended (kubectl -n kubectl-upgrade rollout status daemonset/node-agent); otherwise install coordinator and agents of one version"}}
 	case len(running) == 1 && running[0] != c.Plugin:
 		return []Line{{"versions", Warn, "the plugin has another version than what runs: " + all, "Install the plugin of the same version"}}
-	case c.Coordinator == "dev" || c.Coordinator == "latest":
-		return []Line{{"versions", Warn, "the image has the tag " + c.Coordinator + ", which does not say a version: " + all, "Install a published version; " + install}}
 	}
 	return []Line{{"versions", OK, all, ""}}
 }

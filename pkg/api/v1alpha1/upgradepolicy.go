@@ -142,6 +142,11 @@ type UpgradePolicyStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// CoordinatorVersion is the version of the coordinator that leads, or led last.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	CoordinatorVersion string `json:"coordinatorVersion,omitempty"`
+
 	// Version is the version of the last upgrade that succeeded. A node that joins
 	// late, or returns, is upgraded to it inside its windows.
 	// +kubebuilder:validation:MaxLength=64

@@ -263,6 +263,10 @@ bench: ## Go benchmarks, in a table beside the last run in the repository (docs/
 	$(BENCHSTAT) $(if $(wildcard docs/bench.txt),last=docs/bench.txt) now=bin/bench.txt
 	$(if $(SAVE),cp bin/bench.txt docs/bench.txt)
 
+.PHONY: bench-lab
+bench-lab: packages lab image ## Time out of service and hand-off of real nodes beside a bare script, written to docs/performance.md (root; about 15 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestSpeed$$' ./e2e/...
+
 NODES ?= 50,500,5000
 IDLE  ?= 10m
 .PHONY: bench-fleet

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/performance"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/performance"
 )
 
 // TestFleet measures a fleet of each of the sizes in NODES, and writes docs/performance.md.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/performance"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/performance"
 )
 
 // section is the name of the section.

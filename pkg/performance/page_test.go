@@ -14,16 +14,16 @@ var update = flag.Bool("update", false, "write docs/performance.md anew, as afte
 
 // TestPage checks that docs/performance.md is made of the recorded sections.
 func TestPage(t *testing.T) {
-	want, err := Page("../../../docs/performance")
+	want, err := Page("../../docs/performance")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile("../../../docs/performance.md", []byte(want), 0o600); err != nil {
+		if err := os.WriteFile("../../docs/performance.md", []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile("../../../docs/performance.md")
+	got, err := os.ReadFile("../../docs/performance.md")
 	if err != nil {
 		t.Fatal(err)
 	}

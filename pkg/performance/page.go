@@ -1,5 +1,6 @@
-// Package performance keeps docs/performance.md: each benchmark records a section of it, as
-// docs/performance/NAME.json, and the page is made of all sections.
+// Package performance keeps docs/performance.md: each benchmark, of the product and of the
+// lab, records a section of it as docs/performance/NAME.json, and the page is made of all
+// sections.
 package performance
 
 import (

@@ -39,7 +39,7 @@ func (a *Agent) readHost(ctx context.Context, o *machine.Observation) error {
 			fmt.Fprintf(&after, " %s@%d", entry.Verb, last.FinishedAt.UnixNano())
 		}
 	}
-	if err := a.gather(ctx, o.Now, after.String()); err != nil {
+	if err := a.gather(ctx, *o, after.String()); err != nil {
 		return err
 	}
 	a.readUpdateEngine(ctx)

@@ -40,7 +40,7 @@ type question struct {
 // gather takes the result of the last request, and requests facts again if they are too
 // old. Old facts remain valid until then, unless a verb has ended or another upgrade was
 // requested since.
-func (a *Agent) gather(ctx context.Context, now time.Time, after string) error {
+func (a *Agent) gather(ctx context.Context, o machine.Observation, after string) error {
 	running, last, err := a.Host.Last(ctx, verb.Facts)
 	if err != nil || running {
 		return err
@@ -51,14 +51,14 @@ func (a *Agent) gather(ctx context.Context, now time.Time, after string) error {
 			return err
 		}
 	}
-	age := now.Sub(seen.asked.at)
+	age := o.Now.Sub(seen.asked.at)
 	stale := seen.facts == nil || seen.wrong != "" || seen.after != after || age >= seen.maxAge() ||
-		machine.NeedsFreshHost(a.state, seen.facts.ConfProblem) && seen.at.Before(a.state.Since)
+		seen.at.Before(machine.HostSince(a.state, o, seen.facts.ConfProblem))
 	if (seen.asked.open || seen.wrong != "") && age < factsRetry {
 		stale = false
 	}
 	if stale {
-		return a.requestFacts(ctx, now, after)
+		return a.requestFacts(ctx, o.Now, after)
 	}
 	if seen.wrong != "" {
 		return errors.New(seen.wrong)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
@@ -18,7 +19,7 @@ func TestFailedFactsAreGatheredAgain(t *testing.T) {
 	now := time.Now()
 	gather := func() error {
 		t.Helper()
-		err := a.gather(t.Context(), now, "")
+		err := a.gather(t.Context(), machine.Observation{Now: now}, "")
 		h.awaitEnd(t, verb.Facts)
 		return err
 	}

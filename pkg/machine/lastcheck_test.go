@@ -27,9 +27,9 @@ func atLastCheck(since time.Time) (State, Observation) {
 // last check.
 func TestLastCheckNeedsFreshFacts(t *testing.T) {
 	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
-	o.Host.At = s.Since.Add(-time.Minute)
-	if !NeedsFreshHost(s, "") {
-		t.Error("NeedsFreshHost = false, want true")
+	o.Host.At = s.Since.Add(-time.Second)
+	if got := HostSince(s, o, ""); got != s.Since {
+		t.Errorf("HostSince = %s, want the beginning of the step, %s", got, s.Since)
 	}
 	if next, a := Next(s, o); a.Do != DoNothing || next.Step != v1alpha1.StepLastCheck {
 		t.Errorf("with old facts: got step %s and action %q, want LastCheck and none", next.Step, a)
@@ -44,7 +44,7 @@ func TestLastCheckNeedsFreshFacts(t *testing.T) {
 	}
 }
 
-// TestLockingNeedsFreshFacts checks that a node takes no slot with facts from before its
+// TestLockingNeedsFreshFacts checks that a node takes no slot with facts from long before its
 // release, nor for an image that was deleted meanwhile.
 func TestLockingNeedsFreshFacts(t *testing.T) {
 	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
@@ -54,16 +54,15 @@ func TestLockingNeedsFreshFacts(t *testing.T) {
 	o.Node.Unschedulable, o.Node.OurCordon, o.Node.SlotMark, o.Slot = false, false, "", Slot{Reserved: true}
 	o.Work = map[verb.Verb]Work{verb.Stage: {Key: StageKey(o.Spec), OK: true, FinishedAt: s.Since.Add(-time.Hour)}}
 	o.Host.Installed = []string{oldVersion, newVersion}
-	o.Host.At = s.Since.Add(-time.Minute)
-	if !NeedsFreshHost(s, "") {
-		t.Error("NeedsFreshHost = false, want true")
-	}
+	o.Host.At = s.Since.Add(-lockingHostAge - time.Second)
 	if next, a := Next(s, o); a.Do != DoNothing || next.Step != v1alpha1.StepLocking {
 		t.Errorf("with old facts: got step %s and action %q, want Locking and none", next.Step, a)
 	}
-	o.Host.At = s.Since
-	if _, a := Next(s, o); a.Do != DoTake {
-		t.Errorf("with fresh facts: got action %q, want %q", a, DoTake)
+	for _, age := range []time.Duration{0, lockingHostAge} {
+		o.Host.At = s.Since.Add(-age)
+		if _, a := Next(s, o); a.Do != DoTake {
+			t.Errorf("with facts from %s before: got action %q, want %q", age, a, DoTake)
+		}
 	}
 	o.Host.Installed = []string{oldVersion}
 	if next, a := Next(s, o); next.Step != v1alpha1.StepStaging || a.Verb != verb.Stage {
@@ -72,6 +71,21 @@ func TestLockingNeedsFreshFacts(t *testing.T) {
 	o.Slot = Slot{Held: "slot-0"}
 	if next, _ := Next(s, o); next.Step != v1alpha1.StepAborting || next.Reason != v1alpha1.ReasonStaging {
 		t.Errorf("with the image deleted and a slot: got step %s (%s), want Aborting (Staging)", next.Step, next.Reason)
+	}
+}
+
+// TestNextNodeKeepsFactsFresh checks that a node that goes next never has to gather facts
+// between its release and its cordon.
+func TestNextNodeKeepsFactsFresh(t *testing.T) {
+	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
+	s.Step = v1alpha1.StepWaiting
+	o.Spec.Release = v1alpha1.ReleaseNone
+	if got := HostSince(s, o, ""); !got.IsZero() {
+		t.Errorf("a node that waits: HostSince = %s, want that any facts will do", got)
+	}
+	o.Spec.Release = v1alpha1.ReleaseKubeadmAhead
+	if got, want := HostSince(s, o, ""), o.Now.Add(-nextHostAge); got != want {
+		t.Errorf("the next node: HostSince = %s, want %s", got, want)
 	}
 }
 

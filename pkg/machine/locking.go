@@ -17,9 +17,9 @@ func gateUnknown(o Observation) string {
 	return message
 }
 
-// locking checks the gate and takes the slot. It reads the host again, as the staged image
-// may have been deleted while the node waited. Before it holds the slot there is nothing to
-// undo.
+// locking checks the gate and takes the slot. Facts of the host must be recent, as the staged
+// image may have been deleted while the node waited. Before it holds the slot there is nothing
+// to undo.
 func locking(s State, o Observation) (State, Action) {
 	switch {
 	case withdrawn(s, o) && o.Slot.Held == "":
@@ -36,7 +36,7 @@ func locking(s State, o Observation) (State, Action) {
 		return abortGateClosed(s, o)
 	case !o.Gate.Open:
 		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(o.Gate.Until), wait(o.Now.Add(gateRound))
-	case o.Host.At.Before(s.Since):
+	case o.Host.At.Before(HostSince(s, o, "")):
 		return s, Action{}
 	case !Staged(o) && o.Slot.Held != "":
 		return abort(s, o, v1alpha1.ReasonStaging, "the image of "+o.Spec.Version+" is not staged any more")

@@ -129,7 +129,7 @@ func (m *model) observe() Observation {
 	case m.gathering: // the facts have arrived by now
 		m.gathering, m.gatheredAt, m.gatheredBlockers = false, m.now, m.blockers
 		m.host.ConfProblem = m.confs
-	case NeedsFreshHost(m.state, m.host.ConfProblem) && m.gatheredAt.Before(m.state.Since):
+	case m.gatheredAt.Before(HostSince(m.state, Observation{Now: m.now, Spec: m.spec}, m.host.ConfProblem)):
 		m.gathering = true
 	}
 	host := m.host

@@ -42,19 +42,6 @@ func lastCheckRestart(s State, o Observation) (State, Action) {
 	return startActivate(s, o)
 }
 
-// NeedsFreshHost reports whether Next needs facts of the host that were gathered after
-// the step began. confProblem is the last known problem with the configuration: a person
-// may have fixed it.
-func NeedsFreshHost(s State, confProblem string) bool {
-	switch s.Step {
-	case v1alpha1.StepLocking, v1alpha1.StepLastCheck:
-		return true
-	case v1alpha1.StepStaging:
-		return confProblem != ""
-	}
-	return false
-}
-
 // restarting refreshes the merged image and restarts the kubelet. The next step depends
 // on what is merged afterwards rather than on the verb's result: the power may have
 // failed meanwhile.

@@ -1,0 +1,36 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+const (
+	// nextHostAge is how old the host's facts become on a node that goes next.
+	nextHostAge = 30 * time.Second
+	// lockingHostAge is how old they may be when the node takes its slot.
+	lockingHostAge = time.Minute
+)
+
+// HostSince returns the instant since which the host's facts must have been gathered; the zero
+// time if older ones will do. A node that goes next keeps them fresh, so that it need not gather
+// them between its release and its cordon. confProblem is the last known problem with the
+// configuration: a person may have fixed it.
+func HostSince(s State, o Observation, confProblem string) time.Time {
+	switch s.Step {
+	case v1alpha1.StepLastCheck:
+		return s.Since
+	case v1alpha1.StepLocking:
+		return s.Since.Add(-lockingHostAge)
+	case v1alpha1.StepStaging:
+		if confProblem != "" {
+			return s.Since
+		}
+	case v1alpha1.StepWaiting:
+		if o.Spec.Release == v1alpha1.ReleaseKubeadmAhead {
+			return o.Now.Add(-nextHostAge)
+		}
+	}
+	return time.Time{}
+}

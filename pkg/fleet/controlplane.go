@@ -1,6 +1,6 @@
 package fleet
 
-// StaticPod is a kube-apiserver or an etcd member that kubeadm runs on a node.
+// StaticPod is a pod of the control plane that kubeadm runs on a node.
 type StaticPod struct {
 	Node string `json:"node"`
 	// Version is the tag of its image; empty if that is not a version.

@@ -27,7 +27,10 @@ type Snapshot struct {
 	Slots      []Slot                  `json:"slots"`
 	APIServers []StaticPod             `json:"apiServers"`
 	Etcd       []StaticPod             `json:"etcd"`
-	Source     Source                  `json:"source"`
+	// Controllers are kube-controller-manager and kube-scheduler. Only whether they are Ready
+	// counts.
+	Controllers []StaticPod `json:"controllers,omitempty"`
+	Source      Source      `json:"source"`
 	// RebootManagers are other programs that may reboot nodes now.
 	RebootManagers []preflight.RebootManager `json:"rebootManagers,omitempty"`
 	// Webhooks are the admission webhooks that can block requests.

@@ -63,13 +63,16 @@ func (k checks) current() bool { return k.lastReport != nil && k.lastReport.Key 
 
 // checksKey returns the key of the report that is needed. It changes when another
 // control-plane node is about to begin, when a person changes the upgrade, and when the
-// health of the control plane changes: a control plane that was down only for its
-// node's reboot must not hold the next node.
+// health of the control plane changes: a pod that was not Ready for a moment, or a control
+// plane that was down only for its node's reboot, must not hold the next node.
 func (c *cluster) checksKey() string {
 	components, nodes, complaints := 0, 0, 0
 	for _, n := range c.controlPlanes() {
 		if !n.concerned {
 			continue
+		}
+		if !n.Ready && !n.busy() {
+			complaints++
 		}
 		complaints += etcdComplaints(n.facts)
 		if n.kubeadmDone && (!n.busy() || n.spec.Release == v1alpha1.ReleaseNode) {
@@ -79,7 +82,7 @@ func (c *cluster) checksKey() string {
 			nodes++
 		}
 	}
-	for _, pod := range slices.Concat(c.apiServers, c.etcd) {
+	for _, pod := range slices.Concat(c.apiServers, c.etcd, c.Controllers) {
 		if !pod.Ready {
 			complaints++
 		}

@@ -57,8 +57,8 @@ func nodeReady(n *corev1.Node) bool {
 	return false
 }
 
-// staticPods returns the apiservers and the etcd members among the pods.
-func staticPods(pods []*corev1.Pod) (apiServers, etcd []fleet.StaticPod) {
+// addStaticPods adds the pods of the control plane.
+func addStaticPods(s *fleet.Snapshot, pods []*corev1.Pod) {
 	for _, pod := range pods {
 		if !staticpod.Is(pod) {
 			continue
@@ -66,10 +66,11 @@ func staticPods(pods []*corev1.Pod) (apiServers, etcd []fleet.StaticPod) {
 		one := fleet.StaticPod{Node: pod.Spec.NodeName, Version: staticpod.Version(pod), Ready: staticpod.Ready(pod)}
 		switch pod.Labels[componentLabel] {
 		case apiServer:
-			apiServers = append(apiServers, one)
+			s.APIServers = append(s.APIServers, one)
 		case etcdMember:
-			etcd = append(etcd, one)
+			s.Etcd = append(s.Etcd, one)
+		case manager, scheduler:
+			s.Controllers = append(s.Controllers, one)
 		}
 	}
-	return apiServers, etcd
 }

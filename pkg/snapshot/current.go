@@ -33,7 +33,7 @@ func (r *Reader) Snapshot() fleet.Snapshot {
 		s.Nodes = append(s.Nodes, Node(n))
 	}
 	s.Slots = slots(sorted[*coordinationv1.Lease](r.leases))
-	s.APIServers, s.Etcd = staticPods(sorted[*corev1.Pod](r.pods))
+	addStaticPods(&s, sorted[*corev1.Pod](r.pods))
 	return s
 }
 

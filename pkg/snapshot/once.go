@@ -53,7 +53,7 @@ func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
 	}
 	s.Slots = slots(pointers(leases))
 	pods, err := readAll[corev1.Pod](ctx, "Pods in namespace "+systemNamespace, c.Core.Pods(systemNamespace).List, controlPlanePods)
-	s.APIServers, s.Etcd = staticPods(pointers(pods))
+	addStaticPods(&s, pointers(pods))
 	return s, err
 }
 

@@ -74,7 +74,7 @@ func TestReadFindsWhatTheReaderKnows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(once.Nodes) != 3 || len(once.Slots) != 1 || len(once.APIServers) != 1 || len(once.Etcd) != 1 || len(once.Schedules) != 1 || len(once.Inventories) != 3 || once.Policy == nil || len(once.Records) != 1 {
+	if len(once.Nodes) != 3 || len(once.Slots) != 1 || len(once.APIServers) != 1 || len(once.Etcd) != 1 || len(once.Controllers) != 1 || len(once.Schedules) != 1 || len(once.Inventories) != 3 || once.Policy == nil || len(once.Records) != 1 {
 		t.Errorf("something is missing: %+v", once)
 	}
 	if nodes := once.Records[0].Nodes; len(nodes) != 1 || nodes[0].RebootSeconds != 90 || nodes[0].Steps != nil {

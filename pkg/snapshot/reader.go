@@ -33,10 +33,12 @@ const (
 	componentLabel  = "component"
 	apiServer       = "kube-apiserver"
 	etcdMember      = "etcd"
+	manager         = "kube-controller-manager"
+	scheduler       = "kube-scheduler"
 )
 
-// controlPlanePods selects apiservers and etcd members.
-const controlPlanePods = componentLabel + " in (" + apiServer + "," + etcdMember + ")"
+// controlPlanePods selects the pods of the control plane.
+const controlPlanePods = componentLabel + " in (" + apiServer + "," + etcdMember + "," + manager + "," + scheduler + ")"
 
 // Reader keeps the planner's input up to date by watches.
 type Reader struct {

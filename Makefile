@@ -267,6 +267,11 @@ bench: ## Go benchmarks, in a table beside the last run in the repository (docs/
 bench-lab: packages lab image ## Time out of service and hand-off of real nodes beside a bare script, written to docs/performance.md (root; about 15 minutes)
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestSpeed$$' ./e2e/...
 
+.PHONY: bench-staging
+bench-staging: packages lab image ## Bytes from the source and seconds until all nodes have staged a patch, with and without a cache, written to docs/performance.md (root: installs nginx; about 5 minutes)
+	$(call install,nginx-light)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 30m -run 'TestStaging$$' ./e2e/...
+
 NODES ?= 50,500,5000
 IDLE  ?= 10m
 .PHONY: bench-fleet

@@ -264,8 +264,8 @@ bench: ## Go benchmarks, in a table beside the last run in the repository (docs/
 	$(if $(SAVE),cp bin/bench.txt docs/bench.txt)
 
 .PHONY: bench-lab
-bench-lab: packages lab image ## Time out of service and hand-off of real nodes beside a bare script, written to docs/performance.md (root; about 15 minutes)
-	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 60m -run 'TestSpeed$$' ./e2e/...
+bench-lab: packages lab image ## Times of real nodes beside a bare script, written to docs/performance.md; CASE=HandOff, Outage, AtOnce or Minor selects one (root; about an hour)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 150m -run 'TestSpeed($(or $(CASE),.*))$$' ./e2e/...
 
 .PHONY: bench-staging
 bench-staging: packages lab image ## Bytes from the source and seconds until all nodes have staged a patch, with and without a cache, written to docs/performance.md (root: installs nginx; about 5 minutes)

@@ -5,62 +5,59 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/performance"
 )
 
-// speedWorkers is how many workers a machine of two cores runs without being busy with them.
-const speedWorkers = 6
-
-// together is how many of them go at once in one part.
-const together = 3
-
-// TestSpeed measures how long nodes are out of service, and how soon the next one follows, on
-// nodes that a bare script also takes out of service in the same run. It writes its section of
+// speed is a cluster whose upgrades are timed. Each test below writes its own section of
 // docs/performance.md: `make bench-lab`.
-func TestSpeed(t *testing.T) {
-	s := &speed{testCluster: newCluster(t, 1, speedWorkers)}
-	if _, err := s.StartWeb(s.ctx); err != nil {
+type speed struct{ *testCluster }
+
+// newSpeed creates a cluster without settle time, which a script would not wait for either.
+// Each worker has a pod of its own that takes two seconds to end, so that all drains are alike.
+func newSpeed(t *testing.T, workers int) *speed {
+	s := &speed{newCluster(t, 1, workers)}
+	if _, err := s.StartWeb(s.ctx); err != nil { // its image is that of the pods
 		t.Fatal(err)
 	}
-	s.patchPolicy(t, `{"strategy":{"settleSeconds":0}}`)
+	s.must(t)(s.Kube(s.ctx, "-n", "default", "delete", "deployment,poddisruptionbudget,service", "web"))
+	s.patchPolicy(t, noSettle)
 	s.apply(t, scenario.OpenSchedule)
-	s.must(t)(s.Lab.Lab(s.ctx, "publish", to))
-	for _, part := range []struct {
-		name string
-		run  func(*testing.T)
-	}{
-		{"a patch, one node after the other", s.patch},
-		{"a bare script", s.script},
-		{"a reboot, one worker after the other", func(t *testing.T) { s.oneByOne = s.reboots(t, "one-by-one", 1) }},
-		{"a reboot, several workers at once", func(t *testing.T) { s.atOnce = s.reboots(t, "at-once", together) }},
-	} {
-		if !t.Run(part.name, part.run) {
-			t.FailNow()
-		}
+	s.keepDNS(t)
+	for _, worker := range s.workers() {
+		s.must(t)("", s.Slow(s.ctx, worker, "2s"))
 	}
-	if stalls := s.still.Stalls(); len(stalls) > 0 {
-		t.Fatalf("void, nothing is written: %s", s.stalls())
-	}
-	s.writePage(t)
+	s.awaitPods(t)
+	return s
 }
 
-// speed is what TestSpeed has measured.
-type speed struct {
-	*testCluster
-	patched, scripted, oneByOne, atOnce []record.Outage
+const noSettle = `{"strategy":{"settleSeconds":0}}`
+
+// keepDNS keeps CoreDNS on the control plane: its pods take seconds to end, and would be part of
+// some drains only.
+func (s *speed) keepDNS(t *testing.T) {
+	s.must(t)(s.Kube(s.ctx, "-n", "kube-system", "patch", "deployment", "coredns", "--type", "merge", "-p",
+		`{"spec":{"template":{"spec":{"nodeSelector":{"node-role.kubernetes.io/control-plane":""}}}}}`))
+	s.must(t)(s.Kube(s.ctx, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout", "3m"))
 }
 
-// outages runs one part with a recording of its own, and returns when nodes were cordoned
-// meanwhile.
-func (s *speed) outages(t *testing.T, nodes int, run func()) []record.Outage {
+// awaitPods waits until the pods of all workers run again.
+func (s *speed) awaitPods(t *testing.T) {
+	for _, worker := range s.workers() {
+		s.must(t)(s.Kube(s.ctx, "-n", "default", "rollout", "status", "deployment/slow-"+worker, "--timeout", "3m"))
+	}
+}
+
+func (s *speed) workers() []string { return s.nodes[1:] }
+
+// measure runs one part with a recording of its own. What a machine that stood still measures
+// is void.
+func (s *speed) measure(t *testing.T, run func()) []record.Moment {
 	t.Helper()
 	s.stopRecording()
 	s.record()
@@ -70,8 +67,23 @@ func (s *speed) outages(t *testing.T, nodes int, run func()) []record.Outage {
 		}
 		return nil
 	})
+	began := time.Now()
 	run()
-	outages, err := record.Outages(s.recorder.Moments())
+	s.checkStill(t, began)
+	return s.recorder.Moments()
+}
+
+func (c *testCluster) checkStill(t *testing.T, began time.Time) {
+	t.Helper()
+	if stalls := c.still.Between(began, time.Now()); len(stalls) > 0 {
+		t.Fatal(c.told(began, time.Now(), "nothing is written"))
+	}
+}
+
+// outages returns when nodes were cordoned while run ran; as many as nodes have to be.
+func (s *speed) outages(t *testing.T, nodes int, run func()) []record.Outage {
+	t.Helper()
+	outages, err := record.Outages(s.measure(t, run))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,82 +96,42 @@ func (s *speed) outages(t *testing.T, nodes int, run func()) []record.Outage {
 	return outages
 }
 
-// patch upgrades all nodes to a patch.
-func (s *speed) patch(t *testing.T) {
-	s.patched = s.outages(t, len(s.nodes), func() {
-		s.apply(t, fmt.Sprintf(patchBy, to, v1alpha1.MethodReboot))
-		s.eventually(t, 15*time.Minute, to+" has succeeded", func() error { return s.upgradeSucceeded(to) })
-	})
-	if !strings.HasPrefix(s.patched[0].Node, "cp") {
-		t.Fatalf("%s went first, want the control plane", s.patched[0].Node)
-	}
-	scenario.Timeline(os.Stdout, s.nodeRecords(t, to))
-}
-
-// script takes each worker out of service as a bare script does, without any pause: drain,
-// reboot, Ready, uncordon.
-func (s *speed) script(t *testing.T) {
-	s.scripted = s.outages(t, speedWorkers, func() {
-		for _, worker := range s.workers() {
-			before := s.bootOf(t, worker)
-			s.must(t)(s.Kube(s.ctx, "drain", worker, "--ignore-daemonsets", "--delete-emptydir-data"))
-			_, _ = s.Exec(s.ctx, worker, "systemctl", "reboot") // its connection may end first
-			s.eventually(t, 3*time.Minute, worker+" is Ready after its reboot", func() error { return s.readyAgain(worker, before) })
-			s.must(t)(s.Kube(s.ctx, "uncordon", worker))
+// write writes a section. Its notes are a person's judgement, so the last ones stay.
+func write(t *testing.T, section performance.Section) {
+	page := performance.Open(t)
+	section.Notes = page.Last(t, section.Name).Notes
+	page.Record(t, section)
+	for _, table := range section.Tables {
+		for _, row := range table.Rows {
+			t.Log(row)
 		}
+	}
+}
+
+// handOffWorkers is how many workers follow one another.
+const handOffWorkers = 8
+
+const handOffText = "`make bench-lab CASE=HandOff`" + ` upgrades real nodes of the [lab](../lab/README.md) by a patch with method Reboot, one after the other: a control plane and %d workers on one machine with two cores, with ` + "`settleSeconds: 0`" + `. The hand-off is the time from one node's uncordon to the next one's cordon, as a watch from outside sees them.`
+
+// TestSpeedHandOff measures how soon the next node follows.
+func TestSpeedHandOff(t *testing.T) {
+	s := newSpeed(t, handOffWorkers)
+	s.must(t)(s.Lab.Lab(s.ctx, "publish", to))
+	moments := s.measure(t, func() {
+		s.apply(t, fmt.Sprintf(patchBy, to, v1alpha1.MethodReboot))
+		s.eventually(t, 20*time.Minute, to+" has succeeded", func() error { return s.upgradeSucceeded(to) })
 	})
-}
-
-// reboots has kubectl-upgrade reboot all workers, so many at once.
-func (s *speed) reboots(t *testing.T, name string, atOnce int) []record.Outage {
-	for _, worker := range s.workers() {
-		s.must(t)(s.Exec(s.ctx, worker, "touch", "/run/reboot-required"))
-	}
-	for _, worker := range s.workers() {
-		s.eachSecond(t, 2*time.Minute, worker+" reports that it needs a reboot", func() error { return s.needsReboot(worker) })
-	}
-	outages := s.outages(t, speedWorkers, func() {
-		s.apply(t, fmt.Sprintf(rebootAtOnce, name, atOnce))
-		s.eventually(t, 15*time.Minute, name+" has succeeded", func() error { return s.upgradeSucceeded(name) })
-	})
-	s.report(t)(record.Promises(s.recorder.Moments(), atOnce))
-	return outages
-}
-
-const rebootAtOnce = `
-apiVersion: kubectl-upgrade.dev/v1alpha1
-kind: ClusterUpgrade
-metadata: {name: %s}
-spec:
-  type: Reboot
-  strategy: {maxUnavailable: %d}
-`
-
-func (s *speed) workers() []string { return s.nodes[1:] }
-
-func (s *speed) needsReboot(name string) error {
-	node, err := s.ours.NodeUpgrades.Get(s.ctx, name, metav1.GetOptions{})
-	if err == nil && !node.Status.Reboot.Required {
-		err = fmt.Errorf("%s needs no reboot", name)
-	}
-	return err
-}
-
-func (s *speed) bootOf(t *testing.T, name string) string {
-	t.Helper()
-	node, err := s.kube.CoreV1().Nodes().Get(s.ctx, name, metav1.GetOptions{})
+	scenario.Timeline(os.Stdout, s.nodeRecords(t, to))
+	s.report(t)(record.Promises(moments, 1))
+	handOffs, err := record.HandOffs(moments)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return node.Status.NodeInfo.BootID
-}
-
-// readyAgain returns an error unless the node is Ready in another boot.
-func (s *speed) readyAgain(name, before string) error {
-	var last record.Node
-	err := record.Walk(s.recorder.Moments(), func(_ record.Moment, state record.State) { last = state.Nodes[name] })
-	if err == nil && (!last.Ready || last.BootID == before) {
-		err = fmt.Errorf("%s: Ready %t, in its former boot %t", name, last.Ready, last.BootID == before)
+	if len(handOffs) != handOffWorkers {
+		t.Fatalf("%d hand-offs, want %d: %+v", len(handOffs), handOffWorkers, handOffs)
 	}
-	return err
+	write(t, performance.Section{
+		Name: "handoff", Order: 10, Title: "Real nodes: from one to the next", Text: fmt.Sprintf(handOffText, handOffWorkers),
+		Tables: handOffTables(handOffs),
+	})
 }

@@ -38,12 +38,3 @@ func Outages(moments []Moment) ([]Outage, error) {
 	slices.SortFunc(outages, func(a, b Outage) int { return cmp.Compare(a.Cordoned.UnixNano(), b.Cordoned.UnixNano()) })
 	return outages, err
 }
-
-// HandOffs returns the times from the end of each outage to the beginning of the next one.
-func HandOffs(outages []Outage) []time.Duration {
-	var times []time.Duration
-	for i := 1; i < len(outages); i++ {
-		times = append(times, outages[i].Cordoned.Sub(outages[i-1].Uncordoned))
-	}
-	return times
-}

@@ -22,9 +22,6 @@ func TestOutages(t *testing.T) {
 	if diff := cmp.Diff(want, outages); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]time.Duration{time.Second}, HandOffs(outages)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
 	if got := outages[0].Length(); got != 5*time.Second {
 		t.Errorf("w1 was out of service for %s", got)
 	}

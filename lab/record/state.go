@@ -29,6 +29,7 @@ type State struct {
 	Nodes     map[string]Node
 	Holders   map[string]string // slot's name to the name of the node that holds it; only held slots
 	Steps     map[string]v1alpha1.Step
+	Releases  map[string]v1alpha1.Release
 	Schedules map[string]v1alpha1.MaintenanceSchedule
 }
 
@@ -38,7 +39,7 @@ type State struct {
 func Walk(moments []Moment, visit func(Moment, State)) error {
 	state := State{
 		Nodes: map[string]Node{}, Holders: map[string]string{},
-		Steps: map[string]v1alpha1.Step{}, Schedules: map[string]v1alpha1.MaintenanceSchedule{},
+		Steps: map[string]v1alpha1.Step{}, Releases: map[string]v1alpha1.Release{}, Schedules: map[string]v1alpha1.MaintenanceSchedule{},
 	}
 	for _, m := range moments {
 		matters, err := state.take(m)
@@ -59,7 +60,7 @@ func (s State) take(m Moment) (matters bool, err error) {
 	case "nodes":
 		var node corev1.Node
 		err = Convert(m, &node)
-		put(s.Nodes, name, view(&node), m.Deleted)
+		put(s.Nodes, name, NodeOf(&node), m.Deleted)
 	case "leases":
 		if m.Object.GetLabels()[v1alpha1.SlotLabel] == "" {
 			return false, nil
@@ -72,6 +73,7 @@ func (s State) take(m Moment) (matters bool, err error) {
 		var upgrade v1alpha1.NodeUpgrade
 		err = Convert(m, &upgrade)
 		put(s.Steps, name, upgrade.Status.Step, m.Deleted)
+		put(s.Releases, name, upgrade.Spec.Release, m.Deleted)
 	case v1alpha1.MaintenanceSchedules.Resource:
 		var schedule v1alpha1.MaintenanceSchedule
 		err = Convert(m, &schedule)
@@ -93,7 +95,8 @@ func Convert(m Moment, into any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object.Object, into)
 }
 
-func view(node *corev1.Node) Node {
+// NodeOf returns the state of a Node.
+func NodeOf(node *corev1.Node) Node {
 	v := Node{
 		Name:      node.Name,
 		Cordoned:  node.Spec.Unschedulable,

@@ -23,10 +23,10 @@ func Timeline(out io.Writer, nodes []v1alpha1.NodeRecord) {
 	for _, info := range v1alpha1.Steps {
 		row, any := "", false
 		for _, node := range nodes {
-			spent, times := spent(node, info.Step)
+			took, times := Spent(node, info.Step)
 			cell := ""
 			if times > 0 {
-				any, cell = true, fmt.Sprintf("%.2f", spent.Seconds())
+				any, cell = true, fmt.Sprintf("%.2f", took.Seconds())
 			}
 			row += fmt.Sprintf("%9s", cell)
 		}
@@ -39,8 +39,8 @@ func Timeline(out io.Writer, nodes []v1alpha1.NodeRecord) {
 	}
 }
 
-// spent returns how long a node was at a step in all, and how often.
-func spent(node v1alpha1.NodeRecord, step v1alpha1.Step) (total time.Duration, times int) {
+// Spent returns how long a node was at a step in all, and how often.
+func Spent(node v1alpha1.NodeRecord, step v1alpha1.Step) (total time.Duration, times int) {
 	for _, s := range node.Steps {
 		if s.Step == step && s.EndTime != nil {
 			total += s.EndTime.Sub(s.StartTime.Time)

@@ -98,7 +98,7 @@ func (c *Cluster) wipe(ctx context.Context, endpoint network.Endpoint, parts par
 	if c.state.Spec.UpdateEngine {
 		engine = c.updateEngine()
 	}
-	_, err = node.Create(c.nodeDir(endpoint.Name), node.Spec{
+	machine, err := node.Create(c.nodeDir(endpoint.Name), node.Spec{
 		Endpoint:     endpoint,
 		Peers:        c.state.Spec.endpoints(),
 		Rootfs:       parts.Rootfs,
@@ -114,7 +114,10 @@ func (c *Cluster) wipe(ctx context.Context, endpoint network.Endpoint, parts par
 		UpdateEngine: engine,
 		Files:        map[string]string{upgradeConfig: upgrade},
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return machine.RunIgnition(ctx)
 }
 
 // upgradeConfig is the file that an upgrade passes to kubeadm.

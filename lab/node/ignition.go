@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,15 +26,19 @@ for stage in fetch files; do
 done
 `
 
-// runIgnition does what Ignition does at the first boot of a Flatcar node, before systemd
-// starts: it writes what the configuration names, and downloads its files.
-func (m *Machine) runIgnition() error {
-	cmd := exec.Command("unshare", "--mount", "sh", "-c", ignitionStages)
+// RunIgnition does what Ignition does at the first boot of a Flatcar node, before systemd
+// starts: it writes what the configuration names, and downloads its files. The machine must be
+// off. Without a configuration it does nothing.
+func (m *Machine) RunIgnition(ctx context.Context) error {
+	if m.Spec.Ignition == "" {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, "unshare", "--mount", "sh", "-c", ignitionStages)
 	cmd.Env = append(os.Environ(),
 		"PROGRAM="+ignitionProgram, "IGNITION_CONFIG_FILE="+m.Spec.Ignition,
 		"ROOT="+m.upper(), "ETC="+m.etc(), "SCRATCH="+filepath.Join(m.Dir, "ignition"))
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("running Ignition with %s: %w\n%s", m.Spec.Ignition, err, out)
+		return fmt.Errorf("running Ignition on node %s with %s: %w\n%s", m.Spec.Name, m.Spec.Ignition, err, out)
 	}
 	return nil
 }

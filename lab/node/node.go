@@ -103,11 +103,6 @@ func (m *Machine) create() error {
 			return err
 		}
 	}
-	if m.Spec.Ignition != "" {
-		if err := m.runIgnition(); err != nil {
-			return err
-		}
-	}
 	data, err := json.MarshalIndent(m.Spec, "", "  ")
 	if err != nil {
 		return err

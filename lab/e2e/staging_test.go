@@ -31,11 +31,11 @@ func TestStaging(t *testing.T) {
 	cache := c.startCache(t)
 
 	c.useSource(t, cache.direct)
-	each := c.stage(t, to, to)
+	each := c.stage(t, to)
 	fromSource := cache.read(t)
 	c.useSource(t, cache.cached)
 	again := nextPatch(t, to)
-	once := c.stage(t, again, to)
+	once := c.stage(t, again, "--programs-of", to)
 	fromSourceOnce := cache.read(t) - fromSource
 	if fromSourceOnce >= fromSource/2 {
 		t.Errorf("through the cache %d bytes came from the source, without it %d", fromSourceOnce, fromSource)
@@ -62,9 +62,9 @@ func (c *testCluster) useSource(t *testing.T, url string) {
 }
 
 // stage publishes a version, and returns how long it takes until every node has staged it.
-func (c *testCluster) stage(t *testing.T, version, programs string) time.Duration {
+func (c *testCluster) stage(t *testing.T, version string, flags ...string) time.Duration {
 	t.Helper()
-	c.must(t)(c.Lab.Lab(c.ctx, "publish", version, "--programs-of", programs))
+	c.must(t)(c.Lab.Lab(c.ctx, append([]string{"publish", version}, flags...)...))
 	began := time.Now()
 	c.eventually(t, 5*time.Minute, "every node has staged "+version, func() error {
 		nodes, err := c.ours.NodeUpgrades.List(c.ctx, metav1.ListOptions{})

@@ -145,7 +145,7 @@ func kubectl(t *testing.T, folders ...string) string {
 // unpacked archive.
 func TestPlugin(t *testing.T) {
 	kubectl := kubectl(t, unpack(t, inDist(t, "plugin", "kubectl-upgrade_linux_"+runtime.GOARCH+".tar.gz")))
-	want := fmt.Sprintf("plugin   %s (%s, linux/%s)", version, runtime.Version(), runtime.GOARCH)
+	want := fmt.Sprintf("plugin        %s (%s, linux/%s)", version, runtime.Version(), runtime.GOARCH)
 	if got := output(t, kubectl, "upgrade", "version", "--client"); got != want {
 		t.Errorf("kubectl upgrade version --client: got %q, want %q", got, want)
 	}

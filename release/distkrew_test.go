@@ -38,14 +38,14 @@ func TestKrew(t *testing.T) {
 		}
 		t.Log(output(t, "validate-krew-manifest", "-manifest", local))
 		output(t, kubectl, "krew", "install", "--no-update-index", "--manifest-url", server.URL+"/"+name+".yaml")
-		if got := output(t, kubectl, name, "version", "--client"); !strings.HasPrefix(got, "plugin   "+version+" (") {
+		if got := output(t, kubectl, name, "version", "--client"); !strings.HasPrefix(got, "plugin        "+version+" (") {
 			t.Errorf("kubectl %s version --client: got %q", name, got)
 		}
 	}
 	kubectl = krew(t)
 	output(t, kubectl, "krew", "index", "add", "kubectl-upgrade", krewIndex(t, filepath.Join(served, "upgrade.yaml")))
 	output(t, kubectl, "krew", "install", "--no-update-index", "kubectl-upgrade/upgrade")
-	if got := output(t, kubectl, "upgrade", "version", "--client"); !strings.HasPrefix(got, "plugin   "+version+" (") {
+	if got := output(t, kubectl, "upgrade", "version", "--client"); !strings.HasPrefix(got, "plugin        "+version+" (") {
 		t.Errorf("from the index: got %q", got)
 	}
 }

@@ -39,7 +39,7 @@ func TestCompletionThroughKubectl(t *testing.T) {
 	for args, want := range map[string]string{
 		"__complete upgrade stat":     "status\t",
 		"__complete upgrade apply --": "--ignore-check\t",
-		"upgrade version --client":    "plugin   v1.2.3 (",
+		"upgrade version --client":    "plugin        v1.2.3 (",
 		"upgrade --version":           "kubectl upgrade version v1.2.3\n",
 	} {
 		text, err := exec.CommandContext(t.Context(), kubectl, strings.Fields(args)...).CombinedOutput()

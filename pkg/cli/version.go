@@ -83,13 +83,6 @@ func (v *versions) readCluster(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	policy, err := reader.kinds.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
-	switch {
-	case err == nil:
-		v.Coordinator = policy.Status.CoordinatorVersion
-	case !apierrors.IsNotFound(err):
-		return explain("reading UpgradePolicy "+v1alpha1.PolicyName, err)
-	}
 	list, err := reader.kinds.NodeUpgrades.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return explain("reading NodeUpgrades", err)
@@ -100,5 +93,13 @@ func (v *versions) readCluster(ctx context.Context, p *program) error {
 			v.Agents[node.Status.AgentVersion]++
 		}
 	}
+	policy, err := reader.kinds.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return explain("reading UpgradePolicy "+v1alpha1.PolicyName, err)
+	}
+	v.Coordinator = policy.Status.CoordinatorVersion
 	return nil
 }

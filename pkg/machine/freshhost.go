@@ -9,7 +9,7 @@ import (
 const (
 	// nextHostAge is how old the host's facts become on a node that goes next.
 	nextHostAge = 30 * time.Second
-	// lockingHostAge is how old they may be when the node takes its slot.
+	// lockingHostAge is how old they may be when such a node takes its slot.
 	lockingHostAge = time.Minute
 )
 
@@ -22,7 +22,10 @@ func HostSince(s State, o Observation, confProblem string) time.Time {
 	case v1alpha1.StepLastCheck:
 		return s.Since
 	case v1alpha1.StepLocking:
-		return s.Since.Add(-lockingHostAge)
+		if s.ranKubeadmAhead() {
+			return s.Since.Add(-lockingHostAge)
+		}
+		return s.Since
 	case v1alpha1.StepStaging:
 		if confProblem != "" {
 			return s.Since

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"slices"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
@@ -36,4 +38,9 @@ func kubeadmAhead(s State, o Observation) (State, Action) {
 		return s, Action{}
 	}
 	return start(s, o, verb.Kubeadm, attemptKey(s, o))
+}
+
+// ranKubeadmAhead reports whether the node has run kubeadm ahead of its turn in this upgrade.
+func (s State) ranKubeadmAhead() bool {
+	return slices.ContainsFunc(s.Steps, func(t StepTime) bool { return t.Step == v1alpha1.StepKubeadmAhead })
 }

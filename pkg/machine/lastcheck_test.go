@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -44,8 +45,9 @@ func TestLastCheckNeedsFreshFacts(t *testing.T) {
 	}
 }
 
-// TestLockingNeedsFreshFacts checks that a node takes no slot with facts from long before its
-// release, nor for an image that was deleted meanwhile.
+// TestLockingNeedsFreshFacts checks that a node takes no slot with facts from before its
+// release, or from long before it if the node ran kubeadm ahead, nor for an image that was
+// deleted meanwhile.
 func TestLockingNeedsFreshFacts(t *testing.T) {
 	s, o := atLastCheck(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
 	s.Step, s.Attempts = v1alpha1.StepLocking, 0
@@ -54,16 +56,22 @@ func TestLockingNeedsFreshFacts(t *testing.T) {
 	o.Node.Unschedulable, o.Node.OurCordon, o.Node.SlotMark, o.Slot = false, false, "", Slot{Reserved: true}
 	o.Work = map[verb.Verb]Work{verb.Stage: {Key: StageKey(o.Spec), OK: true, FinishedAt: s.Since.Add(-time.Hour)}}
 	o.Host.Installed = []string{oldVersion, newVersion}
-	o.Host.At = s.Since.Add(-lockingHostAge - time.Second)
-	if next, a := Next(s, o); a.Do != DoNothing || next.Step != v1alpha1.StepLocking {
-		t.Errorf("with old facts: got step %s and action %q, want Locking and none", next.Step, a)
-	}
-	for _, age := range []time.Duration{0, lockingHostAge} {
-		o.Host.At = s.Since.Add(-age)
-		if _, a := Next(s, o); a.Do != DoTake {
-			t.Errorf("with facts from %s before: got action %q, want %q", age, a, DoTake)
+	ahead := s
+	ahead.Steps = append(slices.Clone(s.Steps), StepTime{Step: v1alpha1.StepKubeadmAhead})
+	for _, test := range []struct {
+		state State
+		age   time.Duration
+		want  Do
+	}{
+		{s, 0, DoTake}, {s, time.Second, DoNothing},
+		{ahead, lockingHostAge, DoTake}, {ahead, lockingHostAge + time.Second, DoNothing},
+	} {
+		o.Host.At = s.Since.Add(-test.age)
+		if next, a := Next(test.state, o); a.Do != test.want || next.Step != v1alpha1.StepLocking {
+			t.Errorf("with facts from %s before: got step %s and action %q, want Locking and %q", test.age, next.Step, a, test.want)
 		}
 	}
+	o.Host.At = s.Since
 	o.Host.Installed = []string{oldVersion}
 	if next, a := Next(s, o); next.Step != v1alpha1.StepStaging || a.Verb != verb.Stage {
 		t.Errorf("with the image deleted: got step %s and action %q, want Staging and stage", next.Step, a)

@@ -84,7 +84,7 @@ func (a *atOnceRun) needsReboot(name string) error {
 // manually reboots all workers with the script, so many at once.
 func (a *atOnceRun) manually(t *testing.T, atOnce int) []record.Outage {
 	a.awaitPods(t)
-	script := &byHand{testCluster: a.testCluster}
+	script := &byHand{testCluster: a.testCluster, log: t.Logf}
 	return a.outages(t, atOnceWorkers, func() {
 		turns, done := make(chan bool, atOnce), make(chan error, atOnceWorkers)
 		for _, worker := range a.workers() {

@@ -18,6 +18,7 @@ import (
 // has a person do, with Flatcar's images for the packages.
 type byHand struct {
 	*testCluster
+	log  func(format string, args ...any)
 	mu   sync.Mutex
 	took map[string][]time.Duration // by the part
 }
@@ -44,6 +45,7 @@ func (b *byHand) part(node, name string, run func() error) error {
 		b.took = map[string][]time.Duration{}
 	}
 	b.took[name] = append(b.took[name], time.Since(began))
+	b.log("%s by hand, %s: %s", node, name, time.Since(began).Round(time.Millisecond))
 	return nil
 }
 
@@ -82,11 +84,15 @@ func (b *byHand) reboot(node, version, command string) error {
 	if err != nil {
 		return err
 	}
-	if err := b.part(node, partDrain, func() error { return b.kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data") }); err != nil {
+	if err := b.part(node, partDrain, func() error {
+		return b.kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout", "2m")
+	}); err != nil {
 		return err
 	}
 	if err := b.part(node, partReboot, func() error {
-		_ = b.sh(node, command) // its connection may end first
+		if err := b.sh(node, command); err != nil { // its connection may end first
+			b.log("%s by hand: %v", node, err)
+		}
 		return b.ready(node, before.BootID, version)
 	}); err != nil {
 		return err

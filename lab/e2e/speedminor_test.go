@@ -49,7 +49,7 @@ func (m *minorRun) byHand(t *testing.T) {
 	c.connect(t)
 	c.stopRecording() // there are no objects of kubectl-upgrade
 	m.ready(t, c)
-	m.script = &byHand{testCluster: c}
+	m.script = &byHand{testCluster: c, log: t.Logf}
 	began := time.Now()
 	for _, node := range c.nodes {
 		kubeadm := "node"

@@ -20,7 +20,7 @@ const outageText = "`make bench-lab CASE=Outage`" + ` upgrades each of %d worker
 // TestSpeedOutage measures how long workers are out of service.
 func TestSpeedOutage(t *testing.T) {
 	o := &outageRun{speed: newSpeed(t, outageWorkers)}
-	o.script = &byHand{testCluster: o.testCluster}
+	o.script = &byHand{testCluster: o.testCluster, log: t.Logf}
 	for round, version := range []string{to, nextPatch(t, to)} {
 		o.publish(t, version)
 		o.one(t, version, "cp1")

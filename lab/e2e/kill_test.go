@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -111,15 +112,24 @@ func (k kill) check(t *testing.T, nodes []v1alpha1.NodeRecord) {
 	t.Logf("%s: agent killed just after %s", k.node, k.step)
 }
 
-// nextStep returns the first of the steps that the node's agent reported after that revision,
-// and its revision.
+// nextStep returns the first of the steps that the node's agent entered after that revision,
+// and the revision with which it reported it. A step that only passes is reported with the
+// one after it.
 func nextStep(moments []record.Moment, node string, after int64, steps map[v1alpha1.Step]bool) (v1alpha1.Step, int64) {
 	for _, m := range moments {
 		if m.Revision <= after || m.Resource != v1alpha1.NodeUpgrades.Resource || m.Object.GetName() != node {
 			continue
 		}
 		var upgrade v1alpha1.NodeUpgrade
-		if record.Convert(m, &upgrade) == nil && steps[upgrade.Status.Step] {
+		if record.Convert(m, &upgrade) != nil {
+			continue
+		}
+		if i := slices.IndexFunc(upgrade.Status.Steps, func(s v1alpha1.StepTime) bool {
+			return steps[s.Step] && !s.StartTime.Time.Before(moments[0].Seen.Truncate(time.Second))
+		}); i >= 0 {
+			return upgrade.Status.Steps[i].Step, m.Revision
+		}
+		if steps[upgrade.Status.Step] {
 			return upgrade.Status.Step, m.Revision
 		}
 	}

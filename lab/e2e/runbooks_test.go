@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -145,6 +146,14 @@ func (c runbooks) agentsCrash(t *testing.T) {
 			}
 		}
 		return fmt.Errorf("no agent was restarted twice")
+	})
+	// The kubelet removes a crashed container when it starts the next, and has no log of it then.
+	c.eventually(t, time.Minute, "the log of a crash can be read", func() error {
+		said, err := c.Kube(c.ctx, "-n", namespace, "logs", pod, "--previous")
+		if err == nil && !strings.Contains(said, "no-such-flag") {
+			err = errors.New(said)
+		}
+		return err
 	})
 	c.page(t, "KubectlUpgradeAgentsNotReady", pod)
 	c.page(t, "KubectlUpgradeAgentSilent", "no-such-flag", "NODE", node, "POD", pod)

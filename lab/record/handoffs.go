@@ -21,11 +21,7 @@ var HandOffParts = []struct {
 }{
 	{"the slot is freed", func(s State, from, _ string) bool { return !s.Holds(from) }},
 	{"the coordinator releases the next node", func(s State, _, to string) bool { return s.Releases[to] == v1alpha1.ReleaseNode }},
-	{"its agent writes that it begins", func(s State, _, to string) bool {
-		return s.Steps[to] == v1alpha1.StepLocking || s.Steps[to] == v1alpha1.StepCordoning
-	}},
 	{"it takes the slot", func(s State, _, to string) bool { return s.Holds(to) }},
-	{"its agent writes that it cordons", func(s State, _, to string) bool { return s.Steps[to] == v1alpha1.StepCordoning }},
 	{"the Node is cordoned", func(s State, _, to string) bool { return s.Nodes[to].Cordoned }},
 }
 

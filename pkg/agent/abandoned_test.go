@@ -162,7 +162,7 @@ func TestStatusAnswersOrderThatWasRead(t *testing.T) {
 	c.must(err)
 	c.must(a.nodeUpgrades.GetStore().Update(second))
 	a.state = machine.State{Upgrade: *first.Spec.Upgrade, Step: v1alpha1.StepWaiting}
-	c.must(a.persist(t.Context(), o, ""))
+	c.must(a.persist(t.Context(), o, "", false))
 	if answered := c.status().ObservedGeneration; answered != first.Generation || second.Generation == first.Generation {
 		t.Errorf("the order had generation %d, then %d; observedGeneration is %d, want the first", first.Generation, second.Generation, answered)
 	}

@@ -86,6 +86,7 @@ type Agent struct {
 	startFailures map[verb.Verb]startFailure // why the last start of a verb failed
 	engine        engineView
 	lastStatus    writtenStatus
+	changedAt     time.Time // when the status began to differ from lastStatus; zero: it does not
 	inventory     inventoryView
 	drained       *machine.Drain
 	rebootAt      time.Time // when the reboot was requested

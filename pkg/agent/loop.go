@@ -34,25 +34,23 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 		stepChanged := next.Step != a.state.Step
 		a.move(ctx, next, o)
 		a.watchPodsIfNeeded(ctx, o)
-		err = a.persist(ctx, o, a.failingWrite.problem(action.Do, a.Now()))
-		// A changed step that needs no action is written again with the next one.
-		mayContinue := stepChanged && action.Do == machine.DoNothing || a.mayActUnwritten(ctx, action, err)
-		if err != nil && !mayContinue {
+		if stepChanged && action.Do == machine.DoNothing {
+			continue // this step is written with what follows
+		}
+		err = a.persist(ctx, o, a.failingWrite.problem(a.state.Step, a.Now()), a.mayWriteLater(action))
+		if err != nil && !a.mayActUnwritten(ctx, action, err) {
 			return a.backoff(ctx, "writing the status", err)
 		}
 		if err != nil && !errors.Is(err, errNoNodeUpgrade) && ctx.Err() == nil {
 			a.Log.WarnContext(ctx, "writing the status", "node", a.Node, "step", a.state.Step, "error", err, "nextAction", action.String())
 		}
 		if action.Do == machine.DoNothing {
-			if stepChanged {
-				continue
-			}
 			a.writeInventory(ctx, o)
 			a.failuresInRow = 0
 			return a.requeueAfter(o, action.Wake)
 		}
 		err = a.act(ctx, action, o)
-		a.failingWrite.record(action.Do, o.Now, err)
+		a.failingWrite.record(a.state.Step, action.Do, o.Now, err)
 		if err != nil {
 			return a.backoff(ctx, "step "+string(a.state.Step)+", action "+action.String(), err)
 		}
@@ -102,14 +100,18 @@ func (a *Agent) backoff(ctx context.Context, doing string, err error) time.Durat
 	return pause
 }
 
-// requeueAfter returns how long to wait until wake, or the longest pause.
+// requeueAfter returns how long to wait until wake, or the longest pause, or until a change
+// of the status has to be written.
 func (a *Agent) requeueAfter(o machine.Observation, wake time.Time) time.Duration {
 	longest := maxPause
+	if !a.changedAt.IsZero() {
+		longest = writeWithin
+	}
 	switch {
 	case o.Host == nil:
-		longest = factsRetry
+		longest = min(longest, factsRetry)
 	case a.etcd.wanted:
-		longest = etcdAge
+		longest = min(longest, etcdAge)
 	}
 	if wake.IsZero() {
 		return longest

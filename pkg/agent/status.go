@@ -51,9 +51,28 @@ func agentsPart(s v1alpha1.NodeUpgradeStatus) v1alpha1.NodeUpgradeStatus {
 	return s
 }
 
+// writeWithin is how soon a change is written that nobody waits for. Steps that only pass
+// are written with the next one.
+const writeWithin = time.Second
+
+// mayWriteLater reports whether the status need not be written before the action. The
+// coordinator waits for what a node says between attempts, or once it has failed. A round of
+// evictions needs the step to be written, not what is left of the former round.
+func (a *Agent) mayWriteLater(action machine.Action) bool {
+	step := a.state.Step
+	switch action.Do {
+	case machine.DoNothing:
+		return !machine.BetweenAttempts(step) && step.Info().Phase != v1alpha1.PhaseStopped
+	case machine.DoDrain:
+		return a.lastStatus.sent.Step == step
+	}
+	return action.Unwritten
+}
+
 // persist writes the whole status if it changed: server-side apply removes a field that is
-// left out. problem is the error of another write that fails.
-func (a *Agent) persist(ctx context.Context, o machine.Observation, problem string) error {
+// left out. problem is the error of another write that fails. A change that may be written
+// later is written once it has lasted for writeWithin.
+func (a *Agent) persist(ctx context.Context, o machine.Observation, problem string, later bool) error {
 	nu := a.nodeUpgrade()
 	if a.state.Step == "" {
 		return nil // nothing has been seen yet
@@ -67,9 +86,16 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation, problem stri
 	status.Conditions = conditions(a.lastStatus.status.Conditions, a.state, o, a.generation, problem)
 	if a.lastStatus.uid == nu.UID && equality.Semantic.DeepEqual(a.lastStatus.sent, status) {
 		if !a.lastStatus.overwritten(nu, o.Now) {
+			a.changedAt = time.Time{}
 			return nil
 		}
 		a.Log.WarnContext(ctx, "the NodeUpgrade shows another status than was written: writing it again", "node", a.Node, "step", status.Step, "shows", nu.Status.Step)
+	}
+	if a.changedAt.IsZero() {
+		a.changedAt = o.Now
+	}
+	if later && o.Now.Before(a.changedAt.Add(writeWithin)) {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -78,7 +104,7 @@ func (a *Agent) persist(ctx context.Context, o machine.Observation, problem stri
 	if err != nil {
 		return fmt.Errorf("writing the status of NodeUpgrade %s: %w", a.Node, err)
 	}
-	a.lastStatus = writtenStatus{stored.UID, status, stored.Status, o.Now}
+	a.lastStatus, a.changedAt = writtenStatus{stored.UID, status, stored.Status, o.Now}, time.Time{}
 	if stored.UID != nu.UID {
 		// Apply on the status subresource does not check the UID.
 		return fmt.Errorf("writing the status of NodeUpgrade %s: it was deleted and created again meanwhile, with a spec that this agent has not read", a.Node)

@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 )
 
@@ -12,26 +13,26 @@ const reportWriteAfter = 2 * time.Second
 
 // failedWrite is a write that the API server refuses, or does not answer.
 type failedWrite struct {
-	do      machine.Do
+	step    v1alpha1.Step
 	since   time.Time // when it was tried first
 	message string
 }
 
-// record notes the result of an action that began at that time.
-func (w *failedWrite) record(do machine.Do, at time.Time, err error) {
+// record notes the result of a step's action that began at that time.
+func (w *failedWrite) record(step v1alpha1.Step, do machine.Do, at time.Time, err error) {
 	switch {
 	case err == nil || !do.Writes():
 		*w = failedWrite{}
-	case w.do != do:
-		*w = failedWrite{do: do, since: at, message: err.Error()}
+	case w.step != step:
+		*w = failedWrite{step: step, since: at, message: err.Error()}
 	default:
 		w.message = err.Error()
 	}
 }
 
-// problem returns the error of the next write if it has failed for reportWriteAfter.
-func (w *failedWrite) problem(next machine.Do, now time.Time) string {
-	if w.do != next || now.Sub(w.since) < reportWriteAfter {
+// problem returns the error of the step's write if it has failed for reportWriteAfter.
+func (w *failedWrite) problem(step v1alpha1.Step, now time.Time) string {
+	if w.step != step || now.Sub(w.since) < reportWriteAfter {
 		return ""
 	}
 	return w.message

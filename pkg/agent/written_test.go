@@ -89,7 +89,7 @@ func TestLateWriteIsOverwritten(t *testing.T) {
 	c := newCluster(t, "agent-late-write")
 	c.order(v1alpha1.ReleaseNone)
 	a, o := c.idleAgent()
-	c.must(a.persist(t.Context(), o, ""))
+	c.must(a.persist(t.Context(), o, "", false))
 	nu, err := c.ours.NodeUpgrades.Get(t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
 	late := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.node}, Status: *nu.Status.DeepCopy()}
@@ -97,19 +97,19 @@ func TestLateWriteIsOverwritten(t *testing.T) {
 	_, err = c.ours.NodeUpgrades.Apply(t.Context(), late, fieldManager, "status")
 	c.must(err)
 	c.updateWatch(a)
-	c.must(a.persist(t.Context(), o, ""))
+	c.must(a.persist(t.Context(), o, "", false))
 	if c.status().Slot == "" {
 		t.Error("the status was written again before the watch had time to show it")
 	}
 	o.Now = o.Now.Add(overwriteAfter)
-	c.must(a.persist(t.Context(), o, ""))
+	c.must(a.persist(t.Context(), o, "", false))
 	if slot := c.status().Slot; slot != "" {
 		t.Errorf("the slot is still %q, want it overwritten", slot)
 	}
 	c.updateWatch(a)
 	before := c.resourceVersion()
 	o.Now = o.Now.Add(time.Hour)
-	c.must(a.persist(t.Context(), o, ""))
+	c.must(a.persist(t.Context(), o, "", false))
 	if c.resourceVersion() != before {
 		t.Error("a status that is as it was written was written again")
 	}
@@ -130,12 +130,12 @@ func TestStatusIsWrittenAfterRecreation(t *testing.T) {
 	c.must(c.ours.NodeUpgrades.Delete(t.Context(), c.node, metav1.DeleteOptions{}))
 	c.order(v1alpha1.ReleaseNone)
 	a.generation = 7
-	if err := a.persist(t.Context(), o, ""); err == nil {
+	if err := a.persist(t.Context(), o, "", false); err == nil {
 		t.Error("the status of the deleted NodeUpgrade counts as written")
 	}
 	c.updateWatch(a)
 	a.generation = 1
-	c.must(a.persist(t.Context(), o, ""))
+	c.must(a.persist(t.Context(), o, "", false))
 	if status := c.status(); status.Step != v1alpha1.StepIdle || status.ObservedGeneration != 1 {
 		t.Errorf("with a current watch the status is %+v", status)
 	}

@@ -20,13 +20,17 @@ func (c *cluster) orderHold(n *node) fleet.Hold {
 		switch {
 		case ahead == nil:
 		case c.groups[i].name == ControlPlaneGroup:
-			return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: "control-plane nodes go first"}
+			return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: controlPlaneFirst}
 		default:
 			return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("group %s goes first", c.groups[i].name)}
 		}
 	}
 	return fleet.Hold{}
 }
+
+// controlPlaneFirst is the message of workers, the same until their turn: each change of it
+// would be a write for every worker.
+const controlPlaneFirst = "control-plane nodes go first"
 
 // notInPass1 holds every node in pass 1 except control planes whose kubeadm has not
 // completed, of which the first goes alone.
@@ -39,6 +43,8 @@ func (c *cluster) notInPass1(n *node) fleet.Hold {
 		message = fmt.Sprintf("%s takes a snapshot of etcd first", c.snapshotNode.Name)
 	case n.ControlPlane && !n.kubeadmDone:
 		return fleet.Hold{}
+	case !n.ControlPlane && !c.oldAPIServerUnlabelled():
+		message = controlPlaneFirst
 	case c.oldAPIServer != "":
 		message = c.notEveryAPIServer()
 	default:

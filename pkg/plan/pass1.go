@@ -41,10 +41,16 @@ func (c *cluster) findOldAPIServer() string {
 // upgrade changes that one: the label was lost, or the pod is not kubeadm's.
 func (c *cluster) notEveryAPIServer() string {
 	message := fmt.Sprintf("not every kube-apiserver is at %s yet", c.target.to)
-	if !slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.Name == c.oldAPIServer }) && c.oldAPIServer != "" {
+	if c.oldAPIServerUnlabelled() {
 		message += fmt.Sprintf(": there is one on node %s, which is no control-plane node by its labels", c.oldAPIServer)
 	}
 	return message
+}
+
+// oldAPIServerUnlabelled reports whether the old kube-apiserver is on a node that is no
+// control-plane node by its labels.
+func (c *cluster) oldAPIServerUnlabelled() bool {
+	return c.oldAPIServer != "" && !slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.Name == c.oldAPIServer })
 }
 
 // firstControlPlane returns the node that runs `kubeadm upgrade apply`: the one that

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -62,6 +63,9 @@ func TookSlot(u *v1alpha1.NodeUpgrade, slotAnnotation string) bool {
 	if _, slot := fleet.SlotIndex(u.Spec.Slot); !slot || u.Abandoned != nil {
 		return false
 	}
+	if freedSlot(u.Status.Steps) {
+		return slotAnnotation == u.Spec.Slot
+	}
 	switch u.Status.Step {
 	case v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepChecking,
 		v1alpha1.StepActivating, v1alpha1.StepRestarting, v1alpha1.StepRebooting, v1alpha1.StepVerifying, v1alpha1.StepSettling,
@@ -69,6 +73,20 @@ func TookSlot(u *v1alpha1.NodeUpgrade, slotAnnotation string) bool {
 		return true
 	}
 	return slotAnnotation == u.Spec.Slot
+}
+
+// freedSlot reports whether a node has freed its slot since it took one. Later it may enter a
+// step without a slot, for an annotation that another client put on its Node.
+func freedSlot(steps []v1alpha1.StepTime) bool {
+	for _, step := range slices.Backward(steps) {
+		switch step.Step {
+		case v1alpha1.StepLocking:
+			return false
+		case v1alpha1.StepUnlocking:
+			return step.EndTime != nil
+		}
+	}
+	return false
 }
 
 // lostSlots returns the slots to restore, each with the node that took it. One that

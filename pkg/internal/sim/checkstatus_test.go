@@ -24,7 +24,6 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 	step := v1alpha1.Step(text(inner(after.tree, "status"), "step"))
 	reason, message := conditionOf(after.tree, v1alpha1.ConditionUpToDate)
 	if text(inner(was.tree, "status"), "step") != string(step) {
-		w.entered(k.Name, step)
 		w.note("%s is in step %s (%s: %s)", k.Name, step, reason, message)
 		if strings.HasPrefix(by, "agent ") {
 			w.checkEntered(k.Name, step)

@@ -64,7 +64,8 @@ func (w *world) inject(f fault) {
 	}
 }
 
-// entered injects the faults that wait for a node to enter a step.
+// entered injects the faults that wait for a node to enter a step, which its agent records as
+// an event: a step that only passes is in no status.
 func (w *world) entered(name string, step v1alpha1.Step) {
 	w.waiting = slices.DeleteFunc(w.waiting, func(f fault) bool {
 		if f.Step != step {

@@ -97,6 +97,7 @@ func (w *world) checkReboot(a *agentProgram) {
 // wrote checks a write that had its effect, and notes it in the story.
 func (w *world) wrote(by string, k key, before, after *stored) {
 	w.changed(k)
+	w.writes = append(w.writes, write{by, k.Resource})
 	switch k.Resource {
 	case "leases":
 		w.checkLease(by, k, before, after)

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 // recorded are the events that programs recorded, by object.
@@ -19,6 +21,7 @@ type recorded struct {
 	record.FakeRecorder
 	sync.Mutex
 	reasons map[string][]string
+	entered func(node string, step v1alpha1.Step)
 }
 
 // Event implements record.EventRecorder.
@@ -31,6 +34,9 @@ func (r *recorded) Event(object runtime.Object, _, reason, _ string) {
 	about := object.(*corev1.ObjectReference)
 	name := about.Kind + " " + about.Name
 	r.reasons[name] = append(r.reasons[name], reason)
+	if step, found := strings.CutPrefix(reason, "Upgrade"); found && about.Kind == "Node" {
+		r.entered(about.Name, v1alpha1.Step(step))
+	}
 }
 
 // TestEventsOfRollout counts the events of a rollout, and of one whose drain is blocked for

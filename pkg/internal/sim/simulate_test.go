@@ -25,6 +25,7 @@ type outcome struct {
 	ended   time.Duration
 	status  string
 	events  *recorded
+	writes  []write
 }
 
 // simulate runs a script.
@@ -43,7 +44,7 @@ func simulate(t *testing.T, s script, verbose bool) (result outcome) {
 			p.cancel()
 		}
 		synctest.Wait()
-		result = outcome{failure: w.failure, story: w.story(), begins: w.begins, steps: w.steps, ended: w.now().Sub(w.started), status: w.upgradeStatus(), events: &w.recorded}
+		result = outcome{failure: w.failure, story: w.story(), begins: w.begins, steps: w.steps, ended: w.now().Sub(w.started), status: w.upgradeStatus(), events: &w.recorded, writes: w.writes}
 	})
 	return result
 }
@@ -54,7 +55,7 @@ func newWorld(s script, verbose bool) *world {
 		agents: map[string]*agentProgram{}, published: digest(1), snapshots: map[string]int{}, fixed: map[string]string{},
 		foreign: map[string]bool{}, tampered: map[string]time.Time{}, lastHolder: map[string]string{}, specChangedAt: map[string]time.Time{},
 	}
-	w.api.onWrite = w.wrote
+	w.api.onWrite, w.recorded.entered = w.wrote, w.entered
 	for _, name := range s.nodes() {
 		w.join(name, true)
 	}

@@ -49,6 +49,7 @@ type world struct {
 	steps   int
 
 	recorded recorded
+	writes   []write
 }
 
 // event happens at a time.

@@ -132,7 +132,7 @@ func (c *cluster) boot(boot string) {
 func (c *cluster) bootSoftly(boot string) {
 	c.kill()
 	c.run()
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(time.Second)
 	c.report(boot, corev1.ConditionTrue)
 }
 

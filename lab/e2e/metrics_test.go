@@ -71,8 +71,8 @@ func (m *monitored) yamlBlock(t *testing.T, text string) string {
 	return ""
 }
 
-// installComponent applies the page's kustomization with this checkout in place of the
-// published one, after the definitions of the Prometheus operator's custom resources.
+// installComponent applies the page's kustomization with the path of this checkout,
+// after the definitions of the Prometheus operator's custom resources.
 func (m *monitored) installComponent(t *testing.T) {
 	for _, kind := range []string{"servicemonitors", "prometheusrules"} {
 		file := filepath.Join(os.Getenv("PROMETHEUS_OPERATOR"), "example", "prometheus-operator-crd", "monitoring.coreos.com_"+kind+".yaml")
@@ -87,8 +87,7 @@ func (m *monitored) installComponent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const published = "https://github.com/kubectl-upgrade/kubectl-upgrade//"
-	text := replaced(t, m.yamlBlock(t, "# kustomization.yaml"), published, checkout+"/")
+	text := replaced(t, m.yamlBlock(t, "# kustomization.yaml"), "kubectl-upgrade/manifests", checkout+"/manifests")
 	writeFile(t, filepath.Join(dir, "kustomization.yaml"), text)
 	m.must(t)(m.Lab.Lab(m.ctx, "load-image", m.imageTar()))
 	t.Log("\n" + m.must(t)(m.Kube(m.ctx, "apply", "--server-side", "-k", dir)))

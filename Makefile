@@ -189,6 +189,10 @@ e2e-flatcar: packages lab image ## Nodes that boot first with the Butane snippet
 e2e-published: packages lab image ## A cluster of published files from a mirror (`lab up --from`), with nothing compiled, and a patch of it (root; about 10 minutes)
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestPublished$$' ./e2e/...
 
+.PHONY: e2e-airgap
+e2e-airgap: packages lab image ## docs/airgap.md as one run: images behind a proxy and a private CA (root; about 8 minutes)
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestAirGap$$' ./e2e/...
+
 .PHONY: e2e-cgroup2
 e2e-cgroup2: packages lab image ## A reboot on version 2 control groups, in a virtual machine without KVM; its log and result are in bin/e2e-cgroup2 (root; a quarter of an hour)
 	cd lab && CGO_ENABLED=0 VIRTUAL_OUT=$(abspath bin/e2e-cgroup2) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 4h -run 'TestVersion2ControlGroups$$' ./e2e/...

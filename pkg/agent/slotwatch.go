@@ -32,7 +32,7 @@ type slotWatch struct {
 	stop  context.CancelFunc
 	// next is the watch that replaces this one when it has read its scope.
 	next   *slotWatch
-	synced cache.InformerSynced
+	synced <-chan struct{} // closed once it has
 	// start begins a watch of a scope. Nil: another program fills the store, with all slots.
 	start func(ctx context.Context, scope slotScope) *slotWatch
 	// unsure: the slot that was taken is not the one that is watched.
@@ -62,9 +62,11 @@ func (w *slotWatch) follow(ctx context.Context, scope slotScope) error {
 		}
 		w.next = w.start(ctx, scope)
 	}
-	limited, cancel := context.WithTimeout(ctx, slotSync)
-	defer cancel()
-	if !cache.WaitForCacheSync(limited.Done(), w.next.synced) {
+	select {
+	case <-w.next.synced:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(slotSync):
 		return fmt.Errorf("reading the slots: no answer for %s", slotSync)
 	}
 	w.stop()
@@ -88,7 +90,9 @@ func (a *Agent) watchSlots(ctx context.Context, scope slotScope) *slotWatch {
 	w := newSlotWatch()
 	w.scope = scope
 	if scope == (slotScope{}) {
-		w.synced = func() bool { return true }
+		synced := make(chan struct{})
+		close(synced)
+		w.synced = synced
 		return &w
 	}
 	ctx, w.stop = context.WithCancel(ctx)
@@ -96,7 +100,7 @@ func (a *Agent) watchSlots(ctx context.Context, scope slotScope) *slotWatch {
 	_ = informer.SetTransform(trim) // an informer refuses it only after it has started
 	addKick(informer, a.wakeUp)
 	go informer.RunWithContext(ctx)
-	w.store, w.synced = informer.GetStore(), informer.HasSynced
+	w.store, w.synced = informer.GetStore(), informer.HasSyncedChecker().Done()
 	return &w
 }
 

@@ -180,10 +180,11 @@ e2e-matrix: packages lab image ## A patch for each systemd, minor and method, wr
 	cd lab && MATRIX_CASES='$(CASE)' COMPATIBILITY=$(abspath docs/compatibility.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 240m -run 'TestMatrix$$' ./e2e/...
 
 .PHONY: e2e-flatcar
-e2e-flatcar: packages lab image ## Nodes that boot first with the Butane snippet of docs/flatcar.md, and a patch (root: installs Debian's Ignition; about 5 minutes)
+e2e-flatcar: packages lab image ## Nodes that boot first with each snippet of docs/flatcar.md, and a patch; CASE=REGEX selects snippets (root: installs Debian's Ignition; about 10 minutes)
 	$(call install,ignition)
 	cd pkg/internal/othertools && $(GO) build -o ../../../bin/butane github.com/coreos/butane/internal
-	cd lab && BUTANE=$(abspath bin/butane) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestIgnition$$' ./e2e/...
+	cd pkg/internal/othertools && $(GO) build -o ../../../bin/capi-ignition ./capi/ignition
+	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestIgnition$$/$(CASE)' ./e2e/...
 
 .PHONY: e2e-published
 e2e-published: packages lab image ## A cluster of published files from a mirror (`lab up --from`), with nothing compiled, and a patch of it (root; about 10 minutes)

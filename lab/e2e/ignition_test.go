@@ -3,27 +3,28 @@
 package e2e
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// TestIgnition boots nodes for the first time with the Butane snippet of docs/flatcar.md, as
-// Butane renders it and Ignition writes it. Nothing on such a node activates an image by itself,
-// and a patch reaches every node: `make e2e-flatcar`.
+// TestIgnition boots nodes for the first time with each snippet of docs/flatcar.md, as Butane or
+// Cluster API renders it and Ignition writes it. Nothing on such a node activates an image by
+// itself, and a patch reaches every node: `make e2e-flatcar`.
 func TestIgnition(t *testing.T) {
-	c := newLab(t, 1, 1, "--ignition", renderSnippet(t))
+	for _, s := range snippets {
+		t.Run(s.name, func(t *testing.T) { testFirstBoot(t, s) })
+	}
+}
+
+func testFirstBoot(t *testing.T, s snippet) {
+	c := newLab(t, 1, 1, append([]string{"--ignition", s.render(t)}, s.flags...)...)
 	for _, name := range c.nodes {
-		c.checkFirstBoot(t, name)
+		c.checkFirstBoot(t, name, s)
 	}
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
 	for _, name := range c.nodes {
@@ -48,18 +49,25 @@ func TestIgnition(t *testing.T) {
 
 // checkFirstBoot checks that the node has what the snippet says, and nothing that would
 // activate an image.
-func (c *testCluster) checkFirstBoot(t *testing.T, name string) {
+func (c *testCluster) checkFirstBoot(t *testing.T, name string, s snippet) {
 	t.Helper()
 	c.checkLink(t, name, from)
 	definitions := c.must(t)(c.Exec(c.ctx, name, "sh", "-c", "grep -r CurrentSymlink /etc/sysupdate.* || ls /etc/sysupdate.kubernetes.d"))
 	if strings.TrimSpace(definitions) != "kubernetes-v1.34.conf" {
 		t.Errorf("%s has the definitions %q", name, definitions)
 	}
-	for _, unit := range []string{"systemd-sysupdate.timer", "locksmithd.service"} {
+	for _, unit := range s.masked {
 		state, _ := c.Exec(c.ctx, name, "systemctl", "show", "--property", "LoadState,ActiveState", unit)
 		if !strings.Contains(state, "LoadState=masked") || !strings.Contains(state, "ActiveState=inactive") {
 			t.Errorf("%s: %s is %q, want it masked", name, unit, state)
 		}
+	}
+	if s.dropIn == "" {
+		return
+	}
+	state, _ := c.Exec(c.ctx, name, "systemctl", "show", "--property", "LoadState,DropInPaths,After", "kubeadm.service")
+	if !strings.Contains(state, "LoadState=loaded") || !strings.Contains(state, s.dropIn) || !strings.Contains(state, "containerd.service") {
+		t.Errorf("%s: kubeadm.service is %q, want it after containerd.service by %s", name, state, s.dropIn)
 	}
 }
 
@@ -70,38 +78,4 @@ func (c *testCluster) checkLink(t *testing.T, node, version string) {
 	if want := "/opt/extensions/kubernetes/" + imageName(version); link != want {
 		t.Errorf("%s: the symlink points to %q, want %q", node, link, want)
 	}
-}
-
-// renderSnippet renders the snippet of docs/flatcar.md with Butane (the program of the variable
-// BUTANE), for the version and the image server of the lab.
-func renderSnippet(t *testing.T) string {
-	t.Helper()
-	page, err := os.ReadFile("../../docs/flatcar.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	snippet := regexp.MustCompile("(?s)```yaml\n(variant: flatcar\n.*?)```").FindStringSubmatch(string(page))
-	if snippet == nil {
-		t.Fatal("docs/flatcar.md has no snippet for Butane")
-	}
-	cache, err := artifacts.Open(env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubernetes, err := cache.Kubernetes(t.Context(), strings.TrimPrefix(from, "v"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.NewReplacer(
-		"v1.34.4", from,
-		"https://extensions.flatcar.org/extensions/kubernetes/", "http://10.88.0.1:8080/",
-		"sha256-"+strings.Repeat("0", 64), "sha256-"+sumOf(t, kubernetes.Sysext),
-	).Replace(snippet[1])
-	out := filepath.Join(t.TempDir(), "node.ign")
-	butane := exec.CommandContext(t.Context(), os.Getenv("BUTANE"), "--strict", "--output", out)
-	butane.Stdin = strings.NewReader(text)
-	if said, err := butane.CombinedOutput(); err != nil {
-		t.Fatalf("butane: %v\n%s", err, said)
-	}
-	return out
 }

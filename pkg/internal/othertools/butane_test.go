@@ -10,11 +10,11 @@ import (
 
 	"github.com/coreos/butane/config/common"
 	butane "github.com/coreos/butane/config/flatcar/v1_0"
-	transpiler "github.com/flatcar/container-linux-config-transpiler/config"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/othertools/capi"
 )
 
-// ignition is the part of an Ignition configuration that the snippets make, of both versions of
-// the format.
+// ignition is the part of an Ignition configuration that the snippets make.
 type ignition struct {
 	Storage struct {
 		Links []struct {
@@ -50,26 +50,20 @@ func TestFlatcarPageButane(t *testing.T) {
 
 // TestFlatcarPageCAPZ renders the snippet of docs/flatcar.md as Cluster API does.
 func TestFlatcarPageCAPZ(t *testing.T) {
-	text := snippet(t, "# additionalConfig\n")
-	for name, value := range map[string]string{"${KUBERNETES_VERSION}": "v1.34.4", "${KUBERNETES_VERSION%.*}": "v1.34", "${FLATCAR_DISABLE_AUTO_UPDATE:=true}": "true"} {
-		text = strings.ReplaceAll(text, name, value)
-	}
-	if strings.Contains(text, "${") {
-		t.Fatalf("a variable is left:\n%s", text)
-	}
-	config, tree, report := transpiler.Parse([]byte(text))
-	if len(report.Entries) > 0 {
-		t.Fatalf("ct: %s", report.String())
-	}
-	converted, report := transpiler.Convert(config, "", tree)
-	if len(report.Entries) > 0 {
-		t.Fatalf("ct: %s", report.String())
-	}
-	rendered, err := json.Marshal(converted)
+	rendered, err := capi.Render(snippet(t, "# additionalConfig\n"), "v1.34.4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, rendered)
+	check(t, rendered, "/etc/kubeadm.sh", "/etc/kubeadm.yml")
+	var node ignition
+	if err := json.Unmarshal(rendered, &node); err != nil {
+		t.Fatal(err)
+	}
+	for _, unit := range node.Systemd.Units {
+		if unit.Name == "kubeadm.service" && len(unit.Dropins) != 1 || unit.Name == "update-engine.service" && !unit.Mask {
+			t.Errorf("got the unit %+v", unit)
+		}
+	}
 }
 
 // snippet returns the block of docs/flatcar.md that begins with a line.
@@ -87,8 +81,8 @@ func snippet(t *testing.T, first string) string {
 }
 
 // check fails the test unless the node has one image of v1.34.4 with its symlink, one
-// definition that activates nothing, and no unit that would.
-func check(t *testing.T, rendered []byte) {
+// definition that activates nothing, no file but these and others, and no unit that would.
+func check(t *testing.T, rendered []byte, others ...string) {
 	t.Helper()
 	var node ignition
 	if err := json.Unmarshal(rendered, &node); err != nil {
@@ -101,6 +95,12 @@ func check(t *testing.T, rendered []byte) {
 	files := map[string]string{}
 	for _, file := range node.Storage.Files {
 		files[file.Path] = file.Contents.Source
+	}
+	for _, other := range others {
+		if _, found := files[other]; !found {
+			t.Errorf("got no file %s", other)
+		}
+		delete(files, other)
 	}
 	if len(files) != 2 || !strings.HasSuffix(files[image], "/extensions/kubernetes/kubernetes-v1.34.4-x86-64.raw") {
 		t.Errorf("got the files %v", files)
@@ -116,7 +116,7 @@ func check(t *testing.T, rendered []byte) {
 	masked := map[string]bool{}
 	for _, unit := range node.Systemd.Units {
 		masked[unit.Name] = unit.Mask
-		if unit.Enabled != nil && *unit.Enabled || strings.HasPrefix(unit.Name, "systemd-sysupdate") && len(unit.Dropins) > 0 {
+		if unit.Enabled != nil && *unit.Enabled && unit.Name != "kubeadm.service" || strings.HasPrefix(unit.Name, "systemd-sysupdate") && len(unit.Dropins) > 0 {
 			t.Errorf("got the unit %+v", unit)
 		}
 	}

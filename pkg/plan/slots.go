@@ -63,14 +63,13 @@ func TookSlot(u *v1alpha1.NodeUpgrade, slotAnnotation string) bool {
 	if _, slot := fleet.SlotIndex(u.Spec.Slot); !slot || u.Abandoned != nil {
 		return false
 	}
-	if freedSlot(u.Status.Steps) {
-		return slotAnnotation == u.Spec.Slot
-	}
-	switch u.Status.Step {
-	case v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepChecking,
-		v1alpha1.StepActivating, v1alpha1.StepRestarting, v1alpha1.StepRebooting, v1alpha1.StepVerifying, v1alpha1.StepSettling,
-		v1alpha1.StepFailed, v1alpha1.StepRolledBack:
-		return true
+	if !freedSlot(u.Status.Steps) {
+		switch u.Status.Step {
+		case v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, v1alpha1.StepChecking,
+			v1alpha1.StepActivating, v1alpha1.StepRestarting, v1alpha1.StepRebooting, v1alpha1.StepVerifying, v1alpha1.StepSettling,
+			v1alpha1.StepFailed, v1alpha1.StepRolledBack:
+			return true
+		}
 	}
 	return slotAnnotation == u.Spec.Slot
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
@@ -12,14 +14,14 @@ import (
 // ErrNotReserved if no slot is reserved for the node, and ErrTaken if another node
 // holds the one that is.
 func (s *Slots) Take(ctx context.Context, me fleet.Owner) (string, error) {
-	name, err := s.Held(ctx, me)
-	if err != nil || name != "" {
-		return name, err
-	}
-	name, err = s.find(ctx, func(slot fleet.Slot) bool { return slot.ReservedFor == me })
+	leases, err := s.list(ctx)
 	if err != nil {
 		return "", err
 	}
+	if held := heldBy(leases, me); held != "" {
+		return held, nil
+	}
+	name := first(leases, func(slot fleet.Slot) bool { return slot.ReservedFor == me })
 	if name == "" {
 		return "", fmt.Errorf("taking a slot for %s: %w", me.Node, ErrNotReserved)
 	}
@@ -43,7 +45,16 @@ func (s *Slots) Take(ctx context.Context, me fleet.Owner) (string, error) {
 
 // Held returns the name of the slot that the node holds, or an empty string.
 func (s *Slots) Held(ctx context.Context, me fleet.Owner) (string, error) {
-	return s.find(ctx, func(slot fleet.Slot) bool { return slot.Holder == me })
+	leases, err := s.list(ctx)
+	if err != nil {
+		return "", err
+	}
+	return heldBy(leases, me), nil
+}
+
+// heldBy returns the name of the slot that the node holds, or an empty string.
+func heldBy(leases []coordinationv1.Lease, me fleet.Owner) string {
+	return first(leases, func(slot fleet.Slot) bool { return slot.Holder == me })
 }
 
 // Free frees every slot that the node holds, together with its reservation. A
@@ -73,17 +84,13 @@ func (s *Slots) Free(ctx context.Context, me fleet.Owner) error {
 	return nil
 }
 
-// find returns the name of the first slot that matches, or an empty string. A Lease that
+// first returns the name of the first slot that matches, or an empty string. A Lease that
 // cannot be parsed never matches.
-func (s *Slots) find(ctx context.Context, match func(fleet.Slot) bool) (string, error) {
-	leases, err := s.list(ctx)
-	if err != nil {
-		return "", err
-	}
+func first(leases []coordinationv1.Lease, match func(fleet.Slot) bool) string {
 	for i := range leases {
 		if slot, err := FromLease(&leases[i]); err == nil && match(slot) {
-			return slot.Name, nil
+			return slot.Name
 		}
 	}
-	return "", nil
+	return ""
 }

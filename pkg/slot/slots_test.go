@@ -227,7 +227,7 @@ func TestUnreadableLeaseIsPassedOver(t *testing.T) {
 	owner := addNode(t, client, "a")
 	step(t, "rebuild", s.Restore(t.Context(), "slot-1", owner), nil)
 	step(t, "ensure", s.Ensure(t.Context(), 3), nil)
-	if name, err := s.find(t.Context(), func(slot fleet.Slot) bool { return slot.Holder == owner }); err != nil || name != "slot-1" {
+	if name, err := s.Held(t.Context(), owner); err != nil || name != "slot-1" {
 		t.Errorf("a holds %q: %v", name, err)
 	}
 	leases, err := s.list(t.Context())

@@ -91,16 +91,17 @@ func (c *testCluster) patchCell(t *testing.T, one combination, from, to string) 
 	c.checkMinorStaticPods(t, to)
 	c.report(t)(record.Promises(c.recorder.Moments(), 1))
 	c.report(t)(record.Skew(c.recorder.Moments()))
-	want := one.method
+	want, method := one.method, string(one.method)
 	if want == v1alpha1.MethodSoftReboot && one.base == "bookworm-backports" {
 		want = v1alpha1.MethodReboot // its systemd, 254, does not count soft reboots
+		method = fmt.Sprintf("%s, which fell back to %s", one.method, want)
 	}
 	for _, node := range c.nodes {
 		if got, why := c.method(node); got != want {
 			t.Errorf("%s was upgraded by method %s (%s), want %s", node, got, why, want)
 		}
 	}
-	c.writeCompatibility(t, one.id(), from, to, string(one.method), took)
+	c.writeCompatibility(t, one.id(), from, to, method, took)
 }
 
 const patchBy = `

@@ -8,9 +8,8 @@
 //     person has abandoned the node.
 //   - All state is in NodeUpgrade.status or can be observed again, so the agent may crash
 //     at any point.
-//   - The status is written before anything is done that depends on it. The slot is taken,
-//     and the Node is cordoned and uncordoned, before the step is written: Lease and Node
-//     show that. Steps that only pass are written with the one after them.
+//   - The status is written before anything is done that depends on it. Steps that only
+//     pass are written with the one after them.
 //   - It reacts to watches: its NodeUpgrade, its Node, its slot's Lease, the
 //     units on the host, and the node's pods during a drain. It polls only what depends
 //     on time. A worker watches no object of another node, unless it cannot know which

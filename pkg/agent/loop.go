@@ -37,7 +37,7 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 		if stepChanged && action.Do == machine.DoNothing {
 			continue // this step is written with what follows
 		}
-		err = a.persist(ctx, o, a.failingWrite.problem(a.state.Step, a.Now()), a.mayWriteLater(action))
+		err = a.persist(ctx, o, a.failingWrite.problem(a.state, action.Do, a.Now()), a.mayWriteLater(action))
 		if err != nil && !a.mayActUnwritten(ctx, action, err) {
 			return a.backoff(ctx, "writing the status", err)
 		}
@@ -50,7 +50,7 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 			return a.requeueAfter(o, action.Wake)
 		}
 		err = a.act(ctx, action, o)
-		a.failingWrite.record(a.state.Step, action.Do, o.Now, err)
+		a.failingWrite.record(action.Do, o.Now, err)
 		if err != nil {
 			return a.backoff(ctx, "step "+string(a.state.Step)+", action "+action.String(), err)
 		}
@@ -126,6 +126,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 	if before.Step == next.Step {
 		return
 	}
+	a.failingWrite = failedWrite{}
 	if machine.BetweenAttempts(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
 		a.rebootAt, a.rebootProblem, a.drained = time.Time{}, "", nil
 	}

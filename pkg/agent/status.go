@@ -66,7 +66,7 @@ func (a *Agent) mayWriteLater(action machine.Action) bool {
 	case machine.DoDrain:
 		return a.lastStatus.sent.Step == step
 	}
-	return action.Unwritten
+	return false
 }
 
 // persist writes the whole status if it changed: server-side apply removes a field that is

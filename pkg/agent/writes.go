@@ -11,28 +11,30 @@ import (
 // and stale watches resolve sooner.
 const reportWriteAfter = 2 * time.Second
 
-// failedWrite is a write that the API server refuses, or does not answer.
+// failedWrite is a write of the present step that the API server refuses, or does not answer.
 type failedWrite struct {
-	step    v1alpha1.Step
 	since   time.Time // when it was tried first
-	message string
+	message string    // empty: no write has failed
 }
 
-// record notes the result of a step's action that began at that time.
-func (w *failedWrite) record(step v1alpha1.Step, do machine.Do, at time.Time, err error) {
-	switch {
-	case err == nil || !do.Writes():
+// record notes the result of an action that began at that time.
+func (w *failedWrite) record(do machine.Do, at time.Time, err error) {
+	if err == nil || !do.Writes() {
 		*w = failedWrite{}
-	case w.step != step:
-		*w = failedWrite{step: step, since: at, message: err.Error()}
-	default:
-		w.message = err.Error()
+		return
 	}
+	if w.message == "" {
+		w.since = at
+	}
+	w.message = err.Error()
 }
 
-// problem returns the error of the step's write if it has failed for reportWriteAfter.
-func (w *failedWrite) problem(step v1alpha1.Step, now time.Time) string {
-	if w.step != step || now.Sub(w.since) < reportWriteAfter {
+// problem returns the error of a write that has failed for reportWriteAfter, if the node still
+// tries it: by its next action, or in the next round of evictions. What else the node waits
+// for has a reason of its own.
+func (w *failedWrite) problem(s machine.State, next machine.Do, now time.Time) string {
+	evicts := s.Reason == v1alpha1.ReasonDraining || s.Reason == v1alpha1.ReasonDrainBlocked
+	if !next.Writes() && !evicts || now.Sub(w.since) < reportWriteAfter {
 		return ""
 	}
 	return w.message

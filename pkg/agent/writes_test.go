@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,36 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 )
+
+// TestProblemOfFailedWrite checks that a failed write is reported while the node tries it, and
+// hides no other reason.
+func TestProblemOfFailedWrite(t *testing.T) {
+	at := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	var w failedWrite
+	w.record(machine.DoDrain, at, errors.New("refused"))
+	w.record(machine.DoDrain, at.Add(time.Second), errors.New("refused again"))
+	for name, row := range map[string]struct {
+		reason v1alpha1.Reason
+		next   machine.Do
+		after  time.Duration
+		want   string
+	}{
+		"at first":            {v1alpha1.ReasonDraining, machine.DoDrain, time.Second, ""},
+		"it is tried again":   {v1alpha1.ReasonDraining, machine.DoDrain, time.Minute, "refused again"},
+		"between two rounds":  {v1alpha1.ReasonDrainBlocked, machine.DoNothing, time.Minute, "refused again"},
+		"the gate has closed": {v1alpha1.ReasonGateUnknown, machine.DoNothing, time.Minute, ""},
+	} {
+		if got := w.problem(machine.State{Reason: row.reason}, row.next, at.Add(row.after)); got != row.want {
+			t.Errorf("%s: got %q, want %q", name, got, row.want)
+		}
+	}
+	w.record(machine.DoDrain, at.Add(time.Hour), nil)
+	if got := w.problem(machine.State{}, machine.DoDrain, at.Add(2*time.Hour)); got != "" {
+		t.Errorf("after a success: got %q", got)
+	}
+}
 
 // refuse makes an admission webhook, which does not answer and fails closed, refuse this
 // agent's writes to a resource until allow is called.

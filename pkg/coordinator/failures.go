@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
 const (
@@ -56,9 +57,11 @@ func failures(err error) string {
 	return strings.Join(list, "; ")
 }
 
-// changedMeanwhile reports whether the API server refused a write because the object
-// was changed since it was read.
-func changedMeanwhile(err error) bool { return apierrors.IsConflict(err) }
+// changedMeanwhile reports whether a write was refused because the object was changed since
+// it was read.
+func changedMeanwhile(err error) bool {
+	return apierrors.IsConflict(err) || errors.Is(err, slot.ErrTaken)
+}
 
 // each returns the errors that were joined.
 func each(err error) []error {

@@ -31,52 +31,55 @@ func index(list []v1alpha1.NodeUpgrade) map[string]*v1alpha1.NodeUpgrade {
 
 // withdrawReleases withdraws releases. It runs before any node is released.
 func (c *Coordinator) withdrawReleases(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
-	var problems []error
-	for _, n := range nodes {
-		if was := stored[n.Name]; was != nil && was.Spec.Release.Granted() && !n.Spec.Release.Granted() {
-			problems = append(problems, c.write(ctx, was, n))
+	return c.writeEach(ctx, nodes, func(n plan.NodePlan) error {
+		was := stored[n.Name]
+		if was == nil || !was.Spec.Release.Granted() || n.Spec.Release.Granted() {
+			return nil
 		}
-	}
-	return errors.Join(problems...)
+		return c.write(ctx, was, n)
+	})
 }
 
 // release reserves each node's slot and then releases the node. A slot that another
 // coordinator has reserved meanwhile is skipped: the next plan sees that.
 func (c *Coordinator) release(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
-	var problems []error
-	for _, n := range nodes {
+	return c.writeEach(ctx, nodes, func(n plan.NodePlan) error {
 		if n.Slot == "" {
-			continue
+			return nil
 		}
 		err := c.slots.Reserve(ctx, n.Slot, n.Owner)
 		switch {
-		case err == nil:
-			problems = append(problems, c.write(ctx, stored[n.Name], n))
-		case !errors.Is(err, slot.ErrTaken):
-			problems = append(problems, err)
+		case errors.Is(err, slot.ErrTaken):
+			return nil
+		case err != nil:
+			return err
 		}
-	}
-	return errors.Join(problems...)
+		return c.write(ctx, stored[n.Name], n)
+	})
 }
 
 // updateRest writes the NodeUpgrades of all nodes that are not released now.
 func (c *Coordinator) updateRest(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
-	var rest []plan.NodePlan
-	for _, n := range nodes {
-		if n.Slot == "" {
-			rest = append(rest, n)
+	return c.writeEach(ctx, nodes, func(n plan.NodePlan) error {
+		if n.Slot != "" {
+			return nil
 		}
-	}
+		return c.write(ctx, stored[n.Name], n)
+	})
+}
+
+// writeEach calls write for each node, for c.writers of them at a time, and returns all errors.
+func (c *Coordinator) writeEach(ctx context.Context, nodes []plan.NodePlan, write func(plan.NodePlan) error) error {
 	var mutex sync.Mutex
 	var problems []error
-	workqueue.ParallelizeUntil(ctx, c.writers, len(rest), func(i int) {
-		if err := c.write(ctx, stored[rest[i].Name], rest[i]); err != nil {
+	workqueue.ParallelizeUntil(ctx, c.writers, len(nodes), func(i int) {
+		if err := write(nodes[i]); err != nil {
 			mutex.Lock()
 			problems = append(problems, err)
 			mutex.Unlock()
 		}
 	})
-	return errors.Join(problems...)
+	return errors.Join(append(problems, ctx.Err())...)
 }
 
 // write writes a node's part of the plan into its NodeUpgrade.

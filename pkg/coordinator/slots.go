@@ -29,11 +29,18 @@ func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 	for _, owner := range p.Abandon {
 		problems = append(problems, c.freeAbandoned(ctx, owner))
 	}
-	for _, owner := range p.Withdraw {
-		problems = append(problems, c.slots.Withdraw(ctx, owner))
-	}
 	if p.Ensure {
 		problems = append(problems, c.slots.Ensure(ctx, p.Count))
+	}
+	return errors.Join(problems...)
+}
+
+// withdrawSlots frees the slots that are reserved for nodes which may not begin now. A node
+// that has taken its slot meanwhile may be about to be cordoned.
+func (c *Coordinator) withdrawSlots(ctx context.Context, owners []fleet.Owner) error {
+	var problems []error
+	for _, owner := range owners {
+		problems = append(problems, c.slots.Withdraw(ctx, owner))
 	}
 	return errors.Join(problems...)
 }

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,7 +62,8 @@ func TestSlotsAreReadLiveBeforeWrite(t *testing.T) {
 	keep(restore, "kubeadm runs", "live")
 }
 
-// TestBadSlotDoesNotKeepOthersFromBeingFreed checks that a slot which cannot be written does\n// not keep another from being freed.
+// TestBadSlotDoesNotKeepOthersFromBeingFreed checks that a slot which cannot be written
+// does not keep another from being freed.
 func TestBadSlotDoesNotKeepOthersFromBeingFreed(t *testing.T) {
 	c := newWriter(t)
 	gone := fleet.Owner{Node: "gone-for-good", UID: "u"}
@@ -81,6 +83,38 @@ func TestBadSlotDoesNotKeepOthersFromBeingFreed(t *testing.T) {
 		}
 	} else if !apierrors.IsNotFound(err) {
 		t.Fatal(err)
+	}
+}
+
+// TestNoReleaseWhileWithdrawnNodeTakesItsSlot checks a plan that withdraws one node and releases
+// another, while the first takes its slot: it may be about to be cordoned.
+func TestNoReleaseWhileWithdrawnNodeTakesItsSlot(t *testing.T) {
+	c := newWriter(t)
+	begins, next := c.nodeWithSlot(t, "begins", "slot-0"), c.nodeWithSlot(t, "next", "slot-1")
+	if err := c.slots.Free(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := c.ours.NodeUpgrades.Get(t.Context(), "next", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := fleet.Snapshot{NodeUpgrades: []v1alpha1.NodeUpgrade{*stored}}
+	p := plan.Plan{Slots: plan.SlotPlan{Withdraw: []fleet.Owner{begins}}}
+	p.Nodes = []plan.NodePlan{{Name: "next", Owner: next, Slot: "slot-1", Managed: true, HasAgent: true, Reason: v1alpha1.ReasonReleased, Spec: stored.Spec}}
+	if err := c.carryOut(t.Context(), &s, nil, p); !errors.Is(err, slot.ErrTaken) || failures(err) != "" {
+		t.Errorf("got %v, want %v, as a conflict", err, slot.ErrTaken)
+	}
+	if _, err := c.slots.Take(t.Context(), next); !errors.Is(err, slot.ErrNotReserved) {
+		t.Errorf("the other node takes its slot: %v, want %v", err, slot.ErrNotReserved)
+	}
+	if err := c.slots.Free(t.Context(), begins); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.carryOut(t.Context(), &s, nil, p); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.slots.Take(t.Context(), next); err != nil {
+		t.Errorf("once the first is back in service: %v", err)
 	}
 }
 

@@ -36,7 +36,7 @@ func newWriter(t *testing.T) *Coordinator {
 	if _, err := kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	return &Coordinator{kube: kube, slots: slot.New(kube.CoordinationV1().Leases(v1alpha1.Namespace), kube.CoreV1().Nodes()), ours: ours, events: record.NewFakeRecorder(100), log: slog.New(slog.DiscardHandler)}
+	return &Coordinator{kube: kube, slots: slot.New(kube.CoordinationV1().Leases(v1alpha1.Namespace), kube.CoreV1().Nodes()), ours: ours, events: record.NewFakeRecorder(100), log: slog.New(slog.DiscardHandler), writers: 1}
 }
 
 // TestStaleStatusIsNotWritten checks a coordinator with an old watch: it does not overwrite

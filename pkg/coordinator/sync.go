@@ -70,10 +70,11 @@ func (c *Coordinator) readForMissing(statuses []plan.UpgradeStatus) {
 //     follow that join late.
 //   - A NodeUpgrade's spec names an upgrade once the upgrade's status is written, with
 //     the images that were fixed.
-//   - No node is released before each release is taken back that the plan takes back.
+//   - No node is released before each release and reservation is taken back that the plan
+//     takes back.
 func (c *Coordinator) carryOut(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) error {
 	stored := index(s.NodeUpgrades)
-	withdrawErr := c.withdrawReleases(ctx, stored, p.Nodes)
+	withdrawErr := errors.Join(c.withdrawReleases(ctx, stored, p.Nodes), c.withdrawSlots(ctx, p.Slots.Withdraw))
 	problems := []error{withdrawErr, c.keepSlots(ctx, p.Slots), c.create(ctx, p.Create)}
 	unwritten, err := c.writeUpgrades(ctx, s, policy, p)
 	problems = append(problems, err)

@@ -31,9 +31,6 @@ type Action struct {
 	Key  string
 	// Delete makes DoDrain delete the remaining pods instead of evicting them.
 	Delete bool
-	// Unwritten: the State need not be persisted before. The Lease or the Node shows that
-	// the action was done, and an agent that restarts with an older State goes on from there.
-	Unwritten bool
 	// Wake is when to call Next again at the latest. Zero means when something changes.
 	Wake time.Time
 }

@@ -19,7 +19,7 @@ func cordoning(s State, o Observation) (State, Action) {
 	case cordoned(o):
 		return s.enter(v1alpha1.StepDraining, o), Action{}
 	}
-	return s, Action{Do: DoCordon, Unwritten: true}
+	return s, act(DoCordon)
 }
 
 // draining evicts pods until none is left or the drain times out. Each round checks the

@@ -43,7 +43,7 @@ func locking(s State, o Observation) (State, Action) {
 	case o.Slot.Held == "" && (!o.Slot.Reserved || !Staged(o)):
 		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
 	case o.Slot.Held == "":
-		return s.withReason("", ""), Action{Do: DoTake, Unwritten: true, Wake: o.Now.Add(gateRound)}
+		return s.withReason("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
 	}
 	s.Attempts++
 	s.Method, s.MethodMessage = "", ""

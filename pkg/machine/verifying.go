@@ -71,7 +71,7 @@ func settling(s State, o Observation) (State, Action) {
 
 func uncordoning(s State, o Observation) (State, Action) {
 	if o.Node.Marked() {
-		return s, Action{Do: DoUncordon, Unwritten: true}
+		return s, act(DoUncordon)
 	}
 	return inService(s, o), Action{}
 }

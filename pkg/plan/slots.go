@@ -77,12 +77,14 @@ func TookSlot(u *v1alpha1.NodeUpgrade, slotAnnotation string) bool {
 // freedSlot reports whether a node has freed its slot since it took one. Later it may enter a
 // step without a slot, for an annotation that another client put on its Node.
 func freedSlot(steps []v1alpha1.StepTime) bool {
-	for _, step := range slices.Backward(steps) {
+	for i, step := range slices.Backward(steps) {
 		switch step.Step {
 		case v1alpha1.StepLocking:
 			return false
 		case v1alpha1.StepUnlocking:
 			return step.EndTime != nil
+		case v1alpha1.StepAborting: // it may also end as Failed, with the slot
+			return i+1 < len(steps) && steps[i+1].Step == v1alpha1.StepWaiting
 		}
 	}
 	return false

@@ -15,6 +15,7 @@ func TestTookSlot(t *testing.T) {
 		locking, kubeadm, draining = v1alpha1.StepLocking, v1alpha1.StepKubeadm, v1alpha1.StepDraining
 		settling, unlocking        = v1alpha1.StepSettling, v1alpha1.StepUnlocking
 		waiting, verifying         = v1alpha1.StepWaiting, v1alpha1.StepVerifying
+		aborting, failed           = v1alpha1.StepAborting, v1alpha1.StepFailed
 	)
 	for name, test := range map[string]struct {
 		steps      []v1alpha1.Step // the last one has not ended
@@ -30,6 +31,9 @@ func TestTookSlot(t *testing.T) {
 		"it is about to free it":               {steps: []v1alpha1.Step{locking, settling, unlocking}},
 		"it freed it":                          {steps: []v1alpha1.Step{locking, settling, unlocking, waiting}},
 		"it freed it and took it again":        {steps: []v1alpha1.Step{locking, unlocking, waiting, locking, kubeadm}, want: true},
+		"it aborts":                            {steps: []v1alpha1.Step{locking, draining, aborting}, annotation: "slot-0", want: true},
+		"it failed after its attempts":         {steps: []v1alpha1.Step{locking, draining, aborting, failed}, want: true},
+		"it aborted, and was annotated after":  {steps: []v1alpha1.Step{locking, draining, aborting, waiting, verifying}, annotation: "slot-2"},
 		"somebody annotated it after":          {steps: []v1alpha1.Step{locking, unlocking, waiting, verifying}, annotation: "slot-2"},
 		"somebody put its own annotation back": {steps: []v1alpha1.Step{locking, unlocking, waiting, verifying}, annotation: "slot-0", want: true},
 	} {

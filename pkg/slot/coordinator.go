@@ -98,7 +98,8 @@ func (s *Slots) Reserve(ctx context.Context, name string, owner fleet.Owner) err
 }
 
 // Withdraw removes the node's reservations of slots that it has not taken. It keeps a slot
-// that the node holds: only the node knows when it is back in service.
+// that the node has taken meanwhile, as only the node knows when it is back in service, and
+// returns ErrTaken.
 func (s *Slots) Withdraw(ctx context.Context, owner fleet.Owner) error {
 	leases, err := s.list(ctx)
 	if err != nil {
@@ -106,12 +107,15 @@ func (s *Slots) Withdraw(ctx context.Context, owner fleet.Owner) error {
 	}
 	for i := range leases {
 		slot, err := FromLease(&leases[i])
-		if err != nil || slot.ReservedFor != owner || slot.Holder != (fleet.Owner{}) {
+		if err != nil || slot.ReservedFor != owner {
 			continue
 		}
 		err = s.change(ctx, slot.Name, func(slot *fleet.Slot) (bool, error) {
-			if slot.ReservedFor != owner || slot.Holder != (fleet.Owner{}) {
+			switch {
+			case slot.ReservedFor != owner:
 				return false, nil
+			case slot.Holder != fleet.Owner{}:
+				return false, ErrTaken
 			}
 			reset(slot)
 			return true, nil

@@ -24,8 +24,9 @@ func labelled(lease *coordinationv1.Lease) bool { return lease.Labels[v1alpha1.S
 
 // Errors that callers may handle.
 var (
-	// ErrTaken means that the slot belongs to another node.
-	ErrTaken = errors.New("the slot belongs to another node")
+	// ErrTaken means that another node has the slot, or that the node has taken meanwhile
+	// what is to be withdrawn from it.
+	ErrTaken = errors.New("the slot is taken")
 	// ErrNotReserved means that no slot is reserved for the node.
 	ErrNotReserved = errors.New("no slot is reserved for this node")
 	// ErrNodeExists means that a slot was not reaped because its holder's Node still

@@ -73,7 +73,7 @@ func promises(t *testing.T, client kubernetes.Interface) {
 	if name != "slot-0" {
 		t.Errorf("took %q", name)
 	}
-	step(t, "a held slot is not withdrawn", s.Withdraw(ctx, a), nil)
+	step(t, "a held slot is not withdrawn", s.Withdraw(ctx, a), ErrTaken)
 	compare(t, s, "slot-0: held by slot-a", "slot-1: -")
 	step(t, "nor reaped while the node is there", s.Reap(ctx, a), ErrNodeExists)
 	step(t, "b cannot free it", s.Free(ctx, b), nil)

@@ -32,14 +32,14 @@ func TestWritesOfRollout(t *testing.T) {
 		got[w] += 1 / nodes
 	}
 	most := map[write]float64{
-		{"agent", "nodeupgrades"}:          15.5,
+		{"agent", "nodeupgrades"}:          18.5,
 		{"agent", "nodes"}:                 2.1, // cordon and uncordon
 		{"agent", "leases"}:                2.2,
 		{"agent", "nodeinventories"}:       2.1,
 		{"agent", "pods"}:                  1.1, // the eviction of each
 		{"coordinator", "nodeupgrades"}:    13,
 		{"coordinator", "leases"}:          1.2, // the reservation of a slot
-		{"coordinator", "clusterupgrades"}: 5,
+		{"coordinator", "clusterupgrades"}: 6.3,
 	}
 	for _, w := range slices.SortedFunc(maps.Keys(got), func(a, b write) int { return strings.Compare(a.by+a.resource, b.by+b.resource) }) {
 		limit, counted := most[w]

@@ -28,7 +28,7 @@ type program struct {
 // New returns the command. Exit turns the error of its ExecuteContext into a line and an
 // exit code.
 func New(streams genericiooptions.IOStreams, version string) *cobra.Command {
-	p := &program{drawn: safe{out: streams.Out, colors: true}, terminalOut: streams.Out, cluster: genericclioptions.NewConfigFlags(true), version: version, now: time.Now}
+	p := &program{drawn: safe{out: streams.Out, colors: true}, terminalOut: streams.Out, cluster: genericclioptions.NewConfigFlags(true).WithWrapConfigFn(unlimited), version: version, now: time.Now}
 	streams.Out, streams.ErrOut = safe{out: streams.Out}, safe{out: streams.ErrOut}
 	p.IOStreams = streams
 	root := &cobra.Command{

@@ -24,10 +24,6 @@ func (p *program) runPreflight(ctx context.Context, s *fleet.Snapshot, at time.T
 	if upgrade == nil || decided.PreflightKey == "" {
 		return nil // there is no upgrade to check
 	}
-	reader, err := p.reader()
-	if err != nil {
-		return err
-	}
 	access, err := p.cluster.ToRESTConfig()
 	if err != nil {
 		return err
@@ -38,12 +34,12 @@ func (p *program) runPreflight(ctx context.Context, s *fleet.Snapshot, at time.T
 	}
 	limited, cancel := context.WithTimeout(ctx, checksTimeout)
 	defer cancel()
-	clients := snapshot.PreflightClients{Kube: kube, Ours: reader.kinds, Access: access}
+	clients := snapshot.PreflightClients{Kube: kube, Access: access}
 	facts, err := snapshot.ReadPreflight(limited, clients, *upgrade, s.Source.Architectures(upgrade.Spec.Version))
 	if err != nil {
 		return explain("reading the cluster for the checks", err)
 	}
-	request.RaiseFacts(&facts, *s)
+	request.CompleteFacts(&facts, *s)
 	w := facts.Workloads
 	s.Webhooks = preflight.Webhooks(w.Validating, w.Mutating, w.EndpointSlices)
 	s.Preflight = &fleet.Preflight{Upgrade: upgrade.Reference(), Key: decided.PreflightKey, At: at, Findings: preflight.Check(facts)}

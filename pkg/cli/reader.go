@@ -11,6 +11,7 @@ import (
 	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
@@ -28,6 +29,13 @@ type reader struct {
 
 // manager is the name under which the plugin writes fields.
 const manager = "kubectl-upgrade"
+
+// unlimited removes client-go's limit of five requests a second, by which the pages of a large
+// cluster waited for each other. The API server's priority and fairness protects it.
+func unlimited(config *rest.Config) *rest.Config {
+	config.QPS = -1
+	return config
+}
 
 // reader connects to the cluster as the user.
 func (p *program) reader() (*reader, error) {

@@ -58,9 +58,10 @@ func raise(v version.Version, versions ...*string) {
 	}
 }
 
-// RaiseFacts gives the nodes and apiservers that the checks look at the versions that
-// they have in the snapshot: it may suppose that other upgrades have ended.
-func RaiseFacts(facts *preflight.Facts, s fleet.Snapshot) {
+// CompleteFacts completes the facts that the checks look at by those of the snapshot: the
+// objects of the project's kinds, and the versions of nodes and apiservers, as a snapshot may
+// suppose that other upgrades have ended.
+func CompleteFacts(facts *preflight.Facts, s fleet.Snapshot) {
 	kubelets, servers := map[string]version.Version{}, map[string]version.Version{}
 	for _, n := range s.Nodes {
 		kubelets[n.Name], _ = version.Parse(n.Kubelet)
@@ -68,7 +69,10 @@ func RaiseFacts(facts *preflight.Facts, s fleet.Snapshot) {
 	for _, pod := range s.APIServers {
 		servers[pod.Node], _ = version.Parse(pod.Version)
 	}
-	facts.NodeUpgrades = s.NodeUpgrades
+	facts.NodeUpgrades, facts.Inventories = s.NodeUpgrades, s.Inventories
+	if s.Policy != nil {
+		facts.Policy = s.Policy.Spec
+	}
 	for i := range facts.Nodes {
 		raise(kubelets[facts.Nodes[i].Name], &facts.Nodes[i].Status.NodeInfo.KubeletVersion)
 	}

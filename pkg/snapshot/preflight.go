@@ -25,7 +25,7 @@ import (
 // PreflightClients are the clients that read the facts of the checks.
 type PreflightClients struct {
 	Kube kubernetes.Interface
-	// Ours reads the project's kinds. Nil: the cluster does not know them.
+	// Ours reads the project's kinds. Nil: they are not read.
 	Ours *client.Interface
 	// Access is how these two reach the API server. The metrics of each apiserver are
 	// read with the same credentials.

@@ -16,27 +16,29 @@ import (
 // overlooked. The control plane comes first, as it goes first. unmanaged has the names of
 // the Nodes that the policy does not select, and on which nothing of kubectl-upgrade is left.
 func Nodes(o Objects) (nodes []render.Node, unmanaged []string) {
-	nodes = make([]render.Node, 0, len(o.NodeUpgrades))
-	givenBack := map[string]bool{}
+	upgrades := make(map[string]v1alpha1.NodeUpgrade, len(o.NodeUpgrades))
 	for _, u := range o.NodeUpgrades {
-		nodes = append(nodes, nodeOf(u))
-		givenBack[u.Name] = !u.Spec.Managed && !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionManaged)
+		upgrades[u.Name] = u
 	}
 	controlPlane, isManaged := map[string]bool{}, o.managed()
 	for _, node := range o.Nodes {
 		controlPlane[node.Name] = staticpod.OnControlPlane(node.Labels)
-		i := slices.IndexFunc(nodes, func(n render.Node) bool { return n.Name == node.Name })
-		switch {
-		case !isManaged(node.Labels) && (i < 0 || givenBack[node.Name]):
+		u, reported := upgrades[node.Name]
+		delete(upgrades, node.Name)
+		if !isManaged(node.Labels) && (!reported || givenBack(u)) {
 			unmanaged = append(unmanaged, node.Name)
-			nodes = slices.DeleteFunc(nodes, func(n render.Node) bool { return n.Name == node.Name })
 			continue
-		case i < 0:
-			i = len(nodes)
-			nodes = append(nodes, render.Node{Name: node.Name, State: render.StateUnknown, Kubelet: node.Status.NodeInfo.KubeletVersion, Message: unreported})
 		}
-		nodes[i].Condition, nodes[i].AgentProblem = Condition(node), o.Programs.AgentProblem(node)
-		_, nodes[i].OnHold = node.Labels[v1alpha1.HoldLabel]
+		n := render.Node{Name: node.Name, State: render.StateUnknown, Kubelet: node.Status.NodeInfo.KubeletVersion, Message: unreported}
+		if reported {
+			n = nodeOf(u)
+		}
+		n.Condition, n.AgentProblem = Condition(node), o.Programs.AgentProblem(node)
+		_, n.OnHold = node.Labels[v1alpha1.HoldLabel]
+		nodes = append(nodes, n)
+	}
+	for _, u := range upgrades { // their Nodes are gone, or may not be read
+		nodes = append(nodes, nodeOf(u))
 	}
 	slices.SortFunc(nodes, func(a, b render.Node) int {
 		if controlPlane[a.Name] != controlPlane[b.Name] {
@@ -48,6 +50,11 @@ func Nodes(o Objects) (nodes []render.Node, unmanaged []string) {
 		return cmp.Compare(a.Name, b.Name)
 	})
 	return nodes, unmanaged
+}
+
+// givenBack reports whether nothing of kubectl-upgrade is left on the node.
+func givenBack(u v1alpha1.NodeUpgrade) bool {
+	return !u.Spec.Managed && !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionManaged)
 }
 
 func nodeOf(u v1alpha1.NodeUpgrade) render.Node {

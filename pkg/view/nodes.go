@@ -16,6 +16,7 @@ import (
 // overlooked. The control plane comes first, as it goes first. unmanaged has the names of
 // the Nodes that the policy does not select, and on which nothing of kubectl-upgrade is left.
 func Nodes(o Objects) (nodes []render.Node, unmanaged []string) {
+	nodes = make([]render.Node, 0, len(o.Nodes))
 	upgrades := make(map[string]v1alpha1.NodeUpgrade, len(o.NodeUpgrades))
 	for _, u := range o.NodeUpgrades {
 		upgrades[u.Name] = u

@@ -51,8 +51,8 @@ func agentsPart(s v1alpha1.NodeUpgradeStatus) v1alpha1.NodeUpgradeStatus {
 	return s
 }
 
-// writeWithin is how soon a change is written that nobody waits for. Steps that only pass
-// are written with the next one.
+// writeWithin is how soon a change is written for which no other program waits. Steps that
+// only pass are written with the next one.
 const writeWithin = time.Second
 
 // mayWriteLater reports whether the status need not be written before the action. The

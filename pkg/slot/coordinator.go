@@ -98,31 +98,35 @@ func (s *Slots) Reserve(ctx context.Context, name string, owner fleet.Owner) err
 }
 
 // Withdraw removes the node's reservations of slots that it has not taken. It keeps a slot
-// that the node has taken meanwhile, as only the node knows when it is back in service, and
-// returns ErrTaken.
+// that the node holds, as only the node knows when it is back in service. If that is all that
+// there is, the node has taken its slot meanwhile, and Withdraw returns ErrTaken.
 func (s *Slots) Withdraw(ctx context.Context, owner fleet.Owner) error {
 	leases, err := s.list(ctx)
 	if err != nil {
 		return err
 	}
+	held, withdrawn := false, false
 	for i := range leases {
 		slot, err := FromLease(&leases[i])
 		if err != nil || slot.ReservedFor != owner {
 			continue
 		}
-		err = s.change(ctx, slot.Name, func(slot *fleet.Slot) (bool, error) {
-			switch {
-			case slot.ReservedFor != owner:
+		err = s.change(ctx, slot.Name, func(now *fleet.Slot) (bool, error) {
+			slot = *now
+			if slot.ReservedFor != owner || slot.Holder != (fleet.Owner{}) {
 				return false, nil
-			case slot.Holder != fleet.Owner{}:
-				return false, ErrTaken
 			}
-			reset(slot)
+			reset(now)
 			return true, nil
 		})
 		if err != nil {
 			return fmt.Errorf("withdrawing %s from %s: %w", slot.Name, owner.Node, err)
 		}
+		held = held || slot.Holder == owner
+		withdrawn = withdrawn || slot.ReservedFor == owner && slot.Holder == (fleet.Owner{})
+	}
+	if held && !withdrawn {
+		return fmt.Errorf("withdrawing a slot from %s: %w", owner.Node, ErrTaken)
 	}
 	return nil
 }

@@ -74,6 +74,8 @@ func promises(t *testing.T, client kubernetes.Interface) {
 		t.Errorf("took %q", name)
 	}
 	step(t, "a held slot is not withdrawn", s.Withdraw(ctx, a), ErrTaken)
+	step(t, "another is reserved for it", s.Reserve(ctx, "slot-1", a), nil)
+	step(t, "which is withdrawn, although it holds one", s.Withdraw(ctx, a), nil)
 	compare(t, s, "slot-0: held by slot-a", "slot-1: -")
 	step(t, "nor reaped while the node is there", s.Reap(ctx, a), ErrNodeExists)
 	step(t, "b cannot free it", s.Free(ctx, b), nil)

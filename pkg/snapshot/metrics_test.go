@@ -153,7 +153,7 @@ func TestUnlike(t *testing.T) {
 }
 
 // balancer leads each connection to the next of its apiservers, each of which was
-// asked for an API of its own. Nobody reaches them at their own addresses.
+// asked for an API of its own. They do not answer at their own addresses.
 func balancer(t *testing.T, apiServers int, dials *atomic.Int32) *rest.Config {
 	t.Helper()
 	var lock sync.Mutex

@@ -9,7 +9,7 @@ import (
 // special are the letters that may mean something in the middle of a line.
 const special = "\\`*_[]<>#|~&$"
 
-// text returns text for a line or a cell. An address is no link, and @ mentions nobody.
+// text returns text for a line or a cell. An address is no link, and @ does not mention a person.
 func text(s string) string {
 	var b strings.Builder
 	for _, r := range render.Sanitize(s, false) {

@@ -21,7 +21,7 @@ func policy(f Facts) []Line {
 		return []Line{{"policy", Warn, "there is no UpgradePolicy cluster, or you may not read it", "The coordinator creates it: look whether it runs"}}
 	}
 	if status, message := condition(f.Policy, v1alpha1.ConditionValid); status == "False" {
-		return []Line{{"policy", Fail, "UpgradePolicy cluster is not valid: " + message, "kubectl edit upgradepolicy cluster"}}
+		return []Line{{"policy", Fail, "UpgradePolicy cluster is not valid: " + message, "Correct it: kubectl edit upgradepolicy cluster"}}
 	}
 	if status, message := condition(f.Policy, v1alpha1.ConditionWriteFailed); status == "True" {
 		return []Line{{"policy", Fail, "the API server refuses a write of the coordinator: " + message, "Look for an admission webhook that refuses it"}}
@@ -93,7 +93,7 @@ func nodes(f Facts) (lines []Line) {
 	warn(unsupported, "no upgrade changes the version of %s ("+strings.ReplaceAll(why, "%", "%%")+")", "Upgrade Kubernetes there in the way it was installed; Reboots are coordinated there, too")
 	warn(foreign, "%s do not run Flatcar: no version is changed there unless Kubernetes comes as a sysext image", "Leave them out with the UpgradePolicy's nodeSelector, or let kubectl-upgrade only coordinate their reboots")
 	warn(windows, "%s do not run Linux: no agent runs there", "Upgrade them in another way")
-	warn(notReady, "%s are not Ready", "kubectl describe node")
+	warn(notReady, "%s are not Ready", "See why: kubectl describe node")
 	return lines
 }
 
@@ -155,7 +155,7 @@ func findings(f Facts) (lines []Line) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(counts)) {
 		if n := counts[id] - most; n > 0 {
-			lines = append(lines, Line{id, Warn, fmt.Sprintf("%d more like it", n), "kubectl upgrade plan -o wide shows all"})
+			lines = append(lines, Line{id, Warn, fmt.Sprintf("%d more like it", n), "See all of them: kubectl upgrade plan -o wide"})
 		}
 	}
 	if len(lines) == 0 && len(f.Nodes) > 0 {

@@ -125,6 +125,9 @@ func TestCheck(t *testing.T) {
 		found := false
 		head, part, _ := strings.Cut(test.want, ": ")
 		for _, line := range d.Checks {
+			if strings.HasPrefix(line.Fix, "Kubectl") {
+				t.Errorf("%s: the fix %q begins with a command, and a sentence with a capital letter", line.Check, line.Fix)
+			}
 			found = found || line.Check+" "+string(line.Level) == head && strings.Contains(strings.ToLower(line.Message), strings.ToLower(part))
 			if line.Level != OK && line.Fix == "" && line.Check != "clock" && len(f.Findings) == 0 {
 				t.Errorf("%s: there is no fix: %+v", test.name, line)

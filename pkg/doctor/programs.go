@@ -15,7 +15,7 @@ import (
 var oldest = version.Version{Major: 1, Minor: 32}
 
 const (
-	showPods = "kubectl -n kubectl-upgrade get pods -o wide shows the pods, kubectl -n kubectl-upgrade logs what they say"
+	showPods = "Look at the pods: kubectl -n kubectl-upgrade get pods -o wide; and at their logs: kubectl -n kubectl-upgrade logs POD"
 	install  = "docs/install.md says how"
 )
 
@@ -23,7 +23,7 @@ func apiServer(f Facts) []Line {
 	v, err := version.Parse(f.Server)
 	switch {
 	case f.Server == "":
-		return []Line{{"api-server", Unknown, "the version of the API server could not be read", "kubectl version"}}
+		return []Line{{"api-server", Unknown, "the version of the API server could not be read", "Ask for it: kubectl version"}}
 	case err != nil:
 		return []Line{{"api-server", Warn, fmt.Sprintf("the API server's version %s is not a release of Kubernetes: upgrades to a version refuse it", f.Server), "Run a release of Kubernetes on the control plane"}}
 	case v.Major < oldest.Major || v.Major == oldest.Major && v.Minor < oldest.Minor:
@@ -73,7 +73,7 @@ func coordinator(f Facts) []Line {
 	case w == nil:
 		return []Line{{"coordinator", Unknown, "there is no Deployment of the coordinator, or it may not be read", install}}
 	case f.CoordinatorProblem != "":
-		return []Line{{"coordinator", Fail, f.CoordinatorProblem, showPods}}
+		return []Line{{"coordinator", Fail, f.CoordinatorProblem, "Read the log of one of them: kubectl -n kubectl-upgrade logs POD"}}
 	case w.Ready == 0:
 		return []Line{{"coordinator", Fail, fmt.Sprintf("no pod of Deployment %s is Ready", w.Name), showPods}}
 	case w.Ready < w.Desired:

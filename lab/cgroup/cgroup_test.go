@@ -164,3 +164,26 @@ func TestGroupsGoFromTheInsideOut(t *testing.T) {
 		t.Errorf("removing what is gone: %v", err)
 	}
 }
+
+func TestThaw(t *testing.T) {
+	for version, want := range map[Version]string{V1: "THAWED", V2: "FROZEN"} {
+		g := Groups{version, t.TempDir(), "w1"}
+		if err := g.Thaw(); err != nil {
+			t.Errorf("version %d: without groups: %v", version, err)
+		}
+		container := filepath.Join(g.path("freezer"), "kubepods.slice", "container.scope")
+		if err := os.MkdirAll(container, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		state := filepath.Join(container, "freezer.state")
+		if err := os.WriteFile(state, []byte("FROZEN"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Thaw(); err != nil {
+			t.Error(err)
+		}
+		if got, err := os.ReadFile(state); err != nil || string(got) != want {
+			t.Errorf("version %d: got %q, %v; want %q", version, got, err, want)
+		}
+	}
+}

@@ -79,7 +79,11 @@ func (g Groups) path(hierarchy string) string {
 	return filepath.Join(g.root, hierarchy, lab, g.node)
 }
 
-// hierarchies returns the folders of all hierarchies, below where they are mounted.
+// hierarchies returns the folders of all hierarchies, below where they are mounted. A
+// machine with version 1 may have one of version 2 beside it, without controllers, and
+// systemd-nspawn puts the machine's systemd into the group of its name=systemd that has
+// the path of nspawn's own group there: nodes that stayed at its root would share the
+// groups of their services, and each would remove the others'.
 func (g Groups) hierarchies() ([]string, error) {
 	if g.Version == V2 {
 		return []string{""}, nil
@@ -90,7 +94,11 @@ func (g Groups) hierarchies() ([]string, error) {
 	}
 	var all []string
 	for _, entry := range entries {
-		if entry.IsDir() && magic(filepath.Join(g.root, entry.Name())) == unix.CGROUP_SUPER_MAGIC {
+		if !entry.IsDir() {
+			continue // a link to a hierarchy of two controllers
+		}
+		switch magic(filepath.Join(g.root, entry.Name())) {
+		case unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC:
 			all = append(all, entry.Name())
 		}
 	}

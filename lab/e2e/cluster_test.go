@@ -109,6 +109,7 @@ func newLab(t *testing.T, controlPlanes, workers int, flags ...string) *testClus
 	for i := range workers {
 		c.nodes = append(c.nodes, fmt.Sprintf("w%d", i+1))
 	}
+	groups := topGroups()
 	t.Cleanup(func() {
 		cancel()
 		if t.Failed() {
@@ -119,6 +120,7 @@ func newLab(t *testing.T, controlPlanes, workers int, flags ...string) *testClus
 			if _, err := c.Lab.Lab(context.Background(), "down"); err != nil {
 				t.Error(err)
 			}
+			checkGroupsOfLabGone(t, groups)
 		}
 	})
 	if os.Getenv("E2E_REUSE") != "" {

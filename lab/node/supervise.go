@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/cgroup"
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/process"
 )
 
@@ -83,38 +82,12 @@ func (m *Machine) boot(ctx context.Context, groups cgroup.Groups) (again bool, e
 	}
 	ended, stop := context.WithCancel(context.Background())
 	defer stop()
-	go m.attend(ctx, ended, cmd.Process.Pid)
+	go m.attend(ctx, ended, cmd.Process.Pid, groups)
 	err = cmd.Wait()
 	if ctx.Err() != nil {
 		return false, nil
 	}
 	return rebooted(err)
-}
-
-// attend records the machine's processes, keeps its cable out if it is cut
-// off, and cuts its power when ctx ends. Power is the life of the machine's
-// first process: with it the kernel kills all others.
-func (m *Machine) attend(ctx, ended context.Context, nspawn int) {
-	id, err := process.Of(nspawn)
-	if err != nil {
-		return
-	}
-	leader, err := findLeader(ended, nspawn)
-	if err == nil {
-		err = errors.Join(process.Save(m.nspawnRecord(), id), process.Save(m.leaderRecord(), leader))
-	}
-	if err == nil && m.Partitioned() {
-		err = network.DetachOnceThere(ended, m.Spec.Name)
-	}
-	if err != nil && ended.Err() == nil {
-		fmt.Printf("--- %s: %v\n", m.Spec.Name, err)
-		_ = id.Signal(unix.SIGKILL)
-	}
-	select {
-	case <-ctx.Done():
-		_ = leader.Signal(unix.SIGKILL)
-	case <-ended.Done():
-	}
 }
 
 // mount puts the machine's root file system together, and gives nspawn the

@@ -269,7 +269,7 @@ bench: ## Go benchmarks, in a table beside the last run in the repository (docs/
 	$(if $(SAVE),cp bin/bench.txt docs/bench.txt)
 
 .PHONY: bench-lab
-bench-lab: packages lab image ## Times of real nodes beside a bare script, written to docs/performance.md; CASE=HandOff, Outage, AtOnce or Minor selects one (root; about an hour)
+bench-lab: packages lab image ## Times of real nodes beside a bare script, written to docs/performance.md; CASE=HandOff, Outage, AtOnce, Minor or Load selects one (root; about an hour)
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 150m -run 'TestSpeed($(or $(CASE),.*))$$' ./e2e/...
 
 .PHONY: bench-staging

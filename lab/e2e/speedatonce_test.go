@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/performance"
 )
@@ -54,7 +52,7 @@ func (a *atOnceRun) reboots(t *testing.T, name string, atOnce int) []record.Outa
 		a.must(t)(a.Exec(a.ctx, worker, "touch", "/run/reboot-required"))
 	}
 	for _, worker := range a.workers() {
-		a.eachSecond(t, 2*time.Minute, worker+" reports that it needs a reboot", func() error { return a.needsReboot(worker) })
+		a.awaitRebootRequired(t, worker, "/run/reboot-required", 6*time.Minute)
 	}
 	outages := a.outages(t, atOnceWorkers, func() {
 		a.apply(t, fmt.Sprintf(rebootAtOnce, name, atOnce))
@@ -72,14 +70,6 @@ spec:
   type: Reboot
   strategy: {maxUnavailable: %d}
 `
-
-func (a *atOnceRun) needsReboot(name string) error {
-	node, err := a.ours.NodeUpgrades.Get(a.ctx, name, metav1.GetOptions{})
-	if err == nil && !node.Status.Reboot.Required {
-		err = fmt.Errorf("%s needs no reboot", name)
-	}
-	return err
-}
 
 // manually reboots all workers with the script, so many at once.
 func (a *atOnceRun) manually(t *testing.T, atOnce int) []record.Outage {

@@ -3,11 +3,12 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,62 +33,57 @@ type PreflightClients struct {
 	Access *rest.Config
 }
 
-// ReadPreflight reads the facts of the checks by listing, page after page. If a kind cannot
-// be read (it is forbidden, or the API server does not answer), it adds a sentence to
-// Unread and reads the others. It returns an error only if Nodes, our own objects or the
-// control plane's pods cannot be read.
+// ReadPreflight reads the facts of the checks by listing, page after page, and several kinds
+// at once. If a kind cannot be read (it is forbidden, or the API server does not answer), it
+// adds a sentence to Unread, which is sorted, and reads the others. It returns an error only
+// if Nodes, our own objects or the control plane's pods cannot be read.
 //
 // offered are the architectures for which the source has an image of the target;
 // nil if that is not known.
 func ReadPreflight(ctx context.Context, c PreflightClients, upgrade v1alpha1.ClusterUpgrade, offered []string) (preflight.Facts, error) {
 	r := &factsReader{ctx: ctx, PreflightClients: c}
 	r.facts = preflight.Facts{Now: time.Now(), Upgrade: upgrade, Offered: offered}
-	if err := r.readNodes(); err != nil {
+	if err := r.readRequired(); err != nil {
 		return r.facts, err
 	}
-	if err := r.readOurs(); err != nil {
-		return r.facts, err
+	var others sync.WaitGroup
+	for _, read := range []func(){
+		r.readManagers, r.readKubeletConfig, r.readPods, r.readBudgets, r.readDeployments, r.readWebhooks, r.readRequestedAPIs,
+	} {
+		others.Go(read)
 	}
-	r.readManagers()
-	r.readKubeletConfig()
-	r.readWorkloads()
-	r.readWebhooks()
-	var unread []string
-	r.facts.RequestedAPIs, unread = requestedAPIs(ctx, c.Access, r.facts.SystemPods)
-	r.facts.Unread = append(r.facts.Unread, unread...)
+	others.Wait()
+	slices.Sort(r.facts.Unread)
 	return r.facts, ctx.Err()
 }
 
+// factsReader reads facts, several at once: each reader has fields of its own, and all of
+// them add to Unread.
 type factsReader struct {
 	ctx context.Context
 	PreflightClients
-	facts preflight.Facts
+	facts  preflight.Facts
+	unread sync.Mutex // for facts.Unread
 }
 
-// readNodes reads the Nodes, and the pods of their control planes.
-func (r *factsReader) readNodes() (err error) {
-	if r.facts.Nodes, err = readAll[corev1.Node](r.ctx, "Nodes", r.Kube.CoreV1().Nodes().List, ""); err != nil {
-		return err
+// readRequired reads the Nodes, the pods of their control planes, and our own kinds.
+func (r *factsReader) readRequired() error {
+	k := &kinds{}
+	read(r.ctx, k, &r.facts.Nodes, "Nodes", r.Kube.CoreV1().Nodes().List, "")
+	read(r.ctx, k, &r.facts.SystemPods, "Pods in namespace "+systemNamespace, r.Kube.CoreV1().Pods(systemNamespace).List, "")
+	if r.Ours != nil {
+		read(r.ctx, k, &r.facts.NodeUpgrades, "NodeUpgrades", r.Ours.NodeUpgrades.List, "")
+		read(r.ctx, k, &r.facts.Inventories, "NodeInventories", r.Ours.NodeInventories.List, "")
+		k.Go(r.readPolicy)
 	}
-	r.facts.SystemPods, err = readAll[corev1.Pod](r.ctx, "Pods in namespace "+systemNamespace, r.Kube.CoreV1().Pods(systemNamespace).List, "")
-	return err
+	return k.Wait()
 }
 
-func (r *factsReader) readOurs() (err error) {
-	if r.Ours == nil {
-		return nil
-	}
+func (r *factsReader) readPolicy() error {
 	policy, err := readPolicy(r.ctx, r.Ours)
-	if err != nil {
-		return err
-	}
 	if policy != nil {
 		r.facts.Policy = policy.Spec
 	}
-	if r.facts.NodeUpgrades, err = readAll[v1alpha1.NodeUpgrade](r.ctx, "NodeUpgrades", r.Ours.NodeUpgrades.List, ""); err != nil {
-		return err
-	}
-	r.facts.Inventories, err = readAll[v1alpha1.NodeInventory](r.ctx, "NodeInventories", r.Ours.NodeInventories.List, "")
 	return err
 }
 
@@ -117,14 +113,19 @@ func (r *factsReader) readKubeletConfig() {
 // running selects pods that have not ended.
 const running = "status.phase!=Succeeded,status.phase!=Failed"
 
-func (r *factsReader) readWorkloads() {
-	w := &r.facts.Workloads
-	w.Pods = tried(r, "Pods", "what a drain would do to them", r.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running}, trimPod)
-	w.Budgets = tried(r, "PodDisruptionBudgets", "which of them would stop a drain", r.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List, metav1.ListOptions{},
+func (r *factsReader) readPods() {
+	r.facts.Workloads.Pods = tried(r, "Pods", "what a drain would do to them", r.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running}, trimPod)
+}
+
+func (r *factsReader) readBudgets() {
+	r.facts.Workloads.Budgets = tried(r, "PodDisruptionBudgets", "which of them would stop a drain", r.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List, metav1.ListOptions{},
 		func(b *policyv1.PodDisruptionBudget) policyv1.PodDisruptionBudget {
 			return policyv1.PodDisruptionBudget{ObjectMeta: named(b), Spec: b.Spec, Status: b.Status}
 		})
-	w.Deployments = tried(r, "Deployments", "which of them have one replica", r.Kube.AppsV1().Deployments(metav1.NamespaceAll).List, metav1.ListOptions{},
+}
+
+func (r *factsReader) readDeployments() {
+	r.facts.Workloads.Deployments = tried(r, "Deployments", "which of them have one replica", r.Kube.AppsV1().Deployments(metav1.NamespaceAll).List, metav1.ListOptions{},
 		func(d *appsv1.Deployment) appsv1.Deployment {
 			return appsv1.Deployment{ObjectMeta: named(d), Spec: appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector}}
 		})
@@ -142,13 +143,25 @@ func (r *factsReader) readWebhooks() {
 	w.EndpointSlices = tried(r, "EndpointSlices", "which webhooks would lose their last backend", r.Kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).List, metav1.ListOptions{}, trimSlice)
 }
 
+func (r *factsReader) readRequestedAPIs() {
+	var unread []string
+	r.facts.RequestedAPIs, unread = requestedAPIs(r.ctx, r.Access, r.facts.SystemPods)
+	r.addUnread(unread...)
+}
+
+func (r *factsReader) addUnread(sentences ...string) {
+	r.unread.Lock()
+	defer r.unread.Unlock()
+	r.facts.Unread = append(r.facts.Unread, sentences...)
+}
+
 // tried lists objects that the checks do not require; it adds an error to Unread.
 func tried[T any, L runtime.Object](r *factsReader, what, why string, page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) []T {
 	all, err := listed(r.ctx, page, options, keep)
 	if err == nil {
 		return all
 	}
-	r.facts.Unread = append(r.facts.Unread, fmt.Sprintf("%s could not be read (%s): %s is not known.", what, problemOf(err), why))
+	r.addUnread(fmt.Sprintf("%s could not be read (%s): %s is not known.", what, problemOf(err), why))
 	return nil
 }
 

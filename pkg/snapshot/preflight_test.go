@@ -214,11 +214,11 @@ func TestReadPreflightWithFewRights(t *testing.T) {
 	}
 	want := []string{
 		"DaemonSets could not be read (that is forbidden): whether another program may reboot nodes is not known.",
-		"PodDisruptionBudgets could not be read (that is forbidden): which of them would stop a drain is not known.",
 		"Deployments could not be read (that is forbidden): which of them have one replica is not known.",
-		"ValidatingWebhookConfigurations could not be read (that is forbidden): which of them would lose their last backend is not known.",
 		"MutatingWebhookConfigurations could not be read (that is forbidden): which of them would lose their last backend is not known.",
+		"PodDisruptionBudgets could not be read (that is forbidden): which of them would stop a drain is not known.",
 		"The metrics of the kube-apiserver on cp1 could not be read (it answers 403 forbidden): which deprecated APIs were called there is not known.",
+		"ValidatingWebhookConfigurations could not be read (that is forbidden): which of them would lose their last backend is not known.",
 	}
 	if diff := cmp.Diff(want, facts.Unread); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -16,27 +15,33 @@ func (g Groups) Thaw() error {
 	if g.Version != V1 {
 		return nil
 	}
-	err := filepath.WalkDir(g.path("freezer"), thaw)
+	group, err := os.OpenRoot(g.path("freezer"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		defer group.Close()
+		err = fs.WalkDir(group.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Name() == "freezer.state" {
+				err = thaw(group, path)
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // a group may go meanwhile
+			}
+			return err
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("thawing the processes of node %s: %w", g.node, err)
 	}
 	return nil
 }
 
-// thaw thaws the group whose state the entry is. Groups may go while it works.
-func thaw(path string, entry fs.DirEntry, err error) error {
-	if err == nil && entry.Name() != "freezer.state" {
-		return nil
-	}
-	var state []byte
-	if err == nil {
-		state, err = os.ReadFile(path)
-	}
+// thaw thaws the group whose state the file is.
+func thaw(group *os.Root, file string) error {
+	state, err := group.ReadFile(file)
 	if err == nil && strings.TrimSpace(string(state)) != "THAWED" {
-		err = os.WriteFile(path, []byte("THAWED"), 0o644)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		err = group.WriteFile(file, []byte("THAWED"), 0o644)
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func (a *atOnceRun) reboots(t *testing.T, name string, atOnce int) []record.Outa
 	}
 	outages := a.outages(t, atOnceWorkers, func() {
 		a.apply(t, fmt.Sprintf(rebootAtOnce, name, atOnce))
-		a.eventually(t, 15*time.Minute, name+" has succeeded", func() error { return a.succeededOn(name, atOnceWorkers) })
+		a.eventually(t, 15*time.Minute, name+" has succeeded", func() error { return a.upgradeSucceeded(name) })
 	})
 	a.report(t)(record.Promises(a.recorder.Moments(), atOnce))
 	return outages

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,73 +16,92 @@ import (
 )
 
 const (
-	loadWriters = 2
+	loadWriters = 8
 	loadBytes   = 32 << 20
+	probeBytes  = 8 << 10 // about what etcd writes at once
+	probeEvery  = 50 * time.Millisecond
 )
 
-const loadText = "`make bench-lab CASE=Load`" + ` takes a cluster of three control planes and a worker of the [lab](../lab/README.md) from %[1]s to %[2]s by ` + "`kubectl upgrade apply v1.35 --yes`" + `, with ` + "`settleSeconds: 0`" + `, while %[3]d programs write %[4]d MiB again and again to the disk that all nodes have, each time with fsync, so that etcd and kubelets wait for it.`
+const loadText = "`make bench-lab CASE=Load`" + ` takes a cluster of three control planes and a worker of the [lab](../lab/README.md) from %[1]s to %[2]s by ` + "`kubectl upgrade apply v1.35 --yes`" + `, with ` + "`settleSeconds: 0`" + `, while %[3]d programs write %[4]d MiB again and again to the disk that all nodes have, each time with fsync, so that etcd and kubelets wait for it. How long they wait is shown by a write of %[5]d KiB with fsync every %[6]s.`
 
 // TestSpeedLoad measures our own share of a minor on a machine with a slow disk.
 func TestSpeedLoad(t *testing.T) {
-	load := startLoad(t)
+	dir, err := os.MkdirTemp(filepath.Dir(env("LAB_STATE", "/var/lib/kubectl-upgrade-lab")), "load-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	probe := startWriter(t, filepath.Join(dir, "probe"), probeBytes, probeEvery)
+	time.Sleep(10 * time.Second)
+	idle := probe.stop(t)
+	for i := range loadWriters {
+		startWriter(t, filepath.Join(dir, fmt.Sprint(i)), loadBytes, 0)
+	}
+	probe = startWriter(t, filepath.Join(dir, "probe"), probeBytes, probeEvery)
 	m := &minorRun{loaded: true}
 	m.apply(t)
-	writes := load.stop(t)
+	busy := probe.stop(t)
 	rows, overhead := m.shareRows()
 	write(t, performance.Section{
-		Name: "load", Order: 14, Title: "Real nodes: a minor on a slow disk", Text: fmt.Sprintf(loadText, minorFrom, minorTo, loadWriters, loadBytes>>20),
+		Name: "load", Order: 14, Title: "Real nodes: a minor on a slow disk",
+		Text: fmt.Sprintf(loadText, minorFrom, minorTo, loadWriters, loadBytes>>20, probeBytes>>10, probeEvery),
 		Tables: []performance.Table{
 			{Columns: figures, Rows: [][]string{
 				measuredOn(),
 				{"the minor", "", seconds(m.ours)},
 				{"our own share: no verb, drain or reboot runs", "5 %", overhead},
-				{"a write with fsync, median", "", seconds(median(writes))},
+				{"a small write with fsync, before: median", "", milliseconds(median(idle))},
+				{"a small write with fsync, meanwhile: median", "", milliseconds(median(busy))},
+				{"a small write with fsync, meanwhile: 99th percentile", "", milliseconds(percentile99(busy))},
 			}},
 			{Text: sharesText, Columns: shareColumns, Rows: rows},
 		},
 	})
 }
 
-// diskLoad writes to the disk of the lab until it is stopped.
-type diskLoad struct {
-	end     context.CancelFunc
-	writers sync.WaitGroup
+// percentile99 returns the time that one of a hundred exceeds.
+func percentile99(times []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[(len(sorted)-1)*99/100]
+}
 
-	mu   sync.Mutex
+func milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+}
+
+// diskWriter writes to a file, each time with fsync.
+type diskWriter struct {
+	cancel context.CancelFunc
+	ended  chan struct{}
+
 	took []time.Duration // of each write
 	err  error
 }
 
-func startLoad(t *testing.T) *diskLoad {
+// startWriter starts a writer that ends with the test at the latest.
+func startWriter(t *testing.T, path string, size int, pause time.Duration) *diskWriter {
 	ctx, cancel := context.WithCancel(t.Context())
-	load := &diskLoad{end: cancel}
-	dir, err := os.MkdirTemp(filepath.Dir(env("LAB_STATE", "/var/lib/kubectl-upgrade-lab")), "load-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		load.writers.Wait()
-		os.RemoveAll(dir)
-	})
-	for i := range loadWriters {
-		load.writers.Go(func() { load.write(ctx, filepath.Join(dir, fmt.Sprint(i))) })
-	}
-	return load
+	w := &diskWriter{cancel: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(w.ended)
+		for block := make([]byte, size); ctx.Err() == nil && w.err == nil; time.Sleep(pause) {
+			began := time.Now()
+			w.err = writeSynced(path, block)
+			w.took = append(w.took, time.Since(began))
+		}
+	}()
+	t.Cleanup(func() { w.stop(t) })
+	return w
 }
 
-func (l *diskLoad) write(ctx context.Context, path string) {
-	block := make([]byte, loadBytes)
-	for ctx.Err() == nil {
-		began := time.Now()
-		err := writeSynced(path, block)
-		l.mu.Lock()
-		l.took, l.err = append(l.took, time.Since(began)), errors.Join(l.err, err)
-		l.mu.Unlock()
-		if err != nil {
-			return
-		}
+// stop ends the writer, and returns how long each write took.
+func (w *diskWriter) stop(t *testing.T) []time.Duration {
+	w.cancel()
+	<-w.ended
+	if w.err != nil {
+		t.Error(w.err)
 	}
+	return w.took
 }
 
 func writeSynced(path string, data []byte) error {
@@ -92,14 +111,4 @@ func writeSynced(path string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// stop ends the load, and returns how long each write took.
-func (l *diskLoad) stop(t *testing.T) []time.Duration {
-	l.end()
-	l.writers.Wait()
-	if l.err != nil {
-		t.Fatal(l.err)
-	}
-	return l.took
 }

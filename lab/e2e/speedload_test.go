@@ -22,7 +22,7 @@ const (
 	probeEvery  = 50 * time.Millisecond
 )
 
-const loadText = "`make bench-lab CASE=Load`" + ` takes a cluster of three control planes and a worker of the [lab](../lab/README.md) from %[1]s to %[2]s by ` + "`kubectl upgrade apply v1.35 --yes`" + `, with ` + "`settleSeconds: 0`" + `, while %[3]d programs write %[4]d MiB again and again to the disk that all nodes have, each time with fsync, so that etcd and kubelets wait for it. How long they wait is shown by a write of %[5]d KiB with fsync every %[6]s.`
+const loadText = "`make bench-lab CASE=Load`" + ` takes a cluster of three control planes and a worker of the [lab](../lab/README.md) from %[1]s to %[2]s by ` + "`kubectl upgrade apply v1.35 --yes`" + `, with ` + "`settleSeconds: 0`" + `, while %[3]d programs write %[4]d MiB again and again to the disk that all nodes have, each time with fsync, so that etcd and kubelets wait for it. How long they wait is shown by a write of %[5]d KiB with fsync every %[6]d ms.`
 
 // TestSpeedLoad measures our own share of a minor on a machine with a slow disk.
 func TestSpeedLoad(t *testing.T) {
@@ -34,17 +34,21 @@ func TestSpeedLoad(t *testing.T) {
 	probe := startWriter(t, filepath.Join(dir, "probe"), probeBytes, probeEvery)
 	time.Sleep(10 * time.Second)
 	idle := probe.stop(t)
+	var load []*diskWriter
 	for i := range loadWriters {
-		startWriter(t, filepath.Join(dir, fmt.Sprint(i)), loadBytes, 0)
+		load = append(load, startWriter(t, filepath.Join(dir, fmt.Sprint(i)), loadBytes, 0))
 	}
 	probe = startWriter(t, filepath.Join(dir, "probe"), probeBytes, probeEvery)
 	m := &minorRun{loaded: true}
 	m.apply(t)
 	busy := probe.stop(t)
+	for _, writer := range load {
+		writer.stop(t)
+	}
 	rows, overhead := m.shareRows()
 	write(t, performance.Section{
 		Name: "load", Order: 14, Title: "Real nodes: a minor on a slow disk",
-		Text: fmt.Sprintf(loadText, minorFrom, minorTo, loadWriters, loadBytes>>20, probeBytes>>10, probeEvery),
+		Text: fmt.Sprintf(loadText, minorFrom, minorTo, loadWriters, loadBytes>>20, probeBytes>>10, probeEvery.Milliseconds()),
 		Tables: []performance.Table{
 			{Columns: figures, Rows: [][]string{
 				measuredOn(),
@@ -99,7 +103,7 @@ func (w *diskWriter) stop(t *testing.T) []time.Duration {
 	w.cancel()
 	<-w.ended
 	if w.err != nil {
-		t.Error(w.err)
+		t.Fatal(w.err)
 	}
 	return w.took
 }

@@ -15,8 +15,8 @@ type Outage struct {
 // Length returns how long the node was cordoned.
 func (o Outage) Length() time.Duration { return o.Uncordoned.Sub(o.Cordoned) }
 
-// Outages returns when nodes were cordoned, in the order in which they were. A cordon that
-// nobody has removed is left out.
+// Outages returns when nodes were cordoned, in the order in which they were. One that
+// is still there at the end is left out.
 func Outages(moments []Moment) ([]Outage, error) {
 	var outages []Outage
 	since := map[string]time.Time{}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -194,24 +195,77 @@ func TestAPIServerUnreachable(t *testing.T) {
 	}
 }
 
-// TestAnswersKept checks that an answer is asked for again after a minute, and that many
-// tokens do not use up memory.
+// TestAnswersKept checks that an answer is asked for again after a minute, that many tokens
+// do not use up memory, and that those that are refused do not push out one that is accepted.
 func TestAnswersKept(t *testing.T) {
 	at := time.Unix(0, 0)
-	r := &Reviewer{now: func() time.Time { return at }, kept: map[question]answer{}}
+	r := newReviewer(nil, discard())
+	r.now = func() time.Time { return at }
+	keep := func(path string, status int) question {
+		q := question{path: path}
+		r.keep(q, answer{status: status, until: at.Add(keepFor)})
+		return q
+	}
+	good, first := keep("good", http.StatusOK), keep("first", http.StatusForbidden)
 	for i := range 10 * maxKept {
-		r.keep(question{path: fmt.Sprint(i)}, answer{until: at.Add(keepFor)})
+		at = at.Add(time.Millisecond)
+		keep(fmt.Sprint(i), http.StatusUnauthorized)
 	}
-	if len(r.kept) > maxKept {
-		t.Errorf("%d answers are kept", len(r.kept))
+	if len(r.refused) != maxKept || len(r.accepted) != 1 {
+		t.Errorf("%d refusals and %d others are kept", len(r.refused), len(r.accepted))
 	}
-	q := question{path: "old"}
-	r.keep(q, answer{until: at})
-	for i := range maxKept {
-		r.keep(question{path: fmt.Sprint(i)}, answer{until: at.Add(keepFor)})
+	if said, err := r.known(netip.Prefix{}, good); said.status != http.StatusOK || err != nil {
+		t.Errorf("the good answer is %v, %v", said, err)
 	}
-	if _, found := r.kept[q]; found {
-		t.Error("an old answer is kept, though there is no room")
+	if _, found := r.refused[first]; found {
+		t.Error("the oldest refusal is kept, though there is no room")
+	}
+	at = at.Add(keepFor)
+	if said, err := r.known(netip.Prefix{}, good); said.status != 0 || err != nil {
+		t.Errorf("a minute later the answer is %v, %v", said, err)
+	}
+	keep("good", http.StatusUnauthorized)
+	if len(r.accepted) != 0 {
+		t.Error("a token that is refused now still has the budget of accepted ones")
+	}
+}
+
+// TestBudgets checks that a client that sends unknown tokens uses up neither the budget of
+// another client, nor that of a token that was accepted before.
+func TestBudgets(t *testing.T) {
+	at := time.Unix(0, 0)
+	r := newReviewer(nil, discard())
+	r.now = func() time.Time { return at }
+	good := question{path: "good"}
+	r.keep(good, answer{status: http.StatusOK, until: at})
+	client := func(i int) netip.Prefix { return clientOf(fmt.Sprintf("10.0.%d.%d:1", i/256, i%256)) }
+	asked := func(from netip.Prefix, tokens int) (asked int) {
+		for i := range tokens {
+			if _, err := r.known(from, question{path: fmt.Sprint(from, i)}); err == nil {
+				asked++
+			}
+		}
+		return asked
+	}
+	if got := asked(client(0), 1000); got != clientBurst {
+		t.Errorf("one client had %d reviews, want %d", got, clientBurst)
+	}
+	if got := asked(client(1), 1); got != 1 {
+		t.Error("another client has no review")
+	}
+	total := 0
+	for i := range 2 * maxClients {
+		total += asked(client(2+i), 1)
+	}
+	if total != allBurst-clientBurst-1 || len(r.clients) > maxClients+1 {
+		t.Errorf("many clients had %d reviews, and %d have a budget", total, len(r.clients))
+	}
+	if _, err := r.known(client(0), good); err != nil {
+		t.Errorf("the token that was accepted before: %v", err)
+	}
+	at = at.Add(time.Hour)
+	if got := asked(client(5000), 1); got != 1 || len(r.clients) > 2 {
+		t.Errorf("an hour later a new client had %d reviews, and %d have a budget", got, len(r.clients))
 	}
 }
 
@@ -244,7 +298,7 @@ func TestCertificateFiles(t *testing.T) {
 		return parsed
 	}
 	first := write(time.Hour)
-	server, address := start(t, Config{CertFile: cert, KeyFile: key, Review: &Reviewer{}, Metrics: http.NotFoundHandler()})
+	server, address := start(t, Config{CertFile: cert, KeyFile: key, Review: newReviewer(nil, discard()), Metrics: http.NotFoundHandler()})
 	serves := func(want *x509.Certificate) func() string {
 		return func() string {
 			server.certs.mutex.Lock()
@@ -268,7 +322,7 @@ func TestCertificateFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "ok", serves(second))
-	if _, err := New(Config{CertFile: "/missing", KeyFile: "/missing", Review: &Reviewer{}, Log: discard()}); err == nil {
+	if _, err := New(Config{CertFile: "/missing", KeyFile: "/missing", Review: newReviewer(nil, discard()), Log: discard()}); err == nil {
 		t.Error("a missing certificate is accepted at the start")
 	}
 }
@@ -299,7 +353,7 @@ func TestOwnCertificate(t *testing.T) {
 // it again; and that one whose address is taken tries again.
 func TestOneServesOfTwo(t *testing.T) {
 	log := &text{}
-	server, address := start(t, Config{Review: &Reviewer{}, Metrics: http.NotFoundHandler(), Log: slog.New(slog.NewTextHandler(log, nil))})
+	server, address := start(t, Config{Review: newReviewer(nil, discard()), Metrics: http.NotFoundHandler(), Log: slog.New(slog.NewTextHandler(log, nil))})
 	up := func() string { return get("https://"+address+"/readyz", "") }
 	eventually(t, "200", up)
 	server.Listen(false)

@@ -96,7 +96,7 @@ func (s *Server) serve(ctx context.Context) error {
 		return fmt.Errorf("listening: %w", err)
 	}
 	server := &http.Server{
-		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
+		Handler: s.handler, ConnContext: withConnection, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 		ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug), // a client's broken handshake
 		TLSConfig: &tls.Config{
@@ -105,7 +105,7 @@ func (s *Server) serve(ctx context.Context) error {
 		},
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.ServeTLS(listener, "", "") }()
+	go func() { ended <- server.ServeTLS(&bounded{Listener: listener}, "", "") }()
 	s.config.Log.Info("serving metrics", "address", listener.Addr().String())
 	for {
 		select {

@@ -120,6 +120,12 @@ var reasonInfos = func() map[Reason]ReasonInfo {
 	return infos
 }()
 
+// Known reports whether this version knows the reason.
+func (r Reason) Known() bool {
+	_, known := reasonInfos[r]
+	return known
+}
+
 // Info describes the reason. An unknown one, of a newer agent, has only its code.
 func (r Reason) Info() ReasonInfo {
 	if info, known := reasonInfos[r]; known {

@@ -97,6 +97,12 @@ var stepInfos = func() map[Step]StepInfo {
 	return infos
 }()
 
+// Known reports whether this version knows the step.
+func (s Step) Known() bool {
+	_, known := stepInfos[s]
+	return known
+}
+
 // Info describes the step. An unknown step, of a newer agent, is treated as one that
 // must finish.
 func (s Step) Info() StepInfo {

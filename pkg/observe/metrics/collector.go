@@ -26,7 +26,8 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	if state == nil {
 		return
 	}
-	s := &scrape{State: state, now: c.now(), descs: c.fleet, to: to}
+	s := &scrape{State: state, now: c.now(), descs: c.fleet, to: to, versions: &c.versions, budgets: &c.budgets}
+	s.known = s.knownVersions()
 	s.nodes()
 	s.fleetVersions()
 	s.upgrades()
@@ -50,6 +51,9 @@ type scrape struct {
 	now   time.Time
 	descs map[string]*prometheus.Desc
 	to    chan<- prometheus.Metric
+
+	versions, budgets *vocabulary
+	known             map[string]bool // versions that did not come from nodes
 }
 
 // set adds a series with the values of its labels.

@@ -27,6 +27,8 @@ type Metrics struct {
 	leading, lastPlan, sourceLastRead prometheus.Gauge
 	plans, sourceReads                *prometheus.CounterVec
 	client                            clientMetrics
+
+	versions, budgets vocabulary
 }
 
 // State is what the fleet's metrics are computed from.
@@ -41,7 +43,8 @@ type State struct {
 
 // New returns the metrics of a replica of that version.
 func New(version string, now func() time.Time) *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), now: now, fleet: map[string]*prometheus.Desc{}}
+	m := &Metrics{registry: prometheus.NewRegistry(), now: now, fleet: map[string]*prometheus.Desc{},
+		versions: vocabulary{limit: maxVersions}, budgets: vocabulary{limit: maxBudgets}}
 	m.leading, m.lastPlan, m.sourceLastRead = newGauge(leader), newGauge(lastPlan), newGauge(sourceLastRead)
 	m.plans, m.sourceReads = newCounters(plans), newCounters(sourceReads)
 	m.client = newClientMetrics()

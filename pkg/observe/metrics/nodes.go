@@ -41,11 +41,11 @@ func (s *scrape) managed(yield func(node) bool) {
 func (s *scrape) nodes() {
 	for n := range s.managed {
 		if n.upgrade == nil {
-			s.set(nodeInfo, 1, n.Name, n.Kubelet, n.plan.To, "", string(n.plan.Reason))
+			s.set(nodeInfo, 1, n.Name, s.version(n.Kubelet), n.plan.To, "", reasonLabel(n.plan.Reason))
 			continue
 		}
 		status := &n.upgrade.Status
-		s.set(nodeInfo, 1, n.Name, n.Kubelet, n.upgrade.Spec.Version, string(status.Step), string(n.reason()))
+		s.set(nodeInfo, 1, n.Name, s.version(n.Kubelet), n.upgrade.Spec.Version, stepLabel(status.Step), reasonLabel(n.reason()))
 		if status.StepStartTime != nil {
 			s.at(nodeStepStart, &status.StepStartTime.Time, n.Name)
 		}
@@ -114,7 +114,14 @@ func (s *scrape) drain(n node) {
 	if reason != v1alpha1.ReasonDrainBlocked && reason != v1alpha1.ReasonDrainTimeout {
 		return
 	}
+	told := map[Budget]bool{}
 	for _, b := range Budgets(message) {
-		s.set(drainBlocked, 1, n.Name, b.Namespace, b.Name)
+		if !s.budgets.add(b.Namespace + "/" + b.Name) {
+			b = Budget{}
+		}
+		if !told[b] {
+			told[b] = true
+			s.set(drainBlocked, 1, n.Name, b.Namespace, b.Name)
+		}
 	}
 }

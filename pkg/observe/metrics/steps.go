@@ -86,14 +86,3 @@ type cordon struct {
 	node string
 	at   time.Time
 }
-
-// stepLabel returns the step, or "Other" for one that this version does not know: an agent
-// may be newer.
-func stepLabel(s v1alpha1.Step) string {
-	for _, info := range v1alpha1.Steps {
-		if info.Step == s {
-			return string(s)
-		}
-	}
-	return "Other"
-}

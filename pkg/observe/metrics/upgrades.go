@@ -21,7 +21,7 @@ const (
 func (s *scrape) upgrades() {
 	for _, u := range s.unfinished() {
 		reason, _ := u.Status.Explain()
-		s.set(upgradeInfo, 1, u.Name, string(plan.TypeOf(&u)), u.Status.FromVersion, u.Spec.Version, string(reason))
+		s.set(upgradeInfo, 1, u.Name, string(plan.TypeOf(&u)), s.version(u.Status.FromVersion), u.Spec.Version, string(reason))
 		s.at(upgradeCreated, &u.CreationTimestamp.Time, u.Name)
 		if u.Status.TriggerTime != nil {
 			s.at(upgradeTriggered, &u.Status.TriggerTime.Time, u.Name)

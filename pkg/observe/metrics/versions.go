@@ -17,9 +17,9 @@ func (s *scrape) fleetVersions() {
 		if n.upgrade == nil || n.upgrade.Status.LacksImage() {
 			continue
 		}
-		lacking[n.Kubelet]++
+		lacking[s.version(n.Kubelet)]++
 		if v := n.upgrade.Status.Versions.Staged; v != "" && v != n.Kubelet {
-			staged[v]++
+			staged[s.version(v)]++
 		}
 	}
 	for v, count := range staged {

@@ -18,6 +18,7 @@ const (
 	eventFinished  = "Finished"
 	eventIgnored   = "CheckIgnored"
 	eventReturned  = "Returned"
+	eventReplaced  = "ImageReplaced"
 )
 
 // record records an event on one of our objects.

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,5 +55,49 @@ func TestNewestOffered(t *testing.T) {
 	}
 	if got := newestOffered(nil, many, now); len(got) != maxOffered || got[0].Version != "v1.39.0" {
 		t.Errorf("of 40 minors %d are listed, from %s", len(got), got[0].Version)
+	}
+}
+
+// TestImageReplaced checks that the age of an image belongs to its digest, and that another one
+// under the same version is told once.
+func TestImageReplaced(t *testing.T) {
+	start := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	var status []v1alpha1.OfferedVersion
+	for hour, row := range []struct {
+		name    string
+		digests string // amd64 and arm64
+		problem v1alpha1.Reason
+		want    string // of each image the hour at which it was first seen, and whether it replaced another one
+		told    int
+	}{
+		{"new", "a a", "", "amd64 a 0 false, arm64 a 0 false", 0},
+		{"unchanged", "a a", "", "amd64 a 0 false, arm64 a 0 false", 0},
+		{"one is replaced", "b a", "", "amd64 b 2 true, arm64 a 0 false", 1},
+		{"unreadable", "", v1alpha1.ReasonSourceUnavailable, "amd64 b 2 true, arm64 a 0 false", 0},
+		{"one is away", "b", "", "amd64 b 2 true, arm64 a 0 false", 0},
+		{"and comes back as another one", "b c", "", "amd64 b 2 true, arm64 c 5 true", 1},
+		{"the former one is back", "a c", "", "amd64 a 6 true, arm64 c 5 true", 1},
+	} {
+		s := fleet.Snapshot{Source: fleet.Source{Problem: fleet.Hold{Reason: row.problem}}}
+		for i, digest := range strings.Fields(row.digests) {
+			s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: []string{"amd64", "arm64"}[i], Digest: digest}})
+		}
+		before := status
+		status = newestOffered(before, s, start.Add(time.Duration(hour)*time.Hour))
+		var got []string
+		for _, image := range status[0].Images {
+			got = append(got, fmt.Sprintf("%s %s %.0f %t", image.Architecture, image.Digest, image.FirstSeenTime.Sub(start).Hours(), image.Replaced))
+		}
+		if text := strings.Join(got, ", "); text != row.want || !status[0].FirstSeenTime.Time.Equal(start) {
+			t.Errorf("%s: got %s, since %s, want %s", row.name, text, status[0].FirstSeenTime, row.want)
+		}
+		if told := replaced(before, status); len(told) != row.told {
+			t.Errorf("%s: told %q", row.name, told)
+		}
+	}
+	known := []v1alpha1.OfferedVersion{{Version: "v1.34.4", FirstSeenTime: metav1.NewTime(start)}}
+	s := fleet.Snapshot{Source: fleet.Source{Offers: []fleet.Offer{{Version: "v1.34.4", Image: v1alpha1.Image{Architecture: "amd64", Digest: "a"}}}}}
+	if got := newestOffered(known, s, start.Add(time.Hour))[0].Images; len(got) != 1 || !got[0].FirstSeenTime.Time.Equal(start) || got[0].Replaced {
+		t.Errorf("a version that a former coordinator saw has %+v", got)
 	}
 }

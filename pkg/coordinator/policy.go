@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,6 +89,10 @@ func (c *Coordinator) writePolicyStatus(ctx context.Context, stored, observed *v
 	object := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: stored.Name, ResourceVersion: stored.ResourceVersion}, Status: status}
 	if _, err := c.ours.UpgradePolicies.Apply(ctx, object, manager, "status"); err != nil {
 		return fmt.Errorf("applying the status of UpgradePolicy %s: %w", stored.Name, err)
+	}
+	for _, message := range replaced(stored.Status.Offered, status.Offered) {
+		c.record("UpgradePolicy", stored, corev1.EventTypeWarning, eventReplaced, message)
+		c.log.Warn("an image was replaced", "message", message)
 	}
 	return nil
 }

@@ -110,6 +110,12 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.APIServers, s.Etcd = slices.DeleteFunc(s.APIServers, ofNode), slices.DeleteFunc(s.Etcd, ofNode)
 	case "source":
 		s.offer(args)
+	case "replace":
+		for i := range s.Source.Offers {
+			if s.Source.Offers[i].Version == args[0] {
+				s.Source.Offers[i].Image.Digest = v1alpha1.DigestOf(strings.Repeat("b", 64))
+			}
+		}
 	case "mark":
 		s.node(args[0]).SlotAnnotation = strings.Join(args[1:], "")
 	case "hold":
@@ -360,6 +366,9 @@ func (s *script) addUpgrade(args []string, option map[string]string) error {
 		return err
 	}
 	setSpec(&u, option)
+	if _, ok := option["automatic"]; ok {
+		u.Annotations = map[string]string{v1alpha1.CreatedByAnnotation: v1alpha1.CreatedByCoordinator}
+	}
 	s.Upgrades = append(s.Upgrades, u)
 	s.now = s.now.Add(time.Second)
 	return nil

@@ -71,7 +71,9 @@ func (c *cluster) newestPatch(line version.Version, minAge time.Duration, wake *
 	}
 	for v, architectures := range offered {
 		patch := &target{ClusterUpgrade: &v1alpha1.ClusterUpgrade{}, to: v}
-		oldEnough := c.oldEnough(v, minAge, wake)
+		old := c.oldEnough(v, minAge)
+		wake.at(old)
+		oldEnough := old != nil && !c.now.Before(*old)
 		complete := !slices.ContainsFunc(c.nodes, func(n *node) bool {
 			return n.eligible() && !n.status.LacksImage() && !patch.upToDate(n) && !slices.Contains(architectures, n.Architecture)
 		})
@@ -90,21 +92,37 @@ func (r *reading) alreadyRequested(v version.Version) bool {
 	}) || slices.ContainsFunc(r.Records, func(r v1alpha1.UpgradeRecord) bool { return r.Upgrade.Name == v.Name() })
 }
 
-// oldEnough reports whether the source has offered v for minAge, according to the
-// policy's status. If not, wake gets the time when it will have.
-func (r *reading) oldEnough(v version.Version, minAge time.Duration, wake *wakeTime) bool {
+// oldEnough returns when the source will have offered each image of v for minAge, according to
+// the policy's status, which has the digest of each. It returns nil if one has another digest
+// there, or none: the coordinator has not seen it before.
+func (r *reading) oldEnough(v version.Version, minAge time.Duration) *time.Time {
+	old := r.now
 	if minAge == 0 {
-		return true
+		return &old
 	}
-	if r.Policy == nil {
-		return false
-	}
-	for _, offered := range r.Policy.Status.Offered {
-		if offered.Version == v.String() {
-			old := offered.FirstSeenTime.Add(minAge)
-			wake.at(&old)
-			return !r.now.Before(old)
+	for _, image := range r.Source.Images(v.String()) {
+		first := r.firstSeen(v, image)
+		if first == nil {
+			return nil
+		}
+		if at := first.Add(minAge); at.After(old) {
+			old = at
 		}
 	}
-	return false
+	return &old
+}
+
+// firstSeen returns when the coordinator first saw an image; nil: it has not.
+func (r *reading) firstSeen(v version.Version, image v1alpha1.Image) *time.Time {
+	if r.Policy == nil {
+		return nil
+	}
+	for _, offered := range r.Policy.Status.Offered {
+		for _, seen := range offered.Images {
+			if offered.Version == v.String() && seen.Architecture == image.Architecture && seen.Digest == image.Digest {
+				return &seen.FirstSeenTime.Time
+			}
+		}
+	}
+	return nil
 }

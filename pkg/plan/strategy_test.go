@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,13 +72,18 @@ func setStrategy(s *v1alpha1.Strategy, option map[string]string) error {
 	return nil
 }
 
-// offered sets in the policy's status since when a version is on offer.
+// offered sets in the policy's status since when the images of a version are on offer.
 func (s *sim) offered(version, text string) error {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return err
 	}
 	status := &s.policy().Status
-	status.Offered = append(status.Offered, v1alpha1.OfferedVersion{Version: version, FirstSeenTime: metav1.NewTime(at)})
+	offered := v1alpha1.OfferedVersion{Version: version, FirstSeenTime: metav1.NewTime(at)}
+	for _, image := range s.Source.Images(version) {
+		offered.Images = append(offered.Images, v1alpha1.OfferedImage{Architecture: image.Architecture, Digest: image.Digest, FirstSeenTime: metav1.NewTime(at)})
+	}
+	status.Offered = slices.DeleteFunc(status.Offered, func(o v1alpha1.OfferedVersion) bool { return o.Version == version })
+	status.Offered = append(status.Offered, offered)
 	return nil
 }

@@ -51,6 +51,9 @@ func (t *target) trigger(r *reading) {
 	if t.hold = notOffered(r, t); t.hold.Holds() {
 		return
 	}
+	if t.hold = tooNew(r, t); t.hold.Holds() {
+		return
+	}
 	t.Status.Images = t.images(r)
 	t.Status.TriggerTime = &metav1.Time{Time: r.now.Truncate(time.Second)}
 	t.resolve(r)
@@ -108,6 +111,22 @@ func notOffered(r *reading, t *target) fleet.Hold {
 		return fleet.Hold{Reason: v1alpha1.ReasonNotOffered, Message: message, Stays: true}
 	}
 	return fleet.Hold{}
+}
+
+// tooNew holds an automatic upgrade whose images were replaced after it was created: their age
+// belongs to their digests.
+func tooNew(r *reading, t *target) fleet.Hold {
+	wanted := r.automaticSpec(v1alpha1.TypePatch)
+	if t.reboot || t.Annotations[v1alpha1.CreatedByAnnotation] != v1alpha1.CreatedByCoordinator || wanted == nil {
+		return fleet.Hold{}
+	}
+	minAge := seconds(wanted.MinAgeSeconds)
+	old := r.oldEnough(t.to, minAge)
+	if old != nil && !r.now.Before(*old) {
+		return fleet.Hold{}
+	}
+	message := fmt.Sprintf("an image of %s is new since the upgrade was created, and automatic patches wait until each image has been available for minAgeSeconds (%d)", t.to, *wanted.MinAgeSeconds)
+	return fleet.Hold{Reason: v1alpha1.ReasonImageTooNew, Message: message, Until: old}
 }
 
 // architectures returns those of the nodes that still need an image.

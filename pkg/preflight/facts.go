@@ -29,6 +29,8 @@ type Facts struct {
 	// Offered are the architectures, as Kubernetes names them, for which the source
 	// has an image of the version. Nil: that is not known.
 	Offered []string
+	// Replaced are images of the version that replaced others in the source.
+	Replaced []v1alpha1.OfferedImage
 	// RequestedAPIs are deprecated APIs that were called since each apiserver
 	// started.
 	RequestedAPIs []RequestedAPI

@@ -41,6 +41,20 @@ var versionChecks = []Entry{
 		"the source has no image of the version for a node's architecture",
 		"Publish that image, or choose a version that is available for every architecture: kubectl upgrade releases.",
 	},
+	{
+		"image-replaced", warns,
+		"the source has another image of the version than before: what was tried elsewhere may have been the former one",
+		"Ask its publisher why. An upgrade uses the images that the source had when it was triggered.",
+	},
+}
+
+func (c *checker) checkReplaced() {
+	for _, image := range c.Replaced {
+		c.add(v1alpha1.Finding{
+			ID:      "image-replaced",
+			Message: fmt.Sprintf("Since %s the source has another image of %s for %s, %s.", clock(image.FirstSeenTime), c.Upgrade.Spec.Version, image.Architecture, image.Digest),
+		})
+	}
 }
 
 func (c *checker) checkVersions() {
@@ -48,6 +62,7 @@ func (c *checker) checkVersions() {
 	c.checkAPIServers(servers)
 	c.checkKubelets(slices.SortedFunc(maps.Keys(servers), version.Version.Compare))
 	c.checkOffered()
+	c.checkReplaced()
 }
 
 // apiServers returns the nodes of the apiservers, by version.

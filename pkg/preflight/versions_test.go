@@ -1,6 +1,10 @@
 package preflight_test
 
 import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
@@ -86,6 +90,10 @@ func versionScenes() []scene {
 			f.Offered = []string{}
 			f.Upgrade.Status.Images = []v1alpha1.Image{{Architecture: "amd64"}}
 		}},
+		{check: "image-replaced", name: "replaced", alter: func(f *preflight.Facts) {
+			f.Replaced = []v1alpha1.OfferedImage{{Architecture: "amd64", Digest: "sha256:b", FirstSeenTime: metav1.NewTime(f.Now.Add(-time.Hour))}}
+		}, want: []string{"Warn image-replaced"}},
+		{check: "image-replaced", name: "never", alter: func(*preflight.Facts) {}},
 		{check: "image-not-offered", name: "not known", alter: func(f *preflight.Facts) { f.Offered = nil }},
 		{check: "image-not-offered", name: "no node needs one", alter: func(f *preflight.Facts) {
 			f.Offered = []string{}

@@ -83,6 +83,13 @@ func (r *factsReader) readPolicy() error {
 	policy, err := readPolicy(r.ctx, r.Ours)
 	if policy != nil {
 		r.facts.Policy = policy.Spec
+		for _, offered := range policy.Status.Offered {
+			for _, image := range offered.Images {
+				if offered.Version == r.facts.Upgrade.Spec.Version && image.Replaced {
+					r.facts.Replaced = append(r.facts.Replaced, image)
+				}
+			}
+		}
 	}
 	return err
 }

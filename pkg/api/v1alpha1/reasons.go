@@ -47,6 +47,7 @@ const (
 	ReasonSourceEmpty           Reason = "SourceEmpty"
 	ReasonSourceInvalid         Reason = "SourceInvalid"
 	ReasonNotOffered            Reason = "NotOffered"
+	ReasonImageTooNew           Reason = "ImageTooNew"
 	ReasonAwaitingRelease       Reason = "AwaitingRelease"
 	ReasonStaging               Reason = "Staging"
 	ReasonHashMismatch          Reason = "HashMismatch"

@@ -77,6 +77,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonSourceUnavailable, Giver: GivenBySource, Meaning: "the index could not be read, or a node could not download the image", Ends: "when the source can be read again", StopsStaging: true, Resumes: true},
 	{Reason: ReasonSourceEmpty, Giver: GivenBySource, Meaning: "the index offers no Kubernetes image at all", Ends: "when the index offers an image", Resumes: true},
 	{Reason: ReasonSourceInvalid, Giver: GivenBySource, Meaning: "the index is invalid, or not signed as the UpgradePolicy requires", Ends: "when the publisher or the policy is corrected", Resumes: true},
+	{Reason: ReasonImageTooNew, Giver: GivenByPlanner, Meaning: "an image of an automatic patch was replaced after the upgrade was created, and has not been available for minAgeSeconds", Ends: "when each image is old enough"},
 	{Reason: ReasonNotOffered, Giver: GivenBySource, Meaning: "the index does not list the version for the node's architecture, or the image that it lists is not there", Ends: "when the source has the image", StopsStaging: true, Resumes: true},
 	{Reason: ReasonAwaitingRelease, Giver: GivenByAgent, Meaning: "the node is ready to begin; the condition Admitted says what it waits for", Routine: true},
 	{Reason: ReasonStaging, Giver: GivenByAgent, Meaning: "the image is being downloaded or checked", Routine: true},

@@ -99,7 +99,7 @@ func (p *UpgradePolicy) Observes() bool { return p == nil || p.Spec.Mode != Mode
 type AutomaticUpgrade struct {
 	// Type is Patch or Reboot.
 	Type UpgradeType `json:"type"`
-	// MinAgeSeconds is how long the coordinator must have seen that a patch is available before
+	// MinAgeSeconds is how long the coordinator must have seen each image of a patch before
 	// it creates the upgrade. Absent: zero.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000
@@ -165,8 +165,7 @@ type UpgradePolicyStatus struct {
 	Images []Image `json:"images,omitempty"`
 
 	// Offered are the versions that the source offers, of the oldest kubelet's minor
-	// and later ones, and when the coordinator first saw each. minAgeSeconds counts
-	// from then.
+	// and later ones, and when the coordinator first saw each.
 	// +listType=map
 	// +listMapKey=version
 	// +kubebuilder:validation:MaxItems=32
@@ -188,6 +187,28 @@ type OfferedVersion struct {
 	Version string `json:"version"`
 	// FirstSeenTime is when the coordinator first saw that it is available.
 	FirstSeenTime metav1.Time `json:"firstSeenTime"`
+
+	// Images are those that the source offers for it. minAgeSeconds counts for each of them.
+	// +listType=map
+	// +listMapKey=architecture
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Images []OfferedImage `json:"images,omitempty"`
+}
+
+// OfferedImage is an image that the source offers.
+type OfferedImage struct {
+	// Architecture, as Kubernetes names it, such as amd64.
+	// +kubebuilder:validation:MaxLength=32
+	Architecture string `json:"architecture"`
+	// Digest of the image in the index, as in sha256:….
+	// +kubebuilder:validation:MaxLength=128
+	Digest string `json:"digest"`
+	// FirstSeenTime is when the coordinator first saw the image with this digest.
+	FirstSeenTime metav1.Time `json:"firstSeenTime"`
+	// Replaced reports whether the source had another image before, under the same version.
+	// +optional
+	Replaced bool `json:"replaced,omitempty"`
 }
 
 // UpgradePolicyList is a list of policies.

@@ -67,12 +67,11 @@ func (c *checks) end(report *fleet.Preflight, err error) {
 func (c *Coordinator) decide(ctx context.Context, s fleet.Snapshot, now time.Time) plan.Plan {
 	c.checks.addTo(&s)
 	p := plan.Decide(s, now)
-	upgrade, known := planned(s, p)
-	if !p.NeedsPreflight || !known || !c.checks.begin(now) {
+	if !p.NeedsPreflight || p.Target == nil || !c.checks.begin(now) {
 		return p
 	}
 	select {
-	case <-c.check(ctx, s, p, upgrade):
+	case <-c.check(ctx, s, p):
 	case <-time.After(reportTimeout):
 		return p
 	}
@@ -81,11 +80,11 @@ func (c *Coordinator) decide(ctx context.Context, s fleet.Snapshot, now time.Tim
 }
 
 // check runs preflight, and then queues another plan.
-func (c *Coordinator) check(ctx context.Context, s fleet.Snapshot, p plan.Plan, upgrade v1alpha1.ClusterUpgrade) <-chan struct{} {
+func (c *Coordinator) check(ctx context.Context, s fleet.Snapshot, p plan.Plan) <-chan struct{} {
 	done := make(chan struct{})
 	c.checks.group.Go(func() {
 		defer close(done)
-		report, err := c.runChecks(ctx, upgrade, s.Source.Architectures(p.Version), p.PreflightKey)
+		report, err := c.runChecks(ctx, *p.Target, s.Source.Architectures(p.Version), p.PreflightKey)
 		c.checks.end(report, err)
 		c.queue.Add(wholeCluster)
 		if err != nil && ctx.Err() == nil {
@@ -94,22 +93,6 @@ func (c *Coordinator) check(ctx context.Context, s fleet.Snapshot, p plan.Plan, 
 		}
 	})
 	return done
-}
-
-// planned returns the upgrade that the plan is for, with its planned status.
-func planned(s fleet.Snapshot, p plan.Plan) (v1alpha1.ClusterUpgrade, bool) {
-	for _, u := range s.Upgrades {
-		if u.Name != p.Upgrade {
-			continue
-		}
-		for _, wanted := range p.Statuses {
-			if wanted.UID == string(u.UID) {
-				u.Status = wanted.Status
-			}
-		}
-		return u, true
-	}
-	return v1alpha1.ClusterUpgrade{}, false
 }
 
 // runChecks reads the facts and runs the checks on them.

@@ -122,7 +122,7 @@ func (c *planChecker) checkPeopleAndFailures(n fleet.Node, u *v1alpha1.ClusterUp
 		c.Fatalf("%s begins, but a person holds or deselects it: labels %v", n.Name, n.Labels)
 	}
 	for _, g := range u.Status.Strategy.Groups {
-		if over := u.Status.Outcome != ""; !over && g.Approval == v1alpha1.ApprovalRequired && n.Labels["pool"] == g.Name && !n.ControlPlane {
+		if g.Approval == v1alpha1.ApprovalRequired && n.Labels["pool"] == g.Name && !n.ControlPlane {
 			c.Fatalf("%s begins before its group is approved", n.Name)
 		}
 	}
@@ -200,18 +200,15 @@ func (c *planChecker) checkRelease(planned plan.NodePlan) {
 // checkPreflight checks that no finding of preflight blocks n, and that no webhook loses
 // its last backend.
 func (c *planChecker) checkPreflight(n fleet.Node, planned plan.NodePlan) {
-	if follows := c.upgrade().Status.Outcome != ""; !follows {
-		report := c.s.Preflight
-		_, nodeUpgrade := c.node(n.Name)
-		goesOn := upgradeNamed(nodeUpgrade.Spec.Upgrade) == c.p.Upgrade && nodeUpgrade.Spec.Release.Granted()
-		if current := report != nil && report.Key == c.p.PreflightKey; !current && !goesOn {
-			c.Fatalf("%s begins without a current report of preflight: %+v", n.Name, report)
-		}
-		if report != nil && report.Upgrade.Name == c.p.Upgrade && slices.ContainsFunc(report.Findings, blocks(n.Name)) {
-			c.Fatalf("%s begins in spite of %v", n.Name, report.Findings)
-		}
-	}
+	report := c.s.Preflight
 	_, nodeUpgrade := c.node(n.Name)
+	goesOn := upgradeNamed(nodeUpgrade.Spec.Upgrade) == c.p.Upgrade && nodeUpgrade.Spec.Release.Granted()
+	if current := report != nil && report.Key == c.p.PreflightKey && c.now.Sub(report.At) < 10*time.Minute; !current && !goesOn {
+		c.Fatalf("%s begins without a current report of preflight: %+v", n.Name, report)
+	}
+	if report != nil && report.Upgrade.Name == c.p.Upgrade && slices.ContainsFunc(report.Findings, blocks(n.Name)) {
+		c.Fatalf("%s begins in spite of %v", n.Name, report.Findings)
+	}
 	mounted := slices.ContainsFunc(c.s.Inventories, func(i v1alpha1.NodeInventory) bool { return i.Name == n.Name })
 	if planned.Spec.Method == v1alpha1.MethodRestart && !mounted && nodeUpgrade.Status.Method != v1alpha1.MethodReboot {
 		return // its pods stay

@@ -12,12 +12,16 @@ import (
 // patch goes before a Reboot, because its reboot also serves the operating system: it
 // is created even while a Reboot is queued. While an upgrade to a version is queued, an
 // automatic one is created only if the queued one can neither begin nor continue for
-// now.
+// now. The same holds for the upgrade of late control planes, for which `automatic` need
+// not ask.
 func (c *cluster) automatic(q queue, wake *wakeTime) *v1alpha1.ClusterUpgrade {
 	idle := len(q.targets) == 0
 	if idle || q.targets[0].reboot || q.noneCanProceed {
 		if patch := c.automaticPatch(wake); patch != nil {
 			return patch
+		}
+		if own := c.upgradeOfControlPlanes(q); own != nil {
+			return own
 		}
 	}
 	reboot := func(t *target) bool { return t.reboot }

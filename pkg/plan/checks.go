@@ -15,8 +15,8 @@ const (
 	// recheckAfter is the age at which a report that blocks is replaced, so that the
 	// upgrade continues soon after the cause is fixed.
 	recheckAfter = 30 * time.Second
-	// freshFor is how long a report stays valid while no node is being upgraded: the
-	// cluster may change before a window opens.
+	// freshFor is how long a node may be released on a report: the cluster may change
+	// before a window opens, and while another node drains for hours or has failed.
 	freshFor = 10 * time.Minute
 )
 
@@ -29,10 +29,10 @@ type checks struct {
 	blockNode  map[string]*v1alpha1.Finding // by node: the first that blocks only that node
 }
 
-// readChecks sorts the report. An upgrade that has ended needs none: a node that joins
-// late is upgraded without checks.
+// readChecks sorts the report. While no late node waits, an upgrade that has ended needs
+// none.
 func (c *cluster) readChecks() checks {
-	if c.target == nil || c.target.forLateNodes {
+	if c.target == nil || c.target.forLateNodes && !slices.ContainsFunc(c.nodes, func(n *node) bool { return n.open }) {
 		return checks{}
 	}
 	k := checks{key: c.checksKey(), blockNode: map[string]*v1alpha1.Finding{}}
@@ -118,7 +118,7 @@ func (a *allocation) notChecked(n *node) fleet.Hold {
 	if k.key == "" || n.reserved() && n.released() && a.specIsForTarget(n) {
 		return fleet.Hold{}
 	}
-	if k.current() && (a.busy || a.now.Sub(k.lastReport.At) < freshFor) {
+	if k.current() && a.now.Sub(k.lastReport.At) < freshFor {
 		return fleet.Hold{}
 	}
 	a.missing = true
@@ -137,7 +137,7 @@ func (c *cluster) needsChecks(missing bool) bool {
 	if k.key == "" || c.target.hold.Holds() {
 		return false
 	}
-	return missing || !k.current() || k.blocks && c.now.Sub(k.lastReport.At) >= recheckAfter
+	return missing || !k.current() && !c.target.forLateNodes || k.blocks && c.now.Sub(k.lastReport.At) >= recheckAfter
 }
 
 // sentences returns the finding's message and advice.

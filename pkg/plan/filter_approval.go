@@ -9,10 +9,10 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// notApproved holds the whole upgrade until a person approves it. Nodes that join after
-// its end need no approval.
+// notApproved holds the whole upgrade until a person approves it, and after its end the
+// nodes that join late.
 func notApproved(u *v1alpha1.ClusterUpgrade, _ time.Time) fleet.Hold {
-	if u.Status.Outcome != "" || u.Status.Strategy.Approval != v1alpha1.ApprovalRequired || u.Spec.Approved.Upgrade {
+	if u.Status.Strategy.Approval != v1alpha1.ApprovalRequired || u.Spec.Approved.Upgrade {
 		return fleet.Hold{}
 	}
 	message := fmt.Sprintf("upgrade %s waits for an approval: spec.approved.upgrade", u.Name)
@@ -22,7 +22,7 @@ func notApproved(u *v1alpha1.ClusterUpgrade, _ time.Time) fleet.Hold {
 // groupNotApproved holds the nodes of a group until a person approves the group.
 func groupNotApproved(c *cluster, n *node) fleet.Hold {
 	g := c.groups[n.group]
-	if c.target.forLateNodes || g.approval != v1alpha1.ApprovalRequired || slices.Contains(c.target.Spec.Approved.Groups, g.name) {
+	if g.approval != v1alpha1.ApprovalRequired || slices.Contains(c.target.Spec.Approved.Groups, g.name) {
 		return fleet.Hold{}
 	}
 	message := fmt.Sprintf("group %s waits for an approval: spec.approved.groups of upgrade %s", g.name, c.target.Name)

@@ -44,6 +44,9 @@ type Plan struct {
 	// Next is when this plan may change although nothing happens. Nil: never.
 	Next *time.Time `json:"next,omitempty"`
 
+	// Target is that upgrade with the status that it should have. Nil: there is none. For
+	// late nodes it is the one that has ended, as the policy's status describes it.
+	Target *v1alpha1.ClusterUpgrade `json:"-"`
 	// Statuses are the statuses that unfinished ClusterUpgrades should have, and ended
 	// ones whose spec changed since.
 	Statuses []UpgradeStatus `json:"-"`

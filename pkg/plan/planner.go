@@ -42,6 +42,9 @@ func (p *planner) plan() Plan {
 		out.Findings = p.checks.lastReport.Findings
 	}
 	p.addStatuses(&out)
+	if p.target != nil {
+		out.Target = p.target.ClusterUpgrade
+	}
 	out.Slots = p.slotPlan(p.verdicts)
 	out.Next = p.next(out.Nodes)
 	return out

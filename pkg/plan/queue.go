@@ -46,26 +46,6 @@ func (r *reading) newQueue(wake *wakeTime) queue {
 	return q
 }
 
-// lateTarget returns the upgrade to whose version nodes that join late or return are
-// brought. Nil: there is none.
-func (r *reading) lateTarget() *target {
-	u := r.followed()
-	if u == nil {
-		return nil
-	}
-	t := r.newTarget(u)
-	t.forLateNodes, t.hold = true, r.policyHold
-	return t
-}
-
-// hasWork reports whether a node that is not up to date may be upgraded at some time.
-func (t *target) hasWork(r *reading) bool {
-	windows := newWindows(t.ClusterUpgrade, r.Schedules)
-	return slices.ContainsFunc(r.nodes, func(n *node) bool {
-		return t.concerns(n) && !t.upToDate(n) && !never(t.mayGo(n, windows, r.now))
-	})
-}
-
 // unfinished returns copies of the upgrades that have not ended: triggered ones first,
 // then by age. A retry has the place of the upgrade that it retries.
 func unfinished(upgrades []v1alpha1.ClusterUpgrade) []*v1alpha1.ClusterUpgrade {

@@ -64,9 +64,9 @@ func (s *sim) decide() plan.Plan {
 		return p
 	}
 	s.preflightRuns++
-	s.Preflight = &fleet.Preflight{Upgrade: s.upgrade(p.Upgrade).Reference(), Key: p.PreflightKey, At: s.now}
+	s.Preflight = &fleet.Preflight{Upgrade: p.Target.Reference(), Key: p.PreflightKey, At: s.now}
 	for _, f := range s.findings {
-		f.Ignored = s.upgrade(p.Upgrade).Spec.Ignores(f.ID)
+		f.Ignored = p.Target.Spec.Ignores(f.ID)
 		s.Preflight.Findings = append(s.Preflight.Findings, f)
 	}
 	return plan.Decide(s.Snapshot, s.now)

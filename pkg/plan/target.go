@@ -40,9 +40,7 @@ func (t *target) resolve(r *reading) {
 	if t.strategy.Method == v1alpha1.MethodRestart && kind != v1alpha1.TypePatch || kind == v1alpha1.TypeReboot {
 		t.strategy.Method = v1alpha1.MethodReboot
 	}
-	if !t.forLateNodes {
-		t.Status.Strategy = t.strategy
-	}
+	t.Status.Strategy = t.strategy
 }
 
 // isFor reports whether ref names this upgrade. One that was deleted and created again

@@ -47,7 +47,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonUnmanaged, Giver: GivenByPlanner, Meaning: "the UpgradePolicy's nodeSelector does not match this node: nothing on it is changed", Ends: "when nodeSelector matches the node", Routine: true},
 	{Reason: ReasonObserved, Giver: GivenByPlanner, Meaning: "spec.mode of the UpgradePolicy is Observe: nothing on any node is changed", Ends: "when a person sets spec.mode to Manage", NeedsPerson: true, HeldByPeople: true, Resumes: true},
 	{Reason: ReasonNotSelected, Giver: GivenByPlanner, Meaning: "the ClusterUpgrade's nodeSelector does not match this node", Routine: true},
-	{Reason: ReasonQueued, Giver: GivenByPlanner, Meaning: "another ClusterUpgrade is active", Routine: true},
+	{Reason: ReasonQueued, Giver: GivenByPlanner, Meaning: "another ClusterUpgrade is active; or the node is a control plane that joined late, which gets a ClusterUpgrade of its own", Routine: true},
 	{Reason: ReasonNotStaged, Giver: GivenByPlanner, Meaning: "the image is not on the node's disk yet", Ends: "when the image is staged", Routine: true, Resumes: true},
 	{Reason: ReasonWindowClosed, Giver: GivenByPlanner, Meaning: "no maintenance window is open", Ends: "when a window opens"},
 	{Reason: ReasonExcluded, Giver: GivenByPlanner, Meaning: "a maintenance exclusion or a freeze is in effect", Ends: "when the exclusion ends", HeldByPeople: true},

@@ -137,6 +137,7 @@ func (c *cluster) bootSoftly(boot string) {
 }
 
 func (c *cluster) createUpgrade() {
+	c.must(c.setMode(v1alpha1.ModeManage))
 	always := v1alpha1.MaintenanceSchedule{ObjectMeta: metav1.ObjectMeta{Name: "always"}}
 	always.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{{Period: v1alpha1.Period{
 		Name: "always", StartTime: metav1.NewTime(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)), EndTime: metav1.NewTime(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)),
@@ -152,6 +153,13 @@ func (c *cluster) createUpgrade() {
 		p.Spec.NodeName, p.Spec.Containers[0].Image = "elsewhere", "registry.k8s.io/kube-apiserver:v1.34.4"
 	})
 	c.must(c.slots.Ensure(c.t.Context(), 1))
+}
+
+// setMode creates the UpgradePolicy that all tests share, or sets its mode.
+func (c *cluster) setMode(mode v1alpha1.ManagementMode) error {
+	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}, Spec: v1alpha1.UpgradePolicySpec{Mode: mode}}
+	_, err := c.ours.UpgradePolicies.Apply(context.Background(), policy, "test", "")
+	return err
 }
 
 // patchImage returns the image that the upgrade "patch" fixed at its trigger.

@@ -61,6 +61,8 @@ func management(o machine.Observation) (status metav1.ConditionStatus, reason, m
 		return metav1.ConditionTrue, v1alpha1.ManagedTakenOver, "the agent may change the node"
 	case o.Host == nil || !o.Host.HasFiles:
 		return metav1.ConditionFalse, v1alpha1.ManagedNothingLeft, "nothing of kubectl-upgrade is on the node"
+	case work.StartFailure.Reason != "":
+		return metav1.ConditionTrue, v1alpha1.ManagedGivingBack, work.StartFailure.Message
 	case !work.FinishedAt.IsZero() && !work.OK:
 		return metav1.ConditionTrue, v1alpha1.ManagedGivingBack, work.Message
 	}

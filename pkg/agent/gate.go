@@ -46,6 +46,9 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 	// Once the node has its slot, the hold label, other reboot managers and the time that
 	// is left in the window no longer count.
 	begins := o.Slot.Held == ""
+	if hold, err := a.policyHold(ctx); err != nil || hold.Holds() {
+		return hold, err
+	}
 	upgrade, err := a.upgradeOf(ctx, o.Spec.Upgrade)
 	if err != nil {
 		return fleet.Hold{}, err

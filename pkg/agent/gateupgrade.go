@@ -31,12 +31,9 @@ func (a *Agent) upgradeOf(ctx context.Context, ref *v1alpha1.UpgradeReference) (
 // followedUpgrade returns an upgrade that succeeded and was deleted, but to whose version
 // late nodes are still brought; or nil. Only windows apply to it.
 func (a *Agent) followedUpgrade(ctx context.Context, ref *v1alpha1.UpgradeReference) (*v1alpha1.ClusterUpgrade, error) {
-	policy, err := a.Upgrades.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
+	policy, err := a.policy(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reading the UpgradePolicy: %w", err)
+		return nil, err
 	}
 	if followed := plan.FollowedUpgrade(policy); followed != nil && string(followed.UID) == ref.UID {
 		return followed, nil

@@ -20,16 +20,13 @@ func ofUpgrade(reference v1alpha1.UpgradeReference) func(*v1alpha1.NodeUpgradeSp
 // test ends.
 func (c *cluster) setPolicyUpgrade(upgrade v1alpha1.UpgradeReference) {
 	c.t.Helper()
-	policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
-	_, err := c.ours.UpgradePolicies.Apply(c.t.Context(), policy, "test", "")
-	c.must(err)
-	c.t.Cleanup(func() {
-		c.must(c.ours.UpgradePolicies.Delete(context.Background(), v1alpha1.PolicyName, metav1.DeleteOptions{}))
-	})
-	policy = &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
-	policy.Status = v1alpha1.UpgradePolicyStatus{Version: "v1.34.4", Upgrade: &upgrade, Images: []v1alpha1.Image{patchImage()}}
-	_, err = c.ours.UpgradePolicies.Apply(c.t.Context(), policy, "test", "status")
-	c.must(err)
+	set := func(status v1alpha1.UpgradePolicyStatus) {
+		policy := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}, Status: status}
+		_, err := c.ours.UpgradePolicies.Apply(context.Background(), policy, "test", "status")
+		c.must(err)
+	}
+	set(v1alpha1.UpgradePolicyStatus{Version: "v1.34.4", Upgrade: &upgrade, Images: []v1alpha1.Image{patchImage()}})
+	c.t.Cleanup(func() { set(v1alpha1.UpgradePolicyStatus{}) })
 }
 
 // TestUpgradeIsIdentifiedByUID checks that an order is not followed if another upgrade has

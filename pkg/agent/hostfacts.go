@@ -97,14 +97,23 @@ func (a *Agent) logFailure(ctx context.Context, last *host.Result) {
 }
 
 // takeOver installs the program that verbs run, if the node is managed or an attempt is in
-// progress. It returns false while the verb "uninstall" removes what is there.
+// progress. It returns false while the verb "uninstall" removes what is there. Between
+// attempts it installs nothing that the UpgradePolicy does not allow.
 func (a *Agent) takeOver(ctx context.Context, o machine.Observation) (bool, error) {
 	running, _, err := a.Host.Last(ctx, verb.Uninstall)
 	if err != nil || running {
 		return false, err
 	}
-	if a.installed || !o.Managed && machine.BetweenAttempts(a.state.Step) {
+	between := machine.BetweenAttempts(a.state.Step)
+	if a.installed || !o.Managed && between {
 		return true, nil
+	}
+	if between {
+		ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+		defer cancel()
+		if hold, err := a.policyHold(ctx); err != nil || hold.Holds() {
+			return true, nil // tried again by the next reconcile; the verbs say why
+		}
 	}
 	if err := a.Install(); err != nil {
 		return false, fmt.Errorf("installing the host's copy of the agent: %w", err)

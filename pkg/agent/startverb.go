@@ -47,6 +47,9 @@ func (a *Agent) start(ctx context.Context, v verb.Verb, key string, in hostverb.
 }
 
 func (a *Agent) startVerb(ctx context.Context, entry hostverb.Entry, key string, in hostverb.Input) error {
+	if err := a.checkPolicy(ctx, entry); err != nil {
+		return err
+	}
 	if err := a.checkSpec(ctx, entry, in); err != nil {
 		return err
 	}

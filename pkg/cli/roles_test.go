@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -85,7 +87,7 @@ func TestRolesAllowTheirCommands(t *testing.T) {
 			t.Errorf("may %s create an upgrade: got %q, want %q", user, out, want)
 		}
 	}
-	checkAggregation(t, roles)
+	checkAggregation(t, config, roles)
 }
 
 // bindRoles binds each role to a user of its name, and returns the roles.
@@ -111,10 +113,37 @@ func bindRoles(t *testing.T, config *rest.Config) map[string]*rbacv1.ClusterRole
 	return roles
 }
 
-// checkAggregation checks into which of Kubernetes' own roles ours are aggregated.
-func checkAggregation(t *testing.T, roles map[string]*rbacv1.ClusterRole) {
+// checkAggregation checks into which of Kubernetes' own roles ours are aggregated: by default
+// into none, and with manifests/aggregation by roles that consist of ours.
+func checkAggregation(t *testing.T, config *rest.Config, roles map[string]*rbacv1.ClusterRole) {
 	t.Helper()
-	want := map[string]string{"kubectl-upgrade-view": "view edit admin", "kubectl-upgrade-edit": "edit admin"}
+	overlay := t.TempDir()
+	manifests, err := filepath.Rel(overlay, filepath.Join(apitest.Root(t), "manifests"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte("components: ["+manifests+"/aggregation]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := apitest.Kubectl(t, config, "apply", "-k", overlay).CombinedOutput(); err != nil {
+		t.Fatalf("kubectl apply: %v\n%s", err, out)
+	}
+	client := kubernetes.NewForConfigOrDie(config).RbacV1().ClusterRoles()
+	for _, which := range []string{"view", "edit"} {
+		role, err := client.Get(t.Context(), "kubectl-upgrade-aggregate-to-"+which, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[0])
+		if err != nil || !selector.Matches(labels.Set(roles["kubectl-upgrade-"+which].Labels)) {
+			t.Errorf("%s does not consist of kubectl-upgrade-%s (%v)", role.Name, which, err)
+		}
+		roles[role.Name] = role
+	}
+	want := map[string]string{
+		"kubectl-upgrade-view": "", "kubectl-upgrade-edit": "",
+		"kubectl-upgrade-aggregate-to-view": "view edit admin", "kubectl-upgrade-aggregate-to-edit": "edit admin",
+	}
 	got := map[string]string{}
 	for name, role := range roles {
 		var into []string

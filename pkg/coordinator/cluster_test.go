@@ -190,6 +190,7 @@ func (c *cluster) startCoordinator(name string) {
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:kubectl-upgrade:coordinator",
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:kubectl-upgrade", "system:authenticated"},
+		Extra:    map[string][]string{"authentication.kubernetes.io/pod-name": {"coordinator-" + name}},
 	}
 	kube := kubernetes.NewForConfigOrDie(config)
 	ours, err := client.New(config)

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,13 +19,17 @@ import (
 // ensurePolicy returns the UpgradePolicy named cluster. If it is missing, it creates
 // one with an empty spec, which the CRD's defaults complete, unless another program does
 // that. It applies rather than creates, so that a person who applies a spec gets no
-// conflict over those defaults.
-func (c *Coordinator) ensurePolicy(ctx context.Context, known *v1alpha1.UpgradePolicy) (*v1alpha1.UpgradePolicy, error) {
-	if known != nil {
-		return known, nil
+// conflict over those defaults. It creates none once a node is managed: the policy was
+// deleted then, and the defaults would give every node back and drop the keyring.
+func (c *Coordinator) ensurePolicy(ctx context.Context, s fleet.Snapshot) (*v1alpha1.UpgradePolicy, error) {
+	if s.Policy != nil {
+		return s.Policy, nil
 	}
 	if c.requirePolicy {
 		return nil, fmt.Errorf("UpgradePolicy %s does not exist, and the coordinator runs with --require-policy: create it, or run without that flag", v1alpha1.PolicyName)
+	}
+	if i := slices.IndexFunc(s.NodeUpgrades, managed); i >= 0 {
+		return nil, fmt.Errorf("UpgradePolicy %s does not exist, but node %s is managed, so it was deleted: create it again with the spec that it had", v1alpha1.PolicyName, s.NodeUpgrades[i].Name)
 	}
 	empty := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
 	created, err := c.ours.UpgradePolicies.Apply(ctx, empty, manager, "")
@@ -33,6 +38,11 @@ func (c *Coordinator) ensurePolicy(ctx context.Context, known *v1alpha1.UpgradeP
 	}
 	c.log.Info("created the UpgradePolicy, as there was none", "source", created.Spec.Source.URL)
 	return created, nil
+}
+
+// managed reports whether the node is managed, or was and has not been given back.
+func managed(u v1alpha1.NodeUpgrade) bool {
+	return u.Spec.Managed || meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionManaged)
 }
 
 // observePolicy returns the policy with the status that it should have before a plan is

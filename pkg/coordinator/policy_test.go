@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,6 +37,55 @@ func TestRequiredPolicyIsNotCreated(t *testing.T) {
 	c.index.offer("v1.34.4")
 	c.applyText(fmt.Sprintf("{apiVersion: %s, kind: UpgradePolicy, metadata: {name: cluster}, spec: {source: {url: %s/, insecure: true}}}", v1alpha1.GroupVersion, c.index.URL))
 	c.eventually(c.policyOffers("v1.34.4"))
+}
+
+// TestDeletedPolicyIsNotReplaced checks that no coordinator creates a policy once a node is
+// managed: nodes stay managed, no other is released, and each says why, until an administrator
+// creates the policy again.
+func TestDeletedPolicyIsNotReplaced(t *testing.T) {
+	c := newCluster(t, "cp1", "w1")
+	c.schedule("always", func(*v1alpha1.MaintenanceSchedule) {})
+	c.index.offer("v1.34.3")
+	c.startAgent("cp1")
+	c.startAgent("w1")
+	c.startCoordinator("one")
+	c.eventually(func() string {
+		if w1, err := c.ours.NodeUpgrades.Get(t.Context(), "w1", metav1.GetOptions{}); err != nil || !w1.Spec.Managed {
+			return fmt.Sprintf("w1 is not managed (%v)", err)
+		}
+		return ""
+	})
+	before, err := c.ours.UpgradePolicies.Get(t.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
+	c.must(err)
+	c.must(c.ours.UpgradePolicies.Delete(t.Context(), v1alpha1.PolicyName, metav1.DeleteOptions{}))
+	c.startCoordinator("two") // as after a restart
+	_, err = c.ours.ClusterUpgrades.Create(t.Context(), &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "patch"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}, metav1.CreateOptions{})
+	c.must(err)
+	c.index.offer("v1.34.3", "v1.34.4")
+	c.eventually(func() string {
+		for _, name := range []string{"cp1", "w1"} {
+			u := c.nodeUpgrade(name)
+			if reason, message := u.Status.Hold(); reason != v1alpha1.ReasonPolicyMissing || !strings.Contains(message, "until an administrator creates it") {
+				return fmt.Sprintf("%s waits because of %s: %s, want PolicyMissing", name, reason, message)
+			}
+		}
+		stalled := meta.FindStatusCondition(c.upgrade("patch").Status.Conditions, v1alpha1.ConditionStalled)
+		if stalled == nil || stalled.Reason != string(v1alpha1.ReasonPolicyMissing) {
+			return fmt.Sprintf("the upgrade's condition Stalled is %+v, want PolicyMissing", stalled)
+		}
+		return ""
+	})
+	time.Sleep(2 * time.Second)
+	if policy, err := c.ours.UpgradePolicies.Get(t.Context(), v1alpha1.PolicyName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Fatalf("there is a policy: %+v, %v", policy, err)
+	}
+	for _, name := range []string{"cp1", "w1"} {
+		if spec := c.nodeUpgrade(name).Spec; !spec.Managed || spec.Release.Granted() {
+			t.Errorf("%s is ordered %+v, want it managed and not released", name, spec)
+		}
+	}
+	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec = before.Spec })
+	c.eventually(c.succeeded("patch"))
 }
 
 // TestPolicyTakesEffectWithoutRestart checks that the policy is created where it is missing,

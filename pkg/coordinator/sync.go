@@ -16,17 +16,12 @@ import (
 func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, error) {
 	began := time.Now()
 	s := c.reader.Snapshot()
-	policy, policyErr := c.ensurePolicy(ctx, s.Policy)
+	policy, policyErr := c.ensurePolicy(ctx, s)
 	if policyErr == nil {
 		s.Source = c.offers.follow(policy.Spec.Source)
 		s.Policy = observePolicy(policy, s, c.failing, now)
-	} else {
-		s.Source.Problem = fleet.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: policyErr.Error()}
 	}
 	p := c.decide(ctx, s, now)
-	if policyErr != nil {
-		p = withoutReleases(p)
-	}
 	c.metrics.Planned(metrics.State{Snapshot: s, Plan: p, Agents: c.reader.Agents}, now)
 	c.restAfter(time.Since(began))
 	c.readForMissing(p.Statuses)
@@ -35,20 +30,6 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	err := errors.Join(policyErr, carryErr, scheduleErr)
 	c.noteFailures(policy, err)
 	return earliest(p.Next, schedulesChange), err
-}
-
-// withoutReleases returns the plan without releases, for when the policy could not be
-// created: it is not known which nodes it selects.
-func withoutReleases(p plan.Plan) plan.Plan {
-	p.Create = nil
-	var nodes []plan.NodePlan
-	for _, n := range p.Nodes {
-		if n.Slot == "" {
-			nodes = append(nodes, n)
-		}
-	}
-	p.Nodes = nodes
-	return p
 }
 
 // readForMissing has the index read again, once for each upgrade whose version it did

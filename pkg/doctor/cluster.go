@@ -18,7 +18,7 @@ func policy(f Facts) []Line {
 		return nil
 	}
 	if f.Policy == nil {
-		return []Line{{"policy", Warn, "there is no UpgradePolicy cluster, or you may not read it", "The coordinator creates it: look whether it runs"}}
+		return []Line{{"policy", Warn, "there is no UpgradePolicy cluster, or you may not read it", "On a new installation the coordinator creates it: look whether it runs. If nodes are managed, it was deleted: create it again with the spec that it had (docs/troubleshooting.md)"}}
 	}
 	if status, message := condition(f.Policy, v1alpha1.ConditionValid); status == "False" {
 		return []Line{{"policy", Fail, "UpgradePolicy cluster is not valid: " + message, "Correct it: kubectl edit upgradepolicy cluster"}}

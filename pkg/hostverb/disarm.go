@@ -13,5 +13,6 @@ var disarm = Entry{
 	Timeout:      10 * time.Minute,
 	Failed:       v1alpha1.ReasonHostUnreachable,
 	ChangesFacts: true,
+	Policy:       PolicyManages,
 	NeedsNoState: true,
 }

@@ -15,6 +15,7 @@ var pull = Entry{
 	Failed:       v1alpha1.ReasonPullFailed,
 	MountsImage:  true,
 	ControlPlane: true,
+	Policy:       PolicyManages,
 	NeedsNoState: true,
 	Args:         args(pullArgs),
 }

@@ -15,6 +15,7 @@ var stage = Entry{
 	Timeout:      time.Hour, // for the download; then it is tried again
 	Failed:       v1alpha1.ReasonStageFailed,
 	ChangesFacts: true,
+	Policy:       PolicyManages,
 	NeedsNoState: true,
 	Args:         args(stageArgs),
 }

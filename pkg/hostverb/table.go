@@ -30,6 +30,9 @@ type Entry struct {
 	// ChecksSpec makes the agent compare the NodeUpgrade's spec with what the upgrade
 	// fixed at its trigger, before the verb starts.
 	ChecksSpec bool
+	// Policy is what the agent asks of the UpgradePolicy, live, before the verb starts.
+	// Verbs of an attempt ask nothing: the gate has asked.
+	Policy Policy
 	// WholeNode runs the verb in the node's own mount namespace.
 	WholeNode bool
 	// ControlPlane limits the verb to control-plane nodes.
@@ -40,6 +43,16 @@ type Entry struct {
 	// could not be written: all that the next agent needs is in its result.
 	NeedsNoState bool
 }
+
+// Policy is what a verb asks of the UpgradePolicy.
+type Policy int
+
+// What a verb may ask.
+const (
+	PolicyNotAsked Policy = iota
+	PolicyExists          // that there is one
+	PolicyManages         // that its mode is Manage
+)
 
 // Lookup returns the verb's entry, and false if there is no such verb.
 func Lookup(v verb.Verb) (Entry, bool) {

@@ -13,6 +13,7 @@ var uninstall = Entry{
 	Timeout:      10 * time.Minute,
 	Failed:       v1alpha1.ReasonHostUnreachable,
 	ChangesFacts: true,
+	Policy:       PolicyExists,
 	NeedsNoState: true,
 	Direct:       true,
 }

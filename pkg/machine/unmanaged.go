@@ -30,5 +30,5 @@ func unmanaged(s State, o Observation) (State, Action) {
 	if again := work.FinishedAt.Add(confRetry); !work.FinishedAt.After(o.Now) && o.Now.Before(again) {
 		return s, wait(again)
 	}
-	return s, run(verb.Uninstall, uninstallKey)
+	return start(s, o, verb.Uninstall, uninstallKey)
 }

@@ -26,7 +26,10 @@ func betweenAttempts(s State, o Observation) (State, Action) {
 	case !o.Host.Supported && o.Spec.Type != v1alpha1.TypeReboot:
 		return s.enter(v1alpha1.StepUnsupported, o).withReason(v1alpha1.ReasonUnsupported, o.Host.UnsupportedReason), Action{}
 	case o.Host.Armed && disarmDue(o):
-		return s, run(verb.Disarm, disarmKey)
+		if s.Step == "" { // the first step, so that a refused start is reported
+			s = s.enter(v1alpha1.StepIdle, o)
+		}
+		return start(s, o, verb.Disarm, disarmKey)
 	case o.Spec.Upgrade == nil:
 		return idle(s, o, v1alpha1.ReasonNoUpgrade, "no upgrade is requested")
 	case done(s, o):

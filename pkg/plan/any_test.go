@@ -268,7 +268,7 @@ func (c *planChecker) checkReason(n plan.NodePlan) {
 	if n.Decision == "" || n.Reason == "" || n.Message == "" {
 		c.Fatalf("promise 8: %s is %q with no reason (%q, %q)", n.Name, n.Decision, n.Reason, n.Message)
 	}
-	untouched := n.Reason == v1alpha1.ReasonUnmanaged || n.Reason == v1alpha1.ReasonObserved
+	untouched := n.Reason == v1alpha1.ReasonUnmanaged || n.Reason == v1alpha1.ReasonObserved || n.Reason == v1alpha1.ReasonPolicyMissing
 	if untouched && n.Slot != "" || n.Slot != "" && !n.Managed {
 		c.Fatalf("%s begins, and is not managed (%s)", n.Name, n.Reason)
 	}

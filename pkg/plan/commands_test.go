@@ -126,6 +126,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.policy().Spec.NodeSelector = selector(args[0])
 	case "mode":
 		s.policy().Spec.Mode = v1alpha1.ManagementMode(args[0])
+	case "delete-policy":
+		s.Policy = nil
 	case "offered":
 		return s.offered(args[0], args[1])
 	case "automatic":

@@ -137,8 +137,8 @@ func (c *cluster) nothingLeft(v *verdict, n *node) {
 	switch {
 	case c.Source.Problem.Holds():
 		v.decision, v.hold = Done, c.Source.Problem
-	case c.target == nil && c.policyHold.Reason == v1alpha1.ReasonObserved:
-		v.decide(n, Done, v1alpha1.ReasonObserved, c.policyHold.Message)
+	case c.target == nil && c.untouched():
+		v.decide(n, Done, c.policyHold.Reason, c.policyHold.Message)
 	case c.target == nil:
 		v.decide(n, Done, v1alpha1.ReasonNoUpgrade, "no upgrade is requested"+n.rebootNote())
 	default:

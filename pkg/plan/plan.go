@@ -95,7 +95,7 @@ type NodePlan struct {
 	// the field abandoned is to be removed.
 	Returned bool `json:"-"`
 	// Managed reports whether the node may be changed: the policy's mode is Manage, and
-	// its nodeSelector matches the node.
+	// its nodeSelector matches the node. Without a policy it is as it was.
 	Managed bool `json:"-"`
 	// HasAgent reports whether an agent runs on the node, or did: it has reported facts.
 	HasAgent bool `json:"-"`
@@ -115,7 +115,11 @@ type UpgradeStatus struct {
 // Admission returns whether the node's NodeUpgrade should have the condition Admitted,
 // and whether that is True. Its details are Reason, Message and Until.
 func (n NodePlan) Admission() (present, admitted bool) {
-	return n.Decision != Done || n.Reason == v1alpha1.ReasonUnmanaged || n.Reason == v1alpha1.ReasonObserved, n.Decision == Go
+	switch n.Reason {
+	case v1alpha1.ReasonUnmanaged, v1alpha1.ReasonObserved, v1alpha1.ReasonPolicyMissing:
+		return true, n.Decision == Go
+	}
+	return n.Decision != Done, n.Decision == Go
 }
 
 // Decide returns what every node may do at now, and what to write for that. Its running

@@ -23,12 +23,33 @@ var observed = fleet.Hold{
 	Message: "the cluster is only observed: nothing on any node is changed until spec.mode of UpgradePolicy cluster is Manage",
 }
 
+// missing is the hold of every node while there is no policy. A policy that is deleted
+// was not replaced by one that says Observe: nodes that are managed stay managed.
+var missing = fleet.Hold{
+	Reason:  v1alpha1.ReasonPolicyMissing,
+	Message: "there is no UpgradePolicy cluster: nothing begins on any node, and no node is given back, until an administrator creates it",
+}
+
+// PolicyGate returns why the policy, nil if there is none, allows no change of any node.
+func PolicyGate(policy *v1alpha1.UpgradePolicy) fleet.Hold {
+	switch {
+	case policy == nil:
+		return missing
+	case policy.Observes():
+		return observed
+	}
+	return fleet.Hold{}
+}
+
+// untouched reports whether the policy allows no change of any node.
+func (r *reading) untouched() bool {
+	return r.policyHold.Reason == v1alpha1.ReasonObserved || r.policyHold.Reason == v1alpha1.ReasonPolicyMissing
+}
+
 // managed returns the policy's nodeSelector. An invalid one matches every node, and
 // policyHold keeps all of them from beginning.
 func (r *reading) managed() labels.Selector {
-	if r.Policy.Observes() {
-		r.policyHold = observed
-	}
+	r.policyHold = PolicyGate(r.Policy)
 	selector, err := readSelector(r.policySpec().NodeSelector)
 	if err != nil {
 		r.policyHold = fleet.Hold{Reason: v1alpha1.ReasonPolicyInvalid, Message: "UpgradePolicy cluster: nodeSelector: " + err.Error()}

@@ -16,7 +16,7 @@ type reading struct {
 	*fleet.Snapshot // the input; never changed
 	now             time.Time
 	nodes           []*node
-	policyHold      fleet.Hold // set if the policy is invalid, or its mode is Observe
+	policyHold      fleet.Hold // set if the policy is missing or invalid, or its mode is Observe
 }
 
 // read joins Nodes, NodeUpgrades, inventories and slots.

@@ -26,8 +26,12 @@ func (c *cluster) nodePlan(n *node, v verdict) NodePlan {
 	return p
 }
 
-// manages reports whether the node may be changed.
+// manages reports whether the node may be changed. Without a policy that stays as it was
+// ordered last.
 func (c *cluster) manages(n *node) bool {
+	if c.policyHold.Reason == v1alpha1.ReasonPolicyMissing {
+		return n.spec.Managed
+	}
 	return n.managed && c.policyHold.Reason != v1alpha1.ReasonObserved
 }
 

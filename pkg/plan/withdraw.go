@@ -26,7 +26,7 @@ func (c *cluster) withdrawal(n *node) fleet.Hold {
 	switch {
 	case !n.managed:
 		return fleet.Hold{Reason: v1alpha1.ReasonUnmanaged, Message: "the UpgradePolicy's nodeSelector does not match this node any more"}
-	case c.policyHold.Reason == v1alpha1.ReasonObserved:
+	case c.untouched():
 		return c.policyHold
 	case !c.specIsForTarget(n):
 		message := "the upgrade that it began for is not the active one any more"

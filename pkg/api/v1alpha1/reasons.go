@@ -20,6 +20,7 @@ const (
 	ReasonExcluded              Reason = "Excluded"
 	ReasonScheduleInvalid       Reason = "ScheduleInvalid"
 	ReasonPolicyInvalid         Reason = "PolicyInvalid"
+	ReasonPolicyMissing         Reason = "PolicyMissing"
 	ReasonInsufficientTime      Reason = "InsufficientTime"
 	ReasonSuspended             Reason = "Suspended"
 	ReasonNotStarted            Reason = "NotStarted"

@@ -53,6 +53,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonExcluded, Giver: GivenByPlanner, Meaning: "a maintenance exclusion or a freeze is in effect", Ends: "when the exclusion ends", HeldByPeople: true},
 	{Reason: ReasonScheduleInvalid, Giver: GivenByPlanner, Meaning: "a schedule is invalid: all windows stay closed", NeedsPerson: true},
 	{Reason: ReasonPolicyInvalid, Giver: GivenByPlanner, Meaning: "the UpgradePolicy is invalid: nothing begins", NeedsPerson: true},
+	{Reason: ReasonPolicyMissing, Giver: GivenByPlanner, Meaning: "there is no UpgradePolicy: nothing begins, and no node is given back", Ends: "when an administrator creates the UpgradePolicy", NeedsPerson: true, Resumes: true},
 	{Reason: ReasonInsufficientTime, Giver: GivenByPlanner, Meaning: "a node is expected to need longer than is left before its window closes or an exclusion starts", Ends: "when a long enough window opens"},
 	{Reason: ReasonSuspended, Giver: GivenByPlanner, Meaning: "spec.suspend of the ClusterUpgrade is true", Ends: "when a person resumes the upgrade", HeldByPeople: true, Resumes: true},
 	{Reason: ReasonNotStarted, Giver: GivenByPlanner, Meaning: "spec.startTime is in the future", Ends: "at spec.startTime", HeldByPeople: true, Routine: true},

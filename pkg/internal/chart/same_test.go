@@ -8,6 +8,7 @@ import (
 
 // componentValues are the values that render each component of manifests/.
 var componentValues = map[string]string{
+	"aggregation":      "people: {aggregate: true}",
 	"disruptionbudget": "coordinator: {podDisruptionBudget: {enabled: true}}",
 	"networkpolicies":  "networkPolicies: {enabled: true}",
 	"monitoring":       "monitoring: {enabled: true}",

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
@@ -159,8 +160,15 @@ func (c *cluster) startAgents() {
 
 // startCoordinator starts a coordinator with its ServiceAccount's rights.
 func (c *cluster) startCoordinator() {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "coordinator-"}}
+	pod.Spec = corev1.PodSpec{ServiceAccountName: "coordinator", Containers: []corev1.Container{{Name: "coordinator", Image: "none"}}}
+	pod, err := c.kube.CoreV1().Pods(v1alpha1.Namespace).Create(c.Context(), pod, metav1.CreateOptions{})
+	c.must(err)
 	token, err := c.kube.CoreV1().ServiceAccounts(v1alpha1.Namespace).CreateToken(c.Context(), "coordinator",
-		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](86400)}}, metav1.CreateOptions{})
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+			ExpirationSeconds: ptr.To[int64](86400),
+			BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+		}}, metav1.CreateOptions{})
 	c.must(err)
 	c.programs["coordinator"] = c.start("coordinator", exec.Command(c.env("COORDINATOR"),
 		"--kubeconfig", c.kubeconfig(token.Status.Token), "--metrics-address", freeAddress(c.T)))

@@ -11,6 +11,7 @@ import (
 	jsonmergepatch "gopkg.in/evanphx/json-patch.v4"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,7 +71,46 @@ func agent(t *testing.T, config *rest.Config) *identity {
 }
 
 func coordinator(t *testing.T, config *rest.Config) *identity {
-	return account(t, config, "coordinator", "coordinator", "coordinator")
+	return account(t, config, "coordinator", "coordinator", coordinatorPod)
+}
+
+const (
+	coordinatorAccount = "system:serviceaccount:kubectl-upgrade:coordinator"
+	coordinatorPod     = "coordinator-5d9c7b6f4-x2x7k"
+)
+
+// kubernetesEditor returns a ServiceAccount with Kubernetes' own ClusterRole edit in the whole
+// cluster. edit itself is empty here: a controller that does not run fills it from this one.
+func kubernetesEditor(t *testing.T, config *rest.Config) *identity {
+	return newIdentity(t, "edit of Kubernetes", editorConfig(t, config), administrator(t, config))
+}
+
+// editorConfig returns the configuration of a client with its token.
+func editorConfig(t *testing.T, config *rest.Config) *rest.Config {
+	t.Helper()
+	const name = "an-editor"
+	client := kubernetes.NewForConfigOrDie(config)
+	_, err := client.CoreV1().ServiceAccounts("default").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	for _, role := range []string{"system:aggregate-to-view", "system:aggregate-to-edit"} {
+		_, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name + ":" + role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: name}},
+		}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+	token, err := client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := rest.AnonymousClientConfig(config)
+	theirs.BearerToken = token.Status.Token
+	return theirs
 }
 
 // kubelet returns the identity of a node's kubelet.

@@ -35,8 +35,12 @@ spec: {nodeName: worker-1, serviceAccountName: node-agent, containers: [{name: c
 ---
 apiVersion: v1
 kind: Pod
-metadata: {name: coordinator, namespace: kubectl-upgrade}
-spec: {nodeName: cp-1, serviceAccountName: coordinator, containers: [{name: c, image: x}]}
+metadata: {name: coordinator-5d9c7b6f4-x2x7k, namespace: kubectl-upgrade}
+spec:
+  nodeName: cp-1
+  serviceAccountName: coordinator
+  containers: [{name: c, image: x}]
+  volumes: [{name: token, projected: {sources: [{serviceAccountToken: {path: token}}]}}]
 ---
 apiVersion: v1
 kind: Pod
@@ -200,6 +204,10 @@ func awaitPolicies(t *testing.T, config *rest.Config) {
 		{agent, takes("free")},
 		{editor, try{do: "PATCH", at: ours + "/clusterupgrades/patch", with: `{"metadata":{"annotations":{"kubectl-upgrade.dev/requested-by":"x"}}}`}},
 		{editor, try{do: "PATCH", at: ours + "/nodeupgrades/worker-1", with: `{"spec":{"version":"v1.34.4"}}`}},
+		{coordinator(t, config), try{do: "PATCH", at: ours + "/upgradepolicies/cluster", with: `{"metadata":{"labels":{"x":"y"}}}`}},
+		{as(t, config, "coordinator", coordinatorAccount, "system:serviceaccounts"), try{do: "DELETE", at: leases + "/held-by-2"}},
+		{kubernetesEditor(t, config), try{do: "DELETE", at: leases + "/held-by-2"}},
+		{kubernetesEditor(t, config), token("", "kubectl-upgrade", "coordinator")},
 	} {
 		refused := func() bool { return probe.by.try(t, probe.try).answer == byPolicy }
 		for i := 0; !refused(); i++ {

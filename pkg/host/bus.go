@@ -85,20 +85,29 @@ func (c *Client) call(ctx context.Context, to peer, method string, reply any, ar
 	return call.Store(reply)
 }
 
-// running reports whether a verb's unit exists and has not ended. A unit that was
-// requested a moment ago is still inactive, but has a job.
+// running reports whether a verb's unit exists and has not ended.
 func (c *Client) running(ctx context.Context, v verb.Verb) (bool, error) {
 	var path dbus.ObjectPath
 	err := c.call(ctx, systemd, managerInterface+".GetUnit", &path, Unit(v))
-	var unit map[string]dbus.Variant
+	running := false
 	if err == nil {
-		err = c.call(ctx, peer{systemd.name, path}, propertiesInterface+".GetAll", &unit, "org.freedesktop.systemd1.Unit")
+		running, err = c.unitRuns(ctx, path)
 	}
 	if isDBusError(err, "org.freedesktop.systemd1.NoSuchUnit") || isDBusError(err, "org.freedesktop.DBus.Error.UnknownObject") {
 		return false, nil
 	}
 	if err != nil {
 		return false, unreachable("asking systemd about %s: %w", Unit(v), err)
+	}
+	return running, nil
+}
+
+// unitRuns reports whether a unit has not ended. A unit that was requested a moment ago is
+// still inactive, but has a job.
+func (c *Client) unitRuns(ctx context.Context, path dbus.ObjectPath) (bool, error) {
+	var unit map[string]dbus.Variant
+	if err := c.call(ctx, peer{systemd.name, path}, propertiesInterface+".GetAll", &unit, "org.freedesktop.systemd1.Unit"); err != nil {
+		return false, err
 	}
 	state, _ := unit["ActiveState"].Value().(string)
 	return hasJob(unit["Job"]) || state != "inactive" && state != "failed", nil

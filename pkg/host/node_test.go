@@ -110,6 +110,12 @@ ln -s ../../opt/extensions/kubernetes/kubernetes-v1.34.3-x86-64.raw "$UPPER/etc/
 ln -s /etc/systemd/system/test.service "$UPPER/etc/systemd/system/multi-user.target.wants/"
 cp "$SELF" "$UPPER/test"
 CGO_ENABLED=0 go build -o "$UPPER/opt/kubectl-upgrade/bin/node-agent" ../../cmd/node-agent
+mkdir -p "$DIR/confined/usr/bin"
+CGO_ENABLED=0 go build -o "$DIR/confined/usr/bin/tries" ./testdata/confined
+printf '#!/bin/sh\necho a script >&2\nexec "${0%%/*}/tries" "$@"\n' >"$DIR/confined/usr/bin/script"
+chmod 755 "$DIR/confined/usr/bin/script"
+echo text >"$DIR/confined/usr/bin/text"
+mksquashfs "$DIR/confined" "$UPPER/confined.raw" -quiet -no-progress -all-root
 cd "$DIR/tree"
 printf '#!/bin/sh\n[ $# = 0 ] && exec sleep infinity\necho Kubernetes v1.34.4\n' >usr/bin/kubelet
 mkdir -p usr/lib/systemd/system
@@ -120,7 +126,11 @@ printf 'ID=_any\nEXTENSION_RELOAD_MANAGER=1\n' >usr/lib/extension-release.d/exte
 chmod 755 usr/bin/*
 mksquashfs . "$UPPER/opt/extensions/kubernetes/kubernetes-v1.34.4-x86-64.raw" -quiet -no-progress -all-root
 echo v1.34.5 >usr/local/share/kubernetes-version
-mksquashfs . "$UPPER/later.raw" -quiet -no-progress -all-root`
+mksquashfs . "$UPPER/later.raw" -quiet -no-progress -all-root
+echo v1.34.6 >usr/local/share/kubernetes-version
+printf '#!/bin/sh\n: >/evil-ran\necho Kubernetes v1.34.6\n' >usr/bin/kubelet
+printf '#!/bin/sh\necho v1.34.6\n' >usr/bin/kubeadm
+mksquashfs . "$UPPER/evil.raw" -quiet -no-progress -all-root`
 	self, err := os.Executable()
 	if err != nil {
 		return err

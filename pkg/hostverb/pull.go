@@ -13,7 +13,6 @@ var pull = Entry{
 	ChecksSpec:   true,
 	Timeout:      kubeadmTimeout,
 	Failed:       v1alpha1.ReasonPullFailed,
-	MountsImage:  true,
 	ControlPlane: true,
 	Policy:       PolicyManages,
 	NeedsNoState: true,

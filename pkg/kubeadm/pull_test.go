@@ -72,9 +72,9 @@ kubernetesVersion: v1.34.3
 // lists is a kubeadm that lists two images of the repository and version in its
 // configuration.
 const lists = `
-config=$5
-repository=$(sed -n 's/^imageRepository: //p' "$config"); version=$(sed -n 's/^kubernetesVersion: //p' "$config")
-[ "$1 $2 $3 $4" = "config images list --config" ] || exit 9
+[ "$*" = "config images list --config /dev/stdin" ] || exit 9
+config=$(cat)
+repository=$(echo "$config" | sed -n 's/^imageRepository: //p'); version=$(echo "$config" | sed -n 's/^kubernetesVersion: //p')
 echo 'W1121 a warning' >&2
 echo "$repository/kube-apiserver:$version"; echo "$repository/etcd:3.6.5-0"
 `

@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -21,7 +23,17 @@ func init() {
 		if err := sysupdate.VerifyHash(ctx, path, sha256); err != nil {
 			return err
 		}
-		return sysupdate.VerifyTree(ctx, dir, image)
+		return sysupdate.VerifyTree(ctx, dir, image, func(ctx context.Context, program string, args ...string) (string, error) {
+			printed, err := exec.CommandContext(ctx, filepath.Join(dir, program), args...).Output()
+			return strings.TrimSpace(string(printed)), err
+		})
+	}
+	runConfined = func(ctx context.Context, r host.Confined) (string, error) {
+		root := strings.TrimSuffix(r.Image.Name(), host.ImagePath("v1.34.4", host.Architecture()))
+		cmd := exec.CommandContext(ctx, filepath.Join(root, host.ImageMount, r.Program), r.Args...)
+		cmd.Stdin, cmd.Stderr = bytes.NewReader(r.Stdin), r.Stderr
+		printed, err := cmd.Output()
+		return string(printed), err
 	}
 }
 

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
@@ -37,11 +35,22 @@ func verifyContent(ctx context.Context, file *os.File, image host.Image) (err er
 	return verifyMounted(ctx, file, dir, image)
 }
 
+// Ask runs a program of an image, and returns what it prints.
+type Ask func(ctx context.Context, program string, args ...string) (string, error)
+
+// askImage returns an Ask for the programs of an image's open file. It is replaced in tests,
+// which have no systemd.
+var askImage = func(image *os.File) Ask {
+	return func(ctx context.Context, program string, args ...string) (string, error) {
+		return host.RunConfined(ctx, host.Confined{Image: image, Program: program, Args: args})
+	}
+}
+
 // VerifyTree returns an error with the reason ContentMismatch if a tree, such as a
 // mounted image, does not have the image's version of Kubernetes. It checks the
 // version file, the extension release, and the versions that kubelet and kubeadm
 // report.
-func VerifyTree(ctx context.Context, dir string, image host.Image) error {
+func VerifyTree(ctx context.Context, dir string, image host.Image, ask Ask) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("opening the image's files: %w", err)
@@ -58,12 +67,16 @@ func VerifyTree(ctx context.Context, dir string, image host.Image) error {
 		{"usr/bin/kubelet", []string{"--version"}, "Kubernetes "},
 		{"usr/bin/kubeadm", []string{"version", "-o", "short"}, ""},
 	} {
-		said, err := ask(ctx, filepath.Join(dir, program.path), program.args...)
-		if err != nil {
-			return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s: running its %s to get the version: %w", image.Name(), program.path, err)
+		said, err := ask(ctx, program.path, program.args...)
+		var failed *host.ProgramFailure
+		switch {
+		case errors.As(err, &failed):
+			return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s: its %s, run without rights to get the version, failed: %w", image.Name(), program.path, err)
+		case err != nil:
+			return fmt.Errorf("running %s of the image %s to get the version: %w", program.path, image.Name(), err)
 		}
 		if version := strings.TrimPrefix(said, program.prefix); version != image.Version() {
-			return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s: its %s reports the version %q", image.Name(), program.path, version)
+			return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s: its %s reports the version %.80q", image.Name(), program.path, version)
 		}
 	}
 	return nil
@@ -101,15 +114,4 @@ func verifyFiles(root *os.Root, image host.Image) error {
 		}
 	}
 	return nil
-}
-
-const askTimeout = 30 * time.Second
-
-func ask(ctx context.Context, program string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // a program of an image whose hash was verified
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent"}
-	out, err := cmd.Output()
-	return strings.TrimSpace(string(out)), err
 }

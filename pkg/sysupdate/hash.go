@@ -15,16 +15,16 @@ import (
 // VerifyHash returns an error with the reason HashMismatch if the sha256 of a file is
 // another one. If there is no such file, the error is fs.ErrNotExist.
 func VerifyHash(ctx context.Context, path, sha256Hex string) error {
-	file, err := openVerified(ctx, path, sha256Hex)
+	file, err := OpenVerified(ctx, path, sha256Hex)
 	if err != nil {
 		return err
 	}
 	return file.Close()
 }
 
-// openVerified opens a file and verifies its sha256. The caller can compare the open
+// OpenVerified opens a file and verifies its sha256. The caller can compare the open
 // file with what is used later, as another file may have its name by then.
-func openVerified(ctx context.Context, path, sha256Hex string) (*os.File, error) {
+func OpenVerified(ctx context.Context, path, sha256Hex string) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the image: %w", err)

@@ -14,11 +14,11 @@ import (
 
 // VerifyMounted returns an error unless the image with that sha256 is mounted at
 // dir. It compares the bytes of the file, then checks that this file is the one that
-// is mounted, and only then runs programs of the image to get their versions.
+// is mounted, and only then runs programs of the image, confined, to get their versions.
 //
 // Reasons: HashMismatch, ContentMismatch.
 func VerifyMounted(ctx context.Context, path, dir string, image host.Image, sha256Hex string) error {
-	file, err := openVerified(ctx, path, sha256Hex)
+	file, err := OpenVerified(ctx, path, sha256Hex)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func verifyMounted(ctx context.Context, file *os.File, dir string, image host.Im
 	if err := backedBy(file, dir); err != nil {
 		return host.Fail(v1alpha1.ReasonHashMismatch, "cannot confirm that %s is a mount of %s: %w", dir, file.Name(), err)
 	}
-	return VerifyTree(ctx, dir, image)
+	return VerifyTree(ctx, dir, image, askImage(file))
 }
 
 // backedBy returns an error unless the file system at dir is on a loop device that is

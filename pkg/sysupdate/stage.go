@@ -94,7 +94,7 @@ func (s *staging) verify(ctx context.Context) error {
 		return fmt.Errorf("checking the image: %w", err)
 	}
 	s.out.Bytes = info.Size()
-	file, err := openVerified(ctx, s.path(), s.args.SHA256)
+	file, err := OpenVerified(ctx, s.path(), s.args.SHA256)
 	if err != nil {
 		return err
 	}

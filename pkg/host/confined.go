@@ -1,0 +1,336 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+	"golang.org/x/sys/unix"
+)
+
+// Confined is one run of a program of an image that is not trusted yet, see RunConfined.
+type Confined struct {
+	// Image is the open file of the image. The unit mounts this file, also if another one
+	// has its name by now.
+	Image *os.File
+	// Program is the program's path in the image, such as usr/bin/kubelet.
+	Program string
+	Args    []string
+	// Stdin is the program's standard input; nil means /dev/null.
+	Stdin []byte
+	// Stderr gets its standard error when it has ended; nil means that nothing does.
+	Stderr io.Writer
+}
+
+// ProgramFailure is an error of a program that ran in the confined unit, and not of the unit.
+type ProgramFailure struct{ text string }
+
+func (f *ProgramFailure) Error() string { return f.text }
+
+func failure(format string, args ...any) error {
+	return &ProgramFailure{fmt.Sprintf(format, args...)}
+}
+
+// RunConfined runs a program of an image in a unit that can neither write, connect, nor read
+// anything but the image, the node's /usr and its own standard input (see confinement), and
+// returns its standard output. An error of the program is a ProgramFailure.
+func RunConfined(ctx context.Context, r Confined) (string, error) {
+	c := NewClient(Root, "", nil)
+	defer func() { _ = c.Close() }()
+	return c.runConfined(ctx, r)
+}
+
+// confinedRuns makes the names of units unique: systemd may not have unloaded the unit of the
+// former run yet.
+var confinedRuns atomic.Int64
+
+func (c *Client) runConfined(ctx context.Context, r Confined) (string, error) {
+	unit := fmt.Sprintf("kubectl-upgrade-confined-%d-%d.service", os.Getpid(), confinedRuns.Add(1))
+	files, err := confinedFiles(r.Stdin)
+	if err != nil {
+		return "", fmt.Errorf("making room for the output of %s: %w", r.Program, err)
+	}
+	defer files.close()
+	if err := os.MkdirAll(confinedRoot, 0o755); err != nil { //nolint:gosec // its own user reads it
+		return "", fmt.Errorf("making the folder that confines %s: %w", r.Program, err)
+	}
+	err = c.call(ctx, systemd, managerInterface+".StartTransientUnit", nil, unit, "fail", confinement(r, files), []auxUnit{})
+	if err != nil {
+		return "", fmt.Errorf("starting the unit that confines %s: %w", r.Program, err)
+	}
+	end, err := c.awaitConfined(ctx, unit)
+	if err != nil {
+		return "", fmt.Errorf("waiting for the unit that confines %s: %w", r.Program, err)
+	}
+	return files.result(end, r.Stderr)
+}
+
+// awaitConfined waits until a unit has ended, and returns how. The caller started it with
+// AddRef, so that it stays loaded until the connection is closed.
+func (c *Client) awaitConfined(ctx context.Context, unit string) (end confinedEnd, err error) {
+	const pause = 50 * time.Millisecond
+	var path dbus.ObjectPath
+	if err := c.call(ctx, systemd, managerInterface+".GetUnit", &path, unit); err != nil {
+		return end, err
+	}
+	for {
+		running, err := c.unitRuns(ctx, path)
+		if err != nil {
+			return end, err
+		}
+		if !running {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			killed := c.call(context.WithoutCancel(ctx), systemd, managerInterface+".KillUnit", nil, unit, "all", int32(unix.SIGKILL))
+			return end, errors.Join(ctx.Err(), killed)
+		case <-time.After(pause):
+		}
+	}
+	var service map[string]dbus.Variant
+	if err := c.call(ctx, peer{systemd.name, path}, propertiesInterface+".GetAll", &service, "org.freedesktop.systemd1.Service"); err != nil {
+		return end, err
+	}
+	end.result, _ = service["Result"].Value().(string)
+	end.status, _ = service["ExecMainStatus"].Value().(int32)
+	return end, nil
+}
+
+// Limits of the confined unit. The kubelet of 1.34 takes a tenth of a second and 56 MiB to
+// print its version, and a node may be slow. The limit of a process's memory holds also where
+// the kernel has no control group for memory.
+const (
+	confinedMemory = 512 << 20
+	confinedTasks  = 64
+	confinedOutput = 64 << 10
+)
+
+// confinedTime is shorter in tests.
+var confinedTime = time.Minute
+
+const (
+	// confinedRoot is an empty folder, which the unit has as its root.
+	confinedRoot = runDir + "/confined"
+	// confinedImage is where the unit mounts the image.
+	confinedImage = "/image"
+)
+
+// confinement returns the properties of the confined unit. In its root there are the image,
+// and the node's /usr with the libraries for a program that is not static.
+func confinement(r Confined, f *confinedOutputs) []property {
+	type (
+		bind struct {
+			Source, Destination string
+			IgnoreMissing       bool
+			Flags               uint64
+		}
+		filter struct {
+			Allow bool
+			Names []string
+		}
+	)
+	const recursive = uint64(1 << 14) // MS_REC
+	program := filepath.Join(confinedImage, r.Program)
+	source := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), r.Image.Fd())
+	values := []struct {
+		name  string
+		value any
+	}{
+		{"Description", "kubectl-upgrade: " + r.Program + " of an image, confined"},
+		{"Type", "exec"},
+		{"AddRef", true},
+		{"CollectMode", "inactive-or-failed"},
+		{"ExecStart", []command{{Path: program, Argv: append([]string{program}, r.Args...)}}},
+		{"Environment", []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "GOMAXPROCS=2"}},
+		{"WorkingDirectory", "/"},
+		{"IgnoreSIGPIPE", false},
+		{"StandardOutputFileDescriptor", dbus.UnixFD(f.out.Fd())}, //nolint:gosec // a descriptor is small
+		{"StandardErrorFileDescriptor", dbus.UnixFD(f.err.Fd())},  //nolint:gosec // a descriptor is small
+
+		// What it is.
+		{"DynamicUser", true},
+		{"CapabilityBoundingSet", uint64(0)},
+		{"AmbientCapabilities", uint64(0)},
+		{"NoNewPrivileges", true},
+		{"RestrictSUIDSGID", true},
+		{"UMask", uint32(0o077)},
+		{"KeyringMode", "private"},
+
+		// What it sees. systemd adds /proc, /dev, /sys, /run and /tmp; it could write to the
+		// inaccessible places.
+		{"RootDirectory", confinedRoot},
+		{"MountImages", []image{{Source: source, Destination: confinedImage, Options: []imageOption{}}}},
+		{"BindReadOnlyPaths", []bind{
+			{"/usr", "/usr", false, recursive}, {"/bin", "/bin", true, recursive},
+			{"/lib", "/lib", true, recursive}, {"/lib64", "/lib64", true, recursive},
+			{"/etc/ld.so.cache", "/etc/ld.so.cache", true, recursive},
+		}},
+		{"InaccessiblePaths", []string{"-+/tmp", "-+/var/tmp", "-+/dev/shm", "-+/dev/mqueue", "-+/dev/hugepages", "-+/run/lock", "-+/run/systemd/journal"}},
+		{"ProtectSystem", "strict"},
+		{"ProtectHome", "yes"},
+		{"ProtectProc", "invisible"},
+		{"ProcSubset", "pid"},
+		{"PrivateDevices", true},
+		{"PrivateNetwork", true},
+		{"PrivateIPC", true},
+
+		// What it may ask of the kernel.
+		{"RestrictAddressFamilies", filter{true, []string{}}},
+		{"RestrictNamespaces", uint64(0)},
+		{"RestrictRealtime", true},
+		{"LockPersonality", true},
+		{"MemoryDenyWriteExecute", true},
+		{"ProtectClock", true},
+		{"ProtectControlGroups", true},
+		{"ProtectHostname", true},
+		{"ProtectKernelLogs", true},
+		{"ProtectKernelModules", true},
+		{"ProtectKernelTunables", true},
+		{"SystemCallArchitectures", []string{"native"}},
+		{"SystemCallFilter", filter{true, []string{"@system-service"}}},
+		{"SystemCallFilter", filter{false, []string{"@privileged", "@resources", "@keyring"}}},
+		{"SystemCallErrorNumber", int32(unix.EPERM)},
+
+		// How much of it.
+		{"RuntimeMaxUSec", uint64(confinedTime.Microseconds())},
+		{"KillSignal", int32(unix.SIGKILL)},
+		{"MemoryMax", uint64(confinedMemory)},
+		{"MemorySwapMax", uint64(0)},
+		{"TasksMax", uint64(confinedTasks)},
+		{"LimitDATA", uint64(confinedMemory)},
+		{"LimitNPROC", uint64(confinedTasks)},
+		{"LimitNOFILE", uint64(1024)},
+		{"LimitFSIZE", uint64(confinedOutput)},
+		{"LimitCORE", uint64(0)},
+		{"LimitMEMLOCK", uint64(0)},
+		{"CPUWeight", uint64(10)},
+		{"OOMScoreAdjust", int32(1000)},
+	}
+	if f.in != nil {
+		values = append(values, struct {
+			name  string
+			value any
+		}{"StandardInputFileDescriptor", dbus.UnixFD(f.in.Fd())}) //nolint:gosec // a descriptor is small
+	}
+	props := make([]property, 0, len(values))
+	for _, v := range values {
+		props = append(props, property{v.name, dbus.MakeVariant(v.value)})
+	}
+	return props
+}
+
+// confinedOutputs are files in memory: the standard input and outputs of a confined program.
+type confinedOutputs struct{ in, out, err *os.File }
+
+func confinedFiles(stdin []byte) (f *confinedOutputs, err error) {
+	f = &confinedOutputs{}
+	if f.out, err = inMemory("output", nil); err != nil {
+		return nil, err
+	}
+	if f.err, err = inMemory("errors", nil); err == nil && stdin != nil {
+		f.in, err = inMemory("input", stdin)
+	}
+	if err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// inMemory returns a file in memory with that content, which will be read from its start.
+func inMemory(name string, content []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), name)
+	if _, err = file.Write(content); err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+func (f *confinedOutputs) close() {
+	for _, file := range []*os.File{f.in, f.out, f.err} {
+		_ = file.Close() // of nil it is an error
+	}
+}
+
+// confinedEnd is how a confined unit ended (systemd.exec(5), $SERVICE_RESULT and
+// $EXIT_STATUS).
+type confinedEnd struct {
+	result string
+	status int32
+}
+
+// Exit statuses of systemd.exec(5) for what went wrong before the program ran. EXEC is the
+// program's own fault: it is for another architecture, or no program.
+const (
+	firstSetupStatus = 200
+	lastSetupStatus  = 245
+	execStatus       = 203
+)
+
+// result returns the standard output, or the error that the end and the outputs tell.
+func (f *confinedOutputs) result(end confinedEnd, stderr io.Writer) (string, error) {
+	stdout, long, err := contentOf(f.out)
+	errorsText, longErrors, err2 := contentOf(f.err)
+	if err := errors.Join(err, err2); err != nil {
+		return "", err
+	}
+	if stderr != nil && errorsText != "" {
+		_, _ = fmt.Fprintln(stderr, errorsText)
+	}
+	said := lastSaid(errorsText)
+	switch {
+	case long || longErrors:
+		return "", failure("it prints more than %d KiB", confinedOutput>>10)
+	case end.result == "success":
+		return stdout, nil
+	case end.result == "timeout":
+		return "", failure("it did not end within %s, and was stopped", confinedTime)
+	case end.result == "oom-kill":
+		return "", failure("it needs more than %d MiB of memory, and was killed", confinedMemory>>20)
+	case end.result == "signal" || end.result == "core-dump":
+		return "", failure("it was killed by the signal %s%s", unix.SignalName(unix.Signal(end.status)), said)
+	case end.result == "exit-code" && (end.status < firstSetupStatus || end.status > lastSetupStatus || end.status == execStatus):
+		return "", failure("it ended with the exit status %d%s", end.status, said)
+	}
+	return "", fmt.Errorf("the unit that confines programs of images could not be set up: %s, status %d (systemd.exec(5)); its journal on the node may say why", end.result, end.status)
+}
+
+// lastSaid returns the end of a sentence with the line of a standard error that says most:
+// what Go's runtime found fatal, because the lines after it are a trace, or else the last.
+func lastSaid(stderr string) string {
+	said := LastLine(stderr)
+	for line := range strings.Lines(stderr) {
+		if strings.HasPrefix(line, "fatal error:") || strings.HasPrefix(line, "panic:") {
+			said = strings.TrimSpace(line)
+			break
+		}
+	}
+	if said == "" {
+		return ""
+	}
+	return fmt.Sprintf(": %.200s", said)
+}
+
+// contentOf returns what was written to an output, and whether the limit of its size was
+// reached.
+func contentOf(output *os.File) (text string, long bool, err error) {
+	data, err := io.ReadAll(io.NewSectionReader(output, 0, confinedOutput))
+	return strings.TrimSpace(string(bytes.ToValidUTF8(data, []byte("?")))), len(data) == confinedOutput, err
+}

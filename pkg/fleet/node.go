@@ -17,6 +17,10 @@ type Node struct {
 	// NotReadySince is when it stopped being Ready. Nil: it is Ready, or that is not
 	// known.
 	NotReadySince *time.Time `json:"notReadySince,omitempty"`
+	// AgentProblem is why no agent runs on the node, such as "ImagePullBackOff", and
+	// AgentProblemSince since when. Empty: one does, or that is not known.
+	AgentProblem      string     `json:"agentProblem,omitempty"`
+	AgentProblemSince *time.Time `json:"agentProblemSince,omitempty"`
 	// Kubelet is the version that runs, such as v1.34.3.
 	Kubelet string `json:"kubelet,omitempty"`
 	// BootID of the running system, as the kubelet reported it.

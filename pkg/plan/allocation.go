@@ -38,7 +38,7 @@ type claim struct {
 // last, because nothing may hold the node after that.
 var claims = []claim{
 	{hold: (*allocation).lastBackend, question: asks("does each webhook keep a backend?", v1alpha1.ReasonWebhookBackend)},
-	{hold: (*allocation).budgetSpent, question: asks("is there room in the budget?", v1alpha1.ReasonOtherRebootManager, v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNodeFailed, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
+	{hold: (*allocation).budgetSpent, question: asks("is there room in the budget?", v1alpha1.ReasonOtherRebootManager, v1alpha1.ReasonNodeNotReady, v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade, v1alpha1.ReasonNodeFailed, v1alpha1.ReasonAPIWriteFailed, v1alpha1.ReasonNotItsTurn)},
 	{hold: (*allocation).notChecked, question: asks("were the checks made?", v1alpha1.ReasonPreflight)},
 	{hold: (*allocation).takeSlot, question: asks("is a slot free?", v1alpha1.ReasonNoSlot)},
 }
@@ -53,7 +53,7 @@ func newAllocation(c *cluster) *allocation {
 		switch {
 		case n.failed():
 			a.failedCount++
-		case a.isLost(n):
+		case a.isLost(n) || a.relapsed(n):
 			a.lostCount++
 		case !n.Ready && !n.busy():
 			a.absentCount++
@@ -121,7 +121,13 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 		return fleet.Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: message}
 	}
 	if absent := a.survey.absent; absent != nil && (a.out-a.absentCount < a.budget || absent.group == n.group) {
-		return fleet.Hold{Reason: v1alpha1.ReasonNodeNotReady, Message: fmt.Sprintf("node %s is not Ready and uses the budget up", absent.Name)}
+		hold := notReady(a.cluster, absent)
+		hold.Message = fmt.Sprintf("node %s is not Ready and uses the budget up", absent.Name)
+		if hold.Stays {
+			hold.Message = fmt.Sprintf("node %s uses the budget up: %s", absent.Name, notReady(a.cluster, absent).Message)
+		}
+		hold.Stays = hold.Stays && a.out == a.absentCount
+		return hold
 	}
 	if lost := a.firstLost; lost != nil && (a.out-a.lostCount < a.budget || lost.group == n.group) {
 		return lost.notBack()

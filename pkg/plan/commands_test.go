@@ -26,6 +26,7 @@ type script struct{ *sim }
 //	                             packages: its Kubernetes does not come as a sysext image
 //	delete NODE                  deletes the Node
 //	ready NODE | notready NODE
+//	pod NODE PROBLEM | pod NODE Ready   its agent's pod
 //	cordon NODE                  by another client
 //	took NODE DURATION           adds a pass of last week to its steps
 //	manager NAME stays|passes MESSAGE [on=NODE,NODE], or manager none
@@ -76,6 +77,12 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "ready", "notready":
 		n, since := s.node(args[0]), s.now
 		n.Ready, n.NotReadySince = name == "ready", &since
+	case "pod":
+		n, since := s.node(args[0]), s.now
+		if n.AgentProblem, n.AgentProblemSince = strings.Join(args[1:], " "), &since; args[1] == "Ready" {
+			n.AgentProblem, n.AgentProblemSince = "", nil
+		}
+		s.hung[n.Name] = args[1] != "Ready"
 	case "cordon":
 		s.node(args[0]).Cordoned = true
 	case "took":

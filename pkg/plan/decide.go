@@ -113,6 +113,9 @@ func (c *cluster) fixedVerdict(n *node) verdict {
 		if c.isLost(n) {
 			v.decision, v.hold = Blocked, n.notBack() // continues when it comes back
 		}
+	case c.relapsed(n):
+		hold := n.notBack()
+		v.decide(n, Blocked, hold.Reason, hold.Message)
 	case !n.managed:
 		v.decide(n, Done, v1alpha1.ReasonUnmanaged, "the UpgradePolicy's nodeSelector does not match this node")
 	case !c.target.selects(n):

@@ -42,7 +42,10 @@ func QuestionRows() string {
 		for i, reason := range q.reasons {
 			names[i] = "`" + string(reason) + "`"
 		}
-		if agents {
+		switch {
+		case agents && len(names) == 0:
+			names = append(names, "the one that the node's agent gives")
+		case agents:
 			names = append(names, "or the one that the node's agent gives")
 		}
 		fmt.Fprintf(&rows, "| %s | %s |\n", q.text, strings.Join(names, ", "))

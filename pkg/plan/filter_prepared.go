@@ -7,14 +7,21 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
+// cannotPrepare holds a node on which the image cannot be staged, or a container image of the
+// control plane cannot be pulled.
+func cannotPrepare(_ *cluster, n *node) fleet.Hold {
+	if n.prepared || !n.cannotStage() {
+		return fleet.Hold{}
+	}
+	return fleet.Hold{Reason: n.cause.Reason, Message: n.cause.Message, Stays: true}
+}
+
 // notPrepared holds a node that lacks the image, or a container image of the control
 // plane.
 func notPrepared(c *cluster, n *node) fleet.Hold {
 	switch {
 	case n.prepared:
 		return fleet.Hold{}
-	case n.cannotStage():
-		return fleet.Hold{Reason: n.cause.Reason, Message: n.cause.Message, Stays: true}
 	case n.silent():
 		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: "no agent has reported from this node yet"}
 	case n.staged:

@@ -16,11 +16,14 @@ func othersNotStaged(c *cluster, _ *node) fleet.Hold {
 	case c.begun || c.unprepared == nil:
 		return fleet.Hold{}
 	case c.stageError != nil:
-		n, what := c.stageError, "staged"
+		n, what, cause := c.stageError, "staged", c.stageError.cause
 		if n.staged {
 			what = "pulled the container images of"
 		}
-		message := fmt.Sprintf("node %s has not %s %s (%s): %s", n.Name, what, to, n.cause.Reason, n.cause.Message)
+		if silent := n.agentHold(c.now); silent.Holds() {
+			cause = silent
+		}
+		message := fmt.Sprintf("node %s has not %s %s (%s): %s", n.Name, what, to, cause.Reason, cause.Message)
 		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: message}
 	case c.unprepared.staged:
 		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("not every control-plane node has the container images of %s yet", to)}

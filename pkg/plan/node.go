@@ -3,6 +3,9 @@ package plan
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
@@ -20,13 +23,17 @@ type node struct {
 	facts     *v1alpha1.NodeFacts         // nil: its agent has gathered none
 	abandoned *v1alpha1.Abandoned         // nil: it is not
 	answered  bool                        // its agent has observed the stored generation
+	admission *metav1.Condition           // what the coordinator wrote last; nil: nothing
 	managed   bool                        // the policy's nodeSelector matches it
 	lease     *fleet.Slot                 // the slot reserved for it, or held by it; nil: none
 	tookSlot  bool                        // it took spec.Slot and has not freed it, whatever the Lease says
 	phase     v1alpha1.Phase
 	cause     fleet.Hold // what its agent reports: what it is doing, or what went wrong
 	retryAt   *time.Time // when it retries after a failed attempt
-	runs      versions
+	// leftBehind reports whether an upgrade that has upgraded all others yields to the active
+	// one because of this node.
+	leftBehind bool
+	runs       versions
 
 	nodeState
 	place int    // in upgrade order
@@ -45,6 +52,7 @@ type versions struct {
 func (n *node) readStatus(read versionReader) {
 	n.phase = n.status.Step.Info().Phase
 	n.cause.Reason, n.cause.Message = n.status.Cause()
+	n.admission = meta.FindStatusCondition(n.status.Conditions, v1alpha1.ConditionAdmitted)
 	if at := n.status.Retry.Time; at != nil && n.status.Step == v1alpha1.StepWaiting {
 		n.retryAt = &at.Time
 	}

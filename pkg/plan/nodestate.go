@@ -31,13 +31,18 @@ func (t *target) stateOf(n *node) nodeState {
 		kubeadmDone: t.kubeadmDone(n), upToDate: !t.stalled() && t.upToDate(n),
 	}
 	s.open = s.concerned && !s.upToDate && !n.busy() && (!n.released() || t.isFor(n.spec.Upgrade))
-	s.staged = t.reboot && !n.silent() || t.kubeletDone(n) || *n.runs.staged == t.to && known(t.to)
+	s.staged = t.staged(n)
 	pulled := !n.ControlPlane || s.kubeadmDone || *n.runs.pulled == t.to && known(t.to)
 	s.prepared = s.staged && pulled
 	if !s.upToDate {
 		s.step, s.method = t.step(n), t.methodOf(n)
 	}
 	return s
+}
+
+// staged reports whether the node has the image, or needs none.
+func (t *target) staged(n *node) bool {
+	return t.reboot && !n.silent() || t.kubeletDone(n) || *n.runs.staged == t.to && known(t.to)
 }
 
 // kubeletDone reports whether the kubelet runs the version or a later one. A Reboot has no

@@ -31,7 +31,7 @@ func (c *cluster) automaticPatch(wake *wakeTime) *v1alpha1.ClusterUpgrade {
 }
 
 // running returns the oldest and the newest version of any part; ok is false if one
-// cannot be parsed.
+// cannot be parsed. Nodes that are stuck do not count: a dead one may be a minor behind.
 func (c *cluster) running() (oldest, newest version.Version, ok bool) {
 	var all []string
 	for _, pod := range c.apiServers {
@@ -41,7 +41,7 @@ func (c *cluster) running() (oldest, newest version.Version, ok bool) {
 		return oldest, newest, false
 	}
 	for _, n := range c.nodes {
-		if n.eligible() && !n.status.LacksImage() {
+		if n.eligible() && !n.status.LacksImage() && !(&target{}).isStuck(n, c.now) {
 			all = append(all, n.Kubelet)
 		}
 	}

@@ -57,6 +57,9 @@ func (p *planner) next(nodes []NodePlan) *time.Time {
 	}
 	for _, n := range p.nodes {
 		p.wake.at(p.lostAt(n))
+		if n.open {
+			p.wake.at(n.stuckAt())
+		}
 	}
 	p.windows.closing(p.now, &p.wake)
 	if p.checks.blocks && !p.target.hold.Holds() {

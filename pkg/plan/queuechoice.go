@@ -11,9 +11,9 @@ import (
 // choose puts the active upgrade in front: the first that can begin or continue, or
 // else the first.
 //
-// The upgrade that a node is being upgraded for stays in front. So does one that has begun, so
-// that the cluster is not left between two versions. An upgrade to a version goes
-// before a Reboot, so that one reboot serves both.
+// The upgrade that a node is being upgraded for stays in front. So does one to a version that
+// nodes are planned for, so that the cluster is not left between two versions. An upgrade to a
+// version goes before a Reboot, so that one reboot serves both.
 func (q *queue) choose(r *reading, wake *wakeTime) {
 	current := r.inProgress()
 	if i := slices.IndexFunc(q.targets, func(t *target) bool { return t.isFor(current) }); i >= 0 {
@@ -22,8 +22,11 @@ func (q *queue) choose(r *reading, wake *wakeTime) {
 	}
 	stuck := make([]bool, len(q.targets))
 	for i, t := range q.targets {
-		stuck[i] = t.cannotProceed(r, wake)
+		if stuck[i] = t.cannotProceed(r, wake); stuck[i] && !t.reboot {
+			t.leaveBehind(r)
+		}
 	}
+	stuck = yielded(q.targets, stuck, r)
 	q.noneCanProceed = !slices.Contains(stuck, false)
 	first := -1
 	for i, t := range q.targets {
@@ -42,7 +45,7 @@ func (t *target) rank(r *reading) int {
 	switch {
 	case t.reboot:
 		return 2
-	case t.assigned(r) && t.begun(r):
+	case t.assigned(r):
 		return 0
 	}
 	return 1
@@ -78,7 +81,7 @@ func (t *target) begun(r *reading) bool {
 
 // cannotProceed reports whether the upgrade can neither begin nor continue for now, so
 // that others go before it: it cannot be triggered, people hold all of it before it has
-// begun, or the remaining nodes may never be upgraded.
+// begun, or the remaining nodes may never be upgraded, or not before a person acts.
 func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 	begun := t.begun(r)
 	if hold := upgradeHold(t.ClusterUpgrade, r.now); hold.Holds() {
@@ -90,19 +93,17 @@ func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
 		return true
 	}
 	windows := newWindows(trial.ClusterUpgrade, r.Schedules)
-	remaining := false
-	for _, n := range r.nodes {
-		if !trial.concerns(n) || trial.upToDate(n) {
-			continue
-		}
+	remaining := trial.remaining(r)
+	heldUp := trial.isHeldUp(r, begun)
+	for _, n := range remaining {
 		hold := trial.mayGo(n, windows, r.now)
 		wake.at(hold.Until)
-		if !never(hold) && (begun || !hold.Reason.Info().HeldByPeople) {
+		wake.at(n.stuckAt())
+		if !heldUp && !never(hold) && !trial.isStuck(n, r.now) && (begun || !hold.Reason.Info().HeldByPeople) {
 			return false
 		}
-		remaining = true
 	}
-	return remaining
+	return len(remaining) > 0
 }
 
 // mayGo returns the hold that people put on the node now.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -115,12 +116,30 @@ func (s *sim) write(p plan.Plan) {
 				nodeUpgrade.Generation++
 			}
 			nodeUpgrade.Spec = n.Spec
+			s.writeAdmission(nodeUpgrade, n)
 			if n.Returned {
 				nodeUpgrade.Abandoned = nil
 				nodeUpgrade.Generation++
 			}
 		}
 	}
+}
+
+// writeAdmission writes the condition Admitted, as the coordinator does.
+func (s *sim) writeAdmission(nodeUpgrade *v1alpha1.NodeUpgrade, n plan.NodePlan) {
+	list := &nodeUpgrade.Status.Conditions
+	present, admitted := n.Admission()
+	if !present {
+		meta.RemoveStatusCondition(list, v1alpha1.ConditionAdmitted)
+		return
+	}
+	status := metav1.ConditionFalse
+	if admitted {
+		status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(list, metav1.Condition{
+		Type: v1alpha1.ConditionAdmitted, Status: status, Reason: string(n.Reason), Message: n.Message, LastTransitionTime: metav1.NewTime(s.now),
+	})
 }
 
 // reserve reserves a slot for a node, and reports false if the slot is another node's.

@@ -81,7 +81,11 @@ func (p *planner) whyBlocked(i int) fleet.Hold {
 	switch hold.Reason {
 	case p.held.Reason:
 		return p.held
-	case v1alpha1.ReasonNodeNotBack:
+	case v1alpha1.ReasonNodeNotReady:
+		if p.nodes[i].Ready { // it says which node is not
+			return hold
+		}
+	case v1alpha1.ReasonNodeNotBack, v1alpha1.ReasonNotReadyAfterUpgrade:
 		hold.Stays = true
 		return hold
 	}

@@ -11,8 +11,8 @@ type survey struct {
 	oldAPIServer     string     // a node whose apiserver is not at the version yet
 	failed           *node      // the first that failed, if that stops the others
 	firstFailed      *node      // the first that failed, even if others may continue
-	lost             *node      // the first that does not come back, if that stops the others
-	firstLost        *node      // the first that does not come back, even if others may continue
+	lost             *node      // the first that does not come back or relapsed, if that stops the others
+	firstLost        *node      // the first that does not come back or relapsed, even if others may continue
 	writeFailed      *node      // the first that is being upgraded and cannot write to the API server
 	aborting         *node      // the first that failed in another upgrade, and aborts that attempt
 	retrying         *node      // the first that waits for its retry
@@ -43,7 +43,7 @@ func (c *cluster) newSurvey() survey {
 		} else {
 			c.noteInService(&s, n)
 		}
-		if !n.ControlPlane && (n.failed() && !c.abortsAttempt(n) || c.isLost(n)) {
+		if !n.ControlPlane && (n.failed() && !c.abortsAttempt(n) || c.isLost(n) || c.relapsed(n)) {
 			failures++
 		}
 		s.begun = s.begun || busy || n.lease != nil || n.ControlPlane && n.kubeadmDone
@@ -76,12 +76,7 @@ func (c *cluster) noteBusy(s *survey, n *node) {
 		s.writeFailed = n
 	}
 	if c.isLost(n) {
-		if s.firstLost == nil {
-			s.firstLost = n
-		}
-		if n.ControlPlane {
-			s.lost = n // always stops the others
-		}
+		s.noteLost(n)
 	}
 	switch {
 	case !n.failed():
@@ -103,9 +98,20 @@ func (c *cluster) noteBusy(s *survey, n *node) {
 	c.notePreparation(s, n)
 }
 
+func (s *survey) noteLost(n *node) {
+	if s.firstLost == nil {
+		s.firstLost = n
+	}
+	if n.ControlPlane {
+		s.lost = n // always stops the others
+	}
+}
+
 // noteInService adds a node that is not busy to the survey.
 func (c *cluster) noteInService(s *survey, n *node) {
-	if !n.Ready && s.absent == nil {
+	if relapsed := c.relapsed(n); relapsed {
+		s.noteLost(n)
+	} else if !n.Ready && s.absent == nil {
 		s.absent = n
 	}
 	c.notePreparation(s, n)
@@ -115,13 +121,13 @@ func (c *cluster) notePreparation(s *survey, n *node) {
 	if s.retrying == nil && c.retries(n) {
 		s.retrying = n
 	}
-	if !n.Ready || n.prepared {
+	if !n.Ready || n.prepared || n.leftBehind {
 		return
 	}
 	if s.unprepared == nil {
 		s.unprepared = n
 	}
-	if s.stageError == nil && n.cannotStage() {
+	if s.stageError == nil && (n.cannotStage() || n.agentHold(c.now).Stays) {
 		s.stageError = n
 	}
 }

@@ -10,15 +10,18 @@ import (
 )
 
 // derive returns the upgrade's type and the oldest version that it upgrades from. A
-// Reboot has none.
+// Reboot has none. Nodes that are stuck count only if there are no others: a dead one that is a
+// minor behind does not make a patch a minor, and comes along later (typeFor).
 func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
 	if t.reboot {
 		return v1alpha1.TypeReboot, ""
 	}
 	kind = v1alpha1.TypePatch
 	oldest := version.Version{}
+	stuck := func(n *node) bool { return t.isStuck(n, r.now) }
+	some := slices.ContainsFunc(r.nodes, func(n *node) bool { return t.concerns(n) && !stuck(n) })
 	for _, n := range r.nodes {
-		if !t.concerns(n) {
+		if !t.concerns(n) || some && stuck(n) {
 			continue
 		}
 		if from == "" || n.runs.kubelet.Less(oldest) {

@@ -2,8 +2,8 @@ package snapshot
 
 import "k8s.io/client-go/tools/cache"
 
-// Caches are the stores from which a Reader takes snapshots, but for those of webhooks and
-// DaemonSets.
+// Caches are the stores from which a Reader takes snapshots, but for those of webhooks,
+// DaemonSets and agents' pods.
 type Caches struct {
 	Nodes, Pods, Leases                                  cache.Store
 	Policies, Schedules, Upgrades, NodeUpgrades, Records cache.Store

@@ -18,7 +18,7 @@ import (
 // Snapshot returns the cluster from memory. The caller must not change what the
 // snapshot points to.
 func (r *Reader) Snapshot() fleet.Snapshot {
-	nodes := sorted[*corev1.Node](r.nodes)
+	nodes, daemonSets := sorted[*corev1.Node](r.nodes), sorted[*appsv1.DaemonSet](r.daemonSets)
 	s := fleet.Snapshot{
 		NodeUpgrades:   values(sorted[*v1alpha1.NodeUpgrade](r.nodeUpgrades)),
 		Inventories:    values(sorted[*v1alpha1.NodeInventory](r.inventories)),
@@ -26,12 +26,13 @@ func (r *Reader) Snapshot() fleet.Snapshot {
 		Records:        values(sorted[*v1alpha1.UpgradeRecord](r.records)),
 		Schedules:      values(sorted[*v1alpha1.MaintenanceSchedule](r.schedules)),
 		Policy:         r.Policy(),
-		RebootManagers: rebootmanager.Active(nodes, sorted[*appsv1.DaemonSet](r.daemonSets)),
+		RebootManagers: rebootmanager.Active(nodes, daemonSets),
 		Webhooks:       r.webhooks(),
 	}
 	for _, n := range nodes {
 		s.Nodes = append(s.Nodes, Node(n))
 	}
+	addAgents(&s, daemonSets, nodes, sorted[*corev1.Pod](r.agents))
 	s.Slots = slots(sorted[*coordinationv1.Lease](r.leases))
 	addStaticPods(&s, sorted[*corev1.Pod](r.pods))
 	return s

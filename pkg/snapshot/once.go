@@ -36,12 +36,14 @@ func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
 		daemonSets []appsv1.DaemonSet
 		leases     []coordinationv1.Lease
 		pods       []corev1.Pod
+		agents     []corev1.Pod
 	)
 	k := &kinds{}
 	read(ctx, k, &nodes, "Nodes", c.Core.Nodes().List, "")
 	read(ctx, k, &daemonSets, "DaemonSets", c.DaemonSets.DaemonSets(metav1.NamespaceAll).List, "")
 	read(ctx, k, &leases, "Leases in namespace "+v1alpha1.Namespace, c.Leases.Leases(v1alpha1.Namespace).List, "")
 	read(ctx, k, &pods, "Pods in namespace "+systemNamespace, c.Core.Pods(systemNamespace).List, controlPlanePods)
+	read(ctx, k, &agents, "Pods in namespace "+v1alpha1.Namespace, c.Core.Pods(v1alpha1.Namespace).List, agentPods)
 	readOurs(ctx, k, c.Ours, &s)
 	if err := k.Wait(); err != nil {
 		return s, err
@@ -49,6 +51,7 @@ func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
 	for i := range nodes {
 		s.Nodes = append(s.Nodes, Node(&nodes[i]))
 	}
+	addAgents(&s, pointers(daemonSets), pointers(nodes), pointers(agents))
 	s.RebootManagers = rebootmanager.Active(pointers(nodes), pointers(daemonSets))
 	s.Slots = slots(pointers(leases))
 	addStaticPods(&s, pointers(pods))

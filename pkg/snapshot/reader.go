@@ -43,6 +43,7 @@ const controlPlanePods = componentLabel + " in (" + apiServer + "," + etcdMember
 // Reader keeps the planner's input up to date by watches.
 type Reader struct {
 	nodes, pods, leases, daemonSets cache.SharedIndexInformer
+	agents                          cache.SharedIndexInformer
 	policies, schedules, upgrades   cache.SharedIndexInformer
 	nodeUpgrades, inventories       cache.SharedIndexInformer
 	records                         cache.SharedIndexInformer
@@ -57,6 +58,7 @@ func NewReader(kube kubernetes.Interface, ours *client.Interface, onChange func(
 		nodes: everywhere.Core().V1().Nodes().Informer(),
 		pods: narrowed(kube, systemNamespace, controlPlanePods).
 			Core().V1().Pods().Informer(),
+		agents:       narrowed(kube, v1alpha1.Namespace, agentPods).Core().V1().Pods().Informer(),
 		daemonSets:   everywhere.Apps().V1().DaemonSets().Informer(),
 		leases:       narrowed(kube, v1alpha1.Namespace, "").Coordination().V1().Leases().Informer(),
 		policies:     ours.UpgradePolicies.Informer(v1alpha1.PolicyName),
@@ -92,7 +94,7 @@ func narrowed(kube kubernetes.Interface, namespace, selector string) informers.S
 
 func (r *Reader) informers() []cache.SharedIndexInformer {
 	return []cache.SharedIndexInformer{
-		r.nodes, r.pods, r.leases, r.daemonSets,
+		r.nodes, r.pods, r.leases, r.daemonSets, r.agents,
 		r.policies, r.schedules, r.upgrades, r.nodeUpgrades, r.inventories, r.records,
 		r.validating, r.mutating, r.backends,
 	}
@@ -123,6 +125,10 @@ func trim(object any) {
 	switch o := object.(type) {
 	case *corev1.Node:
 		*o = trimNode(o)
+	case *corev1.Pod:
+		if isAgentPod(o) {
+			*o = trimAgent(o)
+		}
 	case *discoveryv1.EndpointSlice:
 		*o = trimSlice(o)
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:
@@ -167,6 +173,9 @@ func essence(object any) any {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		return o.Webhooks
 	case *corev1.Pod:
+		if isAgentPod(o) {
+			return []any{o.Spec.NodeName, agentOf(o).problem}
+		}
 		return []any{o.Labels, o.Spec.NodeName, staticpod.Version(o), staticpod.Ready(o), staticpod.Is(o)}
 	case metav1.Object:
 		return o.GetResourceVersion()

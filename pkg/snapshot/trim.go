@@ -39,6 +39,23 @@ func trimDaemonSet(d *appsv1.DaemonSet) appsv1.DaemonSet {
 	return *d
 }
 
+// trimAgent keeps whether the pod of an agent is Ready, and why not.
+func trimAgent(p *corev1.Pod) corev1.Pod {
+	kept := corev1.Pod{ObjectMeta: named(p), Spec: corev1.PodSpec{NodeName: p.Spec.NodeName}}
+	kept.CreationTimestamp, kept.ResourceVersion = p.CreationTimestamp, p.ResourceVersion
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			kept.Status.Conditions = append(kept.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+		}
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		if c.State.Waiting != nil {
+			kept.Status.ContainerStatuses = append(kept.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: corev1.ContainerState{Waiting: c.State.Waiting}})
+		}
+	}
+	return kept
+}
+
 // trimRecord keeps how long each node took, and drops its steps.
 func trimRecord(r *v1alpha1.UpgradeRecord) v1alpha1.UpgradeRecord {
 	r.ManagedFields = nil

@@ -28,6 +28,8 @@ type ReasonInfo struct {
 	WaitsForOthers bool
 	// StopsStaging marks a reason why an image cannot be staged or pulled.
 	StopsStaging bool
+	// AboutImage marks a reason that is about the image of one version, and not about the node.
+	AboutImage bool
 	// RetriedWithoutLimit marks a failure that does not count towards Failed.
 	RetriedWithoutLimit bool
 	// Routine marks a reason that is not worth showing to a person who follows an
@@ -66,6 +68,8 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonNodeFailed, Giver: GivenByPlanner, Meaning: "another node failed: no other node begins", Ends: "when that node recovers; or a person retries the upgrade, or abandons the node", Routine: true},
 	{Reason: ReasonNodeNotBack, Giver: GivenByPlanner, Meaning: "a node that is out of service has not come back: no other node begins", Ends: "when that node is back; or a person abandons it", Resumes: true},
 	{Reason: ReasonNodeNotReady, Giver: GivenByPlanner, Meaning: "a node is NotReady: this one, or others that use up maxUnavailable", Ends: "when the node is Ready: often a person has to repair it"},
+	{Reason: ReasonAgentNotAnswering, Giver: GivenByPlanner, Meaning: "no agent answers on the node: its pod is not Ready, or it has not taken up an order in time, which is withdrawn", Ends: "when the agent answers: often a person has to repair its pod", Resumes: true},
+	{Reason: ReasonNotReadyAfterUpgrade, Giver: GivenByPlanner, Meaning: "a node that was upgraded stopped being Ready soon after: no other node begins", Ends: "when that node is Ready again; or a person abandons it", Resumes: true},
 	{Reason: ReasonSkew, Giver: GivenByPlanner, Meaning: "Kubernetes' version skew rules forbid this version on the node", NeedsPerson: true},
 	{Reason: ReasonEtcdQuorum, Giver: GivenByPlanner, Meaning: "etcd would lose its quorum", NeedsPerson: true},
 	{Reason: ReasonOtherRebootManager, Giver: GivenByPlanner, Meaning: "kured or FLUO may reboot nodes now", Ends: "when kured has freed its lock; or a person has removed or paused FLUO"},
@@ -75,17 +79,17 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonAbandoned, Giver: GivenByPlanner, Meaning: "a person declared that the node will not come back", Ends: "when the agent reports again and the node is Ready", NeedsPerson: true},
 	{Reason: ReasonUpgradeInvalid, Giver: GivenByPlanner, Meaning: "the ClusterUpgrade requests something that is impossible or not supported", Ends: "when a person corrects or deletes the ClusterUpgrade"},
 	{Reason: ReasonSuperseded, Giver: GivenByPlanner, Meaning: "a newer upgrade includes this version", Routine: true},
-	{Reason: ReasonSourceUnavailable, Giver: GivenBySource, Meaning: "the index could not be read, or a node could not download the image", Ends: "when the source can be read again", StopsStaging: true, Resumes: true},
+	{Reason: ReasonSourceUnavailable, Giver: GivenBySource, Meaning: "the index could not be read, or a node could not download the image", Ends: "when the source can be read again", StopsStaging: true, AboutImage: true, Resumes: true},
 	{Reason: ReasonSourceEmpty, Giver: GivenBySource, Meaning: "the index offers no Kubernetes image at all", Ends: "when the index offers an image", Resumes: true},
 	{Reason: ReasonSourceInvalid, Giver: GivenBySource, Meaning: "the index is invalid, or not signed as the UpgradePolicy requires", Ends: "when the publisher or the policy is corrected", Resumes: true},
 	{Reason: ReasonImageTooNew, Giver: GivenByPlanner, Meaning: "an image of an automatic patch was replaced after the upgrade was created, and has not been available for minAgeSeconds", Ends: "when each image is old enough"},
-	{Reason: ReasonNotOffered, Giver: GivenBySource, Meaning: "the index does not list the version for the node's architecture, or the image that it lists is not there", Ends: "when the source has the image", StopsStaging: true, Resumes: true},
+	{Reason: ReasonNotOffered, Giver: GivenBySource, Meaning: "the index does not list the version for the node's architecture, or the image that it lists is not there", Ends: "when the source has the image", StopsStaging: true, AboutImage: true, Resumes: true},
 	{Reason: ReasonAwaitingRelease, Giver: GivenByAgent, Meaning: "the node is ready to begin; the condition Admitted says what it waits for", Routine: true},
 	{Reason: ReasonStaging, Giver: GivenByAgent, Meaning: "the image is being downloaded or checked", Routine: true},
-	{Reason: ReasonHashMismatch, Giver: GivenByAgent, Meaning: "the image does not have the digest (sha256) that the upgrade recorded", Ends: "retried; if the image at the source was replaced, when a person restores it, or deletes the upgrade and creates it again", StopsStaging: true},
-	{Reason: ReasonSignatureInvalid, Giver: GivenByAgent, Meaning: "the index of images has no valid signature by a key of the UpgradePolicy's keyring", StopsStaging: true},
-	{Reason: ReasonOrderMismatch, Giver: GivenByAgent, Meaning: "spec of the NodeUpgrade and status.images of the ClusterUpgrade disagree about version or image", StopsStaging: true},
-	{Reason: ReasonContentMismatch, Giver: GivenByAgent, Meaning: "the image contains another version than its name says", StopsStaging: true},
+	{Reason: ReasonHashMismatch, Giver: GivenByAgent, Meaning: "the image does not have the digest (sha256) that the upgrade recorded", Ends: "retried; if the image at the source was replaced, when a person restores it, or deletes the upgrade and creates it again", StopsStaging: true, AboutImage: true},
+	{Reason: ReasonSignatureInvalid, Giver: GivenByAgent, Meaning: "the index of images has no valid signature by a key of the UpgradePolicy's keyring", StopsStaging: true, AboutImage: true},
+	{Reason: ReasonOrderMismatch, Giver: GivenByAgent, Meaning: "spec of the NodeUpgrade and status.images of the ClusterUpgrade disagree about version or image", StopsStaging: true, AboutImage: true},
+	{Reason: ReasonContentMismatch, Giver: GivenByAgent, Meaning: "the image contains another version than its name says", StopsStaging: true, AboutImage: true},
 	{Reason: ReasonConfConflict, Giver: GivenByAgent, Meaning: "/etc/sysupdate.kubernetes.d has transfer definitions of two minors", StopsStaging: true},
 	{Reason: ReasonDiskFull, Giver: GivenByAgent, Meaning: "the disk has no space for the image", StopsStaging: true},
 	{Reason: ReasonStageFailed, Giver: GivenByAgent, Meaning: "staging failed for another reason", StopsStaging: true},

@@ -1,0 +1,171 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// Some nodes cannot be upgraded before a person acts: they are dead, no agent answers on
+// them, or their image cannot be staged. An upgrade that has only such nodes left yields to
+// the next one in the queue. They come along with that.
+
+// stuckAfter is how long a node may be NotReady, or its agent not answer, before it counts as
+// stuck. Machines that reboot take that long.
+const stuckAfter = minRebootTimeout
+
+// hasLasted reports whether a state has lasted for stuckAfter. One whose begin is not known
+// has.
+func hasLasted(since *time.Time, now time.Time) bool {
+	return since == nil || now.Sub(*since) >= stuckAfter
+}
+
+// stuckAt returns when the node counts as stuck if nothing changes. Nil: that is not known.
+func (n *node) stuckAt() *time.Time {
+	since := n.NotReadySince
+	if n.Ready {
+		since = n.agentSilentSince()
+	}
+	if since == nil || n.busy() {
+		return nil
+	}
+	at := since.Add(stuckAfter)
+	return &at
+}
+
+// isStuck reports whether the node cannot be upgraded before a person acts.
+func (t *target) isStuck(n *node, now time.Time) bool {
+	switch {
+	case n.busy():
+		return false
+	case !n.Ready:
+		return hasLasted(n.NotReadySince, now)
+	case n.agentSilent(now) != "" && hasLasted(n.agentSilentSince(), now):
+		return true
+	}
+	return t.step(n) != nil || n.cannotStage() && !t.staged(n) && t.isCauseFor(n)
+}
+
+// isCauseFor reports whether the reason why the node cannot stage is one for this upgrade,
+// too. A cause that is about the image is only that of the upgrade for which it was reported.
+func (t *target) isCauseFor(n *node) bool {
+	return !n.cause.Reason.Info().AboutImage || t.isFor(n.status.Upgrade)
+}
+
+// remaining returns the nodes that the upgrade still has to upgrade, and that are not left
+// for those which go first: control planes in pass 1, then control-plane nodes.
+func (t *target) remaining(r *reading) []*node {
+	var all, nodes, components []*node
+	for _, n := range r.nodes {
+		if !t.concerns(n) || t.upToDate(n) {
+			continue
+		}
+		all = append(all, n)
+		if n.ControlPlane && !t.kubeadmDone(n) {
+			components = append(components, n)
+		}
+		if n.ControlPlane && !HoldLabelGate(n.Labels).Holds() {
+			nodes = append(nodes, n)
+		}
+	}
+	switch {
+	case len(components) > 0:
+		return components
+	case len(nodes) > 0:
+		return nodes
+	}
+	return all
+}
+
+// isHeldUp reports whether nodes that are stuck hold up all others: dead ones use the budget
+// up, or nothing has begun and a node cannot stage its image.
+func (t *target) isHeldUp(r *reading, begun bool) bool {
+	total, dead, cannotStage := 0, 0, false
+	for _, n := range r.nodes {
+		if !t.concerns(n) {
+			continue
+		}
+		total++
+		switch stuck := t.isStuck(n, r.now); {
+		case stuck && !n.Ready:
+			dead++
+		case stuck && !n.leftBehind && !t.upToDate(n) && !t.staged(n):
+			cannotStage = true
+		}
+	}
+	return !begun && cannotStage || dead > 0 && dead >= scaled(t.strategy.MaxUnavailable, total)
+}
+
+// leaveBehind marks the workers that the upgrade leaves to the next one, which then does not
+// wait for their images: all others have been upgraded.
+func (t *target) leaveBehind(r *reading) {
+	var left []*node
+	done := false
+	for _, n := range r.nodes {
+		switch {
+		case !t.concerns(n):
+		case t.upToDate(n):
+			done = true
+		case n.ControlPlane || !t.isStuck(n, r.now):
+			return
+		default:
+			left = append(left, n)
+		}
+	}
+	for _, n := range left {
+		n.leftBehind = done
+	}
+}
+
+// yielded reports which of the upgrades have yielded to the one that nodes are planned for:
+// those before it in the queue. If that is stuck as well, they must not be tried again and
+// again, as each change of the upgrade has every node stage another image.
+func yielded(targets []*target, stuck []bool, r *reading) []bool {
+	i := slices.IndexFunc(targets, func(t *target) bool { return !t.reboot && t.assigned(r) })
+	if i < 0 || !stuck[i] || upgradeHold(targets[i].ClusterUpgrade, r.now).Holds() || targets[i].triggered(r).hold.Holds() {
+		return stuck
+	}
+	for before := range i {
+		stuck[before] = true
+	}
+	return stuck
+}
+
+// agentSilent returns why no agent answers on the node; empty: one does, or that is not
+// known. An order that was withdrawn is not given again before the agent has answered.
+func (n *node) agentSilent(now time.Time) string {
+	at := n.orderedAt()
+	withdrawn := !n.answered && n.admission != nil && n.admission.Reason == string(v1alpha1.ReasonAgentNotAnswering)
+	switch {
+	case n.AgentProblem != "":
+		return n.AgentProblem
+	case at != nil && hasLasted(at, now), withdrawn:
+		return "its agent has not taken up the order that the coordinator gave it"
+	}
+	return ""
+}
+
+// agentSilentSince returns since when no agent answers on the node. Nil: that is not known.
+func (n *node) agentSilentSince() *time.Time {
+	if n.AgentProblem != "" {
+		return n.AgentProblemSince
+	}
+	return n.orderedAt()
+}
+
+// orderedAt returns when the node was released, if its agent has not taken that up: after the
+// coordinator wrote so, and after the agent's last step, as the next pass may follow at once.
+// Nil: there is no such order.
+func (n *node) orderedAt() *time.Time {
+	if n.answered || n.busy() || !n.released() || n.admission == nil || n.admission.Status != metav1.ConditionTrue {
+		return nil
+	}
+	at := n.admission.LastTransitionTime.Time
+	if last := n.status.StepStartTime; last != nil && last.After(at) {
+		at = last.Time
+	}
+	return &at
+}

@@ -1,0 +1,51 @@
+package snapshot
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// TestAgents checks that a Node whose agent's pod is not Ready, or missing, says so and since
+// when; but not while it is unknown how agents are run.
+func TestAgents(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Status: corev1.NodeStatus{
+		NodeInfo:   corev1.NodeSystemInfo{OperatingSystem: "linux"},
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: at}},
+	}}
+	pod := func(ready corev1.ConditionStatus, waiting string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "node-agent-x", Labels: map[string]string{agentComponentLabel: agentComponent}}, Spec: corev1.PodSpec{NodeName: "w1"}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: at}}
+		if waiting != "" {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: waiting}}}}
+		}
+		trim(p)
+		return p
+	}
+	daemonSet := []*appsv1.DaemonSet{{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.Namespace, Name: "node-agent"}}}
+	for name, test := range map[string]struct {
+		daemonSets []*appsv1.DaemonSet
+		pods       []*corev1.Pod
+		want       string
+	}{
+		"no DaemonSet":           {nil, nil, ""},
+		"no pod":                 {daemonSet, nil, "there is no pod of it"},
+		"Ready":                  {daemonSet, []*corev1.Pod{pod(corev1.ConditionTrue, "")}, ""},
+		"image":                  {daemonSet, []*corev1.Pod{pod(corev1.ConditionFalse, "ImagePullBackOff")}, "its pod node-agent-x is not Ready: ImagePullBackOff"},
+		"replaced, first Ready":  {daemonSet, []*corev1.Pod{pod(corev1.ConditionTrue, ""), pod(corev1.ConditionFalse, "")}, ""},
+		"replaced, second Ready": {daemonSet, []*corev1.Pod{pod(corev1.ConditionFalse, ""), pod(corev1.ConditionTrue, "")}, ""},
+	} {
+		s := fleet.Snapshot{Nodes: []fleet.Node{Node(node)}}
+		addAgents(&s, test.daemonSets, []*corev1.Node{node}, test.pods)
+		if got := s.Nodes[0]; got.AgentProblem != test.want || test.want != "" && (got.AgentProblemSince == nil || !got.AgentProblemSince.Equal(at.Time)) {
+			t.Errorf("%s: %q since %v, want %q since %s", name, got.AgentProblem, got.AgentProblemSince, test.want, at)
+		}
+	}
+}

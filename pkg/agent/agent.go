@@ -95,6 +95,7 @@ type Agent struct {
 	etcd          etcdView
 	kubeadm       *logCopier
 	registration  registrationView
+	lease         leaseView
 	ready         func() // calls Config.Ready the first time
 	failuresInRow int    // reconciles that failed in a row
 	installed     bool

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -108,6 +110,25 @@ func (c *cluster) createNode() {
 	c.must(err)
 	c.owner = fleet.Owner{Node: node.Name, UID: string(node.UID)}
 	c.report("boot-0", corev1.ConditionTrue)
+	c.renew(time.Now(), time.Hour)
+}
+
+// renew writes the kubelet's Lease, which then counts for that long.
+func (c *cluster) renew(at time.Time, lasts time.Duration) {
+	c.t.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: c.node}}
+	lease.Spec = coordinationv1.LeaseSpec{
+		HolderIdentity: &c.node, LeaseDurationSeconds: ptr.To(int32(lasts.Seconds())), RenewTime: ptr.To(metav1.NewMicroTime(at)),
+	}
+	leases := c.admin.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	old, err := leases.Get(c.t.Context(), c.node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = leases.Create(c.t.Context(), lease, metav1.CreateOptions{})
+	} else if err == nil {
+		lease.ResourceVersion = old.ResourceVersion
+		_, err = leases.Update(c.t.Context(), lease, metav1.UpdateOptions{})
+	}
+	c.must(err)
 }
 
 // report reports the node's status as its kubelet does.

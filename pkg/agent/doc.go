@@ -29,7 +29,8 @@
 //	          and the host's facts for machine: hostfacts.go, osreboot.go; the agent's
 //	          view of the host, and when it is renewed: hostview.go; etcd's members:
 //	          etcd.go, etcdsnapshot.go; the control plane's health: health.go; whether
-//	          the kubelet may write its Node: registration.go
+//	          the kubelet may write its Node: registration.go; whether it renews its
+//	          Lease: lease.go
 //	gate      why the node may not continue: gate.go, gateupgrade.go, specmatch.go,
 //	          skew.go, etcdgate.go, managers.go
 //	persist   machine's State as NodeUpgrade.status: status.go, state.go, conditions.go,

@@ -134,6 +134,13 @@ func (h *fakeHost) end(r host.Request) {
 	h.notify(host.Change{Verb: r.Verb})
 }
 
+// setKubeletProblem sets what is wrong with the kubelet.
+func (h *fakeHost) setKubeletProblem(problem string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.facts.KubeletProblem = problem
+}
+
 // hang keeps a verb from ending until finish is called.
 func (h *fakeHost) hang(v verb.Verb) {
 	h.mu.Lock()

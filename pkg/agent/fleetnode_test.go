@@ -12,9 +12,12 @@ import (
 	"sync"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
@@ -125,6 +128,19 @@ func (f *manyNodes) untilDone(do func() error) {
 			begun = time.Now()
 		}
 	}
+}
+
+// renew writes the kubelet's Lease, once: it counts for longer than any fleet lives.
+func (n *fleetNode) renew() {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: n.name}}
+	lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = ptr.To[int32](7*24*3600), ptr.To(metav1.NowMicro())
+	n.untilDone(func() error {
+		_, err := n.admin.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(context.Background(), lease, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 // beat reports the node's status every five minutes, as a kubelet does of which nothing

@@ -30,6 +30,7 @@ func (f *manyNodes) makeObjects(ctx context.Context, size int) {
 			name = "cp0000"
 		}
 		n := f.newNode(name, i == 0)
+		n.renew()
 		f.nodes[i] = n
 		n.makeNode(ctx, i)
 		n.makePods(ctx)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,9 @@ func (a *Agent) health(ctx context.Context, o machine.Observation) *machine.Heal
 func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 	if !o.Node.Ready {
 		return fmt.Errorf("the node is not Ready")
+	}
+	if o.Host.KubeletProblem != "" {
+		return errors.New(o.Host.KubeletProblem)
 	}
 	if !o.Host.ControlPlane {
 		return nil

@@ -93,7 +93,7 @@ func (a *Agent) requestFacts(ctx context.Context, now time.Time, after string) e
 // Kubernetes comes as a sysext image.
 func (h *hostView) maxAge() time.Duration {
 	problem := h.facts.Supported && (h.facts.ConfProblem != "" || h.facts.Armed)
-	if problem || h.facts.Guarded {
+	if problem || h.facts.Guarded || h.facts.KubeletProblem != "" {
 		return factsAgeProblem
 	}
 	return factsAge

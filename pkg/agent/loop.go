@@ -110,6 +110,8 @@ func (a *Agent) requeueAfter(o machine.Observation, wake time.Time) time.Duratio
 	switch {
 	case o.Host == nil:
 		longest = min(longest, factsRetry)
+	case machine.NeedsLease(a.state, o):
+		longest = min(longest, leaseAge)
 	case a.etcd.wanted:
 		longest = min(longest, etcdAge)
 	}

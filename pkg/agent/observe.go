@@ -49,6 +49,7 @@ func (a *Agent) observeNode(ctx context.Context, o *machine.Observation, nu *v1a
 	if err := a.readHost(ctx, o); err != nil {
 		o.Host, o.HostProblem = nil, err.Error()
 	}
+	a.readLease(ctx, o)
 	a.etcd.wanted = false
 	if machine.NeedsGate(a.state, *o) && a.gateDue(ctx, *o) {
 		gate := a.gate(ctx, node, *o)

@@ -54,6 +54,9 @@ type Facts struct {
 	Guarded bool `json:"guarded,omitempty"`
 	// Rollback is the record of the last rollback since the last activation, if any.
 	Rollback *Rollback `json:"rollback,omitempty"`
+	// KubeletProblem is what the kubelet's own health endpoint shows to be wrong; empty if
+	// nothing is.
+	KubeletProblem string `json:"kubeletProblem,omitempty"`
 	// Node has the facts that preflight checks need, see package nodefacts.
 	Node v1alpha1.NodeFacts `json:"node"`
 }

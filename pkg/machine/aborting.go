@@ -54,7 +54,7 @@ func aborting(s State, o Observation) (State, Action) {
 	reason, message, until := s.Reason, s.Message, s.Until
 	limit := deadline(s, o, ReadyWithin)
 	switch {
-	case o.Node.Marked() && o.Host != nil && (!o.Node.Ready || !kubeletReported(o)) && o.Now.Before(limit):
+	case o.Node.Marked() && !readyAgain(o) && o.Now.Before(limit):
 		return s, wait(limit) // the node has not come back from a power failure yet
 	case guardWatches(o):
 		_, a := confirm(s, o) // another node may begin once the slot is free
@@ -76,8 +76,8 @@ func failed(s State, o Observation) (State, Action) {
 	if superseded(s, o) {
 		return abortSuperseded(s, o)
 	}
-	switch s.Reason {
-	case v1alpha1.ReasonUnhealthy:
+	switch {
+	case s.Reason == v1alpha1.ReasonUnhealthy:
 		switch {
 		case o.Health == nil || !o.Health.OK:
 		case s.Method != "", guardWatches(o):
@@ -85,16 +85,25 @@ func failed(s State, o Observation) (State, Action) {
 		default: // in pass 1
 			return s.enter(v1alpha1.StepUnlocking, o), Action{}
 		}
-	case v1alpha1.ReasonRebootFailed, v1alpha1.ReasonRestartFailed, v1alpha1.ReasonNotReadyInTime, v1alpha1.ReasonWrongVersion:
+	case s.mayReturn():
 		if isBack(s, o) {
 			return s.enter(v1alpha1.StepSettling, o), Action{}
 		}
-	case v1alpha1.ReasonRebootStillRequired:
+	case s.Reason == v1alpha1.ReasonRebootStillRequired:
 		if !o.Host.RebootRequired {
 			return s.enter(v1alpha1.StepUnlocking, o), Action{}
 		}
 	}
 	return s, Action{}
+}
+
+// mayReturn reports whether the node failed for a reason that ends when it is back.
+func (s State) mayReturn() bool {
+	switch s.Reason {
+	case v1alpha1.ReasonRebootFailed, v1alpha1.ReasonRestartFailed, v1alpha1.ReasonNotReadyInTime, v1alpha1.ReasonWrongVersion:
+		return true
+	}
+	return false
 }
 
 // superseded reports whether the upgrade that stopped is no longer requested. A State that

@@ -27,7 +27,13 @@ type model struct {
 	kubelet   string // the version whose process runs; empty: none
 	packages  string // the version on the disk if it comes from packages; empty: from an image
 
+	aliveAt        time.Time // the kubelet ran
+	renewedAt      time.Time // the kubelet renewed its Lease
+	apiSilent      bool      // the API server answers neither kubelet nor agent
+	leaseReadSince time.Time
+
 	gatheredAt       time.Time // when the agent last gathered the host's facts
+	gatheredKubelet  string    // what was wrong with the kubelet
 	blockers         []string  // what is mounted below /usr
 	gatheredBlockers []string
 	confs            string // the present problem with the conf directory
@@ -128,12 +134,12 @@ func (m *model) observe() Observation {
 	switch {
 	case m.gathering: // the facts have arrived by now
 		m.gathering, m.gatheredAt, m.gatheredBlockers = false, m.now, m.blockers
-		m.host.ConfProblem = m.confs
-	case m.gatheredAt.Before(HostSince(m.state, Observation{Now: m.now, Spec: m.spec}, m.host.ConfProblem)):
+		m.host.ConfProblem, m.gatheredKubelet = m.confs, m.kubeletProblem()
+	case m.gatheredKubelet != "" && m.now.Sub(m.gatheredAt) >= 15*time.Second, m.gatheredAt.Before(HostSince(m.state, Observation{Now: m.now, Spec: m.spec}, m.host.ConfProblem)):
 		m.gathering = true
 	}
 	host := m.host
-	host.At, host.RefreshBlockers = m.gatheredAt, m.gatheredBlockers
+	host.At, host.RefreshBlockers, host.KubeletProblem = m.gatheredAt, m.gatheredBlockers, m.gatheredKubelet
 	o := Observation{
 		Now: m.now, WatchingSince: m.started, Managed: m.managed, GiveBack: m.giveBack, Spec: m.spec, Node: m.node, Host: &host,
 		Slot:  Slot{Reserved: m.reserved, Held: m.held},
@@ -143,6 +149,7 @@ func (m *model) observe() Observation {
 	if snapshot := m.work[verb.Snapshot]; snapshot.OK && !snapshot.Running {
 		o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "n", Path: fmt.Sprintf("/snapshot-%d", m.snapshots)}
 	}
+	o.Lease = m.lease(o)
 	if m.hostProblem != "" {
 		o.Host, o.HostProblem = nil, m.hostProblem
 		if m.state.Step != v1alpha1.StepDraining {
@@ -159,8 +166,46 @@ func (m *model) observe() Observation {
 	if NeedsHealth(m.state, o) && !m.healthUnknown {
 		m.unverified = m.unverified && !m.healthy
 		o.Health = &Health{OK: m.healthy, Message: "kube-apiserver is not Ready"}
+		if host.KubeletProblem != "" {
+			o.Health = &Health{Message: host.KubeletProblem}
+		}
 	}
 	return o
+}
+
+// kill ends the kubelet. The API server notices most of a minute later.
+func (m *model) kill() {
+	if m.kubelet != "" {
+		m.kubelet, m.aliveAt, m.renewedAt = "", m.now, m.now
+	}
+}
+
+// kubeletProblem is what the host shows of the kubelet.
+func (m *model) kubeletProblem() string {
+	if m.kubelet == "" && m.packages == "" {
+		return "the kubelet does not run"
+	}
+	return ""
+}
+
+// lease returns the kubelet's Lease as the agent reads it.
+func (m *model) lease(o Observation) *Lease {
+	if m.kubelet != "" {
+		m.aliveAt = m.now
+	}
+	if m.kubelet != "" && !m.apiSilent {
+		m.renewedAt = m.now
+	}
+	switch {
+	case m.apiSilent || !NeedsLease(m.state, o):
+		m.leaseReadSince = time.Time{}
+	case m.leaseReadSince.IsZero():
+		m.leaseReadSince = m.now
+	}
+	if !NeedsLease(m.state, o) {
+		return nil
+	}
+	return &Lease{RenewedAt: m.renewedAt, Lasts: 40 * time.Second, ReadSince: m.leaseReadSince}
 }
 
 // next runs the agent's loop once, up to the action.
@@ -292,11 +337,13 @@ func (m *model) run(a Action) {
 	m.work[a.Verb] = Work{Running: true, Key: a.Key}
 }
 
-// confirm ends the guard's watch at once, unless a rollback has begun.
+// confirm ends the guard's watch at once, unless a rollback has begun or the kubelet is gone.
 func (m *model) confirm(key string) {
 	work := Work{Key: key, OK: m.host.Rollback == nil, FinishedAt: m.now}
 	if !work.OK {
 		work.Reason, work.Message = v1alpha1.ReasonRolledBack, "the guard returns the node"
+	} else if problem := m.kubeletProblem(); problem != "" {
+		work.OK, work.Reason, work.Message = false, v1alpha1.ReasonUnhealthy, problem
 	}
 	m.work[verb.Confirm], m.host.Guarded = work, m.host.Guarded && !work.OK
 }
@@ -308,9 +355,14 @@ func (m *model) ready(is bool) {
 	}
 }
 
-// checkObserved checks that a node frees its slot only after it has been Ready for
-// minReadySeconds.
+// checkObserved checks that a node goes back into service with a kubelet, and frees its slot only
+// after it has been Ready for minReadySeconds.
 func (m *model) checkObserved(before State) {
+	if left := before.Step != m.state.Step; left && (before.Step == v1alpha1.StepSettling || before.Step == v1alpha1.StepObserving) &&
+		(m.state.Step == v1alpha1.StepUncordoning || m.state.Step == v1alpha1.StepObserving || m.state.Step == v1alpha1.StepUnlocking && m.held != "") {
+		gone := m.now.Sub(m.aliveAt)
+		m.check(gone <= time.Minute, "%s ends although the kubelet has been gone for %s", before.Step, gone)
+	}
 	pause := seconds(m.spec.MinReadySeconds)
 	if m.state.Step != v1alpha1.StepUnlocking || m.held == "" || pause == 0 {
 		return

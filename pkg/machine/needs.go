@@ -25,6 +25,20 @@ func AwaitsKubelet(s State, o Observation) bool {
 	return s.Step == v1alpha1.StepVerifying && (!kubeletReported(o) || !o.Node.Ready)
 }
 
+// NeedsLease reports whether Next needs Observation.Lease: to know whether a Ready node still has
+// a kubelet.
+func NeedsLease(s State, o Observation) bool {
+	switch s.Step {
+	case v1alpha1.StepVerifying, v1alpha1.StepSettling:
+		return o.Host != nil && isReady(s, o)
+	case v1alpha1.StepFailed:
+		return o.Host != nil && s.mayReturn() && isReady(s, o)
+	case v1alpha1.StepObserving:
+		return readyAgain(o)
+	}
+	return false
+}
+
 // NeedsHealth reports whether Next needs Observation.Health: before the slot is freed, in
 // both passes, and to recover from ReasonUnhealthy.
 func NeedsHealth(s State, o Observation) bool {

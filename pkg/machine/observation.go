@@ -36,6 +36,8 @@ type Observation struct {
 	Gate *Gate
 	// Health is set if NeedsHealth is true. Nil means that it is not known yet.
 	Health *Health
+	// Lease is the kubelet's, if NeedsLease is true. Nil means that it is not known yet.
+	Lease *Lease
 	// KubeletRefused is why the API server refuses what the kubelet writes to its Node, if
 	// AwaitsKubelet is true. Empty: it does not, or that is not known.
 	KubeletRefused string
@@ -64,6 +66,17 @@ type Node struct {
 	BootID string
 }
 
+// Lease is the one that the kubelet renews while it works, every quarter of its duration. The
+// node's Ready condition outlives a kubelet by most of a minute.
+type Lease struct {
+	// RenewedAt is when the kubelet did so last, by the node's own clock, and Lasts for how long
+	// it then counts.
+	RenewedAt time.Time
+	Lasts     time.Duration
+	// ReadSince is since when each attempt to read it has succeeded. Zero: the last one failed.
+	ReadSince time.Time
+}
+
 // Slot is this node's part in the slots' Leases.
 type Slot struct {
 	// Reserved reports whether a slot is reserved for the node.
@@ -90,6 +103,9 @@ type Host struct {
 	// ControlPlaneVersion is the lowest version in the static pods' manifests.
 	ControlPlaneVersion string
 	ConfProblem         string
+	// KubeletProblem is what the kubelet's own health endpoint, asked on the host, shows to be
+	// wrong. Empty: nothing.
+	KubeletProblem string
 	// Armed reports whether the node's own systemd-sysupdate could activate or
 	// delete images.
 	Armed bool

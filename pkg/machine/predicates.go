@@ -117,6 +117,19 @@ func expectedVersion(s State, o Observation) string {
 // that runs is known.
 func nextBoot(o Observation) string { return cmp.Or(o.Host.Active, o.Node.KubeletVersion) }
 
+// leaseRenewed reports whether the kubelet renews its Lease. A time far in the future, which a
+// clock that was ahead left behind, shows nothing: the kubelet soon writes another one.
+func leaseRenewed(o Observation) bool {
+	return o.Lease != nil && o.Now.Sub(o.Lease.RenewedAt).Abs() <= o.Lease.Lasts
+}
+
+// leaseMayBeRenewed reports whether the Lease does not show yet whether the kubelet renews it:
+// it is not known, cannot be read, or could not be until a moment ago, as when the API server
+// was unavailable.
+func leaseMayBeRenewed(o Observation) bool {
+	return o.Lease == nil || o.Lease.ReadSince.IsZero() || o.Now.Sub(o.Lease.ReadSince) < o.Lease.Lasts
+}
+
 // kubeletReported reports whether this boot's kubelet has reported the Node's status.
 func kubeletReported(o Observation) bool {
 	return o.Node.BootID == o.Host.BootID

@@ -69,7 +69,7 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 	switch rapid.SampledFrom([]string{
 		"reconcile", "reconcile", "reconcile", "reconcile", "reconcile and crash", "reconcile without the API", "advance", "advance",
 		"work", "work", "failure", "time", "gate", "release", "release", "ahead", "withdraw",
-		"power", "soft-reboot", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip", "lose", "guard",
+		"power", "soft-reboot", "pods", "pass 1", "kubelet", "night", "host", "abandon", "mounts", "need", "health", "skip", "lose", "guard", "kubelet dies", "api",
 	}).Draw(t, "move") {
 	case "reconcile":
 		m.reconcile(true, true)
@@ -142,6 +142,10 @@ func (m *model) randomEvent(t *rapid.T, failures *int) {
 			m.pods = rapid.IntRange(0, 3).Draw(t, "pods")
 		}
 		m.blocked = rapid.Bool().Draw(t, "blocked")
+	case "kubelet dies":
+		m.kill()
+	case "api":
+		m.apiSilent = !m.apiSilent
 	case "kubelet":
 		m.stuckKubelet = !m.stuckKubelet
 		m.settleKubelet()
@@ -188,6 +192,7 @@ func (m *model) coordinate(release v1alpha1.Release) {
 // recoverAll ends all faults and gives the node what it needs.
 func (m *model) recoverAll() {
 	m.gate, m.blocked, m.stuckKubelet, m.hostProblem, m.healthy = Gate{Open: true}, false, false, "", true
+	m.apiSilent = false
 	for range 500 {
 		if m.finished() && m.held == "" && !m.node.Marked() {
 			return

@@ -166,6 +166,7 @@ func (m *model) command(t *testing.T, words []string) {
 		m.blockers = words[1:]
 	case "gather": // the agent gathers the host's facts, as it does periodically
 		m.gatheredAt, m.gatheredBlockers, m.host.ConfProblem = m.now, m.blockers, m.confs
+		m.gatheredKubelet = m.kubeletProblem()
 	case "refresh": // what a restart that fails leaves behind
 		m.refresh = arg
 	case "os": // the operating system
@@ -235,7 +236,13 @@ func (m *model) command(t *testing.T, words []string) {
 		if why, refused := strings.CutPrefix(arg, "refused "); refused {
 			m.rebootProblem = why
 		}
+	case "api": // the API server
+		m.apiSilent = arg == "silent"
 	case "kubelet":
+		if arg == "dies" {
+			m.kill()
+			return
+		}
 		m.stuckKubelet = arg == "stuck"
 		m.kubeletSilent = arg == "silent"
 		if arg == "starts" {

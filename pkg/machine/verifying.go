@@ -14,6 +14,8 @@ func verifying(s State, o Observation) (State, Action) {
 	switch {
 	case isBack(s, o):
 		return s.enter(v1alpha1.StepSettling, o), Action{}
+	case isReady(s, o) && leaseMayBeRenewed(o):
+		return s.withReason(v1alpha1.ReasonNodeNotReady, "Ready; waits for kubelet "+version+" to renew its Lease"), Action{}
 	case s.keepsBoot(o) && o.Now.Before(limit):
 		// The Node still shows the former kubelet until the new one reports.
 	case s.restarts():
@@ -25,7 +27,16 @@ func verifying(s State, o Observation) (State, Action) {
 	case !o.Now.Before(limit):
 		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready with kubelet %s %s after its boot%s", version, readyWithin(o), refused(o)+guardEnded(s, o)))
 	}
-	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready"+refused(o)+guardEnded(s, o)).withUntil(limit), wait(limit)
+	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready"+notRenewed(s, o)+refused(o)+guardEnded(s, o)).withUntil(limit), wait(limit)
+}
+
+// notRenewed returns the end of a message about a node that is Ready and has no kubelet any
+// more.
+func notRenewed(s State, o Observation) string {
+	if !isReady(s, o) || o.Lease == nil {
+		return ""
+	}
+	return "; the kubelet has not renewed its Lease since " + o.Lease.RenewedAt.UTC().Format(time.TimeOnly)
 }
 
 // refused returns the end of a message about a kubelet that does not report: the answer of
@@ -37,13 +48,16 @@ func refused(o Observation) string {
 	return "; the API server refuses what the kubelet writes to its Node: " + o.KubeletRefused
 }
 
-// isBack reports whether the node is Ready at the expected version, after its reboot
-// if the attempt includes one.
-func isBack(s State, o Observation) bool {
+// isBack reports whether the node is Ready at the expected version, and its kubelet works.
+func isBack(s State, o Observation) bool { return isReady(s, o) && leaseRenewed(o) }
+
+// isReady reports whether the Node is Ready at the expected version, after its reboot if the
+// attempt includes one.
+func isReady(s State, o Observation) bool {
 	return s.booted(o) && kubeletReported(o) && o.Node.Ready && o.Node.KubeletVersion == expectedVersion(s, o)
 }
 
-// settling waits for the settle time, and then for a healthy control plane and etcd:
+// settling waits for the settle time, and then for a healthy kubelet, control plane and etcd:
 // the next node may begin as soon as the slot is free.
 func settling(s State, o Observation) (State, Action) {
 	settleTime := settle(o)
@@ -63,6 +77,8 @@ func settling(s State, o Observation) (State, Action) {
 		return abortAndRetry(s, o, v1alpha1.ReasonRebootStillRequired, "the node rebooted, and its operating system requires another reboot: "+o.Host.RebootReason)
 	case guardWatches(o):
 		return confirm(s, o)
+	case o.Host.At.Before(HostSince(s, o, "")):
+		return s, Action{} // the kubelet is asked once more
 	case o.Node.Marked():
 		return s.enter(v1alpha1.StepUncordoning, o), Action{}
 	}
@@ -94,15 +110,22 @@ func observing(s State, o Observation) (State, Action) {
 	if since := o.Node.ReadySince; since.After(s.Since) && !since.After(o.Now) {
 		end = since.Add(pause)
 	}
-	switch ready := o.Node.Ready && (o.Host == nil || kubeletReported(o)); {
+	switch ready := readyAgain(o) && leaseRenewed(o); {
 	case o.Slot.Held == "", ready && !o.Now.Before(end):
 		return s.enter(v1alpha1.StepUnlocking, o), Action{}
 	case ready:
 		return s.withReason(v1alpha1.ReasonObserving, fmt.Sprintf("in service; must stay Ready for %s", pause)).withUntil(end), wait(end)
+	case readyAgain(o) && leaseMayBeRenewed(o):
+		return s.withReason(v1alpha1.ReasonNodeNotReady, "in service; waits for the kubelet to renew its Lease"), Action{}
 	case !o.Now.Before(limit):
 		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready %s after it went back into service", pause+CheckWithin))
 	}
 	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for the node to be Ready again").withUntil(limit), wait(limit)
+}
+
+// readyAgain reports whether the Node is Ready, and this boot's kubelet has said so.
+func readyAgain(o Observation) bool {
+	return o.Node.Ready && (o.Host == nil || kubeletReported(o))
 }
 
 func unlocking(s State, o Observation) (State, Action) {

@@ -1,9 +1,6 @@
 package rollback
 
 import (
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubelet"
 )
 
 func layout(t *testing.T, files map[string]string) host.Layout {
@@ -35,7 +33,7 @@ func TestCheckStaticPods(t *testing.T) {
 		"/proc/8/cmdline": "", // a thread of the kernel
 	})
 	c := newChecker(l, host.Guard{})
-	if got, want := c.checkStaticPods(c.processes()), "these static pods do not run: kube-apiserver"; got != want {
+	if got, want := c.checkStaticPods(kubelet.Processes(l)), "these static pods do not run: kube-apiserver"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	// A component that ran and ended lost its majority, or its API server.
@@ -45,57 +43,6 @@ func TestCheckStaticPods(t *testing.T) {
 	worker := layout(t, map[string]string{host.ManifestsDir + "/.keep": ""})
 	if got := newChecker(worker, host.Guard{}).checkStaticPods(nil); got != "" {
 		t.Errorf("a worker: got %q, want nothing", got)
-	}
-}
-
-func TestCheckKubelet(t *testing.T) {
-	status := http.StatusOK
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(status)
-		_, _ = w.Write([]byte("[-]syncloop failed"))
-	}))
-	defer server.Close()
-	address, port, err := net.SplitHostPort(strings.TrimPrefix(server.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := layout(t, map[string]string{host.KubeletConfig: "healthzBindAddress: " + address + "\nhealthzPort: " + port + "\n"})
-	runs := []process{{name: "kubelet", cgroup: "0::/system.slice/kubelet.service\n"}}
-	c := newChecker(l, host.Guard{})
-	if got := c.checkKubelet(t.Context(), runs); got != "" {
-		t.Errorf("a healthy kubelet: got %q, want nothing", got)
-	}
-	status = http.StatusInternalServerError
-	if got, want := c.checkKubelet(t.Context(), runs), "the kubelet's health endpoint answers 500: [-]syncloop failed"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	server.Close()
-	if got := c.checkKubelet(t.Context(), runs); !strings.Contains(got, "does not answer") {
-		t.Errorf("no endpoint: got %q", got)
-	}
-	pod := []process{{name: "kubelet", cgroup: "0::/kubepods.slice/pod1\n"}}
-	if got, want := c.checkKubelet(t.Context(), pod), "the kubelet does not run"; got != want {
-		t.Errorf("a pod's process of that name: got %q, want %q", got, want)
-	}
-}
-
-func TestHealthAddress(t *testing.T) {
-	for name, test := range map[string]struct {
-		config string
-		args   []string
-		want   string
-	}{
-		"defaults":              {"", nil, "127.0.0.1:10248"},
-		"config.yaml":           {"healthzPort: 10300\nhealthzBindAddress: 10.0.0.1\n", nil, "10.0.0.1:10300"},
-		"every address":         {"healthzBindAddress: 0.0.0.0\n", nil, "127.0.0.1:10248"},
-		"disabled":              {"healthzPort: 0\n", nil, ""},
-		"flags come first":      {"healthzPort: 0\n", []string{"--healthz-port=10400", "--healthz-bind-address", "10.0.0.2"}, "10.0.0.2:10400"},
-		"config.yaml is broken": {"healthzPort: [\n", nil, "127.0.0.1:10248"},
-	} {
-		l := layout(t, map[string]string{host.KubeletConfig: test.config})
-		if got := newChecker(l, host.Guard{}).healthAddress(test.args); got != test.want {
-			t.Errorf("%s: got %q, want %q", name, got, test.want)
-		}
 	}
 }
 

@@ -62,7 +62,9 @@ func (w *world) startAgent(n *node) {
 	}
 	w.note("the agent of %s begins in step %q", n.name, a.steps.State().Step)
 	a.step = func() time.Duration {
+		before := a.steps.State()
 		pause := a.steps.Reconcile(a.ctx)
+		w.checkSettled(a, before)
 		if pause >= 20*time.Second && !w.script.NoNoise {
 			pause += time.Duration(w.noise(60)) * time.Second // a slow one finds more races
 		}

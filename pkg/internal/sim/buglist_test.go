@@ -36,7 +36,7 @@ var bugs = []bug{
 		{"pkg/machine/kubeadm.go", "case work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase kubeadmDone(o)", "case withdrawn(s, o):\n\t\treturn abortWithdrawn(s, o)\n\tcase work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase kubeadmDone(o)"},
 	}},
 	{"a node is taken back into service unverified", []edit{
-		{"pkg/machine/verifying.go", "\tcase isBack(s, o):\n\t\treturn s.enter(v1alpha1.StepSettling, o), Action{}\n\tcase s.keepsBoot(o) && o.Now.Before(limit):", "\tcase o.Now.Before(limit):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n\tcase s.keepsBoot(o) && o.Now.Before(limit):"},
+		{"pkg/machine/verifying.go", "\tcase isBack(s, o):\n\t\treturn s.enter(v1alpha1.StepSettling, o), Action{}\n", "\tcase o.Now.Before(limit):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n"},
 	}},
 	{"a person's cordon is removed", []edit{
 		{"pkg/agent/cordon.go", "if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours {", "{"},

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 )
 
 // checkNode checks promise 5 on a change of a Node.
@@ -45,5 +46,19 @@ func (w *world) checkUncordon(a *agentProgram) {
 	known := w.now().Sub(n.changedAt) > grace || n.verified != n.merged // what upgrades do, agents know at once
 	if !n.healthy() && !abortedLong && known {
 		w.broken("verified", "%s is uncordoned in step %s: ready %t, kubelet %q, merged %q", n.name, step.Step, n.ready, n.kubelet, n.merged)
+	}
+}
+
+// lastSeconds is how long before a node leaves Settling its kubelet may have been asked.
+const lastSeconds = 15 * time.Second
+
+// checkSettled checks that a node leaves Settling, and its guard ends, with a kubelet.
+func (w *world) checkSettled(a *agentProgram, before machine.State) {
+	n, after := a.node, a.steps.State().Step
+	if before.Step != v1alpha1.StepSettling || after != v1alpha1.StepUncordoning && after != v1alpha1.StepObserving && after != v1alpha1.StepUnlocking {
+		return
+	}
+	if dead := w.now().Sub(n.diedAt); n.on && n.kubelet == "" && !n.diedAt.IsZero() && dead > lastSeconds {
+		w.broken("verified", "%s leaves Settling for %s, and its kubelet has been dead for %s", n.name, after, dead)
 	}
 }

@@ -20,6 +20,9 @@ func (n *node) facts() host.Facts {
 	if n.packages {
 		f.Supported, f.UnsupportedReason, f.Active, f.Merged = false, "Kubernetes comes from packages", "", ""
 	}
+	if n.kubelet == "" && !n.packages {
+		f.KubeletProblem = "the kubelet does not run"
+	}
 	if n.osReboot {
 		f.RebootReason = "/run/reboot-required exists"
 	}

@@ -38,6 +38,9 @@ func (w *world) inject(f fault) {
 			}
 		})
 	case "api down":
+		for _, n := range w.nodes {
+			n.renew()
+		}
 		w.apiDownUntil = w.now().Add(f.For)
 	case "delete lease", "clear lease", "garble lease", "unlabel lease":
 		w.injectLease(f)
@@ -141,6 +144,7 @@ func (w *world) repair() {
 		n.blocked, n.failing = false, map[verb.Verb]int{}
 		n.power()
 		w.heal(n)
+		n.restartKubelet()
 	}
 	if c := w.coordinators[1]; c != nil {
 		c.kill()

@@ -130,6 +130,10 @@ func (n *node) effect(r host.Request, a verbArgs, result *host.Result, fail func
 			fail(v1alpha1.ReasonRolledBack, "the guard returns the node")
 			return
 		}
+		if n.kubelet == "" {
+			fail(v1alpha1.ReasonUnhealthy, "the kubelet does not run")
+			return
+		}
 		n.armed, n.guards = false, false
 	case verb.Uninstall:
 		if v := n.busy(); v != "" {

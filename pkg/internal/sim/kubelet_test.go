@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
@@ -45,6 +47,56 @@ func (w *world) setNode(n *node, ready bool) {
 		}
 		status["conditions"] = []any{tree{"type": "Ready", "status": now, "lastTransitionTime": since}}
 	})
+}
+
+const (
+	renewEvery = 10 * time.Second // a kubelet's Lease
+	renewAgain = 2 * time.Second  // until a kubelet does so after the API server was unavailable
+)
+
+// renew brings renewedAt up to date, before anything changes of which it depends.
+func (n *node) renew() {
+	since := n.kubeletSince
+	for _, back := range []time.Time{n.healedAt.Add(renewAgain), n.w.apiDownUntil.Add(renewAgain)} {
+		if back.After(since) {
+			since = back
+		}
+	}
+	if !n.on || n.kubelet == "" || n.partitioned || !n.w.apiUp() || n.w.now().Before(since) {
+		return
+	}
+	n.renewedAt = since.Add(n.w.now().Sub(since).Truncate(renewEvery))
+}
+
+// showRenewal writes the Lease of a node's kubelet, which nobody watches.
+func (w *world) showRenewal(k key) {
+	n := w.node(k.Name)
+	if n == nil || k.Resource != "leases" {
+		return
+	}
+	n.renew()
+	w.api.objects[k] = &stored{tree: tree{
+		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": tree{"namespace": k.Namespace, "name": k.Name},
+		"spec": tree{"holderIdentity": n.name, "leaseDurationSeconds": 40, "renewTime": n.renewedAt.UTC().Format(metav1.RFC3339Micro)},
+	}}
+}
+
+// kubeletDies ends the kubelet, and nothing else. Its Node stays Ready for most of a minute.
+func (n *node) kubeletDies() {
+	if !n.on || n.shutting || n.kubelet == "" {
+		return
+	}
+	n.w.note("the kubelet of %s dies", n.name)
+	n.renew()
+	n.kubelet, n.ready, n.changedAt, n.diedAt = "", false, n.w.now(), n.w.now()
+	n.w.watchLost(n)
+}
+
+// restartKubelet starts the kubelet again if it died.
+func (n *node) restartKubelet() {
+	if n.on && !n.shutting && n.kubelet == "" && !n.diedAt.IsZero() {
+		n.startKubelet()
+	}
 }
 
 // watchLost makes a Node NotReady that reports nothing, as the node controller does.

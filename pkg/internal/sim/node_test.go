@@ -67,6 +67,9 @@ type node struct {
 	merged       string
 	kubelet      string // the version that runs; empty: none
 	kubeletSince time.Time
+	diedAt       time.Time // its kubelet died
+	healedAt     time.Time // its last partition ended
+	renewedAt    time.Time // its kubelet last renewed its Lease
 	ready        bool
 	verified     string                  // what was merged when it was Ready last; empty after a reboot by an upgrade
 	units        map[verb.Verb]time.Time // running verbs, and when they end
@@ -127,6 +130,7 @@ func (n *node) merge() {
 
 // cut cuts the power.
 func (n *node) cut() {
+	n.renew()
 	n.downSince, n.changedAt = n.w.now(), n.w.now()
 	n.on, n.podsUp, n.kubelet, n.ready, n.merged, n.guards = false, false, "", false, "", false
 	for v, until := range n.units {
@@ -166,6 +170,7 @@ func (n *node) shutdown(ours bool, why string) {
 
 // startKubelet starts the kubelet of the merged image.
 func (n *node) startKubelet() {
+	n.renew()
 	n.kubelet, n.ready, n.changedAt = "", false, n.w.now()
 	if n.merged == "" || !n.on {
 		n.w.watchLost(n)

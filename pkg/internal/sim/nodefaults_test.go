@@ -19,7 +19,11 @@ func (w *world) injectNode(n *node, f fault) {
 		w.until(f, n.power)
 	case "manual reboot":
 		n.shutdown(false, "a person reboots it")
+	case "kubelet dies":
+		n.kubeletDies()
+		w.until(f, n.restartKubelet)
 	case "partition":
+		n.renew()
 		n.partitioned = true
 		w.watchLost(n)
 		w.until(f, func() { w.heal(n) })
@@ -63,7 +67,7 @@ func (w *world) heal(n *node) {
 	if !n.partitioned {
 		return
 	}
-	n.partitioned = false
+	n.partitioned, n.healedAt = false, w.now()
 	w.report(n)
 	w.pods(n)
 	w.startAgent(n)

@@ -45,7 +45,7 @@ var errLost = errors.New("the reply was lost")
 func (p *program) init(w *world, name string) {
 	p.w, p.name = w, name
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.clients = newClients(&transport{by: name, api: w.api, before: p.before, after: p.after, evict: w.evict})
+	p.clients = newClients(&transport{by: name, api: w.api, before: p.before, after: p.after, evict: w.evict, renew: w.showRenewal})
 }
 
 func (p *program) dead() bool { return p.isDead }

@@ -88,6 +88,7 @@ func newScript(seed uint64) script {
 		s.Faults = append(s.Faults, anyMoment(r, s)...)
 	}
 	s.Faults = append(s.Faults, anySwitches(s)...)
+	s.Faults = append(s.Faults, anyDeaths(s)...)
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
 	s.Packages, s.Unmanaged, s.Soft = anyPackages(s), anyUnmanaged(s), anySoft(s)
 	return s
@@ -106,6 +107,27 @@ func anyPackages(s script) (names []string) {
 		}
 	}
 	return names
+}
+
+// anyDeaths returns kubelets that die, for a while or until all faults are over, in about one
+// story of five: mostly after their node's boot.
+func anyDeaths(s script) (list []fault) {
+	r := rand.New(rand.NewPCG(s.Seed, 6))
+	if r.IntN(5) > 0 {
+		return nil
+	}
+	names := s.nodes()
+	for range 1 + r.IntN(2) {
+		f := fault{
+			At: early(r.Float64(), s.Lasts), Kind: "kubelet dies", Who: names[r.IntN(len(names))],
+			For: []time.Duration{15 * time.Second, time.Minute, 5 * time.Minute, time.Hour}[r.IntN(4)],
+		}
+		if r.IntN(4) > 0 {
+			f.Step = []v1alpha1.Step{v1alpha1.StepSettling, v1alpha1.StepSettling, v1alpha1.StepVerifying, v1alpha1.StepObserving, v1alpha1.StepDraining}[r.IntN(5)]
+		}
+		list = append(list, f)
+	}
+	return list
 }
 
 // anySoft returns what is wrong with the soft reboots of about one node of four.

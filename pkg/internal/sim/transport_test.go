@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -24,6 +25,7 @@ type transport struct {
 	before func(r request) error
 	after  func(r request) error
 	evict  func(k key) error // whether a pod may be evicted
+	renew  func(k key)       // brings the Lease of a kubelet up to date
 }
 
 // request is one request, as faults and checks see it.
@@ -116,6 +118,9 @@ func (t *transport) do(r *http.Request, one request) (*stored, error) {
 	k := one.key
 	switch one.method {
 	case http.MethodGet:
+		if k.Namespace == corev1.NamespaceNodeLease {
+			t.renew(k)
+		}
 		if found := t.api.objects[k]; found != nil {
 			return found, nil
 		}

@@ -128,6 +128,7 @@ func (a *apply) create(ctx context.Context, u *v1alpha1.ClusterUpgrade) (*v1alph
 	}
 	if a.mode == dryRunNone {
 		reader.sign(ctx, u)
+		reader.signChecks(ctx, u)
 	}
 	created, err := reader.kinds.ClusterUpgrades.Create(ctx, u, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: a.dryRun.options()})
 	if apierrors.IsAlreadyExists(err) {

@@ -59,7 +59,7 @@ Ctrl-C stops the display, not the upgrade.`,
 	root.SetFlagErrorFunc(explainFlag)
 	root.PersistentFlags().StringVar(&p.color, "color", "auto", "Whether to color: auto (on a terminal, unless NO_COLOR is set), always or never.")
 	p.addClusterFlags(root)
-	root.AddCommand(newStatus(p), newPlan(p), newApply(p), newHistory(p), newReport(p), newReleases(p), newWindows(p), newFreeze(p), newUnfreeze(p), newSuspend(p), newResume(p), newAbandon(p), newMigrate(p), newDoctor(p), newVersion(p), newCompletion(p))
+	root.AddCommand(newStatus(p), newPlan(p), newApply(p), newHistory(p), newReport(p), newReleases(p), newWindows(p), newFreeze(p), newUnfreeze(p), newSuspend(p), newResume(p), newApprove(p), newAbandon(p), newMigrate(p), newDoctor(p), newVersion(p), newCompletion(p))
 	for _, cmd := range root.Commands() {
 		cmd.Args = explainArguments(cmd.Args)
 	}

@@ -42,7 +42,7 @@ var (
 	}
 	editCommands = []string{
 		"freeze f --for 1h --reason x --dry-run=server", "freeze f --for 1h --reason x", "unfreeze f --dry-run=server", "unfreeze f",
-		"suspend u", "resume u", "abandon w-1 --reason x",
+		"suspend u", "resume u", "approve u", "abandon w-1 --reason x",
 	}
 )
 

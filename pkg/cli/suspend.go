@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/request"
@@ -59,27 +57,31 @@ func (p *program) setSuspend(ctx context.Context, name string, suspend bool) err
 	if err != nil {
 		return err
 	}
-	u, err := reader.kinds.ClusterUpgrades.Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case isMissing(err):
-		return fmt.Errorf("there is no ClusterUpgrade %q; `kubectl get clusterupgrades` lists them", name)
-	case err != nil:
-		return explain("reading ClusterUpgrade "+name, err)
-	case u.Status.Outcome != "":
-		return fmt.Errorf("ClusterUpgrade %s has ended (%s): it can no longer be suspended or resumed", name, u.Status.Outcome)
+	owner := ""
+	changed, err := reader.change(ctx, name, func(u *v1alpha1.ClusterUpgrade, _ string) (map[string]any, error) {
+		if u.Status.Outcome != "" {
+			return nil, fmt.Errorf("ClusterUpgrade %s has ended (%s): it can no longer be suspended or resumed", name, u.Status.Outcome)
+		}
+		if u.Spec.Suspend == suspend {
+			return nil, nil
+		}
+		owner = request.GitOwner(u)
+		return map[string]any{"suspend": suspend}, nil
+	})
+	if err != nil {
+		return err
 	}
-	done := map[bool]string{true: "suspended", false: "resumed"}[suspend]
-	if u.Spec.Suspend == suspend {
-		fmt.Fprintf(p.Out, "clusterupgrade.%s/%s %s already\n", v1alpha1.Group, name, done)
-		return nil
+	p.printChange(name, map[bool]string{true: "suspended", false: "resumed"}[suspend], changed, owner, "spec.suspend")
+	return nil
+}
+
+// printChange says what was done to an upgrade, and warns where its owner may undo it.
+func (p *program) printChange(name, done string, changed bool, owner, field string) {
+	if owner != "" {
+		fmt.Fprintf(p.ErrOut, "warning: %s owns ClusterUpgrade %s and may undo this: set %s there too\n", owner, name, field)
 	}
-	if owner := request.GitOwner(u); owner != "" {
-		fmt.Fprintf(p.ErrOut, "warning: %s owns ClusterUpgrade %s and may undo this: set spec.suspend there too\n", owner, name)
-	}
-	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"suspend":%t}}`, u.UID, suspend)
-	if _, err := reader.kinds.ClusterUpgrades.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}); err != nil {
-		return explain("changing ClusterUpgrade "+name, err)
+	if !changed {
+		done += " already"
 	}
 	fmt.Fprintf(p.Out, "clusterupgrade.%s/%s %s\n", v1alpha1.Group, name, done)
-	return nil
 }

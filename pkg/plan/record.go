@@ -79,6 +79,7 @@ func supersededVerdict(t *target, n *node) verdict {
 
 // piece returns one piece of the upgrade's record, with no node in it yet.
 func piece(u *v1alpha1.ClusterUpgrade, number, of int) v1alpha1.UpgradeRecord {
+	_, changedBy := u.Changed()
 	record := v1alpha1.UpgradeRecord{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "UpgradeRecord"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -87,6 +88,7 @@ func piece(u *v1alpha1.ClusterUpgrade, number, of int) v1alpha1.UpgradeRecord {
 		UpgradeSummary: v1alpha1.UpgradeSummary{
 			Upgrade: u.Reference(), Type: TypeOf(u), FromVersion: u.Status.FromVersion, Version: u.Spec.Version,
 			Outcome: u.Status.Outcome, CreatedBy: u.Annotations[v1alpha1.CreatedByAnnotation], RequestedBy: u.Annotations[v1alpha1.RequestedByAnnotation],
+			ChangedBy: changedBy, ApprovedBy: u.Spec.Approved.By,
 			TriggerTime: u.Status.TriggerTime, CompletionTime: *u.Status.CompletionTime, Counts: u.Status.Nodes,
 			IgnoreChecks: u.Spec.IgnoreChecks, EtcdSnapshot: u.Status.EtcdSnapshot,
 		},

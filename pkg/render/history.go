@@ -36,6 +36,7 @@ type Ended struct {
 	Nodes          v1alpha1.NodeCounts  `json:"nodes"`
 	// RequestedBy is the user who requested it, or the policy. Empty: that is not known.
 	RequestedBy string `json:"requestedBy,omitempty"`
+	People
 	// RetryOf is the failed upgrade whose place it took.
 	RetryOf      string                  `json:"retryOf,omitempty"`
 	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
@@ -76,6 +77,9 @@ func HistoryPage(e Ended, o Options) string {
 	}
 	if e.RequestedBy != "" {
 		lines = append(lines, titled("Requested:", cell{"by " + e.RequestedBy, plain}))
+	}
+	for _, line := range e.People.lines() {
+		lines = append(lines, titled("", cell{line, plain}))
 	}
 	if e.RetryOf != "" {
 		lines = append(lines, titled("Retry of:", cell{e.RetryOf, plain}))
@@ -124,6 +128,9 @@ func ignoredChecks(checks []v1alpha1.IgnoredCheck) string {
 		texts[i] = check.ID
 		if check.Reason != "" {
 			texts[i] += " (" + check.Reason + ")"
+		}
+		if check.By != "" {
+			texts[i] += " by " + check.By
 		}
 	}
 	return strings.Join(texts, ", ")

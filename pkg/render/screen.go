@@ -69,9 +69,15 @@ func headline(s Status, o Options) [][2]cell {
 	if u.RequestedBy != "" {
 		text += ", requested by " + u.RequestedBy
 	}
+	for _, line := range u.People.lines() {
+		text += ", " + line
+	}
 	rows := [][2]cell{titled("Upgrade:", cell{text, bold})}
 	if why := o.why(u.Reason, u.Message, nil); why != "" {
 		rows = append(rows, titled("", cell{why, upgradeColor(u)}))
+	}
+	if len(u.IgnoreChecks) > 0 {
+		rows = append(rows, titled("Ignored:", cell{ignoredChecks(u.IgnoreChecks), yellow}))
 	}
 	if len(s.Queued) > 0 {
 		rows = append(rows, titled("Queued:", cell{strings.Join(s.Queued, ", "), plain}))

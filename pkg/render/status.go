@@ -44,6 +44,8 @@ type Upgrade struct {
 	Message        string               `json:"message,omitempty"`
 	// RequestedBy is the user who requested it, or the policy. Empty: that is not known.
 	RequestedBy string `json:"requestedBy,omitempty"`
+	People
+	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
 	// Stalled reports whether the upgrade does not go on until a person acts.
 	Stalled bool `json:"stalled,omitempty"`
 }

@@ -47,6 +47,9 @@ func (b *builder) addNotes() {
 	if b.isDerived() {
 		note("Why a node waited is derived from the windows and from the times of the other nodes; a suspension or a missing approval is not recorded.")
 	}
+	if r.Upgrade.Changed && r.Upgrade.ChangedBy == "" {
+		note("The upgrade was changed after it was created, and who did that last is not recorded: it was not changed by `kubectl upgrade`, but for example from Git. The API server's audit log has it.")
+	}
 	if r.Upgrade.RequestedBy == "" {
 		note("Who requested the upgrade is not known: it was not created by `kubectl upgrade apply`, but for example from Git.")
 	}

@@ -42,6 +42,9 @@ type Upgrade struct {
 	To             string               `json:"to,omitempty"`
 	RequestedBy    string               `json:"requestedBy,omitempty"`
 	RequestedTime  *time.Time           `json:"requestedTime,omitempty"`
+	Changed        bool                 `json:"changed,omitempty"`
+	ChangedBy      string               `json:"changedBy,omitempty"`
+	ApprovedBy     string               `json:"approvedBy,omitempty"`
 	RetryOf        string               `json:"retryOf,omitempty"`
 	Method         v1alpha1.Method      `json:"method,omitempty"`
 	MaxUnavailable string               `json:"maxUnavailable,omitempty"`

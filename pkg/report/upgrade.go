@@ -22,7 +22,8 @@ func (b *builder) addRecord(r v1alpha1.UpgradeSummary) {
 	b.report.Upgrade = Upgrade{
 		Name: r.Upgrade.Name, UID: r.Upgrade.UID, Type: r.Type, From: r.FromVersion, To: r.Version,
 		RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy),
-		StartTime:   instant(r.TriggerTime), Triggered: r.TriggerTime != nil, EndTime: instant(&r.CompletionTime),
+		Changed:     r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy,
+		StartTime: instant(r.TriggerTime), Triggered: r.TriggerTime != nil, EndTime: instant(&r.CompletionTime),
 		Outcome: r.Outcome, Reason: r.Reason, Message: r.Message, Counts: r.Counts,
 	}
 	b.report.IgnoreChecks, b.report.EtcdSnapshot = r.IgnoreChecks, r.EtcdSnapshot
@@ -36,11 +37,12 @@ func (b *builder) addObject(u *v1alpha1.ClusterUpgrade) {
 	b.report.Upgrade = Upgrade{
 		Name: u.Name, UID: string(u.UID), Type: plan.TypeOf(u), From: u.Status.FromVersion, To: u.Spec.Version,
 		RequestedBy:   requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
-		RequestedTime: instant(&u.CreationTimestamp), RetryOf: u.Spec.RetryOf,
+		RequestedTime: instant(&u.CreationTimestamp), ApprovedBy: u.Spec.Approved.By, RetryOf: u.Spec.RetryOf,
 		Method: strategy.Method, IgnoreWindows: u.Spec.IgnoreWindows, Suspended: u.Spec.Suspend && u.Status.Outcome == "",
 		StartTime: cmp.Or(instant(u.Status.TriggerTime), instant(&u.CreationTimestamp)), Triggered: u.Status.TriggerTime != nil,
 		EndTime: instant(u.Status.CompletionTime), Outcome: u.Status.Outcome, Stalled: u.Status.Stalled(), Counts: u.Status.Nodes,
 	}
+	b.report.Upgrade.Changed, b.report.Upgrade.ChangedBy = u.Changed()
 	if strategy.MaxUnavailable != nil {
 		b.report.Upgrade.MaxUnavailable = strategy.MaxUnavailable.String()
 	}

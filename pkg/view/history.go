@@ -31,6 +31,7 @@ func Ended(upgrades []v1alpha1.ClusterUpgrade, records []v1alpha1.UpgradeRecord)
 			byUID[string(u.UID)] = e
 		}
 		e.Object = "clusterupgrade." + v1alpha1.Group + "/" + u.Name
+		e.Changed, _ = u.Changed() // a record has no name where none is known
 		e.RetryOf, e.IgnoreChecks, e.EtcdSnapshot = u.Spec.RetryOf, u.Spec.IgnoreChecks, u.Status.EtcdSnapshot
 	}
 	items := make([]render.Ended, 0, len(byUID))
@@ -55,6 +56,7 @@ func endedFromRecord(r *v1alpha1.UpgradeRecord) *render.Ended {
 		Name: r.Upgrade.Name, Object: "upgraderecord." + v1alpha1.Group + "/" + r.Name, Type: r.Type, From: r.FromVersion, To: r.Version,
 		TriggerTime: instant(r.TriggerTime), CompletionTime: instant(&r.CompletionTime), Outcome: r.Outcome, Reason: r.Reason, Message: r.Message,
 		Nodes: r.Counts, RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), IgnoreChecks: r.IgnoreChecks, EtcdSnapshot: r.EtcdSnapshot,
+		People: render.People{Changed: r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy},
 	}
 }
 
@@ -63,6 +65,6 @@ func endedFromUpgrade(u *v1alpha1.ClusterUpgrade) *render.Ended {
 	v := Upgrade(u)
 	return &render.Ended{
 		Name: v.Name, Type: v.Type, From: v.From, To: v.To, TriggerTime: v.TriggerTime, CompletionTime: v.CompletionTime,
-		Outcome: v.Outcome, Reason: v.Reason, Message: v.Message, Nodes: u.Status.Nodes, RequestedBy: v.RequestedBy,
+		Outcome: v.Outcome, Reason: v.Reason, Message: v.Message, Nodes: u.Status.Nodes, RequestedBy: v.RequestedBy, People: v.People,
 	}
 }

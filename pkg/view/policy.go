@@ -1,8 +1,6 @@
 package view
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,20 +47,20 @@ func Approvals(u *v1alpha1.ClusterUpgrade, policy *v1alpha1.UpgradePolicy) (miss
 	}
 	strategy, given := u.Status.Strategy.Or(u.Resolve(defaults)), u.Spec.Approved
 	if strategy.Approval == v1alpha1.ApprovalRequired && !given.Upgrade {
-		return []render.Approval{approval(u, "", v1alpha1.Approved{Upgrade: true})}
+		return []render.Approval{approval(u, "")}
 	}
 	for _, group := range strategy.Groups {
 		if u.Status.TriggerTime != nil && group.Approval == v1alpha1.ApprovalRequired && !slices.Contains(given.Groups, group.Name) {
-			// A merge patch replaces a list as a whole.
-			all := append(slices.Clone(given.Groups), group.Name)
-			missing = append(missing, approval(u, group.Name, v1alpha1.Approved{Groups: all}))
+			missing = append(missing, approval(u, group.Name))
 		}
 	}
 	return missing
 }
 
-func approval(u *v1alpha1.ClusterUpgrade, group string, approved v1alpha1.Approved) render.Approval {
-	text, _ := json.Marshal(approved) // a struct of a bool and strings
-	command := fmt.Sprintf(`kubectl patch clusterupgrade %s --type merge -p '{"spec":{"approved":%s}}'`, u.Name, text)
+func approval(u *v1alpha1.ClusterUpgrade, group string) render.Approval {
+	command := "kubectl upgrade approve " + u.Name
+	if group != "" {
+		command += " --group " + group
+	}
 	return render.Approval{Upgrade: u.Name, Group: group, Command: command}
 }

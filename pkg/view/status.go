@@ -68,7 +68,10 @@ func Upgrade(u *v1alpha1.ClusterUpgrade) *render.Upgrade {
 		Outcome:        u.Status.Outcome,
 		Stalled:        u.Status.Stalled(),
 		RequestedBy:    requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
+		People:         render.People{ApprovedBy: u.Spec.Approved.By},
+		IgnoreChecks:   u.Spec.IgnoreChecks,
 	}
+	v.Changed, v.ChangedBy = u.Changed()
 	v.Reason, v.Message = u.Status.Explain()
 	return v
 }

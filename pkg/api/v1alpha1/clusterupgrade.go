@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // ClusterUpgrade requests an upgrade of the cluster, and shows its state. One is active
 // at a time; the others wait in a queue. UpgradeRecords keep the result of each node of
@@ -107,6 +111,11 @@ type Approved struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	// +optional
 	Groups []string `json:"groups,omitempty"`
+	// By is the user who approved last, as the API server knows them. An admission policy
+	// rejects any other name. Absent: the approval came from elsewhere, such as Git.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	By string `json:"by,omitempty"`
 }
 
 // IgnoredCheck is a preflight check whose findings must not block.
@@ -119,6 +128,11 @@ type IgnoredCheck struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Reason string `json:"reason,omitempty"`
+	// By is the user who lets it be ignored, as the API server knows them. An admission
+	// policy rejects any other name. Absent: it came from elsewhere, such as Git.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	By string `json:"by,omitempty"`
 }
 
 // Ignores reports whether the upgrade ignores a check's findings.
@@ -129,6 +143,18 @@ func (s ClusterUpgradeSpec) Ignores(id string) bool {
 		}
 	}
 	return false
+}
+
+// Changed returns whether the spec was changed after the upgrade was created, and the user
+// who changed it last. Empty: that is not known, as that change did not record its user.
+func (u *ClusterUpgrade) Changed() (changed bool, by string) {
+	if u.Generation <= 1 {
+		return false, ""
+	}
+	if u.Annotations[ChangedGenerationAnnotation] == strconv.FormatInt(u.Generation, 10) {
+		by = u.Annotations[ChangedByAnnotation]
+	}
+	return true, by
 }
 
 // Reference returns the reference by which nodes and records name the upgrade.

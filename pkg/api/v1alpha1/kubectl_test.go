@@ -21,7 +21,7 @@ func TestKubectlExplainsEachKind(t *testing.T) {
 		"maintenanceschedule.spec.maintenanceWindows":             {"-required-", "RFC 5545 RRULE such as FREQ=WEEKLY"},
 		"maintenanceschedule.spec.maintenanceExclusions.upgrades": {"kinds of upgrade that are excluded"},
 		"upgradepolicy":                                    {"There is one, named cluster", "what runs as root on every node"},
-		"upgradepolicy.spec.automatic":                     {"enum: Patch, Minor, Reboot", "must have seen that a patch is available"},
+		"upgradepolicy.spec.automatic":                     {"enum: Patch, Minor, Reboot", "must have seen each image of a"},
 		"upgradepolicy.spec.source":                        {"SHA256SUMS", "gpg --export --armor"},
 		"clusterupgrade.spec.strategy.drain":               {"enum: Abort, Delete", "killed immediately", "A strategy's default: 900"},
 		"clusterupgrade.spec.strategy.drain.rules":         {"enum: Drain, Skip, WaitCompleted", "-required-"},

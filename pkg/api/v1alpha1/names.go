@@ -43,6 +43,13 @@ const (
 	// object came from elsewhere, such as Git.
 	RequestedByAnnotation = Group + "/requested-by"
 
+	// ChangedByAnnotation on a ClusterUpgrade is the name of the user who changed its spec
+	// last, and ChangedGenerationAnnotation the generation that this made: with another one
+	// the name is that of an earlier change. `kubectl upgrade` writes both, and an admission
+	// policy rejects any name but the user's own, and any generation but that one.
+	ChangedByAnnotation         = Group + "/changed-by"
+	ChangedGenerationAnnotation = Group + "/changed-generation"
+
 	// PausedAnnotation on the DaemonSet of another program that reboots nodes is the
 	// nodeSelector that its pods had before `kubectl upgrade migrate` paused it, as JSON. On a
 	// Node it says that `kubectl upgrade migrate` paused FLUO there.

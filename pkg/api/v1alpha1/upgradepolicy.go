@@ -4,7 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // UpgradePolicy is the configuration: which upgrades are automatic, where images come
 // from, which nodes are managed, and how nodes are upgraded. There is one, named
-// cluster; the coordinator creates it if it is missing.
+// cluster; on a new installation the coordinator creates it.
 //
 // The source of images decides what runs as root on every node: allow only
 // administrators of the cluster to change this object.

@@ -9,7 +9,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=kurec,categories=upgrade
-// +kubebuilder:validation:XValidation:rule="self.upgrade == oldSelf.upgrade && self.outcome == oldSelf.outcome && self.completionTime == oldSelf.completionTime && self.piece == oldSelf.piece && self.pieces == oldSelf.pieces && (has(self.type) ? has(oldSelf.type) && self.type == oldSelf.type : !has(oldSelf.type)) && (has(self.fromVersion) ? has(oldSelf.fromVersion) && self.fromVersion == oldSelf.fromVersion : !has(oldSelf.fromVersion)) && (has(self.version) ? has(oldSelf.version) && self.version == oldSelf.version : !has(oldSelf.version)) && (has(self.reason) ? has(oldSelf.reason) && self.reason == oldSelf.reason : !has(oldSelf.reason)) && (has(self.message) ? has(oldSelf.message) && self.message == oldSelf.message : !has(oldSelf.message)) && (has(self.createdBy) ? has(oldSelf.createdBy) && self.createdBy == oldSelf.createdBy : !has(oldSelf.createdBy)) && (has(self.requestedBy) ? has(oldSelf.requestedBy) && self.requestedBy == oldSelf.requestedBy : !has(oldSelf.requestedBy)) && (has(self.triggerTime) ? has(oldSelf.triggerTime) && self.triggerTime == oldSelf.triggerTime : !has(oldSelf.triggerTime)) && (has(self.counts) ? has(oldSelf.counts) && self.counts == oldSelf.counts : !has(oldSelf.counts)) && (has(self.ignoreChecks) ? has(oldSelf.ignoreChecks) && self.ignoreChecks == oldSelf.ignoreChecks : !has(oldSelf.ignoreChecks)) && (has(self.etcdSnapshot) ? has(oldSelf.etcdSnapshot) && self.etcdSnapshot == oldSelf.etcdSnapshot : !has(oldSelf.etcdSnapshot)) && (has(self.nodes) ? has(oldSelf.nodes) && self.nodes == oldSelf.nodes : !has(oldSelf.nodes))",message="a record is never changed"
+// +kubebuilder:validation:XValidation:rule="self.upgrade == oldSelf.upgrade && self.outcome == oldSelf.outcome && self.completionTime == oldSelf.completionTime && self.piece == oldSelf.piece && self.pieces == oldSelf.pieces && (has(self.type) ? has(oldSelf.type) && self.type == oldSelf.type : !has(oldSelf.type)) && (has(self.fromVersion) ? has(oldSelf.fromVersion) && self.fromVersion == oldSelf.fromVersion : !has(oldSelf.fromVersion)) && (has(self.version) ? has(oldSelf.version) && self.version == oldSelf.version : !has(oldSelf.version)) && (has(self.reason) ? has(oldSelf.reason) && self.reason == oldSelf.reason : !has(oldSelf.reason)) && (has(self.message) ? has(oldSelf.message) && self.message == oldSelf.message : !has(oldSelf.message)) && (has(self.createdBy) ? has(oldSelf.createdBy) && self.createdBy == oldSelf.createdBy : !has(oldSelf.createdBy)) && (has(self.requestedBy) ? has(oldSelf.requestedBy) && self.requestedBy == oldSelf.requestedBy : !has(oldSelf.requestedBy)) && (has(self.changedBy) ? has(oldSelf.changedBy) && self.changedBy == oldSelf.changedBy : !has(oldSelf.changedBy)) && (has(self.approvedBy) ? has(oldSelf.approvedBy) && self.approvedBy == oldSelf.approvedBy : !has(oldSelf.approvedBy)) && (has(self.triggerTime) ? has(oldSelf.triggerTime) && self.triggerTime == oldSelf.triggerTime : !has(oldSelf.triggerTime)) && (has(self.counts) ? has(oldSelf.counts) && self.counts == oldSelf.counts : !has(oldSelf.counts)) && (has(self.ignoreChecks) ? has(oldSelf.ignoreChecks) && self.ignoreChecks == oldSelf.ignoreChecks : !has(oldSelf.ignoreChecks)) && (has(self.etcdSnapshot) ? has(oldSelf.etcdSnapshot) && self.etcdSnapshot == oldSelf.etcdSnapshot : !has(oldSelf.etcdSnapshot)) && (has(self.nodes) ? has(oldSelf.nodes) && self.nodes == oldSelf.nodes : !has(oldSelf.nodes))",message="a record is never changed"
 // +kubebuilder:printcolumn:name="Upgrade",type=string,JSONPath=`.upgrade.name`
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.type`
 // +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.fromVersion`
@@ -66,6 +66,14 @@ type UpgradeSummary struct {
 	// RequestedBy is the user who requested it, if that is known.
 	// +optional
 	RequestedBy string `json:"requestedBy,omitempty"`
+	// ChangedBy is the user who changed the ClusterUpgrade's spec last, if it was changed
+	// and that is known.
+	// +optional
+	ChangedBy string `json:"changedBy,omitempty"`
+	// ApprovedBy is the user who approved the upgrade, or a group of it, last, if that is
+	// known.
+	// +optional
+	ApprovedBy string `json:"approvedBy,omitempty"`
 	// TriggerTime is when the upgrade became active; absent if it never did.
 	// +optional
 	TriggerTime *metav1.Time `json:"triggerTime,omitempty"`

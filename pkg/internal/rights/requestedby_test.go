@@ -52,3 +52,64 @@ func TestRequestedByIsTheUser(t *testing.T) {
 		}
 	}
 }
+
+// TestDecisionsHaveTheirOwnNames checks that who approves an upgrade, lets a check be ignored or
+// changes the spec can record only their own name, and that nobody's name stands for what another
+// user decided.
+func TestDecisionsHaveTheirOwnNames(t *testing.T) {
+	config := install(t)
+	editor := person(t, config, "kubectl-upgrade-edit")
+	kubectl(t, config, "", "create", "clusterrolebinding", "restores", "--clusterrole=cluster-admin", "--group=restores")
+	const me = "a-person-with-kubectl-upgrade-edit"
+	decided := func(patch string) try {
+		return try{do: "PATCH", at: ours + "/clusterupgrades/decided", with: patch}
+	}
+	spec := func(fields string) try { return decided(`{"spec":{` + fields + `}}`) }
+	changed := func(by, generation, fields string) try {
+		return decided(`{"metadata":{"annotations":{"kubectl-upgrade.dev/changed-by":` + by + `,"kubectl-upgrade.dev/changed-generation":` + generation + `}},"spec":{` + fields + `}}`)
+	}
+	made := func(fields string) try {
+		return try{do: "POST", at: ours + "/clusterupgrades", with: object("ClusterUpgrade", `,"spec":{"version":"v1.34.4",`+fields+`}`)}
+	}
+	const kept = `{"id":"pdb-blocks","reason":"one replica","by":"bob"}`
+	for _, row := range []struct {
+		what string
+		by   *identity
+		try
+		want string
+	}{
+		{"an approval without a name, as from Git", editor, made(`"approved":{"upgrade":true}`), allowed},
+		{"an approval", editor, made(`"approved":{"upgrade":true,"by":"` + me + `"}`), allowed},
+		{"an approval as another", editor, made(`"approved":{"upgrade":true,"by":"alice"}`), byPolicy},
+		{"a group approved under the name of who approved the upgrade", editor, spec(`"approved":{"groups":["db"]}`), byPolicy},
+		{"a group approved", editor, spec(`"approved":{"groups":["db"],"by":"` + me + `"}`), allowed},
+		{"a group approved without a name", editor, spec(`"approved":{"groups":["db"],"by":null}`), allowed},
+		{"the approver's name replaced", editor, spec(`"approved":{"by":"alice"}`), byPolicy},
+		{"the approver's name taken away", editor, spec(`"approved":{"by":null}`), byPolicy},
+		{"an approval withdrawn", editor, spec(`"approved":null`), allowed},
+
+		{"a check ignored without a name", editor, made(`"ignoreChecks":[{"id":"a"}]`), allowed},
+		{"a check ignored", editor, spec(`"ignoreChecks":[` + kept + `,{"id":"a","by":"` + me + `"}]`), allowed},
+		{"a check ignored as another", editor, spec(`"ignoreChecks":[` + kept + `,{"id":"a","by":"alice"}]`), byPolicy},
+		{"a check ignored as the one who ignored another", editor, spec(`"ignoreChecks":[` + kept + `,{"id":"a","by":"bob"}]`), byPolicy},
+		{"another's reason changed", editor, spec(`"ignoreChecks":[{"id":"pdb-blocks","reason":"x","by":"bob"}]`), byPolicy},
+		{"another's name taken away", editor, spec(`"ignoreChecks":[{"id":"pdb-blocks","reason":"one replica"}]`), byPolicy},
+		{"another's check no longer ignored", editor, spec(`"ignoreChecks":[]`), allowed},
+
+		{"a change without a name", editor, spec(`"suspend":true`), allowed},
+		{"a change", editor, changed(`"`+me+`"`, `"2"`, `"suspend":true`), allowed},
+		{"a change as another", editor, changed(`"alice"`, `"2"`, `"suspend":true`), byPolicy},
+		{"a change under the last one's name", editor, changed(`"bob"`, `"2"`, `"suspend":true`), byPolicy},
+		{"a change with a later generation", editor, changed(`"`+me+`"`, `"3"`, `"suspend":true`), byPolicy},
+		{"another's change taken over", editor, changed(`"`+me+`"`, `"1"`, ""), byPolicy},
+		{"another's name taken away from a change", editor, changed("null", "null", ""), byPolicy},
+		{"a change that removes the last one's name", editor, changed("null", "null", `"suspend":true`), allowed},
+
+		{"a restore", as(t, config, "backup", "backup", "restores"), made(`"approved":{"upgrade":true,"by":"alice"},"ignoreChecks":[{"id":"a","by":"bob"}]`), allowed},
+		{"a status", coordinator(t, config), try{do: "PATCH", at: ours + "/clusterupgrades/decided/status", with: `{"status":{"progress":"1/2"}}`}, allowed},
+	} {
+		if got := row.by.try(t, row.try); got.answer != row.want {
+			t.Errorf("%s: got %s (%s), want %s", row.what, got.answer, got.message, row.want)
+		}
+	}
+}

@@ -103,6 +103,11 @@ metadata: {name: signed, annotations: {kubectl-upgrade.dev/requested-by: bob}}
 spec: {version: v1.34.4}
 ---
 apiVersion: kubectl-upgrade.dev/v1alpha1
+kind: ClusterUpgrade
+metadata: {name: decided, annotations: {kubectl-upgrade.dev/changed-by: bob, kubectl-upgrade.dev/changed-generation: "1"}}
+spec: {version: v1.34.4, approved: {upgrade: true, by: bob}, ignoreChecks: [{id: pdb-blocks, reason: one replica, by: bob}]}
+---
+apiVersion: kubectl-upgrade.dev/v1alpha1
 kind: MaintenanceSchedule
 metadata: {name: nights}
 spec: {maintenanceWindows: [{name: night, startTime: "2026-01-01T00:00:00Z", endTime: "2026-01-01T04:00:00Z", recurrence: FREQ=DAILY}]}

@@ -46,7 +46,7 @@ func example() *world {
 	w.upgrade.Spec.Strategy = v1alpha1.Strategy{MaxUnavailable: ptr.To(intstr.FromInt32(2)), Groups: []v1alpha1.NodeGroup{
 		group("canary"), group("web"), group("db"),
 	}}
-	w.upgrade.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: "pdb-blocks", Reason: "one replica; agreed with the web team in CHG-2041"}}
+	w.upgrade.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: "pdb-blocks", Reason: "one replica; agreed with the web team in CHG-2041", By: "ben@example.com"}}
 	w.upgrade.Status.Findings = []v1alpha1.Finding{
 		{ID: "pdb-blocks", Level: v1alpha1.LevelBlock, Ignored: true, Object: v1alpha1.ObjectReference{Kind: "PodDisruptionBudget", Namespace: "shop", Name: "cart"}, Message: "PodDisruptionBudget shop/cart allows no eviction now: 1 of 1 pods must stay.", Advice: "Add a replica, or allow one pod to be unavailable."},
 		{ID: "certificate-ending", Level: v1alpha1.LevelWarn, Object: v1alpha1.ObjectReference{Kind: "Node", Name: "cp-2"}, Message: "On node cp-2, 2 certificates expire within 30 days: apiserver.crt, front-proxy-client.crt.", Advice: "Nothing: kubeadm upgrade renews them."},

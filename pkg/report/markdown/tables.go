@@ -96,7 +96,10 @@ func (d *document) waits() {
 func (d *document) findings() {
 	why := map[string]string{}
 	for _, check := range d.IgnoreChecks {
-		why[check.ID] = cmp.Or(check.Reason, "no reason was given")
+		why[check.ID] = text(cmp.Or(check.Reason, "no reason was given"))
+		if check.By != "" {
+			why[check.ID] += ", by " + code(check.By)
+		}
 	}
 	if len(d.Findings) > 0 {
 		d.table("Preflight", "Level", "Check", "What", "Ignored")
@@ -104,10 +107,7 @@ func (d *document) findings() {
 	for _, f := range d.Findings {
 		ignored := ""
 		if f.Ignored {
-			ignored = text(cmp.Or(why[f.ID], "no reason was given"))
-			if by := d.Upgrade.RequestedBy; by != "" {
-				ignored += ", by " + code(by)
-			}
+			ignored = cmp.Or(why[f.ID], "no reason was given")
 		}
 		d.row(string(f.Level), code(f.ID), text(f.Message), ignored)
 	}
@@ -118,7 +118,7 @@ func (d *document) findings() {
 		if i == 0 {
 			d.line("")
 		}
-		d.line("- Ignored check %s: %s", code(check.ID), text(why[check.ID]))
+		d.line("- Ignored check %s: %s", code(check.ID), why[check.ID])
 	}
 }
 

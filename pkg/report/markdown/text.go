@@ -111,6 +111,12 @@ func (d *document) summary() {
 		d.row("Versions", code(u.From)+" → "+code(u.To))
 	}
 	d.row("Requested by", cmp.Or(code(u.RequestedBy), "–"))
+	if u.ChangedBy != "" {
+		d.row("Changed last by", code(u.ChangedBy))
+	}
+	if u.ApprovedBy != "" {
+		d.row("Approved last by", code(u.ApprovedBy))
+	}
 	if u.Triggered {
 		d.row("Began", d.clock(u.StartTime))
 	}

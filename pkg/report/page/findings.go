@@ -1,6 +1,10 @@
 package page
 
-import "github.com/kubectl-upgrade/kubectl-upgrade/pkg/report"
+import (
+	"cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/report"
+)
 
 // findingRow is a finding, and who ignored it.
 type findingRow struct {
@@ -10,7 +14,10 @@ type findingRow struct {
 func findingRows(r *report.Report) (rows []findingRow) {
 	why := map[string]string{}
 	for _, check := range r.IgnoreChecks {
-		why[check.ID] = check.Reason
+		why[check.ID] = cmp.Or(check.Reason, "no reason was given")
+		if check.By != "" {
+			why[check.ID] += ", by " + check.By
+		}
 	}
 	for _, f := range r.Findings {
 		row := findingRow{Level: string(f.Level), ID: f.ID, Node: f.Node, Message: f.Message, Advice: f.Advice}
@@ -18,10 +25,7 @@ func findingRows(r *report.Report) (rows []findingRow) {
 			row.Object = f.Object.String()
 		}
 		if f.Ignored {
-			row.Ignored = "no reason was given"
-			if why[f.ID] != "" {
-				row.Ignored = why[f.ID]
-			}
+			row.Ignored = cmp.Or(why[f.ID], "no reason was given")
 		}
 		rows = append(rows, row)
 	}

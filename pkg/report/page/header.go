@@ -74,6 +74,8 @@ func (l lanes) facts() (list []fact) {
 		return l.full(*t)
 	}
 	add("Requested by", u.RequestedBy, when(u.RequestedTime))
+	add("Changed by", u.ChangedBy, "last")
+	add("Approved by", u.ApprovedBy, "last")
 	first, out := l.work()
 	if u.Triggered {
 		note := ""

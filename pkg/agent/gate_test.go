@@ -73,8 +73,12 @@ func TestOtherRebootManagerIsReadLive(t *testing.T) {
 	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "kured", Annotations: map[string]string{lock: `{"nodeID":"elsewhere"}`}}}
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	d.Spec.Template.Labels = labels
+	d.Spec.Template.Spec.HostPID = true
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "kured", Image: "ghcr.io/kubereboot/kured"}}
 	made, err := c.admin.AppsV1().DaemonSets("kube-system").Create(t.Context(), d, metav1.CreateOptions{})
+	c.must(err)
+	made.Status.ObservedGeneration, made.Status.UpdatedNumberScheduled = made.Generation, 1
+	made, err = c.admin.AppsV1().DaemonSets("kube-system").UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
 	c.must(err)
 	t.Cleanup(func() {
 		c.must(c.admin.AppsV1().DaemonSets("kube-system").Delete(context.Background(), "kured", metav1.DeleteOptions{}))

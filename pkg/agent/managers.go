@@ -28,8 +28,13 @@ func (a *Agent) managers(ctx context.Context, node *corev1.Node, upgrade v1alpha
 	for i := range list.Items {
 		daemonSets[i] = &list.Items[i]
 	}
+	policy, err := a.policy(ctx)
+	if err != nil {
+		return fleet.Hold{}, err
+	}
 	var problem error
-	hold := plan.ManagerGate(rebootmanager.Active([]*corev1.Node{node}, daemonSets), upgrade, a.hasControlPlaneLabel(), func(name string) bool {
+	active := rebootmanager.Active([]*corev1.Node{node}, daemonSets, policy.RebootManagers())
+	hold := plan.ManagerGate(active, upgrade, a.hasControlPlaneLabel(), func(name string) bool {
 		left, err := a.leaves(ctx, name)
 		problem = errors.Join(problem, err)
 		return left

@@ -50,7 +50,7 @@ func newFixture(t *testing.T) *fixture {
 	f.Changeover = &Changeover{Kube: kube, Ours: ours, Out: f.out, Every: 10 * time.Millisecond, Other: Other{
 		Name: "kured", Namespace: "kube-system", DaemonSet: "kured",
 		Busy: func(_ context.Context, d *appsv1.DaemonSet) (string, error) {
-			by, _ := rebootmanager.KuredHolder([]*appsv1.DaemonSet{d})
+			by, _ := rebootmanager.KuredHolder([]*appsv1.DaemonSet{d}, []v1alpha1.DaemonSetReference{{Namespace: d.Namespace, Name: d.Name}})
 			return by, nil
 		},
 	}}
@@ -448,7 +448,7 @@ func TestFLUO(t *testing.T) {
 	for i := range list.Items {
 		pointers = append(pointers, &list.Items[i])
 	}
-	if found := rebootmanager.Active(pointers, nil); len(found) > 0 {
+	if found := rebootmanager.Active(pointers, nil, nil); len(found) > 0 {
 		t.Errorf("it may still reboot nodes: %v", found)
 	}
 	f.must(f.Undo(f.ctx))

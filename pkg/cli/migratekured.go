@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/changeover"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/migrate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
@@ -75,18 +76,18 @@ func (m *migrateKured) run(ctx context.Context) error {
 	return m.conclude(ctx, result, func(kube kubernetes.Interface) (changeover.Other, error) {
 		return changeover.Other{
 			Name: "kured", Namespace: d.Namespace, DaemonSet: d.Name,
-			Busy: func(ctx context.Context, _ *appsv1.DaemonSet) (string, error) { return kuredBusy(ctx, kube) },
+			Busy: func(ctx context.Context, _ *appsv1.DaemonSet) (string, error) { return kuredBusy(ctx, kube, d) },
 		}, nil
 	})
 }
 
-// kuredBusy returns the node that kured holds its lock for.
-func kuredBusy(ctx context.Context, kube kubernetes.Interface) (string, error) {
+// kuredBusy returns the node that the kured of that DaemonSet holds its lock for.
+func kuredBusy(ctx context.Context, kube kubernetes.Interface, kured *appsv1.DaemonSet) (string, error) {
 	all, err := daemonSetsOf(ctx, kube)
 	if err != nil {
 		return "", err
 	}
-	if by, held := rebootmanager.KuredHolder(all); held {
+	if by, held := rebootmanager.KuredHolder(all, []v1alpha1.DaemonSetReference{{Namespace: kured.Namespace, Name: kured.Name}}); held {
 		return "kured holds its lock for " + by, nil
 	}
 	return "", nil
@@ -128,18 +129,17 @@ func (m *migrateKured) find(ctx context.Context) (*appsv1.DaemonSet, containerRe
 			return nil, containers, err
 		}
 	}
-	found := rebootmanager.Kured(all)
+	found := rebootmanager.Kured(all, nil)
+	if len(found) == 0 {
+		found = rebootmanager.LikeKured(all) // a manifest may be a part of one, and a person chooses
+	}
 	d, err := m.choose("kured", where, all, found)
 	return d, containers, err
 }
 
 // kuredContainer returns the container that runs kured.
 func kuredContainer(pod corev1.PodSpec) corev1.Container {
-	one := func(c corev1.Container) bool {
-		d := &appsv1.DaemonSet{}
-		d.Spec.Template.Spec.Containers = []corev1.Container{c}
-		return len(rebootmanager.Kured([]*appsv1.DaemonSet{d})) > 0 || c.Name == "kured"
-	}
+	one := func(c corev1.Container) bool { return rebootmanager.IsKured(c) || c.Name == "kured" }
 	if i := slices.IndexFunc(pod.Containers, one); i >= 0 {
 		return pod.Containers[i]
 	}

@@ -172,8 +172,12 @@ func (c *cluster) lockKured() (unlock func()) {
 	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "kured", Annotations: map[string]string{lock: `{"nodeID":"w1","TTL":0}`}}}
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	d.Spec.Template.Labels = labels
+	d.Spec.Template.Spec.HostPID = true
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "kured", Image: "ghcr.io/kubereboot/kured"}}
 	made, err := c.kube.AppsV1().DaemonSets("kube-system").Create(c.Context(), d, metav1.CreateOptions{})
+	c.must(err)
+	made.Status.ObservedGeneration, made.Status.UpdatedNumberScheduled = made.Generation, 1
+	made, err = c.kube.AppsV1().DaemonSets("kube-system").UpdateStatus(c.Context(), made, metav1.UpdateOptions{})
 	c.must(err)
 	return func() {
 		c.Helper()

@@ -18,9 +18,10 @@ import (
 func (c *Coordinator) writeSchedules(ctx context.Context, schedules []v1alpha1.MaintenanceSchedule, now time.Time) (*time.Time, error) {
 	var next *time.Time
 	var problems []error
+	over := schedule.Excess(schedules)
 	for i := range schedules {
 		s := &schedules[i]
-		status, until := scheduleStatus(s, now)
+		status, until := scheduleStatus(s, over[s.Name], now)
 		next = earliest(next, until)
 		if equality.Semantic.DeepEqual(s.Status, status) {
 			continue
@@ -36,16 +37,20 @@ func (c *Coordinator) writeSchedules(ctx context.Context, schedules []v1alpha1.M
 }
 
 // scheduleStatus returns the status that a schedule should have, and when it changes
-// by itself.
-func scheduleStatus(s *v1alpha1.MaintenanceSchedule, now time.Time) (v1alpha1.MaintenanceScheduleStatus, *time.Time) {
-	state, until := schedule.State(s, now)
+// by itself. One that is over the limit of the cluster is not evaluated.
+func scheduleStatus(s *v1alpha1.MaintenanceSchedule, over error, now time.Time) (v1alpha1.MaintenanceScheduleStatus, *time.Time) {
+	state, until, err := schedule.StateClosed, (*time.Time)(nil), over
+	if over == nil {
+		state, until = schedule.State(s, now)
+		err = schedule.Check(s)
+	}
 	status := *s.Status.DeepCopy()
 	status.ObservedGeneration, status.State, status.UntilTime = s.Generation, state, nil
 	if until != nil {
 		status.UntilTime = &metav1.Time{Time: until.UTC().Truncate(time.Second)}
 	}
 	valid := metav1.Condition{Type: v1alpha1.ConditionValid, Status: metav1.ConditionTrue, Reason: understood, Message: "every field is understood"}
-	if err := schedule.Check(s); err != nil {
+	if err != nil {
 		valid.Status, valid.Reason = metav1.ConditionFalse, string(v1alpha1.ReasonScheduleInvalid)
 		valid.Message = err.Error() + "; every window of every schedule is closed until this is fixed"
 	}

@@ -118,7 +118,7 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 	}
 	if len(a.elsewhere) > 0 && a.out-len(a.elsewhere) < a.budget && a.inGroup[n.group] < limit {
 		message := fmt.Sprintf("kured holds its lock for node %s, which is not managed and counts as out of service (at most %d at once)", strings.Join(a.elsewhere, ", "), a.budget)
-		return fleet.Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: message}
+		return fleet.Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: message, Stays: a.lockOverdue()}
 	}
 	if absent := a.survey.absent; absent != nil && (a.out-a.absentCount < a.budget || absent.group == n.group) {
 		hold := notReady(a.cluster, absent)

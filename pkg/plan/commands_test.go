@@ -29,7 +29,7 @@ type script struct{ *sim }
 //	pod NODE PROBLEM | pod NODE Ready   its agent's pod
 //	cordon NODE                  by another client
 //	took NODE DURATION           adds a pass of last week to its steps
-//	manager NAME stays|passes MESSAGE [on=NODE,NODE], or manager none
+//	manager NAME stays|passes MESSAGE [on=NODE,NODE] [since=TIME], or manager none
 //	finding block|warn ID [node=NODE] MESSAGE, or finding none
 //	unchecked MESSAGE            why preflight cannot run, or unchecked none
 //	webhook NAME NODE...         it has a ready backend on each; or webhook none
@@ -91,6 +91,14 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.RebootManagers = nil
 		if args[0] != "none" {
 			s.RebootManagers = []preflight.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
+			if text, ok := option["since"]; ok {
+				since, err := time.Parse(time.RFC3339, text)
+				if err != nil {
+					return err
+				}
+				s.RebootManagers[0].Since = &since
+				s.RebootManagers[0].Message = strings.TrimSuffix(s.RebootManagers[0].Message, " since="+text)
+			}
 			if nodes := option["on"]; nodes != "" {
 				s.RebootManagers[0].Nodes, s.RebootManagers[0].Message = strings.Split(nodes, ","), strings.Join(args[3:], " ")
 			}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -10,7 +11,20 @@ import (
 
 // otherManager holds every node while another program may reboot managed nodes.
 func otherManager(c *cluster, n *node) fleet.Hold {
-	return ManagerGate(c.RebootManagers, c.target.Spec, n.ControlPlane, c.leaves)
+	hold := ManagerGate(c.RebootManagers, c.target.Spec, n.ControlPlane, c.leaves)
+	hold.Stays = hold.Stays || hold.Holds() && c.lockOverdue()
+	return hold
+}
+
+// lockLimit is how long kured may hold its lock before a person has to look at it: its
+// node has not come back, or the lock was forgotten.
+const lockLimit = time.Hour
+
+// lockOverdue reports whether a lock of kured has been held for too long.
+func (c *cluster) lockOverdue() bool {
+	return slices.ContainsFunc(c.RebootManagers, func(m preflight.RebootManager) bool {
+		return m.Since != nil && c.now.Sub(*m.Since) >= lockLimit && !ignored(m, c.target.Spec)
+	})
 }
 
 // ManagerGate holds a node while another program may reboot nodes, unless the check that

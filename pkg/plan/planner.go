@@ -61,6 +61,12 @@ func (p *planner) next(nodes []NodePlan) *time.Time {
 			p.wake.at(n.stuckAt())
 		}
 	}
+	for _, m := range p.RebootManagers {
+		if m.Since != nil {
+			overdue := m.Since.Add(lockLimit)
+			p.wake.at(&overdue)
+		}
+	}
 	p.windows.closing(p.now, &p.wake)
 	if p.checks.blocks && !p.target.hold.Holds() {
 		again := p.checks.lastReport.At.Add(recheckAfter)

@@ -79,6 +79,8 @@ type RebootManager struct {
 	Nodes []string `json:"nodes,omitempty"`
 	// DaemonSet that runs it, as namespace/name. Empty: not known.
 	DaemonSet string `json:"daemonSet,omitempty"`
+	// Since is when kured took its lock. Nil: that is not known.
+	Since *time.Time `json:"since,omitempty"`
 	// Passes reports whether it stops by itself, as when kured's lock is released.
 	Passes bool `json:"passes,omitempty"`
 }

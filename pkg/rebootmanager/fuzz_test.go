@@ -9,7 +9,7 @@ func FuzzKuredLock(f *testing.F) {
 	f.Add(`{"maxOwners":2,"locks":null}`)
 	f.Add(`[`)
 	f.Fuzz(func(t *testing.T, lock string) {
-		by, _, held := lockHolders(lock)
+		by, _, _, held := lockHolders(lock)
 		if held != (by != "") || lock == "" && held {
 			t.Errorf("%q is held by %q: %t", lock, by, held)
 		}

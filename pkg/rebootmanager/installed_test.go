@@ -29,7 +29,7 @@ func TestInstalledManagers(t *testing.T) {
 		{"FLUO", []*corev1.Node{node()}, of("ghcr.io/flatcar/"+fluoImage+":1", ""), "FLUO", true},
 		{"FLUO, paused", []*corev1.Node{node(fluoPaused + "=true")}, of("ghcr.io/flatcar/"+fluoImage+":1", ""), "FLUO", false},
 	} {
-		got := Installed(test.nodes, []*appsv1.DaemonSet{test.set})
+		got := Installed(test.nodes, []*appsv1.DaemonSet{test.set}, nil)
 		switch {
 		case test.want == "" && len(got) > 0:
 			t.Errorf("%s: %+v", test.name, got)

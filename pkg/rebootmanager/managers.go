@@ -4,11 +4,13 @@ package rebootmanager
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
@@ -23,38 +25,50 @@ const (
 	fluoImage      = "flatcar-linux-update-operator"
 )
 
-// Active returns the other programs that may reboot nodes now, according to
-// these Nodes and DaemonSets.
-func Active(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet) []preflight.RebootManager {
+// Active returns the other programs that may reboot nodes now, according to these Nodes and
+// DaemonSets. The UpgradePolicy may name DaemonSets of kured, which then count in any state.
+// Others count if they reach their nodes and run there: who can run such a pod is root on the
+// node, and who can only create a DaemonSet must not be able to stop upgrades.
+func Active(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1alpha1.DaemonSetReference) []preflight.RebootManager {
 	var found []preflight.RebootManager
-	runs, locks := "", kuredLocks(daemonSets)
-	for _, d := range daemonSets {
-		for _, lock := range locks {
-			if by, holders, held := lockHolders(d.Annotations[lock]); held {
-				message := fmt.Sprintf("kured holds its lock for %s (annotation %s of DaemonSet %s/%s); remove kured, as two programs would reboot the same nodes",
-					by, lock, d.Namespace, d.Name)
-				found = append(found, preflight.RebootManager{Name: "kured", Message: message, Nodes: holders, DaemonSet: d.Namespace + "/" + d.Name, Active: true, Passes: true})
+	for _, kured := range Kured(daemonSets, named) {
+		for _, lock := range locksOf(kured, daemonSets) {
+			if isNamed(kured, named) || runs(kured) || anyAway(nodes, lock.nodes) {
+				found = append(found, lock.manager())
 			}
 		}
+	}
+	fluoRuns := ""
+	for _, d := range daemonSets {
 		if RunsFLUO(d) {
-			runs = d.Namespace + "/" + d.Name
+			fluoRuns = d.Namespace + "/" + d.Name
 		}
 	}
-	if manager, may := fluo(nodes, runs); may {
+	if manager, may := fluo(nodes, fluoRuns); may {
 		found = append(found, manager)
 	}
 	return found
 }
 
+// manager returns kured, which holds the lock. A lock whose holder or time cannot be read does
+// not pass by itself.
+func (l lock) manager() preflight.RebootManager {
+	since := ""
+	if l.since != nil {
+		since = l.since.UTC().Format(" since 2006-01-02 15:04 MST")
+	}
+	message := fmt.Sprintf("kured holds its lock for %s%s (annotation %s of DaemonSet %s/%s); remove kured, as two programs would reboot the same nodes",
+		l.by, since, l.annotation, l.on.Namespace, l.on.Name)
+	return preflight.RebootManager{
+		Name: "kured", Message: message, Nodes: l.nodes, DaemonSet: l.on.Namespace + "/" + l.on.Name, Active: true, Passes: len(l.nodes) > 0, Since: l.since,
+	}
+}
+
 // RunsFLUO reports whether the DaemonSet is FLUO's agent and runs on a node. Without its
 // agent, FLUO reboots no node.
 func RunsFLUO(d *appsv1.DaemonSet) bool {
-	for _, c := range d.Spec.Template.Spec.Containers {
-		if strings.Contains(c.Image, fluoImage) {
-			return d.Status.DesiredNumberScheduled > 0
-		}
-	}
-	return false
+	isFLUO := func(c corev1.Container) bool { return strings.Contains(c.Image, fluoImage) }
+	return runs(d) && reachesHost(d) && slices.ContainsFunc(d.Spec.Template.Spec.Containers, isFLUO)
 }
 
 // FLUOMarks returns the annotations that fluo reads.

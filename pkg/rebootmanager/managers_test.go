@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 func daemonSet(lock, image string, scheduled int32) *appsv1.DaemonSet {
@@ -15,7 +17,8 @@ func daemonSet(lock, image string, scheduled int32) *appsv1.DaemonSet {
 		d.Annotations = map[string]string{kuredLock: lock}
 	}
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: image}}
-	d.Status.DesiredNumberScheduled = scheduled
+	d.Spec.Template.Spec.HostPID = true
+	d.Status.UpdatedNumberScheduled = scheduled
 	return d
 }
 
@@ -56,12 +59,76 @@ func TestActive(t *testing.T) {
 		{"FLUO would, and is paused", node(fluoNeeded+"=true", fluoPaused+"=true"), daemonSet("", "cni", 3), ""},
 		{"FLUO does, paused too late", node(fluoOK+"=true", fluoPaused+"=true"), daemonSet("", "cni", 3), "FLUO reboots node w1 "},
 	} {
-		got := Active([]*corev1.Node{test.node}, []*appsv1.DaemonSet{test.daemonSet})
+		got := Active([]*corev1.Node{test.node}, []*appsv1.DaemonSet{test.daemonSet}, nil)
 		switch {
 		case test.want == "" && len(got) > 0:
 			t.Errorf("%s: %s", test.name, got[0].Message)
 		case test.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0].Message, test.want)):
 			t.Errorf("%s: got %v, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// TestOnlyKuredCounts checks that a DaemonSet which only looks like kured holds nothing: any
+// client that may create one in some namespace could stop every upgrade. What counts is that its
+// pods run and reach their nodes, that the policy names it, or that the node of its lock is away.
+func TestOnlyKuredCounts(t *testing.T) {
+	const held = `{"nodeID":"w1","created":"2026-11-21T10:00:00Z"}`
+	kured := func(change ...func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
+		d := daemonSet(held, "ghcr.io/kubereboot/kured:1.21.0", 3)
+		d.Generation, d.Status.ObservedGeneration = 2, 2
+		for _, one := range change {
+			one(d)
+		}
+		return d
+	}
+	apart := func(d *appsv1.DaemonSet) { d.Spec.Template.Spec.HostPID = false }
+	nowhere := func(d *appsv1.DaemonSet) { d.Status.UpdatedNumberScheduled = 0 }
+	unseen := func(d *appsv1.DaemonSet) { d.Generation = 3 }
+	mounts := func(d *appsv1.DaemonSet) {
+		apart(d)
+		d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+	}
+	configures := func(d *appsv1.DaemonSet) {
+		d.Annotations = nil
+		d.Spec.Template.Spec.Containers[0].Args = []string{"--lock-annotation=example.com/note"}
+	}
+	noted := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", Annotations: map[string]string{"example.com/note": "ours", kuredLock: held}}}
+	settings := kured(func(d *appsv1.DaemonSet) {
+		d.Annotations = nil
+		d.Spec.Template.Spec.Containers[0].Args = []string{"--ds-namespace=shop", "--ds-name=cart"}
+	})
+	cordoned := node()
+	cordoned.Spec.Unschedulable = true
+	named := []v1alpha1.DaemonSetReference{{Namespace: "kube-system", Name: "ds"}}
+	for _, test := range []struct {
+		name  string
+		sets  []*appsv1.DaemonSet
+		node  *corev1.Node
+		named []v1alpha1.DaemonSetReference
+		want  int
+	}{
+		{"kured", []*appsv1.DaemonSet{kured()}, node(), nil, 1},
+		{"kured with the host's files", []*appsv1.DaemonSet{kured(mounts)}, node(), nil, 1},
+		{"kured's lock and image, apart from the host", []*appsv1.DaemonSet{kured(apart)}, node(), nil, 0},
+		{"no pod of it runs: admission refuses them, or no node matches", []*appsv1.DaemonSet{kured(nowhere)}, node(), nil, 0},
+		{"changed a moment ago", []*appsv1.DaemonSet{kured(unseen)}, node(), nil, 0},
+		{"its pods are being replaced, and its node is away", []*appsv1.DaemonSet{kured(nowhere)}, cordoned, nil, 1},
+		{"the policy names it", []*appsv1.DaemonSet{kured(apart, nowhere)}, node(), named, 1},
+		{"the policy names another", []*appsv1.DaemonSet{kured(apart, nowhere)}, node(), []v1alpha1.DaemonSetReference{{Namespace: "shop", Name: "ds"}}, 0},
+		{"an argument that makes a note the lock", []*appsv1.DaemonSet{kured(apart, configures), noted}, node(), nil, 0},
+		{"another's DaemonSet has the lock's annotation", []*appsv1.DaemonSet{kured(func(d *appsv1.DaemonSet) { d.Annotations = nil }), noted}, node(), nil, 0},
+		{"the one that kured's settings name", []*appsv1.DaemonSet{settings, noted}, node(), nil, 1},
+		{"FLUO's image, apart from the host", []*appsv1.DaemonSet{kured(apart, func(d *appsv1.DaemonSet) {
+			d.Annotations, d.Spec.Template.Spec.Containers[0].Image = nil, "evil/"+fluoImage
+		})}, node(), nil, 0},
+	} {
+		got := Active([]*corev1.Node{test.node}, test.sets, test.named)
+		if len(got) != test.want {
+			t.Errorf("%s: %d managers, want %d: %+v", test.name, len(got), test.want, got)
+		}
+		if test.want == 1 && len(got) == 1 && (got[0].Since == nil || !strings.Contains(got[0].Message, " since 2026-11-21 10:00 UTC (annotation weave.works/kured-node-lock of DaemonSet ")) {
+			t.Errorf("%s: %+v", test.name, got[0])
 		}
 	}
 }

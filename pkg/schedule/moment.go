@@ -23,6 +23,10 @@ type Moment struct {
 // NewMoment returns the Moment of the schedules at now.
 func NewMoment(schedules []v1alpha1.MaintenanceSchedule, now time.Time) *Moment {
 	m := &Moment{now: now, known: map[string]Verdict{}, calendars: map[string]*Calendar{}}
+	if over := Excess(schedules); len(over) > 0 {
+		m.invalid = over[firstExcess(schedules, over)]
+		return m
+	}
 	for i := range schedules {
 		one, err := compile(&schedules[i], now)
 		if err != nil {

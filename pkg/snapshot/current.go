@@ -26,7 +26,7 @@ func (r *Reader) Snapshot() fleet.Snapshot {
 		Records:        values(sorted[*v1alpha1.UpgradeRecord](r.records)),
 		Schedules:      values(sorted[*v1alpha1.MaintenanceSchedule](r.schedules)),
 		Policy:         r.Policy(),
-		RebootManagers: rebootmanager.Active(nodes, daemonSets),
+		RebootManagers: rebootmanager.Active(nodes, daemonSets, r.Policy().RebootManagers()),
 		Webhooks:       r.webhooks(),
 	}
 	for _, n := range nodes {

@@ -21,7 +21,8 @@ func daemonSet(lock, image string, scheduled int32) *appsv1.DaemonSet {
 		d.Annotations = map[string]string{"weave.works/kured-node-lock": lock}
 	}
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: image}}
-	d.Status.DesiredNumberScheduled = scheduled
+	d.Spec.Template.Spec.HostPID = true
+	d.Status.UpdatedNumberScheduled = scheduled
 	return d
 }
 
@@ -41,6 +42,8 @@ func TestOwnLockOfKured(t *testing.T) {
 	told := func(c corev1.Container) *appsv1.DaemonSet {
 		d := daemonSet("", "example/mirror", 3)
 		c.Name, c.Image = "kured", "example/mirror"
+		c.Args = append(c.Args, "--ds-namespace=ops")
+		c.Env = append(c.Env, corev1.EnvVar{Name: "KURED_DS_NAME", Value: "locks"})
 		d.Spec.Template.Spec.Containers = []corev1.Container{c}
 		return d
 	}
@@ -56,7 +59,7 @@ func TestOwnLockOfKured(t *testing.T) {
 	} {
 		for what, object := range map[string]any{"DaemonSet": test.kured, "trimmed DaemonSet": must(trimmed(test.kured.DeepCopy()))} {
 			kured := object.(*appsv1.DaemonSet)
-			if got := rebootmanager.Active(nil, []*appsv1.DaemonSet{held, kured}); len(got) != test.want {
+			if got := rebootmanager.Active(nil, []*appsv1.DaemonSet{held, kured}, nil); len(got) != test.want {
 				t.Errorf("%s, %s: %v, want %d", name, what, got, test.want)
 			}
 		}

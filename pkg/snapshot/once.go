@@ -52,7 +52,7 @@ func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
 		s.Nodes = append(s.Nodes, Node(&nodes[i]))
 	}
 	addAgents(&s, pointers(daemonSets), pointers(nodes), pointers(agents))
-	s.RebootManagers = rebootmanager.Active(pointers(nodes), pointers(daemonSets))
+	s.RebootManagers = rebootmanager.Active(pointers(nodes), pointers(daemonSets), s.Policy.RebootManagers())
 	s.Slots = slots(pointers(leases))
 	addStaticPods(&s, pointers(pods))
 	return s, nil

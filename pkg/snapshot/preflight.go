@@ -97,7 +97,7 @@ func (r *factsReader) readPolicy() error {
 func (r *factsReader) readManagers() {
 	sets := r.Kube.AppsV1().DaemonSets(metav1.NamespaceAll)
 	daemonSets := tried(r, "DaemonSets", "whether another program may reboot nodes", sets.List, metav1.ListOptions{}, trimDaemonSet)
-	r.facts.RebootManagers = rebootmanager.Installed(pointers(r.facts.Nodes), pointers(daemonSets))
+	r.facts.RebootManagers = rebootmanager.Installed(pointers(r.facts.Nodes), pointers(daemonSets), r.facts.Policy.RebootManagers)
 }
 
 // readKubeletConfig reads what kubeadm writes to every node. Only an upgrade to a

@@ -163,9 +163,9 @@ func (r *Reader) handler(onChange func()) cache.ResourceEventHandler {
 func essence(object any) any {
 	switch o := object.(type) {
 	case *corev1.Node:
-		return []any{Node(o), rebootmanager.FLUOMarks(o)}
+		return []any{Node(o), o.Spec.Unschedulable, rebootmanager.FLUOMarks(o)}
 	case *appsv1.DaemonSet:
-		return []any{o.Annotations, rebootmanager.OwnLocks(o), rebootmanager.RunsFLUO(o)}
+		return rebootmanager.Essence(o)
 	case *discoveryv1.EndpointSlice:
 		return o.Endpoints
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:

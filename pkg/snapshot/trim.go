@@ -22,20 +22,27 @@ func trimNode(n *corev1.Node) corev1.Node {
 	return *n
 }
 
-// trimDaemonSet keeps the images and the arguments of the containers.
+// trimDaemonSet keeps the images and the arguments of the containers, and whether its pods
+// reach the host.
 func trimDaemonSet(d *appsv1.DaemonSet) appsv1.DaemonSet {
 	var kept []corev1.Container
 	for _, c := range d.Spec.Template.Spec.Containers {
 		one := corev1.Container{Name: c.Name, Image: c.Image, Command: c.Command, Args: c.Args}
 		for _, variable := range c.Env {
-			if variable.Name == rebootmanager.KuredLockVariable {
+			if rebootmanager.IsVariable(variable.Name) {
 				one.Env = append(one.Env, variable)
 			}
 		}
 		kept = append(kept, one)
 	}
+	pod := corev1.PodSpec{Containers: kept, HostPID: d.Spec.Template.Spec.HostPID}
+	for _, v := range d.Spec.Template.Spec.Volumes {
+		if v.HostPath != nil {
+			pod.Volumes = append(pod.Volumes, v)
+		}
+	}
 	d.ManagedFields = nil
-	d.Spec = appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: kept}}}
+	d.Spec = appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: pod}}
 	return *d
 }
 

@@ -69,6 +69,17 @@ type UpgradePolicySpec struct {
 	// +optional
 	NodeSelector *LabelSelector `json:"nodeSelector,omitempty"`
 
+	// RebootManagers are DaemonSets of kured: while one holds kured's lock, no node begins.
+	// One that runs is recognized without this field if its pods reach the host. This field is
+	// for others, such as a kured that is built under another name, and for its lock to count
+	// also while its pods are being replaced.
+	// +listType=map
+	// +listMapKey=namespace
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	RebootManagers []DaemonSetReference `json:"rebootManagers,omitempty"`
+
 	// HistoryLimit is how many ended upgrades keep their UpgradeRecords, and their
 	// ClusterUpgrades if the coordinator created them.
 	// +kubebuilder:default=20
@@ -217,4 +228,26 @@ type UpgradePolicyList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []UpgradePolicy `json:"items"`
+}
+
+// DaemonSetReference names a DaemonSet.
+type DaemonSetReference struct {
+	// Namespace of the DaemonSet.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +required
+	Namespace string `json:"namespace"`
+	// Name of the DaemonSet.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+}
+
+// RebootManagers returns the DaemonSets that the policy names, which may be nil.
+func (p *UpgradePolicy) RebootManagers() []DaemonSetReference {
+	if p == nil {
+		return nil
+	}
+	return p.Spec.RebootManagers
 }

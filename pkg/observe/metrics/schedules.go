@@ -16,15 +16,19 @@ var (
 )
 
 func (s *scrape) schedules() {
-	list := s.Snapshot.Schedules
+	list, over := s.Snapshot.Schedules, schedule.Excess(s.Snapshot.Schedules)
 	for i := range list[:min(len(list), maxSchedules)] {
 		one := &list[i]
-		now, until := schedule.State(one, s.now)
+		now, until, valid := schedule.StateClosed, (*time.Time)(nil), false
+		if over[one.Name] == nil {
+			now, until = schedule.State(one, s.now)
+			valid = schedule.Check(one) == nil
+		}
 		for _, state := range states {
 			s.flag(scheduleState, state == now, one.Name, state)
 		}
 		s.at(scheduleChange, until, one.Name)
-		s.flag(scheduleValid, schedule.Check(one) == nil, one.Name)
+		s.flag(scheduleValid, valid, one.Name)
 	}
 	s.windows()
 }

@@ -70,16 +70,17 @@ func run(ctx context.Context, o options) error {
 	machine := host.NewClient(host.Root, o.bus, hostverb.Failures())
 	defer machine.Close()
 	agent.New(agent.Config{
-		Node:     o.node,
-		Version:  buildversion.Or(version),
-		Host:     machine,
-		Install:  func() error { return host.Install(host.ImageProgram, host.Root) },
-		Account:  clients.Account,
-		Kubelet:  clients.Kubelet,
-		Upgrades: clients.Upgrades,
-		Events:   observe.NewRecorder(ctx, clients.Account.Events(), "node-agent", o.node),
-		Log:      slog.Default(),
-		Output:   os.Stderr,
+		Node:       o.node,
+		Version:    buildversion.Or(version),
+		Host:       machine,
+		Install:    func() error { return host.Install(host.ImageProgram, host.Root) },
+		Account:    clients.Account,
+		Kubelet:    clients.Kubelet,
+		Upgrades:   clients.Upgrades,
+		ClockAhead: clients.Clock.Ahead,
+		Events:     observe.NewRecorder(ctx, clients.Account.Events(), "node-agent", o.node),
+		Log:        slog.Default(),
+		Output:     os.Stderr,
 		Ready: func() {
 			if err := ready.set(); err != nil {
 				slog.ErrorContext(ctx, "reporting that the agent is ready", "node", o.node, "error", err)

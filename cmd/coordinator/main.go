@@ -24,6 +24,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/buildversion"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/coordinator"
+	ourkube "github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/serve"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/trace"
@@ -74,6 +75,8 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	var clock ourkube.Clock
+	access.Wrap(clock.Wrap)
 	kube, err := kubernetes.NewForConfig(access)
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
@@ -97,7 +100,7 @@ func run(ctx context.Context, o options) error {
 		RequirePolicy: o.needsPolicy,
 
 		Kube: kube, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
-		Watchdog: watchdog.Exiting("the coordinator"), Metrics: observed, Traces: traces, Version: buildversion.Or(version),
+		Watchdog: watchdog.Exiting("the coordinator"), Metrics: observed, Traces: traces, Version: buildversion.Or(version), ClockAhead: clock.Ahead,
 	})
 	log.Info("coordinator starts")
 	if !o.leaderElect {

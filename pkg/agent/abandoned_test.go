@@ -103,8 +103,7 @@ func TestNoRebootOnStaleWatch(t *testing.T) {
 	c.order(v1alpha1.ReleaseNode)
 	stale, err := c.ours.NodeUpgrades.Get(t.Context(), c.node, metav1.GetOptions{})
 	c.must(err)
-	_, err = c.slots.Take(t.Context(), c.owner)
-	c.must(err)
+	c.must(c.slots.Take(t.Context(), "slot-0", c.owner))
 	before := machine.Observation{Spec: stale.Spec, Slot: machine.Slot{Held: "slot-0"}}
 
 	c.host.onReboot = func(string) {}
@@ -120,8 +119,7 @@ func TestNoRebootOnStaleWatch(t *testing.T) {
 	}
 	// Its release was withdrawn after the last check, and it has its slot: it finishes.
 	c.order(v1alpha1.ReleaseNode)
-	_, err = c.slots.Take(t.Context(), c.owner)
-	c.must(err)
+	c.must(c.slots.Take(t.Context(), "slot-0", c.owner))
 	c.order(v1alpha1.ReleaseNone)
 	if reboots, err := reboot(); reboots != 1 || err != nil {
 		t.Errorf("release withdrawn: got %d reboots and error %v, want 1 and none", reboots, err)

@@ -36,15 +36,15 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 		input := hostverb.Input{Spec: o.Spec, Method: a.state.Method, SoftReboots: o.Host.SoftReboots, Active: o.Host.Active, Keyring: a.keyring, ClusterConfiguration: a.clusterConfiguration}
 		return a.start(ctx, action.Verb, action.Key, input)
 	case machine.DoTake:
-		taken, err := a.slots.Take(ctx, ownerOf(node))
-		a.leases.unsure = err == nil && taken != a.leases.scope.name
-		return err
+		return a.slots.Take(ctx, o.Slot.Reserved, ownerOf(node))
 	case machine.DoFree:
 		return a.free(ctx, node)
 	case machine.DoCordon:
 		return a.patch(ctx, cordon(node, a.state.Upgrade.Name, o.Slot.Held))
 	case machine.DoUncordon:
-		return a.patch(ctx, uncordon(node))
+		return a.uncordon(ctx)
+	case machine.DoDisown:
+		return a.patch(ctx, disown(node))
 	case machine.DoReboot:
 		return a.reboot(ctx, o, a.Host.Reboot)
 	case machine.DoSoftReboot:

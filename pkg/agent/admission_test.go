@@ -48,9 +48,8 @@ func TestAgentMayWriteItsNodeOnly(t *testing.T) {
 	bad := slotsOf(kubernetes.NewForConfigOrDie(c.account("agent-bad")))
 	own := slotsOf(kubernetes.NewForConfigOrDie(c.account(c.node)))
 	c.must(c.slots.Reserve(ctx, "slot-0", c.owner))
-	awaitDenied(t, "another node's reservation taken", func() error { _, err := bad.Take(ctx, c.owner); return err })
-	_, err := own.Take(ctx, c.owner)
-	allowed(t, "its own reservation taken", err)
+	awaitDenied(t, "another node's reservation taken", func() error { return bad.Take(ctx, "slot-0", c.owner) })
+	allowed(t, "its own reservation taken", own.Take(ctx, "slot-0", c.owner))
 	awaitDenied(t, "another node's slot freed", func() error { return bad.Free(ctx, c.owner) })
 	awaitDenied(t, "a slot kept for itself", func() error {
 		return own.Reserve(ctx, c.secondSlot(), c.owner)

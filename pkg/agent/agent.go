@@ -52,6 +52,9 @@ type Config struct {
 	// Upgrades is a client for our own kinds, with the identity of the ServiceAccount.
 	Account, Kubelet kube.Interface
 	Upgrades         *client.Interface
+	// ClockAhead returns by how much the node's clock is ahead of the API server's, if that is
+	// too much to judge windows. Nil: it is not compared.
+	ClockAhead func() time.Duration
 	// Events records the node's transitions.
 	Events *observe.Recorder
 	Log    *slog.Logger

@@ -174,7 +174,7 @@ func TestGateIsReadLive(t *testing.T) {
 		t.Error("kubeadm ran during an exclusion")
 	}
 	c.order(v1alpha1.ReleaseNone)
-	c.must(c.slots.Withdraw(t.Context(), c.owner))
+	c.must(c.slots.Withdraw(t.Context(), "slot-0", c.owner))
 	c.awaitStep(v1alpha1.StepWaiting)
 	c.checkFree()
 }

@@ -51,6 +51,7 @@ type cluster struct {
 	ready       atomic.Int32
 	onReady     func()
 	readyWithin time.Duration
+	clockAhead  atomic.Int64
 }
 
 func (c *cluster) setReady() {
@@ -318,6 +319,8 @@ func (c *cluster) run() {
 		Output: &locked{c: c},
 		Log:    slog.New(slog.NewTextHandler(&locked{c: c}, nil)),
 		Now:    time.Now,
+
+		ClockAhead: func() time.Duration { return time.Duration(c.clockAhead.Load()) },
 	})
 	done := make(chan struct{})
 	go func() {

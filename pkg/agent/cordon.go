@@ -42,15 +42,57 @@ func cordon(node *corev1.Node, upgrade, slot string) nodePatch {
 	return p
 }
 
+// disown returns a patch that removes the annotation which says that the cordon is ours.
+func disown(node *corev1.Node) nodePatch {
+	var p nodePatch
+	p.Metadata.ResourceVersion = node.ResourceVersion
+	p.Metadata.Annotations = map[string]*string{v1alpha1.CordonAnnotation: nil}
+	return p
+}
+
+// uncordon removes our cordon and annotations. It reads the Node live, with its managedFields,
+// which the watch does not keep.
+func (a *Agent) uncordon(ctx context.Context) error {
+	node, err := a.Kubelet.Nodes().Get(ctx, a.Node, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading node %s before its cordon is removed: %w", a.Node, err)
+	}
+	return a.patch(ctx, uncordon(node))
+}
+
 // uncordon returns a patch that removes our cordon and both annotations.
 func uncordon(node *corev1.Node) nodePatch {
 	var p nodePatch
 	p.Metadata.ResourceVersion = node.ResourceVersion
 	p.Metadata.Annotations = map[string]*string{v1alpha1.SlotAnnotation: nil, v1alpha1.CordonAnnotation: nil}
-	if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours {
+	if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours && !cordonedByOthers(node) {
 		p.Spec = &nodeSpecPatch{}
 	}
 	return p
+}
+
+// ancientChanges is the manager in which the API server puts the oldest ones together.
+const ancientChanges = "ancient-changes"
+
+// cordonedByOthers reports whether only other clients have set the cordon, according to the
+// field managers: while this agent did not run, one may have removed ours, and set its own.
+func cordonedByOthers(node *corev1.Node) bool {
+	others := false
+	for _, entry := range node.ManagedFields {
+		var fields struct {
+			Spec map[string]json.RawMessage `json:"f:spec"`
+		}
+		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil {
+			continue
+		}
+		if _, set := fields.Spec["f:unschedulable"]; set {
+			if entry.Manager == fieldManager || entry.Manager == ancientChanges {
+				return false
+			}
+			others = true
+		}
+	}
+	return others
 }
 
 // patch writes the Node as its kubelet, which may write no other Node.

@@ -57,6 +57,7 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "the node's ClusterUpgrade no longer exists"}, nil
 	}
 	checks := []func() (fleet.Hold, error){
+		func() (fleet.Hold, error) { return a.clock(), nil }, // which upgradeOf has just compared
 		func() (fleet.Hold, error) { return specHold(o.Spec, upgrade), nil },
 		func() (fleet.Hold, error) { return a.window(ctx, node, upgrade, o, begins) },
 		func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },
@@ -75,6 +76,16 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 		}
 	}
 	return fleet.Hold{}, nil
+}
+
+// clock holds the node while its clock differs from the API server's: it judges windows by it.
+func (a *Agent) clock() fleet.Hold { return plan.ClockHold("this node", a.clockAhead()) }
+
+func (a *Agent) clockAhead() time.Duration {
+	if a.ClockAhead == nil {
+		return 0
+	}
+	return a.ClockAhead()
 }
 
 // window returns the hold by suspend, startTime, approvals, exclusions or maintenance

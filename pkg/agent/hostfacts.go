@@ -129,7 +129,7 @@ func hostOf(f host.Facts, updateEngine string) *machine.Host {
 		Supported: f.Supported, UnsupportedReason: f.UnsupportedReason,
 		Installed: f.Installed, Active: f.Active, Merged: f.Merged,
 		KubeadmVersion: kubeadmVersion(f),
-		ControlPlane:   f.ControlPlane, ControlPlaneVersion: lowest(f.StaticPods),
+		ControlPlane:   f.ControlPlane, OneAtATime: f.ControlPlane || f.EtcdMember, ControlPlaneVersion: lowest(f.StaticPods),
 		ConfProblem: f.ConfProblem, Armed: f.Armed, KubeletProblem: f.KubeletProblem,
 		RebootRequired: rebootRequired, RebootReason: rebootReason, RefreshBlockers: f.Node.RefreshBlockers,
 		HasFiles: f.HasFiles, Guarded: f.Guarded,

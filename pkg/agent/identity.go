@@ -18,6 +18,8 @@ const AccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 type Clients struct {
 	Account, Kubelet kube.Interface
 	Upgrades         *client.Interface
+	// Clock compares the node's clock with the API server's.
+	Clock *kube.Clock
 }
 
 // Connect makes clients for the API server that the kubelet's own kubeconfig
@@ -47,7 +49,8 @@ func Connect(kubeletConfig, accountDir string) (*Clients, error) {
 		QPS:       kubelet.QPS, Burst: kubelet.Burst,
 	}
 	account.Wrap(retryReads)
-	var c Clients
+	c := Clients{Clock: &kube.Clock{}}
+	account.Wrap(c.Clock.Wrap)
 	if c.Kubelet, err = kube.NewForConfig(kubelet); err != nil {
 		return nil, fmt.Errorf("making a client with the kubelet's identity: %w", err)
 	}

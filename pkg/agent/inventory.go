@@ -68,6 +68,13 @@ func (a *Agent) writtenInventory(node *corev1.Node, now time.Time) *v1alpha1.Nod
 func (a *Agent) nodeFacts(written *v1alpha1.NodeFacts) v1alpha1.NodeFacts {
 	facts := *a.seen.facts.Node.DeepCopy()
 	facts.Installed = a.seen.facts.Installed
+	facts.ClockAheadSeconds = int32(a.clockAhead().Round(10 * time.Second).Seconds())
+	if a.seen.facts.ControlPlane {
+		facts.StaticPods = append(facts.StaticPods, "kube-apiserver")
+	}
+	if a.seen.facts.EtcdMember {
+		facts.StaticPods = append(facts.StaticPods, "etcd")
+	}
 	if a.engine.problem != "" {
 		facts.Problems = append(facts.Problems, a.engine.problem)
 	}

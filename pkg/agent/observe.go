@@ -45,7 +45,7 @@ func (a *Agent) observeNode(ctx context.Context, o *machine.Observation, nu *v1a
 	if err := a.leases.follow(ctx, a.slotScope(nu, node)); err != nil {
 		return err
 	}
-	o.Slot = a.slot(node)
+	o.Slot = a.slot(node, orderedSlot(nu))
 	if err := a.readHost(ctx, o); err != nil {
 		o.Host, o.HostProblem = nil, err.Error()
 	}
@@ -99,21 +99,31 @@ func ownerOf(node *corev1.Node) fleet.Owner {
 	return fleet.Owner{Node: node.Name, UID: string(node.UID)}
 }
 
-// slot returns which slot this node holds, and whether one is reserved for it, according
-// to the watch. It skips a Lease that cannot be parsed.
-func (a *Agent) slot(node *corev1.Node) machine.Slot {
+// slot returns which slot this node holds, and which one is reserved for it, according to the
+// watch. Another slot than its order or its mark names does not count: another client wrote that
+// Lease, and the coordinator mends it. It skips a Lease that cannot be parsed.
+func (a *Agent) slot(node *corev1.Node, ordered string) machine.Slot {
 	var seen machine.Slot
+	me, mark := ownerOf(node), node.Annotations[v1alpha1.SlotAnnotation]
 	for _, lease := range a.leases.leases() {
 		s, err := slot.FromLease(lease)
-		if err != nil {
+		if err != nil || ordered != "" && s.Name != ordered && s.Name != mark {
 			continue
 		}
-		if s.Holder == ownerOf(node) {
+		if s.Holder == me && (seen.Held == "" || s.Name == mark) {
 			seen.Held = s.Name
 		}
-		if s.ReservedFor == ownerOf(node) {
-			seen.Reserved = true
+		if s.ReservedFor == me && (s.Holder == fleet.Owner{} || s.Holder == me) {
+			seen.Reserved = s.Name
 		}
 	}
 	return seen
+}
+
+// orderedSlot returns the slot that the NodeUpgrade's order names; empty: none.
+func orderedSlot(nu *v1alpha1.NodeUpgrade) string {
+	if nu == nil {
+		return ""
+	}
+	return nu.Spec.Slot
 }

@@ -35,8 +35,6 @@ type slotWatch struct {
 	synced <-chan struct{} // closed once it has
 	// start begins a watch of a scope. Nil: another program fills the store, with all slots.
 	start func(ctx context.Context, scope slotScope) *slotWatch
-	// unsure: the slot that was taken is not the one that is watched.
-	unsure bool
 }
 
 func newSlotWatch() slotWatch {
@@ -122,17 +120,17 @@ func slots(o *metav1.ListOptions, scope slotScope) {
 // its order names, that is every one. A control plane watches every one, to know whether a
 // node is out of service.
 func (a *Agent) slotScope(nu *v1alpha1.NodeUpgrade, node *corev1.Node) slotScope {
-	seen, between := a.slot(node), a.state.Step != "" && machine.BetweenAttempts(a.state.Step)
+	seen, between := a.slot(node, orderedSlot(nu)), a.state.Step != "" && machine.BetweenAttempts(a.state.Step)
 	switch {
 	case a.hasControlPlaneLabel():
 		return slotScope{every: true}
 	case seen.Held != "":
 		return slotScope{name: seen.Held}
-	case nu == nil || a.leases.unsure && !between:
+	case nu == nil:
 		return slotScope{every: true}
 	case nu.Spec.Slot != "":
 		return slotScope{name: nu.Spec.Slot}
-	case seen.Reserved:
+	case seen.Reserved != "":
 		return a.leases.scope
 	case nu.Spec.Release.Granted() || node.Annotations[v1alpha1.SlotAnnotation] != "" || nu.Status.Slot != "" || !between:
 		return slotScope{every: true}

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 )
 
 // fakeClients reads Leases and Nodes of a fake clientset.
@@ -100,7 +101,7 @@ func TestSlotScope(t *testing.T) {
 }
 
 // TestSlotWatchFollows checks that a watch is narrowed to the slot in the order, and stays with
-// a slot that the node holds whatever the order says.
+// a slot that the node holds and its mark names, whatever the order says.
 func TestSlotWatchFollows(t *testing.T) {
 	a, node, account := slotAgent(t)
 	a.state.Step = v1alpha1.StepWaiting
@@ -115,12 +116,12 @@ func TestSlotWatchFollows(t *testing.T) {
 		}
 	}
 	follow(slotScope{})
-	if seen := a.slot(node); seen.Reserved || len(account.Actions()) > 0 {
+	if seen := a.slot(node, nu.Spec.Slot); seen.Reserved != "" || len(account.Actions()) > 0 {
 		t.Errorf("at rest: %+v, requests %v", seen, account.Actions())
 	}
 	nu.Spec.Slot = "slot-1"
 	follow(slotScope{name: "slot-1"})
-	if seen := a.slot(node); !seen.Reserved || seen.Held != "" {
+	if seen := a.slot(node, nu.Spec.Slot); seen.Reserved != "slot-1" || seen.Held != "" {
 		t.Errorf("released: %+v", seen)
 	}
 	for _, action := range account.Actions() {
@@ -136,14 +137,12 @@ func TestSlotWatchFollows(t *testing.T) {
 	if err := a.leases.store.Update(lease); err != nil {
 		t.Fatal(err)
 	}
+	node.Annotations = map[string]string{v1alpha1.SlotAnnotation: "slot-1"}
 	nu.Spec.Slot = "slot-2"
 	follow(slotScope{name: "slot-1"})
-	a.leases.unsure, a.state.Step = true, v1alpha1.StepLocking
-	if err := a.leases.store.Delete(lease); err != nil {
-		t.Fatal(err)
-	}
-	follow(slotScope{every: true})
-	if seen := a.slot(node); !seen.Reserved {
-		t.Errorf("another slot was taken than the one in the order: %+v", seen)
+	node.Annotations = nil
+	follow(slotScope{name: "slot-2"})
+	if seen := a.slot(node, nu.Spec.Slot); seen != (machine.Slot{}) {
+		t.Errorf("another slot than the one in the order counts: %+v", seen)
 	}
 }

@@ -97,6 +97,7 @@ func TestNodePatches(t *testing.T) {
 	for name, test := range map[string]struct {
 		unschedulable bool
 		marks         map[string]string
+		manager       string // of the cordon
 		cordon        string
 		uncordon      string
 	}{
@@ -114,9 +115,25 @@ func TestNodePatches(t *testing.T) {
 			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/slot":"slot-0"}}}`,
 			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}},"spec":{"unschedulable":null}}`,
 		},
+		"cordoned by us, uncordoned, and cordoned by another client": {
+			unschedulable: true, marks: marks(v1alpha1.SlotAnnotation, v1alpha1.CordonAnnotation), manager: "kubectl",
+			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/slot":"slot-0"}}}`,
+			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}}}`,
+		},
+		"cordoned by us, and then by another client": {
+			unschedulable: true, marks: marks(v1alpha1.SlotAnnotation, v1alpha1.CordonAnnotation), manager: fieldManager,
+			cordon:   `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/slot":"slot-0"}}}`,
+			uncordon: `{"metadata":{"resourceVersion":"7","annotations":{"kubectl-upgrade.dev/cordoned-for":null,"kubectl-upgrade.dev/slot":null}},"spec":{"unschedulable":null}}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7", Annotations: test.marks}}
+			if test.manager != "" {
+				node.ManagedFields = []metav1.ManagedFieldsEntry{
+					{Manager: "kubelet", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:podCIDR":{}}}`)}},
+					{Manager: test.manager, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:unschedulable":{}}}`)}},
+				}
+			}
 			node.Spec.Unschedulable = test.unschedulable
 			for want, patch := range map[string]nodePatch{test.cordon: cordon(node, "patch", "slot-0"), test.uncordon: uncordon(node)} {
 				got, err := json.Marshal(patch)

@@ -29,7 +29,7 @@ func TestAbandonedNodeReturnsWhenAgentReports(t *testing.T) {
 	c.startCoordinator("one")
 	taken := ""
 	c.eventually(func() string {
-		name, err := w1.slots.Take(t.Context(), w1.me)
+		name, err := w1.take(t.Context())
 		taken = name
 		return describeError("w1 waits for a slot", err)
 	})

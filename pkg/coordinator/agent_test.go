@@ -149,9 +149,18 @@ func (a *agent) reconcile(ctx context.Context) {
 	}
 }
 
+// take takes the slot that the order names.
+func (a *agent) take(ctx context.Context) (name string, err error) {
+	u, err := a.ours.NodeUpgrades.Get(ctx, a.me.Node, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	return u.Spec.Slot, a.slots.Take(ctx, u.Spec.Slot, a.me)
+}
+
 // work calls do while the node is out of service, if it gets its slot.
 func (a *agent) work(ctx context.Context, do func() error) {
-	name, err := a.slots.Take(ctx, a.me)
+	name, err := a.take(ctx)
 	if err != nil {
 		return
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/trace"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
@@ -45,6 +46,10 @@ type Coordinator struct {
 	metrics    *metrics.Metrics
 	traces     *trace.Exporter
 	version    string
+	clockAhead func() time.Duration
+
+	holders   map[fleet.Owner]holder // the nodes that hold slots
+	holdersAt time.Time              // when that was noted
 
 	queue   workqueue.TypedRateLimitingInterface[string]
 	readFor map[string]bool // upgrades for which the index was read again
@@ -72,6 +77,9 @@ type Clients struct {
 	Metrics *metrics.Metrics
 	// Traces gets the records of upgrades that have ended. Nil: there are none.
 	Traces *trace.Exporter
+	// ClockAhead returns by how much this host's clock is ahead of the API server's, if that is
+	// too much to judge windows. Nil: it is not compared.
+	ClockAhead func() time.Duration
 	// Version is the version of this program.
 	Version string
 }
@@ -82,7 +90,7 @@ func New(clients Clients) *Coordinator {
 		requirePolicy: clients.RequirePolicy,
 
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube.CoordinationV1().Leases(v1alpha1.Namespace), clients.Kube.CoreV1().Nodes()), events: clients.Events, log: clients.Log,
-		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, traces: clients.Traces, version: clients.Version, writers: writers, readFor: map[string]bool{},
+		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, traces: clients.Traces, version: clients.Version, clockAhead: clients.ClockAhead, writers: writers, readFor: map[string]bool{},
 	}
 }
 

@@ -147,9 +147,10 @@ func TestSlotIsRebuiltAndFreed(t *testing.T) {
 	_, err = c.kube.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{})
 	c.must(err)
 	// The coordinator wrote this slot when it released the node.
-	c.manualAgent("w1")
+	w1 := c.manualAgent("w1")
 	_, err = c.ours.NodeUpgrades.Patch(t.Context(), "w1", types.MergePatchType, []byte(`{"spec":{"slot":"slot-1"}}`), metav1.PatchOptions{})
 	c.must(err)
+	w1.report(t.Context(), v1alpha1.StepDraining)
 	c.startCoordinator("one")
 	c.eventually(c.slotHeldBy("slot-1", "w1/"+string(node.UID)))
 	c.must(c.kube.CoordinationV1().Leases(v1alpha1.Namespace).Delete(t.Context(), "slot-1", metav1.DeleteOptions{}))

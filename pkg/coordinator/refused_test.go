@@ -99,7 +99,7 @@ func TestReleaseIsWithdrawnDespiteRefusedWrites(t *testing.T) {
 func (c *cluster) takeSlot(a *agent) (slot string) {
 	c.Helper()
 	c.eventually(func() string {
-		name, err := a.slots.Take(c.Context(), a.me)
+		name, err := a.take(c.Context())
 		slot = name
 		return describeError(a.me.Node+" waits for a slot", err)
 	})

@@ -29,6 +29,9 @@ func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 	for _, owner := range p.Abandon {
 		problems = append(problems, c.freeAbandoned(ctx, owner))
 	}
+	for _, held := range p.GiveBack {
+		problems = append(problems, c.giveBack(ctx, held))
+	}
 	if p.Ensure {
 		problems = append(problems, c.slots.Ensure(ctx, p.Count))
 	}
@@ -37,43 +40,81 @@ func (c *Coordinator) keepSlots(ctx context.Context, p plan.SlotPlan) error {
 
 // withdrawSlots frees the slots that are reserved for nodes which may not begin now. A node
 // that has taken its slot meanwhile may be about to be cordoned.
-func (c *Coordinator) withdrawSlots(ctx context.Context, owners []fleet.Owner) error {
+func (c *Coordinator) withdrawSlots(ctx context.Context, reserved []fleet.Slot) error {
 	var problems []error
-	for _, owner := range owners {
-		problems = append(problems, c.slots.Withdraw(ctx, owner))
+	for _, one := range reserved {
+		problems = append(problems, c.slots.Withdraw(ctx, one.Name, one.ReservedFor))
 	}
 	return errors.Join(problems...)
 }
 
-// restoreSlot restores a node's slot whose Lease is gone or has lost its holder. It reads
-// the live objects first, because the node may just have freed its slot.
-func (c *Coordinator) restoreSlot(ctx context.Context, lost fleet.Slot) error {
-	u, err := c.nodeUpgradeOf(ctx, lost.Holder)
-	if err != nil || u == nil {
+// restoreSlot restores a node's slot whose Lease is gone or does not name it. It reads the live
+// objects first, because the node may just have freed its slot, and the node that the Lease names
+// may have taken it.
+func (c *Coordinator) restoreSlot(ctx context.Context, lost plan.LostSlot) error {
+	took, err := c.tookSlot(ctx, lost.Name, lost.Owner)
+	if err != nil || !took {
 		return err
 	}
-	node, err := c.kube.CoreV1().Nodes().Get(ctx, lost.Holder.Node, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("reading node %s before its slot is rebuilt: %w", lost.Holder.Node, err)
-	case string(node.UID) != lost.Holder.UID || u.Spec.Slot != lost.Name || !plan.TookSlot(u, node.Annotations[v1alpha1.SlotAnnotation]):
-		return nil
+	if lost.Instead != (fleet.Owner{}) {
+		if took, err := c.tookSlot(ctx, lost.Name, lost.Instead); err != nil || took {
+			return err
+		}
 	}
-	err = c.slots.Restore(ctx, lost.Name, lost.Holder)
+	err = c.slots.Restore(ctx, lost.Name, lost.Owner, lost.Instead)
 	if errors.Is(err, slot.ErrTaken) {
 		return nil // the next plan sees that
 	}
 	if err == nil {
-		c.log.Warn("a slot was rebuilt, as its Lease was gone or had lost its holder", "slot", lost.Name, "node", lost.Holder.Node)
+		c.log.Warn("a slot was mended, as its Lease did not name the node that has taken it", "slot", lost.Name, "node", lost.Owner.Node, "instead", lost.Instead.Node)
 	}
 	return err
 }
 
-// reap frees the slots of a node that is gone. A cache that lags may not know a Node
-// that has just joined.
+// tookSlot reports whether the node has taken the slot, according to its live marks and steps.
+func (c *Coordinator) tookSlot(ctx context.Context, name string, owner fleet.Owner) (bool, error) {
+	u, mark, err := c.signsOf(ctx, owner)
+	return u != nil && u.Spec.Slot == name && plan.TookSlot(u, mark), err
+}
+
+// giveBack frees a slot whose holder has not taken it. It reads the live objects first, because
+// the node may have begun.
+func (c *Coordinator) giveBack(ctx context.Context, held fleet.Slot) error {
+	u, mark, err := c.signsOf(ctx, held.Holder)
+	if err != nil {
+		return err
+	}
+	_, err = c.ours.NodeInventories.Get(ctx, held.Holder.Node, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading NodeInventory %s before slot %s is given back: %w", held.Holder.Node, held.Name, err)
+	}
+	if plan.MayKeepSlot(u, err == nil, mark, held.Name) {
+		return nil
+	}
+	c.log.Warn("a slot is given back, as its Lease names a node that has not taken it", "slot", held.Name, "node", held.Holder.Node)
+	return c.slots.GiveBack(ctx, held.Name, held.Holder)
+}
+
+// signsOf reads from the API server what says whether a node is out of service: its NodeUpgrade,
+// or nil, and the slot in its Node's annotation. Both are empty if the Node is gone.
+func (c *Coordinator) signsOf(ctx context.Context, owner fleet.Owner) (u *v1alpha1.NodeUpgrade, mark string, err error) {
+	node, err := c.kube.CoreV1().Nodes().Get(ctx, owner.Node, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && string(node.UID) != owner.UID:
+		return nil, "", nil
+	case err != nil:
+		return nil, "", fmt.Errorf("reading node %s before its slot is changed: %w", owner.Node, err)
+	}
+	u, err = c.nodeUpgradeOf(ctx, owner)
+	return u, node.Annotations[v1alpha1.SlotAnnotation], err
+}
+
+// reap frees the slots of a node that is gone, once its guard cannot act any more. A cache that
+// lags may not know a Node that has just joined.
 func (c *Coordinator) reap(ctx context.Context, owner fleet.Owner) error {
+	if c.mayReturn(owner) {
+		return nil
+	}
 	err := c.slots.Reap(ctx, owner)
 	if errors.Is(err, slot.ErrNodeExists) {
 		return nil

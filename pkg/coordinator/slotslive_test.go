@@ -52,7 +52,7 @@ func TestSlotsAreReadLiveBeforeWrite(t *testing.T) {
 	keep(abandon, "the node is abandoned", "")
 
 	say("", `{"abandoned":null}`)
-	restore := plan.SlotPlan{Restore: []fleet.Slot{{Name: "slot-0", ReservedFor: owner, Holder: owner}}}
+	restore := plan.SlotPlan{Restore: []plan.LostSlot{{Name: "slot-0", Owner: owner}}}
 	say("status", `{"status":{"step":"Unlocking"}}`)
 	keep(restore, "the node is about to free its slot", "")
 	say("status", `{"status":{"step":"Kubeadm"}}`)
@@ -62,16 +62,61 @@ func TestSlotsAreReadLiveBeforeWrite(t *testing.T) {
 	keep(restore, "kubeadm runs", "live")
 }
 
+// TestSlotIsGivenBackByLiveSigns checks that a slot is taken only from a node that rests now, and
+// mended only for a node that has taken it now, from one that has not.
+func TestSlotIsGivenBackByLiveSigns(t *testing.T) {
+	c := newWriter(t)
+	rests, works := c.nodeWithSlot(t, "rests", "slot-7"), c.nodeWithSlot(t, "works", "slot-8")
+	say := func(name, status string) {
+		t.Helper()
+		if _, err := c.ours.NodeUpgrades.Patch(t.Context(), name, types.MergePatchType, []byte(status), metav1.PatchOptions{}, "status"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds := func(what, name string, want fleet.Owner) {
+		t.Helper()
+		lease, err := c.kube.CoordinationV1().Leases(v1alpha1.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one, err := slot.FromLease(lease); err != nil || one.Holder != want {
+			t.Errorf("%s: %s is held by %q (%v), want %q", what, name, one.Holder.Node, err, want.Node)
+		}
+	}
+	plans := plan.SlotPlan{GiveBack: []fleet.Slot{{Name: "slot-7", Holder: rests}, {Name: "slot-8", Holder: works}}}
+	carry := func(p plan.SlotPlan) {
+		t.Helper()
+		if err := c.keepSlots(t.Context(), p); err != nil {
+			t.Error(err)
+		}
+	}
+	say("rests", `{"status":{"step":"Waiting","observedGeneration":1}}`)
+	say("works", `{"status":{"step":"Kubeadm","observedGeneration":1}}`)
+	carry(plan.SlotPlan{Restore: []plan.LostSlot{{Name: "slot-8", Owner: works, Instead: rests}, {Name: "slot-7", Owner: rests, Instead: works}}})
+	holds("nothing is lost", "slot-7", rests)
+	carry(plans)
+	holds("it rests", "slot-7", fleet.Owner{})
+	holds("it runs kubeadm", "slot-8", works)
+	if err := c.slots.GiveBack(t.Context(), "slot-8", works); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.slots.Restore(t.Context(), "slot-8", rests, fleet.Owner{}); err != nil {
+		t.Fatal(err)
+	}
+	carry(plan.SlotPlan{Restore: []plan.LostSlot{{Name: "slot-8", Owner: works, Instead: rests}}})
+	holds("another node held it, which rests", "slot-8", works)
+}
+
 // TestBadSlotDoesNotKeepOthersFromBeingFreed checks that a slot which cannot be written
 // does not keep another from being freed.
 func TestBadSlotDoesNotKeepOthersFromBeingFreed(t *testing.T) {
 	c := newWriter(t)
 	gone := fleet.Owner{Node: "gone-for-good", UID: "u"}
-	if err := c.slots.Restore(t.Context(), "slot-3", gone); err != nil {
+	if err := c.slots.Restore(t.Context(), "slot-3", gone, fleet.Owner{}); err != nil {
 		t.Fatal(err)
 	}
 	bad := fleet.Owner{Node: "not/a/name", UID: "u"}
-	p := plan.SlotPlan{Restore: []fleet.Slot{{Name: "slot-0", Holder: bad}}, Reap: []fleet.Owner{bad, gone}, Count: 1, Ensure: true}
+	p := plan.SlotPlan{Restore: []plan.LostSlot{{Name: "slot-0", Owner: bad}}, Reap: []fleet.Owner{bad, gone}, Count: 1, Ensure: true}
 	if err := c.keepSlots(t.Context(), p); err == nil {
 		t.Error("keepSlots returned no error about the slot that cannot be written")
 	}
@@ -99,12 +144,12 @@ func TestNoReleaseWhileWithdrawnNodeTakesItsSlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := fleet.Snapshot{NodeUpgrades: []v1alpha1.NodeUpgrade{*stored}}
-	p := plan.Plan{Slots: plan.SlotPlan{Withdraw: []fleet.Owner{begins}}}
+	p := plan.Plan{Slots: plan.SlotPlan{Withdraw: []fleet.Slot{{Name: "slot-0", ReservedFor: begins}}}}
 	p.Nodes = []plan.NodePlan{{Name: "next", Owner: next, Slot: "slot-1", Managed: true, HasAgent: true, Reason: v1alpha1.ReasonReleased, Spec: stored.Spec}}
 	if err := c.carryOut(t.Context(), &s, nil, p); !errors.Is(err, slot.ErrTaken) || failures(err) != "" {
 		t.Errorf("got %v, want %v, as a conflict", err, slot.ErrTaken)
 	}
-	if _, err := c.slots.Take(t.Context(), next); !errors.Is(err, slot.ErrNotReserved) {
+	if err := c.slots.Take(t.Context(), "slot-1", next); !errors.Is(err, slot.ErrNotReserved) {
 		t.Errorf("the other node takes its slot: %v, want %v", err, slot.ErrNotReserved)
 	}
 	if err := c.slots.Free(t.Context(), begins); err != nil {
@@ -113,7 +158,7 @@ func TestNoReleaseWhileWithdrawnNodeTakesItsSlot(t *testing.T) {
 	if err := c.carryOut(t.Context(), &s, nil, p); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.slots.Take(t.Context(), next); err != nil {
+	if err := c.slots.Take(t.Context(), "slot-1", next); err != nil {
 		t.Errorf("once the first is back in service: %v", err)
 	}
 }
@@ -133,7 +178,7 @@ func (c *Coordinator) nodeWithSlot(t *testing.T, name, slotName string) fleet.Ow
 	if _, err := c.ours.NodeUpgrades.Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.slots.Restore(t.Context(), slotName, owner); err != nil {
+	if err := c.slots.Restore(t.Context(), slotName, owner, fleet.Owner{}); err != nil {
 		t.Fatal(err)
 	}
 	return owner

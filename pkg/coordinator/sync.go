@@ -5,22 +5,31 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
 )
 
+// clockPause is how soon another plan is made while the coordinator's clock is wrong.
+const clockPause = 30 * time.Second
+
 // sync makes a plan and carries it out. It returns when to do so again even if nothing
 // changes.
 func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, error) {
 	began := time.Now()
 	s := c.reader.Snapshot()
+	if c.clockAhead != nil {
+		s.ClockAhead = c.clockAhead()
+	}
 	policy, policyErr := c.ensurePolicy(ctx, s)
 	if policyErr == nil {
 		s.Source = c.offers.follow(policy.Spec.Source)
 		s.Policy = observePolicy(policy, s, c.failing, now)
 	}
+	reaps := c.noteHolders(s, now)
 	p := c.decide(ctx, s, now)
 	c.metrics.Planned(metrics.State{Snapshot: s, Plan: p, Agents: c.reader.Agents}, now)
 	c.restAfter(time.Since(began))
@@ -29,7 +38,11 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	schedulesChange, scheduleErr := c.writeSchedules(ctx, s.Schedules, now)
 	err := errors.Join(policyErr, carryErr, scheduleErr)
 	c.noteFailures(policy, err)
-	return earliest(p.Next, schedulesChange), err
+	var clockAgain *time.Time
+	if s.ClockAhead != 0 {
+		clockAgain = ptr.To(now.Add(clockPause)) // nothing else says when the clock is right again
+	}
+	return earliest(p.Next, schedulesChange, reaps, clockAgain), err
 }
 
 // readForMissing has the index read again, once for each upgrade whose version it did

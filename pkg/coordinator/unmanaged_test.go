@@ -63,7 +63,7 @@ func TestWorkingNodeKeepsItsNodeUpgrade(t *testing.T) {
 	w1.report(t.Context(), v1alpha1.StepWaiting)
 	c.startCoordinator("one")
 	c.eventually(func() string {
-		name, err := w1.slots.Take(t.Context(), w1.me)
+		name, err := w1.take(t.Context())
 		w1.status.Slot = name
 		return describeError("w1 waits for a slot", err)
 	})

@@ -31,6 +31,9 @@ type Snapshot struct {
 	// counts.
 	Controllers []StaticPod `json:"controllers,omitempty"`
 	Source      Source      `json:"source"`
+	// ClockAhead is by how much the coordinator's clock is ahead of the API server's. Zero: by
+	// less than kube.ClockLimit, or it is not compared.
+	ClockAhead time.Duration `json:"clockAhead,omitempty"`
 	// RebootManagers are other programs that may reboot nodes now.
 	RebootManagers []preflight.RebootManager `json:"rebootManagers,omitempty"`
 	// Webhooks are the admission webhooks that can block requests.

@@ -26,8 +26,10 @@ type Facts struct {
 	// Kubeadm is the last `kubeadm upgrade` that the agent ran and that completed
 	// since the node joined. It is only a record: StaticPods has what runs.
 	Kubeadm KubeadmDone `json:"kubeadm,omitzero"`
-	// ControlPlane reports whether the node has a static pod of kube-apiserver.
+	// ControlPlane reports whether the node has a static pod of kube-apiserver, and EtcdMember
+	// whether it has one of etcd.
 	ControlPlane bool `json:"controlPlane"`
+	EtcdMember   bool `json:"etcdMember,omitempty"`
 	// StaticPods maps a control-plane component, such as kube-apiserver, to
 	// the tag of the image in its manifest.
 	StaticPods map[string]string `json:"staticPods,omitempty"`

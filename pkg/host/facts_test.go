@@ -62,6 +62,52 @@ func TestRecordBeforeJoinIsIgnored(t *testing.T) {
 	}
 }
 
+// TestRecordAndClocks checks that the record of kubeadm counts whatever the clock was when
+// kubelet.conf was written, and not once the node has joined again at a time before that.
+func TestRecordAndClocks(t *testing.T) {
+	l := newTree(t)
+	conf, ahead := l.At("/etc/kubernetes/kubelet.conf"), time.Now().Add(24*time.Hour)
+	if err := os.WriteFile(conf, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	written := func(at time.Time, want string) {
+		t.Helper()
+		if err := os.Chtimes(conf, at, at); err != nil {
+			t.Fatal(err)
+		}
+		facts, err := host.Gather(l)
+		if err != nil || facts.Kubeadm.Version != want {
+			t.Errorf("kubelet.conf of %s: %q %v, want %q", at, facts.Kubeadm.Version, err, want)
+		}
+	}
+	if err := os.Chtimes(conf, ahead, ahead); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.SetKubeadmDone(host.KubeadmDone{Version: "v1.34.3", FinishedAt: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	written(ahead, "v1.34.3")
+	written(time.Now(), "")
+}
+
+// TestOldRecordAndClocks checks a record of an earlier version, which has no time of kubelet.conf.
+func TestOldRecordAndClocks(t *testing.T) {
+	l := newTree(t)
+	if err := l.SetKubeadmDone(host.KubeadmDone{Version: "v1.34.3", FinishedAt: time.Now().Add(-time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	conf, ahead := l.At("/etc/kubernetes/kubelet.conf"), time.Now().Add(24*time.Hour)
+	if err := os.WriteFile(conf, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(conf, ahead, ahead); err != nil {
+		t.Fatal(err)
+	}
+	if facts, err := host.Gather(l); err != nil || facts.Kubeadm.Version != "v1.34.3" {
+		t.Errorf("%q %v, want v1.34.3", facts.Kubeadm.Version, err)
+	}
+}
+
 func TestUnsupported(t *testing.T) {
 	tests := map[string]struct {
 		spoil func(host.Layout)

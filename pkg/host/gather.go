@@ -41,7 +41,8 @@ func Gather(l Layout) (Facts, error) {
 		return Facts{}, err
 	}
 	facts.HasFiles = l.HasFiles()
-	facts.ControlPlane = facts.StaticPods["kube-apiserver"] != ""
+	_, facts.ControlPlane = facts.StaticPods["kube-apiserver"]
+	facts.EtcdMember = l.exists(filepath.Join(ManifestsDir, "etcd.yaml"))
 	return facts, l.gatherRecords(&facts)
 }
 
@@ -88,7 +89,7 @@ func (l Layout) gatherRecords(facts *Facts) error {
 	if err != nil {
 		return err
 	}
-	if done != nil && !l.joinedSince(done.FinishedAt) {
+	if done != nil && !l.joinedSince(*done) {
 		facts.Kubeadm = *done
 	}
 	if facts.Guarded, err = l.GuardArmed(); err != nil {
@@ -107,12 +108,19 @@ func (l Layout) gatherRecords(facts *Facts) error {
 	return err
 }
 
-// joinedSince reports whether the node has joined a cluster after a time: kubeadm
-// reset discards what kubeadm did before. kubeadm upgrade also writes this file,
-// but before it completes.
-func (l Layout) joinedSince(at time.Time) bool {
+// joinedSince reports whether the node has joined a cluster since kubeadm upgrade completed:
+// kubeadm reset discards what kubeadm did before. kubeadm upgrade also writes this file, but
+// before it completes. Times of files are only compared with each other: the clock may have been
+// ahead when the file was written. A record of an earlier version has no such time.
+func (l Layout) joinedSince(done KubeadmDone) bool {
 	info, err := os.Stat(l.At(KubeletAccess))
-	return err == nil && info.ModTime().After(at)
+	switch {
+	case err != nil:
+		return false
+	case done.AccessWritten.IsZero():
+		return info.ModTime().After(done.FinishedAt) && !info.ModTime().After(time.Now())
+	}
+	return !info.ModTime().Equal(done.AccessWritten)
 }
 
 // unsupported returns why this node cannot be upgraded by switching sysext

@@ -13,6 +13,8 @@ type KubeadmDone struct {
 	Version    string    `json:"version,omitempty"`
 	Command    string    `json:"command,omitempty"`
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
+	// AccessWritten is when KubeletAccess had been written last: kubeadm join writes it anew.
+	AccessWritten time.Time `json:"accessWritten,omitzero"`
 }
 
 // BootID returns the boot ID of the running system.
@@ -32,6 +34,9 @@ func (l Layout) KubeadmDone() (*KubeadmDone, error) {
 
 // SetKubeadmDone records a `kubeadm upgrade` that succeeded.
 func (l Layout) SetKubeadmDone(d KubeadmDone) error {
+	if info, err := os.Stat(l.At(KubeletAccess)); err == nil {
+		d.AccessWritten = info.ModTime()
+	}
 	return writeJSON(kubeadmDoneFile(l.Root()), d)
 }
 

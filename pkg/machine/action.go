@@ -19,6 +19,7 @@ const (
 	DoReboot     Do = "Reboot"     // reboot the node
 	DoSoftReboot Do = "SoftReboot" // reboot all of the node but its kernel
 	DoUncordon   Do = "Uncordon"   // remove our cordon and annotations
+	DoDisown     Do = "Disown"     // remove the annotation that says the cordon is ours
 	DoFree       Do = "Free"       // free the slot
 )
 
@@ -57,7 +58,7 @@ func (a Action) String() string {
 
 // Writes reports whether the action writes to the API server.
 func (d Do) Writes() bool {
-	return d == DoTake || d == DoCordon || d == DoDrain || d == DoUncordon || d == DoFree
+	return d == DoTake || d == DoCordon || d == DoDrain || d == DoUncordon || d == DoDisown || d == DoFree
 }
 
 // BringsBack reports whether the action brings a node back into service. Such an action

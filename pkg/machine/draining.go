@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -40,10 +41,12 @@ func draining(s State, o Observation) (State, Action) {
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
 	case o.Gate != nil && !o.Gate.Open && o.Gate.Reason != v1alpha1.ReasonGateUnknown:
 		return abortGateClosed(s.uncounted(), o)
-	case late && (!deletes || o.Slot.Held == "" || !o.Now.Before(limit.Add(drainTimeout(o)))):
-		return abortAndRetry(s, o, v1alpha1.ReasonDrainTimeout, fmt.Sprintf("not drained within %s: %s", drainTimeout(o), drainMessage(o)))
+	case late && o.Slot.Held == "":
+		return abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, fmt.Sprintf("not drained within %s, as this node lost its slot; the last round: %s", drainTimeout(o), drainMessage(s, o)))
+	case late && (!deletes || !o.Now.Before(limit.Add(drainTimeout(o)))):
+		return abortAndRetry(s, o, v1alpha1.ReasonDrainTimeout, fmt.Sprintf("not drained within %s: %s", drainTimeout(o), drainMessage(s, o)))
 	case o.Slot.Held == "":
-		return s.withReason(v1alpha1.ReasonNoSlot, "the Lease of this node's slot is gone; waits for the coordinator to restore it from the Node's annotation"), wait(limit)
+		return s.withReason(v1alpha1.ReasonNoSlot, "no pod is evicted or looked at: the Lease of "+o.Node.SlotMark+" does not name this node; waits for the coordinator to mend it from the Node's annotation").withUntil(limit), wait(limit)
 	case o.Gate != nil && !o.Gate.Open:
 		return s.withReason(o.Gate.Reason, "no pod is evicted: "+o.Gate.Message).withUntil(limit), wait(o.Now.Add(drainRound))
 	}
@@ -62,12 +65,17 @@ func draining(s State, o Observation) (State, Action) {
 	if o.Drain != nil && o.Drain.Blocked {
 		reason = v1alpha1.ReasonDrainBlocked
 	}
-	return s.withReason(reason, drainMessage(o)).withUntil(limit), round
+	return s.withReason(reason, drainMessage(s, o)).withUntil(limit), round
 }
 
-func drainMessage(o Observation) string {
-	if o.Drain == nil {
-		return "evicting pods"
+// drainMessage says what the last round found, and when that was, if it was not just now.
+func drainMessage(s State, o Observation) string {
+	found, at := "evicting pods", s.Since
+	if o.Drain != nil {
+		found, at = o.Drain.Message, o.Drain.At
 	}
-	return o.Drain.Message
+	if o.Now.Before(at.Add(lookWithin)) {
+		return found
+	}
+	return fmt.Sprintf("%s (the node has not looked at its pods since %s)", found, at.UTC().Format(time.RFC3339))
 }

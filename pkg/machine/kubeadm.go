@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -46,7 +47,9 @@ func kubeadm(s State, o Observation) (State, Action) {
 	switch {
 	case work.Running:
 		return s.withReason(v1alpha1.ReasonReleased, "kubeadm is running"), Action{}
-	case kubeadmDone(o), ended && work.OK:
+	case ended && work.OK && !kubeadmDone(o):
+		return abortAndRetry(s, o, v1alpha1.ReasonKubeadmFailed, fmt.Sprintf("kubeadm succeeded, and yet the node's files do not say that it reached %s: they say %s", o.Spec.Version, cmp.Or(o.Host.KubeadmVersion, "nothing")))
+	case kubeadmDone(o):
 		s.KubeadmLog = ""
 		if o.Spec.Release == v1alpha1.ReleaseNode && !withdrawn(s, o) {
 			return afterKubeadm(s, o)

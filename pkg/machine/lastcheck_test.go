@@ -53,7 +53,7 @@ func TestLockingNeedsFreshFacts(t *testing.T) {
 	s.Step, s.Attempts = v1alpha1.StepLocking, 0
 	o.Managed = true
 	o.Spec.Type, o.Spec.Version, o.Spec.Image = v1alpha1.TypePatch, newVersion, &v1alpha1.Image{Digest: "sha256:abc"}
-	o.Node.Unschedulable, o.Node.OurCordon, o.Node.SlotMark, o.Slot = false, false, "", Slot{Reserved: true}
+	o.Node.Unschedulable, o.Node.OurCordon, o.Node.SlotMark, o.Slot = false, false, "", Slot{Reserved: "slot-0"}
 	o.Work = map[verb.Verb]Work{verb.Stage: {Key: StageKey(o.Spec), OK: true, FinishedAt: s.Since.Add(-time.Hour)}}
 	o.Host.Installed = []string{oldVersion, newVersion}
 	ahead := s

@@ -40,6 +40,8 @@ const (
 	lastStageRetry  = 10 * time.Minute
 
 	drainRound = 5 * time.Second
+	// lookWithin is how long what a round of evictions found is shown without its time.
+	lookWithin = 4 * drainRound
 	gateRound  = 15 * time.Second
 	confRetry  = 15 * time.Second // a person may have fixed the configuration
 )

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
@@ -26,6 +27,8 @@ func locking(s State, o Observation) (State, Action) {
 		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
 	case withdrawn(s, o):
 		return abortWithdrawn(s, o)
+	case wrongSlot(o, o.Slot.Held):
+		return abort(s, o, v1alpha1.ReasonNoSlot, wrongSlotMessage(o.Slot.Held))
 	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)) && o.Slot.Held != "":
 		return abort(s, o, v1alpha1.ReasonGateUnknown, gateUnknown(o))
 	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
@@ -40,7 +43,7 @@ func locking(s State, o Observation) (State, Action) {
 		return s, Action{}
 	case !Staged(o) && o.Slot.Held != "":
 		return abort(s, o, v1alpha1.ReasonStaging, "the image of "+o.Spec.Version+" is not staged any more")
-	case o.Slot.Held == "" && (!o.Slot.Reserved || !Staged(o)):
+	case o.Slot.Held == "" && (o.Slot.Reserved == "" || wrongSlot(o, o.Slot.Reserved) || !Staged(o)):
 		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
 	case o.Slot.Held == "":
 		return s.withReason("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
@@ -59,6 +62,17 @@ func locking(s State, o Observation) (State, Action) {
 	return s.enter(v1alpha1.StepChecking, o), Action{}
 }
 
+// wrongSlot reports whether the slot is none that this node may take. All nodes that run an
+// apiserver or a member of etcd share one slot: its Lease ensures that two of them are never out
+// of service at once, whatever the labels of their Nodes say.
+func wrongSlot(o Observation, slot string) bool {
+	return slot != "" && slot != fleet.ControlPlaneSlot && o.Host != nil && o.Host.OneAtATime
+}
+
+func wrongSlotMessage(slot string) string {
+	return fmt.Sprintf("this node runs a kube-apiserver or a member of etcd, and takes only %s, not %s", fleet.ControlPlaneSlot, slot)
+}
+
 // abortIfBlocked aborts the attempt if the node may not begin a disruptive action now.
 func abortIfBlocked(s State, o Observation) (State, Action, bool) {
 	switch {
@@ -67,6 +81,9 @@ func abortIfBlocked(s State, o Observation) (State, Action, bool) {
 		return s, a, true
 	case o.Slot.Held == "":
 		s, a := abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, "this node no longer holds the slot")
+		return s, a, true
+	case wrongSlot(o, o.Slot.Held):
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, wrongSlotMessage(o.Slot.Held))
 		return s, a, true
 	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
 		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateUnknown, gateUnknown(o))

@@ -142,7 +142,7 @@ func (m *model) observe() Observation {
 	host.At, host.RefreshBlockers, host.KubeletProblem = m.gatheredAt, m.gatheredBlockers, m.gatheredKubelet
 	o := Observation{
 		Now: m.now, WatchingSince: m.started, Managed: m.managed, GiveBack: m.giveBack, Spec: m.spec, Node: m.node, Host: &host,
-		Slot:  Slot{Reserved: m.reserved, Held: m.held},
+		Slot:  Slot{Reserved: map[bool]string{true: "slot-0"}[m.reserved], Held: m.held},
 		Work:  maps.Clone(m.work),
 		Drain: m.drained, RebootAskedAt: m.rebootAskedAt, RebootProblem: m.rebootProblem,
 	}
@@ -259,6 +259,8 @@ func (m *model) do(a Action) {
 			m.node.Unschedulable = false
 		}
 		m.node.OurCordon, m.node.SlotMark = false, ""
+	case DoDisown:
+		m.node.OurCordon = false
 	case DoFree:
 		m.check(!m.busy(), "the slot is freed while work runs on the node")
 		m.check(m.hostProblem != "" || !m.guardMayAct(), "the slot is freed while the guard may reboot the node")

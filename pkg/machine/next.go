@@ -36,6 +36,14 @@ var steps = map[v1alpha1.Step]func(State, Observation) (State, Action){
 // The caller observes the node and calls Next again when the State changed or the Action
 // was done.
 func Next(s State, o Observation) (State, Action) {
+	s, a := next(s, o)
+	if a.Do == DoNothing && o.Node.OurCordon && !o.Node.Unschedulable {
+		a.Do = DoDisown // another client has removed our cordon: the next one is not ours
+	}
+	return s, a
+}
+
+func next(s State, o Observation) (State, Action) {
 	s = s.clampTimes(o.Now)
 	if s, runs := verbRunning(s, o); runs {
 		return s, Action{}

@@ -79,10 +79,9 @@ type Lease struct {
 
 // Slot is this node's part in the slots' Leases.
 type Slot struct {
-	// Reserved reports whether a slot is reserved for the node.
-	Reserved bool
-	// Held is the name of the slot that the node holds.
-	Held string
+	// Reserved is the name of the slot that is reserved for the node, and that no other node
+	// holds. Held is the name of the slot that the node holds.
+	Reserved, Held string
 }
 
 // Host holds facts of the node's files. Versions have the form v1.34.4.
@@ -100,6 +99,9 @@ type Host struct {
 	Merged            string // what this boot has merged
 	KubeadmVersion    string // the last version that kubeadm completed, confirmed by the static pods
 	ControlPlane      bool
+	// OneAtATime reports whether the node runs a kube-apiserver or a member of etcd, by its own
+	// files: it takes no slot but fleet.ControlPlaneSlot, whatever its Node's labels are.
+	OneAtATime bool
 	// ControlPlaneVersion is the lowest version in the static pods' manifests.
 	ControlPlaneVersion string
 	ConfProblem         string

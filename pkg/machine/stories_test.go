@@ -214,8 +214,8 @@ func (m *model) command(t *testing.T, words []string) {
 		}
 		m.now = m.now.Add(d)
 	case "person":
-		m.foreignCordon = arg == "cordons"
-		m.node.Unschedulable, m.node.OurCordon = m.foreignCordon, false
+		m.foreignCordon = arg == "cordons" && (!m.node.Unschedulable || m.foreignCordon)
+		m.node.Unschedulable = arg == "cordons"
 	case "forge": // another client sets the slot annotation
 		m.node.SlotMark = arg
 	case "power":

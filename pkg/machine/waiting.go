@@ -114,10 +114,12 @@ func waiting(s State, o Observation) (State, Action) {
 		return s.withReason(v1alpha1.ReasonAwaitingRelease, "ready to begin; waiting for the coordinator"), Action{}
 	case o.Spec.Release == v1alpha1.ReleaseControlPlane && kubeadmDone(o):
 		return s.withReason(v1alpha1.ReasonControlPlaneFirst, "this node's control plane is at "+o.Spec.Version+"; every other control plane is upgraded before any kubelet"), Action{}
-	case !o.Slot.Reserved && keepsAbortReason(s, o):
+	case o.Slot.Reserved == "" && keepsAbortReason(s, o):
 		return s, wait(s.Until)
-	case !o.Slot.Reserved:
+	case o.Slot.Reserved == "":
 		return s.withReason(v1alpha1.ReasonNoSlot, "released; waiting for a slot"), Action{}
+	case wrongSlot(o, o.Slot.Reserved):
+		return s.withReason(v1alpha1.ReasonNoSlot, wrongSlotMessage(o.Slot.Reserved)), Action{}
 	}
 	s.RetryAt = time.Time{}
 	return s.enter(v1alpha1.StepLocking, o), Action{}

@@ -139,15 +139,15 @@ func (a *allocation) budgetSpent(n *node) fleet.Hold {
 	return a.orWriteFailure(fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("other nodes go first (at most %d at once)", limit)})
 }
 
-// takeSlot takes a slot for the node: the reserved one, or a free one. Control-plane
-// nodes use only fleet.ControlPlaneSlot.
+// takeSlot takes a slot for the node: the reserved one, or a free one. Nodes that go one at a
+// time use only fleet.ControlPlaneSlot.
 func (a *allocation) takeSlot(n *node) fleet.Hold {
-	if n.reserved() && (!n.ControlPlane || n.lease.Name == fleet.ControlPlaneSlot) {
+	if n.reserved() && (!n.oneAtATime() || n.lease.Name == fleet.ControlPlaneSlot) {
 		a.taken = n.lease.Name
 		return fleet.Hold{}
 	}
 	for i, name := range a.spare {
-		if !n.ControlPlane || name == fleet.ControlPlaneSlot {
+		if !n.oneAtATime() || name == fleet.ControlPlaneSlot {
 			a.taken, a.spare = name, slices.Delete(a.spare, i, i+1)
 			return fleet.Hold{}
 		}
@@ -156,6 +156,10 @@ func (a *allocation) takeSlot(n *node) fleet.Hold {
 	for _, slot := range a.slots {
 		if slot.Unreadable {
 			message += ": " + unreadable(slot)
+			break
+		}
+		if gone := slot.Holder; gone != (fleet.Owner{}) && !slices.ContainsFunc(a.nodes, func(n *node) bool { return n.Owner() == gone }) {
+			message += fmt.Sprintf(": the Node %s, which holds %s, was deleted, and its guard may still return the host to its former version; the slot is freed when that time is over", gone.Node, slot.Name)
 			break
 		}
 	}

@@ -60,6 +60,7 @@ var filters = []filter{
 	{hold: onHold, withdraws: true, groupsSkip: true, question: asks("is the node on hold?", v1alpha1.ReasonOnHold)},
 	{hold: upgradeHeld, withdraws: true, question: asks("is the upgrade held by a person?", v1alpha1.ReasonSuspended, v1alpha1.ReasonNotStarted, v1alpha1.ReasonApprovalRequired)},
 	{hold: groupNotApproved, withdraws: true, question: asks("is its group approved?", v1alpha1.ReasonApprovalRequired)},
+	{hold: clockDiffers, withdraws: true, groupsSkip: true, question: asks("are the clocks right?", v1alpha1.ReasonClockDiffers)},
 	{hold: windowClosed, withdraws: true, question: asks("is its window open?", v1alpha1.ReasonWindowClosed, v1alpha1.ReasonExcluded, v1alpha1.ReasonScheduleInvalid)},
 	// After windowClosed: a closed window has no time left.
 	{hold: timeTooShort, withdraws: true, question: asks("can it finish in time?", v1alpha1.ReasonInsufficientTime)},

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +28,7 @@ type node struct {
 	managed   bool                        // the policy's nodeSelector matches it
 	lease     *fleet.Slot                 // the slot reserved for it, or held by it; nil: none
 	tookSlot  bool                        // it took spec.Slot and has not freed it, whatever the Lease says
+	mayKeep   func(slot string) bool      // MayKeepSlot, for a slot that a Lease says it holds
 	phase     v1alpha1.Phase
 	cause     fleet.Hold // what its agent reports: what it is doing, or what went wrong
 	retryAt   *time.Time // when it retries after a failed attempt
@@ -96,8 +98,17 @@ func (n *node) marked() bool {
 // holdsLease reports whether the node has taken its slot, according to the Lease.
 func (n *node) holdsLease() bool { return n.lease != nil && n.lease.Holder == n.Owner() }
 
-// reserved reports whether a slot is reserved for the node, and the node has not begun.
-func (n *node) reserved() bool { return n.lease != nil && !n.busy() }
+// reserved reports whether a slot is reserved for the node that it may take now, and the node has
+// not begun.
+func (n *node) reserved() bool {
+	return n.lease != nil && n.lease.Holder == fleet.Owner{} && !n.busy()
+}
+
+// oneAtATime reports whether the node uses only fleet.ControlPlaneSlot: by its label, or because
+// it runs a kube-apiserver or a member of etcd.
+func (n *node) oneAtATime() bool {
+	return n.ControlPlane || n.facts != nil && slices.Contains(n.facts.StaticPods, "etcd")
+}
 
 // released reports whether the node's NodeUpgrade.spec allows its agent to begin.
 func (n *node) released() bool { return n.spec.Release.Granted() }

@@ -45,23 +45,14 @@ func (c *cluster) futureChecks() checks {
 // writeSlots applies the slot plan as the coordinator does: it creates missing slots,
 // and frees those of owners that may not keep them.
 func (c *cluster) writeSlots(p SlotPlan) {
-	there := map[string]bool{}
-	for i := range c.slots {
-		slot := &c.slots[i]
-		there[slot.Name] = true
-		for _, freed := range [][]fleet.Owner{p.Reap, p.Abandon, p.Withdraw} {
-			if slices.Contains(freed, slot.Holder) || slot.Holder == (fleet.Owner{}) && slices.Contains(freed, slot.ReservedFor) {
-				slot.Holder, slot.ReservedFor = fleet.Owner{}, fleet.Owner{}
-			}
-		}
-	}
+	c.slots = p.Apply(c.slots)
 	for i := range c.budget {
-		if name := fleet.SlotName(i); !there[name] {
+		if name := fleet.SlotName(i); !slices.ContainsFunc(c.slots, func(s fleet.Slot) bool { return s.Name == name }) {
 			c.slots = append(c.slots, fleet.Slot{Name: name})
 		}
 	}
 	for i, n := range c.nodes {
-		if n.lease != nil && !n.holdsLease() && slices.Contains(p.Withdraw, n.Owner()) {
+		if n.lease != nil && !n.holdsLease() && slices.ContainsFunc(p.Withdraw, func(s fleet.Slot) bool { return s.Name == n.lease.Name }) {
 			c.nodes[i] = c.changed(n, func(n *node) { n.lease = nil })
 		}
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -36,9 +37,10 @@ func read(s *fleet.Snapshot, now time.Time) *reading {
 	for i, one := range s.Nodes {
 		n := &all[i]
 		r.nodes[i] = n
-		n.Node, n.lease = one, slots[one.Owner()]
+		n.Node = one
 		n.managed = managed.Matches(labels.Set(one.Labels))
 		n.join(nodeUpgrades[one.Name], inventories[one.Name], versions)
+		n.lease = ownLease(slots[one.Owner()], one.Owner(), n.spec.Slot)
 	}
 	return r
 }
@@ -54,24 +56,45 @@ func (n *node) join(u *v1alpha1.NodeUpgrade, inventory *v1alpha1.NodeInventory, 
 	}
 	if inventory != nil && inventory.OwnedBy(types.UID(n.UID)) {
 		n.facts = &inventory.NodeFacts
+		n.ControlPlane = n.ControlPlane || slices.Contains(n.facts.StaticPods, "kube-apiserver")
 	}
 	n.spec, n.status, n.abandoned = &u.Spec, &u.Status, u.Abandoned
 	n.tookSlot = TookSlot(u, n.SlotAnnotation)
+	n.mayKeep = func(slot string) bool { return MayKeepSlot(u, n.facts != nil, n.SlotAnnotation, slot) }
 	n.answered = u.Generation > 0 && u.Status.ObservedGeneration == u.Generation
 	n.readStatus(versions)
 }
 
-// slotsByOwner returns the slot of each owner. A slot that it holds prevails over one
-// that is only reserved for it.
-func slotsByOwner(list []fleet.Slot) map[fleet.Owner]*fleet.Slot {
-	slots := make(map[fleet.Owner]*fleet.Slot, len(list))
+// slotsByOwner returns the slots that each owner holds, or that are reserved for it.
+func slotsByOwner(list []fleet.Slot) map[fleet.Owner][]*fleet.Slot {
+	slots := make(map[fleet.Owner][]*fleet.Slot, len(list))
 	for i := range list {
-		slot := &list[i]
-		for _, owner := range []fleet.Owner{slot.ReservedFor, slot.Holder} {
-			if owner != (fleet.Owner{}) && (slots[owner] == nil || slot.Holder == owner) {
-				slots[owner] = slot
+		for _, owner := range slices.Compact([]fleet.Owner{list[i].Holder, list[i].ReservedFor}) {
+			if owner != (fleet.Owner{}) {
+				slots[owner] = append(slots[owner], &list[i])
 			}
 		}
 	}
 	return slots
+}
+
+// ownLease returns the one of a node's slots that counts: one that it holds prevails over one
+// that is only reserved for it, and of these the one that its order names.
+func ownLease(slots []*fleet.Slot, owner fleet.Owner, ordered string) *fleet.Slot {
+	rank := func(s *fleet.Slot) (rank int) {
+		if s.Holder == owner {
+			rank = 2
+		}
+		if s.Name == ordered {
+			rank++
+		}
+		return rank
+	}
+	var own *fleet.Slot
+	for _, slot := range slots {
+		if own == nil || rank(slot) > rank(own) {
+			own = slot
+		}
+	}
+	return own
 }

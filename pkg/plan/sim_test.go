@@ -153,17 +153,9 @@ func (s *sim) reserve(name string, owner fleet.Owner) bool {
 }
 
 func (s *sim) writeSlots(p plan.Plan) {
-	for i := range s.Slots {
-		slot := &s.Slots[i]
-		gone := slices.Contains(p.Slots.Reap, slot.Holder) && !s.exists(slot.Holder) || slices.Contains(p.Slots.Abandon, slot.Holder)
-		reserved := slices.Contains(append(append(p.Slots.Withdraw, p.Slots.Reap...), p.Slots.Abandon...), slot.ReservedFor)
-		if gone || reserved && slot.Holder == (fleet.Owner{}) {
-			slot.ReservedFor, slot.Holder = fleet.Owner{}, fleet.Owner{}
-		}
-	}
-	for _, lost := range p.Slots.Restore {
-		*s.slot(lost.Name) = lost
-	}
+	changes := p.Slots
+	changes.Reap = slices.DeleteFunc(slices.Clone(changes.Reap), s.exists)
+	s.Slots = changes.Apply(s.Slots)
 	if p.Slots.Ensure {
 		s.Slots = slices.DeleteFunc(s.Slots, func(slot fleet.Slot) bool {
 			i, err := strconv.Atoi(strings.TrimPrefix(slot.Name, "slot-"))

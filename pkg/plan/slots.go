@@ -8,22 +8,44 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// SlotPlan is what to do with the Leases, in this order.
+// SlotPlan is what to do with the Leases, in this order. Which node is out of service is said by
+// the marks and steps of nodes; a Lease that disagrees is mended.
+//
+//	by its marks and steps       the Lease says                      the Lease is to say
+//	one node has taken it        held by that node                   the same
+//	                             anything else, or there is none     held by that node
+//	several have taken it        held by one of them                 the same
+//	                             anything else, or there is none     held by the first of them
+//	no node has taken it         held by a node that may have        the same
+//	                             held by a node that has not         its holder gives it back
+//	                             held by a Node that is gone         free
+//	                             unreadable                          the same: a person deletes it
+//
+// A reservation stays if the node's order names that slot, or is about to: so a held slot may name
+// the node that comes next. Any other one is withdrawn.
 type SlotPlan struct {
-	// Restore are the slots whose Leases are gone or have lost their holders, although
-	// nodes have taken them. The others are owners whose slots to free with that
-	// function of package slot.
-	Restore []fleet.Slot
-	// Reap are the owners whose Nodes are gone, as far as is known.
+	// Restore are the slots whose Leases do not name the nodes that have taken them.
+	Restore []LostSlot
+	// Reap are the owners whose Nodes are gone, as far as is known. Their slots are freed.
 	Reap []fleet.Owner
-	// Abandon are the owners that a person has abandoned.
+	// Abandon are the owners that a person has abandoned. Their slots are freed.
 	Abandon []fleet.Owner
-	// Withdraw are the owners that have a slot reserved and may not begin now.
-	Withdraw []fleet.Owner
+	// GiveBack are the slots whose holders have not taken them.
+	GiveBack []fleet.Slot
+	// Withdraw are the slots that are reserved for nodes which may not begin with them now.
+	Withdraw []fleet.Slot
 	// Count is how many slots there should be, and Ensure whether the Leases differ
 	// from that.
 	Count  int
 	Ensure bool
+}
+
+// LostSlot is a slot whose Lease does not name the node that has taken it.
+type LostSlot struct {
+	Name  string
+	Owner fleet.Owner
+	// Instead is the node that the Lease names; zero: none.
+	Instead fleet.Owner
 }
 
 // slotPlan returns what the verdicts require of the Leases.
@@ -36,7 +58,9 @@ func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 		}
 	}
 	for _, slot := range c.slots {
-		for _, owner := range []fleet.Owner{slot.Holder, slot.ReservedFor} {
+		lost := slices.ContainsFunc(p.Restore, func(l LostSlot) bool { return l.Name == slot.Name })
+		owned := []fleet.Owner{slot.Holder, slot.ReservedFor}
+		for _, owner := range slices.Compact(owned) {
 			i, known := owners[owner]
 			switch {
 			case owner == fleet.Owner{}:
@@ -44,12 +68,83 @@ func (c *cluster) slotPlan(verdicts []verdict) SlotPlan {
 				p.Reap = append(p.Reap, owner)
 			case c.nodes[i].abandoned != nil:
 				p.Abandon = append(p.Abandon, owner)
-			case slot.Holder == fleet.Owner{} && !c.nodes[i].failed() && verdicts[i].slot != slot.Name && !verdicts[i].release.Granted():
-				p.Withdraw = append(p.Withdraw, owner)
+			case lost:
+			case owner == slot.Holder:
+				if !c.nodes[i].mayKeep(slot.Name) {
+					p.GiveBack = append(p.GiveBack, slot)
+				}
+			case !c.nodes[i].wants(slot.Name, verdicts[i]):
+				p.Withdraw = append(p.Withdraw, slot)
 			}
 		}
 	}
 	return p
+}
+
+// wants reports whether a slot stays reserved for the node: it begins with that slot now, or has
+// been released with it.
+func (n *node) wants(slot string, v verdict) bool {
+	ordered := n.spec.Slot == slot || n.spec.Slot == ""
+	return v.slot == slot || v.slot == "" && ordered && (v.release.Granted() || n.failed())
+}
+
+// Apply returns the slots as they are once the plan is carried out, but for those that it
+// creates and deletes.
+func (p SlotPlan) Apply(slots []fleet.Slot) []fleet.Slot {
+	slots = slices.Clone(slots)
+	named := func(list []fleet.Slot, name string) bool {
+		return slices.ContainsFunc(list, func(s fleet.Slot) bool { return s.Name == name })
+	}
+	for i := range slots {
+		slot := &slots[i]
+		freed := func(owner fleet.Owner) bool {
+			return slices.Contains(p.Reap, owner) || slices.Contains(p.Abandon, owner)
+		}
+		holder := slot.Holder
+		if freed(holder) || named(p.GiveBack, slot.Name) {
+			slot.Holder = fleet.Owner{}
+		}
+		if slot.ReservedFor == holder && slot.Holder != holder || freed(slot.ReservedFor) || named(p.Withdraw, slot.Name) {
+			slot.ReservedFor = slot.Holder
+		}
+	}
+	for _, lost := range p.Restore {
+		slot := fleet.Slot{Name: lost.Name, ReservedFor: lost.Owner, Holder: lost.Owner}
+		if i := slices.IndexFunc(slots, func(s fleet.Slot) bool { return s.Name == lost.Name }); i >= 0 {
+			slots[i] = slot
+		} else {
+			slots = append(slots, slot)
+		}
+	}
+	return slots
+}
+
+// MayKeepSlot reports whether the node that a Lease names as the slot's holder may have taken it:
+// it is out of service with it, about to begin with it, or that is not known. If not, another
+// client wrote the Lease. u is the node's NodeUpgrade, or nil, and hasAgent whether an agent has
+// ever reported the node's facts.
+//
+// A node between attempts which knows that it is not released does not begin, so the slot may be
+// taken from it. A worker at rest watches no Lease, and would never give it back itself.
+func MayKeepSlot(u *v1alpha1.NodeUpgrade, hasAgent bool, slotAnnotation, slot string) bool {
+	if u == nil {
+		u = &unreported
+	}
+	reason, _ := u.Status.Cause()
+	phase := u.Status.Step.Info().Phase
+	switch {
+	case slotAnnotation == slot:
+		return true
+	case u.Spec.Slot == slot && u.Spec.Release.Granted():
+		return true
+	case u.Status.Step == "":
+		return hasAgent
+	case u.Status.ObservedGeneration != u.Generation, reason == v1alpha1.ReasonHostUnreachable:
+		return true
+	case phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported:
+		return false
+	}
+	return u.Spec.Slot == slot || u.Spec.Slot == ""
 }
 
 // TookSlot reports whether the node with that NodeUpgrade, and that slot annotation on
@@ -90,35 +185,37 @@ func freedSlot(steps []v1alpha1.StepTime) bool {
 	return false
 }
 
-// lostSlots returns the slots to restore, each with the node that took it. One that
-// another node holds meanwhile is left to that node.
-func (c *cluster) lostSlots() []fleet.Slot {
-	leases := c.slotsByName()
-	var lost []fleet.Slot
+// lostSlots returns the slots to restore, each with the node that took it. One that is held by
+// another node which has taken it too is left to that node.
+func (c *cluster) lostSlots() []LostSlot {
+	leases, took := c.slotsByName(), map[fleet.Owner]string{}
 	for _, n := range c.nodes {
-		if !n.tookSlot {
+		if n.tookSlot {
+			took[n.Owner()] = n.spec.Slot
+		}
+	}
+	var lost []LostSlot
+	restored := map[string]bool{}
+	for _, n := range c.nodes {
+		name := n.spec.Slot
+		lease, there := leases[name]
+		if !n.tookSlot || restored[name] || there && !lease.Unreadable && took[lease.Holder] == name {
 			continue
 		}
-		lease, there := leases[n.spec.Slot]
-		if !there || !lease.Unreadable && lease.Holder == (fleet.Owner{}) {
-			lost = append(lost, fleet.Slot{Name: n.spec.Slot, ReservedFor: n.Owner(), Holder: n.Owner()})
-		}
+		lost = append(lost, LostSlot{Name: name, Owner: n.Owner(), Instead: lease.Holder})
+		restored[name] = true
 	}
 	return lost
 }
 
-// slotTrouble returns a note on why the slot of a busy node cannot be restored.
+// slotTrouble returns a note on what is wrong with the slot of a busy node.
 func (c *cluster) slotTrouble(n *node) string {
-	if !n.tookSlot {
-		return ""
-	}
 	for _, lease := range c.slots {
 		switch {
-		case lease.Name != n.spec.Slot || lease.Holder == n.Owner():
-		case lease.Unreadable:
-			return "; " + unreadable(lease)
-		case lease.Holder != fleet.Owner{}:
+		case n.tookSlot && lease.Name == n.spec.Slot && !lease.Unreadable && lease.Holder != (fleet.Owner{}) && lease.Holder != n.Owner():
 			return fmt.Sprintf("; it has lost %s, which node %s holds now", lease.Name, lease.Holder.Node)
+		case lease.Holder == n.Owner() && n.silent():
+			return fmt.Sprintf("; the Lease %s/%s says that it holds that slot, and its agent has not reported whether it does; if none runs there: `kubectl upgrade abandon %s`", v1alpha1.Namespace, lease.Name, n.Name)
 		}
 	}
 	return ""

@@ -23,6 +23,11 @@ var factsChecks = []Entry{
 		"Read its agent's log: kubectl -n kubectl-upgrade logs.",
 	},
 	{
+		"node-clock", warns,
+		"a node's clock differs by more than 30 seconds from the API server's: the node does not begin, as it judges windows by its own clock",
+		"Set the clock on that node, and check its time synchronization: timedatectl status.",
+	},
+	{
 		"unread", warns,
 		"a part of the cluster could not be read, so that checks may have missed a problem",
 		"Run the plan again; if a permission is missing, as a user who has it.",
@@ -48,6 +53,9 @@ func (c *checker) checkFacts() {
 		case n.facts != nil && !old:
 			for _, what := range c.unknown(n) {
 				lacks[what] = append(lacks[what], n)
+			}
+			if ahead := n.facts.ClockAheadSeconds; ahead != 0 {
+				c.onNode(n, v1alpha1.Finding{ID: "node-clock", Message: fmt.Sprintf("The clock of %s is %s the API server's.", n.name, aheadOrBehind(ahead))})
 			}
 			for _, problem := range n.facts.Problems {
 				problems[sentence(problem)] = append(problems[sentence(problem)], n)
@@ -77,6 +85,13 @@ func (c *checker) checkFacts() {
 			c.add(v1alpha1.Finding{ID: "ignore-unknown", Message: fmt.Sprintf("spec.ignoreChecks names %q, and there is no such check.", check.ID)})
 		}
 	}
+}
+
+func aheadOrBehind(seconds int32) string {
+	if seconds < 0 {
+		return fmt.Sprintf("%s behind", time.Duration(-seconds)*time.Second)
+	}
+	return fmt.Sprintf("%s ahead of", time.Duration(seconds)*time.Second)
 }
 
 // agents are the agents' pods by node. Nil: pods could not be read.

@@ -225,6 +225,10 @@ func factsScenes() []scene {
 			unseen(f, "worker-1")
 			upgrade(f, "worker-1").Status.Step = v1alpha1.StepUnsupported
 		}, want: []string{"Warn unsupported"}},
+		{check: "node-clock", name: "one ahead, one behind", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").ClockAheadSeconds, facts(f, "worker-1").ClockAheadSeconds = 40, -90
+		}, want: []string{"Warn node-clock Node/cp-1", "Warn node-clock Node/worker-1 @worker-1"}},
+		{check: "node-clock", name: "right ones"},
 		{check: "facts-incomplete", name: "three things", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").CgroupVersion = 0
 			facts(f, "cp-1").Certificates = nil

@@ -4,28 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// Take makes the node the holder of the slot that is reserved for it, and returns
-// the slot's name. It succeeds if the node already holds the slot. It returns
-// ErrNotReserved if no slot is reserved for the node, and ErrTaken if another node
-// holds the one that is.
-func (s *Slots) Take(ctx context.Context, me fleet.Owner) (string, error) {
-	leases, err := s.list(ctx)
-	if err != nil {
-		return "", err
-	}
-	if held := heldBy(leases, me); held != "" {
-		return held, nil
-	}
-	name := first(leases, func(slot fleet.Slot) bool { return slot.ReservedFor == me })
-	if name == "" {
-		return "", fmt.Errorf("taking a slot for %s: %w", me.Node, ErrNotReserved)
-	}
-	err = s.change(ctx, name, func(slot *fleet.Slot) (bool, error) {
+// Take makes the node the holder of the slot, which is reserved for it. It succeeds if the node
+// already holds that slot. It returns ErrNotReserved if the slot is not reserved for the node, and
+// ErrTaken if another node holds it.
+func (s *Slots) Take(ctx context.Context, name string, me fleet.Owner) error {
+	return s.change(ctx, name, func(slot *fleet.Slot) (bool, error) {
 		switch {
 		case slot.Holder == me:
 			return false, nil
@@ -37,10 +23,6 @@ func (s *Slots) Take(ctx context.Context, me fleet.Owner) (string, error) {
 		slot.Holder = me
 		return true, nil
 	})
-	if err != nil {
-		return "", err
-	}
-	return name, nil
 }
 
 // Held returns the name of the slot that the node holds, or an empty string.
@@ -49,48 +31,40 @@ func (s *Slots) Held(ctx context.Context, me fleet.Owner) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return heldBy(leases, me), nil
+	for i := range leases {
+		if slot, err := FromLease(&leases[i]); err == nil && slot.Holder == me {
+			return slot.Name, nil
+		}
+	}
+	return "", nil
 }
 
-// heldBy returns the name of the slot that the node holds, or an empty string.
-func heldBy(leases []coordinationv1.Lease, me fleet.Owner) string {
-	return first(leases, func(slot fleet.Slot) bool { return slot.Holder == me })
-}
-
-// Free frees every slot that the node holds, together with its reservation. A
-// slot that is only reserved for the node stays reserved. Free succeeds if the node
-// holds none.
+// Free frees every slot that the node holds, together with its reservation. A slot that is only
+// reserved for the node stays reserved, and so does one for the node that comes next. Free
+// succeeds if the node holds none.
 func (s *Slots) Free(ctx context.Context, me fleet.Owner) error {
-	leases, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range leases {
-		slot, err := FromLease(&leases[i])
-		if err != nil || slot.Holder != me {
-			continue
-		}
-		err = s.change(ctx, slot.Name, func(slot *fleet.Slot) (bool, error) {
-			if slot.Holder != me {
-				return false, nil
-			}
-			reset(slot)
-			return true, nil
-		})
-		if err != nil {
-			return fmt.Errorf("freeing %s: %w", slot.Name, err)
-		}
-	}
-	return nil
+	return s.changeEach(ctx, "freeing", func(slot *fleet.Slot) bool { return vacate(slot, me) })
 }
 
-// first returns the name of the first slot that matches, or an empty string. A Lease that
-// cannot be parsed never matches.
-func first(leases []coordinationv1.Lease, match func(fleet.Slot) bool) string {
-	for i := range leases {
-		if slot, err := FromLease(&leases[i]); err == nil && match(slot) {
-			return slot.Name
-		}
+// vacate ends the node's holding of the slot, with its reservation, and reports whether it held
+// it.
+func vacate(slot *fleet.Slot, owner fleet.Owner) bool {
+	if slot.Holder != owner {
+		return false
 	}
-	return ""
+	slot.Holder = fleet.Owner{}
+	if slot.ReservedFor == owner {
+		slot.ReservedFor = fleet.Owner{}
+	}
+	return true
+}
+
+// unreserve ends the node's reservation of a slot that it does not hold, and reports whether it
+// had one. A slot that another node holds is reserved for that one again.
+func unreserve(slot *fleet.Slot, owner fleet.Owner) bool {
+	if slot.ReservedFor != owner || slot.Holder == owner {
+		return false
+	}
+	slot.ReservedFor = slot.Holder
+	return true
 }

@@ -97,36 +97,21 @@ func (s *Slots) Reserve(ctx context.Context, name string, owner fleet.Owner) err
 	})
 }
 
-// Withdraw removes the node's reservations of slots that it has not taken. It keeps a slot
-// that the node holds, as only the node knows when it is back in service. If that is all that
-// there is, the node has taken its slot meanwhile, and Withdraw returns ErrTaken.
-func (s *Slots) Withdraw(ctx context.Context, owner fleet.Owner) error {
-	leases, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	held, withdrawn := false, false
-	for i := range leases {
-		slot, err := FromLease(&leases[i])
-		if err != nil || slot.ReservedFor != owner {
-			continue
+// Withdraw removes the node's reservation of the slot. If the node has taken the slot meanwhile,
+// it returns ErrTaken: only the node knows when it is back in service.
+func (s *Slots) Withdraw(ctx context.Context, name string, owner fleet.Owner) error {
+	return ifThere(s.change(ctx, name, func(slot *fleet.Slot) (bool, error) {
+		if slot.Holder == owner {
+			return false, fmt.Errorf("withdrawing %s from %s: %w", name, owner.Node, ErrTaken)
 		}
-		err = s.change(ctx, slot.Name, func(now *fleet.Slot) (bool, error) {
-			slot = *now
-			if slot.ReservedFor != owner || slot.Holder != (fleet.Owner{}) {
-				return false, nil
-			}
-			reset(now)
-			return true, nil
-		})
-		if err != nil {
-			return fmt.Errorf("withdrawing %s from %s: %w", slot.Name, owner.Node, err)
-		}
-		held = held || slot.Holder == owner
-		withdrawn = withdrawn || slot.ReservedFor == owner && slot.Holder == (fleet.Owner{})
+		return unreserve(slot, owner), nil
+	}))
+}
+
+// ifThere returns the error unless it says that the Lease does not exist.
+func ifThere(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
-	if held && !withdrawn {
-		return fmt.Errorf("withdrawing a slot from %s: %w", owner.Node, ErrTaken)
-	}
-	return nil
+	return err
 }

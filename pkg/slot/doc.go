@@ -10,7 +10,8 @@
 //   - A slot never expires. It becomes free when its holder frees it, when the holder's
 //     Node no longer exists, or when a person abandons the node.
 //   - Only the node that a slot is reserved for can take it.
-//   - A Lease that was deleted is created again with its holder.
+//   - The marks and steps of nodes say which node is out of service. A Lease that says otherwise
+//     is mended from them (plan.SlotPlan).
 //   - A Lease is a slot by its name. A missing label is restored.
 //
 // The functions, who calls them, and when:
@@ -18,7 +19,8 @@
 //	Ensure    coordinator  the number of Leases is to be the budget, with their labels
 //	Reserve   coordinator  a node may begin
 //	Withdraw  coordinator  a node may not begin after all: frees what is only reserved
-//	Restore   coordinator  the Lease of a node that took it is gone, or has lost its holder
+//	Restore   coordinator  the Lease of a node that took it is gone, or does not name it
+//	GiveBack  coordinator  the Lease names a node that has not taken it
 //	Reap      coordinator  a Node is gone: frees its slots, once the API server confirms it
 //	Abandon   coordinator  a person abandoned a node: frees its slots
 //	Take      agent        its node begins: makes it the holder of the slot reserved for it

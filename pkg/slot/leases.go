@@ -38,21 +38,28 @@ func (s *Slots) list(ctx context.Context) ([]coordinationv1.Lease, error) {
 // change reads the Lease, calls decide to change the slot, and writes it. After a conflict
 // it starts again. decide returns false to leave the slot as it is.
 func (s *Slots) change(ctx context.Context, name string, decide func(*fleet.Slot) (bool, error)) error {
+	return s.rewrite(ctx, name, func(slot *fleet.Slot, unreadable error) (bool, error) {
+		if unreadable != nil {
+			return false, unreadable
+		}
+		return decide(slot)
+	})
+}
+
+// rewrite is change for a Lease that may be unreadable.
+func (s *Slots) rewrite(ctx context.Context, name string, decide func(slot *fleet.Slot, unreadable error) (bool, error)) error {
 	return retry.RetryOnConflict(backOff, func() error {
 		lease, err := s.leases.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return fmt.Errorf("reading slot %s: %w", name, err)
 		}
 		slot, err := FromLease(lease)
-		if err != nil {
-			return err
-		}
 		before := slot
-		if changed, err := decide(&slot); err != nil || !changed {
+		if changed, err := decide(&slot, err); err != nil || !changed {
 			return err
 		}
 		store(slot, lease)
-		if slot.Holder != before.Holder {
+		if slot.Holder != before.Holder || before.Unreadable {
 			lease.Spec.AcquireTime = acquired(slot)
 		}
 		_, err = s.leases.Update(ctx, lease, metav1.UpdateOptions{})
@@ -61,6 +68,26 @@ func (s *Slots) change(ctx context.Context, name string, decide func(*fleet.Slot
 		}
 		return err
 	})
+}
+
+// changeEach changes each slot for which decide returns true. A Lease that cannot be parsed is
+// left as it is.
+func (s *Slots) changeEach(ctx context.Context, doing string, decide func(*fleet.Slot) bool) error {
+	leases, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range leases {
+		slot, err := FromLease(&leases[i])
+		if err != nil || !decide(&slot) {
+			continue
+		}
+		err = s.change(ctx, slot.Name, func(slot *fleet.Slot) (bool, error) { return decide(slot), nil })
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", doing, slot.Name, err)
+		}
+	}
+	return nil
 }
 
 // backOff is the pause after a conflict: that of retry.DefaultBackoff without its jitter,

@@ -77,8 +77,3 @@ func label(lease *coordinationv1.Lease) {
 	}
 	lease.Labels[v1alpha1.SlotLabel] = "true"
 }
-
-// reset removes holder and reservation.
-func reset(s *fleet.Slot) {
-	s.Holder, s.ReservedFor = fleet.Owner{}, fleet.Owner{}
-}

@@ -57,8 +57,7 @@ func promises(t *testing.T, client kubernetes.Interface) {
 	step(t, "spare ones go", s.Ensure(ctx, 2), nil)
 	compare(t, s, "slot-0: -", "slot-1: -")
 
-	_, err := s.Take(ctx, a)
-	step(t, "nothing is taken unreserved", err, ErrNotReserved)
+	step(t, "nothing is taken unreserved", s.Take(ctx, "slot-0", a), ErrNotReserved)
 	step(t, "a gets a reservation", s.Reserve(ctx, "slot-0", a), nil)
 	step(t, "twice is once", s.Reserve(ctx, "slot-0", a), nil)
 	step(t, "b does not get the same", s.Reserve(ctx, "slot-0", b), ErrTaken)
@@ -66,16 +65,11 @@ func promises(t *testing.T, client kubernetes.Interface) {
 	step(t, "and one more comes back", s.Ensure(ctx, 2), nil)
 	compare(t, s, "slot-0: for slot-a", "slot-1: -")
 
-	_, err = s.Take(ctx, fleet.Owner{Node: a.Node, UID: "joined-anew"})
-	step(t, "another node under that name is another node", err, ErrNotReserved)
-	name, err := s.Take(ctx, a)
-	step(t, "a takes it", err, nil)
-	if name != "slot-0" {
-		t.Errorf("took %q", name)
-	}
-	step(t, "a held slot is not withdrawn", s.Withdraw(ctx, a), ErrTaken)
+	step(t, "another node under that name is another node", s.Take(ctx, "slot-0", fleet.Owner{Node: a.Node, UID: "joined-anew"}), ErrNotReserved)
+	step(t, "a takes it", s.Take(ctx, "slot-0", a), nil)
+	step(t, "a held slot is not withdrawn", s.Withdraw(ctx, "slot-0", a), ErrTaken)
 	step(t, "another is reserved for it", s.Reserve(ctx, "slot-1", a), nil)
-	step(t, "which is withdrawn, although it holds one", s.Withdraw(ctx, a), nil)
+	step(t, "which is withdrawn, although it holds one", s.Withdraw(ctx, "slot-1", a), nil)
 	compare(t, s, "slot-0: held by slot-a", "slot-1: -")
 	step(t, "nor reaped while the node is there", s.Reap(ctx, a), ErrNodeExists)
 	step(t, "b cannot free it", s.Free(ctx, b), nil)
@@ -85,12 +79,11 @@ func promises(t *testing.T, client kubernetes.Interface) {
 	compare(t, s, "slot-0: -", "slot-1: -")
 
 	step(t, "b is next", s.Reserve(ctx, "slot-1", b), nil)
-	step(t, "a reservation can be withdrawn", s.Withdraw(ctx, b), nil)
+	step(t, "a reservation can be withdrawn", s.Withdraw(ctx, "slot-1", b), nil)
 	compare(t, s, "slot-0: -", "slot-1: -")
 
 	step(t, "a node that is gone", s.Reserve(ctx, "slot-1", b), nil)
-	_, err = s.Take(ctx, b)
-	step(t, "while it holds a slot", err, nil)
+	step(t, "while it holds a slot", s.Take(ctx, "slot-1", b), nil)
 	if err := client.CoreV1().Nodes().Delete(ctx, b.Node, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -109,22 +102,69 @@ func rebuilds(t *testing.T, client kubernetes.Interface) {
 	down, other := addNode(t, client, "slot-down"), addNode(t, client, "slot-other")
 	deleteAll(t, client)
 
-	step(t, "a deleted Lease comes back", s.Restore(ctx, "slot-0", down), nil)
+	step(t, "a deleted Lease comes back", s.Restore(ctx, "slot-0", down, fleet.Owner{}), nil)
 	compare(t, s, "slot-0: held by slot-down")
-	step(t, "twice is once", s.Restore(ctx, "slot-0", down), nil)
+	step(t, "twice is once", s.Restore(ctx, "slot-0", down, fleet.Owner{}), nil)
 
 	deleteAll(t, client)
 	step(t, "one made anew as free", s.Ensure(ctx, 1), nil)
 	step(t, "and promised to another node", s.Reserve(ctx, "slot-0", other), nil)
-	step(t, "goes to the node that is down", s.Restore(ctx, "slot-0", down), nil)
+	step(t, "goes to the node that is down", s.Restore(ctx, "slot-0", down, fleet.Owner{}), nil)
 	compare(t, s, "slot-0: held by slot-down")
 
 	deleteAll(t, client)
 	step(t, "one that another node has taken", s.Ensure(ctx, 1), nil)
 	step(t, "is reserved", s.Reserve(ctx, "slot-0", other), nil)
-	_, err := s.Take(ctx, other)
-	step(t, "is taken", err, nil)
-	step(t, "stays its own", s.Restore(ctx, "slot-0", down), ErrTaken)
+	step(t, "is taken", s.Take(ctx, "slot-0", other), nil)
+	step(t, "stays its own", s.Restore(ctx, "slot-0", down, fleet.Owner{}), ErrTaken)
+	step(t, "unless that node has not taken it", s.Restore(ctx, "slot-0", down, other), nil)
+	compare(t, s, "slot-0: held by slot-down")
+	garble := []byte(`{"spec":{"holderIdentity":"garbled"}}`)
+	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Patch(ctx, "slot-0", types.MergePatchType, garble, metav1.PatchOptions{})
+	step(t, "one that cannot be parsed", err, nil)
+	step(t, "is mended", s.Restore(ctx, "slot-0", down, fleet.Owner{}), nil)
+	compare(t, s, "slot-0: held by slot-down")
+}
+
+// A slot may name the node that comes next. Its holder frees it for that node, and each of the two
+// can be taken out of it alone.
+func TestNextNode(t *testing.T) {
+	t.Run("fake", func(t *testing.T) { namesNext(t, fake.NewClientset()) })
+	t.Run("real", func(t *testing.T) { namesNext(t, real(t)) })
+}
+
+func namesNext(t *testing.T, client kubernetes.Interface) {
+	ctx := t.Context()
+	s := newSlots(client)
+	a, next := addNode(t, client, "slot-now"), addNode(t, client, "slot-next")
+	deleteAll(t, client)
+	name := func() {
+		t.Helper()
+		step(t, "a restored slot", s.Restore(ctx, "slot-0", a, fleet.Owner{}), nil)
+		reserved := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.ReservedForAnnotation, next)
+		_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Patch(ctx, "slot-0", types.MergePatchType, reserved, metav1.PatchOptions{})
+		step(t, "names the next node", err, nil)
+	}
+	name()
+	step(t, "which waits", s.Take(ctx, "slot-0", next), ErrTaken)
+	step(t, "until the first frees it", s.Free(ctx, a), nil)
+	compare(t, s, "slot-0: for slot-next")
+	step(t, "and then takes it", s.Take(ctx, "slot-0", next), nil)
+	step(t, "and frees it", s.Free(ctx, next), nil)
+	compare(t, s, "slot-0: -")
+	name()
+	step(t, "the next node may be withdrawn", s.Withdraw(ctx, "slot-0", next), nil)
+	compare(t, s, "slot-0: held by slot-now")
+	step(t, "and the holder frees it whole", s.Free(ctx, a), nil)
+	compare(t, s, "slot-0: -")
+	name()
+	step(t, "a node that has not taken it gives it back", s.GiveBack(ctx, "slot-0", a), nil)
+	compare(t, s, "slot-0: for slot-next")
+	step(t, "and not what it does not hold", s.GiveBack(ctx, "slot-0", a), nil)
+	step(t, "the next node may be abandoned", s.Abandon(ctx, next), nil)
+	compare(t, s, "slot-0: -")
+	step(t, "a Lease that is gone has no owner", s.GiveBack(ctx, "slot-9", a), nil)
+	step(t, "nor a reservation", s.Withdraw(ctx, "slot-9", a), nil)
 }
 
 // A Lease that has lost its label is the same slot still: it is found by its name,
@@ -147,8 +187,7 @@ func losesLabel(t *testing.T, client kubernetes.Interface) {
 	if slot, err := FromLease(lease); err != nil || !slot.Unlabelled {
 		t.Errorf("%+v %v", slot, err)
 	}
-	_, err = s.Take(ctx, a)
-	step(t, "is taken all the same", err, nil)
+	step(t, "is taken all the same", s.Take(ctx, "slot-0", a), nil)
 	compare(t, s, "slot-0: held by slot-unlabelled")
 	lease, err = client.CoordinationV1().Leases(v1alpha1.Namespace).Get(ctx, "slot-0", metav1.GetOptions{})
 	step(t, "is read", err, nil)
@@ -227,7 +266,7 @@ func TestUnreadableLeaseIsPassedOver(t *testing.T) {
 	_, err := client.CoordinationV1().Leases(v1alpha1.Namespace).Patch(t.Context(), "slot-0", "application/merge-patch+json", garbage, metav1.PatchOptions{})
 	step(t, "a program writes garbage", err, nil)
 	owner := addNode(t, client, "a")
-	step(t, "rebuild", s.Restore(t.Context(), "slot-1", owner), nil)
+	step(t, "rebuild", s.Restore(t.Context(), "slot-1", owner, fleet.Owner{}), nil)
 	step(t, "ensure", s.Ensure(t.Context(), 3), nil)
 	if name, err := s.Held(t.Context(), owner); err != nil || name != "slot-1" {
 		t.Errorf("a holds %q: %v", name, err)

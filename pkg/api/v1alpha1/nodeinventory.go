@@ -37,6 +37,17 @@ type NodeFacts struct {
 	// +optional
 	Installed []string `json:"installed,omitempty"`
 
+	// StaticPods are those components of the control plane that the node runs by its own
+	// manifests: kube-apiserver, etcd. Such nodes go one at a time, whatever their labels are.
+	// +listType=set
+	// +optional
+	StaticPods []string `json:"staticPods,omitempty"`
+
+	// ClockAheadSeconds is by how much the node's clock is ahead of the API server's, in steps of
+	// 10 seconds; less than zero: it is behind. Absent: by less than 30 seconds.
+	// +optional
+	ClockAheadSeconds int32 `json:"clockAheadSeconds,omitempty"`
+
 	// CgroupVersion is 1 or 2. Zero: not known.
 	// +optional
 	CgroupVersion int32 `json:"cgroupVersion,omitempty"`

@@ -660,6 +660,11 @@ func (in *NodeFacts) DeepCopyInto(out *NodeFacts) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.StaticPods != nil {
+		in, out := &in.StaticPods, &out.StaticPods
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.FailCgroupV1 != nil {
 		in, out := &in.FailCgroupV1, &out.FailCgroupV1
 		*out = new(bool)

@@ -19,6 +19,7 @@ func TestAgentChangesOnlyHolderOfSlot(t *testing.T) {
 	for _, way := range []struct{ name, slot, reserved, holder string }{
 		{"takes", "for-1", `"worker-1/uid"`, `"worker-1/uid"`},
 		{"frees", "held-by-1", "null", "null"},
+		{"frees for the next node", "next-is-2", `"worker-2/uid"`, "null"},
 	} {
 		slot := try{do: "EDIT", at: leases + "/" + way.slot}
 		change := func(metadata, spec string) answer {
@@ -27,6 +28,16 @@ func TestAgentChangesOnlyHolderOfSlot(t *testing.T) {
 		}
 		if got := change("}", `,"acquireTime":"2026-01-01T00:00:00.000000Z"`); got.answer != allowed {
 			t.Errorf("%s: it may not: %s", way.name, got.message)
+		}
+		if way.slot == "next-is-2" {
+			kept := way.reserved
+			for _, reserved := range []string{"null", `"worker-1/uid"`} {
+				way.reserved = reserved
+				if got := change("}", ""); got.answer != byPolicy {
+					t.Errorf("%s, and reserves it for %s: %s: %s", way.name, reserved, got.answer, got.message)
+				}
+			}
+			way.reserved = kept
 		}
 		for what, metadata := range map[string]string{
 			"a label":          `},"labels":{"x":"y"}`,

@@ -164,6 +164,11 @@ spec: {}
 ---
 apiVersion: coordination.k8s.io/v1
 kind: Lease
+metadata: {name: next-is-2, namespace: kubectl-upgrade, labels: {kubectl-upgrade.dev/slot: "true"}, annotations: {kubectl-upgrade.dev/reserved-for: worker-2/uid}}
+spec: {holderIdentity: worker-1/uid}
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
 metadata: {name: free, namespace: kubectl-upgrade, labels: {kubectl-upgrade.dev/slot: "true"}}
 spec: {}
 `

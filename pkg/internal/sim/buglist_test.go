@@ -23,9 +23,8 @@ var bugs = []bug{
 	{"a mark takes a slot out of turn", []edit{
 		{"pkg/plan/slots.go", "!slot || u.Abandoned != nil {", "!slot && slotAnnotation == \"\" || u.Abandoned != nil {"},
 		{"pkg/plan/slots.go", "return slotAnnotation == u.Spec.Slot", "return slotAnnotation != \"\""},
-		{"pkg/plan/slots.go", "lease, there := leases[n.spec.Slot]", "name := n.spec.Slot\n\t\tif n.SlotAnnotation != \"\" {\n\t\t\tname = n.SlotAnnotation\n\t\t}\n\t\tlease, there := leases[name]"},
-		{"pkg/plan/slots.go", "lost = append(lost, fleet.Slot{Name: n.spec.Slot,", "lost = append(lost, fleet.Slot{Name: name,"},
-		{"pkg/coordinator/slots.go", "u.Spec.Slot != lost.Name || ", ""},
+		{"pkg/plan/slots.go", "name := n.spec.Slot\n\t\tlease, there", "name := n.spec.Slot\n\t\tif n.SlotAnnotation != \"\" {\n\t\t\tname = n.SlotAnnotation\n\t\t}\n\t\tlease, there"},
+		{"pkg/coordinator/slots.go", "u.Spec.Slot == name && ", ""},
 	}},
 	{"a drain never asks the gate", []edit{
 		{"pkg/agent/observe.go", "case draining && !a.roundDue(o.Now):\n\t\treturn false\n", "case draining:\n\t\treturn false\n"},
@@ -33,13 +32,13 @@ var bugs = []bug{
 	}},
 	{"a slot is freed under running work", []edit{
 		{"pkg/machine/next.go", "if s, runs := verbRunning(s, o); runs {", "if s, runs := verbRunning(s, o); runs && s.Step == \"\" {"},
-		{"pkg/machine/kubeadm.go", "case work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase kubeadmDone(o)", "case withdrawn(s, o):\n\t\treturn abortWithdrawn(s, o)\n\tcase work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase kubeadmDone(o)"},
+		{"pkg/machine/kubeadm.go", "case work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase ended && work.OK && !kubeadmDone(o)", "case withdrawn(s, o):\n\t\treturn abortWithdrawn(s, o)\n\tcase work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase ended && work.OK && !kubeadmDone(o)"},
 	}},
 	{"a node is taken back into service unverified", []edit{
 		{"pkg/machine/verifying.go", "\tcase isBack(s, o):\n\t\treturn s.enter(v1alpha1.StepSettling, o), Action{}\n", "\tcase o.Now.Before(limit):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n"},
 	}},
 	{"a person's cordon is removed", []edit{
-		{"pkg/agent/cordon.go", "if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours {", "{"},
+		{"pkg/agent/cordon.go", "if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours && !cordonedByOthers(node) {", "{"},
 	}},
 	{"a person's cordon is taken for our own", []edit{
 		{"pkg/agent/cordon.go", "if !node.Spec.Unschedulable {", "{"},
@@ -66,12 +65,13 @@ var bugs = []bug{
 		{"pkg/agent/gate.go", "func() (fleet.Hold, error) { return a.stillHoldsSlot(ctx, node, o) },", ""},
 	}},
 	{"a lost slot is restored without reading live", []edit{
-		{"pkg/coordinator/slots.go", "case string(node.UID) != lost.Holder.UID || u.Spec.Slot != lost.Name || !plan.TookSlot(u, node.Annotations[v1alpha1.SlotAnnotation]):", "case string(node.UID) != lost.Holder.UID:"},
+		{"pkg/coordinator/slots.go", "return u != nil && u.Spec.Slot == name && plan.TookSlot(u, mark), err", "return u != nil && mark != name+\"-\", err"},
 	}},
 	{"two control planes use two slots", []edit{
-		{"pkg/plan/allocation.go", "if !n.ControlPlane || name == fleet.ControlPlaneSlot {", "if true {"},
+		{"pkg/plan/allocation.go", "if !n.oneAtATime() || name == fleet.ControlPlaneSlot {", "if true {"},
 		{"pkg/plan/group.go", "limit: 1}}", "limit: 0}}"},
-		{"pkg/plan/allocation.go", "if n.reserved() && (!n.ControlPlane || n.lease.Name == fleet.ControlPlaneSlot) {", "if n.reserved() {"},
+		{"pkg/machine/locking.go", "slot != fleet.ControlPlaneSlot && o.Host != nil", "slot == fleet.SlotName(-1) && o.Host != nil"},
+		{"pkg/plan/allocation.go", "if n.reserved() && (!n.oneAtATime() || n.lease.Name == fleet.ControlPlaneSlot) {", "if n.reserved() {"},
 	}},
 	{"kubelets do not wait for the apiservers", []edit{
 		{"pkg/plan/filter_order.go", "if c.pass1 {", "if c.pass1 && n.ControlPlane {"},

@@ -31,16 +31,18 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 		return
 	}
 	_, byAgent := strings.CutPrefix(by, "agent ")
+	tookWas, tookIs := w.took(was.Holder, k.Name), w.took(is.Holder, k.Name)
+	if is.Holder != was.Holder && w.lastHolder[k.Name] == was.Holder.String() {
+		w.lastHolder[k.Name] = ""
+	}
 	switch {
 	case was.Holder == is.Holder:
-	case was.Holder != none && is.Holder != none:
+	case was.Holder != none && is.Holder != none && (byAgent || tookWas || !tookIs):
 		w.broken("promise 4", "%s gives %s of %s to %s", by, k.Name, was.Holder, is.Holder)
 	case is.Holder == none && byAgent:
-		w.lastHolder[k.Name] = ""
 		w.checkFreed(by, k.Name, was.Holder)
 	case is.Holder == none:
-		w.lastHolder[k.Name] = ""
-		if object := w.api.objects[key{Resource: "nodes", Name: was.Holder.Node}]; object != nil && text(metadata(object.tree), "uid") == was.Holder.UID && !w.abandoned(was.Holder) {
+		if object := w.api.objects[key{Resource: "nodes", Name: was.Holder.Node}]; object != nil && text(metadata(object.tree), "uid") == was.Holder.UID && !w.abandoned(was.Holder) && tookWas {
 			w.broken("promise 4", "%s frees %s, and %s still exists", by, k.Name, was.Holder)
 		}
 	case byAgent:
@@ -48,9 +50,14 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 			w.broken("promise 4", "%s makes %s the holder of %s, which is reserved for %s", by, is.Holder, k.Name, was.ReservedFor)
 		}
 		w.lastHolder[k.Name] = is.Holder.String()
-	case w.lastHolder[k.Name] != is.Holder.String() && !w.claims(is.Holder, k.Name):
+	case !tookIs:
 		w.broken("promise 4", "%s gives %s to %s, which had not taken it: %q held it last", by, k.Name, is.Holder, w.lastHolder[k.Name])
 	}
+}
+
+// took reports whether the node is the last that took the slot, or claims it.
+func (w *world) took(owner fleet.Owner, slot string) bool {
+	return w.lastHolder[slot] == owner.String() || w.claims(owner, slot)
 }
 
 // claims reports whether the node's annotation and its NodeUpgrade's spec both name the slot. A kubelet

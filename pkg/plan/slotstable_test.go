@@ -1,0 +1,231 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// signs are the marks and steps of a node with regard to one slot.
+type signs struct {
+	name   string
+	step   v1alpha1.Step
+	marks  bool // its Node's annotation names the slot of its order
+	orders bool // its order names a slot
+	goes   bool // it is released
+	agent  bool // an agent has run there
+	stale  bool // its status answers an older order
+}
+
+var everySign = []signs{
+	{name: "rests", step: v1alpha1.StepIdle, agent: true},
+	{name: "waits for its turn", step: v1alpha1.StepWaiting, agent: true},
+	{name: "is about to take it", step: v1alpha1.StepWaiting, orders: true, goes: true, agent: true},
+	{name: "has just been withdrawn", step: v1alpha1.StepWaiting, orders: true, agent: true, stale: true},
+	{name: "takes it", step: v1alpha1.StepLocking, orders: true, goes: true, agent: true},
+	{name: "runs kubeadm", step: v1alpha1.StepKubeadm, orders: true, goes: true, agent: true},
+	{name: "drains", step: v1alpha1.StepDraining, orders: true, goes: true, marks: true, agent: true},
+	{name: "failed", step: v1alpha1.StepFailed, orders: true, goes: true, agent: true},
+	{name: "frees it", step: v1alpha1.StepUnlocking, orders: true, goes: true, agent: true},
+	{name: "comes back without an order", step: v1alpha1.StepVerifying, agent: true},
+	{name: "does not answer", agent: true},
+	{name: "has no agent"},
+}
+
+// signedNode returns a node with those signs, whose order names the slot if it names one.
+func signedNode(name string, s signs, slot string) (fleet.Node, v1alpha1.NodeUpgrade, v1alpha1.NodeInventory) {
+	owner := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: "uid"}}
+	n := fleet.Node{Name: name, UID: "uid", Ready: true, OS: "linux", Kubelet: "v1.34.3"}
+	u := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: owner, Generation: 1}}
+	u.Status.Step, u.Status.ObservedGeneration = s.step, 1
+	if s.stale {
+		u.Status.ObservedGeneration = 0
+	}
+	if s.orders {
+		u.Spec.Slot = slot
+	}
+	if s.goes {
+		u.Spec.Release = v1alpha1.ReleaseNode
+	}
+	if s.marks {
+		n.SlotAnnotation = slot
+	}
+	inventory := v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: owner}}
+	if !s.agent {
+		inventory.OwnerReferences = nil
+	}
+	return n, u, inventory
+}
+
+// TestEverySlotIsMended puts every combination of holder and reservation into a Lease, whatever two
+// nodes' marks and steps are, and carries out the slot plan until nothing is left to do. The slot is then
+// held by a node that has taken it, or by one of which that is not known, or by none. A node that has
+// taken it and that the Lease names never loses it, and no reservation stays that no order names.
+func TestEverySlotIsMended(t *testing.T) {
+	w1, w2 := fleet.Owner{Node: "w1", UID: "uid"}, fleet.Owner{Node: "w2", UID: "uid"}
+	none, gone, former := fleet.Owner{}, fleet.Owner{Node: "gone", UID: "uid"}, fleet.Owner{Node: "w1", UID: "former"}
+	owners := []fleet.Owner{none, w1, w2, gone, former}
+	cases := 0
+	for _, sign1 := range everySign {
+		for _, sign2 := range everySign {
+			for _, ordered2 := range []string{"slot-0", "slot-1"} {
+				for _, holder := range append(slices.Clone(owners), fleet.Owner{Node: "unreadable"}, fleet.Owner{Node: "deleted"}) {
+					for _, reserved := range owners {
+						s := &fleet.Snapshot{Slots: []fleet.Slot{{Name: "slot-0", Holder: holder, ReservedFor: reserved}, {Name: "slot-1"}}}
+						switch holder.Node {
+						case "unreadable":
+							s.Slots[0] = fleet.Slot{Name: "slot-0", Unreadable: true, ReservedFor: reserved}
+						case "deleted":
+							s.Slots = s.Slots[1:]
+						}
+						for name, one := range map[string]struct {
+							signs
+							slot string
+						}{"w1": {sign1, "slot-0"}, "w2": {sign2, ordered2}} {
+							n, u, inventory := signedNode(name, one.signs, one.slot)
+							s.Nodes, s.NodeUpgrades, s.Inventories = append(s.Nodes, n), append(s.NodeUpgrades, u), append(s.Inventories, inventory)
+						}
+						cases++
+						what := fmt.Sprintf("w1 %s (slot-0), w2 %s (%s); slot-0 is held by %q and reserved for %q", sign1.name, sign2.name, ordered2, holder.Node, reserved)
+						mendSlots(t, what, s)
+						if t.Failed() {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d combinations", cases)
+}
+
+// mendSlots carries out the slot plan until it changes nothing, and checks the result.
+func mendSlots(t *testing.T, what string, s *fleet.Snapshot) {
+	t.Helper()
+	now := time.Date(2026, 11, 24, 23, 0, 0, 0, time.UTC)
+	s.Policy = &v1alpha1.UpgradePolicy{}
+	s.Policy.Spec.Strategy.MaxUnavailable = ptr.To(intstr.FromInt32(2))
+	var before []fleet.Slot
+	for round := range 4 {
+		c := newCluster(read(s, now), nil)
+		verdicts := make([]verdict, len(c.nodes))
+		for i, n := range c.nodes {
+			verdicts[i].release = n.spec.Release // none is withdrawn, and none begins
+		}
+		p := c.slotPlan(verdicts)
+		before = s.Slots
+		for _, given := range p.GiveBack {
+			if n := byName(c, given.Holder.Node); n.tookSlot && n.spec.Slot == given.Name {
+				t.Errorf("%s: %s is given back under %s, which has taken it", what, given.Name, n.Name)
+			}
+		}
+		for _, lost := range p.Restore {
+			if n := byName(c, lost.Instead.Node); n != nil && n.Owner() == lost.Instead && n.tookSlot && n.spec.Slot == lost.Name {
+				t.Errorf("%s: %s is taken from %s, which has taken it", what, lost.Name, n.Name)
+			}
+		}
+		s.Slots = p.Apply(s.Slots)
+		if round < 3 {
+			continue
+		}
+		if len(p.Restore)+len(p.GiveBack)+len(p.Reap)+len(p.Withdraw) > 0 || !slices.Equal(before, s.Slots) {
+			t.Errorf("%s: there is no end: %+v", what, p)
+		}
+		for _, slot := range s.Slots {
+			checkMended(t, what, c, slot)
+		}
+	}
+}
+
+// checkMended checks what a Lease says in the end.
+func checkMended(t *testing.T, what string, c *cluster, slot fleet.Slot) {
+	t.Helper()
+	took := func(n *node) bool { return n.tookSlot && n.spec.Slot == slot.Name }
+	taken := slices.ContainsFunc(c.nodes, took)
+	holder, reserved := byName(c, slot.Holder.Node), byName(c, slot.ReservedFor.Node)
+	switch {
+	case slot.Unreadable && !taken:
+		return
+	case taken && (holder == nil || !took(holder)):
+		t.Errorf("%s: in the end %s is held by %q, which has not taken it", what, slot.Name, slot.Holder)
+	case slot.Holder == fleet.Owner{}:
+	case holder == nil || holder.Owner() != slot.Holder:
+		t.Errorf("%s: in the end %s is held by %q, which is gone", what, slot.Name, slot.Holder)
+	case !taken && !holder.mayKeep(slot.Name):
+		t.Errorf("%s: in the end %s is held by %q, which rests", what, slot.Name, slot.Holder)
+	}
+	if slot.ReservedFor != (fleet.Owner{}) && slot.ReservedFor != slot.Holder && (reserved == nil || reserved.spec.Slot != slot.Name && reserved.spec.Slot != "") {
+		t.Errorf("%s: in the end %s is reserved for %q, whose order names no such slot", what, slot.Name, slot.ReservedFor)
+	}
+}
+
+func byName(c *cluster, name string) *node {
+	for _, n := range c.nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// TestControlPlanesByFactsShareOneSlot checks that nodes which run an apiserver or a member of etcd by
+// their own files use one slot, though their Nodes have lost the label.
+func TestControlPlanesByFactsShareOneSlot(t *testing.T) {
+	s := &fleet.Snapshot{Slots: []fleet.Slot{{Name: "slot-0"}, {Name: "slot-1"}, {Name: "slot-2"}}, Policy: &v1alpha1.UpgradePolicy{}}
+	s.Policy.Spec.Strategy.MaxUnavailable = ptr.To(intstr.FromInt32(3))
+	for i, pods := range [][]string{{"kube-apiserver", "etcd"}, {"etcd"}, {"kube-apiserver"}, nil} {
+		n, u, inventory := signedNode(fmt.Sprint("w", i), everySign[1], "")
+		inventory.StaticPods = pods
+		s.Nodes, s.NodeUpgrades, s.Inventories = append(s.Nodes, n), append(s.NodeUpgrades, u), append(s.Inventories, inventory)
+	}
+	c := newCluster(read(s, time.Now()), nil)
+	a := &allocation{cluster: c, spare: []string{"slot-2", "slot-1", "slot-0"}}
+	got := map[string]string{}
+	for _, n := range c.nodes {
+		if hold := a.takeSlot(n); hold.Holds() {
+			got[n.Name] = string(hold.Reason)
+		} else {
+			got[n.Name] = a.taken
+		}
+		if isControlPlane := n.Name == "w0" || n.Name == "w2"; n.ControlPlane != isControlPlane {
+			t.Errorf("%s is a control plane: %t", n.Name, n.ControlPlane)
+		}
+	}
+	taken := 0
+	for _, name := range []string{"w0", "w1", "w2"} {
+		if got[name] == "slot-0" {
+			taken++
+		} else if got[name] != "NoSlot" {
+			t.Errorf("%s gets %s", name, got[name])
+		}
+	}
+	if taken != 1 || got["w3"] != "slot-2" {
+		t.Errorf("slots: %v", got)
+	}
+}
+
+// TestClocks checks that a wrong clock holds its node, and the coordinator's holds every node.
+func TestClocks(t *testing.T) {
+	n := &node{facts: &v1alpha1.NodeFacts{}}
+	c := &cluster{reading: &reading{Snapshot: &fleet.Snapshot{}}}
+	if hold := clockDiffers(c, n); hold.Holds() {
+		t.Errorf("right clocks: %+v", hold)
+	}
+	n.facts.ClockAheadSeconds = -90
+	if hold := clockDiffers(c, n); hold.Reason != v1alpha1.ReasonClockDiffers || !strings.Contains(hold.Message, "this node is 1m30s behind the API server's") {
+		t.Errorf("the node's clock is behind: %+v", hold)
+	}
+	c.ClockAhead = 45 * time.Second
+	if hold := clockDiffers(c, &node{}); hold.Reason != v1alpha1.ReasonClockDiffers || !strings.Contains(hold.Message, "the coordinator is 50s ahead of") {
+		t.Errorf("the coordinator's clock is ahead: %+v", hold)
+	}
+}

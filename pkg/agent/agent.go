@@ -87,6 +87,7 @@ type Agent struct {
 	seen          hostView
 	failures      map[verb.Verb]time.Time    // when the last logged failure of a verb ended
 	startFailures map[verb.Verb]startFailure // why the last start of a verb failed
+	stageAgain    bool                       // the last staging no longer counts, see keyringHold
 	engine        engineView
 	lastStatus    writtenStatus
 	changedAt     time.Time // when the status began to differ from lastStatus; zero: it does not

@@ -46,7 +46,14 @@ func (a *Agent) readGate(ctx context.Context, node *corev1.Node, o machine.Obser
 	// Once the node has its slot, the hold label, other reboot managers and the time that
 	// is left in the window no longer count.
 	begins := o.Slot.Held == ""
-	if hold, err := a.policyHold(ctx); err != nil || hold.Holds() {
+	policy, err := a.policy(ctx)
+	if err != nil {
+		return fleet.Hold{}, err
+	}
+	if hold := plan.PolicyGate(policy); hold.Holds() {
+		return hold, nil
+	}
+	if hold, err := a.keyringHold(policy.Spec.Source.Keyring, o); err != nil || hold.Holds() {
 		return hold, err
 	}
 	upgrade, err := a.upgradeOf(ctx, o.Spec.Upgrade)

@@ -82,6 +82,9 @@ func (a *Agent) readWork(ctx context.Context, v verb.Verb, o *machine.Observatio
 		work.Key, work.OK, work.Reason, work.FinishedAt = last.Key, last.OK, last.Reason, last.FinishedAt
 		work.Message, work.Log = last.Message, last.LogTail
 	}
+	if v == verb.Stage && a.stageAgain {
+		work.Key = ""
+	}
 	o.Work[v] = work
 	a.logFailure(ctx, last)
 	return last, nil

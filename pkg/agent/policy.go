@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,7 +12,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
 // policy reads the UpgradePolicy live; nil if there is none. What it says limits what the
@@ -68,4 +71,28 @@ func (a *Agent) keyring(ctx context.Context) (string, error) {
 		return "", host.Fail(hold.Reason, "%s", hold.Message)
 	}
 	return policy.Spec.Source.Keyring, nil
+}
+
+// keyringHold holds a node whose image was staged before the UpgradePolicy had its present
+// keyring, and lets it be staged again: the verb asks whether a key of that keyring signed it.
+// A node without a slot is then no longer staged, and need not be held.
+func (a *Agent) keyringHold(keyring string, o machine.Observation) (fleet.Hold, error) {
+	if keyring == "" || o.Spec.Type == v1alpha1.TypeReboot {
+		return fleet.Hold{}, nil
+	}
+	request, err := a.Host.LastRequest(verb.Stage)
+	if err != nil {
+		return fleet.Hold{}, err
+	}
+	var staged verb.StageArgs
+	if request != nil {
+		if err := json.Unmarshal(request.Args, &staged); err != nil {
+			return fleet.Hold{}, fmt.Errorf("decoding how the image was staged: %w", err)
+		}
+	}
+	if staged.Keyring == keyring || !machine.Staged(o) && o.Slot.Held == "" {
+		return fleet.Hold{}, nil
+	}
+	a.stageAgain = true
+	return fleet.Hold{Reason: v1alpha1.ReasonStaging, Message: "the image was staged before the UpgradePolicy had its keyring: its signature is checked now"}, nil
 }

@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -86,4 +88,35 @@ func TestNothingIsGivenBackWithoutPolicy(t *testing.T) {
 	}
 	again()
 	c.await("the node is given back", func(s agentStatus) bool { return managedReason(s) == "False NothingLeft" })
+}
+
+// TestKeyringAfterStaging checks that an image which was staged without a keyring does not
+// count as staged once the UpgradePolicy has one: it is staged again, with the keyring.
+func TestKeyringAfterStaging(t *testing.T) {
+	c := newCluster(t, "agent-keyring-later")
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	c.await("it is staged", func(s agentStatus) bool { return s.Versions.Staged == "v1.34.4" })
+	policy, err := c.ours.UpgradePolicies.Get(t.Context(), v1alpha1.PolicyName, metav1.GetOptions{})
+	c.must(err)
+	policy.Spec.Source.Keyring = "keys"
+	_, err = c.ours.UpgradePolicies.Update(t.Context(), policy, metav1.UpdateOptions{})
+	c.must(err)
+	t.Cleanup(func() {
+		policy, err := c.ours.UpgradePolicies.Get(context.Background(), v1alpha1.PolicyName, metav1.GetOptions{})
+		c.must(err)
+		policy.Spec.Source.Keyring = ""
+		_, err = c.ours.UpgradePolicies.Update(context.Background(), policy, metav1.UpdateOptions{})
+		c.must(err)
+	})
+	c.kubelet()
+	c.order(v1alpha1.ReleaseNode)
+	c.awaitStep(v1alpha1.StepIdle)
+	if diff := cmp.Diff([]string{"stage", "stage", "kubeadm", "activate"}, c.host.verbs()); diff != "" {
+		t.Errorf("work on the host (-want +got):\n%s", diff)
+	}
+	request, err := c.host.LastRequest(verb.Stage)
+	if err != nil || !strings.Contains(string(request.Args), `"keyring":"keys"`) {
+		t.Errorf("the last staging was %s %v", request.Args, err)
+	}
 }

@@ -33,6 +33,7 @@ func (a *Agent) start(ctx context.Context, v verb.Verb, key string, in hostverb.
 	err := a.startVerb(ctx, entry, key, in)
 	if err == nil {
 		delete(a.startFailures, v)
+		a.stageAgain = a.stageAgain && v != verb.Stage
 		return nil
 	}
 	now, last := a.Now(), a.startFailures[v]

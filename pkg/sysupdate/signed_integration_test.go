@@ -75,3 +75,36 @@ func TestSysupdateChecksTheSignature(t *testing.T) {
 		t.Errorf("the node's own systemd-sysupdate is disturbed: %v\n%s", err, list)
 	}
 }
+
+// TestStageAsksForTheSignatureOfAnImageOnTheDisk checks that an image that is on the disk
+// already counts as staged only once a signed index has listed it, and that the node remembers
+// it for this keyring alone.
+func TestStageAsksForTheSignatureOfAnImageOnTheDisk(t *testing.T) {
+	key, other := newSigner(t, "mirror"), newSigner(t, "other")
+	p := newPublisher(t, "v1.34.3", "v1.34.4")
+	newNode(t, p.url)
+	install(t, "v1.34.4", "v1.34.4")
+	try := func(what string, want v1alpha1.Reason, keyring string, sign func([]byte) []byte, offered string) {
+		t.Helper()
+		p.keyring, p.sign = keyring, sign
+		p.publish("v1.34.4", offered)
+		out, err := stage(t, p, "v1.34.4", "v1.34.4")
+		if got := host.ReasonOf(err, ""); got != want || out.Downloaded || p.downloads("v1.34.4") > 0 || (err == nil) != (want == "") {
+			t.Errorf("%s: reason %q (%v), want %q; downloaded %t", what, got, err, want, out.Downloaded)
+		}
+		wantNode(t, "v1.34.3", "v1.34.3", "v1.34.4")
+	}
+	signed := func(index []byte) []byte { return key.sign(t, index) }
+	try("no signature", v1alpha1.ReasonSignatureInvalid, key.public, nil, "v1.34.4")
+	try("another key", v1alpha1.ReasonSignatureInvalid, other.public, signed, "v1.34.4")
+	try("another image is signed", v1alpha1.ReasonHashMismatch, key.public, signed, "wrong")
+	url := p.url
+	p.url = "http://127.0.0.1:1/"
+	try("no source", v1alpha1.ReasonSourceUnavailable, key.public, signed, "v1.34.4")
+	p.url = url
+	try("it is signed", "", key.public, signed, "v1.34.4")
+	p.url = "http://127.0.0.1:1/"
+	try("no source, but it was signed", "", key.public, nil, "v1.34.4")
+	try("no source, and other keys", v1alpha1.ReasonSourceUnavailable, other.public, nil, "v1.34.4")
+	try("no source, and no keyring", "", "", nil, "v1.34.4")
+}

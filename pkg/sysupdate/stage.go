@@ -56,6 +56,9 @@ func (s *staging) run(ctx context.Context) error {
 	if err := s.disarmTimer(); err != nil {
 		return err
 	}
+	if err := s.checkSigned(ctx); err != nil {
+		return err
+	}
 	err := s.verify(ctx)
 	if wrong := isWrong(err); wrong && !s.inUse() {
 		s.log.Printf("%v; removing it", err)
@@ -66,6 +69,9 @@ func (s *staging) run(ctx context.Context) error {
 		return err
 	}
 	if err := s.download(ctx); err != nil {
+		return err
+	}
+	if err := s.noteSigned(); err != nil {
 		return err
 	}
 	s.out.Downloaded = true

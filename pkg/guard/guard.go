@@ -14,6 +14,13 @@ const (
 	// Grace is how long after the limit the guard waits for a steady finding. A node
 	// that alternates until then is rolled back.
 	Grace = time.Minute
+	// AnswersFor is how long the API server must have answered without interruption before it
+	// counts that it does not show the node as Ready, or the limit if that is less: a kubelet
+	// needs time to register and report once it reaches the API server again.
+	AnswersFor = 2 * time.Minute
+	// KubeletWithin is how long after the guard's start the kubelet's may be for which the limit
+	// waits: units that wait for the network do so for two minutes.
+	KubeletWithin = 3 * time.Minute
 	// MaxReboots is how often a rollback may reboot the node. One is enough unless the
 	// power is cut, or another program changes the symlink.
 	MaxReboots = 3
@@ -26,7 +33,7 @@ const (
 type Activation struct {
 	// From is the former version, To the activated one.
 	From, To string
-	// Limit is how long To may take to become healthy.
+	// Limit is how long To may take to become healthy, from the kubelet's first start on.
 	Limit time.Duration
 	// ByReboot reports whether a reboot merges To.
 	ByReboot bool
@@ -37,6 +44,12 @@ type Observation struct {
 	// Elapsed is the time since the guard first started in this boot. It does not depend
 	// on the wall clock.
 	Elapsed time.Duration
+	// KubeletStarted is when the kubelet first started in this boot, in terms of Elapsed. Zero
+	// means that it has not.
+	KubeletStarted time.Duration
+	// Answers is for how long the API server has answered without interruption. Zero means
+	// that it does not, refuses to, or has begun to this moment.
+	Answers time.Duration
 	// Watched is the time since this process of the guard began to observe. It is less
 	// than Elapsed if the guard was killed.
 	Watched time.Duration
@@ -68,8 +81,8 @@ type Health struct {
 	Kubelet    string
 	StaticPods string
 	Network    string
-	// API is what the API server answers of the node. It is empty if the API server
-	// does not answer.
+	// API is what the API server answers of a node that it does not show as Ready. It is
+	// empty if the API server does not answer.
 	API string
 }
 
@@ -88,7 +101,7 @@ const (
 
 // Decide returns the verdict and the sentence that explains it.
 func Decide(a Activation, o Observation) (Verdict, string) {
-	problem := Problem(a, o)
+	problem, limit := Problem(a, o), limit(a, o)
 	switch {
 	case o.Returning && o.Active == a.From && returned(a, o):
 		return Restore, "the symlink points to " + a.From + " again"
@@ -104,11 +117,15 @@ func Decide(a Activation, o Observation) (Verdict, string) {
 		return Leave, "the node has not rebooted since the activation"
 	case o.Boots > MaxBoots && problem != "":
 		problem = fmt.Sprintf("the node has booted %d times: %s", o.Boots, problem)
-	case o.Elapsed < a.Limit:
+	case o.Elapsed < limit:
 		return Watch, problem
+	case problem == "" && o.Answers < Steady:
+		return Watch, "the node itself is healthy, and the API server has not said that it is Ready"
 	case problem == "" && o.Steady >= Steady:
 		return Disarm, a.To + " is healthy"
-	case o.Steady < Steady && (o.Elapsed < a.Limit+Grace || o.Watched < Grace):
+	case problem != "" && problem == o.Health.API && o.Answers < answersFor(a):
+		return Watch, problem + ", and has not answered for long"
+	case o.Steady < Steady && (o.Elapsed < limit+Grace || o.Watched < Grace || o.Answers > 0 && o.Answers < answersFor(a)+Grace):
 		return Watch, cmp.Or(problem, "healthy, but not for long enough yet")
 	case problem == "":
 		problem = fmt.Sprintf("the node was not healthy for %s without interruption", Steady)
@@ -118,6 +135,19 @@ func Decide(a Activation, o Observation) (Verdict, string) {
 	}
 	return Return, problem
 }
+
+// limit returns when the node is judged, in terms of Observation.Elapsed. An image that is not
+// merged has no kubelet to wait for.
+func limit(a Activation, o Observation) time.Duration {
+	late := o.KubeletStarted
+	if late == 0 && o.Merged == a.To {
+		late = o.Elapsed
+	}
+	return a.Limit + min(late, KubeletWithin)
+}
+
+// answersFor returns for how long the API server must have answered.
+func answersFor(a Activation) time.Duration { return min(AnswersFor, a.Limit) }
 
 func formerGone(a Activation, problem string) string {
 	return problem + "; the image of " + a.From + " is gone, so the node cannot return to it"

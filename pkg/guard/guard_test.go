@@ -7,11 +7,13 @@ import (
 	"pgregory.net/rapid"
 )
 
+const silent = "the node itself is healthy, and the API server has not said that it is Ready"
+
 var activation = Activation{From: "v1.34.3", To: "v1.34.4", Limit: 3 * time.Minute, ByReboot: true}
 
-// booted is a healthy node a second before the limit.
+// booted is a healthy node a second before the limit, whose kubelet started with the guard.
 func booted(change func(*Observation)) Observation {
-	o := Observation{Elapsed: activation.Limit - time.Second, Watched: activation.Limit - time.Second, Steady: activation.Limit - time.Second, Boots: 1, Rebooted: true, Active: "v1.34.4", Merged: "v1.34.4"}
+	o := Observation{Elapsed: activation.Limit - time.Second, Watched: activation.Limit - time.Second, Steady: activation.Limit - time.Second, KubeletStarted: 1, Answers: activation.Limit, Boots: 1, Rebooted: true, Active: "v1.34.4", Merged: "v1.34.4"}
 	change(&o)
 	return o
 }
@@ -19,7 +21,7 @@ func booted(change func(*Observation)) Observation {
 func TestDecide(t *testing.T) {
 	atLimit := func(change func(*Observation)) Observation {
 		return booted(func(o *Observation) {
-			o.Elapsed = activation.Limit
+			o.Elapsed = activation.Limit + 1
 			change(o)
 		})
 	}
@@ -29,17 +31,45 @@ func TestDecide(t *testing.T) {
 		verdict Verdict
 		why     string
 	}{
-		"healthy before the limit":          {booted(func(*Observation) {}), false, Watch, ""},
-		"unhealthy before the limit":        {booted(func(o *Observation) { o.Health.Kubelet = "refused" }), false, Watch, "refused"},
-		"healthy":                           {atLimit(func(*Observation) {}), false, Disarm, "v1.34.4 is healthy"},
-		"the kubelet does not answer":       {atLimit(func(o *Observation) { o.Health.Kubelet = "refused" }), false, Return, "refused"},
-		"no static pods":                    {atLimit(func(o *Observation) { o.Health.StaticPods = "etcd" }), false, Return, "etcd"},
-		"no network":                        {atLimit(func(o *Observation) { o.Health.Network, o.Health.Kubelet = "no route", "refused" }), false, Return, "no route"},
-		"the API server answers: not Ready": {atLimit(func(o *Observation) { o.Health.API = "NotReady" }), false, Return, "NotReady"},
-		"the image was not merged":          {atLimit(func(o *Observation) { o.Merged, o.Health.Kubelet = "", "refused" }), false, Return, "the image of v1.34.4 was not merged"},
-		"another image was merged":          {atLimit(func(o *Observation) { o.Merged = "v1.33.1" }), false, Return, "v1.33.1 is merged, and not v1.34.4"},
-		"healthy for a moment":              {atLimit(func(o *Observation) { o.Steady = time.Second }), false, Watch, "healthy, but not for long enough yet"},
-		"unhealthy for a moment":            {atLimit(func(o *Observation) { o.Steady, o.Health.API = time.Second, "NotReady" }), false, Watch, "NotReady"},
+		"healthy before the limit":                          {booted(func(*Observation) {}), false, Watch, ""},
+		"unhealthy before the limit":                        {booted(func(o *Observation) { o.Health.Kubelet = "refused" }), false, Watch, "refused"},
+		"healthy":                                           {atLimit(func(*Observation) {}), false, Disarm, "v1.34.4 is healthy"},
+		"the kubelet does not answer":                       {atLimit(func(o *Observation) { o.Health.Kubelet = "refused" }), false, Return, "refused"},
+		"no static pods":                                    {atLimit(func(o *Observation) { o.Health.StaticPods = "etcd" }), false, Return, "etcd"},
+		"no network":                                        {atLimit(func(o *Observation) { o.Health.Network, o.Health.Kubelet = "no route", "refused" }), false, Return, "no route"},
+		"the API server answers: not Ready":                 {atLimit(func(o *Observation) { o.Health.API = "NotReady" }), false, Return, "NotReady"},
+		"the image was not merged":                          {atLimit(func(o *Observation) { o.Merged, o.Health.Kubelet = "", "refused" }), false, Return, "the image of v1.34.4 was not merged"},
+		"another image was merged":                          {atLimit(func(o *Observation) { o.Merged = "v1.33.1" }), false, Return, "v1.33.1 is merged, and not v1.34.4"},
+		"the API server is silent":                          {atLimit(func(o *Observation) { o.Answers = 0 }), false, Watch, silent},
+		"the API server is silent for a day":                {atLimit(func(o *Observation) { o.Elapsed, o.Watched, o.Answers = 24*time.Hour, 24*time.Hour, 0 }), false, Watch, silent},
+		"the API server is silent, and the kubelet is gone": {atLimit(func(o *Observation) { o.Answers, o.Health.Kubelet = 0, "refused" }), false, Return, "refused"},
+		"the API server is silent, and the kubelet answers for moments": {atLimit(func(o *Observation) { o.Answers, o.Steady, o.Elapsed = 0, time.Second, time.Hour }), false, Watch, silent},
+		"the API server answers again: Ready":                           {atLimit(func(o *Observation) { o.Elapsed, o.Answers, o.Steady = time.Hour, Steady, Steady }), false, Disarm, "v1.34.4 is healthy"},
+		"the API server answers again: Ready after a minute": {atLimit(func(o *Observation) {
+			o.Elapsed, o.Watched, o.Answers, o.Steady = time.Hour, time.Hour, time.Minute, time.Second
+		}), false, Watch, "healthy, but not for long enough yet"},
+		"the API server answers again: not Ready yet": {atLimit(func(o *Observation) {
+			o.Elapsed, o.Watched, o.Answers, o.Steady, o.Health.API = time.Hour, time.Hour, time.Minute, time.Minute, "NotReady"
+		}), false, Watch, "NotReady, and has not answered for long"},
+		"the API server answers again: not Ready": {atLimit(func(o *Observation) {
+			o.Elapsed, o.Watched, o.Answers, o.Steady, o.Health.API = time.Hour, time.Hour, AnswersFor, AnswersFor, "NotReady"
+		}), false, Return, "NotReady"},
+		"the kubelet started late": {atLimit(func(o *Observation) { o.KubeletStarted, o.Health.Kubelet = 2*time.Minute, "refused" }), false, Watch, "refused"},
+		"the kubelet started late, and had its time": {atLimit(func(o *Observation) {
+			o.Elapsed, o.KubeletStarted, o.Health.Kubelet = activation.Limit+2*time.Minute, 2*time.Minute, "refused"
+		}), false, Return, "refused"},
+		"the kubelet does not start": {atLimit(func(o *Observation) {
+			o.Elapsed, o.KubeletStarted, o.Health.Kubelet = activation.Limit+KubeletWithin-time.Second, 0, "refused"
+		}), false, Watch, "refused"},
+		"the kubelet did not start": {atLimit(func(o *Observation) {
+			o.Elapsed, o.KubeletStarted, o.Health.Kubelet = activation.Limit+KubeletWithin, 0, "refused"
+		}), false, Return, "refused"},
+		"the kubelet started far too late": {atLimit(func(o *Observation) {
+			o.Elapsed, o.KubeletStarted, o.Health.Kubelet = activation.Limit+KubeletWithin, time.Hour, "refused"
+		}), false, Return, "refused"},
+		"no image, so no kubelet starts": {atLimit(func(o *Observation) { o.Merged, o.KubeletStarted = "", 0 }), false, Return, "the image of v1.34.4 was not merged"},
+		"healthy for a moment":           {atLimit(func(o *Observation) { o.Steady = time.Second }), false, Watch, "healthy, but not for long enough yet"},
+		"unhealthy for a moment":         {atLimit(func(o *Observation) { o.Steady, o.Health.API = time.Second, "NotReady" }), false, Watch, "NotReady"},
 		"the guard was killed, and begins after the limit": {atLimit(func(o *Observation) {
 			o.Elapsed, o.Watched, o.Steady, o.Health.API = 9*time.Minute, time.Second, time.Second, "NotReady"
 		}), false, Watch, "NotReady"},
@@ -82,7 +112,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The limit is the only thing that a rollback begins at, and silence is no reason.
+// The limit is the only thing that a rollback begins at, and silence is no reason, neither to
+// return nor to end.
 func TestDecidePromises(t *testing.T) {
 	text := func(t *rapid.T, name string) string { return rapid.SampledFrom([]string{"", name}).Draw(t, name) }
 	version := rapid.SampledFrom([]string{"", "v1.34.3", "v1.34.4", "v1.34.5"})
@@ -90,10 +121,12 @@ func TestDecidePromises(t *testing.T) {
 		a := activation
 		a.ByReboot = rapid.Bool().Draw(t, "by reboot")
 		o := Observation{
-			Elapsed: time.Duration(rapid.IntRange(0, 400).Draw(t, "elapsed")) * time.Second,
-			Watched: time.Duration(rapid.IntRange(0, 400).Draw(t, "watched")) * time.Second,
-			Steady:  time.Duration(rapid.IntRange(0, 400).Draw(t, "steady")) * time.Second,
-			Boots:   rapid.IntRange(0, 5).Draw(t, "boots"), Reboots: rapid.IntRange(0, 4).Draw(t, "reboots"), Elsewhere: rapid.Bool().Draw(t, "elsewhere"),
+			Elapsed:        time.Duration(rapid.IntRange(0, 400).Draw(t, "elapsed")) * time.Second,
+			Watched:        time.Duration(rapid.IntRange(0, 400).Draw(t, "watched")) * time.Second,
+			Steady:         time.Duration(rapid.IntRange(0, 400).Draw(t, "steady")) * time.Second,
+			Answers:        time.Duration(rapid.IntRange(0, 400).Draw(t, "answers")) * time.Second,
+			KubeletStarted: time.Duration(rapid.IntRange(0, 400).Draw(t, "the kubelet started")) * time.Second,
+			Boots:          rapid.IntRange(0, 5).Draw(t, "boots"), Reboots: rapid.IntRange(0, 4).Draw(t, "reboots"), Elsewhere: rapid.Bool().Draw(t, "elsewhere"),
 			Rebooted: rapid.Bool().Draw(t, "rebooted"), Returning: rapid.Bool().Draw(t, "returning"),
 			RebootedSince: rapid.Bool().Draw(t, "since"), FormerGone: rapid.Bool().Draw(t, "gone"),
 			Active: version.Draw(t, "active"), Merged: version.Draw(t, "merged"),
@@ -112,6 +145,12 @@ func TestDecidePromises(t *testing.T) {
 			t.Errorf("a rollback that had begun was left: %s %s", verdict, why)
 		case began && o.Steady < Steady && o.Watched < Grace && o.Boots <= MaxBoots:
 			t.Errorf("a rollback began for a moment's problem: %s", why)
+		case began && o.Boots <= MaxBoots && o.Merged == a.To && o.Health.Kubelet == "" && o.Health.StaticPods == "" && o.Health.Network == "" && o.Answers < answersFor(a):
+			t.Errorf("a rollback began for an API server that has answered for %s: %s", o.Answers, why)
+		case began && o.Boots <= MaxBoots && o.Merged == a.To && o.Elapsed < a.Limit+min(o.KubeletStarted, KubeletWithin):
+			t.Errorf("the kubelet had not had its time: %s", why)
+		case verdict == Disarm && o.Active == a.To && !o.Elsewhere && o.Answers < Steady:
+			t.Errorf("the guard ended though nobody had said that the node is Ready: %s", why)
 		case verdict == Restore && (!o.Returning || o.Active != a.From && o.Reboots < MaxReboots):
 			t.Errorf("finished although %+v", o)
 		}

@@ -30,8 +30,9 @@ const (
 	// check.
 	HostWithin = 5 * time.Minute
 
-	// returnWithin is how long the guard's rollback may take, with its reboot.
-	returnWithin = 5 * time.Minute
+	// returnWithin is how much longer than guardSeconds the guard may take: for a kubelet that
+	// starts late, a finding that must last, and the reboot.
+	returnWithin = 7 * time.Minute
 
 	firstRetry = time.Minute
 	lastRetry  = time.Hour

@@ -17,9 +17,9 @@ import (
 )
 
 // checkNode returns what the API server answers of the node unless it is Ready at the
-// activated version. It returns neither if the API server does not answer, or refuses to:
-// that is no reason for a rollback.
-func (c *checker) checkNode(ctx context.Context, config *rest.Config) (answer string, ready bool) {
+// activated version. An API server that refuses to answer does not answer: that is no reason
+// for a rollback.
+func (c *checker) checkNode(ctx context.Context, config *rest.Config) (problem string, answered bool) {
 	node, err := readNode(ctx, config)
 	if err != nil {
 		return "", false
@@ -28,8 +28,7 @@ func (c *checker) checkNode(ctx context.Context, config *rest.Config) (answer st
 	if err != nil {
 		return "", false
 	}
-	answer = notReady(node, boot, c.activation.To)
-	return answer, answer == ""
+	return notReady(node, boot, c.activation.To), true
 }
 
 // notReady returns why the Node does not show a Ready kubelet of this boot at a version.

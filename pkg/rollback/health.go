@@ -30,20 +30,21 @@ func newChecker(l host.Layout, activation host.Guard) *checker {
 	return &checker{Layout: l, activation: activation, ran: map[string]bool{}}
 }
 
-func (c *checker) check(ctx context.Context) guard.Health {
+// check finds out what is wrong with the node, and reports whether the API server answered.
+func (c *checker) check(ctx context.Context) (h guard.Health, answered bool) {
 	processes := kubelet.Processes(c.Layout)
-	h := guard.Health{Kubelet: kubelet.Problem(ctx, c.Layout, processes), StaticPods: c.checkStaticPods(processes)}
+	h = guard.Health{Kubelet: kubelet.Problem(ctx, c.Layout, processes), StaticPods: c.checkStaticPods(processes)}
 	config, err := clientcmd.BuildConfigFromFlags("", c.At(host.KubeletAccess))
 	if err != nil {
-		return h // a node that cannot ask the API server
+		return h, false // a node that cannot ask the API server
 	}
 	h.Network = checkNetwork(ctx, c.Layout, c.activation.DefaultRoute, config.Host)
-	answer, ready := c.checkNode(ctx, config)
-	h.API = answer
+	h.API, answered = c.checkNode(ctx, config)
+	ready := answered && h.API == ""
 	if _, err := os.Stat(c.At(host.ManifestsDir, "kube-apiserver.yaml")); ready && err != nil {
 		h.Network = "" // the API server is on another node, and shows this one as Ready
 	}
-	return h
+	return h, answered
 }
 
 // checkStaticPods looks for the processes of the components that have a manifest. Their

@@ -28,6 +28,8 @@ type node struct {
 	host.Layout
 	t       *testing.T
 	health  guard.Health
+	// silent is until when the API server does not answer, and kubelet when the kubelet starts.
+	silent, kubelet time.Duration
 	clock   time.Duration
 	boots   int
 	softs   int
@@ -128,6 +130,11 @@ func (n *node) run(_ context.Context, _ *host.Log, program string, args ...strin
 		return "", fmt.Errorf("%s failed", command)
 	case strings.Contains(command, "SoftRebootsCount"):
 		return fmt.Sprintf("Version=257.1\nSoftRebootsCount=%d\n", n.softs), nil
+	case strings.Contains(command, "InactiveExitTimestampMonotonic"):
+		if n.clock < n.kubelet {
+			return "ActiveState=inactive\nInactiveExitTimestampMonotonic=0\n", nil
+		}
+		return fmt.Sprintf("ActiveState=activating\nInactiveExitTimestampMonotonic=%d\n", max(n.kubelet, time.Second).Microseconds()), nil
 	case strings.HasPrefix(command, "systemctl show"):
 		return "inactive\n", nil
 	case program == "journalctl":
@@ -151,7 +158,13 @@ func (n *node) guard() (rebooted bool) {
 	before := n.reboots
 	g := &guardian{
 		Layout: n.Layout, record: *record, log: host.NewLog(io.Discard), run: n.run, rebootWithin: time.Hour,
-		check: func(context.Context) guard.Health { return n.health },
+		check: func(context.Context) (guard.Health, bool) {
+			health, answers := n.health, n.clock >= n.silent
+			if !answers {
+				health.API = ""
+			}
+			return health, answers
+		},
 		sinceBoot: func() time.Duration {
 			n.clock += 10 * time.Second
 			return n.clock

@@ -62,8 +62,23 @@ func (g *guardian) decide(ctx context.Context) (guard.Verdict, string) {
 		From: g.record.From, To: g.record.To,
 		Limit: g.record.Within, ByReboot: g.record.Method != v1alpha1.MethodRestart,
 	}
-	o := g.observe(ctx)
+	o, answered := g.observe(ctx)
 	now := g.sinceBoot()
+	switch {
+	case !answered:
+		g.answers = 0
+	case g.answers == 0:
+		g.answers = now
+	}
+	if g.answers > 0 {
+		o.Answers = now - g.answers
+	}
+	if g.kubelet == 0 {
+		g.kubelet = g.kubeletStart(ctx)
+	}
+	if g.kubelet > 0 {
+		o.KubeletStarted = max(g.kubelet-g.start, 1) // it may have started first
+	}
 	if healthy := guard.Problem(a, o) == ""; healthy != g.healthy {
 		g.healthy, g.since = healthy, now
 	}
@@ -71,9 +86,35 @@ func (g *guardian) decide(ctx context.Context) (guard.Verdict, string) {
 	return guard.Decide(a, o)
 }
 
-// observe observes the node, but for times.
-func (g *guardian) observe(ctx context.Context) guard.Observation {
-	o := guard.Observation{Merged: g.merged(), Boots: g.GuardBoots()}
+// kubeletStart returns when systemd started the kubelet in this boot, since when it may have
+// failed and been restarted; zero if it has not. After a soft reboot systemd may still know when
+// the former one started.
+func (g *guardian) kubeletStart(ctx context.Context) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	text, err := g.run(ctx, g.log, "systemctl", "show", "--property=ActiveState", "--property=InactiveExitTimestampMonotonic", "kubelet.service")
+	if err != nil {
+		g.log.Printf("%v", err)
+		return 0
+	}
+	properties := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		properties[name] = value
+	}
+	if properties["ActiveState"] == "inactive" {
+		return 0
+	}
+	n, err := strconv.ParseInt(properties["InactiveExitTimestampMonotonic"], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(n) * time.Microsecond
+}
+
+// observe observes the node, but for times, and reports whether the API server answered.
+func (g *guardian) observe(ctx context.Context) (o guard.Observation, answered bool) {
+	o = guard.Observation{Merged: g.merged(), Boots: g.GuardBoots()}
 	o.Rebooted = g.boot != g.record.BootID
 	o.Active, o.Elsewhere = g.active()
 	if former, err := host.NewImage(g.record.From, host.Architecture()); err == nil {
@@ -88,9 +129,9 @@ func (g *guardian) observe(ctx context.Context) guard.Observation {
 		o.RebootedSince, o.Reboots = g.boot != rollback.BootID, rollback.Reboots
 	}
 	if o.Merged != "" {
-		o.Health = g.check(ctx)
+		o.Health, answered = g.check(ctx)
 	}
-	return o
+	return o, answered
 }
 
 // active returns the version that the symlink points to, or reports that it points

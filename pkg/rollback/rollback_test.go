@@ -124,6 +124,37 @@ func TestKilledGuardReachesItsLimit(t *testing.T) {
 	}
 }
 
+// The API server is silent at the limit: the guard stays armed until it answers, and then gives
+// the kubelet time to report.
+func TestSilentAPIServer(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	n.health, n.silent = guard.Health{API: "NotReady"}, 20*time.Minute
+	if !n.guard() {
+		t.Fatal("a node whose kubelet never became Ready was not rolled back")
+	}
+	if n.clock < n.silent+guard.AnswersFor || n.clock > n.silent+guard.AnswersFor+2*time.Minute {
+		t.Errorf("it was rolled back after %s, and the API server answered after %s", n.clock, n.silent)
+	}
+	n = newNode(t, v1alpha1.MethodReboot)
+	n.health, n.silent = guard.Health{}, 20*time.Minute
+	if n.guard() || n.clock < n.silent {
+		t.Errorf("the guard of a Ready node ended after %s, and the API server answered after %s", n.clock, n.silent)
+	}
+	n.checkDisarmed()
+}
+
+// The limit counts from the kubelet's start, which waits for the network.
+func TestKubeletThatStartsLate(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	n.kubelet = 2 * time.Minute
+	if !n.guard() {
+		t.Fatal("it was not rolled back")
+	}
+	if n.clock < 5*time.Minute || n.clock > 6*time.Minute {
+		t.Errorf("it was rolled back after %s, want 3 minutes after the kubelet's start", n.clock)
+	}
+}
+
 // A version that resets the node never reaches the limit.
 func TestResettingVersionReturns(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodReboot)
@@ -145,7 +176,7 @@ func TestDisarmedGuardEnds(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodReboot)
 	record, err := n.Guard()
 	n.must(err)
-	g := &guardian{Layout: n.Layout, record: *record, log: host.NewLog(io.Discard), run: n.run, sinceBoot: func() time.Duration { return 0 }, check: func(context.Context) guard.Health { return n.health }}
+	g := &guardian{Layout: n.Layout, record: *record, log: host.NewLog(io.Discard), run: n.run, sinceBoot: func() time.Duration { return 0 }, check: func(context.Context) (guard.Health, bool) { return n.health, true }}
 	later := *record
 	later.ArmedAt = later.ArmedAt.Add(time.Second)
 	n.must(n.SetGuard(later))

@@ -62,7 +62,7 @@ type guardian struct {
 	record host.Guard
 	log    *host.Log
 	run    host.Runner
-	check  func(ctx context.Context) guard.Health
+	check  func(ctx context.Context) (h guard.Health, answered bool)
 
 	sinceBoot           func() time.Duration
 	pause, rebootWithin time.Duration
@@ -70,6 +70,8 @@ type guardian struct {
 	boot     string        // the name of this boot
 	start    time.Duration // when the guard first started in this boot
 	began    time.Duration // when this process began to observe
+	kubelet  time.Duration // when the kubelet first started in this boot, or before it; zero: it has not
+	answers  time.Duration // since when the API server has answered; zero: it does not
 	healthy  bool          // the last finding
 	since    time.Duration // when the finding changed
 	said     string        // the last verdict that was logged

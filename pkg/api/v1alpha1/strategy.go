@@ -81,8 +81,8 @@ type Pace struct {
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
 	// GuardSeconds is how long a node may take to become healthy after its image was
-	// activated: from its boot or soft reboot, or with method Restart from the restart of
-	// its kubelet.
+	// activated: from the first start of its kubelet in the boot or after the soft reboot,
+	// or with method Restart from its restart.
 	// Then the guard on the node returns it to its former version. A strategy's
 	// default: 180.
 	// +kubebuilder:validation:Minimum=60

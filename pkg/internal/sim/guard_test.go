@@ -32,7 +32,7 @@ func (n *node) startGuard() {
 	if !n.armed || n.guards {
 		return
 	}
-	n.guards, n.guardStart, n.findingSince, n.foundHealthy = true, n.w.now(), 0, false
+	n.guards, n.guardStart, n.findingSince, n.foundHealthy, n.answersSince = true, n.w.now(), 0, false, time.Time{}
 	n.guardBoots++
 	n.guardLater()
 }
@@ -55,7 +55,15 @@ func (n *node) guard() {
 	a := guard.Activation{From: g.From, To: g.To, Limit: g.Within, ByReboot: g.Method != v1alpha1.MethodRestart}
 	o := guard.Observation{
 		Elapsed: n.w.now().Sub(n.guardStart), Rebooted: g.BootID != n.bootName(), Active: n.active, Merged: n.merged,
-		Boots: n.guardBoots, Health: n.guardHealth(),
+		Boots: n.guardBoots, Health: n.guardHealth(), KubeletStarted: 1,
+	}
+	switch now := n.w.now(); {
+	case n.partitioned || !n.w.apiUp():
+		n.answersSince = time.Time{}
+	case n.answersSince.IsZero():
+		n.answersSince = now
+	default:
+		o.Answers = now.Sub(n.answersSince)
 	}
 	if r := n.rollback; r != nil && r.FinishedAt.IsZero() {
 		o.Returning, o.RebootedSince, o.Reboots = true, r.BootID != n.bootName(), r.Reboots

@@ -84,6 +84,7 @@ type node struct {
 	guardStart   time.Time
 	findingSince time.Duration // after guardStart; the guard has found the same since
 	foundHealthy bool
+	answersSince time.Time // the guard has heard from the API server
 
 	// Faults.
 	broken      map[string]string // version to what is wrong with its image

@@ -64,6 +64,11 @@ var BrokenKinds = []BrokenKind{
 		kubelet: "mkdir -p /run/no-static-pods\n" + `exec "$kubelet" "$@" --pod-manifest-path=/run/no-static-pods` + "\n",
 	},
 	{
+		Name:    "dies",
+		Does:    "the kubelet works for 75 seconds, and dies for good: systemd does not start it again",
+		kubelet: `"$kubelet" "$@" &` + "\nsleep 75\nkill -KILL $!\nexec sleep infinity\n",
+	},
+	{
 		Name:    "late",
 		Does:    "the kubelet works, and starts 60 seconds late",
 		kubelet: "sleep 60\n" + `exec "$kubelet" "$@"` + "\n",

@@ -162,14 +162,16 @@ func patchSlot(patch string) action {
 	return kube("-n", v1alpha1.Namespace, "patch", "lease", "slot-0", "--type", "merge", "-p", patch)
 }
 
-// giveSlotAway makes w3 the holder of the slot.
-func giveSlotAway(f *faultRun) error {
-	node, err := f.kube.CoreV1().Nodes().Get(f.ctx, "w3", metav1.GetOptions{})
-	if err != nil {
-		return err
+// giveSlotTo makes another node the holder of the slot.
+func giveSlotTo(name string) action {
+	return func(f *faultRun) error {
+		node, err := f.kube.CoreV1().Nodes().Get(f.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		owner := name + "/" + string(node.UID)
+		return patchSlot(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}},"spec":{"holderIdentity":%q}}`, v1alpha1.ReservedForAnnotation, owner, owner))(f)
 	}
-	owner := "w3/" + string(node.UID)
-	return patchSlot(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}},"spec":{"holderIdentity":%q}}`, v1alpha1.ReservedForAnnotation, owner, owner))(f)
 }
 
 // abandon declares w1 lost. From then on its state counts no more for the promises.

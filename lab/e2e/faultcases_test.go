@@ -90,7 +90,8 @@ var faults = []fault{
 	{name: "slot-emptied", what: "holder and reservation are removed from the slot's Lease", lostSlot: true, at: steps{draining, settling},
 		inject: patchSlot(`{"metadata":{"annotations":{"` + v1alpha1.ReservedForAnnotation + `":null}},"spec":{"holderIdentity":null}}`)},
 	{name: "slot-unlabelled", what: "the slot's Lease loses its label", at: steps{draining, settling}, inject: patchSlot(`{"metadata":{"labels":null}}`)},
-	{name: "slot-given-away", what: "the slot's Lease names w3 as its holder", lostSlot: true, at: steps{draining}, blocked: true, inject: giveSlotAway, lasts: 20 * time.Second},
+	{name: "slot-given-away", what: "the slot's Lease names w3 as its holder", lostSlot: true, at: steps{draining}, blocked: true, inject: giveSlotTo("w3"), lasts: 20 * time.Second},
+	{name: "slot-given-on", what: "the slot's Lease names w2, which waits for its turn, as its holder", lostSlot: true, at: steps{draining}, blocked: true, inject: giveSlotTo("w2"), lasts: 20 * time.Second},
 	{name: "slot-unreadable", what: "the slot's Lease names a holder that cannot be parsed; later it is deleted", lostSlot: true, at: steps{settling},
 		inject: patchSlot(`{"spec":{"holderIdentity":"nonsense"}}`), says: says{"w2", v1alpha1.ReasonNoSlot, "delete the Lease"},
 		heal: kube("-n", v1alpha1.Namespace, "delete", "lease", "slot-0")},
@@ -136,6 +137,7 @@ var faults = []fault{
 	// People.
 	{name: "cordon-before", what: "a person has cordoned w1 before", at: steps{draining}, before: kube("cordon", "w1"), inject: none, foreign: []string{"w1"}},
 	{name: "cordon-other", what: "a person cordons w2 while w1 is upgraded", at: steps{draining}, inject: kube("cordon", "w2"), foreign: []string{"w2"}},
+	{name: "cordon-again", what: "a person uncordons w1, and cordons it again", at: steps{settling}, inject: all(kube("uncordon", "w1"), kube("cordon", "w1")), foreign: []string{"w1"}},
 	{name: "cordon-middle", what: "a person cordons w1 before it has freed its slot", at: steps{unlocking}, inject: kube("cordon", "w1"), foreign: []string{"w1"}},
 	{name: "etcd-restored", what: "etcd is restored from a snapshot that is older than the upgrade", at: steps{draining, settling}, before: snapshotEtcd, inject: restoreEtcd, then: withoutUpgrade},
 	{name: "uncordon", what: "a person uncordons w1", at: steps{draining, rebooting, settling}, inject: kube("uncordon", "w1")},

@@ -65,6 +65,11 @@ var patchFaults = []fault{
 	{name: "guard-disk-full", what: "w1's new kubelet hangs, and the file system of the guard's files is full", patch: &patch{nodes: []string{"w1"}, broken: "hang", method: v1alpha1.MethodRestart}, at: steps{restarting},
 		before: smallDisk, inject: onNode("w1", fillDisk), then: all(rolledBack, onNode("w1", largeDisk))},
 
+	{name: "kubelet-dies", what: "the new kubelet is Ready, and dies for good 75 s after its start", patch: &patch{nodes: []string{"w1", "w2"}, broken: "dies", settle: 120, guard: 180}, at: steps{settling},
+		inject: none, then: all(rolledBack, neverBegan("w2"))},
+	{name: "guard-api-gone", what: "w1's new kubelet never becomes Ready, and the API server is gone when the guard decides", patch: &patch{nodes: []string{"w1"}, broken: "not-ready"}, at: steps{rebooting},
+		inject: onNode("cp1", apiGone), lasts: 3 * time.Minute, heal: all(onNode("cp1", apiBack), kube("get", "--raw", "/readyz")), then: rolledBack},
+
 	// Nodes that join, and an API that goes back in time.
 	{name: "late-joiner", what: "a node joins at the old version while the upgrade runs", patch: &patch{nodes: []string{"w1", "w2", "w3"}}, at: steps{draining},
 		before: all(onLab("kill", "w3"), deleteNodeOf("w3")), inject: onLab("start", "w3"), then: patched, struck: []string{"w3"}},

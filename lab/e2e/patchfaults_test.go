@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
@@ -22,6 +23,8 @@ type patch struct {
 	all    bool            // the upgrade names no nodes, and nodes that join late follow it
 	method v1alpha1.Method // "": Reboot
 	broken string          // the kind of broken image, if any
+	settle int             // seconds; 0: 4
+	guard  int             // seconds; 0: 60
 }
 
 // upgraded returns the nodes that the upgrade of this case upgrades, in their order.
@@ -124,7 +127,7 @@ func awaitOffered(f *faultRun) error {
 func patchManifest(name, version string, p patch) string {
 	selector, guard := "", ""
 	if len(p.nodes) > 0 {
-		guard = ", guardSeconds: 60"
+		guard = fmt.Sprintf(", guardSeconds: %d", cmp.Or(p.guard, 60))
 	}
 	if len(p.nodes) > 0 && !p.all {
 		nodes, _ := json.Marshal(p.nodes)
@@ -136,8 +139,8 @@ kind: ClusterUpgrade
 metadata: {name: %s}
 spec:
   version: %s
-  strategy: {method: %s, settleSeconds: 4, drain: {timeoutSeconds: 600}%s}%s
-`, name, version, cmp.Or(p.method, v1alpha1.MethodReboot), guard, selector)
+  strategy: {method: %s, settleSeconds: %d, drain: {timeoutSeconds: 600}%s}%s
+`, name, version, cmp.Or(p.method, v1alpha1.MethodReboot), cmp.Or(p.settle, 4), guard, selector)
 }
 
 // patched waits until the upgrade has succeeded, and checks that its nodes run the patch.
@@ -189,4 +192,23 @@ func rolledBack(f *faultRun) error {
 		return errors.New(f.said)
 	}
 	return all(deleteUpgrade, withoutUpgrade)(f)
+}
+
+// neverBegan returns the action that checks that a node was in service all the time.
+func neverBegan(node string) action {
+	return func(f *faultRun) error {
+		for _, m := range f.recorder.Moments() {
+			var u v1alpha1.NodeUpgrade
+			if m.Resource != v1alpha1.NodeUpgrades.Resource || m.Object.GetName() != node || m.Deleted {
+				continue
+			}
+			if err := record.Convert(m, &u); err != nil {
+				return err
+			}
+			if phase := u.Status.Step.Info().Phase; phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseCommitted {
+				return fmt.Errorf("%s has begun: it was in the step %s", node, u.Status.Step)
+			}
+		}
+		return nil
+	}
 }

@@ -4,8 +4,12 @@ package e2e
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +43,7 @@ What kubectl-upgrade does when things break, on real nodes. Each row is a case o
 
 What real nodes cannot be made to do, [the simulator](simulator.md) does: stale reads, lost events, and crashes between any two writes.
 
-To repeat one case, as root on a Debian machine: ` + "`make e2e-faults CASE=api-gone-draining`" + `. CASE is a regular expression.
+To repeat one case, as root on a Debian machine: ` + "`make e2e-faults CASE=api-gone-draining`" + `. CASE is a regular expression. A case that has passed with the same sources is not run again, unless ` + "`FORCE=1`" + ` is given.
 
 | case | what happened | the reason that status gave | time | promises |
 | --- | --- | --- | --- | --- |
@@ -57,10 +61,76 @@ func writeRow(t *testing.T, r row) {
 		r.happened = "**failed**: " + r.happened
 	}
 	rows := readRows(t, page)
-	rows[r.id] = fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", r.id, cell(r.happened), cell(cmp.Or(r.said, "–")), r.took.Round(time.Second), cell(r.promises))
+	rows[r.id] = fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", r.id, cell(r.happened), cell(cmp.Or(r.said, "–")), r.took.Round(time.Second), cell(r.promises)+" "+buildComment(t))
 	if err := os.WriteFile(page, []byte(pageOf(rows)), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// build identifies what the programs and the manifests are made of: the pages that the cases
+// write, and the version that the programs print, do not count.
+func build(t *testing.T) string {
+	t.Helper()
+	sum := sha256.New()
+	for _, name := range []string{"go.mod", "go.sum", "cmd", "pkg", "manifests"} {
+		err := filepath.WalkDir(filepath.Join("..", "..", name), func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (d.Name() == "testdata" || d.Name() == "internal"):
+				return fs.SkipDir
+			case d.IsDir(), strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			data, err := os.ReadFile(path)
+			_, _ = fmt.Fprintf(sum, "%s %d\n%s", path, len(data), data)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil))[:12]
+}
+
+// buildComment is in the last cell of a row, and not shown.
+func buildComment(t *testing.T) string { return "<!-- build " + build(t) + " -->" }
+
+var builds = regexp.MustCompile(`<!-- build ([0-9a-f]+) -->`)
+
+// passedCases returns the cases that have passed with this build, by the page that RELIABILITY
+// names: they are not run again, unless FAULT_FORCE is set.
+func passedCases(t *testing.T) map[string]bool {
+	t.Helper()
+	passed := map[string]bool{}
+	page := os.Getenv("RELIABILITY")
+	if page == "" || os.Getenv("FAULT_FORCE") != "" {
+		return passed
+	}
+	this := buildComment(t)
+	for id, row := range readRows(t, page) {
+		if strings.Contains(row, this) && !strings.Contains(row, "**failed**") && !strings.Contains(row, "**broken**") {
+			passed[id] = true
+		}
+	}
+	t.Logf("%d cases have passed with %s, and are not run again", len(passed), this)
+	return passed
+}
+
+// ofBuilds says of how many builds the rows are.
+func ofBuilds(rows map[string]string) string {
+	count := map[string]int{}
+	for _, row := range rows {
+		if found := builds.FindStringSubmatch(row); found != nil {
+			count[found[1]]++
+		} else {
+			count["unknown"]++
+		}
+	}
+	if len(count) == 1 {
+		return "\nAll rows are of one build.\n"
+	}
+	return fmt.Sprintf("\nThe rows are of %d builds.\n", len(count))
 }
 
 // readRows returns the rows of a page by their ids, which begin them. A page that does not
@@ -107,7 +177,7 @@ func pageOf(rows map[string]string) string {
 		}
 		missing = append(missing, id)
 	}
-	return text + withoutRow(missing)
+	return text + ofBuilds(rows) + withoutRow(missing)
 }
 
 // cell returns the text as a cell of a table.

@@ -73,6 +73,14 @@ test: assets ## Unit tests, and tests on a real API server and a real systemd (r
 	$(GOTESTSUM) -- -race -timeout 30m ./...
 	$(GO) test -count 1 -timeout 30m ./pkg/internal/sim
 
+.PHONY: test-sysupdate
+test-sysupdate: packages lab ## Staging beside other runs of systemd-sysupdate, with those of systemd 254, 257 and Debian sid's (root)
+	for base in bookworm-backports trixie sid; do \
+		export NODE_ROOTFS="$$(bin/lab rootfs $$base)"; test -n "$$NODE_ROOTFS" || exit 1; \
+		$(GO) test -count 1 -v -tags integration -run TestOtherRuns ./pkg/sysupdate || exit 1; \
+		$(GOTESTSUM) -- -count 1 -tags integration ./pkg/sysupdate || exit 1; \
+	done
+
 .PHONY: docs-check
 docs-check: assets ## Check every page: links and anchors, commands and their flags, objects, and the scripts that some pages show
 	$(GO) test -count 1 ./pkg/internal/doclinks

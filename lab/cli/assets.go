@@ -46,6 +46,32 @@ file system of a node; and link them in a folder. Needs no lab.`,
 	return cmd
 }
 
+func rootfsCommand(where *folders) *cobra.Command {
+	return &cobra.Command{
+		Use:       "rootfs BASE",
+		Short:     "Build the root file system of a node, and print its folder",
+		Long:      "Build the root file system of a node, and print its folder. BASE is " + artifacts.BaseHelp() + ".\nNothing may write to it. Needs no lab.",
+		Example:   "  lab rootfs sid",
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: artifacts.Bases(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			base := artifacts.Base(args[0])
+			if err := base.Validate(); err != nil {
+				return err
+			}
+			cache, err := artifacts.Open(where.cache, progress(cmd.ErrOrStderr()))
+			if err != nil {
+				return err
+			}
+			rootfs, err := cache.Rootfs(cmd.Context(), base)
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), rootfs)
+			}
+			return err
+		},
+	}
+}
+
 func linkAll(dir string, programs ...string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the folder for the programs: %w", err)

@@ -62,7 +62,7 @@ sysext image, and reboots through its own logind. Needs root.`,
 		updateEngineCommand(where), containerdCommand(where),
 		execCommand(where), logsCommand(where),
 		rebootCommand(where), killCommand(where), startCommand(where), partitionCommand(where), healCommand(where),
-		buildImageCommand(), assetsCommand(where), demoCommand(where),
+		buildImageCommand(), assetsCommand(where), rootfsCommand(where), demoCommand(where),
 		serveCommand(where), superviseCommand(where),
 	)
 	for _, cmd := range root.Commands() {

@@ -121,7 +121,7 @@ func (c *testCluster) badNodes(t *testing.T) {
 // fullDisk puts the images on a file system that has space for the running one only.
 const fullDisk = `image=$(readlink -f /etc/extensions/kubernetes.raw)
 mount -t tmpfs -o size=$(( $(stat -c %s $image) / 1024 + 4096 ))k tmpfs /mnt
-cp -a $image /mnt/; mount --bind /mnt /opt/extensions/kubernetes`
+copy=/mnt${image#/opt/extensions/kubernetes}; mkdir -p ${copy%/*}; cp -a $image $copy; mount --bind /mnt /opt/extensions/kubernetes`
 
 func (c *testCluster) nodeReports(name string, reason v1alpha1.Reason) error {
 	node, err := c.ours.NodeUpgrades.Get(c.ctx, name, metav1.GetOptions{})

@@ -212,7 +212,7 @@ func (f *faultRun) startReboot() error {
 // startStaging offers a patch, lets the fault begin, and creates the upgrade.
 func (f *faultRun) startStaging() error {
 	for _, node := range f.nodes {
-		if _, err := f.Exec(f.ctx, node, "sh", "-c", "rm -f /opt/extensions/kubernetes/kubernetes-"+to+"-*"); err != nil {
+		if _, err := f.Exec(f.ctx, node, "sh", "-c", "rm -f /opt/extensions/kubernetes/kubernetes-"+to+"-* "+kept+"kubernetes-"+to+"-*"); err != nil {
 			return err
 		}
 	}

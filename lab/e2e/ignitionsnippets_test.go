@@ -29,7 +29,7 @@ var snippets = []snippet{
 		name:    "Butane",
 		first:   "variant: flatcar\n",
 		program: []string{"butane", "--strict"},
-		masked:  []string{"systemd-sysupdate.timer", "locksmithd.service"},
+		masked:  []string{"systemd-sysupdate.timer", "systemd-sysupdate-update.timer", "locksmithd.service"},
 	},
 	// Nodes of the lab do not start kubeadm.service, as the lab runs kubeadm: they have a machine
 	// id from the beginning, so that systemd enables no units at the first boot. They have no
@@ -40,7 +40,7 @@ var snippets = []snippet{
 		first:   "# additionalConfig\n",
 		program: []string{"capi-ignition"},
 		flags:   []string{"--update-engine"},
-		masked:  []string{"systemd-sysupdate.timer", "locksmithd.service", "update-engine.service"},
+		masked:  []string{"systemd-sysupdate.timer", "systemd-sysupdate-update.timer", "locksmithd.service", "update-engine.service"},
 		dropIn:  "/etc/systemd/system/kubeadm.service.d/10-flatcar.conf",
 	},
 }

@@ -23,7 +23,7 @@ const leftOnHost = `
 systemctl list-units --all --plain --no-legend 'kubectl-upgrade*'
 find /etc/systemd/system /run/systemd/system /run/systemd/transient -name 'kubectl-upgrade*'
 find /opt/kubectl-upgrade/state /var/lib/kubelet /etc/kubernetes -maxdepth 2 '(' -name guard-armed -o -name .kubectl-upgrade-reserve ')'
-find /opt/extensions -name '.#*'
+find /opt/extensions -name '.#*' -o -name '.sysupdate.*' -o -name staging
 findmnt -rno TARGET | grep kubectl-upgrade || true`
 
 // nothingLeft returns an error unless all nodes are in service and idle, with nothing of an

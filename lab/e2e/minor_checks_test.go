@@ -45,7 +45,7 @@ func (c *testCluster) checkNodes(t *testing.T, from, to string) {
 		if len(confs) != 1 || confs[0] != definition {
 			t.Errorf("%s: got definitions %v, want %s only", name, confs, definition)
 		}
-		images := c.must(t)(c.Exec(c.ctx, name, "ls", "/opt/extensions/kubernetes"))
+		images := c.must(t)(c.Exec(c.ctx, name, "ls", kept))
 		if !strings.Contains(images, imageName(from)) {
 			t.Errorf("%s: the image of %s is gone: %s", name, from, images)
 		}

@@ -40,7 +40,7 @@ var patchFaults = []fault{
 	{name: "sysupdate-timer", what: "systemd-sysupdate.service, which the timer of the same name starts, is started on w1 at each step", patch: workers, at: workerSteps, throughout: true,
 		inject: tolerant(onNode("w1", "systemctl start --no-block systemd-sysupdate.service")), then: patched},
 	{name: "image-deleted", what: "a person deletes the staged image on w1", patch: workers, at: steps{draining}, blocked: true,
-		inject: onNode("w1", "rm /opt/extensions/kubernetes/kubernetes-"+to+"-*"), then: patched},
+		inject: onNode("w1", "rm "+kept+"kubernetes-"+to+"-*"), then: patched},
 	{name: "version-withdrawn", what: "the source withdraws the version", patch: workers, at: steps{draining}, blocked: true,
 		inject: onLab("withdraw", to), lasts: 15 * time.Second, then: patched},
 

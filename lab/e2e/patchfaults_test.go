@@ -72,9 +72,9 @@ func (f *faultRun) patchControlPlane() error {
 
 // downgraded is what a person does to return a node to v1.34.3, which is no way that
 // kubectl-upgrade has. On a control plane kubeadm returns the static pods too.
-var downgraded = `rm -f /opt/extensions/kubernetes/kubernetes-` + to + `-* /opt/kubectl-upgrade/state/kubeadm-done.json
+var downgraded = `rm -f /opt/extensions/kubernetes/kubernetes-` + to + `-* ` + kept + `kubernetes-` + to + `-* /opt/kubectl-upgrade/state/kubeadm-done.json
 [ "$(cat /usr/local/share/kubernetes-version)" = ` + from + ` ] && exit
-ln -sfn /opt/extensions/kubernetes/` + imageName(from) + ` /etc/extensions/kubernetes.raw
+ln -sfn $(ls ` + kept + imageName(from) + ` /opt/extensions/kubernetes/` + imageName(from) + ` 2>/dev/null | head -n 1) /etc/extensions/kubernetes.raw
 systemd-sysext refresh
 [ ! -e /etc/kubernetes/manifests/kube-apiserver.yaml ] || kubeadm upgrade apply ` + from + ` --force --yes --certificate-renewal=false
 systemctl restart kubelet`

@@ -143,7 +143,7 @@ func (s *soakRun) objects(t *testing.T, into map[string]float64) {
 
 // usedOnHost prints what our files use on a node, each with its name.
 const usedOnHost = `
-echo images $(ls /opt/extensions/kubernetes/*.raw | wc -l)
+echo images $(ls /opt/extensions/kubernetes/kubectl-upgrade/*.raw | wc -l)
 echo extensions $(du -sk /opt/extensions | cut -f1)
 echo own $(du -sk /opt/kubectl-upgrade | cut -f1)
 echo snapshots $(ls /var/lib/kubectl-upgrade/snapshots 2>/dev/null | wc -l)

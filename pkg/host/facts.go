@@ -18,8 +18,9 @@ type Facts struct {
 	// Installed are the versions with an image on the disk, oldest first.
 	Installed []string `json:"installed,omitempty"`
 	// Active is the version that the symlink points to, which the next boot merges. If
-	// it points to no such image, Active is empty; or NoKubernetes, if Kubernetes runs
-	// from an image and the next boot would find none.
+	// it points to no such image, Active is empty; or NoKubernetes, if Kubernetes comes
+	// from an image and the next boot would find none, because the symlink or the file
+	// that it points to is gone.
 	Active string `json:"active,omitempty"`
 	// Merged is the version that is merged into /usr in this boot.
 	Merged string `json:"merged,omitempty"`

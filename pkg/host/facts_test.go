@@ -137,15 +137,18 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestNextBoot checks what the next boot brings to a node whose symlink does not point to an
+// TestNextBoot checks what the next boot brings to a node whose symlink does not lead to an
 // image. A Kubernetes that runs from an image must not be missing after a Reboot.
 func TestNextBoot(t *testing.T) {
+	running := host.ImagePath("v1.34.3", host.Architecture())
 	for name, test := range map[string]struct {
 		change func(host.Layout)
 		want   string
 	}{
 		"the symlink is gone":          {func(l host.Layout) { unlink(t, l) }, host.NoKubernetes},
 		"it points to nothing":         {func(l host.Layout) { point(t, l, "/srv/gone.raw") }, host.NoKubernetes},
+		"the image is gone":            {func(l host.Layout) { _ = os.Remove(l.At(running)) }, host.NoKubernetes},
+		"the image is empty":           {func(l host.Layout) { write(t, l, running, "") }, host.NoKubernetes},
 		"an image in its place":        {func(l host.Layout) { unlink(t, l); write(t, l, host.Link, "image") }, ""},
 		"an image elsewhere":           {func(l host.Layout) { write(t, l, "/srv/k.raw", "image"); point(t, l, "/srv/k.raw") }, ""},
 		"an image of another folder":   {func(l host.Layout) { unlink(t, l); write(t, l, "/var/lib/extensions/kubernetes.raw", "image") }, ""},

@@ -50,9 +50,9 @@ func Gather(l Layout) (Facts, error) {
 func (l Layout) nextBoot(merged string) string {
 	active, err := l.Active()
 	switch {
-	case err == nil:
+	case err == nil && l.exists(Link):
 		return active.Version()
-	case merged != "" && !l.findsKubernetes():
+	case (err == nil || merged != "") && !l.findsKubernetes():
 		return NoKubernetes
 	}
 	return ""
@@ -72,7 +72,8 @@ func (l Layout) findsKubernetes() bool {
 	return false
 }
 
-// exists reports whether there is a file, or one that a symlink at path points to.
+// exists reports whether there is a file that is not empty, or one that a symlink at path
+// points to.
 func (l Layout) exists(path string) bool {
 	if target, err := os.Readlink(l.At(path)); err == nil {
 		if !filepath.IsAbs(target) {
@@ -80,8 +81,8 @@ func (l Layout) exists(path string) bool {
 		}
 		path = target
 	}
-	_, err := os.Stat(l.At(path))
-	return err == nil
+	info, err := os.Stat(l.At(path))
+	return err == nil && info.Size() > 0
 }
 
 func (l Layout) gatherRecords(facts *Facts) error {

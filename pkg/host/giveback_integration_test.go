@@ -84,6 +84,26 @@ func command(t *testing.T, name string, args ...string) {
 	}
 }
 
+// unmanaged makes the node one that was never managed.
+func unmanaged(t *testing.T, version string) {
+	t.Helper()
+	const aside = "/kept-aside"
+	running, err := host.NewImage(version, host.Architecture())
+	if err != nil {
+		t.Fatal(err)
+	}
+	command(t, "mv", host.KeptDir, aside)
+	command(t, "cp", filepath.Join(aside, running.Name()), running.PublishedPath())
+	command(t, "ln", "-sfn", "../.."+running.PublishedPath(), host.Link)
+	t.Cleanup(func() {
+		_ = os.RemoveAll(host.KeptDir)
+		_ = os.Rename(aside, host.KeptDir)
+		_ = os.Remove(running.PublishedPath())
+		_ = os.Remove(host.Link)
+		_ = os.Symlink("../.."+running.Path(), host.Link)
+	})
+}
+
 // TestGiveBack checks that facts are gathered on a node where nothing is installed, without
 // writing a file, and that uninstall returns a node that was taken over file by file.
 func TestGiveBack(t *testing.T) {
@@ -101,10 +121,7 @@ func TestGiveBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	hash := upgradeArgs(t).SHA256
-	if err := os.Remove(staged); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.WriteFile(staged, image, 0o644) })
+	unmanaged(t, "v1.34.3")
 	definition := host.ConfDir + "/kubernetes-v1.34.conf"
 	if err := os.MkdirAll(host.ConfDir, 0o755); err != nil {
 		t.Fatal(err)

@@ -45,21 +45,29 @@ func (i Image) Version() string { return i.Kubernetes.String() }
 // Name returns the file name, such as kubernetes-v1.34.4-x86-64.raw.
 func (i Image) Name() string { return images.Name(i.Version(), i.Architecture) }
 
-// Path returns the path of the image on a node.
-func (i Image) Path() string { return filepath.Join(ImagesDir, i.Name()) }
+// Path returns the path of the image on a managed node.
+func (i Image) Path() string { return filepath.Join(KeptDir, i.Name()) }
 
-// ImagePath returns the path of the image of a version on a node.
+// PublishedPath returns where the image's publisher, Ignition and the node's own
+// systemd-sysupdate put it.
+func (i Image) PublishedPath() string { return filepath.Join(ImagesDir, i.Name()) }
+
+// ImagePath returns the path of the image of a version on a managed node.
 func ImagePath(version, architecture string) string {
-	return filepath.Join(ImagesDir, images.Name(version, architecture))
+	return filepath.Join(KeptDir, images.Name(version, architecture))
 }
 
 // Architecture returns this node's architecture, as Kubernetes names it.
 func Architecture() string { return runtime.GOARCH }
 
-// Installed returns the images on the disk for this node's architecture, oldest
-// first. It ignores files with other names.
+// Installed returns the images on the disk for this node's architecture, oldest first:
+// those that are kept, and on a node that keeps none, those of ImagesDir. It ignores files
+// with other names.
 func (l Layout) Installed() ([]Image, error) {
-	entries, err := os.ReadDir(l.At(ImagesDir))
+	entries, err := os.ReadDir(l.At(KeptDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		entries, err = os.ReadDir(l.At(ImagesDir))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -92,8 +100,8 @@ func (l Layout) Active() (Image, error) {
 		target = filepath.Join(filepath.Dir(Link), target)
 	}
 	image, ok := ParseImageName(filepath.Base(target))
-	if !ok || filepath.Clean(filepath.Dir(target)) != ImagesDir {
-		return Image{}, fmt.Errorf("%s points to %s, not to an image such as %s", Link, target, ImagePath("v1.34.4", Architecture()))
+	if dir := filepath.Clean(filepath.Dir(target)); !ok || dir != KeptDir && dir != ImagesDir {
+		return Image{}, fmt.Errorf("%s points to %s, not to an image such as %s/%s", Link, target, ImagesDir, images.Name("v1.34.4", Architecture()))
 	}
 	return image, nil
 }

@@ -28,6 +28,14 @@ const ImageMount = "/run/kubectl-upgrade/image"
 // systemd-sysupdate.
 func DefinitionsDir(root string) string { return filepath.Join(root, "definitions") }
 
+// KeptDir has the images that a managed node needs: the one that runs, the one to return
+// to, the staged one. No transfer definition covers it, so systemd-sysupdate deletes none
+// of them. It is below ImagesDir, so that an image there can be kept by a hard link.
+const KeptDir = ImagesDir + "/kubectl-upgrade"
+
+// StagingDir is what systemd-sysupdate downloads into for the verb "stage".
+const StagingDir = KeptDir + "/staging"
+
 // Paths of the bakery's image and conf on a node
 // (https://flatcar.github.io/sysext-bakery/kubernetes/).
 const (

@@ -93,8 +93,8 @@ func prepare(dir string) error {
 		"etc/systemd/system/out.mount.d/keep.conf": "[Unit]\nDefaultDependencies=no\n",
 		"etc/dbus-1/system.d/com.coreos.update1.conf": `<busconfig><policy user="root"><allow own="com.coreos.update1"/></policy>` +
 			`<policy context="default"><allow send_destination="com.coreos.update1"/></policy></busconfig>`,
-		"usr/local/share/kubernetes-version":                      "v1.34.3\n",
-		"opt/extensions/kubernetes/kubernetes-v1.34.3-x86-64.raw": "not looked at",
+		"usr/local/share/kubernetes-version":                                      "v1.34.3\n",
+		"opt/extensions/kubernetes/kubectl-upgrade/kubernetes-v1.34.3-x86-64.raw": "not looked at",
 	} {
 		path := filepath.Join(upper, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -106,7 +106,7 @@ func prepare(dir string) error {
 	}
 	script := `set -e
 mkdir -p "$UPPER/etc/extensions" "$UPPER/etc/systemd/system/multi-user.target.wants" "$UPPER/opt/kubectl-upgrade/bin" "$DIR/out" "$DIR/tree/usr/bin" "$DIR/tree/usr/local/share" "$DIR/tree/usr/lib/extension-release.d"
-ln -s ../../opt/extensions/kubernetes/kubernetes-v1.34.3-x86-64.raw "$UPPER/etc/extensions/kubernetes.raw"
+ln -s ../../opt/extensions/kubernetes/kubectl-upgrade/kubernetes-v1.34.3-x86-64.raw "$UPPER/etc/extensions/kubernetes.raw"
 ln -s /etc/systemd/system/test.service "$UPPER/etc/systemd/system/multi-user.target.wants/"
 cp "$SELF" "$UPPER/test"
 CGO_ENABLED=0 go build -o "$UPPER/opt/kubectl-upgrade/bin/node-agent" ../../cmd/node-agent
@@ -124,7 +124,7 @@ printf '#!/bin/sh\nif [ "$1" = version ]; then echo v1.34.4; exit; fi\n[ -e /run
 echo v1.34.4 >usr/local/share/kubernetes-version
 printf 'ID=_any\nEXTENSION_RELOAD_MANAGER=1\n' >usr/lib/extension-release.d/extension-release.kubernetes
 chmod 755 usr/bin/*
-mksquashfs . "$UPPER/opt/extensions/kubernetes/kubernetes-v1.34.4-x86-64.raw" -quiet -no-progress -all-root
+mksquashfs . "$UPPER/opt/extensions/kubernetes/kubectl-upgrade/kubernetes-v1.34.4-x86-64.raw" -quiet -no-progress -all-root
 echo v1.34.5 >usr/local/share/kubernetes-version
 mksquashfs . "$UPPER/later.raw" -quiet -no-progress -all-root
 echo v1.34.6 >usr/local/share/kubernetes-version

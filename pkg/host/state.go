@@ -75,6 +75,16 @@ func SyncDir(dir string) error {
 	return nil
 }
 
+// CopyFile copies a file, atomically and durably.
+func CopyFile(from, to string, mode os.FileMode) error {
+	file, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	return writeFrom(to, file, mode)
+}
+
 // overwrite replaces a file's content in place, durably. It needs no new disk space if the
 // file was at least as long.
 func overwrite(path string, data []byte) error {

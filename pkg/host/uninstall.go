@@ -15,9 +15,10 @@ import (
 // runDir has files of one boot, and the mount points of verbs.
 const runDir = "/run/kubectl-upgrade"
 
-// HasFiles reports whether kubectl-upgrade keeps files on the node that Uninstall removes.
+// HasFiles reports whether kubectl-upgrade keeps files on the node that the verb
+// "uninstall" removes.
 func (l Layout) HasFiles() bool {
-	for _, path := range []string{Root, guardWants, GuardStartFile} {
+	for _, path := range []string{Root, KeptDir, guardWants, GuardStartFile} {
 		if _, err := os.Lstat(l.At(path)); err == nil {
 			return true
 		}

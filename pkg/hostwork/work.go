@@ -32,6 +32,7 @@ func gather(ctx context.Context, l host.Layout, _ json.RawMessage, log *host.Log
 	facts.Armed = sysupdate.Armed(l)
 	facts.Node = nodefacts.Gather(l, time.Now())
 	facts.KubeletProblem = kubeletProblem(ctx, l, facts.Supported)
+	facts.Node.DefinitionsProblem = facts.ConfProblem
 	facts.SoftReboots, facts.Node.SoftRebootProblem = soft.Count, soft.Problem
 	return facts, nil
 }

@@ -71,12 +71,16 @@ func upToDate(s State, o Observation) string {
 	return "no reboot is needed"
 }
 
-// idle enters Idle with the reason, or with the failure of disarming systemd-sysupdate.
+// idle enters Idle with the reason, or with what keeps systemd-sysupdate armed.
 func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
 	var next Action
-	if work := o.Work[verb.Disarm]; o.Host.Armed && work.ended(disarmKey) && !work.OK {
+	const armed = "the node's own systemd-sysupdate may still activate an image: "
+	switch work := o.Work[verb.Disarm]; {
+	case o.Host.Armed && work.ended(disarmKey) && !work.OK:
 		next = wait(work.FinishedAt.Add(confRetry))
-		reason, message = work.Reason, "the node's own systemd-sysupdate may still activate an image: "+work.Message
+		reason, message = work.Reason, armed+work.Message
+	case o.Host.Supported && o.Host.ConfProblem != "":
+		reason, message = v1alpha1.ReasonConfConflict, armed+o.Host.ConfProblem
 	}
 	s = s.enter(v1alpha1.StepIdle, o).withReason(reason, message)
 	s.RetryAt = time.Time{}

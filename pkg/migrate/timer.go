@@ -57,10 +57,13 @@ func (r *Result) timerNodes(in Timer) {
 // timerInventories adds the drop-ins, and locksmithd.
 func (r *Result) timerInventories(in Timer) {
 	dropIns := map[string][]string{}
-	var locksmiths []string
+	var locksmiths, unmasked []string
 	for _, n := range in.Inventories {
 		for _, path := range n.SysupdateTimerDropIns {
 			dropIns[path] = append(dropIns[path], n.Name)
+		}
+		if n.SysupdateTimerUnmasked != "" {
+			unmasked = append(unmasked, n.Name)
 		}
 		if n.Locksmithd != "" && n.Locksmithd != "masked" {
 			locksmiths = append(locksmiths, n.Name)
@@ -69,6 +72,7 @@ func (r *Result) timerInventories(in Timer) {
 	for _, path := range slices.Sorted(maps.Keys(dropIns)) {
 		r.found("drop-in "+path, dropIns[path], "remove its lines about Kubernetes and /run/reboot-required on the nodes, and in the Butane config (docs/kured.md)")
 	}
+	r.found("systemd-sysupdate.timer is masked, and systemd-sysupdate-update.timer is not", unmasked, "since systemd 262 the second is the timer's name: systemctl mask --now systemd-sysupdate-update.timer")
 	r.found("locksmithd is not masked", locksmiths, "it reboots nodes by itself: systemctl mask --now locksmithd")
 }
 

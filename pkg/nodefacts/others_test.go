@@ -94,6 +94,7 @@ func TestSysupdateDropIns(t *testing.T) {
 		want  []string
 	}{
 		"none":            {tree{}, nil},
+		"the new name":    {tree{"/etc/systemd/system/systemd-sysupdate-update.service.d/k.conf": "[Service]\n"}, []string{"/etc/systemd/system/systemd-sysupdate-update.service.d/k.conf"}},
 		"both":            {tree{"/etc/systemd/system/" + service: "[Service]\n", "/run/systemd/system/" + timer: "[Timer]\n"}, []string{"/etc/systemd/system/" + service, "/run/systemd/system/" + timer}},
 		"Flatcar's":       {tree{"/usr/lib/systemd/system/" + service: "[Service]\n"}, nil},
 		"masked":          {tree{"/usr/lib/systemd/system/" + service: "[Service]\n", "/etc/systemd/system/" + service: "-> /dev/null"}, nil},
@@ -105,6 +106,32 @@ func TestSysupdateDropIns(t *testing.T) {
 			facts := gather(t, test.files)
 			if diff := cmp.Diff(test.want, facts.SysupdateTimerDropIns); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestSysupdateUnits checks a node of systemd 262, where a mask of the timer's former name masks
+// nothing, and where a socket may merge images.
+func TestSysupdateUnits(t *testing.T) {
+	const lib, etc, timer = "/usr/lib/systemd/system/", "/etc/systemd/system/", "systemd-sysupdate-update.timer"
+	const former, socket = "systemd-sysupdate.timer", "systemd-sysupdate-notify-sysext.socket"
+	for name, test := range map[string]struct {
+		files            tree
+		unmasked, socket string
+	}{
+		"systemd 257, masked":       {tree{etc + former: "-> /dev/null"}, "", ""},
+		"not masked":                {tree{lib + timer: "[Timer]\n", etc + "timers.target.wants/" + timer: "-> " + lib + timer}, "", ""},
+		"former name masked":        {tree{lib + timer: "[Timer]\n", etc + former: "-> /dev/null", etc + "timers.target.wants/" + timer: "-> " + lib + timer}, timer, ""},
+		"former name, not enabled":  {tree{lib + timer: "[Timer]\n", etc + former: "-> /dev/null"}, "", ""},
+		"both masked":               {tree{lib + timer: "[Timer]\n", etc + former: "-> /dev/null", etc + timer: "-> /dev/null", etc + "timers.target.wants/" + timer: "-> " + lib + timer}, "", ""},
+		"socket, disabled":          {tree{lib + socket: "[Socket]\n"}, "", "disabled"},
+		"socket, enabled by a link": {tree{lib + socket: "[Socket]\n", etc + "sockets.target.wants/" + socket: "-> " + lib + socket}, "", "enabled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := gather(t, test.files)
+			if facts.SysupdateTimerUnmasked != test.unmasked || facts.SysextRefreshSocket != test.socket {
+				t.Errorf("timer %q, socket %q; want %q, %q", facts.SysupdateTimerUnmasked, facts.SysextRefreshSocket, test.unmasked, test.socket)
 			}
 		})
 	}

@@ -34,8 +34,13 @@ var otherChecks = []Entry{
 	},
 	{
 		"sysupdate-timer", warns,
-		"systemd-sysupdate.service or .timer has a drop-in that kubectl-upgrade did not write: it may activate an image or request a reboot",
-		"Remove the drop-in on that node (systemctl cat systemd-sysupdate.service shows it), then systemctl daemon-reload.",
+		"a unit of systemd-sysupdate has a drop-in that kubectl-upgrade did not write, runs although its former name is masked, or merges system extensions anew: it may activate or merge an image, or request a reboot",
+		"On that node, remove the drop-in (systemctl cat systemd-sysupdate.service shows it), then systemctl daemon-reload; mask the timer by both names: systemctl mask --now systemd-sysupdate.timer systemd-sysupdate-update.timer; disable the socket: systemctl disable --now systemd-sysupdate-notify-sysext.socket.",
+	},
+	{
+		"sysupdate-conflict", either,
+		"the transfer definitions in /etc/sysupdate.kubernetes.d are for more than one minor, or are not valid: no image is staged, and systemd-sysupdate may activate one of another minor, which the agent only reverts afterwards. For a Reboot this is a warning",
+		"Leave one definition there, for the minor that runs on that node (docs/flatcar.md has one).",
 	},
 	{
 		"locksmithd", warns,
@@ -67,7 +72,8 @@ func (c *checker) checkOthers() {
 	for _, m := range c.RebootManagers {
 		c.checkManager(m)
 	}
-	var locksmiths, machines []*node
+	var locksmiths, machines, refreshed []*node
+	unmasked := map[string][]*node{}
 	dropIns := map[string][]*node{}
 	for _, n := range c.nodes {
 		if _, is := n.Annotations[machineAnnotation]; is {
@@ -79,6 +85,13 @@ func (c *checker) checkOthers() {
 		if paths := strings.Join(n.facts.SysupdateTimerDropIns, ", "); paths != "" && !n.status.LacksImage() {
 			dropIns[paths] = append(dropIns[paths], n)
 		}
+		if timer := n.facts.SysupdateTimerUnmasked; timer != "" {
+			unmasked[timer] = append(unmasked[timer], n)
+		}
+		if n.facts.SysextRefreshSocket == "enabled" && !n.status.LacksImage() {
+			refreshed = append(refreshed, n)
+		}
+		c.checkDefinitions(n)
 		if state := n.facts.Locksmithd; state != "" && state != "masked" {
 			locksmiths = append(locksmiths, n)
 		}
@@ -89,11 +102,32 @@ func (c *checker) checkOthers() {
 	for paths, nodes := range dropIns {
 		c.warnOfNodes("sysupdate-timer", nodes, "systemd-sysupdate.service or .timer has drop-ins that kubectl-upgrade did not write, on %[1]s (%[2]s): %[3]s.", paths)
 	}
+	for timer, nodes := range unmasked {
+		c.warnOfNodes("sysupdate-timer", nodes, "systemd-sysupdate.timer is masked on %[1]s, and its present name, %[3]s, is not: it runs there: %[2]s.", timer)
+	}
+	c.warnOfNodes("sysupdate-timer", refreshed, "systemd-sysupdate-notify-sysext.socket is enabled on %[1]s: each run of systemd-sysupdate merges all system extensions anew, also in the middle of an upgrade: %[2]s.")
 	c.warnOfNodes("locksmithd", locksmiths, "locksmithd is not masked on %[1]s: %[2]s.")
 	c.warnOfNodes("cluster-api", machines, "Cluster API has Machines for %[1]s (%[2]s): KubeadmControlPlane and MachineDeployments keep their old version, and a MachineHealthCheck may replace a node that reboots.")
 	if c.kubeadm {
 		c.warnOfNodes("unsupported", c.unsupported, "Kubernetes is not installed as a sysext image on %[1]s, and is not upgraded there: %[2]s.")
 	}
+}
+
+// checkDefinitions checks that the node's definitions are clear. A Reboot stages nothing.
+func (c *checker) checkDefinitions(n *node) {
+	if n.facts.DefinitionsProblem == "" || n.status.LacksImage() {
+		return
+	}
+	f := v1alpha1.Finding{
+		ID: "sysupdate-conflict", Level: v1alpha1.LevelWarn, Object: n.object(),
+		Message: fmt.Sprintf("Node %s: %s.", n.name, strings.TrimSuffix(n.facts.DefinitionsProblem, ".")),
+	}
+	if !c.kubeadm {
+		c.add(f)
+		return
+	}
+	f.Level = v1alpha1.LevelBlock
+	c.onNode(n, f)
 }
 
 // rebootInsteadOfSoft returns the nodes that will reboot although the method is SoftReboot,

@@ -29,7 +29,24 @@ func otherScenes() []scene {
 		{check: "sysupdate-timer", name: "a drop-in", alter: func(f *preflight.Facts) {
 			facts(f, "cp-1").SysupdateTimerDropIns = []string{"/etc/systemd/system/systemd-sysupdate.service.d/kubernetes.conf"}
 		}, want: []string{"Warn sysupdate-timer"}},
+		{check: "sysupdate-timer", name: "masked by its former name only", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").SysupdateTimerUnmasked = "systemd-sysupdate-update.timer"
+		}, want: []string{"Warn sysupdate-timer"}},
+		{check: "sysupdate-timer", name: "a socket merges images", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").SysextRefreshSocket = "enabled"
+		}, want: []string{"Warn sysupdate-timer"}},
+		{check: "sysupdate-timer", name: "the socket is disabled", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").SysextRefreshSocket = "disabled"
+		}},
 		{check: "sysupdate-timer", name: "none"},
+		{check: "sysupdate-conflict", name: "a worker's is for every minor", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").DefinitionsProblem = "/etc/sysupdate.kubernetes.d/kubernetes.conf is not valid"
+		}, want: []string{"Block sysupdate-conflict Node/worker-1 @worker-1"}},
+		{check: "sysupdate-conflict", name: "a Reboot", alter: func(f *preflight.Facts) {
+			reboots(f, "worker-1")
+			facts(f, "worker-1").DefinitionsProblem = "/etc/sysupdate.kubernetes.d/kubernetes.conf is not valid"
+		}, want: []string{"Warn sysupdate-conflict Node/worker-1"}},
+		{check: "sysupdate-conflict", name: "clear"},
 		{check: "locksmithd", name: "enabled", alter: locksmithd("enabled"), want: []string{"Warn locksmithd"}},
 		{check: "locksmithd", name: "masked until the next boot", alter: locksmithd("masked-runtime"), want: []string{"Warn locksmithd"}},
 		{check: "locksmithd", name: "not there", alter: locksmithd("")},

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
@@ -29,16 +27,18 @@ func Activate(ctx context.Context, l host.Layout, args verb.ActivateArgs) (*Acti
 	if err != nil {
 		return nil, err
 	}
+	if err := keepNeeded(l); err != nil {
+		return nil, err
+	}
 	from, err := armGuard(l, files, to, args)
 	if err != nil {
 		return nil, fmt.Errorf("arming the guard: %w", err)
 	}
 	out := &ActivateOutput{From: from.Version(), To: to.Version()}
-	protect := patchesOf(to.Kubernetes.Line(), []host.Image{from, to})
-	if out.Conf, _, err = setConfs(l, files, to.Kubernetes.Line(), protect); err != nil {
+	if out.Conf, _, err = setConfs(l, files, to.Kubernetes.Line()); err != nil {
 		return nil, err
 	}
-	return out, flip(l, to)
+	return out, flip(l, to.Path())
 }
 
 // armGuard arms the guard and returns the image that it would return to. What an earlier
@@ -99,15 +99,11 @@ func running(l host.Layout) (host.Image, error) {
 
 // restore returns what a rollback to an image has to restore.
 func restore(l host.Layout, files []confFile, from host.Image) (host.Restore, error) {
-	target, err := os.Readlink(l.At(host.Link))
+	_, target, err := targets(l, from.Path())
 	if err != nil {
-		return host.Restore{}, fmt.Errorf("reading what %s points to: %w", host.Link, err)
+		return host.Restore{}, err
 	}
-	r := host.Restore{
-		Link:       host.Link,
-		LinkTarget: filepath.Join(filepath.Dir(target), from.Name()),
-		Confs:      map[string]string{},
-	}
+	r := host.Restore{Link: host.Link, LinkTarget: target, Confs: map[string]string{}}
 	for _, f := range files {
 		r.Confs[f.name] = f.text
 		if f.conf.Line != from.Kubernetes.Line() { // an activation that was cut off wrote it

@@ -2,7 +2,7 @@ package sysupdate
 
 import (
 	"bytes"
-	"slices"
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -19,27 +19,25 @@ type Conf struct {
 	Line string
 	// Source is the folder that images come from, the value of Path=.
 	Source string
+	// Target is the folder that images are put into. Empty: host.ImagesDir.
+	Target string
 	// Verify requires a signed index.
 	Verify bool
 	// InstancesMax is how many images of the minor may be on the disk.
 	InstancesMax int
-	// Protect are the patches that must not be removed, as patchOf returns them.
-	Protect []string
 }
-
-// minInstances allows for the running image, the previous one and the next one. A conf
-// always allows one image more than it protects: systemd-sysupdate fails if it needs to
-// remove an image and all are protected.
-const minInstances = 3
 
 // patchOf returns what follows the minor in a version, such as 4 or 0-rc.1. This is
 // what @v matches: systemd-sysupdate takes it for the version.
 func patchOf(v version.Version) string { return strings.TrimPrefix(v.String(), v.Line()+".") }
 
-const header = `# Written by kubectl-upgrade, which stages and activates Kubernetes images on
+// written begins each definition that Render returns.
+const written = "# Written by kubectl-upgrade"
+
+const header = written + `, which stages and activates Kubernetes images on
 # this node. Whoever else runs systemd-sysupdate may download newer patches
-# with this file, and can neither activate one (there is no CurrentSymlink=)
-# nor remove one that is needed (ProtectVersion=).
+# with this file, and cannot activate one (there is no CurrentSymlink=). The
+# images that are needed are kept in ` + host.KeptDir + `.
 `
 
 // Render returns the conf's text.
@@ -48,18 +46,16 @@ func (c Conf) Render() string {
 	set := func(section, name, value string) {
 		options = append(options, unit.NewUnitOption(section, name, value))
 	}
-	protect := slices.Compact(slices.Sorted(slices.Values(c.Protect)))
-	for _, patch := range protect {
-		set("Transfer", "ProtectVersion", patch)
-	}
 	set("Transfer", "Verify", strconv.FormatBool(c.Verify))
 	pattern := "kubernetes-" + c.Line + ".@v-%a.raw"
 	set("Source", "Type", "url-file")
 	set("Source", "Path", c.Source)
 	set("Source", "MatchPattern", pattern)
-	set("Target", "InstancesMax", strconv.Itoa(max(c.InstancesMax, minInstances, len(protect)+1)))
+	if c.InstancesMax > 0 {
+		set("Target", "InstancesMax", strconv.Itoa(c.InstancesMax))
+	}
 	set("Target", "Type", "regular-file")
-	set("Target", "Path", host.ImagesDir)
+	set("Target", "Path", cmp.Or(c.Target, host.ImagesDir))
 	set("Target", "MatchPattern", pattern)
 	text := bytes.NewBufferString(header)
 	_, _ = text.ReadFrom(unit.Serialize(options)) // from memory, which does not fail

@@ -35,14 +35,12 @@ func TestRender(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := publishers
-	node.Protect = []string{"4", "3", "3"}
 	minor := publishers
 	minor.Line = "v1.35"
 	for file, conf := range map[string]Conf{
-		"testdata/node.conf":   node,
+		"testdata/node.conf":   publishers,
 		"testdata/minor.conf":  minor,
-		"testdata/signed.conf": {Line: "v1.34", Source: "https://mirror.example/k8s%%20images/", Verify: true, InstancesMax: 7, Protect: []string{"0"}},
+		"testdata/signed.conf": {Line: "v1.34", Source: "https://mirror.example/k8s%%20images/", Verify: true, InstancesMax: 7},
 	} {
 		got := conf.Render()
 		if *update {
@@ -68,10 +66,7 @@ func TestRenderRoundTrip(t *testing.T) {
 			Line:         "v1." + rapid.StringMatching(`0|[1-9][0-9]{0,2}`).Draw(t, "minor"),
 			Source:       "https://" + rapid.StringMatching(`[a-z.]{1,20}(/[a-zA-Z0-9_%~-]{0,8}){0,3}/`).Draw(t, "source"),
 			Verify:       rapid.Bool().Draw(t, "verify"),
-			InstancesMax: rapid.IntRange(5, 9).Draw(t, "max"),
-		}
-		for i := range rapid.IntRange(0, 4).Draw(t, "protected") {
-			conf.Protect = append(conf.Protect, []string{"0", "0-rc.1", "2", "4+k3s1"}[i])
+			InstancesMax: rapid.IntRange(0, 9).Draw(t, "max"),
 		}
 		text := conf.Render()
 		if strings.Contains(text, "\nCurrentSymlink") {

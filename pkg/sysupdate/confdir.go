@@ -58,35 +58,40 @@ func readConfs(l host.Layout) ([]confFile, error) {
 	return files, parseConfs(files)
 }
 
-func parseConfs(files []confFile) error {
+// parseConfs parses each file, and returns the first error.
+func parseConfs(files []confFile) (first error) {
 	byExt := map[string]string{}
+	fail := func(format string, args ...any) {
+		if first == nil {
+			first = host.Fail(v1alpha1.ReasonConfConflict, format, args...)
+		}
+	}
 	for i := range files {
 		f := &files[i]
 		var err error
 		if f.conf, err = ParseConf(f.text); err != nil {
-			return host.Fail(v1alpha1.ReasonConfConflict, "%s/%s is not valid: %w", host.ConfDir, f.name, err)
+			fail("%s/%s is not valid: %w", host.ConfDir, f.name, err)
 		}
 		other, taken := byExt[filepath.Ext(f.name)]
 		if !taken && f.conf.Line != files[0].conf.Line {
 			other, taken = files[0].name, true
 		}
 		if taken {
-			return host.Fail(v1alpha1.ReasonConfConflict,
-				"%s has %s and %s: remove the one that is not for the minor that runs on this node", host.ConfDir, other, f.name)
+			fail("%s has %s and %s: remove the one that is not for the minor that runs on this node", host.ConfDir, other, f.name)
 		}
 		byExt[filepath.Ext(f.name)] = f.name
 	}
-	return nil
+	return first
 }
 
-// setConfs changes the node's own definitions to offer one minor and to protect
-// images. There is exactly one conf at any moment: first its text changes, then its
+// setConfs changes the node's own definitions to offer one minor and to activate
+// nothing. There is exactly one conf at any moment: first its text changes, then its
 // name. If the node has no conf, none is made. setConfs returns the conf's name, and
 // a note for each conf that was for another minor.
-func setConfs(l host.Layout, files []confFile, line string, protect []string) (name string, notes []string, err error) {
+func setConfs(l host.Layout, files []confFile, line string) (name string, notes []string, err error) {
 	for _, f := range files {
 		want := f.conf
-		want.Line, want.Protect = line, protect
+		want.Line = line
 		if text := want.Render(); text != f.text {
 			if err := keepOriginal(l, f); err != nil {
 				return "", nil, err

@@ -57,7 +57,7 @@ func TestConfsConflict(t *testing.T) {
 
 func TestSetConfs(t *testing.T) {
 	want := func(line string) string {
-		return Conf{Line: line, Source: "https://extensions.flatcar.org/extensions/kubernetes/", Protect: []string{"4"}}.Render()
+		return Conf{Line: line, Source: "https://extensions.flatcar.org/extensions/kubernetes/", InstancesMax: 3}.Render()
 	}
 	tests := map[string]struct {
 		before, after map[string]string
@@ -84,7 +84,7 @@ func TestSetConfs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, notes, err := setConfs(l, files, test.line, []string{"4"})
+				_, notes, err := setConfs(l, files, test.line)
 				if err != nil {
 					t.Fatal(err)
 				}

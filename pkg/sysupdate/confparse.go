@@ -43,9 +43,6 @@ func ParseConf(text string) (Conf, error) {
 	}
 	conf.Verify = isTrue(last("Transfer.Verify"))
 	conf.InstancesMax, _ = strconv.Atoi(last("Target.InstancesMax"))
-	for _, value := range keys["Transfer.ProtectVersion"] {
-		conf.Protect = append(conf.Protect, strings.Fields(value)...)
-	}
 	return conf, nil
 }
 

@@ -9,28 +9,27 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 )
 
 // download downloads the image with systemd-sysupdate, after it has checked the source
-// and the free space.
+// and the free space. systemd-sysupdate puts it into a folder of its own: if its database of
+// what it has installed ever had that folder, a run with --cleanup=yes would find nothing
+// there that it could delete.
 func (s *staging) download(ctx context.Context) error {
 	if err := s.source.check(ctx, s.args.SHA256); err != nil {
 		return err
 	}
-	if err := s.removePartial(partialAge); err != nil {
-		return err
+	staging := s.layout.At(host.StagingDir)
+	if err := errors.Join(os.RemoveAll(staging), os.MkdirAll(staging, 0o755), makeRoom(s.layout, s.image)); err != nil {
+		return fmt.Errorf("preparing the folder for the download: %w", err)
 	}
+	defer func() { _ = os.RemoveAll(staging) }()
 	limit, err := s.limit(ctx)
 	if err != nil {
-		return err
-	}
-	if err := noteDownload(s.layout, s.image); err != nil {
 		return err
 	}
 	definitions, err := s.writeDefinitions()
@@ -46,50 +45,23 @@ func (s *staging) download(ctx context.Context) error {
 	cmd.Stdout = io.MultiWriter(s.log, &output)
 	cmd.Stderr = cmd.Stdout
 	if err := runLimited(cmd, limit); err != nil {
-		return errors.Join(explain(err, output.String(), s.image, limit), s.removePartial(0))
+		return explain(err, output.String(), s.image, limit)
 	}
-	return nil
-}
-
-// partialAge is the age below which a partial download may still be in progress.
-const partialAge = 10 * time.Minute
-
-// removePartial removes interrupted downloads of this image that are older than age.
-// systemd-sysupdate gives them other names and never resumes them.
-func (s *staging) removePartial(age time.Duration) error {
-	entries, err := os.ReadDir(s.layout.At(host.ImagesDir))
-	if err != nil {
-		return fmt.Errorf("listing the folder of images: %w", err)
+	if err := os.Rename(filepath.Join(staging, s.image.Name()), s.path()); err != nil {
+		return fmt.Errorf("systemd-sysupdate reported success: %w", err)
 	}
-	for _, e := range entries {
-		if e.Name() == s.image.Name() || !strings.Contains(e.Name(), s.image.Name()) {
-			continue
-		}
-		info, err := e.Info()
-		if err != nil || time.Since(info.ModTime()) < age {
-			continue
-		}
-		if err := os.Remove(s.layout.At(host.ImagesDir, e.Name())); err != nil {
-			return fmt.Errorf("removing an interrupted download: %w", err)
-		}
-	}
-	return nil
+	return host.SyncDir(s.layout.At(host.KeptDir))
 }
 
 // writeDefinitions writes a separate folder of definitions. Its one conf offers the
 // target's minor and has no CurrentSymlink=, so that systemd-sysupdate downloads the
 // image and does not activate it.
 func (s *staging) writeDefinitions() (dir string, err error) {
-	_, images, err := needed(s.layout)
-	if err != nil {
-		return "", err
-	}
-	images = slices.DeleteFunc(images, func(i host.Image) bool { return i == s.image })
 	conf := Conf{
-		Line:    s.image.Kubernetes.Line(),
-		Source:  strings.ReplaceAll(s.source.folder, "%", "%%"),
-		Verify:  s.source.keyring != nil,
-		Protect: patchesOf(s.image.Kubernetes.Line(), images),
+		Line:   s.image.Kubernetes.Line(),
+		Source: strings.ReplaceAll(s.source.folder, "%", "%%"),
+		Target: host.StagingDir,
+		Verify: s.source.keyring != nil,
 	}
 	dir = s.layout.At(host.DefinitionsDir(host.Root))
 	if err := os.RemoveAll(dir); err != nil {

@@ -26,7 +26,7 @@ func node(t *testing.T, merged, target string) host.Layout {
 		host.Program(host.Root):           "program",
 	}
 	for _, v := range []string{"v1.34.2", "v1.34.3", "v1.34.4", "v1.35.4"} {
-		files[host.ImagePath(v, host.Architecture())] = v
+		files[absolute(v)] = v
 	}
 	for path, text := range files {
 		if err := os.MkdirAll(filepath.Dir(l.At(path)), 0o755); err != nil {
@@ -45,10 +45,22 @@ func node(t *testing.T, merged, target string) host.Layout {
 	return l
 }
 
-func relative(version string) string { return "../.." + host.ImagePath(version, host.Architecture()) }
+func relative(version string) string { return "../.." + absolute(version) }
 func absolute(version string) string { return host.ImagePath(version, host.Architecture()) }
 
-func target(t *testing.T, l host.Layout) string {
+func published(version string) string {
+	return filepath.Join(host.ImagesDir, filepath.Base(absolute(version)))
+}
+
+// publish puts images where their publisher puts them.
+func publish(t *testing.T, l host.Layout, versions ...string) {
+	t.Helper()
+	for _, version := range versions {
+		write(t, l, published(version), version)
+	}
+}
+
+func linkTarget(t *testing.T, l host.Layout) string {
 	t.Helper()
 	target, err := os.Readlink(l.At(host.Link))
 	if err != nil {
@@ -57,32 +69,27 @@ func target(t *testing.T, l host.Layout) string {
 	return target
 }
 
-func TestKeepMerged(t *testing.T) {
+func TestCorrectLink(t *testing.T) {
 	tests := map[string]struct {
 		merged, before, after string
-		guard                 *host.Guard
 		note                  bool
 	}{
-		"as it should be":          {"v1.34.3", relative("v1.34.3"), relative("v1.34.3"), nil, false},
-		"a timer was ahead":        {"v1.34.3", relative("v1.34.4"), relative("v1.34.3"), nil, true},
-		"absolute stays absolute":  {"v1.34.3", absolute("v1.34.4"), absolute("v1.34.3"), nil, true},
-		"somebody goes back":       {"v1.34.3", relative("v1.34.2"), relative("v1.34.2"), nil, false},
-		"past the last check":      {"v1.34.3", relative("v1.35.4"), relative("v1.35.4"), &host.Guard{To: "v1.35.4"}, false},
-		"another one than ours":    {"v1.34.3", relative("v1.35.4"), relative("v1.34.3"), &host.Guard{To: "v1.34.4"}, true},
-		"what runs is gone":        {"v1.34.1", relative("v1.34.4"), relative("v1.34.4"), nil, true},
-		"nothing is merged at all": {"", relative("v1.34.4"), relative("v1.34.4"), nil, false},
+		"as it should be":          {"v1.34.3", relative("v1.34.3"), relative("v1.34.3"), false},
+		"a timer was ahead":        {"v1.34.3", relative("v1.34.4"), relative("v1.34.3"), true},
+		"absolute stays absolute":  {"v1.34.3", absolute("v1.34.4"), absolute("v1.34.3"), true},
+		"somebody goes back":       {"v1.34.3", relative("v1.34.2"), relative("v1.34.2"), false},
+		"what runs is gone":        {"v1.34.1", relative("v1.34.4"), relative("v1.34.4"), true},
+		"its file is gone":         {"v1.34.3", relative("v1.34.9"), relative("v1.34.3"), true},
+		"an older one is gone":     {"v1.34.3", relative("v1.34.1"), relative("v1.34.3"), true},
+		"it is the publisher's":    {"v1.34.3", published("v1.34.3"), absolute("v1.34.3"), false},
+		"nothing is merged at all": {"", relative("v1.34.4"), relative("v1.34.4"), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := node(t, test.merged, test.before)
-			if test.guard != nil {
-				if err := l.SetGuard(*test.guard); err != nil {
-					t.Fatal(err)
-				}
-			}
-			note, err := revertActivation(l)
-			if err != nil || (note != "") != test.note || target(t, l) != test.after {
-				t.Errorf("%q %v; the symlink points to %s, want %s", note, err, target(t, l), test.after)
+			note, err := correctLink(l)
+			if err != nil || (note != "") != test.note || linkTarget(t, l) != test.after {
+				t.Errorf("%q %v; the symlink points to %s, want %s", note, err, linkTarget(t, l), test.after)
 			}
 		})
 	}
@@ -116,7 +123,7 @@ func TestActivateTwice(t *testing.T) {
 			t.Errorf("%+v %s", guard, diff)
 		}
 	}
-	if got := target(t, l); got != relative("v1.35.4") {
+	if got := linkTarget(t, l); got != relative("v1.35.4") {
 		t.Errorf("the symlink points to %s", got)
 	}
 }
@@ -146,7 +153,7 @@ func TestActivateRefuses(t *testing.T) {
 		if _, err := Activate(t.Context(), l, a); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		if guard, _ := l.Guard(); guard != nil || target(t, l) != relative("v1.34.3") {
+		if guard, _ := l.Guard(); guard != nil || linkTarget(t, l) != relative("v1.34.3") {
 			t.Errorf("%s: something was changed", name)
 		}
 	}

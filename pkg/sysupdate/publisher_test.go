@@ -88,6 +88,8 @@ type publisher struct {
 	sign func(index []byte) []byte
 	// onImage is called when an image is asked for, and keeps it back.
 	onImage func()
+	// meanwhile is called once, while an image is downloaded.
+	meanwhile func()
 }
 
 func newPublisher(t *testing.T, versions ...string) *publisher {
@@ -152,10 +154,24 @@ func (p *publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		return
 	}
+	if meanwhile := p.takeMeanwhile(); meanwhile != nil {
+		_, _ = w.Write(data[:len(data)/2])
+		w.(http.Flusher).Flush()
+		data = data[len(data)/2:]
+		meanwhile()
+	}
 	if p.breakAfter > 0 {
 		data = data[:p.breakAfter]
 	}
 	_, _ = w.Write(data)
+}
+
+func (p *publisher) takeMeanwhile() func() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	meanwhile := p.meanwhile
+	p.meanwhile = nil
+	return meanwhile
 }
 
 func (p *publisher) serveEndless(w http.ResponseWriter, r *http.Request) {

@@ -5,11 +5,13 @@ package sysupdate_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
 )
 
 // TestStageSigned checks that the node stages from an index that gpg signed only with the right
@@ -53,7 +55,8 @@ func TestStageSigned(t *testing.T) {
 }
 
 // TestSysupdateChecksTheSignature checks that systemd-sysupdate refuses an index that was
-// replaced after our own check.
+// replaced after our own check, also if the vendor of the operating system has signed it: since
+// systemd 262 the vendor's keys count beside those in /etc.
 func TestSysupdateChecksTheSignature(t *testing.T) {
 	key, other := newSigner(t, "mirror"), newSigner(t, "other")
 	p := newPublisher(t, "v1.34.3", "v1.34.4")
@@ -65,7 +68,16 @@ func TestSysupdateChecksTheSignature(t *testing.T) {
 		return other.sign(t, index)
 	}
 	newNode(t, p.url)
-	_, err := stage(t, p, "v1.34.4", "v1.34.4")
+	vendor, err := signature.ReadKeyring(other.public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"import-pubring.gpg", "import-pubring.pgp"} {
+		path := filepath.Join("/usr/lib/systemd", name)
+		write(t, path, string(vendor.Binary()))
+		t.Cleanup(func() { _ = os.Remove(path) })
+	}
+	_, err = stage(t, p, "v1.34.4", "v1.34.4")
 	wantReason(t, err, v1alpha1.ReasonSignatureInvalid)
 	if looks < 2 {
 		t.Errorf("the signature was asked for %d times: systemd-sysupdate did not look", looks)

@@ -56,6 +56,9 @@ func (s *staging) run(ctx context.Context) error {
 	if err := s.disarmTimer(); err != nil {
 		return err
 	}
+	if err := s.adopt(); err != nil {
+		return err
+	}
 	if err := s.checkSigned(ctx); err != nil {
 		return err
 	}
@@ -87,9 +90,17 @@ func (s *staging) run(ctx context.Context) error {
 // disarmTimer does what Disarm does. Stage calls it again after the download: a run of
 // Flatcar's timer that began earlier may have changed the symlink meanwhile.
 func (s *staging) disarmTimer() error {
-	notes, err := disarm(s.layout, s.image)
+	notes, err := disarm(s.layout)
 	s.out.Notes = append(s.out.Notes, notes...)
 	return err
+}
+
+// adopt keeps the image if another run of systemd-sysupdate has already downloaded it.
+func (s *staging) adopt() error {
+	if isFile(s.path()) || !isFile(s.layout.At(s.image.PublishedPath())) {
+		return nil
+	}
+	return link(s.layout, s.image.PublishedPath(), s.image.Path())
 }
 
 func (s *staging) path() string { return s.layout.At(s.image.Path()) }

@@ -115,6 +115,23 @@ type NodeFacts struct {
 	// +optional
 	KubeadmPatches string `json:"kubeadmPatches,omitempty"`
 
+	// DefinitionsProblem is why the node's own transfer definitions are not clear.
+	// systemd-sysupdate may activate an image by them. Empty: they are clear, or there are
+	// none.
+	// +optional
+	DefinitionsProblem string `json:"definitionsProblem,omitempty"`
+
+	// SysupdateTimerUnmasked is the timer of systemd-sysupdate that runs although
+	// systemd-sysupdate.timer, its name up to systemd 261, is masked. Empty: none.
+	// +optional
+	SysupdateTimerUnmasked string `json:"sysupdateTimerUnmasked,omitempty"`
+
+	// SysextRefreshSocket is the state of systemd-sysupdate-notify-sysext.socket, which
+	// merges all system extensions anew after each run of systemd-sysupdate: masked,
+	// enabled or disabled. Empty: there is no such unit.
+	// +optional
+	SysextRefreshSocket string `json:"sysextRefreshSocket,omitempty"`
+
 	// SysupdateTimerDropIns are drop-ins of systemd-sysupdate's timer or service.
 	// kubectl-upgrade adds none.
 	// +listType=set

@@ -120,7 +120,7 @@ func check(t *testing.T, rendered []byte, others ...string) {
 			t.Errorf("got the unit %+v", unit)
 		}
 	}
-	if !masked["locksmithd.service"] || !masked["systemd-sysupdate.timer"] {
+	if !masked["locksmithd.service"] || !masked["systemd-sysupdate.timer"] || !masked["systemd-sysupdate-update.timer"] {
 		t.Errorf("got masked units %v", masked)
 	}
 }

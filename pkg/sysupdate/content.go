@@ -25,7 +25,8 @@ func verifyContent(ctx context.Context, file *os.File, image host.Image) (err er
 	defer func() { err = errors.Join(err, os.Remove(dir)) }()
 	out, err := exec.CommandContext(ctx, "mount", "-o", "loop,ro,nosuid,nodev", path, dir).CombinedOutput() //nolint:gosec // the path of an image whose name was parsed
 	if err != nil {
-		return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s cannot be mounted: %w: %s", path, err, host.LastLine(string(out)))
+		said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		return host.Fail(v1alpha1.ReasonContentMismatch, "the image %s cannot be mounted: %s (%w: %s)", path, unmountable(file), err, said)
 	}
 	defer func() {
 		if out, e := exec.CommandContext(context.WithoutCancel(ctx), "umount", dir).CombinedOutput(); e != nil { //nolint:gosec // the folder that was made above

@@ -267,6 +267,28 @@ func TestStageWrongContent(t *testing.T) {
 	}
 }
 
+// TestStageUnmountable checks that the error says what the file is.
+func TestStageUnmountable(t *testing.T) {
+	whole := image(t, "v1.34.4")
+	for want, data := range map[string][]byte{
+		"a zip archive":          append([]byte("PK\x03\x04"), whole...),
+		"the rest is missing":    whole[:200],
+		"a page of a web server": []byte("<html>Not here</html>"),
+	} {
+		p := newPublisher(t, "v1.34.3")
+		newNode(t, p.url)
+		p.files[imageName("v1.34.4")], p.index[imageName("v1.34.4")] = data, hashOf(data)
+		_, err := sysupdate.Stage(t.Context(), host.OnNode, verb.StageArgs{
+			Version: "v1.34.4", URL: p.url + imageName("v1.34.4"), SHA256: hashOf(data),
+		}, host.NewLog(&bytes.Buffer{}))
+		wantReason(t, err, v1alpha1.ReasonContentMismatch)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "dmesg") {
+			t.Errorf("%v, want %q", err, want)
+		}
+		wantNode(t, "v1.34.3", "v1.34.3")
+	}
+}
+
 func TestStageReplacesWrongFile(t *testing.T) {
 	p := newPublisher(t, "v1.34.3", "v1.34.4")
 	newNode(t, p.url)

@@ -19,6 +19,9 @@ type Clock struct {
 	now    func() time.Time
 }
 
+// NewClock returns a Clock for a host whose time now returns.
+func NewClock(now func() time.Time) *Clock { return &Clock{now: now} }
+
 // Wrap returns a transport that measures with each response.
 func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {

@@ -2,9 +2,14 @@ package sim
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"time"
 
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/agent"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
 )
 
@@ -13,6 +18,8 @@ type agentProgram struct {
 	program
 	node  *node
 	steps *agent.Steps
+	// measure makes a request by which the agent compares its clock.
+	measure http.RoundTripper
 }
 
 func (w *world) agentOf(p *program) *agentProgram {
@@ -37,21 +44,23 @@ func (w *world) startAgent(n *node) {
 		return
 	}
 	a := &agentProgram{node: n}
-	a.init(w, "agent "+n.name)
+	clock := kube.NewClock(n.now)
+	a.init(w, "agent "+n.name, clock)
+	none := func(request) error { return nil }
+	a.measure = clock.Wrap(&transport{by: a.name, api: w.api, before: none, after: none})
 	a.reachable = func() bool { return !n.partitioned && w.apiUp() }
 	a.restart = again
 	a.steps = agent.NewSteps(agent.Config{
 		Node: n.name, Version: "simulated", Host: hostOf{n, a}, Install: func() error { w.checkManaged(a, "is taken over"); n.hasFiles = true; return nil },
 		Account: a.clients.agents, Kubelet: a.clients.agents, Upgrades: a.clients.ours,
-		Events: observe.RecorderTo(&w.recorded, n.name), Log: w.log, Output: nil, Ready: func() {}, Now: w.now,
-	})
+		Events: observe.RecorderTo(&w.recorded, n.name), Log: w.log, Output: nil, Ready: func() {}, Now: n.now, ClockAhead: clock.Ahead,
+	}, a.watchSlots)
 	stale := w.noise(4) == 0
 	own := func(name string, _ *stored) bool { return name == n.name }
 	caches := a.steps.Caches()
 	a.watch("nodes", caches.Nodes, own, false) // its kubelet has read it
 	a.watch("nodeupgrades", caches.NodeUpgrades, own, stale)
 	a.watch("nodeinventories", caches.Inventories, own, stale)
-	a.watch("leases", caches.Leases, isSlot, false) // its first list is the most recent
 	w.agents[n.uid] = a
 	ctx, cancel := context.WithTimeout(a.ctx, 100*time.Millisecond)
 	defer cancel()
@@ -71,6 +80,27 @@ func (w *world) startAgent(n *node) {
 		return pause
 	}
 	a.wake(0)
+}
+
+// watchSlots watches all slots or one. The first list is the most recent.
+func (a *agentProgram) watchSlots(every bool, name string) (cache.Store, func()) {
+	if !a.reachable() {
+		return nil, nil
+	}
+	selects := isSlot
+	if !every {
+		selects = func(one string, _ *stored) bool { return one == name }
+	}
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	v := a.watch("leases", store, selects, false)
+	return store, func() { a.views = slices.DeleteFunc(a.views, func(other *view) bool { return other == v }) }
+}
+
+// askUpdateEngine tells the agent that update_engine's status may have changed.
+func (n *node) askUpdateEngine() {
+	if a := n.w.agents[n.uid]; a != nil && !a.isDead {
+		a.steps.AskUpdateEngine()
+	}
 }
 
 // stopAgent ends the agent, as its node does.

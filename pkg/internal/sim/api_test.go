@@ -150,6 +150,9 @@ func (a *api) put(by string, k key, t tree) *stored {
 			meta["generation"] = generation + 1
 		}
 	}
+	if k.Resource == "nodes" {
+		setCordoner(by, before, t)
+	}
 	a.version++
 	meta["resourceVersion"] = fmt.Sprint(a.version)
 	after := &stored{tree: t, version: a.version}
@@ -158,6 +161,26 @@ func (a *api) put(by string, k key, t tree) *stored {
 	a.onWrite(by, k, before, after)
 	return after
 }
+
+// setCordoner writes who set the cordon of a Node into managedFields, which have nothing else.
+func setCordoner(by string, before *stored, t tree) {
+	meta := metadata(t)
+	cordoned := func(t tree) bool { return inner(t, "spec")["unschedulable"] == true }
+	switch {
+	case !cordoned(t):
+		delete(meta, "managedFields")
+	case before != nil && cordoned(before.tree):
+		meta["managedFields"] = metadata(before.tree)["managedFields"]
+	default:
+		if strings.HasPrefix(by, "agent ") {
+			by = agentManager
+		}
+		meta["managedFields"] = []any{tree{"manager": by, "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": tree{"f:spec": tree{"f:unschedulable": tree{}}}}}
+	}
+}
+
+// agentManager is the field manager of agents.
+const agentManager = "node-agent"
 
 func specChanged(before, after tree) bool {
 	part := func(t tree) tree {

@@ -17,7 +17,8 @@ func (w *world) checkBegin(a *agentProgram, what string) {
 	w.checkManaged(a, what)
 	w.checkWindow(a, what)
 	w.checkSpec(a, what)
-	if w.held(n) == "" && !w.tamperedLately() {
+	w.checkSuspended(a, what)
+	if w.held(n) == "" && !w.since["robbed "+n.uid].After(a.ranAt) {
 		w.broken("promise 4", "%s %s, and holds no slot", n.name, what)
 	}
 	w.checkOthers(n, what)
@@ -30,6 +31,8 @@ func (w *world) checkAhead(a *agentProgram) {
 	w.checkManaged(a, what)
 	w.checkWindow(a, what)
 	w.checkSpec(a, what)
+	w.checkSuspended(a, what)
+	w.checkHeld(a, what)
 	if a.node.controlPlane {
 		w.broken("promise 4", "%s %s, and is a control plane", a.node.name, what)
 	}
@@ -39,6 +42,9 @@ func (w *world) checkAhead(a *agentProgram) {
 func (w *world) checkWindow(a *agentProgram, what string) {
 	n := a.node
 	live := len(w.api.log["maintenanceschedules"])
+	if wrong := a.node.clockError().Abs(); wrong < maxClockError && (!w.closed(live, w.now().Add(-wrong)) || !w.closed(live, w.now().Add(wrong))) {
+		return
+	}
 	switch at := a.sawSchedules; {
 	case at < 0 && w.closed(live, w.now()):
 		w.broken("promise 2", "%s %s, all windows are closed, and it did not ask", n.name, what)
@@ -76,15 +82,6 @@ func (w *world) checkSpec(a *agentProgram, what string) {
 	w.broken("spec", "%s %s for upgrade %s, which does not exist any more", nu.Name, what, state.UID)
 }
 
-func (w *world) tamperedLately() bool {
-	for _, at := range w.tampered {
-		if w.now().Sub(at) < grace {
-			return true
-		}
-	}
-	return false
-}
-
 // checkOthers checks promise 1: how many nodes are out of service with this one, and which.
 func (w *world) checkOthers(n *node, what string) {
 	out := 0
@@ -93,7 +90,7 @@ func (w *world) checkOthers(n *node, what string) {
 		if other == n || other.removed {
 			continue
 		}
-		if w.outOfService(other) {
+		if w.outOfService(other) && !w.givenUp(other) {
 			out++
 			if n.controlPlane && other.controlPlane {
 				w.broken("promise 1", "%s %s while the control plane of %s is out of service", n.name, what, other.name)
@@ -106,8 +103,8 @@ func (w *world) checkOthers(n *node, what string) {
 			}
 		}
 	}
-	if out+1 > max(1, w.script.Budget) {
-		w.broken("promise 1", "%s %s while %d other nodes are out of service, and there are %d slots", n.name, what, out, max(1, w.script.Budget))
+	if out+1 > w.allowed() {
+		w.broken("promise 1", "%s %s while %d other nodes are out of service, and there are %d slots", n.name, what, out, w.allowed())
 	}
 	if n.controlPlane && members > 0 && healthy < (members+1)/2+1 {
 		w.broken("promise 1", "%s %s, and etcd loses its majority: %d of %d other members are healthy", n.name, what, healthy, members)

@@ -26,8 +26,14 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 	if was.Holder != is.Holder || was.ReservedFor != is.ReservedFor {
 		w.note("%s: %s is reserved for %q and held by %q", by, k.Name, is.ReservedFor.Node, is.Holder.Node)
 	}
+	w.since["lease "+k.Name] = w.now()
+	if was.Holder != none && was.Holder != is.Holder {
+		w.since[map[bool]string{true: "robbed ", false: "freed "}[by == "admin"]+was.Holder.UID] = w.now()
+	}
+	if is.Holder != none && was.Holder != is.Holder {
+		w.since["took "+is.Holder.UID] = w.now()
+	}
 	if by == "admin" {
-		w.tampered[k.Name] = w.now()
 		return
 	}
 	_, byAgent := strings.CutPrefix(by, "agent ")
@@ -50,7 +56,8 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 			w.broken("promise 4", "%s makes %s the holder of %s, which is reserved for %s", by, is.Holder, k.Name, was.ReservedFor)
 		}
 		w.lastHolder[k.Name] = is.Holder.String()
-	case !tookIs:
+		w.checkTakes(w.agents[is.Holder.UID])
+	case !tookIs && !w.wasAbandoned(is.Holder):
 		w.broken("promise 4", "%s gives %s to %s, which had not taken it: %q held it last", by, k.Name, is.Holder, w.lastHolder[k.Name])
 	}
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -15,8 +14,8 @@ func (w *world) checkEverManaged(n *node, what string) {
 	}
 }
 
-// checkManaged checks that an agent changes its node only while it knows of no other than that
-// the node is managed, or to end an attempt.
+// checkManaged checks that an agent changes its node only while the node is managed, as far as
+// the agent was told, or to end an attempt.
 func (w *world) checkManaged(a *agentProgram, what string) {
 	w.checkEverManaged(a.node, what)
 	if nu := a.knows(); nu != nil && !nu.Spec.Managed && machine.BetweenAttempts(a.steps.State().Step) {
@@ -24,14 +23,21 @@ func (w *world) checkManaged(a *agentProgram, what string) {
 	}
 }
 
-// knows returns the NodeUpgrade as the agent's watch has it, which may be an old one: what is
-// removed too early is installed again, and before an attempt begins its gate reads live.
+// knows returns the NodeUpgrade as the API server has told the agent, which may be an old one:
+// what is removed too early is installed again, and before an attempt begins its gate reads
+// live.
 func (a *agentProgram) knows() *v1alpha1.NodeUpgrade {
-	object, there, _ := a.steps.Caches().NodeUpgrades.GetByKey(a.node.name)
-	if !there || !object.(*v1alpha1.NodeUpgrade).OwnedBy(types.UID(a.node.uid)) {
-		return nil
+	for _, v := range a.views {
+		if v.resource != "nodeupgrades" {
+			continue
+		}
+		if told := v.told(a.node.name); told != nil {
+			if nu := told.object(v.resource).(*v1alpha1.NodeUpgrade); nu.OwnedBy(types.UID(a.node.uid)) {
+				return nu
+			}
+		}
 	}
-	return object.(*v1alpha1.NodeUpgrade)
+	return nil
 }
 
 // checkGivenBack checks a node whose agent is about to remove what is on it.
@@ -44,26 +50,7 @@ func (w *world) checkGivenBack(a *agentProgram) {
 		w.broken("managed", "%s is given back while %s runs", n.name, v)
 	}
 	// An agent does not see a Lease that a person has changed.
-	if w.held(n) != "" && !w.tamperedLately() || w.outOfService(n) {
+	if w.held(n) != "" && !w.since["lease "+w.held(n)].After(a.ranAt) || w.outOfService(n) {
 		w.broken("managed", "%s is given back in the middle of an attempt: it holds %q", n.name, w.held(n))
-	}
-}
-
-// checkSelected checks that a coordinator releases no node that the UpgradePolicy, as far as
-// the coordinator knows, does not select.
-func (w *world) checkSelected(by, name string) {
-	for _, c := range w.coordinators {
-		if c == nil || c.name != by {
-			continue
-		}
-		caches := c.steps.Caches()
-		if object, there, _ := caches.Nodes.GetByKey(name); there {
-			if _, unmanaged := object.(*corev1.Node).Labels["unmanaged"]; unmanaged {
-				w.broken("managed", "%s releases %s, and knows that it is not managed", by, name)
-			}
-		}
-		if object, there, _ := caches.Policies.GetByKey(v1alpha1.PolicyName); there && object.(*v1alpha1.UpgradePolicy).Spec.Mode == v1alpha1.ModeObserve {
-			w.broken("managed", "%s releases %s, and knows that nodes are only observed", by, name)
-		}
 	}
 }

@@ -13,6 +13,10 @@ func (w *world) checkNode(by string, k key, before, after *stored) {
 		w.note("%s: Node %s was created or deleted", by, k.Name)
 		return
 	}
+	held := func(s *stored) bool { return inner(metadata(s.tree), "labels")[v1alpha1.HoldLabel] != nil }
+	if held(after) && !held(before) {
+		w.since["hold "+text(metadata(after.tree), "uid")] = w.now()
+	}
 	mark := v1alpha1.CordonAnnotation
 	marks := func(s *stored) (unschedulable bool, ours, slot string) {
 		annotations := inner(metadata(s.tree), "annotations")

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -21,12 +20,14 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 	if before != nil {
 		was = before
 	}
+	w.checkAbandonment(by, k.Name, was.tree, after.tree)
 	step := v1alpha1.Step(text(inner(after.tree, "status"), "step"))
 	reason, message := conditionOf(after.tree, v1alpha1.ConditionUpToDate)
 	if text(inner(was.tree, "status"), "step") != string(step) {
 		w.note("%s is in step %s (%s: %s)", k.Name, step, reason, message)
 		if strings.HasPrefix(by, "agent ") {
 			w.checkEntered(k.Name, step)
+			w.noteStopped(k.Name, step)
 		}
 	}
 	former, spec := inner(was.tree, "spec"), inner(after.tree, "spec")
@@ -41,8 +42,7 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 		w.note("%s: %s has release %q and slot %q", by, k.Name, text(spec, "release"), text(spec, "slot"))
 	}
 	if strings.Contains(by, "coordinator") && granted && !v1alpha1.Release(text(former, "release")).Granted() {
-		w.checkRelease(by, after.object("nodeupgrades").(*v1alpha1.NodeUpgrade))
-		w.checkSelected(by, k.Name)
+		w.checkReport(by, k.Name, text(inner(spec, "upgrade"), "uid"))
 	}
 	if strings.HasPrefix(by, "agent ") && step != "" {
 		working := step.Info().Phase == v1alpha1.PhaseCommitted || step.Info().Phase == v1alpha1.PhaseRevocable
@@ -87,39 +87,9 @@ func conditionOf(t tree, kind string) (reason, message string) {
 	return "", ""
 }
 
-// checkRelease checks promise 6: a coordinator that knows of a failed node releases no other.
-func (w *world) checkRelease(by string, released *v1alpha1.NodeUpgrade) {
-	for _, c := range w.coordinators {
-		if c == nil || c.name != by {
-			continue
-		}
-		failed := 0
-		for _, object := range c.steps.Caches().NodeUpgrades.List() {
-			other := object.(*v1alpha1.NodeUpgrade)
-			s := other.Status
-			if other.Name == released.Name || s.Step.Info().Phase != v1alpha1.PhaseStopped || other.Abandoned != nil ||
-				s.Upgrade == nil || released.Spec.Upgrade == nil || s.Upgrade.UID != released.Spec.Upgrade.UID || !w.current(other) {
-				continue
-			}
-			failed++
-			if n := w.node(other.Name); n != nil && n.controlPlane {
-				failed += 1000
-			}
-		}
-		if failed > w.script.MaxFailures {
-			w.broken("promise 6", "%s releases %s, and knows that %d other nodes have failed", by, released.Name, failed)
-		}
-	}
-}
-
-// current reports whether the NodeUpgrade is of the Node that has its name now.
-func (w *world) current(nu *v1alpha1.NodeUpgrade) bool {
-	object := get[*corev1.Node](w.api, key{Resource: "nodes", Name: nu.Name})
-	return object != nil && nu.OwnedBy(object.UID)
-}
-
 // checkUpgrade checks promises 7 and 8 on a change of a ClusterUpgrade.
 func (w *world) checkUpgrade(by string, before, after *stored) {
+	w.checkSuspension(before, after)
 	if after == nil || before == nil {
 		w.recreatedAt = w.now()
 		w.note("%s: a ClusterUpgrade was created or deleted", by)
@@ -130,6 +100,7 @@ func (w *world) checkUpgrade(by string, before, after *stored) {
 	if !strings.Contains(by, "coordinator") {
 		return
 	}
+	w.checkStalled(is)
 	if condition == nil || condition.Reason == "" || condition.Message == "" {
 		w.broken("promise 8", "ClusterUpgrade %s gives no reason: %+v", is.Name, condition)
 		return

@@ -12,12 +12,12 @@ func (w *world) checkDigest(n *node, given verbArgs, what string) {
 }
 
 // checkSnapshot checks that kubeadm does not begin before a snapshot of etcd was taken.
-func (w *world) checkSnapshot(n *node) {
+func (w *world) checkSnapshot(n *node, to string) {
 	if !n.controlPlane || !w.script.Snapshot || w.snapshots[w.upgradeUID(n)] > 0 {
 		return
 	}
 	for _, other := range w.controlPlanes() {
-		if other.staticPods == w.script.To {
+		if other.staticPods == to {
 			return // too late for one
 		}
 	}

@@ -46,7 +46,7 @@ type clients struct {
 	ours   *client.Interface
 }
 
-func newClients(t *transport) clients {
+func newClients(t http.RoundTripper) clients {
 	c := clients{config: &rest.Config{Host: "http://simulated", Transport: t, QPS: -1}}
 	c.config.ContentType, c.config.AcceptContentTypes = "application/json", "application/json"
 	over := &http.Client{Transport: t}

@@ -7,6 +7,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/coordinator"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 )
 
@@ -29,7 +30,7 @@ func (w *world) startCoordinator(i int) {
 		return
 	}
 	c := &coordinatorProgram{}
-	c.init(w, []string{"coordinator", "second coordinator"}[i])
+	c.init(w, []string{"coordinator", "second coordinator"}[i], &kube.Clock{})
 	c.reachable = w.apiUp
 	c.restart = func() {
 		if i == 0 {
@@ -39,7 +40,7 @@ func (w *world) startCoordinator(i int) {
 	var err error
 	c.steps, err = coordinator.NewSteps(coordinator.Clients{
 		Kube: c.clients.kube, Ours: c.clients.ours, Events: &w.recorded, Log: w.log, Access: c.clients.config,
-		Check: func(preflight.Facts) []v1alpha1.Finding { return w.findings },
+		Check: func(preflight.Facts) []v1alpha1.Finding { return w.check(c) },
 	})
 	if err != nil {
 		panic(err)
@@ -61,7 +62,14 @@ func (w *world) startCoordinator(i int) {
 	w.coordinators[i] = c
 	c.step = func() time.Duration {
 		c.steps.Offer(w.source())
+		began, sees := w.now(), c.sees()
 		next, err := c.steps.Sync(c.ctx, w.now())
+		switch {
+		case !sees:
+			w.decidedAt = time.Time{}
+		case err == nil:
+			w.decidedAt = began
+		}
 		if err != nil {
 			c.failures++
 			return min(200*time.Millisecond<<min(c.failures, 6), 10*time.Second)
@@ -78,11 +86,25 @@ func (w *world) startCoordinator(i int) {
 
 // source is what the source of images offers.
 func (w *world) source() fleet.Source {
-	return fleet.Source{Offers: []fleet.Offer{{Version: w.script.To, Image: w.image()}}}
+	offers := []fleet.Offer{w.offer(w.script.To)}
+	if w.offersNext {
+		offers = append(offers, w.offer(w.script.next()))
+	}
+	return fleet.Source{Offers: offers}
 }
 
-func (w *world) image() v1alpha1.Image {
-	return v1alpha1.Image{Architecture: arch, URL: "https://images.example/" + w.script.To, Digest: v1alpha1.DigestOf(w.published)}
+func (w *world) offer(version string) fleet.Offer {
+	return fleet.Offer{Version: version, Image: v1alpha1.Image{
+		Architecture: arch, URL: "https://images.example/" + version, Digest: v1alpha1.DigestOf(w.digestOf(version)),
+	}}
+}
+
+// digestOf returns the digest of the image that the source has.
+func (w *world) digestOf(version string) string {
+	if version == w.script.next() {
+		return digest(3)
+	}
+	return w.published
 }
 
 var discard = slog.New(slog.DiscardHandler)

@@ -13,7 +13,7 @@
 //   - The API server (api, apiwrite, apply, lists, transport). TestAgainstRealServer makes
 //     the same requests of a real one and compares the answers. Admission, validation and
 //     authorization are not modelled.
-//   - Watches (view, watch): each program has its own caches, filled from the server's
+//   - Watches (view, watch), also those of slots, whose scope an agent changes: each program has its own caches, filled from the server's
 //     log, late, or without an event until the next list. A new program may begin with
 //     an old list. A cache shows the newest version of an object, not each one.
 //   - The node (node, host, facts, kubelet, guard): what the host verbs do, how long they
@@ -26,10 +26,11 @@
 // sleeps are simulated too. Only one goroutine acts at a time. A fault may have another
 // program run between two requests of one that runs.
 //
-// A script (script, random) has the cluster, its upgrade and the faults (faults, switches,
-// nodefaults, programfaults). A world (world, simulate, end) carries it out. The promises are checked
-// when a program sends a request or starts a verb, when an object changes, and after each
-// event (promises and the files check*). If one breaks, shrink shortens the script.
+// A script (script, random) has the cluster, its upgrade, what people ask for (people) and
+// the faults (faults, switches, nodefaults, hostfaults, clock, programfaults). A world (world,
+// simulate, end) carries it out. The promises are checked when a program sends a request or
+// starts a verb, when an object changes, and after each event (promises, explained, and the
+// files check*). If one breaks, shrink shortens the script.
 //
 // It promises that a seed gives the same story each time.
 package sim

@@ -43,6 +43,8 @@ func (w *world) settled() bool {
 	}
 	for _, u := range w.upgrades() {
 		person = person || u.Status.Outcome == "" && needsPerson(u)
+	}
+	for _, u := range w.upgrades() {
 		if u.Status.Outcome == "" && !stopped && !person {
 			return false
 		}
@@ -86,12 +88,15 @@ func (w *world) checkEnd() {
 	}
 	for _, u := range w.upgrades() {
 		for _, n := range w.nodes {
-			if u.Status.Outcome == v1alpha1.OutcomeSucceeded && !n.removed && !w.script.Reboot && !n.packages && !n.unmanaged && n.kubelet != w.script.To && !w.stopped(n.owner()) && !w.anyStopped() {
-				w.broken("liveness", "the upgrade succeeded, and %s runs %s", n.name, n.kubelet)
+			if u.Status.Outcome == v1alpha1.OutcomeSucceeded && u.Spec.Version != "" && !n.removed && !n.packages && !n.unmanaged && older(n.kubelet, u.Spec.Version) && !w.stopped(n.owner()) && !w.anyStopped() {
+				w.broken("liveness", "upgrade %s succeeded, and %s runs %s", u.Name, n.name, n.kubelet)
 			}
 		}
 	}
 }
+
+// older reports whether a version of the scripts, which have one digit at the end, is older.
+func older(version, than string) bool { return version < than }
 
 func (w *world) anyStopped() bool {
 	for _, n := range w.nodes {

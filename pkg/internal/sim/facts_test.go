@@ -14,6 +14,9 @@ func (n *node) facts() host.Facts {
 		Kubeadm: host.KubeadmDone{Version: n.kubeadm}, RebootRequired: n.osReboot, Guarded: n.armed, HasFiles: n.hasFiles, Rollback: n.rollback,
 	}
 	f.SoftReboots = n.softs
+	if n.joinedLater {
+		f.Kubeadm = host.KubeadmDone{}
+	}
 	if n.w.script.Soft[n.name] == softImpossible {
 		f.Node.SoftRebootProblem = "systemd is too old"
 	}

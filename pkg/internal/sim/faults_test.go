@@ -20,6 +20,7 @@ func (w *world) inject(f fault) {
 		return
 	}
 	w.note("FAULT %s", strings.TrimSpace(f.String()[9:]))
+	w.explain(f)
 	n := w.node(f.Who)
 	switch f.Kind {
 	case "crash agent", "crash coordinator", "lose reply", "stall", "miss", "interleave":
@@ -48,6 +49,12 @@ func (w *world) inject(f fault) {
 		w.injectSchedule(f)
 	case "leave pool", "switch node", "observe":
 		w.injectSwitch(f)
+	case "publish", "request patch", "request reboot", "retry", "approve", "budget":
+		w.injectRequest(f)
+	case "join":
+		if name := fmt.Sprintf("w%d", len(w.nodes)+10); len(w.nodes) < 14 {
+			w.join(name, false)
+		}
 	case "delete nodeupgrade":
 		w.api.remove("admin", key{Resource: "nodeupgrades", Name: f.Who})
 	case "delete upgrade", "recreate upgrade":
@@ -58,6 +65,7 @@ func (w *world) inject(f fault) {
 	case "republish":
 		w.published = digest(2)
 	case "finding":
+		w.blockedSince = w.now()
 		w.findings = []v1alpha1.Finding{{ID: "simulated", Level: v1alpha1.LevelBlock, Message: "something is wrong"}}
 		w.until(f, func() { w.findings = nil })
 	default:
@@ -126,9 +134,11 @@ func (w *world) injectSchedule(f fault) {
 		w.createSchedule("invalid", tree{"maintenanceWindows": []any{period}})
 		w.until(f, func() { w.api.remove("admin", key{Resource: "maintenanceschedules", Name: "invalid"}) })
 	case "suspend":
-		k := key{Resource: "clusterupgrades", Name: "upgrade"}
-		w.edit(k, func(t tree) { child(t, "spec")["suspend"] = true })
-		w.until(f, func() { w.edit(k, func(t tree) { delete(child(t, "spec"), "suspend") }) })
+		for _, u := range w.upgrades() {
+			k := key{Resource: "clusterupgrades", Name: u.Name}
+			w.edit(k, func(t tree) { child(t, "spec")["suspend"] = true })
+			w.until(f, func() { w.edit(k, func(t tree) { delete(child(t, "spec"), "suspend") }) })
+		}
 	}
 }
 
@@ -138,9 +148,12 @@ func (w *world) repair() {
 	w.note("all faults are over")
 	w.coordinatorStoppedUntil = time.Time{}
 	w.startCoordinator(0)
+	w.approve()
 	w.apiDownUntil, w.findings, w.published = time.Time{}, nil, digest(1)
 	w.endSwitches()
 	for _, n := range w.nodes {
+		w.setHold(n, false)
+		w.restoreImages(n)
 		n.blocked, n.failing = false, map[verb.Verb]int{}
 		n.power()
 		w.heal(n)
@@ -155,7 +168,9 @@ func (w *world) repair() {
 			w.api.remove("admin", k)
 		}
 	}
-	w.edit(key{Resource: "clusterupgrades", Name: "upgrade"}, func(t tree) { delete(child(t, "spec"), "suspend") })
+	for _, u := range w.upgrades() {
+		w.edit(key{Resource: "clusterupgrades", Name: u.Name}, func(t tree) { delete(child(t, "spec"), "suspend") })
+	}
 	w.api.remove("admin", key{Resource: "maintenanceschedules", Name: "freeze"})
 	w.api.remove("admin", key{Resource: "maintenanceschedules", Name: "invalid"})
 	w.openWindow("always", 0, 1000*time.Hour)

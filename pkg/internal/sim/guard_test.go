@@ -55,7 +55,7 @@ func (n *node) guard() {
 	a := guard.Activation{From: g.From, To: g.To, Limit: g.Within, ByReboot: g.Method != v1alpha1.MethodRestart}
 	o := guard.Observation{
 		Elapsed: n.w.now().Sub(n.guardStart), Rebooted: g.BootID != n.bootName(), Active: n.active, Merged: n.merged,
-		Boots: n.guardBoots, Health: n.guardHealth(), KubeletStarted: 1,
+		Boots: n.guardBoots, FormerGone: n.installed[g.From] == "", Health: n.guardHealth(), KubeletStarted: 1,
 	}
 	switch now := n.w.now(); {
 	case n.partitioned || !n.w.apiUp():
@@ -85,6 +85,10 @@ func (n *node) guard() {
 		n.armed, n.guards = false, false
 		n.w.note("%s was returned to %s by its guard", n.name, g.From)
 		return
+	case guard.Stay:
+		n.rollback = &host.Rollback{Upgrade: g.Upgrade, From: g.From, To: g.To, Message: why, StartedAt: n.w.now(), FinishedAt: n.w.now(), Impossible: true}
+		n.armed, n.guards = false, false
+		return
 	case guard.Return:
 		n.rollBack(why)
 	}
@@ -96,6 +100,8 @@ func (n *node) guardHealth() guard.Health {
 	switch {
 	case n.kubelet == "":
 		h.Kubelet = "the kubelet does not run"
+	case n.controlPlane && !n.podsUp:
+		h.StaticPods = "the static pods do not run"
 	case !n.ready && !n.partitioned && n.w.apiUp():
 		h.API = "the API server says NotReady"
 	}

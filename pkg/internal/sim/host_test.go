@@ -50,7 +50,7 @@ func (h hostOf) Start(_ context.Context, r host.Request, _ host.Options) error {
 		return nil
 	}
 	delete(n.results, r.Verb)
-	r.RequestedAt = n.w.now()
+	r.RequestedAt = n.now()
 	n.requests[r.Verb] = &r
 	n.w.checkStart(h.agent, r)
 	duration := takes[r.Verb]
@@ -71,7 +71,7 @@ func (h hostOf) Start(_ context.Context, r host.Request, _ host.Options) error {
 // end ends a verb, and has its effect.
 func (n *node) end(r host.Request) {
 	delete(n.units, r.Verb)
-	result := &host.Result{Verb: r.Verb, Key: r.Key, BootID: n.bootID(), StartedAt: r.RequestedAt, FinishedAt: n.w.now(), OK: true}
+	result := &host.Result{Verb: r.Verb, Key: r.Key, BootID: n.bootID(), StartedAt: r.RequestedAt, FinishedAt: n.now(), OK: true}
 	n.results[r.Verb] = result
 	fail := func(reason v1alpha1.Reason, message string) {
 		result.OK, result.Reason, result.Message = false, reason, message
@@ -93,19 +93,22 @@ func (n *node) effect(r host.Request, a verbArgs, result *host.Result, fail func
 	switch r.Verb {
 	case verb.Facts:
 		result.Output, _ = json.Marshal(n.facts())
+		n.factsAt = n.w.now()
+		n.askUpdateEngine()
 	case verb.Etcd:
 		result.Output, _ = json.Marshal(verb.EtcdOutput{Etcd: n.etcd()})
 	case verb.Snapshot:
 		n.w.snapshots[n.w.upgradeUID(n)]++
-		result.Output, _ = json.Marshal(verb.SnapshotOutput{Path: "/snapshots/1", SHA256: digest(7), TakenAt: n.w.now()})
+		result.Output, _ = json.Marshal(verb.SnapshotOutput{Path: "/snapshots/1", SHA256: digest(7), TakenAt: n.now()})
 	case verb.Stage:
-		if published := n.w.published; published != a.SHA256 {
+		if n.w.digestOf(a.Version) != a.SHA256 {
 			fail(v1alpha1.ReasonHashMismatch, "the source has another image")
 			return
 		}
 		n.installed[a.Version] = a.SHA256
 	case verb.Kubeadm:
-		n.kubeadm = a.Version
+		n.kubeadm, n.kubeadms = a.Version, n.kubeadms+1
+		n.w.checkKubeadmAgain(n)
 		if n.controlPlane {
 			n.staticPods = a.Version
 			n.w.pods(n)
@@ -187,7 +190,14 @@ func (h hostOf) Reboot(context.Context) error {
 
 // What only Agent.Run needs.
 
-func (h hostOf) Changes(context.Context) (<-chan host.Change, error)     { return nil, errDead }
-func (h hostOf) LastRequest(v verb.Verb) (*host.Request, error)          { return h.requests[v], nil }
-func (h hostOf) Open(string) (*os.File, error)                           { return nil, os.ErrNotExist }
-func (h hostOf) UpdateEngine(context.Context) (status string, err error) { return "", nil }
+func (h hostOf) Changes(context.Context) (<-chan host.Change, error) { return nil, errDead }
+func (h hostOf) LastRequest(v verb.Verb) (*host.Request, error)      { return h.requests[v], nil }
+func (h hostOf) Open(string) (*os.File, error)                       { return nil, os.ErrNotExist }
+
+// UpdateEngine is the status of Flatcar's update_engine.
+func (h hostOf) UpdateEngine(context.Context) (status string, err error) {
+	if h.updateEngine {
+		return host.UpdateEngineNeedReboot, nil
+	}
+	return "UPDATE_STATUS_IDLE", nil
+}

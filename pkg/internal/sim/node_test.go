@@ -33,6 +33,7 @@ const (
 	imageCrashes  = "crashes"   // its kubelet does not stay up
 	imageNotReady = "not-ready" // its kubelet runs, and never gets Ready
 	imageNoMerge  = "no-merge"  // it cannot be merged
+	imageNoPods   = "no-pods"   // its kubelet starts no static pods
 )
 
 // node is a simulated node: disk, systemd, kubelet and guard.
@@ -79,8 +80,10 @@ type node struct {
 	changedAt    time.Time // something changed that its agent may not know
 	podsUp       bool      // its static pods run, which needs a kubelet once in each boot
 	osReboot     bool      // the operating system requires a reboot
-	guards       bool      // the guard runs in this boot
-	guardBoots   int       // boots in which the guard has run
+	asksSince    time.Time
+	updateEngine bool // Flatcar's update_engine says so
+	guards       bool // the guard runs in this boot
+	guardBoots   int  // boots in which the guard has run
 	guardStart   time.Time
 	findingSince time.Duration // after guardStart; the guard has found the same since
 	foundHealthy bool
@@ -91,6 +94,12 @@ type node struct {
 	failing     map[verb.Verb]int // how often a verb fails next
 	partitioned bool
 	blocked     bool // evictions are refused
+	clock       clock
+	joinedLater bool      // kubelet.conf is newer than any record of kubeadm, which is not believed
+	kubeadms    int       // how often kubeadm has completed since a fault explained another run
+	vanishedAt  time.Time // an image was deleted
+	factsAt     time.Time // the agent learned the facts last
+	noPods      bool      // the static pods do not start with what is merged
 }
 
 // bootID returns the kernel's, and bootName that of this boot or soft reboot.
@@ -115,14 +124,14 @@ func (n *node) power() {
 // booted starts the node after a boot.
 func (n *node) booted() {
 	n.w.note("%s has booted (boot %d, %s active)", n.name, n.boots, n.active)
-	n.osReboot = false
+	n.osReboot, n.updateEngine = false, false
 	n.merge()
 }
 
 // merge merges the active image, and starts guard and kubelet.
 func (n *node) merge() {
 	n.merged = n.active
-	if n.broken[n.active] == imageNoMerge {
+	if _, there := n.installed[n.active]; n.broken[n.active] == imageNoMerge || !there && !n.packages {
 		n.merged = ""
 	}
 	n.startGuard()
@@ -147,6 +156,9 @@ func (n *node) cut() {
 func (n *node) interrupted(v verb.Verb, until time.Time) {
 	if v == verb.Activate && n.requests[v] != nil && until.UnixNano()%2 == 0 {
 		n.armGuard(args(n.requests[v])) // it is armed before the symlink is changed
+	}
+	if v == verb.Kubeadm && n.controlPlane && until.UnixNano()%2 == 0 {
+		n.staticPods = args(n.requests[v]).Version // and no record says so
 	}
 }
 
@@ -181,7 +193,7 @@ func (n *node) startKubelet() {
 		n.w.watchLost(n)
 		return
 	}
-	n.kubelet, n.kubeletSince, n.podsUp = n.merged, n.w.now(), true
+	n.kubelet, n.kubeletSince, n.podsUp = n.merged, n.w.now(), n.broken[n.merged] != imageNoPods
 	n.w.checkKubelet(n)
 	boot, since := n.boots, n.kubeletSince
 	current := func() bool { return n.on && n.boots == boot && n.kubeletSince.Equal(since) && n.kubelet != "" }

@@ -37,6 +37,15 @@ func (w *world) injectNode(n *node, f fault) {
 				w.foreign[n.uid] = true
 			}
 		})
+	case "clock", "image vanishes", "kubeadm record lost", "joined later", "os update":
+		w.injectHost(n, f)
+	case "abandon":
+		w.edit(key{Resource: "nodeupgrades", Name: n.name}, func(t tree) { t["abandoned"] = tree{"reason": "it hangs"} })
+	case "recordon":
+		w.recordon(n, f)
+	case "hold":
+		w.setHold(n, true)
+		w.until(f, func() { w.setHold(n, false) })
 	case "uncordon":
 		w.edit(k, func(t tree) { delete(child(t, "spec"), "unschedulable") })
 		delete(w.foreign, n.uid)
@@ -61,6 +70,39 @@ func (w *world) injectNode(n *node, f fault) {
 			child(t, "status")["etcdSnapshot"] = tree{"node": n.name, "path": "/forged", "digest": v1alpha1.DigestOf(digest(9)), "creationTime": w.now().UTC().Format(time.RFC3339)}
 		})
 	}
+}
+
+// recordon removes the agent's cordon as a person, and cordons the node later.
+func (w *world) recordon(n *node, f fault) {
+	k := key{Resource: "nodes", Name: n.name}
+	w.edit(k, func(t tree) {
+		if text(inner(metadata(t), "annotations"), v1alpha1.CordonAnnotation) == "" {
+			return
+		}
+		delete(child(t, "spec"), "unschedulable")
+		w.until(f, func() {
+			w.edit(k, func(t tree) {
+				if spec := child(t, "spec"); text(metadata(t), "uid") == n.uid && spec["unschedulable"] != true {
+					spec["unschedulable"] = true
+					w.foreign[n.uid] = true
+				}
+			})
+		})
+	})
+}
+
+// setHold puts the node on hold, or ends that.
+func (w *world) setHold(n *node, hold bool) {
+	if n.removed {
+		return
+	}
+	w.edit(key{Resource: "nodes", Name: n.name}, func(t tree) {
+		if labels := child(t, "metadata", "labels"); hold {
+			labels[v1alpha1.HoldLabel] = ""
+		} else {
+			delete(labels, v1alpha1.HoldLabel)
+		}
+	})
 }
 
 func (w *world) heal(n *node) {

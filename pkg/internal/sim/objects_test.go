@@ -23,30 +23,63 @@ func (w *world) createSchedule(name string, spec tree) {
 }
 
 func (w *world) createUpgrade() {
+	version := w.script.To
+	if w.script.Reboot {
+		version = ""
+	}
+	w.request("upgrade", w.upgradeSpec(version))
+}
+
+// upgradeSpec returns the spec of an upgrade to that version; of a Reboot without one.
+func (w *world) upgradeSpec(version string) tree {
+	spec := tree{"strategy": w.strategy(version)}
+	if version == "" {
+		spec["type"] = "Reboot"
+	} else {
+		spec["version"] = version
+	}
+	if w.approved {
+		spec["approved"] = approved
+	}
+	return spec
+}
+
+func (w *world) strategy(version string) tree {
 	s := w.script
 	strategy := tree{
-		"maxUnavailable": float64(s.Budget), "maxFailures": float64(s.MaxFailures),
+		"maxUnavailable": float64(w.budgets[len(w.budgets)-1].of), "maxFailures": float64(s.MaxFailures),
 		"settleSeconds": float64(s.Settle), "minReadySeconds": float64(s.MinReady), "guardSeconds": float64(s.Guard),
 		"drain": tree{"timeoutSeconds": float64(s.Drain)}, "etcdSnapshot": "Skip",
 	}
 	if s.Snapshot {
 		strategy["etcdSnapshot"] = "Required"
 	}
-	if s.Restart {
+	switch {
+	case version == "":
+	case s.Restart:
 		strategy["method"] = "Restart"
-	}
-	if s.SoftReboot {
+	case s.SoftReboot:
 		strategy["method"] = "SoftReboot"
 	}
 	if s.Groups {
-		strategy["groups"] = []any{tree{"name": "a", "nodeSelector": tree{"matchLabels": tree{"pool": "a"}}}}
+		group := tree{"name": "a", "nodeSelector": tree{"matchLabels": tree{"pool": "a"}}}
+		if s.GroupLimit > 0 {
+			group["maxUnavailable"] = float64(s.GroupLimit)
+		}
+		if s.Approvals {
+			group["approval"] = "Required"
+		}
+		strategy["groups"] = []any{group}
 	}
-	spec := tree{"version": s.To, "strategy": strategy}
-	if s.Reboot {
-		delete(spec, "version")
-		spec["type"] = "Reboot"
+	if s.Approvals {
+		strategy["approval"] = "Required"
 	}
-	k := key{Resource: "clusterupgrades", Name: "upgrade"}
+	return strategy
+}
+
+// request creates a ClusterUpgrade, unless there is one of that name.
+func (w *world) request(name string, spec tree) {
+	k := key{Resource: "clusterupgrades", Name: name}
 	if w.api.objects[k] == nil {
 		w.api.put("admin", k, tree{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "ClusterUpgrade", "spec": spec})
 	}

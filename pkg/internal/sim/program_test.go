@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // program is a running agent or coordinator: its clients, its caches, and when it runs
@@ -42,10 +44,11 @@ var errDead = errors.New("the program was killed")
 
 var errLost = errors.New("the reply was lost")
 
-func (p *program) init(w *world, name string) {
+func (p *program) init(w *world, name string, clock *kube.Clock) {
 	p.w, p.name = w, name
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.clients = newClients(&transport{by: name, api: w.api, before: p.before, after: p.after, evict: w.evict, renew: w.showRenewal})
+	t := &transport{by: name, api: w.api, before: p.before, after: p.after, evict: w.evict, renew: w.showRenewal}
+	p.clients = newClients(clock.Wrap(t))
 }
 
 func (p *program) dead() bool { return p.isDead }

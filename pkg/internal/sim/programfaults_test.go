@@ -33,7 +33,7 @@ func (w *world) injectProgram(f fault) {
 	case "miss":
 		v := p.views[f.Number%len(p.views)]
 		if log := w.api.log[v.resource]; len(log) > 0 {
-			v.missing = map[string]bool{log[len(log)-1].name: true}
+			v.missing, v.missedFrom = map[string]bool{log[len(log)-1].name: true}, v.next
 		}
 		w.until(f, func() { v.list(len(w.api.log[v.resource])); p.wake(0) })
 	}

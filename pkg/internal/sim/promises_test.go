@@ -9,8 +9,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
 
-// grace is how long after a person tampered with a Lease, or a control plane failed, the
-// programs may not know it.
+// grace is how long after a control plane failed the programs may not know it.
 const grace = 60 * time.Second
 
 // checkRequest checks a request before it has its effect.
@@ -70,7 +69,7 @@ func (w *world) checkStart(a *agentProgram, r host.Request) {
 			return
 		}
 		w.checkBegin(a, "runs kubeadm")
-		w.checkSnapshot(n)
+		w.checkSnapshot(n, given.Version)
 	case verb.Snapshot:
 		w.checkBegin(a, "takes a snapshot")
 	case verb.Activate:
@@ -84,6 +83,8 @@ func (w *world) checkStart(a *agentProgram, r host.Request) {
 // checkReboot checks a reboot that an agent asks for.
 func (w *world) checkReboot(a *agentProgram) {
 	n := a.node
+	w.checkAbandonedReboot(a)
+	w.checkLink(a)
 	if v := n.busy(); v != "" {
 		w.broken("promise 4", "%s reboots while %s runs", n.name, v)
 	}
@@ -118,7 +119,7 @@ func (w *world) wrote(by string, k key, before, after *stored) {
 func (w *world) checkState() {
 	down := 0
 	for _, n := range w.nodes {
-		if n.controlPlane && !n.removed && w.outOfService(n) {
+		if n.controlPlane && !n.removed && w.outOfService(n) && !w.givenUp(n) {
 			down++
 		}
 	}

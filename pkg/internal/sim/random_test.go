@@ -14,6 +14,8 @@ var kinds = []struct {
 	kind   string
 	weight int
 }{
+	{"hold", 4}, {"abandon", 3}, {"recordon", 3}, {"clock", 4}, {"joined later", 1}, {"kubeadm record lost", 2}, {"os update", 2},
+	{"publish", 2}, {"request patch", 3}, {"request reboot", 3}, {"retry", 3}, {"join", 2}, {"budget", 2},
 	{"crash agent", 8}, {"crash coordinator", 6}, {"stop coordinator", 5}, {"lose reply", 4}, {"stall", 6}, {"miss", 4},
 	{"interleave", 10}, {"second coordinator", 4}, {"power cut", 4}, {"partition", 4}, {"api down", 2},
 	{"delete lease", 3}, {"clear lease", 2}, {"garble lease", 1}, {"unlabel lease", 1},
@@ -71,7 +73,7 @@ func newScript(seed uint64) script {
 	names := s.nodes()
 	node := func() string { return names[r.IntN(len(names))] }
 	if r.IntN(5) == 0 {
-		s.Broken[node()] = []string{imageCrashes, imageNotReady, imageNoMerge}[r.IntN(3)]
+		s.Broken[node()] = []string{imageCrashes, imageNotReady, imageNoMerge, imageNoPods}[r.IntN(4)]
 	}
 	for range pick(0, 2, 4, 6, 8, 12, 16) {
 		s.Faults = append(s.Faults, anyFault(r, s, early(r.Float64(), s.Lasts)))
@@ -90,19 +92,22 @@ func newScript(seed uint64) script {
 	s.Faults = append(s.Faults, anySwitches(s)...)
 	s.Faults = append(s.Faults, anyDeaths(s)...)
 	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
+	anyPeople(&s)
 	s.Packages, s.Unmanaged, s.Soft = anyPackages(s), anyUnmanaged(s), anySoft(s)
 	return s
 }
 
 // anyPackages returns random nodes whose Kubernetes comes from packages: about half of those
-// of a Reboot, and few workers of an upgrade to a version.
+// of a Reboot, and few workers of an upgrade to a version, which a control plane with packages
+// would hold until a person has upgraded it.
 func anyPackages(s script) (names []string) {
 	r, oneIn := rand.New(rand.NewPCG(s.Seed, 3)), 8
 	if s.Reboot {
 		oneIn = 2
 	}
+	patches := !s.Reboot || s.Automatic || s.has("request patch")
 	for _, name := range s.nodes() {
-		if r.IntN(oneIn) == 0 && (s.Reboot || name[0] == 'w') {
+		if r.IntN(oneIn) == 0 && (!patches || name[0] == 'w') {
 			names = append(names, name)
 		}
 	}
@@ -157,7 +162,7 @@ func anyUnmanaged(s script) (names []string) {
 func anyMoment(r *rand.Rand, s script) (list []fault) {
 	step := triggers[r.IntN(len(triggers))]
 	for _, kinds := range [][]string{
-		{"close window", "close window", "freeze", "invalid schedule", "delete upgrade", "recreate upgrade"},
+		{"close window", "close window", "freeze", "invalid schedule", "delete upgrade", "recreate upgrade", "suspend", "suspend"},
 		{"stop coordinator", "stop coordinator", "stall"},
 		{"drain blocked", "drain blocked", "verb fails", "crash agent", "power cut"},
 	} {

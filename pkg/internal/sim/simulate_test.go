@@ -53,16 +53,14 @@ func newWorld(s script, verbose bool) *world {
 	w := &world{
 		script: s, started: time.Now(), rng: rand.New(rand.NewPCG(s.Seed, 2)), api: newAPI(), log: discard, verbose: verbose,
 		agents: map[string]*agentProgram{}, published: digest(1), snapshots: map[string]int{}, fixed: map[string]string{},
-		foreign: map[string]bool{}, tampered: map[string]time.Time{}, lastHolder: map[string]string{}, specChangedAt: map[string]time.Time{},
+		foreign: map[string]bool{}, lastHolder: map[string]string{}, specChangedAt: map[string]time.Time{}, since: map[string]time.Time{}, explained: map[string]bool{},
+		budgets: []budget{{of: s.Budget}},
 	}
 	w.api.onWrite, w.recorded.entered = w.wrote, w.entered
 	for _, name := range s.nodes() {
 		w.join(name, true)
 	}
-	w.api.put("admin", key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName}, tree{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "UpgradePolicy",
-		"spec": tree{"mode": "Manage", "nodeSelector": managed, "historyLimit": 20.0, "source": tree{"url": "https://images.example/", "intervalSeconds": 600.0}},
-	})
+	w.createPolicy()
 	w.api.put("admin", key{"configmaps", "kube-system", "kubeadm-config"}, tree{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": tree{"ClusterConfiguration": "kind: ClusterConfiguration"},
 	})
@@ -77,6 +75,17 @@ func newWorld(s script, verbose bool) *world {
 		w.after(f.At, f.Kind, func() { w.inject(f) })
 	}
 	return w
+}
+
+func (w *world) createPolicy() {
+	spec := tree{"mode": "Manage", "nodeSelector": managed, "historyLimit": 20.0, "source": tree{"url": "https://images.example/", "intervalSeconds": 600.0}}
+	if w.script.Automatic {
+		spec["automatic"] = []any{tree{"type": "Patch", "minAgeSeconds": 60.0}, tree{"type": "Reboot"}}
+		spec["strategy"] = w.strategy("")
+	}
+	w.api.put("admin", key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName}, tree{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "UpgradePolicy", "spec": spec,
+	})
 }
 
 // managed selects the nodes that are managed.
@@ -104,7 +113,9 @@ func (w *world) join(name string, runs bool) {
 		labels["node-role.kubernetes.io/control-plane"] = ""
 	}
 	k := key{Resource: "nodes", Name: name}
-	s := w.api.put("admin", k, tree{"apiVersion": "v1", "kind": "Node", "metadata": tree{"labels": labels}, "spec": tree{}, "status": tree{}})
+	s := w.api.put("admin", k, tree{"apiVersion": "v1", "kind": "Node", "metadata": tree{"labels": labels}, "spec": tree{}, "status": tree{
+		"nodeInfo": tree{"kubeletVersion": n.active, "operatingSystem": "linux", "architecture": arch}, // its kubelet registers it with them
+	}})
 	n.uid = text(metadata(s.tree), "uid")
 	w.nodes = append(w.nodes, n)
 	if !runs {

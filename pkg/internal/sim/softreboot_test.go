@@ -8,7 +8,7 @@ func (h hostOf) SoftReboot(context.Context) error {
 		return errDead
 	}
 	h.w.checkReboot(h.agent)
-	h.w.checkSoftReboot(h.node)
+	h.w.checkSoftReboot(h.agent)
 	if h.w.script.Soft[h.name] != softNothing {
 		h.softReboot()
 	}
@@ -51,11 +51,15 @@ func (n *node) startSoftly(former string) {
 
 // checkSoftReboot checks that a node is not soft-rebooted that cannot be, or whose kernel is
 // to be replaced.
-func (w *world) checkSoftReboot(n *node) {
-	if !w.script.SoftReboot || w.script.Reboot {
+func (w *world) checkSoftReboot(a *agentProgram) {
+	n := a.node
+	if u := w.upgradeOf(a); !w.script.SoftReboot || u != nil && u.Spec.Version == "" {
 		w.broken("method", "%s soft-reboots, and that was not asked for", n.name)
 	}
 	if w.script.Soft[n.name] == softImpossible {
 		w.broken("method", "%s soft-reboots, and cannot", n.name)
+	}
+	if (n.osReboot || n.updateEngine) && n.asksSince.Before(n.factsAt) && n.factsAt.Before(a.ranAt) {
+		w.broken("method", "%s soft-reboots, and its operating system asks for a reboot", n.name)
 	}
 }

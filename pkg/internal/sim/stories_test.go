@@ -101,6 +101,32 @@ func TestStories(t *testing.T) {
 			},
 			"all 5 nodes run v1.34.4",
 		},
+		"a person's cordon of a node with our mark stays": {
+			func(s *script) {
+				s.Settle = 60
+				s.Faults = []fault{{Kind: "recordon", Step: v1alpha1.StepSettling, Who: "w1", For: 20 * time.Second}}
+			},
+			"all 3 nodes run v1.34.4",
+		},
+		"a node whose clock is behind does not go on in an exclusion": {
+			func(s *script) {
+				s.Opens, s.Drain, s.Pods = -24*time.Hour, 900, 2
+				s.Faults = []fault{
+					{At: 100 * time.Second, Kind: "clock", Who: "w1", For: 5 * time.Minute, Number: 10},
+					{At: time.Minute, Kind: "drain blocked", Who: "w1", For: 3 * time.Minute},
+					{At: 110 * time.Second, Kind: "stop coordinator", Who: "coordinator", For: 5 * time.Minute},
+					{At: 2 * time.Minute, Kind: "freeze", For: 5 * time.Minute},
+				}
+			},
+			"all 3 nodes run v1.34.4",
+		},
+		"kubeadm whose record is not believed does not run again and again": {
+			func(s *script) {
+				s.Lasts = time.Hour
+				s.Faults = []fault{{At: time.Second, Kind: "joined later", Who: "cp1", For: time.Hour}}
+			},
+			"cp1",
+		},
 		"an upgrade to a version leaves a node with packages out": {
 			func(s *script) { s.Packages = []string{"w1"} }, "all 2 nodes run v1.34.4",
 		},

@@ -72,6 +72,7 @@ func (w *world) manage(n *node, managed bool) {
 		return
 	}
 	n.unmanaged, n.managedOnce = !managed, n.managedOnce || managed
+	w.since["unmanaged "+n.uid] = w.now()
 	w.edit(key{Resource: "nodes", Name: n.name}, func(t tree) {
 		if labels := child(t, "metadata", "labels"); managed {
 			delete(labels, "unmanaged")
@@ -81,6 +82,12 @@ func (w *world) manage(n *node, managed bool) {
 	})
 }
 
+func (w *world) observes() bool {
+	policy := get[*v1alpha1.UpgradePolicy](w.api, key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName})
+	return policy != nil && policy.Spec.Mode == v1alpha1.ModeObserve
+}
+
 func (w *world) setMode(mode v1alpha1.ManagementMode) {
+	w.since["observe"] = w.now()
 	w.edit(key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName}, func(t tree) { child(t, "spec")["mode"] = string(mode) })
 }

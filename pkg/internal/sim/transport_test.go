@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,7 +72,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 func answer(r *http.Request, code int, data []byte) *http.Response {
 	return &http.Response{
 		StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: int64(len(data)),
+		Header: http.Header{"Content-Type": {"application/json"}, "Date": {time.Now().UTC().Format(http.TimeFormat)}}, ContentLength: int64(len(data)),
 		Body: io.NopCloser(bytes.NewReader(data)),
 	}
 }

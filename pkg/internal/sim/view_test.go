@@ -22,7 +22,8 @@ type view struct {
 	// stalledUntil is when a watch that delivers nothing is over.
 	stalledUntil time.Time
 	// missing are objects whose events are lost until the next list.
-	missing map[string]bool
+	missing    map[string]bool
+	missedFrom int // where in the log that began
 }
 
 // list fills the view from the log up to index.
@@ -43,6 +44,20 @@ func (v *view) list(index int) {
 
 // behind reports whether the log has entries that the view has not.
 func (v *view) behind() bool { return v.next < len(v.api.log[v.resource]) }
+
+// told returns an object as the API server has told it last.
+func (v *view) told(name string) *stored {
+	until := v.next
+	if v.missing[name] {
+		until = v.missedFrom
+	}
+	for i := until - 1; i >= 0; i-- {
+		if c := v.api.log[v.resource][i]; c.name == name {
+			return c.object
+		}
+	}
+	return nil
+}
 
 // deliver delivers all events, and reports whether one was for this view.
 func (v *view) deliver() (changed bool) {

@@ -9,13 +9,13 @@ import (
 )
 
 // watch adds a view to the program, filled with what is there at index of the log.
-func (p *program) watch(resource string, store cache.Store, selects func(name string, o *stored) bool, stale bool) {
+func (p *program) watch(resource string, store cache.Store, selects func(name string, o *stored) bool, stale bool) *view {
 	v := &view{api: p.w.api, resource: resource, store: store, selects: selects}
 	log := p.w.api.log[resource]
 	index := len(log)
 	if stale { // an apiserver that lags answers the first list
 		since := p.w.now().Add(-time.Duration(p.w.noise(60)) * time.Second)
-		for index > 0 && log[index-1].at.After(since) {
+		for index > 0 && log[index-1].at.After(since) && log[index-1].at.After(p.w.started) {
 			index--
 		}
 	}
@@ -24,6 +24,7 @@ func (p *program) watch(resource string, store cache.Store, selects func(name st
 	if v.behind() {
 		p.deliverLater(v, 5*time.Second)
 	}
+	return v
 }
 
 // deliverLater delivers a view's events after a while.

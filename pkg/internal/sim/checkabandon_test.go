@@ -1,0 +1,56 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// checkAbandonment checks a change of the field abandoned of a NodeUpgrade.
+func (w *world) checkAbandonment(by, name string, before, after tree) {
+	n := w.node(name)
+	was, is := before["abandoned"] != nil, after["abandoned"] != nil
+	if n == nil || was == is {
+		return
+	}
+	w.note("%s: %s is abandoned: %t", by, name, is)
+	if is {
+		w.since["abandoned "+n.uid] = w.now()
+		return
+	}
+	if by == "admin" {
+		return
+	}
+	status, spec := inner(before, "status"), inner(before, "spec")
+	switch step := v1alpha1.Step(text(status, "step")); {
+	case step.Info().Phase == v1alpha1.PhaseStopped:
+		w.broken("abandon", "%s takes back %s, which is in step %s", by, name, step)
+	case status["observedGeneration"] != metadata(before)["generation"]:
+		w.broken("abandon", "%s takes back %s, whose agent has not reported since", by, name)
+	case v1alpha1.Release(text(spec, "release")).Granted():
+		w.broken("abandon", "%s takes back %s, which is released", by, name)
+	}
+}
+
+// wasAbandoned reports whether a node whose slot was freed because a person had abandoned it
+// has reported since, in the middle of its attempt: it gets the slot back.
+func (w *world) wasAbandoned(owner fleet.Owner) bool {
+	nu := w.nodeUpgrade(owner.Node)
+	return nu != nil && slices.Contains(withSlot, nu.Status.Step) && !w.since["freed "+owner.UID].Before(w.since["abandoned "+owner.UID])
+}
+
+// givenUp reports whether a person has abandoned the node, or had since it took its slot: that
+// attempt may go on after the slot was freed.
+func (w *world) givenUp(n *node) bool {
+	return w.abandoned(n.owner()) || w.since["abandoned "+n.uid].After(w.since["took "+n.uid])
+}
+
+// checkAbandonedReboot checks that a node does not reboot which was abandoned, and whose slot
+// was freed, before its agent's reconcile began: another node may have the slot.
+func (w *world) checkAbandonedReboot(a *agentProgram) {
+	n := a.node
+	if w.abandoned(n.owner()) && w.held(n) == "" && w.since["abandoned "+n.uid].Before(a.ranAt) && w.since["freed "+n.uid].Before(a.ranAt) && a.reachable() {
+		w.broken("abandon", "%s reboots, was abandoned, and its slot was freed", n.name)
+	}
+}

@@ -1,0 +1,71 @@
+package sim
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+// A node that fails, and an upgrade that needs a person, must have a cause that the script
+// put there.
+
+// harmful are the faults after which a node may fail, and those that concern every node.
+var (
+	harmful    = []string{"power cut", "manual reboot", "partition", "verb fails", "replace node", "delete node", "image vanishes", "kubelet dies", "joined later"}
+	harmfulAll = []string{"api down"}
+)
+
+// explain notes what a fault may explain later.
+func (w *world) explain(f fault) {
+	n := w.node(f.Who)
+	switch {
+	case slices.Contains(harmfulAll, f.Kind), n != nil && n.controlPlane && slices.Contains(harmful, f.Kind):
+		w.explained["all"] = true
+	case n != nil && slices.Contains(harmful, f.Kind):
+		w.explained[n.name] = true
+	}
+}
+
+// noteStopped checks that a node which has failed, or was rolled back, had a reason to.
+func (w *world) noteStopped(name string, step v1alpha1.Step) {
+	n := w.node(name)
+	if n == nil || step.Info().Phase != v1alpha1.PhaseStopped {
+		return
+	}
+	w.since["failed "+n.uid] = w.now()
+	if !w.explained["all"] && !w.explained[name] && len(n.broken) == 0 {
+		w.broken("unexplained", "%s is in step %s, and nothing was done to it: %s", name, step, w.describe())
+	}
+}
+
+// checkStalled checks that an upgrade that needs a person has a node that failed or does not
+// come back, or findings.
+func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
+	if !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionStalled) || len(w.explained) > 0 || len(w.script.Broken) > 0 || !w.blockedSince.IsZero() {
+		return
+	}
+	reason, message := u.Status.Explain()
+	switch s := w.script; reason {
+	case v1alpha1.ReasonNotStaged, v1alpha1.ReasonNotOffered, v1alpha1.ReasonHashMismatch:
+		if s.has("republish") {
+			return
+		}
+	case v1alpha1.ReasonSkew, v1alpha1.ReasonControlPlaneFirst:
+		if s.has("leave pool") { // with a control plane
+			return
+		}
+	case v1alpha1.ReasonScheduleInvalid, v1alpha1.ReasonInsufficientTime: // so are the scripts' windows
+		return
+	case v1alpha1.ReasonEtcdQuorum:
+		if s.ControlPlanes == 2 {
+			return
+		}
+	case v1alpha1.ReasonUnsupported:
+		if len(s.Packages) > 0 {
+			return
+		}
+	}
+	w.broken("unexplained", "upgrade %s is stalled, and nothing was done to the cluster: %s: %s", u.Name, reason, message)
+}

@@ -24,7 +24,7 @@ func (s *staging) download(ctx context.Context) error {
 		return err
 	}
 	staging := s.layout.At(host.StagingDir)
-	if err := errors.Join(os.RemoveAll(staging), os.MkdirAll(staging, 0o755), makeRoom(s.layout, s.image)); err != nil {
+	if err := errors.Join(os.RemoveAll(staging), os.MkdirAll(staging, 0o755), makeRoom(s.layout, s.image)); err != nil { //nolint:gosec // as the folder of images that it is in
 		return fmt.Errorf("preparing the folder for the download: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(staging) }()

@@ -14,31 +14,32 @@ import (
 // the next one.
 const keptOfMinor = 3
 
-// needed returns the images that must stay on the disk: the running one, which is also
-// returned as current, the active one, and the one that a rollback would return to.
-func needed(l host.Layout) (current host.Image, images []host.Image, err error) {
+// needed returns the images that must stay on the disk: the running one, the active one, and
+// the one that a rollback would return to.
+func needed(l host.Layout) ([]host.Image, error) {
 	active, err := l.Active()
 	if err != nil {
-		return host.Image{}, nil, err
+		return nil, err
 	}
-	if current, err = running(l); err != nil {
-		return host.Image{}, nil, err
+	current, err := running(l)
+	if err != nil {
+		return nil, err
 	}
-	images = []host.Image{current, active}
+	images := []host.Image{current, active}
 	guard, err := l.Guard()
 	if err != nil || guard == nil {
-		return current, images, err
+		return images, err
 	}
 	if from, err := host.NewImage(guard.From, host.Architecture()); err == nil {
 		images = append(images, from)
 	}
-	return current, images, nil
+	return images, nil
 }
 
 // unkept returns the images that are needed, and that are only where other runs of
 // systemd-sysupdate may delete them.
 func unkept(l host.Layout) ([]host.Image, error) {
-	_, images, err := needed(l)
+	images, err := needed(l)
 	return slices.DeleteFunc(images, func(i host.Image) bool {
 		return isFile(l.At(i.Path())) || !isFile(l.At(i.PublishedPath()))
 	}), err
@@ -56,7 +57,7 @@ func keepNeeded(l host.Layout) error {
 // link makes another name for an image, or a copy where that is not possible: the file may
 // not be changed (chattr +i), or the file system has no hard links.
 func link(l host.Layout, from, to string) error {
-	if err := os.MkdirAll(l.At(host.KeptDir), 0o755); err != nil {
+	if err := os.MkdirAll(l.At(host.KeptDir), 0o755); err != nil { //nolint:gosec // as the folder of images that it is in
 		return fmt.Errorf("making the folder of kept images: %w", err)
 	}
 	err := os.Link(l.At(from), l.At(to))
@@ -75,7 +76,7 @@ func link(l host.Layout, from, to string) error {
 // makeRoom removes the oldest images of the minor of one that is to be kept, down to
 // keptOfMinor with that one, but none that is needed.
 func makeRoom(l host.Layout, next host.Image) error {
-	_, images, err := needed(l)
+	images, err := needed(l)
 	if err != nil {
 		return err
 	}

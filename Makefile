@@ -206,6 +206,10 @@ e2e-airgap: packages lab image ## docs/airgap.md as one run: images behind a pro
 e2e-cgroup2: packages lab image ## A reboot on version 2 control groups, in a virtual machine without KVM; its log and result are in bin/e2e-cgroup2 (root; a quarter of an hour)
 	cd lab && CGO_ENABLED=0 VIRTUAL_OUT=$(abspath bin/e2e-cgroup2) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 4h -run 'TestVersion2ControlGroups$$' ./e2e/...
 
+.PHONY: e2e-sid
+e2e-sid: packages lab image ## One node with the newest systemd (Debian sid) while its own update timer runs: rolled back, upgraded, given back; in a virtual machine where the control groups are of version 1 (root; an hour)
+	cd lab && CGO_ENABLED=0 VIRTUAL_OUT=$(abspath bin/e2e-sid) COMPATIBILITY=$(abspath docs/compatibility.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 4h -run 'TestNewestSystemd$$' ./e2e/...
+
 .PHONY: e2e-metrics
 e2e-metrics: assets build test-rules ## A real Prometheus and Alertmanager with a real coordinator: metrics, alerts, dashboard (root; about 5 minutes)
 	$(call install,prometheus prometheus-alertmanager)

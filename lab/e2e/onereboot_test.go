@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,13 +21,9 @@ import (
 // TestOneReboot is the smallest upgrade of real nodes: a worker requires a reboot and gets it
 // by an upgrade, while a web service answers. Slow machines can do it.
 func TestOneReboot(t *testing.T) {
-	o := &oneReboot{test: t, began: time.Now(), bootIDs: map[string]string{}}
-	o.note(t, "the test begins")
+	o := &oneReboot{pagedStory: begin(t), bootIDs: map[string]string{}}
 	o.testCluster = newLab(t, 1, 1)
-	for _, step := range []struct {
-		name string
-		run  func(*testing.T)
-	}{
+	o.play([]chapter{
 		{"a control plane and a worker are Ready", o.ready},
 		{"nodes have the control groups of their host", o.checkGroups},
 		{"the product is installed", o.require},
@@ -36,47 +31,13 @@ func TestOneReboot(t *testing.T) {
 		{"the worker rebooted by an upgrade of type Reboot", o.reboot},
 		{"the promises held at every moment", o.checkPromises},
 		{"the web service answered every request", o.served},
-	} {
-		began := time.Now()
-		passed := t.Run(step.name, step.run)
-		result := map[bool]string{true: "passed", false: "FAILED"}[passed]
-		if o.isVoid(t, began) {
-			result += ", and void"
-		}
-		o.note(t, fmt.Sprintf("%s: %s", step.name, result))
-		if !passed {
-			t.FailNow()
-		}
-	}
+	}, o.isVoid)
 }
-
-// stepPrefix is what a line of the page begins with.
-const stepPrefix = "- after "
 
 type oneReboot struct {
 	*testCluster
-	test    *testing.T
-	began   time.Time
+	pagedStory
 	bootIDs map[string]string // before the upgrade
-}
-
-// note adds a line to the page E2E_RESULT, if there is one.
-func (o *oneReboot) note(t *testing.T, what string) {
-	t.Helper()
-	line := fmt.Sprintf("%s%s: %s\n", stepPrefix, time.Since(o.began).Round(time.Second), what)
-	t.Log(line)
-	page := os.Getenv("E2E_RESULT")
-	if page == "" {
-		return
-	}
-	f, err := os.OpenFile(page, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.WriteString(line); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // ready lets the control plane run pods of the web service, so that it can lose the worker's.

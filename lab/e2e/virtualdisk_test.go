@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/iptables"
@@ -21,16 +22,16 @@ const packetFilter = "legacy"
 // checkout is where the virtual machine has this project.
 const checkout = "/opt/kubectl-upgrade"
 
-// makeVirtual makes the machine's parts: its disk has all that the story needs.
-func makeVirtual(ctx context.Context, t *testing.T, machine *virtual.Machine, script string) {
+// make makes the machine's parts: its disk has all that the test needs.
+func (s virtualStory) make(ctx context.Context, t *testing.T, machine *virtual.Machine, limit time.Duration) {
 	t.Helper()
 	allowMappings(t)
 	cache, err := artifacts.Open(env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	disk := virtual.Disk{Script: script, Size: "14G"}
-	disk.Copies = virtualCopies(ctx, t, cache)
+	disk := virtual.Disk{Script: s.script(*machine, limit), Size: "16G"}
+	disk.Copies = s.copies(ctx, t, cache)
 	if machine.Clock, err = cache.VirtualClock(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -43,16 +44,17 @@ func makeVirtual(ctx context.Context, t *testing.T, machine *virtual.Machine, sc
 	}
 }
 
-// virtualCopies are what the machine has of this one, these tests among them.
-func virtualCopies(ctx context.Context, t *testing.T, cache *artifacts.Cache) map[string]string {
+// copies are what the machine has of this one, these tests among them.
+func (s virtualStory) copies(ctx context.Context, t *testing.T, cache *artifacts.Cache) map[string]string {
 	t.Helper()
 	t.Setenv(iptables.Variable, packetFilter) // of images and nodes
-	if _, err := cache.Containerd(ctx, "", 0); err != nil {
+	if _, err := cache.Rootfs(ctx, s.base); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cache.Kubernetes(ctx, strings.TrimPrefix(from, "v")); err != nil {
+	if _, err := cache.Containerd(ctx, s.base, 0); err != nil {
 		t.Fatal(err)
 	}
+	s.makeVersions(ctx, t, cache)
 	copies := map[string]string{}
 	for _, folder := range cache.Used() { // not the virtual machine's own
 		copies[folder] = folder
@@ -70,6 +72,30 @@ func virtualCopies(ctx context.Context, t *testing.T, cache *artifacts.Cache) ma
 		t.Fatal(err)
 	}
 	return copies
+}
+
+// makeVersions makes the versions of Kubernetes that the test needs.
+func (s virtualStory) makeVersions(ctx context.Context, t *testing.T, cache *artifacts.Cache) {
+	t.Helper()
+	if _, err := cache.Kubernetes(ctx, strings.TrimPrefix(from, "v")); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.broken) == 0 {
+		return
+	}
+	next, err := cache.Kubernetes(ctx, strings.TrimPrefix(to, "v"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range s.broken {
+		kind, err := artifacts.FindBrokenKind(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := cache.BrokenSysext(ctx, next, kind); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // allowMappings lets a process have enough mappings until the test ends: the kernel maps each

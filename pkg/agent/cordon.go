@@ -82,7 +82,7 @@ func cordonedByOthers(node *corev1.Node) bool {
 		var fields struct {
 			Spec map[string]json.RawMessage `json:"f:spec"`
 		}
-		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil {
+		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
 		if _, set := fields.Spec["f:unschedulable"]; set {

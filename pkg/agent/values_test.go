@@ -130,8 +130,8 @@ func TestNodePatches(t *testing.T) {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7", Annotations: test.marks}}
 			if test.manager != "" {
 				node.ManagedFields = []metav1.ManagedFieldsEntry{
-					{Manager: "kubelet", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:podCIDR":{}}}`)}},
-					{Manager: test.manager, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:unschedulable":{}}}`)}},
+					{Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:podCIDR":{}}}`)},
+					{Manager: test.manager, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:unschedulable":{}}}`)},
 				}
 			}
 			node.Spec.Unschedulable = test.unschedulable

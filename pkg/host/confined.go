@@ -201,7 +201,7 @@ func confinement(r Confined, f *confinedOutputs) []property {
 		{"SystemCallErrorNumber", int32(unix.EPERM)},
 
 		// How much of it.
-		{"RuntimeMaxUSec", uint64(confinedTime.Microseconds())},
+		{"RuntimeMaxUSec", uint64(confinedTime.Microseconds())}, //nolint:gosec // it is positive
 		{"KillSignal", int32(unix.SIGKILL)},
 		{"MemoryMax", uint64(confinedMemory)},
 		{"MemorySwapMax", uint64(0)},

@@ -65,7 +65,7 @@ func settings(d *appsv1.DaemonSet, flag string) (values []string) {
 // that look like kured and may reach their nodes.
 func Kured(daemonSets []*appsv1.DaemonSet, named []v1alpha1.DaemonSetReference) []*appsv1.DaemonSet {
 	return slices.DeleteFunc(slices.Clone(daemonSets), func(d *appsv1.DaemonSet) bool {
-		return !isNamed(d, named) && !(looksLikeKured(d) && reachesHost(d))
+		return !isNamed(d, named) && (!looksLikeKured(d) || !reachesHost(d))
 	})
 }
 
@@ -109,7 +109,7 @@ func locksOf(kured *appsv1.DaemonSet, daemonSets []*appsv1.DaemonSet) (locks []l
 	annotations := append(settings(kured, kuredLockFlag), kuredLock)
 	spaces, names := append(settings(kured, kuredSpaceFlag), kuredDefaultSpace), append(settings(kured, kuredNameFlag), kuredDefaultName)
 	for _, d := range daemonSets {
-		if d != kured && !(slices.Contains(spaces, d.Namespace) && slices.Contains(names, d.Name)) {
+		if d != kured && (!slices.Contains(spaces, d.Namespace) || !slices.Contains(names, d.Name)) {
 			continue
 		}
 		for _, annotation := range slices.Compact(slices.Sorted(slices.Values(annotations))) {

@@ -26,16 +26,16 @@ const (
 // become healthy.
 type node struct {
 	host.Layout
-	t       *testing.T
-	health  guard.Health
+	t      *testing.T
+	health guard.Health
 	// silent is until when the API server does not answer, and kubelet when the kubelet starts.
 	silent, kubelet time.Duration
-	clock   time.Duration
-	boots   int
-	softs   int
-	reboots int
-	ran     []string
-	stop    context.CancelFunc
+	clock           time.Duration
+	boots           int
+	softs           int
+	reboots         int
+	ran             []string
+	stop            context.CancelFunc
 	// fails has the commands that fail.
 	fails map[string]bool
 	// onRun is called with each command. Nil: nothing is.

@@ -53,8 +53,8 @@ func (w *world) checkUncordon(a *agentProgram) {
 	}
 }
 
-// lastSeconds is how long before a node leaves Settling its kubelet may have been asked.
-const lastSeconds = 15 * time.Second
+// settleSlack is how long before a node leaves Settling its kubelet may have been asked.
+const settleSlack = 15 * time.Second
 
 // checkSettled checks that a node leaves Settling, and its guard ends, with a kubelet.
 func (w *world) checkSettled(a *agentProgram, before machine.State) {
@@ -62,7 +62,7 @@ func (w *world) checkSettled(a *agentProgram, before machine.State) {
 	if before.Step != v1alpha1.StepSettling || after != v1alpha1.StepUncordoning && after != v1alpha1.StepObserving && after != v1alpha1.StepUnlocking {
 		return
 	}
-	if dead := w.now().Sub(n.diedAt); n.on && n.kubelet == "" && !n.diedAt.IsZero() && dead > lastSeconds {
+	if dead := w.now().Sub(n.diedAt); n.on && n.kubelet == "" && !n.diedAt.IsZero() && dead > settleSlack {
 		w.broken("verified", "%s leaves Settling for %s, and its kubelet has been dead for %s", n.name, after, dead)
 	}
 }

@@ -99,7 +99,6 @@ type node struct {
 	kubeadms    int       // how often kubeadm has completed since a fault explained another run
 	vanishedAt  time.Time // an image was deleted
 	factsAt     time.Time // the agent learned the facts last
-	noPods      bool      // the static pods do not start with what is merged
 }
 
 // bootID returns the kernel's, and bootName that of this boot or soft reboot.

@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -133,7 +135,7 @@ func alive(open []net.Conn) (n int) {
 	for _, conn := range open {
 		_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
 		_, err := conn.Read(make([]byte, 1))
-		if timeout, is := err.(net.Error); is && timeout.Timeout() {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
 			n++
 		}
 	}

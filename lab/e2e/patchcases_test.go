@@ -56,7 +56,8 @@ var patchFaults = []fault{
 		before: onNode("cp1", "mkdir -p /etc/kubernetes/tmp; mount -t tmpfs -o size=4k tmpfs /etc/kubernetes/tmp"), inject: none,
 		says: says{"cp1", v1alpha1.ReasonKubeadmFailed, "no space left"}, heal: onNode("cp1", "umount /etc/kubernetes/tmp"), then: patched},
 
-	// The guard, which returns w1 to its former version while the fault lasts.
+	// The guard, which returns w1 to its former version while the fault lasts. A kubelet that
+	// reports in between shows its reboot.
 	{name: "guard-killed", what: "w1's new kubelet hangs, and the guard is killed every 5 s", patch: &patch{nodes: []string{"w1"}, broken: "hang"}, at: steps{rebooting}, inject: killGuard, then: rolledBack},
 	{name: "guard-twice", what: "w1's new kubelet hangs, and a second guard runs beside the first", patch: &patch{nodes: []string{"w1"}, broken: "hang", method: v1alpha1.MethodRestart}, at: steps{restarting}, inject: secondGuard, then: rolledBack},
 	{name: "guard-healthy", what: "a second guard runs on a node that becomes healthy", patch: workers, at: steps{verifying}, inject: secondGuard, then: patched},
@@ -66,9 +67,9 @@ var patchFaults = []fault{
 		before: smallDisk, inject: onNode("w1", fillDisk), then: all(rolledBack, onNode("w1", largeDisk))},
 
 	{name: "kubelet-dies", what: "the new kubelet is Ready, and dies for good 75 s after its start", patch: &patch{nodes: []string{"w1", "w2"}, broken: "dies", settle: 120, guard: 180}, at: steps{settling},
-		inject: none, then: all(rolledBack, neverBegan("w2"))},
+		inject: none, then: all(rolledBack, neverBegan("w2")), struck: []string{"w1"}},
 	{name: "guard-api-gone", what: "w1's new kubelet never becomes Ready, and the API server is gone when the guard decides", patch: &patch{nodes: []string{"w1"}, broken: "not-ready"}, at: steps{rebooting},
-		inject: onNode("cp1", apiGone), lasts: 3 * time.Minute, heal: all(onNode("cp1", apiBack), kube("get", "--raw", "/readyz")), then: rolledBack},
+		inject: onNode("cp1", apiGone), lasts: 3 * time.Minute, heal: all(onNode("cp1", apiBack), kube("get", "--raw", "/readyz")), then: rolledBack, struck: []string{"w1"}},
 
 	// Nodes that join, and an API that goes back in time.
 	{name: "late-joiner", what: "a node joins at the old version while the upgrade runs", patch: &patch{nodes: []string{"w1", "w2", "w3"}}, at: steps{draining},

@@ -43,6 +43,13 @@ func TestStories(t *testing.T) {
 			},
 			"aborted because no upgrade is requested any more; before that: RolledBack",
 		},
+		"a kubelet that dies for good while its node settles is rolled back, and no other node follows": {
+			func(s *script) {
+				s.Settle = 20
+				s.Faults = []fault{{Step: v1alpha1.StepSettling, Kind: "kubelet dies", For: time.Hour}}
+			},
+			"cp1 is in step RolledBack",
+		},
 		"a node soft-reboots": {func(s *script) { s.SoftReboot = true }, "soft-reboots"},
 		"a soft reboot to an image whose kubelet never gets Ready is rolled back by a reboot": {
 			func(s *script) {

@@ -63,7 +63,7 @@ func newCommand() *cobra.Command {
 	command.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig; default: the pod's service account")
 	command.Flags().BoolVar(&o.leaderElect, "leader-elect", true, "act only while this replica holds the Lease \"coordinator\"")
 	command.Flags().StringVar(&o.metrics.Address, "metrics-address", ":8443", "address at which to serve metrics over TLS; empty: nowhere")
-	command.Flags().StringVar(&o.metrics.CertFile, "metrics-cert", "", "PEM file with the certificate for metrics, which is read again when it changes; default: a certificate made at the start")
+	command.Flags().StringVar(&o.metrics.CertFile, "metrics-cert", "", "PEM file with the certificate for metrics, which is read again when it changes; default, and while there is no such file: a certificate made at the start")
 	command.Flags().StringVar(&o.metrics.KeyFile, "metrics-key", "", "PEM file with that certificate's key")
 	command.Flags().StringVar(&o.traces, "traces-url", "", "URL of an OpenTelemetry collector, such as http://10.0.0.1:4318/v1/traces, to which the trace of each upgrade that ends is sent (OTLP over HTTP, JSON); default: none")
 	command.MarkFlagsRequiredTogether("metrics-cert", "metrics-key")

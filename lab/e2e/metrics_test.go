@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -113,8 +114,19 @@ const (
 func (m *monitored) scrape(t *testing.T) {
 	m.must(t)(m.Kube(m.ctx, "create", "namespace", "monitoring"))
 	m.must(t)(m.Kube(m.ctx, "-n", "monitoring", "create", "serviceaccount", "prometheus-k8s"))
+	dir := m.test.TempDir()
+	m.makeCertificate(t, dir)
 	for _, match := range commandLine.FindAllStringSubmatch(m.page, -1) {
 		if args := strings.Fields(match[1]); slices.Contains(args, "create") {
+			for i, file := range args { // the page's are in the present folder
+				if i > 0 && args[i-1] == "--from-file" {
+					key, name, named := strings.Cut(file, "=")
+					if !named {
+						name = key
+					}
+					args[i] = key + "=" + filepath.Join(dir, name)
+				}
+			}
 			m.must(t)(m.Kube(m.ctx, args[1:]...))
 		}
 	}
@@ -123,18 +135,34 @@ func (m *monitored) scrape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := m.test.TempDir()
 	tokenFile, caFile, config := filepath.Join(dir, "token"), filepath.Join(dir, "ca.crt"), filepath.Join(dir, "prometheus.yaml")
 	writeFile(t, tokenFile, token.Status.Token)
 	writeFile(t, caFile, string(m.config.CAData))
 	text := replaced(t, m.yamlBlock(t, "scrape_configs:"), mountedToken, tokenFile)
 	text = replaced(t, text, discovery, fmt.Sprintf("%s api_server: %q, authorization: {credentials_file: %q}, tls_config: {ca_file: %q},", discovery, m.config.Host, tokenFile, caFile))
+	text = replaced(t, text, "/etc/prometheus/coordinator-metrics/ca.crt", filepath.Join(dir, "tls.crt"))
 	text = fmt.Sprintf("global: {scrape_interval: %[1]s, evaluation_interval: %[1]s}\nrule_files: [%[2]q]\n", scrapeEvery, filepath.Join(m.root, "manifests", "monitoring", "rules.yaml")) + text
 	writeFile(t, config, text)
 	m.prometheus = startPrometheus(m.test, filepath.Join(m.root, "bin", "prometheus"), config)
-	m.eachSecond(t, 2*time.Minute, "the leader's metrics are scraped", func() error { return m.samples("kubectl_upgrade_leader == 1", 1) })
+	// The kubelet looks for the Secret once in a minute or two.
+	m.eachSecond(t, 4*time.Minute, "the leader's metrics are scraped", func() error { return m.samples("kubectl_upgrade_leader == 1", 1) })
 	m.began = time.Now()
 	m.checkTargets(t)
+}
+
+// makeCertificate runs the page's openssl, which writes tls.key and tls.crt into the folder.
+func (m *monitored) makeCertificate(t *testing.T, dir string) {
+	t.Helper()
+	_, command, found := strings.Cut(m.page, "$ openssl ")
+	command, _, ended := strings.Cut(command, "\n$ ")
+	if !found || !ended {
+		t.Fatal("docs/monitoring.md has no openssl command")
+	}
+	openssl := exec.CommandContext(m.ctx, "sh", "-c", "openssl "+command)
+	openssl.Dir = dir
+	if out, err := openssl.CombinedOutput(); err != nil {
+		t.Fatalf("openssl %s: %v\n%s", command, err, out)
+	}
 }
 
 // checkTargets checks that Prometheus has one target, which is up: two coordinators on one

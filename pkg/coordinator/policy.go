@@ -70,6 +70,18 @@ func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, failing str
 	return policy
 }
 
+// noteAutomatic sets the condition that says why no automatic patch can be chosen.
+func noteAutomatic(policy *v1alpha1.UpgradePolicy, hold fleet.Hold, now time.Time) {
+	if !hold.Holds() {
+		meta.RemoveStatusCondition(&policy.Status.Conditions, v1alpha1.ConditionAutomaticHeld)
+		return
+	}
+	meta.SetStatusCondition(&policy.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionAutomaticHeld, Status: metav1.ConditionTrue, Reason: string(hold.Reason), Message: hold.Message,
+		ObservedGeneration: policy.Generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
+	})
+}
+
 // checkPolicy returns why the policy is invalid.
 func checkPolicy(spec v1alpha1.UpgradePolicySpec) (v1alpha1.Reason, error) {
 	if spec.NodeSelector != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,6 +87,31 @@ func TestDeletedPolicyIsNotReplaced(t *testing.T) {
 	}
 	c.policy(func(p *v1alpha1.UpgradePolicy) { p.Spec = before.Spec })
 	c.eventually(c.succeeded("patch"))
+}
+
+// TestPolicySaysWhyNoPatchIsCreated checks the condition AutomaticHeld: an apiserver's pod of
+// another minor, which a kubelet may forge, keeps automatic patches from being created.
+func TestPolicySaysWhyNoPatchIsCreated(t *testing.T) {
+	c := newCluster(t, "cp1", "w1")
+	c.index.offer("v1.34.4")
+	forged := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver-w1", Labels: map[string]string{"component": "kube-apiserver", "tier": "control-plane"}},
+		Spec:       corev1.PodSpec{NodeName: "w1", Containers: []corev1.Container{{Name: "c", Image: "registry.k8s.io/kube-apiserver:v1.35.0"}}},
+	}
+	_, err := c.kube.CoreV1().Pods("kube-system").Create(t.Context(), forged, metav1.CreateOptions{})
+	c.must(err)
+	c.startCoordinator("one")
+	c.eventually(c.policyHasCondition(v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue, v1alpha1.ReasonSkew))
+	if got, want := c.policyCondition(v1alpha1.ConditionAutomaticHeld).Message, "the kube-apiserver of node w1 runs v1.35.0"; !strings.Contains(got, want) {
+		t.Errorf("the message is %q, want it to say that %s", got, want)
+	}
+	c.must(c.kube.CoreV1().Pods("kube-system").Delete(t.Context(), forged.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+	c.eventually(func() string {
+		if held := c.policyCondition(v1alpha1.ConditionAutomaticHeld); held != nil {
+			return fmt.Sprintf("the condition stays: %+v", held)
+		}
+		return ""
+	})
 }
 
 // TestPolicyTakesEffectWithoutRestart checks that the policy is created where it is missing,

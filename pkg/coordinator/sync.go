@@ -31,6 +31,9 @@ func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, erro
 	}
 	reaps := c.noteHolders(s, now)
 	p := c.decide(ctx, s, now)
+	if s.Policy != nil {
+		noteAutomatic(s.Policy, p.AutomaticHold, now)
+	}
 	c.metrics.Planned(metrics.State{Snapshot: s, Plan: p, Agents: c.reader.Agents}, now)
 	c.restAfter(time.Since(began))
 	c.readForMissing(p.Statuses)

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -17,8 +19,9 @@ func (c *cluster) automaticPatch(wake *wakeTime) *v1alpha1.ClusterUpgrade {
 	if wanted == nil {
 		return nil
 	}
-	oldest, newest, ok := c.running()
-	if !ok || !oldest.SameLine(newest) {
+	oldest, newest, problem := c.running()
+	if problem != "" {
+		c.automaticHold = fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: "no automatic patch is created: " + problem}
 		return nil
 	}
 	best, ok := c.newestPatch(oldest, seconds(wanted.MinAgeSeconds), wake)
@@ -30,34 +33,40 @@ func (c *cluster) automaticPatch(wake *wakeTime) *v1alpha1.ClusterUpgrade {
 	return u
 }
 
-// running returns the oldest and the newest version of any part; ok is false if one
-// cannot be parsed. Nodes that are stuck do not count: a dead one may be a minor behind.
-func (c *cluster) running() (oldest, newest version.Version, ok bool) {
-	var all []string
+// running returns the oldest and the newest version of any part, or the problem that one
+// cannot be parsed or that they are of different minors: it may be a pod or a version that
+// a node forged. Nodes that are stuck do not count: a dead one may be a minor behind.
+func (c *cluster) running() (oldest, newest version.Version, problem string) {
+	type part struct{ name, version string }
+	var all []part
 	for _, pod := range c.apiServers {
-		all = append(all, pod.Version)
+		all = append(all, part{"the kube-apiserver of node " + pod.Node, pod.Version})
 	}
 	if len(all) == 0 {
-		return oldest, newest, false
+		return oldest, newest, "no kube-apiserver is known"
 	}
 	for _, n := range c.nodes {
 		if n.eligible() && !n.status.LacksImage() && !(&target{}).isStuck(n, c.now) {
-			all = append(all, n.Kubelet)
+			all = append(all, part{"the kubelet of node " + n.Name, n.Kubelet})
 		}
 	}
-	for i, text := range all {
-		v, err := version.Parse(text)
+	var first, last part // those that run oldest and newest
+	for i, one := range all {
+		v, err := version.Parse(one.version)
 		if err != nil {
-			return oldest, newest, false
+			return oldest, newest, fmt.Sprintf("%s: %v", one.name, err)
 		}
 		if i == 0 || v.Less(oldest) {
-			oldest = v
+			oldest, first = v, one
 		}
 		if i == 0 || newest.Less(v) {
-			newest = v
+			newest, last = v, one
 		}
 	}
-	return oldest, newest, true
+	if !oldest.SameLine(newest) {
+		return oldest, newest, fmt.Sprintf("%s runs %s, and %s runs %s, which is another minor", first.name, first.version, last.name, last.version)
+	}
+	return oldest, newest, ""
 }
 
 // newestPatch returns the newest version of the line that the source has offered for

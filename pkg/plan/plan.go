@@ -41,6 +41,9 @@ type Plan struct {
 	Findings []v1alpha1.Finding `json:"findings,omitempty"`
 	// Create is an upgrade that the policy's `automatic` asks for.
 	Create *v1alpha1.ClusterUpgrade `json:"create,omitempty"`
+	// AutomaticHold is why `automatic` creates no patch, if the versions that run do not let
+	// it choose one.
+	AutomaticHold fleet.Hold `json:"-"`
 	// Next is when this plan may change although nothing happens. Nil: never.
 	Next *time.Time `json:"next,omitempty"`
 

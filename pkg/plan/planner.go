@@ -31,6 +31,7 @@ func newPlanner(s *fleet.Snapshot, now time.Time) *planner {
 func (p *planner) plan() Plan {
 	out := Plan{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Nodes: make([]NodePlan, 0, len(p.nodes))}
 	out.Create = p.automatic(p.queue, &p.wake)
+	out.AutomaticHold = p.automaticHold
 	if p.target != nil {
 		out.Upgrade, out.Version = p.target.Name, p.target.Spec.Version
 	}

@@ -17,6 +17,7 @@ type reading struct {
 	*fleet.Snapshot // the input; never changed
 	now             time.Time
 	nodes           []*node
+	automaticHold   fleet.Hold // set if `automatic` asks for patches, and none can be chosen
 	policyHold      fleet.Hold // set if the policy is missing or invalid, or its mode is Observe
 }
 

@@ -78,6 +78,9 @@ func printPlan(out *strings.Builder, p plan.Plan) {
 	if p.Create != nil {
 		fmt.Fprintf(out, "creates %s\n", p.Create.Name)
 	}
+	if p.AutomaticHold.Holds() {
+		fmt.Fprintf(out, "creates nothing: %s: %s\n", p.AutomaticHold.Reason, p.AutomaticHold.Message)
+	}
 	for _, n := range p.Nodes {
 		fmt.Fprintf(out, "%-4s %s -> %s  %s", n.Name, n.From, n.To, n.Decision)
 		if n.Slot != "" {

@@ -18,6 +18,7 @@ var problemConditions = []struct {
 	{v1alpha1.ConditionValid, metav1.ConditionFalse},
 	{v1alpha1.ConditionSourceReady, metav1.ConditionFalse},
 	{v1alpha1.ConditionWriteFailed, metav1.ConditionTrue},
+	{v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue},
 }
 
 func policyOf(p *v1alpha1.UpgradePolicy) *render.Policy {

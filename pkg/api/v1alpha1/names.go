@@ -97,4 +97,8 @@ const (
 	// ConditionWriteFailed of an UpgradePolicy is present, and True, while the API
 	// server refuses a write of the coordinator. The message says which, and why.
 	ConditionWriteFailed = "WriteFailed"
+	// ConditionAutomaticHeld of an UpgradePolicy is present, and True, while no automatic
+	// patch can be chosen, as parts of the cluster run different minors or report a version
+	// that cannot be read. The message names two parts.
+	ConditionAutomaticHeld = "AutomaticHeld"
 )

@@ -184,7 +184,8 @@ type UpgradePolicyStatus struct {
 	Offered []OfferedVersion `json:"offered,omitempty"`
 
 	// Conditions: Valid and SourceReady; Stalled while Valid is False; WriteFailed
-	// while the API server refuses a write of the coordinator.
+	// while the API server refuses a write of the coordinator; AutomaticHeld while no
+	// automatic patch can be chosen, as parts of the cluster run different minors.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -24,6 +24,10 @@ func TestFlowOfAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// No method tells agents apart, which share a user: what bounds a flood is the queue.
+	if queuing := level.Spec.Limited.LimitResponse.Queuing; own.Spec.DistinguisherMethod != nil || queuing == nil || queuing.Queues*queuing.QueueLengthLimit > 10000 {
+		t.Errorf("the agents' flow is told apart by %v and queued in %+v, want one flow and room for 10,000 requests", own.Spec.DistinguisherMethod, queuing)
+	}
 	flowOf := func(user string, groups ...string) (schema, priority string) {
 		t.Helper()
 		one := rest.CopyConfig(config)

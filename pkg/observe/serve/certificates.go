@@ -7,7 +7,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/big"
 	"os"
@@ -32,9 +34,10 @@ type certificates struct {
 	current *tls.Certificate
 	files   [2]time.Time // when the files were changed, as they were read
 	next    time.Time    // when to look again
+	own     time.Time    // when to replace a certificate of our own
 }
 
-// newCertificates reads the files, or makes a certificate if there are none.
+// newCertificates reads the files, or makes a certificate while there are none.
 func newCertificates(certFile, keyFile string, log *slog.Logger) (*certificates, error) {
 	c := &certificates{certFile: certFile, keyFile: keyFile, log: log}
 	if err := c.renew(time.Now()); err != nil {
@@ -58,16 +61,15 @@ func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 
 func (c *certificates) renew(now time.Time) error {
 	if c.certFile == "" {
-		made, err := selfSigned(now)
-		if err == nil {
-			c.current, c.next = made, now.Add(validFor/2)
-		}
-		return err
+		return c.make(now)
 	}
 	c.next = now.Add(readEvery)
 	var changed [2]time.Time
 	for i, file := range []string{c.certFile, c.keyFile} {
 		info, err := os.Stat(file)
+		if errors.Is(err, fs.ErrNotExist) && c.files == [2]time.Time{} {
+			return c.makeMeanwhile(now)
+		}
 		if err != nil {
 			return fmt.Errorf("reading the certificate: %w", err)
 		}
@@ -81,6 +83,28 @@ func (c *certificates) renew(now time.Time) error {
 		return fmt.Errorf("reading the certificate %s: %w", c.certFile, err)
 	}
 	c.current, c.files = &read, changed
+	return nil
+}
+
+// make replaces the certificate by one of our own.
+func (c *certificates) make(now time.Time) error {
+	made, err := selfSigned(now)
+	if err == nil {
+		c.current, c.own, c.next = made, now.Add(validFor/2), now.Add(validFor/2)
+	}
+	return err
+}
+
+// makeMeanwhile has a certificate of our own until the files are there. The metrics are
+// served, but a client that verifies refuses them.
+func (c *certificates) makeMeanwhile(now time.Time) error {
+	if c.current == nil || !now.Before(c.own) {
+		c.log.Warn("there is no certificate for the metrics, so one is made: a client that verifies refuses it", "file", c.certFile)
+		if err := c.make(now); err != nil {
+			return err
+		}
+	}
+	c.next = now.Add(readEvery)
 	return nil
 }
 

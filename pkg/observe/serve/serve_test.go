@@ -1,10 +1,12 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -322,9 +324,76 @@ func TestCertificateFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "ok", serves(second))
-	if _, err := New(Config{CertFile: "/missing", KeyFile: "/missing", Review: newReviewer(nil, discard()), Log: discard()}); err == nil {
-		t.Error("a missing certificate is accepted at the start")
+	if _, err := New(Config{CertFile: cert, KeyFile: key, Review: newReviewer(nil, discard()), Log: discard()}); err == nil {
+		t.Error("a broken certificate is accepted at the start")
 	}
+}
+
+// TestCertificateFilesThatComeLater checks that the server makes a certificate while there are no
+// files, as before a person has created the Secret, and uses the files as soon as they are there:
+// then a client that verifies accepts it, as Prometheus does with manifests/monitoring.
+func TestCertificateFilesThatComeLater(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	server, address := start(t, Config{CertFile: cert, KeyFile: key, Review: newReviewer(nil, discard()), Metrics: http.NotFoundHandler()})
+	made, err := selfSigned(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AddCert(must(x509.ParseCertificate(made.Certificate[0])))
+	verified := func() string {
+		server.certs.mutex.Lock()
+		server.certs.next = time.Time{} // as ten seconds later
+		server.certs.mutex.Unlock()
+		conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: trusted, ServerName: serverName(t)})
+		var unknown x509.UnknownAuthorityError
+		switch {
+		case errors.As(err, &unknown):
+			return "refused"
+		case err != nil:
+			return err.Error()
+		}
+		conn.Close()
+		return "ok"
+	}
+	eventually(t, "refused", verified)
+	first := server.certs.current
+	if eventually(t, "refused", verified); server.certs.current != first {
+		t.Error("each look for the files makes a certificate")
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(made.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{key: {Type: "PRIVATE KEY", Bytes: der}, cert: {Type: "CERTIFICATE", Bytes: made.Certificate[0]}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "ok", verified)
+}
+
+// serverName returns the name that manifests/monitoring has Prometheus verify.
+func serverName(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../manifests/monitoring/servicemonitor.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(text, []byte("insecureSkipVerify")) {
+		t.Error("Prometheus sends its token to a peer that it does not verify")
+	}
+	_, name, _ := strings.Cut(string(text), "serverName: ")
+	name, _, _ = strings.Cut(name, "\n")
+	return name
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
 }
 
 // TestOwnCertificate checks that a certificate of our own is replaced before it expires.

@@ -32,10 +32,10 @@
 //	          the kubelet may write its Node: registration.go; whether it renews its
 //	          Lease: lease.go
 //	gate      why the node may not continue: gate.go, gateupgrade.go, specmatch.go,
-//	          skew.go, etcdgate.go, managers.go
+//	          policy.go, skew.go, etcdgate.go, managers.go
 //	persist   machine's State as NodeUpgrade.status: status.go, state.go, conditions.go,
 //	          writes.go; the NodeInventory: inventory.go, factschanged.go
-//	act       one action: act.go; a verb on the host: startverb.go, keyring.go,
+//	act       one action: act.go; a verb on the host: startverb.go,
 //	          kubeadmconfig.go; the cordon: cordon.go; before a reboot: abandoned.go
 //	beside    kubeadm's output in the agent's log: kubeadmlog.go
 package agent

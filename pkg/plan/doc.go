@@ -27,7 +27,8 @@
 //	reading     the snapshot in the planner's types: reading.go, node.go, versions.go,
 //	            policy.go
 //	queue       the upgrades that have not ended, the active one first: queue.go,
-//	            queuechoice.go, queueorder.go, retry.go, superseded.go
+//	            queuechoice.go, queueorder.go, stuck.go, retry.go,
+//	            superseded.go
 //	target      the upgrade that nodes are planned for, and its trigger: target.go,
 //	            trigger.go, triggerskew.go, triggertype.go, apiservers.go
 //	cluster     the nodes, their groups and sequence, and the budget: cluster.go,
@@ -45,7 +46,7 @@
 //	plan        what to write: plan.go, planner.go, wake.go; NodeUpgrade.spec: spec.go;
 //	            the upgrades' statuses: status.go, summary.go, counts.go; records:
 //	            record.go, sofar.go; Leases: slots.go; what to create: automatic.go, patch.go,
-//	            reboot.go
+//	            late.go, reboot.go
 //
 // Predict simulates the upgrade: it decides for one cluster after another as time
 // goes on (predict.go, prediction.go, predictionstart.go, predictionnext.go). The agent

@@ -55,7 +55,7 @@ func (c *checker) checkFacts() {
 				lacks[what] = append(lacks[what], n)
 			}
 			if ahead := n.facts.ClockAheadSeconds; ahead != 0 {
-				c.onNode(n, v1alpha1.Finding{ID: "node-clock", Message: fmt.Sprintf("The clock of %s is %s the API server's.", n.name, aheadOrBehind(ahead))})
+				c.add(v1alpha1.Finding{ID: "node-clock", Object: n.object(), Message: fmt.Sprintf("The clock of %s is %s the API server's.", n.name, aheadOrBehind(ahead))})
 			}
 			for _, problem := range n.facts.Problems {
 				problems[sentence(problem)] = append(problems[sentence(problem)], n)

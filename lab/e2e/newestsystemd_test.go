@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -81,9 +82,36 @@ func (n *newest) ready(t *testing.T) {
 	n.note(t, "\n"+n.must(t)(n.Kube(n.ctx, "get", "nodes", "-o", "wide")))
 	n.note(t, "systemd "+n.systemd(t))
 	if page := os.Getenv(compatibilityVariable); page != "" {
-		if row, ran := readRows(t, page)[newestCell]; ran && !strings.Contains(row, n.systemd(t)) {
+		if row := movedFrom(t, page, n.systemd(t)); row != "" {
 			n.note(t, "sid has moved: the former run was of another build of systemd:\n"+row)
 		}
+	}
+}
+
+// movedFrom returns the row of the former run in a page, if it was of another build of systemd.
+func movedFrom(t *testing.T, page, systemd string) string {
+	t.Helper()
+	row, ran := readRows(t, page)[newestCell]
+	if !ran || strings.Contains(row, "| "+systemd+" |") {
+		return ""
+	}
+	return row
+}
+
+// TestSidMoves checks that another build than that of the recorded row is noticed.
+func TestSidMoves(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.md")
+	row := "| `" + newestCell + "` | 262 (262.1-1) | v1.34.3 to v1.34.4 |\n"
+	if err := os.WriteFile(page, []byte(row), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for systemd, want := range map[string]string{"262 (262.1-1)": "", "262 (262.1-2)": row, "263 (263-1)": row} {
+		if got := movedFrom(t, page, systemd); got != want {
+			t.Errorf("systemd %s: got %q, want %q", systemd, got, want)
+		}
+	}
+	if got := movedFrom(t, filepath.Join(t.TempDir(), "none"), "262 (262.1-1)"); got != "" {
+		t.Errorf("without a page: got %q", got)
 	}
 }
 

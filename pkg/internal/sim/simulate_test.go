@@ -123,6 +123,7 @@ func (w *world) join(name string, runs bool) {
 		return
 	}
 	n.on, n.boots, n.merged, n.podsUp, n.kubelet, n.ready, n.verified = true, 1, n.active, true, n.active, true, n.active
+	n.kubeletSince = w.now()
 	n.osReboot = w.script.Reboot
 	w.setNode(n, true)
 	w.setPods(n, true)

@@ -70,11 +70,15 @@ func (w *world) checkTakes(a *agentProgram) {
 	w.checkFailedBefore(a)
 }
 
-// checkOneUpgrade checks that a node does not begin while another one works for another upgrade.
+// checkOneUpgrade checks that a node does not begin while another one works for another upgrade,
+// unless that was deleted.
 func (w *world) checkOneUpgrade(a *agentProgram) {
 	for _, other := range w.nodes {
 		nu := w.nodeUpgrade(other.name)
 		if other == a.node || other.removed || nu == nil || nu.Abandoned != nil || nu.Status.Upgrade == nil || w.held(other) == "" {
+			continue
+		}
+		if !slices.ContainsFunc(w.upgrades(), func(u *v1alpha1.ClusterUpgrade) bool { return string(u.UID) == nu.Status.Upgrade.UID }) {
 			continue
 		}
 		phase := nu.Status.Step.Info().Phase

@@ -101,4 +101,45 @@ var bugs = []bug{
 		{"pkg/machine/next.go", "if step, ok := steps[s.Step]; ok {", "if step, ok := steps[s.Step]; ok && (o.Managed || s.Step.Info().Phase != v1alpha1.PhaseRevocable) {"},
 		{"pkg/machine/waiting.go", "if !o.Managed && (!o.Host.HasFiles || !o.Node.Marked() && o.Slot.Held == \"\") {", "if !o.Managed {"},
 	}},
+	{"the agent's gate does not read suspend", []edit{
+		{"pkg/plan/gate.go", "if hold := upgradeHold(upgrade, now); hold.Holds() {", "if hold := upgradeHold(upgrade, now); hold.Holds() && hold.Reason != v1alpha1.ReasonSuspended {"},
+	}},
+	{"a node on hold begins", []edit{
+		{"pkg/agent/gateupgrade.go", "return plan.HoldLabelGate(node.Labels), nil", "return plan.HoldLabelGate(node.Annotations), nil"},
+		{"pkg/plan/filter_onhold.go", "if !n.onHold {", "if n.Name != \"\" {"},
+	}},
+	{"an upgrade begins unapproved", []edit{
+		{"pkg/plan/filter_approval.go", "|| u.Spec.Approved.Upgrade {", "|| u.Name != \"\" {"},
+	}},
+	{"a group begins unapproved", []edit{
+		{"pkg/plan/filter_approval.go", "|| slices.Contains(c.target.Spec.Approved.Groups, g.name) {", "|| slices.Contains(c.target.Spec.Approved.Groups, g.name) || n.Name != \"\" {"},
+	}},
+	{"a group's limit is the whole budget", []edit{
+		{"pkg/plan/allocation.go", "if own := a.groups[n.group].limit; own > 0 {", "if own := a.groups[n.group].limit; own > 0 && n.ControlPlane {"},
+	}},
+	{"nodes are released though the checks block", []edit{
+		{"pkg/plan/filter_checks.go", "if len(c.checks.blockAll) > 0 {", "if len(c.checks.blockAll) > 0 && n.ControlPlane && c.pass1 {"},
+	}},
+	{"a report of the checks stays valid for hours", []edit{
+		{"pkg/plan/checks.go", "freshFor = 10 * time.Minute", "freshFor = 10 * time.Hour"},
+	}},
+	{"an abandoned node is taken back before its agent reports", []edit{
+		{"pkg/plan/abandoned.go", "!n.released() && n.answered && ", "!n.released() && "},
+	}},
+	{"two upgrades go on at once", []edit{
+		{"pkg/plan/queuechoice.go", "if n.busy() || n.released() {", "if n.Name == \"\" {"},
+	}},
+	{"an agent watches no slot after a restart", []edit{
+		{"pkg/agent/slotwatch.go", "case nu.Spec.Release.Granted() || node.Annotations[v1alpha1.SlotAnnotation] != \"\" || nu.Status.Slot != \"\" || !between:", "case nu.Spec.Release.Granted() && between:"},
+		{"pkg/agent/slotwatch.go", "case nu.Spec.Slot != \"\":", "case nu.Spec.Slot != \"\" && between:"},
+	}},
+	{"a node soft-reboots though its operating system asks for a reboot", []edit{
+		{"pkg/machine/softreboot.go", "RebootRequired: o.Host.RebootRequired,", "RebootRequired: false,"},
+	}},
+	{"kubeadm runs again though it has succeeded", []edit{
+		{"pkg/machine/kubeadm.go", "case ended && work.OK && !kubeadmDone(o):", "case ended && work.OK && o.Spec.Version == \"\":"},
+	}},
+	{"a cordon that was made anew is taken for the agent's", []edit{
+		{"pkg/agent/cordon.go", "ours && !cordonedByOthers(node) {", "ours && node.Name != \"\" {"},
+	}},
 }

@@ -48,6 +48,9 @@ func (w *world) checkUncordon(a *agentProgram) {
 	}
 	abortedLong := step.Step == v1alpha1.StepAborting && w.now().Sub(step.Since) >= 10*time.Minute
 	known := w.now().Sub(n.changedAt) > grace || n.verified != n.merged // what upgrades do, agents know at once
+	if w.now().Sub(w.apiDownUntil) < grace {
+		known = false // the node controller has not noticed a kubelet that died meanwhile
+	}
 	if !n.healthy() && !abortedLong && known {
 		w.broken("verified", "%s is uncordoned in step %s: ready %t, kubelet %q, merged %q", n.name, step.Step, n.ready, n.kubelet, n.merged)
 	}

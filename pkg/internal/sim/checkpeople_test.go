@@ -51,6 +51,9 @@ func (w *world) checkTakes(a *agentProgram) {
 	w.checkHeld(a, "takes a slot")
 	w.checkSuspended(a, "takes a slot")
 	u := w.upgradeOf(a)
+	if u != nil && u.Status.Outcome != "" && n.controlPlane {
+		w.broken("late", "%s takes a slot for upgrade %s, which has ended, and is a control plane", n.name, u.Name)
+	}
 	if u != nil && u.Status.Outcome == "" && w.script.Approvals {
 		if !u.Spec.Approved.Upgrade {
 			w.broken("approval", "%s takes a slot, and upgrade %s is not approved", n.name, u.Name)
@@ -121,12 +124,7 @@ func (w *world) check(by *coordinatorProgram) []v1alpha1.Finding {
 const reportFresh = 10*time.Minute + 10*time.Second
 
 // checkReport checks that a coordinator releases a node on a fresh report that does not block.
-func (w *world) checkReport(by, name string, upgradeUID string) {
-	for _, u := range w.upgrades() {
-		if string(u.UID) == upgradeUID && u.Status.Outcome != "" {
-			return
-		}
-	}
+func (w *world) checkReport(by, name string) {
 	if len(w.checks) == 0 {
 		w.broken("findings", "%s releases %s, and no checks were made", by, name)
 		return

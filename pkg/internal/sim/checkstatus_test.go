@@ -42,7 +42,7 @@ func (w *world) checkNodeUpgrade(by string, k key, before, after *stored) {
 		w.note("%s: %s has release %q and slot %q", by, k.Name, text(spec, "release"), text(spec, "slot"))
 	}
 	if strings.Contains(by, "coordinator") && granted && !v1alpha1.Release(text(former, "release")).Granted() {
-		w.checkReport(by, k.Name, text(inner(spec, "upgrade"), "uid"))
+		w.checkReport(by, k.Name)
 	}
 	if strings.HasPrefix(by, "agent ") && step != "" {
 		working := step.Info().Phase == v1alpha1.PhaseCommitted || step.Info().Phase == v1alpha1.PhaseRevocable

@@ -41,6 +41,11 @@ func (w *world) settled() bool {
 			return false
 		}
 	}
+	for _, n := range w.nodes {
+		if n.removed && w.held(n) != "" { // its guard might still return it
+			return false
+		}
+	}
 	for _, u := range w.upgrades() {
 		person = person || u.Status.Outcome == "" && needsPerson(u)
 	}

@@ -13,7 +13,7 @@ import (
 
 // harmful are the faults after which a node may fail, and those that concern every node.
 var (
-	harmful    = []string{"power cut", "manual reboot", "partition", "verb fails", "replace node", "delete node", "image vanishes", "kubelet dies", "joined later"}
+	harmful    = []string{"power cut", "manual reboot", "partition", "verb fails", "replace node", "delete node", "image vanishes", "kubelet dies", "joined later", "clock"}
 	harmfulAll = []string{"api down"}
 )
 
@@ -53,7 +53,7 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 			return
 		}
 	case v1alpha1.ReasonSkew, v1alpha1.ReasonControlPlaneFirst:
-		if s.has("leave pool") { // with a control plane
+		if s.has("leave pool") || s.has("abandon") { // a control plane
 			return
 		}
 	case v1alpha1.ReasonScheduleInvalid, v1alpha1.ReasonInsufficientTime: // so are the scripts' windows

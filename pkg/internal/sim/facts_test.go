@@ -20,6 +20,9 @@ func (n *node) facts() host.Facts {
 	if n.w.script.Soft[n.name] == softImpossible {
 		f.Node.SoftRebootProblem = "systemd is too old"
 	}
+	if n.installed[n.active] == "" {
+		f.Active = host.NoKubernetes // the symlink dangles
+	}
 	if n.packages {
 		f.Supported, f.UnsupportedReason, f.Active, f.Merged = false, "Kubernetes comes from packages", "", ""
 	}

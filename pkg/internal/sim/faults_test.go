@@ -148,7 +148,7 @@ func (w *world) repair() {
 	w.note("all faults are over")
 	w.coordinatorStoppedUntil = time.Time{}
 	w.startCoordinator(0)
-	w.approve()
+	w.approve(approved)
 	w.apiDownUntil, w.findings, w.published = time.Time{}, nil, digest(1)
 	w.endSwitches()
 	for _, n := range w.nodes {

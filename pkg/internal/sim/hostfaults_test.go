@@ -31,8 +31,12 @@ func (n *node) ask(way *bool) {
 	}
 }
 
-// vanish deletes the file of an image, which stays merged if it is.
+// vanish deletes the file of an image, which stays merged if it is. A node with an image that
+// does not work, and no other, would be lost.
 func (n *node) vanish(which int) {
+	if len(n.broken) > 0 {
+		return
+	}
 	versions := slices.Sorted(maps.Keys(n.installed))
 	if len(versions) > 0 {
 		delete(n.installed, versions[which%len(versions)])

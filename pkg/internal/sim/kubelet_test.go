@@ -77,7 +77,7 @@ func (w *world) showRenewal(k key) {
 	n.renew()
 	w.api.objects[k] = &stored{tree: tree{
 		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": tree{"namespace": k.Namespace, "name": k.Name},
-		"spec": tree{"holderIdentity": n.name, "leaseDurationSeconds": 40, "renewTime": n.renewedAt.UTC().Format(metav1.RFC3339Micro)},
+		"spec": tree{"holderIdentity": n.name, "leaseDurationSeconds": 40, "renewTime": n.renewedAt.Add(n.clockError()).UTC().Format(metav1.RFC3339Micro)},
 	}}
 }
 

@@ -12,6 +12,9 @@ func (w *world) period(name string, from, to time.Duration) tree {
 }
 
 func (w *world) openWindow(name string, from, to time.Duration) {
+	if from == 0 {
+		from = -24 * time.Hour // so that it is open for a clock that is behind, too
+	}
 	w.createSchedule(name, tree{"maintenanceWindows": []any{w.period(name, from, to)}})
 }
 
@@ -38,8 +41,8 @@ func (w *world) upgradeSpec(version string) tree {
 	} else {
 		spec["version"] = version
 	}
-	if w.approved {
-		spec["approved"] = approved
+	if w.approved != nil {
+		spec["approved"] = w.approved
 	}
 	return spec
 }

@@ -26,9 +26,15 @@ func anyPeople(s *script) {
 		s.GroupLimit = r.IntN(3)
 	}
 	if s.Approvals = r.IntN(4) == 0; s.Approvals {
-		s.Faults = append(s.Faults, fault{At: early(r.Float64(), s.Lasts), Kind: "approve"})
-		slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
+		s.Faults = append(s.Faults, fault{At: early(r.Float64(), s.Lasts), Kind: "approve", For: time.Duration(r.IntN(300)) * time.Second})
 	}
+	if r.IntN(6) == 0 {
+		s.Faults = append(s.Faults, fault{At: early(r.Float64(), s.Lasts), Kind: "finding", For: time.Duration(60+r.IntN(600)) * time.Second})
+	}
+	if r.IntN(12) == 0 {
+		s.Faults = append(s.Faults, fault{At: early(r.Float64(), s.Lasts), Kind: "joined later", Who: s.nodes()[0], For: s.Lasts})
+	}
+	slices.SortStableFunc(s.Faults, func(a, b fault) int { return int(a.At - b.At) })
 }
 
 // injectRequest asks for something.
@@ -54,7 +60,8 @@ func (w *world) injectRequest(f fault) {
 			}
 		}
 	case "approve":
-		w.approve()
+		w.approve(tree{"upgrade": true})
+		w.until(f, func() { w.approve(approved) })
 	case "budget":
 		for _, u := range w.upgrades() {
 			w.budget(1 + f.Number%3)
@@ -65,11 +72,11 @@ func (w *world) injectRequest(f fault) {
 	}
 }
 
-// approve approves all upgrades and their groups, now and from now on.
-func (w *world) approve() {
-	w.approved = true
+// approve approves all upgrades, and perhaps their groups, now and from now on.
+func (w *world) approve(as tree) {
+	w.approved = as
 	for _, u := range w.upgrades() {
-		w.edit(key{Resource: "clusterupgrades", Name: u.Name}, func(t tree) { child(t, "spec")["approved"] = approved })
+		w.edit(key{Resource: "clusterupgrades", Name: u.Name}, func(t tree) { child(t, "spec")["approved"] = as })
 	}
 }
 

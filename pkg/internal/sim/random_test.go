@@ -14,7 +14,7 @@ var kinds = []struct {
 	kind   string
 	weight int
 }{
-	{"hold", 4}, {"abandon", 3}, {"recordon", 3}, {"clock", 4}, {"joined later", 1}, {"kubeadm record lost", 2}, {"os update", 2},
+	{"hold", 4}, {"abandon", 3}, {"recordon", 3}, {"clock", 4}, {"joined later", 1}, {"image vanishes", 2}, {"kubeadm record lost", 2}, {"os update", 2},
 	{"publish", 2}, {"request patch", 3}, {"request reboot", 3}, {"retry", 3}, {"join", 2}, {"budget", 2},
 	{"crash agent", 8}, {"crash coordinator", 6}, {"stop coordinator", 5}, {"lose reply", 4}, {"stall", 6}, {"miss", 4},
 	{"interleave", 10}, {"second coordinator", 4}, {"power cut", 4}, {"partition", 4}, {"api down", 2},
@@ -165,6 +165,7 @@ func anyMoment(r *rand.Rand, s script) (list []fault) {
 		{"close window", "close window", "freeze", "invalid schedule", "delete upgrade", "recreate upgrade", "suspend", "suspend"},
 		{"stop coordinator", "stop coordinator", "stall"},
 		{"drain blocked", "drain blocked", "verb fails", "crash agent", "power cut"},
+		{"clock", "clock", "hold", "recordon"},
 	} {
 		f := anyFault(r, s, 0)
 		f.Kind, f.Step, f.For = kinds[r.IntN(len(kinds))], step, time.Duration(60+r.IntN(120))*time.Second

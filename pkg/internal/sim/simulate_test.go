@@ -122,6 +122,7 @@ func (w *world) join(name string, runs bool) {
 		n.power()
 		return
 	}
+	n.kubeletSince = w.now()
 	n.on, n.boots, n.merged, n.podsUp, n.kubelet, n.ready, n.verified = true, 1, n.active, true, n.active, true, n.active
 	n.kubeletSince = w.now()
 	n.osReboot = w.script.Reboot

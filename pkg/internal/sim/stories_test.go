@@ -134,6 +134,13 @@ func TestStories(t *testing.T) {
 			},
 			"cp1",
 		},
+		"a Reboot of a node whose image is gone does not begin": {
+			func(s *script) {
+				s.Reboot = true
+				s.Faults = []fault{{At: 5 * time.Second, Kind: "image vanishes", Who: "w1"}}
+			},
+			"w1 is in step Idle",
+		},
 		"an upgrade to a version leaves a node with packages out": {
 			func(s *script) { s.Packages = []string{"w1"} }, "all 2 nodes run v1.34.4",
 		},

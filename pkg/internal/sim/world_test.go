@@ -36,7 +36,7 @@ type world struct {
 	blockedSince            time.Time // there are findings
 	checks                  []checked // that coordinators made
 	offersNext              bool      // the source has script.next too
-	approved                bool      // all upgrades and groups are
+	approved                tree      // what people have approved of all upgrades
 	budgets                 []budget
 	since                   map[string]time.Time // when people began to hold something, by what
 	decidedAt               time.Time            // when the last plan began that knew everything

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
@@ -37,7 +35,11 @@ func (w *world) checkAbandonment(by, name string, before, after tree) {
 // has reported since, in the middle of its attempt: it gets the slot back.
 func (w *world) wasAbandoned(owner fleet.Owner) bool {
 	nu := w.nodeUpgrade(owner.Node)
-	return nu != nil && slices.Contains(withSlot, nu.Status.Step) && !w.since["freed "+owner.UID].Before(w.since["abandoned "+owner.UID])
+	if nu == nil || w.since["freed "+owner.UID].Before(w.since["abandoned "+owner.UID]) {
+		return false
+	}
+	phase := nu.Status.Step.Info().Phase
+	return phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseCommitted
 }
 
 // givenUp reports whether a person has abandoned the node, or had since it took its slot: that

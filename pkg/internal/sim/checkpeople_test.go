@@ -54,7 +54,8 @@ func (w *world) checkTakes(a *agentProgram) {
 	if u != nil && u.Status.Outcome != "" && n.controlPlane {
 		w.broken("late", "%s takes a slot for upgrade %s, which has ended, and is a control plane", n.name, u.Name)
 	}
-	if u != nil && u.Status.Outcome == "" && w.script.Approvals {
+	// An upgrade that the coordinator created has the policy's strategy, which asks for none.
+	if u != nil && u.Status.Outcome == "" && u.Spec.Strategy.Approval == v1alpha1.ApprovalRequired {
 		if !u.Spec.Approved.Upgrade {
 			w.broken("approval", "%s takes a slot, and upgrade %s is not approved", n.name, u.Name)
 		}

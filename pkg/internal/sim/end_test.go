@@ -93,6 +93,9 @@ func (w *world) checkEnd() {
 	}
 	for _, u := range w.upgrades() {
 		for _, n := range w.nodes {
+			if nu := w.nodeUpgrade(n.name); nu != nil && !nu.Spec.Managed {
+				continue // it has left the pool
+			}
 			if u.Status.Outcome == v1alpha1.OutcomeSucceeded && u.Spec.Version != "" && !n.removed && !n.packages && !n.unmanaged && older(n.kubelet, u.Spec.Version) && !w.stopped(n.owner()) && !w.anyStopped() {
 				w.broken("liveness", "upgrade %s succeeded, and %s runs %s", u.Name, n.name, n.kubelet)
 			}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -20,7 +21,7 @@ func (a *Agent) checkAbandoned(ctx context.Context, o machine.Observation) error
 	ctx, cancel := context.WithTimeout(ctx, abandonedTimeout)
 	defer cancel()
 	released, err := a.stillReleased(ctx, o)
-	if err != nil || released.Reason == "" {
+	if err != nil || released.Reason == "" && o.Spec.Release.Granted() {
 		return nil
 	}
 	node := a.node()
@@ -31,5 +32,5 @@ func (a *Agent) checkAbandoned(ctx context.Context, o machine.Observation) error
 	if err != nil || held != "" {
 		return nil
 	}
-	return fmt.Errorf("not rebooting: %s, and the slot is gone (%s)", released.Message, v1alpha1.ReasonAbandoned)
+	return fmt.Errorf("not rebooting: %s, and the slot is gone (%s)", cmp.Or(released.Message, "the release was withdrawn"), v1alpha1.ReasonAbandoned)
 }

@@ -66,7 +66,7 @@ var withSlot = []v1alpha1.Step{v1alpha1.StepSnapshotting, v1alpha1.StepKubeadm, 
 // deleted the Lease since the node took it.
 func (w *world) checkEntered(name string, step v1alpha1.Step) {
 	n := w.node(name)
-	if n == nil || !slices.Contains(withSlot, step) || w.held(n) != "" || w.abandoned(n.owner()) {
+	if n == nil || !slices.Contains(withSlot, step) || w.held(n) != "" || w.givenUp(n) {
 		return
 	}
 	for _, holder := range w.lastHolder {

@@ -2,4 +2,4 @@
 
 package sim
 
-const defaultSeeds = 2000
+const defaultSeeds = 1000

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestWorkflows checks that each workflow names actions by their commit, which nobody can move as
+// TestWorkflows checks that each workflow names actions by their commit, which cannot be moved as
 // they can a tag, and that a job which may write or has secrets checks out and compiles nothing.
 func TestWorkflows(t *testing.T) {
 	files, err := filepath.Glob("../.github/workflows/*.yaml")

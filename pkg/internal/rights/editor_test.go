@@ -13,7 +13,7 @@ import (
 
 func containsOwner(text string) bool { return strings.Contains(text, `"ownerReferences"`) }
 
-// ofCoordinator are writes that the coordinator makes, and nobody else may.
+// ofCoordinator are writes that only the coordinator may make.
 var ofCoordinator = []try{
 	change("choose what a node runs", ours+"/nodeupgrades/worker-1", `{"spec":{"version":"v1.34.4"}}`),
 	create("create a NodeUpgrade", ours+"/nodeupgrades", object("NodeUpgrade", "")),

@@ -54,8 +54,8 @@ func TestRequestedByIsTheUser(t *testing.T) {
 }
 
 // TestDecisionsHaveTheirOwnNames checks that who approves an upgrade, lets a check be ignored or
-// changes the spec can record only their own name, and that nobody's name stands for what another
-// user decided.
+// changes the spec can record only their own name, and that no name stands for what another user
+// decided.
 func TestDecisionsHaveTheirOwnNames(t *testing.T) {
 	config := install(t)
 	editor := person(t, config, "kubectl-upgrade-edit")

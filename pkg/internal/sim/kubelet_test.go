@@ -68,7 +68,7 @@ func (n *node) renew() {
 	n.renewedAt = since.Add(n.w.now().Sub(since).Truncate(renewEvery))
 }
 
-// showRenewal writes the Lease of a node's kubelet, which nobody watches.
+// showRenewal writes the Lease of a node's kubelet. No program watches it.
 func (w *world) showRenewal(k key) {
 	n := w.node(k.Name)
 	if n == nil || k.Resource != "leases" {

@@ -24,7 +24,6 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -148,24 +147,16 @@ func TestWhoMayRead(t *testing.T) {
 	}
 	_, address := start(t, Config{Review: review, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("series 1")) })})
 	eventually(t, "200 ok", func() string { return get("https://"+address+"/readyz", "") })
-	reader, other := account(t, admin, "reader"), account(t, admin, "other")
-	_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "kubectl-upgrade-metrics-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "kubectl-upgrade", Name: "reader"}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	may, other := reader(t, admin, "reader"), account(t, admin, "other")
 	time.Sleep(time.Second) // until the binding takes effect
 	requests.Store(0)
 	for range 3 {
 		for _, c := range []struct{ path, token, want string }{
-			{"/metrics", reader, "200 series 1"},
+			{"/metrics", may, "200 series 1"},
 			{"/metrics", other, `403 Forbidden: user "system:serviceaccount:kubectl-upgrade:other" may not get /metrics`},
 			{"/metrics", "", "401 Unauthorized: send a bearer token"},
 			{"/metrics", "wrong", "401 Unauthorized"},
-			{"/debug/pprof/", reader, "404 404 page not found"},
+			{"/debug/pprof/", may, "404 404 page not found"},
 		} {
 			if got := get("https://"+address+c.path, c.token); got != c.want {
 				t.Errorf("%s: got %q, want %q", c.path, got, c.want)
@@ -175,7 +166,7 @@ func TestWhoMayRead(t *testing.T) {
 	if got := requests.Load(); got != 5 {
 		t.Errorf("three rounds took %d requests, want 5: two for each token that is known, one for one that is not", got)
 	}
-	if got := get("http://"+address+"/metrics", reader); !strings.HasPrefix(got, "400 ") {
+	if got := get("http://"+address+"/metrics", may); !strings.HasPrefix(got, "400 ") {
 		t.Errorf("without TLS: %s", got)
 	}
 }

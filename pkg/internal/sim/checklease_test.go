@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -48,7 +49,7 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 	case is.Holder == none && byAgent:
 		w.checkFreed(by, k.Name, was.Holder)
 	case is.Holder == none:
-		if object := w.api.objects[key{Resource: "nodes", Name: was.Holder.Node}]; object != nil && text(metadata(object.tree), "uid") == was.Holder.UID && !w.abandoned(was.Holder) && tookWas {
+		if object := w.api.objects[key{Resource: "nodes", Name: was.Holder.Node}]; object != nil && text(metadata(object.tree), "uid") == was.Holder.UID && !w.abandoned(was.Holder) && tookWas && !w.inService(was.Holder) {
 			w.broken("promise 4", "%s frees %s, and %s still exists", by, k.Name, was.Holder)
 		}
 	case byAgent:
@@ -73,6 +74,19 @@ func (w *world) claims(owner fleet.Owner, slot string) bool {
 	nu, object := w.nodeUpgrade(owner.Node), w.api.objects[key{Resource: "nodes", Name: owner.Node}]
 	return nu != nil && object != nil && nu.Spec.Slot == slot && nu.OwnedBy(types.UID(owner.UID)) &&
 		text(inner(metadata(object.tree), "annotations"), v1alpha1.SlotAnnotation) == slot
+}
+
+// inService reports whether a node has ended its turn, whatever its slots say: nothing runs, its
+// Node has no marks of ours, and its step says so.
+func (w *world) inService(owner fleet.Owner) bool {
+	i := slices.IndexFunc(w.nodes, func(n *node) bool { return n.owner() == owner })
+	nu, object := w.nodeUpgrade(owner.Node), get[*corev1.Node](w.api, key{Resource: "nodes", Name: owner.Node})
+	if i < 0 || nu == nil || object == nil {
+		return false
+	}
+	n := w.nodes[i]
+	return n.on && n.busy() == "" && !n.shutting && !n.removed && nu.Status.Step.Info().Phase == v1alpha1.PhaseInService &&
+		object.Annotations[v1alpha1.CordonAnnotation] == "" && object.Annotations[v1alpha1.SlotAnnotation] == ""
 }
 
 func (w *world) abandoned(owner fleet.Owner) bool {

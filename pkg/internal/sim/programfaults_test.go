@@ -41,10 +41,10 @@ func (w *world) injectProgram(f fault) {
 
 // between has another program run between two requests of the one that runs.
 func (w *world) between(name string) {
-	if w.depth > 0 {
+	if w.turns.depth > 0 {
 		return
 	}
-	w.depth++
+	w.turns.depth++
 	if other := w.program(name); other != nil && !other.running && !other.wakeAt.IsZero() {
 		for _, v := range other.views {
 			if !w.now().Before(v.stalledUntil) && other.reachable() {
@@ -55,5 +55,5 @@ func (w *world) between(name string) {
 		other.wakeAt = time.Time{}
 		other.run()
 	}
-	w.depth--
+	w.turns.depth--
 }

@@ -43,7 +43,7 @@ func simulate(t *testing.T, s script, verbose bool) (result outcome) {
 		for _, p := range w.programs() {
 			p.cancel()
 		}
-		synctest.Wait()
+		w.turns.end()
 		result = outcome{failure: w.failure, story: w.story(), begins: w.begins, steps: w.steps, ended: w.now().Sub(w.started), status: w.upgradeStatus(), events: &w.recorded, writes: w.writes}
 	})
 	return result
@@ -51,7 +51,7 @@ func simulate(t *testing.T, s script, verbose bool) (result outcome) {
 
 func newWorld(s script, verbose bool) *world {
 	w := &world{
-		script: s, started: time.Now(), rng: rand.New(rand.NewPCG(s.Seed, 2)), api: newAPI(), log: discard, verbose: verbose,
+		script: s, started: time.Now(), rng: rand.New(rand.NewPCG(s.Seed, 2)), api: newAPI(), turns: newTurns(), log: discard, verbose: verbose,
 		agents: map[string]*agentProgram{}, published: digest(1), snapshots: map[string]int{}, fixed: map[string]string{},
 		foreign: map[string]bool{}, lastHolder: map[string]string{}, specChangedAt: map[string]time.Time{}, since: map[string]time.Time{}, explained: map[string]bool{},
 		budgets: []budget{{of: s.Budget}},

@@ -19,8 +19,9 @@ import (
 // transport is how one client reaches the API server. It is an http.RoundTripper, so that
 // the product's own clients work on it.
 type transport struct {
-	by  string // the name of the client
-	api *api
+	by    string // the name of the client
+	api   *api
+	turns *turns // nil: the client sends one request at a time
 	// before is called before a request has its effect, and after it had: an error is
 	// what the client gets, and no effect if it is from before.
 	before func(r request) error
@@ -59,6 +60,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		one.body, _ = io.ReadAll(r.Body)
 	}
+	t.turns.wait(t.by + " " + r.Method + " " + r.URL.String())
 	if err := t.before(one); err != nil {
 		return nil, err
 	}

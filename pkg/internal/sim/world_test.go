@@ -21,12 +21,12 @@ type world struct {
 	count   int
 	rng     *rand.Rand
 	api     *api
+	turns   *turns
 	nodes   []*node
 	log     *slog.Logger
 
 	agents       map[string]*agentProgram // by node
 	coordinators [2]*coordinatorProgram
-	depth        int // of programs that run while another one is between two requests
 
 	apiDownUntil            time.Time
 	coordinatorStoppedUntil time.Time // coordinators do not start

@@ -106,8 +106,10 @@ func (c *cluster) kubectl(args ...string) {
 	}
 }
 
+// createNode creates the Node with a label, as a kubelet does: the API server keeps no managedFields of
+// an object that is created without any field.
 func (c *cluster) createNode() {
-	node, err := c.admin.CoreV1().Nodes().Create(c.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.node}}, metav1.CreateOptions{})
+	node, err := c.admin.CoreV1().Nodes().Create(c.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.node, Labels: map[string]string{corev1.LabelHostname: c.node}}}, metav1.CreateOptions{})
 	c.must(err)
 	c.owner = fleet.Owner{Node: node.Name, UID: string(node.UID)}
 	c.report("boot-0", corev1.ConditionTrue)

@@ -12,28 +12,49 @@ import (
 )
 
 // TestPersonsCordonAfterOurs checks promise 5 on a node that settles: a person removes our cordon, and then
-// cordons the node. Their cordon stays.
+// cordons the node. Their cordon stays, whether the agent runs meanwhile or not.
 func TestPersonsCordonAfterOurs(t *testing.T) {
-	c := newCluster(t, "agent-cordon")
-	c.kubelet()
-	c.order(v1alpha1.ReleaseNode, func(s *v1alpha1.NodeUpgradeSpec) { *s.SettleSeconds = 6 })
-	c.run()
-	c.awaitStep(v1alpha1.StepSettling)
-	c.kubectl("uncordon", c.node)
-	c.await("the mark is gone", func(agentStatus) bool {
-		node, err := c.admin.CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
-		c.must(err)
-		return node.Annotations[v1alpha1.CordonAnnotation] == ""
-	})
-	c.kubectl("cordon", c.node)
-	c.awaitStep(v1alpha1.StepIdle)
-	node, err := c.admin.CoreV1().Nodes().Get(t.Context(), c.node, metav1.GetOptions{})
-	c.must(err)
-	if got := marksOf(node); got != "cordoned by another client" {
-		t.Errorf("in the end the node is %s, want it cordoned by another client", got)
+	for name, runs := range map[string]bool{"agent-cordon": true, "agent-cordon-down": false} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, name)
+			c.kubelet()
+			c.host.setKubeletProblem("it settles until the test goes on")
+			c.order(v1alpha1.ReleaseNode)
+			c.run()
+			c.await("it settles", func(s agentStatus) bool {
+				return s.Step == v1alpha1.StepSettling && s.Reason == v1alpha1.ReasonUnhealthy
+			})
+			if !runs {
+				c.kill()
+			}
+			c.kubectl("uncordon", c.node)
+			if runs {
+				c.await("our mark is gone", func(agentStatus) bool {
+					marks := c.nodeNow().Annotations
+					return marks[v1alpha1.CordonAnnotation] == "" && marks[v1alpha1.SlotAnnotation] == "slot-0"
+				})
+			}
+			c.kubectl("cordon", c.node)
+			if !runs {
+				c.run()
+			}
+			c.host.setKubeletProblem("")
+			c.awaitStep(v1alpha1.StepIdle)
+			if got := marksOf(c.nodeNow()); got != "cordoned by another client" {
+				t.Errorf("in the end the node is %s, want it cordoned by another client", got)
+			}
+			c.kubectl("uncordon", c.node)
+			c.checkFree()
+		})
 	}
-	c.kubectl("uncordon", c.node)
-	c.checkFree()
+}
+
+// nodeNow reads the test's Node.
+func (c *cluster) nodeNow() *corev1.Node {
+	c.t.Helper()
+	node, err := c.admin.CoreV1().Nodes().Get(c.t.Context(), c.node, metav1.GetOptions{})
+	c.must(err)
+	return node
 }
 
 // TestCordonByFieldManager checks that the API server's field managers tell our cordon from one that

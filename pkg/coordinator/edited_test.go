@@ -11,8 +11,8 @@ import (
 )
 
 // TestEditedSlotIsMended edits the slot of a node that drains: holder and reservation are another node
-// then, which waits for its turn. The Lease is mended. Once the first node is back in service and the
-// Lease is edited again, the other node's slot is free again, and the upgrade succeeds.
+// then, whose agent has not answered its last order. The Lease is mended. Once the first node is back in
+// service, and the Lease is edited again while the other node answers that it waits, the slot is free again.
 func TestEditedSlotIsMended(t *testing.T) {
 	c := newCluster(t, "cp1", "w1", "w2")
 	c.index.offer("v1.34.4")
@@ -31,8 +31,6 @@ func TestEditedSlotIsMended(t *testing.T) {
 	c.setMark("w1", slot)
 	edit := func() {
 		t.Helper()
-		w2.status.ObservedGeneration = c.nodeUpgrade("w2").Generation
-		w2.report(t.Context(), v1alpha1.StepWaiting)
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}},"spec":{"holderIdentity":%q}}`, v1alpha1.ReservedForAnnotation, w2.me, w2.me)
 		_, err := c.kube.CoordinationV1().Leases(v1alpha1.Namespace).Patch(t.Context(), slot, types.MergePatchType, patch, metav1.PatchOptions{})
 		c.must(err)
@@ -56,6 +54,8 @@ func TestEditedSlotIsMended(t *testing.T) {
 		}
 		return ""
 	})
+	w2.status.ObservedGeneration = c.nodeUpgrade("w2").Generation
+	w2.report(t.Context(), v1alpha1.StepWaiting)
 	edit()
 	c.eventually(c.slotHeldBy(slot, ""))
 }

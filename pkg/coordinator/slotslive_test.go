@@ -105,6 +105,13 @@ func TestSlotIsGivenBackByLiveSigns(t *testing.T) {
 	}
 	carry(plan.SlotPlan{Restore: []plan.LostSlot{{Name: "slot-8", Owner: works, Instead: rests}}})
 	holds("another node held it, which rests", "slot-8", works)
+	if err := c.slots.GiveBack(t.Context(), "slot-8", works); err != nil {
+		t.Fatal(err)
+	}
+	began := c.nodeWithSlot(t, "began", "slot-8")
+	say("began", `{"status":{"step":"Kubeadm","observedGeneration":1}}`)
+	carry(plan.SlotPlan{Restore: []plan.LostSlot{{Name: "slot-8", Owner: works, Instead: began}}})
+	holds("another node held it, which has begun", "slot-8", began)
 }
 
 // TestBadSlotDoesNotKeepOthersFromBeingFreed checks that a slot which cannot be written

@@ -155,6 +155,7 @@ func namesNext(t *testing.T, client kubernetes.Interface) {
 	name()
 	step(t, "the next node may be withdrawn", s.Withdraw(ctx, "slot-0", next), nil)
 	compare(t, s, "slot-0: held by slot-now")
+	step(t, "which reserves it for its holder again", s.Reserve(ctx, "slot-0", a), nil)
 	step(t, "and the holder frees it whole", s.Free(ctx, a), nil)
 	compare(t, s, "slot-0: -")
 	name()

@@ -18,6 +18,8 @@ type agentProgram struct {
 	program
 	node  *node
 	steps *agent.Steps
+	// slotsUnread reports whether the last list of slots was not answered.
+	slotsUnread bool
 	// measure makes a request by which the agent compares its clock.
 	measure http.RoundTripper
 }
@@ -71,6 +73,10 @@ func (w *world) startAgent(n *node) {
 	}
 	w.note("the agent of %s begins in step %q", n.name, a.steps.State().Step)
 	a.step = func() time.Duration {
+		if a.slotsUnread && a.reachable() {
+			a.kill() // a watch lists again until it has an answer; that of Steps does not
+			return 0
+		}
 		before := a.steps.State()
 		pause := a.steps.Reconcile(a.ctx)
 		w.checkSettled(a, before)
@@ -84,7 +90,7 @@ func (w *world) startAgent(n *node) {
 
 // watchSlots watches all slots or one. The first list is the most recent.
 func (a *agentProgram) watchSlots(every bool, name string) (cache.Store, func()) {
-	if !a.reachable() {
+	if a.slotsUnread = !a.reachable(); a.slotsUnread {
 		return nil, nil
 	}
 	selects := isSlot

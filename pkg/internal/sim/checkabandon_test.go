@@ -32,14 +32,21 @@ func (w *world) checkAbandonment(by, name string, before, after tree) {
 }
 
 // wasAbandoned reports whether a node whose slot was freed because a person had abandoned it
-// has reported since, in the middle of its attempt: it gets the slot back.
+// has reported since, in the middle of its attempt or that it has failed: it gets the slot back.
 func (w *world) wasAbandoned(owner fleet.Owner) bool {
 	nu := w.nodeUpgrade(owner.Node)
 	if nu == nil || w.since["freed "+owner.UID].Before(w.since["abandoned "+owner.UID]) {
 		return false
 	}
 	phase := nu.Status.Step.Info().Phase
-	return phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseCommitted
+	return phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseCommitted || phase == v1alpha1.PhaseStopped
+}
+
+// hasAborted reports whether a node has only to free its slot: it aborts, is back in service, and
+// nothing runs. A node that was abandoned, and is out of service, may get the slot before.
+func (w *world) hasAborted(owner fleet.Owner) bool {
+	n, nu := w.node(owner.Node), w.nodeUpgrade(owner.Node)
+	return n != nil && n.owner() == owner && nu != nil && nu.Status.Step == v1alpha1.StepAborting && !w.outOfService(n)
 }
 
 // givenUp reports whether a person has abandoned the node, or had since it took its slot: that
@@ -48,11 +55,12 @@ func (w *world) givenUp(n *node) bool {
 	return w.abandoned(n.owner()) || w.since["abandoned "+n.uid].After(w.since["took "+n.uid])
 }
 
-// checkAbandonedReboot checks that a node does not reboot which was abandoned, and whose slot
-// was freed, before its agent's reconcile began: another node may have the slot.
+// checkAbandonedReboot checks that a node does not reboot which was abandoned in this attempt, and
+// whose slot was freed, before its agent's reconcile began: another node may have the slot. That
+// also counts if it is not abandoned any more.
 func (w *world) checkAbandonedReboot(a *agentProgram) {
 	n := a.node
-	if w.abandoned(n.owner()) && w.held(n) == "" && w.since["abandoned "+n.uid].Before(a.ranAt) && w.since["freed "+n.uid].Before(a.ranAt) && a.reachable() {
+	if w.givenUp(n) && w.held(n) == "" && w.since["abandoned "+n.uid].Before(a.ranAt) && w.since["freed "+n.uid].Before(a.ranAt) && a.reachable() {
 		w.broken("abandon", "%s reboots, was abandoned, and its slot was freed", n.name)
 	}
 }

@@ -18,6 +18,9 @@ func (w *world) checkBegin(a *agentProgram, what string) {
 	w.checkWindow(a, what)
 	w.checkSpec(a, what)
 	w.checkSuspended(a, what)
+	w.checkPolicy(a, what)
+	w.checkKeyring(a, what)
+	w.checkClock(a, what)
 	if w.held(n) == "" && !w.since["robbed "+n.uid].After(a.ranAt) {
 		w.broken("promise 4", "%s %s, and holds no slot", n.name, what)
 	}
@@ -33,6 +36,9 @@ func (w *world) checkAhead(a *agentProgram) {
 	w.checkSpec(a, what)
 	w.checkSuspended(a, what)
 	w.checkHeld(a, what)
+	w.checkPolicy(a, what)
+	w.checkKeyring(a, what)
+	w.checkClock(a, what)
 	if a.node.controlPlane {
 		w.broken("promise 4", "%s %s, and is a control plane", a.node.name, what)
 	}
@@ -70,7 +76,10 @@ func (w *world) checkSpec(a *agentProgram, what string) {
 		w.broken("managed", "%s %s in step %s, and is not managed any more", nu.Name, what, a.steps.State().Step)
 		return
 	}
-	policy := get[*v1alpha1.UpgradePolicy](w.api, key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName})
+	policy := w.livePolicy()
+	if policy == nil {
+		return
+	}
 	if follows := policy.Status.Upgrade; follows != nil && follows.UID == state.UID {
 		return
 	}

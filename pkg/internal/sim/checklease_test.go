@@ -31,7 +31,7 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 	if was.Holder != none && was.Holder != is.Holder {
 		w.since[map[bool]string{true: "robbed ", false: "freed "}[by == "admin"]+was.Holder.UID] = w.now()
 	}
-	if is.Holder != none && was.Holder != is.Holder {
+	if is.Holder != none && was.Holder != is.Holder && by != "admin" {
 		w.since["took "+is.Holder.UID] = w.now()
 	}
 	if by == "admin" {
@@ -44,7 +44,7 @@ func (w *world) checkLease(by string, k key, before, after *stored) {
 	}
 	switch {
 	case was.Holder == is.Holder:
-	case was.Holder != none && is.Holder != none && (byAgent || tookWas || !tookIs):
+	case was.Holder != none && is.Holder != none && (byAgent || tookWas && !w.hasAborted(was.Holder) || !tookIs):
 		w.broken("promise 4", "%s gives %s of %s to %s", by, k.Name, was.Holder, is.Holder)
 	case is.Holder == none && byAgent:
 		w.checkFreed(by, k.Name, was.Holder)

@@ -43,6 +43,7 @@ func (a *agentProgram) knows() *v1alpha1.NodeUpgrade {
 // checkGivenBack checks a node whose agent is about to remove what is on it.
 func (w *world) checkGivenBack(a *agentProgram) {
 	n := a.node
+	w.checkPolicy(a, "is given back")
 	if nu := a.knows(); nu == nil || nu.Spec.Managed {
 		w.broken("managed", "%s is given back, and is managed", n.name)
 	}

@@ -50,6 +50,8 @@ func (w *world) checkTakes(a *agentProgram) {
 	n := a.node
 	w.checkHeld(a, "takes a slot")
 	w.checkSuspended(a, "takes a slot")
+	w.checkPolicy(a, "takes a slot")
+	w.checkClock(a, "takes a slot")
 	u := w.upgradeOf(a)
 	if u != nil && u.Status.Outcome != "" && n.controlPlane {
 		w.broken("late", "%s takes a slot for upgrade %s, which has ended, and is a control plane", n.name, u.Name)

@@ -22,6 +22,16 @@ func (n *node) clockError() time.Duration {
 // now is the time by the node's clock.
 func (n *node) now() time.Time { return n.w.now().Add(n.clockError()) }
 
+// checkClock checks that a node does not go on whose clock was wrong when its agent's reconcile
+// began: each answer of the API server shows that to the agent.
+func (w *world) checkClock(a *agentProgram, what string) {
+	c := a.node.clock
+	then := c.offset + time.Duration(c.drift*float64(a.ranAt.Sub(c.since)))
+	if now := a.node.clockError(); c.since.Before(a.ranAt) && min(now.Abs(), then.Abs()) > maxClockError {
+		w.broken("clock", "%s %s, and its clock is wrong by %s", a.node.name, what, now)
+	}
+}
+
 // injectClock has the node's clock jump, and drift on from there.
 func (w *world) injectClock(n *node, f fault) {
 	sign := map[bool]time.Duration{true: 1, false: -1}[f.After]

@@ -69,6 +69,7 @@ func (w *world) startCoordinator(i int) {
 			w.decidedAt = time.Time{}
 		case err == nil:
 			w.decidedAt = began
+			w.checkMended(began)
 		}
 		if err != nil {
 			c.failures++

@@ -46,6 +46,9 @@ func (w *world) settled() bool {
 			return false
 		}
 	}
+	if w.retriedGoesOn() != nil {
+		return false
+	}
 	for _, u := range w.upgrades() {
 		person = person || u.Status.Outcome == "" && needsPerson(u)
 	}
@@ -75,6 +78,9 @@ func (w *world) marked(n *node) bool {
 
 // checkEnd checks that the cluster has settled, and that nothing is left over.
 func (w *world) checkEnd() {
+	if u := w.retriedGoesOn(); u != nil {
+		w.broken("retry", "upgrade %s goes on, a node failed in it, and another upgrade retries it: %s", u.Name, w.describe())
+	}
 	if w.steps = 0; !w.settled() {
 		w.broken("liveness", "nothing has settled %s after the last fault: %s", settleLimit, w.describe())
 		return
@@ -90,6 +96,9 @@ func (w *world) checkEnd() {
 		if !n.removed && !w.stopped(n.owner()) && object.Spec.Unschedulable != w.foreign[n.uid] {
 			w.broken("promise 5", "%s is unschedulable=%t in the end, and a person cordoned it: %t", n.name, object.Spec.Unschedulable, w.foreign[n.uid])
 		}
+	}
+	if w.script.has("delete policy") {
+		return // its status said which upgrade late nodes follow
 	}
 	for _, u := range w.upgrades() {
 		for _, n := range w.nodes {

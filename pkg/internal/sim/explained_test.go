@@ -13,7 +13,7 @@ import (
 
 // harmful are the faults after which a node may fail, and those that concern every node.
 var (
-	harmful    = []string{"power cut", "manual reboot", "partition", "verb fails", "replace node", "delete node", "image vanishes", "kubelet dies", "joined later", "clock"}
+	harmful    = []string{"power cut", "manual reboot", "partition", "verb fails", "replace node", "delete node", "image vanishes", "kubelet dies", "joined later", "clock", "go back"}
 	harmfulAll = []string{"api down"}
 )
 
@@ -63,7 +63,11 @@ func (w *world) checkStalled(u *v1alpha1.ClusterUpgrade) {
 			return
 		}
 	case v1alpha1.ReasonUnsupported:
-		if len(s.Packages) > 0 {
+		if len(s.Packages) > 0 || s.has("leave pool") || s.has("switch node") || s.has("observe") {
+			return // no node is left
+		}
+	case v1alpha1.ReasonPolicyMissing:
+		if w.livePolicy() == nil || w.now().Sub(w.since["policy"]) < grace {
 			return
 		}
 	}

@@ -43,10 +43,12 @@ func (w *world) inject(f fault) {
 			n.renew()
 		}
 		w.apiDownUntil = w.now().Add(f.For)
-	case "delete lease", "clear lease", "garble lease", "unlabel lease":
+	case "delete lease", "clear lease", "garble lease", "unlabel lease", "edit lease":
 		w.injectLease(f)
 	case "close window", "freeze", "invalid schedule", "suspend":
 		w.injectSchedule(f)
+	case "edit strategy", "edit source", "delete policy":
+		w.injectPolicy(f)
 	case "leave pool", "switch node", "observe":
 		w.injectSwitch(f)
 	case "publish", "request patch", "request reboot", "retry", "approve", "budget":
@@ -97,29 +99,6 @@ func (w *world) entered(name string, step v1alpha1.Step) {
 // until has a fault end.
 func (w *world) until(f fault, end func()) { w.after(f.For, "end of "+f.Kind, end) }
 
-// injectLease changes a Lease of a slot as a person may.
-func (w *world) injectLease(f fault) {
-	k := key{"leases", v1alpha1.Namespace, fmt.Sprintf("slot-%d", f.Number%max(1, w.script.Budget))}
-	switch f.Kind {
-	case "delete lease":
-		w.api.remove("admin", k)
-	case "clear lease":
-		w.edit(k, func(t tree) {
-			delete(child(t, "spec"), "holderIdentity")
-			delete(child(t, "metadata", "annotations"), v1alpha1.ReservedForAnnotation)
-		})
-	case "garble lease":
-		w.edit(k, func(t tree) { child(t, "spec")["holderIdentity"] = "garbled" })
-		w.until(f, func() {
-			if found := w.api.objects[k]; found != nil && child(clone(found.tree).(tree), "spec")["holderIdentity"] == "garbled" {
-				w.api.remove("admin", k)
-			}
-		})
-	case "unlabel lease":
-		w.edit(k, func(t tree) { delete(metadata(t), "labels") })
-	}
-}
-
 // injectSchedule closes windows, or suspends the upgrade.
 func (w *world) injectSchedule(f fault) {
 	switch f.Kind {
@@ -150,6 +129,7 @@ func (w *world) repair() {
 	w.startCoordinator(0)
 	w.approve(approved)
 	w.apiDownUntil, w.findings, w.published = time.Time{}, nil, digest(1)
+	w.createPolicy()
 	w.endSwitches()
 	for _, n := range w.nodes {
 		w.setHold(n, false)

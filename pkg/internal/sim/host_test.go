@@ -20,8 +20,8 @@ type hostOf struct {
 
 // verbArgs are the arguments of all verbs.
 type verbArgs struct {
-	Version, URL, SHA256, Upgrade, Method, Command string
-	GuardWithin                                    int64
+	Version, URL, SHA256, Upgrade, Method, Command, Keyring string
+	GuardWithin                                             int64
 }
 
 func args(r *host.Request) (a verbArgs) {
@@ -105,7 +105,7 @@ func (n *node) effect(r host.Request, a verbArgs, result *host.Result, fail func
 			fail(v1alpha1.ReasonHashMismatch, "the source has another image")
 			return
 		}
-		n.installed[a.Version] = a.SHA256
+		n.installed[a.Version], n.keyrings[a.Version] = a.SHA256, a.Keyring
 	case verb.Kubeadm:
 		n.kubeadm, n.kubeadms = a.Version, n.kubeadms+1
 		n.w.checkKubeadmAgain(n)
@@ -150,6 +150,7 @@ func (n *node) effect(r host.Request, a verbArgs, result *host.Result, fail func
 // uninstall removes what the verbs keep on the node. Images stay.
 func (n *node) uninstall() {
 	n.hasFiles, n.armed, n.guards, n.guardRecord, n.rollback, n.kubeadm = false, false, false, nil, nil, ""
+	clear(n.keyrings)
 	for v := range n.requests {
 		if v != verb.Facts && v != verb.Etcd && v != verb.Uninstall { // their results are not on the disk
 			delete(n.units, v)

@@ -51,6 +51,7 @@ type node struct {
 
 	// On the disk.
 	installed   map[string]string // version to digest
+	keyrings    map[string]string // version to the keyring with which it was staged last
 	active      string
 	kubeadm     string // the record of the last kubeadm
 	ahead       bool   // the last kubeadm began ahead of the node's turn

@@ -41,6 +41,8 @@ func (w *world) injectNode(n *node, f fault) {
 		w.injectHost(n, f)
 	case "abandon":
 		w.edit(key{Resource: "nodeupgrades", Name: n.name}, func(t tree) { t["abandoned"] = tree{"reason": "it hangs"} })
+	case "go back":
+		w.goBack(n, f)
 	case "recordon":
 		w.recordon(n, f)
 	case "hold":

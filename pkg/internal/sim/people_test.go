@@ -90,15 +90,18 @@ type budget struct {
 
 func (w *world) budget(of int) { w.budgets = append(w.budgets, budget{w.now(), of}) }
 
-// allowed returns the largest budget that anyone may still act on.
+// allowed returns the largest budget that anyone may still act on. Upgrades that the
+// UpgradePolicy asks for, and late nodes, have its own.
 func (w *world) allowed() int {
-	most := 0
-	for i, b := range w.budgets {
-		if i == len(w.budgets)-1 || w.now().Sub(w.budgets[i+1].since) < 10*time.Minute {
-			most = max(most, b.of)
+	most := 1
+	for _, budgets := range [][]budget{w.budgets, w.policyBudgets} {
+		for i, b := range budgets {
+			if i == len(budgets)-1 || w.now().Sub(budgets[i+1].since) < 10*time.Minute {
+				most = max(most, b.of)
+			}
 		}
 	}
-	return max(1, most)
+	return most
 }
 
 // group returns the group of the upgrade's strategy that the node is in.

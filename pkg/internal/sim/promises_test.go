@@ -63,6 +63,9 @@ func (w *world) checkStart(a *agentProgram, r host.Request) {
 	switch r.Verb {
 	case verb.Stage:
 		w.checkDigest(n, given, "stages")
+		w.checkPolicy(a, "stages an image")
+	case verb.Pull:
+		w.checkPolicy(a, "pulls container images")
 	case verb.Kubeadm:
 		if n.ahead = a.steps.State().Step == v1alpha1.StepKubeadmAhead; n.ahead {
 			w.checkAhead(a)

@@ -59,7 +59,7 @@ type fault struct {
 var clusterWide = []string{
 	"stop coordinator", "second coordinator", "api down", "delete lease", "clear lease", "garble lease", "unlabel lease",
 	"delete upgrade", "recreate upgrade", "close window", "freeze", "invalid schedule", "suspend", "republish", "finding", "observe",
-	"publish", "request patch", "request reboot", "retry", "approve", "join", "budget",
+	"publish", "request patch", "request reboot", "retry", "approve", "join", "budget", "edit strategy", "edit source", "delete policy",
 }
 
 func (f fault) String() string {
@@ -69,7 +69,7 @@ func (f fault) String() string {
 	} else if !slices.Contains(clusterWide, f.Kind) && f.Kind != "crash coordinator" {
 		text += " " + f.Who
 	}
-	if f.Kind == "interleave" || f.Kind == "verb fails" {
+	if f.Kind == "interleave" || f.Kind == "verb fails" || f.Kind == "edit lease" {
 		text += " " + f.Other
 	}
 	if f.For > 0 {

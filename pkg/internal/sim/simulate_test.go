@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
 )
@@ -54,12 +53,16 @@ func newWorld(s script, verbose bool) *world {
 		script: s, started: time.Now(), rng: rand.New(rand.NewPCG(s.Seed, 2)), api: newAPI(), turns: newTurns(), log: discard, verbose: verbose,
 		agents: map[string]*agentProgram{}, published: digest(1), snapshots: map[string]int{}, fixed: map[string]string{},
 		foreign: map[string]bool{}, lastHolder: map[string]string{}, specChangedAt: map[string]time.Time{}, since: map[string]time.Time{}, explained: map[string]bool{},
-		budgets: []budget{{of: s.Budget}},
+		budgets: []budget{{of: s.Budget}}, policyBudgets: []budget{{of: 1}}, edited: map[string]editedLease{},
 	}
 	w.api.onWrite, w.recorded.entered = w.wrote, w.entered
 	for _, name := range s.nodes() {
 		w.join(name, true)
 	}
+	if s.Automatic {
+		w.policyBudgets[0].of = s.Budget
+	}
+	w.policy = w.newPolicy()
 	w.createPolicy()
 	w.api.put("admin", key{"configmaps", "kube-system", "kubeadm-config"}, tree{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": tree{"ClusterConfiguration": "kind: ClusterConfiguration"},
@@ -77,27 +80,13 @@ func newWorld(s script, verbose bool) *world {
 	return w
 }
 
-func (w *world) createPolicy() {
-	spec := tree{"mode": "Manage", "nodeSelector": managed, "historyLimit": 20.0, "source": tree{"url": "https://images.example/", "intervalSeconds": 600.0}}
-	if w.script.Automatic {
-		spec["automatic"] = []any{tree{"type": "Patch", "minAgeSeconds": 60.0}, tree{"type": "Reboot"}}
-		spec["strategy"] = w.strategy("")
-	}
-	w.api.put("admin", key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName}, tree{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "UpgradePolicy", "spec": spec,
-	})
-}
-
-// managed selects the nodes that are managed.
-var managed = tree{"matchExpressions": []any{tree{"key": "unmanaged", "operator": "DoesNotExist"}}}
-
 // join adds a node, which runs already or boots.
 func (w *world) join(name string, runs bool) {
 	n := &node{
 		w: w, name: name, controlPlane: name[0] == 'c', labels: map[string]string{"pool": string('a' + name[len(name)-1]%2)},
 		installed: map[string]string{w.script.From: digest(0)}, active: w.script.From,
 		requests: map[verb.Verb]*host.Request{}, results: map[verb.Verb]*host.Result{}, units: map[verb.Verb]time.Time{},
-		broken: map[string]string{}, failing: map[verb.Verb]int{}, packages: slices.Contains(w.script.Packages, name),
+		broken: map[string]string{}, failing: map[verb.Verb]int{}, keyrings: map[string]string{}, packages: slices.Contains(w.script.Packages, name),
 		unmanaged: slices.Contains(w.script.Unmanaged, name),
 	}
 	n.managedOnce = !n.unmanaged

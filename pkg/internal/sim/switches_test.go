@@ -83,11 +83,11 @@ func (w *world) manage(n *node, managed bool) {
 }
 
 func (w *world) observes() bool {
-	policy := get[*v1alpha1.UpgradePolicy](w.api, key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName})
+	policy := w.livePolicy()
 	return policy != nil && policy.Spec.Mode == v1alpha1.ModeObserve
 }
 
 func (w *world) setMode(mode v1alpha1.ManagementMode) {
 	w.since["observe"] = w.now()
-	w.edit(key{Resource: "upgradepolicies", Name: v1alpha1.PolicyName}, func(t tree) { child(t, "spec")["mode"] = string(mode) })
+	w.editPolicy(func(spec tree) { spec["mode"] = string(mode) })
 }

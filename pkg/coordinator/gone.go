@@ -16,7 +16,7 @@ const guardReturns = 10 * time.Minute
 
 // holder is what was seen last of a node that holds a slot.
 type holder struct {
-	unguarded bool          // it had not activated an image, or was in service
+	unguarded bool          // it had activated no image, or was in service
 	guard     time.Duration // how long its guard watches
 	goneAt    time.Time     // when its Node was first seen to be gone; zero: it is there
 }
@@ -51,7 +51,7 @@ func (c *Coordinator) noteHolders(s fleet.Snapshot, now time.Time) *time.Time {
 		}
 		if u := upgrades[owner.Node]; u != nil && u.OwnedBy(types.UID(owner.UID)) {
 			phase := u.Status.Step.Info().Phase
-			h.unguarded = u.Status.Step != "" && (phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseInService)
+			h.unguarded = u.Status.Step != "" && (phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseInService || u.Spec.Type == v1alpha1.TypeReboot)
 			h.guard = max(h.guard, seconds(u.Spec.GuardSeconds))
 		}
 		switch {

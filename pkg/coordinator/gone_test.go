@@ -18,22 +18,24 @@ func TestSlotOfGoneNode(t *testing.T) {
 	owner := fleet.Owner{Node: "w1", UID: "uid"}
 	begin := time.Date(2026, 11, 24, 23, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
+		of   v1alpha1.UpgradeType
 		step v1alpha1.Step
 		want time.Duration
 	}{
-		"it drains":         {v1alpha1.StepDraining, 0},
-		"it verifies":       {v1alpha1.StepVerifying, 15 * time.Minute},
-		"it settles":        {v1alpha1.StepSettling, 15 * time.Minute},
-		"it failed":         {v1alpha1.StepFailed, 15 * time.Minute},
-		"a new coordinator": {"", 13 * time.Minute},
-		"it rests":          {v1alpha1.StepIdle, 0},
+		"it drains":   {v1alpha1.TypePatch, v1alpha1.StepDraining, 0},
+		"it verifies": {v1alpha1.TypePatch, v1alpha1.StepVerifying, 15 * time.Minute},
+		"it settles":  {v1alpha1.TypePatch, v1alpha1.StepSettling, 15 * time.Minute},
+		"it settles after a Reboot, which activates no image": {v1alpha1.TypeReboot, v1alpha1.StepSettling, 0},
+		"it failed":         {v1alpha1.TypePatch, v1alpha1.StepFailed, 15 * time.Minute},
+		"a new coordinator": {v1alpha1.TypePatch, "", 13 * time.Minute},
+		"it rests":          {v1alpha1.TypePatch, v1alpha1.StepIdle, 0},
 	} {
 		c := &Coordinator{}
 		s := fleet.Snapshot{Slots: []fleet.Slot{{Name: "slot-0", Holder: owner, ReservedFor: owner}, {Name: "slot-1"}}}
 		gone := s
 		if test.step != "" {
 			u := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "w1", OwnerReferences: []metav1.OwnerReference{{Kind: "Node", Name: "w1", UID: "uid"}}}}
-			u.Status.Step, u.Spec.GuardSeconds = test.step, ptr.To[int32](300)
+			u.Status.Step, u.Spec.Type, u.Spec.GuardSeconds = test.step, test.of, ptr.To[int32](300)
 			s.Nodes, s.NodeUpgrades = []fleet.Node{{Name: "w1", UID: "uid"}}, []v1alpha1.NodeUpgrade{u}
 			if next := c.noteHolders(s, begin); next != nil {
 				t.Errorf("%s: something is due at %s while the Node is there", name, next)

@@ -35,18 +35,20 @@ func (w *world) checkAbandonment(by, name string, before, after tree) {
 // has reported since, in the middle of its attempt or that it has failed: it gets the slot back.
 func (w *world) wasAbandoned(owner fleet.Owner) bool {
 	nu := w.nodeUpgrade(owner.Node)
-	if nu == nil || w.since["freed "+owner.UID].Before(w.since["abandoned "+owner.UID]) {
+	abandoned := w.since["abandoned "+owner.UID]
+	if nu == nil || abandoned.IsZero() || w.since["freed "+owner.UID].Before(abandoned) {
 		return false
 	}
 	phase := nu.Status.Step.Info().Phase
 	return phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseCommitted || phase == v1alpha1.PhaseStopped
 }
 
-// hasAborted reports whether a node has only to free its slot: it aborts, is back in service, and
-// nothing runs. A node that was abandoned, and is out of service, may get the slot before.
-func (w *world) hasAborted(owner fleet.Owner) bool {
-	n, nu := w.node(owner.Node), w.nodeUpgrade(owner.Node)
-	return n != nil && n.owner() == owner && nu != nil && nu.Status.Step == v1alpha1.StepAborting && !w.outOfService(n)
+// returnsTo reports whether a slot may go from its holder, which is in service, to a node that was
+// abandoned and is not: the holder has just taken the slot, and has not begun, or has only to free
+// it, or its Node is gone.
+func (w *world) returnsTo(owner, holder fleet.Owner) bool {
+	n := w.node(holder.Node)
+	return w.wasAbandoned(owner) && (n == nil || n.owner() != holder || !w.outOfService(n))
 }
 
 // givenUp reports whether a person has abandoned the node, or had since it took its slot: that

@@ -123,7 +123,7 @@ func (w *world) check(by *coordinatorProgram) []v1alpha1.Finding {
 	return w.findings
 }
 
-// reportFresh is how long a report of the checks may be used while no node is upgraded.
+// reportFresh is how long a report of the checks may be used.
 const reportFresh = 10*time.Minute + 10*time.Second
 
 // checkReport checks that a coordinator releases a node on a fresh report that does not block.
@@ -136,23 +136,9 @@ func (w *world) checkReport(by, name string) {
 	if last.by.name == by && !last.by.isDead && last.blocks {
 		w.broken("findings", "%s releases %s, and the checks block", by, name)
 	}
-	if age := w.now().Sub(last.at); age > reportFresh && !w.working(name) {
+	if age := w.now().Sub(last.at); age > reportFresh {
 		w.broken("findings", "%s releases %s on a report that is %s old", by, name, age)
 	}
-}
-
-// working reports whether a node other than that one is being upgraded, or may be.
-func (w *world) working(but string) bool {
-	for _, n := range w.nodes {
-		nu := w.nodeUpgrade(n.name)
-		if n.removed || n.name == but || nu == nil {
-			continue
-		}
-		if phase := nu.Status.Step.Info().Phase; nu.Spec.Release.Granted() || phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseCommitted {
-			return true
-		}
-	}
-	return false
 }
 
 // decidedSince reports whether a coordinator that knew everything at t has made a plan since,

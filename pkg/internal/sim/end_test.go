@@ -12,8 +12,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/slot"
 )
 
-// settled reports whether nothing is in progress: every upgrade has ended or waits for a
-// person, every agent has observed its spec, and no node is being upgraded.
+// settled reports whether a plan was made since the last fault, and nothing is in progress: every
+// upgrade has ended or waits for a person, every agent has observed its spec, and no node is being
+// upgraded.
 func (w *world) settled() bool {
 	if len(w.events) > 0 && w.steps%16 != 0 {
 		return false
@@ -46,7 +47,7 @@ func (w *world) settled() bool {
 			return false
 		}
 	}
-	if w.retriedGoesOn() != nil {
+	if w.retriedGoesOn() != nil || !w.decidedAt.After(w.since["repaired"]) {
 		return false
 	}
 	for _, u := range w.upgrades() {

@@ -123,7 +123,7 @@ func (w *world) injectSchedule(f fault) {
 
 // repair ends all faults.
 func (w *world) repair() {
-	w.repaired = true
+	w.repaired, w.since["repaired"] = true, w.now()
 	w.note("all faults are over")
 	w.coordinatorStoppedUntil = time.Time{}
 	w.startCoordinator(0)

@@ -99,12 +99,21 @@ func (n *node) restartKubelet() {
 	}
 }
 
-// watchLost makes a Node NotReady that reports nothing, as the node controller does.
+// watchLost makes a Node NotReady whose kubelet has not renewed its Lease for lostAfter, as the node
+// controller does. That begins to count again after the API server was unavailable.
 func (w *world) watchLost(n *node) {
-	w.after(lostAfter, "lost "+n.name, func() {
+	n.renew()
+	w.lostIn(n, lostAfter-w.now().Sub(n.renewedAt))
+}
+
+func (w *world) lostIn(n *node, d time.Duration) {
+	w.after(max(time.Second, d), "lost "+n.name, func() {
+		n.renew()
 		switch heard := n.on && n.kubelet != "" && !n.partitioned; {
 		case heard || n.removed:
 		case !w.apiUp():
+			w.lostIn(n, lostAfter)
+		case w.now().Sub(n.renewedAt) < lostAfter: // the kubelet has worked meanwhile
 			w.watchLost(n)
 		default:
 			w.setNode(n, false)

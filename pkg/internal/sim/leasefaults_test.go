@@ -99,10 +99,18 @@ func (w *world) checkMended(began time.Time) {
 			delete(w.edited, name)
 			continue
 		}
-		if w.worksWith(edited.was, name, began) && !w.took(edited.names, name) {
+		// One that was abandoned, and has reported since, may be at work with it, too.
+		both := w.took(edited.names, name) || w.ordered(edited.names, name) && w.wasAbandoned(edited.names)
+		if !both && w.worksWith(edited.was, name, began) {
 			w.broken("promise 4", "%s names %s, %s is at work with it, and a coordinator has made a plan since it was edited", name, edited.names, edited.was)
 		}
 	}
+}
+
+// ordered reports whether the node's order names the slot.
+func (w *world) ordered(owner fleet.Owner, slot string) bool {
+	nu := w.nodeUpgrade(owner.Node)
+	return nu != nil && nu.OwnedBy(types.UID(owner.UID)) && nu.Spec.Slot == slot
 }
 
 // worksWith reports whether a node has said before that time that it works with the slot, and

@@ -48,7 +48,7 @@ image: build lab ## Build the container image bin/node-agent.tar, with no contai
 
 .PHONY: chart
 chart: ## Package the Helm chart into dist/charts/ (docs/install.md); VERSION and DIGEST select the image
-	cd pkg/internal/chart && $(GO) run . -root ../../.. -version '$(VERSION)' -digest '$(DIGEST)' -out '$(abspath dist/charts)'
+	cd release/chart && $(GO) run . -root ../.. -version '$(VERSION)' -digest '$(DIGEST)' -out '$(abspath dist/charts)'
 
 .PHONY: packages
 packages: ## Install the Debian packages that the lab needs (root)
@@ -63,30 +63,30 @@ lab: ## Build bin/lab, which makes real nodes on this machine (see lab/README.md
 .PHONY: test
 test: assets ## Unit tests, and tests on a real API server and a real systemd (root: builds them into a cache first)
 	$(call install,$(TEST_PACKAGES))
-	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -count 1 -tags integration ./pkg/host ./pkg/sysupdate
+	NODE_ROOTFS="$$(readlink -f $(KUBE_ASSETS)/root)" $(GOTESTSUM) -- -race -count 1 -tags integration ./pkg/node/host ./pkg/node/sysupdate
 	cd lab && $(GOTESTSUM) -- -race ./...
-	cd pkg/internal/chart && $(GO) test -timeout 30m ./...
-	cd pkg/api/oldest && $(GO) test ./...
-	cd pkg/internal/othertools && $(GO) test ./...
+	cd release/chart && $(GO) test -timeout 30m ./...
+	cd test/oldest && $(GO) test ./...
+	cd test/othertools && $(GO) test ./...
 	cd pkg/internal/site && $(GO) test ./...
 	cd release && $(GOTESTSUM) -- ./...
 	$(GOTESTSUM) -- -race -timeout 30m ./...
-	$(GO) test -count 1 -timeout 30m ./pkg/internal/sim
+	$(GO) test -count 1 -timeout 30m ./test/sim
 
 .PHONY: test-sysupdate
 test-sysupdate: packages lab ## Staging beside other runs of systemd-sysupdate, with those of systemd 254, 257 and Debian sid's (root)
 	for base in bookworm-backports trixie sid; do \
 		export NODE_ROOTFS="$$(bin/lab rootfs $$base)"; test -n "$$NODE_ROOTFS" || exit 1; \
-		$(GO) test -count 1 -v -tags integration -run TestOtherRuns ./pkg/sysupdate || exit 1; \
-		$(GOTESTSUM) -- -count 1 -tags integration ./pkg/sysupdate || exit 1; \
+		$(GO) test -count 1 -v -tags integration -run TestOtherRuns ./pkg/node/sysupdate || exit 1; \
+		$(GOTESTSUM) -- -count 1 -tags integration ./pkg/node/sysupdate || exit 1; \
 	done
 
 .PHONY: docs-check
 docs-check: assets ## Check every page: links and anchors, commands and their flags, objects, and the scripts that some pages show
-	$(GO) test -count 1 ./pkg/internal/doclinks
+	$(GO) test -count 1 ./test/doclinks
 	$(MAKE) --no-print-directory docs
-	cd pkg/internal/othertools && $(GO) test -count 1 ./...
-	$(GO) test -count 1 -run 'Page|Documented|TestScripts/(fleets|pilot|kubectl)' ./pkg/cli ./pkg/api/v1alpha1 ./pkg/source ./pkg/internal/apidoc ./pkg/observe/metrics ./pkg/preflight
+	cd test/othertools && $(GO) test -count 1 ./...
+	$(GO) test -count 1 -run 'Page|Documented|TestScripts/(fleets|pilot|kubectl)' ./pkg/plugin/cli ./pkg/api/v1alpha1 ./pkg/cluster/source ./pkg/api/apidoc ./pkg/cluster/metrics ./pkg/cluster/preflight
 
 .PHONY: docs
 docs: ## Build the website of these pages, with a search, in bin/site, and check each link; VERSION names its folder
@@ -109,30 +109,30 @@ docs-screen: build ## Record `kubectl upgrade apply TO` (v1.34) on the cluster o
 test-rules: ## Unit tests of the Prometheus rules and alerts, with promtool (root: installs Debian's Prometheus)
 	$(call install,prometheus)
 	promtool check rules manifests/monitoring/rules.yaml
-	promtool test rules pkg/internal/monitoring/testdata/rules_test.yaml
+	promtool test rules test/monitoring/testdata/rules_test.yaml
 
 # Where the browser tests' npm packages are.
 BROWSER := $(LAB_CACHE)/browser
 define browser
 $(call install,chromium fonts-dejavu-core)
 command -v npm >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends npm; }
-mkdir -p $(BROWSER) && cp pkg/report/page/browser/* pkg/internal/site/browser/* $(BROWSER)/ && cd $(BROWSER) && npm ci --silent --no-audit --no-fund --ignore-scripts
+mkdir -p $(BROWSER) && cp pkg/plugin/report/page/browser/* pkg/internal/site/browser/* $(BROWSER)/ && cd $(BROWSER) && npm ci --silent --no-audit --no-fund --ignore-scripts
 endef
 PICTURES ?=
 .PHONY: test-report
 test-report: ## Reports in a real Chromium, with axe (root: installs Debian's, and two npm packages); PICTURES=1 only takes those of docs/report.md
 	$(browser)
-	BROWSER=$(BROWSER) $(GO) test -count 1 -tags browser -v -run TestBrowser ./pkg/report/page $(if $(PICTURES),-pictures)
+	BROWSER=$(BROWSER) $(GO) test -count 1 -tags browser -v -run TestBrowser ./pkg/plugin/report/page $(if $(PICTURES),-pictures)
 
 SEEDS ?= 2000
 .PHONY: sim
 sim: ## Simulate SEEDS clusters with random faults (docs/simulator.md); SEED=n tells the story of one
-	cd pkg/internal/sim && SEED=$(SEED) SEEDS=$(SEEDS) FIRST=$(FIRST) $(GO) test -count 1 -timeout 0 -v -run '$(if $(SEED),TestSeed,TestPromises)$$' . | grep --line-buffered -vE '^ *(=== |--- PASS|PASS)'
+	cd test/sim && SEED=$(SEED) SEEDS=$(SEEDS) FIRST=$(FIRST) $(GO) test -count 1 -timeout 0 -v -run '$(if $(SEED),TestSeed,TestPromises)$$' . | grep --line-buffered -vE '^ *(=== |--- PASS|PASS)'
 
 BUGS ?= all
 .PHONY: sim-bugs
 sim-bugs: ## Put bugs into copies of the source, and check that simulated clusters catch each (about 30 minutes); writes docs/simulator.md
-	cd pkg/internal/sim && BUGS="$(BUGS)" $(GO) test -count 1 -timeout 0 -v -run 'TestBugs$$' . | grep --line-buffered -vE '^ *(=== |PASS)'
+	cd test/sim && BUGS="$(BUGS)" $(GO) test -count 1 -timeout 0 -v -run 'TestBugs$$' . | grep --line-buffered -vE '^ *(=== |PASS)'
 
 .PHONY: e2e
 e2e: packages lab image ## A patch, and what may stop it, end to end on new real clusters (root; about 20 minutes)
@@ -190,8 +190,8 @@ e2e-matrix: packages lab image ## A patch for each systemd, minor and method, wr
 .PHONY: e2e-flatcar
 e2e-flatcar: packages lab image ## Nodes that boot first with each snippet of docs/flatcar.md, and a patch; CASE=REGEX selects snippets (root: installs Debian's Ignition; about 10 minutes)
 	$(call install,ignition)
-	cd pkg/internal/othertools && $(GO) build -o ../../../bin/butane github.com/coreos/butane/internal
-	cd pkg/internal/othertools && $(GO) build -o ../../../bin/capi-ignition ./capi/ignition
+	cd test/othertools && $(GO) build -o ../../bin/butane github.com/coreos/butane/internal
+	cd test/othertools && $(GO) build -o ../../bin/capi-ignition ./capi/ignition
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestIgnition$$/$(CASE)' ./e2e/...
 
 .PHONY: e2e-published
@@ -213,7 +213,7 @@ e2e-sid: packages lab image ## One node with the newest systemd (Debian sid) whi
 .PHONY: e2e-metrics
 e2e-metrics: assets build test-rules ## A real Prometheus and Alertmanager with a real coordinator: metrics, alerts, dashboard (root; about 5 minutes)
 	$(call install,prometheus prometheus-alertmanager)
-	COORDINATOR=$(abspath bin/coordinator) $(GOTESTSUM) --format standard-verbose -- -tags prometheus -count 1 ./pkg/internal/monitoring
+	COORDINATOR=$(abspath bin/coordinator) $(GOTESTSUM) --format standard-verbose -- -tags prometheus -count 1 ./test/monitoring
 
 # Debian's Prometheus cannot discover objects of Kubernetes. The operator's module has the
 # definitions of its custom resources.
@@ -238,14 +238,14 @@ soak: packages lab ## Upgrade a cluster again and again for DURATION (1h), with 
 .PHONY: lint
 lint: ## Linters, formatting, and a check that generated files are up to date
 	$(GOLANGCI) run ./...
-	$(GOLANGCI) run --build-tags integration ./pkg/host ./pkg/sysupdate
-	$(GOLANGCI) run --build-tags prometheus ./pkg/internal/monitoring
-	$(GOLANGCI) run --build-tags browser ./pkg/report/page
-	$(GOLANGCI) run --build-tags fleet ./pkg/agent ./pkg/internal/fleetbench
+	$(GOLANGCI) run --build-tags integration ./pkg/node/host ./pkg/node/sysupdate
+	$(GOLANGCI) run --build-tags prometheus ./test/monitoring
+	$(GOLANGCI) run --build-tags browser ./pkg/plugin/report/page
+	$(GOLANGCI) run --build-tags fleet ./pkg/node/agent ./test/fleetbench
 	cd lab && $(GOLANGCI) run --build-tags e2e ./...
-	cd pkg/internal/chart && $(GOLANGCI) run ./...
-	cd pkg/api/oldest && $(GOLANGCI) run ./...
-	cd pkg/internal/othertools && $(GOLANGCI) run ./...
+	cd release/chart && $(GOLANGCI) run ./...
+	cd test/oldest && $(GOLANGCI) run ./...
+	cd test/othertools && $(GOLANGCI) run ./...
 	cd pkg/internal/site && $(GOLANGCI) run ./...
 	cd release && $(GOLANGCI) run --build-tags dist ./...
 	$(ACTIONLINT)
@@ -258,7 +258,7 @@ APISERVERS ?= v1.32.2 v1.36.1
 test-apiservers: packages lab ## Ask the API servers of APISERVERS to accept manifests/ and the chart (root: builds them into a cache first)
 	@set -e; for version in $(APISERVERS); do \
 		bin/lab assets --version $$version --out $(LAB_CACHE)/programs-$$version; \
-		(cd pkg/internal/chart && KUBE_ASSETS=$(LAB_CACHE)/programs-$$version $(GO) test -count 1 -v -run 'TestServerAccepts|TestKustomize' .); \
+		(cd release/chart && KUBE_ASSETS=$(LAB_CACHE)/programs-$$version $(GO) test -count 1 -v -run 'TestServerAccepts|TestKustomize' .); \
 	done
 
 # Go fuzzes one function of one package at a time.
@@ -293,13 +293,13 @@ NODES ?= 50,500,5000
 IDLE  ?= 10m
 .PHONY: bench-fleet
 bench-fleet: assets build ## Measure fleets of NODES (50,500,5000) pretended nodes on a real API server, written to docs/performance.md (root; hours)
-	$(GO) test -c -tags fleet -o bin/fleet ./pkg/agent
+	$(GO) test -c -tags fleet -o bin/fleet ./pkg/node/agent
 	NODES='$(NODES)' IDLE='$(IDLE)' COORDINATOR=$(abspath bin/coordinator) PLUGIN=$(abspath bin/kubectl-upgrade) FLEET_PROGRAM=$(abspath bin/fleet) \
-		$(GOTESTSUM) --format standard-verbose -- -tags fleet -count 1 -timeout 0 -run 'TestFleet$$' ./pkg/internal/fleetbench
+		$(GOTESTSUM) --format standard-verbose -- -tags fleet -count 1 -timeout 0 -run 'TestFleet$$' ./test/fleetbench
 
 .PHONY: bench-memory
 bench-memory: assets ## Memory of an agent and of a coordinator on a real API server with 500 nodes (docs/sizing.md; root: builds it into a cache first)
-	$(GO) test -run '^$$' -bench Memory -benchtime 1x ./pkg/internal/memory
+	$(GO) test -run '^$$' -bench Memory -benchtime 1x ./test/memory
 
 .PHONY: assets
 assets: packages lab ## Build the API server, etcd and node that tests need, into the lab's cache

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/agent"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/buildversion"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/agent"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/observe"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
 )

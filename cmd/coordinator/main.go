@@ -23,12 +23,12 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/buildversion"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/coordinator"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/coordinator"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/serve"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/trace"
 	ourkube "github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/metrics"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/serve"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/observe/trace"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
 )

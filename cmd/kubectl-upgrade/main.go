@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/buildversion"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cli"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/cli"
 )
 
 // version is set when a release is built.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostverb"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/hostwork"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostwork"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 func newHostCommand() *cobra.Command {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	bakery "github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
-	bakery "github.com/kubectl-upgrade/kubectl-upgrade/pkg/source"
 )
 
 // Origin is where Kubernetes is published. The zero value means that it is compiled

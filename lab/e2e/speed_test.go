@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/scenario"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/performance"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/performance"
 )
 
 // speed is a cluster whose upgrades are timed. Each test below writes its own section of

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/performance"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/performance"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/performance"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/performance"
 )
 
 const (

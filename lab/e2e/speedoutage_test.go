@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/record"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/performance"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/performance"
 )
 
 // outageWorkers is how many workers are upgraded both ways.

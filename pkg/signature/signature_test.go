@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/gpgtest"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/gpgtest"
 )
 
 // Keys and signatures are gpg's own.

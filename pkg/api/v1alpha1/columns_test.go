@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/internal/apitest"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
 // TestColumns checks the columns that kubectl prints.

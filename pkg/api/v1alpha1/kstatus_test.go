@@ -82,7 +82,7 @@ func TestKstatusUnderstandsOurKinds(t *testing.T) {
 		seenByArgo = append(seenByArgo, map[string]any{"name": row.name, "kstatus": row.want.String(), "object": object})
 		remove(t, client, u)
 	}
-	// The health check for Argo CD is tested with the same objects: pkg/internal/othertools.
+	// The health check for Argo CD is tested with the same objects: test/othertools.
 	golden(t, "testdata/kstatus.yaml", seenByArgo)
 }
 

@@ -1,0 +1,108 @@
+package coordinator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// TestCoordinatorAndAgentKeepEachOthersConditions checks that the coordinator and the agent,
+// which write conditions of the same object, keep each other's. Before the agent has
+// written, the object has no observed generation.
+func TestCoordinatorAndAgentKeepEachOthersConditions(t *testing.T) {
+	c := newWriter(t)
+	until := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
+	waits := plan.NodePlan{
+		Name: "both", Managed: true, Owner: fleet.Owner{Node: "both", UID: "1"}, Decision: plan.Wait,
+		Reason: v1alpha1.ReasonWindowClosed, Message: "no window is open", Until: &until,
+		Spec: v1alpha1.NodeUpgradeSpec{Upgrade: &v1alpha1.UpgradeReference{Name: "u", UID: "2"}, Version: "v1.34.4", Release: v1alpha1.ReleaseNone},
+	}
+	read := func() *v1alpha1.NodeUpgrade {
+		t.Helper()
+		stored, err := c.ours.NodeUpgrades.Get(t.Context(), "both", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stored
+	}
+	write := func(was *v1alpha1.NodeUpgrade, n plan.NodePlan) v1alpha1.NodeUpgradeStatus {
+		t.Helper()
+		if err := c.write(t.Context(), was, n); err != nil {
+			t.Fatal(err)
+		}
+		return read().Status
+	}
+	report := func(status v1alpha1.NodeUpgradeStatus) v1alpha1.NodeUpgradeStatus {
+		t.Helper()
+		object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "both"}, Status: status}
+		if _, err := c.ours.NodeUpgrades.Apply(t.Context(), object, "node-agent", "status"); err != nil {
+			t.Fatal(err)
+		}
+		return read().Status
+	}
+	defer func() {
+		if err := c.ours.NodeUpgrades.Delete(t.Context(), "both", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	}()
+
+	s := write(nil, waits)
+	if reason, message := s.Hold(); reason != waits.Reason || message != waits.Message || !s.HoldEndTime.Time.Equal(until) {
+		t.Errorf("the node is held by %s, %q until %v", reason, message, s.HoldEndTime)
+	}
+	if s.ObservedGeneration != -1 || len(s.Conditions) != 1 {
+		t.Errorf("before the agent has reported, the status is %+v", s)
+	}
+	agents := v1alpha1.NodeUpgradeStatus{ObservedGeneration: 1, Step: v1alpha1.StepWaiting, Conditions: []metav1.Condition{{
+		Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: string(v1alpha1.ReasonAwaitingRelease), ObservedGeneration: 1,
+		LastTransitionTime: metav1.NewTime(until),
+	}}}
+	s = report(agents)
+	if reason, _ := s.Hold(); reason != waits.Reason || s.HoldEndTime == nil || s.ObservedGeneration != 1 {
+		t.Errorf("the agent's write removed the coordinator's condition: %+v", s)
+	}
+
+	goes := waits
+	goes.Decision, goes.Reason, goes.Message, goes.Until = plan.Go, v1alpha1.ReasonReleased, "the coordinator let it go", nil
+	s = write(read(), goes)
+	if reason, _ := s.Cause(); reason != v1alpha1.ReasonAwaitingRelease || s.Step != v1alpha1.StepWaiting || s.ObservedGeneration != 1 {
+		t.Errorf("the coordinator's write removed the agent's conditions: %+v", s)
+	}
+	if !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionAdmitted) || s.HoldEndTime != nil {
+		t.Errorf("the node is released, but its status is %+v", s)
+	}
+	before := read()
+	write(before, goes)
+	if after := read(); after.ResourceVersion != before.ResourceVersion || after.Generation != 1 {
+		t.Errorf("a status that had not changed was written: resourceVersion %s, then %s, generation %d", before.ResourceVersion, after.ResourceVersion, after.Generation)
+	}
+
+	done := goes
+	done.Decision, done.Reason, done.Spec = plan.Done, v1alpha1.ReasonUpToDate, v1alpha1.NodeUpgradeSpec{}
+	agents.ObservedGeneration = 2
+	write(read(), done)
+	if diff := cmp.Diff(agents, report(agents)); diff != "" {
+		t.Errorf("the status without an order differs from the agent's (-want +got):\n%s", diff)
+	}
+}
+
+// TestAdmittedDoesNotRepeatAgentsMessage checks that the condition Admitted has no message\n// if the agent's condition has the same.
+func TestAdmittedDoesNotRepeatAgentsMessage(t *testing.T) {
+	failed := plan.NodePlan{Decision: plan.Blocked, Reason: v1alpha1.ReasonKubeadmFailed, Message: "kubeadm ended with 1"}
+	was := &v1alpha1.NodeUpgrade{}
+	was.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUpToDate, Reason: string(failed.Reason), Message: failed.Message}}
+	if got := admission(was, failed, 4, time.Now()).Conditions[0]; got.Reason != string(failed.Reason) || got.Message != "" || got.ObservedGeneration != 4 {
+		t.Errorf("%+v", got)
+	}
+	was.Status.Conditions[0].Message = "kubeadm runs"
+	if got := admission(was, failed, 4, time.Now()).Conditions; got[len(got)-1].Message != failed.Message {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,101 @@
+package coordinator
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+)
+
+// Reasons of events that are not reasons to wait.
+const (
+	eventCreated   = "Created"
+	eventTriggered = "Triggered"
+	eventFinished  = "Finished"
+	eventIgnored   = "CheckIgnored"
+	eventReturned  = "Returned"
+	eventReplaced  = "ImageReplaced"
+)
+
+// record records an event on one of our objects.
+func (c *Coordinator) record(kind string, object metav1.Object, eventType, reason, message string) {
+	c.events.Event(&corev1.ObjectReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: kind,
+		Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+	}, eventType, reason, message)
+}
+
+func (c *Coordinator) recordUpgrade(u *v1alpha1.ClusterUpgrade, eventType, reason, message string) {
+	c.record("ClusterUpgrade", u, eventType, reason, message)
+}
+
+func (c *Coordinator) recordCreated(u *v1alpha1.ClusterUpgrade) {
+	message := u.Spec.Version + " is available, and the UpgradePolicy asks for patches"
+	if u.Spec.Type == v1alpha1.TypeReboot {
+		message = "a node's operating system asks for a reboot, and the UpgradePolicy asks for reboots"
+	}
+	c.recordUpgrade(u, corev1.EventTypeNormal, eventCreated, message)
+}
+
+// recordIgnored records that an upgrade ignores a blocking finding.
+func (c *Coordinator) recordIgnored(u *v1alpha1.ClusterUpgrade, f v1alpha1.Finding) {
+	c.recordUpgrade(u, corev1.EventTypeWarning, eventIgnored, "spec.ignoreChecks ignores "+f.ID+": "+f.Message)
+	c.log.Warn("a check is ignored", "upgrade", u.Name, "check", f.ID, "object", f.Object, "message", f.Message)
+}
+
+// recordReturned records that a node which was abandoned takes part again.
+func (c *Coordinator) recordReturned(n *v1alpha1.NodeUpgrade) {
+	c.record("NodeUpgrade", n, corev1.EventTypeNormal, eventReturned,
+		fmt.Sprintf("its agent reports again, after it was abandoned (%s): it takes part in upgrades", n.Abandoned.Reason))
+	c.log.Info("a node that was abandoned reports again", "node", n.Name)
+}
+
+// recordProgress records what is new about an upgrade: that it was triggered, why it
+// waits, that it ended.
+func (c *Coordinator) recordProgress(was *v1alpha1.ClusterUpgrade, now v1alpha1.ClusterUpgradeStatus) {
+	eventType := corev1.EventTypeNormal
+	stalled := meta.IsStatusConditionTrue(now.Conditions, v1alpha1.ConditionStalled)
+	if stalled {
+		eventType = corev1.EventTypeWarning
+	}
+	reason, message := succeeded(now)
+	switch before, _ := succeeded(was.Status); {
+	case was.Status.Outcome == "" && now.Outcome != "":
+		c.recordUpgrade(was, corev1.EventTypeNormal, eventFinished, message)
+	case was.Status.TriggerTime == nil && now.TriggerTime != nil:
+		c.recordUpgrade(was, corev1.EventTypeNormal, eventTriggered, triggered(was.Spec.Version, now))
+		if stalled { // at once, by what preflight found
+			c.recordUpgrade(was, eventType, reason, message)
+		}
+	case before != reason:
+		c.recordUpgrade(was, eventType, reason, message)
+	default:
+		return
+	}
+	c.log.Info("an upgrade's state changed", "upgrade", was.Name, "progress", now.Progress, "reason", reason, "message", message)
+}
+
+func triggered(version string, s v1alpha1.ClusterUpgradeStatus) string {
+	if s.Type == v1alpha1.TypeReboot {
+		return "nodes whose operating system asks for a reboot get one"
+	}
+	return "from " + s.FromVersion + " to " + version + "; the images are fixed"
+}
+
+// logSpec logs a NodeUpgrade's spec that was written.
+func (c *Coordinator) logSpec(was *v1alpha1.NodeUpgrade, n plan.NodePlan) {
+	var before v1alpha1.Release
+	if was != nil {
+		before = was.Spec.Release
+	}
+	upgrade := ""
+	if n.Spec.Upgrade != nil {
+		upgrade = n.Spec.Upgrade.Name
+	}
+	c.log.Info("wrote a NodeUpgrade's spec", "node", n.Name, "upgrade", upgrade, "release", n.Spec.Release, "before", before,
+		"slot", n.Slot, "reason", n.Reason, "message", n.Message)
+}

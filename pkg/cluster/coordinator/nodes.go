@@ -1,0 +1,145 @@
+package coordinator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
+)
+
+// writers is how many NodeUpgrades are written at a time, but by Steps.
+const writers = 8
+
+func index(list []v1alpha1.NodeUpgrade) map[string]*v1alpha1.NodeUpgrade {
+	byName := make(map[string]*v1alpha1.NodeUpgrade, len(list))
+	for i := range list {
+		byName[list[i].Name] = &list[i]
+	}
+	return byName
+}
+
+// withdrawReleases withdraws releases. It runs before any node is released.
+func (c *Coordinator) withdrawReleases(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
+	return c.writeEach(ctx, nodes, func(n plan.NodePlan) error {
+		was := stored[n.Name]
+		if was == nil || !was.Spec.Release.Granted() || n.Spec.Release.Granted() {
+			return nil
+		}
+		return c.write(ctx, was, n)
+	})
+}
+
+// release reserves each node's slot and then releases the node. A slot that another
+// coordinator has reserved meanwhile is skipped: the next plan sees that.
+func (c *Coordinator) release(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
+	return c.writeEach(ctx, nodes, func(n plan.NodePlan) error {
+		if n.Slot == "" {
+			return nil
+		}
+		err := c.slots.Reserve(ctx, n.Slot, n.Owner)
+		switch {
+		case errors.Is(err, slot.ErrTaken):
+			return nil
+		case err != nil:
+			return err
+		}
+		return c.write(ctx, stored[n.Name], n)
+	})
+}
+
+// updateRest writes the NodeUpgrades of all nodes that are not released now.
+func (c *Coordinator) updateRest(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
+	return c.writeEach(ctx, nodes, func(n plan.NodePlan) error {
+		if n.Slot != "" {
+			return nil
+		}
+		return c.write(ctx, stored[n.Name], n)
+	})
+}
+
+// writeEach calls write for each node, for c.writers of them at a time, and returns all errors.
+func (c *Coordinator) writeEach(ctx context.Context, nodes []plan.NodePlan, write func(plan.NodePlan) error) error {
+	var mutex sync.Mutex
+	var problems []error
+	workqueue.ParallelizeUntil(ctx, c.writers, len(nodes), func(i int) {
+		if err := write(nodes[i]); err != nil {
+			mutex.Lock()
+			problems = append(problems, err)
+			mutex.Unlock()
+		}
+	})
+	return errors.Join(append(problems, ctx.Err())...)
+}
+
+// write writes a node's part of the plan into its NodeUpgrade.
+func (c *Coordinator) write(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) error {
+	switch {
+	case was != nil && !was.OwnedBy(types.UID(n.Owner.UID)):
+		// It belongs to an earlier Node of that name, whose status must not be used.
+		// The next plan creates a new one.
+		return c.remove(ctx, was, "it belongs to an earlier node of that name")
+	case !n.Managed && !n.HasAgent && was == nil:
+		return nil
+	case !n.Managed && !n.HasAgent && untouched(was, n):
+		return c.remove(ctx, was, "the node is not managed, and no agent runs on it")
+	}
+	generation, err := c.writeSpec(ctx, was, n)
+	if err != nil {
+		return err
+	}
+	return c.writeAdmission(ctx, cmp.Or(was, &v1alpha1.NodeUpgrade{}), n, generation)
+}
+
+// untouched reports whether nothing of kubectl-upgrade is on the node, and nothing is
+// requested of it.
+func untouched(was *v1alpha1.NodeUpgrade, n plan.NodePlan) bool {
+	phase := was.Status.Step.Info().Phase
+	return (phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported) && n.Spec.Upgrade == nil &&
+		!was.Spec.Release.Granted() && !meta.IsStatusConditionTrue(was.Status.Conditions, v1alpha1.ConditionManaged)
+}
+
+// remove deletes a NodeUpgrade, unless it has changed since it was read.
+func (c *Coordinator) remove(ctx context.Context, was *v1alpha1.NodeUpgrade, why string) error {
+	options := only(was)
+	options.Preconditions.ResourceVersion = &was.ResourceVersion
+	if err := deleted("NodeUpgrade", was, c.ours.NodeUpgrades.Delete(ctx, was.Name, options)); err != nil {
+		return err
+	}
+	c.log.Info("deleted a NodeUpgrade", "node", was.Name, "why", why)
+	return nil
+}
+
+// writeSpec applies a node's spec if it differs from the stored one, and returns the
+// generation of the spec. It applies it only to the object version that it was decided
+// from: an older one may still have the slot that was withdrawn since.
+func (c *Coordinator) writeSpec(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan) (int64, error) {
+	if was != nil && len(was.OwnerReferences) > 0 && equality.Semantic.DeepEqual(was.Spec, n.Spec) {
+		return was.Generation, nil
+	}
+	object := &v1alpha1.NodeUpgrade{
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "v1", Kind: "Node", Name: n.Owner.Node, UID: types.UID(n.Owner.UID),
+		}}},
+		Spec: n.Spec,
+	}
+	if was != nil {
+		object.ResourceVersion = was.ResourceVersion
+	}
+	applied, err := c.ours.NodeUpgrades.Apply(ctx, object, manager, "")
+	if err != nil {
+		return 0, fmt.Errorf("applying NodeUpgrade %s: %w", n.Name, err)
+	}
+	c.logSpec(was, n)
+	return applied.Generation, nil
+}

@@ -1,0 +1,120 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// ensurePolicy returns the UpgradePolicy named cluster. If it is missing, it creates
+// one with an empty spec, which the CRD's defaults complete, unless another program does
+// that. It applies rather than creates, so that a person who applies a spec gets no
+// conflict over those defaults. It creates none once a node is managed: the policy was
+// deleted then, and the defaults would give every node back and drop the keyring.
+func (c *Coordinator) ensurePolicy(ctx context.Context, s fleet.Snapshot) (*v1alpha1.UpgradePolicy, error) {
+	if s.Policy != nil {
+		return s.Policy, nil
+	}
+	if c.requirePolicy {
+		return nil, fmt.Errorf("UpgradePolicy %s does not exist, and the coordinator runs with --require-policy: create it, or run without that flag", v1alpha1.PolicyName)
+	}
+	if i := slices.IndexFunc(s.NodeUpgrades, managed); i >= 0 {
+		return nil, fmt.Errorf("UpgradePolicy %s does not exist, but node %s is managed, so it was deleted: create it again with the spec that it had", v1alpha1.PolicyName, s.NodeUpgrades[i].Name)
+	}
+	empty := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+	created, err := c.ours.UpgradePolicies.Apply(ctx, empty, manager, "")
+	if err != nil {
+		return nil, fmt.Errorf("creating UpgradePolicy %s: %w", v1alpha1.PolicyName, err)
+	}
+	c.log.Info("created the UpgradePolicy, as there was none", "source", created.Spec.Source.URL)
+	return created, nil
+}
+
+// managed reports whether the node is managed, or was and has not been given back.
+func managed(u v1alpha1.NodeUpgrade) bool {
+	return u.Spec.Managed || meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionManaged)
+}
+
+// observePolicy returns the policy with the status that it should have before a plan is
+// made: which versions are on offer since when, whether it is valid, and which writes
+// failed.
+func observePolicy(stored *v1alpha1.UpgradePolicy, s fleet.Snapshot, failing string, now time.Time) *v1alpha1.UpgradePolicy {
+	policy := stored.DeepCopy()
+	policy.Status.ObservedGeneration = policy.Generation
+	policy.Status.Offered = newestOffered(policy.Status.Offered, s, now)
+	valid := metav1.Condition{Type: v1alpha1.ConditionValid, Status: metav1.ConditionTrue, Reason: understood, Message: "every field is understood"}
+	if reason, err := checkPolicy(policy.Spec); err != nil {
+		valid.Status, valid.Reason, valid.Message = metav1.ConditionFalse, string(reason), err.Error()
+	}
+	ready := metav1.Condition{Type: v1alpha1.ConditionSourceReady, Status: metav1.ConditionTrue, Reason: "Read", Message: "the index of images was read and understood"}
+	if problem := s.Source.Problem; problem.Reason != "" {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, string(problem.Reason), problem.Message
+	}
+	others := []metav1.Condition{ready}
+	if failing == "" {
+		meta.RemoveStatusCondition(&policy.Status.Conditions, v1alpha1.ConditionWriteFailed)
+	} else {
+		others = append(others, metav1.Condition{Type: v1alpha1.ConditionWriteFailed, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonAPIWriteFailed), Message: failing})
+	}
+	setConditions(&policy.Status.Conditions, policy.Generation, now, valid, others...)
+	return policy
+}
+
+// noteAutomatic sets the condition that says why no automatic patch can be chosen.
+func noteAutomatic(policy *v1alpha1.UpgradePolicy, hold fleet.Hold, now time.Time) {
+	if !hold.Holds() {
+		meta.RemoveStatusCondition(&policy.Status.Conditions, v1alpha1.ConditionAutomaticHeld)
+		return
+	}
+	meta.SetStatusCondition(&policy.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionAutomaticHeld, Status: metav1.ConditionTrue, Reason: string(hold.Reason), Message: hold.Message,
+		ObservedGeneration: policy.Generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
+	})
+}
+
+// checkPolicy returns why the policy is invalid.
+func checkPolicy(spec v1alpha1.UpgradePolicySpec) (v1alpha1.Reason, error) {
+	if spec.NodeSelector != nil {
+		if _, err := spec.NodeSelector.AsSelector(); err != nil {
+			return v1alpha1.ReasonPolicyInvalid, fmt.Errorf("spec.nodeSelector: %w", err)
+		}
+	}
+	return v1alpha1.ReasonSourceInvalid, source.Check(spec.Source)
+}
+
+// writePolicyStatus applies the status of the policy if it differs from the stored one.
+// The plan adds the version that late nodes follow. Without a policy there is nothing
+// to write.
+func (c *Coordinator) writePolicyStatus(ctx context.Context, stored, observed *v1alpha1.UpgradePolicy, planned *v1alpha1.UpgradePolicyStatus) error {
+	if stored == nil {
+		return nil
+	}
+	status := observed.Status
+	status.CoordinatorVersion = c.version
+	if planned != nil {
+		status.Version, status.Upgrade, status.Images = planned.Version, planned.Upgrade, planned.Images
+	}
+	if equality.Semantic.DeepEqual(stored.Status, status) {
+		return nil
+	}
+	// A coordinator that lags must not bring back an older version.
+	object := &v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: stored.Name, ResourceVersion: stored.ResourceVersion}, Status: status}
+	if _, err := c.ours.UpgradePolicies.Apply(ctx, object, manager, "status"); err != nil {
+		return fmt.Errorf("applying the status of UpgradePolicy %s: %w", stored.Name, err)
+	}
+	for _, message := range replaced(stored.Status.Offered, status.Offered) {
+		c.record("UpgradePolicy", stored, corev1.EventTypeWarning, eventReplaced, message)
+		c.log.Warn("an image was replaced", "message", message)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package coordinator
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
+)
+
+// newWriter returns a coordinator that can write to a real API server.
+func newWriter(t *testing.T) *Coordinator {
+	config := apitest.Start(t)
+	apitest.InstallCRDs(t, config)
+	ours, err := client.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.Namespace}}
+	if _, err := kube.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	return &Coordinator{kube: kube, slots: slot.New(kube.CoordinationV1().Leases(v1alpha1.Namespace), kube.CoreV1().Nodes()), ours: ours, events: record.NewFakeRecorder(100), log: slog.New(slog.DiscardHandler), writers: 1}
+}
+
+// TestStaleStatusIsNotWritten checks a coordinator with an old watch: it does not overwrite
+// hashes that are fixed already, and does not write to another upgrade of the same name.
+func TestStaleStatusIsNotWritten(t *testing.T) {
+	c := newWriter(t)
+	ours := c.ours
+	seen := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "stale"}, Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}
+	seen, err := ours.ClusterUpgrades.Create(t.Context(), seen, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trigger := func(hash string) error {
+		status := v1alpha1.ClusterUpgradeStatus{TriggerTime: &metav1.Time{Time: time.Now().Truncate(time.Second)}}
+		status.Images = []v1alpha1.Image{{Architecture: "amd64", URL: "http://images/i.raw", Digest: v1alpha1.DigestOf(strings.Repeat(hash, 64))}}
+		_, err := c.writeStatuses(t.Context(), []v1alpha1.ClusterUpgrade{*seen}, []plan.UpgradeStatus{{Name: seen.Name, UID: string(seen.UID), Status: status}})
+		return err
+	}
+	if err := trigger("a"); err != nil {
+		t.Fatal(err)
+	}
+	err = trigger("b")
+	now, readErr := ours.ClusterUpgrades.Get(t.Context(), "stale", metav1.GetOptions{})
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	if hash := now.Status.Images[0].SHA256(); !apierrors.IsConflict(err) || !strings.HasPrefix(hash, "a") {
+		t.Errorf("got error %v and the hash %s, want a conflict and the first hash", err, hash)
+	}
+	if err := ours.ClusterUpgrades.Delete(t.Context(), "stale", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ours.ClusterUpgrades.Create(t.Context(), &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "stale"}, Spec: seen.Spec}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := trigger("a"); !apierrors.IsConflict(err) {
+		t.Errorf("triggering an upgrade that was created again under the same name: got error %v, want a conflict", err)
+	}
+	if err := ours.ClusterUpgrades.Delete(t.Context(), "stale", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStaleSpecIsNotWritten checks that a coordinator with an old watch does not give a node
+// back the slot that it has just withdrawn.
+func TestStaleSpecIsNotWritten(t *testing.T) {
+	c := newWriter(t)
+	node := plan.NodePlan{Name: "stale", Owner: fleet.Owner{Node: "stale", UID: "uid-1"}, Managed: true}
+	node.Spec.Upgrade, node.Spec.Type = &v1alpha1.UpgradeReference{Name: "u", UID: "uid-2"}, v1alpha1.TypeReboot
+	node.Spec.Release, node.Spec.Slot = v1alpha1.ReleaseNode, "slot-0"
+	if _, err := c.writeSpec(t.Context(), nil, node); err != nil {
+		t.Fatal(err)
+	}
+	seen, err := c.ours.NodeUpgrades.Get(t.Context(), "stale", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node.Spec.Release, node.Spec.Slot = v1alpha1.ReleaseNone, ""
+	if _, err := c.writeSpec(t.Context(), seen, node); err != nil {
+		t.Fatal(err)
+	}
+	node.Spec.Slot = "slot-0"
+	if _, err := c.writeSpec(t.Context(), seen, node); !apierrors.IsConflict(err) {
+		t.Errorf("writing a spec that was decided from an old NodeUpgrade: got error %v, want a conflict", err)
+	}
+}

@@ -1,0 +1,127 @@
+package metrics
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// node is a managed node with what is known about it.
+type node struct {
+	*fleet.Node
+	plan    *plan.NodePlan
+	upgrade *v1alpha1.NodeUpgrade // nil: there is none yet
+}
+
+// managed yields the managed nodes.
+func (s *scrape) managed(yield func(node) bool) {
+	nodes := make(map[string]*fleet.Node, len(s.Snapshot.Nodes))
+	for i := range s.Snapshot.Nodes {
+		nodes[s.Snapshot.Nodes[i].Name] = &s.Snapshot.Nodes[i]
+	}
+	upgrades := make(map[string]*v1alpha1.NodeUpgrade, len(s.Snapshot.NodeUpgrades))
+	for i := range s.Snapshot.NodeUpgrades {
+		upgrades[s.Snapshot.NodeUpgrades[i].Name] = &s.Snapshot.NodeUpgrades[i]
+	}
+	for i := range s.Plan.Nodes {
+		n := node{plan: &s.Plan.Nodes[i]}
+		n.Node, n.upgrade = nodes[n.plan.Name], upgrades[n.plan.Name]
+		if n.Node != nil && (n.plan.Managed || n.upgrade != nil) && !yield(n) {
+			return
+		}
+	}
+}
+
+func (s *scrape) nodes() {
+	for n := range s.managed {
+		if n.upgrade == nil {
+			s.set(nodeInfo, 1, n.Name, s.version(n.Kubelet), n.plan.To, "", reasonLabel(n.plan.Reason))
+			continue
+		}
+		status := &n.upgrade.Status
+		s.set(nodeInfo, 1, n.Name, s.version(n.Kubelet), n.upgrade.Spec.Version, stepLabel(status.Step), reasonLabel(n.reason()))
+		if status.StepStartTime != nil {
+			s.at(nodeStepStart, &status.StepStartTime.Time, n.Name)
+		}
+		if n.Ready && status.ObservedGeneration != n.upgrade.Generation && (n.OS == "" || n.OS == "linux") {
+			s.set(agentBehind, 1, n.Name)
+		}
+		s.attempt(n)
+		s.drain(n)
+	}
+	if s.Agents != nil {
+		desired, ready := s.Agents()
+		s.set(agents, float64(desired), "Desired")
+		s.set(agents, float64(ready), "Ready")
+	}
+}
+
+// reason returns the reason that `kubectl upgrade status` shows when the plan is carried
+// out.
+func (n node) reason() v1alpha1.Reason {
+	status := v1alpha1.NodeUpgradeStatus{Conditions: slices.Clone(n.upgrade.Status.Conditions)}
+	if waits, admitted := n.plan.Admission(); waits && !admitted {
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: v1alpha1.ConditionAdmitted, Status: metav1.ConditionFalse, Reason: string(n.plan.Reason)})
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionAdmitted)
+	}
+	reason, _ := status.Explain()
+	return reason
+}
+
+// attempt adds when a node that has begun took its slot, and when it should be done.
+func (s *scrape) attempt(n node) {
+	began := attemptBegan(&n.upgrade.Status)
+	if began == nil {
+		return
+	}
+	s.at(attemptStart, began, n.Name)
+	if expected := n.upgrade.Spec.ExpectedSeconds; expected != nil {
+		end := began.Add(time.Duration(*expected) * time.Second)
+		s.at(attemptEnd, &end, n.Name)
+	}
+}
+
+// attemptBegan returns when the node took its slot for the present attempt; nil: it is in
+// service.
+func attemptBegan(status *v1alpha1.NodeUpgradeStatus) *time.Time {
+	switch status.Step.Info().Phase {
+	case v1alpha1.PhaseRevocable, v1alpha1.PhaseCommitted, v1alpha1.PhaseStopped:
+	default:
+		return nil
+	}
+	var began *time.Time
+	for i := range status.Steps {
+		if step := &status.Steps[i]; step.Step == v1alpha1.StepLocking || began == nil {
+			began = &step.StartTime.Time
+		}
+	}
+	if began == nil && status.StepStartTime != nil {
+		began = &status.StepStartTime.Time
+	}
+	return began
+}
+
+// drain adds what keeps pods on the node.
+func (s *scrape) drain(n node) {
+	reason, message := n.upgrade.Status.Cause()
+	if reason != v1alpha1.ReasonDrainBlocked && reason != v1alpha1.ReasonDrainTimeout {
+		return
+	}
+	told := map[Budget]bool{}
+	for _, b := range Budgets(message) {
+		if !s.budgets.add(b.Namespace + "/" + b.Name) {
+			b = Budget{}
+		}
+		if !told[b] {
+			told[b] = true
+			s.set(drainBlocked, 1, n.Name, b.Namespace, b.Name)
+		}
+	}
+}

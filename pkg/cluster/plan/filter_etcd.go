@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/quorum"
+)
+
+// etcdQuorum holds a control-plane node without which etcd would lose its quorum. Each
+// control-plane node counts as a member, because its pod may be missing for a moment.
+// With two members a person may ignore the check; the API is then unavailable
+// meanwhile.
+func etcdQuorum(c *cluster, n *node) fleet.Hold {
+	if !n.ControlPlane || c.target.Spec.Ignores(preflight.EtcdQuorum) {
+		return fleet.Hold{}
+	}
+	members := 0
+	for _, other := range c.controlPlanes() {
+		if other.abandoned == nil {
+			members++
+		}
+	}
+	return EtcdGate(c.etcd, members, n.Name)
+}
+
+// EtcdGate holds the node if, without it, fewer ready members than a majority would be
+// left. members is the expected number, if that is larger than len(etcd). A single
+// member is allowed: the API is then unavailable as long as its node is. The agent
+// calls it again with what it reads itself.
+func EtcdGate(etcd []fleet.StaticPod, members int, node string) fleet.Hold {
+	members = max(members, len(etcd))
+	others := 0
+	for _, pod := range etcd {
+		if pod.Ready && pod.Node != node {
+			others++
+		}
+	}
+	majority := quorum.Majority(members)
+	if len(etcd) == 0 || members == 1 || others >= majority {
+		return fleet.Hold{}
+	}
+	message := fmt.Sprintf("etcd has %d members and would have %d of the %d it needs while this node is away", members, others, majority)
+	if members == 2 {
+		message += "; add a third control-plane node"
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: message}
+}

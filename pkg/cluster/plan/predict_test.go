@@ -1,0 +1,149 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// TestPredictionMatchesRollout upgrades a cluster twice. The first upgrade measures how long
+// each node takes, so the second goes as predicted, but for the minute that passes at
+// each hand-off.
+func TestPredictionMatchesRollout(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newChaos(t)
+		c.Etcd = nil // two members would block
+		c.Upgrades[0].Spec.Strategy.SettleSeconds = ptr.To[int32](0)
+		c.finishUpgrade(t, "u")
+		// A duration needs three samples, and each node's own report counts once.
+		c.dropSteps = rapid.Bool().Draw(t, "agents forget")
+		record := &c.Records[0].Nodes
+		*record = slices.Repeat(*record, 3)
+
+		next := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "next", UID: c.uid("next"), CreationTimestamp: metav1.NewTime(c.now)}}
+		to := "v1.35.9"
+		if c.Upgrades[0].Spec.Strategy.Method == v1alpha1.MethodRestart {
+			to = "v1.34.9"
+		}
+		next.Spec.Version, next.Spec.Strategy = to, c.Upgrades[0].Spec.Strategy
+		limit := intstr.FromInt32(int32(c.budget))
+		next.Spec.Strategy.MaxUnavailable = &limit
+		c.Upgrades = append(c.Upgrades, next)
+		c.Source.Offers = append(c.Source.Offers, fleet.Offer{Version: to, Image: c.Source.Offers[0].Image})
+		for range 4 {
+			c.step() // until every image is staged
+		}
+		c.setWindow(true)
+		p := plan.Predict(c.Snapshot, c.now)
+		spans := c.finishUpgrade(t, "next")
+		slack := time.Duration(3+len(c.Nodes)+len(c.APIServers)) * c.tick
+		for _, n := range p.Nodes {
+			if n.PredictedStart == nil {
+				t.Fatalf("node %s has no prediction", n.Name)
+			}
+			got := spans[n.Name]
+			if off := got[0].Sub(*n.PredictedStart).Abs(); off > slack {
+				t.Fatalf("%s began at %s, predicted was %s", n.Name, got[0], n.PredictedStart)
+			}
+			if off := got[1].Sub(*n.PredictedEnd).Abs(); off > slack {
+				t.Fatalf("%s was done at %s, predicted was %s", n.Name, got[1], n.PredictedEnd)
+			}
+		}
+		if p.PredictedEnd == nil || c.now.Sub(*p.PredictedEnd).Abs() > slack+2*c.tick {
+			t.Fatalf("the upgrade ended at %s, predicted was %v", c.now, p.PredictedEnd)
+		}
+	})
+}
+
+// finishUpgrade runs the cluster until the upgrade has ended, and returns when each node
+// was last out of service.
+func (c *chaos) finishUpgrade(t *rapid.T, name string) map[string][2]time.Time {
+	for range 200 + 60*len(c.Nodes) {
+		if c.upgrade(name).Status.Outcome != "" {
+			break
+		}
+		c.step()
+	}
+	if c.upgrade(name).Status.Outcome != v1alpha1.OutcomeSucceeded {
+		t.Fatalf("upgrade %s has not ended: %s", name, fmt.Sprint(c.upgrade(name).Status.Conditions))
+	}
+	spans := map[string][2]time.Time{}
+	for _, nodeUpgrade := range c.NodeUpgrades {
+		var begin time.Time
+		for _, step := range nodeUpgrade.Status.Steps {
+			switch step.Step {
+			case v1alpha1.StepLocking:
+				begin = step.StartTime.Time
+			case v1alpha1.StepUnlocking:
+				spans[nodeUpgrade.Name] = [2]time.Time{begin, step.EndTime.Time}
+			}
+		}
+	}
+	return spans
+}
+
+// TestPredictedEndIncludesAllWork checks that the predicted end is that of the last work,
+// also of work that takes no node out of service.
+func TestPredictedEndIncludesAllWork(t *testing.T) {
+	now := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
+	const old, aim = "v1.34.3", "v1.34.4"
+	nodeUpgrade := func(name, version string, change func(*v1alpha1.NodeUpgrade)) v1alpha1.NodeUpgrade {
+		u := v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		u.Status = v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle, Versions: v1alpha1.NodeVersions{Kubelet: aim, Kubeadm: version, ControlPlane: version, Staged: aim, Pulled: aim}}
+		change(&u)
+		return u
+	}
+	nothing := func(*v1alpha1.NodeUpgrade) {}
+	image := v1alpha1.Image{Architecture: "amd64", URL: "http://images.example/k.raw", Digest: v1alpha1.DigestOf("ab")}
+	for name, row := range map[string]struct {
+		server       string // the version of both control planes
+		nodeUpgrades []v1alpha1.NodeUpgrade
+		want         time.Duration
+	}{
+		"kubeadm on two control planes whose kubelets are done": {
+			old, []v1alpha1.NodeUpgrade{nodeUpgrade("cp-1", old, nothing), nodeUpgrade("cp-2", old, nothing), nodeUpgrade("w-1", aim, nothing)}, 6 * time.Minute,
+		},
+		"kubeadm runs on the last": {
+			old, []v1alpha1.NodeUpgrade{nodeUpgrade("cp-1", aim, nothing), nodeUpgrade("cp-2", old, func(u *v1alpha1.NodeUpgrade) {
+				u.Spec.Upgrade, u.Spec.Release = reference("u"), v1alpha1.ReleaseControlPlane
+				u.Status.Step, u.Status.Upgrade, u.Status.StepStartTime = v1alpha1.StepKubeadm, reference("u"), &metav1.Time{Time: now.Add(-time.Minute)}
+			}), nodeUpgrade("w-1", aim, nothing)}, 2 * time.Minute,
+		},
+		"a node aborts an attempt for another upgrade": {
+			aim, []v1alpha1.NodeUpgrade{nodeUpgrade("cp-1", aim, nothing), nodeUpgrade("cp-2", aim, nothing), nodeUpgrade("w-1", aim, func(u *v1alpha1.NodeUpgrade) {
+				u.Spec.Upgrade, u.Spec.Release = reference("other"), v1alpha1.ReleaseNode
+				u.Status.Step, u.Status.Upgrade = v1alpha1.StepDraining, reference("other")
+			})}, time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := fleet.Snapshot{Policy: managing(), NodeUpgrades: row.nodeUpgrades, Preflight: &fleet.Preflight{Upgrade: *reference("u"), At: now}}
+			s.Source.Offers = []fleet.Offer{{Version: aim, Image: image}}
+			for _, one := range row.nodeUpgrades {
+				n := fleet.Node{Name: one.Name, UID: "u-" + one.Name, OS: "linux", Architecture: "amd64", Ready: true, Kubelet: aim, ControlPlane: one.Name != "w-1"}
+				s.Nodes = append(s.Nodes, n)
+				if n.ControlPlane {
+					s.APIServers = append(s.APIServers, fleet.StaticPod{Node: n.Name, Version: row.server, Ready: true})
+				}
+			}
+			u := v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u", UID: "uid-u"}}
+			u.Spec.Version, u.Spec.IgnoreWindows, u.Spec.Strategy.EtcdSnapshot = aim, true, v1alpha1.EtcdSnapshotSkip
+			s.Upgrades = []v1alpha1.ClusterUpgrade{u}
+			s.Preflight.Key = plan.Decide(s, now).PreflightKey
+			p := plan.Predict(s, now)
+			if p.PredictedEnd == nil || !p.PredictedEnd.Equal(now.Add(row.want)) {
+				t.Errorf("predicted end is %v, want %s", p.PredictedEnd, now.Add(row.want))
+			}
+		})
+	}
+}

@@ -1,0 +1,153 @@
+package plan_test
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+)
+
+// TestMain checks the reason of every hold in all tests, but not in benchmarks.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if flag.Lookup("test.bench").Value.String() == "" {
+		plan.CheckReasons()
+	}
+	m.Run()
+}
+
+// TestEveryReasonAndStepHasARow checks the tables: a reason or step without a row would
+// silently have the defaults everywhere.
+func TestEveryReasonAndStepHasARow(t *testing.T) {
+	var reasons, steps []string
+	for _, row := range v1alpha1.Reasons {
+		reasons = append(reasons, string(row.Reason))
+		if row.Giver == "" || row.Meaning == "" {
+			t.Errorf("reason %s: the row has no giver or no meaning: %+v", row.Reason, row)
+		}
+	}
+	for _, row := range v1alpha1.Steps {
+		steps = append(steps, string(row.Step))
+		if row.Phase == "" || row.Meaning == "" || row.Doing == "" {
+			t.Errorf("step %s: the row has no phase, meaning or doing: %+v", row.Step, row)
+		}
+	}
+	for _, table := range []struct {
+		file, prefix string
+		rows         []string
+	}{{"reasons.go", "Reason", reasons}, {"steps.go", "Step", steps}} {
+		if diff := cmp.Diff(constants(t, table.file, table.prefix), slices.Sorted(slices.Values(table.rows))); diff != "" {
+			t.Errorf("the constants of %s do not have one row each (-constants +rows):\n%s", table.file, diff)
+		}
+	}
+}
+
+// constants returns the sorted values of the API's constants with that prefix.
+func constants(t *testing.T, name, prefix string) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "api", "v1alpha1", name), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, prefix) && len(spec.Values) == 1 {
+			if literal, ok := spec.Values[0].(*ast.BasicLit); ok {
+				value, err := strconv.Unquote(literal.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				values = append(values, value)
+			}
+		}
+		return true
+	})
+	slices.Sort(values)
+	return values
+}
+
+// TestReasonsAreDocumented checks that docs/reasons.md and the table in docs/planning.md
+// match the code's tables. `go test ./pkg/cluster/plan -update` writes them.
+func TestReasonsAreDocumented(t *testing.T) {
+	docs := filepath.Join("..", "..", "..", "docs")
+	checkPage(t, filepath.Join(docs, "reasons.md"), func(string) string { return reasonsPage() })
+	checkPage(t, filepath.Join(docs, "planning.md"), func(page string) string {
+		const header, end = "| what is asked | reasons |\n| --- | --- |\n", "\n\n"
+		before, rest, found := strings.Cut(page, header)
+		_, after, ended := strings.Cut(rest, end)
+		if !found || !ended {
+			t.Fatal("docs/planning.md has no table of what is asked")
+		}
+		return before + header + strings.TrimSuffix(plan.QuestionRows(), "\n") + end + after
+	})
+}
+
+// checkPage compares a page with want, which may depend on the page.
+func checkPage(t *testing.T, file string, want func(page string) string) {
+	t.Helper()
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := want(string(got))
+	if *update {
+		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(got), page); diff != "" {
+		t.Errorf("%s differs from the code's tables (-got +want); go test ./pkg/cluster/plan -update writes it:\n%s", file, diff)
+	}
+}
+
+func reasonsPage() string {
+	var page strings.Builder
+	page.WriteString("# Reasons\n\n<!-- Generated from pkg/api/v1alpha1/reasontable.go by `go test ./pkg/cluster/plan -update`. -->\n\n" +
+		"A node that waits reports why, with one of these codes. The same code is in the conditions of NodeUpgrades and\n" +
+		"ClusterUpgrades, in events, and in what `kubectl upgrade status` and `plan` print. Where the last column is empty, the\n" +
+		"node retries by itself, unless its step is `Failed` or `RolledBack`: then it may need a person (docs/node.md).\n")
+	for _, giver := range []struct {
+		v1alpha1.Giver
+		title string
+	}{
+		{v1alpha1.GivenByPlanner, "What the coordinator reports about a node that may not begin, or about an upgrade"},
+		{v1alpha1.GivenBySource, "What is wrong with the source of images"},
+		{v1alpha1.GivenByAgent, "What an agent reports about its node"},
+		{v1alpha1.GivenByPlugin, "What `kubectl upgrade status` reports about kubectl-upgrade itself"},
+	} {
+		fmt.Fprintf(&page, "\n## %s\n\n| reason | means | ends |\n| --- | --- | --- |\n", giver.title)
+		for _, row := range v1alpha1.Reasons {
+			if row.Giver != giver.Giver {
+				continue
+			}
+			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", row.Reason, row.Meaning, ends(row))
+		}
+	}
+	return page.String()
+}
+
+// ends returns when the hold ends.
+func ends(row v1alpha1.ReasonInfo) string {
+	switch {
+	case row.Ends != "":
+		return row.Ends
+	case row.NeedsPerson:
+		return "when a person acts"
+	case row.Giver == v1alpha1.GivenByAgent && !row.Routine:
+		return ""
+	}
+	return "by itself"
+}

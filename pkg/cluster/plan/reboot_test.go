@@ -1,0 +1,135 @@
+package plan_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// askForReboot sets whether the operating system requires a reboot.
+func askForReboot(status *v1alpha1.NodeUpgradeStatus, asks bool) {
+	status.Reboot.Required, status.Reboot.Reason = asks, ""
+	if asks {
+		status.Reboot.Reason = "update_engine has installed an update"
+	}
+}
+
+// usePackages draws whether the node's Kubernetes comes from packages.
+func usePackages(t *rapid.T, status *v1alpha1.NodeUpgradeStatus) {
+	status.Unsupported = usually(t, "unsupported", "", rapid.Just("Kubernetes comes from packages"))
+}
+
+// boot boots the node, after which its operating system requires no reboot.
+func (s *sim) boot(n *fleet.Node, status *v1alpha1.NodeUpgradeStatus) {
+	s.boots++
+	n.BootID = fmt.Sprintf("boot-%d", s.boots)
+	askForReboot(status, false)
+}
+
+// afterLock begins an attempt, once the node holds its slot.
+func afterLock(spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	status.Upgrade, status.Reboot.FromBootID, status.Method = spec.Upgrade, "", ""
+	status.Step = v1alpha1.StepKubeadm
+	if spec.Type == v1alpha1.TypeReboot {
+		status.Step = v1alpha1.StepCordoning
+	}
+}
+
+// afterKubeadm returns the step after kubeadm.
+func (s *sim) afterKubeadm(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) v1alpha1.Step {
+	status.Method = v1alpha1.MethodReboot
+	if spec.Method == v1alpha1.MethodRestart && spec.Type == v1alpha1.TypePatch && !s.mounted(n.Name) {
+		status.Method = v1alpha1.MethodRestart
+		return v1alpha1.StepLastCheck
+	}
+	if spec.Method == v1alpha1.MethodSoftReboot && spec.Type != v1alpha1.TypeReboot && !status.Reboot.Required && !s.mounted(n.Name) {
+		status.Method = v1alpha1.MethodSoftReboot
+	}
+	return v1alpha1.StepCordoning
+}
+
+func lastCheck(n *fleet.Node, spec v1alpha1.NodeUpgradeSpec, status *v1alpha1.NodeUpgradeStatus) {
+	status.Step = v1alpha1.StepActivating
+	if spec.Type == v1alpha1.TypeReboot {
+		status.Step = v1alpha1.StepRebooting
+	}
+	if status.Method != v1alpha1.MethodRestart {
+		status.Reboot.FromBootID = n.BootID
+	}
+}
+
+// TestRebootPromises is TestPromises for a Reboot: operating systems ask for one
+// at the start and later, at any moment. Each node that asked is rebooted once,
+// and none runs another Kubernetes than before. Some nodes have Kubernetes from packages.
+func TestRebootPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newChaos(t)
+		u := &c.Upgrades[0]
+		u.Spec.Type, u.Spec.Version, u.Spec.Strategy.Method = v1alpha1.TypeReboot, "", v1alpha1.MethodReboot
+		for i := range c.Nodes {
+			status := &c.nodeUpgrade(c.Nodes[i].Name, c.Nodes[i].UID).Status
+			askForReboot(status, coin.Draw(t, "asks"))
+			usePackages(t, status)
+		}
+		for range rapid.IntRange(5, 80).Draw(t, "steps") {
+			if oneIn4.Draw(t, "a node asks") {
+				n := rapid.SampledFrom(c.Nodes).Draw(t, "who")
+				askForReboot(&c.nodeUpgrade(n.Name, n.UID).Status, true)
+			}
+			c.disturb(t)
+			c.check(t, c.step())
+		}
+		c.repairAll()
+		for range 40 + 16*len(c.Nodes) {
+			c.check(t, c.step())
+		}
+		if len(c.Etcd) != 2 && c.Upgrades[0].Status.Outcome != v1alpha1.OutcomeSucceeded {
+			t.Fatalf("the upgrade has not succeeded: %+v", c.Upgrades[0].Status)
+		}
+		for _, n := range c.Nodes {
+			if n.Kubelet != "v1.34.3" {
+				t.Fatalf("node %s runs %s, want v1.34.3", n.Name, n.Kubelet)
+			}
+		}
+	})
+}
+
+var rebootDay = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
+
+// must executes one command.
+func (s *script) must(t *testing.T, line string) {
+	t.Helper()
+	if err := s.run(&strings.Builder{}, strings.Fields(line)); err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+}
+
+// TestAutomaticRebootOnceADay checks that no second Reboot is created on the same day, and
+// that the planner runs again on the next.
+func TestAutomaticRebootOnceADay(t *testing.T) {
+	s := &script{sim: newSim(rebootDay)}
+	for _, line := range []string{
+		"node cp1 v1.34.3 control-plane", "tick 2", "os cp1 asks",
+		"schedule always 2026-01-01T00:00:00Z 2026-01-02T00:00:00Z rule=FREQ=DAILY", "automatic Reboot",
+	} {
+		s.must(t, line)
+	}
+	p := plan.Decide(s.Snapshot, s.now)
+	if p.Create == nil || p.Create.Name != "reboot-2026-11-18" || p.Create.Spec.Type != v1alpha1.TypeReboot || !reflect.ValueOf(p.Create.Spec.Strategy).IsZero() {
+		t.Fatalf("creates %+v, want reboot-2026-11-18 with the default strategy", p.Create)
+	}
+	s.must(t, "tick 20")
+	s.must(t, "os cp1 asks")
+	p = plan.Decide(s.Snapshot, s.now)
+	if p.Create != nil || p.Next == nil || p.Next.After(rebootDay.AddDate(0, 0, 1)) {
+		t.Errorf("creates %+v and decides again at %v, want nothing created and a decision tomorrow", p.Create, p.Next)
+	}
+}

@@ -1,0 +1,64 @@
+package preflight_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+)
+
+// TestChecksAreDocumented checks that docs/checks.md matches the catalog. `go test
+// ./pkg/cluster/preflight -update` writes it.
+func TestChecksAreDocumented(t *testing.T) {
+	golden(t, filepath.Join("..", "..", "..", "docs", "checks.md"), checksPage())
+}
+
+func checksPage() string {
+	var page strings.Builder
+	page.WriteString("# Checks before and during an upgrade\n\n" +
+		"<!-- Generated from the catalog in pkg/cluster/preflight by `go test ./pkg/cluster/preflight -update`. -->\n\n" +
+		"`kubectl upgrade plan` and `apply` show what these checks find. The coordinator makes the same ones when an upgrade\n" +
+		"begins, and again before each control plane, so that one from Git or an automatic one gets them too.\n\n" +
+		"**Block**: nothing begins until it is fixed. A finding that blocks and names a worker holds that worker alone.\n" +
+		"**Warn**: for people to know.\n\n" +
+		"A check can be ignored by its id: `kubectl upgrade apply --ignore-check ID`, or `spec.ignoreChecks` of the\n" +
+		"ClusterUpgrade. Its findings stay in the record, marked as ignored. Where the table says\n" +
+		"so, ignoring it does not help: there is no image, Kubernetes itself refuses the step, or a later step waits for ever.\n")
+	for _, family := range preflight.Catalog() {
+		fmt.Fprintf(&page, "\n## %s\n\n| id | level | finds | what to do |\n| --- | --- | --- | --- |\n", family.Title)
+		for _, e := range family.Checks {
+			var levels []string
+			for _, level := range e.Levels {
+				levels = append(levels, string(level))
+			}
+			level := strings.Join(levels, " or ")
+			if !preflight.Ignorable(e.ID) {
+				level += "; ignoring it does not help"
+			}
+			fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", e.ID, level, e.About, e.Advice)
+		}
+	}
+	return page.String()
+}
+
+func TestCatalogIsComplete(t *testing.T) {
+	id := regexp.MustCompile(`^[a-z]+[a-z0-9]*(-[a-z0-9]+)*$`)
+	seen := map[string]bool{}
+	for _, family := range preflight.Catalog() {
+		for _, e := range family.Checks {
+			switch {
+			case !id.MatchString(e.ID) || len(e.ID) > 64 || seen[e.ID]:
+				t.Errorf("id %q cannot be ignored, or is in the catalog twice", e.ID)
+			case len(e.Levels) == 0 || e.About == "" || strings.HasSuffix(e.About, ".") || !strings.ContainsAny(e.Advice[len(e.Advice)-1:], "./"):
+				t.Errorf("%s is not described: %+v", e.ID, e)
+			}
+			seen[e.ID] = true
+		}
+	}
+	if preflight.Known("no-such-check") || !preflight.Known("version-skip") {
+		t.Error("Known does not know the ids")
+	}
+}

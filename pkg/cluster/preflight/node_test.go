@@ -1,0 +1,256 @@
+package preflight_test
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+)
+
+func certificateScenes() []scene {
+	ends := func(name string, in time.Duration) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { facts(f, name).Certificates[0].NotAfter = metav1.NewTime(now.Add(in)) }
+	}
+	authorityEnds := func(in time.Duration) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { facts(f, "cp-2").Certificates[1].NotAfter = metav1.NewTime(now.Add(in)) }
+	}
+	const day = 24 * time.Hour
+	return []scene{
+		{check: "certificate-ended", name: "just now", alter: ends("cp-1", 0), want: []string{"Block certificate-ended Node/cp-1"}},
+		{check: "certificate-ended", name: "on a worker", alter: ends("worker-1", -day), want: []string{"Block certificate-ended Node/worker-1 @worker-1"}},
+		{check: "certificate-ended", name: "in a moment", alter: ends("cp-1", time.Second), want: []string{"Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ending", name: "in 30 days", alter: ends("cp-1", 30*day), want: []string{"Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ending", name: "in 31 days", alter: ends("cp-1", 31*day)},
+		{check: "certificate-ending", name: "not renewed, as the upgrade only reboots", alter: func(f *preflight.Facts) {
+			ends("cp-1", 3*day)(f)
+			f.Upgrade.Spec.Version, f.Upgrade.Spec.Type = "", v1alpha1.TypeReboot
+		}, want: []string{"Warn certificate-ending Node/cp-1"}},
+		{check: "certificate-ending", name: "on workers", alter: func(f *preflight.Facts) {
+			ends("worker-1", 3*day)(f)
+			ends("worker-2", 3*day)(f)
+		}, want: []string{"Warn certificate-ending"}},
+		{check: "certificate-ending", name: "the kubelets' own", alter: func(f *preflight.Facts) {
+			for _, name := range []string{"cp-1", "worker-1", "worker-2"} {
+				facts(f, name).Certificates[0].Path = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+				ends(name, 3*day)(f)
+			}
+		}, want: []string{"Warn certificate-ending"}},
+		{check: "certificate-ended", name: "a kubelet's own", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].Path = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+			ends("cp-1", -day)(f)
+		}, want: []string{"Block certificate-ended Node/cp-1"}},
+		{check: "certificate-ended", name: "a copy of an old one", alter: func(f *preflight.Facts) {
+			for _, name := range []string{"cp-1", "cp-2"} {
+				facts(f, name).Certificates[0].Path = "/etc/kubernetes/pki/backup-2024/apiserver.crt"
+				ends(name, -300*day)(f)
+			}
+		}, want: []string{"Warn certificate-ending File/etc/kubernetes/pki/backup-2024/apiserver.crt"}},
+		{check: "ca-ended", name: "another program's", alter: func(f *preflight.Facts) {
+			facts(f, "cp-2").Certificates[1].Path = "/etc/kubernetes/pki/oidc-ca.crt"
+			authorityEnds(-day)(f)
+		}, want: []string{"Warn certificate-ending File/etc/kubernetes/pki/oidc-ca.crt"}},
+		{check: "certificate-ending", name: "another program's in 31 days", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].Path = "/etc/kubernetes/pki/backup-2024/apiserver.crt"
+			ends("cp-1", 31*day)(f)
+		}},
+		{check: "certificate-ending", name: "a kubelet's own, which kubeadm renews on no control plane", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Certificates[0].Path = "/etc/kubernetes/kubelet.conf"
+			ends("cp-1", 3*day)(f)
+		}, want: []string{"Warn certificate-ending"}},
+		{check: "ca-ended", name: "yesterday", alter: authorityEnds(-day), want: []string{"Block ca-ended File/etc/kubernetes/pki/ca.crt"}},
+		{check: "ca-ended", name: "in years"},
+		{check: "ca-ending", name: "in 180 days", alter: authorityEnds(180 * day), want: []string{"Warn ca-ending File/etc/kubernetes/pki/ca.crt"}},
+		{check: "ca-ending", name: "in 181 days", alter: authorityEnds(181 * day)},
+	}
+}
+
+func diskScenes() []scene {
+	const mib = 1 << 20
+	on := func(f *preflight.Facts, name string, folder int, mibs int64) {
+		facts(f, name).Disks[folder].FreeBytes = mibs * mib
+	}
+	free := func(folder int, mibs int64) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { on(f, "cp-1", folder, mibs) }
+	}
+	pressure := func(condition corev1.NodeConditionType, status corev1.ConditionStatus) func(*preflight.Facts) {
+		return func(f *preflight.Facts) {
+			n := node(f, "worker-1")
+			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: condition, Status: status})
+		}
+	}
+	underPressure := []string{"Warn node-pressure Node/worker-1"}
+	lacks := []string{"Block disk-room Node/cp-1"}
+	return []scene{
+		{check: "node-pressure", name: "of a disk", alter: pressure(corev1.NodeDiskPressure, corev1.ConditionTrue), want: underPressure},
+		{check: "node-pressure", name: "of memory", alter: pressure(corev1.NodeMemoryPressure, corev1.ConditionTrue), want: underPressure},
+		{check: "node-pressure", name: "none", alter: pressure(corev1.NodeDiskPressure, corev1.ConditionFalse)},
+		{check: "disk-room", name: "the sysext image", alter: free(0, 127), want: lacks},
+		{check: "disk-room", name: "just the sysext image", alter: free(0, 128)},
+		{check: "disk-room", name: "the sysext image is there", alter: func(f *preflight.Facts) {
+			free(0, 1)(f)
+			upgrade(f, "cp-1").Status.Versions.Staged = "v1.35.4"
+		}},
+		{check: "disk-room", name: "on a worker", alter: func(f *preflight.Facts) { on(f, "worker-1", 0, 127) }, want: []string{"Block disk-room Node/worker-1 @worker-1"}},
+		{check: "disk-room", name: "kubeadm's copy of 100 MiB of etcd", alter: free(1, 227), want: lacks},
+		{check: "disk-room", name: "just kubeadm's copy", alter: free(1, 228)},
+		{check: "disk-room", name: "kubeadm is done here", alter: func(f *preflight.Facts) {
+			free(1, 1)(f)
+			upgrade(f, "cp-1").Status.Versions.Kubeadm = "v1.35.4"
+		}},
+		{check: "disk-room", name: "etcd's snapshot", alter: free(2, 163), want: lacks},
+		{check: "disk-room", name: "no snapshot is wanted", alter: func(f *preflight.Facts) {
+			free(2, 1)(f)
+			f.Upgrade.Spec.Strategy.EtcdSnapshot = "Skip"
+		}},
+		{check: "disk-room", name: "the snapshot is taken", alter: func(f *preflight.Facts) {
+			free(2, 1)(f)
+			f.Upgrade.Status.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "cp-1"}
+		}},
+		{check: "disk-room", name: "container images", alter: free(3, 639), want: lacks},
+		{check: "disk-room", name: "container images on a worker", alter: func(f *preflight.Facts) { on(f, "worker-1", 3, 192) }},
+		{check: "disk-room", name: "container images are pulled", alter: func(f *preflight.Facts) {
+			free(3, 1)(f)
+			upgrade(f, "cp-1").Status.Versions.Pulled = "v1.35.4"
+		}},
+		{check: "disk-room", name: "enough for each, not for all on one file system", alter: func(f *preflight.Facts) {
+			for i := range facts(f, "cp-1").Disks {
+				free(i, 700)(f)
+			}
+		}, want: lacks},
+		{check: "disk-room", name: "the same, looked at one after the other", alter: func(f *preflight.Facts) {
+			for i := range facts(f, "cp-1").Disks {
+				free(i, 700+int64(i))(f)
+			}
+		}, want: lacks},
+		{check: "disk-room", name: "the same, by its device", alter: func(f *preflight.Facts) {
+			for i := range facts(f, "cp-1").Disks {
+				free(i, 700+100*int64(i))(f)
+				facts(f, "cp-1").Disks[i].Device = "254:9"
+			}
+		}, want: lacks},
+		{check: "disk-room", name: "as much on each of several file systems", alter: func(f *preflight.Facts) {
+			for i := range facts(f, "cp-1").Disks {
+				free(i, 700)(f)
+				facts(f, "cp-1").Disks[i].Device = fmt.Sprintf("254:%d", i)
+			}
+		}},
+		{check: "disk-room", name: "containerd keeps its images elsewhere", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/data/containerd", FreeBytes: mib}}
+		}, want: lacks},
+		{check: "disk-room", name: "etcd grows by itself", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/var/lib/etcd", FreeBytes: mib}}
+		}},
+		{check: "disk-room", name: "a folder that is not there yet stands for its parent", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").Disks = []v1alpha1.DiskFacts{{Path: "/etc/kubernetes", FreeBytes: mib}}
+		}, want: lacks},
+		{check: "disk-room", name: "a reboot writes nothing", alter: func(f *preflight.Facts) {
+			free(0, 1)(f)
+			f.Upgrade.Spec.Version, f.Upgrade.Spec.Type = "", v1alpha1.TypeReboot
+		}},
+	}
+}
+
+func factsScenes() []scene {
+	return []scene{
+		{check: "facts-missing", name: "of a control-plane node", alter: func(f *preflight.Facts) { unseen(f, "cp-1") },
+			want: []string{"Block facts-missing Node/cp-1"}},
+		{check: "facts-missing", name: "of workers", alter: func(f *preflight.Facts) {
+			unseen(f, "worker-1")
+			unseen(f, "worker-2")
+			f.NodeUpgrades = f.NodeUpgrades[:len(f.NodeUpgrades)-1]
+		}, want: []string{"Warn facts-missing"}},
+		{check: "facts-missing", name: "right after the installation", alter: func(f *preflight.Facts) {
+			unseen(f, "cp-1")
+			unseen(f, "worker-1")
+			unseen(f, "worker-2")
+			agents(f, "cp-1", "worker-1")
+			for i := range f.Workloads.Pods {
+				f.Workloads.Pods[i].Status.Conditions[0] = corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(now.Add(-10 * time.Second))}
+			}
+		}, want: []string{"Block facts-missing Node/cp-1", "Warn facts-missing", "Warn facts-missing"}},
+		{check: "facts-missing", name: "older than an hour", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").GatheredTime = metav1.NewTime(now.Add(-61 * time.Minute))
+			facts(f, "worker-1").GatheredTime = metav1.NewTime(now.Add(-61 * time.Minute))
+			agents(f, "cp-2", "worker-2")
+		}, want: []string{"Block facts-missing Node/cp-1", "Warn facts-missing"}},
+		{check: "facts-missing", name: "older than an hour, as nothing changed since", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").GatheredTime = metav1.NewTime(now.Add(-30 * 24 * time.Hour))
+			agents(f, "cp-1")
+		}},
+		{check: "facts-missing", name: "older than an hour, and the agent is not Ready", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").GatheredTime = metav1.NewTime(now.Add(-61 * time.Minute))
+			agents(f, "cp-1")
+			f.Workloads.Pods[0].Status.Conditions[0].Status = corev1.ConditionFalse
+			f.Workloads.Pods[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-30 * time.Minute))
+		}, want: []string{"Block facts-missing Node/cp-1"}},
+		{check: "facts-missing", name: "younger than an hour, from an agent that does not run", alter: func(f *preflight.Facts) {
+			agents(f, "cp-2")
+		}},
+		{check: "facts-missing", name: "older than an hour, and pods could not be read", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").GatheredTime = metav1.NewTime(now.Add(-61 * time.Minute))
+			f.Unread = []string{"Pods could not be read."}
+		}, want: []string{"Warn unread"}},
+		{check: "facts-missing", name: "those of an earlier node of that name", alter: func(f *preflight.Facts) {
+			node(f, "cp-1").UID = "new"
+			owner := []metav1.OwnerReference{{Kind: "Node", Name: "cp-1", UID: "old"}}
+			upgrade(f, "cp-1").OwnerReferences, f.Inventories[0].OwnerReferences = owner, owner
+			upgrade(f, "cp-1").Status.Step = v1alpha1.StepUnsupported
+		}, want: []string{"Block facts-missing Node/cp-1"}},
+		{check: "facts-missing", name: "those of this very node", alter: func(f *preflight.Facts) {
+			node(f, "cp-1").UID = "new"
+			owner := []metav1.OwnerReference{{Kind: "Node", Name: "cp-1", UID: "new"}}
+			upgrade(f, "cp-1").OwnerReferences, f.Inventories[0].OwnerReferences = owner, owner
+		}},
+		{check: "facts-missing", name: "of a node that is not managed", alter: func(f *preflight.Facts) {
+			f.NodeUpgrades = f.NodeUpgrades[:len(f.NodeUpgrades)-1]
+			unseen(f, "worker-2")
+			node(f, "worker-1").Labels["pool"], node(f, "worker-2").Labels["pool"] = "ours", "theirs"
+			f.Policy.NodeSelector = &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelRequirement{
+				{Key: "pool", Operator: "NotIn", Values: []v1alpha1.LabelValue{"theirs"}},
+			}}
+		}},
+		{check: "facts-missing", name: "of a node that the upgrade does not select", alter: func(f *preflight.Facts) {
+			unseen(f, "worker-2")
+			for _, name := range []string{"cp-1", "cp-2", "cp-3", "worker-1"} {
+				node(f, name).Labels["pool"] = "canary"
+			}
+			f.Upgrade.Spec.NodeSelector = ptr.To(pool("canary"))
+		}},
+		{check: "facts-missing", name: "of a node that is not ours", alter: func(f *preflight.Facts) {
+			unseen(f, "worker-1")
+			upgrade(f, "worker-1").Status.Step = v1alpha1.StepUnsupported
+		}, want: []string{"Warn unsupported"}},
+		{check: "node-clock", name: "one ahead, one behind", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").ClockAheadSeconds, facts(f, "worker-1").ClockAheadSeconds = 40, -90
+		}, want: []string{"Warn node-clock Node/cp-1", "Warn node-clock Node/worker-1"}},
+		{check: "node-clock", name: "right ones"},
+		{check: "facts-incomplete", name: "three things", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").CgroupVersion = 0
+			facts(f, "cp-1").Certificates = nil
+			facts(f, "worker-1").Disks = nil
+		}, want: []string{"Warn facts-incomplete", "Warn facts-incomplete", "Warn facts-incomplete"}},
+		{check: "facts-incomplete", name: "the same problem on two nodes", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").Problems = []string{"decoding /var/lib/kubelet/config.yaml: no YAML"}
+			facts(f, "worker-2").Problems = []string{"decoding /var/lib/kubelet/config.yaml: no YAML"}
+		}, want: []string{"Warn facts-incomplete"}},
+		{check: "facts-incomplete", name: "cgroups before 1.35", alter: func(f *preflight.Facts) {
+			f.Upgrade.Spec.Version = "v1.34.5"
+			facts(f, "cp-1").CgroupVersion = 0
+		}},
+		{check: "unread", name: "two things", alter: func(f *preflight.Facts) {
+			f.Unread = []string{"Listing webhooks: forbidden.", "Asking the apiserver on cp-2 for its metrics: forbidden."}
+		}, want: []string{"Warn unread", "Warn unread"}},
+		{check: "unread", name: "nothing"},
+		{check: "ignore-unknown", name: "an id with a typo", alter: func(f *preflight.Facts) {
+			f.Upgrade.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: "skip-version"}, {ID: "version-skip"}}
+		}, want: []string{"Warn ignore-unknown"}},
+		{check: "ignore-unknown", name: "a check", alter: func(f *preflight.Facts) {
+			f.Upgrade.Spec.IgnoreChecks = []v1alpha1.IgnoredCheck{{ID: "version-skip"}}
+		}},
+	}
+}

@@ -1,0 +1,85 @@
+package preflight_test
+
+import (
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+)
+
+func otherScenes() []scene {
+	manager := func(m preflight.RebootManager) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { f.RebootManagers = []preflight.RebootManager{m} }
+	}
+	locksmithd := func(state string) func(*preflight.Facts) {
+		return func(f *preflight.Facts) { facts(f, "worker-1").Locksmithd = state }
+	}
+	return []scene{
+		{check: "kured", name: "it is there", alter: manager(preflight.RebootManager{Name: "kured"}), want: []string{"Warn kured RebootManager/kured"}},
+		{check: "kured", name: "there is none"},
+		{check: "kured-lock", name: "held", alter: manager(preflight.RebootManager{
+			Name: "kured", Active: true, Message: "kured holds its lock for node worker-1 (annotation weave.works/kured-node-lock of DaemonSet kube-system/kured); remove kured",
+		}), want: []string{"Block kured-lock RebootManager/kured"}},
+		{check: "kured-lock", name: "free", alter: manager(preflight.RebootManager{Name: "kured"}), want: []string{"Warn kured RebootManager/kured"}},
+		{check: "fluo", name: "it runs", alter: manager(preflight.RebootManager{Name: "FLUO", Active: true, Message: "FLUO may reboot node worker-1"}),
+			want: []string{"Block fluo RebootManager/FLUO"}},
+		{check: "fluo", name: "it is paused", alter: manager(preflight.RebootManager{Name: "FLUO"}), want: []string{"Warn fluo RebootManager/FLUO"}},
+		{check: "fluo", name: "there is none"},
+		{check: "reboot-manager", name: "a third one", alter: manager(preflight.RebootManager{Name: "rebooter", Active: true, Message: "the rebooter runs"}),
+			want: []string{"Block reboot-manager RebootManager/rebooter"}},
+		{check: "reboot-manager", name: "there is none"},
+		{check: "sysupdate-timer", name: "a drop-in", alter: func(f *preflight.Facts) {
+			facts(f, "cp-1").SysupdateTimerDropIns = []string{"/etc/systemd/system/systemd-sysupdate.service.d/kubernetes.conf"}
+		}, want: []string{"Warn sysupdate-timer"}},
+		{check: "sysupdate-timer", name: "masked by its former name only", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").SysupdateTimerUnmasked = "systemd-sysupdate-update.timer"
+		}, want: []string{"Warn sysupdate-timer"}},
+		{check: "sysupdate-timer", name: "a socket merges images", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").SysextRefreshSocket = "enabled"
+		}, want: []string{"Warn sysupdate-timer"}},
+		{check: "sysupdate-timer", name: "the socket is disabled", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").SysextRefreshSocket = "disabled"
+		}},
+		{check: "sysupdate-timer", name: "none"},
+		{check: "sysupdate-conflict", name: "a worker's is for every minor", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").DefinitionsProblem = "/etc/sysupdate.kubernetes.d/kubernetes.conf is not valid"
+		}, want: []string{"Block sysupdate-conflict Node/worker-1 @worker-1"}},
+		{check: "sysupdate-conflict", name: "a Reboot", alter: func(f *preflight.Facts) {
+			reboots(f, "worker-1")
+			facts(f, "worker-1").DefinitionsProblem = "/etc/sysupdate.kubernetes.d/kubernetes.conf is not valid"
+		}, want: []string{"Warn sysupdate-conflict Node/worker-1"}},
+		{check: "sysupdate-conflict", name: "clear"},
+		{check: "locksmithd", name: "enabled", alter: locksmithd("enabled"), want: []string{"Warn locksmithd"}},
+		{check: "locksmithd", name: "masked until the next boot", alter: locksmithd("masked-runtime"), want: []string{"Warn locksmithd"}},
+		{check: "locksmithd", name: "not there", alter: locksmithd("")},
+		{check: "cluster-api", name: "a Machine's node", alter: func(f *preflight.Facts) {
+			for _, name := range []string{"cp-1", "worker-1", "worker-2", "cp-2"} {
+				node(f, name).Annotations["cluster.x-k8s.io/machine"] = "m"
+			}
+		}, want: []string{"Warn cluster-api"}},
+		{check: "cluster-api", name: "none"},
+		{check: "soft-reboot", name: "systemd is too old", alter: func(f *preflight.Facts) {
+			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodSoftReboot
+			facts(f, "worker-1").SoftRebootProblem = "systemd is 252, and a soft reboot takes 256 or later"
+		}, want: []string{"Warn soft-reboot"}},
+		{check: "soft-reboot", name: "a new kernel waits on one, and systemd is too old on another", alter: func(f *preflight.Facts) {
+			f.Upgrade.Spec.Strategy.Method = v1alpha1.MethodSoftReboot
+			facts(f, "worker-1").SoftRebootProblem = "systemd is 252, and a soft reboot takes 256 or later"
+			upgrade(f, "worker-2").Status.Reboot = v1alpha1.NodeReboot{Required: true, Reason: "update_engine has installed an update"}
+		}, want: []string{"Warn soft-reboot", "Warn soft-reboot"}},
+		{check: "soft-reboot", name: "another method", alter: func(f *preflight.Facts) {
+			facts(f, "worker-1").SoftRebootProblem = "systemd is 252, and a soft reboot takes 256 or later"
+		}},
+		{check: "unsupported", name: "the agent says so", alter: func(f *preflight.Facts) {
+			lacksImage(f, "worker-1")
+		}, want: []string{"Warn unsupported"}},
+		{check: "unsupported", name: "an older agent says so", alter: func(f *preflight.Facts) {
+			upgrade(f, "worker-1").Status.Step = v1alpha1.StepUnsupported
+		}, want: []string{"Warn unsupported"}},
+		{check: "unsupported", name: "a Reboot includes it", alter: func(f *preflight.Facts) {
+			lacksImage(f, "worker-1")
+			reboots(f, "worker-1")
+			facts(f, "worker-1").SysupdateTimerDropIns = []string{"/etc/systemd/system/systemd-sysupdate.service.d/other.conf"}
+			node(f, "worker-1").Status.NodeInfo.KubeletVersion = "1.34-from-packages"
+		}},
+		{check: "unsupported", name: "all are"},
+	}
+}

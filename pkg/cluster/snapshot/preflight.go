@@ -1,0 +1,181 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
+)
+
+// PreflightClients are the clients that read the facts of the checks.
+type PreflightClients struct {
+	Kube kubernetes.Interface
+	// Ours reads the project's kinds. Nil: they are not read.
+	Ours *client.Interface
+	// Access is how these two reach the API server. The metrics of each apiserver are
+	// read with the same credentials.
+	Access *rest.Config
+}
+
+// ReadPreflight reads the facts of the checks by listing, page after page, and several kinds
+// at once. If a kind cannot be read (it is forbidden, or the API server does not answer), it
+// adds a sentence to Unread, which is sorted, and reads the others. It returns an error only
+// if Nodes, our own objects or the control plane's pods cannot be read.
+//
+// offered are the architectures for which the source has an image of the target;
+// nil if that is not known.
+func ReadPreflight(ctx context.Context, c PreflightClients, upgrade v1alpha1.ClusterUpgrade, offered []string) (preflight.Facts, error) {
+	r := &factsReader{ctx: ctx, PreflightClients: c}
+	r.facts = preflight.Facts{Now: time.Now(), Upgrade: upgrade, Offered: offered}
+	if err := r.readRequired(); err != nil {
+		return r.facts, err
+	}
+	var others sync.WaitGroup
+	for _, read := range []func(){
+		r.readManagers, r.readKubeletConfig, r.readPods, r.readBudgets, r.readDeployments, r.readWebhooks, r.readRequestedAPIs,
+	} {
+		others.Go(read)
+	}
+	others.Wait()
+	slices.Sort(r.facts.Unread)
+	return r.facts, ctx.Err()
+}
+
+// factsReader reads facts, several at once: each reader has fields of its own, and all of
+// them add to Unread.
+type factsReader struct {
+	ctx context.Context
+	PreflightClients
+	facts  preflight.Facts
+	unread sync.Mutex // for facts.Unread
+}
+
+// readRequired reads the Nodes, the pods of their control planes, and our own kinds.
+func (r *factsReader) readRequired() error {
+	k := &kinds{}
+	read(r.ctx, k, &r.facts.Nodes, "Nodes", r.Kube.CoreV1().Nodes().List, "")
+	read(r.ctx, k, &r.facts.SystemPods, "Pods in namespace "+systemNamespace, r.Kube.CoreV1().Pods(systemNamespace).List, "")
+	if r.Ours != nil {
+		read(r.ctx, k, &r.facts.NodeUpgrades, "NodeUpgrades", r.Ours.NodeUpgrades.List, "")
+		read(r.ctx, k, &r.facts.Inventories, "NodeInventories", r.Ours.NodeInventories.List, "")
+		k.Go(r.readPolicy)
+	}
+	return k.Wait()
+}
+
+func (r *factsReader) readPolicy() error {
+	policy, err := readPolicy(r.ctx, r.Ours)
+	if policy != nil {
+		r.facts.Policy = policy.Spec
+		for _, offered := range policy.Status.Offered {
+			for _, image := range offered.Images {
+				if offered.Version == r.facts.Upgrade.Spec.Version && image.Replaced {
+					r.facts.Replaced = append(r.facts.Replaced, image)
+				}
+			}
+		}
+	}
+	return err
+}
+
+func (r *factsReader) readManagers() {
+	sets := r.Kube.AppsV1().DaemonSets(metav1.NamespaceAll)
+	daemonSets := tried(r, "DaemonSets", "whether another program may reboot nodes", sets.List, metav1.ListOptions{}, trimDaemonSet)
+	r.facts.RebootManagers = rebootmanager.Installed(pointers(r.facts.Nodes), pointers(daemonSets), r.facts.Policy.RebootManagers)
+}
+
+// readKubeletConfig reads what kubeadm writes to every node. Only an upgrade to a
+// version runs kubeadm.
+func (r *factsReader) readKubeletConfig() {
+	if r.facts.Upgrade.Spec.Version == "" {
+		return
+	}
+	config := &preflight.KubeletConfig{}
+	r.facts.KubeletConfig = config
+	stored, err := r.Kube.CoreV1().ConfigMaps(kubeletconfig.ConfigMapNamespace).Get(r.ctx, kubeletconfig.ConfigMapName, metav1.GetOptions{})
+	if err == nil {
+		config.Config, err = kubeletconfig.Parse([]byte(stored.Data[kubeletconfig.ConfigMapKey]))
+	}
+	if err != nil {
+		config.Problem = problemOf(err)
+	}
+}
+
+// running selects pods that have not ended.
+const running = "status.phase!=Succeeded,status.phase!=Failed"
+
+func (r *factsReader) readPods() {
+	r.facts.Workloads.Pods = tried(r, "Pods", "what a drain would do to them", r.Kube.CoreV1().Pods(metav1.NamespaceAll).List, metav1.ListOptions{FieldSelector: running}, trimPod)
+}
+
+func (r *factsReader) readBudgets() {
+	r.facts.Workloads.Budgets = tried(r, "PodDisruptionBudgets", "which of them would stop a drain", r.Kube.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List, metav1.ListOptions{},
+		func(b *policyv1.PodDisruptionBudget) policyv1.PodDisruptionBudget {
+			return policyv1.PodDisruptionBudget{ObjectMeta: named(b), Spec: b.Spec, Status: b.Status}
+		})
+}
+
+func (r *factsReader) readDeployments() {
+	r.facts.Workloads.Deployments = tried(r, "Deployments", "which of them have one replica", r.Kube.AppsV1().Deployments(metav1.NamespaceAll).List, metav1.ListOptions{},
+		func(d *appsv1.Deployment) appsv1.Deployment {
+			return appsv1.Deployment{ObjectMeta: named(d), Spec: appsv1.DeploymentSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector}}
+		})
+}
+
+func (r *factsReader) readWebhooks() {
+	w := &r.facts.Workloads
+	admission := r.Kube.AdmissionregistrationV1()
+	const why = "which of them would lose their last backend"
+	w.Validating = tried(r, "ValidatingWebhookConfigurations", why, admission.ValidatingWebhookConfigurations().List, metav1.ListOptions{}, trimValidating)
+	w.Mutating = tried(r, "MutatingWebhookConfigurations", why, admission.MutatingWebhookConfigurations().List, metav1.ListOptions{}, trimMutating)
+	if len(w.Validating)+len(w.Mutating) == 0 {
+		return
+	}
+	w.EndpointSlices = tried(r, "EndpointSlices", "which webhooks would lose their last backend", r.Kube.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).List, metav1.ListOptions{}, trimSlice)
+}
+
+func (r *factsReader) readRequestedAPIs() {
+	var unread []string
+	r.facts.RequestedAPIs, unread = requestedAPIs(r.ctx, r.Access, r.facts.SystemPods)
+	r.addUnread(unread...)
+}
+
+func (r *factsReader) addUnread(sentences ...string) {
+	r.unread.Lock()
+	defer r.unread.Unlock()
+	r.facts.Unread = append(r.facts.Unread, sentences...)
+}
+
+// tried lists objects that the checks do not require; it adds an error to Unread.
+func tried[T any, L runtime.Object](r *factsReader, what, why string, page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) []T {
+	all, err := listed(r.ctx, page, options, keep)
+	if err == nil {
+		return all
+	}
+	r.addUnread(fmt.Sprintf("%s could not be read (%s): %s is not known.", what, problemOf(err), why))
+	return nil
+}
+
+// problemOf returns why something could not be read, as a part of a sentence.
+func problemOf(err error) string {
+	if apierrors.IsForbidden(err) {
+		return "that is forbidden"
+	}
+	return strings.TrimSuffix(err.Error(), ".")
+}

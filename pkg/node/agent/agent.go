@@ -1,0 +1,179 @@
+package agent
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/drain"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/observe"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
+)
+
+// Host is the node's systemd, logind and update_engine. *host.Client implements it.
+type Host interface {
+	Start(ctx context.Context, r host.Request, o host.Options) error
+	Last(ctx context.Context, v verb.Verb) (running bool, last *host.Result, err error)
+	Changes(ctx context.Context) (<-chan host.Change, error)
+	Reboot(ctx context.Context) error
+	SoftReboot(ctx context.Context) error
+	// LastRequest returns the last request for a verb, or nil. Open opens a file in the
+	// state directory.
+	LastRequest(v verb.Verb) (*host.Request, error)
+	Open(name string) (*os.File, error)
+	UpdateEngine(ctx context.Context) (status string, err error)
+}
+
+// Config configures an Agent.
+type Config struct {
+	// Node is the name of its node.
+	Node string
+	// Version of the agent, for status.
+	Version string
+	// Host is the node's systemd. Install copies our program to the host, for the
+	// host verbs.
+	Host    Host
+	Install func() error
+	// Account and Kubelet are clients of the API server: Account with the identity of
+	// the ServiceAccount, Kubelet with that of the kubelet, for the node's own objects.
+	// Upgrades is a client for our own kinds, with the identity of the ServiceAccount.
+	Account, Kubelet kube.Interface
+	Upgrades         *client.Interface
+	// ClockAhead returns by how much the node's clock is ahead of the API server's, if that is
+	// too much to judge windows. Nil: it is not compared.
+	ClockAhead func() time.Duration
+	// Events records the node's transitions.
+	Events *observe.Recorder
+	Log    *slog.Logger
+	// Output receives kubeadm's output, one line per Write.
+	Output io.Writer
+	// Ready is called once, when the node's facts are written, or ReadyWithin after the
+	// start: an agent that cannot report still runs, and must not stop a rollout.
+	Ready       func()
+	ReadyWithin time.Duration
+	// Watchdog watches each round of the loop.
+	Watchdog watchdog.Watchdog
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Agent runs the loop of one node.
+type Agent struct {
+	Config
+	slots   *slot.Slots
+	drainer *drain.Drainer
+	kick    chan struct{}
+	started time.Time
+
+	nodeUpgrades, inventories, nodes cache.SharedIndexInformer
+	leases                           slotWatch
+	pods                             podWatch
+
+	state         machine.State
+	generation    int64 // of the NodeUpgrade that state is for
+	seen          hostView
+	failures      map[verb.Verb]time.Time    // when the last logged failure of a verb ended
+	startFailures map[verb.Verb]startFailure // why the last start of a verb failed
+	stageAgain    bool                       // the last staging no longer counts, see keyringHold
+	engine        engineView
+	lastStatus    writtenStatus
+	changedAt     time.Time // when the status began to differ from lastStatus; zero: it does not
+	inventory     inventoryView
+	drained       *machine.Drain
+	rebootAt      time.Time // when the reboot was requested
+	rebootProblem string    // why the last request for a reboot was refused
+	failingWrite  failedWrite
+	etcd          etcdView
+	kubeadm       *logCopier
+	registration  registrationView
+	lease         leaseView
+	ready         func() // calls Config.Ready the first time
+	failuresInRow int    // reconciles that failed in a row
+	installed     bool
+}
+
+// New returns an Agent.
+func New(c Config) *Agent {
+	a := &Agent{
+		Config:  c,
+		slots:   slot.New(c.Account.Leases(v1alpha1.Namespace), c.Account.Nodes()),
+		drainer: &drain.Drainer{Node: c.Node, Kubelet: c.Kubelet, DaemonSets: c.Account},
+		kick:    make(chan struct{}, 1),
+		started: c.Now(),
+
+		failures:      map[verb.Verb]time.Time{},
+		startFailures: map[verb.Verb]startFailure{},
+	}
+	a.kubeadm = newLogCopier(c.Host, c.Output)
+	a.ready = sync.OnceFunc(c.Ready)
+	a.engine.ask.Store(true)
+	a.watch()
+	return a
+}
+
+// Run reconciles until ctx ends. It returns no error: it retries, and reports a lasting
+// problem in the status.
+func (a *Agent) Run(ctx context.Context) {
+	a.Log.InfoContext(ctx, "watching", "node", a.Node)
+	defer time.AfterFunc(a.ReadyWithin, a.ready).Stop()
+	if !a.startWatches(ctx) || !a.loadState(ctx) {
+		return
+	}
+	go a.watchHost(ctx)
+	go a.kubeadm.run(ctx)
+	for {
+		end := a.Watchdog.Round()
+		pause := a.reconcile(ctx)
+		end()
+		select {
+		case <-ctx.Done():
+			a.Log.InfoContext(ctx, "ending", "node", a.Node, "step", a.state.Step)
+			return
+		case <-a.kick:
+		case <-time.After(pause):
+		}
+	}
+}
+
+// wakeUp makes the loop reconcile soon.
+func (a *Agent) wakeUp() {
+	select {
+	case a.kick <- struct{}{}:
+	default:
+	}
+}
+
+// nodeUpgrade returns this node's NodeUpgrade, from the watch, or nil. The first list may be
+// older than the Node, and have the NodeUpgrade of a former Node of this name.
+func (a *Agent) nodeUpgrade() *v1alpha1.NodeUpgrade {
+	nu := one[*v1alpha1.NodeUpgrade](a.nodeUpgrades)
+	if nu != nil && ofFormerNode(nu, a.node()) {
+		return nil
+	}
+	return nu
+}
+
+// node returns the Node object, from the watch, or nil.
+func (a *Agent) node() *corev1.Node {
+	return one[*corev1.Node](a.nodes)
+}
+
+func one[T any](informer cache.SharedIndexInformer) (none T) {
+	for _, object := range informer.GetStore().List() {
+		return object.(T)
+	}
+	return none
+}

@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+)
+
+// TestEtcdStartFailureIsNoAnswer checks that one error of the system bus does not close the
+// gate of a node that is drained already.
+func TestEtcdStartFailureIsNoAnswer(t *testing.T) {
+	h := newFakeHost()
+	h.busFails = verb.Etcd
+	a := &Agent{Config: Config{Node: "n", Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now}, startFailures: map[verb.Verb]startFailure{}}
+	o := machine.Observation{Now: time.Now(), Host: &machine.Host{ControlPlane: true}}
+	if a.checkEtcd(t.Context(), o, time.Time{}) || a.etcd.facts != nil {
+		t.Errorf("got facts %+v, want none", a.etcd.facts)
+	}
+	if u := a.startFailures[verb.Etcd]; u.Reason != v1alpha1.ReasonHostUnreachable || u.Message != "the bus is away" {
+		t.Errorf("got start failure %+v, want HostUnreachable", u)
+	}
+	a.checkEtcd(t.Context(), o, time.Time{})
+	if h.asked[verb.Etcd] == nil || len(a.startFailures) > 0 {
+		t.Errorf("etcd was not read again: %+v", a.startFailures)
+	}
+}
+
+// TestSlowEtcdAnswerCounts checks that an answer counts although it took longer than answers
+// stay valid, as when members are down.
+func TestSlowEtcdAnswerCounts(t *testing.T) {
+	h := newFakeHost()
+	h.takes = time.Hour // the test sets the answer
+	a := &Agent{Config: Config{Node: "n", Host: h, Log: slog.New(slog.DiscardHandler)}}
+	since := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+	o := machine.Observation{Now: since, Host: &machine.Host{ControlPlane: true}}
+	check := func(want bool, when string) {
+		t.Helper()
+		if got := a.checkEtcd(t.Context(), o, since); got != want {
+			t.Errorf("%s: got %v, want %v", when, got, want)
+		}
+	}
+	check(false, "before the first answer")
+	check(false, "while etcd is read")
+
+	o.Now = since.Add(2 * etcdAge)
+	out, err := json.Marshal(verb.EtcdOutput{Etcd: &v1alpha1.EtcdFacts{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.running[verb.Etcd] = false
+	h.results[verb.Etcd] = &host.Result{Verb: verb.Etcd, Key: h.asked[verb.Etcd].Key, OK: true, FinishedAt: o.Now, Output: out}
+	check(true, "with a new answer")
+
+	o.Now = o.Now.Add(2 * etcdAge)
+	check(false, "with an old answer")
+}

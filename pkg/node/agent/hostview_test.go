@@ -1,0 +1,65 @@
+package agent
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+)
+
+// TestFailedFactsAreGatheredAgain checks that facts which could not be gathered are gathered
+// again soon, and that until then the host counts as unreachable despite older facts.
+func TestFailedFactsAreGatheredAgain(t *testing.T) {
+	h := newFakeHost()
+	h.takes = 0
+	a := &Agent{Config: Config{Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now}, startFailures: map[verb.Verb]startFailure{}}
+	now := time.Now()
+	gather := func() error {
+		t.Helper()
+		err := a.gather(t.Context(), machine.Observation{Now: now}, "")
+		h.awaitEnd(t, verb.Facts)
+		return err
+	}
+	for range 2 {
+		if err := gather(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now = now.Add(factsAge)
+	h.fail[verb.Facts] = &host.Result{Message: "the disk is full"}
+	if err := gather(); err != nil {
+		t.Fatal(err)
+	}
+	if err := gather(); err == nil {
+		t.Fatal("the failure is not reported")
+	}
+	now = now.Add(factsRetry)
+	for range 2 {
+		if err := gather(); err != nil {
+			t.Errorf("%s after the failure: %v", factsRetry, err)
+		}
+	}
+}
+
+// TestMaxAge checks that facts are gathered often only where a person may fix a problem. That
+// Kubernetes comes from packages is none, and neither are definitions that nothing uses there.
+func TestMaxAge(t *testing.T) {
+	for name, test := range map[string]struct {
+		facts host.Facts
+		want  time.Duration
+	}{
+		"nothing is wrong": {host.Facts{Supported: true}, factsAge},
+		"a problem":        {host.Facts{Supported: true, ConfProblem: "two files"}, factsAgeProblem},
+		"armed":            {host.Facts{Supported: true, Armed: true}, factsAgeProblem},
+		"the guard":        {host.Facts{Guarded: true}, factsAgeProblem},
+		"packages":         {host.Facts{ConfProblem: "no file", Armed: true}, factsAge},
+	} {
+		view := hostView{facts: &test.facts}
+		if got := view.maxAge(); got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
+	}
+}

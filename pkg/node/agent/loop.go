@@ -1,0 +1,155 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/observe"
+)
+
+// Pauses between reconciles, unless a watch reports a change earlier.
+const (
+	afterAction   = time.Second // even if no watch reports what the action changed
+	afterConflict = 200 * time.Millisecond
+	afterError    = time.Second      // doubled up to maxPause
+	maxPause      = 30 * time.Second // also the longest requeueAfter, as facts expire
+	maxSteps      = 64               // steps in one reconcile
+)
+
+// reconcile runs steps until the node has to wait, and returns for how long at most.
+func (a *Agent) reconcile(ctx context.Context) time.Duration {
+	for range maxSteps {
+		o, err := a.observe(ctx)
+		if err != nil {
+			return a.backoff(ctx, "observing", err)
+		}
+		next, action := machine.Next(a.state, o)
+		stepChanged := next.Step != a.state.Step
+		a.move(ctx, next, o)
+		a.watchPodsIfNeeded(ctx, o)
+		if stepChanged && action.Do == machine.DoNothing {
+			continue // this step is written with what follows
+		}
+		err = a.persist(ctx, o, a.failingWrite.problem(a.state, action.Do, a.Now()), a.mayWriteLater(action))
+		if err != nil && !a.mayActUnwritten(ctx, action, err) {
+			return a.backoff(ctx, "writing the status", err)
+		}
+		if err != nil && !errors.Is(err, errNoNodeUpgrade) && ctx.Err() == nil {
+			a.Log.WarnContext(ctx, "writing the status", "node", a.Node, "step", a.state.Step, "error", err, "nextAction", action.String())
+		}
+		if action.Do == machine.DoNothing {
+			a.writeInventory(ctx, o)
+			a.failuresInRow = 0
+			return a.requeueAfter(o, action.Wake)
+		}
+		err = a.act(ctx, action, o)
+		a.failingWrite.record(action.Do, o.Now, err)
+		if err != nil {
+			return a.backoff(ctx, "step "+string(a.state.Step)+", action "+action.String(), err)
+		}
+		a.failuresInRow = 0
+		if action.Do == machine.DoDrain && a.drained != nil && a.drained.Left == 0 {
+			continue
+		}
+		if action.Do == machine.DoDrain {
+			return a.requeueAfter(o, action.Wake)
+		}
+		return afterAction
+	}
+	a.Log.ErrorContext(ctx, "reconciling without reaching a stable state", "node", a.Node, "step", a.state.Step)
+	return afterError
+}
+
+// mayActUnwritten reports whether an action may be done though the State was not written.
+// Without a NodeUpgrade the node still goes back into service: the coordinator that would
+// create the NodeUpgrade may itself wait for this cordoned node. That there is none is read
+// live: a watch's first list may be from before it was created.
+func (a *Agent) mayActUnwritten(ctx context.Context, action machine.Action, err error) bool {
+	entry, isVerb := hostverb.Lookup(action.Verb)
+	switch {
+	case isVerb:
+		return entry.NeedsNoState
+	case !errors.Is(err, errNoNodeUpgrade):
+		return false
+	case action.Do.BringsBack():
+		nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})
+		return apierrors.IsNotFound(err) || err == nil && ofFormerNode(nu, a.node())
+	}
+	return action.Do == machine.DoNothing
+}
+
+// backoff logs an error and returns when to retry.
+func (a *Agent) backoff(ctx context.Context, doing string, err error) time.Duration {
+	if ctx.Err() != nil {
+		return 0
+	}
+	first := afterError
+	if apierrors.IsConflict(err) {
+		first = afterConflict // another client wrote, and the watch will show what
+	}
+	pause := min(first<<min(a.failuresInRow, 10), maxPause)
+	a.failuresInRow++
+	a.Log.WarnContext(ctx, doing, "node", a.Node, "error", err, "retryAfter", pause)
+	return pause
+}
+
+// requeueAfter returns how long to wait until wake, or the longest pause, or until a change
+// of the status has to be written.
+func (a *Agent) requeueAfter(o machine.Observation, wake time.Time) time.Duration {
+	longest := maxPause
+	if !a.changedAt.IsZero() {
+		longest = writeWithin
+	}
+	switch {
+	case o.Host == nil:
+		longest = min(longest, factsRetry)
+	case machine.NeedsLease(a.state, o):
+		longest = min(longest, leaseAge)
+	case a.etcd.wanted:
+		longest = min(longest, etcdAge)
+	}
+	if wake.IsZero() {
+		return longest
+	}
+	return max(0, min(wake.Sub(a.Now()), longest))
+}
+
+// move sets the State, and logs and records a change of the step.
+func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observation) {
+	before := a.state
+	a.state = next
+	if before.Step == next.Step {
+		return
+	}
+	a.failingWrite = failedWrite{}
+	if machine.BetweenAttempts(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
+		a.rebootAt, a.rebootProblem, a.drained = time.Time{}, "", nil
+	}
+	t := observe.Transition{
+		Node: a.Node, Upgrade: next.Upgrade.Name, Version: o.Spec.Version,
+		From: before.Step, To: next.Step, Reason: next.Reason, Message: next.Message,
+	}
+	if !before.Since.IsZero() {
+		t.Took = o.Now.Sub(before.Since)
+	}
+	t.Log(ctx, a.Log)
+	if node := a.node(); node != nil && before.Step != "" {
+		a.Events.Record(string(node.UID), observe.StepEvent(t))
+	}
+}
+
+// watchPodsIfNeeded watches the node's pods while a step needs them.
+func (a *Agent) watchPodsIfNeeded(ctx context.Context, o machine.Observation) {
+	if a.state.Step == v1alpha1.StepDraining || machine.NeedsHealth(a.state, o) {
+		a.pods.start(ctx, a.Kubelet, a.Node, a.wakeUp)
+		return
+	}
+	a.pods.stop()
+}

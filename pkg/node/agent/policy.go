@@ -1,0 +1,98 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+)
+
+// policy reads the UpgradePolicy live; nil if there is none. What it says limits what the
+// coordinator can order, so it is not read from what the coordinator wrote.
+func (a *Agent) policy(ctx context.Context) (*v1alpha1.UpgradePolicy, error) {
+	policy, err := a.Upgrades.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the UpgradePolicy: %w", err)
+	}
+	return policy, nil
+}
+
+// policyHold holds a node while the UpgradePolicy does not allow that it is changed.
+func (a *Agent) policyHold(ctx context.Context) (fleet.Hold, error) {
+	policy, err := a.policy(ctx)
+	if err != nil {
+		return fleet.Hold{}, err
+	}
+	return plan.PolicyGate(policy), nil
+}
+
+// checkPolicy returns an error if the UpgradePolicy does not allow the verb now.
+func (a *Agent) checkPolicy(ctx context.Context, entry hostverb.Entry) error {
+	if entry.Policy == hostverb.PolicyNotAsked {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
+	hold, err := a.policyHold(ctx)
+	if err != nil {
+		return host.Fail(v1alpha1.ReasonGateUnknown, "%w", err)
+	}
+	if hold.Reason == v1alpha1.ReasonObserved && entry.Policy == hostverb.PolicyExists {
+		return nil
+	}
+	if hold.Holds() {
+		return host.Fail(hold.Reason, "%s", hold.Message)
+	}
+	return nil
+}
+
+// keyring returns the keys that may sign the index of images. It reads live, so that a
+// key that was removed from the policy is no longer trusted. Without a policy it is not
+// known which keys may.
+func (a *Agent) keyring(ctx context.Context) (string, error) {
+	policy, err := a.policy(ctx)
+	if err != nil {
+		return "", err
+	}
+	if hold := plan.PolicyGate(policy); hold.Holds() {
+		return "", host.Fail(hold.Reason, "%s", hold.Message)
+	}
+	return policy.Spec.Source.Keyring, nil
+}
+
+// keyringHold holds a node whose image was staged before the UpgradePolicy had its present
+// keyring, and lets it be staged again: the verb asks whether a key of that keyring signed it.
+// A node without a slot is then no longer staged, and need not be held.
+func (a *Agent) keyringHold(keyring string, o machine.Observation) (fleet.Hold, error) {
+	if keyring == "" || o.Spec.Type == v1alpha1.TypeReboot {
+		return fleet.Hold{}, nil
+	}
+	request, err := a.Host.LastRequest(verb.Stage)
+	if err != nil {
+		return fleet.Hold{}, err
+	}
+	var staged verb.StageArgs
+	if request != nil {
+		if err := json.Unmarshal(request.Args, &staged); err != nil {
+			return fleet.Hold{}, fmt.Errorf("decoding how the image was staged: %w", err)
+		}
+	}
+	if staged.Keyring == keyring || !machine.Staged(o) && o.Slot.Held == "" {
+		return fleet.Hold{}, nil
+	}
+	a.stageAgain = true
+	return fleet.Hold{Reason: v1alpha1.ReasonStaging, Message: "the image was staged before the UpgradePolicy had its keyring: its signature is checked now"}, nil
+}

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+)
+
+// awaitReady waits until an agent is ready.
+func (c *cluster) awaitReady() {
+	c.t.Helper()
+	for range 600 {
+		if c.ready.Load() > 0 {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	c.t.Fatal("the agent is not ready")
+}
+
+// TestReadyAfterReport checks that the agent is ready once its node's facts are in the API,
+// and says so once.
+func TestReadyAfterReport(t *testing.T) {
+	c := newCluster(t, "agent-ready")
+	c.onReady = func() {
+		if _, err := c.ours.NodeInventories.Get(context.Background(), c.node, metav1.GetOptions{}); err != nil {
+			t.Errorf("ready before the facts were written: %v", err)
+		}
+	}
+	c.run()
+	c.awaitReady()
+	c.host.deleteImage() // another reconcile
+	time.Sleep(2 * time.Second)
+	if n := c.ready.Load(); n != 1 {
+		t.Errorf("it was ready %d times, want once", n)
+	}
+}
+
+// TestReadyWithoutReport checks that an agent which cannot report is ready after a while: it
+// runs, and a rollout must not wait for a node that needs a person.
+func TestReadyWithoutReport(t *testing.T) {
+	c := newCluster(t, "agent-unready")
+	c.readyWithin = 2 * time.Second
+	c.host.hang(verb.Facts)
+	began := time.Now()
+	c.run()
+	c.awaitReady()
+	if took := time.Since(began); took < c.readyWithin {
+		t.Errorf("it was ready after %s, without a report", took)
+	}
+}

@@ -1,0 +1,123 @@
+package agent
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+)
+
+var rebootsWay = []v1alpha1.Step{
+	v1alpha1.StepWaiting, v1alpha1.StepLocking, v1alpha1.StepCordoning, v1alpha1.StepDraining, v1alpha1.StepLastCheck,
+	v1alpha1.StepRebooting, v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepUncordoning, v1alpha1.StepUnlocking,
+}
+
+// asReboot makes an order one of type Reboot.
+func (c *cluster) asReboot(name string) func(*v1alpha1.NodeUpgradeSpec) {
+	c.create(&v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ClusterUpgradeSpec{Type: v1alpha1.TypeReboot}})
+	return func(spec *v1alpha1.NodeUpgradeSpec) {
+		spec.Upgrade, spec.Type, spec.Version, spec.Image = c.upgrade(name), v1alpha1.TypeReboot, "", nil
+	}
+}
+
+// TestReboot reboots a node whose operating system requires it.
+func TestReboot(t *testing.T) {
+	c := newCluster(t, "agent-reboot")
+	c.kubelet()
+	c.host.engine = func() (string, error) {
+		if c.host.reboots > 0 {
+			return "UPDATE_STATUS_IDLE", nil
+		}
+		return host.UpdateEngineNeedReboot, nil
+	}
+	c.pod("default", "web-"+c.node, replicated)
+	seen := c.recordMarks()
+	c.order(v1alpha1.ReleaseNode, c.asReboot("reboot-1"))
+	c.run()
+	status := c.awaitStep(v1alpha1.StepIdle)
+	if diff := cmp.Diff(rebootsWay, stepsOf(status)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if status.Versions.Kubelet != "v1.34.3" || status.Versions.NextBoot != "v1.34.3" || status.Reboot.Required {
+		t.Errorf("status %+v", status)
+	}
+	if slices.Contains(c.host.verbs(), "activate") || slices.Contains(c.host.verbs(), "kubeadm") || c.host.rebootCount() != 1 {
+		t.Errorf("got %d reboots; work on the host: %v", c.host.rebootCount(), c.host.verbs())
+	}
+	want := []string{"in service", "cordoned by us, slot-0", "in service"}
+	if diff := cmp.Diff(want, seen()); diff != "" {
+		t.Errorf("the Node (-want +got):\n%s", diff)
+	}
+	c.checkFree()
+}
+
+// TestRebootActivatesNothing checks that a Reboot does not activate a staged image.
+func TestRebootActivatesNothing(t *testing.T) {
+	c := newCluster(t, "agent-reboot-staged")
+	c.kubelet()
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	c.await("it is staged", func(s agentStatus) bool { return s.Versions.Staged == "v1.34.4" })
+	c.host.mu.Lock()
+	c.host.facts.RebootRequired, c.host.facts.RebootReason = true, "the operating system asks for a reboot"
+	c.host.mu.Unlock()
+	c.host.onReboot = func(boot string) {
+		c.host.mu.Lock()
+		c.host.facts.RebootRequired, c.host.facts.RebootReason = false, ""
+		c.host.mu.Unlock()
+		c.boot(boot)
+	}
+	c.kill()
+	c.order(v1alpha1.ReleaseNode, c.asReboot("reboot-2"))
+	c.run()
+	status := c.await("it has rebooted", func(s agentStatus) bool {
+		return s.Step == v1alpha1.StepIdle && s.Upgrade.Name == "reboot-2" && s.Reboot.FromBootID == "boot-0"
+	})
+	if status.Versions.Kubelet != "v1.34.3" || status.Versions.NextBoot != "v1.34.3" || slices.Contains(c.host.verbs(), "activate") {
+		t.Errorf("began %v; status %+v", c.host.verbs(), status)
+	}
+	c.checkFree()
+}
+
+// TestRebootWithoutImage reboots a node whose Kubernetes comes from packages. Its status says
+// throughout that its versions are not upgraded, also after the agent has restarted.
+func TestRebootWithoutImage(t *testing.T) {
+	c := newCluster(t, "agent-reboot-packages")
+	c.kubelet()
+	const why = "Kubernetes comes from packages"
+	c.host.packages = "v1.34.3"
+	c.host.facts.Supported, c.host.facts.UnsupportedReason = false, why
+	c.host.facts.Installed, c.host.facts.Active, c.host.facts.Merged, c.host.facts.Armed = nil, "", "", true
+	c.order(v1alpha1.ReleaseNone)
+	c.run()
+	if status := c.awaitStep(v1alpha1.StepUnsupported); status.Unsupported != why {
+		t.Errorf("the status says %q, want %q", status.Unsupported, why)
+	}
+	c.kill()
+	c.host.mu.Lock()
+	c.host.facts.RebootRequired, c.host.facts.RebootReason = true, "the operating system asks for a reboot"
+	c.host.mu.Unlock()
+	boots := c.host.onReboot
+	c.host.onReboot = func(boot string) {
+		c.host.mu.Lock()
+		c.host.facts.RebootRequired, c.host.facts.RebootReason = false, ""
+		c.host.mu.Unlock()
+		boots(boot)
+	}
+	c.order(v1alpha1.ReleaseNode, c.asReboot("reboot-3"))
+	c.run()
+	status := c.await("it has rebooted", func(s agentStatus) bool {
+		if s.Unsupported != why {
+			t.Errorf("at %s the status says %q, want %q", s.Step, s.Unsupported, why)
+		}
+		return s.Step == v1alpha1.StepIdle && s.Reboot.FromBootID == "boot-0"
+	})
+	if verbs := c.host.verbs(); len(verbs) > 0 || c.host.rebootCount() != 1 || status.Versions.Kubelet != "v1.34.3" {
+		t.Errorf("got %d reboots; work on the host: %v; status %+v", c.host.rebootCount(), verbs, status)
+	}
+	c.checkFree()
+}

@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+)
+
+var restartSteps = []v1alpha1.Step{
+	v1alpha1.StepStaging, v1alpha1.StepWaiting, v1alpha1.StepLocking, v1alpha1.StepKubeadm, v1alpha1.StepLastCheck,
+	v1alpha1.StepActivating, v1alpha1.StepRestarting, v1alpha1.StepVerifying, v1alpha1.StepSettling, v1alpha1.StepUnlocking,
+}
+
+func byRestart(spec *v1alpha1.NodeUpgradeSpec) { spec.Method = v1alpha1.MethodRestart }
+
+// TestRestart checks that a restart keeps the node in service with its pods.
+func TestRestart(t *testing.T) {
+	c := newCluster(t, "agent-restart")
+	c.pod("default", "web-"+c.node, replicated) // no kubelet ends it
+	seen := c.recordMarks()
+	c.order(v1alpha1.ReleaseNode, byRestart)
+	c.run()
+	status := c.awaitStep(v1alpha1.StepIdle)
+	if diff := cmp.Diff(restartSteps, stepsOf(status)); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if status.Versions.Kubelet != "v1.34.4" || status.Method != v1alpha1.MethodRestart || status.Retry.Attempts != 1 {
+		t.Errorf("status %+v", status)
+	}
+	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate", "restart"}, c.host.verbs()); diff != "" || c.host.rebootCount() != 0 {
+		t.Errorf("got %d reboots; work on the host:\n%s", c.host.rebootCount(), diff)
+	}
+	if diff := cmp.Diff([]string{"in service"}, seen()); diff != "" {
+		t.Errorf("the Node (-want +got):\n%s", diff)
+	}
+	c.checkFree()
+	c.awaitEvents("UpgradeRestarting", "UpgradeIdle")
+}
+
+// TestRestartFallsBack checks that a mount which the restart would break is found with facts
+// that are gathered for the last check, and that the node reboots instead.
+func TestRestartFallsBack(t *testing.T) {
+	c := newCluster(t, "agent-falls-back")
+	c.kubelet()
+	c.order(v1alpha1.ReleaseNone, byRestart)
+	c.run()
+	c.await("it is staged", func(s agentStatus) bool { return s.Versions.Staged == "v1.34.4" })
+	c.host.mu.Lock()
+	c.host.facts.Node.RefreshBlockers = []string{"/usr/share/oem"}
+	c.host.facts.Kubeadm.Version = "v1.34.4" // so that no verb runs after which facts are gathered again
+	c.host.mu.Unlock()
+	c.order(v1alpha1.ReleaseNode, byRestart)
+	status := c.awaitStep(v1alpha1.StepIdle)
+	if status.Method != v1alpha1.MethodReboot || !strings.Contains(status.MethodMessage, "/usr/share/oem") {
+		t.Errorf("got method %s (%s), want Reboot because of /usr/share/oem", status.Method, status.MethodMessage)
+	}
+	if c.host.rebootCount() != 1 || status.Versions.Kubelet != "v1.34.4" {
+		t.Errorf("got %d reboots; status %+v", c.host.rebootCount(), status)
+	}
+	c.checkFree()
+	c.awaitEvents("UpgradeCordoning", "UpgradeRebooting")
+}
+
+// TestRestartKilledInEachStep is TestKilledInEachStep for a restart.
+func TestRestartKilledInEachStep(t *testing.T) {
+	c := newCluster(t, "agent-restart-killed")
+	c.host.takes = 300 * time.Millisecond // LastCheck lasts until facts are gathered
+	c.host.hang(verb.Activate)
+	c.host.hang(verb.Restart)
+	c.order(v1alpha1.ReleaseNode, byRestart, func(s *v1alpha1.NodeUpgradeSpec) { s.SettleSeconds = ptr.To[int32](3) })
+	c.run()
+	c.killInEachStep(map[v1alpha1.Step]func(){
+		v1alpha1.StepLastCheck:  func() {},
+		v1alpha1.StepActivating: func() { c.host.finish(verb.Activate) },
+		v1alpha1.StepRestarting: func() { c.host.finish(verb.Restart) },
+		v1alpha1.StepSettling:   func() {},
+	})
+	if diff := cmp.Diff([]string{"stage", "kubeadm", "activate", "restart"}, c.host.verbs()); diff != "" || c.host.rebootCount() != 0 {
+		t.Errorf("got %d reboots; work on the host:\n%s", c.host.rebootCount(), diff)
+	}
+	c.checkFree()
+}
+
+// TestRestartLeavesNothingMerged checks that a node reboots without a drain if the restart
+// leaves nothing merged.
+func TestRestartLeavesNothingMerged(t *testing.T) {
+	c := newCluster(t, "agent-nothing-merged")
+	nothing := ""
+	c.host.refresh = &nothing
+	c.host.fail[verb.Restart] = &host.Result{Reason: v1alpha1.ReasonRestartFailed, Message: "nothing is merged now"}
+	c.pod("default", "web-"+c.node, replicated) // no kubelet ends it
+	seen := c.recordMarks()
+	c.order(v1alpha1.ReleaseNode, byRestart)
+	c.run()
+	status := c.awaitStep(v1alpha1.StepIdle)
+	if status.Versions.Kubelet != "v1.34.4" || c.host.rebootCount() != 1 || status.Method != v1alpha1.MethodReboot || !strings.HasSuffix(status.MethodMessage, ": nothing is merged now") {
+		t.Errorf("got %d reboots; status %+v", c.host.rebootCount(), status)
+	}
+	want := []string{"in service", "cordoned by us, slot-0", "in service"}
+	if diff := cmp.Diff(want, seen()); diff != "" {
+		t.Errorf("the Node (-want +got):\n%s", diff)
+	}
+	c.checkFree()
+}

@@ -1,0 +1,125 @@
+package etcd
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+)
+
+// healthy names the members that are.
+func healthy(facts *v1alpha1.EtcdFacts) string {
+	var names []string
+	for _, m := range facts.Members {
+		if m.Healthy {
+			names = append(names, m.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+func find(t *testing.T, facts *v1alpha1.EtcdFacts, name string) v1alpha1.EtcdMember {
+	t.Helper()
+	for _, m := range facts.Members {
+		if m.Name == name {
+			return m
+		}
+	}
+	t.Fatalf("no member %q in %+v", name, facts)
+	return v1alpha1.EtcdMember{}
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	nodes := newCluster(t, 3)
+	facts := Health(t.Context(), nodes[0].l)
+	if facts.Problem != "" || len(facts.Members) != 3 || len(strings.Fields(healthy(facts))) != 3 || facts.DatabaseBytes == 0 {
+		t.Fatalf("%+v", facts)
+	}
+	if own := Health(t.Context(), nodes[1].l).Members[0].Name; own != "cp2" {
+		t.Errorf("cp2's own member is said to be %s", own)
+	}
+	if m := find(t, facts, "cp2"); !strings.HasPrefix(m.Version, "3.") || m.Learner || m.Problem != "" {
+		t.Errorf("%+v", m)
+	}
+
+	nodes[2].kill()
+	facts = Health(t.Context(), nodes[0].l)
+	if got := healthy(facts); strings.Contains(got, "cp3") || len(strings.Fields(got)) != 2 {
+		t.Errorf("healthy: %s", got)
+	}
+	if m := find(t, facts, "cp3"); !strings.Contains(m.Problem, "does not answer at "+nodes[2].client) {
+		t.Errorf("%+v", m)
+	}
+
+	// Without a quorum the members are still told, and none of them is healthy.
+	nodes[1].kill()
+	facts = Health(t.Context(), nodes[0].l)
+	if got := healthy(facts); got != "" || len(facts.Members) != 3 || find(t, facts, "cp1").Problem == "" {
+		t.Errorf("healthy: %q of %+v", got, facts)
+	}
+
+	nodes[0].kill()
+	if facts = Health(t.Context(), nodes[0].l); !strings.Contains(facts.Problem, "listing the members") {
+		t.Errorf("%+v", facts)
+	}
+}
+
+func TestLearnerIsNotHealthy(t *testing.T) {
+	t.Parallel()
+	n := newCluster(t, 1)[0]
+	if _, err := n.dial().MemberAddAsLearner(t.Context(), []string{freeURL(t)}); err != nil {
+		t.Fatal(err)
+	}
+	facts := Health(t.Context(), n.l)
+	m := find(t, facts, "")
+	if !m.Learner || m.Healthy || m.Problem == "" || healthy(facts) != "cp1" {
+		t.Errorf("%+v", facts)
+	}
+}
+
+// TestAlarm checks that an alarm, which stops writes, makes a member unhealthy.
+func TestAlarm(t *testing.T) {
+	n := newCluster(t, 1)[0]
+	n.kill()
+	// A quota below what is there raises NOSPACE at the first write.
+	t.Setenv("ETCD_QUOTA_BACKEND_BYTES", "1")
+	n.start(n.name + "=" + n.peer)
+	n.await()
+	_, _ = n.dial().Put(t.Context(), "a", "b")
+	if m := find(t, Health(t.Context(), n.l), "cp1"); m.Healthy || !strings.Contains(m.Problem, "NOSPACE") {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestNoMember(t *testing.T) {
+	n := &node{t: t, l: host.Layout{Dir: t.TempDir()}}
+	if facts := Health(t.Context(), n.l); facts != nil {
+		t.Errorf("%+v", facts)
+	}
+	n.write(host.ManifestsDir+"/etcd.yaml", "spec: {containers: [{name: etcd}]}")
+	if facts := Health(t.Context(), n.l); !strings.Contains(facts.Problem, defaultPKI) {
+		t.Errorf("%+v", facts)
+	}
+}
+
+func TestManifest(t *testing.T) {
+	n := &node{t: t, l: host.Layout{Dir: t.TempDir()}}
+	n.write(host.ManifestsDir+"/etcd.yaml", `
+spec:
+  containers:
+  - name: etcd
+    command: [etcd, "--trusted-ca-file=/srv/pki/etcd/ca.crt", "--listen-client-urls=https://10.0.0.1:2379,https://[::1]:12379"]`)
+	found, err := findMember(n.l)
+	if err != nil || found.pki != "/srv/pki/etcd" || found.endpoint != "https://[::1]:12379" {
+		t.Errorf("%+v %v", found, err)
+	}
+	if err := os.Remove(n.l.At(host.ManifestsDir, "etcd.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if found, err = findMember(n.l); found != nil || err != nil {
+		t.Errorf("%+v %v", found, err)
+	}
+}

@@ -1,0 +1,149 @@
+//go:build !integration
+
+package host_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+)
+
+func TestSaveKubeletFiles(t *testing.T) {
+	l := newTree(t)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	save := func(from, want string) {
+		t.Helper()
+		saved, err := l.SaveKubeletFiles(from)
+		must(err)
+		dir := host.Root + "/state/saved/"
+		if diff := cmp.Diff(map[string]string{host.KubeletConfig: dir + "config.yaml", host.KubeletFlags: dir + "kubeadm-flags.env"}, saved); diff != "" {
+			t.Error(diff)
+		}
+		if got := read(t, l, saved[host.KubeletConfig]); got != want {
+			t.Errorf("saved %q, want %q", got, want)
+		}
+	}
+	write(t, l, host.KubeletFlags, "flags")
+	write(t, l, host.KubeletConfig, "of a month ago")
+	save("v1.34.3", "of a month ago")
+	write(t, l, host.KubeletConfig, "before")
+	save("v1.34.3", "before") // kubeadm has not run since: a person changed it
+	must(l.NoteKubeadm(false))
+	write(t, l, host.KubeletConfig, "half")
+	save("v1.34.3", "before") // kubeadm was killed
+	must(l.NoteKubeadm(false))
+	write(t, l, host.KubeletConfig, "kubeadm's")
+	must(l.NoteKubeadm(true))
+	save("v1.34.3", "before") // a second attempt, or another upgrade from the same version
+	write(t, l, host.KubeletConfig, "a person's")
+	save("v1.34.3", "a person's")
+	write(t, l, host.KubeletConfig, "of another version")
+	save("v1.34.4", "of another version")
+	must(l.NoteKubeadm(true))
+	must(l.ForgetKubeletFiles())
+	save("v1.34.4", "of another version")
+	if left, _ := filepath.Glob(l.At(host.Root, "state/saved*")); len(left) != 1 {
+		t.Errorf("old copies are left: %v", left)
+	}
+}
+
+func TestSaveNothing(t *testing.T) {
+	saved, err := newTree(t).SaveKubeletFiles("v1.34.3")
+	if len(saved) > 0 || err != nil {
+		t.Errorf("%v %v", saved, err)
+	}
+}
+
+func TestInstall(t *testing.T) {
+	root := t.TempDir()
+	program := host.Program(root)
+	if err := host.Install("/proc/self/exe", root); err != nil {
+		t.Fatal(err)
+	}
+	first, err := os.Stat(program)
+	if err != nil || first.Mode().Perm() != 0o755 {
+		t.Fatalf("%v %v", first, err)
+	}
+	if err := host.Install("/proc/self/exe", root); err != nil {
+		t.Fatal(err)
+	}
+	if second, err := os.Stat(program); err != nil || !os.SameFile(first, second) {
+		t.Error("the same program was installed twice")
+	}
+	partial := filepath.Join(filepath.Dir(program), ".node-agent123")
+	for _, path := range []string{program, partial} {
+		if err := os.WriteFile(path, []byte("an older one"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := host.Install("/proc/self/exe", root); err != nil {
+		t.Fatal(err)
+	}
+	if third, err := os.Stat(program); err != nil || third.Size() != first.Size() {
+		t.Errorf("not replaced: %v", err)
+	}
+	if _, err := os.Stat(partial); err == nil {
+		t.Error("an interrupted copy is left")
+	}
+}
+
+// TestInstallReplacesDamaged installs over programs that differ from the running one in a few
+// bytes only.
+func TestInstallReplacesDamaged(t *testing.T) {
+	root := t.TempDir()
+	program := host.Program(root)
+	if err := host.Install("/proc/self/exe", root); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Clone(good)
+	changed[len(changed)-1]++
+	for name, damaged := range map[string][]byte{
+		"cut off":           good[:len(good)-1],
+		"cut off at 64 KiB": good[:64<<10],
+		"longer":            append(bytes.Clone(good), 0),
+		"another byte":      changed,
+		"empty":             nil,
+	} {
+		if err := os.WriteFile(program, damaged, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := host.Install("/proc/self/exe", root); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(program); err != nil || !bytes.Equal(got, good) {
+			t.Errorf("%s: the program was not replaced: %d bytes, %v", name, len(got), err)
+		}
+	}
+}
+
+// TestInstallNeedsLittleMemory checks that an agent that starts does not read its program,
+// or the installed one, into memory.
+func TestInstallNeedsLittleMemory(t *testing.T) {
+	root := t.TempDir()
+	for _, what := range []string{"the first copy", "a comparison"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := host.Install("/proc/self/exe", root); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+			t.Errorf("%s allocated %d KiB, want at most 1 MiB", what, got>>10)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package hostwork
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
+)
+
+// TestEveryVerbHasItsFunction checks that the two tables have the same verbs.
+func TestEveryVerbHasItsFunction(t *testing.T) {
+	for _, e := range hostverb.Table {
+		if Table[e.Verb].Run == nil {
+			t.Errorf("verb %q has no function", e.Verb)
+		}
+	}
+	if len(Table) != len(hostverb.Table) {
+		t.Errorf("%d verbs have a function, and %d are in hostverb.Table", len(Table), len(hostverb.Table))
+	}
+}
+
+// TestArguments checks that a verb has arguments on both sides or on none, and that a person
+// may run it without a request.
+func TestArguments(t *testing.T) {
+	for _, e := range hostverb.Table {
+		if e.Args == nil {
+			continue
+		}
+		for raw, want := range map[string]string{
+			"":      "there is no request with arguments",
+			"\"x\"": "decoding the arguments: ",
+		} {
+			_, err := Table[e.Verb].Run(t.Context(), host.Layout{Dir: t.TempDir()}, json.RawMessage(raw), host.NewLog(&bytes.Buffer{}))
+			if err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
+				t.Errorf("%s with %q: %v", e.Verb, raw, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+)
+
+// gateUnknown returns the message for a gate that could not be read for HostWithin. An
+// unknown gate counts as closed.
+func gateUnknown(o Observation) string {
+	message := fmt.Sprintf("could not determine for %s whether the node may begin", HostWithin)
+	if why := o.Work[verb.Etcd].StartFailure.Message; why != "" {
+		message += ": " + why
+	}
+	return message
+}
+
+// locking checks the gate and takes the slot. Facts of the host must be recent, as the staged
+// image may have been deleted while the node waited. Before it holds the slot there is nothing
+// to undo.
+func locking(s State, o Observation) (State, Action) {
+	switch {
+	case withdrawn(s, o) && o.Slot.Held == "":
+		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
+	case withdrawn(s, o):
+		return abortWithdrawn(s, o)
+	case wrongSlot(o, o.Slot.Held):
+		return abort(s, o, v1alpha1.ReasonNoSlot, wrongSlotMessage(o.Slot.Held))
+	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)) && o.Slot.Held != "":
+		return abort(s, o, v1alpha1.ReasonGateUnknown, gateUnknown(o))
+	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
+		return s.withReason(v1alpha1.ReasonGateUnknown, gateUnknown(o)), Action{}
+	case o.Gate == nil:
+		return s, Action{}
+	case !o.Gate.Open && o.Slot.Held != "":
+		return abortGateClosed(s, o)
+	case !o.Gate.Open:
+		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(o.Gate.Until), wait(o.Now.Add(gateRound))
+	case o.Host.At.Before(HostSince(s, o, "")):
+		return s, Action{}
+	case !Staged(o) && o.Slot.Held != "":
+		return abort(s, o, v1alpha1.ReasonStaging, "the image of "+o.Spec.Version+" is not staged any more")
+	case o.Slot.Held == "" && (o.Slot.Reserved == "" || wrongSlot(o, o.Slot.Reserved) || !Staged(o)):
+		return betweenAttempts(s.enter(v1alpha1.StepWaiting, o), o)
+	case o.Slot.Held == "":
+		return s.withReason("", ""), Action{Do: DoTake, Wake: o.Now.Add(gateRound)}
+	}
+	s.Attempts++
+	s.Method, s.MethodMessage = "", ""
+	s = s.notRebooting()
+	switch {
+	case needsSnapshot(s, o):
+		return s.enter(v1alpha1.StepSnapshotting, o), Action{}
+	case !kubeadmDone(o):
+		return s.enter(v1alpha1.StepKubeadm, o), Action{}
+	case o.Spec.Release == v1alpha1.ReleaseNode:
+		return afterKubeadm(s, o)
+	}
+	return s.enter(v1alpha1.StepChecking, o), Action{}
+}
+
+// wrongSlot reports whether the slot is none that this node may take. All nodes that run an
+// apiserver or a member of etcd share one slot: its Lease ensures that two of them are never out
+// of service at once, whatever the labels of their Nodes say.
+func wrongSlot(o Observation, slot string) bool {
+	return slot != "" && slot != fleet.ControlPlaneSlot && o.Host != nil && o.Host.OneAtATime
+}
+
+func wrongSlotMessage(slot string) string {
+	return fmt.Sprintf("this node runs a kube-apiserver or a member of etcd, and takes only %s, not %s", fleet.ControlPlaneSlot, slot)
+}
+
+// abortIfBlocked aborts the attempt if the node may not begin a disruptive action now.
+func abortIfBlocked(s State, o Observation) (State, Action, bool) {
+	switch {
+	case withdrawn(s, o):
+		s, a := abortWithdrawn(s.uncounted(), o)
+		return s, a, true
+	case o.Slot.Held == "":
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, "this node no longer holds the slot")
+		return s, a, true
+	case wrongSlot(o, o.Slot.Held):
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonNoSlot, wrongSlotMessage(o.Slot.Held))
+		return s, a, true
+	case o.Gate == nil && !o.Now.Before(deadline(s, o, HostWithin)):
+		s, a := abort(s.uncounted(), o, v1alpha1.ReasonGateUnknown, gateUnknown(o))
+		return s, a, true
+	case o.Gate != nil && !o.Gate.Open:
+		s, a := abortGateClosed(s.uncounted(), o)
+		return s, a, true
+	case wouldActivate(o):
+		s, a := abortAndRetry(s.uncounted(), o, v1alpha1.ReasonNextBootDiffers, nextBootMessage(o))
+		return s, a, true
+	}
+	return s, Action{}, false
+}

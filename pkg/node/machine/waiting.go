@@ -1,0 +1,130 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+)
+
+// betweenAttempts chooses between Idle, Staging, Waiting and Unsupported, from the
+// observation alone.
+func betweenAttempts(s State, o Observation) (State, Action) {
+	// A mark on a node that has nothing of kubectl-upgrade is not of an upgrade: a kubelet
+	// may annotate its own Node.
+	if !o.Managed && (!o.Host.HasFiles || !o.Node.Marked() && o.Slot.Held == "") {
+		return unmanaged(s, o)
+	}
+	s = s.switchUpgrade(o)
+	if o.Node.Marked() || o.Slot.Held != "" {
+		return resume(s, o)
+	}
+	if o.Spec.Upgrade == nil {
+		s = s.withoutUpgrade()
+	}
+	switch {
+	case !o.Host.Supported && o.Spec.Type != v1alpha1.TypeReboot:
+		return s.enter(v1alpha1.StepUnsupported, o).withReason(v1alpha1.ReasonUnsupported, o.Host.UnsupportedReason), Action{}
+	case o.Host.Armed && disarmDue(o):
+		if s.Step == "" { // the first step, so that a refused start is reported
+			s = s.enter(v1alpha1.StepIdle, o)
+		}
+		return start(s, o, verb.Disarm, disarmKey)
+	case o.Spec.Upgrade == nil:
+		return idle(s, o, v1alpha1.ReasonNoUpgrade, "no upgrade is requested")
+	case done(s, o):
+		return idle(s, o, v1alpha1.ReasonUpToDate, upToDate(s, o))
+	case !Staged(o):
+		return staging(s, o)
+	case !Pulled(o):
+		return pulling(s, o)
+	}
+	return waiting(s, o)
+}
+
+// switchUpgrade returns a fresh State if another upgrade is requested, or s.
+func (s State) switchUpgrade(o Observation) State {
+	if o.Spec.Upgrade != nil && !s.Follows(o.Spec) {
+		return newState(*o.Spec.Upgrade, o.Node.KubeletVersion)
+	}
+	return s
+}
+
+const disarmKey = "disarm"
+
+// disarmDue reports whether disarming may run now: once every confRetry. On a node without
+// a sysext image of Kubernetes it never does.
+func disarmDue(o Observation) bool {
+	work := o.Work[verb.Disarm]
+	ended := work.FinishedAt
+	due := ended.After(o.Now) || !o.Now.Before(ended.Add(confRetry))
+	return o.Host.Supported && !work.Running && !o.Work[verb.Stage].Running && due
+}
+
+func upToDate(s State, o Observation) string {
+	switch {
+	case o.Spec.Type != v1alpha1.TypeReboot:
+		return "the node runs " + o.Node.KubeletVersion
+	case rebooted(s, o):
+		return "the node was rebooted"
+	}
+	return "no reboot is needed"
+}
+
+// idle enters Idle with the reason, or with what keeps systemd-sysupdate armed.
+func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State, Action) {
+	var next Action
+	const armed = "the node's own systemd-sysupdate may still activate an image: "
+	switch work := o.Work[verb.Disarm]; {
+	case o.Host.Armed && work.ended(disarmKey) && !work.OK:
+		next = wait(work.FinishedAt.Add(confRetry))
+		reason, message = work.Reason, armed+work.Message
+	case o.Host.Supported && o.Host.ConfProblem != "":
+		reason, message = v1alpha1.ReasonConfConflict, armed+o.Host.ConfProblem
+	}
+	s = s.enter(v1alpha1.StepIdle, o).withReason(reason, message)
+	s.RetryAt = time.Time{}
+	return s, next
+}
+
+// keepsAbortReason reports whether the reason of the last abort still applies: it says
+// more than that the slot is gone.
+func keepsAbortReason(s State, o Observation) bool {
+	last := len(s.Steps) - 2
+	return last >= 0 && s.Steps[last].Step == v1alpha1.StepAborting && s.RetryAt.IsZero() &&
+		s.Reason != "" && s.Reason != v1alpha1.ReasonAwaitingRelease &&
+		(s.Until.IsZero() || o.Now.Before(s.Until))
+}
+
+// waiting reports why the node waits, and enters Locking once the node is released and
+// has a slot reserved.
+func waiting(s State, o Observation) (State, Action) {
+	failed := s.Step == v1alpha1.StepWaiting && o.Now.Before(s.RetryAt)
+	if s.Reason == v1alpha1.ReasonSnapshotFailed && !o.Spec.EtcdSnapshot {
+		failed = false // a person no longer requires the snapshot
+	}
+	s = s.enter(v1alpha1.StepWaiting, o)
+	switch {
+	case failed:
+		return s, wait(s.RetryAt)
+	case mayRunKubeadmAhead(s, o) && o.Gate != nil:
+		return waitingToRunAhead(s, o)
+	case withdrawn(s, o):
+		s.RetryAt = time.Time{}
+		if work := o.Work[verb.Kubeadm]; work.ended(attemptKey(s, o)) && !work.OK && !kubeadmDone(o) {
+			s.KubeadmLog = work.Log
+			return s.withReason(work.Reason, "kubeadm failed ahead of the node's turn, and runs again when it comes: "+work.Message), Action{}
+		}
+		return s.withReason(v1alpha1.ReasonAwaitingRelease, "ready to begin; waiting for the coordinator"), Action{}
+	case o.Spec.Release == v1alpha1.ReleaseControlPlane && kubeadmDone(o):
+		return s.withReason(v1alpha1.ReasonControlPlaneFirst, "this node's control plane is at "+o.Spec.Version+"; every other control plane is upgraded before any kubelet"), Action{}
+	case o.Slot.Reserved == "" && keepsAbortReason(s, o):
+		return s, wait(s.Until)
+	case o.Slot.Reserved == "":
+		return s.withReason(v1alpha1.ReasonNoSlot, "released; waiting for a slot"), Action{}
+	case wrongSlot(o, o.Slot.Reserved):
+		return s.withReason(v1alpha1.ReasonNoSlot, wrongSlotMessage(o.Slot.Reserved)), Action{}
+	}
+	s.RetryAt = time.Time{}
+	return s.enter(v1alpha1.StepLocking, o), Action{}
+}

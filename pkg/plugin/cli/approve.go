@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
+)
+
+func newApprove(p *program) *cobra.Command {
+	var group string
+	cmd := &cobra.Command{
+		Use:   "approve NAME",
+		Short: "Approve an upgrade, or a group of it",
+		Long: `Approves the ClusterUpgrade NAME, or with --group one group of its strategy, where the
+strategy has "approval: Required". ` + "`kubectl upgrade status`" + ` shows which approvals are missing.
+Your name is recorded.`,
+		Example: `  kubectl upgrade approve v1.34.4
+  kubectl upgrade approve v1.34.4 --group db`,
+		Args:              named("ClusterUpgrade"),
+		ValidArgsFunction: p.completeUpgrade(false),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.approve(cmd.Context(), args[0], group) },
+	}
+	cmd.Flags().StringVar(&group, "group", "", "Approve this group, and not the whole upgrade.")
+	return cmd
+}
+
+// approve adds an approval to spec.approved of an upgrade.
+func (p *program) approve(ctx context.Context, name, group string) error {
+	reader, err := p.reader()
+	if err != nil {
+		return err
+	}
+	owner := ""
+	changed, err := reader.change(ctx, name, func(u *v1alpha1.ClusterUpgrade, user string) (map[string]any, error) {
+		given := u.Spec.Approved
+		switch {
+		case u.Status.Outcome != "":
+			return nil, fmt.Errorf("ClusterUpgrade %s has ended (%s): it can no longer be approved", name, u.Status.Outcome)
+		case group == "" && given.Upgrade, group != "" && slices.Contains(given.Groups, group):
+			return nil, nil
+		}
+		owner = request.GitOwner(u)
+		approved := map[string]any{"by": nil}
+		if user != "" {
+			approved["by"] = user
+		}
+		if group == "" {
+			approved["upgrade"] = true
+		} else { // a merge patch replaces a list as a whole
+			approved["groups"] = append(slices.Clone(given.Groups), group)
+		}
+		return map[string]any{"approved": approved}, nil
+	})
+	if err != nil {
+		return err
+	}
+	p.printChange(name, "approved", changed, owner, "spec.approved")
+	return nil
+}

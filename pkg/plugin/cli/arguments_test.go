@@ -1,0 +1,111 @@
+package cli_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/cli"
+)
+
+// Arguments that no cluster can make right are refused before a request is sent.
+func TestBadArgumentsAreRefusedWithoutAnyRequest(t *testing.T) {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		http.NotFound(w, nil)
+	}))
+	defer server.Close()
+	folder := t.TempDir()
+	kubeconfig := filepath.Join(folder, "kubeconfig")
+	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: %q}}], contexts: [{name: c, context: {cluster: c}}]}`, server.URL)
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	missing := filepath.Join(folder, "missing.yaml")
+	run := func(args ...string) error {
+		requests.Store(0)
+		cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}, "test")
+		cmd.SetArgs(append(args, "--kubeconfig", kubeconfig, "--cache-dir", folder))
+		return cmd.ExecuteContext(t.Context())
+	}
+	if err := run("apply", "v1.35.4"); err == nil || requests.Load() == 0 {
+		t.Fatalf("good arguments: got %v and %d requests, so that this test proves nothing", err, requests.Load())
+	}
+	for _, test := range []struct{ args, want string }{
+		{"apply", "expected one VERSION, got 0"},
+		{"apply banana", `VERSION "banana": expected a version`},
+		{"apply v1.35.x", `VERSION "v1.35.x": expected a version`},
+		{"apply 1", `VERSION "1": expected a version`},
+		{"apply v1.35 -o banana", "-o banana: "},
+		{"apply v1.35 -o jsonpath={", "-o jsonpath={: "},
+		{"apply v1.35 -o go-template={{", "-o go-template={{: "},
+		{"apply v1.35 --dry-run=banana", "--dry-run=banana: must be"},
+		{"apply v1.35 --start-time banana", `--start-time="banana": must be a time`},
+		{"apply v1.35 --start-time 1066-10-14", `--start-time="1066-10-14": must be in the years`},
+		{"apply v1.35 --time-zone banana", "--time-zone=banana: must be an IANA name"},
+		{"apply v1.35 --max-unavailable 0", "--max-unavailable=0: must be"},
+		{"apply v1.35 --method banana", "--method=banana: must be Reboot, SoftReboot or Restart"},
+		{"apply v1.35 --ignore-check banana", "--ignore-check=banana: there is no such check"},
+		{"apply v1.35 --timeout banana", "--timeout=banana: must be a duration"},
+		{"apply v1.35 --timeout -1h", "--timeout=-1h: must not be negative"},
+		{"apply v1.35 --timeout 1h --detach", "--timeout limits following"},
+		{"plan banana", `VERSION "banana": expected a version`},
+		{"plan --at banana", `--at="banana": must be a time`},
+		{"plan --time-zone banana", "--time-zone=banana: must be an IANA name"},
+		{"plan -o banana", "-o banana: "},
+		{"plan --snapshot a --save-snapshot b", "cannot be combined"},
+		{"plan -f " + missing, "reading schedules: stat " + missing},
+		{"status -o banana", "-o banana: "},
+		{"status --timeout 1h", "--timeout limits --watch"},
+		{"status --watch --timeout banana", "--timeout=banana: must be a duration"},
+		{"status --watch -o json", "--watch is for people"},
+		{"status --log", "--log requires a node"},
+		{"status worker-1 --log -o json", "--log prints kubeadm's output as it is"},
+		{"history -o banana", "-o banana: "},
+		{"releases -o banana", "-o banana: "},
+		{"version -o banana", "-o banana: "},
+		{"windows -o banana", "-o banana: "},
+		{"windows -o name", "-o name: openings have no names"},
+		{"windows --from banana", `--from="banana": must be a time`},
+		{"windows --until banana", `--until="banana": must be a time`},
+		{"windows --from 2027-01-02 --until 2027-01-01", `--until="2027-01-01": must be later than --from`},
+		{"windows --type banana", `--type: "banana" is not Patch, Minor or Reboot`},
+		{"windows --count 0", "--count=0: must be 1 or more"},
+		{"windows --node a --labels b=c", "--node asks the cluster for its labels"},
+		{"windows --node a -f " + missing, "--node asks the cluster for its labels"},
+		{"freeze --reason r", "either --until TIME or --for DURATION"},
+		{"freeze --reason r --for 1h --until 2999-01-01", "either --until TIME or --for DURATION"},
+		{"freeze --for 1h", "--reason is required"},
+		{"freeze --reason r --for banana", "--for=banana: must be a duration"},
+		{"freeze --reason r --until banana", `--until="banana": must be a time`},
+		{"freeze --reason r --until 2001-01-01", `--until="2001-01-01": is in the past`},
+		{"freeze --reason r --for 1h --upgrades banana", `--upgrades: "banana" is not Patch, Minor or Reboot`},
+		{"freeze --reason r --for 1h --node-selector a=b=c", "--node-selector=a=b=c: "},
+		{"freeze --reason r --for 1h --time-zone banana", "--time-zone=banana: must be an IANA name"},
+		{"freeze --reason r --for 1h --dry-run=banana", "--dry-run=banana: must be"},
+		{"freeze --reason r --for 1h -o banana", "-o banana: "},
+		{"freeze Not_A_Name --reason r --for 1h", "Not_A_Name"},
+		{"unfreeze --dry-run=banana", "--dry-run=banana: must be"},
+		{"unfreeze a b", "is one argument too many"},
+		{"suspend", "expected the name of one ClusterUpgrade, got 0"},
+		{"resume a b", "expected the name of one ClusterUpgrade, got 2"},
+		{"abandon", "expected the name of one node, got 0"},
+		{"abandon worker-1", "--reason is required"},
+		{"abandon worker-1 --reason " + strings.Repeat("x", 257), "--reason: the reason has 257 characters"},
+		{"status --color banana", "--color=banana: must be auto, always or never"},
+	} {
+		err := run(strings.Fields(test.args)...)
+		if err == nil || !strings.Contains(err.Error(), test.want) || requests.Load() > 0 {
+			t.Errorf("%s: got %d requests and error %v, want none and %s", test.args, requests.Load(), err, test.want)
+		}
+	}
+}

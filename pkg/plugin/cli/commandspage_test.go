@@ -1,0 +1,74 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/doctor"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
+)
+
+var quoted = regexp.MustCompile(`"(\w+)"`)
+
+// TestCommandsPageShowsEveryField checks that docs/commands.md and docs/report.md show every
+// field of the JSON on which scripts may rely.
+func TestCommandsPageShowsEveryField(t *testing.T) {
+	var text []byte
+	for _, page := range []string{"commands.md", "report.md"} {
+		one, err := os.ReadFile(filepath.Join(apitest.Root(t), "docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, one...)
+	}
+	shapes := map[string]any{
+		"UpgradeStatus": render.Status{}, "UpgradePlan": plan.Plan{}, "UpgradeHistory": render.History{},
+		"UpgradeReport": report.Report{}, "ReleaseList": render.ReleaseList{}, "WindowList": render.WindowList{},
+		"UpgradeDiagnosis": doctor.Diagnosis{},
+	}
+	for kind, value := range shapes {
+		_, shape, found := strings.Cut(string(text), `"kind":"`+kind+`"`)
+		if !found {
+			t.Errorf("the page has no %s", kind)
+			continue
+		}
+		shape, _, _ = strings.Cut(shape, `{"apiVersion"`)
+		shape, _, _ = strings.Cut(shape, "```")
+		var shown []string
+		for _, m := range quoted.FindAllStringSubmatch(shape, -1) {
+			shown = append(shown, m[1])
+		}
+		for _, field := range fieldsOf(reflect.TypeOf(value)) {
+			if field != "apiVersion" && field != "kind" && !slices.Contains(shown, field) {
+				t.Errorf("%s: the page does not show %q", kind, field)
+			}
+		}
+	}
+}
+
+// fieldsOf returns the JSON names of a type's fields, and of the fields below them, except
+// for types of the API, which docs/api.md describes.
+func fieldsOf(of reflect.Type) (names []string) {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		of = of.Elem()
+	}
+	ours := slices.ContainsFunc([]string{"/pkg/plugin/render", "/pkg/cluster/plan", "/pkg/plugin/report", "/pkg/plugin/doctor"}, func(pkg string) bool { return strings.HasSuffix(of.PkgPath(), pkg) })
+	if of.Kind() != reflect.Struct || !ours {
+		return nil
+	}
+	for i := range of.NumField() {
+		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		if name != "-" && name != "" {
+			names = append(append(names, name), fieldsOf(of.Field(i).Type)...)
+		}
+	}
+	return names
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
+)
+
+// The exit codes beside 0 and 1.
+const (
+	exitWork        = 2
+	exitFailed      = 3
+	exitTimeout     = 4
+	exitInterrupted = 130
+)
+
+// errWork ends `kubectl upgrade plan --exit-code` where there is something to do.
+var errWork = errors.New("there is something to do")
+
+// Exit writes the error as one line and returns the program's exit code. An
+// interruption is not reported: the person who pressed Ctrl-C knows.
+func Exit(err error, errOut io.Writer) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, errWork):
+		return exitWork
+	}
+	fmt.Fprintln(safe{out: errOut}, "error:", oneLine(err.Error()))
+	switch {
+	case errors.As(err, new(follow.Failure)):
+		return exitFailed
+	case errors.As(err, new(follow.Timeout)):
+		return exitTimeout
+	}
+	return 1
+}
+
+// oneLine returns the text with each run of white space as one space.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// isMissing reports whether the object does not exist. A kind that the cluster does not
+// know is another error.
+func isMissing(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+const installHint = "see Install in its README.md"
+
+// undeclaredField matches what the API server says of a field that a definition does not have.
+var undeclaredField = regexp.MustCompile(`unknown field "([^"]+)"`)
+
+// explain returns an error of the API server with what it means, and what to try next.
+func explain(doing string, err error) error {
+	var unreachable *url.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
+		return err
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s: this cluster does not know the kind, kubectl-upgrade is not installed on it; %s", doing, installHint)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w; ask the cluster's administrators for that right", err)
+	case apierrors.IsBadRequest(err) && undeclaredField.MatchString(err.Error()):
+		field := undeclaredField.FindStringSubmatch(err.Error())[1]
+		return fmt.Errorf("%s: the cluster's CRDs are older than this plugin and have no field %s; apply the CRDs of the plugin's version (`kubectl upgrade version --client`) first, or leave the option out", doing, field)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: the API server does not accept your credentials; try `kubectl auth whoami`", doing)
+	case errors.As(err, &unreachable) && strings.Contains(unreachable.URL, "//localhost:8080/"): // client-go's address without a kubeconfig
+		return fmt.Errorf("%s: there is no kubeconfig: --kubeconfig, $KUBECONFIG or ~/.kube/config must name a file with a cluster", doing)
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return fmt.Errorf("%s: the API server's certificate is not trusted (%w); the kubeconfig's certificate-authority must be that of the cluster, and its server an address that the certificate names", doing, unreachable.Err)
+	case errors.As(err, &unreachable):
+		return fmt.Errorf("%s: the API server does not answer (%w); try `kubectl cluster-info`", doing, unreachable.Err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

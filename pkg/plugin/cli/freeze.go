@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
+)
+
+// freeze is `kubectl upgrade freeze` with its arguments.
+type freeze struct {
+	*program
+	output
+	dryRun
+	name, until, duration, reason, selector, timeZone string
+	upgrades                                          []string
+}
+
+func newFreeze(p *program) *cobra.Command {
+	f := &freeze{program: p}
+	cmd := &cobra.Command{
+		Use:   "freeze [NAME] (--until TIME | --for DURATION) --reason TEXT",
+		Short: "Block upgrades for a while",
+		Long: `Creates a MaintenanceSchedule with one exclusion and no window: while it is in
+effect, no node begins, even if a window is open or the upgrade ignores windows.
+Images are still staged, and nodes past their last check finish. It adds an object and
+changes none, so it does not conflict with schedules that are kept in Git;
+--dry-run=client -o yaml prints the object for your repository.
+
+TIME is RFC 3339, or local time in --time-zone; DURATION is such as 90m, 4h or 14d12h.
+A freeze ends at that time, or with ` + "`kubectl upgrade unfreeze`" + `.`,
+		Example: `  kubectl upgrade freeze --for 4h --reason "incident 4711"
+  kubectl upgrade freeze christmas --until "2027-01-02 06:00" --time-zone Europe/Berlin --reason "office closed"
+  kubectl upgrade freeze --for 14d --upgrades Minor --node-selector pool=db --reason "end of the quarter"
+  kubectl upgrade freeze --for 2d --reason audit --dry-run=client -o yaml > freeze.yaml`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				f.name = args[0]
+			}
+			return f.run(cmd.Context())
+		},
+	}
+	f.output.addTo(cmd)
+	f.dryRun.addTo(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.until, "until", "", "When it ends: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
+	flags.StringVar(&f.duration, "for", "", "How long it lasts, such as 90m, 4h or 14d.")
+	flags.StringVar(&f.reason, "reason", "", "Why, for people who wait because of it. Required.")
+	flags.StringSliceVar(&f.upgrades, "upgrades", nil, "Which upgrades it blocks: Patch, Minor, Reboot. Default: all.")
+	flags.StringVar(&f.selector, "node-selector", "", "Only nodes with these labels, such as pool=db. Default: every node.")
+	flags.StringVar(&f.timeZone, "time-zone", "", "Time zone of --until, and of the times shown for this freeze. Default: this machine's for --until.")
+	return cmd
+}
+
+func (f *freeze) run(ctx context.Context) error {
+	if err := f.dryRun.check(); err != nil {
+		return err
+	}
+	schedule, err := f.schedule()
+	if err != nil {
+		return err
+	}
+	if f.dryRun.mode != dryRunClient {
+		if schedule, err = f.create(ctx, schedule); err != nil {
+			return err
+		}
+	}
+	if !f.forPeople() {
+		return f.print(f.program, schedule)
+	}
+	exclusion := schedule.Spec.MaintenanceExclusions[0]
+	options := f.drawing()
+	options.Now = exclusion.StartTime.Time
+	if options.Zone, err = zone(f.timeZone); err != nil {
+		return err
+	}
+	fmt.Fprintf(f.Out, "maintenanceschedule.%s/%s created%s: in effect until %s\n", v1alpha1.Group, schedule.Name, f.dryRun, render.When(exclusion.EndTime.Time, options))
+	return nil
+}
+
+// create creates the object.
+func (f *freeze) create(ctx context.Context, schedule *v1alpha1.MaintenanceSchedule) (*v1alpha1.MaintenanceSchedule, error) {
+	reader, err := f.reader()
+	if err != nil {
+		return nil, err
+	}
+	if f.dryRun.mode == dryRunNone {
+		reader.sign(ctx, schedule)
+	}
+	created, err := reader.kinds.MaintenanceSchedules.Create(ctx, schedule, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict, DryRun: f.dryRun.options()})
+	if apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("there is a MaintenanceSchedule %s already; `kubectl upgrade unfreeze %s` ends it, and `kubectl upgrade freeze NAME` makes another", schedule.Name, schedule.Name)
+	}
+	if err != nil {
+		return nil, explain("creating MaintenanceSchedule "+schedule.Name, err)
+	}
+	created.TypeMeta = schedule.TypeMeta
+	return created, nil
+}
+
+// schedule returns the object to create.
+func (f *freeze) schedule() (*v1alpha1.MaintenanceSchedule, error) {
+	if err := checkReason(f.reason); err != nil {
+		return nil, err
+	}
+	r := request.Freeze{Name: f.name, Start: f.now().UTC().Truncate(time.Second), Reason: f.reason}
+	var err error
+	if r.End, err = f.end(r.Start); err != nil {
+		return nil, err
+	}
+	if r.Upgrades, err = upgradeTypes("upgrades", f.upgrades); err != nil {
+		return nil, err
+	}
+	if f.timeZone != "Local" { // it is another zone on every machine
+		r.TimeZone = f.timeZone
+	}
+	if f.selector != "" {
+		if r.NodeSelector, err = parseSelector(f.selector); err != nil {
+			return nil, fmt.Errorf("--node-selector=%s: %w", f.selector, err)
+		}
+	}
+	return r.Object()
+}
+
+// end returns the first instant after the freeze.
+func (f *freeze) end(now time.Time) (time.Time, error) {
+	in, err := zone(f.timeZone)
+	if err != nil {
+		return time.Time{}, err
+	}
+	var end time.Time
+	switch {
+	case (f.until == "") == (f.duration == ""):
+		return end, errors.New("say how long: either --until TIME or --for DURATION")
+	case f.until != "":
+		end, err = parseTime("until", f.until, in)
+	default:
+		var length time.Duration
+		if length, err = parseDuration("for", f.duration); err == nil {
+			end = now.Add(length)
+			err = checkYear("for", f.duration, end)
+		}
+	}
+	if err == nil && !end.After(now) {
+		err = fmt.Errorf("--until=%q: is in the past", f.until)
+	}
+	return end, err
+}

@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+)
+
+// planning is `kubectl upgrade plan` with its arguments.
+type planning struct {
+	*program
+	output
+	version              string // empty: the upgrades that exist
+	snapshotFile, saveTo string
+	at, timeZone         string
+	files                []string // with schedules
+	exitCode             bool
+	unchecked            string // why there are no findings; empty: the checks were made
+}
+
+func newPlan(p *program) *cobra.Command {
+	n := &planning{program: p}
+	cmd := &cobra.Command{
+		Use:   "plan [VERSION]",
+		Short: "Show in which order nodes are upgraded, when, and why a node waits",
+		Long: `Shows the plan that the coordinator makes, and changes nothing:
+
+  - the findings of the preflight checks;
+  - the order of the nodes;
+  - for each node whether it may begin, and if not, why and until when;
+  - when each is expected to begin and to be done, from how long the nodes of this
+    cluster took before.
+
+With VERSION it plans an upgrade that does not exist yet; for a minor such as v1.35, to
+its newest patch.
+
+It reads the cluster with your permissions. Without access to the cluster, use
+--snapshot with a file that --save-snapshot wrote: the plan is then made for the time
+at which the file was written, or for --at. The index of images is read from this
+machine, at the address in the UpgradePolicy.`,
+		Example: `  kubectl upgrade plan
+  kubectl upgrade plan v1.35 --at "2026-12-24 18:00"
+  kubectl upgrade plan -f new-schedules/
+  kubectl upgrade plan --save-snapshot cluster.json
+  kubectl upgrade plan --snapshot cluster.json v1.34.5
+  kubectl upgrade plan v1.35 -o jsonpath='{.findings[?(@.level=="Block")].message}'
+  kubectl upgrade plan --exit-code -o jsonpath='{.nodes[?(@.decision=="Wait")].name}'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				n.version = args[0]
+			}
+			return n.run(cmd.Context())
+		},
+	}
+	n.addTo(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&n.snapshotFile, "snapshot", "", "Read the state of the cluster from this file instead of the API server.")
+	flags.StringVar(&n.saveTo, "save-snapshot", "", "Also save the state of the cluster to this file.")
+	flags.StringVar(&n.at, "at", "", "Plan for this time: RFC 3339, or 2026-12-24 18:00 in --time-zone.")
+	flags.StringVar(&n.timeZone, "time-zone", "", "Time zone in which times are read and printed. Default: this machine's.")
+	flags.StringSliceVarP(&n.files, "filename", "f", nil, "Add the schedules of this file, folder, or standard input (-); they replace those of the same name.")
+	flags.BoolVar(&n.exitCode, "exit-code", false, "Exit with 2 if there is something to do.")
+	return cmd
+}
+
+func (n *planning) run(ctx context.Context) error {
+	flags, err := n.readFlags()
+	if err != nil {
+		return err
+	}
+	n.warnOf(flags.schedules, n.now())
+	shot, err := n.read(ctx)
+	if err != nil {
+		return err
+	}
+	at := cmp.Or(flags.at, shot.TakenAt)
+	saved := shot
+	saved.Schedules = slices.Clone(shot.Schedules)
+	n.supposeManaged(&shot.Snapshot)
+	if err := n.suppose(&shot.Snapshot, flags.schedules, at); err != nil {
+		return err
+	}
+	if err := n.check(ctx, &shot.Snapshot, at); err != nil {
+		return err
+	}
+	if n.saveTo != "" {
+		saved.Preflight, saved.Webhooks = shot.Preflight, shot.Webhooks
+		if err := saved.save(n.saveTo); err != nil {
+			return err
+		}
+	}
+	decided := plan.Predict(shot.Snapshot, at)
+	if err := n.show(shot.Snapshot, decided, at, flags.zone); err != nil {
+		return err
+	}
+	if n.exitCode && request.HasWork(decided) {
+		return errWork
+	}
+	return nil
+}
+
+// read returns the snapshot of a file, or of the cluster.
+func (n *planning) read(ctx context.Context) (snapshotFile, error) {
+	if n.snapshotFile != "" {
+		return loadSnapshot(n.snapshotFile)
+	}
+	return n.takeSnapshot(ctx)
+}
+
+// check makes the checks. From a file it takes the findings that are in it.
+func (n *planning) check(ctx context.Context, s *fleet.Snapshot, at time.Time) error {
+	if n.snapshotFile == "" {
+		return n.runPreflight(ctx, s, at)
+	}
+	if request.ReuseFindings(s, at) {
+		return nil
+	}
+	n.unchecked = n.snapshotFile + " has no findings for this upgrade; the plan assumes that no check blocks it"
+	if !n.forPeople() {
+		fmt.Fprintln(n.ErrOut, "Preflight: not checked:", n.unchecked)
+	}
+	return nil
+}
+
+// supposeManaged has the plan show what would happen if the mode were Manage, and says so.
+func (p *program) supposeManaged(s *fleet.Snapshot) {
+	supposed, observed := request.SupposeManaged(*s)
+	if *s = supposed; observed {
+		fmt.Fprintf(p.ErrOut, "The plan is what would happen; %s\n", render.ObservedNote)
+	}
+}
+
+// suppose puts the schedules, and an upgrade that does not exist yet, into the snapshot.
+func (n *planning) suppose(s *fleet.Snapshot, more []v1alpha1.MaintenanceSchedule, at time.Time) error {
+	s.Schedules = slices.DeleteFunc(s.Schedules, func(old v1alpha1.MaintenanceSchedule) bool {
+		return slices.ContainsFunc(more, func(one v1alpha1.MaintenanceSchedule) bool { return one.Name == old.Name })
+	})
+	s.Schedules = append(s.Schedules, more...)
+	if n.version == "" {
+		return nil
+	}
+	supposed, notes, err := request.SupposeVersion(*s, n.version, at)
+	for _, note := range notes {
+		fmt.Fprintln(n.ErrOut, note)
+	}
+	*s = supposed
+	return err
+}
+
+// show writes the plan in the format that was chosen.
+func (n *planning) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *time.Location) error {
+	switch {
+	case n.format() == "name":
+		for _, node := range decided.Nodes {
+			fmt.Fprintf(n.Out, "nodeupgrade.%s/%s\n", v1alpha1.Group, node.Name)
+		}
+		return nil
+	case !n.forPeople():
+		return n.print(n.program, inUTC(decided))
+	}
+	options := n.drawing()
+	options.Now, options.Zone, options.Wide, options.Unchecked = at, in, n.format() == "wide", n.unchecked
+	upgrade := view.Upgrade(request.Planned(s, decided))
+	if upgrade != nil && request.IsSupposed(upgrade.Name) {
+		upgrade.Name = decided.Version + " (not requested yet)"
+	}
+	_, err := io.WriteString(n.drawn, render.Plan(decided, upgrade, options))
+	return err
+}
+
+// inUTC returns the plan with its times as JSON shows them.
+func inUTC(decided plan.Plan) plan.Plan {
+	decided.Next = utc(decided.Next)
+	decided.PredictedStart, decided.PredictedEnd = utc(decided.PredictedStart), utc(decided.PredictedEnd)
+	for i := range decided.Nodes {
+		n := &decided.Nodes[i]
+		n.Until, n.PredictedStart, n.PredictedEnd = utc(n.Until), utc(n.PredictedStart), utc(n.PredictedEnd)
+	}
+	return decided
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	whole := t.UTC().Truncate(time.Second)
+	return &whole
+}

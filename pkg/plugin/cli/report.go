@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/markdown"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/page"
+)
+
+// reporting is `kubectl upgrade report` with its arguments.
+type reporting struct {
+	*program
+	output
+	timeout            timeout
+	name               string
+	file, snapshotFile string // file: empty for standard output
+	timeZone           string
+	follows            bool
+	zone               *time.Location
+}
+
+// The formats of reports besides kubectl's own.
+const (
+	formatHTML     = "html"
+	formatMarkdown = "markdown"
+)
+
+func newReport(p *program) *cobra.Command {
+	r := &reporting{program: p}
+	cmd := &cobra.Command{
+		Use:   "report NAME",
+		Short: "Write a report of an upgrade: a page with a timeline, or text for a ticket",
+		Long: `Reports how the upgrade NAME went, or how far it is: each node's steps, who waited
+and why, the windows and exclusions, durations against what was expected, the findings
+of the preflight checks and why they were ignored, versions, digests, and who requested
+the upgrade.
+
+  -o html      one file that needs no network: a timeline of every node, and tables
+  -o markdown  short, for a change ticket (the default)
+  -o json      everything, in a shape that scripts may rely on
+
+With --output-file the report is written to a file, by default in the format that its
+name ends with: .html, .md or .json. With --follow that file is rewritten until the
+upgrade has ended; the exit codes are those of ` + "`kubectl upgrade status --watch`" + `.
+
+It reads UpgradeRecords, so the ClusterUpgrade may be deleted. The windows are those of
+the schedules that exist now. With --snapshot it reads a file that ` + "`kubectl upgrade plan\n--save-snapshot FILE`" + ` wrote, and no cluster.`,
+		Example: `  kubectl upgrade report v1.35.4
+  kubectl upgrade report v1.35.4 --output-file upgrade.html --time-zone Europe/Berlin
+  kubectl upgrade report v1.35.4 --output-file upgrade.html --follow
+  kubectl upgrade report v1.35.4 -o html > upgrade.html
+  kubectl upgrade report v1.35.4 -o jsonpath='{.nodes[?(@.attempts>1)].name}'`,
+		Args:              named("ClusterUpgrade"),
+		ValidArgsFunction: p.completeName(reportable),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.name = args[0]
+			return r.run(cmd.Context())
+		},
+	}
+	r.output.addTo(cmd)
+	cmd.PreRunE = func(*cobra.Command, []string) error { return r.check() }
+	flags := cmd.Flags()
+	flags.Lookup("output").Usage = "Output format: html, markdown, json, yaml, jsonpath=…, go-template=… and kubectl's others."
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]cobra.Completion{formatHTML, formatMarkdown, "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&r.file, "output-file", "", "Write the report to this file.")
+	flags.BoolVar(&r.follows, "follow", false, "With --output-file: rewrite the file until the upgrade has ended.")
+	flags.StringVar(&r.snapshotFile, "snapshot", "", "Read the state of the cluster from this file instead of the API server.")
+	flags.StringVar(&r.timeZone, "time-zone", "", "Time zone in which times are shown; JSON is always in UTC. Default: this machine's.")
+	r.timeout.addTo(cmd, "With --follow: how long to follow, such as 30m or 1d.")
+	return cmd
+}
+
+// reportable returns the upgrades that there are reports of.
+func reportable(ctx context.Context, reader *reader) (names []string, err error) {
+	upgrades, err := reader.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	records, err := reader.records(ctx)
+	for _, u := range upgrades.Items {
+		names = append(names, u.Name)
+	}
+	for _, one := range records {
+		names = append(names, one.Upgrade.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+func (r *reporting) run(ctx context.Context) error {
+	if r.snapshotFile != "" {
+		shot, err := loadSnapshot(r.snapshotFile)
+		if err != nil {
+			return err
+		}
+		return r.write(shot.Snapshot, shot.TakenAt)
+	}
+	reader, err := r.reader()
+	if err != nil {
+		return err
+	}
+	first, err := reader.read(ctx)
+	if err != nil {
+		return err
+	}
+	s := first.Snapshot()
+	if s.Records, err = reader.records(ctx); err != nil {
+		return err
+	}
+	if err := r.write(s, r.now()); err != nil || !r.follows {
+		return err
+	}
+	return r.follow(ctx, reader, first, s.Records)
+}
+
+// write writes the report of what the snapshot says.
+func (r *reporting) write(s fleet.Snapshot, at time.Time) error {
+	made, err := report.New(s, r.name, at)
+	if err != nil {
+		return err
+	}
+	text, err := r.draw(made)
+	switch {
+	case err != nil:
+		return err
+	case r.file != "":
+		return replaceFile(r.file, text)
+	}
+	_, err = r.Out.Write(text)
+	return err
+}
+
+// draw returns the report in the format that was chosen.
+func (r *reporting) draw(made *report.Report) ([]byte, error) {
+	switch r.format() {
+	case formatHTML:
+		return page.HTML(made, page.Options{Zone: r.zone, Version: r.version})
+	case formatMarkdown:
+		return []byte(markdown.Text(made, markdown.Options{Zone: r.zone, Version: r.version})), nil
+	}
+	var text bytes.Buffer
+	p := *r.program
+	p.Out = safe{out: &text}
+	err := r.print(&p, made)
+	return text.Bytes(), err
+}

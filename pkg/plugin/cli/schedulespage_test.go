@@ -1,0 +1,60 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/cli"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/schedules.md")
+
+// example is a schedule, a command about it, and what that prints.
+var example = regexp.MustCompile("(?s)```yaml\n(.*?)```\n\n```console run\n\\$ kubectl upgrade (windows -f (\\S+) [^\n]*)\n(.*?)```")
+
+// TestSchedulesPage checks that the page shows what the program prints in Berlin.
+func TestSchedulesPage(t *testing.T) {
+	page := filepath.Join(apitest.Root(t), "docs", "schedules.md")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	count := 0
+	got := example.ReplaceAllStringFunc(string(text), func(whole string) string {
+		m := example.FindStringSubmatch(whole)
+		count++
+		if err := os.WriteFile(m[3], []byte(m[1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var out, errOut bytes.Buffer
+		cmd := cli.New(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}, "test")
+		cmd.SetArgs(append([]string{"--time-zone=Europe/Berlin"}, strings.Fields(m[2])...))
+		if code := cli.Exit(cmd.ExecuteContext(context.Background()), &errOut); code != 0 || errOut.Len() > 0 {
+			t.Errorf("kubectl upgrade %s: got exit code %d and %q, want 0 and nothing", m[2], code, errOut.String())
+		}
+		return strings.TrimSuffix(whole, m[4]+"```") + out.String() + "```"
+	})
+	if count != 10 {
+		t.Errorf("the page has %d examples, want 10", count)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(text), got); diff != "" {
+		t.Errorf("docs/schedules.md (-page +program):\n%s", diff)
+	}
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+)
+
+// status is `kubectl upgrade status` with its arguments.
+type status struct {
+	*program
+	output
+	timeout    timeout
+	node       string // empty: all
+	watch, log bool
+}
+
+func newStatus(p *program) *cobra.Command {
+	s := &status{program: p}
+	cmd := &cobra.Command{
+		Use:   "status [NODE]",
+		Short: "Show the active upgrade, the policy, the schedules and every node",
+		Long: `Shows on one screen the active upgrade, the policy and the maintenance schedules as
+they are now, and every node: which version it runs, which image is staged, its step,
+and, if it waits, why and until when. With NODE, that node in detail.
+
+With --watch it follows the active upgrade, or the next one: each node's step,
+progress and time, what blocks it, and when all nodes are expected to be done. On a
+terminal the screen is redrawn; elsewhere each change becomes a line. It ends when the
+upgrade does. Exit codes: 0 the upgrade succeeded; 3 it failed, was deleted, or needs
+a person to continue; 4 --timeout was exceeded.
+
+With NODE and --log it prints the output of kubeadm's last run on that node, from the
+log of the node's agent.`,
+		Example: `  kubectl upgrade status
+  kubectl upgrade status worker-1
+  kubectl upgrade status --watch --timeout 1h
+  kubectl upgrade status cp-1 --log
+  kubectl upgrade status -o jsonpath='{.nodes[?(@.state=="Waiting")].name}'`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				s.node = args[0]
+			}
+			return s.run(cmd.Context())
+		},
+		ValidArgsFunction: p.completeNode(),
+	}
+	s.output.addTo(cmd)
+	cmd.Flags().BoolVarP(&s.watch, "watch", "w", false, "Follow until the upgrade has ended.")
+	cmd.Flags().BoolVar(&s.log, "log", false, "With NODE: print the output of kubeadm's last run on it.")
+	s.timeout.addTo(cmd, "With --watch: how long to follow, such as 30m or 1d.")
+	return cmd
+}
+
+func (s *status) check() error {
+	if err := s.timeout.read(); err != nil {
+		return err
+	}
+	switch {
+	case s.timeout.limit > 0 && !s.watch:
+		return errors.New("--timeout limits --watch: add -w")
+	case s.log && s.node == "":
+		return errors.New("--log requires a node: `kubectl upgrade status NODE --log`")
+	case s.log && (s.watch || s.format() != ""):
+		return errors.New("--log prints kubeadm's output as it is: leave out --watch and -o")
+	case s.watch && !s.forPeople():
+		return fmt.Errorf("--watch is for people: leave out -o %s, or --watch", s.format())
+	}
+	return nil
+}
+
+func (s *status) run(ctx context.Context) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	reader, err := s.reader()
+	if err != nil {
+		return err
+	}
+	first, err := reader.read(ctx)
+	if err != nil {
+		return err
+	}
+	all := view.Status(first, s.now())
+	shown, err := s.choose(all)
+	if err != nil {
+		return err
+	}
+	if s.node != "" && !s.watch {
+		shown.Nodes[0].Installed = reader.installed(ctx, s.node)
+	}
+	switch {
+	case s.log:
+		return s.showKubeadmLog(ctx, reader, first)
+	case s.watch:
+		return s.follow(ctx, reader, first, follow.Follower{Timeout: s.timeout.limit, Node: s.node, Picture: s.picture})
+	case s.format() == "name":
+		return writeNames(s.Out, shown)
+	case !s.forPeople():
+		return s.print(s.program, shown)
+	}
+	_, err = io.WriteString(s.drawn, s.draw(shown))
+	return err
+}
+
+// picture draws what is shown while there is no upgrade: the screen. With a node, or
+// -o wide, it is shown instead of the upgrade's progress.
+func (s *status) picture(all render.Status) (picture string, instead bool, err error) {
+	shown, err := s.choose(all)
+	return s.draw(shown), s.node != "" || s.format() == "wide", err
+}
+
+// choose returns the status with all nodes, or with the one that the user named.
+func (s *status) choose(all render.Status) (render.Status, error) {
+	if s.node == "" {
+		return all, nil
+	}
+	all.Nodes = render.OnlyNode(all.Nodes, s.node)
+	switch {
+	case len(all.Nodes) == 0 && slices.Contains(all.Unmanaged, s.node):
+		return all, fmt.Errorf("node %s is not managed: the UpgradePolicy's nodeSelector does not match it", s.node)
+	case len(all.Nodes) == 0:
+		return all, fmt.Errorf("there is no node %q; `kubectl upgrade status` lists them", s.node)
+	}
+	return all, nil
+}
+
+func (s *status) draw(shown render.Status) string {
+	options := s.drawing()
+	options.Wide = s.format() == "wide"
+	if s.node != "" && len(shown.Nodes) == 1 {
+		return render.NodePage(shown.Nodes[0], options)
+	}
+	return render.Screen(shown, options)
+}
+
+// installed returns the versions whose images are on the node's disk. Nil: that is not
+// known, or may not be read.
+func (r *reader) installed(ctx context.Context, node string) []string {
+	inventory, err := r.kinds.NodeInventories.Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return inventory.Installed
+}
+
+// writeNames writes the names of the NodeUpgrades as kubectl takes them.
+func writeNames(out io.Writer, shown render.Status) error {
+	for _, node := range shown.Nodes {
+		if _, err := fmt.Fprintf(out, "nodeupgrade.%s/%s\n", v1alpha1.Group, node.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
+)
+
+func newSuspend(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "suspend NAME",
+		Short: "Pause an upgrade",
+		Long: `Pauses the ClusterUpgrade NAME: no other node begins. A node that has not passed its
+last check, such as one that is being drained, aborts its attempt and is uncordoned; a
+node past its last check finishes. ` + "`kubectl upgrade resume NAME`" + ` continues it.`,
+		Example: `  kubectl upgrade suspend v1.34.4
+  kubectl upgrade status`,
+		Args:              named("ClusterUpgrade"),
+		ValidArgsFunction: p.completeUpgrade(false),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.setSuspend(cmd.Context(), args[0], true) },
+	}
+}
+
+func newResume(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume NAME",
+		Short: "Resume a suspended upgrade",
+		Long: `Resumes the ClusterUpgrade NAME, which ` + "`kubectl upgrade suspend`" + ` paused: the next node
+begins as soon as windows, budget and order allow.`,
+		Example: `  kubectl upgrade resume v1.34.4
+  kubectl upgrade status --watch`,
+		Args:              named("ClusterUpgrade"),
+		ValidArgsFunction: p.completeUpgrade(true),
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.setSuspend(cmd.Context(), args[0], false) },
+	}
+}
+
+// named accepts exactly one argument: the name of an object of that kind.
+func named(kind string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			example, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+			return fmt.Errorf("expected the name of one %s, got %d, as in `%s`", kind, len(args), example)
+		}
+		return nil
+	}
+}
+
+// setSuspend sets spec.suspend of an upgrade.
+func (p *program) setSuspend(ctx context.Context, name string, suspend bool) error {
+	reader, err := p.reader()
+	if err != nil {
+		return err
+	}
+	owner := ""
+	changed, err := reader.change(ctx, name, func(u *v1alpha1.ClusterUpgrade, _ string) (map[string]any, error) {
+		if u.Status.Outcome != "" {
+			return nil, fmt.Errorf("ClusterUpgrade %s has ended (%s): it can no longer be suspended or resumed", name, u.Status.Outcome)
+		}
+		if u.Spec.Suspend == suspend {
+			return nil, nil
+		}
+		owner = request.GitOwner(u)
+		return map[string]any{"suspend": suspend}, nil
+	})
+	if err != nil {
+		return err
+	}
+	p.printChange(name, map[bool]string{true: "suspended", false: "resumed"}[suspend], changed, owner, "spec.suspend")
+	return nil
+}
+
+// printChange says what was done to an upgrade, and warns where its owner may undo it.
+func (p *program) printChange(name, done string, changed bool, owner, field string) {
+	if owner != "" {
+		fmt.Fprintf(p.ErrOut, "warning: %s owns ClusterUpgrade %s and may undo this: set %s there too\n", owner, name, field)
+	}
+	if !changed {
+		done += " already"
+	}
+	fmt.Fprintf(p.Out, "clusterupgrade.%s/%s %s\n", v1alpha1.Group, name, done)
+}

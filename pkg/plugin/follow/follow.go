@@ -1,0 +1,152 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+)
+
+// Follower shows an upgrade until it has ended.
+type Follower struct {
+	Kinds   *client.Interface
+	Core    corev1client.CoreV1Interface
+	Display Display
+	Now     func() time.Time
+	Timeout time.Duration // 0: without limit
+	// Upgrade that is followed. Empty: the active one, or the next.
+	Upgrade string
+	// Node whose changes are shown. Empty: all.
+	Node string
+	// Picture draws what is shown while there is no upgrade; with instead, always. Its
+	// error ends the following. Nil: an upgrade is followed that exists.
+	Picture  func(render.Status) (picture string, instead bool, err error)
+	Forecast view.Forecaster
+	// Programs reads whether the coordinator and the agents run.
+	Programs func(context.Context) (view.Programs, error)
+}
+
+// Failure is why an upgrade that was followed did not succeed, or cannot go on by
+// itself.
+type Failure struct{ error }
+
+// Timeout is that Follower.Timeout passed before the upgrade ended.
+type Timeout struct{ error }
+
+// redrawEvery limits how often a screen is drawn, however much changes.
+const redrawEvery = 150 * time.Millisecond
+
+// Run shows the upgrade. It ends with the upgrade, without an error if that succeeded.
+// first is what is known when it begins.
+func (f *Follower) Run(ctx context.Context, first view.Objects) error {
+	defer f.Display.Close()
+	limited, stop := context.WithCancel(ctx)
+	defer stop()
+	if f.Timeout > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(limited, f.Timeout)
+		defer cancel()
+	}
+	watch, err := f.watch(limited, first)
+	if err != nil {
+		return err
+	}
+	connection := f.connection(limited)
+	resized, ignore := resizes()
+	defer ignore()
+	tick := time.NewTicker(time.Second) // clocks go on while nothing changes
+	defer tick.Stop()
+	for unreachable, changed := false, true; ; {
+		o := watch.objects()
+		if ended, err := f.show(o, unreachable, changed); ended || err != nil {
+			return err
+		}
+		changed = false
+		select {
+		case <-limited.Done():
+		case <-time.After(redrawEvery):
+		}
+		select {
+		case <-limited.Done():
+			return f.interrupted(ctx)
+		case answers := <-connection:
+			if unreachable = !answers; unreachable {
+				break
+			}
+			// Watches that failed for a while wait long before they try again.
+			watch.stop()
+			if watch, err = f.watch(limited, o); err != nil {
+				return err
+			}
+		case <-watch.changed:
+			changed = true
+		case <-resized:
+		case <-tick.C:
+		}
+	}
+}
+
+// show displays the objects, and reports whether the upgrade has ended and how.
+func (f *Follower) show(o view.Objects, unreachable, changed bool) (ended bool, err error) {
+	frame := Frame{Objects: o, Status: view.Status(o, f.Now()), Unreachable: unreachable}
+	instead := false
+	if f.Picture != nil {
+		if frame.Picture, instead, err = f.Picture(frame.Status); err != nil {
+			return false, err
+		}
+	}
+	if f.Node != "" {
+		frame.Status.Nodes = render.OnlyNode(frame.Status.Nodes, f.Node)
+	}
+	if f.Upgrade == "" && frame.Status.Upgrade != nil {
+		f.Upgrade = frame.Status.Upgrade.Name
+	}
+	if u := o.Upgrade(f.Upgrade); u != nil {
+		frame.Status.Upgrade = view.Upgrade(u)
+		if !instead {
+			progress := view.Progress(o, u, f.Forecast.Plan(o, f.Upgrade, changed, f.Now()))
+			progress.Problems = frame.Status.Problems
+			frame.Progress = &progress
+		}
+	}
+	f.Display.Show(frame)
+	return outcome(o, f.Upgrade)
+}
+
+// interrupted returns the error for the end of ctx, or else of --timeout.
+func (f *Follower) interrupted(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return Timeout{fmt.Errorf("waiting timed out after %s; the upgrade continues: `kubectl upgrade status` shows it", f.Timeout)}
+}
+
+// outcome reports whether the upgrade with that name has ended, or stands still until a
+// person acts. The error says how.
+func outcome(o view.Objects, name string) (ended bool, err error) {
+	if name == "" {
+		return false, nil
+	}
+	u := o.Upgrade(name)
+	if u == nil {
+		return true, Failure{fmt.Errorf("ClusterUpgrade %s was deleted before it ended; `kubectl upgrade status` shows the nodes", name)}
+	}
+	v := view.Upgrade(u)
+	switch {
+	case v.Outcome == v1alpha1.OutcomeSucceeded:
+		return true, nil
+	case v.Outcome != "":
+		return true, Failure{fmt.Errorf("ClusterUpgrade %s ended: %s: %s; `kubectl upgrade history %s` shows the nodes", name, v.Outcome, v.Message, name)}
+	case v.Stalled && v.Reason == v1alpha1.ReasonNodeFailed:
+		return true, Failure{fmt.Errorf("ClusterUpgrade %s cannot continue by itself: %s: %s; fix that, then `kubectl upgrade apply %s --retry` starts again", name, v.Reason, v.Message, v.To)}
+	case v.Stalled && !v.Reason.Info().Resumes: // what resumes by itself can be watched
+		return true, Failure{fmt.Errorf("ClusterUpgrade %s cannot continue by itself: %s: %s; `kubectl upgrade status` shows the nodes", name, v.Reason, v.Message)}
+	}
+	return false, nil
+}

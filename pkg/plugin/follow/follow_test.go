@@ -1,0 +1,146 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
+)
+
+// recorder is a Display that keeps its frames.
+type recorder struct {
+	sync.Mutex
+	frames []Frame
+	closed int
+}
+
+func (r *recorder) Show(f Frame) {
+	r.Lock()
+	defer r.Unlock()
+	r.frames = append(r.frames, f)
+}
+
+func (r *recorder) Close() { r.closed++ }
+
+func (r *recorder) last() (f Frame) {
+	r.Lock()
+	defer r.Unlock()
+	if n := len(r.frames); n > 0 {
+		f = r.frames[n-1]
+	}
+	return f
+}
+
+// newFollower returns a Follower of the upgrade u on a real API server, and the clients.
+func newFollower(t *testing.T) (*Follower, *recorder, view.Objects) {
+	t.Helper()
+	config := apitest.Start(t)
+	apitest.InstallCRDs(t, config)
+	kinds, err := client.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &v1alpha1.ClusterUpgrade{ObjectMeta: metav1.ObjectMeta{Name: "u"}}
+	u.Spec.Version = "v1.34.4"
+	if u, err = kinds.ClusterUpgrades.Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = kinds.ClusterUpgrades.Delete(context.Background(), "u", metav1.DeleteOptions{}) })
+	shown := &recorder{}
+	f := &Follower{Kinds: kinds, Core: corev1client.NewForConfigOrDie(config), Display: shown, Now: time.Now, Upgrade: "u", Programs: noPrograms}
+	return f, shown, view.Objects{Upgrades: []v1alpha1.ClusterUpgrade{*u}}
+}
+
+func TestRunEndsWithTheUpgrade(t *testing.T) {
+	f, shown, first := newFollower(t)
+	done := make(chan error, 1)
+	go func() { done <- f.Run(t.Context(), first) }()
+	for deadline := time.Now().Add(10 * time.Second); shown.last().Progress == nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no progress is shown")
+		}
+	}
+	u := first.Upgrades[0].DeepCopy()
+	u.Status.Outcome, u.Status.CompletionTime = v1alpha1.OutcomeSucceeded, &metav1.Time{Time: time.Now().Truncate(time.Second)}
+	if _, err := f.Kinds.ClusterUpgrades.UpdateStatus(t.Context(), u, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-done:
+		if err != nil || shown.closed != 1 || shown.last().Status.Upgrade.Outcome != v1alpha1.OutcomeSucceeded {
+			t.Errorf("%v, closed %d times, the last frame is %+v", err, shown.closed, shown.last().Status.Upgrade)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it goes on after the upgrade has ended")
+	}
+}
+
+func TestRunEndsAtItsTimeout(t *testing.T) {
+	f, shown, first := newFollower(t)
+	f.Timeout = 300 * time.Millisecond
+	if err := f.Run(t.Context(), first); !errors.As(err, new(Timeout)) || shown.closed != 1 {
+		t.Errorf("got %T %v, closed %d times", err, err, shown.closed)
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	f, shown, first := newFollower(t)
+	f.Timeout = time.Minute
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(300*time.Millisecond, cancel)
+	if err := f.Run(ctx, first); !errors.Is(err, context.Canceled) || shown.closed != 1 {
+		t.Errorf("got %T %v, closed %d times", err, err, shown.closed)
+	}
+}
+
+// A refusal is an answer: the API server is there.
+func TestReady(t *testing.T) {
+	code := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
+	f := &Follower{Core: corev1client.NewForConfigOrDie(&rest.Config{Host: server.URL})}
+	for _, code = range []int{http.StatusOK, http.StatusForbidden, http.StatusUnauthorized} {
+		if !f.ready(t.Context()) {
+			t.Errorf("a server that answers %d counts as away", code)
+		}
+	}
+	server.Close()
+	if f.ready(t.Context()) {
+		t.Error("a server that is gone counts as ready")
+	}
+}
+
+// connection reports changes alone.
+func TestConnectionReportsChanges(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	f := &Follower{Core: corev1client.NewForConfigOrDie(&rest.Config{Host: server.URL})}
+	changes := f.connection(t.Context())
+	select {
+	case answers := <-changes:
+		t.Fatalf("nothing changed, and it reports %t", answers)
+	case <-time.After(2500 * time.Millisecond):
+	}
+	server.Close()
+	select {
+	case answers := <-changes:
+		if answers {
+			t.Error("it reports that a server that is gone answers")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it does not report that the server is gone")
+	}
+}
+
+// noPrograms tells nothing about the programs.
+func noPrograms(context.Context) (view.Programs, error) { return view.Programs{}, nil }

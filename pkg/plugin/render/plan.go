@@ -1,0 +1,167 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+)
+
+// Plan draws what would happen now. upgrade is the one that the plan is for, as
+// it will report itself; nil where it is for none, or for one that is over.
+// o.Now is the instant that was planned for.
+func Plan(p plan.Plan, upgrade *Upgrade, o Options) string {
+	var b strings.Builder
+	b.WriteString(o.titles(planHead(p, upgrade, o)))
+	if len(p.Findings) > 0 {
+		b.WriteString("\n" + Findings(p.Findings, o))
+	}
+	shown := p.Nodes
+	if o.Rows > 0 && len(shown) > o.Rows {
+		shown = shown[:o.Rows]
+	}
+	if len(shown) > 0 {
+		b.WriteString("\n" + planTable(shown, upgrade, o))
+	}
+	if rest := p.Nodes[len(shown):]; len(rest) > 0 {
+		o.hang(&b, "", 0, cell{fmt.Sprintf("and more nodes, %s; `kubectl upgrade plan %s` shows all", decisions(rest), p.Version), plain})
+	}
+	return b.String()
+}
+
+// planHead returns the lines above the table.
+func planHead(p plan.Plan, upgrade *Upgrade, o Options) [][2]cell {
+	var rows [][2]cell
+	switch {
+	case upgrade != nil:
+		rows = append(rows, titled("Upgrade:", cell{upgrade.Name + ", " + path(*upgrade), bold}))
+		if why := o.why(upgrade.Reason, upgrade.Message, nil); why != "" {
+			rows = append(rows, titled("", cell{why, upgradeColor(*upgrade)}))
+		}
+	case p.Upgrade != "":
+		rows = append(rows, titled("Upgrade:", cell{fmt.Sprintf("none is active; new nodes follow %s", p.Upgrade), plain}))
+	default:
+		rows = append(rows, titled("Upgrade:", cell{"none is active", plain}))
+	}
+	if p.Create != nil {
+		rows = append(rows, titled("Creates:", cell{fmt.Sprintf("ClusterUpgrade %s, as the UpgradePolicy's `automatic` asks for", strings.TrimSuffix(p.Create.Name+" to "+p.Create.Spec.Version, " to ")), cyan}))
+	}
+	rows = append(rows, titled("As of:", cell{o.when(o.Now), plain}))
+	if p.Next != nil {
+		rows = append(rows, titled("Valid:", cell{"until " + o.when(*p.Next) + ", unless the cluster changes earlier", plain}))
+	}
+	switch {
+	case p.PredictedStart != nil && p.PredictedEnd != nil:
+		rows = append(rows, titled("Expected:", cell{fmt.Sprintf("from %s to %s", o.minute(p.PredictedStart), o.when(*p.PredictedEnd)), plain}))
+	case p.PredictedStart != nil:
+		rows = append(rows, titled("Expected:", cell{fmt.Sprintf("from %s; the end cannot be predicted", o.when(*p.PredictedStart)), plain}))
+	}
+	switch {
+	case o.Unchecked != "":
+		rows = append(rows, titled("Preflight:", cell{"not checked: " + o.Unchecked, yellow}))
+	case len(p.Findings) > 0:
+		rows = append(rows, titled("Preflight:", cell{CountFindings(p.Findings), findingsColor(p.Findings)}))
+	case upgrade != nil && p.PreflightKey != "":
+		rows = append(rows, titled("Preflight:", cell{"no findings", green}))
+	}
+	return append(rows, titled("Nodes:", cell{decisions(p.Nodes), plain}))
+}
+
+// decisions counts the nodes, such as "3: 1 go, 2 wait".
+func decisions(nodes []plan.NodePlan) string {
+	if len(nodes) == 0 {
+		return "none"
+	}
+	numbers := map[plan.Decision]int{}
+	for _, n := range nodes {
+		numbers[n.Decision]++
+	}
+	var parts []string
+	for _, decision := range []plan.Decision{plan.Go, plan.Wait, plan.Blocked, plan.Done} {
+		if n := numbers[decision]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(string(decision))))
+		}
+	}
+	return fmt.Sprintf("%d: %s", len(nodes), strings.Join(parts, ", "))
+}
+
+var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Wait: yellow, plan.Done: green, plan.Blocked: red}
+
+// planTable has a row for each node, in the order in which they go. On a narrow terminal
+// it leaves out the least important columns, one after the other.
+func planTable(nodes []plan.NodePlan, upgrade *Upgrade, o Options) string {
+	at, start := o.minute, "START"
+	if o.Width > 0 && !o.Wide {
+		at, start = o.short, "START "+o.zoneName()
+	}
+	columns := []planColumn{
+		{"#", nil},
+		{"NODE", func(n plan.NodePlan) cell { return cell{n.Name, plain} }},
+		{"GROUP", func(n plan.NodePlan) cell { return cell{orDash(n.Group), plain} }},
+		{"FROM", func(n plan.NodePlan) cell { return cell{orDash(n.From), plain} }},
+		{"TO", func(n plan.NodePlan) cell { return cell{orDash(n.To), plain} }},
+		{"DECISION", func(n plan.NodePlan) cell { return cell{string(n.Decision), decisionColors[n.Decision]} }},
+		{start, func(n plan.NodePlan) cell { return cell{at(n.PredictedStart), plain} }},
+		{"END", func(n plan.NodePlan) cell { return cell{at(n.PredictedEnd), plain} }},
+		{"WHY", func(n plan.NodePlan) cell {
+			if upgrade.says(n.Reason, n.Message) {
+				return cell{string(n.Reason), plain}
+			}
+			return cell{o.why(n.Reason, n.Message, n.Until), plain}
+		}},
+	}
+	leave := func(title string) {
+		columns = slices.DeleteFunc(columns, func(c planColumn) bool { return c.title == title })
+	}
+	if !slices.ContainsFunc(nodes, func(n plan.NodePlan) bool { return n.PredictedStart != nil }) {
+		leave(start)
+		leave("END")
+	}
+	for _, title := range []string{"TO", "FROM", "GROUP", "END"} {
+		if _, left := measure(planCells(columns, nodes)); o.Wide || !o.tight(left) {
+			break
+		}
+		leave(title)
+	}
+	cells := planCells(columns, nodes)
+	header := make([]string, len(columns))
+	for i, c := range columns {
+		header[i] = c.title
+	}
+	return o.table(header, cells[1:])
+}
+
+// planColumn is a column of a plan; that of the numbers has no function.
+type planColumn struct {
+	title string
+	of    func(plan.NodePlan) cell
+}
+
+// planCells returns the header and the rows.
+func planCells(columns []planColumn, nodes []plan.NodePlan) [][]cell {
+	rows := make([][]cell, len(nodes)+1)
+	for _, c := range columns {
+		rows[0] = append(rows[0], cell{c.title, bold})
+	}
+	for i, n := range nodes {
+		rows[i+1] = append(rows[i+1], cell{strconv.Itoa(i + 1), plain})
+		for _, c := range columns[1:] {
+			rows[i+1] = append(rows[i+1], c.of(n))
+		}
+	}
+	return rows
+}
+
+// narrow reports whether columns have to be left out.
+func (o Options) narrow() bool { return o.Width > 0 && o.Width < 80 && !o.Wide }
+
+// minute returns a time to the minute: a forecast is not more exact.
+func (o Options) minute(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.In(o.Zone).Format("2006-01-02 15:04 MST")
+}

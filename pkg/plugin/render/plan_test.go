@@ -1,0 +1,68 @@
+package render_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+)
+
+func TestPlan(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closes, retries := ago(-210*time.Minute), ago(-20*time.Minute)
+	nodes := []plan.NodePlan{
+		{Name: "cp-1", Group: "control-plane", From: "v1.34.4", To: "v1.34.4", Decision: plan.Done, Reason: v1alpha1.ReasonUpToDate, Message: "runs v1.34.4"},
+		{Name: "worker-1", Group: "first", From: "v1.34.3", To: "v1.34.4", Decision: plan.Go, Reason: v1alpha1.ReasonReleased, Message: "the coordinator let it go"},
+		{Name: "worker-2", From: "v1.34.3", To: "v1.34.4", Decision: plan.Wait, Reason: v1alpha1.ReasonNotItsTurn, Message: "group first goes first", Until: closes},
+		{Name: "worker-3", To: "v1.34.4", Decision: plan.Blocked, Reason: v1alpha1.ReasonUnsupported, Message: "Kubernetes does not come to this node as a sysext image"},
+	}
+	nodes[1].PredictedStart, nodes[1].PredictedEnd = ago(0), ago(-9*time.Minute)
+	nodes[2].PredictedStart, nodes[2].PredictedEnd = ago(-9*time.Minute), ago(-18*time.Minute)
+	p := plan.Plan{PredictedStart: ago(0), PredictedEnd: ago(-18 * time.Minute), Upgrade: "patch-v1.34.4", Version: "v1.34.4", Nodes: nodes, Next: retries}
+	u := &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Reason: v1alpha1.ReasonReleased, Message: "node worker-1 is at work"}
+	o := render.Options{Now: now, Zone: berlin}
+	golden(t, "plan", render.Plan(p, u, o))
+	p.PredictedEnd = nil
+	o.Width = 100
+	golden(t, "plan-100", render.Plan(p, u, o))
+	o.Width = 60
+	golden(t, "plan-60", render.Plan(p, u, o))
+	o.Rows = 2
+	golden(t, "plan-few", render.Plan(p, u, o))
+	o.Width, o.Color, o.Rows = 0, true, 0
+	golden(t, "plan-color", render.Plan(p, u, o))
+	o.Color = false
+	create := &v1alpha1.ClusterUpgrade{Spec: v1alpha1.ClusterUpgradeSpec{Version: "v1.34.4"}}
+	create.Name = "v1.34.4"
+	golden(t, "plan-create", render.Plan(plan.Plan{Create: create, Upgrade: "v1.34.3", Version: "v1.34.3", Nodes: nodes[:1]}, nil, o))
+	golden(t, "plan-none", render.Plan(plan.Plan{}, nil, o))
+}
+
+// TestReasonOfAllNodesIsShownOnce checks that a sentence above a table is not repeated in it.
+func TestReasonOfAllNodesIsShownOnce(t *testing.T) {
+	const message = "reading https://images.example/SHA256SUMS: no such host"
+	waits := func(name string) plan.NodePlan {
+		return plan.NodePlan{Name: name, To: "v1.34.4", Decision: plan.Wait, Reason: v1alpha1.ReasonSourceUnavailable, Message: message}
+	}
+	u := &render.Upgrade{Name: "patch", Type: "Patch", Reason: v1alpha1.ReasonSourceUnavailable, Message: message}
+	p := plan.Plan{Upgrade: "patch", Version: "v1.34.4", Nodes: []plan.NodePlan{waits("w1"), waits("w2")}}
+	var nodes []render.Node
+	for _, name := range []string{"w1", "w2"} {
+		nodes = append(nodes, render.Node{Name: name, State: render.StateWaiting, Reason: v1alpha1.ReasonSourceUnavailable, Message: message})
+	}
+	o := render.Options{Now: now, Zone: time.UTC}
+	for name, text := range map[string]string{
+		"plan":   render.Plan(p, u, o),
+		"status": render.Screen(render.Status{Upgrade: u, Nodes: nodes}, o),
+	} {
+		if strings.Count(text, message) != 1 || strings.Count(text, string(v1alpha1.ReasonSourceUnavailable)) != 3 {
+			t.Errorf("%s shows the message more than once, or a row without its reason:\n%s", name, text)
+		}
+	}
+}

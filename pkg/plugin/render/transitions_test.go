@@ -1,0 +1,97 @@
+package render_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+)
+
+// TestTransitionsHaveUnobservedSteps checks that steps which began and ended between two reads
+// are in the transitions.
+func TestTransitionsHaveUnobservedSteps(t *testing.T) {
+	steps := func(names ...v1alpha1.Step) (list []v1alpha1.StepTime) {
+		for i, name := range names {
+			list = append(list, v1alpha1.StepTime{Step: name, StartTime: metav1.NewMicroTime(now.Add(time.Duration(i-10) * time.Second))})
+		}
+		return list
+	}
+	before := render.Status{Nodes: []render.Node{{Name: "w-1", Step: "Waiting", State: render.StateWaiting, Steps: steps("Waiting")}}}
+	after := render.Status{Nodes: []render.Node{{Name: "w-1", Step: "Draining", State: render.StateActive, Since: ago(7 * time.Second),
+		Message: "2 pods are terminating", Steps: steps("Waiting", "Locking", "Cordoning", "Draining")}}}
+	want := []string{
+		"2026-11-22T01:29:51Z node w-1: Locking",
+		"2026-11-22T01:29:52Z node w-1: Cordoning",
+		"2026-11-22T01:29:53Z node w-1: Draining: 2 pods are terminating",
+	}
+	if diff := cmp.Diff(want, render.Transitions(&before, after, now)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := render.Transitions(&after, after, now); len(got) > 0 {
+		t.Errorf("transitions were repeated: %q", got)
+	}
+}
+
+// TestTransitionsOfOneSecondAreInOrder checks the order of steps of the same second, on one node
+// and between nodes, also if a node's clock is ahead of ours.
+func TestTransitionsOfOneSecondAreInOrder(t *testing.T) {
+	step := func(name v1alpha1.Step, after time.Duration) v1alpha1.StepTime {
+		return v1alpha1.StepTime{Step: name, StartTime: metav1.NewMicroTime(now.Add(after))}
+	}
+	before := render.Status{Nodes: []render.Node{
+		{Name: "w-1", Step: "Rebooting", State: render.StateActive, Steps: []v1alpha1.StepTime{step("Rebooting", -9*time.Second)}},
+		{Name: "w-2", Step: "Draining", State: render.StateActive, Steps: []v1alpha1.StepTime{step("Draining", -9*time.Second)}},
+		{Name: "w-3", Step: "Locking", State: render.StateActive, Steps: []v1alpha1.StepTime{step("Locking", -9*time.Second)}},
+	}}
+	after := render.Status{Nodes: []render.Node{
+		// since is to the second: before the step that came before it.
+		{Name: "w-1", Step: "Settling", State: render.StateActive, Since: ago(2 * time.Second), Steps: []v1alpha1.StepTime{
+			step("Rebooting", -9*time.Second), step("Verifying", -1900*time.Millisecond), step("Settling", -1500*time.Millisecond)}},
+		{Name: "w-2", Step: "LastCheck", State: render.StateActive, Since: ago(2 * time.Second), Steps: []v1alpha1.StepTime{
+			step("Draining", -9*time.Second), step("LastCheck", -1700*time.Millisecond)}},
+		// Its clock is ahead, and it waits again: that step is not told from the list.
+		{Name: "w-3", Step: "Waiting", State: render.StateWaiting, Since: ago(-5 * time.Second), Reason: "GateUnknown", Steps: []v1alpha1.StepTime{
+			step("Locking", -9*time.Second), step("Aborting", 4*time.Second)}},
+	}}
+	want := []string{
+		"2026-11-22T01:29:58Z node w-1: Verifying",
+		"2026-11-22T01:29:58Z node w-2: LastCheck",
+		"2026-11-22T01:29:58Z node w-1: Settling",
+		"2026-11-22T01:30:04Z node w-3: Aborting",
+		"2026-11-22T01:30:04Z node w-3: Waiting: GateUnknown",
+	}
+	if diff := cmp.Diff(want, render.Transitions(&before, after, now)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTransitionsOfManyNodesShareALine(t *testing.T) {
+	var before, after render.Status
+	for i := range 500 {
+		name := fmt.Sprintf("w-%03d", i)
+		before.Nodes = append(before.Nodes, render.Node{Name: name, Step: "Staging", State: render.StateWaiting})
+		after.Nodes = append(after.Nodes, render.Node{Name: name, Step: "Waiting", State: render.StateWaiting, Reason: "NotItsTurn", Message: "other nodes are before it"})
+	}
+	after.Nodes[7] = render.Node{Name: "w-007", Step: "Draining", State: render.StateActive}
+	want := []string{
+		"2026-11-22T01:30:00Z node w-007: Draining",
+		"2026-11-22T01:30:00Z nodes w-000, w-001, w-002 and 496 more: Waiting: NotItsTurn: other nodes are before it",
+	}
+	if diff := cmp.Diff(want, render.Transitions(&before, after, now)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestTransitionsAreLines checks that text from objects cannot add lines or control the terminal.
+func TestTransitionsAreLines(t *testing.T) {
+	after := render.Status{Nodes: []render.Node{{Name: "w-1", Step: "Failed", State: render.StateFailed, Message: "a\nb\x1b[2J"}}}
+	got := render.Transitions(nil, after, now)[1]
+	if want := "2026-11-22T01:30:00Z node w-1: Failed: a b [2J"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,104 @@
+package markdown_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/markdown"
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/upgradesample"
+)
+
+var update = flag.Bool("update", false, "write testdata")
+
+func written(t *testing.T, s fleet.Snapshot, at time.Time) string {
+	t.Helper()
+	r, err := report.New(s, upgradesample.Name, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return draw(t, r)
+}
+
+func draw(t *testing.T, r *report.Report) string {
+	t.Helper()
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return markdown.Text(r, markdown.Options{Zone: zone, Version: "v0.0.0-test"})
+}
+
+func TestText(t *testing.T) {
+	fleetOf300 := func() (fleet.Snapshot, time.Time) { return upgradesample.Fleet(300) }
+	for name, of := range map[string]func() (fleet.Snapshot, time.Time){
+		"example": upgradesample.Example, "running": upgradesample.Running, "fleet": fleetOf300,
+	} {
+		s, at := of()
+		got, file := written(t, s, at), filepath.Join("testdata", name+".md")
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil || string(want) != got {
+			t.Errorf("%s differs from what is written now (%v); `go test ./pkg/plugin/report/markdown -update` writes it", file, err)
+		}
+	}
+}
+
+// TestShort checks that the report of a large cluster is short enough for a ticket.
+func TestShort(t *testing.T) {
+	s, at := upgradesample.Fleet(2000)
+	if text := written(t, s, at); len(text) > 16<<10 || strings.Count(text, "\n") > 90 {
+		t.Errorf("%d bytes in %d lines, want at most 16 KiB in 90", len(text), strings.Count(text, "\n"))
+	}
+}
+
+// TestUntrustedText checks that texts from the cluster stay texts.
+func TestUntrustedText(t *testing.T) {
+	const hostile = "<img src=x onerror=alert(1)> [click](https://evil.example) ![x](http://e) | cell | **bold** @everyone\n# title\n```\n\u202e"
+	s, at := upgradesample.Example()
+	r, err := report.New(s, upgradesample.Name, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Count(draw(t, r), "\n")
+	r.Upgrade.Message, r.Upgrade.RequestedBy, r.Findings[0].Message, r.IgnoreChecks[0].Reason = hostile, hostile, hostile, hostile
+	r.Nodes[0].Reason, r.Nodes[0].Message, r.Nodes[0].Name, r.Notes[0] = "X", hostile, hostile, hostile
+	for i := range r.Nodes {
+		for j := range r.Nodes[i].Waits {
+			r.Nodes[i].Waits[j].Message = hostile
+		}
+	}
+	text := draw(t, r)
+	if got := strings.Count(text, "\n"); got != rows {
+		t.Errorf("%d lines, want %d", got, rows)
+	}
+	if strings.Contains(text, "\u202e") {
+		t.Error("a letter that changes the direction of text is written")
+	}
+	if !strings.Contains(text, `\<img src=x onerror=alert(1)\>`) || !strings.Contains(text, "@<!-- -->everyone") {
+		t.Errorf("the text is not shown as it is:\n%s", text)
+	}
+	inCode := regexp.MustCompile("`[^`\n]*`")
+	rest := strings.NewReplacer("<!-- -->", "", "@<!-- -->", "").Replace(inCode.ReplaceAllString(strings.ReplaceAll(text, "\\`", ""), ""))
+	for line := range strings.Lines(rest) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if found := regexp.MustCompile(`(^|[^\\])[<\[*~]`).FindString(line); found != "" {
+			t.Errorf("%q means something in %q", found, line)
+		}
+		if strings.HasPrefix(line, "| `") && regexp.MustCompile(`[^\\]\|`).FindAllString(line, -1) == nil {
+			t.Errorf("no cells in %q", line)
+		}
+	}
+}

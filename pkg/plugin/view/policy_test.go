@@ -1,0 +1,31 @@
+package view
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+)
+
+// `kubectl upgrade status` says what the API server refuses to the coordinator.
+func TestStatusShowsWhatCannotBeWritten(t *testing.T) {
+	const refused = "creating ClusterUpgrade v1.34.4: a webhook denied it"
+	policy := v1alpha1.UpgradePolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}}
+	policy.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionValid, Status: metav1.ConditionTrue, Message: "every field is understood"},
+		{Type: v1alpha1.ConditionSourceReady, Status: metav1.ConditionTrue},
+		{Type: v1alpha1.ConditionWriteFailed, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonAPIWriteFailed), Message: refused},
+	}
+	shown := Status(Objects{Policies: []v1alpha1.UpgradePolicy{policy}}, time.Now())
+	if len(shown.Policy.Problems) != 1 || shown.Policy.Problems[0].Message != refused {
+		t.Errorf("problems: %+v", shown.Policy.Problems)
+	}
+	screen := render.Screen(shown, render.Options{Width: 200})
+	if !strings.Contains(screen, "APIWriteFailed: "+refused) || strings.Contains(screen, "understood") {
+		t.Errorf("the screen:\n%s", screen)
+	}
+}

@@ -1,0 +1,90 @@
+package rights_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
+)
+
+const (
+	tableBegins = "<!-- what follows is written by go test ./test/rights -update -->\n"
+	tableEnds   = "<!-- end of what is written -->"
+)
+
+// leastRefused is how many tries must be refused at least, so that the table keeps the relevant
+// ones.
+var leastRefused = map[string]int{"agent": 70, "kubelet": 60, "coordinator": 40, "view": 60, "edit": 50, "edit of Kubernetes": 50}
+
+// TestRightsOfIdentities tries every request with every identity, and compares the answers with
+// docs/security.md. An administrator tries each first: a request that fails for an administrator
+// is invalid.
+func TestRightsOfIdentities(t *testing.T) {
+	config := install(t)
+	admin := administrator(t, config)
+	identities := []*identity{
+		agent(t, config), kubelet(t, config, "worker-1"), coordinator(t, config),
+		person(t, config, "kubectl-upgrade-view"), person(t, config, "kubectl-upgrade-edit"),
+		kubernetesEditor(t, config),
+	}
+	refused := map[string]int{}
+	var table strings.Builder
+	for _, group := range groups {
+		fmt.Fprintf(&table, "\n**%s**\n\n| |", group.name)
+		for _, i := range identities {
+			fmt.Fprintf(&table, " %s |", i.name)
+		}
+		table.WriteString("\n| --- |" + strings.Repeat(" --- |", len(identities)) + "\n")
+		for _, try := range group.tries {
+			if got := admin.try(t, try); (got.answer == allowed) == try.never {
+				t.Errorf("%s: an administrator got %s: %s", try.what, got.answer, got.message)
+			}
+			fmt.Fprintf(&table, "| %s |", try.what)
+			for _, i := range identities {
+				got := i.try(t, try)
+				fmt.Fprintf(&table, " %s |", got.answer)
+				if got.answer != allowed {
+					refused[i.name]++
+				}
+			}
+			table.WriteString("\n")
+		}
+	}
+	table.WriteString("\n")
+	for name, least := range leastRefused {
+		if refused[name] < least {
+			t.Errorf("%s was refused %d times, want at least %d", name, refused[name], least)
+		}
+	}
+	t.Log(refused)
+	compare(t, table.String())
+}
+
+// compare compares the table with docs/security.md.
+func compare(t *testing.T, table string) {
+	t.Helper()
+	page := filepath.Join(apitest.Root(t), "docs", "security.md")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begun := strings.Cut(string(text), tableBegins)
+	is, after, ended := strings.Cut(rest, tableEnds)
+	if !begun || !ended {
+		t.Fatalf("%s has no place for the table", page)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(before+tableBegins+table+tableEnds+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(is, table); diff != "" {
+		t.Errorf("docs/security.md (-page +run), `go test ./test/rights -update` writes it:\n%s", diff)
+	}
+}

@@ -1,0 +1,145 @@
+package sim
+
+// bug is a mistake that is put into the product's source on purpose, in a copy that only
+// one build of this test sees (go build -overlay).
+type bug struct {
+	name  string
+	edits []edit
+}
+
+// edit replaces a piece of a file, which must be there once.
+type edit struct{ file, old, new string }
+
+// bugs are what the simulator must catch.
+var bugs = []bug{
+	{"an upgrade is known by its name alone", []edit{
+		{"pkg/node/machine/state.go", "order.Upgrade.UID == s.Upgrade.UID", "order.Upgrade.Name == s.Upgrade.Name"},
+		{"pkg/node/agent/gateupgrade.go", "case err == nil && string(upgrade.UID) == ref.UID:", "case err == nil:"},
+		{"pkg/node/agent/gate.go", "!equality.Semantic.DeepEqual(now.Spec.Upgrade, o.Spec.Upgrade) ||", "!equality.Semantic.DeepEqual(now.Spec.Upgrade.Name, o.Spec.Upgrade.Name) ||"},
+	}},
+	{"a snapshot of etcd is believed from a worker", []edit{
+		{"pkg/cluster/plan/etcdsnapshot.go", "range c.controlPlanes() {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil || !n.spec.EtcdSnapshot ||", "range c.nodes {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil ||"},
+	}},
+	{"a mark takes a slot out of turn", []edit{
+		{"pkg/cluster/plan/slots.go", "!slot || u.Abandoned != nil {", "!slot && slotAnnotation == \"\" || u.Abandoned != nil {"},
+		{"pkg/cluster/plan/slots.go", "return slotAnnotation == u.Spec.Slot", "return slotAnnotation != \"\""},
+		{"pkg/cluster/plan/slots.go", "name := n.spec.Slot\n\t\tlease, there", "name := n.spec.Slot\n\t\tif n.SlotAnnotation != \"\" {\n\t\t\tname = n.SlotAnnotation\n\t\t}\n\t\tlease, there"},
+		{"pkg/cluster/coordinator/slots.go", "u.Spec.Slot == name && ", ""},
+	}},
+	{"a drain never asks the gate", []edit{
+		{"pkg/node/agent/observe.go", "case draining && !a.roundDue(o.Now):\n\t\treturn false\n", "case draining:\n\t\treturn false\n"},
+		{"pkg/node/machine/draining.go", "if o.Gate == nil {\n\t\tround.Do, round.Delete = DoNothing, false\n\t}\n", ""},
+	}},
+	{"a slot is freed under running work", []edit{
+		{"pkg/node/machine/next.go", "if s, runs := verbRunning(s, o); runs {", "if s, runs := verbRunning(s, o); runs && s.Step == \"\" {"},
+		{"pkg/node/machine/kubeadm.go", "case work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase ended && work.OK && !kubeadmDone(o)", "case withdrawn(s, o):\n\t\treturn abortWithdrawn(s, o)\n\tcase work.Running:\n\t\treturn s.withReason(v1alpha1.ReasonReleased, \"kubeadm is running\"), Action{}\n\tcase ended && work.OK && !kubeadmDone(o)"},
+	}},
+	{"a node is taken back into service unverified", []edit{
+		{"pkg/node/machine/verifying.go", "\tcase isBack(s, o):\n\t\treturn s.enter(v1alpha1.StepSettling, o), Action{}\n", "\tcase o.Now.Before(limit):\n\t\treturn s.enter(v1alpha1.StepUncordoning, o), Action{}\n"},
+	}},
+	{"a person's cordon is removed", []edit{
+		{"pkg/node/agent/cordon.go", "if _, ours := node.Annotations[v1alpha1.CordonAnnotation]; ours && !cordonedByOthers(node) {", "{"},
+	}},
+	{"a person's cordon is taken for our own", []edit{
+		{"pkg/node/agent/cordon.go", "if !node.Spec.Unschedulable {", "{"},
+	}},
+	{"the slot is freed before the cordon is removed", []edit{
+		{"pkg/node/machine/aborting.go", "\tcase o.Node.Marked():\n\t\treturn s, act(DoUncordon)\n\tcase attemptsExhausted(s):", "\tcase o.Slot.Held != \"\":\n\t\treturn s, act(DoFree)\n\tcase o.Node.Marked():\n\t\treturn s, act(DoUncordon)\n\tcase attemptsExhausted(s):"},
+		{"pkg/node/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
+	}},
+	{"the slot is freed by a watch that may be stale", []edit{
+		{"pkg/node/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
+	}},
+	{"another node begins after one has failed", []edit{
+		{"pkg/cluster/plan/filter_failure.go", "case c.failed != nil:", "case c.failed != nil && c.failed.Name == \"\":"},
+	}},
+	{"the agent's gate does not read windows", []edit{
+		{"pkg/node/agent/gate.go", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, a.started, need), nil"},
+	}},
+	{"kubeadm runs ahead of a node's turn outside windows", []edit{
+		{"pkg/node/machine/kubeadmahead.go", "\tif !o.Gate.Open {\n", "\tif !o.Gate.Open && o.Gate.Reason == \"\" {\n"},
+		{"pkg/node/machine/kubeadmahead.go", ", o.Gate != nil && !o.Gate.Open:", ":"},
+	}},
+	{"the agent believes its watch about the release", []edit{
+		{"pkg/node/agent/gate.go", "func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },", ""},
+		{"pkg/node/agent/gate.go", "func() (fleet.Hold, error) { return a.stillHoldsSlot(ctx, node, o) },", ""},
+	}},
+	{"a lost slot is restored without reading live", []edit{
+		{"pkg/cluster/coordinator/slots.go", "return u != nil && u.Spec.Slot == name && plan.TookSlot(u, mark), err", "return u != nil && mark != name+\"-\", err"},
+	}},
+	{"two control planes use two slots", []edit{
+		{"pkg/cluster/plan/allocation.go", "if !n.oneAtATime() || name == fleet.ControlPlaneSlot {", "if true {"},
+		{"pkg/cluster/plan/group.go", "limit: 1}}", "limit: 0}}"},
+		{"pkg/node/machine/locking.go", "slot != fleet.ControlPlaneSlot && o.Host != nil", "slot == fleet.SlotName(-1) && o.Host != nil"},
+		{"pkg/cluster/plan/allocation.go", "if n.reserved() && (!n.oneAtATime() || n.lease.Name == fleet.ControlPlaneSlot) {", "if n.reserved() {"},
+	}},
+	{"kubelets do not wait for the apiservers", []edit{
+		{"pkg/cluster/plan/filter_order.go", "if c.pass1 {", "if c.pass1 && n.ControlPlane {"},
+		{"pkg/cluster/plan/filter_order.go", "range c.ahead[:n.group] {", "range c.ahead[:0] {"},
+		{"pkg/cluster/plan/filter_skew.go", "if err == nil && !c.pass1 {", "if false {"},
+		{"pkg/node/agent/skew.go", "if o.Spec.Release == v1alpha1.ReleaseControlPlane {", "if true {"},
+	}},
+	{"the majority of etcd is not asked for", []edit{
+		{"pkg/node/agent/etcdgate.go", "if o.Host == nil ||", "if true || o.Host == nil ||"},
+		{"pkg/cluster/plan/filter_etcd.go", "if !n.ControlPlane ||", "if true || !n.ControlPlane ||"},
+	}},
+	{"the digest is that of the source, not of the trigger", []edit{
+		{"pkg/cluster/coordinator/sync.go", "p := c.decide(ctx, s, now)\n", "p := c.decide(ctx, s, now)\n\tfor i := range p.Nodes {\n\t\tif image := p.Nodes[i].Spec.Image; image != nil && len(s.Source.Offers) > 0 {\n\t\t\t*image = s.Source.Offers[0].Image\n\t\t}\n\t}\n"},
+		{"pkg/node/agent/specmatch.go", "case spec.Image.Digest != fixed.Digest:", "case spec.Image.Digest == \"\":"},
+	}},
+	{"the status is read from a stale watch after a restart", []edit{
+		{"pkg/node/agent/status.go", "nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})", "nu, err := a.nodeUpgrade(), error(nil)\n\t\tif nu == nil {\n\t\t\treturn true\n\t\t}"},
+	}},
+	{"a failed node frees its slot", []edit{
+		{"pkg/node/machine/aborting.go", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), Action{}", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), act(DoFree)"},
+		{"pkg/node/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
+	}},
+	{"a node that the policy selects no more goes on", []edit{
+		{"pkg/cluster/plan/withdraw.go", "case !n.managed:", "case !n.managed && n.Name == \"\":"},
+	}},
+	{"a node is given back in the middle of an attempt", []edit{
+		{"pkg/node/machine/next.go", "if step, ok := steps[s.Step]; ok {", "if step, ok := steps[s.Step]; ok && (o.Managed || s.Step.Info().Phase != v1alpha1.PhaseRevocable) {"},
+		{"pkg/node/machine/waiting.go", "if !o.Managed && (!o.Host.HasFiles || !o.Node.Marked() && o.Slot.Held == \"\") {", "if !o.Managed {"},
+	}},
+	{"the agent's gate does not read suspend", []edit{
+		{"pkg/cluster/plan/gate.go", "if hold := upgradeHold(upgrade, now); hold.Holds() {", "if hold := upgradeHold(upgrade, now); hold.Holds() && hold.Reason != v1alpha1.ReasonSuspended {"},
+	}},
+	{"a node on hold begins", []edit{
+		{"pkg/node/agent/gateupgrade.go", "return plan.HoldLabelGate(node.Labels), nil", "return plan.HoldLabelGate(node.Annotations), nil"},
+		{"pkg/cluster/plan/filter_onhold.go", "if !n.onHold {", "if n.Name != \"\" {"},
+	}},
+	{"an upgrade begins unapproved", []edit{
+		{"pkg/cluster/plan/filter_approval.go", "|| u.Spec.Approved.Upgrade {", "|| u.Name != \"\" {"},
+	}},
+	{"a group begins unapproved", []edit{
+		{"pkg/cluster/plan/filter_approval.go", "|| slices.Contains(c.target.Spec.Approved.Groups, g.name) {", "|| slices.Contains(c.target.Spec.Approved.Groups, g.name) || n.Name != \"\" {"},
+	}},
+	{"a group's limit is the whole budget", []edit{
+		{"pkg/cluster/plan/allocation.go", "if own := a.groups[n.group].limit; own > 0 {", "if own := a.groups[n.group].limit; own > 0 && n.ControlPlane {"},
+	}},
+	{"nodes are released though the checks block", []edit{
+		{"pkg/cluster/plan/filter_checks.go", "if len(c.checks.blockAll) > 0 {", "if len(c.checks.blockAll) > 0 && n.ControlPlane && c.pass1 {"},
+	}},
+	{"a report of the checks stays valid for hours", []edit{
+		{"pkg/cluster/plan/checks.go", "freshFor = 10 * time.Minute", "freshFor = 10 * time.Hour"},
+	}},
+	{"an abandoned node is taken back before its agent reports", []edit{
+		{"pkg/cluster/plan/abandoned.go", "!n.released() && n.answered && ", "!n.released() && "},
+	}},
+	{"two upgrades go on at once", []edit{
+		{"pkg/cluster/plan/queuechoice.go", "if n.busy() || n.released() {", "if n.Name == \"\" {"},
+	}},
+	{"an agent watches no slot after a restart", []edit{
+		{"pkg/node/agent/slotwatch.go", "case nu.Spec.Release.Granted() || node.Annotations[v1alpha1.SlotAnnotation] != \"\" || nu.Status.Slot != \"\" || !between:", "case nu.Spec.Release.Granted() && between:"},
+		{"pkg/node/agent/slotwatch.go", "case nu.Spec.Slot != \"\":", "case nu.Spec.Slot != \"\" && between:"},
+	}},
+	{"a node soft-reboots though its operating system asks for a reboot", []edit{
+		{"pkg/node/machine/softreboot.go", "RebootRequired: o.Host.RebootRequired,", "RebootRequired: false,"},
+	}},
+	{"kubeadm runs again though it has succeeded", []edit{
+		{"pkg/node/machine/kubeadm.go", "case ended && work.OK && !kubeadmDone(o):", "case ended && work.OK && o.Spec.Version == \"\":"},
+	}},
+	{"a cordon that was made anew is taken for the agent's", []edit{
+		{"pkg/node/agent/cordon.go", "ours && !cordonedByOthers(node) {", "ours && node.Name != \"\" {"},
+	}},
+}

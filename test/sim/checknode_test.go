@@ -1,0 +1,71 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
+)
+
+// checkNode checks promise 5 on a change of a Node.
+func (w *world) checkNode(by string, k key, before, after *stored) {
+	if before == nil || after == nil {
+		w.note("%s: Node %s was created or deleted", by, k.Name)
+		return
+	}
+	held := func(s *stored) bool { return inner(metadata(s.tree), "labels")[v1alpha1.HoldLabel] != nil }
+	if held(after) && !held(before) {
+		w.since["hold "+text(metadata(after.tree), "uid")] = w.now()
+	}
+	mark := v1alpha1.CordonAnnotation
+	marks := func(s *stored) (unschedulable bool, ours, slot string) {
+		annotations := inner(metadata(s.tree), "annotations")
+		return inner(s.tree, "spec")["unschedulable"] == true, text(annotations, mark), text(annotations, v1alpha1.SlotAnnotation)
+	}
+	wasCordoned, wasOurs, wasSlot := marks(before)
+	isCordoned, isOurs, isSlot := marks(after)
+	if wasCordoned == isCordoned && wasOurs == isOurs && wasSlot == isSlot {
+		return
+	}
+	w.note("%s: Node %s unschedulable=%t ours=%q slot=%q", by, k.Name, isCordoned, isOurs, isSlot)
+	if by == "admin" {
+		return
+	}
+	if wasCordoned && wasOurs == "" && isOurs != "" {
+		w.broken("promise 5", "%s takes the cordon of %s for its own", by, k.Name)
+	}
+	if w.foreign[text(metadata(after.tree), "uid")] && wasCordoned && !isCordoned {
+		w.broken("promise 5", "%s removes the cordon of %s, which a person made", by, k.Name)
+	}
+}
+
+// checkUncordon checks a node that is about to be put back into service.
+func (w *world) checkUncordon(a *agentProgram) {
+	n := a.node
+	step := a.steps.State()
+	if v := n.busy(); v != "" {
+		w.broken("verified", "%s is uncordoned while %s runs", n.name, v)
+	}
+	abortedLong := step.Step == v1alpha1.StepAborting && w.now().Sub(step.Since) >= 10*time.Minute
+	known := w.now().Sub(n.changedAt) > grace || n.verified != n.merged // what upgrades do, agents know at once
+	if w.now().Sub(w.apiDownUntil) < grace {
+		known = false // the node controller has not noticed a kubelet that died meanwhile
+	}
+	if !n.healthy() && !abortedLong && known {
+		w.broken("verified", "%s is uncordoned in step %s: ready %t, kubelet %q, merged %q", n.name, step.Step, n.ready, n.kubelet, n.merged)
+	}
+}
+
+// settleSlack is how long before a node leaves Settling its kubelet may have been asked.
+const settleSlack = 15 * time.Second
+
+// checkSettled checks that a node leaves Settling, and its guard ends, with a kubelet.
+func (w *world) checkSettled(a *agentProgram, before machine.State) {
+	n, after := a.node, a.steps.State().Step
+	if before.Step != v1alpha1.StepSettling || after != v1alpha1.StepUncordoning && after != v1alpha1.StepObserving && after != v1alpha1.StepUnlocking {
+		return
+	}
+	if dead := w.now().Sub(n.diedAt); n.on && n.kubelet == "" && !n.diedAt.IsZero() && dead > settleSlack {
+		w.broken("verified", "%s leaves Settling for %s, and its kubelet has been dead for %s", n.name, after, dead)
+	}
+}

@@ -1,0 +1,111 @@
+package sim
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/coordinator"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+)
+
+// coordinatorProgram is a coordinator.
+type coordinatorProgram struct {
+	program
+	steps *coordinator.Steps
+}
+
+// startCoordinator starts coordinator 0 or 1, unless it runs.
+func (w *world) startCoordinator(i int) {
+	if c := w.coordinators[i]; c != nil && !c.isDead {
+		return
+	}
+	again := func() {
+		w.after(time.Duration(3+w.noise(20))*time.Second, "start coordinator", func() { w.startCoordinator(i) })
+	}
+	if !w.apiUp() || w.now().Before(w.coordinatorStoppedUntil) {
+		again()
+		return
+	}
+	c := &coordinatorProgram{}
+	c.init(w, []string{"coordinator", "second coordinator"}[i], &kube.Clock{})
+	c.reachable = w.apiUp
+	c.restart = func() {
+		if i == 0 {
+			again()
+		}
+	}
+	var err error
+	c.steps, err = coordinator.NewSteps(coordinator.Clients{
+		Kube: c.clients.kube, Ours: c.clients.ours, Events: &w.recorded, Log: w.log, Access: c.clients.config,
+		Check: func(preflight.Facts) []v1alpha1.Finding { return w.check(c) },
+	})
+	if err != nil {
+		panic(err)
+	}
+	caches := c.steps.Caches()
+	stale := w.noise(4) == 0
+	c.watch("nodes", caches.Nodes, nil, stale)
+	c.watch("pods", caches.Pods, func(_ string, o *stored) bool {
+		set, _ := metadata(o.tree)["labels"].(tree)
+		return set["component"] == "kube-apiserver" || set["component"] == "etcd"
+	}, stale)
+	c.watch("leases", caches.Leases, nil, stale)
+	c.watch("upgradepolicies", caches.Policies, nil, stale)
+	c.watch("maintenanceschedules", caches.Schedules, nil, stale)
+	c.watch("clusterupgrades", caches.Upgrades, nil, stale)
+	c.watch("nodeupgrades", caches.NodeUpgrades, nil, stale)
+	c.watch("upgraderecords", caches.Records, nil, stale)
+	c.watch("nodeinventories", caches.Inventories, nil, stale)
+	w.coordinators[i] = c
+	c.step = func() time.Duration {
+		c.steps.Offer(w.source())
+		began, sees := w.now(), c.sees()
+		next, err := c.steps.Sync(c.ctx, w.now())
+		switch {
+		case !sees:
+			w.decidedAt = time.Time{}
+		case err == nil:
+			w.decidedAt = began
+			w.checkMended(began)
+		}
+		if err != nil {
+			c.failures++
+			return min(200*time.Millisecond<<min(c.failures, 6), 10*time.Second)
+		}
+		c.failures = 0
+		if next == nil {
+			return time.Minute
+		}
+		return max(50*time.Millisecond, min(next.Sub(w.now()), time.Minute))
+	}
+	w.note("%s begins", c.name)
+	c.wake(0)
+}
+
+// source is what the source of images offers.
+func (w *world) source() fleet.Source {
+	offers := []fleet.Offer{w.offer(w.script.To)}
+	if w.offersNext {
+		offers = append(offers, w.offer(w.script.next()))
+	}
+	return fleet.Source{Offers: offers}
+}
+
+func (w *world) offer(version string) fleet.Offer {
+	return fleet.Offer{Version: version, Image: v1alpha1.Image{
+		Architecture: arch, URL: "https://images.example/" + version, Digest: v1alpha1.DigestOf(w.digestOf(version)),
+	}}
+}
+
+// digestOf returns the digest of the image that the source has.
+func (w *world) digestOf(version string) string {
+	if version == w.script.next() {
+		return digest(3)
+	}
+	return w.published
+}
+
+var discard = slog.New(slog.DiscardHandler)

@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+)
+
+// facts are what the verb "facts" finds.
+func (n *node) facts() host.Facts {
+	f := host.Facts{
+		BootID: n.bootID(), Supported: true, Active: n.active, Merged: n.merged, ControlPlane: n.controlPlane,
+		Kubeadm: host.KubeadmDone{Version: n.kubeadm}, RebootRequired: n.osReboot, Guarded: n.armed, HasFiles: n.hasFiles, Rollback: n.rollback,
+	}
+	f.SoftReboots = n.softs
+	if n.joinedLater {
+		f.Kubeadm = host.KubeadmDone{}
+	}
+	if n.w.script.Soft[n.name] == softImpossible {
+		f.Node.SoftRebootProblem = "systemd is too old"
+	}
+	if n.installed[n.active] == "" {
+		f.Active = host.NoKubernetes // the symlink dangles
+	}
+	if n.packages {
+		f.Supported, f.UnsupportedReason, f.Active, f.Merged = false, "Kubernetes comes from packages", "", ""
+	}
+	if n.kubelet == "" && !n.packages {
+		f.KubeletProblem = "the kubelet does not run"
+	}
+	if n.osReboot {
+		f.RebootReason = "/run/reboot-required exists"
+	}
+	for version := range n.installed {
+		if n.packages {
+			break
+		}
+		f.Installed = append(f.Installed, version)
+	}
+	slices.Sort(f.Installed)
+	if n.controlPlane {
+		f.StaticPods = map[string]string{}
+		for _, component := range host.ControlPlaneComponents {
+			f.StaticPods[component] = n.staticPods
+		}
+	}
+	return f
+}
+
+// etcd is what the verb "etcd" finds: this node's member first.
+func (n *node) etcd() *v1alpha1.EtcdFacts {
+	if !n.controlPlane {
+		return nil
+	}
+	facts := &v1alpha1.EtcdFacts{}
+	for _, other := range n.w.controlPlanes() {
+		m := v1alpha1.EtcdMember{Name: other.name, Healthy: other.memberUp()}
+		if !m.Healthy {
+			m.Problem = "does not answer"
+		}
+		if other == n {
+			facts.Members = append([]v1alpha1.EtcdMember{m}, facts.Members...)
+		} else {
+			facts.Members = append(facts.Members, m)
+		}
+	}
+	return facts
+}

@@ -1,0 +1,126 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/guard"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+)
+
+// The guard. Package guard decides; what package rollback does is modelled here.
+
+func (n *node) armGuard(a verbArgs) {
+	from := n.merged
+	if from == "" {
+		from = n.active
+	}
+	if g := n.guardRecord; g != nil && g.BootID == n.bootName() && g.To == a.Version && (n.active == a.Version || g.Upgrade == a.Upgrade) {
+		from = g.From
+	} else if from == a.Version {
+		return
+	}
+	within := time.Duration(a.GuardWithin)
+	if within == 0 {
+		within = 3 * time.Minute
+	}
+	n.guardRecord = &host.Guard{Upgrade: a.Upgrade, Method: v1alpha1.Method(a.Method), From: from, To: a.Version, BootID: n.bootName(), Within: within}
+	n.armed, n.rollback, n.guardBoots = true, nil, 0
+}
+
+func (n *node) startGuard() {
+	if !n.armed || n.guards {
+		return
+	}
+	n.guards, n.guardStart, n.findingSince, n.foundHealthy, n.answersSince = true, n.w.now(), 0, false, time.Time{}
+	n.guardBoots++
+	n.guardLater()
+}
+
+func (n *node) guardLater() {
+	boot := n.boots
+	n.w.after(guardPause, "guard "+n.name, func() {
+		if n.on && n.boots == boot && n.guards && !n.shutting {
+			n.guard()
+		}
+	})
+}
+
+func (n *node) guard() {
+	if !n.armed {
+		n.guards = false
+		return
+	}
+	g := n.guardRecord
+	a := guard.Activation{From: g.From, To: g.To, Limit: g.Within, ByReboot: g.Method != v1alpha1.MethodRestart}
+	o := guard.Observation{
+		Elapsed: n.w.now().Sub(n.guardStart), Rebooted: g.BootID != n.bootName(), Active: n.active, Merged: n.merged,
+		Boots: n.guardBoots, FormerGone: n.installed[g.From] == "", Health: n.guardHealth(), KubeletStarted: 1,
+	}
+	switch now := n.w.now(); {
+	case n.partitioned || !n.w.apiUp():
+		n.answersSince = time.Time{}
+	case n.answersSince.IsZero():
+		n.answersSince = now
+	default:
+		o.Answers = now.Sub(n.answersSince)
+	}
+	if r := n.rollback; r != nil && r.FinishedAt.IsZero() {
+		o.Returning, o.RebootedSince, o.Reboots = true, r.BootID != n.bootName(), r.Reboots
+	}
+	if healthy := guard.Problem(a, o) == ""; healthy != n.foundHealthy {
+		n.foundHealthy, n.findingSince = healthy, o.Elapsed
+	}
+	o.Watched, o.Steady = o.Elapsed, o.Elapsed-n.findingSince
+	switch verdict, why := guard.Decide(a, o); verdict {
+	case guard.Leave:
+		n.guards = false
+		return
+	case guard.Disarm:
+		n.armed, n.guards = false, false
+		return
+	case guard.Restore:
+		n.kubeadm = ""
+		n.rollback.FinishedAt = n.w.now()
+		n.armed, n.guards = false, false
+		n.w.note("%s was returned to %s by its guard", n.name, g.From)
+		return
+	case guard.Stay:
+		n.rollback = &host.Rollback{Upgrade: g.Upgrade, From: g.From, To: g.To, Message: why, StartedAt: n.w.now(), FinishedAt: n.w.now(), Impossible: true}
+		n.armed, n.guards = false, false
+		return
+	case guard.Return:
+		n.rollBack(why)
+	}
+	n.guardLater()
+}
+
+func (n *node) guardHealth() guard.Health {
+	var h guard.Health
+	switch {
+	case n.kubelet == "":
+		h.Kubelet = "the kubelet does not run"
+	case n.controlPlane && !n.podsUp:
+		h.StaticPods = "the static pods do not run"
+	case !n.ready && !n.partitioned && n.w.apiUp():
+		h.API = "the API server says NotReady"
+	}
+	return h
+}
+
+func (n *node) rollBack(why string) {
+	g := n.guardRecord
+	if n.rollback == nil {
+		n.w.note("the guard of %s returns it to %s: %s", n.name, g.From, why)
+		n.rollback = &host.Rollback{Upgrade: g.Upgrade, From: g.From, To: g.To, Message: why, StartedAt: n.w.now()}
+	}
+	n.rollback.BootID = n.bootName()
+	n.kubeadm, n.active = "", g.From
+	if g.Method != v1alpha1.MethodRestart || n.merged == g.From {
+		n.rollback.Reboots++
+		n.shutdown(true, "its guard returns it to "+g.From)
+		return
+	}
+	n.merged = g.From
+	n.startKubelet()
+}

@@ -21,6 +21,7 @@ func TestUnreservedMarkIsIgnored(t *testing.T) {
 	w9.status.Versions.Staged = "v1.34.4"
 	w9.report(t.Context(), v1alpha1.StepWaiting)
 	c.eventually(c.slotHeldBy("slot-0", ""))
+	c.eventually(c.slotHeldBy("slot-1", ""))
 	unlabel := []byte(`{"metadata":{"labels":null}}`)
 	_, err := c.kube.CoordinationV1().Leases(v1alpha1.Namespace).Patch(t.Context(), "slot-1", types.MergePatchType, unlabel, metav1.PatchOptions{})
 	c.must(err)

@@ -15,4 +15,4 @@
 // +groupName=kubectl-upgrade.dev
 package v1alpha1
 
-//go:generate go run ../../internal/apidoc
+//go:generate go run ../apidoc

@@ -142,4 +142,42 @@ var bugs = []bug{
 	{"a cordon that was made anew is taken for the agent's", []edit{
 		{"pkg/node/agent/cordon.go", "ours && !cordonedByOthers(node) {", "ours && node.Name != \"\" {"},
 	}},
+	{"an edited Lease is not mended", []edit{
+		{"pkg/cluster/plan/slots.go", "took[lease.Holder] == name {", "(took[lease.Holder] == name || lease.Holder != fleet.Owner{}) {"},
+		{"pkg/cluster/plan/slots.go", "if !c.nodes[i].mayKeep(slot.Name) {", "if !c.nodes[i].mayKeep(slot.Name) && slot.Name == \"\" {"},
+	}},
+	{"nodes begin without an UpgradePolicy", []edit{
+		{"pkg/cluster/plan/policy.go", "return missing\n", "return fleet.Hold{}\n"},
+		{"pkg/node/agent/policy.go", "return policy.Spec.Source.Keyring, nil", "if policy == nil {\n\t\treturn \"\", nil\n\t}\n\treturn policy.Spec.Source.Keyring, nil"},
+		{"pkg/node/agent/gate.go", "if hold, err := a.keyringHold(policy.Spec.Source.Keyring, o); err != nil || hold.Holds() {", "if policy == nil {\n\t\tpolicy = &v1alpha1.UpgradePolicy{}\n\t}\n\tif hold, err := a.keyringHold(policy.Spec.Source.Keyring, o); err != nil || hold.Holds() {"},
+	}},
+	{"nodes are given back without an UpgradePolicy", []edit{
+		{"pkg/cluster/plan/spec.go", "return n.spec.Managed\n", "return false\n"},
+		{"pkg/node/hostverb/uninstall.go", "PolicyExists", "PolicyNotAsked"},
+	}},
+	{"an image is activated that another keyring signed", []edit{
+		{"pkg/node/agent/policy.go", "if staged.Keyring == keyring ||", "if staged.Version != \"\" ||"},
+	}},
+	{"clocks are not compared", []edit{
+		{"pkg/node/agent/gate.go", "func() (fleet.Hold, error) { return a.clock(), nil }, // which upgradeOf has just compared", ""},
+		{"pkg/cluster/plan/filter_clock.go", "time.Duration(n.facts.ClockAheadSeconds)*time.Second", "0"},
+	}},
+	{"an abandoned node reboots without its slot", []edit{
+		{"pkg/node/agent/abandoned.go", "released.Reason == \"\" && o.Spec.Release.Granted()", "released.Reason == \"\""},
+	}},
+	{"a late control plane is upgraded like a late worker", []edit{
+		{"pkg/cluster/plan/late.go", "if !c.target.forLateNodes || !n.ControlPlane {", "if n.Name != \"\" {"},
+		{"pkg/cluster/plan/late.go", "return !n.ControlPlane && t.isBehind(r, n, windows)", "return t.isBehind(r, n, windows)"},
+		{"pkg/cluster/plan/late.go", "if late == nil || late.hold.Holds() {", "if late == nil || late.Name != \"\" {"},
+	}},
+	{"a failed upgrade goes on beside the one that retries it", []edit{
+		{"pkg/cluster/plan/retry.go", "if next == nil || p.firstFailed == nil ||", "if next == nil || next.Name != \"\" ||"},
+	}},
+	{"a dead kubelet is believed to be Ready", []edit{
+		{"pkg/node/machine/predicates.go", "return o.Lease != nil && o.Now.Sub(o.Lease.RenewedAt).Abs() <= o.Lease.Lasts", "return true"},
+		{"pkg/node/agent/health.go", "if o.Host.KubeletProblem != \"\" {", "if o.Host.KubeletProblem != \"\" && o.Host.Active == \"\" {"},
+	}},
+	{"the checks are not made again after a worker has failed", []edit{
+		{"pkg/cluster/plan/checks.go", "a.now.Sub(k.lastReport.At) < freshFor {", "(a.now.Sub(k.lastReport.At) < freshFor || a.firstFailed != nil) {"},
+	}},
 }

@@ -2,4 +2,4 @@
 
 package sim
 
-const defaultSeeds = 1000
+const defaultSeeds = 2000

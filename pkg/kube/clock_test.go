@@ -48,7 +48,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestSteppedClock checks that a clock which somebody sets counts before the API server answers again.
+// TestSteppedClock checks that a change of the wall clock counts before the API server answers again.
 func TestSteppedClock(t *testing.T) {
 	now := time.Now()
 	c := NewClock(func() time.Time { return now })
@@ -63,7 +63,7 @@ func TestSteppedClock(t *testing.T) {
 	}
 }
 
-// setWall returns a time that differs only in its wall clock, as when somebody sets that. Package
+// setWall returns a time that differs only in its wall clock, as after a change of the machine's clock. Package
 // time offers none: what changes both readings, or drops the monotonic one, is no step.
 func setWall(t *testing.T, old time.Time, by time.Duration) time.Time {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
-// anyEdits returns Leases that somebody edits so that they name another node, in one seed of
+// anyEdits returns edits after which a Lease names another node, in one seed of
 // four: mostly while a node works with the slot.
 func anyEdits(s script) (list []fault) {
 	r := rand.New(rand.NewPCG(s.Seed, 7))

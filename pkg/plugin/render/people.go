@@ -6,7 +6,7 @@ type People struct {
 	// the user who did so last. Empty: that is not known.
 	Changed   bool   `json:"changed,omitempty"`
 	ChangedBy string `json:"changedBy,omitempty"`
-	// ApprovedBy is the user who approved last. Empty: that is not known, or nobody did.
+	// ApprovedBy is the user who approved last. Empty: not known, or not approved.
 	ApprovedBy string `json:"approvedBy,omitempty"`
 }
 

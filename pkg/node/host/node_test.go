@@ -109,7 +109,7 @@ mkdir -p "$UPPER/etc/extensions" "$UPPER/etc/systemd/system/multi-user.target.wa
 ln -s ../../opt/extensions/kubernetes/kubectl-upgrade/kubernetes-v1.34.3-x86-64.raw "$UPPER/etc/extensions/kubernetes.raw"
 ln -s /etc/systemd/system/test.service "$UPPER/etc/systemd/system/multi-user.target.wants/"
 cp "$SELF" "$UPPER/test"
-CGO_ENABLED=0 go build -o "$UPPER/opt/kubectl-upgrade/bin/node-agent" ../../cmd/node-agent
+CGO_ENABLED=0 go build -o "$UPPER/opt/kubectl-upgrade/bin/node-agent" ../../../cmd/node-agent
 mkdir -p "$DIR/confined/usr/bin"
 CGO_ENABLED=0 go build -o "$DIR/confined/usr/bin/tries" ./testdata/confined
 printf '#!/bin/sh\necho a script >&2\nexec "${0%%/*}/tries" "$@"\n' >"$DIR/confined/usr/bin/script"

@@ -38,6 +38,7 @@ type model struct {
 	gatheredBlockers []string
 	confs            string // the present problem with the conf directory
 	gathering        bool
+	ended            string // the verbs that had ended when the facts were last asked for
 	refresh          string // the outcome of a restart that fails: "refused", "nothing" or "no kubelet"
 	kubeletSilent    bool   // the kubelet has not reported yet
 	rebootsAlways    bool   // the operating system requires a reboot after each reboot
@@ -131,7 +132,11 @@ func (m *model) wantReboot(upgrade string) {
 }
 
 func (m *model) observe() Observation {
+	ended := m.endedVerbs()
+	pending := m.hostProblem == "" && m.ended != ended
 	switch {
+	case pending: // facts from before a verb ended do not count
+		m.gathering, m.ended = true, ended
 	case m.gathering: // the facts have arrived by now
 		m.gathering, m.gatheredAt, m.gatheredBlockers = false, m.now, m.blockers
 		m.host.ConfProblem, m.gatheredKubelet = m.confs, m.kubeletProblem()
@@ -150,6 +155,9 @@ func (m *model) observe() Observation {
 		o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{Node: "n", Path: fmt.Sprintf("/snapshot-%d", m.snapshots)}
 	}
 	o.Lease = m.lease(o)
+	if pending {
+		o.Host = nil
+	}
 	if m.hostProblem != "" {
 		o.Host, o.HostProblem = nil, m.hostProblem
 		if m.state.Step != v1alpha1.StepDraining {
@@ -171,6 +179,15 @@ func (m *model) observe() Observation {
 		}
 	}
 	return o
+}
+
+// endedVerbs tells which verbs have ended, and when.
+func (m *model) endedVerbs() string {
+	var ended strings.Builder
+	for _, v := range slices.Sorted(maps.Keys(m.work)) {
+		fmt.Fprintf(&ended, "%s@%s ", v, m.work[v].FinishedAt)
+	}
+	return ended.String()
 }
 
 // kill ends the kubelet. The API server notices most of a minute later.

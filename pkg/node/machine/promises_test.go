@@ -197,6 +197,9 @@ func (m *model) recoverAll() {
 		if m.finished() && m.held == "" && !m.node.Marked() {
 			return
 		}
+		if m.host.Merged == "" && m.packages == "" {
+			m.rollBack() // no confirm ends the guard's watch of a node without a kubelet
+		}
 		if m.kubelet == "" { // systemd starts it again and again
 			m.kubelet = cmp.Or(m.packages, m.host.Merged)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // hostUnreachable continues while the host cannot be read. Only steps that need nothing
@@ -15,13 +16,15 @@ func hostUnreachable(s State, o Observation) (State, Action) {
 		case v1alpha1.StepDraining:
 			return draining(s, o)
 		case v1alpha1.StepAborting:
-			return aborting(s, o)
+			if endsUnread(s, o) {
+				return aborting(s, o)
+			}
 		case v1alpha1.StepUncordoning:
 			return uncordoning(s, o)
 		case v1alpha1.StepObserving:
 			return observing(s, o)
 		case v1alpha1.StepUnlocking:
-			if o.Node.Marked() || o.Slot.Held != "" {
+			if endsUnread(s, o) && (o.Node.Marked() || o.Slot.Held != "") {
 				return unlocking(s, o)
 			}
 		case v1alpha1.StepCordoning, v1alpha1.StepLastCheck:
@@ -40,6 +43,15 @@ func hostUnreachable(s State, o Observation) (State, Action) {
 		return s, Action{}
 	}
 	return s.withReason(v1alpha1.ReasonHostUnreachable, o.HostProblem), Action{}
+}
+
+// endsUnread reports whether an attempt may end although it is not known whether the guard
+// watches. Not while the facts are on their way, nor while the guard's watch is being ended or
+// was not: the guard may still reboot the node.
+func endsUnread(s State, o Observation) bool {
+	confirmed := o.Work[verb.Confirm]
+	refused := confirmed.endedInStep(s, attemptKey(s, o)) && !confirmed.OK
+	return o.HostProblem != "" && !confirmed.Running && !refused
 }
 
 // abortUnreachable aborts an attempt before its activation if the release was withdrawn or

@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -49,15 +50,25 @@ func fail(s State, o Observation, reason v1alpha1.Reason, message string) (State
 	return s.enter(v1alpha1.StepFailed, o).withReason(reason, message), Action{}
 }
 
+// guardStays begins the end of a message: why the guard's watch could not be ended.
+const guardStays = "; the guard's watch could not be ended yet: "
+
 // aborting undoes the attempt in the only safe order: cordon and annotations, then slot.
 func aborting(s State, o Observation) (State, Action) {
-	reason, message, until := s.Reason, s.Message, s.Until
+	message, _, _ := strings.Cut(s.Message, guardStays)
+	reason, until := s.Reason, s.Until
 	limit := deadline(s, o, ReadyWithin)
+	if !guardWatches(o) {
+		s.Message = message
+	}
 	switch {
 	case o.Node.Marked() && !readyAgain(o) && o.Now.Before(limit):
 		return s, wait(limit) // the node has not come back from a power failure yet
 	case guardWatches(o):
-		_, a := confirm(s, o) // another node may begin once the slot is free
+		refused, a := confirm(s, o) // another node may begin once the slot is free
+		if refused.Message != s.Message {
+			s.Message = message + guardStays + refused.Message
+		}
 		return s, a
 	case o.Node.Marked():
 		return s, act(DoUncordon)

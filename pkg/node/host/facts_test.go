@@ -215,7 +215,8 @@ func TestActivationPending(t *testing.T) {
 		}
 	}
 	pending(false)
-	if err := l.SetGuard(host.Guard{From: "v1.34.3", To: "v1.34.10"}); err != nil {
+	write(t, l, host.Program(host.Root), "")
+	if err := l.ArmGuard(host.Guard{From: "v1.34.3", To: "v1.34.10"}); err != nil {
 		t.Fatal(err)
 	}
 	pending(false) // armed, not flipped
@@ -225,6 +226,10 @@ func TestActivationPending(t *testing.T) {
 	pending(false)
 	_ = os.Remove(l.At(host.MergedVersionFile))
 	pending(true) // nothing was merged: the guard's to judge
+	if err := l.DisarmGuard(); err != nil {
+		t.Fatal(err)
+	}
+	pending(false) // it has ended: whoever moved the symlink there, it was not activate
 }
 
 // TestRebootRequired checks the reasons for a reboot. /run/reboot-required has none of its own.

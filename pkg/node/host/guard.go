@@ -121,9 +121,14 @@ func (l Layout) GuardArmed() (bool, error) {
 }
 
 // ActivationPending reports whether the symlink points to an image that the verb
-// "activate" activated and that is not merged yet. Such a node is about to reboot,
-// so its symlink and confs must not change.
+// "activate" activated, that the guard watches and that is not merged yet. Such a node is about
+// to reboot, so its symlink and confs must not change. The record of a guard that has ended
+// shows nothing: another program may have moved the symlink there.
 func (l Layout) ActivationPending() (bool, error) {
+	armed, err := l.GuardArmed()
+	if err != nil || !armed {
+		return false, err
+	}
 	guard, err := l.Guard()
 	if err != nil || guard == nil {
 		return false, err

@@ -18,20 +18,27 @@ func TestDisarm(t *testing.T) {
 	tests := map[string]struct {
 		merged, symlink string
 		guard           *host.Guard
+		ended           bool   // the guard has
 		armed           bool   // before
 		after           string // where the symlink leads
 	}{
-		"the publisher's conf":     {"v1.34.3", "v1.34.3", nil, true, "v1.34.3"},
-		"a timer was ahead":        {"v1.34.3", "v1.34.4", nil, true, "v1.34.3"},
-		"past the last check":      {"v1.34.3", "v1.34.4", &host.Guard{To: "v1.34.4"}, false, "v1.34.4"},
-		"another one than ours":    {"v1.34.3", "v1.35.4", &host.Guard{To: "v1.34.4"}, true, "v1.34.3"},
-		"nothing is merged at all": {"", "v1.34.4", nil, true, "v1.34.4"},
+		"the publisher's conf":     {"v1.34.3", "v1.34.3", nil, false, true, "v1.34.3"},
+		"a timer was ahead":        {"v1.34.3", "v1.34.4", nil, false, true, "v1.34.3"},
+		"past the last check":      {"v1.34.3", "v1.34.4", &host.Guard{To: "v1.34.4"}, false, false, "v1.34.4"},
+		"a timer after a rollback": {"v1.34.3", "v1.34.4", &host.Guard{To: "v1.34.4"}, true, true, "v1.34.3"},
+		"another one than ours":    {"v1.34.3", "v1.35.4", &host.Guard{To: "v1.34.4"}, false, true, "v1.34.3"},
+		"nothing is merged at all": {"", "v1.34.4", nil, false, true, "v1.34.4"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := node(t, test.merged, relative(test.symlink))
 			if test.guard != nil {
-				if err := l.SetGuard(*test.guard); err != nil {
+				if err := l.ArmGuard(*test.guard); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.ended {
+				if err := l.DisarmGuard(); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -72,6 +72,9 @@ func (n *node) guard() {
 		n.foundHealthy, n.findingSince = healthy, o.Elapsed
 	}
 	o.Watched, o.Steady = o.Elapsed, o.Elapsed-n.findingSince
+	if guard.Survived(a, o) {
+		n.guardBoots = 0
+	}
 	switch verdict, why := guard.Decide(a, o); verdict {
 	case guard.Leave:
 		n.guards = false

@@ -24,8 +24,8 @@ const (
 	// MaxReboots is how often a rollback may reboot the node. One is enough unless the
 	// power is cut, or another program changes the symlink.
 	MaxReboots = 3
-	// MaxBoots is how many boots may merge the version before the limit: one that resets
-	// the node never reaches it.
+	// MaxBoots is how many boots in a row may end before the limit: a version that resets the
+	// node never reaches it.
 	MaxBoots = 3
 )
 
@@ -55,7 +55,7 @@ type Observation struct {
 	Watched time.Duration
 	// Steady is for how long the node has been healthy, or not, without interruption.
 	Steady time.Duration
-	// Boots counts the boots since the activation.
+	// Boots counts the boots since the activation, or since the last one that Survived.
 	Boots int
 	// Rebooted reports whether the node has rebooted since the activation.
 	Rebooted bool
@@ -134,6 +134,12 @@ func Decide(a Activation, o Observation) (Verdict, string) {
 		return Stay, formerGone(a, problem)
 	}
 	return Return, problem
+}
+
+// Survived reports whether this boot has reached its limit healthy: it is none of those that
+// MaxBoots limits, and neither were the former ones.
+func Survived(a Activation, o Observation) bool {
+	return o.Elapsed >= limit(a, o) && Problem(a, o) == ""
 }
 
 // limit returns when the node is judged, in terms of Observation.Elapsed. An image that is not

@@ -88,8 +88,8 @@ func (l Layout) DisableUnarmedGuard() error {
 	return l.disableGuard()
 }
 
-// CountGuardBoot counts this boot as one since the activation, and returns how many there
-// were.
+// CountGuardBoot counts this boot, and returns how many were counted since the activation, or
+// ForgetGuardBoots.
 func (l Layout) CountGuardBoot() (int, error) {
 	boots, err := readJSON[int](bootsFile(l.Root()))
 	if err != nil {
@@ -102,7 +102,10 @@ func (l Layout) CountGuardBoot() (int, error) {
 	return n, writeJSON(bootsFile(l.Root()), n)
 }
 
-// GuardBoots returns how many boots were counted since the activation.
+// ForgetGuardBoots begins to count anew.
+func (l Layout) ForgetGuardBoots() error { return remove(bootsFile(l.Root())) }
+
+// GuardBoots returns how many boots were counted since the activation, or ForgetGuardBoots.
 func (l Layout) GuardBoots() int {
 	boots, err := readJSON[int](bootsFile(l.Root()))
 	if err != nil || boots == nil {

@@ -146,17 +146,12 @@ func (n *node) run(_ context.Context, _ *host.Log, program string, args ...strin
 	return "", nil
 }
 
-// guard runs the guard until it ends or reboots the node, and reports whether it rebooted.
-// Each look at the clock passes 10 seconds.
-func (n *node) guard() (rebooted bool) {
+// guardian returns the guard of this boot, before it has observed anything.
+func (n *node) guardian() *guardian {
 	n.t.Helper()
-	ctx, cancel := context.WithCancel(n.t.Context())
-	defer cancel()
-	n.stop = cancel
 	record, err := n.Guard()
 	n.must(err)
-	before := n.reboots
-	g := &guardian{
+	return &guardian{
 		Layout: n.Layout, record: *record, log: host.NewLog(io.Discard), run: n.run, rebootWithin: time.Hour,
 		check: func(context.Context) (guard.Health, bool) {
 			health, answers := n.health, n.clock >= n.silent
@@ -170,7 +165,18 @@ func (n *node) guard() (rebooted bool) {
 			return n.clock
 		},
 	}
-	err = g.guard(ctx)
+}
+
+// guard runs the guard until it ends or reboots the node, and reports whether it rebooted.
+// Each look at the clock passes 10 seconds.
+func (n *node) guard() (rebooted bool) {
+	n.t.Helper()
+	ctx, cancel := context.WithCancel(n.t.Context())
+	defer cancel()
+	n.stop = cancel
+	before := n.reboots
+	g := n.guardian()
+	err := g.guard(ctx)
 	if rebooted = n.reboots > before; !rebooted {
 		n.must(err)
 		return false

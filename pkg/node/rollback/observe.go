@@ -83,6 +83,11 @@ func (g *guardian) decide(ctx context.Context) (guard.Verdict, string) {
 		g.healthy, g.since = healthy, now
 	}
 	o.Elapsed, o.Watched, o.Steady = now-g.start, now-g.began, now-g.since
+	if o.Boots > 0 && guard.Survived(a, o) {
+		if err := g.ForgetGuardBoots(); err != nil {
+			g.log.Printf("counting the boots anew: %v", err)
+		}
+	}
 	return guard.Decide(a, o)
 }
 

@@ -171,6 +171,26 @@ func TestResettingVersionReturns(t *testing.T) {
 	}
 }
 
+// While the API server is silent the guard stays armed. Boots that were healthy at their limit do
+// not count among those that never reach it.
+func TestHealthyBootsDoNotCount(t *testing.T) {
+	n := newNode(t, v1alpha1.MethodReboot)
+	n.silent = 24 * time.Hour
+	for boot := range guard.MaxBoots + 2 {
+		n.health = guard.Health{Kubelet: "refused"} // as it has only begun to start
+		g := n.guardian()
+		n.must(g.observeBoot(t.Context()))
+		n.must(g.observeStart())
+		for begin := n.clock; n.clock < begin+5*time.Minute; n.health = (guard.Health{}) {
+			if verdict, why := g.decide(t.Context()); verdict != guard.Watch {
+				t.Fatalf("boot %d, after %s: %s: %s", boot, n.clock-begin, verdict, why)
+			}
+		}
+		n.boot(to)
+	}
+	n.checkBoots(0)
+}
+
 // A guard that was confirmed, or whose activation was replaced, changes nothing.
 func TestDisarmedGuardEnds(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodReboot)

@@ -7,9 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
+
+// maxMessage is the API's limit on the message of a condition. A status with a longer one would
+// never be written.
+const maxMessage = 32768
 
 // conditions returns the agent's conditions for a State. problem is the error of a write
 // that fails, or empty.
@@ -26,7 +31,7 @@ func conditions(before []metav1.Condition, s machine.State, o machine.Observatio
 			after = append(after, *old)
 		}
 		meta.SetStatusCondition(&after, metav1.Condition{
-			Type: kind, Status: status, Reason: string(reason), Message: message,
+			Type: kind, Status: status, Reason: string(reason), Message: host.Clip(message, maxMessage),
 			ObservedGeneration: generation, LastTransitionTime: *timeOf(o.Now),
 		})
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -235,6 +236,12 @@ func TestConditions(t *testing.T) {
 		again := conditions(got, test.state, machine.Observation{Now: now.Add(time.Hour)}, 7, "")
 		if diff := cmp.Diff(got, again); diff != "" {
 			t.Errorf("%s: conditions changed though the state did not (-first +second):\n%s", name, diff)
+		}
+	}
+	long := machine.State{Step: v1alpha1.StepFailed, Reason: v1alpha1.ReasonKubeadmFailed, Message: strings.Repeat("long ", 10_000)}
+	for _, c := range conditions(nil, long, machine.Observation{Now: now}, 7, "") {
+		if len(c.Message) > 32768 {
+			t.Errorf("the API refuses a message of %d bytes", len(c.Message))
 		}
 	}
 }

@@ -41,7 +41,7 @@ type Result struct {
 	StartedAt  time.Time `json:"startedAt"`
 	FinishedAt time.Time `json:"finishedAt"`
 	OK         bool      `json:"ok"`
-	// Reason and Message describe the error. Both are empty if OK is true.
+	// Reason and Message, of at most 4 KiB, describe the error. Both are empty if OK is true.
 	Reason  v1alpha1.Reason `json:"reason,omitempty"`
 	Message string          `json:"message,omitempty"`
 	// LogTail is the end of what the verb's programs printed, at most 4 KiB.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -52,6 +53,17 @@ func run(ctx context.Context, l Layout, request Request, failed v1alpha1.Reason,
 	return result, workErr
 }
 
+// messageBytes limits the message of a Result, which may quote what a program or a server said.
+const messageBytes = 4 << 10
+
+// Clip shortens a text to that many bytes.
+func Clip(text string, bytes int) string {
+	if len(text) <= bytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:bytes-3], "") + "..."
+}
+
 func (r *Result) conclude(l Layout, output any, workErr error, failed v1alpha1.Reason) (err error) {
 	if r.BootID, err = l.BootID(); err != nil {
 		return err
@@ -59,7 +71,7 @@ func (r *Result) conclude(l Layout, output any, workErr error, failed v1alpha1.R
 	r.OK = workErr == nil
 	if workErr != nil {
 		r.Reason = ReasonOf(workErr, failed)
-		r.Message = workErr.Error()
+		r.Message = Clip(workErr.Error(), messageBytes)
 	}
 	if output == nil {
 		return nil

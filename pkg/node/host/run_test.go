@@ -58,6 +58,9 @@ func TestRun(t *testing.T) {
 		"without one": {func(context.Context, host.Layout, json.RawMessage, *host.Log) (any, error) {
 			return nil, errors.New("something")
 		}, false, v1alpha1.ReasonStageFailed, "something"},
+		"at length": {func(context.Context, host.Layout, json.RawMessage, *host.Log) (any, error) {
+			return nil, errors.New("something" + strings.Repeat("é", 4<<10))
+		}, false, v1alpha1.ReasonStageFailed, "something" + strings.Repeat("é", 2042) + "..."},
 		"panic": {func(context.Context, host.Layout, json.RawMessage, *host.Log) (any, error) {
 			panic("oops")
 		}, false, v1alpha1.ReasonStageFailed, "a bug in this program: oops"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -91,28 +92,52 @@ var releaseArchitecture = regexp.MustCompile(`(?m)^ARCHITECTURE=["']?([\w-]+)`)
 
 // verifyFiles checks the files of an image. root does not follow symlinks out of it.
 func verifyFiles(root *os.Root, image host.Image) error {
-	version, err := root.ReadFile("usr/local/share/kubernetes-version")
+	version, err := readSmall(root, "usr/local/share/kubernetes-version")
 	if err != nil {
 		return err
 	}
 	if v := strings.TrimSpace(string(version)); v != image.Version() {
-		return fmt.Errorf("its kubernetes-version is %q", v)
+		return fmt.Errorf("its kubernetes-version is %.80q", v)
 	}
-	release, err := root.ReadFile(extensionRelease)
+	release, err := readSmall(root, extensionRelease)
 	if err != nil {
 		return err
 	}
 	if m := releaseArchitecture.FindSubmatch(release); m != nil && string(m[1]) != images.SystemdArchitecture(image.Architecture) {
-		return fmt.Errorf("it is for the architecture %s", m[1])
+		return fmt.Errorf("it is for the architecture %.80q", m[1])
 	}
 	for _, program := range []string{"usr/bin/kubelet", "usr/bin/kubeadm"} {
-		info, err := root.Lstat(program)
-		if err != nil {
+		if err := checkRegular(root, program); err != nil {
 			return err
-		}
-		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a file", program)
 		}
 	}
 	return nil
+}
+
+// readSmall reads a file of which more than 4 KiB would be no use: nobody has approved the image
+// yet.
+func readSmall(root *os.Root, path string) ([]byte, error) {
+	if err := checkRegular(root, path); err != nil {
+		return nil, err
+	}
+	file, err := root.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	const limit = 4 << 10
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if len(data) > limit {
+		return nil, fmt.Errorf("its %s is longer than %d KiB", path, limit>>10)
+	}
+	return data, err
+}
+
+// checkRegular returns an error for what is no file, such as a FIFO, which nobody would write to.
+func checkRegular(root *os.Root, path string) error {
+	info, err := root.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("its %s is not a file", path)
+	}
+	return err
 }

@@ -13,13 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/buildversion"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/agent"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/observe"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
 )
 
 // version is set when a release is built.
@@ -40,7 +37,7 @@ func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:          "agent",
 		Short:        "Upgrade the Kubernetes of this node when the coordinator releases it",
-		Version:      buildversion.Or(version),
+		Version:      program.Version(version),
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -67,18 +64,18 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	machine := host.NewClient(host.Root, o.bus, hostverb.Failures())
+	machine := host.NewClient(host.Root, o.bus, verb.Failures())
 	defer machine.Close()
 	agent.New(agent.Config{
 		Node:       o.node,
-		Version:    buildversion.Or(version),
+		Version:    program.Version(version),
 		Host:       machine,
 		Install:    func() error { return host.Install(host.ImageProgram, host.Root) },
 		Account:    clients.Account,
 		Kubelet:    clients.Kubelet,
 		Upgrades:   clients.Upgrades,
 		ClockAhead: clients.Clock.Ahead,
-		Events:     observe.NewRecorder(ctx, clients.Account.Events(), "node-agent", o.node),
+		Events:     agent.NewRecorder(ctx, clients.Account.Events(), "node-agent", o.node),
 		Log:        slog.Default(),
 		Output:     os.Stderr,
 		Ready: func() {
@@ -87,7 +84,7 @@ func run(ctx context.Context, o options) error {
 			}
 		},
 		ReadyWithin: readyWithin,
-		Watchdog:    watchdog.Exiting("the agent"),
+		Watchdog:    program.ExitingWatchdog("the agent"),
 		Now:         time.Now,
 	}).Run(ctx)
 	return nil

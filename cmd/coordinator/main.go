@@ -21,16 +21,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/buildversion"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/coordinator"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/serve"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/trace"
-	ourkube "github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
 )
 
 // version is set when a release is built.
@@ -41,8 +36,7 @@ type options struct {
 	needsPolicy bool
 	kubeconfig  string
 	leaderElect bool
-	metrics     serve.Config
-	traces      string
+	metrics     metrics.ServerConfig
 }
 
 func main() { program.Run(newCommand()) }
@@ -52,7 +46,7 @@ func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:          "coordinator",
 		Short:        "Decide for the whole cluster when each node is upgraded",
-		Version:      buildversion.Or(version),
+		Version:      program.Version(version),
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -65,7 +59,6 @@ func newCommand() *cobra.Command {
 	command.Flags().StringVar(&o.metrics.Address, "metrics-address", ":8443", "address at which to serve metrics over TLS; empty: nowhere")
 	command.Flags().StringVar(&o.metrics.CertFile, "metrics-cert", "", "PEM file with the certificate for metrics, which is read again when it changes; default, and while there is no such file: a certificate made at the start")
 	command.Flags().StringVar(&o.metrics.KeyFile, "metrics-key", "", "PEM file with that certificate's key")
-	command.Flags().StringVar(&o.traces, "traces-url", "", "URL of an OpenTelemetry collector, such as http://10.0.0.1:4318/v1/traces, to which the trace of each upgrade that ends is sent (OTLP over HTTP, JSON); default: none")
 	command.MarkFlagsRequiredTogether("metrics-cert", "metrics-key")
 	return command
 }
@@ -75,32 +68,30 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	var clock ourkube.Clock
+	var clock kube.Clock
 	access.Wrap(clock.Wrap)
-	kube, err := kubernetes.NewForConfig(access)
+	clients, err := kubernetes.NewForConfig(access)
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	ours, err := client.New(access)
+	ours, err := kube.NewKinds(access)
 	if err != nil {
 		return err
 	}
 	log := slog.Default()
-	events, stop := recorder(kube)
+	events, stop := recorder(clients)
 	defer stop()
-	observed := metrics.New(buildversion.Or(version), time.Now)
+	observed := metrics.New(program.Version(version), time.Now)
 	observed.CountRequests()
 	server, err := serveMetrics(ctx, o.metrics, observed, access, log)
 	if err != nil {
 		return err
 	}
-	traces := trace.New(o.traces, buildversion.Or(version), log)
-	go traces.Run(ctx)
 	c := coordinator.New(coordinator.Clients{
 		RequirePolicy: o.needsPolicy,
 
-		Kube: kube, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
-		Watchdog: watchdog.Exiting("the coordinator"), Metrics: observed, Traces: traces, Version: buildversion.Or(version), ClockAhead: clock.Ahead,
+		Kube: clients, Ours: ours, Events: events, Log: log, Access: access, Check: preflight.Check,
+		Watchdog: program.ExitingWatchdog("the coordinator"), Metrics: observed, Version: program.Version(version), ClockAhead: clock.Ahead,
 	})
 	log.Info("coordinator starts")
 	if !o.leaderElect {
@@ -111,20 +102,20 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("naming this replica: %w", err)
 	}
 	identity := host + "_" + string(uuid.NewUUID())
-	return coordinator.Lead(ctx, kube, identity, log, func(leader string) {
+	return coordinator.Lead(ctx, clients, identity, log, func(leader string) {
 		// The replicas use the node's network: of two on one node, the leader serves.
 		server.Listen(leader == identity || !strings.HasPrefix(leader, host+"_"))
 	}, c.Run)
 }
 
 // serveMetrics serves metrics until ctx ends.
-func serveMetrics(ctx context.Context, config serve.Config, observed *metrics.Metrics, access *rest.Config, log *slog.Logger) (*serve.Server, error) {
-	review, err := serve.NewReviewer(access, log)
+func serveMetrics(ctx context.Context, config metrics.ServerConfig, observed *metrics.Metrics, access *rest.Config, log *slog.Logger) (*metrics.Server, error) {
+	review, err := metrics.NewReviewer(access, log)
 	if err != nil {
 		return nil, err
 	}
 	config.Metrics, config.Review, config.Log = observed.Handler(), review, log
-	server, err := serve.New(config)
+	server, err := metrics.NewServer(config)
 	if err != nil {
 		return nil, err
 	}
@@ -146,9 +137,9 @@ func clusterAccess(kubeconfig string) (*rest.Config, error) {
 	return access, nil
 }
 
-func recorder(kube kubernetes.Interface) (record.EventRecorder, func()) {
+func recorder(clients kubernetes.Interface) (record.EventRecorder, func()) {
 	broadcaster := record.NewBroadcaster()
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kube.CoreV1().Events("")})
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clients.CoreV1().Events("")})
 	source := corev1.EventSource{Component: "kubectl-upgrade-coordinator"}
 	return broadcaster.NewRecorder(runtime.NewScheme(), source), broadcaster.Shutdown
 }

@@ -13,8 +13,8 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs ask for these
 	"k8s.io/klog/v2"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/buildversion"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/cli"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 )
 
 // version is set when a release is built.
@@ -25,7 +25,7 @@ func main() {
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
-	err := cli.New(streams, buildversion.Or(version)).ExecuteContext(ctx)
+	err := cli.New(streams, program.Version(version)).ExecuteContext(ctx)
 	stop()
 	os.Exit(cli.Exit(err, os.Stderr))
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/guard"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/rollback"
 )
 
 // newGuardCommand returns the command that the guard's unit runs.
@@ -18,7 +18,7 @@ The unit kubectl-upgrade-guard.service runs this from an activation until the no
 verified. Without an activation to guard it does nothing.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return rollback.Run(cmd.Context(), host.OnNode, host.NewLog(cmd.ErrOrStderr()))
+			return guard.Run(cmd.Context(), host.OnNode, host.NewLog(cmd.ErrOrStderr()))
 		},
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostwork"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -20,7 +18,7 @@ func newHostCommand() *cobra.Command {
 		Use:   "host",
 		Short: "Work on the node's files; the node's systemd runs these commands as units",
 	}
-	for _, entry := range hostverb.Table {
+	for _, entry := range verb.Table {
 		cmd.AddCommand(newVerbCommand(entry))
 	}
 	cmd.AddCommand(&cobra.Command{
@@ -28,12 +26,12 @@ func newHostCommand() *cobra.Command {
 		Short: "Write a result for a verb that could not write its own",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entry, ok := hostverb.Lookup(verb.Verb(args[0]))
+			entry, ok := verb.Lookup(verb.Verb(args[0]))
 			if !ok {
 				return fmt.Errorf("there is no host verb %q", args[0])
 			}
 			err := host.Ended(host.OnNode, entry.Verb, entry.Failed, os.Getenv)
-			if cleanUp := hostwork.Table[entry.Verb].CleanUp; cleanUp != nil {
+			if cleanUp := table[entry.Verb].CleanUp; cleanUp != nil {
 				err = errors.Join(err, cleanUp(host.OnNode, host.NewLog(cmd.ErrOrStderr())))
 			}
 			return err
@@ -42,7 +40,7 @@ func newHostCommand() *cobra.Command {
 	return cmd
 }
 
-func newVerbCommand(entry hostverb.Entry) *cobra.Command {
+func newVerbCommand(entry verb.Entry) *cobra.Command {
 	return &cobra.Command{
 		Use:   string(entry.Verb),
 		Short: entry.Help,
@@ -52,7 +50,7 @@ func newVerbCommand(entry hostverb.Entry) *cobra.Command {
 			if entry.Direct {
 				run = host.RunDirect
 			}
-			result, err := run(cmd.Context(), host.OnNode, entry.Verb, entry.Failed, hostwork.Table[entry.Verb].Run, cmd.ErrOrStderr())
+			result, err := run(cmd.Context(), host.OnNode, entry.Verb, entry.Failed, table[entry.Verb].Run, cmd.ErrOrStderr())
 			if result == nil {
 				return err
 			}

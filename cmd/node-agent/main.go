@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 	_ "golang.org/x/crypto/x509roots/fallback" // CA certificates for https sources, for nodes without any
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/buildversion"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 )
 
@@ -20,7 +19,7 @@ func newCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:          "node-agent",
 		Short:        "Upgrade the Kubernetes of a Flatcar node",
-		Version:      buildversion.Or(version),
+		Version:      program.Version(version),
 		SilenceUsage: true,
 	}
 	root.AddCommand(newHostCommand(), newGuardCommand())

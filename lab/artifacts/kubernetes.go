@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 )
 
 // Kubernetes is one version of Kubernetes, built and packed.
@@ -90,7 +90,7 @@ func (c *Cache) kubernetesSysext(ctx context.Context, version, binDir string, ki
 	if err := c.spoil(ctx, &tree, kind); err != nil {
 		return "", err
 	}
-	image := images.Name("v"+version, runtime.GOARCH)
+	image := image.Name("v"+version, runtime.GOARCH)
 	name := strings.TrimSuffix("sysext-"+kind.Name, "-")
 	dir, err := c.obtain(artifact{
 		name:   "kubernetes-v" + version + "-" + name,

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	bakery "github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 )
 
 // Origin is where Kubernetes is published. The zero value means that it is compiled
@@ -46,7 +46,7 @@ func (o Origin) program(version, program string) string {
 func (o Origin) sysexts() string { return o.address(bakery.Default) }
 
 func (o Origin) sysext(version string) string {
-	return o.sysexts() + images.Name("v"+version, runtime.GOARCH)
+	return o.sysexts() + image.Name("v"+version, runtime.GOARCH)
 }
 
 func (o Origin) address(upstream string) string {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 )
 
 // publishedPrograms are what a published version is used for outside its images: to ask
@@ -76,12 +76,12 @@ func (c *Cache) downloadSysext(ctx context.Context, version string) (string, err
 		recipe: []string{address},
 		step:   "Kubernetes " + version + " (downloading the sysext)",
 		build: func(dir string) error {
-			index := c.Origin.sysexts() + images.Index
+			index := c.Origin.sysexts() + image.IndexName
 			text, err := c.read(ctx, index)
 			if err != nil {
 				return err
 			}
-			sums, err := images.ParseIndex(index, text)
+			sums, err := image.ParseIndex(index, text)
 			if err != nil {
 				return err
 			}

@@ -20,9 +20,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/lab/image"
+	containerimage "github.com/kubectl-upgrade/kubectl-upgrade/lab/image"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 )
 
 // mirror is a server with the hosts that publish Kubernetes as its folders, and with
@@ -51,10 +51,10 @@ func newMirror(t *testing.T) *mirror {
 		m.files[file], m.files[file+".sha256"] = text, sumOfText(text)
 	}
 	const sysext = "the sysext"
-	file := images.Name("v1.34.4", runtime.GOARCH)
+	file := image.Name("v1.34.4", runtime.GOARCH)
 	folder := "/extensions.flatcar.org/extensions/kubernetes/"
 	m.files[folder+file] = sysext
-	m.files[folder+images.Index] = sumOfText(sysext) + "  " + file + "\n" + sumOfText("x") + "  docker-24.0.9-x86-64.raw\n"
+	m.files[folder+image.IndexName] = sumOfText(sysext) + "  " + file + "\n" + sumOfText("x") + "  docker-24.0.9-x86-64.raw\n"
 	handler := http.NewServeMux()
 	blobs := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	handler.HandleFunc("/v2/", func(w http.ResponseWriter, r *http.Request) {
@@ -117,7 +117,7 @@ func (m *mirror) pushImages(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, "program", "program of "+ref)
 		tar := filepath.Join(dir, "image.tar")
-		if err := image.BuildImage(ref, map[string]string{"/program": filepath.Join(dir, "program")}, nil, tar); err != nil {
+		if err := containerimage.BuildImage(ref, map[string]string{"/program": filepath.Join(dir, "program")}, nil, tar); err != nil {
 			t.Fatal(err)
 		}
 		if err := serve.PushTar(t.Context(), m.Listener.Addr().String()+"/registry.k8s.io", tar); err != nil {
@@ -146,7 +146,7 @@ func TestKubernetesFromAMirror(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(k.Sysext); err != nil || string(text) != "the sysext" || filepath.Base(k.Sysext) != images.Name("v1.34.4", runtime.GOARCH) {
+	if text, err := os.ReadFile(k.Sysext); err != nil || string(text) != "the sysext" || filepath.Base(k.Sysext) != image.Name("v1.34.4", runtime.GOARCH) {
 		t.Errorf("the sysext is %q in %s (%v)", text, k.Sysext, err)
 	}
 	if same, err := c.BrokenSysext(t.Context(), k, BrokenKind{}); err != nil || same != k.Sysext {
@@ -217,8 +217,8 @@ func TestDownloadsThatAreRefused(t *testing.T) {
 		"a page as sum":     {func(m *mirror) { m.files[kubeadmPath+".sha256"] = "<html>" }, `MIRROR` + kubeadmPath + `.sha256 is not a SHA-256: "<html>"`},
 		"program not there": {func(m *mirror) { delete(m.files, kubeadmPath) }, "downloading MIRROR" + kubeadmPath + ": the server answers 404 Not Found"},
 		"sysext not listed": {
-			func(m *mirror) { m.files["/extensions.flatcar.org/extensions/kubernetes/"+images.Index] = "" },
-			"SHA256SUMS does not list " + images.Name("v1.34.4", runtime.GOARCH),
+			func(m *mirror) { m.files["/extensions.flatcar.org/extensions/kubernetes/"+image.IndexName] = "" },
+			"SHA256SUMS does not list " + image.Name("v1.34.4", runtime.GOARCH),
 		},
 		"no image": {func(*mirror) {}, "/registry.k8s.io/etcd:3.6.5-0: "},
 	} {
@@ -263,10 +263,10 @@ func TestUpstreamAddresses(t *testing.T) {
 	}
 	const ref = "registry.k8s.io/coredns/coredns:v1.12.1"
 	for want, got := range map[string]string{
-		"https://dl.k8s.io/release/v1.34.4/bin/linux/" + runtime.GOARCH + "/kubelet":                                          upstream.program("1.34.4", "kubelet"),
-		"http://mirror.example:81/all/dl.k8s.io/release/v1.34.4/bin/linux/" + runtime.GOARCH + "/kubelet":                     below.program("1.34.4", "kubelet"),
-		"https://extensions.flatcar.org/extensions/kubernetes/" + images.Name("v1.34.4", runtime.GOARCH):                      upstream.sysext("1.34.4"),
-		"http://mirror.example:81/all/extensions.flatcar.org/extensions/kubernetes/" + images.Name("v1.34.4", runtime.GOARCH): below.sysext("1.34.4"),
+		"https://dl.k8s.io/release/v1.34.4/bin/linux/" + runtime.GOARCH + "/kubelet":                                         upstream.program("1.34.4", "kubelet"),
+		"http://mirror.example:81/all/dl.k8s.io/release/v1.34.4/bin/linux/" + runtime.GOARCH + "/kubelet":                    below.program("1.34.4", "kubelet"),
+		"https://extensions.flatcar.org/extensions/kubernetes/" + image.Name("v1.34.4", runtime.GOARCH):                      upstream.sysext("1.34.4"),
+		"http://mirror.example:81/all/extensions.flatcar.org/extensions/kubernetes/" + image.Name("v1.34.4", runtime.GOARCH): below.sysext("1.34.4"),
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)

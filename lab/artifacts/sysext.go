@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 )
 
 // tree is what a sysext holds. All its paths are relative.
@@ -32,7 +32,7 @@ var extensionRelease = releaseFor("_any")
 // releaseFor lets one distribution merge the image on this machine's architecture, and
 // has systemd read the units that came with it (systemd-sysext(8), os-release(5)).
 func releaseFor(id string) string {
-	return "ID=" + id + "\nARCHITECTURE=" + images.SystemdArchitecture(runtime.GOARCH) + "\nEXTENSION_RELOAD_MANAGER=1\n"
+	return "ID=" + id + "\nARCHITECTURE=" + image.SystemdArchitecture(runtime.GOARCH) + "\nEXTENSION_RELOAD_MANAGER=1\n"
 }
 
 // upholds makes the system start a unit of a sysext: systemd plans the boot

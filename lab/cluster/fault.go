@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 )
 
 // Faults are the ways in which the image server itself can be broken.
@@ -16,7 +16,7 @@ var Faults = append([]string{"none", "down", "empty", "rubbish", "wrong-signatur
 
 // rubbish has lines with names that are not versions, and lines that are not
 // entries.
-var rubbish = strings.Repeat("1", 64) + "  " + images.Name("latest", runtime.GOARCH) + `
+var rubbish = strings.Repeat("1", 64) + "  " + image.Name("latest", runtime.GOARCH) + `
 <html><body>404 page not found</body></html>
 `
 

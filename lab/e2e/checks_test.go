@@ -16,7 +16,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 )
 
 func (c *testCluster) apply(t *testing.T, manifest string) {
@@ -56,7 +56,7 @@ func (c *testCluster) checkStatus(t *testing.T, words ...string) {
 }
 
 // imageName is the name of a version's image on the nodes.
-func imageName(version string) string { return images.Name(version, runtime.GOARCH) }
+func imageName(version string) string { return image.Name(version, runtime.GOARCH) }
 
 // kept is where agents keep the images that a node needs.
 const kept = "/opt/extensions/kubernetes/kubectl-upgrade/"

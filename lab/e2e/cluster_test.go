@@ -28,7 +28,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/stall"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/timelimit"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	ours "github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 const (
@@ -43,7 +43,7 @@ type testCluster struct {
 	root     string // of the checkout
 	nodes    []string
 	kube     kubernetes.Interface
-	ours     *ours.Interface
+	ours     *kube.Kinds
 	config   *rest.Config
 	recorder *record.Recorder
 	// stopRecording ends the recorder's watches.
@@ -148,7 +148,7 @@ func (c *testCluster) connect(t *testing.T) {
 	}
 	config.QPS, config.Burst = -1, -1
 	c.kube = kubernetes.NewForConfigOrDie(config)
-	if c.ours, err = ours.New(config); err != nil {
+	if c.ours, err = kube.NewKinds(config); err != nil {
 		t.Fatal(err)
 	}
 	c.config = config

@@ -10,7 +10,7 @@ import (
 const etcdSnapshot = "/var/lib/etcd/fault.db"
 
 // snapshotEtcd takes a snapshot of the only member.
-var snapshotEtcd = kube("-n", "kube-system", "exec", "etcd-cp1", "--", "etcdctl", "--endpoints", "https://127.0.0.1:2379",
+var snapshotEtcd = kubectl("-n", "kube-system", "exec", "etcd-cp1", "--", "etcdctl", "--endpoints", "https://127.0.0.1:2379",
 	"--cacert", "/etc/kubernetes/pki/etcd/ca.crt", "--cert", "/etc/kubernetes/pki/etcd/server.crt", "--key", "/etc/kubernetes/pki/etcd/server.key",
 	"snapshot", "save", etcdSnapshot)
 

@@ -22,9 +22,9 @@ func onLab(args ...string) action {
 	return func(f *faultRun) error { _, err := f.Lab.Lab(f.ctx, args...); return err }
 }
 
-// kube returns the action of a kubectl command. It is retried for a while: the API server may
+// kubectl returns the action of a kubectl command. It is retried for a while: the API server may
 // be on its way back.
-func kube(args ...string) action {
+func kubectl(args ...string) action {
 	return func(f *faultRun) error {
 		return waitUntil(time.Minute, func() error { _, err := f.Kube(f.ctx, args...); return err })
 	}
@@ -100,7 +100,7 @@ webhooks:
 `, group, resource))
 }
 
-var noWebhook = kube("delete", "validatingwebhookconfiguration", "fault")
+var noWebhook = kubectl("delete", "validatingwebhookconfiguration", "fault")
 
 // slowPod makes the pod of Deployment stuck take ten minutes to end, as one that ignores
 // SIGTERM.
@@ -112,12 +112,12 @@ const quickPod = `{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":1
 
 func patchStuck(patch string) action {
 	return all(
-		kube("-n", "default", "patch", "deployment", "stuck", "--type", "strategic", "-p", patch),
-		kube("-n", "default", "rollout", "status", "deployment/stuck", "--timeout", "2m"),
+		kubectl("-n", "default", "patch", "deployment", "stuck", "--type", "strategic", "-p", patch),
+		kubectl("-n", "default", "rollout", "status", "deployment/stuck", "--timeout", "2m"),
 	)
 }
 
-var killStuck = kube("-n", "default", "delete", "pods", "-l", "app=stuck", "--grace-period=0", "--force")
+var killStuck = kubectl("-n", "default", "delete", "pods", "-l", "app=stuck", "--grace-period=0", "--force")
 
 // addFinalizer gives the pod of Deployment stuck a finalizer, and removeFinalizer removes it.
 // A pod of the case before, which is being deleted, takes none.
@@ -146,7 +146,7 @@ func killAgentOf(node string) action {
 	}
 }
 
-var killCoordinators = kube("-n", v1alpha1.Namespace, "delete", "pod", "-l", "app.kubernetes.io/component=coordinator", "--grace-period=0", "--force")
+var killCoordinators = kubectl("-n", v1alpha1.Namespace, "delete", "pod", "-l", "app.kubernetes.io/component=coordinator", "--grace-period=0", "--force")
 
 // twoLeaders deletes the leader's Lease again and again: each time the other coordinator
 // becomes leader too, and the former one notices a moment later.
@@ -159,7 +159,7 @@ func twoLeaders(f *faultRun) error {
 
 // patchSlot patches the Lease of the only slot.
 func patchSlot(patch string) action {
-	return kube("-n", v1alpha1.Namespace, "patch", "lease", "slot-0", "--type", "merge", "-p", patch)
+	return kubectl("-n", v1alpha1.Namespace, "patch", "lease", "slot-0", "--type", "merge", "-p", patch)
 }
 
 // giveSlotTo makes another node the holder of the slot.
@@ -187,7 +187,7 @@ func (f *faultRun) forget(node string) { f.forgotten = map[string]time.Time{node
 func deleteNodeOf(name string) action {
 	return func(f *faultRun) error {
 		f.forget(name)
-		return kube("delete", "node", name)(f)
+		return kubectl("delete", "node", name)(f)
 	}
 }
 
@@ -209,7 +209,7 @@ func w2Rebooted(f *faultRun) error {
 }
 
 func deleteUpgrade(f *faultRun) error {
-	return kube("delete", "clusterupgrade", f.id)(f)
+	return kubectl("delete", "clusterupgrade", f.id)(f)
 }
 
 // anew deletes the upgrade, and makes another one under its name.
@@ -271,9 +271,9 @@ func deleteCRDs(f *faultRun) error {
 
 func restoreCRDs(f *faultRun) error {
 	steps := all(
-		kube("apply", "--server-side", "-k", f.root+"/manifests/crd"),
-		kube("wait", "--for", "condition=Established", "crd", "--all", "--timeout", "1m"),
-		kube("apply", "--server-side", "--force-conflicts", "--field-manager", "lab", "-f", f.root+"/lab/manifests/policy.yaml"),
+		kubectl("apply", "--server-side", "-k", f.root+"/manifests/crd"),
+		kubectl("wait", "--for", "condition=Established", "crd", "--all", "--timeout", "1m"),
+		kubectl("apply", "--server-side", "--force-conflicts", "--field-manager", "lab", "-f", f.root+"/lab/manifests/policy.yaml"),
 		applied(text(scenario.OpenSchedule)),
 	)
 	return errors.Join(steps(f), waitUntil(time.Minute, func() error { return f.createUpgrade(f.id) }))
@@ -308,14 +308,14 @@ rm $old; systemctl restart kubelet`, base64.StdEncoding.EncodeToString([]byte(pe
 // restartAll replaces both workloads of kubectl-upgrade, as the installation of another
 // version does.
 var restartAll = all(
-	kube("-n", v1alpha1.Namespace, "rollout", "restart", "daemonset/node-agent"),
-	kube("-n", v1alpha1.Namespace, "rollout", "restart", "deployment/coordinator"),
+	kubectl("-n", v1alpha1.Namespace, "rollout", "restart", "daemonset/node-agent"),
+	kubectl("-n", v1alpha1.Namespace, "rollout", "restart", "deployment/coordinator"),
 )
 
 // frozen, closed and open change the schedules.
 var (
 	frozen = applied(func() string { return scenario.Freeze(time.Now()) })
-	thawed = kube("delete", "maintenanceschedule", "freeze")
+	thawed = kubectl("delete", "maintenanceschedule", "freeze")
 	closed = applied(func() string { return scenario.ClosedSchedule(time.Now()) })
 	open   = applied(text(scenario.OpenSchedule))
 )

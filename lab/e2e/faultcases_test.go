@@ -41,8 +41,8 @@ var faults = []fault{
 	{name: "coordinator-killed", what: "both coordinators are killed at each step", at: rebootSteps, throughout: true, inject: killCoordinators},
 	{name: "coordinator-gone", what: "there is no coordinator for more than a minute", at: steps{draining},
 		says:   says{words: "CoordinatorNotRunning: no coordinator has renewed its Lease since"},
-		inject: kube("-n", v1alpha1.Namespace, "scale", "deployment/coordinator", "--replicas", "0"),
-		heal:   kube("-n", v1alpha1.Namespace, "scale", "deployment/coordinator", "--replicas", "2")},
+		inject: kubectl("-n", v1alpha1.Namespace, "scale", "deployment/coordinator", "--replicas", "0"),
+		heal:   kubectl("-n", v1alpha1.Namespace, "scale", "deployment/coordinator", "--replicas", "2")},
 	{name: "two-coordinators", what: "two coordinators lead at once, again and again for 40 s", at: steps{locking}, inject: twoLeaders},
 	{name: "self-upgrade", what: "both workloads of kubectl-upgrade are replaced (kubectl rollout restart), as by an upgrade of itself", at: steps{locking, draining, settling}, inject: restartAll},
 
@@ -69,9 +69,9 @@ var faults = []fault{
 
 	// The API.
 	{name: "api-gone-draining", what: "the API server is gone for five minutes", at: steps{draining},
-		inject: onNode("cp1", apiGone), lasts: 5 * time.Minute, heal: all(onNode("cp1", apiBack), kube("get", "--raw", "/readyz"))},
+		inject: onNode("cp1", apiGone), lasts: 5 * time.Minute, heal: all(onNode("cp1", apiBack), kubectl("get", "--raw", "/readyz"))},
 	{name: "api-gone", what: "the API server is gone for 90 s", at: steps{locking, rebooting, settling},
-		inject: onNode("cp1", apiGone), lasts: 90 * time.Second, heal: all(onNode("cp1", apiBack), kube("get", "--raw", "/readyz"))},
+		inject: onNode("cp1", apiGone), lasts: 90 * time.Second, heal: all(onNode("cp1", apiBack), kubectl("get", "--raw", "/readyz"))},
 	{name: "webhook-nodes-cordoning", what: "a webhook fails closed on Nodes before w1 is cordoned", at: steps{cordoning}, before: applied(failingWebhook("", "nodes")), inject: none,
 		says: says{"w1", v1alpha1.ReasonAPIWriteFailed, "fault.example.com"}, heal: noWebhook},
 	{name: "webhook-nodes-rebooting", what: "a webhook fails closed on Nodes: the kubelet cannot register after the reboot", at: steps{rebooting}, inject: applied(failingWebhook("", "nodes")),
@@ -86,7 +86,7 @@ var faults = []fault{
 		before: applied(failingWebhook("", "pods/eviction")), inject: none, says: says{"w1", v1alpha1.ReasonDrainBlocked, "fault.example.com"}, heal: noWebhook},
 
 	// Objects.
-	{name: "slot-deleted", what: "the slot's Lease is deleted", lostSlot: true, at: steps{draining, rebooting, settling}, inject: kube("-n", v1alpha1.Namespace, "delete", "lease", "slot-0")},
+	{name: "slot-deleted", what: "the slot's Lease is deleted", lostSlot: true, at: steps{draining, rebooting, settling}, inject: kubectl("-n", v1alpha1.Namespace, "delete", "lease", "slot-0")},
 	{name: "slot-emptied", what: "holder and reservation are removed from the slot's Lease", lostSlot: true, at: steps{draining, settling},
 		inject: patchSlot(`{"metadata":{"annotations":{"` + v1alpha1.ReservedForAnnotation + `":null}},"spec":{"holderIdentity":null}}`)},
 	{name: "slot-unlabelled", what: "the slot's Lease loses its label", at: steps{draining, settling}, inject: patchSlot(`{"metadata":{"labels":null}}`)},
@@ -94,8 +94,8 @@ var faults = []fault{
 	{name: "slot-given-on", what: "the slot's Lease names w2, which waits for its turn, as its holder", lostSlot: true, at: steps{draining}, blocked: true, inject: giveSlotTo("w2"), lasts: 20 * time.Second},
 	{name: "slot-unreadable", what: "the slot's Lease names a holder that cannot be parsed; later it is deleted", lostSlot: true, at: steps{settling},
 		inject: patchSlot(`{"spec":{"holderIdentity":"nonsense"}}`), says: says{"w2", v1alpha1.ReasonNoSlot, "delete the Lease"},
-		heal: kube("-n", v1alpha1.Namespace, "delete", "lease", "slot-0")},
-	{name: "nodeupgrade-deleted", what: "w1's NodeUpgrade is deleted", at: steps{locking, draining, rebooting, settling}, inject: kube("delete", "nodeupgrade", "w1")},
+		heal: kubectl("-n", v1alpha1.Namespace, "delete", "lease", "slot-0")},
+	{name: "nodeupgrade-deleted", what: "w1's NodeUpgrade is deleted", at: steps{locking, draining, rebooting, settling}, inject: kubectl("delete", "nodeupgrade", "w1")},
 	{name: "upgrade-deleted", what: "the ClusterUpgrade is deleted", at: steps{draining, rebooting, settling}, inject: deleteUpgrade, then: withoutUpgrade},
 	{name: "upgrade-anew", what: "the ClusterUpgrade is deleted and made again under its name", at: steps{draining, rebooting, settling}, inject: anew},
 	{name: "second-upgrade", what: "a second ClusterUpgrade is created", at: steps{draining}, blocked: true, inject: secondUpgrade, then: bothSucceeded, lasts: 5 * time.Second},
@@ -104,8 +104,8 @@ var faults = []fault{
 	// Hours.
 	{name: "window-closed", what: "the window is closed", at: steps{draining}, blocked: true, inject: closed, says: says{"w1", v1alpha1.ReasonWindowClosed, "tonight|until|opens"}, heal: open},
 	{name: "window-closed-at", what: "the window is closed", at: without(draining), inject: closed, says: says{"w2", v1alpha1.ReasonWindowClosed, "tonight|until|opens"}, heal: open},
-	{name: "schedule-deleted", what: "the only schedule is deleted", at: steps{draining}, blocked: true, inject: kube("delete", "maintenanceschedule", "lab"), says: says{"w1", v1alpha1.ReasonWindowClosed, ""}, heal: open},
-	{name: "schedule-deleted-late", what: "the only schedule is deleted", at: steps{rebooting, settling}, inject: kube("delete", "maintenanceschedule", "lab"), says: says{"w2", v1alpha1.ReasonWindowClosed, ""}, heal: open},
+	{name: "schedule-deleted", what: "the only schedule is deleted", at: steps{draining}, blocked: true, inject: kubectl("delete", "maintenanceschedule", "lab"), says: says{"w1", v1alpha1.ReasonWindowClosed, ""}, heal: open},
+	{name: "schedule-deleted-late", what: "the only schedule is deleted", at: steps{rebooting, settling}, inject: kubectl("delete", "maintenanceschedule", "lab"), says: says{"w2", v1alpha1.ReasonWindowClosed, ""}, heal: open},
 	{name: "freeze", what: "a freeze begins", at: steps{locking, cordoning, draining}, blocked: true, inject: frozen, says: says{"w1", v1alpha1.ReasonExcluded, "the lab is frozen"}, heal: thawed},
 	{name: "freeze-late", what: "a freeze begins", at: steps{lastCheck, rebooting, verifying, settling, uncordons, unlocking}, inject: frozen, says: says{"w2", v1alpha1.ReasonExcluded, "the lab is frozen"}, heal: thawed},
 
@@ -135,10 +135,10 @@ var faults = []fault{
 		says: says{"w1", v1alpha1.ReasonDiskFull, to}, heal: onNode("w1", "umount /opt/extensions/kubernetes /mnt"), then: staged},
 
 	// People.
-	{name: "cordon-before", what: "a person has cordoned w1 before", at: steps{draining}, before: kube("cordon", "w1"), inject: none, foreign: []string{"w1"}},
-	{name: "cordon-other", what: "a person cordons w2 while w1 is upgraded", at: steps{draining}, inject: kube("cordon", "w2"), foreign: []string{"w2"}},
-	{name: "cordon-again", what: "a person uncordons w1, and cordons it again", at: steps{settling}, inject: all(kube("uncordon", "w1"), kube("cordon", "w1")), foreign: []string{"w1"}},
-	{name: "cordon-middle", what: "a person cordons w1 before it has freed its slot", at: steps{unlocking}, inject: kube("cordon", "w1"), foreign: []string{"w1"}},
+	{name: "cordon-before", what: "a person has cordoned w1 before", at: steps{draining}, before: kubectl("cordon", "w1"), inject: none, foreign: []string{"w1"}},
+	{name: "cordon-other", what: "a person cordons w2 while w1 is upgraded", at: steps{draining}, inject: kubectl("cordon", "w2"), foreign: []string{"w2"}},
+	{name: "cordon-again", what: "a person uncordons w1, and cordons it again", at: steps{settling}, inject: all(kubectl("uncordon", "w1"), kubectl("cordon", "w1")), foreign: []string{"w1"}},
+	{name: "cordon-middle", what: "a person cordons w1 before it has freed its slot", at: steps{unlocking}, inject: kubectl("cordon", "w1"), foreign: []string{"w1"}},
 	{name: "etcd-restored", what: "etcd is restored from a snapshot that is older than the upgrade", at: steps{draining, settling}, before: snapshotEtcd, inject: restoreEtcd, then: withoutUpgrade},
-	{name: "uncordon", what: "a person uncordons w1", at: steps{draining, rebooting, settling}, inject: kube("uncordon", "w1")},
+	{name: "uncordon", what: "a person uncordons w1", at: steps{draining, rebooting, settling}, inject: kubectl("uncordon", "w1")},
 }

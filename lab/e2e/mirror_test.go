@@ -20,7 +20,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/serve"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 )
 
 // publishedPrograms are the programs of Kubernetes that a lab takes from dl.k8s.io.
@@ -65,9 +65,9 @@ func (m *mirror) publish(t *testing.T, version string, compiled artifacts.Kubern
 		m.texts[file+".sha256"] = sumOf(t, m.files[file])
 	}
 	const folder = "/extensions.flatcar.org/extensions/kubernetes/"
-	sysext := images.Name(version, runtime.GOARCH)
+	sysext := image.Name(version, runtime.GOARCH)
 	m.files[folder+sysext] = compiled.Sysext
-	m.texts[folder+images.Index] += sumOf(t, compiled.Sysext) + "  " + sysext + "\n"
+	m.texts[folder+image.IndexName] += sumOf(t, compiled.Sysext) + "  " + sysext + "\n"
 	for _, one := range compiled.Images {
 		host, _, _ := strings.Cut(one.Ref, "/")
 		if err := serve.PushTar(t.Context(), m.Listener.Addr().String()+"/"+host, one.Tar); err != nil {

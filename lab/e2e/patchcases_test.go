@@ -69,7 +69,7 @@ var patchFaults = []fault{
 	{name: "kubelet-dies", what: "the new kubelet is Ready, and dies for good 75 s after its start", patch: &patch{nodes: []string{"w1", "w2"}, broken: "dies", settle: 120, guard: 180}, at: steps{settling},
 		inject: none, then: all(rolledBack, neverBegan("w2")), struck: []string{"w1"}},
 	{name: "guard-api-gone", what: "w1's new kubelet never becomes Ready, and the API server is gone when the guard decides", patch: &patch{nodes: []string{"w1"}, broken: "not-ready"}, at: steps{rebooting},
-		inject: onNode("cp1", apiGone), lasts: 3 * time.Minute, heal: all(onNode("cp1", apiBack), kube("get", "--raw", "/readyz")), then: rolledBack, struck: []string{"w1"}},
+		inject: onNode("cp1", apiGone), lasts: 3 * time.Minute, heal: all(onNode("cp1", apiBack), kubectl("get", "--raw", "/readyz")), then: rolledBack, struck: []string{"w1"}},
 
 	// Nodes that join, and an API that goes back in time.
 	{name: "late-joiner", what: "a node joins at the old version while the upgrade runs", patch: &patch{nodes: []string{"w1", "w2", "w3"}}, at: steps{draining},

@@ -67,7 +67,7 @@ func (f *faultRun) patchControlPlane() error {
 	if err := waitUntil(10*time.Minute, func() error { return f.testCluster.succeeded(name) }); err != nil {
 		return err
 	}
-	return all(kube("delete", "clusterupgrade", name), onLab("withdraw", to))(f)
+	return all(kubectl("delete", "clusterupgrade", name), onLab("withdraw", to))(f)
 }
 
 // downgraded is what a person does to return a node to v1.34.3, which is no way that

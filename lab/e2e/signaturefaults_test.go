@@ -41,5 +41,5 @@ func patchKeyring(f *faultRun, keyring any) error {
 	if err != nil {
 		return err
 	}
-	return kube("patch", "upgradepolicy", "cluster", "--type", "merge", "-p", string(patch))(f)
+	return kubectl("patch", "upgradepolicy", "cluster", "--type", "merge", "-p", string(patch))(f)
 }

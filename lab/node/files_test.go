@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/network"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 )
 
 func spec(t *testing.T) Spec {
@@ -75,7 +75,7 @@ CurrentSymlink=/etc/extensions/kubernetes.raw
 		t.Errorf("conf (-want +got):\n%s", diff)
 	}
 	link, err := os.Readlink(m.disk("/etc/extensions/kubernetes.raw"))
-	if err != nil || link != "/opt/extensions/kubernetes/"+images.Name("v1.34.3", runtime.GOARCH) {
+	if err != nil || link != "/opt/extensions/kubernetes/"+image.Name("v1.34.3", runtime.GOARCH) {
 		t.Errorf("the symlink says %q, %v", link, err)
 	}
 	if got := m.read(t, link); got != "kubernetes.raw" {
@@ -86,7 +86,7 @@ CurrentSymlink=/etc/extensions/kubernetes.raw
 func TestAnImageOnANodeIsNotTheCaches(t *testing.T) {
 	s := spec(t)
 	m := create(t, s)
-	image := m.disk("/opt/extensions/kubernetes/" + images.Name("v1.34.3", runtime.GOARCH))
+	image := m.disk("/opt/extensions/kubernetes/" + image.Name("v1.34.3", runtime.GOARCH))
 	if err := os.WriteFile(image, []byte("spoilt"), 0o644); err != nil {
 		t.Fatal(err)
 	}

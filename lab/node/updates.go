@@ -2,11 +2,10 @@ package node
 
 import (
 	"fmt"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 	"path"
 	"runtime"
 	"strings"
-
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 const extensions = "/opt/extensions/"
@@ -72,7 +71,7 @@ func (s Spec) updateFiles() ([]file, error) {
 		{path: ContainerdLink, link: containerd},
 	}
 	if s.Ignition == "" {
-		image := path.Join(extensions, "kubernetes", images.Name("v"+s.Version, runtime.GOARCH))
+		image := path.Join(extensions, "kubernetes", image.Name("v"+s.Version, runtime.GOARCH))
 		files = append(files,
 			file{path: image, source: s.Kubernetes},
 			file{path: "/etc/extensions/kubernetes.raw", link: image},

@@ -11,9 +11,8 @@ import (
 	"strings"
 
 	"github.com/google/renameio/v2"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 	"golang.org/x/mod/semver"
-
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
 )
 
 const (
@@ -22,7 +21,7 @@ const (
 )
 
 // fileSuffix is that of images for this machine.
-var fileSuffix = "-" + images.SystemdArchitecture(runtime.GOARCH) + ".raw"
+var fileSuffix = "-" + image.SystemdArchitecture(runtime.GOARCH) + ".raw"
 
 // Offer is one image that the image server has.
 type Offer struct {
@@ -42,7 +41,7 @@ type PublishOptions struct {
 
 func offersDir(stateDir string) string { return filepath.Join(stateDir, "offers") }
 
-func fileName(version string) string { return images.Name("v"+version, runtime.GOARCH) }
+func fileName(version string) string { return image.Name("v"+version, runtime.GOARCH) }
 
 // Publish offers the image at imagePath as version, such as "1.34.4". That it
 // holds this version is not checked, as a test may publish a wrong one. Publishing

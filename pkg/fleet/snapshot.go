@@ -7,10 +7,10 @@
 package fleet
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 )
 
 // Snapshot is the planner's whole input.
@@ -35,9 +35,9 @@ type Snapshot struct {
 	// less than kube.ClockLimit, or it is not compared.
 	ClockAhead time.Duration `json:"clockAhead,omitempty"`
 	// RebootManagers are other programs that may reboot nodes now.
-	RebootManagers []preflight.RebootManager `json:"rebootManagers,omitempty"`
+	RebootManagers []RebootManager `json:"rebootManagers,omitempty"`
 	// Webhooks are the admission webhooks that can block requests.
-	Webhooks []preflight.Webhook `json:"webhooks,omitempty"`
+	Webhooks []Webhook `json:"webhooks,omitempty"`
 	// Preflight is the last report of preflight. Nil: there is none.
 	Preflight *Preflight `json:"preflight,omitempty"`
 	// PreflightProblem is why the last preflight run failed.
@@ -52,4 +52,81 @@ type Preflight struct {
 	Key      string             `json:"key"`
 	At       time.Time          `json:"at"`
 	Findings []v1alpha1.Finding `json:"findings,omitempty"`
+}
+
+// Source is the index of images as it was last read.
+type Source struct {
+	Offers []Offer `json:"offers,omitempty"`
+	// Problem is why the index is missing or incomplete: SourceUnavailable, SourceEmpty
+	// or SourceInvalid. Offers are valid even so.
+	Problem Hold `json:"problem,omitzero"`
+}
+
+// Offer is an image of one version for one architecture.
+type Offer struct {
+	Version string         `json:"version"`
+	Image   v1alpha1.Image `json:"image"`
+}
+
+// Architectures returns the architectures for which the version is on offer. Nil: that
+// is not known, because the index is missing or incomplete.
+func (s Source) Architectures(version string) []string {
+	if s.Problem.Reason != "" {
+		return nil
+	}
+	list := []string{}
+	for _, image := range s.Images(version) {
+		list = append(list, image.Architecture)
+	}
+	return list
+}
+
+// Images returns the offered images of that version, one for each architecture.
+func (s Source) Images(version string) []v1alpha1.Image {
+	var images []v1alpha1.Image
+	for _, offer := range s.Offers {
+		if offer.Version == version {
+			images = append(images, offer.Image)
+		}
+	}
+	return images
+}
+
+// RebootManager is another program that may reboot nodes, such as kured or FLUO.
+type RebootManager struct {
+	// Name of the program.
+	Name string `json:"name"`
+	// Message is one sentence on what it does, and how to stop it.
+	Message string `json:"message"`
+	// Active reports whether it may reboot a node now: kured with its lock held, FLUO
+	// whenever it runs. While one is, no node begins, because two such programs may
+	// reboot the same node.
+	Active bool `json:"active,omitempty"`
+	// Nodes are those that kured holds its lock for. Empty: that is not known, or it may
+	// reboot any node.
+	Nodes []string `json:"nodes,omitempty"`
+	// DaemonSet that runs it, as namespace/name. Empty: not known.
+	DaemonSet string `json:"daemonSet,omitempty"`
+	// Since is when kured took its lock. Nil: that is not known.
+	Since *time.Time `json:"since,omitempty"`
+	// Passes reports whether it stops by itself, as when kured's lock is released.
+	Passes bool `json:"passes,omitempty"`
+}
+
+// Webhook is an admission webhook that runs in the cluster. Without it, the API server
+// refuses the requests that the webhook reviews.
+type Webhook struct {
+	Kind          string `json:"kind"`          // ValidatingWebhookConfiguration or MutatingWebhookConfiguration
+	Configuration string `json:"configuration"` // its name
+	Name          string `json:"name"`          // the webhook's in it
+	Namespace     string `json:"namespace"`     // its Service's
+	Service       string `json:"service"`
+	// Nodes that have a ready backend of it, each once, sorted. An empty name is
+	// a backend that runs on no node of this cluster.
+	Nodes []string `json:"nodes,omitempty"`
+}
+
+// String returns the webhook's name, and its Service's, for people.
+func (w Webhook) String() string {
+	return fmt.Sprintf("%s (Service %s/%s)", w.Name, w.Namespace, w.Service)
 }

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
@@ -110,3 +112,49 @@ func (c *Clientset) Evict(ctx context.Context, eviction *policyv1.Eviction) erro
 
 // Events returns where a record.EventBroadcaster sends events of all namespaces.
 func (c *Clientset) Events() record.EventSink { return events{c.core} }
+
+// events is a record.EventSink.
+type events struct{ client rest.Interface }
+
+func (e events) Create(event *corev1.Event) (*corev1.Event, error) {
+	return e.send(e.client.Post(), event.Namespace, event)
+}
+
+func (e events) Update(event *corev1.Event) (*corev1.Event, error) {
+	return e.send(e.client.Put().Name(event.Name), event.Namespace, event)
+}
+
+func (e events) Patch(event *corev1.Event, data []byte) (*corev1.Event, error) {
+	return e.send(e.client.Patch(types.StrategicMergePatchType).Name(event.Name), event.Namespace, data)
+}
+
+func (events) send(request *rest.Request, namespace string, body any) (*corev1.Event, error) {
+	answer := &corev1.Event{}
+	err := request.Namespace(namespace).Resource("events").Body(body).Do(context.Background()).Into(answer)
+	return answer, err
+}
+
+// The scheme knows the kinds of Interface alone. Those packages' own AddToScheme would link
+// all kinds of their groups.
+var (
+	scheme         = newScheme()
+	codecs         = serializer.NewCodecFactory(scheme)
+	parameterCodec = runtime.NewParameterCodec(scheme)
+)
+
+func newScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for group, kinds := range map[schema.GroupVersion][]runtime.Object{
+		corev1.SchemeGroupVersion: {
+			&corev1.Node{}, &corev1.NodeList{}, &corev1.Pod{}, &corev1.PodList{},
+			&corev1.ConfigMap{}, &corev1.ConfigMapList{}, &corev1.Event{}, &corev1.EventList{},
+		},
+		appsv1.SchemeGroupVersion:         {&appsv1.DaemonSet{}, &appsv1.DaemonSetList{}},
+		coordinationv1.SchemeGroupVersion: {&coordinationv1.Lease{}, &coordinationv1.LeaseList{}},
+		policyv1.SchemeGroupVersion:       {&policyv1.Eviction{}},
+	} {
+		s.AddKnownTypes(group, kinds...)
+		metav1.AddToGroupVersion(s, group)
+	}
+	return s
+}

@@ -5,4 +5,6 @@
 //
 // The interfaces here are parts of those of client-go's typed clients, so a function that
 // takes a Resource accepts either.
+//
+// Kinds has clients for the kinds of this project.
 package kube

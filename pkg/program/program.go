@@ -1,5 +1,5 @@
-// Package program runs the commands that run in a cluster: the agent, the coordinator, and
-// the node's own program.
+// Package program has what all programs of this project do alike: run a command until a
+// signal ends it, name their version, and end when their loop stops.
 package program
 
 import (
@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -29,4 +30,16 @@ func Run(command *cobra.Command) {
 	case err != nil:
 		os.Exit(1)
 	}
+}
+
+// Version returns linked, which the linker sets (-X main.version=…). If that is empty, it
+// returns the module's version if `go install` built the program, or "unknown".
+func Version(linked string) string {
+	if linked != "" {
+		return linked
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
 }

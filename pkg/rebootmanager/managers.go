@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // FLUO's labels and annotations on Nodes, and its image.
@@ -29,8 +29,8 @@ const (
 // DaemonSets. The UpgradePolicy may name DaemonSets of kured, which then count in any state.
 // Others count if they reach their nodes and run there: who can run such a pod is root on the
 // node, and who can only create a DaemonSet must not be able to stop upgrades.
-func Active(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1alpha1.DaemonSetReference) []preflight.RebootManager {
-	var found []preflight.RebootManager
+func Active(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1alpha1.DaemonSetReference) []fleet.RebootManager {
+	var found []fleet.RebootManager
 	for _, kured := range Kured(daemonSets, named) {
 		for _, lock := range locksOf(kured, daemonSets) {
 			if isNamed(kured, named) || runs(kured) || anyAway(nodes, lock.nodes) {
@@ -52,14 +52,14 @@ func Active(nodes []*corev1.Node, daemonSets []*appsv1.DaemonSet, named []v1alph
 
 // manager returns kured, which holds the lock. A lock whose holder or time cannot be read does
 // not pass by itself.
-func (l lock) manager() preflight.RebootManager {
+func (l lock) manager() fleet.RebootManager {
 	since := ""
 	if l.since != nil {
 		since = l.since.UTC().Format(" since 2006-01-02 15:04 MST")
 	}
 	message := fmt.Sprintf("kured holds its lock for %s%s (annotation %s of DaemonSet %s/%s); remove kured, as two programs would reboot the same nodes",
 		l.by, since, l.annotation, l.on.Namespace, l.on.Name)
-	return preflight.RebootManager{
+	return fleet.RebootManager{
 		Name: "kured", Message: message, Nodes: l.nodes, DaemonSet: l.on.Namespace + "/" + l.on.Name, Active: true, Passes: len(l.nodes) > 0, Since: l.since,
 	}
 }
@@ -79,7 +79,7 @@ func FLUOMarks(n *corev1.Node) [4]string {
 // fluo returns FLUO and true if there is a node that it reboots, or may reboot at any
 // moment. The labels, and annotations with the value "false", that it leaves on Nodes when
 // it is removed do not count.
-func fluo(nodes []*corev1.Node, runs string) (preflight.RebootManager, bool) {
+func fluo(nodes []*corev1.Node, runs string) (fleet.RebootManager, bool) {
 	for _, n := range nodes {
 		is := func(mark string) bool { return n.Annotations[mark] == "true" }
 		var does string
@@ -98,7 +98,7 @@ func fluo(nodes []*corev1.Node, runs string) (preflight.RebootManager, bool) {
 			by = "DaemonSet " + runs
 		}
 		message := fmt.Sprintf("FLUO %s node %s (%s); remove FLUO, or annotate every node %s=true", does, n.Name, by, fluoPaused)
-		return preflight.RebootManager{Name: "FLUO", Message: message, Active: true}, true
+		return fleet.RebootManager{Name: "FLUO", Message: message, Active: true}, true
 	}
-	return preflight.RebootManager{}, false
+	return fleet.RebootManager{}, false
 }

@@ -1,9 +1,13 @@
 package schedule
 
 import (
+	"math"
+	"slices"
 	"time"
 
 	"github.com/teambition/rrule-go"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
 // occurrences returns an iterator over the occurrences of o, in order: all that end after
@@ -127,4 +131,145 @@ func periodStart(freq rrule.Frequency, t time.Time) time.Time {
 		return t.AddDate(0, 0, 1-t.YearDay())
 	}
 	return t.AddDate(0, 0, 1-t.Day())
+}
+
+// series has the occurrences of one period from now to the Horizon, in order. They are
+// computed on demand; those that overlap or touch are merged, and those without length
+// are omitted.
+type series struct {
+	now   time.Time
+	next  func() (span, bool) // nil: there are no more
+	made  time.Time           // spans has every occurrence that starts before it
+	spans []span
+}
+
+// newSeries expands p from now on. exclusion selects the rule for its ends.
+func newSeries(p v1alpha1.Period, in *time.Location, exclusion bool, now time.Time) (*series, error) {
+	written := span{p.StartTime.Time.UTC(), p.EndTime.Time.UTC()}
+	if p.Recurrence == "" {
+		s := &series{now: now}
+		s.add(written)
+		return s, nil
+	}
+	r, err := parseRule(p.Recurrence)
+	if err != nil {
+		return nil, err
+	}
+	o := newOccurrence(written, in, exclusion)
+	next, err := r.occurrences(o, now)
+	return &series{now: now, next: next}, err
+}
+
+func (s *series) add(one span) {
+	if !one.end.After(s.now) || !one.end.After(one.start) {
+		return
+	}
+	if last := len(s.spans) - 1; last >= 0 && !one.start.After(s.spans[last].end) {
+		s.spans[last].end = later(s.spans[last].end, one.end)
+		return
+	}
+	s.spans = append(s.spans, one)
+}
+
+// until returns the spans that start before edge. Their ends are final up to edge.
+func (s *series) until(edge time.Time) []span {
+	for s.next != nil && s.made.Before(edge) {
+		one, more := s.next()
+		if !more {
+			s.next = nil
+			break
+		}
+		s.made = one.start
+		s.add(one)
+	}
+	before, _ := slices.BinarySearchFunc(s.spans, edge, func(one span, edge time.Time) int { return one.start.Compare(edge) })
+	return s.spans[:before]
+}
+
+// meets reports whether the period covers a part of one. The spans are disjoint and in
+// order, so only the last that starts before the end of one can be the latest to end.
+func (s *series) meets(one span) bool {
+	spans := s.until(one.end)
+	return len(spans) > 0 && spans[len(spans)-1].end.After(one.start)
+}
+
+// setPositions chooses with BYSETPOS from the days of each month or year, and counts
+// those from begin on. rrule-go does the same, but goes through all days again
+// for each position.
+func (r rule) setPositions(next func() (time.Time, bool), begin time.Time) func() (time.Time, bool) {
+	var chosen []time.Time
+	given := 0
+	ahead, more := next()
+	return func() (time.Time, bool) {
+		for len(chosen) == 0 {
+			if !more {
+				return time.Time{}, false
+			}
+			set := []time.Time{ahead}
+			for ahead, more = next(); more && r.sameSet(set[0], ahead); ahead, more = next() {
+				set = append(set, ahead)
+			}
+			chosen = r.choose(set, begin)
+		}
+		first := chosen[0]
+		chosen = chosen[1:]
+		given++
+		return first, r.option.Count == 0 || given <= r.option.Count
+	}
+}
+
+// sameSet reports whether two days are in the same month or year.
+func (r rule) sameSet(a, b time.Time) bool {
+	return a.Year() == b.Year() && (r.option.Freq == rrule.YEARLY || a.Month() == b.Month())
+}
+
+func (r rule) choose(set []time.Time, begin time.Time) []time.Time {
+	var chosen []time.Time
+	for i, w := range set {
+		place, fromEnd := i+1, i-len(set)
+		if !w.Before(begin) && (slices.Contains(r.option.Bysetpos, place) || slices.Contains(r.option.Bysetpos, fromEnd)) {
+			chosen = append(chosen, w)
+		}
+	}
+	return chosen
+}
+
+// occurrence turns a wall-clock start into instants.
+type occurrence struct {
+	starts    clock
+	ends      clock // its own cache, as ends are at other times than starts
+	exclusion bool
+	written   span          // the first occurrence, as written
+	begin     time.Time     // what the clock shows at its start
+	wallLasts time.Duration // its length on the wall clock
+}
+
+func newOccurrence(written span, in *time.Location, exclusion bool) *occurrence {
+	begin := wall(written.start, in)
+	return &occurrence{clock{in: in}, clock{in: in}, exclusion, written, begin, wall(written.end, in).Sub(begin)}
+}
+
+// longest returns a duration longer than any occurrence on the wall clock, up to the
+// maximum of a Duration: 292 years.
+func (o *occurrence) longest() time.Duration {
+	const slack = 2 * clockSlack
+	return min(max(o.written.length(), o.wallLasts), math.MaxInt64-slack) + slack
+}
+
+// at returns the occurrence that starts when the clock shows w. A window may have no
+// length; it is then closed that night.
+func (o *occurrence) at(w time.Time) span {
+	if w.Equal(o.begin) {
+		return o.written
+	}
+	start, moved, gap := o.starts.instants(w)
+	if gap {
+		start = moved
+	}
+	elapsed := start.Add(o.written.length())
+	first, last, _ := o.ends.instants(w.Add(o.wallLasts))
+	if o.exclusion {
+		return span{start, later(elapsed, last)}
+	}
+	return span{start, earlier(elapsed, first)}
 }

@@ -24,7 +24,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -36,7 +36,7 @@ type cluster struct {
 	*testing.T
 	server   *apitest.Own
 	kube     kubernetes.Interface
-	ours     *client.Interface
+	ours     *kube.Kinds
 	nodes    int
 	programs map[string]*program
 	audit    *auditLog
@@ -62,7 +62,7 @@ func newCluster(t *testing.T, nodes int) *cluster {
 	c.programs["etcd"] = c.watchProcess(c.server.PID("etcd"))
 	c.programs["kube-apiserver"] = c.watchProcess(c.server.PID("kube-apiserver"))
 	c.kube = kubernetes.NewForConfigOrDie(c.server.Config)
-	ours, err := client.New(c.server.Config)
+	ours, err := kube.NewKinds(c.server.Config)
 	c.must(err)
 	c.ours = ours
 	apitest.InstallCRDs(t, c.server.Config)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // The cluster: 500 nodes with 50 images each, 20 pods on the agent's own, 500 on the others.
@@ -26,12 +26,12 @@ const (
 type cluster struct {
 	b    *testing.B
 	kube kubernetes.Interface
-	ours *client.Interface
+	ours *kube.Kinds
 }
 
 func newCluster(b *testing.B, config *rest.Config) *cluster {
 	b.Helper()
-	ours, err := client.New(config)
+	ours, err := kube.NewKinds(config)
 	c := &cluster{b: b, kube: kubernetes.NewForConfigOrDie(config), ours: ours}
 	c.must(err)
 	_, err = c.kube.CoreV1().Namespaces().Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.Namespace}}, metav1.CreateOptions{})

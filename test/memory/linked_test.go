@@ -22,7 +22,8 @@ var unwanted = []string{
 	"github.com/ProtonMail/go-crypto",
 	"golang.org/x/crypto/x509roots", // 150 certificates: the agent asks the API server alone, which has the cluster's own
 	"github.com/prometheus",         // only the coordinator serves metrics
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostwork",
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/guard", // as all that runs on the host itself
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/kubeadm",
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot",
 }
 

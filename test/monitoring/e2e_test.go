@@ -24,7 +24,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -34,7 +34,7 @@ type world struct {
 	*testing.T
 	config       *rest.Config
 	kube         kubernetes.Interface
-	ours         *client.Interface
+	ours         *kube.Kinds
 	metrics      string // the coordinator's address
 	prometheus   prometheus
 	alertmanager string
@@ -68,7 +68,7 @@ func newWorld(t *testing.T) *world {
 	kubectl(t, w.config, "apply", "-f", root+"manifests/namespace.yaml")
 	kubectl(t, w.config, "apply", "-k", root+"manifests/coordinator")
 	w.kube = kubernetes.NewForConfigOrDie(w.config)
-	ours, err := client.New(w.config)
+	ours, err := kube.NewKinds(w.config)
 	w.must(err)
 	w.ours = ours
 	w.createObjects()

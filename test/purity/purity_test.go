@@ -13,10 +13,14 @@ import (
 	"testing"
 )
 
+// pure are folders and files in pkg.
 var pure = []string{
-	"version", "schedule", "quorum", "images", "fleet", "staticpod", "toleration", "drainrule", "method", "rebootmanager",
-	"cluster/plan", "cluster/preflight", "node/machine", "node/verb", "node/guard", "plugin/request", "plugin/report", "plugin/migrate", "plugin/doctor",
+	"version", "schedule", "image", "fleet", "rebootmanager",
+	"cluster/plan", "cluster/preflight", "node/machine", "node/verb", "node/guard/decide.go", "plugin/request", "plugin/report", "plugin/migrate", "plugin/doctor",
 }
+
+// act are files in these folders that do not decide. They change objects of the cluster.
+var act = []string{"plugin/migrate/changeover.go", "plugin/migrate/changeover_pause.go", "plugin/migrate/changeover_undo.go"}
 
 // forbidden are imports that do I/O. An entry that ends in a slash includes all packages below.
 var forbidden = []string{
@@ -33,6 +37,9 @@ func TestPurePackages(t *testing.T) {
 		dir := filepath.Join("..", "..", "pkg", name)
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			if name, err := filepath.Rel(filepath.Join("..", "..", "pkg"), path); err != nil || slices.Contains(act, filepath.ToSlash(name)) {
 				return err
 			}
 			files++

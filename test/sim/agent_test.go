@@ -10,7 +10,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/agent"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/observe"
 )
 
 // agentProgram is the agent of a node.
@@ -55,7 +54,7 @@ func (w *world) startAgent(n *node) {
 	a.steps = agent.NewSteps(agent.Config{
 		Node: n.name, Version: "simulated", Host: hostOf{n, a}, Install: func() error { w.checkManaged(a, "is taken over"); n.hasFiles = true; return nil },
 		Account: a.clients.agents, Kubelet: a.clients.agents, Upgrades: a.clients.ours,
-		Events: observe.RecorderTo(&w.recorded, n.name), Log: w.log, Output: nil, Ready: func() {}, Now: n.now, ClockAhead: clock.Ahead,
+		Events: agent.RecorderTo(&w.recorded, n.name), Log: w.log, Output: nil, Ready: func() {}, Now: n.now, ClockAhead: clock.Ahead,
 	}, a.watchSlots)
 	stale := w.noise(4) == 0
 	own := func(name string, _ *stored) bool { return name == n.name }

@@ -153,7 +153,7 @@ var bugs = []bug{
 	}},
 	{"nodes are given back without an UpgradePolicy", []edit{
 		{"pkg/cluster/plan/spec.go", "return n.spec.Managed\n", "return false\n"},
-		{"pkg/node/hostverb/uninstall.go", "PolicyExists", "PolicyNotAsked"},
+		{"pkg/node/verb/entries.go", "PolicyExists", "PolicyNotAsked"},
 	}},
 	{"an image is activated that another keyring signed", []edit{
 		{"pkg/node/agent/policy.go", "if staged.Keyring == keyring ||", "if staged.Version != \"\" ||"},

@@ -12,7 +12,6 @@ import (
 	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
@@ -43,7 +42,7 @@ type clients struct {
 	config *rest.Config
 	kube   kubeClients
 	agents kube.Interface
-	ours   *client.Interface
+	ours   *kube.Kinds
 }
 
 func newClients(t http.RoundTripper) clients {
@@ -70,7 +69,7 @@ func newClients(t http.RoundTripper) clients {
 	must(err)
 	c.agents, err = kube.NewForConfigAndClient(c.config, over)
 	must(err)
-	c.ours, err = client.New(c.config)
+	c.ours, err = kube.NewKinds(c.config)
 	must(err)
 	return c
 }

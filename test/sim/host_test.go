@@ -8,7 +8,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -24,7 +23,7 @@ type verbArgs struct {
 	GuardWithin                                             int64
 }
 
-func args(r *host.Request) (a verbArgs) {
+func args(r *verb.Request) (a verbArgs) {
 	_ = json.Unmarshal(r.Args, &a)
 	return a
 }
@@ -38,7 +37,7 @@ var takes = map[verb.Verb]time.Duration{
 }
 
 // Start starts a verb, as host.Client does.
-func (h hostOf) Start(_ context.Context, r host.Request, _ host.Options) error {
+func (h hostOf) Start(_ context.Context, r verb.Request, _ verb.Options) error {
 	switch {
 	case h.agent.dead():
 		return errDead
@@ -69,16 +68,16 @@ func (h hostOf) Start(_ context.Context, r host.Request, _ host.Options) error {
 }
 
 // end ends a verb, and has its effect.
-func (n *node) end(r host.Request) {
+func (n *node) end(r verb.Request) {
 	delete(n.units, r.Verb)
-	result := &host.Result{Verb: r.Verb, Key: r.Key, BootID: n.bootID(), StartedAt: r.RequestedAt, FinishedAt: n.now(), OK: true}
+	result := &verb.Result{Verb: r.Verb, Key: r.Key, BootID: n.bootID(), StartedAt: r.RequestedAt, FinishedAt: n.now(), OK: true}
 	n.results[r.Verb] = result
 	fail := func(reason v1alpha1.Reason, message string) {
 		result.OK, result.Reason, result.Message = false, reason, message
 	}
 	if n.failing[r.Verb] > 0 {
 		n.failing[r.Verb]--
-		entry, _ := hostverb.Lookup(r.Verb)
+		entry, _ := verb.Lookup(r.Verb)
 		fail(entry.Failed, string(r.Verb)+" failed, as the script says")
 	} else {
 		n.effect(r, args(&r), result, fail)
@@ -89,7 +88,7 @@ func (n *node) end(r host.Request) {
 	n.w.wakeAgent(n)
 }
 
-func (n *node) effect(r host.Request, a verbArgs, result *host.Result, fail func(v1alpha1.Reason, string)) {
+func (n *node) effect(r verb.Request, a verbArgs, result *verb.Result, fail func(v1alpha1.Reason, string)) {
 	switch r.Verb {
 	case verb.Facts:
 		result.Output, _ = json.Marshal(n.facts())
@@ -161,7 +160,7 @@ func (n *node) uninstall() {
 }
 
 // Last is host.Client's.
-func (h hostOf) Last(_ context.Context, v verb.Verb) (running bool, last *host.Result, err error) {
+func (h hostOf) Last(_ context.Context, v verb.Verb) (running bool, last *verb.Result, err error) {
 	if h.agent.dead() {
 		return false, nil, errDead
 	}
@@ -172,8 +171,8 @@ func (h hostOf) Last(_ context.Context, v verb.Verb) (running bool, last *host.R
 	if request == nil || h.results[v] != nil {
 		return false, h.results[v], nil
 	}
-	entry, _ := hostverb.Lookup(v)
-	return false, &host.Result{
+	entry, _ := verb.Lookup(v)
+	return false, &verb.Result{
 		Verb: v, Key: request.Key, StartedAt: request.RequestedAt, FinishedAt: request.RequestedAt,
 		Reason: entry.Failed, Message: "the node lost power",
 	}, nil
@@ -192,7 +191,7 @@ func (h hostOf) Reboot(context.Context) error {
 // What only Agent.Run needs.
 
 func (h hostOf) Changes(context.Context) (<-chan host.Change, error) { return nil, errDead }
-func (h hostOf) LastRequest(v verb.Verb) (*host.Request, error)      { return h.requests[v], nil }
+func (h hostOf) LastRequest(v verb.Verb) (*verb.Request, error)      { return h.requests[v], nil }
 func (h hostOf) Open(string) (*os.File, error)                       { return nil, os.ErrNotExist }
 
 // UpdateEngine is the status of Flatcar's update_engine.

@@ -59,8 +59,8 @@ type node struct {
 	guardRecord *host.Guard
 	armed       bool
 	rollback    *host.Rollback
-	requests    map[verb.Verb]*host.Request
-	results     map[verb.Verb]*host.Result
+	requests    map[verb.Verb]*verb.Request
+	results     map[verb.Verb]*verb.Result
 
 	// Running.
 	on           bool

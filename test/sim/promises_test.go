@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -48,7 +47,7 @@ func (w *world) checkRequest(p *program, r request) {
 }
 
 // checkStart checks a verb that an agent starts.
-func (w *world) checkStart(a *agentProgram, r host.Request) {
+func (w *world) checkStart(a *agentProgram, r verb.Request) {
 	n, given := a.node, args(&r)
 	switch r.Verb {
 	case verb.Facts, verb.Etcd:

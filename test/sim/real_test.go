@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
 // side is an API server, real or simulated.
 type side struct {
 	kube   kubernetes.Interface
-	ours   *client.Interface
+	ours   *kube.Kinds
 	newest map[string]string // the resourceVersion of each object
 }
 
@@ -30,7 +30,7 @@ type side struct {
 func TestAgainstRealServer(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
-	ours, err := client.New(config)
+	ours, err := kube.NewKinds(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -85,7 +84,7 @@ func (w *world) join(name string, runs bool) {
 	n := &node{
 		w: w, name: name, controlPlane: name[0] == 'c', labels: map[string]string{"pool": string('a' + name[len(name)-1]%2)},
 		installed: map[string]string{w.script.From: digest(0)}, active: w.script.From,
-		requests: map[verb.Verb]*host.Request{}, results: map[verb.Verb]*host.Result{}, units: map[verb.Verb]time.Time{},
+		requests: map[verb.Verb]*verb.Request{}, results: map[verb.Verb]*verb.Result{}, units: map[verb.Verb]time.Time{},
 		broken: map[string]string{}, failing: map[verb.Verb]int{}, keyrings: map[string]string{}, packages: slices.Contains(w.script.Packages, name),
 		unmanaged: slices.Contains(w.script.Unmanaged, name),
 	}

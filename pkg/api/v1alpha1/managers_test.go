@@ -9,20 +9,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
 // shared is a NodeUpgrade that coordinator and agent write with server-side apply.
 type shared struct {
 	*testing.T
-	kinds *client.Interface
+	kinds *kube.Kinds
 }
 
 func newShared(t *testing.T) shared {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
-	kinds, err := client.New(config)
+	kinds, err := kube.NewKinds(config)
 	if err != nil {
 		t.Fatal(err)
 	}

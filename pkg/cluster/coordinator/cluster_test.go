@@ -26,9 +26,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/coordinator"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -37,7 +37,7 @@ type cluster struct {
 	*testing.T
 	config  *rest.Config
 	kube    kubernetes.Interface
-	ours    *client.Interface
+	ours    *kube.Kinds
 	index   *index
 	outages outages
 	check   func(preflight.Facts) []v1alpha1.Finding // nil: no findings
@@ -70,7 +70,7 @@ func newCluster(t *testing.T, nodes ...string) *cluster {
 	c.apply("-f", "../../../manifests/namespace.yaml")
 	c.apply("-k", "../../../manifests/coordinator")
 	c.kube = kubernetes.NewForConfigOrDie(c.config)
-	ours, err := client.New(c.config)
+	ours, err := kube.NewKinds(c.config)
 	c.must(err)
 	c.ours = ours
 	c.index = newIndex(t)
@@ -196,14 +196,14 @@ func (c *cluster) startCoordinator(name string) {
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:kubectl-upgrade", "system:authenticated"},
 		Extra:    map[string][]string{"authentication.kubernetes.io/pod-name": {"coordinator-" + name}},
 	}
-	kube := kubernetes.NewForConfigOrDie(config)
-	ours, err := client.New(config)
+	clients := kubernetes.NewForConfigOrDie(config)
+	ours, err := kube.NewKinds(config)
 	c.must(err)
 	broadcaster := record.NewBroadcaster()
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: kube.CoreV1().Events("")})
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clients.CoreV1().Events("")})
 	log := slog.New(slog.NewTextHandler(c.Output(), nil)).With("coordinator", name)
 	one := coordinator.New(coordinator.Clients{
-		Kube: kube, Ours: ours, Log: log, Events: broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: name}),
+		Kube: clients, Ours: ours, Log: log, Events: broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: name}),
 		Access: config, Check: func(f preflight.Facts) []v1alpha1.Finding {
 			if c.check == nil {
 				return nil

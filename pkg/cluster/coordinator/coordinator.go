@@ -12,14 +12,13 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/trace"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 )
 
 // manager is the field manager of everything that the coordinator applies.
@@ -28,7 +27,7 @@ const manager = "coordinator"
 // Coordinator is one replica.
 type Coordinator struct {
 	kube   kubernetes.Interface
-	ours   *client.Interface
+	ours   *kube.Kinds
 	slots  *slot.Slots
 	reader *snapshot.Reader
 	offers *offers
@@ -42,9 +41,8 @@ type Coordinator struct {
 	access     *rest.Config
 	checkFacts func(preflight.Facts) []v1alpha1.Finding
 	checks     checks
-	watchdog   watchdog.Watchdog
+	watchdog   program.Watchdog
 	metrics    *metrics.Metrics
-	traces     *trace.Exporter
 	version    string
 	clockAhead func() time.Duration
 
@@ -60,7 +58,7 @@ type Coordinator struct {
 // Clients are the clients that a coordinator uses.
 type Clients struct {
 	Kube   kubernetes.Interface
-	Ours   *client.Interface
+	Ours   *kube.Kinds
 	Events record.EventRecorder
 	Log    *slog.Logger
 	// Access is the configuration of these clients. It is also used to read each
@@ -72,11 +70,9 @@ type Clients struct {
 	// Check returns the findings of preflight for an upgrade.
 	Check func(preflight.Facts) []v1alpha1.Finding
 	// Watchdog watches each round of the loop.
-	Watchdog watchdog.Watchdog
+	Watchdog program.Watchdog
 	// Metrics are told what was read and decided. Nil: there are none.
 	Metrics *metrics.Metrics
-	// Traces gets the records of upgrades that have ended. Nil: there are none.
-	Traces *trace.Exporter
 	// ClockAhead returns by how much this host's clock is ahead of the API server's, if that is
 	// too much to judge windows. Nil: it is not compared.
 	ClockAhead func() time.Duration
@@ -90,7 +86,7 @@ func New(clients Clients) *Coordinator {
 		requirePolicy: clients.RequirePolicy,
 
 		kube: clients.Kube, ours: clients.Ours, slots: slot.New(clients.Kube.CoordinationV1().Leases(v1alpha1.Namespace), clients.Kube.CoreV1().Nodes()), events: clients.Events, log: clients.Log,
-		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, traces: clients.Traces, version: clients.Version, clockAhead: clients.ClockAhead, writers: writers, readFor: map[string]bool{},
+		access: clients.Access, checkFacts: clients.Check, watchdog: clients.Watchdog, metrics: clients.Metrics, version: clients.Version, clockAhead: clients.ClockAhead, writers: writers, readFor: map[string]bool{},
 	}
 }
 

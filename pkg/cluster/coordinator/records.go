@@ -23,9 +23,6 @@ func (c *Coordinator) createRecords(ctx context.Context, records []v1alpha1.Upgr
 			lacking[records[i].Upgrade.UID] = true
 			problems = append(problems, fmt.Errorf("creating UpgradeRecord %s: %w", records[i].Name, err))
 		}
-		if err == nil {
-			c.traces.Export(records[i])
-		}
 	}
 	return lacking, errors.Join(problems...)
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // TestEditorsMayNotWriteOrderOrPolicy checks that editors may abandon a node, but may write
@@ -31,7 +31,7 @@ func TestEditorsMayNotWriteOrderOrPolicy(t *testing.T) {
 	c.must(err)
 	config := rest.CopyConfig(c.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "editor", Groups: []string{"system:authenticated"}}
-	ours, err := client.New(config)
+	ours, err := kube.NewKinds(config)
 	c.must(err)
 	patch := func(text string) error {
 		_, err := ours.NodeUpgrades.Patch(t.Context(), "w1", types.MergePatchType, []byte(text), metav1.PatchOptions{})

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -24,7 +24,7 @@ import (
 func newWriter(t *testing.T) *Coordinator {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
-	ours, err := client.New(config)
+	ours, err := kube.NewKinds(config)
 	if err != nil {
 		t.Fatal(err)
 	}

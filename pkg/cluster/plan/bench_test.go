@@ -11,7 +11,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
@@ -124,7 +123,7 @@ func (s *sim) addFleetChecks() {
 	for i := range 100 {
 		s.findings = append(s.findings, v1alpha1.Finding{ID: "replicas", Level: v1alpha1.LevelWarn, Object: v1alpha1.ObjectReference{Kind: "Deployment", Namespace: "n", Name: fmt.Sprint("d", i)}, Message: "it has one replica"})
 		nodes := []string{fmt.Sprintf("n%05d", 10+i), fmt.Sprintf("n%05d", 200+i)}
-		s.Webhooks = append(s.Webhooks, preflight.Webhook{Name: "w", Configuration: "c", Namespace: "n", Service: fmt.Sprint("s", i), Nodes: nodes})
+		s.Webhooks = append(s.Webhooks, fleet.Webhook{Name: "w", Configuration: "c", Namespace: "n", Service: fmt.Sprint("s", i), Nodes: nodes})
 	}
 	s.decide()
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
@@ -90,7 +89,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "manager":
 		s.RebootManagers = nil
 		if args[0] != "none" {
-			s.RebootManagers = []preflight.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
+			s.RebootManagers = []fleet.RebootManager{{Name: args[0], Passes: args[1] == "passes", Message: strings.Join(args[2:], " ")}}
 			if text, ok := option["since"]; ok {
 				since, err := time.Parse(time.RFC3339, text)
 				if err != nil {
@@ -108,7 +107,7 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "webhook":
 		s.Webhooks = nil
 		if args[0] != "none" {
-			s.Webhooks = []preflight.Webhook{{Name: args[0], Kind: "ValidatingWebhookConfiguration", Configuration: "policy", Namespace: "policy", Service: args[0], Nodes: args[1:]}}
+			s.Webhooks = []fleet.Webhook{{Name: args[0], Kind: "ValidatingWebhookConfiguration", Configuration: "policy", Namespace: "policy", Service: args[0], Nodes: args[1:]}}
 		}
 	case "unchecked":
 		s.PreflightProblem = strings.TrimPrefix(strings.Join(args, " "), "none")

@@ -6,7 +6,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/quorum"
 )
 
 // etcdQuorum holds a control-plane node without which etcd would lose its quorum. Each
@@ -38,7 +37,7 @@ func EtcdGate(etcd []fleet.StaticPod, members int, node string) fleet.Hold {
 			others++
 		}
 	}
-	majority := quorum.Majority(members)
+	majority := fleet.Majority(members)
 	if len(etcd) == 0 || members == 1 || others >= majority {
 		return fleet.Hold{}
 	}

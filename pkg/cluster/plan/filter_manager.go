@@ -22,7 +22,7 @@ const lockLimit = time.Hour
 
 // lockOverdue reports whether a lock of kured has been held for too long.
 func (c *cluster) lockOverdue() bool {
-	return slices.ContainsFunc(c.RebootManagers, func(m preflight.RebootManager) bool {
+	return slices.ContainsFunc(c.RebootManagers, func(m fleet.RebootManager) bool {
 		return m.Since != nil && c.now.Sub(*m.Since) >= lockLimit && !ignored(m, c.target.Spec)
 	})
 }
@@ -31,7 +31,7 @@ func (c *cluster) lockOverdue() bool {
 // finds it is ignored. A worker does not wait for kured's lock if all holders are nodes
 // that left reports to be left to other programs: they use up the budget instead. The
 // agent calls ManagerGate again with what it reads itself.
-func ManagerGate(found []preflight.RebootManager, spec v1alpha1.ClusterUpgradeSpec, controlPlane bool, left func(node string) bool) fleet.Hold {
+func ManagerGate(found []fleet.RebootManager, spec v1alpha1.ClusterUpgradeSpec, controlPlane bool, left func(node string) bool) fleet.Hold {
 	for _, manager := range found {
 		if !ignored(manager, spec) && (controlPlane || !leftToOthers(manager, left)) {
 			return fleet.Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: manager.Message, Stays: !manager.Passes}
@@ -40,11 +40,11 @@ func ManagerGate(found []preflight.RebootManager, spec v1alpha1.ClusterUpgradeSp
 	return fleet.Hold{}
 }
 
-func ignored(manager preflight.RebootManager, spec v1alpha1.ClusterUpgradeSpec) bool {
+func ignored(manager fleet.RebootManager, spec v1alpha1.ClusterUpgradeSpec) bool {
 	return spec.Ignores(preflight.ManagerCheck(manager.Name))
 }
 
-func leftToOthers(manager preflight.RebootManager, left func(node string) bool) bool {
+func leftToOthers(manager fleet.RebootManager, left func(node string) bool) bool {
 	return len(manager.Nodes) > 0 && !slices.ContainsFunc(manager.Nodes, func(name string) bool { return !left(name) })
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/method"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -83,10 +83,10 @@ func (t *target) methodOf(n *node) v1alpha1.Method {
 	if t.isFor(n.status.Upgrade) && n.status.Method == v1alpha1.MethodReboot {
 		return v1alpha1.MethodReboot
 	}
-	h := method.Host{RebootRequired: n.status.Reboot.Required && !n.nextBootDiffers(), RebootReason: n.status.Reboot.Reason}
+	h := fleet.MethodHost{RebootRequired: n.status.Reboot.Required && !n.nextBootDiffers(), RebootReason: n.status.Reboot.Reason}
 	if n.facts != nil {
 		h.RefreshBlockers, h.SoftRebootProblem = n.facts.RefreshBlockers, n.facts.SoftRebootProblem
 	}
-	expected, _ := method.Of(t.strategy.Method, t.typeFor(n), n.Kubelet, t.Spec.Version, h)
+	expected, _ := fleet.MethodOf(t.strategy.Method, t.typeFor(n), n.Kubelet, t.Spec.Version, h)
 	return expected
 }

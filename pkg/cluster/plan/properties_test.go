@@ -13,7 +13,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
@@ -149,7 +148,7 @@ func (c *chaos) disturb(t *rapid.T) {
 		c.findings = nil
 	case "webhook":
 		other := c.Nodes[rapid.IntRange(0, len(c.Nodes)-1).Draw(t, "other")]
-		c.Webhooks = []preflight.Webhook{{Name: "w", Namespace: "n", Service: "s", Nodes: slices.Compact([]string{n.Name, other.Name})}}
+		c.Webhooks = []fleet.Webhook{{Name: "w", Namespace: "n", Service: "s", Nodes: slices.Compact([]string{n.Name, other.Name})}}
 	case "fail":
 		if status := &c.nodeUpgrade(n.Name, n.UID).Status; status.Step == v1alpha1.StepVerifying {
 			status.Step = v1alpha1.StepFailed

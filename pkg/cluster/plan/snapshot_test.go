@@ -12,7 +12,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
@@ -71,7 +70,7 @@ func anySnapshot(t *rapid.T, now time.Time) fleet.Snapshot {
 		s.Schedules = append(s.Schedules, anySchedule(t, i, now))
 	}
 	if rarely.Draw(t, "another manager") {
-		s.RebootManagers = []preflight.RebootManager{{Name: "kured", Message: "kured holds its lock", Passes: coin.Draw(t, "passes")}}
+		s.RebootManagers = []fleet.RebootManager{{Name: "kured", Message: "kured holds its lock", Passes: coin.Draw(t, "passes")}}
 	}
 	for _, v := range []string{"v1.34.3", "v1.34.4", "v1.35.0"} {
 		s.Source.Offers = append(s.Source.Offers, fleet.Offer{Version: v, Image: v1alpha1.Image{Architecture: "amd64", URL: "http://images/" + v}})
@@ -88,7 +87,7 @@ func addAnyChecks(t *rapid.T, s *fleet.Snapshot, now time.Time) {
 	name := rapid.Custom(func(t *rapid.T) string { return rapid.SampledFrom(s.Nodes).Draw(t, "node").Name })
 	for range rapid.IntRange(0, 2).Draw(t, "webhooks") {
 		nodes := rapid.SliceOfNDistinct(name, 1, min(3, len(s.Nodes)), rapid.ID[string]).Draw(t, "backends")
-		s.Webhooks = append(s.Webhooks, preflight.Webhook{Name: "w", Namespace: "n", Service: "s", Nodes: nodes})
+		s.Webhooks = append(s.Webhooks, fleet.Webhook{Name: "w", Namespace: "n", Service: "s", Nodes: nodes})
 	}
 	p := plan.Decide(*s, now)
 	s.Preflight = &fleet.Preflight{
@@ -277,8 +276,8 @@ func copied(s fleet.Snapshot) fleet.Snapshot {
 	s.APIServers = append([]fleet.StaticPod(nil), s.APIServers...)
 	s.Etcd = append([]fleet.StaticPod(nil), s.Etcd...)
 	s.Source.Offers = append([]fleet.Offer(nil), s.Source.Offers...)
-	s.RebootManagers = append([]preflight.RebootManager(nil), s.RebootManagers...)
-	s.Webhooks = append([]preflight.Webhook(nil), s.Webhooks...)
+	s.RebootManagers = append([]fleet.RebootManager(nil), s.RebootManagers...)
+	s.Webhooks = append([]fleet.Webhook(nil), s.Webhooks...)
 	if s.Preflight != nil {
 		report := *s.Preflight
 		report.Findings = append([]v1alpha1.Finding(nil), report.Findings...)

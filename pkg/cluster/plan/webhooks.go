@@ -11,7 +11,7 @@ import (
 // webhooks are the admission webhooks that can block requests, and on which nodes they
 // have ready backends.
 type webhooks struct {
-	all []preflight.Webhook
+	all []fleet.Webhook
 	of  map[string][]int // by node that may answer; into all
 }
 

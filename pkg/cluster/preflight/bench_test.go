@@ -8,7 +8,7 @@ import (
 )
 
 // fleet has ten pods on each node, in Deployments of five without probes, and a PodDisruptionBudget for each Deployment that allows nothing.
-func fleet(nodes int) preflight.Facts {
+func manyNodes(nodes int) preflight.Facts {
 	f := cluster(5, nodes-5)
 	for i := range 2 * nodes {
 		name := fmt.Sprintf("app-%d", i)
@@ -38,7 +38,7 @@ func fleet(nodes int) preflight.Facts {
 // has 5,000 nodes and 50,000 pods.
 func BenchmarkCheck(b *testing.B) {
 	for _, nodes := range []int{1250, 2500, 5000} {
-		f := fleet(nodes)
+		f := manyNodes(nodes)
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // budgetsNamed is how many PodDisruptionBudgets get a finding of their own.
@@ -72,7 +72,7 @@ func (b *budget) protects(pod *corev1.Pod) bool {
 	policy := b.Spec.UnhealthyPodEvictionPolicy
 	always := policy != nil && *policy == policyv1.AlwaysAllow
 	enough := b.Status.DesiredHealthy > 0 && b.Status.CurrentHealthy >= b.Status.DesiredHealthy
-	return staticpod.Ready(pod) || !always && !enough
+	return fleet.PodReady(pod) || !always && !enough
 }
 
 func (c *checker) warnOfBlocking(budgets map[string][]*budget) {

@@ -6,13 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/drainrule"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // drainOrder is how the pods of a node are evicted.
 type drainOrder struct {
 	v1alpha1.Drain
-	rules drainrule.Rules
+	rules fleet.DrainRules
 }
 
 // nodeGroup is a group of the strategy whose drain may be its own.
@@ -33,7 +33,7 @@ func drainOrders(s v1alpha1.Strategy) (drainOrder, []nodeGroup) {
 func newDrainOrder(p v1alpha1.Pace) drainOrder {
 	// The API server refuses a rule whose selector is wrong. Without any rule, the
 	// findings are about too many pods rather than too few.
-	rules, _ := drainrule.Compile(p.Drain.Rules)
+	rules, _ := fleet.CompileDrainRules(p.Drain.Rules)
 	return drainOrder{p.Drain, rules}
 }
 

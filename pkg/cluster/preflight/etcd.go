@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/quorum"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // EtcdQuorum is the id of the check that the planner and the agents repeat before a node
@@ -131,7 +131,7 @@ func lessHealthy(a, b v1alpha1.EtcdMember) v1alpha1.EtcdMember {
 }
 
 func (c *checker) checkQuorum(voters, healthy int) {
-	majority := quorum.Majority(voters)
+	majority := fleet.Majority(voters)
 	switch {
 	case voters == 0:
 	case voters == 1:

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/toleration"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // evictedPod is a pod that the upgrade evicts from its node. pkg/node/drain selects the same
@@ -31,7 +31,7 @@ func (c *checker) findEvicted() {
 	for i := range c.Workloads.Pods {
 		pod := &c.Workloads.Pods[i]
 		n := drained[pod.Spec.NodeName]
-		if n == nil || mirror(pod) || ended(pod) || toleration.Unschedulable(pod.Spec.Tolerations) {
+		if n == nil || mirror(pod) || ended(pod) || fleet.ToleratesUnschedulable(pod.Spec.Tolerations) {
 			continue
 		}
 		kind, owner := ownerOf(pod)

@@ -10,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // Facts are the whole input of the checks.
@@ -41,7 +42,7 @@ type Facts struct {
 
 	Workloads Workloads
 	// RebootManagers are other programs that may reboot nodes.
-	RebootManagers []RebootManager
+	RebootManagers []fleet.RebootManager
 
 	// Unread is what could not be read, one sentence each.
 	Unread []string
@@ -62,25 +63,4 @@ type Workloads struct {
 type RequestedAPI struct {
 	APIServer                                     string // the node it runs on
 	Group, Version, Resource, Subresource, Remove string // Remove is the release that no longer serves it, such as 1.36
-}
-
-// RebootManager is another program that may reboot nodes, such as kured or FLUO.
-type RebootManager struct {
-	// Name of the program.
-	Name string `json:"name"`
-	// Message is one sentence on what it does, and how to stop it.
-	Message string `json:"message"`
-	// Active reports whether it may reboot a node now: kured with its lock held, FLUO
-	// whenever it runs. While one is, no node begins, because two such programs may
-	// reboot the same node.
-	Active bool `json:"active,omitempty"`
-	// Nodes are those that kured holds its lock for. Empty: that is not known, or it may
-	// reboot any node.
-	Nodes []string `json:"nodes,omitempty"`
-	// DaemonSet that runs it, as namespace/name. Empty: not known.
-	DaemonSet string `json:"daemonSet,omitempty"`
-	// Since is when kured took its lock. Nil: that is not known.
-	Since *time.Time `json:"since,omitempty"`
-	// Passes reports whether it stops by itself, as when kured's lock is released.
-	Passes bool `json:"passes,omitempty"`
 }

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 var factsChecks = []Entry{
@@ -105,7 +105,7 @@ func (c *checker) agents() agents {
 	on := agents{}
 	for i := range c.Workloads.Pods {
 		pod := &c.Workloads.Pods[i]
-		if pod.Namespace == ownNamespace && pod.Labels[agentLabel] == agentComponent && (on[pod.Spec.NodeName] == nil || staticpod.Ready(pod)) {
+		if pod.Namespace == ownNamespace && pod.Labels[agentLabel] == agentComponent && (on[pod.Spec.NodeName] == nil || fleet.PodReady(pod)) {
 			on[pod.Spec.NodeName] = pod
 		}
 	}
@@ -115,7 +115,7 @@ func (c *checker) agents() agents {
 // run reports whether an agent runs on a node. If pods could not be read, it assumes that
 // one does.
 func (a agents) run(node string) bool {
-	return a == nil || a[node] != nil && staticpod.Ready(a[node])
+	return a == nil || a[node] != nil && fleet.PodReady(a[node])
 }
 
 // state returns what is known of a node's agent, to follow "has not reported".

@@ -6,13 +6,13 @@ import (
 	"slices"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // KubeletConfig is the configuration of the cluster's kubelets: the ConfigMap
 // kube-system/kubelet-config.
 type KubeletConfig struct {
-	kubeletconfig.Config
+	fleet.KubeletConfig
 	// Problem is why it could not be read. Empty: it was read.
 	Problem string
 }
@@ -26,7 +26,7 @@ const (
 	nodeConfigAdvice    = "on that node: in the files of --config-dir, in kubeadm's patches, or in /var/lib/kubelet/config.yaml where kubeadm has upgraded the node already"
 )
 
-var kubeletConfigObject = v1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: kubeletconfig.ConfigMapNamespace, Name: kubeletconfig.ConfigMapName}
+var kubeletConfigObject = v1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: fleet.KubeletConfigMapNamespace, Name: fleet.KubeletConfigMapName}
 
 // rewritten reports whether kubeadm will overwrite the node's configuration with the
 // cluster's, and the cluster's is known.
@@ -88,7 +88,7 @@ func (c *checker) checkKubeletConfigMap() {
 		if gone := c.gone(removedFields, c.KubeletConfig.Fields, n.kubelet); gone != nil {
 			fields, fieldNodes = append(fields, gone...), append(fieldNodes, n)
 		}
-		if gone := c.goneGates(after(c.KubeletConfig.Fields, kubeletconfig.GatePrefix), n.kubelet); gone != nil {
+		if gone := c.goneGates(after(c.KubeletConfig.Fields, fleet.FeatureGatePrefix), n.kubelet); gone != nil {
 			gates, gateNodes = append(gates, gone...), append(gateNodes, n)
 		}
 	}

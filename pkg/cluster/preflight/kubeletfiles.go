@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -20,7 +20,7 @@ func (c *checker) checkKubeletFiles(n *node) {
 	if fields := c.gone(removedFields, c.ownFields(n), n.kubelet); fields != nil {
 		c.onNode(n, v1alpha1.Finding{ID: "kubelet-config", Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s refuses: it would not start.", n.name, strings.Join(fields, ", "), c.to.Line()), Advice: "Remove the field " + nodeConfigAdvice + "."})
 	}
-	if gates := c.goneGates(after(c.ownFields(n), kubeletconfig.GatePrefix), n.kubelet); gates != nil {
+	if gates := c.goneGates(after(c.ownFields(n), fleet.FeatureGatePrefix), n.kubelet); gates != nil {
 		c.onNode(n, v1alpha1.Finding{
 			ID:      "feature-gate",
 			Message: fmt.Sprintf("The kubelet's configuration on %s sets %s, which %s does not know: it would not start.", n.name, gateList(gates), c.to.Line()),

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -96,7 +96,7 @@ func (c *checker) restarts(n *node) bool {
 }
 
 func newNode(n *corev1.Node) *node {
-	out := &node{Node: n, name: n.Name, controlPlane: staticpod.OnControlPlane(n.Labels)}
+	out := &node{Node: n, name: n.Name, controlPlane: fleet.HasControlPlaneLabel(n.Labels)}
 	out.kubelet, out.kubeletError = version.Parse(n.Status.NodeInfo.KubeletVersion)
 	return out
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/method"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 var otherChecks = []Entry{
@@ -139,14 +139,14 @@ func (c *checker) rebootInsteadOfSoft() map[string][]*node {
 	nodes := map[string][]*node{}
 	for _, n := range c.nodes {
 		next := n.status.Versions.NextBoot
-		h := method.Host{
+		h := fleet.MethodHost{
 			RebootRequired: n.status.Reboot.Required && (next == "" || next == n.status.Versions.Kubelet),
 			RebootReason:   n.status.Reboot.Reason,
 		}
 		if n.facts != nil {
 			h.SoftRebootProblem = n.facts.SoftRebootProblem
 		}
-		_, why := method.Of(c.strategy.Method, v1alpha1.TypePatch, n.kubelet.String(), c.to.String(), h)
+		_, why := fleet.MethodOf(c.strategy.Method, v1alpha1.TypePatch, n.kubelet.String(), c.to.String(), h)
 		if n.moves && why != "" {
 			nodes[why] = append(nodes[why], n)
 		}
@@ -167,7 +167,7 @@ func ManagerCheck(name string) string {
 }
 
 // rebootsManaged reports whether the program runs on a managed node, or may do so.
-func (c *checker) rebootsManaged(m RebootManager) bool {
+func (c *checker) rebootsManaged(m fleet.RebootManager) bool {
 	var runs []string
 	for _, pod := range c.Workloads.Pods {
 		for _, owner := range pod.OwnerReferences {
@@ -189,7 +189,7 @@ func (c *checker) anyManaged(names []string) bool {
 
 // checkManager blocks while the program may reboot a managed node now, and warns if it may
 // do so later.
-func (c *checker) checkManager(m RebootManager) {
+func (c *checker) checkManager(m fleet.RebootManager) {
 	if m.Active = m.Active && c.anyManaged(m.Nodes); !m.Active && !c.rebootsManaged(m) {
 		return
 	}

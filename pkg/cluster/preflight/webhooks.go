@@ -9,6 +9,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // LastBackend is the id of the check that a node does not have the last ready
@@ -28,53 +29,35 @@ var webhookChecks = []Entry{
 	},
 }
 
-// Webhook is an admission webhook that runs in the cluster. Without it, the API server
-// refuses the requests that the webhook reviews.
-type Webhook struct {
-	Kind          string `json:"kind"`          // ValidatingWebhookConfiguration or MutatingWebhookConfiguration
-	Configuration string `json:"configuration"` // its name
-	Name          string `json:"name"`          // the webhook's in it
-	Namespace     string `json:"namespace"`     // its Service's
-	Service       string `json:"service"`
-	// Nodes that have a ready backend of it, each once, sorted. An empty name is
-	// a backend that runs on no node of this cluster.
-	Nodes []string `json:"nodes,omitempty"`
-}
-
-// String returns the webhook's name, and its Service's, for people.
-func (w Webhook) String() string {
-	return fmt.Sprintf("%s (Service %s/%s)", w.Name, w.Namespace, w.Service)
-}
-
 // Webhooks returns the webhooks whose failurePolicy is Fail, which is the default,
 // and whose backend is a Service, sorted. Of those with the same Service it returns
 // the first.
-func Webhooks(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration, backends []discoveryv1.EndpointSlice) []Webhook {
+func Webhooks(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration, backends []discoveryv1.EndpointSlice) []fleet.Webhook {
 	list := required(validating, mutating)
 	nodes := readyNodes(backends)
 	seen := map[string]bool{}
-	list = slices.DeleteFunc(list, func(w Webhook) bool {
-		twice := seen[w.service()]
-		seen[w.service()] = true
+	list = slices.DeleteFunc(list, func(w fleet.Webhook) bool {
+		twice := seen[serviceOf(w)]
+		seen[serviceOf(w)] = true
 		return twice
 	})
 	for i := range list {
-		list[i].Nodes = nodes[list[i].service()]
+		list[i].Nodes = nodes[serviceOf(list[i])]
 	}
 	return list
 }
 
 // service returns the namespace and name of the webhook's Service.
-func (w Webhook) service() string { return w.Namespace + "/" + w.Service }
+func serviceOf(w fleet.Webhook) string { return w.Namespace + "/" + w.Service }
 
 // lastOn reports whether the webhook has backends on that node and nowhere else.
-func (w Webhook) lastOn(node string) bool { return len(w.Nodes) == 1 && w.Nodes[0] == node }
+func lastOn(w fleet.Webhook, node string) bool { return len(w.Nodes) == 1 && w.Nodes[0] == node }
 
-func required(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration) []Webhook {
-	var list []Webhook
+func required(validating []admissionregistrationv1.ValidatingWebhookConfiguration, mutating []admissionregistrationv1.MutatingWebhookConfiguration) []fleet.Webhook {
+	var list []fleet.Webhook
 	note := func(kind, configuration, name string, policy *admissionregistrationv1.FailurePolicyType, client admissionregistrationv1.WebhookClientConfig) {
 		if (policy == nil || *policy == admissionregistrationv1.Fail) && client.Service != nil {
-			list = append(list, Webhook{Kind: kind, Configuration: configuration, Name: name, Namespace: client.Service.Namespace, Service: client.Service.Name})
+			list = append(list, fleet.Webhook{Kind: kind, Configuration: configuration, Name: name, Namespace: client.Service.Namespace, Service: client.Service.Name})
 		}
 	}
 	for _, c := range validating {
@@ -87,7 +70,7 @@ func required(validating []admissionregistrationv1.ValidatingWebhookConfiguratio
 			note("MutatingWebhookConfiguration", c.Name, w.Name, w.FailurePolicy, w.ClientConfig)
 		}
 	}
-	slices.SortFunc(list, func(a, b Webhook) int {
+	slices.SortFunc(list, func(a, b fleet.Webhook) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Configuration, b.Configuration), cmp.Compare(a.Name, b.Name))
 	})
 	return list
@@ -124,7 +107,7 @@ func (c *checker) checkWebhooks() {
 			continue
 		}
 		for _, w := range webhooks {
-			if !w.lastOn(n.name) {
+			if !lastOn(w, n.name) {
 				continue
 			}
 			c.add(v1alpha1.Finding{

@@ -9,7 +9,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
 // Node returns the part of a Node that the planner uses.
@@ -17,7 +16,7 @@ func Node(n *corev1.Node) fleet.Node {
 	_, ours := n.Annotations[v1alpha1.CordonAnnotation]
 	info := n.Status.NodeInfo
 	return fleet.Node{
-		Name: n.Name, UID: string(n.UID), Labels: n.Labels, ControlPlane: staticpod.OnControlPlane(n.Labels),
+		Name: n.Name, UID: string(n.UID), Labels: n.Labels, ControlPlane: fleet.HasControlPlaneLabel(n.Labels),
 		OS: info.OperatingSystem, Architecture: info.Architecture, Kubelet: info.KubeletVersion, BootID: info.BootID,
 		Ready: nodeReady(n), NotReadySince: notReadySince(n),
 		Cordoned:       n.Spec.Unschedulable && !ours,
@@ -60,10 +59,10 @@ func nodeReady(n *corev1.Node) bool {
 // addStaticPods adds the pods of the control plane.
 func addStaticPods(s *fleet.Snapshot, pods []*corev1.Pod) {
 	for _, pod := range pods {
-		if !staticpod.Is(pod) {
+		if !fleet.IsStaticPod(pod) {
 			continue
 		}
-		one := fleet.StaticPod{Node: pod.Spec.NodeName, Version: staticpod.Version(pod), Ready: staticpod.Ready(pod)}
+		one := fleet.StaticPod{Node: pod.Spec.NodeName, Version: fleet.StaticPodVersion(pod), Ready: fleet.PodReady(pod)}
 		switch pod.Labels[componentLabel] {
 		case apiServer:
 			s.APIServers = append(s.APIServers, one)

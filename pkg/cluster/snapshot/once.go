@@ -14,8 +14,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
 )
 
@@ -24,7 +24,7 @@ type Clients struct {
 	Core       corev1client.CoreV1Interface
 	DaemonSets appsv1client.DaemonSetsGetter
 	Leases     coordinationv1client.LeasesGetter
-	Ours       *client.Interface
+	Ours       *kube.Kinds
 }
 
 // Read takes one snapshot by listing all kinds at once, for a program that needs only one.
@@ -58,7 +58,7 @@ func Read(ctx context.Context, c Clients) (fleet.Snapshot, error) {
 	return s, nil
 }
 
-func readOurs(ctx context.Context, k *kinds, ours *client.Interface, s *fleet.Snapshot) {
+func readOurs(ctx context.Context, k *kinds, ours *kube.Kinds, s *fleet.Snapshot) {
 	read(ctx, k, &s.NodeUpgrades, "NodeUpgrades", ours.NodeUpgrades.List, "")
 	read(ctx, k, &s.Inventories, "NodeInventories", ours.NodeInventories.List, "")
 	read(ctx, k, &s.Upgrades, "ClusterUpgrades", ours.ClusterUpgrades.List, "")
@@ -71,7 +71,7 @@ func readOurs(ctx context.Context, k *kinds, ours *client.Interface, s *fleet.Sn
 }
 
 // readPolicy returns the UpgradePolicy named cluster, or nil where there is none.
-func readPolicy(ctx context.Context, ours *client.Interface) (*v1alpha1.UpgradePolicy, error) {
+func readPolicy(ctx context.Context, ours *kube.Kinds) (*v1alpha1.UpgradePolicy, error) {
 	policy, err := ours.UpgradePolicies.Get(ctx, v1alpha1.PolicyName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -23,8 +23,8 @@ import (
 func TestReadFindsWhatTheReaderKnows(t *testing.T) {
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
-	kube := kubernetes.NewForConfigOrDie(config)
-	ours, err := client.New(config)
+	clients := kubernetes.NewForConfigOrDie(config)
+	ours, err := kube.NewKinds(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestReadFindsWhatTheReaderKnows(t *testing.T) {
 	}
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 	for _, name := range []string{"w-2", "cp-1", "w-1"} {
-		must(kube.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: named(name)}, metav1.CreateOptions{}))
+		must(clients.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: named(name)}, metav1.CreateOptions{}))
 		must(ours.NodeUpgrades.Create(ctx, &v1alpha1.NodeUpgrade{ObjectMeta: named(name)}, metav1.CreateOptions{}))
 		inventory := &v1alpha1.NodeInventory{ObjectMeta: named(name)}
 		inventory.GatheredTime = metav1.NewTime(time.Now().Truncate(time.Second))
@@ -52,25 +52,25 @@ func TestReadFindsWhatTheReaderKnows(t *testing.T) {
 	record.Nodes = []v1alpha1.NodeRecord{{Name: "w-1", RebootSeconds: 90, Steps: []v1alpha1.StepTime{{Step: v1alpha1.StepRebooting, StartTime: metav1.NowMicro()}}}}
 	must(ours.UpgradeRecords.Create(ctx, record, metav1.CreateOptions{}))
 	must(ours.MaintenanceSchedules.Create(ctx, &v1alpha1.MaintenanceSchedule{ObjectMeta: named("s")}, metav1.CreateOptions{}))
-	must(kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: named(v1alpha1.Namespace)}, metav1.CreateOptions{}))
+	must(clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: named(v1alpha1.Namespace)}, metav1.CreateOptions{}))
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "slot-0", Labels: map[string]string{v1alpha1.SlotLabel: "true"}, Annotations: map[string]string{v1alpha1.ReservedForAnnotation: "w-1/uid"}}}
-	must(kube.CoordinationV1().Leases(v1alpha1.Namespace).Create(ctx, lease, metav1.CreateOptions{}))
+	must(clients.CoordinationV1().Leases(v1alpha1.Namespace).Create(ctx, lease, metav1.CreateOptions{}))
 	for _, component := range []string{"kube-apiserver", "etcd", "kube-scheduler"} {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: component + "-cp-1", Labels: map[string]string{"component": component}},
 			Spec:       corev1.PodSpec{NodeName: "cp-1", Containers: []corev1.Container{{Name: component, Image: "registry.k8s.io/" + component + ":v1.34.3"}}},
 		}
-		must(kube.CoreV1().Pods("kube-system").Create(ctx, pod, metav1.CreateOptions{}))
+		must(clients.CoreV1().Pods("kube-system").Create(ctx, pod, metav1.CreateOptions{}))
 	}
 
-	reader, err := snapshot.NewReader(kube, ours, func() {})
+	reader, err := snapshot.NewReader(clients, ours, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !reader.Start(ctx) {
 		t.Fatal("the reader does not come to know the cluster")
 	}
-	once, err := snapshot.Read(ctx, snapshot.Clients{Core: kube.CoreV1(), DaemonSets: kube.AppsV1(), Leases: kube.CoordinationV1(), Ours: ours})
+	once, err := snapshot.Read(ctx, snapshot.Clients{Core: clients.CoreV1(), DaemonSets: clients.AppsV1(), Leases: clients.CoordinationV1(), Ours: ours})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
 )
 
@@ -27,7 +27,7 @@ import (
 type PreflightClients struct {
 	Kube kubernetes.Interface
 	// Ours reads the project's kinds. Nil: they are not read.
-	Ours *client.Interface
+	Ours *kube.Kinds
 	// Access is how these two reach the API server. The metrics of each apiserver are
 	// read with the same credentials.
 	Access *rest.Config
@@ -108,9 +108,9 @@ func (r *factsReader) readKubeletConfig() {
 	}
 	config := &preflight.KubeletConfig{}
 	r.facts.KubeletConfig = config
-	stored, err := r.Kube.CoreV1().ConfigMaps(kubeletconfig.ConfigMapNamespace).Get(r.ctx, kubeletconfig.ConfigMapName, metav1.GetOptions{})
+	stored, err := r.Kube.CoreV1().ConfigMaps(fleet.KubeletConfigMapNamespace).Get(r.ctx, fleet.KubeletConfigMapName, metav1.GetOptions{})
 	if err == nil {
-		config.Config, err = kubeletconfig.Parse([]byte(stored.Data[kubeletconfig.ConfigMapKey]))
+		config.KubeletConfig, err = fleet.ParseKubeletConfig([]byte(stored.Data[fleet.KubeletConfigMapKey]))
 	}
 	if err != nil {
 		config.Problem = problemOf(err)

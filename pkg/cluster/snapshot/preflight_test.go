@@ -22,10 +22,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kubeletconfig"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -51,7 +51,7 @@ func (w *world) must(_ any, err error) {
 
 func (w *world) clients(config *rest.Config) snapshot.PreflightClients {
 	w.Helper()
-	ours, err := client.New(config)
+	ours, err := kube.NewKinds(config)
 	w.must(nil, err)
 	return snapshot.PreflightClients{Kube: kubernetes.NewForConfigOrDie(config), Ours: ours, Access: config}
 }
@@ -125,7 +125,7 @@ func TestReadPreflight(t *testing.T) {
 	if len(facts.Unread) > 0 {
 		t.Errorf("unread: %q", facts.Unread)
 	}
-	kubelets := &preflight.KubeletConfig{Config: kubeletconfig.Config{Fields: []string{"failCgroupV1", "featureGates", "featureGates.A"}, FailCgroupV1: new(bool)}}
+	kubelets := &preflight.KubeletConfig{KubeletConfig: fleet.KubeletConfig{Fields: []string{"failCgroupV1", "featureGates", "featureGates.A"}, FailCgroupV1: new(bool)}}
 	if diff := cmp.Diff(kubelets, facts.KubeletConfig); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

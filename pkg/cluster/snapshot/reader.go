@@ -22,9 +22,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
 // How kubeadm labels its static pods.
@@ -52,7 +52,7 @@ type Reader struct {
 
 // NewReader returns a Reader that does not watch yet. It will call onChange, from
 // several goroutines, whenever a plan may come out differently.
-func NewReader(kube kubernetes.Interface, ours *client.Interface, onChange func()) (*Reader, error) {
+func NewReader(kube kubernetes.Interface, ours *kube.Kinds, onChange func()) (*Reader, error) {
 	everywhere := informers.NewSharedInformerFactory(kube, 0)
 	r := &Reader{
 		nodes: everywhere.Core().V1().Nodes().Informer(),
@@ -176,7 +176,7 @@ func essence(object any) any {
 		if isAgentPod(o) {
 			return []any{o.Spec.NodeName, agentOf(o).problem}
 		}
-		return []any{o.Labels, o.Spec.NodeName, staticpod.Version(o), staticpod.Ready(o), staticpod.Is(o)}
+		return []any{o.Labels, o.Spec.NodeName, fleet.StaticPodVersion(o), fleet.PodReady(o), fleet.IsStaticPod(o)}
 	case metav1.Object:
 		return o.GetResourceVersion()
 	}

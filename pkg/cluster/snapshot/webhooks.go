@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // serviceIndex finds EndpointSlices by the namespace/name of their Service.
@@ -27,7 +28,7 @@ func serviceOf(s *discoveryv1.EndpointSlice) string {
 
 // webhooks returns the webhooks that can block requests, and the nodes of their
 // backends.
-func (r *Reader) webhooks() []preflight.Webhook {
+func (r *Reader) webhooks() []fleet.Webhook {
 	validating := values(sorted[*admissionregistrationv1.ValidatingWebhookConfiguration](r.validating))
 	mutating := values(sorted[*admissionregistrationv1.MutatingWebhookConfiguration](r.mutating))
 	var slices []discoveryv1.EndpointSlice

@@ -24,7 +24,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
 )
 
@@ -95,14 +95,14 @@ func (p *Poller) Read(ctx context.Context) fleet.Source {
 	}
 	s, err := p.read(ctx)
 	if err != nil {
-		message := fmt.Sprintf("reading %s%s: %s", p.base, images.Index, ownPort.ReplaceAllString(err.Error(), ""))
+		message := fmt.Sprintf("reading %s%s: %s", p.base, image.IndexName, ownPort.ReplaceAllString(err.Error(), ""))
 		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
 	}
 	return s
 }
 
 func (p *Poller) read(ctx context.Context) (fleet.Source, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+images.Index, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+image.IndexName, nil)
 	if err != nil {
 		return fleet.Source{}, err
 	}
@@ -121,7 +121,7 @@ func (p *Poller) read(ctx context.Context) (fleet.Source, error) {
 	case response.StatusCode != http.StatusOK:
 		return fleet.Source{}, fmt.Errorf("the server answers %s", response.Status)
 	}
-	body, err := readAll(response.Body, images.IndexSize)
+	body, err := readAll(response.Body, image.IndexSize)
 	if err != nil {
 		return fleet.Source{}, err
 	}

@@ -7,14 +7,14 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 )
 
 // Parse reads an index. base is the address that the images' names are relative
 // to, with a slash at its end.
 func Parse(base, index string) fleet.Source {
-	address := base + images.Index
-	sums, err := images.ParseIndex(address, index)
+	address := base + image.IndexName
+	sums, err := image.ParseIndex(address, index)
 	if err != nil {
 		return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: err.Error()}}
 	}
@@ -23,7 +23,7 @@ func Parse(base, index string) fleet.Source {
 	}
 	var s fleet.Source
 	for _, file := range slices.Sorted(maps.Keys(sums)) {
-		v, architecture, err := images.ParseName(file)
+		v, architecture, err := image.ParseName(file)
 		if err != nil {
 			s.Problem = fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: fmt.Sprintf("%s: %v", address, err)}
 			continue

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
 )
 
@@ -26,7 +26,7 @@ func (p *Poller) verify(ctx context.Context, index []byte) (fleet.Hold, error) {
 	if p.keyring == nil {
 		return fleet.Hold{}, nil
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+images.Signature, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+image.SignatureName, nil)
 	if err != nil {
 		return fleet.Hold{}, err
 	}
@@ -36,18 +36,18 @@ func (p *Poller) verify(ctx context.Context, index []byte) (fleet.Hold, error) {
 	}
 	defer response.Body.Close()
 	untrusted := func(format string, args ...any) fleet.Hold {
-		return fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: p.base + images.Index + " is not to be trusted: " + fmt.Sprintf(format, args...)}
+		return fleet.Hold{Reason: v1alpha1.ReasonSourceInvalid, Message: p.base + image.IndexName + " is not to be trusted: " + fmt.Sprintf(format, args...)}
 	}
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		return untrusted("there is no signature %s beside it, and the UpgradePolicy has a keyring", images.Signature), nil
+		return untrusted("there is no signature %s beside it, and the UpgradePolicy has a keyring", image.SignatureName), nil
 	default:
-		return fleet.Hold{}, fmt.Errorf("reading its signature %s: the server answers %s", images.Signature, response.Status)
+		return fleet.Hold{}, fmt.Errorf("reading its signature %s: the server answers %s", image.SignatureName, response.Status)
 	}
 	signed, err := readAll(response.Body, signature.Size)
 	if err != nil {
-		return fleet.Hold{}, fmt.Errorf("reading its signature %s: %w", images.Signature, err)
+		return fleet.Hold{}, fmt.Errorf("reading its signature %s: %w", image.SignatureName, err)
 	}
 	if err := p.keyring.Verify(index, signed); err != nil {
 		return untrusted("%v", err), nil

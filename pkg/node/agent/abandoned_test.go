@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/kubetest"
@@ -34,7 +34,7 @@ func (c *cluster) orderObserved() bool {
 // manualAgent returns an agent that does not run, and whose watches the test fills.
 func (c *cluster) manualAgent() *Agent {
 	c.t.Helper()
-	upgrades, err := client.New(c.account(c.node))
+	upgrades, err := kube.NewKinds(c.account(c.node))
 	c.must(err)
 	a := New(Config{
 		Node: c.node, Host: c.host, Install: func() error { return nil },

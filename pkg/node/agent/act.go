@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -33,7 +32,11 @@ func (a *Agent) act(ctx context.Context, action machine.Action, o machine.Observ
 	switch action.Do {
 	case machine.DoWork:
 		a.installed = a.installed && action.Verb != verb.Uninstall
-		input := hostverb.Input{Spec: o.Spec, Method: a.state.Method, SoftReboots: o.Host.SoftReboots, Active: o.Host.Active, Keyring: a.keyring, ClusterConfiguration: a.clusterConfiguration}
+		input := verb.Input{
+			Spec: o.Spec, Method: a.state.Method, SoftReboots: o.Host.SoftReboots, Active: o.Host.Active,
+			Keyring:              func() (string, error) { return a.keyring(ctx) },
+			ClusterConfiguration: func() (string, error) { return a.clusterConfiguration(ctx) },
+		}
 		return a.start(ctx, action.Verb, action.Key, input)
 	case machine.DoTake:
 		return a.slots.Take(ctx, o.Slot.Reserved, ownerOf(node))

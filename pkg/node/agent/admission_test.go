@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // TestAgentMayWriteItsNodeOnly checks that with an agent's token, as an attacker on its node
@@ -23,7 +23,7 @@ func TestAgentMayWriteItsNodeOnly(t *testing.T) {
 	c.order(v1alpha1.ReleaseNone)
 	ctx := t.Context()
 	status := func(node string) error {
-		upgrades, err := client.New(c.account(node))
+		upgrades, err := kube.NewKinds(c.account(node))
 		c.must(err)
 		out := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: c.node}, Status: v1alpha1.NodeUpgradeStatus{Step: v1alpha1.StepIdle}}
 		_, err = upgrades.NodeUpgrades.Apply(ctx, out, fieldManager, "status")
@@ -34,7 +34,7 @@ func TestAgentMayWriteItsNodeOnly(t *testing.T) {
 	allowed(t, "its own status", status(c.node))
 
 	inventory := func(node string) error {
-		upgrades, err := client.New(c.account(node))
+		upgrades, err := kube.NewKinds(c.account(node))
 		c.must(err)
 		out := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: c.node}, NodeFacts: v1alpha1.NodeFacts{GatheredTime: metav1.Now()}}
 		_, err = upgrades.NodeInventories.Apply(ctx, out, fieldManager, "")

@@ -12,27 +12,25 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/drain"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/observe"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/watchdog"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/program"
 )
 
 // Host is the node's systemd, logind and update_engine. *host.Client implements it.
 type Host interface {
-	Start(ctx context.Context, r host.Request, o host.Options) error
-	Last(ctx context.Context, v verb.Verb) (running bool, last *host.Result, err error)
+	Start(ctx context.Context, r verb.Request, o verb.Options) error
+	Last(ctx context.Context, v verb.Verb) (running bool, last *verb.Result, err error)
 	Changes(ctx context.Context) (<-chan host.Change, error)
 	Reboot(ctx context.Context) error
 	SoftReboot(ctx context.Context) error
 	// LastRequest returns the last request for a verb, or nil. Open opens a file in the
 	// state directory.
-	LastRequest(v verb.Verb) (*host.Request, error)
+	LastRequest(v verb.Verb) (*verb.Request, error)
 	Open(name string) (*os.File, error)
 	UpdateEngine(ctx context.Context) (status string, err error)
 }
@@ -51,12 +49,12 @@ type Config struct {
 	// the ServiceAccount, Kubelet with that of the kubelet, for the node's own objects.
 	// Upgrades is a client for our own kinds, with the identity of the ServiceAccount.
 	Account, Kubelet kube.Interface
-	Upgrades         *client.Interface
+	Upgrades         *kube.Kinds
 	// ClockAhead returns by how much the node's clock is ahead of the API server's, if that is
 	// too much to judge windows. Nil: it is not compared.
 	ClockAhead func() time.Duration
 	// Events records the node's transitions.
-	Events *observe.Recorder
+	Events *Recorder
 	Log    *slog.Logger
 	// Output receives kubeadm's output, one line per Write.
 	Output io.Writer
@@ -65,7 +63,7 @@ type Config struct {
 	Ready       func()
 	ReadyWithin time.Duration
 	// Watchdog watches each round of the loop.
-	Watchdog watchdog.Watchdog
+	Watchdog program.Watchdog
 	// Now is the clock.
 	Now func() time.Time
 }

@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -235,7 +234,7 @@ func TestNodeJoinsAgain(t *testing.T) {
 // it and retries.
 func TestBadImage(t *testing.T) {
 	c := newCluster(t, "agent-bad-image")
-	c.host.fail[verb.Stage] = &host.Result{Reason: v1alpha1.ReasonHashMismatch, Message: "sha256 is bbbb, not aaaa"}
+	c.host.fail[verb.Stage] = &verb.Result{Reason: v1alpha1.ReasonHashMismatch, Message: "sha256 is bbbb, not aaaa"}
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	status := c.await("the reason is HashMismatch", func(s agentStatus) bool { return s.Reason == v1alpha1.ReasonHashMismatch })

@@ -21,11 +21,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/observe"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -37,7 +35,7 @@ type cluster struct {
 	t      *testing.T
 	config *rest.Config
 	admin  kubernetes.Interface
-	ours   *client.Interface
+	ours   *kube.Kinds
 	slots  *slot.Slots
 	node   string
 	owner  fleet.Owner
@@ -67,7 +65,7 @@ func newCluster(t *testing.T, node string) *cluster {
 	apitest.InstallCRDs(t, config)
 	c := &cluster{t: t, config: config, node: node, host: newFakeHost(), stop: func() {}, readyWithin: time.Hour}
 	c.admin = kubernetes.NewForConfigOrDie(config)
-	ours, err := client.New(config)
+	ours, err := kube.NewKinds(config)
 	c.must(err)
 	c.ours, c.slots = ours, slotsOf(c.admin)
 	c.host.onReboot, c.host.onSoftReboot = c.boot, c.bootSoftly
@@ -294,7 +292,7 @@ func (c *cluster) account(node string) *rest.Config {
 // run starts an agent with the identities and rights of a real one.
 func (c *cluster) run() {
 	account := c.account(c.node)
-	upgrades, err := client.New(account)
+	upgrades, err := kube.NewKinds(account)
 	if err != nil {
 		c.t.Error(err)
 		return
@@ -316,7 +314,7 @@ func (c *cluster) run() {
 		Node: c.node, Version: "test", Host: c.host, Install: c.host.install,
 		Account: accountClient, Upgrades: upgrades,
 		Kubelet: kubeletClient,
-		Events:  observe.NewRecorder(ctx, accountClient.Events(), "node-agent", c.node),
+		Events:  NewRecorder(ctx, accountClient.Events(), "node-agent", c.node),
 		Ready:   c.setReady, ReadyWithin: c.readyWithin,
 		Output: &locked{c: c},
 		Log:    slog.New(slog.NewTextHandler(&locked{c: c}, nil)),

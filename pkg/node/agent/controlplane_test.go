@@ -217,12 +217,12 @@ func TestKubeadmOutputIsLogged(t *testing.T) {
 	c := newCluster(t, "agent-speaks")
 	c.kubelet()
 	c.host.hang(verb.Kubeadm)
-	c.host.fail[verb.Kubeadm] = &host.Result{Reason: v1alpha1.ReasonKubeadmFailed, Message: "exit status 1", LogTail: "[ERROR] no\n"}
+	c.host.fail[verb.Kubeadm] = &verb.Result{Reason: v1alpha1.ReasonKubeadmFailed, Message: "exit status 1", LogTail: "[ERROR] no\n"}
 	c.order(v1alpha1.ReleaseNone)
 	c.run()
 	c.awaitStep(v1alpha1.StepWaiting)
 	c.order(v1alpha1.ReleaseNode)
-	var request *host.Request
+	var request *verb.Request
 	c.await("kubeadm is started", func(agentStatus) bool {
 		request, _ = c.host.LastRequest(verb.Kubeadm)
 		return request != nil

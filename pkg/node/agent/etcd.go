@@ -10,8 +10,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -67,7 +65,7 @@ func (a *Agent) checkEtcd(ctx context.Context, o machine.Observation, notBefore 
 // requestEtcd starts the verb that reads etcd's health.
 func (a *Agent) requestEtcd(ctx context.Context, now time.Time) {
 	key := now.UTC().Format(time.RFC3339Nano)
-	if err := a.start(ctx, verb.Etcd, key, hostverb.Input{}); err != nil {
+	if err := a.start(ctx, verb.Etcd, key, verb.Input{}); err != nil {
 		a.Log.WarnContext(ctx, "asking etcd", "node", a.Node, "error", err)
 		return
 	}
@@ -103,7 +101,7 @@ func (a *Agent) anySlotHeld() bool {
 	})
 }
 
-func (v *etcdView) answer(last *host.Result) {
+func (v *etcdView) answer(last *verb.Result) {
 	v.asked.open, v.at = false, v.asked.at
 	var out verb.EtcdOutput
 	err := last.Decode(&out)

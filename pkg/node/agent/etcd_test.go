@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -54,7 +53,7 @@ func TestSlowEtcdAnswerCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.running[verb.Etcd] = false
-	h.results[verb.Etcd] = &host.Result{Verb: verb.Etcd, Key: h.asked[verb.Etcd].Key, OK: true, FinishedAt: o.Now, Output: out}
+	h.results[verb.Etcd] = &verb.Result{Verb: verb.Etcd, Key: h.asked[verb.Etcd].Key, OK: true, FinishedAt: o.Now, Output: out}
 	check(true, "with a new answer")
 
 	o.Now = o.Now.Add(2 * etcdAge)

@@ -8,7 +8,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/quorum"
 )
 
 // members returns this node's own member, which is the first, and the others. etcd always
@@ -67,7 +66,7 @@ func (a *Agent) etcdHealth() error {
 			healthy++
 		}
 	}
-	if healthy < quorum.Majority(len(voters)) {
+	if healthy < fleet.Majority(len(voters)) {
 		return fmt.Errorf("%d of etcd's %d members are healthy%s", healthy, len(voters), describeUnhealthy(facts.Members))
 	}
 	return nil

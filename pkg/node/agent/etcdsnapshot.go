@@ -2,13 +2,12 @@ package agent
 
 import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // readSnapshot reads the result of the verb snapshot, for the status.
-func (a *Agent) readSnapshot(last *host.Result, o *machine.Observation) {
+func (a *Agent) readSnapshot(last *verb.Result, o *machine.Observation) {
 	var out verb.SnapshotOutput
 	if err := last.Decode(&out); err != nil {
 		work := o.Work[verb.Snapshot]

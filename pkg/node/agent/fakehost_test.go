@@ -24,14 +24,14 @@ type fakeHost struct {
 	mu       sync.Mutex
 	facts    host.Facts
 	running  map[verb.Verb]bool
-	results  map[verb.Verb]*host.Result
+	results  map[verb.Verb]*verb.Result
 	began    []string // verbs that change something, as they began
 	takes    time.Duration
 	slow     map[verb.Verb]time.Duration // verbs that take another time
-	hung     map[verb.Verb]*host.Request // verbs that do not end; nil: not due to end yet
-	fail     map[verb.Verb]*host.Result  // how a verb ends next time
+	hung     map[verb.Verb]*verb.Request // verbs that do not end; nil: not due to end yet
+	fail     map[verb.Verb]*verb.Result  // how a verb ends next time
 	watchers map[chan host.Change]bool
-	asked    map[verb.Verb]*host.Request
+	asked    map[verb.Verb]*verb.Request
 	etcd     *v1alpha1.EtcdFacts    // the health of its members
 	dir      string                 // the state folder
 	engine   func() (string, error) // update_engine's status; nil: it does not run
@@ -53,15 +53,15 @@ func newFakeHost() *fakeHost {
 			BootID: "boot-0", Supported: true,
 			Installed: []string{"v1.34.3"}, Active: "v1.34.3", Merged: "v1.34.3",
 		},
-		running: map[verb.Verb]bool{}, results: map[verb.Verb]*host.Result{},
-		fail: map[verb.Verb]*host.Result{}, watchers: map[chan host.Change]bool{},
-		asked: map[verb.Verb]*host.Request{},
-		hung:  map[verb.Verb]*host.Request{},
+		running: map[verb.Verb]bool{}, results: map[verb.Verb]*verb.Result{},
+		fail: map[verb.Verb]*verb.Result{}, watchers: map[chan host.Change]bool{},
+		asked: map[verb.Verb]*verb.Request{},
+		hung:  map[verb.Verb]*verb.Request{},
 		takes: 30 * time.Millisecond,
 	}
 }
 
-func (h *fakeHost) Start(_ context.Context, r host.Request, _ host.Options) error {
+func (h *fakeHost) Start(_ context.Context, r verb.Request, _ verb.Options) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.running[r.Verb] {
@@ -102,14 +102,14 @@ func (h *fakeHost) hasFiles() bool {
 	return h.facts.HasFiles
 }
 
-func (h *fakeHost) end(r host.Request) {
+func (h *fakeHost) end(r verb.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, hangs := h.hung[r.Verb]; hangs {
 		h.hung[r.Verb] = &r
 		return
 	}
-	result := &host.Result{Verb: r.Verb, Key: r.Key, BootID: h.facts.BootID, FinishedAt: time.Now(), OK: true}
+	result := &verb.Result{Verb: r.Verb, Key: r.Key, BootID: h.facts.BootID, FinishedAt: time.Now(), OK: true}
 	if failure := h.fail[r.Verb]; failure != nil {
 		result.OK, result.Reason, result.Message, result.LogTail = false, failure.Reason, failure.Message, failure.LogTail
 		delete(h.fail, r.Verb)
@@ -159,7 +159,7 @@ func (h *fakeHost) finish(v verb.Verb) {
 }
 
 // apply changes the node as a verb does.
-func (h *fakeHost) apply(r host.Request) {
+func (h *fakeHost) apply(r verb.Request) {
 	var args struct{ Version string }
 	_ = json.Unmarshal(r.Args, &args)
 	switch r.Verb {
@@ -182,7 +182,7 @@ func (h *fakeHost) apply(r host.Request) {
 	}
 }
 
-func (h *fakeHost) LastRequest(v verb.Verb) (*host.Request, error) {
+func (h *fakeHost) LastRequest(v verb.Verb) (*verb.Request, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.asked[v], nil
@@ -206,7 +206,7 @@ func (h *fakeHost) notify(change host.Change) {
 	}
 }
 
-func (h *fakeHost) Last(_ context.Context, v verb.Verb) (bool, *host.Result, error) {
+func (h *fakeHost) Last(_ context.Context, v verb.Verb) (bool, *verb.Result, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.running[v] {

@@ -20,10 +20,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/observe"
 )
 
 // fleetNode is a node of the fleet.
@@ -66,7 +64,7 @@ func (n *fleetNode) startAgent() {
 	connections := &connections{manyNodes: n.manyNodes}
 	account := connections.account(n.name)
 	kubelet := connections.kubelet(n.name)
-	upgrades, err := client.New(account)
+	upgrades, err := kube.NewKinds(account)
 	accountClient, accountErr := kube.NewForConfig(account)
 	kubeletClient, kubeletErr := kube.NewForConfig(kubelet)
 	if err := errors.Join(err, accountErr, kubeletErr); err != nil {
@@ -77,7 +75,7 @@ func (n *fleetNode) startAgent() {
 	a := New(Config{
 		Node: n.name, Version: "fleet", Host: n.host, Install: n.host.install,
 		Account: accountClient, Upgrades: upgrades, Kubelet: kubeletClient,
-		Events: observe.NewRecorder(ctx, accountClient.Events(), "node-agent", n.name),
+		Events: NewRecorder(ctx, accountClient.Events(), "node-agent", n.name),
 		Ready:  func() {}, ReadyWithin: time.Minute,
 		Output: io.Discard, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})

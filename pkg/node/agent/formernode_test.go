@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
@@ -18,7 +17,7 @@ import (
 // Node of its name, which its first list may still have: the new Node may not be managed.
 func TestNodeUpgradeOfFormerNode(t *testing.T) {
 	nowhere := &rest.Config{Host: "http://127.0.0.1:1"}
-	ours, err := client.New(nowhere)
+	ours, err := kube.NewKinds(nowhere)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -46,7 +46,7 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 	}
 	byComponent := map[string]*corev1.Pod{}
 	for i := range pods.Items {
-		if pod := &pods.Items[i]; staticpod.Is(pod) {
+		if pod := &pods.Items[i]; fleet.IsStaticPod(pod) {
 			byComponent[pod.Labels["component"]] = pod
 		}
 	}
@@ -56,15 +56,15 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 		case pod == nil:
 			return fmt.Errorf("found no %s pod", component)
 		case o.Spec.Type != v1alpha1.TypeReboot && a.state.Follows(o.Spec) && !reached(pod, o.Spec.Version):
-			return fmt.Errorf("%s is still at %s", component, staticpod.Version(pod))
-		case !staticpod.Ready(pod):
+			return fmt.Errorf("%s is still at %s", component, fleet.StaticPodVersion(pod))
+		case !fleet.PodReady(pod):
 			return fmt.Errorf("%s is not Ready", component)
 		}
 	}
 	// etcd's version is not compared, because kubeadm decides when to change it. A member
 	// that answers may still wait for its pod's probes, and preflight would find it
 	// unready.
-	if pod := byComponent["etcd"]; pod != nil && !staticpod.Ready(pod) {
+	if pod := byComponent["etcd"]; pod != nil && !fleet.PodReady(pod) {
 		return fmt.Errorf("etcd is not Ready")
 	}
 	return a.etcdHealth()
@@ -73,5 +73,5 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 // reached reports whether the pod runs version want or a newer one.
 func reached(pod *corev1.Pod, want string) bool {
 	v, err := version.Parse(want)
-	return err == nil && version.Reached(staticpod.Version(pod), v)
+	return err == nil && version.Reached(fleet.StaticPodVersion(pod), v)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
@@ -27,7 +26,7 @@ func (a *Agent) readHost(ctx context.Context, o *machine.Observation) error {
 	if upgrade := o.Spec.Upgrade; upgrade != nil {
 		after.WriteString(upgrade.UID)
 	}
-	for _, entry := range hostverb.Table {
+	for _, entry := range verb.Table {
 		if !entry.ChangesFacts {
 			continue
 		}
@@ -56,7 +55,7 @@ func (a *Agent) readControlPlaneWork(ctx context.Context, o *machine.Observation
 	if !o.Host.ControlPlane {
 		return nil
 	}
-	for _, entry := range hostverb.Table {
+	for _, entry := range verb.Table {
 		if !entry.ControlPlane {
 			continue
 		}
@@ -72,7 +71,7 @@ func (a *Agent) readControlPlaneWork(ctx context.Context, o *machine.Observation
 }
 
 // readWork reads a verb's state and last result.
-func (a *Agent) readWork(ctx context.Context, v verb.Verb, o *machine.Observation) (last *host.Result, err error) {
+func (a *Agent) readWork(ctx context.Context, v verb.Verb, o *machine.Observation) (last *verb.Result, err error) {
 	running, last, err := a.Host.Last(ctx, v)
 	if err != nil {
 		return nil, err
@@ -91,7 +90,7 @@ func (a *Agent) readWork(ctx context.Context, v verb.Verb, o *machine.Observatio
 }
 
 // logFailure logs each failed run of a verb once.
-func (a *Agent) logFailure(ctx context.Context, last *host.Result) {
+func (a *Agent) logFailure(ctx context.Context, last *verb.Result) {
 	if last == nil || last.OK || a.failures[last.Verb].Equal(last.FinishedAt) {
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -66,7 +65,7 @@ func (a *Agent) gather(ctx context.Context, o machine.Observation, after string)
 	return nil
 }
 
-func (h *hostView) answer(last *host.Result) error {
+func (h *hostView) answer(last *verb.Result) error {
 	h.asked.open, h.wrong = false, ""
 	if !last.OK {
 		h.wrong = "gathering the host's facts: " + last.Message
@@ -82,7 +81,7 @@ func (h *hostView) answer(last *host.Result) error {
 
 func (a *Agent) requestFacts(ctx context.Context, now time.Time, after string) error {
 	key := now.UTC().Format(time.RFC3339Nano)
-	if err := a.start(ctx, verb.Facts, key, hostverb.Input{}); err != nil {
+	if err := a.start(ctx, verb.Facts, key, verb.Input{}); err != nil {
 		return err
 	}
 	a.seen.asked = question{key: key, after: after, at: now, open: true}

@@ -29,7 +29,7 @@ func TestFailedFactsAreGatheredAgain(t *testing.T) {
 		}
 	}
 	now = now.Add(factsAge)
-	h.fail[verb.Facts] = &host.Result{Message: "the disk is full"}
+	h.fail[verb.Facts] = &verb.Result{Message: "the disk is full"}
 	if err := gather(); err != nil {
 		t.Fatal(err)
 	}

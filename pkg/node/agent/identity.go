@@ -7,7 +7,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
@@ -17,7 +16,7 @@ const AccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 // Clients are the two identities of an agent.
 type Clients struct {
 	Account, Kubelet kube.Interface
-	Upgrades         *client.Interface
+	Upgrades         *kube.Kinds
 	// Clock compares the node's clock with the API server's.
 	Clock *kube.Clock
 }
@@ -57,7 +56,7 @@ func Connect(kubeletConfig, accountDir string) (*Clients, error) {
 	if c.Account, err = kube.NewForConfig(account); err != nil {
 		return nil, fmt.Errorf("making a client with the ServiceAccount's identity: %w", err)
 	}
-	if c.Upgrades, err = client.New(account); err != nil {
+	if c.Upgrades, err = kube.NewKinds(account); err != nil {
 		return nil, err
 	}
 	return &c, nil

@@ -97,7 +97,7 @@ func (m *logCopier) copyNew(ctx context.Context) (more bool) {
 // begin opens the file of a run, and reports whether it is there. The file does not exist
 // if the run ended before it called kubeadm. Until kubeadm is called, the file is still
 // that of an earlier run.
-func (m *logCopier) begin(request *host.Request, run string) bool {
+func (m *logCopier) begin(request *verb.Request, run string) bool {
 	file, err := m.host.Open(host.KubeadmLog)
 	if err != nil {
 		return false

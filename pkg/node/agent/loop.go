@@ -9,9 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/observe"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // Pauses between reconciles, unless a watch reports a change earlier.
@@ -72,7 +71,7 @@ func (a *Agent) reconcile(ctx context.Context) time.Duration {
 // create the NodeUpgrade may itself wait for this cordoned node. That there is none is read
 // live: a watch's first list may be from before it was created.
 func (a *Agent) mayActUnwritten(ctx context.Context, action machine.Action, err error) bool {
-	entry, isVerb := hostverb.Lookup(action.Verb)
+	entry, isVerb := verb.Lookup(action.Verb)
 	switch {
 	case isVerb:
 		return entry.NeedsNoState
@@ -132,7 +131,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 	if machine.BetweenAttempts(next.Step) || next.Step == v1alpha1.StepDraining || next.Step == v1alpha1.StepRebooting {
 		a.rebootAt, a.rebootProblem, a.drained = time.Time{}, "", nil
 	}
-	t := observe.Transition{
+	t := Transition{
 		Node: a.Node, Upgrade: next.Upgrade.Name, Version: o.Spec.Version,
 		From: before.Step, To: next.Step, Reason: next.Reason, Message: next.Message,
 	}
@@ -141,7 +140,7 @@ func (a *Agent) move(ctx context.Context, next machine.State, o machine.Observat
 	}
 	t.Log(ctx, a.Log)
 	if node := a.node(); node != nil && before.Step != "" {
-		a.Events.Record(string(node.UID), observe.StepEvent(t))
+		a.Events.Record(string(node.UID), StepEvent(t))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -42,7 +41,7 @@ func TestNodeThatIsNotManaged(t *testing.T) {
 	c.await("the node is taken over", func(s agentStatus) bool {
 		return managedReason(s) == "True TakenOver" && s.Step == v1alpha1.StepWaiting
 	})
-	c.host.fail[verb.Uninstall] = &host.Result{Reason: v1alpha1.ReasonHostUnreachable, Message: "the disk is read-only"}
+	c.host.fail[verb.Uninstall] = &verb.Result{Reason: v1alpha1.ReasonHostUnreachable, Message: "the disk is read-only"}
 	c.order(v1alpha1.ReleaseNone, notManaged)
 	c.await("why it is not given back", func(s agentStatus) bool {
 		managed := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionManaged)

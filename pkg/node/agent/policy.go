@@ -12,7 +12,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -40,8 +39,8 @@ func (a *Agent) policyHold(ctx context.Context) (fleet.Hold, error) {
 }
 
 // checkPolicy returns an error if the UpgradePolicy does not allow the verb now.
-func (a *Agent) checkPolicy(ctx context.Context, entry hostverb.Entry) error {
-	if entry.Policy == hostverb.PolicyNotAsked {
+func (a *Agent) checkPolicy(ctx context.Context, entry verb.Entry) error {
+	if entry.Policy == verb.PolicyNotAsked {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
@@ -50,7 +49,7 @@ func (a *Agent) checkPolicy(ctx context.Context, entry hostverb.Entry) error {
 	if err != nil {
 		return host.Fail(v1alpha1.ReasonGateUnknown, "%w", err)
 	}
-	if hold.Reason == v1alpha1.ReasonObserved && entry.Policy == hostverb.PolicyExists {
+	if hold.Reason == v1alpha1.ReasonObserved && entry.Policy == verb.PolicyExists {
 		return nil
 	}
 	if hold.Holds() {

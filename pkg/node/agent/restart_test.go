@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -95,7 +94,7 @@ func TestRestartLeavesNothingMerged(t *testing.T) {
 	c := newCluster(t, "agent-nothing-merged")
 	nothing := ""
 	c.host.refresh = &nothing
-	c.host.fail[verb.Restart] = &host.Result{Reason: v1alpha1.ReasonRestartFailed, Message: "nothing is merged now"}
+	c.host.fail[verb.Restart] = &verb.Result{Reason: v1alpha1.ReasonRestartFailed, Message: "nothing is merged now"}
 	c.pod("default", "web-"+c.node, replicated) // no kubelet ends it
 	seen := c.recordMarks()
 	c.order(v1alpha1.ReleaseNode, byRestart)

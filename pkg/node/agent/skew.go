@@ -10,7 +10,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -61,10 +60,10 @@ func checkSkew(apiServers []corev1.Pod, o machine.Observation) error {
 func versionsOf(apiServers []corev1.Pod) ([]version.Version, error) {
 	var versions []version.Version
 	for i := range apiServers {
-		if !staticpod.Is(&apiServers[i]) {
+		if !fleet.IsStaticPod(&apiServers[i]) {
 			continue
 		}
-		v, err := version.Parse(staticpod.Version(&apiServers[i]))
+		v, err := version.Parse(fleet.StaticPodVersion(&apiServers[i]))
 		if err != nil {
 			return nil, fmt.Errorf("apiserver %s: %w", apiServers[i].Name, err)
 		}

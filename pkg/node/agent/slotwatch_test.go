@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 )
@@ -51,7 +50,7 @@ func slotAgent(t *testing.T) (*Agent, *corev1.Node, *fake.Clientset) {
 			t.Fatal(err)
 		}
 	}
-	upgrades, err := client.New(&rest.Config{})
+	upgrades, err := kube.NewKinds(&rest.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

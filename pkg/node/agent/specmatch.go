@@ -7,14 +7,13 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // checkSpec returns an error unless the NodeUpgrade's spec matches what its upgrade fixed
 // at the trigger: the spec chooses what runs as root on the node. It reads the upgrade
 // live. An image that is active already was checked before its activation.
-func (a *Agent) checkSpec(ctx context.Context, entry hostverb.Entry, in hostverb.Input) error {
+func (a *Agent) checkSpec(ctx context.Context, entry verb.Entry, in verb.Input) error {
 	alreadyActive := entry.Verb == verb.Activate && in.Active == in.Spec.Version
 	if !entry.ChecksSpec || alreadyActive {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/kubetest"
 )
@@ -29,7 +29,7 @@ func TestNoFreeOnStaleWatch(t *testing.T) {
 		Namespace: v1alpha1.Namespace, Name: "slot-0", Labels: map[string]string{v1alpha1.SlotLabel: "true"},
 	}}
 	lease.Spec.HolderIdentity = ptr.To(ownerOf(seen).String())
-	upgrades, err := client.New(&rest.Config{})
+	upgrades, err := kube.NewKinds(&rest.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -25,8 +24,8 @@ type startFailure struct {
 
 // start starts a verb on the host. It records a failure for the status; the pauses between
 // retries grow.
-func (a *Agent) start(ctx context.Context, v verb.Verb, key string, in hostverb.Input) error {
-	entry, ok := hostverb.Lookup(v)
+func (a *Agent) start(ctx context.Context, v verb.Verb, key string, in verb.Input) error {
+	entry, ok := verb.Lookup(v)
 	if !ok {
 		return fmt.Errorf("there is no host verb %q", v)
 	}
@@ -47,14 +46,14 @@ func (a *Agent) start(ctx context.Context, v verb.Verb, key string, in hostverb.
 	return err
 }
 
-func (a *Agent) startVerb(ctx context.Context, entry hostverb.Entry, key string, in hostverb.Input) error {
+func (a *Agent) startVerb(ctx context.Context, entry verb.Entry, key string, in verb.Input) error {
 	if err := a.checkPolicy(ctx, entry); err != nil {
 		return err
 	}
 	if err := a.checkSpec(ctx, entry, in); err != nil {
 		return err
 	}
-	request, err := entry.Request(ctx, key, in)
+	request, err := entry.Request(key, in)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
 )
 
 const fieldManager = "node-agent"
@@ -176,5 +176,5 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 // plan decides, with or without static pods.
 func (a *Agent) hasControlPlaneLabel() bool {
 	node := a.node()
-	return node != nil && staticpod.OnControlPlane(node.Labels)
+	return node != nil && fleet.HasControlPlaneLabel(node.Labels)
 }

@@ -180,11 +180,11 @@ func TestFactsAreGatheredAfterWork(t *testing.T) {
 	if o := settled(); o.Host.Active != "v1.34.3" {
 		t.Errorf("active image is %s, want v1.34.3", o.Host.Active)
 	}
-	request, err := host.NewRequest(verb.Activate, "k", map[string]string{"Version": "v1.34.4"})
+	request, err := verb.NewRequest(verb.Activate, "k", map[string]string{"Version": "v1.34.4"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Start(t.Context(), request, host.Options{}); err != nil {
+	if err := h.Start(t.Context(), request, verb.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	h.awaitEnd(t, verb.Activate)

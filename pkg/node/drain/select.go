@@ -13,14 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/drainrule"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/toleration"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // selection is the node's pods by what a round does with them.
 type selection struct {
 	settings  v1alpha1.Drain
-	rules     drainrule.Rules
+	rules     fleet.DrainRules
 	evict     []corev1.Pod
 	wait      []corev1.Pod // not evicted; the drain waits until they have ended
 	unmanaged []string     // pods that no controller would recreate
@@ -29,7 +28,7 @@ type selection struct {
 
 // classifyPods lists the node's pods and classifies them.
 func (d *Drainer) classifyPods(ctx context.Context, settings v1alpha1.Drain) (selection, error) {
-	rules, err := drainrule.Compile(settings.Rules)
+	rules, err := fleet.CompileDrainRules(settings.Rules)
 	if err != nil {
 		return selection{}, err
 	}
@@ -79,7 +78,7 @@ func (d *Drainer) stays(ctx context.Context, pod corev1.Pod) (bool, error) {
 func (s *selection) classify(pod corev1.Pod) {
 	behavior := s.rules.Behavior(&pod)
 	switch {
-	case toleration.Unschedulable(pod.Spec.Tolerations), behavior == v1alpha1.DrainSkip:
+	case fleet.ToleratesUnschedulable(pod.Spec.Tolerations), behavior == v1alpha1.DrainSkip:
 		return
 	case behavior == v1alpha1.DrainWaitCompleted && pod.DeletionTimestamp == nil:
 		if !finished(pod) {

@@ -1,8 +1,9 @@
-// Package guard decides whether a node returns to its former Kubernetes version.
+// Package guard is the guard of a node: after an activation it observes the node, decides
+// whether the node returns to its former Kubernetes version, and returns it.
 //
-// A unit of the node's own systemd asks it repeatedly after an activation, from the
-// first boot (or restart of the kubelet) with the new version until the agent has
-// verified the node. It needs no kubelet, no API server and no network.
+// It runs as a unit of the node's own systemd, from the first boot (or restart of the kubelet)
+// with the new version until the agent has verified the node. systemd starts it again however it
+// ends early. It needs no kubelet, no API server and no network.
 //
 // It promises:
 //
@@ -19,5 +20,13 @@
 //     undoes it, MaxReboots times at most.
 //   - A symlink that points to neither version was changed by a person, and stays.
 //
-// Decide is pure: no clock, no client, no file. Package rollback observes and acts.
+// Decide is pure: no clock, no client, no file. Run observes and acts:
+//
+//   - Each change of a rollback can be repeated: killed or cut off from power at any
+//     moment, the next run ends where an undisturbed one would have.
+//   - The record is written before anything is changed, and what cannot be written for
+//     want of disk space is written to space that the activation reserved.
+//   - Times come from a clock that counts since boot. A wall clock that is set changes
+//     nothing.
+//   - Two guards never act at once.
 package guard

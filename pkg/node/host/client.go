@@ -43,7 +43,7 @@ func NewClient(root, busAddress string, failures map[verb.Verb]v1alpha1.Reason) 
 // Start starts a verb on the node, and returns when systemd has accepted its unit.
 // It does nothing if the verb is already running, even for another request: Last
 // reports when it has ended.
-func (c *Client) Start(ctx context.Context, r Request, o Options) error {
+func (c *Client) Start(ctx context.Context, r verb.Request, o verb.Options) error {
 	running, err := c.running(ctx, r.Verb)
 	if err != nil || running {
 		return err
@@ -66,7 +66,7 @@ func (c *Client) Start(ctx context.Context, r Request, o Options) error {
 
 // startUnit starts the verb's unit, unless it runs. systemd may not have unloaded the unit of
 // the former run yet, and then refuses another one of its name.
-func (c *Client) startUnit(ctx context.Context, v verb.Verb, o Options) error {
+func (c *Client) startUnit(ctx context.Context, v verb.Verb, o verb.Options) error {
 	const tries, pause = 20, 50 * time.Millisecond
 	var err error
 	for range tries {
@@ -96,7 +96,7 @@ func (c *Client) removeRequest(v verb.Verb) error {
 // Last reports whether a verb is running, and returns the result of the last
 // request: nil while the verb runs or if there was no request. If the unit ended
 // without a result, Last returns one that says so.
-func (c *Client) Last(ctx context.Context, v verb.Verb) (running bool, last *Result, err error) {
+func (c *Client) Last(ctx context.Context, v verb.Verb) (running bool, last *verb.Result, err error) {
 	if running, err = c.running(ctx, v); err != nil || running {
 		return running, nil, err
 	}
@@ -108,8 +108,8 @@ func (c *Client) Last(ctx context.Context, v verb.Verb) (running bool, last *Res
 }
 
 // LastRequest returns the last request for a verb, or nil if there was none.
-func (c *Client) LastRequest(v verb.Verb) (*Request, error) {
-	return readJSON[Request](requestFile(c.root, v))
+func (c *Client) LastRequest(v verb.Verb) (*verb.Request, error) {
+	return readJSON[verb.Request](requestFile(c.root, v))
 }
 
 // Open opens a file in the state folder, such as a log, for reading.

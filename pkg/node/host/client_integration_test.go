@@ -15,29 +15,28 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 func connect(t *testing.T) *host.Client {
-	c := host.NewClient(host.Root, "", hostverb.Failures())
+	c := host.NewClient(host.Root, "", verb.Failures())
 	c.SetProgram(host.Program(host.Root)) // this test's own program knows no verb
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
-func request(t *testing.T, v verb.Verb, key string, args any) host.Request {
+func request(t *testing.T, v verb.Verb, key string, args any) verb.Request {
 	t.Helper()
-	r, err := host.NewRequest(v, key, args)
+	r, err := verb.NewRequest(v, key, args)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func start(t *testing.T, c *host.Client, r host.Request, o host.Options) {
+func start(t *testing.T, c *host.Client, r verb.Request, o verb.Options) {
 	t.Helper()
-	entry, _ := hostverb.Lookup(r.Verb)
+	entry, _ := verb.Lookup(r.Verb)
 	o.Direct = entry.Direct
 	if err := c.Start(t.Context(), r, o); err != nil {
 		t.Fatal(err)
@@ -45,7 +44,7 @@ func start(t *testing.T, c *host.Client, r host.Request, o host.Options) {
 }
 
 // finish waits until a signal reports that a verb has ended.
-func finish(t *testing.T, c *host.Client, changes <-chan host.Change, v verb.Verb) *host.Result {
+func finish(t *testing.T, c *host.Client, changes <-chan host.Change, v verb.Verb) *verb.Result {
 	t.Helper()
 	timeout := time.After(time.Minute)
 	for {
@@ -83,7 +82,7 @@ func TestNothingRequested(t *testing.T) {
 func TestFacts(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
-	start(t, c, request(t, verb.Facts, "1", nil), host.Options{})
+	start(t, c, request(t, verb.Facts, "1", nil), verb.Options{})
 	result := finish(t, c, changes, verb.Facts)
 	var facts host.Facts
 	if err := result.Decode(&facts); err != nil {
@@ -115,11 +114,8 @@ func upgradeArgs(t *testing.T) verb.KubeadmArgs {
 }
 
 // fromImage are the options of a verb that works from a staged image.
-func fromImage(version string) host.Options {
-	return host.Options{
-		MountImages: []host.MountImage{{Source: host.ImagePath(version, host.Architecture()), Destination: host.ImageMount}},
-		RuntimeMax:  time.Minute,
-	}
+func fromImage(version string) verb.Options {
+	return verb.Options{MountImage: version, RuntimeMax: time.Minute}
 }
 
 func TestKubeadmFromStagedImage(t *testing.T) {
@@ -236,7 +232,7 @@ func TestRebootRefused(t *testing.T) {
 func TestBusRestart(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
-	for range 1 + len(hostverb.Table) {
+	for range 1 + len(verb.Table) {
 		<-changes
 	}
 	if out, err := exec.CommandContext(t.Context(), "systemctl", "kill", "-s", "KILL", "dbus.service").CombinedOutput(); err != nil {
@@ -244,14 +240,14 @@ func TestBusRestart(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	for range 1 + len(hostverb.Table) {
+	for range 1 + len(verb.Table) {
 		select {
 		case <-changes:
 		case <-ctx.Done():
 			t.Fatal("no change after the bus was back")
 		}
 	}
-	start(t, c, request(t, verb.Facts, "after", nil), host.Options{})
+	start(t, c, request(t, verb.Facts, "after", nil), verb.Options{})
 	if result := finish(t, c, changes, verb.Facts); !result.OK || result.Key != "after" {
 		t.Errorf("%+v", result)
 	}
@@ -262,7 +258,7 @@ func TestBusRestart(t *testing.T) {
 func TestRefusedStartLeavesNoFailure(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
-	refused := host.Options{MountImages: []host.MountImage{{Source: "not/absolute", Destination: "/run/x"}}}
+	refused := verb.Options{MountImage: "../../../not/below"}
 	err := c.Start(t.Context(), request(t, verb.Facts, "refused", nil), refused)
 	if host.ReasonOf(err, "") != v1alpha1.ReasonHostUnreachable {
 		t.Fatalf("got %v, want systemd's refusal", err)
@@ -270,7 +266,7 @@ func TestRefusedStartLeavesNoFailure(t *testing.T) {
 	if running, last, err := c.Last(t.Context(), verb.Facts); running || last != nil || err != nil {
 		t.Errorf("running %v, %+v, %v; want that there was none", running, last, err)
 	}
-	start(t, c, request(t, verb.Facts, "again", nil), host.Options{})
+	start(t, c, request(t, verb.Facts, "again", nil), verb.Options{})
 	if result := finish(t, c, changes, verb.Facts); !result.OK || result.Key != "again" {
 		t.Errorf("%+v", result)
 	}

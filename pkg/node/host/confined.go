@@ -168,7 +168,7 @@ func confinement(r Confined, f *confinedOutputs) []property {
 		// What it sees. systemd adds /proc, /dev, /sys, /run and /tmp; it could write to the
 		// inaccessible places.
 		{"RootDirectory", confinedRoot},
-		{"MountImages", []image{{Source: source, Destination: confinedImage, Options: []imageOption{}}}},
+		{"MountImages", []mountImage{{Source: source, Destination: confinedImage, Options: []imageOption{}}}},
 		{"BindReadOnlyPaths", []bind{
 			{"/usr", "/usr", false, recursive}, {"/bin", "/bin", true, recursive},
 			{"/lib", "/lib", true, recursive}, {"/lib64", "/lib64", true, recursive},

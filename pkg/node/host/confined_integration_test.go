@@ -174,7 +174,7 @@ func TestStageConfines(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
 	args := verb.StageArgs{Version: image.Version(), URL: publish(t, image, data, hash), SHA256: hash}
-	start(t, c, request(t, verb.Stage, "evil", args), host.Options{})
+	start(t, c, request(t, verb.Stage, "evil", args), verb.Options{})
 	result := finish(t, c, changes, verb.Stage)
 	if result.OK || result.Reason != v1alpha1.ReasonContentMismatch || !strings.Contains(result.Message, "cannot create "+mark) {
 		t.Errorf("%+v", result)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -17,14 +16,14 @@ func TestVerbsOfControlPlanes(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
 
-	start(t, c, request(t, verb.Etcd, "e", nil), host.Options{})
+	start(t, c, request(t, verb.Etcd, "e", nil), verb.Options{})
 	result := finish(t, c, changes, verb.Etcd)
 	var health verb.EtcdOutput
 	if err := result.Decode(&health); err != nil || !result.OK || health.Etcd != nil {
 		t.Errorf("etcd: %s %s %+v %v", result.Reason, result.Message, health, err)
 	}
 
-	start(t, c, request(t, verb.Snapshot, "s", verb.SnapshotArgs{Upgrade: "u"}), host.Options{})
+	start(t, c, request(t, verb.Snapshot, "s", verb.SnapshotArgs{Upgrade: "u"}), verb.Options{})
 	result = finish(t, c, changes, verb.Snapshot)
 	if result.Reason != v1alpha1.ReasonSnapshotFailed || !strings.Contains(result.Message, "strategy.etcdSnapshot to Skip") {
 		t.Errorf("snapshot: %s %s", result.Reason, result.Message)

@@ -21,13 +21,13 @@ import (
 // it from a file descriptor. output is a file in
 // memory.
 type direct struct {
-	request Request
+	request verb.Request
 	output  *os.File
 }
 
 // startDirect starts a verb whose unit gets the program as its standard input, executes
 // it, and writes the Result to a file in memory.
-func (c *Client) startDirect(ctx context.Context, r Request, o Options) error {
+func (c *Client) startDirect(ctx context.Context, r verb.Request, o verb.Options) error {
 	program, err := os.Open(c.program)
 	if err != nil {
 		return fmt.Errorf("opening the program for nodes: %w", err)
@@ -54,7 +54,7 @@ func (c *Client) startDirect(ctx context.Context, r Request, o Options) error {
 
 // lastDirect returns the result of the last direct run of a verb that is not running, and
 // false if there was none.
-func (c *Client) lastDirect(v verb.Verb) (*Result, bool) {
+func (c *Client) lastDirect(v verb.Verb) (*verb.Result, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.direct[v]
@@ -62,7 +62,7 @@ func (c *Client) lastDirect(v verb.Verb) (*Result, bool) {
 		return nil, false
 	}
 	text, err := io.ReadAll(io.NewSectionReader(last.output, 0, math.MaxInt64))
-	var result Result
+	var result verb.Result
 	if err == nil {
 		err = json.NewDecoder(bytes.NewReader(text)).Decode(&result)
 	}
@@ -76,7 +76,7 @@ func (c *Client) lastDirect(v verb.Verb) (*Result, bool) {
 
 // directProperties returns the properties of a direct verb's unit. Argv[0] is what the
 // program would be called if it were installed.
-func directProperties(v verb.Verb, o Options, program, output *os.File) []property {
+func directProperties(v verb.Verb, o verb.Options, program, output *os.File) []property {
 	props := []property{
 		{"Description", dbus.MakeVariant("kubectl-upgrade: host verb " + string(v))},
 		{"Type", dbus.MakeVariant("exec")},
@@ -93,6 +93,6 @@ func directProperties(v verb.Verb, o Options, program, output *os.File) []proper
 
 // RunDirect carries out a verb without arguments and returns the Result. It reads no
 // request, and writes nothing.
-func RunDirect(ctx context.Context, l Layout, v verb.Verb, failed v1alpha1.Reason, work Work, logTo io.Writer) (*Result, error) {
-	return run(ctx, l, Request{Verb: v}, failed, work, logTo)
+func RunDirect(ctx context.Context, l Layout, v verb.Verb, failed v1alpha1.Reason, work Work, logTo io.Writer) (*verb.Result, error) {
+	return run(ctx, l, verb.Request{Verb: v}, failed, work, logTo)
 }

@@ -29,7 +29,7 @@ func Ended(l Layout, v verb.Verb, failed v1alpha1.Reason, getenv func(string) st
 // running. If there is none, as after a power cut, it returns a failure. When the
 // verb ended is then unknown, so FinishedAt is the time of the request: every call
 // returns the same failure.
-func lastResult(root string, v verb.Verb, failed v1alpha1.Reason) (*Result, error) {
+func lastResult(root string, v verb.Verb, failed v1alpha1.Reason) (*verb.Result, error) {
 	request, result, err := lastRequest(root, v)
 	if err != nil || request == nil || result != nil {
 		return result, err
@@ -40,20 +40,20 @@ func lastResult(root string, v verb.Verb, failed v1alpha1.Reason) (*Result, erro
 
 // lastRequest returns the last request for a verb, and the result that answers it.
 // Each is nil when there is none.
-func lastRequest(root string, v verb.Verb) (*Request, *Result, error) {
-	request, err := readJSON[Request](requestFile(root, v))
+func lastRequest(root string, v verb.Verb) (*verb.Request, *verb.Result, error) {
+	request, err := readJSON[verb.Request](requestFile(root, v))
 	if err != nil || request == nil {
 		return nil, nil, err
 	}
-	result, err := readJSON[Result](resultFile(root, v))
+	result, err := readJSON[verb.Result](resultFile(root, v))
 	if err != nil || result == nil || result.Key != request.Key {
 		return request, nil, err
 	}
 	return request, result, nil
 }
 
-func noResult(request *Request, failed v1alpha1.Reason, bootID, end string, at time.Time) *Result {
-	return &Result{
+func noResult(request *verb.Request, failed v1alpha1.Reason, bootID, end string, at time.Time) *verb.Result {
+	return &verb.Result{
 		Verb: request.Verb, Key: request.Key, BootID: bootID,
 		StartedAt: request.RequestedAt, FinishedAt: at,
 		Reason:  failed,

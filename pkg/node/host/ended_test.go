@@ -17,7 +17,7 @@ import (
 // of work would otherwise wait forever.
 func TestPowerCutEndsOnce(t *testing.T) {
 	root := t.TempDir()
-	asked := Request{Verb: verb.Kubeadm, Key: "v1.34.4 attempt 1", RequestedAt: time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)}
+	asked := verb.Request{Verb: verb.Kubeadm, Key: "v1.34.4 attempt 1", RequestedAt: time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)}
 	if err := writeJSON(requestFile(root, verb.Kubeadm), asked); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // FuzzManifestTag parses static pods' manifests, which people may have edited.
@@ -29,7 +31,7 @@ func FuzzResult(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		result, err := readJSON[Result](path)
+		result, err := readJSON[verb.Result](path)
 		if err != nil {
 			return
 		}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/staticpod"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // Gather collects the facts about the node, except SoftReboots, for which systemd is
@@ -192,7 +192,7 @@ func manifestTag(manifest []byte, component string) (string, error) {
 		if c.Name != component {
 			continue
 		}
-		return staticpod.ImageVersion(c.Image), nil
+		return fleet.ImageVersion(c.Image), nil
 	}
 	return "", fmt.Errorf("the manifest of %s has no container of that name", component)
 }

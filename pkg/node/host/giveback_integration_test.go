@@ -139,7 +139,7 @@ func TestGiveBack(t *testing.T) {
 	c := connect(t)
 	c.SetProgram(program)
 	changes := follow(t, c)
-	direct := host.Options{Direct: true, RuntimeMax: time.Minute}
+	direct := verb.Options{Direct: true, RuntimeMax: time.Minute}
 	facts := func(key string) (facts host.Facts) {
 		t.Helper()
 		start(t, c, request(t, verb.Facts, key, nil), direct)
@@ -158,7 +158,7 @@ func TestGiveBack(t *testing.T) {
 
 	command(t, "install", "-D", program, host.Program(host.Root))
 	command(t, "mkdir", "-p", host.StateDir(host.Root))
-	start(t, c, request(t, verb.Disarm, "d", nil), host.Options{})
+	start(t, c, request(t, verb.Disarm, "d", nil), verb.Options{})
 	if result := finish(t, c, changes, verb.Disarm); !result.OK {
 		t.Fatalf("%+v", result)
 	}
@@ -170,7 +170,7 @@ func TestGiveBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := verb.StageArgs{Version: "v1.34.4", URL: publish(t, name, image, hash), SHA256: hash}
-	start(t, c, request(t, verb.Stage, "s", args), host.Options{})
+	start(t, c, request(t, verb.Stage, "s", args), verb.Options{})
 	if result := finish(t, c, changes, verb.Stage); !result.OK {
 		t.Fatalf("%+v", result)
 	}

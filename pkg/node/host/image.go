@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -26,13 +26,13 @@ type Image struct {
 // ParseImageName parses a name such as kubernetes-v1.34.4-x86-64.raw. It reports
 // false for every name of another form.
 func ParseImageName(name string) (Image, bool) {
-	v, architecture, err := images.ParseName(name)
+	v, architecture, err := image.ParseName(name)
 	return Image{Kubernetes: v, Architecture: architecture}, err == nil
 }
 
 // NewImage returns the image of a version, such as v1.34.4, for an architecture.
 func NewImage(kubernetes, architecture string) (Image, error) {
-	image, ok := ParseImageName(images.Name(kubernetes, architecture))
+	image, ok := ParseImageName(image.Name(kubernetes, architecture))
 	if !ok {
 		return Image{}, fmt.Errorf("%q for %q is not a Kubernetes version such as v1.34.4 for amd64 or arm64", kubernetes, architecture)
 	}
@@ -43,7 +43,7 @@ func NewImage(kubernetes, architecture string) (Image, error) {
 func (i Image) Version() string { return i.Kubernetes.String() }
 
 // Name returns the file name, such as kubernetes-v1.34.4-x86-64.raw.
-func (i Image) Name() string { return images.Name(i.Version(), i.Architecture) }
+func (i Image) Name() string { return image.Name(i.Version(), i.Architecture) }
 
 // Path returns the path of the image on a managed node.
 func (i Image) Path() string { return filepath.Join(KeptDir, i.Name()) }
@@ -54,7 +54,7 @@ func (i Image) PublishedPath() string { return filepath.Join(ImagesDir, i.Name()
 
 // ImagePath returns the path of the image of a version on a managed node.
 func ImagePath(version, architecture string) string {
-	return filepath.Join(KeptDir, images.Name(version, architecture))
+	return filepath.Join(KeptDir, image.Name(version, architecture))
 }
 
 // Architecture returns this node's architecture, as Kubernetes names it.
@@ -99,11 +99,11 @@ func (l Layout) Active() (Image, error) {
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(Link), target)
 	}
-	image, ok := ParseImageName(filepath.Base(target))
+	active, ok := ParseImageName(filepath.Base(target))
 	if dir := filepath.Clean(filepath.Dir(target)); !ok || dir != KeptDir && dir != ImagesDir {
-		return Image{}, fmt.Errorf("%s points to %s, not to an image such as %s/%s", Link, target, ImagesDir, images.Name("v1.34.4", Architecture()))
+		return Image{}, fmt.Errorf("%s points to %s, not to an image such as %s/%s", Link, target, ImagesDir, image.Name("v1.34.4", Architecture()))
 	}
-	return image, nil
+	return active, nil
 }
 
 // Merged returns the image whose files are merged into /usr in this boot.

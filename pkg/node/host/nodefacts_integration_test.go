@@ -24,7 +24,7 @@ const within = time.Second
 func nodeFacts(t *testing.T, c *host.Client, changes <-chan host.Change, key string) v1alpha1.NodeFacts {
 	t.Helper()
 	asked := time.Now()
-	start(t, c, request(t, verb.Facts, key, nil), host.Options{})
+	start(t, c, request(t, verb.Facts, key, nil), verb.Options{})
 	result := finish(t, c, changes, verb.Facts)
 	t.Logf("the verb took %s, asked for and answered in %s", result.FinishedAt.Sub(result.StartedAt), time.Since(asked))
 	if took := result.FinishedAt.Sub(result.StartedAt); took > within {

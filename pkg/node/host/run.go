@@ -22,13 +22,13 @@ type Work func(ctx context.Context, l Layout, args json.RawMessage, log *Log) (o
 // arguments. An error of work that has no reason gets the reason failed. Run
 // returns the error of work, or an error of reading the request or writing the
 // result.
-func Run(ctx context.Context, l Layout, v verb.Verb, failed v1alpha1.Reason, work Work, logTo io.Writer) (*Result, error) {
-	request, err := readJSON[Request](requestFile(l.Root(), v))
+func Run(ctx context.Context, l Layout, v verb.Verb, failed v1alpha1.Reason, work Work, logTo io.Writer) (*verb.Result, error) {
+	request, err := readJSON[verb.Request](requestFile(l.Root(), v))
 	if err != nil {
 		return nil, err
 	}
 	if request == nil {
-		request = &Request{Verb: v}
+		request = &verb.Request{Verb: v}
 	}
 	result, workErr := run(ctx, l, *request, failed, work, logTo)
 	if result == nil {
@@ -41,13 +41,13 @@ func Run(ctx context.Context, l Layout, v verb.Verb, failed v1alpha1.Reason, wor
 }
 
 // run carries out a request and returns its Result, or nil if that cannot be made.
-func run(ctx context.Context, l Layout, request Request, failed v1alpha1.Reason, work Work, logTo io.Writer) (*Result, error) {
+func run(ctx context.Context, l Layout, request verb.Request, failed v1alpha1.Reason, work Work, logTo io.Writer) (*verb.Result, error) {
 	log := NewLog(logTo)
-	result := &Result{Verb: request.Verb, Key: request.Key, StartedAt: time.Now().UTC()}
+	result := &verb.Result{Verb: request.Verb, Key: request.Key, StartedAt: time.Now().UTC()}
 	output, workErr := protect(ctx, l, work, request.Args, log)
 	result.FinishedAt = time.Now().UTC()
 	result.LogTail = log.Tail()
-	if err := result.conclude(l, output, workErr, failed); err != nil {
+	if err := conclude(result, l, output, workErr, failed); err != nil {
 		return nil, err
 	}
 	return result, workErr
@@ -64,7 +64,7 @@ func Clip(text string, bytes int) string {
 	return strings.ToValidUTF8(text[:bytes-3], "") + "..."
 }
 
-func (r *Result) conclude(l Layout, output any, workErr error, failed v1alpha1.Reason) (err error) {
+func conclude(r *verb.Result, l Layout, output any, workErr error, failed v1alpha1.Reason) (err error) {
 	if r.BootID, err = l.BootID(); err != nil {
 		return err
 	}

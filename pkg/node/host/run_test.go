@@ -28,9 +28,9 @@ func ask(t *testing.T, l host.Layout, key string) {
 	_ = os.Remove(l.At(resultFile))
 }
 
-func result(t *testing.T, l host.Layout) host.Result {
+func result(t *testing.T, l host.Layout) verb.Result {
 	t.Helper()
-	var r host.Result
+	var r verb.Result
 	if err := json.Unmarshal([]byte(read(t, l, resultFile)), &r); err != nil {
 		t.Fatal(err)
 	}

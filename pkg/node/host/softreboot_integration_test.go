@@ -4,7 +4,6 @@ package host_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,9 +13,8 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostwork"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -71,7 +69,7 @@ func softReboot() error {
 			return fmt.Errorf("%s: %w: %s", command, err, out)
 		}
 	}
-	c := host.NewClient(host.Root, "", hostverb.Failures())
+	c := host.NewClient(host.Root, "", verb.Failures())
 	if err := activateForSoftReboot(ctx, c); err != nil {
 		return err
 	}
@@ -93,13 +91,13 @@ func activateForSoftReboot(ctx context.Context, c *host.Client) error {
 	if err != nil {
 		return err
 	}
-	r, err := host.NewRequest(verb.Activate, "soft", verb.ActivateArgs{
+	r, err := verb.NewRequest(verb.Activate, "soft", verb.ActivateArgs{
 		Version: version, SHA256: strings.Fields(string(hash))[0], Upgrade: "soft", Method: v1alpha1.MethodSoftReboot,
 	})
 	if err != nil {
 		return err
 	}
-	if err := c.Start(ctx, r, host.Options{}); err != nil {
+	if err := c.Start(ctx, r, verb.Options{}); err != nil {
 		return err
 	}
 	for {
@@ -125,16 +123,15 @@ func afterSoftReboot(bootID string) error {
 	if err != nil || now != bootID {
 		return fmt.Errorf("the boot ID is %s (%w), want %s as before", now, err, bootID)
 	}
-	found, err := hostwork.Table[verb.Facts].Run(ctx, host.OnNode, json.RawMessage("null"), log)
+	found, err := facts.Gather(ctx, host.OnNode, log)
 	if err != nil {
 		return err
 	}
-	facts, _ := found.(host.Facts)
-	if facts.SoftReboots != 1 || facts.Node.SoftRebootProblem != "" || facts.BootID != bootID {
-		return fmt.Errorf("the facts are %+v", facts)
+	if found.SoftReboots != 1 || found.Node.SoftRebootProblem != "" || found.BootID != bootID {
+		return fmt.Errorf("the facts are %+v", found)
 	}
-	if facts.Merged != "v1.34.4" || facts.Active != "v1.34.4" {
-		return fmt.Errorf("merged %q, active %q, want v1.34.4 to be merged again", facts.Merged, facts.Active)
+	if found.Merged != "v1.34.4" || found.Active != "v1.34.4" {
+		return fmt.Errorf("merged %q, active %q, want v1.34.4 to be merged again", found.Merged, found.Active)
 	}
 	if _, err := os.Stat("/run/kept"); err != nil {
 		return fmt.Errorf("/run is not kept: %w", err)

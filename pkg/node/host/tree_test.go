@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
 
@@ -24,7 +24,7 @@ func newTree(t *testing.T) host.Layout {
 	for _, v := range []string{"v1.34.10", "v1.34.3"} {
 		write(t, l, host.ImagePath(v, arch), v)
 	}
-	write(t, l, host.ImagesDir+"/.#sysupdate"+images.Name("v1.34.4", arch)+"0123", "partial")
+	write(t, l, host.ImagesDir+"/.#sysupdate"+image.Name("v1.34.4", arch)+"0123", "partial")
 	write(t, l, host.ImagePath("v1.34", arch), "another name")
 	write(t, l, host.ManifestsDir+"/kube-apiserver.yaml", manifest("kube-apiserver", "registry.k8s.io:443/kube-apiserver:v1.34.3"))
 	write(t, l, host.ManifestsDir+"/kube-scheduler.yaml", manifest("kube-scheduler", "mirror/kube-scheduler:v1.34.2@sha256:00"))

@@ -29,9 +29,9 @@ type command struct {
 	IgnoreFailure bool
 }
 
-// image is one of the a(ssba(ss)) of MountImages=. Options are the mount options of
+// mountImage is one of the a(ssba(ss)) of MountImages=. Options are the mount options of
 // each partition.
-type image struct {
+type mountImage struct {
 	Source, Destination string
 	IgnoreMissing       bool
 	Options             []imageOption
@@ -44,7 +44,7 @@ type imageOption struct{ Partition, Options string }
 // name is free again. PrivateMounts unmounts what the verb mounted. ExecStopPost
 // runs with the same mounts: if these fail, it cannot run either, and Client.Last
 // reports the failure.
-func properties(root string, v verb.Verb, o Options) []property {
+func properties(root string, v verb.Verb, o verb.Options) []property {
 	program := Program(root)
 	props := []property{
 		{"Description", dbus.MakeVariant("kubectl-upgrade: host verb " + string(v))},
@@ -57,12 +57,9 @@ func properties(root string, v verb.Verb, o Options) []property {
 	if o.RuntimeMax > 0 {
 		props = append(props, property{"RuntimeMaxUSec", dbus.MakeVariant(uint64(o.RuntimeMax.Microseconds()))}) //nolint:gosec // it is positive
 	}
-	if len(o.MountImages) > 0 {
-		images := make([]image, 0, len(o.MountImages))
-		for _, m := range o.MountImages {
-			images = append(images, image{Source: m.Source, Destination: m.Destination, Options: []imageOption{}})
-		}
-		props = append(props, property{"MountImages", dbus.MakeVariant(images)})
+	if o.MountImage != "" {
+		image := mountImage{Source: ImagePath(o.MountImage, Architecture()), Destination: ImageMount, Options: []imageOption{}}
+		props = append(props, property{"MountImages", dbus.MakeVariant([]mountImage{image})})
 	}
 	return props
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/godbus/dbus/v5"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/hostverb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // updateEngine is a fake of Flatcar's update_engine on the machine's system bus. It
@@ -63,7 +63,7 @@ func TestUpdateEngine(t *testing.T) {
 	says("UPDATE_STATUS_IDLE")
 
 	changes := follow(t, c)
-	for range 1 + len(hostverb.Table) {
+	for range 1 + len(verb.Table) {
 		<-changes
 	}
 	told := func(want bool) {

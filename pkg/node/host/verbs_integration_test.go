@@ -53,14 +53,14 @@ func TestStageAndActivate(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
 	args := verb.StageArgs{Version: image.Version(), URL: url, SHA256: hash}
-	start(t, c, request(t, verb.Stage, "s", args), host.Options{})
+	start(t, c, request(t, verb.Stage, "s", args), verb.Options{})
 	result := finish(t, c, changes, verb.Stage)
 	var staged sysupdate.StageOutput
 	if err := result.Decode(&staged); err != nil || !result.OK || !staged.Downloaded || staged.Bytes != int64(len(data)) {
 		t.Fatalf("%s %s %+v %v\n%s", result.Reason, result.Message, staged, err, result.LogTail)
 	}
 
-	start(t, c, request(t, verb.Activate, "a", verb.ActivateArgs{Version: image.Version(), SHA256: hash}), host.Options{})
+	start(t, c, request(t, verb.Activate, "a", verb.ActivateArgs{Version: image.Version(), SHA256: hash}), verb.Options{})
 	result = finish(t, c, changes, verb.Activate)
 	var activated sysupdate.ActivateOutput
 	if err := result.Decode(&activated); err != nil || !result.OK || activated.From != "v1.34.3" || activated.To != "v1.34.4" {

@@ -20,9 +20,9 @@ import (
 func TestRestart(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
-	restart := func(key, version string) (*host.Result, sysext.RestartOutput) {
+	restart := func(key, version string) (*verb.Result, sysext.RestartOutput) {
 		t.Helper()
-		start(t, c, request(t, verb.Restart, key, verb.RestartArgs{Version: version}), host.Options{WholeNode: true})
+		start(t, c, request(t, verb.Restart, key, verb.RestartArgs{Version: version}), verb.Options{WholeNode: true})
 		result := finish(t, c, changes, verb.Restart)
 		var out sysext.RestartOutput
 		if err := result.Decode(&out); err != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/method"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // softReboots reports whether this attempt merges the image by a soft reboot.
@@ -47,9 +47,9 @@ func (s State) rebootInsteadOfSoft(o Observation, why string) State {
 
 // chooseMethod chooses how the node merges the image.
 func chooseMethod(o Observation) (m v1alpha1.Method, why string) {
-	h := method.Host{
+	h := fleet.MethodHost{
 		RefreshBlockers: o.Host.RefreshBlockers, SoftRebootProblem: o.Host.SoftRebootProblem,
 		RebootRequired: o.Host.RebootRequired, RebootReason: o.Host.RebootReason,
 	}
-	return method.Of(o.Spec.Method, o.Spec.Type, o.Node.KubeletVersion, o.Spec.Version, h)
+	return fleet.MethodOf(o.Spec.Method, o.Spec.Type, o.Node.KubeletVersion, o.Spec.Version, h)
 }

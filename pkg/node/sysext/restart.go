@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/nodefacts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/sysupdate"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -98,7 +98,7 @@ func (r *restart) merge(ctx context.Context, version string) error {
 	if r.readMerged(); r.out.Merged == version {
 		return nil
 	}
-	blockers, err := nodefacts.RefreshBlockers(r.layout)
+	blockers, err := facts.RefreshBlockers(r.layout)
 	if err != nil {
 		return err
 	}

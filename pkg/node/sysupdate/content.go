@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
 
@@ -91,19 +91,19 @@ const extensionRelease = "usr/lib/extension-release.d/extension-release.kubernet
 var releaseArchitecture = regexp.MustCompile(`(?m)^ARCHITECTURE=["']?([\w-]+)`)
 
 // verifyFiles checks the files of an image. root does not follow symlinks out of it.
-func verifyFiles(root *os.Root, image host.Image) error {
+func verifyFiles(root *os.Root, want host.Image) error {
 	version, err := readSmall(root, "usr/local/share/kubernetes-version")
 	if err != nil {
 		return err
 	}
-	if v := strings.TrimSpace(string(version)); v != image.Version() {
+	if v := strings.TrimSpace(string(version)); v != want.Version() {
 		return fmt.Errorf("its kubernetes-version is %.80q", v)
 	}
 	release, err := readSmall(root, extensionRelease)
 	if err != nil {
 		return err
 	}
-	if m := releaseArchitecture.FindSubmatch(release); m != nil && string(m[1]) != images.SystemdArchitecture(image.Architecture) {
+	if m := releaseArchitecture.FindSubmatch(release); m != nil && string(m[1]) != image.SystemdArchitecture(want.Architecture) {
 		return fmt.Errorf("it is for the architecture %.80q", m[1])
 	}
 	for _, program := range []string{"usr/bin/kubelet", "usr/bin/kubeadm"} {

@@ -29,7 +29,7 @@ func TestReplacedMountIsRefused(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = exec.CommandContext(context.Background(), "umount", mount).Run() })
 	}
-	good := image(t, "v1.34.4")
+	good := imageOf(t, "v1.34.4")
 	wanted, err := host.NewImage("v1.34.4", host.Architecture())
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestReplacedMountIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	mounted(string(image(t, "evil")))
+	mounted(string(imageOf(t, "evil")))
 	write(t, path+".new", string(good))
 	if err := os.Rename(path+".new", path); err != nil {
 		t.Fatal(err)

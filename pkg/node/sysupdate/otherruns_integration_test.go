@@ -209,7 +209,7 @@ func (n *disturbed) stage(version string) {
 
 func (n *disturbed) activate(version string) {
 	n.Helper()
-	args := verb.ActivateArgs{Version: version, SHA256: hashOf(image(n.T, version))}
+	args := verb.ActivateArgs{Version: version, SHA256: hashOf(imageOf(n.T, version))}
 	n.do("activate "+version, func() error { _, err := sysupdate.Activate(n.Context(), host.OnNode, args); return err })
 }
 
@@ -253,12 +253,12 @@ func (n *disturbed) want(step, active string, kept ...string) {
 	if now, err := host.OnNode.Active(); err != nil || now.Version() != active {
 		n.Errorf("%s: the symlink points to %+v (%v), want %s", step, now, err, active)
 	}
-	if data, err := os.ReadFile(host.Link); err != nil || !bytes.Equal(data, image(n.T, active)) {
+	if data, err := os.ReadFile(host.Link); err != nil || !bytes.Equal(data, imageOf(n.T, active)) {
 		n.Errorf("%s: the symlink leads to %d bytes (%v), which are not %s", step, len(data), err, active)
 	}
 	for _, version := range kept {
 		data, err := os.ReadFile(host.ImagePath(version, host.Architecture()))
-		if err != nil || !bytes.Equal(data, image(n.T, version)) {
+		if err != nil || !bytes.Equal(data, imageOf(n.T, version)) {
 			n.Errorf("%s: the image of %s: %d bytes, %v", step, version, len(data), err)
 		}
 	}

@@ -107,7 +107,7 @@ func imageName(version string) string { return "kubernetes-" + version + "-x86-6
 
 // publish offers one of mksquashfs's images as that version.
 func (p *publisher) publish(version, content string) {
-	data := image(p.t, content)
+	data := imageOf(p.t, content)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.files[imageName(version)] = data
@@ -204,7 +204,7 @@ func (p *publisher) indexText() []byte {
 	return text
 }
 
-func image(t *testing.T, content string) []byte {
+func imageOf(t *testing.T, content string) []byte {
 	t.Helper()
 	data, err := os.ReadFile("/images/" + content + ".raw")
 	if err != nil {

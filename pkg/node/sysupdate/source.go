@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/images"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/signature"
 )
@@ -42,15 +42,15 @@ func parseSource(address string, image host.Image) (source, error) {
 func (s source) check(ctx context.Context, sha256Hex string) error {
 	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
 	defer cancel()
-	index := s.folder + images.Index
-	text, err := s.read(ctx, images.Index, images.IndexSize)
+	index := s.folder + image.IndexName
+	text, err := s.read(ctx, image.IndexName, image.IndexSize)
 	if err != nil {
 		return err
 	}
 	if err := s.verifySignature(ctx, text); err != nil {
 		return err
 	}
-	sums, err := images.ParseIndex(index, string(text))
+	sums, err := image.ParseIndex(index, string(text))
 	if err != nil {
 		return host.Fail(v1alpha1.ReasonSourceUnavailable, "%w", err)
 	}
@@ -69,17 +69,17 @@ func (s source) verifySignature(ctx context.Context, index []byte) error {
 	if s.keyring == nil {
 		return nil
 	}
-	signed, err := s.read(ctx, images.Signature, signature.Size)
+	signed, err := s.read(ctx, image.SignatureName, signature.Size)
 	switch {
 	case host.ReasonOf(err, "") == v1alpha1.ReasonNotOffered:
-		err = fmt.Errorf("there is no signature %s beside it, and the UpgradePolicy has a keyring", images.Signature)
+		err = fmt.Errorf("there is no signature %s beside it, and the UpgradePolicy has a keyring", image.SignatureName)
 	case err != nil:
 		return err
 	default:
 		err = s.keyring.Verify(index, signed)
 	}
 	if err != nil {
-		return host.Fail(v1alpha1.ReasonSignatureInvalid, "%s%s is not to be trusted: %w", s.folder, images.Index, err)
+		return host.Fail(v1alpha1.ReasonSignatureInvalid, "%s%s is not to be trusted: %w", s.folder, image.IndexName, err)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (s source) get(ctx context.Context, method, name string) (io.ReadCloser, in
 	}
 	_ = response.Body.Close()
 	reason := v1alpha1.ReasonSourceUnavailable
-	if response.StatusCode == http.StatusNotFound && name != images.Index {
+	if response.StatusCode == http.StatusNotFound && name != image.IndexName {
 		reason = v1alpha1.ReasonNotOffered
 	}
 	return nil, 0, host.Fail(reason, "%s%s: the server answers %s", s.folder, name, response.Status)

@@ -32,15 +32,15 @@ type staging struct {
 // Reasons: ConfConflict, SourceUnavailable, NotOffered, DiskFull,
 // SignatureInvalid, HashMismatch, ContentMismatch, StageFailed.
 func Stage(ctx context.Context, l host.Layout, args verb.StageArgs, log *host.Log) (*StageOutput, error) {
-	image, err := host.NewImage(args.Version, host.Architecture())
+	wanted, err := host.NewImage(args.Version, host.Architecture())
 	if err != nil {
 		return nil, err
 	}
 	if err := checkHash(args.SHA256); err != nil {
 		return nil, err
 	}
-	s := &staging{layout: l, args: args, image: image, log: log, out: StageOutput{Path: image.Path()}}
-	if s.source, err = parseSource(args.URL, image); err != nil {
+	s := &staging{layout: l, args: args, image: wanted, log: log, out: StageOutput{Path: wanted.Path()}}
+	if s.source, err = parseSource(args.URL, wanted); err != nil {
 		return nil, err
 	}
 	if args.Keyring != "" {

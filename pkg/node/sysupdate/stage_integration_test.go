@@ -53,7 +53,7 @@ func write(t *testing.T, path, text string) {
 
 func install(t *testing.T, version, content string) {
 	t.Helper()
-	write(t, filepath.Join(host.ImagesDir, imageName(version)), string(image(t, content)))
+	write(t, filepath.Join(host.ImagesDir, imageName(version)), string(imageOf(t, content)))
 }
 
 // keep puts an image where a managed node keeps it.
@@ -62,7 +62,7 @@ func keep(t *testing.T, version, content string) {
 	if err := os.MkdirAll(host.KeptDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(host.KeptDir, imageName(version)), string(image(t, content)))
+	write(t, filepath.Join(host.KeptDir, imageName(version)), string(imageOf(t, content)))
 }
 
 func point(t *testing.T, version string) {
@@ -82,7 +82,7 @@ func stageWith(ctx context.Context, t *testing.T, p *publisher, version, content
 	t.Helper()
 	var log bytes.Buffer
 	out, err := sysupdate.Stage(ctx, host.OnNode, verb.StageArgs{
-		Version: version, URL: p.url + imageName(version), SHA256: hashOf(image(t, content)), Keyring: p.keyring,
+		Version: version, URL: p.url + imageName(version), SHA256: hashOf(imageOf(t, content)), Keyring: p.keyring,
 	}, host.NewLog(&log))
 	if t.Failed() || testing.Verbose() {
 		t.Logf("%v\n%s", err, log.String())
@@ -219,7 +219,7 @@ func TestStageRefuses(t *testing.T) {
 			p.index[imageName("v1.34.4")] = strings.Repeat("ab", 32)
 		}, v1alpha1.ReasonHashMismatch},
 		{"file is not what the index says", func(t *testing.T, p *publisher) {
-			p.files[imageName("v1.34.4")] = image(t, "v1.34.5")
+			p.files[imageName("v1.34.4")] = imageOf(t, "v1.34.5")
 		}, v1alpha1.ReasonHashMismatch},
 		{"not listed", func(_ *testing.T, p *publisher) {
 			delete(p.index, imageName("v1.34.4"))
@@ -269,7 +269,7 @@ func TestStageWrongContent(t *testing.T) {
 
 // TestStageUnmountable checks that the error says what the file is.
 func TestStageUnmountable(t *testing.T) {
-	whole := image(t, "v1.34.4")
+	whole := imageOf(t, "v1.34.4")
 	for want, data := range map[string][]byte{
 		"a zip archive":          append([]byte("PK\x03\x04"), whole...),
 		"the rest is missing":    whole[:200],
@@ -338,7 +338,7 @@ func TestActivate(t *testing.T) {
 		if _, err := stage(t, p, version, version); err != nil {
 			t.Fatal(err)
 		}
-		args := verb.ActivateArgs{Version: version, SHA256: hashOf(image(t, version))}
+		args := verb.ActivateArgs{Version: version, SHA256: hashOf(imageOf(t, version))}
 		for range 2 {
 			out, err := sysupdate.Activate(t.Context(), host.OnNode, args)
 			want := &sysupdate.ActivateOutput{From: "v1.34.3", To: version, Conf: "kubernetes-" + version[:5] + ".conf"}
@@ -363,7 +363,7 @@ func TestActivateWrongBytes(t *testing.T) {
 	newNode(t, p.url)
 	keep(t, "v1.34.3", "v1.34.3")
 	keep(t, "v1.34.4", "wrong")
-	_, err := sysupdate.Activate(t.Context(), host.OnNode, verb.ActivateArgs{Version: "v1.34.4", SHA256: hashOf(image(t, "v1.34.4"))})
+	_, err := sysupdate.Activate(t.Context(), host.OnNode, verb.ActivateArgs{Version: "v1.34.4", SHA256: hashOf(imageOf(t, "v1.34.4"))})
 	wantReason(t, err, v1alpha1.ReasonHashMismatch)
 	wantNode(t, "v1.34.3", "v1.34.3", "v1.34.4")
 }

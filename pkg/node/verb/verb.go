@@ -1,7 +1,10 @@
-// Package verb names the kinds of work that the agent runs on its node through
-// systemd, with what the agent passes to them and what it reads of their results. It is
-// all that both programs share: package hostverb makes the requests, and package
-// hostwork, which the agent does not link, carries them out.
+// Package verb is the table of the host verbs: the kinds of work that the agent runs on its
+// node through systemd, what it passes to each, and what it reads of the result. Package host
+// runs a verb as a unit of the node; the program node-agent, which runs there, has the
+// function of each verb.
+//
+// To add a verb: its name here, its row in Table, its arguments in args.go, and its function
+// in the table of cmd/node-agent. It is pure.
 package verb
 
 // Verb is one kind of work on the node.

@@ -1,14 +1,22 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // program is what all verbs share: where they write, and the cluster they work on.
@@ -92,4 +100,139 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 		hint = fmt.Sprintf("did you mean `%s %s`?", cmd.CommandPath(), near[0])
 	}
 	return fmt.Errorf("unknown command %q; %s", name, hint)
+}
+
+// completionTimeout is how long a person waits after the Tab key.
+const completionTimeout = 3 * time.Second
+
+// completeName offers the names of objects for the one argument of a verb.
+func (p *program) completeName(names func(context.Context, *reader) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		reader, err := p.reader()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		found, err := names(ctx, reader)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeNode offers the names of nodes.
+func (p *program) completeNode() cobra.CompletionFunc {
+	return p.completeName(func(ctx context.Context, reader *reader) (names []string, err error) {
+		o, err := reader.read(ctx)
+		nodes, _ := view.Nodes(o)
+		for _, node := range nodes {
+			names = append(names, node.Name)
+		}
+		return names, err
+	})
+}
+
+// completeUpgrade offers the upgrades that have not ended, and are suspended or not.
+func (p *program) completeUpgrade(suspended bool) cobra.CompletionFunc {
+	return p.completeName(func(ctx context.Context, reader *reader) (names []string, err error) {
+		o, err := reader.read(ctx)
+		for _, u := range plan.Queue(o.Snapshot(), p.now()) {
+			if u.Spec.Suspend == suspended {
+				names = append(names, u.Name)
+			}
+		}
+		return names, err
+	})
+}
+
+// completeFreeze offers the names of freezes.
+func (p *program) completeFreeze() cobra.CompletionFunc {
+	return p.completeName(func(ctx context.Context, reader *reader) (names []string, err error) {
+		schedules, err := reader.schedules(ctx)
+		for _, s := range schedules {
+			if request.IsFreeze(s) {
+				names = append(names, s.Name)
+			}
+		}
+		return names, err
+	})
+}
+
+// newHelp returns `kubectl upgrade help`, for people who type that instead of --help.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about a command",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) (names []string, _ cobra.ShellCompDirective) {
+			for _, cmd := range root.Commands() {
+				if len(args) == 0 && cmd.IsAvailableCommand() && strings.HasPrefix(cmd.Name(), begun) {
+					names = append(names, cobra.CompletionWithDesc(cmd.Name(), cmd.Short))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			found, rest, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return unknownCommand(found, rest[0])
+			}
+			found.InitDefaultHelpFlag() // Execute adds it to the command that runs alone
+			return found.Help()
+		},
+	}
+}
+
+// maxReason is the API's limit for a reason, in characters.
+const maxReason = 256
+
+// checkReason checks the flag --reason.
+func checkReason(reason string) error {
+	if strings.TrimSpace(reason) == "" {
+		return errors.New("--reason is required: people who wait want to know why")
+	}
+	return checkLength("reason", reason)
+}
+
+// checkLength checks the length of a reason that a flag gives.
+func checkLength(flag, reason string) error {
+	if length := len([]rune(reason)); length > maxReason {
+		return fmt.Errorf("--%s: the reason has %d characters, and %d is the most", flag, length, maxReason)
+	}
+	return nil
+}
+
+// explainFlag returns the error of parsing a flag with what it expects.
+func explainFlag(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		expected := map[string]string{"int": "a whole number, such as 10", "bool": "true or false", "duration": "a duration, such as 90m"}
+		if want, known := expected[invalid.GetFlag().Value.Type()]; known {
+			err = fmt.Errorf("--%s=%s: must be %s", invalid.GetFlag().Name, invalid.GetValue(), want)
+		}
+	}
+	return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
+}
+
+// explainArguments returns a check that names the first argument that is not expected.
+func explainArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		if err == nil || check(cmd, nil) != nil {
+			return err
+		}
+		for n := range args {
+			if check(cmd, args[:n+1]) != nil {
+				return fmt.Errorf("%q is one argument too many; usage: %s", args[n], strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+			}
+		}
+		return err
+	}
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -22,7 +22,7 @@ import (
 type cluster struct {
 	t        *testing.T
 	kube     kubernetes.Interface
-	ours     *client.Interface
+	ours     *kube.Kinds
 	statuses map[string]*v1alpha1.NodeUpgradeStatus
 	// upgrade is the upgrade to after, once its orders are written.
 	upgrade v1alpha1.UpgradeReference
@@ -32,7 +32,7 @@ func newCluster(t *testing.T, config *rest.Config) *cluster {
 	t.Helper()
 	apitest.InstallCRDs(t, config)
 	removeObjects(t, config)
-	ours, err := client.New(config)
+	ours, err := kube.NewKinds(config)
 	if err != nil {
 		t.Fatal(err)
 	}

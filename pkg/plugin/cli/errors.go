@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 )
 
 // The exit codes beside 0 and 1.
@@ -87,4 +88,21 @@ func explain(doing string, err error) error {
 		return fmt.Errorf("%s: the API server does not answer (%w); try `kubectl cluster-info`", doing, unreachable.Err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// safe is an io.Writer for everything that people see. A node's log, an object's message
+// or an index of images may hold control characters, which a terminal would obey. They
+// are written as JSON does, \u001b, so that JSON stays JSON.
+type safe struct {
+	out io.Writer
+	// colors keeps the colors of package render, which removes all others.
+	colors bool
+}
+
+// Write is part of io.Writer.
+func (s safe) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(s.out, render.Sanitize(string(p), s.colors)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

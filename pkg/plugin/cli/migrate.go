@@ -1,13 +1,21 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/migrate"
@@ -169,4 +177,207 @@ func (m *migration) compare(ctx context.Context, result migrate.Result, options 
 	pairs := migrate.Compare(result.Window.Openings(from, until), ours)
 	_, err = io.WriteString(m.drawn, render.SideBySide(result.Program, pairs, until, options))
 	return err
+}
+
+// conclude shows what the settings become. With --apply or --undo it changes over from the
+// other program, or back.
+func (m *migration) conclude(ctx context.Context, result migrate.Result, other func(kubernetes.Interface) (migrate.Other, error)) error {
+	if err := m.chooseNodes(&result); err != nil {
+		return err
+	}
+	if !m.undo {
+		if err := m.show(ctx, result); err != nil {
+			return err
+		}
+	}
+	if !m.apply && !m.undo {
+		return nil
+	}
+	kube, reader, err := m.clients()
+	if err != nil {
+		return err
+	}
+	program, err := other(kube)
+	if err != nil {
+		return err
+	}
+	return m.changeOver(ctx, &migrate.Changeover{Kube: kube, Ours: reader.kinds, Other: program}, result)
+}
+
+// changeOver applies the result, or undoes it.
+func (m *migration) changeOver(ctx context.Context, c *migrate.Changeover, result migrate.Result) error {
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	c.Out, c.Every, c.DryRun = m.Out, time.Second, m.dryRun.options()
+	switch {
+	case m.dryRun.mode == dryRunClient:
+		return m.describe(c, result)
+	case m.undo:
+		if err := m.ask(ctx, fmt.Sprintf("Go back to %s?", result.Program), "nothing was changed"); err != nil {
+			return err
+		}
+		return c.Undo(ctx)
+	}
+	fmt.Fprintln(m.Out)
+	if err := c.Prepare(ctx, result); err != nil {
+		return err
+	}
+	undone := result.Program + " was not paused, and what was created has no effect yet (--apply continues, --undo removes it)"
+	if err := m.ask(ctx, fmt.Sprintf("Pause %s, and let kubectl-upgrade manage the nodes?", result.Program), undone); err != nil {
+		return err
+	}
+	return c.Start(ctx, result)
+}
+
+// ask asks a person whether to continue. It returns nil for a yes, or with --yes.
+func (m *migration) ask(ctx context.Context, question, undone string) error {
+	if m.yes || m.dryRun.mode != dryRunNone {
+		return nil
+	}
+	return m.question(ctx, question, undone)
+}
+
+// describe says what would be done.
+func (m *migration) describe(c *migrate.Changeover, result migrate.Result) error {
+	steps := []string{
+		fmt.Sprintf("create MaintenanceSchedule %s", m.schedule),
+		"set strategy and nodeSelector of UpgradePolicy " + v1alpha1.PolicyName + ", whose mode stays Observe",
+		fmt.Sprintf("pause DaemonSet %s/%s: its nodeSelector matches no node", c.Other.Namespace, c.Other.DaemonSet),
+		"wait until its pods are gone",
+		"set mode: Manage and automatic of UpgradePolicy " + v1alpha1.PolicyName,
+	}
+	if m.undo {
+		steps = []string{
+			"set the mode of UpgradePolicy " + v1alpha1.PolicyName + " as it was",
+			"wait until every node is given back",
+			fmt.Sprintf("delete MaintenanceSchedule %s, and set the UpgradePolicy's fields as they were", m.schedule),
+			fmt.Sprintf("resume DaemonSet %s/%s: its nodeSelector is as it was", c.Other.Namespace, c.Other.DaemonSet),
+		}
+	}
+	fmt.Fprintf(m.Out, "\n%s would be changed over in these steps%s:\n", result.Program, m.dryRun)
+	for i, step := range steps {
+		fmt.Fprintf(m.Out, "%d. %s\n", i+1, step)
+	}
+	return nil
+}
+
+// objectsOf returns the objects as a list for kubectl apply.
+func objectsOf(result migrate.Result) any {
+	policy := &v1alpha1.UpgradePolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "UpgradePolicy"},
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.PolicyName}, Spec: result.Policy,
+	}
+	items := []any{policy}
+	if result.Schedule != nil {
+		items = []any{result.Schedule, policy}
+	}
+	return map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
+}
+
+// yamlOf returns the objects as YAML documents.
+func yamlOf(result migrate.Result) (text string, err error) {
+	for i, item := range objectsOf(result).(map[string]any)["items"].([]any) {
+		one, err := yaml.Marshal(item)
+		if err != nil {
+			return "", err
+		}
+		if i > 0 {
+			text += "---\n"
+		}
+		text += string(one)
+	}
+	return text, nil
+}
+
+// choose returns the DaemonSet that --daemonset names, or the only one that was found.
+func (m *migration) choose(program, where string, all, found []*appsv1.DaemonSet) (*appsv1.DaemonSet, error) {
+	name := func(d *appsv1.DaemonSet) string { return d.Namespace + "/" + d.Name }
+	if m.daemonSet != "" {
+		i := slices.IndexFunc(all, func(d *appsv1.DaemonSet) bool { return name(d) == m.daemonSet })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no DaemonSet %s %s", m.daemonSet, where)
+		}
+		return all[i], nil
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("%s was not found %s: --daemonset NAMESPACE/NAME names its DaemonSet, -f FILE reads its manifest", program, where)
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("%s has %d DaemonSets %s: say which, as in --daemonset %s", program, len(found), where, name(found[0]))
+}
+
+func daemonSetsOf(ctx context.Context, kube kubernetes.Interface) (all []*appsv1.DaemonSet, err error) {
+	list, err := kube.AppsV1().DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, explain("reading DaemonSets", err)
+	}
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	return all, nil
+}
+
+// workloads are those of a file.
+type workloads struct {
+	daemonSets  []*appsv1.DaemonSet
+	deployments []*appsv1.Deployment
+}
+
+// workloadsIn reads the DaemonSets and Deployments in a file. It skips other kinds.
+func (p *program) workloadsIn(file string) (found workloads, err error) {
+	in := p.In
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return found, fmt.Errorf("reading %s: %w", file, errors.Unwrap(err))
+		}
+		defer f.Close()
+		in = f
+	}
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(in))
+	for {
+		text, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err == nil {
+			err = found.add(text)
+		}
+		if err != nil {
+			return found, fmt.Errorf("reading %s: %w", displayName(file), err)
+		}
+	}
+}
+
+// add adds the objects of a document, which may be a list.
+func (w *workloads) add(text []byte) error {
+	var head struct {
+		Kind  string `json:"kind"`
+		Items []any  `json:"items"`
+	}
+	if err := yaml.Unmarshal(text, &head); err != nil {
+		return err
+	}
+	for _, item := range head.Items {
+		one, err := yaml.Marshal(item)
+		if err == nil {
+			err = w.add(one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch head.Kind {
+	case "DaemonSet":
+		d := &appsv1.DaemonSet{}
+		w.daemonSets = append(w.daemonSets, d)
+		return yaml.Unmarshal(text, d)
+	case "Deployment":
+		d := &appsv1.Deployment{}
+		w.deployments = append(w.deployments, d)
+		return yaml.Unmarshal(text, d)
+	}
+	return nil
 }

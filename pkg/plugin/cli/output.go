@@ -3,11 +3,21 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 )
 
 // output is the flag -o: kubectl's formats, and wide.
@@ -70,4 +80,165 @@ func (o *output) print(p *program, value any) error {
 		return err
 	}
 	return printer.PrintObj(u, p.Out)
+}
+
+// checkColor checks the flag --color.
+func (p *program) checkColor() error {
+	switch p.color {
+	case "auto", "always", "never":
+		return nil
+	}
+	return fmt.Errorf("--color=%s: must be auto, always or never", p.color)
+}
+
+// terminal returns the size of the terminal that output goes to, if it goes to one.
+func (p *program) terminal() (width, height int, yes bool) {
+	file, ok := p.terminalOut.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return 0, 0, false
+	}
+	width, height, err := term.GetSize(int(file.Fd()))
+	return width, height, err == nil
+}
+
+// drawing returns the options for what is drawn now.
+func (p *program) drawing() render.Options {
+	width, _, terminal := p.terminal()
+	// https://no-color.org: any value but the empty one.
+	colored := terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return render.Options{
+		Now:   p.now(),
+		Zone:  time.Local,
+		Width: width,
+		Color: p.color == "always" || p.color == "auto" && colored,
+	}
+}
+
+// The values of --dry-run, which are kubectl's.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client" // nothing is sent
+	dryRunServer = "server" // the server checks it, and stores nothing
+)
+
+// dryRun is the flag --dry-run.
+type dryRun struct{ mode string }
+
+func (d *dryRun) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&d.mode, "dry-run", dryRunNone, "Must be none, client (only print the object, without contacting the cluster) or server (let the API server validate the object without storing it).")
+	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunClient
+}
+
+// check checks the flag.
+func (d *dryRun) check() error {
+	switch d.mode {
+	case dryRunNone, dryRunClient, dryRunServer:
+		return nil
+	}
+	return fmt.Errorf("--dry-run=%s: must be none, client or server", d.mode)
+}
+
+// options returns the value for the option DryRun of a request to the API server.
+func (d *dryRun) options() []string {
+	if d.mode == dryRunServer {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+// String returns what kubectl appends to a message about a dry run.
+func (d dryRun) String() string {
+	switch d.mode {
+	case dryRunClient:
+		return " (dry run)"
+	case dryRunServer:
+		return " (server dry run)"
+	}
+	return ""
+}
+
+// zone returns the zone that --time-zone names; without a name, the machine's.
+func zone(name string) (*time.Location, error) {
+	if name == "" || name == "Local" {
+		return time.Local, nil
+	}
+	in, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("--time-zone=%s: must be an IANA name such as Europe/Berlin", name)
+	}
+	return in, nil
+}
+
+// localForms are the forms of a time without a zone.
+var localForms = []string{"2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02"}
+
+// parseTime reads a TIME: RFC 3339, or what a clock in the zone shows. A time that
+// a clock shows twice is the second of the two: so a freeze never ends too early.
+func parseTime(flag, text string, in *time.Location) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, checkYear(flag, text, t)
+	}
+	for _, form := range localForms {
+		t, err := time.ParseInLocation(form, text, in)
+		if err != nil {
+			continue
+		}
+		if t.Format(form) != text {
+			return t, fmt.Errorf("--%s=%q: that time does not exist in %s (daylight saving time)", flag, text, in)
+		}
+		if again := afterFold(t); again.After(t) && again.Format(form) == text {
+			t = again
+		}
+		return t, checkYear(flag, text, t)
+	}
+	return time.Time{}, fmt.Errorf("--%s=%q: must be a time such as 2026-12-24T18:00:00+01:00, or 2026-12-24 18:00 in --time-zone", flag, text)
+}
+
+// afterFold returns when the zone's clock shows the same as at t after the next change
+// of its offset.
+func afterFold(t time.Time) time.Time {
+	_, end := t.ZoneBounds()
+	if end.IsZero() {
+		return t
+	}
+	_, now := t.Zone()
+	_, then := end.Zone()
+	return t.Add(time.Duration(now-then) * time.Second)
+}
+
+// checkYear refuses years that the API server does.
+func checkYear(flag, text string, t time.Time) error {
+	if year := t.UTC().Year(); year < 1970 || year > 2999 {
+		return fmt.Errorf("--%s=%q: must be in the years 1970 to 2999", flag, text)
+	}
+	return nil
+}
+
+var days = regexp.MustCompile(`^(\d{1,6})d(.*)$`)
+
+// parseDuration reads a DURATION: Go's, with days of 24 hours in front.
+func parseDuration(flag, text string) (time.Duration, error) {
+	var whole, rest time.Duration
+	clock := text
+	if m := days.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.Atoi(m[1]) // at most six digits: the pattern says so
+		if n > math.MaxInt64/int(24*time.Hour) {
+			return 0, fmt.Errorf("--%s=%s: is too long", flag, text)
+		}
+		whole, clock = time.Duration(n)*24*time.Hour, m[2]
+	}
+	if clock != "" {
+		var err error
+		if rest, err = time.ParseDuration(clock); err != nil || whole > 0 && strings.HasPrefix(clock, "-") {
+			return 0, fmt.Errorf("--%s=%s: must be a duration such as 90m, 4h or 14d12h", flag, text)
+		}
+	}
+	switch total := whole + rest; {
+	case whole > 0 && total < whole:
+		return 0, fmt.Errorf("--%s=%s: is too long", flag, text)
+	case total <= 0:
+		return 0, fmt.Errorf("--%s=%s: must be positive, such as 4h", flag, text)
+	default:
+		return total, nil
+	}
 }

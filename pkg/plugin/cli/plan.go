@@ -3,15 +3,19 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
@@ -199,4 +203,68 @@ func utc(t *time.Time) *time.Time {
 	}
 	whole := t.UTC().Truncate(time.Second)
 	return &whole
+}
+
+// planFlags are the values of the flags.
+type planFlags struct {
+	zone      *time.Location
+	at        time.Time // zero: when the snapshot was taken
+	schedules []v1alpha1.MaintenanceSchedule
+}
+
+// readFlags checks the arguments, and returns the values of the flags.
+func (n *planning) readFlags() (f planFlags, err error) {
+	if n.snapshotFile != "" && n.saveTo != "" {
+		return f, errors.New("--snapshot and --save-snapshot cannot be combined")
+	}
+	if n.version != "" {
+		if err := request.CheckVersion(n.version); err != nil {
+			return f, err
+		}
+	}
+	if f.zone, err = zone(n.timeZone); err != nil {
+		return f, err
+	}
+	if n.at != "" {
+		if f.at, err = parseTime("at", n.at, f.zone); err != nil {
+			return f, err
+		}
+	}
+	if len(n.files) > 0 {
+		f.schedules, err = n.schedulesIn(n.files)
+	}
+	return f, err
+}
+
+// checksTimeout is how long reading the cluster for the checks may take.
+const checksTimeout = time.Minute
+
+// runPreflight makes the checks that the coordinator makes, with the rights of the user,
+// and puts the findings into the snapshot. What may not be read is a finding.
+func (p *program) runPreflight(ctx context.Context, s *fleet.Snapshot, at time.Time) error {
+	decided := plan.Decide(*s, at)
+	upgrade := request.Planned(*s, decided)
+	if upgrade == nil || decided.PreflightKey == "" {
+		return nil // there is no upgrade to check
+	}
+	access, err := p.cluster.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	kube, err := kubernetes.NewForConfig(access)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, checksTimeout)
+	defer cancel()
+	clients := snapshot.PreflightClients{Kube: kube, Access: access}
+	facts, err := snapshot.ReadPreflight(limited, clients, *upgrade, s.Source.Architectures(upgrade.Spec.Version))
+	if err != nil {
+		return explain("reading the cluster for the checks", err)
+	}
+	request.CompleteFacts(&facts, *s)
+	w := facts.Workloads
+	s.Webhooks = preflight.Webhooks(w.Validating, w.Mutating, w.EndpointSlices)
+	s.Preflight = &fleet.Preflight{Upgrade: upgrade.Reference(), Key: decided.PreflightKey, At: at, Findings: preflight.Check(facts)}
+	return nil
 }

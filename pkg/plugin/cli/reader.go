@@ -1,26 +1,38 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
 	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	strictjson "sigs.k8s.io/json"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // reader reads the objects that the verbs show.
 type reader struct {
-	kinds   *client.Interface
+	kinds   *kube.Kinds
 	core    corev1client.CoreV1Interface
 	leases  coordinationv1client.LeaseInterface
 	reviews authenticationv1client.SelfSubjectReviewInterface
@@ -43,7 +55,7 @@ func (p *program) reader() (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := client.New(config)
+	kinds, err := kube.NewKinds(config)
 	if err != nil {
 		return nil, err
 	}
@@ -144,4 +156,135 @@ func (r *reader) policy(ctx context.Context) (*v1alpha1.UpgradePolicy, error) {
 		return nil, explain("reading UpgradePolicy "+v1alpha1.PolicyName, err)
 	}
 	return policy, nil
+}
+
+// snapshotKind is the kind of a saved snapshot. Another shape gets another name, so that
+// a file of the old shape is refused as a whole.
+const snapshotKind = "FleetSnapshot"
+
+// snapshotFile is a snapshot as it is saved.
+type snapshotFile struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	TakenAt    time.Time `json:"takenAt"`
+	fleet.Snapshot
+}
+
+// loadSnapshot reads a saved snapshot.
+func loadSnapshot(file string) (shot snapshotFile, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return shot, fmt.Errorf("reading a snapshot: %w; `kubectl upgrade plan --save-snapshot FILE` writes one", err)
+	}
+	strict, err := strictjson.UnmarshalStrict(text, &shot)
+	if err != nil {
+		return shot, fmt.Errorf("reading %s: it is no snapshot (%w); `kubectl upgrade plan --save-snapshot FILE` writes one", file, err)
+	}
+	if shot.APIVersion != v1alpha1.GroupVersion.String() || shot.Kind != snapshotKind || shot.TakenAt.IsZero() {
+		return shot, fmt.Errorf("reading %s: it is no %s; `kubectl upgrade plan --save-snapshot FILE` writes one", file, snapshotKind)
+	}
+	if len(strict) > 0 {
+		// A field that is not understood may be the one that holds a node.
+		return shot, fmt.Errorf("reading %s: %w; another version of kubectl-upgrade wrote it, or it was changed", file, strict[0])
+	}
+	return shot, nil
+}
+
+// save writes the snapshot into a file that people can share: it has no managed fields,
+// as nothing reads them, and no password.
+func (shot snapshotFile) save(file string) error {
+	text, err := json.MarshalIndent(shot, "", " ")
+	if err != nil {
+		return err
+	}
+	text = credentials.ReplaceAll(text, []byte("$1"))
+	return os.WriteFile(file, append(text, '\n'), 0o600)
+}
+
+// credentials matches the user and password in an address.
+var credentials = regexp.MustCompile(`(https?://)[^/@\s"]*@`)
+
+// takeSnapshot reads the cluster with the rights of the user.
+func (p *program) takeSnapshot(ctx context.Context) (shot snapshotFile, err error) {
+	shot = snapshotFile{APIVersion: v1alpha1.GroupVersion.String(), Kind: snapshotKind, TakenAt: p.now().UTC().Truncate(time.Second)}
+	reader, err := p.reader()
+	if err != nil {
+		return shot, err
+	}
+	access, err := p.cluster.ToRESTConfig()
+	if err != nil {
+		return shot, err
+	}
+	leases, err := coordinationv1client.NewForConfig(access)
+	if err != nil {
+		return shot, err
+	}
+	daemonSets, err := appsv1client.NewForConfig(access)
+	if err != nil {
+		return shot, err
+	}
+	shot.Snapshot, err = snapshot.Read(ctx, snapshot.Clients{Core: reader.core, DaemonSets: daemonSets, Leases: leases, Ours: reader.kinds})
+	if apierrors.IsForbidden(err) {
+		return shot, fmt.Errorf("%w; a plan takes what the coordinator reads: people who may read it can write it down with `kubectl upgrade plan --save-snapshot FILE`, for --snapshot FILE", err)
+	}
+	if err != nil {
+		return shot, explain("reading the cluster", err)
+	}
+	shot.Source = p.readSource(ctx, shot.Policy, nil)
+	return shot, nil
+}
+
+// parseSelector reads a selector in the form of kubectl's -l.
+func parseSelector(text string) (*v1alpha1.LabelSelector, error) {
+	parsed, err := metav1.ParseToLabelSelector(text)
+	if err != nil {
+		return nil, err
+	}
+	return v1alpha1.NewLabelSelector(parsed), nil
+}
+
+// upgradeTypes reads Patch, Minor and Reboot, in upper or lower case.
+func upgradeTypes(flag string, words []string) ([]v1alpha1.UpgradeType, error) {
+	var types []v1alpha1.UpgradeType
+	for _, word := range words {
+		known := []v1alpha1.UpgradeType{v1alpha1.TypePatch, v1alpha1.TypeMinor, v1alpha1.TypeReboot}
+		i := slices.IndexFunc(known, func(t v1alpha1.UpgradeType) bool { return strings.EqualFold(string(t), word) })
+		if i < 0 {
+			return nil, fmt.Errorf("--%s: %q is not Patch, Minor or Reboot", flag, word)
+		}
+		if !slices.Contains(types, known[i]) {
+			types = append(types, known[i])
+		}
+	}
+	return types, nil
+}
+
+// sourceTimeout is how long reading the index of images may take.
+const sourceTimeout = 5 * time.Second
+
+// readSource reads the index of images that the coordinator reads. problem is what went
+// wrong with the policy, if anything. What goes wrong is the source's problem, and only
+// a warning here: the coordinator may still reach it.
+func (p *program) readSource(ctx context.Context, policy *v1alpha1.UpgradePolicy, problem error) fleet.Source {
+	if problem != nil {
+		return p.noSource(problem.Error())
+	}
+	var from v1alpha1.ImageSource
+	if policy != nil {
+		from = policy.Spec.Source
+	}
+	from.URL = cmp.Or(from.URL, source.Default)
+	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+	defer cancel()
+	found := source.NewPoller(from).Read(ctx)
+	if found.Problem.Reason == v1alpha1.ReasonSourceUnavailable {
+		return p.noSource(found.Problem.Message)
+	}
+	return found
+}
+
+// noSource warns, and returns a source without an index.
+func (p *program) noSource(message string) fleet.Source {
+	fmt.Fprintf(p.ErrOut, "warning: could not read the index of images from this machine: %s\n", oneLine(message))
+	return fleet.Source{Problem: fleet.Hold{Reason: v1alpha1.ReasonSourceUnavailable, Message: message}}
 }

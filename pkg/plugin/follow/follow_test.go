@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/client"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
@@ -48,7 +48,7 @@ func newFollower(t *testing.T) (*Follower, *recorder, view.Objects) {
 	t.Helper()
 	config := apitest.Start(t)
 	apitest.InstallCRDs(t, config)
-	kinds, err := client.New(config)
+	kinds, err := kube.NewKinds(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,12 @@
 package migrate
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -55,3 +60,141 @@ type Result struct {
 func (r *Result) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
+
+// Fields are the fields of the UpgradePolicy that a changeover sets.
+type Fields struct {
+	Mode         v1alpha1.ManagementMode     `json:"mode,omitempty"`
+	Automatic    []v1alpha1.AutomaticUpgrade `json:"automatic,omitempty"`
+	Strategy     v1alpha1.Strategy           `json:"strategy,omitzero"`
+	NodeSelector *v1alpha1.LabelSelector     `json:"nodeSelector,omitempty"`
+}
+
+func fieldsOf(spec v1alpha1.UpgradePolicySpec) Fields {
+	return Fields{spec.Mode, spec.Automatic, spec.Strategy, spec.NodeSelector}
+}
+
+// Record is what a changeover did, to undo it. It is kept on the UpgradePolicy.
+type Record struct {
+	// Program is the one that was paused.
+	Program string `json:"program"`
+	// Schedule is the name of the MaintenanceSchedule that was created.
+	Schedule string `json:"schedule,omitempty"`
+	// Before and After are the UpgradePolicy's fields.
+	Before Fields `json:"before"`
+	After  Fields `json:"after"`
+}
+
+// NewRecord returns the record of a changeover to what the result says. Fields that it does
+// not set stay as they are.
+func NewRecord(r Result, spec v1alpha1.UpgradePolicySpec) (Record, error) {
+	record := Record{Program: r.Program, Before: fieldsOf(spec)}
+	if r.Schedule != nil {
+		record.Schedule = r.Schedule.Name
+	}
+	after := fieldsOf(*spec.DeepCopy())
+	after.Mode = v1alpha1.ModeManage
+	for _, wanted := range r.Policy.Automatic {
+		if !slices.ContainsFunc(after.Automatic, func(a v1alpha1.AutomaticUpgrade) bool { return a.Type == wanted.Type }) {
+			after.Automatic = append(after.Automatic, wanted)
+		}
+	}
+	strategy, err := json.Marshal(r.Policy.Strategy)
+	if err != nil {
+		return record, err
+	}
+	rules := after.Strategy.Drain.Rules
+	if err := json.Unmarshal(strategy, &after.Strategy); err != nil { // sets the fields that are there
+		return record, err
+	}
+	after.Strategy.Drain.Rules = withRules(r.Policy.Strategy.Drain.Rules, rules)
+	if r.Policy.NodeSelector != nil || r.NodesChosen {
+		after.NodeSelector = r.Policy.NodeSelector
+	}
+	record.After = after
+	return record, nil
+}
+
+// withRules returns the rules, and then those of the others that have other names.
+func withRules(rules, others []v1alpha1.DrainRule) []v1alpha1.DrainRule {
+	all := slices.Clone(rules)
+	for _, other := range others {
+		if !slices.ContainsFunc(all, func(r v1alpha1.DrainRule) bool { return r.Name == other.Name }) {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// ParseRecord reads a record.
+func ParseRecord(text string) (Record, error) {
+	var r Record
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		return r, fmt.Errorf("the record of the changeover cannot be read: %w", err)
+	}
+	return r, nil
+}
+
+// String returns the record as JSON.
+func (r Record) String() string {
+	text, _ := json.Marshal(r) // of types that always can be
+	return string(text)
+}
+
+// Prepare sets the fields that have no effect while the mode is Observe.
+func (r Record) Prepare(spec *v1alpha1.UpgradePolicySpec) {
+	spec.Strategy, spec.NodeSelector = r.After.Strategy, r.After.NodeSelector
+}
+
+// Start sets all fields.
+func (r Record) Start(spec *v1alpha1.UpgradePolicySpec) {
+	r.Prepare(spec)
+	spec.Automatic, spec.Mode = r.After.Automatic, r.After.Mode
+}
+
+// Stop sets the mode and the nodes as they were, so that the agents of all other nodes give them
+// back.
+func (r Record) Stop(spec *v1alpha1.UpgradePolicySpec) {
+	if spec.Mode = r.Before.Mode; spec.Mode == v1alpha1.ModeManage {
+		spec.NodeSelector = r.Before.NodeSelector
+	}
+}
+
+// Keeps reports whether a node with these labels stays managed when the changeover is undone.
+func (r Record) Keeps(nodeLabels map[string]string) (bool, error) {
+	switch {
+	case r.Before.Mode != v1alpha1.ModeManage:
+		return false, nil
+	case r.Before.NodeSelector == nil:
+		return true, nil
+	}
+	selector, err := r.Before.NodeSelector.AsSelector()
+	return err == nil && selector.Matches(labels.Set(nodeLabels)), err
+}
+
+// Restore sets the fields as they were. It returns the names of those that were changed since,
+// and leaves them as they are.
+func (r Record) Restore(spec *v1alpha1.UpgradePolicySpec) (changed []string) {
+	r.Stop(spec)
+	put := func(name string, now, before, after any, set func()) {
+		switch {
+		case same(now, after), same(now, before):
+			set()
+		default:
+			changed = append(changed, name)
+		}
+	}
+	put("automatic", spec.Automatic, r.Before.Automatic, r.After.Automatic, func() { spec.Automatic = r.Before.Automatic })
+	put("strategy", spec.Strategy, r.Before.Strategy, r.After.Strategy, func() { spec.Strategy = r.Before.Strategy })
+	put("nodeSelector", spec.NodeSelector, r.Before.NodeSelector, r.After.NodeSelector, func() { spec.NodeSelector = r.Before.NodeSelector })
+	return changed
+}
+
+// same reports whether both are the same as JSON.
+func same(a, b any) bool {
+	one, errOne := json.Marshal(a)
+	two, errTwo := json.Marshal(b)
+	return errOne == nil && errTwo == nil && reflect.DeepEqual(one, two)
+}
+
+// SameWindows reports whether the schedules have the same windows.
+func SameWindows(a, b *v1alpha1.MaintenanceSchedule) bool { return same(a.Spec, b.Spec) }

@@ -1,6 +1,16 @@
 package render
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
 
 // nodeTable has a row for each node. Where there is little room, the columns
 // that other commands show as well are left out.
@@ -56,4 +66,115 @@ func whyColor(n Node) color {
 		return red
 	}
 	return plain
+}
+
+// NodePage draws one node: its step, why it is there, and how long each step took.
+func NodePage(n Node, o Options) string {
+	state := string(n.State)
+	if n.Step != "" {
+		state = fmt.Sprintf("%s, for %s", n.Step, o.age(n.Since))
+	}
+	lines := []struct {
+		title string
+		value cell
+	}{
+		{"Node:", cell{n.Name, bold}},
+		{"Condition:", cell{n.Condition, plain}},
+		{"Problem:", cell{n.problem(), red}},
+		{"Step:", cell{state, stateColors[n.State]}},
+		{"Why:", cell{n.why(o), plain}},
+		{"Retry at:", cell{o.future(n.RetryTime), plain}},
+		{"Kubelet:", cell{n.Kubelet, plain}},
+		{"Staged:", cell{n.Staged, plain}},
+		{"Target:", cell{n.Target, plain}},
+		{"On disk:", cell{strings.Join(n.Installed, ", "), plain}},
+		{"Released for:", cell{string(n.Release), plain}},
+		{"Slot:", cell{n.Slot, plain}},
+		{"Method:", cell{n.method(), plain}},
+		{"Reboot:", cell{n.RebootReason, plain}},
+		{"On hold:", cell{n.hold(), yellow}},
+		{"Attempts:", cell{number(n.Attempts), plain}},
+		{"Agent:", cell{n.Agent, plain}},
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		if line.value.text != "" {
+			o.hang(&b, fmt.Sprintf("%-14s", line.title), 14, line.value)
+		}
+	}
+	if n.KubeletLog != "" {
+		b.WriteString("\nThe end of the kubelet's journal before the rollback:\n")
+		for line := range strings.Lines(n.KubeletLog) {
+			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
+		}
+	}
+	if len(n.Steps) > 0 {
+		b.WriteString("\n" + o.table([]string{"STEP", "TOOK", "BEGAN"}, stepRows(n.Steps, o)))
+	}
+	return b.String()
+}
+
+// method returns the method where it may surprise a person: it is not a reboot, or it is
+// one although the strategy has another method.
+func (n Node) method() string {
+	switch {
+	case n.MethodMessage != "":
+		return fmt.Sprintf("%s, because %s", n.Method, n.MethodMessage)
+	case n.Method != "" && n.Method != v1alpha1.MethodReboot:
+		return string(n.Method)
+	}
+	return ""
+}
+
+// problem says that the rest of the page may be old.
+func (n Node) problem() string {
+	if n.AgentProblem == "" {
+		return ""
+	}
+	return "no agent runs on the node: " + n.AgentProblem
+}
+
+// hold says how to release a node that its label holds.
+func (n Node) hold() string {
+	if !n.OnHold {
+		return ""
+	}
+	return releaseHint(n.Name)
+}
+
+// why returns the node's reason.
+func (n Node) why(o Options) string { return o.why(n.shownReason(), n.Message, n.Until) }
+
+// shownReason returns the reason's code, unless it only repeats the step.
+func (n Node) shownReason() v1alpha1.Reason {
+	if string(n.Reason) == string(n.Step) {
+		return ""
+	}
+	return n.Reason
+}
+
+func stepRows(steps []v1alpha1.StepTime, o Options) [][]cell {
+	rows := make([][]cell, 0, len(steps))
+	for _, step := range steps {
+		took := "so far " + duration.HumanDuration(max(o.Now.Sub(step.StartTime.Time), 0))
+		if step.EndTime != nil {
+			took = step.EndTime.Sub(step.StartTime.Time).Round(100 * time.Millisecond).String()
+		}
+		rows = append(rows, []cell{{string(step.Step), plain}, {took, plain}, {step.StartTime.In(o.Zone).Format("2006-01-02 15:04:05 MST"), plain}})
+	}
+	return rows
+}
+
+func (o Options) future(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return o.when(*t)
+}
+
+func number(n int32) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(n))
 }

@@ -1,6 +1,10 @@
 package report
 
 import (
+	"cmp"
+	"slices"
+	"time"
+
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -127,4 +131,192 @@ func (b *builder) parts(r *v1alpha1.NodeRecord, controlPlane bool) (list []Part)
 		}
 	}
 	return list
+}
+
+// State is how far a node is, in one word.
+type State string
+
+// The states.
+const (
+	Done     State = "Done"     // it was upgraded
+	UpToDate State = "UpToDate" // nothing had to be done
+	Active   State = "Active"   // it is being upgraded
+	Waiting  State = "Waiting"  // it begins later
+	Failed   State = "Failed"   // it began and needs a person
+	NotDone  State = "NotDone"  // the upgrade ended without it
+)
+
+// Node is how one node went.
+type Node struct {
+	Name         string `json:"name"`
+	Group        string `json:"group,omitempty"`
+	ControlPlane bool   `json:"controlPlane,omitempty"`
+	State        State  `json:"state"`
+	From         string `json:"from,omitempty"`
+	To           string `json:"to,omitempty"`
+	// StartTime is when the node first took its slot, and EndTime when it was back in
+	// service.
+	StartTime *time.Time `json:"startTime,omitempty"`
+	EndTime   *time.Time `json:"endTime,omitempty"`
+	Attempts  int32      `json:"attempts,omitempty"`
+	// OutOfServiceSeconds is how long the node was cordoned, over all attempts.
+	OutOfServiceSeconds int32  `json:"outOfServiceSeconds,omitempty"`
+	Parts               []Part `json:"parts,omitempty"`
+	// MethodMessage is why the node rebooted although the strategy has another method.
+	MethodMessage string `json:"methodMessage,omitempty"`
+	Steps         []Step `json:"steps,omitempty"`
+	Waits         []Wait `json:"waits,omitempty"`
+	// Reason and Message are why the node is not done, and Until is when that ends.
+	Reason  v1alpha1.Reason `json:"reason,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Until   *time.Time      `json:"until,omitempty"`
+	// PredictedStartTime and PredictedEndTime are the planner's, for a node that has not
+	// begun.
+	PredictedStartTime *time.Time `json:"predictedStartTime,omitempty"`
+	PredictedEndTime   *time.Time `json:"predictedEndTime,omitempty"`
+	// Calendar is the index of the node's calendar.
+	Calendar int `json:"calendar"`
+}
+
+// Step is one step with its times. End is absent while the node is in it.
+type Step struct {
+	Step  v1alpha1.Step `json:"step"`
+	Start time.Time     `json:"start"`
+	End   *time.Time    `json:"end,omitempty"`
+}
+
+// PartName names a measured part of a node's upgrade.
+type PartName string
+
+// The parts.
+const (
+	Kubeadm    PartName = "Kubeadm"    // kubeadm's part on a control plane, from slot to slot
+	Reboot     PartName = "Reboot"     // the node's part, with a reboot
+	SoftReboot PartName = "SoftReboot" // the node's part, with a soft reboot
+	Restart    PartName = "Restart"    // the node's part, with a restart of the kubelet
+)
+
+// Part is how long a part took, without settling and observing, and how long it was
+// expected to take.
+type Part struct {
+	Part            PartName `json:"part"`
+	Seconds         int32    `json:"seconds"`
+	ExpectedSeconds int32    `json:"expectedSeconds"`
+}
+
+// Wait is a time in which a node was ready to begin and did not.
+type Wait struct {
+	Start   time.Time       `json:"start"`
+	End     time.Time       `json:"end"`
+	Reason  v1alpha1.Reason `json:"reason,omitempty"` // empty: it is not known
+	Message string          `json:"message"`
+	// Derived reports whether the reason was derived from the schedules and from the times
+	// of other nodes, and not read from the node's object.
+	Derived bool `json:"derived,omitempty"`
+}
+
+// Waited returns how long the node waited in all.
+func (n Node) Waited() (total time.Duration) {
+	for _, w := range n.Waits {
+		total += w.length()
+	}
+	return total
+}
+
+func (w Wait) span() span { return span{w.Start, w.End} }
+
+func (w Wait) length() time.Duration { return w.span().length() }
+
+// GroupName returns the node's group for people.
+func (n Node) GroupName() string { return cmp.Or(n.Group, "other nodes") }
+
+// span is the time from start, included, to end, not included.
+type span struct{ start, end time.Time }
+
+func (s span) length() time.Duration { return s.end.Sub(s.start) }
+
+func (s span) covers(t time.Time) bool { return !t.Before(s.start) && t.Before(s.end) }
+
+// union merges spans that overlap or touch. The result is in order.
+func union(spans []span) (merged []span) {
+	slices.SortFunc(spans, func(a, b span) int { return a.start.Compare(b.start) })
+	for _, s := range spans {
+		if last := len(merged) - 1; last >= 0 && !s.start.After(merged[last].end) {
+			merged[last].end = later(merged[last].end, s.end)
+			continue
+		}
+		merged = append(merged, s)
+	}
+	return merged
+}
+
+// end returns when the upgrade ended, or for one that has not ended now.
+func (b *builder) end() time.Time {
+	if end := b.report.Upgrade.EndTime; end != nil {
+		return *end
+	}
+	return b.at
+}
+
+// span returns the time of a step. One that has no end lasts until the upgrade's.
+func (b *builder) span(s Step) span {
+	if s.End != nil {
+		return span{s.Start, later(s.Start, *s.End)}
+	}
+	return span{s.Start, later(s.Start, b.end())}
+}
+
+// outOfService returns how long the node was cordoned by its agent.
+func (b *builder) outOfService(steps []Step) (total time.Duration) {
+	var since time.Time
+	for _, step := range steps {
+		at := b.span(step)
+		switch step.Step {
+		case v1alpha1.StepCordoning:
+			since = at.start
+		case v1alpha1.StepUncordoning, v1alpha1.StepAborting:
+			if !since.IsZero() {
+				total += at.end.Sub(since)
+			}
+			since = time.Time{}
+		}
+	}
+	if !since.IsZero() {
+		total += b.end().Sub(since)
+	}
+	return total
+}
+
+// busy returns the times in which the node held its slot.
+func (b *builder) busy(n *Node) (spans []span) {
+	for _, step := range n.Steps {
+		if phase := step.Step.Info().Phase; phase == v1alpha1.PhaseRevocable || phase == v1alpha1.PhaseCommitted {
+			spans = append(spans, b.span(step))
+		}
+	}
+	return union(spans)
+}
+
+// stopped returns since when the node had failed, and until when.
+func (b *builder) stopped(n *Node) (spans []span) {
+	for _, step := range n.Steps {
+		if step.Step.Info().Phase == v1alpha1.PhaseStopped {
+			spans = append(spans, b.span(step))
+		}
+	}
+	return spans
+}
+
+// waiting returns the times in which the node waited.
+func (b *builder) waiting(n *Node) (spans []span) {
+	for _, step := range n.Steps {
+		if step.Step == v1alpha1.StepWaiting {
+			spans = append(spans, b.span(step))
+		}
+	}
+	start := b.report.Upgrade.StartTime
+	if len(n.Steps) == 0 && n.State != UpToDate && n.State != Done && start != nil && b.report.Upgrade.Triggered {
+		spans = append(spans, span{*start, later(*start, b.end())})
+	}
+	return union(spans)
 }

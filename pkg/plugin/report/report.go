@@ -1,9 +1,14 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // Kind is a Report's kind in JSON.
@@ -108,4 +113,189 @@ type Exclusion struct {
 	End    time.Time `json:"end"`
 	Name   string    `json:"name"`
 	Reason string    `json:"reason,omitempty"`
+}
+
+// New returns the report of the upgrade with that name, as it is at an instant.
+func New(s fleet.Snapshot, name string, at time.Time) (*Report, error) {
+	about, err := find(s, name)
+	if err != nil {
+		return nil, err
+	}
+	at = at.UTC().Truncate(time.Second)
+	b := &builder{
+		subject: about, snapshot: s, at: at,
+		report: &Report{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, GeneratedTime: at},
+	}
+	b.addUpgrade()
+	b.addUsual()
+	b.addPlan()
+	b.addNodes()
+	b.addCalendars()
+	b.addWaits()
+	b.addNotes()
+	return b.report, nil
+}
+
+// builder builds a Report.
+type builder struct {
+	subject
+	snapshot fleet.Snapshot
+	at       time.Time
+	expected plan.Plan // zero for an upgrade that has ended, or is not the active one
+	report   *Report
+	invalid  error // why a schedule is invalid
+}
+
+// subject is the upgrade that the report is about.
+type subject struct {
+	upgrade *v1alpha1.ClusterUpgrade // nil: it was deleted
+	record  []v1alpha1.UpgradeRecord // its pieces in order; nil: there is none
+	others  int                      // how many other upgrades have had the name
+}
+
+// find returns the upgrade with that name; of several the newest.
+func find(s fleet.Snapshot, name string) (found subject, err error) {
+	byUID := map[string][]v1alpha1.UpgradeRecord{}
+	latest, latestUID := time.Time{}, ""
+	for _, r := range s.Records {
+		if r.Upgrade.Name != name {
+			continue
+		}
+		byUID[r.Upgrade.UID] = append(byUID[r.Upgrade.UID], r)
+		if latestUID == "" || r.CompletionTime.After(latest) {
+			latest, latestUID = r.CompletionTime.Time, r.Upgrade.UID
+		}
+	}
+	for i := range s.Upgrades {
+		if u := &s.Upgrades[i]; u.Name == name {
+			found.upgrade, latestUID = u, string(u.UID)
+		}
+	}
+	if latestUID == "" && found.upgrade == nil {
+		return found, fmt.Errorf("there is no upgrade %q; `kubectl upgrade history` lists those that have ended, and `kubectl upgrade status` shows the others", name)
+	}
+	found.record = byUID[latestUID]
+	delete(byUID, latestUID)
+	found.others = len(byUID)
+	slices.SortFunc(found.record, func(a, b v1alpha1.UpgradeRecord) int { return int(a.Piece - b.Piece) })
+	return found, nil
+}
+
+// addPlan predicts the rest of an upgrade that has not ended.
+func (b *builder) addPlan() {
+	if b.report.Upgrade.Ended() {
+		return
+	}
+	if u := b.upgrade; b.snapshot.Preflight == nil && u.Status.PreflightTime != nil {
+		b.snapshot.Preflight = &fleet.Preflight{Upgrade: u.Reference(), At: u.Status.PreflightTime.Time, Findings: u.Status.Findings}
+	}
+	if p := plan.Predict(b.snapshot, b.at); p.Upgrade == b.upgrade.Name {
+		b.expected = p
+		b.report.Upgrade.PredictedEndTime = utc(p.PredictedEnd)
+	}
+}
+
+// addUsual adds the durations that were expected when the upgrade began.
+func (b *builder) addUsual() {
+	before := b.at
+	if start := b.report.Upgrade.StartTime; start != nil {
+		before = *start
+	}
+	usual := plan.UsualDurations(b.snapshot, before)
+	b.report.Usual = Usual{
+		ComponentsSeconds: wholeSeconds(usual.Components), ControlPlaneSeconds: wholeSeconds(usual.ControlPlane),
+		WorkerSeconds: wholeSeconds(usual.Worker), RestartSeconds: wholeSeconds(usual.Restart), SoftRebootSeconds: wholeSeconds(usual.SoftReboot),
+	}
+}
+
+// addPresent adds why nodes wait now, and what is predicted for them.
+func (b *builder) addPresent() {
+	plans := make(map[string]*plan.NodePlan, len(b.expected.Nodes))
+	for i := range b.expected.Nodes {
+		plans[b.expected.Nodes[i].Name] = &b.expected.Nodes[i]
+	}
+	statuses := make(map[string]*v1alpha1.NodeUpgrade, len(b.snapshot.NodeUpgrades))
+	for i := range b.snapshot.NodeUpgrades {
+		statuses[b.snapshot.NodeUpgrades[i].Name] = &b.snapshot.NodeUpgrades[i]
+	}
+	for i := range b.report.Nodes {
+		n := &b.report.Nodes[i]
+		if p := plans[n.Name]; p != nil {
+			n.PredictedStartTime, n.PredictedEndTime = utc(p.PredictedStart), utc(p.PredictedEnd)
+			if n.State != Done && n.State != UpToDate {
+				n.Reason, n.Message, n.Until = p.Reason, p.Message, utc(p.Until)
+			}
+		}
+		u := statuses[n.Name]
+		if n.State == Done || n.State == UpToDate || u == nil || u.Spec.Upgrade == nil || u.Spec.Upgrade.UID != b.report.Upgrade.UID {
+			continue
+		}
+		reason, message := u.Status.Explain()
+		if reason == "" {
+			continue
+		}
+		n.Reason, n.Message, n.Until = reason, message, instant(u.Status.StepEndTime)
+		if hold, _ := u.Status.Hold(); hold == reason {
+			n.Until = instant(u.Status.HoldEndTime)
+		}
+		if u.Abandoned != nil {
+			n.State, n.Reason, n.Message, n.Until = Failed, v1alpha1.ReasonAbandoned, u.Abandoned.String(), nil
+		}
+	}
+}
+
+// addUpgrade adds what is known of the upgrade itself: from its record, and from its
+// ClusterUpgrade where that still exists.
+func (b *builder) addUpgrade() {
+	if len(b.record) > 0 {
+		b.addRecord(b.record[0].UpgradeSummary)
+	}
+	if b.upgrade != nil {
+		b.addObject(b.upgrade)
+	}
+}
+
+func (b *builder) addRecord(r v1alpha1.UpgradeSummary) {
+	b.report.Upgrade = Upgrade{
+		Name: r.Upgrade.Name, UID: r.Upgrade.UID, Type: r.Type, From: r.FromVersion, To: r.Version,
+		RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy),
+		Changed:     r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy,
+		StartTime: instant(r.TriggerTime), Triggered: r.TriggerTime != nil, EndTime: instant(&r.CompletionTime),
+		Outcome: r.Outcome, Reason: r.Reason, Message: r.Message, Counts: r.Counts,
+	}
+	b.report.IgnoreChecks, b.report.EtcdSnapshot = r.IgnoreChecks, r.EtcdSnapshot
+}
+
+func (b *builder) addObject(u *v1alpha1.ClusterUpgrade) {
+	strategy := u.Status.Strategy
+	if b.snapshot.Policy != nil && u.Status.TriggerTime == nil {
+		strategy = u.Resolve(b.snapshot.Policy.Spec.Strategy)
+	}
+	b.report.Upgrade = Upgrade{
+		Name: u.Name, UID: string(u.UID), Type: plan.TypeOf(u), From: u.Status.FromVersion, To: u.Spec.Version,
+		RequestedBy:   requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
+		RequestedTime: instant(&u.CreationTimestamp), ApprovedBy: u.Spec.Approved.By, RetryOf: u.Spec.RetryOf,
+		Method: strategy.Method, IgnoreWindows: u.Spec.IgnoreWindows, Suspended: u.Spec.Suspend && u.Status.Outcome == "",
+		StartTime: cmp.Or(instant(u.Status.TriggerTime), instant(&u.CreationTimestamp)), Triggered: u.Status.TriggerTime != nil,
+		EndTime: instant(u.Status.CompletionTime), Outcome: u.Status.Outcome, Stalled: u.Status.Stalled(), Counts: u.Status.Nodes,
+	}
+	b.report.Upgrade.Changed, b.report.Upgrade.ChangedBy = u.Changed()
+	if strategy.MaxUnavailable != nil {
+		b.report.Upgrade.MaxUnavailable = strategy.MaxUnavailable.String()
+	}
+	b.report.Upgrade.Reason, b.report.Upgrade.Message = u.Status.Explain()
+	b.report.IgnoreChecks, b.report.EtcdSnapshot = u.Spec.IgnoreChecks, u.Status.EtcdSnapshot
+	b.report.Findings, b.report.Images = u.Status.Findings, u.Status.Images
+	if at := u.Status.PreflightTime; at != nil {
+		b.report.FindingsTime = utc(&at.Time)
+	}
+}
+
+// requestedBy returns who requested an upgrade: a user, or the policy. Empty: that is not
+// known.
+func requestedBy(user, createdBy string) string {
+	if createdBy == v1alpha1.CreatedByCoordinator {
+		return "the UpgradePolicy"
+	}
+	return user
 }

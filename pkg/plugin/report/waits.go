@@ -2,8 +2,14 @@ package report
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
@@ -122,4 +128,117 @@ func (b *builder) explainNow(n *Node) {
 	}
 	w := &n.Waits[last]
 	w.Reason, w.Message, w.Derived = n.Reason, cmp.Or(n.Message, w.Message), false
+}
+
+// cause returns why a node waited for a time within which the cause does not change. An
+// empty reason: it is not known.
+func (b *builder) cause(piece span, c *Calendar, all *others) (v1alpha1.Reason, string) {
+	within := func(list []span) bool {
+		return slices.ContainsFunc(list, func(s span) bool { return s.covers(piece.start) })
+	}
+	window := slices.IndexFunc(c.Openings, func(o Opening) bool { return span{o.Start, o.End}.covers(piece.start) })
+	for _, x := range c.Exclusions {
+		if (span{x.Start, x.End}).covers(piece.start) {
+			return v1alpha1.ReasonExcluded, "exclusion " + strings.TrimSuffix(x.Name+": "+x.Reason, ": ")
+		}
+	}
+	switch {
+	case b.invalid != nil:
+		return v1alpha1.ReasonScheduleInvalid, b.invalid.Error()
+	case window < 0 && !b.report.Upgrade.IgnoreWindows:
+		return v1alpha1.ReasonWindowClosed, "no window was open"
+	case within(all.stopped):
+		return v1alpha1.ReasonNodeFailed, all.names(piece, true) + " had failed"
+	case within(all.busy):
+		return v1alpha1.ReasonNotItsTurn, ""
+	case window >= 0 && !b.report.Upgrade.IgnoreWindows && c.Openings[window].End.Sub(piece.start) <= b.need():
+		return v1alpha1.ReasonInsufficientTime, "too little was left of the window"
+	}
+	return "", "the cause is not recorded"
+}
+
+// need returns how long a node is expected to be out of service.
+func (b *builder) need() time.Duration {
+	usual := b.report.Usual
+	need := max(usual.ControlPlaneSeconds, usual.WorkerSeconds)
+	if b.upgrade != nil {
+		pace := b.upgrade.Status.Strategy.Pace
+		need += ptr.Deref(pace.SettleSeconds, 0) + ptr.Deref(pace.MinReadySeconds, 0)
+	}
+	return time.Duration(need) * time.Second
+}
+
+// names names the nodes that were being upgraded, or had failed, at some time in s.
+func (o *others) names(s span, stopped bool) string {
+	var names []string
+	for _, one := range o.named {
+		if one.stopped == stopped && one.start.Before(s.end) && s.start.Before(one.end) && !slices.Contains(names, one.node) {
+			names = append(names, one.node)
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return "other nodes"
+	case len(names) > 4:
+		return fmt.Sprintf("%s and %d other nodes", strings.Join(names[:3], ", "), len(names)-3)
+	}
+	return strings.Join(names, ", ")
+}
+
+// utc returns t as JSON shows it: in UTC, to the second.
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	whole := t.UTC().Truncate(time.Second)
+	return &whole
+}
+
+// instant returns t as JSON shows it.
+func instant(t *metav1.Time) *time.Time {
+	if t == nil || t.IsZero() {
+		return nil
+	}
+	return utc(&t.Time)
+}
+
+// wholeSeconds returns d in seconds, rounded up.
+func wholeSeconds(d time.Duration) int32 {
+	return int32(min(max(math.Ceil(d.Seconds()), 0), math.MaxInt32))
+}
+
+// later and earlier return one of two instants.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// Length returns a duration with its two largest units.
+func Length(d time.Duration) string {
+	d = max(d, 0).Round(time.Second)
+	days, hours, minutes, seconds := d/(24*time.Hour), d/time.Hour%24, d/time.Minute%60, d/time.Second%60
+	switch {
+	case days > 0 && hours > 0:
+		return fmt.Sprintf("%d d %d h", days, hours)
+	case days > 0:
+		return fmt.Sprintf("%d d", days)
+	case hours > 0 && minutes > 0:
+		return fmt.Sprintf("%d h %d min", hours, minutes)
+	case hours > 0:
+		return fmt.Sprintf("%d h", hours)
+	case minutes > 0 && seconds > 0:
+		return fmt.Sprintf("%d min %d s", minutes, seconds)
+	case minutes > 0:
+		return fmt.Sprintf("%d min", minutes)
+	}
+	return fmt.Sprintf("%d s", seconds)
 }

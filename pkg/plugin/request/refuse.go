@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
@@ -158,4 +160,127 @@ func earliestStart(s fleet.Snapshot, u *v1alpha1.ClusterUpgrade) time.Time {
 		return start.Time
 	}
 	return at
+}
+
+// reached returns the cluster with every node at least at that version, and in
+// service. A node without a sysext image keeps its version.
+func reached(s fleet.Snapshot, v version.Version) fleet.Snapshot {
+	s.APIServers, s.Nodes, s.Slots = slices.Clone(s.APIServers), slices.Clone(s.Nodes), slices.Clone(s.Slots)
+	nodeUpgrades, raised := make([]v1alpha1.NodeUpgrade, len(s.NodeUpgrades)), map[string]bool{}
+	for i := range s.NodeUpgrades {
+		nodeUpgrades[i] = *s.NodeUpgrades[i].DeepCopy()
+		u := &nodeUpgrades[i]
+		if u.Abandoned != nil {
+			continue
+		}
+		raised[u.Name] = !u.Status.LacksImage()
+		u.Spec, u.Status.Step, u.Status.Conditions, u.Status.Retry = v1alpha1.NodeUpgradeSpec{}, v1alpha1.StepIdle, nil, v1alpha1.Retry{}
+		if !raised[u.Name] {
+			u.Status.Step = v1alpha1.StepUnsupported
+			continue
+		}
+		raise(v, &u.Status.Versions.Kubelet, &u.Status.Versions.Kubeadm, &u.Status.Versions.ControlPlane)
+	}
+	s.NodeUpgrades = nodeUpgrades
+	for i := range s.APIServers {
+		raise(v, &s.APIServers[i].Version)
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		isRaised, inService := raised[n.Name]
+		if isRaised {
+			raise(v, &n.Kubelet)
+		}
+		if inService {
+			n.Ready, n.SlotAnnotation = n.Ready || n.SlotAnnotation != "", ""
+		}
+	}
+	for i := range s.Slots {
+		s.Slots[i].ReservedFor, s.Slots[i].Holder = fleet.Owner{}, fleet.Owner{}
+	}
+	return s
+}
+
+// raise replaces older versions by v. A text that is no version stays as it is.
+func raise(v version.Version, versions ...*string) {
+	for _, text := range versions {
+		if had, err := version.Parse(*text); err == nil && had.Less(v) {
+			*text = v.String()
+		}
+	}
+}
+
+// CompleteFacts completes the facts that the checks look at by those of the snapshot: the
+// objects of the project's kinds, and the versions of nodes and apiservers, as a snapshot may
+// suppose that other upgrades have ended.
+func CompleteFacts(facts *preflight.Facts, s fleet.Snapshot) {
+	kubelets, servers := map[string]version.Version{}, map[string]version.Version{}
+	for _, n := range s.Nodes {
+		kubelets[n.Name], _ = version.Parse(n.Kubelet)
+	}
+	for _, pod := range s.APIServers {
+		servers[pod.Node], _ = version.Parse(pod.Version)
+	}
+	facts.NodeUpgrades, facts.Inventories = s.NodeUpgrades, s.Inventories
+	if s.Policy != nil {
+		facts.Policy = s.Policy.Spec
+	}
+	for i := range facts.Nodes {
+		raise(kubelets[facts.Nodes[i].Name], &facts.Nodes[i].Status.NodeInfo.KubeletVersion)
+	}
+	for i := range facts.SystemPods {
+		pod := &facts.SystemPods[i]
+		had := fleet.StaticPodVersion(pod)
+		has := had
+		if raise(servers[pod.Spec.NodeName], &has); has != had && pod.Labels["component"] == "kube-apiserver" {
+			pod.Spec.Containers[0].Image = "kube-apiserver:" + has
+		}
+	}
+}
+
+// GitOwner returns the name of what keeps the object as it is in Git, or in a chart, and
+// would undo a change made here. Empty: nothing does. The marks are those of
+// https://fluxcd.io/flux/components/kustomize/kustomizations/#controlling-the-apply-behavior-of-resources,
+// https://fluxcd.io/flux/components/helm/helmreleases/,
+// https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/ and
+// https://helm.sh/docs/chart_best_practices/labels/.
+func GitOwner(o metav1.Object) string {
+	labels, annotations := o.GetLabels(), o.GetAnnotations()
+	argo, _, _ := strings.Cut(annotations["argocd.argoproj.io/tracking-id"], ":")
+	argo = cmp.Or(argo, labels["argocd.argoproj.io/instance"])
+	switch {
+	case labels["kustomize.toolkit.fluxcd.io/name"] != "":
+		return "Flux Kustomization " + labels["kustomize.toolkit.fluxcd.io/namespace"] + "/" + labels["kustomize.toolkit.fluxcd.io/name"]
+	case labels["helm.toolkit.fluxcd.io/name"] != "":
+		return "Flux HelmRelease " + labels["helm.toolkit.fluxcd.io/namespace"] + "/" + labels["helm.toolkit.fluxcd.io/name"]
+	case argo != "":
+		return "Argo CD application " + argo
+	}
+	manager := gitManager(o.GetManagedFields())
+	// Argo CD's default mark is a label that others use as well: it counts
+	// where Argo CD wrote the object.
+	if instance := labels["app.kubernetes.io/instance"]; instance != "" && strings.HasPrefix(manager, "Argo CD") {
+		return "Argo CD application " + instance
+	}
+	if release := annotations["meta.helm.sh/release-name"]; release != "" && manager == "" {
+		return "Helm release " + annotations["meta.helm.sh/release-namespace"] + "/" + release
+	}
+	return manager
+}
+
+// gitManagers are the names under which controllers that follow Git write.
+var gitManagers = map[string]string{
+	"kustomize-controller":          "Flux (kustomize-controller)",
+	"helm-controller":               "Flux (helm-controller)",
+	"argocd-controller":             "Argo CD (argocd-controller)",
+	"argocd-application-controller": "Argo CD (argocd-application-controller)",
+}
+
+func gitManager(entries []metav1.ManagedFieldsEntry) string {
+	for _, entry := range entries {
+		if owner := gitManagers[entry.Manager]; owner != "" && entry.Subresource == "" {
+			return owner
+		}
+	}
+	return ""
 }

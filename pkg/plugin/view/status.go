@@ -10,7 +10,9 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 )
 
 // Status returns the values of the screen that shows the cluster. The active upgrade
@@ -100,4 +102,126 @@ func requestedBy(user, createdBy string) string {
 		return "the UpgradePolicy"
 	}
 	return user
+}
+
+// problemConditions are conditions of the policy, with the status that reports a problem.
+var problemConditions = []struct {
+	kind   string
+	status metav1.ConditionStatus
+}{
+	{v1alpha1.ConditionValid, metav1.ConditionFalse},
+	{v1alpha1.ConditionSourceReady, metav1.ConditionFalse},
+	{v1alpha1.ConditionWriteFailed, metav1.ConditionTrue},
+	{v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue},
+}
+
+func policyOf(p *v1alpha1.UpgradePolicy) *render.Policy {
+	if p == nil {
+		return nil
+	}
+	v := &render.Policy{Mode: p.Spec.Mode, Automatic: p.Spec.Automatic, Version: p.Status.Version, Source: p.Spec.Source.URL}
+	for _, one := range problemConditions {
+		c := meta.FindStatusCondition(p.Status.Conditions, one.kind)
+		if c == nil || c.Status != one.status {
+			continue
+		}
+		problem := render.Problem{Reason: v1alpha1.Reason(c.Reason), Message: c.Message}
+		if !slices.Contains(v.Problems, problem) { // both may say what is wrong with the source
+			v.Problems = append(v.Problems, problem)
+		}
+	}
+	return v
+}
+
+// Approvals returns those that the upgrade lacks. A group's counts once the upgrade
+// has begun.
+func Approvals(u *v1alpha1.ClusterUpgrade, policy *v1alpha1.UpgradePolicy) (missing []render.Approval) {
+	var defaults v1alpha1.Strategy
+	if policy != nil {
+		defaults = policy.Spec.Strategy
+	}
+	strategy, given := u.Status.Strategy.Or(u.Resolve(defaults)), u.Spec.Approved
+	if strategy.Approval == v1alpha1.ApprovalRequired && !given.Upgrade {
+		return []render.Approval{approval(u, "")}
+	}
+	for _, group := range strategy.Groups {
+		if u.Status.TriggerTime != nil && group.Approval == v1alpha1.ApprovalRequired && !slices.Contains(given.Groups, group.Name) {
+			missing = append(missing, approval(u, group.Name))
+		}
+	}
+	return missing
+}
+
+func approval(u *v1alpha1.ClusterUpgrade, group string) render.Approval {
+	command := "kubectl upgrade approve " + u.Name
+	if group != "" {
+		command += " --group " + group
+	}
+	return render.Approval{Upgrade: u.Name, Group: group, Command: command}
+}
+
+// Forecaster predicts when the nodes of an upgrade go, from our own objects and Nodes
+// alone: all who may see the upgrade see the same forecast.
+type Forecaster struct {
+	// Records say how long nodes took before.
+	Records []v1alpha1.UpgradeRecord
+
+	plan    plan.Plan
+	upgrade string
+	at      time.Time
+	stale   bool
+}
+
+// How old a forecast may get: for a large cluster, one takes a while.
+const (
+	oldForecast   = 5 * time.Second
+	youngForecast = time.Second
+)
+
+// Plan returns the plan for the upgrade with that name, which is empty where another
+// one is active. changed reports whether the objects are other ones than in the last
+// call.
+func (f *Forecaster) Plan(o Objects, name string, changed bool, now time.Time) plan.Plan {
+	f.stale = f.stale || changed
+	age := now.Sub(f.at)
+	if f.upgrade != name || age < 0 || age >= oldForecast || f.stale && age >= youngForecast {
+		f.plan, f.upgrade, f.at, f.stale = forecast(o, f.Records, name, now), name, now, false
+	}
+	return f.plan
+}
+
+func forecast(o Objects, records []v1alpha1.UpgradeRecord, name string, now time.Time) plan.Plan {
+	u := o.Upgrade(name)
+	if u == nil || u.Status.Outcome != "" {
+		return plan.Plan{}
+	}
+	s := o.Snapshot()
+	s.Records = records
+	if u.Status.PreflightTime != nil {
+		s.Preflight = &fleet.Preflight{Upgrade: u.Reference(), At: u.Status.PreflightTime.Time, Findings: u.Status.Findings}
+	}
+	if p := plan.Predict(s, now); p.Upgrade == name {
+		return p
+	}
+	return plan.Plan{}
+}
+
+// Freezes returns the exclusions of freezes that are not over, the first to end first.
+func Freezes(freezes []v1alpha1.MaintenanceSchedule, now time.Time) []render.Freeze {
+	var list []render.Freeze
+	for _, s := range freezes {
+		for _, x := range s.Spec.MaintenanceExclusions {
+			if request.ExclusionOver(x, now) {
+				continue
+			}
+			list = append(list, render.Freeze{
+				Name: s.Name, From: x.StartTime.Time, Until: x.EndTime.Time, Recurrence: x.Recurrence,
+				Upgrades: x.Upgrades, Nodes: selectorText(s.Spec.NodeSelector), By: cmp.Or(request.GitOwner(&s), s.Annotations[v1alpha1.RequestedByAnnotation]), Reason: x.Reason,
+			})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b render.Freeze) int {
+		return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Name, b.Name))
+	})
+	return list
 }

@@ -1,0 +1,15 @@
+package fleet_test
+
+import (
+	"testing"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+func TestMajority(t *testing.T) {
+	for members, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 7: 4} {
+		if got := fleet.Majority(members); got != want {
+			t.Errorf("of %d members: %d, want %d", members, got, want)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package facts
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/kubeadm"
+)
+
+func TestCgroup(t *testing.T) {
+	for fileSystem, want := range map[int64]int32{unix.CGROUP2_SUPER_MAGIC: 2, unix.TMPFS_MAGIC: 1, unix.CGROUP_SUPER_MAGIC: 1} {
+		if got := cgroupVersion(fileSystem); got != want {
+			t.Errorf("%x: %d, want %d", fileSystem, got, want)
+		}
+	}
+}
+
+// base are the flags that the bakery's image gives by itself.
+var base = []string{"bootstrap-kubeconfig", "config", "kubeconfig"}
+
+func TestKubeletFlags(t *testing.T) {
+	const own = "/etc/systemd/system/kubelet.service.d/20-own.conf"
+	tests := map[string]struct {
+		files   tree
+		want    []string
+		problem string
+	}{
+		"kubeadm's":         {tree{}, append([]string{"container-runtime-endpoint", "pod-infra-container-image"}, base...), ""},
+		"none":              {tree{host.KubeletFlags: ""}, base, ""},
+		"sysconfig":         {tree{host.KubeletFlags: "", "/etc/sysconfig/kubelet": "# ours\nKUBELET_EXTRA_ARGS=--node-ip 10.0.0.1 -v=2\n"}, append([]string{"node-ip", "v"}, base...), ""},
+		"default, unnamed":  {tree{host.KubeletFlags: "", "/etc/default/kubelet": "KUBELET_EXTRA_ARGS=--node-ip=10.0.0.1\n"}, base, ""},
+		"default, named":    {tree{host.KubeletFlags: "", "/etc/default/kubelet": "KUBELET_EXTRA_ARGS=--node-ip=10.0.0.1\n", own: "[Service]\nEnvironmentFile=/etc/default/kubelet\n"}, append([]string{"node-ip"}, base...), ""},
+		"another variable":  {tree{host.KubeletFlags: "", "/etc/sysconfig/kubelet": "OTHER=--node-ip=10.0.0.1\n"}, base, ""},
+		"own drop-in":       {tree{host.KubeletFlags: "", own: "[Service]\nEnvironment='KUBELET_EXTRA_ARGS=--register-with-taints=\"a=b:NoSchedule\" --v 3'\n"}, append([]string{"register-with-taints", "v"}, base...), ""},
+		"own command":       {tree{own: "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --config=/x \\\n  --v=2 ${KUBELET_EXTRA_ARGS}\n"}, []string{"config", "v"}, ""},
+		"masked drop-in":    {tree{"/etc/systemd/system/kubelet.service.d/10-kubeadm.conf": "-> /dev/null"}, nil, ""},
+		"replaced drop-in":  {tree{"/etc/systemd/system/kubelet.service.d/10-kubeadm.conf": "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --v=2\n"}, []string{"v"}, ""},
+		"masked":            {tree{"/etc/systemd/system/kubelet.service": "-> /dev/null"}, nil, ""},
+		"other section":     {tree{host.KubeletFlags: "", own: "[Unit]\nEnvironment=KUBELET_EXTRA_ARGS=--v=2\n"}, base, ""},
+		"files go first":    {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--a=1", own: "[Service]\nEnvironment=KUBELET_KUBEADM_ARGS=--b=1\n"}, append([]string{"a"}, base...), ""},
+		"files are dropped": {tree{own: "[Service]\nEnvironmentFile=\n"}, base, ""},
+		"underscores":       {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--node_ip=10.0.0.1\n"}, append([]string{"node-ip"}, base...), ""},
+		"feature gates":     {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS='--feature-gates=A=true, --feature-gates B=false,C=true --feature-gates='\n"}, append([]string{"feature-gates", "feature-gates.A", "feature-gates.B", "feature-gates.C"}, base...), ""},
+		"a long line":       {tree{host.KubeletFlags: "", own: "[Service]\nEnvironment=KUBELET_EXTRA_ARGS=--v=" + strings.Repeat("1", 1<<14) + "\n"}, append([]string{"v"}, base...), ""},
+		"not a setting":     {tree{host.KubeletFlags: "", own: "[Service]\nKUBELET_EXTRA_ARGS\nEnvironment=KUBELET_EXTRA_ARGS=--v=2\n"}, append([]string{"v"}, base...), ""},
+		"comment within":    {tree{own: "[Service]\n# as it was: \\\nExecStart=\nExecStart=/usr/bin/kubelet \\\n  # --a=1\n  --v=2\n"}, []string{"v"}, ""},
+		"open quote":        {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--a='b\n"}, nil, "quotation mark"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			facts := gather(t, test.files)
+			slices.Sort(test.want)
+			if diff := cmp.Diff(test.want, facts.KubeletFlags); diff != "" {
+				t.Error(diff)
+			}
+			wantProblem(t, facts, test.problem)
+		})
+	}
+}
+
+// kubeadm takes flags out of its own file, and out of no other.
+func TestKubeletFlagsElsewhere(t *testing.T) {
+	const pause, gate = "--pod-infra-container-image=x", "--feature-gates=A=true"
+	const own = "/etc/systemd/system/kubelet.service.d/20-own.conf"
+	tests := map[string]struct {
+		files tree
+		want  []string
+	}{
+		"only kubeadm's":             {tree{}, base},
+		"a file beside":              {tree{"/etc/sysconfig/kubelet": "KUBELET_EXTRA_ARGS=" + pause + "\n"}, append([]string{"pod-infra-container-image"}, base...)},
+		"a drop-in":                  {tree{own: "[Service]\nEnvironment='KUBELET_EXTRA_ARGS=" + pause + " " + gate + "'\n"}, append([]string{"feature-gates", "feature-gates.A", "pod-infra-container-image"}, base...)},
+		"the command":                {tree{own: "[Service]\nExecStart=\nExecStart=/usr/bin/kubelet " + pause + " $KUBELET_KUBEADM_ARGS\n"}, []string{"pod-infra-container-image"}},
+		"overridden by kubeadm's":    {tree{own: "[Service]\nEnvironment=KUBELET_KUBEADM_ARGS=" + pause + "\n"}, base},
+		"overrides kubeadm's":        {tree{"/etc/sysconfig/kubelet": "KUBELET_KUBEADM_ARGS=" + pause + "\n"}, append([]string{"pod-infra-container-image"}, base...)},
+		"by a pattern for its files": {tree{own: "[Service]\nEnvironmentFile=\nEnvironmentFile=-/var/lib/kubelet/*.env\n"}, base},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			slices.Sort(test.want)
+			if diff := cmp.Diff(test.want, gather(t, test.files).KubeletFlagsElsewhere); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// What stands in the file that kubeadm writes anew does not count here.
+func TestKubeletConfigElsewhere(t *testing.T) {
+	const dropIns, patches = "/etc/kubernetes/kubelet.conf.d/", "/etc/kubernetes/patches/"
+	no := false
+	named := "kind: UpgradeConfiguration\napply: {patches: {directory: /etc/kubernetes/patches}}\nnode: {patches: {directory: /etc/kubernetes/patches}}\n"
+	tests := map[string]struct {
+		files  tree
+		fields []string
+		fail   *bool
+	}{
+		"kubeadm's file":    {tree{host.KubeletConfig: "failCgroupV1: false\nport: 1\n"}, nil, nil},
+		"drop-ins":          {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--config-dir=" + dropIns, dropIns + "1.conf": "failCgroupV1: false\n"}, []string{"failCgroupV1"}, &no},
+		"another file":      {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--config=/etc/k.yaml", "/etc/k.yaml": "failCgroupV1: false\n"}, []string{"failCgroupV1"}, &no},
+		"a patch":           {tree{patches + "kubeletconfiguration0+merge.yaml": "failCgroupV1: false\n", kubeadm.UserConfig: named}, []string{"failCgroupV1"}, &no},
+		"an unnamed patch":  {tree{patches + "kubeletconfiguration.yaml": "failCgroupV1: false\n"}, nil, nil},
+		"a list of changes": {tree{patches + "kubeletconfiguration+json.json": "[{op: add, path: /port, value: 1}]\n", kubeadm.UserConfig: named}, nil, nil},
+		"another patch":     {tree{patches + "etcd.yaml": "port: 1\n", kubeadm.UserConfig: named}, nil, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			facts := gather(t, test.files)
+			if diff := cmp.Diff(test.fields, facts.KubeletConfigFieldsElsewhere); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(test.fail, facts.FailCgroupV1Elsewhere); diff != "" {
+				t.Error(diff)
+			}
+			wantProblem(t, facts, "")
+		})
+	}
+}
+
+func TestKubeletConfig(t *testing.T) {
+	const header = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"
+	const dropIns = "/etc/kubernetes/kubelet.conf.d/"
+	dropInDir := "KUBELET_KUBEADM_ARGS=--config-dir=" + dropIns
+	yes, no := true, false
+	tests := map[string]struct {
+		files   tree
+		fields  []string
+		fail    *bool
+		problem string
+	}{
+		"fields":           {tree{host.KubeletConfig: header + "evictionHard: {memory.available: 1Mi}\nfeatureGates: {Alpha: true, Beta: false}\n"}, []string{"evictionHard", "featureGates", "featureGates.Alpha", "featureGates.Beta"}, nil, ""},
+		"fails":            {tree{host.KubeletConfig: header + "failCgroupV1: true\n"}, []string{"failCgroupV1"}, &yes, ""},
+		"does not fail":    {tree{host.KubeletConfig: header + "failCgroupV1: false\n"}, []string{"failCgroupV1"}, &no, ""},
+		"not a truth":      {tree{host.KubeletConfig: "failCgroupV1: maybe\n"}, []string{"failCgroupV1"}, nil, "maybe"},
+		"none":             {tree{host.KubeletConfig: ""}, nil, nil, ""},
+		"not YAML":         {tree{host.KubeletConfig: "a: [\n"}, nil, nil, "reading " + host.KubeletConfig + ": decoding it"},
+		"drop-in, unnamed": {tree{host.KubeletConfig: header, dropIns + "1.conf": "failCgroupV1: false\n"}, nil, nil, ""},
+		"drop-in, named": {tree{host.KubeletFlags: dropInDir, host.KubeletConfig: header + "failCgroupV1: true\n",
+			dropIns + "1.conf": header + "failCgroupV1: true\n", dropIns + "sub/2.conf": "failCgroupV1: false\nport: 1\n", dropIns + "3.yaml": "address: x\n"},
+			[]string{"failCgroupV1", "port"}, &no, ""},
+		"no drop-ins": {tree{host.KubeletFlags: dropInDir, host.KubeletConfig: header}, nil, nil, "no such file"},
+		"elsewhere":   {tree{host.KubeletFlags: "KUBELET_KUBEADM_ARGS=--config=/etc/k.yaml", "/etc/k.yaml": "port: 1\n"}, []string{"port"}, nil, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			facts := gather(t, test.files)
+			if diff := cmp.Diff(test.fields, facts.KubeletConfigFields); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(test.fail, facts.FailCgroupV1); diff != "" {
+				t.Error(diff)
+			}
+			wantProblem(t, facts, test.problem)
+		})
+	}
+}

@@ -1,0 +1,97 @@
+package facts
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+)
+
+var now = time.Date(2026, 11, 21, 1, 2, 3, 4, time.UTC)
+
+// tree is a node's files by their paths. A text that begins with "-> " is a
+// link's target.
+type tree map[string]string
+
+// ordinary is a control-plane node as kubeadm and the bakery's image make it.
+func ordinary() tree {
+	return tree{
+		"/sys/fs/cgroup/memory/tasks":                     "",
+		"/proc/1/mountinfo":                               "1 0 254:0 / / rw - ext4 /dev/vda rw\n2 1 0:40 / /usr ro - overlay sysext ro\n",
+		"/usr/lib/systemd/system/kubelet.service":         "[Unit]\nDescription=kubelet\n[Service]\nExecStart=/usr/bin/kubelet\n",
+		kubeletDropIn:                                     bakery,
+		host.KubeletFlags:                                 `KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///run/containerd/containerd.sock --pod-infra-container-image=registry.k8s.io/pause:3.10"` + "\n",
+		host.KubeletConfig:                                "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncgroupDriver: systemd\nstaticPodPath: /etc/kubernetes/manifests\n",
+		host.ManifestsDir + "/kube-apiserver.yaml":        "kind: Pod\n",
+		"/usr/lib/systemd/system/containerd.service":      "[Service]\nExecStart=/usr/bin/containerd\n",
+		"/etc/kubernetes/pki/ca.crt":                      pemOf("kubernetes", now.AddDate(10, 0, 0), true),
+		"/etc/kubernetes/pki/ca.key":                      "-----BEGIN RSA PRIVATE KEY-----\n-----END RSA PRIVATE KEY-----\n",
+		"/opt/kubectl-upgrade/state/facts.json":           "{}",
+		"/usr/lib/systemd/system/systemd-sysupdate.timer": "[Timer]\n",
+	}
+}
+
+const (
+	kubeletDropIn = "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf"
+	bakery        = `[Service]
+Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf"
+Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
+# kubeadm writes this one
+EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
+EnvironmentFile=-/etc/sysconfig/kubelet
+ExecStart=
+ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
+`
+)
+
+func (files tree) on(t *testing.T) host.Layout {
+	t.Helper()
+	l := host.Layout{Dir: t.TempDir()}
+	for path, text := range files {
+		at := l.At(path)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if target, ok := strings.CutPrefix(text, "-> "); ok {
+			err = os.Symlink(target, at)
+		} else {
+			err = os.WriteFile(at, []byte(text), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// with changes the ordinary node: an empty text takes a file away.
+func with(changes tree) tree {
+	files := ordinary()
+	for path, text := range changes {
+		if files[path] = text; text == "" {
+			delete(files, path)
+		}
+	}
+	return files
+}
+
+func gather(t *testing.T, changes tree) v1alpha1.NodeFacts {
+	t.Helper()
+	return ForChecks(with(changes).on(t), now)
+}
+
+// wantProblem wants exactly one problem that has the text, or none for "".
+func wantProblem(t *testing.T, facts v1alpha1.NodeFacts, text string) {
+	t.Helper()
+	if text == "" && len(facts.Problems) > 0 {
+		t.Errorf("problems: %q", facts.Problems)
+	}
+	if text != "" && (len(facts.Problems) != 1 || !strings.Contains(facts.Problems[0], text)) {
+		t.Errorf("problems %q, want %q", facts.Problems, text)
+	}
+}

@@ -1,0 +1,96 @@
+package guard
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+)
+
+func layout(t *testing.T, files map[string]string) host.Layout {
+	t.Helper()
+	l := host.Layout{Dir: t.TempDir()}
+	for path, text := range files {
+		if err := os.MkdirAll(filepath.Dir(l.At(path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(l.At(path), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+func TestCheckStaticPods(t *testing.T) {
+	l := layout(t, map[string]string{
+		host.ManifestsDir + "/kube-apiserver.yaml": "", host.ManifestsDir + "/etcd.yaml": "",
+		"/proc/7/cmdline": "/usr/local/bin/etcd\x00--name=cp1\x00",
+		"/proc/8/cmdline": "", // a thread of the kernel
+	})
+	c := newChecker(l, host.Guard{})
+	if got, want := c.checkStaticPods(facts.Processes(l)), "these static pods do not run: kube-apiserver"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	// A component that ran and ended lost its majority, or its API server.
+	if got, want := c.checkStaticPods(nil), "these static pods do not run: kube-apiserver"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	worker := layout(t, map[string]string{host.ManifestsDir + "/.keep": ""})
+	if got := newChecker(worker, host.Guard{}).checkStaticPods(nil); got != "" {
+		t.Errorf("a worker: got %q, want nothing", got)
+	}
+}
+
+func TestCheckNetwork(t *testing.T) {
+	const header = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
+	routed := layout(t, map[string]string{"/proc/net/route": header + "host0\t00000000\t0100580A\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"})
+	cut := layout(t, map[string]string{
+		"/proc/net/route":      header + "host0\t0000580A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n",
+		"/proc/net/ipv6_route": strings.Repeat("0", 32) + " 00 " + strings.Repeat("0", 32) + " 00 " + strings.Repeat("0", 32) + " ffffffff 00000001 00000000 00200200       lo\n",
+	})
+	for name, test := range map[string]struct {
+		l      host.Layout
+		had    bool
+		server string
+		want   string
+	}{
+		"a route to the API server":            {routed, true, "https://127.0.0.1:6443", ""},
+		"no default route any more":            {cut, true, "https://127.0.0.1:6443", "the node has no network: its default route is gone"},
+		"there was no default route":           {cut, false, "https://127.0.0.1:6443", ""},
+		"a name that cannot be resolved":       {routed, true, "https://api.invalid:6443", ""},
+		"a server that is no address in a URL": {routed, true, "::", ""},
+	} {
+		got := checkNetwork(t.Context(), test.l, test.had, test.server)
+		if got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestNotReady(t *testing.T) {
+	node := func(boot, kubelet string, ready corev1.ConditionStatus) *corev1.Node {
+		n := &corev1.Node{}
+		n.Status.NodeInfo.BootID, n.Status.NodeInfo.KubeletVersion = boot, kubelet
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Message: "no CNI"}}
+		return n
+	}
+	for name, test := range map[string]struct {
+		node *corev1.Node
+		want string
+	}{
+		"Ready":               {node("boot-2", to, corev1.ConditionTrue), ""},
+		"not Ready":           {node("boot-2", to, corev1.ConditionFalse), "the API server answers that the node is not Ready: no CNI"},
+		"of the former boot":  {node("boot-1", from, corev1.ConditionTrue), "the API server answers that the kubelet of this boot has not reported"},
+		"the former kubelet":  {node("boot-2", from, corev1.ConditionTrue), "the API server answers that kubelet v1.34.4 reported last, and not v1.35.4"},
+		"no condition at all": {&corev1.Node{Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{BootID: "boot-2", KubeletVersion: to}}}, "the API server answers that the node is not Ready"},
+	} {
+		if got := notReady(test.node, "boot-2", to); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+)
+
+// sinceBoot returns the time since boot, without the time in which the machine was
+// suspended. No change of the wall clock affects it.
+func sinceBoot() time.Duration {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // it fails for unknown clocks only
+	return time.Duration(now.Nano())
+}
+
+// observeBoot finds out in which boot the guard runs. After a soft reboot the kernel's boot
+// ID is still the same.
+func (g *guardian) observeBoot(ctx context.Context) error {
+	bootID, err := g.BootID()
+	if err != nil {
+		return err
+	}
+	soft, err := g.SoftReboots(ctx, g.log, g.run)
+	g.boot = host.BootName(bootID, soft.Count)
+	return err
+}
+
+// observeStart finds out when the guard first started in this boot: a guard that is
+// killed again and again still reaches its limit.
+func (g *guardian) observeStart() error {
+	g.start = g.sinceBoot()
+	path := g.At(host.GuardStartFile)
+	if text, err := os.ReadFile(path); err == nil {
+		started, boot, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+		if n, err := strconv.ParseInt(started, 10, 64); err == nil && boot == g.boot && time.Duration(n) <= g.start {
+			g.start = time.Duration(n)
+			return nil
+		}
+	}
+	if _, err := g.CountGuardBoot(); err != nil {
+		g.log.Printf("counting the boots: %v", err)
+	}
+	if err := host.WriteFile(path, fmt.Appendf(nil, "%d %s", g.start, g.boot), 0o600); err != nil {
+		return fmt.Errorf("recording the start of the guard: %w", err)
+	}
+	return nil
+}
+
+// decide observes the node and returns package guard's verdict.
+func (g *guardian) decide(ctx context.Context) (Verdict, string) {
+	a := Activation{
+		From: g.record.From, To: g.record.To,
+		Limit: g.record.Within, ByReboot: g.record.Method != v1alpha1.MethodRestart,
+	}
+	o, answered := g.observe(ctx)
+	now := g.sinceBoot()
+	switch {
+	case !answered:
+		g.answers = 0
+	case g.answers == 0:
+		g.answers = now
+	}
+	if g.answers > 0 {
+		o.Answers = now - g.answers
+	}
+	if g.kubelet == 0 {
+		g.kubelet = g.kubeletStart(ctx)
+	}
+	if g.kubelet > 0 {
+		o.KubeletStarted = max(g.kubelet-g.start, 1) // it may have started first
+	}
+	if healthy := Problem(a, o) == ""; healthy != g.healthy {
+		g.healthy, g.since = healthy, now
+	}
+	o.Elapsed, o.Watched, o.Steady = now-g.start, now-g.began, now-g.since
+	if o.Boots > 0 && Survived(a, o) {
+		if err := g.ForgetGuardBoots(); err != nil {
+			g.log.Printf("counting the boots anew: %v", err)
+		}
+	}
+	return Decide(a, o)
+}
+
+// kubeletStart returns when systemd started the kubelet in this boot, since when it may have
+// failed and been restarted; zero if it has not. After a soft reboot systemd may still know when
+// the former one started.
+func (g *guardian) kubeletStart(ctx context.Context) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	text, err := g.run(ctx, g.log, "systemctl", "show", "--property=ActiveState", "--property=InactiveExitTimestampMonotonic", "kubelet.service")
+	if err != nil {
+		g.log.Printf("%v", err)
+		return 0
+	}
+	properties := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		properties[name] = value
+	}
+	if properties["ActiveState"] == "inactive" {
+		return 0
+	}
+	n, err := strconv.ParseInt(properties["InactiveExitTimestampMonotonic"], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(n) * time.Microsecond
+}
+
+// observe observes the node, but for times, and reports whether the API server answered.
+func (g *guardian) observe(ctx context.Context) (o Observation, answered bool) {
+	o = Observation{Merged: g.merged(), Boots: g.GuardBoots()}
+	o.Rebooted = g.boot != g.record.BootID
+	o.Active, o.Elsewhere = g.active()
+	if former, err := host.NewImage(g.record.From, host.Architecture()); err == nil {
+		_, err := os.Stat(g.At(former.Path()))
+		o.FormerGone = os.IsNotExist(err)
+	}
+	rollback, err := g.Rollback()
+	if err != nil {
+		g.log.Printf("%v", err)
+	}
+	if o.Returning = rollback.Of(g.record) && rollback.FinishedAt.IsZero(); o.Returning {
+		o.RebootedSince, o.Reboots = g.boot != rollback.BootID, rollback.Reboots
+	}
+	if o.Merged != "" {
+		o.Health, answered = g.check(ctx)
+	}
+	return o, answered
+}
+
+// active returns the version that the symlink points to, or reports that it points
+// elsewhere or is gone. A symlink that cannot be read is neither.
+func (g *guardian) active() (version string, elsewhere bool) {
+	active, err := g.Active()
+	if err == nil {
+		return active.Version(), false
+	}
+	_, err = os.Readlink(g.At(host.Link))
+	return "", err == nil || os.IsNotExist(err)
+}
+
+// merged returns the version that is merged; empty if none is.
+func (g *guardian) merged() string {
+	merged, err := g.Merged()
+	if err != nil {
+		return ""
+	}
+	return merged.Version()
+}

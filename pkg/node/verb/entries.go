@@ -1,0 +1,173 @@
+package verb
+
+import (
+	"errors"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+)
+
+var facts = Entry{
+	Verb:    Facts,
+	Help:    "show what is installed, merged and active",
+	Timeout: time.Minute,
+	Failed:  v1alpha1.ReasonHostUnreachable,
+	Direct:  true,
+}
+
+var disarm = Entry{
+	Verb:         Disarm,
+	Help:         "prevent other programs from activating or deleting images",
+	Timeout:      10 * time.Minute,
+	Failed:       v1alpha1.ReasonHostUnreachable,
+	ChangesFacts: true,
+	Policy:       PolicyManages,
+	NeedsNoState: true,
+}
+
+var stage = Entry{
+	Verb:         Stage,
+	Help:         "download and verify an image without activating it",
+	ChecksSpec:   true,
+	Timeout:      time.Hour, // for the download; then it is tried again
+	Failed:       v1alpha1.ReasonStageFailed,
+	ChangesFacts: true,
+	Policy:       PolicyManages,
+	NeedsNoState: true,
+	Args:         args(stageArgs),
+}
+
+func stageArgs(o Input) (StageArgs, error) {
+	image, err := o.image()
+	if err != nil {
+		return StageArgs{}, err
+	}
+	keyring, err := o.Keyring()
+	return StageArgs{Version: o.Spec.Version, URL: image.URL, SHA256: image.SHA256(), Keyring: keyring}, err
+}
+
+var pull = Entry{
+	Verb:         Pull,
+	Help:         "pull the container images of a control plane",
+	ChecksSpec:   true,
+	Timeout:      kubeadmTimeout,
+	Failed:       v1alpha1.ReasonPullFailed,
+	ControlPlane: true,
+	Policy:       PolicyManages,
+	NeedsNoState: true,
+	Args:         args(pullArgs),
+}
+
+func pullArgs(o Input) (PullArgs, error) {
+	image, err := o.image()
+	if err != nil {
+		return PullArgs{}, err
+	}
+	config, err := o.ClusterConfiguration()
+	return PullArgs{Version: o.Spec.Version, SHA256: image.SHA256(), ClusterConfiguration: config}, err
+}
+
+var snapshot = Entry{
+	Verb: Snapshot,
+	Help: "take a snapshot of etcd, and verify it",
+	// etcd's database is 8 GiB at most, which a slow disk writes in a few minutes.
+	Timeout:      15 * time.Minute,
+	Failed:       v1alpha1.ReasonSnapshotFailed,
+	ControlPlane: true,
+	Args:         args(snapshotArgs),
+}
+
+func snapshotArgs(o Input) (SnapshotArgs, error) {
+	if o.Spec.Upgrade == nil {
+		return SnapshotArgs{}, errors.New("a snapshot of etcd was requested without an upgrade")
+	}
+	return SnapshotArgs{Upgrade: o.Spec.Upgrade.Name}, nil
+}
+
+// kubeadmTimeout ends a kubeadm that hangs. A minor took under 3 minutes on two
+// cores; kubeadm itself waits up to 5 minutes for each component.
+const kubeadmTimeout = 40 * time.Minute
+
+var kubeadmUpgrade = Entry{
+	Verb:         Kubeadm,
+	Help:         "run kubeadm upgrade from the staged image",
+	ChecksSpec:   true,
+	Timeout:      kubeadmTimeout,
+	Failed:       v1alpha1.ReasonKubeadmFailed,
+	MountsImage:  true,
+	ChangesFacts: true,
+	Args:         args(kubeadmArgs),
+}
+
+func kubeadmArgs(o Input) (KubeadmArgs, error) {
+	image, err := o.image()
+	return KubeadmArgs{Version: o.Spec.Version, Command: o.Spec.Kubeadm, SHA256: image.SHA256()}, err
+}
+
+var activate = Entry{
+	Verb:         Activate,
+	Help:         "select a staged image for the next boot",
+	ChecksSpec:   true,
+	Timeout:      10 * time.Minute,
+	Failed:       v1alpha1.ReasonActivateFailed,
+	ChangesFacts: true,
+	Args:         args(activateArgs),
+}
+
+func activateArgs(o Input) (ActivateArgs, error) {
+	image, err := o.image()
+	args := ActivateArgs{
+		Version: o.Spec.Version, SHA256: image.SHA256(), Method: o.Method, SoftReboots: o.SoftReboots,
+		GuardWithin: time.Duration(ptr.Deref(o.Spec.GuardSeconds, 0)) * time.Second,
+	}
+	if o.Spec.Upgrade != nil {
+		args.Upgrade = o.Spec.Upgrade.UID
+	}
+	return args, err
+}
+
+var restart = Entry{
+	Verb:         Restart,
+	Help:         "merge the active image now and restart the kubelet",
+	Timeout:      5 * time.Minute,
+	Failed:       v1alpha1.ReasonRestartFailed,
+	WholeNode:    true,
+	ChangesFacts: true,
+	Args:         args(restartArgs),
+}
+
+// restartArgs names the active version: the NodeUpgrade's spec may be for another upgrade
+// by now.
+func restartArgs(o Input) (RestartArgs, error) {
+	return RestartArgs{Version: o.Active}, nil
+}
+
+var confirm = Entry{
+	Verb:         Confirm,
+	Help:         "end the guard's watch, as the node is verified",
+	Timeout:      time.Minute,
+	Failed:       v1alpha1.ReasonHostUnreachable,
+	ChangesFacts: true,
+}
+
+var etcdHealth = Entry{
+	Verb:         Etcd,
+	Help:         "check the health of each etcd member",
+	Timeout:      time.Minute,
+	Failed:       v1alpha1.ReasonHostUnreachable,
+	ControlPlane: true,
+	Direct:       true,
+}
+
+var uninstall = Entry{
+	Verb:         Uninstall,
+	Help:         "give the node back: restore its own definitions, and remove what kubectl-upgrade keeps on it",
+	Timeout:      10 * time.Minute,
+	Failed:       v1alpha1.ReasonHostUnreachable,
+	ChangesFacts: true,
+	Policy:       PolicyExists,
+	NeedsNoState: true,
+	Direct:       true,
+}

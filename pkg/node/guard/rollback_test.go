@@ -176,12 +176,12 @@ func TestHealthyBootsDoNotCount(t *testing.T) {
 	n := newNode(t, v1alpha1.MethodReboot)
 	n.silent = 24 * time.Hour
 	for boot := range MaxBoots + 2 {
-		n.health = guard.Health{Kubelet: "refused"} // as it has only begun to start
+		n.health = Health{Kubelet: "refused"} // as it has only begun to start
 		g := n.guardian()
 		n.must(g.observeBoot(t.Context()))
 		n.must(g.observeStart())
-		for begin := n.clock; n.clock < begin+5*time.Minute; n.health = (guard.Health{}) {
-			if verdict, why := g.decide(t.Context()); verdict != guard.Watch {
+		for begin := n.clock; n.clock < begin+5*time.Minute; n.health = (Health{}) {
+			if verdict, why := g.decide(t.Context()); verdict != Watch {
 				t.Fatalf("boot %d, after %s: %s: %s", boot, n.clock-begin, verdict, why)
 			}
 		}

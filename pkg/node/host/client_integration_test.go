@@ -258,7 +258,7 @@ func TestBusRestart(t *testing.T) {
 func TestRefusedStartLeavesNoFailure(t *testing.T) {
 	c := connect(t)
 	changes := follow(t, c)
-	refused := verb.Options{MountImage: "../../../not/below"}
+	refused := verb.Options{MountImage: strings.Repeat("x", 5000)} // no path is that long
 	err := c.Start(t.Context(), request(t, verb.Facts, "refused", nil), refused)
 	if host.ReasonOf(err, "") != v1alpha1.ReasonHostUnreachable {
 		t.Fatalf("got %v, want systemd's refusal", err)

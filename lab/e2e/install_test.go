@@ -33,7 +33,7 @@ type wayToInstall struct {
 }
 
 // TestInstall installs kubectl-upgrade in each of the ways that docs/install.md names, lets an
-// upgrade of type Reboot reboot a worker, uninstalls it as docs/uninstall.md says, and
+// upgrade of type Reboot reboot a worker, uninstalls it as docs/install.md says, and
 // compares each node, file by file, and the cluster with what they were before:
 // `make e2e-install`.
 func TestInstall(t *testing.T) {

@@ -47,7 +47,7 @@ func leaves(values map[string]any, prefix string, all map[string]bool) {
 }
 
 // TestPagesHelm renders the chart with the values of each example of docs/install.md, and of
-// each helm command of that page and docs/upgrading.md, whose release has the name and the namespace that the CRDs have.
+// each helm command of that page, whose release has the name and the namespace that the CRDs have.
 func TestPagesHelm(t *testing.T) {
 	page := string(read(t, root+"/docs/install.md"))
 	c := load(t)
@@ -67,7 +67,7 @@ func TestPagesHelm(t *testing.T) {
 	if examples != 3 {
 		t.Errorf("found %d examples of values, want values.yaml, Flux and Argo CD", examples)
 	}
-	commands := regexp.MustCompile(`(?m)^ *\$ helm (install|upgrade) .*$`).FindAllString(page+string(read(t, root+"/docs/upgrading.md")), -1)
+	commands := regexp.MustCompile(`(?m)^ *\$ helm (install|upgrade) .*$`).FindAllString(page, -1)
 	if len(commands) < 4 {
 		t.Errorf("found only %d commands of helm", len(commands))
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
-// TestOlderCRDs checks what docs/upgrading.md says of programs that are newer than the CRDs:
+// TestOlderCRDs checks what docs/install.md says of programs that are newer than the CRDs:
 // what coordinator and agents apply is refused, and what the plugin creates loses the fields
 // that the CRDs do not have, with a warning.
 func TestOlderCRDs(t *testing.T) {

@@ -28,7 +28,7 @@ func policy(f Facts) []Line {
 		return []Line{{"policy", Fail, "the API server refuses a write of the coordinator: " + message, "Look for an admission webhook that refuses it"}}
 	}
 	if f.Policy.Observes() {
-		return []Line{{"policy", Warn, "the mode of UpgradePolicy cluster is Observe: nothing on any node is changed", "When the other lines are good: kubectl patch upgradepolicy cluster --type merge -p '{\"spec\":{\"mode\":\"Manage\"}}', or one pool first (docs/pilot.md)"}}
+		return []Line{{"policy", Warn, "the mode of UpgradePolicy cluster is Observe: nothing on any node is changed", "When the other lines are good: kubectl patch upgradepolicy cluster --type merge -p '{\"spec\":{\"mode\":\"Manage\"}}', or one pool first (docs/install.md)"}}
 	}
 	return []Line{{"policy", OK, "the mode of UpgradePolicy cluster is Manage", ""}}
 }

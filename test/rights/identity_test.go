@@ -82,7 +82,7 @@ const (
 // kubernetesEditor returns a ServiceAccount with Kubernetes' own ClusterRole edit in the whole
 // cluster. edit itself is empty here: a controller that does not run fills it from this one.
 func kubernetesEditor(t *testing.T, config *rest.Config) *identity {
-	return newIdentity(t, "edit of Kubernetes", editorConfig(t, config), administrator(t, config))
+	return newIdentity(t, "Kubernetes' edit", editorConfig(t, config), administrator(t, config))
 }
 
 // editorConfig returns the configuration of a client with its token.

@@ -54,7 +54,7 @@ func HistoryTable(items []Ended, o Options) string {
 	rows := make([][]cell, 0, len(items))
 	for _, e := range items {
 		row := []cell{{e.Name, plain}, {orDash(string(e.Type)), plain}, {orDash(e.From), plain}, {orDash(e.To), plain},
-			{o.minute(e.TriggerTime), plain}, {e.took(), plain}, {e.done(), plain}, {string(e.Outcome), endColor(e.Outcome)}}
+			{o.minute(e.TriggerTime), plain}, {endedTook(e), plain}, {endedDone(e), plain}, {string(e.Outcome), endColor(e.Outcome)}}
 		if o.narrow() {
 			row = []cell{row[0], row[5], row[6], row[7]}
 		}
@@ -73,13 +73,13 @@ func HistoryPage(e Ended, o Options) string {
 		titled("Upgrade:", cell{e.Name + ", " + path(Upgrade{Type: e.Type, From: e.From, To: e.To}), bold}),
 		titled("Outcome:", cell{strings.TrimSuffix(string(e.Outcome)+": "+e.Message, ": "), endColor(e.Outcome)}),
 		titled("Began:", cell{o.minute(e.TriggerTime), plain}),
-		titled("Ended:", cell{o.minute(e.CompletionTime) + ", took " + e.took(), plain}),
-		titled("Nodes:", cell{e.done(), plain}),
+		titled("Ended:", cell{o.minute(e.CompletionTime) + ", took " + endedTook(e), plain}),
+		titled("Nodes:", cell{endedDone(e), plain}),
 	}
 	if e.RequestedBy != "" {
 		lines = append(lines, titled("Requested:", cell{"by " + e.RequestedBy, plain}))
 	}
-	for _, line := range e.People.lines() {
+	for _, line := range peopleLines(e.People) {
 		lines = append(lines, titled("", cell{line, plain}))
 	}
 	if e.RetryOf != "" {
@@ -148,14 +148,14 @@ func ending(r v1alpha1.NodeRecord) string {
 	return "done"
 }
 
-func (e Ended) took() string {
+func endedTook(e Ended) string {
 	if e.TriggerTime == nil || e.CompletionTime == nil {
 		return "-"
 	}
 	return duration.HumanDuration(e.CompletionTime.Sub(*e.TriggerTime))
 }
 
-func (e Ended) done() string { return fmt.Sprintf("%d/%d", e.Nodes.Done, e.Nodes.Total) }
+func endedDone(e Ended) string { return fmt.Sprintf("%d/%d", e.Nodes.Done, e.Nodes.Total) }
 
 func endColor(outcome v1alpha1.Outcome) color {
 	if outcome == v1alpha1.OutcomeSucceeded {
@@ -206,12 +206,12 @@ func Releases(items []Release, o Options) string {
 		if r.Partly != "" {
 			newest += fmt.Sprintf(" (some architectures: %s)", r.Partly)
 		}
-		rows = append(rows, []cell{{r.Minor, plain}, {newest, plain}, r.support(), {counts(r.Staged), plain}, {counts(r.Runs), cyan}})
+		rows = append(rows, []cell{{r.Minor, plain}, {newest, plain}, supportCell(r), {counts(r.Staged), plain}, {counts(r.Runs), cyan}})
 	}
 	return o.table([]string{"MINOR", "NEWEST", "SUPPORT", "STAGED", "RUNS"}, rows)
 }
 
-func (r Release) support() cell {
+func supportCell(r Release) cell {
 	switch r.Support {
 	case version.Supported:
 		return cell{"until " + r.SupportEnds, plain}

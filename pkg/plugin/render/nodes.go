@@ -27,10 +27,10 @@ func nodeTable(nodes []Node, upgrade *Upgrade, o Options) string {
 		{"STEP", func(n Node) cell { return cell{orDash(string(n.Step)), stateColors[n.State]} }},
 		{"SINCE", func(n Node) cell { return cell{o.age(n.Since), plain} }},
 		{"WHY", func(n Node) cell {
-			if upgrade.says(n.Reason, n.Message) {
+			if upgradeSays(upgrade, n.Reason, n.Message) {
 				return cell{string(n.Reason), whyColor(n)}
 			}
-			return cell{n.why(o), whyColor(n)}
+			return cell{nodeWhy(n, o), whyColor(n)}
 		}},
 	}
 	columns = slices.DeleteFunc(columns, func(c column) bool {
@@ -80,9 +80,9 @@ func NodePage(n Node, o Options) string {
 	}{
 		{"Node:", cell{n.Name, bold}},
 		{"Condition:", cell{n.Condition, plain}},
-		{"Problem:", cell{n.problem(), red}},
+		{"Problem:", cell{nodeProblem(n), red}},
 		{"Step:", cell{state, stateColors[n.State]}},
-		{"Why:", cell{n.why(o), plain}},
+		{"Why:", cell{nodeWhy(n, o), plain}},
 		{"Retry at:", cell{o.future(n.RetryTime), plain}},
 		{"Kubelet:", cell{n.Kubelet, plain}},
 		{"Staged:", cell{n.Staged, plain}},
@@ -90,9 +90,9 @@ func NodePage(n Node, o Options) string {
 		{"On disk:", cell{strings.Join(n.Installed, ", "), plain}},
 		{"Released for:", cell{string(n.Release), plain}},
 		{"Slot:", cell{n.Slot, plain}},
-		{"Method:", cell{n.method(), plain}},
+		{"Method:", cell{nodeMethod(n), plain}},
 		{"Reboot:", cell{n.RebootReason, plain}},
-		{"On hold:", cell{n.hold(), yellow}},
+		{"On hold:", cell{nodeHold(n), yellow}},
 		{"Attempts:", cell{number(n.Attempts), plain}},
 		{"Agent:", cell{n.Agent, plain}},
 	}
@@ -116,7 +116,7 @@ func NodePage(n Node, o Options) string {
 
 // method returns the method where it may surprise a person: it is not a reboot, or it is
 // one although the strategy has another method.
-func (n Node) method() string {
+func nodeMethod(n Node) string {
 	switch {
 	case n.MethodMessage != "":
 		return fmt.Sprintf("%s, because %s", n.Method, n.MethodMessage)
@@ -127,7 +127,7 @@ func (n Node) method() string {
 }
 
 // problem says that the rest of the page may be old.
-func (n Node) problem() string {
+func nodeProblem(n Node) string {
 	if n.AgentProblem == "" {
 		return ""
 	}
@@ -135,7 +135,7 @@ func (n Node) problem() string {
 }
 
 // hold says how to release a node that its label holds.
-func (n Node) hold() string {
+func nodeHold(n Node) string {
 	if !n.OnHold {
 		return ""
 	}
@@ -143,10 +143,10 @@ func (n Node) hold() string {
 }
 
 // why returns the node's reason.
-func (n Node) why(o Options) string { return o.why(n.shownReason(), n.Message, n.Until) }
+func nodeWhy(n Node, o Options) string { return o.why(shownReason(n), n.Message, n.Until) }
 
 // shownReason returns the reason's code, unless it only repeats the step.
-func (n Node) shownReason() v1alpha1.Reason {
+func shownReason(n Node) v1alpha1.Reason {
 	if string(n.Reason) == string(n.Step) {
 		return ""
 	}

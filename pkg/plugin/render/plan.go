@@ -110,7 +110,7 @@ func planTable(nodes []plan.NodePlan, upgrade *Upgrade, o Options) string {
 		{start, func(n plan.NodePlan) cell { return cell{at(n.PredictedStart), plain} }},
 		{"END", func(n plan.NodePlan) cell { return cell{at(n.PredictedEnd), plain} }},
 		{"WHY", func(n plan.NodePlan) cell {
-			if upgrade.says(n.Reason, n.Message) {
+			if upgradeSays(upgrade, n.Reason, n.Message) {
 				return cell{string(n.Reason), plain}
 			}
 			return cell{o.why(n.Reason, n.Message, n.Until), plain}
@@ -208,7 +208,7 @@ func policyRows(p *Policy, o Options) [][2]cell {
 	if p == nil {
 		return nil
 	}
-	text := p.automatic()
+	text := automaticText(p)
 	if p.Version != "" {
 		text += "; new nodes get " + p.Version
 	}
@@ -222,7 +222,7 @@ func policyRows(p *Policy, o Options) [][2]cell {
 	return rows
 }
 
-func (p *Policy) automatic() string {
+func automaticText(p *Policy) string {
 	if len(p.Automatic) == 0 {
 		return "no automatic upgrades"
 	}

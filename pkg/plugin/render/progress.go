@@ -36,8 +36,8 @@ type NodeProgress struct {
 // nodes, it shows those that need a person, are at work or come next. 0 lines: no limit.
 func Follow(p Progress, lines int, o Options) string {
 	var b strings.Builder
-	b.WriteString(o.titles(p.head(o)))
-	reasons := strings.SplitAfter(o.titles(p.reasonRows(o)), "\n")
+	b.WriteString(o.titles(progressHead(p, o)))
+	reasons := strings.SplitAfter(o.titles(reasonRows(p, o)), "\n")
 	if most := lines / 3; lines > 0 && len(reasons)-1 > most {
 		reasons = append(reasons[:max(most-1, 0)], o.cut("            … `kubectl upgrade status` shows all", o.Width)+"\n")
 	}
@@ -58,7 +58,7 @@ func Follow(p Progress, lines int, o Options) string {
 }
 
 // head returns the lines above the table.
-func (p Progress) head(o Options) [][2]cell {
+func progressHead(p Progress, o Options) [][2]cell {
 	u := p.Upgrade
 	text := u.Name + ", " + path(u)
 	rows := append(problemRows(p.Problems, o), titled("Upgrade:", cell{text, bold}))
@@ -73,10 +73,10 @@ func (p Progress) head(o Options) [][2]cell {
 		summary = "waiting for the coordinator"
 	}
 	if summary != "" {
-		rows = append(rows, titled("", cell{summary, p.summaryColor()}))
+		rows = append(rows, titled("", cell{summary, summaryColor(p)}))
 	}
 	if len(p.Nodes) > 0 {
-		rows = append(rows, titled("Progress:", cell{p.overall(o), plain}))
+		rows = append(rows, titled("Progress:", cell{overallProgress(p, o), plain}))
 	}
 	switch {
 	case u.Outcome != "":
@@ -88,7 +88,7 @@ func (p Progress) head(o Options) [][2]cell {
 	return rows
 }
 
-func (p Progress) summaryColor() color {
+func summaryColor(p Progress) color {
 	switch {
 	case p.Upgrade.Outcome == v1alpha1.OutcomeSucceeded:
 		return green
@@ -99,14 +99,14 @@ func (p Progress) summaryColor() color {
 }
 
 // overall returns the bar of all nodes together, with their number and the time.
-func (p Progress) overall(o Options) string {
+func overallProgress(p Progress, o Options) string {
 	total, done, share := 0, 0, 0
 	for _, n := range p.Nodes {
 		if n.State == StateUnsupported || n.Reason == v1alpha1.ReasonAbandoned {
 			continue
 		}
 		total++
-		share += n.share()
+		share += nodeShare(n)
 		if n.State == StateDone {
 			done++
 		}
@@ -148,7 +148,7 @@ func choose(nodes []NodeProgress, room int) (shown, rest []NodeProgress) {
 	for _, matters := range []func(NodeProgress) bool{
 		func(n NodeProgress) bool { return n.State == StateFailed },
 		func(n NodeProgress) bool { return n.State == StateActive },
-		NodeProgress.heldUp,
+		heldUp,
 		func(n NodeProgress) bool { return n.State == StateWaiting },
 		func(n NodeProgress) bool { return n.State == StateUnknown },
 		func(NodeProgress) bool { return true },
@@ -181,7 +181,7 @@ func clock(d time.Duration) string {
 
 // share returns how much of its upgrade the node has done, in percent. Each pass counts
 // the same.
-func (n NodeProgress) share() int {
+func nodeShare(n NodeProgress) int {
 	switch n.State {
 	case StateDone:
 		return 100
@@ -190,9 +190,9 @@ func (n NodeProgress) share() int {
 	}
 	step, passes := n.Step, n.PassesDone
 	if n.State == StateFailed {
-		step = n.failedAt()
+		step = failedAt(n)
 	}
-	if n.inFirstPass(step) {
+	if inFirstPass(n, step) {
 		passes = 0
 	}
 	return roundedUp(100*passes+step.Info().Share, max(n.Passes, 1))
@@ -203,13 +203,13 @@ func roundedUp(a, b int) int { return (a + b - 1) / b }
 
 // inFirstPass reports whether a node at that step is in the first of two passes,
 // whose work may be complete before it ends.
-func (n NodeProgress) inFirstPass(step v1alpha1.Step) bool {
+func inFirstPass(n NodeProgress, step v1alpha1.Step) bool {
 	only := step == v1alpha1.StepChecking || step == v1alpha1.StepSnapshotting
 	return only || StateOf(step) == StateActive && n.Release == v1alpha1.ReleaseControlPlane
 }
 
 // failedAt returns the step in which the node failed.
-func (n NodeProgress) failedAt() v1alpha1.Step {
+func failedAt(n NodeProgress) v1alpha1.Step {
 	for _, step := range slices.Backward(n.Steps) {
 		if StateOf(step.Step) == StateActive && step.Step != v1alpha1.StepAborting {
 			return step.Step
@@ -238,8 +238,8 @@ func progressTable(nodes []NodeProgress, o Options) string {
 	rows := [][]cell{header}
 	for _, n := range nodes {
 		rows = append(rows, []cell{
-			{n.Name, plain}, {orDash(string(n.Step)), stateColors[n.State]}, {bar(n.share(), o.barWidth()), stateColors[n.State]},
-			{n.time(o), plain}, {n.why(o), whyColor(n.Node)},
+			{n.Name, plain}, {orDash(string(n.Step)), stateColors[n.State]}, {bar(nodeShare(n), o.barWidth()), stateColors[n.State]},
+			{progressTime(n, o), plain}, {progressWhy(n, o), whyColor(n.Node)},
 		})
 	}
 	if o.narrow() {
@@ -321,16 +321,16 @@ func (o Options) cut(text string, room int) string {
 
 // time returns how long a node has been at work, or took, or when it is expected to
 // begin.
-func (n NodeProgress) time(o Options) string {
+func progressTime(n NodeProgress, o Options) string {
 	switch n.State {
 	case StateActive:
-		return clock(o.Now.Sub(n.passBegan(o.Now)))
+		return clock(o.Now.Sub(passBegan(n, o.Now)))
 	case StateFailed:
 		if n.Since != nil {
 			return clock(o.Now.Sub(*n.Since))
 		}
 	case StateDone:
-		if took := n.took(); took > 0 {
+		if took := passTook(n); took > 0 {
 			return clock(took)
 		}
 	case StateWaiting:
@@ -346,7 +346,7 @@ func (n NodeProgress) time(o Options) string {
 }
 
 // passBegan returns when a node that is at work took its slot.
-func (n NodeProgress) passBegan(otherwise time.Time) time.Time {
+func passBegan(n NodeProgress, otherwise time.Time) time.Time {
 	for _, step := range slices.Backward(n.Steps) {
 		if step.Step == v1alpha1.StepLocking {
 			return step.StartTime.Time
@@ -359,7 +359,7 @@ func (n NodeProgress) passBegan(otherwise time.Time) time.Time {
 }
 
 // took returns how long the node was at work, without the time between its passes.
-func (n NodeProgress) took() time.Duration {
+func passTook(n NodeProgress) time.Duration {
 	var total time.Duration
 	for _, step := range n.Steps {
 		if StateOf(step.Step) == StateActive && step.EndTime != nil {
@@ -370,9 +370,9 @@ func (n NodeProgress) took() time.Duration {
 }
 
 // why returns the node's reason, and when it tries again.
-func (n NodeProgress) why(o Options) string {
+func progressWhy(n NodeProgress, o Options) string {
 	if n.RetryTime != nil && n.RetryTime.After(o.Now) && n.Step == v1alpha1.StepWaiting {
-		return o.why(n.shownReason(), n.Message, nil) + "; tries again " + o.when(*n.RetryTime)
+		return o.why(shownReason(n.Node), n.Message, nil) + "; tries again " + o.when(*n.RetryTime)
 	}
-	return n.Node.why(o)
+	return nodeWhy(n.Node, o)
 }

@@ -69,7 +69,7 @@ func headline(s Status, o Options) [][2]cell {
 	if u.RequestedBy != "" {
 		text += ", requested by " + u.RequestedBy
 	}
-	for _, line := range u.People.lines() {
+	for _, line := range peopleLines(u.People) {
 		text += ", " + line
 	}
 	rows := [][2]cell{titled("Upgrade:", cell{text, bold})}

@@ -46,7 +46,7 @@ func TestCodeIsNotRepeated(t *testing.T) {
 		"the node runs v1.34.4":                {Step: v1alpha1.StepIdle, Reason: v1alpha1.ReasonUpToDate, Message: "the node runs v1.34.4"},
 		"NotStaged: the image is not here yet": {Step: v1alpha1.StepStaging, Reason: v1alpha1.ReasonNotStaged, Message: "the image is not here yet"},
 	} {
-		if got := n.why(o); got != want {
+		if got := nodeWhy(n, o); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -147,10 +147,10 @@ const maxReasons = 5
 // reasonRows returns in full what the lines of the table have no room for: what holds
 // nodes up, one entry for all that have the same reason, and on a narrow terminal what
 // the active nodes do.
-func (p Progress) reasonRows(o Options) [][2]cell {
+func reasonRows(p Progress, o Options) [][2]cell {
 	var rows [][2]cell
 	add := func(title string, c color, of func(NodeProgress) bool) {
-		entries := p.reasons(o, of)
+		entries := progressReasons(p, o, of)
 		if len(entries) > maxReasons {
 			entries = append(entries[:maxReasons-1], fmt.Sprintf("and %d more reasons; `kubectl upgrade status` has them all", len(entries)-maxReasons+1))
 		}
@@ -159,20 +159,20 @@ func (p Progress) reasonRows(o Options) [][2]cell {
 			title = ""
 		}
 	}
-	add("Blocked:", red, func(n NodeProgress) bool { return n.heldUp() })
+	add("Blocked:", red, func(n NodeProgress) bool { return heldUp(n) })
 	if o.narrow() {
-		add("Active:", plain, func(n NodeProgress) bool { return n.State == StateActive && !n.heldUp() })
+		add("Active:", plain, func(n NodeProgress) bool { return n.State == StateActive && !heldUp(n) })
 	}
 	return rows
 }
 
 // reasons returns the different sentences of such nodes, with the nodes' names. One that
 // the upgrade's message contains already is left out.
-func (p Progress) reasons(o Options, of func(NodeProgress) bool) []string {
+func progressReasons(p Progress, o Options, of func(NodeProgress) bool) []string {
 	var order []string
 	nodes := map[string][]string{}
 	for _, n := range p.Nodes {
-		why := n.why(o)
+		why := progressWhy(n, o)
 		if !of(n) || why == "" || n.Message != "" && strings.Contains(p.Upgrade.Message, n.Message) {
 			continue
 		}
@@ -189,7 +189,7 @@ func (p Progress) reasons(o Options, of func(NodeProgress) bool) []string {
 
 // says reports whether the lines above a table of nodes show this reason already, as the one of
 // the whole upgrade: the table then has its code alone.
-func (u *Upgrade) says(reason v1alpha1.Reason, message string) bool {
+func upgradeSays(u *Upgrade, reason v1alpha1.Reason, message string) bool {
 	return u != nil && message != "" && u.Reason == reason && u.Message == message
 }
 
@@ -205,7 +205,7 @@ func Few(names []string) string {
 }
 
 // heldUp reports whether the node waits for more than its turn.
-func (n NodeProgress) heldUp() bool {
+func heldUp(n NodeProgress) bool {
 	switch n.State {
 	case StateFailed:
 		return true

@@ -119,7 +119,7 @@ type People struct {
 }
 
 // lines returns a phrase for each decision.
-func (p People) lines() (list []string) {
+func peopleLines(p People) (list []string) {
 	switch {
 	case p.ChangedBy != "":
 		list = append(list, "changed by "+p.ChangedBy)

@@ -80,7 +80,7 @@ func nodeChanges(before, after []Node, now time.Time) []change {
 		}
 		began := now
 		if known && old.Step != node.Step {
-			began = node.began(now)
+			began = nodeBegan(node, now)
 		}
 		if began.Before(earliest) {
 			began = earliest
@@ -102,7 +102,7 @@ func nodeChanges(before, after []Node, now time.Time) []change {
 
 // began returns when the node's present step began: to the microsecond if it is among its
 // steps, else to the second.
-func (n Node) began(now time.Time) time.Time {
+func nodeBegan(n Node, now time.Time) time.Time {
 	if last := len(n.Steps) - 1; last >= 0 && n.Steps[last].Step == n.Step {
 		return n.Steps[last].StartTime.Time
 	}

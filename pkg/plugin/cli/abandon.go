@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
@@ -69,7 +68,7 @@ func (p *program) abandon(ctx context.Context, node, reason string) error {
 		return explain("changing NodeUpgrade "+node, err)
 	}
 	fmt.Fprintf(p.Out, "nodeupgrade.%s/%s abandoned\n", v1alpha1.Group, node)
-	if render.StateOf(u.Status.Step) != render.StateFailed && reader.isReady(ctx, node) {
+	if view.StateOf(u.Status.Step) != view.StateFailed && reader.isReady(ctx, node) {
 		fmt.Fprintf(p.ErrOut, "warning: node %s is Ready: it takes part again as soon as its agent has seen this\n", node)
 	}
 	return nil

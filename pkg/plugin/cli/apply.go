@@ -226,7 +226,7 @@ func (a *apply) show(s fleet.Snapshot, decided plan.Plan, name string, in *time.
 	if _, _, terminal := a.terminal(); terminal && !options.Wide {
 		options.Rows = mostRows // so that question and plan are on one screen
 	}
-	upgrade := view.Upgrade(request.Planned(s, decided))
+	upgrade := view.NewUpgrade(request.Planned(s, decided))
 	if upgrade != nil {
 		upgrade.Name = name
 	}

@@ -129,7 +129,7 @@ func (p *program) completeName(names func(context.Context, *reader) ([]string, e
 func (p *program) completeNode() cobra.CompletionFunc {
 	return p.completeName(func(ctx context.Context, reader *reader) (names []string, err error) {
 		o, err := reader.read(ctx)
-		nodes, _ := view.Nodes(o)
+		nodes, _ := view.NewNodes(o)
 		for _, node := range nodes {
 			names = append(names, node.Name)
 		}

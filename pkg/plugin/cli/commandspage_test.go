@@ -11,8 +11,8 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/doctor"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
@@ -30,8 +30,8 @@ func TestCommandsPageShowsEveryField(t *testing.T) {
 		text = append(text, one...)
 	}
 	shapes := map[string]any{
-		"UpgradeStatus": render.Status{}, "UpgradePlan": plan.Plan{}, "UpgradeHistory": render.History{},
-		"UpgradeReport": report.Report{}, "ReleaseList": render.ReleaseList{}, "WindowList": render.WindowList{},
+		"UpgradeStatus": view.Status{}, "UpgradePlan": plan.Plan{}, "UpgradeHistory": view.History{},
+		"UpgradeReport": report.Report{}, "ReleaseList": view.ReleaseList{}, "WindowList": view.WindowList{},
 		"UpgradeDiagnosis": doctor.Diagnosis{},
 	}
 	for kind, value := range shapes {

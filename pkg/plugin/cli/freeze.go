@@ -204,7 +204,7 @@ func (u *unfreeze) run(ctx context.Context) error {
 	freezes, err := request.FreezeToEnd(schedules, u.name, u.now())
 	switch {
 	case len(freezes) > 1:
-		fmt.Fprint(u.drawn, render.Freezes(view.Freezes(freezes, u.now()), u.drawing()))
+		fmt.Fprint(u.drawn, render.Freezes(view.NewFreezes(freezes, u.now()), u.drawing()))
 		return err
 	case err != nil:
 		return err

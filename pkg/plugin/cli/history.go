@@ -70,7 +70,7 @@ func (h *history) run(ctx context.Context) error {
 		}
 		return nil
 	case !h.forPeople():
-		return h.print(h.program, render.History{APIVersion: v1alpha1.GroupVersion.String(), Kind: "UpgradeHistory", Items: items})
+		return h.print(h.program, view.History{APIVersion: v1alpha1.GroupVersion.String(), Kind: "UpgradeHistory", Items: items})
 	}
 	options := h.drawing()
 	options.Wide = h.format() == "wide"
@@ -88,7 +88,7 @@ func (h *history) run(ctx context.Context) error {
 
 // read returns the upgrades that have ended; with a name those of that name, with their
 // nodes.
-func (h *history) read(ctx context.Context, reader *reader) ([]render.Ended, error) {
+func (h *history) read(ctx context.Context, reader *reader) ([]view.Ended, error) {
 	upgrades, err := reader.kinds.ClusterUpgrades.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, explain("reading ClusterUpgrades", err)
@@ -97,14 +97,14 @@ func (h *history) read(ctx context.Context, reader *reader) ([]render.Ended, err
 	if err != nil {
 		return nil, err
 	}
-	items := view.Ended(upgrades.Items, records)
+	items := view.NewHistory(upgrades.Items, records)
 	if h.name == "" {
 		for i := range items {
 			items[i].Record = nil
 		}
 		return items, nil
 	}
-	items = slices.DeleteFunc(items, func(e render.Ended) bool { return e.Name != h.name })
+	items = slices.DeleteFunc(items, func(e view.Ended) bool { return e.Name != h.name })
 	isThere := slices.ContainsFunc(upgrades.Items, func(u v1alpha1.ClusterUpgrade) bool { return u.Name == h.name })
 	switch {
 	case len(items) == 0 && isThere:

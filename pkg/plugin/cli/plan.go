@@ -178,7 +178,7 @@ func (n *planning) show(s fleet.Snapshot, decided plan.Plan, at time.Time, in *t
 	}
 	options := n.drawing()
 	options.Now, options.Zone, options.Wide, options.Unchecked = at, in, n.format() == "wide", n.unchecked
-	upgrade := view.Upgrade(request.Planned(s, decided))
+	upgrade := view.NewUpgrade(request.Planned(s, decided))
 	if upgrade != nil && request.IsSupposed(upgrade.Name) {
 		upgrade.Name = decided.Version + " (not requested yet)"
 	}

@@ -56,7 +56,7 @@ func (r *releases) run(ctx context.Context) error {
 	s := fleet.Snapshot{Nodes: o.FleetNodes(), NodeUpgrades: o.NodeUpgrades}
 	policy, err := reader.policy(ctx)
 	s.Source = r.readSource(ctx, policy, err)
-	items := view.Releases(s, r.now())
+	items := view.NewReleases(s, r.now())
 	switch {
 	case r.format() == "name":
 		for _, one := range items {
@@ -64,7 +64,7 @@ func (r *releases) run(ctx context.Context) error {
 		}
 		return nil
 	case !r.forPeople():
-		return r.print(r.program, render.ReleaseList{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ReleaseList", Items: items})
+		return r.print(r.program, view.ReleaseList{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ReleaseList", Items: items})
 	}
 	_, err = io.WriteString(r.drawn, render.Releases(items, r.drawing()))
 	return err

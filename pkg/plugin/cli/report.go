@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/follow"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/markdown"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/report/page"
@@ -227,7 +226,7 @@ func (r *reporting) follow(ctx context.Context, reader *reader, first view.Objec
 	file := &reportFile{reporting: r, records: records}
 	f := follow.Follower{
 		Kinds: reader.kinds, Core: reader.core, Display: file, Now: r.now, Timeout: r.timeout.limit, Upgrade: r.name, Programs: reader.programs,
-		Picture: func(render.Status) (string, bool, error) { return "", true, file.problem },
+		Picture: func(view.Status) (string, bool, error) { return "", true, file.problem },
 	}
 	ended := f.Run(ctx, first)
 	if errors.Is(ended, context.Canceled) || file.problem != nil {

@@ -94,7 +94,7 @@ func (s *status) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all := view.Status(first, s.now())
+	all := view.NewStatus(first, s.now())
 	shown, err := s.choose(all)
 	if err != nil {
 		return err
@@ -118,17 +118,17 @@ func (s *status) run(ctx context.Context) error {
 
 // picture draws what is shown while there is no upgrade: the screen. With a node, or
 // -o wide, it is shown instead of the upgrade's progress.
-func (s *status) picture(all render.Status) (picture string, instead bool, err error) {
+func (s *status) picture(all view.Status) (picture string, instead bool, err error) {
 	shown, err := s.choose(all)
 	return s.draw(shown), s.node != "" || s.format() == "wide", err
 }
 
 // choose returns the status with all nodes, or with the one that the user named.
-func (s *status) choose(all render.Status) (render.Status, error) {
+func (s *status) choose(all view.Status) (view.Status, error) {
 	if s.node == "" {
 		return all, nil
 	}
-	all.Nodes = render.OnlyNode(all.Nodes, s.node)
+	all.Nodes = view.OnlyNode(all.Nodes, s.node)
 	switch {
 	case len(all.Nodes) == 0 && slices.Contains(all.Unmanaged, s.node):
 		return all, fmt.Errorf("node %s is not managed: the UpgradePolicy's nodeSelector does not match it", s.node)
@@ -138,7 +138,7 @@ func (s *status) choose(all render.Status) (render.Status, error) {
 	return all, nil
 }
 
-func (s *status) draw(shown render.Status) string {
+func (s *status) draw(shown view.Status) string {
 	options := s.drawing()
 	options.Wide = s.format() == "wide"
 	if s.node != "" && len(shown.Nodes) == 1 {
@@ -158,7 +158,7 @@ func (r *reader) installed(ctx context.Context, node string) []string {
 }
 
 // writeNames writes the names of the NodeUpgrades as kubectl takes them.
-func writeNames(out io.Writer, shown render.Status) error {
+func writeNames(out io.Writer, shown view.Status) error {
 	for _, node := range shown.Nodes {
 		if _, err := fmt.Fprintf(out, "nodeupgrade.%s/%s\n", v1alpha1.Group, node.Name); err != nil {
 			return err

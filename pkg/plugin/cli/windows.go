@@ -80,7 +80,7 @@ func (w *windows) run(ctx context.Context, counted bool) error {
 	}
 	w.warn(q)
 	if !w.forPeople() {
-		return w.print(w.program, render.NewWindowList(openings))
+		return w.print(w.program, view.NewWindowList(openings))
 	}
 	options := w.drawing()
 	options.Now, options.Zone = q.from, q.zone

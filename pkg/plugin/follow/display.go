@@ -13,9 +13,9 @@ import (
 // Frame is what is known at one moment.
 type Frame struct {
 	Objects view.Objects
-	Status  render.Status
+	Status  view.Status
 	// Progress of the upgrade that is followed. Nil: Picture is shown instead.
-	Progress *render.Progress
+	Progress *view.Progress
 	Picture  string
 	// Unreachable reports whether the API server does not answer, so that all of this
 	// may be old.
@@ -97,7 +97,7 @@ func (s *screen) Close() { fmt.Fprint(s.terminal, leaveScreen+render.Sanitize(s.
 type log struct {
 	out         io.Writer
 	now         func() time.Time
-	before      *render.Status
+	before      *view.Status
 	unreachable bool
 }
 

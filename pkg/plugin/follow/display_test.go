@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 func newTestScreen(out *bytes.Buffer, height int) Display {
@@ -73,8 +74,8 @@ func TestLogWritesEachChangeOnce(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 12, 24, 18, 0, 0, 0, time.UTC)
 	l := NewLog(&out, func() time.Time { return now })
-	status := func(step v1alpha1.Step) render.Status {
-		return render.Status{Nodes: []render.Node{{Name: "w1", Step: step}}}
+	status := func(step v1alpha1.Step) view.Status {
+		return view.Status{Nodes: []view.Node{{Name: "w1", Step: step}}}
 	}
 	show := func(f Frame) string {
 		out.Reset()

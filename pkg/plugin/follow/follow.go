@@ -11,7 +11,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
@@ -28,7 +27,7 @@ type Follower struct {
 	Node string
 	// Picture draws what is shown while there is no upgrade; with instead, always. Its
 	// error ends the following. Nil: an upgrade is followed that exists.
-	Picture  func(render.Status) (picture string, instead bool, err error)
+	Picture  func(view.Status) (picture string, instead bool, err error)
 	Forecast view.Forecaster
 	// Programs reads whether the coordinator and the agents run.
 	Programs func(context.Context) (view.Programs, error)
@@ -96,7 +95,7 @@ func (f *Follower) Run(ctx context.Context, first view.Objects) error {
 
 // show displays the objects, and reports whether the upgrade has ended and how.
 func (f *Follower) show(o view.Objects, unreachable, changed bool) (ended bool, err error) {
-	frame := Frame{Objects: o, Status: view.Status(o, f.Now()), Unreachable: unreachable}
+	frame := Frame{Objects: o, Status: view.NewStatus(o, f.Now()), Unreachable: unreachable}
 	instead := false
 	if f.Picture != nil {
 		if frame.Picture, instead, err = f.Picture(frame.Status); err != nil {
@@ -104,15 +103,15 @@ func (f *Follower) show(o view.Objects, unreachable, changed bool) (ended bool, 
 		}
 	}
 	if f.Node != "" {
-		frame.Status.Nodes = render.OnlyNode(frame.Status.Nodes, f.Node)
+		frame.Status.Nodes = view.OnlyNode(frame.Status.Nodes, f.Node)
 	}
 	if f.Upgrade == "" && frame.Status.Upgrade != nil {
 		f.Upgrade = frame.Status.Upgrade.Name
 	}
 	if u := o.Upgrade(f.Upgrade); u != nil {
-		frame.Status.Upgrade = view.Upgrade(u)
+		frame.Status.Upgrade = view.NewUpgrade(u)
 		if !instead {
-			progress := view.Progress(o, u, f.Forecast.Plan(o, f.Upgrade, changed, f.Now()))
+			progress := view.NewProgress(o, u, f.Forecast.Plan(o, f.Upgrade, changed, f.Now()))
 			progress.Problems = frame.Status.Problems
 			frame.Progress = &progress
 		}
@@ -139,7 +138,7 @@ func outcome(o view.Objects, name string) (ended bool, err error) {
 	if u == nil {
 		return true, Failure{fmt.Errorf("ClusterUpgrade %s was deleted before it ended; `kubectl upgrade status` shows the nodes", name)}
 	}
-	v := view.Upgrade(u)
+	v := view.NewUpgrade(u)
 	switch {
 	case v.Outcome == v1alpha1.OutcomeSucceeded:
 		return true, nil

@@ -4,50 +4,16 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// History is what `kubectl upgrade history -o json` prints: upgrades that have
-// ended, the oldest first. Its shape is one that scripts may rely on; times are
-// in UTC, to the second.
-type History struct {
-	APIVersion string  `json:"apiVersion"`
-	Kind       string  `json:"kind"`
-	Items      []Ended `json:"items"`
-}
-
-// Ended is an upgrade that has ended.
-type Ended struct {
-	// Object is the object it was read from, as kubectl names it.
-	Object         string               `json:"-"`
-	Name           string               `json:"name"`
-	Type           v1alpha1.UpgradeType `json:"type,omitempty"`
-	From           string               `json:"from,omitempty"`
-	To             string               `json:"to,omitempty"`
-	TriggerTime    *time.Time           `json:"triggerTime,omitempty"`
-	CompletionTime *time.Time           `json:"completionTime,omitempty"`
-	Outcome        v1alpha1.Outcome     `json:"outcome"`
-	Reason         v1alpha1.Reason      `json:"reason,omitempty"`
-	Message        string               `json:"message,omitempty"`
-	Nodes          v1alpha1.NodeCounts  `json:"nodes"`
-	// RequestedBy is the user who requested it, or the policy. Empty: that is not known.
-	RequestedBy string `json:"requestedBy,omitempty"`
-	People
-	// RetryOf is the failed upgrade whose place it took.
-	RetryOf      string                  `json:"retryOf,omitempty"`
-	IgnoreChecks []v1alpha1.IgnoredCheck `json:"ignoreChecks,omitempty"`
-	EtcdSnapshot *v1alpha1.EtcdSnapshot  `json:"etcdSnapshot,omitempty"`
-	// Record is set where the history is that of one upgrade.
-	Record []v1alpha1.NodeRecord `json:"record,omitempty"`
-}
-
 // HistoryTable has a row for each upgrade.
-func HistoryTable(items []Ended, o Options) string {
+func HistoryTable(items []view.Ended, o Options) string {
 	if len(items) == 0 {
 		return "No upgrade has ended yet.\n"
 	}
@@ -68,9 +34,9 @@ func HistoryTable(items []Ended, o Options) string {
 }
 
 // HistoryPage draws one upgrade node by node.
-func HistoryPage(e Ended, o Options) string {
+func HistoryPage(e view.Ended, o Options) string {
 	lines := [][2]cell{
-		titled("Upgrade:", cell{e.Name + ", " + path(Upgrade{Type: e.Type, From: e.From, To: e.To}), bold}),
+		titled("Upgrade:", cell{e.Name + ", " + path(view.Upgrade{Type: e.Type, From: e.From, To: e.To}), bold}),
 		titled("Outcome:", cell{strings.TrimSuffix(string(e.Outcome)+": "+e.Message, ": "), endColor(e.Outcome)}),
 		titled("Began:", cell{o.minute(e.TriggerTime), plain}),
 		titled("Ended:", cell{o.minute(e.CompletionTime) + ", took " + endedTook(e), plain}),
@@ -148,14 +114,14 @@ func ending(r v1alpha1.NodeRecord) string {
 	return "done"
 }
 
-func endedTook(e Ended) string {
+func endedTook(e view.Ended) string {
 	if e.TriggerTime == nil || e.CompletionTime == nil {
 		return "-"
 	}
 	return duration.HumanDuration(e.CompletionTime.Sub(*e.TriggerTime))
 }
 
-func endedDone(e Ended) string { return fmt.Sprintf("%d/%d", e.Nodes.Done, e.Nodes.Total) }
+func endedDone(e view.Ended) string { return fmt.Sprintf("%d/%d", e.Nodes.Done, e.Nodes.Total) }
 
 func endColor(outcome v1alpha1.Outcome) color {
 	if outcome == v1alpha1.OutcomeSucceeded {
@@ -164,39 +130,8 @@ func endColor(outcome v1alpha1.Outcome) color {
 	return red
 }
 
-// ReleaseList is what `kubectl upgrade releases -o json` prints, the oldest minor
-// first. Its shape is one that scripts may rely on.
-type ReleaseList struct {
-	APIVersion string    `json:"apiVersion"`
-	Kind       string    `json:"kind"`
-	Items      []Release `json:"items"`
-}
-
-// Release is one minor.
-type Release struct {
-	Minor string `json:"minor"` // v1.34
-	// Newest is the newest patch on offer for every architecture of the cluster;
-	// absent where there is none.
-	Newest string `json:"newest,omitempty"`
-	// Partly is a newer one that is on offer for some architectures only.
-	Partly string `json:"partly,omitempty"`
-	// Runs and Staged count the nodes, by version.
-	Runs    []Count         `json:"runs,omitempty"`
-	Staged  []Count         `json:"staged,omitempty"`
-	Support version.Support `json:"support"`
-	// SupportEnds is the last day of it, such as 2026-10-27; absent where that is
-	// not known.
-	SupportEnds string `json:"supportEnds,omitempty"`
-}
-
-// Count is how many nodes there are of a version.
-type Count struct {
-	Version string `json:"version"`
-	Nodes   int    `json:"nodes"`
-}
-
 // Releases draws a table of minors.
-func Releases(items []Release, o Options) string {
+func Releases(items []view.Release, o Options) string {
 	if len(items) == 0 {
 		return "No images are available, and no agent has reported.\n"
 	}
@@ -211,7 +146,7 @@ func Releases(items []Release, o Options) string {
 	return o.table([]string{"MINOR", "NEWEST", "SUPPORT", "STAGED", "RUNS"}, rows)
 }
 
-func supportCell(r Release) cell {
+func supportCell(r view.Release) cell {
 	switch r.Support {
 	case version.Supported:
 		return cell{"until " + r.SupportEnds, plain}
@@ -221,7 +156,7 @@ func supportCell(r Release) cell {
 	return cell{"not known", plain}
 }
 
-func counts(list []Count) string {
+func counts(list []view.Count) string {
 	parts := make([]string, len(list))
 	for i, c := range list {
 		nodes := "nodes"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
@@ -36,7 +37,7 @@ func TestFindings(t *testing.T) {
 
 func TestHistory(t *testing.T) {
 	at := func(ago time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(-ago)} }
-	items := []render.Ended{
+	items := []view.Ended{
 		{Name: "v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", TriggerTime: ago(50 * time.Hour), CompletionTime: ago(49 * time.Hour), Outcome: "Succeeded", Message: "all 4 nodes run v1.34.4", Nodes: v1alpha1.NodeCounts{Total: 4, Done: 4}},
 		{Name: "v1.35.4", Type: "Minor", From: "v1.34.4", To: "v1.35.4", TriggerTime: ago(5 * time.Hour), CompletionTime: ago(4 * time.Hour), Outcome: "RolledBack", Message: "node worker-1 failed (WrongVersion)", Nodes: v1alpha1.NodeCounts{Total: 4, Done: 1},
 			RequestedBy: "alice", RetryOf: "v1.35.3", IgnoreChecks: []v1alpha1.IgnoredCheck{{ID: "cgroup-v1", Reason: "ticket 4711"}, {ID: "bare-pod"}}, EtcdSnapshot: &v1alpha1.EtcdSnapshot{Node: "cp-1", Path: "/opt/kubectl-upgrade/snapshots/v1.35.4.db", Digest: "sha256:0123abcd"},
@@ -56,9 +57,9 @@ func TestHistory(t *testing.T) {
 }
 
 func TestReleases(t *testing.T) {
-	items := []render.Release{
-		{Minor: "v1.29", Runs: []render.Count{{Version: "v1.29.1", Nodes: 1}}, Support: version.SupportEnded},
-		{Minor: "v1.34", Newest: "v1.34.5", Runs: []render.Count{{Version: "v1.34.3", Nodes: 1}, {Version: "v1.34.4", Nodes: 3}}, Staged: []render.Count{{Version: "v1.34.5", Nodes: 2}}, Support: version.SupportEnded, SupportEnds: "2026-10-27"},
+	items := []view.Release{
+		{Minor: "v1.29", Runs: []view.Count{{Version: "v1.29.1", Nodes: 1}}, Support: version.SupportEnded},
+		{Minor: "v1.34", Newest: "v1.34.5", Runs: []view.Count{{Version: "v1.34.3", Nodes: 1}, {Version: "v1.34.4", Nodes: 3}}, Staged: []view.Count{{Version: "v1.34.5", Nodes: 2}}, Support: version.SupportEnded, SupportEnds: "2026-10-27"},
 		{Minor: "v1.35", Newest: "v1.35.4", Partly: "v1.35.5", Support: version.Supported, SupportEnds: "2027-02-28"},
 		{Minor: "v1.39", Newest: "v1.39.0", Support: version.SupportIsUnknown},
 	}

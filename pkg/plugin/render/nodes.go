@@ -10,23 +10,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // nodeTable has a row for each node. Where there is little room, the columns
 // that other commands show as well are left out.
-func nodeTable(nodes []Node, upgrade *Upgrade, o Options) string {
+func nodeTable(nodes []view.Node, upgrade *view.Upgrade, o Options) string {
 	columns := []column{
-		{"NODE", func(n Node) cell { return cell{n.Name, plain} }},
-		{"CONDITION", func(n Node) cell { return cell{orDash(n.Condition), plain} }},
-		{"KUBELET", func(n Node) cell { return cell{orDash(n.Kubelet), plain} }},
-		{"STAGED", func(n Node) cell { return cell{orDash(n.Staged), plain} }},
-		{"TARGET", func(n Node) cell { return cell{orDash(n.Target), plain} }},
-		{"RELEASE", func(n Node) cell { return cell{orDash(string(n.Release)), plain} }},
-		{"SLOT", func(n Node) cell { return cell{orDash(n.Slot), plain} }},
-		{"AGENT", func(n Node) cell { return cell{orDash(n.Agent), plain} }},
-		{"STEP", func(n Node) cell { return cell{orDash(string(n.Step)), stateColors[n.State]} }},
-		{"SINCE", func(n Node) cell { return cell{o.age(n.Since), plain} }},
-		{"WHY", func(n Node) cell {
+		{"NODE", func(n view.Node) cell { return cell{n.Name, plain} }},
+		{"CONDITION", func(n view.Node) cell { return cell{orDash(n.Condition), plain} }},
+		{"KUBELET", func(n view.Node) cell { return cell{orDash(n.Kubelet), plain} }},
+		{"STAGED", func(n view.Node) cell { return cell{orDash(n.Staged), plain} }},
+		{"TARGET", func(n view.Node) cell { return cell{orDash(n.Target), plain} }},
+		{"RELEASE", func(n view.Node) cell { return cell{orDash(string(n.Release)), plain} }},
+		{"SLOT", func(n view.Node) cell { return cell{orDash(n.Slot), plain} }},
+		{"AGENT", func(n view.Node) cell { return cell{orDash(n.Agent), plain} }},
+		{"STEP", func(n view.Node) cell { return cell{orDash(string(n.Step)), stateColors[n.State]} }},
+		{"SINCE", func(n view.Node) cell { return cell{o.age(n.Since), plain} }},
+		{"WHY", func(n view.Node) cell {
 			if upgradeSays(upgrade, n.Reason, n.Message) {
 				return cell{string(n.Reason), whyColor(n)}
 			}
@@ -58,18 +59,18 @@ func nodeTable(nodes []Node, upgrade *Upgrade, o Options) string {
 // column is a column of the nodes' table.
 type column struct {
 	title string
-	of    func(Node) cell
+	of    func(view.Node) cell
 }
 
-func whyColor(n Node) color {
-	if n.State == StateFailed {
+func whyColor(n view.Node) color {
+	if n.State == view.StateFailed {
 		return red
 	}
 	return plain
 }
 
 // NodePage draws one node: its step, why it is there, and how long each step took.
-func NodePage(n Node, o Options) string {
+func NodePage(n view.Node, o Options) string {
 	state := string(n.State)
 	if n.Step != "" {
 		state = fmt.Sprintf("%s, for %s", n.Step, o.age(n.Since))
@@ -116,7 +117,7 @@ func NodePage(n Node, o Options) string {
 
 // method returns the method where it may surprise a person: it is not a reboot, or it is
 // one although the strategy has another method.
-func nodeMethod(n Node) string {
+func nodeMethod(n view.Node) string {
 	switch {
 	case n.MethodMessage != "":
 		return fmt.Sprintf("%s, because %s", n.Method, n.MethodMessage)
@@ -127,7 +128,7 @@ func nodeMethod(n Node) string {
 }
 
 // problem says that the rest of the page may be old.
-func nodeProblem(n Node) string {
+func nodeProblem(n view.Node) string {
 	if n.AgentProblem == "" {
 		return ""
 	}
@@ -135,7 +136,7 @@ func nodeProblem(n Node) string {
 }
 
 // hold says how to release a node that its label holds.
-func nodeHold(n Node) string {
+func nodeHold(n view.Node) string {
 	if !n.OnHold {
 		return ""
 	}
@@ -143,10 +144,10 @@ func nodeHold(n Node) string {
 }
 
 // why returns the node's reason.
-func nodeWhy(n Node, o Options) string { return o.why(shownReason(n), n.Message, n.Until) }
+func nodeWhy(n view.Node, o Options) string { return o.why(shownReason(n), n.Message, n.Until) }
 
 // shownReason returns the reason's code, unless it only repeats the step.
-func shownReason(n Node) v1alpha1.Reason {
+func shownReason(n view.Node) v1alpha1.Reason {
 	if string(n.Reason) == string(n.Step) {
 		return ""
 	}

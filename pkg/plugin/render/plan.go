@@ -11,12 +11,13 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // Plan draws what would happen now. upgrade is the one that the plan is for, as
 // it will report itself; nil where it is for none, or for one that is over.
 // o.Now is the instant that was planned for.
-func Plan(p plan.Plan, upgrade *Upgrade, o Options) string {
+func Plan(p plan.Plan, upgrade *view.Upgrade, o Options) string {
 	var b strings.Builder
 	b.WriteString(o.titles(planHead(p, upgrade, o)))
 	if len(p.Findings) > 0 {
@@ -36,7 +37,7 @@ func Plan(p plan.Plan, upgrade *Upgrade, o Options) string {
 }
 
 // planHead returns the lines above the table.
-func planHead(p plan.Plan, upgrade *Upgrade, o Options) [][2]cell {
+func planHead(p plan.Plan, upgrade *view.Upgrade, o Options) [][2]cell {
 	var rows [][2]cell
 	switch {
 	case upgrade != nil:
@@ -95,7 +96,7 @@ var decisionColors = map[plan.Decision]color{plan.Go: cyan, plan.Wait: yellow, p
 
 // planTable has a row for each node, in the order in which they go. On a narrow terminal
 // it leaves out the least important columns, one after the other.
-func planTable(nodes []plan.NodePlan, upgrade *Upgrade, o Options) string {
+func planTable(nodes []plan.NodePlan, upgrade *view.Upgrade, o Options) string {
 	at, start := o.minute, "START"
 	if o.Width > 0 && !o.Wide {
 		at, start = o.short, "START "+o.zoneName()
@@ -169,42 +170,14 @@ func (o Options) minute(t *time.Time) string {
 	return t.In(o.Zone).Format("2006-01-02 15:04 MST")
 }
 
-// Policy is the UpgradePolicy, as the coordinator sees it now.
-type Policy struct {
-	// Mode is Observe or Manage.
-	Mode      v1alpha1.ManagementMode     `json:"mode,omitempty"`
-	Automatic []v1alpha1.AutomaticUpgrade `json:"automatic,omitempty"`
-	// Version is the one that new nodes are upgraded to.
-	Version string `json:"version,omitempty"`
-	// Source is the address of the folder of images.
-	Source string `json:"source,omitempty"`
-	// Problems are why the policy, or the source, cannot be understood.
-	Problems []Problem `json:"problems,omitempty"`
-}
-
 // ObservedNote tells people that no upgrade begins, and what to do.
 const ObservedNote = "the cluster is only observed: set spec.mode of UpgradePolicy " + v1alpha1.PolicyName + " to Manage: " + manageCommand
 
 // manageCommand makes agents take over the nodes that the policy selects.
 const manageCommand = "`kubectl patch upgradepolicy " + v1alpha1.PolicyName + ` --type merge -p '{"spec":{"mode":"Manage"}}'` + "`"
 
-// Problem is something that a person has to fix.
-type Problem struct {
-	Reason  v1alpha1.Reason `json:"reason"`
-	Message string          `json:"message"`
-}
-
-// Approval is one that is missing.
-type Approval struct {
-	Upgrade string `json:"upgrade"`
-	// Group that lacks it. Empty: the upgrade as a whole.
-	Group string `json:"group,omitempty"`
-	// Command gives it.
-	Command string `json:"command"`
-}
-
 // policyRows returns the lines about the policy, if there is one.
-func policyRows(p *Policy, o Options) [][2]cell {
+func policyRows(p *view.Policy, o Options) [][2]cell {
 	if p == nil {
 		return nil
 	}
@@ -222,7 +195,7 @@ func policyRows(p *Policy, o Options) [][2]cell {
 	return rows
 }
 
-func automaticText(p *Policy) string {
+func automaticText(p *view.Policy) string {
 	if len(p.Automatic) == 0 {
 		return "no automatic upgrades"
 	}
@@ -239,7 +212,7 @@ func automaticText(p *Policy) string {
 
 // approvals draws which approvals are missing. A command is not broken into lines, so that
 // it can be copied.
-func (o Options) approvals(list []Approval) string {
+func (o Options) approvals(list []view.Approval) string {
 	var b strings.Builder
 	for i, a := range list {
 		title, what := "", a.Upgrade
@@ -256,7 +229,7 @@ func (o Options) approvals(list []Approval) string {
 }
 
 // heldRows returns the lines about nodes on hold, and about those that are not managed.
-func heldRows(s Status) [][2]cell {
+func heldRows(s view.Status) [][2]cell {
 	var rows [][2]cell
 	var held []string
 	for _, n := range s.Nodes {
@@ -265,7 +238,7 @@ func heldRows(s Status) [][2]cell {
 		}
 	}
 	if len(held) > 0 {
-		rows = append(rows, titled("On hold:", cell{Few(held) + "; " + releaseHint(held...), yellow}))
+		rows = append(rows, titled("On hold:", cell{view.Few(held) + "; " + releaseHint(held...), yellow}))
 	}
 	if len(s.Unmanaged) > 0 {
 		rows = append(rows, titled("Unmanaged:", cell{fmt.Sprintf("%d, which the UpgradePolicy's nodeSelector does not match", len(s.Unmanaged)), plain}))
@@ -276,7 +249,7 @@ func heldRows(s Status) [][2]cell {
 // releaseHint says how to remove the label that holds the nodes.
 func releaseHint(nodes ...string) string {
 	names := "NODE"
-	if len(nodes) <= mostNames {
+	if len(nodes) <= view.MostNames {
 		names = strings.Join(nodes, " ")
 	}
 	return fmt.Sprintf("`kubectl label node %s %s-` removes the hold", names, v1alpha1.HoldLabel)

@@ -8,6 +8,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 func TestPlan(t *testing.T) {
@@ -25,7 +26,7 @@ func TestPlan(t *testing.T) {
 	nodes[1].PredictedStart, nodes[1].PredictedEnd = ago(0), ago(-9*time.Minute)
 	nodes[2].PredictedStart, nodes[2].PredictedEnd = ago(-9*time.Minute), ago(-18*time.Minute)
 	p := plan.Plan{PredictedStart: ago(0), PredictedEnd: ago(-18 * time.Minute), Upgrade: "patch-v1.34.4", Version: "v1.34.4", Nodes: nodes, Next: retries}
-	u := &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Reason: v1alpha1.ReasonReleased, Message: "node worker-1 is at work"}
+	u := &view.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Reason: v1alpha1.ReasonReleased, Message: "node worker-1 is at work"}
 	o := render.Options{Now: now, Zone: berlin}
 	golden(t, "plan", render.Plan(p, u, o))
 	p.PredictedEnd = nil
@@ -50,16 +51,16 @@ func TestReasonOfAllNodesIsShownOnce(t *testing.T) {
 	waits := func(name string) plan.NodePlan {
 		return plan.NodePlan{Name: name, To: "v1.34.4", Decision: plan.Wait, Reason: v1alpha1.ReasonSourceUnavailable, Message: message}
 	}
-	u := &render.Upgrade{Name: "patch", Type: "Patch", Reason: v1alpha1.ReasonSourceUnavailable, Message: message}
+	u := &view.Upgrade{Name: "patch", Type: "Patch", Reason: v1alpha1.ReasonSourceUnavailable, Message: message}
 	p := plan.Plan{Upgrade: "patch", Version: "v1.34.4", Nodes: []plan.NodePlan{waits("w1"), waits("w2")}}
-	var nodes []render.Node
+	var nodes []view.Node
 	for _, name := range []string{"w1", "w2"} {
-		nodes = append(nodes, render.Node{Name: name, State: render.StateWaiting, Reason: v1alpha1.ReasonSourceUnavailable, Message: message})
+		nodes = append(nodes, view.Node{Name: name, State: view.StateWaiting, Reason: v1alpha1.ReasonSourceUnavailable, Message: message})
 	}
 	o := render.Options{Now: now, Zone: time.UTC}
 	for name, text := range map[string]string{
 		"plan":   render.Plan(p, u, o),
-		"status": render.Screen(render.Status{Upgrade: u, Nodes: nodes}, o),
+		"status": render.Screen(view.Status{Upgrade: u, Nodes: nodes}, o),
 	} {
 		if strings.Count(text, message) != 1 || strings.Count(text, string(v1alpha1.ReasonSourceUnavailable)) != 3 {
 			t.Errorf("%s shows the message more than once, or a row without its reason:\n%s", name, text)

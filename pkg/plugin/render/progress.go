@@ -8,33 +8,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
-
-// Progress is an upgrade that is followed.
-type Progress struct {
-	Problems []Problem
-	Upgrade  Upgrade
-	// Nodes in the order in which they go.
-	Nodes []NodeProgress
-	// PredictedEnd is when the last of them is done. Nil: that is not known.
-	PredictedEnd *time.Time
-}
-
-// NodeProgress is a node in it.
-type NodeProgress struct {
-	Node
-	// Passes is how often the node has to take a slot, and PassesDone how often it
-	// is done with that: a control plane that kubeadm changes goes in two passes.
-	Passes, PassesDone int
-	// PredictedStart is when it is expected to be taken out of service. Nil: that
-	// is not known, or is over.
-	PredictedStart *time.Time
-}
 
 // Follow draws an upgrade on a terminal of so many lines: a line for each node, cut to
 // the width, and above them in full what holds nodes up. Where there is no room for all
 // nodes, it shows those that need a person, are at work or come next. 0 lines: no limit.
-func Follow(p Progress, lines int, o Options) string {
+func Follow(p view.Progress, lines int, o Options) string {
 	var b strings.Builder
 	b.WriteString(o.titles(progressHead(p, o)))
 	reasons := strings.SplitAfter(o.titles(reasonRows(p, o)), "\n")
@@ -58,7 +38,7 @@ func Follow(p Progress, lines int, o Options) string {
 }
 
 // head returns the lines above the table.
-func progressHead(p Progress, o Options) [][2]cell {
+func progressHead(p view.Progress, o Options) [][2]cell {
 	u := p.Upgrade
 	text := u.Name + ", " + path(u)
 	rows := append(problemRows(p.Problems, o), titled("Upgrade:", cell{text, bold}))
@@ -88,7 +68,7 @@ func progressHead(p Progress, o Options) [][2]cell {
 	return rows
 }
 
-func summaryColor(p Progress) color {
+func summaryColor(p view.Progress) color {
 	switch {
 	case p.Upgrade.Outcome == v1alpha1.OutcomeSucceeded:
 		return green
@@ -99,15 +79,15 @@ func summaryColor(p Progress) color {
 }
 
 // overall returns the bar of all nodes together, with their number and the time.
-func overallProgress(p Progress, o Options) string {
+func overallProgress(p view.Progress, o Options) string {
 	total, done, share := 0, 0, 0
 	for _, n := range p.Nodes {
-		if n.State == StateUnsupported || n.Reason == v1alpha1.ReasonAbandoned {
+		if n.State == view.StateUnsupported || n.Reason == v1alpha1.ReasonAbandoned {
 			continue
 		}
 		total++
 		share += nodeShare(n)
-		if n.State == StateDone {
+		if n.State == view.StateDone {
 			done++
 		}
 	}
@@ -129,8 +109,8 @@ func overallProgress(p Progress, o Options) string {
 }
 
 // tally counts the nodes, such as "480 more: 300 done, 180 waiting".
-func tally(nodes []NodeProgress, more string) string {
-	numbers := map[State]int{}
+func tally(nodes []view.NodeProgress, more string) string {
+	numbers := map[view.State]int{}
 	for _, n := range nodes {
 		numbers[n.State]++
 	}
@@ -139,19 +119,19 @@ func tally(nodes []NodeProgress, more string) string {
 
 // choose returns the nodes that matter most, in their order, so that a line is left for
 // the number of the rest.
-func choose(nodes []NodeProgress, room int) (shown, rest []NodeProgress) {
+func choose(nodes []view.NodeProgress, room int) (shown, rest []view.NodeProgress) {
 	if len(nodes) <= room {
 		return nodes, nil
 	}
 	room = max(room-1, 1)
 	chosen := make([]bool, len(nodes))
-	for _, matters := range []func(NodeProgress) bool{
-		func(n NodeProgress) bool { return n.State == StateFailed },
-		func(n NodeProgress) bool { return n.State == StateActive },
+	for _, matters := range []func(view.NodeProgress) bool{
+		func(n view.NodeProgress) bool { return n.State == view.StateFailed },
+		func(n view.NodeProgress) bool { return n.State == view.StateActive },
 		heldUp,
-		func(n NodeProgress) bool { return n.State == StateWaiting },
-		func(n NodeProgress) bool { return n.State == StateUnknown },
-		func(NodeProgress) bool { return true },
+		func(n view.NodeProgress) bool { return n.State == view.StateWaiting },
+		func(n view.NodeProgress) bool { return n.State == view.StateUnknown },
+		func(view.NodeProgress) bool { return true },
 	} {
 		for i, n := range nodes {
 			if room > 0 && !chosen[i] && matters(n) {
@@ -181,15 +161,15 @@ func clock(d time.Duration) string {
 
 // share returns how much of its upgrade the node has done, in percent. Each pass counts
 // the same.
-func nodeShare(n NodeProgress) int {
+func nodeShare(n view.NodeProgress) int {
 	switch n.State {
-	case StateDone:
+	case view.StateDone:
 		return 100
-	case StateUnsupported, StateUnknown:
+	case view.StateUnsupported, view.StateUnknown:
 		return 0
 	}
 	step, passes := n.Step, n.PassesDone
-	if n.State == StateFailed {
+	if n.State == view.StateFailed {
 		step = failedAt(n)
 	}
 	if inFirstPass(n, step) {
@@ -203,15 +183,15 @@ func roundedUp(a, b int) int { return (a + b - 1) / b }
 
 // inFirstPass reports whether a node at that step is in the first of two passes,
 // whose work may be complete before it ends.
-func inFirstPass(n NodeProgress, step v1alpha1.Step) bool {
+func inFirstPass(n view.NodeProgress, step v1alpha1.Step) bool {
 	only := step == v1alpha1.StepChecking || step == v1alpha1.StepSnapshotting
-	return only || StateOf(step) == StateActive && n.Release == v1alpha1.ReleaseControlPlane
+	return only || view.StateOf(step) == view.StateActive && n.Release == v1alpha1.ReleaseControlPlane
 }
 
 // failedAt returns the step in which the node failed.
-func failedAt(n NodeProgress) v1alpha1.Step {
+func failedAt(n view.NodeProgress) v1alpha1.Step {
 	for _, step := range slices.Backward(n.Steps) {
-		if StateOf(step.Step) == StateActive && step.Step != v1alpha1.StepAborting {
+		if view.StateOf(step.Step) == view.StateActive && step.Step != v1alpha1.StepAborting {
 			return step.Step
 		}
 	}
@@ -233,7 +213,7 @@ const nameShare = 3
 
 // progressTable has one line for each node, whatever the width: texts are cut, and on a
 // narrow terminal the reasons are only in the lines above the table.
-func progressTable(nodes []NodeProgress, o Options) string {
+func progressTable(nodes []view.NodeProgress, o Options) string {
 	header := []cell{{"NODE", bold}, {"STEP", bold}, {"PROGRESS", bold}, {"TIME", bold}, {"WHY", bold}}
 	rows := [][]cell{header}
 	for _, n := range nodes {
@@ -321,19 +301,19 @@ func (o Options) cut(text string, room int) string {
 
 // time returns how long a node has been at work, or took, or when it is expected to
 // begin.
-func progressTime(n NodeProgress, o Options) string {
+func progressTime(n view.NodeProgress, o Options) string {
 	switch n.State {
-	case StateActive:
+	case view.StateActive:
 		return clock(o.Now.Sub(passBegan(n, o.Now)))
-	case StateFailed:
+	case view.StateFailed:
 		if n.Since != nil {
 			return clock(o.Now.Sub(*n.Since))
 		}
-	case StateDone:
+	case view.StateDone:
 		if took := passTook(n); took > 0 {
 			return clock(took)
 		}
-	case StateWaiting:
+	case view.StateWaiting:
 		switch {
 		case n.PredictedStart == nil:
 		case o.narrow():
@@ -346,7 +326,7 @@ func progressTime(n NodeProgress, o Options) string {
 }
 
 // passBegan returns when a node that is at work took its slot.
-func passBegan(n NodeProgress, otherwise time.Time) time.Time {
+func passBegan(n view.NodeProgress, otherwise time.Time) time.Time {
 	for _, step := range slices.Backward(n.Steps) {
 		if step.Step == v1alpha1.StepLocking {
 			return step.StartTime.Time
@@ -359,10 +339,10 @@ func passBegan(n NodeProgress, otherwise time.Time) time.Time {
 }
 
 // took returns how long the node was at work, without the time between its passes.
-func passTook(n NodeProgress) time.Duration {
+func passTook(n view.NodeProgress) time.Duration {
 	var total time.Duration
 	for _, step := range n.Steps {
-		if StateOf(step.Step) == StateActive && step.EndTime != nil {
+		if view.StateOf(step.Step) == view.StateActive && step.EndTime != nil {
 			total += step.EndTime.Sub(step.StartTime.Time)
 		}
 	}
@@ -370,7 +350,7 @@ func passTook(n NodeProgress) time.Duration {
 }
 
 // why returns the node's reason, and when it tries again.
-func progressWhy(n NodeProgress, o Options) string {
+func progressWhy(n view.NodeProgress, o Options) string {
 	if n.RetryTime != nil && n.RetryTime.After(o.Now) && n.Step == v1alpha1.StepWaiting {
 		return o.why(shownReason(n.Node), n.Message, nil) + "; tries again " + o.when(*n.RetryTime)
 	}

@@ -11,10 +11,11 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // minor returns a minor in the middle: one node is done, one works, one aborted, the others wait.
-func minor() render.Progress {
+func minor() view.Progress {
 	steps := func(began time.Duration, names ...v1alpha1.Step) (list []v1alpha1.StepTime) {
 		for i, name := range names {
 			at := metav1.NewMicroTime(now.Add(-began + time.Duration(i)*time.Minute))
@@ -28,37 +29,37 @@ func minor() render.Progress {
 	done := steps(40*time.Minute, "Locking", "Kubeadm", "Unlocking", "Waiting", "Locking", "Rebooting", "Unlocking")
 	done[len(done)-1].EndTime = &metav1.MicroTime{Time: now.Add(-33 * time.Minute)}
 	long := "ip-10-0-12-1.eu-central-1.compute.internal"
-	return render.Progress{
-		Upgrade:      render.Upgrade{Name: "v1.35.4", Type: "Minor", From: "v1.34.4", To: "v1.35.4", TriggerTime: ago(42 * time.Minute), Reason: "Released", Message: "node " + long + " is at work"},
+	return view.Progress{
+		Upgrade:      view.Upgrade{Name: "v1.35.4", Type: "Minor", From: "v1.34.4", To: "v1.35.4", TriggerTime: ago(42 * time.Minute), Reason: "Released", Message: "node " + long + " is at work"},
 		PredictedEnd: ago(-33 * time.Minute),
-		Nodes: []render.NodeProgress{
-			{Passes: 2, PassesDone: 1, Node: render.Node{Name: "cp-1", State: render.StateDone, Step: "Idle", Reason: "UpToDate", Message: "the node runs v1.35.4", Steps: done}},
-			{Node: render.Node{Name: long, State: render.StateActive, Step: "Draining", Since: ago(95 * time.Second), Reason: "DrainBlocked",
+		Nodes: []view.NodeProgress{
+			{Passes: 2, PassesDone: 1, Node: view.Node{Name: "cp-1", State: view.StateDone, Step: "Idle", Reason: "UpToDate", Message: "the node runs v1.35.4", Steps: done}},
+			{Node: view.Node{Name: long, State: view.StateActive, Step: "Draining", Since: ago(95 * time.Second), Reason: "DrainBlocked",
 				Message: "PodDisruptionBudget web/web allows no eviction of pod web/web-7c9f-abcde", Steps: steps(125*time.Second, "Locking", "Cordoning", "Draining")}},
-			{Node: render.Node{Name: "worker-2", State: render.StateActive, Step: "Settling", Since: ago(time.Minute), Reason: "Released", Message: "Ready; settling", Until: ago(-time.Minute), Steps: steps(9*time.Minute, "Locking", "Settling")}},
-			{Node: render.Node{Name: "worker-3", State: render.StateWaiting, Step: "Waiting", Reason: "DrainTimeout", Message: "pod db/db-0 did not leave within 15m0s", RetryTime: ago(-4 * time.Minute)}},
-			{PredictedStart: ago(-12 * time.Minute), Node: render.Node{Name: "worker-4", State: render.StateWaiting, Step: "Waiting", Reason: "NotItsTurn", Message: "other nodes are before it (at most 2 at once)"}},
-			{PredictedStart: ago(-30 * time.Hour), Node: render.Node{Name: "worker-5", State: render.StateWaiting, Step: "Staging", Reason: "Staging", Message: "the image is being downloaded and checked"}},
-			{Node: render.Node{Name: "worker-6", State: render.StateUnknown, Message: "no agent has reported from this node"}},
+			{Node: view.Node{Name: "worker-2", State: view.StateActive, Step: "Settling", Since: ago(time.Minute), Reason: "Released", Message: "Ready; settling", Until: ago(-time.Minute), Steps: steps(9*time.Minute, "Locking", "Settling")}},
+			{Node: view.Node{Name: "worker-3", State: view.StateWaiting, Step: "Waiting", Reason: "DrainTimeout", Message: "pod db/db-0 did not leave within 15m0s", RetryTime: ago(-4 * time.Minute)}},
+			{PredictedStart: ago(-12 * time.Minute), Node: view.Node{Name: "worker-4", State: view.StateWaiting, Step: "Waiting", Reason: "NotItsTurn", Message: "other nodes are before it (at most 2 at once)"}},
+			{PredictedStart: ago(-30 * time.Hour), Node: view.Node{Name: "worker-5", State: view.StateWaiting, Step: "Staging", Reason: "Staging", Message: "the image is being downloaded and checked"}},
+			{Node: view.Node{Name: "worker-6", State: view.StateUnknown, Message: "no agent has reported from this node"}},
 		},
 	}
 }
 
 // fleet returns a large cluster, with the interesting nodes in the middle.
-func fleet(n int) render.Progress {
+func fleet(n int) view.Progress {
 	p := minor()
 	p.Nodes = nil
 	for i := range n {
-		node := render.Node{Name: fmt.Sprintf("worker-%03d", i), State: render.StateWaiting, Step: "Waiting", Reason: "NotItsTurn", Message: "other nodes are before it"}
+		node := view.Node{Name: fmt.Sprintf("worker-%03d", i), State: view.StateWaiting, Step: "Waiting", Reason: "NotItsTurn", Message: "other nodes are before it"}
 		switch {
 		case i < n/2:
-			node.State, node.Step, node.Reason, node.Message = render.StateDone, "Idle", "UpToDate", ""
+			node.State, node.Step, node.Reason, node.Message = view.StateDone, "Idle", "UpToDate", ""
 		case i == n/2:
-			node.State, node.Step, node.Reason, node.Message = render.StateActive, "Rebooting", "Released", ""
+			node.State, node.Step, node.Reason, node.Message = view.StateActive, "Rebooting", "Released", ""
 		case i == n-3:
-			node.State, node.Step, node.Reason, node.Message = render.StateFailed, "Failed", "RebootFailed", "the reboot did not happen"
+			node.State, node.Step, node.Reason, node.Message = view.StateFailed, "Failed", "RebootFailed", "the reboot did not happen"
 		}
-		p.Nodes = append(p.Nodes, render.NodeProgress{Node: node})
+		p.Nodes = append(p.Nodes, view.NodeProgress{Node: node})
 	}
 	return p
 }
@@ -75,7 +76,7 @@ func TestFollow(t *testing.T) {
 	ended := minor()
 	ended.Upgrade.Outcome, ended.Upgrade.Reason, ended.Upgrade.Message, ended.Upgrade.CompletionTime = "Succeeded", "UpToDate", "all 7 nodes run v1.35.4", ago(0)
 	ended.Nodes, ended.PredictedEnd = ended.Nodes[:1], nil
-	young := render.Progress{Upgrade: render.Upgrade{Name: "v1.35.4", To: "v1.35.4"}, Nodes: minor().Nodes[6:]}
+	young := view.Progress{Upgrade: view.Upgrade{Name: "v1.35.4", To: "v1.35.4"}, Nodes: minor().Nodes[6:]}
 	for name, got := range map[string]string{
 		"follow":       render.Follow(minor(), 0, o),
 		"follow-140":   render.Follow(minor(), 40, at(140)),
@@ -93,7 +94,7 @@ func TestFollow(t *testing.T) {
 // TestFollowFitsTheTerminal checks that no line is wider than the terminal.
 func TestFollowFitsTheTerminal(t *testing.T) {
 	for width := 40; width <= 200; width++ {
-		for _, p := range []render.Progress{minor(), fleet(500)} {
+		for _, p := range []view.Progress{minor(), fleet(500)} {
 			o := render.Options{Now: now, Zone: time.UTC, Width: width}
 			got := strings.TrimRight(render.Follow(p, 24, o), "\n")
 			lines := strings.Split(got, "\n")
@@ -109,7 +110,7 @@ func TestFollowFitsTheTerminal(t *testing.T) {
 				t.Errorf("%d columns: the number of nodes that are not shown is missing:\n%s", width, got)
 			}
 			for _, must := range p.Nodes {
-				if must.State == render.StateFailed || must.State == render.StateActive {
+				if must.State == view.StateFailed || must.State == view.StateActive {
 					if width >= 60 && !strings.Contains(got, must.Name[:8]) {
 						t.Errorf("%d columns: %s is not there:\n%s", width, must.Name, got)
 					}
@@ -121,20 +122,20 @@ func TestFollowFitsTheTerminal(t *testing.T) {
 
 // TestBarGrows checks that the bar of a node never gets shorter.
 func TestBarGrows(t *testing.T) {
-	way := []render.NodeProgress{}
-	add := func(state render.State, release v1alpha1.Release, passesDone int, steps ...v1alpha1.Step) {
+	way := []view.NodeProgress{}
+	add := func(state view.State, release v1alpha1.Release, passesDone int, steps ...v1alpha1.Step) {
 		for _, step := range steps {
-			way = append(way, render.NodeProgress{Passes: 2, PassesDone: passesDone, Node: render.Node{Name: "n", State: state, Step: step, Release: release}})
+			way = append(way, view.NodeProgress{Passes: 2, PassesDone: passesDone, Node: view.Node{Name: "n", State: state, Step: step, Release: release}})
 		}
 	}
-	add(render.StateWaiting, "None", 0, "Idle", "Staging", "Waiting")
-	add(render.StateActive, "ControlPlane", 0, "Locking", "Snapshotting", "Kubeadm", "Checking", "Unlocking")
-	add(render.StateWaiting, "None", 1, "Waiting")
-	add(render.StateActive, "Node", 1, "Locking", "Kubeadm", "Cordoning", "Draining", "LastCheck", "Activating", "Rebooting", "Verifying", "Settling", "Uncordoning", "Observing", "Unlocking")
-	add(render.StateDone, "None", 1, "Idle")
+	add(view.StateWaiting, "None", 0, "Idle", "Staging", "Waiting")
+	add(view.StateActive, "ControlPlane", 0, "Locking", "Snapshotting", "Kubeadm", "Checking", "Unlocking")
+	add(view.StateWaiting, "None", 1, "Waiting")
+	add(view.StateActive, "Node", 1, "Locking", "Kubeadm", "Cordoning", "Draining", "LastCheck", "Activating", "Rebooting", "Verifying", "Settling", "Uncordoning", "Observing", "Unlocking")
+	add(view.StateDone, "None", 1, "Idle")
 	before := -1
 	for _, n := range way {
-		line := strings.Split(render.Follow(render.Progress{Nodes: []render.NodeProgress{n}}, 0, render.Options{Now: now, Zone: time.UTC}), "\n")
+		line := strings.Split(render.Follow(view.Progress{Nodes: []view.NodeProgress{n}}, 0, render.Options{Now: now, Zone: time.UTC}), "\n")
 		long := strings.Count(line[2], "#")
 		if long < before {
 			t.Errorf("%s %s: the bar is shorter than before", n.State, n.Step)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -25,30 +26,30 @@ var now = time.Date(2026, 11, 22, 1, 30, 0, 0, time.UTC)
 func ago(d time.Duration) *time.Time { t := now.Add(-d); return &t }
 
 // busy returns a cluster with every kind of state.
-func busy() render.Status {
-	return render.Status{
-		Upgrade: &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Progress: "1/5", TriggerTime: ago(4 * time.Minute),
+func busy() view.Status {
+	return view.Status{
+		Upgrade: &view.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Progress: "1/5", TriggerTime: ago(4 * time.Minute),
 			Reason: v1alpha1.ReasonNodeFailed, Message: "worker-3 did not come back", Stalled: true},
 		Queued: []string{"minor-v1.35.4", "reboot-1"},
-		Last:   &render.Upgrade{Name: "patch-v1.34.3"},
-		Schedules: []render.Schedule{
+		Last:   &view.Upgrade{Name: "patch-v1.34.3"},
+		Schedules: []view.Schedule{
 			{Name: "nightly", State: "Open", Until: ago(-210 * time.Minute)},
 			{Name: "freeze", State: "Excluded"},
 			{Name: "broken", State: "Invalid", Message: `recurrence: "FREQ=NEVER" is not understood`},
 		},
-		Nodes: []render.Node{
-			{Name: "cp-1", Condition: "Ready", State: render.StateDone, Kubelet: "v1.34.4", Staged: "v1.34.4", Target: "v1.34.4", Step: "Idle", Since: ago(time.Minute), Reason: "UpToDate"},
-			{Name: "cp-2", Condition: "Ready", State: render.StateWaiting, Kubelet: "v1.34.3", Staged: "v1.34.4", Step: "Waiting", Since: ago(time.Minute), Reason: "WindowClosed", Message: "window nightly/w opens 2026-11-23 02:00 Europe/Berlin", Until: ago(-23*time.Hour - 30*time.Minute)},
-			{Name: "worker-1", Condition: "Ready,SchedulingDisabled", State: render.StateActive, Kubelet: "v1.34.3", Staged: "v1.34.4", Target: "v1.34.4", Release: "Node", Slot: "slot-0", Agent: "v0.1.0", Step: "Draining", Since: ago(12 * time.Second),
+		Nodes: []view.Node{
+			{Name: "cp-1", Condition: "Ready", State: view.StateDone, Kubelet: "v1.34.4", Staged: "v1.34.4", Target: "v1.34.4", Step: "Idle", Since: ago(time.Minute), Reason: "UpToDate"},
+			{Name: "cp-2", Condition: "Ready", State: view.StateWaiting, Kubelet: "v1.34.3", Staged: "v1.34.4", Step: "Waiting", Since: ago(time.Minute), Reason: "WindowClosed", Message: "window nightly/w opens 2026-11-23 02:00 Europe/Berlin", Until: ago(-23*time.Hour - 30*time.Minute)},
+			{Name: "worker-1", Condition: "Ready,SchedulingDisabled", State: view.StateActive, Kubelet: "v1.34.3", Staged: "v1.34.4", Target: "v1.34.4", Release: "Node", Slot: "slot-0", Agent: "v0.1.0", Step: "Draining", Since: ago(12 * time.Second),
 				Reason: "DrainBlocked", Message: "PodDisruptionBudget web/web allows no eviction of pod web/web-7c9f-abcde"},
-			{Name: "worker-2", Condition: "Ready", State: render.StateWaiting, Kubelet: "v1.34.3", Staged: "v1.34.4", Step: "Waiting", Since: ago(4 * time.Minute), Reason: "NotItsTurn", Message: "worker-1 is before it", Until: ago(-210 * time.Minute)},
-			{Name: "worker-3", Condition: "NotReady,SchedulingDisabled", State: render.StateFailed, Kubelet: "v1.34.3", Staged: "v1.34.4", Step: "Failed", Since: ago(90 * time.Minute), Reason: "RebootFailed", Message: "the reboot was asked for and did not happen"},
-			{Name: "worker-4", Condition: "Ready", State: render.StateUnknown, Message: "no agent has reported from this node", OnHold: true},
+			{Name: "worker-2", Condition: "Ready", State: view.StateWaiting, Kubelet: "v1.34.3", Staged: "v1.34.4", Step: "Waiting", Since: ago(4 * time.Minute), Reason: "NotItsTurn", Message: "worker-1 is before it", Until: ago(-210 * time.Minute)},
+			{Name: "worker-3", Condition: "NotReady,SchedulingDisabled", State: view.StateFailed, Kubelet: "v1.34.3", Staged: "v1.34.4", Step: "Failed", Since: ago(90 * time.Minute), Reason: "RebootFailed", Message: "the reboot was asked for and did not happen"},
+			{Name: "worker-4", Condition: "Ready", State: view.StateUnknown, Message: "no agent has reported from this node", OnHold: true},
 		},
 		Unmanaged: []string{"edge-1", "edge-2"},
-		Policy: &render.Policy{Automatic: []v1alpha1.AutomaticUpgrade{{Type: "Patch", MinAgeSeconds: ptr.To[int32](7 * 24 * 3600)}, {Type: "Reboot"}}, Version: "v1.34.3",
-			Problems: []render.Problem{{Reason: "SourceUnavailable", Message: "reading https://images.example/SHA256SUMS: no such host"}}},
-		Approvals: []render.Approval{
+		Policy: &view.Policy{Automatic: []v1alpha1.AutomaticUpgrade{{Type: "Patch", MinAgeSeconds: ptr.To[int32](7 * 24 * 3600)}, {Type: "Reboot"}}, Version: "v1.34.3",
+			Problems: []view.Problem{{Reason: "SourceUnavailable", Message: "reading https://images.example/SHA256SUMS: no such host"}}},
+		Approvals: []view.Approval{
 			{Upgrade: "patch-v1.34.4", Group: "db", Command: `kubectl patch clusterupgrade patch-v1.34.4 --type merge -p '{"spec":{"approved":{"groups":["db"]}}}'`},
 			{Upgrade: "minor-v1.35.4", Command: `kubectl patch clusterupgrade minor-v1.35.4 --type merge -p '{"spec":{"approved":{"upgrade":true}}}'`},
 		},
@@ -60,9 +61,9 @@ func TestScreens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	finished := render.Status{Last: &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Outcome: "Succeeded", CompletionTime: ago(72 * time.Hour)},
-		Schedules: []render.Schedule{{Name: "nightly", State: "Closed", Until: ago(-22 * time.Hour)}}, Policy: &render.Policy{}}
-	failed := render.Status{Last: &render.Upgrade{Name: "u", Type: "Reboot", Outcome: "Failed", CompletionTime: ago(time.Hour), Reason: "NodeFailed", Message: "worker-3 did not come back"}}
+	finished := view.Status{Last: &view.Upgrade{Name: "patch-v1.34.4", Type: "Patch", From: "v1.34.3", To: "v1.34.4", Outcome: "Succeeded", CompletionTime: ago(72 * time.Hour)},
+		Schedules: []view.Schedule{{Name: "nightly", State: "Closed", Until: ago(-22 * time.Hour)}}, Policy: &view.Policy{}}
+	failed := view.Status{Last: &view.Upgrade{Name: "u", Type: "Reboot", Outcome: "Failed", CompletionTime: ago(time.Hour), Reason: "NodeFailed", Message: "worker-3 did not come back"}}
 	worker := busy().Nodes[2]
 	worker.Attempts, worker.OnHold, worker.Installed, worker.RetryTime = 2, true, []string{"v1.34.3", "v1.34.4"}, ago(-5*time.Minute)
 	step := func(name v1alpha1.Step, began, ended time.Duration) v1alpha1.StepTime {
@@ -134,9 +135,9 @@ func TestTransitions(t *testing.T) {
 	after.Nodes[2].Message = "one pod less"
 	after.Nodes[3].Step, after.Nodes[3].Reason, after.Nodes[3].Message = "Locking", "Released", ""
 	after.Nodes[3].Since = ago(2 * time.Second)
-	after.Nodes = append(after.Nodes[:5], render.Node{Name: "worker-5", Message: "no agent has reported from this node"})
+	after.Nodes = append(after.Nodes[:5], view.Node{Name: "worker-5", Message: "no agent has reported from this node"})
 	after.Schedules[0].State = "Closed"
-	after.Upgrade, after.Last = nil, &render.Upgrade{Name: "patch-v1.34.4", Type: "Patch", To: "v1.34.4", Outcome: "Failed"}
+	after.Upgrade, after.Last = nil, &view.Upgrade{Name: "patch-v1.34.4", Type: "Patch", To: "v1.34.4", Outcome: "Failed"}
 	want := []string{
 		"2026-11-22T01:29:58Z node worker-2: Locking: Released",
 		"2026-11-22T01:30:00Z upgrade patch-v1.34.4: Patch to v1.34.4, Failed",
@@ -147,19 +148,19 @@ func TestTransitions(t *testing.T) {
 	if diff := cmp.Diff(want, render.Transitions(&before, after, now)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := render.Transitions(nil, render.Status{}, now); len(got) != 1 {
+	if got := render.Transitions(nil, view.Status{}, now); len(got) != 1 {
 		t.Errorf("the first transitions of an empty cluster are %q, want one line", got)
 	}
 }
 
 // TestStateOfEachStep checks that every step has a state: an unknown step would be shown as work.
 func TestStateOfEachStep(t *testing.T) {
-	for step, want := range map[v1alpha1.Step]render.State{
-		"": render.StateUnknown, v1alpha1.StepIdle: render.StateDone, v1alpha1.StepStaging: render.StateWaiting, v1alpha1.StepWaiting: render.StateWaiting,
-		v1alpha1.StepLocking: render.StateActive, v1alpha1.StepUnlocking: render.StateActive, v1alpha1.StepAborting: render.StateActive,
-		v1alpha1.StepFailed: render.StateFailed, v1alpha1.StepRolledBack: render.StateFailed, v1alpha1.StepUnsupported: render.StateUnsupported,
+	for step, want := range map[v1alpha1.Step]view.State{
+		"": view.StateUnknown, v1alpha1.StepIdle: view.StateDone, v1alpha1.StepStaging: view.StateWaiting, v1alpha1.StepWaiting: view.StateWaiting,
+		v1alpha1.StepLocking: view.StateActive, v1alpha1.StepUnlocking: view.StateActive, v1alpha1.StepAborting: view.StateActive,
+		v1alpha1.StepFailed: view.StateFailed, v1alpha1.StepRolledBack: view.StateFailed, v1alpha1.StepUnsupported: view.StateUnsupported,
 	} {
-		if got := render.StateOf(step); got != want {
+		if got := view.StateOf(step); got != want {
 			t.Errorf("%q: %s, want %s", step, got, want)
 		}
 	}

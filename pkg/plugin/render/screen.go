@@ -3,10 +3,12 @@ package render
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // Screen draws the cluster on one screen.
-func Screen(s Status, o Options) string {
+func Screen(s view.Status, o Options) string {
 	rows := policyRows(s.Policy, o)
 	for i, schedule := range s.Schedules {
 		title := ""
@@ -27,7 +29,7 @@ func Screen(s Status, o Options) string {
 }
 
 // problemRows returns the lines about programs that do not run.
-func problemRows(problems []Problem, o Options) [][2]cell {
+func problemRows(problems []view.Problem, o Options) [][2]cell {
 	var rows [][2]cell
 	for _, p := range problems {
 		rows = append(rows, titled("Problem:", cell{o.why(p.Reason, p.Message, nil), red}))
@@ -50,7 +52,7 @@ func (o Options) titles(rows [][2]cell) string {
 func titled(title string, text cell) [2]cell { return [2]cell{{text: title}, text} }
 
 // headline returns the lines about the active upgrade, or the last one.
-func headline(s Status, o Options) [][2]cell {
+func headline(s view.Status, o Options) [][2]cell {
 	if s.Upgrade == nil {
 		rows := [][2]cell{titled("Upgrade:", cell{"none is active", plain})}
 		if s.Last != nil {
@@ -86,7 +88,7 @@ func headline(s Status, o Options) [][2]cell {
 }
 
 // path returns from where to where an upgrade goes, such as "Patch v1.34.3 -> v1.34.4".
-func path(u Upgrade) string {
+func path(u view.Upgrade) string {
 	switch {
 	case u.To == "":
 		return string(u.Type)
@@ -96,7 +98,7 @@ func path(u Upgrade) string {
 	return fmt.Sprintf("%s %s -> %s", u.Type, u.From, u.To)
 }
 
-func ended(u Upgrade, o Options) string {
+func ended(u view.Upgrade, o Options) string {
 	text := fmt.Sprintf("%s, %s: %s", u.Name, path(u), u.Outcome)
 	if u.CompletionTime != nil {
 		text += " " + o.age(u.CompletionTime) + " ago"
@@ -107,21 +109,21 @@ func ended(u Upgrade, o Options) string {
 	return text
 }
 
-func outcomeColor(u Upgrade) color {
+func outcomeColor(u view.Upgrade) color {
 	if u.Outcome == "Succeeded" {
 		return plain
 	}
 	return red
 }
 
-func upgradeColor(u Upgrade) color {
+func upgradeColor(u view.Upgrade) color {
 	if u.Stalled {
 		return red
 	}
 	return plain
 }
 
-func scheduleLine(s Schedule, o Options) cell {
+func scheduleLine(s view.Schedule, o Options) cell {
 	text := s.Name + ": " + s.State
 	if s.Until != nil && s.Until.After(o.Now) {
 		text += " until " + o.when(*s.Until)
@@ -134,14 +136,14 @@ func scheduleLine(s Schedule, o Options) cell {
 
 // count counts the nodes, such as "3: 1 done, 2 waiting". Without an upgrade, nothing is
 // done: the nodes are idle.
-func count(s Status) string {
+func count(s view.Status) string {
 	if len(s.Nodes) == 0 && len(s.Unmanaged) > 0 {
 		return "none matches the UpgradePolicy's nodeSelector"
 	}
 	if len(s.Nodes) == 0 {
 		return "none: no agent has reported; see `kubectl -n kubectl-upgrade get pods`"
 	}
-	numbers := map[State]int{}
+	numbers := map[view.State]int{}
 	for _, node := range s.Nodes {
 		numbers[node.State]++
 	}
@@ -153,9 +155,9 @@ func count(s Status) string {
 }
 
 // byState returns the numbers, such as "1 done, 2 waiting".
-func byState(numbers map[State]int) string {
+func byState(numbers map[view.State]int) string {
 	var parts []string
-	for _, state := range []State{StateDone, StateActive, StateWaiting, StateFailed, StateUnsupported, StateUnknown} {
+	for _, state := range []view.State{view.StateDone, view.StateActive, view.StateWaiting, view.StateFailed, view.StateUnsupported, view.StateUnknown} {
 		if n := numbers[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(string(state))))
 		}

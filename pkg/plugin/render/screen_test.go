@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // TestWithoutUpgradeNodesAreIdle checks that no node counts as done while there is no
 // upgrade.
 func TestWithoutUpgradeNodesAreIdle(t *testing.T) {
-	s := Status{Nodes: []Node{{Name: "a", State: StateDone}, {Name: "b", State: StateDone}}}
+	s := view.Status{Nodes: []view.Node{{Name: "a", State: view.StateDone}, {Name: "b", State: view.StateDone}}}
 	if got := count(s); got != "2: 2 idle" {
 		t.Errorf("without an upgrade: got %q", got)
 	}
-	s.Upgrade = &Upgrade{Name: "u"}
+	s.Upgrade = &view.Upgrade{Name: "u"}
 	if got := count(s); got != "2: 2 done" {
 		t.Errorf("with an upgrade: got %q", got)
 	}
@@ -39,7 +40,7 @@ func TestHoldHintHasNames(t *testing.T) {
 // sentence says already.
 func TestCodeIsNotRepeated(t *testing.T) {
 	o := Options{Now: time.Unix(0, 0), Zone: time.UTC}
-	for want, n := range map[string]Node{
+	for want, n := range map[string]view.Node{
 		"2 pods are terminating":               {Step: v1alpha1.StepDraining, Reason: v1alpha1.ReasonDraining, Message: "2 pods are terminating"},
 		"DrainBlocked: 2 pods remain":          {Step: v1alpha1.StepDraining, Reason: v1alpha1.ReasonDrainBlocked, Message: "2 pods remain"},
 		"the coordinator released the node":    {Step: v1alpha1.StepWaiting, Reason: v1alpha1.ReasonReleased, Message: "the coordinator released the node"},

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // Options are what drawing depends on besides the values.
@@ -60,8 +61,8 @@ func (o Options) paint(text string, c color) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-var stateColors = map[State]color{
-	StateDone: green, StateActive: cyan, StateWaiting: yellow, StateFailed: red, StateUnsupported: faint, StateUnknown: faint,
+var stateColors = map[view.State]color{
+	view.StateDone: green, view.StateActive: cyan, view.StateWaiting: yellow, view.StateFailed: red, view.StateUnsupported: faint, view.StateUnknown: faint,
 }
 
 // colorLength returns how many bytes of a color of ours the text begins with; 0: it
@@ -108,18 +109,8 @@ func Paragraph(text string, o Options) []string {
 	return lines
 }
 
-// People are those who decided about an upgrade after it was requested.
-type People struct {
-	// Changed reports whether its spec was changed after it was created, and ChangedBy is
-	// the user who did so last. Empty: that is not known.
-	Changed   bool   `json:"changed,omitempty"`
-	ChangedBy string `json:"changedBy,omitempty"`
-	// ApprovedBy is the user who approved last. Empty: not known, or not approved.
-	ApprovedBy string `json:"approvedBy,omitempty"`
-}
-
 // lines returns a phrase for each decision.
-func peopleLines(p People) (list []string) {
+func peopleLines(p view.People) (list []string) {
 	switch {
 	case p.ChangedBy != "":
 		list = append(list, "changed by "+p.ChangedBy)

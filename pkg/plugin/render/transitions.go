@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // Transitions returns a line with its time for each change from one status to the next:
@@ -17,13 +18,13 @@ import (
 // The time of a step is the one that the node wrote, so a step that began and ended
 // between the two is among them. Many nodes that begin to wait for the same thing share
 // a line.
-func Transitions(before *Status, after Status, now time.Time) []string {
+func Transitions(before *view.Status, after view.Status, now time.Time) []string {
 	var changes []change
 	if line := upgradeLine(after); before == nil || line != upgradeLine(*before) {
 		changes = append(changes, change{now, line})
 	}
 	if before == nil {
-		before = &Status{}
+		before = &view.Status{}
 	}
 	for _, p := range after.Problems {
 		if !slices.Contains(before.Problems, p) {
@@ -54,9 +55,9 @@ type change struct {
 	text string
 }
 
-func nodeChanges(before, after []Node, now time.Time) []change {
+func nodeChanges(before, after []view.Node, now time.Time) []change {
 	var changes []change
-	at := map[string]Node{}
+	at := map[string]view.Node{}
 	for _, node := range before {
 		at[node.Name] = node
 	}
@@ -75,7 +76,7 @@ func nodeChanges(before, after []Node, now time.Time) []change {
 		if known && old.Step == node.Step && old.Reason == node.Reason {
 			continue
 		}
-		if text := nodeText(node); node.State != StateActive && node.State != StateFailed {
+		if text := nodeText(node); node.State != view.StateActive && node.State != view.StateFailed {
 			inService[text] = append(inService[text], node.Name)
 		}
 		began := now
@@ -102,7 +103,7 @@ func nodeChanges(before, after []Node, now time.Time) []change {
 
 // began returns when the node's present step began: to the microsecond if it is among its
 // steps, else to the second.
-func nodeBegan(n Node, now time.Time) time.Time {
+func nodeBegan(n view.Node, now time.Time) time.Time {
 	if last := len(n.Steps) - 1; last >= 0 && n.Steps[last].Step == n.Step {
 		return n.Steps[last].StartTime.Time
 	}
@@ -122,11 +123,11 @@ func merge(changes []change, text string, names []string, now time.Time) []chang
 		old["node "+name+": "+text] = true
 	}
 	changes = slices.DeleteFunc(changes, func(c change) bool { return old[c.text] })
-	return append(changes, change{now, "nodes " + Few(names) + ": " + text})
+	return append(changes, change{now, "nodes " + view.Few(names) + ": " + text})
 }
 
 // passed returns the steps that a node went through between two statuses.
-func passed(old, node Node) []change {
+func passed(old, node view.Node) []change {
 	var last time.Time
 	if n := len(old.Steps); n > 0 {
 		last = old.Steps[n-1].StartTime.Time
@@ -145,7 +146,7 @@ func passed(old, node Node) []change {
 }
 
 // upgradeLine returns the line about the active upgrade, or the last one.
-func upgradeLine(s Status) string {
+func upgradeLine(s view.Status) string {
 	switch {
 	case s.Upgrade != nil && s.Upgrade.Outcome != "":
 		return fmt.Sprintf("upgrade %s: %s, %s", s.Upgrade.Name, path(*s.Upgrade), s.Upgrade.Outcome)
@@ -159,7 +160,7 @@ func upgradeLine(s Status) string {
 }
 
 // nodeText returns a node's step, and why it is there.
-func nodeText(n Node) string {
+func nodeText(n view.Node) string {
 	parts := []string{orDash(string(n.Step)), string(n.Reason), n.Message}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }

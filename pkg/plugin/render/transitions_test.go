@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // TestTransitionsHaveUnobservedSteps checks that steps which began and ended between two reads
@@ -21,8 +22,8 @@ func TestTransitionsHaveUnobservedSteps(t *testing.T) {
 		}
 		return list
 	}
-	before := render.Status{Nodes: []render.Node{{Name: "w-1", Step: "Waiting", State: render.StateWaiting, Steps: steps("Waiting")}}}
-	after := render.Status{Nodes: []render.Node{{Name: "w-1", Step: "Draining", State: render.StateActive, Since: ago(7 * time.Second),
+	before := view.Status{Nodes: []view.Node{{Name: "w-1", Step: "Waiting", State: view.StateWaiting, Steps: steps("Waiting")}}}
+	after := view.Status{Nodes: []view.Node{{Name: "w-1", Step: "Draining", State: view.StateActive, Since: ago(7 * time.Second),
 		Message: "2 pods are terminating", Steps: steps("Waiting", "Locking", "Cordoning", "Draining")}}}
 	want := []string{
 		"2026-11-22T01:29:51Z node w-1: Locking",
@@ -43,19 +44,19 @@ func TestTransitionsOfOneSecondAreInOrder(t *testing.T) {
 	step := func(name v1alpha1.Step, after time.Duration) v1alpha1.StepTime {
 		return v1alpha1.StepTime{Step: name, StartTime: metav1.NewMicroTime(now.Add(after))}
 	}
-	before := render.Status{Nodes: []render.Node{
-		{Name: "w-1", Step: "Rebooting", State: render.StateActive, Steps: []v1alpha1.StepTime{step("Rebooting", -9*time.Second)}},
-		{Name: "w-2", Step: "Draining", State: render.StateActive, Steps: []v1alpha1.StepTime{step("Draining", -9*time.Second)}},
-		{Name: "w-3", Step: "Locking", State: render.StateActive, Steps: []v1alpha1.StepTime{step("Locking", -9*time.Second)}},
+	before := view.Status{Nodes: []view.Node{
+		{Name: "w-1", Step: "Rebooting", State: view.StateActive, Steps: []v1alpha1.StepTime{step("Rebooting", -9*time.Second)}},
+		{Name: "w-2", Step: "Draining", State: view.StateActive, Steps: []v1alpha1.StepTime{step("Draining", -9*time.Second)}},
+		{Name: "w-3", Step: "Locking", State: view.StateActive, Steps: []v1alpha1.StepTime{step("Locking", -9*time.Second)}},
 	}}
-	after := render.Status{Nodes: []render.Node{
+	after := view.Status{Nodes: []view.Node{
 		// since is to the second: before the step that came before it.
-		{Name: "w-1", Step: "Settling", State: render.StateActive, Since: ago(2 * time.Second), Steps: []v1alpha1.StepTime{
+		{Name: "w-1", Step: "Settling", State: view.StateActive, Since: ago(2 * time.Second), Steps: []v1alpha1.StepTime{
 			step("Rebooting", -9*time.Second), step("Verifying", -1900*time.Millisecond), step("Settling", -1500*time.Millisecond)}},
-		{Name: "w-2", Step: "LastCheck", State: render.StateActive, Since: ago(2 * time.Second), Steps: []v1alpha1.StepTime{
+		{Name: "w-2", Step: "LastCheck", State: view.StateActive, Since: ago(2 * time.Second), Steps: []v1alpha1.StepTime{
 			step("Draining", -9*time.Second), step("LastCheck", -1700*time.Millisecond)}},
 		// Its clock is ahead, and it waits again: that step is not told from the list.
-		{Name: "w-3", Step: "Waiting", State: render.StateWaiting, Since: ago(-5 * time.Second), Reason: "GateUnknown", Steps: []v1alpha1.StepTime{
+		{Name: "w-3", Step: "Waiting", State: view.StateWaiting, Since: ago(-5 * time.Second), Reason: "GateUnknown", Steps: []v1alpha1.StepTime{
 			step("Locking", -9*time.Second), step("Aborting", 4*time.Second)}},
 	}}
 	want := []string{
@@ -71,13 +72,13 @@ func TestTransitionsOfOneSecondAreInOrder(t *testing.T) {
 }
 
 func TestTransitionsOfManyNodesShareALine(t *testing.T) {
-	var before, after render.Status
+	var before, after view.Status
 	for i := range 500 {
 		name := fmt.Sprintf("w-%03d", i)
-		before.Nodes = append(before.Nodes, render.Node{Name: name, Step: "Staging", State: render.StateWaiting})
-		after.Nodes = append(after.Nodes, render.Node{Name: name, Step: "Waiting", State: render.StateWaiting, Reason: "NotItsTurn", Message: "other nodes are before it"})
+		before.Nodes = append(before.Nodes, view.Node{Name: name, Step: "Staging", State: view.StateWaiting})
+		after.Nodes = append(after.Nodes, view.Node{Name: name, Step: "Waiting", State: view.StateWaiting, Reason: "NotItsTurn", Message: "other nodes are before it"})
 	}
-	after.Nodes[7] = render.Node{Name: "w-007", Step: "Draining", State: render.StateActive}
+	after.Nodes[7] = view.Node{Name: "w-007", Step: "Draining", State: view.StateActive}
 	want := []string{
 		"2026-11-22T01:30:00Z node w-007: Draining",
 		"2026-11-22T01:30:00Z nodes w-000, w-001, w-002 and 496 more: Waiting: NotItsTurn: other nodes are before it",
@@ -89,7 +90,7 @@ func TestTransitionsOfManyNodesShareALine(t *testing.T) {
 
 // TestTransitionsAreLines checks that text from objects cannot add lines or control the terminal.
 func TestTransitionsAreLines(t *testing.T) {
-	after := render.Status{Nodes: []render.Node{{Name: "w-1", Step: "Failed", State: render.StateFailed, Message: "a\nb\x1b[2J"}}}
+	after := view.Status{Nodes: []view.Node{{Name: "w-1", Step: "Failed", State: view.StateFailed, Message: "a\nb\x1b[2J"}}}
 	got := render.Transitions(nil, after, now)[1]
 	if want := "2026-11-22T01:30:00Z node w-1: Failed: a b [2J"; got != want {
 		t.Errorf("got %q, want %q", got, want)

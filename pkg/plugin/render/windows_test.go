@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
@@ -44,7 +45,7 @@ func TestWindowList(t *testing.T) {
 			{Start: now, Windows: []string{"always/always"}},
 		},
 	} {
-		got, err := json.Marshal(render.NewWindowList(openings))
+		got, err := json.Marshal(view.NewWindowList(openings))
 		if err != nil || string(got) != want {
 			t.Errorf("got %s, %v, want %s", got, err, want)
 		}

@@ -8,15 +8,14 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// Ended returns the upgrades that have ended, the oldest first: what their records
+// NewHistory returns the upgrades that have ended, the oldest first: what their records
 // say, and what their ClusterUpgrades say where those still exist.
-func Ended(upgrades []v1alpha1.ClusterUpgrade, records []v1alpha1.UpgradeRecord) []render.Ended {
-	byUID := map[string]*render.Ended{}
+func NewHistory(upgrades []v1alpha1.ClusterUpgrade, records []v1alpha1.UpgradeRecord) []Ended {
+	byUID := map[string]*Ended{}
 	slices.SortFunc(records, func(a, b v1alpha1.UpgradeRecord) int { return cmp.Compare(a.Piece, b.Piece) })
 	for _, r := range records {
 		if byUID[r.Upgrade.UID] == nil {
@@ -39,12 +38,12 @@ func Ended(upgrades []v1alpha1.ClusterUpgrade, records []v1alpha1.UpgradeRecord)
 		e.Changed, _ = u.Changed() // a record has no name where none is known
 		e.RetryOf, e.IgnoreChecks, e.EtcdSnapshot = u.Spec.RetryOf, u.Spec.IgnoreChecks, u.Status.EtcdSnapshot
 	}
-	items := make([]render.Ended, 0, len(byUID))
+	items := make([]Ended, 0, len(byUID))
 	for _, e := range byUID {
 		items = append(items, *e)
 	}
-	slices.SortFunc(items, func(a, b render.Ended) int {
-		at := func(e render.Ended) int64 {
+	slices.SortFunc(items, func(a, b Ended) int {
+		at := func(e Ended) int64 {
 			if e.CompletionTime == nil {
 				return 0
 			}
@@ -56,26 +55,26 @@ func Ended(upgrades []v1alpha1.ClusterUpgrade, records []v1alpha1.UpgradeRecord)
 }
 
 // endedFromRecord returns the upgrade as the first piece of its record has it.
-func endedFromRecord(r *v1alpha1.UpgradeRecord) *render.Ended {
-	return &render.Ended{
+func endedFromRecord(r *v1alpha1.UpgradeRecord) *Ended {
+	return &Ended{
 		Name: r.Upgrade.Name, Object: "upgraderecord." + v1alpha1.Group + "/" + r.Name, Type: r.Type, From: r.FromVersion, To: r.Version,
 		TriggerTime: instant(r.TriggerTime), CompletionTime: instant(&r.CompletionTime), Outcome: r.Outcome, Reason: r.Reason, Message: r.Message,
 		Nodes: r.Counts, RequestedBy: requestedBy(r.RequestedBy, r.CreatedBy), IgnoreChecks: r.IgnoreChecks, EtcdSnapshot: r.EtcdSnapshot,
-		People: render.People{Changed: r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy},
+		People: People{Changed: r.ChangedBy != "", ChangedBy: r.ChangedBy, ApprovedBy: r.ApprovedBy},
 	}
 }
 
 // endedFromUpgrade returns an upgrade whose record no longer exists.
-func endedFromUpgrade(u *v1alpha1.ClusterUpgrade) *render.Ended {
-	v := Upgrade(u)
-	return &render.Ended{
+func endedFromUpgrade(u *v1alpha1.ClusterUpgrade) *Ended {
+	v := NewUpgrade(u)
+	return &Ended{
 		Name: v.Name, Type: v.Type, From: v.From, To: v.To, TriggerTime: v.TriggerTime, CompletionTime: v.CompletionTime,
 		Outcome: v.Outcome, Reason: v.Reason, Message: v.Message, Nodes: u.Status.Nodes, RequestedBy: v.RequestedBy, People: v.People,
 	}
 }
 
-// Releases returns every minor that is on offer, runs, or is staged.
-func Releases(s fleet.Snapshot, now time.Time) []render.Release {
+// NewReleases returns every minor that is on offer, runs, or is staged.
+func NewReleases(s fleet.Snapshot, now time.Time) []Release {
 	minors := map[string]version.Version{}
 	see := func(text string) (line string, known bool) {
 		v, err := version.Parse(text)
@@ -107,9 +106,9 @@ func Releases(s fleet.Snapshot, now time.Time) []render.Release {
 			count(staged, u.Status.Versions.Staged)
 		}
 	}
-	items := []render.Release{}
+	items := []Release{}
 	for _, line := range slices.SortedFunc(maps.Keys(minors), func(a, b string) int { return minors[a].Compare(minors[b]) }) {
-		one := render.Release{Minor: line, Runs: counted(runs[line]), Staged: counted(staged[line])}
+		one := Release{Minor: line, Runs: counted(runs[line]), Staged: counted(staged[line])}
 		complete, newest := request.Newest(s, line)
 		if complete != (version.Version{}) {
 			one.Newest = complete.String()
@@ -127,14 +126,14 @@ func Releases(s fleet.Snapshot, now time.Time) []render.Release {
 }
 
 // counted returns the numbers, the oldest version first.
-func counted(numbers map[string]int) []render.Count {
-	var list []render.Count
+func counted(numbers map[string]int) []Count {
+	var list []Count
 	for _, text := range slices.SortedFunc(maps.Keys(numbers), func(a, b string) int {
 		left, _ := version.Parse(a) // only what could be read was counted
 		right, _ := version.Parse(b)
 		return left.Compare(right)
 	}) {
-		list = append(list, render.Count{Version: text, Nodes: numbers[text]})
+		list = append(list, Count{Version: text, Nodes: numbers[text]})
 	}
 	return list
 }

@@ -11,15 +11,14 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
-// Nodes joins NodeUpgrades with Nodes, so that a node without an agent is not
+// NewNodes joins NodeUpgrades with Nodes, so that a node without an agent is not
 // overlooked. The control plane comes first, as it goes first. unmanaged has the names of
 // the Nodes that the policy does not select, and on which nothing of kubectl-upgrade is left.
-func Nodes(o Objects) (nodes []render.Node, unmanaged []string) {
-	nodes = make([]render.Node, 0, len(o.Nodes))
+func NewNodes(o Objects) (nodes []Node, unmanaged []string) {
+	nodes = make([]Node, 0, len(o.Nodes))
 	upgrades := make(map[string]v1alpha1.NodeUpgrade, len(o.NodeUpgrades))
 	for _, u := range o.NodeUpgrades {
 		upgrades[u.Name] = u
@@ -33,7 +32,7 @@ func Nodes(o Objects) (nodes []render.Node, unmanaged []string) {
 			unmanaged = append(unmanaged, node.Name)
 			continue
 		}
-		n := render.Node{Name: node.Name, State: render.StateUnknown, Kubelet: node.Status.NodeInfo.KubeletVersion, Message: unreported}
+		n := Node{Name: node.Name, State: StateUnknown, Kubelet: node.Status.NodeInfo.KubeletVersion, Message: unreported}
 		if reported {
 			n = nodeOf(u)
 		}
@@ -44,7 +43,7 @@ func Nodes(o Objects) (nodes []render.Node, unmanaged []string) {
 	for _, u := range upgrades { // their Nodes are gone, or may not be read
 		nodes = append(nodes, nodeOf(u))
 	}
-	slices.SortFunc(nodes, func(a, b render.Node) int {
+	slices.SortFunc(nodes, func(a, b Node) int {
 		if controlPlane[a.Name] != controlPlane[b.Name] {
 			if controlPlane[a.Name] {
 				return -1
@@ -61,9 +60,9 @@ func givenBack(u v1alpha1.NodeUpgrade) bool {
 	return !u.Spec.Managed && !meta.IsStatusConditionTrue(u.Status.Conditions, v1alpha1.ConditionManaged)
 }
 
-func nodeOf(u v1alpha1.NodeUpgrade) render.Node {
-	v := render.Node{
-		Name: u.Name, State: render.StateOf(u.Status.Step),
+func nodeOf(u v1alpha1.NodeUpgrade) Node {
+	v := Node{
+		Name: u.Name, State: StateOf(u.Status.Step),
 		Kubelet: u.Status.Versions.Kubelet, Staged: u.Status.Versions.Staged, Target: u.Spec.Version,
 		Release: u.Spec.Release, Step: u.Status.Step, Since: instant(u.Status.StepStartTime), RetryTime: instant(u.Status.Retry.Time),
 		Slot: u.Status.Slot, Agent: u.Status.AgentVersion, Attempts: u.Status.Retry.Attempts, Steps: u.Status.Steps,
@@ -77,8 +76,8 @@ func nodeOf(u v1alpha1.NodeUpgrade) render.Node {
 	}
 	switch {
 	case u.Abandoned != nil:
-		v.State, v.Reason, v.Message, v.Until = render.StateFailed, v1alpha1.ReasonAbandoned, u.Abandoned.String(), nil
-	case v.State == render.StateUnknown:
+		v.State, v.Reason, v.Message, v.Until = StateFailed, v1alpha1.ReasonAbandoned, u.Abandoned.String(), nil
+	case v.State == StateUnknown:
 		v.Reason, v.Message, v.Until = "", unreported, nil
 	}
 	return v
@@ -102,10 +101,10 @@ func Condition(node corev1.Node) string {
 	return text
 }
 
-// Progress returns the upgrade with its nodes, in the order in which they go in the
+// NewProgress returns the upgrade with its nodes, in the order in which they go in the
 // expected plan.
-func Progress(o Objects, u *v1alpha1.ClusterUpgrade, expected plan.Plan) render.Progress {
-	p := render.Progress{Upgrade: *Upgrade(u), PredictedEnd: expected.PredictedEnd}
+func NewProgress(o Objects, u *v1alpha1.ClusterUpgrade, expected plan.Plan) Progress {
+	p := Progress{Upgrade: *NewUpgrade(u), PredictedEnd: expected.PredictedEnd}
 	place := map[string]int{}
 	starts := map[string]*time.Time{}
 	for i, n := range expected.Nodes {
@@ -116,19 +115,19 @@ func Progress(o Objects, u *v1alpha1.ClusterUpgrade, expected plan.Plan) render.
 	for i := range o.Nodes {
 		labels[o.Nodes[i].Name] = o.Nodes[i].Labels
 	}
-	nodes, _ := Nodes(o)
+	nodes, _ := NewNodes(o)
 	for _, node := range nodes {
 		if o.Nodes != nil && !isSelected(labels[node.Name]) {
 			continue
 		}
-		one := render.NodeProgress{Node: node, PredictedStart: starts[node.Name]}
+		one := NodeProgress{Node: node, PredictedStart: starts[node.Name]}
 		if nodeUpgrade := nodeUpgrades[node.Name]; nodeUpgrade != nil {
 			one.Passes, one.PassesDone = passes(nodeUpgrade.Status.Versions, u)
 			correctOther(&one, nodeUpgrade, u)
 		}
 		p.Nodes = append(p.Nodes, one)
 	}
-	slices.SortStableFunc(p.Nodes, func(a, b render.NodeProgress) int { return place[a.Name] - place[b.Name] })
+	slices.SortStableFunc(p.Nodes, func(a, b NodeProgress) int { return place[a.Name] - place[b.Name] })
 	return p
 }
 
@@ -156,11 +155,11 @@ func reached(have, want string) bool {
 
 // correctOther corrects what a node shows whose agent has not begun with the upgrade:
 // steps for another one do not count, and an idle node need not be done.
-func correctOther(one *render.NodeProgress, nodeUpgrade *v1alpha1.NodeUpgrade, u *v1alpha1.ClusterUpgrade) {
+func correctOther(one *NodeProgress, nodeUpgrade *v1alpha1.NodeUpgrade, u *v1alpha1.ClusterUpgrade) {
 	if !isFor(nodeUpgrade.Status.Upgrade, u) {
 		one.Steps = nil
 	}
-	if one.State != render.StateDone || u.Status.Outcome != "" {
+	if one.State != StateDone || u.Status.Outcome != "" {
 		return
 	}
 	ordered := isFor(nodeUpgrade.Spec.Upgrade, u)
@@ -171,7 +170,7 @@ func correctOther(one *render.NodeProgress, nodeUpgrade *v1alpha1.NodeUpgrade, u
 	if upToDate {
 		return
 	}
-	one.State, one.Reason, one.Message, one.Until = render.StateWaiting, "", "", nil
+	one.State, one.Reason, one.Message, one.Until = StateWaiting, "", "", nil
 	if ordered {
 		one.Reason, one.Message = nodeUpgrade.Status.Hold()
 		one.Until = instant(nodeUpgrade.Status.HoldEndTime)

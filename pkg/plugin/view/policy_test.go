@@ -1,4 +1,4 @@
-package view
+package view_test
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/view"
 )
 
 // `kubectl upgrade status` says what the API server refuses to the coordinator.
@@ -20,7 +21,7 @@ func TestStatusShowsWhatCannotBeWritten(t *testing.T) {
 		{Type: v1alpha1.ConditionSourceReady, Status: metav1.ConditionTrue},
 		{Type: v1alpha1.ConditionWriteFailed, Status: metav1.ConditionTrue, Reason: string(v1alpha1.ReasonAPIWriteFailed), Message: refused},
 	}
-	shown := Status(Objects{Policies: []v1alpha1.UpgradePolicy{policy}}, time.Now())
+	shown := view.NewStatus(view.Objects{Policies: []v1alpha1.UpgradePolicy{policy}}, time.Now())
 	if len(shown.Policy.Problems) != 1 || shown.Policy.Problems[0].Message != refused {
 		t.Errorf("problems: %+v", shown.Policy.Problems)
 	}

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 )
 
 // Programs tell whether the coordinator and the agents run. A list is nil where it may not
@@ -40,10 +39,10 @@ const (
 )
 
 // problems returns why what status shows may be old.
-func (p Programs) problems(nodes []render.Node) []render.Problem {
-	var problems []render.Problem
+func (p Programs) problems(nodes []Node) []Problem {
+	var problems []Problem
 	if message := p.CoordinatorProblem(); message != "" {
-		problems = append(problems, render.Problem{Reason: v1alpha1.ReasonCoordinatorNotRunning, Message: message})
+		problems = append(problems, Problem{Reason: v1alpha1.ReasonCoordinatorNotRunning, Message: message})
 	}
 	var silent []string
 	for _, n := range nodes {
@@ -52,8 +51,8 @@ func (p Programs) problems(nodes []render.Node) []render.Problem {
 		}
 	}
 	if len(silent) > 0 {
-		message := fmt.Sprintf("%s: what is shown of these nodes may be old, and they do not begin or continue; "+showPods, render.Few(silent), AgentSelector)
-		problems = append(problems, render.Problem{Reason: v1alpha1.ReasonAgentNotRunning, Message: message})
+		message := fmt.Sprintf("%s: what is shown of these nodes may be old, and they do not begin or continue; "+showPods, Few(silent), AgentSelector)
+		problems = append(problems, Problem{Reason: v1alpha1.ReasonAgentNotRunning, Message: message})
 	}
 	return problems
 }
@@ -121,3 +120,14 @@ func waitingFor(pod *corev1.Pod) string {
 }
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
+
+// MostNames is how many names Few returns.
+const MostNames = 3
+
+// Few returns the first names, such as "w-1, w-2, w-3 and 17 more".
+func Few(names []string) string {
+	if len(names) <= MostNames {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:MostNames], ", "), len(names)-MostNames)
+}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 )
 
 // A node is told of as far as its words are about this very upgrade, and not at all
@@ -38,18 +37,18 @@ func TestProgressIsThatOfTheUpgrade(t *testing.T) {
 		o.NodeUpgrades = append(o.NodeUpgrades, n)
 	}
 	type row struct {
-		state  render.State
+		state  State
 		reason v1alpha1.Reason
 		steps  int
 	}
 	got := map[string]row{}
-	for _, n := range Progress(o, u, plan.Plan{}).Nodes {
+	for _, n := range NewProgress(o, u, plan.Plan{}).Nodes {
 		got[n.Name] = row{n.State, n.Reason, len(n.Steps)}
 	}
 	want := map[string]row{
-		"done":      {render.StateDone, "NotItsTurn", 1},
-		"behind":    {render.StateWaiting, "NotItsTurn", 0},
-		"not-asked": {render.StateWaiting, "", 0},
+		"done":      {StateDone, "NotItsTurn", 1},
+		"behind":    {StateWaiting, "NotItsTurn", 0},
+		"not-asked": {StateWaiting, "", 0},
 	}
 	for name, one := range want {
 		if got[name] != one {

@@ -11,34 +11,33 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/render"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/plugin/request"
 )
 
-// Status returns the values of the screen that shows the cluster. The active upgrade
+// NewStatus returns the values of the screen that shows the cluster. The active upgrade
 // and the order of the others are the planner's.
-func Status(o Objects, now time.Time) render.Status {
-	s := render.Status{
+func NewStatus(o Objects, now time.Time) Status {
+	s := Status{
 		APIVersion: v1alpha1.GroupVersion.String(),
 		Kind:       "UpgradeStatus",
-		Schedules:  []render.Schedule{},
+		Schedules:  []Schedule{},
 		Policy:     policyOf(o.policy()),
 	}
-	s.Nodes, s.Unmanaged = Nodes(o)
+	s.Nodes, s.Unmanaged = NewNodes(o)
 	s.Problems = o.Programs.problems(s.Nodes)
 	for i, u := range plan.Queue(o.Snapshot(), now) {
 		s.Approvals = append(s.Approvals, Approvals(u.ClusterUpgrade, o.policy())...)
 		if i == 0 {
-			s.Upgrade = Upgrade(u.ClusterUpgrade)
+			s.Upgrade = NewUpgrade(u.ClusterUpgrade)
 			continue
 		}
 		s.Queued = append(s.Queued, u.Name)
 	}
-	s.Last = Upgrade(lastEnded(o.Upgrades))
+	s.Last = NewUpgrade(lastEnded(o.Upgrades))
 	for _, schedule := range o.Schedules {
 		s.Schedules = append(s.Schedules, scheduleOf(schedule))
 	}
-	slices.SortFunc(s.Schedules, func(a, b render.Schedule) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Schedules, func(a, b Schedule) int { return cmp.Compare(a.Name, b.Name) })
 	return s
 }
 
@@ -54,12 +53,12 @@ func lastEnded(upgrades []v1alpha1.ClusterUpgrade) *v1alpha1.ClusterUpgrade {
 	return last
 }
 
-// Upgrade returns the values of an upgrade. Nil: there is none.
-func Upgrade(u *v1alpha1.ClusterUpgrade) *render.Upgrade {
+// NewUpgrade returns the values of an upgrade. Nil: there is none.
+func NewUpgrade(u *v1alpha1.ClusterUpgrade) *Upgrade {
 	if u == nil {
 		return nil
 	}
-	v := &render.Upgrade{
+	v := &Upgrade{
 		Name:           u.Name,
 		Type:           cmp.Or(u.Status.Type, u.Spec.Type),
 		From:           u.Status.FromVersion,
@@ -70,7 +69,7 @@ func Upgrade(u *v1alpha1.ClusterUpgrade) *render.Upgrade {
 		Outcome:        u.Status.Outcome,
 		Stalled:        u.Status.Stalled(),
 		RequestedBy:    requestedBy(u.Annotations[v1alpha1.RequestedByAnnotation], u.Annotations[v1alpha1.CreatedByAnnotation]),
-		People:         render.People{ApprovedBy: u.Spec.Approved.By},
+		People:         People{ApprovedBy: u.Spec.Approved.By},
 		IgnoreChecks:   u.Spec.IgnoreChecks,
 	}
 	v.Changed, v.ChangedBy = u.Changed()
@@ -78,8 +77,8 @@ func Upgrade(u *v1alpha1.ClusterUpgrade) *render.Upgrade {
 	return v
 }
 
-func scheduleOf(m v1alpha1.MaintenanceSchedule) render.Schedule {
-	v := render.Schedule{Name: m.Name, State: cmp.Or(m.Status.State, "Unknown"), Until: instant(m.Status.UntilTime)}
+func scheduleOf(m v1alpha1.MaintenanceSchedule) Schedule {
+	v := Schedule{Name: m.Name, State: cmp.Or(m.Status.State, "Unknown"), Until: instant(m.Status.UntilTime)}
 	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionValid); c != nil && c.Status == metav1.ConditionFalse {
 		v.State, v.Until, v.Message = "Invalid", nil, c.Message
 	}
@@ -115,17 +114,17 @@ var problemConditions = []struct {
 	{v1alpha1.ConditionAutomaticHeld, metav1.ConditionTrue},
 }
 
-func policyOf(p *v1alpha1.UpgradePolicy) *render.Policy {
+func policyOf(p *v1alpha1.UpgradePolicy) *Policy {
 	if p == nil {
 		return nil
 	}
-	v := &render.Policy{Mode: p.Spec.Mode, Automatic: p.Spec.Automatic, Version: p.Status.Version, Source: p.Spec.Source.URL}
+	v := &Policy{Mode: p.Spec.Mode, Automatic: p.Spec.Automatic, Version: p.Status.Version, Source: p.Spec.Source.URL}
 	for _, one := range problemConditions {
 		c := meta.FindStatusCondition(p.Status.Conditions, one.kind)
 		if c == nil || c.Status != one.status {
 			continue
 		}
-		problem := render.Problem{Reason: v1alpha1.Reason(c.Reason), Message: c.Message}
+		problem := Problem{Reason: v1alpha1.Reason(c.Reason), Message: c.Message}
 		if !slices.Contains(v.Problems, problem) { // both may say what is wrong with the source
 			v.Problems = append(v.Problems, problem)
 		}
@@ -135,14 +134,14 @@ func policyOf(p *v1alpha1.UpgradePolicy) *render.Policy {
 
 // Approvals returns those that the upgrade lacks. A group's counts once the upgrade
 // has begun.
-func Approvals(u *v1alpha1.ClusterUpgrade, policy *v1alpha1.UpgradePolicy) (missing []render.Approval) {
+func Approvals(u *v1alpha1.ClusterUpgrade, policy *v1alpha1.UpgradePolicy) (missing []Approval) {
 	var defaults v1alpha1.Strategy
 	if policy != nil {
 		defaults = policy.Spec.Strategy
 	}
 	strategy, given := u.Status.Strategy.Or(u.Resolve(defaults)), u.Spec.Approved
 	if strategy.Approval == v1alpha1.ApprovalRequired && !given.Upgrade {
-		return []render.Approval{approval(u, "")}
+		return []Approval{approval(u, "")}
 	}
 	for _, group := range strategy.Groups {
 		if u.Status.TriggerTime != nil && group.Approval == v1alpha1.ApprovalRequired && !slices.Contains(given.Groups, group.Name) {
@@ -152,12 +151,12 @@ func Approvals(u *v1alpha1.ClusterUpgrade, policy *v1alpha1.UpgradePolicy) (miss
 	return missing
 }
 
-func approval(u *v1alpha1.ClusterUpgrade, group string) render.Approval {
+func approval(u *v1alpha1.ClusterUpgrade, group string) Approval {
 	command := "kubectl upgrade approve " + u.Name
 	if group != "" {
 		command += " --group " + group
 	}
-	return render.Approval{Upgrade: u.Name, Group: group, Command: command}
+	return Approval{Upgrade: u.Name, Group: group, Command: command}
 }
 
 // Forecaster predicts when the nodes of an upgrade go, from our own objects and Nodes
@@ -206,21 +205,21 @@ func forecast(o Objects, records []v1alpha1.UpgradeRecord, name string, now time
 	return plan.Plan{}
 }
 
-// Freezes returns the exclusions of freezes that are not over, the first to end first.
-func Freezes(freezes []v1alpha1.MaintenanceSchedule, now time.Time) []render.Freeze {
-	var list []render.Freeze
+// NewFreezes returns the exclusions of freezes that are not over, the first to end first.
+func NewFreezes(freezes []v1alpha1.MaintenanceSchedule, now time.Time) []Freeze {
+	var list []Freeze
 	for _, s := range freezes {
 		for _, x := range s.Spec.MaintenanceExclusions {
 			if request.ExclusionOver(x, now) {
 				continue
 			}
-			list = append(list, render.Freeze{
+			list = append(list, Freeze{
 				Name: s.Name, From: x.StartTime.Time, Until: x.EndTime.Time, Recurrence: x.Recurrence,
 				Upgrades: x.Upgrades, Nodes: selectorText(s.Spec.NodeSelector), By: cmp.Or(request.GitOwner(&s), s.Annotations[v1alpha1.RequestedByAnnotation]), Reason: x.Reason,
 			})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b render.Freeze) int {
+	slices.SortStableFunc(list, func(a, b Freeze) int {
 		return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Name, b.Name))
 	})
 	return list

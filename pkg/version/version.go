@@ -86,3 +86,10 @@ func Reached(got string, want Version) bool {
 	v, err := Parse(got)
 	return err == nil && !v.Less(want)
 }
+
+// AtLeast reports whether got is want or a later version. It is false if one of them is not a
+// version.
+func AtLeast(got, want string) bool {
+	v, err := Parse(want)
+	return err == nil && Reached(got, v)
+}

@@ -137,20 +137,10 @@ func passes(have v1alpha1.NodeVersions, u *v1alpha1.ClusterUpgrade) (all, done i
 	switch {
 	case have.ControlPlane == "" || u.Spec.Version == "":
 		return 1, 0
-	case reached(have.Kubeadm, u.Spec.Version):
+	case version.AtLeast(have.Kubeadm, u.Spec.Version):
 		return 2, 1
 	}
 	return 2, 0
-}
-
-// reached reports whether a version is the other one, or a later one.
-func reached(have, want string) bool {
-	a, err := version.Parse(have)
-	if err != nil {
-		return false
-	}
-	b, err := version.Parse(want)
-	return err == nil && !a.Less(b)
 }
 
 // correctOther corrects what a node shows whose agent has not begun with the upgrade:
@@ -165,7 +155,7 @@ func correctOther(one *NodeProgress, nodeUpgrade *v1alpha1.NodeUpgrade, u *v1alp
 	ordered := isFor(nodeUpgrade.Spec.Upgrade, u)
 	upToDate := ordered
 	if u.Spec.Version != "" {
-		upToDate = reached(nodeUpgrade.Status.Versions.Kubelet, u.Spec.Version) && one.PassesDone == one.Passes-1
+		upToDate = version.AtLeast(nodeUpgrade.Status.Versions.Kubelet, u.Spec.Version) && one.PassesDone == one.Passes-1
 	}
 	if upToDate {
 		return

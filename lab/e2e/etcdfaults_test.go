@@ -14,7 +14,7 @@ var snapshotEtcd = kubectl("-n", "kube-system", "exec", "etcd-cp1", "--", "etcdc
 	"--cacert", "/etc/kubernetes/pki/etcd/ca.crt", "--cert", "/etc/kubernetes/pki/etcd/server.crt", "--key", "/etc/kubernetes/pki/etcd/server.key",
 	"snapshot", "save", etcdSnapshot)
 
-// restoreEtcd restores it with the commands of docs/restore.md.
+// restoreEtcd restores it with the commands of docs/rollback.md.
 func restoreEtcd(f *faultRun) error {
 	const aside = "/root/fault.db"
 	if _, err := f.Exec(f.ctx, "cp1", "mv", etcdSnapshot, aside); err != nil {

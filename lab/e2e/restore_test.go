@@ -16,7 +16,7 @@ const (
 	afterIt  = "after-the-upgrade"
 )
 
-// restores runs the commands of docs/restore.md on the real control planes.
+// restores runs the commands of docs/rollback.md on the real control planes.
 func (c *testCluster) restores(t *testing.T) {
 	c.must(t)(c.Kube(c.ctx, "-n", "default", "create", "configmap", afterIt))
 	upgrade, err := c.ours.ClusterUpgrades.Get(c.ctx, minorTo, metav1.GetOptions{})

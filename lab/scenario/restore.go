@@ -19,10 +19,10 @@ import (
 const restoredFrom = "/root/restore.db"
 
 // RestoreEtcd takes the cluster back to a snapshot of etcd, with the commands
-// of docs/restore.md in the checkout at source. controlPlanes are all of them. It
+// of docs/rollback.md in the checkout at source. controlPlanes are all of them. It
 // returns when the API answers again.
 func (l Lab) RestoreEtcd(ctx context.Context, source string, snapshot v1alpha1.EtcdSnapshot, controlPlanes ...string) error {
-	page, err := os.ReadFile(filepath.Join(source, "docs", "restore.md"))
+	page, err := os.ReadFile(filepath.Join(source, "docs", "rollback.md"))
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func restoreScript(page string, variables map[string]string, step string) (strin
 	var own strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		if !strings.Contains(text, "\n"+name+"=") && !strings.HasPrefix(text, name+"=") {
-			return "", fmt.Errorf("docs/restore.md has no variable %s", name)
+			return "", fmt.Errorf("docs/rollback.md has no variable %s", name)
 		}
 		fmt.Fprintf(&own, "%s=%q\n", name, variables[name])
 	}
@@ -127,7 +127,7 @@ func shellBlock(page, first string) (string, error) {
 	_, text, found := strings.Cut(strings.ReplaceAll(page, "```sh example\n", "```sh\n"), "```sh\n"+first+"\n")
 	text, _, ended := strings.Cut(text, "```")
 	if !found || !ended {
-		return "", fmt.Errorf("docs/restore.md has no block %q", first)
+		return "", fmt.Errorf("docs/rollback.md has no block %q", first)
 	}
 	return text, nil
 }

@@ -11,7 +11,7 @@ import (
 // The page's commands are a script that a shell understands, with each node's own
 // values.
 func TestRestoreScript(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "restore.md"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "rollback.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

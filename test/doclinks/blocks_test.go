@@ -16,7 +16,7 @@ var runners = map[string]string{
 	"docs/fleets.md":    "pkg/plugin/cli/testdata/script/fleets.txtar",
 	"docs/kubectl.md":   "pkg/plugin/cli/testdata/script/kubectl.txtar",
 	"docs/mirror.md":    "pkg/cluster/source/mirrorpage_test.go",
-	"docs/restore.md":   "lab/scenario/restore.go",
+	"docs/rollback.md":  "lab/scenario/restore.go",
 	"docs/schedules.md": "pkg/plugin/cli/schedulespage_test.go",
 	"docs/runbooks":     "lab/e2e/runbooks_test.go",
 }

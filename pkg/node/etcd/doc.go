@@ -7,5 +7,5 @@
 // taking a snapshot fails with ErrNoMember.
 //
 // The package runs on the node, as root, with the certificates that kubeadm made for
-// health checks. docs/restore.md explains how to restore a snapshot.
+// health checks. docs/rollback.md explains how to restore a snapshot.
 package etcd

@@ -12,7 +12,7 @@ import (
 )
 
 // TestRestore takes a snapshot, destroys every member, and restores them with the commands of
-// docs/restore.md.
+// docs/rollback.md.
 func TestRestore(t *testing.T) {
 	for _, members := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d members", members), func(t *testing.T) {
@@ -89,14 +89,14 @@ func TestRestoreRefusesDamage(t *testing.T) {
 // block returns the page's shell block that begins with that line.
 func block(t *testing.T, first string) string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(apitest.Root(t), "docs", "restore.md"))
+	page, err := os.ReadFile(filepath.Join(apitest.Root(t), "docs", "rollback.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, text, found := strings.Cut(string(page), "```sh\n"+first+"\n")
 	text, _, ended := strings.Cut(text, "```")
 	if !found || !ended {
-		t.Fatalf("docs/restore.md has no block %q", first)
+		t.Fatalf("docs/rollback.md has no block %q", first)
 	}
 	return text
 }

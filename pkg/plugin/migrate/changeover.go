@@ -120,7 +120,7 @@ func (c *Changeover) mayPrepare(ctx context.Context, policy *v1alpha1.UpgradePol
 		return err
 	}
 	if owner := request.GitOwner(d); owner != "" && !strings.HasPrefix(owner, "Helm") {
-		return fmt.Errorf("%s owns DaemonSet %s/%s and would resume it: pause or remove it there, as docs/kured.md says", owner, d.Namespace, d.Name)
+		return fmt.Errorf("%s owns DaemonSet %s/%s and would resume it: pause or remove it there, as docs/migrate.md says", owner, d.Namespace, d.Name)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (r *Result) timerInventories(in Timer) {
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(dropIns)) {
-		r.found("drop-in "+path, dropIns[path], "remove its lines about Kubernetes and /run/reboot-required on the nodes, and in the Butane config (docs/kured.md)")
+		r.found("drop-in "+path, dropIns[path], "remove its lines about Kubernetes and /run/reboot-required on the nodes, and in the Butane config (docs/migrate.md)")
 	}
 	r.found("systemd-sysupdate.timer is masked, and systemd-sysupdate-update.timer is not", unmasked, "since systemd 262 the second is the timer's name: systemctl mask --now systemd-sysupdate-update.timer")
 	r.found("locksmithd is not masked", locksmiths, "it reboots nodes by itself: systemctl mask --now locksmithd")

@@ -12,11 +12,11 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const [dir, only = ""] = process.argv.slice(2);
 const searches = {
   "freeze": "docs/commands.html",
-  "how do I uninstall": "docs/uninstall.html",
+  "how do I uninstall": "docs/install.html",
   "NodeNotBack": "docs/troubleshooting.html",
   "PodDisruptionBudget": "docs/checks.html",
   "maxUnavailable": "docs/api.html",
-  "I have kured": "docs/kured.html",
+  "I have kured": "docs/migrate.html",
   "BYDAY": "docs/schedules.html",
 };
 

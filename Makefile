@@ -188,7 +188,7 @@ e2e-matrix: packages lab image ## A patch for each systemd, minor and method, wr
 	cd lab && MATRIX_CASES='$(CASE)' COMPATIBILITY=$(abspath docs/compatibility.md) $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 240m -run 'TestMatrix$$' ./e2e/...
 
 .PHONY: e2e-flatcar
-e2e-flatcar: packages lab image ## Nodes that boot first with each snippet of docs/flatcar.md, and a patch; CASE=REGEX selects snippets (root: installs Debian's Ignition; about 10 minutes)
+e2e-flatcar: packages lab image ## Nodes that boot first with each snippet of docs/images.md, and a patch; CASE=REGEX selects snippets (root: installs Debian's Ignition; about 10 minutes)
 	$(call install,ignition)
 	cd test/othertools && $(GO) build -o ../../bin/butane github.com/coreos/butane/internal
 	cd test/othertools && $(GO) build -o ../../bin/capi-ignition ./capi/ignition
@@ -199,7 +199,7 @@ e2e-published: packages lab image ## A cluster of published files from a mirror 
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestPublished$$' ./e2e/...
 
 .PHONY: e2e-airgap
-e2e-airgap: packages lab image ## docs/airgap.md as one run: images behind a proxy and a private CA (root; about 8 minutes)
+e2e-airgap: packages lab image ## docs/images.md as one run: images behind a proxy and a private CA (root; about 8 minutes)
 	cd lab && $(GOTESTSUM) --format standard-verbose -- -tags e2e -count 1 -timeout 40m -run 'TestAirGap$$' ./e2e/...
 
 .PHONY: e2e-cgroup2

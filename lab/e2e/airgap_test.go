@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// TestAirGap follows docs/airgap.md: the images are on a server with a certificate of a private
+// TestAirGap follows docs/images.md: the images are on a server with a certificate of a private
 // CA, which only a proxy reaches. What is missing is said as the page says, first of the
 // coordinator and then of a node, and in the end a patch reaches every node: `make e2e-airgap`.
 func TestAirGap(t *testing.T) {
@@ -81,16 +81,16 @@ func (c *testCluster) awaitNodeSource(t *testing.T, node, words string) {
 	})
 }
 
-// airGapPage returns the first match in docs/airgap.md, with the lab's names.
+// airGapPage returns the first match in docs/images.md, with the lab's names.
 func airGapPage(t *testing.T, pattern string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/airgap.md")
+	page, err := os.ReadFile("../../docs/images.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	match := regexp.MustCompile(pattern).FindSubmatch(page)
 	if match == nil {
-		t.Fatalf("docs/airgap.md has no %s", pattern)
+		t.Fatalf("docs/images.md has no %s", pattern)
 	}
 	return strings.NewReplacer(
 		"http://proxy.example.com:3128", "http://"+proxyAddress,

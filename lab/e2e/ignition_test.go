@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// TestIgnition boots nodes for the first time with each snippet of docs/flatcar.md, as Butane or
+// TestIgnition boots nodes for the first time with each snippet of docs/images.md, as Butane or
 // Cluster API renders it and Ignition writes it. Nothing on such a node activates an image by
 // itself, and a patch reaches every node: `make e2e-flatcar`.
 func TestIgnition(t *testing.T) {

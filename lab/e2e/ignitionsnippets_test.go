@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/lab/artifacts"
 )
 
-// snippet is one of docs/flatcar.md for new nodes.
+// snippet is one of docs/images.md for new nodes.
 type snippet struct {
 	name    string
 	first   string   // line of its block on the page
@@ -49,13 +49,13 @@ var snippets = []snippet{
 // path of the Ignition configuration.
 func (s snippet) render(t *testing.T) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/flatcar.md")
+	page, err := os.ReadFile("../../docs/images.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	block := regexp.MustCompile("(?s)```yaml\n(" + regexp.QuoteMeta(s.first) + ".*?)```").FindStringSubmatch(string(page))
 	if block == nil {
-		t.Fatalf("docs/flatcar.md has no block that begins with %q", s.first)
+		t.Fatalf("docs/images.md has no block that begins with %q", s.first)
 	}
 	cache, err := artifacts.Open(env("LAB_CACHE", "/var/cache/kubectl-upgrade-lab"), nil)
 	if err != nil {

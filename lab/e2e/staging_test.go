@@ -22,7 +22,7 @@ import (
 )
 
 // TestStaging measures what nodes take from the source when a patch appears: each for itself,
-// and through the cache of docs/mirror.md. It writes its section of docs/performance.md:
+// and through the cache of docs/images.md. It writes its section of docs/performance.md:
 // `make bench-staging`.
 func TestStaging(t *testing.T) {
 	c := newCluster(t, 1, 6)
@@ -45,7 +45,7 @@ func TestStaging(t *testing.T) {
 	page := performance.Open(t)
 	page.Record(t, performance.Section{
 		Name: "staging", Order: 30, Title: "Staging",
-		Text: fmt.Sprintf("`make bench-staging` measures %d real nodes of the [lab](../lab/README.md) that stage a patch when it is requested, with nginx between them and the source: first as a plain proxy, then as the [cache of mirror.md](mirror.md#a-cache-in-front-of-the-source). Measured %s, on one machine with two cores; there is no network between the nodes.", len(c.nodes), time.Now().Format(time.DateOnly)),
+		Text: fmt.Sprintf("`make bench-staging` measures %d real nodes of the [lab](../lab/README.md) that stage a patch when it is requested, with nginx between them and the source: first as a plain proxy, then as the [cache of images.md](images.md#a-cache-in-front-of-the-source). Measured %s, on one machine with two cores; there is no network between the nodes.", len(c.nodes), time.Now().Format(time.DateOnly)),
 		Tables: []performance.Table{{
 			Columns: []string{"", "until all nodes have staged", "from the source"},
 			Rows:    [][]string{row("each node for itself", each, fromSource), row("through a cache", once, fromSourceOnce)},
@@ -90,7 +90,7 @@ type cache struct {
 	log            string
 }
 
-// nginxConf has the server of docs/mirror.md, and a second one that stores nothing.
+// nginxConf has the server of docs/images.md, and a second one that stores nothing.
 const nginxConf = `
 daemon off;
 pid %[1]s/pid;
@@ -114,7 +114,7 @@ http {
 // startCache runs nginx until the test ends.
 func (c *testCluster) startCache(t *testing.T) cache {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(c.root, "docs", "mirror.md"))
+	page, err := os.ReadFile(filepath.Join(c.root, "docs", "images.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ var fence = regexp.MustCompile("(?m)^```((?:sh|bash|shell|console)[^\n]*)\n([^\n
 var runners = map[string]string{
 	"docs/fleets.md":    "pkg/plugin/cli/testdata/script/fleets.txtar",
 	"docs/kubectl.md":   "pkg/plugin/cli/testdata/script/kubectl.txtar",
-	"docs/mirror.md":    "pkg/cluster/source/mirrorpage_test.go",
+	"docs/images.md":    "pkg/cluster/source/mirrorpage_test.go",
 	"docs/rollback.md":  "lab/scenario/restore.go",
 	"docs/schedules.md": "pkg/plugin/cli/schedulespage_test.go",
 	"docs/runbooks":     "lab/e2e/runbooks_test.go",

@@ -38,7 +38,7 @@ type ignition struct {
 	} `json:"systemd"`
 }
 
-// TestFlatcarPageButane renders the snippet of docs/flatcar.md with Butane, as --strict does.
+// TestFlatcarPageButane renders the snippet of docs/images.md with Butane, as --strict does.
 func TestFlatcarPageButane(t *testing.T) {
 	options := common.TranslateBytesOptions{TranslateOptions: common.TranslateOptions{NoResourceAutoCompression: true}}
 	rendered, report, err := butane.ToIgn3_3Bytes([]byte(snippet(t, "variant: flatcar\n")), options)
@@ -48,7 +48,7 @@ func TestFlatcarPageButane(t *testing.T) {
 	check(t, rendered)
 }
 
-// TestFlatcarPageCAPZ renders the snippet of docs/flatcar.md as Cluster API does.
+// TestFlatcarPageCAPZ renders the snippet of docs/images.md as Cluster API does.
 func TestFlatcarPageCAPZ(t *testing.T) {
 	rendered, err := capi.Render(snippet(t, "# additionalConfig\n"), "v1.34.4")
 	if err != nil {
@@ -66,10 +66,10 @@ func TestFlatcarPageCAPZ(t *testing.T) {
 	}
 }
 
-// snippet returns the block of docs/flatcar.md that begins with a line.
+// snippet returns the block of docs/images.md that begins with a line.
 func snippet(t *testing.T, first string) string {
 	t.Helper()
-	page, err := os.ReadFile(root + "/docs/flatcar.md")
+	page, err := os.ReadFile(root + "/docs/images.md")
 	if err != nil {
 		t.Fatal(err)
 	}

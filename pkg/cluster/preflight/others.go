@@ -40,7 +40,7 @@ var otherChecks = []Entry{
 	{
 		"sysupdate-conflict", either,
 		"the transfer definitions in /etc/sysupdate.kubernetes.d are for more than one minor, or are not valid: no image is staged, and systemd-sysupdate may activate one of another minor, which the agent only reverts afterwards. For a Reboot this is a warning",
-		"Leave one definition there, for the minor that runs on that node (docs/flatcar.md has one).",
+		"Leave one definition there, for the minor that runs on that node (docs/images.md has one).",
 	},
 	{
 		"locksmithd", warns,

@@ -14,9 +14,9 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/source"
 )
 
-// TestMirrorPage runs the commands of docs/mirror.md, whose mirror must be accepted.
+// TestMirrorPage runs the commands of docs/images.md, whose mirror must be accepted.
 func TestMirrorPage(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/mirror.md")
+	page, err := os.ReadFile("../../../docs/images.md")
 	if err != nil {
 		t.Fatal(err)
 	}

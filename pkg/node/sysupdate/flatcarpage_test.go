@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFlatcarPage reads the definitions of docs/flatcar.md as an agent does.
+// TestFlatcarPage reads the definitions of docs/images.md as an agent does.
 func TestFlatcarPage(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/flatcar.md")
+	page, err := os.ReadFile("../../../docs/images.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/apitest"
 )
 
-// TestAirgapPage builds the kustomization of docs/airgap.md, and has a real API server accept
+// TestAirgapPage builds the kustomization of docs/images.md, and has a real API server accept
 // the coordinator.
 func TestAirgapPage(t *testing.T) {
 	root := apitest.Root(t)
-	page, err := os.ReadFile(filepath.Join(root, "docs", "airgap.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "images.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

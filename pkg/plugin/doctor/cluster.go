@@ -42,12 +42,12 @@ func imageSource(f Facts) []Line {
 		case "True":
 			return []Line{{"source", OK, "the coordinator reads the index of images", ""}}
 		case "False":
-			return []Line{{"source", Fail, "the coordinator cannot read the index of images: " + message, "Look at spec.source of UpgradePolicy cluster, and at proxy, DNS and firewall of the control-plane nodes (docs/mirror.md)"}}
+			return []Line{{"source", Fail, "the coordinator cannot read the index of images: " + message, "Look at spec.source of UpgradePolicy cluster, and at proxy, DNS and firewall of the control-plane nodes (docs/images.md)"}}
 		}
 		return []Line{{"source", Unknown, "the coordinator has not read the index of images yet", "Wait a minute; then look at the coordinator's log"}}
 	}
 	if f.SourceProblem != "" {
-		return []Line{{"source", Warn, "the index of images cannot be read from this machine: " + f.SourceProblem, "Nodes may reach it all the same. Without the internet, use a mirror (docs/mirror.md)"}}
+		return []Line{{"source", Warn, "the index of images cannot be read from this machine: " + f.SourceProblem, "Nodes may reach it all the same. Without the internet, use a mirror (docs/images.md)"}}
 	}
 	return []Line{{"source", OK, "the index of images can be read from this machine; whether nodes can is known after the installation", ""}}
 }

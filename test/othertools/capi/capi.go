@@ -1,4 +1,4 @@
-// Package capi makes of an additionalConfig of docs/flatcar.md what a new machine of Cluster API
+// Package capi makes of an additionalConfig of docs/images.md what a new machine of Cluster API
 // gets, with the code of clusterctl and of Cluster API's bootstrap provider.
 package capi
 

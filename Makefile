@@ -86,7 +86,7 @@ docs-check: assets ## Check every page: links and anchors, commands and their fl
 	$(GO) test -count 1 ./test/doclinks
 	$(MAKE) --no-print-directory docs
 	cd test/othertools && $(GO) test -count 1 ./...
-	$(GO) test -count 1 -run 'Page|Documented|TestScripts/(fleets|install|kubectl)' ./pkg/plugin/cli ./pkg/api/v1alpha1 ./pkg/cluster/source ./pkg/api/apidoc ./pkg/cluster/metrics ./pkg/cluster/preflight
+	$(GO) test -count 1 -run 'Page|Documented|TestScripts/(fleets|install|commands)' ./pkg/plugin/cli ./pkg/api/v1alpha1 ./pkg/cluster/source ./pkg/api/apidoc ./pkg/cluster/metrics ./pkg/cluster/preflight
 
 .PHONY: docs
 docs: ## Build the website of these pages, with a search, in bin/site, and check each link; VERSION names its folder
@@ -120,7 +120,7 @@ mkdir -p $(BROWSER) && cp pkg/plugin/report/page/browser/* pkg/internal/site/bro
 endef
 PICTURES ?=
 .PHONY: test-report
-test-report: ## Reports in a real Chromium, with axe (root: installs Debian's, and two npm packages); PICTURES=1 only takes those of docs/report.md
+test-report: ## Reports in a real Chromium, with axe (root: installs Debian's, and two npm packages); PICTURES=1 only takes those of docs/commands.md
 	$(browser)
 	BROWSER=$(BROWSER) $(GO) test -count 1 -tags browser -v -run TestBrowser ./pkg/plugin/report/page $(if $(PICTURES),-pictures)
 

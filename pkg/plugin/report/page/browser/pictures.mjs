@@ -1,4 +1,4 @@
-// Takes the pictures of docs/report.md.
+// Takes the pictures of docs/commands.md.
 //
 //	node pictures.mjs FOLDER-OF-REPORTS FOLDER-OF-PICTURES
 import { mkdirSync, statSync } from "node:fs";
@@ -8,10 +8,6 @@ import { browser, open, views } from "./open.mjs";
 const [from, to] = process.argv.slice(2);
 const pictures = [
   { name: "report-light", file: "ended.html", view: views.light },
-  { name: "report-dark", file: "running.html", view: views.dark },
-  { name: "report-phone", file: "ended.html", view: views.phone },
-  { name: "report-print", file: "ended.html", view: { ...views.print, viewport: { width: 760, height: 1050 } } },
-  { name: "report-large", file: "fleet.html", view: { ...views.light, viewport: { width: 1280, height: 1150 } } },
 ];
 
 mkdirSync(to, { recursive: true });

@@ -86,7 +86,7 @@ docs-check: assets ## Check every page: links and anchors, commands and their fl
 	$(GO) test -count 1 ./test/doclinks
 	$(MAKE) --no-print-directory docs
 	cd test/othertools && $(GO) test -count 1 ./...
-	$(GO) test -count 1 -run 'Page|Documented|TestScripts/(fleets|install|commands)' ./pkg/plugin/cli ./pkg/api/v1alpha1 ./pkg/cluster/source ./pkg/api/apidoc ./pkg/cluster/metrics ./pkg/cluster/preflight
+	$(GO) test -count 1 -run 'Page|Documented|TestScripts/(gitops|install|commands)' ./pkg/plugin/cli ./pkg/api/v1alpha1 ./pkg/cluster/source ./pkg/api/apidoc ./pkg/cluster/metrics ./pkg/cluster/preflight
 
 .PHONY: docs
 docs: ## Build the website of these pages, with a search, in bin/site, and check each link; VERSION names its folder

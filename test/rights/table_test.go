@@ -35,7 +35,7 @@ func TestRightsOfIdentities(t *testing.T) {
 	refused := map[string]int{}
 	var table strings.Builder
 	for _, group := range groups {
-		fmt.Fprintf(&table, "\n**%s**\n\n| request | may | refused |\n| --- | --- | --- |\n", group.name)
+		fmt.Fprintf(&table, "\n**%s**\n\n", group.name)
 		for _, try := range group.tries {
 			if got := admin.try(t, try); (got.answer == allowed) == try.never {
 				t.Errorf("%s: an administrator got %s: %s", try.what, got.answer, got.message)
@@ -48,7 +48,7 @@ func TestRightsOfIdentities(t *testing.T) {
 					refused[i.name]++
 				}
 			}
-			fmt.Fprintf(&table, "| %s | %s |%s |\n", try.what, names(by[allowed]), refusals(by))
+			fmt.Fprintf(&table, "- %s: %s%s\n", try.what, names(by[allowed]), refusals(by))
 		}
 	}
 	table.WriteString("\n")
@@ -61,7 +61,7 @@ func TestRightsOfIdentities(t *testing.T) {
 	compare(t, table.String())
 }
 
-// names returns the names of identities, as a cell of the table.
+// names returns the names of identities, as the table shows them.
 func names(of []string) string {
 	if len(of) == 0 {
 		return "nobody"
@@ -69,16 +69,18 @@ func names(of []string) string {
 	return strings.Join(of, ", ")
 }
 
-// refusals returns who holds the permission and is refused, and by what. Who is in no column does
-// not hold it.
+// refusals returns who is refused by more than a missing permission, and by what.
 func refusals(by map[string][]string) string {
 	var all []string
 	for _, answer := range []string{byPolicy, byPlugin} {
 		if len(by[answer]) > 0 {
-			all = append(all, " "+strings.TrimPrefix(answer, "no, ")+": "+strings.Join(by[answer], ", "))
+			all = append(all, strings.TrimPrefix(answer, "no, ")+" refuses "+strings.Join(by[answer], ", "))
 		}
 	}
-	return strings.Join(all, ";")
+	if len(all) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(all, "; ") + ")"
 }
 
 // compare compares the table with docs/security.md.

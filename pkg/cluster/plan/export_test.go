@@ -34,7 +34,7 @@ func (q question) mustAnswer(hold fleet.Hold, agents bool) {
 	}
 }
 
-// QuestionRows returns a row of a Markdown table for each filter and claim.
+// QuestionRows returns a line of a Markdown list for each filter and claim.
 func QuestionRows() string {
 	var rows strings.Builder
 	row := func(q question, agents bool) {
@@ -48,7 +48,7 @@ func QuestionRows() string {
 		case agents:
 			names = append(names, "or the one that the node's agent gives")
 		}
-		fmt.Fprintf(&rows, "| %s | %s |\n", q.text, strings.Join(names, ", "))
+		fmt.Fprintf(&rows, "1. %s %s\n", q.text, strings.Join(names, ", "))
 	}
 	for _, f := range filters {
 		row(f.question, f.agents)

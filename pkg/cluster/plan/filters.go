@@ -6,7 +6,7 @@ import (
 )
 
 // question describes a filter or a claim: what it asks, and the reasons it may return.
-// The table in docs/planning.md is generated from it.
+// The list in docs/planning.md is generated from it.
 type question struct {
 	text    string
 	reasons []v1alpha1.Reason

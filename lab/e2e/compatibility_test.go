@@ -22,7 +22,7 @@ func longCells() []string {
 	return ids
 }
 
-// cells are the ids of the rows of docs/compatibility.md, in their order.
+// cells are the ids of the rows of lab/results/compatibility.md, in their order.
 func cells() []string {
 	var ids []string
 	for _, one := range matrix() {
@@ -35,9 +35,9 @@ const compatibilityPage = `# Compatibility
 
 <!-- Written by the end-to-end tests: make e2e-matrix, make e2e-long and make e2e-sid. -->
 
-What has passed on real nodes of the [lab](../lab/README.md), beside the [last runs of the other tests](../lab/results.md), which use v1.34.3 to v1.35.4 and systemd 257. Nothing else is supported. Each row is written by the run of its test, at the time that it names.
+What has passed on real nodes of the [lab](../README.md), beside the [last runs of the other tests](README.md), which use v1.34.3 to v1.35.4 and systemd 257. Nothing else is supported. Each row is written by the run of its test, at the time that it names.
 
-- **Patches** (` + "`make e2e-matrix`" + `): a control plane and a worker with that systemd are upgraded to a patch of that minor. Nodes have the kubelet, kubeadm and images of that minor; the patch is the same program under another version, as a patch release changes little. Both nodes run it afterwards, nothing is left over, and the [promises](architecture.md#promises) are kept.
+- **Patches** (` + "`make e2e-matrix`" + `): a control plane and a worker with that systemd are upgraded to a patch of that minor. Nodes have the kubelet, kubeadm and images of that minor; the patch is the same program under another version, as a patch release changes little. Both nodes run it afterwards, nothing is left over, and the [promises](../../docs/architecture.md#promises) are kept.
 - **Minors** (` + "`make e2e-long`" + `): one cluster of three control planes and a worker goes from 1.32 to 1.36, first by one command for each minor, and then on a new cluster by schedule alone, with a freeze in between. A web service with two replicas answers every request, and a stateful workload with local data (an etcd of three members) loses none of the writes that it has acknowledged.
 - **The newest systemd** (` + "`make e2e-sid`" + `): one node of Debian sid is staged, rolled back by the guard, upgraded and given back, while the timer of its systemd-sysupdate, which deletes files that no definition covers, runs every few seconds. sid moves: the row has the package that systemd was from, and a run with another one says so.
 

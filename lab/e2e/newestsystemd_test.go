@@ -23,7 +23,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// newestCell is the row of TestNewestSystemd in docs/compatibility.md.
+// newestCell is the row of TestNewestSystemd in lab/results/compatibility.md.
 const newestCell = "sid-one-node"
 
 // TestNewestSystemd upgrades one node of Debian sid, whose systemd is the newest, while its own

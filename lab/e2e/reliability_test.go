@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 )
 
-// row is a case's row in docs/reliability.md.
+// row is a case's row in lab/results/reliability.md.
 type row struct {
 	id, happened, said string
 	took               time.Duration
@@ -31,7 +31,7 @@ const reliabilityPage = `# Reliability
 
 <!-- Written by the end-to-end tests: make e2e-faults. -->
 
-What kubectl-upgrade does when things break, on real nodes. Each row is a case of ` + "`make e2e-faults`" + `, and is written by the run of that case. The nodes are those of the [lab](../lab/README.md): systemd, containerd, kubeadm and systemd-sysupdate as on Flatcar, one control plane and two or three workers.
+What kubectl-upgrade does when things break, on real nodes. Each row is a case of ` + "`make e2e-faults`" + `, and is written by the run of that case. The nodes are those of the [lab](../README.md): systemd, containerd, kubeadm and systemd-sysupdate as on Flatcar, one control plane and two or three workers.
 
 **The guard's cases** (` + "`TestGuard`, names that begin with `cp1-` and `w1-`" + `) upgrade one node to an image that passes every check and fails once it is merged. The guard has to return the node to its former version within five minutes.
 
@@ -39,9 +39,9 @@ What kubectl-upgrade does when things break, on real nodes. Each row is a case o
 - ` + "`kubectl upgrade status`" + ` has to give the true reason, if a node has to wait;
 - the upgrade has to end, without a person's help other than what ends the fault;
 - nothing is left over: no cordon, annotation, slot, half image, unit, mount or file of the guard;
-- a recorder outside, which sees every version of every object, checks the [promises](architecture.md#promises): never more nodes out of service than slots, none without its slot, nothing begun outside the hours, no other person's cordon removed.
+- a recorder outside, which sees every version of every object, checks the [promises](../../docs/architecture.md#promises): never more nodes out of service than slots, none without its slot, nothing begun outside the hours, no other person's cordon removed.
 
-What real nodes cannot be made to do, [the simulator](simulator.md) does: stale reads, lost events, and crashes between any two writes.
+What real nodes cannot be made to do, [the simulator](../../docs/simulator.md) does: stale reads, lost events, and crashes between any two writes.
 
 To repeat one case, as root on a Debian machine: ` + "`make e2e-faults CASE=api-gone-draining`" + `. CASE is a regular expression. A case that has passed with the same sources is not run again, unless ` + "`FORCE=1`" + ` is given.
 

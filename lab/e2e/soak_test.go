@@ -64,7 +64,7 @@ spec:
 // TestSoak upgrades a cluster again and again for SOAK_DURATION (1h), with faults of TestFaults
 // in about half of the rounds, and fails if anything is left over after a round, if a promise
 // is broken, or if something grows. SOAK_SEED repeats the choices of an earlier run, and the
-// run writes the page that SOAK_PAGE names (`make soak DURATION=8h SEED=4711`).
+// run writes the page that SOAK_PAGE names (`make e2e-soak DURATION=8h SEED=4711`).
 func TestSoak(t *testing.T) {
 	duration, err := time.ParseDuration(env("SOAK_DURATION", "1h"))
 	if err != nil {

@@ -20,18 +20,18 @@ type counted struct {
 // soakPage begins the page.
 const soakPage = `# A long run
 
-<!-- Written by the end-to-end test: make soak. -->
+<!-- Written by the end-to-end test: make e2e-soak. -->
 
-` + "`make soak`" + ` upgrades one cluster of real nodes again and again, and measures after each round whether anything grows. The nodes are those of the [lab](../lab/README.md): one control plane and three workers.
+` + "`make e2e-soak`" + ` upgrades one cluster of real nodes again and again, and measures after each round whether anything grows. The nodes are those of the [lab](../README.md): one control plane and three workers.
 
 - A round is a patch of every node, or reboots of w1 and then w2. Patches beyond v1.34.4 are its programs under other version names, until v1.34.9.
 - In about half of the rounds a fault of [reliability.md](reliability.md) is injected at a step of w1, both at random.
-- After each round nothing may be left over, and a recorder outside, which sees every version of every object, checks the [promises](architecture.md#promises).
+- After each round nothing may be left over, and a recorder outside, which sees every version of every object, checks the [promises](../../docs/architecture.md#promises).
 - Memory and open files are those that the kernel reports: memory without the pages of files, which are shared and can be dropped. Goroutines are counted in the processes' memory, as a debugger does.
 - A process that a fault, a reboot or a patch restarted is another process: its figures are compared with its own, or with those of others that had just started. A coordinator is another one as the leader.
 - API requests are counted by the API server for kubectl-upgrade's service accounts. Those that an agent makes as the kubelet, to cordon and to evict, are not among them.
 
-To repeat it, as root on a Debian machine: ` + "`make soak DURATION=1h SEED=%d`" + `. The seed chooses rounds and faults; the test fails if a round fails, a promise is broken or a figure grows beyond its limit.
+To repeat it, as root on a Debian machine: ` + "`make e2e-soak DURATION=1h SEED=%d`" + `. The seed chooses rounds and faults; the test fails if a round fails, a promise is broken or a figure grows beyond its limit.
 
 ## The run
 %s of rounds, %d in all after one to warm up; %d versions of objects were recorded. Promises: %s.

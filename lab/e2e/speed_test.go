@@ -15,7 +15,7 @@ import (
 )
 
 // speed is a cluster whose upgrades are timed. Each test below writes its own section of
-// docs/performance.md: `make bench-lab`.
+// lab/results/performance.md: `make e2e-speed`.
 type speed struct{ *testCluster }
 
 // newSpeed creates a cluster without settle time, which a script would not wait for either.
@@ -111,7 +111,7 @@ func write(t *testing.T, section performance.Section) {
 // handOffWorkers is how many workers follow one another.
 const handOffWorkers = 8
 
-const handOffText = "`make bench-lab CASE=HandOff`" + ` upgrades real nodes of the [lab](../lab/README.md) by a patch with method Reboot, one after the other: a control plane and %d workers on one machine with two cores, with ` + "`settleSeconds: 0`" + `. The hand-off is the time from one node's uncordon to the next one's cordon, as a watch from outside sees them.`
+const handOffText = "`make e2e-speed CASE=HandOff`" + ` upgrades real nodes of the [lab](../README.md) by a patch with method Reboot, one after the other: a control plane and %d workers on one machine with two cores, with ` + "`settleSeconds: 0`" + `. The hand-off is the time from one node's uncordon to the next one's cordon, as a watch from outside sees them.`
 
 // TestSpeedHandOff measures how soon the next node follows.
 func TestSpeedHandOff(t *testing.T) {

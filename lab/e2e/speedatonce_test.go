@@ -16,7 +16,7 @@ const (
 	atOnce        = 4
 )
 
-const atOnceText = "`make bench-lab CASE=AtOnce`" + ` reboots %[1]d workers of the [lab](../lab/README.md) by upgrades of type Reboot, one after the other and then with ` + "`maxUnavailable: %[2]d`" + `, with ` + "`settleSeconds: 0`" + `; the time is from the first cordon to the last uncordon. A bare script does the same (drain, reboot, wait until Ready, uncordon), one by one and %[2]d at once, as all nodes share two cores: what it takes longer than a %[2]dth is the machine's. Each worker has one pod that takes 2 s to end.`
+const atOnceText = "`make e2e-speed CASE=AtOnce`" + ` reboots %[1]d workers of the [lab](../README.md) by upgrades of type Reboot, one after the other and then with ` + "`maxUnavailable: %[2]d`" + `, with ` + "`settleSeconds: 0`" + `; the time is from the first cordon to the last uncordon. A bare script does the same (drain, reboot, wait until Ready, uncordon), one by one and %[2]d at once, as all nodes share two cores: what it takes longer than a %[2]dth is the machine's. Each worker has one pod that takes 2 s to end.`
 
 // TestSpeedAtOnce measures whether several nodes at once are as much faster.
 func TestSpeedAtOnce(t *testing.T) {

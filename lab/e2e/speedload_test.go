@@ -22,7 +22,7 @@ const (
 	probeEvery  = 50 * time.Millisecond
 )
 
-const loadText = "`make bench-lab CASE=Load`" + ` takes a cluster of three control planes and a worker of the [lab](../lab/README.md) from %[1]s to %[2]s by ` + "`kubectl upgrade apply v1.35 --yes`" + `, with ` + "`settleSeconds: 0`" + `, while %[3]d programs write %[4]d MiB again and again to the disk that all nodes have, each time with fsync, so that etcd and kubelets wait for it. How long they wait is shown by a write of %[5]d KiB with fsync every %[6]d ms.`
+const loadText = "`make e2e-speed CASE=Load`" + ` takes a cluster of three control planes and a worker of the [lab](../README.md) from %[1]s to %[2]s by ` + "`kubectl upgrade apply v1.35 --yes`" + `, with ` + "`settleSeconds: 0`" + `, while %[3]d programs write %[4]d MiB again and again to the disk that all nodes have, each time with fsync, so that etcd and kubelets wait for it. How long they wait is shown by a write of %[5]d KiB with fsync every %[6]d ms.`
 
 // TestSpeedLoad measures our own share of a minor on a machine with a slow disk.
 func TestSpeedLoad(t *testing.T) {

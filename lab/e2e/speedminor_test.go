@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/performance"
 )
 
-const minorText = "`make bench-lab CASE=Minor`" + ` takes a cluster of three control planes and a worker of the [lab](../lab/README.md) from %[1]s to %[2]s by ` + "`kubectl upgrade apply v1.35 --yes`" + `, with ` + "`settleSeconds: 0`" + `, and before that an equal new cluster by a script, which does what [Upgrading kubeadm clusters](https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-upgrade/) has a person do, without any pause: node after node download the image, ` + "`kubeadm upgrade apply` or `kubeadm upgrade node`, `kubectl drain`" + `, reboot with the image, wait until the Node is Ready, ` + "`kubectl uncordon`" + `. The time is that of the command, and of the script. A web service of two pods is drained.`
+const minorText = "`make e2e-speed CASE=Minor`" + ` takes a cluster of three control planes and a worker of the [lab](../README.md) from %[1]s to %[2]s by ` + "`kubectl upgrade apply v1.35 --yes`" + `, with ` + "`settleSeconds: 0`" + `, and before that an equal new cluster by a script, which does what [Upgrading kubeadm clusters](https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-upgrade/) has a person do, without any pause: node after node download the image, ` + "`kubeadm upgrade apply` or `kubeadm upgrade node`, `kubectl drain`" + `, reboot with the image, wait until the Node is Ready, ` + "`kubectl uncordon`" + `. The time is that of the command, and of the script. A web service of two pods is drained.`
 
 const sharesText = "What the time from the trigger to the end went into, by the record of the upgrade; if several nodes are at work, the first line counts:"
 

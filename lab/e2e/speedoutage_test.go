@@ -15,7 +15,7 @@ import (
 // outageWorkers is how many workers are upgraded both ways.
 const outageWorkers = 6
 
-const outageText = "`make bench-lab CASE=Outage`" + ` upgrades each of %d workers of the [lab](../lab/README.md) twice by a patch, with method Reboot and ` + "`settleSeconds: 0`" + `: once by kubectl-upgrade and once by a bare script, in turns and on an otherwise idle cluster. Out of service is from the cordon to the uncordon, as a watch from outside sees them. Both have downloaded the image and run ` + "`kubeadm upgrade node`" + ` before. The script does what cannot be left out: ` + "`kubectl drain --ignore-daemonsets --delete-emptydir-data`, `ln -sfn IMAGE /etc/extensions/kubernetes.raw`, `systemctl reboot`" + `, wait until the Node is Ready with the new kubelet, ` + "`kubectl uncordon`" + `. Each worker has one pod that takes 2 s to end.`
+const outageText = "`make e2e-speed CASE=Outage`" + ` upgrades each of %d workers of the [lab](../README.md) twice by a patch, with method Reboot and ` + "`settleSeconds: 0`" + `: once by kubectl-upgrade and once by a bare script, in turns and on an otherwise idle cluster. Out of service is from the cordon to the uncordon, as a watch from outside sees them. Both have downloaded the image and run ` + "`kubeadm upgrade node`" + ` before. The script does what cannot be left out: ` + "`kubectl drain --ignore-daemonsets --delete-emptydir-data`, `ln -sfn IMAGE /etc/extensions/kubernetes.raw`, `systemctl reboot`" + `, wait until the Node is Ready with the new kubelet, ` + "`kubectl uncordon`" + `. Each worker has one pod that takes 2 s to end.`
 
 // TestSpeedOutage measures how long workers are out of service.
 func TestSpeedOutage(t *testing.T) {

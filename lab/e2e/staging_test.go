@@ -22,8 +22,8 @@ import (
 )
 
 // TestStaging measures what nodes take from the source when a patch appears: each for itself,
-// and through the cache of docs/images.md. It writes its section of docs/performance.md:
-// `make bench-staging`.
+// and through the cache of docs/images.md. It writes its section of lab/results/performance.md:
+// `make e2e-staging`.
 func TestStaging(t *testing.T) {
 	c := newCluster(t, 1, 6)
 	c.apply(t, scenario.ClosedSchedule(time.Now()))
@@ -45,7 +45,7 @@ func TestStaging(t *testing.T) {
 	page := performance.Open(t)
 	page.Record(t, performance.Section{
 		Name: "staging", Order: 30, Title: "Staging",
-		Text: fmt.Sprintf("`make bench-staging` measures %d real nodes of the [lab](../lab/README.md) that stage a patch when it is requested, with nginx between them and the source: first as a plain proxy, then as the [cache of images.md](images.md#a-cache-in-front-of-the-source). Measured %s, on one machine with two cores; there is no network between the nodes.", len(c.nodes), time.Now().Format(time.DateOnly)),
+		Text: fmt.Sprintf("`make e2e-staging` measures %d real nodes of the [lab](../README.md) that stage a patch when it is requested, with nginx between them and the source: first as a plain proxy, then as the [cache of images.md](../../docs/images.md#a-cache-in-front-of-the-source). Measured %s, on one machine with two cores; there is no network between the nodes.", len(c.nodes), time.Now().Format(time.DateOnly)),
 		Tables: []performance.Table{{
 			Columns: []string{"", "until all nodes have staged", "from the source"},
 			Rows:    [][]string{row("each node for itself", each, fromSource), row("through a cache", once, fromSourceOnce)},

@@ -81,7 +81,7 @@ func (s virtualStory) run(t *testing.T) {
 	}
 }
 
-// compatibilityShared is the page of docs/compatibility.md where the virtual machine writes it.
+// compatibilityShared is the page of lab/results/compatibility.md where the virtual machine writes it.
 const compatibilityShared = "compatibility.md"
 
 // sharedPage returns the path of that page in the virtual machine, or nothing if this run

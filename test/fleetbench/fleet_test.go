@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/test/performance"
 )
 
-// TestFleet measures a fleet of each of the sizes in NODES, and writes docs/performance.md.
+// TestFleet measures a fleet of each of the sizes in NODES, and writes lab/results/performance.md.
 func TestFleet(t *testing.T) {
 	idle, err := time.ParseDuration(cmp.Or(os.Getenv("IDLE"), "10m"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package performance keeps docs/performance.md: each benchmark, of the product and of the
-// lab, records a section of it as docs/performance/NAME.json, and the page is made of all
+// Package performance keeps lab/results/performance.md: each benchmark, of the product and of the
+// lab, records a section of it as lab/results/performance/NAME.json, and the page is made of all
 // sections.
 package performance
 
@@ -39,9 +39,9 @@ type Table struct {
 
 const intro = `# Performance
 
-<!-- Made of the sections in docs/performance, which the benchmarks record. -->
+<!-- Made of the sections in lab/results/performance, which the benchmarks record. -->
 
-What was measured, each figure with the command that measures it again and with what it was measured. Goals that are missed are in the tables, with why below them. [sizing.md](sizing.md) says what this means for a cluster.
+What was measured, each figure with the command that measures it again and with what it was measured. Goals that are missed are in the tables, with why below them. [docs/performance.md](../../docs/performance.md) says what this means for a cluster.
 `
 
 // Page returns the page that is made of the sections in a folder.

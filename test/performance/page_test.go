@@ -10,20 +10,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write docs/performance.md anew, as after a note in a section was changed")
+var update = flag.Bool("update", false, "write lab/results/performance.md anew, as after a note in a section was changed")
 
-// TestPage checks that docs/performance.md is made of the recorded sections.
+// TestPage checks that lab/results/performance.md is made of the recorded sections.
 func TestPage(t *testing.T) {
-	want, err := Page("../../docs/performance")
+	want, err := Page("../../lab/results/performance")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile("../../docs/performance.md", []byte(want), 0o600); err != nil {
+		if err := os.WriteFile("../../lab/results/performance.md", []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile("../../docs/performance.md")
+	got, err := os.ReadFile("../../lab/results/performance.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestRecord(t *testing.T) {
 	if last := book.Last(t, "b"); last.Title != "Second" {
 		t.Errorf("recorded: %+v", last)
 	}
-	page, err := os.ReadFile(filepath.Join(book.docs, "performance.md"))
+	page, err := os.ReadFile(filepath.Join(book.results, "performance.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestRecord(t *testing.T) {
 	if err := os.Rename(book.file("c"), book.file("d")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Page(filepath.Join(book.docs, "performance")); err == nil {
+	if _, err := Page(filepath.Join(book.results, "performance")); err == nil {
 		t.Error("a section in another section's file is accepted")
 	}
 }

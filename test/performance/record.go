@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Book is docs/performance.md of this checkout, with its sections.
-type Book struct{ docs string }
+// Book is lab/results/performance.md of this checkout, with its sections.
+type Book struct{ results string }
 
 // Open returns the checkout's page, for a benchmark that runs in a folder of it.
 func Open(t testing.TB) Book {
@@ -18,11 +18,11 @@ func Open(t testing.TB) Book {
 		t.Fatal(err)
 	}
 	for ; folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
-		if _, err := os.Stat(filepath.Join(folder, "docs", "README.md")); err == nil {
-			return Book{filepath.Join(folder, "docs")}
+		if _, err := os.Stat(filepath.Join(folder, "lab", "results", "README.md")); err == nil {
+			return Book{filepath.Join(folder, "lab", "results")}
 		}
 	}
-	t.Fatal("looking for docs/README.md above the test: not there")
+	t.Fatal("looking for lab/results/README.md above the test: not there")
 	return Book{}
 }
 
@@ -53,9 +53,9 @@ func (b Book) Record(t testing.TB, s Section) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(b.docs, "performance.md"), []byte(page), 0o644); err != nil { //nolint:gosec // it is for everyone
+	if err := os.WriteFile(filepath.Join(b.results, "performance.md"), []byte(page), 0o644); err != nil { //nolint:gosec // it is for everyone
 		t.Fatal(err)
 	}
 }
 
-func (b Book) file(name string) string { return filepath.Join(b.docs, "performance", name+".json") }
+func (b Book) file(name string) string { return filepath.Join(b.results, "performance", name+".json") }

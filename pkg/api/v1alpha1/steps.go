@@ -55,7 +55,7 @@ type StepInfo struct {
 	// Doing completes the sentence "node w1 …".
 	Doing string
 	// Share is how much of a node's pass is over when the step begins, in percent, from
-	// the times in lab/results.md. It is used only to show progress.
+	// the times in lab/results/README.md. It is used only to show progress.
 	Share int
 }
 

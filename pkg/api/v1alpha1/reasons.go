@@ -59,6 +59,7 @@ const (
 	ReasonOrderMismatch         Reason = "OrderMismatch"
 	ReasonContentMismatch       Reason = "ContentMismatch"
 	ReasonConfConflict          Reason = "ConfConflict"
+	ReasonRunningImageGone      Reason = "RunningImageGone"
 	ReasonDiskFull              Reason = "DiskFull"
 	ReasonStageFailed           Reason = "StageFailed"
 	ReasonPullingImages         Reason = "PullingImages"

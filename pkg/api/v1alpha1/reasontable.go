@@ -92,6 +92,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonOrderMismatch, Giver: GivenByAgent, Meaning: "spec of the NodeUpgrade and status.images of the ClusterUpgrade disagree about version or image", StopsStaging: true, AboutImage: true},
 	{Reason: ReasonContentMismatch, Giver: GivenByAgent, Meaning: "the image contains another version than its name says", StopsStaging: true, AboutImage: true},
 	{Reason: ReasonConfConflict, Giver: GivenByAgent, Meaning: "/etc/sysupdate.kubernetes.d has transfer definitions of two minors", StopsStaging: true},
+	{Reason: ReasonRunningImageGone, Giver: GivenByAgent, Meaning: "the image that runs is not on the disk, so the guard could not return the node to it", Ends: "when a person has put the file back", StopsStaging: true},
 	{Reason: ReasonDiskFull, Giver: GivenByAgent, Meaning: "the disk has no space for the image", StopsStaging: true},
 	{Reason: ReasonStageFailed, Giver: GivenByAgent, Meaning: "staging failed for another reason", StopsStaging: true},
 	{Reason: ReasonPullingImages, Giver: GivenByAgent, Meaning: "the control plane's container images are being pulled", Routine: true},

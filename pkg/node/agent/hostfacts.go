@@ -129,7 +129,7 @@ func hostOf(f host.Facts, updateEngine string) *machine.Host {
 	seen := &machine.Host{
 		BootID: f.BootID, SoftReboots: f.SoftReboots, SoftRebootProblem: f.Node.SoftRebootProblem,
 		Supported: f.Supported, UnsupportedReason: f.UnsupportedReason,
-		Installed: f.Installed, Active: f.Active, Merged: f.Merged,
+		Installed: f.Installed, Active: f.Active, Merged: f.Merged, MissingImage: f.MissingImage,
 		KubeadmVersion: kubeadmVersion(f),
 		ControlPlane:   f.ControlPlane, OneAtATime: f.ControlPlane || f.EtcdMember, ControlPlaneVersion: lowest(f.StaticPods),
 		ConfProblem: f.ConfProblem, Armed: f.Armed, KubeletProblem: f.KubeletProblem,

@@ -91,7 +91,7 @@ func (a *Agent) requestFacts(ctx context.Context, now time.Time, after string) e
 // maxAge returns how old the facts may be. The node's definitions matter only where
 // Kubernetes comes as a sysext image.
 func (h *hostView) maxAge() time.Duration {
-	problem := h.facts.Supported && (h.facts.ConfProblem != "" || h.facts.Armed)
+	problem := h.facts.Supported && (h.facts.ConfProblem != "" || h.facts.MissingImage != "" || h.facts.Armed)
 	if problem || h.facts.Guarded || h.facts.KubeletProblem != "" {
 		return factsAgeProblem
 	}

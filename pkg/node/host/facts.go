@@ -24,6 +24,9 @@ type Facts struct {
 	Active string `json:"active,omitempty"`
 	// Merged is the version that is merged into /usr in this boot.
 	Merged string `json:"merged,omitempty"`
+	// MissingImage is where the image of Merged should be, if it is not on the disk: nothing could
+	// return the node to it. Empty if it is.
+	MissingImage string `json:"missingImage,omitempty"`
 	// Kubeadm is the last `kubeadm upgrade` that the agent ran and that completed
 	// since the node joined. It is only a record: StaticPods has what runs.
 	Kubeadm KubeadmDone `json:"kubeadm,omitzero"`

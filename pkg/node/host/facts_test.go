@@ -37,6 +37,16 @@ func TestGather(t *testing.T) {
 	if diff := cmp.Diff(want, facts); diff != "" {
 		t.Error(diff)
 	}
+	image, err := host.NewImage("v1.34.3", host.Architecture())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{image.Path(), image.PublishedPath()} {
+		_ = os.Remove(l.At(path))
+	}
+	if facts, err = host.Gather(l); err != nil || facts.MissingImage != image.PublishedPath() {
+		t.Errorf("the image that runs is gone: %q %v, want %s", facts.MissingImage, err, image.PublishedPath())
+	}
 }
 
 // TestRecordBeforeJoinIsIgnored checks that the record of kubeadm does not count for a node

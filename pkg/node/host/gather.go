@@ -33,6 +33,9 @@ func Gather(l Layout) (Facts, error) {
 	}
 	if merged, err := l.Merged(); err == nil {
 		facts.Merged = merged.Version()
+		if !l.exists(merged.Path()) && !l.exists(merged.PublishedPath()) {
+			facts.MissingImage = merged.PublishedPath()
+		}
 	}
 	facts.Active = l.nextBoot(facts.Merged)
 	facts.UnsupportedReason = l.unsupported()

@@ -97,6 +97,7 @@ type Host struct {
 	Installed         []string
 	Active            string // what the symlink points to; empty: there is none
 	Merged            string // what this boot has merged
+	MissingImage      string // where the image of Merged should be, if it is not on the disk; empty: it is
 	KubeadmVersion    string // the last version that kubeadm completed, confirmed by the static pods
 	ControlPlane      bool
 	// OneAtATime reports whether the node runs a kube-apiserver or a member of etcd, by its own

@@ -40,12 +40,12 @@ func (o Observation) succeeded(v verb.Verb, key string) bool {
 	return o.Work[v].ended(key) && o.Work[v].OK
 }
 
-// Staged reports whether spec's image is on the disk and verified.
+// Staged reports whether spec's image is on the disk and verified, beside the one that runs.
 func Staged(o Observation) bool {
 	if o.Spec.Type == v1alpha1.TypeReboot {
 		return true
 	}
-	return o.Host != nil && o.Host.ConfProblem == "" && o.succeeded(verb.Stage, StageKey(o.Spec)) &&
+	return o.Host != nil && o.Host.ConfProblem == "" && o.Host.MissingImage == "" && o.succeeded(verb.Stage, StageKey(o.Spec)) &&
 		slices.Contains(o.Host.Installed, o.Spec.Version)
 }
 

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -17,6 +18,9 @@ func staging(s State, o Observation) (State, Action) {
 		return keepFailure(s, "the image is being downloaded and checked"), Action{}
 	case work.ended(key) && !work.OK:
 		return retryPreparation(s, o, work, work.Reason, verb.Stage, key)
+	case o.Host.MissingImage != "":
+		message := fmt.Sprintf("%s runs, and its image is not on the disk: nothing could return the node to it. Put the file back: %s", o.Host.Merged, o.Host.MissingImage)
+		return s.withReason(v1alpha1.ReasonRunningImageGone, message), wait(o.Now.Add(confRetry))
 	case o.Host.ConfProblem != "" && o.Host.At.Before(s.Since):
 		return s, wait(o.Now.Add(confRetry)) // it may have been fixed since
 	case o.Host.ConfProblem != "":

@@ -263,6 +263,8 @@ func (m *model) command(t *testing.T, words []string) {
 		m.host.Armed = true
 	case "host":
 		m.hostProblem = strings.TrimPrefix(arg, "answers")
+	case "missing": // the file of the image that runs
+		m.host.MissingImage = arg
 	case "confs": // have a problem; that it was fixed shows in the next facts
 		m.confs = arg
 		if arg != "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -68,7 +69,7 @@ func armGuard(l host.Layout, files []confFile, to host.Image, args verb.Activate
 		if from, err = host.NewImage(guard.From, host.Architecture()); err != nil {
 			return host.Image{}, err
 		}
-		return from, l.ArmGuard(guard)
+		return from, arm(l, guard, from)
 	}
 	if from, err = running(l); err != nil || from == to {
 		return from, err
@@ -77,7 +78,15 @@ func armGuard(l host.Layout, files []confFile, to host.Image, args verb.Activate
 	if guard.Restore, err = restore(l, files, from); err != nil {
 		return host.Image{}, err
 	}
-	return from, l.ArmGuard(guard)
+	return from, arm(l, guard, from)
+}
+
+// arm arms the guard unless the image that it would return to is gone.
+func arm(l host.Layout, guard host.Guard, from host.Image) error {
+	if !isFile(l.At(from.Path())) {
+		return host.Fail(v1alpha1.ReasonActivateFailed, "%s runs, and its image is not on the disk, so nothing could return the node to it: put the file back: %s", from.Version(), from.PublishedPath())
+	}
+	return l.ArmGuard(guard)
 }
 
 // current returns the version that runs; empty if that is not known.

@@ -7,10 +7,12 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -157,4 +159,33 @@ func TestActivateRefuses(t *testing.T) {
 			t.Errorf("%s: something was changed", name)
 		}
 	}
+}
+
+// TestActivateNeedsAWayBack checks that nothing is activated while the guard could not return the
+// node, and also not again.
+func TestActivateNeedsAWayBack(t *testing.T) {
+	l := node(t, "v1.34.3", relative("v1.34.3"))
+	running := absolute("v1.34.3")
+	refused := func() {
+		t.Helper()
+		if err := os.Remove(l.At(running)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Activate(t.Context(), l, args("v1.34.4"))
+		if host.ReasonOf(err, "") != v1alpha1.ReasonActivateFailed || !strings.HasSuffix(err.Error(), ": "+published("v1.34.3")) {
+			t.Errorf("got %v, want that the file is put back", err)
+		}
+	}
+	refused()
+	if armed, _ := l.GuardArmed(); armed || linkTarget(t, l) != relative("v1.34.3") {
+		t.Error("something was changed")
+	}
+	write(t, l, published("v1.34.3"), "v1.34.3")
+	if _, err := Activate(t.Context(), l, args("v1.34.4")); err != nil {
+		t.Fatalf("the file is back: %v", err)
+	}
+	if err := os.Remove(l.At(published("v1.34.3"))); err != nil {
+		t.Fatal(err)
+	}
+	refused()
 }

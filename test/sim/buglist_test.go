@@ -57,8 +57,8 @@ var bugs = []bug{
 		{"pkg/node/agent/gate.go", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, a.started, need), nil"},
 	}},
 	{"kubeadm runs ahead of a node's turn outside windows", []edit{
-		{"pkg/node/machine/kubeadmahead.go", "\tif !o.Gate.Open {\n", "\tif !o.Gate.Open && o.Gate.Reason == \"\" {\n"},
-		{"pkg/node/machine/kubeadmahead.go", ", o.Gate != nil && !o.Gate.Open:", ":"},
+		{"pkg/node/machine/kubeadm.go", "\tif !o.Gate.Open {\n", "\tif !o.Gate.Open && o.Gate.Reason == \"\" {\n"},
+		{"pkg/node/machine/kubeadm.go", ", o.Gate != nil && !o.Gate.Open:", ":"},
 	}},
 	{"the agent believes its watch about the release", []edit{
 		{"pkg/node/agent/gate.go", "func() (fleet.Hold, error) { return a.stillReleased(ctx, o) },", ""},
@@ -134,7 +134,7 @@ var bugs = []bug{
 		{"pkg/node/agent/slotwatch.go", "case nu.Spec.Slot != \"\":", "case nu.Spec.Slot != \"\" && between:"},
 	}},
 	{"a node soft-reboots though its operating system asks for a reboot", []edit{
-		{"pkg/node/machine/softreboot.go", "RebootRequired: o.Host.RebootRequired,", "RebootRequired: false,"},
+		{"pkg/node/machine/rebooting.go", "RebootRequired: o.Host.RebootRequired,", "RebootRequired: false,"},
 	}},
 	{"kubeadm runs again though it has succeeded", []edit{
 		{"pkg/node/machine/kubeadm.go", "case ended && work.OK && !kubeadmDone(o):", "case ended && work.OK && o.Spec.Version == \"\":"},
@@ -174,7 +174,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/retry.go", "if next == nil || p.firstFailed == nil ||", "if next == nil || next.Name != \"\" ||"},
 	}},
 	{"a dead kubelet is believed to be Ready", []edit{
-		{"pkg/node/machine/predicates.go", "return o.Lease != nil && o.Now.Sub(o.Lease.RenewedAt).Abs() <= o.Lease.Lasts", "return true"},
+		{"pkg/node/machine/observation.go", "return o.Lease != nil && o.Now.Sub(o.Lease.RenewedAt).Abs() <= o.Lease.Lasts", "return true"},
 		{"pkg/node/agent/health.go", "if o.Host.KubeletProblem != \"\" {", "if o.Host.KubeletProblem != \"\" && o.Host.Active == \"\" {"},
 	}},
 	{"the checks are not made again after a worker has failed", []edit{

@@ -1,10 +1,17 @@
 package etcd
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"hash"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"go.etcd.io/etcd/client/v3/snapshot"
@@ -108,3 +115,119 @@ func (m *member) checkRoom(ctx context.Context, l host.Layout) error {
 }
 
 func roomFor(database int64) int64 { return database + database/5 }
+
+// Verified describes a verified snapshot.
+type Verified struct {
+	// SHA256 of the whole file, in lower-case hex, as sha256sum prints it.
+	SHA256 string
+	// Bytes is the file's size.
+	Bytes int64
+}
+
+// Verify compares a snapshot with the checksum that etcd appended when it sent it: the last
+// 32 bytes are the SHA-256 of all before them. `etcdutl snapshot restore` does the same
+// first.
+func Verify(path string) (Verified, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Verified{}, fmt.Errorf("opening a snapshot: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return Verified{}, fmt.Errorf("reading a snapshot: %w", err)
+	}
+	body := info.Size() - sha256.Size
+	if body <= 0 {
+		return Verified{}, fmt.Errorf("%s has %d bytes: it is no snapshot of etcd", path, info.Size())
+	}
+	content, whole := sha256.New(), sha256.New()
+	if err := read(file, body, content, whole); err != nil {
+		return Verified{}, err
+	}
+	var trailer bytes.Buffer
+	if err := read(file, sha256.Size, &trailer, whole); err != nil {
+		return Verified{}, err
+	}
+	if !bytes.Equal(trailer.Bytes(), content.Sum(nil)) {
+		return Verified{}, fmt.Errorf("%s is damaged: its content does not have the SHA-256 at its end", path)
+	}
+	return Verified{SHA256: sum(whole), Bytes: info.Size()}, nil
+}
+
+func read(file io.Reader, bytes int64, into ...io.Writer) error {
+	if _, err := io.CopyN(io.MultiWriter(into...), file, bytes); err != nil {
+		return fmt.Errorf("reading a snapshot: %w", err)
+	}
+	return nil
+}
+
+func sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
+
+// kept is how many snapshots stay on a node, besides those of the current upgrade.
+const kept = 3
+
+const (
+	namePrefix = "etcd-"
+	nameSuffix = ".db"
+	nameTime   = "20060102T150405.000Z" // sorts by time
+	// partPrefix begins the names of files that are being written.
+	partPrefix = ".part-"
+)
+
+// fileName returns etcd-TIME-UPGRADE.db. The name of a ClusterUpgrade may be longer than a
+// file's, so it is cut.
+func fileName(at time.Time, upgrade string) string {
+	return namePrefix + at.UTC().Format(nameTime) + "-" + upgrade[:min(len(upgrade), 200)] + nameSuffix
+}
+
+// ofUpgrade reports whether fileName returned that name for the upgrade.
+func ofUpgrade(name, upgrade string) bool {
+	like := fileName(time.Time{}, upgrade)
+	return len(name) == len(like) && strings.HasSuffix(name, like[len(namePrefix+nameTime):])
+}
+
+// snapshots returns the paths of the complete snapshots, newest first.
+func snapshots(l host.Layout) ([]string, error) {
+	paths, err := filepath.Glob(l.At(host.SnapshotsDir, namePrefix+"*"+nameSuffix))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(paths)
+	slices.Reverse(paths)
+	return paths, nil
+}
+
+// prune removes all but the newest few snapshots and those of the current upgrade. It
+// returns the paths of those that it removed.
+func prune(l host.Layout, upgrade string) (removed []string, err error) {
+	all, err := snapshots(l)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range all[min(len(all), kept):] {
+		name := filepath.Base(path)
+		if ofUpgrade(name, upgrade) {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			return removed, fmt.Errorf("removing an old snapshot: %w", err)
+		}
+		removed = append(removed, filepath.Join(host.SnapshotsDir, name))
+	}
+	return removed, nil
+}
+
+// removePartial removes the files of interrupted runs.
+func removePartial(l host.Layout) error {
+	partial, err := filepath.Glob(l.At(host.SnapshotsDir, partPrefix+"*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range partial {
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("removing an interrupted snapshot: %w", err)
+		}
+	}
+	return nil
+}

@@ -2,13 +2,24 @@ package guard
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/facts"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 )
@@ -62,4 +73,100 @@ func (c *checker) checkStaticPods(processes []facts.Process) string {
 		return ""
 	}
 	return "these static pods do not run: " + strings.Join(missing, ", ")
+}
+
+// checkNode returns what the API server answers of the node unless it is Ready at the
+// activated version. An API server that refuses to answer does not answer: that is no reason
+// for a rollback.
+func (c *checker) checkNode(ctx context.Context, config *rest.Config) (problem string, answered bool) {
+	node, err := readNode(ctx, config)
+	if err != nil {
+		return "", false
+	}
+	boot, err := c.BootID()
+	if err != nil {
+		return "", false
+	}
+	return notReady(node, boot, c.activation.To), true
+}
+
+// notReady returns why the Node does not show a Ready kubelet of this boot at a version.
+func notReady(node *corev1.Node, boot, to string) string {
+	const answers = "the API server answers that "
+	info := node.Status.NodeInfo
+	switch {
+	case info.BootID != boot:
+		return answers + "the kubelet of this boot has not reported"
+	case info.KubeletVersion != to:
+		return fmt.Sprintf("%skubelet %s reported last, and not %s", answers, info.KubeletVersion, to)
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return ""
+		} else if c.Type == corev1.NodeReady {
+			return fmt.Sprintf("%sthe node is not Ready: %s", answers, c.Message)
+		}
+	}
+	return answers + "the node is not Ready"
+}
+
+// readNode reads the kubelet's own Node with the kubelet's identity.
+func readNode(ctx context.Context, config *rest.Config) (*corev1.Node, error) {
+	name, err := nodeName(config)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout, config.UserAgent = answerWithin, "kubectl-upgrade-guard"
+	client, err := kube.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return client.Nodes().Get(ctx, name, metav1.GetOptions{})
+}
+
+// nodeName returns the node's name, which the kubelet's client certificate has as
+// system:node:NAME (Kubernetes, "Using Node Authorization").
+func nodeName(config *rest.Config) (string, error) {
+	data := config.CertData
+	if config.CertFile != "" {
+		var err error
+		if data, err = os.ReadFile(config.CertFile); err != nil {
+			return "", err
+		}
+	}
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return "", err
+		}
+		if name, found := strings.CutPrefix(certificate.Subject.CommonName, "system:node:"); found {
+			return name, nil
+		}
+	}
+	return "", errors.New("the kubelet's client certificate names no node")
+}
+
+// checkNetwork returns a sentence if the node has lost its default route, or has no route
+// to the API server. It sends nothing: connecting a UDP socket only looks up the route
+// (udp(7)). A server that is named, and not an address, shows nothing.
+func checkNetwork(ctx context.Context, l host.Layout, hadDefaultRoute bool, server string) string {
+	if hadDefaultRoute && !l.HasDefaultRoute() {
+		return "the node has no network: its default route is gone"
+	}
+	address, err := url.Parse(server)
+	if err != nil || net.ParseIP(address.Hostname()) == nil {
+		return ""
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "udp", net.JoinHostPort(address.Hostname(), "443"))
+	if err == nil {
+		_ = conn.Close()
+		return ""
+	}
+	if errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.EADDRNOTAVAIL) {
+		return "the node has no network: there is no route to the API server at " + address.Hostname()
+	}
+	return ""
 }

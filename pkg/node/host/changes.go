@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	systemdbus "github.com/coreos/go-systemd/v22/dbus"
+	"github.com/godbus/dbus/v5"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -81,4 +84,118 @@ func (c *Client) resubscribe(ctx context.Context) *subscription {
 		case <-time.After(redialInterval):
 		}
 	}
+}
+
+// subscription is a connection that is used for signals only.
+type subscription struct {
+	conn    *dbus.Conn
+	signals chan *dbus.Signal
+	// engine is update_engine's status in its last signal.
+	engine string
+}
+
+func (c *Client) subscribe(ctx context.Context) (*subscription, error) {
+	conn, err := c.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sub := &subscription{conn: conn, signals: make(chan *dbus.Signal, 16)}
+	conn.Signal(sub.signals)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	if err := c.match(ctx, conn); err != nil {
+		_ = conn.Close()
+		return nil, unreachable("subscribing to systemd's signals: %w", err)
+	}
+	return sub, nil
+}
+
+// match subscribes to the signals of the verbs' units and of update_engine only.
+// systemd sends no signals before Subscribe is called.
+func (c *Client) match(ctx context.Context, conn *dbus.Conn) error {
+	for v := range c.failures {
+		rules := [][]dbus.MatchOption{
+			{dbus.WithMatchInterface(managerInterface), dbus.WithMatchMember("UnitNew"), dbus.WithMatchArg(0, Unit(v))},
+			{dbus.WithMatchInterface(managerInterface), dbus.WithMatchMember("UnitRemoved"), dbus.WithMatchArg(0, Unit(v))},
+			{dbus.WithMatchInterface(propertiesInterface), dbus.WithMatchObjectPath(unitPath(v))},
+		}
+		for _, rule := range rules {
+			if err := conn.AddMatchSignalContext(ctx, append(rule, dbus.WithMatchSender(systemd.name))...); err != nil {
+				return err
+			}
+		}
+	}
+	if err := conn.AddMatchSignalContext(ctx, statusUpdate...); err != nil {
+		return err
+	}
+	return conn.Object(systemd.name, systemd.path).CallWithContext(ctx, managerInterface+".Subscribe", 0).Err
+}
+
+func unitPath(v verb.Verb) dbus.ObjectPath {
+	return dbus.ObjectPath("/org/freedesktop/systemd1/unit/" + systemdbus.PathBusEscape(Unit(v)))
+}
+
+// changed returns the Change that a signal reports, and false if it reports none.
+func (c *Client) changed(sub *subscription, s *dbus.Signal) (Change, bool) {
+	if status, ok := engineStatus(s); ok {
+		before := sub.engine
+		sub.engine = status
+		return Change{UpdateEngine: true}, status != before
+	}
+	for v := range c.failures {
+		if s.Path == unitPath(v) || len(s.Body) > 0 && s.Body[0] == Unit(v) {
+			return Change{Verb: v}, true
+		}
+	}
+	return Change{}, false
+}
+
+// UpdateEngineNeedReboot is update_engine's status after it has installed an
+// update of the operating system, which takes effect with the next boot.
+const UpdateEngineNeedReboot = "UPDATE_STATUS_UPDATED_NEED_REBOOT"
+
+const updateEngineInterface = "com.coreos.update1.Manager"
+
+// UpdateEngine returns the status of Flatcar's update_engine, such as
+// UPDATE_STATUS_IDLE or UpdateEngineNeedReboot. The status is empty if
+// update_engine does not run, because it is masked or the node does not run
+// Flatcar. The call does not start update_engine.
+func (c *Client) UpdateEngine(ctx context.Context) (status string, err error) {
+	bus, err := c.connected(ctx)
+	if err != nil {
+		return "", err
+	}
+	call := bus.Object(updateEngine.name, updateEngine.path).
+		CallWithContext(ctx, updateEngineInterface+".GetStatus", dbus.FlagNoAutoStart)
+	if isDBusError(call.Err, "org.freedesktop.DBus.Error.NameHasNoOwner") || isDBusError(call.Err, "org.freedesktop.DBus.Error.ServiceUnknown") {
+		return "", nil
+	}
+	var (
+		checkedAt, size int64
+		progress        float64
+		version         string
+	)
+	if err := call.Store(&checkedAt, &progress, &status, &version, &size); err != nil {
+		return "", unreachable("asking update_engine for its status: %w", err)
+	}
+	return status, nil
+}
+
+// statusUpdate matches the signal that update_engine sends whenever its status
+// or its progress changes. The sender is not checked: a signal only causes the
+// agent to query the status.
+var statusUpdate = []dbus.MatchOption{
+	dbus.WithMatchInterface(updateEngineInterface),
+	dbus.WithMatchMember("StatusUpdate"),
+	dbus.WithMatchObjectPath(updateEngine.path),
+}
+
+// engineStatus returns the status in a StatusUpdate signal, whose body has the
+// same fields as the reply to GetStatus.
+func engineStatus(s *dbus.Signal) (string, bool) {
+	if s.Name != updateEngineInterface+".StatusUpdate" || len(s.Body) < 3 {
+		return "", false
+	}
+	status, ok := s.Body[2].(string)
+	return status, ok
 }

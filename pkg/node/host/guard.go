@@ -1,11 +1,13 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -154,4 +156,117 @@ func remove(path string) error {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
+}
+
+// Rollback records that the guard returned, or is returning, to the former version.
+type Rollback struct {
+	// Upgrade is the UID of the ClusterUpgrade that was rolled back.
+	Upgrade string `json:"upgrade,omitempty"`
+	From    string `json:"from"`
+	To      string `json:"to"`
+	// Message says what was wrong with To.
+	Message string `json:"message"`
+	// Log is the end of the kubelet's journal.
+	Log       string    `json:"log,omitempty"`
+	StartedAt time.Time `json:"startedAt"`
+	// BootID is the boot (see BootName) in which the rollback last changed something, and
+	// Reboots how often it has rebooted the node.
+	BootID  string `json:"bootID"`
+	Reboots int    `json:"reboots,omitempty"`
+	// FinishedAt is when From was merged again and all files were restored. Zero means
+	// that the guard has not finished.
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+	// Impossible reports whether the guard ended without returning the node: the image of
+	// From is gone.
+	Impossible bool `json:"impossible,omitempty"`
+}
+
+// Of reports whether r, which may be nil, is the record of an activation's rollback.
+func (r *Rollback) Of(activation Guard) bool {
+	return r != nil && r.Upgrade == activation.Upgrade && r.To == activation.To
+}
+
+// Rollback returns the record of the last rollback, or nil if there was none since the
+// last activation.
+func (l Layout) Rollback() (*Rollback, error) { return readJSON[Rollback](rollbackFile(l.Root())) }
+
+// SetRollback records a rollback.
+func (l Layout) SetRollback(r Rollback) error { return writeJSON(rollbackFile(l.Root()), r) }
+
+// BeginRollback records a rollback in the space that ArmGuard reserved for the record. The
+// reserve becomes the record, so no other program can take the space in between.
+func (l Layout) BeginRollback(r Rollback) error {
+	data, err := encodeJSON(r)
+	if err != nil {
+		return err
+	}
+	reserve := l.At(StateDir(Root), reserveName)
+	switch err := overwrite(reserve, data); {
+	case errors.Is(err, fs.ErrNotExist):
+		return l.SetRollback(r)
+	case err != nil:
+		return fmt.Errorf("recording the rollback in %s: %w", reserve, err)
+	}
+	if err := os.Rename(reserve, rollbackFile(l.Root())); err != nil {
+		return fmt.Errorf("recording the rollback: %w", err)
+	}
+	return SyncDir(StateDir(l.Root()))
+}
+
+// Runner runs a program of the host, as RunProgram does.
+type Runner func(ctx context.Context, log *Log, program string, args ...string) (stdout string, err error)
+
+// StopGuard ends the guard for good. It fails with the reason RolledBack if a rollback has
+// begun, which then continues. A second call does nothing.
+func (l Layout) StopGuard(ctx context.Context, log *Log, run Runner) error {
+	armed, err := l.GuardArmed()
+	if err != nil || !armed {
+		return err
+	}
+	if err := l.rollbackBegan(); err != nil {
+		return errors.Join(err, continueRollback(ctx, log, run))
+	}
+	if _, err := run(ctx, log, "systemctl", "stop", GuardUnit); err != nil {
+		log.Printf("%v", err) // systemd may not know the unit yet
+	}
+	state, err := run(ctx, log, "systemctl", "show", "--value", "--property=ActiveState", GuardUnit)
+	if state = strings.TrimSpace(state); err != nil || state != "inactive" && state != "failed" {
+		return errors.Join(err, fmt.Errorf("%s was not stopped: it is %q", GuardUnit, state))
+	}
+	if err := l.rollbackBegan(); err != nil {
+		return errors.Join(err, continueRollback(ctx, log, run))
+	}
+	return l.EndGuard(ctx, log, run)
+}
+
+// EndGuard disarms the guard, and has systemd forget its unit, whose files are removed:
+// otherwise it stays in the list of units, and in that of failed ones if it was killed.
+func (l Layout) EndGuard(ctx context.Context, log *Log, run Runner) error {
+	if err := l.DisarmGuard(); err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"daemon-reload"}, {"reset-failed", GuardUnit + "*"}} { // a pattern may match nothing
+		if _, err := run(ctx, log, "systemctl", args...); err != nil {
+			log.Printf("%v", err)
+		}
+	}
+	return nil
+}
+
+// rollbackBegan returns an error if a rollback of the guarded activation has begun.
+func (l Layout) rollbackBegan() error {
+	guard, err := l.Guard()
+	if err != nil || guard == nil {
+		return err
+	}
+	r, err := l.Rollback()
+	if err != nil || !r.Of(*guard) || !r.FinishedAt.IsZero() {
+		return err
+	}
+	return Fail(v1alpha1.ReasonRolledBack, "the guard returns the node to %s: %s", r.From, r.Message)
+}
+
+func continueRollback(ctx context.Context, log *Log, run Runner) error {
+	_, err := run(ctx, log, "systemctl", "start", "--no-block", GuardUnit)
+	return err
 }

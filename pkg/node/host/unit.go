@@ -1,8 +1,18 @@
 package host
 
 import (
-	"github.com/godbus/dbus/v5"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
 
+	"github.com/godbus/dbus/v5"
+	"golang.org/x/sys/unix"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -62,4 +72,85 @@ func properties(root string, v verb.Verb, o verb.Options) []property {
 		props = append(props, property{"MountImages", dbus.MakeVariant([]mountImage{image})})
 	}
 	return props
+}
+
+// direct is a verb that runs, or has run, from the program in the agent's image. A unit of
+// the node cannot name that file, as it is in the container's file system, but it can execute
+// it from a file descriptor. output is a file in
+// memory.
+type direct struct {
+	request verb.Request
+	output  *os.File
+}
+
+// startDirect starts a verb whose unit gets the program as its standard input, executes
+// it, and writes the Result to a file in memory.
+func (c *Client) startDirect(ctx context.Context, r verb.Request, o verb.Options) error {
+	program, err := os.Open(c.program)
+	if err != nil {
+		return fmt.Errorf("opening the program for nodes: %w", err)
+	}
+	defer func() { _ = program.Close() }()
+	fd, err := unix.MemfdCreate("result of host verb "+string(r.Verb), unix.MFD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("making room for the result of host verb %q: %w", r.Verb, err)
+	}
+	output := os.NewFile(uintptr(fd), "result")
+	err = c.call(ctx, systemd, managerInterface+".StartTransientUnit", nil, Unit(r.Verb), "fail", directProperties(r.Verb, o, program, output), []auxUnit{})
+	if err != nil {
+		_ = output.Close()
+		return unreachable("starting host verb %q: %w", r.Verb, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last := c.direct[r.Verb]; last != nil {
+		_ = last.output.Close()
+	}
+	c.direct[r.Verb] = &direct{request: r, output: output}
+	return nil
+}
+
+// lastDirect returns the result of the last direct run of a verb that is not running, and
+// false if there was none.
+func (c *Client) lastDirect(v verb.Verb) (*verb.Result, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.direct[v]
+	if last == nil {
+		return nil, false
+	}
+	text, err := io.ReadAll(io.NewSectionReader(last.output, 0, math.MaxInt64))
+	var result verb.Result
+	if err == nil {
+		err = json.NewDecoder(bytes.NewReader(text)).Decode(&result)
+	}
+	if err != nil {
+		end := "the unit could not be set up, or was killed: its journal on the node may say why"
+		return noResult(&last.request, c.failures[v], "", end, last.request.RequestedAt), true
+	}
+	result.Key = last.request.Key
+	return &result, true
+}
+
+// directProperties returns the properties of a direct verb's unit. Argv[0] is what the
+// program would be called if it were installed.
+func directProperties(v verb.Verb, o verb.Options, program, output *os.File) []property {
+	props := []property{
+		{"Description", dbus.MakeVariant("kubectl-upgrade: host verb " + string(v))},
+		{"Type", dbus.MakeVariant("exec")},
+		{"CollectMode", dbus.MakeVariant("inactive-or-failed")},
+		{"StandardInputFileDescriptor", dbus.MakeVariant(dbus.UnixFD(program.Fd()))}, //nolint:gosec // a descriptor is small
+		{"StandardOutputFileDescriptor", dbus.MakeVariant(dbus.UnixFD(output.Fd()))}, //nolint:gosec // a descriptor is small
+		{"ExecStart", dbus.MakeVariant([]command{{Path: "/proc/self/fd/0", Argv: []string{"node-agent", "host", string(v)}}})},
+	}
+	if o.RuntimeMax > 0 {
+		props = append(props, property{"RuntimeMaxUSec", dbus.MakeVariant(uint64(o.RuntimeMax.Microseconds()))}) //nolint:gosec // it is positive
+	}
+	return props
+}
+
+// RunDirect carries out a verb without arguments and returns the Result. It reads no
+// request, and writes nothing.
+func RunDirect(ctx context.Context, l Layout, v verb.Verb, failed v1alpha1.Reason, work Work, logTo io.Writer) (*verb.Result, error) {
+	return run(ctx, l, verb.Request{Verb: v}, failed, work, logTo)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // rebootsFrom returns s with the boot that a reboot is to end.
@@ -61,4 +62,75 @@ func rebooting(s State, o Observation) (State, Action) {
 		return s, wait(again)
 	}
 	return s, wait(limit)
+}
+
+// rebooted reports whether this upgrade, a Reboot, has rebooted the node. It does so
+// once: an operating system that keeps requiring a reboot would otherwise get one for ever.
+func rebooted(s State, o Observation) bool {
+	return o.Spec.Type == v1alpha1.TypeReboot && s.Follows(o.Spec) &&
+		s.RebootedFrom != "" && o.Host.BootID != s.RebootedFrom
+}
+
+// rebootStillRequired reports whether the operating system still requires a reboot after
+// this upgrade's own.
+func rebootStillRequired(s State, o Observation) bool {
+	return o.Spec.Type == v1alpha1.TypeReboot && s.Follows(o.Spec) && o.Host.RebootRequired
+}
+
+// wouldActivate reports whether a Reboot would change the Kubernetes version, which it
+// must not.
+func wouldActivate(o Observation) bool {
+	return o.Spec.Type == v1alpha1.TypeReboot && o.Host != nil &&
+		o.Host.Active != "" && o.Host.Merged != "" && o.Host.Active != o.Host.Merged
+}
+
+func nextBootMessage(o Observation) string {
+	return fmt.Sprintf("%s runs, and the next boot would bring %s: an upgrade of type Reboot must not change the version; request an upgrade to that version, or point /etc/extensions/kubernetes.raw back", o.Host.Merged, o.Host.Active)
+}
+
+// softReboots reports whether this attempt merges the image by a soft reboot.
+func (s State) softReboots() bool { return s.Method == v1alpha1.MethodSoftReboot }
+
+// keepsBoot reports whether the new kubelet starts in the boot in which the former one ran:
+// until it reports, the Node shows what the former one wrote.
+func (s State) keepsBoot(o Observation) bool {
+	return s.restarts() || s.softReboots() && o.Host.BootID == s.RebootedFrom
+}
+
+// forbidSoftReboot switches to a reboot if the host allows no soft reboot any more, as when the
+// operating system has asked for a reboot since the last check.
+func (s State) forbidSoftReboot(o Observation) State {
+	if m, why := chooseMethod(o); s.softReboots() && m != s.Method {
+		s.Method, s.MethodMessage = v1alpha1.MethodReboot, why
+	}
+	return s
+}
+
+// giveUpSoftReboot switches to a reboot if the soft reboot does not happen, or has not merged
+// the active image.
+func (s State) giveUpSoftReboot(o Observation) State {
+	switch {
+	case !s.softReboots() || o.Host.BootID != s.RebootedFrom:
+		return s
+	case s.booted(o) && o.Host.Merged != o.Host.Active:
+		return s.rebootInsteadOfSoft(o, fmt.Sprintf("the soft reboot did not merge %s", o.Host.Active))
+	case !s.booted(o) && !o.Now.Before(deadline(s, o, RebootWithin)):
+		return s.rebootInsteadOfSoft(o, fmt.Sprintf("the node has not soft-rebooted %s after the request", RebootWithin))
+	}
+	return s
+}
+
+// rebootInsteadOfSoft switches this attempt from SoftReboot to Reboot. The node is drained.
+func (s State) rebootInsteadOfSoft(o Observation, why string) State {
+	s.Method, s.MethodMessage = v1alpha1.MethodReboot, why
+	return s.rebootsFrom(o).withReason(v1alpha1.ReasonRebootFailed, why)
+}
+
+// chooseMethod chooses how the node merges the image.
+func chooseMethod(o Observation) (m v1alpha1.Method, why string) {
+	h := fleet.MethodHost{
+		RefreshBlockers: o.Host.RefreshBlockers, SoftRebootProblem: o.Host.SoftRebootProblem,
+		RebootRequired: o.Host.RebootRequired, RebootReason: o.Host.RebootReason,
+	}
+	return fleet.MethodOf(o.Spec.Method, o.Spec.Type, o.Node.KubeletVersion, o.Spec.Version, h)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
 // State is the node's progress, which NodeUpgrade.status persists. Its fields mean what
@@ -97,4 +98,112 @@ func (s State) Follows(order v1alpha1.NodeUpgradeSpec) bool {
 func BetweenAttempts(step v1alpha1.Step) bool {
 	phase := step.Info().Phase
 	return phase == v1alpha1.PhaseInService || phase == v1alpha1.PhaseUnsupported
+}
+
+// Do is a kind of action.
+type Do string
+
+// The actions. Each may be done twice in a row without harm.
+const (
+	DoNothing    Do = ""
+	DoWork       Do = "Work"       // run Verb on the host
+	DoTake       Do = "Take"       // take the reserved slot
+	DoCordon     Do = "Cordon"     // cordon the Node and annotate it with the slot, in one update
+	DoDrain      Do = "Drain"      // one round of evictions
+	DoReboot     Do = "Reboot"     // reboot the node
+	DoSoftReboot Do = "SoftReboot" // reboot all of the node but its kernel
+	DoUncordon   Do = "Uncordon"   // remove our cordon and annotations
+	DoDisown     Do = "Disown"     // remove the annotation that says the cordon is ours
+	DoFree       Do = "Free"       // free the slot
+)
+
+// Action is what the agent does next, and when it calls Next again at the latest.
+type Action struct {
+	Do Do
+	// Verb is the host verb that DoWork runs. Key identifies this run: a result with
+	// another key belongs to another run.
+	Verb verb.Verb
+	Key  string
+	// Delete makes DoDrain delete the remaining pods instead of evicting them.
+	Delete bool
+	// Wake is when to call Next again at the latest. Zero means when something changes.
+	Wake time.Time
+}
+
+func act(do Do) Action {
+	return Action{Do: do}
+}
+
+func run(v verb.Verb, key string) Action {
+	return Action{Do: DoWork, Verb: v, Key: key}
+}
+
+func wait(until time.Time) Action {
+	return Action{Wake: until}
+}
+
+// String returns the verb of DoWork, or the name of the action.
+func (a Action) String() string {
+	if a.Do == DoWork {
+		return string(a.Verb)
+	}
+	return string(a.Do)
+}
+
+// Writes reports whether the action writes to the API server.
+func (d Do) Writes() bool {
+	return d == DoTake || d == DoCordon || d == DoDrain || d == DoUncordon || d == DoDisown || d == DoFree
+}
+
+// BringsBack reports whether the action brings a node back into service. Such an action
+// is done even if there is no NodeUpgrade to write the State to: the Node's annotations
+// and the slot's Lease hold all that is needed to undo the rest.
+func (d Do) BringsBack() bool { return d == DoReboot || d == DoUncordon || d == DoFree }
+
+// longestLoop is how many steps a loop of a node can have.
+const longestLoop = 3
+
+// reenter goes back to an earlier step of the attempt. It removes a repeated loop from the
+// timeline, so that repetitions do not push out its beginning.
+func (s State) reenter(step v1alpha1.Step, o Observation) State {
+	s = s.enter(step, o)
+	last := len(s.Steps) - 1
+	for n := 2; n <= longestLoop && 2*n <= last; n++ {
+		if slices.EqualFunc(s.Steps[last-n:last], s.Steps[last-2*n:last-n], sameStep) {
+			s.Steps = slices.Delete(s.Steps, last-n, last)
+			break
+		}
+	}
+	return s
+}
+
+func sameStep(a, b StepTime) bool { return a.Step == b.Step }
+
+// firstEntered returns when the node first entered step while it alternated between it and
+// the others: the limit of a step does not restart when the node comes back to it.
+func (s State) firstEntered(step v1alpha1.Step, others ...v1alpha1.Step) time.Time {
+	first := s.Since
+	for _, one := range slices.Backward(s.Steps) {
+		switch {
+		case one.Step != step && !slices.Contains(others, one.Step):
+			return first
+		case one.Step == step && one.StartedAt.Before(first):
+			first = one.StartedAt
+		}
+	}
+	return first
+}
+
+// start runs a verb on the host. A verb that cannot be started has not failed: it counts as
+// no attempt, and start retries it after a pause and keeps the reason in the State.
+func start(s State, o Observation, v verb.Verb, key string) (State, Action) {
+	u := o.Work[v].StartFailure
+	if u.Key != key || u.Reason == "" {
+		return s, run(v, key)
+	}
+	s = s.withReason(u.Reason, u.Message)
+	if o.Now.Before(u.RetryAt) {
+		return s, wait(u.RetryAt)
+	}
+	return s, run(v, key)
 }

@@ -3,6 +3,7 @@ package sysupdate
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
@@ -116,4 +119,124 @@ func lineWith(output, text string) string {
 		}
 	}
 	return ""
+}
+
+const (
+	// maxImage is the largest allowed size of an image. The bakery's images have
+	// about 100 MiB.
+	maxImage = 2 << 30
+	// margin is the space that stays free after the download. If the size of the
+	// image is unknown, reservePercent of the file system stays free: below 10 % the
+	// kubelet begins to evict pods.
+	margin         = 32 << 20
+	reservePercent = 15
+	// smallestLimit is enough for the files that gpg writes to check a signature, for which
+	// the same limit holds. With the gpg of systemd 262's time that is more than 4 KiB.
+	smallestLimit = 1 << 20
+)
+
+// limit returns how many bytes may be written for the image: its size if the server
+// reports it, or else what the disk has space for.
+func (s *staging) limit(ctx context.Context) (int64, error) {
+	size, err := s.source.size(ctx)
+	if err != nil {
+		return 0, err
+	}
+	free, total, err := s.layout.Room(host.ImagesDir)
+	if err != nil {
+		return 0, fmt.Errorf("reading the free space: %w", err)
+	}
+	if size < 0 {
+		size = min(maxImage, free-max(margin, total/100*reservePercent))
+		free = max(free, margin) // the margin is already subtracted
+	}
+	switch {
+	case size > maxImage:
+		return 0, host.Fail(v1alpha1.ReasonDiskFull, "%s has %d MiB, but an image may have at most %d MiB", s.image.Name(), size>>20, maxImage>>20)
+	case size <= 0 || free < size+margin:
+		return 0, host.Fail(v1alpha1.ReasonDiskFull, "%s needs %d MiB in %s, where %d MiB are free",
+			s.image.Name(), (max(size, 0)+margin)>>20, host.ImagesDir, free>>20)
+	}
+	return max(size, smallestLimit), nil
+}
+
+// runLimited runs a program and limits the size of the files that it and its children
+// may write: the kernel ends a process that exceeds it (setrlimit(2), RLIMIT_FSIZE).
+// systemd-sysupdate has no such option and would fill the disk. The limit is set after
+// the start, while the program still reads its definitions, long before a download.
+func runLimited(cmd *exec.Cmd, limit int64) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	for resource, value := range map[int]uint64{unix.RLIMIT_FSIZE: uint64(max(0, limit)), unix.RLIMIT_CORE: 0} { //nolint:gosec // not negative
+		err := unix.Prlimit(cmd.Process.Pid, resource, &unix.Rlimit{Cur: value, Max: value}, nil)
+		if err != nil && !errors.Is(err, unix.ESRCH) { // ESRCH: it has already ended
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			return fmt.Errorf("limiting how much it may write: %w", err)
+		}
+	}
+	return cmd.Wait()
+}
+
+// fileKinds are what a file is that has these bytes at an offset. Those with a file system
+// are what an image may be.
+var fileKinds = []struct {
+	offset     int
+	magic      string
+	filesystem string
+	is         string
+}{
+	{0, "hsqs", "squashfs", ""},
+	{1024, "\xe2\xe1\xf5\xe0", "erofs", ""},
+	{1080, "\x53\xef", "ext4", ""},
+	{0x10040, "_BHRfS_M", "btrfs", ""},
+	{512, "EFI PART", "", "a disk with partitions, and not a file system"},
+	{0, "\x1f\x8b", "", "compressed with gzip"},
+	{0, "\x28\xb5\x2f\xfd", "", "compressed with zstd"},
+	{0, "\xfd7zXZ", "", "compressed with xz"},
+	{0, "BZh", "", "compressed with bzip2"},
+	{0, "PK\x03\x04", "", "a zip archive"},
+	{257, "ustar", "", "a tar archive"},
+	{0, "<", "", "a page of a web server (HTML or XML)"},
+}
+
+// whyUnmountable says what a file is that cannot be mounted. mount(8) only says that it
+// failed, and that the kernel's log may have more. supported is the content of
+// /proc/filesystems.
+func whyUnmountable(file io.ReaderAt, size int64, supported string) string {
+	if size == 0 {
+		return "it is empty"
+	}
+	head := make([]byte, 0x10040+8)
+	n, _ := file.ReadAt(head, 0)
+	head = head[:n]
+	for _, kind := range fileKinds {
+		if len(head) < kind.offset || !bytes.HasPrefix(head[kind.offset:], []byte(kind.magic)) {
+			continue
+		}
+		if kind.filesystem == "" {
+			return "it is " + kind.is
+		}
+		if kind.filesystem == "squashfs" && len(head) >= 48 {
+			if used := binary.LittleEndian.Uint64(head[40:]); used > uint64(size) { //nolint:gosec // sizes are not negative
+				return fmt.Sprintf("it is a squashfs of %d bytes, of which the file has %d: the rest is missing", used, size)
+			}
+		}
+		if !strings.Contains(supported, "\t"+kind.filesystem+"\n") {
+			return fmt.Sprintf("it is a file system of the kind %s, which the node's kernel does not know (/proc/filesystems)", kind.filesystem)
+		}
+		return fmt.Sprintf("it is a damaged file system of the kind %s, or one with features that the node's kernel does not know", kind.filesystem)
+	}
+	return "it is no file system that is known: not squashfs, erofs, ext4 or btrfs"
+}
+
+// unmountable returns what an image's open file is that cannot be mounted.
+func unmountable(file *os.File) string {
+	info, err := file.Stat()
+	if err != nil {
+		return err.Error()
+	}
+	supported, _ := os.ReadFile("/proc/filesystems")
+	return whyUnmountable(file, info.Size(), string(supported))
 }

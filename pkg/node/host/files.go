@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,9 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -127,4 +131,82 @@ func readJSON[T any](path string) (*T, error) {
 		return nil, fmt.Errorf("decoding %s: %w", path, err)
 	}
 	return value, nil
+}
+
+// KubeadmDone records a `kubeadm upgrade` that succeeded.
+type KubeadmDone struct {
+	Version    string    `json:"version,omitempty"`
+	Command    string    `json:"command,omitempty"`
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+	// AccessWritten is when KubeletAccess had been written last: kubeadm join writes it anew.
+	AccessWritten time.Time `json:"accessWritten,omitzero"`
+}
+
+// BootID returns the boot ID of the running system.
+func (l Layout) BootID() (string, error) {
+	data, err := os.ReadFile(l.At(bootIDFile))
+	if err != nil {
+		return "", fmt.Errorf("reading the boot id: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// KubeadmDone returns the record of the last `kubeadm upgrade` that succeeded, or
+// nil if there is none.
+func (l Layout) KubeadmDone() (*KubeadmDone, error) {
+	return readJSON[KubeadmDone](kubeadmDoneFile(l.Root()))
+}
+
+// SetKubeadmDone records a `kubeadm upgrade` that succeeded.
+func (l Layout) SetKubeadmDone(d KubeadmDone) error {
+	if info, err := os.Stat(l.At(KubeletAccess)); err == nil {
+		d.AccessWritten = info.ModTime()
+	}
+	return writeJSON(kubeadmDoneFile(l.Root()), d)
+}
+
+// ForgetKubeadm removes the record of the last `kubeadm upgrade`.
+func (l Layout) ForgetKubeadm() error { return remove(kubeadmDoneFile(l.Root())) }
+
+// savedDir has the kubelet's files from before an upgrade, see SaveKubeletFiles, and
+// savedMeta describes them.
+var (
+	savedDir  = filepath.Join(StateDir(Root), "saved")
+	savedMeta = filepath.Join(savedDir, "saved.json")
+)
+
+// reserveBytes is the space that a rollback needs at most on one file system: its
+// record, definitions, and the kubelet's two files.
+const reserveBytes = 1 << 20
+
+// reserved are the folders in which a rollback writes. They may be on different file
+// systems.
+var reserved = []string{StateDir(Root), filepath.Dir(KubeletConfig), "/etc/kubernetes"}
+
+const reserveName = ".kubectl-upgrade-reserve"
+
+// reserve takes up disk space that ReleaseReserve frees, so that a rollback can write
+// although the disk has become full. The content is random: a file system that
+// compresses would not keep room for zeros.
+func (l Layout) reserve() error {
+	data := make([]byte, reserveBytes)
+	_, _ = rand.Read(data)
+	for _, dir := range reserved {
+		if err := WriteFile(l.At(dir, reserveName), data, 0o600); err != nil {
+			_ = l.ReleaseReserve()
+			return Fail(v1alpha1.ReasonDiskFull, "reserving disk space in %s for a rollback: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// ReleaseReserve frees the reserved disk space.
+func (l Layout) ReleaseReserve() error {
+	var problems []error
+	for _, dir := range reserved {
+		if err := remove(l.At(dir, reserveName)); err != nil {
+			problems = append(problems, fmt.Errorf("freeing the reserved disk space in %s: %w", dir, err))
+		}
+	}
+	return errors.Join(problems...)
 }

@@ -91,6 +91,9 @@ func conditionOf(t tree, kind string) (reason, message string) {
 // checkUpgrade checks promises 7 and 8 on a change of a ClusterUpgrade.
 func (w *world) checkUpgrade(by string, before, after *stored) {
 	w.checkSuspension(before, after)
+	if before == nil && strings.Contains(by, "coordinator") {
+		w.checkCreated(after.object("clusterupgrades").(*v1alpha1.ClusterUpgrade))
+	}
 	if after == nil || before == nil {
 		w.recreatedAt = w.now()
 		w.note("%s: a ClusterUpgrade was created or deleted", by)
@@ -115,5 +118,19 @@ func (w *world) checkUpgrade(by string, before, after *stored) {
 			w.broken("promise 7", "the digest of %s changed after the trigger", is.Name)
 		}
 		w.fixed[string(is.UID)] = image.SHA256()
+	}
+}
+
+// checkCreated checks that the coordinator does not create an upgrade to a version anew if the last
+// one to it did not succeed: it would be created again and again.
+func (w *world) checkCreated(created *v1alpha1.ClusterUpgrade) {
+	var last *v1alpha1.ClusterUpgrade
+	for _, u := range w.upgrades() {
+		if u.Spec.Version == created.Spec.Version && u.Status.CompletionTime != nil && (last == nil || last.Status.CompletionTime.Before(u.Status.CompletionTime)) {
+			last = u
+		}
+	}
+	if created.Spec.Version != "" && last != nil && last.Status.Outcome != v1alpha1.OutcomeSucceeded {
+		w.broken("created again", "the coordinator creates %s, and %s ended as %s", created.Name, last.Name, last.Status.Outcome)
 	}
 }

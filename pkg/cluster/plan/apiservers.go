@@ -33,10 +33,17 @@ func (r *reading) divideAPIServers(t *target) (own, others []fleet.StaticPod) {
 
 // isDowngrade reports whether an apiserver is newer than the version. Such an upgrade
 // never becomes possible, and must not hold up later ones.
-func (r *reading) isDowngrade(t *target) bool {
-	return known(t.to) && slices.ContainsFunc(r.notOnWorkers(r.ownAPIServers(t)), func(pod fleet.StaticPod) bool {
-		return t.to.Less(parsed(pod.Version))
-	})
+func (r *reading) isDowngrade(t *target) bool { return r.newerAPIServer(t) != nil }
+
+// newerAPIServer returns an apiserver that is newer than the upgrade's version. Nil: there is
+// none.
+func (r *reading) newerAPIServer(t *target) *fleet.StaticPod {
+	servers := r.notOnWorkers(r.ownAPIServers(t))
+	i := slices.IndexFunc(servers, func(pod fleet.StaticPod) bool { return t.to.Less(parsed(pod.Version)) })
+	if i < 0 || !known(t.to) {
+		return nil
+	}
+	return &servers[i]
 }
 
 // notOnWorkers returns the pods that do not run on workers. A kubelet may create any

@@ -28,10 +28,11 @@ func (r *reading) lateTarget() *target {
 	return t
 }
 
-// hasWork reports whether a late worker may be upgraded at some time.
+// hasWork reports whether a late worker may be upgraded at some time, and does not wait for a
+// late control plane.
 func (t *target) hasWork(r *reading) bool {
 	windows := newWindows(t.ClusterUpgrade, r.Schedules)
-	return slices.ContainsFunc(r.nodes, func(n *node) bool { return !n.ControlPlane && t.isBehind(r, n, windows) })
+	return slices.ContainsFunc(t.remaining(r), func(n *node) bool { return !n.ControlPlane && t.isBehind(r, n, windows) })
 }
 
 // isBehind reports whether the late node is not up to date and may be upgraded at some time.

@@ -103,13 +103,17 @@ func (r *reading) alreadyRequested(v version.Version) bool {
 
 // oldEnough returns when the source will have offered each image of v for minAge, according to
 // the policy's status, which has the digest of each. It returns nil if one has another digest
-// there, or none: the coordinator has not seen it before.
+// there, or none: the coordinator has not seen it before. An image that late nodes get anyway
+// needs no age.
 func (r *reading) oldEnough(v version.Version, minAge time.Duration) *time.Time {
 	old := r.now
 	if minAge == 0 {
 		return &old
 	}
 	for _, image := range r.Source.Images(v.String()) {
+		if r.follows(v, image) {
+			continue
+		}
 		first := r.firstSeen(v, image)
 		if first == nil {
 			return nil
@@ -119,6 +123,12 @@ func (r *reading) oldEnough(v version.Version, minAge time.Duration) *time.Time 
 		}
 	}
 	return &old
+}
+
+// follows reports whether nodes that join late get the image.
+func (r *reading) follows(v version.Version, image v1alpha1.Image) bool {
+	return r.Policy != nil && r.Policy.Status.Version == v.String() &&
+		slices.ContainsFunc(r.Policy.Status.Images, func(i v1alpha1.Image) bool { return i.Architecture == image.Architecture && i.Digest == image.Digest })
 }
 
 // firstSeen returns when the coordinator first saw an image; nil: it has not.

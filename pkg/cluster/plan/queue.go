@@ -33,11 +33,10 @@ func (r *reading) newQueue(wake *wakeTime) queue {
 		}
 	}
 	late := r.lateTarget()
-	behind := late != nil && late.hasWork(r)
-	if len(q.targets) > 1 || behind || len(r.policySpec().Automatic) > 0 {
+	if len(q.targets) > 1 || late != nil || len(r.policySpec().Automatic) > 0 {
 		q.choose(r, wake)
 	}
-	if len(q.targets) == 0 || q.noneCanProceed && behind {
+	if len(q.targets) == 0 || q.noneCanProceed && late != nil && late.hasWork(r) {
 		q.planned = late
 		return q
 	}

@@ -89,11 +89,18 @@ func (p *planner) end(t *target, outcome v1alpha1.Outcome, hold fleet.Hold, out 
 	}
 }
 
-// queued returns why an upgrade that is not active waits: for people, or for the active
-// one.
+// queued returns why an upgrade that is not active waits: for people, for the active one, or,
+// while late nodes are upgraded because none is active, for what keeps it from its trigger.
 func (p *planner) queued(t *target) fleet.Hold {
 	if hold := upgradeHold(t.ClusterUpgrade, p.now); hold.Holds() {
 		return hold
+	}
+	if p.target.forLateNodes {
+		if hold := t.triggered(p.reading).hold; hold.Holds() {
+			return hold
+		}
+		message := fmt.Sprintf("waits until nodes that joined late have %s", p.target.to)
+		return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: message}
 	}
 	return fleet.Hold{Reason: v1alpha1.ReasonQueued, Message: fmt.Sprintf("waits for upgrade %s", p.target.Name)}
 }

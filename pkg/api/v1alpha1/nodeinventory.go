@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // NodeInventory is what preflight needs to know about a node, as its agent found it. It
 // is named like the node, owned by it, and written when something in it changes.
@@ -213,4 +217,16 @@ type EtcdMember struct {
 	// Problem is why it is not healthy.
 	// +optional
 	Problem string `json:"problem,omitempty"`
+}
+
+// OnControlPlane reports whether a node with these facts, which may be nil, belongs to the control
+// plane: it has the control plane's label, or its own manifests run a kube-apiserver. The label
+// may be lost.
+func (f *NodeFacts) OnControlPlane(labelled bool) bool { return labelled || f.runs("kube-apiserver") }
+
+// RunsEtcd reports whether the node's own manifests run a member of etcd.
+func (f *NodeFacts) RunsEtcd() bool { return f.runs("etcd") }
+
+func (f *NodeFacts) runs(component string) bool {
+	return f != nil && slices.Contains(f.StaticPods, component)
 }

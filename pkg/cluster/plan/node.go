@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -107,7 +106,7 @@ func (n *node) reserved() bool {
 // oneAtATime reports whether the node uses only fleet.ControlPlaneSlot: by its label, or because
 // it runs a kube-apiserver or a member of etcd.
 func (n *node) oneAtATime() bool {
-	return n.ControlPlane || n.facts != nil && slices.Contains(n.facts.StaticPods, "etcd")
+	return n.ControlPlane || n.facts.RunsEtcd()
 }
 
 // released reports whether the node's NodeUpgrade.spec allows its agent to begin.

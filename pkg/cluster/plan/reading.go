@@ -57,8 +57,8 @@ func (n *node) join(u *v1alpha1.NodeUpgrade, inventory *v1alpha1.NodeInventory, 
 	}
 	if inventory != nil && inventory.OwnedBy(types.UID(n.UID)) {
 		n.facts = &inventory.NodeFacts
-		n.ControlPlane = n.ControlPlane || slices.Contains(n.facts.StaticPods, "kube-apiserver")
 	}
+	n.ControlPlane = n.facts.OnControlPlane(n.ControlPlane)
 	n.spec, n.status, n.abandoned = &u.Spec, &u.Status, u.Abandoned
 	n.tookSlot = TookSlot(u, n.SlotAnnotation)
 	n.mayKeep = func(slot string) bool { return MayKeepSlot(u, n.facts != nil, n.SlotAnnotation, slot) }

@@ -161,6 +161,13 @@ func etcdScenes() []scene {
 			facts(f, "cp-1").Etcd.Members = append(facts(f, "cp-1").Etcd.Members, v1alpha1.EtcdMember{Name: "cp-4", Learner: true, Healthy: true})
 		}, want: []string{"Block etcd-member EtcdMember/cp-4"}},
 		{check: "etcd-member", name: "all healthy"},
+		{check: "etcd-member", name: "the control plane has lost its labels", alter: func(f *preflight.Facts) {
+			etcd(f, "cp-2", sick)
+			for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+				delete(node(f, name).Labels, "node-role.kubernetes.io/control-plane")
+				facts(f, name).StaticPods = []string{"kube-apiserver", "etcd"}
+			}
+		}, want: []string{"Block etcd-member EtcdMember/cp-2", "Block etcd-quorum"}},
 		{check: "etcd-member", name: "only a worker is to be rebooted", alter: func(f *preflight.Facts) {
 			etcd(f, "cp-2", sick)
 			facts(f, "cp-1").Etcd.Problem = "connection refused"

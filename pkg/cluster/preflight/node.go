@@ -49,6 +49,7 @@ func (c *checker) sortNodes() {
 		if own := inventories[n.name]; own != nil && own.OwnedBy(n.UID) {
 			n.facts = &own.NodeFacts
 		}
+		n.controlPlane = n.facts.OnControlPlane(fleet.HasControlPlaneLabel(n.Labels))
 		c.all = append(c.all, n)
 		os := n.Node.Status.NodeInfo.OperatingSystem
 		switch {
@@ -96,7 +97,7 @@ func (c *checker) restarts(n *node) bool {
 }
 
 func newNode(n *corev1.Node) *node {
-	out := &node{Node: n, name: n.Name, controlPlane: fleet.HasControlPlaneLabel(n.Labels)}
+	out := &node{Node: n, name: n.Name}
 	out.kubelet, out.kubeletError = version.Parse(n.Status.NodeInfo.KubeletVersion)
 	return out
 }

@@ -34,7 +34,7 @@ func (a *Agent) managers(ctx context.Context, node *corev1.Node, upgrade v1alpha
 	}
 	var problem error
 	active := rebootmanager.Active([]*corev1.Node{node}, daemonSets, policy.RebootManagers())
-	hold := plan.ManagerGate(active, upgrade, a.hasControlPlaneLabel(), func(name string) bool {
+	hold := plan.ManagerGate(active, upgrade, a.onControlPlane(), func(name string) bool {
 		left, err := a.leaves(ctx, name)
 		problem = errors.Join(problem, err)
 		return left

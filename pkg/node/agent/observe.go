@@ -74,7 +74,7 @@ func (a *Agent) gateDue(ctx context.Context, o machine.Observation) bool {
 	case draining && !a.roundDue(o.Now):
 		return false
 	case o.Host == nil:
-		return draining && !a.hasControlPlaneLabel()
+		return draining && !a.onControlPlane()
 	}
 	return a.checkEtcd(ctx, o, time.Time{})
 }

@@ -122,7 +122,7 @@ func slots(o *metav1.ListOptions, scope slotScope) {
 func (a *Agent) slotScope(nu *v1alpha1.NodeUpgrade, node *corev1.Node) slotScope {
 	seen, between := a.slot(node, orderedSlot(nu)), a.state.Step != "" && machine.BetweenAttempts(a.state.Step)
 	switch {
-	case a.hasControlPlaneLabel():
+	case a.onControlPlane():
 		return slotScope{every: true}
 	case seen.Held != "":
 		return slotScope{name: seen.Held}

@@ -155,7 +155,7 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 		versions.Staged, versions.Pulled = last.Versions.Staged, last.Versions.Pulled
 	case o.Spec.Type != v1alpha1.TypeReboot && o.Spec.Version != "" && machine.Staged(o):
 		versions.Staged = o.Spec.Version
-		if (o.Host.ControlPlane || a.hasControlPlaneLabel()) && machine.Pulled(o) {
+		if a.onControlPlane() && machine.Pulled(o) {
 			versions.Pulled = o.Spec.Version
 		}
 	}
@@ -172,9 +172,9 @@ func (a *Agent) addFacts(status *v1alpha1.NodeUpgradeStatus, nu *v1alpha1.NodeUp
 	status.Reboot.Required = status.Reboot.Reason != ""
 }
 
-// hasControlPlaneLabel reports whether the Node has the control plane's label, by which the
-// plan decides, with or without static pods.
-func (a *Agent) hasControlPlaneLabel() bool {
-	node := a.node()
-	return node != nil && fleet.HasControlPlaneLabel(node.Labels)
+// onControlPlane reports whether this node belongs to the control plane, as the plan decides it:
+// by the Node's label, or by a kube-apiserver among the host's own manifests.
+func (a *Agent) onControlPlane() bool {
+	node, facts := a.node(), a.seen.facts
+	return node != nil && fleet.HasControlPlaneLabel(node.Labels) || facts != nil && facts.ControlPlane
 }

@@ -30,6 +30,7 @@ const (
 	ReasonNotItsTurn            Reason = "NotItsTurn"
 	ReasonNoSlot                Reason = "NoSlot"
 	ReasonUnknownMark           Reason = "UnknownMark"
+	ReasonLabelMissing          Reason = "LabelMissing"
 	ReasonClockDiffers          Reason = "ClockDiffers"
 	ReasonCoordinatorNotRunning Reason = "CoordinatorNotRunning"
 	ReasonAgentNotAnswering     Reason = "AgentNotAnswering"

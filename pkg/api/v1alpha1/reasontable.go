@@ -65,6 +65,7 @@ var Reasons = []ReasonInfo{
 	{Reason: ReasonNotItsTurn, Giver: GivenByPlanner, Meaning: "other nodes go first", WaitsForOthers: true, Routine: true},
 	{Reason: ReasonNoSlot, Giver: GivenByPlanner, Meaning: "all slots are taken, or the Lease of this node's slot was deleted", WaitsForOthers: true, Routine: true},
 	{Reason: ReasonUnknownMark, Giver: GivenByPlanner, Meaning: "the Node has a slot annotation (kubectl-upgrade.dev/slot) for a slot that was not reserved for it; the agent removes it", Ends: "when the agent has removed the annotation"},
+	{Reason: ReasonLabelMissing, Giver: GivenByPlanner, Meaning: "the node reports that it runs a kube-apiserver, and has not the control plane's label, which an upgrade to a version takes", Ends: "when a person labels the Node, or its agent's report is corrected", NeedsPerson: true, Resumes: true},
 	{Reason: ReasonClockDiffers, Giver: GivenByPlanner, Meaning: "the clock of the node, or of the coordinator, differs by more than 30 seconds from the API server's: windows are judged by it", Ends: "when a person has set the clock"},
 	{Reason: ReasonNodeFailed, Giver: GivenByPlanner, Meaning: "another node failed: no other node begins", Ends: "when that node recovers; or a person retries the upgrade, or abandons the node", Routine: true},
 	{Reason: ReasonNodeNotBack, Giver: GivenByPlanner, Meaning: "a node that is out of service has not come back: no other node begins", Ends: "when that node is back; or a person abandons it", Resumes: true},

@@ -46,12 +46,13 @@ func (r *reading) newerAPIServer(t *target) *fleet.StaticPod {
 	return &servers[i]
 }
 
-// notOnWorkers returns the pods that do not run on workers. A kubelet may create any
-// pod on its own node, so an etcd member on a worker must not count.
+// notOnWorkers returns the pods that do not run on nodes without the control plane's label. A
+// kubelet may create any pod on its own node, and its agent report any, so an etcd member there
+// must not count.
 func (r *reading) notOnWorkers(pods []fleet.StaticPod) []fleet.StaticPod {
 	worker := map[string]bool{}
 	for _, n := range r.nodes {
-		worker[n.Name] = !n.ControlPlane
+		worker[n.Name] = !n.labelled
 	}
 	var list []fleet.StaticPod
 	for _, pod := range pods {

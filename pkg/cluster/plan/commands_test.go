@@ -35,6 +35,7 @@ type script struct{ *sim }
 //	findings                     prints what the upgrade's status lists, and how often preflight ran
 //	etcd NODE ready|away         sets its etcd member
 //	forge NODE VERSION | unforge NODE  its kubelet creates pods that look like a control plane's
+//	reports NODE COMPONENT...    which of a control plane's components its agent reports
 //	source VERSION...            offered for both architectures
 //	trouble REASON TEXT          the index cannot be used
 //	schedule NAME START END [rule=R] [zone=Z] [exclude=TYPE|all] [nodes=SELECTOR]
@@ -122,6 +123,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "unforge":
 		ofNode := func(pod fleet.StaticPod) bool { return pod.Node == args[0] }
 		s.APIServers, s.Etcd = slices.DeleteFunc(s.APIServers, ofNode), slices.DeleteFunc(s.Etcd, ofNode)
+	case "reports":
+		s.report(s.node(args[0]), args[1:])
 	case "source":
 		s.offer(args)
 	case "replace":

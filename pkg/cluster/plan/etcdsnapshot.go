@@ -42,7 +42,7 @@ func (c *cluster) firstSnapshot(of func(*node) bool) *v1alpha1.EtcdSnapshot {
 	var first *v1alpha1.EtcdSnapshot
 	for _, n := range c.controlPlanes() {
 		s := n.status.EtcdSnapshot
-		if s == nil || !n.spec.EtcdSnapshot || !c.specIsForTarget(n) || !c.target.isFor(n.status.Upgrade) || !of(n) {
+		if s == nil || n.lacksLabel() || !n.spec.EtcdSnapshot || !c.specIsForTarget(n) || !c.target.isFor(n.status.Upgrade) || !of(n) {
 			continue
 		}
 		if first == nil || s.CreationTime.Before(&first.CreationTime) {
@@ -61,7 +61,7 @@ func (c *cluster) isGone(name string) bool {
 // because their state is unknown and a late snapshot is better than none.
 func (c *cluster) kubeadmBegan() bool {
 	return slices.ContainsFunc(c.controlPlanes(), func(n *node) bool {
-		return n.abandoned == nil && (n.kubeadmDone || c.specIsForTarget(n) && n.status.Step == v1alpha1.StepKubeadm)
+		return n.abandoned == nil && n.labelled && (n.kubeadmDone || c.specIsForTarget(n) && n.status.Step == v1alpha1.StepKubeadm)
 	})
 }
 
@@ -75,7 +75,7 @@ func (c *cluster) chooseSnapshotNode(s survey) *node {
 	var ready *node
 	for _, n := range c.controlPlanes() {
 		switch {
-		case !n.concerned || n.kubeadmDone:
+		case !n.concerned || n.kubeadmDone || n.lacksLabel():
 		case n.busy() || n.reserved():
 			return n
 		case ready == nil && n.Ready:

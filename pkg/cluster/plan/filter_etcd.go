@@ -9,7 +9,8 @@ import (
 )
 
 // etcdQuorum holds a control-plane node without which etcd would lose its quorum. Each
-// control-plane node counts as a member, because its pod may be missing for a moment.
+// node with the control plane's label counts as a member, because its pod may be missing for a
+// moment.
 // With two members a person may ignore the check; the API is then unavailable
 // meanwhile.
 func etcdQuorum(c *cluster, n *node) fleet.Hold {
@@ -18,7 +19,7 @@ func etcdQuorum(c *cluster, n *node) fleet.Hold {
 	}
 	members := 0
 	for _, other := range c.controlPlanes() {
-		if other.abandoned == nil {
+		if other.abandoned == nil && other.labelled {
 			members++
 		}
 	}

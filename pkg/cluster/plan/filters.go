@@ -44,6 +44,7 @@ var filters = []filter{
 
 	{hold: stepForbidden, groupsSkip: true, question: asks("does Kubernetes allow the node's step?", v1alpha1.ReasonSkew, v1alpha1.ReasonNextBootDiffers)},
 	{hold: notReady, groupsSkip: true, question: asks("is the node Ready?", v1alpha1.ReasonNodeNotReady)},
+	{hold: labelMissing, question: asks("does a node that runs a kube-apiserver have the control plane's label?", v1alpha1.ReasonLabelMissing)},
 	{hold: lateControlPlane, question: asks("is it a control plane that joined late?", v1alpha1.ReasonQueued, v1alpha1.ReasonSkew, v1alpha1.ReasonOnHold, v1alpha1.ReasonWindowClosed)},
 	{hold: agentNotAnswering, groupsSkip: true, question: asks("does its agent answer?", v1alpha1.ReasonAgentNotAnswering)},
 	{hold: unknownMark, groupsSkip: true, question: asks("is its slot annotation known?", v1alpha1.ReasonUnknownMark)},

@@ -26,7 +26,7 @@ func TestStaticPodVersionOverridesKubeadmRecord(t *testing.T) {
 // which the others wait: it does not run kubeadm.
 func TestFirstControlPlaneWithoutRecord(t *testing.T) {
 	made := func(name, kubelet, pods string) *node {
-		n := &node{Node: fleet.Node{Name: name, Kubelet: kubelet, ControlPlane: true}}
+		n := &node{Node: fleet.Node{Name: name, Kubelet: kubelet, ControlPlane: true}, labelled: true}
 		n.concerned = true
 		n.spec = &v1alpha1.NodeUpgradeSpec{}
 		n.status = &v1alpha1.NodeUpgradeStatus{Versions: v1alpha1.NodeVersions{ControlPlane: pods}}

@@ -105,7 +105,7 @@ func (r *reading) upgradeOfControlPlanes(q queue) *v1alpha1.ClusterUpgrade {
 		return nil
 	}
 	windows := newWindows(late.ClusterUpgrade, r.Schedules)
-	i := slices.IndexFunc(r.nodes, func(n *node) bool { return n.ControlPlane && n.Ready && late.isBehind(r, n, windows) })
+	i := slices.IndexFunc(r.nodes, func(n *node) bool { return n.labelled && n.Ready && late.isBehind(r, n, windows) })
 	if i < 0 || slices.ContainsFunc(q.targets, func(t *target) bool { return !t.to.Less(late.to) && t.concerns(r.nodes[i]) }) {
 		return nil
 	}

@@ -25,6 +25,7 @@ type node struct {
 	answered  bool                        // its agent has observed the stored generation
 	admission *metav1.Condition           // what the coordinator wrote last; nil: nothing
 	managed   bool                        // the policy's nodeSelector matches it
+	labelled  bool                        // it has the control plane's label, which no node can give itself
 	lease     *fleet.Slot                 // the slot reserved for it, or held by it; nil: none
 	tookSlot  bool                        // it took spec.Slot and has not freed it, whatever the Lease says
 	mayKeep   func(slot string) bool      // MayKeepSlot, for a slot that a Lease says it holds
@@ -108,6 +109,10 @@ func (n *node) reserved() bool {
 func (n *node) oneAtATime() bool {
 	return n.ControlPlane || n.facts.RunsEtcd()
 }
+
+// lacksLabel reports whether the node runs a kube-apiserver, as its agent reports, and has not the
+// control plane's label. No upgrade to a version is possible then: the report may be false.
+func (n *node) lacksLabel() bool { return n.ControlPlane && !n.labelled }
 
 // released reports whether the node's NodeUpgrade.spec allows its agent to begin.
 func (n *node) released() bool { return n.spec.Release.Granted() }

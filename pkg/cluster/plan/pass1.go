@@ -50,7 +50,7 @@ func (c *cluster) notEveryAPIServer() string {
 // oldAPIServerUnlabelled reports whether the old kube-apiserver is on a node that is no
 // control-plane node by its labels.
 func (c *cluster) oldAPIServerUnlabelled() bool {
-	return c.oldAPIServer != "" && !slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.Name == c.oldAPIServer })
+	return c.oldAPIServer != "" && !slices.ContainsFunc(c.controlPlanes(), func(n *node) bool { return n.labelled && n.Name == c.oldAPIServer })
 }
 
 // firstControlPlane returns the node that runs `kubeadm upgrade apply`: the one that
@@ -65,7 +65,7 @@ func (c *cluster) firstControlPlane() *node {
 	var first, chosen *node
 	for _, n := range c.controlPlanes() {
 		switch {
-		case !n.concerned:
+		case !n.concerned || n.lacksLabel():
 			continue
 		case atLeast(*n.runs.kubeadm, c.target.to):
 			return nil

@@ -39,6 +39,7 @@ func read(s *fleet.Snapshot, now time.Time) *reading {
 		n := &all[i]
 		r.nodes[i] = n
 		n.Node = one
+		n.labelled = one.ControlPlane
 		n.managed = managed.Matches(labels.Set(one.Labels))
 		n.join(nodeUpgrades[one.Name], inventories[one.Name], versions)
 		n.lease = ownLease(slots[one.Owner()], one.Owner(), n.spec.Slot)

@@ -98,6 +98,15 @@ func (s *sim) mount(node, path string) {
 	s.Inventories = append(s.Inventories, inventory)
 }
 
+// report sets the components of a control plane that the node's agent reports.
+func (s *sim) report(n *fleet.Node, components []string) {
+	s.Inventories = slices.DeleteFunc(s.Inventories, func(i v1alpha1.NodeInventory) bool { return i.Name == n.Name })
+	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: n.Name, UID: types.UID(n.UID)}
+	inventory := v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: n.Name, OwnerReferences: []metav1.OwnerReference{owner}}}
+	inventory.StaticPods = components
+	s.Inventories = append(s.Inventories, inventory)
+}
+
 // oldSystemd makes the node's systemd one that cannot soft-reboot.
 func (s *sim) oldSystemd(node string) {
 	inventory := v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: node}}

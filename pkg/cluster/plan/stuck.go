@@ -46,7 +46,7 @@ func (t *target) isStuck(n *node, now time.Time) bool {
 	case n.agentSilent(now) != "" && hasLasted(n.agentSilentSince(), now):
 		return true
 	}
-	return t.step(n) != nil || n.cannotStage() && !t.staged(n) && t.isCauseFor(n)
+	return t.step(n) != nil || n.lacksLabel() && !t.reboot || n.cannotStage() && !t.staged(n) && t.isCauseFor(n)
 }
 
 // isCauseFor reports whether the reason why the node cannot stage is one for this upgrade,

@@ -166,7 +166,7 @@ func (c *cluster) startCoordinator() {
 	c.must(err)
 	token, err := c.kube.CoreV1().ServiceAccounts(v1alpha1.Namespace).CreateToken(c.Context(), "coordinator",
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-			ExpirationSeconds: ptr.To[int64](../../docs/86400),
+			ExpirationSeconds: ptr.To[int64](86400),
 			BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
 		}}, metav1.CreateOptions{})
 	c.must(err)

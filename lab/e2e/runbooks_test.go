@@ -23,8 +23,8 @@ import (
 // runbooks is a cluster to which happens what the alerts are about.
 type runbooks struct{ *testCluster }
 
-// TestRunbooks brings about what each alert is for, and runs every command of its page in
-// docs/runbooks as a person would: `make e2e-runbooks`.
+// TestRunbooks brings about what each alert is for, and runs every command of its section in
+// docs/runbooks.md as a person would: `make e2e-runbooks`.
 func TestRunbooks(t *testing.T) {
 	c := runbooks{newCluster(t, 1, 2)}
 	c.must(t)(c.Lab.Lab(c.ctx, "publish", to))
@@ -38,27 +38,42 @@ func TestRunbooks(t *testing.T) {
 	t.Run("refused writes", c.refusedWrites)
 	t.Run("a budget that blocks a drain", c.blockedDrain)
 	t.Run("a node that was rolled back", c.rolledBack)
-	t.Run("every page was tried", c.everyPageTried)
+	t.Run("every section was tried", c.everySectionTried)
 }
 
-// tried has the pages whose commands were run.
+// tried has the alerts whose commands were run.
 var tried = map[string]bool{}
+
+// sections returns the text of each alert's section in docs/runbooks.md.
+func (c runbooks) sections(t *testing.T) map[string]string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(c.root, "docs", "runbooks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, section := range strings.Split(string(page), "\n## ")[1:] {
+		alert, text, _ := strings.Cut(section, "\n")
+		all[alert] = text
+	}
+	return all
+}
 
 // commandLine matches a command in a page, and the comment after it.
 var commandLine = regexp.MustCompile(`(?m)^\$ (.*?)(?:\s{2,}# (.*))?$`)
 
-// page runs every command of the alert's page, and checks that each succeeds, or fails if its
+// section runs every command of the alert's section, and checks that each succeeds, or fails if its
 // comment says so, and that together they print the text. values are placeholders and what
 // stands for them.
-func (c runbooks) page(t *testing.T, alert, text string, values ...string) {
+func (c runbooks) section(t *testing.T, alert, text string, values ...string) {
 	t.Helper()
 	tried[alert] = true
-	page, err := os.ReadFile(filepath.Join(c.root, "docs", "runbooks", alert+".md"))
-	if err != nil {
-		t.Fatal(err)
+	section, found := c.sections(t)[alert]
+	if !found {
+		t.Fatalf("docs/runbooks.md has no section %s", alert)
 	}
 	var printed bytes.Buffer
-	for _, match := range commandLine.FindAllStringSubmatch(string(page), -1) {
+	for _, match := range commandLine.FindAllStringSubmatch(section, -1) {
 		line := strings.NewReplacer(values...).Replace(match[1])
 		err := c.command(t, &printed, line)
 		if fails := strings.HasPrefix(match[2], "fails"); fails != (err != nil) {
@@ -71,7 +86,7 @@ func (c runbooks) page(t *testing.T, alert, text string, values ...string) {
 	}
 }
 
-// command runs a command of a page.
+// command runs a command of a section.
 func (c runbooks) command(t *testing.T, printed *bytes.Buffer, line string) error {
 	t.Helper()
 	out, err := c.shell(t.TempDir(), line)
@@ -89,8 +104,8 @@ spec: {version: ` + to + `}
 func (c runbooks) noWindow(t *testing.T) {
 	c.apply(t, patchOnly)
 	c.awaitUpgradeStatus(t, v1alpha1.ReasonWindowClosed)
-	c.page(t, "KubectlUpgradeNoWindow", "WindowClosed")
-	c.page(t, "KubectlUpgradePatchWaits", "WindowClosed")
+	c.section(t, "KubectlUpgradeNoWindow", "WindowClosed")
+	c.section(t, "KubectlUpgradePatchWaits", "WindowClosed")
 }
 
 func (c runbooks) invalidSchedule(t *testing.T) {
@@ -98,14 +113,14 @@ func (c runbooks) invalidSchedule(t *testing.T) {
 	c.awaitUpgradeStatus(t, v1alpha1.ReasonScheduleInvalid)
 	name := strings.TrimSpace(c.must(t)(c.Kube(c.ctx, "get", "maintenanceschedules", "-o", "name")))
 	name = name[strings.LastIndex(name, "/")+1:]
-	c.page(t, "KubectlUpgradeScheduleInvalid", "BYSETPOS", "NAME", name)
+	c.section(t, "KubectlUpgradeScheduleInvalid", "BYSETPOS", "NAME", name)
 	c.must(t)(c.Kube(c.ctx, "delete", "maintenanceschedule", name))
 }
 
 func (c runbooks) invalidPolicy(t *testing.T) {
 	c.patchPolicy(t, `{"source":{"keyring":"-----BEGIN PGP PUBLIC KEY BLOCK-----"}}`)
 	c.eventually(t, time.Minute, "the policy is invalid", func() error { return c.policyCondition(v1alpha1.ConditionValid, metav1.ConditionFalse) })
-	c.page(t, "KubectlUpgradePolicyInvalid", "key")
+	c.section(t, "KubectlUpgradePolicyInvalid", "key")
 	c.patchPolicy(t, `{"source":{"keyring":null}}`)
 	c.eventually(t, time.Minute, "the policy is valid", func() error { return c.policyCondition(v1alpha1.ConditionValid, metav1.ConditionTrue) })
 }
@@ -117,7 +132,7 @@ func (c runbooks) unreadableSource(t *testing.T) {
 	}
 	c.must(t)(c.Lab.Lab(c.ctx, "fault", "down"))
 	c.eventually(t, 3*time.Minute, "the source is not available", func() error { return c.sourceNotReady(v1alpha1.ReasonSourceUnavailable) })
-	c.page(t, "KubectlUpgradeSourceUnreadable", "SHA256SUMS", "URL", policy.Spec.Source.URL)
+	c.section(t, "KubectlUpgradeSourceUnreadable", "SHA256SUMS", "URL", policy.Spec.Source.URL)
 	c.must(t)(c.Lab.Lab(c.ctx, "fault", "none"))
 	c.eventually(t, 3*time.Minute, "the source is ready", c.sourceReady)
 }
@@ -125,7 +140,7 @@ func (c runbooks) unreadableSource(t *testing.T) {
 func (c runbooks) suspended(t *testing.T) {
 	c.must(t)(c.Upgrade(c.ctx, "suspend", "patch"))
 	c.awaitUpgradeStatus(t, v1alpha1.ReasonSuspended)
-	c.page(t, "KubectlUpgradeStalled", "Suspended", "NAME", "patch")
+	c.section(t, "KubectlUpgradeStalled", "Suspended", "NAME", "patch")
 	c.must(t)(c.Upgrade(c.ctx, "resume", "patch"))
 	c.awaitUpgradeStatus(t, v1alpha1.ReasonWindowClosed)
 }
@@ -155,8 +170,8 @@ func (c runbooks) agentsCrash(t *testing.T) {
 		}
 		return err
 	})
-	c.page(t, "KubectlUpgradeAgentsNotReady", pod)
-	c.page(t, "KubectlUpgradeAgentSilent", "no-such-flag", "NODE", node, "POD", pod)
+	c.section(t, "KubectlUpgradeAgentsNotReady", pod)
+	c.section(t, "KubectlUpgradeAgentSilent", "no-such-flag", "NODE", node, "POD", pod)
 	c.must(t)(c.Kube(c.ctx, "-n", namespace, "rollout", "undo", "daemonset/node-agent"))
 	c.must(t)(c.Kube(c.ctx, "-n", namespace, "rollout", "status", "daemonset/node-agent", "--timeout", "3m"))
 }
@@ -170,7 +185,7 @@ func (c runbooks) noCoordinator(t *testing.T) {
 		}
 		return nil
 	})
-	c.page(t, "KubectlUpgradeNoLeader", "CoordinatorNotRunning")
+	c.section(t, "KubectlUpgradeNoLeader", "CoordinatorNotRunning")
 	c.must(t)(c.Kube(c.ctx, "-n", v1alpha1.Namespace, "scale", "deployment/coordinator", "--replicas", "2"))
 	c.must(t)(c.Kube(c.ctx, "-n", v1alpha1.Namespace, "rollout", "status", "deployment/coordinator", "--timeout", "3m"))
 }
@@ -197,7 +212,7 @@ func (c runbooks) refusedWrites(t *testing.T) {
 	time.Sleep(10 * time.Second)                    // until the API server enforces it
 	c.apply(t, scenario.ClosedSchedule(time.Now())) // changes what every NodeUpgrade says
 	c.eventually(t, 2*time.Minute, "the policy reports refused writes", func() error { return c.policyCondition(v1alpha1.ConditionWriteFailed, metav1.ConditionTrue) })
-	c.page(t, "KubectlUpgradeWritesFail", "refused by the test")
+	c.section(t, "KubectlUpgradeWritesFail", "refused by the test")
 	c.must(t)(c.Kube(c.ctx, "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "refusal"))
 	c.eventually(t, 2*time.Minute, "writes succeed again", func() error { return c.policyCondition(v1alpha1.ConditionWriteFailed, "") })
 }
@@ -208,9 +223,9 @@ func (c runbooks) blockedDrain(t *testing.T) {
 	c.apply(t, scenario.OpenSchedule)
 	c.eventually(t, 10*time.Minute, "w1 is draining", func() error { return c.at("w1", v1alpha1.StepDraining) })
 	time.Sleep(15 * time.Second) // until only the blocked pod is left
-	c.page(t, "KubectlUpgradeDrainBlocked", "default/stuck", "NODE", "w1", "NAMESPACE", "default", "BUDGET", "stuck")
-	c.page(t, "KubectlUpgradeNodeOverdue", "Draining", "NODE", "w1")
-	c.page(t, "KubectlUpgradeNodeBeingUpgraded", "", "NODE", "w1")
+	c.section(t, "KubectlUpgradeDrainBlocked", "default/stuck", "NODE", "w1", "NAMESPACE", "default", "BUDGET", "stuck")
+	c.section(t, "KubectlUpgradeNodeOverdue", "Draining", "NODE", "w1")
+	c.section(t, "KubectlUpgradeNodeBeingUpgraded", "", "NODE", "w1")
 	c.must(t)(c.Kube(c.ctx, "-n", "default", "delete", "poddisruptionbudget", "stuck"))
 	c.eventually(t, 15*time.Minute, "the patch has succeeded", func() error { return c.upgradeSucceeded("patch") })
 }
@@ -227,17 +242,17 @@ func (c runbooks) rolledBack(t *testing.T) {
 	time.Sleep(indexRead)
 	c.apply(t, fmt.Sprintf(patchBy, next, v1alpha1.MethodRestart)+"  nodeSelector: {matchLabels: {kubernetes.io/hostname: w1}}\n")
 	c.eventually(t, 15*time.Minute, "w1 was rolled back", func() error { return c.at("w1", v1alpha1.StepRolledBack) })
-	c.page(t, "KubectlUpgradeNodeFailed", "RolledBack", "NODE", "w1")
+	c.section(t, "KubectlUpgradeNodeFailed", "RolledBack", "NODE", "w1")
 }
 
-// everyPageTried checks that no page was left out.
-func (c runbooks) everyPageTried(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(c.root, "docs", "runbooks", "*.md"))
-	if err != nil || len(pages) == 0 {
-		t.Fatal(err, pages)
+// everySectionTried checks that no section was left out.
+func (c runbooks) everySectionTried(t *testing.T) {
+	all := c.sections(t)
+	if len(all) == 0 {
+		t.Fatal("docs/runbooks.md has no sections")
 	}
-	for _, page := range pages {
-		if alert := strings.TrimSuffix(filepath.Base(page), ".md"); !tried[alert] {
+	for alert := range all {
+		if !tried[alert] {
 			t.Errorf("the commands of %s were not tried", alert)
 		}
 	}

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the generated files")
 const (
 	root      = "../../"
 	manifests = root + "manifests/monitoring/"
-	runbooks  = "https://github.com/kubectl-upgrade/kubectl-upgrade/blob/main/docs/runbooks/"
+	runbooks  = "https://github.com/kubectl-upgrade/kubectl-upgrade/blob/main/docs/runbooks.md#"
 )
 
 func rules(t *testing.T) Rules {
@@ -75,7 +75,7 @@ func TestGeneratedFiles(t *testing.T) {
 	for _, alert := range rules(t).Alerts() {
 		summary := regexp.MustCompile(`\{\{ if .*?\}\}.*?\{\{ end \}\}`).ReplaceAllString(alert.Annotations["summary"], "")
 		summary = regexp.MustCompile(`\{\{ \$(labels\.)?(\w+)[^}]*\}\}`).ReplaceAllString(summary, "*$2*")
-		fmt.Fprintf(&table, "| [%s](runbooks/%s.md) | %s |\n", alert.Alert, alert.Alert, summary)
+		fmt.Fprintf(&table, "| [%s](runbooks.md#%s) | %s |\n", alert.Alert, strings.ToLower(alert.Alert), summary)
 	}
 	const page, begins, ends = root + "docs/monitoring.md", "<!-- what follows is written by go test ./test/monitoring -update -->\n", "<!-- end of what is written -->"
 	before, rest, begun := strings.Cut(string(read(t, page)), begins)
@@ -86,36 +86,36 @@ func TestGeneratedFiles(t *testing.T) {
 	compare(t, page, before+begins+table.String()+ends+after)
 }
 
-// TestAlerts checks that each alert has a severity, a runbook with its sections, and a test in
+// TestAlerts checks that each alert has a severity, a section in docs/runbooks.md, and a test in
 // which it fires.
 func TestAlerts(t *testing.T) {
 	tests := string(read(t, "testdata/rules_test.yaml"))
-	var pages []string
+	var alerts []string
 	for _, alert := range rules(t).Alerts() {
+		alerts = append(alerts, alert.Alert)
 		if !slices.Contains([]string{"none", "warning", "critical"}, alert.Labels["severity"]) {
 			t.Errorf("%s has the severity %q", alert.Alert, alert.Labels["severity"])
 		}
-		if got := alert.Annotations["runbook_url"]; got != runbooks+alert.Alert+".md" {
+		url := runbooks + strings.ToLower(alert.Alert)
+		if got := alert.Annotations["runbook_url"]; got != url {
 			t.Errorf("%s has the runbook %q", alert.Alert, got)
 		}
-		if !strings.Contains(tests, "runbook_url: "+runbooks+alert.Alert+".md") {
+		if !regexp.MustCompile(`runbook_url: ` + regexp.QuoteMeta(url) + `\b`).MatchString(tests) {
 			t.Errorf("no test in which %s fires", alert.Alert)
 		}
-		page := string(read(t, root+"docs/runbooks/"+alert.Alert+".md"))
-		for _, want := range []string{"# " + alert.Alert + "\n", "**What it means.**", "**How to see it.**", "**What to do.**"} {
-			if !strings.Contains(page, want) {
-				t.Errorf("the runbook of %s lacks %q", alert.Alert, want)
-			}
+	}
+	var sections []string
+	for _, section := range strings.Split(string(read(t, root+"docs/runbooks.md")), "\n## ")[1:] {
+		title, text, _ := strings.Cut(section, "\n")
+		sections = append(sections, title)
+		if !strings.Contains(text, "kubectl upgrade ") && !strings.Contains(text, "$ kubectl ") {
+			t.Errorf("the runbook of %s has no command", title)
 		}
-		pages = append(pages, root+"docs/runbooks/"+alert.Alert+".md")
 	}
-	there, err := filepath.Glob(root + "docs/runbooks/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(pages)
-	if diff := cmp.Diff(pages, there); diff != "" {
-		t.Errorf("runbooks (-alerts +files):\n%s", diff)
+	slices.Sort(alerts)
+	slices.Sort(sections)
+	if diff := cmp.Diff(alerts, sections); diff != "" {
+		t.Errorf("docs/runbooks.md (-alerts +sections):\n%s", diff)
 	}
 }
 

@@ -65,7 +65,7 @@ func TestRepository(t *testing.T) {
 	if err := run("../../..", out, "v0.0.0"); err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range []string{"docs/commands.html", "docs/api.html", "docs/reference.html", "docs/runbooks/KubectlUpgradeStalled.html", "lab/index.html"} {
+	for _, page := range []string{"docs/commands.html", "docs/api.html", "docs/reference.html", "docs/runbooks.html", "lab/index.html"} {
 		if _, err := os.Stat(filepath.Join(out, "v0.0.0", page)); err != nil {
 			t.Error(err)
 		}

@@ -106,7 +106,7 @@ func newDisturbed(t *testing.T) *disturbed {
 	}
 	timer := n.timer()
 	if version, err := strconv.Atoi(strings.Fields(string(build))[1]); err != nil || version > newest {
-		t.Logf("Debian has moved on: lab/results/compatibility.md and docs/decisions/kept-images.md are about systemd %d", newest)
+		t.Logf("Debian has moved on: lab/results/compatibility.md and docs/decisions.md are about systemd %d", newest)
 	}
 	n.cleans = slices.Contains(timer, "--cleanup=yes")
 	t.Logf("%s; its timer runs %s", strings.TrimSpace(strings.SplitN(string(build), "\n", 2)[0]), strings.Join(timer, " "))

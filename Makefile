@@ -11,7 +11,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # The programs in the container image; the first is its entrypoint.
 PROGRAMS := node-agent agent coordinator
 # Modules of their own; lab and release are built with these tags.
-MODULES := lab release release/chart test/oldest test/othertools pkg/internal/site
+MODULES := lab release release/chart test/oldest test/othertools
 TAGS    := e2e,dist
 GO      := GOFLAGS="$(GOFLAGS) -buildvcs=false -trimpath" go
 
@@ -86,26 +86,33 @@ docs-check: assets ## Check every page: links and anchors, commands and their fl
 	cd test/othertools && $(GO) test -count 1 ./...
 	$(GO) test -count 1 -run 'Page|Documented|TestScripts/(gitops|install|commands)' ./pkg/plugin/cli ./pkg/api/v1alpha1 ./pkg/cluster/source ./pkg/api/apidoc ./pkg/cluster/metrics ./pkg/cluster/preflight
 
-docs: ## Build the website of these pages, with a search, in bin/site, and check each link; VERSION names its folder
-	cd pkg/internal/site && $(GO) run . -root ../../.. -out $(abspath bin/site) -version '$(RELEASE)'
+docs: ## Build the website of these pages, with a search, in bin/site, and check each link; VERSION names its folder (root: installs MkDocs)
+	$(call install,mkdocs mkdocs-material python3-pymdownx)
+	SITE=bin/site/$(RELEASE) COMMIT=$$(git rev-parse HEAD) /usr/bin/mkdocs build --strict
 
 # Where the browser tests' npm packages are.
 BROWSER := $(LAB_CACHE)/browser
 define browser
 $(call install,chromium fonts-dejavu-core)
 command -v npm >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends npm; }
-mkdir -p $(BROWSER) && cp pkg/plugin/report/page/browser/* pkg/internal/site/browser/* $(BROWSER)/ && cd $(BROWSER) && npm ci --silent --no-audit --no-fund --ignore-scripts
+mkdir -p $(BROWSER) && cp pkg/plugin/report/page/browser/* release/site/site.mjs $(BROWSER)/ && cd $(BROWSER) && npm ci --silent --no-audit --no-fund --ignore-scripts
 endef
 test-docs: docs ## The website in a real Chromium: axe, search, dark and light, a phone (root: installs as test-report); PAGES=REGEX opens only those
 	$(browser)
 	cd $(BROWSER) && node site.mjs $(abspath bin/site)/$(RELEASE) '$(PAGES)'
 
 TO ?= v1.34
-docs-screen: build ## Record `kubectl upgrade apply TO` (v1.34) on the cluster of KUBECONFIG, a lab whose source offers a patch
+SCREEN = kubectl upgrade apply $(TO) --ignore-windows
+docs-screen: build ## Record `kubectl upgrade apply TO` (v1.34), which you confirm, on the cluster of KUBECONFIG, a lab whose source offers a patch (root: installs asciinema)
 	$(if $(KUBECONFIG),,$(error KUBECONFIG is missing: that of a lab with kubectl-upgrade, as lab/README.md installs it))
-	cd pkg/internal/site && $(GO) build -o ../../../bin/screen ./screen
-	PATH="$(abspath bin):$(KUBE_ASSETS):$$PATH" KUBECONFIG='$(KUBECONFIG)' bin/screen record docs/images/screen.cast kubectl upgrade apply $(TO) --ignore-windows
-	bin/screen draw docs/images/screen.cast docs/images/screen.svg
+	$(call install,asciinema)
+	PATH="$(abspath bin):$(KUBE_ASSETS):$$PATH" TZ=UTC TERM=xterm-256color asciinema rec --overwrite --cols 112 --rows 24 -c 'echo "$$ $(SCREEN)"; exec $(SCREEN)' docs/images/screen.cast
+	$(MAKE) --no-print-directory docs/images/screen.svg
+
+docs/images/screen.svg: docs/images/screen.cast # from the first screen that is redrawn, eight times faster
+	$(call install,termtosvg jq)
+	jq -cs '([.[1:][] | select(.[2] | contains("\u001b[?1049h"))][0][0] // 1e9) as $$from | .[0], (.[1:][] | .[0] |= if . > $$from then $$from + (. - $$from) / 8 else . end)' $< >bin/screen.cast
+	/usr/bin/termtosvg render bin/screen.cast $@ --min-frame-duration 350 --loop-delay 4000 --template gjm8
 
 test-rules: ## Unit tests of the Prometheus rules and alerts, with promtool (root: installs Debian's Prometheus)
 	$(call install,prometheus)

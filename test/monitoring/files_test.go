@@ -72,6 +72,7 @@ func TestGeneratedFiles(t *testing.T) {
 	compare(t, manifests+"dashboard.json", string(dashboard))
 
 	var table strings.Builder
+	table.WriteString("| alert | means |\n| --- | --- |\n")
 	for _, alert := range rules(t).Alerts() {
 		summary := regexp.MustCompile(`\{\{ if .*?\}\}.*?\{\{ end \}\}`).ReplaceAllString(alert.Annotations["summary"], "")
 		summary = regexp.MustCompile(`\{\{ \$(labels\.)?(\w+)[^}]*\}\}`).ReplaceAllString(summary, "*$2*")

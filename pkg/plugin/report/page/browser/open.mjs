@@ -28,20 +28,22 @@ export async function browser(f) {
   }
 }
 
-// open opens a file, and returns the page, what it complained about, and how long it took
+// open opens a file, or the URL of a local server, and returns the page, what it complained about, and how long it took
 // until everything was drawn: by the clock, and on the processor by the page's thread.
 export async function open(chromium, file, view) {
   const { media, ...options } = view;
   const context = await chromium.newContext(options);
   const page = await context.newPage();
+  const url = file instanceof URL ? file : pathToFileURL(file);
+  const own = url.protocol === "file:" ? "file:" : url.origin + "/";
   const problems = [];
   page.on("console", (m) => { if (["error", "warning"].includes(m.type())) problems.push(m.text()); });
   page.on("pageerror", (e) => problems.push(String(e)));
-  page.on("request", (r) => { if (!r.url().startsWith("file:") && !r.url().startsWith("data:")) problems.push("requests " + r.url()); });
+  page.on("request", (r) => { if (!r.url().startsWith(own) && !r.url().startsWith("data:")) problems.push("requests " + r.url()); });
   const session = await context.newCDPSession(page);
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
   const began = performance.now();
-  await page.goto(pathToFileURL(file).href, { waitUntil: "load" });
+  await page.goto(url.href, { waitUntil: "load" });
   await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn))));
   const milliseconds = performance.now() - began;
   if (media) await page.emulateMedia({ media }); // before goto it would be lost

@@ -8,7 +8,7 @@ import (
 )
 
 // page has the table of bugs, between two comments.
-const page = root + "/docs/simulator.md"
+const page = root + "/lab/results/simulator.md"
 
 var table = regexp.MustCompile(`(?s)(\| --- \| --- \| --- \|\n)(.*)(<!-- end -->)`)
 

@@ -13,16 +13,16 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
 )
 
-var update = flag.Bool("update", false, "write testdata and the table of docs/metrics.md")
+var update = flag.Bool("update", false, "write testdata and the table of docs/monitoring.md")
 
 const (
 	tableBegins = "<!-- what follows is written by go test ./pkg/cluster/metrics -update -->\n"
 	tableEnds   = "<!-- end of what is written -->"
 )
 
-// TestPage checks that the table of docs/metrics.md is the code's.
+// TestPage checks that the table of docs/monitoring.md is the code's.
 func TestPage(t *testing.T) {
-	const page = "../../../docs/metrics.md"
+	const page = "../../../docs/monitoring.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -38,32 +38,33 @@ func TestPage(t *testing.T) {
 func table() string {
 	var b strings.Builder
 	for _, each := range []bool{false, true} {
-		title := "Of the fleet, from the leader"
+		title := "of the fleet, from the leader"
 		if each {
-			title = "Of each replica"
+			title = "of each replica"
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n", title)
+		fmt.Fprintf(&b, "\n| %s | meaning |\n| --- | --- |\n", title)
 		for _, row := range metrics.Table {
 			if row.EachReplica == each {
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", row.FullName(), strings.TrimSpace(string(row.Type)+" "+inUnit(row)), labels(row), row.Help)
+				fmt.Fprintf(&b, "| `%s` | %s |\n", name(row), meaning(row))
 			}
 		}
 	}
 	return b.String() + "\n"
 }
 
-func inUnit(row metrics.Metric) string {
-	if row.Unit == "" {
-		return ""
-	}
-	return "(" + row.Unit + ")"
+// obvious has what the page says once for all metrics.
+var obvious = strings.NewReplacer(", as Unix time", "", " Always 1.", "", "Information about ", "", "Number of ", "")
+
+func meaning(row metrics.Metric) string {
+	text := obvious.Replace(row.Help)
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-func labels(row metrics.Metric) string {
+func name(row metrics.Metric) string {
 	if len(row.Labels) == 0 {
-		return ""
+		return row.FullName()
 	}
-	return "`" + strings.Join(row.Labels, "`, `") + "`"
+	return row.FullName() + "{" + strings.Join(row.Labels, ",") + "}"
 }
 
 // compare compares a file with what it should be, or writes it with -update.

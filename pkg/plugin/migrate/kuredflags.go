@@ -76,7 +76,7 @@ var kuredFlags = []kuredFlag{
 	{flagSpec: flagSpec{"annotate-nodes", boolean, "false"}, meaning: Nearest, target: "NodeUpgrade.status.step and steps", note: "each node's NodeUpgrade has its step and its times; Nodes get no such annotation"},
 	{flagSpec: flagSpec{"pre-reboot-node-labels", list, ""}, meaning: None, note: "Nodes get no label; watch NodeUpgrade.status.step instead"},
 	{flagSpec: flagSpec{"post-reboot-node-labels", list, ""}, meaning: None, note: "Nodes get no label; watch NodeUpgrade.status.step instead"},
-	{flagSpec: flagSpec{"metrics-host", text, ""}, meaning: NotNeeded, note: "the coordinator serves the metrics of all nodes, over https with the rights of Kubernetes (docs/metrics.md)"},
+	{flagSpec: flagSpec{"metrics-host", text, ""}, meaning: NotNeeded, note: "the coordinator serves the metrics of all nodes, over https with the rights of Kubernetes (docs/monitoring.md)"},
 	{flagSpec: flagSpec{"metrics-port", number, "8080"}, meaning: NotNeeded, note: "see --metrics-host; NodeUpgrade.status.reboot.required says what kured_reboot_required does, no metric does"},
 	{flagSpec: flagSpec{"log-format", text, "text"}, meaning: NotNeeded, note: "the programs log as key=value text"},
 }

@@ -1,5 +1,5 @@
 // Command release makes the files of a release that GoReleaser does not: the node
-// agent's image, install.yaml, and the SBOM of programs. docs/releasing.md describes
+// agent's image, install.yaml, and the SBOM of programs. CONTRIBUTING.md describes
 // a release.
 package main
 

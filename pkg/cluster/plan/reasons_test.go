@@ -116,38 +116,36 @@ func checkPage(t *testing.T, file string, want func(page string) string) {
 func reasonsPage() string {
 	var page strings.Builder
 	page.WriteString("# Reasons\n\n<!-- Generated from pkg/api/v1alpha1/reasontable.go by `go test ./pkg/cluster/plan -update`. -->\n\n" +
-		"A node that waits reports why, with one of these codes. The same code is in the conditions of NodeUpgrades and\n" +
-		"ClusterUpgrades, in events, and in what `kubectl upgrade status` and `plan` print. Where the last column is empty, the\n" +
-		"node retries by itself, unless its step is `Failed` or `RolledBack`: then it may need a person (docs/node.md).\n")
+		"A node or an upgrade that waits says why, with one of these codes: in conditions, events, metrics, `status`\n" +
+		"and `plan`. Where the table does not say how that ends, it goes on or retries as soon as the sentence is no longer true.\n" +
+		"A node whose step is `Failed` or `RolledBack` may need a person ([node.md](node.md)).\n")
 	for _, giver := range []struct {
 		v1alpha1.Giver
 		title string
 	}{
-		{v1alpha1.GivenByPlanner, "What the coordinator reports about a node that may not begin, or about an upgrade"},
-		{v1alpha1.GivenBySource, "What is wrong with the source of images"},
-		{v1alpha1.GivenByAgent, "What an agent reports about its node"},
-		{v1alpha1.GivenByPlugin, "What `kubectl upgrade status` reports about kubectl-upgrade itself"},
+		{v1alpha1.GivenByPlanner, "From the coordinator: why a node may not begin, or an upgrade waits"},
+		{v1alpha1.GivenBySource, "About the source of images"},
+		{v1alpha1.GivenByAgent, "From the agent, about its node"},
+		{v1alpha1.GivenByPlugin, "From `kubectl upgrade status`, about kubectl-upgrade itself"},
 	} {
-		fmt.Fprintf(&page, "\n## %s\n\n| reason | means | ends |\n| --- | --- | --- |\n", giver.title)
+		fmt.Fprintf(&page, "\n## %s\n\n| reason | means |\n| --- | --- |\n", giver.title)
 		for _, row := range v1alpha1.Reasons {
 			if row.Giver != giver.Giver {
 				continue
 			}
-			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", row.Reason, row.Meaning, ends(row))
+			fmt.Fprintf(&page, "| `%s` | %s%s |\n", row.Reason, row.Meaning, ends(row))
 		}
 	}
 	return page.String()
 }
 
-// ends returns when the hold ends.
+// ends returns when the hold ends, if it is not by itself.
 func ends(row v1alpha1.ReasonInfo) string {
 	switch {
 	case row.Ends != "":
-		return row.Ends
-	case row.NeedsPerson:
-		return "when a person acts"
-	case row.Giver == v1alpha1.GivenByAgent && !row.Routine:
-		return ""
+		return ". Ends " + row.Ends
+	case row.NeedsPerson && !row.HeldByPeople:
+		return ". Needs a person"
 	}
-	return "by itself"
+	return ""
 }

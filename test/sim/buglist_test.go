@@ -44,7 +44,7 @@ var bugs = []bug{
 		{"pkg/node/agent/cordon.go", "if !node.Spec.Unschedulable {", "{"},
 	}},
 	{"the slot is freed before the cordon is removed", []edit{
-		{"pkg/node/machine/aborting.go", "\tcase o.Node.Marked():\n\t\treturn s, act(DoUncordon)\n\tcase attemptsExhausted(s):", "\tcase o.Slot.Held != \"\":\n\t\treturn s, act(DoFree)\n\tcase o.Node.Marked():\n\t\treturn s, act(DoUncordon)\n\tcase attemptsExhausted(s):"},
+		{"pkg/node/machine/aborting.go", "\tcase o.Node.Marked():\n\t\treturn s, actionOf(DoUncordon)\n\tcase attemptsExhausted(s):", "\tcase o.Slot.Held != \"\":\n\t\treturn s, actionOf(DoFree)\n\tcase o.Node.Marked():\n\t\treturn s, actionOf(DoUncordon)\n\tcase attemptsExhausted(s):"},
 		{"pkg/node/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
 	}},
 	{"the slot is freed by a watch that may be stale", []edit{
@@ -91,7 +91,7 @@ var bugs = []bug{
 		{"pkg/node/agent/status.go", "nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})", "nu, err := a.nodeUpgrade(), error(nil)\n\t\tif nu == nil {\n\t\t\treturn true\n\t\t}"},
 	}},
 	{"a failed node frees its slot", []edit{
-		{"pkg/node/machine/aborting.go", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), Action{}", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), act(DoFree)"},
+		{"pkg/node/machine/aborting.go", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), Action{}", "\treturn s.enter(v1alpha1.StepFailed, o).withReason(reason, message), actionOf(DoFree)"},
 		{"pkg/node/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
 	}},
 	{"a node that the policy selects no more goes on", []edit{

@@ -64,7 +64,7 @@ func aborting(s State, o Observation) (State, Action) {
 	}
 	switch {
 	case o.Node.Marked() && !readyAgain(o) && o.Now.Before(limit):
-		return s, wait(limit) // the node has not come back from a power failure yet
+		return s, wakeAt(limit) // the node has not come back from a power failure yet
 	case guardWatches(o):
 		refused, a := confirm(s, o) // another node may begin once the slot is free
 		if refused.Message != s.Message {
@@ -72,11 +72,11 @@ func aborting(s State, o Observation) (State, Action) {
 		}
 		return s, a
 	case o.Node.Marked():
-		return s, act(DoUncordon)
+		return s, actionOf(DoUncordon)
 	case attemptsExhausted(s):
 		return fail(s, o, reason, fmt.Sprintf("%d attempts failed; the last: %s", s.Failures, message))
 	case o.Slot.Held != "":
-		return s, act(DoFree)
+		return s, actionOf(DoFree)
 	}
 	s = s.notRebooting()
 	return s.enter(v1alpha1.StepWaiting, o).withReason(reason, message).withUntil(until), Action{}
@@ -192,7 +192,7 @@ func rolledBack(s State, o Observation) (State, Action) {
 	}
 	former := o.Host.Rollback == nil || o.Node.KubeletVersion == o.Host.Rollback.From
 	if o.Node.Marked() && o.Node.Ready && kubeletReported(o) && former {
-		return s, act(DoUncordon)
+		return s, actionOf(DoUncordon)
 	}
 	return s, Action{}
 }
@@ -213,8 +213,8 @@ func confirm(s State, o Observation) (State, Action) {
 	case work.endedInStep(s, key) && !work.OK:
 		s = s.withReason(work.Reason, work.Message)
 		if o.Now.Before(retry) {
-			return s, wait(retry)
+			return s, wakeAt(retry)
 		}
 	}
-	return start(s, o, verb.Confirm, key)
+	return withWork(s, o, verb.Confirm, key)
 }

@@ -35,7 +35,7 @@ func lastCheck(s State, o Observation) (State, Action) {
 // startActivate starts the activation, the point of no return, unless starting it failed
 // a moment ago.
 func startActivate(s State, o Observation) (State, Action) {
-	next, a := start(s, o, verb.Activate, attemptKey(s, o))
+	next, a := withWork(s, o, verb.Activate, attemptKey(s, o))
 	if a.Do == DoNothing {
 		return next, a
 	}
@@ -78,7 +78,7 @@ func activating(s State, o Observation) (State, Action) {
 	case ended:
 		return abortAndRetry(s, o, work.Reason, work.Message)
 	case s.Follows(o.Spec) && flipped:
-		return start(s, o, verb.Activate, key)
+		return withWork(s, o, verb.Activate, key)
 	case flipped:
 		// Another upgrade is requested by now; the symlink is from this one.
 		return afterActivate(s, o)
@@ -89,7 +89,7 @@ func activating(s State, o Observation) (State, Action) {
 // afterActivate merges the activated image, by a restart or a reboot.
 func afterActivate(s State, o Observation) (State, Action) {
 	if s.restarts() {
-		return s.enter(v1alpha1.StepRestarting, o), run(verb.Restart, restartKey(s, o))
+		return s.enter(v1alpha1.StepRestarting, o), workOf(verb.Restart, restartKey(s, o))
 	}
 	return requestReboot(s, o)
 }

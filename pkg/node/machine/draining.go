@@ -20,7 +20,7 @@ func cordoning(s State, o Observation) (State, Action) {
 	case cordoned(o):
 		return s.enter(v1alpha1.StepDraining, o), Action{}
 	}
-	return s, act(DoCordon)
+	return s, actionOf(DoCordon)
 }
 
 // draining evicts pods until none is left or the drain times out. Each round checks the
@@ -46,9 +46,9 @@ func draining(s State, o Observation) (State, Action) {
 	case late && (!deletes || !o.Now.Before(limit.Add(drainTimeout(o)))):
 		return abortAndRetry(s, o, v1alpha1.ReasonDrainTimeout, fmt.Sprintf("not drained within %s: %s", drainTimeout(o), drainMessage(s, o)))
 	case o.Slot.Held == "":
-		return s.withReason(v1alpha1.ReasonNoSlot, "no pod is evicted or looked at: the Lease of "+o.Node.SlotMark+" does not name this node; waits for the coordinator to mend it from the Node's annotation").withUntil(limit), wait(limit)
+		return s.withReason(v1alpha1.ReasonNoSlot, "no pod is evicted or looked at: the Lease of "+o.Node.SlotMark+" does not name this node; waits for the coordinator to mend it from the Node's annotation").withUntil(limit), wakeAt(limit)
 	case o.Gate != nil && !o.Gate.Open:
-		return s.withReason(o.Gate.Reason, "no pod is evicted: "+o.Gate.Message).withUntil(limit), wait(o.Now.Add(drainRound))
+		return s.withReason(o.Gate.Reason, "no pod is evicted: "+o.Gate.Message).withUntil(limit), wakeAt(o.Now.Add(drainRound))
 	}
 	// After the timeout, deleted pods get the same time again to terminate.
 	round := Action{Do: DoDrain, Delete: late, Wake: o.Now.Add(drainRound)}

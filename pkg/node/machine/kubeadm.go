@@ -32,7 +32,7 @@ func snapshotting(s State, o Observation) (State, Action) {
 	if o.Gate == nil {
 		return s, Action{}
 	}
-	return start(s, o, verb.Snapshot, key)
+	return withWork(s, o, verb.Snapshot, key)
 }
 
 // needsSnapshot reports whether this upgrade still needs a snapshot of etcd. After
@@ -71,7 +71,7 @@ func kubeadm(s State, o Observation) (State, Action) {
 	if o.Gate == nil {
 		return s, Action{}
 	}
-	return start(s, o, verb.Kubeadm, key)
+	return withWork(s, o, verb.Kubeadm, key)
 }
 
 // checking ends pass 1. The node keeps its slot until the control plane is healthy.
@@ -85,7 +85,7 @@ func checking(s State, o Observation) (State, Action) {
 	case !o.Now.Before(limit):
 		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after kubeadm: %s", CheckWithin, o.Health.Message))
 	}
-	return s.withReason(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
+	return s.withReason(v1alpha1.ReasonUnhealthy, o.Health.Message), wakeAt(limit)
 }
 
 // awaitHealth waits for an answer about the control plane's health, AnswerWithin longer
@@ -95,7 +95,7 @@ func awaitHealth(s State, o Observation, limit time.Time, after string) (State, 
 	if !o.Now.Before(limit) {
 		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("could not determine health %s after %s: the API server did not report the state of the control plane", CheckWithin+AnswerWithin, after))
 	}
-	return s, wait(limit)
+	return s, wakeAt(limit)
 }
 
 // mayRunKubeadmAhead reports whether kubeadm may run on this worker before it has a slot. It
@@ -109,7 +109,7 @@ func mayRunKubeadmAhead(s State, o Observation) bool {
 // waitingToRunAhead waits for an open gate before kubeadm runs ahead of the node's turn.
 func waitingToRunAhead(s State, o Observation) (State, Action) {
 	if !o.Gate.Open {
-		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(o.Gate.Until), wait(o.Now.Add(gateRound))
+		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(o.Gate.Until), wakeAt(o.Now.Add(gateRound))
 	}
 	return runsAhead(s.enter(v1alpha1.StepKubeadmAhead, o)), Action{}
 }
@@ -128,7 +128,7 @@ func kubeadmAhead(s State, o Observation) (State, Action) {
 	case o.Gate == nil:
 		return s, Action{}
 	}
-	return start(s, o, verb.Kubeadm, attemptKey(s, o))
+	return withWork(s, o, verb.Kubeadm, attemptKey(s, o))
 }
 
 // ranKubeadmAhead reports whether the node has run kubeadm ahead of its turn in this upgrade.

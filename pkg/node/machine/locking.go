@@ -38,7 +38,7 @@ func locking(s State, o Observation) (State, Action) {
 	case !o.Gate.Open && o.Slot.Held != "":
 		return abortGateClosed(s, o)
 	case !o.Gate.Open:
-		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(o.Gate.Until), wait(o.Now.Add(gateRound))
+		return s.withReason(o.Gate.Reason, o.Gate.Message).withUntil(o.Gate.Until), wakeAt(o.Now.Add(gateRound))
 	case o.Host.At.Before(HostSince(s, o, "")):
 		return s, Action{}
 	case !Staged(o) && o.Slot.Held != "":

@@ -28,7 +28,7 @@ func (s State) booted(o Observation) bool {
 // requestReboot enters Rebooting and requests the reboot.
 func requestReboot(s State, o Observation) (State, Action) {
 	s = s.forbidSoftReboot(o)
-	return s.enter(v1alpha1.StepRebooting, o), act(s.doReboot())
+	return s.enter(v1alpha1.StepRebooting, o), actionOf(s.doReboot())
 }
 
 func (s State) doReboot() Do {
@@ -59,9 +59,9 @@ func rebooting(s State, o Observation) (State, Action) {
 		s = s.forbidSoftReboot(o)
 		return s, Action{Do: s.doReboot(), Wake: limit}
 	case o.Now.Before(again):
-		return s, wait(again)
+		return s, wakeAt(again)
 	}
-	return s, wait(limit)
+	return s, wakeAt(limit)
 }
 
 // rebooted reports whether this upgrade, a Reboot, has rebooted the node. It does so

@@ -63,7 +63,7 @@ func restarting(s State, o Observation) (State, Action) {
 	case o.Host.Active != version:
 		return s.enter(v1alpha1.StepLastCheck, o), Action{}
 	}
-	return start(s, o, verb.Restart, key)
+	return withWork(s, o, verb.Restart, key)
 }
 
 // rebootWithoutDrain reboots a node that has nothing merged: it has no kubelet to stop a
@@ -77,9 +77,9 @@ func rebootWithoutDrain(s State, o Observation) (State, Action) {
 	s.Method, s.MethodMessage = v1alpha1.MethodReboot, why
 	s = s.rebootsFrom(o)
 	if !cordoned(o) {
-		return s.withReason(v1alpha1.ReasonRestartFailed, why), act(DoCordon)
+		return s.withReason(v1alpha1.ReasonRestartFailed, why), actionOf(DoCordon)
 	}
-	return s.enter(v1alpha1.StepRebooting, o).withReason(v1alpha1.ReasonRestartFailed, why), act(DoReboot)
+	return s.enter(v1alpha1.StepRebooting, o).withReason(v1alpha1.ReasonRestartFailed, why), actionOf(DoReboot)
 }
 
 // restartKey returns the key of this attempt's restart. The version is the active one, as

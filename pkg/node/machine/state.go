@@ -130,15 +130,15 @@ type Action struct {
 	Wake time.Time
 }
 
-func act(do Do) Action {
+func actionOf(do Do) Action {
 	return Action{Do: do}
 }
 
-func run(v verb.Verb, key string) Action {
+func workOf(v verb.Verb, key string) Action {
 	return Action{Do: DoWork, Verb: v, Key: key}
 }
 
-func wait(until time.Time) Action {
+func wakeAt(until time.Time) Action {
 	return Action{Wake: until}
 }
 
@@ -194,16 +194,16 @@ func (s State) firstEntered(step v1alpha1.Step, others ...v1alpha1.Step) time.Ti
 	return first
 }
 
-// start runs a verb on the host. A verb that cannot be started has not failed: it counts as
-// no attempt, and start retries it after a pause and keeps the reason in the State.
-func start(s State, o Observation, v verb.Verb, key string) (State, Action) {
+// withWork returns the action that runs a verb on the host. A verb that cannot be started has not failed: it counts as
+// no attempt, and is started again after a pause and keeps the reason in the State.
+func withWork(s State, o Observation, v verb.Verb, key string) (State, Action) {
 	u := o.Work[v].StartFailure
 	if u.Key != key || u.Reason == "" {
-		return s, run(v, key)
+		return s, workOf(v, key)
 	}
 	s = s.withReason(u.Reason, u.Message)
 	if o.Now.Before(u.RetryAt) {
-		return s, wait(u.RetryAt)
+		return s, wakeAt(u.RetryAt)
 	}
-	return s, run(v, key)
+	return s, workOf(v, key)
 }

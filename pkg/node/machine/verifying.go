@@ -27,7 +27,7 @@ func verifying(s State, o Observation) (State, Action) {
 	case !o.Now.Before(limit):
 		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready with kubelet %s %s after its boot%s", version, readyWithin(o), refused(o)+guardEnded(s, o)))
 	}
-	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready"+notRenewed(s, o)+refused(o)+guardEnded(s, o)).withUntil(limit), wait(limit)
+	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for kubelet "+version+" to be Ready"+notRenewed(s, o)+refused(o)+guardEnded(s, o)).withUntil(limit), wakeAt(limit)
 }
 
 // notRenewed returns the end of a message about a node that is Ready and has no kubelet any
@@ -66,13 +66,13 @@ func settling(s State, o Observation) (State, Action) {
 	case !isBack(s, o):
 		return s.reenter(v1alpha1.StepVerifying, o), Action{}
 	case o.Now.Before(end):
-		return s.withReason(v1alpha1.ReasonReleased, "Ready; settling").withUntil(end), wait(end)
+		return s.withReason(v1alpha1.ReasonReleased, "Ready; settling").withUntil(end), wakeAt(end)
 	case o.Health == nil:
 		return awaitHealth(s, o, limit, "the settle time")
 	case !o.Health.OK && !o.Now.Before(limit):
 		return fail(s, o, v1alpha1.ReasonUnhealthy, fmt.Sprintf("not healthy %s after the settle time: %s", CheckWithin, o.Health.Message))
 	case !o.Health.OK:
-		return s.withReason(v1alpha1.ReasonUnhealthy, o.Health.Message), wait(limit)
+		return s.withReason(v1alpha1.ReasonUnhealthy, o.Health.Message), wakeAt(limit)
 	case rebootStillRequired(s, o):
 		return abortAndRetry(s, o, v1alpha1.ReasonRebootStillRequired, "the node rebooted, and its operating system requires another reboot: "+o.Host.RebootReason)
 	case guardWatches(o):
@@ -87,7 +87,7 @@ func settling(s State, o Observation) (State, Action) {
 
 func uncordoning(s State, o Observation) (State, Action) {
 	if o.Node.Marked() {
-		return s, act(DoUncordon)
+		return s, actionOf(DoUncordon)
 	}
 	return inService(s, o), Action{}
 }
@@ -114,13 +114,13 @@ func observing(s State, o Observation) (State, Action) {
 	case o.Slot.Held == "", ready && !o.Now.Before(end):
 		return s.enter(v1alpha1.StepUnlocking, o), Action{}
 	case ready:
-		return s.withReason(v1alpha1.ReasonObserving, fmt.Sprintf("in service; must stay Ready for %s", pause)).withUntil(end), wait(end)
+		return s.withReason(v1alpha1.ReasonObserving, fmt.Sprintf("in service; must stay Ready for %s", pause)).withUntil(end), wakeAt(end)
 	case readyAgain(o) && leaseMayBeRenewed(o):
 		return s.withReason(v1alpha1.ReasonNodeNotReady, "in service; waits for the kubelet to renew its Lease"), Action{}
 	case !o.Now.Before(limit):
 		return fail(s, o, v1alpha1.ReasonNotReadyInTime, fmt.Sprintf("the node is not Ready %s after it went back into service", pause+CheckWithin))
 	}
-	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for the node to be Ready again").withUntil(limit), wait(limit)
+	return s.withReason(v1alpha1.ReasonNodeNotReady, "waits for the node to be Ready again").withUntil(limit), wakeAt(limit)
 }
 
 // readyAgain reports whether the Node is Ready, and this boot's kubelet has said so.
@@ -135,7 +135,7 @@ func unlocking(s State, o Observation) (State, Action) {
 	case o.Node.Marked():
 		return s.enter(v1alpha1.StepUncordoning, o), Action{}
 	case o.Slot.Held != "":
-		return s, act(DoFree)
+		return s, actionOf(DoFree)
 	}
 	if !rebooted(s, o) {
 		s = s.notRebooting()

@@ -30,7 +30,7 @@ func betweenAttempts(s State, o Observation) (State, Action) {
 		if s.Step == "" { // the first step, so that a refused start is reported
 			s = s.enter(v1alpha1.StepIdle, o)
 		}
-		return start(s, o, verb.Disarm, disarmKey)
+		return withWork(s, o, verb.Disarm, disarmKey)
 	case o.Spec.Upgrade == nil:
 		return idle(s, o, v1alpha1.ReasonNoUpgrade, "no upgrade is requested")
 	case done(s, o):
@@ -78,7 +78,7 @@ func idle(s State, o Observation, reason v1alpha1.Reason, message string) (State
 	const armed = "the node's own systemd-sysupdate may still activate an image: "
 	switch work := o.Work[verb.Disarm]; {
 	case o.Host.Armed && work.ended(disarmKey) && !work.OK:
-		next = wait(work.FinishedAt.Add(confRetry))
+		next = wakeAt(work.FinishedAt.Add(confRetry))
 		reason, message = work.Reason, armed+work.Message
 	case o.Host.Supported && o.Host.ConfProblem != "":
 		reason, message = v1alpha1.ReasonConfConflict, armed+o.Host.ConfProblem
@@ -107,7 +107,7 @@ func waiting(s State, o Observation) (State, Action) {
 	s = s.enter(v1alpha1.StepWaiting, o)
 	switch {
 	case failed:
-		return s, wait(s.RetryAt)
+		return s, wakeAt(s.RetryAt)
 	case mayRunKubeadmAhead(s, o) && o.Gate != nil:
 		return waitingToRunAhead(s, o)
 	case withdrawn(s, o):
@@ -120,7 +120,7 @@ func waiting(s State, o Observation) (State, Action) {
 	case o.Spec.Release == v1alpha1.ReleaseControlPlane && kubeadmDone(o):
 		return s.withReason(v1alpha1.ReasonControlPlaneFirst, "this node's control plane is at "+o.Spec.Version+"; every other control plane is upgraded before any kubelet"), Action{}
 	case o.Slot.Reserved == "" && keepsAbortReason(s, o):
-		return s, wait(s.Until)
+		return s, wakeAt(s.Until)
 	case o.Slot.Reserved == "":
 		return s.withReason(v1alpha1.ReasonNoSlot, "released; waiting for a slot"), Action{}
 	case wrongSlot(o, o.Slot.Reserved):
@@ -142,14 +142,14 @@ func staging(s State, o Observation) (State, Action) {
 		return retryPreparation(s, o, work, work.Reason, verb.Stage, key)
 	case o.Host.MissingImage != "":
 		message := fmt.Sprintf("%s runs, and its image is not on the disk: nothing could return the node to it. Put the file back: %s", o.Host.Merged, o.Host.MissingImage)
-		return s.withReason(v1alpha1.ReasonRunningImageGone, message), wait(o.Now.Add(confRetry))
+		return s.withReason(v1alpha1.ReasonRunningImageGone, message), wakeAt(o.Now.Add(confRetry))
 	case o.Host.ConfProblem != "" && o.Host.At.Before(s.Since):
-		return s, wait(o.Now.Add(confRetry)) // it may have been fixed since
+		return s, wakeAt(o.Now.Add(confRetry)) // it may have been fixed since
 	case o.Host.ConfProblem != "":
-		return s.withReason(v1alpha1.ReasonConfConflict, o.Host.ConfProblem), wait(o.Now.Add(confRetry))
+		return s.withReason(v1alpha1.ReasonConfConflict, o.Host.ConfProblem), wakeAt(o.Now.Add(confRetry))
 	}
 	s.RetryAt = time.Time{}
-	return start(keepFailure(s, "the image is being downloaded and checked"), o, verb.Stage, key)
+	return withWork(keepFailure(s, "the image is being downloaded and checked"), o, verb.Stage, key)
 }
 
 // pulling completes staging on a control plane: the container images that kubeadm needs
@@ -167,7 +167,7 @@ func pulling(s State, o Observation) (State, Action) {
 		return s, Action{}
 	}
 	s.RetryAt = time.Time{}
-	return start(s, o, verb.Pull, key)
+	return withWork(s, o, verb.Pull, key)
 }
 
 // retryPreparation reports a failed preparation, and retries it after stageRetry.
@@ -179,9 +179,9 @@ func retryPreparation(s State, o Observation, failed Work, reason v1alpha1.Reaso
 	}
 	s.RetryAt = stageRetry(s, ended)
 	if o.Now.Before(s.RetryAt) {
-		return s, wait(s.RetryAt)
+		return s, wakeAt(s.RetryAt)
 	}
-	return start(s, o, v, key)
+	return withWork(s, o, v, key)
 }
 
 // keepFailure keeps the reason of a failed preparation while a retry runs, so that it does
@@ -214,7 +214,7 @@ func unmanaged(s State, o Observation) (State, Action) {
 		return s, Action{}
 	}
 	if again := work.FinishedAt.Add(confRetry); !work.FinishedAt.After(o.Now) && o.Now.Before(again) {
-		return s, wait(again)
+		return s, wakeAt(again)
 	}
-	return start(s, o, verb.Uninstall, uninstallKey)
+	return withWork(s, o, verb.Uninstall, uninstallKey)
 }

@@ -14,11 +14,11 @@ type edit struct{ file, old, new string }
 var bugs = []bug{
 	{"an upgrade is known by its name alone", []edit{
 		{"pkg/node/machine/state.go", "order.Upgrade.UID == s.Upgrade.UID", "order.Upgrade.Name == s.Upgrade.Name"},
-		{"pkg/node/agent/gateupgrade.go", "case err == nil && string(upgrade.UID) == ref.UID:", "case err == nil:"},
+		{"pkg/node/agent/gate.go", "case err == nil && string(upgrade.UID) == ref.UID:", "case err == nil:"},
 		{"pkg/node/agent/gate.go", "!equality.Semantic.DeepEqual(now.Spec.Upgrade, o.Spec.Upgrade) ||", "!equality.Semantic.DeepEqual(now.Spec.Upgrade.Name, o.Spec.Upgrade.Name) ||"},
 	}},
 	{"a snapshot of etcd is believed from a worker", []edit{
-		{"pkg/cluster/plan/etcdsnapshot.go", "range c.controlPlanes() {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil || !n.spec.EtcdSnapshot ||", "range c.nodes {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil ||"},
+		{"pkg/cluster/plan/controlplane.go", "range c.controlPlanes() {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil || n.lacksLabel() || !n.spec.EtcdSnapshot ||", "range c.nodes {\n\t\ts := n.status.EtcdSnapshot\n\t\tif s == nil ||"},
 	}},
 	{"a mark takes a slot out of turn", []edit{
 		{"pkg/cluster/plan/slots.go", "!slot || u.Abandoned != nil {", "!slot && slotAnnotation == \"\" || u.Abandoned != nil {"},
@@ -51,7 +51,7 @@ var bugs = []bug{
 		{"pkg/node/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
 	}},
 	{"another node begins after one has failed", []edit{
-		{"pkg/cluster/plan/filter_failure.go", "case c.failed != nil:", "case c.failed != nil && c.failed.Name == \"\":"},
+		{"pkg/cluster/plan/filters_cluster.go", "case c.failed != nil:", "case c.failed != nil && c.failed.Name == \"\":"},
 	}},
 	{"the agent's gate does not read windows", []edit{
 		{"pkg/node/agent/gate.go", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, o.Now, need), nil", "return plan.Gate(upgrade, o.Spec.Type, schedules.Items, node.Labels, a.started, need), nil"},
@@ -69,23 +69,23 @@ var bugs = []bug{
 	}},
 	{"two control planes use two slots", []edit{
 		{"pkg/cluster/plan/allocation.go", "if !n.oneAtATime() || name == fleet.ControlPlaneSlot {", "if true {"},
-		{"pkg/cluster/plan/group.go", "limit: 1}}", "limit: 0}}"},
+		{"pkg/cluster/plan/cluster.go", "limit: 1}}", "limit: 0}}"},
 		{"pkg/node/machine/locking.go", "slot != fleet.ControlPlaneSlot && o.Host != nil", "slot == fleet.SlotName(-1) && o.Host != nil"},
 		{"pkg/cluster/plan/allocation.go", "if n.reserved() && (!n.oneAtATime() || n.lease.Name == fleet.ControlPlaneSlot) {", "if n.reserved() {"},
 	}},
 	{"kubelets do not wait for the apiservers", []edit{
-		{"pkg/cluster/plan/filter_order.go", "if c.pass1 {", "if c.pass1 && n.ControlPlane {"},
-		{"pkg/cluster/plan/filter_order.go", "range c.ahead[:n.group] {", "range c.ahead[:0] {"},
-		{"pkg/cluster/plan/filter_skew.go", "if err == nil && !c.pass1 {", "if false {"},
-		{"pkg/node/agent/skew.go", "if o.Spec.Release == v1alpha1.ReleaseControlPlane {", "if true {"},
+		{"pkg/cluster/plan/filters_order.go", "if c.pass1 {", "if c.pass1 && n.ControlPlane {"},
+		{"pkg/cluster/plan/filters_order.go", "range c.ahead[:n.group] {", "range c.ahead[:0] {"},
+		{"pkg/cluster/plan/filters_order.go", "if err == nil && !c.pass1 {", "if false {"},
+		{"pkg/node/agent/gate.go", "if o.Spec.Release == v1alpha1.ReleaseControlPlane {", "if true {"},
 	}},
 	{"the majority of etcd is not asked for", []edit{
-		{"pkg/node/agent/etcdgate.go", "if o.Host == nil ||", "if true || o.Host == nil ||"},
-		{"pkg/cluster/plan/filter_etcd.go", "if !n.ControlPlane ||", "if true || !n.ControlPlane ||"},
+		{"pkg/node/agent/etcd.go", "if o.Host == nil ||", "if true || o.Host == nil ||"},
+		{"pkg/cluster/plan/filters_order.go", "if !n.ControlPlane ||", "if true || !n.ControlPlane ||"},
 	}},
 	{"the digest is that of the source, not of the trigger", []edit{
-		{"pkg/cluster/coordinator/sync.go", "p := c.decide(ctx, s, now)\n", "p := c.decide(ctx, s, now)\n\tfor i := range p.Nodes {\n\t\tif image := p.Nodes[i].Spec.Image; image != nil && len(s.Source.Offers) > 0 {\n\t\t\t*image = s.Source.Offers[0].Image\n\t\t}\n\t}\n"},
-		{"pkg/node/agent/specmatch.go", "case spec.Image.Digest != fixed.Digest:", "case spec.Image.Digest == \"\":"},
+		{"pkg/cluster/coordinator/coordinator.go", "p := c.decide(ctx, s, now)\n", "p := c.decide(ctx, s, now)\n\tfor i := range p.Nodes {\n\t\tif image := p.Nodes[i].Spec.Image; image != nil && len(s.Source.Offers) > 0 {\n\t\t\t*image = s.Source.Offers[0].Image\n\t\t}\n\t}\n"},
+		{"pkg/node/agent/policy.go", "case spec.Image.Digest != fixed.Digest:", "case spec.Image.Digest == \"\":"},
 	}},
 	{"the status is read from a stale watch after a restart", []edit{
 		{"pkg/node/agent/status.go", "nu, err := a.Upgrades.NodeUpgrades.Get(ctx, a.Node, metav1.GetOptions{})", "nu, err := a.nodeUpgrade(), error(nil)\n\t\tif nu == nil {\n\t\t\treturn true\n\t\t}"},
@@ -95,7 +95,7 @@ var bugs = []bug{
 		{"pkg/node/agent/cordon.go", "case nodeOf(now).Marked():", "case now == nil:"},
 	}},
 	{"a node that the policy selects no more goes on", []edit{
-		{"pkg/cluster/plan/withdraw.go", "case !n.managed:", "case !n.managed && n.Name == \"\":"},
+		{"pkg/cluster/plan/decide.go", "case !n.managed:\n\t\treturn fleet.Hold", "case !n.managed && n.Name == \"\":\n\t\treturn fleet.Hold"},
 	}},
 	{"a node is given back in the middle of an attempt", []edit{
 		{"pkg/node/machine/next.go", "if step, ok := steps[s.Step]; ok {", "if step, ok := steps[s.Step]; ok && (o.Managed || s.Step.Info().Phase != v1alpha1.PhaseRevocable) {"},
@@ -105,33 +105,33 @@ var bugs = []bug{
 		{"pkg/cluster/plan/gate.go", "if hold := upgradeHold(upgrade, now); hold.Holds() {", "if hold := upgradeHold(upgrade, now); hold.Holds() && hold.Reason != v1alpha1.ReasonSuspended {"},
 	}},
 	{"a node on hold begins", []edit{
-		{"pkg/node/agent/gateupgrade.go", "return plan.HoldLabelGate(node.Labels), nil", "return plan.HoldLabelGate(node.Annotations), nil"},
-		{"pkg/cluster/plan/filter_onhold.go", "if !n.onHold {", "if n.Name != \"\" {"},
+		{"pkg/node/agent/gate.go", "return plan.HoldLabelGate(node.Labels), nil", "return plan.HoldLabelGate(node.Annotations), nil"},
+		{"pkg/cluster/plan/filters_people.go", "if !n.onHold {", "if n.Name != \"\" {"},
 	}},
 	{"an upgrade begins unapproved", []edit{
-		{"pkg/cluster/plan/filter_approval.go", "|| u.Spec.Approved.Upgrade {", "|| u.Name != \"\" {"},
+		{"pkg/cluster/plan/filters_people.go", "|| u.Spec.Approved.Upgrade {", "|| u.Name != \"\" {"},
 	}},
 	{"a group begins unapproved", []edit{
-		{"pkg/cluster/plan/filter_approval.go", "|| slices.Contains(c.target.Spec.Approved.Groups, g.name) {", "|| slices.Contains(c.target.Spec.Approved.Groups, g.name) || n.Name != \"\" {"},
+		{"pkg/cluster/plan/filters_people.go", "|| slices.Contains(c.target.Spec.Approved.Groups, g.name) {", "|| slices.Contains(c.target.Spec.Approved.Groups, g.name) || n.Name != \"\" {"},
 	}},
 	{"a group's limit is the whole budget", []edit{
 		{"pkg/cluster/plan/allocation.go", "if own := a.groups[n.group].limit; own > 0 {", "if own := a.groups[n.group].limit; own > 0 && n.ControlPlane {"},
 	}},
 	{"nodes are released though the checks block", []edit{
-		{"pkg/cluster/plan/filter_checks.go", "if len(c.checks.blockAll) > 0 {", "if len(c.checks.blockAll) > 0 && n.ControlPlane && c.pass1 {"},
+		{"pkg/cluster/plan/filters_cluster.go", "if len(c.checks.blockAll) > 0 {", "if len(c.checks.blockAll) > 0 && n.ControlPlane && c.pass1 {"},
 	}},
 	{"a report of the checks stays valid for hours", []edit{
 		{"pkg/cluster/plan/checks.go", "freshFor = 10 * time.Minute", "freshFor = 10 * time.Hour"},
 	}},
 	{"an abandoned node is taken back before its agent reports", []edit{
-		{"pkg/cluster/plan/abandoned.go", "!n.released() && n.answered && ", "!n.released() && "},
+		{"pkg/cluster/plan/decide.go", "!n.released() && n.answered && ", "!n.released() && "},
 	}},
 	{"two upgrades go on at once", []edit{
-		{"pkg/cluster/plan/queuechoice.go", "if n.busy() || n.released() {", "if n.Name == \"\" {"},
+		{"pkg/cluster/plan/queue.go", "if n.busy() || n.released() {", "if n.Name == \"\" {"},
 	}},
 	{"an agent watches no slot after a restart", []edit{
-		{"pkg/node/agent/slotwatch.go", "case nu.Spec.Release.Granted() || node.Annotations[v1alpha1.SlotAnnotation] != \"\" || nu.Status.Slot != \"\" || !between:", "case nu.Spec.Release.Granted() && between:"},
-		{"pkg/node/agent/slotwatch.go", "case nu.Spec.Slot != \"\":", "case nu.Spec.Slot != \"\" && between:"},
+		{"pkg/node/agent/watch.go", "case nu.Spec.Release.Granted() || node.Annotations[v1alpha1.SlotAnnotation] != \"\" || nu.Status.Slot != \"\" || !between:", "case nu.Spec.Release.Granted() && between:"},
+		{"pkg/node/agent/watch.go", "case nu.Spec.Slot != \"\":", "case nu.Spec.Slot != \"\" && between:"},
 	}},
 	{"a node soft-reboots though its operating system asks for a reboot", []edit{
 		{"pkg/node/machine/rebooting.go", "RebootRequired: o.Host.RebootRequired,", "RebootRequired: false,"},
@@ -147,7 +147,7 @@ var bugs = []bug{
 		{"pkg/cluster/plan/slots.go", "if !c.nodes[i].mayKeep(slot.Name) {", "if !c.nodes[i].mayKeep(slot.Name) && slot.Name == \"\" {"},
 	}},
 	{"nodes begin without an UpgradePolicy", []edit{
-		{"pkg/cluster/plan/policy.go", "return missing\n", "return fleet.Hold{}\n"},
+		{"pkg/cluster/plan/reading.go", "return missing\n", "return fleet.Hold{}\n"},
 		{"pkg/node/agent/policy.go", "return policy.Spec.Source.Keyring, nil", "if policy == nil {\n\t\treturn \"\", nil\n\t}\n\treturn policy.Spec.Source.Keyring, nil"},
 		{"pkg/node/agent/gate.go", "if hold, err := a.keyringHold(policy.Spec.Source.Keyring, o); err != nil || hold.Holds() {", "if policy == nil {\n\t\tpolicy = &v1alpha1.UpgradePolicy{}\n\t}\n\tif hold, err := a.keyringHold(policy.Spec.Source.Keyring, o); err != nil || hold.Holds() {"},
 	}},
@@ -160,22 +160,22 @@ var bugs = []bug{
 	}},
 	{"clocks are not compared", []edit{
 		{"pkg/node/agent/gate.go", "func() (fleet.Hold, error) { return a.clock(), nil }, // which upgradeOf has just compared", ""},
-		{"pkg/cluster/plan/filter_clock.go", "time.Duration(n.facts.ClockAheadSeconds)*time.Second", "0"},
+		{"pkg/cluster/plan/filters_people.go", "time.Duration(n.facts.ClockAheadSeconds)*time.Second", "0"},
 	}},
 	{"an abandoned node reboots without its slot", []edit{
-		{"pkg/node/agent/abandoned.go", "released.Reason == \"\" && o.Spec.Release.Granted()", "released.Reason == \"\""},
+		{"pkg/node/agent/act.go", "released.Reason == \"\" && o.Spec.Release.Granted()", "released.Reason == \"\""},
 	}},
 	{"a late control plane is upgraded like a late worker", []edit{
-		{"pkg/cluster/plan/late.go", "if !c.target.forLateNodes || !n.ControlPlane {", "if n.Name != \"\" {"},
-		{"pkg/cluster/plan/late.go", "return !n.ControlPlane && t.isBehind(r, n, windows)", "return t.isBehind(r, n, windows)"},
-		{"pkg/cluster/plan/late.go", "if late == nil || late.hold.Holds() || r.noneOfItsOwn(late).Holds() {", "if late == nil || late.Name != \"\" {"},
+		{"pkg/cluster/plan/create.go", "if !c.target.forLateNodes || !n.ControlPlane {", "if n.Name != \"\" {"},
+		{"pkg/cluster/plan/create.go", "return !n.ControlPlane && t.isBehind(r, n, windows)", "return t.isBehind(r, n, windows)"},
+		{"pkg/cluster/plan/create.go", "if late == nil || late.hold.Holds() || r.noneOfItsOwn(late).Holds() {", "if late == nil || late.Name != \"\" {"},
 	}},
 	{"a failed upgrade goes on beside the one that retries it", []edit{
-		{"pkg/cluster/plan/retry.go", "if next == nil || p.firstFailed == nil ||", "if next == nil || next.Name != \"\" ||"},
+		{"pkg/cluster/plan/stuck.go", "if next == nil || p.firstFailed == nil ||", "if next == nil || next.Name != \"\" ||"},
 	}},
 	{"a dead kubelet is believed to be Ready", []edit{
 		{"pkg/node/machine/observation.go", "return o.Lease != nil && o.Now.Sub(o.Lease.RenewedAt).Abs() <= o.Lease.Lasts", "return true"},
-		{"pkg/node/agent/health.go", "if o.Host.KubeletProblem != \"\" {", "if o.Host.KubeletProblem != \"\" && o.Host.Active == \"\" {"},
+		{"pkg/node/agent/etcd.go", "if o.Host.KubeletProblem != \"\" {", "if o.Host.KubeletProblem != \"\" && o.Host.Active == \"\" {"},
 	}},
 	{"the checks are not made again after a worker has failed", []edit{
 		{"pkg/cluster/plan/checks.go", "a.now.Sub(k.lastReport.At) < freshFor {", "(a.now.Sub(k.lastReport.At) < freshFor || a.firstFailed != nil) {"},

@@ -2,17 +2,24 @@ package coordinator
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/metrics"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
@@ -173,4 +180,175 @@ func (c *Coordinator) syncNext(ctx context.Context) bool {
 		c.queue.AddAfter(key, time.Until(*again))
 	}
 	return true
+}
+
+// clockPause is how soon another plan is made while the coordinator's clock is wrong.
+const clockPause = 30 * time.Second
+
+// sync makes a plan and carries it out. It returns when to do so again even if nothing
+// changes.
+func (c *Coordinator) sync(ctx context.Context, now time.Time) (*time.Time, error) {
+	began := time.Now()
+	s := c.reader.Snapshot()
+	if c.clockAhead != nil {
+		s.ClockAhead = c.clockAhead()
+	}
+	policy, policyErr := c.ensurePolicy(ctx, s)
+	if policyErr == nil {
+		s.Source = c.offers.follow(policy.Spec.Source)
+		s.Policy = observePolicy(policy, s, c.failing, now)
+	}
+	reaps := c.noteHolders(s, now)
+	p := c.decide(ctx, s, now)
+	if s.Policy != nil {
+		noteAutomatic(s.Policy, p.AutomaticHold, now)
+	}
+	c.metrics.Planned(metrics.State{Snapshot: s, Plan: p, Agents: c.reader.Agents}, now)
+	c.restAfter(time.Since(began))
+	c.readForMissing(p.Statuses)
+	carryErr := c.carryOut(ctx, &s, policy, p)
+	schedulesChange, scheduleErr := c.writeSchedules(ctx, s.Schedules, now)
+	err := errors.Join(policyErr, carryErr, scheduleErr)
+	c.noteFailures(policy, err)
+	var clockAgain *time.Time
+	if s.ClockAhead != 0 {
+		clockAgain = ptr.To(now.Add(clockPause)) // nothing else says when the clock is right again
+	}
+	return earliest(p.Next, schedulesChange, reaps, clockAgain), err
+}
+
+// readForMissing has the index read again, once for each upgrade whose version it did
+// not offer: the version may have been published since.
+func (c *Coordinator) readForMissing(statuses []plan.UpgradeStatus) {
+	for _, one := range statuses {
+		reason, _ := succeeded(one.Status)
+		if reason == string(v1alpha1.ReasonNotOffered) && !c.readFor[one.UID] {
+			c.readFor[one.UID] = true
+			c.offers.readSoon()
+		}
+	}
+}
+
+// carryOut writes the plan. Releases are withdrawn first. A failed write stops only the
+// writes that depend on it:
+//
+//   - An upgrade ends once its record is there, and the policy says what nodes
+//     follow that join late.
+//   - A NodeUpgrade's spec names an upgrade once the upgrade's status is written, with
+//     the images that were fixed.
+//   - No node is released before each release and reservation is taken back that the plan
+//     takes back.
+func (c *Coordinator) carryOut(ctx context.Context, s *fleet.Snapshot, policy *v1alpha1.UpgradePolicy, p plan.Plan) error {
+	stored := index(s.NodeUpgrades)
+	withdrawErr := errors.Join(c.withdrawReleases(ctx, stored, p.Nodes), c.withdrawSlots(ctx, p.Slots.Withdraw))
+	problems := []error{withdrawErr, c.keepSlots(ctx, p.Slots), c.create(ctx, p.Create)}
+	unwritten, err := c.writeUpgrades(ctx, s, policy, p)
+	problems = append(problems, err)
+	nodes := keepSpecs(p.Nodes, stored, unwritten)
+	if withdrawErr == nil {
+		problems = append(problems, c.release(ctx, stored, nodes))
+	}
+	return errors.Join(append(problems,
+		c.updateRest(ctx, stored, nodes),
+		c.clearAbandoned(ctx, stored, nodes),
+		c.prune(ctx, *s),
+	)...)
+}
+
+// keepSpecs returns the nodes to write: if the status of an upgrade could not be
+// written, its nodes keep their specs and none of them is released.
+func keepSpecs(nodes []plan.NodePlan, stored map[string]*v1alpha1.NodeUpgrade, unwritten map[string]bool) []plan.NodePlan {
+	if len(unwritten) == 0 {
+		return nodes
+	}
+	var kept []plan.NodePlan
+	for _, n := range nodes {
+		if n.Spec.Upgrade != nil && unwritten[n.Spec.Upgrade.UID] {
+			was := stored[n.Name]
+			if was == nil || n.Slot != "" {
+				continue
+			}
+			if withdraws := was.Spec.Release.Granted() && !n.Spec.Release.Granted(); !withdraws {
+				n.Spec = was.Spec
+			}
+		}
+		kept = append(kept, n)
+	}
+	return kept
+}
+
+func earliest(times ...*time.Time) *time.Time {
+	var first *time.Time
+	for _, t := range times {
+		if t != nil && (first == nil || t.Before(*first)) {
+			first = t
+		}
+	}
+	return first
+}
+
+// How soon another replica takes over. The times are short, because two leaders at once
+// break nothing.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
+// leaseName is the Lease that the leader holds.
+const leaseName = "coordinator"
+
+// Lead runs work whenever this replica is the leader, until ctx ends. Losing the
+// lead, as when the only apiserver is away, ends work and not the program. onLeader is
+// called with the identity of each new leader.
+func Lead(ctx context.Context, kube kubernetes.Interface, identity string, log *slog.Logger, onLeader func(identity string), work func(context.Context) error) error {
+	lock := &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: v1alpha1.Namespace, Name: leaseName},
+		Client:     kube.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}
+	for ctx.Err() == nil {
+		if err := leadOnce(ctx, lock, log, onLeader, work); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leadOnce waits to become the leader and runs work until it is no longer the leader.
+// It returns after work has returned.
+func leadOnce(ctx context.Context, lock resourcelock.Interface, log *slog.Logger, onLeader func(string), work func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	began, ended := make(chan struct{}), make(chan error, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, Name: leaseName, ReleaseOnCancel: true,
+		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				close(began)
+				log.Info("this replica is the leader")
+				ended <- work(ctx)
+				stop()
+			},
+			OnStoppedLeading: func() {},
+			OnNewLeader:      onLeader,
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("preparing leader election: %w", err)
+	}
+	elector.Run(ctx)
+	if ctx.Err() == nil { // the lead was lost, so there was one
+		stop()
+		err := <-ended
+		log.Warn("this replica is no longer the leader")
+		return err
+	}
+	select {
+	case <-began:
+		return <-ended
+	default:
+		return nil
+	}
 }

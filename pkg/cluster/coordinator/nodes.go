@@ -3,11 +3,14 @@ package coordinator
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +19,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/snapshot"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // writers is how many NodeUpgrades are written at a time, but by Steps.
@@ -143,3 +148,129 @@ func (c *Coordinator) writeSpec(ctx context.Context, was *v1alpha1.NodeUpgrade, 
 	c.logSpec(was, n)
 	return applied.Generation, nil
 }
+
+// clearAbandoned removes the field abandoned of nodes whose agents report again. The
+// next plan treats them like any other node.
+func (c *Coordinator) clearAbandoned(ctx context.Context, stored map[string]*v1alpha1.NodeUpgrade, nodes []plan.NodePlan) error {
+	var problems []error
+	for _, n := range nodes {
+		if was := stored[n.Name]; n.Returned && was != nil && was.Abandoned != nil {
+			problems = append(problems, c.clearAbandonment(ctx, was))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// clearAbandonment removes the field only if the object has not changed since: a
+// person who abandons the node again meanwhile prevails.
+func (c *Coordinator) clearAbandonment(ctx context.Context, was *v1alpha1.NodeUpgrade) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata":  map[string]any{"uid": was.UID, "resourceVersion": was.ResourceVersion},
+		"abandoned": nil,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.ours.NodeUpgrades.Patch(ctx, was.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return nil // it changed: the next plan sees the new state
+	case err != nil:
+		return fmt.Errorf("clearing abandoned of NodeUpgrade %s: %w", was.Name, err)
+	}
+	c.recordReturned(was)
+	return nil
+}
+
+// writeAdmission applies a node's condition Admitted, with the time at which its
+// reason ends, if it differs from the stored one. The rest of the status is the
+// agent's.
+func (c *Coordinator) writeAdmission(ctx context.Context, was *v1alpha1.NodeUpgrade, n plan.NodePlan, generation int64) error {
+	wanted := admission(was, n, generation, time.Now())
+	if equality.Semantic.DeepEqual(coordinatorsPart(was), wanted) {
+		return nil
+	}
+	object := &v1alpha1.NodeUpgrade{ObjectMeta: metav1.ObjectMeta{Name: n.Name}, Status: wanted}
+	if _, err := c.ours.NodeUpgrades.Apply(ctx, object, manager, "status"); err != nil {
+		return fmt.Errorf("applying the condition %s of NodeUpgrade %s: %w", v1alpha1.ConditionAdmitted, n.Name, err)
+	}
+	return nil
+}
+
+// coordinatorsPart returns what the coordinator owns of a NodeUpgrade's status.
+func coordinatorsPart(n *v1alpha1.NodeUpgrade) v1alpha1.NodeUpgradeStatus {
+	part := v1alpha1.NodeUpgradeStatus{HoldEndTime: n.Status.HoldEndTime}
+	if admitted := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionAdmitted); admitted != nil {
+		part.Conditions = []metav1.Condition{*admitted}
+	}
+	return part
+}
+
+// admission returns what the coordinator's part should be.
+func admission(was *v1alpha1.NodeUpgrade, n plan.NodePlan, generation int64, now time.Time) v1alpha1.NodeUpgradeStatus {
+	present, admitted := n.Admission()
+	if !present {
+		return v1alpha1.NodeUpgradeStatus{}
+	}
+	condition := metav1.Condition{
+		Type: v1alpha1.ConditionAdmitted, Status: metav1.ConditionFalse, Reason: string(n.Reason), Message: n.Message,
+		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
+	}
+	if admitted {
+		condition.Status = metav1.ConditionTrue
+	}
+	if _, cause := was.Status.Cause(); cause == n.Message && n.Reason.Info().Giver == v1alpha1.GivenByAgent {
+		condition.Message = "" // the condition UpToDate has it
+	}
+	part := coordinatorsPart(was)
+	meta.SetStatusCondition(&part.Conditions, condition)
+	part.HoldEndTime = nil
+	if n.Until != nil {
+		part.HoldEndTime = &metav1.Time{Time: n.Until.UTC().Truncate(time.Second)}
+	}
+	return part
+}
+
+// Steps runs a coordinator one plan at a time, for a caller that has its own clock and
+// fills the caches itself. Coordinator.Run does the same with watches and a queue.
+type Steps struct {
+	coordinator *Coordinator
+	source      fleet.Source
+}
+
+// NewSteps returns the Steps of a coordinator that has not begun. It writes one object
+// after the other.
+func NewSteps(clients Clients) (*Steps, error) {
+	c := New(clients)
+	reader, err := snapshot.NewReader(c.kube, c.ours, func() {})
+	if err != nil {
+		return nil, err
+	}
+	c.reader, c.queue, c.writers = reader, ignored{}, 1
+	c.offers = newOffers(c.log, c.metrics, func() {})
+	return &Steps{coordinator: c}, nil
+}
+
+// Caches returns the stores to fill before Sync.
+func (s *Steps) Caches() snapshot.Caches { return s.coordinator.reader.Caches() }
+
+// Offer sets what the policy's source offers.
+func (s *Steps) Offer(source fleet.Source) { s.source = source }
+
+// Sync makes a plan and carries it out. It returns when to do so again even if nothing
+// changes.
+func (s *Steps) Sync(ctx context.Context, now time.Time) (again *time.Time, err error) {
+	if policy := s.coordinator.reader.Policy(); policy != nil {
+		s.coordinator.offers.last.Store(&reading{source: policy.Spec.Source, said: s.source})
+	}
+	return s.coordinator.sync(ctx, now)
+}
+
+// ignored is a queue whose items are dropped.
+type ignored struct {
+	workqueue.TypedRateLimitingInterface[string]
+}
+
+func (ignored) Add(string) {}
+
+func (ignored) AddAfter(string, time.Duration) {}

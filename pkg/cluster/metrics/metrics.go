@@ -1,18 +1,23 @@
 package metrics
 
 import (
+	"context"
 	"net/http"
+	"net/url"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	clientmetrics "k8s.io/client-go/tools/metrics"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // Metrics are the metrics of one replica. All methods may be called on nil, which does
@@ -142,3 +147,185 @@ func newHistograms(name string, buckets []float64) *prometheus.HistogramVec {
 
 // unix returns an instant as Prometheus writes it.
 func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// collector computes the fleet's metrics from the state. It has none while the replica
+// does not lead.
+type collector struct{ *Metrics }
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range c.fleet {
+		to <- desc
+	}
+	for _, one := range c.counted() {
+		one.Describe(to)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	state := c.state.Load()
+	if state == nil {
+		return
+	}
+	s := &scrape{State: state, now: c.now(), descs: c.fleet, to: to, versions: &c.versions, budgets: &c.budgets}
+	s.known = s.knownVersions()
+	s.nodes()
+	s.fleetVersions()
+	s.upgrades()
+	s.slots()
+	s.schedules()
+	s.policy()
+	s.findings()
+	for _, one := range c.counted() {
+		one.Collect(to)
+	}
+}
+
+// counted returns the leader's metrics that are not computed from the state.
+func (c collector) counted() []prometheus.Collector {
+	return []prometheus.Collector{c.lastPlan, c.plans, c.sourceReads, c.sourceLastRead, c.steps.durations, c.steps.handOffs}
+}
+
+// scrape is one computation of the fleet's metrics.
+type scrape struct {
+	*State
+	now   time.Time
+	descs map[string]*prometheus.Desc
+	to    chan<- prometheus.Metric
+
+	versions, budgets *vocabulary
+	known             map[string]bool // versions that did not come from nodes
+}
+
+// set adds a series with the values of its labels.
+func (s *scrape) set(name string, value float64, labels ...string) {
+	s.to <- prometheus.MustNewConstMetric(s.descs[name], prometheus.GaugeValue, value, labels...)
+}
+
+// at adds a series whose value is an instant, unless that is nil.
+func (s *scrape) at(name string, instant *time.Time, labels ...string) {
+	if instant != nil && !instant.IsZero() {
+		s.set(name, unix(*instant), labels...)
+	}
+}
+
+// flag adds a series that is 1 if on is true, and 0 otherwise.
+func (s *scrape) flag(name string, on bool, labels ...string) {
+	value := 0.0
+	if on {
+		value = 1
+	}
+	s.set(name, value, labels...)
+}
+
+// A node reports its kubelet's version, its step, its reason and the message of its drain as
+// any string, and Prometheus keeps a series for each value of a label that it ever saw. So
+// these labels have only values of a table, or a limited number of others.
+
+// other is a label's value in place of one that is not in its table, or beyond its limit.
+const other = "Other"
+
+// The numbers of values that nodes may add while the program runs.
+const (
+	maxVersions = 64
+	maxBudgets  = 256
+	maxLength   = 64 // of a version
+)
+
+// vocabulary has the values that nodes have added to a label.
+type vocabulary struct {
+	limit int
+
+	mutex  sync.Mutex
+	values map[string]bool
+}
+
+// add reports whether the label may have the value.
+func (v *vocabulary) add(value string) bool {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if v.values[value] || len(v.values) >= v.limit {
+		return v.values[value]
+	}
+	if v.values == nil {
+		v.values = map[string]bool{}
+	}
+	v.values[value] = true
+	return true
+}
+
+// version returns the label of a version that a node reports.
+func (s *scrape) version(reported string) string {
+	switch {
+	case reported == "" || s.known[reported]:
+		return reported
+	case len(reported) > maxLength:
+		return other
+	}
+	if _, err := version.Parse(reported); err != nil || !s.versions.add(reported) {
+		return other
+	}
+	return reported
+}
+
+// knownVersions returns the versions that the source offers or an upgrade names.
+func (s *scrape) knownVersions() map[string]bool {
+	known := map[string]bool{}
+	for _, offer := range s.Snapshot.Source.Offers {
+		known[offer.Version] = true
+	}
+	for i := range s.Snapshot.Upgrades {
+		known[s.Snapshot.Upgrades[i].Spec.Version] = true
+	}
+	return known
+}
+
+// stepLabel returns the step's label: "Other" for one that this version does not know, as
+// an agent may be newer.
+func stepLabel(s v1alpha1.Step) string {
+	if s == "" || s.Known() {
+		return string(s)
+	}
+	return other
+}
+
+// reasonLabel returns the reason's label: "Other" for one that this version does not know.
+func reasonLabel(r v1alpha1.Reason) string {
+	if r == "" || r.Known() {
+		return string(r)
+	}
+	return other
+}
+
+// clientMetrics are the requests to the API server.
+type clientMetrics struct {
+	requests  *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+}
+
+func newClientMetrics() clientMetrics {
+	return clientMetrics{
+		requests:  newCounters(clientRequests),
+		durations: newHistograms(clientDuration, []float64{0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60}),
+	}
+}
+
+// CountRequests counts the requests of all clients of this process. client-go allows
+// that once.
+func (m *Metrics) CountRequests() {
+	clientmetrics.Register(clientmetrics.RegisterOpts{RequestResult: m.client, RequestLatency: m.client})
+}
+
+// Increment implements clientmetrics.ResultMetric.
+func (c clientMetrics) Increment(_ context.Context, code, method, _ string) {
+	if code == "<error>" {
+		code = "error"
+	}
+	c.requests.WithLabelValues(method, code).Inc()
+}
+
+// Observe implements clientmetrics.LatencyMetric.
+func (c clientMetrics) Observe(_ context.Context, method string, _ url.URL, took time.Duration) {
+	c.durations.WithLabelValues(method).Observe(took.Seconds())
+}

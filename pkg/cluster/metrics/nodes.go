@@ -2,14 +2,17 @@ package metrics
 
 import (
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // node is a managed node with what is known about it.
@@ -124,4 +127,132 @@ func (s *scrape) drain(n node) {
 			s.set(drainBlocked, 1, n.Name, b.Namespace, b.Name)
 		}
 	}
+}
+
+// stepTimes counts how long nodes were in each step, and how long one node waits for the
+// next. Steps that ended before this replica led are not counted: the leader before it
+// has counted them.
+type stepTimes struct {
+	durations *prometheus.HistogramVec
+	handOffs  *prometheus.HistogramVec
+	*stepsSeen
+}
+
+// stepsSeen is what was counted so far.
+type stepsSeen struct {
+	sync.Mutex
+	until map[string]time.Time // by the node's UID: the start of its last step that was seen
+	begun bool                 // the steps that ended before are known
+	back  time.Time            // when a node was last uncordoned
+	from  string               // that node
+}
+
+func newStepTimes() stepTimes {
+	t := stepTimes{
+		durations: newHistograms(stepDuration, []float64{0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}),
+		handOffs:  newHistograms(handOffDuration, []float64{0.5, 1, 2, 5, 10, 30, 60, 300, 1800, 3600}),
+		stepsSeen: &stepsSeen{until: map[string]time.Time{}},
+	}
+	t.handOffs.WithLabelValues()
+	return t
+}
+
+// forget is called when this replica does not lead any more.
+func (t *stepTimes) forget() {
+	t.Lock()
+	defer t.Unlock()
+	t.until, t.begun, t.back, t.from = map[string]time.Time{}, false, time.Time{}, ""
+}
+
+// count counts the steps that have ended since it was last called.
+func (t *stepTimes) count(nodes []v1alpha1.NodeUpgrade) {
+	t.Lock()
+	defer t.Unlock()
+	until := make(map[string]time.Time, len(nodes))
+	var cordons []cordon
+	for i := range nodes {
+		n := &nodes[i]
+		last := t.until[string(n.UID)]
+		until[string(n.UID)] = last
+		for _, step := range n.Status.Steps {
+			if step.EndTime == nil || !step.StartTime.After(last) {
+				continue
+			}
+			until[string(n.UID)] = step.StartTime.Time
+			if !t.begun {
+				continue
+			}
+			t.durations.WithLabelValues(stepLabel(step.Step)).Observe(step.EndTime.Sub(step.StartTime.Time).Seconds())
+			switch step.Step {
+			case v1alpha1.StepCordoning:
+				cordons = append(cordons, cordon{n.Name, step.StartTime.Time})
+			case v1alpha1.StepUncordoning:
+				if step.EndTime.After(t.back) {
+					t.back, t.from = step.EndTime.Time, n.Name
+				}
+			}
+		}
+	}
+	for _, c := range cordons {
+		if pause := c.at.Sub(t.back); !t.back.IsZero() && c.node != t.from && pause >= 0 {
+			t.handOffs.WithLabelValues().Observe(pause.Seconds())
+		}
+	}
+	t.until, t.begun = until, true
+}
+
+// cordon is the start of a node's cordon.
+type cordon struct {
+	node string
+	at   time.Time
+}
+
+// fleetVersions adds how many nodes have the image of each version, and how many lack a
+// patch that the source offers.
+func (s *scrape) fleetVersions() {
+	staged, lacking := map[string]int{}, map[string]int{}
+	if s.Plan.Version != "" {
+		staged[s.Plan.Version] = 0
+	}
+	for n := range s.managed {
+		if n.upgrade == nil || n.upgrade.Status.LacksImage() {
+			continue
+		}
+		lacking[s.version(n.Kubelet)]++
+		if v := n.upgrade.Status.Versions.Staged; v != "" && v != n.Kubelet {
+			staged[s.version(v)]++
+		}
+	}
+	for v, count := range staged {
+		s.set(nodesStaged, float64(count), v)
+	}
+	for v, count := range lacking {
+		since := s.behindSince(v)
+		if since == nil {
+			count = 0
+		}
+		s.set(nodesBehind, float64(count), v)
+		s.at(nodesBehindStart, since, v)
+	}
+}
+
+// behindSince returns when the coordinator first saw a newer patch of the version's minor;
+// nil: there is none.
+func (s *scrape) behindSince(kubelet string) *time.Time {
+	runs, err := version.Parse(kubelet)
+	if err != nil || s.Snapshot.Policy == nil {
+		return nil
+	}
+	var first *time.Time
+	for i := range s.Snapshot.Policy.Status.Offered {
+		offered := &s.Snapshot.Policy.Status.Offered[i]
+		v, err := version.Parse(offered.Version)
+		if err != nil || v.Line() != runs.Line() || !runs.Less(v) {
+			continue
+		}
+		if first == nil || offered.FirstSeenTime.Time.Before(*first) {
+			first = &offered.FirstSeenTime.Time
+		}
+	}
+	return first
 }

@@ -2,12 +2,23 @@ package metrics
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"math/big"
 	"net"
 	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -123,4 +134,228 @@ func (s *Server) serve(ctx context.Context) error {
 		}
 		return closing
 	}
+}
+
+const (
+	// maxConnections is how many connections are open at a time. Each costs about 64 KiB.
+	maxConnections = 256
+	// maxOfClient is how many of them a client may have.
+	maxOfClient = 32
+)
+
+// bounded is a listener with a limited number of open connections. A connection beyond the
+// limit ends another one: the oldest of the client that has most of those that are not
+// trusted. So a client that opens many ends its own, and one whose token was accepted keeps
+// its connection.
+type bounded struct {
+	net.Listener
+
+	mutex sync.Mutex
+	open  []*connection // the oldest first
+}
+
+// connection is an open connection of a bounded listener.
+type connection struct {
+	net.Conn
+	listener *bounded
+	client   netip.Prefix
+	trusted  bool // its client sent a token that may read the metrics
+}
+
+// Accept implements net.Listener.
+func (b *bounded) Accept() (net.Conn, error) {
+	accepted, err := b.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{Conn: accepted, listener: b, client: clientOf(accepted.RemoteAddr().String())}
+	if surplus := b.add(c); surplus != nil {
+		_ = surplus.Close()
+	}
+	return c, nil
+}
+
+// add adds a connection, and returns the one to close if there are too many.
+func (b *bounded) add(c *connection) *connection {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.open = append(b.open, c)
+	of := map[netip.Prefix]int{}
+	for _, one := range b.open {
+		of[one.client]++
+	}
+	crowd := c.client
+	switch {
+	case of[crowd] > maxOfClient:
+	case len(b.open) > maxConnections:
+		for _, one := range b.open {
+			if !one.trusted && of[one.client] > of[crowd] {
+				crowd = one.client
+			}
+		}
+	default:
+		return nil
+	}
+	oldest := slices.IndexFunc(b.open, func(one *connection) bool { return !one.trusted && one.client == crowd })
+	return b.open[oldest] // there is one: c is not trusted yet
+}
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	b := c.listener
+	b.mutex.Lock()
+	b.open = slices.DeleteFunc(b.open, func(one *connection) bool { return one == c })
+	b.mutex.Unlock()
+	return c.Conn.Close()
+}
+
+// connectionKey is the key of a request's connection in its context.
+type connectionKey struct{}
+
+// withConnection implements http.Server.ConnContext.
+func withConnection(ctx context.Context, c net.Conn) context.Context {
+	if encrypted, is := c.(*tls.Conn); is {
+		c = encrypted.NetConn()
+	}
+	return context.WithValue(ctx, connectionKey{}, c)
+}
+
+// trust keeps the request's connection open when there are too many.
+func trust(ctx context.Context) {
+	c, found := ctx.Value(connectionKey{}).(*connection)
+	if !found {
+		return // not a connection of a bounded listener, as in a test of the handler
+	}
+	c.listener.mutex.Lock()
+	c.trusted = true
+	c.listener.mutex.Unlock()
+}
+
+// clientOf returns the client of an address with a port: an IPv4 address, or the /64 network
+// of an IPv6 address, since a host may use all addresses of that network.
+func clientOf(address string) netip.Prefix {
+	parsed, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	ip := parsed.Addr().Unmap()
+	client, err := ip.WithZone("").Prefix(min(ip.BitLen(), 64))
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return client
+}
+
+const (
+	// validFor is how long a certificate of our own is valid. It is replaced after half
+	// of that.
+	validFor = 90 * 24 * time.Hour
+	// readEvery is how often the files are looked at.
+	readEvery = 10 * time.Second
+)
+
+// certificates has the server's certificate.
+type certificates struct {
+	certFile, keyFile string
+	log               *slog.Logger
+
+	mutex   sync.Mutex
+	current *tls.Certificate
+	files   [2]time.Time // when the files were changed, as they were read
+	next    time.Time    // when to look again
+	own     time.Time    // when to replace a certificate of our own
+}
+
+// newCertificates reads the files, or makes a certificate while there are none.
+func newCertificates(certFile, keyFile string, log *slog.Logger) (*certificates, error) {
+	c := &certificates{certFile: certFile, keyFile: keyFile, log: log}
+	if err := c.renew(time.Now()); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// get implements tls.Config.GetCertificate. While the files cannot be read, the last
+// certificate stays.
+func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if now := time.Now(); !now.Before(c.next) {
+		if err := c.renew(now); err != nil {
+			c.log.Warn("keeping the former certificate of the metrics", "error", err)
+		}
+	}
+	return c.current, nil
+}
+
+func (c *certificates) renew(now time.Time) error {
+	if c.certFile == "" {
+		return c.make(now)
+	}
+	c.next = now.Add(readEvery)
+	var changed [2]time.Time
+	for i, file := range []string{c.certFile, c.keyFile} {
+		info, err := os.Stat(file)
+		if errors.Is(err, fs.ErrNotExist) && c.files == [2]time.Time{} {
+			return c.makeMeanwhile(now)
+		}
+		if err != nil {
+			return fmt.Errorf("reading the certificate: %w", err)
+		}
+		changed[i] = info.ModTime()
+	}
+	if c.current != nil && changed == c.files {
+		return nil
+	}
+	read, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return fmt.Errorf("reading the certificate %s: %w", c.certFile, err)
+	}
+	c.current, c.files = &read, changed
+	return nil
+}
+
+// make replaces the certificate by one of our own.
+func (c *certificates) make(now time.Time) error {
+	made, err := selfSigned(now)
+	if err == nil {
+		c.current, c.own, c.next = made, now.Add(validFor/2), now.Add(validFor/2)
+	}
+	return err
+}
+
+// makeMeanwhile has a certificate of our own until the files are there. The metrics are
+// served, but a client that verifies refuses them.
+func (c *certificates) makeMeanwhile(now time.Time) error {
+	if c.current == nil || !now.Before(c.own) {
+		c.log.Warn("there is no certificate for the metrics, so one is made: a client that verifies refuses it", "file", c.certFile)
+		if err := c.make(now); err != nil {
+			return err
+		}
+	}
+	c.next = now.Add(readEvery)
+	return nil
+}
+
+// selfSigned returns a new certificate that is valid from now.
+func selfSigned(now time.Time) (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making a key: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "coordinator"},
+		DNSNames:  []string{"coordinator.kubectl-upgrade.svc", "coordinator"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(validFor),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate: %w", err)
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }

@@ -5,8 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/schedule"
 )
 
@@ -91,5 +95,134 @@ func (s *scrape) completions() {
 	}
 	for k, at := range last {
 		s.at(lastCompletion, &at, k.upgrade, k.outcome)
+	}
+}
+
+// maxSchedules is how many schedules have series, by name.
+const maxSchedules = 200
+
+var (
+	types  = []v1alpha1.UpgradeType{v1alpha1.TypePatch, v1alpha1.TypeMinor, v1alpha1.TypeReboot}
+	states = []string{schedule.StateOpen, schedule.StateClosed, schedule.StateExcluded}
+)
+
+func (s *scrape) schedules() {
+	list, over := s.Snapshot.Schedules, schedule.Excess(s.Snapshot.Schedules)
+	for i := range list[:min(len(list), maxSchedules)] {
+		one := &list[i]
+		now, until, valid := schedule.StateClosed, (*time.Time)(nil), false
+		if over[one.Name] == nil {
+			now, until = schedule.State(one, s.now)
+			valid = schedule.Check(one) == nil
+		}
+		for _, state := range states {
+			s.flag(scheduleState, state == now, one.Name, state)
+		}
+		s.at(scheduleChange, until, one.Name)
+		s.flag(scheduleValid, valid, one.Name)
+	}
+	s.windows()
+}
+
+// windows adds for how many nodes windows are open.
+func (s *scrape) windows() {
+	moment := schedule.NewMoment(s.Snapshot.Schedules, s.now)
+	for _, t := range types {
+		counts := map[string]int{"Open": 0, "Closed": 0, "Excluded": 0, "Never": 0, "Invalid": 0}
+		var next *time.Time
+		for n := range s.managed {
+			verdict := moment.At(n.Labels, t)
+			counts[windowState(verdict)]++
+			if until := verdict.Until; until != nil && (next == nil || until.Before(*next)) {
+				next = until
+			}
+		}
+		for state, count := range counts {
+			s.set(nodesWindow, float64(count), string(t), state)
+		}
+		s.at(windowChange, next, string(t))
+	}
+}
+
+func windowState(v schedule.Verdict) string {
+	switch {
+	case v.Open:
+		return "Open"
+	case v.Reason == v1alpha1.ReasonExcluded:
+		return "Excluded"
+	case v.Reason == v1alpha1.ReasonScheduleInvalid:
+		return "Invalid"
+	case v.Until == nil:
+		return "Never"
+	}
+	return "Closed"
+}
+
+func (s *scrape) policy() {
+	versions := map[string]bool{}
+	for _, offer := range s.Snapshot.Source.Offers {
+		versions[offer.Version] = true
+	}
+	s.set(sourceVersions, float64(len(versions)))
+	policy := s.Snapshot.Policy
+	if policy == nil {
+		return
+	}
+	for _, t := range []v1alpha1.UpgradeType{v1alpha1.TypePatch, v1alpha1.TypeReboot} {
+		s.flag(policyAutomatic, slices.ContainsFunc(policy.Spec.Automatic, func(a v1alpha1.AutomaticUpgrade) bool { return a.Type == t }), string(t))
+	}
+	conditions := policy.Status.Conditions
+	s.flag(policyValid, !meta.IsStatusConditionFalse(conditions, v1alpha1.ConditionValid))
+	s.flag(writesFailed, meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionWriteFailed))
+	if ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionSourceReady); ready != nil && ready.Status == metav1.ConditionFalse {
+		s.at(sourceProblem, &ready.LastTransitionTime.Time, ready.Reason)
+	}
+}
+
+func (s *scrape) slots() {
+	counts := map[string]int{"Free": 0, "Reserved": 0, "Held": 0}
+	for i := range s.Snapshot.Slots {
+		slot := &s.Snapshot.Slots[i]
+		state, node := slotState(slot)
+		counts[state]++
+		if state != "Free" {
+			s.set(slotInfo, 1, slot.Name, node, state)
+		}
+	}
+	for state, count := range counts {
+		s.set(slots, float64(count), state)
+	}
+}
+
+func slotState(slot *fleet.Slot) (state, node string) {
+	switch {
+	case slot.Free():
+		return "Free", ""
+	case slot.Holder != fleet.Owner{}:
+		return "Held", slot.Holder.Node
+	case slot.Unreadable:
+		return "Held", ""
+	}
+	return "Reserved", slot.ReservedFor.Node
+}
+
+// findings adds what the last checks of the active upgrade found.
+func (s *scrape) findings() {
+	type kind struct{ check, level string }
+	counts := map[kind]int{}
+	for _, f := range s.Plan.Findings {
+		level := string(f.Level)
+		if f.Ignored {
+			level = "Ignored"
+		}
+		counts[kind{f.ID, level}]++
+	}
+	for k, count := range counts {
+		s.set(preflightFinding, float64(count), k.check, k.level)
+	}
+	for _, u := range s.unfinished() {
+		if u.Name == s.Plan.Upgrade && u.Status.PreflightTime != nil {
+			s.at(preflightTime, &u.Status.PreflightTime.Time)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -174,4 +175,81 @@ func (v *verdict) decide(n *node, decision Decision, reason v1alpha1.Reason, mes
 		message += "; its cordon was set by another client and stays"
 	}
 	v.decision, v.hold = decision, fleet.Hold{Reason: reason, Message: message}
+}
+
+// busyVerdict returns whether a node that has begun continues, or its release is
+// withdrawn. A withdrawn release stays withdrawn until the node is back in service.
+func (c *cluster) busyVerdict(n *node) verdict {
+	v := verdict{release: n.spec.Release, kubeadm: n.spec.Kubeadm}
+	v.decide(n, Go, v1alpha1.ReasonReleased, "the coordinator released the node")
+	if n.mustFinish() {
+		return v
+	}
+	if hold := c.withdrawal(n); hold.Holds() {
+		v.decision, v.hold, v.release = Wait, hold, v1alpha1.ReleaseNone
+	}
+	return v
+}
+
+// withdrawal returns why the release of a node that has begun is withdrawn.
+func (c *cluster) withdrawal(n *node) fleet.Hold {
+	switch {
+	case !n.managed:
+		return fleet.Hold{Reason: v1alpha1.ReasonUnmanaged, Message: "the UpgradePolicy's nodeSelector does not match this node any more"}
+	case c.untouched():
+		return c.policyHold
+	case !c.specIsForTarget(n):
+		message := "the upgrade that it began for is not the active one any more"
+		if n.spec.Upgrade != nil {
+			message = fmt.Sprintf("upgrade %q is not the active one any more", n.spec.Upgrade.Name)
+		}
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: message}
+	case !c.target.selects(n):
+		return fleet.Hold{Reason: v1alpha1.ReasonNotSelected, Message: fmt.Sprintf("the nodeSelector of upgrade %s does not match this node any more", c.target.Name)}
+	}
+	for i := range filters {
+		if !filters[i].withdraws {
+			continue
+		}
+		if hold := filters[i].hold(c, n); hold.Holds() {
+			return hold
+		}
+	}
+	if !n.released() {
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeWithdrawn, Message: "its release was withdrawn; waits until it is in service again"}
+	}
+	return fleet.Hold{}
+}
+
+// returned reports whether the agent of an abandoned node reports again, so that the
+// field abandoned is to be removed.
+//
+// It compares generations, not times: clocks of nodes may be wrong, and a status that
+// was sent before its node hung may arrive late. Setting abandoned and withdrawing the
+// release raise the generation; an agent that has observed it knows that its release
+// and its slot are gone, and starts again. A node that is not Ready, or failed, would
+// only stop the others again.
+func (n *node) returned() bool {
+	return n.abandoned != nil && !n.released() && n.answered && n.lease == nil && n.Ready && !n.failed()
+}
+
+// abandonedMessage returns why, and until when, an abandoned node is left out.
+func (n *node) abandonedMessage() string {
+	if n.failed() {
+		return fmt.Sprintf("abandoned: %s; left out while it is %s (%s)", n.abandoned, n.status.Step, n.cause.Reason)
+	}
+	return fmt.Sprintf("abandoned: %s; left out until its agent reports again and the node is Ready", n.abandoned)
+}
+
+// wakeTime is the first instant after now at which a decision may change by itself.
+type wakeTime struct {
+	now  time.Time
+	next *time.Time
+}
+
+// at adds an instant at which a decision may change; nil is ignored.
+func (w *wakeTime) at(t *time.Time) {
+	if t != nil && t.After(w.now) && (w.next == nil || t.Before(*w.next)) {
+		w.next = t
+	}
 }

@@ -24,32 +24,18 @@
 // simulator (sim_test.go) all run it, so what is shown is what happens. It has these
 // parts, each built from those before it and not changed afterwards:
 //
-//	reading     the snapshot in the planner's types: reading.go, node.go, versions.go,
-//	            policy.go
-//	queue       the upgrades that have not ended, the active one first: queue.go,
-//	            queuechoice.go, queueorder.go, stuck.go, retry.go,
-//	            superseded.go
-//	target      the upgrade that nodes are planned for, and its trigger: target.go,
-//	            trigger.go, triggerskew.go, triggertype.go, apiservers.go
-//	cluster     the nodes, their groups and sequence, and the budget: cluster.go,
-//	            nodestate.go, group.go, order.go, and a summary of all nodes: survey.go
-//	its parts   pass 1 and who takes the snapshot of etcd: pass1.go, etcdsnapshot.go;
-//	            the preflight report: checks.go, findings.go; windows: windows.go,
-//	            openings.go; webhooks: webhooks.go; measured durations: durations.go,
-//	            samples.go, recordsamples.go
-//	filters     why a node may not begin, in one table: filters.go, filter_*.go,
-//	            writefailed.go
-//	allocation  the claims, the only place where slots, budget and backends are spent:
-//	            allocation.go
-//	verdicts    the decision for each node: decide.go; why a release is withdrawn:
-//	            withdraw.go; nodes that a person abandoned: abandoned.go
-//	plan        what to write: plan.go, planner.go, wake.go; NodeUpgrade.spec: spec.go;
-//	            the upgrades' statuses: status.go, summary.go, counts.go; records:
-//	            record.go, sofar.go; Leases: slots.go; what to create: automatic.go, patch.go,
-//	            late.go, reboot.go
+//	reading     the snapshot in the planner's types
+//	queue       the upgrades that have not ended, the active one first
+//	target      the upgrade that nodes are planned for, and its trigger
+//	cluster     the nodes, their groups and sequence, the budget, the preflight report, windows,
+//	            measured durations, and a summary of all nodes
+//	filters     why a node may not begin, in one table (filters.go)
+//	allocation  the claims, the only place where slots, budget and backends are spent
+//	verdicts    the decision for each node, and why a release is withdrawn (decide.go)
+//	plan        what to write: NodeUpgrade.spec, the upgrades' statuses, records, Leases, and what
+//	            to create
 //
 // Predict simulates the upgrade: it decides for one cluster after another as time
-// goes on (predict.go, prediction.go, predictionstart.go, predictionnext.go). The agent
-// calls Gate (gate.go), HoldLabelGate, ManagerGate and EtcdGate, which are the filters
+// goes on. The agent calls Gate, HoldLabelGate, ManagerGate and EtcdGate, which are the filters
 // themselves.
 package plan

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // The durations that are assumed until enough nodes were measured. A real machine takes
@@ -102,4 +104,191 @@ func seconds(n *int32) time.Duration {
 		return 0
 	}
 	return time.Duration(*n) * time.Second
+}
+
+// part is a measured part of a node's upgrade.
+type part int
+
+const (
+	staging part = iota
+	components
+	controlPlane
+	worker
+	restart
+	softReboot
+	parts
+)
+
+// samples are the measured durations of each part.
+type samples [parts][]time.Duration
+
+// maxSamples is how many workers are measured: more would not change the median much.
+const maxSamples = 500
+
+// measure returns how long the nodes took. That is in this upgrade only: an agent clears
+// its recorded steps when another upgrade begins. The nodes are in upgrade order, control
+// planes first.
+func measure(nodes []*node) samples {
+	var all samples
+	for _, n := range nodes {
+		if len(all[worker])+len(all[restart])+len(all[softReboot]) >= maxSamples {
+			break
+		}
+		if took := lastStaging(n.status.Steps); took > 0 {
+			all[staging] = append(all[staging], took)
+		}
+		// Each node counts once, however often it went through a part.
+		last := map[part]time.Duration{}
+		for _, s := range n.passes() {
+			last[s.part] = s.took
+		}
+		for p, took := range last {
+			all[p] = append(all[p], took)
+		}
+	}
+	return all
+}
+
+// lastStaging returns how long the last completed staging took; zero: there is none.
+func lastStaging(steps []v1alpha1.StepTime) time.Duration {
+	for _, step := range slices.Backward(steps) {
+		if step.Step == v1alpha1.StepStaging && step.EndTime != nil {
+			return step.EndTime.Sub(step.StartTime.Time)
+		}
+	}
+	return 0
+}
+
+// sample is how long one node took for one pass.
+type sample struct {
+	part part
+	took time.Duration
+}
+
+// passes returns the passes that the node completed. An aborted attempt is not
+// measured.
+func (n *node) passes() []sample {
+	var done []sample
+	var began time.Time
+	var settled time.Duration
+	full := nodePart(n.ControlPlane)
+	pass := full
+	for _, step := range n.status.Steps {
+		if step.EndTime == nil {
+			break
+		}
+		switch step.Step {
+		case v1alpha1.StepLocking:
+			began, settled, pass = step.StartTime.Time, 0, full
+		case v1alpha1.StepChecking:
+			pass = components
+		case v1alpha1.StepRestarting:
+			pass = restart
+		case v1alpha1.StepRebooting: // also after a restart that turned out to need a reboot
+			if pass = full; n.status.Method == v1alpha1.MethodSoftReboot {
+				pass = softReboot
+			}
+		case v1alpha1.StepSettling, v1alpha1.StepObserving:
+			settled += step.EndTime.Sub(step.StartTime.Time)
+		case v1alpha1.StepAborting, v1alpha1.StepFailed, v1alpha1.StepRolledBack:
+			began = time.Time{}
+		case v1alpha1.StepUnlocking:
+			if took := step.EndTime.Sub(began) - settled; !began.IsZero() && took > 0 {
+				done = append(done, sample{pass, took})
+			}
+			began = time.Time{}
+		}
+	}
+	return done
+}
+
+// nodePart returns the part that is pass 2 of a rebooting node.
+func nodePart(isControlPlane bool) part {
+	if isControlPlane {
+		return controlPlane
+	}
+	return worker
+}
+
+// maxUpgrades is how many earlier upgrades the planner takes durations from: in a small
+// cluster one upgrade has too few samples.
+const maxUpgrades = 10
+
+// recordedSamples returns how long nodes took in earlier upgrades, from their records:
+// for each part, from the newest upgrades that together have minSamples.
+func recordedSamples(records []v1alpha1.UpgradeRecord, nodes []fleet.Node) samples {
+	isControlPlane := map[string]bool{}
+	for i := range nodes {
+		isControlPlane[nodes[i].Name] = nodes[i].ControlPlane
+	}
+	var all samples
+	for _, pieces := range lastSucceeded(records) {
+		for p, measured := range samplesOf(pieces, isControlPlane) {
+			if len(all[p]) < minSamples {
+				all[p] = append(all[p], measured...)
+			}
+		}
+	}
+	return all
+}
+
+// lastSucceeded returns the records of the last few upgrades that succeeded, the newest
+// first, each with its pieces in their order.
+func lastSucceeded(records []v1alpha1.UpgradeRecord) [][]*v1alpha1.UpgradeRecord {
+	var all []*v1alpha1.UpgradeRecord
+	for i := range records {
+		if records[i].Outcome == v1alpha1.OutcomeSucceeded {
+			all = append(all, &records[i])
+		}
+	}
+	slices.SortFunc(all, func(a, b *v1alpha1.UpgradeRecord) int {
+		return cmp.Or(
+			b.CompletionTime.Compare(a.CompletionTime.Time),
+			cmp.Compare(a.Upgrade.UID, b.Upgrade.UID),
+			cmp.Compare(a.Piece, b.Piece),
+		)
+	})
+	var upgrades [][]*v1alpha1.UpgradeRecord
+	for i, record := range all {
+		if i == 0 || record.Upgrade.UID != all[i-1].Upgrade.UID {
+			upgrades = append(upgrades, nil)
+		}
+		last := len(upgrades) - 1
+		upgrades[last] = append(upgrades[last], record)
+	}
+	return upgrades[:min(len(upgrades), maxUpgrades)]
+}
+
+// samplesOf returns the durations in a record. It reads only the first maxSamples
+// nodes, which include the control planes.
+func samplesOf(pieces []*v1alpha1.UpgradeRecord, isControlPlane map[string]bool) samples {
+	var all samples
+	read := 0
+	for _, piece := range pieces {
+		for i := range piece.Nodes {
+			if read++; read > maxSamples {
+				return all
+			}
+			r := &piece.Nodes[i]
+			for _, p := range []part{components, nodePart(isControlPlane[r.Name]), restart, softReboot} {
+				if took := *p.durationField(r); took > 0 {
+					all[p] = append(all[p], time.Duration(took)*time.Second)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// durationField returns the field of a record that holds the part's duration in seconds.
+func (p part) durationField(r *v1alpha1.NodeRecord) *int32 {
+	switch p {
+	case components:
+		return &r.ComponentsSeconds
+	case restart:
+		return &r.RestartSeconds
+	case softReboot:
+		return &r.SoftRebootSeconds
+	}
+	return &r.RebootSeconds
 }

@@ -1,8 +1,11 @@
 package plan
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
@@ -39,4 +42,326 @@ func (p *prediction) startAndEnd() (start, end *time.Time) {
 		}
 	}
 	return &p.begins, &p.now
+}
+
+// maxIdle is after how many instants without a start the prediction gives up.
+const maxIdle = 500
+
+// prediction simulates the upgrade: at each instant it decides for the cluster as it will
+// be then, and derives the next cluster.
+type prediction struct {
+	*cluster
+	working []work
+	spans   map[string]span // of pass 2, by node
+	begins  time.Time       // of the first node, pass 1 included; zero: no node begins
+	staged  *time.Time      // when the images that are being staged will be there
+	idle    int             // instants since a node last began
+}
+
+type span struct{ start, end time.Time }
+
+// work is a node that is out of service, or on which kubeadm runs.
+type work struct {
+	*node
+	span
+	components bool // pass 1
+	snapshot   bool // with a snapshot of etcd
+	aborts     bool
+}
+
+// run goes from one instant to the next at which a decision may change, until there is
+// none. It ends, because each node begins at most once in each pass, and after maxIdle
+// instants without a start it gives up.
+func (p *prediction) run() {
+	for len(p.nodes) > 0 && p.idle < maxIdle {
+		begun, wake := p.releaseNodes()
+		next := p.nextInstant(wake)
+		if next == nil {
+			return
+		}
+		p.cluster = p.after(begun, *next)
+	}
+}
+
+// releaseNodes decides as Decide does, until the budget is used up. It returns the
+// nodes that begin, and when a decision may change.
+func (p *prediction) releaseNodes() (begun []work, wake wakeTime) {
+	p.idle++
+	wake.now = p.now
+	a := newAllocation(p.cluster)
+	for _, n := range p.candidates {
+		if a.full() {
+			break
+		}
+		if _, done := p.spans[n.Name]; done {
+			continue
+		}
+		slot, hold := a.admit(n)
+		if hold.Holds() {
+			wake.at(hold.Until)
+			continue
+		}
+		w := work{node: p.asBegun(n, slot), components: p.pass1, snapshot: n == p.snapshotNode}
+		w.span = span{p.now, p.now.Add(p.expectedDuration(n))}
+		begun = append(begun, w)
+		p.addWork(w)
+	}
+	p.windows.closing(p.now, &wake)
+	return begun, wake
+}
+
+// asBegun returns the node as it is once it has begun with that slot.
+func (p *prediction) asBegun(n *node, slot string) *node {
+	reference, spec := p.target.Reference(), *n.spec
+	spec.Upgrade, spec.Release, spec.Slot, spec.Kubeadm = &reference, p.releaseNow(), slot, p.kubeadm(n)
+	return p.changed(n, func(n *node) {
+		n.spec, n.phase = &spec, v1alpha1.PhaseCommitted
+		n.lease = &fleet.Slot{Name: slot, ReservedFor: n.Owner(), Holder: n.Owner()}
+	})
+}
+
+// addWork adds a node that goes out of service, or is.
+func (p *prediction) addWork(w work) {
+	p.idle = 0
+	if p.begins.IsZero() || w.start.Before(p.begins) {
+		p.begins = w.start
+	}
+	p.working = append(p.working, w)
+}
+
+// nextInstant returns when something happens next: a node is done, images are staged, a
+// window opens or closes, a node retries.
+func (p *prediction) nextInstant(wake wakeTime) *time.Time {
+	next := wake.next
+	consider := func(t *time.Time) {
+		if t != nil && (next == nil || t.Before(*next)) {
+			next = t
+		}
+	}
+	for i := range p.working {
+		consider(&p.working[i].end)
+	}
+	consider(p.staged)
+	return next
+}
+
+// abortDuration is how long a node is expected to take to abort its attempt.
+const abortDuration = time.Minute
+
+// newPrediction returns a prediction that starts with the planner's cluster and verdicts.
+func newPrediction(decided *planner) *prediction {
+	p := &prediction{cluster: decided.copied(), spans: map[string]span{}}
+	if decided.target == nil || decided.target.hold.Holds() {
+		p.nodes = nil
+		return p
+	}
+	c := p.cluster
+	c.medians() // computed now, while c still has all nodes
+	c.brief, c.checks = true, decided.futureChecks()
+	c.writeSlots(decided.slotPlan(decided.verdicts))
+	for i, n := range decided.nodes {
+		p.addCurrent(n, decided.verdicts[i])
+	}
+	c.nodes = slices.DeleteFunc(c.nodes, func(n *node) bool { return !n.ControlPlane && !n.busy() && (!n.concerned || n.Ready && n.upToDate) })
+	c.survey = c.newSurvey()
+	return p
+}
+
+// futureChecks returns the checks as the prediction assumes them: a needed report arrives
+// at once, and findings that are outdated or were made while a control plane was being
+// upgraded disappear.
+func (c *cluster) futureChecks() checks {
+	k := c.checks
+	if c.busyControlPlane != nil || !k.current() {
+		k.blockAll = nil
+	}
+	k.key = ""
+	return k
+}
+
+// writeSlots applies the slot plan as the coordinator does: it creates missing slots,
+// and frees those of owners that may not keep them.
+func (c *cluster) writeSlots(p SlotPlan) {
+	c.slots = p.Apply(c.slots)
+	for i := range c.budget {
+		if name := fleet.SlotName(i); !slices.ContainsFunc(c.slots, func(s fleet.Slot) bool { return s.Name == name }) {
+			c.slots = append(c.slots, fleet.Slot{Name: name})
+		}
+	}
+	for i, n := range c.nodes {
+		if n.lease != nil && !n.holdsLease() && slices.ContainsFunc(p.Withdraw, func(s fleet.Slot) bool { return s.Name == n.lease.Name }) {
+			c.nodes[i] = c.changed(n, func(n *node) { n.lease = nil })
+		}
+	}
+}
+
+// addCurrent adds a node that is being upgraded already, or whose image is being staged.
+func (p *prediction) addCurrent(n *node, v verdict) {
+	switch {
+	case n.failed() || n.abandoned != nil || n.noAgent() || p.isLost(n):
+	case n.busy():
+		start := passBegan(n, p.now)
+		w := work{node: p.changed(n, func(n *node) { n.phase, n.NotReadySince = v1alpha1.PhaseCommitted, nil }), components: n.spec.Release == v1alpha1.ReleaseControlPlane, snapshot: n == p.snapshotNode}
+		w.aborts = v.decision == Wait || !p.specIsForTarget(n) || n.status.Step == v1alpha1.StepAborting
+		w.span = span{start, start.Add(p.expected(n, n.nextPart(w.components)))}
+		if w.aborts {
+			w.end = p.now.Add(abortDuration)
+		}
+		if w.end.Before(p.now) {
+			w.end = p.now
+		}
+		p.nodes[p.index(n.place)] = w.node
+		p.addWork(w)
+	case n.concerned && n.stages():
+		at := p.now.Add(p.medians().of[staging])
+		p.staged = &at
+	}
+}
+
+// passBegan returns when a busy node took its slot.
+func passBegan(n *node, now time.Time) time.Time {
+	for _, step := range slices.Backward(n.status.Steps) {
+		if step.Step == v1alpha1.StepLocking {
+			return step.StartTime.Time
+		}
+	}
+	if n.status.StepStartTime != nil {
+		return n.status.StepStartTime.Time
+	}
+	return now
+}
+
+// after returns the cluster as it will be at that instant: nodes that have begun are
+// out of service, nodes whose work has ended are back. Unchanged nodes are shared
+// between the two clusters.
+func (p *prediction) after(begun []work, now time.Time) *cluster {
+	c := p.copied()
+	c.now = now
+	for _, w := range begun {
+		c.nodes[p.index(w.place)] = w.node
+		c.setSlot(*w.lease)
+	}
+	p.working = slices.DeleteFunc(p.working, func(w work) bool {
+		due := !w.end.After(now)
+		if due {
+			p.finish(c, w)
+		}
+		return due
+	})
+	if p.staged != nil && !now.Before(*p.staged) {
+		p.staged = nil
+		c.stage()
+	}
+	c.nodes = slices.DeleteFunc(c.nodes, func(n *node) bool { return n == nil })
+	c.survey = c.newSurvey()
+	return c
+}
+
+// copied returns a copy of the cluster with lists of its own.
+func (c *cluster) copied() *cluster {
+	out := *c
+	out.nodes, out.slots = slices.Clone(c.nodes), slices.Clone(c.slots)
+	out.apiServers, out.etcd = slices.Clone(c.apiServers), slices.Clone(c.etcd)
+	return &out
+}
+
+// index returns the index of the node with that place in c.nodes.
+func (c *cluster) index(place int) int {
+	i, _ := slices.BinarySearchFunc(c.nodes, place, func(n *node, place int) int { return cmp.Compare(n.place, place) })
+	return i
+}
+
+// setSlot replaces the slot of that name.
+func (c *cluster) setSlot(slot fleet.Slot) {
+	for i := range c.slots {
+		if c.slots[i].Name == slot.Name {
+			c.slots[i] = slot
+		}
+	}
+}
+
+// finish brings a node back into service in the next cluster c. A worker that is done
+// is removed from it.
+func (p *prediction) finish(c *cluster, w work) {
+	if w.lease != nil {
+		c.setSlot(fleet.Slot{Name: w.lease.Name})
+	}
+	if !w.aborts && !w.components {
+		p.spans[w.Name] = w.span
+	}
+	c.snapshotTaken = c.snapshotTaken || w.snapshot && !w.aborts
+	i := p.index(w.place)
+	c.nodes[i] = c.changed(w.node, func(n *node) { w.bringBack(n, c.target) })
+	switch n := c.nodes[i]; {
+	case n.ControlPlane:
+		c.bringBackPods(n)
+	case n.upToDate || !n.concerned:
+		c.nodes[i] = nil
+	}
+}
+
+// bringBack changes the node to its state after the work.
+func (w work) bringBack(n *node, t *target) {
+	spec := *n.spec
+	spec.Release, spec.Slot = v1alpha1.ReleaseNone, ""
+	n.spec, n.lease, n.phase, n.Node.SlotAnnotation, n.tookSlot, n.Ready = &spec, nil, v1alpha1.PhaseInService, "", false, true
+	switch {
+	case w.aborts:
+	case w.components:
+		n.runs.kubeadm, n.runs.controlPlane = &t.to, &t.to
+	case t.reboot:
+		n.status = rebooted(n.status)
+	default:
+		n.runs.kubelet = &t.to
+	}
+}
+
+// changed returns a changed copy of the node.
+func (c *cluster) changed(n *node, change func(*node)) *node {
+	out := *n
+	change(&out)
+	out.nodeState = c.target.stateOf(&out)
+	return &out
+}
+
+// rebooted returns the status of a node that no longer asks for a reboot.
+func rebooted(status *v1alpha1.NodeUpgradeStatus) *v1alpha1.NodeUpgradeStatus {
+	out := *status
+	out.Reboot = v1alpha1.NodeReboot{}
+	return &out
+}
+
+// bringBackPods marks the etcd member of a control plane Ready and, once kubeadm has
+// completed, its apiserver at the version.
+func (c *cluster) bringBackPods(n *node) {
+	for i := range c.etcd {
+		if c.etcd[i].Node == n.Name {
+			c.etcd[i].Ready = true
+		}
+	}
+	if c.target.reboot || !n.kubeadmDone {
+		return
+	}
+	server := fleet.StaticPod{Node: n.Name, Version: c.target.to.String(), Ready: true}
+	i := slices.IndexFunc(c.apiServers, func(pod fleet.StaticPod) bool { return pod.Node == n.Name })
+	if i < 0 {
+		c.apiServers = append(c.apiServers, server)
+		return
+	}
+	c.apiServers[i] = server
+}
+
+// stage marks the images that were being staged as staged.
+func (c *cluster) stage() {
+	for i, n := range c.nodes {
+		if n == nil || !n.stages() {
+			continue
+		}
+		c.nodes[i] = c.changed(n, func(n *node) { n.runs.staged, n.runs.pulled = &c.target.to, &c.target.to })
+	}
+}
+
+// stages reports whether the node is staging an image.
+func (n *node) stages() bool {
+	return n.Ready && !n.prepared && !n.cannotStage() && n.status.Step != ""
 }

@@ -2,9 +2,14 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // queue is the upgrades that have not ended.
@@ -75,4 +80,217 @@ func triggeredFirst(u *v1alpha1.ClusterUpgrade) int {
 		return 0
 	}
 	return 1
+}
+
+// choose puts the active upgrade in front: the first that can begin or continue, or
+// else the first.
+//
+// The upgrade that a node is being upgraded for stays in front. So does one to a version that
+// nodes are planned for, so that the cluster is not left between two versions. An upgrade to a
+// version goes before a Reboot, so that one reboot serves both.
+func (q *queue) choose(r *reading, wake *wakeTime) {
+	current := r.inProgress()
+	if i := slices.IndexFunc(q.targets, func(t *target) bool { return t.isFor(current) }); i >= 0 {
+		q.toFront(i)
+		return
+	}
+	stuck := make([]bool, len(q.targets))
+	for i, t := range q.targets {
+		if stuck[i] = t.cannotProceed(r, wake); stuck[i] && !t.reboot {
+			t.leaveBehind(r)
+		}
+	}
+	stuck = yielded(q.targets, stuck, r)
+	q.noneCanProceed = !slices.Contains(stuck, false)
+	first := -1
+	for i, t := range q.targets {
+		if (q.noneCanProceed || !stuck[i]) && (first < 0 || t.rank(r) < q.targets[first].rank(r)) {
+			first = i
+		}
+	}
+	if first >= 0 {
+		q.toFront(first)
+	}
+}
+
+// rank returns the priority of an upgrade that can begin or continue: the lowest goes
+// first; equal ones keep their order.
+func (t *target) rank(r *reading) int {
+	switch {
+	case t.reboot:
+		return 2
+	case t.assigned(r):
+		return 0
+	}
+	return 1
+}
+
+func (q *queue) toFront(i int) {
+	t := q.targets[i]
+	q.targets = slices.Insert(slices.Delete(q.targets, i, i+1), 0, t)
+}
+
+// inProgress returns the upgrade that a node is being upgraded for, or released for.
+func (r *reading) inProgress() *v1alpha1.UpgradeReference {
+	for _, n := range r.nodes {
+		if n.busy() || n.released() {
+			return n.spec.Upgrade
+		}
+	}
+	return nil
+}
+
+// assigned reports whether the spec of a NodeUpgrade is for the upgrade.
+func (t *target) assigned(r *reading) bool {
+	return slices.ContainsFunc(r.nodes, func(n *node) bool { return t.isFor(n.spec.Upgrade) })
+}
+
+// begun reports whether a node has begun with the upgrade.
+func (t *target) begun(r *reading) bool {
+	return slices.ContainsFunc(r.nodes, func(n *node) bool {
+		kubeadm := !t.reboot && n.ControlPlane && t.kubeadmDone(n)
+		return t.isFor(n.status.Upgrade) && (kubeadm || n.status.Retry.Attempts > 0 || t.rebooted(n))
+	})
+}
+
+// cannotProceed reports whether the upgrade can neither begin nor continue for now, so
+// that others go before it: it cannot be triggered, people hold all of it before it has
+// begun, or the remaining nodes may never be upgraded, or not before a person acts.
+func (t *target) cannotProceed(r *reading, wake *wakeTime) bool {
+	begun := t.begun(r)
+	if hold := upgradeHold(t.ClusterUpgrade, r.now); hold.Holds() {
+		wake.at(hold.Until)
+		return !begun
+	}
+	trial := t.triggered(r)
+	if trial.hold.Holds() {
+		return true
+	}
+	windows := newWindows(trial.ClusterUpgrade, r.Schedules)
+	remaining := trial.remaining(r)
+	heldUp := trial.isHeldUp(r, begun)
+	for _, n := range remaining {
+		hold := trial.mayGo(n, windows, r.now)
+		wake.at(hold.Until)
+		wake.at(n.stuckAt())
+		if !heldUp && !never(hold) && !trial.isStuck(n, r.now) && (begun || !hold.Reason.Info().HeldByPeople) {
+			return false
+		}
+	}
+	return len(remaining) > 0
+}
+
+// mayGo returns the hold that people put on the node now.
+func (t *target) mayGo(n *node, w *windows, now time.Time) fleet.Hold {
+	if hold := HoldLabelGate(n.Labels); hold.Holds() {
+		return hold
+	}
+	return w.lookup(w.classOf(n.Labels, t.typeFor(n)), now).hold
+}
+
+// never reports whether a node with that hold may never be upgraded: it is on hold, or
+// no window is known to open for it.
+func never(hold fleet.Hold) bool {
+	return hold.Reason == v1alpha1.ReasonOnHold || hold.Reason == v1alpha1.ReasonWindowClosed && hold.Until == nil
+}
+
+// Queued is an upgrade that has not ended, in its place in the queue.
+type Queued struct {
+	*v1alpha1.ClusterUpgrade // as it was read
+	// CannotProceed reports whether the upgrade can neither begin nor continue for now, so
+	// that others go before it.
+	CannotProceed bool
+	// RetriedBy is the upgrade whose retryOf names this one. Nil: there is none.
+	RetriedBy *v1alpha1.ClusterUpgrade
+}
+
+// Queue returns the upgrades that have not ended, in their order at now: the active one
+// is the first. Upgrades that are being deleted or superseded are left out.
+func Queue(s fleet.Snapshot, now time.Time) []Queued {
+	r, wake := read(&s, now), wakeTime{now: now}
+	q := r.newQueue(&wake)
+	current := r.inProgress()
+	stuck := make(map[*target]bool, len(q.targets))
+	for _, t := range q.targets {
+		stuck[t] = !t.isFor(current) && t.cannotProceed(r, &wake)
+	}
+	if len(q.targets) > 1 {
+		slices.SortStableFunc(q.targets[1:], func(a, b *target) int {
+			if stuck[a] != stuck[b] {
+				return map[bool]int{true: 1, false: -1}[stuck[a]]
+			}
+			return a.rank(r) - b.rank(r)
+		})
+	}
+	list := make([]Queued, len(q.targets))
+	for i, t := range q.targets {
+		list[i] = Queued{ClusterUpgrade: upgradeNamed(s.Upgrades, t.Name), CannotProceed: stuck[t]}
+		if next := q.retryOf(t); next != nil {
+			list[i].RetriedBy = upgradeNamed(s.Upgrades, next.Name)
+		}
+	}
+	return list
+}
+
+// supersedes returns the newer upgrade that brings a later version to every node that t
+// still has to upgrade. Nil: there is none. An upgrade that was created after the newer
+// one took effect is not superseded: it asks for a downgrade.
+func (r *reading) supersedes(t *target) *v1alpha1.ClusterUpgrade {
+	if !known(t.to) {
+		return nil
+	}
+	for i := range r.Upgrades {
+		u := &r.Upgrades[i]
+		to := parsed(u.Spec.Version)
+		if !known(to) || !t.to.Less(to) {
+			continue
+		}
+		if at := r.reachedAt(u); at != nil && !at.Before(&t.CreationTimestamp) && r.covers(u, t) && !t.isFor(r.inProgress()) {
+			return u
+		}
+	}
+	return nil
+}
+
+// reachedAt returns when u took effect: its completion, if it succeeded, or its
+// trigger, once every apiserver is at the version. Nil: it has not.
+func (r *reading) reachedAt(u *v1alpha1.ClusterUpgrade) *metav1.Time {
+	switch {
+	case u.Status.Outcome == v1alpha1.OutcomeSucceeded:
+		return u.Status.CompletionTime
+	case u.Status.Outcome != "" || u.Status.TriggerTime == nil || u.DeletionTimestamp != nil:
+		return nil
+	}
+	to := parsed(u.Spec.Version)
+	older := func(pod fleet.StaticPod) bool { return !atLeast(parsed(pod.Version), to) }
+	if len(r.APIServers) == 0 || slices.ContainsFunc(r.APIServers, older) {
+		return nil
+	}
+	return u.Status.TriggerTime
+}
+
+// covers reports whether u selects every node that t still has to upgrade. If t was
+// triggered and no node is left, it is false: t succeeds.
+func (r *reading) covers(u *v1alpha1.ClusterUpgrade, t *target) bool {
+	selector, err := readSelector(u.Spec.NodeSelector)
+	if err != nil {
+		return false
+	}
+	newer := &target{selector: selector}
+	remaining := t.Status.TriggerTime == nil
+	for _, n := range r.nodes {
+		if !t.concerns(n) || t.upToDate(n) {
+			continue
+		}
+		if !newer.selects(n) {
+			return false
+		}
+		remaining = true
+	}
+	return remaining
+}
+
+func (e ended) hold() fleet.Hold {
+	message := fmt.Sprintf("upgrade %s brings %s, which is newer", e.newer.Name, e.newer.Spec.Version)
+	return fleet.Hold{Reason: v1alpha1.ReasonSuperseded, Message: message}
 }

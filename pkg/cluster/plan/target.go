@@ -1,6 +1,12 @@
 package plan
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
@@ -90,4 +96,225 @@ func TypeOf(upgrade *v1alpha1.ClusterUpgrade) v1alpha1.UpgradeType {
 		return upgrade.Status.Type
 	}
 	return upgrade.Spec.Type
+}
+
+// triggerFilters return why an upgrade cannot be triggered. Each relies on those before
+// it. notOffered comes after them, when the type is known.
+var triggerFilters = []func(*reading, *target) fleet.Hold{
+	noNode,
+	versionUnreadable,
+	apiServerStep,
+	apiServerLeftBehind,
+	kubeletUnreadable,
+	typeForbidden,
+}
+
+// triggered returns the target as it is once it is triggered. t itself is not changed.
+func (t *target) triggered(r *reading) *target {
+	if t.trial == nil {
+		t.trial = r.newTarget(t.DeepCopy())
+		t.trial.trigger(r)
+	}
+	return t.trial
+}
+
+// trigger sets what never changes after an upgrade is triggered: its type, the version
+// it starts from, and its images. If it cannot, it sets the target's hold.
+func (t *target) trigger(r *reading) {
+	if t.hold.Holds() {
+		return
+	}
+	if t.hold = r.policyHold; t.hold.Holds() || t.Status.TriggerTime != nil {
+		return
+	}
+	for _, filter := range triggerFilters {
+		if t.hold = filter(r, t); t.hold.Holds() {
+			return
+		}
+	}
+	t.Status.Type, t.Status.FromVersion = t.derive(r)
+	if t.hold = notOffered(r, t); t.hold.Holds() {
+		return
+	}
+	if t.hold = tooNew(r, t); t.hold.Holds() {
+		return
+	}
+	t.Status.Images = t.images(r)
+	t.Status.TriggerTime = &metav1.Time{Time: r.now.Truncate(time.Second)}
+	t.resolve(r)
+}
+
+// stalled reports whether the upgrade is not triggered, and a person must act first.
+func (t *target) stalled() bool {
+	return t.Status.TriggerTime == nil && !t.forLateNodes && t.hold.NeedsPerson()
+}
+
+func noNode(r *reading, t *target) fleet.Hold {
+	if slices.ContainsFunc(r.nodes, t.concerns) {
+		return fleet.Hold{}
+	}
+	fitting := "node that gets Kubernetes as a sysext image"
+	if t.reboot {
+		fitting = "node on which an agent can run"
+	}
+	message := "this cluster has no " + fitting
+	if slices.ContainsFunc(r.nodes, func(n *node) bool { return n.eligible() && !t.unsupported(n) }) {
+		message = "nodeSelector matches no " + fitting
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonUnsupported, Message: message}
+}
+
+func versionUnreadable(_ *reading, t *target) fleet.Hold {
+	if _, err := version.Parse(t.Spec.Version); err != nil && !t.reboot {
+		return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: err.Error(), Stays: true}
+	}
+	return fleet.Hold{}
+}
+
+func kubeletUnreadable(r *reading, t *target) fleet.Hold {
+	for _, n := range r.nodes {
+		if err := n.runs.problem; err != nil && !t.reboot && t.concerns(n) {
+			return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("node %s: %v", n.Name, err)}
+		}
+	}
+	return fleet.Hold{}
+}
+
+func notOffered(r *reading, t *target) fleet.Hold {
+	if t.reboot {
+		return fleet.Hold{}
+	}
+	offered := r.Source.Images(t.to.String())
+	for _, architecture := range t.architectures(r) {
+		if slices.ContainsFunc(offered, func(i v1alpha1.Image) bool { return i.Architecture == architecture }) {
+			continue
+		}
+		if r.Source.Problem.Holds() {
+			return r.Source.Problem
+		}
+		message := fmt.Sprintf("the source offers no image of %s for %s", t.to, architecture)
+		return fleet.Hold{Reason: v1alpha1.ReasonNotOffered, Message: message, Stays: true}
+	}
+	return fleet.Hold{}
+}
+
+// tooNew holds an automatic upgrade whose images were replaced after it was created: their age
+// belongs to their digests.
+func tooNew(r *reading, t *target) fleet.Hold {
+	wanted := r.automaticSpec(v1alpha1.TypePatch)
+	if t.reboot || t.Annotations[v1alpha1.CreatedByAnnotation] != v1alpha1.CreatedByCoordinator || wanted == nil {
+		return fleet.Hold{}
+	}
+	minAge := seconds(wanted.MinAgeSeconds)
+	old := r.oldEnough(t.to, minAge)
+	if old != nil && !r.now.Before(*old) {
+		return fleet.Hold{}
+	}
+	message := fmt.Sprintf("an image of %s is new since the upgrade was created, and automatic patches wait until each image has been available for minAgeSeconds (%d)", t.to, *wanted.MinAgeSeconds)
+	return fleet.Hold{Reason: v1alpha1.ReasonImageTooNew, Message: message, Until: old}
+}
+
+// architectures returns those of the nodes that still need an image.
+func (t *target) architectures(r *reading) []string {
+	var list []string
+	for _, n := range r.nodes {
+		if t.concerns(n) && !t.upToDate(n) && !slices.Contains(list, n.Architecture) {
+			list = append(list, n.Architecture)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// images returns those that the source offers, one for each architecture.
+func (t *target) images(r *reading) []v1alpha1.Image {
+	if t.reboot {
+		return nil
+	}
+	offered := r.Source.Images(t.to.String())
+	slices.SortFunc(offered, func(a, b v1alpha1.Image) int { return strings.Compare(a.Architecture, b.Architecture) })
+	return offered
+}
+
+// apiServerStep holds an upgrade that kubeadm cannot do with the apiservers' versions.
+func apiServerStep(r *reading, t *target) fleet.Hold {
+	if t.reboot {
+		return fleet.Hold{}
+	}
+	if len(r.APIServers) == 0 {
+		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: "no kube-apiserver pod was found in kube-system: their versions are not known"}
+	}
+	for _, pod := range r.ownAPIServers(t) {
+		v, err := version.Parse(pod.Version)
+		if err == nil {
+			err = version.CheckStep(v, t.to)
+		}
+		if err != nil {
+			return skew(pod, err)
+		}
+	}
+	return fleet.Hold{}
+}
+
+// apiServerLeftBehind holds an upgrade whose kubelets would be of a newer minor than an
+// apiserver on a node that it skips.
+func apiServerLeftBehind(r *reading, t *target) fleet.Hold {
+	if t.reboot {
+		return fleet.Hold{}
+	}
+	_, others := r.divideAPIServers(t)
+	for _, pod := range others {
+		v, err := version.Parse(pod.Version)
+		if err == nil {
+			err = version.CheckKubelet(t.to, v)
+		}
+		if err != nil {
+			return skew(pod, err)
+		}
+	}
+	return fleet.Hold{}
+}
+
+func skew(pod fleet.StaticPod, err error) fleet.Hold {
+	return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: fmt.Sprintf("kube-apiserver on %s: %v", pod.Node, err)}
+}
+
+// derive returns the upgrade's type and the oldest version that it upgrades from. A
+// Reboot has none. Nodes that are stuck count only if there are no others: a dead one that is a
+// minor behind does not make a patch a minor, and comes along later (typeFor).
+func (t *target) derive(r *reading) (kind v1alpha1.UpgradeType, from string) {
+	if t.reboot {
+		return v1alpha1.TypeReboot, ""
+	}
+	kind = v1alpha1.TypePatch
+	oldest := version.Version{}
+	stuck := func(n *node) bool { return t.isStuck(n, r.now) }
+	some := slices.ContainsFunc(r.nodes, func(n *node) bool { return t.concerns(n) && !stuck(n) })
+	for _, n := range r.nodes {
+		if !t.concerns(n) || some && stuck(n) {
+			continue
+		}
+		if from == "" || n.runs.kubelet.Less(oldest) {
+			oldest, from = *n.runs.kubelet, n.runs.kubelet.String()
+		}
+	}
+	if !oldest.SameLine(t.to) || slices.ContainsFunc(r.ownAPIServers(t), func(pod fleet.StaticPod) bool { return !parsed(pod.Version).SameLine(t.to) }) {
+		kind = v1alpha1.TypeMinor
+	}
+	return kind, from
+}
+
+// typeForbidden holds an upgrade whose type differs from its spec's, or whose method is
+// not for its type.
+func typeForbidden(r *reading, t *target) fleet.Hold {
+	var message string
+	switch kind, from := t.derive(r); {
+	case t.Spec.Type != "" && t.Spec.Type != kind:
+		message = fmt.Sprintf("type is %s, but from %s to %s is a %s", t.Spec.Type, from, t.to, kind)
+	case t.Spec.Strategy.Method == v1alpha1.MethodRestart && kind == v1alpha1.TypeMinor:
+		message = fmt.Sprintf("strategy.method Restart is for patches, and from %s to %s is a %s; use Reboot or SoftReboot", from, t.to, kind)
+	default:
+		return fleet.Hold{}
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonUpgradeInvalid, Message: message, Stays: true}
 }

@@ -2,7 +2,9 @@ package preflight
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -114,4 +116,155 @@ func (c *checker) onNode(n *node, f v1alpha1.Finding) {
 // of Kubernetes 1, or beyond it, so that the component loses what that minor removed.
 func (c *checker) reaches(minor int, from version.Version) bool {
 	return c.kubeadm && c.to.Minor >= minor && from.Minor < minor
+}
+
+// Family is the subject of a group of checks.
+type Family struct {
+	Title  string
+	Checks []Entry
+}
+
+// Entry describes a check.
+type Entry struct {
+	// ID never changes: people write it into spec.ignoreChecks.
+	ID string
+	Effect
+	// About says when it has a finding.
+	About string
+	// Advice says what to do, where the finding itself gives no advice.
+	Advice string
+}
+
+// Effect is what the findings of a check do.
+type Effect struct {
+	// Levels that the findings have.
+	Levels []v1alpha1.FindingLevel
+	// Mandatory reports whether it does not help to ignore the check: there is no image
+	// to stage, Kubernetes itself refuses the step, or a later step waits forever.
+	Mandatory bool
+}
+
+var (
+	mandatory = Effect{Levels: []v1alpha1.FindingLevel{v1alpha1.LevelBlock}, Mandatory: true}
+	blocks    = Effect{Levels: []v1alpha1.FindingLevel{v1alpha1.LevelBlock}}
+	warns     = Effect{Levels: []v1alpha1.FindingLevel{v1alpha1.LevelWarn}}
+	either    = Effect{Levels: []v1alpha1.FindingLevel{v1alpha1.LevelBlock, v1alpha1.LevelWarn}}
+)
+
+// families are all checks, in the order in which Check runs them.
+var families = []Family{
+	{"Version", versionChecks},
+	{"Control plane", controlPlaneChecks},
+	{"etcd", etcdChecks},
+	{"Certificates", certificateChecks},
+	{"Disk and memory", diskChecks},
+	{"What the version no longer supports", trapChecks},
+	{"Workloads", workloadChecks},
+	{"Admission webhooks", webhookChecks},
+	{"Other programs", otherChecks},
+	{"Facts", factsChecks},
+}
+
+// entries are the checks by id.
+var entries = byID()
+
+func byID() map[string]Entry {
+	byID := map[string]Entry{}
+	for _, family := range families {
+		for _, entry := range family.Checks {
+			byID[entry.ID] = entry
+		}
+	}
+	return byID
+}
+
+// Catalog describes every check, by family.
+func Catalog() []Family { return slices.Clone(families) }
+
+// Known reports whether there is a check with that id.
+func Known(id string) bool {
+	_, known := entries[id]
+	return known
+}
+
+// Ignorable reports whether an upgrade that ignores the check continues. The findings are
+// marked as ignored in either case.
+func Ignorable(id string) bool { return Known(id) && !entries[id].Mandatory }
+
+// Bound returns at most limit of the findings, in their order. If there are too many, it
+// omits findings of the checks that have most, and adds one of the same check and level
+// that says how many were omitted. It may exceed a limit below twice the number of
+// checks.
+func Bound(findings []v1alpha1.Finding, limit int) []v1alpha1.Finding {
+	if len(findings) <= limit {
+		return findings
+	}
+	seen := map[group]int{}
+	for _, f := range findings {
+		seen[group{f.Level, f.ID}]++
+	}
+	share := limit
+	for share > 1 && bounded(seen, share) > limit {
+		share--
+	}
+	shown := map[group]int{}
+	var out []v1alpha1.Finding
+	for _, f := range findings {
+		g := group{f.Level, f.ID}
+		shown[g]++
+		switch {
+		case shown[g] <= share:
+			out = append(out, f)
+		case shown[g] == share+1:
+			out = append(out, v1alpha1.Finding{
+				ID: f.ID, Level: f.Level, Advice: f.Advice, Ignored: f.Ignored,
+				Message: fmt.Sprintf("More findings of this check, which are not listed: %d.", seen[g]-share),
+			})
+		}
+	}
+	return out
+}
+
+// group identifies findings that are omitted together.
+type group struct {
+	level v1alpha1.FindingLevel
+	id    string
+}
+
+// bounded returns how many findings are left if each group shows share of its own.
+func bounded(seen map[group]int, share int) int {
+	total := 0
+	for _, n := range seen {
+		total += min(n, share+1)
+	}
+	return total
+}
+
+// named is how many names a sentence lists.
+const named = 3
+
+// names returns the first few names, sorted and each once: "a, b, c and 4 more".
+func names(list []string) string {
+	list = slices.Compact(slices.Sorted(slices.Values(list)))
+	if more := len(list) - named; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:named], ", "), more)
+	}
+	return strings.Join(list, ", ")
+}
+
+// nodeNames returns the names of the first few nodes.
+func nodeNames(list []*node) string {
+	var out []string
+	for _, n := range list {
+		out = append(out, n.name)
+	}
+	return names(out)
+}
+
+// plural returns "1 node" or "2 nodes".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

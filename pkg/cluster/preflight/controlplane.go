@@ -3,7 +3,10 @@ package preflight
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -146,6 +149,177 @@ func (c *checker) serversStay(id string, nodes []*node, why string, tooOld func(
 			c.onNode(n, v1alpha1.Finding{ID: id, Message: fmt.Sprintf("Control-plane node %s %s, and has no kube-apiserver pod, so its version is unknown.", n.name, why)})
 		case c.static[i].versionError == nil && tooOld(c.static[i].version):
 			c.onNode(n, v1alpha1.Finding{ID: id, Message: fmt.Sprintf("Control-plane node %s %s, so that its kube-apiserver would stay at %s: the upgrade to %s would stop half-way.", n.name, why, c.static[i].version, c.to)})
+		}
+	}
+}
+
+var certificateChecks = []Entry{
+	{
+		"certificate-ended", blocks,
+		"a certificate below /etc/kubernetes that kubeadm manages, or the kubelet's, has expired",
+		"Renew it on that node: kubeadm certs renew all, then restart the control plane's static pods. The kubelet's own is not among those (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert).",
+	},
+	{
+		"certificate-ending", warns,
+		"a certificate in /etc/kubernetes, or the kubelet's, expires within 30 days; kubeadm renews those that it manages when it upgrades a control plane, and the kubelet rotates its own. A certificate of another program may have expired already",
+		"Renew it on that node: kubeadm certs renew all. For the kubelet's own, check that the kubelet rotates it: rotateCertificates in /var/lib/kubelet/config.yaml.",
+	},
+	{
+		"ca-ended", blocks,
+		"a certificate authority has expired: the certificates that it signed are no longer trusted",
+		"Replace the authority by hand: https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/",
+	},
+	{
+		"ca-ending", warns,
+		"a certificate authority expires within 180 days; no upgrade renews one, and certificates signed from now on expire with it",
+		"Plan to replace the authority by hand: https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/",
+	},
+}
+
+// soon and soonCA are how long before it expires a certificate has a finding. A person
+// has to replace that of an authority, on every node and in every kubeconfig.
+const (
+	soon   = 30 * 24 * time.Hour
+	soonCA = 180 * 24 * time.Hour
+)
+
+// kubeletsOwn reports whether the path is that of the certificate with which a kubelet
+// authenticates to the API server: in its own folder, or in the kubeconfig itself
+// where it was made without a bootstrap token. kubeadm renews neither
+// (https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-certs/).
+func kubeletsOwn(path string) bool {
+	return strings.HasPrefix(path, "/var/lib/kubelet/") || path == "/etc/kubernetes/kubelet.conf"
+}
+
+// kubeadmFiles are the files with certificates that kubeadm makes, below
+// /etc/kubernetes (certificates in cmd/kubeadm/app/phases/certs/certlist.go,
+// kubeconfigs in cmd/kubeadm/app/constants/constants.go). The cluster does not stop
+// when a certificate in another file there expires.
+var kubeadmFiles = map[string]bool{
+	"admin.conf": true, "super-admin.conf": true, "controller-manager.conf": true, "scheduler.conf": true, "kubelet.conf": true,
+	"pki/ca.crt": true, "pki/apiserver.crt": true, "pki/apiserver-kubelet-client.crt": true, "pki/apiserver-etcd-client.crt": true,
+	"pki/front-proxy-ca.crt": true, "pki/front-proxy-client.crt": true,
+	"pki/etcd/ca.crt": true, "pki/etcd/server.crt": true, "pki/etcd/peer.crt": true, "pki/etcd/healthcheck-client.crt": true,
+}
+
+// foreign reports whether a certificate is neither kubeadm's nor the kubelet's.
+func foreign(path string) bool {
+	name, below := strings.CutPrefix(path, "/etc/kubernetes/")
+	return below && !kubeadmFiles[name]
+}
+
+const (
+	rotatesAdvice = "The kubelet rotates it before it expires, and no upgrade does. If it does not: rotateCertificates has to be true in /var/lib/kubelet/config.yaml; journalctl -u kubelet on the node and kubectl get certificatesigningrequests show why."
+	rotatedAdvice = "The kubelet rotates a certificate only before it expires: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert says how to make a new one. rotateCertificates has to be true in /var/lib/kubelet/config.yaml."
+	renewedAdvice = "Nothing needs to be done if the upgrade runs before that: kubeadm renews them. Otherwise, on that node: kubeadm certs renew all."
+)
+
+func (c *checker) checkCertificates() {
+	var kubelets, workers []*node
+	authorities, foreigners := map[string]*copies{}, map[string]*copies{}
+	for _, n := range c.nodes {
+		if n.facts == nil {
+			continue
+		}
+		var ending []string
+		for _, cert := range n.facts.Certificates {
+			left := cert.NotAfter.Sub(c.Now)
+			switch {
+			case foreign(cert.Path):
+				if left <= soon {
+					addCopy(foreigners, n, cert)
+				}
+			case cert.CA:
+				addCopy(authorities, n, cert)
+			case left <= 0:
+				c.certificateEnded(n, cert)
+			case left > soon:
+			case kubeletsOwn(cert.Path):
+				kubelets = append(kubelets, n)
+			default:
+				ending = append(ending, cert.Path)
+			}
+		}
+		switch {
+		case len(ending) == 0:
+		case n.controlPlane:
+			c.certificatesEnd(n, ending)
+		default:
+			workers = append(workers, n)
+		}
+	}
+	c.certificatesEndOn(kubelets, "The kubelet's certificate expires within 30 days on %s: %s.", rotatesAdvice)
+	c.certificatesEndOn(workers, "Certificates below /etc/kubernetes expire within 30 days on %s: %s.", "Renew them in the way in which they were installed.")
+	c.checkAuthorities(authorities)
+	for _, path := range slices.Sorted(maps.Keys(foreigners)) {
+		c.add(v1alpha1.Finding{
+			ID: "certificate-ending", Object: v1alpha1.ObjectReference{Kind: "File", Name: path},
+			Message: fmt.Sprintf("Certificate %s, which kubeadm does not manage, expires on %s (%s).", path, day(foreigners[path].ends), nodeNames(foreigners[path].nodes)),
+			Advice:  "Renew it in the way in which it was installed; or remove it, if nothing uses it.",
+		})
+	}
+}
+
+func (c *checker) certificateEnded(n *node, cert v1alpha1.CertificateFacts) {
+	f := v1alpha1.Finding{ID: "certificate-ended", Message: fmt.Sprintf("On node %s, certificate %s expired on %s.", n.name, cert.Path, day(cert.NotAfter.Time))}
+	if kubeletsOwn(cert.Path) {
+		f.Advice = rotatedAdvice
+	}
+	c.onNode(n, f)
+}
+
+func (c *checker) certificatesEnd(n *node, paths []string) {
+	f := v1alpha1.Finding{ID: "certificate-ending", Object: n.object(), Message: fmt.Sprintf("On node %s, %s within 30 days: %s.", n.name, expire(len(paths)), names(paths))}
+	if c.runsKubeadm(n) {
+		f.Advice = renewedAdvice
+	}
+	c.add(f)
+}
+
+// certificatesEndOn adds one warning about many nodes.
+func (c *checker) certificatesEndOn(nodes []*node, format, advice string) {
+	if len(nodes) > 0 {
+		c.add(v1alpha1.Finding{ID: "certificate-ending", Message: fmt.Sprintf(format, plural(len(nodes), "node"), nodeNames(nodes)), Advice: advice})
+	}
+}
+
+func expire(n int) string {
+	if n == 1 {
+		return "1 certificate expires"
+	}
+	return plural(n, "certificate") + " expire"
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// copies are one file on many nodes, and the first end of any of them.
+type copies struct {
+	ends  time.Time
+	nodes []*node
+}
+
+// addCopy adds a node's copy.
+func addCopy(files map[string]*copies, n *node, cert v1alpha1.CertificateFacts) {
+	a := files[cert.Path]
+	if a == nil {
+		a = &copies{ends: cert.NotAfter.Time}
+		files[cert.Path] = a
+	}
+	if cert.NotAfter.Time.Before(a.ends) {
+		a.ends = cert.NotAfter.Time
+	}
+	a.nodes = append(a.nodes, n)
+}
+
+func (c *checker) checkAuthorities(authorities map[string]*copies) {
+	for _, path := range slices.Sorted(maps.Keys(authorities)) {
+		a := authorities[path]
+		left := a.ends.Sub(c.Now)
+		switch {
+		case left <= 0:
+			c.add(v1alpha1.Finding{ID: "ca-ended", Object: v1alpha1.ObjectReference{Kind: "File", Name: path}, Message: fmt.Sprintf("The certificate authority %s expired on %s (%s).", path, day(a.ends), nodeNames(a.nodes))})
+		case left <= soonCA:
+			c.add(v1alpha1.Finding{ID: "ca-ending", Object: v1alpha1.ObjectReference{Kind: "File", Name: path}, Message: fmt.Sprintf("The certificate authority %s expires on %s, and no upgrade renews it (%s).", path, day(a.ends), nodeNames(a.nodes))})
 		}
 	}
 }

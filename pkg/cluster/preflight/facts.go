@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"fmt"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -8,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -63,4 +65,164 @@ type Workloads struct {
 type RequestedAPI struct {
 	APIServer                                     string // the node it runs on
 	Group, Version, Resource, Subresource, Remove string // Remove is the release that no longer serves it, such as 1.36
+}
+
+var factsChecks = []Entry{
+	{
+		"facts-missing", either,
+		"a node's agent has not reported the facts that the checks need, or it does not run and its last report is more than an hour old; on a control-plane node this blocks, on workers it warns",
+		"Right after the installation, wait: kubectl -n kubectl-upgrade rollout status daemonset/node-agent. Otherwise check the node's agent: kubectl -n kubectl-upgrade get pods -o wide, and its log.",
+	},
+	{
+		"facts-incomplete", warns,
+		"a node's agent could not determine a fact that a check needs",
+		"Read its agent's log: kubectl -n kubectl-upgrade logs.",
+	},
+	{
+		"node-clock", warns,
+		"a node's clock differs by more than 30 seconds from the API server's: the node does not begin, as it judges windows by its own clock",
+		"Set the clock on that node, and check its time synchronization: timedatectl status.",
+	},
+	{
+		"unread", warns,
+		"a part of the cluster could not be read, so that checks may have missed a problem",
+		"Run the plan again; if a permission is missing, as a user who has it.",
+	},
+	{
+		"ignore-unknown", warns,
+		"spec.ignoreChecks names a check that does not exist",
+		"Take an id from docs/checks.md.",
+	},
+}
+
+// stale is the age from which the inventory of a node whose agent does not run no longer
+// counts. A running agent writes the inventory only when it changes.
+const stale = time.Hour
+
+func (c *checker) checkFacts() {
+	silent := map[string][]*node{}
+	agents := c.agents()
+	lacks, problems := map[string][]*node{}, map[string][]*node{}
+	for _, n := range c.nodes {
+		old := n.facts != nil && c.Now.Sub(n.facts.GatheredTime.Time) > stale && !agents.run(n.name)
+		switch {
+		case n.facts != nil && !old:
+			for _, what := range c.unknown(n) {
+				lacks[what] = append(lacks[what], n)
+			}
+			if ahead := n.facts.ClockAheadSeconds; ahead != 0 {
+				c.add(v1alpha1.Finding{ID: "node-clock", Object: n.object(), Message: fmt.Sprintf("The clock of %s is %s the API server's.", n.name, aheadOrBehind(ahead))})
+			}
+			for _, problem := range n.facts.Problems {
+				problems[sentence(problem)] = append(problems[sentence(problem)], n)
+			}
+		case !n.controlPlane:
+			silent[agents.state(n.name)] = append(silent[agents.state(n.name)], n)
+		case old:
+			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s does not run, and has not reported since %s%s.", n.name, clock(n.facts.GatheredTime), agents.detail(n.name))})
+		default:
+			c.onNode(n, v1alpha1.Finding{ID: "facts-missing", Message: fmt.Sprintf("The agent on control-plane node %s has not reported%s.", n.name, agents.detail(n.name))})
+		}
+	}
+	for state, nodes := range silent {
+		c.warnOfNodes("facts-missing", nodes, "The agents of %[1]s have not reported%[3]s: %[2]s.", state)
+	}
+	for what, nodes := range lacks {
+		c.warnOfNodes("facts-incomplete", nodes, "The agents of %[1]s could not determine %[3]s: %[2]s.", what)
+	}
+	for problem, nodes := range problems {
+		c.warnOfNodes("facts-incomplete", nodes, "The agents of %[1]s reported a problem (%[2]s): %[3]s.", problem)
+	}
+	for _, what := range c.Unread {
+		c.add(v1alpha1.Finding{ID: "unread", Message: what})
+	}
+	for _, check := range c.Upgrade.Spec.IgnoreChecks {
+		if !Known(check.ID) {
+			c.add(v1alpha1.Finding{ID: "ignore-unknown", Message: fmt.Sprintf("spec.ignoreChecks names %q, and there is no such check.", check.ID)})
+		}
+	}
+}
+
+func aheadOrBehind(seconds int32) string {
+	if seconds < 0 {
+		return fmt.Sprintf("%s behind", time.Duration(-seconds)*time.Second)
+	}
+	return fmt.Sprintf("%s ahead of", time.Duration(seconds)*time.Second)
+}
+
+// agents are the agents' pods by node. Nil: pods could not be read.
+type agents map[string]*corev1.Pod
+
+// agents returns a Ready pod of each node, or one that is not.
+func (c *checker) agents() agents {
+	if c.Workloads.Pods == nil {
+		return nil
+	}
+	on := agents{}
+	for i := range c.Workloads.Pods {
+		pod := &c.Workloads.Pods[i]
+		if pod.Namespace == ownNamespace && pod.Labels[agentLabel] == agentComponent && (on[pod.Spec.NodeName] == nil || fleet.PodReady(pod)) {
+			on[pod.Spec.NodeName] = pod
+		}
+	}
+	return on
+}
+
+// run reports whether an agent runs on a node. If pods could not be read, it assumes that
+// one does.
+func (a agents) run(node string) bool {
+	return a == nil || a[node] != nil && fleet.PodReady(a[node])
+}
+
+// state returns what is known of a node's agent, to follow "has not reported".
+func (a agents) state(node string) string {
+	switch {
+	case a == nil:
+		return ""
+	case a[node] == nil:
+		return " (no pod)"
+	case a.run(node):
+		return " (its pod is Ready)"
+	}
+	return " (its pod is not Ready)"
+}
+
+// detail returns the same with the pod, and since when it is not Ready.
+func (a agents) detail(node string) string {
+	if a == nil || a[node] == nil || a.run(node) {
+		return a.state(node)
+	}
+	for _, c := range a[node].Status.Conditions {
+		if c.Type == corev1.PodReady && !c.LastTransitionTime.IsZero() {
+			return fmt.Sprintf(" (pod %s is not Ready since %s)", a[node].Name, clock(c.LastTransitionTime))
+		}
+	}
+	return fmt.Sprintf(" (pod %s is not Ready)", a[node].Name)
+}
+
+func clock(t metav1.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
+
+// The label of the agents' pods, as manifests/agent has it.
+const (
+	agentLabel     = "app.kubernetes.io/component"
+	agentComponent = "node-agent"
+)
+
+// unknown returns the facts that a check needs and the agent did not report. etcd has a
+// check of its own.
+func (c *checker) unknown(n *node) []string {
+	if !c.kubeadm || !n.moves {
+		return nil
+	}
+	var list []string
+	if len(n.facts.Disks) == 0 {
+		list = append(list, "the free space on the disks")
+	}
+	if n.controlPlane && len(n.facts.Certificates) == 0 {
+		list = append(list, "when certificates expire")
+	}
+	if c.to.Minor >= minorWithoutCgroup1 && n.facts.CgroupVersion == 0 {
+		list = append(list, "the version of cgroups")
+	}
+	return list
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
@@ -198,4 +199,149 @@ func (c *checker) checkOffered() {
 			Message: fmt.Sprintf("The source offers no image of %s for %s, the architecture of %s: %s.", c.to, architecture, plural(len(nodes), "node"), names(nodes)),
 		})
 	}
+}
+
+// removal is a flag or field with which kubelets do not start from a minor of
+// Kubernetes 1 on.
+type removal struct {
+	name  string
+	minor int
+}
+
+// removedFlags are flags of the kubelet. What the options of v1.32.13,
+// v1.33.13, v1.34.4, v1.35.4 and v1.36.3 define (cmd/kubelet/app/options) was
+// compared; the changelogs agree. 1.33 and 1.36 removed none.
+//
+// pod-infra-container-image is not here: see kubeadmRemoves.
+var removedFlags = []removal{
+	{"keep-terminated-pod-volumes", 31}, // https://github.com/kubernetes/kubernetes/pull/122082
+	{"runonce", 32},                     // CHANGELOG-1.32: given at all, it is an error
+	{"cloud-config", 34},                // https://github.com/kubernetes/kubernetes/pull/130161
+	{"register-schedulable", 34},        // https://github.com/kubernetes/kubernetes/pull/122384
+}
+
+// kubeadmRemoves are flags that the kubelet no longer knows, and that kubeadm of
+// that minor takes out of /var/lib/kubelet/kubeadm-flags.env when it
+// upgrades the node (cmd/kubeadm/app/cmd/phases/upgrade/postupgrade.go in
+// v1.35.4), and out of no other file: the kubelet does not start only where they
+// are set elsewhere.
+// https://github.com/kubernetes/kubernetes/pull/133779
+var kubeadmRemoves = []removal{{"pod-infra-container-image", 35}}
+
+// removedFields are fields of the kubelet's configuration. Its types
+// (k8s.io/kubelet/config/v1beta1) of v0.32.13 to v0.36.3 were compared: no
+// field was removed from 1.33 to 1.36. One is still there and refused.
+var removedFields = []removal{
+	{"runOnce", 32}, // pkg/node/kubelet/apis/config/validation: "Runonce mode has been deprecated and should not be set"
+}
+
+// removedGates are feature gates, with the minor from which on no component knows
+// them. A component that is given a gate it does not know does not start ("unrecognized
+// feature gate", k8s.io/component-base/featuregate).
+//
+// The values of the constants in pkg/features, k8s.io/apiserver and
+// k8s.io/component-base of v1.32.13, v1.33.13, v1.34.4, v1.35.4 and v1.36.3 were
+// compared. From 1.33 on test/compatibility_lifecycle/reference lists the gates
+// of the other modules too; none of those went.
+var removedGates = gates(map[int][]string{
+	33: {
+		"APIListChunking", "AdmissionWebhookMatchConditions", "AggregatedDiscoveryEndpoint", "AppArmor", "AppArmorFields",
+		"CPUManager", "DisableCloudProviders", "DisableKubeletCloudCredentialProviders", "EfficientWatchResumption",
+		"JobPodFailurePolicy", "KubeProxyDrainingTerminatingNodes", "PDBUnhealthyPodEvictionPolicy",
+		"PersistentVolumeLastPhaseTransitionTime", "RemainingItemCount", "VolumeCapacityPriority", "WatchBookmark",
+	},
+	34: {
+		"DevicePluginCDIDevices", "ElasticIndexedJob", "LegacySidecarContainers", "PodDisruptionConditions", "StatefulSetStartOrdinal",
+	},
+	35: {
+		"AllowServiceLBStatusOnNonLB", "ComponentSLIs", "CronJobsScheduledAnnotation", "LoadBalancerIPMode", "PodIndexLabel",
+		"ProbeHostPodSecurityStandards", "SizeMemoryBackedVolumes", "StatefulSetAutoDeletePVC", "StrictCostEnforcementForVAP",
+		"StrictCostEnforcementForWebhooks", "UserNamespacesPodSecurityStandards",
+	},
+	36: {
+		"CSIMigrationPortworx", "HonorPVReclaimPolicy", "InPlacePodVerticalScalingAllocatedStatus",
+		"InTreePluginPortworxUnregister", "MemoryManager", "ServiceTrafficDistribution",
+		"StructuredAuthorizationConfiguration", "TopologyAwareHints", "WatchFromStorageWithoutResourceVersion",
+	},
+})
+
+func gates(byMinor map[int][]string) map[string]int {
+	minors := map[string]int{}
+	for minor, names := range byMinor {
+		for _, name := range names {
+			minors[name] = minor
+		}
+	}
+	return minors
+}
+
+// checkStaticGates checks the feature gates of the control plane's static
+// pods: kubeadm writes the new pods from ClusterConfiguration, with the same gates.
+func (c *checker) checkStaticGates() {
+	for _, pod := range c.static {
+		if pod.versionError != nil || pod.component == etcdServer {
+			continue
+		}
+		var gates []string
+		for _, container := range pod.Spec.Containers {
+			for _, arg := range slices.Concat(container.Command, container.Args) {
+				if value, is := strings.CutPrefix(arg, "--feature-gates="); is {
+					gates = append(gates, gateNames(value)...)
+				}
+			}
+		}
+		if gates = c.goneGates(gates, pod.version); gates == nil {
+			continue
+		}
+		c.add(v1alpha1.Finding{
+			ID: "feature-gate", Object: pod.object(),
+			Message: fmt.Sprintf("The %s on %s sets %s, which %s does not know: it would not start.", pod.component, pod.node, gateList(gates), c.to.Line()),
+			Advice:  "Remove it from the component's extraArgs in ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config), from which kubeadm writes the new pod.",
+		})
+	}
+}
+
+// gateNames returns the names in A=true,B=false.
+func gateNames(flag string) []string {
+	var list []string
+	for _, gate := range strings.Split(flag, ",") {
+		name, _, _ := strings.Cut(strings.TrimSpace(gate), "=")
+		list = append(list, name)
+	}
+	return list
+}
+
+// checkAPIs names each API that is called and that the version no longer serves.
+func (c *checker) checkAPIs() {
+	callers := map[string][]string{}
+	removed := map[string]string{}
+	for _, api := range c.RequestedAPIs {
+		gone, err := version.Parse(api.Remove + ".0")
+		if err != nil || c.to.Less(gone) {
+			continue
+		}
+		name := apiName(api)
+		callers[name] = append(callers[name], api.APIServer)
+		removed[name] = api.Remove
+	}
+	for _, name := range slices.Sorted(maps.Keys(callers)) {
+		c.add(v1alpha1.Finding{
+			ID: "api-removed", Object: v1alpha1.ObjectReference{Kind: "API", Name: name},
+			Message: fmt.Sprintf("%s is removed in v%s, and clients have called it since the apiserver started (metric apiserver_requested_deprecated_apis), on %s.", name, strings.TrimPrefix(removed[name], "v"), names(callers[name])),
+		})
+	}
+}
+
+// apiName returns a name such as flowcontrol.apiserver.k8s.io/v1beta3
+// flowschemas/status.
+func apiName(api RequestedAPI) string {
+	name := api.Version
+	if api.Group != "" {
+		name = api.Group + "/" + name
+	}
+	name += " " + api.Resource
+	if api.Subresource != "" {
+		name += "/" + api.Subresource
+	}
+	return name
 }

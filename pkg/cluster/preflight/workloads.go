@@ -7,7 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
 
 // ownNamespace is where our own workloads run.
@@ -108,4 +113,191 @@ func (c *checker) warnOfWorkloads(found remarks) {
 		}
 		c.add(v1alpha1.Finding{ID: id, Level: v1alpha1.LevelWarn, Message: who + fmt.Sprintf(sentences[id], names(list))})
 	}
+}
+
+// checkPods checks each pod that has to be evicted.
+func (c *checker) checkPods() {
+	found := remarks{}
+	for _, pod := range c.evicted {
+		if pod.owner == "" {
+			found.note("bare-pod", "Pod/"+pod.Namespace+"/"+pod.Name+" on "+pod.Spec.NodeName)
+			continue
+		}
+		if pod.takesTooLong() {
+			found.note("long-grace", pod.owner)
+		}
+		if systemNamespaces[pod.Namespace] {
+			continue
+		}
+		if pod.hasEmptyDir() && pod.node.drain.EmptyDirPods == v1alpha1.PodsEvict {
+			found.note("empty-dir", pod.owner)
+		}
+		if pod.kind == "Job" {
+			continue
+		}
+		if !anyContainer(pod.Pod, func(c corev1.Container) bool { return c.LivenessProbe != nil }) {
+			found.note("no-liveness-probe", pod.owner)
+		}
+		if !anyContainer(pod.Pod, func(c corev1.Container) bool { return c.ReadinessProbe != nil }) {
+			found.note("no-readiness-probe", pod.owner)
+		}
+		if requestsNothing(pod.Pod) {
+			found.note("no-requests", pod.owner)
+		}
+	}
+	c.warnOfWorkloads(found)
+}
+
+// checkEmptyDirs finds pods whose emptyDir volumes block the drain of their node, in any
+// namespace.
+func (c *checker) checkEmptyDirs() {
+	blocking := map[*node][]string{}
+	for _, pod := range c.evicted {
+		if pod.hasEmptyDir() && pod.node.drain.EmptyDirPods == v1alpha1.PodsBlock {
+			blocking[pod.node] = append(blocking[pod.node], pod.Namespace+"/"+pod.Name)
+		}
+	}
+	for n, pods := range blocking {
+		c.onNode(n, v1alpha1.Finding{
+			ID: "empty-dir", Level: v1alpha1.LevelBlock,
+			Message: fmt.Sprintf("Node %s cannot be drained: strategy.drain.emptyDirPods is Block, and pods with emptyDir volumes run there: %s.", n.name, names(pods)),
+			Advice:  "Exempt them with a drain rule (behavior Skip or WaitCompleted), delete them, or set strategy.drain.emptyDirPods: Evict.",
+		})
+	}
+}
+
+// takesTooLong reports whether the pod may take longer to terminate than the drain of its
+// node may take.
+func (p evictedPod) takesTooLong() bool {
+	grace := int64(*p.node.drain.GracePeriodSeconds)
+	if grace < 0 {
+		grace = ptr.Deref(p.Spec.TerminationGracePeriodSeconds, 0)
+	}
+	return grace > int64(*p.node.drain.TimeoutSeconds)
+}
+
+func (p evictedPod) hasEmptyDir() bool {
+	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil })
+}
+
+func anyContainer(pod *corev1.Pod, is func(corev1.Container) bool) bool {
+	return slices.ContainsFunc(pod.Spec.Containers, is)
+}
+
+func requestsNothing(pod *corev1.Pod) bool {
+	if r := pod.Spec.Resources; r != nil && len(r.Requests) > 0 {
+		return false
+	}
+	return anyContainer(pod, func(c corev1.Container) bool {
+		return c.Resources.Requests.Cpu().IsZero() && c.Resources.Requests.Memory().IsZero()
+	})
+}
+
+// checkReplicas finds workloads of which all pods are evicted at the same time.
+func (c *checker) checkReplicas() {
+	found := remarks{}
+	places := c.places()
+	evicted := map[string]bool{}
+	for _, pod := range c.evicted {
+		evicted[pod.owner] = true
+	}
+	for _, d := range c.Workloads.Deployments {
+		owner := "Deployment/" + d.Namespace + "/" + d.Name
+		if (d.Spec.Replicas == nil || *d.Spec.Replicas == 1) && evicted[owner] && !systemNamespaces[d.Namespace] {
+			found.note("single-replica", owner)
+		}
+	}
+	if len(c.all) > 1 {
+		for owner, p := range places {
+			namespace, _, _ := strings.Cut(owner[strings.Index(owner, "/")+1:], "/")
+			if p.pods > 1 && !p.spread && evicted[owner] && !systemNamespaces[namespace] && !strings.HasPrefix(owner, "Job/") {
+				found.note("one-node", owner+" on "+p.node)
+			}
+		}
+	}
+	c.warnOfWorkloads(found)
+}
+
+// place is where a workload's pods run.
+type place struct {
+	node   string
+	pods   int
+	spread bool // over more than one node
+}
+
+// places returns where the pods of all workloads run, on any node.
+func (c *checker) places() map[string]*place {
+	places := map[string]*place{}
+	for i := range c.Workloads.Pods {
+		pod := &c.Workloads.Pods[i]
+		_, owner := ownerOf(pod)
+		if owner == "" || pod.Spec.NodeName == "" || ended(pod) {
+			continue
+		}
+		p := places[owner]
+		if p == nil {
+			p = &place{node: pod.Spec.NodeName}
+			places[owner] = p
+		}
+		p.pods++
+		p.spread = p.spread || p.node != pod.Spec.NodeName
+	}
+	return places
+}
+
+// evictedPod is a pod that the upgrade evicts from its node. pkg/node/drain selects the same
+// pods.
+type evictedPod struct {
+	*corev1.Pod
+	node  *node
+	owner string // kind/namespace/name of its controller; empty: it has none
+	kind  string
+}
+
+// findEvicted selects the pods that drains will evict. Pods that a rule skips, or waits
+// for until they end, are not among them.
+func (c *checker) findEvicted() {
+	drained := make(map[string]*node, len(c.nodes))
+	for _, n := range c.nodes {
+		if n.drains {
+			drained[n.name] = n
+		}
+	}
+	for i := range c.Workloads.Pods {
+		pod := &c.Workloads.Pods[i]
+		n := drained[pod.Spec.NodeName]
+		if n == nil || mirror(pod) || ended(pod) || fleet.ToleratesUnschedulable(pod.Spec.Tolerations) {
+			continue
+		}
+		kind, owner := ownerOf(pod)
+		if kind != "DaemonSet" && n.drain.rules.Behavior(pod) == v1alpha1.DrainPod {
+			c.evicted = append(c.evicted, evictedPod{pod, n, owner, kind})
+		}
+	}
+}
+
+// ended reports whether the pod has ended, or is being deleted.
+func ended(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// ownerOf returns the pod's controller, and the Deployment instead of its
+// ReplicaSet: a Deployment names its ReplicaSets after itself and the hash that its
+// pods have as a label.
+func ownerOf(pod *corev1.Pod) (kind, owner string) {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	if controller == nil {
+		return "", ""
+	}
+	kind, name := controller.Kind, controller.Name
+	if hash := pod.Labels["pod-template-hash"]; kind == "ReplicaSet" && hash != "" && strings.HasSuffix(name, "-"+hash) {
+		kind, name = "Deployment", strings.TrimSuffix(name, "-"+hash)
+	}
+	return kind, kind + "/" + pod.Namespace + "/" + name
+}
+
+// systemNamespaces are the namespaces of Kubernetes itself, and our own. Users cannot
+// follow the advice about their workloads.
+var systemNamespaces = map[string]bool{
+	metav1.NamespaceSystem: true, metav1.NamespacePublic: true, corev1.NamespaceNodeLease: true, ownNamespace: true,
 }

@@ -1,13 +1,21 @@
 package slot
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 )
 
 // LabelSelector selects the slots. Agents watch only these Leases.
@@ -76,4 +84,90 @@ func label(lease *coordinationv1.Lease) {
 		lease.Labels = map[string]string{}
 	}
 	lease.Labels[v1alpha1.SlotLabel] = "true"
+}
+
+// Slots reads and writes the slots of a cluster. It uses no cache.
+type Slots struct {
+	leases kube.Leases
+	nodes  kube.Nodes
+}
+
+// New returns the slots that leases reaches, those of v1alpha1.Namespace.
+func New(leases kube.Leases, nodes kube.Nodes) *Slots {
+	return &Slots{leases: leases, nodes: nodes}
+}
+
+func (s *Slots) list(ctx context.Context) ([]coordinationv1.Lease, error) {
+	list, err := s.leases.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing slots: %w", err)
+	}
+	return slices.DeleteFunc(list.Items, func(lease coordinationv1.Lease) bool { return !Is(&lease) }), nil
+}
+
+// change reads the Lease, calls decide to change the slot, and writes it. After a conflict
+// it starts again. decide returns false to leave the slot as it is.
+func (s *Slots) change(ctx context.Context, name string, decide func(*fleet.Slot) (bool, error)) error {
+	return s.rewrite(ctx, name, func(slot *fleet.Slot, unreadable error) (bool, error) {
+		if unreadable != nil {
+			return false, unreadable
+		}
+		return decide(slot)
+	})
+}
+
+// rewrite is change for a Lease that may be unreadable.
+func (s *Slots) rewrite(ctx context.Context, name string, decide func(slot *fleet.Slot, unreadable error) (bool, error)) error {
+	return retry.RetryOnConflict(backOff, func() error {
+		lease, err := s.leases.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("reading slot %s: %w", name, err)
+		}
+		slot, err := FromLease(lease)
+		before := slot
+		if changed, err := decide(&slot, err); err != nil || !changed {
+			return err
+		}
+		store(slot, lease)
+		if slot.Holder != before.Holder || before.Unreadable {
+			lease.Spec.AcquireTime = acquired(slot)
+		}
+		_, err = s.leases.Update(ctx, lease, metav1.UpdateOptions{})
+		if err != nil && !apierrors.IsConflict(err) {
+			return fmt.Errorf("writing slot %s: %w", name, err)
+		}
+		return err
+	})
+}
+
+// changeEach changes each slot for which decide returns true. A Lease that cannot be parsed is
+// left as it is.
+func (s *Slots) changeEach(ctx context.Context, doing string, decide func(*fleet.Slot) bool) error {
+	leases, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range leases {
+		slot, err := FromLease(&leases[i])
+		if err != nil || !decide(&slot) {
+			continue
+		}
+		err = s.change(ctx, slot.Name, func(slot *fleet.Slot) (bool, error) { return decide(slot), nil })
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", doing, slot.Name, err)
+		}
+	}
+	return nil
+}
+
+// backOff is the pause after a conflict: that of retry.DefaultBackoff without its jitter,
+// which only client-go's many clients of one object need. A simulation stays repeatable.
+var backOff = wait.Backoff{Steps: 4, Duration: 10 * time.Millisecond, Factor: 5}
+
+func acquired(s fleet.Slot) *metav1.MicroTime {
+	if s.Free() {
+		return nil
+	}
+	now := metav1.NewMicroTime(time.Now())
+	return &now
 }

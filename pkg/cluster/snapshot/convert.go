@@ -3,10 +3,15 @@ package snapshot
 import (
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 )
@@ -72,4 +77,146 @@ func addStaticPods(s *fleet.Snapshot, pods []*corev1.Pod) {
 			s.Controllers = append(s.Controllers, one)
 		}
 	}
+}
+
+// agentDaemonSet is the DaemonSet of the agents, as an informer's key, and agentPods selects
+// its pods.
+const (
+	agentDaemonSet      = v1alpha1.Namespace + "/node-agent"
+	agentComponentLabel = "app.kubernetes.io/component"
+	agentComponent      = "node-agent"
+	agentPods           = agentComponentLabel + "=" + agentComponent
+)
+
+// Agents returns how many agents should run, and how many are Ready, from memory.
+func (r *Reader) Agents() (desired, ready int) {
+	object, _, _ := r.daemonSets.GetStore().GetByKey(agentDaemonSet)
+	agents, found := object.(*appsv1.DaemonSet)
+	if !found {
+		return 0, 0
+	}
+	return int(agents.Status.DesiredNumberScheduled), int(agents.Status.NumberReady)
+}
+
+// addAgents adds to each Node why no agent runs on it. An agent at rest makes no requests, so
+// its pod is the only sign of it that costs nothing. Without the DaemonSet it is not known how
+// agents are run.
+func addAgents(s *fleet.Snapshot, daemonSets []*appsv1.DaemonSet, nodes []*corev1.Node, pods []*corev1.Pod) {
+	if !hasAgentDaemonSet(daemonSets) {
+		return
+	}
+	problems := make(map[string]*agentState, len(pods))
+	for _, pod := range pods {
+		if was := problems[pod.Spec.NodeName]; was == nil || was.problem != "" {
+			one := agentOf(pod)
+			problems[pod.Spec.NodeName] = &one
+		}
+	}
+	for i, n := range nodes {
+		if one := problems[n.Name]; one != nil {
+			s.Nodes[i].AgentProblem, s.Nodes[i].AgentProblemSince = one.problem, one.since
+		} else if s.Nodes[i].OS == "linux" {
+			s.Nodes[i].AgentProblem, s.Nodes[i].AgentProblemSince = "there is no pod of it", readySince(n)
+		}
+	}
+}
+
+func hasAgentDaemonSet(daemonSets []*appsv1.DaemonSet) bool {
+	for _, d := range daemonSets {
+		if d.Namespace+"/"+d.Name == agentDaemonSet {
+			return true
+		}
+	}
+	return false
+}
+
+// agentState is why an agent's pod is not Ready, and since when.
+type agentState struct {
+	problem string
+	since   *time.Time
+}
+
+func agentOf(pod *corev1.Pod) agentState {
+	since := pod.CreationTimestamp.Time
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return agentState{}
+		}
+		if c.Type == corev1.PodReady && !c.LastTransitionTime.IsZero() {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	problem := "its pod " + pod.Name + " is not Ready"
+	for _, c := range pod.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil && w.Reason != "" {
+			problem += ": " + w.Reason
+		}
+	}
+	return agentState{problem, &since}
+}
+
+func isAgentPod(pod *corev1.Pod) bool { return pod.Labels[agentComponentLabel] == agentComponent }
+
+// readySince returns since when the Node is Ready, so that an agent should run. Nil: that is
+// not known.
+func readySince(n *corev1.Node) *time.Time {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && !c.LastTransitionTime.IsZero() {
+			return &c.LastTransitionTime.Time
+		}
+	}
+	return nil
+}
+
+// serviceIndex finds EndpointSlices by the namespace/name of their Service.
+const serviceIndex = "service"
+
+var byService = cache.Indexers{serviceIndex: func(object any) ([]string, error) {
+	s, ok := object.(*discoveryv1.EndpointSlice)
+	if !ok {
+		return nil, nil
+	}
+	return []string{serviceOf(s)}, nil
+}}
+
+func serviceOf(s *discoveryv1.EndpointSlice) string {
+	return s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]
+}
+
+// webhooks returns the webhooks that can block requests, and the nodes of their
+// backends.
+func (r *Reader) webhooks() []fleet.Webhook {
+	validating := values(sorted[*admissionregistrationv1.ValidatingWebhookConfiguration](r.validating))
+	mutating := values(sorted[*admissionregistrationv1.MutatingWebhookConfiguration](r.mutating))
+	var slices []discoveryv1.EndpointSlice
+	for _, w := range preflight.Webhooks(validating, mutating, nil) {
+		found, err := r.backends.GetIndexer().ByIndex(serviceIndex, w.Namespace+"/"+w.Service)
+		if err != nil {
+			continue // the index is there: it was added with the informer
+		}
+		for _, object := range found {
+			if s, ok := object.(*discoveryv1.EndpointSlice); ok {
+				slices = append(slices, *s)
+			}
+		}
+	}
+	return preflight.Webhooks(validating, mutating, slices)
+}
+
+// counts reports whether a plan may depend on the object. Most EndpointSlices belong to no
+// webhook, and the coordinator's own Lease is renewed all the time.
+func (r *Reader) counts(object any) bool {
+	if lease, ok := object.(*coordinationv1.Lease); ok {
+		return slot.Is(lease)
+	}
+	s, ok := object.(*discoveryv1.EndpointSlice)
+	if !ok {
+		return true
+	}
+	for _, w := range r.webhooks() {
+		if w.Namespace+"/"+w.Service == serviceOf(s) {
+			return true
+		}
+	}
+	return false
 }

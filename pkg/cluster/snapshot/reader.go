@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,9 +18,11 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
@@ -181,4 +184,76 @@ func essence(object any) any {
 		return o.GetResourceVersion()
 	}
 	return object
+}
+
+// kinds reads several kinds at once. Unlike an errgroup it returns the same error every
+// time, if several kinds cannot be read.
+type kinds struct {
+	running sync.WaitGroup
+	errs    []*error
+}
+
+// Go reads one more kind.
+func (k *kinds) Go(read func() error) {
+	result := new(error)
+	k.errs = append(k.errs, result)
+	k.running.Go(func() { *result = read() })
+}
+
+// Wait returns when all kinds have been read, with the error of the one that was begun
+// first.
+func (k *kinds) Wait() error {
+	k.running.Wait()
+	for _, err := range k.errs {
+		if *err != nil {
+			return *err
+		}
+	}
+	return nil
+}
+
+// read lists all objects of a kind that the labels select, trimmed. They are in all when
+// the kinds have been waited for.
+func read[T any, L runtime.Object](ctx context.Context, k *kinds, all *[]T, kind string, page func(context.Context, metav1.ListOptions) (L, error), labels string) {
+	k.Go(func() (err error) {
+		*all, err = listed(ctx, page, metav1.ListOptions{LabelSelector: labels}, func(object *T) T {
+			trim(object)
+			return *object
+		})
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", kind, err)
+		}
+		return nil
+	})
+}
+
+// Caches are the stores from which a Reader takes snapshots, but for those of webhooks,
+// DaemonSets and agents' pods.
+type Caches struct {
+	Nodes, Pods, Leases                                  cache.Store
+	Policies, Schedules, Upgrades, NodeUpgrades, Records cache.Store
+	Inventories                                          cache.Store
+}
+
+// Caches returns the stores that the watches fill, for a caller that fills them itself.
+func (r *Reader) Caches() Caches {
+	return Caches{
+		Nodes: r.nodes.GetStore(), Pods: r.pods.GetStore(), Leases: r.leases.GetStore(),
+		Policies: r.policies.GetStore(), Schedules: r.schedules.GetStore(), Upgrades: r.upgrades.GetStore(),
+		NodeUpgrades: r.nodeUpgrades.GetStore(), Records: r.records.GetStore(), Inventories: r.inventories.GetStore(),
+	}
+}
+
+// listed lists all objects of a kind, page after page, and keeps the part of each that
+// keep returns, because all of them in full may not fit into memory.
+func listed[T any, L runtime.Object](ctx context.Context, page func(context.Context, metav1.ListOptions) (L, error), options metav1.ListOptions, keep func(*T) T) ([]T, error) {
+	var all []T
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return page(ctx, options)
+	})
+	err := pages.EachListItem(ctx, options, func(object runtime.Object) error {
+		all = append(all, keep(any(object).(*T)))
+		return nil
+	})
+	return all, err
 }

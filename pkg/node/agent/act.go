@@ -1,10 +1,15 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
@@ -84,4 +89,90 @@ func (a *Agent) drain(ctx context.Context, action machine.Action, o machine.Obse
 	}
 	a.drained = &machine.Drain{At: a.Now(), Left: progress.Left, Blocked: progress.Blocked, Message: progress.Message}
 	return progress.Refused
+}
+
+// The first and the longest pause before a failed start of a verb is retried.
+const (
+	firstStartPause = 5 * time.Second
+	lastStartPause  = time.Minute
+)
+
+// startFailure is why a verb could not be started, and the pause before the retry.
+type startFailure struct {
+	machine.StartFailure
+	pause time.Duration
+}
+
+// start starts a verb on the host. It records a failure for the status; the pauses between
+// retries grow.
+func (a *Agent) start(ctx context.Context, v verb.Verb, key string, in verb.Input) error {
+	entry, ok := verb.Lookup(v)
+	if !ok {
+		return fmt.Errorf("there is no host verb %q", v)
+	}
+	err := a.startVerb(ctx, entry, key, in)
+	if err == nil {
+		delete(a.startFailures, v)
+		a.stageAgain = a.stageAgain && v != verb.Stage
+		return nil
+	}
+	now, last := a.Now(), a.startFailures[v]
+	if last.Key != key {
+		last = startFailure{}
+	}
+	pause := min(max(2*last.pause, firstStartPause), lastStartPause)
+	a.startFailures[v] = startFailure{pause: pause, StartFailure: machine.StartFailure{
+		Key: key, Reason: host.ReasonOf(err, entry.Failed), Message: err.Error(), RetryAt: now.Add(pause),
+	}}
+	return err
+}
+
+func (a *Agent) startVerb(ctx context.Context, entry verb.Entry, key string, in verb.Input) error {
+	if err := a.checkPolicy(ctx, entry); err != nil {
+		return err
+	}
+	if err := a.checkSpec(ctx, entry, in); err != nil {
+		return err
+	}
+	request, err := entry.Request(key, in)
+	if err != nil {
+		return err
+	}
+	return a.Host.Start(ctx, request, entry.Options(in))
+}
+
+// clusterConfiguration returns kubeadm's ClusterConfiguration, from the ConfigMap
+// kubeadm-config. Every kubelet may read it: kubeadm's Role kubeadm:nodes-kubeadm-config
+// allows it to the group system:nodes (kubeadm 1.34, phases/uploadconfig).
+func (a *Agent) clusterConfiguration(ctx context.Context) (string, error) {
+	config, err := a.Kubelet.ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubeadm-config", metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading which container images the cluster uses, in the ConfigMap kube-system/kubeadm-config, as this node's kubelet: %w", err)
+	}
+	return config.Data["ClusterConfiguration"], nil
+}
+
+// abandonedTimeout limits the reads of checkAbandoned. The only API server may be down
+// already, on the very node that is to reboot.
+const abandonedTimeout = 5 * time.Second
+
+// checkAbandoned returns an error if a person has abandoned the node. A node that hung after
+// its last check may have stale watches, and must not reboot then. If the API server does
+// not answer, the node finishes its attempt.
+func (a *Agent) checkAbandoned(ctx context.Context, o machine.Observation) error {
+	ctx, cancel := context.WithTimeout(ctx, abandonedTimeout)
+	defer cancel()
+	released, err := a.stillReleased(ctx, o)
+	if err != nil || released.Reason == "" && o.Spec.Release.Granted() {
+		return nil
+	}
+	node := a.node()
+	if node == nil {
+		return nil
+	}
+	held, err := a.slots.Held(ctx, ownerOf(node))
+	if err != nil || held != "" {
+		return nil
+	}
+	return fmt.Errorf("not rebooting: %s, and the slot is gone (%s)", cmp.Or(released.Message, "the release was withdrawn"), v1alpha1.ReasonAbandoned)
 }

@@ -2,14 +2,18 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
@@ -174,4 +178,110 @@ func one[T any](informer cache.SharedIndexInformer) (none T) {
 		return object.(T)
 	}
 	return none
+}
+
+// Steps runs an agent one reconcile at a time, for a caller that has its own clock and
+// fills the caches itself. Agent.Run does the same with watches.
+type Steps struct{ agent *Agent }
+
+// Caches are the stores from which an agent reads what its watches show.
+type Caches struct {
+	NodeUpgrades, Inventories, Nodes cache.Store
+}
+
+// WatchSlots begins a watch of all slots, or of the one with that name, and returns its store
+// with what the first list has, and how to end it. A nil store: the list failed.
+type WatchSlots func(every bool, name string) (store cache.Store, stop func())
+
+// NewSteps returns the Steps of an agent that has not begun.
+func NewSteps(c Config, watch WatchSlots) *Steps {
+	a := New(c)
+	a.leases.start = func(_ context.Context, scope slotScope) *slotWatch {
+		w, synced := newSlotWatch(), make(chan struct{})
+		w.scope, w.synced = scope, synced
+		if scope != (slotScope{}) {
+			store, stop := watch(scope.every, scope.name)
+			if store == nil {
+				return &w
+			}
+			w.store, w.stop = store, stop
+		}
+		close(synced)
+		return &w
+	}
+	return &Steps{agent: a}
+}
+
+// Caches returns the stores to fill before Resume and Reconcile.
+func (s *Steps) Caches() Caches {
+	a := s.agent
+	return Caches{
+		NodeUpgrades: a.nodeUpgrades.GetStore(), Inventories: a.inventories.GetStore(),
+		Nodes: a.nodes.GetStore(),
+	}
+}
+
+// Resume restores the state of the last agent. It returns false if ctx ended first.
+func (s *Steps) Resume(ctx context.Context) bool { return s.agent.loadState(ctx) }
+
+// Reconcile runs steps until the node has to wait, and returns for how long at most.
+func (s *Steps) Reconcile(ctx context.Context) time.Duration { return s.agent.reconcile(ctx) }
+
+// AskUpdateEngine has the next Reconcile read update_engine's status, as a signal of
+// update_engine does, and the end of the verb "facts".
+func (s *Steps) AskUpdateEngine() { s.agent.engine.ask.Store(true) }
+
+// State returns the node's progress.
+func (s *Steps) State() machine.State { return s.agent.state }
+
+// AccountDir is where a pod finds its ServiceAccount.
+const AccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// Clients are the two identities of an agent.
+type Clients struct {
+	Account, Kubelet kube.Interface
+	Upgrades         *kube.Kinds
+	// Clock compares the node's clock with the API server's.
+	Clock *kube.Clock
+}
+
+// Connect makes clients for the API server that the kubelet's own kubeconfig
+// names: it can be reached without cluster DNS, CNI and kube-proxy. Certificate
+// and token are named as files, which client-go reads again when they rotate.
+func Connect(kubeletConfig, accountDir string) (*Clients, error) {
+	kubelet, err := clientcmd.BuildConfigFromFlags("", kubeletConfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubelet's kubeconfig %s: %w", kubeletConfig, err)
+	}
+	if kubelet.CAFile != "" {
+		// A file of the host that the pod does not mount; it holds the same.
+		kubelet.CAFile = filepath.Join(accountDir, "ca.crt")
+	}
+	kubelet.UserAgent = "kubectl-upgrade-agent/kubelet"
+	// A full node has a few hundred pods, each asked about in a round.
+	kubelet.QPS, kubelet.Burst = 50, 200
+	kubelet.Wrap(retryReads)
+	account := &rest.Config{
+		Host:            kubelet.Host,
+		APIPath:         kubelet.APIPath,
+		BearerTokenFile: filepath.Join(accountDir, "token"),
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: kubelet.CAData, CAFile: kubelet.CAFile, ServerName: kubelet.ServerName, Insecure: kubelet.Insecure,
+		},
+		UserAgent: "kubectl-upgrade-agent",
+		QPS:       kubelet.QPS, Burst: kubelet.Burst,
+	}
+	account.Wrap(retryReads)
+	c := Clients{Clock: &kube.Clock{}}
+	account.Wrap(c.Clock.Wrap)
+	if c.Kubelet, err = kube.NewForConfig(kubelet); err != nil {
+		return nil, fmt.Errorf("making a client with the kubelet's identity: %w", err)
+	}
+	if c.Account, err = kube.NewForConfig(account); err != nil {
+		return nil, fmt.Errorf("making a client with the ServiceAccount's identity: %w", err)
+	}
+	if c.Upgrades, err = kube.NewKinds(account); err != nil {
+		return nil, err
+	}
+	return &c, nil
 }

@@ -20,22 +20,7 @@
 //   - An unavailable API server ends neither a verb on the host nor the agent: the upgrade
 //     of a single control plane makes it unavailable twice.
 //
-// Its parts, in the order of one reconcile:
-//
-//	loop      Agent and its clients: agent.go, identity.go, readretry.go; the loop:
-//	          loop.go; what wakes it: watch.go, slotwatch.go; one reconcile at a time, for the
-//	          simulator: steps.go
-//	observe   the Node, the Leases and the NodeUpgrade: observe.go; the verbs' results
-//	          and the host's facts for machine: hostfacts.go, osreboot.go; the agent's
-//	          view of the host, and when it is renewed: hostview.go; etcd's members:
-//	          etcd.go, etcdsnapshot.go; the control plane's health: health.go; whether
-//	          the kubelet may write its Node: registration.go; whether it renews its
-//	          Lease: lease.go
-//	gate      why the node may not continue: gate.go, gateupgrade.go, specmatch.go,
-//	          policy.go, skew.go, etcdgate.go, managers.go
-//	persist   machine's State as NodeUpgrade.status: status.go, state.go, conditions.go,
-//	          writes.go; the NodeInventory: inventory.go, factschanged.go
-//	act       one action: act.go; a verb on the host: startverb.go,
-//	          kubeadmconfig.go; the cordon: cordon.go; before a reboot: abandoned.go
-//	beside    kubeadm's output in the agent's log: kubeadmlog.go
+// A reconcile observes the Node, the Leases, the NodeUpgrade and the host (observe.go, host.go,
+// etcd.go), asks the gate why the node may not continue (gate.go, policy.go), persists machine's
+// State as NodeUpgrade.status (status.go), and carries out one action (act.go, cordon.go).
 package agent

@@ -2,16 +2,25 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/plan"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // How old an answer of etcd may be.
@@ -113,4 +122,151 @@ func (v *etcdView) answer(last *verb.Result) {
 	default:
 		v.facts = out.Etcd
 	}
+}
+
+// readSnapshot reads the result of the verb snapshot, for the status.
+func (a *Agent) readSnapshot(last *verb.Result, o *machine.Observation) {
+	var out verb.SnapshotOutput
+	if err := last.Decode(&out); err != nil {
+		work := o.Work[verb.Snapshot]
+		work.OK, work.Message = false, "what the snapshot left cannot be read: "+err.Error()
+		o.Work[verb.Snapshot] = work
+		return
+	}
+	o.EtcdSnapshot = &v1alpha1.EtcdSnapshot{
+		Node: a.Node, Path: out.Path, Digest: v1alpha1.DigestOf(out.SHA256), CreationTime: *timeOf(out.TakenAt),
+	}
+}
+
+// health returns the health of this node and its control plane. A static pod's Ready
+// condition is enough, as the kubelet probes it; etcd's members were asked directly.
+func (a *Agent) health(ctx context.Context, o machine.Observation) *machine.Health {
+	if err := a.unhealthy(ctx, o); err != nil {
+		return &machine.Health{Message: err.Error()}
+	}
+	return &machine.Health{OK: true}
+}
+
+func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
+	if !o.Node.Ready {
+		return fmt.Errorf("the node is not Ready")
+	}
+	if o.Host.KubeletProblem != "" {
+		return errors.New(o.Host.KubeletProblem)
+	}
+	if !o.Host.ControlPlane {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
+	pods, err := a.Kubelet.Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
+		LabelSelector: "tier=control-plane",
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", a.Node).String(),
+	})
+	if err != nil {
+		return fmt.Errorf("listing this node's static pods: %w", err)
+	}
+	byComponent := map[string]*corev1.Pod{}
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; fleet.IsStaticPod(pod) {
+			byComponent[pod.Labels["component"]] = pod
+		}
+	}
+	for _, component := range host.ControlPlaneComponents {
+		pod := byComponent[component]
+		switch {
+		case pod == nil:
+			return fmt.Errorf("found no %s pod", component)
+		case o.Spec.Type != v1alpha1.TypeReboot && a.state.Follows(o.Spec) && !reached(pod, o.Spec.Version):
+			return fmt.Errorf("%s is still at %s", component, fleet.StaticPodVersion(pod))
+		case !fleet.PodReady(pod):
+			return fmt.Errorf("%s is not Ready", component)
+		}
+	}
+	// etcd's version is not compared, because kubeadm decides when to change it. A member
+	// that answers may still wait for its pod's probes, and preflight would find it
+	// unready.
+	if pod := byComponent["etcd"]; pod != nil && !fleet.PodReady(pod) {
+		return fmt.Errorf("etcd is not Ready")
+	}
+	return a.etcdHealth()
+}
+
+// reached reports whether the pod runs version want or a newer one.
+func reached(pod *corev1.Pod, want string) bool {
+	v, err := version.Parse(want)
+	return err == nil && version.Reached(fleet.StaticPodVersion(pod), v)
+}
+
+// members returns this node's own member, which is the first, and the others. etcd always
+// lists the member that answers.
+func (v *etcdView) members() (own v1alpha1.EtcdMember, others []v1alpha1.EtcdMember) {
+	return v.facts.Members[0], v.facts.Members[1:]
+}
+
+// voters returns the voting members. This node's own has the node's name.
+func (v *etcdView) voters(node string) []fleet.StaticPod {
+	var list []fleet.StaticPod
+	own, others := v.members()
+	own.Name = node
+	for _, m := range append([]v1alpha1.EtcdMember{own}, others...) {
+		if !m.Learner {
+			list = append(list, fleet.StaticPod{Node: m.Name, Ready: m.Healthy})
+		}
+	}
+	return list
+}
+
+// etcdHold holds a control-plane node whose member etcd needs for its majority, or if that
+// is not known, unless the upgrade ignores the check.
+func (a *Agent) etcdHold(o machine.Observation, upgrade v1alpha1.ClusterUpgradeSpec) fleet.Hold {
+	facts := a.etcd.facts
+	if o.Host == nil || !o.Host.ControlPlane || facts == nil || upgrade.Ignores(preflight.EtcdQuorum) {
+		return fleet.Hold{}
+	}
+	if facts.Problem != "" {
+		return fleet.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: "could not determine whether etcd keeps its majority without this node: " + facts.Problem}
+	}
+	voters := a.etcd.voters(a.Node)
+	hold := plan.EtcdGate(voters, len(voters), a.Node)
+	if hold.Reason != "" {
+		_, others := a.etcd.members()
+		hold.Message += describeUnhealthy(others)
+	}
+	return hold
+}
+
+// etcdHealth returns an error unless this node's member and a majority are healthy.
+func (a *Agent) etcdHealth() error {
+	facts := a.etcd.facts
+	switch {
+	case facts == nil:
+		return nil
+	case facts.Problem != "":
+		return fmt.Errorf("etcd: %s", facts.Problem)
+	}
+	if own, _ := a.etcd.members(); !own.Healthy {
+		return fmt.Errorf("this node's member of etcd %s", own.Problem)
+	}
+	voters, healthy := a.etcd.voters(a.Node), 0
+	for _, one := range voters {
+		if one.Ready {
+			healthy++
+		}
+	}
+	if healthy < fleet.Majority(len(voters)) {
+		return fmt.Errorf("%d of etcd's %d members are healthy%s", healthy, len(voters), describeUnhealthy(facts.Members))
+	}
+	return nil
+}
+
+// describeUnhealthy returns the problems of unhealthy members, for a message.
+func describeUnhealthy(members []v1alpha1.EtcdMember) string {
+	text := ""
+	for _, m := range members {
+		if !m.Healthy {
+			text += fmt.Sprintf("; member %s %s", m.Name, m.Problem)
+		}
+	}
+	return text
 }

@@ -2,11 +2,14 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -15,6 +18,8 @@ import (
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/rebootmanager"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
 )
 
 // gateTimeout limits the gate's reads. The gate stays closed while the API server does not
@@ -139,4 +144,143 @@ func (a *Agent) stillHoldsSlot(ctx context.Context, node *corev1.Node, o machine
 		return fleet.Hold{Reason: v1alpha1.ReasonNoSlot, Message: fmt.Sprintf("this node no longer holds slot %s; its holder is %q", s.Name, s.Holder.Node)}, nil
 	}
 	return fleet.Hold{}, nil
+}
+
+// upgradeOf reads the upgrade that a NodeUpgrade.spec refers to; nil if it no longer
+// exists. An upgrade that was created again under the same name is another one.
+func (a *Agent) upgradeOf(ctx context.Context, ref *v1alpha1.UpgradeReference) (*v1alpha1.ClusterUpgrade, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	upgrade, err := a.Upgrades.ClusterUpgrades.Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case err == nil && string(upgrade.UID) == ref.UID:
+		return upgrade, nil
+	case err != nil && !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("reading upgrade %q: %w", ref.Name, err)
+	}
+	return a.followedUpgrade(ctx, ref)
+}
+
+// followedUpgrade returns an upgrade that succeeded and was deleted, but to whose version
+// late nodes are still brought; or nil. Only windows apply to it.
+func (a *Agent) followedUpgrade(ctx context.Context, ref *v1alpha1.UpgradeReference) (*v1alpha1.ClusterUpgrade, error) {
+	policy, err := a.policy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if followed := plan.FollowedUpgrade(policy); followed != nil && string(followed.UID) == ref.UID {
+		return followed, nil
+	}
+	return nil, nil
+}
+
+// onHold holds a node that a person put on hold. It reads live, as the watch may be stale.
+func (a *Agent) onHold(ctx context.Context) (fleet.Hold, error) {
+	node, err := a.Kubelet.Nodes().Get(ctx, a.Node, metav1.GetOptions{})
+	if err != nil {
+		return fleet.Hold{}, fmt.Errorf("reading node %s: %w", a.Node, err)
+	}
+	return plan.HoldLabelGate(node.Labels), nil
+}
+
+// managers holds the node if kured or FLUO also reboots nodes, which the coordinator may
+// not have noticed yet. It reads the DaemonSets, of which there are few, and this Node, but
+// not all Nodes: 5,000 agents would each read 5,000 of them.
+func (a *Agent) managers(ctx context.Context, node *corev1.Node, upgrade v1alpha1.ClusterUpgradeSpec) (fleet.Hold, error) {
+	list, err := a.Account.DaemonSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fleet.Hold{}, fmt.Errorf("listing DaemonSets, to see whether another program reboots nodes: %w", err)
+	}
+	daemonSets := make([]*appsv1.DaemonSet, len(list.Items))
+	for i := range list.Items {
+		daemonSets[i] = &list.Items[i]
+	}
+	policy, err := a.policy(ctx)
+	if err != nil {
+		return fleet.Hold{}, err
+	}
+	var problem error
+	active := rebootmanager.Active([]*corev1.Node{node}, daemonSets, policy.RebootManagers())
+	hold := plan.ManagerGate(active, upgrade, a.onControlPlane(), func(name string) bool {
+		left, err := a.leaves(ctx, name)
+		problem = errors.Join(problem, err)
+		return left
+	})
+	return hold, problem
+}
+
+// leaves reports whether the node of that name is not managed, and holds no slot. Nothing is
+// known about a node without a NodeUpgrade: it may be a managed one that has just joined.
+func (a *Agent) leaves(ctx context.Context, name string) (bool, error) {
+	other, err := a.Upgrades.NodeUpgrades.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("reading NodeUpgrade %s, to see whether its node is managed: %w", name, err)
+	}
+	return !other.Spec.Managed && other.Status.Slot == "", nil
+}
+
+// skew holds an upgrade that violates Kubernetes' version skew policy: no skipped minor, no
+// downgrade, and no kubelet newer than a running apiserver.
+func (a *Agent) skew(ctx context.Context, o machine.Observation) (fleet.Hold, error) {
+	if o.Spec.Type == v1alpha1.TypeReboot {
+		return fleet.Hold{}, nil
+	}
+	pods, err := a.Account.Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
+	if err != nil {
+		return fleet.Hold{}, fmt.Errorf("listing the apiservers: %w", err)
+	}
+	if err := checkSkew(pods.Items, o); err != nil {
+		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}, nil
+	}
+	return fleet.Hold{}, nil
+}
+
+func checkSkew(apiServers []corev1.Pod, o machine.Observation) error {
+	target, err := version.Parse(o.Spec.Version)
+	if err != nil {
+		return err
+	}
+	kubelet, err := version.Parse(o.Node.KubeletVersion)
+	if err != nil {
+		return fmt.Errorf("the kubelet's version: %w", err)
+	}
+	if err := version.CheckStep(kubelet, target); err != nil {
+		return err
+	}
+	servers, err := versionsOf(apiServers)
+	if err != nil {
+		return err
+	}
+	if o.Spec.Release == v1alpha1.ReleaseControlPlane {
+		return version.CheckAPIServers(append(servers, target)...)
+	}
+	for _, server := range servers {
+		if err := version.CheckKubelet(target, server); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// versionsOf returns the apiservers' versions, by their images' tags.
+func versionsOf(apiServers []corev1.Pod) ([]version.Version, error) {
+	var versions []version.Version
+	for i := range apiServers {
+		if !fleet.IsStaticPod(&apiServers[i]) {
+			continue
+		}
+		v, err := version.Parse(fleet.StaticPodVersion(&apiServers[i]))
+		if err != nil {
+			return nil, fmt.Errorf("apiserver %s: %w", apiServers[i].Name, err)
+		}
+		versions = append(versions, v)
+	}
+	if len(versions) == 0 {
+		return nil, fmt.Errorf("found no kube-apiserver pod to compare versions with")
+	}
+	return versions, nil
 }

@@ -1,14 +1,23 @@
 package agent
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 )
 
@@ -126,4 +135,147 @@ func orderedSlot(nu *v1alpha1.NodeUpgrade) string {
 		return ""
 	}
 	return nu.Spec.Slot
+}
+
+// registrationAge is how long the answer to a dry run counts.
+const registrationAge = 10 * time.Second
+
+// registrationView is the last answer to what the kubelet writes to its Node.
+type registrationView struct {
+	at      time.Time
+	problem string
+}
+
+// checkRegistration tries, as dry runs, what a kubelet writes to its Node after its start,
+// while it has not done so: an admission webhook may refuse it, and only the kubelet's own
+// log would say so.
+func (a *Agent) checkRegistration(ctx context.Context, o *machine.Observation) {
+	if !machine.AwaitsKubelet(a.state, *o) {
+		a.registration = registrationView{}
+		return
+	}
+	if o.Now.Sub(a.registration.at) >= registrationAge {
+		a.registration.at, a.registration.problem = o.Now, ""
+		if err := a.registrationRefused(ctx); err != nil {
+			a.registration.problem = err.Error()
+		}
+	}
+	o.KubeletRefused = a.registration.problem
+}
+
+// registrationRefused returns the API server's answer if it refuses one of the dry runs. A
+// Node that exists already is no refusal, and neither is an API server that does not answer.
+func (a *Agent) registrationRefused(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	nodes, dryRun := a.Kubelet.Nodes(), []string{metav1.DryRunAll}
+	_, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: a.Node}}, metav1.CreateOptions{DryRun: dryRun})
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		_, err = nodes.Patch(ctx, a.Node, types.MergePatchType, []byte("{}"), metav1.PatchOptions{DryRun: dryRun}, "status")
+	}
+	if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+		return nil // no answer
+	}
+	return err
+}
+
+const (
+	// leaseAge is how long an answer about the kubelet's Lease counts: a kubelet renews it as
+	// often.
+	leaseAge = 10 * time.Second
+	// leaseLasts is how long a renewal counts, unless the Lease says so: the default of
+	// KubeletConfiguration's nodeLeaseDurationSeconds.
+	leaseLasts = 40 * time.Second
+)
+
+// leaseView is what was last read of the kubelet's Lease.
+type leaseView struct {
+	machine.Lease
+	readAt time.Time // the last attempt; zero: there was none
+}
+
+// readLease reads the Lease that the kubelet renews, while machine needs it. A kubelet may get its
+// own Lease, and may not watch it (authorizeLease in plugin/pkg/auth/authorizer/node, v1.34.3).
+func (a *Agent) readLease(ctx context.Context, o *machine.Observation) {
+	if !machine.NeedsLease(a.state, *o) {
+		a.lease = leaseView{}
+		return
+	}
+	seen := &a.lease
+	if age := o.Now.Sub(seen.readAt); age >= leaseAge || age < 0 || o.Now.Sub(seen.RenewedAt) > seen.Lasts {
+		a.askForLease(ctx, o.Now)
+	}
+	o.Lease = &seen.Lease
+}
+
+func (a *Agent) askForLease(ctx context.Context, now time.Time) {
+	seen := &a.lease
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
+	lease, err := a.Kubelet.Leases(corev1.NamespaceNodeLease).Get(ctx, a.Node, metav1.GetOptions{})
+	if seen.readAt = now; err != nil && !apierrors.IsNotFound(err) {
+		seen.ReadSince = time.Time{}
+		a.Log.DebugContext(ctx, "reading the kubelet's Lease", "node", a.Node, "error", err)
+		return
+	}
+	if seen.ReadSince.IsZero() {
+		seen.ReadSince = now
+	}
+	if err != nil {
+		return // a kubelet that works creates it again
+	}
+	seen.Lasts = cmp.Or(time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second, leaseLasts)
+	if renewed := lease.Spec.RenewTime; renewed != nil {
+		seen.RenewedAt = renewed.Time
+	}
+}
+
+const engineTimeout = 5 * time.Second
+
+// engineView is the last status of Flatcar's update_engine.
+type engineView struct {
+	// ask is set when the status may have changed: update_engine sent a signal, or the
+	// host's facts are being gathered.
+	ask     atomic.Bool
+	status  string
+	problem string // why the last read failed; status is kept
+}
+
+// readUpdateEngine reads update_engine's status if it may have changed. An error only means
+// that the node is not rebooted for it.
+func (a *Agent) readUpdateEngine(ctx context.Context) {
+	if !a.engine.ask.Swap(false) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
+	defer cancel()
+	status, err := a.Host.UpdateEngine(ctx)
+	if err != nil {
+		a.Log.WarnContext(ctx, "asking update_engine", "node", a.Node, "error", err)
+		a.engine.problem = err.Error()
+		return
+	}
+	a.engine.status, a.engine.problem = status, ""
+}
+
+// osReboot reports whether the operating system requires a reboot, and why.
+// update_engine touches /run/reboot-required too, and says more.
+func osReboot(f host.Facts, updateEngine string) (required bool, reason string) {
+	if updateEngine == host.UpdateEngineNeedReboot {
+		return true, "the operating system asks for a reboot: Flatcar's update_engine has installed an update (" + updateEngine + ")"
+	}
+	return f.RebootRequired, f.RebootReason
+}
+
+// rebootReason returns every reason for a reboot, Kubernetes' own first; or an empty
+// string.
+func rebootReason(f host.Facts, updateEngine string) string {
+	var reasons []string
+	if f.Active != "" && f.Merged != "" && f.Active != f.Merged {
+		reasons = append(reasons, fmt.Sprintf("runs %s, and the next boot brings %s", f.Merged, f.Active))
+	}
+	if required, reason := osReboot(f, updateEngine); required {
+		reasons = append(reasons, reason)
+	}
+	return strings.Join(reasons, "; ")
 }

@@ -2,16 +2,21 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/slot"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/kube"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/host"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/machine"
 	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/node/verb"
 )
 
@@ -129,3 +134,124 @@ func (w *podWatch) stop() {
 }
 
 var _ Host = (*host.Client)(nil)
+
+// slotScope says which Leases of slots an agent watches: every one, one, or none.
+type slotScope struct {
+	every bool
+	name  string
+}
+
+// slotWatch watches the Leases of slots in a scope. A worker at rest watches none, and
+// otherwise its own: in a large cluster there are hundreds, which change all the time, and
+// each change would go to every agent.
+type slotWatch struct {
+	scope slotScope
+	store cache.Store
+	stop  context.CancelFunc
+	// next is the watch that replaces this one when it has read its scope.
+	next   *slotWatch
+	synced <-chan struct{} // closed once it has
+	// start begins a watch of a scope. Nil: another program fills the store, with all slots.
+	start func(ctx context.Context, scope slotScope) *slotWatch
+}
+
+func newSlotWatch() slotWatch {
+	return slotWatch{store: cache.NewStore(cache.MetaNamespaceKeyFunc), stop: func() {}}
+}
+
+// slotSync is how long a reconcile waits for the first list of a scope.
+const slotSync = 10 * time.Second
+
+// follow changes the scope. It returns an error if the Leases could not be read in time; the
+// former scope remains.
+func (w *slotWatch) follow(ctx context.Context, scope slotScope) error {
+	switch {
+	case w.scope == scope:
+		return nil
+	case w.start == nil:
+		w.scope = scope
+		return nil
+	}
+	if w.next == nil || w.next.scope != scope {
+		if w.next != nil {
+			w.next.stop()
+		}
+		w.next = w.start(ctx, scope)
+	}
+	select {
+	case <-w.next.synced:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(slotSync):
+		return fmt.Errorf("reading the slots: no answer for %s", slotSync)
+	}
+	w.stop()
+	w.scope, w.store, w.stop, w.next = scope, w.next.store, w.next.stop, nil
+	return nil
+}
+
+// leases returns the Leases in the scope.
+func (w *slotWatch) leases() []*coordinationv1.Lease {
+	var list []*coordinationv1.Lease
+	for _, object := range w.store.List() {
+		if lease := object.(*coordinationv1.Lease); w.scope.every || lease.Name == w.scope.name {
+			list = append(list, lease)
+		}
+	}
+	return list
+}
+
+// watchSlots begins a watch of the Leases in a scope, which wakes the loop.
+func (a *Agent) watchSlots(ctx context.Context, scope slotScope) *slotWatch {
+	w := newSlotWatch()
+	w.scope = scope
+	if scope == (slotScope{}) {
+		synced := make(chan struct{})
+		close(synced)
+		w.synced = synced
+		return &w
+	}
+	ctx, w.stop = context.WithCancel(ctx)
+	informer := kube.Informer(a.Account.Leases(v1alpha1.Namespace), &coordinationv1.Lease{}, func(o *metav1.ListOptions) { slots(o, scope) })
+	_ = informer.SetTransform(trim) // an informer refuses it only after it has started
+	addKick(informer, a.wakeUp)
+	go informer.RunWithContext(ctx)
+	w.store, w.synced = informer.GetStore(), informer.HasSyncedChecker().Done()
+	return &w
+}
+
+// slots selects the Leases in a scope. A first list from an apiserver that lags behind may
+// still show a slot that the node has freed: an agent that has just started would resume with
+// it.
+func slots(o *metav1.ListOptions, scope slotScope) {
+	if scope.every {
+		o.LabelSelector = slot.LabelSelector
+	} else {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, scope.name).String()
+	}
+	if o.ResourceVersion == "0" {
+		o.ResourceVersion = "" // most recent: kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
+	}
+}
+
+// slotScope returns which Leases to watch. Whenever the node's slot may be another one than
+// its order names, that is every one. A control plane watches every one, to know whether a
+// node is out of service.
+func (a *Agent) slotScope(nu *v1alpha1.NodeUpgrade, node *corev1.Node) slotScope {
+	seen, between := a.slot(node, orderedSlot(nu)), a.state.Step != "" && machine.BetweenAttempts(a.state.Step)
+	switch {
+	case a.onControlPlane():
+		return slotScope{every: true}
+	case seen.Held != "":
+		return slotScope{name: seen.Held}
+	case nu == nil:
+		return slotScope{every: true}
+	case nu.Spec.Slot != "":
+		return slotScope{name: nu.Spec.Slot}
+	case seen.Reserved != "":
+		return a.leases.scope
+	case nu.Spec.Release.Granted() || node.Annotations[v1alpha1.SlotAnnotation] != "" || nu.Status.Slot != "" || !between:
+		return slotScope{every: true}
+	}
+	return slotScope{}
+}

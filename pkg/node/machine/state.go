@@ -194,8 +194,8 @@ func (s State) firstEntered(step v1alpha1.Step, others ...v1alpha1.Step) time.Ti
 	return first
 }
 
-// withWork returns the action that runs a verb on the host. A verb that cannot be started has not failed: it counts as
-// no attempt, and is started again after a pause and keeps the reason in the State.
+// withWork returns the action that runs a verb on the host. A verb that cannot be started has not
+// failed: it counts as no attempt, is started again after a pause, and the State keeps the reason.
 func withWork(s State, o Observation, v verb.Verb, key string) (State, Action) {
 	u := o.Work[v].StartFailure
 	if u.Key != key || u.Reason == "" {

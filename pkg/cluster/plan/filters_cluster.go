@@ -1,0 +1,191 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+)
+
+// nodeFailed holds every node after another one has failed, or until one that failed
+// in an earlier upgrade is back in service.
+func nodeFailed(c *cluster, _ *node) fleet.Hold {
+	switch {
+	case c.failed != nil:
+		message := fmt.Sprintf("node %s failed (%s): no other node begins", c.failed.Name, c.failed.cause.Reason)
+		return fleet.Hold{Reason: v1alpha1.ReasonNodeFailed, Message: message}
+	case c.aborting != nil:
+		n := c.aborting
+		message := fmt.Sprintf("node %s aborts its attempt at upgrade %s first, in which it failed; if it never comes back: `kubectl upgrade abandon %s`", n.Name, n.status.Upgrade.Name, n.Name)
+		return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
+	}
+	return fleet.Hold{}
+}
+
+const (
+	// minRebootTimeout is the least time that a rebooting node may be NotReady before
+	// it counts as lost: a real machine takes minutes for its firmware alone.
+	minRebootTimeout = 5 * time.Minute
+	// notReadyTimeout is how long a node may be NotReady in a step in which it does not
+	// reboot. Kubernetes itself waits 40 seconds before it marks a node NotReady.
+	notReadyTimeout = time.Minute
+	// relapsesFor is how long after its upgrade a node that stops being Ready is taken to
+	// have done so because of it.
+	relapsesFor = time.Hour
+)
+
+// notBack holds every node while one that went out of service does not come back,
+// or was upgraded and stopped being Ready soon after, because the same might happen to the
+// next.
+func notBack(c *cluster, _ *node) fleet.Hold {
+	if c.lost == nil {
+		return fleet.Hold{}
+	}
+	return c.lost.notBack()
+}
+
+// notBack returns the hold that a lost node puts on the others.
+func (n *node) notBack() fleet.Hold {
+	if !n.busy() {
+		message := fmt.Sprintf("node %s was upgraded, and has been NotReady since %s: no other node begins; docs/rollback.md says how its kubelet goes back, and if it never comes back: `kubectl upgrade abandon %s`",
+			n.Name, clock(*n.NotReadySince), n.Name)
+		return fleet.Hold{Reason: v1alpha1.ReasonNotReadyAfterUpgrade, Message: message}
+	}
+	message := fmt.Sprintf("node %s has been NotReady since %s, in the step %s; if it never comes back: `kubectl upgrade abandon %s`",
+		n.Name, clock(*n.NotReadySince), n.status.Step, n.Name)
+	return fleet.Hold{Reason: v1alpha1.ReasonNodeNotBack, Message: message}
+}
+
+// relapsed reports whether the upgrade had upgraded the node, which stopped being Ready soon
+// after: a kubelet may die minutes after it has become Ready.
+func (c *cluster) relapsed(n *node) bool {
+	if n.Ready || n.NotReadySince == nil || n.busy() || !n.concerned || !n.upToDate || !c.target.isFor(n.status.Upgrade) {
+		return false
+	}
+	for _, step := range slices.Backward(n.status.Steps) {
+		if step.Step == v1alpha1.StepUnlocking && step.EndTime != nil {
+			return n.NotReadySince.Sub(step.EndTime.Time) <= relapsesFor
+		}
+	}
+	return false
+}
+
+// isLost reports whether a busy node has been NotReady for longer than its step should
+// take: its power failed, its network is cut, or it does not boot.
+func (c *cluster) isLost(n *node) bool {
+	at := c.lostAt(n)
+	return at != nil && !c.now.Before(*at)
+}
+
+// lostAt returns when the node counts as lost if it stays NotReady; nil: never.
+func (c *cluster) lostAt(n *node) *time.Time {
+	if n.Ready || n.NotReadySince == nil || !n.busy() || n.failed() || n.abandoned != nil || n.noAgent() {
+		return nil
+	}
+	timeout := notReadyTimeout
+	if n.mayReboot() {
+		timeout = max(minRebootTimeout, 2*c.medians().of[nodePart(n.ControlPlane)])
+	}
+	at := n.NotReadySince.Add(timeout)
+	return &at
+}
+
+// mayReboot reports whether the node may reboot in its step. It may in a step of a
+// newer agent, which this version does not know.
+func (n *node) mayReboot() bool {
+	switch n.status.Step {
+	case v1alpha1.StepUncordoning, v1alpha1.StepObserving, v1alpha1.StepUnlocking:
+		return false
+	}
+	return n.phase == v1alpha1.PhaseCommitted
+}
+
+// otherManager holds every node while another program may reboot managed nodes.
+func otherManager(c *cluster, n *node) fleet.Hold {
+	hold := ManagerGate(c.RebootManagers, c.target.Spec, n.ControlPlane, c.leaves)
+	hold.Stays = hold.Stays || hold.Holds() && c.lockOverdue()
+	return hold
+}
+
+// lockLimit is how long kured may hold its lock before a person has to look at it: its
+// node has not come back, or the lock was forgotten.
+const lockLimit = time.Hour
+
+// lockOverdue reports whether a lock of kured has been held for too long.
+func (c *cluster) lockOverdue() bool {
+	return slices.ContainsFunc(c.RebootManagers, func(m fleet.RebootManager) bool {
+		return m.Since != nil && c.now.Sub(*m.Since) >= lockLimit && !ignored(m, c.target.Spec)
+	})
+}
+
+// ManagerGate holds a node while another program may reboot nodes, unless the check that
+// finds it is ignored. A worker does not wait for kured's lock if all holders are nodes
+// that left reports to be left to other programs: they use up the budget instead. The
+// agent calls ManagerGate again with what it reads itself.
+func ManagerGate(found []fleet.RebootManager, spec v1alpha1.ClusterUpgradeSpec, controlPlane bool, left func(node string) bool) fleet.Hold {
+	for _, manager := range found {
+		if !ignored(manager, spec) && (controlPlane || !leftToOthers(manager, left)) {
+			return fleet.Hold{Reason: v1alpha1.ReasonOtherRebootManager, Message: manager.Message, Stays: !manager.Passes}
+		}
+	}
+	return fleet.Hold{}
+}
+
+func ignored(manager fleet.RebootManager, spec v1alpha1.ClusterUpgradeSpec) bool {
+	return spec.Ignores(preflight.ManagerCheck(manager.Name))
+}
+
+func leftToOthers(manager fleet.RebootManager, left func(node string) bool) bool {
+	return len(manager.Nodes) > 0 && !slices.ContainsFunc(manager.Nodes, func(name string) bool { return !left(name) })
+}
+
+// leaves reports whether the node of that name is left to other programs: it exists, is
+// not managed, and no upgrade has taken it out of service.
+func (c *cluster) leaves(name string) bool {
+	i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })
+	return i >= 0 && !c.manages(c.nodes[i]) && !c.nodes[i].busy()
+}
+
+// rebootedByOthers returns the nodes left to kured that it holds its lock for: it takes
+// them out of service, or is about to.
+func (c *cluster) rebootedByOthers() (nodes []string) {
+	for _, manager := range c.RebootManagers {
+		if c.target != nil && !ignored(manager, c.target.Spec) && leftToOthers(manager, c.leaves) {
+			nodes = append(nodes, manager.Nodes...)
+		}
+	}
+	return nodes
+}
+
+// checkBlocks holds every node, or this one, because of what preflight found.
+func checkBlocks(c *cluster, n *node) fleet.Hold {
+	if len(c.checks.blockAll) > 0 {
+		return c.allBlocked()
+	}
+	if f := c.checks.blockNode[n.Name]; f != nil {
+		return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: sentences(f), Stays: true}
+	}
+	return fleet.Hold{}
+}
+
+// allBlocked returns the first finding that holds every node, and how many more there
+// are. While a control-plane node is being upgraded, findings may be caused by the upgrade
+// itself, as its pods and its etcd member restart: no person has to act on them.
+func (c *cluster) allBlocked() fleet.Hold {
+	if c.busyControlPlane != nil {
+		message := fmt.Sprintf("control-plane node %s is being upgraded; the checks decide when it is done", c.busyControlPlane.Name)
+		return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message}
+	}
+	message := sentences(c.checks.blockAll[0])
+	switch more := len(c.checks.blockAll) - 1; more {
+	case 0:
+	case 1:
+		message += " One more check blocks."
+	default:
+		message += fmt.Sprintf(" %d more checks block.", more)
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonPreflight, Message: message, Stays: true}
+}

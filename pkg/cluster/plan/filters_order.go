@@ -1,0 +1,182 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/api/v1alpha1"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/cluster/preflight"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/fleet"
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/version"
+)
+
+// otherRetries holds every node while one whose attempt failed waits for its retry:
+// what stopped it would stop the next.
+func otherRetries(c *cluster, n *node) fleet.Hold {
+	first := c.retrying
+	switch {
+	case first == nil:
+		return fleet.Hold{}
+	case c.retries(n):
+		return fleet.Hold{Reason: n.cause.Reason, Message: n.cause.Message, Until: n.retryAt}
+	}
+	message := fmt.Sprintf("node %s aborted its attempt (%s) and tries again %s; no other node begins before", first.Name, first.cause.Reason, clock(*first.retryAt))
+	return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: message, Until: first.retryAt}
+}
+
+// retries reports whether the node's attempt failed and it waits for its retry.
+func (c *cluster) retries(n *node) bool {
+	return n.retryAt != nil && n.retryAt.After(c.now) && n.staged
+}
+
+// othersNotStaged holds every node until each one in service has its image, and each
+// control plane its container images. Once a node has begun, a node waits only for its
+// own.
+func othersNotStaged(c *cluster, _ *node) fleet.Hold {
+	to := c.target.to
+	switch {
+	case c.begun || c.unprepared == nil:
+		return fleet.Hold{}
+	case c.stageError != nil:
+		n, what, cause := c.stageError, "staged", c.stageError.cause
+		if n.staged {
+			what = "pulled the container images of"
+		}
+		if silent := n.agentHold(c.now); silent.Holds() {
+			cause = silent
+		}
+		message := fmt.Sprintf("node %s has not %s %s (%s): %s", n.Name, what, to, cause.Reason, cause.Message)
+		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: message}
+	case c.unprepared.staged:
+		return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("not every control-plane node has the container images of %s yet", to)}
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonNotStaged, Message: fmt.Sprintf("not every node has staged %s yet", to)}
+}
+
+// othersFirst holds a node while others go first: control planes in pass 1, then
+// control-plane nodes, then group after group.
+func othersFirst(c *cluster, n *node) fleet.Hold { return c.orWriteFailure(c.orderHold(n)) }
+
+// orderHold returns the hold of a node that comes later in the order of nodes.
+func (c *cluster) orderHold(n *node) fleet.Hold {
+	if c.pass1 {
+		return c.notInPass1(n)
+	}
+	for i, ahead := range c.ahead[:n.group] {
+		switch {
+		case ahead == nil:
+		case c.groups[i].name == ControlPlaneGroup:
+			return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: controlPlaneFirst}
+		default:
+			return fleet.Hold{Reason: v1alpha1.ReasonNotItsTurn, Message: fmt.Sprintf("group %s goes first", c.groups[i].name)}
+		}
+	}
+	return fleet.Hold{}
+}
+
+// controlPlaneFirst is the message of workers, the same until their turn: each change of it
+// would be a write for every worker.
+const controlPlaneFirst = "control-plane nodes go first"
+
+// notInPass1 holds every node in pass 1 except control planes whose kubeadm has not
+// completed, of which the first goes alone.
+func (c *cluster) notInPass1(n *node) fleet.Hold {
+	var message string
+	switch {
+	case n.ControlPlane && c.first != nil && n != c.first:
+		message = fmt.Sprintf("kubeadm upgrade apply runs on %s first", c.first.Name)
+	case n.ControlPlane && !n.kubeadmDone && c.snapshotNode != nil && n != c.snapshotNode:
+		message = fmt.Sprintf("%s takes a snapshot of etcd first", c.snapshotNode.Name)
+	case n.ControlPlane && !n.kubeadmDone:
+		return fleet.Hold{}
+	case !n.ControlPlane && !c.oldAPIServerUnlabelled():
+		message = controlPlaneFirst
+	case c.oldAPIServer != "":
+		message = c.notEveryAPIServer()
+	default:
+		message = fmt.Sprintf("kubeadm has not completed on every control-plane node at %s yet", c.target.to)
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonControlPlaneFirst, Message: message}
+}
+
+// writeFailed reports whether the API server refuses what a node that is being upgraded
+// has to write, so that the node cannot continue.
+func (n *node) writeFailed() bool { return n.busy() && n.cause.Reason == v1alpha1.ReasonAPIWriteFailed }
+
+// orWriteFailure returns the hold of a node that waits for others. If one of those cannot
+// write, it returns a hold that says so instead.
+func (c *cluster) orWriteFailure(hold fleet.Hold) fleet.Hold {
+	if c.survey.writeFailed == nil || !hold.Holds() {
+		return hold
+	}
+	return c.survey.writeFailed.cannotWrite()
+}
+
+func (n *node) cannotWrite() fleet.Hold {
+	message := fmt.Sprintf("node %s cannot continue from the step %s: %s", n.Name, n.status.Step, n.cause.Message)
+	return fleet.Hold{Reason: v1alpha1.ReasonAPIWriteFailed, Message: message}
+}
+
+// apiServerTooOld holds every node while the version skew policy forbids its step: its
+// kubelet would be newer than an apiserver, or the apiservers too far apart. A Reboot
+// changes no version.
+func apiServerTooOld(c *cluster, _ *node) fleet.Hold {
+	if c.target.reboot {
+		return fleet.Hold{}
+	}
+	servers := []version.Version{c.target.to}
+	for _, pod := range c.apiServers {
+		v, err := version.Parse(pod.Version)
+		if err == nil && !c.pass1 {
+			err = version.CheckKubelet(c.target.to, v)
+		}
+		if err != nil {
+			return skew(pod, err)
+		}
+		servers = append(servers, v)
+	}
+	if err := version.CheckAPIServers(servers...); err != nil {
+		return fleet.Hold{Reason: v1alpha1.ReasonSkew, Message: err.Error()}
+	}
+	return fleet.Hold{}
+}
+
+// etcdQuorum holds a control-plane node without which etcd would lose its quorum. Each
+// node with the control plane's label counts as a member, because its pod may be missing for a
+// moment.
+// With two members a person may ignore the check; the API is then unavailable
+// meanwhile.
+func etcdQuorum(c *cluster, n *node) fleet.Hold {
+	if !n.ControlPlane || c.target.Spec.Ignores(preflight.EtcdQuorum) {
+		return fleet.Hold{}
+	}
+	members := 0
+	for _, other := range c.controlPlanes() {
+		if other.abandoned == nil && other.labelled {
+			members++
+		}
+	}
+	return EtcdGate(c.etcd, members, n.Name)
+}
+
+// EtcdGate holds the node if, without it, fewer ready members than a majority would be
+// left. members is the expected number, if that is larger than len(etcd). A single
+// member is allowed: the API is then unavailable as long as its node is. The agent
+// calls it again with what it reads itself.
+func EtcdGate(etcd []fleet.StaticPod, members int, node string) fleet.Hold {
+	members = max(members, len(etcd))
+	others := 0
+	for _, pod := range etcd {
+		if pod.Ready && pod.Node != node {
+			others++
+		}
+	}
+	majority := fleet.Majority(members)
+	if len(etcd) == 0 || members == 1 || others >= majority {
+		return fleet.Hold{}
+	}
+	message := fmt.Sprintf("etcd has %d members and would have %d of the %d it needs while this node is away", members, others, majority)
+	if members == 2 {
+		message += "; add a third control-plane node"
+	}
+	return fleet.Hold{Reason: v1alpha1.ReasonEtcdQuorum, Message: message}
+}

@@ -2,10 +2,11 @@ package node
 
 import (
 	"fmt"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 	"path"
 	"runtime"
 	"strings"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 )
 
 const extensions = "/opt/extensions/"

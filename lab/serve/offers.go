@@ -11,8 +11,9 @@ import (
 	"strings"
 
 	"github.com/google/renameio/v2"
-	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 	"golang.org/x/mod/semver"
+
+	"github.com/kubectl-upgrade/kubectl-upgrade/pkg/image"
 )
 
 const (

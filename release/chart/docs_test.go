@@ -138,7 +138,7 @@ func TestPagesObjects(t *testing.T) {
 			kubectl(t, config, "apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", file(t, block[1]))
 		}
 	}
-	if objects < 3 {
-		t.Errorf("found only %d examples", objects)
+	if objects == 0 {
+		t.Error("found no example: the pattern may no longer match")
 	}
 }

@@ -81,7 +81,7 @@ var bugs = []bug{
 	}},
 	{"the majority of etcd is not asked for", []edit{
 		{"pkg/node/agent/etcd.go", "if o.Host == nil ||", "if true || o.Host == nil ||"},
-		{"pkg/cluster/plan/filters_order.go", "if !n.ControlPlane ||", "if true || !n.ControlPlane ||"},
+		{"pkg/cluster/plan/filters_order.go", "if !n.oneAtATime() ||", "if true || !n.ControlPlane ||"},
 	}},
 	{"the digest is that of the source, not of the trigger", []edit{
 		{"pkg/cluster/coordinator/coordinator.go", "p := c.decide(ctx, s, now)\n", "p := c.decide(ctx, s, now)\n\tfor i := range p.Nodes {\n\t\tif image := p.Nodes[i].Spec.Image; image != nil && len(s.Source.Offers) > 0 {\n\t\t\t*image = s.Source.Offers[0].Image\n\t\t}\n\t}\n"},

@@ -34,6 +34,7 @@ type script struct{ *sim }
 //	webhook NAME NODE...         it has a ready backend on each; or webhook none
 //	findings                     prints what the upgrade's status lists, and how often preflight ran
 //	etcd NODE ready|away         sets its etcd member
+//	member NODE                  a node without the control plane's label has a member of etcd
 //	forge NODE VERSION | unforge NODE  its kubelet creates pods that look like a control plane's
 //	reports NODE COMPONENT...    which of a control plane's components its agent reports
 //	source VERSION...            offered for both architectures
@@ -43,6 +44,7 @@ type script struct{ *sim }
 //	offered VERSION TIME         since when the policy's status lists it
 //	manage SELECTOR              which nodes the policy selects
 //	mode Observe|Manage          the policy's
+//	strategy [groups=a,b] [approval] [approve-groups=a,b]  the policy's
 //	upgrade NAME [VERSION] [type=T] [max=N] [groups=a,b] [suspend] [start=TIME] [ignore] [method=M] [retry=UPGRADE]
 //	        [nodes=SELECTOR] [approval] [approve-groups=a,b] [failures=N] [minready=DURATION] [group-minready=DURATION] [uid=U]
 //	remove UPGRADE
@@ -117,6 +119,8 @@ func (s *script) run(out *strings.Builder, words []string) error {
 	case "etcd":
 		i := slices.IndexFunc(s.Etcd, func(pod fleet.StaticPod) bool { return pod.Node == args[0] })
 		s.Etcd[i].Ready = args[1] == "ready"
+	case "member":
+		s.Etcd = append(s.Etcd, fleet.StaticPod{Node: args[0], Ready: true})
 	case "forge":
 		s.APIServers = append(s.APIServers, fleet.StaticPod{Node: args[0], Version: args[1], Ready: true})
 		s.Etcd = append(s.Etcd, fleet.StaticPod{Node: args[0], Ready: true})
@@ -143,6 +147,9 @@ func (s *script) run(out *strings.Builder, words []string) error {
 		s.policy().Spec.NodeSelector = selector(args[0])
 	case "mode":
 		s.policy().Spec.Mode = v1alpha1.ManagementMode(args[0])
+	case "strategy":
+		s.policy().Spec.Strategy.Groups = groups(option["groups"])
+		return setStrategy(&s.policy().Spec.Strategy, option)
 	case "delete-policy":
 		s.Policy = nil
 	case "offered":
@@ -372,11 +379,7 @@ func (s *script) addUpgrade(args []string, option map[string]string) error {
 		}
 		u.Spec.StartTime = &metav1.Time{Time: start}
 	}
-	if names := option["groups"]; names != "" {
-		for _, name := range strings.Split(names, ",") {
-			u.Spec.Strategy.Groups = append(u.Spec.Strategy.Groups, v1alpha1.NodeGroup{Name: name, NodeSelector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": v1alpha1.LabelValue(name)}}})
-		}
-	}
+	u.Spec.Strategy.Groups = groups(option["groups"])
 	if before := option["retry"]; before != "" {
 		u.Spec.RetryOf = before
 	}
@@ -391,6 +394,14 @@ func (s *script) addUpgrade(args []string, option map[string]string) error {
 	s.Upgrades = append(s.Upgrades, u)
 	s.now = s.now.Add(time.Second)
 	return nil
+}
+
+// groups returns a group for each name, of the nodes with the label pool=NAME.
+func groups(names string) (list []v1alpha1.NodeGroup) {
+	for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ',' }) {
+		list = append(list, v1alpha1.NodeGroup{Name: name, NodeSelector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"pool": v1alpha1.LabelValue(name)}}})
+	}
+	return list
 }
 
 func setSpec(u *v1alpha1.ClusterUpgrade, option map[string]string) {

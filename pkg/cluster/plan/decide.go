@@ -111,8 +111,11 @@ func (c *cluster) fixedVerdict(n *node) verdict {
 	case n.busy(), n.released() && !c.specIsForTarget(n):
 		v = c.busyVerdict(n)
 		v.hold.Message += c.slotTrouble(n)
-		if c.isLost(n) {
+		switch {
+		case c.isLost(n):
 			v.decision, v.hold = Blocked, n.notBack() // continues when it comes back
+		case n.agentGone(c.now):
+			v.decision, v.hold = Blocked, n.agentHold(c.now) // continues when its agent runs again
 		}
 	case c.relapsed(n):
 		hold := n.notBack()

@@ -46,6 +46,9 @@ func (n *node) agentHold(now time.Time) fleet.Hold {
 		return fleet.Hold{}
 	}
 	message := fmt.Sprintf("no agent answers on the node: %s; `kubectl -n %s get pods -o wide` shows the agents' pods", problem, v1alpha1.Namespace)
+	if n.busy() {
+		message = fmt.Sprintf("in the step %s %s", n.status.Step, message)
+	}
 	return fleet.Hold{Reason: v1alpha1.ReasonAgentNotAnswering, Message: message, Stays: hasLasted(n.agentSilentSince(), now)}
 }
 

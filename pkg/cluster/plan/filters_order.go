@@ -140,14 +140,18 @@ func apiServerTooOld(c *cluster, _ *node) fleet.Hold {
 	return fleet.Hold{}
 }
 
-// etcdQuorum holds a control-plane node without which etcd would lose its quorum. Each
-// node with the control plane's label counts as a member, because its pod may be missing for a
-// moment.
+// etcdQuorum holds a node without which etcd would lose its quorum. Each node with the control
+// plane's label counts as a member, because its pod may be missing for a moment. Members on other
+// nodes, which may be forged, count for those nodes alone.
 // With two members a person may ignore the check; the API is then unavailable
 // meanwhile.
 func etcdQuorum(c *cluster, n *node) fleet.Hold {
-	if !n.ControlPlane || c.target.Spec.Ignores(preflight.EtcdQuorum) {
+	if !n.oneAtATime() || c.target.Spec.Ignores(preflight.EtcdQuorum) {
 		return fleet.Hold{}
+	}
+	pods := c.etcd
+	if !n.labelled {
+		pods = c.Etcd
 	}
 	members := 0
 	for _, other := range c.controlPlanes() {
@@ -155,7 +159,7 @@ func etcdQuorum(c *cluster, n *node) fleet.Hold {
 			members++
 		}
 	}
-	return EtcdGate(c.etcd, members, n.Name)
+	return EtcdGate(pods, members, n.Name)
 }
 
 // EtcdGate holds the node if, without it, fewer ready members than a majority would be

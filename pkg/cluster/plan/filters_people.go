@@ -76,6 +76,9 @@ func groupNotApproved(c *cluster, n *node) fleet.Hold {
 		return fleet.Hold{}
 	}
 	message := fmt.Sprintf("group %s waits for an approval: spec.approved.groups of upgrade %s", g.name, c.target.Name)
+	if upgradeNamed(c.Upgrades, c.target.Name) == nil {
+		message = fmt.Sprintf("group %s needs an approval, and upgrade %s was deleted: `kubectl upgrade apply %s`, and approve the group there", g.name, c.target.Name, c.target.to)
+	}
 	return fleet.Hold{Reason: v1alpha1.ReasonApprovalRequired, Message: message}
 }
 

@@ -182,7 +182,7 @@ func (p *planner) next(nodes []NodePlan) *time.Time {
 	}
 	for _, n := range p.nodes {
 		p.wake.at(p.lostAt(n))
-		if n.open {
+		if n.open || n.busy() {
 			p.wake.at(n.stuckAt())
 		}
 	}

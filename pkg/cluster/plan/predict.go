@@ -198,7 +198,7 @@ func (c *cluster) writeSlots(p SlotPlan) {
 // addCurrent adds a node that is being upgraded already, or whose image is being staged.
 func (p *prediction) addCurrent(n *node, v verdict) {
 	switch {
-	case n.failed() || n.abandoned != nil || n.noAgent() || p.isLost(n):
+	case n.failed() || n.abandoned != nil || n.noAgent() || p.isLost(n) || n.agentGone(p.now):
 	case n.busy():
 		start := passBegan(n, p.now)
 		w := work{node: p.changed(n, func(n *node) { n.phase, n.NotReadySince = v1alpha1.PhaseCommitted, nil }), components: n.spec.Release == v1alpha1.ReleaseControlPlane, snapshot: n == p.snapshotNode}

@@ -222,7 +222,8 @@ func FollowedUpgrade(policy *v1alpha1.UpgradePolicy) *v1alpha1.ClusterUpgrade {
 	status := policy.Status
 	return &v1alpha1.ClusterUpgrade{
 		ObjectMeta: metav1.ObjectMeta{Name: status.Upgrade.Name, UID: types.UID(status.Upgrade.UID)},
-		Spec:       v1alpha1.ClusterUpgradeSpec{Version: status.Version},
+		// It succeeded, so that it was approved if that was required.
+		Spec: v1alpha1.ClusterUpgradeSpec{Version: status.Version, Approved: v1alpha1.Approved{Upgrade: true}},
 		Status: v1alpha1.ClusterUpgradeStatus{
 			Type: v1alpha1.TypePatch, Images: status.Images, Outcome: v1alpha1.OutcomeSucceeded,
 		},

@@ -162,6 +162,8 @@ func (p *planner) summary() fleet.Hold {
 		return p.survey.writeFailed.cannotWrite()
 	case active >= 0:
 		return fleet.Hold{Reason: v1alpha1.ReasonReleased, Message: fmt.Sprintf("node %s is being upgraded", p.nodes[active].Name)}
+	case blocked >= 0 && p.nodes[blocked].agentGone(p.now):
+		return p.whyBlocked(blocked)
 	case len(p.checks.blockAll) > 0:
 		return p.allBlocked()
 	case waiting >= 0:
@@ -188,8 +190,8 @@ func (p *planner) firsts() (active, blocked, waiting, queued int) {
 		switch {
 		case !n.concerned || v.decision == Done:
 		case v.decision == Blocked:
-			if blocked >= 0 && p.verdicts[blocked].hold.Reason.Info().HeldByPeople && !v.hold.Reason.Info().HeldByPeople {
-				blocked = i // a problem is said before a hold that people chose
+			if blocked >= 0 && p.isMoreUrgent(i, blocked) {
+				blocked = i
 			}
 			first(&blocked, i)
 		case v.decision == Go || n.busy():
@@ -201,6 +203,15 @@ func (p *planner) firsts() (active, blocked, waiting, queued int) {
 		}
 	}
 	return active, blocked, waiting, queued
+}
+
+// isMoreUrgent reports whether a blocked node is told before another one: one that is out of
+// service without an agent before all others, and a problem before a hold that people chose.
+func (p *planner) isMoreUrgent(i, than int) bool {
+	if gone := p.nodes[i].agentGone(p.now); gone || p.nodes[than].agentGone(p.now) {
+		return gone && !p.nodes[than].agentGone(p.now)
+	}
+	return p.verdicts[than].hold.Reason.Info().HeldByPeople && !p.verdicts[i].hold.Reason.Info().HeldByPeople
 }
 
 // whyWaiting returns the hold of a waiting node as the whole upgrade's: it stays if an

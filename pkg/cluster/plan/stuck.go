@@ -31,7 +31,7 @@ func (n *node) stuckAt() *time.Time {
 	if n.Ready {
 		since = n.agentSilentSince()
 	}
-	if since == nil || n.busy() {
+	if since == nil || n.busy() && (!n.Ready || n.AgentProblem == "") {
 		return nil
 	}
 	at := since.Add(stuckAfter)
@@ -156,6 +156,12 @@ func (n *node) agentSilentSince() *time.Time {
 		return n.AgentProblemSince
 	}
 	return n.orderedAt()
+}
+
+// agentGone reports whether no agent has run for a while on a Ready node that has begun, so that
+// nothing continues or ends its attempt. Failed and abandoned nodes are told as such.
+func (n *node) agentGone(now time.Time) bool {
+	return n.busy() && n.Ready && !n.failed() && n.abandoned == nil && n.AgentProblem != "" && hasLasted(n.AgentProblemSince, now)
 }
 
 // orderedAt returns when the node was released, if its agent has not taken that up: after the

@@ -13,7 +13,7 @@ import (
 )
 
 // TestAgents checks that a Node whose agent's pod is not Ready, or missing, says so and since
-// when; but not while it is unknown how agents are run.
+// when, but not from before the Node was Ready; and nothing while it is unknown how agents are run.
 func TestAgents(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC))
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}, Status: corev1.NodeStatus{
@@ -22,7 +22,7 @@ func TestAgents(t *testing.T) {
 	}}
 	pod := func(ready corev1.ConditionStatus, waiting string) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "node-agent-x", Labels: map[string]string{agentComponentLabel: agentComponent}}, Spec: corev1.PodSpec{NodeName: "w1"}}
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: at}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.NewTime(at.Add(-time.Hour))}}
 		if waiting != "" {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: waiting}}}}
 		}

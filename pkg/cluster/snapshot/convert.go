@@ -115,6 +115,9 @@ func addAgents(s *fleet.Snapshot, daemonSets []*appsv1.DaemonSet, nodes []*corev
 	for i, n := range nodes {
 		if one := problems[n.Name]; one != nil {
 			s.Nodes[i].AgentProblem, s.Nodes[i].AgentProblemSince = one.problem, one.since
+			if ready := readySince(n); one.problem != "" && ready != nil && ready.After(*one.since) {
+				s.Nodes[i].AgentProblemSince = ready // the pod starts again after the node does
+			}
 		} else if s.Nodes[i].OS == "linux" {
 			s.Nodes[i].AgentProblem, s.Nodes[i].AgentProblemSince = "there is no pod of it", readySince(n)
 		}

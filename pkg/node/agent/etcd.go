@@ -42,9 +42,9 @@ type etcdView struct {
 
 // checkEtcd reports whether there is an answer that was requested at notBefore or later
 // and is younger than etcdAge. Otherwise it requests one, and the caller retries when the
-// verb has ended. It is always true on a worker.
+// verb has ended. It is always true on a node without a control plane and without etcd.
 func (a *Agent) checkEtcd(ctx context.Context, o machine.Observation, notBefore time.Time) bool {
-	if !o.Host.ControlPlane {
+	if !o.Host.OneAtATime {
 		return true
 	}
 	seen := &a.etcd
@@ -85,7 +85,7 @@ func (a *Agent) requestEtcd(ctx context.Context, now time.Time) {
 // node is out of service: that node's member is expected to be down, and preflight would
 // report it.
 func (a *Agent) refreshEtcd(ctx context.Context, o machine.Observation) {
-	if !o.Host.ControlPlane || a.anySlotHeld() {
+	if !o.Host.OneAtATime || a.anySlotHeld() {
 		return
 	}
 	age := etcdRefresh
@@ -155,7 +155,7 @@ func (a *Agent) unhealthy(ctx context.Context, o machine.Observation) error {
 		return errors.New(o.Host.KubeletProblem)
 	}
 	if !o.Host.ControlPlane {
-		return nil
+		return a.etcdHealth()
 	}
 	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
 	defer cancel()
@@ -217,11 +217,11 @@ func (v *etcdView) voters(node string) []fleet.StaticPod {
 	return list
 }
 
-// etcdHold holds a control-plane node whose member etcd needs for its majority, or if that
+// etcdHold holds a node whose member etcd needs for its majority, or if that
 // is not known, unless the upgrade ignores the check.
 func (a *Agent) etcdHold(o machine.Observation, upgrade v1alpha1.ClusterUpgradeSpec) fleet.Hold {
 	facts := a.etcd.facts
-	if o.Host == nil || !o.Host.ControlPlane || facts == nil || upgrade.Ignores(preflight.EtcdQuorum) {
+	if o.Host == nil || !o.Host.OneAtATime || facts == nil || upgrade.Ignores(preflight.EtcdQuorum) {
 		return fleet.Hold{}
 	}
 	if facts.Problem != "" {

@@ -17,7 +17,7 @@ func TestEtcdStartFailureIsNoAnswer(t *testing.T) {
 	h := newFakeHost()
 	h.busFails = verb.Etcd
 	a := &Agent{Config: Config{Node: "n", Host: h, Log: slog.New(slog.DiscardHandler), Now: time.Now}, startFailures: map[verb.Verb]startFailure{}}
-	o := machine.Observation{Now: time.Now(), Host: &machine.Host{ControlPlane: true}}
+	o := machine.Observation{Now: time.Now(), Host: &machine.Host{OneAtATime: true}}
 	if a.checkEtcd(t.Context(), o, time.Time{}) || a.etcd.facts != nil {
 		t.Errorf("got facts %+v, want none", a.etcd.facts)
 	}
@@ -37,7 +37,7 @@ func TestSlowEtcdAnswerCounts(t *testing.T) {
 	h.takes = time.Hour // the test sets the answer
 	a := &Agent{Config: Config{Node: "n", Host: h, Log: slog.New(slog.DiscardHandler)}}
 	since := time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
-	o := machine.Observation{Now: since, Host: &machine.Host{ControlPlane: true}}
+	o := machine.Observation{Now: since, Host: &machine.Host{OneAtATime: true}}
 	check := func(want bool, when string) {
 		t.Helper()
 		if got := a.checkEtcd(t.Context(), o, since); got != want {
@@ -58,4 +58,22 @@ func TestSlowEtcdAnswerCounts(t *testing.T) {
 
 	o.Now = o.Now.Add(2 * etcdAge)
 	check(false, "with an old answer")
+}
+
+// TestEtcdWithoutControlPlane checks that a node that runs only a member of etcd asks it, keeps its
+// majority, and is not healthy before its member is.
+func TestEtcdWithoutControlPlane(t *testing.T) {
+	o := machine.Observation{Node: machine.Node{Ready: true}, Host: &machine.Host{OneAtATime: true}}
+	a := &Agent{Config: Config{Node: "e1"}}
+	a.etcd.facts = &v1alpha1.EtcdFacts{Members: []v1alpha1.EtcdMember{{Name: "e1", Healthy: true}, {Name: "e2", Healthy: true}, {Name: "e3"}}}
+	if hold := a.etcdHold(o, v1alpha1.ClusterUpgradeSpec{}); hold.Reason != v1alpha1.ReasonEtcdQuorum {
+		t.Errorf("with a member down: %+v, want EtcdQuorum", hold)
+	}
+	if err := a.unhealthy(t.Context(), o); err != nil {
+		t.Errorf("with a majority: %v", err)
+	}
+	a.etcd.facts.Members[0].Healthy = false
+	if err := a.unhealthy(t.Context(), o); err == nil {
+		t.Error("its own member is down: healthy")
+	}
 }

@@ -20,15 +20,14 @@ func checksPage() string {
 	var page strings.Builder
 	page.WriteString("# Checks before and during an upgrade\n\n" +
 		"<!-- Generated from the catalog in pkg/cluster/preflight by `go test ./pkg/cluster/preflight -update`. -->\n\n" +
-		"`kubectl upgrade plan` and `apply` show what these checks find. The coordinator makes the same ones when an upgrade\n" +
-		"begins, and again before each control plane, so that one from Git or an automatic one gets them too.\n\n" +
-		"**Block**: nothing begins until it is fixed. A finding that blocks and names a worker holds that worker alone.\n" +
-		"**Warn**: for people to know.\n\n" +
-		"A check can be ignored by its id: `kubectl upgrade apply --ignore-check ID`, or `spec.ignoreChecks` of the\n" +
-		"ClusterUpgrade. Its findings stay in the record, marked as ignored. Where the table says\n" +
-		"so, ignoring it does not help: there is no image, Kubernetes itself refuses the step, or a later step waits for ever.\n")
+		"`kubectl upgrade plan` and `apply` show what these checks find. The coordinator makes them, too: when an upgrade\n" +
+		"begins, and before each control plane.\n\n" +
+		"**Block**: nothing begins until it is fixed; a finding that names a worker holds that worker alone. **Warn**: for\n" +
+		"people to know. `kubectl upgrade apply --ignore-check ID`, or `spec.ignoreChecks` of the ClusterUpgrade, ignores a\n" +
+		"check; its findings stay in the record. Ignoring one that is marked with ! does not help: there is no image,\n" +
+		"Kubernetes itself refuses the step, or a later step waits for ever.\n")
 	for _, family := range preflight.Catalog() {
-		fmt.Fprintf(&page, "\n## %s\n\n| id | level | finds | what to do |\n| --- | --- | --- | --- |\n", family.Title)
+		fmt.Fprintf(&page, "\n## %s\n\n", family.Title)
 		for _, e := range family.Checks {
 			var levels []string
 			for _, level := range e.Levels {
@@ -36,9 +35,9 @@ func checksPage() string {
 			}
 			level := strings.Join(levels, " or ")
 			if !preflight.Ignorable(e.ID) {
-				level += "; ignoring it does not help"
+				level += "!"
 			}
-			fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", e.ID, level, e.About, e.Advice)
+			fmt.Fprintf(&page, "- `%s`, %s: %s. %s\n", e.ID, level, e.About, e.Advice)
 		}
 	}
 	return page.String()

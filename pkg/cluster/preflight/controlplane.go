@@ -18,7 +18,7 @@ import (
 var controlPlaneChecks = []Entry{
 	{
 		"control-plane-node", blocks,
-		"a control-plane node is not Ready; kubeadm refuses to upgrade then",
+		"a control-plane node is not Ready: kubeadm refuses to upgrade",
 		"Bring the node back (kubectl describe node), or remove it from the cluster.",
 	},
 	{
@@ -28,12 +28,12 @@ var controlPlaneChecks = []Entry{
 	},
 	{
 		"unsupported-control-plane", mandatory,
-		"Kubernetes is not installed on a control-plane node as a sysext image, and its apiserver is older than the version: kubectl-upgrade cannot upgrade it, and kubelets are upgraded only after all apiservers",
-		"Upgrade that node's control plane first, in the way it was installed (kubeadm upgrade apply of that version); or replace the node by one whose Kubernetes is a sysext image.",
+		"Kubernetes does not come to a control-plane node as a sysext image, and its apiserver is older than the version: no kubelet may go before it",
+		"Upgrade that node's control plane first, as it was installed (kubeadm upgrade apply), or replace the node by one with a sysext image.",
 	},
 	{
 		"control-plane-left-out", mandatory,
-		"the nodeSelector of the UpgradePolicy or of the upgrade does not match a control-plane node whose apiserver is of an older minor: no kubelet may be of a newer minor than an apiserver; a patch may",
+		"a nodeSelector, of the UpgradePolicy or the upgrade, leaves out a control-plane node whose apiserver is of an older minor than kubelets would be",
 		"Upgrade the control plane first, or let both nodeSelectors match it.",
 	},
 }
@@ -156,13 +156,13 @@ func (c *checker) serversStay(id string, nodes []*node, why string, tooOld func(
 var certificateChecks = []Entry{
 	{
 		"certificate-ended", blocks,
-		"a certificate below /etc/kubernetes that kubeadm manages, or the kubelet's, has expired",
-		"Renew it on that node: kubeadm certs renew all, then restart the control plane's static pods. The kubelet's own is not among those (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert).",
+		"a certificate of kubeadm's below /etc/kubernetes, or the kubelet's, has expired",
+		"Renew it on that node: kubeadm certs renew all, then restart the control plane's static pods. For the kubelet's: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/troubleshooting-kubeadm/#kubelet-client-cert.",
 	},
 	{
 		"certificate-ending", warns,
-		"a certificate in /etc/kubernetes, or the kubelet's, expires within 30 days; kubeadm renews those that it manages when it upgrades a control plane, and the kubelet rotates its own. A certificate of another program may have expired already",
-		"Renew it on that node: kubeadm certs renew all. For the kubelet's own, check that the kubelet rotates it: rotateCertificates in /var/lib/kubelet/config.yaml.",
+		"a certificate below /etc/kubernetes, also of another program, or the kubelet's expires within 30 days. kubeadm renews its own when it upgrades a control plane",
+		"Renew it on that node: kubeadm certs renew all. For the kubelet's, check rotateCertificates in /var/lib/kubelet/config.yaml.",
 	},
 	{
 		"ca-ended", blocks,
@@ -171,7 +171,7 @@ var certificateChecks = []Entry{
 	},
 	{
 		"ca-ending", warns,
-		"a certificate authority expires within 180 days; no upgrade renews one, and certificates signed from now on expire with it",
+		"a certificate authority expires within 180 days, and with it what it signs; no upgrade renews it",
 		"Plan to replace the authority by hand: https://kubernetes.io/docs/tasks/tls/manual-rotation-of-ca-certificates/",
 	},
 }

@@ -23,18 +23,18 @@ var etcdChecks = []Entry{
 	},
 	{
 		EtcdQuorum, blocks,
-		"etcd would lose its majority with one more member down; with two members that is always so",
+		"etcd would lose its majority with one more member down, as with two members always",
 		"Bring the members back, or add a third control-plane node.",
 	},
 	{
 		"etcd-single", warns,
-		"etcd has a single member: the API is unavailable while its node is upgraded",
-		"Choose a time when that is fine, or add two control-plane nodes first.",
+		"etcd has a single member: the API is away while its node is upgraded",
+		"Choose a time when that is fine, or add two control-plane nodes.",
 	},
 	{
 		"etcd-version", blocks,
-		"a member's version is too old for the target: 1.34 brings etcd 3.6, which only 3.5.26 and later may be upgraded to, and 1.36 does not support etcd before 3.6",
-		"Bring etcd to 3.5.26 before an upgrade to 1.34, and to 3.6 before one to 1.36.",
+		"a member of etcd is too old: only 3.5.26 and later may become 3.6, which 1.34 brings and 1.36 requires",
+		"Bring etcd to 3.5.26 before 1.34, and to 3.6 before 1.36.",
 	},
 	{
 		"etcd-unknown", blocks,
@@ -43,7 +43,7 @@ var etcdChecks = []Entry{
 	},
 	{
 		"etcd-external", mandatory,
-		"etcd does not run on the control-plane nodes, where no snapshot of it can be taken, and strategy.etcdSnapshot requires one",
+		"etcd does not run on the control-plane nodes, so the snapshot that strategy.etcdSnapshot requires cannot be taken",
 		"Take a snapshot where etcd runs (etcdctl snapshot save), and set strategy.etcdSnapshot: Skip.",
 	},
 }

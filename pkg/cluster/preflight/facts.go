@@ -70,8 +70,8 @@ type RequestedAPI struct {
 var factsChecks = []Entry{
 	{
 		"facts-missing", either,
-		"a node's agent has not reported the facts that the checks need, or it does not run and its last report is more than an hour old; on a control-plane node this blocks, on workers it warns",
-		"Right after the installation, wait: kubectl -n kubectl-upgrade rollout status daemonset/node-agent. Otherwise check the node's agent: kubectl -n kubectl-upgrade get pods -o wide, and its log.",
+		"a node's agent has not reported the facts that checks need, or does not run and reported more than an hour ago: blocks on a control plane, warns on workers",
+		"Right after the installation, wait: kubectl -n kubectl-upgrade rollout status daemonset/node-agent. Otherwise look at the agent: kubectl -n kubectl-upgrade get pods -o wide, and its log.",
 	},
 	{
 		"facts-incomplete", warns,
@@ -80,8 +80,8 @@ var factsChecks = []Entry{
 	},
 	{
 		"node-clock", warns,
-		"a node's clock differs by more than 30 seconds from the API server's: the node does not begin, as it judges windows by its own clock",
-		"Set the clock on that node, and check its time synchronization: timedatectl status.",
+		"a node's clock differs by more than 30 seconds from the API server's: the node does not begin",
+		"Set the clock on that node, and check why it was wrong: timedatectl status.",
 	},
 	{
 		"unread", warns,

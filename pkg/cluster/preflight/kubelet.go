@@ -24,7 +24,7 @@ type KubeletConfig struct {
 // starts (WriteKubeletConfigFiles in cmd/kubeadm/app/phases/upgrade/postupgrade.go
 // of v1.35.4).
 const (
-	clusterConfigAdvice = "kubectl -n kube-system edit configmap kubelet-config, from which kubeadm writes every node's /var/lib/kubelet/config.yaml when it upgrades the node"
+	clusterConfigAdvice = "kubectl -n kube-system edit configmap kubelet-config, which kubeadm writes to every node that it upgrades"
 	nodeConfigAdvice    = "on that node: in the files of --config-dir, in kubeadm's patches, or in /var/lib/kubelet/config.yaml where kubeadm has upgraded the node already"
 )
 
@@ -185,28 +185,28 @@ func gateList(gates []string) string {
 var trapChecks = []Entry{
 	{
 		"cgroup-v1", blocks,
-		"a node runs cgroup v1, and the version is 1.35 or later: its kubelet does not start there, unless its configuration says failCgroupV1: false. Where kubeadm has still to upgrade the node, that is the cluster's configuration",
-		"Move the node to cgroup v2 (remove systemd.unified_cgroup_hierarchy=0 from the kernel's command line and reboot it). Or set failCgroupV1: false (" + clusterConfigAdvice + "), and let kubeadm ignore SystemVerification (ignorePreflightErrors in /etc/kubernetes/kubeadm-upgrade.yaml).",
+		"a node runs cgroup v1, where a kubelet of 1.35 or later starts only with failCgroupV1: false: in its configuration, or in the cluster's where kubeadm has still to upgrade the node",
+		"Move the node to cgroup v2: remove systemd.unified_cgroup_hierarchy=0 from the kernel's command line, and reboot. Or set failCgroupV1: false (" + clusterConfigAdvice + "), and let kubeadm ignore SystemVerification (ignorePreflightErrors in /etc/kubernetes/kubeadm-upgrade.yaml).",
 	},
 	{
 		"kubelet-flag", blocks,
-		"a kubelet is given a flag that the version does not know, and would not start. Flags that kubeadm itself removes from kubeadm-flags.env do not count",
-		"Remove the flag on that node: systemctl cat kubelet names the files, such as /etc/sysconfig/kubelet, /etc/default/kubelet and /var/lib/kubelet/kubeadm-flags.env. Remove it from nodeRegistration.kubeletExtraArgs of what new nodes join with, too.",
+		"a kubelet has a flag that the version does not know and kubeadm does not remove: it would not start",
+		"Remove the flag on that node from the files that systemctl cat kubelet names, such as /etc/default/kubelet and /var/lib/kubelet/kubeadm-flags.env, and from nodeRegistration.kubeletExtraArgs of what new nodes join with.",
 	},
 	{
 		"kubelet-config", blocks,
-		"a kubelet's configuration sets a field that the version refuses, and it would not start: the cluster's, which kubeadm writes to every node, or what a node has besides",
+		"a kubelet's configuration, the cluster's or a node's own, sets a field that the version refuses: it would not start",
 		"Remove the field " + nodeConfigAdvice + ". In the cluster's: " + clusterConfigAdvice + ".",
 	},
 	{
 		"feature-gate", blocks,
-		"a kubelet, or a static pod of the control plane, is given a feature gate that the version does not know any more, and would not start",
+		"a kubelet or a static pod of the control plane has a feature gate that the version does not know: it would not start",
 		"Remove the gate from where it is set: the kubelet's configuration or flags, or the component's extraArgs in ClusterConfiguration.",
 	},
 	{
 		"containerd-1", either,
-		"a node runs containerd 1.x. 1.35 is the last version that supports it: later ones warn, and from 1.38 on the kubelet does not start",
-		"Move the node to containerd 2: a newer release of Flatcar, or a newer sysext image of containerd.",
+		"a node runs containerd 1.x: 1.35 is the last version that supports it, and from 1.38 on the kubelet does not start",
+		"Move the node to containerd 2: a newer Flatcar, or a newer sysext image of containerd.",
 	},
 	{
 		"api-removed", blocks,
@@ -215,7 +215,7 @@ var trapChecks = []Entry{
 	},
 	{
 		"kubeadm-patches", either,
-		"a node has a folder of patches for kubeadm that no UpgradeConfiguration names: the upgrade would silently omit them. On a control plane this blocks, on workers it warns",
+		"a node has a folder of kubeadm patches that no UpgradeConfiguration names, so the upgrade would omit them: blocks on a control plane, warns on workers",
 		"Write /etc/kubernetes/kubeadm-upgrade.yaml on that node, an UpgradeConfiguration with apply.patches.directory and node.patches.directory; or remove the folder.",
 	},
 }

@@ -151,12 +151,12 @@ func (c *checker) controlPlaneMoves() bool {
 
 var diskChecks = []Entry{{
 	"node-pressure", warns,
-	"a node runs out of disk, memory or process ids (conditions DiskPressure, MemoryPressure, PIDPressure): its kubelet evicts pods, and no pod that the upgrade evicts elsewhere can go there",
-	"Free what the node runs out of: kubectl describe node; for disk, crictl rmi --prune removes images that no container uses.",
+	"a node has DiskPressure, MemoryPressure or PIDPressure: its kubelet evicts pods, and no evicted pod can go there",
+	"Free what the node runs out of: kubectl describe node; for disk, crictl rmi --prune removes unused images.",
 }, {
 	"disk-room", blocks,
-	"a node lacks the disk space that the upgrade needs for the sysext image, for the control plane's container images, for kubeadm's backups in /etc/kubernetes/tmp, or for etcd's snapshot",
-	"Free disk space on that node: crictl rmi --prune removes images that no container uses; old backups are in /etc/kubernetes/tmp.",
+	"a node lacks disk space for the sysext image, the control plane's container images, kubeadm's backups, or etcd's snapshot",
+	"Free disk space on that node: crictl rmi --prune removes unused images; old backups are in /etc/kubernetes/tmp.",
 }}
 
 // Folders that an upgrade writes to.

@@ -14,13 +14,13 @@ import (
 var otherChecks = []Entry{
 	{
 		"kured", warns,
-		"kured is on the cluster: it would reboot the same nodes, in its own reboot window",
-		"Change over: kubectl upgrade migrate kured shows what its settings become, and does it with --apply. Or by hand: add {type: Reboot} to spec.automatic of the UpgradePolicy, so that the coordinator reboots nodes whose operating system asks for it, also those that do not get Kubernetes as a sysext image; then remove kured.",
+		"kured is on the cluster: it would reboot the same nodes, in its own window",
+		"Change over: kubectl upgrade migrate kured shows what its settings become, and does it with --apply. Or by hand: add {type: Reboot} to spec.automatic of the UpgradePolicy, so that the coordinator reboots nodes whose operating system asks for it; then remove kured.",
 	},
 	{
 		"kured-lock", blocks,
 		"kured holds its lock: a node is being rebooted, or about to be",
-		"Wait until kured frees its lock (the annotation weave.works/kured-node-lock of its DaemonSet); then remove kured, because two programs would reboot the same nodes.",
+		"Wait until kured frees its lock (the annotation weave.works/kured-node-lock of its DaemonSet); then remove kured.",
 	},
 	{
 		"fluo", either,
@@ -34,13 +34,13 @@ var otherChecks = []Entry{
 	},
 	{
 		"sysupdate-timer", warns,
-		"a unit of systemd-sysupdate has a drop-in that kubectl-upgrade did not write, runs although its former name is masked, or merges system extensions anew: it may activate or merge an image, or request a reboot",
-		"On that node, remove the drop-in (systemctl cat systemd-sysupdate.service shows it), then systemctl daemon-reload; mask the timer by both names: systemctl mask --now systemd-sysupdate.timer systemd-sysupdate-update.timer; disable the socket: systemctl disable --now systemd-sysupdate-notify-sysext.socket.",
+		"a unit of systemd-sysupdate has a drop-in, runs although its former name is masked, or merges system extensions anew: it may activate or merge an image, or request a reboot",
+		"On that node, remove the drop-in (systemctl cat systemd-sysupdate.service shows it), then systemctl daemon-reload; mask both names: systemctl mask --now systemd-sysupdate.timer systemd-sysupdate-update.timer; disable the socket: systemctl disable --now systemd-sysupdate-notify-sysext.socket.",
 	},
 	{
 		"sysupdate-conflict", either,
-		"the transfer definitions in /etc/sysupdate.kubernetes.d are for more than one minor, or are not valid: no image is staged, and systemd-sysupdate may activate one of another minor, which the agent only reverts afterwards. For a Reboot this is a warning",
-		"Leave one definition there, for the minor that runs on that node (docs/images.md has one).",
+		"the transfer definitions in /etc/sysupdate.kubernetes.d are for more than one minor, or invalid: nothing is staged, and systemd-sysupdate may activate another minor, which the agent reverts afterwards. For a Reboot this warns",
+		"Leave the one for the minor that runs on that node (docs/images.md has one).",
 	},
 	{
 		"locksmithd", warns,
@@ -50,17 +50,17 @@ var otherChecks = []Entry{
 	{
 		"cluster-api", warns,
 		"nodes are Machines of Cluster API, which does not know about this upgrade",
-		"Pause their MachineHealthChecks for as long as the upgrade runs, and set the versions of KubeadmControlPlane and MachineDeployments as docs/capi.md says.",
+		"Pause their MachineHealthChecks during the upgrade, and set the versions of KubeadmControlPlane and MachineDeployments as docs/capi.md says.",
 	},
 	{
 		"soft-reboot", warns,
-		"the method is SoftReboot, and a node reboots instead: it cannot be soft-rebooted, or its operating system asks for a reboot",
+		"the method is SoftReboot, and a node reboots instead: it cannot soft-reboot, or its operating system asks for a reboot",
 		"Nothing has to be done, but such a node takes as long as its firmware and kernel do. A soft reboot takes systemd 256 or later.",
 	},
 	{
 		"unsupported", warns,
-		"Kubernetes is not installed on a node as a sysext image: no upgrade changes the node's version, and the node is not counted",
-		"Upgrade Kubernetes there in the way it was installed; upgrades of type Reboot reboot the node like any other. It can wait as long as its kubelet is at most three minors older than the apiservers.",
+		"Kubernetes does not come to a node as a sysext image: no upgrade changes its version or counts it",
+		"Upgrade Kubernetes there as it was installed, before its kubelet is more than three minors older than the apiservers. Upgrades of type Reboot reboot the node like any other.",
 	},
 }
 

@@ -14,7 +14,7 @@ import (
 var versionChecks = []Entry{
 	{
 		"version-skip", mandatory,
-		"the version skips a minor of an apiserver or a kubelet; kubeadm upgrades one minor at a time",
+		"the version skips a minor of an apiserver or a kubelet",
 		"Upgrade to the minor in between first: kubectl upgrade releases lists what is available.",
 	},
 	{
@@ -24,27 +24,27 @@ var versionChecks = []Entry{
 	},
 	{
 		"version-kubelet-skew", blocks,
-		"a kubelet is newer than an apiserver, or would be more than three minors older than the new ones; nodes that kubectl-upgrade does not upgrade count too",
+		"a kubelet, also one that is not managed, is newer than an apiserver, or would be more than three minors older",
 		"Bring that node's kubelet within three minors of the version, or remove the node.",
 	},
 	{
 		"version-apiservers", either,
-		"apiservers that this upgrade has not yet touched run different versions: an earlier upgrade was not finished. Different minors block, different patches warn",
+		"apiservers run different versions, as an earlier upgrade was not finished. Different minors block, patches warn",
 		"Finish the earlier upgrade first: kubectl upgrade apply with the newest version among them.",
 	},
 	{
 		"version-unknown", mandatory,
-		"the version of an apiserver or a kubelet cannot be read, or is not a release of Kubernetes, so that it cannot be compared",
-		"Check the image of the kube-apiserver pods (kubectl -n kube-system get pods -l component=kube-apiserver -o wide) and the nodes' kubelets (kubectl get nodes).",
+		"the version of an apiserver or a kubelet cannot be read, or is no release of Kubernetes",
+		"Check the image of the kube-apiserver pods (kubectl -n kube-system get pods -l component=kube-apiserver -o wide) and the kubelets (kubectl get nodes).",
 	},
 	{
 		"image-not-offered", mandatory,
 		"the source has no image of the version for a node's architecture",
-		"Publish that image, or choose a version that is available for every architecture: kubectl upgrade releases.",
+		"Publish that image, or choose a version that every architecture has: kubectl upgrade releases.",
 	},
 	{
 		"image-replaced", warns,
-		"the source has another image of the version than before: what was tried elsewhere may have been the former one",
+		"the source has another image of the version than before",
 		"Ask its publisher why. An upgrade uses the images that the source had when it was triggered.",
 	},
 }

@@ -19,13 +19,13 @@ const LastBackend = "webhook-last-backend"
 var webhookChecks = []Entry{
 	{
 		LastBackend, blocks,
-		"an admission webhook with failurePolicy Fail would lose its last ready backend with a node, and the API server would refuse the requests that it reviews; that node waits",
-		"Run a second replica of its backend on another node, or set the webhook's failurePolicy to Ignore.",
+		"an admission webhook with failurePolicy Fail would lose its last ready backend with a node, which therefore waits",
+		"Run a second replica of its backend on another node, or set failurePolicy to Ignore.",
 	},
 	{
 		"webhook-no-backend", warns,
-		"an admission webhook with failurePolicy Fail has no ready backend: the API server refuses the requests that it reviews, perhaps those for the pods that have to move",
-		"Find out why its backend is not Ready; if the webhook is not used any more, delete its configuration.",
+		"an admission webhook with failurePolicy Fail has no ready backend: the API server refuses what it reviews, perhaps pods that have to move",
+		"Find out why its backend is not Ready, or delete the webhook's configuration if nobody needs it.",
 	},
 }
 

@@ -21,17 +21,17 @@ const ownNamespace = v1alpha1.Namespace
 var workloadChecks = []Entry{
 	{
 		"pdb-blocks", warns,
-		"a PodDisruptionBudget allows no eviction now: the drain of its pods' nodes waits, and is aborted after strategy.drain.timeoutSeconds",
+		"a PodDisruptionBudget allows no eviction now: the drain waits, and is aborted after strategy.drain.timeoutSeconds",
 		"Give the workload another replica, let its pods become Ready, or let the budget allow one (maxUnavailable: 1).",
 	},
 	{
 		"pdb-overlap", warns,
-		"pods are matched by more than one PodDisruptionBudget: the API server evicts none of them, even if the budgets allow it, and the drain of their nodes is aborted after strategy.drain.timeoutSeconds",
+		"pods have more than one PodDisruptionBudget: the API server never evicts them, and the drain is aborted",
 		"Leave one of the budgets, or narrow their selectors until each pod has one.",
 	},
 	{
 		"single-replica", warns,
-		"a Deployment has one replica: it is unavailable while its pod moves",
+		"a Deployment has one replica: it is away while its pod moves",
 		"Give it a second one: kubectl scale --replicas=2.",
 	},
 	{
@@ -41,12 +41,12 @@ var workloadChecks = []Entry{
 	},
 	{
 		"bare-pod", warns,
-		"a pod has no controller that would start it again elsewhere: the drain of its node waits for it; with strategy.drain.unmanagedPods: Evict it is deleted and not created again",
+		"a pod has no controller that would start it elsewhere: the drain waits for it, or with strategy.drain.unmanagedPods: Evict deletes it for good",
 		"Run it in a Deployment, StatefulSet or Job; or delete it before the upgrade.",
 	},
 	{
 		"empty-dir", either,
-		"pods keep data in emptyDir volumes, which a drain deletes; where strategy.drain.emptyDirPods is Block, they block the drain of their node, and that node waits",
+		"pods keep data in emptyDir volumes, which a drain deletes; with strategy.drain.emptyDirPods: Block their node waits",
 		"Move data that has to stay to a PersistentVolumeClaim. Caches and scratch space need nothing.",
 	},
 	{
@@ -56,7 +56,7 @@ var workloadChecks = []Entry{
 	},
 	{
 		"no-readiness-probe", warns,
-		"no container of a pod has a readiness probe: it gets requests, and counts for its PodDisruptionBudget, before it can answer",
+		"no container of a pod has a readiness probe: it gets requests, and counts for its budget, before it can answer",
 		"Add a readinessProbe to the pod's template.",
 	},
 	{
@@ -66,7 +66,7 @@ var workloadChecks = []Entry{
 	},
 	{
 		"long-grace", warns,
-		"pods may take longer to terminate than a node's drain may take (strategy.drain.timeoutSeconds); the drain is then aborted",
+		"pods may take longer to terminate than strategy.drain.timeoutSeconds: the drain is then aborted",
 		"Lower terminationGracePeriodSeconds, or raise strategy.drain.timeoutSeconds above it.",
 	},
 }

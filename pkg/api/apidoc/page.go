@@ -39,6 +39,9 @@ type rule struct {
 // definition is what the page needs of a CRD.
 type definition struct {
 	Spec struct {
+		Names struct {
+			Kind string `json:"kind"`
+		} `json:"names"`
 		Versions []struct {
 			Schema struct {
 				OpenAPIV3Schema schema `json:"openAPIV3Schema"`
@@ -49,9 +52,8 @@ type definition struct {
 
 // generate returns the page, made of the CRDs below root.
 func generate(root string) ([]byte, error) {
-	t, err := template.New("api.md").Funcs(template.FuncMap{
-		"fields": func(plural, path string) (string, error) { return fields(root, plural, path) },
-	}).Parse(page)
+	w := writer{root: root, seen: map[string]string{}}
+	t, err := template.New("api.md").Funcs(template.FuncMap{"fields": w.fields}).Parse(page)
 	if err != nil {
 		return nil, err
 	}
@@ -60,10 +62,17 @@ func generate(root string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// writer writes the tables of one page.
+type writer struct {
+	root string
+	kind string            // of the table that is being written
+	seen map[string]string // by parts of a field: where they were written first
+}
+
 // fields returns the table of what lies below a path such as spec, or of a kind's
 // own fields where the path is empty.
-func fields(root, plural, path string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(root, "manifests", "crd", "kubectl-upgrade.dev_"+plural+".yaml"))
+func (w *writer) fields(plural, path string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(w.root, "manifests", "crd", "kubectl-upgrade.dev_"+plural+".yaml"))
 	if err != nil {
 		return "", err
 	}
@@ -71,6 +80,7 @@ func fields(root, plural, path string) (string, error) {
 	if err := yaml.Unmarshal(text, &crd); err != nil {
 		return "", err
 	}
+	w.kind = crd.Spec.Names.Kind
 	top := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
 		delete(top.Properties, name)
@@ -83,26 +93,46 @@ func fields(root, plural, path string) (string, error) {
 		top = below
 	}
 	rows := []string{"| field | type | meaning |", "| --- | --- | --- |"}
-	return strings.Join(append(rows, table(path, top)...), "\n"), nil
+	return strings.Join(append(rows, w.table(path, top)...), "\n"), nil
 }
 
 // known are fields whose parts stand in a table of their own, or are those of
 // every object of Kubernetes.
 var known = []string{"conditions", "nodeSelector", "podSelector", "strategy", "drain"}
 
-func table(path string, s schema) []string {
+func (w *writer) table(path string, s schema) []string {
 	if s.Items != nil {
 		path, s = path+"[]", *s.Items
 	}
 	var rows []string
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		field, here := without(s.Properties[name], name, s.Rules), strings.TrimPrefix(path+"."+name, ".")
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", here, kind(field, slices.Contains(s.Required, name)), meaning(field.Description)))
-		if !slices.Contains(known, name) {
-			rows = append(rows, table(here, field)...)
+		what, first := kind(field, slices.Contains(s.Required, name)), w.first(here, field)
+		if first != "" {
+			what += "; its fields as in " + first
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", here, what, meaning(name, field.Description)))
+		if first == "" && !slices.Contains(known, name) {
+			rows = append(rows, w.table(here, field)...)
 		}
 	}
 	return rows
+}
+
+// first returns where the page has a field with the same parts already; empty: nowhere.
+func (w *writer) first(path string, field schema) string {
+	if field.Items != nil {
+		field = *field.Items
+	}
+	if len(field.Properties) == 0 || slices.Contains(known, path[strings.LastIndex(path, ".")+1:]) {
+		return ""
+	}
+	parts := fmt.Sprint(slices.Sorted(maps.Keys(field.Properties)))
+	if first := w.seen[parts]; first != "" {
+		return first
+	}
+	w.seen[parts] = fmt.Sprintf("`%s` of %s", path, w.kind)
+	return ""
 }
 
 func kind(s schema, required bool) string {
@@ -145,7 +175,13 @@ func without(field schema, name string, rules []rule) schema {
 	return field
 }
 
-// meaning puts a description onto one line of a table.
-func meaning(description string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(description), " "), "|", `\|`)
+// meaning puts the description of a field onto one line of a table, without the field's own
+// name and its verb.
+func meaning(name, description string) string {
+	words := strings.Fields(description)
+	if len(words) > 2 && strings.EqualFold(words[0], name) && (words[1] == "is" || words[1] == "are") {
+		words = words[2:]
+		words[0] = strings.ToUpper(words[0][:1]) + words[0][1:]
+	}
+	return strings.ReplaceAll(strings.Join(words, " "), "|", `\|`)
 }
